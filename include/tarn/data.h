@@ -1,0 +1,54 @@
+// Preparing data: parallel text becomes a shard, one memory-mapped file of token ids (docs/shard-format.md).
+#ifndef TARN_DATA_H
+#define TARN_DATA_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "tarn/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// What happens to a line that gives more than `max_tokens` tokens.
+typedef enum tarn_prepare_overlong {
+  TARN_PREPARE_OVERLONG_TRUNCATE,  // its first max_tokens - 1 tokens and the end of sentence are kept; counted
+  TARN_PREPARE_OVERLONG_DROP,      // the pair is left out; counted
+  TARN_PREPARE_OVERLONG_REFUSE     // an error that names file and line
+} tarn_prepare_overlong;
+
+typedef struct tarn_prepare_options {
+  const char *vocab;               // file of the vocabulary, needed
+  const char *target_vocab;        // file of the target side's vocabulary; default NULL: the same
+  const char *source, *target;     // text files, one sentence a line, needed
+  const char *output;              // the shard is written to "<output>.tarn", needed
+  bool strict;                     // refuse invalid UTF-8 instead of replacing it by U+FFFD; default false
+  int64_t max_tokens;              // longest side of a pair with its end of sentence, 2 .. 2^24; default 1024
+  tarn_prepare_overlong overlong;  // default: truncate
+} tarn_prepare_options;
+
+void tarn_prepare_default(tarn_prepare_options *options);
+
+typedef struct tarn_prepare_result {
+  int64_t lines;                           // lines of each side
+  int64_t pairs;                           // pairs in the shard
+  int64_t source_tokens, target_tokens;    // with an end of sentence each
+  int64_t source_unknown, target_unknown;  // unknown tokens among them
+  int64_t empty;                           // pairs left out because a side has no token
+  int64_t dropped;                         // pairs left out because a side is overlong
+  int64_t truncated;                       // pairs with a shortened side
+  int64_t replaced;                        // lines, of both sides together, in which bytes were replaced by U+FFFD
+  int64_t longest_source, longest_target;  // tokens of the longest sentence of each side
+} tarn_prepare_result;
+
+// Writes the shard, atomically: on any failure an older file stays as it was. Each sentence ends with the end of
+// sentence of its vocabulary. Line ends may be LF or CRLF; a byte order mark at the start of a file is left out.
+// Fails with USAGE (options), IO, or DATA: different numbers of lines (the message says both and the first line without
+// a partner), no pair left, damaged vocabulary, and what `strict` and `overlong` refuse.
+tarn_status tarn_prepare_run(tarn_prepare_result *result, const tarn_prepare_options *options) TARN_CHECKED;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

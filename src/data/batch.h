@@ -1,0 +1,63 @@
+// Packed batches from a shard. Padding does not exist: a batch is the concatenation of its sentences with offsets.
+//
+//   source_ids     a a a $ | b b $ | c $            source_rows = 9
+//   target_in      $ A A   | $ B B B | $ C          target_rows = 9    (the end of sentence comes first, as in fairseq)
+//   target_out     A A $   | B B B $ | C $
+//   source_offsets 0 4 7 9                          target_offsets 0 3 7 9
+//
+// The order of an epoch is a function of (seed, epoch) alone: the sentences get a sort key of their length plus noise,
+// neighbours fill batches up to the token budget, and the batches are shuffled. So any step can be reached by a seek.
+#ifndef TARN_DATA_BATCH_H
+#define TARN_DATA_BATCH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/status.h"
+#include "data/shard.h"
+
+// The memory belongs to the batcher and is valid until its next call.
+typedef struct tarn__batch {
+  int64_t sentences, source_rows, target_rows;
+  const int32_t *source_ids;                       // (source_rows); each sentence ends in the end of sentence
+  const int32_t *target_in, *target_out;           // (target_rows)
+  const int32_t *source_offsets, *target_offsets;  // (sentences + 1)
+  const int64_t *index;                            // (sentences) numbers of the pairs in the shard
+} tarn__batch;
+
+typedef struct tarn__batcher_options {
+  // Budget: the source tokens and the target tokens of a batch are each at most this, 1 .. 2^24; default 4096.
+  int64_t max_tokens;
+  // Uniform noise in tokens, 0 .. 2^20, that is added to a sentence's length before sorting; default 2. 0 sorts exactly
+  // (only ties are random); a number far above the longest sentence gives batches of random sentences.
+  double noise;
+  uint64_t seed;  // default 1
+  bool shuffle;   // default true. false: every epoch is sorted by length, equal lengths in the order of the shard
+} tarn__batcher_options;
+
+void tarn__batcher_default(tarn__batcher_options *options);
+
+// The shard must stay open as long as the batcher. No call after open allocates memory. Fails with USAGE if an option
+// is out of range or a pair alone is longer than the budget (the message names it), or with MEMORY.
+typedef struct tarn__batcher tarn__batcher;
+tarn_status tarn__batcher_open(tarn__batcher **batcher, const tarn__shard *shard,
+                               const tarn__batcher_options *options) TARN_CHECKED;
+void tarn__batcher_close(tarn__batcher **batcher);
+
+// Gives the next batch. After the last batch of an epoch the next epoch begins; to read one epoch, call it
+// tarn__batcher_batches() times.
+void tarn__batcher_next(tarn__batcher *batcher, tarn__batch *batch);
+
+// Batches of the epoch that the next batch belongs to; with noise this number differs a little from epoch to epoch.
+int64_t tarn__batcher_batches(const tarn__batcher *batcher);
+
+// The position of the next batch: epoch from 0, index 0 .. batches-1. Seeking to a position gives the same batches from
+// there on as coming there by next. Fails with DATA if the epoch has no such batch.
+void tarn__batcher_position(const tarn__batcher *batcher, int64_t *epoch, int64_t *index);
+tarn_status tarn__batcher_seek(tarn__batcher *batcher, int64_t epoch, int64_t index) TARN_CHECKED;
+
+// Upper bounds for any batch of any epoch, to plan memory with.
+void tarn__batcher_largest(const tarn__batcher *batcher, int64_t *source_rows, int64_t *target_rows,
+                           int64_t *sentences);
+
+#endif

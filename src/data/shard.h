@@ -1,0 +1,41 @@
+// A shard: parallel sentences as token ids in one memory-mapped file (docs/shard-format.md). Opening checks everything,
+// so that the readers need no checks.
+#ifndef TARN_DATA_SHARD_H
+#define TARN_DATA_SHARD_H
+
+#include <stdint.h>
+
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/status.h"
+
+// Zero-initialise or open. Read the fields, do not write them.
+typedef struct tarn__shard {
+  int64_t pairs;                           // at least 1
+  int64_t source_tokens, target_tokens;    // sums, with the end of sentence that each sentence has
+  int64_t longest_source, longest_target;  // tokens of the longest sentence of each side
+  int32_t source_vocab_size, target_vocab_size;
+  int32_t source_eos, target_eos;           // ids of the end of sentence
+  char source_vocab_hash[TARN__HASH_TEXT];  // as tarn_vocab_hash() gives them
+  char target_vocab_hash[TARN__HASH_TEXT];
+  char hash[TARN__HASH_TEXT];  // of the contents: equal for equal data
+  // Private.
+  tarn__map map;
+  const int64_t *offsets;  // 2 * pairs + 1: source 0, target 0, source 1, ...; in tokens
+  const uint8_t *ids;
+  int id_bytes;  // 2 or 4
+} tarn__shard;
+
+// Opens "<prefix>.tarn", or `prefix` itself if it ends in ".tarn". Reads the file once: magic, version, sizes, offsets,
+// every id and both hashes are checked. Fails with IO or DATA and leaves the shard closed.
+tarn_status tarn__shard_open(tarn__shard *shard, const char *prefix) TARN_CHECKED;
+void tarn__shard_close(tarn__shard *shard);
+
+// Tokens of a sentence, with its end of sentence; at least 2. pair: 0 .. pairs-1.
+int64_t tarn__shard_source_length(const tarn__shard *shard, int64_t pair);
+int64_t tarn__shard_target_length(const tarn__shard *shard, int64_t pair);
+// Copies the ids of a sentence (as many as its length) to `ids`.
+void tarn__shard_source(const tarn__shard *shard, int64_t pair, int32_t *ids);
+void tarn__shard_target(const tarn__shard *shard, int64_t pair, int32_t *ids);
+
+#endif
