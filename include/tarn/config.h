@@ -1,0 +1,254 @@
+// The description of a model and of its training: a YAML file read into one plain structure.
+//
+//   model:   { d_model: 256, embeddings: all }
+//   encoder: { layers: "(R L)*3" }                  # or place: { reservoirs: 3, of: 6, rule: alternate }
+//   decoder: { layers: "L*3" }
+//   kinds:
+//     L: { mixer: attention, heads: 4, ffn: 512 }
+//     R: { mixer: attention, heads: 4, ffn: 512, frozen: yes }
+//   data:    { vocab: vocab.model, train: data/train, valid: data/valid }
+//   train:   { max_updates: 20000, lr: 0.001 }
+//
+// A pattern lists the layers from the bottom (next to the embeddings) to the top. Items are separated by spaces; an
+// item is a kind, a kind with digits that name a set of weights, or items in parentheses; `*N` repeats the item before
+// it. Each use of a bare kind (`R`) is a new set of weights; each use of a named set (`R1`) is the same weights.
+// A stack has its own sets: R1 in the encoder and R1 in the decoder are two sets.
+//
+// docs/configuration.md lists every key; tarn_config_option() gives the same list to a program. Every key has a
+// default but `encoder`, `decoder`, and the kinds that their patterns use. All failures of reading are
+// TARN_STATUS_USAGE (or IO, MEMORY) with one line such as
+//   model2.yaml:12: kinds.R: unknown key "freeze"; did you mean "frozen"?
+#ifndef TARN_CONFIG_H
+#define TARN_CONFIG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tarn/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// The words of each choice: X(value, "word in the file", "meaning").
+#define TARN_NORM_MAP(X)                                                                       \
+  X(TARN_NORM_POST, "post", "y = LayerNorm(x + f(x)): Vaswani et al. 2017, fairseq's default") \
+  X(TARN_NORM_PRE, "pre",                                                                      \
+    "y = x + f(LayerNorm(x)), and one more LayerNorm at the top of each stack "                \
+    "whose last layer is pre-norm")
+#define TARN_POSITIONS_MAP(X)                                                          \
+  X(TARN_POSITIONS_SINUSOIDAL, "sinusoidal", "sine and cosine of Vaswani et al. 2017") \
+  X(TARN_POSITIONS_NONE, "none", "no positions are added")
+#define TARN_ACTIVATION_MAP(X) X(TARN_ACTIVATION_RELU, "relu", "max(x, 0)")
+#define TARN_EMBEDDINGS_MAP(X)                                                                       \
+  X(TARN_EMBEDDINGS_NONE, "none", "encoder input, decoder input and output have a matrix each")      \
+  X(TARN_EMBEDDINGS_DECODER, "decoder", "decoder input and output share one")                        \
+  X(TARN_EMBEDDINGS_ENCODER_DECODER, "encoder_decoder", "encoder input and decoder input share one") \
+  X(TARN_EMBEDDINGS_ENCODER_OUTPUT, "encoder_output", "encoder input and output share one")          \
+  X(TARN_EMBEDDINGS_ALL, "all", "the three share one")
+#define TARN_MIXER_MAP(X)                                                                                        \
+  X(TARN_MIXER_ATTENTION, "attention", "multi-head self-attention; in the decoder causal, then cross-attention") \
+  X(TARN_MIXER_NONE, "none", "no token mixer: the layer is its FFN only")
+#define TARN_INIT_MAP(X)                                                                  \
+  X(TARN_INIT_XAVIER, "xavier", "uniform in +-sqrt(6 / (inputs + outputs)), Glorot 2010") \
+  X(TARN_INIT_ORTHOGONAL, "orthogonal", "orthonormal rows or columns, Saxe et al. 2013")
+#define TARN_OPTIMISER_MAP(X)                                                                 \
+  X(TARN_OPTIMISER_ADAM, "adam", "Kingma and Ba 2015; weight decay is added to the gradient") \
+  X(TARN_OPTIMISER_ADAMW, "adamw", "Loshchilov and Hutter 2019; weight decay acts on the weights")
+#define TARN_SCHEDULE_MAP(X)                                                                                \
+  X(TARN_SCHEDULE_INVERSE_SQRT, "inverse_sqrt", "lr * sqrt(warmup / n) after update n = warmup")            \
+  X(TARN_SCHEDULE_COSINE, "cosine", "half a cosine from lr at the end of warm-up to min_lr at max_updates") \
+  X(TARN_SCHEDULE_CONSTANT, "constant", "lr after warm-up")
+#define TARN_PRECISION_MAP(X)                                        \
+  X(TARN_PRECISION_FP32, "fp32", "32-bit floating point throughout") \
+  X(TARN_PRECISION_BF16, "bf16", "bfloat16 products and activations, fp32 master weights and sums")
+#define TARN_METRIC_MAP(X)                                                   \
+  X(TARN_METRIC_BLEU, "bleu", "BLEU of the translated validation sentences") \
+  X(TARN_METRIC_LOSS, "loss", "validation loss per target token")
+
+#define TARN_CHOICE_VALUE(value, word, text) value,
+typedef enum tarn_norm { TARN_NORM_MAP(TARN_CHOICE_VALUE) TARN_NORM_COUNT } tarn_norm;
+typedef enum tarn_positions { TARN_POSITIONS_MAP(TARN_CHOICE_VALUE) TARN_POSITIONS_COUNT } tarn_positions;
+typedef enum tarn_activation { TARN_ACTIVATION_MAP(TARN_CHOICE_VALUE) TARN_ACTIVATION_COUNT } tarn_activation;
+typedef enum tarn_embeddings { TARN_EMBEDDINGS_MAP(TARN_CHOICE_VALUE) TARN_EMBEDDINGS_COUNT } tarn_embeddings;
+typedef enum tarn_mixer { TARN_MIXER_MAP(TARN_CHOICE_VALUE) TARN_MIXER_COUNT } tarn_mixer;
+typedef enum tarn_init { TARN_INIT_MAP(TARN_CHOICE_VALUE) TARN_INIT_COUNT } tarn_init;
+typedef enum tarn_optimiser { TARN_OPTIMISER_MAP(TARN_CHOICE_VALUE) TARN_OPTIMISER_COUNT } tarn_optimiser;
+typedef enum tarn_schedule { TARN_SCHEDULE_MAP(TARN_CHOICE_VALUE) TARN_SCHEDULE_COUNT } tarn_schedule;
+typedef enum tarn_precision { TARN_PRECISION_MAP(TARN_CHOICE_VALUE) TARN_PRECISION_COUNT } tarn_precision;
+typedef enum tarn_metric { TARN_METRIC_MAP(TARN_CHOICE_VALUE) TARN_METRIC_COUNT } tarn_metric;
+#undef TARN_CHOICE_VALUE
+
+enum {
+  TARN_CONFIG_LAYERS = 512,   // most layers of a stack
+  TARN_CONFIG_KINDS = 64,     // most kinds
+  TARN_CONFIG_SEEDS = 1000,   // most seeds of train.seeds
+  TARN_CONFIG_SET_NAME = 48,  // bytes of a set's name with its zero byte
+  TARN_CONFIG_HASH = 33       // bytes of a hash in hexadecimal with its zero byte
+};
+
+// What belongs to the whole model.
+typedef struct tarn_config_model {
+  int64_t d_model;             // width of every layer's input and output; even with sinusoidal positions [512]
+  tarn_norm norm;              // default of kinds.NAME.norm [post]
+  tarn_positions positions;    // [sinusoidal]
+  int64_t max_length;          // tokens of the longest sentence, end mark included; training leaves out longer pairs
+                               // and counts them, translation cuts longer sentences and says so [1024]
+  double dropout;              // after the embeddings, and default of kinds.NAME.dropout; 0 <= p < 1 [0.1]
+  tarn_embeddings embeddings;  // which matrices are one; all, encoder_decoder and encoder_output need one vocabulary
+                               // for both sides [decoder]
+  bool embedding_scale;        // multiply input embeddings by sqrt(d_model) [yes]
+  tarn_activation activation;  // between the two products of every FFN [relu]
+} tarn_config_model;
+
+// A kind of layer: a token mixer, then an FFN, each with its residual, norm and dropout.
+typedef struct tarn_kind {
+  char name[TARN_CONFIG_SET_NAME];  // letters and underscores; not "layer", which names the sets of bare uses
+  tarn_mixer mixer;                 // [attention]
+  int64_t heads;                    // of attention; divides d_model [4]
+  int64_t ffn;                      // inner width of the FFN [1024]
+  bool frozen;     // random for ever; in the decoder self-attention, cross-attention and FFN alike [no]
+  tarn_init init;  // of projection weights [orthogonal if frozen, else xavier]
+  tarn_norm norm;  // [model.norm; pre for mixer none: y = x + FFN(LayerNorm(x))]
+  double dropout;  // on the output of attention and of the FFN, before the residual sum [model.dropout]
+} tarn_kind;
+
+// One place in a stack. `set` names the weights within the stack, so that a parameter is called encoder.layer3.… or
+// encoder.R1.…; layers with equal `first` share weights.
+typedef struct tarn_layer {
+  int32_t kind;                    // index into tarn_config.kinds
+  int32_t first;                   // index of the lowest layer that uses this set; its own index for the first use
+  char set[TARN_CONFIG_SET_NAME];  // "layer3" for a bare use at depth 3 (1 is the bottom), "R1" for a named set
+} tarn_layer;
+
+typedef struct tarn_stack {
+  tarn_layer *layers;  // from the bottom to the top
+  int32_t count;       // 1 .. TARN_CONFIG_LAYERS
+} tarn_stack;
+
+// Files, relative to the current folder. NULL where the key is not set.
+typedef struct tarn_config_data {
+  const char *vocab;            // of the source, and of both sides unless target_vocab is set
+  const char *target_vocab;     // [vocab]
+  const char *train;            // prefix of the shards that `tarn prepare --output` wrote
+  const char *valid;            // prefix of the validation shards; NULL: no validation
+  const char *valid_reference;  // raw target text, one sentence a line, for BLEU [the shard's target, detokenized]
+} tarn_config_data;
+
+typedef struct tarn_config_train {
+  int64_t seed;              // of initialisation, shuffling and dropout [1]
+  const int64_t *seeds;      // runs to make one after the other, each with its seed in place of `seed` [none]
+  int64_t seed_count;        // length of `seeds`; 0: one run with `seed`
+  int64_t max_updates;       // stop after so many optimiser steps; 0: no limit [50000]
+  int64_t max_epochs;        // stop after so many passes over the data; 0: no limit [0]
+  double max_minutes;        // stop after so much wall-clock time, validation and saving not counted; 0: no limit [0]
+  int64_t max_tokens;        // most tokens of a batch, on either side: its source tokens and its target tokens each
+                             // stay at or below it [4096]
+  int64_t accumulate;        // batches per update; gradients are summed over them [1]
+  tarn_optimiser optimiser;  // [adam]
+  double lr;                 // learning rate at the end of warm-up [0.0005]
+  double beta1, beta2;       // [0.9, 0.98]
+  double eps;                // [1e-8]
+  double weight_decay;       // [0]
+  tarn_schedule schedule;    // [inverse_sqrt]
+  int64_t warmup;            // updates in which the rate rises linearly from 0 to lr [4000]
+  double min_lr;             // the rate after warm-up never falls below it [0]
+  double clip_norm;          // gradients with a larger L2 norm over all parameters are scaled down to it; 0: off [0]
+  double label_smoothing;    // mass spread evenly over the vocabulary (fairseq's definition) [0.1]
+  tarn_precision precision;  // [fp32]
+  int64_t log_every;         // updates between two lines of the log [50]
+  int64_t save_every;        // updates between two checkpoints; 0: only when validating and at the end [0]
+  int64_t keep_last;         // numbered checkpoints kept beside best and last [5]
+  int64_t average;   // at the end write the mean of the last n numbered checkpoints; at most keep_last; 0: off [0]
+  int64_t patience;  // stop after so many validations without a better metric; 0: off [0]
+  int64_t threads;   // 0: all that the process may use [0]
+} tarn_config_train;
+
+typedef struct tarn_config_valid {
+  int64_t every;          // updates between two validations; 0: at the end of every epoch [1000]
+  bool bleu;              // translate the validation sentences and score them [yes]
+  int64_t beam;           // beam of that translation; 1: greedy [1]
+  double length_penalty;  // of that translation; see tarn_config_translate [1]
+  int64_t max_sentences;  // sentences translated, from the first; 0: all [0]
+  tarn_metric metric;     // what "best" and patience look at [bleu if valid.bleu, else loss]
+  bool lowercase;         // BLEU of lower-cased text [no]
+  const char *tokenize;   // sacreBLEU's tokenizer: 13a, intl, char or none [13a]
+} tarn_config_valid;
+
+// Defaults of `tarn translate`; its options override them.
+typedef struct tarn_config_translate {
+  int64_t beam;           // 1: greedy [5]
+  double length_penalty;  // a hypothesis' score is its log-probability / length^length_penalty (fairseq's lenpen) [1]
+  double max_len_a;       // a translation has at most max_len_a * source tokens + max_len_b tokens, and never more
+  int64_t max_len_b;      // than model.max_length [1.2, 10]
+  int64_t max_tokens;     // most source tokens translated together [4096]
+} tarn_config_translate;
+
+struct tarn__config_memory;
+
+// A whole description with every default filled in.
+typedef struct tarn_config {
+  const char *name;  // the file's name, or the name given to tarn_config_parse(); for messages
+  tarn_config_model model;
+  tarn_stack encoder, decoder;
+  tarn_kind *kinds;  // in the order of the file
+  int32_t kind_count;
+  tarn_config_data data;
+  tarn_config_train train;
+  tarn_config_valid valid;
+  tarn_config_translate translate;
+  struct tarn__config_memory *memory;  // owns all strings and arrays above
+} tarn_config;
+
+// Reads a file (at most 1 MiB), then applies `count` overrides of the form "train.lr=0.001" in their order; a value is
+// YAML, so "train.seeds=[1,2,3]" is a list, and an empty value puts the default back. An override of encoder.layers
+// replaces encoder.place and the other way round. On failure *out is NULL.
+tarn_status tarn_config_read(tarn_config **out, const char *path, const char *const *overrides,
+                             size_t count) TARN_CHECKED;
+
+// The same from `size` bytes of memory; `name` stands for the file in messages.
+tarn_status tarn_config_parse(tarn_config **out, const char *name, const char *text, size_t size,
+                              const char *const *overrides, size_t count) TARN_CHECKED;
+
+// Frees the description and sets the pointer to NULL; accepts NULL.
+void tarn_config_close(tarn_config **config);
+
+// Checks what only training needs: data.vocab and data.train are set, some limit ends the training, the cosine schedule
+// has its max_updates, and so on. The line names the key.
+tarn_status tarn_config_check_training(const tarn_config *config) TARN_CHECKED;
+
+// The resolved description as YAML, every key written out, in an order and form that depend on the values only. Read
+// back, it gives an identical description. Give *text to tarn_config_text_close().
+tarn_status tarn_config_write(const tarn_config *config, char **text) TARN_CHECKED;
+
+// The same of model, encoder, decoder and the kinds in use only: what decides names, shapes and meaning of the
+// parameters. It is the model description of a checkpoint, and tarn_config_parse() reads it.
+tarn_status tarn_config_write_model(const tarn_config *config, char **text) TARN_CHECKED;
+
+// Frees a text and sets the pointer to NULL; accepts NULL.
+void tarn_config_text_close(char **text);
+
+// The hash of tarn_config_write_model()'s text.
+tarn_status tarn_config_model_hash(const tarn_config *config, char hash[TARN_CONFIG_HASH]) TARN_CHECKED;
+
+// The layers of a stack as a short pattern, such as "(R L)*4", in *text as above.
+tarn_status tarn_config_pattern(const tarn_config *config, const tarn_stack *stack, char **text) TARN_CHECKED;
+
+// One key of the language, for --help and the documentation.
+typedef struct tarn_config_option {
+  const char *key;   // "train.max_updates"; keys of a kind are "kinds.NAME.heads"
+  char type[64];     // "integer", "number", "yes or no", "text", "list of integers", "pattern", or its words "post|pre"
+  char range[64];    // "1 .. 65536", "0 <= x < 1", or "" where the type says all
+  char value[64];    // the default as written in a file, or in words where it depends on another key; "" for none
+  const char *unit;  // "tokens", "updates", "minutes", … or ""
+  const char *help;  // one line
+} tarn_config_option;
+
+// Fills *option with the key of that index, in the order of the documentation; false past the last one.
+bool tarn_config_option_at(size_t index, tarn_config_option *option);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
