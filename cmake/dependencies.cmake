@@ -1,0 +1,20 @@
+# The libraries that tarn borrows, all from Debian's packages, and one table of what was found.
+find_package(PkgConfig REQUIRED)
+find_package(OpenMP REQUIRED COMPONENTS C CXX)
+find_package(Threads REQUIRED)
+pkg_check_modules(JANSSON REQUIRED IMPORTED_TARGET jansson>=2.12)
+pkg_check_modules(YAML REQUIRED IMPORTED_TARGET yaml-0.1)
+pkg_check_modules(PCRE2 REQUIRED IMPORTED_TARGET libpcre2-8)
+pkg_check_modules(ICU REQUIRED IMPORTED_TARGET icu-uc)
+pkg_check_modules(SENTENCEPIECE REQUIRED IMPORTED_TARGET sentencepiece)
+pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
+
+# oneDNN: Debian ships no pkg-config file for it.
+find_path(DNNL_INCLUDE_DIR oneapi/dnnl/dnnl.h REQUIRED)
+find_library(DNNL_LIBRARY dnnl REQUIRED)
+
+add_library(tarn_dependencies INTERFACE)
+target_include_directories(tarn_dependencies SYSTEM INTERFACE ${DNNL_INCLUDE_DIR})
+# libsentencepiece needs libsentencepiece_train for training; pkg-config names both.
+target_link_libraries(tarn_dependencies INTERFACE PkgConfig::JANSSON PkgConfig::YAML PkgConfig::PCRE2 PkgConfig::ICU
+  PkgConfig::SENTENCEPIECE PkgConfig::XXHASH ${DNNL_LIBRARY} OpenMP::OpenMP_C Threads::Threads m)

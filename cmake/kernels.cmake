@@ -1,0 +1,30 @@
+# Kernels: a file's ending chooses how it is compiled.
+#   *_ref.c   plain C reference, compiled twice: TARN_REAL is float, then double
+#   *_cpu.c   fast kernels, compiled once for each instruction set: TARN_ISA is the suffix of the table it exports
+function(tarn_add_variant target suffix files definitions)
+  add_library(tarn_kernels_${suffix} OBJECT ${files})
+  target_include_directories(tarn_kernels_${suffix} PRIVATE ${CMAKE_SOURCE_DIR}/src)
+  target_link_libraries(tarn_kernels_${suffix} PRIVATE tarn_flags tarn_dependencies)
+  target_compile_definitions(tarn_kernels_${suffix} PRIVATE ${definitions})
+  target_compile_options(tarn_kernels_${suffix} PRIVATE ${ARGN})
+  target_sources(${target} PRIVATE $<TARGET_OBJECTS:tarn_kernels_${suffix}>)
+endfunction()
+
+function(tarn_add_kernels target)
+  file(GLOB_RECURSE ref_files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/*_ref.c)
+  file(GLOB_RECURSE cpu_files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/*_cpu.c)
+  if(ref_files)
+    tarn_add_variant(${target} ref_f32 "${ref_files}" "TARN_REAL=float;TARN_REF_SUFFIX=_f32")
+    tarn_add_variant(${target} ref_f64 "${ref_files}" "TARN_REAL=double;TARN_REF_SUFFIX=_f64")
+  endif()
+  if(cpu_files)
+    set(fast -O3 -fno-signed-zeros)
+    tarn_add_variant(${target} portable "${cpu_files}" "TARN_ISA=portable" ${fast})
+    if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+      tarn_add_variant(${target} avx2 "${cpu_files}" "TARN_ISA=avx2" ${fast} -mavx2 -mfma -mbmi2 -mf16c)
+      tarn_add_variant(${target} avx512 "${cpu_files}" "TARN_ISA=avx512" ${fast}
+        -mavx512f -mavx512bw -mavx512dq -mavx512vl -mfma -mbmi2 -mf16c -mprefer-vector-width=512)
+      target_compile_definitions(tarn_flags INTERFACE TARN_X86=1)
+    endif()
+  endif()
+endfunction()

@@ -1,0 +1,21 @@
+// Messages that the library wants a person to see: progress, warnings. Nothing is printed unless the caller prints it.
+#ifndef TARN_LOG_H
+#define TARN_LOG_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum tarn_log_level { TARN_LOG_INFO, TARN_LOG_WARNING } tarn_log_level;
+
+// Receives one message without a newline. The text is valid during the call only. Called from the thread that
+// called into the library.
+typedef void (*tarn_log_fn)(void *user, tarn_log_level level, const char *text);
+
+// Sets the receiver for the whole process (default: none, messages are dropped). Not thread-safe; call it first.
+void tarn_log_set(tarn_log_fn fn, void *user);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,255 @@
+#include "base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+
+static tarn_status fail_errno(const char *action, const char *path) {
+  return tarn__fail(TARN_STATUS_IO, "%s: cannot %s: %s", path, action, strerror(errno));
+}
+
+tarn_status tarn__file_read(const char *path, char **data, size_t *size) {
+  *data = NULL;
+  *size = 0;
+  FILE *file = fopen(path, "rb");
+  if (!file) return fail_errno("read", path);
+  tarn_status status = TARN_STATUS_OK;
+  size_t capacity = 0;
+  size_t used = 0;
+  for (;;) {
+    status = tarn__grow(data, &capacity, used + (1 << 16) + 1, 1);
+    if (status != TARN_STATUS_OK) break;
+    size_t got = fread(*data + used, 1, capacity - used - 1, file);
+    used += got;
+    if (got == 0) {
+      if (ferror(file)) status = fail_errno("read", path);
+      break;
+    }
+  }
+  fclose(file);
+  if (status != TARN_STATUS_OK) {
+    tarn__free(*data);
+    *data = NULL;
+    return status;
+  }
+  (*data)[used] = '\0';
+  *size = used;
+  return TARN_STATUS_OK;
+}
+
+tarn_status tarn__map_open(tarn__map *map, const char *path) {
+  *map = (tarn__map){0};
+  int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // not to wait for ever on a named pipe
+  if (fd < 0) return fail_errno("read", path);
+  struct stat info;
+  if (fstat(fd, &info) != 0) {
+    tarn_status status = fail_errno("read", path);
+    close(fd);
+    return status;
+  }
+  if (!S_ISREG(info.st_mode)) {
+    close(fd);
+    return tarn__fail(TARN_STATUS_IO, "%s: cannot read: not a regular file", path);
+  }
+  if (info.st_size > 0) {
+    void *data = mmap(NULL, (size_t)info.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (data == MAP_FAILED) {
+      tarn_status status = fail_errno("map", path);
+      close(fd);
+      return status;
+    }
+    map->data = data;
+    map->size = (size_t)info.st_size;
+  }
+  close(fd);
+  return TARN_STATUS_OK;
+}
+
+void tarn__map_close(tarn__map *map) {
+  if (map->data) munmap((void *)(uintptr_t)map->data, map->size);
+  *map = (tarn__map){0};
+}
+
+struct tarn__writer {
+  FILE *file;
+  char *path;       // as given, for messages
+  char *target;     // with links resolved
+  char *temporary;  // NULL for a device or pipe, which is written directly
+};
+
+static tarn_status writer_start(tarn__writer *w, const char *path) {
+  char target[PATH_MAX];
+  char name[PATH_MAX + 32];
+  TARN_TRY(tarn__strdup(&w->path, path));
+  // A link keeps being a link: what it points to is replaced.
+  if (!realpath(path, target)) {
+    TARN_REQUIRE(snprintf(target, sizeof target, "%s", path) < (int)sizeof target, IO, "%s: the path is too long",
+                 path);
+  }
+  TARN_TRY(tarn__strdup(&w->target, target));
+  struct stat info;
+  bool exists = stat(target, &info) == 0;
+  TARN_REQUIRE(!exists || !S_ISDIR(info.st_mode), IO, "%s: cannot write: is a folder", path);
+  // A device such as /dev/null or a pipe cannot be replaced by a rename, and must not be.
+  if (!exists || S_ISREG(info.st_mode)) {
+    snprintf(name, sizeof name, "%s.tmp.%ld", target, (long)getpid());
+    TARN_TRY(tarn__strdup(&w->temporary, name));
+  }
+  w->file = fopen(w->temporary ? w->temporary : w->target, "wbe");
+  return w->file ? TARN_STATUS_OK : fail_errno("write", path);
+}
+
+tarn_status tarn__writer_open(tarn__writer **writer, const char *path) {
+  *writer = NULL;
+  void *memory;
+  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, 1, sizeof(tarn__writer)));
+  tarn__writer *w = memory;
+  tarn_status status = writer_start(w, path);
+  if (status != TARN_STATUS_OK) {
+    tarn__writer_abort(&w);
+    return status;
+  }
+  *writer = w;
+  return TARN_STATUS_OK;
+}
+
+tarn_status tarn__writer_put(tarn__writer *w, const void *data, size_t size) {
+  if (size && fwrite(data, 1, size, w->file) != size) return fail_errno("write", w->path);
+  return TARN_STATUS_OK;
+}
+
+// After a rename the folder must reach the disk too, or a power cut can bring the old name back.
+static void sync_folder(const char *path) {
+  char folder[PATH_MAX];
+  snprintf(folder, sizeof folder, "%s", path);
+  char *slash = strrchr(folder, '/');
+  if (slash)
+    *(slash == folder ? slash + 1 : slash) = '\0';
+  else
+    snprintf(folder, sizeof folder, ".");
+  int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return;
+  (void)fsync(fd);
+  close(fd);
+}
+
+static void writer_free(tarn__writer **writer) {
+  tarn__free((*writer)->path);
+  tarn__free((*writer)->target);
+  tarn__free((*writer)->temporary);
+  tarn__free(*writer);
+  *writer = NULL;
+}
+
+tarn_status tarn__writer_commit(tarn__writer **writer) {
+  tarn__writer *w = *writer;
+  tarn_status status = TARN_STATUS_OK;
+  // What is written directly, as a pipe, need not know fsync.
+  if (fflush(w->file) != 0 || (fsync(fileno(w->file)) != 0 && w->temporary)) status = fail_errno("write", w->path);
+  if (fclose(w->file) != 0 && status == TARN_STATUS_OK) status = fail_errno("write", w->path);
+  w->file = NULL;
+  if (status == TARN_STATUS_OK && w->temporary && rename(w->temporary, w->target) != 0)
+    status = fail_errno("write", w->path);
+  if (status != TARN_STATUS_OK) {
+    tarn__writer_abort(writer);
+    return status;
+  }
+  if (w->temporary) sync_folder(w->target);
+  writer_free(writer);
+  return TARN_STATUS_OK;
+}
+
+void tarn__writer_abort(tarn__writer **writer) {
+  tarn__writer *w = *writer;
+  if (!w) return;
+  if (w->file) fclose(w->file);
+  if (w->temporary) unlink(w->temporary);
+  writer_free(writer);
+}
+
+tarn_status tarn__file_write(const char *path, const void *data, size_t size) {
+  tarn__writer *writer;
+  TARN_TRY(tarn__writer_open(&writer, path));
+  tarn_status status = tarn__writer_put(writer, data, size);
+  if (status != TARN_STATUS_OK) {
+    tarn__writer_abort(&writer);
+    return status;
+  }
+  return tarn__writer_commit(&writer);
+}
+
+static bool is_folder(const char *path) {
+  struct stat info;
+  return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+tarn_status tarn__mkdir(const char *path) {
+  char name[PATH_MAX];
+  TARN_REQUIRE(*path, IO, "cannot make a folder without a name");
+  TARN_REQUIRE(snprintf(name, sizeof name, "%s", path) < (int)sizeof name, IO, "%s: the path is too long", path);
+  for (char *p = name + 1;; p++) {
+    if (*p != '/' && *p != '\0') continue;
+    char keep = *p;
+    *p = '\0';
+    if (mkdir(name, 0777) != 0) {
+      int reason = errno;  // a folder that exists can also show as EROFS or EACCES
+      if (!is_folder(name)) {
+        errno = reason == EEXIST ? ENOTDIR : reason;
+        return fail_errno("make the folder", path);
+      }
+    }
+    *p = keep;
+    if (keep == '\0') return TARN_STATUS_OK;
+  }
+}
+
+int tarn__file_exists(const char *path) { return access(path, F_OK) == 0; }
+
+static tarn_status fail_busy(int fd, const char *path) {
+  char holder[32] = "";
+  ssize_t got = pread(fd, holder, sizeof holder - 1, 0);
+  long number = got > 0 ? strtol(holder, NULL, 10) : 0;
+  if (number > 0)
+    return tarn__fail(TARN_STATUS_BUSY, "%s: another process (%ld) uses this run directory", path, number);
+  return tarn__fail(TARN_STATUS_BUSY, "%s: another process uses this run directory", path);
+}
+
+tarn_status tarn__lock(int *fd, const char *path) {
+  *fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  if (*fd < 0) return fail_errno("lock", path);
+  if (flock(*fd, LOCK_EX | LOCK_NB) != 0) {
+    tarn_status status = errno == EWOULDBLOCK ? fail_busy(*fd, path) : fail_errno("lock", path);
+    tarn__unlock(fd);
+    return status;
+  }
+  char self[32];
+  int length = snprintf(self, sizeof self, "%ld", (long)getpid());
+  if (ftruncate(*fd, 0) != 0 || pwrite(*fd, self, (size_t)length, 0) != length) {
+    tarn_status status = fail_errno("write", path);
+    tarn__unlock(fd);
+    return status;
+  }
+  return TARN_STATUS_OK;
+}
+
+void tarn__unlock(int *fd) {
+  if (*fd >= 0) close(*fd);
+  *fd = -1;
+}
+
+double tarn__seconds(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}

@@ -1,0 +1,48 @@
+// Files: whole reads, memory maps, and writes that replace a file atomically or leave it as it was.
+#ifndef TARN_BASE_FILE_H
+#define TARN_BASE_FILE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+
+// Reads a whole file into memory that the caller frees with tarn__free(); a zero byte is put after the last byte.
+tarn_status tarn__file_read(const char *path, char **data, size_t *size) TARN_CHECKED;
+
+// A read-only memory map of a file. Zero-initialise. Close accepts a map that was never opened.
+typedef struct tarn__map {
+  const uint8_t *data;
+  size_t size;
+} tarn__map;
+tarn_status tarn__map_open(tarn__map *map, const char *path) TARN_CHECKED;
+void tarn__map_close(tarn__map *map);
+
+// Writes `path` through a temporary file in the same folder: write, fsync, rename, fsync of the folder. Until commit
+// succeeds the old file is untouched; abort or a failure leaves nothing, a kill leaves at most a file `path.tmp.PID`.
+// A symbolic link is followed. A device or pipe (/dev/null, /dev/stdout) is written directly.
+typedef struct tarn__writer tarn__writer;
+tarn_status tarn__writer_open(tarn__writer **writer, const char *path) TARN_CHECKED;
+// Buffered; reports a full disk with the path's name.
+tarn_status tarn__writer_put(tarn__writer *writer, const void *data, size_t size) TARN_CHECKED;
+tarn_status tarn__writer_commit(tarn__writer **writer) TARN_CHECKED;
+void tarn__writer_abort(tarn__writer **writer);
+
+// Writes a small file whole and atomically.
+tarn_status tarn__file_write(const char *path, const void *data, size_t size) TARN_CHECKED;
+
+// Makes a folder and those above it; an existing folder is fine.
+tarn_status tarn__mkdir(const char *path) TARN_CHECKED;
+
+// 1 if the path exists, else 0.
+int tarn__file_exists(const char *path);
+
+// Takes an exclusive lock that the kernel drops when the process ends. Fails with TARN_STATUS_BUSY, naming the
+// holder's process id where it is known. `*fd` is to be given to tarn__unlock().
+tarn_status tarn__lock(int *fd, const char *path) TARN_CHECKED;
+void tarn__unlock(int *fd);
+
+// Seconds on a clock that never goes back.
+double tarn__seconds(void);
+
+#endif

@@ -1,0 +1,17 @@
+// XXH3-128 (libxxhash) of bytes, as the fingerprint of files, vocabularies, frozen weights and checkpoints. It finds
+// damage and mix-ups; it is no protection against somebody who forges data.
+#ifndef TARN_BASE_HASH_H
+#define TARN_BASE_HASH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { TARN__HASH_TEXT = 33 };  // 32 hexadecimal digits and a zero byte
+
+// The hash of one block of bytes as lower-case hexadecimal text.
+void tarn__hash(char text[TARN__HASH_TEXT], const void *data, size_t size);
+
+// 64 bits of XXH3 under a seed, for deriving keys from names.
+uint64_t tarn__hash64(const void *data, size_t size, uint64_t seed);
+
+#endif

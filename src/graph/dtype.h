@@ -1,0 +1,30 @@
+// Element types of tensors.
+#ifndef TARN_GRAPH_DTYPE_H
+#define TARN_GRAPH_DTYPE_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+typedef enum tarn__dtype { TARN__F32, TARN__BF16, TARN__F64, TARN__I32 } tarn__dtype;
+
+static inline size_t tarn__dtype_size(tarn__dtype dtype) {
+  return dtype == TARN__BF16 ? 2 : dtype == TARN__F64 ? 8 : 4;
+}
+
+static inline float tarn__bf16_to_f32(uint16_t h) {
+  uint32_t bits = (uint32_t)h << 16;
+  float f;
+  memcpy(&f, &bits, sizeof f);
+  return f;
+}
+
+// Rounds to nearest, ties to even; a NaN stays a NaN.
+static inline uint16_t tarn__bf16_from_f32(float f) {
+  uint32_t bits;
+  memcpy(&bits, &f, sizeof bits);
+  uint32_t rounded = (bits + 0x7FFFu + (bits >> 16 & 1u)) >> 16;
+  return (uint16_t)((bits & 0x7FFFFFFFu) > 0x7F800000u ? bits >> 16 | 0x40u : rounded);
+}
+
+#endif

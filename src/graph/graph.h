@@ -1,0 +1,162 @@
+// The graph of one step: nodes in execution order, built by ops, differentiated, planned, run, dropped.
+//
+//   build      ops append nodes; every tensor is a matrix [rows, cols], row-major, rows = packed tokens (no padding)
+//   gradients  tarn__graph_differentiate() appends the nodes of the backward pass by each op's gradient rule, only on
+//              paths from the loss to a trained parameter
+//   plan       tarn__graph_plan() gives every tensor an offset in one workspace from its lifetime
+//   run        tarn__graph_run() executes the nodes in order
+//
+// Building never returns errors one by one: the first failure is kept in graph->status, later calls do nothing harmful
+// (they return a spare tensor or node of the graph), and tarn__graph_plan() reports it.
+#ifndef TARN_GRAPH_GRAPH_H
+#define TARN_GRAPH_GRAPH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/memory.h"
+#include "base/status.h"
+#include "graph/dtype.h"
+#include "graph/param.h"
+
+enum { TARN__MAX_INPUTS = 8, TARN__MAX_OUTPUTS = 4, TARN__MAX_PARAM_GRADS = 2 };
+
+// The planner rounds the rows of workspace tensors up to a multiple of this. The spare rows belong to nobody: a kernel
+// may write anything there (a product computes whole tiles) and must not rely on what it finds there.
+enum { TARN__ROW_TILE = 16 };
+
+// Which kernels run: the plain C reference or the fast ones.
+typedef enum tarn__backend { TARN__REFERENCE, TARN__CPU } tarn__backend;
+
+typedef struct tarn__graph tarn__graph;
+typedef struct tarn__node tarn__node;
+
+typedef enum tarn__place {
+  TARN__WORKSPACE,  // memory given by the planner
+  TARN__PARAMETER,  // the value of a parameter
+  TARN__EXTERNAL    // memory of the caller: token ids, offsets, caches of the decoder
+} tarn__place;
+
+typedef struct tarn__tensor {
+  const char *name;  // for messages and profiles; static or in the graph's arena
+  tarn__dtype dtype;
+  tarn__place place;
+  int64_t rows, cols;
+  tarn__param *param;           // for PARAMETER
+  void *data;                   // valid from tarn__graph_plan()'s binding on
+  bool needs_grad;              // a path leads from a trained parameter to it
+  bool keep;                    // lives to the end of the run (results that the caller reads)
+  struct tarn__tensor *shares;  // in place: the tensor whose memory it uses; NULL for memory of its own
+  struct tarn__tensor *grad;    // while differentiating: gradient of the loss with respect to it, or NULL so far
+  int first, last;              // lifetime in node numbers, for the tensor that owns the memory
+  size_t bytes, offset;         // in the workspace
+} tarn__tensor;
+
+// What a run needs beside the graph.
+typedef struct tarn__exec {
+  int threads;
+  uint64_t seed;  // key of the dropout masks
+  uint32_t step;  // counter of the dropout masks: number of the (micro) step
+} tarn__exec;
+
+typedef tarn_status (*tarn__kernel)(const tarn__exec *exec, const tarn__node *node);
+
+// An op: one entry, in src/ops/, for each kind of node.
+typedef struct tarn__op {
+  const char *name;
+  // Appends the nodes that compute the gradients of the inputs from node->out[i]->grad (NULL: no gradient reaches that
+  // output) and adds to the gradients of trained parameters. NULL for nodes that are themselves part of a backward
+  // pass.
+  void (*grad)(tarn__graph *graph, tarn__node *node);
+  // Floating-point operations (a multiply-add counts two); NULL: not counted (element-wise work).
+  double (*flops)(const tarn__node *node);
+  // Bytes of scratch in the workspace for this node with `threads` threads; NULL: none.
+  size_t (*scratch)(const tarn__node *node, int threads);
+  // Output `inplace_out` may overwrite input `inplace_in` when nothing reads that input later; both -1: never.
+  int inplace_out, inplace_in;
+  tarn__kernel reference_f32, reference_f64;  // plain C
+  tarn__kernel cpu;                           // fast, for F32 and BF16 tensors; chooses the instruction set itself
+} tarn__op;
+
+struct tarn__node {
+  const tarn__op *op;
+  tarn__tensor *in[TARN__MAX_INPUTS];          // NULL where an optional input is absent
+  tarn__tensor *out[TARN__MAX_OUTPUTS];        // NULL where an optional output is not wanted
+  tarn__param *dparam[TARN__MAX_PARAM_GRADS];  // trained parameters whose gradient this node adds to; else NULL
+  void *attr;                                  // the op's own attributes, in the graph's arena
+  size_t scratch_bytes;
+  void *scratch;
+};
+
+struct tarn__graph {
+  tarn__arena arena;
+  tarn__backend backend;
+  tarn__dtype dtype;  // of activations: F32, BF16, or F64 with the reference backend
+  bool training;      // dropout is on and gradients are wanted
+  int threads;
+  tarn_status status;  // first failure of building
+  tarn__node **nodes;
+  size_t node_count, node_capacity;
+  size_t forward_count;  // nodes before this number are the forward pass
+  tarn__tensor **tensors;
+  size_t tensor_count, tensor_capacity;
+  uint32_t sites;                                           // dropout sites handed out so far
+  size_t activation_bytes, scratch_bytes, workspace_bytes;  // by tarn__graph_plan()
+  tarn__tensor spare_tensor;
+  tarn__node spare_node;
+};
+
+// Starts a graph (zero-initialise before the first use); keeps the memory of an earlier one for reuse.
+void tarn__graph_begin(tarn__graph *graph, tarn__backend backend, tarn__dtype dtype, bool training, int threads);
+void tarn__graph_close(tarn__graph *graph);
+
+// Records a failure of building; the first one stays.
+void tarn__graph_fail(tarn__graph *graph, tarn_status status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+// New tensors; never NULL. `name` must outlive the graph (string literals).
+tarn__tensor *tarn__graph_tensor(tarn__graph *graph, tarn__dtype dtype, int64_t rows, int64_t cols, const char *name);
+tarn__tensor *tarn__graph_external(tarn__graph *graph, tarn__dtype dtype, int64_t rows, int64_t cols, void *data,
+                                   const char *name);
+// The tensor of a parameter.
+tarn__tensor *tarn__graph_param(tarn__graph *graph, tarn__param *param);
+
+// A new node that is not yet part of the order, with zeroed attributes of `attr_size` bytes; never NULL. Set in, out,
+// dparam and attr, then emit it: that appends it and gives its outputs needs_grad if any input has it.
+tarn__node *tarn__graph_node(tarn__graph *graph, const tarn__op *op, size_t attr_size);
+void tarn__graph_emit(tarn__graph *graph, tarn__node *node);
+
+// A number that is unique in the graph and equal in every build of the same model, for the dropout generator.
+uint32_t tarn__graph_site(tarn__graph *graph);
+
+// For gradient rules. `tensor->grad` at the time an op's rule runs is complete for its outputs, because rules run in
+// reverse order. To add a contribution to an input's gradient, a rule either
+//   - calls tarn__grad_into(): returns the tensor the kernel must write to. If *previous comes back non-NULL, the
+//   kernel must
+//     add to what is there (the returned tensor shares memory with *previous, the gradient so far), else overwrite.
+//     *previous must be put among the node's inputs, so that the planner sees the dependence; or
+//   - owns a finished tensor and calls tarn__grad_add(), which emits an addition if there is a gradient already.
+// Both set tensor->grad. Only call them for inputs with needs_grad. A gradient tensor has one owner: a rule that wants
+// the same values for two inputs writes two tensors.
+tarn__tensor *tarn__grad_into(tarn__graph *graph, tarn__tensor *tensor, tarn__tensor **previous);
+void tarn__grad_add(tarn__graph *graph, tarn__tensor *tensor, tarn__tensor *contribution);
+
+// Appends the backward pass of `loss`, whose op must be the last of the forward pass.
+void tarn__graph_differentiate(tarn__graph *graph, tarn__tensor *loss);
+
+// Lifetimes, offsets, sizes. Reports the first failure of building. Takes no memory for tensors.
+tarn_status tarn__graph_plan(tarn__graph *graph) TARN_CHECKED;
+// Gives every tensor its address in `workspace` (graph->workspace_bytes, aligned to 64).
+void tarn__graph_bind(tarn__graph *graph, void *workspace);
+// Runs all nodes in order.
+tarn_status tarn__graph_run(tarn__graph *graph, const tarn__exec *exec) TARN_CHECKED;
+
+// Floating-point operations of the nodes [first, last).
+double tarn__graph_flops(const tarn__graph *graph, size_t first, size_t last);
+
+// For kernels: 0 if the next addition to a parameter's gradient overwrites, else 1; marks the gradient as written.
+// Called once a node, outside of parallel regions.
+int tarn__param_accumulate(tarn__param *param);
+
+#endif

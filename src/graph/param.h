@@ -1,0 +1,43 @@
+// A parameter: one matrix (or vector, rows == 1) of a model, trained or frozen. Everything that a frozen parameter
+// lacks (gradient, moments, master copy, bytes in a checkpoint) follows from its one flag `trained`.
+#ifndef TARN_GRAPH_PARAM_H
+#define TARN_GRAPH_PARAM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "graph/dtype.h"
+
+// How the first values are made. The value of element (i, j) is a function of (generator, seed, name, initialiser).
+typedef enum tarn__init_kind {
+  TARN__INIT_ZERO,
+  TARN__INIT_ONE,
+  TARN__INIT_XAVIER,      // uniform in +-gain * sqrt(6 / (fan_in + fan_out))  (Glorot and Bengio 2010)
+  TARN__INIT_ORTHOGONAL,  // Q of the QR decomposition of a normal matrix, times gain  (Saxe et al. 2013)
+  TARN__INIT_NORMAL,      // normal with standard deviation gain
+  TARN__INIT_UNIFORM      // uniform in +-gain
+} tarn__init_kind;
+
+typedef struct tarn__init {
+  tarn__init_kind kind;
+  double gain;
+  int blocks;  // the rows are cut into this many equal blocks (query, key, value), each initialised on its own; 1 or
+               // more
+} tarn__init;
+
+typedef struct tarn__param {
+  const char *name;    // "encoder.layer1.self_attn.qkv.weight"
+  int64_t rows, cols;  // a weight of a linear layer is [out, in]; a vector is [1, n]
+  bool trained;
+  int uses;  // number of places of the model that use it; more than 1: shared
+  tarn__init init;
+  tarn__dtype dtype;         // of `value`: F32, BF16 (matrices only; vectors stay F32) or F64 (reference in double)
+  void *value;               // [rows, cols], what kernels read
+  float *master;             // trained only: the fp32 copy that the optimiser updates; equal to `value` in fp32
+  void *grad;                // trained only: float [rows, cols]; double when dtype is F64
+  bool grad_written;         // false: the next kernel that adds to `grad` overwrites it instead
+  float *moment1, *moment2;  // trained only, while an optimiser exists
+  void *packed;  // owned by ops/gemm.c: forms of `value` that the product library reads fastest; may be NULL
+} tarn__param;
+
+#endif

@@ -1,0 +1,79 @@
+// The ops: builders that append nodes to a graph. Tensors are [rows, cols]; rows are packed tokens. Every op stands in
+// a file of its own (shape and gradient rule), with NAME_ref.c (plain C, in float and in double) and NAME_cpu.c (fast).
+//
+// Letters: R rows, d model width, V vocabulary, H heads, n sequences.
+#ifndef TARN_OPS_OPS_H
+#define TARN_OPS_OPS_H
+
+#include "graph/graph.h"
+
+// Activation of a linear layer, fused into its product.
+typedef enum tarn__activation { TARN__IDENTITY, TARN__RELU } tarn__activation;
+
+// y [R, out] = act(x [R, in] weight^T + bias). weight is [out, in]; bias is [1, out] or NULL.
+// Gradient: relu by the sign of y, dx = dy weight, dweight += dy^T x, dbias += column sums of dy.
+tarn__tensor *tarn__linear(tarn__graph *graph, tarn__tensor *x, tarn__param *weight, tarn__param *bias,
+                           tarn__activation activation);
+
+// Residual sum with dropout on the branch, and layer normalisation of the sum (Ba, Kiros, Hinton 2016):
+//   sum [R, d] = x + dropout(branch);  y [R, d] = gain * (sum - mean) / sqrt(variance + 1e-5) + bias
+// branch may be NULL (sum = x, then no sum is stored); gain and bias are both NULL for the sum alone (y = NULL).
+// Post-norm uses y alone; pre-norm goes on with the sum and feeds y to the next sublayer.
+typedef struct tarn__residual_out {
+  tarn__tensor *sum, *y;
+} tarn__residual_out;
+tarn__residual_out tarn__residual_norm(tarn__graph *graph, tarn__tensor *x, tarn__tensor *branch, double dropout,
+                                       tarn__param *gain, tarn__param *bias);
+
+// Multi-head scaled dot-product attention (Vaswani et al. 2017) over packed sequences: sequence s has query rows
+// query_offsets[s] .. query_offsets[s+1]-1 and key rows key_offsets[s] .. key_offsets[s+1]-1 (I32 tensors [1, n + 1]).
+// queries holds q in columns [query_column, query_column + d); keys_values holds k and v likewise at key_column and
+// value_column. Self-attention: queries == keys_values == qkv [R, 3 d]. `causal`: query i sees keys 0..i of its
+// sequence (equal lengths). longest: upper bound of the key rows of one sequence, for scratch. Returns [R, d].
+typedef struct tarn__attention_spec {
+  int heads;
+  int64_t d;
+  int64_t query_column, key_column, value_column;
+  bool causal;
+  int64_t longest;
+} tarn__attention_spec;
+tarn__tensor *tarn__attention(tarn__graph *graph, tarn__tensor *queries, tarn__tensor *keys_values,
+                              tarn__tensor *query_offsets, tarn__tensor *key_offsets, tarn__attention_spec spec);
+
+// Attention of single query rows for incremental decoding (no gradient). Query row i sees the rows
+// rows[ranges[2 i]] .. rows[ranges[2 i + 1] - 1] of keys_values; rows (I32 [1, m]) may be NULL: then the range itself
+// names rows. keys_values is an EXTERNAL tensor (a cache) or an ordinary one. spec.causal is ignored.
+tarn__tensor *tarn__attention_rows(tarn__graph *graph, tarn__tensor *queries, tarn__tensor *keys_values,
+                                   tarn__tensor *rows, tarn__tensor *ranges, tarn__attention_spec spec);
+
+// Copies columns [column, column + cols of cache) of x [R, *] into cache rows [first_row, first_row + R); for the key
+// and value cache of incremental decoding. cache is EXTERNAL. Returns a tensor that shares the cache's memory, through
+// which later nodes read it (so that the order of execution is visible in the graph).
+tarn__tensor *tarn__cache_append(tarn__graph *graph, tarn__tensor *x, int64_t column, tarn__tensor *cache,
+                                 int64_t first_row);
+
+// Token embedding with sinusoidal positions and dropout:
+//   y [R, d] = dropout(scale * table[id] + position(p))
+// ids and positions are I32 [1, R] (position = place in the sentence, from 0). Sinusoids as in tensor2tensor and
+// fairseq: first half sines, second half cosines, frequencies exp(-i ln(10000) / (d/2 - 1)). positions may be NULL:
+// none added.
+tarn__tensor *tarn__embedding(tarn__graph *graph, tarn__tensor *ids, tarn__tensor *positions, tarn__param *table,
+                              double scale, double dropout);
+
+// Output layer with label-smoothed cross-entropy (Szegedy et al. 2016; fairseq's form), in chunks of rows that never
+// hold all logits: logits = x table^T (+ bias), table [V, d];
+//   loss = sum over rows of (1 - smoothing) * nll + smoothing * mean over V of -log p      (PyTorch's label_smoothing)
+// out: F64 [1, 2] = {sum of the smoothed loss, sum of nll} over all rows, unscaled. In training the same pass computes
+// the gradients of grad_scale * loss: of x, and added to the table's and bias's. grad_scale is read at run time through
+// the pointer (1 / number of target tokens of the whole update). targets: I32 [1, R].
+tarn__tensor *tarn__output_loss(tarn__graph *graph, tarn__tensor *x, tarn__param *table, tarn__param *bias,
+                                tarn__tensor *targets, double smoothing, const double *grad_scale);
+
+// Log-probabilities of the next token, F32 [R, V] = log_softmax(x table^T + bias), for decoding (no gradient).
+tarn__tensor *tarn__output_log_probabilities(tarn__graph *graph, tarn__tensor *x, tarn__param *table,
+                                             tarn__param *bias);
+
+// sum = a + b, element by element, in place of a where possible; used by tarn__grad_add().
+extern const tarn__op tarn__op_add;
+
+#endif

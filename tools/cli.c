@@ -1,0 +1,166 @@
+#include "cli.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tarn/text.h"
+
+void cli_list_free(cli_list *list) {
+  free(list->items);
+  *list = (cli_list){0};
+}
+
+static bool list_add(cli_list *list, const char *item) {
+  if (list->count == list->capacity) {
+    size_t larger = list->capacity ? 2 * list->capacity : 8;
+    const char **items = realloc(list->items, larger * sizeof *items);
+    if (!items) return false;
+    list->items = items;
+    list->capacity = larger;
+  }
+  list->items[list->count++] = item;
+  return true;
+}
+
+int cli_usage(const cli_command *command, const char *format, ...) {
+  va_list args;
+  fprintf(stderr, "tarn %s: ", command->name);
+  va_start(args, format);
+  vfprintf(stderr, format, args);
+  va_end(args);
+  fprintf(stderr, " (see tarn %s --help)\n", command->name);
+  return CLI_USAGE;
+}
+
+int cli_report(const cli_command *command, tarn_status status) {
+  fflush(stdout);
+  fprintf(stderr, "tarn %s: %s\n", command->name, tarn_error_message());
+  return status == TARN_STATUS_USAGE ? CLI_USAGE : CLI_FAILURE;
+}
+
+static void print_option(const cli_option *option) {
+  char left[64];
+  snprintf(left, sizeof left, "--%s%s%s", option->name, option->argument ? " " : "",
+           option->argument ? option->argument : "");
+  printf("  %-26s %s", left, option->help);
+  switch (option->type) {
+    case CLI_INT:
+      printf(" (default %lld)", (long long)*(int64_t *)option->value);
+      break;
+    case CLI_REAL:
+      printf(" (default %g)", *(double *)option->value);
+      break;
+    case CLI_TEXT:
+      if (*(const char **)option->value) printf(" (default %s)", *(const char **)option->value);
+      break;
+    case CLI_FLAG:
+    case CLI_LIST:
+      break;
+  }
+  printf("\n");
+}
+
+static void print_help(const cli_command *command, const cli_option *options) {
+  printf("usage: tarn %s [options] %s\n\n%s\n", command->name, command->arguments, command->summary);
+  if (command->text) printf("\n%s\n", command->text);
+  printf("\noptions:\n");
+  for (const cli_option *option = options; option->name; option++) print_option(option);
+  printf("  %-26s print this text\n", "--help");
+}
+
+static int unknown_option(const cli_command *command, const cli_option *options, const char *word) {
+  const char *names[64];
+  size_t count = 0;
+  for (const cli_option *option = options; option->name && count < 63; option++) names[count++] = option->name;
+  names[count++] = "help";
+  const char *nearest = tarn_text_nearest(word, names, count);
+  if (nearest) return cli_usage(command, "unknown option --%s; did you mean --%s?", word, nearest);
+  return cli_usage(command, "unknown option --%s", word);
+}
+
+static bool in_range(const cli_option *option, double value) {
+  return (option->minimum == 0 && option->maximum == 0) || (value >= option->minimum && value <= option->maximum);
+}
+
+static int take_number(const cli_command *command, const cli_option *option, const char *text) {
+  char *end = NULL;
+  errno = 0;
+  bool whole = option->type == CLI_INT;
+  long long integer = whole ? strtoll(text, &end, 10) : 0;
+  double real = whole ? (double)integer : strtod(text, &end);
+  if (errno || !end || end == text || *end || !isfinite(real))
+    return cli_usage(command, "--%s takes %s, not \"%s\"", option->name, whole ? "a whole number" : "a number", text);
+  if (!in_range(option, real))
+    return cli_usage(command, "--%s takes a number from %g to %g, not %s", option->name, option->minimum,
+                     option->maximum, text);
+  if (whole)
+    *(int64_t *)option->value = integer;
+  else
+    *(double *)option->value = real;
+  return -1;
+}
+
+static int take_value(const cli_command *command, const cli_option *option, const char *text) {
+  switch (option->type) {
+    case CLI_INT:
+    case CLI_REAL:
+      return take_number(command, option, text);
+    case CLI_TEXT:
+      *(const char **)option->value = text;
+      return -1;
+    case CLI_LIST:
+      if (!list_add(option->value, text)) return cli_usage(command, "out of memory");
+      return -1;
+    case CLI_FLAG:
+      break;
+  }
+  return -1;
+}
+
+// Handles argv[*index], which begins with two dashes.
+static int take_option(const cli_command *command, const cli_option *options, int argc, char **argv, int *index) {
+  const char *word = argv[*index] + 2;
+  const char *equals = strchr(word, '=');
+  char name[128];
+  snprintf(name, sizeof name, "%.*s", equals ? (int)(equals - word) : (int)strlen(word), word);
+  if (strcmp(name, "help") == 0) {
+    print_help(command, options);
+    return CLI_OK;
+  }
+  const cli_option *option = options;
+  while (option->name && strcmp(option->name, name) != 0) option++;
+  if (!option->name) return unknown_option(command, options, name);
+  if (option->type == CLI_FLAG) {
+    if (equals) return cli_usage(command, "--%s takes no value", name);
+    *(bool *)option->value = true;
+    return -1;
+  }
+  if (equals) return take_value(command, option, equals + 1);
+  if (*index + 1 >= argc) return cli_usage(command, "--%s needs a value (%s)", name, option->argument);
+  return take_value(command, option, argv[++*index]);
+}
+
+int cli_parse(const cli_command *command, const cli_option *options, int argc, char **argv, cli_list *positional,
+              size_t minimum, size_t maximum) {
+  bool only_positional = false;
+  for (int i = 1; i < argc; i++) {
+    if (!only_positional && strcmp(argv[i], "--") == 0) {
+      only_positional = true;
+    } else if (!only_positional && strncmp(argv[i], "--", 2) == 0) {
+      int code = take_option(command, options, argc, argv, &i);
+      if (code >= 0) return code;
+    } else if (!only_positional && argv[i][0] == '-' && argv[i][1] != '\0') {
+      return cli_usage(command, "unknown option %s; options begin with two dashes", argv[i]);
+    } else if (!list_add(positional, argv[i])) {
+      return cli_usage(command, "out of memory");
+    }
+  }
+  if (positional->count < minimum)
+    return cli_usage(command, "an argument is missing: tarn %s [options] %s", command->name, command->arguments);
+  if (positional->count > maximum) return cli_usage(command, "unexpected argument \"%s\"", positional->items[maximum]);
+  return -1;
+}

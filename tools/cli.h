@@ -1,0 +1,56 @@
+// What the commands share: one table of options a command, from which parsing, --help and error messages come.
+#ifndef TARN_TOOLS_CLI_H
+#define TARN_TOOLS_CLI_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tarn/status.h"
+
+enum { CLI_OK = 0, CLI_FAILURE = 1, CLI_USAGE = 2 };  // exit codes of the program
+
+typedef enum cli_type {
+  CLI_FLAG,  // bool *; takes no argument
+  CLI_INT,   // int64_t *
+  CLI_REAL,  // double *
+  CLI_TEXT,  // const char **
+  CLI_LIST   // cli_list *; may be given several times
+} cli_type;
+
+typedef struct cli_list {
+  const char **items;  // allocated; freed by cli_list_free()
+  size_t count, capacity;
+} cli_list;
+void cli_list_free(cli_list *list);
+
+// The last entry of a table has name NULL.
+typedef struct cli_option {
+  const char *name;  // without the dashes: "beam" is given as --beam 5 or --beam=5
+  cli_type type;
+  void *value;              // holds the default before parsing
+  const char *argument;     // word for --help, for example "N" or "FILE"; NULL for flags
+  const char *help;         // one sentence; numeric and text defaults are appended by --help
+  double minimum, maximum;  // for CLI_INT and CLI_REAL; both 0: no limit
+} cli_option;
+
+typedef struct cli_command {
+  const char *name;       // "translate"
+  const char *arguments;  // "RUN", "[FILE...]" or ""
+  const char *summary;    // one line for `tarn --help`
+  const char *text;       // more for `tarn translate --help`; may be NULL
+} cli_command;
+
+// Parses argv (argv[0] is the command's name). Positional arguments are collected in `positional`, which must hold at
+// least `minimum` and at most `maximum` of them. Returns -1 to go on, or the exit code the command must return at once
+// (--help prints to standard output and gives 0; a mistake prints one line to standard error and gives 2).
+int cli_parse(const cli_command *command, const cli_option *options, int argc, char **argv, cli_list *positional,
+              size_t minimum, size_t maximum);
+
+// Prints "tarn COMMAND: MESSAGE" for a failed status and returns the exit code (2 for TARN_STATUS_USAGE, else 1).
+int cli_report(const cli_command *command, tarn_status status);
+
+// Prints a usage mistake ("tarn COMMAND: ...") and returns CLI_USAGE.
+int cli_usage(const cli_command *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+#endif

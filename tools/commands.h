@@ -1,0 +1,17 @@
+// The commands of the program, one file each (cmd_NAME.c), and their table in main.c.
+#ifndef TARN_TOOLS_COMMANDS_H
+#define TARN_TOOLS_COMMANDS_H
+
+int cmd_average(int argc, char **argv);
+int cmd_bleu(int argc, char **argv);
+int cmd_chrf(int argc, char **argv);
+int cmd_corpus(int argc, char **argv);
+int cmd_export(int argc, char **argv);
+int cmd_inspect(int argc, char **argv);
+int cmd_plan(int argc, char **argv);
+int cmd_prepare(int argc, char **argv);
+int cmd_train(int argc, char **argv);
+int cmd_translate(int argc, char **argv);
+int cmd_vocab(int argc, char **argv);
+
+#endif
