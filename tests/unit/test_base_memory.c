@@ -1,0 +1,155 @@
+// Memory: alignment, zeroing, checked sizes, counting by kind, forced failures, arenas.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/memory.h"
+
+static void alloc_is_aligned_and_zeroed(void **state) {
+  (void)state;
+  static const size_t sizes[] = {0, 1, 63, 64, 65, 4096, 1000003};
+  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+    void *memory;
+    assert_int_equal(tarn__alloc(&memory, TARN__MEMORY_OTHER, sizes[i], 1), TARN_STATUS_OK);
+    assert_non_null(memory);
+    assert_int_equal((uintptr_t)memory % 64, 0);
+    const char *bytes = memory;
+    for (size_t j = 0; j < sizes[i]; j++) assert_int_equal(bytes[j], 0);
+    memset(memory, 0x5a, sizes[i]);
+    tarn__free(memory);
+  }
+  tarn__free(NULL);
+}
+
+static void overflowing_sizes_are_refused(void **state) {
+  (void)state;
+  static const size_t cases[][2] = {{SIZE_MAX, 2}, {2, SIZE_MAX}, {SIZE_MAX / 2 + 1, 2}, {SIZE_MAX, 1}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    void *memory = &memory;
+    assert_int_equal(tarn__alloc(&memory, TARN__MEMORY_OTHER, cases[i][0], cases[i][1]), TARN_STATUS_DATA);
+    assert_null(memory);
+    assert_non_null(strstr(tarn_error_message(), "overflow"));
+  }
+  void *memory;
+  assert_int_equal(tarn__alloc(&memory, TARN__MEMORY_OTHER, SIZE_MAX / 2 - 4096, 1), TARN_STATUS_MEMORY);
+  size_t out;
+  assert_int_equal(tarn__add_size(&out, SIZE_MAX - 1, 1), TARN_STATUS_OK);
+  assert_true(out == SIZE_MAX);
+  assert_int_equal(tarn__add_size(&out, SIZE_MAX, 1), TARN_STATUS_DATA);
+  assert_int_equal(tarn__mul_size(&out, SIZE_MAX, 0), TARN_STATUS_OK);
+  assert_true(out == 0);
+  char *text;
+  assert_int_equal(tarn__strndup(&text, "abc", SIZE_MAX), TARN_STATUS_DATA);
+  assert_null(text);
+}
+
+static void kinds_are_counted_apart(void **state) {
+  (void)state;
+  size_t gradient = tarn__memory_now(TARN__MEMORY_GRADIENT);
+  size_t frozen = tarn__memory_now(TARN__MEMORY_FROZEN);
+  void *a;
+  void *b;
+  assert_int_equal(tarn__alloc(&a, TARN__MEMORY_GRADIENT, 1000, 4), TARN_STATUS_OK);
+  assert_int_equal(tarn__alloc(&b, TARN__MEMORY_GRADIENT, 10, 1), TARN_STATUS_OK);
+  assert_true(tarn__memory_now(TARN__MEMORY_GRADIENT) == gradient + 4010);
+  assert_true(tarn__memory_now(TARN__MEMORY_FROZEN) == frozen);
+  tarn__free(a);
+  assert_true(tarn__memory_now(TARN__MEMORY_GRADIENT) == gradient + 10);
+  assert_true(tarn__memory_peak(TARN__MEMORY_GRADIENT) >= gradient + 4010);
+  tarn__free(b);
+  assert_true(tarn__memory_now(TARN__MEMORY_GRADIENT) == gradient);
+}
+
+static void grow_keeps_the_contents(void **state) {
+  (void)state;
+  int64_t *items = NULL;
+  size_t capacity = 0;
+  for (size_t i = 0; i < 1000; i++) {
+    assert_int_equal(tarn__grow(&items, &capacity, i + 1, sizeof *items), TARN_STATUS_OK);
+    items[i] = (int64_t)(i * i);
+  }
+  for (size_t i = 0; i < 1000; i++) assert_true(items[i] == (int64_t)(i * i));
+  const int64_t *before = items;
+  size_t room = capacity;
+  tarn__memory_fail_after(1);
+  assert_int_equal(tarn__grow(&items, &capacity, room + 1, sizeof *items), TARN_STATUS_MEMORY);
+  assert_ptr_equal(items, before);
+  assert_true(capacity == room);
+  assert_int_equal(tarn__grow(&items, &capacity, SIZE_MAX / 4, sizeof *items), TARN_STATUS_DATA);
+  assert_ptr_equal(items, before);
+  tarn__free(items);
+}
+
+// Several allocations with one exit, as the library's functions are written.
+static tarn_status build(tarn__arena *arena, char **copy) {
+  void *memory;
+  TARN_TRY(tarn__arena_alloc(arena, &memory, 100, 8));
+  TARN_TRY(tarn__arena_alloc(arena, &memory, 3 << 20, 1));
+  char *inside;
+  TARN_TRY(tarn__arena_strdup(arena, &inside, "inside"));
+  TARN_TRY(tarn__strdup(copy, inside));
+  return TARN_STATUS_OK;
+}
+
+static void every_allocation_may_fail(void **state) {
+  (void)state;
+  size_t before = tarn__memory_now(TARN__MEMORY_OTHER);
+  uint64_t n = 1;
+  for (;; n++) {
+    tarn__arena arena = {0};
+    char *copy = NULL;
+    tarn__memory_fail_after(n);
+    tarn_status status = build(&arena, &copy);
+    tarn__memory_fail_after(0);
+    tarn__arena_close(&arena);
+    tarn__free(copy);
+    assert_true(tarn__memory_now(TARN__MEMORY_OTHER) == before);
+    if (status == TARN_STATUS_OK) break;
+    assert_int_equal(status, TARN_STATUS_MEMORY);
+  }
+  assert_int_equal(n, 8);  // three blocks of two allocations each and one copy can fail
+}
+
+static void arena_reuses_its_blocks(void **state) {
+  (void)state;
+  tarn__arena arena = {0};
+  void *first[3];
+  static const size_t sizes[3] = {100, 2 << 20, 600 << 10};
+  for (int i = 0; i < 3; i++) {
+    assert_int_equal(tarn__arena_alloc(&arena, &first[i], sizes[i], 1), TARN_STATUS_OK);
+    assert_int_equal((uintptr_t)first[i] % 64, 0);
+    memset(first[i], 0x77, sizes[i]);
+  }
+  size_t bytes = tarn__memory_now(TARN__MEMORY_OTHER);
+  for (int round = 0; round < 3; round++) {
+    tarn__arena_reset(&arena);
+    for (int i = 0; i < 3; i++) {
+      void *again;
+      assert_int_equal(tarn__arena_alloc(&arena, &again, sizes[i], 1), TARN_STATUS_OK);
+      assert_ptr_equal(again, first[i]);
+      for (size_t j = 0; j < sizes[i]; j++) assert_int_equal(((const char *)again)[j], 0);
+      memset(again, 0x77, sizes[i]);
+    }
+    assert_true(tarn__memory_now(TARN__MEMORY_OTHER) == bytes);
+  }
+  void *memory;
+  assert_int_equal(tarn__arena_alloc(&arena, &memory, SIZE_MAX / 2, 4), TARN_STATUS_DATA);
+  assert_int_equal(tarn__arena_alloc(&arena, &memory, SIZE_MAX, 1), TARN_STATUS_DATA);
+  assert_null(memory);
+  tarn__arena_close(&arena);
+  assert_null(arena.first);
+  tarn__arena_close(&arena);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(alloc_is_aligned_and_zeroed), cmocka_unit_test(overflowing_sizes_are_refused),
+      cmocka_unit_test(kinds_are_counted_apart),     cmocka_unit_test(grow_keeps_the_contents),
+      cmocka_unit_test(every_allocation_may_fail),   cmocka_unit_test(arena_reuses_its_blocks),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
