@@ -1,0 +1,94 @@
+// Blocks: what a layer of the pattern is made of. A layer is a token mixer (one file each, listed in registry.c)
+// followed by an FFN, each a sublayer with residual, normalisation and dropout.
+#ifndef TARN_BLOCKS_BLOCK_H
+#define TARN_BLOCKS_BLOCK_H
+
+#include "graph/graph.h"
+#include "ops/ops.h"
+#include "tarn/config.h"
+
+// The state between sublayers: the residual stream x and a branch that is not yet added to it, so that the addition,
+// its dropout and the next normalisation become one op.
+typedef struct tarn__stream {
+  tarn__tensor *x, *branch;
+  double dropout;  // of the pending branch
+} tarn__stream;
+
+// Gain and bias of one layer normalisation.
+typedef struct tarn__norm_weights {
+  tarn__param *gain, *bias;
+} tarn__norm_weights;
+
+// A linear layer.
+typedef struct tarn__linear_weights {
+  tarn__param *weight, *bias;
+} tarn__linear_weights;
+
+// Where a layer declares its parameters. add_param returns NULL after a failure, which is kept in `status`.
+typedef struct tarn__declare {
+  const char *prefix;  // "encoder.layer3"
+  const tarn_kind *kind;
+  int64_t d_model;
+  bool decoder;
+  tarn__arena *arena;
+  tarn__param ***params;  // grows
+  size_t *param_count, *param_capacity;
+  tarn_status status;
+} tarn__declare;
+
+tarn__param *tarn__declare_param(tarn__declare *declare, const char *name, int64_t rows, int64_t cols, bool trained,
+                                 tarn__init init);
+// NAME.weight [out, in] and NAME.bias [out]; `blocks` row blocks are initialised apart.
+tarn__linear_weights tarn__declare_linear(tarn__declare *declare, const char *name, int64_t out, int64_t in, int blocks,
+                                          double gain);
+tarn__norm_weights tarn__declare_norm(tarn__declare *declare, const char *name);
+
+// What building a layer needs beside its weights and the stream.
+typedef struct tarn__block_run {
+  tarn__graph *graph;
+  int64_t d_model;
+  // Whole sequences: offsets of this side, and the encoder's output for the decoder.
+  tarn__tensor *offsets;
+  tarn__tensor *memory, *memory_offsets;
+  int64_t longest, memory_longest;
+  // Incremental decoding: caches of this layer in place of the above; see model/model.h.
+  bool incremental;
+  tarn__tensor *self_cache, *history, *history_ranges;
+  int64_t first_row;
+  tarn__tensor *cross_cache, *source_ranges;
+} tarn__block_run;
+
+// A token mixer.
+typedef struct tarn__mixer {
+  tarn_mixer id;
+  // Declares the parameters and returns the mixer's own structure from the arena.
+  void *(*declare)(tarn__declare *declare);
+  void (*build)(const tarn__block_run *run, const void *weights, const tarn_kind *kind, tarn__stream *stream);
+  // Decoder: keys and values of the encoder's output for cross-attention, or NULL when the mixer has none.
+  tarn__tensor *(*build_cross)(const tarn__block_run *run, const void *weights);
+} tarn__mixer;
+
+const tarn__mixer *tarn__mixer_find(tarn_mixer id);
+
+// The weights of one set.
+typedef struct tarn__layer_weights {
+  const tarn_kind *kind;
+  const tarn__mixer *mixer;
+  void *mixing;  // the mixer's own structure
+  tarn__linear_weights ffn_in, ffn_out;
+  tarn__norm_weights ffn_norm;
+} tarn__layer_weights;
+
+tarn__layer_weights *tarn__layer_declare(tarn__declare *declare);
+void tarn__layer_build(const tarn__block_run *run, const tarn__layer_weights *weights, tarn__stream *stream);
+
+// The two ends of every sublayer. enter returns the sublayer's input (normalised if pre-norm, and then the pending
+// branch joins the stream in the same op); leave adds the sublayer's output to the stream.
+tarn__tensor *tarn__stream_enter(tarn__graph *graph, tarn__stream *stream, const tarn__norm_weights *norm,
+                                 tarn_norm order);
+void tarn__stream_leave(tarn__graph *graph, tarn__stream *stream, tarn__tensor *branch, double dropout,
+                        const tarn__norm_weights *norm, tarn_norm order);
+// Joins a pending branch, with a final norm if its weights are not NULL, and returns the result.
+tarn__tensor *tarn__stream_finish(tarn__graph *graph, tarn__stream *stream, const tarn__norm_weights *norm);
+
+#endif

@@ -1,0 +1,106 @@
+// An encoder-decoder model: the parameters that a description asks for, and the graphs that are built from them.
+//
+// A model is opened without memory (names, shapes, counts: enough to plan), then allocated, then initialised or loaded.
+#ifndef TARN_MODEL_MODEL_H
+#define TARN_MODEL_MODEL_H
+
+#include "blocks/block.h"
+#include "graph/graph.h"
+#include "tarn/config.h"
+
+// Packed sentences of one side. Pointers may be NULL when the graph is only planned.
+typedef struct tarn__packed {
+  int64_t sentences, rows;
+  int64_t longest;           // upper bound of the tokens of one sentence
+  const int32_t *ids;        // [rows]
+  const int32_t *positions;  // [rows], place of each token in its sentence, from 0
+  const int32_t *offsets;    // [sentences + 1]
+} tarn__packed;
+
+// One layer of a stack: its block and the weights it uses (shared layers point to the same weights).
+typedef struct tarn__model_layer {
+  const tarn__layer_weights *weights;
+} tarn__model_layer;
+
+typedef struct tarn__model_stack {
+  tarn__model_layer *layers;  // from the bottom
+  int count;
+  tarn__param *norm_gain, *norm_bias;  // of the final norm, when the last layer is pre-norm; else NULL
+} tarn__model_stack;
+
+typedef struct tarn__model {
+  const tarn_config *config;  // the caller's; must outlive the model
+  int64_t source_vocab, target_vocab;
+  tarn__dtype dtype;     // of compute: F32, BF16, F64 (reference)
+  bool training;         // gradients, master copies (and moments, by the trainer) exist
+  uint64_t seed;         // of the frozen weights; a checkpoint records it
+  tarn__param **params;  // all parameters, each once, in a fixed order
+  size_t param_count;
+  tarn__param *source_table, *target_table, *output_table;  // embeddings; equal pointers where shared
+  tarn__model_stack encoder, decoder;
+  tarn__arena arena;  // owns params, names, layers
+  void *storage[TARN__MEMORY_KINDS];
+} tarn__model;
+
+// Declares the parameters. Takes memory for names and shapes only.
+tarn_status tarn__model_open(tarn__model **model, const tarn_config *config, int64_t source_vocab, int64_t target_vocab,
+                             tarn__dtype dtype, bool training) TARN_CHECKED;
+// Takes memory for values, master copies and gradients. In bf16 a frozen matrix exists in bf16 only.
+tarn_status tarn__model_allocate(tarn__model *model) TARN_CHECKED;
+// Gives every parameter its first value as a function of (seed, name, initialiser). Orthogonal matrices take about half
+// a second per million parameters; different parameters are made on different threads.
+tarn_status tarn__model_initialise(tarn__model *model, uint64_t seed) TARN_CHECKED;
+// The same for one parameter, in fp32 into `values` [rows, cols]: what a checkpoint's recipe is checked against.
+tarn_status tarn__param_initialise(const tarn__param *param, uint64_t seed, float *values) TARN_CHECKED;
+// Sets a parameter from fp32 values [rows, cols]: the master copy (if trained) and the compute copy.
+void tarn__param_set(tarn__param *param, const float *values);
+// Reads a parameter as fp32: the master copy if it has one, else the compute copy (exact for frozen bf16).
+void tarn__param_get(const tarn__param *param, float *values);
+void tarn__model_close(tarn__model **model);
+
+// Bytes by category of parameters and what belongs to them, without allocating.
+typedef struct tarn__model_size {
+  size_t trained_bytes, frozen_bytes, gradient_bytes, optimiser_bytes;
+  int64_t trained, frozen;  // parameters (each set once)
+  int64_t shared_uses;      // parameters that sharing saves: sum over sets of (uses - 1) * size
+} tarn__model_size;
+void tarn__model_measure(const tarn__model *model, tarn__model_size *size);
+
+// Appends the whole training (or evaluation) forward pass and returns the loss tensor of tarn__output_loss():
+// F64 [1, 2] = {sum of the smoothed loss, sum of nll}. targets [target.rows] are the ids to predict. Call
+// tarn__graph_differentiate() on it for training.
+tarn__tensor *tarn__model_build_loss(const tarn__model *model, tarn__graph *graph, const tarn__packed *source,
+                                     const tarn__packed *target, const int32_t *targets, double label_smoothing,
+                                     const double *grad_scale);
+
+// Decoding, first part: encodes sentences and computes for every decoder layer l the keys and values that its
+// cross-attention needs, cross[l] [source.rows, 2 d_model] (kept to the end of the run; NULL for layers without
+// attention).
+void tarn__model_build_encode(const tarn__model *model, tarn__graph *graph, const tarn__packed *source,
+                              tarn__tensor **cross);
+
+// Decoding, second part: one step for `rows` hypotheses.
+typedef struct tarn__model_step {
+  int64_t rows;
+  const int32_t *ids, *positions;  // [rows] last token of each hypothesis, and its place
+  // Cache of keys and values of self-attention: self_cache[l] [cache_rows, 2 d_model] in the model's dtype. This step
+  // writes rows first_row .. first_row + rows - 1.
+  void *const *self_cache;
+  int64_t cache_rows, first_row;
+  // Hypothesis i sees cache rows history[ranges[2 i]] .. history[ranges[2 i + 1] - 1], its own new row among them.
+  const int32_t *history, *history_ranges;
+  int64_t history_count;
+  int64_t longest;  // most rows that one hypothesis sees (history or source)
+  // cross_cache[l] [source_rows, 2 d_model] from the first part; hypothesis i sees rows source_ranges[2 i] ..
+  // source_ranges[2 i + 1] - 1.
+  void *const *cross_cache;
+  int64_t source_rows;
+  const int32_t *source_ranges;
+} tarn__model_step;
+// Returns log-probabilities F32 [rows, target_vocab] (kept).
+tarn__tensor *tarn__model_build_step(const tarn__model *model, tarn__graph *graph, const tarn__model_step *step);
+
+// positions[r] of packed sentences from their offsets.
+void tarn__packed_positions(int32_t *positions, const int32_t *offsets, int64_t sentences);
+
+#endif
