@@ -1,0 +1,71 @@
+// Translation of token ids by a model in memory: beam search (src/decode/beam.h) with incremental decoding.
+//
+// Sentences are translated in batches of similar source length. A step computes one row per running hypothesis; the
+// keys and values of self-attention are appended to packed caches, and which rows a hypothesis sees is a list of
+// numbers, so that no cache is ever copied when hypotheses fork. A sentence that is finished costs nothing from then
+// on.
+#ifndef TARN_DECODE_TRANSLATE_H
+#define TARN_DECODE_TRANSLATE_H
+
+#include <stdint.h>
+
+#include "base/status.h"
+#include "model/model.h"
+
+typedef struct tarn__translator_options {
+  int64_t beam;           // hypotheses a sentence, 1 .. 1024; 1: greedy. Default 5
+  double length_penalty;  // score = log-probability / length^length_penalty, end of sentence counted; default 1
+  double max_len_a;       // a translation has at most max_len_a * source tokens + max_len_b tokens (end of sentence
+  int64_t max_len_b;      // not counted on either side), and never more than the model's max_length; default 1.2, 10
+  int64_t max_tokens;     // most source tokens of a batch; a longer sentence is a batch of its own. Default 4096
+  int64_t n_best;         // hypotheses to return, 1 .. beam; default 1
+  int threads;            // 0: those of the pool (tarn__threads()); default 0
+  tarn__backend backend;  // default TARN__CPU; a model in F64 needs TARN__REFERENCE
+} tarn__translator_options;
+
+// The constants above.
+void tarn__translator_default(tarn__translator_options *options);
+// What the description says under `translate`; the rest by tarn__translator_default().
+void tarn__translator_from_config(tarn__translator_options *options, const tarn_config *config);
+
+typedef struct tarn__hypothesis {
+  const int32_t *ids;              // [length]; the last one is the end of sentence
+  const float *log_probabilities;  // [length], of each token, natural logarithm
+  int64_t length;                  // 1 or more
+  double log_probability;          // their sum
+  double score;                    // log_probability / length^length_penalty
+} tarn__hypothesis;
+
+// Hypotheses of one sentence, best first; at least one, at most n_best (fewer only where the vocabulary is too small
+// for n_best different sentences).
+typedef struct tarn__translation {
+  const tarn__hypothesis *hypotheses;
+  int64_t count;
+} tarn__translation;
+
+typedef struct tarn__translator_stats {
+  int64_t sentences, source_tokens, target_tokens;  // tokens with their ends of sentence; target: the best hypothesis
+  int64_t steps, rows;                              // decoder steps, and rows computed in them
+} tarn__translator_stats;
+
+typedef struct tarn__translator tarn__translator;
+
+// The model must stay open, and may change its weights between two runs. `eos` is the end of sentence of the target
+// vocabulary; it is also the first token that the decoder reads. Fails with USAGE (options) or MEMORY.
+tarn_status tarn__translator_open(tarn__translator **translator, const tarn__model *model, int32_t eos,
+                                  const tarn__translator_options *options) TARN_CHECKED;
+void tarn__translator_close(tarn__translator **translator);
+
+// Translates `sentences` sentences: sentence s is ids[offsets[s]] .. ids[offsets[s + 1] - 1], at least one token, the
+// last one its end of sentence, and at most the model's max_length tokens. translations [sentences] are filled in the
+// order of the sentences; what they point to belongs to the translator and lives until its next run or close. The
+// result does not depend on how sentences fall into batches, but for the rounding of sums.
+// Fails with DATA (a sentence is empty or too long, an id outside the vocabulary), NUMERIC (a log-probability that is
+// not a number), or MEMORY.
+tarn_status tarn__translator_run(tarn__translator *translator, tarn__translation *translations, const int32_t *ids,
+                                 const int64_t *offsets, int64_t sentences) TARN_CHECKED;
+
+// Totals of all runs since open.
+void tarn__translator_get_stats(const tarn__translator *translator, tarn__translator_stats *stats);
+
+#endif
