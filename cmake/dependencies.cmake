@@ -1,6 +1,6 @@
-# The libraries that tarn borrows, all from Debian's packages, and one table of what was found.
+# The libraries that tarn borrows, all from Debian's packages. A missing one stops the configuration with its name.
 find_package(PkgConfig REQUIRED)
-find_package(OpenMP REQUIRED COMPONENTS C CXX)
+find_package(OpenMP REQUIRED COMPONENTS C)
 find_package(Threads REQUIRED)
 pkg_check_modules(JANSSON REQUIRED IMPORTED_TARGET jansson>=2.12)
 pkg_check_modules(YAML REQUIRED IMPORTED_TARGET yaml-0.1)
@@ -9,12 +9,29 @@ pkg_check_modules(ICU REQUIRED IMPORTED_TARGET icu-uc)
 pkg_check_modules(SENTENCEPIECE REQUIRED IMPORTED_TARGET sentencepiece)
 pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
 
-# oneDNN: Debian ships no pkg-config file for it.
-find_path(DNNL_INCLUDE_DIR oneapi/dnnl/dnnl.h REQUIRED)
-find_library(DNNL_LIBRARY dnnl REQUIRED)
+# oneDNN, 2.5 or later: its own CMake files (a build from source: -DCMAKE_PREFIX_PATH=...), else header and library,
+# because the CMake files of some distributions ask for packages that nothing here needs.
+find_package(dnnl CONFIG QUIET)
+if(TARGET DNNL::dnnl)
+  set(DNNL_TARGET DNNL::dnnl)
+  set(DNNL_VERSION ${dnnl_VERSION})
+  get_target_property(DNNL_INCLUDE_DIR DNNL::dnnl INTERFACE_INCLUDE_DIRECTORIES)
+else()
+  find_path(DNNL_INCLUDE_DIR oneapi/dnnl/dnnl.h REQUIRED)
+  find_library(DNNL_LIBRARY dnnl REQUIRED)
+  set(DNNL_TARGET ${DNNL_LIBRARY})
+  file(STRINGS ${DNNL_INCLUDE_DIR}/oneapi/dnnl/dnnl_version.h numbers REGEX "define DNNL_VERSION_(MAJOR|MINOR|PATCH) ")
+  string(REGEX REPLACE "[^0-9;]" "" numbers "${numbers}")
+  string(REPLACE ";" "." DNNL_VERSION "${numbers}")
+endif()
+if(DNNL_VERSION VERSION_LESS 2.5)
+  message(FATAL_ERROR "oneDNN ${DNNL_VERSION} in ${DNNL_INCLUDE_DIR} is too old, 2.5 or later is needed")
+endif()
 
 add_library(tarn_dependencies INTERFACE)
-target_include_directories(tarn_dependencies SYSTEM INTERFACE ${DNNL_INCLUDE_DIR})
+if(NOT TARGET DNNL::dnnl)
+  target_include_directories(tarn_dependencies SYSTEM INTERFACE ${DNNL_INCLUDE_DIR})
+endif()
 # libsentencepiece needs libsentencepiece_train for training; pkg-config names both.
 target_link_libraries(tarn_dependencies INTERFACE PkgConfig::JANSSON PkgConfig::YAML PkgConfig::PCRE2 PkgConfig::ICU
-  PkgConfig::SENTENCEPIECE PkgConfig::XXHASH ${DNNL_LIBRARY} OpenMP::OpenMP_C Threads::Threads m)
+  PkgConfig::SENTENCEPIECE PkgConfig::XXHASH ${DNNL_TARGET} OpenMP::OpenMP_C Threads::Threads m)

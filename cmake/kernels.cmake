@@ -1,6 +1,8 @@
 # Kernels: a file's ending chooses how it is compiled.
 #   *_ref.c   plain C reference, compiled twice: TARN_REAL is float, then double
 #   *_cpu.c   fast kernels, compiled once for each instruction set: TARN_ISA is the suffix of the table it exports
+# TARN_ISA_VARIANTS lists the instruction sets that were compiled; all of them but "portable" are for x86-64, and each
+# defines TARN_X86 for every file of ours.
 function(tarn_add_variant target suffix files definitions)
   add_library(tarn_kernels_${suffix} OBJECT ${files})
   target_include_directories(tarn_kernels_${suffix} PRIVATE ${CMAKE_SOURCE_DIR}/src)
@@ -10,6 +12,15 @@ function(tarn_add_variant target suffix files definitions)
   target_sources(${target} PRIVATE $<TARGET_OBJECTS:tarn_kernels_${suffix}>)
 endfunction()
 
+set(TARN_ISA_VARIANTS portable)
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+  list(APPEND TARN_ISA_VARIANTS avx2 avx512)
+  target_compile_definitions(tarn_flags INTERFACE TARN_X86=1)
+endif()
+set(TARN_ISA_FLAGS_portable)
+set(TARN_ISA_FLAGS_avx2 -mavx2 -mfma -mbmi2 -mf16c)
+set(TARN_ISA_FLAGS_avx512 -mavx512f -mavx512bw -mavx512dq -mavx512vl -mfma -mbmi2 -mf16c -mprefer-vector-width=512)
+
 function(tarn_add_kernels target)
   file(GLOB_RECURSE ref_files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/*_ref.c)
   file(GLOB_RECURSE cpu_files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/*_cpu.c)
@@ -18,13 +29,9 @@ function(tarn_add_kernels target)
     tarn_add_variant(${target} ref_f64 "${ref_files}" "TARN_REAL=double;TARN_REF_SUFFIX=_f64")
   endif()
   if(cpu_files)
-    set(fast -O3 -fno-signed-zeros)
-    tarn_add_variant(${target} portable "${cpu_files}" "TARN_ISA=portable" ${fast})
-    if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
-      tarn_add_variant(${target} avx2 "${cpu_files}" "TARN_ISA=avx2" ${fast} -mavx2 -mfma -mbmi2 -mf16c)
-      tarn_add_variant(${target} avx512 "${cpu_files}" "TARN_ISA=avx512" ${fast}
-        -mavx512f -mavx512bw -mavx512dq -mavx512vl -mfma -mbmi2 -mf16c -mprefer-vector-width=512)
-      target_compile_definitions(tarn_flags INTERFACE TARN_X86=1)
-    endif()
+    foreach(isa ${TARN_ISA_VARIANTS})
+      tarn_add_variant(${target} ${isa} "${cpu_files}" "TARN_ISA=${isa}"
+        $<$<NOT:$<CONFIG:Debug>>:-O3> -fno-signed-zeros ${TARN_ISA_FLAGS_${isa}})
+    endforeach()
   endif()
 endfunction()

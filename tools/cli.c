@@ -95,7 +95,7 @@ static int take_number(const cli_command *command, const cli_option *option, con
   if (errno || !end || end == text || *end || !isfinite(real))
     return cli_usage(command, "--%s takes %s, not \"%s\"", option->name, whole ? "a whole number" : "a number", text);
   if (!in_range(option, real))
-    return cli_usage(command, "--%s takes a number from %g to %g, not %s", option->name, option->minimum,
+    return cli_usage(command, "--%s takes a number from %.15g to %.15g, not %s", option->name, option->minimum,
                      option->maximum, text);
   if (whole)
     *(int64_t *)option->value = integer;
@@ -146,6 +146,10 @@ static int take_option(const cli_command *command, const cli_option *options, in
 
 int cli_parse(const cli_command *command, const cli_option *options, int argc, char **argv, cli_list *positional,
               size_t minimum, size_t maximum) {
+  if (argc == 2 && strcmp(argv[1], CLI_SUMMARY) == 0) {
+    printf("  %-10s %s\n", command->name, command->summary);
+    return CLI_OK;
+  }
   bool only_positional = false;
   for (int i = 1; i < argc; i++) {
     if (!only_positional && strcmp(argv[i], "--") == 0) {

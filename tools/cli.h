@@ -8,6 +8,8 @@
 
 #include "tarn/status.h"
 
+#define CLI_SUMMARY "--summary"  // makes a command print its line of `tarn --help` and nothing else
+
 enum { CLI_OK = 0, CLI_FAILURE = 1, CLI_USAGE = 2 };  // exit codes of the program
 
 typedef enum cli_type {
@@ -43,7 +45,8 @@ typedef struct cli_command {
 
 // Parses argv (argv[0] is the command's name). Positional arguments are collected in `positional`, which must hold at
 // least `minimum` and at most `maximum` of them. Returns -1 to go on, or the exit code the command must return at once
-// (--help prints to standard output and gives 0; a mistake prints one line to standard error and gives 2).
+// (--help prints to standard output and gives 0; a mistake prints one line to standard error and gives 2). Call it
+// before anything else, with the defaults in the options' values: it also answers CLI_SUMMARY.
 int cli_parse(const cli_command *command, const cli_option *options, int argc, char **argv, cli_list *positional,
               size_t minimum, size_t maximum);
 

@@ -1,0 +1,87 @@
+// tarn: finds the command that argv[1] names and runs it.
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli.h"
+#include "commands.h"
+#include "tarn/log.h"
+#include "tarn/text.h"
+#include "tarn/version.h"
+
+// In the order of use.
+static const struct {
+  const char *name;
+  int (*run)(int argc, char **argv);
+} commands[] = {
+    {"corpus", cmd_corpus}, {"vocab", cmd_vocab},     {"prepare", cmd_prepare},     {"plan", cmd_plan},
+    {"train", cmd_train},   {"inspect", cmd_inspect}, {"translate", cmd_translate}, {"bleu", cmd_bleu},
+    {"chrf", cmd_chrf},     {"average", cmd_average}, {"export", cmd_export},
+};
+enum { COMMANDS = sizeof commands / sizeof *commands };
+
+static void print_message(void *user, tarn_log_level level, const char *text) {
+  (void)user;
+  fprintf(stderr, "tarn: %s%s\n", level == TARN_LOG_WARNING ? "warning: " : "", text);
+}
+
+// Each command prints its own line, so that it is written in one place.
+static int print_help(void) {
+  printf(
+      "tarn trains and runs translation models in which layers can be random, frozen and shared.\n\n"
+      "usage: tarn COMMAND [options] [arguments]\n\ncommands:\n");
+  for (size_t i = 0; i < COMMANDS; i++) {
+    char name[32];
+    char summary[] = CLI_SUMMARY;
+    char *argv[] = {name, summary, NULL};
+    snprintf(name, sizeof name, "%s", commands[i].name);
+    int code = commands[i].run(2, argv);
+    if (code != CLI_OK) return code;
+  }
+  printf(
+      "\ntarn COMMAND --help   what a command does, its options and their defaults\n"
+      "tarn --version        build, instruction set, threads and libraries\n");
+  return CLI_OK;
+}
+
+static int unknown(const char *word) {
+  const char *names[COMMANDS];
+  for (size_t i = 0; i < COMMANDS; i++) names[i] = commands[i].name;
+  const char *nearest = tarn_text_nearest(word, names, COMMANDS);
+  fprintf(stderr, "tarn: unknown command \"%s\"", word);
+  if (nearest) fprintf(stderr, "; did you mean %s?", nearest);
+  fprintf(stderr, " (see tarn --help)\n");
+  return CLI_USAGE;
+}
+
+static int run(int argc, char **argv) {
+  if (argc < 2) {
+    fprintf(stderr, "tarn: a command is missing (see tarn --help)\n");
+    return CLI_USAGE;
+  }
+  if (strcmp(argv[1], "--help") == 0) return print_help();
+  if (strcmp(argv[1], "--version") == 0) {
+    printf("%s\n", tarn_version_text());
+    return CLI_OK;
+  }
+  for (size_t i = 0; i < COMMANDS; i++) {
+    if (strcmp(argv[1], commands[i].name) == 0) return commands[i].run(argc - 1, argv + 1);
+  }
+  return unknown(argv[1]);
+}
+
+int main(int argc, char **argv) {
+  // A reader that goes away (tarn train ... | head) must not kill a training; writes fail with EPIPE instead.
+  signal(SIGPIPE, SIG_IGN);
+  tarn_log_set(print_message, NULL);
+  int code = run(argc, argv);
+  bool failed = ferror(stdout) != 0;
+  errno = 0;
+  if (fflush(stdout) != 0 || failed) {
+    if (errno != EPIPE)
+      fprintf(stderr, "tarn: cannot write to standard output%s%s\n", errno ? ": " : "", errno ? strerror(errno) : "");
+    if (code == CLI_OK) code = CLI_FAILURE;
+  }
+  return code;
+}
