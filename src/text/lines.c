@@ -1,0 +1,79 @@
+#include "text/lines.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "text/utf8.h"
+
+enum { CHUNK = 1 << 16 };
+
+tarn_status tarn__lines_open(tarn__lines *lines, const char *path, bool strict) {
+  *lines = (tarn__lines){.path = path, .strict = strict};
+  lines->file = fopen(path, "rb");
+  TARN_REQUIRE(lines->file, IO, "%s: cannot read: %s", path, strerror(errno));
+  return TARN_STATUS_OK;
+}
+
+void tarn__lines_close(tarn__lines *lines) {
+  if (lines->file) fclose(lines->file);
+  tarn__free(lines->buffer);
+  tarn__free(lines->repaired);
+  *lines = (tarn__lines){0};
+}
+
+static tarn_status read_more(tarn__lines *lines) {
+  if (lines->start) {
+    memmove(lines->buffer, lines->buffer + lines->start, lines->end - lines->start);
+    lines->end -= lines->start;
+    lines->start = 0;
+  }
+  TARN_TRY(tarn__grow(&lines->buffer, &lines->capacity, lines->end + CHUNK, 1));
+  size_t got = fread(lines->buffer + lines->end, 1, lines->capacity - lines->end, lines->file);
+  lines->end += got;
+  TARN_REQUIRE(got > 0 || !ferror(lines->file), IO, "%s: cannot read: %s", lines->path, strerror(errno));
+  lines->ended = got == 0;
+  return TARN_STATUS_OK;
+}
+
+// Replaces invalid bytes in the line, or refuses them.
+static tarn_status check(tarn__lines *lines, const char **text, size_t *length) {
+  size_t valid = tarn__utf8_valid(*text, *length);
+  if (valid == *length) return TARN_STATUS_OK;
+  TARN_REQUIRE(!lines->strict, DATA, "%s:%lld: invalid UTF-8 at byte %zu of the line", lines->path,
+               (long long)lines->number, valid + 1);
+  size_t need;
+  TARN_TRY(tarn__mul_size(&need, *length, 3));
+  TARN_TRY(tarn__grow(&lines->repaired, &lines->repaired_capacity, need, 1));
+  *length = tarn__utf8_repair(lines->repaired, *text, *length);
+  *text = lines->repaired;
+  lines->replaced++;
+  return TARN_STATUS_OK;
+}
+
+tarn_status tarn__lines_next(tarn__lines *lines, const char **text, size_t *length) {
+  *text = NULL;
+  *length = 0;
+  size_t searched = 0;
+  const char *end = NULL;
+  for (;;) {
+    size_t left = lines->end - lines->start;
+    if (left > searched) end = memchr(lines->buffer + lines->start + searched, '\n', left - searched);
+    if (end || lines->ended) break;
+    searched = left;
+    TARN_TRY(read_more(lines));
+  }
+  const char *line = lines->buffer + lines->start;
+  size_t size = end ? (size_t)(end - line) : lines->end - lines->start;
+  if (!end && size == 0) return TARN_STATUS_OK;
+  lines->start += size + (end != NULL);
+  lines->number++;
+  if (size && line[size - 1] == '\r') size--;
+  if (lines->number == 1 && size >= 3 && memcmp(line, "\xEF\xBB\xBF", 3) == 0) {
+    line += 3;
+    size -= 3;
+  }
+  *text = line;
+  *length = size;
+  return check(lines, text, length);
+}

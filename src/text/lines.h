@@ -1,0 +1,32 @@
+// Reads a text file line by line: LF or CRLF, a byte order mark at the start is left out, invalid UTF-8 is replaced.
+#ifndef TARN_TEXT_LINES_H
+#define TARN_TEXT_LINES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/status.h"
+
+// Zero-initialise or open; close accepts both.
+typedef struct tarn__lines {
+  const char *path;  // borrowed from the caller of open
+  int64_t number;    // lines given so far: the number of the last one, from 1
+  int64_t replaced;  // lines so far in which invalid UTF-8 was replaced
+  // Private.
+  FILE *file;
+  char *buffer, *repaired;
+  size_t capacity, start, end, repaired_capacity;
+  bool strict, ended;
+} tarn__lines;
+
+// A path of a pipe or a device is fine. `strict` makes invalid UTF-8 an error that names file and line.
+tarn_status tarn__lines_open(tarn__lines *lines, const char *path, bool strict) TARN_CHECKED;
+void tarn__lines_close(tarn__lines *lines);
+
+// Gives the next line without its end, valid until the next call; *text is NULL after the last line. A last line
+// without an end counts as a line.
+tarn_status tarn__lines_next(tarn__lines *lines, const char **text, size_t *length) TARN_CHECKED;
+
+#endif

@@ -1,0 +1,44 @@
+// A C face of SentencePiece. The C++ behind it never lets an exception through and says nothing on standard error.
+#ifndef TARN_TEXT_SPM_H
+#define TARN_TEXT_SPM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tarn/vocab.h"
+#include "text/next.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct tarn__spm tarn__spm;
+
+// Opens a serialized model whose structure tarn__spm_check() has found sound.
+tarn_status tarn__spm_open(tarn__spm **spm, const void *bytes, size_t size) TARN_CHECKED;
+void tarn__spm_close(tarn__spm **spm);
+
+int32_t tarn__spm_size(const tarn__spm *spm);
+int32_t tarn__spm_unk(const tarn__spm *spm);
+int32_t tarn__spm_bos(const tarn__spm *spm);
+int32_t tarn__spm_eos(const tarn__spm *spm);
+const char *tarn__spm_piece(const tarn__spm *spm, int32_t id);
+
+// As the functions of tarn/vocab.h; decode takes ids that are in range.
+tarn_status tarn__spm_encode(const tarn__spm *spm, tarn_vocab_ids *ids, const char *text, size_t length) TARN_CHECKED;
+tarn_status tarn__spm_decode(const tarn__spm *spm, tarn_vocab_text *text, const int32_t *ids,
+                             size_t count) TARN_CHECKED;
+
+// Trains a model and gives its bytes, which the caller frees with tarn__free().
+tarn_status tarn__spm_train(char **bytes, size_t *size, tarn__text_next next, void *user,
+                            const tarn_vocab_options *options) TARN_CHECKED;
+
+// Checks what SentencePiece itself trusts: that the bytes are well-formed protocol buffers, and that the normaliser's
+// compiled table of characters, a double-array trie, points nowhere outside itself.
+tarn_status tarn__spm_check(const void *bytes, size_t size) TARN_CHECKED;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,127 @@
+// SentencePiece parses a model with protocol buffers and then trusts the compiled table of its normaliser: a uint32
+// with the size of a trie, the trie, and a block of zero-terminated strings that the trie's leaves point into. The trie
+// is a double array (darts-clone) of 32-bit units; a walk from a unit reads 256 units around the place it points to and
+// keeps at most 32 matches. A damaged file could make it read outside. So every unit that a walk can reach is checked.
+#include <string.h>
+
+#include "base/memory.h"
+#include "text/spm.h"
+
+enum { MATCHES = 32, DEPTH = 128 };  // DEPTH: bytes of the longest key; real ones have about 20
+
+typedef struct wire {
+  const uint8_t *at, *end;
+} wire;
+
+static bool take_varint(wire *w, uint64_t *value) {
+  *value = 0;
+  for (int shift = 0; shift < 64; shift += 7) {
+    if (w->at == w->end) return false;
+    uint8_t byte = *w->at++;
+    *value |= (uint64_t)(byte & 0x7F) << shift;
+    if (byte < 0x80) return true;
+  }
+  return false;
+}
+
+// Takes one field; *body is its contents if it is of the kind that has a length, else empty.
+static bool take_field(wire *w, uint64_t *number, bool *has_body, wire *body) {
+  uint64_t key;
+  uint64_t size = 0;
+  if (!take_varint(w, &key)) return false;
+  *number = key >> 3;
+  *has_body = (key & 7) == 2;
+  if (*number == 0) return false;
+  switch (key & 7) {
+    case 0:
+      return take_varint(w, &size);
+    case 1:
+      size = 8;
+      break;
+    case 2:
+      if (!take_varint(w, &size)) return false;
+      break;
+    case 5:
+      size = 4;
+      break;
+    default:
+      return false;
+  }
+  if (size > (uint64_t)(w->end - w->at)) return false;
+  *body = (wire){w->at, w->at + size};
+  w->at += size;
+  return true;
+}
+
+typedef struct trie {
+  const uint8_t *units;
+  size_t count;         // of units
+  size_t strings_size;  // of the strings that leaves point into
+  uint8_t *matches;     // for each unit: 1 + most matches on any walk that goes on from it; 0: not yet known
+} trie;
+
+static uint32_t get_u32(const uint8_t *bytes) {
+  return bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 | (uint32_t)bytes[3] << 24;
+}
+
+static uint32_t unit_at(const trie *t, size_t i) { return get_u32(t->units + 4 * i); }
+
+// Checks everything that a walk reaches from unit `at`. A cycle ends at the limit of the depth.
+static bool check_unit(trie *t, size_t at, int depth) {
+  if (t->matches[at]) return true;
+  if (depth > DEPTH) return false;
+  uint32_t unit = unit_at(t, at);
+  size_t base = at ^ (size_t)((unit >> 10) << ((unit & (1u << 9)) >> 6));
+  if ((base | 0xFF) >= t->count) return false;
+  int own = (unit >> 8) & 1;
+  if (own) {
+    uint32_t leaf = unit_at(t, base);
+    if (!(leaf >> 31) || (leaf & 0x7FFFFFFFu) >= t->strings_size) return false;
+  }
+  int most = 0;
+  for (uint32_t label = 1; label < 256; label++) {
+    size_t child = base ^ label;
+    if ((unit_at(t, child) & (1u << 31 | 0xFF)) != label) continue;
+    if (!check_unit(t, child, depth + 1)) return false;
+    if (t->matches[child] - 1 > most) most = t->matches[child] - 1;
+  }
+  if (own + most > MATCHES) return false;
+  t->matches[at] = (uint8_t)(1 + own + most);
+  return true;
+}
+
+static tarn_status check_table(const wire *table) {
+  size_t size = (size_t)(table->end - table->at);
+  if (size == 0) return TARN_STATUS_OK;
+  TARN_REQUIRE(size > 4, DATA, "the normaliser's table is damaged");
+  size_t trie_size = get_u32(table->at);
+  TARN_REQUIRE(trie_size > 0 && trie_size % 4 == 0 && trie_size < size - 4 && table->end[-1] == '\0', DATA,
+               "the normaliser's table is damaged");
+  trie t = {.units = table->at + 4, .count = trie_size / 4, .strings_size = size - 4 - trie_size};
+  void *matches;
+  TARN_TRY(tarn__alloc(&matches, TARN__MEMORY_OTHER, t.count, 1));
+  t.matches = matches;
+  bool sound = check_unit(&t, 0, 0);
+  tarn__free(matches);
+  TARN_REQUIRE(sound, DATA, "the normaliser's table is damaged");
+  return TARN_STATUS_OK;
+}
+
+tarn_status tarn__spm_check(const void *bytes, size_t size) {
+  enum { NORMALISER = 3, DENORMALISER = 5, LAST = 5, TABLE = 2 };  // field numbers of sentencepiece_model.proto
+  wire model = {bytes, (const uint8_t *)bytes + size};
+  uint64_t number;
+  bool has_body;
+  while (model.at < model.end) {
+    wire part;
+    TARN_REQUIRE(take_field(&model, &number, &has_body, &part), DATA, "not a vocabulary, or a damaged one");
+    if (!has_body || number > LAST) continue;
+    bool normaliser = number == NORMALISER || number == DENORMALISER;
+    while (part.at < part.end) {
+      wire field;
+      TARN_REQUIRE(take_field(&part, &number, &has_body, &field), DATA, "not a vocabulary, or a damaged one");
+      if (normaliser && has_body && number == TABLE) TARN_TRY(check_table(&field));
+    }
+  }
+  return TARN_STATUS_OK;
+}

@@ -1,0 +1,23 @@
+// UTF-8: decoding, checking and repairing.
+#ifndef TARN_TEXT_UTF8_H
+#define TARN_TEXT_UTF8_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+// Decodes the first code point of size > 0 bytes and returns its length in bytes, 1 .. 4. For invalid bytes *code is
+// -1 and the result is the length of the maximal subpart (Unicode 15, section 3.9), which stands for one U+FFFD.
+size_t tarn__utf8_decode(int32_t *code, const char *text, size_t size);
+
+// Writes a code point as 1 .. 4 bytes and returns how many.
+size_t tarn__utf8_encode(char text[4], int32_t code);
+
+// Bytes before the first invalid one; `size` if all is valid.
+size_t tarn__utf8_valid(const char *text, size_t size);
+
+// Copies text with every invalid subpart replaced by U+FFFD and returns the bytes written, at most 3 * size. `out` must
+// not overlap `text`.
+size_t tarn__utf8_repair(char *out, const char *text, size_t size);
+
+#endif
