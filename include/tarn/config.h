@@ -81,11 +81,12 @@ typedef enum tarn_metric { TARN_METRIC_MAP(TARN_CHOICE_VALUE) TARN_METRIC_COUNT 
 #undef TARN_CHOICE_VALUE
 
 enum {
-  TARN_CONFIG_LAYERS = 512,   // most layers of a stack
-  TARN_CONFIG_KINDS = 64,     // most kinds
-  TARN_CONFIG_SEEDS = 1000,   // most seeds of train.seeds
-  TARN_CONFIG_SET_NAME = 48,  // bytes of a set's name with its zero byte
-  TARN_CONFIG_HASH = 33       // bytes of a hash in hexadecimal with its zero byte
+  TARN_CONFIG_LAYERS = 512,    // most layers of a stack
+  TARN_CONFIG_KINDS = 64,      // most kinds
+  TARN_CONFIG_SEEDS = 1000,    // most seeds of train.seeds
+  TARN_CONFIG_KIND_NAME = 32,  // bytes of a kind's name with its zero byte
+  TARN_CONFIG_SET_NAME = 48,   // bytes of a set's name with its zero byte
+  TARN_CONFIG_HASH = 33        // bytes of a hash in hexadecimal with its zero byte
 };
 
 // What belongs to the whole model.
@@ -104,10 +105,10 @@ typedef struct tarn_config_model {
 
 // A kind of layer: a token mixer, then an FFN, each with its residual, norm and dropout.
 typedef struct tarn_kind {
-  char name[TARN_CONFIG_SET_NAME];  // letters and underscores; not "layer", which names the sets of bare uses
-  tarn_mixer mixer;                 // [attention]
-  int64_t heads;                    // of attention; divides d_model [4]
-  int64_t ffn;                      // inner width of the FFN [1024]
+  char name[TARN_CONFIG_KIND_NAME];  // letters and underscores; not "layer", which names the sets of bare uses
+  tarn_mixer mixer;                  // [attention]
+  int64_t heads;                     // of attention; divides d_model; 0 for mixer none [4]
+  int64_t ffn;                       // inner width of the FFN [1024]
   bool frozen;     // random for ever; in the decoder self-attention, cross-attention and FFN alike [no]
   tarn_init init;  // of projection weights [orthogonal if frozen, else xavier]
   tarn_norm norm;  // [model.norm; pre for mixer none: y = x + FFN(LayerNorm(x))]
@@ -235,14 +236,23 @@ tarn_status tarn_config_model_hash(const tarn_config *config, char hash[TARN_CON
 // The layers of a stack as a short pattern, such as "(R L)*4", in *text as above.
 tarn_status tarn_config_pattern(const tarn_config *config, const tarn_stack *stack, char **text) TARN_CHECKED;
 
+// A word of a choice.
+typedef struct tarn_config_word {
+  const char *word;
+  const char *text;  // its meaning
+  int value;         // of the choice's enum
+} tarn_config_word;
+
 // One key of the language, for --help and the documentation.
 typedef struct tarn_config_option {
-  const char *key;   // "train.max_updates"; keys of a kind are "kinds.NAME.heads"
-  char type[64];     // "integer", "number", "yes or no", "text", "list of integers", "pattern", or its words "post|pre"
-  char range[64];    // "1 .. 65536", "0 <= x < 1", or "" where the type says all
+  char key[64];      // "train.max_updates"; keys of a kind are "kinds.NAME.heads"
+  const char *type;  // "integer", "number", "yes or no", "text", "list of integers", "pattern" or "word"
+  char range[64];    // "1 .. 65536", "0 <= x < 1"; "" where the type says all
   char value[64];    // the default as written in a file, or in words where it depends on another key; "" for none
   const char *unit;  // "tokens", "updates", "minutes", … or ""
   const char *help;  // one line
+  const tarn_config_word *words;  // of type "word": the words there are
+  size_t word_count;
 } tarn_config_option;
 
 // Fills *option with the key of that index, in the order of the documentation; false past the last one.
