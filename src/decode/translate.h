@@ -15,11 +15,13 @@
 typedef struct tarn__translator_options {
   int64_t beam;           // hypotheses a sentence, 1 .. 1024; 1: greedy. Default 5
   double length_penalty;  // score = log-probability / length^length_penalty, end of sentence counted; default 1
-  double max_len_a;       // a translation has at most max_len_a * source tokens + max_len_b tokens (end of sentence
-  int64_t max_len_b;      // not counted on either side), and never more than the model's max_length; default 1.2, 10
-  int64_t max_tokens;     // most source tokens of a batch; a longer sentence is a batch of its own. Default 4096
-  int64_t n_best;         // hypotheses to return, 1 .. beam; default 1
-  int threads;            // 0: those of the pool (tarn__threads()); default 0
+  double max_len_a;       // a translation has at most max_len_a * source tokens + max_len_b tokens, its end of
+  int64_t max_len_b;      // sentence not counted, the source's counted (as in fairseq), and with its end of sentence
+                          // never more than the model's max_length; default 1.2, 10
+  int64_t max_tokens;  // most source tokens of a batch, and most hypotheses; a longer sentence is a batch of its own.
+                       // Default 4096
+  int64_t n_best;      // hypotheses to return, 1 .. beam; default 1
+  int threads;         // 0: those of the pool (tarn__threads()); default 0
   tarn__backend backend;  // default TARN__CPU; a model in F64 needs TARN__REFERENCE
 } tarn__translator_options;
 
