@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/hash.h"
 #include "graph/dtype.h"
 
 // How the first values are made. The value of element (i, j) is a function of (generator, seed, name, initialiser).
@@ -31,12 +32,13 @@ typedef struct tarn__param {
   bool trained;
   int uses;  // number of places of the model that use it; more than 1: shared
   tarn__init init;
-  tarn__dtype dtype;         // of `value`: F32, BF16 (matrices only; vectors stay F32) or F64 (reference in double)
-  void *value;               // [rows, cols], what kernels read
-  float *master;             // trained only: the fp32 copy that the optimiser updates; equal to `value` in fp32
-  void *grad;                // trained only: float [rows, cols]; double when dtype is F64
-  bool grad_written;         // false: the next kernel that adds to `grad` overwrites it instead
-  float *moment1, *moment2;  // trained only, while an optimiser exists
+  char hash[TARN__HASH_TEXT];  // frozen only: of its fp32 values, set as they are made; a checkpoint records it
+  tarn__dtype dtype;           // of `value`: F32, BF16 (matrices only; vectors stay F32) or F64 (reference in double)
+  void *value;                 // [rows, cols], what kernels read
+  float *master;               // trained only: the fp32 copy that the optimiser updates; equal to `value` in fp32
+  void *grad;                  // trained only: float [rows, cols]; double when dtype is F64
+  bool grad_written;           // false: the next kernel that adds to `grad` overwrites it instead
+  float *moment1, *moment2;    // trained only, while an optimiser exists
   void *packed;  // owned by ops/gemm.c: forms of `value` that the product library reads fastest; may be NULL
 } tarn__param;
 
