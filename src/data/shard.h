@@ -3,6 +3,8 @@
 #ifndef TARN_DATA_SHARD_H
 #define TARN_DATA_SHARD_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/file.h"
@@ -26,10 +28,13 @@ typedef struct tarn__shard {
   int id_bytes;  // 2 or 4
 } tarn__shard;
 
-// Opens "<prefix>.tarn", or `prefix` itself if it ends in ".tarn". Reads the file once: magic, version, sizes, offsets,
+// Opens the shard of a prefix (see tarn__shard_path()). Reads the file once: magic, version, sizes, offsets,
 // every id and both hashes are checked. Fails with IO or DATA and leaves the shard closed.
 tarn_status tarn__shard_open(tarn__shard *shard, const char *prefix) TARN_CHECKED;
 void tarn__shard_close(tarn__shard *shard);
+
+// The path of a shard from its prefix: "<prefix>.tarn", or `prefix` itself if it ends in ".tarn".
+tarn_status tarn__shard_path(char *path, size_t size, const char *prefix) TARN_CHECKED;
 
 // Tokens of a sentence, with its end of sentence; at least 2. pair: 0 .. pairs-1.
 int64_t tarn__shard_source_length(const tarn__shard *shard, int64_t pair);

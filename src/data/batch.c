@@ -1,0 +1,235 @@
+#include "data/batch.h"
+
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/random.h"
+
+typedef struct entry {
+  uint64_t key;
+  int64_t pair;
+} entry;
+
+enum {
+  MOST_TOKENS = 1 << 24,
+  MOST_NOISE = 1 << 20,
+  KEY_FRACTION = 16,     // bits after the point of a sort key
+  STREAM = 0x62617463u,  // of the random numbers
+};
+
+struct tarn__batcher {
+  const tarn__shard *shard;
+  tarn__batcher_options options;
+  int64_t epoch, index, batches;
+  entry *entries, *spare;  // (pairs): the sentences in the order of the epoch
+  int64_t *starts;         // (batches + 1): where each batch begins in entries
+  int64_t *order;          // (batches): the order of the batches
+  int32_t *source_ids, *target_in, *target_out;
+  int32_t *source_offsets, *target_offsets;
+  int64_t *pairs;
+};
+
+void tarn__batcher_default(tarn__batcher_options *options) {
+  *options = (tarn__batcher_options){.max_tokens = 4096, .noise = 2, .seed = 1, .shuffle = true};
+}
+
+// Sorts by key, least significant byte first; equal keys keep their order. No memory is taken, unlike qsort().
+static void sort_entries(entry **entries, entry **spare, int64_t n) {
+  for (int shift = 0; shift < 64; shift += 8) {
+    int64_t place[257] = {0};
+    for (int64_t i = 0; i < n; i++) place[1 + ((*entries)[i].key >> shift & 0xFF)]++;
+    bool one_value = place[1 + ((*entries)[0].key >> shift & 0xFF)] == n;
+    if (one_value) continue;
+    for (int d = 0; d < 256; d++) place[d + 1] += place[d];
+    for (int64_t i = 0; i < n; i++) (*spare)[place[(*entries)[i].key >> shift & 0xFF]++] = (*entries)[i];
+    entry *keep = *entries;
+    *entries = *spare;
+    *spare = keep;
+  }
+}
+
+// Length in tokens that sentences are sorted by: the longer side, as the budget counts the sides one by one.
+static int64_t length_of(const tarn__shard *shard, int64_t pair) {
+  int64_t source = tarn__shard_source_length(shard, pair);
+  int64_t target = tarn__shard_target_length(shard, pair);
+  return source > target ? source : target;
+}
+
+static void draw_keys(tarn__batcher *b, tarn__random *random) {
+  uint64_t noise = (uint64_t)(b->options.noise * (1 << KEY_FRACTION));
+  for (int64_t i = 0; i < b->shard->pairs; i++) {
+    uint64_t length = (uint64_t)length_of(b->shard, i) << KEY_FRACTION;
+    if (!b->options.shuffle) {
+      b->entries[i] = (entry){length, i};
+      continue;
+    }
+    uint64_t more = noise ? tarn__random_below(random, noise + 1) : 0;
+    // Below the length come 20 random bits, so that ties are broken differently in every epoch.
+    b->entries[i] = (entry){(length + more) << 20 | tarn__random_u32(random) >> 12, i};
+  }
+}
+
+// Cuts the sorted sentences into batches: as many neighbours as fit the budget on both sides.
+static void cut_batches(tarn__batcher *b) {
+  int64_t source = 0;
+  int64_t target = 0;
+  b->batches = 0;
+  for (int64_t i = 0; i < b->shard->pairs; i++) {
+    int64_t more_source = tarn__shard_source_length(b->shard, b->entries[i].pair);
+    int64_t more_target = tarn__shard_target_length(b->shard, b->entries[i].pair);
+    bool fits = source + more_source <= b->options.max_tokens && target + more_target <= b->options.max_tokens;
+    if (i == 0 || !fits) {
+      b->starts[b->batches++] = i;
+      source = 0;
+      target = 0;
+    }
+    source += more_source;
+    target += more_target;
+  }
+  b->starts[b->batches] = b->shard->pairs;
+}
+
+static void begin_epoch(tarn__batcher *b, int64_t epoch) {
+  tarn__random random;  // every epoch has numbers of its own
+  tarn__random_init(&random, b->options.seed + (uint64_t)epoch * 0x9E3779B97F4A7C15u, STREAM);
+  b->epoch = epoch;
+  b->index = 0;
+  draw_keys(b, &random);
+  sort_entries(&b->entries, &b->spare, b->shard->pairs);
+  cut_batches(b);
+  for (int64_t i = 0; i < b->batches; i++) b->order[i] = i;
+  if (b->options.shuffle) tarn__random_shuffle(&random, b->order, b->batches);
+}
+
+static tarn_status check_options(const tarn__shard *shard, const tarn__batcher_options *o) {
+  TARN_REQUIRE(o->max_tokens >= 1 && o->max_tokens <= MOST_TOKENS, USAGE,
+               "the token budget of a batch is 1 to %d, not %lld", MOST_TOKENS, (long long)o->max_tokens);
+  TARN_REQUIRE(o->noise >= 0 && o->noise <= MOST_NOISE, USAGE, "the noise on lengths is 0 to %d tokens, not %g",
+               MOST_NOISE, o->noise);
+  if (shard->longest_source <= o->max_tokens && shard->longest_target <= o->max_tokens) return TARN_STATUS_OK;
+  int64_t pair = 0;
+  while (length_of(shard, pair) <= o->max_tokens) pair++;
+  return tarn__fail(
+      TARN_STATUS_USAGE,
+      "pair %lld of the shard has %lld source and %lld target tokens, more than the budget of %lld tokens a "
+      "batch; raise the budget to %lld or prepare the data with --max-tokens %lld",
+      (long long)pair, (long long)tarn__shard_source_length(shard, pair),
+      (long long)tarn__shard_target_length(shard, pair), (long long)o->max_tokens,
+      (long long)(shard->longest_source > shard->longest_target ? shard->longest_source : shard->longest_target),
+      (long long)o->max_tokens);
+}
+
+static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
+
+static tarn_status take(void *out, int64_t count, size_t size) {
+  void *memory;
+  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, (size_t)count, size));
+  memcpy(out, &memory, sizeof memory);
+  return TARN_STATUS_OK;
+}
+
+static tarn_status take_memory(tarn__batcher *b) {
+  int64_t n = b->shard->pairs;
+  int64_t source_rows;
+  int64_t target_rows;
+  int64_t sentences;
+  tarn__batcher_largest(b, &source_rows, &target_rows, &sentences);
+  TARN_TRY(take(&b->entries, n, sizeof *b->entries));
+  TARN_TRY(take(&b->spare, n, sizeof *b->spare));
+  TARN_TRY(take(&b->starts, n + 1, sizeof *b->starts));
+  TARN_TRY(take(&b->order, n, sizeof *b->order));
+  TARN_TRY(take(&b->source_ids, source_rows, sizeof *b->source_ids));
+  TARN_TRY(take(&b->target_in, target_rows, sizeof *b->target_in));
+  TARN_TRY(take(&b->target_out, target_rows, sizeof *b->target_out));
+  TARN_TRY(take(&b->source_offsets, sentences + 1, sizeof *b->source_offsets));
+  TARN_TRY(take(&b->target_offsets, sentences + 1, sizeof *b->target_offsets));
+  return take(&b->pairs, sentences, sizeof *b->pairs);
+}
+
+tarn_status tarn__batcher_open(tarn__batcher **batcher, const tarn__shard *shard,
+                               const tarn__batcher_options *options) {
+  void *memory;
+  *batcher = NULL;
+  TARN_TRY(check_options(shard, options));
+  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, 1, sizeof **batcher));
+  tarn__batcher *b = memory;
+  b->shard = shard;
+  b->options = *options;
+  tarn_status status = take_memory(b);
+  if (status == TARN_STATUS_OK)
+    begin_epoch(b, 0);
+  else
+    tarn__batcher_close(&b);
+  *batcher = b;
+  return status;
+}
+
+void tarn__batcher_close(tarn__batcher **batcher) {
+  tarn__batcher *b = *batcher;
+  if (!b) return;
+  tarn__free(b->entries);
+  tarn__free(b->spare);
+  tarn__free(b->starts);
+  tarn__free(b->order);
+  tarn__free(b->source_ids);
+  tarn__free(b->target_in);
+  tarn__free(b->target_out);
+  tarn__free(b->source_offsets);
+  tarn__free(b->target_offsets);
+  tarn__free(b->pairs);
+  tarn__free(b);
+  *batcher = NULL;
+}
+
+// Packs one pair behind the batch's rows.
+static void pack(tarn__batcher *b, tarn__batch *batch, int64_t pair) {
+  int64_t length = tarn__shard_target_length(b->shard, pair);
+  int32_t *in = b->target_in + batch->target_rows;
+  int32_t *out = b->target_out + batch->target_rows;
+  tarn__shard_source(b->shard, pair, b->source_ids + batch->source_rows);
+  tarn__shard_target(b->shard, pair, out);
+  in[0] = b->shard->target_eos;
+  memcpy(in + 1, out, (size_t)(length - 1) * sizeof *in);
+  batch->source_rows += tarn__shard_source_length(b->shard, pair);
+  batch->target_rows += length;
+  b->pairs[batch->sentences++] = pair;
+  b->source_offsets[batch->sentences] = (int32_t)batch->source_rows;
+  b->target_offsets[batch->sentences] = (int32_t)batch->target_rows;
+}
+
+void tarn__batcher_next(tarn__batcher *b, tarn__batch *batch) {
+  int64_t number = b->order[b->index];
+  *batch = (tarn__batch){.source_ids = b->source_ids,
+                         .target_in = b->target_in,
+                         .target_out = b->target_out,
+                         .source_offsets = b->source_offsets,
+                         .target_offsets = b->target_offsets,
+                         .index = b->pairs};
+  for (int64_t i = b->starts[number]; i < b->starts[number + 1]; i++) pack(b, batch, b->entries[i].pair);
+  if (++b->index == b->batches) begin_epoch(b, b->epoch + 1);
+}
+
+int64_t tarn__batcher_batches(const tarn__batcher *b) { return b->batches; }
+
+void tarn__batcher_position(const tarn__batcher *b, int64_t *epoch, int64_t *index) {
+  *epoch = b->epoch;
+  *index = b->index;
+}
+
+tarn_status tarn__batcher_seek(tarn__batcher *b, int64_t epoch, int64_t index) {
+  TARN_REQUIRE(epoch >= 0 && index >= 0, DATA, "there is no batch %lld of epoch %lld", (long long)index,
+               (long long)epoch);
+  if (epoch != b->epoch) begin_epoch(b, epoch);
+  TARN_REQUIRE(index < b->batches, DATA,
+               "there is no batch %lld of epoch %lld, which has %lld batches; the data or the "
+               "token budget are not those of the saved position",
+               (long long)index, (long long)epoch, (long long)b->batches);
+  b->index = index;
+  return TARN_STATUS_OK;
+}
+
+void tarn__batcher_largest(const tarn__batcher *b, int64_t *source_rows, int64_t *target_rows, int64_t *sentences) {
+  *source_rows = smaller(b->options.max_tokens, b->shard->source_tokens);
+  *target_rows = smaller(b->options.max_tokens, b->shard->target_tokens);
+  *sentences = smaller(b->shard->pairs, smaller(*source_rows, *target_rows) / 2);  // a sentence has 2 tokens at least
+}

@@ -1,0 +1,145 @@
+#include <limits.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/status.h"
+#include "data/shard.h"
+#include "data/shard_format.h"
+#include "data/shard_writer.h"
+#include "tarn/data.h"
+#include "tarn/vocab.h"
+#include "text/lines.h"
+
+void tarn_prepare_default(tarn_prepare_options *options) { *options = (tarn_prepare_options){.max_tokens = 1024}; }
+
+// One side of the parallel text.
+typedef struct side {
+  const tarn_vocab *vocab;
+  tarn__lines lines;
+  const char *text;  // the line at hand; NULL: there is none
+  size_t length;
+  tarn_vocab_ids ids;
+  int64_t tokens, unknown, longest;  // of what was kept
+} side;
+
+typedef struct task {
+  const tarn_prepare_options *options;
+  tarn_prepare_result *result;
+  tarn_vocab *vocab, *target_vocab;
+  side source, target;
+  tarn__shard_writer *writer;
+} task;
+
+static tarn_status check_options(const tarn_prepare_options *o) {
+  TARN_REQUIRE(o->vocab, USAGE, "a vocabulary is needed");
+  TARN_REQUIRE(o->source && o->target, USAGE, "source and target text are needed");
+  TARN_REQUIRE(o->output, USAGE, "an output prefix is needed");
+  TARN_REQUIRE(o->max_tokens >= 2 && o->max_tokens <= TARN__SHARD_LONGEST, USAGE,
+               "the longest sentence has 2 to %d tokens, not %lld", TARN__SHARD_LONGEST, (long long)o->max_tokens);
+  return TARN_STATUS_OK;
+}
+
+static tarn_status open_all(task *t) {
+  const tarn_prepare_options *o = t->options;
+  TARN_TRY(tarn_vocab_open(&t->vocab, o->vocab));
+  if (o->target_vocab) TARN_TRY(tarn_vocab_open(&t->target_vocab, o->target_vocab));
+  t->source.vocab = t->vocab;
+  t->target.vocab = o->target_vocab ? t->target_vocab : t->vocab;
+  TARN_TRY(tarn__lines_open(&t->source.lines, o->source, o->strict));
+  TARN_TRY(tarn__lines_open(&t->target.lines, o->target, o->strict));
+  return tarn__shard_writer_open(&t->writer, o->output, t->source.vocab, t->target.vocab);
+}
+
+// Counts the rest of the longer file, so that the message can say both numbers.
+static tarn_status fail_counts(task *t) {
+  side *longer = t->source.text ? &t->source : &t->target;
+  int64_t first = longer->lines.number;
+  while (longer->text) TARN_TRY(tarn__lines_next(&longer->lines, &longer->text, &longer->length));
+  return tarn__fail(TARN_STATUS_DATA, "%s has %lld lines and %s has %lld: line %lld of %s has no partner",
+                    t->options->source, (long long)t->source.lines.number, t->options->target,
+                    (long long)t->target.lines.number, (long long)first,
+                    longer == &t->source ? t->options->source : t->options->target);
+}
+
+// Shortens an overlong side as the options say; *drop asks to leave the pair out.
+static tarn_status limit(const task *t, side *s, bool *drop, bool *cut) {
+  int64_t most = t->options->max_tokens - 1;
+  if ((int64_t)s->ids.count <= most) return TARN_STATUS_OK;
+  TARN_REQUIRE(t->options->overlong != TARN_PREPARE_OVERLONG_REFUSE, DATA,
+               "%s:%lld: %zu tokens with the end of sentence, but at most %lld are allowed", s->lines.path,
+               (long long)s->lines.number, s->ids.count + 1, (long long)most + 1);
+  if (t->options->overlong == TARN_PREPARE_OVERLONG_DROP)
+    *drop = true;
+  else
+    *cut = true;
+  s->ids.count = (size_t)most;
+  return TARN_STATUS_OK;
+}
+
+static void count_side(side *s) {
+  int64_t length = (int64_t)s->ids.count + 1;
+  s->tokens += length;
+  if (length > s->longest) s->longest = length;
+  for (size_t i = 0; i < s->ids.count; i++) s->unknown += s->ids.data[i] == tarn_vocab_unk(s->vocab);
+}
+
+static tarn_status add_pair(task *t) {
+  bool drop = false;
+  bool cut = false;
+  TARN_TRY(tarn_vocab_encode(t->source.vocab, &t->source.ids, t->source.text, t->source.length));
+  TARN_TRY(tarn_vocab_encode(t->target.vocab, &t->target.ids, t->target.text, t->target.length));
+  t->result->lines++;
+  if (t->source.ids.count == 0 || t->target.ids.count == 0) {
+    t->result->empty++;
+    return TARN_STATUS_OK;
+  }
+  TARN_TRY(limit(t, &t->source, &drop, &cut));
+  TARN_TRY(limit(t, &t->target, &drop, &cut));
+  if (drop) {
+    t->result->dropped++;
+    return TARN_STATUS_OK;
+  }
+  if (cut) t->result->truncated++;
+  t->result->pairs++;
+  count_side(&t->source);
+  count_side(&t->target);
+  return tarn__shard_writer_put(t->writer, t->source.ids.data, (int64_t)t->source.ids.count, t->target.ids.data,
+                                (int64_t)t->target.ids.count);
+}
+
+static tarn_status run(task *t) {
+  TARN_TRY(open_all(t));
+  for (;;) {
+    TARN_TRY(tarn__lines_next(&t->source.lines, &t->source.text, &t->source.length));
+    TARN_TRY(tarn__lines_next(&t->target.lines, &t->target.text, &t->target.length));
+    if (!t->source.text && !t->target.text) break;
+    if (!t->source.text || !t->target.text) return fail_counts(t);
+    TARN_TRY(add_pair(t));
+  }
+  tarn_prepare_result *r = t->result;
+  TARN_REQUIRE(r->pairs > 0, DATA, "%s and %s: no pair is left of %lld lines (%lld with an empty side, %lld overlong)",
+               t->options->source, t->options->target, (long long)r->lines, (long long)r->empty, (long long)r->dropped);
+  r->source_tokens = t->source.tokens;
+  r->target_tokens = t->target.tokens;
+  r->source_unknown = t->source.unknown;
+  r->target_unknown = t->target.unknown;
+  r->longest_source = t->source.longest;
+  r->longest_target = t->target.longest;
+  r->replaced = t->source.lines.replaced + t->target.lines.replaced;
+  return tarn__shard_writer_commit(&t->writer);
+}
+
+tarn_status tarn_prepare_run(tarn_prepare_result *result, const tarn_prepare_options *options) {
+  *result = (tarn_prepare_result){0};
+  TARN_TRY(check_options(options));
+  task t = {.options = options, .result = result};
+  tarn_status status = run(&t);
+  tarn__shard_writer_abort(&t.writer);
+  tarn__lines_close(&t.source.lines);
+  tarn__lines_close(&t.target.lines);
+  tarn_vocab_ids_close(&t.source.ids);
+  tarn_vocab_ids_close(&t.target.ids);
+  tarn_vocab_close(&t.vocab);
+  tarn_vocab_close(&t.target_vocab);
+  return status;
+}

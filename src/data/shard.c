@@ -1,0 +1,167 @@
+#include "data/shard.h"
+
+#include <limits.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "data/shard_format.h"
+
+static bool same_hash(const char stored[TARN__SHARD_HASH], const void *data, size_t size) {
+  char text[TARN__HASH_TEXT];
+  tarn__hash(text, data, size);
+  return memcmp(text, stored, TARN__SHARD_HASH) == 0;
+}
+
+static bool is_hash(const char stored[TARN__SHARD_HASH]) {
+  for (int i = 0; i < TARN__SHARD_HASH; i++) {
+    bool digit = (stored[i] >= '0' && stored[i] <= '9') || (stored[i] >= 'a' && stored[i] <= 'f');
+    if (!digit) return false;
+  }
+  return true;
+}
+
+static tarn_status check_header(const tarn__shard_header *h, size_t size) {
+  TARN_REQUIRE(size >= sizeof *h && memcmp(h->magic, TARN__SHARD_MAGIC, sizeof h->magic) == 0, DATA,
+               "not a shard (tarn prepare makes them), or a truncated one");
+  TARN_REQUIRE(h->version == TARN__SHARD_VERSION, DATA, "shard of version %u; this program reads version %d",
+               h->version, TARN__SHARD_VERSION);
+  TARN_REQUIRE(same_hash(h->header_hash, h, offsetof(tarn__shard_header, header_hash)), DATA,
+               "damaged shard: its header does not have the hash it should have");
+  TARN_REQUIRE(h->id_bytes == 2 || h->id_bytes == 4, DATA, "damaged shard: ids of %u bytes", h->id_bytes);
+  TARN_REQUIRE(h->pairs >= 1 && h->source_tokens >= 2 && h->target_tokens >= 2, DATA,
+               "damaged shard: it has no sentences");
+  TARN_REQUIRE(h->source_vocab_size >= 1 && h->target_vocab_size >= 1 && h->source_eos >= 0 && h->target_eos >= 0 &&
+                   h->source_eos < h->source_vocab_size && h->target_eos < h->target_vocab_size,
+               DATA, "damaged shard: its vocabularies have impossible sizes");
+  TARN_REQUIRE(is_hash(h->source_vocab_hash) && is_hash(h->target_vocab_hash), DATA,
+               "damaged shard: it does not name its vocabularies");
+  return TARN_STATUS_OK;
+}
+
+// Gives the bytes of offsets and ids, which must fill the file.
+static tarn_status check_size(size_t *offsets_size, size_t *ids_size, const tarn__shard_header *h, size_t size) {
+  size_t count;
+  size_t expected;
+  TARN_TRY(tarn__mul_size(&count, (size_t)h->pairs, 2));
+  TARN_TRY(tarn__add_size(&count, count, 1));
+  TARN_TRY(tarn__mul_size(offsets_size, count, sizeof(int64_t)));
+  TARN_TRY(tarn__add_size(&count, (size_t)h->source_tokens, (size_t)h->target_tokens));
+  TARN_REQUIRE(count <= INT64_MAX, DATA, "size overflows: %zu tokens", count);
+  TARN_TRY(tarn__mul_size(ids_size, count, h->id_bytes));
+  TARN_TRY(tarn__add_size(&expected, *offsets_size, *ids_size));
+  TARN_TRY(tarn__add_size(&expected, expected, sizeof *h));
+  TARN_REQUIRE(expected == size, DATA, "damaged shard: %zu bytes, but its header says %zu", size, expected);
+  return TARN_STATUS_OK;
+}
+
+// Checks that the offsets rise, stay inside and have the sums and longest lengths of the header.
+static tarn_status check_offsets(const tarn__shard *s) {
+  int64_t sum[2] = {0, 0};
+  int64_t longest[2] = {0, 0};
+  int64_t tokens = s->source_tokens + s->target_tokens;
+  TARN_REQUIRE(s->offsets[0] == 0, DATA, "damaged shard: its first offset is not 0");
+  for (int64_t k = 0; k < 2 * s->pairs; k++) {
+    int64_t next = s->offsets[k + 1];
+    TARN_REQUIRE(next >= s->offsets[k] && next <= tokens, DATA, "damaged shard: pair %lld points outside of it",
+                 (long long)(k / 2));
+    int64_t length = next - s->offsets[k];
+    TARN_REQUIRE(length >= 2 && length <= TARN__SHARD_LONGEST, DATA,
+                 "damaged shard: pair %lld has a side of %lld tokens", (long long)(k / 2), (long long)length);
+    sum[k & 1] += length;
+    if (length > longest[k & 1]) longest[k & 1] = length;
+  }
+  TARN_REQUIRE(sum[0] == s->source_tokens && sum[1] == s->target_tokens && longest[0] == s->longest_source &&
+                   longest[1] == s->longest_target,
+               DATA, "damaged shard: its sentences do not have the lengths that its header says");
+  return TARN_STATUS_OK;
+}
+
+static int32_t id_at(const tarn__shard *s, int64_t token) {
+  if (s->id_bytes == 2) return ((const uint16_t *)(const void *)s->ids)[token];
+  uint32_t id = ((const uint32_t *)(const void *)s->ids)[token];
+  return id > INT32_MAX ? INT32_MAX : (int32_t)id;
+}
+
+// Checks that every id is in its vocabulary and that each sentence has its one end of sentence at its end.
+static tarn_status check_ids(const tarn__shard *s) {
+  for (int64_t k = 0; k < 2 * s->pairs; k++) {
+    int32_t size = k & 1 ? s->target_vocab_size : s->source_vocab_size;
+    int32_t eos = k & 1 ? s->target_eos : s->source_eos;
+    int64_t last = s->offsets[k + 1] - 1;
+    for (int64_t i = s->offsets[k]; i <= last; i++) {
+      int32_t id = id_at(s, i);
+      TARN_REQUIRE(id < size, DATA, "damaged shard: pair %lld has token %d of a vocabulary of %d", (long long)(k / 2),
+                   id, size);
+      TARN_REQUIRE((id == eos) == (i == last), DATA, "damaged shard: pair %lld has no or a wrong end of sentence",
+                   (long long)(k / 2));
+    }
+  }
+  return TARN_STATUS_OK;
+}
+
+// Fills the fields from the map and checks everything.
+static tarn_status read_all(tarn__shard *s) {
+  const tarn__shard_header *h = (const void *)s->map.data;
+  size_t offsets_size;
+  size_t ids_size;
+  TARN_TRY(check_header(h, s->map.size));
+  TARN_TRY(check_size(&offsets_size, &ids_size, h, s->map.size));
+  s->pairs = h->pairs;
+  s->source_tokens = h->source_tokens;
+  s->target_tokens = h->target_tokens;
+  s->longest_source = h->longest_source;
+  s->longest_target = h->longest_target;
+  s->source_vocab_size = h->source_vocab_size;
+  s->target_vocab_size = h->target_vocab_size;
+  s->source_eos = h->source_eos;
+  s->target_eos = h->target_eos;
+  memcpy(s->source_vocab_hash, h->source_vocab_hash, TARN__SHARD_HASH);
+  memcpy(s->target_vocab_hash, h->target_vocab_hash, TARN__SHARD_HASH);
+  memcpy(s->hash, h->header_hash, TARN__SHARD_HASH);  // the header holds the hashes of the rest
+  s->offsets = (const int64_t *)(const void *)(s->map.data + sizeof *h);
+  s->ids = s->map.data + sizeof *h + offsets_size;
+  s->id_bytes = (int)h->id_bytes;
+  TARN_REQUIRE(same_hash(h->offsets_hash, s->offsets, offsets_size) && same_hash(h->ids_hash, s->ids, ids_size), DATA,
+               "damaged shard: its contents do not have the hash they should have");
+  TARN_TRY(check_offsets(s));
+  return check_ids(s);
+}
+
+tarn_status tarn__shard_path(char *path, size_t size, const char *prefix) {
+  size_t length = strlen(prefix);
+  bool whole = length > 5 && strcmp(prefix + length - 5, ".tarn") == 0;
+  int wanted = snprintf(path, size, "%s%s", prefix, whole ? "" : ".tarn");
+  TARN_REQUIRE(wanted >= 0 && (size_t)wanted < size, IO, "%s: the path is too long", prefix);
+  return TARN_STATUS_OK;
+}
+
+tarn_status tarn__shard_open(tarn__shard *shard, const char *prefix) {
+  char path[PATH_MAX];
+  *shard = (tarn__shard){0};
+  TARN_TRY(tarn__shard_path(path, sizeof path, prefix));
+  TARN_TRY(tarn__map_open(&shard->map, path));
+  tarn_status status = read_all(shard);
+  if (status == TARN_STATUS_OK) return status;
+  tarn__shard_close(shard);
+  return tarn__fail_prefix(status, "%s: ", path);
+}
+
+void tarn__shard_close(tarn__shard *shard) {
+  tarn__map_close(&shard->map);
+  *shard = (tarn__shard){0};
+}
+
+static int64_t length_of(const tarn__shard *s, int64_t k) { return s->offsets[k + 1] - s->offsets[k]; }
+
+static void copy_ids(const tarn__shard *s, int64_t k, int32_t *ids) {
+  int64_t start = s->offsets[k];
+  int64_t length = length_of(s, k);
+  for (int64_t i = 0; i < length; i++) ids[i] = id_at(s, start + i);
+}
+
+int64_t tarn__shard_source_length(const tarn__shard *shard, int64_t pair) { return length_of(shard, 2 * pair); }
+int64_t tarn__shard_target_length(const tarn__shard *shard, int64_t pair) { return length_of(shard, 2 * pair + 1); }
+void tarn__shard_source(const tarn__shard *shard, int64_t pair, int32_t *ids) { copy_ids(shard, 2 * pair, ids); }
+void tarn__shard_target(const tarn__shard *shard, int64_t pair, int32_t *ids) { copy_ids(shard, 2 * pair + 1, ids); }

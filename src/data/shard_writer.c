@@ -1,0 +1,147 @@
+#include "data/shard_writer.h"
+
+#include <limits.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/memory.h"
+#include "data/shard.h"
+#include "data/shard_format.h"
+
+enum { BUFFER = 4096 };  // ids
+
+struct tarn__shard_writer {
+  tarn__shard_header header;
+  char path[PATH_MAX], ids_path[PATH_MAX];
+  tarn__writer *ids_file;
+  int64_t *offsets;
+  size_t count, capacity;  // of offsets
+  uint8_t buffer[BUFFER * sizeof(uint32_t)];
+  size_t used;  // bytes
+};
+
+static void copy_hash(char out[TARN__SHARD_HASH], const char *text) { memcpy(out, text, TARN__SHARD_HASH); }
+
+static void put_hash(char out[TARN__SHARD_HASH], const void *data, size_t size) {
+  char text[TARN__HASH_TEXT];
+  tarn__hash(text, data, size);
+  copy_hash(out, text);
+}
+
+static void fill_header(tarn__shard_header *h, const tarn_vocab *source, const tarn_vocab *target) {
+  memcpy(h->magic, TARN__SHARD_MAGIC, sizeof h->magic);
+  h->version = TARN__SHARD_VERSION;
+  h->source_vocab_size = tarn_vocab_size(source);
+  h->target_vocab_size = tarn_vocab_size(target);
+  h->source_eos = tarn_vocab_eos(source);
+  h->target_eos = tarn_vocab_eos(target);
+  copy_hash(h->source_vocab_hash, tarn_vocab_hash(source));
+  copy_hash(h->target_vocab_hash, tarn_vocab_hash(target));
+  h->id_bytes = h->source_vocab_size <= 65536 && h->target_vocab_size <= 65536 ? 2 : 4;
+}
+
+static tarn_status prepare(tarn__shard_writer *w, const char *prefix) {
+  TARN_TRY(tarn__shard_path(w->path, sizeof w->path, prefix));
+  int wanted = snprintf(w->ids_path, sizeof w->ids_path, "%s.ids.%ld", w->path, (long)getpid());
+  TARN_REQUIRE(wanted < (int)sizeof w->ids_path, IO, "%s: the path is too long", prefix);
+  TARN_TRY(tarn__grow(&w->offsets, &w->capacity, 1, sizeof *w->offsets));
+  w->count = 1;
+  return tarn__writer_open(&w->ids_file, w->ids_path);
+}
+
+tarn_status tarn__shard_writer_open(tarn__shard_writer **writer, const char *prefix, const tarn_vocab *source_vocab,
+                                    const tarn_vocab *target_vocab) {
+  void *memory;
+  *writer = NULL;
+  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, 1, sizeof **writer));
+  *writer = memory;
+  fill_header(&(*writer)->header, source_vocab, target_vocab);
+  tarn_status status = prepare(*writer, prefix);
+  if (status != TARN_STATUS_OK) tarn__shard_writer_abort(writer);
+  return status;
+}
+
+static tarn_status flush(tarn__shard_writer *w) {
+  size_t used = w->used;
+  w->used = 0;
+  return tarn__writer_put(w->ids_file, w->buffer, used);
+}
+
+static tarn_status put_id(tarn__shard_writer *w, int32_t id) {
+  uint16_t narrow = (uint16_t)id;
+  uint32_t wide = (uint32_t)id;
+  if (w->used + sizeof wide > sizeof w->buffer) TARN_TRY(flush(w));
+  memcpy(w->buffer + w->used, w->header.id_bytes == 2 ? (const void *)&narrow : (const void *)&wide,
+         w->header.id_bytes);
+  w->used += w->header.id_bytes;
+  return TARN_STATUS_OK;
+}
+
+static tarn_status put_sentence(tarn__shard_writer *w, const int32_t *ids, int64_t length, int32_t eos) {
+  TARN_REQUIRE(length >= 1 && length < TARN__SHARD_LONGEST, INTERNAL, "a sentence of %lld tokens", (long long)length);
+  for (int64_t i = 0; i < length; i++) TARN_TRY(put_id(w, ids[i]));
+  TARN_TRY(put_id(w, eos));
+  TARN_TRY(tarn__grow(&w->offsets, &w->capacity, w->count + 1, sizeof *w->offsets));
+  w->offsets[w->count] = w->offsets[w->count - 1] + length + 1;
+  w->count++;
+  return TARN_STATUS_OK;
+}
+
+tarn_status tarn__shard_writer_put(tarn__shard_writer *w, const int32_t *source, int64_t source_length,
+                                   const int32_t *target, int64_t target_length) {
+  tarn__shard_header *h = &w->header;
+  TARN_TRY(put_sentence(w, source, source_length, h->source_eos));
+  TARN_TRY(put_sentence(w, target, target_length, h->target_eos));
+  h->pairs++;
+  h->source_tokens += source_length + 1;
+  h->target_tokens += target_length + 1;
+  if (source_length + 1 > h->longest_source) h->longest_source = source_length + 1;
+  if (target_length + 1 > h->longest_target) h->longest_target = target_length + 1;
+  return TARN_STATUS_OK;
+}
+
+static tarn_status write_file(tarn__shard_writer *w, const tarn__map *ids) {
+  tarn__shard_header *h = &w->header;
+  size_t offsets_size = w->count * sizeof *w->offsets;
+  put_hash(h->offsets_hash, w->offsets, offsets_size);
+  put_hash(h->ids_hash, ids->data, ids->size);
+  put_hash(h->header_hash, h, offsetof(tarn__shard_header, header_hash));
+  tarn__writer *file;
+  TARN_TRY(tarn__writer_open(&file, w->path));
+  tarn_status status = tarn__writer_put(file, h, sizeof *h);
+  if (status == TARN_STATUS_OK) status = tarn__writer_put(file, w->offsets, offsets_size);
+  if (status == TARN_STATUS_OK) status = tarn__writer_put(file, ids->data, ids->size);
+  if (status == TARN_STATUS_OK) return tarn__writer_commit(&file);
+  tarn__writer_abort(&file);
+  return status;
+}
+
+static tarn_status finish(tarn__shard_writer *w) {
+  TARN_TRY(flush(w));
+  TARN_TRY(tarn__writer_commit(&w->ids_file));
+  tarn__map ids = {0};
+  tarn_status status = tarn__map_open(&ids, w->ids_path);
+  unlink(w->ids_path);  // the map keeps the contents
+  if (status == TARN_STATUS_OK) status = write_file(w, &ids);
+  tarn__map_close(&ids);
+  return status;
+}
+
+tarn_status tarn__shard_writer_commit(tarn__shard_writer **writer) {
+  tarn_status status = finish(*writer);
+  tarn__shard_writer_abort(writer);
+  return status;
+}
+
+void tarn__shard_writer_abort(tarn__shard_writer **writer) {
+  tarn__shard_writer *w = *writer;
+  if (!w) return;
+  tarn__writer_abort(&w->ids_file);
+  tarn__free(w->offsets);
+  tarn__free(w);
+  *writer = NULL;
+}

@@ -1,0 +1,91 @@
+// tarn prepare: parallel text becomes a shard.
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli.h"
+#include "commands.h"
+#include "tarn/data.h"
+#include "tarn/text.h"
+
+static const cli_command COMMAND = {
+    "prepare", "", "Turn parallel text into a shard of token ids.",
+    "Writes PREFIX.tarn. Source and target are text files with one sentence a line and the same number of lines.\n"
+    "Pairs with an empty side are left out and counted."};
+
+static int parse_overlong(tarn_prepare_overlong *overlong, const char *word) {
+  static const char *const names[] = {"truncate", "drop", "refuse"};
+  for (size_t i = 0; i < 3; i++) {
+    if (strcmp(word, names[i]) != 0) continue;
+    *overlong = (tarn_prepare_overlong)i;
+    return -1;
+  }
+  const char *nearest = tarn_text_nearest(word, names, 3);
+  if (nearest) return cli_usage(&COMMAND, "--overlong cannot be \"%s\"; did you mean %s?", word, nearest);
+  return cli_usage(&COMMAND, "--overlong is truncate, drop or refuse, not \"%s\"", word);
+}
+
+static int check(const tarn_prepare_options *o) {
+  const char *missing = !o->vocab    ? "vocab"
+                        : !o->source ? "source"
+                        : !o->target ? "target"
+                        : !o->output ? "output"
+                                     : NULL;
+  return missing ? cli_usage(&COMMAND, "--%s is missing", missing) : -1;
+}
+
+static void print_json(const tarn_prepare_result *r) {
+  printf("{\"lines\": %" PRId64 ", \"pairs\": %" PRId64 ", \"source_tokens\": %" PRId64 ", \"target_tokens\": %" PRId64
+         ", \"source_unknown\": %" PRId64 ", \"target_unknown\": %" PRId64 ", \"empty\": %" PRId64
+         ", \"dropped\": %" PRId64 ", \"truncated\": %" PRId64 ", \"replaced\": %" PRId64
+         ", \"longest_source\": %" PRId64 ", \"longest_target\": %" PRId64 "}\n",
+         r->lines, r->pairs, r->source_tokens, r->target_tokens, r->source_unknown, r->target_unknown, r->empty,
+         r->dropped, r->truncated, r->replaced, r->longest_source, r->longest_target);
+}
+
+static void print_side(const char *name, int64_t tokens, int64_t unknown, int64_t longest) {
+  printf("%s %10" PRId64 " tokens, %" PRId64 " unknown (%.2f %%), longest sentence %" PRId64 "\n", name, tokens,
+         unknown, 100.0 * (double)unknown / (double)tokens, longest);
+}
+
+static void print_text(const tarn_prepare_result *r) {
+  printf("pairs  %10" PRId64 " of %" PRId64 " lines\n", r->pairs, r->lines);
+  print_side("source", r->source_tokens, r->source_unknown, r->longest_source);
+  print_side("target", r->target_tokens, r->target_unknown, r->longest_target);
+  if (r->empty) printf("left out because a side is empty: %" PRId64 " pairs\n", r->empty);
+  if (r->dropped) printf("left out because a side is overlong: %" PRId64 " pairs\n", r->dropped);
+  if (r->truncated) printf("truncated: %" PRId64 " pairs\n", r->truncated);
+  if (r->replaced) printf("invalid UTF-8 replaced in: %" PRId64 " lines\n", r->replaced);
+}
+
+int cmd_prepare(int argc, char **argv) {
+  tarn_prepare_options options;
+  tarn_prepare_default(&options);
+  const char *overlong = "truncate";
+  bool json = false;
+  cli_list none = {0};
+  const cli_option table[] = {
+      {"vocab", CLI_TEXT, &options.vocab, "FILE", "vocabulary of both sides, or of the source; needed", 0, 0},
+      {"target-vocab", CLI_TEXT, &options.target_vocab, "FILE", "vocabulary of the target if it has its own", 0, 0},
+      {"source", CLI_TEXT, &options.source, "FILE", "source text; needed", 0, 0},
+      {"target", CLI_TEXT, &options.target, "FILE", "target text; needed", 0, 0},
+      {"output", CLI_TEXT, &options.output, "PREFIX", "writes PREFIX.tarn; needed", 0, 0},
+      {"strict", CLI_FLAG, &options.strict, NULL, "refuse invalid UTF-8 instead of replacing it by U+FFFD", 0, 0},
+      {"max-tokens", CLI_INT, &options.max_tokens, "N", "longest sentence with its end of sentence", 2, 1 << 24},
+      {"overlong", CLI_TEXT, &overlong, "WHAT", "truncate, drop or refuse sentences that are longer", 0, 0},
+      {"json", CLI_FLAG, &json, NULL, "print the summary as JSON", 0, 0},
+      {0}};
+  int code = cli_parse(&COMMAND, table, argc, argv, &none, 0, 0);
+  cli_list_free(&none);
+  if (code < 0) code = check(&options);
+  if (code < 0) code = parse_overlong(&options.overlong, overlong);
+  if (code >= 0) return code;
+  tarn_prepare_result result;
+  tarn_status status = tarn_prepare_run(&result, &options);
+  if (status != TARN_STATUS_OK) return cli_report(&COMMAND, status);
+  if (json)
+    print_json(&result);
+  else
+    print_text(&result);
+  return CLI_OK;
+}
