@@ -1,0 +1,40 @@
+# The front door: --help, --version, unknown words, exit codes, output that cannot be written.
+set -u
+fail() { echo "program.sh: $*" >&2; exit 1; }
+expect() {  # CODE PATTERN ARGUMENT...: runs the program; standard output and error together must match
+  local code=$1 pattern=$2 output got
+  shift 2
+  output=$("$TARN" "$@" 2>&1 </dev/null)
+  got=$?
+  [ $got -eq "$code" ] || fail "tarn $*: exit code $got, expected $code: $output"
+  grep -q -- "$pattern" <<<"$output" || fail "tarn $*: no \"$pattern\" in: $output"
+}
+
+expect 0 '^usage: tarn COMMAND' --help
+for name in instruction.set threads oneDNN SentencePiece libyaml Jansson PCRE2 ICU xxHash build; do
+  expect 0 "^$name: .*[A-Za-z0-9]" --version
+done
+expect 0 '^tarn: [0-9]*\.[0-9]*\.[0-9]*$' --version
+expect 2 'a command is missing'
+expect 2 'unknown command "trian"; did you mean train?' trian
+expect 2 'unknown command "--nothing"' --nothing
+expect 2 'unknown command ""' ''
+
+commands=$("$TARN" --help | sed -n '/^commands:/,/^$/s/^  \([a-z]*\) .*/\1/p')
+[ "$(wc -w <<<"$commands")" -ge 11 ] || fail "too few commands: $commands"
+for command in $commands; do
+  expect 0 "^usage: tarn $command " "$command" --help
+  expect 2 "^tarn $command: unknown option --no-such-option" "$command" --no-such-option
+  expect 2 "^tarn $command: unknown option --hepl; did you mean --help?" "$command" --hepl
+  "$TARN" "$command" --help >/dev/null 2>error.txt
+  [ ! -s error.txt ] || fail "tarn $command --help writes to standard error"
+done
+
+if [ -w /dev/full ]; then
+  "$TARN" --help >/dev/full 2>error.txt
+  [ $? -eq 1 ] || fail "a full disk is not noticed"
+  grep -q 'No space left' error.txt || fail "a full disk is not named: $(cat error.txt)"
+fi
+"$TARN" --help | head -n 1 >/dev/null
+[ "${PIPESTATUS[0]}" -le 1 ] || fail "a reader that goes away kills the program"
+exit 0
