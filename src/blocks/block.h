@@ -51,6 +51,7 @@ typedef struct tarn__block_run {
   tarn__tensor *offsets;
   tarn__tensor *memory, *memory_offsets;
   int64_t longest, memory_longest;
+  bool causal;  // self-attention sees earlier tokens only
   // Incremental decoding: caches of this layer in place of the above; see model/model.h.
   bool incremental;
   tarn__tensor *self_cache, *history, *history_ranges;

@@ -87,6 +87,7 @@ struct tarn__node {
   void *attr;                                  // the op's own attributes, in the graph's arena
   size_t scratch_bytes;
   void *scratch;
+  const char *label;  // the part of the model it belongs to; a backward node has the label of its forward node
 };
 
 struct tarn__graph {
@@ -101,7 +102,8 @@ struct tarn__graph {
   size_t forward_count;  // nodes before this number are the forward pass
   tarn__tensor **tensors;
   size_t tensor_count, tensor_capacity;
-  uint32_t sites;                                           // dropout sites handed out so far
+  const char *label;  // given to the nodes that are made from now on; must outlive the graph; may be NULL
+  uint32_t sites;     // dropout sites handed out so far
   size_t activation_bytes, scratch_bytes, workspace_bytes;  // by tarn__graph_plan()
   tarn__tensor spare_tensor;
   tarn__node spare_node;
@@ -158,5 +160,8 @@ double tarn__graph_flops(const tarn__graph *graph, size_t first, size_t last);
 // For kernels: 0 if the next addition to a parameter's gradient overwrites, else 1; marks the gradient as written.
 // Called once a node, outside of parallel regions.
 int tarn__param_accumulate(tarn__param *param);
+
+// sum = a + b, element by element, in place of a: the one op that the graph itself needs (ops/add.c).
+extern const tarn__op tarn__op_add;
 
 #endif

@@ -20,6 +20,7 @@ typedef struct tarn__packed {
 // One layer of a stack: its block and the weights it uses (shared layers point to the same weights).
 typedef struct tarn__model_layer {
   const tarn__layer_weights *weights;
+  const char *label;  // "encoder 3 R1": stack, depth and kind or set, for plans and profiles
 } tarn__model_layer;
 
 typedef struct tarn__model_stack {
@@ -50,6 +51,8 @@ tarn_status tarn__model_allocate(tarn__model *model) TARN_CHECKED;
 // Gives every parameter its first value as a function of (seed, name, initialiser). Orthogonal matrices take about half
 // a second per million parameters; different parameters are made on different threads.
 tarn_status tarn__model_initialise(tarn__model *model, uint64_t seed) TARN_CHECKED;
+// The same for the frozen parameters only: trained ones are then read from a checkpoint.
+tarn_status tarn__model_initialise_frozen(tarn__model *model, uint64_t seed) TARN_CHECKED;
 // The same for one parameter, in fp32 into `values` [rows, cols]: what a checkpoint's recipe is checked against.
 tarn_status tarn__param_initialise(const tarn__param *param, uint64_t seed, float *values) TARN_CHECKED;
 // Sets a parameter from fp32 values [rows, cols]: the master copy (if trained) and the compute copy.

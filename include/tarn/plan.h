@@ -1,0 +1,65 @@
+// What a training run will need, computed before anything runs: memory by category, parameters, arithmetic.
+#ifndef TARN_PLAN_H
+#define TARN_PLAN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tarn/config.h"
+#include "tarn/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// One part of the model: the embeddings, a layer at its depth, or the output layer. A shared set of weights is counted
+// at its first use and is 0 at the others.
+typedef struct tarn_plan_part {
+  char label[96];  // "encoder 3 R1"
+  int frozen;      // 1: a frozen layer
+  int64_t trained_parameters, frozen_parameters;
+  size_t gradient_bytes;                 // gradients of its parameters
+  size_t optimiser_bytes;                // Adam's two moments
+  size_t kept_bytes;                     // activations of the forward pass that the backward pass still needs
+  double forward_flops, backward_flops;  // per token
+} tarn_plan_part;
+
+typedef struct tarn_plan {
+  // Peak bytes by category.
+  size_t trained_bytes;  // trained parameters: compute copies and fp32 master copies
+  size_t frozen_bytes;   // frozen parameters
+  size_t gradient_bytes;
+  size_t optimiser_bytes;
+  size_t activation_bytes;  // tensors of one step, forward and backward
+  size_t workspace_bytes;   // scratch of the kernels
+  size_t total_bytes;       // the sum of the six; the program and its libraries come on top
+  // Parameters, each set once; uses - 1 times its size for every shared set.
+  int64_t trained_parameters, frozen_parameters, shared_uses;
+  // Floating-point operations per token (source and target tokens counted alike); a multiply-add counts two.
+  double forward_flops, backward_flops;
+  // What was assumed: rows of the largest batch, and tokens of a mean sentence.
+  int64_t source_rows, target_rows;
+  double source_length, target_length;
+  tarn_plan_part *parts;  // freed by tarn_plan_close()
+  size_t part_count;
+} tarn_plan;
+
+typedef struct tarn_plan_options {
+  int64_t source_vocab, target_vocab;  // tokens; 0: read from the configuration's vocabularies or shard
+  int threads;                         // 0: train.threads of the configuration
+} tarn_plan_options;
+
+// Fills *plan for one training step of `config` with a batch of train.max_tokens tokens on each side. Sentence lengths
+// are those of the training shard where it can be read, else 25 tokens. Fails with USAGE or DATA where the vocabularies
+// are neither given nor readable.
+tarn_status tarn_plan_make(tarn_plan *plan, const tarn_config *config, const tarn_plan_options *options) TARN_CHECKED;
+void tarn_plan_close(tarn_plan *plan);
+
+// Bytes of memory that this process may still take (the machine's available memory or the limit of its control group,
+// whichever is less), or 0 if unknown.
+size_t tarn_memory_available(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,54 @@
+#include <math.h>
+#include <stdio.h>
+
+#include "blocks/block.h"
+
+tarn__param *tarn__declare_param(tarn__declare *declare, const char *name, int64_t rows, int64_t cols, bool trained,
+                                 tarn__init init) {
+  if (declare->status != TARN_STATUS_OK) return NULL;
+  char full[256];
+  snprintf(full, sizeof full, "%s%s%s", declare->prefix, *declare->prefix ? "." : "", name);
+  char *copy = NULL;
+  void *memory = NULL;
+  declare->status = tarn__arena_strdup(declare->arena, &copy, full);
+  if (declare->status == TARN_STATUS_OK)
+    declare->status = tarn__arena_alloc(declare->arena, &memory, 1, sizeof(tarn__param));
+  if (declare->status == TARN_STATUS_OK)
+    declare->status =
+        tarn__grow(declare->params, declare->param_capacity, *declare->param_count + 1, sizeof(tarn__param *));
+  if (declare->status != TARN_STATUS_OK) return NULL;
+  tarn__param *param = memory;
+  *param = (tarn__param){.name = copy, .rows = rows, .cols = cols, .trained = trained, .uses = 1, .init = init};
+  (*declare->params)[(*declare->param_count)++] = param;
+  return param;
+}
+
+tarn__linear_weights tarn__declare_linear(tarn__declare *declare, const char *name, int64_t out, int64_t in, int blocks,
+                                          double gain) {
+  char part[128];
+  const tarn_kind *kind = declare->kind;
+  bool trained = !kind->frozen;
+  tarn__init init = {TARN__INIT_XAVIER, gain, blocks};
+  if (kind->init == TARN_INIT_ORTHOGONAL) init = (tarn__init){TARN__INIT_ORTHOGONAL, 1.0, blocks};
+  tarn__linear_weights weights = {0};
+  snprintf(part, sizeof part, "%s.weight", name);
+  weights.weight = tarn__declare_param(declare, part, out, in, trained, init);
+  // A trained bias starts at zero, as in fairseq; a frozen one keeps PyTorch's default, uniform in 1 / sqrt(in).
+  tarn__init bias = {TARN__INIT_ZERO, 0.0, 1};
+  if (!trained) bias = (tarn__init){TARN__INIT_UNIFORM, 1.0 / sqrt((double)in), 1};
+  snprintf(part, sizeof part, "%s.bias", name);
+  weights.bias = tarn__declare_param(declare, part, 1, out, trained, bias);
+  return weights;
+}
+
+tarn__norm_weights tarn__declare_norm(tarn__declare *declare, const char *name) {
+  char part[128];
+  bool trained = !declare->kind || !declare->kind->frozen;
+  tarn__norm_weights weights = {0};
+  snprintf(part, sizeof part, "%s.gain", name);
+  weights.gain = tarn__declare_param(declare, part, 1, declare->d_model, trained, (tarn__init){TARN__INIT_ONE, 0.0, 1});
+  snprintf(part, sizeof part, "%s.bias", name);
+  weights.bias =
+      tarn__declare_param(declare, part, 1, declare->d_model, trained, (tarn__init){TARN__INIT_ZERO, 0.0, 1});
+  return weights;
+}

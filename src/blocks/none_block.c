@@ -1,0 +1,18 @@
+// No token mixer: the layer is its feed-forward network alone, as in the FFN reservoir of Shen et al. (ACL 2021).
+#include "blocks/block.h"
+#include "blocks/registry.h"
+
+static void *declare_nothing(tarn__declare *declare) {
+  (void)declare;
+  return NULL;
+}
+
+static void build_nothing(const tarn__block_run *run, const void *weights, const tarn_kind *kind,
+                          tarn__stream *stream) {
+  (void)run;
+  (void)weights;
+  (void)kind;
+  (void)stream;
+}
+
+const tarn__mixer tarn__mixer_none = {TARN_MIXER_NONE, declare_nothing, build_nothing, NULL};

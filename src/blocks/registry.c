@@ -1,0 +1,12 @@
+#include "blocks/registry.h"
+
+static const tarn__mixer *const mixers[] = {
+    &tarn__mixer_attention,
+    &tarn__mixer_none,
+};
+
+const tarn__mixer *tarn__mixer_find(tarn_mixer id) {
+  for (size_t i = 0; i < sizeof mixers / sizeof *mixers; i++)
+    if (mixers[i]->id == id) return mixers[i];
+  return NULL;
+}

@@ -1,0 +1,40 @@
+#include "blocks/block.h"
+
+// Joins a pending branch without a norm.
+static void join(tarn__graph *graph, tarn__stream *stream) {
+  if (!stream->branch) return;
+  stream->x = tarn__residual_norm(graph, stream->x, stream->branch, stream->dropout, NULL, NULL).sum;
+  stream->branch = NULL;
+}
+
+tarn__tensor *tarn__stream_enter(tarn__graph *graph, tarn__stream *stream, const tarn__norm_weights *norm,
+                                 tarn_norm order) {
+  if (order == TARN_NORM_POST) {
+    join(graph, stream);
+    return stream->x;
+  }
+  tarn__residual_out out =
+      tarn__residual_norm(graph, stream->x, stream->branch, stream->dropout, norm->gain, norm->bias);
+  stream->x = out.sum;
+  stream->branch = NULL;
+  return out.y;
+}
+
+void tarn__stream_leave(tarn__graph *graph, tarn__stream *stream, tarn__tensor *branch, double dropout,
+                        const tarn__norm_weights *norm, tarn_norm order) {
+  if (order == TARN_NORM_PRE) {
+    stream->branch = branch;
+    stream->dropout = dropout;
+    return;
+  }
+  stream->x = tarn__residual_norm(graph, stream->x, branch, dropout, norm->gain, norm->bias).y;
+}
+
+tarn__tensor *tarn__stream_finish(tarn__graph *graph, tarn__stream *stream, const tarn__norm_weights *norm) {
+  if (norm->gain) {
+    stream->x = tarn__residual_norm(graph, stream->x, stream->branch, stream->dropout, norm->gain, norm->bias).y;
+    stream->branch = NULL;
+  }
+  join(graph, stream);
+  return stream->x;
+}

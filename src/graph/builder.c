@@ -1,0 +1,126 @@
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "graph/graph.h"
+
+void tarn__graph_begin(tarn__graph *graph, tarn__backend backend, tarn__dtype dtype, bool training, int threads) {
+  tarn__arena arena = graph->arena;
+  tarn__node **nodes = graph->nodes;
+  tarn__tensor **tensors = graph->tensors;
+  size_t node_capacity = graph->node_capacity;
+  size_t tensor_capacity = graph->tensor_capacity;
+  tarn__arena_reset(&arena);
+  *graph = (tarn__graph){.arena = arena,
+                         .backend = backend,
+                         .dtype = dtype,
+                         .training = training,
+                         .threads = threads,
+                         .nodes = nodes,
+                         .node_capacity = node_capacity,
+                         .tensors = tensors,
+                         .tensor_capacity = tensor_capacity};
+  if ((backend == TARN__CPU && dtype == TARN__F64) || (backend == TARN__REFERENCE && dtype == TARN__BF16))
+    tarn__graph_fail(graph, TARN_STATUS_UNSUPPORTED, "no kernels of this backend compute in this precision");
+}
+
+void tarn__graph_close(tarn__graph *graph) {
+  tarn__arena_close(&graph->arena);
+  tarn__free(graph->nodes);
+  tarn__free(graph->tensors);
+  *graph = (tarn__graph){0};
+}
+
+void tarn__graph_fail(tarn__graph *graph, tarn_status status, const char *format, ...) {
+  if (graph->status != TARN_STATUS_OK) return;
+  char text[512];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(text, sizeof text, format, args);
+  va_end(args);
+  graph->status = tarn__fail(status, "%s", text);
+}
+
+// Takes arena memory; NULL after a failure of the graph.
+static void *take(tarn__graph *graph, size_t bytes) {
+  void *memory = NULL;
+  if (graph->status != TARN_STATUS_OK) return NULL;
+  tarn_status status = tarn__arena_alloc(&graph->arena, &memory, 1, bytes);
+  if (status != TARN_STATUS_OK) {
+    graph->status = status;
+    return NULL;
+  }
+  return memory;
+}
+
+static tarn__tensor *tensor_new(tarn__graph *graph, tarn__tensor value) {
+  tarn__tensor *tensor = take(graph, sizeof *tensor);
+  if (tensor && graph->tensor_count == graph->tensor_capacity) {
+    tarn_status status =
+        tarn__grow(&graph->tensors, &graph->tensor_capacity, graph->tensor_count + 1, sizeof *graph->tensors);
+    if (status != TARN_STATUS_OK) {
+      graph->status = status;
+      tensor = NULL;
+    }
+  }
+  if (!tensor) tensor = &graph->spare_tensor;
+  *tensor = value;
+  tensor->first = tensor->last = -1;
+  if (tensor != &graph->spare_tensor) graph->tensors[graph->tensor_count++] = tensor;
+  return tensor;
+}
+
+tarn__tensor *tarn__graph_tensor(tarn__graph *graph, tarn__dtype dtype, int64_t rows, int64_t cols, const char *name) {
+  if (rows < 0 || cols < 1)
+    tarn__graph_fail(graph, TARN_STATUS_INTERNAL, "tensor %s has the shape [%lld, %lld]", name, (long long)rows,
+                     (long long)cols);
+  return tensor_new(graph, (tarn__tensor){.name = name, .dtype = dtype, .rows = rows, .cols = cols});
+}
+
+tarn__tensor *tarn__graph_external(tarn__graph *graph, tarn__dtype dtype, int64_t rows, int64_t cols, void *data,
+                                   const char *name) {
+  return tensor_new(
+      graph,
+      (tarn__tensor){.name = name, .dtype = dtype, .place = TARN__EXTERNAL, .rows = rows, .cols = cols, .data = data});
+}
+
+tarn__tensor *tarn__graph_param(tarn__graph *graph, tarn__param *param) {
+  return tensor_new(graph, (tarn__tensor){.name = param->name,
+                                          .dtype = param->dtype,
+                                          .place = TARN__PARAMETER,
+                                          .rows = param->rows,
+                                          .cols = param->cols,
+                                          .param = param,
+                                          .data = param->value,
+                                          .needs_grad = param->trained && graph->training});
+}
+
+tarn__node *tarn__graph_node(tarn__graph *graph, const tarn__op *op, size_t attr_size) {
+  tarn__node *node = take(graph, sizeof *node);
+  void *attr = attr_size ? take(graph, attr_size) : NULL;
+  if (!node || (attr_size && !attr)) {
+    // The caller fills a spare node in; its attributes need memory all the same.
+    static _Thread_local char spare_attr[1024];
+    node = &graph->spare_node;
+    attr = spare_attr;
+    if (attr_size > sizeof spare_attr && graph->status == TARN_STATUS_OK)
+      tarn__graph_fail(graph, TARN_STATUS_INTERNAL, "op %s has too large attributes", op->name);
+  }
+  *node = (tarn__node){.op = op, .attr = attr, .label = graph->label};
+  return node;
+}
+
+void tarn__graph_emit(tarn__graph *graph, tarn__node *node) {
+  if (graph->status != TARN_STATUS_OK || node == &graph->spare_node) return;
+  tarn_status status = tarn__grow(&graph->nodes, &graph->node_capacity, graph->node_count + 1, sizeof *graph->nodes);
+  if (status != TARN_STATUS_OK) {
+    graph->status = status;
+    return;
+  }
+  graph->nodes[graph->node_count++] = node;
+  bool needs_grad = false;
+  for (int i = 0; i < TARN__MAX_INPUTS; i++) needs_grad |= node->in[i] && node->in[i]->needs_grad;
+  for (int i = 0; i < TARN__MAX_OUTPUTS; i++)
+    if (node->out[i]) node->out[i]->needs_grad |= needs_grad && node->op->grad;
+}
+
+uint32_t tarn__graph_site(tarn__graph *graph) { return graph->sites++; }

@@ -1,0 +1,141 @@
+// Memory planning: every tensor of the workspace lives from the node that writes it to the last node that reads it;
+// tensors whose lives overlap get disjoint bytes. Tensors are placed in the order of their size, largest first, each at
+// the lowest offset that is free for its whole life (the greedy-by-size strategy of Pisarchyk and Lee 2020).
+//
+//   bytes ^   +--------+
+//         |   |  qkv   |   +-----------+
+//         |   +--------+   |   ...     |        one column per node, one box per tensor;
+//         |   |   sum 1        |  dqkv |        scratch of kernels lies behind all boxes
+//         +---+----------------+-------+---> node
+#include <stdlib.h>
+
+#include "graph/graph.h"
+
+static tarn__tensor *owner(tarn__tensor *tensor) {
+  while (tensor->shares) tensor = tensor->shares;
+  return tensor;
+}
+
+static void touch(tarn__tensor *tensor, int node) {
+  if (!tensor || tensor->place != TARN__WORKSPACE) return;
+  tensor = owner(tensor);
+  if (tensor->first < 0) tensor->first = node;
+  tensor->last = node;
+}
+
+static tarn_status tensor_bytes(const tarn__tensor *tensor, size_t *bytes) {
+  size_t rows = (size_t)(tensor->rows + TARN__ROW_TILE - 1) / TARN__ROW_TILE * TARN__ROW_TILE;
+  // A single row of statistics or results needs no spare rows.
+  if (tensor->rows <= 1) rows = (size_t)tensor->rows;
+  size_t count;
+  TARN_TRY(tarn__mul_size(&count, rows, (size_t)tensor->cols));
+  TARN_TRY(tarn__mul_size(bytes, count, tarn__dtype_size(tensor->dtype)));
+  TARN_TRY(tarn__add_size(bytes, *bytes, 63));
+  *bytes &= ~(size_t)63;
+  return TARN_STATUS_OK;
+}
+
+static void lifetimes(tarn__graph *graph) {
+  for (size_t i = 0; i < graph->tensor_count; i++) graph->tensors[i]->first = graph->tensors[i]->last = -1;
+  for (size_t n = 0; n < graph->node_count; n++) {
+    for (int k = 0; k < TARN__MAX_INPUTS; k++) touch(graph->nodes[n]->in[k], (int)n);
+    for (int k = 0; k < TARN__MAX_OUTPUTS; k++) touch(graph->nodes[n]->out[k], (int)n);
+  }
+  for (size_t i = 0; i < graph->tensor_count; i++)
+    if (graph->tensors[i]->keep) owner(graph->tensors[i])->last = (int)graph->node_count;
+}
+
+// Lets an output take over the memory of an input that dies at the same node, where the op allows it.
+static void share_in_place(tarn__graph *graph) {
+  for (size_t n = 0; n < graph->node_count; n++) {
+    const tarn__node *node = graph->nodes[n];
+    int in = node->op->inplace_in;
+    int out = node->op->inplace_out;
+    if (in < 0 || out < 0 || !node->in[in] || !node->out[out] || node->out[out]->shares) continue;
+    tarn__tensor *from = owner(node->in[in]);
+    tarn__tensor *to = node->out[out];
+    bool fits = from->place == TARN__WORKSPACE && to->place == TARN__WORKSPACE && from->dtype == to->dtype &&
+                from->rows == to->rows && from->cols == to->cols;
+    if (!fits || from->last != (int)n || to->first != (int)n) continue;
+    bool twice = false;  // the same memory read through another input
+    for (int k = 0; k < TARN__MAX_INPUTS; k++) twice |= k != in && node->in[k] && owner(node->in[k]) == from;
+    if (twice) continue;
+    from->last = to->last;
+    to->shares = from;
+  }
+}
+
+static int larger_first(const void *a, const void *b) {
+  const tarn__tensor *x = *(tarn__tensor *const *)a;
+  const tarn__tensor *y = *(tarn__tensor *const *)b;
+  if (x->bytes != y->bytes) return x->bytes < y->bytes ? 1 : -1;
+  return (x->first > y->first) - (x->first < y->first);
+}
+
+static bool lives_overlap(const tarn__tensor *a, const tarn__tensor *b) {
+  return a->first <= b->last && b->first <= a->last;
+}
+
+// Inserts tensor into placed[0..count), which is sorted by offset, at the lowest free offset.
+static void place(tarn__tensor **placed, size_t count, tarn__tensor *tensor) {
+  size_t offset = 0;
+  for (size_t i = 0; i < count; i++) {
+    const tarn__tensor *other = placed[i];
+    if (!lives_overlap(tensor, other)) continue;
+    if (offset + tensor->bytes <= other->offset) break;
+    if (other->offset + other->bytes > offset) offset = other->offset + other->bytes;
+  }
+  tensor->offset = offset;
+  size_t at = count;
+  while (at > 0 && placed[at - 1]->offset > offset) {
+    placed[at] = placed[at - 1];
+    at--;
+  }
+  placed[at] = tensor;
+}
+
+tarn_status tarn__graph_plan(tarn__graph *graph) {
+  if (graph->status != TARN_STATUS_OK) return graph->status;
+  if (graph->forward_count == 0) graph->forward_count = graph->node_count;
+  lifetimes(graph);
+  share_in_place(graph);
+  void *memory;
+  TARN_TRY(tarn__arena_alloc(&graph->arena, &memory, 2 * graph->tensor_count + 1, sizeof(tarn__tensor *)));
+  tarn__tensor **order = memory;
+  tarn__tensor **placed = order + graph->tensor_count;
+  size_t count = 0;
+  for (size_t i = 0; i < graph->tensor_count; i++) {
+    tarn__tensor *tensor = graph->tensors[i];
+    if (tensor->place != TARN__WORKSPACE || tensor->shares || tensor->first < 0) continue;
+    TARN_TRY(tensor_bytes(tensor, &tensor->bytes));
+    order[count++] = tensor;
+  }
+  qsort(order, count, sizeof(tarn__tensor *), larger_first);
+  graph->activation_bytes = 0;
+  for (size_t i = 0; i < count; i++) {
+    place(placed, i, order[i]);
+    size_t end;
+    TARN_TRY(tarn__add_size(&end, order[i]->offset, order[i]->bytes));
+    if (end > graph->activation_bytes) graph->activation_bytes = end;
+  }
+  graph->scratch_bytes = 0;
+  for (size_t n = 0; n < graph->node_count; n++) {
+    tarn__node *node = graph->nodes[n];
+    node->scratch_bytes = node->op->scratch ? node->op->scratch(node, graph->threads) : 0;
+    if (node->scratch_bytes > graph->scratch_bytes) graph->scratch_bytes = node->scratch_bytes;
+  }
+  return tarn__add_size(&graph->workspace_bytes, graph->activation_bytes, graph->scratch_bytes);
+}
+
+void tarn__graph_bind(tarn__graph *graph, void *workspace) {
+  char *base = workspace;
+  for (size_t i = 0; i < graph->tensor_count; i++) {
+    tarn__tensor *tensor = graph->tensors[i];
+    if (tensor->place == TARN__WORKSPACE && !tensor->shares) tensor->data = base + tensor->offset;
+  }
+  for (size_t i = 0; i < graph->tensor_count; i++) {
+    tarn__tensor *tensor = graph->tensors[i];
+    if (tensor->shares) tensor->data = owner(tensor)->data;
+  }
+  for (size_t n = 0; n < graph->node_count; n++) graph->nodes[n]->scratch = base + graph->activation_bytes;
+}

@@ -1,0 +1,111 @@
+// The graphs of an encoder-decoder: loss over whole sentences, and the two parts of decoding.
+#include <math.h>
+
+#include "model/model.h"
+
+static tarn__tensor *external_ids(tarn__graph *graph, const int32_t *data, int64_t count, const char *name) {
+  return tarn__graph_external(graph, TARN__I32, 1, count, (void *)(uintptr_t)data, name);
+}
+
+static tarn__tensor *embed(const tarn__model *model, tarn__graph *graph, tarn__param *table, const int32_t *ids,
+                           const int32_t *positions, int64_t rows) {
+  const tarn_config_model *config = &model->config->model;
+  graph->label = "embeddings";
+  tarn__tensor *place = NULL;
+  if (config->positions == TARN_POSITIONS_SINUSOIDAL) place = external_ids(graph, positions, rows, "positions");
+  double scale = config->embedding_scale ? sqrt((double)config->d_model) : 1.0;
+  return tarn__embedding(graph, external_ids(graph, ids, rows, "ids"), place, table, scale, config->dropout);
+}
+
+static tarn__tensor *run_stack(const tarn__model_stack *stack, tarn__block_run *run, tarn__tensor *x) {
+  tarn__stream stream = {.x = x};
+  for (int i = 0; i < stack->count; i++) {
+    run->graph->label = stack->layers[i].label;
+    tarn__layer_build(run, stack->layers[i].weights, &stream);
+  }
+  tarn__norm_weights norm = {stack->norm_gain, stack->norm_bias};
+  return tarn__stream_finish(run->graph, &stream, &norm);
+}
+
+static tarn__tensor *encode(const tarn__model *model, tarn__graph *graph, const tarn__packed *source,
+                            tarn__tensor *offsets) {
+  tarn__block_run run = {
+      .graph = graph, .d_model = model->config->model.d_model, .offsets = offsets, .longest = source->longest};
+  tarn__tensor *x = embed(model, graph, model->source_table, source->ids, source->positions, source->rows);
+  return run_stack(&model->encoder, &run, x);
+}
+
+tarn__tensor *tarn__model_build_loss(const tarn__model *model, tarn__graph *graph, const tarn__packed *source,
+                                     const tarn__packed *target, const int32_t *targets, double label_smoothing,
+                                     const double *grad_scale) {
+  tarn__tensor *source_offsets = external_ids(graph, source->offsets, source->sentences + 1, "source offsets");
+  tarn__tensor *target_offsets = external_ids(graph, target->offsets, target->sentences + 1, "target offsets");
+  tarn__block_run run = {.graph = graph,
+                         .d_model = model->config->model.d_model,
+                         .offsets = target_offsets,
+                         .memory = encode(model, graph, source, source_offsets),
+                         .memory_offsets = source_offsets,
+                         .longest = target->longest,
+                         .memory_longest = source->longest,
+                         .causal = true};
+  tarn__tensor *x = embed(model, graph, model->target_table, target->ids, target->positions, target->rows);
+  x = run_stack(&model->decoder, &run, x);
+  graph->label = "output";
+  tarn__tensor *ids = external_ids(graph, targets, target->rows, "targets");
+  tarn__tensor *loss = tarn__output_loss(graph, x, model->output_table, NULL, ids, label_smoothing, grad_scale);
+  loss->keep = true;
+  return loss;
+}
+
+void tarn__model_build_encode(const tarn__model *model, tarn__graph *graph, const tarn__packed *source,
+                              tarn__tensor **cross) {
+  tarn__tensor *offsets = external_ids(graph, source->offsets, source->sentences + 1, "source offsets");
+  tarn__block_run run = {.graph = graph,
+                         .d_model = model->config->model.d_model,
+                         .memory = encode(model, graph, source, offsets),
+                         .memory_offsets = offsets,
+                         .memory_longest = source->longest};
+  for (int i = 0; i < model->decoder.count; i++) {
+    const tarn__layer_weights *weights = model->decoder.layers[i].weights;
+    cross[i] = NULL;
+    graph->label = model->decoder.layers[i].label;
+    if (!weights->mixer->build_cross) continue;
+    cross[i] = weights->mixer->build_cross(&run, weights->mixing);
+    cross[i]->keep = true;
+  }
+}
+
+tarn__tensor *tarn__model_build_step(const tarn__model *model, tarn__graph *graph, const tarn__model_step *step) {
+  int64_t d = model->config->model.d_model;
+  tarn__block_run run = {.graph = graph,
+                         .d_model = d,
+                         .longest = step->longest,
+                         .memory_longest = step->longest,
+                         .incremental = true,
+                         .history = external_ids(graph, step->history, step->history_count, "history"),
+                         .history_ranges = external_ids(graph, step->history_ranges, 2 * step->rows, "history ranges"),
+                         .source_ranges = external_ids(graph, step->source_ranges, 2 * step->rows, "source ranges"),
+                         .first_row = step->first_row};
+  tarn__stream stream = {.x = embed(model, graph, model->target_table, step->ids, step->positions, step->rows)};
+  for (int i = 0; i < model->decoder.count; i++) {
+    const tarn__layer_weights *weights = model->decoder.layers[i].weights;
+    graph->label = model->decoder.layers[i].label;
+    if (weights->mixer->build_cross) {
+      run.self_cache = tarn__graph_external(graph, graph->dtype, step->cache_rows, 2 * d, step->self_cache[i], "cache");
+      run.cross_cache = tarn__graph_external(graph, graph->dtype, step->source_rows, 2 * d, step->cross_cache[i],
+                                             "keys and values of the source");
+    }
+    tarn__layer_build(&run, weights, &stream);
+  }
+  tarn__norm_weights norm = {model->decoder.norm_gain, model->decoder.norm_bias};
+  tarn__tensor *x = tarn__stream_finish(graph, &stream, &norm);
+  graph->label = "output";
+  tarn__tensor *scores = tarn__output_log_probabilities(graph, x, model->output_table, NULL);
+  scores->keep = true;
+  return scores;
+}
+
+void tarn__packed_positions(int32_t *positions, const int32_t *offsets, int64_t sentences) {
+  for (int64_t s = 0; s < sentences; s++)
+    for (int32_t r = offsets[s]; r < offsets[s + 1]; r++) positions[r] = r - offsets[s];
+}

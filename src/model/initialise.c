@@ -1,0 +1,122 @@
+// First values of parameters: a function of (generator, seed, name, initialiser), with equal bits on every machine and
+// for every number of threads. Compiled without contraction of a*b+c (see CMakeLists.txt).
+#include <math.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/random.h"
+#include "base/threads.h"
+#include "model/model.h"
+#include "model/orthogonal.h"
+
+static void fill_normal(float *values, size_t count, double deviation, tarn__random *random) {
+  for (size_t i = 0; i < count; i++) values[i] = (float)(deviation * tarn__random_normal(random));
+}
+
+static void fill_uniform(float *values, size_t count, double bound, tarn__random *random) {
+  for (size_t i = 0; i < count; i++) values[i] = (float)(bound * (2.0 * tarn__random_uniform(random) - 1.0));
+}
+
+tarn_status tarn__param_initialise(const tarn__param *param, uint64_t seed, float *values) {
+  size_t count = (size_t)(param->rows * param->cols);
+  tarn__random random;
+  tarn__random_init(&random, tarn__hash64(param->name, strlen(param->name), seed), 0);
+  const tarn__init *init = &param->init;
+  int blocks = init->blocks > 1 ? init->blocks : 1;
+  int64_t rows = param->rows / blocks;
+  switch (init->kind) {
+    case TARN__INIT_ZERO:
+      memset(values, 0, count * sizeof *values);
+      break;
+    case TARN__INIT_ONE:
+      for (size_t i = 0; i < count; i++) values[i] = 1.0f;
+      break;
+    case TARN__INIT_NORMAL:
+      fill_normal(values, count, init->gain, &random);
+      break;
+    case TARN__INIT_UNIFORM:
+      fill_uniform(values, count, init->gain, &random);
+      break;
+    case TARN__INIT_XAVIER:
+      fill_uniform(values, count, init->gain * sqrt(6.0 / (double)(rows + param->cols)), &random);
+      break;
+    case TARN__INIT_ORTHOGONAL:
+      for (int b = 0; b < blocks; b++)
+        TARN_TRY(tarn__orthogonal(values + (size_t)(b * rows * param->cols), rows, param->cols, init->gain, &random));
+      break;
+  }
+  return TARN_STATUS_OK;
+}
+
+void tarn__param_set(tarn__param *param, const float *values) {
+  size_t count = (size_t)(param->rows * param->cols);
+  if (param->master) memcpy(param->master, values, count * sizeof *values);
+  switch (param->dtype) {
+    case TARN__F32:
+      if (param->value != param->master) memcpy(param->value, values, count * sizeof *values);
+      break;
+    case TARN__BF16:
+      for (size_t i = 0; i < count; i++) ((uint16_t *)param->value)[i] = tarn__bf16_from_f32(values[i]);
+      break;
+    case TARN__F64:
+      for (size_t i = 0; i < count; i++) ((double *)param->value)[i] = (double)values[i];
+      break;
+    case TARN__I32:
+      break;
+  }
+}
+
+void tarn__param_get(const tarn__param *param, float *values) {
+  size_t count = (size_t)(param->rows * param->cols);
+  if (param->master) {
+    memcpy(values, param->master, count * sizeof *values);
+    return;
+  }
+  switch (param->dtype) {
+    case TARN__F32:
+      memcpy(values, param->value, count * sizeof *values);
+      break;
+    case TARN__BF16:
+      for (size_t i = 0; i < count; i++) values[i] = tarn__bf16_to_f32(((const uint16_t *)param->value)[i]);
+      break;
+    case TARN__F64:
+      for (size_t i = 0; i < count; i++) values[i] = (float)((const double *)param->value)[i];
+      break;
+    case TARN__I32:
+      break;
+  }
+}
+
+static tarn_status initialise_one(tarn__param *param, uint64_t seed) {
+  void *values;
+  TARN_TRY(tarn__alloc(&values, TARN__MEMORY_OTHER, (size_t)(param->rows * param->cols), sizeof(float)));
+  tarn_status status = tarn__param_initialise(param, seed, values);
+  if (status == TARN_STATUS_OK) tarn__param_set(param, values);
+  if (status == TARN_STATUS_OK && !param->trained)
+    tarn__hash(param->hash, values, (size_t)(param->rows * param->cols) * sizeof(float));
+  tarn__free(values);
+  return status;
+}
+
+static tarn_status initialise(tarn__model *model, uint64_t seed, bool trained) {
+  model->seed = seed;
+  tarn_status failed = TARN_STATUS_OK;
+  char line[256] = "";
+#pragma omp parallel for schedule(dynamic, 1) num_threads(tarn__threads())
+  for (size_t i = 0; i < model->param_count; i++) {
+    if (model->params[i]->trained && !trained) continue;
+    tarn_status status = initialise_one(model->params[i], seed);
+    if (status == TARN_STATUS_OK) continue;
+#pragma omp critical(tarn__initialise)
+    {
+      failed = status;
+      strncpy(line, tarn_error_message(), sizeof line - 1);
+    }
+  }
+  // The line of text was recorded on the thread that failed.
+  return failed == TARN_STATUS_OK ? failed : tarn__fail(failed, "%s", line);
+}
+
+tarn_status tarn__model_initialise(tarn__model *model, uint64_t seed) { return initialise(model, seed, true); }
+
+tarn_status tarn__model_initialise_frozen(tarn__model *model, uint64_t seed) { return initialise(model, seed, false); }

@@ -1,0 +1,197 @@
+#include "model/model.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+// Counts one more use of every parameter from `first` on.
+static void count_uses(tarn__model *model, size_t first, size_t last) {
+  for (size_t i = first; i < last; i++) model->params[i]->uses++;
+}
+
+static tarn_status declare_stack(tarn__model *model, tarn__declare *declare, tarn__model_stack *stack,
+                                 const tarn_stack *layers, const char *name) {
+  void *memory;
+  TARN_TRY(tarn__arena_alloc(&model->arena, &memory, (size_t)layers->count, sizeof(tarn__model_layer)));
+  stack->layers = memory;
+  stack->count = layers->count;
+  TARN_TRY(tarn__arena_alloc(&model->arena, &memory, (size_t)layers->count, 2 * sizeof(size_t)));
+  size_t(*range)[2] = memory;  // parameters of each layer that has a set of its own
+  for (int i = 0; i < layers->count; i++) {
+    const tarn_layer *layer = &layers->layers[i];
+    const tarn_kind *kind = &model->config->kinds[layer->kind];
+    char text[128];
+    bool bare = strncmp(layer->set, "layer", 5) == 0;
+    snprintf(text, sizeof text, "%s %d %s", name, i + 1, bare ? kind->name : layer->set);
+    char *label;
+    TARN_TRY(tarn__arena_strdup(&model->arena, &label, text));
+    stack->layers[i].label = label;
+    if (layer->first != i) {
+      stack->layers[i].weights = stack->layers[layer->first].weights;
+      count_uses(model, range[layer->first][0], range[layer->first][1]);
+      continue;
+    }
+    char prefix[128];
+    snprintf(prefix, sizeof prefix, "%s.%s", name, layer->set);
+    declare->prefix = prefix;
+    declare->kind = kind;
+    range[i][0] = model->param_count;
+    stack->layers[i].weights = tarn__layer_declare(declare);
+    range[i][1] = model->param_count;
+    TARN_TRY(declare->status);
+  }
+  const tarn_kind *top = &model->config->kinds[layers->layers[layers->count - 1].kind];
+  if (top->norm == TARN_NORM_PRE) {
+    declare->prefix = name;
+    declare->kind = NULL;
+    tarn__norm_weights norm = tarn__declare_norm(declare, "norm");
+    stack->norm_gain = norm.gain;
+    stack->norm_bias = norm.bias;
+  }
+  return declare->status;
+}
+
+static tarn__param *declare_table(tarn__model *model, tarn__declare *declare, const char *name, int64_t vocab) {
+  // fairseq's embeddings: normal with standard deviation d^-0.5.
+  tarn__init init = {TARN__INIT_NORMAL, 1.0 / sqrt((double)model->config->model.d_model), 1};
+  return tarn__declare_param(declare, name, vocab, declare->d_model, true, init);
+}
+
+static tarn_status declare_embeddings(tarn__model *model, tarn__declare *declare) {
+  tarn_embeddings share = model->config->model.embeddings;
+  bool source_is_target = share == TARN_EMBEDDINGS_ALL || share == TARN_EMBEDDINGS_ENCODER_DECODER;
+  bool source_is_output = share == TARN_EMBEDDINGS_ALL || share == TARN_EMBEDDINGS_ENCODER_OUTPUT;
+  bool target_is_output = share == TARN_EMBEDDINGS_ALL || share == TARN_EMBEDDINGS_DECODER;
+  TARN_REQUIRE((!source_is_target && !source_is_output) || model->source_vocab == model->target_vocab, USAGE,
+               "model.embeddings: one matrix for encoder and decoder needs one vocabulary, but the source has %lld "
+               "tokens and the target %lld",
+               (long long)model->source_vocab, (long long)model->target_vocab);
+  declare->prefix = "embeddings";
+  model->source_table =
+      declare_table(model, declare, share == TARN_EMBEDDINGS_ALL ? "weight" : "source.weight", model->source_vocab);
+  model->target_table = model->source_table;
+  model->output_table = model->source_table;
+  if (!source_is_target) model->target_table = declare_table(model, declare, "target.weight", model->target_vocab);
+  if (!source_is_output)
+    model->output_table =
+        target_is_output ? model->target_table : declare_table(model, declare, "output.weight", model->target_vocab);
+  TARN_TRY(declare->status);
+  model->source_table->uses = 0;
+  model->target_table->uses = 0;
+  model->output_table->uses = 0;
+  model->source_table->uses++;
+  model->target_table->uses++;
+  model->output_table->uses++;
+  return TARN_STATUS_OK;
+}
+
+static tarn_status declare_model(tarn__model *model) {
+  size_t capacity = 0;
+  tarn__declare declare = {.prefix = "",
+                           .d_model = model->config->model.d_model,
+                           .arena = &model->arena,
+                           .params = &model->params,
+                           .param_count = &model->param_count,
+                           .param_capacity = &capacity};
+  TARN_TRY(declare_embeddings(model, &declare));
+  TARN_TRY(declare_stack(model, &declare, &model->encoder, &model->config->encoder, "encoder"));
+  declare.decoder = true;
+  TARN_TRY(declare_stack(model, &declare, &model->decoder, &model->config->decoder, "decoder"));
+  for (size_t i = 0; i < model->param_count; i++) {
+    tarn__param *param = model->params[i];
+    param->dtype = model->dtype;
+    if (model->dtype == TARN__BF16 && param->rows == 1) param->dtype = TARN__F32;
+  }
+  return TARN_STATUS_OK;
+}
+
+tarn_status tarn__model_open(tarn__model **out, const tarn_config *config, int64_t source_vocab, int64_t target_vocab,
+                             tarn__dtype dtype, bool training) {
+  *out = NULL;
+  TARN_REQUIRE(source_vocab > 1 && target_vocab > 1, USAGE, "a vocabulary of less than 2 tokens cannot be modelled");
+  void *memory;
+  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, 1, sizeof(tarn__model)));
+  tarn__model *model = memory;
+  model->config = config;
+  model->source_vocab = source_vocab;
+  model->target_vocab = target_vocab;
+  model->dtype = dtype;
+  model->training = training;
+  tarn_status status = declare_model(model);
+  if (status != TARN_STATUS_OK) {
+    tarn__model_close(&model);
+    return status;
+  }
+  *out = model;
+  return TARN_STATUS_OK;
+}
+
+void tarn__model_close(tarn__model **model) {
+  tarn__model *m = *model;
+  if (!m) return;
+  for (int k = 0; k < TARN__MEMORY_KINDS; k++) tarn__free(m->storage[k]);
+  tarn__free(m->params);
+  tarn__arena_close(&m->arena);
+  tarn__free(m);
+  *model = NULL;
+}
+
+static size_t count_of(const tarn__param *param) { return (size_t)(param->rows * param->cols); }
+
+static size_t aligned(size_t bytes) { return (bytes + 63) & ~(size_t)63; }
+
+static bool has_master(const tarn__model *model, const tarn__param *param) {
+  return model->training && param->trained && param->dtype == TARN__BF16;
+}
+
+// Bytes of a parameter's value and master copy together, and of its gradient.
+static size_t value_bytes(const tarn__model *model, const tarn__param *param) {
+  size_t bytes = aligned(count_of(param) * tarn__dtype_size(param->dtype));
+  return bytes + (has_master(model, param) ? aligned(count_of(param) * sizeof(float)) : 0);
+}
+
+static size_t gradient_bytes(const tarn__model *model, const tarn__param *param) {
+  if (!model->training || !param->trained) return 0;
+  return aligned(count_of(param) * (param->dtype == TARN__F64 ? sizeof(double) : sizeof(float)));
+}
+
+void tarn__model_measure(const tarn__model *model, tarn__model_size *size) {
+  *size = (tarn__model_size){0};
+  for (size_t i = 0; i < model->param_count; i++) {
+    const tarn__param *param = model->params[i];
+    int64_t count = (int64_t)count_of(param);
+    *(param->trained ? &size->trained : &size->frozen) += count;
+    *(param->trained ? &size->trained_bytes : &size->frozen_bytes) += value_bytes(model, param);
+    size->gradient_bytes += gradient_bytes(model, param);
+    if (model->training && param->trained) size->optimiser_bytes += 2 * aligned((size_t)count * sizeof(float));
+    size->shared_uses += (param->uses - 1) * count;
+  }
+}
+
+tarn_status tarn__model_allocate(tarn__model *model) {
+  tarn__model_size size;
+  tarn__model_measure(model, &size);
+  TARN_TRY(tarn__alloc(&model->storage[TARN__MEMORY_TRAINED], TARN__MEMORY_TRAINED, size.trained_bytes, 1));
+  TARN_TRY(tarn__alloc(&model->storage[TARN__MEMORY_FROZEN], TARN__MEMORY_FROZEN, size.frozen_bytes, 1));
+  TARN_TRY(tarn__alloc(&model->storage[TARN__MEMORY_GRADIENT], TARN__MEMORY_GRADIENT, size.gradient_bytes, 1));
+  char *trained = model->storage[TARN__MEMORY_TRAINED];
+  char *frozen = model->storage[TARN__MEMORY_FROZEN];
+  char *gradient = model->storage[TARN__MEMORY_GRADIENT];
+  for (size_t i = 0; i < model->param_count; i++) {
+    tarn__param *param = model->params[i];
+    char **from = param->trained ? &trained : &frozen;
+    param->value = *from;
+    *from += aligned(count_of(param) * tarn__dtype_size(param->dtype));
+    if (has_master(model, param)) {
+      param->master = (float *)(void *)*from;
+      *from += aligned(count_of(param) * sizeof(float));
+    } else if (model->training && param->trained && param->dtype == TARN__F32) {
+      param->master = param->value;
+    }
+    if (gradient_bytes(model, param)) {
+      param->grad = gradient;
+      gradient += gradient_bytes(model, param);
+    }
+  }
+  return TARN_STATUS_OK;
+}

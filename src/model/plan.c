@@ -1,0 +1,160 @@
+#include "model/plan.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/file.h"
+
+static tarn_plan_part *part_of(tarn_plan *plan, const char *label) {
+  for (size_t i = 0; i < plan->part_count; i++)
+    if (strcmp(plan->parts[i].label, label) == 0) return &plan->parts[i];
+  tarn_plan_part *part = &plan->parts[plan->part_count++];
+  *part = (tarn_plan_part){0};
+  snprintf(part->label, sizeof part->label, "%s", label);
+  return part;
+}
+
+static size_t moments(const tarn__param *param) { return 2 * (size_t)(param->rows * param->cols) * sizeof(float); }
+
+static void add_param(tarn_plan_part *part, const tarn__param *param) {
+  int64_t count = param->rows * param->cols;
+  if (!param->trained) {
+    part->frozen_parameters += count;
+    return;
+  }
+  part->trained_parameters += count;
+  part->gradient_bytes += (size_t)count * sizeof(float);
+  part->optimiser_bytes += moments(param);
+}
+
+// Parameters of a stack: those named "<stack>.<set>." belong to the layer that uses the set first.
+static void add_stack(tarn_plan *plan, const tarn__model *model, const tarn__model_stack *stack,
+                      const tarn_stack *layers, const char *name) {
+  for (int i = 0; i < stack->count; i++) {
+    tarn_plan_part *part = part_of(plan, stack->layers[i].label);
+    part->frozen = stack->layers[i].weights->kind->frozen;
+    if (layers->layers[i].first != i) continue;
+    char prefix[128];
+    int length = snprintf(prefix, sizeof prefix, "%s.%s.", name, layers->layers[i].set);
+    for (size_t p = 0; p < model->param_count; p++)
+      if (strncmp(model->params[p]->name, prefix, (size_t)length) == 0) add_param(part, model->params[p]);
+  }
+  if (!stack->norm_gain) return;
+  tarn_plan_part *top = part_of(plan, stack->layers[stack->count - 1].label);
+  add_param(top, stack->norm_gain);
+  add_param(top, stack->norm_bias);
+}
+
+static void add_nodes(tarn_plan *plan, const tarn__graph *graph, double tokens) {
+  for (size_t n = 0; n < graph->node_count; n++) {
+    const tarn__node *node = graph->nodes[n];
+    tarn_plan_part *part = part_of(plan, node->label ? node->label : "other");
+    double flops = node->op->flops ? node->op->flops(node) / tokens : 0.0;
+    bool forward = n < graph->forward_count;
+    *(forward ? &part->forward_flops : &part->backward_flops) += flops;
+    *(forward ? &plan->forward_flops : &plan->backward_flops) += flops;
+    for (int k = 0; forward && k < TARN__MAX_OUTPUTS; k++) {
+      const tarn__tensor *out = node->out[k];
+      if (!out || out->place != TARN__WORKSPACE) continue;
+      while (out->shares) out = out->shares;
+      if (out->first == (int)n && out->last >= (int)graph->forward_count) part->kept_bytes += out->bytes;
+    }
+  }
+}
+
+// Offsets of sentences of the mean length, the last one with the rest.
+static tarn_status make_offsets(int32_t **offsets, int64_t sentences, int64_t rows) {
+  void *memory;
+  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, (size_t)sentences + 1, sizeof(int32_t)));
+  *offsets = memory;
+  for (int64_t s = 0; s <= sentences; s++) (*offsets)[s] = (int32_t)(rows * s / sentences);
+  return TARN_STATUS_OK;
+}
+
+static tarn_status plan_graph(tarn_plan *plan, const tarn__model *model, const tarn__plan_batch *batch, int threads,
+                              tarn__packed *source, tarn__packed *target, tarn__graph *graph) {
+  static const double scale = 1.0;
+  tarn__graph_begin(graph, TARN__CPU, model->dtype, true, threads);
+  tarn__tensor *loss =
+      tarn__model_build_loss(model, graph, source, target, NULL, model->config->train.label_smoothing, &scale);
+  tarn__graph_differentiate(graph, loss);
+  TARN_TRY(tarn__graph_plan(graph));
+  plan->activation_bytes = graph->activation_bytes;
+  plan->workspace_bytes = graph->scratch_bytes;
+  void *parts;
+  size_t most = (size_t)(model->encoder.count + model->decoder.count) + 4;
+  TARN_TRY(tarn__alloc(&parts, TARN__MEMORY_OTHER, most, sizeof(tarn_plan_part)));
+  plan->parts = parts;
+  tarn_plan_part *embeddings = part_of(plan, "embeddings");
+  add_param(embeddings, model->source_table);
+  if (model->target_table != model->source_table) add_param(embeddings, model->target_table);
+  add_stack(plan, model, &model->encoder, &model->config->encoder, "encoder");
+  add_stack(plan, model, &model->decoder, &model->config->decoder, "decoder");
+  tarn_plan_part *output = part_of(plan, "output");
+  if (model->output_table != model->source_table && model->output_table != model->target_table)
+    add_param(output, model->output_table);
+  add_nodes(plan, graph, (double)(batch->source_rows + batch->target_rows));
+  return TARN_STATUS_OK;
+}
+
+tarn_status tarn__plan_model(tarn_plan *plan, const tarn__model *model, const tarn__plan_batch *batch, int threads) {
+  *plan = (tarn_plan){.source_rows = batch->source_rows,
+                      .target_rows = batch->target_rows,
+                      .source_length = batch->source_length,
+                      .target_length = batch->target_length};
+  tarn__model_size size;
+  tarn__model_measure(model, &size);
+  plan->trained_bytes = size.trained_bytes;
+  plan->frozen_bytes = size.frozen_bytes;
+  plan->gradient_bytes = size.gradient_bytes;
+  plan->optimiser_bytes = size.optimiser_bytes;
+  plan->trained_parameters = size.trained;
+  plan->frozen_parameters = size.frozen;
+  plan->shared_uses = size.shared_uses;
+  double mean = batch->source_length > batch->target_length ? batch->source_length : batch->target_length;
+  int64_t rows = batch->source_rows > batch->target_rows ? batch->source_rows : batch->target_rows;
+  int64_t sentences = (int64_t)((double)rows / mean);
+  if (sentences < 1) sentences = 1;
+  tarn__graph graph = {0};
+  int32_t *source_offsets = NULL;
+  int32_t *target_offsets = NULL;
+  tarn_status status = make_offsets(&source_offsets, sentences, batch->source_rows);
+  if (status == TARN_STATUS_OK) status = make_offsets(&target_offsets, sentences, batch->target_rows);
+  if (status == TARN_STATUS_OK) {
+    tarn__packed source = {sentences, batch->source_rows, batch->longest_source, NULL, NULL, source_offsets};
+    tarn__packed target = {sentences, batch->target_rows, batch->longest_target, NULL, NULL, target_offsets};
+    status = plan_graph(plan, model, batch, threads, &source, &target, &graph);
+  }
+  tarn__graph_close(&graph);
+  tarn__free(source_offsets);
+  tarn__free(target_offsets);
+  plan->total_bytes = plan->trained_bytes + plan->frozen_bytes + plan->gradient_bytes + plan->optimiser_bytes +
+                      plan->activation_bytes + plan->workspace_bytes;
+  if (status != TARN_STATUS_OK) tarn_plan_close(plan);
+  return status;
+}
+
+void tarn_plan_close(tarn_plan *plan) {
+  tarn__free(plan->parts);
+  plan->parts = NULL;
+  plan->part_count = 0;
+}
+
+static size_t read_number(const char *path, const char *key) {
+  char *text;
+  size_t size;
+  if (!tarn__file_exists(path) || tarn__file_read(path, &text, &size) != TARN_STATUS_OK) return 0;
+  unsigned long long value = 0;
+  const char *at = *key ? strstr(text, key) : text;
+  if (!at || sscanf(at + strlen(key), " %llu", &value) != 1) value = 0;
+  tarn__free(text);
+  return (size_t)value;
+}
+
+size_t tarn_memory_available(void) {
+  size_t available = read_number("/proc/meminfo", "MemAvailable:") * 1024;
+  size_t limit = read_number("/sys/fs/cgroup/memory.max", "");
+  size_t used = read_number("/sys/fs/cgroup/memory.current", "");
+  if (limit > used && (available == 0 || limit - used < available)) available = limit - used;
+  return available;
+}
