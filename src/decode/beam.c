@@ -1,0 +1,188 @@
+#include "decode/beam.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/memory.h"
+
+tarn_status tarn__beam_start(tarn__beam *beam, const tarn__beam_options *options, int64_t max_length) {
+  beam->options = *options;
+  beam->max_length = max_length;
+  beam->step = 0;
+  beam->token_count = 0;
+  beam->finished_count = 0;
+  beam->running_count = 0;
+  beam->done = false;
+  size_t width = (size_t)options->beam;
+  TARN_TRY(tarn__grow(&beam->running, &beam->running_capacity, width, sizeof *beam->running));
+  TARN_TRY(tarn__grow(&beam->finished, &beam->finished_capacity, width, sizeof *beam->finished));
+  TARN_TRY(tarn__grow(&beam->heap, &beam->heap_capacity, 2 * width, sizeof *beam->heap));
+  beam->running[0] = (tarn__beam_running){.last = -1, .from = 0, .sum = 0};
+  beam->running_count = 1;
+  return TARN_STATUS_OK;
+}
+
+void tarn__beam_close(tarn__beam *beam) {
+  tarn__free(beam->tokens);
+  tarn__free(beam->running);
+  tarn__free(beam->finished);
+  tarn__free(beam->heap);
+  *beam = (tarn__beam){0};
+}
+
+int32_t tarn__beam_last(const tarn__beam *beam, int64_t place) {
+  int32_t last = beam->running[place].last;
+  return last < 0 ? beam->options.eos : beam->tokens[last].id;
+}
+
+// Whether a is a worse continuation than b; a total order, so that equal input gives equal output.
+static bool is_worse(const tarn__beam_candidate *a, const tarn__beam_candidate *b) {
+  if (a->sum != b->sum) return a->sum < b->sum;
+  if (a->from != b->from) return a->from > b->from;
+  return a->id > b->id;
+}
+
+static int compare_candidates(const void *a, const void *b) { return is_worse(a, b) ? 1 : is_worse(b, a) ? -1 : 0; }
+
+// The heap holds the best candidates so far with the worst of them at its root.
+typedef struct heap {
+  tarn__beam_candidate *items;
+  int64_t count, limit;
+} heap;
+
+static void heap_sink(heap *h, tarn__beam_candidate item) {
+  int64_t place = 0;
+  for (;;) {
+    int64_t child = 2 * place + 1;
+    if (child >= h->count) break;
+    if (child + 1 < h->count && is_worse(&h->items[child + 1], &h->items[child])) child++;
+    if (!is_worse(&h->items[child], &item)) break;
+    h->items[place] = h->items[child];
+    place = child;
+  }
+  h->items[place] = item;
+}
+
+static void heap_offer(heap *h, tarn__beam_candidate item) {
+  if (h->count == h->limit) {
+    if (is_worse(&h->items[0], &item)) heap_sink(h, item);
+    return;
+  }
+  int64_t place = h->count++;
+  while (place > 0) {
+    int64_t parent = (place - 1) / 2;
+    if (!is_worse(&item, &h->items[parent])) break;
+    h->items[place] = h->items[parent];
+    place = parent;
+  }
+  h->items[place] = item;
+}
+
+enum { SCAN = 64 };
+
+// Offers the continuations of one hypothesis. Almost all of them are worse than the worst that is kept: whole pieces
+// of SCAN tokens are passed over by one comparison each, which the compiler turns into vector code.
+static tarn_status scan_row(heap *h, const tarn__beam *beam, int32_t from, const float *row) {
+  const int64_t vocab = beam->options.vocab;
+  const double sum = beam->running[from].sum;
+  bool no_end = beam->step == 0;
+  for (int64_t begin = 0; begin < vocab; begin += SCAN) {
+    int64_t end = begin + SCAN < vocab ? begin + SCAN : vocab;
+    // Rounded down, so that no candidate is lost by the rounding of the bound.
+    float bound = h->count == h->limit ? nextafterf((float)(h->items[0].sum - sum), -INFINITY) : -INFINITY;
+    int interesting = 0, broken = 0;
+    if (end - begin == SCAN) {
+      for (int64_t i = 0; i < SCAN; i++) {
+        interesting |= row[begin + i] >= bound;
+        broken |= row[begin + i] != row[begin + i];
+      }
+    } else {
+      for (int64_t i = begin; i < end; i++) {
+        interesting = 1;
+        broken |= row[i] != row[i];
+      }
+    }
+    TARN_REQUIRE(!broken, NUMERIC, "a log-probability is not a number");
+    if (!interesting) continue;
+    for (int64_t i = begin; i < end; i++) {
+      if (row[i] < bound || row[i] == -INFINITY || (no_end && i == beam->options.eos)) continue;
+      heap_offer(h, (tarn__beam_candidate){sum + (double)row[i], from, (int32_t)i, row[i]});
+    }
+  }
+  return TARN_STATUS_OK;
+}
+
+// At the greatest length the end of sentence is the only continuation, as unlikely as it may be.
+static tarn_status scan_end(heap *h, const tarn__beam *beam, int32_t from, const float *row) {
+  float value = row[beam->options.eos];
+  TARN_REQUIRE(value == value, NUMERIC, "a log-probability is not a number");
+  if (value == -INFINITY) return TARN_STATUS_OK;
+  double sum = beam->running[from].sum + (double)value;
+  heap_offer(h, (tarn__beam_candidate){sum, from, beam->options.eos, value});
+  return TARN_STATUS_OK;
+}
+
+static void finish(tarn__beam *beam, const tarn__beam_running *running, const tarn__beam_candidate *candidate) {
+  int64_t length = beam->step + 1;
+  beam->finished[beam->finished_count++] =
+      (tarn__beam_finished){.last = running[candidate->from].last,
+                            .eos = candidate->log_probability,
+                            .length = length,
+                            .sum = candidate->sum,
+                            .score = candidate->sum / pow((double)length, beam->options.length_penalty)};
+}
+
+// Insertion sort: stable, so that equal scores stay in the order of finishing.
+static void sort_finished(tarn__beam *beam) {
+  for (int64_t i = 1; i < beam->finished_count; i++) {
+    tarn__beam_finished item = beam->finished[i];
+    int64_t j = i;
+    for (; j > 0 && beam->finished[j - 1].score < item.score; j--) beam->finished[j] = beam->finished[j - 1];
+    beam->finished[j] = item;
+  }
+}
+
+tarn_status tarn__beam_advance(tarn__beam *beam, const float *log_probabilities) {
+  const int64_t width = beam->options.beam;
+  heap h = {beam->heap, 0, 2 * width};
+  for (int64_t i = 0; i < beam->running_count; i++) {
+    const float *row = log_probabilities + i * beam->options.vocab;
+    if (beam->step >= beam->max_length) TARN_TRY(scan_end(&h, beam, (int32_t)i, row));
+    if (beam->step < beam->max_length) TARN_TRY(scan_row(&h, beam, (int32_t)i, row));
+  }
+  qsort(h.items, (size_t)h.count, sizeof *h.items, compare_candidates);
+  TARN_REQUIRE(beam->token_count < (size_t)INT32_MAX - (size_t)width, DATA, "a hypothesis is too long");
+  TARN_TRY(tarn__grow(&beam->tokens, &beam->token_capacity, beam->token_count + (size_t)width, sizeof *beam->tokens));
+  size_t first_new = beam->token_count;
+  for (int64_t i = 0; i < h.count && beam->token_count - first_new < (size_t)width; i++) {
+    const tarn__beam_candidate *candidate = &h.items[i];
+    if (candidate->id == beam->options.eos) {
+      if (i < width && beam->finished_count < width) finish(beam, beam->running, candidate);
+      continue;
+    }
+    beam->tokens[beam->token_count++] =
+        (tarn__beam_token){candidate->id, beam->running[candidate->from].last, candidate->log_probability};
+    // The sum and origin wait in the candidates, sorted to the front, until the running ones are no longer needed.
+    h.items[beam->token_count - first_new - 1] = *candidate;
+  }
+  beam->running_count = (int64_t)(beam->token_count - first_new);
+  for (int64_t i = 0; i < beam->running_count; i++)
+    beam->running[i] = (tarn__beam_running){(int32_t)(first_new + (size_t)i), h.items[i].from, h.items[i].sum};
+  beam->step++;
+  beam->done = beam->finished_count == width || beam->running_count == 0;
+  TARN_REQUIRE(!beam->done || beam->finished_count, NUMERIC, "no token has a finite log-probability");
+  if (beam->done) sort_finished(beam);
+  return TARN_STATUS_OK;
+}
+
+void tarn__beam_copy(const tarn__beam *beam, int64_t place, int32_t *ids, float *log_probabilities) {
+  const tarn__beam_finished *hypothesis = &beam->finished[place];
+  int64_t at = hypothesis->length - 1;
+  ids[at] = beam->options.eos;
+  log_probabilities[at] = hypothesis->eos;
+  for (int32_t token = hypothesis->last; token >= 0; token = beam->tokens[token].parent) {
+    at--;
+    ids[at] = beam->tokens[token].id;
+    log_probabilities[at] = beam->tokens[token].log_probability;
+  }
+}

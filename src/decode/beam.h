@@ -1,0 +1,81 @@
+// Beam search for one sentence, apart from any model: it is fed the log-probabilities of the next token for each
+// running hypothesis and says which hypotheses run on. So it can be tested with a table in place of a network.
+//
+// The rules are fairseq's (Ott et al. 2019, sequence_generator.py):
+//   - a step takes the 2 * beam best continuations of all running hypotheses by summed log-probability; those of them
+//     that end the sentence and are among the first `beam` are finished, and the first `beam` others run on;
+//   - the score of a finished hypothesis is log-probability / length^length_penalty, its end of sentence counted;
+//   - the search ends when `beam` hypotheses are finished, or at the greatest length, where every running hypothesis
+//     is ended by force; the end of sentence is never the first token, unless the greatest length is 0.
+// Equal sums are ordered by the hypothesis' place and then by the token's id, equal scores by who finished first.
+#ifndef TARN_DECODE_BEAM_H
+#define TARN_DECODE_BEAM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+
+typedef struct tarn__beam_options {
+  int64_t beam;  // 1 or more
+  double length_penalty;
+  int64_t vocab;
+  int32_t eos;
+} tarn__beam_options;
+
+// A token of a hypothesis; hypotheses with the same beginning share its tokens.
+typedef struct tarn__beam_token {
+  int32_t id, parent;  // parent: index of the token before it; -1: none
+  float log_probability;
+} tarn__beam_token;
+
+typedef struct tarn__beam_running {
+  int32_t last;  // index of its last token; -1: none yet
+  int32_t from;  // place, in the step before, of the hypothesis it continues
+  double sum;    // of its log-probabilities
+} tarn__beam_running;
+
+typedef struct tarn__beam_finished {
+  int32_t last;    // index of its last token before the end of sentence; -1: none
+  float eos;       // log-probability of the end of sentence
+  int64_t length;  // with the end of sentence
+  double sum, score;
+} tarn__beam_finished;
+
+typedef struct tarn__beam_candidate {
+  double sum;
+  int32_t from, id;
+  float log_probability;
+} tarn__beam_candidate;
+
+// Zero-initialise before the first use; may be started again and again.
+typedef struct tarn__beam {
+  tarn__beam_options options;
+  int64_t max_length;  // tokens before the end of sentence
+  int64_t step;        // tokens of every running hypothesis
+  tarn__beam_token *tokens;
+  tarn__beam_running *running;    // best first
+  tarn__beam_finished *finished;  // best first once `done`
+  tarn__beam_candidate *heap;     // 2 * beam, for a step
+  size_t token_count, token_capacity;
+  int64_t running_count, finished_count;
+  size_t running_capacity, finished_capacity, heap_capacity;
+  bool done;
+} tarn__beam;
+
+// Begins a sentence with one running hypothesis without tokens.
+tarn_status tarn__beam_start(tarn__beam *beam, const tarn__beam_options *options, int64_t max_length) TARN_CHECKED;
+void tarn__beam_close(tarn__beam *beam);
+
+// One step: log_probabilities [running_count, vocab], natural logarithms, row h for running[h]. Infinitely unlikely
+// continuations are never taken. Fails with NUMERIC (not a number; nothing can be continued or finished) or MEMORY.
+tarn_status tarn__beam_advance(tarn__beam *beam, const float *log_probabilities) TARN_CHECKED;
+
+// The id of the last token of a running hypothesis, or the end of sentence before the first step.
+int32_t tarn__beam_last(const tarn__beam *beam, int64_t place);
+
+// Copies a finished hypothesis: ids and log-probabilities [length], the end of sentence at the end.
+void tarn__beam_copy(const tarn__beam *beam, int64_t place, int32_t *ids, float *log_probabilities);
+
+#endif

@@ -1,0 +1,90 @@
+#include "decode/caches.h"
+
+#include <string.h>
+
+#include "base/memory.h"
+
+tarn_status tarn__caches_open(tarn__caches *caches, int layers, size_t row_bytes) {
+  *caches = (tarn__caches){.row_bytes = row_bytes};
+  void *rows;
+  TARN_TRY(tarn__alloc(&rows, TARN__MEMORY_OTHER, (size_t)layers, sizeof *caches->rows));
+  caches->rows = rows;
+  caches->layers = layers;
+  return TARN_STATUS_OK;
+}
+
+void tarn__caches_close(tarn__caches *caches) {
+  for (int l = 0; l < caches->layers; l++) tarn__free(caches->rows[l]);
+  tarn__free(caches->rows);
+  tarn__free(caches->numbers);
+  *caches = (tarn__caches){0};
+}
+
+void tarn__caches_reset(tarn__caches *caches) { caches->used = 0; }
+
+// Gives every row that is seen its place among the rows that are kept, in numbers[old]; the others get -1. Returns how
+// many are kept.
+static int64_t number_rows(const tarn__caches *caches, const int32_t *seen, size_t count) {
+  for (int64_t i = 0; i < caches->used; i++) caches->numbers[i] = -1;
+  for (size_t i = 0; i < count; i++) caches->numbers[seen[i]] = 0;
+  int32_t kept = 0;
+  for (int64_t i = 0; i < caches->used; i++)
+    if (caches->numbers[i] == 0) caches->numbers[i] = kept++;
+  return kept;
+}
+
+// Copies the rows that are kept to the front of `to`, which may be `from`.
+static void sweep(const tarn__caches *caches, char *to, const char *from) {
+  for (int64_t i = 0; i < caches->used; i++) {
+    int64_t place = caches->numbers[i];
+    if (place < 0 || (place == i && to == from)) continue;
+    memcpy(to + (size_t)place * caches->row_bytes, from + (size_t)i * caches->row_bytes, caches->row_bytes);
+  }
+}
+
+// Moves the rows that are kept into new matrices of `capacity` rows. On failure the caches are as before.
+static tarn_status move_all(tarn__caches *caches, int64_t capacity, int64_t kept) {
+  void *memory = NULL;
+  void *numbers = NULL;
+  void **fresh = NULL;
+  tarn_status status = tarn__alloc(&memory, TARN__MEMORY_OTHER, (size_t)caches->layers, sizeof *fresh);
+  fresh = memory;
+  if (status == TARN_STATUS_OK)
+    status = tarn__alloc(&numbers, TARN__MEMORY_OTHER, (size_t)capacity, sizeof *caches->numbers);
+  for (int l = 0; l < caches->layers && status == TARN_STATUS_OK; l++)
+    status = tarn__alloc(&fresh[l], TARN__MEMORY_ACTIVATION, (size_t)capacity, caches->row_bytes);
+  if (status != TARN_STATUS_OK) {
+    for (int l = 0; fresh && l < caches->layers; l++) tarn__free(fresh[l]);
+    tarn__free(fresh);
+    tarn__free(numbers);
+    return status;
+  }
+  for (int l = 0; l < caches->layers; l++) {
+    if (kept > 0) sweep(caches, fresh[l], caches->rows[l]);
+    tarn__free(caches->rows[l]);
+    caches->rows[l] = fresh[l];
+  }
+  tarn__free(fresh);
+  tarn__free(caches->numbers);
+  caches->numbers = numbers;
+  caches->capacity = capacity;
+  return TARN_STATUS_OK;
+}
+
+tarn_status tarn__caches_reserve(tarn__caches *caches, int64_t rows, int32_t *seen, size_t count) {
+  if (caches->used + rows <= caches->capacity) return TARN_STATUS_OK;
+  int64_t kept = caches->used > 0 ? number_rows(caches, seen, count) : 0;
+  int64_t need = kept + rows;
+  TARN_REQUIRE(need < INT32_MAX / 2, MEMORY, "too many hypotheses are decoded together: %lld rows", (long long)need);
+  if (need > caches->capacity / 2) {
+    // The numbers of the sweep are needed after the move as well.
+    int64_t used = caches->used;
+    for (size_t i = 0; i < count && used > 0; i++) seen[i] = caches->numbers[seen[i]];
+    TARN_TRY(move_all(caches, 2 * need, kept));
+  } else {
+    for (int l = 0; l < caches->layers; l++) sweep(caches, caches->rows[l], caches->rows[l]);
+    for (size_t i = 0; i < count; i++) seen[i] = caches->numbers[seen[i]];
+  }
+  caches->used = kept;
+  return TARN_STATUS_OK;
+}

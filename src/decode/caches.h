@@ -1,0 +1,32 @@
+// The caches of keys and values of self-attention while a batch is decoded: one matrix a decoder layer. Every step
+// appends a row per running hypothesis to all of them; nothing is moved when hypotheses fork or die. When the room is
+// used up, the rows that no running hypothesis sees are swept out, or the matrices grow, whichever keeps at least half
+// of the room free, so that each row is moved about once.
+#ifndef TARN_DECODE_CACHES_H
+#define TARN_DECODE_CACHES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+
+// Zero-initialise; tarn__caches_open() sets layers and row_bytes.
+typedef struct tarn__caches {
+  void **rows;  // [layers], each [capacity] rows
+  int layers;
+  size_t row_bytes;
+  int64_t capacity, used;  // rows
+  int32_t *numbers;        // [capacity], scratch of a sweep
+} tarn__caches;
+
+tarn_status tarn__caches_open(tarn__caches *caches, int layers, size_t row_bytes) TARN_CHECKED;
+void tarn__caches_close(tarn__caches *caches);
+
+// Forgets all rows and keeps the memory.
+void tarn__caches_reset(tarn__caches *caches);
+
+// Makes room for `rows` more rows behind the used ones. `seen` [count] are the numbers of all rows that are still
+// needed, in any order and any number of times; a sweep keeps their order and changes the numbers here.
+tarn_status tarn__caches_reserve(tarn__caches *caches, int64_t rows, int32_t *seen, size_t count) TARN_CHECKED;
+
+#endif
