@@ -12,12 +12,13 @@ static const cli_command COMMAND = {
     "The lines of all files are taken together: give source and target for a joint vocabulary. bpe and unigram are\n"
     "SentencePiece models for raw text; whitespace is a list of words for text that is split already."};
 
+// Returns -1 to go on, as cli_parse() does.
 static int parse_type(tarn_vocab_type *type, const char *word) {
   static const char *const names[] = {"bpe", "unigram", "whitespace"};
   for (size_t i = 0; i < 3; i++) {
     if (strcmp(word, names[i]) != 0) continue;
     *type = (tarn_vocab_type)i;
-    return CLI_OK;
+    return -1;
   }
   const char *nearest = tarn_text_nearest(word, names, 3);
   if (nearest) return cli_usage(&COMMAND, "unknown type \"%s\"; did you mean %s?", word, nearest);
@@ -45,10 +46,10 @@ int cmd_vocab(int argc, char **argv) {
       {0}};
   int code = cli_parse(&COMMAND, table, argc, argv, &files, 1, SIZE_MAX);
   if (code < 0) code = output ? parse_type(&options.type, type) : cli_usage(&COMMAND, "--output is missing");
-  if (code == CLI_OK && output && files.count) {
+  if (code < 0) {
     options.threads = (int)threads;
     tarn_status status = tarn_vocab_train(output, files.items, files.count, &options);
-    if (status != TARN_STATUS_OK) code = cli_report(&COMMAND, status);
+    code = status == TARN_STATUS_OK ? CLI_OK : cli_report(&COMMAND, status);
   }
   cli_list_free(&files);
   return code;

@@ -30,6 +30,11 @@ for command in $commands; do
   [ ! -s error.txt ] || fail "tarn $command --help writes to standard error"
 done
 
+# --help after everything else does not run the command.
+echo text >lines.txt
+expect 0 '^usage: tarn vocab ' vocab --type whitespace --output made.vocab lines.txt --help
+[ ! -e made.vocab ] || fail "tarn vocab ... --help makes a vocabulary"
+
 if [ -w /dev/full ]; then
   "$TARN" --help >/dev/full 2>error.txt
   [ $? -eq 1 ] || fail "a full disk is not noticed"
