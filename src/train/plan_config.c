@@ -1,0 +1,72 @@
+// tarn_plan_make(): the plan of a configuration, with the lengths of its training data where they can be read.
+#include "base/threads.h"
+#include "data/shard.h"
+#include "model/plan.h"
+#include "tarn/vocab.h"
+
+static tarn_status vocab_size(int64_t *size, const char *path) {
+  tarn_vocab *vocab;
+  TARN_TRY(tarn_vocab_open(&vocab, path));
+  *size = tarn_vocab_size(vocab);
+  tarn_vocab_close(&vocab);
+  return TARN_STATUS_OK;
+}
+
+// Sizes of the vocabularies: as given, else those of the shard, else those of the vocabulary files.
+static tarn_status find_vocabs(int64_t *source, int64_t *target, const tarn_config *config,
+                               const tarn_plan_options *options, const tarn__shard *shard) {
+  *source = options->source_vocab;
+  *target = options->target_vocab ? options->target_vocab : options->source_vocab;
+  if (*source) return TARN_STATUS_OK;
+  if (shard->pairs) {
+    *source = shard->source_vocab_size;
+    *target = shard->target_vocab_size;
+    return TARN_STATUS_OK;
+  }
+  TARN_REQUIRE(config->data.vocab, USAGE,
+               "%s: the size of the vocabulary is not known: set data.vocab, or give --vocab-size", config->name);
+  TARN_TRY(vocab_size(source, config->data.vocab));
+  *target = *source;
+  if (config->data.target_vocab) TARN_TRY(vocab_size(target, config->data.target_vocab));
+  return TARN_STATUS_OK;
+}
+
+static tarn__plan_batch assumed_batch(const tarn_config *config, const tarn__shard *shard) {
+  const double usual = 25.0;  // tokens of a sentence where no data say better
+  int64_t rows = config->train.max_tokens;
+  int64_t longest = config->model.max_length < rows ? config->model.max_length : rows;
+  tarn__plan_batch batch = {rows, rows, usual, usual, longest, longest};
+  if (!shard->pairs) return batch;
+  batch.source_length = (double)shard->source_tokens / (double)shard->pairs;
+  batch.target_length = (double)shard->target_tokens / (double)shard->pairs;
+  // Both sides hold the same sentences, so the longer side fills the batch and the other has fewer rows.
+  if (batch.source_length > batch.target_length)
+    batch.target_rows = (int64_t)((double)rows * batch.target_length / batch.source_length);
+  else
+    batch.source_rows = (int64_t)((double)rows * batch.source_length / batch.target_length);
+  if (shard->longest_source < longest) batch.longest_source = shard->longest_source;
+  if (shard->longest_target < longest) batch.longest_target = shard->longest_target;
+  return batch;
+}
+
+tarn_status tarn_plan_make(tarn_plan *plan, const tarn_config *config, const tarn_plan_options *options) {
+  *plan = (tarn_plan){0};
+  tarn__shard shard = {0};
+  tarn__model *model = NULL;
+  int64_t source = 0;
+  int64_t target = 0;
+  tarn_status status = TARN_STATUS_OK;
+  if (config->data.train && !options->source_vocab) status = tarn__shard_open(&shard, config->data.train);
+  // Without the data a plan is still possible, and asked for: say in the result which lengths it assumes.
+  if (status == TARN_STATUS_IO) status = TARN_STATUS_OK;
+  if (status == TARN_STATUS_OK) status = find_vocabs(&source, &target, config, options, &shard);
+  tarn__dtype dtype = config->train.precision == TARN_PRECISION_BF16 ? TARN__BF16 : TARN__F32;
+  if (status == TARN_STATUS_OK) status = tarn__model_open(&model, config, source, target, dtype, true);
+  int threads = options->threads ? options->threads : (int)config->train.threads;
+  if (threads == 0) threads = tarn__threads();
+  tarn__plan_batch batch = assumed_batch(config, &shard);
+  if (status == TARN_STATUS_OK) status = tarn__plan_model(plan, model, &batch, threads);
+  tarn__model_close(&model);
+  tarn__shard_close(&shard);
+  return status;
+}
