@@ -25,6 +25,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "tarn/score.h"
 #include "tarn/status.h"
 
 #ifdef __cplusplus
@@ -167,14 +168,14 @@ typedef struct tarn_config_train {
 } tarn_config_train;
 
 typedef struct tarn_config_valid {
-  int64_t every;          // updates between two validations; 0: at the end of every epoch [1000]
-  bool bleu;              // translate the validation sentences and score them [yes]
-  int64_t beam;           // beam of that translation; 1: greedy [1]
-  double length_penalty;  // of that translation; see tarn_config_translate [1]
-  int64_t max_sentences;  // sentences translated, from the first; 0: all [0]
-  tarn_metric metric;     // what "best" and patience look at [bleu if valid.bleu, else loss]
-  bool lowercase;         // BLEU of lower-cased text [no]
-  const char *tokenize;   // sacreBLEU's tokenizer: 13a, intl, char or none [13a]
+  int64_t every;                 // updates between two validations; 0: at the end of every epoch [1000]
+  bool bleu;                     // translate the validation sentences and score them [yes]
+  int64_t beam;                  // beam of that translation; 1: greedy [1]
+  double length_penalty;         // of that translation; see tarn_config_translate [1]
+  int64_t max_sentences;         // sentences translated, from the first; 0: all [0]
+  tarn_metric metric;            // what "best" and patience look at [bleu if valid.bleu, else loss]
+  bool lowercase;                // BLEU of lower-cased text [no]
+  tarn_bleu_tokenizer tokenize;  // [13a]
 } tarn_config_valid;
 
 // Defaults of `tarn translate`; its options override them.
@@ -247,7 +248,7 @@ typedef struct tarn_config_word {
 typedef struct tarn_config_option {
   char key[64];      // "train.max_updates"; keys of a kind are "kinds.NAME.heads"
   const char *type;  // "integer", "number", "yes or no", "text", "list of integers", "pattern" or "word"
-  char range[64];    // "1 .. 65536", "0 <= x < 1"; "" where the type says all
+  char range[80];    // "1 .. 65536", "0 <= x < 1"; "" where the type says all
   char value[64];    // the default as written in a file, or in words where it depends on another key; "" for none
   const char *unit;  // "tokens", "updates", "minutes", … or ""
   const char *help;  // one line

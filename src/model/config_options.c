@@ -1,0 +1,210 @@
+#include "model/config_options.h"
+
+#define LENGTH(array) ((int)(sizeof(array) / sizeof *(array)))
+#define WORD(value, word, text) {word, text, value},
+
+static const tarn_config_word norm_words[] = {TARN_NORM_MAP(WORD)};
+static const tarn_config_word positions_words[] = {TARN_POSITIONS_MAP(WORD)};
+static const tarn_config_word activation_words[] = {TARN_ACTIVATION_MAP(WORD)};
+static const tarn_config_word embeddings_words[] = {TARN_EMBEDDINGS_MAP(WORD)};
+static const tarn_config_word mixer_words[] = {TARN_MIXER_MAP(WORD)};
+static const tarn_config_word init_words[] = {TARN_INIT_MAP(WORD)};
+static const tarn_config_word optimiser_words[] = {TARN_OPTIMISER_MAP(WORD)};
+static const tarn_config_word schedule_words[] = {TARN_SCHEDULE_MAP(WORD)};
+static const tarn_config_word precision_words[] = {TARN_PRECISION_MAP(WORD)};
+static const tarn_config_word metric_words[] = {TARN_METRIC_MAP(WORD)};
+static const tarn_config_word rule_words[] = {TARN__PLACE_RULE_MAP(WORD)};
+
+static const tarn_config_word tokenize_words[] = {
+    {"13a", "mteval-v13a, the default of the field", TARN_BLEU_TOKENIZER_13A},
+    {"intl", "international: at Unicode punctuation and symbols", TARN_BLEU_TOKENIZER_INTL},
+    {"char", "every character is a word", TARN_BLEU_TOKENIZER_CHAR},
+    {"none", "at white space only", TARN_BLEU_TOKENIZER_NONE},
+};
+
+// The first fields of a line of the table, by type.
+#define BOOL(structure, field) .type = TARN__OPTION_BOOL, .offset = offsetof(structure, field)
+#define INTEGER(structure, field, low, high) \
+  .type = TARN__OPTION_INTEGER, .offset = offsetof(structure, field), .least = low, .most = high
+#define REAL(structure, field, low, high) \
+  .type = TARN__OPTION_REAL, .offset = offsetof(structure, field), .least = low, .most = high
+#define CHOICE(structure, field, list) \
+  .type = TARN__OPTION_WORD, .offset = offsetof(structure, field), .words = list, .word_count = LENGTH(list)
+#define TEXT(structure, field) .type = TARN__OPTION_TEXT, .offset = offsetof(structure, field)
+#define BELOW_MOST .open_most = true
+#define ABOVE_LEAST .open_least = true
+
+static const tarn__option model_options[] = {
+    {"d_model", INTEGER(tarn_config_model, d_model, 1, 65536), .value = "512",
+     .help = "width of every layer; even with sinusoidal positions", .also = "dim hidden_size dim-emb embed_dim"},
+    {"norm", CHOICE(tarn_config_model, norm, norm_words), .value = "post",
+     .help = "where the layer norm stands; default of kinds.NAME.norm", .also = "normalize_before"},
+    {"positions", CHOICE(tarn_config_model, positions, positions_words), .value = "sinusoidal",
+     .help = "what is added to the embeddings to tell positions apart"},
+    {"max_length", INTEGER(tarn_config_model, max_length, 2, 1048576), .value = "1024", .unit = "tokens",
+     .help = "longest sentence, end mark included; training leaves out longer pairs, translation cuts longer sentences",
+     .also = "max_positions max_source_positions max-length"},
+    {"dropout", REAL(tarn_config_model, dropout, 0, 1), BELOW_MOST, .value = "0.1",
+     .help = "after the embeddings, and default of kinds.NAME.dropout", .also = "transformer-dropout"},
+    {"embeddings", CHOICE(tarn_config_model, embeddings, embeddings_words), .value = "decoder",
+     .help = "which embedding matrices are one",
+     .also = "share_all_embeddings share_decoder_input_output_embed tied-embeddings tied-embeddings-all"},
+    {"embedding_scale", BOOL(tarn_config_model, embedding_scale), .value = "yes",
+     .help = "multiply input embeddings by sqrt(d_model)", .also = "no_scale_embedding"},
+    {"activation", CHOICE(tarn_config_model, activation, activation_words), .value = "relu",
+     .help = "between the two products of every FFN", .also = "activation_fn"},
+};
+
+static const tarn__option stack_options[] = {
+    {"layers", .type = TARN__OPTION_PATTERN, .offset = 0,
+     .help = "pattern of kinds from the bottom to the top; this or place is required", .also = "pattern stack"},
+};
+
+static const tarn__option place_options[] = {
+    {"reservoirs", INTEGER(tarn__place, reservoirs, 0, TARN_CONFIG_LAYERS), .unit = "layers",
+     .help = "how many layers are reservoirs; required", .also = "frozen"},
+    {"of", INTEGER(tarn__place, of, 1, TARN_CONFIG_LAYERS), .unit = "layers", .help = "depth of the stack; required",
+     .also = "layers depth total"},
+    {"rule", CHOICE(tarn__place, rule, rule_words), .value = "alternate", .help = "where the reservoirs stand"},
+    {"trained", TEXT(tarn__place, trained), .value = "L", .help = "kind or named set of the other layers"},
+    {"reservoir", TEXT(tarn__place, reservoir), .value = "R", .help = "kind or named set of the reservoirs"},
+};
+
+static const tarn__option kind_options[] = {
+    {"mixer", CHOICE(tarn_kind, mixer, mixer_words), .value = "attention", .help = "token mixer of the layer",
+     .also = "type"},
+    {"heads", INTEGER(tarn_kind, heads, 1, 1024), .value = "4",
+     .help = "attention heads; a divisor of model.d_model; not with mixer none",
+     .also = "attention_heads transformer-heads num_heads"},
+    {"ffn", INTEGER(tarn_kind, ffn, 1, 1048576), .value = "1024", .help = "inner width of the feed-forward network",
+     .also = "ffn_dim d_ff ffn_embed_dim transformer-dim-ffn"},
+    {"frozen", BOOL(tarn_kind, frozen), .value = "no",
+     .help = "keep the random initial weights for ever; in the decoder cross-attention too",
+     .also = "freeze trained reservoir"},
+    {"init", CHOICE(tarn_kind, init, init_words), .derived = "orthogonal if frozen, else xavier",
+     .help = "initialisation of the projection weights", .also = "initializer initialiser initialisation"},
+    {"norm", CHOICE(tarn_kind, norm, norm_words), .derived = "model.norm; pre for mixer none",
+     .help = "where the layer norm stands", .also = "normalize_before"},
+    {"dropout", REAL(tarn_kind, dropout, 0, 1), BELOW_MOST, .derived = "model.dropout",
+     .help = "on the output of attention and of the FFN, before the residual sum"},
+};
+
+static const tarn__option data_options[] = {
+    {"vocab", TEXT(tarn_config_data, vocab), .help = "vocabulary of the source; training needs it", .also = "vocabs"},
+    {"target_vocab", TEXT(tarn_config_data, target_vocab), .derived = "data.vocab", .help = "vocabulary of the target"},
+    {"train", TEXT(tarn_config_data, train), .help = "prefix of the shards that tarn prepare wrote; training needs it",
+     .also = "train-sets trainpref"},
+    {"valid", TEXT(tarn_config_data, valid), .help = "prefix of the validation shards; without it nothing is validated",
+     .also = "valid-sets validpref dev"},
+    {"valid_reference", TEXT(tarn_config_data, valid_reference), .derived = "the shard's target, detokenized",
+     .help = "raw target text of the validation set, one sentence a line, for BLEU", .also = "reference"},
+};
+
+_Static_assert(offsetof(tarn_config_train, seed_count) == offsetof(tarn_config_train, seeds) + sizeof(int64_t *),
+               "the count of a list stands after its pointer");
+
+static const tarn__option train_options[] = {
+    {"seed", INTEGER(tarn_config_train, seed, 0, 4294967295.0), .value = "1",
+     .help = "of initialisation, shuffling and dropout"},
+    {"seeds", .type = TARN__OPTION_INTEGERS, .offset = offsetof(tarn_config_train, seeds), .least = 0,
+     .most = 4294967295.0, .help = "one run for each of these, in place of seed; at most 1000"},
+    {"max_updates", INTEGER(tarn_config_train, max_updates, 0, 1e12), .value = "50000", .unit = "updates",
+     .help = "stop after so many optimiser steps; 0: no limit", .also = "max_update max_steps updates after-batches"},
+    {"max_epochs", INTEGER(tarn_config_train, max_epochs, 0, 1e9), .value = "0", .unit = "epochs",
+     .help = "stop after so many passes over the data; 0: no limit", .also = "max_epoch epochs after-epochs"},
+    {"max_minutes", REAL(tarn_config_train, max_minutes, 0, 1e7), .value = "0", .unit = "minutes",
+     .help = "stop after so much wall-clock time, validation and saving not counted; 0: no limit",
+     .also = "stop_time_hours minutes"},
+    {"max_tokens", INTEGER(tarn_config_train, max_tokens, 1, 16777216), .value = "4096", .unit = "tokens",
+     .help = "most source tokens and most target tokens of a batch", .also = "batch_size mini-batch-words mini-batch"},
+    {"accumulate", INTEGER(tarn_config_train, accumulate, 1, 65536), .value = "1", .unit = "batches",
+     .help = "batches whose gradients are summed for an update", .also = "update_freq optimizer-delay"},
+    {"optimiser", CHOICE(tarn_config_train, optimiser, optimiser_words), .value = "adam", .help = "update rule"},
+    {"lr", REAL(tarn_config_train, lr, 0, 100), ABOVE_LEAST, .value = "0.0005",
+     .help = "learning rate at the end of warm-up", .also = "learning_rate learn-rate"},
+    {"beta1", REAL(tarn_config_train, beta1, 0, 1), BELOW_MOST, .value = "0.9",
+     .help = "decay of the optimiser's first moment", .also = "betas adam_betas"},
+    {"beta2", REAL(tarn_config_train, beta2, 0, 1), BELOW_MOST, .value = "0.98",
+     .help = "decay of the optimiser's second moment"},
+    {"eps", REAL(tarn_config_train, eps, 0, 1), ABOVE_LEAST, .value = "1e-8",
+     .help = "added to the root of the second moment", .also = "adam_eps epsilon"},
+    {"weight_decay", REAL(tarn_config_train, weight_decay, 0, 1), .value = "0",
+     .help = "pull of the weights towards 0, as the optimiser defines it"},
+    {"schedule", CHOICE(tarn_config_train, schedule, schedule_words), .value = "inverse_sqrt",
+     .help = "learning rate after warm-up", .also = "lr_scheduler lr_schedule lr-decay-inv-sqrt"},
+    {"warmup", INTEGER(tarn_config_train, warmup, 0, 1e12), .value = "4000", .unit = "updates",
+     .help = "updates in which the rate rises linearly from 0 to lr", .also = "warmup_updates warmup_steps lr-warmup"},
+    {"min_lr", REAL(tarn_config_train, min_lr, 0, 100), .value = "0",
+     .help = "the learning rate after warm-up never falls below it", .also = "stop_min_lr"},
+    {"clip_norm", REAL(tarn_config_train, clip_norm, 0, 1e6), .value = "0",
+     .help = "largest L2 norm of all gradients together, larger ones are scaled down; 0: off",
+     .also = "clip_grad gradient_clipping"},
+    {"label_smoothing", REAL(tarn_config_train, label_smoothing, 0, 1), BELOW_MOST, .value = "0.1",
+     .help = "probability spread evenly over the vocabulary", .also = "smoothing"},
+    {"precision", CHOICE(tarn_config_train, precision, precision_words), .value = "fp32",
+     .help = "number format of products and activations", .also = "fp16 bf16 dtype"},
+    {"log_every", INTEGER(tarn_config_train, log_every, 1, 1e9), .value = "50", .unit = "updates",
+     .help = "updates between two lines of the log", .also = "log_interval disp-freq"},
+    {"save_every", INTEGER(tarn_config_train, save_every, 0, 1e12), .value = "0", .unit = "updates",
+     .help = "updates between two checkpoints; 0: only when validating and at the end",
+     .also = "save_interval_updates save-freq save_interval"},
+    {"keep_last", INTEGER(tarn_config_train, keep_last, 0, 1000), .value = "5", .unit = "checkpoints",
+     .help = "numbered checkpoints kept beside best and last", .also = "keep_last_epochs keep_interval_updates"},
+    {"average", INTEGER(tarn_config_train, average, 0, 1000), .value = "0", .unit = "checkpoints",
+     .help = "at the end write the mean of the last n numbered checkpoints; at most keep_last; 0: off",
+     .also = "average_checkpoints exponential-smoothing"},
+    {"patience", INTEGER(tarn_config_train, patience, 0, 1e6), .value = "0", .unit = "validations",
+     .help = "stop after so many validations without a better valid.metric; 0: off", .also = "early-stopping"},
+    {"threads", INTEGER(tarn_config_train, threads, 0, 4096), .value = "0", .help = "0: all that the process may use",
+     .also = "cpu-threads num_workers"},
+};
+
+static const tarn__option valid_options[] = {
+    {"every", INTEGER(tarn_config_valid, every, 0, 1e12), .value = "1000", .unit = "updates",
+     .help = "updates between two validations; 0: at the end of every epoch",
+     .also = "validate_interval_updates valid-freq interval"},
+    {"bleu", BOOL(tarn_config_valid, bleu), .value = "yes", .help = "translate the validation sentences and score them",
+     .also = "eval_bleu"},
+    {"beam", INTEGER(tarn_config_valid, beam, 1, 1024), .value = "1", .help = "beam of that translation; 1: greedy",
+     .also = "beam_size"},
+    {"length_penalty", REAL(tarn_config_valid, length_penalty, -10, 10), .value = "1",
+     .help = "length penalty of that translation, as translate.length_penalty", .also = "lenpen normalize"},
+    {"max_sentences", INTEGER(tarn_config_valid, max_sentences, 0, 1e9), .value = "0", .unit = "sentences",
+     .help = "sentences translated, from the first; 0: all"},
+    {"metric", CHOICE(tarn_config_valid, metric, metric_words), .derived = "bleu if valid.bleu, else loss",
+     .help = "what the best checkpoint and patience look at", .also = "best_checkpoint_metric valid-metrics"},
+    {"lowercase", BOOL(tarn_config_valid, lowercase), .value = "no", .help = "BLEU of lower-cased text",
+     .also = "lc sacrebleu_lowercase"},
+    {"tokenize", CHOICE(tarn_config_valid, tokenize, tokenize_words), .value = "13a",
+     .help = "sacreBLEU's tokenizer for BLEU", .also = "tokenizer tok"},
+};
+
+static const tarn__option translate_options[] = {
+    {"beam", INTEGER(tarn_config_translate, beam, 1, 1024), .value = "5", .help = "hypotheses kept; 1: greedy",
+     .also = "beam_size"},
+    {"length_penalty", REAL(tarn_config_translate, length_penalty, -10, 10), .value = "1",
+     .help = "a hypothesis' score is its log-probability / length^length_penalty", .also = "lenpen normalize"},
+    {"max_len_a", REAL(tarn_config_translate, max_len_a, 0, 100), .value = "1.2",
+     .help = "a translation has at most max_len_a * source tokens + max_len_b tokens", .also = "max-length-factor"},
+    {"max_len_b", INTEGER(tarn_config_translate, max_len_b, 0, 1048576), .value = "10", .unit = "tokens",
+     .help = "see max_len_a"},
+    {"max_tokens", INTEGER(tarn_config_translate, max_tokens, 1, 16777216), .value = "4096", .unit = "tokens",
+     .help = "most source tokens translated together", .also = "mini-batch mini-batch-words batch_size"},
+};
+
+#define SECTION(name, table, place) \
+  { name, table, LENGTH(table), place }
+static const tarn__section sections[TARN__SECTION_COUNT] = {
+    [TARN__SECTION_MODEL] = SECTION("model", model_options, offsetof(tarn_config, model)),
+    [TARN__SECTION_ENCODER] = SECTION("encoder", stack_options, offsetof(tarn_config, encoder)),
+    [TARN__SECTION_ENCODER_PLACE] = SECTION("encoder.place", place_options, 0),
+    [TARN__SECTION_DECODER] = SECTION("decoder", stack_options, offsetof(tarn_config, decoder)),
+    [TARN__SECTION_DECODER_PLACE] = SECTION("decoder.place", place_options, 0),
+    [TARN__SECTION_KINDS] = SECTION("kinds", kind_options, 0),
+    [TARN__SECTION_DATA] = SECTION("data", data_options, offsetof(tarn_config, data)),
+    [TARN__SECTION_TRAIN] = SECTION("train", train_options, offsetof(tarn_config, train)),
+    [TARN__SECTION_VALID] = SECTION("valid", valid_options, offsetof(tarn_config, valid)),
+    [TARN__SECTION_TRANSLATE] = SECTION("translate", translate_options, offsetof(tarn_config, translate)),
+};
+
+const tarn__section *tarn__config_section(tarn__section_id id) { return &sections[id]; }

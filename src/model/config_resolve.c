@@ -1,0 +1,84 @@
+// Defaults that depend on other keys, and checks that concern several keys at once.
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "model/config_read.h"
+
+// Fails with the line of the key, or of the nearest map above it where the key has its default.
+static tarn_status fail_key(const tarn__yaml_node *root, const char *key, const char *text) {
+  return tarn__yaml_fail(tarn__yaml_nearest(root, key), "%s: %s", key, text);
+}
+
+static tarn_status resolve_kind(const tarn_config *config, tarn_kind *kind, const tarn__yaml_node *root) {
+  char key[96];
+  char text[160];
+  if (kind->init == TARN_INIT_COUNT) kind->init = kind->frozen ? TARN_INIT_ORTHOGONAL : TARN_INIT_XAVIER;
+  if (kind->norm == TARN_NORM_COUNT) kind->norm = kind->mixer == TARN_MIXER_NONE ? TARN_NORM_PRE : config->model.norm;
+  if (isnan(kind->dropout)) kind->dropout = config->model.dropout;
+  snprintf(key, sizeof key, "kinds.%s.heads", kind->name);
+  if (kind->mixer == TARN_MIXER_NONE) {
+    const tarn__yaml_node *node = tarn__yaml_nearest(root, key);
+    if (node->key && strcmp(node->key, "heads") == 0)
+      return fail_key(root, key, "a layer with mixer none has no heads");
+    kind->heads = 0;
+    return TARN_STATUS_OK;
+  }
+  if (config->model.d_model % kind->heads == 0) return TARN_STATUS_OK;
+  snprintf(text, sizeof text, "%lld does not divide model.d_model %lld", (long long)kind->heads,
+           (long long)config->model.d_model);
+  return fail_key(root, key, text);
+}
+
+static tarn_status check_model(const tarn_config *config, const tarn__yaml_node *root) {
+  const tarn_config_model *model = &config->model;
+  if (model->positions == TARN_POSITIONS_SINUSOIDAL && model->d_model % 2 != 0) {
+    return fail_key(root, "model.d_model", "must be even with sinusoidal positions");
+  }
+  bool across = model->embeddings == TARN_EMBEDDINGS_ALL || model->embeddings == TARN_EMBEDDINGS_ENCODER_DECODER ||
+                model->embeddings == TARN_EMBEDDINGS_ENCODER_OUTPUT;
+  const tarn_config_data *data = &config->data;
+  if (across && data->vocab && data->target_vocab && strcmp(data->vocab, data->target_vocab) != 0) {
+    return fail_key(root, "model.embeddings",
+                    "both sides share a matrix, so data.target_vocab must be the same file as data.vocab");
+  }
+  return TARN_STATUS_OK;
+}
+
+static tarn_status check_train(const tarn_config *config, const tarn__yaml_node *root) {
+  const tarn_config_train *train = &config->train;
+  if (train->average > train->keep_last) {
+    return fail_key(root, "train.average", "more checkpoints than train.keep_last keeps");
+  }
+  if (train->min_lr > train->lr) return fail_key(root, "train.min_lr", "larger than train.lr");
+  if (config->valid.metric == TARN_METRIC_BLEU && !config->valid.bleu) {
+    return fail_key(root, "valid.metric", "bleu needs valid.bleu: yes");
+  }
+  return TARN_STATUS_OK;
+}
+
+tarn_status tarn__config_resolve(tarn_config *config, const tarn__yaml_node *root) {
+  tarn_config_data *data = &config->data;
+  if (config->valid.metric == TARN_METRIC_COUNT) {
+    config->valid.metric = config->valid.bleu ? TARN_METRIC_BLEU : TARN_METRIC_LOSS;
+  }
+  if (!data->target_vocab) data->target_vocab = data->vocab;
+  TARN_TRY(check_model(config, root));
+  for (int32_t i = 0; i < config->kind_count; i++) TARN_TRY(resolve_kind(config, &config->kinds[i], root));
+  return check_train(config, root);
+}
+
+tarn_status tarn_config_check_training(const tarn_config *config) {
+  const tarn_config_train *train = &config->train;
+  const char *name = config->name;
+  TARN_REQUIRE(config->data.vocab, USAGE, "%s: data.vocab is missing", name);
+  TARN_REQUIRE(config->data.train, USAGE, "%s: data.train is missing", name);
+  bool ends = train->max_updates > 0 || train->max_epochs > 0 || train->max_minutes > 0 || train->patience > 0;
+  TARN_REQUIRE(ends, USAGE, "%s: nothing ends the training; set train.max_updates, max_epochs, max_minutes or patience",
+               name);
+  TARN_REQUIRE(train->patience == 0 || config->data.valid, USAGE, "%s: train.patience needs data.valid", name);
+  bool cosine = train->schedule == TARN_SCHEDULE_COSINE;
+  TARN_REQUIRE(!cosine || train->max_updates > train->warmup, USAGE,
+               "%s: train.schedule cosine needs train.max_updates above train.warmup", name);
+  return TARN_STATUS_OK;
+}
