@@ -60,11 +60,16 @@ typedef struct tarn__checkpoint_extra {
   const tarn_vocab *source, *target;  // equal pointers when one serves both sides
   int64_t update;
   const tarn__progress *progress;  // NULL: the model only, without moments
+  bool dense;                      // store frozen parameters too, for other tools
 } tarn__checkpoint_extra;
 
 // Writes a checkpoint atomically: on any failure, or a kill at any moment, an older file stays as it was.
 tarn_status tarn__checkpoint_save(const char *path, const tarn__model *model,
                                   const tarn__checkpoint_extra *extra) TARN_CHECKED;
+
+// Writes tensors and metadata as a checkpoint, with the hash of all of them.
+tarn_status tarn__checkpoint_write(const char *path, const tarn__stored *tensors, size_t count,
+                                   const tarn__stored_text *texts, size_t text_count) TARN_CHECKED;
 
 // A file that is open and whose contents agree with their hash.
 typedef struct tarn__checkpoint_file {

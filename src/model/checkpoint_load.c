@@ -1,0 +1,236 @@
+// Reading of checkpoints. Nothing in a file is believed: its contents must agree with their hash, its description must
+// be valid, and its tensors must be those that the description asks for, before memory for a model is taken.
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "model/checkpoint.h"
+#include "model/checkpoint_keys.h"
+#include "model/progress.h"
+#include "model/recipe.h"
+
+static tarn_status require_text(const tarn__checkpoint_file *file, const char **text, const char *key) {
+  *text = tarn__safetensors_text(&file->tensors, key);
+  TARN_REQUIRE(*text, DATA, "%s: its metadata has no \"%s\"; this is no checkpoint of tarn", file->tensors.path, key);
+  return TARN_STATUS_OK;
+}
+
+static tarn_status read_number(const tarn__checkpoint_file *file, int64_t *number, const char *key) {
+  const char *text;
+  char *end;
+  TARN_TRY(require_text(file, &text, key));
+  errno = 0;
+  *number = strtoll(text, &end, 10);
+  TARN_REQUIRE(!errno && end != text && !*end, DATA, "%s: \"%s\" is no whole number in its metadata",
+               file->tensors.path, key);
+  return TARN_STATUS_OK;
+}
+
+static tarn_status read_texts(tarn__checkpoint_file *file) {
+  const tarn__safetensors *t = &file->tensors;
+  const char *text;
+  TARN_TRY(require_text(file, &text, TARN__KEY_FORMAT));
+  TARN_REQUIRE(strcmp(text, TARN__CHECKPOINT_VERSION) == 0, DATA,
+               "%s: format %.20s is not known; this program reads format %s", t->path, text, TARN__CHECKPOINT_VERSION);
+  TARN_TRY(require_text(file, &text, TARN__KEY_HASH));
+  char hash[TARN__HASH_TEXT];
+  TARN_TRY(tarn__safetensors_hash(hash, t->tensors, t->count, t->texts, t->text_count, TARN__KEY_HASH));
+  TARN_REQUIRE(strcmp(hash, text) == 0, DATA,
+               "%s: the file is damaged: its contents hash to %s, but %.32s was written with them", t->path, hash,
+               text);
+  TARN_TRY(require_text(file, &file->config_text, TARN__KEY_CONFIG));
+  TARN_TRY(require_text(file, &file->model_text, TARN__KEY_MODEL));
+  int64_t seed;
+  TARN_TRY(read_number(file, &seed, TARN__KEY_SEED));
+  file->seed = (uint64_t)seed;
+  TARN_TRY(read_number(file, &file->update, TARN__KEY_UPDATE));
+  text = tarn__safetensors_text(t, TARN__KEY_PROGRESS);
+  file->has_progress = text != NULL;
+  return text ? tarn__progress_read(&file->progress, text, t->path) : TARN_STATUS_OK;
+}
+
+tarn_status tarn__checkpoint_file_open(tarn__checkpoint_file *file, const char *path) {
+  *file = (tarn__checkpoint_file){0};
+  TARN_TRY(tarn__safetensors_open(&file->tensors, path));
+  tarn_status status = read_texts(file);
+  if (status != TARN_STATUS_OK) tarn__checkpoint_file_close(file);
+  return status;
+}
+
+void tarn__checkpoint_file_close(tarn__checkpoint_file *file) {
+  tarn__safetensors_close(&file->tensors);
+  *file = (tarn__checkpoint_file){0};
+}
+
+// The description of the model stands in the file twice: for people and other tools alone, and within the
+// configuration. They must mean the same.
+static tarn_status check_model_text(const tarn__checkpoint_file *file, const tarn_config *config) {
+  tarn_config *model;
+  char hash[TARN_CONFIG_HASH];
+  char model_hash[TARN_CONFIG_HASH];
+  TARN_TRY(tarn_config_parse(&model, file->tensors.path, file->model_text, strlen(file->model_text), NULL, 0));
+  tarn_status status = tarn_config_model_hash(model, model_hash);
+  tarn_config_close(&model);
+  TARN_TRY(status);
+  TARN_TRY(tarn_config_model_hash(config, hash));
+  TARN_REQUIRE(strcmp(hash, model_hash) == 0, DATA, "%s: its model description and its configuration differ",
+               file->tensors.path);
+  return TARN_STATUS_OK;
+}
+
+tarn_status tarn__checkpoint_file_config(const tarn__checkpoint_file *file, tarn_config **config) {
+  tarn_status status =
+      tarn_config_parse(config, file->tensors.path, file->config_text, strlen(file->config_text), NULL, 0);
+  if (status == TARN_STATUS_OK) status = check_model_text(file, *config);
+  if (status == TARN_STATUS_OK) return status;
+  tarn_config_close(config);
+  // A wrong description in a file is a wrong file, not a mistake of usage.
+  return status == TARN_STATUS_USAGE ? TARN_STATUS_DATA : status;
+}
+
+static tarn_status open_vocab(const tarn__checkpoint_file *file, tarn_vocab **vocab, const tarn__stored *tensor) {
+  TARN_REQUIRE(strcmp(tensor->dtype, "U8") == 0, DATA, "%s: tensor \"%s\" has type %s where U8 was expected",
+               file->tensors.path, tensor->name, tensor->dtype);
+  tarn_status status = tarn_vocab_open_memory(vocab, tensor->data, tensor->bytes);
+  if (status != TARN_STATUS_OK) return tarn__fail_prefix(status, "%s: ", file->tensors.path);
+  return status;
+}
+
+tarn_status tarn__checkpoint_file_vocabs(const tarn__checkpoint_file *file, tarn_vocab **source, tarn_vocab **target) {
+  *source = *target = NULL;
+  const tarn__stored *first = tarn__safetensors_find(&file->tensors, TARN__TENSOR_SOURCE_VOCAB);
+  const tarn__stored *second = tarn__safetensors_find(&file->tensors, TARN__TENSOR_TARGET_VOCAB);
+  TARN_REQUIRE(first, DATA, "%s: it has no vocabulary (tensor \"%s\")", file->tensors.path, TARN__TENSOR_SOURCE_VOCAB);
+  TARN_TRY(open_vocab(file, source, first));
+  tarn_status status = TARN_STATUS_OK;
+  if (second)
+    status = open_vocab(file, target, second);
+  else
+    *target = *source;
+  if (status != TARN_STATUS_OK) tarn_vocab_close(source);
+  return status;
+}
+
+static const tarn__stored *find_values(const tarn__checkpoint_file *file, const char *prefix,
+                                       const tarn__param *param) {
+  char name[512];
+  snprintf(name, sizeof name, "%s%s", prefix, param->name);
+  return tarn__safetensors_find(&file->tensors, name);
+}
+
+static const char *find_recipe(const tarn__checkpoint_file *file, const tarn__param *param) {
+  char key[512];
+  snprintf(key, sizeof key, "%s%s", TARN__KEY_FROZEN, param->name);
+  return tarn__safetensors_text(&file->tensors, key);
+}
+
+static tarn_status check_values(const tarn__checkpoint_file *file, const char *prefix, const tarn__param *param) {
+  const tarn__stored *tensor = find_values(file, prefix, param);
+  const char *path = file->tensors.path;
+  TARN_REQUIRE(tensor, DATA, "%s: tensor \"%s%s\", which its description asks for, is missing", path, prefix,
+               param->name);
+  bool same = param->rows == 1
+                  ? tensor->dims == 1 && tensor->shape[0] == param->cols
+                  : tensor->dims == 2 && tensor->shape[0] == param->rows && tensor->shape[1] == param->cols;
+  TARN_REQUIRE(same && strcmp(tensor->dtype, "F32") == 0, DATA,
+               "%s: tensor \"%s\" is not F32 of %lld x %lld, which its description asks for", path, tensor->name,
+               (long long)param->rows, (long long)param->cols);
+  return TARN_STATUS_OK;
+}
+
+// Checks that all that the model needs is there. *recipes is set if frozen values must be computed.
+static tarn_status check_contents(const tarn__checkpoint_file *file, const tarn__model *model, bool moments,
+                                  bool *recipes) {
+  *recipes = false;
+  for (size_t i = 0; i < model->param_count; i++) {
+    const tarn__param *param = model->params[i];
+    const char *recipe = param->trained ? NULL : find_recipe(file, param);
+    if (recipe) {
+      *recipes = true;
+      TARN_TRY(tarn__recipe_check(recipe, file->tensors.path, param, file->seed));
+      continue;
+    }
+    TARN_TRY(check_values(file, "", param));
+    if (!moments || !param->trained) continue;
+    TARN_TRY(check_values(file, TARN__TENSOR_MOMENT1, param));
+    TARN_TRY(check_values(file, TARN__TENSOR_MOMENT2, param));
+  }
+  return TARN_STATUS_OK;
+}
+
+// `buffer` has room for the largest parameter: tensors in files of other tools need not be aligned.
+static void set_values(const tarn__checkpoint_file *file, tarn__param *param, float *buffer, bool moments) {
+  size_t bytes = (size_t)(param->rows * param->cols) * sizeof(float);
+  if (param->trained || !find_recipe(file, param)) {
+    memcpy(buffer, find_values(file, "", param)->data, bytes);
+    tarn__param_set(param, buffer);
+    if (!param->trained) tarn__hash(param->hash, buffer, bytes);
+  }
+  if (!moments || !param->trained) return;
+  memcpy(param->moment1, find_values(file, TARN__TENSOR_MOMENT1, param)->data, bytes);
+  memcpy(param->moment2, find_values(file, TARN__TENSOR_MOMENT2, param)->data, bytes);
+}
+
+tarn_status tarn__checkpoint_file_load(const tarn__checkpoint_file *file, tarn__model *model, bool moments) {
+  bool recipes;
+  TARN_TRY(check_contents(file, model, moments, &recipes));
+  model->seed = file->seed;
+  if (recipes) TARN_TRY(tarn__model_initialise_frozen(model, file->seed));
+  size_t largest = 0;
+  for (size_t i = 0; i < model->param_count; i++) {
+    const tarn__param *param = model->params[i];
+    const char *recipe = param->trained ? NULL : find_recipe(file, param);
+    if (recipe) TARN_TRY(tarn__recipe_verify(recipe, file->tensors.path, param));
+    size_t count = (size_t)(param->rows * param->cols);
+    if (count > largest) largest = count;
+  }
+  void *buffer;
+  TARN_TRY(tarn__alloc(&buffer, TARN__MEMORY_OTHER, largest, sizeof(float)));
+  for (size_t i = 0; i < model->param_count; i++) set_values(file, model->params[i], buffer, moments);
+  tarn__free(buffer);
+  return TARN_STATUS_OK;
+}
+
+static tarn_status open_parts(tarn__checkpoint *c, const tarn__checkpoint_file *file, tarn__dtype dtype) {
+  bool recipes;
+  TARN_TRY(tarn__checkpoint_file_config(file, &c->config));
+  TARN_TRY(tarn__checkpoint_file_vocabs(file, &c->source, &c->target));
+  TARN_TRY(
+      tarn__model_open(&c->model, c->config, tarn_vocab_size(c->source), tarn_vocab_size(c->target), dtype, false));
+  TARN_TRY(check_contents(file, c->model, false, &recipes));
+  TARN_TRY(tarn__model_allocate(c->model));
+  c->update = file->update;
+  return tarn__checkpoint_file_load(file, c->model, false);
+}
+
+tarn_status tarn__checkpoint_open(tarn__checkpoint **checkpoint, const char *path, tarn__dtype dtype) {
+  *checkpoint = NULL;
+  void *memory;
+  tarn__checkpoint_file file = {0};
+  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, 1, sizeof(tarn__checkpoint)));
+  tarn__checkpoint *c = memory;
+  tarn_status status = tarn__checkpoint_find(&c->path, path);
+  if (status == TARN_STATUS_OK) status = tarn__checkpoint_file_open(&file, c->path);
+  if (status == TARN_STATUS_OK) status = open_parts(c, &file, dtype);
+  tarn__checkpoint_file_close(&file);
+  if (status != TARN_STATUS_OK) {
+    tarn__checkpoint_close(&c);
+    return status;
+  }
+  *checkpoint = c;
+  return TARN_STATUS_OK;
+}
+
+void tarn__checkpoint_close(tarn__checkpoint **checkpoint) {
+  tarn__checkpoint *c = *checkpoint;
+  if (!c) return;
+  tarn__model_close(&c->model);
+  if (c->target != c->source) tarn_vocab_close(&c->target);
+  tarn_vocab_close(&c->source);
+  tarn_config_close(&c->config);
+  tarn__free(c->path);
+  tarn__free(c);
+  *checkpoint = NULL;
+}
