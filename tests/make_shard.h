@@ -1,0 +1,51 @@
+// Makes small shards for tests: a whitespace vocabulary of N words and sentences of random words.
+#ifndef TARN_TESTS_MAKE_SHARD_H
+#define TARN_TESTS_MAKE_SHARD_H
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/random.h"
+#include "data/shard_writer.h"
+#include "tarn/vocab.h"
+
+enum { MAKE_SHARD_LONGEST = 40 };  // tokens of the longest sentence, with its end
+
+// A vocabulary w0, w1, ... with `size` tokens in all.
+static inline tarn_vocab *make_vocab(int size) {
+  size_t room = 64 + (size_t)size * 12;
+  char *text = malloc(room);
+  if (!text) abort();
+  int used = sprintf(text, "tarn-vocab whitespace 1\nlowercase 0\nsize %d\n<unk>\n<s>\n</s>\n", size);
+  for (int i = 3; i < size; i++) used += sprintf(text + used, "w%d\n", i);
+  tarn_vocab *vocab;
+  if (tarn_vocab_open_memory(&vocab, text, (size_t)used) != TARN_STATUS_OK) abort();
+  free(text);
+  return vocab;
+}
+
+// Writes "<prefix>.tarn" with random sentences of 2 .. MAKE_SHARD_LONGEST tokens.
+static inline void make_shard(const char *prefix, int64_t pairs, int source_size, int target_size, uint64_t seed) {
+  tarn_vocab *source = make_vocab(source_size);
+  tarn_vocab *target = make_vocab(target_size);
+  tarn__shard_writer *writer;
+  tarn__random random;
+  tarn__random_init(&random, seed, 1);
+  if (tarn__shard_writer_open(&writer, prefix, source, target) != TARN_STATUS_OK) abort();
+  for (int64_t i = 0; i < pairs; i++) {
+    int32_t ids[2][MAKE_SHARD_LONGEST];
+    int64_t length[2];
+    for (int side = 0; side < 2; side++) {
+      length[side] = 1 + (int64_t)tarn__random_below(&random, MAKE_SHARD_LONGEST - 1);
+      uint64_t words = (uint64_t)(side ? target_size : source_size) - 3;
+      for (int64_t k = 0; k < length[side]; k++) ids[side][k] = 3 + (int32_t)tarn__random_below(&random, words);
+    }
+    if (tarn__shard_writer_put(writer, ids[0], length[0], ids[1], length[1]) != TARN_STATUS_OK) abort();
+  }
+  if (tarn__shard_writer_commit(&writer) != TARN_STATUS_OK) abort();
+  tarn_vocab_close(&source);
+  tarn_vocab_close(&target);
+}
+
+#endif
