@@ -1,0 +1,245 @@
+#!/usr/bin/env python3
+"""Makes the golden files of test_golden.c: loss and gradients of small models as PyTorch computes them.
+
+    python3 tests/golden/make_transformer.py            (needs torch and safetensors; writes *.safetensors beside itself)
+
+The network is written down once more here, on padded batches with masks and with PyTorch's own attention, so that it
+shares nothing with tarn but the names and shapes of the parameters. Everything is computed in double precision from
+fp32 weights, and once more in fp32 to see that PyTorch's fp32 gives the same to a relative 2e-5. A file holds
+
+    weight/NAME     fp32, every parameter, each shared set once
+    gradient/NAME   fp32 (rounded from double), trained parameters only: of the smoothed loss per target token
+    batch/...       int32: source_ids, source_offsets, target_in, target_out, target_offsets (packed sentences)
+    result/loss     double: sum over target tokens of the label-smoothed loss; result/nll: sum of -log p
+
+and in its metadata the description in tarn's language ("config") and the label smoothing.
+"""
+
+import math
+import os
+import random
+
+import torch
+import torch.nn.functional as F
+from safetensors.torch import save_file
+
+D, HEADS, FFN = 32, 4, 48
+SMOOTHING = 0.1
+EOS = 2
+SOURCE_LENGTHS = [6, 11, 2, 14, 4]
+TARGET_LENGTHS = [5, 8, 3, 12, 1]
+
+# name: (norm, embeddings, encoder pattern, decoder pattern); a word with a digit is a set of shared weights.
+CASES = {
+    "model0_post": ("post", "decoder", "L L L L L L L L", "L L"),
+    "model0_pre": ("pre", "all", "L L L L L L L L", "L L"),
+    "model2_post": ("post", "all", "R L R L R L R L", "L L"),
+    "model2_pre": ("pre", "none", "R L R L R L R L", "L L"),
+    "model4_post": ("post", "none", "R1 L1 R1 L1 R1 L1 R1 L1", "L L"),
+    "model4_pre": ("pre", "decoder", "R1 L1 R1 L1 R1 L1 R1 L1", "L L"),
+    # FFN reservoirs (pre-norm by default) among post-norm layers, and frozen and shared layers in the decoder.
+    "reservoirs_post": ("post", "encoder_output", "F L F L F", "R L1 F L1"),
+    "reservoirs_pre": ("pre", "encoder_decoder", "R F1 L F1", "L R1 R1 L"),
+}
+
+
+def layer_sets(pattern):
+    """The pattern's layers as (kind, name of the set)."""
+    result = []
+    for depth, word in enumerate(pattern.split(), 1):
+        result.append((word[0], word if len(word) > 1 else f"layer{depth}"))
+    return result
+
+
+class Case:
+    def __init__(self, name):
+        self.norm, self.embeddings, encoder, decoder = CASES[name]
+        self.generator = torch.Generator().manual_seed(sum(map(ord, name)))
+        self.encoder, self.decoder = layer_sets(encoder), layer_sets(decoder)
+        self.config = (
+            f"model: {{ d_model: {D}, norm: {self.norm}, embeddings: {self.embeddings}, dropout: 0 }}\n"
+            f"encoder: {{ layers: \"{encoder}\" }}\n"
+            f"decoder: {{ layers: \"{decoder}\" }}\n"
+            "kinds:\n"
+            f"  L: {{ mixer: attention, heads: {HEADS}, ffn: {FFN} }}\n"
+            f"  R: {{ mixer: attention, heads: {HEADS}, ffn: {FFN}, frozen: yes }}\n"
+            f"  F: {{ mixer: none, ffn: {FFN}, frozen: yes }}\n")
+        self.weights, self.trained = {}, {}
+        joint = self.embeddings in ("all", "encoder_decoder", "encoder_output")
+        self.vocab = (40, 40) if joint else (37, 41)
+        self.make_embeddings()
+        for side, layers in (("encoder", self.encoder), ("decoder", self.decoder)):
+            for kind, set_name in layers:
+                if f"{side}.{set_name}.ffn.in.weight" not in self.weights:
+                    self.make_layer(side, kind, f"{side}.{set_name}")
+            if self.order(layers[-1][0]) == "pre":
+                self.make_norm(f"{side}.norm", True)
+
+    def order(self, kind):
+        return "pre" if kind == "F" else self.norm
+
+    def add(self, name, trained, *shape, scale, mean=0.0):
+        self.weights[name] = mean + scale * torch.randn(*shape, generator=self.generator)
+        self.trained[name] = trained
+
+    def make_linear(self, name, trained, out, inputs, gain=1.0):
+        self.add(f"{name}.weight", trained, out, inputs, scale=gain * inputs**-0.5)
+        self.add(f"{name}.bias", trained, 1, out, scale=0.1)
+
+    def make_norm(self, name, trained):
+        self.add(f"{name}.gain", trained, 1, D, scale=0.1, mean=1.0)
+        self.add(f"{name}.bias", trained, 1, D, scale=0.1)
+
+    def make_layer(self, side, kind, name):
+        # Weak outputs and strong scores of attention: otherwise the rows of eight post-norm layers become all alike, and
+        # gradients so small that PyTorch's own fp32 is not good to 1e-4.
+        trained = kind == "L"
+        if kind != "F":
+            self.make_linear(f"{name}.self_attn.qkv", trained, 3 * D, D, 1.5)
+            self.make_linear(f"{name}.self_attn.out", trained, D, D, 0.4)
+            self.make_norm(f"{name}.self_attn.norm", trained)
+            if side == "decoder":
+                self.make_linear(f"{name}.cross_attn.q", trained, D, D, 1.5)
+                self.make_linear(f"{name}.cross_attn.kv", trained, 2 * D, D)
+                self.make_linear(f"{name}.cross_attn.out", trained, D, D)
+                self.make_norm(f"{name}.cross_attn.norm", trained)
+        self.make_linear(f"{name}.ffn.in", trained, FFN, D)
+        self.make_linear(f"{name}.ffn.out", trained, D, FFN)
+        self.make_norm(f"{name}.ffn.norm", trained)
+
+    def make_embeddings(self):
+        """One table for each group of uses that share; the group is named after the first of source, target, output."""
+        groups = {
+            "none": {"source": "source", "target": "target", "output": "output"},
+            "decoder": {"source": "source", "target": "target", "output": "target"},
+            "encoder_decoder": {"source": "source", "target": "source", "output": "output"},
+            "encoder_output": {"source": "source", "target": "target", "output": "source"},
+            "all": {"source": "", "target": "", "output": ""},
+        }[self.embeddings]
+        self.tables = {use: "embeddings." + (group + "." if group else "") + "weight" for use, group in groups.items()}
+        for use in ("source", "target", "output"):
+            if self.tables[use] not in self.weights:
+                self.add(self.tables[use], True, self.vocab[use != "source"], D, scale=D**-0.5)
+
+
+class Network:
+    """The forward pass over padded sentences [sentences, longest, D]."""
+
+    def __init__(self, case, dtype):
+        self.case = case
+        self.w = {name: value.to(dtype).clone().requires_grad_(case.trained[name])
+                  for name, value in case.weights.items()}
+        self.dtype = dtype
+
+    def linear(self, x, name):
+        return F.linear(x, self.w[f"{name}.weight"], self.w[f"{name}.bias"][0])
+
+    def layer_norm(self, x, name):
+        return F.layer_norm(x, (D,), self.w[f"{name}.gain"][0], self.w[f"{name}.bias"][0], 1e-5)
+
+    def embed(self, ids, table):
+        half = D // 2
+        rates = torch.exp(torch.arange(half, dtype=torch.float64) * (-math.log(10000.0) / (half - 1)))
+        angles = torch.arange(ids.shape[1], dtype=torch.float64)[:, None] * rates[None, :]
+        positions = torch.cat([torch.sin(angles), torch.cos(angles)], dim=1).to(self.dtype)
+        return math.sqrt(D) * F.embedding(ids, self.w[self.case.tables[table]]) + positions
+
+    def attention(self, query, key, weight, bias, out, padding, causal):
+        length = query.shape[1]
+        mask = torch.triu(torch.ones(length, length, dtype=torch.bool), 1) if causal else None
+        y, _ = F.multi_head_attention_forward(
+            query.transpose(0, 1), key.transpose(0, 1), key.transpose(0, 1), D, HEADS, weight, bias, None, None, False,
+            0.0, self.w[f"{out}.weight"], self.w[f"{out}.bias"][0], training=False, key_padding_mask=padding,
+            need_weights=False, attn_mask=mask)
+        return y.transpose(0, 1)
+
+    def sublayer(self, x, name, order, function):
+        if order == "pre":
+            return x + function(self.layer_norm(x, f"{name}.norm"))
+        return self.layer_norm(x + function(x), f"{name}.norm")
+
+    def layer(self, x, name, kind, padding, memory=None, memory_padding=None):
+        order = self.case.order(kind)
+        if kind != "F":
+            own = f"{name}.self_attn"
+            x = self.sublayer(x, own, order, lambda h: self.attention(
+                h, h, self.w[f"{own}.qkv.weight"], self.w[f"{own}.qkv.bias"][0], f"{own}.out", padding,
+                memory is not None))
+            if memory is not None:
+                cross = f"{name}.cross_attn"
+                weight = torch.cat([self.w[f"{cross}.q.weight"], self.w[f"{cross}.kv.weight"]])
+                bias = torch.cat([self.w[f"{cross}.q.bias"][0], self.w[f"{cross}.kv.bias"][0]])
+                x = self.sublayer(x, cross, order, lambda h: self.attention(
+                    h, memory, weight, bias, f"{cross}.out", memory_padding, False))
+        ffn = f"{name}.ffn"
+        return self.sublayer(x, ffn, order, lambda h: self.linear(F.relu(self.linear(h, f"{ffn}.in")), f"{ffn}.out"))
+
+    def stack(self, x, side, layers, *masks):
+        for kind, set_name in layers:
+            x = self.layer(x, f"{side}.{set_name}", kind, *masks)
+        return self.layer_norm(x, f"{side}.norm") if self.case.order(layers[-1][0]) == "pre" else x
+
+    def losses(self, batch):
+        """Sums over target tokens of the smoothed loss and of -log p."""
+        source, source_padding = pad(batch["source_ids"], batch["source_offsets"])
+        target, target_padding = pad(batch["target_in"], batch["target_offsets"])
+        wanted, _ = pad(batch["target_out"], batch["target_offsets"])
+        memory = self.stack(self.embed(source, "source"), "encoder", self.case.encoder, source_padding)
+        x = self.stack(self.embed(target, "target"), "decoder", self.case.decoder, target_padding, memory,
+                       source_padding)
+        logits = F.linear(x, self.w[self.case.tables["output"]])[~target_padding]
+        wanted = wanted[~target_padding]
+        loss = F.cross_entropy(logits, wanted, reduction="sum", label_smoothing=SMOOTHING)
+        return loss, F.cross_entropy(logits, wanted, reduction="sum")
+
+    def run(self, batch):
+        loss, nll = self.losses(batch)
+        (loss / batch["target_in"].numel()).backward()
+        return loss.item(), nll.item(), {name: w.grad for name, w in self.w.items() if w.requires_grad}
+
+
+def pad(ids, offsets):
+    rows = [ids[offsets[i]:offsets[i + 1]].long() for i in range(len(offsets) - 1)]
+    padded = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=0)
+    lengths = torch.tensor([len(row) for row in rows])
+    return padded, torch.arange(padded.shape[1])[None, :] >= lengths[:, None]
+
+
+def make_batch(vocab):
+    draw = random.Random(7)
+    source, target_in, target_out, source_offsets, target_offsets = [], [], [], [0], [0]
+    for source_length, target_length in zip(SOURCE_LENGTHS, TARGET_LENGTHS):
+        source += [draw.randrange(3, vocab[0]) for _ in range(source_length - 1)] + [EOS]
+        words = [draw.randrange(3, vocab[1]) for _ in range(target_length - 1)]
+        target_in += [EOS] + words
+        target_out += words + [EOS]
+        source_offsets.append(len(source))
+        target_offsets.append(len(target_in))
+    batch = {"source_ids": source, "source_offsets": source_offsets, "target_in": target_in, "target_out": target_out,
+             "target_offsets": target_offsets}
+    return {name: torch.tensor(values, dtype=torch.int32) for name, values in batch.items()}
+
+
+def make(name, folder):
+    case = Case(name)
+    batch = make_batch(case.vocab)
+    loss, nll, gradients = Network(case, torch.float64).run(batch)
+    loss32, _, gradients32 = Network(case, torch.float32).run(batch)
+    worst = abs(loss32 - loss) / loss
+    for key, exact in gradients.items():
+        worst = max(worst, ((gradients32[key].double() - exact).abs().max() / exact.abs().max()).item())
+    assert worst < 2e-5, (name, worst)
+    tensors = {f"weight/{key}": value for key, value in case.weights.items()}
+    tensors |= {f"gradient/{key}": value.float() for key, value in gradients.items()}
+    tensors |= {f"batch/{key}": value for key, value in batch.items()}
+    tensors["result/loss"] = torch.tensor([loss], dtype=torch.float64)
+    tensors["result/nll"] = torch.tensor([nll], dtype=torch.float64)
+    path = os.path.join(folder, f"{name}.safetensors")
+    save_file(tensors, path, metadata={"config": case.config, "label_smoothing": repr(SMOOTHING)})
+    print(f"{name}: loss {loss:.6f}, nll {nll:.6f}, PyTorch fp32 against fp64 {worst:.1e}, "
+          f"{os.path.getsize(path):,} bytes")
+
+
+if __name__ == "__main__":
+    for case_name in CASES:
+        make(case_name, os.path.dirname(os.path.abspath(__file__)))
