@@ -20,6 +20,7 @@ enum {
 struct tarn__batcher {
   const tarn__shard *shard;
   tarn__batcher_options options;
+  int64_t used;  // pairs that are not left out
   int64_t epoch, index, batches;
   entry *entries, *spare;  // (pairs): the sentences in the order of the epoch
   int64_t *starts;         // (batches + 1): where each batch begins in entries
@@ -55,17 +56,23 @@ static int64_t length_of(const tarn__shard *shard, int64_t pair) {
   return source > target ? source : target;
 }
 
+static bool left_out(const tarn__shard *shard, const tarn__batcher_options *options, int64_t pair) {
+  return options->longest > 0 && length_of(shard, pair) > options->longest;
+}
+
 static void draw_keys(tarn__batcher *b, tarn__random *random) {
   uint64_t noise = (uint64_t)(b->options.noise * (1 << KEY_FRACTION));
+  b->used = 0;
   for (int64_t i = 0; i < b->shard->pairs; i++) {
+    if (left_out(b->shard, &b->options, i)) continue;
     uint64_t length = (uint64_t)length_of(b->shard, i) << KEY_FRACTION;
     if (!b->options.shuffle) {
-      b->entries[i] = (entry){length, i};
+      b->entries[b->used++] = (entry){length, i};
       continue;
     }
     uint64_t more = noise ? tarn__random_below(random, noise + 1) : 0;
     // Below the length come 20 random bits, so that ties are broken differently in every epoch.
-    b->entries[i] = (entry){(length + more) << 20 | tarn__random_u32(random) >> 12, i};
+    b->entries[b->used++] = (entry){(length + more) << 20 | tarn__random_u32(random) >> 12, i};
   }
 }
 
@@ -74,7 +81,7 @@ static void cut_batches(tarn__batcher *b) {
   int64_t source = 0;
   int64_t target = 0;
   b->batches = 0;
-  for (int64_t i = 0; i < b->shard->pairs; i++) {
+  for (int64_t i = 0; i < b->used; i++) {
     int64_t more_source = tarn__shard_source_length(b->shard, b->entries[i].pair);
     int64_t more_target = tarn__shard_target_length(b->shard, b->entries[i].pair);
     bool fits = source + more_source <= b->options.max_tokens && target + more_target <= b->options.max_tokens;
@@ -86,7 +93,7 @@ static void cut_batches(tarn__batcher *b) {
     source += more_source;
     target += more_target;
   }
-  b->starts[b->batches] = b->shard->pairs;
+  b->starts[b->batches] = b->used;
 }
 
 static void begin_epoch(tarn__batcher *b, int64_t epoch) {
@@ -95,7 +102,7 @@ static void begin_epoch(tarn__batcher *b, int64_t epoch) {
   b->epoch = epoch;
   b->index = 0;
   draw_keys(b, &random);
-  sort_entries(&b->entries, &b->spare, b->shard->pairs);
+  sort_entries(&b->entries, &b->spare, b->used);
   cut_batches(b);
   for (int64_t i = 0; i < b->batches; i++) b->order[i] = i;
   if (b->options.shuffle) tarn__random_shuffle(&random, b->order, b->batches);
@@ -106,9 +113,15 @@ static tarn_status check_options(const tarn__shard *shard, const tarn__batcher_o
                "the token budget of a batch is 1 to %d, not %lld", MOST_TOKENS, (long long)o->max_tokens);
   TARN_REQUIRE(o->noise >= 0 && o->noise <= MOST_NOISE, USAGE, "the noise on lengths is 0 to %d tokens, not %g",
                MOST_NOISE, o->noise);
-  if (shard->longest_source <= o->max_tokens && shard->longest_target <= o->max_tokens) return TARN_STATUS_OK;
   int64_t pair = 0;
-  while (length_of(shard, pair) <= o->max_tokens) pair++;
+  int64_t used = 0;
+  for (; pair < shard->pairs && (left_out(shard, o, pair) || length_of(shard, pair) <= o->max_tokens); pair++)
+    used += !left_out(shard, o, pair);
+  if (pair == shard->pairs) {
+    TARN_REQUIRE(used > 0, USAGE, "all %lld pairs of the shard are longer than %lld tokens", (long long)shard->pairs,
+                 (long long)o->longest);
+    return TARN_STATUS_OK;
+  }
   return tarn__fail(
       TARN_STATUS_USAGE,
       "pair %lld of the shard has %lld source and %lld target tokens, more than the budget of %lld tokens a "
@@ -208,6 +221,8 @@ void tarn__batcher_next(tarn__batcher *b, tarn__batch *batch) {
   for (int64_t i = b->starts[number]; i < b->starts[number + 1]; i++) pack(b, batch, b->entries[i].pair);
   if (++b->index == b->batches) begin_epoch(b, b->epoch + 1);
 }
+
+int64_t tarn__batcher_left_out(const tarn__batcher *b) { return b->shard->pairs - b->used; }
 
 int64_t tarn__batcher_batches(const tarn__batcher *b) { return b->batches; }
 

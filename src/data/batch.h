@@ -31,14 +31,15 @@ typedef struct tarn__batcher_options {
   // Uniform noise in tokens, 0 .. 2^20, that is added to a sentence's length before sorting; default 2. 0 sorts exactly
   // (only ties are random); a number far above the longest sentence gives batches of random sentences.
   double noise;
-  uint64_t seed;  // default 1
-  bool shuffle;   // default true. false: every epoch is sorted by length, equal lengths in the order of the shard
+  int64_t longest;  // pairs with a side of more tokens are left out; default 0: none is
+  uint64_t seed;    // default 1
+  bool shuffle;     // default true. false: every epoch is sorted by length, equal lengths in the order of the shard
 } tarn__batcher_options;
 
 void tarn__batcher_default(tarn__batcher_options *options);
 
 // The shard must stay open as long as the batcher. No call after open allocates memory. Fails with USAGE if an option
-// is out of range or a pair alone is longer than the budget (the message names it), or with MEMORY.
+// is out of range, a pair alone is longer than the budget (the message names it) or all are left out; or with MEMORY.
 typedef struct tarn__batcher tarn__batcher;
 tarn_status tarn__batcher_open(tarn__batcher **batcher, const tarn__shard *shard,
                                const tarn__batcher_options *options) TARN_CHECKED;
@@ -47,6 +48,9 @@ void tarn__batcher_close(tarn__batcher **batcher);
 // Gives the next batch. After the last batch of an epoch the next epoch begins; to read one epoch, call it
 // tarn__batcher_batches() times.
 void tarn__batcher_next(tarn__batcher *batcher, tarn__batch *batch);
+
+// Pairs that every epoch leaves out because a side is longer than options.longest.
+int64_t tarn__batcher_left_out(const tarn__batcher *batcher);
 
 // Batches of the epoch that the next batch belongs to; with noise this number differs a little from epoch to epoch.
 int64_t tarn__batcher_batches(const tarn__batcher *batcher);
