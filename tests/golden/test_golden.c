@@ -1,0 +1,206 @@
+// Loss and every gradient against PyTorch's (make_transformer.py): Models 0, 2 and 4 of the light Reservoir
+// Transformer, pre- and post-norm, FFN reservoirs, frozen and shared layers in the decoder, and all ways of sharing
+// embeddings, with the fast kernels in fp32 and bf16 and the reference kernels in float and double.
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/memory.h"
+#include "base/threads.h"
+#include "model/model.h"
+#include "model/safetensors.h"
+
+// How far a gradient may be from PyTorch's: the largest difference over the largest element, or for bf16 the norm of
+// the difference over the norm. The loss is held to `loss`, relative.
+typedef struct bounds {
+  const char *name;
+  tarn__backend backend;
+  tarn__dtype dtype;
+  double loss, gradient;
+  bool by_norm;
+} bounds;
+
+static const bounds ways[] = {
+    {"fast fp32", TARN__CPU, TARN__F32, 1e-6, 1e-4, false},
+    {"reference fp32", TARN__REFERENCE, TARN__F32, 1e-6, 1e-4, false},
+    {"reference fp64", TARN__REFERENCE, TARN__F64, 1e-12, 2e-7, false},
+    {"fast bf16", TARN__CPU, TARN__BF16, 1e-2, 0.12, true},
+};
+
+static const char *const cases[] = {"model0_post", "model0_pre", "model2_post",     "model2_pre",
+                                    "model4_post", "model4_pre", "reservoirs_post", "reservoirs_pre"};
+
+enum { WAYS = sizeof ways / sizeof *ways, CASES = sizeof cases / sizeof *cases };
+
+typedef struct golden_case {
+  const char *name;
+  const bounds *bounds;
+} golden_case;
+
+static void must(tarn_status status) {
+  if (status != TARN_STATUS_OK) fail_msg("%s", tarn_error_message());
+}
+
+static const tarn__stored *find(const tarn__safetensors *file, const char *group, const char *name) {
+  char full[320];
+  snprintf(full, sizeof full, "%s/%s", group, name);
+  return tarn__safetensors_find(file, full);
+}
+
+static const tarn__stored *need(const tarn__safetensors *file, const char *group, const char *name) {
+  const tarn__stored *tensor = find(file, group, name);
+  if (!tensor) fail_msg("%s has no tensor %s/%s", file->path, group, name);
+  return tensor;
+}
+
+static void set_weights(tarn__model *model, const tarn__safetensors *file) {
+  size_t stored = 0;
+  for (size_t i = 0; i < file->count; i++) stored += strncmp(file->tensors[i].name, "weight/", 7) == 0;
+  assert_int_equal(stored, model->param_count);
+  for (size_t i = 0; i < model->param_count; i++) {
+    tarn__param *param = model->params[i];
+    const tarn__stored *tensor = need(file, "weight", param->name);
+    assert_int_equal(tensor->dims, 2);
+    assert_int_equal(tensor->shape[0], param->rows);
+    assert_int_equal(tensor->shape[1], param->cols);
+    tarn__param_set(param, tensor->data);
+  }
+}
+
+static int64_t longest_of(const int32_t *offsets, int64_t sentences) {
+  int64_t longest = 0;
+  for (int64_t s = 0; s < sentences; s++)
+    if (offsets[s + 1] - offsets[s] > longest) longest = offsets[s + 1] - offsets[s];
+  return longest;
+}
+
+static tarn__packed pack(const tarn__safetensors *file, const char *ids, const char *offsets, int32_t *positions) {
+  const tarn__stored *stored = need(file, "batch", offsets);
+  tarn__packed packed = {.sentences = stored->shape[0] - 1,
+                         .ids = need(file, "batch", ids)->data,
+                         .offsets = stored->data,
+                         .positions = positions};
+  packed.rows = packed.offsets[packed.sentences];
+  packed.longest = longest_of(packed.offsets, packed.sentences);
+  tarn__packed_positions(positions, packed.offsets, packed.sentences);
+  return packed;
+}
+
+static double element(const tarn__param *param, int64_t i) {
+  if (param->dtype == TARN__F64) return ((const double *)param->grad)[i];
+  return (double)((const float *)param->grad)[i];
+}
+
+// The distance of a gradient from PyTorch's, as `bounds` says.
+static double distance(const tarn__param *param, const float *wanted, bool by_norm) {
+  double worst = 0, largest = 0, square = 0, difference = 0;
+  for (int64_t i = 0; i < param->rows * param->cols; i++) {
+    double d = element(param, i) - (double)wanted[i];
+    if (!(fabs(d) <= worst)) worst = fabs(d);
+    largest = fmax(largest, fabs((double)wanted[i]));
+    difference += d * d;
+    square += (double)wanted[i] * (double)wanted[i];
+  }
+  return by_norm ? sqrt(difference / square) : worst / largest;
+}
+
+static void compare_gradients(const tarn__model *model, const tarn__safetensors *file, const golden_case *golden) {
+  double worst = 0;
+  const char *worst_name = "";
+  for (size_t i = 0; i < model->param_count; i++) {
+    const tarn__param *param = model->params[i];
+    const tarn__stored *wanted = find(file, "gradient", param->name);
+    assert_int_equal(param->trained, wanted != NULL);
+    if (!param->trained) {
+      assert_null(param->grad);
+      assert_null(param->master);
+      continue;
+    }
+    assert_true(param->grad_written);
+    double d = distance(param, wanted->data, golden->bounds->by_norm);
+    if (!(d <= worst)) {
+      worst = d;
+      worst_name = param->name;
+    }
+  }
+  print_message("%s, %s: worst gradient %s, %.2e\n", golden->name, golden->bounds->name, worst_name, worst);
+  if (!(worst <= golden->bounds->gradient))
+    fail_msg("gradient of %s is off by %.3e, more than %.1e", worst_name, worst, golden->bounds->gradient);
+}
+
+static void compare_losses(const double *sums, const tarn__safetensors *file, double bound) {
+  static const char *const names[] = {"loss", "nll"};
+  for (int i = 0; i < 2; i++) {
+    double wanted = *(const double *)need(file, "result", names[i])->data;
+    if (!(fabs(sums[i] - wanted) <= bound * fabs(wanted)))
+      fail_msg("%s is %.9f, PyTorch's is %.9f", names[i], sums[i], wanted);
+  }
+}
+
+// One step of training without the optimiser; twice, because the second run must overwrite the gradients of the first.
+static void run_case(void **state) {
+  const golden_case *golden = *state;
+  const bounds *way = golden->bounds;
+  char path[512];
+  snprintf(path, sizeof path, "%s/tests/golden/%s.safetensors", TARN_SOURCE_DIR, golden->name);
+  tarn__safetensors file = {0};
+  must(tarn__safetensors_open(&file, path));
+  const char *text = tarn__safetensors_text(&file, "config");
+  assert_non_null(text);
+  tarn_config *config;
+  must(tarn_config_parse(&config, golden->name, text, strlen(text), NULL, 0));
+  tarn__model *model;
+  const tarn__stored *source_table = find(&file, "weight", "embeddings.weight");
+  if (!source_table) source_table = need(&file, "weight", "embeddings.source.weight");
+  const tarn__stored *target_table = find(&file, "weight", "embeddings.target.weight");
+  if (!target_table) target_table = source_table;
+  must(tarn__model_open(&model, config, source_table->shape[0], target_table->shape[0], way->dtype, true));
+  must(tarn__model_allocate(model));
+  set_weights(model, &file);
+
+  int32_t source_positions[256], target_positions[256];
+  tarn__packed source = pack(&file, "source_ids", "source_offsets", source_positions);
+  tarn__packed target = pack(&file, "target_in", "target_offsets", target_positions);
+  double smoothing = strtod(tarn__safetensors_text(&file, "label_smoothing"), NULL);
+  double grad_scale = 1.0 / (double)target.rows;
+  tarn__graph graph = {0};
+  tarn__graph_begin(&graph, way->backend, way->dtype, true, tarn__threads());
+  tarn__tensor *loss = tarn__model_build_loss(model, &graph, &source, &target, need(&file, "batch", "target_out")->data,
+                                              smoothing, &grad_scale);
+  tarn__graph_differentiate(&graph, loss);
+  must(tarn__graph_plan(&graph));
+  void *workspace;
+  must(tarn__alloc(&workspace, TARN__MEMORY_ACTIVATION, graph.workspace_bytes, 1));
+  tarn__graph_bind(&graph, workspace);
+  tarn__exec exec = {.threads = tarn__threads(), .seed = 1, .step = 1};
+  for (int round = 0; round < 2; round++) {
+    for (size_t i = 0; i < model->param_count; i++) model->params[i]->grad_written = false;
+    must(tarn__graph_run(&graph, &exec));
+    compare_losses(loss->data, &file, way->loss);
+    compare_gradients(model, &file, golden);
+  }
+  tarn__graph_close(&graph);
+  tarn__free(workspace);
+  tarn__model_close(&model);
+  tarn_config_close(&config);
+  tarn__safetensors_close(&file);
+}
+
+int main(void) {
+  static golden_case all[CASES * WAYS];
+  static char names[CASES * WAYS][64];
+  struct CMUnitTest tests[CASES * WAYS];
+  tarn__threads_set(2);
+  for (size_t i = 0; i < CASES * WAYS; i++) {
+    all[i] = (golden_case){cases[i / WAYS], &ways[i % WAYS]};
+    snprintf(names[i], sizeof names[i], "%s, %s", all[i].name, all[i].bounds->name);
+    tests[i] = (struct CMUnitTest){names[i], run_case, NULL, NULL, &all[i]};
+  }
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,268 @@
+// Beam search over tables of probabilities, against exhaustive search and against a plain greedy walk.
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/memory.h"
+#include "base/random.h"
+#include "decode/beam.h"
+
+enum { VOCAB = 4, EOS = 1, MOST = 4, SENTENCES = 512 };
+
+static void must(tarn_status status) {
+  if (status != TARN_STATUS_OK) fail_msg("%s", tarn_error_message());
+}
+
+// A model: the log-probabilities of the next token as a function of all tokens before it.
+static void toy_row(float *row, uint64_t seed, int vocab, const int32_t *prefix, int64_t length, double sharpness) {
+  uint64_t key = seed;
+  for (int64_t i = 0; i < length; i++) key = key * 1000003u + (uint64_t)prefix[i] + 17;
+  tarn__random random;
+  tarn__random_init(&random, key, (uint32_t)length);
+  double sum = 0;
+  for (int i = 0; i < vocab; i++) {
+    row[i] = (float)(sharpness * tarn__random_normal(&random));
+    sum += exp((double)row[i]);
+  }
+  for (int i = 0; i < vocab; i++) row[i] -= (float)log(sum);
+}
+
+typedef struct sentence {
+  int32_t ids[MOST + 1];
+  int64_t length;
+  double sum, score;
+} sentence;
+
+typedef struct all_sentences {
+  sentence items[SENTENCES];
+  int count;
+} all_sentences;
+
+// Every sentence of at least one and at most MOST tokens before its end.
+static void enumerate(all_sentences *all, uint64_t seed, double penalty, int32_t *prefix, int64_t length, double sum) {
+  float row[VOCAB];
+  toy_row(row, seed, VOCAB, prefix, length, 1.0);
+  if (length > 0) {
+    sentence *s = &all->items[all->count++];
+    memcpy(s->ids, prefix, (size_t)length * sizeof *prefix);
+    s->ids[length] = EOS;
+    s->length = length + 1;
+    s->sum = sum + (double)row[EOS];
+    s->score = s->sum / pow((double)s->length, penalty);
+  }
+  for (int32_t id = 0; id < VOCAB && length < MOST; id++) {
+    if (id == EOS) continue;
+    prefix[length] = id;
+    enumerate(all, seed, penalty, prefix, length + 1, sum + (double)row[id]);
+  }
+}
+
+static int better_first(const void *a, const void *b) {
+  const sentence *x = a;
+  const sentence *y = b;
+  return (x->score < y->score) - (x->score > y->score);
+}
+
+// The tokens of a running hypothesis, first to last.
+static int64_t tokens_of(const tarn__beam *beam, int64_t place, int32_t *ids) {
+  int64_t length = beam->step;
+  int64_t at = length;
+  for (int32_t token = beam->running[place].last; token >= 0; token = beam->tokens[token].parent)
+    ids[--at] = beam->tokens[token].id;
+  assert_int_equal(at, 0);
+  return length;
+}
+
+static void search(tarn__beam *beam, const tarn__beam_options *options, int64_t max_length, uint64_t seed,
+                   double sharpness) {
+  must(tarn__beam_start(beam, options, max_length));
+  float *rows = malloc((size_t)(options->beam * options->vocab) * sizeof *rows);
+  int32_t ids[64];
+  while (!beam->done) {
+    for (int64_t i = 0; i < beam->running_count; i++) {
+      int64_t length = tokens_of(beam, i, ids);
+      assert_int_equal(tarn__beam_last(beam, i), length ? ids[length - 1] : options->eos);
+      toy_row(rows + i * options->vocab, seed, (int)options->vocab, ids, length, sharpness);
+    }
+    must(tarn__beam_advance(beam, rows));
+  }
+  free(rows);
+}
+
+// A beam that holds everything finds exactly what exhaustive search finds, in the same order.
+static void test_exhaustive(void **state) {
+  (void)state;
+  static const double penalties[] = {0.0, 0.6, 1.0, 2.0};
+  tarn__beam beam = {0};
+  for (uint64_t seed = 1; seed <= 20; seed++) {
+    double penalty = penalties[seed % 4];
+    static all_sentences all;
+    int32_t prefix[MOST];
+    all.count = 0;
+    enumerate(&all, seed, penalty, prefix, 0, 0);
+    assert_int_equal(all.count, 3 + 9 + 27 + 81);
+    qsort(all.items, (size_t)all.count, sizeof *all.items, better_first);
+    tarn__beam_options options = {.beam = 200, .length_penalty = penalty, .vocab = VOCAB, .eos = EOS};
+    search(&beam, &options, MOST, seed, 1.0);
+    assert_int_equal(beam.finished_count, all.count);
+    for (int i = 0; i < all.count; i++) {
+      int32_t ids[MOST + 1];
+      float log_probabilities[MOST + 1];
+      assert_int_equal(beam.finished[i].length, all.items[i].length);
+      tarn__beam_copy(&beam, i, ids, log_probabilities);
+      assert_memory_equal(ids, all.items[i].ids, (size_t)all.items[i].length * sizeof *ids);
+      assert_true(fabs(beam.finished[i].score - all.items[i].score) < 1e-12);
+      double sum = 0;
+      for (int64_t k = 0; k < all.items[i].length; k++) sum += (double)log_probabilities[k];
+      assert_true(fabs(sum - all.items[i].sum) < 1e-12);
+    }
+  }
+  tarn__beam_close(&beam);
+}
+
+// Beam 1 takes the best token at every step; vocabularies that are no multiple of the scan's pieces.
+static void test_greedy(void **state) {
+  (void)state;
+  static const int vocabs[] = {5, 64, 65, 191, 1000};
+  tarn__beam beam = {0};
+  for (uint64_t seed = 1; seed <= 30; seed++) {
+    int vocab = vocabs[seed % 5];
+    float row[1000];
+    int32_t ids[21];
+    int64_t length = 0;
+    for (;; length++) {
+      toy_row(row, seed, vocab, ids, length, 3.0);
+      int best = length == 0 ? 0 : EOS;
+      for (int i = 0; i < vocab; i++)
+        if (row[i] > row[best] && (length > 0 || i != EOS)) best = i;
+      if (length == 20 || best == EOS) break;
+      ids[length] = best;
+    }
+    ids[length] = EOS;
+    tarn__beam_options options = {.beam = 1, .length_penalty = 1.0, .vocab = vocab, .eos = EOS};
+    search(&beam, &options, 20, seed, 3.0);
+    int32_t found[21];
+    float log_probabilities[21];
+    assert_int_equal(beam.finished_count, 1);
+    assert_int_equal(beam.finished[0].length, length + 1);
+    tarn__beam_copy(&beam, 0, found, log_probabilities);
+    assert_memory_equal(found, ids, (size_t)(length + 1) * sizeof *ids);
+  }
+  tarn__beam_close(&beam);
+}
+
+// Greedy takes token 2 (0.6) and then nothing is likely; the better sentence begins with token 3 (0.4).
+static void test_wider_is_better(void **state) {
+  (void)state;
+  const float first[5] = {logf(1e-6f), logf(1e-6f), logf(0.6f), logf(0.4f), logf(1e-6f)};
+  const float after_2[5] = {logf(0.2f), logf(0.25f), logf(0.2f), logf(0.2f), logf(0.15f)};
+  const float after_3[5] = {logf(0.02f), logf(0.9f), logf(0.03f), logf(0.03f), logf(0.02f)};
+  tarn__beam beam = {0};
+  for (int width = 1; width <= 2; width++) {
+    tarn__beam_options options = {.beam = width, .length_penalty = 0.0, .vocab = 5, .eos = EOS};
+    must(tarn__beam_start(&beam, &options, 1));
+    must(tarn__beam_advance(&beam, first));
+    assert_false(beam.done);
+    float rows[10];
+    for (int64_t i = 0; i < beam.running_count; i++)
+      memcpy(rows + 5 * i, tarn__beam_last(&beam, i) == 2 ? after_2 : after_3, sizeof after_2);
+    must(tarn__beam_advance(&beam, rows));
+    assert_true(beam.done);
+    int32_t ids[2];
+    float log_probabilities[2];
+    tarn__beam_copy(&beam, 0, ids, log_probabilities);
+    assert_int_equal(ids[0], width == 1 ? 2 : 3);
+    assert_int_equal(ids[1], EOS);
+    assert_true(fabs(beam.finished[0].score - log(width == 1 ? 0.6 * 0.25 : 0.4 * 0.9)) < 1e-6);
+  }
+  tarn__beam_close(&beam);
+}
+
+static void test_sorted_and_repeatable(void **state) {
+  (void)state;
+  tarn__beam one = {0}, two = {0};
+  for (uint64_t seed = 1; seed <= 20; seed++) {
+    tarn__beam_options options = {.beam = 6, .length_penalty = 1.0, .vocab = 70, .eos = EOS};
+    search(&one, &options, 12, seed, 2.0);
+    search(&two, &options, 12, seed, 2.0);
+    assert_int_equal(one.finished_count, 6);
+    assert_memory_equal(one.finished, two.finished, 6 * sizeof *one.finished);
+    for (int i = 1; i < 6; i++) assert_true(one.finished[i - 1].score >= one.finished[i].score);
+  }
+  tarn__beam_close(&one);
+  tarn__beam_close(&two);
+}
+
+// Ties go to the lower token; nothing is broken by a row without differences.
+static void test_ties(void **state) {
+  (void)state;
+  float row[VOCAB * 3];
+  for (int i = 0; i < VOCAB * 3; i++) row[i] = logf(0.25f);
+  tarn__beam beam = {0};
+  tarn__beam_options options = {.beam = 2, .length_penalty = 1.0, .vocab = VOCAB, .eos = EOS};
+  must(tarn__beam_start(&beam, &options, 2));
+  must(tarn__beam_advance(&beam, row));
+  assert_int_equal(beam.running_count, 2);
+  assert_int_equal(tarn__beam_last(&beam, 0), 0);
+  assert_int_equal(tarn__beam_last(&beam, 1), 2);
+  tarn__beam_close(&beam);
+}
+
+static void test_limits(void **state) {
+  (void)state;
+  tarn__beam beam = {0};
+  tarn__beam_options options = {.beam = 3, .length_penalty = 1.0, .vocab = VOCAB, .eos = EOS};
+  float row[VOCAB] = {logf(0.4f), logf(0.3f), logf(0.2f), logf(0.1f)};
+  // Nothing but the end of sentence fits.
+  must(tarn__beam_start(&beam, &options, 0));
+  must(tarn__beam_advance(&beam, row));
+  assert_true(beam.done);
+  assert_int_equal(beam.finished_count, 1);
+  assert_int_equal(beam.finished[0].length, 1);
+  // What is not a number, and what cannot go on, is an error.
+  must(tarn__beam_start(&beam, &options, 5));
+  float broken[VOCAB] = {-1, -1, NAN, -1};
+  assert_int_equal(tarn__beam_advance(&beam, broken), TARN_STATUS_NUMERIC);
+  must(tarn__beam_start(&beam, &options, 5));
+  float nothing[VOCAB] = {-INFINITY, -INFINITY, -INFINITY, -INFINITY};
+  assert_int_equal(tarn__beam_advance(&beam, nothing), TARN_STATUS_NUMERIC);
+  // A continuation with probability 0 is never taken.
+  must(tarn__beam_start(&beam, &options, 5));
+  float two[VOCAB] = {-0.7f, -INFINITY, -0.7f, -INFINITY};
+  must(tarn__beam_advance(&beam, two));
+  assert_int_equal(beam.running_count, 2);
+  tarn__beam_close(&beam);
+}
+
+static void test_no_memory(void **state) {
+  (void)state;
+  for (uint64_t n = 1;; n++) {
+    tarn__beam beam = {0};
+    tarn__beam_options options = {.beam = 3, .length_penalty = 1.0, .vocab = VOCAB, .eos = EOS};
+    float row[VOCAB] = {-1, -1.5f, -2, -2.5f};
+    tarn__memory_fail_after(n);
+    tarn_status status = tarn__beam_start(&beam, &options, 5);
+    if (status == TARN_STATUS_OK) status = tarn__beam_advance(&beam, row);
+    tarn__memory_fail_after(0);
+    tarn__beam_close(&beam);
+    if (status == TARN_STATUS_OK) break;
+    assert_int_equal(status, TARN_STATUS_MEMORY);
+    assert_true(n < 20);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_exhaustive),
+                                     cmocka_unit_test(test_greedy),
+                                     cmocka_unit_test(test_wider_is_better),
+                                     cmocka_unit_test(test_sorted_and_repeatable),
+                                     cmocka_unit_test(test_ties),
+                                     cmocka_unit_test(test_limits),
+                                     cmocka_unit_test(test_no_memory)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
