@@ -94,11 +94,7 @@ static tarn_status set_word(const tarn__option *option, void *field, const char 
       return TARN_STATUS_OK;
     }
     size_t used = strlen(list);
-    snprintf(list + used, sizeof list - used, "%s%s",
-             i == 0                        ? ""
-             : i + 1 == option->word_count ? " or "
-                                           : ", ",
-             words[i]);
+    snprintf(list + used, sizeof list - used, "%s%s", i == 0 ? "" : ", ", words[i]);
   }
   const char *near = tarn_text_nearest(text, words, (size_t)option->word_count);
   tarn__yaml_show(shown, text);

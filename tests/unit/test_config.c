@@ -1,0 +1,495 @@
+// Descriptions: defaults, overrides, messages, writing, the documentation and the examples.
+#include <glob.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+// cmocka needs the headers above.
+#include <cmocka.h>
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/random.h"
+#include "tarn/config.h"
+
+#define SMALL                           \
+  "model: { d_model: 8, norm: post }\n" \
+  "encoder:\n"                          \
+  "  layers: (R L)*2\n"                 \
+  "decoder: { layers: L }\n"            \
+  "kinds:\n"                            \
+  "  L: { heads: 2, ffn: 16 }\n"        \
+  "  R: { heads: 2, frozen: yes }\n"    \
+  "train: { lr: 0.002 }\n"
+
+static tarn_status parse(tarn_config **config, const char *text, const char *override) {
+  return tarn_config_parse(config, "m.yaml", text, strlen(text), &override, override ? 1 : 0);
+}
+
+static tarn_config *parsed(const char *text, const char *override) {
+  tarn_config *config;
+  if (parse(&config, text, override) != TARN_STATUS_OK) fail_msg("%s", tarn_error_message());
+  return config;
+}
+
+static void expect_error(const char *text, const char *override, const char *message) {
+  tarn_config *config;
+  assert_int_equal(parse(&config, text, override), TARN_STATUS_USAGE);
+  assert_null(config);
+  assert_string_equal(tarn_error_message(), message);
+}
+
+static void expect_pattern(const tarn_config *config, const tarn_stack *stack, const char *expected) {
+  char *text;
+  assert_int_equal(tarn_config_pattern(config, stack, &text), TARN_STATUS_OK);
+  assert_string_equal(text, expected);
+  tarn_config_text_close(&text);
+}
+
+static void values_and_defaults(void **state) {
+  (void)state;
+  tarn_config *config = parsed(SMALL, NULL);
+  assert_string_equal(config->name, "m.yaml");
+  assert_int_equal(config->model.d_model, 8);
+  assert_int_equal(config->model.max_length, 1024);
+  assert_int_equal(config->model.embeddings, TARN_EMBEDDINGS_DECODER);
+  assert_true(config->model.embedding_scale);
+  assert_int_equal(config->encoder.count, 4);
+  assert_string_equal(config->encoder.layers[2].set, "layer3");
+  assert_string_equal(config->kinds[config->encoder.layers[2].kind].name, "R");
+  assert_int_equal(config->decoder.count, 1);
+  assert_int_equal(config->kind_count, 2);
+  assert_int_equal(config->kinds[0].ffn, 16);
+  assert_int_equal(config->kinds[1].ffn, 1024);
+  assert_true(config->train.lr == 0.002);
+  assert_true(config->train.beta2 == 0.98);
+  assert_true(config->train.eps == 1e-8);
+  assert_int_equal(config->train.seed_count, 0);
+  assert_int_equal(config->valid.tokenize, TARN_BLEU_TOKENIZER_13A);
+  assert_null(config->data.vocab);
+  assert_int_equal(config->translate.beam, 5);
+  tarn_config_close(&config);
+  assert_null(config);
+  tarn_config_close(&config);
+}
+
+static void defaults_that_depend_on_other_keys(void **state) {
+  (void)state;
+  tarn_config *config = parsed(
+      "model: { norm: pre, dropout: 0.25 }\nencoder: { layers: L R F }\ndecoder: { layers: L }\n"
+      "kinds: { L: , R: { frozen: yes, dropout: 0 }, F: { mixer: none, frozen: yes, init: xavier } }\n"
+      "data: { vocab: a b }\nvalid: { bleu: no }\n",
+      NULL);
+  assert_int_equal(config->kinds[0].init, TARN_INIT_XAVIER);
+  assert_int_equal(config->kinds[1].init, TARN_INIT_ORTHOGONAL);
+  assert_int_equal(config->kinds[2].init, TARN_INIT_XAVIER);
+  assert_int_equal(config->kinds[0].norm, TARN_NORM_PRE);
+  assert_true(config->kinds[0].dropout == 0.25);
+  assert_true(config->kinds[1].dropout == 0);
+  assert_int_equal(config->kinds[2].heads, 0);
+  assert_string_equal(config->data.target_vocab, "a b");
+  assert_int_equal(config->valid.metric, TARN_METRIC_LOSS);
+  tarn_config_close(&config);
+  config = parsed("encoder: { layers: F }\ndecoder: { layers: F }\nkinds: { F: { mixer: none } }\n", NULL);
+  assert_int_equal(config->kinds[0].norm, TARN_NORM_PRE);
+  assert_int_equal(config->model.norm, TARN_NORM_POST);
+  tarn_config_close(&config);
+}
+
+static void overrides_edit_the_file(void **state) {
+  (void)state;
+  const char *overrides[] = {"train.lr=1",        "train.lr=0.5",       "train.seeds=[5, 6]",
+                             "kinds.R.frozen=no", "model.d_model=",     "data.vocab=\"x y\"",
+                             "kinds.L.heads=8",   "kinds.N.mixer=none", "decoder.layers=N"};
+  tarn_config *config;
+  assert_int_equal(tarn_config_parse(&config, "m", SMALL, strlen(SMALL), overrides, 9), TARN_STATUS_OK);
+  assert_true(config->train.lr == 0.5);
+  assert_int_equal(config->train.seed_count, 2);
+  assert_int_equal(config->train.seeds[1], 6);
+  assert_false(config->kinds[1].frozen);
+  assert_int_equal(config->model.d_model, 512);
+  assert_string_equal(config->data.vocab, "x y");
+  assert_string_equal(config->kinds[config->decoder.layers[0].kind].name, "N");
+  tarn_config_close(&config);
+}
+
+static void placements_and_patterns_replace_each_other(void **state) {
+  (void)state;
+  tarn_config *config = parsed(SMALL, "encoder.place={ reservoirs: 2, of: 8 }");
+  expect_pattern(config, &config->encoder, "L*2 R L R L*3");
+  char *text;
+  assert_int_equal(tarn_config_write(config, &text), TARN_STATUS_OK);
+  tarn_config_close(&config);
+  config = parsed(text, "encoder.place={ reservoirs: 2, of: 4, rule: top, reservoir: R1 }");
+  expect_pattern(config, &config->encoder, "L*2 R1*2");
+  tarn_config_close(&config);
+  tarn_config_text_close(&text);
+  config = parsed(
+      "encoder: { place: { reservoirs: 1, of: 3, trained: A, reservoir: B } }\n"
+      "decoder: { layers: A }\nkinds: { A: , B: }\n",
+      "encoder.layers=B*2");
+  expect_pattern(config, &config->encoder, "B*2");
+  tarn_config_close(&config);
+}
+
+static void messages_name_file_line_and_key(void **state) {
+  (void)state;
+  static const struct {
+    const char *text, *override, *message;
+  } cases[] = {
+      {"encoder: { layers: L }\ndecoder: { layers: L }\nkinds:\n  L:\n    freeze: yes\n", NULL,
+       "m.yaml:5: unknown key \"freeze\" in kinds.L; did you mean \"frozen\"?"},
+      {"kinds:\n  L: { mixer: atention }\n", NULL,
+       "m.yaml:2: kinds.L.mixer: \"atention\" is not one of attention, none; did you mean \"attention\"?"},
+      {"train:\n  update_freq: 2\n", NULL,
+       "m.yaml:2: unknown key \"update_freq\" in train; did you mean \"accumulate\"?"},
+      {"train:\n  warmupp: 2\n", NULL, "m.yaml:2: unknown key \"warmupp\" in train; did you mean \"warmup\"?"},
+      {"model:\n  lr: 2\n", NULL, "m.yaml:2: unknown key \"lr\" in model; there is one in train"},
+      {"\nencodr: 1\n", NULL, "m.yaml:2: unknown section \"encodr\"; did you mean \"encoder\"?"},
+      {"max_updates: 1\n", NULL, "m.yaml:1: unknown section \"max_updates\"; it is a key of train"},
+      {"- 1\n", NULL, "m.yaml:1: expected keys such as model, encoder, decoder and kinds"},
+      {"", NULL, "m.yaml:1: encoder.layers is missing"},
+      {"encoder: { layers: L }\nkinds: { L: }\n", NULL, "m.yaml:1: decoder.layers is missing"},
+      {"encoder:\n  layers: (L Q)*2\nkinds: { L: , long_name: }\n", NULL,
+       "m.yaml:2: encoder.layers: at character 4: kind \"Q\" is not defined under kinds; did you mean \"L\"?"},
+      {"encoder: { layers: [L] }\nkinds: { L: }\n", NULL,
+       "m.yaml:1: encoder.layers: expected a pattern such as (R L)*4"},
+      {"encoder: { layers: L, place: { reservoirs: 1, of: 2 } }\nkinds: { L: }\n", NULL,
+       "m.yaml:1: encoder: give either layers or place"},
+      {"encoder:\n  place: { reservoirs: 3, of: 4 }\nkinds: { L: , R: }\n", NULL,
+       "m.yaml:2: encoder.place: 3 reservoirs cannot alternate among 4 layers; at most 2 can"},
+      {"encoder:\n  place: { reservoirs: 3 }\nkinds: { L: , R: }\n", NULL,
+       "m.yaml:2: encoder.place: both reservoirs and of are needed, as in { reservoirs: 3, of: 8 }"},
+      {"kinds:\n  L: 3\n", NULL, "m.yaml:2: kinds.L: expected keys and values"},
+      {"kinds:\n  L1: {}\n", NULL,
+       "m.yaml:2: kinds: \"L1\" is not a name of a kind: at most 31 letters and underscores (digits name sets, in "
+       "patterns)"},
+      {"kinds:\n  layer: {}\n", NULL,
+       "m.yaml:2: kinds: the name \"layer\" is taken: bare uses are called layer1, layer2, ..."},
+      {SMALL, "kinds.L.heads=3", "--set kinds.L.heads=3: kinds.L.heads: 3 does not divide model.d_model 8"},
+      {SMALL, "model.d_model=9", "--set model.d_model=9: model.d_model: must be even with sinusoidal positions"},
+      {SMALL, "model.d_model=6.5", "--set model.d_model=6.5: model.d_model: \"6.5\" is not an integer"},
+      {SMALL, "model.d_model=99999999999999999999",
+       "--set model.d_model=99999999999999999999: model.d_model: 99999999999999999999 is out of range (1 .. 65536)"},
+      {SMALL, "model.dropout=1", "--set model.dropout=1: model.dropout: 1 is out of range (0 <= x < 1)"},
+      {SMALL, "model.dropout=nan", "--set model.dropout=nan: model.dropout: \"nan\" is not a number"},
+      {SMALL, "model.dropout=[1]", "--set model.dropout=[1]: model.dropout: expected one value, not a list"},
+      {SMALL, "kinds.R.frozen=perhaps",
+       "--set kinds.R.frozen=perhaps: kinds.R.frozen: \"perhaps\" is neither yes nor no"},
+      {SMALL, "train.seeds=[1,1]", "--set train.seeds=[1,1]: train.seeds: 1 is given twice"},
+      {SMALL, "train.average=6", "--set train.average=6: train.average: more checkpoints than train.keep_last keeps"},
+      {SMALL, "kinds.L.mixer=none", "m.yaml:6: kinds.L.heads: a layer with mixer none has no heads"},
+      {SMALL, "valid={bleu: no, metric: bleu}",
+       "--set valid={bleu: no, metric: bleu}: valid.metric: bleu needs valid.bleu: yes"},
+      {SMALL, "train.lr", "--set train.lr: expected key=value, such as train.lr=0.001"},
+      {SMALL, "=1", "--set =1: a key is words with dots between them, such as train.lr"},
+      {SMALL, "train.lr.x=1", "--set train.lr.x=1: lr has no keys below it"},
+      {"model: { d_model: 8 }\nmodel: {}\n", NULL, "m.yaml:2: key \"model\" is given twice"},
+      {"model: &a { d_model: 8 }\n", NULL,
+       "m.yaml:1: anchors and aliases (& and *) are not supported; put a pattern in quotes"},
+      {"model: !!map {}\n", NULL, "m.yaml:1: tags (!) are not supported; put the text in quotes"},
+      {"model: {}\n---\nmodel: {}\n", NULL, "m.yaml:2: more than one YAML document"},
+      {"model: [[[[[[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]]]]]]\n", NULL, "m.yaml:1: nested too deeply"},
+      {"model:\n\tx: 1\n", NULL,
+       "m.yaml:2: not valid YAML: while scanning for the next token, found character that cannot start any token"},
+      {"model: \"a\\0b\"\n", NULL, "m.yaml:1: a zero byte in a value"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    expect_error(cases[i].text, cases[i].override, cases[i].message);
+  }
+}
+
+static void sharing_across_sides_needs_one_vocabulary(void **state) {
+  (void)state;
+  static const char text[] = SMALL "data: { vocab: a, target_vocab: b }\n";
+  expect_error(text, "model.embeddings=all",
+               "--set model.embeddings=all: model.embeddings: both sides share a matrix, so data.target_vocab must be "
+               "the same file as data.vocab");
+  tarn_config *config = parsed(text, "model.embeddings=decoder");
+  tarn_config_close(&config);
+}
+
+static void large_inputs_are_refused(void **state) {
+  (void)state;
+  size_t size = (1 << 20) + 1;
+  char *text = malloc(size);
+  tarn_config *config;
+  assert_non_null(text);
+  memset(text, '#', size);
+  assert_int_equal(tarn_config_parse(&config, "m", text, size, NULL, 0), TARN_STATUS_USAGE);
+  memset(text, '[', 100000);
+  assert_int_equal(tarn_config_parse(&config, "m", text, 100000, NULL, 0), TARN_STATUS_USAGE);
+  for (size_t i = 0; i + 4 < 100000; i += 4) memcpy(text + i, i ? "- a\n" : "x:\n\n", 4);
+  assert_int_equal(tarn_config_parse(&config, "m", text, 99996, NULL, 0), TARN_STATUS_USAGE);
+  assert_string_equal(tarn_error_message(), "m:10000: more than 10000 values");
+  free(text);
+  assert_int_equal(tarn_config_read(&config, "/dev/zero", NULL, 0), TARN_STATUS_USAGE);
+  assert_int_equal(tarn_config_read(&config, "/nonexistent/m.yaml", NULL, 0), TARN_STATUS_IO);
+}
+
+// Writes, reads back and writes again.
+static void expect_round_trip(const tarn_config *config) {
+  char *text;
+  char *again;
+  char *model;
+  char hash[2][TARN_CONFIG_HASH];
+  tarn_config *back;
+  assert_int_equal(tarn_config_write(config, &text), TARN_STATUS_OK);
+  if (parse(&back, text, NULL) != TARN_STATUS_OK) fail_msg("%s\n%s", tarn_error_message(), text);
+  assert_int_equal(tarn_config_write(back, &again), TARN_STATUS_OK);
+  assert_string_equal(text, again);
+  tarn_config_close(&back);
+  assert_int_equal(tarn_config_write_model(config, &model), TARN_STATUS_OK);
+  if (parse(&back, model, NULL) != TARN_STATUS_OK) fail_msg("%s\n%s", tarn_error_message(), model);
+  assert_int_equal(tarn_config_model_hash(config, hash[0]), TARN_STATUS_OK);
+  assert_int_equal(tarn_config_model_hash(back, hash[1]), TARN_STATUS_OK);
+  assert_string_equal(hash[0], hash[1]);
+  tarn_config_close(&back);
+  tarn_config_text_close(&text);
+  tarn_config_text_close(&again);
+  tarn_config_text_close(&model);
+  assert_null(model);
+}
+
+static void writing_reads_back(void **state) {
+  (void)state;
+  static const char *const overrides[] = {"train.lr=0.1",
+                                          "train.lr=0.00012345678901234567",
+                                          "train.eps=1e-300",
+                                          "train.clip_norm=1000000",
+                                          "train.seeds=[0, 4294967295]",
+                                          "data.vocab='a \"quoted\" \\ path: #1 {ü}'",
+                                          "data.train='~'",
+                                          "encoder.layers=R1 L2*3 (R1 L)*4",
+                                          "kinds.F={mixer: none, frozen: yes}",
+                                          "valid={bleu: no}"};
+  for (size_t i = 0; i < sizeof overrides / sizeof *overrides; i++) {
+    tarn_config *config = parsed(SMALL, overrides[i]);
+    expect_round_trip(config);
+    tarn_config_close(&config);
+  }
+}
+
+static void the_model_hash_is_of_the_model_only(void **state) {
+  (void)state;
+  static const struct {
+    const char *override;
+    bool same;
+  } cases[] = {{"train.lr=0.1", true},        {"kinds.F.mixer=none", true}, {"encoder.layers=R L R L", true},
+               {"encoder.layers=L*4", false}, {"kinds.R.ffn=512", false},   {"model.max_length=99", false}};
+  tarn_config *config = parsed(SMALL, NULL);
+  char hash[TARN_CONFIG_HASH];
+  assert_int_equal(tarn_config_model_hash(config, hash), TARN_STATUS_OK);
+  tarn_config_close(&config);
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    char other[TARN_CONFIG_HASH];
+    config = parsed(SMALL, cases[i].override);
+    assert_int_equal(tarn_config_model_hash(config, other), TARN_STATUS_OK);
+    assert_int_equal(strcmp(hash, other) == 0, cases[i].same);
+    tarn_config_close(&config);
+  }
+}
+
+static void training_needs_more(void **state) {
+  (void)state;
+  static const struct {
+    const char *text, *message;
+  } cases[] = {
+      {SMALL, "m.yaml: data.vocab is missing"},
+      {SMALL "data: { vocab: v }", "m.yaml: data.train is missing"},
+      {SMALL "data: { vocab: v, train: t }", NULL},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    tarn_config *config = parsed(cases[i].text, NULL);
+    tarn_status status = tarn_config_check_training(config);
+    assert_int_equal(status, cases[i].message ? TARN_STATUS_USAGE : TARN_STATUS_OK);
+    if (cases[i].message) assert_string_equal(tarn_error_message(), cases[i].message);
+    tarn_config_close(&config);
+  }
+  static const char *const refused[] = {"train.max_updates=0", "train.patience=3",
+                                        "train={schedule: cosine, warmup: 10, max_updates: 10}"};
+  for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+    tarn_config *config = parsed(SMALL "data: { vocab: v, train: t }", refused[i]);
+    assert_int_equal(tarn_config_check_training(config), TARN_STATUS_USAGE);
+    tarn_config_close(&config);
+  }
+}
+
+// Every default in the list of options is a value that can be written, and changes nothing.
+static void listed_defaults_are_the_defaults(void **state) {
+  (void)state;
+  static const char text[] = "encoder: { layers: L }\ndecoder: { layers: L }\nkinds: { L: }\n";
+  tarn_config *config = parsed(text, NULL);
+  char *expected;
+  char *actual;
+  size_t count = 0;
+  assert_int_equal(tarn_config_write(config, &expected), TARN_STATUS_OK);
+  tarn_config_close(&config);
+  tarn_config_option option;
+  for (; tarn_config_option_at(count, &option); count++) {
+    char override[160];
+    const char *name = strstr(option.key, "NAME");
+    assert_true(option.help[0] != 0);
+    bool plain = option.value[0] != 0 && !strchr(option.value, ' ') && !strstr(option.value, "model.") &&
+                 !strstr(option.value, "data.") && !strstr(option.key, ".place.");
+    if (!plain) continue;
+    if (name) {
+      snprintf(override, sizeof override, "kinds.L%s=%s", name + 4, option.value);
+    } else {
+      snprintf(override, sizeof override, "%s=%s", option.key, option.value);
+    }
+    config = parsed(text, override);
+    assert_int_equal(tarn_config_write(config, &actual), TARN_STATUS_OK);
+    assert_string_equal(actual, expected);
+    tarn_config_text_close(&actual);
+    tarn_config_close(&config);
+  }
+  assert_true(count > 60);
+  tarn_config_text_close(&expected);
+}
+
+static void put_row(FILE *out, const tarn_config_option *option) {
+  fprintf(out, "| `%s` | %s", strrchr(option->key, '.') + 1, option->type);
+  if (option->range[0]) fprintf(out, ", %s", option->range);
+  if (option->unit[0]) fprintf(out, ", in %s", option->unit);
+  fprintf(out, " | %s | %s", option->value[0] ? option->value : "-", option->help);
+  for (size_t i = 0; i < option->word_count; i++) {
+    fprintf(out, "<br>`%s`: %s", option->words[i].word, option->words[i].text);
+  }
+  fprintf(out, " |\n");
+}
+
+static char *option_tables(void) {
+  char *text = NULL;
+  size_t size;
+  char section[64] = "";
+  tarn_config_option option;
+  FILE *out = open_memstream(&text, &size);
+  assert_non_null(out);
+  for (size_t i = 0; tarn_config_option_at(i, &option); i++) {
+    size_t n = (size_t)(strrchr(option.key, '.') - option.key);
+    if (strlen(section) != n || strncmp(section, option.key, n) != 0) {
+      snprintf(section, sizeof section, "%.*s", (int)n, option.key);
+      fprintf(out, "\n### %s\n\n| key | type | default | meaning |\n| --- | --- | --- | --- |\n", section);
+    }
+    put_row(out, &option);
+  }
+  assert_int_equal(fclose(out), 0);
+  return text;
+}
+
+// docs/configuration.md ends with tables made from the options; TARN_UPDATE=1 makes them anew.
+static void documentation_lists_every_option(void **state) {
+  (void)state;
+  static const char path[] = TARN_SOURCE_DIR "/docs/configuration.md";
+  static const char mark[] = "<!-- options -->\n";
+  char *page;
+  size_t size;
+  char *tables = option_tables();
+  assert_int_equal(tarn__file_read(path, &page, &size), TARN_STATUS_OK);
+  char *place = strstr(page, mark);
+  assert_non_null(place);
+  place += strlen(mark);
+  if (getenv("TARN_UPDATE")) {
+    FILE *out = fopen(path, "w");
+    assert_non_null(out);
+    fprintf(out, "%.*s%s", (int)(place - page), page, tables);
+    assert_int_equal(fclose(out), 0);
+  } else {
+    assert_string_equal(place, tables);
+  }
+  tarn__free(page);
+  free(tables);
+}
+
+static void examples_are_valid(void **state) {
+  (void)state;
+  glob_t files;
+  assert_int_equal(glob(TARN_SOURCE_DIR "/examples/*/*.yaml", 0, NULL, &files), 0);
+  assert_true(files.gl_pathc >= 12);
+  for (size_t i = 0; i < files.gl_pathc; i++) {
+    tarn_config *config;
+    // The demo gives its files on the command line.
+    bool ok = tarn_config_read(&config, files.gl_pathv[i], NULL, 0) == TARN_STATUS_OK &&
+              (!config->data.train || tarn_config_check_training(config) == TARN_STATUS_OK);
+    if (!ok) fail_msg("%s", tarn_error_message());
+    expect_round_trip(config);
+    tarn_config_close(&config);
+  }
+  globfree(&files);
+}
+
+static void every_failed_allocation_is_reported(void **state) {
+  (void)state;
+  size_t before = tarn__memory_now(TARN__MEMORY_OTHER);
+  for (uint64_t n = 1;; n++) {
+    tarn_config *config;
+    char *text = NULL;
+    assert_true(n < 1000);
+    tarn__memory_fail_after(n);
+    tarn_status status = parse(&config, SMALL "data: { vocab: v }", "train.seeds=[1,2]");
+    if (status == TARN_STATUS_OK) status = tarn_config_write(config, &text);
+    tarn__memory_fail_after(0);
+    tarn_config_close(&config);
+    tarn_config_text_close(&text);
+    assert_int_equal(tarn__memory_now(TARN__MEMORY_OTHER), before);
+    if (status == TARN_STATUS_OK) return;
+    assert_int_equal(status, TARN_STATUS_MEMORY);
+  }
+}
+
+// Damaged files give a message or a description that can be written and read back, and never anything else.
+static void damaged_files_are_survived(void **state) {
+  (void)state;
+  tarn_config *config = parsed(SMALL "data: { vocab: \"v\\u00e4\", train: 't' }", "train.seeds=[1,2]");
+  char *text;
+  tarn__random random;
+  assert_int_equal(tarn_config_write(config, &text), TARN_STATUS_OK);
+  tarn_config_close(&config);
+  size_t size = strlen(text);
+  static const char letters[] = "()*{}[]:,#'\"\\&!|>-~ \n\t0123456789LRx\x01\x85\xe2\xff";
+  int good = 0;
+  tarn__random_init(&random, 1, 0);
+  for (int round = 0; round < 3000; round++) {
+    char damaged[2048];
+    assert_true(size < sizeof damaged);
+    memcpy(damaged, text, size);
+    uint64_t changes = 1 + tarn__random_below(&random, 4);
+    for (uint64_t i = 0; i < changes; i++) {
+      damaged[tarn__random_below(&random, size)] = letters[tarn__random_below(&random, sizeof letters)];
+    }
+    if (tarn_config_parse(&config, "m", damaged, size, NULL, 0) == TARN_STATUS_OK) {
+      good++;
+      expect_round_trip(config);
+    } else {
+      assert_true(tarn_error_message()[0] != 0);
+    }
+    tarn_config_close(&config);
+  }
+  assert_in_range(good, 30, 2970);
+  tarn_config_text_close(&text);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(values_and_defaults),
+      cmocka_unit_test(defaults_that_depend_on_other_keys),
+      cmocka_unit_test(overrides_edit_the_file),
+      cmocka_unit_test(placements_and_patterns_replace_each_other),
+      cmocka_unit_test(messages_name_file_line_and_key),
+      cmocka_unit_test(sharing_across_sides_needs_one_vocabulary),
+      cmocka_unit_test(large_inputs_are_refused),
+      cmocka_unit_test(writing_reads_back),
+      cmocka_unit_test(the_model_hash_is_of_the_model_only),
+      cmocka_unit_test(training_needs_more),
+      cmocka_unit_test(listed_defaults_are_the_defaults),
+      cmocka_unit_test(documentation_lists_every_option),
+      cmocka_unit_test(examples_are_valid),
+      cmocka_unit_test(every_failed_allocation_is_reported),
+      cmocka_unit_test(damaged_files_are_survived),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
