@@ -1,0 +1,18 @@
+// Inside of the op add.
+#ifndef TARN_OPS_ADD_H
+#define TARN_OPS_ADD_H
+
+#include "graph/graph.h"
+
+tarn_status tarn__add_ref_f32(const tarn__exec *exec, const tarn__node *node);
+tarn_status tarn__add_ref_f64(const tarn__exec *exec, const tarn__node *node);
+
+typedef struct tarn__add_kernels {
+  tarn__kernel add;
+} tarn__add_kernels;
+
+extern const tarn__add_kernels tarn__add_kernels_portable;
+extern const tarn__add_kernels tarn__add_kernels_avx2;
+extern const tarn__add_kernels tarn__add_kernels_avx512;
+
+#endif

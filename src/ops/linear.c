@@ -1,0 +1,234 @@
+#include "ops/linear.h"
+
+#include <omp.h>
+#include <string.h>
+
+#include "ops/gemm.h"
+#include "ops/isa.h"
+#include "ops/ops.h"
+#include "ops/row_cpu.h"
+
+static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
+
+// y = x weight^T + bias
+static tarn__gemm forward_product(const tarn__node *node) {
+  const tarn__tensor *x = node->in[0], *weight = node->in[1], *bias = node->in[2], *y = node->out[0];
+  const tarn__linear_attr *attr = node->attr;
+  return (tarn__gemm){.m = smaller(tarn__gemm_rows(x), tarn__gemm_rows(y)),
+                      .n = y->cols,
+                      .k = x->cols,
+                      .a = x->data,
+                      .b = weight->data,
+                      .c = y->data,
+                      .bias = bias != NULL ? bias->data : NULL,
+                      .lda = x->cols,
+                      .ldb = weight->cols,
+                      .ldc = y->cols,
+                      .dtype = x->dtype,
+                      .c_dtype = y->dtype,
+                      .transpose_b = true,
+                      .relu = attr->relu};
+}
+
+// dx (+)= dz weight
+static tarn__gemm dx_product(const tarn__node *node) {
+  const tarn__tensor *dz = node->in[0], *weight = node->in[1], *dx = node->out[0];
+  return (tarn__gemm){.m = smaller(tarn__gemm_rows(dz), tarn__gemm_rows(dx)),
+                      .n = dx->cols,
+                      .k = dz->cols,
+                      .a = dz->data,
+                      .b = weight->data,
+                      .c = dx->data,
+                      .lda = dz->cols,
+                      .ldb = weight->cols,
+                      .ldc = dx->cols,
+                      .dtype = dz->dtype,
+                      .c_dtype = dx->dtype,
+                      .accumulate = node->in[2] != NULL};
+}
+
+// dweight (+)= dz^T x
+static tarn__gemm dweight_product(const tarn__node *node, bool accumulate) {
+  const tarn__tensor *dz = node->in[0], *x = node->in[1];
+  return (tarn__gemm){.m = dz->cols,
+                      .n = x->cols,
+                      .k = smaller(tarn__gemm_rows(dz), tarn__gemm_rows(x)),
+                      .a = dz->data,
+                      .b = x->data,
+                      .c = node->dparam[0]->grad,
+                      .lda = dz->cols,
+                      .ldb = x->cols,
+                      .ldc = x->cols,
+                      .dtype = dz->dtype,
+                      .c_dtype = TARN__F32,
+                      .transpose_a = true,
+                      .accumulate = accumulate};
+}
+
+static tarn_status forward_cpu(const tarn__exec *exec, const tarn__node *node) {
+  tarn__gemm product = forward_product(node);
+  return tarn__gemm_run(&product, exec->threads, node->scratch);
+}
+
+static tarn_status dx_cpu(const tarn__exec *exec, const tarn__node *node) {
+  tarn__gemm product = dx_product(node);
+  return tarn__gemm_run(&product, exec->threads, node->scratch);
+}
+
+// The spare rows of both factors enter the sum over rows.
+static void zero_spare_rows(const tarn__tensor *tensor, int64_t end) {
+  size_t row = (size_t)tensor->cols * tarn__dtype_size(tensor->dtype);
+  memset((char *)tensor->data + (size_t)tensor->rows * row, 0, (size_t)(end - tensor->rows) * row);
+}
+
+static tarn_status dweight_cpu(const tarn__exec *exec, const tarn__node *node) {
+  tarn__gemm product = dweight_product(node, tarn__param_accumulate(node->dparam[0]) != 0);
+  zero_spare_rows(node->in[0], product.k);
+  zero_spare_rows(node->in[1], product.k);
+  return tarn__gemm_run(&product, exec->threads, node->scratch);
+}
+
+static size_t forward_scratch(const tarn__node *node, int threads) {
+  tarn__gemm product = forward_product(node);
+  return tarn__gemm_scratch(&product, threads);
+}
+
+static size_t dx_scratch(const tarn__node *node, int threads) {
+  tarn__gemm product = dx_product(node);
+  return tarn__gemm_scratch(&product, threads);
+}
+
+// Whether the gradient exists already shows only when the graph runs.
+static size_t dweight_scratch(const tarn__node *node, int threads) {
+  tarn__gemm fresh = dweight_product(node, false), added = dweight_product(node, true);
+  size_t a = tarn__gemm_scratch(&fresh, threads), b = tarn__gemm_scratch(&added, threads);
+  return a > b ? a : b;
+}
+
+// For every thread: its column sums and two rows.
+static size_t dz_scratch(const tarn__node *node, int threads) {
+  return 3 * tarn__row_floats(node->in[0]->cols) * sizeof(float) * (size_t)threads;
+}
+
+static tarn_status dz_cpu(const tarn__exec *exec, const tarn__node *node) {
+  const tarn__linear_kernels *kernels = TARN__TABLE_NOW(tarn__linear_kernels);
+  const tarn__tensor *dy = node->in[0];
+  const void *y = node->in[1] != NULL ? node->in[1]->data : NULL;
+  tarn__param *bias = node->dparam[0];
+  size_t width = tarn__row_floats(dy->cols);
+  float *scratch = node->scratch;
+  // The rows of each sum depend on the number of threads alone, so equal runs give equal bits.
+#pragma omp parallel for schedule(static) num_threads(exec->threads)
+  for (int part = 0; part < exec->threads; part++) {
+    float *sums = scratch + (size_t)part * 3 * width;
+    memset(sums, 0, width * sizeof *sums);
+    kernels->dz(dy->data, y, bias != NULL ? sums : NULL, dy->dtype, dy->cols, dy->rows * part / exec->threads,
+                dy->rows * (part + 1) / exec->threads, sums + width);
+  }
+  if (bias == NULL) return TARN_STATUS_OK;
+  float *grad = bias->grad;
+  if (!tarn__param_accumulate(bias)) memset(grad, 0, (size_t)dy->cols * sizeof *grad);
+  for (int part = 0; part < exec->threads; part++) tarn__row_add(grad, scratch + (size_t)part * 3 * width, dy->cols);
+  return TARN_STATUS_OK;
+}
+
+static double forward_flops(const tarn__node *node) {
+  return 2.0 * (double)node->in[0]->rows * (double)node->in[0]->cols * (double)node->out[0]->cols;
+}
+
+static double dx_flops(const tarn__node *node) {
+  return 2.0 * (double)node->in[0]->rows * (double)node->in[0]->cols * (double)node->out[0]->cols;
+}
+
+static double dweight_flops(const tarn__node *node) {
+  return 2.0 * (double)node->in[0]->rows * (double)node->in[0]->cols * (double)node->in[1]->cols;
+}
+
+static const tarn__op dz_op = {.name = "linear_dz",
+                               .scratch = dz_scratch,
+                               .inplace_out = -1,
+                               .inplace_in = -1,
+                               .reference_f32 = tarn__linear_dz_ref_f32,
+                               .reference_f64 = tarn__linear_dz_ref_f64,
+                               .cpu = dz_cpu};
+
+static const tarn__op dweight_op = {.name = "linear_dweight",
+                                    .flops = dweight_flops,
+                                    .scratch = dweight_scratch,
+                                    .inplace_out = -1,
+                                    .inplace_in = -1,
+                                    .reference_f32 = tarn__linear_dweight_ref_f32,
+                                    .reference_f64 = tarn__linear_dweight_ref_f64,
+                                    .cpu = dweight_cpu};
+
+static const tarn__op dx_op = {.name = "linear_dx",
+                               .flops = dx_flops,
+                               .scratch = dx_scratch,
+                               .inplace_out = -1,
+                               .inplace_in = -1,
+                               .reference_f32 = tarn__linear_dx_ref_f32,
+                               .reference_f64 = tarn__linear_dx_ref_f64,
+                               .cpu = dx_cpu};
+
+// The gradient before the activation: dy itself, or dy masked in place; column sums on the way.
+static tarn__tensor *append_dz(tarn__graph *graph, const tarn__node *linear) {
+  const tarn__linear_attr *attr = linear->attr;
+  tarn__tensor *y = linear->out[0], *dy = y->grad;
+  tarn__param *bias = linear->in[2] != NULL && linear->in[2]->needs_grad ? linear->in[2]->param : NULL;
+  if (!attr->relu && bias == NULL) return dy;
+  tarn__node *node = tarn__graph_node(graph, &dz_op, 0);
+  node->in[0] = dy;
+  node->dparam[0] = bias;
+  if (attr->relu) {
+    node->in[1] = y;
+    node->out[0] = tarn__graph_tensor(graph, dy->dtype, dy->rows, dy->cols, "dz");
+    node->out[0]->shares = dy;
+  }
+  tarn__graph_emit(graph, node);
+  return attr->relu ? node->out[0] : dy;
+}
+
+static void gradient(tarn__graph *graph, tarn__node *linear) {
+  tarn__tensor *x = linear->in[0], *weight = linear->in[1];
+  tarn__tensor *dz = append_dz(graph, linear);
+  // The weight's gradient first: x may die before the memory of dx is taken.
+  if (weight->needs_grad) {
+    tarn__node *node = tarn__graph_node(graph, &dweight_op, 0);
+    node->in[0] = dz;
+    node->in[1] = x;
+    node->dparam[0] = weight->param;
+    tarn__graph_emit(graph, node);
+  }
+  if (x->needs_grad) {
+    tarn__node *node = tarn__graph_node(graph, &dx_op, 0);
+    node->in[0] = dz;
+    node->in[1] = weight;
+    node->out[0] = tarn__grad_into(graph, x, &node->in[2]);
+    tarn__graph_emit(graph, node);
+  }
+}
+
+static const tarn__op linear_op = {.name = "linear",
+                                   .grad = gradient,
+                                   .flops = forward_flops,
+                                   .scratch = forward_scratch,
+                                   .inplace_out = -1,
+                                   .inplace_in = -1,
+                                   .reference_f32 = tarn__linear_ref_f32,
+                                   .reference_f64 = tarn__linear_ref_f64,
+                                   .cpu = forward_cpu};
+
+tarn__tensor *tarn__linear(tarn__graph *graph, tarn__tensor *x, tarn__param *weight, tarn__param *bias,
+                           tarn__activation activation) {
+  if (x->cols != weight->cols || x->dtype != weight->dtype || (bias != NULL && bias->cols != weight->rows))
+    tarn__graph_fail(graph, TARN_STATUS_INTERNAL, "linear: weight %s [%lld, %lld] does not fit its input or bias",
+                     weight->name, (long long)weight->rows, (long long)weight->cols);
+  tarn__node *node = tarn__graph_node(graph, &linear_op, sizeof(tarn__linear_attr));
+  ((tarn__linear_attr *)node->attr)->relu = activation == TARN__RELU;
+  node->in[0] = x;
+  node->in[1] = tarn__graph_param(graph, weight);
+  node->in[2] = bias != NULL ? tarn__graph_param(graph, bias) : NULL;
+  tarn__tensor *y = node->out[0] = tarn__graph_tensor(graph, x->dtype, x->rows, weight->rows, "linear");
+  tarn__graph_emit(graph, node);
+  return y;
+}

@@ -1,0 +1,61 @@
+// linear: the fast kernels against the reference in double, at odd sizes, for every instruction set.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+// cmocka needs the three above.
+#include <cmocka.h>
+
+#include "kernels/kernel_check.h"
+#include "ops/ops.h"
+
+typedef struct shape {
+  int64_t rows, in, out;
+  bool bias, relu, x_grad, weight_trained, bias_trained;
+  int uses;  // of the same weight and the same input
+} shape;
+
+static void build(check *c, tarn__graph *graph, const void *spec) {
+  const shape *s = spec;
+  tarn__tensor *x = check_input(c, graph, s->rows, s->in, 1.0, s->x_grad);
+  tarn__param *weight = check_param(c, s->out, s->in, 0.2, s->weight_trained);
+  tarn__param *bias = s->bias ? check_param(c, 1, s->out, 0.5, s->bias_trained) : NULL;
+  for (int i = 0; i < s->uses; i++)
+    check_output(c, tarn__linear(graph, x, weight, bias, s->relu ? TARN__RELU : TARN__IDENTITY));
+}
+
+static void sizes(void **state) {
+  (void)state;
+  static const int64_t rows[] = {1, 2, 15, 17, 257, 600}, cols[] = {8, 24, 100, 512};
+  for (size_t r = 0; r < sizeof rows / sizeof rows[0]; r++)
+    for (size_t i = 0; i < 4; i++)
+      for (size_t o = 0; o < 4; o++) {
+        if (cols[i] * cols[o] * rows[r] > 20000000) continue;
+        shape s = {rows[r], cols[i], cols[o], (i + o) % 2 == 0, o % 2 == 1, true, true, true, 1};
+        char name[80];
+        snprintf(name, sizeof name, "linear %lld x %lld -> %lld", (long long)s.rows, (long long)s.in, (long long)s.out);
+        check_kernels(build, &s, name, 1e-5, 0.012);
+      }
+}
+
+static void shared(void **state) {
+  (void)state;
+  shape s = {33, 40, 48, true, true, true, true, true, 3};
+  check_kernels(build, &s, "linear used three times", 1e-5, 0.015);
+}
+
+static void parts(void **state) {
+  (void)state;
+  shape frozen = {33, 40, 48, true, true, true, false, false, 1};
+  check_kernels(build, &frozen, "frozen linear", 1e-5, 0.012);
+  shape no_dx = {33, 40, 48, true, false, false, true, false, 1};
+  check_kernels(build, &no_dx, "linear without dx, frozen bias", 1e-5, 0.012);
+  shape bias_only = {33, 40, 48, true, true, false, false, true, 1};
+  check_kernels(build, &bias_only, "linear, bias trained alone", 1e-5, 0.012);
+}
+
+static int run(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(sizes), cmocka_unit_test(shared), cmocka_unit_test(parts)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
+
+int main(void) { return check_each_isa(run); }
