@@ -15,7 +15,7 @@ tarn_status TARN__REF(tarn__linear_ref)(const tarn__exec *exec, const tarn__node
       real sum = 0;
       for (int64_t i = 0; i < k; i++) sum += xr[i] * w[i];
       if (bias != NULL) sum += ((const real *)bias->data)[j];
-      y[r * n + j] = attr->relu && sum < 0 ? ? 0 : sum;
+      y[r * n + j] = attr->relu && sum < 0 ? 0 : sum;
     }
   return TARN_STATUS_OK;
 }
