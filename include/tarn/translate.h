@@ -1,0 +1,106 @@
+// Translation of raw text by a trained model: tokenization, beam search, detokenization (docs/translation.md).
+//
+//   tarn_translator_options options;
+//   tarn_translator_default(&options);
+//   tarn_translator *translator;
+//   status = tarn_translator_open(&translator, "runs/model2", &options);
+//   status = tarn_translator_lines(translator, results, lines, lengths, count);
+//   tarn_translator_close(&translator);
+//
+// A translator is used by one thread at a time; it computes with a pool of threads of its own.
+#ifndef TARN_TRANSLATE_H
+#define TARN_TRANSLATE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tarn/config.h"
+#include "tarn/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// What happens to a line of more tokens than the model takes (model.max_length, end of sentence included).
+typedef enum tarn_translate_overlong {
+  TARN_TRANSLATE_OVERLONG_TRUNCATE,  // its first max_length - 1 tokens are translated; counted
+  TARN_TRANSLATE_OVERLONG_REFUSE     // DATA, with the number of the line
+} tarn_translate_overlong;
+
+// Where a default says "description", the value is that of `translate` in the description that the checkpoint holds.
+typedef struct tarn_translator_options {
+  int64_t beam;                      // hypotheses a sentence, 1 .. 1024; 1: greedy; default 0: description
+  double length_penalty;             // score = log-probability / length^length_penalty; default NAN: description
+  double max_len_a;                  // a translation has at most max_len_a * source tokens + max_len_b tokens; default
+  int64_t max_len_b;                 // NAN and -1: description
+  int64_t max_tokens;                // most source tokens translated together; default 0: description
+  int64_t n_best;                    // hypotheses returned for a line, 1 .. beam; default 1
+  int64_t window;                    // lines that are read, sorted by length and translated together by
+                                     // tarn_translator_file(), 1 .. 10000000; default 2000
+  tarn_precision precision;          // default fp32
+  tarn_translate_overlong overlong;  // default: truncate
+  bool strict;                       // refuse invalid UTF-8 instead of replacing it by U+FFFD; default false
+  int threads;                       // 0: all that the process may use; default 0
+} tarn_translator_options;
+
+void tarn_translator_default(tarn_translator_options *options);
+
+// One translation of a line.
+typedef struct tarn_translate_hypothesis {
+  const char *text;  // `length` bytes and a zero byte; it holds no line end
+  size_t length;
+  int64_t tokens;          // with the end of sentence
+  double log_probability;  // natural logarithm, sum over the tokens
+  double score;            // log_probability / tokens^length_penalty
+} tarn_translate_hypothesis;
+
+// What became of a line. A line without a token (empty, or blanks only) has one hypothesis: an empty text without
+// tokens, with score 0.
+typedef struct tarn_translate_result {
+  int64_t number;                               // of the line, from 1
+  const tarn_translate_hypothesis *hypotheses;  // best first
+  int64_t count;                                // 1 .. n_best
+  int64_t source_tokens;                        // that were translated, with the end of sentence; 0: an empty line
+  bool truncated;
+} tarn_translate_result;
+
+// Totals of a translator since it was opened.
+typedef struct tarn_translate_summary {
+  int64_t lines;
+  int64_t empty, truncated, replaced;    // lines without a token; shortened; in which invalid UTF-8 was replaced
+  int64_t source_tokens, target_tokens;  // with ends of sentence; target: of the best hypotheses
+  double seconds;                        // spent in translation
+} tarn_translate_summary;
+
+typedef struct tarn_translator tarn_translator;
+
+// Opens a checkpoint, or of a run directory the average if there is one, else the best, else the last checkpoint. Fails
+// with USAGE (options), IO, DATA (a damaged checkpoint), or MEMORY.
+tarn_status tarn_translator_open(tarn_translator **translator, const char *path,
+                                 const tarn_translator_options *options) TARN_CHECKED;
+void tarn_translator_close(tarn_translator **translator);
+
+// The file that was opened, and the options with every default filled in; valid until close.
+const char *tarn_translator_path(const tarn_translator *translator);
+const tarn_translator_options *tarn_translator_settings(const tarn_translator *translator);
+
+// Translates `count` lines of lengths[i] bytes and fills results [count] in the order of the lines. What they point to
+// belongs to the translator and lives until its next call. Fails with DATA (what `strict` and `overlong` refuse),
+// NUMERIC (the model gives no numbers) or MEMORY.
+tarn_status tarn_translator_lines(tarn_translator *translator, tarn_translate_result *results, const char *const *lines,
+                                  const size_t *lengths, size_t count) TARN_CHECKED;
+
+// Receives the result of a line; anything but TARN_STATUS_OK stops the translation and is returned to the caller.
+typedef tarn_status (*tarn_translate_sink)(void *user, const tarn_translate_result *result);
+
+// Translates a text file, or a pipe or device such as /dev/stdin, and gives each line's result to `sink`, in order.
+tarn_status tarn_translator_file(tarn_translator *translator, const char *path, tarn_translate_sink sink,
+                                 void *user) TARN_CHECKED;
+
+void tarn_translator_summary(const tarn_translator *translator, tarn_translate_summary *summary);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,282 @@
+// From lines of text to lines of text: tokenization, translation of ids, detokenization.
+#include <math.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/threads.h"
+#include "decode/translate.h"
+#include "model/checkpoint.h"
+#include "tarn/translate.h"
+#include "text/lines.h"
+#include "text/utf8.h"
+
+struct tarn_translator {
+  tarn_translator_options options;
+  tarn__checkpoint *checkpoint;
+  tarn__translator *translator;
+  tarn_translate_summary summary;
+
+  // The lines of one call. Lines without a token have no sentence.
+  tarn_vocab_ids line_ids;
+  tarn_vocab_text text;
+  int32_t *ids;      // of all sentences
+  int64_t *offsets;  // [sentences + 1]
+  tarn__translation *translations;
+  size_t ids_capacity, offsets_capacity, translations_capacity;
+  char *repaired;
+  size_t repaired_capacity;
+  tarn__arena results;
+
+  // The window of tarn_translator_file().
+  char *bytes;
+  const char **lines;
+  size_t *lengths;
+  tarn_translate_result *window;
+  size_t bytes_capacity, lines_capacity, lengths_capacity, window_capacity;
+};
+
+void tarn_translator_default(tarn_translator_options *options) {
+  *options = (tarn_translator_options){.beam = 0,
+                                       .length_penalty = NAN,
+                                       .max_len_a = NAN,
+                                       .max_len_b = -1,
+                                       .max_tokens = 0,
+                                       .n_best = 1,
+                                       .window = 2000,
+                                       .precision = TARN_PRECISION_FP32,
+                                       .overlong = TARN_TRANSLATE_OVERLONG_TRUNCATE,
+                                       .strict = false,
+                                       .threads = 0};
+}
+
+// Fills in what the description says.
+static void fill_options(tarn_translator_options *options, const tarn_config_translate *description) {
+  if (options->beam == 0) options->beam = description->beam;
+  if (isnan(options->length_penalty)) options->length_penalty = description->length_penalty;
+  if (isnan(options->max_len_a)) options->max_len_a = description->max_len_a;
+  if (options->max_len_b < 0) options->max_len_b = description->max_len_b;
+  if (options->max_tokens == 0) options->max_tokens = description->max_tokens;
+}
+
+static tarn_status open_all(tarn_translator *t, const char *path) {
+  tarn_translator_options *options = &t->options;
+  TARN_REQUIRE(options->window >= 1 && options->window <= 10000000, USAGE,
+               "window must be from 1 to 10000000, not %lld", (long long)options->window);
+  TARN_REQUIRE(options->precision >= 0 && options->precision < TARN_PRECISION_COUNT, USAGE, "unknown precision");
+  TARN_REQUIRE(options->threads >= 0 && options->threads <= 1024, USAGE, "threads must be from 0 to 1024, not %d",
+               options->threads);
+  tarn__threads_set(options->threads);
+  tarn__dtype dtype = options->precision == TARN_PRECISION_BF16 ? TARN__BF16 : TARN__F32;
+  TARN_TRY(tarn__checkpoint_open(&t->checkpoint, path, dtype));
+  fill_options(options, &t->checkpoint->config->translate);
+  tarn__translator_options core;
+  tarn__translator_default(&core);
+  core.beam = options->beam;
+  core.length_penalty = options->length_penalty;
+  core.max_len_a = options->max_len_a;
+  core.max_len_b = options->max_len_b;
+  core.max_tokens = options->max_tokens;
+  core.n_best = options->n_best;
+  core.threads = tarn__threads();
+  return tarn__translator_open(&t->translator, t->checkpoint->model, tarn_vocab_eos(t->checkpoint->target), &core);
+}
+
+tarn_status tarn_translator_open(tarn_translator **translator, const char *path,
+                                 const tarn_translator_options *options) {
+  *translator = NULL;
+  void *memory;
+  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, 1, sizeof(tarn_translator)));
+  tarn_translator *t = memory;
+  t->options = *options;
+  tarn_status status = open_all(t, path);
+  if (status != TARN_STATUS_OK) {
+    tarn_translator_close(&t);
+    return status;
+  }
+  *translator = t;
+  return TARN_STATUS_OK;
+}
+
+void tarn_translator_close(tarn_translator **translator) {
+  tarn_translator *t = *translator;
+  if (!t) return;
+  tarn__translator_close(&t->translator);
+  tarn__checkpoint_close(&t->checkpoint);
+  tarn_vocab_ids_close(&t->line_ids);
+  tarn_vocab_text_close(&t->text);
+  tarn__free(t->ids);
+  tarn__free(t->offsets);
+  tarn__free(t->translations);
+  tarn__free(t->repaired);
+  tarn__arena_close(&t->results);
+  tarn__free(t->bytes);
+  tarn__free(t->lines);
+  tarn__free(t->lengths);
+  tarn__free(t->window);
+  tarn__free(t);
+  *translator = NULL;
+}
+
+const char *tarn_translator_path(const tarn_translator *translator) { return translator->checkpoint->path; }
+
+const tarn_translator_options *tarn_translator_settings(const tarn_translator *translator) {
+  return &translator->options;
+}
+
+void tarn_translator_summary(const tarn_translator *translator, tarn_translate_summary *summary) {
+  *summary = translator->summary;
+}
+
+// The line with invalid bytes replaced, or refused.
+static tarn_status repair(tarn_translator *t, const char **line, size_t *length, int64_t number) {
+  size_t valid = tarn__utf8_valid(*line, *length);
+  if (valid == *length) return TARN_STATUS_OK;
+  TARN_REQUIRE(!t->options.strict, DATA, "line %lld: invalid UTF-8 at byte %zu of the line", (long long)number,
+               valid + 1);
+  size_t need;
+  TARN_TRY(tarn__mul_size(&need, *length, 3));
+  TARN_TRY(tarn__grow(&t->repaired, &t->repaired_capacity, need, 1));
+  *length = tarn__utf8_repair(t->repaired, *line, *length);
+  *line = t->repaired;
+  t->summary.replaced++;
+  return TARN_STATUS_OK;
+}
+
+// Appends the sentence of one line to the ids; `result` says how many tokens it has.
+static tarn_status encode_line(tarn_translator *t, tarn_translate_result *result, const char *line, size_t length,
+                               size_t *count) {
+  const tarn__checkpoint *checkpoint = t->checkpoint;
+  int64_t most = checkpoint->config->model.max_length;
+  TARN_TRY(repair(t, &line, &length, result->number));
+  TARN_TRY(tarn_vocab_encode(checkpoint->source, &t->line_ids, line, length));
+  int64_t tokens = (int64_t)t->line_ids.count;
+  if (tokens == 0) return TARN_STATUS_OK;
+  if (tokens > most - 1) {
+    TARN_REQUIRE(t->options.overlong == TARN_TRANSLATE_OVERLONG_TRUNCATE, DATA,
+                 "line %lld: %lld tokens, and the model takes %lld with the end of sentence", (long long)result->number,
+                 (long long)tokens, (long long)most);
+    tokens = most - 1;
+    result->truncated = true;
+  }
+  TARN_TRY(tarn__grow(&t->ids, &t->ids_capacity, *count + (size_t)tokens + 1, sizeof *t->ids));
+  memcpy(t->ids + *count, t->line_ids.data, (size_t)tokens * sizeof *t->ids);
+  *count += (size_t)tokens;
+  t->ids[(*count)++] = tarn_vocab_eos(checkpoint->source);
+  result->source_tokens = tokens + 1;
+  return TARN_STATUS_OK;
+}
+
+// The text of one hypothesis, in the arena of the results.
+static tarn_status decode_hypothesis(tarn_translator *t, tarn_translate_hypothesis *out,
+                                     const tarn__hypothesis *hypothesis) {
+  // The end of sentence is left out here, because not every vocabulary knows its own as such.
+  size_t count = (size_t)hypothesis->length - 1;
+  TARN_TRY(tarn_vocab_decode(t->checkpoint->target, &t->text, hypothesis->ids, count));
+  void *memory;
+  TARN_TRY(tarn__arena_alloc(&t->results, &memory, t->text.length + 1, 1));
+  char *text = memory;
+  for (size_t i = 0; i < t->text.length; i++) {
+    char c = t->text.data[i];
+    text[i] = c == '\n' || c == '\r' ? ' ' : c;  // one line in, one line out
+  }
+  *out = (tarn_translate_hypothesis){.text = text,
+                                     .length = t->text.length,
+                                     .tokens = hypothesis->length,
+                                     .log_probability = hypothesis->log_probability,
+                                     .score = hypothesis->score};
+  return TARN_STATUS_OK;
+}
+
+static tarn_status decode_result(tarn_translator *t, tarn_translate_result *result,
+                                 const tarn__translation *translation) {
+  void *memory;
+  TARN_TRY(tarn__arena_alloc(&t->results, &memory, (size_t)translation->count, sizeof(tarn_translate_hypothesis)));
+  tarn_translate_hypothesis *hypotheses = memory;
+  for (int64_t i = 0; i < translation->count; i++)
+    TARN_TRY(decode_hypothesis(t, &hypotheses[i], &translation->hypotheses[i]));
+  result->hypotheses = hypotheses;
+  result->count = translation->count;
+  t->summary.source_tokens += result->source_tokens;
+  t->summary.target_tokens += hypotheses[0].tokens;
+  t->summary.truncated += result->truncated;
+  return TARN_STATUS_OK;
+}
+
+static tarn_status translate_lines(tarn_translator *t, tarn_translate_result *results, const char *const *lines,
+                                   const size_t *lengths, size_t count) {
+  static const tarn_translate_hypothesis nothing = {.text = ""};
+  TARN_TRY(tarn__grow(&t->offsets, &t->offsets_capacity, count + 1, sizeof *t->offsets));
+  TARN_TRY(tarn__grow(&t->translations, &t->translations_capacity, count, sizeof *t->translations));
+  tarn__arena_reset(&t->results);
+  size_t tokens = 0;
+  int64_t sentences = 0;
+  t->offsets[0] = 0;
+  for (size_t i = 0; i < count; i++) {
+    results[i] =
+        (tarn_translate_result){.number = t->summary.lines + (int64_t)i + 1, .hypotheses = &nothing, .count = 1};
+    TARN_TRY(encode_line(t, &results[i], lines[i], lengths[i], &tokens));
+    if (results[i].source_tokens) t->offsets[++sentences] = (int64_t)tokens;
+  }
+  TARN_TRY(tarn__translator_run(t->translator, t->translations, t->ids, t->offsets, sentences));
+  const tarn__translation *translation = t->translations;
+  for (size_t i = 0; i < count; i++) {
+    if (results[i].source_tokens)
+      TARN_TRY(decode_result(t, &results[i], translation++));
+    else
+      t->summary.empty++;
+  }
+  t->summary.lines += (int64_t)count;
+  return TARN_STATUS_OK;
+}
+
+tarn_status tarn_translator_lines(tarn_translator *translator, tarn_translate_result *results, const char *const *lines,
+                                  const size_t *lengths, size_t count) {
+  double start = tarn__seconds();
+  tarn_status status = translate_lines(translator, results, lines, lengths, count);
+  translator->summary.seconds += tarn__seconds() - start;
+  return status;
+}
+
+// Reads up to a window of lines, one after the other in t->bytes. Returns how many in *count.
+static tarn_status read_window(tarn_translator *t, tarn__lines *lines, size_t *count) {
+  size_t used = 0;
+  size_t most = (size_t)t->options.window;
+  *count = 0;
+  while (*count < most) {
+    const char *line;
+    size_t length;
+    TARN_TRY(tarn__lines_next(lines, &line, &length));
+    if (!line) break;
+    TARN_TRY(tarn__grow(&t->lengths, &t->lengths_capacity, *count + 1, sizeof *t->lengths));
+    TARN_TRY(tarn__grow(&t->bytes, &t->bytes_capacity, used + length, 1));
+    memcpy(t->bytes + used, line, length);
+    used += length;
+    t->lengths[(*count)++] = length;
+  }
+  TARN_TRY(tarn__grow(&t->lines, &t->lines_capacity, *count, sizeof *t->lines));
+  TARN_TRY(tarn__grow(&t->window, &t->window_capacity, *count, sizeof *t->window));
+  const char *line = t->bytes;
+  for (size_t i = 0; i < *count; line += t->lengths[i++]) t->lines[i] = line;
+  return TARN_STATUS_OK;
+}
+
+static tarn_status translate_windows(tarn_translator *t, tarn__lines *lines, tarn_translate_sink sink, void *user) {
+  for (;;) {
+    size_t count;
+    int64_t replaced = lines->replaced;
+    TARN_TRY(read_window(t, lines, &count));
+    t->summary.replaced += lines->replaced - replaced;
+    if (count == 0) return TARN_STATUS_OK;
+    TARN_TRY(tarn_translator_lines(t, t->window, t->lines, t->lengths, count));
+    for (size_t i = 0; i < count; i++) TARN_TRY(sink(user, &t->window[i]));
+  }
+}
+
+tarn_status tarn_translator_file(tarn_translator *translator, const char *path, tarn_translate_sink sink, void *user) {
+  tarn__lines lines = {0};
+  TARN_TRY(tarn__lines_open(&lines, path, translator->options.strict));
+  tarn_status status = translate_windows(translator, &lines, sink, user);
+  tarn__lines_close(&lines);
+  return status;
+}

@@ -1,0 +1,183 @@
+// tarn translate: text in, translations out, line by line and in order.
+#include <errno.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli.h"
+#include "commands.h"
+#include "tarn/text.h"
+#include "tarn/translate.h"
+
+static const cli_command COMMAND = {
+    "translate", "RUN|FILE", "Translate text, one sentence a line.",
+    "Reads raw text from standard input and writes one translation a line, in the same order; an empty line stays\n"
+    "empty. RUN is a run directory (its averaged checkpoint is taken, else the best, else the last), FILE a "
+    "checkpoint.\n"
+    "With --n-best every line gives up to N lines \"index ||| text ||| score\", index from 0, best first. A score is "
+    "the\n"
+    "log-probability (natural logarithm) divided by length^length-penalty, the end of sentence counted. --json gives "
+    "an\n"
+    "object a line. A summary goes to standard error."};
+
+typedef struct output {
+  FILE *file;
+  const char *name;
+  bool n_best, scores, json;
+} output;
+
+static void print_plain(const output *out, const tarn_translate_result *result) {
+  for (int64_t i = 0; i < result->count; i++) {
+    const tarn_translate_hypothesis *hypothesis = &result->hypotheses[i];
+    if (out->n_best) fprintf(out->file, "%" PRId64 " ||| ", result->number - 1);
+    if (out->scores && !out->n_best) fprintf(out->file, "%.6f\t", hypothesis->score);
+    fwrite(hypothesis->text, 1, hypothesis->length, out->file);
+    if (out->n_best) fprintf(out->file, " ||| %.6f", hypothesis->score);
+    fputc('\n', out->file);
+  }
+}
+
+static int print_json(const output *out, const tarn_translate_result *result) {
+  json_t *hypotheses = json_array();
+  for (int64_t i = 0; i < result->count; i++) {
+    const tarn_translate_hypothesis *hypothesis = &result->hypotheses[i];
+    json_array_append_new(hypotheses, json_pack("{s:s%, s:f, s:f, s:I}", "text", hypothesis->text, hypothesis->length,
+                                                "score", hypothesis->score, "log_probability",
+                                                hypothesis->log_probability, "tokens", (json_int_t)hypothesis->tokens));
+  }
+  json_t *object =
+      json_pack("{s:I, s:I, s:b, s:o}", "index", (json_int_t)(result->number - 1), "source_tokens",
+                (json_int_t)result->source_tokens, "truncated", (int)result->truncated, "hypotheses", hypotheses);
+  int failed = !object || json_dumpf(object, out->file, JSON_COMPACT) != 0;
+  json_decref(object);
+  fputc('\n', out->file);
+  return failed;
+}
+
+// Stops at the first line that cannot be written.
+static tarn_status print_result(void *user, const tarn_translate_result *result) {
+  const output *out = user;
+  int failed = 0;
+  if (out->json)
+    failed = print_json(out, result);
+  else
+    print_plain(out, result);
+  return failed || ferror(out->file) ? TARN_STATUS_IO : TARN_STATUS_OK;
+}
+
+static void print_summary(const tarn_translator *translator) {
+  tarn_translate_summary s;
+  tarn_translator_summary(translator, &s);
+  double rate = s.seconds > 0 ? (double)s.target_tokens / s.seconds : 0;
+  fprintf(stderr,
+          "%" PRId64 " sentences, %" PRId64 " source tokens, %" PRId64
+          " target tokens in %.2f s: %.0f target tokens/s\n",
+          s.lines, s.source_tokens, s.target_tokens, s.seconds, rate);
+  if (s.empty) fprintf(stderr, "empty lines: %" PRId64 "\n", s.empty);
+  if (s.truncated) fprintf(stderr, "truncated to the model's longest sentence: %" PRId64 " lines\n", s.truncated);
+  if (s.replaced) fprintf(stderr, "invalid UTF-8 replaced in: %" PRId64 " lines\n", s.replaced);
+}
+
+static int cannot_write(const output *out, int error) {
+  fprintf(stderr, "tarn %s: %s: cannot write: %s\n", COMMAND.name, out->name, strerror(error));
+  return CLI_FAILURE;
+}
+
+static int translate(const char *path, const char *input, const char *destination, output *out,
+                     const tarn_translator_options *options) {
+  tarn_translator *translator;
+  tarn_status status = tarn_translator_open(&translator, path, options);
+  if (status != TARN_STATUS_OK) return cli_report(&COMMAND, status);
+  out->file = destination ? fopen(destination, "wb") : stdout;
+  out->name = destination ? destination : "standard output";
+  int code = out->file ? CLI_OK : cannot_write(out, errno);
+  if (out->file) {
+    status = tarn_translator_file(translator, input ? input : "/dev/stdin", print_result, out);
+    int error = errno;
+    bool unwritten = ferror(out->file) != 0;
+    if (fflush(out->file) != 0) {
+      unwritten = true;
+      error = errno;
+    }
+    if (out->file != stdout && fclose(out->file) != 0 && !unwritten) {
+      unwritten = true;
+      error = errno;
+    }
+    if (unwritten)
+      code = cannot_write(out, error);
+    else if (status != TARN_STATUS_OK)
+      code = cli_report(&COMMAND, status);
+    else
+      print_summary(translator);
+  }
+  tarn_translator_close(&translator);
+  return code;
+}
+
+// The place of a word in a list, or a usage mistake.
+static int take_word(int *value, const char *option, const char *word, const char *const *words, size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    if (strcmp(word, words[i]) != 0) continue;
+    *value = (int)i;
+    return -1;
+  }
+  const char *nearest = tarn_text_nearest(word, words, count);
+  if (nearest) return cli_usage(&COMMAND, "--%s cannot be \"%s\"; did you mean %s?", option, word, nearest);
+  return cli_usage(&COMMAND, "--%s is %s or %s, not \"%s\"", option, words[0], words[1], word);
+}
+
+static int take_words(tarn_translator_options *options, const char *precision, const char *overlong) {
+  static const char *const precisions[] = {"fp32", "bf16"};
+  static const char *const ways[] = {"truncate", "refuse"};
+  int value = 0;
+  int code = take_word(&value, "precision", precision, precisions, 2);
+  options->precision = value == 0 ? TARN_PRECISION_FP32 : TARN_PRECISION_BF16;
+  if (code >= 0) return code;
+  code = take_word(&value, "overlong", overlong, ways, 2);
+  options->overlong = value == 0 ? TARN_TRANSLATE_OVERLONG_TRUNCATE : TARN_TRANSLATE_OVERLONG_REFUSE;
+  return code;
+}
+
+int cmd_translate(int argc, char **argv) {
+  tarn_translator_options options;
+  tarn_translator_default(&options);
+  double penalty = -1;
+  int64_t n_best = 0;
+  int64_t threads = 0;
+  const char *input = NULL;
+  const char *destination = NULL;
+  const char *precision = "fp32";
+  const char *overlong = "truncate";
+  output out = {0};
+  cli_list paths = {0};
+  const cli_option table[] = {
+      {"beam", CLI_INT, &options.beam, "N", "hypotheses kept at each step, 1 for greedy; 0: the model's translate.beam",
+       0, 1024},
+      {"length-penalty", CLI_REAL, &penalty, "X", "power of the length in scores; -1: the model's", -1, 100},
+      {"n-best", CLI_INT, &n_best, "N", "print the N best translations, with scores; 0: the best, plain", 0, 1024},
+      {"scores", CLI_FLAG, &out.scores, NULL, "put the score and a tab before each translation", 0, 0},
+      {"json", CLI_FLAG, &out.json, NULL, "print JSON, one object a line", 0, 0},
+      {"max-tokens", CLI_INT, &options.max_tokens, "N", "source tokens translated together; 0: the model's", 0,
+       1 << 24},
+      {"window", CLI_INT, &options.window, "N", "lines read and sorted by length at a time", 1, 10000000},
+      {"overlong", CLI_TEXT, &overlong, "WHAT", "truncate or refuse lines that the model cannot take whole", 0, 0},
+      {"strict", CLI_FLAG, &options.strict, NULL, "refuse invalid UTF-8 instead of replacing it by U+FFFD", 0, 0},
+      {"precision", CLI_TEXT, &precision, "NAME", "fp32 or bf16", 0, 0},
+      {"threads", CLI_INT, &threads, "N", "threads; 0: all that the process may use", 0, 1024},
+      {"input", CLI_TEXT, &input, "FILE", "text to translate instead of standard input", 0, 0},
+      {"output", CLI_TEXT, &destination, "FILE", "where to write instead of standard output", 0, 0},
+      {0}};
+  int code = cli_parse(&COMMAND, table, argc, argv, &paths, 1, 1);
+  if (code < 0) code = take_words(&options, precision, overlong);
+  if (code < 0) {
+    options.threads = (int)threads;
+    options.n_best = n_best > 0 ? n_best : 1;
+    out.n_best = n_best > 0;
+    if (penalty >= 0) options.length_penalty = penalty;
+    code = translate(paths.items[0], input, destination, &out, &options);
+  }
+  cli_list_free(&paths);
+  return code;
+}
