@@ -59,6 +59,7 @@ typedef struct tarn__progress {
 typedef struct tarn__checkpoint_extra {
   const tarn_vocab *source, *target;  // equal pointers when one serves both sides
   int64_t update;
+  const char *data_hash;           // of the training shard; NULL: not said
   const tarn__progress *progress;  // NULL: the model only, without moments
   bool dense;                      // store frozen parameters too, for other tools
 } tarn__checkpoint_extra;
@@ -66,6 +67,10 @@ typedef struct tarn__checkpoint_extra {
 // Writes a checkpoint atomically: on any failure, or a kill at any moment, an older file stays as it was.
 tarn_status tarn__checkpoint_save(const char *path, const tarn__model *model,
                                   const tarn__checkpoint_extra *extra) TARN_CHECKED;
+
+// Writes the mean of the trained parameters of `count` checkpoints of one model. Fails with DATA unless their
+// descriptions, vocabularies and frozen weights are the same.
+tarn_status tarn__checkpoint_average(const char *path, const char *const *files, size_t count) TARN_CHECKED;
 
 // Writes tensors and metadata as a checkpoint, with the hash of all of them.
 tarn_status tarn__checkpoint_write(const char *path, const tarn__stored *tensors, size_t count,

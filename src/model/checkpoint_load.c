@@ -140,7 +140,8 @@ static tarn_status check_values(const tarn__checkpoint_file *file, const char *p
   return TARN_STATUS_OK;
 }
 
-// Checks that all that the model needs is there. *recipes is set if frozen values must be computed.
+// Checks that all that the model needs is there. *recipes is set if frozen values must be computed: if the model does
+// not hold just these already.
 static tarn_status check_contents(const tarn__checkpoint_file *file, const tarn__model *model, bool moments,
                                   bool *recipes) {
   *recipes = false;
@@ -148,8 +149,8 @@ static tarn_status check_contents(const tarn__checkpoint_file *file, const tarn_
     const tarn__param *param = model->params[i];
     const char *recipe = param->trained ? NULL : find_recipe(file, param);
     if (recipe) {
-      *recipes = true;
       TARN_TRY(tarn__recipe_check(recipe, file->tensors.path, param, file->seed));
+      *recipes = *recipes || tarn__recipe_verify(recipe, file->tensors.path, param) != TARN_STATUS_OK;
       continue;
     }
     TARN_TRY(check_values(file, "", param));

@@ -1,0 +1,117 @@
+// Training: from a description (tarn/config.h) and prepared data (tarn/data.h) to a run directory.
+//
+// A run directory holds the resolved configuration (config.yaml), the log (log.jsonl, one JSON object a line), a lock,
+// and checkpoints: `last` with all that is needed to go on, `best` by the validation metric, numbered ones, and their
+// average (docs/training.md). Every file is replaced atomically, so a kill at any moment leaves loadable checkpoints.
+//
+// With an equal configuration, equal data and an equal number of threads, a training gives equal bits, whether it ran
+// through or was stopped and resumed any number of times.
+//
+//   tarn_train_options options;
+//   tarn_train_default(&options);
+//   options.config = "model.yaml", options.run = "runs/model";
+//   tarn_train *train;
+//   if (tarn_train_open(&train, &options) == TARN_STATUS_OK) status = tarn_train_run(train, &result);
+//   tarn_train_close(&train);
+#ifndef TARN_TRAIN_H
+#define TARN_TRAIN_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tarn/config.h"
+#include "tarn/plan.h"
+#include "tarn/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum tarn_train_event_kind {
+  TARN_TRAIN_EVENT_UPDATE,  // an optimiser step is done; its own loss and gradient norm
+  TARN_TRAIN_EVENT_LOG,     // a line was added to the log; means since the line before
+  TARN_TRAIN_EVENT_VALID,   // a validation is done and in the log
+  TARN_TRAIN_EVENT_SAVED    // a checkpoint is on disk
+} tarn_train_event_kind;
+
+// What the receiver of events is told. Pointers are valid during the call.
+typedef struct tarn_train_event {
+  tarn_train_event_kind kind;
+  int64_t update;            // optimiser steps done
+  double epoch;              // passes over the data done, 1.5 in the middle of the second one
+  double seconds;            // training time so far, without validation and saving
+  double seconds_left;       // until the nearest limit, estimated; negative: not known
+  double loss, nll;          // per target token, natural logarithm; loss has the label smoothing
+  double lr, grad_norm;      // of the update; the norm before clipping
+  double tokens_per_second;  // source and target tokens together
+  double valid_loss, valid_nll;
+  double valid_bleu;      // negative: not computed
+  bool best;              // the best validation so far
+  const char *signature;  // of the BLEU; NULL: not computed
+  const char *path;       // of the checkpoint that was saved or validated; NULL: the model in memory
+  const char *line;       // LOG, VALID: the line of the log, without newline
+} tarn_train_event;
+
+typedef struct tarn_train_options {
+  const char *config;            // description to read; NULL with `resume`
+  const char *run;               // run directory; made if it does not exist
+  const char *const *overrides;  // "train.lr=0.001" and so on; with `resume` only keys that change neither the model
+  size_t override_count;         // nor the course of the training: limits, validation, files, threads
+  bool resume;                   // go on from the last checkpoint of `run`, or from the start if there is none
+  bool plan_only;                // open checks everything and plans; it takes no memory for the model, writes nothing
+  int threads;                   // 0: train.threads of the description (default)
+  void (*on_event)(void *user, const tarn_train_event *event);  // called from tarn_train_run(); NULL: nobody
+  void *user;
+  // Looked at after every update and within validations; when it is not 0, the training saves its state and returns
+  // TARN_STATUS_INTERRUPTED. Made to be set by a signal handler. NULL: never.
+  const volatile sig_atomic_t *stop;
+} tarn_train_options;
+
+void tarn_train_default(tarn_train_options *options);
+
+typedef struct tarn_train tarn_train;
+
+// Reads and checks description, vocabularies and data, locks the run directory, plans, compares the plan with the
+// memory that is available, takes all memory, and initialises the model or loads the last checkpoint. Fails with USAGE
+// (description, an override that resuming does not allow, a directory that holds another run), DATA (files that are
+// damaged or do not belong together), IO, MEMORY (says how much is needed and available), BUSY (another process).
+tarn_status tarn_train_open(tarn_train **train, const tarn_train_options *options) TARN_CHECKED;
+void tarn_train_close(tarn_train **train);
+
+// The resolved description, the plan (without its parts), and the updates done so far; valid until close.
+const tarn_config *tarn_train_config(const tarn_train *train);
+const tarn_plan *tarn_train_plan(const tarn_train *train);
+int64_t tarn_train_update(const tarn_train *train);
+
+// Why a training ended.
+typedef enum tarn_train_end {
+  TARN_TRAIN_END_UPDATES,  // train.max_updates
+  TARN_TRAIN_END_EPOCHS,   // train.max_epochs
+  TARN_TRAIN_END_MINUTES,  // train.max_minutes
+  TARN_TRAIN_END_PATIENCE  // train.patience
+} tarn_train_end;
+
+typedef struct tarn_train_result {
+  tarn_train_end end;
+  int64_t update;            // optimiser steps
+  double epoch;              // passes over the data
+  double seconds;            // training time
+  double tokens_per_second;  // over all of it, source and target tokens
+  bool has_valid, has_bleu;  // whether the next lines mean something
+  int64_t best_update;       // of the best validation
+  double best;               // its value of valid.metric
+  double valid_loss;         // of the last validation (of the average if there is one)
+  double valid_bleu;         // likewise
+  const char *checkpoint;    // what `tarn translate RUN` takes; valid until close
+} tarn_train_result;
+
+// Trains until a limit is reached, then writes the average if train.average asks for it. Fails with INTERRUPTED (state
+// saved), NUMERIC (a loss or gradient is not finite; the line says at which update and which checkpoint is good), IO.
+tarn_status tarn_train_run(tarn_train *train, tarn_train_result *result) TARN_CHECKED;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,118 @@
+// The mean of several checkpoints of one training (Vaswani et al. 2017 average the last ones).
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "model/checkpoint.h"
+#include "model/checkpoint_keys.h"
+
+// What must be the same in all files: description, seed, frozen weights, vocabularies.
+static bool must_agree(const char *key) {
+  static const char *const keys[] = {TARN__KEY_MODEL, TARN__KEY_SEED, TARN__KEY_SOURCE_VOCAB, TARN__KEY_TARGET_VOCAB};
+  for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+    if (strcmp(key, keys[i]) == 0) return true;
+  return strncmp(key, TARN__KEY_FROZEN, strlen(TARN__KEY_FROZEN)) == 0;
+}
+
+static tarn_status check_texts(const tarn__safetensors *first, const tarn__safetensors *other) {
+  for (size_t i = 0; i < first->text_count; i++) {
+    const tarn__stored_text *text = &first->texts[i];
+    if (!must_agree(text->key)) continue;
+    const char *same = tarn__safetensors_text(other, text->key);
+    TARN_REQUIRE(same && strcmp(same, text->text) == 0, DATA, "%s and %s cannot be averaged: they differ in \"%s\"",
+                 first->path, other->path, text->key);
+  }
+  return TARN_STATUS_OK;
+}
+
+static bool is_moment(const char *name) {
+  return strncmp(name, TARN__TENSOR_MOMENT1, strlen(TARN__TENSOR_MOMENT1)) == 0 ||
+         strncmp(name, TARN__TENSOR_MOMENT2, strlen(TARN__TENSOR_MOMENT2)) == 0;
+}
+
+static bool is_averaged(const tarn__stored *tensor) { return strcmp(tensor->dtype, "F32") == 0; }
+
+// The result: tensors and texts of the first file, without what belongs to its training.
+typedef struct mean {
+  tarn__stored *tensors;
+  tarn__stored_text *texts;
+  float **sums;  // [count]; NULL where the first file's tensor is taken as it is
+  size_t count, text_count;
+  char names[1024];
+} mean;
+
+static void mean_close(mean *m) {
+  for (size_t i = 0; m->sums && i < m->count; i++) tarn__free(m->sums[i]);
+  tarn__free(m->sums);
+  tarn__free(m->tensors);
+  tarn__free(m->texts);
+}
+
+static tarn_status mean_start(mean *m, const tarn__safetensors *first) {
+  void *memory;
+  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, first->count, sizeof *m->tensors));
+  m->tensors = memory;
+  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, first->count, sizeof *m->sums));
+  m->sums = memory;
+  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, first->text_count + 1, sizeof *m->texts));
+  m->texts = memory;
+  for (size_t i = 0; i < first->text_count; i++)
+    if (strcmp(first->texts[i].key, TARN__KEY_PROGRESS) != 0 && strcmp(first->texts[i].key, TARN__KEY_AVERAGE) != 0)
+      m->texts[m->text_count++] = first->texts[i];
+  m->texts[m->text_count++] = (tarn__stored_text){TARN__KEY_AVERAGE, m->names};
+  for (size_t i = 0; i < first->count; i++) {
+    if (is_moment(first->tensors[i].name)) continue;
+    tarn__stored *tensor = &m->tensors[m->count];
+    *tensor = first->tensors[i];
+    if (is_averaged(tensor)) {
+      TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, tensor->bytes, 1));
+      m->sums[m->count] = memory;
+      tensor->data = memory;
+    }
+    m->count++;
+  }
+  return TARN_STATUS_OK;
+}
+
+static tarn_status mean_add(mean *m, const tarn__checkpoint_file *file, double weight) {
+  const tarn__safetensors *tensors = &file->tensors;
+  size_t used = strlen(m->names);
+  snprintf(m->names + used, sizeof m->names - used, "%s%lld", used ? " " : "", (long long)file->update);
+  for (size_t i = 0; i < m->count; i++) {
+    const tarn__stored *into = &m->tensors[i];
+    const tarn__stored *from = tarn__safetensors_find(tensors, into->name);
+    TARN_REQUIRE(from && from->bytes == into->bytes && strcmp(from->dtype, into->dtype) == 0, DATA,
+                 "%s cannot be averaged: its tensor \"%s\" is missing or differs in size", tensors->path, into->name);
+    if (!m->sums[i]) continue;
+    for (size_t k = 0; k < into->bytes / sizeof(float); k++) {
+      float value;
+      memcpy(&value, (const char *)from->data + k * sizeof value, sizeof value);
+      m->sums[i][k] += (float)(weight * (double)value);
+    }
+  }
+  return TARN_STATUS_OK;
+}
+
+static tarn_status add_file(mean *m, const char *path, const tarn__checkpoint_file *first, double weight) {
+  tarn__checkpoint_file file;
+  TARN_TRY(tarn__checkpoint_file_open(&file, path));
+  tarn_status status = check_texts(&first->tensors, &file.tensors);
+  if (status == TARN_STATUS_OK) status = mean_add(m, &file, weight);
+  tarn__checkpoint_file_close(&file);
+  return status;
+}
+
+tarn_status tarn__checkpoint_average(const char *path, const char *const *files, size_t count) {
+  TARN_REQUIRE(count > 0, USAGE, "there is no checkpoint to average");
+  tarn__checkpoint_file first;
+  // The texts of the newest file (the last one given) become those of the mean.
+  TARN_TRY(tarn__checkpoint_file_open(&first, files[count - 1]));
+  mean m = {0};
+  tarn_status status = mean_start(&m, &first.tensors);
+  for (size_t i = 0; i < count && status == TARN_STATUS_OK; i++)
+    status = add_file(&m, files[i], &first, 1.0 / (double)count);
+  if (status == TARN_STATUS_OK) status = tarn__checkpoint_write(path, m.tensors, m.count, m.texts, m.text_count);
+  mean_close(&m);
+  tarn__checkpoint_file_close(&first);
+  return status;
+}

@@ -1,0 +1,144 @@
+#include "train/run_dir.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "model/checkpoint.h"
+
+static tarn_status join(char **path, const char *folder, const char *name) {
+  char text[PATH_MAX];
+  TARN_REQUIRE(snprintf(text, sizeof text, "%s/%s", folder, name) < (int)sizeof text, IO, "%s: the path is too long",
+               folder);
+  return tarn__strdup(path, text);
+}
+
+static tarn_status set_paths(tarn__run_dir *dir, const char *path) {
+  TARN_TRY(tarn__strdup(&dir->path, path));
+  size_t length = strlen(dir->path);
+  while (length > 1 && dir->path[length - 1] == '/') dir->path[--length] = '\0';
+  TARN_TRY(join(&dir->config, dir->path, "config.yaml"));
+  TARN_TRY(join(&dir->log, dir->path, "log.jsonl"));
+  TARN_TRY(join(&dir->last, dir->path, TARN__CHECKPOINT_LAST));
+  TARN_TRY(join(&dir->best, dir->path, TARN__CHECKPOINT_BEST));
+  return join(&dir->average, dir->path, TARN__CHECKPOINT_AVERAGE);
+}
+
+static tarn_status make_and_lock(tarn__run_dir *dir) {
+  char *lock;
+  TARN_TRY(tarn__mkdir(dir->path));
+  TARN_TRY(join(&lock, dir->path, "lock"));
+  tarn_status status = tarn__lock(&dir->lock, lock);
+  tarn__free(lock);
+  return status;
+}
+
+tarn_status tarn__run_dir_look(tarn__run_dir *dir, const char *path) {
+  *dir = (tarn__run_dir){.lock = -1};
+  tarn_status status = set_paths(dir, path);
+  if (status != TARN_STATUS_OK) tarn__run_dir_close(dir);
+  return status;
+}
+
+tarn_status tarn__run_dir_open(tarn__run_dir *dir, const char *path) {
+  TARN_TRY(tarn__run_dir_look(dir, path));
+  tarn_status status = make_and_lock(dir);
+  if (status != TARN_STATUS_OK) tarn__run_dir_close(dir);
+  return status;
+}
+
+void tarn__run_dir_close(tarn__run_dir *dir) {
+  tarn__unlock(&dir->lock);
+  tarn__free(dir->path);
+  tarn__free(dir->config);
+  tarn__free(dir->log);
+  tarn__free(dir->last);
+  tarn__free(dir->best);
+  tarn__free(dir->average);
+  *dir = (tarn__run_dir){.lock = -1};
+}
+
+// The number of "checkpoint_<number>.safetensors", or -1.
+static int64_t number_of(const char *name) {
+  char again[64];
+  long long number;
+  if (sscanf(name, TARN__CHECKPOINT_NUMBERED, &number) != 1 || number < 0) return -1;
+  snprintf(again, sizeof again, TARN__CHECKPOINT_NUMBERED, number);
+  return strcmp(again, name) == 0 ? (int64_t)number : -1;
+}
+
+static int by_number(const void *a, const void *b) {
+  int64_t x = *(const int64_t *)a;
+  int64_t y = *(const int64_t *)b;
+  return (x > y) - (x < y);
+}
+
+static tarn_status read_numbers(const tarn__run_dir *dir, int64_t **numbers, size_t *count) {
+  size_t capacity = 0;
+  *numbers = NULL;
+  *count = 0;
+  DIR *folder = opendir(dir->path);
+  TARN_REQUIRE(folder, IO, "%s: cannot read: %s", dir->path, strerror(errno));
+  tarn_status status = TARN_STATUS_OK;
+  for (const struct dirent *entry; status == TARN_STATUS_OK && (entry = readdir(folder));) {
+    int64_t number = number_of(entry->d_name);
+    if (number < 0) continue;
+    status = tarn__grow(numbers, &capacity, *count + 1, sizeof **numbers);
+    if (status == TARN_STATUS_OK) (*numbers)[(*count)++] = number;
+  }
+  closedir(folder);
+  if (*count) qsort(*numbers, *count, sizeof **numbers, by_number);
+  return status;
+}
+
+tarn_status tarn__run_dir_number(const tarn__run_dir *dir, char **path, int64_t update) {
+  char name[64];
+  snprintf(name, sizeof name, TARN__CHECKPOINT_NUMBERED, (long long)update);
+  return join(path, dir->path, name);
+}
+
+tarn_status tarn__run_dir_numbered(const tarn__run_dir *dir, tarn__run_dir_list *list) {
+  *list = (tarn__run_dir_list){0};
+  void *memory = NULL;
+  tarn_status status = read_numbers(dir, &list->updates, &list->count);
+  if (status == TARN_STATUS_OK) status = tarn__alloc(&memory, TARN__MEMORY_OTHER, list->count, sizeof(char *));
+  list->paths = memory;
+  for (size_t i = 0; i < list->count && status == TARN_STATUS_OK; i++)
+    status = tarn__run_dir_number(dir, &list->paths[i], list->updates[i]);
+  if (status != TARN_STATUS_OK) tarn__run_dir_list_close(list);
+  return status;
+}
+
+void tarn__run_dir_list_close(tarn__run_dir_list *list) {
+  for (size_t i = 0; list->paths && i < list->count; i++) tarn__free(list->paths[i]);
+  tarn__free(list->paths);
+  tarn__free(list->updates);
+  *list = (tarn__run_dir_list){0};
+}
+
+// Half-written files "NAME.tmp.PID" of processes that were killed; the lock says that none of them is at work.
+static void remove_half_written(const tarn__run_dir *dir) {
+  DIR *folder = opendir(dir->path);
+  if (!folder) return;
+  for (const struct dirent *entry; (entry = readdir(folder));) {
+    const char *mark = strstr(entry->d_name, ".tmp.");
+    if (!mark || strncmp(entry->d_name, "checkpoint_", 11) != 0) continue;
+    if (mark[5] && strspn(mark + 5, "0123456789") == strlen(mark + 5)) unlinkat(dirfd(folder), entry->d_name, 0);
+  }
+  closedir(folder);
+}
+
+tarn_status tarn__run_dir_prune(const tarn__run_dir *dir, int64_t keep) {
+  tarn__run_dir_list list;
+  TARN_TRY(tarn__run_dir_numbered(dir, &list));
+  for (size_t i = 0; i < list.count && (int64_t)(list.count - i) > keep; i++) unlink(list.paths[i]);
+  tarn__run_dir_list_close(&list);
+  remove_half_written(dir);
+  return TARN_STATUS_OK;
+}

@@ -1,0 +1,82 @@
+#include "train/run_log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/memory.h"
+
+enum { DIGITS = 9 };
+
+// Whether a record was written before the state that `progress` describes was saved. A validation at the very step of
+// the checkpoint may have come before it or after.
+static bool keep_line(const char *line, size_t length, const tarn__progress *progress) {
+  json_t *record = json_loadb(line, length, 0, NULL);
+  if (!record) return false;
+  json_int_t step = json_integer_value(json_object_get(record, "step"));
+  const char *kind = json_string_value(json_object_get(record, "kind"));
+  const char *checkpoint = json_string_value(json_object_get(record, "checkpoint"));
+  bool valid = kind && strcmp(kind, "valid") == 0;
+  // The validation of an average comes after everything else of its step.
+  bool keep = step < progress->update
+                  ? checkpoint == NULL
+                  : step == progress->update && (!valid || progress->validated == step) && checkpoint == NULL;
+  json_decref(record);
+  return keep;
+}
+
+static tarn_status cut_back(const char *path, const tarn__progress *progress) {
+  char *text;
+  size_t size;
+  if (!tarn__file_exists(path)) return TARN_STATUS_OK;
+  TARN_TRY(tarn__file_read(path, &text, &size));
+  size_t kept = 0;
+  for (size_t begin = 0; begin < size;) {
+    const char *newline = memchr(text + begin, '\n', size - begin);
+    if (!newline) break;
+    size_t length = (size_t)(newline - (text + begin)) + 1;
+    if (keep_line(text + begin, length, progress)) {
+      memmove(text + kept, text + begin, length);
+      kept += length;
+    }
+    begin += length;
+  }
+  tarn_status status = kept == size ? TARN_STATUS_OK : tarn__file_write(path, text, kept);
+  tarn__free(text);
+  return status;
+}
+
+tarn_status tarn__run_log_open(tarn__run_log *log, const char *path, const tarn__progress *progress) {
+  *log = (tarn__run_log){.fd = -1};
+  TARN_TRY(cut_back(path, progress));
+  TARN_TRY(tarn__strdup(&log->path, path));
+  log->fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  if (log->fd >= 0) return TARN_STATUS_OK;
+  tarn_status status = tarn__fail(TARN_STATUS_IO, "%s: cannot write: %s", path, strerror(errno));
+  tarn__run_log_close(log);
+  return status;
+}
+
+tarn_status tarn__run_log_add(tarn__run_log *log, json_t *record, char **line) {
+  *line = record ? json_dumps(record, JSON_COMPACT | JSON_REAL_PRECISION(DIGITS)) : NULL;
+  json_decref(record);
+  TARN_REQUIRE(*line, MEMORY, "out of memory: a line of %s", log->path);
+  size_t length = strlen(*line);
+  (*line)[length] = '\n';  // in place of the zero byte, for one call of write()
+  ssize_t written = write(log->fd, *line, length + 1);
+  (*line)[length] = '\0';
+  if (written == (ssize_t)length + 1) return TARN_STATUS_OK;
+  free(*line);
+  *line = NULL;
+  return tarn__fail(TARN_STATUS_IO, "%s: cannot write: %s", log->path,
+                    written < 0 ? strerror(errno) : "the disk is full");
+}
+
+void tarn__run_log_close(tarn__run_log *log) {
+  if (log->fd >= 0) close(log->fd);
+  tarn__free(log->path);
+  *log = (tarn__run_log){.fd = -1};
+}

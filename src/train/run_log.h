@@ -1,0 +1,24 @@
+// The log of a run: log.jsonl, one JSON object a line, each with "kind" ("train", "valid") and "step".
+#ifndef TARN_TRAIN_RUN_LOG_H
+#define TARN_TRAIN_RUN_LOG_H
+
+#include <jansson.h>
+
+#include "base/status.h"
+#include "model/checkpoint.h"
+
+// Zero-initialise with fd = -1, or open.
+typedef struct tarn__run_log {
+  int fd;
+  char *path;
+} tarn__run_log;
+
+// Opens the log for additions and first cuts it back to where `progress` stands, so that the log of a resumed run is
+// that of a run that went through: records of later steps go, and a line that a kill cut off.
+tarn_status tarn__run_log_open(tarn__run_log *log, const char *path, const tarn__progress *progress) TARN_CHECKED;
+// Adds a record, whose reference is taken over (NULL: memory was lacking), and returns its text, to be freed with
+// free(). A line reaches the file whole or the call fails.
+tarn_status tarn__run_log_add(tarn__run_log *log, json_t *record, char **line) TARN_CHECKED;
+void tarn__run_log_close(tarn__run_log *log);
+
+#endif

@@ -1,0 +1,124 @@
+#include "train/stepper.h"
+
+#include "base/memory.h"
+
+// The graph of a batch, planned. With `offsets` and ids NULL it is planned only.
+static tarn_status build(tarn__stepper *s, const tarn__packed *source, const tarn__packed *target,
+                         const int32_t *targets, bool training, tarn__tensor **loss) {
+  tarn__graph_begin(&s->graph, TARN__CPU, s->model->dtype, training, s->exec.threads);
+  *loss = tarn__model_build_loss(s->model, &s->graph, source, target, targets, s->smoothing, &s->grad_scale);
+  if (training) tarn__graph_differentiate(&s->graph, *loss);
+  return tarn__graph_plan(&s->graph);
+}
+
+// Plans the largest batch that can come. Work that depends on how rows fall into sentences is planned for sentences of
+// equal length.
+static tarn_status plan_largest(tarn__stepper *s, const tarn__stepper_bounds *bounds, int32_t *offsets, bool training,
+                                size_t *bytes) {
+  int32_t *source_offsets = offsets;
+  int32_t *target_offsets = offsets + bounds->sentences + 1;
+  for (int64_t i = 0; i <= bounds->sentences; i++) {
+    source_offsets[i] = (int32_t)(bounds->source_rows * i / bounds->sentences);
+    target_offsets[i] = (int32_t)(bounds->target_rows * i / bounds->sentences);
+  }
+  tarn__packed source = {.sentences = bounds->sentences,
+                         .rows = bounds->source_rows,
+                         .longest = bounds->longest_source,
+                         .offsets = source_offsets};
+  tarn__packed target = {.sentences = bounds->sentences,
+                         .rows = bounds->target_rows,
+                         .longest = bounds->longest_target,
+                         .offsets = target_offsets};
+  tarn__tensor *loss;
+  TARN_TRY(build(s, &source, &target, NULL, training, &loss));
+  if (s->graph.workspace_bytes > *bytes) *bytes = s->graph.workspace_bytes;
+  return TARN_STATUS_OK;
+}
+
+static tarn_status plan_bounds(tarn__stepper *s, const tarn__stepper_bounds *bounds, bool training, size_t *bytes) {
+  void *offsets;
+  TARN_TRY(tarn__alloc(&offsets, TARN__MEMORY_OTHER, 2 * ((size_t)bounds->sentences + 1), sizeof(int32_t)));
+  tarn_status status = plan_largest(s, bounds, offsets, training, bytes);
+  tarn__free(offsets);
+  return status;
+}
+
+static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
+
+static tarn_status take_memory(tarn__stepper *s, const tarn__stepper_bounds *train, const tarn__stepper_bounds *valid) {
+  int64_t source = train->source_rows;
+  int64_t target = train->target_rows;
+  TARN_TRY(plan_bounds(s, train, true, &s->workspace_bytes));
+  if (valid) {
+    TARN_TRY(plan_bounds(s, valid, false, &s->workspace_bytes));
+    source = larger(source, valid->source_rows);
+    target = larger(target, valid->target_rows);
+  }
+  void *memory;
+  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, (size_t)source, sizeof(int32_t)));
+  s->source_positions = memory;
+  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, (size_t)target, sizeof(int32_t)));
+  s->target_positions = memory;
+  return tarn__alloc(&s->workspace, TARN__MEMORY_ACTIVATION, s->workspace_bytes, 1);
+}
+
+tarn_status tarn__stepper_open(tarn__stepper *stepper, const tarn__model *model, const tarn__stepper_bounds *train,
+                               const tarn__stepper_bounds *valid, int threads, uint64_t seed) {
+  *stepper = (tarn__stepper){.model = model, .exec = {.threads = threads, .seed = seed}, .grad_scale = 1.0};
+  stepper->smoothing = model->config->train.label_smoothing;
+  tarn_status status = take_memory(stepper, train, valid);
+  if (status != TARN_STATUS_OK) tarn__stepper_close(stepper);
+  return status;
+}
+
+void tarn__stepper_close(tarn__stepper *stepper) {
+  tarn__graph_close(&stepper->graph);
+  tarn__free(stepper->workspace);
+  tarn__free(stepper->source_positions);
+  tarn__free(stepper->target_positions);
+  *stepper = (tarn__stepper){0};
+}
+
+static int64_t longest_of(const int32_t *offsets, int64_t sentences) {
+  int64_t longest = 0;
+  for (int64_t s = 0; s < sentences; s++) longest = larger(longest, offsets[s + 1] - offsets[s]);
+  return longest;
+}
+
+// The planner places tensors greedily, so a smaller batch could in principle need a little more than the largest one.
+static tarn_status make_room(tarn__stepper *s) {
+  if (s->graph.workspace_bytes <= s->workspace_bytes) return TARN_STATUS_OK;
+  void *memory;
+  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_ACTIVATION, s->graph.workspace_bytes, 1));
+  tarn__free(s->workspace);
+  s->workspace = memory;
+  s->workspace_bytes = s->graph.workspace_bytes;
+  return TARN_STATUS_OK;
+}
+
+static tarn_status compute(tarn__stepper *s, tarn__stepper_loss *loss, const tarn__batch *batch, bool training) {
+  tarn__packed_positions(s->source_positions, batch->source_offsets, batch->sentences);
+  tarn__packed_positions(s->target_positions, batch->target_offsets, batch->sentences);
+  tarn__packed source = {batch->sentences,  batch->source_rows,  longest_of(batch->source_offsets, batch->sentences),
+                         batch->source_ids, s->source_positions, batch->source_offsets};
+  tarn__packed target = {batch->sentences, batch->target_rows,  longest_of(batch->target_offsets, batch->sentences),
+                         batch->target_in, s->target_positions, batch->target_offsets};
+  tarn__tensor *result;
+  TARN_TRY(build(s, &source, &target, batch->target_out, training, &result));
+  TARN_TRY(make_room(s));
+  tarn__graph_bind(&s->graph, s->workspace);
+  TARN_TRY(tarn__graph_run(&s->graph, &s->exec));
+  const double *sums = result->data;
+  *loss = (tarn__stepper_loss){sums[0], sums[1]};
+  return TARN_STATUS_OK;
+}
+
+tarn_status tarn__stepper_train(tarn__stepper *stepper, tarn__stepper_loss *loss, const tarn__batch *batch,
+                                int64_t number) {
+  stepper->exec.step = (uint32_t)number;
+  return compute(stepper, loss, batch, true);
+}
+
+tarn_status tarn__stepper_evaluate(tarn__stepper *stepper, tarn__stepper_loss *loss, const tarn__batch *batch) {
+  return compute(stepper, loss, batch, false);
+}

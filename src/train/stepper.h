@@ -1,0 +1,43 @@
+// Computes batches: builds the graph of a batch, plans it, and runs it in one workspace that is taken once.
+#ifndef TARN_TRAIN_STEPPER_H
+#define TARN_TRAIN_STEPPER_H
+
+#include "data/batch.h"
+#include "model/model.h"
+
+// Bounds of the batches to come.
+typedef struct tarn__stepper_bounds {
+  int64_t source_rows, target_rows, sentences, longest_source, longest_target;
+} tarn__stepper_bounds;
+
+// Zero-initialise or open.
+typedef struct tarn__stepper {
+  const tarn__model *model;
+  tarn__graph graph;
+  void *workspace;
+  size_t workspace_bytes;
+  int32_t *source_positions, *target_positions;
+  double grad_scale;  // 1 / target tokens of the whole update; set it before computing gradients
+  double smoothing;
+  tarn__exec exec;
+} tarn__stepper;
+
+// Takes memory for training on batches within `train` and evaluating batches within `valid` (NULL: none). The model
+// must be allocated.
+tarn_status tarn__stepper_open(tarn__stepper *stepper, const tarn__model *model, const tarn__stepper_bounds *train,
+                               const tarn__stepper_bounds *valid, int threads, uint64_t seed) TARN_CHECKED;
+void tarn__stepper_close(tarn__stepper *stepper);
+
+// Sums over the target tokens of a batch.
+typedef struct tarn__stepper_loss {
+  double loss, nll;
+} tarn__stepper_loss;
+
+// Adds the gradients of one batch; `number` is the counter of the dropout masks.
+tarn_status tarn__stepper_train(tarn__stepper *stepper, tarn__stepper_loss *loss, const tarn__batch *batch,
+                                int64_t number) TARN_CHECKED;
+// The loss alone, without dropout.
+tarn_status tarn__stepper_evaluate(tarn__stepper *stepper, tarn__stepper_loss *loss,
+                                   const tarn__batch *batch) TARN_CHECKED;
+
+#endif

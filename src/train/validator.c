@@ -1,0 +1,246 @@
+#include "train/validator.h"
+
+#include <string.h>
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "decode/translate.h"
+#include "train/shard_check.h"
+
+struct tarn__validator {
+  const tarn__model *model;
+  const tarn_vocab *target;
+  tarn__shard shard;
+  tarn__batcher *batcher;
+  // For BLEU.
+  int64_t sentences;  // translated, from the first
+  int32_t *ids;
+  int64_t *offsets;  // [sentences + 1]
+  tarn__translation *translations;
+  tarn__translator *translator;
+  const char **hypotheses, **references;  // [sentences]
+  char **texts;                           // [sentences] own references, decoded; NULL when they come from a file
+  tarn_score_lines lines;                 // references of a file
+  tarn_bleu_options bleu;
+};
+
+double tarn__validation_metric(const tarn__validation *validation, const tarn_config *config) {
+  return config->valid.metric == TARN_METRIC_BLEU ? validation->bleu : validation->loss;
+}
+
+bool tarn__validation_better(double metric, double best, const tarn_config *config) {
+  return config->valid.metric == TARN_METRIC_BLEU ? metric > best : metric < best;
+}
+
+static tarn_status open_batcher(tarn__validator *v) {
+  const tarn_config *config = v->model->config;
+  tarn__batcher_options options;
+  tarn__batcher_default(&options);
+  options.shuffle = false;
+  options.longest = config->model.max_length;
+  options.max_tokens = config->train.max_tokens;
+  // The budget is the training's, but every sentence must find room.
+  int64_t longest =
+      v->shard.longest_source > v->shard.longest_target ? v->shard.longest_source : v->shard.longest_target;
+  if (longest > options.longest) longest = options.longest;
+  if (longest > options.max_tokens) options.max_tokens = longest;
+  tarn_status status = tarn__batcher_open(&v->batcher, &v->shard, &options);
+  if (status != TARN_STATUS_OK) return tarn__fail_prefix(status, "%s: ", config->data.valid);
+  return status;
+}
+
+// A sentence that is longer than the model takes is cut, as `tarn translate` does.
+static tarn_status read_sources(tarn__validator *v) {
+  int64_t most = v->model->config->model.max_length;
+  int64_t total = 0;
+  void *memory;
+  for (int64_t i = 0; i < v->sentences; i++) total += tarn__shard_source_length(&v->shard, i);
+  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, (size_t)total, sizeof(int32_t)));
+  v->ids = memory;
+  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, (size_t)v->sentences + 1, sizeof(int64_t)));
+  v->offsets = memory;
+  for (int64_t i = 0; i < v->sentences; i++) {
+    int64_t length = tarn__shard_source_length(&v->shard, i);
+    int32_t *ids = v->ids + v->offsets[i];
+    tarn__shard_source(&v->shard, i, ids);
+    if (length > most) {
+      length = most;
+      ids[length - 1] = v->shard.source_eos;
+    }
+    v->offsets[i + 1] = v->offsets[i] + length;
+  }
+  return TARN_STATUS_OK;
+}
+
+static tarn_status decode(const tarn_vocab *vocab, char **out, const int32_t *ids, int64_t length) {
+  tarn_vocab_text text = {0};
+  tarn_status status = tarn_vocab_decode(vocab, &text, ids, (size_t)length);
+  if (status == TARN_STATUS_OK) status = tarn__strndup(out, text.data ? text.data : "", text.length);
+  tarn_vocab_text_close(&text);
+  return status;
+}
+
+static tarn_status decode_references(tarn__validator *v) {
+  void *memory;
+  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, (size_t)v->sentences, sizeof(char *)));
+  v->texts = memory;
+  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, (size_t)v->shard.longest_target, sizeof(int32_t)));
+  int32_t *ids = memory;
+  tarn_status status = TARN_STATUS_OK;
+  for (int64_t i = 0; i < v->sentences && status == TARN_STATUS_OK; i++) {
+    tarn__shard_target(&v->shard, i, ids);
+    status = decode(v->target, &v->texts[i], ids, tarn__shard_target_length(&v->shard, i) - 1);
+    v->references[i] = v->texts[i];
+  }
+  tarn__free(ids);
+  return status;
+}
+
+static tarn_status read_references(tarn__validator *v) {
+  const char *path = v->model->config->data.valid_reference;
+  if (!path) return decode_references(v);
+  TARN_TRY(tarn_score_lines_open(&v->lines, path));
+  TARN_REQUIRE(
+      (int64_t)v->lines.count == v->shard.pairs, DATA,
+      "%s has %zu lines, but the validation data %s has %lld pairs; prepare leaves out pairs with an empty side", path,
+      v->lines.count, v->model->config->data.valid, (long long)v->shard.pairs);
+  for (int64_t i = 0; i < v->sentences; i++) v->references[i] = v->lines.items[i];
+  return TARN_STATUS_OK;
+}
+
+static tarn_status open_bleu(tarn__validator *v, int threads) {
+  const tarn_config_valid *config = &v->model->config->valid;
+  v->sentences = v->shard.pairs;
+  if (config->max_sentences > 0 && config->max_sentences < v->sentences) v->sentences = config->max_sentences;
+  tarn_bleu_default(&v->bleu);
+  v->bleu.lowercase = config->lowercase;
+  v->bleu.tokenizer = config->tokenize;
+  size_t n = (size_t)v->sentences;
+  void *memory;
+  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, n, sizeof(char *)));
+  v->references = memory;
+  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, n, sizeof(char *)));
+  v->hypotheses = memory;
+  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, n, sizeof *v->translations));
+  v->translations = memory;
+  TARN_TRY(read_sources(v));
+  TARN_TRY(read_references(v));
+  tarn__translator_options options;
+  tarn__translator_from_config(&options, v->model->config);
+  options.beam = config->beam;
+  options.length_penalty = config->length_penalty;
+  options.threads = threads;
+  return tarn__translator_open(&v->translator, v->model, v->shard.target_eos, &options);
+}
+
+static tarn_status open_parts(tarn__validator *v, const tarn_vocab *source, int threads) {
+  const tarn_config *config = v->model->config;
+  TARN_TRY(tarn__shard_open(&v->shard, config->data.valid));
+  TARN_TRY(tarn__shard_check(&v->shard, config->data.valid, source, v->target, config));
+  TARN_TRY(open_batcher(v));
+  return config->valid.bleu ? open_bleu(v, threads) : TARN_STATUS_OK;
+}
+
+tarn_status tarn__validator_open(tarn__validator **validator, const tarn__model *model, const tarn_vocab *source,
+                                 const tarn_vocab *target, int threads) {
+  *validator = NULL;
+  void *memory;
+  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, 1, sizeof **validator));
+  tarn__validator *v = memory;
+  v->model = model;
+  v->target = target;
+  tarn_status status = open_parts(v, source, threads);
+  if (status != TARN_STATUS_OK) {
+    tarn__validator_close(&v);
+    return status;
+  }
+  *validator = v;
+  return TARN_STATUS_OK;
+}
+
+void tarn__validator_close(tarn__validator **validator) {
+  tarn__validator *v = *validator;
+  if (!v) return;
+  tarn__translator_close(&v->translator);
+  tarn__batcher_close(&v->batcher);
+  tarn__shard_close(&v->shard);
+  for (int64_t i = 0; v->texts && i < v->sentences; i++) tarn__free(v->texts[i]);
+  tarn_score_lines_close(&v->lines);
+  tarn__free(v->texts);
+  tarn__free(v->references);
+  tarn__free(v->hypotheses);
+  tarn__free(v->translations);
+  tarn__free(v->ids);
+  tarn__free(v->offsets);
+  tarn__free(v);
+  *validator = NULL;
+}
+
+void tarn__validator_bounds(const tarn__validator *v, tarn__stepper_bounds *bounds) {
+  tarn__batcher_largest(v->batcher, &bounds->source_rows, &bounds->target_rows, &bounds->sentences);
+  bounds->longest_source = v->shard.longest_source;
+  bounds->longest_target = v->shard.longest_target;
+}
+
+static tarn_status check_stop(const volatile sig_atomic_t *stop) {
+  TARN_REQUIRE(!stop || !*stop, INTERRUPTED, "stopped while validating");
+  return TARN_STATUS_OK;
+}
+
+static tarn_status run_loss(tarn__validator *v, tarn__validation *result, tarn__stepper *stepper,
+                            const volatile sig_atomic_t *stop) {
+  int64_t tokens = 0;
+  TARN_TRY(tarn__batcher_seek(v->batcher, 0, 0));
+  int64_t batches = tarn__batcher_batches(v->batcher);
+  for (int64_t b = 0; b < batches; b++) {
+    TARN_TRY(check_stop(stop));
+    tarn__batch batch;
+    tarn__stepper_loss loss;
+    tarn__batcher_next(v->batcher, &batch);
+    TARN_TRY(tarn__stepper_evaluate(stepper, &loss, &batch));
+    result->loss += loss.loss;
+    result->nll += loss.nll;
+    tokens += batch.target_rows;
+  }
+  result->loss /= (double)tokens;
+  result->nll /= (double)tokens;
+  return TARN_STATUS_OK;
+}
+
+static tarn_status score(tarn__validator *v, tarn__validation *result) {
+  tarn_bleu_result bleu;
+  const char *const *const stream = v->references;
+  TARN_TRY(tarn_bleu_corpus(&bleu, v->hypotheses, &stream, (size_t)v->sentences, 1, &v->bleu));
+  result->has_bleu = true;
+  result->bleu = bleu.score;
+  tarn_bleu_signature(result->signature, &bleu, &v->bleu);
+  return TARN_STATUS_OK;
+}
+
+static tarn_status run_bleu(tarn__validator *v, tarn__validation *result, const volatile sig_atomic_t *stop) {
+  TARN_TRY(check_stop(stop));
+  TARN_TRY(tarn__translator_run(v->translator, v->translations, v->ids, v->offsets, v->sentences));
+  tarn_status status = check_stop(stop);
+  for (int64_t i = 0; i < v->sentences && status == TARN_STATUS_OK; i++) {
+    const tarn__hypothesis *best = &v->translations[i].hypotheses[0];
+    char *text = NULL;
+    status = decode(v->target, &text, best->ids, best->length - 1);
+    v->hypotheses[i] = text;
+  }
+  if (status == TARN_STATUS_OK) status = score(v, result);
+  for (int64_t i = 0; i < v->sentences; i++) {
+    tarn__free((void *)(uintptr_t)v->hypotheses[i]);
+    v->hypotheses[i] = NULL;
+  }
+  return status;
+}
+
+tarn_status tarn__validator_run(tarn__validator *validator, tarn__validation *result, tarn__stepper *stepper,
+                                const volatile sig_atomic_t *stop) {
+  *result = (tarn__validation){0};
+  double begin = tarn__seconds();
+  TARN_TRY(run_loss(validator, result, stepper, stop));
+  if (validator->translator) TARN_TRY(run_bleu(validator, result, stop));
+  result->seconds = tarn__seconds() - begin;
+  return TARN_STATUS_OK;
+}

@@ -1,0 +1,37 @@
+// Validation: the loss of the validation sentences, and the BLEU of their translations.
+#ifndef TARN_TRAIN_VALIDATOR_H
+#define TARN_TRAIN_VALIDATOR_H
+
+#include <signal.h>
+
+#include "tarn/score.h"
+#include "tarn/vocab.h"
+#include "train/stepper.h"
+
+typedef struct tarn__validation {
+  double loss, nll;  // per target token
+  bool has_bleu;
+  double bleu;
+  char signature[TARN_SIGNATURE_TEXT];
+  double seconds;
+} tarn__validation;
+
+// What to compare by: larger is better for BLEU, smaller for loss.
+double tarn__validation_metric(const tarn__validation *validation, const tarn_config *config);
+bool tarn__validation_better(double metric, double best, const tarn_config *config);
+
+typedef struct tarn__validator tarn__validator;
+
+// Reads the validation shard and the references. `eos` is the end of sentence of the target. Everything that is given
+// must outlive the validator; the model needs no memory yet.
+tarn_status tarn__validator_open(tarn__validator **validator, const tarn__model *model, const tarn_vocab *source,
+                                 const tarn_vocab *target, int threads) TARN_CHECKED;
+void tarn__validator_close(tarn__validator **validator);
+// Bounds of its batches, for the stepper.
+void tarn__validator_bounds(const tarn__validator *validator, tarn__stepper_bounds *bounds);
+
+// Validates the model as it is. Stops with TARN_STATUS_INTERRUPTED soon after *stop becomes other than 0 (NULL: never).
+tarn_status tarn__validator_run(tarn__validator *validator, tarn__validation *result, tarn__stepper *stepper,
+                                const volatile sig_atomic_t *stop) TARN_CHECKED;
+
+#endif
