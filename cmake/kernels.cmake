@@ -31,7 +31,7 @@ function(tarn_add_kernels target)
   if(cpu_files)
     foreach(isa ${TARN_ISA_VARIANTS})
       tarn_add_variant(${target} ${isa} "${cpu_files}" "TARN_ISA=${isa}"
-        $<$<NOT:$<CONFIG:Debug>>:-O3> -fno-signed-zeros ${TARN_ISA_FLAGS_${isa}})
+        $<$<NOT:$<CONFIG:Debug>>:-O3> -fno-signed-zeros -ffp-contract=fast ${TARN_ISA_FLAGS_${isa}})
     endforeach()
   endif()
 endfunction()

@@ -1,0 +1,213 @@
+#include "ops/attention.h"
+
+#include <string.h>
+
+#include "ops/isa.h"
+#include "ops/variant.h"
+
+static const tarn__attention_kernels *kernels(void) { return TARN__TABLE_NOW(tarn__attention_kernels); }
+
+static tarn_status forward_cpu(const tarn__exec *exec, const tarn__node *node) {
+  TARN_TRY(tarn__attention_check(node));
+  return kernels()->forward(exec, node);
+}
+
+tarn__attention_backward tarn__attention_backward_of(const tarn__node *node) {
+  bool self = node->in[TARN__ATTENTION_KEYS_VALUES] == NULL;
+  return (tarn__attention_backward){
+      .queries = node->in[TARN__ATTENTION_QUERIES],
+      .keys_values = node->in[self ? TARN__ATTENTION_QUERIES : TARN__ATTENTION_KEYS_VALUES],
+      .dout = node->in[TARN__ATTENTION_DO],
+      .dqueries = node->out[TARN__ATTENTION_DQUERIES],
+      .dkeys_values = node->out[self ? TARN__ATTENTION_DQUERIES : TARN__ATTENTION_DKEYS_VALUES],
+      .add_queries = node->in[TARN__ATTENTION_PREVIOUS_QUERIES] != NULL,
+      .add_keys_values =
+          node->in[self ? TARN__ATTENTION_PREVIOUS_QUERIES : TARN__ATTENTION_PREVIOUS_KEYS_VALUES] != NULL,
+      .query_offsets = node->in[TARN__ATTENTION_QUERY_OFFSETS]->data,
+      .key_offsets = node->in[TARN__ATTENTION_KEY_OFFSETS]->data,
+      .sequences = node->in[TARN__ATTENTION_QUERY_OFFSETS]->cols - 1};
+}
+
+// Columns of a gradient tensor that attention does not write (the tensor holds more than q, k and v) become zero.
+static void zero_other_columns(const tarn__tensor *tensor, const int64_t *begin, int count, int64_t d) {
+  if (tensor->cols == count * d) return;
+  const size_t size = tarn__dtype_size(tensor->dtype);
+  for (int64_t r = 0; r < tensor->rows; r++) {
+    int64_t c = 0;
+    while (c < tensor->cols) {
+      int64_t next = tensor->cols, resume = tensor->cols;
+      for (int i = 0; i < count; i++)
+        if (begin[i] >= c && begin[i] < next) next = begin[i], resume = begin[i] + d;
+      memset((char *)tensor->data + (size_t)(r * tensor->cols + c) * size, 0, (size_t)(next - c) * size);
+      c = resume;
+    }
+  }
+}
+
+static void zero_unwritten(const tarn__node *node) {
+  const tarn__attention_spec *spec = node->attr;
+  const tarn__attention_backward b = tarn__attention_backward_of(node);
+  const int64_t begin[] = {spec->query_column, spec->key_column, spec->value_column};
+  if (b.dqueries && b.dqueries == b.dkeys_values) {
+    if (!b.add_queries) zero_other_columns(b.dqueries, begin, 3, spec->d);
+    return;
+  }
+  if (b.dqueries && !b.add_queries) zero_other_columns(b.dqueries, begin, 1, spec->d);
+  if (b.dkeys_values && !b.add_keys_values) zero_other_columns(b.dkeys_values, begin + 1, 2, spec->d);
+}
+
+static tarn_status backward_cpu(const tarn__exec *exec, const tarn__node *node) {
+  TARN_TRY(tarn__attention_check(node));
+  TARN_TRY(kernels()->backward(exec, node));
+  zero_unwritten(node);
+  return TARN_STATUS_OK;
+}
+
+static tarn_status forward_f32(const tarn__exec *exec, const tarn__node *node) {
+  TARN_TRY(tarn__attention_check(node));
+  return tarn__attention_f32(exec, node);
+}
+
+static tarn_status forward_f64(const tarn__exec *exec, const tarn__node *node) {
+  TARN_TRY(tarn__attention_check(node));
+  return tarn__attention_f64(exec, node);
+}
+
+static tarn_status backward_f32(const tarn__exec *exec, const tarn__node *node) {
+  TARN_TRY(tarn__attention_check(node));
+  TARN_TRY(tarn__attention_backward_f32(exec, node));
+  zero_unwritten(node);
+  return TARN_STATUS_OK;
+}
+
+static tarn_status backward_f64(const tarn__exec *exec, const tarn__node *node) {
+  TARN_TRY(tarn__attention_check(node));
+  TARN_TRY(tarn__attention_backward_f64(exec, node));
+  zero_unwritten(node);
+  return TARN_STATUS_OK;
+}
+
+static tarn_status check_offsets(const tarn__tensor *offsets, int64_t rows, const char *name) {
+  const int32_t *offset = offsets->data;
+  const int64_t n = offsets->cols - 1;
+  TARN_REQUIRE(offset, INTERNAL, "attention: there are no offsets of %s", name);
+  TARN_REQUIRE(offset[0] == 0 && offset[n] == rows, INTERNAL,
+               "attention: offsets of %s go from %d to %d; expected 0 to %lld", name, (int)offset[0], (int)offset[n],
+               (long long)rows);
+  for (int64_t s = 0; s < n; s++)
+    TARN_REQUIRE(offset[s] <= offset[s + 1], INTERNAL, "attention: offsets of %s fall at sequence %lld", name,
+                 (long long)s);
+  return TARN_STATUS_OK;
+}
+
+tarn_status tarn__attention_check(const tarn__node *node) {
+  const tarn__attention_spec *spec = node->attr;
+  const tarn__tensor *queries = node->in[TARN__ATTENTION_QUERIES];
+  const tarn__tensor *keys = node->in[TARN__ATTENTION_KEYS_VALUES] ? node->in[TARN__ATTENTION_KEYS_VALUES] : queries;
+  const tarn__tensor *query_offsets = node->in[TARN__ATTENTION_QUERY_OFFSETS];
+  const tarn__tensor *key_offsets = node->in[TARN__ATTENTION_KEY_OFFSETS];
+  TARN_TRY(check_offsets(query_offsets, queries->rows, "queries"));
+  TARN_TRY(check_offsets(key_offsets, keys->rows, "keys"));
+  const int32_t *q = query_offsets->data, *k = key_offsets->data;
+  for (int64_t s = 0; s + 1 < key_offsets->cols; s++) {
+    const long long length = (long long)k[s + 1] - k[s];
+    TARN_REQUIRE(length <= spec->longest, INTERNAL, "attention: sequence %lld has %lld keys; the plan allows %lld",
+                 (long long)s, length, (long long)spec->longest);
+    TARN_REQUIRE(!spec->causal || length == (long long)q[s + 1] - q[s], INTERNAL,
+                 "attention: causal sequence %lld has unequal numbers of queries and keys", (long long)s);
+  }
+  return TARN_STATUS_OK;
+}
+
+// Pairs of a query and a key that it sees: exact when the offsets are known, else a bound.
+static double pairs(const tarn__node *node) {
+  const tarn__attention_spec *spec = node->attr;
+  const tarn__tensor *query_offsets = node->in[TARN__ATTENTION_QUERY_OFFSETS];
+  const int32_t *q = query_offsets->data, *k = node->in[TARN__ATTENTION_KEY_OFFSETS]->data;
+  if (!q || !k) return (double)node->in[TARN__ATTENTION_QUERIES]->rows * (double)spec->longest;
+  double sum = 0.0;
+  for (int64_t s = 0; s + 1 < query_offsets->cols; s++) {
+    const double rows = q[s + 1] - q[s], keys = k[s + 1] - k[s];
+    sum += spec->causal ? rows * (rows + 1.0) / 2.0 : rows * keys;
+  }
+  return sum;
+}
+
+static double flops(const tarn__node *node) {
+  return 2.0 * 2.0 * pairs(node) * (double)((const tarn__attention_spec *)node->attr)->d;
+}
+
+// Scores and their gradient, then one product for the queries and two for keys and values.
+static double backward_flops(const tarn__node *node) {
+  const tarn__attention_backward b = tarn__attention_backward_of(node);
+  const double products = 2.0 + (b.dqueries ? 1.0 : 0.0) + (b.dkeys_values ? 2.0 : 0.0);
+  return products * 2.0 * pairs(node) * (double)((const tarn__attention_spec *)node->attr)->d;
+}
+
+static size_t scratch(const tarn__node *node, int threads) { return kernels()->scratch(node->attr, threads); }
+
+static size_t backward_scratch(const tarn__node *node, int threads) {
+  return kernels()->backward_scratch(node->attr, threads);
+}
+
+// The gradient takes over the memory of queries (self-attention: of q, k and v): a sequence's head is read before its
+// gradient is written.
+static const tarn__op op_backward = {.name = "attention_backward",
+                                     .flops = backward_flops,
+                                     .scratch = backward_scratch,
+                                     .inplace_out = TARN__ATTENTION_DQUERIES,
+                                     .inplace_in = TARN__ATTENTION_QUERIES,
+                                     .reference_f32 = backward_f32,
+                                     .reference_f64 = backward_f64,
+                                     .cpu = backward_cpu};
+
+static void grad(tarn__graph *graph, tarn__node *node) {
+  tarn__tensor *queries = node->in[TARN__ATTENTION_QUERIES], *keys_values = node->in[TARN__ATTENTION_KEYS_VALUES];
+  const bool self = queries == keys_values;
+  tarn__node *back = tarn__graph_node(graph, &op_backward, sizeof(tarn__attention_spec));
+  *(tarn__attention_spec *)back->attr = *(const tarn__attention_spec *)node->attr;
+  back->in[TARN__ATTENTION_QUERIES] = queries;
+  back->in[TARN__ATTENTION_KEYS_VALUES] = self ? NULL : keys_values;
+  back->in[TARN__ATTENTION_QUERY_OFFSETS] = node->in[TARN__ATTENTION_QUERY_OFFSETS];
+  back->in[TARN__ATTENTION_KEY_OFFSETS] = node->in[TARN__ATTENTION_KEY_OFFSETS];
+  back->in[TARN__ATTENTION_DO] = node->out[0]->grad;
+  if (queries->needs_grad)
+    back->out[TARN__ATTENTION_DQUERIES] = tarn__grad_into(graph, queries, &back->in[TARN__ATTENTION_PREVIOUS_QUERIES]);
+  if (!self && keys_values->needs_grad)
+    back->out[TARN__ATTENTION_DKEYS_VALUES] =
+        tarn__grad_into(graph, keys_values, &back->in[TARN__ATTENTION_PREVIOUS_KEYS_VALUES]);
+  tarn__graph_emit(graph, back);
+}
+
+static const tarn__op op_attention = {.name = "attention",
+                                      .grad = grad,
+                                      .flops = flops,
+                                      .scratch = scratch,
+                                      .inplace_out = -1,
+                                      .inplace_in = -1,
+                                      .reference_f32 = forward_f32,
+                                      .reference_f64 = forward_f64,
+                                      .cpu = forward_cpu};
+
+static bool holds(const tarn__tensor *tensor, int64_t column, int64_t d) {
+  return column >= 0 && column <= tensor->cols - d;
+}
+
+tarn__tensor *tarn__attention(tarn__graph *graph, tarn__tensor *queries, tarn__tensor *keys_values,
+                              tarn__tensor *query_offsets, tarn__tensor *key_offsets, tarn__attention_spec spec) {
+  bool fits = spec.heads > 0 && spec.d > 0 && spec.d % spec.heads == 0 && spec.longest >= 0 &&
+              query_offsets->dtype == TARN__I32 && key_offsets->dtype == TARN__I32 && query_offsets->cols >= 1 &&
+              query_offsets->cols == key_offsets->cols && queries->dtype == keys_values->dtype;
+  fits = fits && holds(queries, spec.query_column, spec.d) && holds(keys_values, spec.key_column, spec.d) &&
+         holds(keys_values, spec.value_column, spec.d);
+  if (!fits) tarn__graph_fail(graph, TARN_STATUS_INTERNAL, "attention: its inputs do not fit together");
+  tarn__node *node = tarn__graph_node(graph, &op_attention, sizeof spec);
+  *(tarn__attention_spec *)node->attr = spec;
+  node->in[TARN__ATTENTION_QUERIES] = queries;
+  node->in[TARN__ATTENTION_KEYS_VALUES] = keys_values;
+  node->in[TARN__ATTENTION_QUERY_OFFSETS] = query_offsets;
+  node->in[TARN__ATTENTION_KEY_OFFSETS] = key_offsets;
+  tarn__tensor *out = node->out[0] = tarn__graph_tensor(graph, queries->dtype, queries->rows, spec.d, "attention");
+  tarn__graph_emit(graph, node);
+  return out;
+}

@@ -1,0 +1,49 @@
+// What the files of the op attention share: attributes, places of inputs and outputs, kernels.
+#ifndef TARN_OPS_ATTENTION_H
+#define TARN_OPS_ATTENTION_H
+
+#include "graph/graph.h"
+#include "ops/ops.h"
+
+// Forward: in QUERIES, KEYS_VALUES, the offsets of both; out [R, d].
+enum {
+  TARN__ATTENTION_QUERIES,
+  TARN__ATTENTION_KEYS_VALUES,
+  TARN__ATTENTION_QUERY_OFFSETS,
+  TARN__ATTENTION_KEY_OFFSETS
+};
+
+// Backward: the same inputs (KEYS_VALUES is NULL if it is QUERIES), the gradient DO of the result, and the gradients
+// so far of queries and keys_values (NULL: none). Out DQUERIES and DKEYS_VALUES, each NULL if not wanted; both are one
+// tensor, DQUERIES, if the inputs are one.
+enum { TARN__ATTENTION_DO = 4, TARN__ATTENTION_PREVIOUS_QUERIES, TARN__ATTENTION_PREVIOUS_KEYS_VALUES };
+enum { TARN__ATTENTION_DQUERIES, TARN__ATTENTION_DKEYS_VALUES };
+
+// Fails with INTERNAL unless the offsets cover all rows in order and no sequence is longer than spec.longest keys.
+tarn_status tarn__attention_check(const tarn__node *node) TARN_CHECKED;
+
+// The tensors of a backward node, with the sharing of self-attention resolved.
+typedef struct tarn__attention_backward {
+  const tarn__tensor *queries, *keys_values, *dout;
+  const tarn__tensor *dqueries, *dkeys_values;  // NULL: not wanted
+  bool add_queries, add_keys_values;            // add to what is there
+  const int32_t *query_offsets, *key_offsets;
+  int64_t sequences;
+} tarn__attention_backward;
+tarn__attention_backward tarn__attention_backward_of(const tarn__node *node);
+
+tarn_status tarn__attention_f32(const tarn__exec *exec, const tarn__node *node);
+tarn_status tarn__attention_f64(const tarn__exec *exec, const tarn__node *node);
+tarn_status tarn__attention_backward_f32(const tarn__exec *exec, const tarn__node *node);
+tarn_status tarn__attention_backward_f64(const tarn__exec *exec, const tarn__node *node);
+
+typedef struct tarn__attention_kernels {
+  tarn__kernel forward, backward;
+  size_t (*scratch)(const tarn__attention_spec *spec, int threads);           // bytes
+  size_t (*backward_scratch)(const tarn__attention_spec *spec, int threads);  // bytes
+} tarn__attention_kernels;
+extern const tarn__attention_kernels tarn__attention_kernels_portable;
+extern const tarn__attention_kernels tarn__attention_kernels_avx2;
+extern const tarn__attention_kernels tarn__attention_kernels_avx512;
+
+#endif

@@ -1,0 +1,258 @@
+// Fast kernels: one head of one sequence at a time, in fp32 that lies in the scratch of a thread.
+//
+//   forward    S = Q K^T,  P = softmax(S),  O = P V
+//   backward   S and P again,  dP = dO V^T,  dS = P (dP - rowsum(P dP)),  dQ = dS K,  dK += dS^T Q,  dV += P^T dO
+//
+// Queries come in blocks of rows, so that scratch is O(block x keys); keys and values are converted once a head, with
+// the transposed copies that make every product one with rows as right operand.
+#include <math.h>
+#include <omp.h>
+#include <string.h>
+
+#include "ops/attention.h"
+#include "ops/row_cpu.h"
+#include "ops/tile_cpu.h"
+
+// Rows of a block of queries. A causal block sees only the keys up to its own end, so there smaller blocks save work.
+enum { BLOCK = 48, CAUSAL_BLOCK = 24 };
+
+// Masked scores: far below every score, yet finite.
+static const float MASKED = -1e30f;
+
+// One head of one sequence, and the scratch of the thread that computes it.
+typedef struct head {
+  const tarn__attention_spec *spec;
+  int64_t query, queries, key, keys;  // first row and number of rows
+  int64_t column;                     // of the head, within q, k, v or the result
+  int64_t width, row, key_row;        // of a head; padded: step of rows of q, k, v; step of rows over keys
+  float scale;
+  float *next;  // scratch not yet given out
+} head;
+
+static float *take(head *h, int64_t floats) {
+  float *memory = h->next;
+  h->next += floats;
+  return memory;
+}
+
+// Step of rows that run over the keys; never a multiple of 512 bytes, which would put a column into few cache sets.
+static int64_t key_step(int64_t keys) {
+  int64_t step = tarn__tile_pad(keys);
+  return step % 128 == 0 ? step + TARN__TILE_PAD : step;
+}
+
+static int64_t forward_floats(const tarn__attention_spec *spec) {
+  const int64_t row = tarn__tile_pad(spec->d / spec->heads), keys = tarn__tile_pad(spec->longest);
+  const int64_t key_row = keys + TARN__TILE_PAD;
+  return row * key_row + keys * row + 2 * BLOCK * row + BLOCK * key_row;
+}
+
+static int64_t backward_floats(const tarn__attention_spec *spec) {
+  const int64_t row = tarn__tile_pad(spec->d / spec->heads), keys = tarn__tile_pad(spec->longest);
+  const int64_t key_row = keys + TARN__TILE_PAD;
+  return 2 * row * key_row + 4 * keys * row + 3 * BLOCK * row + 2 * BLOCK * key_row;
+}
+
+static size_t scratch(const tarn__attention_spec *spec, int threads) {
+  const size_t reference = (size_t)spec->longest * sizeof(double);
+  const size_t bytes = (size_t)forward_floats(spec) * sizeof(float) * (size_t)threads;
+  return bytes > reference ? bytes : reference;
+}
+
+static size_t backward_scratch(const tarn__attention_spec *spec, int threads) {
+  const size_t width = (size_t)(spec->d / spec->heads), longest = (size_t)spec->longest;
+  const size_t reference = (2 * longest + width + 2 * longest * width) * sizeof(double);
+  const size_t bytes = (size_t)backward_floats(spec) * sizeof(float) * (size_t)threads;
+  return bytes > reference ? bytes : reference;
+}
+
+// Rows of a tensor into rows of h->row floats, with zeros behind their ends.
+static void load(const head *h, float *out, const tarn__tensor *tensor, int64_t first, int64_t column, int64_t rows) {
+  for (int64_t i = 0; i < rows; i++) {
+    tarn__row_copy(out + i * h->row, tensor->data, tensor->dtype, (first + i) * tensor->cols + column, h->width);
+    for (int64_t c = h->width; c < h->row; c++) out[i * h->row + c] = 0.0f;
+  }
+}
+
+// Loads the head's keys (or values); the rows up to a multiple of TARN__TILE_PAD are zero.
+static void load_keys(const head *h, float *out, const tarn__tensor *tensor, int64_t column) {
+  load(h, out, tensor, h->key, column + h->column, h->keys);
+  memset(out + h->keys * h->row, 0, (size_t)((tarn__tile_pad(h->keys) - h->keys) * h->row) * sizeof *out);
+}
+
+static void store(const head *h, const tarn__tensor *tensor, int64_t first, int64_t column, int64_t rows,
+                  const float *in) {
+  for (int64_t i = 0; i < rows; i++)
+    tarn__row_write(tensor->data, tensor->dtype, (first + i) * tensor->cols + column, h->width, in + i * h->row);
+}
+
+// The same for gradients, which may be added to what is there. Changes `in`.
+static void store_gradient(const head *h, const tarn__tensor *tensor, bool add, int64_t first, int64_t column,
+                           int64_t rows, float *in) {
+  for (int64_t i = 0; add && i < rows; i++) {
+    const int64_t at = (first + i) * tensor->cols + column;
+    float *row = in + i * h->row;
+    if (tensor->dtype == TARN__F32) {
+      tarn__row_add(row, (const float *)tensor->data + at, h->width);
+    } else {
+      for (int64_t c = 0; c < h->width; c++) row[c] += tarn__bf16_to_f32(((const uint16_t *)tensor->data)[at + c]);
+    }
+  }
+  store(h, tensor, first, column, rows, in);
+}
+
+// Scores [rows, keys] of a block become probabilities; columns up to a multiple of TARN__TILE_PAD become zero.
+static void softmax(const head *h, float *p, int64_t first, int64_t rows, int64_t keys) {
+  const float scale = h->scale;
+  for (int64_t i = 0; i < rows; i++, p += h->key_row) {
+    const int64_t seen = h->spec->causal ? first + i + 1 : keys;
+    const int64_t padded = tarn__tile_pad(seen), all = tarn__tile_pad(keys);
+    for (int64_t j = seen; j < padded; j++) p[j] = MASKED;
+    const float most = tarn__row_max(p, padded);
+    float sum = 0.0f;
+#pragma omp simd reduction(+ : sum)
+    for (int64_t j = 0; j < padded; j++) {
+      p[j] = tarn__row_exp((p[j] - most) * scale);
+      sum += p[j];
+    }
+    tarn__row_scale(p, 1.0f / sum, padded);
+    for (int64_t j = padded; j < all; j++) p[j] = 0.0f;
+  }
+}
+
+// P of a block: scores of q [rows, width] against the transposed keys, and their softmax.
+static void probabilities(const head *h, float *p, const float *q, const float *transposed, int64_t first, int64_t rows,
+                          int64_t keys) {
+  tarn__tile_product(
+      &(tarn__tile_operands){
+          .c = p, .a = q, .b = transposed, .c_row = h->key_row, .a_row = h->row, .a_step = 1, .b_row = h->key_row},
+      rows, tarn__tile_pad(keys), h->width, false);
+  softmax(h, p, first, rows, keys);
+}
+
+static head head_of(const tarn__attention_spec *spec, const int32_t *query_offsets, const int32_t *key_offsets,
+                    int64_t item, float *memory) {
+  const int64_t s = item / spec->heads, width = spec->d / spec->heads, keys = key_offsets[s + 1] - key_offsets[s];
+  return (head){.spec = spec,
+                .query = query_offsets[s],
+                .queries = query_offsets[s + 1] - query_offsets[s],
+                .key = key_offsets[s],
+                .keys = keys,
+                .column = item % spec->heads * width,
+                .width = width,
+                .row = tarn__tile_pad(width),
+                .key_row = key_step(keys),
+                .scale = 1.0f / sqrtf((float)width),
+                .next = memory};
+}
+
+static void forward_head(head *h, const tarn__node *node) {
+  const tarn__tensor *queries = node->in[TARN__ATTENTION_QUERIES], *kv = node->in[TARN__ATTENTION_KEYS_VALUES];
+  const tarn__tensor *out = node->out[0];
+  const tarn__attention_spec *spec = h->spec;
+  float *transposed = take(h, h->row * h->key_row), *v = take(h, tarn__tile_pad(h->keys) * h->row);
+  float *q = take(h, BLOCK * h->row), *o = take(h, BLOCK * h->row), *p = take(h, BLOCK * h->key_row);
+  load_keys(h, v, kv, spec->key_column);
+  tarn__tile_transpose(transposed, h->key_row, v, h->row, tarn__tile_pad(h->keys), h->row);
+  load_keys(h, v, kv, spec->value_column);
+  const int64_t block = spec->causal ? CAUSAL_BLOCK : BLOCK;
+  for (int64_t first = 0; first < h->queries; first += block) {
+    const int64_t rows = h->queries - first < block ? h->queries - first : block;
+    const int64_t keys = spec->causal ? first + rows : h->keys;
+    load(h, q, queries, h->query + first, spec->query_column + h->column, rows);
+    if (keys > 0) probabilities(h, p, q, transposed, first, rows, keys);
+    tarn__tile_product(
+        &(tarn__tile_operands){
+            .c = o, .a = p, .b = v, .c_row = h->row, .a_row = h->key_row, .a_step = 1, .b_row = h->row},
+        rows, h->row, keys, false);
+    store(h, out, h->query + first, h->column, rows, o);
+  }
+}
+
+static tarn_status forward(const tarn__exec *exec, const tarn__node *node) {
+  const tarn__attention_spec *spec = node->attr;
+  const int32_t *query_offsets = node->in[TARN__ATTENTION_QUERY_OFFSETS]->data;
+  const int32_t *key_offsets = node->in[TARN__ATTENTION_KEY_OFFSETS]->data;
+  const int64_t items = (node->in[TARN__ATTENTION_QUERY_OFFSETS]->cols - 1) * spec->heads;
+#pragma omp parallel for num_threads(exec->threads) schedule(dynamic, 4)
+  for (int64_t item = 0; item < items; item++) {
+    float *memory = (float *)node->scratch + omp_get_thread_num() * forward_floats(spec);
+    head h = head_of(spec, query_offsets, key_offsets, item, memory);
+    forward_head(&h, node);
+  }
+  return TARN_STATUS_OK;
+}
+
+// dS from P and dP, in the place of dP.
+static void score_gradient(const head *h, float *dp, const float *p, int64_t rows, int64_t keys) {
+  const int64_t n = tarn__tile_pad(keys);
+  for (int64_t i = 0; i < rows; i++, p += h->key_row, dp += h->key_row) {
+    const float sum = tarn__row_dot(p, dp, n), scale = h->scale;
+#pragma omp simd
+    for (int64_t j = 0; j < n; j++) dp[j] = p[j] * (dp[j] - sum) * scale;
+  }
+}
+
+// Scratch of a backward head: keys and both transposed copies, gradients of keys and values, and a block's rows.
+typedef struct buffers {
+  float *k, *k_transposed, *v_transposed, *dk, *dv, *q, *dout, *dq, *p, *dp;
+} buffers;
+
+static void backward_block(const head *h, const tarn__attention_backward *b, const buffers *f, int64_t first,
+                           int64_t rows, int64_t keys) {
+  load(h, f->q, b->queries, h->query + first, h->spec->query_column + h->column, rows);
+  load(h, f->dout, b->dout, h->query + first, h->column, rows);
+  probabilities(h, f->p, f->q, f->k_transposed, first, rows, keys);
+  tarn__tile_operands t = {f->dp, f->dout, f->v_transposed, h->key_row, h->row, 1, h->key_row};
+  tarn__tile_product(&t, rows, tarn__tile_pad(keys), h->width, false);
+  score_gradient(h, f->dp, f->p, rows, keys);
+  if (b->dkeys_values) {
+    t = (tarn__tile_operands){f->dv, f->p, f->dout, h->row, 1, h->key_row, h->row};
+    tarn__tile_product(&t, keys, h->row, rows, true);
+    t = (tarn__tile_operands){f->dk, f->dp, f->q, h->row, 1, h->key_row, h->row};
+    tarn__tile_product(&t, keys, h->row, rows, true);
+  }
+  if (b->dqueries) {
+    t = (tarn__tile_operands){f->dq, f->dp, f->k, h->row, h->key_row, 1, h->row};
+    tarn__tile_product(&t, rows, h->row, keys, false);
+    store_gradient(h, b->dqueries, b->add_queries, h->query + first, h->spec->query_column + h->column, rows, f->dq);
+  }
+}
+
+static void backward_head(head *h, const tarn__attention_backward *b) {
+  const tarn__attention_spec *spec = h->spec;
+  const int64_t padded = tarn__tile_pad(h->keys);
+  buffers f;
+  f.k_transposed = take(h, h->row * h->key_row), f.v_transposed = take(h, h->row * h->key_row);
+  f.k = take(h, padded * h->row), f.dk = take(h, padded * h->row), f.dv = take(h, padded * h->row);
+  f.q = take(h, BLOCK * h->row), f.dout = take(h, BLOCK * h->row), f.dq = take(h, BLOCK * h->row);
+  f.p = take(h, BLOCK * h->key_row), f.dp = take(h, BLOCK * h->key_row);
+  load_keys(h, f.k, b->keys_values, spec->value_column);
+  tarn__tile_transpose(f.v_transposed, h->key_row, f.k, h->row, padded, h->row);
+  load_keys(h, f.k, b->keys_values, spec->key_column);
+  tarn__tile_transpose(f.k_transposed, h->key_row, f.k, h->row, padded, h->row);
+  memset(f.dk, 0, (size_t)(h->keys * h->row) * sizeof(float));
+  memset(f.dv, 0, (size_t)(h->keys * h->row) * sizeof(float));
+  const int64_t block = spec->causal ? CAUSAL_BLOCK : BLOCK;
+  for (int64_t first = 0; first < h->queries; first += block) {
+    const int64_t rows = h->queries - first < block ? h->queries - first : block;
+    backward_block(h, b, &f, first, rows, spec->causal ? first + rows : h->keys);
+  }
+  if (!b->dkeys_values) return;
+  store_gradient(h, b->dkeys_values, b->add_keys_values, h->key, spec->key_column + h->column, h->keys, f.dk);
+  store_gradient(h, b->dkeys_values, b->add_keys_values, h->key, spec->value_column + h->column, h->keys, f.dv);
+}
+
+static tarn_status backward(const tarn__exec *exec, const tarn__node *node) {
+  const tarn__attention_spec *spec = node->attr;
+  const tarn__attention_backward b = tarn__attention_backward_of(node);
+#pragma omp parallel for num_threads(exec->threads) schedule(dynamic, 4)
+  for (int64_t item = 0; item < b.sequences * spec->heads; item++) {
+    float *memory = (float *)node->scratch + omp_get_thread_num() * backward_floats(spec);
+    head h = head_of(spec, b.query_offsets, b.key_offsets, item, memory);
+    backward_head(&h, &b);
+  }
+  return TARN_STATUS_OK;
+}
+
+const tarn__attention_kernels TARN__FAST(tarn__attention_kernels) = {forward, backward, scratch, backward_scratch};

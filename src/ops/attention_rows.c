@@ -1,0 +1,81 @@
+#include "ops/attention_rows.h"
+
+#include "ops/isa.h"
+#include "ops/variant.h"
+
+static const tarn__attention_rows_kernels *kernels(void) { return TARN__TABLE_NOW(tarn__attention_rows_kernels); }
+
+// Every range must be in order, no longer than planned, and name rows that exist.
+static tarn_status check(const tarn__node *node) {
+  const tarn__attention_spec *spec = node->attr;
+  const tarn__tensor *list = node->in[TARN__ATTENTION_ROWS_ROWS];
+  const int64_t rows = node->in[TARN__ATTENTION_ROWS_KEYS_VALUES]->rows;
+  const int64_t limit = list ? list->cols : rows;
+  const int32_t *range = node->in[TARN__ATTENTION_ROWS_RANGES]->data;
+  for (int64_t i = 0; i < node->in[TARN__ATTENTION_ROWS_QUERIES]->rows; i++) {
+    const int64_t first = range[2 * i], last = range[2 * i + 1];
+    TARN_REQUIRE(first >= 0 && first <= last && last <= limit && last - first <= spec->longest, INTERNAL,
+                 "attention_rows: query %lld has the range %lld .. %lld of %lld rows, at most %lld at once",
+                 (long long)i, (long long)first, (long long)last, (long long)limit, (long long)spec->longest);
+    for (int64_t j = first; list && j < last; j++) {
+      const int64_t row = ((const int32_t *)list->data)[j];
+      TARN_REQUIRE(row >= 0 && row < rows, INTERNAL, "attention_rows: query %lld names row %lld of %lld", (long long)i,
+                   (long long)row, (long long)rows);
+    }
+  }
+  return TARN_STATUS_OK;
+}
+
+static tarn_status forward_cpu(const tarn__exec *exec, const tarn__node *node) {
+  TARN_TRY(check(node));
+  return kernels()->forward(exec, node);
+}
+
+static tarn_status forward_f32(const tarn__exec *exec, const tarn__node *node) {
+  TARN_TRY(check(node));
+  return tarn__attention_rows_f32(exec, node);
+}
+
+static tarn_status forward_f64(const tarn__exec *exec, const tarn__node *node) {
+  TARN_TRY(check(node));
+  return tarn__attention_rows_f64(exec, node);
+}
+
+static double flops(const tarn__node *node) {
+  const tarn__attention_spec *spec = node->attr;
+  const int64_t queries = node->in[TARN__ATTENTION_ROWS_QUERIES]->rows;
+  const int32_t *range = node->in[TARN__ATTENTION_ROWS_RANGES]->data;
+  double pairs = 0.0;
+  for (int64_t i = 0; i < queries; i++) pairs += range ? range[2 * i + 1] - range[2 * i] : (double)spec->longest;
+  return 2.0 * 2.0 * pairs * (double)spec->d;
+}
+
+static size_t scratch(const tarn__node *node, int threads) { return kernels()->scratch(node->attr, threads); }
+
+static const tarn__op op_attention_rows = {.name = "attention_rows",
+                                           .flops = flops,
+                                           .scratch = scratch,
+                                           .inplace_out = -1,
+                                           .inplace_in = -1,
+                                           .reference_f32 = forward_f32,
+                                           .reference_f64 = forward_f64,
+                                           .cpu = forward_cpu};
+
+tarn__tensor *tarn__attention_rows(tarn__graph *graph, tarn__tensor *queries, tarn__tensor *keys_values,
+                                   tarn__tensor *rows, tarn__tensor *ranges, tarn__attention_spec spec) {
+  bool fits = spec.heads > 0 && spec.d > 0 && spec.d % spec.heads == 0 && spec.longest >= 0 &&
+              ranges->dtype == TARN__I32 && ranges->cols == 2 * queries->rows && queries->dtype == keys_values->dtype &&
+              spec.query_column >= 0 && spec.query_column <= queries->cols - spec.d && spec.key_column >= 0 &&
+              spec.key_column <= keys_values->cols - spec.d && spec.value_column >= 0 &&
+              spec.value_column <= keys_values->cols - spec.d && (!rows || rows->dtype == TARN__I32);
+  if (!fits) tarn__graph_fail(graph, TARN_STATUS_INTERNAL, "attention_rows: its inputs do not fit together");
+  tarn__node *node = tarn__graph_node(graph, &op_attention_rows, sizeof spec);
+  *(tarn__attention_spec *)node->attr = spec;
+  node->in[TARN__ATTENTION_ROWS_QUERIES] = queries;
+  node->in[TARN__ATTENTION_ROWS_KEYS_VALUES] = keys_values;
+  node->in[TARN__ATTENTION_ROWS_ROWS] = rows;
+  node->in[TARN__ATTENTION_ROWS_RANGES] = ranges;
+  tarn__tensor *out = node->out[0] = tarn__graph_tensor(graph, queries->dtype, queries->rows, spec.d, "attention");
+  tarn__graph_emit(graph, node);
+  return out;
+}

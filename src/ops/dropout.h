@@ -1,0 +1,161 @@
+// Dropout masks as a function of (seed, step, site, row, column), so that the forward and the backward pass compute
+// them again instead of storing them. One block of Philox 4x32-10 serves 8 neighbouring columns of a row:
+//
+//   counter = (column / 8, row, site, step), key = seed          columns 8 b .. 8 b + 7 of the row
+//   4 words of 32 bits = 8 numbers of 16 bits, low half first:   | w0 lo | w0 hi | w1 lo | ... | w3 hi |
+//
+// An element is kept if its number is at least threshold = round(p * 65536), and then scaled by
+// 1 / (1 - threshold / 65536), so that its expectation is exact for the probability that is really used.
+#ifndef TARN_OPS_DROPOUT_H
+#define TARN_OPS_DROPOUT_H
+
+#include <math.h>
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
+
+#include "base/random.h"
+#include "graph/graph.h"
+
+// Columns of one block, and columns that tarn__dropout_numbers() computes at a time.
+enum { TARN__DROPOUT_BLOCK = 8, TARN__DROPOUT_CHUNK = 128 };
+
+// One place of the model where dropout acts; an attribute of the node.
+typedef struct tarn__dropout {
+  uint32_t threshold;  // of 65536; 0: no dropout
+  uint32_t site;
+} tarn__dropout;
+
+// Takes a site of the graph. Without training nothing is dropped.
+static inline tarn__dropout tarn__dropout_make(tarn__graph *graph, double p) {
+  tarn__dropout dropout = {0, tarn__graph_site(graph)};
+  if (!(p >= 0.0 && p < 1.0)) {
+    tarn__graph_fail(graph, TARN_STATUS_USAGE, "dropout is %g; expected 0 or more and less than 1", p);
+  } else if (graph->training) {
+    long threshold = lround(p * 65536.0);
+    dropout.threshold = threshold < 65536 ? (uint32_t)threshold : 65535u;
+  }
+  return dropout;
+}
+
+static inline double tarn__dropout_scale(tarn__dropout dropout) { return 65536.0 / (65536.0 - dropout.threshold); }
+
+// The 8 numbers of one block.
+static inline void tarn__dropout_block(uint16_t numbers[TARN__DROPOUT_BLOCK], const tarn__exec *exec, uint32_t site,
+                                       uint32_t row, uint32_t block) {
+  uint32_t counter[4] = {block, row, site, exec->step};
+  uint32_t key[2] = {(uint32_t)exec->seed, (uint32_t)(exec->seed >> 32)};
+  uint32_t words[4];
+  tarn__philox(words, counter, key);
+  for (int w = 0; w < 4; w++) {
+    numbers[2 * w] = (uint16_t)words[w];
+    numbers[2 * w + 1] = (uint16_t)(words[w] >> 16);
+  }
+}
+
+// Whether one element is kept: the definition, for the reference kernels.
+static inline bool tarn__dropout_keeps(tarn__dropout dropout, const tarn__exec *exec, int64_t row, int64_t column) {
+  if (dropout.threshold == 0) return true;
+  uint16_t numbers[TARN__DROPOUT_BLOCK];
+  tarn__dropout_block(numbers, exec, dropout.site, (uint32_t)row, (uint32_t)(column / TARN__DROPOUT_BLOCK));
+  return numbers[column % TARN__DROPOUT_BLOCK] >= dropout.threshold;
+}
+
+// Number of elements that a buffer for the numbers of `cols` columns must have.
+static inline size_t tarn__dropout_room(int64_t cols) {
+  return ((size_t)cols + TARN__DROPOUT_CHUNK - 1) / TARN__DROPOUT_CHUNK * TARN__DROPOUT_CHUNK;
+}
+
+// The vector forms keep each 32-bit word in a 64-bit lane, whose upper half may hold anything, because the widening
+// multiplication reads and writes such lanes: a round is 2 multiplications, 2 shifts and 2 exclusive ors for 8 (4)
+// counters. Lanes start with the blocks in the order that makes the interleaving at the end a shuffle within 128 bits:
+//   even lanes: blocks 0, 1, 2, 3 -> first half of the output; odd lanes: blocks 4, 5, 6, 7 -> second half.
+#if defined(__AVX512F__)
+
+enum { TARN__DROPOUT_LANES = 8 };
+typedef __m512i tarn__dropout_vec;
+
+static inline tarn__dropout_vec tarn__dropout_fill(uint32_t x) { return _mm512_set1_epi64((int64_t)x); }
+static inline tarn__dropout_vec tarn__dropout_first(uint32_t block) {
+  return _mm512_add_epi64(_mm512_set_epi64(7, 3, 6, 2, 5, 1, 4, 0), _mm512_set1_epi64((int64_t)block));
+}
+static inline tarn__dropout_vec tarn__dropout_mul(tarn__dropout_vec a, tarn__dropout_vec b) {
+  return _mm512_mul_epu32(a, b);
+}
+static inline tarn__dropout_vec tarn__dropout_mix(tarn__dropout_vec product, tarn__dropout_vec a, tarn__dropout_vec b) {
+  return _mm512_ternarylogic_epi64(_mm512_srli_epi64(product, 32), a, b, 0x96);
+}
+static inline void tarn__dropout_store(uint16_t *out, const tarn__dropout_vec w[4]) {
+  __m512i low = _mm512_mask_shuffle_epi32(w[0], 0xAAAA, w[1], _MM_PERM_CCAA);
+  __m512i high = _mm512_mask_shuffle_epi32(w[2], 0xAAAA, w[3], _MM_PERM_CCAA);
+  _mm512_storeu_si512(out, _mm512_unpacklo_epi64(low, high));
+  _mm512_storeu_si512(out + 32, _mm512_unpackhi_epi64(low, high));
+}
+
+#elif defined(__AVX2__)
+
+enum { TARN__DROPOUT_LANES = 4 };
+typedef __m256i tarn__dropout_vec;
+
+static inline tarn__dropout_vec tarn__dropout_fill(uint32_t x) { return _mm256_set1_epi64x((int64_t)x); }
+static inline tarn__dropout_vec tarn__dropout_first(uint32_t block) {
+  return _mm256_add_epi64(_mm256_set_epi64x(3, 1, 2, 0), _mm256_set1_epi64x((int64_t)block));
+}
+static inline tarn__dropout_vec tarn__dropout_mul(tarn__dropout_vec a, tarn__dropout_vec b) {
+  return _mm256_mul_epu32(a, b);
+}
+static inline tarn__dropout_vec tarn__dropout_mix(tarn__dropout_vec product, tarn__dropout_vec a, tarn__dropout_vec b) {
+  return _mm256_xor_si256(_mm256_srli_epi64(product, 32), _mm256_xor_si256(a, b));
+}
+static inline void tarn__dropout_store(uint16_t *out, const tarn__dropout_vec w[4]) {
+  __m256i low = _mm256_blend_epi32(w[0], _mm256_slli_epi64(w[1], 32), 0xAA);
+  __m256i high = _mm256_blend_epi32(w[2], _mm256_slli_epi64(w[3], 32), 0xAA);
+  _mm256_storeu_si256((__m256i *)(void *)out, _mm256_unpacklo_epi64(low, high));
+  _mm256_storeu_si256((__m256i *)(void *)(out + 16), _mm256_unpackhi_epi64(low, high));
+}
+
+#endif
+
+// The numbers of a row from block `first` on, for `cols` columns; writes tarn__dropout_room(cols) numbers, equal to
+// those of tarn__dropout_block().
+static inline void tarn__dropout_numbers(uint16_t *numbers, const tarn__exec *exec, uint32_t site, int64_t row,
+                                         int64_t first, int64_t cols) {
+  int64_t blocks = (int64_t)(tarn__dropout_room(cols) / TARN__DROPOUT_BLOCK);
+#if defined(__AVX2__)
+  enum { VECTORS = 2, STEP = VECTORS * TARN__DROPOUT_LANES };
+  const tarn__dropout_vec m0 = tarn__dropout_fill(0xD2511F53u), m1 = tarn__dropout_fill(0xCD9E8D57u);
+  const tarn__dropout_vec c1 = tarn__dropout_fill((uint32_t)row), c2 = tarn__dropout_fill(site);
+  const tarn__dropout_vec c3 = tarn__dropout_fill(exec->step);
+  for (int64_t b = 0; b < blocks; b += STEP) {
+    tarn__dropout_vec w[VECTORS][4];
+    for (int v = 0; v < VECTORS; v++) {
+      w[v][0] = tarn__dropout_first((uint32_t)(first + b + v * TARN__DROPOUT_LANES));
+      w[v][1] = c1;
+      w[v][2] = c2;
+      w[v][3] = c3;
+    }
+    uint32_t k0 = (uint32_t)exec->seed, k1 = (uint32_t)(exec->seed >> 32);
+#pragma GCC unroll 10
+    for (int round = 0; round < 10; round++) {
+      const tarn__dropout_vec key0 = tarn__dropout_fill(k0), key1 = tarn__dropout_fill(k1);
+#pragma GCC unroll 2
+      for (int v = 0; v < VECTORS; v++) {
+        tarn__dropout_vec p0 = tarn__dropout_mul(w[v][0], m0), p1 = tarn__dropout_mul(w[v][2], m1);
+        w[v][0] = tarn__dropout_mix(p1, w[v][1], key0);
+        w[v][2] = tarn__dropout_mix(p0, w[v][3], key1);
+        w[v][1] = p1;
+        w[v][3] = p0;
+      }
+      k0 += 0x9E3779B9u;
+      k1 += 0xBB67AE85u;
+    }
+    for (int v = 0; v < VECTORS; v++)
+      tarn__dropout_store(numbers + (b + v * TARN__DROPOUT_LANES) * TARN__DROPOUT_BLOCK, w[v]);
+  }
+#else
+  for (int64_t b = 0; b < blocks; b++)
+    tarn__dropout_block(numbers + b * TARN__DROPOUT_BLOCK, exec, site, (uint32_t)row, (uint32_t)(first + b));
+#endif
+}
+
+#endif

@@ -1,0 +1,65 @@
+#include "ops/embedding.h"
+
+#include "ops/isa.h"
+#include "ops/ops.h"
+#include "ops/variant.h"
+
+static const tarn__embedding_kernels *kernels(void) { return TARN__TABLE_NOW(tarn__embedding_kernels); }
+
+static tarn_status forward_cpu(const tarn__exec *exec, const tarn__node *node) {
+  return kernels()->forward(exec, node);
+}
+
+static tarn_status backward_cpu(const tarn__exec *exec, const tarn__node *node) {
+  return kernels()->backward(exec, node);
+}
+
+static size_t scratch(const tarn__node *node, int threads) { return kernels()->scratch(node->out[0]->cols, threads); }
+
+static size_t backward_scratch(const tarn__node *node, int threads) {
+  return kernels()->scratch(node->in[TARN__EMBEDDING_BACKWARD_DY]->cols, threads);
+}
+
+static const tarn__op op_backward = {.name = "embedding_backward",
+                                     .scratch = backward_scratch,
+                                     .inplace_out = -1,
+                                     .inplace_in = -1,
+                                     .reference_f32 = tarn__embedding_backward_f32,
+                                     .reference_f64 = tarn__embedding_backward_f64,
+                                     .cpu = backward_cpu};
+
+static void grad(tarn__graph *graph, tarn__node *node) {
+  tarn__param *table = node->in[TARN__EMBEDDING_TABLE]->param;
+  if (!table->trained) return;
+  tarn__node *back = tarn__graph_node(graph, &op_backward, sizeof(tarn__embedding_attr));
+  *(tarn__embedding_attr *)back->attr = *(const tarn__embedding_attr *)node->attr;
+  back->in[TARN__EMBEDDING_BACKWARD_IDS] = node->in[TARN__EMBEDDING_IDS];
+  back->in[TARN__EMBEDDING_BACKWARD_DY] = node->out[0]->grad;
+  back->dparam[0] = table;
+  tarn__graph_emit(graph, back);
+}
+
+static const tarn__op op_embedding = {.name = "embedding",
+                                      .grad = grad,
+                                      .scratch = scratch,
+                                      .inplace_out = -1,
+                                      .inplace_in = -1,
+                                      .reference_f32 = tarn__embedding_f32,
+                                      .reference_f64 = tarn__embedding_f64,
+                                      .cpu = forward_cpu};
+
+tarn__tensor *tarn__embedding(tarn__graph *graph, tarn__tensor *ids, tarn__tensor *positions, tarn__param *table,
+                              double scale, double dropout) {
+  bool fits = ids->dtype == TARN__I32 && ids->rows == 1;
+  if (positions) fits = fits && positions->dtype == TARN__I32 && positions->rows == 1 && positions->cols == ids->cols;
+  if (!fits) tarn__graph_fail(graph, TARN_STATUS_INTERNAL, "embedding: its inputs do not fit together");
+  tarn__node *node = tarn__graph_node(graph, &op_embedding, sizeof(tarn__embedding_attr));
+  *(tarn__embedding_attr *)node->attr =
+      (tarn__embedding_attr){.scale = scale, .dropout = tarn__dropout_make(graph, dropout)};
+  node->in[TARN__EMBEDDING_IDS] = ids;
+  node->in[TARN__EMBEDDING_POSITIONS] = positions;
+  node->in[TARN__EMBEDDING_TABLE] = tarn__graph_param(graph, table);
+  tarn__tensor *y = node->out[0] = tarn__graph_tensor(graph, graph->dtype, ids->cols, table->cols, "embedding");
+  tarn__graph_emit(graph, node);
+  return y;
+}

@@ -1,0 +1,34 @@
+// What the files of the op embedding share: attributes, places of inputs and outputs, kernels.
+#ifndef TARN_OPS_EMBEDDING_H
+#define TARN_OPS_EMBEDDING_H
+
+#include "ops/dropout.h"
+
+typedef struct tarn__embedding_attr {
+  double scale;
+  tarn__dropout dropout;
+} tarn__embedding_attr;
+
+enum { TARN__EMBEDDING_IDS, TARN__EMBEDDING_POSITIONS, TARN__EMBEDDING_TABLE };  // positions may be NULL
+enum { TARN__EMBEDDING_BACKWARD_IDS, TARN__EMBEDDING_BACKWARD_DY };
+
+// Angle of dimension i of position 1, in turns: frequency / (2 pi). `half` is half the model width.
+static inline double tarn__embedding_turns(int64_t i, int64_t half) {
+  const double steps = half > 1 ? (double)(half - 1) : 1.0;
+  return exp(-(double)i * log(10000.0) / steps) / 6.283185307179586476925;
+}
+
+tarn_status tarn__embedding_f32(const tarn__exec *exec, const tarn__node *node);
+tarn_status tarn__embedding_f64(const tarn__exec *exec, const tarn__node *node);
+tarn_status tarn__embedding_backward_f32(const tarn__exec *exec, const tarn__node *node);
+tarn_status tarn__embedding_backward_f64(const tarn__exec *exec, const tarn__node *node);
+
+typedef struct tarn__embedding_kernels {
+  tarn__kernel forward, backward;
+  size_t (*scratch)(int64_t cols, int threads);  // bytes, for both
+} tarn__embedding_kernels;
+extern const tarn__embedding_kernels tarn__embedding_kernels_portable;
+extern const tarn__embedding_kernels tarn__embedding_kernels_avx2;
+extern const tarn__embedding_kernels tarn__embedding_kernels_avx512;
+
+#endif

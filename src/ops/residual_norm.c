@@ -1,0 +1,133 @@
+#include "ops/residual_norm.h"
+
+#include "ops/isa.h"
+#include "ops/ops.h"
+#include "ops/variant.h"
+
+static const tarn__residual_norm_kernels *kernels(void) { return TARN__TABLE_NOW(tarn__residual_norm_kernels); }
+
+static tarn_status forward_cpu(const tarn__exec *exec, const tarn__node *node) {
+  return kernels()->forward(exec, node);
+}
+
+static tarn_status backward_cpu(const tarn__exec *exec, const tarn__node *node) {
+  return kernels()->backward(exec, node);
+}
+
+static size_t scratch(const tarn__node *node, int threads) {
+  const tarn__tensor *tensor = node->in[0] ? node->in[0] : node->in[1];
+  return kernels()->scratch(tensor->cols, threads);
+}
+
+// Backward node. The gradient of x takes over the memory of the gradient of y.
+static const tarn__op op_backward = {.name = "residual_norm_backward",
+                                     .scratch = scratch,
+                                     .inplace_out = TARN__RN_DX,
+                                     .inplace_in = TARN__RN_DY,
+                                     .reference_f32 = tarn__residual_norm_backward_f32,
+                                     .reference_f64 = tarn__residual_norm_backward_f64,
+                                     .cpu = backward_cpu};
+
+// The same without a norm, where only the branch's gradient is computed.
+static const tarn__op op_branch_backward = {.name = "residual_backward",
+                                            .scratch = scratch,
+                                            .inplace_out = TARN__RN_DBRANCH,
+                                            .inplace_in = TARN__RN_DSUM,
+                                            .reference_f32 = tarn__residual_norm_backward_f32,
+                                            .reference_f64 = tarn__residual_norm_backward_f64,
+                                            .cpu = backward_cpu};
+
+static bool wants(const tarn__tensor *tensor) { return tensor && tensor->needs_grad; }
+
+// No gradient reaches y (or there is none): the gradient of the sum is that of x as it stands.
+static void grad_of_sum(tarn__graph *graph, const tarn__node *node, tarn__tensor *dsum) {
+  tarn__tensor *x = node->in[TARN__RN_X];
+  tarn__tensor *branch = node->in[TARN__RN_BRANCH];
+  if (wants(branch)) {
+    tarn__node *back = tarn__graph_node(graph, &op_branch_backward, sizeof(tarn__residual_norm_attr));
+    *(tarn__residual_norm_attr *)back->attr = *(const tarn__residual_norm_attr *)node->attr;
+    back->in[TARN__RN_DSUM] = dsum;
+    back->out[TARN__RN_DBRANCH] = tarn__graph_tensor(graph, branch->dtype, branch->rows, branch->cols, "gradient");
+    tarn__graph_emit(graph, back);
+    tarn__grad_add(graph, branch, back->out[TARN__RN_DBRANCH]);
+  }
+  if (wants(x)) tarn__grad_add(graph, x, dsum);
+}
+
+static void grad(tarn__graph *graph, tarn__node *node) {
+  tarn__tensor *x = node->in[TARN__RN_X];
+  tarn__tensor *branch = node->in[TARN__RN_BRANCH];
+  tarn__tensor *sum = node->out[TARN__RN_SUM];
+  tarn__tensor *y = node->out[TARN__RN_Y];
+  tarn__tensor *dsum = sum ? sum->grad : NULL;
+  if (!y || !y->grad) {
+    if (dsum) grad_of_sum(graph, node, dsum);
+    return;
+  }
+  tarn__node *back = tarn__graph_node(graph, &op_backward, sizeof(tarn__residual_norm_attr));
+  *(tarn__residual_norm_attr *)back->attr = *(const tarn__residual_norm_attr *)node->attr;
+  back->in[TARN__RN_DY] = y->grad;
+  back->in[TARN__RN_DSUM] = dsum;
+  back->in[TARN__RN_SAVED] = sum ? sum : x;
+  back->in[TARN__RN_SAVED_STATS] = node->out[TARN__RN_STATS];
+  back->in[TARN__RN_SAVED_GAIN] = node->in[TARN__RN_GAIN];
+  tarn__param *gain = node->in[TARN__RN_GAIN]->param;
+  tarn__param *bias = node->in[TARN__RN_BIAS]->param;
+  back->dparam[TARN__RN_DGAIN] = gain->trained ? gain : NULL;
+  back->dparam[TARN__RN_DBIAS] = bias->trained ? bias : NULL;
+  if (wants(x)) back->out[TARN__RN_DX] = tarn__grad_into(graph, x, &back->in[TARN__RN_PREVIOUS]);
+  if (wants(branch))
+    back->out[TARN__RN_DBRANCH] = tarn__graph_tensor(graph, branch->dtype, branch->rows, branch->cols, "gradient");
+  tarn__graph_emit(graph, back);
+  if (wants(branch)) tarn__grad_add(graph, branch, back->out[TARN__RN_DBRANCH]);
+}
+
+// With a branch: the sum takes over its memory.
+static const tarn__op op_residual = {.name = "residual_norm",
+                                     .grad = grad,
+                                     .scratch = scratch,
+                                     .inplace_out = TARN__RN_SUM,
+                                     .inplace_in = TARN__RN_BRANCH,
+                                     .reference_f32 = tarn__residual_norm_f32,
+                                     .reference_f64 = tarn__residual_norm_f64,
+                                     .cpu = forward_cpu};
+
+// Without a branch: y takes over the memory of x.
+static const tarn__op op_norm = {.name = "norm",
+                                 .grad = grad,
+                                 .scratch = scratch,
+                                 .inplace_out = TARN__RN_Y,
+                                 .inplace_in = TARN__RN_X,
+                                 .reference_f32 = tarn__residual_norm_f32,
+                                 .reference_f64 = tarn__residual_norm_f64,
+                                 .cpu = forward_cpu};
+
+static bool fits(const tarn__tensor *x, const tarn__tensor *branch, const tarn__param *gain, const tarn__param *bias) {
+  bool fit = (gain != NULL) == (bias != NULL) && (gain || branch);
+  if (branch) fit = fit && branch->rows == x->rows && branch->cols == x->cols && branch->dtype == x->dtype;
+  if (gain && bias) fit = fit && gain->rows * gain->cols == x->cols && bias->rows * bias->cols == x->cols;
+  return fit;
+}
+
+tarn__residual_out tarn__residual_norm(tarn__graph *graph, tarn__tensor *x, tarn__tensor *branch, double dropout,
+                                       tarn__param *gain, tarn__param *bias) {
+  if (!fits(x, branch, gain, bias))
+    tarn__graph_fail(graph, TARN_STATUS_INTERNAL, "residual_norm: its inputs do not fit together");
+  tarn__node *node = tarn__graph_node(graph, branch ? &op_residual : &op_norm, sizeof(tarn__residual_norm_attr));
+  if (branch) ((tarn__residual_norm_attr *)node->attr)->dropout = tarn__dropout_make(graph, dropout);
+  node->in[TARN__RN_X] = x;
+  node->in[TARN__RN_BRANCH] = branch;
+  tarn__residual_out out = {.sum = x, .y = NULL};
+  if (branch) out.sum = node->out[TARN__RN_SUM] = tarn__graph_tensor(graph, x->dtype, x->rows, x->cols, "residual sum");
+  if (gain && bias) {
+    node->in[TARN__RN_GAIN] = tarn__graph_param(graph, gain);
+    node->in[TARN__RN_BIAS] = tarn__graph_param(graph, bias);
+    out.y = node->out[TARN__RN_Y] = tarn__graph_tensor(graph, x->dtype, x->rows, x->cols, "norm");
+    bool backward = graph->training && (wants(x) || wants(branch) || gain->trained || bias->trained);
+    if (backward)
+      node->out[TARN__RN_STATS] =
+          tarn__graph_tensor(graph, x->dtype == TARN__F64 ? TARN__F64 : TARN__F32, x->rows, 2, "norm statistics");
+  }
+  tarn__graph_emit(graph, node);
+  return out;
+}

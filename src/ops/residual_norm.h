@@ -1,0 +1,37 @@
+// What the files of the op residual_norm share: attributes, places of inputs and outputs, kernels.
+#ifndef TARN_OPS_RESIDUAL_NORM_H
+#define TARN_OPS_RESIDUAL_NORM_H
+
+#include "ops/dropout.h"
+
+#define TARN__NORM_EPSILON 1e-5
+
+typedef struct tarn__residual_norm_attr {
+  tarn__dropout dropout;
+} tarn__residual_norm_attr;
+
+// Forward: sum, y and stats may be NULL (not wanted). stats is [R, 2] = mean and 1 / sqrt(variance + epsilon).
+enum { TARN__RN_X, TARN__RN_BRANCH, TARN__RN_GAIN, TARN__RN_BIAS };
+enum { TARN__RN_SUM, TARN__RN_Y, TARN__RN_STATS };
+
+// Backward of the norm and the sum: DY, SAVED (the sum), SAVED_STATS and SAVED_GAIN are there; DSUM (gradient of the
+// sum from its other readers) and PREVIOUS (gradient of x so far, which DX shares) may be NULL, as may either output.
+// Without a norm: DBRANCH = mask * DSUM is the only output and DSUM the only input.
+enum { TARN__RN_DY, TARN__RN_DSUM, TARN__RN_SAVED, TARN__RN_SAVED_STATS, TARN__RN_SAVED_GAIN, TARN__RN_PREVIOUS };
+enum { TARN__RN_DX, TARN__RN_DBRANCH };
+enum { TARN__RN_DGAIN, TARN__RN_DBIAS };
+
+tarn_status tarn__residual_norm_f32(const tarn__exec *exec, const tarn__node *node);
+tarn_status tarn__residual_norm_f64(const tarn__exec *exec, const tarn__node *node);
+tarn_status tarn__residual_norm_backward_f32(const tarn__exec *exec, const tarn__node *node);
+tarn_status tarn__residual_norm_backward_f64(const tarn__exec *exec, const tarn__node *node);
+
+typedef struct tarn__residual_norm_kernels {
+  tarn__kernel forward, backward;
+  size_t (*scratch)(int64_t cols, int threads);  // bytes, for both
+} tarn__residual_norm_kernels;
+extern const tarn__residual_norm_kernels tarn__residual_norm_kernels_portable;
+extern const tarn__residual_norm_kernels tarn__residual_norm_kernels_avx2;
+extern const tarn__residual_norm_kernels tarn__residual_norm_kernels_avx512;
+
+#endif
