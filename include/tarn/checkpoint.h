@@ -1,0 +1,66 @@
+// Checkpoints as files (docs/checkpoint-format.md): looking into them, averaging them, and writing everything out for
+// other tools.
+//
+// Wherever a checkpoint is asked for, a run directory will do: its average stands for it, or else its best, or else its
+// last checkpoint.
+#ifndef TARN_CHECKPOINT_H
+#define TARN_CHECKPOINT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tarn/config.h"
+#include "tarn/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// One parameter of a model.
+typedef struct tarn_checkpoint_param {
+  const char *name;      // "encoder.R1.self_attn.qkv.weight"
+  int64_t rows, cols;    // a weight of a linear layer is (outputs, inputs); a vector has one row
+  bool trained;          // false: frozen
+  int uses;              // places of the model that use it; more than 1: shared
+  const char *places;    // which: "encoder layers 1 3 5 7", "source target output"
+  int64_t stored_bytes;  // of its values in the file; 0 for a frozen parameter that is computed again
+  const char *recipe;    // what a frozen parameter is computed from; NULL: its values are stored
+} tarn_checkpoint_param;
+
+// What a file says. Everything belongs to it and lives until close.
+typedef struct tarn_checkpoint_info {
+  const char *path;                     // the file that was read
+  const char *model, *config;           // YAML: the model's description, and all of the configuration
+  const char *kind;                     // "model", "training" (with the optimiser's state), "average" or "dense"
+  const char *averaged;                 // updates of the checkpoints that were averaged, or NULL
+  int64_t update;                       // optimiser steps that made it
+  uint64_t seed;                        // of the frozen weights
+  int64_t source_vocab, target_vocab;   // tokens
+  bool joint_vocab;                     // one vocabulary for both sides
+  const tarn_checkpoint_param *params;  // in the order of the model
+  size_t param_count;
+  int64_t trained, frozen;              // parameters, each set once
+  int64_t shared_uses;                  // parameters that sharing saves: sum over sets of (uses - 1) * size
+  int64_t trained_bytes, frozen_bytes;  // of values in the file
+  int64_t optimiser_bytes, vocab_bytes;
+  int64_t file_bytes;  // all of the file, header included
+  struct tarn__checkpoint_info_memory *memory;
+} tarn_checkpoint_info;
+
+// Reads and checks a file or a run directory's; frozen values are not computed. Fails with DATA, IO or MEMORY.
+tarn_status tarn_checkpoint_info_open(tarn_checkpoint_info **info, const char *path) TARN_CHECKED;
+void tarn_checkpoint_info_close(tarn_checkpoint_info **info);
+
+// Writes the mean of the trained parameters of `count` checkpoints of one training, as a checkpoint without the
+// optimiser's state. Fails with DATA unless their descriptions, vocabularies and frozen weights are the same.
+tarn_status tarn_checkpoint_average(const char *output, const char *const *paths, size_t count) TARN_CHECKED;
+
+// Writes a checkpoint in which every parameter is stored in fp32, the frozen ones too, for tools that read safetensors.
+// tarn reads it as well.
+tarn_status tarn_checkpoint_export(const char *output, const char *path) TARN_CHECKED;
+
+#ifdef __cplusplus
+}
+#endif
+#endif
