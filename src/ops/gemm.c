@@ -144,7 +144,7 @@ int64_t tarn__gemm_rows(const tarn__tensor *tensor) {
 
 size_t tarn__gemm_scratch(const tarn__gemm *gemm, int threads) {
   plan p;
-  if (gemm->m == 0 || gemm->n == 0 || gemm->k == 0) return 0;
+  if (gemm->m == 0 || gemm->n == 0 || gemm->k == 0 || gemm->dtype == TARN__F64) return 0;
   // A failure shows again, with its message, when the product runs.
   if (plan_open(&p, gemm, threads) != TARN_STATUS_OK) return 0;
   size_t bytes = p.b_bytes + p.thread_bytes * (size_t)threads;

@@ -33,7 +33,8 @@ typedef struct tarn__gemm {
 // Rows of a tensor that a product may read and write: with the spare rows of the workspace, if it has them.
 int64_t tarn__gemm_rows(const tarn__tensor *tensor);
 
-// Bytes of scratch that tarn__gemm_run() needs for these shapes (the pointers are not looked at).
+// Bytes of scratch that tarn__gemm_run() needs for these shapes (the pointers are not looked at); 0 for F64,
+// which only the reference computes in.
 size_t tarn__gemm_scratch(const tarn__gemm *gemm, int threads);
 
 // Computes the product with `threads` threads; `scratch` is aligned to 64 bytes. The bits of the result do not depend

@@ -46,6 +46,7 @@ typedef struct check {
   size_t output_size[CHECK_MAX];
   int outputs;
   tarn__tensor *loss;  // set by check_loss(), else summed from the outputs
+  bool own_loss;
   double loss_value;
   double *output_weight[CHECK_MAX];  // of the sum
   tarn__random random;
@@ -255,7 +256,8 @@ static inline void check_run(check *c, check_build build, const void *spec, tarn
   c->dtype = dtype;
   tarn__graph_begin(&graph, backend, dtype, training, CHECK_THREADS);
   build(c, &graph, spec);
-  if (c->loss == NULL) check_sum(c, &graph);
+  c->own_loss = c->loss != NULL;
+  if (!c->own_loss) check_sum(c, &graph);
   if (training) tarn__graph_differentiate(&graph, c->loss);
   for (int i = 0; i < c->items; i++)
     if (c->item[i].tensor != NULL && c->item[i].tensor->grad != NULL) c->item[i].tensor->grad->keep = true;
@@ -311,7 +313,8 @@ static inline void check_close_to(const double *a, const double *b, size_t n, do
 }
 
 static inline void check_same(const check *a, const check *b, bool training, double tolerance, const char *name) {
-  check_close_to(&a->loss_value, &b->loss_value, 1, tolerance * 4, name, "loss", 0);
+  // The sum of outputs with random signs says nothing that the outputs do not say.
+  if (b->own_loss) check_close_to(&a->loss_value, &b->loss_value, 1, tolerance, name, "loss", 0);
   for (int k = 0; k < b->outputs; k++)
     if (b->output_value[k] != NULL)
       check_close_to(a->output_value[k], b->output_value[k], b->output_size[k], tolerance, name, "output", k);
@@ -355,7 +358,7 @@ static inline void check_kernels(check_build build, const void *spec, const char
 static inline void check_gradients(check_build build, const void *spec, const char *name, double tolerance) {
   enum { POINTS = 4, ELEMENTS = 24 };
   static const double at[POINTS] = {1.0, -1.0, 2.0, -2.0}, weight[POINTS] = {8.0, -8.0, -1.0, 1.0};
-  const double h = 1e-3;
+  const double h = 1e-5;
   check c;
   check_open(&c);
   check_run(&c, build, spec, TARN__REFERENCE, TARN__F64, true);
@@ -366,6 +369,7 @@ static inline void check_gradients(check_build build, const void *spec, const ch
     check_item *item = &c.item[k];
     if (!item->wants_grad || item->kind == CHECK_INTS) continue;
     checked++;
+    check_run(&c, build, spec, TARN__REFERENCE, TARN__F64, true);  // the last one was at other values
     size_t n = (size_t)(item->rows * item->cols), count = n < ELEMENTS ? n : ELEMENTS;
     double *expected = check_alloc(count, sizeof(double)), *found = check_alloc(count, sizeof(double));
     size_t *element = check_alloc(count, sizeof(size_t));

@@ -1,0 +1,76 @@
+// The gradients of linear against finite differences.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+// cmocka needs the three above.
+#include <cmocka.h>
+
+#include "kernels/kernel_check.h"
+#include "ops/ops.h"
+
+static void build_two(check *c, tarn__graph *graph, const void *spec) {
+  (void)spec;
+  tarn__tensor *x = check_input(c, graph, 5, 7, 1.0, true);
+  tarn__param *first = check_param(c, 6, 7, 0.5, true), *bias = check_param(c, 1, 6, 0.5, true);
+  tarn__param *second = check_param(c, 7, 6, 0.5, true);
+  tarn__tensor *hidden = tarn__linear(graph, x, first, bias, TARN__RELU);
+  check_output(c, tarn__linear(graph, hidden, second, NULL, TARN__IDENTITY));
+}
+
+// A frozen layer between trained ones, weights used twice, an input read twice.
+static void build_shared(check *c, tarn__graph *graph, const void *spec) {
+  (void)spec;
+  tarn__tensor *x = check_input(c, graph, 4, 5, 1.0, true);
+  tarn__param *weight = check_param(c, 5, 5, 0.5, true), *bias = check_param(c, 1, 5, 0.5, true);
+  tarn__param *frozen = check_param(c, 5, 5, 0.5, false);
+  tarn__tensor *y = tarn__linear(graph, x, weight, bias, TARN__RELU);
+  y = tarn__linear(graph, y, frozen, bias, TARN__IDENTITY);
+  check_output(c, tarn__linear(graph, y, weight, NULL, TARN__IDENTITY));
+  check_output(c, tarn__linear(graph, x, frozen, NULL, TARN__IDENTITY));
+}
+
+static void linear(void **state) {
+  (void)state;
+  check_gradients(build_two, NULL, "two linear layers", 1e-8);
+}
+
+static void shared(void **state) {
+  (void)state;
+  check_gradients(build_shared, NULL, "shared and frozen linear layers", 1e-8);
+  check_kernels(build_shared, NULL, "shared and frozen linear layers", 1e-5, 0.02);
+}
+
+// What a frozen weight does not need is not there.
+static void frozen_has_no_gradient_node(void **state) {
+  (void)state;
+  tarn__graph graph = {0};
+  float weight[48] = {0}, grad[48] = {0};
+  tarn__param trained = {
+      .name = "trained", .rows = 6, .cols = 8, .trained = true, .dtype = TARN__F32, .value = weight, .grad = grad};
+  tarn__param frozen = {.name = "frozen", .rows = 8, .cols = 6, .dtype = TARN__F32, .value = weight};
+  float words[80] = {0};
+  tarn__param table = {.name = "table", .rows = 10, .cols = 8, .dtype = TARN__F32, .value = words};
+  int32_t targets[4] = {0};
+  double scale = 1.0;
+  tarn__graph_begin(&graph, TARN__CPU, TARN__F32, true, 1);
+  float input[32] = {0};
+  tarn__tensor *x = tarn__graph_external(&graph, TARN__F32, 4, 8, input, "x");
+  tarn__tensor *hidden = tarn__linear(&graph, x, &trained, NULL, TARN__IDENTITY);
+  tarn__tensor *y = tarn__linear(&graph, hidden, &frozen, NULL, TARN__IDENTITY);
+  tarn__tensor *wanted = tarn__graph_external(&graph, TARN__I32, 1, 4, targets, "targets");
+  tarn__tensor *loss = tarn__output_loss(&graph, y, &table, NULL, wanted, 0.0, &scale);
+  assert_int_equal(graph.node_count, 3);
+  tarn__graph_differentiate(&graph, loss);
+  // dx of the frozen layer and dweight of the trained one; nothing else.
+  assert_int_equal(graph.node_count, 5);
+  assert_string_equal(graph.nodes[3]->op->name, "linear_dx");
+  assert_string_equal(graph.nodes[4]->op->name, "linear_dweight");
+  assert_true(hidden->needs_grad && y->needs_grad && !x->needs_grad);
+  tarn__graph_close(&graph);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(linear), cmocka_unit_test(shared),
+                                     cmocka_unit_test(frozen_has_no_gradient_node)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,112 @@
+// The output layer: loss, its gradients and log-probabilities, fast against reference, for every instruction set.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+// cmocka needs the three above.
+#include <cmocka.h>
+
+#include "kernels/kernel_check.h"
+#include "ops/ops.h"
+
+typedef struct shape {
+  int64_t rows, d, words;
+  bool bias, x_grad, table_trained, bias_trained;
+  double smoothing;
+  bool through_linear;  // x comes out of the workspace, so that dx may take its memory
+} shape;
+
+static const double grad_scale = 0.125;
+
+static tarn__tensor *inputs(check *c, tarn__graph *graph, const shape *s, tarn__param **table, tarn__param **bias) {
+  tarn__tensor *x = check_input(c, graph, s->rows, s->d, 1.0, s->x_grad);
+  *table = check_param(c, s->words, s->d, 1.5 / sqrt((double)s->d), s->table_trained);
+  *bias = s->bias ? check_param(c, 1, s->words, 0.5, s->bias_trained) : NULL;
+  if (!s->through_linear) return x;
+  return tarn__linear(graph, x, check_param(c, s->d, s->d, 1.0 / sqrt((double)s->d), true), NULL, TARN__IDENTITY);
+}
+
+static void build_loss(check *c, tarn__graph *graph, const void *spec) {
+  const shape *s = spec;
+  tarn__param *table, *bias;
+  tarn__tensor *x = inputs(c, graph, s, &table, &bias);
+  int32_t targets[1024];
+  for (int64_t r = 0; r < s->rows; r++) targets[r] = (int32_t)((r * 7919 + 3) % s->words);
+  tarn__tensor *wanted = check_ints(c, graph, targets, s->rows);
+  check_loss(c, tarn__output_loss(graph, x, table, bias, wanted, s->smoothing, &grad_scale));
+}
+
+static void build_log(check *c, tarn__graph *graph, const void *spec) {
+  tarn__param *table, *bias;
+  tarn__tensor *x = inputs(c, graph, spec, &table, &bias);
+  check_output(c, tarn__output_log_probabilities(graph, x, table, bias));
+}
+
+static void sizes(void **state) {
+  (void)state;
+  static const int64_t rows[] = {1, 15, 17, 257}, widths[] = {8, 24, 100, 512}, words[] = {8, 37, 600, 1024};
+  for (size_t r = 0; r < 4; r++)
+    for (size_t w = 0; w < 4; w++) {
+      shape s = {rows[r], widths[(r + w) % 4], words[w], w % 2 == 0, true, true, true, w < 2 ? 0.1 : 0.0, r % 2 == 1};
+      char name[80];
+      snprintf(name, sizeof name, "output %lld x %lld -> %lld", (long long)s.rows, (long long)s.d, (long long)s.words);
+      check_kernels(build_loss, &s, name, 2e-5, 0.03);
+      check_kernels_mode(build_log, &s, name, false, 1e-5, 0.02);
+    }
+}
+
+// So many words that the rows fall into several chunks, the last one of another size.
+static void chunks(void **state) {
+  (void)state;
+  shape s = {301, 8, 30011, true, true, true, true, 0.1, true};
+  check_kernels(build_loss, &s, "output in chunks", 1e-4, 0.03);
+}
+
+static void parts(void **state) {
+  (void)state;
+  shape frozen = {33, 24, 60, true, true, false, false, 0.1, true};
+  check_kernels(build_loss, &frozen, "frozen output layer", 2e-5, 0.03);
+  shape no_dx = {33, 24, 60, true, false, true, false, 0.1, false};
+  check_kernels(build_loss, &no_dx, "output layer alone", 2e-5, 0.03);
+  shape evaluation = {33, 24, 60, true, true, true, true, 0.1, true};
+  check_kernels_mode(build_loss, &evaluation, "output in evaluation", false, 2e-5, 0.03);
+}
+
+// A logit that is not a number must not hide in a finite loss.
+static void not_finite(void **state) {
+  (void)state;
+  static const float bad[] = {NAN, INFINITY};
+  for (int i = 0; i < 2; i++) {
+    tarn__graph graph = {0};
+    float *x = check_alloc(3 * 8, sizeof *x), *table = check_alloc(20 * 8, sizeof *table);
+    int32_t targets[3] = {1, 2, 3};
+    for (int j = 0; j < 24; j++) x[j] = 0.5f;
+    for (int j = 0; j < 160; j++) table[j] = 0.25f;
+    x[9] = bad[i];
+    tarn__param param = {.name = "table", .rows = 20, .cols = 8, .dtype = TARN__F32, .value = table};
+    tarn__graph_begin(&graph, TARN__CPU, TARN__F32, false, CHECK_THREADS);
+    tarn__tensor *loss =
+        tarn__output_loss(&graph, tarn__graph_external(&graph, TARN__F32, 3, 8, x, "x"), &param, NULL,
+                          tarn__graph_external(&graph, TARN__I32, 1, 3, targets, "targets"), 0.1, &grad_scale);
+    loss->keep = true;
+    check_ok(tarn__graph_plan(&graph));
+    void *workspace = check_alloc(graph.workspace_bytes, 1);
+    tarn__graph_bind(&graph, workspace);
+    tarn__exec exec = {.threads = CHECK_THREADS};
+    check_ok(tarn__graph_run(&graph, &exec));
+    assert_true(isnan(*(const double *)loss->data));
+    targets[1] = 20;
+    assert_int_equal(tarn__graph_run(&graph, &exec), TARN_STATUS_INTERNAL);
+    tarn__graph_close(&graph);
+    tarn__free(workspace);
+    tarn__free(x);
+    tarn__free(table);
+  }
+}
+
+static int run(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(sizes), cmocka_unit_test(chunks), cmocka_unit_test(parts),
+                                     cmocka_unit_test(not_finite)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
+
+int main(void) { return check_each_isa(run); }
