@@ -111,6 +111,19 @@ typedef struct tarn_train_result {
 // saved), NUMERIC (a loss or gradient is not finite; the line says at which update and which checkpoint is good), IO.
 tarn_status tarn_train_run(tarn_train *train, tarn_train_result *result) TARN_CHECKED;
 
+// The runs that options ask for: one, or with train.seeds one for each seed, in the folder "<run>/seed-N".
+typedef struct tarn_train_list {
+  size_t count;
+  const tarn_train_options *runs;  // (count) to be opened one after the other
+  const int64_t *seeds;            // (count); NULL: it is one run
+  struct tarn__train_list_memory *memory;
+} tarn_train_list;
+
+// Reads the description, and for several seeds writes it as "<run>/config.yaml", so that resuming <run> resumes or
+// starts every seed. `options` must stay as they are until close.
+tarn_status tarn_train_list_open(tarn_train_list **list, const tarn_train_options *options) TARN_CHECKED;
+void tarn_train_list_close(tarn_train_list **list);
+
 #ifdef __cplusplus
 }
 #endif

@@ -1,0 +1,234 @@
+// The loop: validate, save, stop or step. What is due is decided from the progress alone, before each step, so that a
+// training that is resumed at any step does what one that ran through does.
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "train/schedule.h"
+#include "train/trainer.h"
+
+// Seconds after which `last` is written even if nothing else asks for a checkpoint.
+static const double AUTOSAVE = 600.0;
+
+double tarn__train_epoch(const tarn_train *t) {
+  return (double)t->progress.epoch + (double)t->progress.index / (double)tarn__batcher_batches(t->batcher);
+}
+
+static double smaller_known(double a, double b) { return a < 0 || (b >= 0 && b < a) ? b : a; }
+
+// Seconds of training until the nearest limit, at the mean speed so far; negative if that cannot be said.
+static double seconds_left(const tarn_train *t) {
+  const tarn_config_train *limits = &t->config->train;
+  const tarn__progress *p = &t->progress;
+  if (p->update == 0) return -1.0;
+  double left = -1.0;
+  double epoch = tarn__train_epoch(t);
+  if (limits->max_updates > 0)
+    left = smaller_known(left, (double)(limits->max_updates - p->update) * p->seconds / (double)p->update);
+  if (limits->max_epochs > 0 && epoch > 0)
+    left = smaller_known(left, ((double)limits->max_epochs - epoch) * p->seconds / epoch);
+  if (limits->max_minutes > 0) left = smaller_known(left, limits->max_minutes * 60.0 - p->seconds);
+  return left;
+}
+
+void tarn__train_tell(const tarn_train *t, tarn_train_event *event) {
+  if (!t->on_event) return;
+  event->update = t->progress.update;
+  event->epoch = tarn__train_epoch(t);
+  event->seconds = t->progress.seconds;
+  event->seconds_left = seconds_left(t);
+  if (event->kind != TARN_TRAIN_EVENT_VALID) event->valid_bleu = -1.0;
+  t->on_event(t->user, event);
+}
+
+static double rate_of(double amount, double seconds) { return seconds > 0 ? amount / seconds : 0.0; }
+
+static tarn_status log_window(tarn_train *t, double rate) {
+  tarn__progress *p = &t->progress;
+  double tokens = (double)p->window_target;
+  tarn_train_event event = {
+      .kind = TARN_TRAIN_EVENT_LOG,
+      .loss = p->loss_sum / tokens,
+      .nll = p->nll_sum / tokens,
+      .lr = rate,
+      .grad_norm = p->norm_sum / (double)p->window_updates,
+      .tokens_per_second = rate_of((double)(p->window_source + p->window_target), p->window_seconds)};
+  json_t *record = json_pack("{s:s, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:I, s:I}", "kind", "train", "step",
+                             (json_int_t)p->update, "epoch", tarn__train_epoch(t), "time", p->seconds, "loss",
+                             event.loss, "nll", event.nll, "ppl", exp(event.nll), "lr", rate, "tokens_per_second",
+                             event.tokens_per_second, "grad_norm", event.grad_norm, "source_tokens",
+                             (json_int_t)p->source_tokens, "target_tokens", (json_int_t)p->target_tokens);
+  p->loss_sum = p->nll_sum = p->norm_sum = p->window_seconds = 0.0;
+  p->window_updates = p->window_source = p->window_target = 0;
+  char *line;
+  TARN_TRY(tarn__run_log_add(&t->log, record, &line));
+  event.line = line;
+  tarn__train_tell(t, &event);
+  free(line);
+  return TARN_STATUS_OK;
+}
+
+static tarn_status log_validation(tarn_train *t, bool best, const char *path) {
+  const tarn__validation *v = &t->validation;
+  json_t *record =
+      json_pack("{s:s, s:I, s:f, s:f, s:f, s:f}", "kind", "valid", "step", (json_int_t)t->progress.update, "epoch",
+                tarn__train_epoch(t), "time", t->progress.seconds, "valid_loss", v->loss, "valid_nll", v->nll);
+  int failed = !record;
+  if (v->has_bleu) {
+    failed |= json_object_set_new(record, "valid_bleu", json_real(v->bleu)) != 0;
+    failed |= json_object_set_new(record, "signature", json_string(v->signature)) != 0;
+  }
+  failed |= json_object_set_new(record, "seconds", json_real(v->seconds)) != 0;
+  if (path) failed |= json_object_set_new(record, "checkpoint", json_string("average")) != 0;
+  if (!path) failed |= json_object_set_new(record, "best", json_boolean(best)) != 0;
+  if (failed) {
+    json_decref(record);
+    record = NULL;
+  }
+  char *line;
+  TARN_TRY(tarn__run_log_add(&t->log, record, &line));
+  tarn_train_event event = {.kind = TARN_TRAIN_EVENT_VALID,
+                            .valid_loss = v->loss,
+                            .valid_nll = v->nll,
+                            .valid_bleu = v->has_bleu ? v->bleu : -1.0,
+                            .best = best,
+                            .signature = v->has_bleu ? v->signature : NULL,
+                            .path = path,
+                            .line = line};
+  tarn__train_tell(t, &event);
+  free(line);
+  return TARN_STATUS_OK;
+}
+
+static tarn_status compute_validation(tarn_train *t) {
+  tarn__validation result;
+  TARN_TRY(tarn__validator_run(t->validator, &result, &t->stepper, t->stop));
+  TARN_REQUIRE(isfinite(result.loss), NUMERIC,
+               "the validation loss is not a finite number at update %lld; the last good checkpoint is %s",
+               (long long)t->progress.update, t->dir.last);
+  t->validation = result;
+  t->validated = true;
+  return TARN_STATUS_OK;
+}
+
+static tarn_status validate(tarn_train *t) {
+  tarn__progress *p = &t->progress;
+  TARN_TRY(compute_validation(t));
+  double metric = tarn__validation_metric(&t->validation, t->config);
+  bool best = p->best_update == 0 || tarn__validation_better(metric, p->best, t->config);
+  p->validated = p->update;
+  p->worse = best ? 0 : p->worse + 1;
+  if (best) {
+    p->best = metric;
+    p->best_update = p->update;
+  }
+  TARN_TRY(log_validation(t, best, NULL));
+  return best ? tarn__train_save_best(t) : TARN_STATUS_OK;
+}
+
+static bool validation_due(const tarn_train *t, bool ends) {
+  const tarn__progress *p = &t->progress;
+  int64_t every = t->config->valid.every;
+  if (!t->validator || p->update == 0 || p->validated == p->update) return false;
+  return ends || (every > 0 ? p->update % every == 0 : p->index == 0);
+}
+
+static bool save_due(const tarn_train *t, bool ends) {
+  const tarn__progress *p = &t->progress;
+  int64_t every = t->config->train.save_every;
+  if (p->update == 0 || p->saved == p->update) return false;
+  return ends || (every > 0 ? p->update % every == 0 : p->validated == p->update);
+}
+
+static bool limit_reached(const tarn_train *t, tarn_train_end *end) {
+  const tarn_config_train *limits = &t->config->train;
+  const tarn__progress *p = &t->progress;
+  bool updates = limits->max_updates > 0 && p->update >= limits->max_updates;
+  bool epochs = limits->max_epochs > 0 && p->epoch >= limits->max_epochs;
+  bool minutes = limits->max_minutes > 0 && p->seconds >= limits->max_minutes * 60.0;
+  bool patience = limits->patience > 0 && p->worse >= limits->patience;
+  *end = updates   ? TARN_TRAIN_END_UPDATES
+         : epochs  ? TARN_TRAIN_END_EPOCHS
+         : minutes ? TARN_TRAIN_END_MINUTES
+                   : TARN_TRAIN_END_PATIENCE;
+  return updates || epochs || minutes || patience;
+}
+
+static tarn_status interrupt(tarn_train *t) {
+  TARN_TRY(tarn__train_save(t, false));
+  return tarn__fail(TARN_STATUS_INTERRUPTED,
+                    "stopped after update %lld, all is saved; go on with: tarn train --resume %s",
+                    (long long)t->progress.update, t->dir.path);
+}
+
+static tarn_status step_and_log(tarn_train *t) {
+  tarn__train_update_result result;
+  TARN_TRY(tarn__train_step(t, &result));
+  tarn__progress *p = &t->progress;
+  tarn_train_event event = {
+      .kind = TARN_TRAIN_EVENT_UPDATE,
+      .loss = result.loss,
+      .nll = result.nll,
+      .lr = result.rate,
+      .grad_norm = result.norm,
+      .tokens_per_second = rate_of((double)(p->window_source + p->window_target), p->window_seconds)};
+  tarn__train_tell(t, &event);
+  return p->update % t->config->train.log_every == 0 ? log_window(t, result.rate) : TARN_STATUS_OK;
+}
+
+// Everything between two steps. *ended is set when a limit is reached and all that belongs to the end is done.
+static tarn_status between_steps(tarn_train *t, tarn_train_end *end, bool *ended) {
+  if (t->stop && *t->stop) return interrupt(t);
+  *ended = limit_reached(t, end);
+  if (validation_due(t, *ended)) {
+    tarn_status status = validate(t);
+    if (status == TARN_STATUS_INTERRUPTED) return interrupt(t);
+    TARN_TRY(status);
+    *ended = *ended || limit_reached(t, end);  // patience
+  }
+  if (save_due(t, *ended)) return tarn__train_save(t, true);
+  return tarn__seconds() - t->saved_at > AUTOSAVE ? tarn__train_save(t, false) : TARN_STATUS_OK;
+}
+
+static tarn_status finish(tarn_train *t, tarn_train_result *result) {
+  const tarn__progress *p = &t->progress;
+  bool averaged = t->config->train.average > 0 && t->config->train.keep_last > 0 && p->update > 0;
+  if (averaged) {
+    TARN_TRY(tarn__train_average(t));
+    if (t->validator) {
+      tarn_status status = compute_validation(t);
+      TARN_REQUIRE(status != TARN_STATUS_INTERRUPTED, INTERRUPTED,
+                   "stopped while validating the average; go on with: tarn train --resume %s", t->dir.path);
+      TARN_TRY(status);
+      TARN_TRY(log_validation(t, false, t->dir.average));
+    }
+  }
+  result->update = p->update;
+  result->epoch = tarn__train_epoch(t);
+  result->seconds = p->seconds;
+  result->tokens_per_second = rate_of((double)(p->source_tokens + p->target_tokens), p->seconds);
+  result->has_valid = t->validated;
+  result->has_bleu = t->validated && t->validation.has_bleu;
+  result->best_update = p->best_update;
+  result->best = p->best;
+  result->valid_loss = t->validation.loss;
+  result->valid_bleu = t->validation.bleu;
+  result->checkpoint = averaged ? t->dir.average : p->best_update > 0 ? t->dir.best : t->dir.last;
+  return TARN_STATUS_OK;
+}
+
+tarn_status tarn_train_run(tarn_train *t, tarn_train_result *result) {
+  *result = (tarn_train_result){0};
+  TARN_REQUIRE(!t->planned_only, USAGE, "a training that was opened to plan cannot run");
+  t->saved_at = tarn__seconds();
+  // From the start on there is something to resume.
+  if (!tarn__file_exists(t->dir.last)) TARN_TRY(tarn__train_save(t, false));
+  for (;;) {
+    bool ended = false;
+    TARN_TRY(between_steps(t, &result->end, &ended));
+    if (ended) break;
+    TARN_TRY(step_and_log(t));
+  }
+  return finish(t, result);
+}

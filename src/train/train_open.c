@@ -1,0 +1,260 @@
+// Opening of a training: description, run directory, data, plan, memory, first values or the last checkpoint.
+#include <stdio.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "base/threads.h"
+#include "model/checkpoint_keys.h"
+#include "model/plan.h"
+#include "train/resume_config.h"
+#include "train/shard_check.h"
+#include "train/trainer.h"
+
+void tarn_train_default(tarn_train_options *options) { *options = (tarn_train_options){0}; }
+
+static tarn_status check_options(const tarn_train_options *o) {
+  TARN_REQUIRE(o->run || (o->plan_only && !o->resume), USAGE, "a training needs a run directory");
+  TARN_REQUIRE(!o->resume == !!o->config, USAGE,
+               "a training needs either a description or a run directory to resume, not both");
+  TARN_REQUIRE(o->threads >= 0 && o->threads <= 4096, USAGE, "the number of threads is 0 to 4096, not %d", o->threads);
+  return TARN_STATUS_OK;
+}
+
+static tarn_status read_config(tarn_train *t, const tarn_train_options *o) {
+  if (o->resume) {
+    TARN_TRY(tarn__resume_check_overrides(o->overrides, o->override_count));
+    TARN_REQUIRE(tarn__file_exists(t->dir.config), USAGE, "%s: no run to resume: there is no config.yaml", o->run);
+  }
+  TARN_TRY(tarn_config_read(&t->config, o->resume ? t->dir.config : o->config, o->overrides, o->override_count));
+  TARN_TRY(tarn_config_check_training(t->config));
+  TARN_REQUIRE(t->config->train.seed_count == 0, USAGE,
+               "%s: train.seeds asks for several runs; open one for each, with train.seed", t->config->name);
+  return TARN_STATUS_OK;
+}
+
+// A new run must not meet an old one: nothing is ever overwritten.
+static tarn_status check_new(const tarn_train *t) {
+  if (!tarn__file_exists(t->dir.config) && !tarn__file_exists(t->dir.last)) return TARN_STATUS_OK;
+  char *text = NULL;
+  char *old = NULL;
+  size_t size;
+  TARN_TRY(tarn_config_write(t->config, &text));
+  tarn_status status = tarn__file_exists(t->dir.config) ? tarn__file_read(t->dir.config, &old, &size) : TARN_STATUS_OK;
+  bool same = old && strcmp(old, text) == 0;
+  tarn_config_text_close(&text);
+  tarn__free(old);
+  TARN_TRY(status);
+  if (same && !tarn__file_exists(t->dir.last)) return TARN_STATUS_OK;
+  if (same)
+    return tarn__fail(TARN_STATUS_USAGE, "%s already holds this run; go on with: tarn train --resume %s", t->dir.path,
+                      t->dir.path);
+  return tarn__fail(TARN_STATUS_USAGE,
+                    "%s already holds a run with another configuration; give another --run, or go on with that one by: "
+                    "tarn train --resume %s",
+                    t->dir.path, t->dir.path);
+}
+
+static tarn_status open_vocabs(tarn_train *t) {
+  const tarn_config_data *data = &t->config->data;
+  TARN_TRY(tarn_vocab_open(&t->source, data->vocab));
+  t->target = t->source;
+  if (!data->target_vocab || strcmp(data->target_vocab, data->vocab) == 0) return TARN_STATUS_OK;
+  t->target = NULL;
+  TARN_TRY(tarn_vocab_open(&t->target, data->target_vocab));
+  // Two files with the same contents are one vocabulary.
+  if (strcmp(tarn_vocab_hash(t->source), tarn_vocab_hash(t->target)) != 0) return TARN_STATUS_OK;
+  tarn_vocab_close(&t->target);
+  t->target = t->source;
+  return TARN_STATUS_OK;
+}
+
+static tarn_status open_data(tarn_train *t) {
+  const tarn_config *config = t->config;
+  TARN_TRY(open_vocabs(t));
+  TARN_TRY(tarn__shard_open(&t->shard, config->data.train));
+  TARN_TRY(tarn__shard_check(&t->shard, config->data.train, t->source, t->target, config));
+  tarn__batcher_options options;
+  tarn__batcher_default(&options);
+  options.max_tokens = config->train.max_tokens;
+  options.longest = config->model.max_length;
+  options.seed = (uint64_t)config->train.seed;
+  tarn_status status = tarn__batcher_open(&t->batcher, &t->shard, &options);
+  if (status != TARN_STATUS_OK) return tarn__fail_prefix(status, "%s: ", config->data.train);
+  int64_t left_out = tarn__batcher_left_out(t->batcher);
+  if (left_out > 0)
+    tarn__log(TARN_LOG_WARNING,
+              "%s: %lld of %lld pairs are left out, because a side is longer than model.max_length (%lld tokens)",
+              config->data.train, (long long)left_out, (long long)t->shard.pairs, (long long)config->model.max_length);
+  return TARN_STATUS_OK;
+}
+
+static void training_bounds(const tarn_train *t, tarn__stepper_bounds *bounds) {
+  int64_t longest = t->config->model.max_length;
+  tarn__batcher_largest(t->batcher, &bounds->source_rows, &bounds->target_rows, &bounds->sentences);
+  bounds->longest_source = t->shard.longest_source < longest ? t->shard.longest_source : longest;
+  bounds->longest_target = t->shard.longest_target < longest ? t->shard.longest_target : longest;
+}
+
+static tarn_status make_plan(tarn_train *t) {
+  tarn__dtype dtype = t->config->train.precision == TARN_PRECISION_BF16 ? TARN__BF16 : TARN__F32;
+  TARN_TRY(tarn__model_open(&t->model, t->config, tarn_vocab_size(t->source), tarn_vocab_size(t->target), dtype, true));
+  tarn__stepper_bounds bounds;
+  training_bounds(t, &bounds);
+  tarn__plan_batch batch = {.source_rows = bounds.source_rows,
+                            .target_rows = bounds.target_rows,
+                            .source_length = (double)t->shard.source_tokens / (double)t->shard.pairs,
+                            .target_length = (double)t->shard.target_tokens / (double)t->shard.pairs,
+                            .longest_source = bounds.longest_source,
+                            .longest_target = bounds.longest_target};
+  return tarn__plan_model(&t->plan, t->model, &batch, t->threads);
+}
+
+static tarn_status check_memory(const tarn_train *t) {
+  const double mib = 1024.0 * 1024.0;
+  size_t available = tarn_memory_available();
+  TARN_REQUIRE(available == 0 || t->plan.total_bytes <= available, MEMORY,
+               "this training needs %.0f MiB of memory and %.0f MiB are available; activations take %.0f MiB of it, in "
+               "proportion to train.max_tokens (%lld)",
+               (double)t->plan.total_bytes / mib, (double)available / mib, (double)t->plan.activation_bytes / mib,
+               (long long)t->config->train.max_tokens);
+  return TARN_STATUS_OK;
+}
+
+tarn_status tarn__train_take_moments(tarn_train *t) {
+  size_t count = 0;
+  for (size_t i = 0; i < t->model->param_count; i++) {
+    const tarn__param *param = t->model->params[i];
+    if (param->trained) count += 2 * (((size_t)(param->rows * param->cols) + 15) & ~(size_t)15);
+  }
+  TARN_TRY(tarn__alloc(&t->moments, TARN__MEMORY_OPTIMISER, count, sizeof(float)));
+  float *next = t->moments;
+  for (size_t i = 0; i < t->model->param_count; i++) {
+    tarn__param *param = t->model->params[i];
+    size_t aligned = ((size_t)(param->rows * param->cols) + 15) & ~(size_t)15;  // 64 bytes
+    if (!param->trained) continue;
+    param->moment1 = next;
+    param->moment2 = next + aligned;
+    next += 2 * aligned;
+  }
+  return TARN_STATUS_OK;
+}
+
+static tarn_status take_memory(tarn_train *t) {
+  TARN_TRY(check_memory(t));
+  TARN_TRY(tarn__model_allocate(t->model));
+  TARN_TRY(tarn__train_take_moments(t));
+  tarn__stepper_bounds train;
+  tarn__stepper_bounds valid;
+  training_bounds(t, &train);
+  if (t->validator) tarn__validator_bounds(t->validator, &valid);
+  return tarn__stepper_open(&t->stepper, t->model, &train, t->validator ? &valid : NULL, t->threads,
+                            (uint64_t)t->config->train.seed);
+}
+
+static tarn_status check_same_data(const tarn_train *t, const tarn__checkpoint_file *file) {
+  const char *path = file->tensors.path;
+  const char *data = tarn__safetensors_text(&file->tensors, TARN__KEY_DATA);
+  const char *source = tarn__safetensors_text(&file->tensors, TARN__KEY_SOURCE_VOCAB);
+  const char *target = tarn__safetensors_text(&file->tensors, TARN__KEY_TARGET_VOCAB);
+  if (!target) target = source;
+  TARN_REQUIRE(
+      source && strcmp(source, tarn_vocab_hash(t->source)) == 0 && strcmp(target, tarn_vocab_hash(t->target)) == 0,
+      DATA, "%s was trained with another vocabulary than %s", path, t->config->data.vocab);
+  TARN_REQUIRE(data && strcmp(data, t->shard.hash) == 0, DATA, "%s was trained on other data than %s", path,
+               t->config->data.train);
+  return TARN_STATUS_OK;
+}
+
+static tarn_status load_state(tarn_train *t, const tarn__checkpoint_file *file) {
+  TARN_REQUIRE(file->has_progress, DATA, "%s: it holds a model, but not the state of a training", file->tensors.path);
+  TARN_TRY(tarn__resume_check_config(t->config, file->config_text, file->tensors.path));
+  TARN_TRY(check_same_data(t, file));
+  TARN_TRY(tarn__checkpoint_file_load(file, t->model, true));
+  t->progress = file->progress;
+  return tarn__batcher_seek(t->batcher, t->progress.epoch, t->progress.index);
+}
+
+static tarn_status start(tarn_train *t, bool resume) {
+  if (!resume || !tarn__file_exists(t->dir.last))
+    return tarn__model_initialise(t->model, (uint64_t)t->config->train.seed);
+  tarn__checkpoint_file file;
+  TARN_TRY(tarn__checkpoint_file_open(&file, t->dir.last));
+  tarn_status status = load_state(t, &file);
+  tarn__checkpoint_file_close(&file);
+  return status;
+}
+
+static tarn_status write_config(const tarn_train *t) {
+  char *text;
+  TARN_TRY(tarn_config_write(t->config, &text));
+  tarn_status status = tarn__file_write(t->dir.config, text, strlen(text));
+  tarn_config_text_close(&text);
+  return status;
+}
+
+static tarn_status open_parts(tarn_train *t, const tarn_train_options *o) {
+  TARN_TRY(check_options(o));
+  if (o->run) TARN_TRY(tarn__run_dir_look(&t->dir, o->run));
+  TARN_TRY(read_config(t, o));
+  t->threads = o->threads > 0 ? o->threads : (int)t->config->train.threads;
+  tarn__threads_set(t->threads);
+  t->threads = tarn__threads();
+  if (!o->plan_only) {
+    tarn__run_dir_close(&t->dir);
+    TARN_TRY(tarn__run_dir_open(&t->dir, o->run));
+    if (!o->resume) TARN_TRY(check_new(t));
+  }
+  TARN_TRY(open_data(t));
+  TARN_TRY(make_plan(t));
+  if (t->config->data.valid) TARN_TRY(tarn__validator_open(&t->validator, t->model, t->source, t->target, t->threads));
+  if (o->plan_only) return TARN_STATUS_OK;
+  TARN_TRY(take_memory(t));
+  TARN_TRY(start(t, o->resume));
+  TARN_TRY(write_config(t));
+  return tarn__run_log_open(&t->log, t->dir.log, &t->progress);
+}
+
+tarn_status tarn_train_open(tarn_train **train, const tarn_train_options *options) {
+  *train = NULL;
+  void *memory;
+  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, 1, sizeof(tarn_train)));
+  tarn_train *t = memory;
+  t->dir.lock = -1;
+  t->log.fd = -1;
+  t->on_event = options->on_event;
+  t->user = options->user;
+  t->stop = options->stop;
+  t->planned_only = options->plan_only;
+  tarn_status status = open_parts(t, options);
+  if (status != TARN_STATUS_OK) {
+    tarn_train_close(&t);
+    return status;
+  }
+  *train = t;
+  return TARN_STATUS_OK;
+}
+
+void tarn_train_close(tarn_train **train) {
+  tarn_train *t = *train;
+  if (!t) return;
+  tarn__run_log_close(&t->log);
+  tarn__stepper_close(&t->stepper);
+  tarn__validator_close(&t->validator);
+  tarn__model_close(&t->model);
+  tarn__free(t->moments);
+  tarn__batcher_close(&t->batcher);
+  tarn__shard_close(&t->shard);
+  if (t->target != t->source) tarn_vocab_close(&t->target);
+  tarn_vocab_close(&t->source);
+  tarn_plan_close(&t->plan);
+  tarn_config_close(&t->config);
+  tarn__run_dir_close(&t->dir);
+  tarn__free(t);
+  *train = NULL;
+}
+
+const tarn_config *tarn_train_config(const tarn_train *train) { return train->config; }
+const tarn_plan *tarn_train_plan(const tarn_train *train) { return &train->plan; }
+int64_t tarn_train_update(const tarn_train *train) { return train->progress.update; }

@@ -1,0 +1,56 @@
+// Checkpoints of a training.
+#include "base/file.h"
+#include "base/memory.h"
+#include "train/trainer.h"
+
+static tarn_status write_file(tarn_train *t, const char *path, bool with_state) {
+  tarn__checkpoint_extra extra = {.source = t->source,
+                                  .target = t->target,
+                                  .update = t->progress.update,
+                                  .data_hash = t->shard.hash,
+                                  .progress = with_state ? &t->progress : NULL};
+  TARN_TRY(tarn__checkpoint_save(path, t->model, &extra));
+  tarn_train_event event = {.kind = TARN_TRAIN_EVENT_SAVED, .path = path};
+  tarn__train_tell(t, &event);
+  return TARN_STATUS_OK;
+}
+
+tarn_status tarn__train_save(tarn_train *t, bool numbered) {
+  int64_t saved = t->progress.saved;
+  int64_t keep = t->config->train.keep_last;
+  if (numbered) {
+    t->progress.saved = t->progress.update;
+    char *path = NULL;
+    tarn_status status = keep > 0 ? tarn__run_dir_number(&t->dir, &path, t->progress.update) : TARN_STATUS_OK;
+    if (status == TARN_STATUS_OK && path) status = write_file(t, path, false);
+    tarn__free(path);
+    if (status != TARN_STATUS_OK) {
+      t->progress.saved = saved;
+      return status;
+    }
+  }
+  TARN_TRY(write_file(t, t->dir.last, true));
+  t->saved_at = tarn__seconds();
+  return tarn__run_dir_prune(&t->dir, keep);
+}
+
+tarn_status tarn__train_save_best(tarn_train *t) { return write_file(t, t->dir.best, false); }
+
+tarn_status tarn__train_average(tarn_train *t) {
+  tarn__run_dir_list list;
+  TARN_TRY(tarn__run_dir_numbered(&t->dir, &list));
+  size_t count = (size_t)t->config->train.average;
+  if (count > list.count) count = list.count;
+  tarn_status status =
+      tarn__checkpoint_average(t->dir.average, (const char *const *)list.paths + (list.count - count), count);
+  tarn__run_dir_list_close(&list);
+  TARN_TRY(status);
+  tarn__checkpoint_file file;
+  TARN_TRY(tarn__checkpoint_file_open(&file, t->dir.average));
+  status = tarn__checkpoint_file_load(&file, t->model, false);
+  tarn__checkpoint_file_close(&file);
+  TARN_TRY(status);
+  tarn_train_event event = {.kind = TARN_TRAIN_EVENT_SAVED, .path = t->dir.average};
+  tarn__train_tell(t, &event);
+  return TARN_STATUS_OK;
+}

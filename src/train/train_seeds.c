@@ -1,0 +1,125 @@
+// Several seeds of one description: a list of runs.
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "tarn/train.h"
+#include "train/run_dir.h"
+
+struct tarn__train_list_memory {
+  tarn__arena arena;
+  tarn__run_dir dir;
+};
+
+static tarn_status keep_text(tarn_train_list *list, const char **out, const char *text) {
+  char *copy;
+  TARN_TRY(tarn__arena_strdup(&list->memory->arena, &copy, text));
+  *out = copy;
+  return TARN_STATUS_OK;
+}
+
+// The options of one seed's run: the caller's, and behind them the seed.
+static tarn_status make_run(tarn_train_list *list, tarn_train_options *run, const tarn_train_options *options,
+                            int64_t seed) {
+  void *memory;
+  char text[PATH_MAX];
+  *run = *options;
+  if (options->run) {
+    int length = snprintf(text, sizeof text, "%s/seed-%" PRId64, list->memory->dir.path, seed);
+    TARN_REQUIRE(length < (int)sizeof text - 16, IO, "%s: the path is too long", options->run);
+    TARN_TRY(keep_text(list, &run->run, text));
+  }
+  if (options->resume) {
+    // A seed whose turn has not come yet starts from the description of all.
+    strcat(text, "/config.yaml");
+    if (tarn__file_exists(text)) return TARN_STATUS_OK;
+    run->resume = false;
+    run->config = list->memory->dir.config;
+  }
+  TARN_TRY(tarn__arena_alloc(&list->memory->arena, &memory, options->override_count + 2, sizeof(char *)));
+  const char **overrides = memory;
+  for (size_t i = 0; i < options->override_count; i++) overrides[i] = options->overrides[i];
+  overrides[options->override_count] = "train.seeds=";
+  snprintf(text, sizeof text, "train.seed=%" PRId64, seed);
+  TARN_TRY(keep_text(list, &overrides[options->override_count + 1], text));
+  run->overrides = overrides;
+  run->override_count = options->override_count + 2;
+  return TARN_STATUS_OK;
+}
+
+// Records the description of all seeds in the folder that holds their runs.
+static tarn_status write_config(const tarn__run_dir *dir, const tarn_config *config) {
+  char *text;
+  TARN_REQUIRE(!tarn__file_exists(dir->config), USAGE,
+               "%s already holds runs; go on with: tarn train --resume %s, or give another --run", dir->path,
+               dir->path);
+  TARN_TRY(tarn__mkdir(dir->path));
+  TARN_TRY(tarn_config_write(config, &text));
+  tarn_status status = tarn__file_write(dir->config, text, strlen(text));
+  tarn_config_text_close(&text);
+  return status;
+}
+
+static tarn_status fill(tarn_train_list *list, const tarn_train_options *options, const tarn_config *config) {
+  int64_t seeds = config->train.seed_count;
+  bool several = seeds > 0;
+  void *memory;
+  TARN_TRY(tarn__arena_alloc(&list->memory->arena, &memory, several ? (size_t)seeds : 1, sizeof(tarn_train_options)));
+  tarn_train_options *runs = memory;
+  list->runs = runs;
+  list->count = several ? (size_t)seeds : 1;
+  runs[0] = *options;
+  if (!several) return TARN_STATUS_OK;
+  TARN_TRY(tarn__arena_alloc(&list->memory->arena, &memory, (size_t)seeds, sizeof(int64_t)));
+  memcpy(memory, config->train.seeds, (size_t)seeds * sizeof(int64_t));
+  list->seeds = memory;
+  for (int64_t i = 0; i < seeds; i++) TARN_TRY(make_run(list, &runs[i], options, list->seeds[i]));
+  if (options->resume || options->plan_only) return TARN_STATUS_OK;
+  TARN_TRY(tarn_config_check_training(config));
+  return write_config(&list->memory->dir, config);
+}
+
+static tarn_status open_list(tarn_train_list *list, const tarn_train_options *o) {
+  TARN_REQUIRE(o->run || (o->plan_only && !o->resume), USAGE, "a training needs a run directory");
+  TARN_REQUIRE(!o->resume == !!o->config, USAGE,
+               "a training needs either a description or a run directory to resume, not both");
+  if (o->run) TARN_TRY(tarn__run_dir_look(&list->memory->dir, o->run));
+  const char *path = o->resume ? list->memory->dir.config : o->config;
+  TARN_REQUIRE(!o->resume || tarn__file_exists(path), USAGE, "%s: no run to resume: there is no config.yaml", o->run);
+  tarn_config *config;
+  TARN_TRY(tarn_config_read(&config, path, o->overrides, o->override_count));
+  tarn_status status = fill(list, o, config);
+  tarn_config_close(&config);
+  return status;
+}
+
+tarn_status tarn_train_list_open(tarn_train_list **out, const tarn_train_options *options) {
+  *out = NULL;
+  void *memory;
+  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, 1, sizeof(tarn_train_list)));
+  tarn_train_list *list = memory;
+  tarn_status status = tarn__alloc(&memory, TARN__MEMORY_OTHER, 1, sizeof *list->memory);
+  list->memory = memory;
+  if (list->memory) list->memory->dir.lock = -1;
+  if (status == TARN_STATUS_OK) status = open_list(list, options);
+  if (status != TARN_STATUS_OK) {
+    tarn_train_list_close(&list);
+    return status;
+  }
+  *out = list;
+  return TARN_STATUS_OK;
+}
+
+void tarn_train_list_close(tarn_train_list **list) {
+  if (!*list) return;
+  if ((*list)->memory) {
+    tarn__arena_close(&(*list)->memory->arena);
+    tarn__run_dir_close(&(*list)->memory->dir);
+  }
+  tarn__free((*list)->memory);
+  tarn__free(*list);
+  *list = NULL;
+}

@@ -1,0 +1,56 @@
+// What a training consists of, for the files that share it: train_open.c, train_loop.c, train_save.c.
+#ifndef TARN_TRAIN_TRAINER_H
+#define TARN_TRAIN_TRAINER_H
+
+#include "model/checkpoint.h"
+#include "tarn/train.h"
+#include "train/adam.h"
+#include "train/run_dir.h"
+#include "train/run_log.h"
+#include "train/stepper.h"
+#include "train/validator.h"
+
+struct tarn_train {
+  tarn_config *config;
+  tarn__run_dir dir;
+  tarn_vocab *source, *target;  // equal pointers when one serves both sides
+  tarn__shard shard;
+  tarn__batcher *batcher;
+  tarn__model *model;
+  tarn__validator *validator;  // NULL: no validation
+  tarn__stepper stepper;
+  void *moments;  // memory of all parameters' moments
+  tarn__run_log log;
+  tarn__progress progress;
+  tarn_plan plan;
+  int threads;
+  bool planned_only;
+  double saved_at;              // on the clock: when the last checkpoint was written
+  tarn__validation validation;  // the newest one
+  bool validated;
+  void (*on_event)(void *user, const tarn_train_event *event);
+  void *user;
+  const volatile sig_atomic_t *stop;
+};
+
+// Gives the parameters room for their moments.
+tarn_status tarn__train_take_moments(tarn_train *train) TARN_CHECKED;
+
+// Tells the receiver of events, if there is one. Fields that every event has are filled in.
+void tarn__train_tell(const tarn_train *train, tarn_train_event *event);
+// Passes over the data so far.
+double tarn__train_epoch(const tarn_train *train);
+
+// Writes `last`, and before it a numbered checkpoint if asked to.
+tarn_status tarn__train_save(tarn_train *train, bool numbered) TARN_CHECKED;
+tarn_status tarn__train_save_best(tarn_train *train) TARN_CHECKED;
+// Averages the last train.average numbered checkpoints into a file and into the model.
+tarn_status tarn__train_average(tarn_train *train) TARN_CHECKED;
+
+// One optimiser step. Sums over its batches are added to the progress; what is returned is for the event.
+typedef struct tarn__train_update_result {
+  double loss, nll, norm, rate;  // loss and nll per target token
+} tarn__train_update_result;
+tarn_status tarn__train_step(tarn_train *train, tarn__train_update_result *result) TARN_CHECKED;
+
+#endif

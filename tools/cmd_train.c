@@ -1,0 +1,274 @@
+// tarn train: trains, shows how it goes, and sums several seeds up.
+#include <jansson.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli.h"
+#include "commands.h"
+#include "tarn/train.h"
+
+static const cli_command COMMAND = {
+    "train", "CONFIG.yaml", "Train a model into a run directory, or go on with a training.",
+    "tarn train CONFIG.yaml --run DIR starts, tarn train --resume DIR goes on from the last checkpoint with the same\n"
+    "results as if it had never stopped. Ctrl-C (SIGINT) and SIGTERM finish the step, save and stop, with exit code\n"
+    "128 + the signal's number; a second one kills at once. On a terminal one line shows the progress; in a pipe "
+    "every\n"
+    "line of the log is printed. With --seeds 1,2,3 the runs are DIR/seed-1 and so on, and mean and standard "
+    "deviation\n"
+    "are printed at the end. docs/training.md describes the run directory."};
+
+static volatile sig_atomic_t stop_signal;
+
+static void on_signal(int number) { stop_signal = number; }
+
+// The second signal of a kind has its usual effect.
+static void catch_signals(void) {
+  struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)(SA_RESTART | SA_RESETHAND)};
+  sigemptyset(&action.sa_mask);
+  sigaction(SIGINT, &action, NULL);
+  sigaction(SIGTERM, &action, NULL);
+}
+
+// What the receiver of events knows.
+typedef struct view {
+  bool json, quiet, terminal;
+  bool open_line;  // the progress line stands on the terminal
+  double shown_at;
+} view;
+
+static void end_line(view *v) {
+  if (v->open_line) printf("\r\033[K");
+  v->open_line = false;
+}
+
+static void format_time(char text[32], double seconds) {
+  if (seconds < 0)
+    snprintf(text, 32, "?");
+  else if (seconds < 60)
+    snprintf(text, 32, "%.0f s", seconds);
+  else if (seconds < 3600)
+    snprintf(text, 32, "%.0f min", seconds / 60);
+  else
+    snprintf(text, 32, "%.1f h", seconds / 3600);
+}
+
+static void print_step(view *v, const tarn_train_event *e) {
+  char left[32];
+  format_time(left, e->seconds_left);
+  printf("%supdate %lld  epoch %.2f  loss %.4f  nll %.4f  lr %.3g  norm %.3g  %.0f tokens/s  %s left%s",
+         v->terminal ? "\r" : "", (long long)e->update, e->epoch, e->loss, e->nll, e->lr, e->grad_norm,
+         e->tokens_per_second, left, v->terminal ? "\033[K" : "\n");
+  v->open_line = v->terminal;
+  fflush(stdout);
+}
+
+static void print_validation(const tarn_train_event *e) {
+  printf("update %lld  epoch %.2f  %s  loss %.4f  nll %.4f", (long long)e->update, e->epoch,
+         e->path ? "validation of the average" : "validation", e->valid_loss, e->valid_nll);
+  if (e->valid_bleu >= 0) printf("  BLEU %.2f", e->valid_bleu);
+  printf("%s\n", e->best ? "  (best so far)" : "");
+  fflush(stdout);
+}
+
+static void on_event(void *user, const tarn_train_event *e) {
+  view *v = user;
+  if (v->json && e->line) {
+    printf("%s\n", e->line);
+    fflush(stdout);
+  }
+  if (v->json || v->quiet) return;
+  switch (e->kind) {
+    case TARN_TRAIN_EVENT_UPDATE:
+      // Ten times a second of training is enough for eyes.
+      if (!v->terminal || (e->seconds - v->shown_at < 0.1 && e->seconds >= v->shown_at)) break;
+      v->shown_at = e->seconds;
+      print_step(v, e);
+      break;
+    case TARN_TRAIN_EVENT_LOG:
+      if (!v->terminal) print_step(v, e);
+      break;
+    case TARN_TRAIN_EVENT_VALID:
+      end_line(v);
+      print_validation(e);
+      break;
+    case TARN_TRAIN_EVENT_SAVED:
+      break;
+  }
+}
+
+static void print_head(const tarn_train *train, const tarn_train_options *options) {
+  const tarn_plan *p = tarn_train_plan(train);
+  const tarn_config *c = tarn_train_config(train);
+  const double million = 1e6;
+  printf("parameters  %.2f M: %.2f M trained, %.2f M frozen; sharing saves %.2f M\n",
+         (double)(p->trained_parameters + p->frozen_parameters) / million, (double)p->trained_parameters / million,
+         (double)p->frozen_parameters / million, (double)p->shared_uses / million);
+  printf("memory      %.0f MB: parameters %.0f, gradients %.0f, optimiser %.0f, activations %.0f, workspace %.0f\n",
+         (double)p->total_bytes / million, (double)(p->trained_bytes + p->frozen_bytes) / million,
+         (double)p->gradient_bytes / million, (double)p->optimiser_bytes / million,
+         (double)p->activation_bytes / million, (double)p->workspace_bytes / million);
+  printf("run         %s, seed %lld, %s", options->run ? options->run : "(none)", (long long)c->train.seed,
+         c->train.precision == TARN_PRECISION_BF16 ? "bf16" : "fp32");
+  if (tarn_train_update(train) > 0) printf(", from update %lld on", (long long)tarn_train_update(train));
+  printf("\n");
+  fflush(stdout);
+}
+
+static const char *end_text(tarn_train_end end) {
+  switch (end) {
+    case TARN_TRAIN_END_UPDATES:
+      return "train.max_updates";
+    case TARN_TRAIN_END_EPOCHS:
+      return "train.max_epochs";
+    case TARN_TRAIN_END_MINUTES:
+      return "train.max_minutes";
+    case TARN_TRAIN_END_PATIENCE:
+      return "train.patience";
+  }
+  return "";
+}
+
+static void print_result_json(const tarn_train_result *r) {
+  json_t *object = json_pack("{s:s, s:s, s:I, s:f, s:f, s:f, s:s}", "kind", "end", "reason", end_text(r->end), "step",
+                             (json_int_t)r->update, "epoch", r->epoch, "time", r->seconds, "tokens_per_second",
+                             r->tokens_per_second, "checkpoint", r->checkpoint);
+  if (r->has_valid) json_object_set_new(object, "valid_loss", json_real(r->valid_loss));
+  if (r->has_bleu) json_object_set_new(object, "valid_bleu", json_real(r->valid_bleu));
+  if (r->best_update > 0) json_object_set_new(object, "best", json_real(r->best));
+  if (r->best_update > 0) json_object_set_new(object, "best_step", json_integer(r->best_update));
+  json_dumpf(object, stdout, JSON_COMPACT | JSON_REAL_PRECISION(9));
+  printf("\n");
+  json_decref(object);
+}
+
+static void print_result(const tarn_train_result *r, const tarn_config *config) {
+  char time[32];
+  format_time(time, r->seconds);
+  printf("done        %s reached at update %lld, epoch %.2f, after %s of training at %.0f tokens/s\n", end_text(r->end),
+         (long long)r->update, r->epoch, time, r->tokens_per_second);
+  if (r->best_update > 0)
+    printf("best        %s %.4f at update %lld\n", config->valid.metric == TARN_METRIC_BLEU ? "BLEU" : "loss", r->best,
+           (long long)r->best_update);
+  printf("checkpoint  %s\n", r->checkpoint);
+}
+
+// Runs one training. Returns -1 to go on with the next one, or the exit code.
+static int run_one(const tarn_train_options *options, view *v, double *best, bool *has_best) {
+  tarn_train *train;
+  tarn_train_result result = {0};
+  tarn_status status = tarn_train_open(&train, options);
+  if (status == TARN_STATUS_OK && !v->json && !v->quiet) print_head(train, options);
+  if (status == TARN_STATUS_OK && !options->plan_only) {
+    status = tarn_train_run(train, &result);
+    end_line(v);
+    if (status == TARN_STATUS_OK && v->json) print_result_json(&result);
+    if (status == TARN_STATUS_OK && !v->json && !v->quiet) print_result(&result, tarn_train_config(train));
+    *best = result.best;
+    *has_best = result.best_update > 0;
+  }
+  tarn_train_close(&train);
+  if (status == TARN_STATUS_OK) return -1;
+  int code = cli_report(&COMMAND, status);
+  return status == TARN_STATUS_INTERRUPTED && stop_signal ? 128 + (int)stop_signal : code;
+}
+
+static void print_summary(const double *values, size_t count, bool json) {
+  double mean = 0;
+  double square = 0;
+  for (size_t i = 0; i < count; i++) mean += values[i] / (double)count;
+  for (size_t i = 0; i < count; i++) square += (values[i] - mean) * (values[i] - mean);
+  double deviation = count > 1 ? sqrt(square / (double)(count - 1)) : 0;
+  if (json)
+    printf("{\"kind\":\"summary\",\"runs\":%zu,\"best_mean\":%.9g,\"best_sd\":%.9g}\n", count, mean, deviation);
+  else
+    printf("all seeds   best %.4f ± %.4f (mean and standard deviation of %zu runs)\n", mean, deviation, count);
+}
+
+static int run_all(const tarn_train_list *list, view *v) {
+  double *values = calloc(list->count, sizeof *values);
+  if (!values) return cli_usage(&COMMAND, "out of memory");
+  size_t count = 0;
+  int code = -1;
+  for (size_t i = 0; i < list->count && code < 0; i++) {
+    bool has_best = false;
+    v->shown_at = 0;
+    code = run_one(&list->runs[i], v, &values[count], &has_best);
+    if (has_best) count++;
+    if (list->runs[i].plan_only) break;  // the plan of every seed is the same
+  }
+  if (code < 0 && list->seeds && count > 0 && !v->quiet) print_summary(values, count, v->json);
+  free(values);
+  return code < 0 ? CLI_OK : code;
+}
+
+static int train(tarn_train_options *options, view *v) {
+  tarn_train_list *list;
+  v->terminal = !v->json && isatty(STDOUT_FILENO);
+  options->on_event = on_event;
+  options->user = v;
+  options->stop = &stop_signal;
+  catch_signals();
+  tarn_status status = tarn_train_list_open(&list, options);
+  if (status != TARN_STATUS_OK) return cli_report(&COMMAND, status);
+  int code = run_all(list, v);
+  tarn_train_list_close(&list);
+  return code;
+}
+
+// --seeds is a short way to write an override.
+static int add_seeds(cli_list *overrides, char text[512], const char *seeds) {
+  if (!seeds) return -1;
+  int length = snprintf(text, 512, "train.seeds=[%s]", seeds);
+  if (length >= 512 || strspn(seeds, "0123456789, ") != strlen(seeds))
+    return cli_usage(&COMMAND, "--seeds takes whole numbers with commas between them, not \"%.100s\"", seeds);
+  const char **items = realloc(overrides->items, (overrides->count + 1) * sizeof *items);
+  if (!items) return cli_usage(&COMMAND, "out of memory");
+  overrides->items = items;
+  overrides->items[overrides->count++] = text;
+  overrides->capacity = overrides->count;
+  return -1;
+}
+
+int cmd_train(int argc, char **argv) {
+  tarn_train_options options;
+  tarn_train_default(&options);
+  const char *resume = NULL;
+  const char *seeds = NULL;
+  char seeds_text[512];
+  int64_t threads = 0;
+  view v = {0};
+  cli_list overrides = {0};
+  cli_list files = {0};
+  const cli_option table[] = {
+      {"run", CLI_TEXT, &options.run, "DIR", "run directory of a new training; made if it does not exist", 0, 0},
+      {"resume", CLI_TEXT, &resume, "DIR", "go on with the training in this run directory", 0, 0},
+      {"set", CLI_LIST, &overrides, "KEY=VALUE", "override a key of the configuration; may be repeated", 0, 0},
+      {"seeds", CLI_TEXT, &seeds, "N,N,...", "one run for each seed, as train.seeds", 0, 0},
+      {"threads", CLI_INT, &threads, "N", "threads; 0 takes train.threads", 0, 4096},
+      {"dry-run", CLI_FLAG, &options.plan_only, NULL, "check everything, print the plan and stop", 0, 0},
+      {"json", CLI_FLAG, &v.json, NULL, "print the lines of the log as they are, and the result as JSON", 0, 0},
+      {"quiet", CLI_FLAG, &v.quiet, NULL, "print nothing but failures", 0, 0},
+      {0}};
+  int code = cli_parse(&COMMAND, table, argc, argv, &files, 0, 1);
+  if (code < 0) code = add_seeds(&overrides, seeds_text, seeds);
+  if (code < 0 && resume && (files.count || options.run || seeds))
+    code = cli_usage(&COMMAND, "--resume DIR stands alone: the run directory holds its configuration");
+  if (code < 0 && !resume && !files.count) code = cli_usage(&COMMAND, "CONFIG.yaml or --resume DIR is missing");
+  if (code < 0 && !resume && !options.run && !options.plan_only) code = cli_usage(&COMMAND, "--run DIR is missing");
+  if (code < 0) {
+    options.config = resume ? NULL : files.items[0];
+    options.resume = resume != NULL;
+    if (resume) options.run = resume;
+    options.overrides = overrides.items;
+    options.override_count = overrides.count;
+    options.threads = (int)threads;
+    code = train(&options, &v);
+  }
+  cli_list_free(&overrides);
+  cli_list_free(&files);
+  return code;
+}
