@@ -1,0 +1,172 @@
+// Adam and AdamW against PyTorch's numbers, against plain double arithmetic at odd sizes, and bit for bit over numbers
+// of threads; for every instruction set.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+// cmocka needs the three above.
+#include <cmocka.h>
+
+#include "kernels/kernel_check.h"
+#include "train/adam.h"
+
+// A trained parameter with all that an optimiser needs; values from the generator.
+static tarn__param param_open(tarn__random *random, int64_t rows, int64_t cols, tarn__dtype dtype) {
+  size_t n = (size_t)(rows * cols);
+  tarn__param p = {.name = "p", .rows = rows, .cols = cols, .trained = true, .grad_written = true, .dtype = dtype};
+  p.master = check_alloc(n, sizeof(float));
+  p.grad = check_alloc(n, sizeof(float));
+  p.moment1 = check_alloc(n, sizeof(float));
+  p.moment2 = check_alloc(n, sizeof(float));
+  p.value = dtype == TARN__F32 ? p.master : check_alloc(n, sizeof(uint16_t));
+  for (size_t i = 0; i < n; i++) {
+    p.master[i] = (float)tarn__random_normal(random);
+    ((float *)p.grad)[i] = (float)(0.1 * tarn__random_normal(random));
+  }
+  return p;
+}
+
+static void param_close(tarn__param *p) {
+  if (p->value != p->master) tarn__free(p->value);
+  tarn__free(p->master);
+  tarn__free(p->grad);
+  tarn__free(p->moment1);
+  tarn__free(p->moment2);
+}
+
+static const tarn__adam_options adam = {0.01, 0.9, 0.98, 1e-8, 0.0, false};
+static const tarn__adam_options adam_decay = {0.01, 0.9, 0.98, 1e-8, 0.1, false};
+static const tarn__adam_options adamw = {0.01, 0.9, 0.98, 1e-8, 0.1, true};
+
+// Made by tests/golden/make_adam.py: three steps, gradients clipped to the norm 1.
+static void as_pytorch(void **state) {
+  (void)state;
+  static const float weights[8] = {0.5f, -1.25f, 0.0f, 3.0f, -0.001f, 1e-6f, -2.5f, 0.75f};
+  static const float gradients[3][8] = {{0.1f, -0.2f, 0.3f, 0.0f, 1e-5f, -1e-9f, 2.0f, -0.5f},
+                                        {-0.4f, -0.2f, 0.1f, 0.0f, 2e-5f, 3e-9f, 1.0f, 0.25f},
+                                        {0.25f, 0.2f, -0.6f, 1e-3f, -1e-5f, 1e-9f, -4.0f, 0.125f}};
+  static const double expected[3][8] = {{0.500304962428, -1.22450377229, -0.0210029325504, 2.99367291474,
+                                         -0.0258489091749, -0.00124697985047, -2.52226844664, 0.759117536921},
+                                        {0.496624119342, -1.22123393707, -0.020902075413, 2.97000240948,
+                                         -0.00425387322189, 0.00513547844645, -2.5195780713, 0.752367015475},
+                                        {0.498820000161, -1.22078721346, -0.020973307042, 2.98468191174,
+                                         -0.0258170808434, -0.00124690883011, -2.51474597669, 0.756849952734}};
+  const tarn__adam_options *options[3] = {&adam, &adam_decay, &adamw};
+  for (int k = 0; k < 3; k++) {
+    tarn__random random;
+    tarn__random_init(&random, 1, 1);
+    tarn__param p = param_open(&random, 2, 4, TARN__F32);
+    tarn__param *list[] = {&p};
+    memcpy(p.master, weights, sizeof weights);
+    for (int step = 0; step < 3; step++) {
+      memcpy(p.grad, gradients[step], sizeof gradients[step]);
+      double norm = tarn__grad_norm(list, 1, 1), factor = 1.0 / (norm + 1e-6);
+      tarn__adam_step(list, 1, options[k], step + 1, factor < 1.0 ? factor : 1.0, 1);
+    }
+    for (int i = 0; i < 8; i++) assert_true(fabs(p.master[i] - expected[k][i]) < 1e-6);
+    param_close(&p);
+  }
+}
+
+// The definition, element by element in double.
+static void plain_step(double *w, double *m, double *v, double g, const tarn__adam_options *o, int step) {
+  if (o->decoupled)
+    *w -= o->learning_rate * o->weight_decay * *w;
+  else
+    g += o->weight_decay * *w;
+  *m = o->beta1 * *m + (1.0 - o->beta1) * g;
+  *v = o->beta2 * *v + (1.0 - o->beta2) * g * g;
+  double m_hat = *m / (1.0 - pow(o->beta1, step)), v_hat = *v / (1.0 - pow(o->beta2, step));
+  *w -= o->learning_rate * m_hat / (sqrt(v_hat) + o->epsilon);
+}
+
+static void as_defined(void **state) {
+  (void)state;
+  enum { PARAMS = 5 };
+  static const int64_t rows[PARAMS] = {1, 3, 129, 1, 40}, cols[PARAMS] = {1, 37, 517, 512, 100};
+  const tarn__adam_options *options[3] = {&adam, &adam_decay, &adamw};
+  for (int k = 0; k < 3; k++) {
+    tarn__random random;
+    tarn__random_init(&random, 2, 2);
+    tarn__param p[PARAMS], *list[PARAMS];
+    double *w[PARAMS], *m[PARAMS], *v[PARAMS];
+    for (int i = 0; i < PARAMS; i++) {
+      p[i] = param_open(&random, rows[i], cols[i], i % 2 == 1 ? TARN__BF16 : TARN__F32);
+      list[i] = &p[i];
+      size_t n = (size_t)(rows[i] * cols[i]);
+      w[i] = check_alloc(n, sizeof(double));
+      m[i] = check_alloc(n, sizeof(double));
+      v[i] = check_alloc(n, sizeof(double));
+      for (size_t j = 0; j < n; j++) w[i][j] = p[i].master[j];
+    }
+    p[4].trained = k != 1;
+    p[3].grad_written = k != 2;
+    double squares = 0.0;
+    for (int step = 1; step <= 3; step++) {
+      tarn__adam_step(list, PARAMS, options[k], step, 0.5, 2);
+      for (int i = 0; i < PARAMS; i++)
+        for (int64_t j = 0; p[i].trained && p[i].grad_written && j < rows[i] * cols[i]; j++) {
+          double g = ((const float *)p[i].grad)[j];
+          plain_step(&w[i][j], &m[i][j], &v[i][j], 0.5 * g, options[k], step);
+          if (step == 1) squares += g * g;
+        }
+    }
+    assert_true(fabs(tarn__grad_norm(list, PARAMS, 2) / sqrt(squares) - 1.0) < 1e-12);
+    for (int i = 0; i < PARAMS; i++) {
+      for (int64_t j = 0; j < rows[i] * cols[i]; j++) {
+        if (!(fabs(p[i].master[j] - w[i][j]) < 2e-6 * (1.0 + fabs(w[i][j]))))
+          fail_msg("parameter %d, element %lld: %.9g, expected %.9g", i, (long long)j, p[i].master[j], w[i][j]);
+        if (p[i].dtype == TARN__BF16 && p[i].trained && p[i].grad_written)
+          assert_int_equal(((const uint16_t *)p[i].value)[j], tarn__bf16_from_f32(p[i].master[j]));
+      }
+      param_close(&p[i]);
+      tarn__free(w[i]);
+      tarn__free(m[i]);
+      tarn__free(v[i]);
+    }
+  }
+}
+
+static void threads_give_equal_bits(void **state) {
+  (void)state;
+  float *kept = NULL;
+  double norm = 0.0;
+  for (int threads = 1; threads <= 3; threads++) {
+    tarn__random random;
+    tarn__random_init(&random, 3, 3);
+    tarn__param p = param_open(&random, 211, 317, TARN__BF16), *list[] = {&p};
+    double now = tarn__grad_norm(list, 1, threads);
+    tarn__adam_step(list, 1, &adamw, 1, 1.0, threads);
+    size_t bytes = (size_t)(p.rows * p.cols) * sizeof(float);
+    if (kept == NULL) {
+      kept = check_alloc(1, bytes);
+      memcpy(kept, p.master, bytes);
+      norm = now;
+    }
+    assert_memory_equal(kept, p.master, bytes);
+    assert_true(now == norm);
+    param_close(&p);
+  }
+  tarn__free(kept);
+}
+
+static void norm_shows_what_is_not_finite(void **state) {
+  (void)state;
+  tarn__random random;
+  tarn__random_init(&random, 4, 4);
+  tarn__param p = param_open(&random, 3, 5, TARN__F32), *list[] = {&p};
+  assert_true(isfinite(tarn__grad_norm(list, 1, 2)));
+  ((float *)p.grad)[14] = -INFINITY;
+  assert_false(isfinite(tarn__grad_norm(list, 1, 2)));
+  ((float *)p.grad)[14] = NAN;
+  assert_false(isfinite(tarn__grad_norm(list, 1, 2)));
+  param_close(&p);
+}
+
+static int run(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(as_pytorch), cmocka_unit_test(as_defined),
+                                     cmocka_unit_test(threads_give_equal_bits),
+                                     cmocka_unit_test(norm_shows_what_is_not_finite)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
+
+int main(void) { return check_each_isa(run); }
