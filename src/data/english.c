@@ -134,7 +134,7 @@ static void divide_verb(verb_parts *out, const clause *c, bool needs_do) {
   int form = form_of(c->subject.agreement);
   bool is_third = form == 2;
   char text[64];
-  char both[2][96];
+  char both[2][64];
   memset(out, 0, sizeof *out);
   if (!c->verb) {
     set(out, (c->tense == PAST ? WAS : BE)[form], "");

@@ -1,0 +1,70 @@
+#!/usr/bin/env bash
+# tarn corpus, vocab and prepare from the command line: results, summaries, messages and exit codes.
+set -euo pipefail
+
+fail() { echo "$0: $*" >&2; exit 1; }
+# expect CODE TEXT COMMAND...: the command ends with that code and says the text in one line.
+expect() {
+  local code=$1 text=$2 got=0
+  shift 2
+  "$@" > out.txt 2> err.txt || got=$?
+  [ "$got" = "$code" ] || fail "exit code $got instead of $code: $* ($(cat err.txt))"
+  grep -qF -- "$text" out.txt err.txt || fail "\"$text\" is not in what $* says: $(cat out.txt err.txt)"
+  if [ "$code" != 0 ]; then [ "$(wc -l < err.txt)" = 1 ] || fail "more than one line: $(cat err.txt)"; fi
+}
+
+"$TARN" corpus --output c --sentences 2000 --held-out 100
+[ "$(wc -l < c/train.de)" = 2000 ] && [ "$(wc -l < c/test.en)" = 100 ] || fail "wrong numbers of lines"
+"$TARN" corpus --output again --sentences 2000 --held-out 100
+diff -r c again || fail "the corpus is not deterministic"
+"$TARN" corpus --output other --sentences 2000 --held-out 100 --seed 2
+! cmp -s c/train.de other/train.de || fail "the seed has no effect"
+expect 2 "--output is missing" "$TARN" corpus
+
+for type in bpe unigram whitespace; do
+  "$TARN" vocab --type $type --size 800 --output $type.model c/train.de c/train.en 2> err.txt
+  [ ! -s err.txt ] || fail "vocab is not silent: $(cat err.txt)"
+  "$TARN" prepare --vocab $type.model --source c/valid.de --target c/valid.en --output data/$type --json > $type.json
+  grep -q '"pairs": 100,' $type.json || fail "wrong summary: $(cat $type.json)"
+done
+"$TARN" vocab --size 800 --output same.model c/train.de c/train.en
+cmp bpe.model same.model || fail "the vocabulary is not deterministic"
+
+expect 2 "did you mean bpe?" "$TARN" vocab --type bpee --output x c/train.de
+expect 2 "an argument is missing" "$TARN" vocab --output x
+expect 1 "no-such-file: cannot read" "$TARN" vocab --output x no-such-file
+expect 1 "too high" "$TARN" vocab --size 900000 --output x c/train.de
+expect 0 "--character-coverage" "$TARN" vocab --help
+expect 0 "--overlong" "$TARN" prepare --help
+
+p() { "$TARN" prepare --vocab bpe.model --output data/p "$@"; }
+export -f p
+export TARN
+prepare() { expect "$1" "$2" p "${@:3}"; }
+prepare 0 "pairs " --source c/valid.de --target c/valid.en
+cp data/p.tarn keep.tarn
+p --source c/valid.de --target c/valid.en > out.txt
+cmp data/p.tarn keep.tarn || fail "prepare is not deterministic"
+head -n 90 c/valid.en > short.en
+prepare 1 "c/valid.de has 100 lines and short.en has 90: line 91 of c/valid.de has no partner" --source c/valid.de --target short.en
+{ head -n 98 c/valid.de; printf 'Das ist \377 schlecht.\r\n\r\n'; } > bad.de
+prepare 0 "invalid UTF-8 replaced in: 1 lines" --source bad.de --target c/valid.en
+grep -q "a side is empty: 1 pairs" out.txt || fail "the empty line is not reported"
+prepare 1 "bad.de:99: invalid UTF-8 at byte 9" --source bad.de --target c/valid.en --strict
+{ head -n 99 c/valid.de; head -c 300000 /dev/zero | sed 's/\x0\x0\x0/Ja /g'; echo; } > long.de
+prepare 0 "truncated: 1 pairs" --source long.de --target c/valid.en
+prepare 0 "a side is overlong: 1 pairs" --source long.de --target c/valid.en --overlong drop
+prepare 1 "long.de:100:" --source long.de --target c/valid.en --overlong refuse
+prepare 2 "did you mean refuse?" --source long.de --target c/valid.en --overlong refus
+prepare 2 "--target is missing" --source long.de
+prepare 2 "unknown option --sauce; did you mean --source?" --sauce long.de
+prepare 1 "not a vocabulary" --vocab c/valid.de --source c/valid.de --target c/valid.en
+: > empty
+prepare 1 "no pair is left" --source empty --target empty
+prepare 1 "empty: the vocabulary is empty" --vocab empty --source c/valid.de --target c/valid.en
+prepare 0 "pairs " --source <(cat c/valid.de) --target <(cat c/valid.en)
+cmp data/p.tarn keep.tarn || fail "a pipe gives another shard than a file"
+cp keep.tarn data/p.tarn
+prepare 1 "has 90" --source c/valid.de --target short.en
+cmp data/p.tarn keep.tarn || fail "a failure damaged the old shard"
+[ "$(ls data)" = "$(printf 'bpe.tarn\np.tarn\nunigram.tarn\nwhitespace.tarn')" ] || fail "files are left over: $(ls data)"
