@@ -1,0 +1,109 @@
+# tarn translate: order, empty lines, n-best, scores, JSON, windows, bad input, from a model that is trained here.
+set -u
+fail() { echo "translate.sh: $*" >&2; exit 1; }
+refuse() {  # CODE PATTERN ARGUMENT...: translates lines.de, must fail with this code and one line
+  local code=$1 pattern=$2 got
+  shift 2
+  "$TARN" translate "$@" <lines.de >refused.txt 2>error.txt
+  got=$?
+  [ $got -eq "$code" ] || fail "translate $*: exit code $got, expected $code: $(cat error.txt)"
+  [ "$(wc -l <error.txt)" -eq 1 ] || fail "translate $*: not one line: $(cat error.txt)"
+  grep -q -- "$pattern" error.txt || fail "translate $*: no \"$pattern\" in: $(cat error.txt)"
+}
+translate() { "$TARN" translate run --threads 2 "$@" 2>summary.txt || fail "translate $*: $(cat summary.txt)"; }
+
+"$TARN" corpus --output corpus --sentences 300 --held-out 60 || fail "corpus"
+"$TARN" vocab --type bpe --size 200 --output vocab.model corpus/train.de corpus/train.en 2>vocab.txt ||
+  fail "vocab: $(cat vocab.txt)"
+for part in train valid; do
+  "$TARN" prepare --vocab vocab.model --source corpus/$part.de --target corpus/$part.en --output $part >/dev/null ||
+    fail "prepare $part"
+done
+cat >model.yaml <<'END'
+model: { d_model: 32, embeddings: all, dropout: 0, max_length: 60 }
+encoder: { layers: R L }
+decoder: { layers: L }
+kinds:
+  L: { mixer: attention, heads: 2, ffn: 64 }
+  R: { mixer: attention, heads: 2, ffn: 64, frozen: yes }
+data: { vocab: vocab.model, train: train, valid: valid }
+train: { max_updates: 60, max_tokens: 1000, lr: 0.005, warmup: 20 }
+valid: { every: 60, bleu: no }
+translate: { beam: 3 }
+END
+"$TARN" train model.yaml --run run --threads 2 >train.txt 2>&1 || fail "train: $(tail -n 3 train.txt)"
+
+# Lines with and without text, the last one without an end.
+{ head -n 20 corpus/test.de; echo; echo '   '; tail -n 20 corpus/test.de; printf 'letzte Zeile'; } >lines.de
+translate <lines.de >plain.en
+[ "$(wc -l <plain.en)" -eq 43 ] || fail "43 lines give $(wc -l <plain.en)"
+grep -q '^43 sentences, .* target tokens/s$' summary.txt || fail "no summary: $(cat summary.txt)"
+grep -q '^empty lines: 2$' summary.txt || fail "empty lines are not counted: $(cat summary.txt)"
+[ "$(grep -n '^$' plain.en | cut -d: -f1 | head -n 2 | tr '\n' ' ')" = "21 22 " ] || fail "empty lines have moved"
+
+# Order, windows, batches, pipes and files do not matter.
+cat lines.de | translate --window 7 >window.en
+cmp -s plain.en window.en || fail "a small window changes the translations"
+translate --max-tokens 20 --input lines.de --output batches.en
+cmp -s plain.en batches.en || fail "small batches change the translations"
+translate --beam 3 <lines.de >beam.en
+cmp -s plain.en beam.en || fail "the beam of the description is not the default"
+tac lines.de >scad.txt
+printf '%s\n' "$(cat lines.de)" | tac | translate >backwards.en
+tac backwards.en | cmp -s plain.en - || fail "lines do not come back in order"
+for beam in 1 8; do
+  translate --beam $beam <lines.de >greedy.en
+  [ "$(wc -l <greedy.en)" -eq 43 ] || fail "beam $beam gives $(wc -l <greedy.en) lines"
+done
+
+# n-best lists are sorted, and their first lines are the plain translations.
+translate --n-best 3 <lines.de >n-best.txt
+awk -F ' [|][|][|] ' '{ if (NF != 3) exit 1
+                        if ($1 != last) { print $2; last = $1 } else if ($3 > score) exit 1
+                        score = $3 }' n-best.txt >first.txt || fail "the n-best list is not sorted"
+[ "$(awk 'NR > 1 && $1 != last { n++ } { last = $1 } END { print n + 1 }' n-best.txt)" -eq 43 ] || fail "n-best numbers"
+cmp -s first.txt plain.en || fail "the best of n-best is not the translation"
+translate --scores <lines.de >scores.txt
+cut -f 2 scores.txt | cmp -s plain.en - || fail "scores change the translations"
+grep -Eqv '^-?[0-9]+\.[0-9]{6}	' scores.txt && fail "a line of --scores without score"
+translate --json <lines.de >lines.json
+[ "$(grep -c '^{"index":[0-9]*,"source_tokens":[0-9]*,"truncated":false,"hypotheses":\[{"text":".*}\]}$' lines.json)" \
+  -eq 43 ] || fail "JSON: $(head -n 1 lines.json)"
+translate --precision bf16 <lines.de >bf16.en
+[ "$(wc -l <bf16.en)" -eq 43 ] || fail "bf16 gives $(wc -l <bf16.en) lines"
+translate </dev/null >nothing.en
+[ ! -s nothing.en ] || fail "no input gives output"
+
+# Invalid UTF-8 and overlong lines.
+printf 'gut\nschl\xffecht\ngut\n' >invalid.de
+translate <invalid.de >invalid.en
+[ "$(wc -l <invalid.en)" -eq 3 ] || fail "invalid UTF-8 loses lines"
+grep -q '^invalid UTF-8 replaced in: 1 lines$' summary.txt || fail "invalid UTF-8 is not reported: $(cat summary.txt)"
+yes Hund | head -n 100000 | tr '\n' ' ' >long.de
+translate <long.de >long.en
+[ "$(wc -l <long.en)" -eq 1 ] || fail "an overlong line gives $(wc -l <long.en) lines"
+grep -q '^truncated .*: 1 lines$' summary.txt || fail "an overlong line is not reported: $(cat summary.txt)"
+cp lines.de kept.de
+cp invalid.de lines.de
+refuse 1 ':2: invalid UTF-8' run --strict
+cp long.de lines.de
+refuse 1 'line 1: .* tokens, and the model takes 60' run --overlong refuse
+cp kept.de lines.de
+
+refuse 1 'nowhere' nowhere
+refuse 1 'lines.de' lines.de
+refuse 1 'no-such-input' run --input no-such-input
+refuse 1 'no/such/folder' run --output no/such/folder
+refuse 2 'n-best' run --beam 2 --n-best 3
+refuse 2 'did you mean bf16' run --precision bf61
+refuse 2 'truncate' run --overlong cut
+refuse 2 'from 0 to 1024' run --beam 2000
+refuse 2 'argument is missing'
+if [ -w /dev/full ]; then
+  "$TARN" translate run --threads 2 <lines.de >/dev/full 2>error.txt
+  [ $? -eq 1 ] || fail "a full disk is not noticed"
+  grep -q 'No space left' error.txt || fail "a full disk is not named: $(cat error.txt)"
+fi
+truncate -s 3000 run/checkpoint_last.safetensors
+refuse 1 'checkpoint_last' run/checkpoint_last.safetensors
+exit 0

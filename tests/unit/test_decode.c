@@ -1,0 +1,422 @@
+// Translation of ids by small random models: incremental against full decoding, batched against one by one, order,
+// n-best lists, repeatability, both backends and precisions, caches that are swept, bad input and no memory.
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/memory.h"
+#include "base/random.h"
+#include "base/threads.h"
+#include "decode/caches.h"
+#include "decode/translate.h"
+
+enum { EOS = 2, SOURCE_VOCAB = 37, TARGET_VOCAB = 83, SENTENCES = 24, TOKENS = SENTENCES * 16 };
+
+static const char *const DESCRIPTIONS[] = {
+    "model: { d_model: 32, norm: post, embeddings: none, max_length: 40 }\n"
+    "encoder: { layers: \"R L\" }\n"
+    "decoder: { layers: \"L F L1 L1\" }\n"
+    "kinds:\n"
+    "  L: { mixer: attention, heads: 4, ffn: 48 }\n"
+    "  R: { mixer: attention, heads: 2, ffn: 48, frozen: yes }\n"
+    "  F: { mixer: none, ffn: 48, frozen: yes }\n",
+    "model: { d_model: 48, norm: pre, embeddings: decoder, max_length: 40 }\n"
+    "encoder: { layers: \"L\" }\n"
+    "decoder: { layers: \"R L\" }\n"
+    "kinds:\n"
+    "  L: { mixer: attention, heads: 3, ffn: 64 }\n"
+    "  R: { mixer: attention, heads: 6, ffn: 32, frozen: yes }\n",
+};
+enum { KINDS = sizeof DESCRIPTIONS / sizeof *DESCRIPTIONS };
+
+typedef struct fixture {
+  tarn_config *config;
+  tarn__model *model;
+  int32_t ids[TOKENS];
+  int64_t offsets[SENTENCES + 1];
+} fixture;
+
+static void must(tarn_status status) {
+  if (status != TARN_STATUS_OK) fail_msg("%s", tarn_error_message());
+}
+
+// Random weights that make a model choosy: with fresh ones all tokens are nearly equally likely.
+static void open_model(fixture *f, int kind, tarn__dtype dtype) {
+  must(tarn_config_parse(&f->config, "test", DESCRIPTIONS[kind], strlen(DESCRIPTIONS[kind]), NULL, 0));
+  must(tarn__model_open(&f->model, f->config, SOURCE_VOCAB, TARGET_VOCAB, dtype, false));
+  must(tarn__model_allocate(f->model));
+  must(tarn__model_initialise(f->model, 11));
+  tarn__param *table = f->model->output_table;
+  size_t count = (size_t)(table->rows * table->cols);
+  float *values = malloc(count * sizeof *values);
+  tarn__param_get(table, values);
+  for (size_t i = 0; i < count; i++) values[i] *= 2.5f;
+  tarn__param_set(table, values);
+  free(values);
+  tarn__random random;
+  tarn__random_init(&random, 5, 0);
+  int64_t used = 0;
+  for (int s = 0; s < SENTENCES; s++) {
+    int64_t length = 1 + (int64_t)tarn__random_below(&random, 15);
+    for (int64_t i = 0; i < length - 1; i++)
+      f->ids[used++] = 3 + (int32_t)tarn__random_below(&random, SOURCE_VOCAB - 3);
+    f->ids[used++] = EOS;
+    f->offsets[s + 1] = used;
+  }
+}
+
+static void close_model(fixture *f) {
+  tarn__model_close(&f->model);
+  tarn_config_close(&f->config);
+}
+
+static tarn__translator *open_translator(const fixture *f, int64_t beam, int64_t n_best, int64_t max_tokens) {
+  tarn__translator_options options;
+  tarn__translator_default(&options);
+  options.beam = beam;
+  options.n_best = n_best;
+  options.max_tokens = max_tokens;
+  if (f->model->dtype == TARN__F64) options.backend = TARN__REFERENCE;
+  tarn__translator *translator;
+  must(tarn__translator_open(&translator, f->model, EOS, &options));
+  return translator;
+}
+
+// The negative log-likelihood of the first `length` tokens of a translation, by the graph of training.
+static double full_nll(const fixture *f, const int32_t *source, int64_t source_length, const int32_t *target,
+                       int64_t length, tarn__backend backend) {
+  int32_t positions[2][64], target_in[64];
+  int32_t offsets[2][2] = {{0, (int32_t)source_length}, {0, (int32_t)length}};
+  target_in[0] = EOS;
+  for (int64_t i = 1; i < length; i++) target_in[i] = target[i - 1];
+  tarn__packed_positions(positions[0], offsets[0], 1);
+  tarn__packed_positions(positions[1], offsets[1], 1);
+  tarn__packed from = {1, source_length, source_length, source, positions[0], offsets[0]};
+  tarn__packed to = {1, length, length, target_in, positions[1], offsets[1]};
+  tarn__graph graph = {0};
+  double scale = 1;
+  tarn__graph_begin(&graph, backend, f->model->dtype, false, tarn__threads());
+  tarn__tensor *loss = tarn__model_build_loss(f->model, &graph, &from, &to, target, 0.0, &scale);
+  must(tarn__graph_plan(&graph));
+  void *workspace;
+  must(tarn__alloc(&workspace, TARN__MEMORY_ACTIVATION, graph.workspace_bytes, 1));
+  tarn__graph_bind(&graph, workspace);
+  tarn__exec exec = {.threads = tarn__threads()};
+  must(tarn__graph_run(&graph, &exec));
+  double nll = ((const double *)loss->data)[1];
+  tarn__graph_close(&graph);
+  tarn__free(workspace);
+  return nll;
+}
+
+// Every token's log-probability from the caches equals that of the whole decoder, for all hypotheses of a beam.
+static void incremental_is_full(int kind, tarn__dtype dtype, tarn__backend backend, double bound) {
+  fixture f = {0};
+  open_model(&f, kind, dtype);
+  tarn__translator *translator = open_translator(&f, 4, 4, 100);
+  tarn__translation translations[SENTENCES];
+  must(tarn__translator_run(translator, translations, f.ids, f.offsets, SENTENCES));
+  double worst = 0;
+  int different_lengths = 0;
+  for (int s = 0; s < SENTENCES; s += 3) {
+    const int32_t *source = f.ids + f.offsets[s];
+    int64_t source_length = f.offsets[s + 1] - f.offsets[s];
+    assert_int_equal(translations[s].count, 4);
+    for (int64_t h = 0; h < 4; h++) {
+      const tarn__hypothesis *hypothesis = &translations[s].hypotheses[h];
+      double before = 0;
+      different_lengths += hypothesis->length != translations[0].hypotheses[0].length;
+      assert_int_equal(hypothesis->ids[hypothesis->length - 1], EOS);
+      for (int64_t length = 1; length <= hypothesis->length; length++) {
+        double nll = full_nll(&f, source, source_length, hypothesis->ids, length, backend);
+        worst = fmax(worst, fabs(before - nll - (double)hypothesis->log_probabilities[length - 1]));
+        before = nll;
+      }
+      assert_true(fabs(before + hypothesis->log_probability) <= bound * (double)hypothesis->length);
+    }
+  }
+  assert_true(different_lengths > 0);
+  print_message("incremental against full decoding: %.1e\n", worst);
+  assert_true(worst <= bound);
+  tarn__translator_close(&translator);
+  close_model(&f);
+}
+
+static void test_incremental(void **state) {
+  (void)state;
+  for (int kind = 0; kind < KINDS; kind++) {
+    incremental_is_full(kind, TARN__F32, TARN__CPU, 1e-4);
+    incremental_is_full(kind, TARN__F32, TARN__REFERENCE, 1e-4);
+    incremental_is_full(kind, TARN__F64, TARN__REFERENCE, 1e-5);
+    incremental_is_full(kind, TARN__BF16, TARN__CPU, 0.05);
+  }
+}
+
+static void assert_same(const tarn__translation *a, const tarn__translation *b, double bound) {
+  assert_int_equal(a->count, b->count);
+  for (int64_t h = 0; h < a->count; h++) {
+    const tarn__hypothesis *x = &a->hypotheses[h];
+    const tarn__hypothesis *y = &b->hypotheses[h];
+    assert_int_equal(x->length, y->length);
+    assert_memory_equal(x->ids, y->ids, (size_t)x->length * sizeof *x->ids);
+    assert_true(fabs(x->score - y->score) <= bound);
+    for (int64_t i = 0; i < x->length; i++)
+      assert_true(fabs((double)x->log_probabilities[i] - (double)y->log_probabilities[i]) <= bound);
+  }
+}
+
+static void test_batches(void **state) {
+  (void)state;
+  for (int kind = 0; kind < KINDS; kind++) {
+    fixture f = {0};
+    open_model(&f, kind, TARN__F32);
+    tarn__translator *together = open_translator(&f, 3, 2, 4096);
+    tarn__translator *few = open_translator(&f, 3, 2, 30);
+    tarn__translator *alone = open_translator(&f, 3, 2, 1);
+    tarn__translation a[SENTENCES], b[SENTENCES], c[SENTENCES];
+    must(tarn__translator_run(together, a, f.ids, f.offsets, SENTENCES));
+    must(tarn__translator_run(few, b, f.ids, f.offsets, SENTENCES));
+    must(tarn__translator_run(alone, c, f.ids, f.offsets, SENTENCES));
+    for (int s = 0; s < SENTENCES; s++) {
+      assert_same(&a[s], &b[s], 1e-4);
+      assert_same(&a[s], &c[s], 1e-4);
+    }
+    tarn__translator_stats stats;
+    tarn__translator_get_stats(together, &stats);
+    assert_int_equal(stats.sentences, SENTENCES);
+    assert_int_equal(stats.source_tokens, f.offsets[SENTENCES]);
+    // The same sentences backwards come back backwards.
+    int32_t ids[TOKENS];
+    int64_t offsets[SENTENCES + 1] = {0};
+    for (int s = 0; s < SENTENCES; s++) {
+      int from = SENTENCES - 1 - s;
+      int64_t length = f.offsets[from + 1] - f.offsets[from];
+      memcpy(ids + offsets[s], f.ids + f.offsets[from], (size_t)length * sizeof *ids);
+      offsets[s + 1] = offsets[s] + length;
+    }
+    must(tarn__translator_run(few, b, ids, offsets, SENTENCES));
+    for (int s = 0; s < SENTENCES; s++) assert_same(&a[s], &b[SENTENCES - 1 - s], 1e-4);
+    tarn__translator_close(&together);
+    tarn__translator_close(&few);
+    tarn__translator_close(&alone);
+    close_model(&f);
+  }
+}
+
+static void test_n_best(void **state) {
+  (void)state;
+  fixture f = {0};
+  open_model(&f, 0, TARN__F32);
+  tarn__translator *translator = open_translator(&f, 6, 6, 4096);
+  tarn__translator *best = open_translator(&f, 6, 1, 4096);
+  tarn__translation many[SENTENCES], one[SENTENCES];
+  must(tarn__translator_run(translator, many, f.ids, f.offsets, SENTENCES));
+  must(tarn__translator_run(best, one, f.ids, f.offsets, SENTENCES));
+  for (int s = 0; s < SENTENCES; s++) {
+    assert_int_equal(many[s].count, 6);
+    assert_int_equal(one[s].count, 1);
+    assert_int_equal(many[s].hypotheses[0].length, one[s].hypotheses[0].length);
+    int64_t longest = (int64_t)(1.2 * (double)(f.offsets[s + 1] - f.offsets[s]) + 10) + 1;
+    for (int64_t h = 0; h < 6; h++) {
+      const tarn__hypothesis *x = &many[s].hypotheses[h];
+      double sum = 0;
+      for (int64_t i = 0; i < x->length; i++) sum += (double)x->log_probabilities[i];
+      assert_true(fabs(sum - x->log_probability) < 1e-9);
+      assert_true(fabs(x->score - x->log_probability / (double)x->length) < 1e-12);
+      assert_in_range(x->length, 2, longest);
+      if (h > 0) assert_true(x->score <= many[s].hypotheses[h - 1].score);
+      for (int64_t k = 0; k < h; k++) {
+        const tarn__hypothesis *y = &many[s].hypotheses[k];
+        assert_true(x->length != y->length || memcmp(x->ids, y->ids, (size_t)x->length * sizeof *x->ids) != 0);
+      }
+    }
+  }
+  tarn__translator_close(&translator);
+  tarn__translator_close(&best);
+  close_model(&f);
+}
+
+static void test_repeatable(void **state) {
+  (void)state;
+  fixture f = {0};
+  open_model(&f, 1, TARN__F32);
+  tarn__translator *a = open_translator(&f, 5, 5, 60);
+  tarn__translator *b = open_translator(&f, 5, 5, 60);
+  tarn__translation first[SENTENCES], second[SENTENCES];
+  must(tarn__translator_run(a, first, f.ids, f.offsets, SENTENCES));
+  for (int round = 0; round < 3; round++) {
+    must(tarn__translator_run(b, second, f.ids, f.offsets, SENTENCES));
+    for (int s = 0; s < SENTENCES; s++) assert_same(&first[s], &second[s], 0);
+  }
+  tarn__translator_close(&a);
+  tarn__translator_close(&b);
+  close_model(&f);
+}
+
+// The fast kernels and the reference in double choose the same translations.
+static void test_backends(void **state) {
+  (void)state;
+  fixture fast = {0}, exact = {0};
+  open_model(&fast, 0, TARN__F32);
+  open_model(&exact, 0, TARN__F64);
+  tarn__translator *a = open_translator(&fast, 3, 3, 4096);
+  tarn__translator *b = open_translator(&exact, 3, 3, 4096);
+  tarn__translation x[SENTENCES], y[SENTENCES];
+  must(tarn__translator_run(a, x, fast.ids, fast.offsets, SENTENCES));
+  must(tarn__translator_run(b, y, exact.ids, exact.offsets, SENTENCES));
+  for (int s = 0; s < SENTENCES; s++) assert_same(&x[s], &y[s], 1e-4);
+  tarn__translator_close(&a);
+  tarn__translator_close(&b);
+  close_model(&fast);
+  close_model(&exact);
+}
+
+static void test_greatest_length(void **state) {
+  (void)state;
+  fixture f = {0};
+  open_model(&f, 0, TARN__F32);
+  tarn__translator_options options;
+  tarn__translator_from_config(&options, f.config);
+  assert_int_equal(options.beam, 5);
+  options.max_len_a = 0;
+  options.max_len_b = 3;
+  tarn__translator *translator;
+  must(tarn__translator_open(&translator, f.model, EOS, &options));
+  tarn__translation translations[SENTENCES];
+  must(tarn__translator_run(translator, translations, f.ids, f.offsets, SENTENCES));
+  for (int s = 0; s < SENTENCES; s++) assert_in_range(translations[s].hypotheses[0].length, 2, 4);
+  tarn__translator_close(&translator);
+  options.max_len_b = 1000000;  // the model's max_length of 40 holds
+  must(tarn__translator_open(&translator, f.model, EOS, &options));
+  must(tarn__translator_run(translator, translations, f.ids, f.offsets, SENTENCES));
+  for (int s = 0; s < SENTENCES; s++) assert_in_range(translations[s].hypotheses[0].length, 2, 40);
+  must(tarn__translator_run(translator, translations, f.ids, f.offsets, 0));
+  tarn__translator_close(&translator);
+  close_model(&f);
+}
+
+static void test_bad_input(void **state) {
+  (void)state;
+  fixture f = {0};
+  open_model(&f, 0, TARN__F32);
+  tarn__translator *translator = open_translator(&f, 2, 1, 4096);
+  tarn__translation translations[2];
+  int32_t ids[64] = {3, SOURCE_VOCAB, EOS};
+  assert_int_equal(tarn__translator_run(translator, translations, ids, (int64_t[]){0, 3}, 1), TARN_STATUS_DATA);
+  ids[1] = -1;
+  assert_int_equal(tarn__translator_run(translator, translations, ids, (int64_t[]){0, 3}, 1), TARN_STATUS_DATA);
+  ids[1] = 4;
+  assert_int_equal(tarn__translator_run(translator, translations, ids, (int64_t[]){0, 0}, 1), TARN_STATUS_DATA);
+  assert_int_equal(tarn__translator_run(translator, translations, ids, (int64_t[]){0, 41}, 1), TARN_STATUS_DATA);
+  must(tarn__translator_run(translator, translations, ids, (int64_t[]){0, 40}, 1));
+  tarn__translator_close(&translator);
+
+  tarn__translator_options good, bad;
+  tarn__translator_default(&good);
+  bad = good, bad.beam = 0;
+  assert_int_equal(tarn__translator_open(&translator, f.model, EOS, &bad), TARN_STATUS_USAGE);
+  assert_null(translator);
+  bad = good, bad.n_best = 6;
+  assert_int_equal(tarn__translator_open(&translator, f.model, EOS, &bad), TARN_STATUS_USAGE);
+  bad = good, bad.length_penalty = NAN;
+  assert_int_equal(tarn__translator_open(&translator, f.model, EOS, &bad), TARN_STATUS_USAGE);
+  bad = good, bad.max_len_a = -1;
+  assert_int_equal(tarn__translator_open(&translator, f.model, EOS, &bad), TARN_STATUS_USAGE);
+  bad = good, bad.max_tokens = 0;
+  assert_int_equal(tarn__translator_open(&translator, f.model, EOS, &bad), TARN_STATUS_USAGE);
+  assert_int_equal(tarn__translator_open(&translator, f.model, TARGET_VOCAB, &good), TARN_STATUS_DATA);
+  close_model(&f);
+}
+
+// A weight that is not a number is noticed.
+static void test_not_a_number(void **state) {
+  (void)state;
+  fixture f = {0};
+  open_model(&f, 0, TARN__F32);
+  for (int64_t i = 0; i < 32; i++) ((float *)f.model->output_table->value)[7 * 32 + i] = NAN;
+  tarn__translator *translator = open_translator(&f, 2, 1, 4096);
+  tarn__translation translations[SENTENCES];
+  assert_int_equal(tarn__translator_run(translator, translations, f.ids, f.offsets, SENTENCES), TARN_STATUS_NUMERIC);
+  assert_non_null(strstr(tarn_error_message(), "not a number"));
+  tarn__translator_close(&translator);
+  close_model(&f);
+}
+
+static void test_no_memory(void **state) {
+  (void)state;
+  fixture f = {0};
+  open_model(&f, 0, TARN__F32);
+  tarn__translator_options options;
+  tarn__translator_default(&options);
+  options.max_tokens = 60;
+  size_t before = tarn__memory_now(TARN__MEMORY_ACTIVATION);
+  for (uint64_t n = 1;; n++) {
+    tarn__translation translations[SENTENCES];
+    tarn__translator *translator = NULL;
+    tarn__memory_fail_after(n);
+    tarn_status status = tarn__translator_open(&translator, f.model, EOS, &options);
+    if (status == TARN_STATUS_OK) status = tarn__translator_run(translator, translations, f.ids, f.offsets, SENTENCES);
+    tarn__memory_fail_after(0);
+    tarn__translator_close(&translator);
+    assert_int_equal(tarn__memory_now(TARN__MEMORY_ACTIVATION), before);
+    if (status == TARN_STATUS_OK) {
+      print_message("%d allocations were refused in turn\n", (int)n - 1);
+      assert_true(n > 10);
+      break;
+    }
+    assert_int_equal(status, TARN_STATUS_MEMORY);
+  }
+  close_model(&f);
+}
+
+// Rows keep their contents through sweeps and growth; the numbers follow them.
+static void test_caches(void **state) {
+  (void)state;
+  tarn__caches caches;
+  must(tarn__caches_open(&caches, 2, 3 * sizeof(int32_t)));
+  enum { LIVE = 10 };
+  int32_t seen[LIVE];
+  int32_t contents[LIVE];
+  int32_t next = 0;
+  tarn__random random;
+  tarn__random_init(&random, 3, 0);
+  int64_t largest = 0;
+  for (int step = 0; step < 500; step++) {
+    int64_t rows = 1 + (int64_t)tarn__random_below(&random, 7);
+    must(tarn__caches_reserve(&caches, rows, seen, step ? LIVE : 0));
+    assert_true(caches.used + rows <= caches.capacity);
+    for (int64_t i = 0; i < rows; i++, next++) {
+      for (int l = 0; l < 2; l++)
+        for (int k = 0; k < 3; k++) ((int32_t *)caches.rows[l])[3 * (caches.used + i) + k] = 100 * next + 10 * l + k;
+      for (int live = 0; live < LIVE; live++) {
+        if (step > 0 && tarn__random_below(&random, 4) != 0) continue;
+        seen[live] = (int32_t)(caches.used + i);
+        contents[live] = next;
+      }
+    }
+    caches.used += rows;
+    if (caches.capacity > largest) largest = caches.capacity;
+    for (int live = 0; live < LIVE; live++)
+      for (int l = 0; l < 2; l++)
+        for (int k = 0; k < 3; k++)
+          assert_int_equal(((int32_t *)caches.rows[l])[3 * seen[live] + k], 100 * contents[live] + 10 * l + k);
+  }
+  assert_true(next > 1000 && largest <= 2 * (LIVE + 7));
+  tarn__caches_close(&caches);
+}
+
+int main(void) {
+  tarn__threads_set(2);
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_caches),          cmocka_unit_test(test_incremental),
+                                     cmocka_unit_test(test_batches),         cmocka_unit_test(test_n_best),
+                                     cmocka_unit_test(test_repeatable),      cmocka_unit_test(test_backends),
+                                     cmocka_unit_test(test_greatest_length), cmocka_unit_test(test_bad_input),
+                                     cmocka_unit_test(test_not_a_number),    cmocka_unit_test(test_no_memory)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
