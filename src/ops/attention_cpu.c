@@ -4,7 +4,13 @@
 //   backward   S and P again,  dP = dO V^T,  dS = P (dP - rowsum(P dP)),  dQ = dS K,  dK += dS^T Q,  dV += P^T dO
 //
 // Queries come in blocks of rows, so that scratch is O(block x keys); keys and values are converted once a head, with
-// the transposed copies that make every product one with rows as right operand.
+// the transposed copies that make every product one with rows as right operand. In causal attention the products go by
+// strips of rows, which leave out most of the empty half:
+//
+//        keys ->                     strip of queries i .. i + 5: keys 0 .. i + 5
+//        |####|    |
+//        |########||                 strip of keys j .. j + 5 (dK, dV): queries j and later
+//        |############|
 #include <math.h>
 #include <omp.h>
 #include <string.h>
@@ -13,8 +19,8 @@
 #include "ops/row_cpu.h"
 #include "ops/tile_cpu.h"
 
-// Rows of a block of queries. A causal block sees only the keys up to its own end, so there smaller blocks save work.
-enum { BLOCK = 48, CAUSAL_BLOCK = 24 };
+// Rows of a block of queries, and of a strip of a causal product; BLOCK is a multiple of STRIP.
+enum { STRIP = TARN__TILE_ROWS, BLOCK = 8 * STRIP };
 
 // Masked scores: far below every score, yet finite.
 static const float MASKED = -1e30f;
@@ -66,11 +72,32 @@ static size_t backward_scratch(const tarn__attention_spec *spec, int threads) {
   return bytes > reference ? bytes : reference;
 }
 
-// Rows of a tensor into rows of h->row floats, with zeros behind their ends.
+// n floats, a multiple of TARN__TILE_PAD, from an F32 or BF16 array.
+static inline void read_padded(float *out, const void *data, tarn__dtype dtype, int64_t at, int64_t n) {
+  if (dtype == TARN__F32) {
+    const float *in = (const float *)data + at;
+    for (int64_t c = 0; c < n; c += TARN__TILE_LANES) tarn__tile_store(out + c, tarn__tile_load(in + c));
+    return;
+  }
+  const uint16_t *in = (const uint16_t *)data + at;
+  for (int64_t c = 0; c < n; c += TARN__TILE_PAD) tarn__row_from_bf16(out + c, in + c, TARN__TILE_PAD);
+}
+
+// Rows of a tensor into rows of h->row floats, with zeros behind their ends. The head that follows will want what lies
+// behind, which is fetched meanwhile: a row is too short for the processor to see the pattern.
 static void load(const head *h, float *out, const tarn__tensor *tensor, int64_t first, int64_t column, int64_t rows) {
+  const int64_t size = (int64_t)tarn__dtype_size(tensor->dtype), bytes = h->width * size;
   for (int64_t i = 0; i < rows; i++) {
-    tarn__row_copy(out + i * h->row, tensor->data, tensor->dtype, (first + i) * tensor->cols + column, h->width);
-    for (int64_t c = h->width; c < h->row; c++) out[i * h->row + c] = 0.0f;
+    const int64_t at = (first + i) * tensor->cols + column;
+    float *row = out + i * h->row;
+    const char *behind = (const char *)tensor->data + at * size + bytes;
+    for (int64_t b = 0; b < bytes; b += 64) __builtin_prefetch(behind + b);
+    if (h->row == h->width) {
+      read_padded(row, tensor->data, tensor->dtype, at, h->width);
+      continue;
+    }
+    tarn__row_copy(row, tensor->data, tensor->dtype, at, h->width);
+    for (int64_t c = h->width; c < h->row; c++) row[c] = 0.0f;
   }
 }
 
@@ -101,33 +128,81 @@ static void store_gradient(const head *h, const tarn__tensor *tensor, bool add, 
   store(h, tensor, first, column, rows, in);
 }
 
-// Scores [rows, keys] of a block become probabilities; columns up to a multiple of TARN__TILE_PAD become zero.
-static void softmax(const head *h, float *p, int64_t first, int64_t rows, int64_t keys) {
-  const float scale = h->scale;
-  for (int64_t i = 0; i < rows; i++, p += h->key_row) {
-    const int64_t seen = h->spec->causal ? first + i + 1 : keys;
-    const int64_t padded = tarn__tile_pad(seen), all = tarn__tile_pad(keys);
-    for (int64_t j = seen; j < padded; j++) p[j] = MASKED;
-    const float most = tarn__row_max(p, padded);
-    float sum = 0.0f;
-#pragma omp simd reduction(+ : sum)
-    for (int64_t j = 0; j < padded; j++) {
-      p[j] = tarn__row_exp((p[j] - most) * scale);
-      sum += p[j];
-    }
-    tarn__row_scale(p, 1.0f / sum, padded);
-    for (int64_t j = padded; j < all; j++) p[j] = 0.0f;
+static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
+
+// Number of keys that the products of a block compute for its row i: those that the row's strip sees.
+static int64_t keys_of(const head *h, int64_t first, int64_t i, int64_t rows) {
+  return h->spec->causal ? first + smaller(i - i % STRIP + STRIP, rows) : h->keys;
+}
+
+// Rows of the next product: all at once, or one strip.
+static int64_t strip(const head *h, int64_t left) { return h->spec->causal ? smaller(STRIP, left) : left; }
+
+// c [rows, keys] = a [rows, width] b [width, keys]
+static void product_scores(const head *h, float *c, const float *a, const float *b, int64_t first, int64_t rows) {
+  for (int64_t i = 0, m; i < rows; i += m) {
+    m = strip(h, rows - i);
+    tarn__tile_operands t = {.c = c + i * h->key_row, .a = a + i * h->row, .b = b};
+    t.c_row = t.b_row = h->key_row, t.a_row = h->row, t.a_step = 1;
+    tarn__tile_product(&t, m, tarn__tile_pad(keys_of(h, first, i, rows)), h->width, false);
   }
 }
 
-// P of a block: scores of q [rows, width] against the transposed keys, and their softmax.
-static void probabilities(const head *h, float *p, const float *q, const float *transposed, int64_t first, int64_t rows,
-                          int64_t keys) {
-  tarn__tile_product(
-      &(tarn__tile_operands){
-          .c = p, .a = q, .b = transposed, .c_row = h->key_row, .a_row = h->row, .a_step = 1, .b_row = h->key_row},
-      rows, tarn__tile_pad(keys), h->width, false);
-  softmax(h, p, first, rows, keys);
+// c [rows, width] = p [rows, keys] b [keys, width]
+static void product_rows(const head *h, float *c, const float *p, const float *b, int64_t first, int64_t rows) {
+  for (int64_t i = 0, m; i < rows; i += m) {
+    m = strip(h, rows - i);
+    tarn__tile_operands t = {.c = c + i * h->row, .a = p + i * h->key_row, .b = b};
+    t.c_row = t.b_row = h->row, t.a_row = h->key_row, t.a_step = 1;
+    tarn__tile_product(&t, m, h->row, keys_of(h, first, i, rows), false);
+  }
+}
+
+// c [keys, width] += p^T b, for p [rows, keys] and b [rows, width]. Keys that no earlier block saw are overwritten.
+static void product_keys(const head *h, float *c, const float *p, const float *b, int64_t first, int64_t rows) {
+  const int64_t keys = h->spec->causal ? first + rows : h->keys;
+  for (int64_t j = 0, m; j < keys; j += m) {
+    m = strip(h, keys - j);
+    const int64_t skip = h->spec->causal && j > first ? j - first : 0;  // these queries do not see key j
+    tarn__tile_operands t = {.c = c + j * h->row, .a = p + skip * h->key_row + j, .b = b + skip * h->row};
+    t.c_row = t.b_row = h->row, t.a_row = 1, t.a_step = h->key_row;
+    tarn__tile_product(&t, m, h->row, rows - skip, h->spec->causal ? j < first : first > 0);
+  }
+}
+
+// Scores of a block become probabilities; columns that were computed but are not seen become zero. Each step is done
+// for all rows before the next one, so that the chains of dependent operations of several rows overlap.
+static void softmax(const head *h, float *p, int64_t first, int64_t rows) {
+  tarn__tile_vec shift[BLOCK], factor[BLOCK];
+  for (int64_t i = 0; i < rows; i++) {
+    const int64_t seen = h->spec->causal ? first + i + 1 : h->keys, n = tarn__tile_pad(keys_of(h, first, i, rows));
+    float *row = p + i * h->key_row;
+    tarn__tile_vec most = {0};
+    most += MASKED;
+    for (int64_t j = 0; j < n; j += TARN__TILE_LANES) {
+      tarn__tile_vec score = tarn__tile_load(row + j);
+      if (j + TARN__TILE_LANES > seen) tarn__tile_store(row + j, score = tarn__tile_first(score, seen - j, MASKED));
+      most = tarn__tile_max(most, score);
+    }
+    shift[i] = tarn__tile_max_lane(most);
+  }
+  for (int64_t i = 0; i < rows; i++) {
+    const int64_t n = tarn__tile_pad(keys_of(h, first, i, rows));
+    float *row = p + i * h->key_row;
+    const float most = shift[i][0], scale = h->scale;
+    tarn__tile_vec sum = {0};
+    for (int64_t j = 0; j < n; j += TARN__TILE_LANES) {
+#pragma omp simd
+      for (int64_t l = j; l < j + TARN__TILE_LANES; l++) row[l] = tarn__row_exp((row[l] - most) * scale);
+      sum += tarn__tile_load(row + j);
+    }
+    factor[i] = 1.0f / tarn__tile_sum_lanes(sum);
+  }
+  for (int64_t i = 0; i < rows; i++) {
+    const int64_t n = tarn__tile_pad(keys_of(h, first, i, rows));
+    float *row = p + i * h->key_row;
+    for (int64_t j = 0; j < n; j += TARN__TILE_LANES) tarn__tile_store(row + j, tarn__tile_load(row + j) * factor[i]);
+  }
 }
 
 static head head_of(const tarn__attention_spec *spec, const int32_t *query_offsets, const int32_t *key_offsets,
@@ -155,16 +230,12 @@ static void forward_head(head *h, const tarn__node *node) {
   load_keys(h, v, kv, spec->key_column);
   tarn__tile_transpose(transposed, h->key_row, v, h->row, tarn__tile_pad(h->keys), h->row);
   load_keys(h, v, kv, spec->value_column);
-  const int64_t block = spec->causal ? CAUSAL_BLOCK : BLOCK;
-  for (int64_t first = 0; first < h->queries; first += block) {
-    const int64_t rows = h->queries - first < block ? h->queries - first : block;
-    const int64_t keys = spec->causal ? first + rows : h->keys;
+  for (int64_t first = 0; first < h->queries; first += BLOCK) {
+    const int64_t rows = smaller(h->queries - first, BLOCK);
     load(h, q, queries, h->query + first, spec->query_column + h->column, rows);
-    if (keys > 0) probabilities(h, p, q, transposed, first, rows, keys);
-    tarn__tile_product(
-        &(tarn__tile_operands){
-            .c = o, .a = p, .b = v, .c_row = h->row, .a_row = h->key_row, .a_step = 1, .b_row = h->row},
-        rows, h->row, keys, false);
+    product_scores(h, p, q, transposed, first, rows);
+    softmax(h, p, first, rows);
+    product_rows(h, o, p, v, first, rows);
     store(h, out, h->query + first, h->column, rows, o);
   }
 }
@@ -174,7 +245,7 @@ static tarn_status forward(const tarn__exec *exec, const tarn__node *node) {
   const int32_t *query_offsets = node->in[TARN__ATTENTION_QUERY_OFFSETS]->data;
   const int32_t *key_offsets = node->in[TARN__ATTENTION_KEY_OFFSETS]->data;
   const int64_t items = (node->in[TARN__ATTENTION_QUERY_OFFSETS]->cols - 1) * spec->heads;
-#pragma omp parallel for num_threads(exec->threads) schedule(dynamic, 4)
+#pragma omp parallel for num_threads(exec->threads) schedule(dynamic, 8)
   for (int64_t item = 0; item < items; item++) {
     float *memory = (float *)node->scratch + omp_get_thread_num() * forward_floats(spec);
     head h = head_of(spec, query_offsets, key_offsets, item, memory);
@@ -184,12 +255,14 @@ static tarn_status forward(const tarn__exec *exec, const tarn__node *node) {
 }
 
 // dS from P and dP, in the place of dP.
-static void score_gradient(const head *h, float *dp, const float *p, int64_t rows, int64_t keys) {
-  const int64_t n = tarn__tile_pad(keys);
+static void score_gradient(const head *h, float *dp, const float *p, int64_t first, int64_t rows) {
   for (int64_t i = 0; i < rows; i++, p += h->key_row, dp += h->key_row) {
-    const float sum = tarn__row_dot(p, dp, n), scale = h->scale;
-#pragma omp simd
-    for (int64_t j = 0; j < n; j++) dp[j] = p[j] * (dp[j] - sum) * scale;
+    const int64_t n = tarn__tile_pad(keys_of(h, first, i, rows));
+    tarn__tile_vec sum = {0};
+    for (int64_t j = 0; j < n; j += TARN__TILE_LANES) sum += tarn__tile_load(p + j) * tarn__tile_load(dp + j);
+    sum = tarn__tile_sum_lanes(sum);
+    for (int64_t j = 0; j < n; j += TARN__TILE_LANES)
+      tarn__tile_store(dp + j, tarn__tile_load(p + j) * (tarn__tile_load(dp + j) - sum) * h->scale);
   }
 }
 
@@ -199,22 +272,19 @@ typedef struct buffers {
 } buffers;
 
 static void backward_block(const head *h, const tarn__attention_backward *b, const buffers *f, int64_t first,
-                           int64_t rows, int64_t keys) {
+                           int64_t rows) {
   load(h, f->q, b->queries, h->query + first, h->spec->query_column + h->column, rows);
   load(h, f->dout, b->dout, h->query + first, h->column, rows);
-  probabilities(h, f->p, f->q, f->k_transposed, first, rows, keys);
-  tarn__tile_operands t = {f->dp, f->dout, f->v_transposed, h->key_row, h->row, 1, h->key_row};
-  tarn__tile_product(&t, rows, tarn__tile_pad(keys), h->width, false);
-  score_gradient(h, f->dp, f->p, rows, keys);
+  product_scores(h, f->p, f->q, f->k_transposed, first, rows);
+  softmax(h, f->p, first, rows);
+  product_scores(h, f->dp, f->dout, f->v_transposed, first, rows);
+  score_gradient(h, f->dp, f->p, first, rows);
   if (b->dkeys_values) {
-    t = (tarn__tile_operands){f->dv, f->p, f->dout, h->row, 1, h->key_row, h->row};
-    tarn__tile_product(&t, keys, h->row, rows, true);
-    t = (tarn__tile_operands){f->dk, f->dp, f->q, h->row, 1, h->key_row, h->row};
-    tarn__tile_product(&t, keys, h->row, rows, true);
+    product_keys(h, f->dv, f->p, f->dout, first, rows);
+    product_keys(h, f->dk, f->dp, f->q, first, rows);
   }
   if (b->dqueries) {
-    t = (tarn__tile_operands){f->dq, f->dp, f->k, h->row, h->key_row, 1, h->row};
-    tarn__tile_product(&t, rows, h->row, keys, false);
+    product_rows(h, f->dq, f->dp, f->k, first, rows);
     store_gradient(h, b->dqueries, b->add_queries, h->query + first, h->spec->query_column + h->column, rows, f->dq);
   }
 }
@@ -231,13 +301,12 @@ static void backward_head(head *h, const tarn__attention_backward *b) {
   tarn__tile_transpose(f.v_transposed, h->key_row, f.k, h->row, padded, h->row);
   load_keys(h, f.k, b->keys_values, spec->key_column);
   tarn__tile_transpose(f.k_transposed, h->key_row, f.k, h->row, padded, h->row);
-  memset(f.dk, 0, (size_t)(h->keys * h->row) * sizeof(float));
-  memset(f.dv, 0, (size_t)(h->keys * h->row) * sizeof(float));
-  const int64_t block = spec->causal ? CAUSAL_BLOCK : BLOCK;
-  for (int64_t first = 0; first < h->queries; first += block) {
-    const int64_t rows = h->queries - first < block ? h->queries - first : block;
-    backward_block(h, b, &f, first, rows, spec->causal ? first + rows : h->keys);
+  if (h->queries == 0) {
+    memset(f.dk, 0, (size_t)(h->keys * h->row) * sizeof(float));
+    memset(f.dv, 0, (size_t)(h->keys * h->row) * sizeof(float));
   }
+  for (int64_t first = 0; first < h->queries; first += BLOCK)
+    backward_block(h, b, &f, first, smaller(h->queries - first, BLOCK));
   if (!b->dkeys_values) return;
   store_gradient(h, b->dkeys_values, b->add_keys_values, h->key, spec->key_column + h->column, h->keys, f.dk);
   store_gradient(h, b->dkeys_values, b->add_keys_values, h->key, spec->value_column + h->column, h->keys, f.dv);
@@ -246,7 +315,7 @@ static void backward_head(head *h, const tarn__attention_backward *b) {
 static tarn_status backward(const tarn__exec *exec, const tarn__node *node) {
   const tarn__attention_spec *spec = node->attr;
   const tarn__attention_backward b = tarn__attention_backward_of(node);
-#pragma omp parallel for num_threads(exec->threads) schedule(dynamic, 4)
+#pragma omp parallel for num_threads(exec->threads) schedule(dynamic, 8)
   for (int64_t item = 0; item < b.sequences * spec->heads; item++) {
     float *memory = (float *)node->scratch + omp_get_thread_num() * backward_floats(spec);
     head h = head_of(spec, b.query_offsets, b.key_offsets, item, memory);

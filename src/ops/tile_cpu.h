@@ -5,6 +5,9 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
 
 // Every padded length is a multiple of this on every instruction set.
 enum { TARN__TILE_PAD = 16 };
@@ -27,6 +30,72 @@ static inline int64_t tarn__tile_pad(int64_t n) { return (n + TARN__TILE_PAD - 1
 
 TARN__TILE_INLINE tarn__tile_vec tarn__tile_load(const float *from) { return *(const tarn__tile_any *)from; }
 TARN__TILE_INLINE void tarn__tile_store(float *to, tarn__tile_vec v) { *(tarn__tile_any *)to = v; }
+
+// The larger of two registers, lane by lane.
+TARN__TILE_INLINE tarn__tile_vec tarn__tile_max(tarn__tile_vec a, tarn__tile_vec b) {
+#if defined(__AVX512F__)
+  return (tarn__tile_vec)_mm512_max_ps((__m512)a, (__m512)b);
+#elif defined(__AVX2__)
+  return (tarn__tile_vec)_mm256_max_ps((__m256)a, (__m256)b);
+#else
+  for (int i = 0; i < TARN__TILE_LANES; i++) a[i] = a[i] > b[i] ? a[i] : b[i];
+  return a;
+#endif
+}
+
+// The first n lanes of v, and `other` in the rest; n may be 0 or less, or more than LANES.
+TARN__TILE_INLINE tarn__tile_vec tarn__tile_first(tarn__tile_vec v, int64_t n, float other) {
+  typedef int32_t mask __attribute__((vector_size(4 * TARN__TILE_LANES)));
+#if defined(__AVX512F__)
+  const mask lane = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+#elif defined(__AVX2__)
+  const mask lane = {0, 1, 2, 3, 4, 5, 6, 7};
+#else
+  const mask lane = {0, 1, 2, 3};
+#endif
+  const mask keep = lane < (int32_t)n;
+  const tarn__tile_vec rest = (tarn__tile_vec){0} + other;
+  return (tarn__tile_vec)(((mask)v & keep) | ((mask)rest & ~keep));
+}
+
+// Lane i of the result is lane (i + distance) mod LANES of v, for the steps of a sum or maximum over all lanes.
+#if defined(__AVX512F__)
+#define TARN__TILE_TURN_8(v) __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7)
+#define TARN__TILE_TURN_4(v) __builtin_shufflevector(v, v, 4, 5, 6, 7, 0, 1, 2, 3, 12, 13, 14, 15, 8, 9, 10, 11)
+#define TARN__TILE_TURN_2(v) __builtin_shufflevector(v, v, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13)
+#define TARN__TILE_TURN_1(v) __builtin_shufflevector(v, v, 1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14)
+#elif defined(__AVX2__)
+#define TARN__TILE_TURN_4(v) __builtin_shufflevector(v, v, 4, 5, 6, 7, 0, 1, 2, 3)
+#define TARN__TILE_TURN_2(v) __builtin_shufflevector(v, v, 2, 3, 0, 1, 6, 7, 4, 5)
+#define TARN__TILE_TURN_1(v) __builtin_shufflevector(v, v, 1, 0, 3, 2, 5, 4, 7, 6)
+#else
+#define TARN__TILE_TURN_2(v) __builtin_shufflevector(v, v, 2, 3, 0, 1)
+#define TARN__TILE_TURN_1(v) __builtin_shufflevector(v, v, 1, 0, 3, 2)
+#endif
+
+// The largest lane, in every lane.
+TARN__TILE_INLINE tarn__tile_vec tarn__tile_max_lane(tarn__tile_vec v) {
+#if defined(__AVX512F__)
+  v = tarn__tile_max(v, TARN__TILE_TURN_8(v));
+#endif
+#if defined(__AVX2__)
+  v = tarn__tile_max(v, TARN__TILE_TURN_4(v));
+#endif
+  v = tarn__tile_max(v, TARN__TILE_TURN_2(v));
+  return tarn__tile_max(v, TARN__TILE_TURN_1(v));
+}
+
+// The sum of all lanes, in every lane.
+TARN__TILE_INLINE tarn__tile_vec tarn__tile_sum_lanes(tarn__tile_vec v) {
+#if defined(__AVX512F__)
+  v += TARN__TILE_TURN_8(v);
+#endif
+#if defined(__AVX2__)
+  v += TARN__TILE_TURN_4(v);
+#endif
+  v += TARN__TILE_TURN_2(v);
+  return v + TARN__TILE_TURN_1(v);
+}
 
 // One product C (+)= A B; see tarn__tile_product().
 typedef struct tarn__tile_operands {
