@@ -6,6 +6,7 @@ int cmd_average(int argc, char **argv);
 int cmd_bleu(int argc, char **argv);
 int cmd_chrf(int argc, char **argv);
 int cmd_corpus(int argc, char **argv);
+int cmd_encode(int argc, char **argv);
 int cmd_export(int argc, char **argv);
 int cmd_inspect(int argc, char **argv);
 int cmd_plan(int argc, char **argv);

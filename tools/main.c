@@ -15,9 +15,9 @@ static const struct {
   const char *name;
   int (*run)(int argc, char **argv);
 } commands[] = {
-    {"corpus", cmd_corpus}, {"vocab", cmd_vocab},     {"prepare", cmd_prepare},     {"plan", cmd_plan},
-    {"train", cmd_train},   {"inspect", cmd_inspect}, {"translate", cmd_translate}, {"bleu", cmd_bleu},
-    {"chrf", cmd_chrf},     {"average", cmd_average}, {"export", cmd_export},
+    {"corpus", cmd_corpus}, {"vocab", cmd_vocab}, {"encode", cmd_encode},   {"prepare", cmd_prepare},
+    {"plan", cmd_plan},     {"train", cmd_train}, {"inspect", cmd_inspect}, {"translate", cmd_translate},
+    {"bleu", cmd_bleu},     {"chrf", cmd_chrf},   {"average", cmd_average}, {"export", cmd_export},
 };
 enum { COMMANDS = sizeof commands / sizeof *commands };
 

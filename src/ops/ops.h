@@ -73,7 +73,4 @@ tarn__tensor *tarn__output_loss(tarn__graph *graph, tarn__tensor *x, tarn__param
 tarn__tensor *tarn__output_log_probabilities(tarn__graph *graph, tarn__tensor *x, tarn__param *table,
                                              tarn__param *bias);
 
-// sum = a + b, element by element, in place of a where possible; used by tarn__grad_add().
-extern const tarn__op tarn__op_add;
-
 #endif

@@ -1,0 +1,129 @@
+// The memory planner: lifetimes that overlap get disjoint bytes, others may share, in place where an op allows it.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "base/random.h"
+#include "graph/graph.h"
+
+static const tarn__op plain = {.name = "plain", .inplace_out = -1, .inplace_in = -1};
+static const tarn__op in_place = {.name = "in place", .inplace_out = 0, .inplace_in = 0};
+
+static tarn__tensor *step(tarn__graph *graph, const tarn__op *op, tarn__tensor *a, tarn__tensor *b, int64_t rows) {
+  tarn__node *node = tarn__graph_node(graph, op, 0);
+  node->in[0] = a;
+  node->in[1] = b;
+  node->out[0] = tarn__graph_tensor(graph, TARN__F32, rows, 32, "t");
+  tarn__graph_emit(graph, node);
+  return node->out[0];
+}
+
+static tarn__tensor *owner(tarn__tensor *tensor) {
+  while (tensor->shares) tensor = tensor->shares;
+  return tensor;
+}
+
+static void test_chain_needs_two_buffers(void **state) {
+  (void)state;
+  tarn__graph graph = {0};
+  tarn__graph_begin(&graph, TARN__CPU, TARN__F32, false, 1);
+  tarn__tensor *t = NULL;
+  for (int i = 0; i < 10; i++) t = step(&graph, &plain, t, NULL, 64);
+  assert_int_equal(tarn__graph_plan(&graph), TARN_STATUS_OK);
+  assert_int_equal(graph.activation_bytes, 2 * 64 * 32 * 4);
+  tarn__graph_close(&graph);
+}
+
+static void test_in_place_needs_one(void **state) {
+  (void)state;
+  tarn__graph graph = {0};
+  tarn__graph_begin(&graph, TARN__CPU, TARN__F32, false, 1);
+  tarn__tensor *t = NULL;
+  for (int i = 0; i < 10; i++) t = step(&graph, &in_place, t, NULL, 64);
+  assert_int_equal(tarn__graph_plan(&graph), TARN_STATUS_OK);
+  assert_int_equal(graph.activation_bytes, 64 * 32 * 4);
+  tarn__graph_close(&graph);
+}
+
+static void test_in_place_spares_what_is_read_later(void **state) {
+  (void)state;
+  tarn__graph graph = {0};
+  tarn__graph_begin(&graph, TARN__CPU, TARN__F32, false, 1);
+  tarn__tensor *a = step(&graph, &plain, NULL, NULL, 64);
+  tarn__tensor *b = step(&graph, &in_place, a, NULL, 64);
+  tarn__tensor *c = step(&graph, &plain, b, a, 64);
+  assert_int_equal(tarn__graph_plan(&graph), TARN_STATUS_OK);
+  assert_ptr_not_equal(owner(a), owner(b));
+  assert_ptr_not_equal(owner(c), owner(a));
+  assert_int_equal(graph.activation_bytes, 3 * 64 * 32 * 4);
+  tarn__graph_close(&graph);
+}
+
+static void test_kept_tensors_survive(void **state) {
+  (void)state;
+  tarn__graph graph = {0};
+  tarn__graph_begin(&graph, TARN__CPU, TARN__F32, false, 1);
+  tarn__tensor *kept = step(&graph, &plain, NULL, NULL, 64);
+  kept->keep = true;
+  for (int i = 0; i < 5; i++) step(&graph, &plain, NULL, NULL, 64);
+  assert_int_equal(tarn__graph_plan(&graph), TARN_STATUS_OK);
+  assert_int_equal(graph.activation_bytes, 2 * 64 * 32 * 4);
+  tarn__graph_close(&graph);
+}
+
+// Random graphs: no two tensors that live at the same time overlap in bytes.
+static void test_random_graphs_never_overlap(void **state) {
+  (void)state;
+  tarn__graph graph = {0};
+  tarn__random random;
+  tarn__random_init(&random, 7, 0);
+  for (int round = 0; round < 50; round++) {
+    tarn__graph_begin(&graph, TARN__CPU, TARN__F32, false, 1);
+    tarn__tensor *all[60];
+    for (int i = 0; i < 60; i++) {
+      tarn__tensor *a = i ? all[tarn__random_below(&random, (uint64_t)i)] : NULL;
+      tarn__tensor *b = i ? all[tarn__random_below(&random, (uint64_t)i)] : NULL;
+      int64_t rows = a ? a->rows : 1 + (int64_t)tarn__random_below(&random, 200);
+      if (tarn__random_below(&random, 3) == 0) rows = 1 + (int64_t)tarn__random_below(&random, 200);
+      all[i] = step(&graph, tarn__random_below(&random, 2) ? &in_place : &plain, a, b, rows);
+    }
+    assert_int_equal(tarn__graph_plan(&graph), TARN_STATUS_OK);
+    for (int i = 0; i < 60; i++)
+      for (int j = 0; j < i; j++) {
+        tarn__tensor *x = owner(all[i]);
+        tarn__tensor *y = owner(all[j]);
+        if (x == y || x->first > y->last || y->first > x->last) continue;
+        assert_true(x->offset + x->bytes <= y->offset || y->offset + y->bytes <= x->offset);
+      }
+  }
+  tarn__graph_close(&graph);
+}
+
+static void test_failures_of_building_are_reported_by_plan(void **state) {
+  (void)state;
+  tarn__graph graph = {0};
+  tarn__graph_begin(&graph, TARN__CPU, TARN__F32, false, 1);
+  step(&graph, &plain, NULL, NULL, -5);
+  step(&graph, &plain, NULL, NULL, 5);
+  assert_int_equal(tarn__graph_plan(&graph), TARN_STATUS_INTERNAL);
+  tarn__graph_close(&graph);
+  tarn__graph_begin(&graph, TARN__CPU, TARN__F64, false, 1);
+  assert_int_equal(tarn__graph_plan(&graph), TARN_STATUS_UNSUPPORTED);
+  tarn__graph_close(&graph);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_chain_needs_two_buffers),
+      cmocka_unit_test(test_in_place_needs_one),
+      cmocka_unit_test(test_in_place_spares_what_is_read_later),
+      cmocka_unit_test(test_kept_tensors_survive),
+      cmocka_unit_test(test_random_graphs_never_overlap),
+      cmocka_unit_test(test_failures_of_building_are_reported_by_plan),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
