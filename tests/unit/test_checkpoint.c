@@ -1,0 +1,310 @@
+// Checkpoints: round trip, no byte of frozen weights, damage of every kind, averages, dense export.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+// cmocka needs the headers above.
+#include <cmocka.h>
+
+#include "base/memory.h"
+#include "model/checkpoint.h"
+#include "model/checkpoint_keys.h"
+#include "tarn/checkpoint.h"
+#include "tiny_run.h"
+
+static tarn_config *config;
+static tarn_vocab *vocab;
+
+static tarn__model *make_model(uint64_t seed, tarn__dtype dtype) {
+  tarn__model *model;
+  assert_int_equal(tarn__model_open(&model, config, TINY_VOCAB, TINY_VOCAB, dtype, false), TARN_STATUS_OK);
+  assert_int_equal(tarn__model_allocate(model), TARN_STATUS_OK);
+  assert_int_equal(tarn__model_initialise(model, seed), TARN_STATUS_OK);
+  return model;
+}
+
+static void save(const char *path, uint64_t seed, int64_t update, float shift) {
+  tarn__model *model = make_model(seed, TARN__F32);
+  for (size_t i = 0; i < model->param_count; i++) {
+    tarn__param *param = model->params[i];
+    for (int64_t k = 0; param->trained && k < param->rows * param->cols; k++) ((float *)param->value)[k] += shift;
+  }
+  tarn__checkpoint_extra extra = {.source = vocab, .target = vocab, .update = update};
+  assert_int_equal(tarn__checkpoint_save(path, model, &extra), TARN_STATUS_OK);
+  tarn__model_close(&model);
+}
+
+static int open_all(void **state) {
+  if (sandbox_open(state) != 0) return -1;
+  vocab = make_vocab(TINY_VOCAB);
+  return tarn_config_parse(&config, "tiny.yaml", tiny_config, strlen(tiny_config), NULL, 0) == TARN_STATUS_OK ? 0 : -1;
+}
+
+static int close_all(void **state) {
+  tarn_vocab_close(&vocab);
+  tarn_config_close(&config);
+  return sandbox_close(state);
+}
+
+static void assert_same_values(const tarn__param *a, const tarn__param *b) {
+  static float x[TINY_VOCAB * 64];
+  static float y[TINY_VOCAB * 64];
+  assert_string_equal(a->name, b->name);
+  assert_true(a->rows * a->cols <= TINY_VOCAB * 64);
+  tarn__param_get(a, x);
+  tarn__param_get(b, y);
+  assert_memory_equal(x, y, (size_t)(a->rows * a->cols) * sizeof *x);
+}
+
+static void comes_back_in(tarn__dtype dtype) {
+  save("c", 3, 17, 0);
+  tarn__checkpoint *c;
+  assert_int_equal(tarn__checkpoint_open(&c, "c", dtype), TARN_STATUS_OK);
+  tarn__model *model = make_model(3, dtype);
+  assert_int_equal(c->update, 17);
+  assert_int_equal(c->model->seed, 3);
+  assert_ptr_equal(c->source, c->target);
+  assert_string_equal(tarn_vocab_hash(c->source), tarn_vocab_hash(vocab));
+  assert_int_equal(c->model->param_count, model->param_count);
+  for (size_t i = 0; i < model->param_count; i++) assert_same_values(model->params[i], c->model->params[i]);
+  tarn__model_close(&model);
+  tarn__checkpoint_close(&c);
+  tarn__checkpoint_close(&c);
+}
+
+static void comes_back(void **state) {
+  (void)state;
+  comes_back_in(TARN__F32);
+  comes_back_in(TARN__BF16);
+  comes_back_in(TARN__F64);
+}
+
+static void stores_no_frozen_byte(void **state) {
+  (void)state;
+  save("c", 3, 17, 0);
+  tarn_checkpoint_info *info;
+  assert_int_equal(tarn_checkpoint_info_open(&info, "c"), TARN_STATUS_OK);
+  assert_true(info->frozen > 0);
+  assert_int_equal(info->frozen_bytes, 0);
+  assert_int_equal(info->optimiser_bytes, 0);
+  assert_int_equal(info->trained_bytes, 4 * info->trained);
+  assert_string_equal(info->kind, "model");
+  // The sets R1 and L1 are used twice each; the table three times.
+  int64_t saved = 0;
+  bool frozen_seen = false;
+  for (size_t i = 0; i < info->param_count; i++) {
+    const tarn_checkpoint_param *p = &info->params[i];
+    saved += (p->uses - 1) * p->rows * p->cols;
+    assert_int_equal(p->stored_bytes, p->trained ? 4 * p->rows * p->cols : 0);
+    assert_true(p->trained == (p->recipe == NULL));
+    if (strncmp(p->name, "encoder.R1.", 11) == 0) {
+      frozen_seen = true;
+      assert_false(p->trained);
+      assert_string_equal(p->places, "encoder layer 1 3");
+    }
+    if (strncmp(p->name, "encoder.L1.", 11) == 0) assert_string_equal(p->places, "encoder layer 2 4");
+    if (strncmp(p->name, "embeddings", 10) == 0) assert_string_equal(p->places, "source target output");
+  }
+  assert_true(frozen_seen);
+  assert_int_equal(info->shared_uses, saved);
+  // No tensor bears the name of a frozen parameter.
+  tarn__safetensors file;
+  assert_int_equal(tarn__safetensors_open(&file, "c"), TARN_STATUS_OK);
+  for (size_t i = 0; i < file.count; i++) assert_null(strstr(file.tensors[i].name, ".R1."));
+  tarn__safetensors_close(&file);
+  tarn_checkpoint_info_close(&info);
+}
+
+static void sees_every_flipped_bit(void **state) {
+  (void)state;
+  char *bytes;
+  size_t size;
+  save("c", 3, 17, 0);
+  assert_int_equal(tarn__file_read("c", &bytes, &size), TARN_STATUS_OK);
+  // A prime step reaches every part of the file.
+  for (size_t at = 0; at < size; at += getenv("TARN_SANITIZED") ? 997 : 61) {
+    bytes[at] ^= (char)(1 << at % 8);
+    sandbox_write("bad", bytes, size);
+    bytes[at] ^= (char)(1 << at % 8);
+    tarn__checkpoint_file file;
+    tarn_status status = tarn__checkpoint_file_open(&file, "bad");
+    // Spaces behind the header mean nothing, so one that changed to another white space may pass.
+    if (status == TARN_STATUS_OK && bytes[at] == ' ') {
+      tarn__checkpoint_file_close(&file);
+      continue;
+    }
+    if (status != TARN_STATUS_DATA) fail_msg("a flipped bit in byte %zu gives status %d", at, (int)status);
+    assert_non_null(strstr(tarn_error_message(), "bad"));
+  }
+  for (size_t cut = 0; cut < size; cut = cut * 5 / 4 + 1) {
+    sandbox_write("bad", bytes, cut);
+    tarn__checkpoint_file file;
+    assert_int_equal(tarn__checkpoint_file_open(&file, "bad"), TARN_STATUS_DATA);
+  }
+  tarn__free(bytes);
+}
+
+// Writes "c" again as "bad" with one text changed, and its hash right.
+static void write_changed(const char *key, const char *text) {
+  tarn__safetensors file;
+  assert_int_equal(tarn__safetensors_open(&file, "c"), TARN_STATUS_OK);
+  bool found = false;
+  for (size_t i = 0; i < file.text_count; i++) {
+    if (strcmp(file.texts[i].key, key) != 0) continue;
+    file.texts[i].text = text;
+    found = true;
+  }
+  assert_true(found);
+  assert_int_equal(tarn__checkpoint_write("bad", file.tensors, file.count, file.texts, file.text_count),
+                   TARN_STATUS_OK);
+  tarn__safetensors_close(&file);
+}
+
+static void refuse(const char *words) {
+  tarn__checkpoint *c;
+  assert_int_equal(tarn__checkpoint_open(&c, "bad", TARN__F32), TARN_STATUS_DATA);
+  assert_null(c);
+  if (!strstr(tarn_error_message(), words)) fail_msg("\"%s\" does not say \"%s\"", tarn_error_message(), words);
+}
+
+static void refuses_what_does_not_fit(void **state) {
+  (void)state;
+  static const char name[] = TARN__KEY_FROZEN "encoder.R1.ffn.in.weight";
+  save("c", 3, 17, 0);
+  tarn__safetensors file;
+  assert_int_equal(tarn__safetensors_open(&file, "c"), TARN_STATUS_OK);
+  const char *text = tarn__safetensors_text(&file, name);
+  assert_non_null(text);
+  char recipe[256];
+  snprintf(recipe, sizeof recipe, "%s", text);
+  tarn__safetensors_close(&file);
+  recipe[strlen(recipe) - 1] ^= 1;
+  write_changed(name, recipe);
+  refuse("cannot be made again");
+  write_changed(name, "generator=mt19937 seed=3");
+  refuse("is described as");
+  write_changed(TARN__KEY_FORMAT, "2");
+  refuse("format 2");
+  write_changed(TARN__KEY_SEED, "4");
+  refuse("is described as");
+  write_changed(TARN__KEY_SEED, "many");
+  refuse("whole number");
+  write_changed(TARN__KEY_CONFIG, "encoder: { layers: X }");
+  refuse("X");
+  char *wide;
+  const char *more[] = {"model.d_model=32"};
+  tarn_config *other;
+  assert_int_equal(tarn_config_parse(&other, "t", tiny_config, strlen(tiny_config), more, 1), TARN_STATUS_OK);
+  assert_int_equal(tarn_config_write(other, &wide), TARN_STATUS_OK);
+  write_changed(TARN__KEY_CONFIG, wide);
+  refuse("differ");
+  tarn_config_text_close(&wide);
+  tarn_config_close(&other);
+}
+
+static void averages(void **state) {
+  (void)state;
+  const char *files[] = {"a", "b"};
+  save("a", 3, 10, 1.0f);
+  save("b", 3, 20, 2.0f);
+  save("mean", 3, 20, 1.5f);
+  assert_int_equal(tarn_checkpoint_average("out", files, 2), TARN_STATUS_OK);
+  tarn__checkpoint *mean;
+  tarn__checkpoint *out;
+  assert_int_equal(tarn__checkpoint_open(&mean, "mean", TARN__F32), TARN_STATUS_OK);
+  assert_int_equal(tarn__checkpoint_open(&out, "out", TARN__F32), TARN_STATUS_OK);
+  for (size_t i = 0; i < mean->model->param_count; i++) {
+    const tarn__param *a = mean->model->params[i];
+    const tarn__param *b = out->model->params[i];
+    for (int64_t k = 0; k < a->rows * a->cols; k++) {
+      float difference = ((const float *)a->value)[k] - ((const float *)b->value)[k];
+      assert_true(difference < 1e-5f && difference > -1e-5f);
+      if (!a->trained) assert_true(difference == 0);
+    }
+  }
+  assert_int_equal(out->update, 20);
+  tarn__checkpoint_close(&mean);
+  tarn__checkpoint_close(&out);
+  tarn_checkpoint_info *info;
+  assert_int_equal(tarn_checkpoint_info_open(&info, "out"), TARN_STATUS_OK);
+  assert_string_equal(info->kind, "average");
+  assert_string_equal(info->averaged, "10 20");
+  tarn_checkpoint_info_close(&info);
+  save("b", 4, 20, 2.0f);  // other frozen weights
+  assert_int_equal(tarn_checkpoint_average("out", files, 2), TARN_STATUS_DATA);
+  assert_int_equal(tarn_checkpoint_average("out", files, 0), TARN_STATUS_USAGE);
+}
+
+static void exports_everything(void **state) {
+  (void)state;
+  save("c", 3, 17, 0);
+  assert_int_equal(tarn_checkpoint_export("dense", "c"), TARN_STATUS_OK);
+  tarn__model *model = make_model(3, TARN__F32);
+  tarn__safetensors file;
+  assert_int_equal(tarn__safetensors_open(&file, "dense"), TARN_STATUS_OK);
+  for (size_t i = 0; i < model->param_count; i++) {
+    const tarn__param *param = model->params[i];
+    const tarn__stored *tensor = tarn__safetensors_find(&file, param->name);
+    assert_non_null(tensor);
+    assert_string_equal(tensor->dtype, "F32");
+    assert_memory_equal(tensor->data, param->value, tensor->bytes);
+  }
+  tarn__safetensors_close(&file);
+  tarn__checkpoint *c;
+  assert_int_equal(tarn__checkpoint_open(&c, "dense", TARN__F32), TARN_STATUS_OK);
+  for (size_t i = 0; i < model->param_count; i++) assert_same_values(model->params[i], c->model->params[i]);
+  tarn__checkpoint_close(&c);
+  tarn__model_close(&model);
+}
+
+static void finds_the_file_of_a_folder(void **state) {
+  (void)state;
+  char *file;
+  assert_int_equal(tarn__mkdir("run/seed-1"), TARN_STATUS_OK);
+  assert_int_equal(tarn__checkpoint_find(&file, "run"), TARN_STATUS_DATA);
+  assert_non_null(strstr(tarn_error_message(), "seed-1"));
+  const char *names[] = {TARN__CHECKPOINT_LAST, TARN__CHECKPOINT_BEST, TARN__CHECKPOINT_AVERAGE};
+  for (size_t i = 0; i < 3; i++) {
+    char path[128];
+    snprintf(path, sizeof path, "run/%s", names[i]);
+    sandbox_write(path, "x", 1);
+    assert_int_equal(tarn__checkpoint_find(&file, "run"), TARN_STATUS_OK);
+    assert_string_equal(file, path);
+    tarn__free(file);
+  }
+  tarn__checkpoint *c;
+  assert_int_equal(tarn__checkpoint_open(&c, "nowhere", TARN__F32), TARN_STATUS_IO);
+}
+
+static void survives_lack_of_memory(void **state) {
+  (void)state;
+  save("c", 3, 17, 0);
+  size_t before = tarn__memory_now(TARN__MEMORY_OTHER);
+  tarn_status status = TARN_STATUS_MEMORY;
+  uint64_t n = 1;
+  for (; status != TARN_STATUS_OK && n < 2000; n++) {
+    tarn__checkpoint *c;
+    tarn__memory_fail_after(n);
+    status = tarn__checkpoint_open(&c, "c", TARN__F32);
+    tarn__memory_fail_after(0);
+    if (status != TARN_STATUS_OK) assert_int_equal(status, TARN_STATUS_MEMORY);
+    tarn__checkpoint_close(&c);
+    assert_int_equal(tarn__memory_now(TARN__MEMORY_OTHER), before);
+  }
+  assert_int_equal(status, TARN_STATUS_OK);
+  assert_true(n > 20);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(comes_back),
+                                     cmocka_unit_test(stores_no_frozen_byte),
+                                     cmocka_unit_test(sees_every_flipped_bit),
+                                     cmocka_unit_test(refuses_what_does_not_fit),
+                                     cmocka_unit_test(averages),
+                                     cmocka_unit_test(exports_everything),
+                                     cmocka_unit_test(finds_the_file_of_a_folder),
+                                     cmocka_unit_test(survives_lack_of_memory)};
+  return cmocka_run_group_tests(tests, open_all, close_all);
+}

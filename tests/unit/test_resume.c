@@ -1,0 +1,330 @@
+// Training: a resumed run gives the bits and the log of one that ran through, equal seeds give equal bits, frozen
+// weights stay, and what goes wrong leaves the last good checkpoint.
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+// cmocka needs the headers above.
+#include <cmocka.h>
+#include <jansson.h>
+
+#include "base/memory.h"
+#include "model/checkpoint.h"
+#include "tiny_run.h"
+#include "train/trainer.h"
+
+static int open_all(void **state) {
+  if (sandbox_open(state) != 0) return -1;
+  tiny_files();
+  return 0;
+}
+
+// Asks for a stop after every `every` updates.
+typedef struct stopper {
+  volatile sig_atomic_t stop;
+  int64_t every;
+} stopper;
+
+static void stop_now_and_then(void *user, const tarn_train_event *event) {
+  stopper *s = user;
+  if (event->kind == TARN_TRAIN_EVENT_UPDATE && event->update % s->every == 0) s->stop = 1;
+}
+
+static void run_through(const char *run, const char *const *overrides, size_t count) {
+  tarn_status status = tiny_train("tiny.yaml", run, overrides, count, NULL, NULL, NULL);
+  if (status != TARN_STATUS_OK) fail_msg("%s", tarn_error_message());
+}
+
+static void run_in_pieces(const char *run, int64_t every, const char *const *overrides, size_t count) {
+  stopper s = {.every = every};
+  tarn_status status = tiny_train("tiny.yaml", run, overrides, count, stop_now_and_then, &s, &s.stop);
+  for (int i = 0; status == TARN_STATUS_INTERRUPTED && i < 20; i++) {
+    assert_non_null(strstr(tarn_error_message(), "--resume"));
+    s.stop = 0;
+    status = tiny_train(NULL, run, NULL, 0, stop_now_and_then, &s, &s.stop);
+  }
+  if (status != TARN_STATUS_OK) fail_msg("%s", tarn_error_message());
+}
+
+static void join(char path[256], const char *run, const char *name) { snprintf(path, 256, "%s/%s", run, name); }
+
+static void assert_same_tensors(const char *a, const char *b, const char *name) {
+  char path[256];
+  tarn__checkpoint_file x;
+  tarn__checkpoint_file y;
+  join(path, a, name);
+  assert_int_equal(tarn__checkpoint_file_open(&x, path), TARN_STATUS_OK);
+  join(path, b, name);
+  assert_int_equal(tarn__checkpoint_file_open(&y, path), TARN_STATUS_OK);
+  assert_int_equal(x.tensors.count, y.tensors.count);
+  for (size_t i = 0; i < x.tensors.count; i++) {
+    const tarn__stored *s = &x.tensors.tensors[i];
+    const tarn__stored *t = &y.tensors.tensors[i];
+    assert_string_equal(s->name, t->name);
+    assert_int_equal(s->bytes, t->bytes);
+    if (memcmp(s->data, t->data, s->bytes) != 0) fail_msg("%s: %s differs between %s and %s", name, s->name, a, b);
+  }
+  assert_int_equal(x.progress.update, y.progress.update);
+  assert_int_equal(x.progress.batches, y.progress.batches);
+  assert_true(x.progress.best == y.progress.best);
+  tarn__checkpoint_file_close(&x);
+  tarn__checkpoint_file_close(&y);
+}
+
+// Records without what depends on the clock.
+static json_t *read_log(const char *run) {
+  char path[256];
+  char *text;
+  size_t size;
+  join(path, run, "log.jsonl");
+  assert_int_equal(tarn__file_read(path, &text, &size), TARN_STATUS_OK);
+  json_t *log = json_array();
+  for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
+    json_t *record = json_loads(line, 0, NULL);
+    assert_non_null(record);
+    json_object_del(record, "time");
+    json_object_del(record, "seconds");
+    json_object_del(record, "tokens_per_second");
+    json_array_append_new(log, record);
+  }
+  tarn__free(text);
+  return log;
+}
+
+static void assert_same_log(const char *a, const char *b) {
+  json_t *x = read_log(a);
+  json_t *y = read_log(b);
+  assert_true(json_array_size(x) >= 10);
+  assert_true(json_equal(x, y));
+  json_decref(x);
+  json_decref(y);
+}
+
+static void assert_same_run(const char *a, const char *b) {
+  assert_same_tensors(a, b, TARN__CHECKPOINT_LAST);
+  assert_same_tensors(a, b, TARN__CHECKPOINT_BEST);
+  assert_same_tensors(a, b, TARN__CHECKPOINT_AVERAGE);
+  assert_same_tensors(a, b, "checkpoint_10.safetensors");
+  assert_same_log(a, b);
+}
+
+static void pieces_give_the_bits_of_the_whole(void **state) {
+  (void)state;
+  static const char *const variants[][2] = {{"train.precision=fp32", "train.accumulate=1"},
+                                            {"train.precision=fp32", "train.accumulate=3"},
+                                            {"train.precision=bf16", "train.accumulate=1"},
+                                            {"train.precision=bf16", "train.accumulate=3"}};
+  for (size_t i = 0; i < 4; i++) {
+    char whole[32];
+    char pieces[32];
+    snprintf(whole, sizeof whole, "whole%zu", i);
+    snprintf(pieces, sizeof pieces, "pieces%zu", i);
+    run_through(whole, variants[i], 2);
+    // 1: between any two updates; 3 and 4 fall on validations, and 5 on checkpoints, in turn.
+    run_in_pieces(pieces, i == 0 ? 1 : 2 + (int64_t)i, variants[i], 2);
+    assert_same_run(whole, pieces);
+  }
+}
+
+static void equal_seeds_give_equal_bits(void **state) {
+  (void)state;
+  const char *other[] = {"train.seed=2"};
+  run_through("first", NULL, 0);
+  run_through("second", NULL, 0);
+  run_through("third", other, 1);
+  assert_same_run("first", "second");
+  json_t *x = read_log("first");
+  json_t *y = read_log("third");
+  assert_false(json_equal(x, y));
+  json_decref(x);
+  json_decref(y);
+}
+
+static void frozen_weights_stay_and_others_move(void **state) {
+  (void)state;
+  run_through("moving", NULL, 0);
+  tarn__checkpoint *c;
+  assert_int_equal(tarn__checkpoint_open(&c, "moving", TARN__F32), TARN_STATUS_OK);
+  int frozen = 0;
+  for (size_t i = 0; i < c->model->param_count; i++) {
+    const tarn__param *param = c->model->params[i];
+    size_t count = (size_t)(param->rows * param->cols);
+    float *first = malloc(count * sizeof *first);
+    assert_non_null(first);
+    assert_int_equal(tarn__param_initialise(param, c->model->seed, first), TARN_STATUS_OK);
+    bool same = memcmp(first, param->value, count * sizeof *first) == 0;
+    if (same == param->trained) fail_msg("%s: %s", param->name, same ? "did not move" : "moved");
+    frozen += !param->trained;
+    free(first);
+  }
+  assert_true(frozen > 5);
+  tarn__checkpoint_close(&c);
+}
+
+// The values that training computes with, as they are in memory.
+static uint64_t hash_frozen(const tarn_train *train) {
+  uint64_t hash = 0;
+  for (size_t i = 0; i < train->model->param_count; i++) {
+    const tarn__param *param = train->model->params[i];
+    if (param->trained) continue;
+    assert_null(param->grad);
+    assert_null(param->master);
+    assert_null(param->moment1);
+    size_t bytes = (size_t)(param->rows * param->cols) * tarn__dtype_size(param->dtype);
+    hash = tarn__hash64(param->value, bytes, hash);
+  }
+  return hash;
+}
+
+static tarn_train *open_train(const char *run, const char *const *overrides, size_t count) {
+  tarn_train_options options;
+  tarn_train_default(&options);
+  options.config = "tiny.yaml";
+  options.run = run;
+  options.overrides = overrides;
+  options.override_count = count;
+  tarn_train *train;
+  if (tarn_train_open(&train, &options) != TARN_STATUS_OK) fail_msg("%s", tarn_error_message());
+  return train;
+}
+
+static void frozen_weights_stay_in_memory(void **state) {
+  (void)state;
+  const char *overrides[] = {"train.precision=bf16", "train.weight_decay=0.1"};
+  tarn_train *train = open_train("memory", overrides, 2);
+  tarn_train_result result;
+  uint64_t before = hash_frozen(train);
+  assert_int_equal(tarn_train_run(train, &result), TARN_STATUS_OK);
+  assert_true(hash_frozen(train) == before);
+  assert_int_equal(result.update, 12);
+  assert_int_equal(result.end, TARN_TRAIN_END_UPDATES);
+  tarn_train_close(&train);
+}
+
+static void poison(void *user, const tarn_train_event *event) {
+  tarn_train *train = *(tarn_train **)user;
+  if (event->kind != TARN_TRAIN_EVENT_UPDATE || event->update != 7) return;
+  for (size_t i = 0; i < train->model->param_count; i++) {
+    tarn__param *param = train->model->params[i];
+    if (param->trained && param->rows > 1) param->master[3] = NAN;
+  }
+}
+
+static void stops_at_numbers_that_are_none(void **state) {
+  (void)state;
+  tarn_train *train = open_train("nan", NULL, 0);
+  tarn_train_result result;
+  train->on_event = poison;
+  train->user = &train;
+  assert_int_equal(tarn_train_run(train, &result), TARN_STATUS_NUMERIC);
+  assert_non_null(strstr(tarn_error_message(), "update 8"));
+  assert_non_null(strstr(tarn_error_message(), TARN__CHECKPOINT_LAST));
+  tarn_train_close(&train);
+  // The checkpoint of update 5 is whole, and the run goes on from it as if nothing had been.
+  tarn__checkpoint_file file;
+  assert_int_equal(tarn__checkpoint_file_open(&file, "nan/" TARN__CHECKPOINT_LAST), TARN_STATUS_OK);
+  assert_int_equal(file.update, 5);
+  tarn__checkpoint_file_close(&file);
+  assert_int_equal(tiny_train(NULL, "nan", NULL, 0, NULL, NULL, NULL), TARN_STATUS_OK);
+  run_through("healthy", NULL, 0);
+  assert_same_run("nan", "healthy");
+}
+
+static void only_one_process_at_a_time(void **state) {
+  (void)state;
+  tarn_train *train = open_train("busy", NULL, 0);
+  assert_int_equal(tiny_train("tiny.yaml", "busy", NULL, 0, NULL, NULL, NULL), TARN_STATUS_BUSY);
+  tarn_train_close(&train);
+  assert_int_equal(tiny_train("tiny.yaml", "busy", NULL, 0, NULL, NULL, NULL), TARN_STATUS_OK);
+}
+
+static void refuse(const char *config, const char *run, const char *override, tarn_status expected, const char *words) {
+  tarn_status status = tiny_train(config, run, &override, override ? 1 : 0, NULL, NULL, NULL);
+  assert_int_equal(status, expected);
+  if (!strstr(tarn_error_message(), words)) fail_msg("\"%s\" does not say \"%s\"", tarn_error_message(), words);
+}
+
+static void refuses_what_would_mix_runs(void **state) {
+  (void)state;
+  run_through("run", NULL, 0);
+  refuse("tiny.yaml", "run", NULL, TARN_STATUS_USAGE, "--resume");
+  refuse("tiny.yaml", "run", "train.lr=0.5", TARN_STATUS_USAGE, "another configuration");
+  refuse(NULL, "run", "train.lr=0.5", TARN_STATUS_USAGE, "train.lr");
+  refuse(NULL, "run", "model.d_model=8", TARN_STATUS_USAGE, "model.d_model");
+  refuse(NULL, "none", NULL, TARN_STATUS_USAGE, "no run to resume");
+  make_shard("other", 120, TINY_VOCAB, TINY_VOCAB, 9);
+  refuse(NULL, "run", "data.train=other", TARN_STATUS_DATA, "other data");
+  make_shard("small", 20, TINY_VOCAB - 1, TINY_VOCAB, 9);
+  refuse("tiny.yaml", "new", "data.train=small", TARN_STATUS_DATA, "another vocabulary");
+  refuse("tiny.yaml", "new", "data.valid=small", TARN_STATUS_DATA, "another vocabulary");
+  // Nothing of that has harmed the run, which goes on when its limit is raised.
+  const char *more[] = {"train.max_updates=14"};
+  assert_int_equal(tiny_train(NULL, "run", more, 1, NULL, NULL, NULL), TARN_STATUS_OK);
+  tarn__checkpoint_file file;
+  assert_int_equal(tarn__checkpoint_file_open(&file, "run/" TARN__CHECKPOINT_LAST), TARN_STATUS_OK);
+  assert_int_equal(file.update, 14);
+  tarn__checkpoint_file_close(&file);
+}
+
+static void stops_when_patience_ends(void **state) {
+  (void)state;
+  const char *overrides[] = {"train.patience=2", "valid.every=1", "train.max_updates=0", "train.max_epochs=50",
+                             "valid.bleu=no",    "train.lr=1",    "train.average=0",     "train.save_every=1000"};
+  tarn_train *train = open_train("patience", overrides, 8);
+  tarn_train_result result;
+  assert_int_equal(tarn_train_run(train, &result), TARN_STATUS_OK);
+  assert_int_equal(result.end, TARN_TRAIN_END_PATIENCE);
+  assert_int_equal(result.update, result.best_update + 2);
+  tarn_train_close(&train);
+}
+
+static void lists_a_run_for_every_seed(void **state) {
+  (void)state;
+  const char *overrides[] = {"train.seeds=[4,7]", "train.max_updates=2", "train.average=0"};
+  tarn_train_options options;
+  tarn_train_default(&options);
+  options.config = "tiny.yaml";
+  options.run = "seeds";
+  options.overrides = overrides;
+  options.override_count = 3;
+  tarn_train_list *list;
+  assert_int_equal(tarn_train_list_open(&list, &options), TARN_STATUS_OK);
+  assert_int_equal(list->count, 2);
+  assert_int_equal(list->seeds[1], 7);
+  assert_string_equal(list->runs[1].run, "seeds/seed-7");
+  tarn_train *train;
+  assert_int_equal(tarn_train_open(&train, &list->runs[0]), TARN_STATUS_OK);
+  assert_int_equal(tarn_train_config(train)->train.seed, 4);
+  tarn_train_close(&train);
+  tarn_train_list_close(&list);
+  assert_int_equal(tarn_train_list_open(&list, &options), TARN_STATUS_USAGE);
+  // Seed 4 goes on, seed 7 begins.
+  options.config = NULL;
+  options.resume = true;
+  options.override_count = 0;
+  assert_int_equal(tarn_train_list_open(&list, &options), TARN_STATUS_OK);
+  assert_true(list->runs[0].resume);
+  assert_false(list->runs[1].resume);
+  for (size_t i = 0; i < 2; i++) {
+    tarn_train_result result;
+    if (tarn_train_open(&train, &list->runs[i]) != TARN_STATUS_OK) fail_msg("%s", tarn_error_message());
+    assert_int_equal(tarn_train_config(train)->train.seed, list->seeds[i]);
+    assert_int_equal(tarn_train_run(train, &result), TARN_STATUS_OK);
+    assert_int_equal(result.update, 2);
+    tarn_train_close(&train);
+  }
+  tarn_train_list_close(&list);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(pieces_give_the_bits_of_the_whole),   cmocka_unit_test(equal_seeds_give_equal_bits),
+      cmocka_unit_test(frozen_weights_stay_and_others_move), cmocka_unit_test(frozen_weights_stay_in_memory),
+      cmocka_unit_test(stops_at_numbers_that_are_none),      cmocka_unit_test(only_one_process_at_a_time),
+      cmocka_unit_test(refuses_what_would_mix_runs),         cmocka_unit_test(stops_when_patience_ends),
+      cmocka_unit_test(lists_a_run_for_every_seed)};
+  return cmocka_run_group_tests(tests, open_all, sandbox_close);
+}
