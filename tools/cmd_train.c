@@ -56,12 +56,16 @@ static void format_time(char text[32], double seconds) {
     snprintf(text, 32, "%.1f h", seconds / 3600);
 }
 
+// On a terminal a line that fits 80 columns and is written again and again.
 static void print_step(view *v, const tarn_train_event *e) {
   char left[32];
   format_time(left, e->seconds_left);
-  printf("%supdate %lld  epoch %.2f  loss %.4f  nll %.4f  lr %.3g  norm %.3g  %.0f tokens/s  %s left%s",
-         v->terminal ? "\r" : "", (long long)e->update, e->epoch, e->loss, e->nll, e->lr, e->grad_norm,
-         e->tokens_per_second, left, v->terminal ? "\033[K" : "\n");
+  if (v->terminal)
+    printf("\rupdate %lld  loss %.4f  lr %.3g  %.0f tokens/s  %s left\033[K", (long long)e->update, e->loss, e->lr,
+           e->tokens_per_second, left);
+  else
+    printf("update %lld  epoch %.2f  loss %.4f  nll %.4f  lr %.3g  norm %.3g  %.0f tokens/s  %s left\n",
+           (long long)e->update, e->epoch, e->loss, e->nll, e->lr, e->grad_norm, e->tokens_per_second, left);
   v->open_line = v->terminal;
   fflush(stdout);
 }

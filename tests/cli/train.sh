@@ -1,0 +1,57 @@
+#!/usr/bin/env bash
+# tarn train, inspect, average, export: what they print and write.
+set -euo pipefail
+. "$(dirname "$0")/../tiny_run.sh"
+
+"$TARN" train model.yaml --dry-run >out.txt
+grep -q "^parameters .* trained, .* frozen; sharing saves" out.txt || fail "dry run: $(cat out.txt)"
+grep -q "^memory .* MB" out.txt || fail "dry run: $(cat out.txt)"
+"$TARN" train model.yaml --run run --set train.average=2 >out.txt
+[ "$(grep -c '^update .*tokens/s' out.txt)" -eq 12 ] || fail "lines of progress: $(cat out.txt)"
+[ "$(grep -c 'validation  loss .*BLEU' out.txt)" -eq 3 ] || fail "validations: $(cat out.txt)"
+grep -q '^checkpoint  run/checkpoint_average.safetensors' out.txt || fail "no checkpoint: $(cat out.txt)"
+! grep -q $'\r' out.txt || fail "a progress line in a pipe"
+for file in config.yaml log.jsonl checkpoint_last.safetensors checkpoint_best.safetensors checkpoint_average.safetensors \
+  checkpoint_50.safetensors checkpoint_60.safetensors; do
+  [ -s run/$file ] || fail "run/$file is missing"
+done
+[ ! -e run/checkpoint_40.safetensors ] || fail "keep_last: 2 keeps more"
+for key in step time loss lr tokens_per_second grad_norm valid_loss valid_bleu signature; do
+  grep -q "\"$key\":" run/log.jsonl || fail "no $key in the log"
+done
+loss() { sed -nE 's/.*"step":'"$1"',.*"loss":([0-9.]+),"nll".*/\1/p' run/log.jsonl; }
+awk "BEGIN { exit !($(loss 60) < $(loss 5) - 1) }" || fail "the loss does not fall: $(loss 5) to $(loss 60)"
+
+"$TARN" inspect run >out.txt
+grep -q "encoder.R1.ffn.in.weight .* frozen .* 0  shared: encoder layer 1 3" out.txt || fail "inspect: $(cat out.txt)"
+grep -q " 0 frozen, 0 optimiser" out.txt || fail "inspect: $(cat out.txt)"
+"$TARN" inspect --json run/checkpoint_last.safetensors | grep -q '"kind":"training"' || fail "inspect --json"
+"$TARN" average --output mean run/checkpoint_50.safetensors run/checkpoint_60.safetensors
+cmp <(tensors_of mean) <(tensors_of run/checkpoint_average.safetensors) || fail "average differs from the training's"
+"$TARN" export --dense run dense
+"$TARN" inspect dense | grep -q "(dense, update 60" || fail "export"
+head -5 corpus/valid.de | "$TARN" translate dense >a.txt 2>/dev/null
+head -5 corpus/valid.de | "$TARN" translate run >b.txt 2>/dev/null
+cmp a.txt b.txt || fail "the export translates otherwise"
+
+# JSON, seeds, quiet.
+"$TARN" train model.yaml --run seeds --seeds 1,2 --set train.max_updates=20 --json >out.txt
+[ "$(grep -c '"kind":"end"' out.txt)" -eq 2 ] || fail "seeds: $(cat out.txt)"
+grep -q '"kind":"summary","runs":2' out.txt || fail "summary: $(cat out.txt)"
+[ -s seeds/seed-1/log.jsonl ] && [ -s seeds/seed-2/log.jsonl ] || fail "seeds: $(ls seeds)"
+"$TARN" train --resume seeds --quiet >out.txt
+[ ! -s out.txt ] || fail "--quiet prints $(cat out.txt)"
+"$TARN" train model.yaml --run seed2 --set train.seed=2 --set train.max_updates=20 --quiet
+same_runs seeds/seed-2 seed2
+
+# Options and files that do not fit.
+refuse 2 "missing" "$TARN" train
+refuse 2 "run DIR is missing" "$TARN" train model.yaml
+refuse 2 "whole numbers" "$TARN" train model.yaml --run x --seeds 1,b
+refuse 2 "did you mean" "$TARN" train model.yaml --run x --set train.warm_up=3
+refuse 1 "gone.yaml" "$TARN" train gone.yaml --run x
+refuse 1 "gone.tarn" "$TARN" train model.yaml --run x --set data.train=gone
+"$TARN" vocab --type whitespace --size 100 --output other corpus/train.de 2>vocab.txt
+refuse 1 "another vocabulary" "$TARN" train model.yaml --run x --set data.vocab=other
+refuse 2 "dense" "$TARN" export run x.safetensors
+refuse 2 "output" "$TARN" average run

@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# kill -9 at any moment leaves loadable checkpoints, and the run goes on to the same bits.
+set -euo pipefail
+. "$(dirname "$0")/../tiny_run.sh"
+
+"$TARN" train model.yaml --run whole --quiet
+"$TARN" train model.yaml --run killed --quiet &
+pid=$!
+for pause in 0.05 0.4 0.15 0.6 0.3; do
+  sleep $pause
+  kill -9 $pid 2>/dev/null || true
+  wait $pid 2>/dev/null || true
+  if [ -e killed/checkpoint_last.safetensors ]; then
+    for file in killed/*.safetensors; do
+      "$TARN" inspect $file >out.txt || fail "$file cannot be read after kill -9"
+    done
+    "$TARN" train --resume killed --quiet &
+  else
+    rm -rf killed
+    "$TARN" train model.yaml --run killed --quiet &
+  fi
+  pid=$!
+done
+wait $pid || fail "the last piece failed"
+same_runs whole killed
+[ -z "$(find killed -name '*.tmp.*')" ] || fail "half-written files are left: $(ls killed)"
