@@ -98,6 +98,32 @@ static void wide_inputs(void **state) {
   check_kernels(build, &self, "used three times", 2e-5, 0.03);
 }
 
+// q, k and v made by a node, so that their gradient may take their place.
+static void build_in_place(check *c, tarn__graph *graph, const void *spec) {
+  const shape *s = spec;
+  int32_t offsets[MAX_SEQUENCES + 1], longest = 0;
+  const int64_t rows = offsets_of(offsets, s->queries, s->sequences, &longest);
+  tarn__tensor *x = check_input(c, graph, rows, 3 * s->d, 1.0, true);
+  tarn__tensor *y = check_input(c, graph, rows, 3 * s->d, 1.0, true);
+  tarn__tensor *at = check_ints(c, graph, offsets, s->sequences + 1);
+  tarn__tensor *qkv = tarn__residual_norm(graph, x, y, 0.0, NULL, NULL).sum;
+  tarn__attention_spec attention = {.heads = s->heads,
+                                    .d = s->d,
+                                    .key_column = s->d,
+                                    .value_column = 2 * s->d,
+                                    .causal = s->causal,
+                                    .longest = longest};
+  check_output(c, tarn__attention(graph, qkv, qkv, at, at, attention));
+}
+
+static void in_place(void **state) {
+  (void)state;
+  for (int causal = 0; causal < 2; causal++) {
+    shape s = {24, 2, 5, {60, 1, 17, 0, 110}, {0}, true, causal, true, false, 0, 1};
+    check_kernels(build_in_place, &s, "in place", 2e-5, 0.03);
+  }
+}
+
 // Queries that attend to listed rows of keys and values.
 typedef struct rows_shape {
   int64_t d;
@@ -179,10 +205,10 @@ static void bad_offsets(void **state) {
 }
 
 static int run(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(self_attention), cmocka_unit_test(cross_attention),
-                                     cmocka_unit_test(long_sequences), cmocka_unit_test(empty_sequences),
-                                     cmocka_unit_test(wide_inputs),    cmocka_unit_test(single_rows),
-                                     cmocka_unit_test(cached),         cmocka_unit_test(bad_offsets)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(self_attention),  cmocka_unit_test(cross_attention), cmocka_unit_test(long_sequences),
+      cmocka_unit_test(empty_sequences), cmocka_unit_test(wide_inputs),     cmocka_unit_test(in_place),
+      cmocka_unit_test(single_rows),     cmocka_unit_test(cached),          cmocka_unit_test(bad_offsets)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
 
