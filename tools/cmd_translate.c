@@ -26,6 +26,7 @@ typedef struct output {
   FILE *file;
   const char *name;
   bool n_best, scores, json;
+  int64_t window;  // lines that are translated together
 } output;
 
 static void print_plain(const output *out, const tarn_translate_result *result) {
@@ -64,6 +65,8 @@ static tarn_status print_result(void *user, const tarn_translate_result *result)
     failed = print_json(out, result);
   else
     print_plain(out, result);
+  // Whoever reads from a pipe gets every window as soon as it is there.
+  if (result->number % out->window == 0) fflush(out->file);
   return failed || ferror(out->file) ? TARN_STATUS_IO : TARN_STATUS_OK;
 }
 
@@ -175,6 +178,7 @@ int cmd_translate(int argc, char **argv) {
     options.threads = (int)threads;
     options.n_best = n_best > 0 ? n_best : 1;
     out.n_best = n_best > 0;
+    out.window = options.window;
     if (penalty >= 0) options.length_penalty = penalty;
     code = translate(paths.items[0], input, destination, &out, &options);
   }

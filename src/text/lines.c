@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/memory.h"
 #include "text/utf8.h"
@@ -29,9 +30,12 @@ static tarn_status read_more(tarn__lines *lines) {
     lines->start = 0;
   }
   TARN_TRY(tarn__grow(&lines->buffer, &lines->capacity, lines->end + CHUNK, 1));
-  size_t got = fread(lines->buffer + lines->end, 1, lines->capacity - lines->end, lines->file);
-  lines->end += got;
-  TARN_REQUIRE(got > 0 || !ferror(lines->file), IO, "%s: cannot read: %s", lines->path, strerror(errno));
+  // read() and not fread(), which waits until the whole chunk is there: a pipe gives its lines as they come.
+  ssize_t got;
+  do got = read(fileno(lines->file), lines->buffer + lines->end, lines->capacity - lines->end);
+  while (got < 0 && errno == EINTR);
+  TARN_REQUIRE(got >= 0, IO, "%s: cannot read: %s", lines->path, strerror(errno));
+  lines->end += (size_t)got;
   lines->ended = got == 0;
   return TARN_STATUS_OK;
 }

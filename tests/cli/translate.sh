@@ -55,6 +55,19 @@ for beam in 1 8; do
   [ "$(wc -l <greedy.en)" -eq 43 ] || fail "beam $beam gives $(wc -l <greedy.en) lines"
 done
 
+# A pipe that stays open gets its answers: one line in, one line out.
+mkfifo questions
+"$TARN" translate run --threads 2 --window 1 <questions >answers.en 2>/dev/null &
+exec 3>questions
+head -n 1 lines.de >&3
+for _ in $(seq 100); do
+  [ -s answers.en ] && break
+  sleep 0.1
+done
+cmp -s answers.en <(head -n 1 plain.en) || fail "no answer while the pipe is open"
+exec 3>&-
+wait $! || fail "--window 1 fails at the end of its input"
+
 # n-best lists are sorted, and their first lines are the plain translations.
 translate --n-best 3 <lines.de >n-best.txt
 awk -F ' [|][|][|] ' '{ if (NF != 3) exit 1
