@@ -17,6 +17,7 @@ enum {
   CHUNK = 512,          // terms of a sum that are added at once where A is transposed
   NARROW = 64,          // rows a thread below which the columns of C are divided instead
   COLUMN_UNIT = 64,     // columns of C are divided in multiples of this
+  COPY_WIDTH = 4096,    // rows of a transposed A up to this long are worth copying
   MAX_PRIMITIVES = 24,  // different tiles of one product
 };
 
@@ -46,6 +47,7 @@ static int64_t split_size(const split *s, int64_t piece) { return split_start(s,
 typedef struct plan {
   split m, n, k;
   bool widen;  // BF16 on a processor without dot products of bf16: converted to F32 in the scratch
+  bool copy;   // a tile of a transposed A is copied: the library's best code for BF16 wants it without gaps
   int count;
   tarn__primitive_key keys[MAX_PRIMITIVES];
   tarn__primitive *primitives[MAX_PRIMITIVES];
@@ -61,9 +63,9 @@ static tarn__primitive_key key_of_tile(const tarn__gemm *g, const plan *p, int64
       .m = m,
       .n = n,
       .k = k,
-      .lda = !p->widen        ? g->lda
-             : g->transpose_a ? m
-                              : k,
+      .lda = !p->widen && !p->copy ? g->lda
+             : g->transpose_a      ? m
+                                   : k,
       .ldb = !p->widen        ? g->ldb
              : g->transpose_b ? g->k
                               : g->n,
@@ -96,10 +98,9 @@ static tarn_status plan_add(plan *p, const tarn__primitive_key *key) {
   size_t bytes = tarn__primitive_scratch(p->primitives[p->count]);
   p->keys[p->count++] = *key;
   if (bytes > p->library_bytes) p->library_bytes = bytes;
-  if (!p->widen) return TARN_STATUS_OK;
-  size_t a = (size_t)(key->m * key->k) * sizeof(float), c = (size_t)(key->m * key->n) * sizeof(float);
-  if (a > p->a_bytes) p->a_bytes = a;
-  if (c > p->c_bytes) p->c_bytes = c;
+  size_t a = (size_t)(key->m * key->k) * tarn__dtype_size(key->dtype), c = (size_t)(key->m * key->n) * sizeof(float);
+  if ((p->widen || p->copy) && a > p->a_bytes) p->a_bytes = a;
+  if (p->widen && c > p->c_bytes) p->c_bytes = c;
   return TARN_STATUS_OK;
 }
 
@@ -118,7 +119,10 @@ static tarn_status plan_open(plan *p, const tarn__gemm *g, int threads) {
   bool narrow = g->m < (int64_t)NARROW * threads && g->n >= (int64_t)COLUMN_UNIT * threads;
   p->m = split_at_most(g->m, TARN__ROW_TILE, TILE_ROWS, narrow ? 1 : threads);
   p->n = narrow ? split_at_most(g->n, COLUMN_UNIT, (g->n + threads - 1) / threads, threads) : split_whole(g->n);
-  p->k = g->transpose_a ? split_at_most(g->k, TARN__ROW_TILE, CHUNK, 1) : split_whole(g->k);
+  p->copy = !p->widen && g->dtype == TARN__BF16 && g->transpose_a && g->lda <= COPY_WIDTH && p->m.pieces > 1;
+  // Bias and relu belong to the end of the sum, and BF16 must be rounded to once only.
+  bool chunked = g->transpose_a && g->bias == NULL && !g->relu && g->c_dtype == TARN__F32;
+  p->k = chunked ? split_at_most(g->k, TARN__ROW_TILE, CHUNK, 1) : split_whole(g->k);
   tarn_status status = plan_primitives(p, g);
   if (status != TARN_STATUS_OK) {
     plan_close(p);
@@ -161,23 +165,32 @@ static void widen_rows(float *out, const void *in, int64_t ld, int64_t rows, int
   for (int64_t r = 0; r < rows; r++) tarn__row_from_bf16(out + r * cols, (const uint16_t *)in + r * ld, cols);
 }
 
+// A tile of A without gaps, in the type of the product.
+static const void *gather(void *out, const void *in, const tarn__gemm *g, const plan *p, int64_t rows, int64_t cols) {
+  if (p->widen) {
+    widen_rows(out, in, g->lda, rows, cols);
+    return out;
+  }
+  size_t size = tarn__dtype_size(g->dtype), row = (size_t)cols * size, distance = (size_t)g->lda * size;
+  for (int64_t r = 0; r < rows; r++)
+    memcpy((char *)out + (size_t)r * row, (const char *)in + (size_t)r * distance, row);
+  return out;
+}
+
 // One tile: one block of C, summed over all chunks of k in order.
 static tarn_status run_tile(const tarn__gemm *g, const plan *p, const void *b, char *scratch, int64_t tile) {
   int64_t mi = tile / p->n.pieces, ni = tile % p->n.pieces;
   int64_t m0 = split_start(&p->m, mi), n0 = split_start(&p->n, ni);
   int64_t rows = split_size(&p->m, mi), cols = split_size(&p->n, ni);
   char *c = (char *)g->c + (size_t)(m0 * g->ldc + n0) * tarn__dtype_size(g->c_dtype);
-  float *wide_a = (float *)(scratch + p->library_bytes);
+  void *dense_a = scratch + p->library_bytes;
   float *wide_c = p->c_bytes > 0 ? (float *)(scratch + p->library_bytes + p->a_bytes) : NULL;
   if (wide_c != NULL && g->accumulate) widen_rows(wide_c, c, g->ldc, rows, cols);
   for (int64_t ki = 0; ki < p->k.pieces; ki++) {
     tarn__primitive_key key = key_of_tile(g, p, mi, ni, ki);
     int64_t k0 = split_start(&p->k, ki);
     const void *a = element(g->a, g->dtype, g->transpose_a ? k0 * g->lda + m0 : m0 * g->lda + k0);
-    if (p->widen) {
-      widen_rows(wide_a, a, g->lda, g->transpose_a ? key.k : rows, g->transpose_a ? rows : key.k);
-      a = wide_a;
-    }
+    if (p->widen || p->copy) a = gather(dense_a, a, g, p, g->transpose_a ? key.k : rows, g->transpose_a ? rows : key.k);
     const void *b_tile = element(b, key.dtype, g->transpose_b ? n0 * key.ldb + k0 : k0 * key.ldb + n0);
     TARN_TRY(tarn__primitive_run(p->primitives[find_primitive(p, &key)], a, b_tile,
                                  g->bias == NULL ? NULL : g->bias + n0, wide_c != NULL ? (void *)wide_c : (void *)c,

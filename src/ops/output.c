@@ -11,17 +11,16 @@
 #include "ops/ops.h"
 #include "ops/row_cpu.h"
 
-enum { CHUNK_BYTES = 16 << 20, CHUNK_ROWS = 128 };  // at most, and in spite of that at least
+enum { CHUNK_BYTES = 24 << 20, CHUNK_ROWS = 128 };  // at most, and in spite of that at least
 
 // Places in the scratch and sizes of one node.
 typedef struct layout {
   int64_t words, d, rows;
-  int64_t ld;          // floats of a row of logits
   int64_t chunk_rows;  // a multiple of 16
   int64_t chunks;
   int64_t x_rows, dx_rows;  // with spare rows
   bool wants_grad;
-  size_t logits, losses, sums, products, bytes;  // offsets in the scratch
+  size_t logits, dlogits, losses, sums, products, bytes;  // offsets in the scratch
 } layout;
 
 static bool wants_grad(const tarn__node *node) {
@@ -44,15 +43,10 @@ static tarn__gemm logits_product(const tarn__node *node, const layout *l, int64_
                       .bias = bias != NULL ? bias->data : NULL,
                       .lda = l->d,
                       .ldb = l->d,
-                      .ldc = l->ld,
+                      .ldc = l->words,
                       .dtype = x->dtype,
                       .c_dtype = TARN__F32,
                       .transpose_b = true};
-}
-
-// Distance of two rows of the gradient that lies in the buffer of the logits.
-static int64_t gradient_ld(const tarn__node *node, const layout *l) {
-  return node->in[0]->dtype == TARN__BF16 ? 2 * l->ld : l->ld;
 }
 
 static tarn__gemm dtable_product(const tarn__node *node, const layout *l, int64_t first, int64_t rows,
@@ -61,10 +55,10 @@ static tarn__gemm dtable_product(const tarn__node *node, const layout *l, int64_
   return (tarn__gemm){.m = l->words,
                       .n = l->d,
                       .k = smaller(round_rows(rows), l->x_rows - first),
-                      .a = (const char *)node->scratch + l->logits,
+                      .a = (const char *)node->scratch + l->dlogits,
                       .b = (const char *)x->data + (size_t)(first * l->d) * tarn__dtype_size(x->dtype),
                       .c = node->dparam[0]->grad,
-                      .lda = gradient_ld(node, l),
+                      .lda = l->words,
                       .ldb = l->d,
                       .ldc = l->d,
                       .dtype = x->dtype,
@@ -78,10 +72,10 @@ static tarn__gemm dx_product(const tarn__node *node, const layout *l, int64_t fi
   return (tarn__gemm){.m = smaller(round_rows(rows), l->dx_rows - first),
                       .n = l->d,
                       .k = l->words,
-                      .a = (const char *)node->scratch + l->logits,
+                      .a = (const char *)node->scratch + l->dlogits,
                       .b = table->data,
                       .c = (char *)dx->data + (size_t)(first * l->d) * tarn__dtype_size(dx->dtype),
-                      .lda = gradient_ld(node, l),
+                      .lda = l->words,
                       .ldb = l->d,
                       .ldc = l->d,
                       .dtype = dx->dtype,
@@ -121,17 +115,18 @@ static layout layout_of(const tarn__node *node, int threads) {
   layout l = {.words = node->in[1]->rows, .d = node->in[1]->cols, .rows = x->rows, .wants_grad = wants_grad(node)};
   l.x_rows = tarn__gemm_rows(x);
   l.dx_rows = node->out[1] != NULL ? tarn__gemm_rows(node->out[1]) : 0;
-  l.ld = (l.words + 15) / 16 * 16;
-  if (l.ld % 256 == 0) l.ld += 16;  // rows at powers of two would fall into the same lines of the caches
-  int64_t most = (int64_t)CHUNK_BYTES / (l.ld * (int64_t)sizeof(float)) / TARN__ROW_TILE * TARN__ROW_TILE;
+  bool separate = l.wants_grad && x->dtype == TARN__BF16;  // a buffer of their own for BF16 dlogits
+  int64_t word_bytes = separate ? sizeof(float) + sizeof(uint16_t) : sizeof(float);
+  int64_t most = (int64_t)CHUNK_BYTES / (l.words * word_bytes) / TARN__ROW_TILE * TARN__ROW_TILE;
   if (most < CHUNK_ROWS) most = CHUNK_ROWS;
   l.chunks = (l.rows + most - 1) / most;
   if (l.chunks > 0) l.chunk_rows = round_rows((l.rows + l.chunks - 1) / l.chunks);
   if (l.chunks > 0) l.chunks = (l.rows + l.chunk_rows - 1) / l.chunk_rows;
   size_t end = 0;
-  l.logits = after(&end, (size_t)(l.chunk_rows * l.ld) * sizeof(float));
+  l.logits = after(&end, (size_t)(l.chunk_rows * l.words) * sizeof(float));
+  l.dlogits = separate ? after(&end, (size_t)(l.chunk_rows * l.words) * sizeof(uint16_t)) : l.logits;
   l.losses = after(&end, (size_t)l.rows * 2 * sizeof(double));
-  l.sums = after(&end, node->dparam[1] != NULL ? (size_t)(l.ld * threads) * sizeof(float) : 0);
+  l.sums = after(&end, node->dparam[1] != NULL ? (size_t)(l.words * threads) * sizeof(float) : 0);
   l.products = end;
   l.bytes = end;
   return l;
@@ -151,6 +146,8 @@ static void chunk_loss(const tarn__exec *exec, const tarn__node *node, const lay
   const int32_t *targets = node->in[3]->data;
   float *logits = (float *)((char *)node->scratch + l->logits), *sums = (float *)((char *)node->scratch + l->sums);
   double *losses = (double *)((char *)node->scratch + l->losses);
+  char *dlogits = (char *)node->scratch + l->dlogits;
+  size_t size = tarn__dtype_size(node->in[0]->dtype);
 #pragma omp parallel for schedule(static) num_threads(exec->threads)
   for (int part = 0; part < exec->threads; part++) {
     tarn__output_row row = {.words = l->words,
@@ -158,10 +155,10 @@ static void chunk_loss(const tarn__exec *exec, const tarn__node *node, const lay
                             .scale = l->wants_grad ? (float)*attr->grad_scale : 0.0f,
                             .dtype = node->in[0]->dtype,
                             .wants_grad = l->wants_grad,
-                            .sums = node->dparam[1] != NULL ? sums + part * l->ld : NULL};
+                            .sums = node->dparam[1] != NULL ? sums + part * l->words : NULL};
     for (int64_t r = rows * part / exec->threads; r < rows * (part + 1) / exec->threads; r++) {
       row.target = targets[first + r];
-      kernels->loss(logits + r * l->ld, losses + 2 * (first + r), &row);
+      kernels->loss(logits + r * l->words, dlogits + (size_t)(r * l->words) * size, losses + 2 * (first + r), &row);
     }
   }
 }
@@ -174,8 +171,7 @@ static tarn_status chunk_gradients(const tarn__exec *exec, const tarn__node *nod
     tarn__gemm product = dtable_product(node, l, first, rows, accumulate);
     const tarn__tensor *x = node->in[0];
     size_t spare = (size_t)(product.k - rows), size = tarn__dtype_size(x->dtype);
-    memset((char *)node->scratch + l->logits + (size_t)(rows * l->ld) * sizeof(float), 0,
-           spare * (size_t)l->ld * sizeof(float));
+    memset((char *)node->scratch + l->dlogits + (size_t)(rows * l->words) * size, 0, spare * (size_t)l->words * size);
     memset((char *)x->data + (size_t)((first + rows) * l->d) * size, 0, spare * (size_t)l->d * size);
     TARN_TRY(tarn__gemm_run(&product, exec->threads, products));
   }
@@ -188,7 +184,7 @@ static void add_bias_gradient(const tarn__exec *exec, const tarn__node *node, co
   tarn__param *bias = node->dparam[1];
   float *grad = bias->grad, *sums = (float *)((char *)node->scratch + l->sums);
   if (!tarn__param_accumulate(bias)) memset(grad, 0, (size_t)l->words * sizeof *grad);
-  for (int part = 0; part < exec->threads; part++) tarn__row_add(grad, sums + part * l->ld, l->words);
+  for (int part = 0; part < exec->threads; part++) tarn__row_add(grad, sums + part * l->words, l->words);
 }
 
 static tarn_status loss_cpu(const tarn__exec *exec, const tarn__node *node) {
@@ -198,7 +194,7 @@ static tarn_status loss_cpu(const tarn__exec *exec, const tarn__node *node) {
     TARN_REQUIRE(targets[r] >= 0 && targets[r] < l.words, INTERNAL, "target %d is no word of the output layer",
                  targets[r]);
   if (node->dparam[1] != NULL)
-    memset((char *)node->scratch + l.sums, 0, (size_t)(l.ld * exec->threads) * sizeof(float));
+    memset((char *)node->scratch + l.sums, 0, (size_t)(l.words * exec->threads) * sizeof(float));
   bool accumulate = node->dparam[0] != NULL && tarn__param_accumulate(node->dparam[0]);
   for (int64_t c = 0; c < l.chunks; c++) {
     int64_t first = chunk_start(&l, c), rows = chunk_size(&l, c);

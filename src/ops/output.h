@@ -29,8 +29,8 @@ typedef struct tarn__output_row {
 } tarn__output_row;
 
 typedef struct tarn__output_kernels {
-  // loss = {smoothed loss, nll}. The gradient, F32 or BF16, takes the place of the logits from the row's start.
-  void (*loss)(float *logits, double loss[2], const tarn__output_row *row);
+  // loss = {smoothed loss, nll}. dlogits: F32, and then it may be the logits, or BF16. The logits are lost.
+  void (*loss)(float *logits, void *dlogits, double loss[2], const tarn__output_row *row);
   // logits become log-probabilities.
   void (*log_softmax)(float *logits, int64_t words);
 } tarn__output_kernels;

@@ -1,7 +1,7 @@
 #include "ops/output.h"
 #include "ops/row_cpu.h"
 
-// The gradient is made in pieces, so that BF16 can be written over the exponentials it is made of.
+// The gradient is made in pieces that stay in L1.
 enum { PIECE = 512 };
 
 // sum of (x - shift)
@@ -13,7 +13,7 @@ static float sum_from(const float *x, float shift, int64_t n) {
 }
 
 // (p - smoothing / V - (1 - smoothing) [j = target]) * scale, where p = e / sum
-static void gradient(float *e, float sum, const tarn__output_row *row) {
+static void gradient(void *dlogits, float *e, float sum, const tarn__output_row *row) {
   TARN__ROW_ALIGNED float piece[PIECE];
   float factor = row->scale / sum, base = (float)(row->scale * row->smoothing / (double)row->words);
   e[row->target] -= (float)((1.0 - row->smoothing) * (double)sum);
@@ -22,11 +22,11 @@ static void gradient(float *e, float sum, const tarn__output_row *row) {
 #pragma omp simd
     for (int64_t i = 0; i < n; i++) piece[i] = e[first + i] * factor - base;
     if (row->sums != NULL) tarn__row_add(row->sums + first, piece, n);
-    tarn__row_write(e, row->dtype, first, n, piece);
+    tarn__row_write(dlogits, row->dtype, first, n, piece);
   }
 }
 
-static void loss(float *logits, double result[2], const tarn__output_row *row) {
+static void loss(float *logits, void *dlogits, double result[2], const tarn__output_row *row) {
   float most = tarn__row_max(logits, row->words);
   double target = (double)(logits[row->target] - most);
   double all = row->smoothing > 0.0 ? (double)sum_from(logits, most, row->words) / (double)row->words : 0.0;
@@ -34,7 +34,7 @@ static void loss(float *logits, double result[2], const tarn__output_row *row) {
   double log_sum = log((double)sum);
   result[1] = log_sum - target;
   result[0] = (1.0 - row->smoothing) * result[1] + row->smoothing * (log_sum - all);
-  if (row->wants_grad) gradient(logits, sum, row);
+  if (row->wants_grad) gradient(dlogits, logits, sum, row);
 }
 
 static void log_softmax(float *logits, int64_t words) {
