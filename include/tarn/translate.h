@@ -7,7 +7,8 @@
 //   status = tarn_translator_lines(translator, results, lines, lengths, count);
 //   tarn_translator_close(&translator);
 //
-// A translator is used by one thread at a time; it computes with a pool of threads of its own.
+// A translator is used by one thread at a time; it computes with the pool of threads of the process, whose size it
+// sets.
 #ifndef TARN_TRANSLATE_H
 #define TARN_TRANSLATE_H
 

@@ -333,7 +333,7 @@ static tarn_status advance_beams(tarn__translator *t, int64_t active, const floa
     tarn_status status =
         tarn__beam_advance(&t->beams[t->active.data[a]], log_probabilities + t->first_rows.data[a] * vocab);
     if (status == TARN_STATUS_OK) continue;
-#pragma omp critical(tarn_advance_beams)
+#pragma omp critical
     if (failure == TARN_STATUS_OK) {
       failure = status;
       size_t length = strlen(tarn_error_message());
