@@ -107,7 +107,7 @@ static tarn_status initialise(tarn__model *model, uint64_t seed, bool trained) {
     if (model->params[i]->trained && !trained) continue;
     tarn_status status = initialise_one(model->params[i], seed);
     if (status == TARN_STATUS_OK) continue;
-#pragma omp critical(tarn__initialise)
+#pragma omp critical
     {
       failed = status;
       strncpy(line, tarn_error_message(), sizeof line - 1);
