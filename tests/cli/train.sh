@@ -25,11 +25,13 @@ awk "BEGIN { exit !($(loss 60) < $(loss 5) - 1) }" || fail "the loss does not fa
 "$TARN" inspect run >out.txt
 grep -q "encoder.R1.ffn.in.weight .* frozen .* 0  shared: encoder layer 1 3" out.txt || fail "inspect: $(cat out.txt)"
 grep -q " 0 frozen, 0 optimiser" out.txt || fail "inspect: $(cat out.txt)"
-"$TARN" inspect --json run/checkpoint_last.safetensors | grep -q '"kind":"training"' || fail "inspect --json"
+"$TARN" inspect --json run/checkpoint_last.safetensors >out.txt
+grep -q '"kind":"training"' out.txt || fail "inspect --json"
 "$TARN" average --output mean run/checkpoint_50.safetensors run/checkpoint_60.safetensors
 cmp <(tensors_of mean) <(tensors_of run/checkpoint_average.safetensors) || fail "average differs from the training's"
 "$TARN" export --dense run dense
-"$TARN" inspect dense | grep -q "(dense, update 60" || fail "export"
+"$TARN" inspect dense >out.txt
+grep -q "(dense, update 60" out.txt || fail "export"
 head -5 corpus/valid.de | "$TARN" translate dense >a.txt 2>/dev/null
 head -5 corpus/valid.de | "$TARN" translate run >b.txt 2>/dev/null
 cmp a.txt b.txt || fail "the export translates otherwise"

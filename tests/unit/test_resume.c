@@ -204,6 +204,20 @@ static void frozen_weights_stay_in_memory(void **state) {
   tarn_train_close(&train);
 }
 
+// From the second update on every step must do with the memory that it has.
+static void forbid_memory(void *user, const tarn_train_event *event) {
+  (void)user;
+  if (event->kind == TARN_TRAIN_EVENT_UPDATE) tarn__memory_fail_after(event->update < 11 ? 1 : 0);
+}
+
+static void steps_take_no_memory(void **state) {
+  (void)state;
+  const char *overrides[] = {"train.log_every=100", "train.save_every=100", "valid.every=100", "train.accumulate=2"};
+  tarn_status status = tiny_train("tiny.yaml", "thrifty", overrides, 4, forbid_memory, NULL, NULL);
+  tarn__memory_fail_after(0);
+  if (status != TARN_STATUS_OK) fail_msg("%s", tarn_error_message());
+}
+
 static void poison(void *user, const tarn_train_event *event) {
   tarn_train *train = *(tarn_train **)user;
   if (event->kind != TARN_TRAIN_EVENT_UPDATE || event->update != 7) return;
@@ -320,11 +334,15 @@ static void lists_a_run_for_every_seed(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(pieces_give_the_bits_of_the_whole),   cmocka_unit_test(equal_seeds_give_equal_bits),
-      cmocka_unit_test(frozen_weights_stay_and_others_move), cmocka_unit_test(frozen_weights_stay_in_memory),
-      cmocka_unit_test(stops_at_numbers_that_are_none),      cmocka_unit_test(only_one_process_at_a_time),
-      cmocka_unit_test(refuses_what_would_mix_runs),         cmocka_unit_test(stops_when_patience_ends),
-      cmocka_unit_test(lists_a_run_for_every_seed)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(pieces_give_the_bits_of_the_whole),
+                                     cmocka_unit_test(equal_seeds_give_equal_bits),
+                                     cmocka_unit_test(frozen_weights_stay_and_others_move),
+                                     cmocka_unit_test(frozen_weights_stay_in_memory),
+                                     cmocka_unit_test(steps_take_no_memory),
+                                     cmocka_unit_test(stops_at_numbers_that_are_none),
+                                     cmocka_unit_test(only_one_process_at_a_time),
+                                     cmocka_unit_test(refuses_what_would_mix_runs),
+                                     cmocka_unit_test(stops_when_patience_ends),
+                                     cmocka_unit_test(lists_a_run_for_every_seed)};
   return cmocka_run_group_tests(tests, open_all, sandbox_close);
 }
