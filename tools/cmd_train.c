@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "cli.h"
@@ -136,10 +137,19 @@ static const char *end_text(tarn_train_end end) {
   return "";
 }
 
-static void print_result_json(const tarn_train_result *r) {
+// The most memory that the process ever held, in bytes.
+static double peak_resident(void) {
+  struct rusage usage;
+  if (getrusage(RUSAGE_SELF, &usage) != 0) return 0;
+  return (double)usage.ru_maxrss * 1024;
+}
+
+static void print_result_json(const tarn_train_result *r, const tarn_plan *plan) {
   json_t *object = json_pack("{s:s, s:s, s:I, s:f, s:f, s:f, s:s}", "kind", "end", "reason", end_text(r->end), "step",
                              (json_int_t)r->update, "epoch", r->epoch, "time", r->seconds, "tokens_per_second",
                              r->tokens_per_second, "checkpoint", r->checkpoint);
+  json_object_set_new(object, "planned_bytes", json_integer((json_int_t)plan->total_bytes));
+  json_object_set_new(object, "peak_resident_bytes", json_integer((json_int_t)peak_resident()));
   if (r->has_valid) json_object_set_new(object, "valid_loss", json_real(r->valid_loss));
   if (r->has_bleu) json_object_set_new(object, "valid_bleu", json_real(r->valid_bleu));
   if (r->best_update > 0) json_object_set_new(object, "best", json_real(r->best));
@@ -149,7 +159,7 @@ static void print_result_json(const tarn_train_result *r) {
   json_decref(object);
 }
 
-static void print_result(const tarn_train_result *r, const tarn_config *config) {
+static void print_result(const tarn_train_result *r, const tarn_config *config, const tarn_plan *plan) {
   char time[32];
   format_time(time, r->seconds);
   printf("done        %s reached at update %lld, epoch %.2f, after %s of training at %.0f tokens/s\n", end_text(r->end),
@@ -157,6 +167,8 @@ static void print_result(const tarn_train_result *r, const tarn_config *config) 
   if (r->best_update > 0)
     printf("best        %s %.4f at update %lld\n", config->valid.metric == TARN_METRIC_BLEU ? "BLEU" : "loss", r->best,
            (long long)r->best_update);
+  printf("memory      %.0f MB at the most, %.0f MB planned for the model\n", peak_resident() / 1e6,
+         (double)plan->total_bytes / 1e6);
   printf("checkpoint  %s\n", r->checkpoint);
 }
 
@@ -169,8 +181,9 @@ static int run_one(const tarn_train_options *options, view *v, double *best, boo
   if (status == TARN_STATUS_OK && !options->plan_only) {
     status = tarn_train_run(train, &result);
     end_line(v);
-    if (status == TARN_STATUS_OK && v->json) print_result_json(&result);
-    if (status == TARN_STATUS_OK && !v->json && !v->quiet) print_result(&result, tarn_train_config(train));
+    if (status == TARN_STATUS_OK && v->json) print_result_json(&result, tarn_train_plan(train));
+    if (status == TARN_STATUS_OK && !v->json && !v->quiet)
+      print_result(&result, tarn_train_config(train), tarn_train_plan(train));
     *best = result.best;
     *has_best = result.best_update > 0;
   }

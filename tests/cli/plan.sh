@@ -1,0 +1,45 @@
+#!/usr/bin/env bash
+# The plan against the machine: the resident set of a training grows by what was planned, and the figures of the plan are
+# those that the arithmetic of the models says.
+set -eu
+fail() { echo "plan.sh: $*" >&2; exit 1; }
+number() { grep -o "\"$1\": *[0-9.]*" "$2" | head -n 1 | sed "s/.*: *//"; }
+
+"$TARN" corpus --output text --sentences 2000 >/dev/null
+"$TARN" vocab --type bpe --size 1000 --output vocab.model text/train.de text/train.en >/dev/null
+"$TARN" prepare --vocab vocab.model --source text/train.de --target text/train.en --output train >/dev/null
+
+cat >model.yaml <<'YAML'
+model: { d_model: 512, embeddings: all }
+encoder: { layers: "(R L)*4" }
+decoder: { layers: L*2 }
+kinds:
+  L: { mixer: attention, heads: 4, ffn: 1024 }
+  R: { mixer: attention, heads: 4, ffn: 1024, frozen: yes }
+data: { vocab: vocab.model, train: train }
+train: { max_updates: 3, max_tokens: 4096 }
+YAML
+
+# What frozen layers do not need is not there.
+"$TARN" plan model.yaml --json >mixed.json
+"$TARN" plan model.yaml --json --set 'encoder.layers=L*8' >trained.json
+for key in gradient_bytes optimiser_bytes; do
+  [ "$(number $key mixed.json)" -lt "$(number $key trained.json)" ] || fail "freezing saves no $key"
+done
+[ "$(number frozen_parameters mixed.json)" -ge 0 ] || fail "no frozen parameters in the plan"
+grep -q '"label": "encoder 1 R", "frozen": true, "trained_parameters": 0, "frozen_parameters": 2102784, "gradient_bytes": 0, "optimiser_bytes": 0' \
+  mixed.json || fail "encoder 1 R has something it does not need: $(cat mixed.json)"
+"$TARN" plan model.yaml >plan.txt
+grep -q '^peak ' plan.txt || fail "no peak in the plan"
+
+# Planned against measured, within 10 % and the program itself (libraries, generated code, data).
+[ "${TARN_SANITIZED:-0}" = 1 ] && exit 0
+for precision in fp32 bf16; do
+  "$TARN" train model.yaml --run "run-$precision" --set "train.precision=$precision" --threads 2 --json >result.json
+  planned=$(number planned_bytes result.json)
+  measured=$(number peak_resident_bytes result.json)
+  program=60000000
+  echo "$precision: planned $planned, measured $measured"
+  [ "$measured" -gt $((planned * 9 / 10)) ] || fail "$precision: $measured bytes measured, $planned planned"
+  [ "$measured" -lt $((planned * 11 / 10 + program)) ] || fail "$precision: $measured bytes measured, $planned planned"
+done
