@@ -18,7 +18,7 @@ enum {
   NARROW = 64,          // rows a thread below which the columns of C are divided instead
   COLUMN_UNIT = 64,     // columns of C are divided in multiples of this
   COPY_WIDTH = 4096,    // rows of a transposed A up to this long are worth copying
-  MAX_PRIMITIVES = 24,  // different tiles of one product
+  MAX_PRIMITIVES = 48,  // different tiles of one product
 };
 
 // `total` cut into `pieces` of nearly equal numbers of units.

@@ -119,8 +119,17 @@ static void many_shapes(void **state) {
     }
 }
 
+// Tiles of every kind at once: two heights and a rest, two widths and a rest, chunks of k.
+static void many_threads(void **state) {
+  (void)state;
+  variant v = {.transpose_a = true, .dtype = TARN__F32, .c_dtype = TARN__F32};
+  shape s = {275, 451, 531, 0};
+  check_product(&s, &v, 7);
+}
+
 static int run(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(products), cmocka_unit_test(many_shapes)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(products), cmocka_unit_test(many_shapes),
+                                     cmocka_unit_test(many_threads)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
 
