@@ -1,0 +1,398 @@
+// Every registered token mixer, in the encoder and in the decoder, pre- and post-norm, trained and frozen, its weights
+// used twice, through the same proofs: gradients against finite differences, fast kernels against the reference,
+// frozen means bit-unchanged and without gradient memory, packed against one by one, checkpoint round trip, incremental
+// against full decoding. A new mixer is covered by its line in TARN_MIXER_MAP and in the registry.
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+// cmocka needs the headers above.
+#include <cmocka.h>
+
+#include "base/memory.h"
+#include "decode/translate.h"
+#include "make_shard.h"
+#include "model/checkpoint.h"
+#include "sandbox.h"
+#include "train/adam.h"
+
+enum { VOCAB = 13, EOS = 2, SENTENCES = 4, ROWS = 17, THREADS = 2 };
+
+// Where a block stands, and how.
+typedef struct place {
+  tarn_mixer mixer;
+  bool decoder, pre, frozen;
+  char name[96];
+} place;
+
+static const char *const mixer_words[] = {
+#define WORD(value, word, text) word,
+    TARN_MIXER_MAP(WORD)
+#undef WORD
+};
+
+// The batch of all tests: sentences of different lengths, one of them a single token.
+static const int32_t source_ids[ROWS] = {3, 4, 5, 6, EOS, 7, 8, EOS, EOS, 9, 10, 11, 12, 3, 3, 5, EOS};
+static const int32_t source_offsets[SENTENCES + 1] = {0, 5, 8, 9, ROWS};
+static const int32_t target_out[ROWS] = {5, 6, EOS, EOS, 8, 9, 10, 11, 4, EOS, 12, 3, 4, 4, 7, 6, EOS};
+static const int32_t target_offsets[SENTENCES + 1] = {0, 3, 4, 10, ROWS};
+
+static void must(tarn_status status) {
+  if (status != TARN_STATUS_OK) fail_msg("%s", tarn_error_message());
+}
+
+static void *take(size_t count, size_t size) {
+  void *memory;
+  must(tarn__alloc(&memory, TARN__MEMORY_OTHER, count, size));
+  return memory;
+}
+
+// A model with the block B1 twice in one stack, above and below a trained layer.
+typedef struct fixture {
+  tarn_config *config;
+  tarn__model *model;
+  void *workspace;
+  double scale;  // of the gradients
+  double loss, nll;
+} fixture;
+
+static void open_model(fixture *f, const place *at, tarn__dtype dtype, double dropout, bool training) {
+  char text[512];
+  *f = (fixture){.scale = 1.0};
+  snprintf(text, sizeof text,
+           "model: { d_model: 8, embeddings: none, max_length: 24, dropout: %g, norm: %s }\n"
+           "encoder: { layers: \"%s\" }\ndecoder: { layers: \"%s\" }\n"
+           "kinds:\n  L: { mixer: attention, heads: 2, ffn: 12 }\n  B: { mixer: %s, ffn: 12, frozen: %s, norm: %s }\n",
+           dropout, at->pre ? "pre" : "post", at->decoder ? "L" : "B1 L B1", at->decoder ? "B1 L B1" : "L",
+           mixer_words[at->mixer], at->frozen ? "yes" : "no", at->pre ? "pre" : "post");
+  must(tarn_config_parse(&f->config, at->name, text, strlen(text), NULL, 0));
+  must(tarn__model_open(&f->model, f->config, VOCAB, VOCAB, dtype, training));
+  must(tarn__model_allocate(f->model));
+  must(tarn__model_initialise(f->model, 5));
+}
+
+static void close_model(fixture *f) {
+  tarn__model_close(&f->model);
+  tarn_config_close(&f->config);
+  tarn__free(f->workspace);
+}
+
+static bool is_block(const tarn__param *param) { return strstr(param->name, ".B1.") != NULL; }
+
+// Sentences [first, last) of a batch, as a batch of its own.
+typedef struct packed {
+  int32_t offsets[SENTENCES + 1], positions[ROWS], ids[ROWS], out[ROWS];
+  tarn__packed view;
+} packed;
+
+static void pack(packed *p, const int32_t *ids, const int32_t *offsets, int first, int last, bool target) {
+  int64_t rows = offsets[last] - offsets[first];
+  for (int s = first; s <= last; s++) p->offsets[s - first] = offsets[s] - offsets[first];
+  memcpy(p->out, ids + offsets[first], (size_t)rows * sizeof *ids);
+  for (int s = 0; s < last - first; s++)
+    for (int32_t r = p->offsets[s]; r < p->offsets[s + 1]; r++)
+      p->ids[r] = !target ? p->out[r] : r == p->offsets[s] ? EOS : p->out[r - 1];
+  tarn__packed_positions(p->positions, p->offsets, last - first);
+  p->view = (tarn__packed){last - first, rows, rows, p->ids, p->positions, p->offsets};
+}
+
+// Loss of packed sentences, and in training their gradients.
+static void run_packed(fixture *f, tarn__backend backend, const packed *source, const packed *target, bool training,
+                       double smoothing) {
+  tarn__graph graph = {0};
+  tarn__graph_begin(&graph, backend, f->model->dtype, training, THREADS);
+  tarn__tensor *loss =
+      tarn__model_build_loss(f->model, &graph, &source->view, &target->view, target->out, smoothing, &f->scale);
+  if (training) tarn__graph_differentiate(&graph, loss);
+  must(tarn__graph_plan(&graph));
+  tarn__free(f->workspace);
+  f->workspace = take(graph.workspace_bytes, 1);
+  memset(f->workspace, 0xFF, graph.workspace_bytes);
+  tarn__graph_bind(&graph, f->workspace);
+  tarn__exec exec = {.threads = THREADS, .seed = 9, .step = 4};
+  must(tarn__graph_run(&graph, &exec));
+  f->loss = ((const double *)loss->data)[0];
+  f->nll = ((const double *)loss->data)[1];
+  tarn__graph_close(&graph);
+}
+
+static void run_sentences(fixture *f, tarn__backend backend, int first, int last, bool training) {
+  packed source, target;
+  pack(&source, source_ids, source_offsets, first, last, false);
+  pack(&target, target_out, target_offsets, first, last, true);
+  run_packed(f, backend, &source, &target, training, 0.1);
+}
+
+static void forget_gradients(fixture *f) {
+  for (size_t i = 0; i < f->model->param_count; i++) f->model->params[i]->grad_written = false;
+}
+
+static void run_step(fixture *f, tarn__backend backend) {
+  forget_gradients(f);
+  run_sentences(f, backend, 0, SENTENCES, true);
+}
+
+static double grad_at(const tarn__param *param, int64_t i) {
+  return param->dtype == TARN__F64 ? ((const double *)param->grad)[i] : (double)((const float *)param->grad)[i];
+}
+
+static double rms_of_gradient(const tarn__param *param) {
+  double sum = 0.0;
+  int64_t n = param->rows * param->cols;
+  for (int64_t i = 0; i < n; i++) sum += grad_at(param, i) * grad_at(param, i);
+  return sqrt(sum / (double)n);
+}
+
+// The reference in double, with dropout, at a few elements of every trained parameter.
+static void gradients_are_differences(const place *at) {
+  enum { ELEMENTS = 3 };
+  static const double step[] = {1.0, -1.0, 2.0, -2.0}, weight[] = {8.0, -8.0, -1.0, 1.0};
+  const double h = 1e-7;  // small, so that few differences straddle a kink of ReLU
+  fixture f;
+  open_model(&f, at, TARN__F64, 0.15, true);
+  run_step(&f, TARN__REFERENCE);
+  for (size_t p = 0; p < f.model->param_count; p++) {
+    tarn__param *param = f.model->params[p];
+    if (!param->trained) continue;
+    assert_true(param->grad_written);
+    int64_t n = param->rows * param->cols;
+    double *value = param->value, rms = rms_of_gradient(param);
+    for (int64_t e = 0; e < ELEMENTS; e++) {
+      int64_t i = (e * 37 + 5) % n;
+      double kept = value[i], found = grad_at(param, i), expected = 0.0;
+      for (int k = 0; k < 4; k++) {
+        value[i] = kept + step[k] * h;
+        run_step(&f, TARN__REFERENCE);
+        expected += weight[k] * f.loss / (12.0 * h);
+      }
+      value[i] = kept;
+      run_step(&f, TARN__REFERENCE);
+      if (!(fabs(found - expected) <= 1e-5 * (1.0 + fabs(expected) + rms)))
+        fail_msg("%s: gradient of %s at %lld is %.9g, expected %.9g", at->name, param->name, (long long)i, found,
+                 expected);
+    }
+  }
+  close_model(&f);
+}
+
+static void same_gradients(const place *at, const fixture *a, const fixture *b, double tolerance) {
+  for (size_t p = 0; p < a->model->param_count; p++) {
+    const tarn__param *x = a->model->params[p], *y = b->model->params[p];
+    if (!x->trained) continue;
+    double sum = 0.0, rms = rms_of_gradient(y);
+    int64_t n = x->rows * x->cols;
+    for (int64_t i = 0; i < n; i++) sum += pow(grad_at(x, i) - grad_at(y, i), 2.0);
+    // Gradients that vanish, such as that of a key's bias, are compared with what is usual.
+    if (!(sqrt(sum / (double)n) <= tolerance * (rms + 0.1)))
+      fail_msg("%s: the gradient of %s is off by %g, its elements are about %g", at->name, x->name,
+               sqrt(sum / (double)n), rms);
+  }
+}
+
+static void kernels_are_the_reference(const place *at) {
+  fixture exact, fast;
+  open_model(&exact, at, TARN__F64, 0.15, true);
+  run_step(&exact, TARN__REFERENCE);
+  open_model(&fast, at, TARN__F32, 0.15, true);
+  run_step(&fast, TARN__REFERENCE);
+  assert_true(fabs(fast.loss / exact.loss - 1.0) < 1e-5);
+  same_gradients(at, &fast, &exact, 1e-4);
+  run_step(&fast, TARN__CPU);
+  assert_true(fabs(fast.loss / exact.loss - 1.0) < 1e-5);
+  same_gradients(at, &fast, &exact, 1e-4);
+  close_model(&fast);
+  open_model(&fast, at, TARN__BF16, 0.15, true);
+  run_step(&fast, TARN__CPU);
+  assert_true(fabs(fast.loss / exact.loss - 1.0) < 0.02);
+  same_gradients(at, &fast, &exact, 0.25);
+  close_model(&fast);
+  close_model(&exact);
+}
+
+// Two optimiser steps: what is frozen has no gradient, no master copy and equal bits; all the rest moves.
+static void frozen_stays(const place *at, tarn__dtype dtype) {
+  fixture f;
+  open_model(&f, at, dtype, 0.1, true);
+  tarn__model *model = f.model;
+  tarn__model_size size;
+  tarn__model_measure(model, &size);
+  void *before = take(size.frozen_bytes, 1);
+  memcpy(before, model->storage[TARN__MEMORY_FROZEN], size.frozen_bytes);
+  bool block_seen = false;
+  for (size_t p = 0; p < model->param_count; p++) {
+    tarn__param *param = model->params[p];
+    block_seen |= is_block(param);
+    assert_int_equal(param->trained, !(at->frozen && is_block(param)));
+    assert_int_equal(param->grad != NULL, param->trained);
+    assert_int_equal(param->master != NULL, param->trained);
+    assert_int_equal(param->uses, is_block(param) ? 2 : 1);
+    if (!param->trained) continue;
+    size_t n = (size_t)(param->rows * param->cols);
+    param->moment1 = take(n, sizeof(float));
+    param->moment2 = take(n, sizeof(float));
+  }
+  assert_true(block_seen);
+  assert_int_equal(at->frozen, size.frozen > 0);
+  tarn__adam_options options = {.learning_rate = 0.01, .beta1 = 0.9, .beta2 = 0.98, .epsilon = 1e-8};
+  double losses[2];
+  for (int step = 1; step <= 2; step++) {
+    run_step(&f, TARN__CPU);
+    losses[step - 1] = f.loss;
+    for (size_t p = 0; p < model->param_count; p++)
+      assert_int_equal(model->params[p]->grad_written, model->params[p]->trained);
+    tarn__adam_step(model->params, model->param_count, &options, step, 1.0, THREADS);
+  }
+  assert_true(losses[0] != losses[1]);
+  assert_memory_equal(before, model->storage[TARN__MEMORY_FROZEN], size.frozen_bytes);
+  for (size_t p = 0; p < model->param_count; p++) {
+    tarn__free(model->params[p]->moment1);
+    tarn__free(model->params[p]->moment2);
+  }
+  tarn__free(before);
+  close_model(&f);
+}
+
+// Loss and gradients of a packed batch are the sums over its sentences, each computed alone.
+static void packed_is_one_by_one(const place *at) {
+  fixture together, alone;
+  open_model(&together, at, TARN__F32, 0.0, true);
+  open_model(&alone, at, TARN__F32, 0.0, true);
+  run_step(&together, TARN__CPU);
+  double loss = 0.0, nll = 0.0;
+  forget_gradients(&alone);
+  for (int s = 0; s < SENTENCES; s++) {
+    run_sentences(&alone, TARN__CPU, s, s + 1, true);
+    loss += alone.loss;
+    nll += alone.nll;
+  }
+  assert_true(fabs(together.loss - loss) < 1e-5 * loss);
+  assert_true(fabs(together.nll - nll) < 1e-5 * nll);
+  same_gradients(at, &together, &alone, 1e-5);
+  close_model(&together);
+  close_model(&alone);
+}
+
+static void checkpoint_comes_back(const place *at) {
+  fixture f, again = {.scale = 1.0};
+  tarn_vocab *vocab = make_vocab(VOCAB);
+  assert_int_equal(tarn_vocab_size(vocab), VOCAB);
+  open_model(&f, at, TARN__F32, 0.1, false);
+  run_sentences(&f, TARN__CPU, 0, SENTENCES, false);
+  tarn__checkpoint_extra extra = {.source = vocab, .target = vocab, .update = 3};
+  must(tarn__checkpoint_save("block", f.model, &extra));
+  tarn__checkpoint *checkpoint;
+  must(tarn__checkpoint_open(&checkpoint, "block", TARN__F32));
+  again.model = checkpoint->model;
+  run_sentences(&again, TARN__CPU, 0, SENTENCES, false);
+  assert_true(again.loss == f.loss && again.nll == f.nll);
+  for (size_t p = 0; p < f.model->param_count; p++) {
+    const tarn__param *a = f.model->params[p], *b = again.model->params[p];
+    assert_string_equal(a->name, b->name);
+    assert_int_equal(a->trained, b->trained);
+    assert_memory_equal(a->value, b->value, (size_t)(a->rows * a->cols) * sizeof(float));
+  }
+  tarn__free(again.workspace);
+  tarn__checkpoint_close(&checkpoint);
+  tarn_vocab_close(&vocab);
+  close_model(&f);
+}
+
+// The log-probability that the search found step by step is that of the whole decoder.
+static void incremental_is_full(const place *at, tarn__dtype dtype, tarn__backend backend, double tolerance) {
+  fixture f;
+  open_model(&f, at, dtype, 0.1, false);
+  tarn__translator_options options;
+  tarn__translator_default(&options);
+  options.beam = options.n_best = 3;
+  options.max_len_a = 0.0;
+  options.max_len_b = 7;
+  options.threads = THREADS;
+  options.backend = backend;
+  tarn__translator *translator;
+  tarn__translation translations[SENTENCES];
+  int64_t offsets[SENTENCES + 1];
+  for (int s = 0; s <= SENTENCES; s++) offsets[s] = source_offsets[s];
+  must(tarn__translator_open(&translator, f.model, EOS, &options));
+  must(tarn__translator_run(translator, translations, source_ids, offsets, SENTENCES));
+  for (int s = 0; s < SENTENCES; s++)
+    for (int64_t h = 0; h < translations[s].count; h++) {
+      const tarn__hypothesis *found = &translations[s].hypotheses[h];
+      const int32_t whole[2] = {0, (int32_t)found->length};
+      packed source, target;
+      pack(&source, source_ids, source_offsets, s, s + 1, false);
+      pack(&target, found->ids, whole, 0, 1, true);
+      run_packed(&f, backend, &source, &target, false, 0.0);
+      if (!(fabs(f.nll + found->log_probability) <= tolerance * (double)found->length))
+        fail_msg("%s: log-probability %g step by step, %g at once", at->name, found->log_probability, -f.nll);
+    }
+  tarn__translator_close(&translator);
+  close_model(&f);
+}
+
+// One proof at every place of every mixer.
+static void everywhere(void (*proof)(const place *at)) {
+  for (int mixer = 0; mixer < TARN_MIXER_COUNT; mixer++) {
+    const tarn__mixer *found = tarn__mixer_find((tarn_mixer)mixer);
+    assert_non_null(found);
+    assert_int_equal(found->id, mixer);
+    for (int bits = 0; bits < 8; bits++) {
+      place at = {.mixer = (tarn_mixer)mixer, .decoder = bits & 1, .pre = bits & 2, .frozen = bits & 4};
+      snprintf(at.name, sizeof at.name, "%s, %s, %s-norm, %s", mixer_words[mixer], at.decoder ? "decoder" : "encoder",
+               at.pre ? "pre" : "post", at.frozen ? "frozen" : "trained");
+      proof(&at);
+    }
+  }
+}
+
+static void test_gradients(void **state) {
+  (void)state;
+  everywhere(gradients_are_differences);
+}
+
+static void test_kernels(void **state) {
+  (void)state;
+  everywhere(kernels_are_the_reference);
+}
+
+static void frozen_stays_in_both(const place *at) {
+  frozen_stays(at, TARN__F32);
+  frozen_stays(at, TARN__BF16);
+}
+
+static void test_frozen(void **state) {
+  (void)state;
+  everywhere(frozen_stays_in_both);
+}
+
+static void test_packed(void **state) {
+  (void)state;
+  everywhere(packed_is_one_by_one);
+}
+
+static void test_checkpoints(void **state) {
+  (void)state;
+  everywhere(checkpoint_comes_back);
+}
+
+static void incremental_in_all(const place *at) {
+  incremental_is_full(at, TARN__F64, TARN__REFERENCE, 1e-6);
+  incremental_is_full(at, TARN__F32, TARN__CPU, 1e-5);
+  incremental_is_full(at, TARN__BF16, TARN__CPU, 0.05);
+}
+
+static void test_incremental(void **state) {
+  (void)state;
+  everywhere(incremental_in_all);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_gradients), cmocka_unit_test(test_kernels),     cmocka_unit_test(test_frozen),
+      cmocka_unit_test(test_packed),    cmocka_unit_test(test_checkpoints), cmocka_unit_test(test_incremental),
+  };
+  return cmocka_run_group_tests(tests, sandbox_open, sandbox_close);
+}
