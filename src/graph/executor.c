@@ -12,13 +12,6 @@ tarn_status tarn__graph_run(tarn__graph *graph, const tarn__exec *exec) {
   return TARN_STATUS_OK;
 }
 
-double tarn__graph_flops(const tarn__graph *graph, size_t first, size_t last) {
-  double sum = 0.0;
-  for (size_t n = first; n < last; n++)
-    if (graph->nodes[n]->op->flops) sum += graph->nodes[n]->op->flops(graph->nodes[n]);
-  return sum;
-}
-
 int tarn__param_accumulate(tarn__param *param) {
   int accumulate = param->grad_written;
   param->grad_written = true;

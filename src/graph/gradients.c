@@ -1,14 +1,9 @@
 #include "graph/graph.h"
 
-static tarn__tensor *owner(tarn__tensor *tensor) {
-  while (tensor->shares) tensor = tensor->shares;
-  return tensor;
-}
-
 tarn__tensor *tarn__grad_into(tarn__graph *graph, tarn__tensor *tensor, tarn__tensor **previous) {
   *previous = tensor->grad;
   tarn__tensor *grad = tarn__graph_tensor(graph, tensor->dtype, tensor->rows, tensor->cols, "gradient");
-  if (*previous) grad->shares = owner(*previous);
+  if (*previous) grad->shares = tarn__tensor_owner(*previous);
   tensor->grad = grad;
   return grad;
 }
@@ -22,7 +17,7 @@ void tarn__grad_add(tarn__graph *graph, tarn__tensor *tensor, tarn__tensor *cont
   node->in[0] = tensor->grad;
   node->in[1] = contribution;
   node->out[0] = tarn__graph_tensor(graph, tensor->dtype, tensor->rows, tensor->cols, "gradient");
-  node->out[0]->shares = owner(tensor->grad);
+  node->out[0]->shares = tarn__tensor_owner(tensor->grad);
   tensor->grad = node->out[0];
   tarn__graph_emit(graph, node);
 }

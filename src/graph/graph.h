@@ -53,6 +53,12 @@ typedef struct tarn__tensor {
   size_t bytes, offset;         // in the workspace
 } tarn__tensor;
 
+// The tensor whose memory it uses: itself, unless it shares.
+static inline tarn__tensor *tarn__tensor_owner(tarn__tensor *tensor) {
+  while (tensor->shares) tensor = tensor->shares;
+  return tensor;
+}
+
 // What a run needs beside the graph.
 typedef struct tarn__exec {
   int threads;
@@ -73,7 +79,7 @@ typedef struct tarn__op {
   double (*flops)(const tarn__node *node);
   // Bytes of scratch in the workspace for this node with `threads` threads; NULL: none.
   size_t (*scratch)(const tarn__node *node, int threads);
-  // Output `inplace_out` may overwrite input `inplace_in` when nothing reads that input later; both -1: never.
+  bool in_place;  // output `inplace_out` may overwrite input `inplace_in` when nothing reads that input later
   int inplace_out, inplace_in;
   tarn__kernel reference_f32, reference_f64;  // plain C
   tarn__kernel cpu;                           // fast, for F32 and BF16 tensors; chooses the instruction set itself
@@ -135,9 +141,8 @@ uint32_t tarn__graph_site(tarn__graph *graph);
 // For gradient rules. `tensor->grad` at the time an op's rule runs is complete for its outputs, because rules run in
 // reverse order. To add a contribution to an input's gradient, a rule either
 //   - calls tarn__grad_into(): returns the tensor the kernel must write to. If *previous comes back non-NULL, the
-//   kernel must
-//     add to what is there (the returned tensor shares memory with *previous, the gradient so far), else overwrite.
-//     *previous must be put among the node's inputs, so that the planner sees the dependence; or
+//     kernel must add to what is there (the returned tensor shares memory with *previous, the gradient so far), else
+//     overwrite. *previous must be put among the node's inputs, so that the planner sees the dependence; or
 //   - owns a finished tensor and calls tarn__grad_add(), which emits an addition if there is a gradient already.
 // Both set tensor->grad. Only call them for inputs with needs_grad. A gradient tensor has one owner: a rule that wants
 // the same values for two inputs writes two tensors.
@@ -153,9 +158,6 @@ tarn_status tarn__graph_plan(tarn__graph *graph) TARN_CHECKED;
 void tarn__graph_bind(tarn__graph *graph, void *workspace);
 // Runs all nodes in order.
 tarn_status tarn__graph_run(tarn__graph *graph, const tarn__exec *exec) TARN_CHECKED;
-
-// Floating-point operations of the nodes [first, last).
-double tarn__graph_flops(const tarn__graph *graph, size_t first, size_t last);
 
 // For kernels: 0 if the next addition to a parameter's gradient overwrites, else 1; marks the gradient as written.
 // Called once a node, outside of parallel regions.

@@ -39,7 +39,6 @@ typedef struct tarn__param {
   void *grad;                  // trained only: float [rows, cols]; double when dtype is F64
   bool grad_written;           // false: the next kernel that adds to `grad` overwrites it instead
   float *moment1, *moment2;    // trained only, while an optimiser exists
-  void *packed;  // owned by ops/gemm.c: forms of `value` that the product library reads fastest; may be NULL
 } tarn__param;
 
 #endif

@@ -11,14 +11,9 @@
 
 #include "graph/graph.h"
 
-static tarn__tensor *owner(tarn__tensor *tensor) {
-  while (tensor->shares) tensor = tensor->shares;
-  return tensor;
-}
-
 static void touch(tarn__tensor *tensor, int node) {
   if (!tensor || tensor->place != TARN__WORKSPACE) return;
-  tensor = owner(tensor);
+  tensor = tarn__tensor_owner(tensor);
   if (tensor->first < 0) tensor->first = node;
   tensor->last = node;
 }
@@ -42,7 +37,7 @@ static void lifetimes(tarn__graph *graph) {
     for (int k = 0; k < TARN__MAX_OUTPUTS; k++) touch(graph->nodes[n]->out[k], (int)n);
   }
   for (size_t i = 0; i < graph->tensor_count; i++)
-    if (graph->tensors[i]->keep) owner(graph->tensors[i])->last = (int)graph->node_count;
+    if (graph->tensors[i]->keep) tarn__tensor_owner(graph->tensors[i])->last = (int)graph->node_count;
 }
 
 // Lets an output take over the memory of an input that dies at the same node, where the op allows it.
@@ -51,14 +46,15 @@ static void share_in_place(tarn__graph *graph) {
     const tarn__node *node = graph->nodes[n];
     int in = node->op->inplace_in;
     int out = node->op->inplace_out;
-    if (in < 0 || out < 0 || !node->in[in] || !node->out[out] || node->out[out]->shares) continue;
-    tarn__tensor *from = owner(node->in[in]);
+    if (!node->op->in_place || !node->in[in] || !node->out[out] || node->out[out]->shares) continue;
+    tarn__tensor *from = tarn__tensor_owner(node->in[in]);
     tarn__tensor *to = node->out[out];
     bool fits = from->place == TARN__WORKSPACE && to->place == TARN__WORKSPACE && from->dtype == to->dtype &&
                 from->rows == to->rows && from->cols == to->cols;
     if (!fits || from->last != (int)n || to->first != (int)n) continue;
     bool twice = false;  // the same memory read through another input
-    for (int k = 0; k < TARN__MAX_INPUTS; k++) twice |= k != in && node->in[k] && owner(node->in[k]) == from;
+    for (int k = 0; k < TARN__MAX_INPUTS; k++)
+      twice |= k != in && node->in[k] && tarn__tensor_owner(node->in[k]) == from;
     if (twice) continue;
     from->last = to->last;
     to->shares = from;
@@ -135,7 +131,7 @@ void tarn__graph_bind(tarn__graph *graph, void *workspace) {
   }
   for (size_t i = 0; i < graph->tensor_count; i++) {
     tarn__tensor *tensor = graph->tensors[i];
-    if (tensor->shares) tensor->data = owner(tensor)->data;
+    if (tensor->shares) tensor->data = tarn__tensor_owner(tensor)->data;
   }
   for (size_t n = 0; n < graph->node_count; n++) graph->nodes[n]->scratch = base + graph->activation_bytes;
 }

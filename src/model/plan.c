@@ -54,9 +54,8 @@ static void add_nodes(tarn_plan *plan, const tarn__graph *graph, double tokens) 
     *(forward ? &part->forward_flops : &part->backward_flops) += flops;
     *(forward ? &plan->forward_flops : &plan->backward_flops) += flops;
     for (int k = 0; forward && k < TARN__MAX_OUTPUTS; k++) {
-      const tarn__tensor *out = node->out[k];
-      if (!out || out->place != TARN__WORKSPACE) continue;
-      while (out->shares) out = out->shares;
+      if (!node->out[k] || node->out[k]->place != TARN__WORKSPACE) continue;
+      const tarn__tensor *out = tarn__tensor_owner(node->out[k]);
       if (out->first == (int)n && out->last >= (int)graph->forward_count) part->kept_bytes += out->bytes;
     }
   }

@@ -9,6 +9,7 @@ static tarn_status add_cpu(const tarn__exec *exec, const tarn__node *node) {
 }
 
 const tarn__op tarn__op_add = {.name = "add",
+                               .in_place = true,
                                .inplace_out = 0,
                                .inplace_in = 0,
                                .reference_f32 = tarn__add_ref_f32,

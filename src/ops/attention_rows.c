@@ -55,8 +55,6 @@ static size_t scratch(const tarn__node *node, int threads) { return kernels()->s
 static const tarn__op op_attention_rows = {.name = "attention_rows",
                                            .flops = flops,
                                            .scratch = scratch,
-                                           .inplace_out = -1,
-                                           .inplace_in = -1,
                                            .reference_f32 = forward_f32,
                                            .reference_f64 = forward_f64,
                                            .cpu = forward_cpu};

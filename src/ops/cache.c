@@ -21,12 +21,8 @@ static tarn_status append(const tarn__exec *exec, const tarn__node *node) {
   return TARN_STATUS_OK;
 }
 
-static const tarn__op op_cache_append = {.name = "cache_append",
-                                         .inplace_out = -1,
-                                         .inplace_in = -1,
-                                         .reference_f32 = append,
-                                         .reference_f64 = append,
-                                         .cpu = append};
+static const tarn__op op_cache_append = {
+    .name = "cache_append", .reference_f32 = append, .reference_f64 = append, .cpu = append};
 
 tarn__tensor *tarn__cache_append(tarn__graph *graph, tarn__tensor *x, int64_t column, tarn__tensor *cache,
                                  int64_t first_row) {

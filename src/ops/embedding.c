@@ -22,8 +22,6 @@ static size_t backward_scratch(const tarn__node *node, int threads) {
 
 static const tarn__op op_backward = {.name = "embedding_backward",
                                      .scratch = backward_scratch,
-                                     .inplace_out = -1,
-                                     .inplace_in = -1,
                                      .reference_f32 = tarn__embedding_backward_f32,
                                      .reference_f64 = tarn__embedding_backward_f64,
                                      .cpu = backward_cpu};
@@ -42,8 +40,6 @@ static void grad(tarn__graph *graph, tarn__node *node) {
 static const tarn__op op_embedding = {.name = "embedding",
                                       .grad = grad,
                                       .scratch = scratch,
-                                      .inplace_out = -1,
-                                      .inplace_in = -1,
                                       .reference_f32 = tarn__embedding_f32,
                                       .reference_f64 = tarn__embedding_f64,
                                       .cpu = forward_cpu};

@@ -189,12 +189,8 @@ static tarn_status check_seed_run(const tarn__exec *exec, const tarn__node *node
   return TARN_STATUS_OK;
 }
 
-static const tarn__op check_seed_op = {.name = "check_seed",
-                                       .inplace_out = -1,
-                                       .inplace_in = -1,
-                                       .reference_f32 = check_seed_run,
-                                       .reference_f64 = check_seed_run,
-                                       .cpu = check_seed_run};
+static const tarn__op check_seed_op = {
+    .name = "check_seed", .reference_f32 = check_seed_run, .reference_f64 = check_seed_run, .cpu = check_seed_run};
 
 static void check_sum_grad(tarn__graph *graph, tarn__node *node) {
   check *c = *(check **)node->attr;
@@ -211,8 +207,6 @@ static void check_sum_grad(tarn__graph *graph, tarn__node *node) {
 
 static const tarn__op check_sum_op = {.name = "check_sum",
                                       .grad = check_sum_grad,
-                                      .inplace_out = -1,
-                                      .inplace_in = -1,
                                       .reference_f32 = check_sum_run,
                                       .reference_f64 = check_sum_run,
                                       .cpu = check_sum_run};
