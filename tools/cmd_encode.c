@@ -1,7 +1,6 @@
 // tarn encode: the tokens of lines of text, to look at a vocabulary or to feed another program.
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "cli.h"
 #include "commands.h"

@@ -29,6 +29,7 @@ typedef struct tarn__declare {
   const char *prefix;  // "encoder.layer3"
   const tarn_kind *kind;
   int64_t d_model;
+  tarn_activation activation;  // of the FFN
   bool decoder;
   tarn__arena *arena;
   tarn__param ***params;  // grows
@@ -76,6 +77,7 @@ typedef struct tarn__layer_weights {
   const tarn_kind *kind;
   const tarn__mixer *mixer;
   void *mixing;  // the mixer's own structure
+  tarn_activation activation;
   tarn__linear_weights ffn_in, ffn_out;
   tarn__norm_weights ffn_norm;
 } tarn__layer_weights;

@@ -10,6 +10,7 @@ tarn__layer_weights *tarn__layer_declare(tarn__declare *declare) {
   weights->kind = declare->kind;
   weights->mixer = tarn__mixer_find(declare->kind->mixer);
   weights->mixing = weights->mixer->declare(declare);
+  weights->activation = declare->activation;
   int64_t ffn = declare->kind->ffn;
   weights->ffn_in = tarn__declare_linear(declare, "ffn.in", ffn, declare->d_model, 1, 1.0);
   weights->ffn_out = tarn__declare_linear(declare, "ffn.out", declare->d_model, ffn, 1, 1.0);
@@ -17,11 +18,21 @@ tarn__layer_weights *tarn__layer_declare(tarn__declare *declare) {
   return weights;
 }
 
+static tarn__activation op_activation(tarn_activation activation) {
+  switch (activation) {
+    case TARN_ACTIVATION_RELU:
+    case TARN_ACTIVATION_COUNT:
+      break;
+  }
+  return TARN__RELU;
+}
+
 void tarn__layer_build(const tarn__block_run *run, const tarn__layer_weights *weights, tarn__stream *stream) {
   const tarn_kind *kind = weights->kind;
   weights->mixer->build(run, weights->mixing, kind, stream);
   tarn__tensor *x = tarn__stream_enter(run->graph, stream, &weights->ffn_norm, kind->norm);
-  tarn__tensor *hidden = tarn__linear(run->graph, x, weights->ffn_in.weight, weights->ffn_in.bias, TARN__RELU);
+  tarn__tensor *hidden =
+      tarn__linear(run->graph, x, weights->ffn_in.weight, weights->ffn_in.bias, op_activation(weights->activation));
   tarn__tensor *y = tarn__linear(run->graph, hidden, weights->ffn_out.weight, weights->ffn_out.bias, TARN__IDENTITY);
   tarn__stream_leave(run->graph, stream, y, kind->dropout, &weights->ffn_norm, kind->norm);
 }

@@ -1,7 +1,6 @@
 #include <limits.h>
 #include <string.h>
 
-#include "base/memory.h"
 #include "base/status.h"
 #include "data/shard.h"
 #include "data/shard_format.h"

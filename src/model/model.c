@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-// Counts one more use of every parameter from `first` on.
+// Counts one more use of the parameters [first, last).
 static void count_uses(tarn__model *model, size_t first, size_t last) {
   for (size_t i = first; i < last; i++) model->params[i]->uses++;
 }
@@ -89,6 +89,7 @@ static tarn_status declare_model(tarn__model *model) {
   size_t capacity = 0;
   tarn__declare declare = {.prefix = "",
                            .d_model = model->config->model.d_model,
+                           .activation = model->config->model.activation,
                            .arena = &model->arena,
                            .params = &model->params,
                            .param_count = &model->param_count,

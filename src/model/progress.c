@@ -1,7 +1,6 @@
 #include "model/progress.h"
 
 #include <jansson.h>
-#include <math.h>
 #include <stddef.h>
 #include <string.h>
 

@@ -7,8 +7,41 @@
 
 static const tarn__attention_kernels *kernels(void) { return TARN__TABLE_NOW(tarn__attention_kernels); }
 
+static tarn_status check_offsets(const tarn__tensor *offsets, int64_t rows, const char *name) {
+  const int32_t *offset = offsets->data;
+  const int64_t n = offsets->cols - 1;
+  TARN_REQUIRE(offset, INTERNAL, "attention: there are no offsets of %s", name);
+  TARN_REQUIRE(offset[0] == 0 && offset[n] == rows, INTERNAL,
+               "attention: offsets of %s go from %d to %d; expected 0 to %lld", name, (int)offset[0], (int)offset[n],
+               (long long)rows);
+  for (int64_t s = 0; s < n; s++)
+    TARN_REQUIRE(offset[s] <= offset[s + 1], INTERNAL, "attention: offsets of %s fall at sequence %lld", name,
+                 (long long)s);
+  return TARN_STATUS_OK;
+}
+
+// Fails with INTERNAL unless the offsets cover all rows in order and no sequence is longer than spec.longest keys.
+static tarn_status check(const tarn__node *node) {
+  const tarn__attention_spec *spec = node->attr;
+  const tarn__tensor *queries = node->in[TARN__ATTENTION_QUERIES];
+  const tarn__tensor *keys = node->in[TARN__ATTENTION_KEYS_VALUES] ? node->in[TARN__ATTENTION_KEYS_VALUES] : queries;
+  const tarn__tensor *query_offsets = node->in[TARN__ATTENTION_QUERY_OFFSETS];
+  const tarn__tensor *key_offsets = node->in[TARN__ATTENTION_KEY_OFFSETS];
+  TARN_TRY(check_offsets(query_offsets, queries->rows, "queries"));
+  TARN_TRY(check_offsets(key_offsets, keys->rows, "keys"));
+  const int32_t *q = query_offsets->data, *k = key_offsets->data;
+  for (int64_t s = 0; s + 1 < key_offsets->cols; s++) {
+    const long long length = (long long)k[s + 1] - k[s];
+    TARN_REQUIRE(length <= spec->longest, INTERNAL, "attention: sequence %lld has %lld keys; the plan allows %lld",
+                 (long long)s, length, (long long)spec->longest);
+    TARN_REQUIRE(!spec->causal || length == (long long)q[s + 1] - q[s], INTERNAL,
+                 "attention: causal sequence %lld has unequal numbers of queries and keys", (long long)s);
+  }
+  return TARN_STATUS_OK;
+}
+
 static tarn_status forward_cpu(const tarn__exec *exec, const tarn__node *node) {
-  TARN_TRY(tarn__attention_check(node));
+  TARN_TRY(check(node));
   return kernels()->forward(exec, node);
 }
 
@@ -57,65 +90,33 @@ static void zero_unwritten(const tarn__node *node) {
 }
 
 static tarn_status backward_cpu(const tarn__exec *exec, const tarn__node *node) {
-  TARN_TRY(tarn__attention_check(node));
+  TARN_TRY(check(node));
   TARN_TRY(kernels()->backward(exec, node));
   zero_unwritten(node);
   return TARN_STATUS_OK;
 }
 
 static tarn_status forward_f32(const tarn__exec *exec, const tarn__node *node) {
-  TARN_TRY(tarn__attention_check(node));
+  TARN_TRY(check(node));
   return tarn__attention_f32(exec, node);
 }
 
 static tarn_status forward_f64(const tarn__exec *exec, const tarn__node *node) {
-  TARN_TRY(tarn__attention_check(node));
+  TARN_TRY(check(node));
   return tarn__attention_f64(exec, node);
 }
 
 static tarn_status backward_f32(const tarn__exec *exec, const tarn__node *node) {
-  TARN_TRY(tarn__attention_check(node));
+  TARN_TRY(check(node));
   TARN_TRY(tarn__attention_backward_f32(exec, node));
   zero_unwritten(node);
   return TARN_STATUS_OK;
 }
 
 static tarn_status backward_f64(const tarn__exec *exec, const tarn__node *node) {
-  TARN_TRY(tarn__attention_check(node));
+  TARN_TRY(check(node));
   TARN_TRY(tarn__attention_backward_f64(exec, node));
   zero_unwritten(node);
-  return TARN_STATUS_OK;
-}
-
-static tarn_status check_offsets(const tarn__tensor *offsets, int64_t rows, const char *name) {
-  const int32_t *offset = offsets->data;
-  const int64_t n = offsets->cols - 1;
-  TARN_REQUIRE(offset, INTERNAL, "attention: there are no offsets of %s", name);
-  TARN_REQUIRE(offset[0] == 0 && offset[n] == rows, INTERNAL,
-               "attention: offsets of %s go from %d to %d; expected 0 to %lld", name, (int)offset[0], (int)offset[n],
-               (long long)rows);
-  for (int64_t s = 0; s < n; s++)
-    TARN_REQUIRE(offset[s] <= offset[s + 1], INTERNAL, "attention: offsets of %s fall at sequence %lld", name,
-                 (long long)s);
-  return TARN_STATUS_OK;
-}
-
-tarn_status tarn__attention_check(const tarn__node *node) {
-  const tarn__attention_spec *spec = node->attr;
-  const tarn__tensor *queries = node->in[TARN__ATTENTION_QUERIES];
-  const tarn__tensor *keys = node->in[TARN__ATTENTION_KEYS_VALUES] ? node->in[TARN__ATTENTION_KEYS_VALUES] : queries;
-  const tarn__tensor *query_offsets = node->in[TARN__ATTENTION_QUERY_OFFSETS];
-  const tarn__tensor *key_offsets = node->in[TARN__ATTENTION_KEY_OFFSETS];
-  TARN_TRY(check_offsets(query_offsets, queries->rows, "queries"));
-  TARN_TRY(check_offsets(key_offsets, keys->rows, "keys"));
-  const int32_t *q = query_offsets->data, *k = key_offsets->data;
-  for (int64_t s = 0; s + 1 < key_offsets->cols; s++) {
-    const long long length = (long long)k[s + 1] - k[s];
-    TARN_REQUIRE(length <= spec->longest, INTERNAL, "attention: sequence %lld has %lld keys; the plan allows %lld",
-                 (long long)s, length, (long long)spec->longest);
-    TARN_REQUIRE(!spec->causal || length == (long long)q[s + 1] - q[s], INTERNAL,
-                 "attention: causal sequence %lld has unequal numbers of queries and keys", (long long)s);
-  }
   return TARN_STATUS_OK;
 }
 

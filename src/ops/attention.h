@@ -19,9 +19,6 @@ enum {
 enum { TARN__ATTENTION_DO = 4, TARN__ATTENTION_PREVIOUS_QUERIES, TARN__ATTENTION_PREVIOUS_KEYS_VALUES };
 enum { TARN__ATTENTION_DQUERIES, TARN__ATTENTION_DKEYS_VALUES };
 
-// Fails with INTERNAL unless the offsets cover all rows in order and no sequence is longer than spec.longest keys.
-tarn_status tarn__attention_check(const tarn__node *node) TARN_CHECKED;
-
 // The tensors of a backward node, with the sharing of self-attention resolved.
 typedef struct tarn__attention_backward {
   const tarn__tensor *queries, *keys_values, *dout;

@@ -1,6 +1,5 @@
 #include "ops/linear.h"
 
-#include <omp.h>
 #include <string.h>
 
 #include "ops/gemm.h"

@@ -64,6 +64,19 @@ void tarn__run_dir_close(tarn__run_dir *dir) {
   *dir = (tarn__run_dir){.lock = -1};
 }
 
+tarn_status tarn__run_dir_check(const tarn__run_dir *dir) {
+  TARN_REQUIRE(tarn__file_exists(dir->config), USAGE, "%s: no run to resume: there is no config.yaml", dir->path);
+  return TARN_STATUS_OK;
+}
+
+tarn_status tarn__run_dir_write_config(const tarn__run_dir *dir, const tarn_config *config) {
+  char *text;
+  TARN_TRY(tarn_config_write(config, &text));
+  tarn_status status = tarn__file_write(dir->config, text, strlen(text));
+  tarn_config_text_close(&text);
+  return status;
+}
+
 // The number of "checkpoint_<number>.safetensors", or -1.
 static int64_t number_of(const char *name) {
   char again[64];

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "base/status.h"
+#include "tarn/config.h"
 
 // Zero-initialise with lock = -1, or open.
 typedef struct tarn__run_dir {
@@ -20,6 +21,10 @@ tarn_status tarn__run_dir_open(tarn__run_dir *dir, const char *path) TARN_CHECKE
 // The same without making or locking anything.
 tarn_status tarn__run_dir_look(tarn__run_dir *dir, const char *path) TARN_CHECKED;
 void tarn__run_dir_close(tarn__run_dir *dir);
+
+// Fails with USAGE unless there is a configuration to go on with.
+tarn_status tarn__run_dir_check(const tarn__run_dir *dir) TARN_CHECKED;
+tarn_status tarn__run_dir_write_config(const tarn__run_dir *dir, const tarn_config *config) TARN_CHECKED;
 
 // The numbered checkpoints by rising number; free with tarn__run_dir_list_close().
 typedef struct tarn__run_dir_list {

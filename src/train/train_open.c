@@ -1,5 +1,4 @@
 // Opening of a training: description, run directory, data, plan, memory, first values or the last checkpoint.
-#include <stdio.h>
 #include <string.h>
 
 #include "base/file.h"
@@ -14,7 +13,7 @@
 
 void tarn_train_default(tarn_train_options *options) { *options = (tarn_train_options){0}; }
 
-static tarn_status check_options(const tarn_train_options *o) {
+tarn_status tarn__train_check_options(const tarn_train_options *o) {
   TARN_REQUIRE(o->run || (o->plan_only && !o->resume), USAGE, "a training needs a run directory");
   TARN_REQUIRE(!o->resume == !!o->config, USAGE,
                "a training needs either a description or a run directory to resume, not both");
@@ -25,7 +24,7 @@ static tarn_status check_options(const tarn_train_options *o) {
 static tarn_status read_config(tarn_train *t, const tarn_train_options *o) {
   if (o->resume) {
     TARN_TRY(tarn__resume_check_overrides(o->overrides, o->override_count));
-    TARN_REQUIRE(tarn__file_exists(t->dir.config), USAGE, "%s: no run to resume: there is no config.yaml", o->run);
+    TARN_TRY(tarn__run_dir_check(&t->dir));
   }
   TARN_TRY(tarn_config_read(&t->config, o->resume ? t->dir.config : o->config, o->overrides, o->override_count));
   TARN_TRY(tarn_config_check_training(t->config));
@@ -122,7 +121,8 @@ static tarn_status check_memory(const tarn_train *t) {
   return TARN_STATUS_OK;
 }
 
-tarn_status tarn__train_take_moments(tarn_train *t) {
+// Gives the parameters room for their moments.
+static tarn_status take_moments(tarn_train *t) {
   size_t count = 0;
   for (size_t i = 0; i < t->model->param_count; i++) {
     const tarn__param *param = t->model->params[i];
@@ -144,7 +144,7 @@ tarn_status tarn__train_take_moments(tarn_train *t) {
 static tarn_status take_memory(tarn_train *t) {
   TARN_TRY(check_memory(t));
   TARN_TRY(tarn__model_allocate(t->model));
-  TARN_TRY(tarn__train_take_moments(t));
+  TARN_TRY(take_moments(t));
   tarn__stepper_bounds train;
   tarn__stepper_bounds valid;
   training_bounds(t, &train);
@@ -186,16 +186,8 @@ static tarn_status start(tarn_train *t, bool resume) {
   return status;
 }
 
-static tarn_status write_config(const tarn_train *t) {
-  char *text;
-  TARN_TRY(tarn_config_write(t->config, &text));
-  tarn_status status = tarn__file_write(t->dir.config, text, strlen(text));
-  tarn_config_text_close(&text);
-  return status;
-}
-
 static tarn_status open_parts(tarn_train *t, const tarn_train_options *o) {
-  TARN_TRY(check_options(o));
+  TARN_TRY(tarn__train_check_options(o));
   if (o->run) TARN_TRY(tarn__run_dir_look(&t->dir, o->run));
   TARN_TRY(read_config(t, o));
   t->threads = o->threads > 0 ? o->threads : (int)t->config->train.threads;
@@ -212,7 +204,7 @@ static tarn_status open_parts(tarn_train *t, const tarn_train_options *o) {
   if (o->plan_only) return TARN_STATUS_OK;
   TARN_TRY(take_memory(t));
   TARN_TRY(start(t, o->resume));
-  TARN_TRY(write_config(t));
+  TARN_TRY(tarn__run_dir_write_config(&t->dir, t->config));
   return tarn__run_log_open(&t->log, t->dir.log, &t->progress);
 }
 

@@ -7,7 +7,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "tarn/train.h"
-#include "train/run_dir.h"
+#include "train/trainer.h"
 
 struct tarn__train_list_memory {
   tarn__arena arena;
@@ -52,15 +52,11 @@ static tarn_status make_run(tarn_train_list *list, tarn_train_options *run, cons
 
 // Records the description of all seeds in the folder that holds their runs.
 static tarn_status write_config(const tarn__run_dir *dir, const tarn_config *config) {
-  char *text;
   TARN_REQUIRE(!tarn__file_exists(dir->config), USAGE,
                "%s already holds runs; go on with: tarn train --resume %s, or give another --run", dir->path,
                dir->path);
   TARN_TRY(tarn__mkdir(dir->path));
-  TARN_TRY(tarn_config_write(config, &text));
-  tarn_status status = tarn__file_write(dir->config, text, strlen(text));
-  tarn_config_text_close(&text);
-  return status;
+  return tarn__run_dir_write_config(dir, config);
 }
 
 static tarn_status fill(tarn_train_list *list, const tarn_train_options *options, const tarn_config *config) {
@@ -83,12 +79,10 @@ static tarn_status fill(tarn_train_list *list, const tarn_train_options *options
 }
 
 static tarn_status open_list(tarn_train_list *list, const tarn_train_options *o) {
-  TARN_REQUIRE(o->run || (o->plan_only && !o->resume), USAGE, "a training needs a run directory");
-  TARN_REQUIRE(!o->resume == !!o->config, USAGE,
-               "a training needs either a description or a run directory to resume, not both");
+  TARN_TRY(tarn__train_check_options(o));
   if (o->run) TARN_TRY(tarn__run_dir_look(&list->memory->dir, o->run));
   const char *path = o->resume ? list->memory->dir.config : o->config;
-  TARN_REQUIRE(!o->resume || tarn__file_exists(path), USAGE, "%s: no run to resume: there is no config.yaml", o->run);
+  if (o->resume) TARN_TRY(tarn__run_dir_check(&list->memory->dir));
   tarn_config *config;
   TARN_TRY(tarn_config_read(&config, path, o->overrides, o->override_count));
   tarn_status status = fill(list, o, config);

@@ -1,4 +1,5 @@
-// What a training consists of, for the files that share it: train_open.c, train_loop.c, train_save.c.
+// What a training consists of, for the files that share it: train_open.c, train_loop.c, train_step.c, train_save.c,
+// train_events.c.
 #ifndef TARN_TRAIN_TRAINER_H
 #define TARN_TRAIN_TRAINER_H
 
@@ -33,8 +34,8 @@ struct tarn_train {
   const volatile sig_atomic_t *stop;
 };
 
-// Gives the parameters room for their moments.
-tarn_status tarn__train_take_moments(tarn_train *train) TARN_CHECKED;
+// Fails with USAGE unless the options ask for one thing: a new training in a run directory, a plan, or going on.
+tarn_status tarn__train_check_options(const tarn_train_options *options) TARN_CHECKED;
 
 // Tells the receiver of events, if there is one. Fields that every event has are filled in.
 void tarn__train_tell(const tarn_train *train, tarn_train_event *event);
