@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "model/checkpoint.h"
 #include "model/checkpoint_keys.h"
+#include "tarn/checkpoint.h"
 
 // What must be the same in all files: description, seed, frozen weights, vocabularies.
 static bool must_agree(const char *key) {
@@ -30,7 +31,12 @@ static bool is_moment(const char *name) {
          strncmp(name, TARN__TENSOR_MOMENT2, strlen(TARN__TENSOR_MOMENT2)) == 0;
 }
 
-static bool is_averaged(const tarn__stored *tensor) { return strcmp(tensor->dtype, "F32") == 0; }
+// Only what is trained; the frozen weights of a dense file stay bit by bit what they are.
+static bool is_averaged(const tarn__stored *tensor, const tarn_checkpoint_info *info) {
+  for (size_t i = 0; i < info->param_count; i++)
+    if (strcmp(info->params[i].name, tensor->name) == 0) return info->params[i].trained;
+  return false;
+}
 
 // The result: tensors and texts of the first file, without what belongs to its training.
 typedef struct mean {
@@ -48,7 +54,7 @@ static void mean_close(mean *m) {
   tarn__free(m->texts);
 }
 
-static tarn_status mean_start(mean *m, const tarn__safetensors *first) {
+static tarn_status mean_start(mean *m, const tarn__safetensors *first, const tarn_checkpoint_info *info) {
   void *memory;
   TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, first->count, sizeof *m->tensors));
   m->tensors = memory;
@@ -64,7 +70,7 @@ static tarn_status mean_start(mean *m, const tarn__safetensors *first) {
     if (is_moment(first->tensors[i].name)) continue;
     tarn__stored *tensor = &m->tensors[m->count];
     *tensor = first->tensors[i];
-    if (is_averaged(tensor)) {
+    if (is_averaged(tensor, info)) {
       TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, tensor->bytes, 1));
       m->sums[m->count] = memory;
       tensor->data = memory;
@@ -83,6 +89,8 @@ static tarn_status mean_add(mean *m, const tarn__checkpoint_file *file, double w
     const tarn__stored *from = tarn__safetensors_find(tensors, into->name);
     TARN_REQUIRE(from && from->bytes == into->bytes && strcmp(from->dtype, into->dtype) == 0, DATA,
                  "%s cannot be averaged: its tensor \"%s\" is missing or differs in size", tensors->path, into->name);
+    TARN_REQUIRE(m->sums[i] || memcmp(from->data, into->data, into->bytes) == 0, DATA,
+                 "%s cannot be averaged: its tensor \"%s\", which is not trained, differs", tensors->path, into->name);
     if (!m->sums[i]) continue;
     for (size_t k = 0; k < into->bytes / sizeof(float); k++) {
       float value;
@@ -108,11 +116,14 @@ tarn_status tarn__checkpoint_average(const char *path, const char *const *files,
   // The texts of the newest file (the last one given) become those of the mean.
   TARN_TRY(tarn__checkpoint_file_open(&first, files[count - 1]));
   mean m = {0};
-  tarn_status status = mean_start(&m, &first.tensors);
+  tarn_checkpoint_info *info;
+  tarn_status status = tarn_checkpoint_info_open(&info, files[count - 1]);
+  if (status == TARN_STATUS_OK) status = mean_start(&m, &first.tensors, info);
   for (size_t i = 0; i < count && status == TARN_STATUS_OK; i++)
     status = add_file(&m, files[i], &first, 1.0 / (double)count);
   if (status == TARN_STATUS_OK) status = tarn__checkpoint_write(path, m.tensors, m.count, m.texts, m.text_count);
   mean_close(&m);
+  tarn_checkpoint_info_close(&info);
   tarn__checkpoint_file_close(&first);
   return status;
 }

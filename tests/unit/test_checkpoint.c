@@ -259,6 +259,28 @@ static void exports_everything(void **state) {
   tarn__model_close(&model);
 }
 
+// The mean of dense files: frozen weights stay as they are, bit by bit, and must be the same in all.
+static void averages_dense_files(void **state) {
+  (void)state;
+  const char *files[] = {"dense", "dense", "dense"};
+  save("c", 3, 17, 0);
+  assert_int_equal(tarn_checkpoint_export("dense", "c"), TARN_STATUS_OK);
+  assert_int_equal(tarn_checkpoint_average("out", files, 3), TARN_STATUS_OK);
+  tarn__model *model = make_model(3, TARN__F32);
+  tarn__checkpoint *out;
+  assert_int_equal(tarn__checkpoint_open(&out, "out", TARN__F32), TARN_STATUS_OK);
+  for (size_t i = 0; i < model->param_count; i++)
+    if (!model->params[i]->trained) assert_same_values(model->params[i], out->model->params[i]);
+  tarn__checkpoint_close(&out);
+  for (size_t i = 0; i < model->param_count; i++)
+    if (!model->params[i]->trained) ((float *)model->params[i]->value)[0] += 1.0f;
+  tarn__checkpoint_extra extra = {.source = vocab, .target = vocab, .update = 17, .dense = true};
+  assert_int_equal(tarn__checkpoint_save("other", model, &extra), TARN_STATUS_OK);
+  tarn__model_close(&model);
+  files[1] = "other";
+  assert_int_equal(tarn_checkpoint_average("out", files, 3), TARN_STATUS_DATA);
+}
+
 static void finds_the_file_of_a_folder(void **state) {
   (void)state;
   char *file;
@@ -304,6 +326,7 @@ int main(void) {
                                      cmocka_unit_test(refuses_what_does_not_fit),
                                      cmocka_unit_test(averages),
                                      cmocka_unit_test(exports_everything),
+                                     cmocka_unit_test(averages_dense_files),
                                      cmocka_unit_test(finds_the_file_of_a_folder),
                                      cmocka_unit_test(survives_lack_of_memory)};
   return cmocka_run_group_tests(tests, open_all, close_all);
