@@ -2,12 +2,21 @@
 #ifndef TARN_BASE_THREADS_H
 #define TARN_BASE_THREADS_H
 
-// Sets the number of threads for everything that follows; 0 means one a core that this process may use.
+#include "base/status.h"
+
+// Sets the number of threads for everything that follows; 0 means one a core that this process may use. Denormal
+// numbers are flushed to zero on all of them (x86): they cost hundreds of cycles and carry nothing.
 void tarn__threads_set(int threads);
 int tarn__threads(void);
 
-// Sets the flush of denormal numbers to zero on every thread of the pool (x86): denormals cost hundreds of cycles and
-// carry nothing.
-void tarn__threads_flush_denormals(void);
+// A failure on any thread of the pool, to be raised on the caller's, because messages are kept per thread. Start it as
+// {0}; note every status right after it came, on the thread that got it (the first failure stays); raise it behind the
+// parallel region.
+typedef struct tarn__failure {
+  tarn_status status;
+  char line[1024];
+} tarn__failure;
+void tarn__failure_note(tarn__failure *failure, tarn_status status);
+tarn_status tarn__failure_raise(const tarn__failure *failure) TARN_CHECKED;
 
 #endif

@@ -322,27 +322,15 @@ static tarn_status run_step(tarn__translator *t, int64_t rows, int64_t place, in
   return TARN_STATUS_OK;
 }
 
-// Lets every active sentence choose how it goes on; sentences are independent of one another. A failure on a thread of
-// the pool is carried over to the caller's thread.
+// Lets every active sentence choose how it goes on; sentences are independent of one another.
 static tarn_status advance_beams(tarn__translator *t, int64_t active, const float *log_probabilities) {
-  tarn_status failure = TARN_STATUS_OK;
-  char text[256] = "";
+  tarn__failure failure = {0};
   const int64_t vocab = t->model->target_vocab;
 #pragma omp parallel for num_threads(t->threads) schedule(dynamic, 4)
-  for (int64_t a = 0; a < active; a++) {
-    tarn_status status =
-        tarn__beam_advance(&t->beams[t->active.data[a]], log_probabilities + t->first_rows.data[a] * vocab);
-    if (status == TARN_STATUS_OK) continue;
-#pragma omp critical
-    if (failure == TARN_STATUS_OK) {
-      failure = status;
-      size_t length = strlen(tarn_error_message());
-      if (length > sizeof text - 1) length = sizeof text - 1;
-      memcpy(text, tarn_error_message(), length);
-      text[length] = '\0';
-    }
-  }
-  return failure == TARN_STATUS_OK ? TARN_STATUS_OK : tarn__fail(failure, "%s", text);
+  for (int64_t a = 0; a < active; a++)
+    tarn__failure_note(
+        &failure, tarn__beam_advance(&t->beams[t->active.data[a]], log_probabilities + t->first_rows.data[a] * vocab));
+  return tarn__failure_raise(&failure);
 }
 
 // Copies the best hypotheses of a finished sentence to where the caller finds them.

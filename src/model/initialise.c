@@ -100,21 +100,13 @@ static tarn_status initialise_one(tarn__param *param, uint64_t seed) {
 
 static tarn_status initialise(tarn__model *model, uint64_t seed, bool trained) {
   model->seed = seed;
-  tarn_status failed = TARN_STATUS_OK;
-  char line[256] = "";
+  tarn__failure failure = {0};
 #pragma omp parallel for schedule(dynamic, 1) num_threads(tarn__threads())
   for (size_t i = 0; i < model->param_count; i++) {
     if (model->params[i]->trained && !trained) continue;
-    tarn_status status = initialise_one(model->params[i], seed);
-    if (status == TARN_STATUS_OK) continue;
-#pragma omp critical
-    {
-      failed = status;
-      strncpy(line, tarn_error_message(), sizeof line - 1);
-    }
+    tarn__failure_note(&failure, initialise_one(model->params[i], seed));
   }
-  // The line of text was recorded on the thread that failed.
-  return failed == TARN_STATUS_OK ? failed : tarn__fail(failed, "%s", line);
+  return tarn__failure_raise(&failure);
 }
 
 tarn_status tarn__model_initialise(tarn__model *model, uint64_t seed) { return initialise(model, seed, true); }
