@@ -68,9 +68,9 @@ typedef struct tarn__mixer {
   void (*build)(const tarn__block_run *run, const void *weights, const tarn_kind *kind, tarn__stream *stream);
   // Decoder: keys and values of the encoder's output for cross-attention, or NULL when the mixer has none.
   tarn__tensor *(*build_cross)(const tarn__block_run *run, const void *weights);
+  // Incremental decoding: whether it keeps 2 d_model numbers of every token in run->self_cache.
+  bool caches;
 } tarn__mixer;
-
-const tarn__mixer *tarn__mixer_find(tarn_mixer id);
 
 // The weights of one set.
 typedef struct tarn__layer_weights {

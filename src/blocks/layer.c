@@ -1,5 +1,6 @@
 // A layer: a token mixer, then the feed-forward network.
 #include "blocks/block.h"
+#include "blocks/registry.h"
 
 tarn__layer_weights *tarn__layer_declare(tarn__declare *declare) {
   void *memory = NULL;

@@ -1,4 +1,5 @@
-// The registered token mixers, one line each; a new mixer adds its line here and in registry.c.
+// The registered token mixers, one line each. A new mixer adds its line here and in registry.c, and its word to
+// TARN_MIXER_MAP in tarn/config.h.
 #ifndef TARN_BLOCKS_REGISTRY_H
 #define TARN_BLOCKS_REGISTRY_H
 
@@ -6,5 +7,7 @@
 
 extern const tarn__mixer tarn__mixer_attention;
 extern const tarn__mixer tarn__mixer_none;
+
+const tarn__mixer *tarn__mixer_find(tarn_mixer id);
 
 #endif

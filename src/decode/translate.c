@@ -93,7 +93,7 @@ static tarn_status check_options(const tarn__translator_options *options, const 
 }
 
 static bool has_caches(const tarn__model *model, int layer) {
-  return model->decoder.layers[layer].weights->mixer->build_cross != NULL;
+  return model->decoder.layers[layer].weights->mixer->caches;
 }
 
 tarn_status tarn__translator_open(tarn__translator **translator, const tarn__model *model, int32_t eos,

@@ -90,11 +90,11 @@ tarn__tensor *tarn__model_build_step(const tarn__model *model, tarn__graph *grap
   for (int i = 0; i < model->decoder.count; i++) {
     const tarn__layer_weights *weights = model->decoder.layers[i].weights;
     graph->label = model->decoder.layers[i].label;
-    if (weights->mixer->build_cross) {
+    if (weights->mixer->caches)
       run.self_cache = tarn__graph_external(graph, graph->dtype, step->cache_rows, 2 * d, step->self_cache[i], "cache");
+    if (weights->mixer->build_cross)
       run.cross_cache = tarn__graph_external(graph, graph->dtype, step->source_rows, 2 * d, step->cross_cache[i],
                                              "keys and values of the source");
-    }
     tarn__layer_build(&run, weights, &stream);
   }
   tarn__norm_weights norm = {model->decoder.norm_gain, model->decoder.norm_bias};

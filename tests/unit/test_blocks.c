@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "base/memory.h"
+#include "blocks/registry.h"
 #include "decode/translate.h"
 #include "make_shard.h"
 #include "model/checkpoint.h"
