@@ -14,10 +14,10 @@
 // it. Each use of a bare kind (`R`) is a new set of weights; each use of a named set (`R1`) is the same weights.
 // A stack has its own sets: R1 in the encoder and R1 in the decoder are two sets.
 //
-// docs/configuration.md lists every key; tarn_config_option() gives the same list to a program. Every key has a
+// docs/configuration.md lists every key; tarn_config_option_at() gives the same list to a program. Every key has a
 // default but `encoder`, `decoder`, and the kinds that their patterns use. All failures of reading are
 // TARN_STATUS_USAGE (or IO, MEMORY) with one line such as
-//   model2.yaml:12: kinds.R: unknown key "freeze"; did you mean "frozen"?
+//   model2.yaml:12: unknown key "freeze" in kinds.R; did you mean "frozen"?
 #ifndef TARN_CONFIG_H
 #define TARN_CONFIG_H
 
@@ -152,12 +152,12 @@ typedef struct tarn_config_train {
   double lr;                 // learning rate at the end of warm-up [0.0005]
   double beta1, beta2;       // [0.9, 0.98]
   double eps;                // [1e-8]
-  double weight_decay;       // [0]
+  double weight_decay;       // of every trained parameter, biases and norms too, as in PyTorch [0]
   tarn_schedule schedule;    // [inverse_sqrt]
   int64_t warmup;            // updates in which the rate rises linearly from 0 to lr [4000]
   double min_lr;             // the rate after warm-up never falls below it [0]
   double clip_norm;          // gradients with a larger L2 norm over all parameters are scaled down to it; 0: off [0]
-  double label_smoothing;    // mass spread evenly over the vocabulary (fairseq's definition) [0.1]
+  double label_smoothing;    // mass spread evenly over the vocabulary (PyTorch's definition) [0.1]
   tarn_precision precision;  // [fp32]
   int64_t log_every;         // updates between two lines of the log [50]
   int64_t save_every;        // updates between two checkpoints; 0: only when validating and at the end [0]

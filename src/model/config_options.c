@@ -129,7 +129,7 @@ static const tarn__option train_options[] = {
     {"eps", REAL(tarn_config_train, eps, 0, 1), ABOVE_LEAST, .value = "1e-8",
      .help = "added to the root of the second moment", .also = "adam_eps epsilon"},
     {"weight_decay", REAL(tarn_config_train, weight_decay, 0, 1), .value = "0",
-     .help = "pull of the weights towards 0, as the optimiser defines it"},
+     .help = "pull of all trained parameters towards 0, as the optimiser defines it"},
     {"schedule", CHOICE(tarn_config_train, schedule, schedule_words), .value = "inverse_sqrt",
      .help = "learning rate after warm-up", .also = "lr_scheduler lr_schedule lr-decay-inv-sqrt"},
     {"warmup", INTEGER(tarn_config_train, warmup, 0, 1e12), .value = "4000", .unit = "updates",

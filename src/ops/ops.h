@@ -60,9 +60,10 @@ tarn__tensor *tarn__cache_append(tarn__graph *graph, tarn__tensor *x, int64_t co
 tarn__tensor *tarn__embedding(tarn__graph *graph, tarn__tensor *ids, tarn__tensor *positions, tarn__param *table,
                               double scale, double dropout);
 
-// Output layer with label-smoothed cross-entropy (Szegedy et al. 2016; fairseq's form), in chunks of rows that never
-// hold all logits: logits = x table^T (+ bias), table [V, d];
+// Output layer with label-smoothed cross-entropy (Szegedy et al. 2016), in chunks of rows that never hold all logits:
+// logits = x table^T (+ bias), table [V, d];
 //   loss = sum over rows of (1 - smoothing) * nll + smoothing * mean over V of -log p      (PyTorch's label_smoothing)
+// fairseq spreads the mass over the V - 1 other words since 2021; with V in the thousands that is the same number.
 // out: F64 [1, 2] = {sum of the smoothed loss, sum of nll} over all rows, unscaled. In training the same pass computes
 // the gradients of grad_scale * loss: of x, and added to the table's and bias's. grad_scale is read at run time through
 // the pointer (1 / number of target tokens of the whole update). targets: I32 [1, R].
