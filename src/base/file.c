@@ -10,7 +10,6 @@
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/memory.h"
@@ -246,10 +245,4 @@ tarn_status tarn__lock(int *fd, const char *path) {
 void tarn__unlock(int *fd) {
   if (*fd >= 0) close(*fd);
   *fd = -1;
-}
-
-double tarn__seconds(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }

@@ -42,7 +42,4 @@ int tarn__file_exists(const char *path);
 tarn_status tarn__lock(int *fd, const char *path) TARN_CHECKED;
 void tarn__unlock(int *fd);
 
-// Seconds on a clock that never goes back.
-double tarn__seconds(void);
-
 #endif

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/file.h"
+#include "base/clock.h"
 #include "base/memory.h"
 #include "base/threads.h"
 #include "decode/translate.h"

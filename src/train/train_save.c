@@ -1,5 +1,5 @@
 // Checkpoints of a training.
-#include "base/file.h"
+#include "base/clock.h"
 #include "base/memory.h"
 #include "train/trainer.h"
 

@@ -1,7 +1,7 @@
 // One optimiser step: gradients of the batches of an update, their norm, the update.
 #include <math.h>
 
-#include "base/file.h"
+#include "base/clock.h"
 #include "train/schedule.h"
 #include "train/trainer.h"
 

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "base/file.h"
+#include "base/clock.h"
 #include "base/memory.h"
 #include "decode/translate.h"
 #include "train/shard_check.h"
