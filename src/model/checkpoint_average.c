@@ -44,18 +44,25 @@ typedef struct mean {
   tarn__stored_text *texts;
   float **sums;  // [count]; NULL where the first file's tensor is taken as it is
   size_t count, text_count;
-  char names[1024];
+  char *names;  // updates of the files
+  size_t names_size;
 } mean;
+
+enum { NAME_TEXT = 21 };  // most bytes of an update and a space
 
 static void mean_close(mean *m) {
   for (size_t i = 0; m->sums && i < m->count; i++) tarn__free(m->sums[i]);
   tarn__free(m->sums);
   tarn__free(m->tensors);
   tarn__free(m->texts);
+  tarn__free(m->names);
 }
 
-static tarn_status mean_start(mean *m, const tarn__safetensors *first, const tarn_checkpoint_info *info) {
+static tarn_status mean_start(mean *m, const tarn__safetensors *first, const tarn_checkpoint_info *info, size_t files) {
   void *memory;
+  TARN_TRY(tarn__mul_size(&m->names_size, files, NAME_TEXT));
+  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, m->names_size, 1));
+  m->names = memory;
   TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, first->count, sizeof *m->tensors));
   m->tensors = memory;
   TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, first->count, sizeof *m->sums));
@@ -83,7 +90,7 @@ static tarn_status mean_start(mean *m, const tarn__safetensors *first, const tar
 static tarn_status mean_add(mean *m, const tarn__checkpoint_file *file, double weight) {
   const tarn__safetensors *tensors = &file->tensors;
   size_t used = strlen(m->names);
-  snprintf(m->names + used, sizeof m->names - used, "%s%lld", used ? " " : "", (long long)file->update);
+  snprintf(m->names + used, m->names_size - used, "%s%lld", used ? " " : "", (long long)file->update);
   for (size_t i = 0; i < m->count; i++) {
     const tarn__stored *into = &m->tensors[i];
     const tarn__stored *from = tarn__safetensors_find(tensors, into->name);
@@ -118,7 +125,7 @@ tarn_status tarn__checkpoint_average(const char *path, const char *const *files,
   mean m = {0};
   tarn_checkpoint_info *info;
   tarn_status status = tarn_checkpoint_info_open(&info, files[count - 1]);
-  if (status == TARN_STATUS_OK) status = mean_start(&m, &first.tensors, info);
+  if (status == TARN_STATUS_OK) status = mean_start(&m, &first.tensors, info, count);
   for (size_t i = 0; i < count && status == TARN_STATUS_OK; i++)
     status = add_file(&m, files[i], &first, 1.0 / (double)count);
   if (status == TARN_STATUS_OK) status = tarn__checkpoint_write(path, m.tensors, m.count, m.texts, m.text_count);

@@ -232,6 +232,12 @@ static void averages(void **state) {
   assert_string_equal(info->kind, "average");
   assert_string_equal(info->averaged, "10 20");
   tarn_checkpoint_info_close(&info);
+  const char *many[300];
+  for (size_t i = 0; i < 300; i++) many[i] = "a";
+  assert_int_equal(tarn_checkpoint_average("out", many, 300), TARN_STATUS_OK);
+  assert_int_equal(tarn_checkpoint_info_open(&info, "out"), TARN_STATUS_OK);
+  assert_int_equal(strlen(info->averaged), 300 * strlen("10 ") - 1);
+  tarn_checkpoint_info_close(&info);
   save("b", 4, 20, 2.0f);  // other frozen weights
   assert_int_equal(tarn_checkpoint_average("out", files, 2), TARN_STATUS_DATA);
   assert_int_equal(tarn_checkpoint_average("out", files, 0), TARN_STATUS_USAGE);
