@@ -334,6 +334,40 @@ static void incremental_is_full(const place *at, tarn__dtype dtype, tarn__backen
   close_model(&f);
 }
 
+// A frozen layer with nothing trained below it has no backward pass and keeps nothing but its result.
+static void bottom_needs_no_backward(const place *at) {
+  if (!at->frozen || at->decoder) return;
+  static const double scale = 1.0;
+  fixture f;
+  open_model(&f, at, TARN__F32, 0.1, true);
+  f.model->source_table->trained = false;
+  const char *bottom = f.model->encoder.layers[0].label;
+  packed source, target;
+  pack(&source, source_ids, source_offsets, 0, SENTENCES, false);
+  pack(&target, target_out, target_offsets, 0, SENTENCES, true);
+  tarn__graph graph = {0};
+  tarn__graph_begin(&graph, TARN__CPU, TARN__F32, true, THREADS);
+  tarn__tensor *loss = tarn__model_build_loss(f.model, &graph, &source.view, &target.view, target.out, 0.1, &scale);
+  tarn__graph_differentiate(&graph, loss);
+  must(tarn__graph_plan(&graph));
+  int forward = 0, kept = 0;
+  for (size_t n = 0; n < graph.node_count; n++) {
+    const tarn__node *node = graph.nodes[n];
+    if (strcmp(node->label, bottom) != 0) continue;
+    forward++;
+    assert_true(n < graph.forward_count);
+    for (int k = 0; k < TARN__MAX_OUTPUTS; k++) {
+      if (!node->out[k]) continue;
+      const tarn__tensor *memory = tarn__tensor_owner(node->out[k]);
+      kept += memory->first == (int)n && memory->last >= (int)graph.forward_count;
+    }
+  }
+  assert_true(forward > 0);
+  assert_in_range(kept, 0, 1);
+  tarn__graph_close(&graph);
+  close_model(&f);
+}
+
 // One proof at every place of every mixer.
 static void everywhere(void (*proof)(const place *at)) {
   for (int mixer = 0; mixer < TARN_MIXER_COUNT; mixer++) {
@@ -390,10 +424,16 @@ static void test_incremental(void **state) {
   everywhere(incremental_in_all);
 }
 
+static void test_bottom(void **state) {
+  (void)state;
+  everywhere(bottom_needs_no_backward);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_gradients), cmocka_unit_test(test_kernels),     cmocka_unit_test(test_frozen),
       cmocka_unit_test(test_packed),    cmocka_unit_test(test_checkpoints), cmocka_unit_test(test_incremental),
+      cmocka_unit_test(test_bottom),
   };
   return cmocka_run_group_tests(tests, sandbox_open, sandbox_close);
 }
