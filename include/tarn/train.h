@@ -57,8 +57,8 @@ typedef struct tarn_train_event {
 typedef struct tarn_train_options {
   const char *config;            // description to read; NULL with `resume`
   const char *run;               // run directory; made if it does not exist
-  const char *const *overrides;  // "train.lr=0.001" and so on; with `resume` only keys that change neither the model
-  size_t override_count;         // nor the course of the training: limits, validation, files, threads
+  const char *const *overrides;  // "train.lr=0.001" and so on; with `resume` only keys without a part in the course of
+  size_t override_count;         // the training: limits, how often to log, save and validate, files, threads, translate
   bool resume;                   // go on from the last checkpoint of `run`, or from the start if there is none
   bool plan_only;                // open checks everything and plans; it takes no memory for the model, writes nothing
   int threads;                   // 0: train.threads of the description (default)
