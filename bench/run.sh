@@ -44,9 +44,10 @@ measure() {
   take_turns "$work" "$rounds" "$updates" "$@" >>"$results"
 }
 for precision in fp32 bf16; do
-  measure "train-model0-$precision" "$root/examples/multi30k/model0.yaml" "$precision" --enc-layers 8 --dec-layers 2
+  measure "train-model0-$precision" "$root/examples/multi30k/model0.yaml" "$precision" --enc-layers 8 --dec-layers 2 \
+    --share-all
   measure "train-model2-$precision" "$root/examples/multi30k/model2.yaml" "$precision" --enc-layers 8 --dec-layers 2 \
-    --freeze-enc 0,2,4,6
+    --freeze-enc 0,2,4,6 --share-all
   measure "train-small-$precision" "$root/bench/small.yaml" "$precision" --enc-layers 3 --dec-layers 3 --d 256 --ffn 512 \
     --share-all
 done
