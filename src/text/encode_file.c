@@ -1,0 +1,29 @@
+// The tokens of a text file, line by line.
+#include "base/status.h"
+#include "tarn/vocab.h"
+#include "text/lines.h"
+
+static tarn_status encode_lines(const tarn_vocab *vocab, tarn__lines *lines, tarn_vocab_ids *ids, tarn_vocab_sink sink,
+                                void *user) {
+  for (;;) {
+    const char *text;
+    size_t length;
+    TARN_TRY(tarn__lines_next(lines, &text, &length));
+    if (!text) return TARN_STATUS_OK;
+    TARN_TRY(tarn_vocab_encode(vocab, ids, text, length));
+    TARN_TRY(sink(user, ids));
+  }
+}
+
+tarn_status tarn_vocab_encode_file(const tarn_vocab *vocab, int64_t *replaced, const char *path, bool strict,
+                                   tarn_vocab_sink sink, void *user) {
+  tarn__lines lines = {0};
+  tarn_vocab_ids ids = {0};
+  *replaced = 0;
+  TARN_TRY(tarn__lines_open(&lines, path, strict));
+  tarn_status status = encode_lines(vocab, &lines, &ids, sink, user);
+  *replaced = lines.replaced;
+  tarn_vocab_ids_close(&ids);
+  tarn__lines_close(&lines);
+  return status;
+}
