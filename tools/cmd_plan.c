@@ -1,8 +1,7 @@
 // tarn plan: memory, parameters and arithmetic of a configuration, before anything runs.
-#include <stdio.h>
-
 #include "cli.h"
 #include "commands.h"
+#include "plan_output.h"
 #include "tarn/plan.h"
 
 static const cli_command command = {
@@ -12,68 +11,6 @@ static const cli_command command = {
     .text =
         "Nothing is trained. The batch is the largest that the configuration allows (train.max_tokens on the longer\n"
         "side). Sentence lengths come from data.train where it can be read, else 25 tokens are assumed."};
-
-static double mb(size_t bytes) { return (double)bytes / 1e6; }
-
-static void print_parts(const tarn_plan *plan) {
-  printf("\n%-22s %-8s %12s %12s %10s %10s %10s %9s %9s\n", "part", "", "trained", "frozen", "gradients", "optimiser",
-         "kept", "forward", "backward");
-  printf("%-22s %-8s %12s %12s %10s %10s %10s %9s %9s\n", "", "", "parameters", "parameters", "MB", "MB", "MB",
-         "MFLOP/tok", "MFLOP/tok");
-  for (size_t i = 0; i < plan->part_count; i++) {
-    const tarn_plan_part *part = &plan->parts[i];
-    printf("%-22s %-8s %12lld %12lld %10.1f %10.1f %10.1f %9.2f %9.2f\n", part->label, part->frozen ? "frozen" : "",
-           (long long)part->trained_parameters, (long long)part->frozen_parameters, mb(part->gradient_bytes),
-           mb(part->optimiser_bytes), mb(part->kept_bytes), part->forward_flops / 1e6, part->backward_flops / 1e6);
-  }
-}
-
-static void print_text(const tarn_plan *plan) {
-  const struct {
-    const char *name;
-    size_t bytes;
-  } rows[] = {{"trained parameters", plan->trained_bytes},
-              {"frozen parameters", plan->frozen_bytes},
-              {"gradients", plan->gradient_bytes},
-              {"optimiser state", plan->optimiser_bytes},
-              {"activations", plan->activation_bytes},
-              {"workspace", plan->workspace_bytes},
-              {"peak", plan->total_bytes}};
-  printf("batch: %lld source and %lld target tokens (mean sentence %.1f and %.1f)\n\n", (long long)plan->source_rows,
-         (long long)plan->target_rows, plan->source_length, plan->target_length);
-  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) printf("%-22s %10.1f MB\n", rows[i].name, mb(rows[i].bytes));
-  printf("\nparameters: %lld (%lld trained, %lld frozen); sharing saves %lld more\n",
-         (long long)(plan->trained_parameters + plan->frozen_parameters), (long long)plan->trained_parameters,
-         (long long)plan->frozen_parameters, (long long)plan->shared_uses);
-  printf("floating-point operations per token: %.2f M forward, %.2f M backward\n", plan->forward_flops / 1e6,
-         plan->backward_flops / 1e6);
-  print_parts(plan);
-}
-
-static void print_json(const tarn_plan *plan) {
-  printf(
-      "{\"trained_bytes\": %zu, \"frozen_bytes\": %zu, \"gradient_bytes\": %zu, \"optimiser_bytes\": %zu, "
-      "\"activation_bytes\": %zu, \"workspace_bytes\": %zu, \"total_bytes\": %zu, ",
-      plan->trained_bytes, plan->frozen_bytes, plan->gradient_bytes, plan->optimiser_bytes, plan->activation_bytes,
-      plan->workspace_bytes, plan->total_bytes);
-  printf(
-      "\"trained_parameters\": %lld, \"frozen_parameters\": %lld, \"shared_uses\": %lld, "
-      "\"forward_flops_per_token\": %.0f, \"backward_flops_per_token\": %.0f, \"source_rows\": %lld, "
-      "\"target_rows\": %lld, \"parts\": [",
-      (long long)plan->trained_parameters, (long long)plan->frozen_parameters, (long long)plan->shared_uses,
-      plan->forward_flops, plan->backward_flops, (long long)plan->source_rows, (long long)plan->target_rows);
-  for (size_t i = 0; i < plan->part_count; i++) {
-    const tarn_plan_part *part = &plan->parts[i];
-    printf(
-        "%s{\"label\": \"%s\", \"frozen\": %s, \"trained_parameters\": %lld, \"frozen_parameters\": %lld, "
-        "\"gradient_bytes\": %zu, \"optimiser_bytes\": %zu, \"kept_bytes\": %zu, \"forward_flops_per_token\": %.0f, "
-        "\"backward_flops_per_token\": %.0f}",
-        i ? ", " : "", part->label, part->frozen ? "true" : "false", (long long)part->trained_parameters,
-        (long long)part->frozen_parameters, part->gradient_bytes, part->optimiser_bytes, part->kept_bytes,
-        part->forward_flops, part->backward_flops);
-  }
-  printf("]}\n");
-}
 
 int cmd_plan(int argc, char **argv) {
   int64_t vocab_size = 0;
@@ -96,7 +33,7 @@ int cmd_plan(int argc, char **argv) {
     tarn_plan_options wanted = {.source_vocab = vocab_size, .target_vocab = vocab_size, .threads = (int)threads};
     if (status == TARN_STATUS_OK) status = tarn_plan_make(&plan, config, &wanted);
     code = status == TARN_STATUS_OK ? CLI_OK : cli_report(&command, status);
-    if (code == CLI_OK) (json ? print_json : print_text)(&plan);
+    if (code == CLI_OK) (json ? plan_print_json : plan_print_text)(&plan);
   }
   tarn_plan_close(&plan);
   tarn_config_close(&config);

@@ -10,6 +10,7 @@
 
 #include "cli.h"
 #include "commands.h"
+#include "plan_output.h"
 #include "tarn/train.h"
 
 static const cli_command COMMAND = {
@@ -81,11 +82,12 @@ static void print_validation(const tarn_train_event *e) {
 
 static void on_event(void *user, const tarn_train_event *e) {
   view *v = user;
+  if (v->quiet) return;
   if (v->json && e->line) {
     printf("%s\n", e->line);
     fflush(stdout);
   }
-  if (v->json || v->quiet) return;
+  if (v->json) return;
   switch (e->kind) {
     case TARN_TRAIN_EVENT_UPDATE:
       // Ten times a second of training is enough for eyes.
@@ -178,10 +180,11 @@ static int run_one(const tarn_train_options *options, view *v, double *best, boo
   tarn_train_result result = {0};
   tarn_status status = tarn_train_open(&train, options);
   if (status == TARN_STATUS_OK && !v->json && !v->quiet) print_head(train, options);
+  if (status == TARN_STATUS_OK && options->plan_only && v->json && !v->quiet) plan_print_json(tarn_train_plan(train));
   if (status == TARN_STATUS_OK && !options->plan_only) {
     status = tarn_train_run(train, &result);
     end_line(v);
-    if (status == TARN_STATUS_OK && v->json) print_result_json(&result, tarn_train_plan(train));
+    if (status == TARN_STATUS_OK && v->json && !v->quiet) print_result_json(&result, tarn_train_plan(train));
     if (status == TARN_STATUS_OK && !v->json && !v->quiet)
       print_result(&result, tarn_train_config(train), tarn_train_plan(train));
     *best = result.best;

@@ -55,8 +55,8 @@ typedef struct tarn_plan_options {
 tarn_status tarn_plan_make(tarn_plan *plan, const tarn_config *config, const tarn_plan_options *options) TARN_CHECKED;
 void tarn_plan_close(tarn_plan *plan);
 
-// Bytes of memory that this process may still take (the machine's available memory or the limit of its control group,
-// whichever is less), or 0 if unknown.
+// Bytes of memory that this process may still take (the machine's available memory, the limit of its control group or
+// that of its address space, whichever is least), or 0 if unknown.
 size_t tarn_memory_available(void);
 
 #ifdef __cplusplus

@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "base/file.h"
 
@@ -150,10 +151,17 @@ static size_t read_number(const char *path, const char *key) {
   return (size_t)value;
 }
 
+static size_t less(size_t available, size_t limit, size_t used) {
+  if (limit <= used || (available != 0 && available <= limit - used)) return available;
+  return limit - used;
+}
+
 size_t tarn_memory_available(void) {
   size_t available = read_number("/proc/meminfo", "MemAvailable:") * 1024;
-  size_t limit = read_number("/sys/fs/cgroup/memory.max", "");
-  size_t used = read_number("/sys/fs/cgroup/memory.current", "");
-  if (limit > used && (available == 0 || limit - used < available)) available = limit - used;
+  available =
+      less(available, read_number("/sys/fs/cgroup/memory.max", ""), read_number("/sys/fs/cgroup/memory.current", ""));
+  struct rlimit limit;
+  if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
+    available = less(available, (size_t)limit.rlim_cur, read_number("/proc/self/status", "VmSize:") * 1024);
   return available;
 }

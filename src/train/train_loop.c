@@ -1,5 +1,6 @@
 // The loop: validate, save, stop or step. What is due is decided from the progress alone, before each step, so that a
 // training that is resumed at any step does what one that ran through does.
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -22,11 +23,11 @@ static tarn_status log_window(tarn_train *t, double rate) {
       .lr = rate,
       .grad_norm = p->norm_sum / (double)p->window_updates,
       .tokens_per_second = rate_of((double)(p->window_source + p->window_target), p->window_seconds)};
-  json_t *record = json_pack("{s:s, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:I, s:I}", "kind", "train", "step",
-                             (json_int_t)p->update, "epoch", tarn__train_epoch(t), "time", p->seconds, "loss",
-                             event.loss, "nll", event.nll, "ppl", exp(event.nll), "lr", rate, "tokens_per_second",
-                             event.tokens_per_second, "grad_norm", event.grad_norm, "source_tokens",
-                             (json_int_t)p->source_tokens, "target_tokens", (json_int_t)p->target_tokens);
+  json_t *record = json_pack(
+      "{s:s, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:I, s:I}", "kind", "train", "step", (json_int_t)p->update,
+      "epoch", tarn__train_epoch(t), "time", p->seconds, "loss", event.loss, "nll", event.nll, "ppl",
+      fmin(exp(event.nll), DBL_MAX), "lr", rate, "tokens_per_second", event.tokens_per_second, "grad_norm",
+      event.grad_norm, "source_tokens", (json_int_t)p->source_tokens, "target_tokens", (json_int_t)p->target_tokens);
   p->loss_sum = p->nll_sum = p->norm_sum = p->window_seconds = 0.0;
   p->window_updates = p->window_source = p->window_target = 0;
   char *line;

@@ -142,7 +142,6 @@ static tarn_status take_moments(tarn_train *t) {
 }
 
 static tarn_status take_memory(tarn_train *t) {
-  TARN_TRY(check_memory(t));
   TARN_TRY(tarn__model_allocate(t->model));
   TARN_TRY(take_moments(t));
   tarn__stepper_bounds train;
@@ -176,9 +175,24 @@ static tarn_status load_state(tarn_train *t, const tarn__checkpoint_file *file) 
   return tarn__batcher_seek(t->batcher, t->progress.epoch, t->progress.index);
 }
 
+// A run without its last checkpoint begins anew, unless others say that it was trained: they would be overwritten.
+static tarn_status check_untrained(const tarn_train *t) {
+  tarn__run_dir_list list;
+  TARN_TRY(tarn__run_dir_numbered(&t->dir, &list));
+  bool trained = list.count > 0 || tarn__file_exists(t->dir.best);
+  tarn__run_dir_list_close(&list);
+  TARN_REQUIRE(!trained, DATA,
+               "%s is missing, and only it holds the state of the training; the other checkpoints of %s can be used, "
+               "but the training cannot go on from them",
+               t->dir.last, t->dir.path);
+  return TARN_STATUS_OK;
+}
+
 static tarn_status start(tarn_train *t, bool resume) {
-  if (!resume || !tarn__file_exists(t->dir.last))
+  if (!resume || !tarn__file_exists(t->dir.last)) {
+    TARN_TRY(check_untrained(t));
     return tarn__model_initialise(t->model, (uint64_t)t->config->train.seed);
+  }
   tarn__checkpoint_file file;
   TARN_TRY(tarn__checkpoint_file_open(&file, t->dir.last));
   tarn_status status = load_state(t, &file);
@@ -193,15 +207,15 @@ static tarn_status open_parts(tarn_train *t, const tarn_train_options *o) {
   t->threads = o->threads > 0 ? o->threads : (int)t->config->train.threads;
   tarn__threads_set(t->threads);
   t->threads = tarn__threads();
-  if (!o->plan_only) {
-    tarn__run_dir_close(&t->dir);
-    TARN_TRY(tarn__run_dir_open(&t->dir, o->run));
-    if (!o->resume) TARN_TRY(check_new(t));
-  }
   TARN_TRY(open_data(t));
   TARN_TRY(make_plan(t));
   if (t->config->data.valid) TARN_TRY(tarn__validator_open(&t->validator, t->model, t->source, t->target, t->threads));
   if (o->plan_only) return TARN_STATUS_OK;
+  // Only a training that can run makes its folder.
+  TARN_TRY(check_memory(t));
+  tarn__run_dir_close(&t->dir);
+  TARN_TRY(tarn__run_dir_open(&t->dir, o->run));
+  if (!o->resume) TARN_TRY(check_new(t));
   TARN_TRY(take_memory(t));
   TARN_TRY(start(t, o->resume));
   TARN_TRY(tarn__run_dir_write_config(&t->dir, t->config));

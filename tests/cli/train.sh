@@ -46,6 +46,23 @@ grep -q '"kind":"summary","runs":2' out.txt || fail "summary: $(cat out.txt)"
 "$TARN" train model.yaml --run seed2 --set train.seed=2 --set train.max_updates=20 --quiet
 same_runs seeds/seed-2 seed2
 
+"$TARN" train model.yaml --run seed2 --dry-run --json | grep -q '^{"trained_bytes": [0-9]*,.*}$' || fail "no plan in JSON"
+"$TARN" train model.yaml --run silent --set train.max_updates=5 --json --quiet >out.txt
+[ ! -s out.txt ] || fail "--json --quiet prints $(cat out.txt)"
+
+# A loss whose perplexity is beyond all numbers is still written down.
+"$TARN" train model.yaml --run wild --quiet --set train.lr=100 --set train.warmup=0 --set train.max_updates=400 \
+  --set train.log_every=1 --set valid.every=400 || fail "a large loss ends the training"
+grep -q '"ppl":1.79769313e308' wild/log.jsonl || fail "the loss did not become large: $(tail -2 wild/log.jsonl)"
+
+# Without its last checkpoint a training cannot go on, and must not begin anew over the others.
+cp -r seed2 headless
+rm headless/checkpoint_last.safetensors
+(cd headless && cksum checkpoint_* config.yaml log.jsonl) >before.txt
+refuse 1 "checkpoint_last.safetensors is missing" "$TARN" train --resume headless
+(cd headless && cksum checkpoint_* config.yaml log.jsonl) >after.txt
+diff before.txt after.txt || fail "a run that cannot go on is changed"
+
 # Options and files that do not fit.
 refuse 2 "missing" "$TARN" train
 refuse 2 "run DIR is missing" "$TARN" train model.yaml
@@ -55,5 +72,6 @@ refuse 1 "gone.yaml" "$TARN" train gone.yaml --run x
 refuse 1 "gone.tarn" "$TARN" train model.yaml --run x --set data.train=gone
 "$TARN" vocab --type whitespace --size 100 --output other corpus/train.de 2>vocab.txt
 refuse 1 "another vocabulary" "$TARN" train model.yaml --run x --set data.vocab=other
+[ ! -e x ] || fail "a run directory is made for a training that cannot run: $(ls x)"
 refuse 2 "dense" "$TARN" export run x.safetensors
 refuse 2 "output" "$TARN" average run

@@ -25,6 +25,10 @@ chmod a-w read-only
 touch read-only/x 2>/dev/null || refuse 1 "read-only" "$TARN" train model.yaml --run read-only/run
 refuse 1 "MiB are available" "$TARN" train model.yaml --run big --set model.d_model=65536 --set kinds.L.ffn=1048576 \
   --set kinds.R.ffn=1048576 --set kinds.L.heads=64 --set kinds.R.heads=64
+if [ "${TARN_SANITIZED:-0}" != 1 ]; then
+  refuse 1 "needs .* MiB of memory and .* MiB are available" env bash -c 'ulimit -v 400000; "$TARN" train model.yaml \
+    --run big --set model.d_model=1024 --set kinds.L.ffn=16384 --set kinds.R.ffn=16384'
+fi
 
 # Damaged checkpoints.
 head -c 3000 whole/checkpoint_best.safetensors >cut
