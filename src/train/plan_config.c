@@ -1,8 +1,10 @@
 // tarn_plan_make(): the plan of a configuration, with the lengths of its training data where they can be read.
+#include "base/file.h"
 #include "base/threads.h"
 #include "data/shard.h"
 #include "model/plan.h"
 #include "tarn/vocab.h"
+#include "train/shard_check.h"
 
 static tarn_status vocab_size(int64_t *size, const char *path) {
   tarn_vocab *vocab;
@@ -10,6 +12,22 @@ static tarn_status vocab_size(int64_t *size, const char *path) {
   *size = tarn_vocab_size(vocab);
   tarn_vocab_close(&vocab);
   return TARN_STATUS_OK;
+}
+
+// The shard must belong to the vocabularies, where their files are there to be read.
+static tarn_status check_shard(const tarn__shard *shard, const tarn_config *config) {
+  const tarn_config_data *data = &config->data;
+  if (!data->vocab || !tarn__file_exists(data->vocab)) return TARN_STATUS_OK;
+  if (data->target_vocab && !tarn__file_exists(data->target_vocab)) return TARN_STATUS_OK;
+  tarn_vocab *source = NULL;
+  tarn_vocab *target = NULL;
+  tarn_status status = tarn_vocab_open(&source, data->vocab);
+  if (status == TARN_STATUS_OK && data->target_vocab) status = tarn_vocab_open(&target, data->target_vocab);
+  if (status == TARN_STATUS_OK)
+    status = tarn__shard_check(shard, data->train, source, target ? target : source, config);
+  tarn_vocab_close(&source);
+  tarn_vocab_close(&target);
+  return status;
 }
 
 // Sizes of the vocabularies: as given, else those of the shard, else those of the vocabulary files.
@@ -59,6 +77,7 @@ tarn_status tarn_plan_make(tarn_plan *plan, const tarn_config *config, const tar
   if (config->data.train && !options->source_vocab) status = tarn__shard_open(&shard, config->data.train);
   // Without the data a plan is still possible, and asked for: say in the result which lengths it assumes.
   if (status == TARN_STATUS_IO) status = TARN_STATUS_OK;
+  if (status == TARN_STATUS_OK && shard.pairs) status = check_shard(&shard, config);
   if (status == TARN_STATUS_OK) status = find_vocabs(&source, &target, config, options, &shard);
   tarn__dtype dtype = config->train.precision == TARN_PRECISION_BF16 ? TARN__BF16 : TARN__F32;
   if (status == TARN_STATUS_OK) status = tarn__model_open(&model, config, source, target, dtype, true);

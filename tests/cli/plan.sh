@@ -32,6 +32,11 @@ grep -q '"label": "encoder 1 R", "frozen": true, "trained_parameters": 0, "froze
 "$TARN" plan model.yaml >plan.txt
 grep -q '^peak ' plan.txt || fail "no peak in the plan"
 
+# Data and vocabulary that do not belong together.
+"$TARN" vocab --type whitespace --size 50 --output other text/train.en
+if "$TARN" plan model.yaml --set data.vocab=other >out.txt 2>error.txt; then fail "a plan for another vocabulary"; fi
+grep -q 'another vocabulary' error.txt || fail "unclear: $(cat error.txt)"
+
 # Planned against measured, within 10 % and the program itself (libraries, generated code, data).
 [ "${TARN_SANITIZED:-0}" = 1 ] && exit 0
 for precision in fp32 bf16; do
