@@ -52,7 +52,7 @@ static void print_option(const cli_option *option) {
       printf(" (default %lld)", (long long)*(int64_t *)option->value);
       break;
     case CLI_REAL:
-      printf(" (default %g)", *(double *)option->value);
+      if (!isnan(*(double *)option->value)) printf(" (default %g)", *(double *)option->value);
       break;
     case CLI_TEXT:
       if (*(const char **)option->value) printf(" (default %s)", *(const char **)option->value);
@@ -65,7 +65,8 @@ static void print_option(const cli_option *option) {
 }
 
 static void print_help(const cli_command *command, const cli_option *options) {
-  printf("usage: tarn %s [options] %s\n\n%s\n", command->name, command->arguments, command->summary);
+  printf("usage: tarn %s [options]%s%s\n\n%s\n", command->name, *command->arguments ? " " : "", command->arguments,
+         command->summary);
   if (command->text) printf("\n%s\n", command->text);
   printf("\noptions:\n");
   for (const cli_option *option = options; option->name; option++) print_option(option);

@@ -32,7 +32,7 @@ typedef struct cli_option {
   cli_type type;
   void *value;              // holds the default before parsing
   const char *argument;     // word for --help, for example "N" or "FILE"; NULL for flags
-  const char *help;         // one sentence; numeric and text defaults are appended by --help
+  const char *help;         // one sentence; defaults are appended by --help (not NULL, not NAN)
   double minimum, maximum;  // for CLI_INT and CLI_REAL; both 0: no limit
 } cli_option;
 

@@ -7,7 +7,7 @@
 #include "tarn/score.h"
 
 static const cli_command command = {
-    "bleu", "[HYPOTHESIS] < HYPOTHESIS", "Scores translations by BLEU, as sacreBLEU computes it.",
+    "bleu", "[HYPOTHESIS] < HYPOTHESIS", "Score translations by BLEU, as sacreBLEU computes it.",
     "The hypothesis is read from a file or from standard input, one detokenized sentence a line; every --reference\n"
     "has the same number of lines. The second line printed is the signature to report with the score."};
 

@@ -7,7 +7,7 @@
 #include "tarn/score.h"
 
 static const cli_command command = {
-    "chrf", "[HYPOTHESIS] < HYPOTHESIS", "Scores translations by chrF or chrF++, as sacreBLEU computes them.",
+    "chrf", "[HYPOTHESIS] < HYPOTHESIS", "Score translations by chrF or chrF++, as sacreBLEU computes them.",
     "The hypothesis is read from a file or from standard input, one detokenized sentence a line; every --reference\n"
     "has the same number of lines. --word-order 2 gives chrF++. The second line printed is the signature to report\n"
     "with the score."};

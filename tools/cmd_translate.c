@@ -146,7 +146,6 @@ static int take_words(tarn_translator_options *options, const char *precision, c
 int cmd_translate(int argc, char **argv) {
   tarn_translator_options options;
   tarn_translator_default(&options);
-  double penalty = -1;
   int64_t n_best = 0;
   int64_t threads = 0;
   const char *input = NULL;
@@ -158,7 +157,8 @@ int cmd_translate(int argc, char **argv) {
   const cli_option table[] = {
       {"beam", CLI_INT, &options.beam, "N", "hypotheses kept at each step, 1 for greedy; 0: the model's translate.beam",
        0, 1024},
-      {"length-penalty", CLI_REAL, &penalty, "X", "power of the length in scores; -1: the model's", -1, 100},
+      {"length-penalty", CLI_REAL, &options.length_penalty, "X",
+       "power of the length in scores (default the model's translate.length_penalty)", -10, 10},
       {"n-best", CLI_INT, &n_best, "N", "print the N best translations, with scores; 0: the best, plain", 0, 1024},
       {"scores", CLI_FLAG, &out.scores, NULL, "put the score and a tab before each translation", 0, 0},
       {"json", CLI_FLAG, &out.json, NULL, "print JSON, one object a line", 0, 0},
@@ -179,7 +179,6 @@ int cmd_translate(int argc, char **argv) {
     options.n_best = n_best > 0 ? n_best : 1;
     out.n_best = n_best > 0;
     out.window = options.window;
-    if (penalty >= 0) options.length_penalty = penalty;
     code = translate(paths.items[0], input, destination, &out, &options);
   }
   cli_list_free(&paths);

@@ -92,7 +92,7 @@ int main(int argc, char **argv) {
   bool failed = ferror(stdout) != 0;
   errno = 0;
   if (fflush(stdout) != 0 || failed) {
-    if (errno != EPIPE)
+    if (code == CLI_OK && errno != EPIPE)  // a command that failed has said why
       fprintf(stderr, "tarn: cannot write to standard output%s%s\n", errno ? ": " : "", errno ? strerror(errno) : "");
     if (code == CLI_OK) code = CLI_FAILURE;
   }

@@ -111,10 +111,14 @@ refuse 2 'did you mean bf16' run --precision bf61
 refuse 2 'truncate' run --overlong cut
 refuse 2 'from 0 to 1024' run --beam 2000
 refuse 2 'argument is missing'
+refuse 2 'from -10 to 10' run --length-penalty 11
+scored() { "$TARN" translate run --threads 2 --beam 5 --n-best 1 --length-penalty "$1" <lines.de 2>summary.txt; }
+if cmp -s <(scored -0.5) <(scored 1); then fail "a negative length penalty changes nothing"; fi
 if [ -w /dev/full ]; then
   "$TARN" translate run --threads 2 <lines.de >/dev/full 2>error.txt
   [ $? -eq 1 ] || fail "a full disk is not noticed"
   grep -q 'No space left' error.txt || fail "a full disk is not named: $(cat error.txt)"
+  [ "$(wc -l <error.txt)" -eq 1 ] || fail "a full disk gives several lines: $(cat error.txt)"
 fi
 truncate -s 3000 run/checkpoint_last.safetensors
 refuse 1 'checkpoint_last' run/checkpoint_last.safetensors
