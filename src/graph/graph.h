@@ -77,6 +77,8 @@ typedef struct tarn__op {
   void (*grad)(tarn__graph *graph, tarn__node *node);
   // Floating-point operations (a multiply-add counts two); NULL: not counted (element-wise work).
   double (*flops)(const tarn__node *node);
+  // The same of gradients that a node of the forward pass computes on top; NULL: none.
+  double (*gradient_flops)(const tarn__node *node);
   // Bytes of scratch in the workspace for this node with `threads` threads; NULL: none.
   size_t (*scratch)(const tarn__node *node, int threads);
   bool in_place;  // output `inplace_out` may overwrite input `inplace_in` when nothing reads that input later

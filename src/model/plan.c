@@ -46,14 +46,21 @@ static void add_stack(tarn_plan *plan, const tarn__model *model, const tarn__mod
   add_param(top, stack->norm_bias);
 }
 
+static void add_flops(tarn_plan *plan, tarn_plan_part *part, bool forward, double (*count)(const tarn__node *node),
+                      const tarn__node *node, double tokens) {
+  if (!count) return;
+  double flops = count(node) / tokens;
+  *(forward ? &part->forward_flops : &part->backward_flops) += flops;
+  *(forward ? &plan->forward_flops : &plan->backward_flops) += flops;
+}
+
 static void add_nodes(tarn_plan *plan, const tarn__graph *graph, double tokens) {
   for (size_t n = 0; n < graph->node_count; n++) {
     const tarn__node *node = graph->nodes[n];
     tarn_plan_part *part = part_of(plan, node->label ? node->label : "other");
-    double flops = node->op->flops ? node->op->flops(node) / tokens : 0.0;
     bool forward = n < graph->forward_count;
-    *(forward ? &part->forward_flops : &part->backward_flops) += flops;
-    *(forward ? &plan->forward_flops : &plan->backward_flops) += flops;
+    add_flops(plan, part, forward, node->op->flops, node, tokens);
+    add_flops(plan, part, false, node->op->gradient_flops, node, tokens);
     for (int k = 0; forward && k < TARN__MAX_OUTPUTS; k++) {
       if (!node->out[k] || node->out[k]->place != TARN__WORKSPACE) continue;
       const tarn__tensor *out = tarn__tensor_owner(node->out[k]);

@@ -251,8 +251,8 @@ static double product_flops(const tarn__node *node) {
   return 2.0 * (double)node->in[0]->rows * (double)node->in[1]->rows * (double)node->in[1]->cols;
 }
 
-static double loss_flops(const tarn__node *node) {
-  return product_flops(node) * (1.0 + (node->out[1] != NULL) + (node->dparam[0] != NULL));
+static double loss_gradient_flops(const tarn__node *node) {
+  return product_flops(node) * ((node->out[1] != NULL) + (node->dparam[0] != NULL));
 }
 
 // The gradients come from the forward node itself, which gets the outputs that it lacked.
@@ -267,7 +267,8 @@ static void loss_gradient(tarn__graph *graph, tarn__node *node) {
 
 static const tarn__op loss_op = {.name = "output_loss",
                                  .grad = loss_gradient,
-                                 .flops = loss_flops,
+                                 .flops = product_flops,
+                                 .gradient_flops = loss_gradient_flops,
                                  .scratch = loss_scratch,
                                  .in_place = true,
                                  .inplace_out = 1,

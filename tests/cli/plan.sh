@@ -20,6 +20,10 @@ data: { vocab: vocab.model, train: train }
 train: { max_updates: 3, max_tokens: 4096 }
 YAML
 
+# The output layer computes its gradients in the forward node; they count as backward all the same.
+"$TARN" plan model.yaml --vocab-size 1000 --set 'train.max_tokens=512' | grep -Eq '^output .* 0\.51 +1\.02$' ||
+  fail "the output layer's operations are not 2 d V / 2 forward and twice that backward"
+
 # What frozen layers do not need is not there.
 "$TARN" plan model.yaml --json >mixed.json
 "$TARN" plan model.yaml --json --set 'encoder.layers=L*8' >trained.json
