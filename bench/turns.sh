@@ -30,10 +30,10 @@ run_tarn() {
     --set data.valid= --set data.valid_reference= --set "train.max_updates=$2" --set train.log_every=1 \
     --set "train.precision=$4" --set train.max_tokens=4096 --set train.accumulate=1 --set train.max_epochs=0 \
     --set train.average=0 --json >"$1/tarn.json"
-  jq -s --slurpfile end "$1/tarn.json" 'map(select(.kind == "train")) as $lines |
+  jq -s --slurpfile result "$1/tarn.json" 'map(select(.kind == "train")) as $lines |
     {tokens_per_second: ($lines[3:] | map(.tokens_per_second) | sort | .[length / 2 | floor]),
      step_ms: ([range(3; $lines | length) | ($lines[.].time - $lines[. - 1].time) * 1000] | sort | .[length / 2 | floor]),
-     peak_mb: ($end[-1].peak_resident_bytes / 1e6)}' "$1/run/log.jsonl"
+     peak_mb: ($result[-1].peak_resident_bytes / 1e6)}' "$1/run/log.jsonl"
 }
 
 # One run of the peer, the same figures; $1 folder, $2 updates, $3 precision, then options of torch_mt.py.
