@@ -48,8 +48,8 @@ line='%-8s %12s %12s %12s %14s %10s %7s\n'
 # shellcheck disable=SC2059
 printf "$line" model trained frozen total "checkpoint B" tokens/s BLEU
 for model in $models; do
-  read -r trained frozen total bytes < <(jq -r '[.parameters.trained, .parameters.frozen, .parameters.total,
-    .file_bytes] | @tsv' "$model.json")
+  figures=$(jq -r '[.trained, .frozen, .trained + .frozen, .bytes.file] | @tsv' "$model.json")
+  read -r trained frozen total bytes <<<"$figures"
   speed=$(jq -rs '[.[].tokens_per_second | numbers] | add / length | round' "$model/log.jsonl")
   bleu=$(jq -r '.score * 100 | round / 100' "$model.bleu.json")
   # shellcheck disable=SC2059
