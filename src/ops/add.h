@@ -3,6 +3,7 @@
 #define TARN_OPS_ADD_H
 
 #include "graph/graph.h"
+#include "ops/variant.h"
 
 tarn_status tarn__add_ref_f32(const tarn__exec *exec, const tarn__node *node);
 tarn_status tarn__add_ref_f64(const tarn__exec *exec, const tarn__node *node);
@@ -11,8 +12,6 @@ typedef struct tarn__add_kernels {
   tarn__kernel add;
 } tarn__add_kernels;
 
-extern const tarn__add_kernels tarn__add_kernels_portable;
-extern const tarn__add_kernels tarn__add_kernels_avx2;
-extern const tarn__add_kernels tarn__add_kernels_avx512;
+TARN__TABLES(tarn__add_kernels);
 
 #endif

@@ -4,6 +4,7 @@
 
 #include "graph/graph.h"
 #include "ops/ops.h"
+#include "ops/variant.h"
 
 // Forward: in QUERIES, KEYS_VALUES, the offsets of both; out [R, d].
 enum {
@@ -39,8 +40,6 @@ typedef struct tarn__attention_kernels {
   size_t (*scratch)(const tarn__attention_spec *spec, int threads);           // bytes
   size_t (*backward_scratch)(const tarn__attention_spec *spec, int threads);  // bytes
 } tarn__attention_kernels;
-extern const tarn__attention_kernels tarn__attention_kernels_portable;
-extern const tarn__attention_kernels tarn__attention_kernels_avx2;
-extern const tarn__attention_kernels tarn__attention_kernels_avx512;
+TARN__TABLES(tarn__attention_kernels);
 
 #endif

@@ -4,6 +4,7 @@
 
 #include "graph/graph.h"
 #include "ops/ops.h"
+#include "ops/variant.h"
 
 // ROWS may be NULL: the range itself names rows.
 enum {
@@ -20,8 +21,6 @@ typedef struct tarn__attention_rows_kernels {
   tarn__kernel forward;
   size_t (*scratch)(const tarn__attention_spec *spec, int threads);  // bytes
 } tarn__attention_rows_kernels;
-extern const tarn__attention_rows_kernels tarn__attention_rows_kernels_portable;
-extern const tarn__attention_rows_kernels tarn__attention_rows_kernels_avx2;
-extern const tarn__attention_rows_kernels tarn__attention_rows_kernels_avx512;
+TARN__TABLES(tarn__attention_rows_kernels);
 
 #endif

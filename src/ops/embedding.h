@@ -3,6 +3,7 @@
 #define TARN_OPS_EMBEDDING_H
 
 #include "ops/dropout.h"
+#include "ops/variant.h"
 
 typedef struct tarn__embedding_attr {
   double scale;
@@ -27,8 +28,6 @@ typedef struct tarn__embedding_kernels {
   tarn__kernel forward, backward;
   size_t (*scratch)(int64_t cols, int threads);  // bytes, for both
 } tarn__embedding_kernels;
-extern const tarn__embedding_kernels tarn__embedding_kernels_portable;
-extern const tarn__embedding_kernels tarn__embedding_kernels_avx2;
-extern const tarn__embedding_kernels tarn__embedding_kernels_avx512;
+TARN__TABLES(tarn__embedding_kernels);
 
 #endif

@@ -18,7 +18,8 @@ static tarn__isa detect(void) {
   if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512bw") ||
       !__builtin_cpu_supports("avx512dq") || !__builtin_cpu_supports("avx512vl"))
     return TARN__ISA_AVX2;
-  return __builtin_cpu_supports("avx512bf16") ? TARN__ISA_AVX512_BF16 : TARN__ISA_AVX512;
+  return __builtin_cpu_supports("avx512bf16") && __builtin_cpu_supports("avx512vnni") ? TARN__ISA_AVX512_BF16
+                                                                                        : TARN__ISA_AVX512;
 #else
   return TARN__ISA_PORTABLE;
 #endif

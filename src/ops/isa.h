@@ -7,7 +7,7 @@ typedef enum tarn__isa {
   TARN__ISA_PORTABLE,
   TARN__ISA_AVX2,        // AVX2, FMA
   TARN__ISA_AVX512,      // F, BW, DQ, VL
-  TARN__ISA_AVX512_BF16  // and dot products of bf16 pairs
+  TARN__ISA_AVX512_BF16  // and dot products of bf16 pairs and of int8 (BF16, VNNI)
 } tarn__isa;
 
 // The best set that the processor and the operating system support, or less if TARN_ISA asks for less. Constant during

@@ -7,6 +7,7 @@
 #define TARN_OPS_LINEAR_H
 
 #include "graph/graph.h"
+#include "ops/variant.h"
 
 typedef struct tarn__linear_attr {
   bool relu;
@@ -29,8 +30,6 @@ typedef struct tarn__linear_kernels {
              float *row);
 } tarn__linear_kernels;
 
-extern const tarn__linear_kernels tarn__linear_kernels_portable;
-extern const tarn__linear_kernels tarn__linear_kernels_avx2;
-extern const tarn__linear_kernels tarn__linear_kernels_avx512;
+TARN__TABLES(tarn__linear_kernels);
 
 #endif

@@ -6,6 +6,7 @@
 #define TARN_OPS_OUTPUT_H
 
 #include "graph/graph.h"
+#include "ops/variant.h"
 
 typedef struct tarn__output_attr {
   double smoothing;
@@ -35,8 +36,6 @@ typedef struct tarn__output_kernels {
   void (*log_softmax)(float *logits, int64_t words);
 } tarn__output_kernels;
 
-extern const tarn__output_kernels tarn__output_kernels_portable;
-extern const tarn__output_kernels tarn__output_kernels_avx2;
-extern const tarn__output_kernels tarn__output_kernels_avx512;
+TARN__TABLES(tarn__output_kernels);
 
 #endif

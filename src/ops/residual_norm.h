@@ -3,6 +3,7 @@
 #define TARN_OPS_RESIDUAL_NORM_H
 
 #include "ops/dropout.h"
+#include "ops/variant.h"
 
 #define TARN__NORM_EPSILON 1e-5
 
@@ -30,8 +31,6 @@ typedef struct tarn__residual_norm_kernels {
   tarn__kernel forward, backward;
   size_t (*scratch)(int64_t cols, int threads);  // bytes, for both
 } tarn__residual_norm_kernels;
-extern const tarn__residual_norm_kernels tarn__residual_norm_kernels_portable;
-extern const tarn__residual_norm_kernels tarn__residual_norm_kernels_avx2;
-extern const tarn__residual_norm_kernels tarn__residual_norm_kernels_avx512;
+TARN__TABLES(tarn__residual_norm_kernels);
 
 #endif

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "graph/param.h"
+#include "ops/variant.h"
 
 typedef struct tarn__adam_options {
   double learning_rate;
@@ -45,8 +46,6 @@ typedef struct tarn__adam_kernels {
   double (*squares)(const float *x, int64_t n);
 } tarn__adam_kernels;
 
-extern const tarn__adam_kernels tarn__adam_kernels_portable;
-extern const tarn__adam_kernels tarn__adam_kernels_avx2;
-extern const tarn__adam_kernels tarn__adam_kernels_avx512;
+TARN__TABLES(tarn__adam_kernels);
 
 #endif
