@@ -48,6 +48,11 @@ extern "C" {
   X(TARN_EMBEDDINGS_ENCODER_DECODER, "encoder_decoder", "encoder input and decoder input share one") \
   X(TARN_EMBEDDINGS_ENCODER_OUTPUT, "encoder_output", "encoder input and output share one")          \
   X(TARN_EMBEDDINGS_ALL, "all", "the three share one")
+#define TARN_FROZEN_EMBEDDINGS_MAP(X)                                                       \
+  X(TARN_FROZEN_EMBEDDINGS_NONE, "none", "all embeddings are trained")                      \
+  X(TARN_FROZEN_EMBEDDINGS_ENCODER, "encoder", "the matrix of the encoder input is frozen") \
+  X(TARN_FROZEN_EMBEDDINGS_DECODER, "decoder", "the matrix of the decoder input is frozen") \
+  X(TARN_FROZEN_EMBEDDINGS_BOTH, "both", "the matrices of both inputs are frozen")
 #define TARN_MIXER_MAP(X)                                                                                        \
   X(TARN_MIXER_ATTENTION, "attention", "multi-head self-attention; in the decoder causal, then cross-attention") \
   X(TARN_MIXER_NONE, "none", "no token mixer: the layer is its FFN only")
@@ -73,6 +78,9 @@ typedef enum tarn_norm { TARN_NORM_MAP(TARN_CHOICE_VALUE) TARN_NORM_COUNT } tarn
 typedef enum tarn_positions { TARN_POSITIONS_MAP(TARN_CHOICE_VALUE) TARN_POSITIONS_COUNT } tarn_positions;
 typedef enum tarn_activation { TARN_ACTIVATION_MAP(TARN_CHOICE_VALUE) TARN_ACTIVATION_COUNT } tarn_activation;
 typedef enum tarn_embeddings { TARN_EMBEDDINGS_MAP(TARN_CHOICE_VALUE) TARN_EMBEDDINGS_COUNT } tarn_embeddings;
+typedef enum tarn_frozen_embeddings {
+  TARN_FROZEN_EMBEDDINGS_MAP(TARN_CHOICE_VALUE) TARN_FROZEN_EMBEDDINGS_COUNT
+} tarn_frozen_embeddings;
 typedef enum tarn_mixer { TARN_MIXER_MAP(TARN_CHOICE_VALUE) TARN_MIXER_COUNT } tarn_mixer;
 typedef enum tarn_init { TARN_INIT_MAP(TARN_CHOICE_VALUE) TARN_INIT_COUNT } tarn_init;
 typedef enum tarn_optimiser { TARN_OPTIMISER_MAP(TARN_CHOICE_VALUE) TARN_OPTIMISER_COUNT } tarn_optimiser;
@@ -97,11 +105,15 @@ typedef struct tarn_config_model {
   tarn_positions positions;    // [sinusoidal]
   int64_t max_length;          // tokens of the longest sentence, end mark included; training leaves out longer pairs
                                // and counts them, translation cuts longer sentences and says so [1024]
-  double dropout;              // after the embeddings, and default of kinds.NAME.dropout; 0 <= p < 1 [0.1]
+  double dropout;              // default of model.embedding_dropout and of kinds.NAME.dropout; 0 <= p < 1 [0.1]
+  double embedding_dropout;    // on the sum of embeddings and positions, encoder and decoder; 0 <= p < 1
+                               // [model.dropout]
   tarn_embeddings embeddings;  // which matrices are one; all, encoder_decoder and encoder_output need one vocabulary
                                // for both sides [decoder]
-  bool embedding_scale;        // multiply input embeddings by sqrt(d_model) [yes]
-  tarn_activation activation;  // between the two products of every FFN [relu]
+  tarn_frozen_embeddings frozen_embeddings;  // input matrices that stay as they were drawn; the output layer's matrix
+                                             // is always trained, so it cannot be one with a frozen one [none]
+  bool embedding_scale;                      // multiply input embeddings by sqrt(d_model) [yes]
+  tarn_activation activation;                // between the two products of every FFN [relu]
 } tarn_config_model;
 
 // A kind of layer: a token mixer, then an FFN, each with its residual, norm and dropout.

@@ -14,7 +14,7 @@ static tarn__tensor *embed(const tarn__model *model, tarn__graph *graph, tarn__p
   tarn__tensor *place = NULL;
   if (config->positions == TARN_POSITIONS_SINUSOIDAL) place = external_ids(graph, positions, rows, "positions");
   double scale = config->embedding_scale ? sqrt((double)config->d_model) : 1.0;
-  return tarn__embedding(graph, external_ids(graph, ids, rows, "ids"), place, table, scale, config->dropout);
+  return tarn__embedding(graph, external_ids(graph, ids, rows, "ids"), place, table, scale, config->embedding_dropout);
 }
 
 static tarn__tensor *run_stack(const tarn__model_stack *stack, tarn__block_run *run, tarn__tensor *x) {

@@ -7,6 +7,7 @@ static const tarn_config_word norm_words[] = {TARN_NORM_MAP(WORD)};
 static const tarn_config_word positions_words[] = {TARN_POSITIONS_MAP(WORD)};
 static const tarn_config_word activation_words[] = {TARN_ACTIVATION_MAP(WORD)};
 static const tarn_config_word embeddings_words[] = {TARN_EMBEDDINGS_MAP(WORD)};
+static const tarn_config_word frozen_embeddings_words[] = {TARN_FROZEN_EMBEDDINGS_MAP(WORD)};
 static const tarn_config_word mixer_words[] = {TARN_MIXER_MAP(WORD)};
 static const tarn_config_word init_words[] = {TARN_INIT_MAP(WORD)};
 static const tarn_config_word optimiser_words[] = {TARN_OPTIMISER_MAP(WORD)};
@@ -45,10 +46,15 @@ static const tarn__option model_options[] = {
      .help = "longest sentence, end mark included; training leaves out longer pairs, translation cuts longer sentences",
      .also = "max_positions max_source_positions max-length"},
     {"dropout", REAL(tarn_config_model, dropout, 0, 1), BELOW_MOST, .value = "0.1",
-     .help = "after the embeddings, and default of kinds.NAME.dropout", .also = "transformer-dropout"},
+     .help = "default of model.embedding_dropout and of kinds.NAME.dropout", .also = "transformer-dropout"},
+    {"embedding_dropout", REAL(tarn_config_model, embedding_dropout, 0, 1), BELOW_MOST, .derived = "model.dropout",
+     .help = "on the sum of embeddings and positions of encoder and decoder"},
     {"embeddings", CHOICE(tarn_config_model, embeddings, embeddings_words), .value = "decoder",
      .help = "which embedding matrices are one",
      .also = "share_all_embeddings share_decoder_input_output_embed tied-embeddings tied-embeddings-all"},
+    {"frozen_embeddings", CHOICE(tarn_config_model, frozen_embeddings, frozen_embeddings_words), .value = "none",
+     .help = "input embeddings that keep their random first values; the output layer is always trained",
+     .also = "freeze_embeddings embedding-fix-src embedding-fix-trg freeze_embedding"},
     {"embedding_scale", BOOL(tarn_config_model, embedding_scale), .value = "yes",
      .help = "multiply input embeddings by sqrt(d_model)", .also = "no_scale_embedding"},
     {"activation", CHOICE(tarn_config_model, activation, activation_words), .value = "relu",

@@ -30,6 +30,30 @@ static tarn_status resolve_kind(const tarn_config *config, tarn_kind *kind, cons
   return fail_key(root, key, text);
 }
 
+// Two inputs or outputs that share a matrix must agree on whether it is frozen.
+static tarn_status check_frozen_embeddings(const tarn_config_model *model, const tarn__yaml_node *root) {
+  tarn_frozen_embeddings frozen = model->frozen_embeddings;
+  tarn_embeddings share = model->embeddings;
+  bool encoder = frozen == TARN_FROZEN_EMBEDDINGS_ENCODER || frozen == TARN_FROZEN_EMBEDDINGS_BOTH;
+  bool decoder = frozen == TARN_FROZEN_EMBEDDINGS_DECODER || frozen == TARN_FROZEN_EMBEDDINGS_BOTH;
+  bool all = share == TARN_EMBEDDINGS_ALL;
+  if (encoder && (all || share == TARN_EMBEDDINGS_ENCODER_OUTPUT)) {
+    return fail_key(root, "model.frozen_embeddings",
+                    "with this model.embeddings the encoder shares its matrix with the output layer, which is trained; "
+                    "set model.embeddings to decoder or none");
+  }
+  if (decoder && (all || share == TARN_EMBEDDINGS_DECODER)) {
+    return fail_key(root, "model.frozen_embeddings",
+                    "with this model.embeddings the decoder shares its matrix with the output layer, which is trained; "
+                    "set model.embeddings to none, encoder_decoder or encoder_output");
+  }
+  if (encoder != decoder && share == TARN_EMBEDDINGS_ENCODER_DECODER) {
+    return fail_key(root, "model.frozen_embeddings",
+                    "with model.embeddings: encoder_decoder one matrix serves both inputs; set both or none");
+  }
+  return TARN_STATUS_OK;
+}
+
 static tarn_status check_model(const tarn_config *config, const tarn__yaml_node *root) {
   const tarn_config_model *model = &config->model;
   if (model->positions == TARN_POSITIONS_SINUSOIDAL && model->d_model % 2 != 0) {
@@ -42,7 +66,7 @@ static tarn_status check_model(const tarn_config *config, const tarn__yaml_node 
     return fail_key(root, "model.embeddings",
                     "both sides share a matrix, so data.target_vocab must be the same file as data.vocab");
   }
-  return TARN_STATUS_OK;
+  return check_frozen_embeddings(model, root);
 }
 
 static tarn_status check_train(const tarn_config *config, const tarn__yaml_node *root) {
@@ -63,6 +87,7 @@ tarn_status tarn__config_resolve(tarn_config *config, const tarn__yaml_node *roo
     config->valid.metric = config->valid.bleu ? TARN_METRIC_BLEU : TARN_METRIC_LOSS;
   }
   if (!data->target_vocab) data->target_vocab = data->vocab;
+  if (isnan(config->model.embedding_dropout)) config->model.embedding_dropout = config->model.dropout;
   TARN_TRY(check_model(config, root));
   for (int32_t i = 0; i < config->kind_count; i++) TARN_TRY(resolve_kind(config, &config->kinds[i], root));
   return check_train(config, root);

@@ -51,14 +51,18 @@ static tarn_status declare_stack(tarn__model *model, tarn__declare *declare, tar
   return declare->status;
 }
 
-static tarn__param *declare_table(tarn__model *model, tarn__declare *declare, const char *name, int64_t vocab) {
+static tarn__param *declare_table(tarn__model *model, tarn__declare *declare, const char *name, int64_t vocab,
+                                  bool trained) {
   // fairseq's embeddings: normal with standard deviation d^-0.5.
   tarn__init init = {TARN__INIT_NORMAL, 1.0 / sqrt((double)model->config->model.d_model), 1};
-  return tarn__declare_param(declare, name, vocab, declare->d_model, true, init);
+  return tarn__declare_param(declare, name, vocab, declare->d_model, trained, init);
 }
 
 static tarn_status declare_embeddings(tarn__model *model, tarn__declare *declare) {
   tarn_embeddings share = model->config->model.embeddings;
+  tarn_frozen_embeddings frozen = model->config->model.frozen_embeddings;
+  bool train_source = frozen == TARN_FROZEN_EMBEDDINGS_NONE || frozen == TARN_FROZEN_EMBEDDINGS_DECODER;
+  bool train_target = frozen == TARN_FROZEN_EMBEDDINGS_NONE || frozen == TARN_FROZEN_EMBEDDINGS_ENCODER;
   bool source_is_target = share == TARN_EMBEDDINGS_ALL || share == TARN_EMBEDDINGS_ENCODER_DECODER;
   bool source_is_output = share == TARN_EMBEDDINGS_ALL || share == TARN_EMBEDDINGS_ENCODER_OUTPUT;
   bool target_is_output = share == TARN_EMBEDDINGS_ALL || share == TARN_EMBEDDINGS_DECODER;
@@ -67,14 +71,15 @@ static tarn_status declare_embeddings(tarn__model *model, tarn__declare *declare
                "tokens and the target %lld",
                (long long)model->source_vocab, (long long)model->target_vocab);
   declare->prefix = "embeddings";
-  model->source_table =
-      declare_table(model, declare, share == TARN_EMBEDDINGS_ALL ? "weight" : "source.weight", model->source_vocab);
+  model->source_table = declare_table(model, declare, share == TARN_EMBEDDINGS_ALL ? "weight" : "source.weight",
+                                      model->source_vocab, train_source);
   model->target_table = model->source_table;
   model->output_table = model->source_table;
-  if (!source_is_target) model->target_table = declare_table(model, declare, "target.weight", model->target_vocab);
+  if (!source_is_target)
+    model->target_table = declare_table(model, declare, "target.weight", model->target_vocab, train_target);
   if (!source_is_output)
-    model->output_table =
-        target_is_output ? model->target_table : declare_table(model, declare, "output.weight", model->target_vocab);
+    model->output_table = target_is_output ? model->target_table
+                                           : declare_table(model, declare, "output.weight", model->target_vocab, true);
   TARN_TRY(declare->status);
   model->source_table->uses = 0;
   model->target_table->uses = 0;

@@ -37,7 +37,8 @@ typedef struct tarn__model {
   uint64_t seed;         // of the frozen weights; a checkpoint records it
   tarn__param **params;  // all parameters, each once, in a fixed order
   size_t param_count;
-  tarn__param *source_table, *target_table, *output_table;  // embeddings; equal pointers where shared
+  tarn__param *source_table, *target_table, *output_table;  // embeddings; equal pointers where shared; the output's is
+                                                            // trained
   tarn__model_stack encoder, decoder;
   tarn__arena arena;  // owns params, names, layers
   void *storage[TARN__MEMORY_KINDS];
