@@ -17,7 +17,8 @@ tarn__tensor *tarn__linear(tarn__graph *graph, tarn__tensor *x, tarn__param *wei
 
 // Residual sum with dropout on the branch, and layer normalisation of the sum (Ba, Kiros, Hinton 2016):
 //   sum [R, d] = x + dropout(branch);  y [R, d] = gain * (sum - mean) / sqrt(variance + 1e-5) + bias
-// branch may be NULL (sum = x, then no sum is stored); gain and bias are both NULL for the sum alone (y = NULL).
+// y is the norm of the sum as it is stored, rounded to bf16 if the sum is. branch may be NULL (sum = x, then no sum is
+// stored); gain and bias are both NULL for the sum alone (y = NULL).
 // Post-norm uses y alone; pre-norm goes on with the sum and feeds y to the next sublayer.
 typedef struct tarn__residual_out {
   tarn__tensor *sum, *y;

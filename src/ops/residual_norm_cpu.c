@@ -73,8 +73,12 @@ static void forward_part(const tarn__exec *exec, const tarn__node *node, const p
       const float *b = tarn__row_read(branch->data, branch->dtype, r * d, d, p->b);
       float *s = sum ? tarn__row_target(sum->data, sum->dtype, r * d, p->c) : p->c;
       add_branch(s, row, b, d, p, &attr->dropout, exec, r);
-      if (sum) tarn__row_write(sum->data, sum->dtype, r * d, d, s);
       row = s;
+      // The norm is that of the sum as it is stored, so that it can be computed again from there.
+      if (sum) {
+        tarn__row_write(sum->data, sum->dtype, r * d, d, s);
+        row = tarn__row_read(sum->data, sum->dtype, r * d, d, p->c);
+      }
     }
     if (!y) continue;
     float *out = tarn__row_target(y->data, y->dtype, r * d, p->b);
