@@ -5,15 +5,16 @@
 static double mb(size_t bytes) { return (double)bytes / 1e6; }
 
 static void print_parts(const tarn_plan *plan) {
-  printf("\n%-22s %-8s %12s %12s %10s %10s %10s %9s %9s\n", "part", "", "trained", "frozen", "gradients", "optimiser",
-         "kept", "forward", "backward");
-  printf("%-22s %-8s %12s %12s %10s %10s %10s %9s %9s\n", "", "", "parameters", "parameters", "MB", "MB", "MB",
-         "MFLOP/tok", "MFLOP/tok");
+  printf("\n%-22s %-8s %12s %12s %10s %10s %10s %9s %9s %9s\n", "part", "", "trained", "frozen", "gradients",
+         "optimiser", "kept", "forward", "backward", "again");
+  printf("%-22s %-8s %12s %12s %10s %10s %10s %9s %9s %9s\n", "", "", "parameters", "parameters", "MB", "MB", "MB",
+         "MFLOP/tok", "MFLOP/tok", "MFLOP/tok");
   for (size_t i = 0; i < plan->part_count; i++) {
     const tarn_plan_part *part = &plan->parts[i];
-    printf("%-22s %-8s %12lld %12lld %10.1f %10.1f %10.1f %9.2f %9.2f\n", part->label, part->frozen ? "frozen" : "",
-           (long long)part->trained_parameters, (long long)part->frozen_parameters, mb(part->gradient_bytes),
-           mb(part->optimiser_bytes), mb(part->kept_bytes), part->forward_flops / 1e6, part->backward_flops / 1e6);
+    printf("%-22s %-8s %12lld %12lld %10.1f %10.1f %10.1f %9.2f %9.2f %9.2f\n", part->label,
+           part->frozen ? "frozen" : "", (long long)part->trained_parameters, (long long)part->frozen_parameters,
+           mb(part->gradient_bytes), mb(part->optimiser_bytes), mb(part->kept_bytes), part->forward_flops / 1e6,
+           part->backward_flops / 1e6, part->recompute_flops / 1e6);
   }
 }
 
@@ -34,8 +35,8 @@ void plan_print_text(const tarn_plan *plan) {
   printf("\nparameters: %lld (%lld trained, %lld frozen); sharing saves %lld more\n",
          (long long)(plan->trained_parameters + plan->frozen_parameters), (long long)plan->trained_parameters,
          (long long)plan->frozen_parameters, (long long)plan->shared_uses);
-  printf("floating-point operations per token: %.2f M forward, %.2f M backward\n", plan->forward_flops / 1e6,
-         plan->backward_flops / 1e6);
+  printf("floating-point operations per token: %.2f M forward, %.2f M backward, %.2f M computed again\n",
+         plan->forward_flops / 1e6, plan->backward_flops / 1e6, plan->recompute_flops / 1e6);
   print_parts(plan);
 }
 
@@ -47,19 +48,20 @@ void plan_print_json(const tarn_plan *plan) {
       plan->workspace_bytes, plan->total_bytes);
   printf(
       "\"trained_parameters\": %lld, \"frozen_parameters\": %lld, \"shared_uses\": %lld, "
-      "\"forward_flops_per_token\": %.0f, \"backward_flops_per_token\": %.0f, \"source_rows\": %lld, "
-      "\"target_rows\": %lld, \"parts\": [",
+      "\"forward_flops_per_token\": %.0f, \"backward_flops_per_token\": %.0f, "
+      "\"recompute_flops_per_token\": %.0f, \"source_rows\": %lld, \"target_rows\": %lld, \"parts\": [",
       (long long)plan->trained_parameters, (long long)plan->frozen_parameters, (long long)plan->shared_uses,
-      plan->forward_flops, plan->backward_flops, (long long)plan->source_rows, (long long)plan->target_rows);
+      plan->forward_flops, plan->backward_flops, plan->recompute_flops, (long long)plan->source_rows,
+      (long long)plan->target_rows);
   for (size_t i = 0; i < plan->part_count; i++) {
     const tarn_plan_part *part = &plan->parts[i];
     printf(
         "%s{\"label\": \"%s\", \"frozen\": %s, \"trained_parameters\": %lld, \"frozen_parameters\": %lld, "
         "\"gradient_bytes\": %zu, \"optimiser_bytes\": %zu, \"kept_bytes\": %zu, \"forward_flops_per_token\": %.0f, "
-        "\"backward_flops_per_token\": %.0f}",
+        "\"backward_flops_per_token\": %.0f, \"recompute_flops_per_token\": %.0f}",
         i ? ", " : "", part->label, part->frozen ? "true" : "false", (long long)part->trained_parameters,
         (long long)part->frozen_parameters, part->gradient_bytes, part->optimiser_bytes, part->kept_bytes,
-        part->forward_flops, part->backward_flops);
+        part->forward_flops, part->backward_flops, part->recompute_flops);
   }
   printf("]}\n");
 }

@@ -69,6 +69,9 @@ extern "C" {
 #define TARN_PRECISION_MAP(X)                                        \
   X(TARN_PRECISION_FP32, "fp32", "32-bit floating point throughout") \
   X(TARN_PRECISION_BF16, "bf16", "bfloat16 products and activations, fp32 master weights and sums")
+#define TARN_RECOMPUTE_MAP(X)                                         \
+  X(TARN_RECOMPUTE_NONE, "none", "keep what the backward pass needs") \
+  X(TARN_RECOMPUTE_BLOCK, "block", "keep one tensor a layer, compute the rest again")
 #define TARN_METRIC_MAP(X)                                                   \
   X(TARN_METRIC_BLEU, "bleu", "BLEU of the translated validation sentences") \
   X(TARN_METRIC_LOSS, "loss", "validation loss per target token")
@@ -86,6 +89,7 @@ typedef enum tarn_init { TARN_INIT_MAP(TARN_CHOICE_VALUE) TARN_INIT_COUNT } tarn
 typedef enum tarn_optimiser { TARN_OPTIMISER_MAP(TARN_CHOICE_VALUE) TARN_OPTIMISER_COUNT } tarn_optimiser;
 typedef enum tarn_schedule { TARN_SCHEDULE_MAP(TARN_CHOICE_VALUE) TARN_SCHEDULE_COUNT } tarn_schedule;
 typedef enum tarn_precision { TARN_PRECISION_MAP(TARN_CHOICE_VALUE) TARN_PRECISION_COUNT } tarn_precision;
+typedef enum tarn_recompute { TARN_RECOMPUTE_MAP(TARN_CHOICE_VALUE) TARN_RECOMPUTE_COUNT } tarn_recompute;
 typedef enum tarn_metric { TARN_METRIC_MAP(TARN_CHOICE_VALUE) TARN_METRIC_COUNT } tarn_metric;
 #undef TARN_CHOICE_VALUE
 
@@ -171,6 +175,7 @@ typedef struct tarn_config_train {
   double clip_norm;          // gradients with a larger L2 norm over all parameters are scaled down to it; 0: off [0]
   double label_smoothing;    // mass spread evenly over the vocabulary (PyTorch's definition) [0.1]
   tarn_precision precision;  // [fp32]
+  tarn_recompute recompute;  // what the backward pass computes again to save memory; changes no bit of a result [none]
   int64_t log_every;         // updates between two lines of the log [50]
   int64_t save_every;        // updates between two checkpoints; 0: only when validating and at the end [0]
   int64_t keep_last;         // numbered checkpoints kept beside best and last [5]

@@ -18,10 +18,11 @@ typedef struct tarn_plan_part {
   char label[96];  // "encoder 3 R1"
   int frozen;      // 1: a frozen layer
   int64_t trained_parameters, frozen_parameters;
-  size_t gradient_bytes;                 // gradients of its parameters
-  size_t optimiser_bytes;                // Adam's two moments
-  size_t kept_bytes;                     // activations of the forward pass that the backward pass still needs
-  double forward_flops, backward_flops;  // per token
+  size_t gradient_bytes;   // gradients of its parameters
+  size_t optimiser_bytes;  // Adam's two moments
+  size_t kept_bytes;       // activations of the forward pass that the backward pass still needs
+  // Per token. What the backward pass computes again (train.recompute) counts in recompute_flops alone.
+  double forward_flops, backward_flops, recompute_flops;
 } tarn_plan_part;
 
 typedef struct tarn_plan {
@@ -36,7 +37,7 @@ typedef struct tarn_plan {
   // Parameters, each set once; uses - 1 times its size for every shared set.
   int64_t trained_parameters, frozen_parameters, shared_uses;
   // Floating-point operations per token (source and target tokens counted alike); a multiply-add counts two.
-  double forward_flops, backward_flops;
+  double forward_flops, backward_flops, recompute_flops;
   // What was assumed: rows of the largest batch, and tokens of a mean sentence.
   int64_t source_rows, target_rows;
   double source_length, target_length;

@@ -12,6 +12,7 @@
 typedef struct tarn__stream {
   tarn__tensor *x, *branch;
   double dropout;  // of the pending branch
+  bool begins;     // a layer begins: its segment of the graph starts once the pending branch is added
 } tarn__stream;
 
 // Gain and bias of one layer normalisation.

@@ -30,6 +30,7 @@ static tarn__activation op_activation(tarn_activation activation) {
 
 void tarn__layer_build(const tarn__block_run *run, const tarn__layer_weights *weights, tarn__stream *stream) {
   const tarn_kind *kind = weights->kind;
+  stream->begins = true;
   weights->mixer->build(run, weights->mixing, kind, stream);
   tarn__tensor *x = tarn__stream_enter(run->graph, stream, &weights->ffn_norm, kind->norm);
   tarn__tensor *hidden =

@@ -7,16 +7,25 @@ static void join(tarn__graph *graph, tarn__stream *stream) {
   stream->branch = NULL;
 }
 
+static void begin_segment(tarn__graph *graph, tarn__stream *stream) {
+  if (stream->begins) tarn__graph_segment(graph);
+  stream->begins = false;
+}
+
 tarn__tensor *tarn__stream_enter(tarn__graph *graph, tarn__stream *stream, const tarn__norm_weights *norm,
                                  tarn_norm order) {
   if (order == TARN_NORM_POST) {
     join(graph, stream);
+    begin_segment(graph, stream);
     return stream->x;
   }
+  // The op that adds a branch belongs to the layer of the branch, so that one tensor, the sum, crosses the border.
+  if (!stream->branch) begin_segment(graph, stream);
   tarn__residual_out out =
       tarn__residual_norm(graph, stream->x, stream->branch, stream->dropout, norm->gain, norm->bias);
   stream->x = out.sum;
   stream->branch = NULL;
+  begin_segment(graph, stream);
   return out.y;
 }
 
@@ -36,5 +45,6 @@ tarn__tensor *tarn__stream_finish(tarn__graph *graph, tarn__stream *stream, cons
     stream->branch = NULL;
   }
   join(graph, stream);
+  tarn__graph_segment_end(graph);
   return stream->x;
 }

@@ -105,7 +105,7 @@ tarn__node *tarn__graph_node(tarn__graph *graph, const tarn__op *op, size_t attr
     if (attr_size > sizeof spare_attr && graph->status == TARN_STATUS_OK)
       tarn__graph_fail(graph, TARN_STATUS_INTERNAL, "op %s has too large attributes", op->name);
   }
-  *node = (tarn__node){.op = op, .attr = attr, .label = graph->label};
+  *node = (tarn__node){.op = op, .attr = attr, .label = graph->label, .segment = graph->segment};
   return node;
 }
 
@@ -119,8 +119,15 @@ void tarn__graph_emit(tarn__graph *graph, tarn__node *node) {
   graph->nodes[graph->node_count++] = node;
   bool needs_grad = false;
   for (int i = 0; i < TARN__MAX_INPUTS; i++) needs_grad |= node->in[i] && node->in[i]->needs_grad;
-  for (int i = 0; i < TARN__MAX_OUTPUTS; i++)
-    if (node->out[i]) node->out[i]->needs_grad |= needs_grad && node->op->grad;
+  for (int i = 0; i < TARN__MAX_OUTPUTS; i++) {
+    if (!node->out[i]) continue;
+    node->out[i]->needs_grad |= needs_grad && node->op->grad;
+    node->out[i]->source = node;
+  }
 }
+
+void tarn__graph_segment(tarn__graph *graph) { graph->segment = ++graph->segments; }
+
+void tarn__graph_segment_end(tarn__graph *graph) { graph->segment = 0; }
 
 uint32_t tarn__graph_site(tarn__graph *graph) { return graph->sites++; }

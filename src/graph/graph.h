@@ -3,6 +3,8 @@
 //   build      ops append nodes; every tensor is a matrix [rows, cols], row-major, rows = packed tokens (no padding)
 //   gradients  tarn__graph_differentiate() appends the nodes of the backward pass by each op's gradient rule, only on
 //              paths from the loss to a trained parameter
+//   recompute  tarn__graph_recompute(), if wanted: forward nodes of a segment run again before its backward pass, so
+//              that their results need no memory in between
 //   plan       tarn__graph_plan() gives every tensor an offset in one workspace from its lifetime
 //   run        tarn__graph_run() executes the nodes in order
 //
@@ -49,6 +51,9 @@ typedef struct tarn__tensor {
   bool keep;                    // lives to the end of the run (results that the caller reads)
   struct tarn__tensor *shares;  // in place: the tensor whose memory it uses; NULL for memory of its own
   struct tarn__tensor *grad;    // while differentiating: gradient of the loss with respect to it, or NULL so far
+  tarn__node *source;           // the node that writes it; NULL for inputs of the graph
+  bool border, saved;           // while recomputing: read by forward nodes outside its segment, by backward nodes
+  struct tarn__tensor *again;   // while recomputing: the tensor that holds its values in the backward pass, or NULL
   int first, last;              // lifetime in node numbers, for the tensor that owns the memory
   size_t bytes, offset;         // in the workspace
 } tarn__tensor;
@@ -62,9 +67,8 @@ static inline tarn__tensor *tarn__tensor_owner(tarn__tensor *tensor) {
 // What a run needs beside the graph.
 typedef struct tarn__exec {
   int threads;
-  uint64_t seed;                 // key of the dropout masks
-  uint32_t step;                 // counter of the dropout masks: number of the (micro) step
-  struct tarn_profile *profile;  // is told how long every node took (graph/profile.h); NULL: nothing is measured
+  uint64_t seed;  // key of the dropout masks
+  uint32_t step;  // counter of the dropout masks: number of the (micro) step
 } tarn__exec;
 
 typedef tarn_status (*tarn__kernel)(const tarn__exec *exec, const tarn__node *node);
@@ -84,6 +88,10 @@ typedef struct tarn__op {
   size_t (*scratch)(const tarn__node *node, int threads);
   bool in_place;  // output `inplace_out` may overwrite input `inplace_in` when nothing reads that input later
   int inplace_out, inplace_in;
+  // Appends a node that computes output `renew_out` again, with equal bits, from output `renew_in`, and returns the new
+  // tensor: a short cut for recomputation. NULL: there is none. A node that lacks either output is never asked.
+  tarn__tensor *(*renew)(tarn__graph *graph, const tarn__node *node);
+  int renew_out, renew_in;
   tarn__kernel reference_f32, reference_f64;  // plain C
   tarn__kernel cpu;                           // fast, for F32 and BF16 tensors; chooses the instruction set itself
 } tarn__op;
@@ -97,6 +105,8 @@ struct tarn__node {
   size_t scratch_bytes;
   void *scratch;
   const char *label;  // the part of the model it belongs to; a backward node has the label of its forward node
+  int segment;        // of the forward pass, from 1; 0: none
+  bool again;         // runs in the backward pass what a node of the forward pass ran before
 };
 
 struct tarn__graph {
@@ -111,8 +121,9 @@ struct tarn__graph {
   size_t forward_count;  // nodes before this number are the forward pass
   tarn__tensor **tensors;
   size_t tensor_count, tensor_capacity;
-  const char *label;  // given to the nodes that are made from now on; must outlive the graph; may be NULL
-  uint32_t sites;     // dropout sites handed out so far
+  const char *label;      // given to the nodes that are made from now on; must outlive the graph; may be NULL
+  int segment, segments;  // the segment that is being built (0: none), and how many there are
+  uint32_t sites;         // dropout sites handed out so far
   size_t activation_bytes, scratch_bytes, workspace_bytes;  // by tarn__graph_plan()
   tarn__tensor spare_tensor;
   tarn__node spare_node;
@@ -138,6 +149,10 @@ tarn__tensor *tarn__graph_param(tarn__graph *graph, tarn__param *param);
 tarn__node *tarn__graph_node(tarn__graph *graph, const tarn__op *op, size_t attr_size);
 void tarn__graph_emit(tarn__graph *graph, tarn__node *node);
 
+// Begins a segment (a layer of the model, from residual stream to residual stream), which ends the one before; ends it.
+void tarn__graph_segment(tarn__graph *graph);
+void tarn__graph_segment_end(tarn__graph *graph);
+
 // A number that is unique in the graph and equal in every build of the same model, for the dropout generator.
 uint32_t tarn__graph_site(tarn__graph *graph);
 
@@ -154,6 +169,13 @@ void tarn__grad_add(tarn__graph *graph, tarn__tensor *tensor, tarn__tensor *cont
 
 // Appends the backward pass of `loss`, whose op must be the last of the forward pass.
 void tarn__graph_differentiate(tarn__graph *graph, tarn__tensor *loss);
+
+// Recomputation of segments (Chen et al. 2016), after differentiation: the backward nodes read copies of what a segment
+// computed, made by nodes that are appended right before the first backward node that needs them. Kept from the forward
+// pass are only tensors from outside of segments and those that another segment reads; where an op can renew such a
+// tensor from an output that is kept anyway, that one alone. Only nodes whose results are read run again, with the same
+// attributes (dropout sites) and kernels, so gradients have the bits that they have without recomputation.
+void tarn__graph_recompute(tarn__graph *graph);
 
 // Lifetimes, offsets, sizes. Reports the first failure of building. Takes no memory for tensors.
 tarn_status tarn__graph_plan(tarn__graph *graph) TARN_CHECKED;

@@ -57,6 +57,11 @@ tarn__tensor *tarn__model_build_loss(const tarn__model *model, tarn__graph *grap
   return loss;
 }
 
+void tarn__model_differentiate(const tarn__model *model, tarn__graph *graph, tarn__tensor *loss) {
+  tarn__graph_differentiate(graph, loss);
+  if (model->config->train.recompute == TARN_RECOMPUTE_BLOCK) tarn__graph_recompute(graph);
+}
+
 void tarn__model_build_encode(const tarn__model *model, tarn__graph *graph, const tarn__packed *source,
                               tarn__tensor **cross) {
   tarn__tensor *offsets = external_ids(graph, source->offsets, source->sentences + 1, "source offsets");

@@ -13,6 +13,7 @@ static const tarn_config_word init_words[] = {TARN_INIT_MAP(WORD)};
 static const tarn_config_word optimiser_words[] = {TARN_OPTIMISER_MAP(WORD)};
 static const tarn_config_word schedule_words[] = {TARN_SCHEDULE_MAP(WORD)};
 static const tarn_config_word precision_words[] = {TARN_PRECISION_MAP(WORD)};
+static const tarn_config_word recompute_words[] = {TARN_RECOMPUTE_MAP(WORD)};
 static const tarn_config_word metric_words[] = {TARN_METRIC_MAP(WORD)};
 static const tarn_config_word rule_words[] = {TARN__PLACE_RULE_MAP(WORD)};
 
@@ -149,6 +150,9 @@ static const tarn__option train_options[] = {
      .help = "probability spread evenly over the vocabulary", .also = "smoothing"},
     {"precision", CHOICE(tarn_config_train, precision, precision_words), .value = "fp32",
      .help = "number format of products and activations", .also = "fp16 bf16 dtype"},
+    {"recompute", CHOICE(tarn_config_train, recompute, recompute_words), .value = "none",
+     .help = "what the backward pass computes again to save memory; changes no bit of a result",
+     .also = "checkpoint_activations gradient_checkpointing"},
     {"log_every", INTEGER(tarn_config_train, log_every, 1, 1e9), .value = "50", .unit = "updates",
      .help = "updates between two lines of the log", .also = "log_interval disp-freq"},
     {"save_every", INTEGER(tarn_config_train, save_every, 0, 1e12), .value = "0", .unit = "updates",

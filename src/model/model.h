@@ -72,10 +72,13 @@ void tarn__model_measure(const tarn__model *model, tarn__model_size *size);
 
 // Appends the whole training (or evaluation) forward pass and returns the loss tensor of tarn__output_loss():
 // F64 [1, 2] = {sum of the smoothed loss, sum of nll}. targets [target.rows] are the ids to predict. Call
-// tarn__graph_differentiate() on it for training.
+// tarn__model_differentiate() on it for training.
 tarn__tensor *tarn__model_build_loss(const tarn__model *model, tarn__graph *graph, const tarn__packed *source,
                                      const tarn__packed *target, const int32_t *targets, double label_smoothing,
                                      const double *grad_scale);
+
+// Appends the backward pass of that loss, with recomputation if the configuration says so.
+void tarn__model_differentiate(const tarn__model *model, tarn__graph *graph, tarn__tensor *loss);
 
 // Decoding, first part: encodes sentences and computes for every decoder layer l the keys and values that its
 // cross-attention needs, cross[l] [source.rows, 2 d_model] (kept to the end of the run; NULL for layers without

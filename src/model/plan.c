@@ -46,12 +46,13 @@ static void add_stack(tarn_plan *plan, const tarn__model *model, const tarn__mod
   add_param(top, stack->norm_bias);
 }
 
-static void add_flops(tarn_plan *plan, tarn_plan_part *part, bool forward, double (*count)(const tarn__node *node),
-                      const tarn__node *node, double tokens) {
-  if (!count) return;
-  double flops = count(node) / tokens;
-  *(forward ? &part->forward_flops : &part->backward_flops) += flops;
-  *(forward ? &plan->forward_flops : &plan->backward_flops) += flops;
+static void add_flops(tarn_plan *plan, tarn_plan_part *part, const tarn__node *node, bool forward, double tokens) {
+  double flops = node->op->flops ? node->op->flops(node) / tokens : 0.0;
+  double gradients = node->op->gradient_flops ? node->op->gradient_flops(node) / tokens : 0.0;
+  *(node->again ? &part->recompute_flops : forward ? &part->forward_flops : &part->backward_flops) += flops;
+  *(node->again ? &plan->recompute_flops : forward ? &plan->forward_flops : &plan->backward_flops) += flops;
+  part->backward_flops += gradients;
+  plan->backward_flops += gradients;
 }
 
 static void add_nodes(tarn_plan *plan, const tarn__graph *graph, double tokens) {
@@ -59,8 +60,7 @@ static void add_nodes(tarn_plan *plan, const tarn__graph *graph, double tokens) 
     const tarn__node *node = graph->nodes[n];
     tarn_plan_part *part = part_of(plan, node->label ? node->label : "other");
     bool forward = n < graph->forward_count;
-    add_flops(plan, part, forward, node->op->flops, node, tokens);
-    add_flops(plan, part, false, node->op->gradient_flops, node, tokens);
+    add_flops(plan, part, node, forward, tokens);
     for (int k = 0; forward && k < TARN__MAX_OUTPUTS; k++) {
       if (!node->out[k] || node->out[k]->place != TARN__WORKSPACE) continue;
       const tarn__tensor *out = tarn__tensor_owner(node->out[k]);
@@ -84,7 +84,7 @@ static tarn_status plan_graph(tarn_plan *plan, const tarn__model *model, const t
   tarn__graph_begin(graph, TARN__CPU, model->dtype, true, threads);
   tarn__tensor *loss =
       tarn__model_build_loss(model, graph, source, target, NULL, model->config->train.label_smoothing, &scale);
-  tarn__graph_differentiate(graph, loss);
+  tarn__model_differentiate(model, graph, loss);
   TARN_TRY(tarn__graph_plan(graph));
   plan->activation_bytes = graph->activation_bytes;
   plan->workspace_bytes = graph->scratch_bytes;

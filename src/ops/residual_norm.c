@@ -84,6 +84,9 @@ static void grad(tarn__graph *graph, tarn__node *node) {
   if (wants(branch)) tarn__grad_add(graph, branch, back->out[TARN__RN_DBRANCH]);
 }
 
+// y again from the sum: the forward pass takes the norm of the sum as it is stored.
+static tarn__tensor *renew(tarn__graph *graph, const tarn__node *node);
+
 // With a branch: the sum takes over its memory.
 static const tarn__op op_residual = {.name = "residual_norm",
                                      .grad = grad,
@@ -91,6 +94,9 @@ static const tarn__op op_residual = {.name = "residual_norm",
                                      .in_place = true,
                                      .inplace_out = TARN__RN_SUM,
                                      .inplace_in = TARN__RN_BRANCH,
+                                     .renew = renew,
+                                     .renew_out = TARN__RN_Y,
+                                     .renew_in = TARN__RN_SUM,
                                      .reference_f32 = tarn__residual_norm_f32,
                                      .reference_f64 = tarn__residual_norm_f64,
                                      .cpu = forward_cpu};
@@ -105,6 +111,17 @@ static const tarn__op op_norm = {.name = "norm",
                                  .reference_f32 = tarn__residual_norm_f32,
                                  .reference_f64 = tarn__residual_norm_f64,
                                  .cpu = forward_cpu};
+
+static tarn__tensor *renew(tarn__graph *graph, const tarn__node *node) {
+  tarn__tensor *sum = node->out[TARN__RN_SUM];
+  tarn__node *norm = tarn__graph_node(graph, &op_norm, sizeof(tarn__residual_norm_attr));
+  norm->in[TARN__RN_X] = sum;
+  norm->in[TARN__RN_GAIN] = node->in[TARN__RN_GAIN];
+  norm->in[TARN__RN_BIAS] = node->in[TARN__RN_BIAS];
+  norm->out[TARN__RN_Y] = tarn__graph_tensor(graph, sum->dtype, sum->rows, sum->cols, "norm");
+  tarn__graph_emit(graph, norm);
+  return norm->out[TARN__RN_Y];
+}
 
 static bool fits(const tarn__tensor *x, const tarn__tensor *branch, const tarn__param *gain, const tarn__param *bias) {
   bool fit = (gain != NULL) == (bias != NULL) && (gain || branch);

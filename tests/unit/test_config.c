@@ -469,7 +469,7 @@ static void damaged_files_are_survived(void **state) {
     }
     tarn_config_close(&config);
   }
-  assert_in_range(good, 30, 2970);
+  assert_in_range(good, 10, 2970);
   tarn_config_text_close(&text);
 }
 

@@ -38,15 +38,20 @@ static void run_through(const char *run, const char *const *overrides, size_t co
   if (status != TARN_STATUS_OK) fail_msg("%s", tarn_error_message());
 }
 
+static void resume_until_done(const char *run, stopper *s, tarn_status status, const char *const *overrides,
+                              size_t count) {
+  for (int i = 0; status == TARN_STATUS_INTERRUPTED && i < 20; i++) {
+    assert_non_null(strstr(tarn_error_message(), "--resume"));
+    s->stop = 0;
+    status = tiny_train(NULL, run, overrides, count, stop_now_and_then, s, &s->stop);
+  }
+  if (status != TARN_STATUS_OK) fail_msg("%s", tarn_error_message());
+}
+
 static void run_in_pieces(const char *run, int64_t every, const char *const *overrides, size_t count) {
   stopper s = {.every = every};
   tarn_status status = tiny_train("tiny.yaml", run, overrides, count, stop_now_and_then, &s, &s.stop);
-  for (int i = 0; status == TARN_STATUS_INTERRUPTED && i < 20; i++) {
-    assert_non_null(strstr(tarn_error_message(), "--resume"));
-    s.stop = 0;
-    status = tiny_train(NULL, run, NULL, 0, stop_now_and_then, &s, &s.stop);
-  }
-  if (status != TARN_STATUS_OK) fail_msg("%s", tarn_error_message());
+  resume_until_done(run, &s, status, NULL, 0);
 }
 
 static void join(char path[256], const char *run, const char *name) { snprintf(path, 256, "%s/%s", run, name); }
@@ -127,6 +132,18 @@ static void pieces_give_the_bits_of_the_whole(void **state) {
     run_in_pieces(pieces, i == 0 ? 1 : 2 + (int64_t)i, variants[i], 2);
     assert_same_run(whole, pieces);
   }
+}
+
+// Recomputation changes no bit, so a run may go on with another choice.
+static void recomputation_may_change(void **state) {
+  (void)state;
+  const char *const overrides[] = {"train.precision=bf16", "train.accumulate=2", "train.recompute=block"};
+  stopper s = {.every = 5};
+  run_through("keeping", overrides, 2);
+  tarn_status status = tiny_train("tiny.yaml", "again", overrides, 2, stop_now_and_then, &s, &s.stop);
+  assert_int_equal(status, TARN_STATUS_INTERRUPTED);
+  resume_until_done("again", &s, status, &overrides[2], 1);
+  assert_same_run("keeping", "again");
 }
 
 static void equal_seeds_give_equal_bits(void **state) {
@@ -334,15 +351,12 @@ static void lists_a_run_for_every_seed(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(pieces_give_the_bits_of_the_whole),
-                                     cmocka_unit_test(equal_seeds_give_equal_bits),
-                                     cmocka_unit_test(frozen_weights_stay_and_others_move),
-                                     cmocka_unit_test(frozen_weights_stay_in_memory),
-                                     cmocka_unit_test(steps_take_no_memory),
-                                     cmocka_unit_test(stops_at_numbers_that_are_none),
-                                     cmocka_unit_test(only_one_process_at_a_time),
-                                     cmocka_unit_test(refuses_what_would_mix_runs),
-                                     cmocka_unit_test(stops_when_patience_ends),
-                                     cmocka_unit_test(lists_a_run_for_every_seed)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(pieces_give_the_bits_of_the_whole), cmocka_unit_test(equal_seeds_give_equal_bits),
+      cmocka_unit_test(recomputation_may_change),          cmocka_unit_test(frozen_weights_stay_and_others_move),
+      cmocka_unit_test(frozen_weights_stay_in_memory),     cmocka_unit_test(steps_take_no_memory),
+      cmocka_unit_test(stops_at_numbers_that_are_none),    cmocka_unit_test(only_one_process_at_a_time),
+      cmocka_unit_test(refuses_what_would_mix_runs),       cmocka_unit_test(stops_when_patience_ends),
+      cmocka_unit_test(lists_a_run_for_every_seed)};
   return cmocka_run_group_tests(tests, open_all, sandbox_close);
 }

@@ -1,0 +1,243 @@
+// Recomputation: gradients have the bits that they have without, less memory is needed, and only what the backward pass
+// reads is computed again.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+// cmocka needs the headers above.
+#include <cmocka.h>
+
+#include "base/memory.h"
+#include "model/model.h"
+
+enum { VOCAB = 19, SENTENCES = 5, ROWS = 40, THREADS = 2 };
+
+// Sentences of different lengths, one of them a single token.
+static const int32_t source_offsets[SENTENCES + 1] = {0, 9, 10, 21, 29, ROWS};
+static const int32_t target_offsets[SENTENCES + 1] = {0, 7, 15, 16, 28, ROWS};
+
+// Stacks whose layers are trained (L), frozen (R), shared (L1, R1), pre- or post-norm, with and without a mixer.
+typedef struct stacks {
+  const char *encoder, *decoder, *norm;
+} stacks;
+
+static const stacks all[] = {
+    {"L*3", "L*2", "post"},           {"L*3", "L*2", "pre"},
+    {"(R L)*2", "R L R", "post"},     {"(R L)*2", "R L R", "pre"},
+    {"L1*3", "L1 R1*2", "post"},      {"R1 L1 R1 L1", "L1*2", "pre"},
+    {"L P N L F R", "N L P", "post"}, {"N P L F", "P N F L", "pre"},
+    {"R R L", "L", "post"},           {"L", "L", "pre"},
+};
+
+typedef struct fixture {
+  tarn_config *config;
+  tarn__model *model;
+  tarn__graph graph;
+  tarn__tensor *loss;
+  void *workspace;
+  int32_t ids[2][ROWS], positions[2][ROWS], targets[ROWS];
+  double scale;
+} fixture;
+
+static void must(tarn_status status) {
+  if (status != TARN_STATUS_OK) fail_msg("%s", tarn_error_message());
+}
+
+static void open_model(fixture *f, const stacks *at, tarn__dtype dtype, bool recompute) {
+  char text[1024];
+  *f = (fixture){.scale = 0.1};
+  // P: pre-norm, N: no mixer (pre-norm unless told), F: the same, frozen; in one model with post-norm layers.
+  snprintf(text, sizeof text,
+           "model: { d_model: 16, embeddings: none, max_length: 24, dropout: 0.2, norm: %s }\n"
+           "encoder: { layers: \"%s\" }\ndecoder: { layers: \"%s\" }\n"
+           "kinds:\n  L: { mixer: attention, heads: 2, ffn: 24 }\n"
+           "  R: { mixer: attention, heads: 4, ffn: 24, frozen: yes }\n"
+           "  P: { mixer: attention, heads: 2, ffn: 24, norm: pre }\n  N: { mixer: none, ffn: 40, norm: %s }\n"
+           "  F: { mixer: none, ffn: 40, frozen: yes }\ntrain: { recompute: %s }\n",
+           at->norm, at->encoder, at->decoder, at->norm, recompute ? "block" : "none");
+  must(tarn_config_parse(&f->config, "recompute", text, strlen(text), NULL, 0));
+  must(tarn__model_open(&f->model, f->config, VOCAB, VOCAB, dtype, true));
+  must(tarn__model_allocate(f->model));
+  must(tarn__model_initialise(f->model, 5));
+}
+
+static void close_model(fixture *f) {
+  tarn__graph_close(&f->graph);
+  tarn__free(f->workspace);
+  tarn__model_close(&f->model);
+  tarn_config_close(&f->config);
+}
+
+// Builds and plans the graph of the batch.
+static void plan(fixture *f, tarn__backend backend) {
+  for (int r = 0; r < ROWS; r++) {
+    f->ids[0][r] = 3 + r * 7 % (VOCAB - 3);
+    f->ids[1][r] = 3 + r * 5 % (VOCAB - 3);
+    f->targets[r] = 3 + r * 11 % (VOCAB - 3);
+  }
+  tarn__packed_positions(f->positions[0], source_offsets, SENTENCES);
+  tarn__packed_positions(f->positions[1], target_offsets, SENTENCES);
+  tarn__packed source = {SENTENCES, ROWS, 24, f->ids[0], f->positions[0], source_offsets};
+  tarn__packed target = {SENTENCES, ROWS, 24, f->ids[1], f->positions[1], target_offsets};
+  tarn__graph_begin(&f->graph, backend, f->model->dtype, true, THREADS);
+  f->loss = tarn__model_build_loss(f->model, &f->graph, &source, &target, f->targets, 0.1, &f->scale);
+  tarn__model_differentiate(f->model, &f->graph, f->loss);
+  must(tarn__graph_plan(&f->graph));
+}
+
+// Two micro-steps whose gradients are summed. What is not written holds NaNs.
+static void run(fixture *f, tarn__backend backend) {
+  plan(f, backend);
+  void *memory;
+  must(tarn__alloc(&memory, TARN__MEMORY_OTHER, f->graph.workspace_bytes, 1));
+  f->workspace = memory;
+  tarn__graph_bind(&f->graph, f->workspace);
+  for (uint32_t step = 0; step < 2; step++) {
+    memset(f->workspace, 0xFF, f->graph.workspace_bytes);
+    tarn__exec exec = {.threads = THREADS, .seed = 9, .step = step};
+    must(tarn__graph_run(&f->graph, &exec));
+  }
+}
+
+static void same_bits(const stacks *at, tarn__backend backend, tarn__dtype dtype) {
+  fixture kept, again;
+  open_model(&kept, at, dtype, false);
+  open_model(&again, at, dtype, true);
+  run(&kept, backend);
+  run(&again, backend);
+  assert_true(again.graph.node_count > kept.graph.node_count);
+  assert_true(again.graph.activation_bytes <= kept.graph.activation_bytes);
+  assert_memory_equal(kept.loss->data, again.loss->data, 2 * sizeof(double));
+  assert_int_equal(kept.model->param_count, again.model->param_count);
+  for (size_t p = 0; p < kept.model->param_count; p++) {
+    const tarn__param *a = kept.model->params[p], *b = again.model->params[p];
+    assert_int_equal(a->grad_written, b->grad_written);
+    if (!a->trained) continue;
+    assert_true(a->grad_written);
+    size_t size = dtype == TARN__F64 ? sizeof(double) : sizeof(float);
+    if (memcmp(a->grad, b->grad, (size_t)(a->rows * a->cols) * size) != 0)
+      fail_msg("%s | %s, %s-norm: the gradient of %s has other bits", at->encoder, at->decoder, at->norm, a->name);
+  }
+  close_model(&kept);
+  close_model(&again);
+}
+
+static void test_bits(void **state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+    same_bits(&all[i], TARN__REFERENCE, TARN__F64);
+    same_bits(&all[i], TARN__CPU, TARN__F32);
+    same_bits(&all[i], TARN__CPU, TARN__BF16);
+  }
+}
+
+// Nodes of one op and label, of those that run again or of the others.
+static int count(const fixture *f, const char *label, const char *op, bool again) {
+  int found = 0;
+  for (size_t n = 0; n < f->graph.node_count; n++) {
+    const tarn__node *node = f->graph.nodes[n];
+    if (node->again) assert_true(n >= f->graph.forward_count);
+    found += node->again == again && strcmp(node->label, label) == 0 && strcmp(node->op->name, op) == 0;
+  }
+  return found;
+}
+
+static double flops(const fixture *f, const char *label, bool again) {
+  double sum = 0.0;
+  for (size_t n = 0; n < f->graph.node_count; n++) {
+    const tarn__node *node = f->graph.nodes[n];
+    bool forward = node->again || n < f->graph.forward_count;
+    if (forward && node->again == again && strcmp(node->label, label) == 0 && node->op->flops)
+      sum += node->op->flops(node);
+  }
+  return sum;
+}
+
+static size_t bytes_across(const fixture *f, const char *label) {
+  size_t bytes = 0;
+  for (size_t n = 0; n < f->graph.forward_count; n++)
+    for (int k = 0; k < TARN__MAX_OUTPUTS; k++) {
+      const tarn__node *node = f->graph.nodes[n];
+      if (strcmp(node->label, label) != 0 || !node->out[k]) continue;
+      const tarn__tensor *memory = tarn__tensor_owner(node->out[k]);
+      if (memory->first == (int)n && memory->last >= (int)f->graph.forward_count) bytes += memory->bytes;
+    }
+  return bytes;
+}
+
+// All products but the last of a layer run again, and its norms once: the last one from the sum, which is kept.
+static void test_what_runs_again(void **state) {
+  (void)state;
+  for (int pre = 0; pre < 2; pre++) {
+    const stacks at = {"L*4", "L*3", pre ? "pre" : "post"};
+    fixture f;
+    open_model(&f, &at, TARN__F32, true);
+    plan(&f, TARN__CPU);
+    assert_int_equal(count(&f, "encoder 2 L", "linear", false), 4);
+    assert_int_equal(count(&f, "encoder 2 L", "linear", true), 3);
+    assert_int_equal(count(&f, "encoder 2 L", "attention", true), 1);
+    assert_int_equal(count(&f, "encoder 2 L", "residual_norm", true), 1);
+    assert_int_equal(count(&f, "encoder 2 L", "norm", true), 1);
+    assert_int_equal(count(&f, "decoder 2 L", "linear", false), 7);
+    assert_int_equal(count(&f, "decoder 2 L", "linear", true), 6);
+    assert_int_equal(count(&f, "decoder 2 L", "attention", true), 2);
+    assert_int_equal(count(&f, "embeddings", "embedding", true), 0);
+    assert_int_equal(count(&f, "output", "output_loss", true), 0);
+    const double last = 2.0 * ROWS * 24 * 16;
+    assert_true(flops(&f, "encoder 2 L", true) == flops(&f, "encoder 2 L", false) - last);
+    assert_true(flops(&f, "decoder 2 L", true) == flops(&f, "decoder 2 L", false) - last);
+    // One tensor of 48 rows (with spare rows) and the norm's statistics.
+    size_t most = 48 * 16 * sizeof(float) + 48 * 2 * sizeof(float);
+    assert_in_range(bytes_across(&f, "encoder 2 L"), 48 * 16 * sizeof(float), most);
+    assert_in_range(bytes_across(&f, "decoder 2 L"), 48 * 16 * sizeof(float), most);
+    close_model(&f);
+  }
+}
+
+// Frozen layers with nothing trained below have no backward pass, so nothing of them is computed again.
+static void test_frozen_bottom(void **state) {
+  (void)state;
+  static const char *const ops[] = {"linear", "attention", "residual_norm", "norm"};
+  for (int pre = 0; pre < 2; pre++) {
+    const stacks at = {"R R L", "L", pre ? "pre" : "post"};
+    fixture f;
+    open_model(&f, &at, TARN__F32, true);
+    f.model->source_table->trained = false;
+    plan(&f, TARN__CPU);
+    for (int k = 0; k < 4; k++) {
+      assert_int_equal(count(&f, "encoder 1 R", ops[k], true), 0);
+      assert_int_equal(count(&f, "encoder 2 R", ops[k], true), 0);
+    }
+    assert_int_equal(count(&f, "encoder 3 L", "linear", true), 3);
+    assert_int_equal(bytes_across(&f, "encoder 1 R"), 0);
+    close_model(&f);
+  }
+}
+
+// The deeper the model, the less one layer more costs: its border alone.
+static void test_memory_of_depth(void **state) {
+  (void)state;
+  static const char *const depths[] = {"L*4", "L*8"};
+  size_t bytes[2];
+  for (int i = 0; i < 2; i++) {
+    const stacks at = {depths[i], "L*2", "post"};
+    fixture f;
+    open_model(&f, &at, TARN__BF16, true);
+    plan(&f, TARN__CPU);
+    bytes[i] = f.graph.activation_bytes;
+    close_model(&f);
+  }
+  assert_in_range(bytes[1] - bytes[0], 1, 4 * 48 * (16 * 2 + 2 * sizeof(float)));
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_bits),
+      cmocka_unit_test(test_what_runs_again),
+      cmocka_unit_test(test_frozen_bottom),
+      cmocka_unit_test(test_memory_of_depth),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
