@@ -26,8 +26,10 @@ function(tarn_add_kernels target)
   file(GLOB_RECURSE ref_files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/*_ref.c)
   file(GLOB_RECURSE cpu_files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/*_cpu.c)
   if(ref_files)
-    tarn_add_variant(${target} ref_f32 "${ref_files}" "TARN_REAL=float;TARN_REF_SUFFIX=_f32")
-    tarn_add_variant(${target} ref_f64 "${ref_files}" "TARN_REAL=double;TARN_REF_SUFFIX=_f64")
+    tarn_add_variant(${target} ref_f32 "${ref_files}" "TARN_REAL=float;TARN_REF_SUFFIX=_f32"
+      -ffp-contract=off)
+    tarn_add_variant(${target} ref_f64 "${ref_files}" "TARN_REAL=double;TARN_REF_SUFFIX=_f64"
+      -ffp-contract=off)
   endif()
   if(cpu_files)
     foreach(isa ${TARN_ISA_VARIANTS})

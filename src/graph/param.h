@@ -15,6 +15,8 @@ typedef enum tarn__init_kind {
   TARN__INIT_ONE,
   TARN__INIT_XAVIER,      // uniform in +-gain * sqrt(6 / (fan_in + fan_out))  (Glorot and Bengio 2010)
   TARN__INIT_ORTHOGONAL,  // Q of the QR decomposition of a normal matrix, times gain  (Saxe et al. 2013)
+  TARN__INIT_HADAMARD,    // orthonormal, of random signs and Hadamard transforms  (Yu et al. 2016; ops/hadamard.h)
+  TARN__INIT_SIGNS,       // 1 or -1: what a matrix of TARN__INIT_HADAMARD is made of
   TARN__INIT_NORMAL,      // normal with standard deviation gain
   TARN__INIT_UNIFORM      // uniform in +-gain
 } tarn__init_kind;
@@ -29,16 +31,17 @@ typedef struct tarn__init {
 typedef struct tarn__param {
   const char *name;    // "encoder.layer1.self_attn.qkv.weight"
   int64_t rows, cols;  // a weight of a linear layer is [out, in]; a vector is [1, n]
+  int64_t out, in;     // of signs: the shape of the matrix that they stand for; else 0
   bool trained;
   int uses;  // number of places of the model that use it; more than 1: shared
   tarn__init init;
   char hash[TARN__HASH_TEXT];  // frozen only: of its fp32 values, set as they are made; a checkpoint records it
-  tarn__dtype dtype;           // of `value`: F32, BF16 (matrices only; vectors stay F32) or F64 (reference in double)
-  void *value;                 // [rows, cols], what kernels read
-  float *master;               // trained only: the fp32 copy that the optimiser updates; equal to `value` in fp32
-  void *grad;                  // trained only: float [rows, cols]; double when dtype is F64
-  bool grad_written;           // false: the next kernel that adds to `grad` overwrites it instead
-  float *moment1, *moment2;    // trained only, while an optimiser exists
+  tarn__dtype dtype;  // of `value`: F32, BF16 (matrices only; vectors and signs stay F32) or F64 (reference in double)
+  void *value;        // [rows, cols], what kernels read
+  float *master;      // trained only: the fp32 copy that the optimiser updates; equal to `value` in fp32
+  void *grad;         // trained only: float [rows, cols]; double when dtype is F64
+  bool grad_written;  // false: the next kernel that adds to `grad` overwrites it instead
+  float *moment1, *moment2;  // trained only, while an optimiser exists
 } tarn__param;
 
 #endif

@@ -15,6 +15,12 @@ typedef enum tarn__activation { TARN__IDENTITY, TARN__RELU } tarn__activation;
 tarn__tensor *tarn__linear(tarn__graph *graph, tarn__tensor *x, tarn__param *weight, tarn__param *bias,
                            tarn__activation activation);
 
+// The same with a frozen structured orthogonal matrix in place of `weight`: y [R, out] = act(x [R, in] Q^T + bias), Q
+// the matrix [out, in] that `signs` stand for (signs->out, signs->in; see ops/hadamard.h). signs and bias are frozen.
+// Gradient: relu by the sign of y, dx = dy Q.
+tarn__tensor *tarn__hadamard(tarn__graph *graph, tarn__tensor *x, tarn__param *signs, tarn__param *bias,
+                             tarn__activation activation);
+
 // Residual sum with dropout on the branch, and layer normalisation of the sum (Ba, Kiros, Hinton 2016):
 //   sum [R, d] = x + dropout(branch);  y [R, d] = gain * (sum - mean) / sqrt(variance + 1e-5) + bias
 // y is the norm of the sum as it is stored, rounded to bf16 if the sum is. branch may be NULL (sum = x, then no sum is

@@ -162,8 +162,8 @@ TARN__TILE_INLINE void tarn__tile_columns(const tarn__tile_operands *t, int64_t 
 
 // C [m, n] = A [m, k] B [k, n], or C += A B. A's element (i, p) is a[i * a_row + p * a_step], so that A may be a
 // transposed matrix; n is a multiple of TARN__TILE_PAD.
-static __attribute__((noinline)) void tarn__tile_product(const tarn__tile_operands *t, int64_t m, int64_t n, int64_t k,
-                                                         bool add) {
+static __attribute__((noinline, unused)) void tarn__tile_product(const tarn__tile_operands *t, int64_t m, int64_t n,
+                                                                 int64_t k, bool add) {
   int64_t j = 0;
   for (; j + TARN__TILE_VECTORS * TARN__TILE_LANES <= n; j += TARN__TILE_VECTORS * TARN__TILE_LANES)
     tarn__tile_columns(t, j, m, k, TARN__TILE_VECTORS, add);

@@ -1,0 +1,146 @@
+#include "ops/hadamard.h"
+
+#include <math.h>
+
+#include "base/memory.h"
+#include "ops/isa.h"
+#include "ops/ops.h"
+#include "ops/row_cpu.h"
+
+tarn__hadamard_shape tarn__hadamard_shape_of(int64_t out, int64_t in, int blocks) {
+  tarn__hadamard_shape shape = {.out = out / blocks, .in = in, .blocks = blocks, .parts = 1};
+  int64_t least = shape.out < in ? shape.out : in, most = shape.out < in ? in : shape.out;
+  shape.width = most % least == 0 ? least : most;
+  if (most % least == 0) shape.parts = most / least;
+  shape.window = 1;
+  while (shape.window <= shape.width / 2) shape.window *= 2;
+  shape.rounds = shape.window == shape.width ? 3 : 6;
+  shape.scale = 1.0 / sqrt((double)shape.parts);
+  return shape;
+}
+
+tarn__hadamard_shape tarn__hadamard_shape_signs(const tarn__param *signs) {
+  return tarn__hadamard_shape_of(signs->out, signs->in, signs->init.blocks);
+}
+
+tarn_status tarn__hadamard_dense(float *values, const float *signs, const tarn__hadamard_shape *shape) {
+  int64_t rows = shape->blocks * shape->out, width = shape->width;
+  size_t sign_count = (size_t)(tarn__hadamard_sign_rows(shape) * width);
+  void *memory;
+  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, sign_count + (size_t)(rows + shape->in + width), sizeof(double)));
+  double *sign = memory;
+  double *x = sign + sign_count;
+  double *y = x + shape->in;
+  double *work = y + rows;
+  for (size_t i = 0; i < sign_count; i++) sign[i] = signs[i];
+  // Column i is what becomes of the unit vector i.
+  for (int64_t i = 0; i < shape->in; i++) {
+    x[i] = 1.0;
+    tarn__hadamard_row_f64(y, x, sign, shape, work);
+    x[i] = 0.0;
+    for (int64_t r = 0; r < rows; r++) values[r * shape->in + i] = (float)y[r];
+  }
+  tarn__free(memory);
+  return TARN_STATUS_OK;
+}
+
+size_t tarn__hadamard_scratch(const tarn__hadamard_shape *shape) {
+  int64_t rows = shape->blocks * shape->out;
+  int64_t longest = rows > shape->in ? rows : shape->in;
+  // The transform; the input, the sum so far and the output as floats.
+  return tarn__row_floats(shape->width) + 3 * tarn__row_floats(longest);
+}
+
+static size_t scratch(const tarn__node *node, int threads) {
+  const tarn__hadamard_job *job = node->attr;
+  // The reference takes doubles for one thread.
+  return tarn__hadamard_scratch(&job->shape) * sizeof(float) * (size_t)(threads > 1 ? threads : 2);
+}
+
+static tarn_status run(const tarn__exec *exec, const tarn__node *node, tarn__hadamard_job job) {
+  const tarn__hadamard_kernels *kernels = TARN__TABLE_NOW(tarn__hadamard_kernels);
+  const tarn__tensor *from = node->in[0], *to = node->out[0];
+  job.signs = node->in[1]->data;
+  job.from = from->data;
+  job.to = to->data;
+  job.from_cols = from->cols;
+  job.to_cols = to->cols;
+  job.dtype = from->dtype;
+  size_t each = tarn__hadamard_scratch(&job.shape);
+#pragma omp parallel for schedule(static) num_threads(exec->threads)
+  for (int part = 0; part < exec->threads; part++)
+    kernels->run(&job, from->rows * part / exec->threads, from->rows * (part + 1) / exec->threads,
+                 (float *)node->scratch + (size_t)part * each);
+  return TARN_STATUS_OK;
+}
+
+static tarn_status forward_cpu(const tarn__exec *exec, const tarn__node *node) {
+  tarn__hadamard_job job = *(const tarn__hadamard_job *)node->attr;
+  if (node->in[2] != NULL) job.bias = node->in[2]->data;
+  return run(exec, node, job);
+}
+
+static tarn_status dx_cpu(const tarn__exec *exec, const tarn__node *node) {
+  tarn__hadamard_job job = *(const tarn__hadamard_job *)node->attr;
+  job.transposed = true;
+  if (node->in[2] != NULL) job.mask = node->in[2]->data;
+  job.accumulate = node->in[3] != NULL;
+  return run(exec, node, job);
+}
+
+// Additions of the butterflies.
+static double flops(const tarn__node *node) {
+  const tarn__hadamard_shape *shape = &((const tarn__hadamard_job *)node->attr)->shape;
+  double n = (double)shape->window, rounds = (double)(shape->blocks * shape->parts * shape->rounds);
+  return (double)node->in[0]->rows * rounds * n * log2(n);
+}
+
+static const tarn__op dx_op = {.name = "hadamard_dx",
+                               .flops = flops,
+                               .scratch = scratch,
+                               .reference_f32 = tarn__hadamard_dx_ref_f32,
+                               .reference_f64 = tarn__hadamard_dx_ref_f64,
+                               .cpu = dx_cpu};
+
+static void gradient(tarn__graph *graph, tarn__node *forward) {
+  tarn__tensor *x = forward->in[0], *y = forward->out[0];
+  tarn__node *node = tarn__graph_node(graph, &dx_op, sizeof(tarn__hadamard_job));
+  tarn__hadamard_job *job = node->attr;
+  *job = *(const tarn__hadamard_job *)forward->attr;
+  node->in[0] = y->grad;
+  node->in[1] = forward->in[1];
+  node->in[2] = job->relu ? y : NULL;
+  job->relu = false;
+  node->out[0] = tarn__grad_into(graph, x, &node->in[3]);
+  tarn__graph_emit(graph, node);
+}
+
+static const tarn__op hadamard_op = {.name = "hadamard",
+                                     .grad = gradient,
+                                     .flops = flops,
+                                     .scratch = scratch,
+                                     .reference_f32 = tarn__hadamard_ref_f32,
+                                     .reference_f64 = tarn__hadamard_ref_f64,
+                                     .cpu = forward_cpu};
+
+static bool fits(const tarn__tensor *x, const tarn__param *signs, const tarn__param *bias,
+                 const tarn__hadamard_shape *shape) {
+  return x->cols == signs->in && signs->rows == tarn__hadamard_sign_rows(shape) && signs->cols == shape->width &&
+         !signs->trained && (bias == NULL || (bias->cols == signs->out && !bias->trained));
+}
+
+tarn__tensor *tarn__hadamard(tarn__graph *graph, tarn__tensor *x, tarn__param *signs, tarn__param *bias,
+                             tarn__activation activation) {
+  tarn__hadamard_shape shape = tarn__hadamard_shape_signs(signs);
+  if (!fits(x, signs, bias, &shape))
+    tarn__graph_fail(graph, TARN_STATUS_INTERNAL, "hadamard: the signs %s do not fit the input or bias, or are trained",
+                     signs->name);
+  tarn__node *node = tarn__graph_node(graph, &hadamard_op, sizeof(tarn__hadamard_job));
+  *(tarn__hadamard_job *)node->attr = (tarn__hadamard_job){.shape = shape, .relu = activation == TARN__RELU};
+  node->in[0] = x;
+  node->in[1] = tarn__graph_param(graph, signs);
+  node->in[2] = bias != NULL ? tarn__graph_param(graph, bias) : NULL;
+  node->out[0] = tarn__graph_tensor(graph, x->dtype, x->rows, signs->out, "hadamard");
+  tarn__graph_emit(graph, node);
+  return node->out[0];
+}

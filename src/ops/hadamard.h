@@ -1,0 +1,110 @@
+// Structured orthogonal projections: the op hadamard.
+//
+// A square transform of width n is three rounds of random signs and a normalised Hadamard transform (Yu et al. 2016,
+// "Orthogonal random features"; after Le, Sarlos and Smola 2013, "Fastfood"):
+//   Q = H D3 H D2 H D1, D diagonal matrices of signs, H of order n, H H = I
+// It costs 3 n log2 n additions in place of n^2 multiply-adds and keeps 3 n signs in place of n^2 weights.
+// Where n is no power of two there are six rounds, which transform the first, the last, the middle, and again the
+// first, the last and the middle N elements in place of all n, N being the largest power of two below n. Each round is
+// orthogonal, so Q is.
+//
+// A block of rows [out, in] of a projection is made of square transforms so that it has orthonormal rows (out <= in) or
+// columns (out >= in):
+//   out = k in       k transforms of width `in` over one another, each times 1 / sqrt(k)
+//   in = k out       k transforms of width `out` side by side, each times 1 / sqrt(k): their sum
+//   else             one transform of the larger width, the input filled up with zeros or the output cut
+//
+// Nodes:
+//   hadamard     in: x, signs, bias or NULL                               out: y
+//   hadamard_dx  in: dy, signs, y (relu) or NULL, gradient so far or NULL out: dx
+#ifndef TARN_OPS_HADAMARD_H
+#define TARN_OPS_HADAMARD_H
+
+#include "base/status.h"
+#include "graph/graph.h"
+#include "ops/variant.h"
+
+// How a projection is cut into square transforms. Transform t = b * parts + j is number j of block b; its signs D1, D2,
+// .. are rows t * rounds, t * rounds + 1, .. of the signs, a matrix [rounds * blocks * parts, width].
+typedef struct tarn__hadamard_shape {
+  int64_t out, in;  // of one block
+  int64_t blocks;   // blocks of `out` rows; all have the same input
+  int64_t width;    // of a transform
+  int64_t parts;    // transforms of a block
+  int64_t window;   // elements that a round transforms: the largest power of two that is not above `width`
+  int rounds;       // 3 if that is all of them, else 6
+  double scale;     // 1 / sqrt(parts)
+} tarn__hadamard_shape;
+
+// The shape of a matrix [out, in] whose rows are cut into `blocks` equal blocks. All sizes are 1 or more.
+tarn__hadamard_shape tarn__hadamard_shape_of(int64_t out, int64_t in, int blocks);
+// The same of the signs of a projection (param->out and param->in).
+tarn__hadamard_shape tarn__hadamard_shape_signs(const tarn__param *signs);
+static inline int64_t tarn__hadamard_sign_rows(const tarn__hadamard_shape *shape) {
+  return shape->rounds * shape->blocks * shape->parts;
+}
+
+// The matrix [blocks * out, in] that signs stand for. Computed in double with sums of fixed order: equal bits on every
+// machine.
+tarn_status tarn__hadamard_dense(float *values, const float *signs, const tarn__hadamard_shape *shape) TARN_CHECKED;
+
+// Where a transform reads and writes: the elements of x and y at its two ends.
+typedef struct tarn__hadamard_ends {
+  int64_t in_at, in_count, out_at, out_count;
+} tarn__hadamard_ends;
+
+static inline tarn__hadamard_ends tarn__hadamard_ends_of(const tarn__hadamard_shape *shape, int64_t transform) {
+  int64_t block = transform / shape->parts, part = transform % shape->parts;
+  bool side_by_side = shape->in > shape->out;
+  return (tarn__hadamard_ends){.in_at = side_by_side ? part * shape->width : 0,
+                               .in_count = shape->in < shape->width ? shape->in : shape->width,
+                               .out_at = block * shape->out + (side_by_side ? 0 : part * shape->width),
+                               .out_count = shape->out < shape->width ? shape->out : shape->width};
+}
+
+// The signs [rounds, width] of a transform, as an offset.
+static inline int64_t tarn__hadamard_signs_at(const tarn__hadamard_shape *shape, int64_t transform) {
+  return transform * shape->rounds * shape->width;
+}
+
+// First element of the window that a round transforms.
+static inline int64_t tarn__hadamard_start(const tarn__hadamard_shape *shape, int round) {
+  int64_t rest = shape->width - shape->window;
+  return round % 3 == 0 ? 0 : round % 3 == 1 ? rest : rest / 2;
+}
+
+tarn_status tarn__hadamard_ref_f32(const tarn__exec *exec, const tarn__node *node);
+tarn_status tarn__hadamard_ref_f64(const tarn__exec *exec, const tarn__node *node);
+tarn_status tarn__hadamard_dx_ref_f32(const tarn__exec *exec, const tarn__node *node);
+tarn_status tarn__hadamard_dx_ref_f64(const tarn__exec *exec, const tarn__node *node);
+
+// The reference of one row: y [blocks * out] = x [in] Q^T. work: width elements.
+void tarn__hadamard_row_f32(float *y, const float *x, const float *signs, const tarn__hadamard_shape *shape,
+                            float *work);
+void tarn__hadamard_row_f64(double *y, const double *x, const double *signs, const tarn__hadamard_shape *shape,
+                            double *work);
+
+// What the fast kernel does: to = act(from Q^T + bias), or transposed to (+)= from Q.
+typedef struct tarn__hadamard_job {
+  tarn__hadamard_shape shape;
+  const float *signs;
+  const float *bias;  // forward, or NULL
+  const void *from;   // [rows, from_cols]
+  const void *mask;   // transposed: `from` counts only where this [rows, from_cols] is above 0; or NULL
+  void *to;           // [rows, to_cols]
+  int64_t from_cols, to_cols;
+  tarn__dtype dtype;  // of from, mask and to
+  bool relu, transposed, accumulate;
+} tarn__hadamard_job;
+
+// Floats of scratch that one thread needs.
+size_t tarn__hadamard_scratch(const tarn__hadamard_shape *shape);
+
+typedef struct tarn__hadamard_kernels {
+  // Rows [first, last).
+  void (*run)(const tarn__hadamard_job *job, int64_t first, int64_t last, float *scratch);
+} tarn__hadamard_kernels;
+
+TARN__TABLES(tarn__hadamard_kernels);
+
+#endif
