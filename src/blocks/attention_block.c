@@ -33,7 +33,7 @@ static void *declare_attention(tarn__declare *declare) {
 }
 
 static tarn__tensor *linear(const tarn__block_run *run, tarn__tensor *x, const tarn__linear_weights *weights) {
-  return tarn__linear(run->graph, x, weights->weight, weights->bias, TARN__IDENTITY);
+  return tarn__project(run->graph, x, weights, TARN__IDENTITY);
 }
 
 static tarn__tensor *self_attention(const tarn__block_run *run, const attention_weights *weights, const tarn_kind *kind,

@@ -20,9 +20,10 @@ typedef struct tarn__norm_weights {
   tarn__param *gain, *bias;
 } tarn__norm_weights;
 
-// A linear layer.
+// A projection.
 typedef struct tarn__linear_weights {
-  tarn__param *weight, *bias;
+  tarn__param *weight;  // a matrix [out, in], or the signs of a structured one
+  tarn__param *bias;
 } tarn__linear_weights;
 
 // Where a layer declares its parameters. add_param returns NULL after a failure, which is kept in `status`.
@@ -40,9 +41,13 @@ typedef struct tarn__declare {
 
 tarn__param *tarn__declare_param(tarn__declare *declare, const char *name, int64_t rows, int64_t cols, bool trained,
                                  tarn__init init);
-// NAME.weight [out, in] and NAME.bias [out]; `blocks` row blocks are initialised apart.
+// NAME.weight [out, in] and NAME.bias [out]; `blocks` row blocks are initialised apart. A frozen kind of init hadamard
+// has NAME.signs in place of the weight.
 tarn__linear_weights tarn__declare_linear(tarn__declare *declare, const char *name, int64_t out, int64_t in, int blocks,
                                           double gain);
+// act(x weight^T + bias), whatever the weight is.
+tarn__tensor *tarn__project(tarn__graph *graph, tarn__tensor *x, const tarn__linear_weights *weights,
+                            tarn__activation activation);
 tarn__norm_weights tarn__declare_norm(tarn__declare *declare, const char *name);
 
 // What building a layer needs beside its weights and the stream.

@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "blocks/block.h"
+#include "ops/hadamard.h"
 
 tarn__param *tarn__declare_param(tarn__declare *declare, const char *name, int64_t rows, int64_t cols, bool trained,
                                  tarn__init init) {
@@ -23,6 +24,19 @@ tarn__param *tarn__declare_param(tarn__declare *declare, const char *name, int64
   return param;
 }
 
+// The signs of a structured matrix [out, in].
+static tarn__param *declare_signs(tarn__declare *declare, const char *name, int64_t out, int64_t in, int blocks) {
+  char part[128];
+  snprintf(part, sizeof part, "%s.signs", name);
+  tarn__hadamard_shape shape = tarn__hadamard_shape_of(out, in, blocks);
+  tarn__param *signs = tarn__declare_param(declare, part, tarn__hadamard_sign_rows(&shape), shape.width, false,
+                                           (tarn__init){TARN__INIT_SIGNS, 1.0, blocks});
+  if (!signs) return NULL;
+  signs->out = out;
+  signs->in = in;
+  return signs;
+}
+
 tarn__linear_weights tarn__declare_linear(tarn__declare *declare, const char *name, int64_t out, int64_t in, int blocks,
                                           double gain) {
   char part[128];
@@ -30,9 +44,12 @@ tarn__linear_weights tarn__declare_linear(tarn__declare *declare, const char *na
   bool trained = !kind->frozen;
   tarn__init init = {TARN__INIT_XAVIER, gain, blocks};
   if (kind->init == TARN_INIT_ORTHOGONAL) init = (tarn__init){TARN__INIT_ORTHOGONAL, 1.0, blocks};
+  if (kind->init == TARN_INIT_HADAMARD) init = (tarn__init){TARN__INIT_HADAMARD, 1.0, blocks};
   tarn__linear_weights weights = {0};
   snprintf(part, sizeof part, "%s.weight", name);
-  weights.weight = tarn__declare_param(declare, part, out, in, trained, init);
+  weights.weight = kind->init == TARN_INIT_HADAMARD && !trained
+                       ? declare_signs(declare, name, out, in, blocks)
+                       : tarn__declare_param(declare, part, out, in, trained, init);
   // A trained bias starts at zero, as in fairseq; a frozen one keeps PyTorch's default, uniform in 1 / sqrt(in).
   tarn__init bias = {TARN__INIT_ZERO, 0.0, 1};
   if (!trained) bias = (tarn__init){TARN__INIT_UNIFORM, 1.0 / sqrt((double)in), 1};
@@ -51,4 +68,11 @@ tarn__norm_weights tarn__declare_norm(tarn__declare *declare, const char *name) 
   weights.bias =
       tarn__declare_param(declare, part, 1, declare->d_model, trained, (tarn__init){TARN__INIT_ZERO, 0.0, 1});
   return weights;
+}
+
+tarn__tensor *tarn__project(tarn__graph *graph, tarn__tensor *x, const tarn__linear_weights *weights,
+                            tarn__activation activation) {
+  if (weights->weight->init.kind == TARN__INIT_SIGNS)
+    return tarn__hadamard(graph, x, weights->weight, weights->bias, activation);
+  return tarn__linear(graph, x, weights->weight, weights->bias, activation);
 }

@@ -33,8 +33,7 @@ void tarn__layer_build(const tarn__block_run *run, const tarn__layer_weights *we
   stream->begins = true;
   weights->mixer->build(run, weights->mixing, kind, stream);
   tarn__tensor *x = tarn__stream_enter(run->graph, stream, &weights->ffn_norm, kind->norm);
-  tarn__tensor *hidden =
-      tarn__linear(run->graph, x, weights->ffn_in.weight, weights->ffn_in.bias, op_activation(weights->activation));
-  tarn__tensor *y = tarn__linear(run->graph, hidden, weights->ffn_out.weight, weights->ffn_out.bias, TARN__IDENTITY);
+  tarn__tensor *hidden = tarn__project(run->graph, x, &weights->ffn_in, op_activation(weights->activation));
+  tarn__tensor *y = tarn__project(run->graph, hidden, &weights->ffn_out, TARN__IDENTITY);
   tarn__stream_leave(run->graph, stream, y, kind->dropout, &weights->ffn_norm, kind->norm);
 }

@@ -126,6 +126,17 @@ static const char *find_recipe(const tarn__checkpoint_file *file, const tarn__pa
   return tarn__safetensors_text(&file->tensors, key);
 }
 
+// A dense file may hold any frozen weights, but signs are signs: all that is said of their matrix hangs on it.
+static tarn_status check_signs(const tarn__checkpoint_file *file, const tarn__stored *tensor) {
+  for (size_t i = 0; i < tensor->bytes / sizeof(float); i++) {
+    float value;
+    memcpy(&value, (const char *)tensor->data + i * sizeof value, sizeof value);
+    TARN_REQUIRE(value == 1.0f || value == -1.0f, DATA, "%s: tensor \"%s\" holds %g where 1 or -1 was expected",
+                 file->tensors.path, tensor->name, (double)value);
+  }
+  return TARN_STATUS_OK;
+}
+
 static tarn_status check_values(const tarn__checkpoint_file *file, const char *prefix, const tarn__param *param) {
   const tarn__stored *tensor = find_values(file, prefix, param);
   const char *path = file->tensors.path;
@@ -137,6 +148,7 @@ static tarn_status check_values(const tarn__checkpoint_file *file, const char *p
   TARN_REQUIRE(same && strcmp(tensor->dtype, "F32") == 0, DATA,
                "%s: tensor \"%s\" is not F32 of %lld x %lld, which its description asks for", path, tensor->name,
                (long long)param->rows, (long long)param->cols);
+  if (param->init.kind == TARN__INIT_SIGNS) TARN_TRY(check_signs(file, tensor));
   return TARN_STATUS_OK;
 }
 

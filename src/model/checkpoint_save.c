@@ -9,6 +9,7 @@
 #include "model/checkpoint_keys.h"
 #include "model/progress.h"
 #include "model/recipe.h"
+#include "ops/hadamard.h"
 
 // What goes into the file. The arena owns texts and names.
 typedef struct contents {
@@ -59,12 +60,27 @@ static tarn_status add_values(contents *c, const char *prefix, const tarn__param
   return TARN_STATUS_OK;
 }
 
+// For other tools: the matrix NAME.weight that the signs NAME.signs stand for.
+static tarn_status add_dense(contents *c, const tarn__param *signs, const float *values) {
+  void *memory;
+  size_t count;
+  char name[512];
+  tarn__hadamard_shape shape = tarn__hadamard_shape_signs(signs);
+  TARN_REQUIRE(values, INTERNAL, "parameter %s has no fp32 values to store", signs->name);
+  TARN_TRY(tarn__mul_size(&count, (size_t)signs->out, (size_t)signs->in));
+  TARN_TRY(tarn__arena_alloc(&c->arena, &memory, count, sizeof(float)));
+  TARN_TRY(tarn__hadamard_dense(memory, values, &shape));
+  snprintf(name, sizeof name, "%.*s.weight", (int)(strrchr(signs->name, '.') - signs->name), signs->name);
+  return add_values(c, "", &(tarn__param){.name = name, .rows = signs->out, .cols = signs->in}, memory);
+}
+
 static tarn_status add_parameters(contents *c, const tarn__model *model, const tarn__checkpoint_extra *extra) {
   for (size_t i = 0; i < model->param_count; i++) {
     const tarn__param *param = model->params[i];
     const float *values = param->master ? param->master : param->dtype == TARN__F32 ? param->value : NULL;
     if (param->trained || extra->dense) {
       TARN_TRY(add_values(c, "", param, values));
+      if (param->init.kind == TARN__INIT_SIGNS) TARN_TRY(add_dense(c, param, values));
       continue;
     }
     char *key;

@@ -8,6 +8,7 @@
 #include "base/threads.h"
 #include "model/model.h"
 #include "model/orthogonal.h"
+#include "ops/hadamard.h"
 
 static void fill_normal(float *values, size_t count, double deviation, tarn__random *random) {
   for (size_t i = 0; i < count; i++) values[i] = (float)(deviation * tarn__random_normal(random));
@@ -17,10 +18,33 @@ static void fill_uniform(float *values, size_t count, double bound, tarn__random
   for (size_t i = 0; i < count; i++) values[i] = (float)(bound * (2.0 * tarn__random_uniform(random) - 1.0));
 }
 
+static void fill_signs(float *values, size_t count, tarn__random *random) {
+  for (size_t i = 0; i < count; i++) values[i] = tarn__random_u32(random) >> 31 ? -1.0f : 1.0f;
+}
+
+static tarn_status fill_hadamard(const tarn__param *param, float *values, tarn__random *random) {
+  tarn__hadamard_shape shape = tarn__hadamard_shape_of(param->rows, param->cols, param->init.blocks);
+  size_t count = (size_t)(tarn__hadamard_sign_rows(&shape) * shape.width);
+  void *signs;
+  TARN_TRY(tarn__alloc(&signs, TARN__MEMORY_OTHER, count, sizeof(float)));
+  fill_signs(signs, count, random);
+  tarn_status status = tarn__hadamard_dense(values, signs, &shape);
+  tarn__free(signs);
+  return status;
+}
+
+// The matrix NAME.weight and the signs NAME.signs that stand for it have one stream, so that they are equal.
+static size_t length_for_stream(const tarn__param *param) {
+  size_t length = strlen(param->name);
+  bool structured = param->init.kind == TARN__INIT_HADAMARD || param->init.kind == TARN__INIT_SIGNS;
+  const char *dot = strrchr(param->name, '.');
+  return structured && dot ? (size_t)(dot - param->name) : length;
+}
+
 tarn_status tarn__param_initialise(const tarn__param *param, uint64_t seed, float *values) {
   size_t count = (size_t)(param->rows * param->cols);
   tarn__random random;
-  tarn__random_init(&random, tarn__hash64(param->name, strlen(param->name), seed), 0);
+  tarn__random_init(&random, tarn__hash64(param->name, length_for_stream(param), seed), 0);
   const tarn__init *init = &param->init;
   int blocks = init->blocks > 1 ? init->blocks : 1;
   int64_t rows = param->rows / blocks;
@@ -43,6 +67,11 @@ tarn_status tarn__param_initialise(const tarn__param *param, uint64_t seed, floa
     case TARN__INIT_ORTHOGONAL:
       for (int b = 0; b < blocks; b++)
         TARN_TRY(tarn__orthogonal(values + (size_t)(b * rows * param->cols), rows, param->cols, init->gain, &random));
+      break;
+    case TARN__INIT_HADAMARD:
+      return fill_hadamard(param, values, &random);
+    case TARN__INIT_SIGNS:
+      fill_signs(values, count, &random);
       break;
   }
   return TARN_STATUS_OK;

@@ -106,7 +106,8 @@ static tarn_status declare_model(tarn__model *model) {
   for (size_t i = 0; i < model->param_count; i++) {
     tarn__param *param = model->params[i];
     param->dtype = model->dtype;
-    if (model->dtype == TARN__BF16 && param->rows == 1) param->dtype = TARN__F32;
+    bool single = param->rows == 1 || param->init.kind == TARN__INIT_SIGNS;
+    if (model->dtype == TARN__BF16 && single) param->dtype = TARN__F32;
   }
   return TARN_STATUS_OK;
 }

@@ -16,6 +16,10 @@ static const char *init_name(tarn__init_kind kind) {
       return "xavier";
     case TARN__INIT_ORTHOGONAL:
       return "orthogonal";
+    case TARN__INIT_HADAMARD:
+      return "hadamard";
+    case TARN__INIT_SIGNS:
+      return "signs";
     case TARN__INIT_NORMAL:
       return "normal";
     case TARN__INIT_UNIFORM:

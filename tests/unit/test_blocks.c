@@ -1,7 +1,8 @@
-// Every registered token mixer, in the encoder and in the decoder, pre- and post-norm, trained and frozen, its weights
-// used twice, through the same proofs: gradients against finite differences, fast kernels against the reference,
-// frozen means bit-unchanged and without gradient memory, packed against one by one, checkpoint round trip, incremental
-// against full decoding. A new mixer is covered by its line in TARN_MIXER_MAP and in the registry.
+// Every registered token mixer, in the encoder and in the decoder, pre- and post-norm, trained and frozen, dense and
+// structured, its weights used twice, through the same proofs: gradients against finite differences, fast kernels
+// against the reference, frozen means bit-unchanged and without gradient memory, packed against one by one, checkpoint
+// round trip, incremental against full decoding. A new mixer is covered by its line in TARN_MIXER_MAP and in the
+// registry.
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -27,6 +28,7 @@ enum { VOCAB = 13, EOS = 2, SENTENCES = 4, ROWS = 17, THREADS = 2 };
 typedef struct place {
   tarn_mixer mixer;
   bool decoder, pre, frozen;
+  const char *init;
   char name[96];
 } place;
 
@@ -67,9 +69,10 @@ static void open_model(fixture *f, const place *at, tarn__dtype dtype, double dr
   snprintf(text, sizeof text,
            "model: { d_model: 8, embeddings: none, max_length: 24, dropout: %g, norm: %s }\n"
            "encoder: { layers: \"%s\" }\ndecoder: { layers: \"%s\" }\n"
-           "kinds:\n  L: { mixer: attention, heads: 2, ffn: 12 }\n  B: { mixer: %s, ffn: 12, frozen: %s, norm: %s }\n",
+           "kinds:\n  L: { mixer: attention, heads: 2, ffn: 12 }\n  B: { mixer: %s, ffn: 12, frozen: %s, norm: %s, "
+           "init: %s }\n",
            dropout, at->pre ? "pre" : "post", at->decoder ? "L" : "B1 L B1", at->decoder ? "B1 L B1" : "L",
-           mixer_words[at->mixer], at->frozen ? "yes" : "no", at->pre ? "pre" : "post");
+           mixer_words[at->mixer], at->frozen ? "yes" : "no", at->pre ? "pre" : "post", at->init);
   must(tarn_config_parse(&f->config, at->name, text, strlen(text), NULL, 0));
   must(tarn__model_open(&f->model, f->config, VOCAB, VOCAB, dtype, training));
   must(tarn__model_allocate(f->model));
@@ -374,10 +377,12 @@ static void everywhere(void (*proof)(const place *at)) {
     const tarn__mixer *found = tarn__mixer_find((tarn_mixer)mixer);
     assert_non_null(found);
     assert_int_equal(found->id, mixer);
-    for (int bits = 0; bits < 8; bits++) {
-      place at = {.mixer = (tarn_mixer)mixer, .decoder = bits & 1, .pre = bits & 2, .frozen = bits & 4};
-      snprintf(at.name, sizeof at.name, "%s, %s, %s-norm, %s", mixer_words[mixer], at.decoder ? "decoder" : "encoder",
-               at.pre ? "pre" : "post", at.frozen ? "frozen" : "trained");
+    for (int bits = 0; bits < 12; bits++) {
+      // Trained weights forget their initialiser.
+      place at = {.mixer = (tarn_mixer)mixer, .decoder = bits & 1, .pre = bits & 2, .frozen = bits >= 4};
+      at.init = bits >= 8 ? "hadamard" : at.frozen ? "orthogonal" : "xavier";
+      snprintf(at.name, sizeof at.name, "%s, %s, %s-norm, %s, %s", mixer_words[mixer],
+               at.decoder ? "decoder" : "encoder", at.pre ? "pre" : "post", at.frozen ? "frozen" : "trained", at.init);
       proof(&at);
     }
   }

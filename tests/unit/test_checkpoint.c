@@ -287,6 +287,42 @@ static void averages_dense_files(void **state) {
   assert_int_equal(tarn_checkpoint_average("out", files, 3), TARN_STATUS_DATA);
 }
 
+// Signs are in the file as they are and, for other tools, as the matrix they stand for.
+static void exports_structured_weights(void **state) {
+  (void)state;
+  const char *more[] = {"kinds.R.init=hadamard"};
+  tarn_config *structured, *usual = config;
+  assert_int_equal(tarn_config_parse(&structured, "t", tiny_config, strlen(tiny_config), more, 1), TARN_STATUS_OK);
+  config = structured;
+  comes_back_in(TARN__BF16);
+  stores_no_frozen_byte(state);
+  exports_everything(state);
+  averages_dense_files(state);
+  tarn__safetensors file;
+  assert_int_equal(tarn__safetensors_open(&file, "dense"), TARN_STATUS_OK);
+  const tarn__stored *signs = tarn__safetensors_find(&file, "encoder.R1.ffn.in.signs");
+  const tarn__stored *matrix = tarn__safetensors_find(&file, "encoder.R1.ffn.in.weight");
+  assert_non_null(signs);
+  assert_non_null(matrix);
+  assert_int_equal(signs->bytes, 2 * 3 * 16 * sizeof(float));
+  assert_int_equal(matrix->shape[0], 32);
+  assert_int_equal(matrix->shape[1], 16);
+  float sum = 0.0f;
+  for (int i = 0; i < 32 * 16; i++) {
+    float value;
+    memcpy(&value, (const char *)matrix->data + (size_t)i * sizeof value, sizeof value);
+    sum += value * value;
+  }
+  assert_true(sum > 15.999f && sum < 16.001f);
+  tarn__safetensors_close(&file);
+  // averages_dense_files() left a file in which some signs are other numbers.
+  tarn__checkpoint *c;
+  assert_int_equal(tarn__checkpoint_open(&c, "other", TARN__F32), TARN_STATUS_DATA);
+  assert_non_null(strstr(tarn_error_message(), "where 1 or -1 was expected"));
+  config = usual;
+  tarn_config_close(&structured);
+}
+
 static void finds_the_file_of_a_folder(void **state) {
   (void)state;
   char *file;
@@ -333,6 +369,7 @@ int main(void) {
                                      cmocka_unit_test(averages),
                                      cmocka_unit_test(exports_everything),
                                      cmocka_unit_test(averages_dense_files),
+                                     cmocka_unit_test(exports_structured_weights),
                                      cmocka_unit_test(finds_the_file_of_a_folder),
                                      cmocka_unit_test(survives_lack_of_memory)};
   return cmocka_run_group_tests(tests, open_all, close_all);
