@@ -92,6 +92,7 @@ typedef struct tarn__op {
   // tensor: a short cut for recomputation. NULL: there is none. A node that lacks either output is never asked.
   tarn__tensor *(*renew)(tarn__graph *graph, const tarn__node *node);
   int renew_out, renew_in;
+  bool cheap;                                 // running it again costs little beside the memory of its outputs
   tarn__kernel reference_f32, reference_f64;  // plain C
   tarn__kernel cpu;                           // fast, for F32 and BF16 tensors; chooses the instruction set itself
 } tarn__op;
@@ -170,12 +171,17 @@ void tarn__grad_add(tarn__graph *graph, tarn__tensor *tensor, tarn__tensor *cont
 // Appends the backward pass of `loss`, whose op must be the last of the forward pass.
 void tarn__graph_differentiate(tarn__graph *graph, tarn__tensor *loss);
 
-// Recomputation of segments (Chen et al. 2016), after differentiation: the backward nodes read copies of what a segment
-// computed, made by nodes that are appended right before the first backward node that needs them. Kept from the forward
-// pass are only tensors from outside of segments and those that another segment reads; where an op can renew such a
-// tensor from an output that is kept anyway, that one alone. Only nodes whose results are read run again, with the same
-// attributes (dropout sites) and kernels, so gradients have the bits that they have without recomputation.
-void tarn__graph_recompute(tarn__graph *graph);
+// Recomputation, after differentiation: the backward nodes read copies of what nodes of segments computed, made by
+// nodes that are appended right before the first backward node that needs them. Only nodes whose results are read run
+// again, with the same attributes (dropout sites) and kernels, so gradients have the bits that they have without.
+//   CHEAP     what an op can renew from another output, and the outputs of cheap ops, where what they start from is
+//   kept
+//             in any case (Korthikanti et al. 2022)
+//   SEGMENTS  kept from the forward pass are only tensors from outside of segments and those that another segment
+//             reads; where an op can renew such a tensor from an output that is kept in any case, that one alone
+//             (Chen et al. 2016)
+typedef enum tarn__recompute { TARN__RECOMPUTE_CHEAP, TARN__RECOMPUTE_SEGMENTS } tarn__recompute;
+void tarn__graph_recompute(tarn__graph *graph, tarn__recompute what);
 
 // Lifetimes, offsets, sizes. Reports the first failure of building. Takes no memory for tensors.
 tarn_status tarn__graph_plan(tarn__graph *graph) TARN_CHECKED;

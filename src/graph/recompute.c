@@ -4,6 +4,8 @@
 //   after    f1 f2 f3 | f4 f5 f6 |   f4' f5'           b6 b5 b4   f1' f2'   b3 b2 b1
 //                     ^          ^   f6' is left out: nobody reads its result again
 //                     what crosses a border is kept
+//
+// That is for segments; cheap recomputation makes the same copies of single nodes.
 #include "graph/graph.h"
 
 // Notes who reads what. A result of the whole graph is kept like a tensor that crosses a border.
@@ -50,23 +52,34 @@ static bool renewable(const tarn__node *node, const tarn__tensor *out) {
   return from && (from->border || from->saved);
 }
 
+// The same for an op that is cheap: its inputs must not be kept for its sake.
+static bool cheap(const tarn__node *node) {
+  bool saved = node->op->cheap;
+  for (int k = 0; k < TARN__MAX_INPUTS; k++)
+    if (node->in[k] && node->in[k]->source) saved = saved && node->in[k]->saved;
+  return saved;
+}
+
+static tarn__tensor *renew(tarn__graph *graph, const tarn__node *node) {
+  graph->label = node->label;
+  size_t first = graph->node_count;
+  tarn__tensor *fresh = node->op->renew(graph, node);
+  for (size_t n = first; n < graph->node_count; n++) graph->nodes[n]->again = true;
+  return fresh;
+}
+
 // The tensor that a node of the backward pass reads in place of `tensor`, computed by new nodes if need be. The depth
 // of the recursion is that of one segment: what comes from other segments is kept or renewed from what is kept.
-static tarn__tensor *again(tarn__graph *graph, tarn__tensor *tensor) {
+static tarn__tensor *again(tarn__graph *graph, tarn__tensor *tensor, tarn__recompute what) {
   const tarn__node *source = tensor->source;
   if (tensor->again) return tensor->again;
   if (!source || !repeatable(source)) return tensor;
-  bool border = at_border(source);
-  if (border && !renewable(source, tensor)) return tensor;
-  if (border) {
-    graph->label = source->label;
-    size_t first = graph->node_count;
-    tensor->again = source->op->renew(graph, source);
-    for (size_t n = first; n < graph->node_count; n++) graph->nodes[n]->again = true;
-    return tensor->again;
+  if (what == TARN__RECOMPUTE_CHEAP || at_border(source)) {
+    if (renewable(source, tensor)) return tensor->again = renew(graph, source);
+    if (what == TARN__RECOMPUTE_SEGMENTS || !cheap(source)) return tensor;
   }
   tarn__tensor *in[TARN__MAX_INPUTS];
-  for (int k = 0; k < TARN__MAX_INPUTS; k++) in[k] = source->in[k] ? again(graph, source->in[k]) : NULL;
+  for (int k = 0; k < TARN__MAX_INPUTS; k++) in[k] = source->in[k] ? again(graph, source->in[k], what) : NULL;
   graph->label = source->label;
   tarn__node *copy = tarn__graph_node(graph, source->op, 0);
   copy->attr = source->attr;
@@ -80,7 +93,7 @@ static tarn__tensor *again(tarn__graph *graph, tarn__tensor *tensor) {
   return tensor->again;
 }
 
-void tarn__graph_recompute(tarn__graph *graph) {
+void tarn__graph_recompute(tarn__graph *graph, tarn__recompute what) {
   size_t forward = graph->forward_count;
   size_t backward = graph->node_count - forward;
   void *memory;
@@ -93,7 +106,7 @@ void tarn__graph_recompute(tarn__graph *graph) {
   graph->node_count = forward;
   for (size_t n = 0; n < backward && graph->status == TARN_STATUS_OK; n++) {
     for (int k = 0; k < TARN__MAX_INPUTS; k++)
-      if (nodes[n]->in[k]) nodes[n]->in[k] = again(graph, nodes[n]->in[k]);
+      if (nodes[n]->in[k]) nodes[n]->in[k] = again(graph, nodes[n]->in[k], what);
     tarn__graph_emit(graph, nodes[n]);
   }
 }

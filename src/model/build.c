@@ -59,7 +59,17 @@ tarn__tensor *tarn__model_build_loss(const tarn__model *model, tarn__graph *grap
 
 void tarn__model_differentiate(const tarn__model *model, tarn__graph *graph, tarn__tensor *loss) {
   tarn__graph_differentiate(graph, loss);
-  if (model->config->train.recompute == TARN_RECOMPUTE_BLOCK) tarn__graph_recompute(graph);
+  switch (model->config->train.recompute) {
+    case TARN_RECOMPUTE_NONE:
+    case TARN_RECOMPUTE_COUNT:
+      break;
+    case TARN_RECOMPUTE_CHEAP:
+      tarn__graph_recompute(graph, TARN__RECOMPUTE_CHEAP);
+      break;
+    case TARN_RECOMPUTE_BLOCK:
+      tarn__graph_recompute(graph, TARN__RECOMPUTE_SEGMENTS);
+      break;
+  }
 }
 
 void tarn__model_build_encode(const tarn__model *model, tarn__graph *graph, const tarn__packed *source,

@@ -185,6 +185,7 @@ static const tarn__op op_attention = {.name = "attention",
                                       .grad = grad,
                                       .flops = flops,
                                       .scratch = scratch,
+                                      .cheap = true,
                                       .reference_f32 = forward_f32,
                                       .reference_f64 = forward_f64,
                                       .cpu = forward_cpu};

@@ -45,8 +45,9 @@ static void must(tarn_status status) {
   if (status != TARN_STATUS_OK) fail_msg("%s", tarn_error_message());
 }
 
-static void open_model(fixture *f, const stacks *at, tarn__dtype dtype, bool recompute) {
+static void open_model(fixture *f, const stacks *at, tarn__dtype dtype, tarn_recompute recompute) {
   char text[1024];
+  static const char *const words[] = {"none", "cheap", "block"};
   *f = (fixture){.scale = 0.1};
   // P: pre-norm, N: no mixer (pre-norm unless told), F: the same, frozen; in one model with post-norm layers.
   snprintf(text, sizeof text,
@@ -56,7 +57,7 @@ static void open_model(fixture *f, const stacks *at, tarn__dtype dtype, bool rec
            "  R: { mixer: attention, heads: 4, ffn: 24, frozen: yes }\n"
            "  P: { mixer: attention, heads: 2, ffn: 24, norm: pre }\n  N: { mixer: none, ffn: 40, norm: %s }\n"
            "  F: { mixer: none, ffn: 40, frozen: yes }\ntrain: { recompute: %s }\n",
-           at->norm, at->encoder, at->decoder, at->norm, recompute ? "block" : "none");
+           at->norm, at->encoder, at->decoder, at->norm, words[recompute]);
   must(tarn_config_parse(&f->config, "recompute", text, strlen(text), NULL, 0));
   must(tarn__model_open(&f->model, f->config, VOCAB, VOCAB, dtype, true));
   must(tarn__model_allocate(f->model));
@@ -101,10 +102,10 @@ static void run(fixture *f, tarn__backend backend) {
   }
 }
 
-static void same_bits(const stacks *at, tarn__backend backend, tarn__dtype dtype) {
+static void same_bits(const stacks *at, tarn__backend backend, tarn__dtype dtype, tarn_recompute recompute) {
   fixture kept, again;
-  open_model(&kept, at, dtype, false);
-  open_model(&again, at, dtype, true);
+  open_model(&kept, at, dtype, TARN_RECOMPUTE_NONE);
+  open_model(&again, at, dtype, recompute);
   run(&kept, backend);
   run(&again, backend);
   assert_true(again.graph.node_count > kept.graph.node_count);
@@ -126,11 +127,12 @@ static void same_bits(const stacks *at, tarn__backend backend, tarn__dtype dtype
 
 static void test_bits(void **state) {
   (void)state;
-  for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-    same_bits(&all[i], TARN__REFERENCE, TARN__F64);
-    same_bits(&all[i], TARN__CPU, TARN__F32);
-    same_bits(&all[i], TARN__CPU, TARN__BF16);
-  }
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+    for (int recompute = TARN_RECOMPUTE_CHEAP; recompute < TARN_RECOMPUTE_COUNT; recompute++) {
+      same_bits(&all[i], TARN__REFERENCE, TARN__F64, (tarn_recompute)recompute);
+      same_bits(&all[i], TARN__CPU, TARN__F32, (tarn_recompute)recompute);
+      same_bits(&all[i], TARN__CPU, TARN__BF16, (tarn_recompute)recompute);
+    }
 }
 
 // Nodes of one op and label, of those that run again or of the others.
@@ -173,7 +175,7 @@ static void test_what_runs_again(void **state) {
   for (int pre = 0; pre < 2; pre++) {
     const stacks at = {"L*4", "L*3", pre ? "pre" : "post"};
     fixture f;
-    open_model(&f, &at, TARN__F32, true);
+    open_model(&f, &at, TARN__F32, TARN_RECOMPUTE_BLOCK);
     plan(&f, TARN__CPU);
     assert_int_equal(count(&f, "encoder 2 L", "linear", false), 4);
     assert_int_equal(count(&f, "encoder 2 L", "linear", true), 3);
@@ -196,6 +198,26 @@ static void test_what_runs_again(void **state) {
   }
 }
 
+// Cheap: no product runs again, and of a layer's 10 tensors of the model's width (q, k, v count 3, the FFN 2) 3 are not
+// kept: the result of attention and both norms.
+static void test_cheap(void **state) {
+  (void)state;
+  const size_t one = 48 * 16 * sizeof(float), stats = 2 * 48 * 2 * sizeof(float);
+  for (int pre = 0; pre < 2; pre++) {
+    const stacks at = {"L*4", "L*3", pre ? "pre" : "post"};
+    fixture f;
+    open_model(&f, &at, TARN__F32, TARN_RECOMPUTE_CHEAP);
+    plan(&f, TARN__CPU);
+    assert_int_equal(count(&f, "encoder 2 L", "linear", true), 0);
+    assert_int_equal(count(&f, "encoder 2 L", "attention", true), 1);
+    assert_int_equal(count(&f, "encoder 2 L", "residual_norm", true), 0);
+    assert_int_equal(count(&f, "encoder 2 L", "norm", true), 2);
+    assert_int_equal(count(&f, "decoder 2 L", "attention", true), 2);
+    assert_int_equal(bytes_across(&f, "encoder 2 L"), 5 * one + 48 * 24 * sizeof(float) + stats);
+    close_model(&f);
+  }
+}
+
 // Frozen layers with nothing trained below have no backward pass, so nothing of them is computed again.
 static void test_frozen_bottom(void **state) {
   (void)state;
@@ -203,7 +225,7 @@ static void test_frozen_bottom(void **state) {
   for (int pre = 0; pre < 2; pre++) {
     const stacks at = {"R R L", "L", pre ? "pre" : "post"};
     fixture f;
-    open_model(&f, &at, TARN__F32, true);
+    open_model(&f, &at, TARN__F32, TARN_RECOMPUTE_BLOCK);
     f.model->source_table->trained = false;
     plan(&f, TARN__CPU);
     for (int k = 0; k < 4; k++) {
@@ -224,7 +246,7 @@ static void test_memory_of_depth(void **state) {
   for (int i = 0; i < 2; i++) {
     const stacks at = {depths[i], "L*2", "post"};
     fixture f;
-    open_model(&f, &at, TARN__BF16, true);
+    open_model(&f, &at, TARN__BF16, TARN_RECOMPUTE_BLOCK);
     plan(&f, TARN__CPU);
     bytes[i] = f.graph.activation_bytes;
     close_model(&f);
@@ -234,10 +256,8 @@ static void test_memory_of_depth(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_bits),
-      cmocka_unit_test(test_what_runs_again),
-      cmocka_unit_test(test_frozen_bottom),
-      cmocka_unit_test(test_memory_of_depth),
+      cmocka_unit_test(test_bits),          cmocka_unit_test(test_what_runs_again), cmocka_unit_test(test_cheap),
+      cmocka_unit_test(test_frozen_bottom), cmocka_unit_test(test_memory_of_depth),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
