@@ -11,6 +11,7 @@
 #include "cli.h"
 #include "commands.h"
 #include "plan_output.h"
+#include "profile_output.h"
 #include "tarn/train.h"
 
 static const cli_command COMMAND = {
@@ -225,17 +226,25 @@ static int run_all(const tarn_train_list *list, view *v) {
   return code < 0 ? CLI_OK : code;
 }
 
-static int train(tarn_train_options *options, view *v) {
+static int train(tarn_train_options *options, view *v, const char *profile) {
   tarn_train_list *list;
   v->terminal = !v->json && isatty(STDOUT_FILENO);
   options->on_event = on_event;
   options->user = v;
   options->stop = &stop_signal;
   catch_signals();
+  if (profile) {
+    tarn_status status = tarn_profile_open(&options->profile, TARN_PROFILE_TRACED);
+    if (status != TARN_STATUS_OK) return cli_report(&COMMAND, status);
+  }
   tarn_status status = tarn_train_list_open(&list, options);
-  if (status != TARN_STATUS_OK) return cli_report(&COMMAND, status);
-  int code = run_all(list, v);
+  int code = status == TARN_STATUS_OK ? run_all(list, v) : cli_report(&COMMAND, status);
+  if (status == TARN_STATUS_OK && profile) {
+    int written = profile_output(&COMMAND, options->profile, profile, v->quiet ? NULL : stdout, v->json);
+    if (code == CLI_OK) code = written;
+  }
   tarn_train_list_close(&list);
+  tarn_profile_close(&options->profile);
   return code;
 }
 
@@ -258,6 +267,7 @@ int cmd_train(int argc, char **argv) {
   tarn_train_default(&options);
   const char *resume = NULL;
   const char *seeds = NULL;
+  const char *profile = NULL;
   char seeds_text[512];
   int64_t threads = 0;
   view v = {0};
@@ -271,6 +281,7 @@ int cmd_train(int argc, char **argv) {
       {"threads", CLI_INT, &threads, "N", "threads; 0 takes train.threads", 0, 4096},
       {"dry-run", CLI_FLAG, &options.plan_only, NULL, "check everything, print the plan and stop", 0, 0},
       {"json", CLI_FLAG, &v.json, NULL, "print the lines of the log as they are, and the result as JSON", 0, 0},
+      {"profile", CLI_TEXT, &profile, "FILE", PROFILE_HELP, 0, 0},
       {"quiet", CLI_FLAG, &v.quiet, NULL, "print nothing but failures", 0, 0},
       {0}};
   int code = cli_parse(&COMMAND, table, argc, argv, &files, 0, 1);
@@ -279,6 +290,7 @@ int cmd_train(int argc, char **argv) {
     code = cli_usage(&COMMAND, "--resume DIR stands alone: the run directory holds its configuration");
   if (code < 0 && !resume && !files.count) code = cli_usage(&COMMAND, "CONFIG.yaml or --resume DIR is missing");
   if (code < 0 && !resume && !options.run && !options.plan_only) code = cli_usage(&COMMAND, "--run DIR is missing");
+  if (code < 0 && profile && options.plan_only) code = cli_usage(&COMMAND, "--profile measures nothing in a dry run");
   if (code < 0) {
     options.config = resume ? NULL : files.items[0];
     options.resume = resume != NULL;
@@ -286,7 +298,7 @@ int cmd_train(int argc, char **argv) {
     options.overrides = overrides.items;
     options.override_count = overrides.count;
     options.threads = (int)threads;
-    code = train(&options, &v);
+    code = train(&options, &v, profile);
   }
   cli_list_free(&overrides);
   cli_list_free(&files);

@@ -8,6 +8,7 @@
 
 #include "cli.h"
 #include "commands.h"
+#include "profile_output.h"
 #include "tarn/text.h"
 #include "tarn/translate.h"
 
@@ -119,6 +120,18 @@ static int translate(const char *path, const char *input, const char *destinatio
   return code;
 }
 
+// Runs with or without measuring.
+static int run(const char *path, const char *input, const char *destination, output *out,
+               tarn_translator_options *options, const char *profile) {
+  if (!profile) return translate(path, input, destination, out, options);
+  tarn_status status = tarn_profile_open(&options->profile, TARN_PROFILE_TRACED);
+  if (status != TARN_STATUS_OK) return cli_report(&COMMAND, status);
+  int code = translate(path, input, destination, out, options);
+  if (code == CLI_OK) code = profile_output(&COMMAND, options->profile, profile, stderr, out->json);
+  tarn_profile_close(&options->profile);
+  return code;
+}
+
 // The place of a word in a list, or a usage mistake.
 static int take_word(int *value, const char *option, const char *word, const char *const *words, size_t count) {
   for (size_t i = 0; i < count; i++) {
@@ -150,6 +163,7 @@ int cmd_translate(int argc, char **argv) {
   int64_t threads = 0;
   const char *input = NULL;
   const char *destination = NULL;
+  const char *profile = NULL;
   const char *precision = "fp32";
   const char *overlong = "truncate";
   output out = {0};
@@ -170,6 +184,7 @@ int cmd_translate(int argc, char **argv) {
       {"precision", CLI_TEXT, &precision, "NAME", "fp32 or bf16", 0, 0},
       {"threads", CLI_INT, &threads, "N", "threads; 0: all that the process may use", 0, 1024},
       {"input", CLI_TEXT, &input, "FILE", "text to translate instead of standard input", 0, 0},
+      {"profile", CLI_TEXT, &profile, "FILE", PROFILE_HELP ", the table to standard error", 0, 0},
       {"output", CLI_TEXT, &destination, "FILE", "where to write instead of standard output", 0, 0},
       {0}};
   int code = cli_parse(&COMMAND, table, argc, argv, &paths, 1, 1);
@@ -179,7 +194,7 @@ int cmd_translate(int argc, char **argv) {
     options.n_best = n_best > 0 ? n_best : 1;
     out.n_best = n_best > 0;
     out.window = options.window;
-    code = translate(paths.items[0], input, destination, &out, &options);
+    code = run(paths.items[0], input, destination, &out, &options, profile);
   }
   cli_list_free(&paths);
   return code;

@@ -23,6 +23,7 @@
 
 #include "tarn/config.h"
 #include "tarn/plan.h"
+#include "tarn/profile.h"
 #include "tarn/status.h"
 
 #ifdef __cplusplus
@@ -67,6 +68,7 @@ typedef struct tarn_train_options {
   // Looked at after every update and within validations; when it is not 0, the training saves its state and returns
   // TARN_STATUS_INTERRUPTED. Made to be set by a signal handler. NULL: never.
   const volatile sig_atomic_t *stop;
+  tarn_profile *profile;  // measures tarn_train_run(); the caller's. NULL: nothing is measured
 } tarn_train_options;
 
 void tarn_train_default(tarn_train_options *options);

@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #include "tarn/config.h"
+#include "tarn/profile.h"
 #include "tarn/status.h"
 
 #ifdef __cplusplus
@@ -43,6 +44,7 @@ typedef struct tarn_translator_options {
   tarn_translate_overlong overlong;  // default: truncate
   bool strict;                       // refuse invalid UTF-8 instead of replacing it by U+FFFD; default false
   int threads;                       // 0: all that the process may use; default 0
+  tarn_profile *profile;             // measures translation; the caller's. Default NULL: nothing is measured
 } tarn_translator_options;
 
 void tarn_translator_default(tarn_translator_options *options);

@@ -7,6 +7,7 @@
 #include "base/threads.h"
 #include "decode/beam.h"
 #include "decode/caches.h"
+#include "graph/profile.h"
 
 // Memory that a graph works in; grows, never shrinks.
 typedef struct workspace {
@@ -158,8 +159,8 @@ static tarn_status room(numbers *array, size_t rows, size_t cols) {
   return tarn__grow(&array->data, &array->capacity, count, sizeof *array->data);
 }
 
-// Plans a finished graph, gives it memory and runs it.
-static tarn_status run_graph(const tarn__translator *t, tarn__graph *graph, workspace *space) {
+// Plans a finished graph, whose building began at `begin`, gives it memory and runs it.
+static tarn_status run_graph(const tarn__translator *t, tarn__graph *graph, workspace *space, double begin) {
   TARN_TRY(tarn__graph_plan(graph));
   if (graph->workspace_bytes > space->bytes) {
     // A quarter more than needed, because the graphs of a batch grow little by little.
@@ -171,7 +172,8 @@ static tarn_status run_graph(const tarn__translator *t, tarn__graph *graph, work
     space->bytes = bytes;
   }
   tarn__graph_bind(graph, space->memory);
-  tarn__exec exec = {.threads = t->threads};
+  TARN_TRY(tarn__profile_work(t->options.profile, "building and planning graphs", begin));
+  tarn__exec exec = {.threads = t->threads, .profile = t->options.profile};
   return tarn__graph_run(graph, &exec);
 }
 
@@ -227,9 +229,10 @@ static tarn_status encode_batch(tarn__translator *t, const item *items, int64_t 
                          .ids = t->source_ids.data,
                          .positions = t->source_positions.data,
                          .offsets = t->source_offsets.data};
+  double begin = tarn__profile_clock(t->options.profile);
   tarn__graph_begin(&t->encode, t->options.backend, t->model->dtype, false, t->threads);
   tarn__model_build_encode(t->model, &t->encode, &source, t->cross);
-  TARN_TRY(run_graph(t, &t->encode, &t->encode_workspace));
+  TARN_TRY(run_graph(t, &t->encode, &t->encode_workspace, begin));
   for (int l = 0; l < t->model->decoder.count; l++) t->cross_data[l] = t->cross[l] ? t->cross[l]->data : NULL;
   t->stats.source_tokens += rows;
   return TARN_STATUS_OK;
@@ -311,9 +314,10 @@ static tarn_status run_step(tarn__translator *t, int64_t rows, int64_t place, in
                            .cross_cache = t->cross_data,
                            .source_rows = t->source_offsets.data[sentences],
                            .source_ranges = t->source_range.data};
+  double begin = tarn__profile_clock(t->options.profile);
   tarn__graph_begin(&t->step, t->options.backend, t->model->dtype, false, t->threads);
   tarn__tensor *out = tarn__model_build_step(t->model, &t->step, &step);
-  TARN_TRY(run_graph(t, &t->step, &t->step_workspace));
+  TARN_TRY(run_graph(t, &t->step, &t->step_workspace, begin));
   if (out->dtype == TARN__F64) narrow(out->data, (size_t)(out->rows * out->cols));
   t->caches.used += rows;
   t->stats.steps++;
@@ -382,19 +386,25 @@ static tarn_status settle(tarn__translator *t, int64_t *active, int64_t *rows, i
 
 static tarn_status translate_batch(tarn__translator *t, const item *items, int64_t count,
                                    tarn__translation *translations) {
+  tarn_profile *profile = t->options.profile;
+  double batch_begin = tarn__profile_clock(profile);
   TARN_TRY(encode_batch(t, items, count));
   TARN_TRY(start_beams(t, items, count));
   int64_t active = count;
   int64_t rows = count;
   for (int64_t place = 0; active > 0; place++) {
     const float *log_probabilities = NULL;
+    double begin = tarn__profile_clock(profile);
     TARN_TRY(fill_step(t, active, rows, place));
+    TARN_TRY(tarn__profile_work(profile, "rows of the step", begin));
     TARN_TRY(run_step(t, rows, place, count, &log_probabilities));
+    begin = tarn__profile_clock(profile);
     TARN_TRY(advance_beams(t, active, log_probabilities));
     TARN_TRY(settle(t, &active, &rows, place, items, translations));
+    TARN_TRY(tarn__profile_work(profile, "beam search", begin));
   }
   t->stats.sentences += count;
-  return TARN_STATUS_OK;
+  return tarn__profile_unit(profile, "batch", batch_begin);
 }
 
 static tarn_status translate_items(tarn__translator *t, item *items, int64_t sentences,

@@ -22,7 +22,8 @@ typedef struct tarn__translator_options {
                        // Default 4096
   int64_t n_best;      // hypotheses to return, 1 .. beam; default 1
   int threads;         // 0: those of the pool (tarn__threads()); default 0
-  tarn__backend backend;  // default TARN__CPU; a model in F64 needs TARN__REFERENCE
+  struct tarn_profile *profile;  // measures runs (graph/profile.h); default NULL: nothing is measured
+  tarn__backend backend;         // default TARN__CPU; a model in F64 needs TARN__REFERENCE
 } tarn__translator_options;
 
 // The constants above.

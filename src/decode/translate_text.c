@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "base/threads.h"
 #include "decode/translate.h"
+#include "graph/profile.h"
 #include "model/checkpoint.h"
 #include "tarn/translate.h"
 #include "text/lines.h"
@@ -79,6 +80,7 @@ static tarn_status open_all(tarn_translator *t, const char *path) {
   core.max_tokens = options->max_tokens;
   core.n_best = options->n_best;
   core.threads = tarn__threads();
+  core.profile = options->profile;
   return tarn__translator_open(&t->translator, t->checkpoint->model, tarn_vocab_eos(t->checkpoint->target), &core);
 }
 
@@ -212,13 +214,16 @@ static tarn_status translate_lines(tarn_translator *t, tarn_translate_result *re
   size_t tokens = 0;
   int64_t sentences = 0;
   t->offsets[0] = 0;
+  double begin = tarn__profile_clock(t->options.profile);
   for (size_t i = 0; i < count; i++) {
     results[i] =
         (tarn_translate_result){.number = t->summary.lines + (int64_t)i + 1, .hypotheses = &nothing, .count = 1};
     TARN_TRY(encode_line(t, &results[i], lines[i], lengths[i], &tokens));
     if (results[i].source_tokens) t->offsets[++sentences] = (int64_t)tokens;
   }
+  TARN_TRY(tarn__profile_work(t->options.profile, "tokenization", begin));
   TARN_TRY(tarn__translator_run(t->translator, t->translations, t->ids, t->offsets, sentences));
+  begin = tarn__profile_clock(t->options.profile);
   const tarn__translation *translation = t->translations;
   for (size_t i = 0; i < count; i++) {
     if (results[i].source_tokens)
@@ -227,13 +232,15 @@ static tarn_status translate_lines(tarn_translator *t, tarn_translate_result *re
       t->summary.empty++;
   }
   t->summary.lines += (int64_t)count;
-  return TARN_STATUS_OK;
+  return tarn__profile_work(t->options.profile, "detokenization", begin);
 }
 
 tarn_status tarn_translator_lines(tarn_translator *translator, tarn_translate_result *results, const char *const *lines,
                                   const size_t *lengths, size_t count) {
   double start = tarn__seconds();
+  tarn__profile_start(translator->options.profile);
   tarn_status status = translate_lines(translator, results, lines, lengths, count);
+  tarn__profile_stop(translator->options.profile);
   translator->summary.seconds += tarn__seconds() - start;
   return status;
 }

@@ -1,14 +1,22 @@
-#include "graph/graph.h"
+#include "graph/profile.h"
+
+static tarn_status run_node(const tarn__graph *graph, const tarn__exec *exec, const tarn__node *node) {
+  const tarn__op *op = node->op;
+  tarn__kernel kernel = op->cpu;
+  if (graph->backend == TARN__REFERENCE) kernel = graph->dtype == TARN__F64 ? op->reference_f64 : op->reference_f32;
+  TARN_REQUIRE(kernel, INTERNAL, "op %s has no kernel for this backend", op->name);
+  return kernel(exec, node);
+}
+
+static tarn_status run_measured(const tarn__graph *graph, const tarn__exec *exec, size_t n) {
+  double begin = tarn__profile_clock(exec->profile);
+  TARN_TRY(run_node(graph, exec, graph->nodes[n]));
+  return tarn__profile_node(exec->profile, graph->nodes[n], n >= graph->forward_count, begin);
+}
 
 tarn_status tarn__graph_run(tarn__graph *graph, const tarn__exec *exec) {
-  for (size_t n = 0; n < graph->node_count; n++) {
-    const tarn__node *node = graph->nodes[n];
-    const tarn__op *op = node->op;
-    tarn__kernel kernel = op->cpu;
-    if (graph->backend == TARN__REFERENCE) kernel = graph->dtype == TARN__F64 ? op->reference_f64 : op->reference_f32;
-    TARN_REQUIRE(kernel, INTERNAL, "op %s has no kernel for this backend", op->name);
-    TARN_TRY(kernel(exec, node));
-  }
+  for (size_t n = 0; n < graph->node_count; n++)
+    TARN_TRY(exec->profile ? run_measured(graph, exec, n) : run_node(graph, exec, graph->nodes[n]));
   return TARN_STATUS_OK;
 }
 

@@ -67,8 +67,9 @@ static inline tarn__tensor *tarn__tensor_owner(tarn__tensor *tensor) {
 // What a run needs beside the graph.
 typedef struct tarn__exec {
   int threads;
-  uint64_t seed;  // key of the dropout masks
-  uint32_t step;  // counter of the dropout masks: number of the (micro) step
+  uint64_t seed;                 // key of the dropout masks
+  uint32_t step;                 // counter of the dropout masks: number of the (micro) step
+  struct tarn_profile *profile;  // is told how long every node took (graph/profile.h); NULL: nothing is measured
 } tarn__exec;
 
 typedef tarn_status (*tarn__kernel)(const tarn__exec *exec, const tarn__node *node);

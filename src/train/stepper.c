@@ -1,6 +1,7 @@
 #include "train/stepper.h"
 
 #include "base/memory.h"
+#include "graph/profile.h"
 
 // The graph of a batch, planned. With `offsets` and ids NULL it is planned only.
 static tarn_status build(tarn__stepper *s, const tarn__packed *source, const tarn__packed *target,
@@ -97,6 +98,7 @@ static tarn_status make_room(tarn__stepper *s) {
 }
 
 static tarn_status compute(tarn__stepper *s, tarn__stepper_loss *loss, const tarn__batch *batch, bool training) {
+  double begin = tarn__profile_clock(s->exec.profile);
   tarn__packed_positions(s->source_positions, batch->source_offsets, batch->sentences);
   tarn__packed_positions(s->target_positions, batch->target_offsets, batch->sentences);
   tarn__packed source = {batch->sentences,  batch->source_rows,  longest_of(batch->source_offsets, batch->sentences),
@@ -107,6 +109,7 @@ static tarn_status compute(tarn__stepper *s, tarn__stepper_loss *loss, const tar
   TARN_TRY(build(s, &source, &target, batch->target_out, training, &result));
   TARN_TRY(make_room(s));
   tarn__graph_bind(&s->graph, s->workspace);
+  TARN_TRY(tarn__profile_work(s->exec.profile, "building and planning graphs", begin));
   TARN_TRY(tarn__graph_run(&s->graph, &s->exec));
   const double *sums = result->data;
   *loss = (tarn__stepper_loss){sums[0], sums[1]};
@@ -116,9 +119,11 @@ static tarn_status compute(tarn__stepper *s, tarn__stepper_loss *loss, const tar
 tarn_status tarn__stepper_train(tarn__stepper *stepper, tarn__stepper_loss *loss, const tarn__batch *batch,
                                 int64_t number) {
   stepper->exec.step = (uint32_t)number;
+  stepper->exec.profile = stepper->profile;
   return compute(stepper, loss, batch, true);
 }
 
 tarn_status tarn__stepper_evaluate(tarn__stepper *stepper, tarn__stepper_loss *loss, const tarn__batch *batch) {
+  stepper->exec.profile = NULL;
   return compute(stepper, loss, batch, false);
 }

@@ -20,6 +20,7 @@ typedef struct tarn__stepper {
   double grad_scale;  // 1 / target tokens of the whole update; set it before computing gradients
   double smoothing;
   tarn__exec exec;
+  struct tarn_profile *profile;  // measures training, not evaluation; set it after open; NULL: nobody
 } tarn__stepper;
 
 // Takes memory for training on batches within `train` and evaluating batches within `valid` (NULL: none). The model

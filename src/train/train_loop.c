@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "graph/profile.h"
 #include "train/trainer.h"
 
 // Seconds after which `last` is written even if nothing else asks for a checkpoint.
@@ -72,7 +73,9 @@ static tarn_status log_validation(tarn_train *t, bool best, const char *path) {
 
 static tarn_status compute_validation(tarn_train *t) {
   tarn__validation result;
+  double begin = tarn__profile_clock(t->profile);
   TARN_TRY(tarn__validator_run(t->validator, &result, &t->stepper, t->stop));
+  TARN_TRY(tarn__profile_work(t->profile, "validation", begin));
   TARN_REQUIRE(isfinite(result.loss), NUMERIC,
                "the validation loss is not a finite number at update %lld; the last good checkpoint is %s",
                (long long)t->progress.update, t->dir.last);
@@ -187,9 +190,7 @@ static tarn_status finish(tarn_train *t, tarn_train_result *result) {
   return TARN_STATUS_OK;
 }
 
-tarn_status tarn_train_run(tarn_train *t, tarn_train_result *result) {
-  *result = (tarn_train_result){0};
-  TARN_REQUIRE(!t->planned_only, USAGE, "a training that was opened to plan cannot run");
+static tarn_status run(tarn_train *t, tarn_train_result *result) {
   t->saved_at = tarn__seconds();
   // From the start on there is something to resume.
   if (!tarn__file_exists(t->dir.last)) TARN_TRY(tarn__train_save(t, false));
@@ -200,4 +201,13 @@ tarn_status tarn_train_run(tarn_train *t, tarn_train_result *result) {
     TARN_TRY(step_and_log(t));
   }
   return finish(t, result);
+}
+
+tarn_status tarn_train_run(tarn_train *t, tarn_train_result *result) {
+  *result = (tarn_train_result){0};
+  TARN_REQUIRE(!t->planned_only, USAGE, "a training that was opened to plan cannot run");
+  tarn__profile_start(t->profile);
+  tarn_status status = run(t, result);
+  tarn__profile_stop(t->profile);
+  return status;
 }

@@ -148,8 +148,10 @@ static tarn_status take_memory(tarn_train *t) {
   tarn__stepper_bounds valid;
   training_bounds(t, &train);
   if (t->validator) tarn__validator_bounds(t->validator, &valid);
-  return tarn__stepper_open(&t->stepper, t->model, &train, t->validator ? &valid : NULL, t->threads,
-                            (uint64_t)t->config->train.seed);
+  TARN_TRY(tarn__stepper_open(&t->stepper, t->model, &train, t->validator ? &valid : NULL, t->threads,
+                              (uint64_t)t->config->train.seed));
+  t->stepper.profile = t->profile;
+  return TARN_STATUS_OK;
 }
 
 static tarn_status check_same_data(const tarn_train *t, const tarn__checkpoint_file *file) {
@@ -232,6 +234,7 @@ tarn_status tarn_train_open(tarn_train **train, const tarn_train_options *option
   t->on_event = options->on_event;
   t->user = options->user;
   t->stop = options->stop;
+  t->profile = options->profile;
   t->planned_only = options->plan_only;
   tarn_status status = open_parts(t, options);
   if (status != TARN_STATUS_OK) {

@@ -1,6 +1,7 @@
 // Checkpoints of a training.
 #include "base/clock.h"
 #include "base/memory.h"
+#include "graph/profile.h"
 #include "train/trainer.h"
 
 static tarn_status write_file(tarn_train *t, const char *path, bool with_state) {
@@ -9,7 +10,9 @@ static tarn_status write_file(tarn_train *t, const char *path, bool with_state) 
                                   .update = t->progress.update,
                                   .data_hash = t->shard.hash,
                                   .progress = with_state ? &t->progress : NULL};
+  double begin = tarn__profile_clock(t->profile);
   TARN_TRY(tarn__checkpoint_save(path, t->model, &extra));
+  TARN_TRY(tarn__profile_work(t->profile, "checkpoints", begin));
   tarn_train_event event = {.kind = TARN_TRAIN_EVENT_SAVED, .path = path};
   tarn__train_tell(t, &event);
   return TARN_STATUS_OK;
@@ -38,6 +41,7 @@ tarn_status tarn__train_save_best(tarn_train *t) { return write_file(t, t->dir.b
 
 tarn_status tarn__train_average(tarn_train *t) {
   tarn__run_dir_list list;
+  double begin = tarn__profile_clock(t->profile);
   TARN_TRY(tarn__run_dir_numbered(&t->dir, &list));
   size_t count = (size_t)t->config->train.average;
   if (count > list.count) count = list.count;
@@ -50,6 +54,7 @@ tarn_status tarn__train_average(tarn_train *t) {
   status = tarn__checkpoint_file_load(&file, t->model, false);
   tarn__checkpoint_file_close(&file);
   TARN_TRY(status);
+  TARN_TRY(tarn__profile_work(t->profile, "averaging", begin));
   tarn_train_event event = {.kind = TARN_TRAIN_EVENT_SAVED, .path = t->dir.average};
   tarn__train_tell(t, &event);
   return TARN_STATUS_OK;

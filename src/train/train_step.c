@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "base/clock.h"
+#include "graph/profile.h"
 #include "train/schedule.h"
 #include "train/trainer.h"
 
@@ -39,7 +40,9 @@ static tarn_status add_gradients(tarn_train *t, tarn__progress *next, int64_t ba
   if (batches > 1) TARN_TRY(count_targets(t, batches, targets));
   for (int64_t b = 0; b < batches; b++) {
     tarn__stepper_loss loss;
+    double begin = tarn__profile_clock(t->profile);
     tarn__batcher_next(t->batcher, &batch);
+    TARN_TRY(tarn__profile_work(t->profile, "batches", begin));
     if (batches == 1) *targets = batch.target_rows;
     t->stepper.grad_scale = 1.0 / (double)*targets;
     TARN_TRY(tarn__stepper_train(&t->stepper, &loss, &batch, next->batches++));
@@ -65,7 +68,9 @@ static double clip_factor(double norm, double limit) {
 static tarn_status optimise(tarn_train *t, int64_t step, double rate, double *norm) {
   const tarn_config_train *config = &t->config->train;
   tarn__param *const *params = t->model->params;
+  double begin = tarn__profile_clock(t->profile);
   *norm = tarn__grad_norm(params, t->model->param_count, t->threads);
+  TARN_TRY(tarn__profile_work(t->profile, "norm of the gradients", begin));
   if (!isfinite(*norm)) return fail_numeric(t, "the norm of the gradients");
   tarn__adam_options options = {.learning_rate = rate,
                                 .beta1 = config->beta1,
@@ -73,8 +78,9 @@ static tarn_status optimise(tarn_train *t, int64_t step, double rate, double *no
                                 .epsilon = config->eps,
                                 .weight_decay = config->weight_decay,
                                 .decoupled = config->optimiser == TARN_OPTIMISER_ADAMW};
+  begin = tarn__profile_clock(t->profile);
   tarn__adam_step(params, t->model->param_count, &options, step, clip_factor(*norm, config->clip_norm), t->threads);
-  return TARN_STATUS_OK;
+  return tarn__profile_work(t->profile, "optimiser", begin);
 }
 
 tarn_status tarn__train_step(tarn_train *t, tarn__train_update_result *result) {
@@ -96,6 +102,7 @@ tarn_status tarn__train_step(tarn_train *t, tarn__train_update_result *result) {
   next.seconds += seconds;
   next.window_seconds += seconds;
   t->progress = next;
+  TARN_TRY(tarn__profile_unit(t->profile, "update", begin));
   result->loss = sum.loss / (double)targets;
   result->nll = sum.nll / (double)targets;
   return TARN_STATUS_OK;

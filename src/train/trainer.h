@@ -32,6 +32,7 @@ struct tarn_train {
   void (*on_event)(void *user, const tarn_train_event *event);
   void *user;
   const volatile sig_atomic_t *stop;
+  tarn_profile *profile;
 };
 
 // Fails with USAGE unless the options ask for one thing: a new training in a run directory, a plan, or going on.

@@ -37,6 +37,10 @@ END
 { head -n 20 corpus/test.de; echo; echo '   '; tail -n 20 corpus/test.de; printf 'letzte Zeile'; } >lines.de
 translate <lines.de >plain.en
 [ "$(wc -l <plain.en)" -eq 43 ] || fail "43 lines give $(wc -l <plain.en)"
+translate --profile trace.json <lines.de | cmp - plain.en || fail "measuring changes the translation"
+grep -Eq '^beam search +outside ' summary.txt || fail "no profile: $(cat summary.txt)"
+grep -q '"name":"attention_rows".*"ph":"X"' trace.json || fail "no trace: $(head -c 500 trace.json)"
+translate <lines.de >plain.en
 grep -q '^43 sentences, .* target tokens/s$' summary.txt || fail "no summary: $(cat summary.txt)"
 grep -q '^empty lines: 2$' summary.txt || fail "empty lines are not counted: $(cat summary.txt)"
 [ "$(grep -n '^$' plain.en | cut -d: -f1 | head -n 2 | tr '\n' ' ')" = "21 22 " ] || fail "empty lines have moved"

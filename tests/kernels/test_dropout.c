@@ -45,7 +45,7 @@ static void definition(void **state) {
   (void)state;
   static const int64_t cols[] = {1, 7, 8, 9, 100, 127, 128, 129, 512, 1000};
   for (size_t k = 0; k < sizeof cols / sizeof cols[0]; k++) {
-    mask m = {5, cols[k], 0.3, true, {2, 0x0123456789ABCDEFu, 4000000000u}, 3};
+    mask m = {5, cols[k], 0.3, true, {.threads = 2, .seed = 0x0123456789ABCDEFu, .step = 4000000000u}, 3};
     float out[5 * 1000];
     run_mask(out, &m);
     const tarn__dropout dropout = {19661, 3};  // round(0.3 * 65536)
@@ -61,7 +61,7 @@ static void known_answer(void **state) {
   (void)state;
   static const uint16_t expected[8] = {0xE8D5, 0x6627, 0xC58D, 0xE169, 0xAC4C, 0xBC57, 0xDBD8, 0x9B00};
   uint16_t numbers[8];
-  tarn__exec exec = {1, 0, 0};
+  tarn__exec exec = {.threads = 1};
   tarn__dropout_block(numbers, &exec, 0, 0, 0);
   assert_memory_equal(numbers, expected, sizeof expected);
 }
@@ -80,14 +80,14 @@ static void statistics(void **state) {
   float *first = check_alloc(N, sizeof *first), *other = check_alloc(N, sizeof *other);
   static const double ps[] = {0.01, 0.1, 0.3, 0.5, 0.9};
   for (size_t k = 0; k < sizeof ps / sizeof ps[0]; k++) {
-    mask m = {ROWS, COLS, ps[k], true, {2, 1, 1}, 0};
+    mask m = {ROWS, COLS, ps[k], true, {.threads = 2, .seed = 1, .step = 1}, 0};
     run_mask(first, &m);
     double sum = 0.0, kept = 0.0, deviation = sqrt(N * ps[k] * (1.0 - ps[k]));
     for (int64_t i = 0; i < N; i++) sum += first[i], kept += first[i] > 0;
     assert_true(fabs(kept - N * (1.0 - ps[k])) < 4.0 * deviation + 1.0);
     assert_true(fabs(sum - N) < 4.0 * deviation / (1.0 - ps[k]) + 1.0);
   }
-  const mask half = {ROWS, COLS, 0.5, true, {2, 1, 1}, 0};
+  const mask half = {ROWS, COLS, 0.5, true, {.threads = 2, .seed = 1, .step = 1}, 0};
   mask site = half, step = half, seed = half, threads = half;
   site.skipped_sites = 1, step.exec.step = 2, seed.exec.seed = (uint64_t)1 << 32 | 1, threads.exec.threads = 1;
   const double deviation = sqrt(N) / 2.0;
@@ -110,7 +110,8 @@ static void statistics(void **state) {
 static void limits(void **state) {
   (void)state;
   float out[16 * 24];
-  mask still = {16, 24, 0.5, false, {1, 1, 1}, 0}, zero = {16, 24, 0.0, true, {1, 1, 1}, 0};
+  mask still = {16, 24, 0.5, false, {.threads = 1, .seed = 1, .step = 1}, 0},
+       zero = {16, 24, 0.0, true, {.threads = 1, .seed = 1, .step = 1}, 0};
   run_mask(out, &still);
   for (int i = 0; i < 16 * 24; i++) assert_true(out[i] == 1.0f);
   run_mask(out, &zero);

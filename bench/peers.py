@@ -1,0 +1,70 @@
+"""PyTorch as a peer: torch_mt.py of the folder TARN_PEERS with every Python that has PyTorch, in its best settings."""
+
+import json
+import math
+import os
+import subprocess
+
+from settings import OPENBLAS, PEERS, TCMALLOC, THREADS, Failure, pythons, run, say
+from tarn import WARM
+
+
+def environment():
+    env = dict(os.environ)
+    env.pop("OPENBLAS_CORETYPE", None)  # would choose kernels of an old processor
+    env.setdefault("GOMP_SPINCOUNT", "20000")  # as tarn sets it: threads that spin for long hurt on shared cores
+    if TCMALLOC:
+        env["LD_PRELOAD"] = TCMALLOC
+    if OPENBLAS:
+        env["LD_LIBRARY_PATH"] = ":".join(filter(None, [OPENBLAS, env.get("LD_LIBRARY_PATH", "")]))
+    return env
+
+
+def find():
+    """{name: path of the Python}, one for each version of PyTorch; empty if there is none."""
+    script = os.path.join(PEERS, "torch_mt.py")
+    if not os.path.isfile(script):
+        say(f"no peer for training: {script} is not there (TARN_PEERS)")
+        return {}
+    found = {}
+    for python in pythons():
+        done = subprocess.run([python, "-c", "import torch, numpy; print(torch.__version__)"], env=environment(),
+                              capture_output=True, text=True, check=False)
+        if done.returncode == 0:
+            found.setdefault(f"PyTorch {done.stdout.strip()}", python)
+    if not found:
+        say("no peer for training: no Python with PyTorch and NumPy (PYTHON)")
+    return found
+
+
+def train(python, data, options, precision, updates, threads=THREADS):
+    """One training, with the figures of tarn.train(). The peer counts real source and target tokens as well."""
+    source, target = data.pieces()
+    printed = run([python, os.path.join(PEERS, "torch_mt.py"), "--src", source, "--tgt", target, "--dtype", precision,
+                   "--fast-dropout", "--share-all", "--threads", str(threads), "--steps", str(updates),
+                   "--warm", str(WARM), *options], f"peer {python}", env=environment())
+    lines = [line for line in printed.splitlines() if line.startswith("RESULT ")]
+    if not lines:
+        raise Failure(f"peer {python}: it printed no RESULT")
+    result = json.loads(lines[-1][len("RESULT "):])
+    return {"tokens_per_second": result["all"]["tok_s_real_med"], "step_ms": result["all"]["step_ms_median"],
+            "peak_mb": result["peak_rss_MB"] * 1.048576}
+
+
+class Peer:
+    """A side of take_turns() that leaves when it fails, or once it was a quarter slower than another of `race`, the
+    speeds so far by name: the fastest one counts, and the slow ones would take most of the time."""
+
+    def __init__(self, name, race, act):
+        self.name, self.race, self.act = name, race, act
+
+    def __call__(self):
+        if self.race.get(self.name, math.inf) < 0.75 * max(self.race.values(), default=0.0):
+            return None
+        try:
+            result = self.act()
+        except Failure as failure:
+            say(f"  {self.name} left out: {failure}")
+            return None
+        self.race[self.name] = result["tokens_per_second"]
+        return result

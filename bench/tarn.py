@@ -1,0 +1,48 @@
+"""Runs of tarn."""
+
+import json
+import os
+import shutil
+from statistics import median
+
+from settings import Failure, TARN, THREADS, run
+
+# Updates at the start of a run that are not counted: caches and memory are cold, kernels are made.
+WARM = 3
+
+
+def overrides(data, settings):
+    """The keys that every measurement sets itself, then those of `settings`."""
+    keys = {"data.vocab": data.vocab, "data.train": data.train, "data.valid": "", "data.valid_reference": "",
+            "train.max_tokens": 4096, "train.accumulate": 1, "train.max_epochs": 0, "train.max_minutes": 0,
+            "train.average": 0, "train.log_every": 1}
+    keys.update(settings)
+    return [word for key, value in keys.items() for word in ("--set", f"{key}={value}")]
+
+
+def train(data, configuration, settings, updates, threads=THREADS):
+    """One training of a few updates: real tokens (source and target) a second and the time of a step, both the median
+    of the updates after the first three; peak resident memory and what the plan said."""
+    folder = os.path.join(data.folder, "run")
+    shutil.rmtree(folder, ignore_errors=True)
+    keys = dict(settings, **{"train.max_updates": updates})
+    printed = run([TARN, "train", configuration, "--run", folder, "--threads", str(threads), "--json",
+                   *overrides(data, keys)], f"training of {configuration}")
+    result = json.loads(printed.strip().splitlines()[-1])
+    with open(os.path.join(folder, "log.jsonl"), encoding="utf-8") as log:
+        lines = [line for line in map(json.loads, log) if line["kind"] == "train"]
+    if len(lines) <= WARM:
+        raise Failure(f"{configuration}: only {len(lines)} updates, and {WARM} are not counted")
+    steps = [b["time"] - a["time"] for a, b in zip(lines[WARM - 1:], lines[WARM:])]
+    return {"tokens_per_second": median(line["tokens_per_second"] for line in lines[WARM:]),
+            "step_ms": 1e3 * median(steps), "peak_mb": result["peak_resident_bytes"] / 1e6,
+            "planned_mb": result["planned_bytes"] / 1e6}
+
+
+def plan(data, configuration, settings, threads=THREADS):
+    """What `tarn plan` says, with the operations of a training step per token in `flops_per_token`."""
+    printed = run([TARN, "plan", configuration, "--json", "--threads", str(threads), *overrides(data, settings)],
+                  f"plan of {configuration}")
+    result = json.loads(printed)
+    result["flops_per_token"] = result["forward_flops_per_token"] + result["backward_flops_per_token"]
+    return result

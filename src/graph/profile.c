@@ -1,0 +1,173 @@
+#include "graph/profile.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+
+tarn_status tarn_profile_open(tarn_profile **profile, int64_t traced) {
+  *profile = NULL;
+  TARN_REQUIRE(traced >= 0, USAGE, "a trace shows 0 or more updates, not %lld", (long long)traced);
+  void *memory;
+  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, 1, sizeof(tarn_profile)));
+  tarn_profile *p = memory;
+  for (int b = 0; b < TARN__PROFILE_BUCKETS; b++) p->buckets[b] = -1;
+  p->traced = traced;
+  p->unit = "";
+  *profile = p;
+  return TARN_STATUS_OK;
+}
+
+void tarn_profile_close(tarn_profile **profile) {
+  tarn_profile *p = *profile;
+  if (!p) return;
+  tarn__arena_close(&p->arena);
+  tarn__free(p->entries);
+  tarn__free(p->events);
+  tarn__free(p->rows);
+  tarn__free(p);
+  *profile = NULL;
+}
+
+double tarn__profile_clock(const tarn_profile *profile) { return profile ? tarn__seconds() : 0.0; }
+
+void tarn__profile_start(tarn_profile *profile) {
+  if (profile) profile->started = tarn__seconds();
+}
+
+void tarn__profile_stop(tarn_profile *profile) {
+  if (profile) profile->seconds += tarn__seconds() - profile->started;
+}
+
+static uint32_t mix(uint32_t h, const char *text) {
+  for (; *text; text++) h = (h ^ (uint8_t)*text) * 16777619u;  // FNV-1a
+  return h;
+}
+
+// Finds or makes the entry. Names are compared and copied, because models come and go while a profile lives.
+static tarn_status find_entry(tarn_profile *p, int *found, const char *op, const char *label, tarn_profile_pass pass,
+                              bool counted) {
+  uint32_t h = mix(mix(2166136261u + (uint32_t)pass, op) ^ '/', label);
+  int *bucket = &p->buckets[(h ^ h >> 15) % TARN__PROFILE_BUCKETS];
+  for (int i = *bucket; i >= 0; i = p->entries[i].next) {
+    const tarn__profile_entry *e = &p->entries[i];
+    if (e->pass != pass || e->counted != counted || strcmp(e->op, op) != 0 || strcmp(e->label, label) != 0) continue;
+    *found = i;
+    return TARN_STATUS_OK;
+  }
+  tarn__profile_entry fresh = {.pass = pass, .counted = counted, .next = *bucket};
+  char *copy;
+  TARN_TRY(tarn__arena_strdup(&p->arena, &copy, op));
+  fresh.op = copy;
+  TARN_TRY(tarn__arena_strdup(&p->arena, &copy, label));
+  fresh.label = copy;
+  TARN_TRY(tarn__grow(&p->entries, &p->entry_capacity, p->entry_count + 1, sizeof *p->entries));
+  p->entries[p->entry_count] = fresh;
+  *found = *bucket = (int)p->entry_count++;
+  return TARN_STATUS_OK;
+}
+
+static tarn_status add_event(tarn_profile *p, tarn__profile_event event) {
+  if (p->units >= p->traced || p->event_count >= TARN__PROFILE_EVENTS) return TARN_STATUS_OK;
+  TARN_TRY(tarn__grow(&p->events, &p->event_capacity, p->event_count + 1, sizeof *p->events));
+  p->events[p->event_count++] = event;
+  return TARN_STATUS_OK;
+}
+
+static tarn_status record(tarn_profile *p, int entry, double begin, double end, double flops) {
+  tarn__profile_entry *e = &p->entries[entry];
+  e->calls++;
+  e->seconds += end - begin;
+  e->flops += flops;
+  return add_event(p, (tarn__profile_event){entry, TARN__PROFILE_MAIN, begin, end, flops});
+}
+
+tarn_status tarn__profile_node(tarn_profile *profile, const tarn__node *node, bool backward, double begin) {
+  double end = tarn__profile_clock(profile);
+  if (!profile) return TARN_STATUS_OK;
+  const tarn__op *op = node->op;
+  double flops = op->flops ? op->flops(node) : 0.0;
+  double gradient = op->gradient_flops ? op->gradient_flops(node) : 0.0;
+  tarn_profile_pass pass = backward ? TARN_PROFILE_BACKWARD : gradient > 0 ? TARN_PROFILE_BOTH : TARN_PROFILE_FORWARD;
+  int entry;
+  TARN_TRY(find_entry(profile, &entry, op->name, node->label ? node->label : "", pass, true));
+  return record(profile, entry, begin, end, flops + gradient);
+}
+
+tarn_status tarn__profile_work(tarn_profile *profile, const char *what, double begin) {
+  double end = tarn__profile_clock(profile);
+  if (!profile) return TARN_STATUS_OK;
+  int entry;
+  TARN_TRY(find_entry(profile, &entry, what, "", TARN_PROFILE_OUTSIDE, true));
+  return record(profile, entry, begin, end, 0.0);
+}
+
+tarn_status tarn__profile_unit(tarn_profile *profile, const char *what, double begin) {
+  if (!profile) return TARN_STATUS_OK;
+  int entry;
+  TARN_TRY(find_entry(profile, &entry, what, "", TARN_PROFILE_OUTSIDE, false));
+  TARN_TRY(record(profile, entry, begin, tarn__seconds(), 0.0));
+  profile->unit = what;
+  profile->units++;
+  return TARN_STATUS_OK;
+}
+
+tarn_status tarn__profile_beside(tarn_profile *profile, const char *what, double begin, double end) {
+  if (!profile) return TARN_STATUS_OK;
+  int entry;
+  TARN_TRY(find_entry(profile, &entry, what, "", TARN_PROFILE_OUTSIDE, false));
+  return add_event(profile, (tarn__profile_event){entry, TARN__PROFILE_BATCHES, begin, end, 0.0});
+}
+
+// The label of a layer without its number: "encoder 3 R" is of the part "encoder R".
+static tarn_status part_of(tarn_profile *p, const char **part, const char *label) {
+  char *copy;
+  TARN_TRY(tarn__arena_strdup(&p->arena, &copy, label));
+  *part = copy;
+  char *number = strchr(copy, ' ');
+  if (!number) return TARN_STATUS_OK;
+  char *end = ++number;
+  while (isdigit((unsigned char)*end)) end++;
+  if (end > number && *end == ' ') memmove(number, end + 1, strlen(end + 1) + 1);
+  return TARN_STATUS_OK;
+}
+
+static tarn_status add_row(tarn_profile *p, const tarn_profile_row *row) {
+  for (size_t i = 0; i < p->row_count; i++) {
+    tarn_profile_row *same = &p->rows[i];
+    if (same->pass != row->pass || strcmp(same->op, row->op) != 0 || strcmp(same->part, row->part) != 0) continue;
+    same->calls += row->calls;
+    same->seconds += row->seconds;
+    same->flops += row->flops;
+    return TARN_STATUS_OK;
+  }
+  TARN_TRY(tarn__grow(&p->rows, &p->row_capacity, p->row_count + 1, sizeof *p->rows));
+  p->rows[p->row_count++] = *row;
+  return TARN_STATUS_OK;
+}
+
+static int slower_first(const void *a, const void *b) {
+  const tarn_profile_row *x = a;
+  const tarn_profile_row *y = b;
+  return (x->seconds < y->seconds) - (x->seconds > y->seconds);
+}
+
+tarn_status tarn_profile_sum(tarn_profile *profile, tarn_profile_summary *summary) {
+  double known = 0.0;
+  profile->row_count = 0;
+  for (size_t i = 0; i < profile->entry_count; i++) {
+    const tarn__profile_entry *e = &profile->entries[i];
+    if (!e->counted) continue;
+    tarn_profile_row row = {.op = e->op, .pass = e->pass, .calls = e->calls, .seconds = e->seconds, .flops = e->flops};
+    TARN_TRY(part_of(profile, &row.part, e->label));
+    TARN_TRY(add_row(profile, &row));
+    known += e->seconds;
+  }
+  tarn_profile_row other = {.op = "other", .part = "", .pass = TARN_PROFILE_OUTSIDE};
+  other.seconds = profile->seconds > known ? profile->seconds - known : 0.0;
+  TARN_TRY(add_row(profile, &other));
+  qsort(profile->rows, profile->row_count, sizeof *profile->rows, slower_first);
+  *summary = (tarn_profile_summary){profile->rows, profile->row_count, profile->seconds, profile->units, profile->unit};
+  return TARN_STATUS_OK;
+}

@@ -1,0 +1,61 @@
+// Measuring: who runs graphs and the work around them tells a profile how long it took. Everything here accepts NULL
+// for a profile and then does nothing.
+#ifndef TARN_GRAPH_PROFILE_H
+#define TARN_GRAPH_PROFILE_H
+
+#include "graph/graph.h"
+#include "tarn/profile.h"
+
+// The time, or 0 without a profile.
+double tarn__profile_clock(const tarn_profile *profile);
+
+// Around everything that the profile is to account for: adds to the summary's seconds.
+void tarn__profile_start(tarn_profile *profile);
+void tarn__profile_stop(tarn_profile *profile);
+
+// A node ran from `begin` (tarn__profile_clock()) until now.
+tarn_status tarn__profile_node(tarn_profile *profile, const tarn__node *node, bool backward, double begin) TARN_CHECKED;
+// Work outside of graphs, from `begin` until now. Such work may not contain nodes or other such work that is told to
+// the profile too: it would be counted twice. `what` is a string literal.
+tarn_status tarn__profile_work(tarn_profile *profile, const char *what, double begin) TARN_CHECKED;
+// An update or a batch of sentences, with all that it consists of; counted, shown in the trace, not part of the table.
+tarn_status tarn__profile_unit(tarn_profile *profile, const char *what, double begin) TARN_CHECKED;
+// Work of the thread that prepares batches: shown in the trace, not part of the table, because nobody waits for it.
+tarn_status tarn__profile_beside(tarn_profile *profile, const char *what, double begin, double end) TARN_CHECKED;
+
+// Inside, for profile.c and profile_trace.c.
+typedef enum tarn__profile_lane { TARN__PROFILE_MAIN = 1, TARN__PROFILE_BATCHES = 2 } tarn__profile_lane;
+
+// All that is alike: an op of one layer and one pass.
+typedef struct tarn__profile_entry {
+  const char *op, *label;  // in the arena of the profile
+  tarn_profile_pass pass;
+  bool counted;  // in the table
+  int64_t calls;
+  double seconds, flops;
+  int next;  // in the same bucket; -1: none
+} tarn__profile_entry;
+
+typedef struct tarn__profile_event {
+  int entry;
+  tarn__profile_lane lane;
+  double begin, end, flops;
+} tarn__profile_event;
+
+enum { TARN__PROFILE_BUCKETS = 1024, TARN__PROFILE_EVENTS = 1 << 18 };
+
+struct tarn_profile {
+  tarn__arena arena;
+  int buckets[TARN__PROFILE_BUCKETS];  // first entry of each; -1: none
+  tarn__profile_entry *entries;
+  size_t entry_count, entry_capacity;
+  tarn__profile_event *events;
+  size_t event_count, event_capacity;
+  tarn_profile_row *rows;
+  size_t row_count, row_capacity;
+  int64_t traced, units;
+  const char *unit;
+  double started, seconds;
+};
+
+#endif

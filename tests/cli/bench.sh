@@ -1,0 +1,35 @@
+#!/usr/bin/env bash
+# The measurements: names, errors, and JSON that holds what was measured. No peer is needed.
+set -eu
+fail() { echo "bench.sh: $*" >&2; exit 1; }
+command -v python3 >/dev/null || { echo "bench.sh: skipped, python3 is not installed"; exit 77; }
+TARN_BUILD=$(dirname "$TARN")
+export TARN_BUILD TARN_PEERS=none THREADS=1
+bench() { python3 "$TARN_SOURCE_DIR/bench/run.py" "$@"; }
+
+bench --list >list.txt
+for name in peak-bf16 train-model0-bf16 train-small-fp32; do
+  grep -qw -e "$name" list.txt || fail "no $name in the list"
+done
+
+code=0
+bench --only train-model9 >out.txt 2>error.txt || code=$?
+[ $code -eq 2 ] || fail "an unknown measurement gave code $code"
+grep -q 'no measurement "train-model9"' error.txt && grep -qw train-model0-bf16 error.txt || fail "unclear: $(cat error.txt)"
+
+code=0
+TARN_DATA=nowhere bench --only train-small-fp32 >out.txt 2>error.txt || code=$?
+[ $code -eq 1 ] && grep -q 'TARN_DATA' error.txt || fail "no data: code $code, $(cat error.txt)"
+
+code=0
+bench --rounds 0 >out.txt 2>error.txt || code=$?
+[ $code -eq 2 ] || fail "no rounds gave code $code"
+
+bench --only peak-fp32 --json --output peak.json >out.txt 2>error.txt
+cmp -s out.txt peak.json || fail "what is printed and what is written differ"
+python3 - <<'PY' || fail "the entry is wrong: $(cat peak.json)"
+import json
+entry = json.load(open("peak.json"))["peak-fp32"]
+assert entry["ours"] > 0 and entry["peer"] is None and entry["ratio"] is None, entry
+PY
+bench --only peak-fp32 2>/dev/null | grep -q '^peak-fp32 .*GOP/s' || fail "no line in the table"

@@ -1,0 +1,168 @@
+// Profiles: the table accounts for the time and the operations of a training, the trace is valid JSON whose events lie
+// where they belong, and measuring changes no result.
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+// cmocka needs the headers above.
+#include <cmocka.h>
+#include <jansson.h>
+
+#include "base/memory.h"
+#include "graph/profile.h"
+#include "tiny_run.h"
+
+enum { UPDATES = 12, VALIDATIONS = 4, TRACED = 5 };  // of tiny_config; one validation is that of the average
+
+static int open_all(void **state) {
+  if (sandbox_open(state) != 0) return -1;
+  tiny_files();
+  return 0;
+}
+
+static void train(const char *run, tarn_profile *profile, tarn_train_result *result) {
+  tarn_train_options options;
+  tarn_train_default(&options);
+  options.config = "tiny.yaml";
+  options.run = run;
+  options.profile = profile;
+  tarn_train *t;
+  if (tarn_train_open(&t, &options) != TARN_STATUS_OK) fail_msg("%s", tarn_error_message());
+  if (tarn_train_run(t, result) != TARN_STATUS_OK) fail_msg("%s", tarn_error_message());
+  tarn_train_close(&t);
+}
+
+static const tarn_profile_row *find(const tarn_profile_summary *s, const char *op, const char *part,
+                                    tarn_profile_pass pass) {
+  for (size_t i = 0; i < s->count; i++)
+    if (strcmp(s->rows[i].op, op) == 0 && strcmp(s->rows[i].part, part) == 0 && s->rows[i].pass == pass)
+      return &s->rows[i];
+  fail_msg("no row %s, %s, %d", op, part, (int)pass);
+  return NULL;
+}
+
+static void check_table(tarn_profile *profile) {
+  tarn_profile_summary s;
+  assert_int_equal(tarn_profile_sum(profile, &s), TARN_STATUS_OK);
+  assert_int_equal(s.units, UPDATES);
+  assert_string_equal(s.unit, "update");
+  double seconds = 0;
+  for (size_t i = 0; i < s.count; i++) {
+    seconds += s.rows[i].seconds;
+    assert_true(s.rows[i].seconds >= 0);
+    if (i > 0) assert_true(s.rows[i].seconds <= s.rows[i - 1].seconds);
+  }
+  // Nothing is counted twice, and hardly anything is not counted (the log, the decisions between updates).
+  assert_true(s.seconds > 0);
+  assert_true(fabs(seconds - s.seconds) < 0.01 * s.seconds);
+  assert_true(find(&s, "other", "", TARN_PROFILE_OUTSIDE)->seconds < 0.5 * s.seconds);
+  assert_int_equal(find(&s, "optimiser", "", TARN_PROFILE_OUTSIDE)->calls, UPDATES);
+  assert_int_equal(find(&s, "validation", "", TARN_PROFILE_OUTSIDE)->calls, VALIDATIONS);
+  assert_int_equal(find(&s, "averaging", "", TARN_PROFILE_OUTSIDE)->calls, 1);
+  // Two shared encoder layers of each kind, and validations are not part of the ops: attention runs twice an update.
+  const tarn_profile_row *row = find(&s, "attention", "encoder L1", TARN_PROFILE_FORWARD);
+  assert_int_equal(row->calls, 2 * UPDATES);
+  assert_true(row->flops > 0);
+  assert_int_equal(find(&s, "linear_dweight", "encoder L1", TARN_PROFILE_BACKWARD)->calls % (2 * UPDATES), 0);
+  for (size_t i = 0; i < s.count; i++)
+    assert_false(strcmp(s.rows[i].op, "linear_dweight") == 0 && strcmp(s.rows[i].part, "encoder R1") == 0);
+  row = find(&s, "output_loss", "output", TARN_PROFILE_BOTH);
+  assert_int_equal(row->calls, UPDATES);
+  // Three products of rows x 16 x 60 tokens, rows at most 400 an update.
+  assert_true(row->flops > 0 && row->flops <= 3 * 2.0 * 400 * 16 * TINY_VOCAB * UPDATES);
+}
+
+static void check_trace(const char *path, double seconds) {
+  json_error_t error;
+  json_t *root = json_load_file(path, 0, &error);
+  if (!root) fail_msg("%s:%d: %s", path, error.line, error.text);
+  const json_t *events = json_object_get(root, "traceEvents");
+  assert_true(json_array_size(events) > 100);
+  double begin[TRACED];
+  double end[TRACED];
+  size_t updates = 0;
+  for (size_t i = 0; i < json_array_size(events); i++) {
+    const json_t *e = json_array_get(events, i);
+    if (strcmp(json_string_value(json_object_get(e, "ph")), "X") != 0) continue;
+    double ts = json_number_value(json_object_get(e, "ts"));
+    double dur = json_number_value(json_object_get(e, "dur"));
+    assert_true(json_is_number(json_object_get(e, "ts")) && json_is_number(json_object_get(e, "dur")));
+    assert_true(ts >= 0 && dur >= 0 && ts + dur <= seconds * 1e6 + 1.0);
+    if (strcmp(json_string_value(json_object_get(e, "name")), "update") != 0) continue;
+    assert_true(updates < TRACED);
+    begin[updates] = ts;
+    end[updates++] = ts + dur;
+  }
+  assert_int_equal(updates, TRACED);
+  // Every op lies within one update.
+  size_t ops = 0;
+  for (size_t i = 0; i < json_array_size(events); i++) {
+    const json_t *e = json_array_get(events, i);
+    const char *cat = json_string_value(json_object_get(e, "cat"));
+    if (!cat || strcmp(cat, "outside") == 0) continue;
+    double ts = json_number_value(json_object_get(e, "ts"));
+    double stop = ts + json_number_value(json_object_get(e, "dur"));
+    size_t u = 0;
+    while (u < updates && !(begin[u] - 0.01 <= ts && stop <= end[u] + 0.01)) u++;
+    assert_true(u < updates);
+    const char *part = json_string_value(json_object_get(json_object_get(e, "args"), "part"));
+    assert_true(strncmp(part, "encoder ", 8) == 0 || strncmp(part, "decoder ", 8) == 0 ||
+                strcmp(part, "embeddings") == 0 || strcmp(part, "output") == 0);
+    ops++;
+  }
+  assert_true(ops > TRACED * 50);
+  json_decref(root);
+}
+
+static void measures_a_training(void **state) {
+  (void)state;
+  tarn_profile *profile;
+  tarn_train_result measured;
+  tarn_train_result plain;
+  assert_int_equal(tarn_profile_open(&profile, TRACED), TARN_STATUS_OK);
+  train("measured", profile, &measured);
+  train("plain", NULL, &plain);
+  assert_true(measured.valid_loss == plain.valid_loss);
+  check_table(profile);
+  tarn_profile_summary summary;
+  assert_int_equal(tarn_profile_sum(profile, &summary), TARN_STATUS_OK);
+  assert_int_equal(tarn_profile_write_trace(profile, "trace.json"), TARN_STATUS_OK);
+  check_trace("trace.json", summary.seconds);
+  assert_int_equal(tarn_profile_write_trace(profile, "nowhere/trace.json"), TARN_STATUS_IO);
+  tarn_profile_close(&profile);
+  assert_null(profile);
+}
+
+static void bounds_and_nothing(void **state) {
+  (void)state;
+  tarn_profile *profile;
+  assert_int_equal(tarn_profile_open(&profile, -1), TARN_STATUS_USAGE);
+  assert_null(profile);
+  assert_int_equal(tarn_profile_open(&profile, INT64_MAX), TARN_STATUS_OK);
+  double begin = tarn__profile_clock(profile);
+  for (int i = 0; i < TARN__PROFILE_EVENTS + 10; i++)
+    assert_int_equal(tarn__profile_work(profile, "a \"word\"", begin), TARN_STATUS_OK);
+  assert_int_equal(profile->event_count, TARN__PROFILE_EVENTS);
+  profile->event_count = 3;
+  assert_int_equal(tarn_profile_write_trace(profile, "quotes.json"), TARN_STATUS_OK);
+  json_t *root = json_load_file("quotes.json", 0, NULL);
+  assert_non_null(root);
+  assert_int_equal(json_array_size(json_object_get(root, "traceEvents")), 2 + 3);
+  json_decref(root);
+  tarn_profile_close(&profile);
+  // Without a profile nothing happens.
+  tarn__profile_start(NULL);
+  tarn__profile_stop(NULL);
+  assert_true(tarn__profile_clock(NULL) == 0.0);
+  assert_int_equal(tarn__profile_work(NULL, "word", 0), TARN_STATUS_OK);
+  assert_int_equal(tarn__profile_unit(NULL, "word", 0), TARN_STATUS_OK);
+  tarn_profile_close(&profile);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(measures_a_training), cmocka_unit_test(bounds_and_nothing)};
+  return cmocka_run_group_tests(tests, open_all, sandbox_close);
+}
