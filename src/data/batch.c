@@ -25,9 +25,7 @@ struct tarn__batcher {
   entry *entries, *spare;  // (pairs): the sentences in the order of the epoch
   int64_t *starts;         // (batches + 1): where each batch begins in entries
   int64_t *order;          // (batches): the order of the batches
-  int32_t *source_ids, *target_in, *target_out;
-  int32_t *source_offsets, *target_offsets;
-  int64_t *pairs;
+  tarn__batch_room room;   // of tarn__batcher_next()
 };
 
 void tarn__batcher_default(tarn__batcher_options *options) {
@@ -141,22 +139,47 @@ static tarn_status take(void *out, int64_t count, size_t size) {
   return TARN_STATUS_OK;
 }
 
-static tarn_status take_memory(tarn__batcher *b) {
-  int64_t n = b->shard->pairs;
+static tarn_status take_room(tarn__batch_room *room, const tarn__batcher *b) {
   int64_t source_rows;
   int64_t target_rows;
   int64_t sentences;
   tarn__batcher_largest(b, &source_rows, &target_rows, &sentences);
+  TARN_TRY(take(&room->source_ids, source_rows, sizeof *room->source_ids));
+  TARN_TRY(take(&room->target_in, target_rows, sizeof *room->target_in));
+  TARN_TRY(take(&room->target_out, target_rows, sizeof *room->target_out));
+  TARN_TRY(take(&room->source_positions, source_rows, sizeof *room->source_positions));
+  TARN_TRY(take(&room->target_positions, target_rows, sizeof *room->target_positions));
+  TARN_TRY(take(&room->source_offsets, sentences + 1, sizeof *room->source_offsets));
+  TARN_TRY(take(&room->target_offsets, sentences + 1, sizeof *room->target_offsets));
+  return take(&room->index, sentences, sizeof *room->index);
+}
+
+tarn_status tarn__batch_room_open(tarn__batch_room *room, const tarn__batcher *batcher) {
+  *room = (tarn__batch_room){0};
+  tarn_status status = take_room(room, batcher);
+  if (status != TARN_STATUS_OK) tarn__batch_room_close(room);
+  return status;
+}
+
+void tarn__batch_room_close(tarn__batch_room *room) {
+  tarn__free(room->source_ids);
+  tarn__free(room->target_in);
+  tarn__free(room->target_out);
+  tarn__free(room->source_positions);
+  tarn__free(room->target_positions);
+  tarn__free(room->source_offsets);
+  tarn__free(room->target_offsets);
+  tarn__free(room->index);
+  *room = (tarn__batch_room){0};
+}
+
+static tarn_status take_memory(tarn__batcher *b) {
+  int64_t n = b->shard->pairs;
   TARN_TRY(take(&b->entries, n, sizeof *b->entries));
   TARN_TRY(take(&b->spare, n, sizeof *b->spare));
   TARN_TRY(take(&b->starts, n + 1, sizeof *b->starts));
   TARN_TRY(take(&b->order, n, sizeof *b->order));
-  TARN_TRY(take(&b->source_ids, source_rows, sizeof *b->source_ids));
-  TARN_TRY(take(&b->target_in, target_rows, sizeof *b->target_in));
-  TARN_TRY(take(&b->target_out, target_rows, sizeof *b->target_out));
-  TARN_TRY(take(&b->source_offsets, sentences + 1, sizeof *b->source_offsets));
-  TARN_TRY(take(&b->target_offsets, sentences + 1, sizeof *b->target_offsets));
-  return take(&b->pairs, sentences, sizeof *b->pairs);
+  return tarn__batch_room_open(&b->room, b);
 }
 
 tarn_status tarn__batcher_open(tarn__batcher **batcher, const tarn__shard *shard,
@@ -184,42 +207,59 @@ void tarn__batcher_close(tarn__batcher **batcher) {
   tarn__free(b->spare);
   tarn__free(b->starts);
   tarn__free(b->order);
-  tarn__free(b->source_ids);
-  tarn__free(b->target_in);
-  tarn__free(b->target_out);
-  tarn__free(b->source_offsets);
-  tarn__free(b->target_offsets);
-  tarn__free(b->pairs);
+  tarn__batch_room_close(&b->room);
   tarn__free(b);
   *batcher = NULL;
 }
 
-// Packs one pair behind the batch's rows.
-static void pack(tarn__batcher *b, tarn__batch *batch, int64_t pair) {
-  int64_t length = tarn__shard_target_length(b->shard, pair);
-  int32_t *in = b->target_in + batch->target_rows;
-  int32_t *out = b->target_out + batch->target_rows;
-  tarn__shard_source(b->shard, pair, b->source_ids + batch->source_rows);
-  tarn__shard_target(b->shard, pair, out);
-  in[0] = b->shard->target_eos;
-  memcpy(in + 1, out, (size_t)(length - 1) * sizeof *in);
-  batch->source_rows += tarn__shard_source_length(b->shard, pair);
-  batch->target_rows += length;
-  b->pairs[batch->sentences++] = pair;
-  b->source_offsets[batch->sentences] = (int32_t)batch->source_rows;
-  b->target_offsets[batch->sentences] = (int32_t)batch->target_rows;
+static void number(int32_t *positions, int64_t length) {
+  for (int32_t i = 0; i < length; i++) positions[i] = i;
 }
 
-void tarn__batcher_next(tarn__batcher *b, tarn__batch *batch) {
-  int64_t number = b->order[b->index];
-  *batch = (tarn__batch){.source_ids = b->source_ids,
-                         .target_in = b->target_in,
-                         .target_out = b->target_out,
-                         .source_offsets = b->source_offsets,
-                         .target_offsets = b->target_offsets,
-                         .index = b->pairs};
-  for (int64_t i = b->starts[number]; i < b->starts[number + 1]; i++) pack(b, batch, b->entries[i].pair);
+// Packs one pair behind the batch's rows.
+static void pack(const tarn__batcher *b, tarn__batch *batch, const tarn__batch_room *room, int64_t pair) {
+  int64_t source_length = tarn__shard_source_length(b->shard, pair);
+  int64_t target_length = tarn__shard_target_length(b->shard, pair);
+  int32_t *in = room->target_in + batch->target_rows;
+  int32_t *out = room->target_out + batch->target_rows;
+  tarn__shard_source(b->shard, pair, room->source_ids + batch->source_rows);
+  tarn__shard_target(b->shard, pair, out);
+  in[0] = b->shard->target_eos;
+  memcpy(in + 1, out, (size_t)(target_length - 1) * sizeof *in);
+  number(room->source_positions + batch->source_rows, source_length);
+  number(room->target_positions + batch->target_rows, target_length);
+  if (source_length > batch->longest_source) batch->longest_source = source_length;
+  if (target_length > batch->longest_target) batch->longest_target = target_length;
+  batch->source_rows += source_length;
+  batch->target_rows += target_length;
+  room->index[batch->sentences++] = pair;
+  room->source_offsets[batch->sentences] = (int32_t)batch->source_rows;
+  room->target_offsets[batch->sentences] = (int32_t)batch->target_rows;
+}
+
+void tarn__batcher_next_into(tarn__batcher *b, tarn__batch *batch, const tarn__batch_room *room) {
+  int64_t batch_number = b->order[b->index];
+  *batch = (tarn__batch){.source_ids = room->source_ids,
+                         .target_in = room->target_in,
+                         .target_out = room->target_out,
+                         .source_positions = room->source_positions,
+                         .target_positions = room->target_positions,
+                         .source_offsets = room->source_offsets,
+                         .target_offsets = room->target_offsets,
+                         .index = room->index};
+  for (int64_t i = b->starts[batch_number]; i < b->starts[batch_number + 1]; i++)
+    pack(b, batch, room, b->entries[i].pair);
   if (++b->index == b->batches) begin_epoch(b, b->epoch + 1);
+}
+
+void tarn__batcher_next(tarn__batcher *b, tarn__batch *batch) { tarn__batcher_next_into(b, batch, &b->room); }
+
+int64_t tarn__batcher_targets(const tarn__batcher *b, int64_t count) {
+  int64_t tokens = 0;
+  for (int64_t k = b->index; k < b->index + count; k++)
+    for (int64_t i = b->starts[b->order[k]]; i < b->starts[b->order[k] + 1]; i++)
+      tokens += tarn__shard_target_length(b->shard, b->entries[i].pair);
+  return tokens;
 }
 
 int64_t tarn__batcher_left_out(const tarn__batcher *b) { return b->shard->pairs - b->used; }

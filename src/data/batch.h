@@ -19,8 +19,11 @@
 // The memory belongs to the batcher and is valid until its next call.
 typedef struct tarn__batch {
   int64_t sentences, source_rows, target_rows;
+  int64_t longest_source, longest_target;          // tokens of the longest sentence
   const int32_t *source_ids;                       // (source_rows); each sentence ends in the end of sentence
   const int32_t *target_in, *target_out;           // (target_rows)
+  const int32_t *source_positions;                 // (source_rows) place of each token in its sentence, from 0
+  const int32_t *target_positions;                 // (target_rows)
   const int32_t *source_offsets, *target_offsets;  // (sentences + 1)
   const int64_t *index;                            // (sentences) numbers of the pairs in the shard
 } tarn__batch;
@@ -45,15 +48,30 @@ tarn_status tarn__batcher_open(tarn__batcher **batcher, const tarn__shard *shard
                                const tarn__batcher_options *options) TARN_CHECKED;
 void tarn__batcher_close(tarn__batcher **batcher);
 
+// Room for one batch of a batcher. Zero-initialise it; closing accepts that.
+typedef struct tarn__batch_room {
+  int32_t *source_ids, *target_in, *target_out;
+  int32_t *source_positions, *target_positions;
+  int32_t *source_offsets, *target_offsets;
+  int64_t *index;
+} tarn__batch_room;
+tarn_status tarn__batch_room_open(tarn__batch_room *room, const tarn__batcher *batcher) TARN_CHECKED;
+void tarn__batch_room_close(tarn__batch_room *room);
+
 // Gives the next batch. After the last batch of an epoch the next epoch begins; to read one epoch, call it
 // tarn__batcher_batches() times.
 void tarn__batcher_next(tarn__batcher *batcher, tarn__batch *batch);
+// The same in the caller's room, where the batch stays until that room is used again.
+void tarn__batcher_next_into(tarn__batcher *batcher, tarn__batch *batch, const tarn__batch_room *room);
 
 // Pairs that every epoch leaves out because a side is longer than options.longest.
 int64_t tarn__batcher_left_out(const tarn__batcher *batcher);
 
 // Batches of the epoch that the next batch belongs to; with noise this number differs a little from epoch to epoch.
 int64_t tarn__batcher_batches(const tarn__batcher *batcher);
+
+// Target tokens of the next `count` batches, which must belong to one epoch.
+int64_t tarn__batcher_targets(const tarn__batcher *batcher, int64_t count);
 
 // The position of the next batch: epoch from 0, index 0 .. batches-1. Seeking to a position gives the same batches from
 // there on as coming there by next. Fails with DATA if the epoch has no such batch.

@@ -44,22 +44,9 @@ static tarn_status plan_bounds(tarn__stepper *s, const tarn__stepper_bounds *bou
   return status;
 }
 
-static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
-
 static tarn_status take_memory(tarn__stepper *s, const tarn__stepper_bounds *train, const tarn__stepper_bounds *valid) {
-  int64_t source = train->source_rows;
-  int64_t target = train->target_rows;
   TARN_TRY(plan_bounds(s, train, true, &s->workspace_bytes));
-  if (valid) {
-    TARN_TRY(plan_bounds(s, valid, false, &s->workspace_bytes));
-    source = larger(source, valid->source_rows);
-    target = larger(target, valid->target_rows);
-  }
-  void *memory;
-  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, (size_t)source, sizeof(int32_t)));
-  s->source_positions = memory;
-  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, (size_t)target, sizeof(int32_t)));
-  s->target_positions = memory;
+  if (valid) TARN_TRY(plan_bounds(s, valid, false, &s->workspace_bytes));
   return tarn__alloc(&s->workspace, TARN__MEMORY_ACTIVATION, s->workspace_bytes, 1);
 }
 
@@ -75,15 +62,7 @@ tarn_status tarn__stepper_open(tarn__stepper *stepper, const tarn__model *model,
 void tarn__stepper_close(tarn__stepper *stepper) {
   tarn__graph_close(&stepper->graph);
   tarn__free(stepper->workspace);
-  tarn__free(stepper->source_positions);
-  tarn__free(stepper->target_positions);
   *stepper = (tarn__stepper){0};
-}
-
-static int64_t longest_of(const int32_t *offsets, int64_t sentences) {
-  int64_t longest = 0;
-  for (int64_t s = 0; s < sentences; s++) longest = larger(longest, offsets[s + 1] - offsets[s]);
-  return longest;
 }
 
 // The planner places tensors greedily, so a smaller batch could in principle need a little more than the largest one.
@@ -99,12 +78,10 @@ static tarn_status make_room(tarn__stepper *s) {
 
 static tarn_status compute(tarn__stepper *s, tarn__stepper_loss *loss, const tarn__batch *batch, bool training) {
   double begin = tarn__profile_clock(s->exec.profile);
-  tarn__packed_positions(s->source_positions, batch->source_offsets, batch->sentences);
-  tarn__packed_positions(s->target_positions, batch->target_offsets, batch->sentences);
-  tarn__packed source = {batch->sentences,  batch->source_rows,  longest_of(batch->source_offsets, batch->sentences),
-                         batch->source_ids, s->source_positions, batch->source_offsets};
-  tarn__packed target = {batch->sentences, batch->target_rows,  longest_of(batch->target_offsets, batch->sentences),
-                         batch->target_in, s->target_positions, batch->target_offsets};
+  tarn__packed source = {batch->sentences,  batch->source_rows,      batch->longest_source,
+                         batch->source_ids, batch->source_positions, batch->source_offsets};
+  tarn__packed target = {batch->sentences, batch->target_rows,      batch->longest_target,
+                         batch->target_in, batch->target_positions, batch->target_offsets};
   tarn__tensor *result;
   TARN_TRY(build(s, &source, &target, batch->target_out, training, &result));
   TARN_TRY(make_room(s));

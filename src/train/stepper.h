@@ -16,7 +16,6 @@ typedef struct tarn__stepper {
   tarn__graph graph;
   void *workspace;
   size_t workspace_bytes;
-  int32_t *source_positions, *target_positions;
   double grad_scale;  // 1 / target tokens of the whole update; set it before computing gradients
   double smoothing;
   tarn__exec exec;

@@ -2,7 +2,7 @@
 #include "train/trainer.h"
 
 double tarn__train_epoch(const tarn_train *t) {
-  return (double)t->progress.epoch + (double)t->progress.index / (double)tarn__batcher_batches(t->batcher);
+  return (double)t->progress.epoch + (double)t->progress.index / (double)t->epoch_batches;
 }
 
 static double smaller_known(double a, double b) { return a < 0 || (b >= 0 && b < a) ? b : a; }

@@ -220,6 +220,8 @@ static tarn_status open_parts(tarn_train *t, const tarn_train_options *o) {
   if (!o->resume) TARN_TRY(check_new(t));
   TARN_TRY(take_memory(t));
   TARN_TRY(start(t, o->resume));
+  t->epoch_batches = tarn__batcher_batches(t->batcher);
+  TARN_TRY(tarn__loader_open(&t->loader, t->batcher, t->config->train.accumulate));
   TARN_TRY(tarn__run_dir_write_config(&t->dir, t->config));
   return tarn__run_log_open(&t->log, t->dir.log, &t->progress);
 }
@@ -253,6 +255,7 @@ void tarn_train_close(tarn_train **train) {
   tarn__validator_close(&t->validator);
   tarn__model_close(&t->model);
   tarn__free(t->moments);
+  tarn__loader_close(&t->loader);
   tarn__batcher_close(&t->batcher);
   tarn__shard_close(&t->shard);
   if (t->target != t->source) tarn_vocab_close(&t->target);

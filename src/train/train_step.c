@@ -6,23 +6,6 @@
 #include "train/schedule.h"
 #include "train/trainer.h"
 
-// Batches of the next update: train.accumulate, but an update never reaches into the next epoch.
-static int64_t batches_of_update(const tarn_train *t) {
-  int64_t left = tarn__batcher_batches(t->batcher) - t->progress.index;
-  return left < t->config->train.accumulate ? left : t->config->train.accumulate;
-}
-
-// The loss is the mean over the target tokens of the whole update, so they are counted before the first batch.
-static tarn_status count_targets(tarn_train *t, int64_t batches, int64_t *tokens) {
-  *tokens = 0;
-  for (int64_t b = 0; b < batches; b++) {
-    tarn__batch batch;
-    tarn__batcher_next(t->batcher, &batch);
-    *tokens += batch.target_rows;
-  }
-  return tarn__batcher_seek(t->batcher, t->progress.epoch, t->progress.index);
-}
-
 static tarn_status fail_numeric(const tarn_train *t, const char *what) {
   const tarn__progress *p = &t->progress;
   return tarn__fail(TARN_STATUS_NUMERIC,
@@ -31,29 +14,37 @@ static tarn_status fail_numeric(const tarn_train *t, const char *what) {
                     what, (long long)p->update + 1, t->dir.last);
 }
 
-// Gradients of all batches; their sums are added to *next.
-static tarn_status add_gradients(tarn_train *t, tarn__progress *next, int64_t batches, tarn__stepper_loss *sum,
-                                 int64_t *targets) {
-  tarn__batch batch;
+// The next batch, which the loader has prepared while the one before was computed.
+static tarn_status take_batch(const tarn_train *t, const tarn__loaded **loaded) {
+  double begin = tarn__profile_clock(t->profile);
+  *loaded = tarn__loader_next(t->loader);
+  TARN_TRY(tarn__profile_work(t->profile, "waiting for batches", begin));
+  return tarn__profile_beside(t->profile, "preparing a batch", (*loaded)->begin, (*loaded)->end);
+}
+
+// Gradients of all batches; their sums and the position behind them go into *next. The loss is the mean over the target
+// tokens of the whole update, which are known before its first batch.
+static tarn_status add_gradients(tarn_train *t, tarn__progress *next, tarn__stepper_loss *sum,
+                                 const tarn__loaded **last) {
   *sum = (tarn__stepper_loss){0};
-  *targets = 0;
-  if (batches > 1) TARN_TRY(count_targets(t, batches, targets));
-  for (int64_t b = 0; b < batches; b++) {
+  int64_t done = 0;
+  do {
+    const tarn__loaded *loaded;
     tarn__stepper_loss loss;
-    double begin = tarn__profile_clock(t->profile);
-    tarn__batcher_next(t->batcher, &batch);
-    TARN_TRY(tarn__profile_work(t->profile, "batches", begin));
-    if (batches == 1) *targets = batch.target_rows;
-    t->stepper.grad_scale = 1.0 / (double)*targets;
-    TARN_TRY(tarn__stepper_train(&t->stepper, &loss, &batch, next->batches++));
+    TARN_TRY(take_batch(t, &loaded));
+    t->stepper.grad_scale = 1.0 / (double)loaded->targets;
+    TARN_TRY(tarn__stepper_train(&t->stepper, &loss, &loaded->batch, next->batches++));
     if (!isfinite(loss.loss)) return fail_numeric(t, "the loss");
     sum->loss += loss.loss;
     sum->nll += loss.nll;
-    next->source_tokens += batch.source_rows;
-    next->window_source += batch.source_rows;
-  }
-  next->target_tokens += *targets;
-  next->window_target += *targets;
+    next->source_tokens += loaded->batch.source_rows;
+    next->window_source += loaded->batch.source_rows;
+    *last = loaded;
+  } while (++done < (*last)->batches);
+  next->target_tokens += (*last)->targets;
+  next->window_target += (*last)->targets;
+  next->epoch = (*last)->next_epoch;
+  next->index = (*last)->next_index;
   return TARN_STATUS_OK;
 }
 
@@ -87,12 +78,11 @@ tarn_status tarn__train_step(tarn_train *t, tarn__train_update_result *result) {
   double begin = tarn__seconds();
   tarn__progress next = t->progress;
   tarn__stepper_loss sum;
-  int64_t targets;
+  const tarn__loaded *last = NULL;
   for (size_t i = 0; i < t->model->param_count; i++) t->model->params[i]->grad_written = false;
-  TARN_TRY(add_gradients(t, &next, batches_of_update(t), &sum, &targets));
+  TARN_TRY(add_gradients(t, &next, &sum, &last));
   result->rate = tarn__schedule_rate(&t->config->train, next.update + 1);
   TARN_TRY(optimise(t, next.update + 1, result->rate, &result->norm));
-  tarn__batcher_position(t->batcher, &next.epoch, &next.index);
   next.update++;
   next.loss_sum += sum.loss;
   next.nll_sum += sum.nll;
@@ -102,8 +92,9 @@ tarn_status tarn__train_step(tarn_train *t, tarn__train_update_result *result) {
   next.seconds += seconds;
   next.window_seconds += seconds;
   t->progress = next;
+  t->epoch_batches = last->next_batches;
   TARN_TRY(tarn__profile_unit(t->profile, "update", begin));
-  result->loss = sum.loss / (double)targets;
-  result->nll = sum.nll / (double)targets;
+  result->loss = sum.loss / (double)last->targets;
+  result->nll = sum.nll / (double)last->targets;
   return TARN_STATUS_OK;
 }

@@ -3,6 +3,7 @@
 #ifndef TARN_TRAIN_TRAINER_H
 #define TARN_TRAIN_TRAINER_H
 
+#include "data/loader.h"
 #include "model/checkpoint.h"
 #include "tarn/train.h"
 #include "train/adam.h"
@@ -16,7 +17,9 @@ struct tarn_train {
   tarn__run_dir dir;
   tarn_vocab *source, *target;  // equal pointers when one serves both sides
   tarn__shard shard;
-  tarn__batcher *batcher;
+  tarn__batcher *batcher;  // the loader's while there is one
+  tarn__loader *loader;
+  int64_t epoch_batches;  // of the epoch of progress.epoch
   tarn__model *model;
   tarn__validator *validator;  // NULL: no validation
   tarn__stepper stepper;

@@ -48,10 +48,14 @@ static void check_batch(const tarn__batch *batch, int *seen) {
   assert_int_equal(batch->target_offsets[0], 0);
   assert_int_equal(batch->source_offsets[batch->sentences], batch->source_rows);
   assert_int_equal(batch->target_offsets[batch->sentences], batch->target_rows);
+  int64_t longest_source = 0;
+  int64_t longest_target = 0;
   for (int64_t i = 0; i < batch->sentences; i++) {
     int64_t pair = batch->index[i];
     int32_t start = batch->source_offsets[i];
     int64_t length = batch->source_offsets[i + 1] - start;
+    for (int64_t k = 0; k < length; k++) assert_int_equal(batch->source_positions[start + k], k);
+    if (length > longest_source) longest_source = length;
     assert_true(pair >= 0 && pair < PAIRS);
     seen[pair]++;
     assert_int_equal(length, tarn__shard_source_length(&shard, pair));
@@ -64,7 +68,11 @@ static void check_batch(const tarn__batch *batch, int *seen) {
     assert_memory_equal(batch->target_out + start, ids, (size_t)length * sizeof *ids);
     assert_int_equal(batch->target_in[start], shard.target_eos);
     assert_memory_equal(batch->target_in + start + 1, ids, (size_t)(length - 1) * sizeof *ids);
+    for (int64_t k = 0; k < length; k++) assert_int_equal(batch->target_positions[start + k], k);
+    if (length > longest_target) longest_target = length;
   }
+  assert_int_equal(batch->longest_source, longest_source);
+  assert_int_equal(batch->longest_target, longest_target);
 }
 
 static void test_every_sentence_once(void **state) {

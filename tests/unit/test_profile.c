@@ -61,6 +61,7 @@ static void check_table(tarn_profile *profile) {
   assert_true(find(&s, "other", "", TARN_PROFILE_OUTSIDE)->seconds < 0.5 * s.seconds);
   assert_int_equal(find(&s, "optimiser", "", TARN_PROFILE_OUTSIDE)->calls, UPDATES);
   assert_int_equal(find(&s, "validation", "", TARN_PROFILE_OUTSIDE)->calls, VALIDATIONS);
+  assert_int_equal(find(&s, "waiting for batches", "", TARN_PROFILE_OUTSIDE)->calls, UPDATES);
   assert_int_equal(find(&s, "averaging", "", TARN_PROFILE_OUTSIDE)->calls, 1);
   // Two shared encoder layers of each kind, and validations are not part of the ops: attention runs twice an update.
   const tarn_profile_row *row = find(&s, "attention", "encoder L1", TARN_PROFILE_FORWARD);

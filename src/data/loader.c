@@ -1,0 +1,130 @@
+#include "data/loader.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/memory.h"
+
+enum { ROOMS = 2, STACK = 512 * 1024 };
+
+struct tarn__loader {
+  tarn__batcher *batcher;
+  int64_t accumulate;
+  int64_t left;  // batches of the update that are still to be prepared
+  int64_t batches, targets;
+  tarn__batch_room rooms[ROOMS];
+  tarn__loaded loaded[ROOMS];
+  sem_t empty, full;  // rooms to be filled; rooms with a batch that waits
+  atomic_bool stop;
+  pthread_t thread;
+  bool running;
+  int next;     // the room that the caller gets next
+  bool in_use;  // the caller has a batch
+};
+
+// A signal may cut the waiting short.
+static void wait_for(sem_t *semaphore) {
+  while (sem_wait(semaphore) != 0 && errno == EINTR) continue;
+}
+
+static void prepare(tarn__loader *l, tarn__loaded *loaded, const tarn__batch_room *room) {
+  loaded->begin = tarn__seconds();
+  if (l->left == 0) {
+    int64_t epoch;
+    int64_t index;
+    tarn__batcher_position(l->batcher, &epoch, &index);
+    int64_t rest = tarn__batcher_batches(l->batcher) - index;
+    l->left = l->batches = rest < l->accumulate ? rest : l->accumulate;
+    l->targets = tarn__batcher_targets(l->batcher, l->batches);
+  }
+  l->left--;
+  loaded->batches = l->batches;
+  loaded->targets = l->targets;
+  tarn__batcher_next_into(l->batcher, &loaded->batch, room);
+  tarn__batcher_position(l->batcher, &loaded->next_epoch, &loaded->next_index);
+  loaded->next_batches = tarn__batcher_batches(l->batcher);
+  loaded->end = tarn__seconds();
+}
+
+static void *work(void *user) {
+  tarn__loader *l = user;
+  for (int room = 0;; room = (room + 1) % ROOMS) {
+    wait_for(&l->empty);
+    if (atomic_load(&l->stop)) return NULL;
+    prepare(l, &l->loaded[room], &l->rooms[room]);
+    sem_post(&l->full);
+  }
+}
+
+// Signals are for the thread that trains: their handlers ask it to stop.
+static int start_thread(tarn__loader *l) {
+  sigset_t all;
+  sigset_t before;
+  pthread_attr_t attributes;
+  int error = pthread_attr_init(&attributes);
+  if (error != 0) return error;
+  error = pthread_attr_setstacksize(&attributes, STACK);
+  sigfillset(&all);
+  if (error == 0) error = pthread_sigmask(SIG_SETMASK, &all, &before);
+  if (error == 0) {
+    error = pthread_create(&l->thread, &attributes, work, l);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+  }
+  pthread_attr_destroy(&attributes);
+  return error;
+}
+
+tarn_status tarn__loader_open(tarn__loader **loader, tarn__batcher *batcher, int64_t accumulate) {
+  *loader = NULL;
+  void *memory;
+  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, 1, sizeof(tarn__loader)));
+  tarn__loader *l = memory;
+  l->batcher = batcher;
+  l->accumulate = accumulate;
+  sem_init(&l->empty, 0, ROOMS);
+  sem_init(&l->full, 0, 0);
+  tarn_status status = TARN_STATUS_OK;
+  for (int r = 0; r < ROOMS && status == TARN_STATUS_OK; r++) status = tarn__batch_room_open(&l->rooms[r], batcher);
+  if (status == TARN_STATUS_OK) {
+    int error = start_thread(l);
+    l->running = error == 0;
+    if (error != 0)
+      status =
+          tarn__fail(TARN_STATUS_MEMORY, "the thread that prepares batches cannot be started: %s", strerror(error));
+  }
+  if (status != TARN_STATUS_OK) {
+    tarn__loader_close(&l);
+    return status;
+  }
+  *loader = l;
+  return TARN_STATUS_OK;
+}
+
+void tarn__loader_close(tarn__loader **loader) {
+  tarn__loader *l = *loader;
+  if (!l) return;
+  if (l->running) {
+    atomic_store(&l->stop, true);
+    sem_post(&l->empty);
+    pthread_join(l->thread, NULL);
+  }
+  sem_destroy(&l->empty);
+  sem_destroy(&l->full);
+  for (int r = 0; r < ROOMS; r++) tarn__batch_room_close(&l->rooms[r]);
+  tarn__free(l);
+  *loader = NULL;
+}
+
+const tarn__loaded *tarn__loader_next(tarn__loader *l) {
+  if (l->in_use) sem_post(&l->empty);
+  l->in_use = true;
+  wait_for(&l->full);
+  const tarn__loaded *loaded = &l->loaded[l->next];
+  l->next = (l->next + 1) % ROOMS;
+  return loaded;
+}

@@ -1,0 +1,184 @@
+// The loader gives the batches of the batcher, grouped into updates, from any position on, and stops cleanly.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+// cmocka needs the headers above.
+#include <cmocka.h>
+
+#include "base/memory.h"
+#include "data/loader.h"
+#include "make_shard.h"
+#include "sandbox.h"
+
+enum { PAIRS = 300, BUDGET = 150, VOCAB = 500 };
+
+static tarn__shard shard;
+
+static int open_all(void **state) {
+  if (sandbox_open(state) != 0) return -1;
+  make_shard("data", PAIRS, VOCAB, VOCAB, 3);
+  return tarn__shard_open(&shard, "data") == TARN_STATUS_OK ? 0 : -1;
+}
+
+static int close_all(void **state) {
+  tarn__shard_close(&shard);
+  return sandbox_close(state);
+}
+
+static tarn__batcher *open_batcher(void) {
+  tarn__batcher_options options;
+  tarn__batcher_default(&options);
+  options.max_tokens = BUDGET;
+  tarn__batcher *batcher;
+  assert_int_equal(tarn__batcher_open(&batcher, &shard, &options), TARN_STATUS_OK);
+  return batcher;
+}
+
+static void assert_same(const tarn__batch *a, const tarn__batch *b) {
+  size_t sentences = (size_t)a->sentences;
+  size_t source = (size_t)a->source_rows * sizeof(int32_t);
+  size_t target = (size_t)a->target_rows * sizeof(int32_t);
+  assert_int_equal(a->sentences, b->sentences);
+  assert_int_equal(a->source_rows, b->source_rows);
+  assert_int_equal(a->target_rows, b->target_rows);
+  assert_int_equal(a->longest_source, b->longest_source);
+  assert_int_equal(a->longest_target, b->longest_target);
+  assert_memory_equal(a->index, b->index, sentences * sizeof *a->index);
+  assert_memory_equal(a->source_offsets, b->source_offsets, (sentences + 1) * sizeof(int32_t));
+  assert_memory_equal(a->target_offsets, b->target_offsets, (sentences + 1) * sizeof(int32_t));
+  assert_memory_equal(a->source_ids, b->source_ids, source);
+  assert_memory_equal(a->source_positions, b->source_positions, source);
+  assert_memory_equal(a->target_in, b->target_in, target);
+  assert_memory_equal(a->target_out, b->target_out, target);
+  assert_memory_equal(a->target_positions, b->target_positions, target);
+}
+
+// Two epochs and a half, in updates of `accumulate` batches, from an update's beginning within the first epoch on.
+static void check_stream(int64_t accumulate, int64_t first) {
+  tarn__batcher *plain = open_batcher();
+  tarn__batcher *owned = open_batcher();
+  tarn__loader *loader;
+  assert_int_equal(tarn__batcher_seek(plain, 0, first), TARN_STATUS_OK);
+  assert_int_equal(tarn__batcher_seek(owned, 0, first), TARN_STATUS_OK);
+  if (tarn__loader_open(&loader, owned, accumulate) != TARN_STATUS_OK) fail_msg("%s", tarn_error_message());
+  int64_t rest = 0;  // of the update, with the batch in hand
+  int64_t targets = 0;
+  int64_t claimed = 0;
+  for (int64_t i = 0; i < 5 * tarn__batcher_batches(plain) / 2; i++) {
+    int64_t epoch;
+    int64_t index;
+    tarn__batcher_position(plain, &epoch, &index);
+    const tarn__loaded *loaded = tarn__loader_next(loader);
+    if (rest == 0) {
+      int64_t left = tarn__batcher_batches(plain) - index;
+      rest = left < accumulate ? left : accumulate;
+      assert_int_equal(loaded->batches, rest);
+      assert_int_equal(targets, claimed);
+      targets = 0;
+      claimed = loaded->targets;
+    }
+    assert_int_equal(loaded->targets, claimed);
+    tarn__batch batch;
+    tarn__batcher_next(plain, &batch);
+    assert_same(&loaded->batch, &batch);
+    tarn__batcher_position(plain, &epoch, &index);
+    assert_int_equal(loaded->next_epoch, epoch);
+    assert_int_equal(loaded->next_index, index);
+    assert_int_equal(loaded->next_batches, tarn__batcher_batches(plain));
+    assert_true(loaded->end >= loaded->begin);
+    targets += batch.target_rows;
+    rest--;
+  }
+  tarn__loader_close(&loader);
+  assert_null(loader);
+  tarn__loader_close(&loader);
+  tarn__batcher_close(&plain);
+  tarn__batcher_close(&owned);
+}
+
+static void gives_the_batches_of_the_batcher(void **state) {
+  (void)state;
+  check_stream(1, 0);
+  check_stream(1, 3);
+  check_stream(4, 0);
+  check_stream(3, 6);
+  check_stream(1000000, 0);
+}
+
+static void stops_at_any_time(void **state) {
+  (void)state;
+  tarn__batcher *batcher = open_batcher();
+  size_t before = tarn__memory_now(TARN__MEMORY_OTHER);
+  for (int taken = 0; taken < 20; taken++) {
+    tarn__loader *loader;
+    assert_int_equal(tarn__batcher_seek(batcher, 0, 0), TARN_STATUS_OK);
+    assert_int_equal(tarn__loader_open(&loader, batcher, 2), TARN_STATUS_OK);
+    for (int i = 0; i < taken; i++) assert_true(tarn__loader_next(loader)->batch.sentences > 0);
+    tarn__loader_close(&loader);
+  }
+  assert_int_equal(tarn__memory_now(TARN__MEMORY_OTHER), before);
+  tarn__batcher_close(&batcher);
+}
+
+static void out_of_memory_is_a_message(void **state) {
+  (void)state;
+  tarn__batcher *batcher = open_batcher();
+  size_t before = tarn__memory_now(TARN__MEMORY_OTHER);
+  tarn_status status = TARN_STATUS_MEMORY;
+  for (uint64_t n = 1; status != TARN_STATUS_OK; n++) {
+    tarn__loader *loader;
+    tarn__memory_fail_after(n);
+    status = tarn__loader_open(&loader, batcher, 1);
+    tarn__memory_fail_after(0);
+    assert_true(status == TARN_STATUS_OK || status == TARN_STATUS_MEMORY);
+    tarn__loader_close(&loader);
+    assert_int_equal(tarn__memory_now(TARN__MEMORY_OTHER), before);
+  }
+  tarn__batcher_close(&batcher);
+}
+
+static size_t address_space(void) {
+  FILE *file = fopen("/proc/self/statm", "r");
+  unsigned long pages = 0;
+  if (!file || fscanf(file, "%lu", &pages) != 1) fail();
+  fclose(file);
+  return pages * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+// Address space for everything but the thread's stack.
+static void no_thread_is_a_message(void **state) {
+  (void)state;
+  if (getenv("TARN_SANITIZED")) skip();
+  // A program that has no thread yet has no stack of an earlier one to use again either.
+  pid_t child = fork();
+  assert_true(child >= 0);
+  if (child == 0) {
+    tarn__batcher_options options;
+    tarn__batcher_default(&options);
+    options.max_tokens = BUDGET;
+    tarn__batcher *batcher;
+    tarn__loader *loader;
+    if (tarn__batcher_open(&batcher, &shard, &options) != TARN_STATUS_OK) _exit(1);
+    struct rlimit limit = {.rlim_cur = address_space() + 256 * 1024, .rlim_max = RLIM_INFINITY};
+    if (setrlimit(RLIMIT_AS, &limit) != 0) _exit(2);
+    tarn_status status = tarn__loader_open(&loader, batcher, 1);
+    _exit(status != TARN_STATUS_MEMORY ? 3 : !strstr(tarn_error_message(), "cannot be started") ? 4 : loader ? 5 : 0);
+  }
+  int status;
+  assert_int_equal(waitpid(child, &status, 0), child);
+  assert_true(WIFEXITED(status));
+  assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(no_thread_is_a_message),
+                                     cmocka_unit_test(gives_the_batches_of_the_batcher),
+                                     cmocka_unit_test(stops_at_any_time), cmocka_unit_test(out_of_memory_is_a_message)};
+  return cmocka_run_group_tests(tests, open_all, close_all);
+}
