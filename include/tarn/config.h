@@ -72,9 +72,9 @@ extern "C" {
 #define TARN_PRECISION_MAP(X)                                        \
   X(TARN_PRECISION_FP32, "fp32", "32-bit floating point throughout") \
   X(TARN_PRECISION_BF16, "bf16", "bfloat16 products and activations, fp32 master weights and sums")
-#define TARN_RECOMPUTE_MAP(X)                                                                   \
-  X(TARN_RECOMPUTE_NONE, "none", "keep what the backward pass needs")                           \
-  X(TARN_RECOMPUTE_CHEAP, "cheap", "keep products and sums, compute norms and attention again") \
+#define TARN_RECOMPUTE_MAP(X)                                                                               \
+  X(TARN_RECOMPUTE_NONE, "none", "keep what the backward pass needs")                                       \
+  X(TARN_RECOMPUTE_CHEAP, "cheap", "keep products and sums, compute embeddings, norms and attention again") \
   X(TARN_RECOMPUTE_BLOCK, "block", "keep one tensor a layer, compute the rest again")
 #define TARN_METRIC_MAP(X)                                                   \
   X(TARN_METRIC_BLEU, "bleu", "BLEU of the translated validation sentences") \

@@ -175,12 +175,10 @@ void tarn__graph_differentiate(tarn__graph *graph, tarn__tensor *loss);
 // Recomputation, after differentiation: the backward nodes read copies of what nodes of segments computed, made by
 // nodes that are appended right before the first backward node that needs them. Only nodes whose results are read run
 // again, with the same attributes (dropout sites) and kernels, so gradients have the bits that they have without.
-//   CHEAP     what an op can renew from another output, and the outputs of cheap ops, where what they start from is
-//   kept
-//             in any case (Korthikanti et al. 2022)
-//   SEGMENTS  kept from the forward pass are only tensors from outside of segments and those that another segment
-//             reads; where an op can renew such a tensor from an output that is kept in any case, that one alone
-//             (Chen et al. 2016)
+//   CHEAP     what an op can renew from another output, and the outputs of cheap ops, where what these start from is
+//             kept in any case (Korthikanti et al. 2022)
+//   SEGMENTS  everything but what comes from outside of segments and what another segment reads, and of that too what
+//             CHEAP does not keep (Chen et al. 2016)
 typedef enum tarn__recompute { TARN__RECOMPUTE_CHEAP, TARN__RECOMPUTE_SEGMENTS } tarn__recompute;
 void tarn__graph_recompute(tarn__graph *graph, tarn__recompute what);
 

@@ -76,7 +76,7 @@ static tarn__tensor *again(tarn__graph *graph, tarn__tensor *tensor, tarn__recom
   if (!source || !repeatable(source)) return tensor;
   if (what == TARN__RECOMPUTE_CHEAP || at_border(source)) {
     if (renewable(source, tensor)) return tensor->again = renew(graph, source);
-    if (what == TARN__RECOMPUTE_SEGMENTS || !cheap(source)) return tensor;
+    if (!cheap(source)) return tensor;
   }
   tarn__tensor *in[TARN__MAX_INPUTS];
   for (int k = 0; k < TARN__MAX_INPUTS; k++) in[k] = source->in[k] ? again(graph, source->in[k], what) : NULL;

@@ -11,6 +11,7 @@ static tarn__tensor *embed(const tarn__model *model, tarn__graph *graph, tarn__p
                            const int32_t *positions, int64_t rows) {
   const tarn_config_model *config = &model->config->model;
   graph->label = "embeddings";
+  tarn__graph_segment(graph);
   tarn__tensor *place = NULL;
   if (config->positions == TARN_POSITIONS_SINUSOIDAL) place = external_ids(graph, positions, rows, "positions");
   double scale = config->embedding_scale ? sqrt((double)config->d_model) : 1.0;

@@ -40,6 +40,7 @@ static void grad(tarn__graph *graph, tarn__node *node) {
 static const tarn__op op_embedding = {.name = "embedding",
                                       .grad = grad,
                                       .scratch = scratch,
+                                      .cheap = true,
                                       .reference_f32 = tarn__embedding_f32,
                                       .reference_f64 = tarn__embedding_f64,
                                       .cpu = forward_cpu};

@@ -24,11 +24,10 @@ typedef struct stacks {
 } stacks;
 
 static const stacks all[] = {
-    {"L*3", "L*2", "post"},           {"L*3", "L*2", "pre"},
-    {"(R L)*2", "R L R", "post"},     {"(R L)*2", "R L R", "pre"},
-    {"L1*3", "L1 R1*2", "post"},      {"R1 L1 R1 L1", "L1*2", "pre"},
-    {"L P N L F R", "N L P", "post"}, {"N P L F", "P N F L", "pre"},
-    {"R R L", "L", "post"},           {"L", "L", "pre"},
+    {"L*3", "L*2", "post"},           {"L*3", "L*2", "pre"},         {"(R L)*2", "R L R", "post"},
+    {"(R L)*2", "R L R", "pre"},      {"L1*3", "L1 R1*2", "post"},   {"R1 L1 R1 L1", "L1*2", "pre"},
+    {"L P N L F R", "N L P", "post"}, {"N P L F", "P N F L", "pre"}, {"(H L)*2", "H L H", "post"},
+    {"(H L)*2", "H L H", "pre"},      {"R R L", "L", "post"},        {"L", "L", "pre"},
 };
 
 typedef struct fixture {
@@ -56,7 +55,8 @@ static void open_model(fixture *f, const stacks *at, tarn__dtype dtype, tarn_rec
            "kinds:\n  L: { mixer: attention, heads: 2, ffn: 24 }\n"
            "  R: { mixer: attention, heads: 4, ffn: 24, frozen: yes }\n"
            "  P: { mixer: attention, heads: 2, ffn: 24, norm: pre }\n  N: { mixer: none, ffn: 40, norm: %s }\n"
-           "  F: { mixer: none, ffn: 40, frozen: yes }\ntrain: { recompute: %s }\n",
+           "  F: { mixer: none, ffn: 40, frozen: yes }\n"
+           "  H: { mixer: attention, heads: 2, ffn: 32, frozen: yes, init: hadamard }\ntrain: { recompute: %s }\n",
            at->norm, at->encoder, at->decoder, at->norm, words[recompute]);
   must(tarn_config_parse(&f->config, "recompute", text, strlen(text), NULL, 0));
   must(tarn__model_open(&f->model, f->config, VOCAB, VOCAB, dtype, true));
@@ -185,7 +185,8 @@ static void test_what_runs_again(void **state) {
     assert_int_equal(count(&f, "decoder 2 L", "linear", false), 7);
     assert_int_equal(count(&f, "decoder 2 L", "linear", true), 6);
     assert_int_equal(count(&f, "decoder 2 L", "attention", true), 2);
-    assert_int_equal(count(&f, "embeddings", "embedding", true), 0);
+    assert_int_equal(count(&f, "embeddings", "embedding", true), 2);
+    assert_int_equal(bytes_across(&f, "embeddings"), 0);
     assert_int_equal(count(&f, "output", "output_loss", true), 0);
     const double last = 2.0 * ROWS * 24 * 16;
     assert_true(flops(&f, "encoder 2 L", true) == flops(&f, "encoder 2 L", false) - last);
@@ -211,6 +212,7 @@ static void test_cheap(void **state) {
     assert_int_equal(count(&f, "encoder 2 L", "linear", true), 0);
     assert_int_equal(count(&f, "encoder 2 L", "attention", true), 1);
     assert_int_equal(count(&f, "encoder 2 L", "residual_norm", true), 0);
+    assert_int_equal(count(&f, "embeddings", "embedding", true), 2);
     assert_int_equal(count(&f, "encoder 2 L", "norm", true), 2);
     assert_int_equal(count(&f, "decoder 2 L", "attention", true), 2);
     assert_int_equal(bytes_across(&f, "encoder 2 L"), 5 * one + 48 * 24 * sizeof(float) + stats);
@@ -234,6 +236,7 @@ static void test_frozen_bottom(void **state) {
     }
     assert_int_equal(count(&f, "encoder 3 L", "linear", true), 3);
     assert_int_equal(bytes_across(&f, "encoder 1 R"), 0);
+    assert_int_equal(count(&f, "embeddings", "embedding", true), 1);
     close_model(&f);
   }
 }
