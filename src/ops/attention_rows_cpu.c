@@ -1,19 +1,44 @@
-// Fast kernel: one query row with all its heads at a time, reading every row of keys, then every row of values, whole:
-// decoding is bound by reading the cache.
+// Fast kernel: one query row at a time, head by head, with the head of the query (or of the result) in registers while
+// it goes through the rows of keys (or values) where they lie. Rows of BF16, and heads whose width is no multiple of a
+// register, are first copied into fp32 rows whose heads are padded with zeros.
 #include <math.h>
 #include <omp.h>
 #include <string.h>
 
 #include "ops/attention_rows.h"
 #include "ops/row_cpu.h"
+#include "ops/tile_cpu.h"
 
-// Scratch of one thread, in floats: rows of the query, of keys or values, and of the result; scores [heads, keys].
-static size_t thread_floats(const tarn__attention_spec *spec) {
-  return 3 * tarn__row_floats(spec->d) + (size_t)spec->heads * tarn__row_floats(spec->longest);
+// Registers of a head that are worked on at once.
+enum { VECTORS = 4 };
+
+enum { FLOATS_AN_ADDRESS = sizeof(void *) / 4 };
+
+// Fewer rows than this are not worth waking other threads.
+enum { ROWS_TO_SHARE = 16 };
+
+// Score of the places behind the last key: its exponential is 0.
+static const float MASKED = -1e30f;
+
+// Scratch of one thread, in floats: the query, the result, the scores of all heads, a factor a head, the addresses of
+// the rows, copies of the rows.
+typedef struct layout {
+  int64_t head, row, keys;  // floats of a padded head, of a row of padded heads, of the scores of a head
+  int64_t scores, factors, addresses, copies, all;
+} layout;
+
+static layout layout_of(const tarn__attention_spec *spec) {
+  const int64_t head = tarn__tile_pad(spec->d / spec->heads), row = head * spec->heads;
+  layout l = {.head = head, .row = row, .keys = tarn__tile_pad(spec->longest), .scores = 2 * row};
+  l.factors = l.scores + l.keys * spec->heads;
+  l.addresses = l.factors + tarn__tile_pad(spec->heads);
+  l.copies = l.addresses + l.keys * FLOATS_AN_ADDRESS;
+  l.all = l.copies + l.keys * row;
+  return l;
 }
 
 static size_t scratch(const tarn__attention_spec *spec, int threads) {
-  const size_t bytes = thread_floats(spec) * sizeof(float) * (size_t)threads;
+  const size_t bytes = (size_t)layout_of(spec).all * sizeof(float) * (size_t)threads;
   const size_t reference = (size_t)spec->longest * sizeof(double);
   return bytes > reference ? bytes : reference;
 }
@@ -23,58 +48,134 @@ typedef struct view {
   const tarn__tensor *kv;
   const int32_t *list;  // NULL: the range names rows
   int64_t first, count;
-  float *row, *scores;
-  int64_t score_row;
+  layout l;
+  const float **rows;  // [count] addresses of the keys, then of the values
+  float *scores;       // of the head that is being computed
+  float *copies;
 } view;
 
-static const float *row_of(const view *v, int64_t j, int64_t column) {
-  const int64_t row = v->list ? v->list[v->first + j] : v->first + j;
-  return tarn__row_read(v->kv->data, v->kv->dtype, row * v->kv->cols + column, v->spec->d, v->row);
+// d floats from element `at` on, in padded heads.
+static void copy_heads(float *out, const tarn__tensor *from, int64_t at, const tarn__attention_spec *spec,
+                       const layout *l) {
+  const int64_t width = spec->d / spec->heads;
+  for (int64_t h = 0; h < spec->heads; h++) {
+    float *head = out + h * l->head;
+    tarn__row_copy(head, from->data, from->dtype, at + h * width, width);
+    for (int64_t c = width; c < l->head; c++) head[c] = 0.0f;
+  }
 }
 
-static void attend(const view *v, float *out, const float *q) {
-  const int64_t heads = v->spec->heads, width = v->spec->d / heads;
-  const float scale = 1.0f / sqrtf((float)width);
+// Finds all rows at `column`, or copies them.
+static void find_rows(const view *v, int64_t column) {
+  const bool as_they_lie = v->kv->dtype == TARN__F32 && v->l.row == v->spec->d;
   for (int64_t j = 0; j < v->count; j++) {
-    const float *k = row_of(v, j, v->spec->key_column);
-    for (int64_t h = 0; h < heads; h++)
-      v->scores[h * v->score_row + j] = scale * tarn__row_dot(q + h * width, k + h * width, width);
+    const int64_t row = v->list ? v->list[v->first + j] : v->first + j, at = row * v->kv->cols + column;
+    if (as_they_lie) {
+      v->rows[j] = (const float *)v->kv->data + at;
+      continue;
+    }
+    float *copy = v->copies + j * v->l.row;
+    copy_heads(copy, v->kv, at, v->spec, &v->l);
+    v->rows[j] = copy;
   }
-  for (int64_t h = 0; h < heads && v->count > 0; h++) {
-    float *score = v->scores + h * v->score_row;
-    const float sum = tarn__row_exp_sum(score, score, tarn__row_max(score, v->count), v->count);
-    tarn__row_scale(score, 1.0f / sum, v->count);
-  }
-  memset(out, 0, (size_t)v->spec->d * sizeof *out);
+}
+
+// score[j] = (score[j] +) q . rows[j][at ..], over n registers.
+TARN__TILE_INLINE void score_part(const view *v, const float *q, int64_t at, int n, bool add) {
+  tarn__tile_vec x[VECTORS];
+#pragma GCC unroll 4
+  for (int i = 0; i < n; i++) x[i] = tarn__tile_load(q + at + i * TARN__TILE_LANES);
   for (int64_t j = 0; j < v->count; j++) {
-    const float *value = row_of(v, j, v->spec->value_column);
-    for (int64_t h = 0; h < heads; h++)
-      tarn__row_axpy(out + h * width, v->scores[h * v->score_row + j], value + h * width, width);
+    const float *k = v->rows[j] + at;
+    tarn__tile_vec sum = x[0] * tarn__tile_load(k);
+#pragma GCC unroll 4
+    for (int i = 1; i < n; i++) sum += x[i] * tarn__tile_load(k + i * TARN__TILE_LANES);
+    const float total = tarn__tile_sum_lanes(sum)[0];
+    v->scores[j] = add ? v->scores[j] + total : total;
   }
+}
+
+// out[at ..] = factor * sum of score[j] rows[j][at ..], over n registers.
+TARN__TILE_INLINE void value_part(const view *v, float *out, float factor, int64_t at, int n) {
+  tarn__tile_vec sum[VECTORS];
+#pragma GCC unroll 4
+  for (int i = 0; i < n; i++) sum[i] = (tarn__tile_vec){0};
+  for (int64_t j = 0; j < v->count; j++) {
+    const float *value = v->rows[j] + at, weight = v->scores[j];
+#pragma GCC unroll 4
+    for (int i = 0; i < n; i++) sum[i] += weight * tarn__tile_load(value + i * TARN__TILE_LANES);
+  }
+#pragma GCC unroll 4
+  for (int i = 0; i < n; i++) tarn__tile_store(out + at + i * TARN__TILE_LANES, factor * sum[i]);
+}
+
+static void score_head(const view *v, const float *q, int64_t at) {
+  const int64_t end = at + v->l.head;
+  bool add = false;
+  for (; at + VECTORS * TARN__TILE_LANES <= end; at += VECTORS * TARN__TILE_LANES, add = true)
+    score_part(v, q, at, VECTORS, add);
+  for (; at < end; at += TARN__TILE_LANES, add = true) score_part(v, q, at, 1, add);
+}
+
+static void value_head(const view *v, float *out, float factor, int64_t at) {
+  const int64_t end = at + v->l.head;
+  for (; at + VECTORS * TARN__TILE_LANES <= end; at += VECTORS * TARN__TILE_LANES)
+    value_part(v, out, factor, at, VECTORS);
+  for (; at < end; at += TARN__TILE_LANES) value_part(v, out, factor, at, 1);
+}
+
+// The scores of all heads wait in [heads][padded keys] until the values are found.
+static void attend(view *v, float *out, const float *q, float *all_scores, float *factors) {
+  const int64_t heads = v->spec->heads, keys = tarn__tile_pad(v->count);
+  if (v->count == 0) {
+    memset(out, 0, (size_t)v->l.row * sizeof *out);
+    return;
+  }
+  find_rows(v, v->spec->key_column);
+  for (int64_t h = 0; h < heads; h++) {
+    v->scores = all_scores + h * keys;
+    score_head(v, q, h * v->l.head);
+    for (int64_t j = v->count; j < keys; j++) v->scores[j] = MASKED;
+    factors[h] = 1.0f / tarn__row_exp_sum(v->scores, v->scores, tarn__row_max(v->scores, keys), keys);
+  }
+  find_rows(v, v->spec->value_column);
+  for (int64_t h = 0; h < heads; h++) {
+    v->scores = all_scores + h * keys;
+    value_head(v, out, factors[h], h * v->l.head);
+  }
+}
+
+// The query, scaled, in padded heads; then the result, back to where it belongs.
+static void attend_row(const tarn__node *node, view *v, float *memory, int64_t i) {
+  const tarn__attention_spec *spec = v->spec;
+  const tarn__tensor *queries = node->in[TARN__ATTENTION_ROWS_QUERIES], *out = node->out[0];
+  const int64_t width = spec->d / spec->heads;
+  float *q = memory, *result = memory + v->l.row;
+  copy_heads(q, queries, i * queries->cols + spec->query_column, spec, &v->l);
+  tarn__row_scale(q, 1.0f / sqrtf((float)width), v->l.row);
+  attend(v, result, q, memory + v->l.scores, memory + v->l.factors);
+  for (int64_t h = 0; h < spec->heads; h++)
+    tarn__row_write(out->data, out->dtype, i * spec->d + h * width, width, result + h * v->l.head);
 }
 
 static tarn_status forward(const tarn__exec *exec, const tarn__node *node) {
   const tarn__attention_spec *spec = node->attr;
-  const tarn__tensor *queries = node->in[TARN__ATTENTION_ROWS_QUERIES], *out = node->out[0];
   const tarn__tensor *list = node->in[TARN__ATTENTION_ROWS_ROWS];
   const int32_t *range = node->in[TARN__ATTENTION_ROWS_RANGES]->data;
-  const int64_t d = spec->d;
-  const size_t row = tarn__row_floats(d);
-#pragma omp parallel for num_threads(exec->threads) schedule(static)
-  for (int64_t i = 0; i < queries->rows; i++) {
-    float *memory = (float *)node->scratch + (size_t)omp_get_thread_num() * thread_floats(spec);
-    const view v = {.spec = spec,
-                    .kv = node->in[TARN__ATTENTION_ROWS_KEYS_VALUES],
-                    .list = list ? list->data : NULL,
-                    .first = range[2 * i],
-                    .count = range[2 * i + 1] - range[2 * i],
-                    .row = memory,
-                    .scores = memory + 3 * row,
-                    .score_row = (int64_t)tarn__row_floats(spec->longest)};
-    const float *q =
-        tarn__row_read(queries->data, queries->dtype, i * queries->cols + spec->query_column, d, memory + row);
-    attend(&v, memory + 2 * row, q);
-    tarn__row_write(out->data, out->dtype, i * d, d, memory + 2 * row);
+  const int64_t queries = node->in[TARN__ATTENTION_ROWS_QUERIES]->rows;
+  const layout l = layout_of(spec);
+#pragma omp parallel for num_threads(exec->threads) schedule(static) if (queries >= ROWS_TO_SHARE)
+  for (int64_t i = 0; i < queries; i++) {
+    float *memory = (float *)node->scratch + omp_get_thread_num() * l.all;
+    view v = {.spec = spec,
+              .kv = node->in[TARN__ATTENTION_ROWS_KEYS_VALUES],
+              .list = list ? list->data : NULL,
+              .first = range[2 * i],
+              .count = range[2 * i + 1] - range[2 * i],
+              .l = l,
+              .rows = (const float **)(void *)(memory + l.addresses),
+              .copies = memory + l.copies};
+    attend_row(node, &v, memory, i);
   }
   return TARN_STATUS_OK;
 }
