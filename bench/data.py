@@ -1,6 +1,7 @@
 """Text, vocabulary and shards that the measurements train on."""
 
 import os
+import random
 
 from settings import DATA, Failure, TARN, run
 
@@ -28,3 +29,41 @@ class Data:
                 with open(text, encoding="utf-8") as source, open(bpe, "w", encoding="utf-8") as target:
                     run([TARN, "encode", "--vocab", self.vocab], "pieces", stdin=source, stdout=target)
         return self.bpe
+
+
+class SyntheticData:
+    """Random words, drawn as Zipf's law says, in sentences of `length` tokens give or take a quarter: a shard for every
+    size of vocabulary and length."""
+
+    TOKENS = 60000  # of a side
+    made = {}
+
+    @classmethod
+    def get(cls, folder, vocabulary, length):
+        key = (folder, vocabulary, length)
+        if key not in cls.made:
+            cls.made[key] = cls(*key)
+        return cls.made[key]
+
+    def __init__(self, folder, vocabulary, length):
+        self.folder = folder
+        self.vocab = os.path.join(folder, f"words-{vocabulary}.vocab")
+        self.train = os.path.join(folder, f"words-{vocabulary}-{length}")
+        words = [f"w{i}" for i in range(vocabulary - 3)]  # beside <unk>, <s> and </s>
+        text = self.train + ".txt"
+        with open(text, "w", encoding="utf-8") as file:
+            file.write("\n".join(words) + "\n")
+        run([TARN, "vocab", "--type", "whitespace", "--size", str(vocabulary), "--output", self.vocab, text],
+            "vocabulary")
+        self.write(text, words, length)
+        run([TARN, "prepare", "--vocab", self.vocab, "--source", text, "--target", text, "--output", self.train],
+            "shard")
+
+    def write(self, text, words, length):
+        draw = random.Random(1)
+        weights = [1.0 / (i + 10) for i in range(len(words))]
+        with open(text, "w", encoding="utf-8") as file:
+            for _ in range(self.TOKENS // length):
+                # One token is the end of the sentence.
+                count = max(1, round(length * draw.uniform(0.75, 1.25)) - 1)
+                file.write(" ".join(draw.choices(words, weights, k=count)) + "\n")

@@ -8,11 +8,12 @@ import subprocess
 from settings import OPENBLAS, PEERS, TCMALLOC, THREADS, Failure, pythons, run, say
 from tarn import WARM
 
+SCRIPT = os.path.join(PEERS, "torch_mt.py")
+
 
 def environment():
     env = dict(os.environ)
     env.pop("OPENBLAS_CORETYPE", None)  # would choose kernels of an old processor
-    env.setdefault("GOMP_SPINCOUNT", "20000")  # as tarn sets it: threads that spin for long hurt on shared cores
     if TCMALLOC:
         env["LD_PRELOAD"] = TCMALLOC
     if OPENBLAS:
@@ -22,10 +23,6 @@ def environment():
 
 def find():
     """{name: path of the Python}, one for each version of PyTorch; empty if there is none."""
-    script = os.path.join(PEERS, "torch_mt.py")
-    if not os.path.isfile(script):
-        say(f"no peer for training: {script} is not there (TARN_PEERS)")
-        return {}
     found = {}
     for python in pythons():
         done = subprocess.run([python, "-c", "import torch, numpy; print(torch.__version__)"], env=environment(),
@@ -33,14 +30,21 @@ def find():
         if done.returncode == 0:
             found.setdefault(f"PyTorch {done.stdout.strip()}", python)
     if not found:
-        say("no peer for training: no Python with PyTorch and NumPy (PYTHON)")
+        say("no peer: no Python with PyTorch and NumPy (PYTHON)")
     return found
+
+
+def can_train():
+    if os.path.isfile(SCRIPT):
+        return True
+    say(f"no peer for training: {SCRIPT} is not there (TARN_PEERS)")
+    return False
 
 
 def train(python, data, options, precision, updates, threads=THREADS):
     """One training, with the figures of tarn.train(). The peer counts real source and target tokens as well."""
     source, target = data.pieces()
-    printed = run([python, os.path.join(PEERS, "torch_mt.py"), "--src", source, "--tgt", target, "--dtype", precision,
+    printed = run([python, SCRIPT, "--src", source, "--tgt", target, "--dtype", precision,
                    "--fast-dropout", "--share-all", "--threads", str(threads), "--steps", str(updates),
                    "--warm", str(WARM), *options], f"peer {python}", env=environment())
     lines = [line for line in printed.splitlines() if line.startswith("RESULT ")]
@@ -53,10 +57,10 @@ def train(python, data, options, precision, updates, threads=THREADS):
 
 class Peer:
     """A side of take_turns() that leaves when it fails, or once it was a quarter slower than another of `race`, the
-    speeds so far by name: the fastest one counts, and the slow ones would take most of the time."""
+    speeds (`key` of a result) so far by name: the fastest one counts, and the slow ones would take most of the time."""
 
-    def __init__(self, name, race, act):
-        self.name, self.race, self.act = name, race, act
+    def __init__(self, name, race, act, key="tokens_per_second"):
+        self.name, self.race, self.act, self.key = name, race, act, key
 
     def __call__(self):
         if self.race.get(self.name, math.inf) < 0.75 * max(self.race.values(), default=0.0):
@@ -66,5 +70,5 @@ class Peer:
         except Failure as failure:
             say(f"  {self.name} left out: {failure}")
             return None
-        self.race[self.name] = result["tokens_per_second"]
+        self.race[self.name] = result[self.key]
         return result

@@ -14,36 +14,33 @@ import tempfile
 sys.dont_write_bytecode = True
 
 # pylint: disable=wrong-import-position
+import freezing
+import growth
+import kernels
 import peak
 import peers
+import threads
 import training
+import translation
 from data import Data
-from settings import TARN, THREADS, Failure, Usage, say
+from settings import TARN, Failure, Usage, say
 from tables import print_table
 
 
-def peak_table(entries):
-    rows = [[name, (e["one_thread"], 1), (e["ours"], 1), e["unit"], e["instruction"]] for name, e in entries.items()]
-    return ["peak", "one thread", f"{THREADS} threads", "unit", "instruction"], rows, []
-
-
-# Groups of measurements: {name of the group: (table of its entries, {name: function of the context})}.
-def groups():
-    both = ("fp32", "bf16")
-    return {
-        "peak": (peak_table, {f"peak-{unit}": lambda c, u=unit: peak.entries(u)
-                              for unit in ("fp32", "bf16", "int8", "memory")}),
-        "training": (training.table, {f"train-{model}-{precision}": lambda c, m=model, p=precision: training.measure(
-            c, m, p) for model in training.MODELS for precision in both}),
-    }
+# A group is a module with NAMES, measure(context, names), which gives {name: entry}, and table(entries).
+GROUPS = {"peak": peak, "training": training, "freezing": freezing, "threads": threads,
+          "translation": translation, "kernels": kernels, "growth": growth}
 
 
 class Context:
     """What the measurements share; data and peers are made when the first of them asks."""
 
     def __init__(self, folder, rounds, updates):
-        self.folder, self.rounds, self.updates = folder, rounds, updates
+        self.folder, self.rounds, self._updates = folder, rounds, updates
         self._data = self._peers = None
+
+    def updates(self, usual):
+        return self._updates or usual
 
     def data(self):
         if self._data is None:
@@ -57,31 +54,15 @@ class Context:
         return self._peers
 
 
-def choose(every, wanted):
-    """The groups with only those measurements that are named by themselves or by their group."""
-    known = set(every) | {name for _, members in every.values() for name in members}
+def choose(wanted):
+    """For each group the names that are wanted, by themselves or with their group."""
+    known = set(GROUPS).union(*(group.NAMES for group in GROUPS.values()))
     for name in wanted:
         if name not in known:
-            raise Usage(f'there is no measurement "{name}"; there are the groups {", ".join(every)}, and\n  ' +
-                          "\n  ".join(" ".join(members) for _, members in every.values()))
-    chosen = {}
-    for group, (table, members) in every.items():
-        kept = {name: act for name, act in members.items() if not wanted or group in wanted or name in wanted}
-        if kept:
-            chosen[group] = (table, kept)
-    return chosen
-
-
-def measure(chosen, context):
-    results = {}
-    for group, (_, members) in chosen.items():
-        results[group] = {}
-        for name, act in members.items():
-            say(f"{name} ...")
-            entry = act(context)
-            if entry is not None:
-                results[group][name] = entry
-    return results
+            raise Usage(f'there is no measurement "{name}"; there are the groups {", ".join(GROUPS)}, and\n  ' +
+                        "\n  ".join(" ".join(group.NAMES) for group in GROUPS.values()))
+    return {key: [name for name in group.NAMES if not wanted or key in wanted or name in wanted]
+            for key, group in GROUPS.items()}
 
 
 def count(text):
@@ -97,8 +78,8 @@ def arguments():
                         help="measure this, or this group; may be repeated")
     parser.add_argument("--list", action="store_true", help="print the groups and their measurements, and stop")
     parser.add_argument("--rounds", type=count, default=3, help="turns of each side (default 3)")
-    parser.add_argument("--updates", type=count, default=15,
-                        help="updates of each training, the first 3 not counted (default 15)")
+    parser.add_argument("--updates", type=count,
+                        help="updates of each training, the first 3 not counted (default 15; 12 for growth)")
     parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
     parser.add_argument("--output", metavar="FILE", help="write the JSON to a file as well")
     return parser.parse_args()
@@ -106,16 +87,16 @@ def arguments():
 
 def main():
     options = arguments()
-    every = groups()
     if options.list:
-        for group, (_, members) in every.items():
-            print(f"{group}: {' '.join(members)}")
+        for key, group in GROUPS.items():
+            print(f"{key}: {' '.join(group.NAMES)}")
         return
-    chosen = choose(every, options.only)
+    chosen = choose(options.only)
     if not os.access(TARN, os.X_OK):
         raise Failure(f"{TARN} is not there: ./run build, or set TARN")
     with tempfile.TemporaryDirectory() as folder:
-        results = measure(chosen, Context(folder, options.rounds, options.updates))
+        context = Context(folder, options.rounds, options.updates)
+        results = {key: GROUPS[key].measure(context, names) for key, names in chosen.items() if names}
     flat = json.dumps({name: entry for entries in results.values() for name, entry in entries.items()}, indent=2)
     if options.output:
         with open(options.output, "w", encoding="utf-8") as file:
@@ -123,9 +104,9 @@ def main():
     if options.json:
         print(flat)
         return
-    for group, entries in results.items():
+    for key, entries in results.items():
         if entries:
-            print_table(*chosen[group][0](entries))
+            print_table(*GROUPS[key].table(entries))
 
 
 if __name__ == "__main__":

@@ -31,6 +31,10 @@ def pythons():
     return list(dict.fromkeys(p for p in found if p))
 
 
+# As tarn sets it, for all programs: threads that spin for long take the time of others where cores are shared.
+os.environ.setdefault("GOMP_SPINCOUNT", "20000")
+
+
 class Failure(Exception):
     """One clear line for the user."""
 

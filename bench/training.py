@@ -22,6 +22,10 @@ MODELS = {
 }
 
 
+CASES = [(model, precision) for model in MODELS for precision in ("fp32", "bf16")]
+NAMES = [f"train-{model}-{precision}" for model, precision in CASES]
+
+
 def summary(samples):
     keys = ("tokens_per_second", "step_ms", "peak_mb")
     return {key: max(s[key] for s in samples) if key == "peak_mb" else middle(samples, key) for key in keys}
@@ -29,7 +33,7 @@ def summary(samples):
 
 def with_peak(data, configuration, settings, updates, threads=THREADS):
     """A run of tarn right after a measurement of the peak."""
-    limit = peak.measure(settings["train.precision"], threads)["per_second"]
+    limit = peak.per_second(settings["train.precision"], threads)
     return dict(tarn.train(data, configuration, settings, updates, threads), peak=limit)
 
 
@@ -56,15 +60,25 @@ def add_peers(entry, ours, results):
                                             for a, b in zip(ours, results[name]))})
 
 
-def measure(context, model, precision):
+def measure(context, names):
+    entries = {}
+    for model, precision in CASES:
+        name = f"train-{model}-{precision}"
+        if name in names:
+            say(f"{name} ...")
+            entries[name] = measure_one(context, model, precision)
+    return entries
+
+
+def measure_one(context, model, precision):
     configuration, options = MODELS[model]
     settings = {"train.precision": precision}
     data = context.data()
-    sides = {"tarn": lambda: with_peak(data, configuration, settings, context.updates)}
+    sides = {"tarn": lambda: with_peak(data, configuration, settings, context.updates(15))}
     race = {}
-    for name, python in context.peers().items():
+    for name, python in context.peers().items() if peers.can_train() else ():
         sides[name] = peers.Peer(name, race, lambda python=python: peers.train(
-            python, data, options, precision, context.updates))
+            python, data, options, precision, context.updates(15)))
     results = take_turns(context.rounds, sides)
     ours = results.pop("tarn")
     entry = {"unit": "tokens/s", "ours": middle(ours, "tokens_per_second"), "peer": None, "ratio": None,

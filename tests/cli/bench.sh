@@ -8,7 +8,7 @@ export TARN_BUILD TARN_PEERS=none THREADS=1
 bench() { python3 "$TARN_SOURCE_DIR/bench/run.py" "$@"; }
 
 bench --list >list.txt
-for name in peak-bf16 train-model0-bf16 train-small-fp32; do
+for name in peak-bf16 train-model0-bf16 freezing-structured-fp32 threads-small-bf16 growth-width translate-beam5-int8; do
   grep -qw -e "$name" list.txt || fail "no $name in the list"
 done
 
@@ -33,3 +33,9 @@ entry = json.load(open("peak.json"))["peak-fp32"]
 assert entry["ours"] > 0 and entry["peer"] is None and entry["ratio"] is None, entry
 PY
 bench --only peak-fp32 2>/dev/null | grep -q '^peak-fp32 .*GOP/s' || fail "no line in the table"
+
+# The kernels that are listed are those that there are; one that takes a moment.
+grep -o 'kernel-[a-z0-9-]*-fp32' list.txt | sed 's/^kernel-//; s/-fp32$//' | sort >named.txt
+"$TARN_BUILD/bench_kernels" --list | sort | cmp -s - named.txt || fail "bench and bench_kernels list other kernels"
+PYTHON=none bench --only kernel-residual-norm-bf16 --rounds 1 --json >out.txt 2>error.txt
+grep -q '"op": "residual_norm_backward"' out.txt || fail "no parts: $(cat out.txt)"

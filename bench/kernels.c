@@ -1,0 +1,325 @@
+// Times the ops of a training step at the shapes of the models, forward and backward.
+//   bench_kernels CASE fp32|bf16 THREADS      or bench_kernels --list
+// A case is a graph of one op on 4,096 rows, or the optimiser's pass. Every node is timed by itself, after a run that
+// is not counted; medians are printed as one line of JSON:
+//   {"case", "precision", "threads", "rows", "parts": [{"op", "seconds", "flops", "bytes"}]}
+// flops or bytes is 0 where the other one (or neither) is what the op is measured by.
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/threads.h"
+#include "graph/graph.h"
+#include "ops/hadamard.h"
+#include "ops/ops.h"
+#include "train/adam.h"
+
+enum { ROWS = 4096, WORDS = 10000, LEAST_RUNS = 5, MOST_RUNS = 100, MOST_NODES = 16, MOST_PARAMS = 4 };
+
+// What a case is made of; memory lives in the arena until the end of the program.
+typedef struct bench {
+  tarn__arena arena;
+  tarn__graph graph;
+  tarn__dtype dtype;
+  int threads;
+  tarn__param params[MOST_PARAMS];
+  int param_count;
+  tarn_status status;  // of the first allocation that failed
+} bench;
+
+typedef struct bench_case {
+  const char *name;
+  tarn__tensor *(*build)(bench *b, const struct bench_case *c);  // returns the output, or the loss
+  int64_t d, out;                                                // widths of input and output
+  int length;                                                    // tokens of a sentence, for attention
+  bool flag;                                                     // relu; causal
+} bench_case;
+
+static void *take(bench *b, size_t count, size_t size) {
+  void *memory = NULL;
+  tarn_status status = tarn__arena_alloc(&b->arena, &memory, count, size);
+  if (b->status == TARN_STATUS_OK) b->status = status;
+  return memory;
+}
+
+// Uniform numbers in +-scale; a rule as simple as this is enough for speed.
+static void fill(void *data, tarn__dtype dtype, size_t count, double scale) {
+  uint32_t state = 12345;
+  for (size_t i = 0; data && i < count; i++) {
+    state = state * 1664525u + 1013904223u;
+    float value = (float)(scale * ((double)(state >> 8) / 8388608.0 - 1.0));
+    if (dtype == TARN__BF16)
+      ((uint16_t *)data)[i] = tarn__bf16_from_f32(value);
+    else
+      ((float *)data)[i] = value;
+  }
+}
+
+static tarn__tensor *input(bench *b, int64_t cols) {
+  size_t count = (size_t)(ROWS * cols);
+  void *data = take(b, count, tarn__dtype_size(b->dtype));
+  fill(data, b->dtype, count, 1.0);
+  tarn__tensor *x = tarn__graph_external(&b->graph, b->dtype, ROWS, cols, data, "bench input");
+  x->needs_grad = true;
+  return x;
+}
+
+static tarn__param *param(bench *b, int64_t rows, int64_t cols) {
+  size_t count = (size_t)(rows * cols);
+  tarn__param *p = &b->params[b->param_count++];
+  *p = (tarn__param){.name = "bench param", .rows = rows, .cols = cols, .trained = true, .uses = 1};
+  p->dtype = rows == 1 ? TARN__F32 : b->dtype;
+  p->master = take(b, count, sizeof(float));
+  p->value = p->dtype == TARN__F32 ? p->master : take(b, count, tarn__dtype_size(p->dtype));
+  p->grad = take(b, count, sizeof(float));
+  double scale = sqrt(6.0 / (double)(rows + cols));
+  fill(p->master, TARN__F32, count, scale);
+  fill(p->value, p->dtype, count, scale);
+  return p;
+}
+
+// I32 numbers first, first + step, ... modulo `limit`.
+static tarn__tensor *numbers(bench *b, int64_t count, int64_t step, int64_t limit) {
+  int32_t *data = take(b, (size_t)count, sizeof *data);
+  for (int64_t i = 0; data && i < count; i++) data[i] = (int32_t)(i * step % limit);
+  return tarn__graph_external(&b->graph, TARN__I32, 1, count, data, "bench numbers");
+}
+
+// --- the cases
+// --------------------------------------------------------------------------------------------------------
+
+static tarn__tensor *build_linear(bench *b, const bench_case *c) {
+  tarn__tensor *x = input(b, c->d);
+  tarn__param *weight = param(b, c->out, c->d);
+  return tarn__linear(&b->graph, x, weight, param(b, 1, c->out), c->flag ? TARN__RELU : TARN__IDENTITY);
+}
+
+// The signs are the parameter's; they are frozen, so that the backward pass is the input gradient alone.
+static tarn__tensor *build_hadamard(bench *b, const bench_case *c) {
+  const int blocks = (int)(c->out / c->d);
+  tarn__hadamard_shape shape = tarn__hadamard_shape_of(c->out, c->d, blocks);
+  tarn__tensor *x = input(b, c->d);
+  tarn__param *signs = param(b, tarn__hadamard_sign_rows(&shape), shape.width);
+  tarn__param *bias = param(b, 1, c->out);
+  signs->dtype = TARN__F32;
+  signs->value = signs->master;
+  signs->trained = bias->trained = false;
+  signs->out = c->out;
+  signs->in = c->d;
+  signs->init.blocks = blocks;
+  for (int64_t i = 0; signs->master && i < signs->rows * signs->cols; i++)
+    signs->master[i] = signs->master[i] < 0 ? -1.0f : 1.0f;
+  return tarn__hadamard(&b->graph, x, signs, bias, TARN__IDENTITY);
+}
+
+static tarn__tensor *build_output(bench *b, const bench_case *c) {
+  static const double grad_scale = 1.0 / ROWS;
+  tarn__tensor *x = input(b, c->d);
+  tarn__param *table = param(b, c->out, c->d);
+  return tarn__output_loss(&b->graph, x, table, NULL, numbers(b, ROWS, 7919, c->out), 0.1, &grad_scale);
+}
+
+static tarn__tensor *build_attention(bench *b, const bench_case *c) {
+  const int64_t sentences = ROWS / c->length;
+  tarn__tensor *qkv = input(b, 3 * c->d);
+  qkv->rows = sentences * c->length;
+  tarn__tensor *offsets = numbers(b, sentences + 1, c->length, INT32_MAX);
+  tarn__attention_spec spec = {
+      .heads = 4, .d = c->d, .key_column = c->d, .value_column = 2 * c->d, .causal = c->flag, .longest = c->length};
+  return tarn__attention(&b->graph, qkv, qkv, offsets, offsets, spec);
+}
+
+static tarn__tensor *build_residual(bench *b, const bench_case *c) {
+  tarn__tensor *x = input(b, c->d);
+  tarn__tensor *branch = input(b, c->d);
+  tarn__param *gain = param(b, 1, c->d);
+  return tarn__residual_norm(&b->graph, x, branch, 0.3, gain, param(b, 1, c->d)).y;
+}
+
+static tarn__tensor *build_embedding(bench *b, const bench_case *c) {
+  tarn__tensor *ids = numbers(b, ROWS, 7919, WORDS);
+  return tarn__embedding(&b->graph, ids, numbers(b, ROWS, 1, 20), param(b, WORDS, c->d), sqrt((double)c->d), 0.3);
+}
+
+static const bench_case cases[] = {{"linear-qkv", build_linear, 512, 1536, 0, false},
+                                   {"linear-out", build_linear, 512, 512, 0, false},
+                                   {"linear-ffn-in", build_linear, 512, 1024, 0, true},
+                                   {"linear-ffn-out", build_linear, 1024, 512, 0, false},
+                                   {"linear-qkv-256", build_linear, 256, 768, 0, false},
+                                   {"hadamard-qkv", build_hadamard, 512, 1536, 0, false},
+                                   {"output", build_output, 512, WORDS, 0, false},
+                                   {"attention-20", build_attention, 512, 512, 20, false},
+                                   {"attention-causal-20", build_attention, 512, 512, 20, true},
+                                   {"attention-256", build_attention, 512, 512, 256, false},
+                                   {"residual-norm", build_residual, 512, 512, 0, false},
+                                   {"embedding", build_embedding, 512, 512, 0, false},
+                                   {"adam", NULL, 512, WORDS, 0, false}};
+enum { CASES = sizeof cases / sizeof cases[0] };
+
+// --- the loss of a case without its own: gives the output a gradient, which is copied so that it may be overwritten
+// ---
+
+static tarn_status run_sink(const tarn__exec *exec, const tarn__node *node) {
+  (void)exec;
+  memset(node->out[0]->data, 0, 2 * sizeof(double));
+  return TARN_STATUS_OK;
+}
+
+static tarn_status run_seed(const tarn__exec *exec, const tarn__node *node) {
+  (void)exec;
+  const tarn__tensor *dy = node->out[0];
+  memcpy(dy->data, *(void **)node->attr, (size_t)(dy->rows * dy->cols) * tarn__dtype_size(dy->dtype));
+  return TARN_STATUS_OK;
+}
+
+static const tarn__op seed_op = {.name = "bench_seed", .cpu = run_seed};
+
+static void sink_gradient(tarn__graph *graph, tarn__node *node) {
+  tarn__tensor *y = node->in[0];
+  tarn__node *seed = tarn__graph_node(graph, &seed_op, sizeof(void *));
+  *(void **)seed->attr = *(void **)node->attr;
+  seed->out[0] = tarn__graph_tensor(graph, y->dtype, y->rows, y->cols, "bench gradient");
+  tarn__graph_emit(graph, seed);
+  tarn__grad_add(graph, y, seed->out[0]);
+}
+
+static const tarn__op sink_op = {.name = "bench_sink", .grad = sink_gradient, .cpu = run_sink};
+
+static tarn__tensor *sink(bench *b, tarn__tensor *y) {
+  size_t count = (size_t)(y->rows * y->cols);
+  void *gradient = take(b, count, tarn__dtype_size(y->dtype));
+  fill(gradient, y->dtype, count, 1e-3);
+  tarn__node *node = tarn__graph_node(&b->graph, &sink_op, sizeof(void *));
+  *(void **)node->attr = gradient;
+  node->in[0] = y;
+  node->out[0] = tarn__graph_tensor(&b->graph, TARN__F64, 1, 2, "bench loss");
+  tarn__graph_emit(&b->graph, node);
+  return node->out[0];
+}
+
+// --- times
+// ------------------------------------------------------------------------------------------------------------
+
+typedef struct timing {
+  double seconds[MOST_RUNS];
+} timing;
+
+static int compare(const void *a, const void *b) {
+  double x = *(const double *)a;
+  double y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+static double median(timing *t, int runs) {
+  qsort(t->seconds, (size_t)runs, sizeof t->seconds[0], compare);
+  return t->seconds[runs / 2];
+}
+
+static void print_part(bool first, const char *op, double seconds, double flops, double bytes) {
+  printf("%s{\"op\": \"%s\", \"seconds\": %.6g, \"flops\": %.9g, \"bytes\": %.9g}", first ? "" : ", ", op, seconds,
+         flops, bytes);
+}
+
+static bool enough(int run, double start) {
+  return run >= MOST_RUNS || (run >= LEAST_RUNS && tarn__seconds() - start > 0.5);
+}
+
+static tarn_status run_once(bench *b, timing *times, int run) {
+  const tarn__exec exec = {.threads = b->threads, .seed = 1, .step = 1};
+  for (int i = 0; i < b->param_count; i++) b->params[i].grad_written = false;
+  for (size_t n = 0; n < b->graph.node_count; n++) {
+    const tarn__node *node = b->graph.nodes[n];
+    double start = tarn__seconds();
+    TARN_TRY(node->op->cpu(&exec, node));
+    if (run >= 0) times[n].seconds[run] = tarn__seconds() - start;
+  }
+  return TARN_STATUS_OK;
+}
+
+static void print_graph(const bench *b, timing *times, int runs) {
+  bool first = true;
+  for (size_t n = 0; n < b->graph.node_count; n++) {
+    const tarn__node *node = b->graph.nodes[n];
+    if (node->op == &sink_op || node->op == &seed_op) continue;
+    double flops = node->op->flops ? node->op->flops(node) : 0;
+    if (node->op->gradient_flops) flops += node->op->gradient_flops(node);
+    print_part(first, node->op->name, median(&times[n], runs), flops, 0);
+    first = false;
+  }
+}
+
+static tarn_status measure_graph(bench *b, const bench_case *c) {
+  static timing times[MOST_NODES];
+  tarn__graph_begin(&b->graph, TARN__CPU, b->dtype, true, b->threads);
+  tarn__tensor *out = c->build(b, c);
+  tarn__tensor *loss = out->dtype == TARN__F64 ? out : sink(b, out);
+  TARN_TRY(b->status);
+  loss->keep = true;
+  tarn__graph_differentiate(&b->graph, loss);
+  TARN_TRY(tarn__graph_plan(&b->graph));
+  void *workspace = take(b, b->graph.workspace_bytes, 1);
+  TARN_TRY(b->status);
+  TARN_REQUIRE(b->graph.node_count <= MOST_NODES, INTERNAL, "%s has more nodes than %d", c->name, MOST_NODES);
+  tarn__graph_bind(&b->graph, workspace);
+  TARN_TRY(run_once(b, times, -1));
+  int runs = 0;
+  for (double start = tarn__seconds(); !enough(runs, start); runs++) TARN_TRY(run_once(b, times, runs));
+  print_graph(b, times, runs);
+  return TARN_STATUS_OK;
+}
+
+// Moments, master copy and gradient are read, the first three written; in bf16 the copy for the products too.
+static tarn_status measure_adam(bench *b, const bench_case *c) {
+  static timing times;
+  static const tarn__adam_options options = {5e-4, 0.9, 0.98, 1e-8, 1e-4, true};
+  tarn__param *p = param(b, c->out, c->d);
+  p->moment1 = take(b, (size_t)(p->rows * p->cols), sizeof(float));
+  p->moment2 = take(b, (size_t)(p->rows * p->cols), sizeof(float));
+  TARN_TRY(b->status);
+  fill(p->grad, TARN__F32, (size_t)(p->rows * p->cols), 1e-3);
+  p->grad_written = true;
+  tarn__param *const list[] = {p};
+  int runs = 0;
+  tarn__adam_step(list, 1, &options, 1, 1.0, b->threads);
+  for (double begin = tarn__seconds(); !enough(runs, begin); runs++) {
+    double start = tarn__seconds();
+    tarn__adam_step(list, 1, &options, runs + 2, 1.0, b->threads);
+    times.seconds[runs] = tarn__seconds() - start;
+  }
+  print_part(true, "adam", median(&times, runs), 0, (double)(p->rows * p->cols) * (b->dtype == TARN__BF16 ? 30 : 28));
+  return TARN_STATUS_OK;
+}
+
+static const bench_case *find_case(const char *name) {
+  for (int i = 0; i < CASES; i++)
+    if (strcmp(cases[i].name, name) == 0) return &cases[i];
+  return NULL;
+}
+
+int main(int argc, char **argv) {
+  if (argc == 2 && strcmp(argv[1], "--list") == 0) {
+    for (int i = 0; i < CASES; i++) printf("%s\n", cases[i].name);
+    return 0;
+  }
+  const bench_case *c = argc == 4 ? find_case(argv[1]) : NULL;
+  bool bf16 = c && strcmp(argv[2], "bf16") == 0;
+  int threads = c ? atoi(argv[3]) : 0;
+  if (!c || (!bf16 && strcmp(argv[2], "fp32") != 0) || threads < 1 || threads > 1024) {
+    fprintf(stderr, "usage: bench_kernels CASE fp32|bf16 THREADS, or bench_kernels --list\n");
+    return 2;
+  }
+  static bench b;
+  b.dtype = bf16 ? TARN__BF16 : TARN__F32;
+  b.threads = threads;
+  tarn__threads_set(threads);
+  printf("{\"case\": \"%s\", \"precision\": \"%s\", \"threads\": %d, \"rows\": %d, \"parts\": [", c->name, argv[2],
+         threads, ROWS);
+  tarn_status status = c->build ? measure_graph(&b, c) : measure_adam(&b, c);
+  printf("]}\n");
+  if (status != TARN_STATUS_OK) fprintf(stderr, "bench_kernels: %s: %s\n", c->name, tarn_error_message());
+  tarn__graph_close(&b.graph);
+  tarn__arena_close(&b.arena);
+  return status == TARN_STATUS_OK ? 0 : 1;
+}
