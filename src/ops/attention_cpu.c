@@ -1,4 +1,5 @@
 // Fast kernels: one head of one sequence at a time, in fp32 that lies in the scratch of a thread.
+// (attention_pairs_cpu.c has others for bf16.)
 //
 //   forward    S = Q K^T,  P = softmax(S),  O = P V
 //   backward   S and P again,  dP = dO V^T,  dS = P (dP - rowsum(P dP)),  dQ = dS K,  dK += dS^T Q,  dV += P^T dO
@@ -11,11 +12,10 @@
 //        |####|    |
 //        |########||                 strip of keys j .. j + 5 (dK, dV): queries j and later
 //        |############|
-#include <math.h>
 #include <omp.h>
 #include <string.h>
 
-#include "ops/attention.h"
+#include "ops/attention_head_cpu.h"
 #include "ops/row_cpu.h"
 #include "ops/tile_cpu.h"
 
@@ -25,21 +25,9 @@ enum { STRIP = TARN__TILE_ROWS, BLOCK = 8 * STRIP };
 // Masked scores: far below every score, yet finite.
 static const float MASKED = -1e30f;
 
-// One head of one sequence, and the scratch of the thread that computes it.
-typedef struct head {
-  const tarn__attention_spec *spec;
-  int64_t query, queries, key, keys;  // first row and number of rows
-  int64_t column;                     // of the head, within q, k, v or the result
-  int64_t width, row, key_row;        // of a head; padded: step of rows of q, k, v; step of rows over keys
-  float scale;
-  float *next;  // scratch not yet given out
-} head;
+typedef tarn__attention_head head;
 
-static float *take(head *h, int64_t floats) {
-  float *memory = h->next;
-  h->next += floats;
-  return memory;
-}
+static float *take(head *h, int64_t floats) { return tarn__attention_take(h, floats); }
 
 // Step of rows that run over the keys; never a multiple of 512 bytes, which would put a column into few cache sets.
 static int64_t key_step(int64_t keys) {
@@ -47,16 +35,20 @@ static int64_t key_step(int64_t keys) {
   return step % 128 == 0 ? step + TARN__TILE_PAD : step;
 }
 
+static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
+
 static int64_t forward_floats(const tarn__attention_spec *spec) {
   const int64_t row = tarn__tile_pad(spec->d / spec->heads), keys = tarn__tile_pad(spec->longest);
   const int64_t key_row = keys + TARN__TILE_PAD;
-  return row * key_row + keys * row + 2 * BLOCK * row + BLOCK * key_row;
+  const int64_t floats = row * key_row + keys * row + 2 * BLOCK * row + BLOCK * key_row;
+  return larger(floats, tarn__attention_pairs_floats(spec));
 }
 
 static int64_t backward_floats(const tarn__attention_spec *spec) {
   const int64_t row = tarn__tile_pad(spec->d / spec->heads), keys = tarn__tile_pad(spec->longest);
   const int64_t key_row = keys + TARN__TILE_PAD;
-  return 2 * row * key_row + 4 * keys * row + 3 * BLOCK * row + 2 * BLOCK * key_row;
+  const int64_t floats = 2 * row * key_row + 4 * keys * row + 3 * BLOCK * row + 2 * BLOCK * key_row;
+  return larger(floats, tarn__attention_pairs_backward_floats(spec));
 }
 
 static size_t scratch(const tarn__attention_spec *spec, int threads) {
@@ -76,22 +68,18 @@ static size_t backward_scratch(const tarn__attention_spec *spec, int threads) {
 static inline void read_padded(float *out, const void *data, tarn__dtype dtype, int64_t at, int64_t n) {
   if (dtype == TARN__F32) {
     const float *in = (const float *)data + at;
-    for (int64_t c = 0; c < n; c += TARN__TILE_LANES) tarn__tile_store(out + c, tarn__tile_load(in + c));
+    for (int64_t c = 0; c < n; c += TARN__VEC_LANES) tarn__vec_store(out + c, tarn__vec_load(in + c));
     return;
   }
   const uint16_t *in = (const uint16_t *)data + at;
   for (int64_t c = 0; c < n; c += TARN__TILE_PAD) tarn__row_from_bf16(out + c, in + c, TARN__TILE_PAD);
 }
 
-// Rows of a tensor into rows of h->row floats, with zeros behind their ends. The head that follows will want what lies
-// behind, which is fetched meanwhile: a row is too short for the processor to see the pattern.
+// Rows of a tensor into rows of h->row floats, with zeros behind their ends.
 static void load(const head *h, float *out, const tarn__tensor *tensor, int64_t first, int64_t column, int64_t rows) {
-  const int64_t size = (int64_t)tarn__dtype_size(tensor->dtype), bytes = h->width * size;
   for (int64_t i = 0; i < rows; i++) {
     const int64_t at = (first + i) * tensor->cols + column;
     float *row = out + i * h->row;
-    const char *behind = (const char *)tensor->data + at * size + bytes;
-    for (int64_t b = 0; b < bytes; b += 64) __builtin_prefetch(behind + b);
     if (h->row == h->width) {
       read_padded(row, tensor->data, tensor->dtype, at, h->width);
       continue;
@@ -173,55 +161,42 @@ static void product_keys(const head *h, float *c, const float *p, const float *b
 // Scores of a block become probabilities; columns that were computed but are not seen become zero. Each step is done
 // for all rows before the next one, so that the chains of dependent operations of several rows overlap.
 static void softmax(const head *h, float *p, int64_t first, int64_t rows) {
-  tarn__tile_vec shift[BLOCK], factor[BLOCK];
+  tarn__vec shift[BLOCK], factor[BLOCK];
   for (int64_t i = 0; i < rows; i++) {
     const int64_t seen = h->spec->causal ? first + i + 1 : h->keys, n = tarn__tile_pad(keys_of(h, first, i, rows));
     float *row = p + i * h->key_row;
-    tarn__tile_vec most = {0};
+    tarn__vec most = {0};
     most += MASKED;
-    for (int64_t j = 0; j < n; j += TARN__TILE_LANES) {
-      tarn__tile_vec score = tarn__tile_load(row + j);
-      if (j + TARN__TILE_LANES > seen) tarn__tile_store(row + j, score = tarn__tile_first(score, seen - j, MASKED));
-      most = tarn__tile_max(most, score);
+    for (int64_t j = 0; j < n; j += TARN__VEC_LANES) {
+      tarn__vec score = tarn__vec_load(row + j);
+      if (j + TARN__VEC_LANES > seen) tarn__vec_store(row + j, score = tarn__vec_first(score, seen - j, MASKED));
+      most = tarn__vec_max(most, score);
     }
-    shift[i] = tarn__tile_max_lane(most);
+    shift[i] = tarn__vec_max_lane(most);
   }
   for (int64_t i = 0; i < rows; i++) {
     const int64_t n = tarn__tile_pad(keys_of(h, first, i, rows));
     float *row = p + i * h->key_row;
     const float most = shift[i][0], scale = h->scale;
-    tarn__tile_vec sum = {0};
-    for (int64_t j = 0; j < n; j += TARN__TILE_LANES) {
+    tarn__vec sum = {0};
+    for (int64_t j = 0; j < n; j += TARN__VEC_LANES) {
 #pragma omp simd
-      for (int64_t l = j; l < j + TARN__TILE_LANES; l++) row[l] = tarn__row_exp((row[l] - most) * scale);
-      sum += tarn__tile_load(row + j);
+      for (int64_t l = j; l < j + TARN__VEC_LANES; l++) row[l] = tarn__row_exp((row[l] - most) * scale);
+      sum += tarn__vec_load(row + j);
     }
-    factor[i] = 1.0f / tarn__tile_sum_lanes(sum);
+    factor[i] = 1.0f / tarn__vec_sum_lanes(sum);
   }
   for (int64_t i = 0; i < rows; i++) {
     const int64_t n = tarn__tile_pad(keys_of(h, first, i, rows));
     float *row = p + i * h->key_row;
-    for (int64_t j = 0; j < n; j += TARN__TILE_LANES) tarn__tile_store(row + j, tarn__tile_load(row + j) * factor[i]);
+    for (int64_t j = 0; j < n; j += TARN__VEC_LANES) tarn__vec_store(row + j, tarn__vec_load(row + j) * factor[i]);
   }
 }
 
-static head head_of(const tarn__attention_spec *spec, const int32_t *query_offsets, const int32_t *key_offsets,
-                    int64_t item, float *memory) {
-  const int64_t s = item / spec->heads, width = spec->d / spec->heads, keys = key_offsets[s + 1] - key_offsets[s];
-  return (head){.spec = spec,
-                .query = query_offsets[s],
-                .queries = query_offsets[s + 1] - query_offsets[s],
-                .key = key_offsets[s],
-                .keys = keys,
-                .column = item % spec->heads * width,
-                .width = width,
-                .row = tarn__tile_pad(width),
-                .key_row = key_step(keys),
-                .scale = 1.0f / sqrtf((float)width),
-                .next = memory};
-}
+static void pad_rows(head *h) { h->row = tarn__tile_pad(h->width), h->key_row = key_step(h->keys); }
 
 static void forward_head(head *h, const tarn__node *node) {
+  pad_rows(h);
   const tarn__tensor *queries = node->in[TARN__ATTENTION_QUERIES], *kv = node->in[TARN__ATTENTION_KEYS_VALUES];
   const tarn__tensor *out = node->out[0];
   const tarn__attention_spec *spec = h->spec;
@@ -240,16 +215,30 @@ static void forward_head(head *h, const tarn__node *node) {
   }
 }
 
+// What to fetch for the next sequence while this one is computed.
+static void ahead(head *h, const tarn__tensor *tensor, const int32_t *offsets, int64_t item, int64_t items) {
+  if (tensor && item + h->spec->heads < items)
+    h->range[h->ranges++] = tarn__attention_slice(h->spec, tensor, offsets, item + h->spec->heads);
+}
+
 static tarn_status forward(const tarn__exec *exec, const tarn__node *node) {
   const tarn__attention_spec *spec = node->attr;
   const int32_t *query_offsets = node->in[TARN__ATTENTION_QUERY_OFFSETS]->data;
   const int32_t *key_offsets = node->in[TARN__ATTENTION_KEY_OFFSETS]->data;
+  const tarn__tensor *queries = node->in[TARN__ATTENTION_QUERIES], *kv = node->in[TARN__ATTENTION_KEYS_VALUES];
+  const bool pairs = tarn__attention_pairs_fit(spec, node->out[0]->dtype);
   const int64_t items = (node->in[TARN__ATTENTION_QUERY_OFFSETS]->cols - 1) * spec->heads;
-#pragma omp parallel for num_threads(exec->threads) schedule(dynamic, 8)
+#pragma omp parallel for num_threads(exec->threads) schedule(guided, spec->heads)
   for (int64_t item = 0; item < items; item++) {
     float *memory = (float *)node->scratch + omp_get_thread_num() * forward_floats(spec);
-    head h = head_of(spec, query_offsets, key_offsets, item, memory);
-    forward_head(&h, node);
+    head h = tarn__attention_head_of(spec, query_offsets, key_offsets, item, memory);
+    ahead(&h, queries, query_offsets, item, items);
+    if (kv != queries) ahead(&h, kv, key_offsets, item, items);
+    ahead(&h, node->out[0], query_offsets, item, items);
+    if (pairs)
+      tarn__attention_pairs_forward(&h, node);
+    else
+      forward_head(&h, node);
   }
   return TARN_STATUS_OK;
 }
@@ -258,11 +247,11 @@ static tarn_status forward(const tarn__exec *exec, const tarn__node *node) {
 static void score_gradient(const head *h, float *dp, const float *p, int64_t first, int64_t rows) {
   for (int64_t i = 0; i < rows; i++, p += h->key_row, dp += h->key_row) {
     const int64_t n = tarn__tile_pad(keys_of(h, first, i, rows));
-    tarn__tile_vec sum = {0};
-    for (int64_t j = 0; j < n; j += TARN__TILE_LANES) sum += tarn__tile_load(p + j) * tarn__tile_load(dp + j);
-    sum = tarn__tile_sum_lanes(sum);
-    for (int64_t j = 0; j < n; j += TARN__TILE_LANES)
-      tarn__tile_store(dp + j, tarn__tile_load(p + j) * (tarn__tile_load(dp + j) - sum) * h->scale);
+    tarn__vec sum = {0};
+    for (int64_t j = 0; j < n; j += TARN__VEC_LANES) sum += tarn__vec_load(p + j) * tarn__vec_load(dp + j);
+    sum = tarn__vec_sum_lanes(sum);
+    for (int64_t j = 0; j < n; j += TARN__VEC_LANES)
+      tarn__vec_store(dp + j, tarn__vec_load(p + j) * (tarn__vec_load(dp + j) - sum) * h->scale);
   }
 }
 
@@ -290,6 +279,7 @@ static void backward_block(const head *h, const tarn__attention_backward *b, con
 }
 
 static void backward_head(head *h, const tarn__attention_backward *b) {
+  pad_rows(h);
   const tarn__attention_spec *spec = h->spec;
   const int64_t padded = tarn__tile_pad(h->keys);
   buffers f;
@@ -315,11 +305,19 @@ static void backward_head(head *h, const tarn__attention_backward *b) {
 static tarn_status backward(const tarn__exec *exec, const tarn__node *node) {
   const tarn__attention_spec *spec = node->attr;
   const tarn__attention_backward b = tarn__attention_backward_of(node);
-#pragma omp parallel for num_threads(exec->threads) schedule(dynamic, 8)
-  for (int64_t item = 0; item < b.sequences * spec->heads; item++) {
+  const bool pairs = tarn__attention_pairs_fit(spec, b.dout->dtype);
+  const int64_t items = b.sequences * spec->heads;
+#pragma omp parallel for num_threads(exec->threads) schedule(guided, spec->heads)
+  for (int64_t item = 0; item < items; item++) {
     float *memory = (float *)node->scratch + omp_get_thread_num() * backward_floats(spec);
-    head h = head_of(spec, b.query_offsets, b.key_offsets, item, memory);
-    backward_head(&h, &b);
+    head h = tarn__attention_head_of(spec, b.query_offsets, b.key_offsets, item, memory);
+    ahead(&h, b.queries, b.query_offsets, item, items);
+    if (b.keys_values != b.queries) ahead(&h, b.keys_values, b.key_offsets, item, items);
+    ahead(&h, b.dout, b.query_offsets, item, items);
+    if (pairs)
+      tarn__attention_pairs_backward(&h, &b);
+    else
+      backward_head(&h, &b);
   }
   return TARN_STATUS_OK;
 }

@@ -5,97 +5,20 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#if defined(__AVX2__)
-#include <immintrin.h>
-#endif
+
+#include "ops/vec_cpu.h"
 
 // Every padded length is a multiple of this on every instruction set.
 enum { TARN__TILE_PAD = 16 };
 
-// LANES floats a register; a tile of the product is ROWS rows times VECTORS registers of accumulators.
+// A tile of the product is ROWS rows times VECTORS registers of accumulators.
 #if defined(__AVX512F__)
-enum { TARN__TILE_LANES = 16, TARN__TILE_ROWS = 6, TARN__TILE_VECTORS = 4 };
-#elif defined(__AVX2__)
-enum { TARN__TILE_LANES = 8, TARN__TILE_ROWS = 6, TARN__TILE_VECTORS = 2 };
+enum { TARN__TILE_ROWS = 6, TARN__TILE_VECTORS = 4 };
 #else
-enum { TARN__TILE_LANES = 4, TARN__TILE_ROWS = 6, TARN__TILE_VECTORS = 2 };
+enum { TARN__TILE_ROWS = 6, TARN__TILE_VECTORS = 2 };
 #endif
-
-typedef float tarn__tile_vec __attribute__((vector_size(4 * TARN__TILE_LANES)));
-typedef float tarn__tile_any __attribute__((vector_size(4 * TARN__TILE_LANES), aligned(4), may_alias));
-
-#define TARN__TILE_INLINE static inline __attribute__((always_inline))
 
 static inline int64_t tarn__tile_pad(int64_t n) { return (n + TARN__TILE_PAD - 1) / TARN__TILE_PAD * TARN__TILE_PAD; }
-
-TARN__TILE_INLINE tarn__tile_vec tarn__tile_load(const float *from) { return *(const tarn__tile_any *)from; }
-TARN__TILE_INLINE void tarn__tile_store(float *to, tarn__tile_vec v) { *(tarn__tile_any *)to = v; }
-
-// The larger of two registers, lane by lane.
-TARN__TILE_INLINE tarn__tile_vec tarn__tile_max(tarn__tile_vec a, tarn__tile_vec b) {
-#if defined(__AVX512F__)
-  return (tarn__tile_vec)_mm512_max_ps((__m512)a, (__m512)b);
-#elif defined(__AVX2__)
-  return (tarn__tile_vec)_mm256_max_ps((__m256)a, (__m256)b);
-#else
-  for (int i = 0; i < TARN__TILE_LANES; i++) a[i] = a[i] > b[i] ? a[i] : b[i];
-  return a;
-#endif
-}
-
-// The first n lanes of v, and `other` in the rest; n may be 0 or less, or more than LANES.
-TARN__TILE_INLINE tarn__tile_vec tarn__tile_first(tarn__tile_vec v, int64_t n, float other) {
-  typedef int32_t mask __attribute__((vector_size(4 * TARN__TILE_LANES)));
-#if defined(__AVX512F__)
-  const mask lane = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
-#elif defined(__AVX2__)
-  const mask lane = {0, 1, 2, 3, 4, 5, 6, 7};
-#else
-  const mask lane = {0, 1, 2, 3};
-#endif
-  const mask keep = lane < (int32_t)n;
-  const tarn__tile_vec rest = (tarn__tile_vec){0} + other;
-  return (tarn__tile_vec)(((mask)v & keep) | ((mask)rest & ~keep));
-}
-
-// Lane i of the result is lane (i + distance) mod LANES of v, for the steps of a sum or maximum over all lanes.
-#if defined(__AVX512F__)
-#define TARN__TILE_TURN_8(v) __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7)
-#define TARN__TILE_TURN_4(v) __builtin_shufflevector(v, v, 4, 5, 6, 7, 0, 1, 2, 3, 12, 13, 14, 15, 8, 9, 10, 11)
-#define TARN__TILE_TURN_2(v) __builtin_shufflevector(v, v, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13)
-#define TARN__TILE_TURN_1(v) __builtin_shufflevector(v, v, 1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14)
-#elif defined(__AVX2__)
-#define TARN__TILE_TURN_4(v) __builtin_shufflevector(v, v, 4, 5, 6, 7, 0, 1, 2, 3)
-#define TARN__TILE_TURN_2(v) __builtin_shufflevector(v, v, 2, 3, 0, 1, 6, 7, 4, 5)
-#define TARN__TILE_TURN_1(v) __builtin_shufflevector(v, v, 1, 0, 3, 2, 5, 4, 7, 6)
-#else
-#define TARN__TILE_TURN_2(v) __builtin_shufflevector(v, v, 2, 3, 0, 1)
-#define TARN__TILE_TURN_1(v) __builtin_shufflevector(v, v, 1, 0, 3, 2)
-#endif
-
-// The largest lane, in every lane.
-TARN__TILE_INLINE tarn__tile_vec tarn__tile_max_lane(tarn__tile_vec v) {
-#if defined(__AVX512F__)
-  v = tarn__tile_max(v, TARN__TILE_TURN_8(v));
-#endif
-#if defined(__AVX2__)
-  v = tarn__tile_max(v, TARN__TILE_TURN_4(v));
-#endif
-  v = tarn__tile_max(v, TARN__TILE_TURN_2(v));
-  return tarn__tile_max(v, TARN__TILE_TURN_1(v));
-}
-
-// The sum of all lanes, in every lane.
-TARN__TILE_INLINE tarn__tile_vec tarn__tile_sum_lanes(tarn__tile_vec v) {
-#if defined(__AVX512F__)
-  v += TARN__TILE_TURN_8(v);
-#endif
-#if defined(__AVX2__)
-  v += TARN__TILE_TURN_4(v);
-#endif
-  v += TARN__TILE_TURN_2(v);
-  return v + TARN__TILE_TURN_1(v);
-}
 
 // One product C (+)= A B; see tarn__tile_product().
 typedef struct tarn__tile_operands {
@@ -105,20 +28,20 @@ typedef struct tarn__tile_operands {
 } tarn__tile_operands;
 
 // Rows i .. i + rows - 1 and `vectors` registers of columns from column j on; rows and vectors are constants.
-TARN__TILE_INLINE void tarn__tile_one(const tarn__tile_operands *t, int64_t i, int64_t j, int64_t k, int rows,
-                                      int vectors, bool add) {
-  tarn__tile_vec sum[TARN__TILE_ROWS][TARN__TILE_VECTORS];
+TARN__VEC_INLINE void tarn__tile_one(const tarn__tile_operands *t, int64_t i, int64_t j, int64_t k, int rows,
+                                     int vectors, bool add) {
+  tarn__vec sum[TARN__TILE_ROWS][TARN__TILE_VECTORS];
   const float *a = t->a + i * t->a_row, *b = t->b + j;
   float *c = t->c + i * t->c_row + j;
 #pragma GCC unroll 8
   for (int r = 0; r < rows; r++)
 #pragma GCC unroll 4
     for (int v = 0; v < vectors; v++)
-      sum[r][v] = add ? tarn__tile_load(c + r * t->c_row + v * TARN__TILE_LANES) : (tarn__tile_vec){0};
+      sum[r][v] = add ? tarn__vec_load(c + r * t->c_row + v * TARN__VEC_LANES) : (tarn__vec){0};
   for (int64_t p = 0; p < k; p++) {
-    tarn__tile_vec row[TARN__TILE_VECTORS];
+    tarn__vec row[TARN__TILE_VECTORS];
 #pragma GCC unroll 4
-    for (int v = 0; v < vectors; v++) row[v] = tarn__tile_load(b + v * TARN__TILE_LANES);
+    for (int v = 0; v < vectors; v++) row[v] = tarn__vec_load(b + v * TARN__VEC_LANES);
 #pragma GCC unroll 8
     for (int r = 0; r < rows; r++) {
       const float factor = a[r * t->a_row];
@@ -131,12 +54,12 @@ TARN__TILE_INLINE void tarn__tile_one(const tarn__tile_operands *t, int64_t i, i
 #pragma GCC unroll 8
   for (int r = 0; r < rows; r++)
 #pragma GCC unroll 4
-    for (int v = 0; v < vectors; v++) tarn__tile_store(c + r * t->c_row + v * TARN__TILE_LANES, sum[r][v]);
+    for (int v = 0; v < vectors; v++) tarn__vec_store(c + r * t->c_row + v * TARN__VEC_LANES, sum[r][v]);
 }
 
 // All rows of `vectors` registers of columns.
-TARN__TILE_INLINE void tarn__tile_columns(const tarn__tile_operands *t, int64_t j, int64_t m, int64_t k, int vectors,
-                                          bool add) {
+TARN__VEC_INLINE void tarn__tile_columns(const tarn__tile_operands *t, int64_t j, int64_t m, int64_t k, int vectors,
+                                         bool add) {
   int64_t i = 0;
   for (; i + TARN__TILE_ROWS <= m; i += TARN__TILE_ROWS) tarn__tile_one(t, i, j, k, TARN__TILE_ROWS, vectors, add);
   switch (m - i) {
@@ -165,10 +88,10 @@ TARN__TILE_INLINE void tarn__tile_columns(const tarn__tile_operands *t, int64_t 
 static __attribute__((noinline, unused)) void tarn__tile_product(const tarn__tile_operands *t, int64_t m, int64_t n,
                                                                  int64_t k, bool add) {
   int64_t j = 0;
-  for (; j + TARN__TILE_VECTORS * TARN__TILE_LANES <= n; j += TARN__TILE_VECTORS * TARN__TILE_LANES)
+  for (; j + TARN__TILE_VECTORS * TARN__VEC_LANES <= n; j += TARN__TILE_VECTORS * TARN__VEC_LANES)
     tarn__tile_columns(t, j, m, k, TARN__TILE_VECTORS, add);
 #if defined(__AVX512F__)
-  switch ((n - j) / TARN__TILE_LANES) {
+  switch ((n - j) / TARN__VEC_LANES) {
     case 3:
       tarn__tile_columns(t, j, m, k, 3, add);
       break;
@@ -199,11 +122,11 @@ static __attribute__((noinline, unused)) void tarn__tile_product(const tarn__til
 
 // out[c][r] = in[r][c] for one square of LANES rows and columns: interleaving row i with row i + LANES / 2, log2(LANES)
 // times, transposes.
-TARN__TILE_INLINE void tarn__tile_transpose_square(float *out, int64_t out_row, const float *in, int64_t in_row) {
-  enum { N = TARN__TILE_LANES };
-  tarn__tile_vec x[N], y[N];
+TARN__VEC_INLINE void tarn__tile_transpose_square(float *out, int64_t out_row, const float *in, int64_t in_row) {
+  enum { N = TARN__VEC_LANES };
+  tarn__vec x[N], y[N];
 #pragma GCC unroll 16
-  for (int i = 0; i < N; i++) x[i] = tarn__tile_load(in + i * in_row);
+  for (int i = 0; i < N; i++) x[i] = tarn__vec_load(in + i * in_row);
 #pragma GCC unroll 4
   for (int stage = 1; stage < N; stage *= 2) {
 #pragma GCC unroll 8
@@ -215,14 +138,14 @@ TARN__TILE_INLINE void tarn__tile_transpose_square(float *out, int64_t out_row, 
     for (int i = 0; i < N; i++) x[i] = y[i];
   }
 #pragma GCC unroll 16
-  for (int i = 0; i < N; i++) tarn__tile_store(out + i * out_row, x[i]);
+  for (int i = 0; i < N; i++) tarn__vec_store(out + i * out_row, x[i]);
 }
 
 // out[c][r] = in[r][c] for rows and cols that are multiples of TARN__TILE_PAD.
 static inline void tarn__tile_transpose(float *out, int64_t out_row, const float *in, int64_t in_row, int64_t rows,
                                         int64_t cols) {
-  for (int64_t r = 0; r < rows; r += TARN__TILE_LANES)
-    for (int64_t c = 0; c < cols; c += TARN__TILE_LANES)
+  for (int64_t r = 0; r < rows; r += TARN__VEC_LANES)
+    for (int64_t c = 0; c < cols; c += TARN__VEC_LANES)
       tarn__tile_transpose_square(out + c * out_row + r, out_row, in + r * in_row + c, in_row);
 }
 

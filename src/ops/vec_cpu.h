@@ -1,0 +1,163 @@
+// Registers of floats for the fast kernels: as many lanes as the instruction set has, loaded from and stored to F32 or
+// BF16 arrays. Lengths that are no multiple of LANES are the business of the kernels.
+#ifndef TARN_OPS_VEC_CPU_H
+#define TARN_OPS_VEC_CPU_H
+
+#include <stdint.h>
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
+
+#include "graph/dtype.h"
+
+#if defined(__AVX512F__)
+enum { TARN__VEC_LANES = 16 };
+#elif defined(__AVX2__)
+enum { TARN__VEC_LANES = 8 };
+#else
+enum { TARN__VEC_LANES = 4 };
+#endif
+
+typedef float tarn__vec __attribute__((vector_size(4 * TARN__VEC_LANES)));
+typedef float tarn__vec_any __attribute__((vector_size(4 * TARN__VEC_LANES), aligned(4), may_alias));
+typedef int32_t tarn__vec_int __attribute__((vector_size(4 * TARN__VEC_LANES)));  // also the result of a comparison
+typedef uint32_t tarn__vec_bits __attribute__((vector_size(4 * TARN__VEC_LANES)));
+typedef uint16_t tarn__vec_half __attribute__((vector_size(2 * TARN__VEC_LANES)));
+typedef uint16_t tarn__vec_half_any __attribute__((vector_size(2 * TARN__VEC_LANES), aligned(2), may_alias));
+
+#define TARN__VEC_INLINE static inline __attribute__((always_inline))
+
+TARN__VEC_INLINE tarn__vec tarn__vec_load(const float *from) { return *(const tarn__vec_any *)from; }
+TARN__VEC_INLINE void tarn__vec_store(float *to, tarn__vec v) { *(tarn__vec_any *)to = v; }
+
+// The larger of two registers, lane by lane.
+TARN__VEC_INLINE tarn__vec tarn__vec_max(tarn__vec a, tarn__vec b) {
+#if defined(__AVX512F__)
+  return (tarn__vec)_mm512_max_ps((__m512)a, (__m512)b);
+#elif defined(__AVX2__)
+  return (tarn__vec)_mm256_max_ps((__m256)a, (__m256)b);
+#else
+  for (int i = 0; i < TARN__VEC_LANES; i++) a[i] = a[i] > b[i] ? a[i] : b[i];
+  return a;
+#endif
+}
+
+// The first n lanes of v, and `other` in the rest; n may be 0 or less, or more than LANES.
+TARN__VEC_INLINE tarn__vec tarn__vec_first(tarn__vec v, int64_t n, float other) {
+#if defined(__AVX512F__)
+  const tarn__vec_int lane = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+#elif defined(__AVX2__)
+  const tarn__vec_int lane = {0, 1, 2, 3, 4, 5, 6, 7};
+#else
+  const tarn__vec_int lane = {0, 1, 2, 3};
+#endif
+  const tarn__vec_int keep = lane < (int32_t)n;
+  const tarn__vec rest = (tarn__vec){0} + other;
+  return (tarn__vec)(((tarn__vec_int)v & keep) | ((tarn__vec_int)rest & ~keep));
+}
+
+// Lane i of the result is lane (i + distance) mod LANES of v, for the steps of a sum or maximum over all lanes.
+#if defined(__AVX512F__)
+#define TARN__VEC_TURN_8(v) __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7)
+#define TARN__VEC_TURN_4(v) __builtin_shufflevector(v, v, 4, 5, 6, 7, 0, 1, 2, 3, 12, 13, 14, 15, 8, 9, 10, 11)
+#define TARN__VEC_TURN_2(v) __builtin_shufflevector(v, v, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13)
+#define TARN__VEC_TURN_1(v) __builtin_shufflevector(v, v, 1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14)
+#elif defined(__AVX2__)
+#define TARN__VEC_TURN_4(v) __builtin_shufflevector(v, v, 4, 5, 6, 7, 0, 1, 2, 3)
+#define TARN__VEC_TURN_2(v) __builtin_shufflevector(v, v, 2, 3, 0, 1, 6, 7, 4, 5)
+#define TARN__VEC_TURN_1(v) __builtin_shufflevector(v, v, 1, 0, 3, 2, 5, 4, 7, 6)
+#else
+#define TARN__VEC_TURN_2(v) __builtin_shufflevector(v, v, 2, 3, 0, 1)
+#define TARN__VEC_TURN_1(v) __builtin_shufflevector(v, v, 1, 0, 3, 2)
+#endif
+
+// The largest lane, in every lane.
+TARN__VEC_INLINE tarn__vec tarn__vec_max_lane(tarn__vec v) {
+#if defined(__AVX512F__)
+  v = tarn__vec_max(v, TARN__VEC_TURN_8(v));
+#endif
+#if defined(__AVX2__)
+  v = tarn__vec_max(v, TARN__VEC_TURN_4(v));
+#endif
+  v = tarn__vec_max(v, TARN__VEC_TURN_2(v));
+  return tarn__vec_max(v, TARN__VEC_TURN_1(v));
+}
+
+// The sum of all lanes, in every lane.
+TARN__VEC_INLINE tarn__vec tarn__vec_sum_lanes(tarn__vec v) {
+#if defined(__AVX512F__)
+  v += TARN__VEC_TURN_8(v);
+#endif
+#if defined(__AVX2__)
+  v += TARN__VEC_TURN_4(v);
+#endif
+  v += TARN__VEC_TURN_2(v);
+  return v + TARN__VEC_TURN_1(v);
+}
+
+// bf16 to float is exact.
+TARN__VEC_INLINE tarn__vec tarn__vec_load_bf16(const uint16_t *from) {
+  return (tarn__vec)(__builtin_convertvector(*(const tarn__vec_half_any *)from, tarn__vec_bits) << 16);
+}
+
+// 16-bit numbers, as they are.
+TARN__VEC_INLINE tarn__vec_int tarn__vec_load_u16(const uint16_t *from) {
+  return (tarn__vec_int) __builtin_convertvector(*(const tarn__vec_half_any *)from, tarn__vec_bits);
+}
+
+// Equal to tarn__bf16_from_f32(), but that the instruction of AVX512_BF16 makes zeros of denormal numbers, as all
+// arithmetic here does (tarn__threads_set).
+TARN__VEC_INLINE void tarn__vec_store_bf16(uint16_t *to, tarn__vec v) {
+#if defined(__AVX512BF16__)
+  _mm256_storeu_si256((__m256i *)(void *)to, (__m256i)_mm512_cvtneps_pbh((__m512)v));
+#else
+  const tarn__vec_bits bits = (tarn__vec_bits)v, rounded = bits + 0x7FFFu + (bits >> 16 & 1u);
+  const tarn__vec_bits nan = (tarn__vec_bits)(v != v);
+  *(tarn__vec_half_any *)to =
+      __builtin_convertvector(((nan & (bits | 0x400000u)) | (~nan & rounded)) >> 16, tarn__vec_half);
+#endif
+}
+
+// Elements [at, at + LANES) of an F32 or BF16 array.
+TARN__VEC_INLINE tarn__vec tarn__vec_read(const void *data, tarn__dtype dtype, int64_t at) {
+  return dtype == TARN__F32 ? tarn__vec_load((const float *)data + at)
+                            : tarn__vec_load_bf16((const uint16_t *)data + at);
+}
+
+TARN__VEC_INLINE void tarn__vec_write(void *data, tarn__dtype dtype, int64_t at, tarn__vec v) {
+  if (dtype == TARN__F32)
+    tarn__vec_store((float *)data + at, v);
+  else
+    tarn__vec_store_bf16((uint16_t *)data + at, v);
+}
+
+// Lanes of a where the mask is set, of b elsewhere.
+TARN__VEC_INLINE tarn__vec tarn__vec_select(tarn__vec_int mask, tarn__vec a, tarn__vec b) {
+  return (tarn__vec)((mask & (tarn__vec_int)a) | (~mask & (tarn__vec_int)b));
+}
+
+// 2^x for x <= 127 to 2 units in the last place; 0 below -126; a NaN stays a NaN. The polynomial is that of Cephes.
+TARN__VEC_INLINE tarn__vec tarn__vec_exp2(tarn__vec x) {
+#if defined(__AVX512F__)
+  const tarn__vec n = (tarn__vec)_mm512_roundscale_ps((__m512)x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+#else
+  const tarn__vec held = tarn__vec_max((tarn__vec){0} - 126.0f, x);
+  // Adding 1.5 * 2^23 leaves the rounded number in the low bits.
+  const tarn__vec shifted = held + 12582912.0f, n = shifted - 12582912.0f;
+#endif
+  const tarn__vec f = x - n;
+  tarn__vec p = f * 1.535336188319500e-4f + 1.339887440266574e-3f;
+  p = p * f + 9.618437357674640e-3f;
+  p = p * f + 5.550332471162809e-2f;
+  p = p * f + 2.402264791363012e-1f;
+  p = p * f + 6.931472028550421e-1f;
+  p = p * f + 1.0f;
+#if defined(__AVX512F__)
+  return (tarn__vec)_mm512_scalef_ps((__m512)p, (__m512)n);
+#else
+  const tarn__vec power = (tarn__vec)(((tarn__vec_bits)shifted + 127u) << 23);
+  return tarn__vec_select(x < -126.0f, (tarn__vec){0}, p * power);
+#endif
+}
+
+#endif
