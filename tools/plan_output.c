@@ -12,9 +12,12 @@ static void print_parts(const tarn_plan *plan) {
   for (size_t i = 0; i < plan->part_count; i++) {
     const tarn_plan_part *part = &plan->parts[i];
     printf("%-22s %-8s %12lld %12lld %10.1f %10.1f %10.1f %9.2f %9.2f %9.2f\n", part->label,
-           part->frozen ? "frozen" : "", (long long)part->trained_parameters, (long long)part->frozen_parameters,
-           mb(part->gradient_bytes), mb(part->optimiser_bytes), mb(part->kept_bytes), part->forward_flops / 1e6,
-           part->backward_flops / 1e6, part->recompute_flops / 1e6);
+           part->cached   ? "cached"
+           : part->frozen ? "frozen"
+                          : "",
+           (long long)part->trained_parameters, (long long)part->frozen_parameters, mb(part->gradient_bytes),
+           mb(part->optimiser_bytes), mb(part->kept_bytes), part->forward_flops / 1e6, part->backward_flops / 1e6,
+           part->recompute_flops / 1e6);
   }
 }
 
@@ -37,6 +40,10 @@ void plan_print_text(const tarn_plan *plan) {
          (long long)plan->frozen_parameters, (long long)plan->shared_uses);
   printf("floating-point operations per token: %.2f M forward, %.2f M backward, %.2f M computed again\n",
          plan->forward_flops / 1e6, plan->backward_flops / 1e6, plan->recompute_flops / 1e6);
+  if (plan->cached_layers && plan->cache_bytes)
+    printf("outputs of %d frozen encoder layers on disk: %.1f MB\n", plan->cached_layers, mb(plan->cache_bytes));
+  else if (plan->cached_layers)
+    printf("outputs of %d frozen encoder layers on disk: size not known without data.train\n", plan->cached_layers);
   print_parts(plan);
 }
 
@@ -49,19 +56,20 @@ void plan_print_json(const tarn_plan *plan) {
   printf(
       "\"trained_parameters\": %lld, \"frozen_parameters\": %lld, \"shared_uses\": %lld, "
       "\"forward_flops_per_token\": %.0f, \"backward_flops_per_token\": %.0f, "
-      "\"recompute_flops_per_token\": %.0f, \"source_rows\": %lld, \"target_rows\": %lld, \"parts\": [",
+      "\"recompute_flops_per_token\": %.0f, \"source_rows\": %lld, \"target_rows\": %lld, \"cached_layers\": %d, "
+      "\"cache_bytes\": %zu, \"parts\": [",
       (long long)plan->trained_parameters, (long long)plan->frozen_parameters, (long long)plan->shared_uses,
       plan->forward_flops, plan->backward_flops, plan->recompute_flops, (long long)plan->source_rows,
-      (long long)plan->target_rows);
+      (long long)plan->target_rows, plan->cached_layers, plan->cache_bytes);
   for (size_t i = 0; i < plan->part_count; i++) {
     const tarn_plan_part *part = &plan->parts[i];
     printf(
         "%s{\"label\": \"%s\", \"frozen\": %s, \"trained_parameters\": %lld, \"frozen_parameters\": %lld, "
         "\"gradient_bytes\": %zu, \"optimiser_bytes\": %zu, \"kept_bytes\": %zu, \"forward_flops_per_token\": %.0f, "
-        "\"backward_flops_per_token\": %.0f, \"recompute_flops_per_token\": %.0f}",
+        "\"backward_flops_per_token\": %.0f, \"recompute_flops_per_token\": %.0f, \"cached\": %s}",
         i ? ", " : "", part->label, part->frozen ? "true" : "false", (long long)part->trained_parameters,
         (long long)part->frozen_parameters, part->gradient_bytes, part->optimiser_bytes, part->kept_bytes,
-        part->forward_flops, part->backward_flops, part->recompute_flops);
+        part->forward_flops, part->backward_flops, part->recompute_flops, part->cached ? "true" : "false");
   }
   printf("]}\n");
 }

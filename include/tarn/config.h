@@ -186,6 +186,10 @@ typedef struct tarn_config_train {
   int64_t average;   // at the end write the mean of the last n numbered checkpoints; at most keep_last; 0: off [0]
   int64_t patience;  // stop after so many validations without a better metric; 0: off [0]
   int64_t threads;   // 0: all that the process may use [0]
+  // Compute the outputs of the frozen layers at the bottom of the encoder once for all training sentences and keep them
+  // in the run directory. Needs frozen encoder embeddings, a frozen lowest layer, and no dropout in either; the bits of
+  // the training are the same without it [no]
+  bool cache_frozen;
 } tarn_config_train;
 
 typedef struct tarn_config_valid {

@@ -17,6 +17,7 @@ extern "C" {
 typedef struct tarn_plan_part {
   char label[96];  // "encoder 3 R1"
   int frozen;      // 1: a frozen layer
+  int cached;      // 1: train.cache_frozen reads its outputs from disk, so it computes nothing in a step
   int64_t trained_parameters, frozen_parameters;
   size_t gradient_bytes;   // gradients of its parameters
   size_t optimiser_bytes;  // Adam's two moments
@@ -38,6 +39,10 @@ typedef struct tarn_plan {
   int64_t trained_parameters, frozen_parameters, shared_uses;
   // Floating-point operations per token (source and target tokens counted alike); a multiply-add counts two.
   double forward_flops, backward_flops, recompute_flops;
+  // train.cache_frozen: layers at the bottom of the encoder whose outputs are kept on disk, and the bytes of these
+  // outputs; 0 bytes where the training data cannot be read. Pages of the file are the system's, and not in the peak.
+  int cached_layers;
+  size_t cache_bytes;
   // What was assumed: rows of the largest batch, and tokens of a mean sentence.
   int64_t source_rows, target_rows;
   double source_length, target_length;

@@ -10,6 +10,7 @@
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/memory.h"
@@ -78,6 +79,11 @@ tarn_status tarn__map_open(tarn__map *map, const char *path) {
 void tarn__map_close(tarn__map *map) {
   if (map->data) munmap((void *)(uintptr_t)map->data, map->size);
   *map = (tarn__map){0};
+}
+
+void tarn__map_release(const tarn__map *map) {
+  // Failure leaves the pages where they are, which costs memory only.
+  if (map->data) (void)madvise((void *)(uintptr_t)map->data, map->size, MADV_DONTNEED);
 }
 
 struct tarn__writer {
@@ -211,6 +217,13 @@ tarn_status tarn__mkdir(const char *path) {
     *p = keep;
     if (keep == '\0') return TARN_STATUS_OK;
   }
+}
+
+tarn_status tarn__disk_free(uint64_t *bytes, const char *folder) {
+  struct statvfs info;
+  if (statvfs(folder, &info) != 0) return fail_errno("read the free space of", folder);
+  *bytes = (uint64_t)info.f_bavail * info.f_frsize;
+  return TARN_STATUS_OK;
 }
 
 int tarn__file_exists(const char *path) { return access(path, F_OK) == 0; }

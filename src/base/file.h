@@ -17,6 +17,8 @@ typedef struct tarn__map {
 } tarn__map;
 tarn_status tarn__map_open(tarn__map *map, const char *path) TARN_CHECKED;
 void tarn__map_close(tarn__map *map);
+// Gives the memory of all pages that were read back to the system; they are read again when they are needed.
+void tarn__map_release(const tarn__map *map);
 
 // Writes `path` through a temporary file in the same folder: write, fsync, rename, fsync of the folder. Until commit
 // succeeds the old file is untouched; abort or a failure leaves nothing, a kill leaves at most a file `path.tmp.PID`.
@@ -33,6 +35,9 @@ tarn_status tarn__file_write(const char *path, const void *data, size_t size) TA
 
 // Makes a folder and those above it; an existing folder is fine.
 tarn_status tarn__mkdir(const char *path) TARN_CHECKED;
+
+// Bytes that this process may still write to the file system of an existing folder.
+tarn_status tarn__disk_free(uint64_t *bytes, const char *folder) TARN_CHECKED;
 
 // 1 if the path exists, else 0.
 int tarn__file_exists(const char *path);

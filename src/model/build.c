@@ -18,22 +18,70 @@ static tarn__tensor *embed(const tarn__model *model, tarn__graph *graph, tarn__p
   return tarn__embedding(graph, external_ids(graph, ids, rows, "ids"), place, table, scale, config->embedding_dropout);
 }
 
-static tarn__tensor *run_stack(const tarn__model_stack *stack, tarn__block_run *run, tarn__tensor *x) {
-  tarn__stream stream = {.x = x};
-  for (int i = 0; i < stack->count; i++) {
+// The layers [first, last) of a stack.
+static void run_layers(const tarn__model_stack *stack, int first, int last, const tarn__block_run *run,
+                       tarn__stream *stream) {
+  for (int i = first; i < last; i++) {
     run->graph->label = stack->layers[i].label;
-    tarn__layer_build(run, stack->layers[i].weights, &stream);
+    tarn__layer_build(run, stack->layers[i].weights, stream);
   }
+}
+
+static tarn__tensor *finish_stack(const tarn__model_stack *stack, const tarn__block_run *run, tarn__stream *stream) {
   tarn__norm_weights norm = {stack->norm_gain, stack->norm_bias};
-  return tarn__stream_finish(run->graph, &stream, &norm);
+  return tarn__stream_finish(run->graph, stream, &norm);
+}
+
+int tarn__model_bottom(const tarn__model *model) {
+  int layers = 0;
+  if (model->source_table->trained) return 0;
+  while (layers < model->encoder.count && model->encoder.layers[layers].weights->kind->frozen) layers++;
+  return layers;
+}
+
+tarn__param tarn__model_bottom_table(const tarn__model *model, int64_t tokens) {
+  return (tarn__param){.name = "outputs of the frozen bottom",
+                       .rows = tokens,
+                       .cols = model->config->model.d_model,
+                       .uses = 1,
+                       .dtype = model->dtype};
+}
+
+// The residual stream above the frozen bottom. It is joined there whether it is cached or not: a norm that adds a
+// pending branch itself would read a sum that no rounding to the activations' precision has touched.
+static tarn__tensor *build_bottom(const tarn__model *model, const tarn__block_run *run, const tarn__packed *source) {
+  tarn__stream stream = {
+      .x = embed(model, run->graph, model->source_table, source->ids, source->positions, source->rows)};
+  run_layers(&model->encoder, 0, tarn__model_bottom(model), run, &stream);
+  return tarn__stream_finish(run->graph, &stream, &(tarn__norm_weights){NULL, NULL});
+}
+
+static tarn__tensor *read_bottom(tarn__graph *graph, const tarn__packed *source) {
+  graph->label = "embeddings";
+  return tarn__embedding(graph, external_ids(graph, source->bottom_ids, source->rows, "rows of the cache"), NULL,
+                         source->bottom, 1.0, 0.0);
+}
+
+static tarn__block_run encoder_run(const tarn__model *model, tarn__graph *graph, const tarn__packed *source,
+                                   tarn__tensor *offsets) {
+  return (tarn__block_run){
+      .graph = graph, .d_model = model->config->model.d_model, .offsets = offsets, .longest = source->longest};
 }
 
 static tarn__tensor *encode(const tarn__model *model, tarn__graph *graph, const tarn__packed *source,
                             tarn__tensor *offsets) {
-  tarn__block_run run = {
-      .graph = graph, .d_model = model->config->model.d_model, .offsets = offsets, .longest = source->longest};
-  tarn__tensor *x = embed(model, graph, model->source_table, source->ids, source->positions, source->rows);
-  return run_stack(&model->encoder, &run, x);
+  tarn__block_run run = encoder_run(model, graph, source, offsets);
+  tarn__stream stream = {.x = source->bottom ? read_bottom(graph, source) : build_bottom(model, &run, source)};
+  run_layers(&model->encoder, tarn__model_bottom(model), model->encoder.count, &run, &stream);
+  return finish_stack(&model->encoder, &run, &stream);
+}
+
+tarn__tensor *tarn__model_build_bottom(const tarn__model *model, tarn__graph *graph, const tarn__packed *source) {
+  tarn__tensor *offsets = external_ids(graph, source->offsets, source->sentences + 1, "source offsets");
+  tarn__block_run run = encoder_run(model, graph, source, offsets);
+  tarn__tensor *x = build_bottom(model, &run, source);
+  x->keep = true;
+  return x;
 }
 
 tarn__tensor *tarn__model_build_loss(const tarn__model *model, tarn__graph *graph, const tarn__packed *source,
@@ -49,8 +97,9 @@ tarn__tensor *tarn__model_build_loss(const tarn__model *model, tarn__graph *grap
                          .longest = target->longest,
                          .memory_longest = source->longest,
                          .causal = true};
-  tarn__tensor *x = embed(model, graph, model->target_table, target->ids, target->positions, target->rows);
-  x = run_stack(&model->decoder, &run, x);
+  tarn__stream stream = {.x = embed(model, graph, model->target_table, target->ids, target->positions, target->rows)};
+  run_layers(&model->decoder, 0, model->decoder.count, &run, &stream);
+  tarn__tensor *x = finish_stack(&model->decoder, &run, &stream);
   graph->label = "output";
   tarn__tensor *ids = external_ids(graph, targets, target->rows, "targets");
   tarn__tensor *loss = tarn__output_loss(graph, x, model->output_table, NULL, ids, label_smoothing, grad_scale);
@@ -113,8 +162,7 @@ tarn__tensor *tarn__model_build_step(const tarn__model *model, tarn__graph *grap
                                              "keys and values of the source");
     tarn__layer_build(&run, weights, &stream);
   }
-  tarn__norm_weights norm = {model->decoder.norm_gain, model->decoder.norm_bias};
-  tarn__tensor *x = tarn__stream_finish(graph, &stream, &norm);
+  tarn__tensor *x = finish_stack(&model->decoder, &run, &stream);
   graph->label = "output";
   tarn__tensor *scores = tarn__output_log_probabilities(graph, x, model->output_table, NULL);
   scores->keep = true;

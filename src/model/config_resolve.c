@@ -69,6 +69,38 @@ static tarn_status check_model(const tarn_config *config, const tarn__yaml_node 
   return check_frozen_embeddings(model, root);
 }
 
+// The outputs of the bottom must be a function of the sentence alone.
+static tarn_status check_cache(const tarn_config *config, const tarn__yaml_node *root) {
+  static const char key[] = "train.cache_frozen";
+  char text[224];
+  tarn_frozen_embeddings frozen = config->model.frozen_embeddings;
+  if (frozen != TARN_FROZEN_EMBEDDINGS_ENCODER && frozen != TARN_FROZEN_EMBEDDINGS_BOTH) {
+    return fail_key(root, key, "the encoder's embedding is trained; set model.frozen_embeddings to encoder or both");
+  }
+  const tarn_kind *lowest = &config->kinds[config->encoder.layers[0].kind];
+  if (!lowest->frozen) {
+    snprintf(text, sizeof text, "the lowest layer of the encoder (kind %s) is trained, so there is nothing to keep",
+             lowest->name);
+    return fail_key(root, key, text);
+  }
+  if (config->model.embedding_dropout > 0) {
+    snprintf(text, sizeof text,
+             "model.embedding_dropout is %g, so the outputs of the frozen layers differ from step to step; set it to 0",
+             config->model.embedding_dropout);
+    return fail_key(root, key, text);
+  }
+  for (int32_t i = 0; i < config->encoder.count; i++) {
+    const tarn_kind *kind = &config->kinds[config->encoder.layers[i].kind];
+    if (!kind->frozen) break;
+    if (kind->dropout == 0) continue;
+    snprintf(text, sizeof text,
+             "kinds.%s.dropout is %g, so the outputs of the frozen layers differ from step to step; set it to 0",
+             kind->name, kind->dropout);
+    return fail_key(root, key, text);
+  }
+  return TARN_STATUS_OK;
+}
+
 static tarn_status check_train(const tarn_config *config, const tarn__yaml_node *root) {
   const tarn_config_train *train = &config->train;
   if (train->average > train->keep_last) {
@@ -90,6 +122,7 @@ tarn_status tarn__config_resolve(tarn_config *config, const tarn__yaml_node *roo
   if (isnan(config->model.embedding_dropout)) config->model.embedding_dropout = config->model.dropout;
   TARN_TRY(check_model(config, root));
   for (int32_t i = 0; i < config->kind_count; i++) TARN_TRY(resolve_kind(config, &config->kinds[i], root));
+  if (config->train.cache_frozen) TARN_TRY(check_cache(config, root));
   return check_train(config, root);
 }
 

@@ -15,6 +15,10 @@ typedef struct tarn__packed {
   const int32_t *ids;        // [rows]
   const int32_t *positions;  // [rows], place of each token in its sentence, from 0
   const int32_t *offsets;    // [sentences + 1]
+  // Of the source in training: outputs of the frozen bottom that were computed before, to be read in place of running
+  // it (tarn__model_bottom_table()), and the table's row of each token [rows]. NULL: the bottom runs.
+  tarn__param *bottom;
+  const int32_t *bottom_ids;
 } tarn__packed;
 
 // One layer of a stack: its block and the weights it uses (shared layers point to the same weights).
@@ -69,6 +73,15 @@ typedef struct tarn__model_size {
   int64_t shared_uses;      // parameters that sharing saves: sum over sets of (uses - 1) * size
 } tarn__model_size;
 void tarn__model_measure(const tarn__model *model, tarn__model_size *size);
+
+// The frozen bottom: the lowest layers of the encoder that are frozen, if its embedding is frozen too. The number of
+// these layers, or 0. Without dropout their output is a function of the sentence alone.
+int tarn__model_bottom(const tarn__model *model);
+// A frozen table of that output, without values: a row for each of `tokens` source tokens, in the model's precision.
+tarn__param tarn__model_bottom_table(const tarn__model *model, int64_t tokens);
+// Appends the frozen bottom alone and returns its output [source.rows, d_model] (kept), the residual stream with every
+// branch added. The bits of a row depend on its sentence only, and are those of the whole model's forward pass.
+tarn__tensor *tarn__model_build_bottom(const tarn__model *model, tarn__graph *graph, const tarn__packed *source);
 
 // Appends the whole training (or evaluation) forward pass and returns the loss tensor of tarn__output_loss():
 // F64 [1, 2] = {sum of the smoothed loss, sum of nll}. targets [target.rows] are the ids to predict. Call

@@ -81,6 +81,12 @@ static tarn_status make_offsets(int32_t **offsets, int64_t sentences, int64_t ro
 static tarn_status plan_graph(tarn_plan *plan, const tarn__model *model, const tarn__plan_batch *batch, int threads,
                               tarn__packed *source, tarn__packed *target, tarn__graph *graph) {
   static const double scale = 1.0;
+  tarn__param bottom = tarn__model_bottom_table(model, batch->source_tokens);
+  if (model->config->train.cache_frozen) {
+    source->bottom = &bottom;
+    plan->cached_layers = tarn__model_bottom(model);
+    plan->cache_bytes = (size_t)(bottom.rows * bottom.cols) * tarn__dtype_size(bottom.dtype);
+  }
   tarn__graph_begin(graph, TARN__CPU, model->dtype, true, threads);
   tarn__tensor *loss =
       tarn__model_build_loss(model, graph, source, target, NULL, model->config->train.label_smoothing, &scale);
@@ -96,6 +102,7 @@ static tarn_status plan_graph(tarn_plan *plan, const tarn__model *model, const t
   add_param(embeddings, model->source_table);
   if (model->target_table != model->source_table) add_param(embeddings, model->target_table);
   add_stack(plan, model, &model->encoder, &model->config->encoder, "encoder");
+  for (int i = 0; i < plan->cached_layers; i++) part_of(plan, model->encoder.layers[i].label)->cached = 1;
   add_stack(plan, model, &model->decoder, &model->config->decoder, "decoder");
   tarn_plan_part *output = part_of(plan, "output");
   if (model->output_table != model->source_table && model->output_table != model->target_table)
@@ -128,8 +135,14 @@ tarn_status tarn__plan_model(tarn_plan *plan, const tarn__model *model, const ta
   tarn_status status = make_offsets(&source_offsets, sentences, batch->source_rows);
   if (status == TARN_STATUS_OK) status = make_offsets(&target_offsets, sentences, batch->target_rows);
   if (status == TARN_STATUS_OK) {
-    tarn__packed source = {sentences, batch->source_rows, batch->longest_source, NULL, NULL, source_offsets};
-    tarn__packed target = {sentences, batch->target_rows, batch->longest_target, NULL, NULL, target_offsets};
+    tarn__packed source = {.sentences = sentences,
+                           .rows = batch->source_rows,
+                           .longest = batch->longest_source,
+                           .offsets = source_offsets};
+    tarn__packed target = {.sentences = sentences,
+                           .rows = batch->target_rows,
+                           .longest = batch->longest_target,
+                           .offsets = target_offsets};
     status = plan_graph(plan, model, batch, threads, &source, &target, &graph);
   }
   tarn__graph_close(&graph);

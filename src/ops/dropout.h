@@ -26,9 +26,10 @@ typedef struct tarn__dropout {
   uint32_t site;
 } tarn__dropout;
 
-// Takes a site of the graph. Without training nothing is dropped.
+// Takes a site of the graph if p is not 0, so that places without dropout have no part in the numbers of others.
+// Without training nothing is dropped.
 static inline tarn__dropout tarn__dropout_make(tarn__graph *graph, double p) {
-  tarn__dropout dropout = {0, tarn__graph_site(graph)};
+  tarn__dropout dropout = {0, p > 0.0 ? tarn__graph_site(graph) : 0};
   if (!(p >= 0.0 && p < 1.0)) {
     tarn__graph_fail(graph, TARN_STATUS_USAGE, "dropout is %g; expected 0 or more and less than 1", p);
   } else if (graph->training) {

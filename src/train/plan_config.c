@@ -53,10 +53,11 @@ static tarn__plan_batch assumed_batch(const tarn_config *config, const tarn__sha
   const double usual = 25.0;  // tokens of a sentence where no data say better
   int64_t rows = config->train.max_tokens;
   int64_t longest = config->model.max_length < rows ? config->model.max_length : rows;
-  tarn__plan_batch batch = {rows, rows, usual, usual, longest, longest};
+  tarn__plan_batch batch = {rows, rows, usual, usual, longest, longest, 0};
   if (!shard->pairs) return batch;
   batch.source_length = (double)shard->source_tokens / (double)shard->pairs;
   batch.target_length = (double)shard->target_tokens / (double)shard->pairs;
+  batch.source_tokens = shard->source_tokens;
   // Both sides hold the same sentences, so the longer side fills the batch and the other has fewer rows.
   if (batch.source_length > batch.target_length)
     batch.target_rows = (int64_t)((double)rows * batch.target_length / batch.source_length);

@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +28,7 @@ static tarn_status set_paths(tarn__run_dir *dir, const char *path) {
   TARN_TRY(join(&dir->log, dir->path, "log.jsonl"));
   TARN_TRY(join(&dir->last, dir->path, TARN__CHECKPOINT_LAST));
   TARN_TRY(join(&dir->best, dir->path, TARN__CHECKPOINT_BEST));
+  TARN_TRY(join(&dir->cache, dir->path, TARN__CACHE_NAME));
   return join(&dir->average, dir->path, TARN__CHECKPOINT_AVERAGE);
 }
 
@@ -61,6 +63,7 @@ void tarn__run_dir_close(tarn__run_dir *dir) {
   tarn__free(dir->last);
   tarn__free(dir->best);
   tarn__free(dir->average);
+  tarn__free(dir->cache);
   *dir = (tarn__run_dir){.lock = -1};
 }
 
@@ -141,7 +144,9 @@ static void remove_half_written(const tarn__run_dir *dir) {
   if (!folder) return;
   for (const struct dirent *entry; (entry = readdir(folder));) {
     const char *mark = strstr(entry->d_name, ".tmp.");
-    if (!mark || strncmp(entry->d_name, "checkpoint_", 11) != 0) continue;
+    bool ours = strncmp(entry->d_name, "checkpoint_", 11) == 0 ||
+                strncmp(entry->d_name, TARN__CACHE_NAME, strlen(TARN__CACHE_NAME)) == 0;
+    if (!mark || !ours) continue;
     if (mark[5] && strspn(mark + 5, "0123456789") == strlen(mark + 5)) unlinkat(dirfd(folder), entry->d_name, 0);
   }
   closedir(folder);

@@ -8,12 +8,15 @@
 #include "base/status.h"
 #include "tarn/config.h"
 
+// The outputs of frozen layers (train.cache_frozen); the checkpoints' names are in model/checkpoint.h.
+#define TARN__CACHE_NAME "frozen_cache.bin"
+
 // Zero-initialise with lock = -1, or open.
 typedef struct tarn__run_dir {
   char *path;
   int lock;
   // Full paths.
-  char *config, *log, *last, *best, *average;
+  char *config, *log, *last, *best, *average, *cache;
 } tarn__run_dir;
 
 // Makes the folder if need be, and locks it. Fails with IO (says what cannot be made or written) or BUSY.

@@ -3,12 +3,21 @@
 #include "base/memory.h"
 #include "graph/profile.h"
 
+static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
+
 // The graph of a batch, planned. With `offsets` and ids NULL it is planned only.
 static tarn_status build(tarn__stepper *s, const tarn__packed *source, const tarn__packed *target,
                          const int32_t *targets, bool training, tarn__tensor **loss) {
   tarn__graph_begin(&s->graph, TARN__CPU, s->model->dtype, training, s->exec.threads);
   *loss = tarn__model_build_loss(s->model, &s->graph, source, target, targets, s->smoothing, &s->grad_scale);
   if (training) tarn__model_differentiate(s->model, &s->graph, *loss);
+  return tarn__graph_plan(&s->graph);
+}
+
+// The graph of the frozen bottom alone, planned.
+static tarn_status build_bottom(tarn__stepper *s, const tarn__packed *source, tarn__tensor **rows) {
+  tarn__graph_begin(&s->graph, TARN__CPU, s->model->dtype, false, s->exec.threads);
+  *rows = tarn__model_build_bottom(s->model, &s->graph, source);
   return tarn__graph_plan(&s->graph);
 }
 
@@ -30,9 +39,14 @@ static tarn_status plan_largest(tarn__stepper *s, const tarn__stepper_bounds *bo
                          .rows = bounds->target_rows,
                          .longest = bounds->longest_target,
                          .offsets = target_offsets};
-  tarn__tensor *loss;
-  TARN_TRY(build(s, &source, &target, NULL, training, &loss));
-  if (s->graph.workspace_bytes > *bytes) *bytes = s->graph.workspace_bytes;
+  tarn__tensor *result;
+  if (training && s->cache) {
+    TARN_TRY(build_bottom(s, &source, &result));
+    *bytes = (size_t)larger((int64_t)*bytes, (int64_t)s->graph.workspace_bytes);
+    source.bottom = &s->cache->table;
+  }
+  TARN_TRY(build(s, &source, &target, NULL, training, &result));
+  *bytes = (size_t)larger((int64_t)*bytes, (int64_t)s->graph.workspace_bytes);
   return TARN_STATUS_OK;
 }
 
@@ -47,12 +61,19 @@ static tarn_status plan_bounds(tarn__stepper *s, const tarn__stepper_bounds *bou
 static tarn_status take_memory(tarn__stepper *s, const tarn__stepper_bounds *train, const tarn__stepper_bounds *valid) {
   TARN_TRY(plan_bounds(s, train, true, &s->workspace_bytes));
   if (valid) TARN_TRY(plan_bounds(s, valid, false, &s->workspace_bytes));
+  if (s->cache) {
+    void *memory;
+    TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, (size_t)train->source_rows, sizeof(int32_t)));
+    s->cache_ids = memory;
+  }
   return tarn__alloc(&s->workspace, TARN__MEMORY_ACTIVATION, s->workspace_bytes, 1);
 }
 
 tarn_status tarn__stepper_open(tarn__stepper *stepper, const tarn__model *model, const tarn__stepper_bounds *train,
-                               const tarn__stepper_bounds *valid, int threads, uint64_t seed) {
-  *stepper = (tarn__stepper){.model = model, .exec = {.threads = threads, .seed = seed}, .grad_scale = 1.0};
+                               const tarn__stepper_bounds *valid, tarn__frozen_cache *cache, int threads,
+                               uint64_t seed) {
+  *stepper =
+      (tarn__stepper){.model = model, .cache = cache, .exec = {.threads = threads, .seed = seed}, .grad_scale = 1.0};
   stepper->smoothing = model->config->train.label_smoothing;
   tarn_status status = take_memory(stepper, train, valid);
   if (status != TARN_STATUS_OK) tarn__stepper_close(stepper);
@@ -62,6 +83,7 @@ tarn_status tarn__stepper_open(tarn__stepper *stepper, const tarn__model *model,
 void tarn__stepper_close(tarn__stepper *stepper) {
   tarn__graph_close(&stepper->graph);
   tarn__free(stepper->workspace);
+  tarn__free(stepper->cache_ids);
   *stepper = (tarn__stepper){0};
 }
 
@@ -78,16 +100,31 @@ static tarn_status make_room(tarn__stepper *s) {
 
 static tarn_status compute(tarn__stepper *s, tarn__stepper_loss *loss, const tarn__batch *batch, bool training) {
   double begin = tarn__profile_clock(s->exec.profile);
-  tarn__packed source = {batch->sentences,  batch->source_rows,      batch->longest_source,
-                         batch->source_ids, batch->source_positions, batch->source_offsets};
-  tarn__packed target = {batch->sentences, batch->target_rows,      batch->longest_target,
-                         batch->target_in, batch->target_positions, batch->target_offsets};
+  tarn__packed source = {.sentences = batch->sentences,
+                         .rows = batch->source_rows,
+                         .longest = batch->longest_source,
+                         .ids = batch->source_ids,
+                         .positions = batch->source_positions,
+                         .offsets = batch->source_offsets};
+  tarn__packed target = {.sentences = batch->sentences,
+                         .rows = batch->target_rows,
+                         .longest = batch->longest_target,
+                         .ids = batch->target_in,
+                         .positions = batch->target_positions,
+                         .offsets = batch->target_offsets};
+  bool cached = training && s->cache;
+  if (cached) {
+    tarn__frozen_cache_ids(s->cache, s->cache_ids, batch);
+    source.bottom = &s->cache->table;
+    source.bottom_ids = s->cache_ids;
+  }
   tarn__tensor *result;
   TARN_TRY(build(s, &source, &target, batch->target_out, training, &result));
   TARN_TRY(make_room(s));
   tarn__graph_bind(&s->graph, s->workspace);
   TARN_TRY(tarn__profile_work(s->exec.profile, "building and planning graphs", begin));
   TARN_TRY(tarn__graph_run(&s->graph, &s->exec));
+  if (cached) tarn__map_release(&s->cache->map);
   const double *sums = result->data;
   *loss = (tarn__stepper_loss){sums[0], sums[1]};
   return TARN_STATUS_OK;
@@ -103,4 +140,15 @@ tarn_status tarn__stepper_train(tarn__stepper *stepper, tarn__stepper_loss *loss
 tarn_status tarn__stepper_evaluate(tarn__stepper *stepper, tarn__stepper_loss *loss, const tarn__batch *batch) {
   stepper->exec.profile = NULL;
   return compute(stepper, loss, batch, false);
+}
+
+tarn_status tarn__stepper_bottom(tarn__stepper *stepper, const void **rows, const tarn__packed *source) {
+  tarn__tensor *result;
+  stepper->exec.profile = NULL;
+  TARN_TRY(build_bottom(stepper, source, &result));
+  TARN_TRY(make_room(stepper));
+  tarn__graph_bind(&stepper->graph, stepper->workspace);
+  TARN_TRY(tarn__graph_run(&stepper->graph, &stepper->exec));
+  *rows = result->data;
+  return TARN_STATUS_OK;
 }

@@ -4,6 +4,7 @@
 
 #include "data/batch.h"
 #include "model/model.h"
+#include "train/frozen_cache.h"
 
 // Bounds of the batches to come.
 typedef struct tarn__stepper_bounds {
@@ -16,6 +17,8 @@ typedef struct tarn__stepper {
   tarn__graph graph;
   void *workspace;
   size_t workspace_bytes;
+  tarn__frozen_cache *cache;  // outputs of the frozen bottom, read in training steps; NULL: computed
+  int32_t *cache_ids;
   double grad_scale;  // 1 / target tokens of the whole update; set it before computing gradients
   double smoothing;
   tarn__exec exec;
@@ -23,9 +26,10 @@ typedef struct tarn__stepper {
 } tarn__stepper;
 
 // Takes memory for training on batches within `train` and evaluating batches within `valid` (NULL: none). The model
-// must be allocated.
+// must be allocated. `cache` (NULL: none) must be filled before the first training step, and outlive the stepper.
 tarn_status tarn__stepper_open(tarn__stepper *stepper, const tarn__model *model, const tarn__stepper_bounds *train,
-                               const tarn__stepper_bounds *valid, int threads, uint64_t seed) TARN_CHECKED;
+                               const tarn__stepper_bounds *valid, tarn__frozen_cache *cache, int threads,
+                               uint64_t seed) TARN_CHECKED;
 void tarn__stepper_close(tarn__stepper *stepper);
 
 // Sums over the target tokens of a batch.
@@ -39,5 +43,8 @@ tarn_status tarn__stepper_train(tarn__stepper *stepper, tarn__stepper_loss *loss
 // The loss alone, without dropout.
 tarn_status tarn__stepper_evaluate(tarn__stepper *stepper, tarn__stepper_loss *loss,
                                    const tarn__batch *batch) TARN_CHECKED;
+// Outputs of the frozen bottom for source sentences: *rows [source->rows, d_model] in the model's precision, valid
+// until the next call. At most as many rows as a training batch may have.
+tarn_status tarn__stepper_bottom(tarn__stepper *stepper, const void **rows, const tarn__packed *source) TARN_CHECKED;
 
 #endif

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "graph/profile.h"
+#include "train/frozen_pass.h"
 #include "train/trainer.h"
 
 // Seconds after which `last` is written even if nothing else asks for a checkpoint.
@@ -190,10 +191,20 @@ static tarn_status finish(tarn_train *t, tarn_train_result *result) {
   return TARN_STATUS_OK;
 }
 
+// Counted as training time. Stopping here loses nothing but the cache.
+static tarn_status fill_cache(tarn_train *t) {
+  double begin = tarn__seconds();
+  tarn_status status = tarn__frozen_pass(&t->stepper, t->dir.cache, &t->shard, t->stop);
+  if (status == TARN_STATUS_INTERRUPTED) return interrupt(t);
+  t->progress.seconds += tarn__seconds() - begin;
+  return status;
+}
+
 static tarn_status run(tarn_train *t, tarn_train_result *result) {
   t->saved_at = tarn__seconds();
   // From the start on there is something to resume.
   if (!tarn__file_exists(t->dir.last)) TARN_TRY(tarn__train_save(t, false));
+  if (t->config->train.cache_frozen) TARN_TRY(fill_cache(t));
   for (;;) {
     bool ended = false;
     TARN_TRY(between_steps(t, &result->end, &ended));

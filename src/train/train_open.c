@@ -106,7 +106,8 @@ static tarn_status make_plan(tarn_train *t) {
                             .source_length = (double)t->shard.source_tokens / (double)t->shard.pairs,
                             .target_length = (double)t->shard.target_tokens / (double)t->shard.pairs,
                             .longest_source = bounds.longest_source,
-                            .longest_target = bounds.longest_target};
+                            .longest_target = bounds.longest_target,
+                            .source_tokens = t->shard.source_tokens};
   return tarn__plan_model(&t->plan, t->model, &batch, t->threads);
 }
 
@@ -148,8 +149,10 @@ static tarn_status take_memory(tarn_train *t) {
   tarn__stepper_bounds valid;
   training_bounds(t, &train);
   if (t->validator) tarn__validator_bounds(t->validator, &valid);
-  TARN_TRY(tarn__stepper_open(&t->stepper, t->model, &train, t->validator ? &valid : NULL, t->threads,
-                              (uint64_t)t->config->train.seed));
+  bool cached = t->config->train.cache_frozen;
+  if (cached) TARN_TRY(tarn__frozen_cache_open(&t->cache, t->model, &t->shard));
+  TARN_TRY(tarn__stepper_open(&t->stepper, t->model, &train, t->validator ? &valid : NULL, cached ? &t->cache : NULL,
+                              t->threads, (uint64_t)t->config->train.seed));
   t->stepper.profile = t->profile;
   return TARN_STATUS_OK;
 }
@@ -252,6 +255,7 @@ void tarn_train_close(tarn_train **train) {
   if (!t) return;
   tarn__run_log_close(&t->log);
   tarn__stepper_close(&t->stepper);
+  tarn__frozen_cache_close(&t->cache);
   tarn__validator_close(&t->validator);
   tarn__model_close(&t->model);
   tarn__free(t->moments);

@@ -22,6 +22,7 @@ struct tarn_train {
   int64_t epoch_batches;  // of the epoch of progress.epoch
   tarn__model *model;
   tarn__validator *validator;  // NULL: no validation
+  tarn__frozen_cache cache;    // open if train.cache_frozen, filled when the training runs
   tarn__stepper stepper;
   void *moments;  // memory of all parameters' moments
   tarn__run_log log;

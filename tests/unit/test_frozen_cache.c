@@ -1,0 +1,358 @@
+// The cache of a frozen bottom: the bits of a training with it are those of one without, a file that does not serve is
+// found out and replaced, and what cannot be cached is refused by name.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+// cmocka needs the headers above.
+#include <cmocka.h>
+#include <sys/stat.h>
+
+#include "model/checkpoint.h"
+#include "tarn/log.h"
+#include "tarn/plan.h"
+#include "tiny_run.h"
+#include "train/trainer.h"
+
+static const char config_text[] =
+    "model: { d_model: 48, embeddings: decoder, dropout: 0.2, embedding_dropout: 0, frozen_embeddings: encoder }\n"
+    "encoder: { layers: R F R1 R1 L R L }\n"
+    "decoder: { layers: L }\n"
+    "kinds:\n"
+    "  L: { mixer: attention, heads: 4, ffn: 80 }\n"
+    "  R: { mixer: attention, heads: 4, ffn: 80, frozen: yes, dropout: 0 }\n"
+    "  F: { mixer: none, ffn: 80, frozen: yes, dropout: 0 }\n"
+    "data: { vocab: vocab, train: train, valid: valid }\n"
+    "train: { max_updates: 12, lr: 0.01, warmup: 4, max_tokens: 300, log_every: 1, save_every: 5, threads: 2,\n"
+    "         cache_frozen: yes }\n"
+    "valid: { every: 4, bleu: no }\n";
+
+enum { BOTTOM = 4 };
+
+static int warnings;
+static char warned[512];
+
+static void note(void *user, tarn_log_level level, const char *text) {
+  (void)user;
+  if (level != TARN_LOG_WARNING) return;
+  warnings++;
+  snprintf(warned, sizeof warned, "%s", text);
+}
+
+static int open_all(void **state) {
+  if (sandbox_open(state) != 0) return -1;
+  tiny_files();
+  sandbox_write("cache.yaml", config_text, strlen(config_text));
+  tarn_log_set(note, NULL);
+  return 0;
+}
+
+static void train(const char *run, const char *const *overrides, size_t count) {
+  if (tiny_train("cache.yaml", run, overrides, count, NULL, NULL, NULL) != TARN_STATUS_OK)
+    fail_msg("%s", tarn_error_message());
+}
+
+static void in_run(char path[256], const char *run, const char *name) { snprintf(path, 256, "%s/%s", run, name); }
+
+static void read_run(const char *run, const char *name, char **data, size_t *size) {
+  char path[256];
+  in_run(path, run, name);
+  if (tarn__file_read(path, data, size) != TARN_STATUS_OK) fail_msg("%s", tarn_error_message());
+}
+
+// The checkpoint's tensors, and the losses and norms of the log.
+static void assert_same_run(const char *a, const char *b) {
+  char path[256];
+  tarn__checkpoint_file x;
+  tarn__checkpoint_file y;
+  in_run(path, a, TARN__CHECKPOINT_LAST);
+  assert_int_equal(tarn__checkpoint_file_open(&x, path), TARN_STATUS_OK);
+  in_run(path, b, TARN__CHECKPOINT_LAST);
+  assert_int_equal(tarn__checkpoint_file_open(&y, path), TARN_STATUS_OK);
+  assert_int_equal(x.update, y.update);
+  assert_int_equal(x.tensors.count, y.tensors.count);
+  for (size_t i = 0; i < x.tensors.count; i++) {
+    const tarn__stored *s = &x.tensors.tensors[i];
+    assert_int_equal(s->bytes, y.tensors.tensors[i].bytes);
+    if (memcmp(s->data, y.tensors.tensors[i].data, s->bytes) != 0) fail_msg("%s differs: %s and %s", s->name, a, b);
+  }
+  tarn__checkpoint_file_close(&x);
+  tarn__checkpoint_file_close(&y);
+  char *text[2];
+  size_t size;
+  read_run(a, "log.jsonl", &text[0], &size);
+  read_run(b, "log.jsonl", &text[1], &size);
+  const char *at[2] = {text[0], text[1]};
+  int losses = 0;
+  while ((at[0] = strstr(at[0], "\"loss\"")) && (at[1] = strstr(at[1], "\"loss\""))) {
+    size_t length = strcspn(at[0], ",");
+    assert_int_equal(strcspn(at[1], ","), length);
+    assert_memory_equal(at[0], at[1], length);
+    at[0] += length, at[1] += length;
+    losses++;
+  }
+  assert_int_equal(losses, 12);
+  tarn__free(text[0]);
+  tarn__free(text[1]);
+}
+
+static void a_cache_changes_no_bit(void **state) {
+  (void)state;
+  static const char *const variants[][4] = {
+      {"train.precision=fp32", "model.norm=post", "train.threads=2", "train.accumulate=1"},
+      {"train.precision=fp32", "model.norm=pre", "train.threads=1", "train.accumulate=3"},
+      {"train.precision=bf16", "model.norm=post", "train.threads=1", "train.accumulate=1"},
+      {"train.precision=bf16", "model.norm=pre", "train.threads=2", "train.accumulate=2"},
+      // Everything in the encoder is frozen but the last norm.
+      {"train.precision=bf16", "model.norm=pre", "encoder.layers=R R", "train.threads=2"},
+      {"train.precision=fp32", "model.embedding_scale=no", "model.positions=none", "model.max_length=33"}};
+  for (size_t i = 0; i < sizeof variants / sizeof *variants; i++) {
+    char with[32];
+    char without[32];
+    snprintf(with, sizeof with, "with%zu", i);
+    snprintf(without, sizeof without, "without%zu", i);
+    const char *overrides[5] = {"train.cache_frozen=no"};
+    memcpy(overrides + 1, variants[i], sizeof variants[i]);
+    train(without, overrides, 5);
+    overrides[0] = "train.cache_frozen=yes";
+    train(with, overrides, 5);
+    assert_same_run(with, without);
+    char path[256];
+    in_run(path, with, TARN__CACHE_NAME);
+    assert_true(tarn__file_exists(path));
+    in_run(path, without, TARN__CACHE_NAME);
+    assert_false(tarn__file_exists(path));
+  }
+}
+
+// The outputs of the sentences [first, last) of a batch alone against theirs in the whole batch.
+static void assert_rows(tarn_train *t, const tarn__batch *batch, const char *all, size_t bytes, int64_t first,
+                        int64_t last) {
+  int32_t offsets[2000];
+  const void *rows;
+  int32_t begin = batch->source_offsets[first];
+  assert_true(last - first < 2000);
+  for (int64_t s = first; s <= last; s++) offsets[s - first] = batch->source_offsets[s] - begin;
+  tarn__packed source = {.sentences = last - first,
+                         .rows = offsets[last - first],
+                         .longest = batch->longest_source,
+                         .ids = batch->source_ids + begin,
+                         .positions = batch->source_positions + begin,
+                         .offsets = offsets};
+  assert_int_equal(tarn__stepper_bottom(&t->stepper, &rows, &source), 0);
+  assert_memory_equal(rows, all + (size_t)begin * bytes, (size_t)offsets[last - first] * bytes);
+}
+
+static void bottom_rows(tarn_train *t, const tarn__batch *batch, char *all, size_t bytes) {
+  const void *rows;
+  tarn__packed source = {.sentences = batch->sentences,
+                         .rows = batch->source_rows,
+                         .longest = batch->longest_source,
+                         .ids = batch->source_ids,
+                         .positions = batch->source_positions,
+                         .offsets = batch->source_offsets};
+  assert_int_equal(tarn__stepper_bottom(&t->stepper, &rows, &source), 0);
+  memcpy(all, rows, (size_t)batch->source_rows * bytes);
+}
+
+// A model where the rows of products are cut into tiles in many ways.
+static void a_row_depends_on_its_sentence_alone(void **state) {
+  (void)state;
+  for (int precision = 0; precision < 2; precision++) {
+    const char *overrides[] = {precision ? "train.precision=bf16" : "train.precision=fp32", "train.max_tokens=3000",
+                               "kinds.R.ffn=640", "model.d_model=320"};
+    tarn_train *t;
+    tarn_train_options options;
+    tarn_train_default(&options);
+    options.config = "cache.yaml";
+    options.run = precision ? "rows16" : "rows32";
+    options.overrides = overrides;
+    options.override_count = 4;
+    if (tarn_train_open(&t, &options) != TARN_STATUS_OK) fail_msg("%s", tarn_error_message());
+    tarn__batch batch;
+    tarn__batcher *batcher;
+    tarn__batcher_options shape;
+    tarn__batcher_default(&shape);
+    shape.max_tokens = 3000;
+    assert_int_equal(tarn__batcher_open(&batcher, &t->shard, &shape), TARN_STATUS_OK);
+    tarn__batcher_next(batcher, &batch);
+    size_t bytes = (size_t)t->cache.table.cols * tarn__dtype_size(t->cache.table.dtype);
+    assert_true(batch.source_rows > 1000);
+    char *all = calloc((size_t)batch.source_rows, bytes);
+    assert_non_null(all);
+    bottom_rows(t, &batch, all, bytes);
+    int64_t middle = batch.sentences / 2;
+    assert_rows(t, &batch, all, bytes, 0, middle);
+    assert_rows(t, &batch, all, bytes, middle, batch.sentences);
+    assert_rows(t, &batch, all, bytes, middle / 4, middle + middle / 3);
+    free(all);
+    tarn__batcher_close(&batcher);
+    tarn_train_close(&t);
+  }
+}
+
+typedef struct stopper {
+  volatile sig_atomic_t stop;
+} stopper;
+
+static void stop_at_five(void *user, const tarn_train_event *event) {
+  stopper *s = user;
+  if (event->kind == TARN_TRAIN_EVENT_UPDATE && event->update == 5) s->stop = 1;
+}
+
+static void stop_run(const char *run) {
+  stopper s = {0};
+  assert_int_equal(tiny_train("cache.yaml", run, NULL, 0, stop_at_five, &s, &s.stop), TARN_STATUS_INTERRUPTED);
+}
+
+static void resume(const char *run, const char *override) {
+  if (tiny_train(NULL, run, &override, override ? 1 : 0, NULL, NULL, NULL) != TARN_STATUS_OK)
+    fail_msg("%s", tarn_error_message());
+}
+
+static void write_cache(const char *run, const char *data, size_t size) {
+  char path[256];
+  in_run(path, run, TARN__CACHE_NAME);
+  sandbox_write(path, data, size);
+}
+
+static void resuming_reads_the_file(void **state) {
+  (void)state;
+  train("whole", NULL, 0);
+  stop_run("pieces");
+  struct stat before;
+  struct stat after;
+  assert_int_equal(stat("pieces/" TARN__CACHE_NAME, &before), 0);
+  warnings = 0;
+  resume("pieces", NULL);
+  assert_int_equal(warnings, 0);
+  assert_int_equal(stat("pieces/" TARN__CACHE_NAME, &after), 0);
+  assert_int_equal(before.st_ino, after.st_ino);
+  assert_same_run("pieces", "whole");
+  // The choice may change on the way.
+  stop_run("changed");
+  resume("changed", "train.cache_frozen=no");
+  assert_same_run("changed", "whole");
+}
+
+// Spoils the cache of a stopped run and expects that it is found out, replaced, and without effect.
+static void spoil(const char *run, size_t at, size_t cut, const char *words) {
+  char *data;
+  char *fresh;
+  size_t size;
+  size_t fresh_size;
+  stop_run(run);
+  read_run(run, TARN__CACHE_NAME, &data, &size);
+  data[at < size ? at : size - 1] ^= 1;
+  write_cache(run, data, cut < size ? size - cut : 10);
+  data[at < size ? at : size - 1] ^= 1;
+  warnings = 0;
+  resume(run, NULL);
+  assert_int_equal(warnings, 1);
+  assert_non_null(strstr(warned, words));
+  assert_non_null(strstr(warned, TARN__CACHE_NAME));
+  read_run(run, TARN__CACHE_NAME, &fresh, &fresh_size);
+  assert_int_equal(size, fresh_size);
+  assert_memory_equal(data, fresh, size);
+  assert_same_run(run, "whole");
+  tarn__free(data);
+  tarn__free(fresh);
+}
+
+static void a_spoilt_file_is_made_again(void **state) {
+  (void)state;
+  spoil("magic", 0, 0, "damaged");
+  spoil("version", 8, 0, "another version");
+  spoil("key", 40, 0, "other data, layers or precision");
+  spoil("row", 5000, 0, "damaged");
+  spoil("hash", SIZE_MAX, 0, "damaged");
+  spoil("short", 200, 1, "damaged");
+  spoil("stub", SIZE_MAX, SIZE_MAX, "damaged");
+}
+
+static void other_runs_have_other_keys(void **state) {
+  (void)state;
+  static const char *const others[] = {"train.seed=2",        "kinds.F.ffn=81",       "kinds.R.heads=2",
+                                       "model.norm=pre",      "model.positions=none", "encoder.layers=R F R1 R1 R",
+                                       "kinds.R.init=xavier", "model.max_length=33"};
+  char *data;
+  size_t size;
+  read_run("whole", TARN__CACHE_NAME, &data, &size);
+  for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+    char run[32];
+    snprintf(run, sizeof run, "other%zu", i);
+    assert_int_equal(tarn__mkdir(run), TARN_STATUS_OK);
+    write_cache(run, data, size);
+    warnings = 0;
+    const char *overrides[] = {others[i], "train.max_updates=1", "data.valid="};
+    train(run, overrides, 3);
+    assert_int_equal(strstr(warned, run) != NULL, 1);
+  }
+  tarn__free(data);
+}
+
+static void stopping_in_the_pass_leaves_no_file(void **state) {
+  (void)state;
+  stopper s = {.stop = 1};
+  assert_int_equal(tiny_train("cache.yaml", "early", NULL, 0, NULL, NULL, &s.stop), TARN_STATUS_INTERRUPTED);
+  assert_non_null(strstr(tarn_error_message(), "--resume"));
+  assert_false(tarn__file_exists("early/" TARN__CACHE_NAME));
+  resume("early", NULL);
+  assert_same_run("early", "whole");
+}
+
+static void the_plan_shows_cached_layers(void **state) {
+  (void)state;
+  tarn_config *config;
+  tarn_plan plan;
+  tarn_plan_options options = {0};
+  const char *override = "train.precision=bf16";
+  assert_int_equal(tarn_config_read(&config, "cache.yaml", &override, 1), TARN_STATUS_OK);
+  assert_int_equal(tarn_plan_make(&plan, config, &options), TARN_STATUS_OK);
+  assert_int_equal(plan.cached_layers, BOTTOM);
+  const char *run = "sized";
+  train(run, &override, 1);
+  struct stat info;
+  assert_int_equal(stat("sized/" TARN__CACHE_NAME, &info), 0);
+  assert_int_equal(info.st_size, plan.cache_bytes + 128 + 8);
+  int cached = 0;
+  for (size_t i = 0; i < plan.part_count; i++) {
+    const tarn_plan_part *part = &plan.parts[i];
+    cached += part->cached;
+    if (part->cached) assert_true(part->frozen && part->forward_flops == 0 && part->backward_flops == 0);
+    if (part->cached) assert_int_equal(part->kept_bytes, 0);
+  }
+  assert_int_equal(cached, BOTTOM);
+  tarn_plan_close(&plan);
+  tarn_config_close(&config);
+}
+
+static void what_cannot_be_cached_is_refused(void **state) {
+  (void)state;
+  static const struct {
+    const char *override, *words;
+  } cases[] = {{"model.frozen_embeddings=none", "set model.frozen_embeddings to encoder or both"},
+               {"encoder.layers=L R", "the lowest layer of the encoder (kind L) is trained"},
+               {"model.embedding_dropout=", "model.embedding_dropout is 0.2"},
+               {"kinds.F.dropout=0.25", "kinds.F.dropout is 0.25"}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    tarn_config *config;
+    assert_int_equal(tarn_config_read(&config, "cache.yaml", &cases[i].override, 1), TARN_STATUS_USAGE);
+    assert_non_null(strstr(tarn_error_message(), "train.cache_frozen: "));
+    if (!strstr(tarn_error_message(), cases[i].words)) fail_msg("%s", tarn_error_message());
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(what_cannot_be_cached_is_refused),
+                                     cmocka_unit_test(a_row_depends_on_its_sentence_alone),
+                                     cmocka_unit_test(a_cache_changes_no_bit),
+                                     cmocka_unit_test(resuming_reads_the_file),
+                                     cmocka_unit_test(a_spoilt_file_is_made_again),
+                                     cmocka_unit_test(other_runs_have_other_keys),
+                                     cmocka_unit_test(stopping_in_the_pass_leaves_no_file),
+                                     cmocka_unit_test(the_plan_shows_cached_layers)};
+  return cmocka_run_group_tests(tests, open_all, sandbox_close);
+}
