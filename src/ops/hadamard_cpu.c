@@ -32,31 +32,40 @@ TARN__TILE_INLINE void across(vec *v, int count) {
   for (int i = 0; i < count; i += 2) pair(&v[i], &v[i + 1]);
 }
 
-// The transform within a register: lane i becomes x[i ^ h] + x[i] where bit h of i is 0, else x[i ^ h] - x[i].
-TARN__TILE_INLINE vec within(vec v) {
-#if defined(__AVX512F__)
-  const vec s8 = {1, 1, 1, 1, 1, 1, 1, 1, -1, -1, -1, -1, -1, -1, -1, -1};
-  const vec s4 = {1, 1, 1, 1, -1, -1, -1, -1, 1, 1, 1, 1, -1, -1, -1, -1};
-  const vec s2 = {1, 1, -1, -1, 1, 1, -1, -1, 1, 1, -1, -1, 1, 1, -1, -1};
-  const vec s1 = {1, -1, 1, -1, 1, -1, 1, -1, 1, -1, 1, -1, 1, -1, 1, -1};
-  v = v * s8 + TARN__TILE_TURN_8(v);
-  v = v * s4 + TARN__TILE_TURN_4(v);
-#elif defined(__AVX2__)
-  const vec s4 = {1, 1, 1, 1, -1, -1, -1, -1};
-  const vec s2 = {1, 1, -1, -1, 1, 1, -1, -1};
-  const vec s1 = {1, -1, 1, -1, 1, -1, 1, -1};
-  v = v * s4 + TARN__TILE_TURN_4(v);
-#else
-  const vec s2 = {1, 1, -1, -1};
-  const vec s1 = {1, -1, 1, -1};
-#endif
-  v = v * s2 + TARN__TILE_TURN_2(v);
-  return v * s1 + TARN__TILE_TURN_1(v);
+// Lane i is -1 where bit h of i is 1, else 1.
+TARN__TILE_INLINE vec signs_of(int h) {
+  vec sign = {0};
+#pragma GCC unroll 16
+  for (int i = 0; i < LANES; i++) sign[i] = i & h ? -1.0f : 1.0f;
+  return sign;
 }
 
+// The stage of distance h within a register: lane i becomes v[i ^ h] + v[i] where bit h of i is 0, else v[i ^ h] -
+// v[i].
+#if defined(__AVX512F__)
+TARN__TILE_INLINE vec stage_8(vec v) { return v * signs_of(8) + TARN__TILE_TURN_8(v); }
+#endif
+#if defined(__AVX2__)
+TARN__TILE_INLINE vec stage_4(vec v) { return v * signs_of(4) + TARN__TILE_TURN_4(v); }
+#endif
+TARN__TILE_INLINE vec stage_2(vec v) { return v * signs_of(2) + TARN__TILE_TURN_2(v); }
+TARN__TILE_INLINE vec stage_1(vec v) { return v * signs_of(1) + TARN__TILE_TURN_1(v); }
+
+// All stages of a span, one after the other for all registers: a processor does not look far enough ahead to find the
+// next register's work behind all stages of one.
 TARN__TILE_INLINE void near_stages(vec *v) {
+#if defined(__AVX512F__)
 #pragma GCC unroll 8
-  for (int k = 0; k < NEAR; k++) v[k] = within(v[k]);
+  for (int k = 0; k < NEAR; k++) v[k] = stage_8(v[k]);
+#endif
+#if defined(__AVX2__)
+#pragma GCC unroll 8
+  for (int k = 0; k < NEAR; k++) v[k] = stage_4(v[k]);
+#endif
+#pragma GCC unroll 8
+  for (int k = 0; k < NEAR; k++) v[k] = stage_2(v[k]);
+#pragma GCC unroll 8
+  for (int k = 0; k < NEAR; k++) v[k] = stage_1(v[k]);
   across(v, NEAR);
 }
 
@@ -257,6 +266,20 @@ static void run_row(const tarn__hadamard_job *job, const float *from, const floa
     }
 }
 
+// n floats of a row of `from`, 0 where `mask` is not above 0. A bf16 number is above 0 if its bits are as an integer.
+static void read_masked(float *out, const void *from, const void *mask, tarn__dtype dtype, int64_t at, int64_t n) {
+  if (dtype == TARN__F32) {
+    const float *x = (const float *)from + at, *m = (const float *)mask + at;
+#pragma omp simd
+    for (int64_t i = 0; i < n; i++) out[i] = m[i] > 0.0f ? x[i] : 0.0f;
+    return;
+  }
+  const uint16_t *x = (const uint16_t *)from + at;
+  const int16_t *m = (const int16_t *)mask + at;
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) out[i] = tarn__row_bits_to_float(m[i] > 0 ? (uint32_t)x[i] << 16 : 0);
+}
+
 static void run(const tarn__hadamard_job *job, int64_t first, int64_t last, float *scratch) {
   int64_t from_cols = job->from_cols, to_cols = job->to_cols, n = job->shape.width;
   int64_t longest = from_cols > to_cols ? from_cols : to_cols;
@@ -265,13 +288,11 @@ static void run(const tarn__hadamard_job *job, int64_t first, int64_t last, floa
   passes far = {.count = 0};
   if (job->shape.window == n) far = passes_of(n);
   for (int64_t r = first; r < last; r++) {
-    const float *from = tarn__row_read(job->from, job->dtype, r * from_cols, from_cols, input);
-    if (job->mask) {
-      const float *sign = tarn__row_read(job->mask, job->dtype, r * from_cols, from_cols, output);
-#pragma omp simd
-      for (int64_t i = 0; i < from_cols; i++) input[i] = sign[i] > 0.0f ? from[i] : 0.0f;
-      from = input;
-    }
+    const float *from = input;
+    if (job->mask)
+      read_masked(input, job->from, job->mask, job->dtype, r * from_cols, from_cols);
+    else
+      from = tarn__row_read(job->from, job->dtype, r * from_cols, from_cols, input);
     float *to = tarn__row_target(job->to, job->dtype, r * to_cols, output);
     const float *start = job->bias;
     if (job->accumulate) {
