@@ -81,47 +81,47 @@ static void find_rows(const view *v, int64_t column) {
 }
 
 // score[j] = (score[j] +) q . rows[j][at ..], over n registers.
-TARN__TILE_INLINE void score_part(const view *v, const float *q, int64_t at, int n, bool add) {
-  tarn__tile_vec x[VECTORS];
+TARN__VEC_INLINE void score_part(const view *v, const float *q, int64_t at, int n, bool add) {
+  tarn__vec x[VECTORS];
 #pragma GCC unroll 4
-  for (int i = 0; i < n; i++) x[i] = tarn__tile_load(q + at + i * TARN__TILE_LANES);
+  for (int i = 0; i < n; i++) x[i] = tarn__vec_load(q + at + i * TARN__VEC_LANES);
   for (int64_t j = 0; j < v->count; j++) {
     const float *k = v->rows[j] + at;
-    tarn__tile_vec sum = x[0] * tarn__tile_load(k);
+    tarn__vec sum = x[0] * tarn__vec_load(k);
 #pragma GCC unroll 4
-    for (int i = 1; i < n; i++) sum += x[i] * tarn__tile_load(k + i * TARN__TILE_LANES);
-    const float total = tarn__tile_sum_lanes(sum)[0];
+    for (int i = 1; i < n; i++) sum += x[i] * tarn__vec_load(k + i * TARN__VEC_LANES);
+    const float total = tarn__vec_sum_lanes(sum)[0];
     v->scores[j] = add ? v->scores[j] + total : total;
   }
 }
 
 // out[at ..] = factor * sum of score[j] rows[j][at ..], over n registers.
-TARN__TILE_INLINE void value_part(const view *v, float *out, float factor, int64_t at, int n) {
-  tarn__tile_vec sum[VECTORS];
+TARN__VEC_INLINE void value_part(const view *v, float *out, float factor, int64_t at, int n) {
+  tarn__vec sum[VECTORS];
 #pragma GCC unroll 4
-  for (int i = 0; i < n; i++) sum[i] = (tarn__tile_vec){0};
+  for (int i = 0; i < n; i++) sum[i] = (tarn__vec){0};
   for (int64_t j = 0; j < v->count; j++) {
     const float *value = v->rows[j] + at, weight = v->scores[j];
 #pragma GCC unroll 4
-    for (int i = 0; i < n; i++) sum[i] += weight * tarn__tile_load(value + i * TARN__TILE_LANES);
+    for (int i = 0; i < n; i++) sum[i] += weight * tarn__vec_load(value + i * TARN__VEC_LANES);
   }
 #pragma GCC unroll 4
-  for (int i = 0; i < n; i++) tarn__tile_store(out + at + i * TARN__TILE_LANES, factor * sum[i]);
+  for (int i = 0; i < n; i++) tarn__vec_store(out + at + i * TARN__VEC_LANES, factor * sum[i]);
 }
 
 static void score_head(const view *v, const float *q, int64_t at) {
   const int64_t end = at + v->l.head;
   bool add = false;
-  for (; at + VECTORS * TARN__TILE_LANES <= end; at += VECTORS * TARN__TILE_LANES, add = true)
+  for (; at + VECTORS * TARN__VEC_LANES <= end; at += VECTORS * TARN__VEC_LANES, add = true)
     score_part(v, q, at, VECTORS, add);
-  for (; at < end; at += TARN__TILE_LANES, add = true) score_part(v, q, at, 1, add);
+  for (; at < end; at += TARN__VEC_LANES, add = true) score_part(v, q, at, 1, add);
 }
 
 static void value_head(const view *v, float *out, float factor, int64_t at) {
   const int64_t end = at + v->l.head;
-  for (; at + VECTORS * TARN__TILE_LANES <= end; at += VECTORS * TARN__TILE_LANES)
+  for (; at + VECTORS * TARN__VEC_LANES <= end; at += VECTORS * TARN__VEC_LANES)
     value_part(v, out, factor, at, VECTORS);
-  for (; at < end; at += TARN__TILE_LANES) value_part(v, out, factor, at, 1);
+  for (; at < end; at += TARN__VEC_LANES) value_part(v, out, factor, at, 1);
 }
 
 // The scores of all heads wait in [heads][padded keys] until the values are found.
