@@ -24,10 +24,6 @@
 
 enum { TARN__MAX_INPUTS = 8, TARN__MAX_OUTPUTS = 4, TARN__MAX_PARAM_GRADS = 2 };
 
-// The planner rounds the rows of workspace tensors up to a multiple of this. The spare rows belong to nobody: a kernel
-// may write anything there (a product computes whole tiles) and must not rely on what it finds there.
-enum { TARN__ROW_TILE = 16 };
-
 // Which kernels run: the plain C reference or the fast ones.
 typedef enum tarn__backend { TARN__REFERENCE, TARN__CPU } tarn__backend;
 

@@ -19,11 +19,8 @@ static void touch(tarn__tensor *tensor, int node) {
 }
 
 static tarn_status tensor_bytes(const tarn__tensor *tensor, size_t *bytes) {
-  size_t rows = (size_t)(tensor->rows + TARN__ROW_TILE - 1) / TARN__ROW_TILE * TARN__ROW_TILE;
-  // A single row of statistics or results needs no spare rows.
-  if (tensor->rows <= 1) rows = (size_t)tensor->rows;
   size_t count;
-  TARN_TRY(tarn__mul_size(&count, rows, (size_t)tensor->cols));
+  TARN_TRY(tarn__mul_size(&count, (size_t)tensor->rows, (size_t)tensor->cols));
   TARN_TRY(tarn__mul_size(bytes, count, tarn__dtype_size(tensor->dtype)));
   TARN_TRY(tarn__add_size(bytes, *bytes, 63));
   *bytes &= ~(size_t)63;

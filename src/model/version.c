@@ -2,7 +2,6 @@
 
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <jansson.h>
-#include <oneapi/dnnl/dnnl.h>
 #include <pcre2.h>
 #include <stdio.h>
 #include <string.h>
@@ -24,7 +23,6 @@ static void pcre2_version(char text[64]) {
 
 const char *tarn_version_text(void) {
   static _Thread_local char text[2048];
-  const dnnl_version_t *dnnl = dnnl_version();
   UVersionInfo icu_numbers;
   char icu[U_MAX_VERSION_STRING_LENGTH];
   char pcre2[64];
@@ -38,7 +36,6 @@ const char *tarn_version_text(void) {
            "build: %s, %s%s%s\n"
            "instruction set: %s (compiled for %s)\n"
            "threads: %d (OpenMP %d)\n"
-           "oneDNN: %d.%d.%d\n"
            "SentencePiece: %s\n"
            "libyaml: %s\n"
            "Jansson: %s\n"
@@ -46,7 +43,7 @@ const char *tarn_version_text(void) {
            "ICU: %s\n"
            "xxHash: %u.%u.%u",
            TARN_VERSION, TARN_BUILD_TYPE, TARN_BUILD_COMPILER, *sanitizers ? ", sanitizers " : "", sanitizers,
-           tarn__isa_name(), TARN_BUILD_KERNELS, tarn__threads(), _OPENMP, dnnl->major, dnnl->minor, dnnl->patch,
+           tarn__isa_name(), TARN_BUILD_KERNELS, tarn__threads(), _OPENMP,
            TARN_BUILD_SENTENCEPIECE, yaml_get_version_string(), JANSSON_VERSION, pcre2, icu, xxhash / 10000,
            xxhash / 100 % 100, xxhash % 100);
   return text;

@@ -1,38 +1,28 @@
-// The product library keeps no memory of ours: its scratch comes from the workspace of the graph.
 #include "ops/gemm.h"
 
-#include <limits.h>
 #include <omp.h>
-#include <pthread.h>
-#include <string.h>
 
-#include "base/memory.h"
-#include "graph/graph.h"
-#include "ops/gemm_primitive.h"
+#include "ops/gemm_kernels.h"
 #include "ops/isa.h"
 #include "ops/row_cpu.h"
 
 enum {
-  TILE_ROWS = 256,      // rows of C in a tile, at most
-  CHUNK = 512,          // terms of a sum that are added at once where A is transposed
-  NARROW = 64,          // rows a thread below which the columns of C are divided instead
-  COLUMN_UNIT = 64,     // columns of C are divided in multiples of this
-  COPY_WIDTH = 4096,    // rows of a transposed A up to this long are worth copying
-  MAX_PRIMITIVES = 48,  // different tiles of one product
+  LINE_BYTES = 4096,        // of a line of A or B in one chunk of k, at most
+  ACROSS_BYTES = 2048,      // the same where rows of A lie across the memory
+  BLOCK_BYTES = 256 << 10,  // of a block of A in one chunk, at most: it stays in the second cache
+  PAGE_BYTES = 4096,
+  PACK_TERMS = 64  // of k that one thread packs at a time; even
 };
+
+static const double SERIAL_FLOPS = 1e6;  // a smaller product is not worth waking other threads
 
 // `total` cut into `pieces` of nearly equal numbers of units.
 typedef struct split {
   int64_t total, unit, units, pieces;
 } split;
 
-static split split_whole(int64_t total) { return (split){total, total, 1, 1}; }
-
-// At most `most` a piece; the number of pieces is a multiple of `threads` if there is more than one.
-static split split_at_most(int64_t total, int64_t unit, int64_t most, int64_t threads) {
+static split split_into(int64_t total, int64_t unit, int64_t pieces) {
   int64_t units = (total + unit - 1) / unit;
-  int64_t pieces = (total + most - 1) / most;
-  pieces = (pieces + threads - 1) / threads * threads;
   return (split){total, unit, units, pieces < units ? pieces : units};
 }
 
@@ -43,162 +33,190 @@ static int64_t split_start(const split *s, int64_t piece) {
 
 static int64_t split_size(const split *s, int64_t piece) { return split_start(s, piece + 1) - split_start(s, piece); }
 
-// How a product runs: its tiles, their primitives, and the parts of the scratch.
+// How a product runs.
 typedef struct plan {
-  split m, n, k;
-  bool widen;  // BF16 on a processor without dot products of bf16: converted to F32 in the scratch
-  bool copy;   // a tile of a transposed A is copied: the library's best code for BF16 wants it without gaps
-  int count;
-  tarn__primitive_key keys[MAX_PRIMITIVES];
-  tarn__primitive *primitives[MAX_PRIMITIVES];
-  size_t library_bytes, a_bytes, c_bytes, thread_bytes, b_bytes;  // thread_bytes: all that is one thread's own
+  const tarn__gemm_kernels *kernels;
+  tarn__gemm_arithmetic arithmetic;
+  split m, n, k;  // rows of C; columns of C, in whole panels; terms of the sums
+  int threads;
+  bool pack_a;                             // A is not read as it lies
+  bool partial;                            // sums of several chunks of k are kept in fp32 until they are complete
+  size_t a_bytes, b_bytes, partial_bytes;  // of the scratch; a_bytes for every thread
 } plan;
 
 static size_t aligned(size_t bytes) { return (bytes + 63) & ~(size_t)63; }
 
-static tarn__primitive_key key_of_tile(const tarn__gemm *g, const plan *p, int64_t mi, int64_t ni, int64_t ki) {
-  int64_t m = split_size(&p->m, mi), n = split_size(&p->n, ni), k = split_size(&p->k, ki);
-  tarn__dtype dtype = p->widen ? TARN__F32 : g->dtype;
-  return (tarn__primitive_key){
-      .m = m,
-      .n = n,
-      .k = k,
-      .lda = !p->widen && !p->copy ? g->lda
-             : g->transpose_a      ? m
-                                   : k,
-      .ldb = !p->widen        ? g->ldb
-             : g->transpose_b ? g->k
-                              : g->n,
-      .ldc = p->widen && g->c_dtype == TARN__BF16 ? n : g->ldc,
-      .dtype = dtype,
-      .c_dtype = p->widen ? TARN__F32 : g->c_dtype,
-      .transpose_a = g->transpose_a,
-      .transpose_b = g->transpose_b,
-      .accumulate = g->accumulate || ki > 0,
-      .bias = g->bias != NULL,
-      .relu = g->relu,
-  };
+static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
+
+static int64_t round_up(int64_t n, int64_t unit) { return (n + unit - 1) / unit * unit; }
+
+static tarn__gemm_arithmetic arithmetic_of(const tarn__gemm_kernels *kernels, tarn__dtype dtype) {
+  if (dtype == TARN__F32) return TARN__GEMM_F32;
+  return kernels->multiply_bf16 != NULL ? TARN__GEMM_BF16 : TARN__GEMM_WIDE;
 }
 
-static int find_primitive(const plan *p, const tarn__primitive_key *key) {
-  int i = 0;
-  while (i < p->count && memcmp(&p->keys[i], key, sizeof *key) != 0) i++;
-  return i;
+// The chunks of k are equal but for the last, and even, so that no pair of BF16 is cut.
+static split chunks_of(const tarn__gemm *g, tarn__gemm_arithmetic arithmetic) {
+  int64_t most = (g->transpose_a ? ACROSS_BYTES : LINE_BYTES) / (arithmetic == TARN__GEMM_BF16 ? 2 : 4);
+  return split_into(g->k, 2, (g->k + most - 1) / most);
 }
 
-static void plan_close(plan *p) {
-  for (int i = 0; i < p->count; i++) tarn__primitive_release(p->primitives[i]);
-  p->count = 0;
+static int64_t longest_chunk(const split *k) { return round_up((k->units + k->pieces - 1) / k->pieces * k->unit, 2); }
+
+// Rows that begin a whole number of pages apart fall into the same few places of the first cache.
+static bool must_pack_a(const tarn__gemm *g, tarn__gemm_arithmetic arithmetic) {
+  bool odd = arithmetic == TARN__GEMM_BF16 && g->k % 2 != 0;
+  bool same_places = g->lda * (int64_t)tarn__dtype_size(g->dtype) % PAGE_BYTES == 0;
+  return g->transpose_a || arithmetic == TARN__GEMM_WIDE || odd || same_places;
 }
 
-static tarn_status plan_add(plan *p, const tarn__primitive_key *key) {
-  if (find_primitive(p, key) < p->count) return TARN_STATUS_OK;
-  TARN_REQUIRE(p->count < MAX_PRIMITIVES, INTERNAL, "a product has too many kinds of tiles");
-  TARN_TRY(tarn__primitive_acquire(&p->primitives[p->count], key));
-  size_t bytes = tarn__primitive_scratch(p->primitives[p->count]);
-  p->keys[p->count++] = *key;
-  if (bytes > p->library_bytes) p->library_bytes = bytes;
-  size_t a = (size_t)(key->m * key->k) * tarn__dtype_size(key->dtype), c = (size_t)(key->m * key->n) * sizeof(float);
-  if ((p->widen || p->copy) && a > p->a_bytes) p->a_bytes = a;
-  if (p->widen && c > p->c_bytes) p->c_bytes = c;
-  return TARN_STATUS_OK;
+static plan plan_of(const tarn__gemm *g, int threads) {
+  const tarn__gemm_kernels *kernels = TARN__TABLE_NOW(tarn__gemm_kernels);
+  plan p = {.kernels = kernels, .arithmetic = arithmetic_of(kernels, g->dtype), .threads = threads};
+  if (2.0 * (double)g->m * (double)g->n * (double)g->k < SERIAL_FLOPS) p.threads = 1;
+  p.k = chunks_of(g, p.arithmetic);
+  int64_t units = tarn__gemm_units(longest_chunk(&p.k), p.arithmetic);
+  int64_t most = BLOCK_BYTES / (units * 4) / kernels->step * kernels->step;
+  if (most < kernels->group) most = kernels->group;
+  // Few rows: each thread reads its own part of B, which is the larger operand.
+  bool narrow = g->m < g->n && g->m <= most;
+  int64_t blocks = (g->m + most - 1) / most;
+  p.m = split_into(g->m, kernels->step, narrow ? 1 : round_up(blocks, p.threads));
+  p.n = split_into(g->n, kernels->panel, narrow ? p.threads : 1);
+  p.pack_a = must_pack_a(g, p.arithmetic);
+  p.partial = p.k.pieces > 1 && g->c_dtype == TARN__BF16;
+  // Pieces are nearly equal: the largest is at most one unit more than the mean.
+  int64_t rows = p.pack_a ? (p.m.units + p.m.pieces - 1) / p.m.pieces * kernels->step : kernels->step;
+  p.a_bytes = aligned((size_t)(rows * units) * 4);
+  if (g->packed == NULL) p.b_bytes = aligned((size_t)(round_up(g->n, kernels->panel) * units) * 4);
+  if (p.partial) p.partial_bytes = aligned((size_t)(g->m * g->n) * sizeof(float));
+  return p;
 }
 
-static tarn_status plan_primitives(plan *p, const tarn__gemm *g) {
-  for (int64_t mi = 0; mi < p->m.pieces; mi++)
-    for (int64_t ni = 0; ni < p->n.pieces; ni++)
-      for (int64_t ki = 0; ki < p->k.pieces; ki++) {
-        tarn__primitive_key key = key_of_tile(g, p, mi, ni, ki);
-        TARN_TRY(plan_add(p, &key));
-      }
-  return TARN_STATUS_OK;
-}
-
-static tarn_status plan_open(plan *p, const tarn__gemm *g, int threads) {
-  *p = (plan){.widen = g->dtype == TARN__BF16 && tarn__isa_now() < TARN__ISA_AVX512_BF16};
-  bool narrow = g->m < (int64_t)NARROW * threads && g->n >= (int64_t)COLUMN_UNIT * threads;
-  p->m = split_at_most(g->m, TARN__ROW_TILE, TILE_ROWS, narrow ? 1 : threads);
-  p->n = narrow ? split_at_most(g->n, COLUMN_UNIT, (g->n + threads - 1) / threads, threads) : split_whole(g->n);
-  p->copy = !p->widen && g->dtype == TARN__BF16 && g->transpose_a && g->lda <= COPY_WIDTH && p->m.pieces > 1;
-  // Bias and relu belong to the end of the sum, and BF16 must be rounded to once only.
-  bool chunked = g->transpose_a && g->bias == NULL && !g->relu && g->c_dtype == TARN__F32;
-  p->k = chunked ? split_at_most(g->k, TARN__ROW_TILE, CHUNK, 1) : split_whole(g->k);
-  tarn_status status = plan_primitives(p, g);
-  if (status != TARN_STATUS_OK) {
-    plan_close(p);
-    return status;
-  }
-  if (p->widen) {
-    p->b_bytes = aligned((size_t)(g->n * g->k) * sizeof(float));
-    if (g->c_dtype == TARN__F32) p->c_bytes = 0;
-  }
-  p->library_bytes = aligned(p->library_bytes);
-  p->a_bytes = aligned(p->a_bytes);
-  p->c_bytes = aligned(p->c_bytes);
-  p->thread_bytes = p->library_bytes + p->a_bytes + p->c_bytes;
-  return TARN_STATUS_OK;
-}
-
-int64_t tarn__gemm_rows(const tarn__tensor *tensor) {
-  const tarn__tensor *owner = tensor;
-  while (owner->shares != NULL) owner = owner->shares;
-  if (owner->place != TARN__WORKSPACE || tensor->rows <= 1 || owner->rows != tensor->rows) return tensor->rows;
-  return (tensor->rows + TARN__ROW_TILE - 1) / TARN__ROW_TILE * TARN__ROW_TILE;
-}
+static bool is_empty(const tarn__gemm *g) { return g->m == 0 || g->n == 0 || g->k == 0; }
 
 size_t tarn__gemm_scratch(const tarn__gemm *gemm, int threads) {
-  plan p;
-  if (gemm->m == 0 || gemm->n == 0 || gemm->k == 0 || gemm->dtype == TARN__F64) return 0;
-  // A failure shows again, with its message, when the product runs.
-  if (plan_open(&p, gemm, threads) != TARN_STATUS_OK) return 0;
-  size_t bytes = p.b_bytes + p.thread_bytes * (size_t)threads;
-  plan_close(&p);
-  return bytes;
+  if (is_empty(gemm) || gemm->dtype == TARN__F64) return 0;
+  plan p = plan_of(gemm, threads);
+  return p.b_bytes + p.partial_bytes + p.a_bytes * (size_t)p.threads;
 }
 
 static const char *element(const void *data, tarn__dtype dtype, int64_t index) {
-  return (const char *)data + (size_t)index * tarn__dtype_size(dtype);
+  return (const char *)data + index * (int64_t)tarn__dtype_size(dtype);
 }
 
-// Rows of BF16 with leading dimension `ld` to dense rows of floats.
-static void widen_rows(float *out, const void *in, int64_t ld, int64_t rows, int64_t cols) {
-  for (int64_t r = 0; r < rows; r++) tarn__row_from_bf16(out + r * cols, (const uint16_t *)in + r * ld, cols);
-}
-
-// A tile of A without gaps, in the type of the product.
-static const void *gather(void *out, const void *in, const tarn__gemm *g, const plan *p, int64_t rows, int64_t cols) {
-  if (p->widen) {
-    widen_rows(out, in, g->lda, rows, cols);
-    return out;
+// Part `part` of the packing of a chunk of B: panels where their columns lie along the memory, terms of k where they
+// lie across it, so that the memory is read from end to end.
+static void pack_b(uint32_t *out, const tarn__gemm *g, const plan *p, int64_t chunk, int64_t part) {
+  int64_t width = p->kernels->panel, k = split_start(&p->k, chunk), length = split_size(&p->k, chunk);
+  tarn__gemm_lines lines = {.ld = g->ldb,
+                            .count = g->n,
+                            .k = length,
+                            .width = width,
+                            .stride = width * tarn__gemm_units(length, p->arithmetic),
+                            .across = !g->transpose_b,
+                            .arithmetic = p->arithmetic};
+  if (g->transpose_b) {
+    int64_t j = part * width;
+    lines.from = element(g->b, g->dtype, j * g->ldb + k);
+    lines.count = smaller(width, g->n - j);
+    p->kernels->pack(out + part * lines.stride, &lines);
+  } else {
+    int64_t first = part * PACK_TERMS;
+    lines.from = element(g->b, g->dtype, (k + first) * g->ldb);
+    lines.k = smaller(PACK_TERMS, length - first);
+    p->kernels->pack(out + width * tarn__gemm_units(first, p->arithmetic), &lines);
   }
-  size_t size = tarn__dtype_size(g->dtype), row = (size_t)cols * size, distance = (size_t)g->lda * size;
-  for (int64_t r = 0; r < rows; r++)
-    memcpy((char *)out + (size_t)r * row, (const char *)in + (size_t)r * distance, row);
-  return out;
 }
 
-// One tile: one block of C, summed over all chunks of k in order.
-static tarn_status run_tile(const tarn__gemm *g, const plan *p, const void *b, char *scratch, int64_t tile) {
-  int64_t mi = tile / p->n.pieces, ni = tile % p->n.pieces;
-  int64_t m0 = split_start(&p->m, mi), n0 = split_start(&p->n, ni);
-  int64_t rows = split_size(&p->m, mi), cols = split_size(&p->n, ni);
-  char *c = (char *)g->c + (size_t)(m0 * g->ldc + n0) * tarn__dtype_size(g->c_dtype);
-  void *dense_a = scratch + p->library_bytes;
-  float *wide_c = p->c_bytes > 0 ? (float *)(scratch + p->library_bytes + p->a_bytes) : NULL;
-  if (wide_c != NULL && g->accumulate) widen_rows(wide_c, c, g->ldc, rows, cols);
-  for (int64_t ki = 0; ki < p->k.pieces; ki++) {
-    tarn__primitive_key key = key_of_tile(g, p, mi, ni, ki);
-    int64_t k0 = split_start(&p->k, ki);
-    const void *a = element(g->a, g->dtype, g->transpose_a ? k0 * g->lda + m0 : m0 * g->lda + k0);
-    if (p->widen || p->copy) a = gather(dense_a, a, g, p, g->transpose_a ? key.k : rows, g->transpose_a ? rows : key.k);
-    const void *b_tile = element(b, key.dtype, g->transpose_b ? n0 * key.ldb + k0 : k0 * key.ldb + n0);
-    TARN_TRY(tarn__primitive_run(p->primitives[find_primitive(p, &key)], a, b_tile,
-                                 g->bias == NULL ? NULL : g->bias + n0, wide_c != NULL ? (void *)wide_c : (void *)c,
-                                 scratch));
+static int64_t pack_parts(const tarn__gemm *g, const plan *p, int64_t chunk) {
+  int64_t total = g->transpose_b ? g->n : split_size(&p->k, chunk);
+  int64_t unit = g->transpose_b ? p->kernels->panel : PACK_TERMS;
+  return (total + unit - 1) / unit;
+}
+
+// Rows [i, i + rows) of chunk `chunk` of A.
+static void pack_a(uint32_t *out, const tarn__gemm *g, const plan *p, int64_t chunk, int64_t i, int64_t rows) {
+  int64_t k = split_start(&p->k, chunk), group = p->kernels->group, whole = rows / group * group;
+  tarn__gemm_lines lines = {.from = element(g->a, g->dtype, g->transpose_a ? k * g->lda + i : i * g->lda + k),
+                            .ld = g->lda,
+                            .count = whole,
+                            .k = split_size(&p->k, chunk),
+                            .width = group,
+                            .across = g->transpose_a,
+                            .arithmetic = p->arithmetic};
+  int64_t units = tarn__gemm_units(lines.k, p->arithmetic);
+  lines.stride = group * units;
+  if (whole > 0) p->kernels->pack(out, &lines);
+  if (whole == rows) return;
+  lines.from = element(lines.from, g->dtype, g->transpose_a ? whole : whole * g->lda);
+  lines.count = rows - whole;
+  lines.width = tarn__gemm_group(rows - whole, group, p->kernels->step);
+  p->kernels->pack(out + whole * units, &lines);
+}
+
+// Complete sums in fp32 go to C.
+static void finish_block(const tarn__gemm *g, const float *sums, int64_t i, int64_t rows, int64_t j, int64_t cols) {
+  enum { PIECE = 512 };
+  float piece[PIECE], old[PIECE];
+  for (int64_t r = i; r < i + rows; r++)
+    for (int64_t first = j; first < j + cols; first += PIECE) {
+      int64_t n = j + cols - first < PIECE ? j + cols - first : PIECE, at = r * g->ldc + first;
+      memcpy(piece, sums + r * g->n + first, (size_t)n * sizeof *piece);
+      if (g->accumulate) {
+        tarn__row_copy(old, g->c, g->c_dtype, at, n);
+        tarn__row_add(piece, old, n);
+      }
+      tarn__row_write(g->c, g->c_dtype, at, n, piece);
+    }
+}
+
+// One block of C, with one chunk of k. b is the packed chunk.
+static void run_block(const tarn__gemm *g, const plan *p, const uint32_t *b, uint32_t *a, float *sums, int64_t chunk,
+                      int64_t task) {
+  int64_t mi = task / p->n.pieces, ni = task % p->n.pieces;
+  int64_t i = split_start(&p->m, mi), rows = split_size(&p->m, mi);
+  int64_t j = split_start(&p->n, ni), cols = split_size(&p->n, ni);
+  int64_t units = tarn__gemm_units(split_size(&p->k, chunk), p->arithmetic);
+  bool last = chunk == p->k.pieces - 1;
+  // Rows that fill no step are packed, with zeros beside them.
+  int64_t direct = p->pack_a ? 0 : rows / p->kernels->step * p->kernels->step;
+  tarn__gemm_block block = {
+      .b = b + j * units,
+      .n = cols,
+      .units = units,
+      .c = p->partial ? (char *)(sums + i * g->n + j)
+                      : (char *)g->c + (i * g->ldc + j) * (int64_t)tarn__dtype_size(g->c_dtype),
+      .ldc = p->partial ? g->n : g->ldc,
+      .c_dtype = p->partial ? TARN__F32 : g->c_dtype,
+      .bias = last && g->bias != NULL ? g->bias + j : NULL,
+      .accumulate = chunk > 0 || (g->accumulate && !p->partial),
+      .relu = last && g->relu,
+  };
+  void (*multiply)(const tarn__gemm_block *) =
+      p->arithmetic == TARN__GEMM_BF16 ? p->kernels->multiply_bf16 : p->kernels->multiply_f32;
+  if (direct > 0) {
+    block.a = element(g->a, g->dtype, i * g->lda + split_start(&p->k, chunk));
+    block.row_bytes = g->lda * (int64_t)tarn__dtype_size(g->dtype);
+    block.m = direct;
+    // Tasks are dealt out in turn, so a thread probably gets the one after those that the others have now.
+    int64_t following = mi + p->threads;
+    if (p->n.pieces == 1 && following < p->m.pieces) {
+      block.next = (const char *)block.a + (split_start(&p->m, following) - i) * block.row_bytes;
+      block.next_rows = split_size(&p->m, following);
+    }
+    multiply(&block);
+    block.next_rows = 0;
   }
-  for (int64_t r = 0; wide_c != NULL && r < rows; r++)
-    tarn__row_to_bf16((uint16_t *)c + r * g->ldc, wide_c + r * cols, cols);
-  return TARN_STATUS_OK;
+  if (direct < rows) {
+    pack_a(a, g, p, chunk, i + direct, rows - direct);
+    block.a = a;
+    block.row_bytes = 0;
+    block.m = rows - direct;
+    block.c = (char *)block.c + direct * block.ldc * (int64_t)tarn__dtype_size(block.c_dtype);
+    multiply(&block);
+  }
+  if (last && p->partial) finish_block(g, sums, i, rows, j, cols);
 }
 
 // C = act(bias), for an empty sum.
@@ -211,41 +229,49 @@ static void empty_sum(const tarn__gemm *g) {
     }
 }
 
-tarn_status tarn__gemm_run(const tarn__gemm *gemm, int threads, void *scratch) {
-  if (gemm->m == 0 || gemm->n == 0) return TARN_STATUS_OK;
-  if (gemm->k == 0) {
+void tarn__gemm_run(const tarn__gemm *gemm, int threads, void *scratch) {
+  if (is_empty(gemm)) {
     empty_sum(gemm);
-    return TARN_STATUS_OK;
+    return;
   }
-  plan p;
-  TARN_TRY(plan_open(&p, gemm, threads));
-  const void *b = p.widen ? scratch : gemm->b;
-  char *own = (char *)scratch + p.b_bytes;
-  int64_t tiles = p.m.pieces * p.n.pieces;
-  tarn_status failure = TARN_STATUS_OK;
-#pragma omp parallel num_threads(threads)
+  plan p = plan_of(gemm, threads);
+  uint32_t *own_b = scratch;
+  float *sums = (float *)((char *)scratch + p.b_bytes);
+  char *blocks = (char *)sums + p.partial_bytes;
+  int64_t tasks = p.m.pieces * p.n.pieces, width = p.kernels->panel, panels = (gemm->n + width - 1) / width;
+#pragma omp parallel num_threads(p.threads)
   {
-    // Holds only within the region: a primitive runs on the thread that calls it.
-    omp_set_num_threads(1);
-    tarn_status status = TARN_STATUS_OK;
-    if (p.widen) {
-      int64_t rows = gemm->transpose_b ? gemm->n : gemm->k, cols = gemm->transpose_b ? gemm->k : gemm->n;
+    uint32_t *a = (uint32_t *)(blocks + p.a_bytes * (size_t)omp_get_thread_num());
+    const uint32_t *b = gemm->packed != NULL ? gemm->packed : own_b;
+    for (int64_t chunk = 0; chunk < p.k.pieces; chunk++) {
+      if (gemm->packed == NULL) {
+        int64_t parts = pack_parts(gemm, &p, chunk);
 #pragma omp for schedule(static)
-      for (int64_t r = 0; r < rows; r++)
-        widen_rows((float *)scratch + r * cols, (const uint16_t *)gemm->b + r * gemm->ldb, gemm->ldb, 1, cols);
-    }
+        for (int64_t part = 0; part < parts; part++) pack_b(own_b, gemm, &p, chunk, part);
+      }
 #pragma omp for schedule(dynamic, 1)
-    for (int64_t tile = 0; tile < tiles; tile++)
-      if (status == TARN_STATUS_OK)
-        status = run_tile(gemm, &p, b, own + p.thread_bytes * (size_t)omp_get_thread_num(), tile);
-    if (status != TARN_STATUS_OK) {
-#pragma omp atomic write
-      failure = status;
+      for (int64_t task = 0; task < tasks; task++) run_block(gemm, &p, b, a, sums, chunk, task);
+      if (gemm->packed != NULL) b += panels * width * tarn__gemm_units(split_size(&p.k, chunk), p.arithmetic);
     }
   }
-  plan_close(&p);
-  // The message of another thread is not this thread's.
-  TARN_REQUIRE(failure == TARN_STATUS_OK, INTERNAL, "a dense product of %lld x %lld x %lld failed", (long long)gemm->m,
-               (long long)gemm->n, (long long)gemm->k);
-  return TARN_STATUS_OK;
+}
+
+size_t tarn__gemm_pack_bytes(const tarn__gemm *gemm) {
+  if (gemm->n == 0 || gemm->k == 0) return 0;
+  const tarn__gemm_kernels *kernels = TARN__TABLE_NOW(tarn__gemm_kernels);
+  int64_t units = tarn__gemm_units(gemm->k, arithmetic_of(kernels, gemm->dtype));
+  return aligned((size_t)(round_up(gemm->n, kernels->panel) * units) * 4);
+}
+
+void tarn__gemm_pack(void *packed, const tarn__gemm *gemm, int threads) {
+  if (gemm->n == 0 || gemm->k == 0) return;
+  plan p = plan_of(gemm, threads);
+  int64_t width = p.kernels->panel, panels = (gemm->n + width - 1) / width;
+  uint32_t *out = packed;
+  for (int64_t chunk = 0; chunk < p.k.pieces; chunk++) {
+    int64_t parts = pack_parts(gemm, &p, chunk);
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int64_t part = 0; part < parts; part++) pack_b(out, gemm, &p, chunk, part);
+    out += panels * width * tarn__gemm_units(split_size(&p.k, chunk), p.arithmetic);
+  }
 }

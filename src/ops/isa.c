@@ -19,7 +19,7 @@ static tarn__isa detect(void) {
       !__builtin_cpu_supports("avx512dq") || !__builtin_cpu_supports("avx512vl"))
     return TARN__ISA_AVX2;
   return __builtin_cpu_supports("avx512bf16") && __builtin_cpu_supports("avx512vnni") ? TARN__ISA_AVX512_BF16
-                                                                                        : TARN__ISA_AVX512;
+                                                                                      : TARN__ISA_AVX512;
 #else
   return TARN__ISA_PORTABLE;
 #endif

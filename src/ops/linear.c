@@ -7,13 +7,11 @@
 #include "ops/ops.h"
 #include "ops/row_cpu.h"
 
-static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
-
 // y = x weight^T + bias
 static tarn__gemm forward_product(const tarn__node *node) {
   const tarn__tensor *x = node->in[0], *weight = node->in[1], *bias = node->in[2], *y = node->out[0];
   const tarn__linear_attr *attr = node->attr;
-  return (tarn__gemm){.m = smaller(tarn__gemm_rows(x), tarn__gemm_rows(y)),
+  return (tarn__gemm){.m = x->rows,
                       .n = y->cols,
                       .k = x->cols,
                       .a = x->data,
@@ -32,7 +30,7 @@ static tarn__gemm forward_product(const tarn__node *node) {
 // dx (+)= dz weight
 static tarn__gemm dx_product(const tarn__node *node) {
   const tarn__tensor *dz = node->in[0], *weight = node->in[1], *dx = node->out[0];
-  return (tarn__gemm){.m = smaller(tarn__gemm_rows(dz), tarn__gemm_rows(dx)),
+  return (tarn__gemm){.m = dz->rows,
                       .n = dx->cols,
                       .k = dz->cols,
                       .a = dz->data,
@@ -51,7 +49,7 @@ static tarn__gemm dweight_product(const tarn__node *node, bool accumulate) {
   const tarn__tensor *dz = node->in[0], *x = node->in[1];
   return (tarn__gemm){.m = dz->cols,
                       .n = x->cols,
-                      .k = smaller(tarn__gemm_rows(dz), tarn__gemm_rows(x)),
+                      .k = x->rows,
                       .a = dz->data,
                       .b = x->data,
                       .c = node->dparam[0]->grad,
@@ -66,25 +64,20 @@ static tarn__gemm dweight_product(const tarn__node *node, bool accumulate) {
 
 static tarn_status forward_cpu(const tarn__exec *exec, const tarn__node *node) {
   tarn__gemm product = forward_product(node);
-  return tarn__gemm_run(&product, exec->threads, node->scratch);
+  tarn__gemm_run(&product, exec->threads, node->scratch);
+  return TARN_STATUS_OK;
 }
 
 static tarn_status dx_cpu(const tarn__exec *exec, const tarn__node *node) {
   tarn__gemm product = dx_product(node);
-  return tarn__gemm_run(&product, exec->threads, node->scratch);
-}
-
-// The spare rows of both factors enter the sum over rows.
-static void zero_spare_rows(const tarn__tensor *tensor, int64_t end) {
-  size_t row = (size_t)tensor->cols * tarn__dtype_size(tensor->dtype);
-  memset((char *)tensor->data + (size_t)tensor->rows * row, 0, (size_t)(end - tensor->rows) * row);
+  tarn__gemm_run(&product, exec->threads, node->scratch);
+  return TARN_STATUS_OK;
 }
 
 static tarn_status dweight_cpu(const tarn__exec *exec, const tarn__node *node) {
   tarn__gemm product = dweight_product(node, tarn__param_accumulate(node->dparam[0]) != 0);
-  zero_spare_rows(node->in[0], product.k);
-  zero_spare_rows(node->in[1], product.k);
-  return tarn__gemm_run(&product, exec->threads, node->scratch);
+  tarn__gemm_run(&product, exec->threads, node->scratch);
+  return TARN_STATUS_OK;
 }
 
 static size_t forward_scratch(const tarn__node *node, int threads) {
@@ -97,11 +90,9 @@ static size_t dx_scratch(const tarn__node *node, int threads) {
   return tarn__gemm_scratch(&product, threads);
 }
 
-// Whether the gradient exists already shows only when the graph runs.
 static size_t dweight_scratch(const tarn__node *node, int threads) {
-  tarn__gemm fresh = dweight_product(node, false), added = dweight_product(node, true);
-  size_t a = tarn__gemm_scratch(&fresh, threads), b = tarn__gemm_scratch(&added, threads);
-  return a > b ? a : b;
+  tarn__gemm product = dweight_product(node, false);
+  return tarn__gemm_scratch(&product, threads);
 }
 
 // For every thread: its column sums and two rows.

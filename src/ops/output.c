@@ -1,7 +1,8 @@
 // The output layer never holds all logits: it goes through the rows in chunks, and for each chunk computes
-//   logits = x table^T + bias;  loss and dlogits in place;  dtable += dlogits^T x;  dx = dlogits table
-// so that the largest tensor of the model costs one buffer of CHUNK_BYTES. dx comes last: it may lie in the memory of
-// x.
+//   logits = x table^T + bias;  loss and dlogits;  dtable += dlogits^T x;  dx = dlogits table
+// dx comes last: it may lie in the memory of x. The gradient of the table is as large as the table, so a chunk has as
+// many rows of dlogits as CHUNK_BYTES hold. Logits in fp32 beside dlogits in BF16 live only from their product to their
+// loss: they are made for a part of a chunk at a time, which stays in the last cache. The table is packed once.
 #include "ops/output.h"
 
 #include <string.h>
@@ -11,34 +12,37 @@
 #include "ops/ops.h"
 #include "ops/row_cpu.h"
 
-enum { CHUNK_BYTES = 24 << 20, CHUNK_ROWS = 128 };  // at most, and in spite of that at least
+enum {
+  CHUNK_BYTES = 24 << 20,  // of dlogits, at most, and in spite of that at least CHUNK_ROWS
+  CHUNK_ROWS = 128,
+  PART_BYTES = 4 << 20,  // of logits that are not dlogits at the same time, at least PART_ROWS
+  PART_ROWS = 48
+};
 
 // Places in the scratch and sizes of one node.
 typedef struct layout {
   int64_t words, d, rows;
-  int64_t chunk_rows;  // a multiple of 16
-  int64_t chunks;
-  int64_t x_rows, dx_rows;  // with spare rows
+  int64_t chunk_rows, chunks;
+  int64_t part_rows;  // a chunk is cut into parts of so many rows for its logits
   bool wants_grad;
-  size_t logits, dlogits, losses, sums, products, bytes;  // offsets in the scratch
+  size_t logits, dlogits, losses, sums, table, table_dx, products, bytes;  // offsets in the scratch
 } layout;
 
 static bool wants_grad(const tarn__node *node) {
   return node->out[1] != NULL || node->dparam[0] != NULL || node->dparam[1] != NULL;
 }
 
-static int64_t round_rows(int64_t rows) { return (rows + TARN__ROW_TILE - 1) / TARN__ROW_TILE * TARN__ROW_TILE; }
-
 static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 
-// Rows [first, first + rows) of x and of the chunk.
+// Rows [first, first + rows) of x.
 static tarn__gemm logits_product(const tarn__node *node, const layout *l, int64_t first, int64_t rows) {
   const tarn__tensor *x = node->in[0], *table = node->in[1], *bias = node->in[2];
-  return (tarn__gemm){.m = smaller(round_rows(rows), l->x_rows - first),
+  return (tarn__gemm){.m = rows,
                       .n = l->words,
                       .k = l->d,
                       .a = (const char *)x->data + (size_t)(first * l->d) * tarn__dtype_size(x->dtype),
                       .b = table->data,
+                      .packed = (const char *)node->scratch + l->table,
                       .c = (char *)node->scratch + l->logits,
                       .bias = bias != NULL ? bias->data : NULL,
                       .lda = l->d,
@@ -54,7 +58,7 @@ static tarn__gemm dtable_product(const tarn__node *node, const layout *l, int64_
   const tarn__tensor *x = node->in[0];
   return (tarn__gemm){.m = l->words,
                       .n = l->d,
-                      .k = smaller(round_rows(rows), l->x_rows - first),
+                      .k = rows,
                       .a = (const char *)node->scratch + l->dlogits,
                       .b = (const char *)x->data + (size_t)(first * l->d) * tarn__dtype_size(x->dtype),
                       .c = node->dparam[0]->grad,
@@ -69,11 +73,12 @@ static tarn__gemm dtable_product(const tarn__node *node, const layout *l, int64_
 
 static tarn__gemm dx_product(const tarn__node *node, const layout *l, int64_t first, int64_t rows) {
   const tarn__tensor *table = node->in[1], *dx = node->out[1];
-  return (tarn__gemm){.m = smaller(round_rows(rows), l->dx_rows - first),
+  return (tarn__gemm){.m = rows,
                       .n = l->d,
                       .k = l->words,
                       .a = (const char *)node->scratch + l->dlogits,
                       .b = table->data,
+                      .packed = (const char *)node->scratch + l->table_dx,
                       .c = (char *)dx->data + (size_t)(first * l->d) * tarn__dtype_size(dx->dtype),
                       .lda = l->words,
                       .ldb = l->d,
@@ -82,20 +87,20 @@ static tarn__gemm dx_product(const tarn__node *node, const layout *l, int64_t fi
                       .c_dtype = dx->dtype};
 }
 
-// Chunk c: its first row and number of rows. Only the last one is not a multiple of 16.
+// Chunk c: its first row and number of rows.
 static int64_t chunk_start(const layout *l, int64_t c) { return smaller(c * l->chunk_rows, l->rows); }
 static int64_t chunk_size(const layout *l, int64_t c) { return chunk_start(l, c + 1) - chunk_start(l, c); }
 
 static size_t products_scratch(const tarn__node *node, const layout *l, int threads) {
   size_t most = 0;
-  // All chunks but the last are equal.
+  // All chunks but the last are equal, and so are all parts of a chunk but the last.
   for (int64_t c = l->chunks > 1 ? l->chunks - 2 : 0; c < l->chunks; c++) {
-    int64_t first = chunk_start(l, c), rows = chunk_size(l, c);
-    tarn__gemm product[4] = {logits_product(node, l, first, rows)};
-    int count = 1;
+    int64_t first = chunk_start(l, c), rows = chunk_size(l, c), rest = rows % l->part_rows;
+    tarn__gemm product[4] = {logits_product(node, l, first, smaller(rows, l->part_rows)),
+                             logits_product(node, l, first, rest)};
+    int count = 2;
     if (node->out[1] != NULL) product[count++] = dx_product(node, l, first, rows);
-    for (int accumulate = 0; node->dparam[0] != NULL && accumulate < 2; accumulate++)
-      product[count++] = dtable_product(node, l, first, rows, accumulate);
+    if (node->dparam[0] != NULL) product[count++] = dtable_product(node, l, first, rows, true);
     for (int i = 0; i < count; i++) {
       size_t bytes = tarn__gemm_scratch(&product[i], threads);
       if (bytes > most) most = bytes;
@@ -110,23 +115,31 @@ static size_t after(size_t *offset, size_t bytes) {
   return at;
 }
 
+static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
+
 static layout layout_of(const tarn__node *node, int threads) {
   const tarn__tensor *x = node->in[0];
   layout l = {.words = node->in[1]->rows, .d = node->in[1]->cols, .rows = x->rows, .wants_grad = wants_grad(node)};
-  l.x_rows = tarn__gemm_rows(x);
-  l.dx_rows = node->out[1] != NULL ? tarn__gemm_rows(node->out[1]) : 0;
-  bool separate = l.wants_grad && x->dtype == TARN__BF16;  // a buffer of their own for BF16 dlogits
-  int64_t word_bytes = separate ? sizeof(float) + sizeof(uint16_t) : sizeof(float);
-  int64_t most = (int64_t)CHUNK_BYTES / (l.words * word_bytes) / TARN__ROW_TILE * TARN__ROW_TILE;
-  if (most < CHUNK_ROWS) most = CHUNK_ROWS;
+  // Without a gradient, and in fp32, there is one buffer.
+  bool separate = l.wants_grad && x->dtype == TARN__BF16;
+  int64_t row_bytes = l.words * (int64_t)(separate ? sizeof(uint16_t) : sizeof(float));
+  int64_t part = larger((int64_t)PART_BYTES / (l.words * (int64_t)sizeof(float)), PART_ROWS);
+  int64_t most = l.wants_grad ? larger((int64_t)CHUNK_BYTES / row_bytes, CHUNK_ROWS) : part;
   l.chunks = (l.rows + most - 1) / most;
-  if (l.chunks > 0) l.chunk_rows = round_rows((l.rows + l.chunks - 1) / l.chunks);
-  if (l.chunks > 0) l.chunks = (l.rows + l.chunk_rows - 1) / l.chunk_rows;
+  l.chunk_rows = l.chunks > 0 ? (l.rows + l.chunks - 1) / l.chunks : 0;
+  l.part_rows = separate && part < l.chunk_rows ? part : larger(l.chunk_rows, 1);
   size_t end = 0;
-  l.logits = after(&end, (size_t)(l.chunk_rows * l.words) * sizeof(float));
+  l.logits = after(&end, (size_t)((separate ? l.part_rows : l.chunk_rows) * l.words) * sizeof(float));
   l.dlogits = separate ? after(&end, (size_t)(l.chunk_rows * l.words) * sizeof(uint16_t)) : l.logits;
   l.losses = after(&end, (size_t)l.rows * 2 * sizeof(double));
   l.sums = after(&end, node->dparam[1] != NULL ? (size_t)(l.words * threads) * sizeof(float) : 0);
+  tarn__gemm logits = logits_product(node, &l, 0, 1);
+  l.table = after(&end, tarn__gemm_pack_bytes(&logits));
+  l.table_dx = end;
+  if (node->out[1] != NULL) {
+    tarn__gemm dx = dx_product(node, &l, 0, 1);
+    l.table_dx = after(&end, tarn__gemm_pack_bytes(&dx));
+  }
   l.products = end;
   l.bytes = end;
   return l;
@@ -139,15 +152,17 @@ static size_t loss_scratch(const tarn__node *node, int threads) {
   return l.bytes + products_scratch(node, &l, threads);
 }
 
-// Loss and gradient of the rows of a chunk.
-static void chunk_loss(const tarn__exec *exec, const tarn__node *node, const layout *l, int64_t first, int64_t rows) {
+// Loss and gradient of the rows whose logits are there; their dlogits go to row `to` of the buffer.
+static void part_loss(const tarn__exec *exec, const tarn__node *node, const layout *l, int64_t first, int64_t rows,
+                      int64_t to) {
   const tarn__output_kernels *kernels = TARN__TABLE_NOW(tarn__output_kernels);
   const tarn__output_attr *attr = node->attr;
   const int32_t *targets = node->in[3]->data;
-  float *logits = (float *)((char *)node->scratch + l->logits), *sums = (float *)((char *)node->scratch + l->sums);
+  float *logits = (float *)((char *)node->scratch + l->logits);
+  float *sums = (float *)((char *)node->scratch + l->sums);
   double *losses = (double *)((char *)node->scratch + l->losses);
-  char *dlogits = (char *)node->scratch + l->dlogits;
   size_t size = tarn__dtype_size(node->in[0]->dtype);
+  char *dlogits = (char *)node->scratch + l->dlogits + (size_t)(to * l->words) * size;
 #pragma omp parallel for schedule(static) num_threads(exec->threads)
   for (int part = 0; part < exec->threads; part++) {
     tarn__output_row row = {.words = l->words,
@@ -163,21 +178,36 @@ static void chunk_loss(const tarn__exec *exec, const tarn__node *node, const lay
   }
 }
 
+// Logits, loss and dlogits of a chunk, part by part.
+static void chunk_loss(const tarn__exec *exec, const tarn__node *node, const layout *l, int64_t first, int64_t rows) {
+  for (int64_t done = 0; done < rows; done += l->part_rows) {
+    int64_t part = smaller(l->part_rows, rows - done);
+    tarn__gemm product = logits_product(node, l, first + done, part);
+    tarn__gemm_run(&product, exec->threads, (char *)node->scratch + l->products);
+    part_loss(exec, node, l, first + done, part, done);
+  }
+}
+
 // What follows from the dlogits of a chunk.
-static tarn_status chunk_gradients(const tarn__exec *exec, const tarn__node *node, const layout *l, int64_t first,
-                                   int64_t rows, bool accumulate) {
+static void chunk_gradients(const tarn__exec *exec, const tarn__node *node, const layout *l, int64_t first,
+                            int64_t rows, bool accumulate) {
   char *products = (char *)node->scratch + l->products;
   if (node->dparam[0] != NULL) {
     tarn__gemm product = dtable_product(node, l, first, rows, accumulate);
-    const tarn__tensor *x = node->in[0];
-    size_t spare = (size_t)(product.k - rows), size = tarn__dtype_size(x->dtype);
-    memset((char *)node->scratch + l->dlogits + (size_t)(rows * l->words) * size, 0, spare * (size_t)l->words * size);
-    memset((char *)x->data + (size_t)((first + rows) * l->d) * size, 0, spare * (size_t)l->d * size);
-    TARN_TRY(tarn__gemm_run(&product, exec->threads, products));
+    tarn__gemm_run(&product, exec->threads, products);
   }
-  if (node->out[1] == NULL) return TARN_STATUS_OK;
-  tarn__gemm product = dx_product(node, l, first, rows);
-  return tarn__gemm_run(&product, exec->threads, products);
+  if (node->out[1] != NULL) {
+    tarn__gemm product = dx_product(node, l, first, rows);
+    tarn__gemm_run(&product, exec->threads, products);
+  }
+}
+
+static void pack_table(const tarn__exec *exec, const tarn__node *node, const layout *l) {
+  tarn__gemm logits = logits_product(node, l, 0, 1);
+  tarn__gemm_pack((char *)node->scratch + l->table, &logits, exec->threads);
+  if (node->out[1] == NULL) return;
+  tarn__gemm dx = dx_product(node, l, 0, 1);
+  tarn__gemm_pack((char *)node->scratch + l->table_dx, &dx, exec->threads);
 }
 
 static void add_bias_gradient(const tarn__exec *exec, const tarn__node *node, const layout *l) {
@@ -196,12 +226,11 @@ static tarn_status loss_cpu(const tarn__exec *exec, const tarn__node *node) {
   if (node->dparam[1] != NULL)
     memset((char *)node->scratch + l.sums, 0, (size_t)(l.words * exec->threads) * sizeof(float));
   bool accumulate = node->dparam[0] != NULL && tarn__param_accumulate(node->dparam[0]);
+  pack_table(exec, node, &l);
   for (int64_t c = 0; c < l.chunks; c++) {
     int64_t first = chunk_start(&l, c), rows = chunk_size(&l, c);
-    tarn__gemm product = logits_product(node, &l, first, rows);
-    TARN_TRY(tarn__gemm_run(&product, exec->threads, (char *)node->scratch + l.products));
     chunk_loss(exec, node, &l, first, rows);
-    TARN_TRY(chunk_gradients(exec, node, &l, first, rows, accumulate || c > 0));
+    chunk_gradients(exec, node, &l, first, rows, accumulate || c > 0);
   }
   if (node->dparam[1] != NULL) add_bias_gradient(exec, node, &l);
   // In the order of the rows, for any number of threads.
@@ -217,7 +246,7 @@ static tarn_status loss_cpu(const tarn__exec *exec, const tarn__node *node) {
 
 static tarn__gemm log_product(const tarn__node *node) {
   const tarn__tensor *x = node->in[0], *table = node->in[1], *bias = node->in[2], *out = node->out[0];
-  return (tarn__gemm){.m = smaller(tarn__gemm_rows(x), tarn__gemm_rows(out)),
+  return (tarn__gemm){.m = x->rows,
                       .n = table->rows,
                       .k = table->cols,
                       .a = x->data,
@@ -240,7 +269,7 @@ static size_t log_scratch(const tarn__node *node, int threads) {
 static tarn_status log_cpu(const tarn__exec *exec, const tarn__node *node) {
   const tarn__output_kernels *kernels = TARN__TABLE_NOW(tarn__output_kernels);
   tarn__gemm product = log_product(node);
-  TARN_TRY(tarn__gemm_run(&product, exec->threads, node->scratch));
+  tarn__gemm_run(&product, exec->threads, node->scratch);
   const tarn__tensor *out = node->out[0];
 #pragma omp parallel for schedule(static) num_threads(exec->threads)
   for (int64_t r = 0; r < out->rows; r++) kernels->log_softmax((float *)out->data + r * out->cols, out->cols);

@@ -90,12 +90,10 @@ static inline check_item *check_next(check *c, check_kind kind, int64_t rows, in
   if (c->next > c->items) {
     c->items = c->next;
     size_t n = (size_t)(rows * cols);
-    // Products read and write whole tiles of rows.
-    size_t padded = (size_t)((rows + TARN__ROW_TILE - 1) / TARN__ROW_TILE * TARN__ROW_TILE * cols);
     *item = (check_item){.kind = kind, .rows = rows, .cols = cols, .wants_grad = grad};
     item->value = check_alloc(n, sizeof(double));
     item->grad = check_alloc(n, sizeof(double));
-    item->data = check_alloc(padded, sizeof(double));
+    item->data = check_alloc(n, sizeof(double));
     for (size_t i = 0; i < n; i++) {
       float value = (float)(scale * tarn__random_normal(&c->random));
       item->value[i] = tarn__bf16_to_f32(tarn__bf16_from_f32(value));
