@@ -47,7 +47,7 @@ tarn_status tarn__hadamard_dense(float *values, const float *signs, const tarn__
 size_t tarn__hadamard_scratch(const tarn__hadamard_shape *shape) {
   int64_t rows = shape->blocks * shape->out;
   int64_t longest = rows > shape->in ? rows : shape->in;
-  // The transform; the input, the sum so far and the output as floats.
+  // The transform; the input, the sum of transforms and what was there before as floats.
   return tarn__row_floats(shape->width) + 3 * tarn__row_floats(longest);
 }
 

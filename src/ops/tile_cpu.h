@@ -8,21 +8,6 @@
 
 #include "ops/vec_cpu.h"
 
-// Former names of what is in vec_cpu.h now, for kernels that still use them.
-#define tarn__tile_vec tarn__vec
-#define tarn__tile_load tarn__vec_load
-#define tarn__tile_store tarn__vec_store
-#define tarn__tile_max tarn__vec_max
-#define tarn__tile_max_lane tarn__vec_max_lane
-#define tarn__tile_sum_lanes tarn__vec_sum_lanes
-#define tarn__tile_first tarn__vec_first
-#define TARN__TILE_INLINE TARN__VEC_INLINE
-#define TARN__TILE_LANES TARN__VEC_LANES
-#define TARN__TILE_TURN_8 TARN__VEC_TURN_8
-#define TARN__TILE_TURN_4 TARN__VEC_TURN_4
-#define TARN__TILE_TURN_2 TARN__VEC_TURN_2
-#define TARN__TILE_TURN_1 TARN__VEC_TURN_1
-
 // Every padded length is a multiple of this on every instruction set.
 enum { TARN__TILE_PAD = 16 };
 
