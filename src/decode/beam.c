@@ -78,47 +78,25 @@ static void heap_offer(heap *h, tarn__beam_candidate item) {
   h->items[place] = item;
 }
 
-enum { SCAN = 64 };
-
-// Offers the continuations of one hypothesis. Almost all of them are worse than the worst that is kept: whole pieces
-// of SCAN tokens are passed over by one comparison each, which the compiler turns into vector code.
-static tarn_status scan_row(heap *h, const tarn__beam *beam, int32_t from, const float *row) {
-  const int64_t vocab = beam->options.vocab;
+// Offers the continuations of one hypothesis, which come best first, until the rest cannot be among the kept.
+static tarn_status scan_row(heap *h, const tarn__beam *beam, int32_t from, const int32_t *ids, const float *row) {
+  const int64_t choices = tarn__beam_choices(beam->options.beam);
+  const int32_t eos = beam->options.eos;
   const double sum = beam->running[from].sum;
-  bool no_end = beam->step == 0;
-  for (int64_t begin = 0; begin < vocab; begin += SCAN) {
-    int64_t end = begin + SCAN < vocab ? begin + SCAN : vocab;
-    // Rounded down, so that no candidate is lost by the rounding of the bound.
-    float bound = h->count == h->limit ? nextafterf((float)(h->items[0].sum - sum), -INFINITY) : -INFINITY;
-    int interesting = 0, broken = 0;
-    if (end - begin == SCAN) {
-      for (int64_t i = 0; i < SCAN; i++) {
-        interesting |= row[begin + i] >= bound;
-        broken |= row[begin + i] != row[begin + i];
-      }
-    } else {
-      for (int64_t i = begin; i < end; i++) {
-        interesting = 1;
-        broken |= row[i] != row[i];
-      }
-    }
-    TARN_REQUIRE(!broken, NUMERIC, "a log-probability is not a number");
-    if (!interesting) continue;
-    for (int64_t i = begin; i < end; i++) {
-      if (row[i] < bound || row[i] == -INFINITY || (no_end && i == beam->options.eos)) continue;
-      heap_offer(h, (tarn__beam_candidate){sum + (double)row[i], from, (int32_t)i, row[i]});
-    }
+  TARN_REQUIRE(row[choices] == row[choices], NUMERIC, "a log-probability is not a number");
+  // At the greatest length the end of sentence is the only continuation, as unlikely as it may be.
+  if (beam->step >= beam->max_length) {
+    if (row[choices] > -INFINITY)
+      heap_offer(h, (tarn__beam_candidate){sum + (double)row[choices], from, eos, row[choices]});
+    return TARN_STATUS_OK;
   }
-  return TARN_STATUS_OK;
-}
-
-// At the greatest length the end of sentence is the only continuation, as unlikely as it may be.
-static tarn_status scan_end(heap *h, const tarn__beam *beam, int32_t from, const float *row) {
-  float value = row[beam->options.eos];
-  TARN_REQUIRE(value == value, NUMERIC, "a log-probability is not a number");
-  if (value == -INFINITY) return TARN_STATUS_OK;
-  double sum = beam->running[from].sum + (double)value;
-  heap_offer(h, (tarn__beam_candidate){sum, from, beam->options.eos, value});
+  for (int64_t i = 0; i < choices && ids[i] >= 0; i++) {
+    TARN_REQUIRE(row[i] == row[i], NUMERIC, "a log-probability is not a number");
+    if (beam->step == 0 && ids[i] == eos) continue;
+    tarn__beam_candidate candidate = {sum + (double)row[i], from, ids[i], row[i]};
+    if (h->count == h->limit && candidate.sum < h->items[0].sum) break;
+    heap_offer(h, candidate);
+  }
   return TARN_STATUS_OK;
 }
 
@@ -142,14 +120,11 @@ static void sort_finished(tarn__beam *beam) {
   }
 }
 
-tarn_status tarn__beam_advance(tarn__beam *beam, const float *log_probabilities) {
-  const int64_t width = beam->options.beam;
+tarn_status tarn__beam_advance(tarn__beam *beam, const int32_t *ids, const float *log_probabilities) {
+  const int64_t width = beam->options.beam, choices = tarn__beam_choices(width);
   heap h = {beam->heap, 0, 2 * width};
-  for (int64_t i = 0; i < beam->running_count; i++) {
-    const float *row = log_probabilities + i * beam->options.vocab;
-    if (beam->step >= beam->max_length) TARN_TRY(scan_end(&h, beam, (int32_t)i, row));
-    if (beam->step < beam->max_length) TARN_TRY(scan_row(&h, beam, (int32_t)i, row));
-  }
+  for (int64_t i = 0; i < beam->running_count; i++)
+    TARN_TRY(scan_row(&h, beam, (int32_t)i, ids + i * choices, log_probabilities + i * (choices + 1)));
   qsort(h.items, (size_t)h.count, sizeof *h.items, compare_candidates);
   TARN_REQUIRE(beam->token_count < (size_t)INT32_MAX - (size_t)width, DATA, "a hypothesis is too long");
   TARN_TRY(tarn__grow(&beam->tokens, &beam->token_capacity, beam->token_count + (size_t)width, sizeof *beam->tokens));

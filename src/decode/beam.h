@@ -1,5 +1,5 @@
-// Beam search for one sentence, apart from any model: it is fed the log-probabilities of the next token for each
-// running hypothesis and says which hypotheses run on. So it can be tested with a table in place of a network.
+// Beam search for one sentence, apart from any model: it is fed the best next tokens of each running hypothesis and
+// says which hypotheses run on. So it can be tested with a table in place of a network.
 //
 // The rules are fairseq's (Ott et al. 2019, sequence_generator.py):
 //   - a step takes the 2 * beam best continuations of all running hypotheses by summed log-probability; those of them
@@ -20,9 +20,11 @@
 typedef struct tarn__beam_options {
   int64_t beam;  // 1 or more
   double length_penalty;
-  int64_t vocab;
   int32_t eos;
 } tarn__beam_options;
+
+// Continuations of each hypothesis that a step may need: 2 * beam are taken, and the end of sentence may be forbidden.
+static inline int64_t tarn__beam_choices(int64_t beam) { return 2 * beam + 1; }
 
 // A token of a hypothesis; hypotheses with the same beginning share its tokens.
 typedef struct tarn__beam_token {
@@ -68,9 +70,11 @@ typedef struct tarn__beam {
 tarn_status tarn__beam_start(tarn__beam *beam, const tarn__beam_options *options, int64_t max_length) TARN_CHECKED;
 void tarn__beam_close(tarn__beam *beam);
 
-// One step: log_probabilities [running_count, vocab], natural logarithms, row h for running[h]. Infinitely unlikely
-// continuations are never taken. Fails with NUMERIC (not a number; nothing can be continued or finished) or MEMORY.
-tarn_status tarn__beam_advance(tarn__beam *beam, const float *log_probabilities) TARN_CHECKED;
+// One step: of running[h] the best continuations are ids[h][0 ..] with log_probabilities[h][0 ..] (natural logarithms),
+// best first, tarn__beam_choices() many, -1 where there are no more; behind the last log-probability of each row
+// follows that of the end of sentence: rows of ids and of log_probabilities have tarn__beam_choices() and one more
+// elements. Fails with NUMERIC (not a number; nothing can be continued or finished) or MEMORY.
+tarn_status tarn__beam_advance(tarn__beam *beam, const int32_t *ids, const float *log_probabilities) TARN_CHECKED;
 
 // The id of the last token of a running hypothesis, or the end of sentence before the first step.
 int32_t tarn__beam_last(const tarn__beam *beam, int64_t place);

@@ -242,10 +242,7 @@ static tarn_status start_beams(tarn__translator *t, const item *items, int64_t c
   TARN_TRY(tarn__grow(&t->beams, &t->beam_capacity, (size_t)count, sizeof *t->beams));
   TARN_TRY(room(&t->active, (size_t)count, 1));
   TARN_TRY(room(&t->first_rows, (size_t)count, 1));
-  tarn__beam_options options = {.beam = t->options.beam,
-                                .length_penalty = t->options.length_penalty,
-                                .vocab = t->model->target_vocab,
-                                .eos = t->eos};
+  tarn__beam_options options = {.beam = t->options.beam, .length_penalty = t->options.length_penalty, .eos = t->eos};
   for (int64_t s = 0; s < count; s++) {
     TARN_TRY(tarn__beam_start(&t->beams[s], &options, greatest_length(t, items[s].length)));
     t->active.data[s] = (int32_t)s;
@@ -295,8 +292,7 @@ static void narrow(void *data, size_t count) {
   }
 }
 
-static tarn_status run_step(tarn__translator *t, int64_t rows, int64_t place, int64_t sentences,
-                            const float **log_probabilities) {
+static tarn_status run_step(tarn__translator *t, int64_t rows, int64_t place, int64_t sentences, tarn__top *top) {
   int64_t seen = place + 1;
   int cache = 0;
   for (int l = 0; l < t->model->decoder.count; l++)
@@ -313,28 +309,30 @@ static tarn_status run_step(tarn__translator *t, int64_t rows, int64_t place, in
                            .longest = seen > t->longest_source ? seen : t->longest_source,
                            .cross_cache = t->cross_data,
                            .source_rows = t->source_offsets.data[sentences],
-                           .source_ranges = t->source_range.data};
+                           .source_ranges = t->source_range.data,
+                           .best = tarn__beam_choices(t->options.beam),
+                           .eos = t->eos};
   double begin = tarn__profile_clock(t->options.profile);
   tarn__graph_begin(&t->step, t->options.backend, t->model->dtype, false, t->threads);
-  tarn__tensor *out = tarn__model_build_step(t->model, &t->step, &step);
+  *top = tarn__model_build_step(t->model, &t->step, &step);
   TARN_TRY(run_graph(t, &t->step, &t->step_workspace, begin));
-  if (out->dtype == TARN__F64) narrow(out->data, (size_t)(out->rows * out->cols));
+  if (top->values->dtype == TARN__F64) narrow(top->values->data, (size_t)(top->values->rows * top->values->cols));
   t->caches.used += rows;
   t->stats.steps++;
   t->stats.rows += rows;
-  *log_probabilities = out->data;
   return TARN_STATUS_OK;
 }
 
-// Lets every active sentence choose how it goes on; sentences are independent of one another.
-static tarn_status advance_beams(tarn__translator *t, int64_t active, const float *log_probabilities) {
-  tarn__failure failure = {0};
-  const int64_t vocab = t->model->target_vocab;
-#pragma omp parallel for num_threads(t->threads) schedule(dynamic, 4)
-  for (int64_t a = 0; a < active; a++)
-    tarn__failure_note(
-        &failure, tarn__beam_advance(&t->beams[t->active.data[a]], log_probabilities + t->first_rows.data[a] * vocab));
-  return tarn__failure_raise(&failure);
+// Lets every active sentence choose how it goes on.
+static tarn_status advance_beams(tarn__translator *t, int64_t active, const tarn__top *top) {
+  const int32_t *ids = top->ids->data;
+  const float *log_probabilities = top->values->data;
+  for (int64_t a = 0; a < active; a++) {
+    int64_t row = t->first_rows.data[a];
+    TARN_TRY(tarn__beam_advance(&t->beams[t->active.data[a]], ids + row * top->ids->cols,
+                                log_probabilities + row * top->values->cols));
+  }
+  return TARN_STATUS_OK;
 }
 
 // Copies the best hypotheses of a finished sentence to where the caller finds them.
@@ -393,13 +391,13 @@ static tarn_status translate_batch(tarn__translator *t, const item *items, int64
   int64_t active = count;
   int64_t rows = count;
   for (int64_t place = 0; active > 0; place++) {
-    const float *log_probabilities = NULL;
+    tarn__top top;
     double begin = tarn__profile_clock(profile);
     TARN_TRY(fill_step(t, active, rows, place));
     TARN_TRY(tarn__profile_work(profile, "rows of the step", begin));
-    TARN_TRY(run_step(t, rows, place, count, &log_probabilities));
+    TARN_TRY(run_step(t, rows, place, count, &top));
     begin = tarn__profile_clock(profile);
-    TARN_TRY(advance_beams(t, active, log_probabilities));
+    TARN_TRY(advance_beams(t, active, &top));
     TARN_TRY(settle(t, &active, &rows, place, items, translations));
     TARN_TRY(tarn__profile_work(profile, "beam search", begin));
   }

@@ -140,7 +140,7 @@ void tarn__model_build_encode(const tarn__model *model, tarn__graph *graph, cons
   }
 }
 
-tarn__tensor *tarn__model_build_step(const tarn__model *model, tarn__graph *graph, const tarn__model_step *step) {
+tarn__top tarn__model_build_step(const tarn__model *model, tarn__graph *graph, const tarn__model_step *step) {
   int64_t d = model->config->model.d_model;
   tarn__block_run run = {.graph = graph,
                          .d_model = d,
@@ -164,9 +164,10 @@ tarn__tensor *tarn__model_build_step(const tarn__model *model, tarn__graph *grap
   }
   tarn__tensor *x = finish_stack(&model->decoder, &run, &stream);
   graph->label = "output";
-  tarn__tensor *scores = tarn__output_log_probabilities(graph, x, model->output_table, NULL);
-  scores->keep = true;
-  return scores;
+  tarn__top top = tarn__output_top(graph, x, model->output_table, NULL, step->best, step->eos);
+  top.values->keep = true;
+  top.ids->keep = true;
+  return top;
 }
 
 void tarn__packed_positions(int32_t *positions, const int32_t *offsets, int64_t sentences) {

@@ -116,9 +116,11 @@ typedef struct tarn__model_step {
   void *const *cross_cache;
   int64_t source_rows;
   const int32_t *source_ranges;
+  int64_t best;  // continuations wanted of each hypothesis, beside the end of sentence
+  int32_t eos;
 } tarn__model_step;
-// Returns log-probabilities F32 [rows, target_vocab] (kept).
-tarn__tensor *tarn__model_build_step(const tarn__model *model, tarn__graph *graph, const tarn__model_step *step);
+// Returns the best continuations of every row (kept).
+tarn__top tarn__model_build_step(const tarn__model *model, tarn__graph *graph, const tarn__model_step *step);
 
 // positions[r] of packed sentences from their offsets.
 void tarn__packed_positions(int32_t *positions, const int32_t *offsets, int64_t sentences);

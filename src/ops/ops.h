@@ -81,4 +81,15 @@ tarn__tensor *tarn__output_loss(tarn__graph *graph, tarn__tensor *x, tarn__param
 tarn__tensor *tarn__output_log_probabilities(tarn__graph *graph, tarn__tensor *x, tarn__param *table,
                                              tarn__param *bias);
 
+// The best next tokens of every row, for decoding (no gradient), without ever holding all log-probabilities:
+//   ids [R, best], I32: words by falling probability, equal ones by rising id; -1 where no word with a finite
+//   log-probability is left
+//   values [R, best + 1], F32 (F64 in the reference in double): their log-probabilities, -infinity behind the last
+//   word, and in the last column that of the word `always`. A row with a logit that is not a number has no numbers.
+typedef struct tarn__top {
+  tarn__tensor *values, *ids;
+} tarn__top;
+tarn__top tarn__output_top(tarn__graph *graph, tarn__tensor *x, tarn__param *table, tarn__param *bias, int64_t best,
+                           int32_t always);
+
 #endif

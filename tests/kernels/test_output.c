@@ -1,4 +1,5 @@
-// The output layer: loss, its gradients and log-probabilities, fast against reference, for every instruction set.
+// The output layer: loss, its gradients, log-probabilities and the best words, fast against reference, for every
+// instruction set.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -41,6 +42,13 @@ static void build_log(check *c, tarn__graph *graph, const void *spec) {
   check_output(c, tarn__output_log_probabilities(graph, x, table, bias));
 }
 
+static void build_top(check *c, tarn__graph *graph, const void *spec) {
+  const shape *s = spec;
+  tarn__param *table, *bias;
+  tarn__tensor *x = inputs(c, graph, s, &table, &bias);
+  check_output(c, tarn__output_top(graph, x, table, bias, s->words / 3, (int32_t)s->words / 2).values);
+}
+
 static void sizes(void **state) {
   (void)state;
   static const int64_t rows[] = {1, 15, 17, 257}, widths[] = {8, 24, 100, 512}, words[] = {8, 37, 600, 1024};
@@ -51,6 +59,7 @@ static void sizes(void **state) {
       snprintf(name, sizeof name, "output %lld x %lld -> %lld", (long long)s.rows, (long long)s.d, (long long)s.words);
       check_kernels(build_loss, &s, name, 2e-5, 0.03);
       check_kernels_mode(build_log, &s, name, false, 1e-5, 0.02);
+      check_kernels_mode(build_top, &s, name, false, 1e-5, 0.02);
     }
 }
 
@@ -103,9 +112,58 @@ static void not_finite(void **state) {
   }
 }
 
+typedef struct top_case {
+  int64_t rows, words, best;
+  int values;  // different logits, so that many words are equally likely
+} top_case;
+
+// Logits are whole numbers, the same for every backend to the last bit: so are the words that are chosen.
+static void top_of(const top_case *t, tarn__backend backend, int threads, int32_t *ids, float *values) {
+  enum { D = 4 };
+  tarn__graph graph = {0};
+  float *x = check_alloc((size_t)t->rows * D, sizeof *x), *table = check_alloc((size_t)t->words * D, sizeof *table);
+  for (int64_t r = 0; r < t->rows; r++) x[r * D + r % D] = 1.0f;
+  for (int64_t i = 0; i < t->words * D; i++) table[i] = (float)((i * 7919 + i / 3) % t->values);
+  tarn__param param = {.name = "table", .rows = t->words, .cols = D, .dtype = TARN__F32, .value = table};
+  tarn__graph_begin(&graph, backend, TARN__F32, false, threads);
+  tarn__top top = tarn__output_top(&graph, tarn__graph_external(&graph, TARN__F32, t->rows, D, x, "x"), &param, NULL,
+                                   t->best, (int32_t)t->words - 1);
+  top.values->keep = top.ids->keep = true;
+  check_ok(tarn__graph_plan(&graph));
+  void *workspace = check_alloc(graph.workspace_bytes, 1);
+  tarn__graph_bind(&graph, workspace);
+  tarn__exec exec = {.threads = threads};
+  check_ok(tarn__graph_run(&graph, &exec));
+  memcpy(ids, top.ids->data, (size_t)(t->rows * t->best) * sizeof *ids);
+  memcpy(values, top.values->data, (size_t)(t->rows * (t->best + 1)) * sizeof *values);
+  tarn__graph_close(&graph);
+  tarn__free(workspace);
+  tarn__free(x);
+  tarn__free(table);
+}
+
+static void top_words(void **state) {
+  (void)state;
+  static const top_case cases[] = {{3, 1, 1, 5},    {5, 5, 3, 2},         {2, 127, 11, 50},
+                                   {2, 128, 11, 3}, {9, 129, 200, 40},    {4, 1000, 21, 9999},
+                                   {7, 1000, 3, 1}, {3, 5000, 2049, 777}, {300, 4001, 11, 90}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    const top_case *t = &cases[i];
+    size_t count = (size_t)(t->rows * t->best), value_count = count + (size_t)t->rows;
+    int32_t *ids = check_alloc(2 * count, sizeof *ids), *wanted = ids + count;
+    float *values = check_alloc(2 * value_count, sizeof *values), *exact = values + value_count;
+    top_of(t, TARN__CPU, CHECK_THREADS, ids, values);
+    top_of(t, TARN__REFERENCE, 1, wanted, exact);
+    assert_memory_equal(ids, wanted, count * sizeof *ids);
+    for (size_t k = 0; k < value_count; k++) assert_true(values[k] == exact[k] || fabsf(values[k] - exact[k]) < 1e-4f);
+    tarn__free(ids);
+    tarn__free(values);
+  }
+}
+
 static int run(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(sizes), cmocka_unit_test(chunks), cmocka_unit_test(parts),
-                                     cmocka_unit_test(not_finite)};
+                                     cmocka_unit_test(not_finite), cmocka_unit_test(top_words)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
 
