@@ -4,13 +4,14 @@
 #include "ops/dropout.h"
 #include "ops/residual_norm.h"
 #include "ops/row_cpu.h"
+#include "ops/vec_cpu.h"
 
-// Scratch of one part, in floats: rows a, b, c; sums of the gradients of gain and bias; 16-bit numbers of dropout.
-enum { ROWS_A_PART = 5 };
+// Scratch of one part, in floats: a row; sums of the gradients of gain and bias; 16-bit numbers of dropout.
+enum { ROWS_A_PART = 3, LANES = TARN__VEC_LANES };
 
-static size_t part_floats(int64_t d) {
-  return ROWS_A_PART * tarn__row_floats(d) + tarn__dropout_room(d) * sizeof(uint16_t) / sizeof(float);
-}
+static size_t numbers_floats(int64_t d) { return tarn__dropout_room(d) * sizeof(uint16_t) / sizeof(float); }
+
+static size_t part_floats(int64_t d) { return ROWS_A_PART * tarn__row_floats(d) + numbers_floats(d); }
 
 static size_t scratch(int64_t d, int threads) {
   size_t bytes = part_floats(d) * sizeof(float) * (size_t)threads;
@@ -19,73 +20,105 @@ static size_t scratch(int64_t d, int threads) {
 }
 
 typedef struct part {
-  float *a, *b, *c, *dgain, *dbias;
+  const tarn__exec *exec;
+  tarn__dropout dropout;
+  float keep_scale;
+  float *row, *dgain, *dbias;
   uint16_t *numbers;
   int64_t first, last;  // rows
 } part;
 
 static part part_of(const tarn__exec *exec, const tarn__node *node, int which, int64_t rows, int64_t d) {
+  const tarn__dropout dropout = ((const tarn__residual_norm_attr *)node->attr)->dropout;
   float *base = (float *)node->scratch + (size_t)which * part_floats(d);
   size_t n = tarn__row_floats(d);
-  return (part){.a = base,
-                .b = base + n,
-                .c = base + 2 * n,
-                .dgain = base + 3 * n,
-                .dbias = base + 4 * n,
-                .numbers = (uint16_t *)(void *)(base + 5 * n),
+  return (part){.exec = exec,
+                .dropout = dropout,
+                .keep_scale = (float)tarn__dropout_scale(dropout),
+                .row = base,
+                .dgain = base + n,
+                .dbias = base + 2 * n,
+                .numbers = (uint16_t *)(void *)(base + 3 * n),
                 .first = rows * which / exec->threads,
                 .last = rows * (which + 1) / exec->threads};
 }
 
-// sum = x + dropout(branch)
-static void add_branch(float *sum, const float *x, const float *branch, int64_t d, const part *p,
-                       const tarn__dropout *dropout, const tarn__exec *exec, int64_t row) {
-  if (dropout->threshold == 0) {
-#pragma omp simd
-    for (int64_t i = 0; i < d; i++) sum[i] = x[i] + branch[i];
-    return;
+// The first n lanes from column i on, `at` being their place in a tensor: n is LANES, or less at the end of a row. Each
+// kernel below is a loop over a step, which is compiled once with n = LANES and once for the end.
+#define EACH_STEP(d, step)                                  \
+  do {                                                      \
+    int64_t i_ = 0;                                         \
+    for (; i_ + LANES <= (d); i_ += LANES) step(i_, LANES); \
+    if (i_ < (d)) step(i_, (d)-i_);                         \
+  } while (0)
+
+// Kept elements of a branch or of its gradient, scaled.
+TARN__VEC_INLINE tarn__vec drop(const part *p, int64_t i, tarn__vec x) {
+  const tarn__vec_int kept = tarn__vec_load_u16(p->numbers + i) >= (int32_t)p->dropout.threshold;
+  return tarn__vec_select(kept, x * p->keep_scale, (tarn__vec){0});
+}
+
+// p->row = x + dropout(branch), which is stored in sum (NULL: not wanted); returns its mean. branch may be NULL.
+TARN__VEC_INLINE float add_branch(const part *p, const tarn__tensor *x, const tarn__tensor *branch,
+                                  const tarn__tensor *sum, int64_t r, tarn__dtype dtype, bool dropped) {
+  const int64_t d = x->cols, at = r * d;
+  const void *x_data = x->data, *branch_data = branch ? branch->data : NULL;
+  void *sum_data = sum ? sum->data : NULL;
+  tarn__vec total = {0};
+#define STEP(i, n)                                                          \
+  do {                                                                      \
+    tarn__vec s = tarn__vec_read_first(x_data, dtype, at + (i), n);         \
+    if (branch_data) {                                                      \
+      tarn__vec b = tarn__vec_read_first(branch_data, dtype, at + (i), n);  \
+      s += dropped ? drop(p, i, b) : b;                                     \
+      if (sum_data) tarn__vec_write_first(sum_data, dtype, at + (i), s, n); \
+    }                                                                       \
+    tarn__vec_store(p->row + (i), s);                                       \
+    total += s;                                                             \
+  } while (0)
+  EACH_STEP(d, STEP);
+#undef STEP
+  return tarn__vec_sum_lanes(total)[0] / (float)d;
+}
+
+// sum of (x - mean)^2 over a row in scratch
+static inline float squares(const float *x, float mean, int64_t d) {
+  tarn__vec sum[4] = {{0}};
+  int64_t i = 0;
+  for (; i + 4 * LANES <= d; i += 4 * LANES)
+    for (int k = 0; k < 4; k++) {
+      const tarn__vec off = tarn__vec_load(x + i + k * LANES) - mean;
+      sum[k] += off * off;
+    }
+  for (; i < d; i += LANES) {
+    const tarn__vec off = tarn__vec_first(tarn__vec_load(x + i) - mean, d - i, 0.0f);
+    sum[0] += off * off;
   }
-  const uint16_t *numbers = p->numbers;
-  const uint32_t threshold = dropout->threshold;
-  const float scale = (float)tarn__dropout_scale(*dropout);
-  tarn__dropout_numbers(p->numbers, exec, dropout->site, row, 0, d);
-#pragma omp simd
-  for (int64_t i = 0; i < d; i++) sum[i] = x[i] + (numbers[i] >= threshold ? branch[i] * scale : 0.0f);
+  return tarn__vec_sum_lanes((sum[0] + sum[1]) + (sum[2] + sum[3]))[0];
 }
 
-static void norm(float *y, float stats[2], const float *x, const float *gain, const float *bias, int64_t d) {
-  const float mean = tarn__row_sum(x, d) / (float)d;
-  const float rstd = 1.0f / sqrtf(tarn__row_squares(x, mean, d) / (float)d + (float)TARN__NORM_EPSILON);
-#pragma omp simd
-  for (int64_t i = 0; i < d; i++) y[i] = (x[i] - mean) * rstd * gain[i] + bias[i];
-  stats[0] = mean;
-  stats[1] = rstd;
-}
-
-static void forward_part(const tarn__exec *exec, const tarn__node *node, const part *p) {
+TARN__VEC_INLINE void forward_part(const tarn__node *node, const part *p, tarn__dtype dtype, bool dropped) {
   const tarn__tensor *x = node->in[TARN__RN_X], *branch = node->in[TARN__RN_BRANCH];
   const tarn__tensor *sum = node->out[TARN__RN_SUM], *y = node->out[TARN__RN_Y], *stats = node->out[TARN__RN_STATS];
-  const tarn__residual_norm_attr *attr = node->attr;
+  const float *gain = y ? node->in[TARN__RN_GAIN]->data : NULL, *bias = y ? node->in[TARN__RN_BIAS]->data : NULL;
   const int64_t d = x->cols;
   for (int64_t r = p->first; r < p->last; r++) {
-    const float *row = tarn__row_read(x->data, x->dtype, r * d, d, p->a);
-    if (branch) {
-      const float *b = tarn__row_read(branch->data, branch->dtype, r * d, d, p->b);
-      float *s = sum ? tarn__row_target(sum->data, sum->dtype, r * d, p->c) : p->c;
-      add_branch(s, row, b, d, p, &attr->dropout, exec, r);
-      row = s;
-      // The norm is that of the sum as it is stored, so that it can be computed again from there.
-      if (sum) {
-        tarn__row_write(sum->data, sum->dtype, r * d, d, s);
-        row = tarn__row_read(sum->data, sum->dtype, r * d, d, p->c);
-      }
-    }
+    if (dropped) tarn__dropout_numbers(p->numbers, p->exec, p->dropout.site, r, 0, d);
+    const float mean = add_branch(p, x, branch, sum, r, dtype, dropped);
     if (!y) continue;
-    float *out = tarn__row_target(y->data, y->dtype, r * d, p->b);
-    float values[2];
-    norm(out, values, row, node->in[TARN__RN_GAIN]->data, node->in[TARN__RN_BIAS]->data, d);
-    tarn__row_write(y->data, y->dtype, r * d, d, out);
-    if (stats) memcpy((float *)stats->data + 2 * r, values, sizeof values);
+    const float rstd = 1.0f / sqrtf(squares(p->row, mean, d) / (float)d + (float)TARN__NORM_EPSILON);
+    void *out = y->data;
+    const int64_t at = r * d;
+#define STEP(i, n)                                                         \
+  do {                                                                     \
+    const tarn__vec normal = (tarn__vec_load(p->row + (i)) - mean) * rstd; \
+    const tarn__vec g = tarn__vec_read_first(gain, TARN__F32, i, n);       \
+    const tarn__vec b = tarn__vec_read_first(bias, TARN__F32, i, n);       \
+    tarn__vec_write_first(out, dtype, at + (i), normal * g + b, n);        \
+  } while (0)
+    EACH_STEP(d, STEP);
+#undef STEP
+    if (stats) memcpy((float *)stats->data + 2 * r, (float[]){mean, rstd}, 2 * sizeof(float));
   }
 }
 
@@ -93,72 +126,87 @@ static tarn_status forward(const tarn__exec *exec, const tarn__node *node) {
   const tarn__tensor *x = node->in[TARN__RN_X];
 #pragma omp parallel for num_threads(exec->threads) schedule(static, 1)
   for (int which = 0; which < exec->threads; which++) {
-    part p = part_of(exec, node, which, x->rows, x->cols);
-    forward_part(exec, node, &p);
+    const part p = part_of(exec, node, which, x->rows, x->cols);
+    const bool dropped = p.dropout.threshold != 0;
+    if (x->dtype == TARN__BF16)
+      dropped ? forward_part(node, &p, TARN__BF16, true) : forward_part(node, &p, TARN__BF16, false);
+    else
+      dropped ? forward_part(node, &p, TARN__F32, true) : forward_part(node, &p, TARN__F32, false);
   }
   return TARN_STATUS_OK;
 }
 
-// The gradient of the norm's input, and sums for those of gain and bias.
-static void norm_backward(float *out, const part *p, const float *dy, const float *x, const float *gain,
-                          const float stats[2], int64_t d) {
+// Means over a row of the gradient of the normal, and of that times the normal.
+typedef struct means {
+  float g, gx;
+} means;
+
+// Those of row r; adds to the sums for the gradients of gain and bias. Rows are taken one by one because reading
+// several at a time, which would save loads and stores of the sums, makes the processor lose sight of what comes next.
+TARN__VEC_INLINE means reduce(const tarn__node *node, const part *p, int64_t r, tarn__dtype dtype) {
+  const void *dy = node->in[TARN__RN_DY]->data, *x = node->in[TARN__RN_SAVED]->data;
+  const float *gain = node->in[TARN__RN_SAVED_GAIN]->data;
+  const float *stats = (const float *)node->in[TARN__RN_SAVED_STATS]->data + 2 * r;
   const float mean = stats[0], rstd = stats[1];
-  float *dgain = p->dgain, *dbias = p->dbias;
-  float sum_g = 0.0f, sum_gx = 0.0f;
-#pragma omp simd reduction(+ : sum_g, sum_gx)
-  for (int64_t i = 0; i < d; i++) {
-    float normal = (x[i] - mean) * rstd;
-    float g = gain[i] * dy[i];
-    sum_g += g;
-    sum_gx += g * normal;
-    dgain[i] += dy[i] * normal;
-    dbias[i] += dy[i];
-  }
-  const float mean_g = sum_g / (float)d, mean_gx = sum_gx / (float)d;
-#pragma omp simd
-  for (int64_t i = 0; i < d; i++) out[i] = rstd * (gain[i] * dy[i] - mean_g - (x[i] - mean) * rstd * mean_gx);
+  const int64_t d = node->in[TARN__RN_DY]->cols, at = r * d;
+  const size_t size = tarn__dtype_size(dtype);
+  tarn__vec g_sum = {0}, gx_sum = {0};
+#define STEP(i, n)                                                                        \
+  do {                                                                                    \
+    __builtin_prefetch((const char *)dy + (size_t)(at + d + (i)) * size);                 \
+    __builtin_prefetch((const char *)x + (size_t)(at + d + (i)) * size);                  \
+    const tarn__vec gradient = tarn__vec_read_first(dy, dtype, at + (i), n);              \
+    const tarn__vec normal = (tarn__vec_read_first(x, dtype, at + (i), n) - mean) * rstd; \
+    const tarn__vec g = gradient * tarn__vec_read_first(gain, TARN__F32, i, n);           \
+    g_sum += g;                                                                           \
+    gx_sum += g * normal;                                                                 \
+    tarn__vec_store(p->dgain + (i), tarn__vec_load(p->dgain + (i)) + gradient * normal);  \
+    tarn__vec_store(p->dbias + (i), tarn__vec_load(p->dbias + (i)) + gradient);           \
+  } while (0)
+  EACH_STEP(d, STEP);
+#undef STEP
+  return (means){tarn__vec_sum_lanes(g_sum)[0] / (float)d, tarn__vec_sum_lanes(gx_sum)[0] / (float)d};
 }
 
-// Gradient of the sum of row r: through the norm, if there is one, and from other readers.
-static const float *dsum_row(const tarn__node *node, const part *p, int64_t r, int64_t d) {
-  const tarn__tensor *dy = node->in[TARN__RN_DY], *dsum = node->in[TARN__RN_DSUM], *saved = node->in[TARN__RN_SAVED];
-  if (!dy) return tarn__row_read(dsum->data, dsum->dtype, r * d, d, p->c);
-  const float *g = tarn__row_read(dy->data, dy->dtype, r * d, d, p->a);
-  const float *x = tarn__row_read(saved->data, saved->dtype, r * d, d, p->b);
-  norm_backward(p->c, p, g, x, node->in[TARN__RN_SAVED_GAIN]->data,
-                (const float *)node->in[TARN__RN_SAVED_STATS]->data + 2 * r, d);
-  if (dsum) tarn__row_add(p->c, tarn__row_read(dsum->data, dsum->dtype, r * d, d, p->a), d);
-  return p->c;
+// The gradient of the sum of row r, and what follows from it. Without a norm m is NULL.
+TARN__VEC_INLINE void backward_row(const tarn__node *node, const part *p, const means *m, int64_t r, tarn__dtype dtype,
+                                   bool dropped) {
+  const tarn__tensor *dsum = node->in[TARN__RN_DSUM], *previous = node->in[TARN__RN_PREVIOUS];
+  const tarn__tensor *dx = node->out[TARN__RN_DX], *dbranch = node->out[TARN__RN_DBRANCH];
+  const void *dy = m ? node->in[TARN__RN_DY]->data : NULL, *x = m ? node->in[TARN__RN_SAVED]->data : NULL;
+  const void *dsum_data = dsum ? dsum->data : NULL, *previous_data = previous ? previous->data : NULL;
+  void *dx_data = dx ? dx->data : NULL, *dbranch_data = dbranch ? dbranch->data : NULL;
+  const float *gain = m ? node->in[TARN__RN_SAVED_GAIN]->data : NULL;
+  const float *stats = m ? (const float *)node->in[TARN__RN_SAVED_STATS]->data + 2 * r : NULL;
+  const float mean = m ? stats[0] : 0.0f, rstd = m ? stats[1] : 0.0f;
+  const float mean_g = m ? m->g : 0.0f, mean_gx = m ? m->gx : 0.0f;
+  const int64_t d = m ? node->in[TARN__RN_DY]->cols : dsum->cols, at = r * d;
+#define STEP(i, n)                                                                                                  \
+  do {                                                                                                              \
+    tarn__vec g = {0};                                                                                              \
+    if (m) {                                                                                                        \
+      const tarn__vec normal = (tarn__vec_read_first(x, dtype, at + (i), n) - mean) * rstd;                         \
+      g = tarn__vec_read_first(dy, dtype, at + (i), n) * tarn__vec_read_first(gain, TARN__F32, i, n);               \
+      g = (g - mean_g - normal * mean_gx) * rstd;                                                                   \
+    }                                                                                                               \
+    if (dsum_data) g += tarn__vec_read_first(dsum_data, dtype, at + (i), n);                                        \
+    const tarn__vec old = previous_data ? tarn__vec_read_first(previous_data, dtype, at + (i), n) : (tarn__vec){0}; \
+    if (dbranch_data) tarn__vec_write_first(dbranch_data, dtype, at + (i), dropped ? drop(p, i, g) : g, n);         \
+    if (dx_data) tarn__vec_write_first(dx_data, dtype, at + (i), g + old, n);                                       \
+  } while (0)
+  EACH_STEP(d, STEP);
+#undef STEP
 }
 
-static void branch_row(const tarn__exec *exec, const tarn__node *node, const part *p, const float *dsum, int64_t r,
-                       int64_t d) {
-  const tarn__tensor *dbranch = node->out[TARN__RN_DBRANCH];
-  const tarn__dropout *dropout = &((const tarn__residual_norm_attr *)node->attr)->dropout;
-  if (dropout->threshold == 0) {
-    tarn__row_write(dbranch->data, dbranch->dtype, r * d, d, dsum);
-    return;
-  }
-  const uint16_t *numbers = p->numbers;
-  const uint32_t threshold = dropout->threshold;
-  const float scale = (float)tarn__dropout_scale(*dropout);
-  float *out = tarn__row_target(dbranch->data, dbranch->dtype, r * d, p->a);
-  tarn__dropout_numbers(p->numbers, exec, dropout->site, r, 0, d);
-#pragma omp simd
-  for (int64_t i = 0; i < d; i++) out[i] = numbers[i] >= threshold ? dsum[i] * scale : 0.0f;
-  tarn__row_write(dbranch->data, dbranch->dtype, r * d, d, out);
-}
-
-static void backward_part(const tarn__exec *exec, const tarn__node *node, const part *p, int64_t d) {
-  const tarn__tensor *dx = node->out[TARN__RN_DX], *previous = node->in[TARN__RN_PREVIOUS];
-  memset(p->dgain, 0, (size_t)d * sizeof(float));
-  memset(p->dbias, 0, (size_t)d * sizeof(float));
+TARN__VEC_INLINE void backward_part(const tarn__node *node, const part *p, int64_t d, tarn__dtype dtype, bool dropped) {
   for (int64_t r = p->first; r < p->last; r++) {
-    const float *dsum = dsum_row(node, p, r, d);
-    if (node->out[TARN__RN_DBRANCH]) branch_row(exec, node, p, dsum, r, d);
-    if (!dx) continue;
-    if (previous) tarn__row_add(p->c, tarn__row_read(previous->data, previous->dtype, r * d, d, p->a), d);
-    tarn__row_write(dx->data, dx->dtype, r * d, d, dsum);
+    if (dropped) tarn__dropout_numbers(p->numbers, p->exec, p->dropout.site, r, 0, d);
+    if (node->in[TARN__RN_DY]) {
+      const means m = reduce(node, p, r, dtype);
+      backward_row(node, p, &m, r, dtype, dropped);
+    } else {
+      backward_row(node, p, NULL, r, dtype, dropped);
+    }
   }
 }
 
@@ -168,7 +216,7 @@ static void add_to_gradient(const tarn__exec *exec, const tarn__node *node, int 
   float *grad = param->grad;
   if (!tarn__param_accumulate(param)) memset(grad, 0, (size_t)d * sizeof *grad);
   for (int t = 0; t < exec->threads; t++) {
-    part p = part_of(exec, node, t, rows, d);
+    const part p = part_of(exec, node, t, rows, d);
     tarn__row_add(grad, which == TARN__RN_DGAIN ? p.dgain : p.dbias, d);
   }
 }
@@ -177,8 +225,15 @@ static tarn_status backward(const tarn__exec *exec, const tarn__node *node) {
   const tarn__tensor *any = node->in[TARN__RN_DY] ? node->in[TARN__RN_DY] : node->in[TARN__RN_DSUM];
 #pragma omp parallel for num_threads(exec->threads) schedule(static, 1)
   for (int which = 0; which < exec->threads; which++) {
-    part p = part_of(exec, node, which, any->rows, any->cols);
-    backward_part(exec, node, &p, any->cols);
+    const part p = part_of(exec, node, which, any->rows, any->cols);
+    const bool dropped = p.dropout.threshold != 0 && node->out[TARN__RN_DBRANCH] != NULL;
+    memset(p.dgain, 0, 2 * tarn__row_floats(any->cols) * sizeof(float));
+    if (any->dtype == TARN__BF16)
+      dropped ? backward_part(node, &p, any->cols, TARN__BF16, true)
+              : backward_part(node, &p, any->cols, TARN__BF16, false);
+    else
+      dropped ? backward_part(node, &p, any->cols, TARN__F32, true)
+              : backward_part(node, &p, any->cols, TARN__F32, false);
   }
   add_to_gradient(exec, node, TARN__RN_DGAIN, any->rows, any->cols);
   add_to_gradient(exec, node, TARN__RN_DBIAS, any->rows, any->cols);

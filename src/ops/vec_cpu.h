@@ -4,6 +4,7 @@
 #define TARN_OPS_VEC_CPU_H
 
 #include <stdint.h>
+#include <string.h>
 #if defined(__AVX2__)
 #include <immintrin.h>
 #endif
@@ -95,14 +96,20 @@ TARN__VEC_INLINE tarn__vec tarn__vec_sum_lanes(tarn__vec v) {
   return v + TARN__VEC_TURN_1(v);
 }
 
-// bf16 to float is exact.
-TARN__VEC_INLINE tarn__vec tarn__vec_load_bf16(const uint16_t *from) {
-  return (tarn__vec)(__builtin_convertvector(*(const tarn__vec_half_any *)from, tarn__vec_bits) << 16);
+// 16-bit numbers, as they are. (gcc converts half registers in two pieces.)
+TARN__VEC_INLINE tarn__vec_int tarn__vec_load_u16(const uint16_t *from) {
+#if defined(__AVX512F__)
+  return (tarn__vec_int)_mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)(const void *)from));
+#elif defined(__AVX2__)
+  return (tarn__vec_int)_mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)(const void *)from));
+#else
+  return (tarn__vec_int) __builtin_convertvector(*(const tarn__vec_half_any *)from, tarn__vec_bits);
+#endif
 }
 
-// 16-bit numbers, as they are.
-TARN__VEC_INLINE tarn__vec_int tarn__vec_load_u16(const uint16_t *from) {
-  return (tarn__vec_int) __builtin_convertvector(*(const tarn__vec_half_any *)from, tarn__vec_bits);
+// bf16 to float is exact.
+TARN__VEC_INLINE tarn__vec tarn__vec_load_bf16(const uint16_t *from) {
+  return (tarn__vec)((tarn__vec_bits)tarn__vec_load_u16(from) << 16);
 }
 
 // Equal to tarn__bf16_from_f32(), but that the instruction of AVX512_BF16 makes zeros of denormal numbers, as all
@@ -129,6 +136,27 @@ TARN__VEC_INLINE void tarn__vec_write(void *data, tarn__dtype dtype, int64_t at,
     tarn__vec_store((float *)data + at, v);
   else
     tarn__vec_store_bf16((uint16_t *)data + at, v);
+}
+
+// The same of the first n lanes, for the ends of rows; the other lanes come as zeros and go nowhere. For n = LANES, a
+// constant, they are the functions above.
+TARN__VEC_INLINE tarn__vec tarn__vec_read_first(const void *data, tarn__dtype dtype, int64_t at, int64_t n) {
+  if (n == TARN__VEC_LANES) return tarn__vec_read(data, dtype, at);
+  const size_t size = tarn__dtype_size(dtype);
+  _Alignas(64) float part[TARN__VEC_LANES] = {0};
+  memcpy(part, (const char *)data + (size_t)at * size, (size_t)n * size);
+  return tarn__vec_read(part, dtype, 0);
+}
+
+TARN__VEC_INLINE void tarn__vec_write_first(void *data, tarn__dtype dtype, int64_t at, tarn__vec v, int64_t n) {
+  if (n == TARN__VEC_LANES) {
+    tarn__vec_write(data, dtype, at, v);
+    return;
+  }
+  const size_t size = tarn__dtype_size(dtype);
+  _Alignas(64) float part[TARN__VEC_LANES];
+  tarn__vec_write(part, dtype, 0, v);
+  memcpy((char *)data + (size_t)at * size, part, (size_t)n * size);
 }
 
 // Lanes of a where the mask is set, of b elsewhere.
