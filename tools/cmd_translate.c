@@ -176,7 +176,7 @@ int cmd_translate(int argc, char **argv) {
       {"n-best", CLI_INT, &n_best, "N", "print the N best translations, with scores; 0: the best, plain", 0, 1024},
       {"scores", CLI_FLAG, &out.scores, NULL, "put the score and a tab before each translation", 0, 0},
       {"json", CLI_FLAG, &out.json, NULL, "print JSON, one object a line", 0, 0},
-      {"max-tokens", CLI_INT, &options.max_tokens, "N", "source tokens translated together; 0: the model's", 0,
+      {"max-tokens", CLI_INT, &options.max_tokens, "N", "source tokens in work on a thread; 0: the model's", 0,
        1 << 24},
       {"window", CLI_INT, &options.window, "N", "lines read and sorted by length at a time", 1, 10000000},
       {"overlong", CLI_TEXT, &overlong, "WHAT", "truncate or refuse lines that the model cannot take whole", 0, 0},

@@ -11,17 +11,12 @@ static double share(const tarn_profile_row *row, const tarn_profile_summary *sum
   return summary->seconds > 0 ? row->seconds / summary->seconds : 0;
 }
 
-static const char *plural(const tarn_profile_summary *s) {
-  if (s->units == 1) return "";
-  return strcmp(s->unit, "batch") == 0 ? "es" : "s";
-}
-
 static void print_text(FILE *stream, const tarn_profile_summary *s) {
   double outside = 0;
   for (size_t i = 0; i < s->count; i++)
     if (s->rows[i].pass == TARN_PROFILE_OUTSIDE) outside += s->rows[i].seconds;
   fprintf(stream, "\nprofile     %.3f s", s->seconds);
-  if (s->units > 0) fprintf(stream, ", %lld %s%s", (long long)s->units, s->unit, plural(s));
+  if (s->units > 0) fprintf(stream, ", %lld %s%s", (long long)s->units, s->unit, s->units == 1 ? "" : "s");
   fprintf(stream, "; outside of ops %.3f s\n\n", outside);
   fprintf(stream, "%-28s %-22s %-8s %9s %11s %7s %9s\n", "op", "part", "pass", "calls", "ms", "share", "GFLOP/s");
   for (size_t i = 0; i < s->count; i++) {

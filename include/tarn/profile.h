@@ -25,7 +25,7 @@
 extern "C" {
 #endif
 
-enum { TARN_PROFILE_TRACED = 10 };  // updates, or batches of sentences, that a trace usually shows
+enum { TARN_PROFILE_TRACED = 10 };  // updates, or steps of decoding, that a trace usually shows
 
 typedef enum tarn_profile_pass {
   TARN_PROFILE_FORWARD,
@@ -47,13 +47,13 @@ typedef struct tarn_profile_summary {
   const tarn_profile_row *rows;  // by falling time; their times add up to `seconds`: what nothing accounts for is the
   size_t count;                  // row "other"
   double seconds;                // between the beginning and the end of the training or translation
-  int64_t units;                 // updates, or batches of sentences
-  const char *unit;              // "update" or "batch"; "" if there was none
+  int64_t units;                 // updates, or steps of decoding
+  const char *unit;              // "update" or "step"; "" if there was none
 } tarn_profile_summary;
 
 typedef struct tarn_profile tarn_profile;
 
-// `traced`: how many updates (batches, in translation) the trace shows, 0 or more. It has at most 262,144 events, 40
+// `traced`: how many updates (steps, in translation) the trace shows, 0 or more. It has at most 262,144 events, 40
 // bytes each in memory, whatever `traced` says. Fails with USAGE or MEMORY.
 tarn_status tarn_profile_open(tarn_profile **profile, int64_t traced) TARN_CHECKED;
 void tarn_profile_close(tarn_profile **profile);

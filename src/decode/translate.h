@@ -1,9 +1,8 @@
 // Translation of token ids by a model in memory: beam search (src/decode/beam.h) with incremental decoding.
 //
-// Sentences are translated in batches of similar source length. A step computes one row per running hypothesis; the
-// keys and values of self-attention are appended to packed caches, and which rows a hypothesis sees is a list of
-// numbers, so that no cache is ever copied when hypotheses fork. A sentence that is finished costs nothing from then
-// on.
+// Sentences are sorted by length and go through decoders (src/decode/decoder.h), one a thread, each of which takes
+// sentences from the common queue whenever a quarter of its places is free. So threads do not wait for one another, and
+// steps stay full until the queue is empty.
 #ifndef TARN_DECODE_TRANSLATE_H
 #define TARN_DECODE_TRANSLATE_H
 
@@ -18,8 +17,8 @@ typedef struct tarn__translator_options {
   double max_len_a;       // a translation has at most max_len_a * source tokens + max_len_b tokens, its end of
   int64_t max_len_b;      // sentence not counted, the source's counted (as in fairseq), and with its end of sentence
                           // never more than the model's max_length; default 1.2, 10
-  int64_t max_tokens;  // most source tokens of a batch, and most hypotheses; a longer sentence is a batch of its own.
-                       // Default 4096
+  int64_t max_tokens;  // most source tokens that a decoder has in work, and most hypotheses (of which it takes no more
+                       // than make it faster); a longer sentence is translated alone. Default 4096
   int64_t n_best;      // hypotheses to return, 1 .. beam; default 1
   int threads;         // 0: those of the pool (tarn__threads()); default 0
   struct tarn_profile *profile;  // measures runs (graph/profile.h); default NULL: nothing is measured
@@ -62,7 +61,8 @@ void tarn__translator_close(tarn__translator **translator);
 // Translates `sentences` sentences: sentence s is ids[offsets[s]] .. ids[offsets[s + 1] - 1], at least one token, the
 // last one its end of sentence, and at most the model's max_length tokens. translations [sentences] are filled in the
 // order of the sentences; what they point to belongs to the translator and lives until its next run or close. The
-// result does not depend on how sentences fall into batches, but for the rounding of sums.
+// result does not depend on which sentences are translated together, nor on the number of threads, but for the rounding
+// of sums.
 // Fails with DATA (a sentence is empty or too long, an id outside the vocabulary), NUMERIC (a log-probability that is
 // not a number), or MEMORY.
 tarn_status tarn__translator_run(tarn__translator *translator, tarn__translation *translations, const int32_t *ids,

@@ -18,7 +18,7 @@ tarn_status tarn__profile_node(tarn_profile *profile, const tarn__node *node, bo
 // Work outside of graphs, from `begin` until now. Such work may not contain nodes or other such work that is told to
 // the profile too: it would be counted twice. `what` is a string literal.
 tarn_status tarn__profile_work(tarn_profile *profile, const char *what, double begin) TARN_CHECKED;
-// An update or a batch of sentences, with all that it consists of; counted, shown in the trace, not part of the table.
+// An update or a step of decoding, with all that it consists of; counted, shown in the trace, not part of the table.
 tarn_status tarn__profile_unit(tarn_profile *profile, const char *what, double begin) TARN_CHECKED;
 // Work of the thread that prepares batches: shown in the trace, not part of the table, because nobody waits for it.
 tarn_status tarn__profile_beside(tarn_profile *profile, const char *what, double begin, double end) TARN_CHECKED;

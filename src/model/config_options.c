@@ -204,7 +204,7 @@ static const tarn__option translate_options[] = {
     {"max_len_b", INTEGER(tarn_config_translate, max_len_b, 0, 1048576), .value = "10", .unit = "tokens",
      .help = "see max_len_a"},
     {"max_tokens", INTEGER(tarn_config_translate, max_tokens, 1, 16777216), .value = "4096", .unit = "tokens",
-     .help = "most source tokens translated together", .also = "mini-batch mini-batch-words batch_size"},
+     .help = "most source tokens in work on a thread", .also = "mini-batch mini-batch-words batch_size"},
 };
 
 #define SECTION(name, table, place) \

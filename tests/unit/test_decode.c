@@ -76,16 +76,22 @@ static void close_model(fixture *f) {
   tarn_config_close(&f->config);
 }
 
-static tarn__translator *open_translator(const fixture *f, int64_t beam, int64_t n_best, int64_t max_tokens) {
+static tarn__translator *open_threaded(const fixture *f, int64_t beam, int64_t n_best, int64_t max_tokens,
+                                       int threads) {
   tarn__translator_options options;
   tarn__translator_default(&options);
   options.beam = beam;
   options.n_best = n_best;
   options.max_tokens = max_tokens;
+  options.threads = threads;
   if (f->model->dtype == TARN__F64) options.backend = TARN__REFERENCE;
   tarn__translator *translator;
   must(tarn__translator_open(&translator, f->model, EOS, &options));
   return translator;
+}
+
+static tarn__translator *open_translator(const fixture *f, int64_t beam, int64_t n_best, int64_t max_tokens) {
+  return open_threaded(f, beam, n_best, max_tokens, 0);
 }
 
 // The negative log-likelihood of the first `length` tokens of a translation, by the graph of training.
@@ -183,6 +189,13 @@ static void test_batches(void **state) {
     must(tarn__translator_run(together, a, f.ids, f.offsets, SENTENCES));
     must(tarn__translator_run(few, b, f.ids, f.offsets, SENTENCES));
     must(tarn__translator_run(alone, c, f.ids, f.offsets, SENTENCES));
+    for (int threads = 1; threads <= 3; threads += 2) {
+      tarn__translator *other = open_threaded(&f, 3, 2, 60, threads);
+      tarn__translation d[SENTENCES];
+      must(tarn__translator_run(other, d, f.ids, f.offsets, SENTENCES));
+      for (int s = 0; s < SENTENCES; s++) assert_same(&a[s], &d[s], 1e-4);
+      tarn__translator_close(&other);
+    }
     for (int s = 0; s < SENTENCES; s++) {
       assert_same(&a[s], &b[s], 1e-4);
       assert_same(&a[s], &c[s], 1e-4);
@@ -355,6 +368,11 @@ static void test_no_memory(void **state) {
   tarn__translator_options options;
   tarn__translator_default(&options);
   options.max_tokens = 60;
+  options.threads = 1;  // the same allocations in every round
+  tarn__translator *whole = open_threaded(&f, options.beam, 1, options.max_tokens, 1);
+  tarn__translation all[SENTENCES];
+  must(tarn__translator_run(whole, all, f.ids, f.offsets, SENTENCES));
+  tarn__translator_close(&whole);
   size_t before = tarn__memory_now(TARN__MEMORY_ACTIVATION);
   for (uint64_t n = 1;; n++) {
     tarn__translation translations[SENTENCES];
