@@ -5,7 +5,7 @@
 
 #include "ops/output_top.h"
 #include "ops/row_cpu.h"
-#include "ops/tile_cpu.h"
+#include "ops/vec_cpu.h"
 
 enum { BLOCK = 128, PIECE = 16 };
 
@@ -13,10 +13,9 @@ static size_t scratch_floats(int64_t words) { return tarn__row_floats((words + B
 
 static float block_max(const float *x, int64_t n) {
   if (n < BLOCK) return tarn__row_max(x, n);
-  tarn__tile_vec most = tarn__tile_load(x);
-  for (int64_t i = TARN__TILE_LANES; i < BLOCK; i += TARN__TILE_LANES)
-    most = tarn__tile_max(most, tarn__tile_load(x + i));
-  return tarn__tile_max_lane(most)[0];
+  tarn__vec most = tarn__vec_load(x);
+  for (int64_t i = TARN__VEC_LANES; i < BLOCK; i += TARN__VEC_LANES) most = tarn__vec_max(most, tarn__vec_load(x + i));
+  return tarn__vec_max_lane(most)[0];
 }
 
 static float sum_of_exponentials(const float *x, float shift, int64_t n) {
