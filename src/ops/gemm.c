@@ -11,6 +11,7 @@ enum {
   ACROSS_BYTES = 2048,      // the same where rows of A lie across the memory
   BLOCK_BYTES = 256 << 10,  // of a block of A in one chunk, at most: it stays in the second cache
   PAGE_BYTES = 4096,
+  CHUNK_UNIT = 4,
   PACK_TERMS = 64  // of k that one thread packs at a time; even
 };
 
@@ -39,6 +40,9 @@ typedef struct plan {
   tarn__gemm_arithmetic arithmetic;
   split m, n, k;  // rows of C; columns of C, in whole panels; terms of the sums
   int threads;
+  const char *a;        // A as it is read: g->a, or its rows rounded to INT8
+  int64_t lda, a_size;  // elements between rows, bytes of an element
+  const float *row_scales;
   bool pack_a;                             // A is not read as it lies
   bool partial;                            // sums of several chunks of k are kept in fp32 until they are complete
   size_t a_bytes, b_bytes, partial_bytes;  // of the scratch; a_bytes for every thread
@@ -50,29 +54,36 @@ static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 
 static int64_t round_up(int64_t n, int64_t unit) { return (n + unit - 1) / unit * unit; }
 
-static tarn__gemm_arithmetic arithmetic_of(const tarn__gemm_kernels *kernels, tarn__dtype dtype) {
-  if (dtype == TARN__F32) return TARN__GEMM_F32;
+static tarn__gemm_arithmetic arithmetic_of(const tarn__gemm_kernels *kernels, const tarn__gemm *g) {
+  if (g->int8) return TARN__GEMM_INT8;
+  if (g->dtype == TARN__F32) return TARN__GEMM_F32;
   return kernels->multiply_bf16 != NULL ? TARN__GEMM_BF16 : TARN__GEMM_WIDE;
 }
 
-// The chunks of k are equal but for the last, and even, so that no pair of BF16 is cut.
+// Chunks of k are whole units of 32 bits, but for the last.
 static split chunks_of(const tarn__gemm *g, tarn__gemm_arithmetic arithmetic) {
-  int64_t most = (g->transpose_a ? ACROSS_BYTES : LINE_BYTES) / (arithmetic == TARN__GEMM_BF16 ? 2 : 4);
-  return split_into(g->k, 2, (g->k + most - 1) / most);
+  int64_t bytes = arithmetic == TARN__GEMM_INT8 ? 1 : arithmetic == TARN__GEMM_BF16 ? 2 : 4;
+  int64_t most = (g->transpose_a ? ACROSS_BYTES : LINE_BYTES) / bytes;
+  return split_into(g->k, CHUNK_UNIT, (g->k + most - 1) / most);
 }
 
-static int64_t longest_chunk(const split *k) { return round_up((k->units + k->pieces - 1) / k->pieces * k->unit, 2); }
+static int64_t longest_chunk(const split *k) { return (k->units + k->pieces - 1) / k->pieces * k->unit; }
 
 // Rows that begin a whole number of pages apart fall into the same few places of the first cache.
 static bool must_pack_a(const tarn__gemm *g, tarn__gemm_arithmetic arithmetic) {
+  if (arithmetic == TARN__GEMM_INT8) return false;
   bool odd = arithmetic == TARN__GEMM_BF16 && g->k % 2 != 0;
   bool same_places = g->lda * (int64_t)tarn__dtype_size(g->dtype) % PAGE_BYTES == 0;
   return g->transpose_a || arithmetic == TARN__GEMM_WIDE || odd || same_places;
 }
 
+static size_t quantised_bytes(const tarn__gemm *g) {
+  return g->int8 ? aligned((size_t)(g->m * round_up(g->k, 4))) + aligned((size_t)g->m * sizeof(float)) : 0;
+}
+
 static plan plan_of(const tarn__gemm *g, int threads) {
   const tarn__gemm_kernels *kernels = TARN__TABLE_NOW(tarn__gemm_kernels);
-  plan p = {.kernels = kernels, .arithmetic = arithmetic_of(kernels, g->dtype), .threads = threads};
+  plan p = {.kernels = kernels, .arithmetic = arithmetic_of(kernels, g), .threads = threads};
   if (2.0 * (double)g->m * (double)g->n * (double)g->k < SERIAL_FLOPS) p.threads = 1;
   p.k = chunks_of(g, p.arithmetic);
   int64_t units = tarn__gemm_units(longest_chunk(&p.k), p.arithmetic);
@@ -84,6 +95,9 @@ static plan plan_of(const tarn__gemm *g, int threads) {
   p.m = split_into(g->m, kernels->step, narrow ? 1 : round_up(blocks, p.threads));
   p.n = split_into(g->n, kernels->panel, narrow ? p.threads : 1);
   p.pack_a = must_pack_a(g, p.arithmetic);
+  p.a = g->a;
+  p.lda = g->lda;
+  p.a_size = (int64_t)tarn__dtype_size(g->dtype);
   p.partial = p.k.pieces > 1 && g->c_dtype == TARN__BF16;
   // Pieces are nearly equal: the largest is at most one unit more than the mean.
   int64_t rows = p.pack_a ? (p.m.units + p.m.pieces - 1) / p.m.pieces * kernels->step : kernels->step;
@@ -98,11 +112,27 @@ static bool is_empty(const tarn__gemm *g) { return g->m == 0 || g->n == 0 || g->
 size_t tarn__gemm_scratch(const tarn__gemm *gemm, int threads) {
   if (is_empty(gemm) || gemm->dtype == TARN__F64) return 0;
   plan p = plan_of(gemm, threads);
-  return p.b_bytes + p.partial_bytes + p.a_bytes * (size_t)p.threads;
+  return p.b_bytes + p.partial_bytes + quantised_bytes(gemm) + p.a_bytes * (size_t)p.threads;
 }
 
 static const char *element(const void *data, tarn__dtype dtype, int64_t index) {
   return (const char *)data + index * (int64_t)tarn__dtype_size(dtype);
+}
+
+static size_t panels_bytes(const tarn__gemm *g, const plan *p) {
+  return (size_t)(round_up(g->n, p->kernels->panel) * tarn__gemm_units(g->k, p->arithmetic)) * 4;
+}
+
+// What follows the panels of a B of INT8: a scale for each column, and for each chunk of k the sums of the columns.
+typedef struct int8_columns {
+  float *scales;
+  int32_t *sums;
+} int8_columns;
+
+static int8_columns columns_of(const tarn__gemm *g, const plan *p) {
+  char *at = (char *)(uintptr_t)g->packed + panels_bytes(g, p);
+  float *scales = (float *)(void *)at;
+  return (int8_columns){scales, (int32_t *)(void *)(scales + round_up(g->n, p->kernels->panel))};
 }
 
 // Part `part` of the packing of a chunk of B: panels where their columns lie along the memory, terms of k where they
@@ -138,8 +168,8 @@ static int64_t pack_parts(const tarn__gemm *g, const plan *p, int64_t chunk) {
 // Rows [i, i + rows) of chunk `chunk` of A.
 static void pack_a(uint32_t *out, const tarn__gemm *g, const plan *p, int64_t chunk, int64_t i, int64_t rows) {
   int64_t k = split_start(&p->k, chunk), group = p->kernels->group, whole = rows / group * group;
-  tarn__gemm_lines lines = {.from = element(g->a, g->dtype, g->transpose_a ? k * g->lda + i : i * g->lda + k),
-                            .ld = g->lda,
+  tarn__gemm_lines lines = {.from = p->a + (g->transpose_a ? k * p->lda + i : i * p->lda + k) * p->a_size,
+                            .ld = p->lda,
                             .count = whole,
                             .k = split_size(&p->k, chunk),
                             .width = group,
@@ -149,7 +179,7 @@ static void pack_a(uint32_t *out, const tarn__gemm *g, const plan *p, int64_t ch
   lines.stride = group * units;
   if (whole > 0) p->kernels->pack(out, &lines);
   if (whole == rows) return;
-  lines.from = element(lines.from, g->dtype, g->transpose_a ? whole : whole * g->lda);
+  lines.from = (const char *)lines.from + (g->transpose_a ? whole : whole * p->lda) * p->a_size;
   lines.count = rows - whole;
   lines.width = tarn__gemm_group(rows - whole, group, p->kernels->step);
   p->kernels->pack(out + whole * units, &lines);
@@ -193,11 +223,18 @@ static void run_block(const tarn__gemm *g, const plan *p, const uint32_t *b, uin
       .accumulate = chunk > 0 || (g->accumulate && !p->partial),
       .relu = last && g->relu,
   };
-  void (*multiply)(const tarn__gemm_block *) =
-      p->arithmetic == TARN__GEMM_BF16 ? p->kernels->multiply_bf16 : p->kernels->multiply_f32;
+  void (*multiply)(const tarn__gemm_block *) = p->arithmetic == TARN__GEMM_INT8   ? p->kernels->multiply_int8
+                                               : p->arithmetic == TARN__GEMM_BF16 ? p->kernels->multiply_bf16
+                                                                                  : p->kernels->multiply_f32;
+  if (g->int8) {
+    const int8_columns columns = columns_of(g, p);
+    block.row_scales = p->row_scales + i;
+    block.column_scales = columns.scales + j;
+    block.column_sums = columns.sums + chunk * round_up(g->n, p->kernels->panel) + j;
+  }
   if (direct > 0) {
-    block.a = element(g->a, g->dtype, i * g->lda + split_start(&p->k, chunk));
-    block.row_bytes = g->lda * (int64_t)tarn__dtype_size(g->dtype);
+    block.a = p->a + (i * p->lda + split_start(&p->k, chunk)) * p->a_size;
+    block.row_bytes = p->lda * p->a_size;
     block.m = direct;
     // Tasks are dealt out in turn, so a thread probably gets the one after those that the others have now.
     int64_t following = mi + p->threads;
@@ -213,6 +250,7 @@ static void run_block(const tarn__gemm *g, const plan *p, const uint32_t *b, uin
     block.a = a;
     block.row_bytes = 0;
     block.m = rows - direct;
+    if (g->int8) block.row_scales += direct;
     block.c = (char *)block.c + direct * block.ldc * (int64_t)tarn__dtype_size(block.c_dtype);
     multiply(&block);
   }
@@ -229,6 +267,23 @@ static void empty_sum(const tarn__gemm *g) {
     }
 }
 
+static const float INT8_MOST = 127.0f;
+
+static float inverse_of(float scale) { return scale > 0.0f ? 1.0f / scale : 0.0f; }
+
+// Rows of A as bytes, and the scale of each.
+static void quantise_rows(const tarn__gemm *g, plan *p, char *memory) {
+  int64_t stride = round_up(g->k, 4);
+  float *scales = (float *)(void *)(memory + aligned((size_t)(g->m * stride)));
+#pragma omp for schedule(static)
+  for (int64_t r = 0; r < g->m; r++) {
+    uint8_t *out = (uint8_t *)memory + r * stride;
+    const char *row = element(g->a, g->dtype, r * g->lda);
+    scales[r] = p->kernels->magnitude(row, g->dtype, g->k) / INT8_MOST;
+    p->kernels->quantise(out, row, g->dtype, g->k, inverse_of(scales[r]), TARN__GEMM_ZERO);
+  }
+}
+
 void tarn__gemm_run(const tarn__gemm *gemm, int threads, void *scratch) {
   if (is_empty(gemm)) {
     empty_sum(gemm);
@@ -237,12 +292,19 @@ void tarn__gemm_run(const tarn__gemm *gemm, int threads, void *scratch) {
   plan p = plan_of(gemm, threads);
   uint32_t *own_b = scratch;
   float *sums = (float *)((char *)scratch + p.b_bytes);
-  char *blocks = (char *)sums + p.partial_bytes;
+  char *quantised = (char *)sums + p.partial_bytes, *blocks = quantised + quantised_bytes(gemm);
   int64_t tasks = p.m.pieces * p.n.pieces, width = p.kernels->panel, panels = (gemm->n + width - 1) / width;
+  if (gemm->int8) {
+    p.a = quantised;
+    p.lda = round_up(gemm->k, 4);
+    p.a_size = 1;
+    p.row_scales = (const float *)(const void *)(quantised + aligned((size_t)(gemm->m * p.lda)));
+  }
 #pragma omp parallel num_threads(p.threads)
   {
-    uint32_t *a = (uint32_t *)(blocks + p.a_bytes * (size_t)omp_get_thread_num());
+    uint32_t *a = (uint32_t *)(void *)(blocks + p.a_bytes * (size_t)omp_get_thread_num());
     const uint32_t *b = gemm->packed != NULL ? gemm->packed : own_b;
+    if (gemm->int8) quantise_rows(gemm, &p, quantised);
     for (int64_t chunk = 0; chunk < p.k.pieces; chunk++) {
       if (gemm->packed == NULL) {
         int64_t parts = pack_parts(gemm, &p, chunk);
@@ -258,20 +320,65 @@ void tarn__gemm_run(const tarn__gemm *gemm, int threads, void *scratch) {
 
 size_t tarn__gemm_pack_bytes(const tarn__gemm *gemm) {
   if (gemm->n == 0 || gemm->k == 0) return 0;
-  const tarn__gemm_kernels *kernels = TARN__TABLE_NOW(tarn__gemm_kernels);
-  int64_t units = tarn__gemm_units(gemm->k, arithmetic_of(kernels, gemm->dtype));
-  return aligned((size_t)(round_up(gemm->n, kernels->panel) * units) * 4);
+  plan p = plan_of(gemm, 1);
+  int64_t columns = round_up(gemm->n, p.kernels->panel);
+  size_t bytes = panels_bytes(gemm, &p);
+  if (gemm->int8) bytes += (size_t)columns * (sizeof(float) + (size_t)p.k.pieces * sizeof(int32_t));
+  return aligned(bytes);
+}
+
+// Panel `panel` of all chunks of B as INT8.
+static void pack_panel_int8(const tarn__gemm *g, const plan *p, void *packed, int64_t panel) {
+  enum { TERMS = 512, WIDEST = 32 };  // of each column at a time
+  uint8_t bytes[WIDEST * TERMS];
+  const int64_t width = p->kernels->panel, j = panel * width, count = smaller(width, g->n - j);
+  const int64_t columns = round_up(g->n, width);
+  const int8_columns out = columns_of(g, p);
+  for (int64_t i = 0; i < count; i++)
+    out.scales[j + i] = p->kernels->magnitude(element(g->b, g->dtype, (j + i) * g->ldb), g->dtype, g->k) / INT8_MOST;
+  for (int64_t i = count; i < width; i++) out.scales[j + i] = 0.0f;
+  uint32_t *to = packed;
+  for (int64_t chunk = 0; chunk < p->k.pieces; chunk++) {
+    int64_t k = split_start(&p->k, chunk), end = k + split_size(&p->k, chunk);
+    int64_t units = tarn__gemm_units(end - k, TARN__GEMM_INT8);
+    uint32_t *at = to + j * units;
+    memset(out.sums + chunk * columns + j, 0, (size_t)width * sizeof *out.sums);
+    for (; k < end; k += TERMS) {
+      int64_t terms = smaller(TERMS, end - k);
+      for (int64_t i = 0; i < count; i++)
+        out.sums[chunk * columns + j + i] +=
+            p->kernels->quantise(bytes + i * TERMS, element(g->b, g->dtype, (j + i) * g->ldb + k), g->dtype, terms,
+                                 inverse_of(out.scales[j + i]), 0);
+      tarn__gemm_lines lines = {.from = bytes,
+                                .ld = TERMS,
+                                .count = count,
+                                .k = terms,
+                                .width = width,
+                                .stride = width * units,
+                                .arithmetic = TARN__GEMM_INT8};
+      p->kernels->pack(at, &lines);
+      at += width * tarn__gemm_units(terms, TARN__GEMM_INT8);
+    }
+    to += columns * units;
+  }
 }
 
 void tarn__gemm_pack(void *packed, const tarn__gemm *gemm, int threads) {
   if (gemm->n == 0 || gemm->k == 0) return;
-  plan p = plan_of(gemm, threads);
-  int64_t width = p.kernels->panel, panels = (gemm->n + width - 1) / width;
+  tarn__gemm g = *gemm;
+  g.packed = packed;
+  plan p = plan_of(&g, threads);
+  int64_t width = p.kernels->panel, panels = (g.n + width - 1) / width;
+  if (g.int8) {
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int64_t panel = 0; panel < panels; panel++) pack_panel_int8(&g, &p, packed, panel);
+    return;
+  }
   uint32_t *out = packed;
   for (int64_t chunk = 0; chunk < p.k.pieces; chunk++) {
-    int64_t parts = pack_parts(gemm, &p, chunk);
+    int64_t parts = pack_parts(&g, &p, chunk);
 #pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t part = 0; part < parts; part++) pack_b(out, gemm, &p, chunk, part);
+    for (int64_t part = 0; part < parts; part++) pack_b(out, &g, &p, chunk, part);
     out += panels * width * tarn__gemm_units(split_size(&p.k, chunk), p.arithmetic);
   }
 }

@@ -28,6 +28,9 @@ typedef struct tarn__gemm {
   bool transpose_a, transpose_b;
   bool accumulate;  // adds to C; without bias and relu
   bool relu;
+  // B was packed as INT8, each column with a scale of its own; rows of A are rounded to INT8 as they are read, each
+  // with a scale of its own, and sums are exact integers. Needs `packed`; without transpose_a.
+  bool int8;
 } tarn__gemm;
 
 // Bytes of scratch that tarn__gemm_run() needs for these shapes (the pointers are not looked at, but for whether
@@ -38,7 +41,8 @@ size_t tarn__gemm_scratch(const tarn__gemm *gemm, int threads);
 void tarn__gemm_run(const tarn__gemm *gemm, int threads, void *scratch);
 
 // A matrix B that is used often may be packed once: bytes of B [k, n] when packed, and the packing itself, from the
-// fields n, k, b, ldb, dtype and transpose_b. The packed form belongs to the instruction set in use.
+// fields n, k, b, ldb, dtype, transpose_b and int8 (which needs transpose_b). The packed form belongs to the
+// instruction set in use.
 size_t tarn__gemm_pack_bytes(const tarn__gemm *gemm);
 void tarn__gemm_pack(void *packed, const tarn__gemm *gemm, int threads);
 

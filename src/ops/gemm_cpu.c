@@ -2,7 +2,7 @@
 // one unit of every row of A over a register; with 12 rows on AVX-512 that is 24 sums in flight, more than the latency
 // of the multiply-add asks for on any processor that has it.
 #include <string.h>
-#if defined(__AVX512BF16__)
+#if defined(__AVX512F__)
 #include <immintrin.h>
 #endif
 
@@ -24,16 +24,25 @@ typedef float vec __attribute__((vector_size(4 * LANES)));
 typedef float vec_any __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
 typedef uint32_t unit_any __attribute__((aligned(1), may_alias));
 typedef int32_t mask __attribute__((vector_size(4 * LANES)));
+typedef int32_t mask_any __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
 typedef uint32_t units_any __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
 
 #define INLINE static inline __attribute__((always_inline))
 
-// sum + a b, of F32 or of pairs of BF16; a is one unit for all lanes.
-INLINE vec add_product(vec sum, uint32_t a, units_any b, bool pairs) {
-#if defined(__AVX512BF16__)
-  if (pairs) return (vec)_mm512_dpbf16_ps((__m512)sum, (__m512bh)_mm512_set1_epi32((int32_t)a), (__m512bh)b);
+// sum + a b; a is one unit for all lanes. Sums of INT8 are integers in the bits of the register.
+INLINE vec add_product(vec sum, uint32_t a, units_any b, tarn__gemm_arithmetic arithmetic) {
+  if (arithmetic == TARN__GEMM_INT8) {
+#if defined(__AVX512VNNI__)
+    return (vec)_mm512_dpbusd_epi32((__m512i)sum, _mm512_set1_epi32((int32_t)a), (__m512i)b);
 #else
-  (void)pairs;
+    mask total = (mask)sum;
+    for (int i = 0; i < 4; i++) total += (int32_t)(a >> 8 * i & 255) * ((mask)(b << (24 - 8 * i)) >> 24);
+    return (vec)total;
+#endif
+  }
+#if defined(__AVX512BF16__)
+  if (arithmetic == TARN__GEMM_BF16)
+    return (vec)_mm512_dpbf16_ps((__m512)sum, (__m512bh)_mm512_set1_epi32((int32_t)a), (__m512bh)b);
 #endif
   return sum + tarn__row_bits_to_float(a) * (vec)b;
 }
@@ -74,9 +83,17 @@ typedef struct finish {
   tarn__dtype dtype;
   const float *bias;
   bool accumulate, relu;
+  const float *row_scales, *column_scales;  // INT8
+  const int32_t *column_sums;
 } finish;
 
-INLINE void finish_rows(vec sums[GROUP][2], int rows, const finish *f) {
+// Integer sums of a row become floats. The bytes of A stand TARN__GEMM_ZERO too high.
+INLINE vec dequantise(vec sum, const finish *f, int row, int half) {
+  mask whole = (mask)sum - TARN__GEMM_ZERO * ((const mask_any *)f->column_sums)[half];
+  return __builtin_convertvector(whole, vec) * (f->row_scales[row] * ((const vec_any *)f->column_scales)[half]);
+}
+
+INLINE void finish_rows(vec sums[GROUP][2], int rows, tarn__gemm_arithmetic arithmetic, const finish *f) {
   vec bias0 = {0}, bias1 = {0};
   if (f->bias != NULL) {
     bias0 = ((const vec_any *)f->bias)[0];
@@ -85,7 +102,9 @@ INLINE void finish_rows(vec sums[GROUP][2], int rows, const finish *f) {
 #pragma GCC unroll 12
   for (int r = 0; r < rows; r++) {
     char *c = f->c + r * f->row_bytes;
-    vec low = sums[r][0] + bias0, high = sums[r][1] + bias1;
+    bool whole = arithmetic == TARN__GEMM_INT8;
+    vec low = (whole ? dequantise(sums[r][0], f, r, 0) : sums[r][0]) + bias0;
+    vec high = (whole ? dequantise(sums[r][1], f, r, 1) : sums[r][1]) + bias1;
     if (f->accumulate) {
       low += load_c(c, f->dtype, 0);
       high += load_c(c, f->dtype, 1);
@@ -99,8 +118,8 @@ INLINE void finish_rows(vec sums[GROUP][2], int rows, const finish *f) {
 }
 
 // rows: 1 to 3 STEP. row_bytes: 0 for a packed group of A.
-INLINE void tile(const char *a, int64_t row_bytes, const uint32_t *b, int64_t units, int rows, bool pairs,
-                 const finish *f) {
+INLINE void tile(const char *a, int64_t row_bytes, const uint32_t *b, int64_t units, int rows,
+                 tarn__gemm_arithmetic arithmetic, const finish *f) {
   vec sums[GROUP][2] = {{{0}}};
   const int64_t row = row_bytes != 0 ? row_bytes : 4, unit = row_bytes != 0 ? 4 : 4 * rows;
   // Three rows are reached from one address: base, base + row, base + 2 row.
@@ -118,34 +137,40 @@ INLINE void tile(const char *a, int64_t row_bytes, const uint32_t *b, int64_t un
 #pragma GCC unroll 12
     for (int r = 0; r < rows; r++) {
       uint32_t spread = *(const unit_any *)(base[r / 3] + r % 3 * row);
-      sums[r][0] = add_product(sums[r][0], spread, low, pairs);
-      sums[r][1] = add_product(sums[r][1], spread, high, pairs);
+      sums[r][0] = add_product(sums[r][0], spread, low, arithmetic);
+      sums[r][1] = add_product(sums[r][1], spread, high, arithmetic);
     }
     for (int i = 0; i < BASES; i++) base[i] += unit;
     b += PANEL;
   }
-  finish_rows(sums, rows, f);
+  finish_rows(sums, rows, arithmetic, f);
 }
 
 typedef void (*tile_function)(const char *a, int64_t row_bytes, const uint32_t *b, int64_t units, const finish *f);
 
-#define TILE(name, rows, pairs)                                                                                        \
+#define TILE(name, rows, arithmetic)                                                                                   \
   static void name##_packed(const char *a, int64_t row_bytes, const uint32_t *b, int64_t units, const finish *f) {     \
     (void)row_bytes;                                                                                                   \
-    tile(a, 0, b, units, rows, pairs, f);                                                                              \
+    tile(a, 0, b, units, rows, arithmetic, f);                                                                         \
   }                                                                                                                    \
   static void name##_as_it_lies(const char *a, int64_t row_bytes, const uint32_t *b, int64_t units, const finish *f) { \
-    tile(a, row_bytes, b, units, rows, pairs, f);                                                                      \
+    tile(a, row_bytes, b, units, rows, arithmetic, f);                                                                 \
   }
-TILE(tile_f32_1, STEP, false)
-TILE(tile_f32_2, 2 * STEP, false)
-TILE(tile_f32_3, 3 * STEP, false)
+TILE(tile_f32_1, STEP, TARN__GEMM_F32)
+TILE(tile_f32_2, 2 * STEP, TARN__GEMM_F32)
+TILE(tile_f32_3, 3 * STEP, TARN__GEMM_F32)
 static const tile_function tiles_f32[2][3] = {{tile_f32_1_packed, tile_f32_2_packed, tile_f32_3_packed},
                                               {tile_f32_1_as_it_lies, tile_f32_2_as_it_lies, tile_f32_3_as_it_lies}};
+TILE(tile_int8_1, STEP, TARN__GEMM_INT8)
+TILE(tile_int8_2, 2 * STEP, TARN__GEMM_INT8)
+TILE(tile_int8_3, 3 * STEP, TARN__GEMM_INT8)
+static const tile_function tiles_int8[2][3] = {
+    {tile_int8_1_packed, tile_int8_2_packed, tile_int8_3_packed},
+    {tile_int8_1_as_it_lies, tile_int8_2_as_it_lies, tile_int8_3_as_it_lies}};
 #if defined(__AVX512BF16__)
-TILE(tile_bf16_1, STEP, true)
-TILE(tile_bf16_2, 2 * STEP, true)
-TILE(tile_bf16_3, 3 * STEP, true)
+TILE(tile_bf16_1, STEP, TARN__GEMM_BF16)
+TILE(tile_bf16_2, 2 * STEP, TARN__GEMM_BF16)
+TILE(tile_bf16_3, 3 * STEP, TARN__GEMM_BF16)
 static const tile_function tiles_bf16[2][3] = {
     {tile_bf16_1_packed, tile_bf16_2_packed, tile_bf16_3_packed},
     {tile_bf16_1_as_it_lies, tile_bf16_2_as_it_lies, tile_bf16_3_as_it_lies}};
@@ -203,13 +228,27 @@ static void multiply(const tarn__gemm_block *g, const tile_function tiles[2][3])
     for (int64_t i = 0; i < g->m; i += GROUP) {
       int64_t rows = g->m - i < GROUP ? g->m - i : GROUP, group = tarn__gemm_group(rows, GROUP, STEP);
       fetch_ahead(&next);
-      finish f = {(char *)g->c + (i * g->ldc + j) * size, g->ldc * size, g->c_dtype,
-                  g->bias != NULL ? g->bias + j : NULL,   g->accumulate, g->relu};
+      finish f = {.c = (char *)g->c + (i * g->ldc + j) * size,
+                  .row_bytes = g->ldc * size,
+                  .dtype = g->c_dtype,
+                  .bias = g->bias != NULL ? g->bias + j : NULL,
+                  .accumulate = g->accumulate,
+                  .relu = g->relu};
+      if (g->row_scales != NULL) {
+        f.row_scales = g->row_scales + i;
+        f.column_scales = g->column_scales + j;
+        f.column_sums = g->column_sums + j;
+      }
       if (rows == group && cols == PANEL) {
         run[group / STEP - 1](a, g->row_bytes, b, g->units, &f);
       } else {
         TARN__ROW_ALIGNED float buffer[GROUP * PANEL];
-        finish whole = {.c = (char *)buffer, .row_bytes = PANEL * sizeof(float), .dtype = TARN__F32};
+        finish whole = f;
+        whole.c = (char *)buffer;
+        whole.row_bytes = PANEL * sizeof(float);
+        whole.dtype = TARN__F32;
+        whole.bias = NULL;
+        whole.accumulate = whole.relu = false;
         run[group / STEP - 1](a, g->row_bytes, b, g->units, &whole);
         finish_edge(buffer, rows, cols, &f);
       }
@@ -218,10 +257,50 @@ static void multiply(const tarn__gemm_block *g, const tile_function tiles[2][3])
   }
 }
 
+static void multiply_int8(const tarn__gemm_block *g) { multiply(g, tiles_int8); }
 static void multiply_f32(const tarn__gemm_block *g) { multiply(g, tiles_f32); }
 #if defined(__AVX512BF16__)
 static void multiply_bf16(const tarn__gemm_block *g) { multiply(g, tiles_bf16); }
 #endif
+
+static int64_t element_bytes(tarn__gemm_arithmetic arithmetic) {
+  return arithmetic == TARN__GEMM_INT8 ? 1 : arithmetic == TARN__GEMM_BF16 ? 2 : 4;
+}
+
+enum { PIECE = 512 };
+
+static float magnitude(const void *x, tarn__dtype dtype, int64_t n) {
+  TARN__ROW_ALIGNED float piece[PIECE];
+  uint32_t bits = 0;  // of magnitudes, which are ordered as the numbers are, with NaN above all
+  for (int64_t first = 0; first < n; first += PIECE) {
+    int64_t count = n - first < PIECE ? n - first : PIECE;
+    const float *row = tarn__row_read(x, dtype, first, count, piece);
+#pragma omp simd reduction(max : bits)
+    for (int64_t i = 0; i < count; i++) {
+      uint32_t own = tarn__row_float_to_bits(row[i]) & 0x7FFFFFFFu;
+      bits = own > bits ? own : bits;
+    }
+  }
+  return tarn__row_bits_to_float(bits);
+}
+
+// Adding 1.5 * 2^23 rounds to the nearest integer, ties to even, and leaves it in the low bits.
+static int32_t quantise(uint8_t *out, const void *x, tarn__dtype dtype, int64_t n, float inverse, int zero) {
+  TARN__ROW_ALIGNED float piece[PIECE];
+  int32_t sum = 0;
+  for (int64_t first = 0; first < n; first += PIECE) {
+    int64_t count = n - first < PIECE ? n - first : PIECE;
+    const float *row = tarn__row_read(x, dtype, first, count, piece);
+#pragma omp simd reduction(+ : sum)
+    for (int64_t i = 0; i < count; i++) {
+      int32_t whole = (int32_t)(tarn__row_float_to_bits(row[i] * inverse + 12582912.0f) - 0x4B400000u);
+      sum += whole;
+      out[first + i] = (uint8_t)(whole + zero);
+    }
+  }
+  for (int64_t i = n; i % 4 != 0; i++) out[i] = (uint8_t)zero;
+  return sum;
+}
 
 // The widths that occur as constants.
 static void pack(uint32_t *out, const tarn__gemm_lines *l) {
@@ -239,7 +318,7 @@ static void pack(uint32_t *out, const tarn__gemm_lines *l) {
     if (l->arithmetic == TARN__GEMM_WIDE)
       tarn__gemm_pack_wide(out, l, first, count);
     else
-      tarn__gemm_pack_along(out, l, first, count, l->arithmetic == TARN__GEMM_BF16 ? 2 : 4);
+      tarn__gemm_pack_along(out, l, first, count, element_bytes(l->arithmetic));
   }
 }
 
@@ -248,6 +327,9 @@ const tarn__gemm_kernels TARN__FAST(tarn__gemm_kernels) = {.panel = PANEL,
                                                            .step = STEP,
                                                            .pack = pack,
                                                            .multiply_f32 = multiply_f32,
+                                                           .multiply_int8 = multiply_int8,
+                                                           .magnitude = magnitude,
+                                                           .quantise = quantise,
 #if defined(__AVX512BF16__)
                                                            .multiply_bf16 = multiply_bf16
 #endif

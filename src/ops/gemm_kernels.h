@@ -1,10 +1,11 @@
 // Inside of gemm: packed operands, and the kernels that multiply them.
 //
-// k is counted in units of 32 bits: one F32 or two BF16 that follow one another in k. A packed B is a sequence of
-// panels of columns, each [units][panel]; a packed A is a sequence of groups of rows, each [units][rows of the group].
-// Where a panel or a group is wider than what is left of the matrix, the rest is zero. So a kernel reads both operands
-// from end to end, and a tile of C stays in registers for the whole sum (Goto and van de Geijn 2008; Van Zee and van de
-// Geijn 2015). An A whose rows lie along the memory is read as it is: packing it would cost more than it wins.
+// k is counted in units of 32 bits: one F32, two BF16 or four INT8 that follow one another in k. A packed B is a
+// sequence of panels of columns, each [units][panel]; a packed A is a sequence of groups of rows, each [units][rows of
+// the group]. Where a panel or a group is wider than what is left of the matrix, the rest is zero. So a kernel reads
+// both operands from end to end, and a tile of C stays in registers for the whole sum (Goto and van de Geijn 2008; Van
+// Zee and van de Geijn 2015). An A whose rows lie along the memory is read as it is: packing it would cost more than it
+// wins.
 #ifndef TARN_OPS_GEMM_KERNELS_H
 #define TARN_OPS_GEMM_KERNELS_H
 
@@ -18,7 +19,8 @@
 typedef enum tarn__gemm_arithmetic {
   TARN__GEMM_F32,   // F32
   TARN__GEMM_WIDE,  // BF16, packed as F32: for processors without dot products of BF16
-  TARN__GEMM_BF16   // pairs of BF16; only where multiply_bf16 is there
+  TARN__GEMM_BF16,  // pairs of BF16; only where multiply_bf16 is there
+  TARN__GEMM_INT8   // A: bytes from 1 to 255 that stand for -127 to 127; B: signed bytes
 } tarn__gemm_arithmetic;
 
 // Rows of A or columns of B: the lines. They go to panels of `width` lines each that begin `stride` units apart.
@@ -43,7 +45,10 @@ typedef struct tarn__gemm_block {
   void *c;
   int64_t ldc;
   tarn__dtype c_dtype;
-  const float *bias;      // [n] or NULL
+  const float *bias;  // [n] or NULL
+  // INT8: what a number of a row of A and of a column of B stands for, and the sums of the columns of B.
+  const float *row_scales, *column_scales;
+  const int32_t *column_sums;
   bool accumulate, relu;  // C += A B; C = max(C, 0) at the end
 } tarn__gemm_block;
 
@@ -53,9 +58,17 @@ typedef struct tarn__gemm_kernels {
   void (*pack)(uint32_t *out, const tarn__gemm_lines *lines);
   void (*multiply_f32)(const tarn__gemm_block *block);
   void (*multiply_bf16)(const tarn__gemm_block *block);  // NULL without dot products of BF16
+  void (*multiply_int8)(const tarn__gemm_block *block);
+  // Largest magnitude of n numbers.
+  float (*magnitude)(const void *x, tarn__dtype dtype, int64_t n);
+  // out[i] = x[i] * inverse, rounded to the nearest integer, plus `zero`; `zero` up to a whole unit behind them.
+  // Returns the sum of the integers. |x[i] * inverse| is at most 127.
+  int32_t (*quantise)(uint8_t *out, const void *x, tarn__dtype dtype, int64_t n, float inverse, int zero);
 } tarn__gemm_kernels;
 
 TARN__TABLES(tarn__gemm_kernels);
+
+enum { TARN__GEMM_ZERO = 128 };  // the byte of A that stands for 0
 
 // Rows of the group that begins where `left` rows are left.
 static inline int64_t tarn__gemm_group(int64_t left, int64_t group, int64_t step) {
@@ -63,7 +76,7 @@ static inline int64_t tarn__gemm_group(int64_t left, int64_t group, int64_t step
 }
 
 static inline int64_t tarn__gemm_units(int64_t k, tarn__gemm_arithmetic arithmetic) {
-  return arithmetic == TARN__GEMM_BF16 ? (k + 1) / 2 : k;
+  return arithmetic == TARN__GEMM_BF16 ? (k + 1) / 2 : arithmetic == TARN__GEMM_INT8 ? (k + 3) / 4 : k;
 }
 
 #endif

@@ -1,5 +1,5 @@
-// Dense products against plain loops in double: orientations, leading dimensions, types, sizes that fill no tile, for
-// every instruction set; and the bounded cache of primitives.
+// Dense products against plain loops in double: orientations, leading dimensions, types, packed and INT8 factors, sizes
+// that fill no tile, for every instruction set.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -31,9 +31,26 @@ static double at(const operand *o, bool transposed, int64_t i, int64_t j) {
 }
 
 typedef struct variant {
-  bool transpose_a, transpose_b, accumulate, bias, relu;
+  bool transpose_a, transpose_b, accumulate, bias, relu, packed, int8;
   tarn__dtype dtype, c_dtype;
 } variant;
+
+// A copy as F32.
+static operand widened(const operand *o) {
+  operand copy = {check_alloc((size_t)(o->rows * o->ld), sizeof(float)), o->rows, o->cols, o->ld, TARN__F32};
+  for (int64_t i = 0; i < o->rows * o->ld; i++)
+    ((float *)copy.data)[i] = (float)check_load(o->data, o->dtype, (size_t)i);
+  return copy;
+}
+
+// The numbers of one row as INT8 with one scale stands for them; with the roundings of fp32 on the way, which decide
+// where a number lies half-way between two integers.
+static void round_row(const operand *o, int64_t row, int64_t k) {
+  float *x = (float *)o->data + row * o->ld, most = 0.0f;
+  for (int64_t l = 0; l < k; l++) most = fmaxf(most, fabsf(x[l]));
+  float scale = most / 127.0f, inverse = scale > 0.0f ? 1.0f / scale : 0.0f;
+  for (int64_t l = 0; l < k; l++) x[l] = nearbyintf(x[l] * inverse) * scale;
+}
 
 static double expected_element(const operand *a, const operand *b, const operand *c, const float *bias,
                                const variant *v, int64_t k, int64_t i, int64_t j) {
@@ -52,6 +69,14 @@ static void check_product(const shape *s, const variant *v, int threads) {
   operand bias = operand_open(&random, 1, s->n, 0, TARN__F32);
   double *expected = check_alloc((size_t)(s->m * s->n), sizeof(double)), *found = check_alloc((size_t)(s->m * s->n), 8);
   double *edge = check_alloc((size_t)(s->m * s->gap) + 1, sizeof(double));
+  // The expected result is computed from rounded copies.
+  operand exact_a = a, exact_b = b;
+  if (v->int8) {
+    a = widened(&a);
+    b = widened(&b);
+    for (int64_t i = 0; i < s->m; i++) round_row(&a, i, s->k);
+    for (int64_t j = 0; j < s->n; j++) round_row(&b, j, s->k);
+  }
   for (int64_t i = 0; i < s->m; i++) {
     for (int64_t j = 0; j < s->n; j++) expected[i * s->n + j] = expected_element(&a, &b, &c, bias.data, v, s->k, i, j);
     for (int64_t j = 0; j < s->gap; j++)
@@ -60,8 +85,8 @@ static void check_product(const shape *s, const variant *v, int threads) {
   tarn__gemm product = {.m = s->m,
                         .n = s->n,
                         .k = s->k,
-                        .a = a.data,
-                        .b = b.data,
+                        .a = exact_a.data,
+                        .b = exact_b.data,
                         .c = c.data,
                         .bias = v->bias ? bias.data : NULL,
                         .lda = a.ld,
@@ -73,6 +98,14 @@ static void check_product(const shape *s, const variant *v, int threads) {
                         .transpose_b = v->transpose_b,
                         .accumulate = v->accumulate,
                         .relu = v->relu};
+  product.int8 = v->int8;
+  void *packed = NULL;
+  if (v->packed) {
+    packed = check_alloc(tarn__gemm_pack_bytes(&product), 1);
+    tarn__gemm_pack(packed, &product, threads);
+    product.packed = packed;
+    product.b = NULL;
+  }
   void *scratch = check_alloc(tarn__gemm_scratch(&product, threads), 1);
   tarn__gemm_run(&product, threads, scratch);
   for (int64_t i = 0; i < s->m; i++) {
@@ -85,9 +118,16 @@ static void check_product(const shape *s, const variant *v, int threads) {
            (long long)s->n, (long long)s->k, s->gap, v->dtype == TARN__F32 ? "f32" : "bf16",
            v->c_dtype == TARN__F32 ? " > f32" : " > bf16", v->transpose_a ? " A^T" : "", v->transpose_b ? " B^T" : "",
            v->accumulate ? " added" : "", v->bias ? " bias" : "", v->relu ? " relu" : "", threads);
+  if (v->packed) strncat(name, v->int8 ? ", int8" : ", packed", sizeof name - strlen(name) - 1);
+  // Short BF16 numbers often lie half-way between two integers, and instruction sets round them differently.
+  double tolerance = v->int8 && v->dtype == TARN__BF16 ? 0.03 : v->c_dtype == TARN__F32 ? 1e-5 : 5e-3;
   // The products of bf16 numbers are exact in fp32; only the sums round, and the result if it is bf16.
-  check_close_to(found, expected, (size_t)(s->m * s->n), v->c_dtype == TARN__F32 ? 1e-5 : 5e-3, name, "product", 0);
-  void *memory[] = {a.data, b.data, c.data, bias.data, expected, found, edge, scratch};
+  check_close_to(found, expected, (size_t)(s->m * s->n), tolerance, name, "product", 0);
+  if (v->int8) {
+    tarn__free(exact_a.data);
+    tarn__free(exact_b.data);
+  }
+  void *memory[] = {a.data, b.data, c.data, bias.data, expected, found, edge, scratch, packed};
   for (size_t i = 0; i < sizeof memory / sizeof memory[0]; i++) tarn__free(memory[i]);
 }
 
@@ -108,14 +148,30 @@ static void products(void **state) {
     }
 }
 
-// More shapes than the cache keeps.
-static void many_shapes(void **state) {
+// The same bits with a factor that was packed before.
+static void packed_factor(void **state) {
   (void)state;
-  variant v = {.dtype = TARN__F32, .c_dtype = TARN__F32};
-  for (int64_t m = 1; m <= 15; m++)
-    for (int64_t n = 1; n <= 80; n++) {
-      shape s = {m, n, 4, 0};
-      check_product(&s, &v, 1);
+  static const shape shapes[] = {
+      {1, 8, 8, 0}, {17, 100, 24, 0}, {300, 160, 17, 5}, {64, 96, 2700, 0}, {33, 1000, 64, 0}};
+  for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++)
+    for (int bits = 0; bits < 8; bits++) {
+      variant v = {.transpose_b = bits & 1, .packed = true, .bias = bits & 2, .relu = bits & 2};
+      v.dtype = v.c_dtype = bits & 4 ? TARN__BF16 : TARN__F32;
+      check_product(&shapes[i], &v, 1 + (int)(i % 3));
+    }
+}
+
+// A product of INT8 is that of the rounded factors, exactly.
+static void int8_factor(void **state) {
+  (void)state;
+  static const shape shapes[] = {
+      {1, 8, 8, 0}, {17, 100, 23, 0}, {300, 160, 17, 5}, {64, 96, 5001, 0}, {33, 1000, 64, 0}};
+  for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++)
+    for (int bits = 0; bits < 8; bits++) {
+      variant v = {.transpose_b = true, .packed = true, .int8 = true, .bias = bits & 1, .relu = bits & 1};
+      v.accumulate = bits & 2 && !v.bias;
+      v.dtype = v.c_dtype = bits & 4 ? TARN__BF16 : TARN__F32;
+      check_product(&shapes[i], &v, 1 + (int)(i % 3));
     }
 }
 
@@ -128,8 +184,8 @@ static void many_threads(void **state) {
 }
 
 static int run(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(products), cmocka_unit_test(many_shapes),
-                                     cmocka_unit_test(many_threads)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(products), cmocka_unit_test(packed_factor),
+                                     cmocka_unit_test(int8_factor), cmocka_unit_test(many_threads)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
 
