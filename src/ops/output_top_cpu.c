@@ -19,9 +19,15 @@ static float block_max(const float *x, int64_t n) {
 }
 
 static float sum_of_exponentials(const float *x, float shift, int64_t n) {
-  float sum = 0.0f;
-#pragma omp simd reduction(+ : sum)
-  for (int64_t i = 0; i < n; i++) sum += tarn__row_exp(x[i] - shift);
+  const float to_base_2 = 1.44269504088896341f;
+  tarn__vec sums[2] = {{0}, {0}};
+  int64_t i = 0;
+  for (; i + 2 * TARN__VEC_LANES <= n; i += 2 * TARN__VEC_LANES) {
+    sums[0] += tarn__vec_exp2((tarn__vec_load(x + i) - shift) * to_base_2);
+    sums[1] += tarn__vec_exp2((tarn__vec_load(x + i + TARN__VEC_LANES) - shift) * to_base_2);
+  }
+  float sum = tarn__vec_sum_lanes(sums[0] + sums[1])[0];
+  for (; i < n; i++) sum += tarn__row_exp(x[i] - shift);
   return sum;
 }
 
