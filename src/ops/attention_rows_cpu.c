@@ -17,7 +17,7 @@ enum { FLOATS_AN_ADDRESS = sizeof(void *) / 4 };
 // Fewer rows than this are not worth waking other threads.
 enum { ROWS_TO_SHARE = 16 };
 
-// Score of the places behind the last key: its exponential is 0.
+// Score of the places behind the last key: two to its power is 0.
 static const float MASKED = -1e30f;
 
 // Scratch of one thread, in floats: the query, the result, the scores of all heads, a factor a head, the addresses of
@@ -109,6 +109,19 @@ TARN__VEC_INLINE void value_part(const view *v, float *out, float factor, int64_
   for (int i = 0; i < n; i++) tarn__vec_store(out + at + i * TARN__VEC_LANES, factor * sum[i]);
 }
 
+// Scores become powers of two, the greatest of them 1; returns their sum. n is a multiple of TARN__TILE_PAD.
+static float powers_of_two(float *scores, int64_t n) {
+  tarn__vec most = tarn__vec_load(scores), sum = {0};
+  for (int64_t j = TARN__VEC_LANES; j < n; j += TARN__VEC_LANES) most = tarn__vec_max(most, tarn__vec_load(scores + j));
+  most = tarn__vec_max_lane(most);
+  for (int64_t j = 0; j < n; j += TARN__VEC_LANES) {
+    const tarn__vec power = tarn__vec_exp2(tarn__vec_load(scores + j) - most);
+    tarn__vec_store(scores + j, power);
+    sum += power;
+  }
+  return tarn__vec_sum_lanes(sum)[0];
+}
+
 static void score_head(const view *v, const float *q, int64_t at) {
   const int64_t end = at + v->l.head;
   bool add = false;
@@ -136,7 +149,7 @@ static void attend(view *v, float *out, const float *q, float *all_scores, float
     v->scores = all_scores + h * keys;
     score_head(v, q, h * v->l.head);
     for (int64_t j = v->count; j < keys; j++) v->scores[j] = MASKED;
-    factors[h] = 1.0f / tarn__row_exp_sum(v->scores, v->scores, tarn__row_max(v->scores, keys), keys);
+    factors[h] = 1.0f / powers_of_two(v->scores, keys);
   }
   find_rows(v, v->spec->value_column);
   for (int64_t h = 0; h < heads; h++) {
@@ -145,14 +158,15 @@ static void attend(view *v, float *out, const float *q, float *all_scores, float
   }
 }
 
-// The query, scaled, in padded heads; then the result, back to where it belongs.
+// The query, scaled for powers of two, in padded heads; then the result, back to where it belongs.
 static void attend_row(const tarn__node *node, view *v, float *memory, int64_t i) {
   const tarn__attention_spec *spec = v->spec;
   const tarn__tensor *queries = node->in[TARN__ATTENTION_ROWS_QUERIES], *out = node->out[0];
   const int64_t width = spec->d / spec->heads;
   float *q = memory, *result = memory + v->l.row;
   copy_heads(q, queries, i * queries->cols + spec->query_column, spec, &v->l);
-  tarn__row_scale(q, 1.0f / sqrtf((float)width), v->l.row);
+  const float to_base_2 = 1.44269504088896341f;
+  tarn__row_scale(q, to_base_2 / sqrtf((float)width), v->l.row);
   attend(v, result, q, memory + v->l.scores, memory + v->l.factors);
   for (int64_t h = 0; h < spec->heads; h++)
     tarn__row_write(out->data, out->dtype, i * spec->d + h * width, width, result + h * v->l.head);
