@@ -77,34 +77,18 @@ static tarn_status add_param(char **text, size_t *capacity, const tarn__param *p
   return add_line(text, capacity, recipe);
 }
 
-// Layers of the bottom: their weights by set and recipe, and what the graph reads from their kinds.
-static tarn_status add_layers(char **text, size_t *capacity, const tarn__model *model) {
-  const tarn_config *config = model->config;
-  for (int i = 0; i < tarn__model_bottom(model); i++) {
-    const tarn_layer *layer = &config->encoder.layers[i];
-    const tarn_kind *kind = &config->kinds[layer->kind];
-    char line[160];
-    snprintf(line, sizeof line, "%s mixer=%d heads=%lld ffn=%lld norm=%d", layer->set, (int)kind->mixer,
-             (long long)kind->heads, (long long)kind->ffn, (int)kind->norm);
-    TARN_TRY(add_line(text, capacity, line));
-    if (layer->first != i) continue;
-    int length = snprintf(line, sizeof line, "encoder.%s.", layer->set);
-    for (size_t p = 0; p < model->param_count; p++)
-      if (strncmp(model->params[p]->name, line, (size_t)length) == 0)
-        TARN_TRY(add_param(text, capacity, model->params[p], model->seed));
-  }
-  return TARN_STATUS_OK;
-}
-
+// The whole description of the model, so that no key of a layer can be forgotten, and all frozen weights by their hash.
 static tarn_status add_all(char **text, size_t *capacity, const tarn__model *model, const tarn__shard *shard) {
-  const tarn_config_model *config = &model->config->model;
   char line[256];
-  snprintf(line, sizeof line, "version=%s isa=%s shard=%s positions=%d scale=%d activation=%d longest=%lld",
-           tarn_version(), tarn__isa_name(), shard->hash, (int)config->positions, (int)config->embedding_scale,
-           (int)config->activation, (long long)config->max_length);
+  char *description;
+  snprintf(line, sizeof line, "version=%s isa=%s shard=%s", tarn_version(), tarn__isa_name(), shard->hash);
   TARN_TRY(add_line(text, capacity, line));
-  TARN_TRY(add_param(text, capacity, model->source_table, model->seed));
-  return add_layers(text, capacity, model);
+  TARN_TRY(tarn_config_write_model(model->config, &description));
+  tarn_status status = add_line(text, capacity, description);
+  tarn_config_text_close(&description);
+  for (size_t i = 0; i < model->param_count && status == TARN_STATUS_OK; i++)
+    if (!model->params[i]->trained) status = add_param(text, capacity, model->params[i], model->seed);
+  return status;
 }
 
 tarn_status tarn__frozen_cache_key(tarn__frozen_cache *cache, const tarn__model *model, const tarn__shard *shard) {
