@@ -187,6 +187,7 @@ static void a_row_depends_on_its_sentence_alone(void **state) {
     assert_rows(t, &batch, all, bytes, 0, middle);
     assert_rows(t, &batch, all, bytes, middle, batch.sentences);
     assert_rows(t, &batch, all, bytes, middle / 4, middle + middle / 3);
+    for (int64_t s = 0; s < batch.sentences; s++) assert_rows(t, &batch, all, bytes, s, s + 1);
     free(all);
     tarn__batcher_close(&batcher);
     tarn_train_close(&t);
