@@ -141,15 +141,16 @@ static int take_word(int *value, const char *option, const char *word, const cha
   }
   const char *nearest = tarn_text_nearest(word, words, count);
   if (nearest) return cli_usage(&COMMAND, "--%s cannot be \"%s\"; did you mean %s?", option, word, nearest);
-  return cli_usage(&COMMAND, "--%s is %s or %s, not \"%s\"", option, words[0], words[1], word);
+  if (count == 2) return cli_usage(&COMMAND, "--%s is %s or %s, not \"%s\"", option, words[0], words[1], word);
+  return cli_usage(&COMMAND, "--%s is %s, %s or %s, not \"%s\"", option, words[0], words[1], words[2], word);
 }
 
 static int take_words(tarn_translator_options *options, const char *precision, const char *overlong) {
-  static const char *const precisions[] = {"fp32", "bf16"};
+  static const char *const precisions[] = {"fp32", "bf16", "int8"};
   static const char *const ways[] = {"truncate", "refuse"};
   int value = 0;
-  int code = take_word(&value, "precision", precision, precisions, 2);
-  options->precision = value == 0 ? TARN_PRECISION_FP32 : TARN_PRECISION_BF16;
+  int code = take_word(&value, "precision", precision, precisions, 3);
+  options->precision = (tarn_translate_precision)value;
   if (code >= 0) return code;
   code = take_word(&value, "overlong", overlong, ways, 2);
   options->overlong = value == 0 ? TARN_TRANSLATE_OVERLONG_TRUNCATE : TARN_TRANSLATE_OVERLONG_REFUSE;
@@ -181,7 +182,7 @@ int cmd_translate(int argc, char **argv) {
       {"window", CLI_INT, &options.window, "N", "lines read and sorted by length at a time", 1, 10000000},
       {"overlong", CLI_TEXT, &overlong, "WHAT", "truncate or refuse lines that the model cannot take whole", 0, 0},
       {"strict", CLI_FLAG, &options.strict, NULL, "refuse invalid UTF-8 instead of replacing it by U+FFFD", 0, 0},
-      {"precision", CLI_TEXT, &precision, "NAME", "fp32 or bf16", 0, 0},
+      {"precision", CLI_TEXT, &precision, "NAME", "fp32, bf16 or int8", 0, 0},
       {"threads", CLI_INT, &threads, "N", "threads; 0: all that the process may use", 0, 1024},
       {"input", CLI_TEXT, &input, "FILE", "text to translate instead of standard input", 0, 0},
       {"profile", CLI_TEXT, &profile, "FILE", PROFILE_HELP ", the table to standard error", 0, 0},

@@ -30,21 +30,30 @@ typedef enum tarn_translate_overlong {
   TARN_TRANSLATE_OVERLONG_REFUSE     // DATA, with the number of the line
 } tarn_translate_overlong;
 
+// Arithmetic of a translation.
+typedef enum tarn_translate_precision {
+  TARN_TRANSLATE_PRECISION_FP32,
+  TARN_TRANSLATE_PRECISION_BF16,  // weights and activations; sums in fp32
+  TARN_TRANSLATE_PRECISION_INT8,  // weights of products as 8-bit integers with a scale for each output, activations
+                                  // rounded likewise, row by row, before each product; sums exact, the rest in fp32
+  TARN_TRANSLATE_PRECISION_COUNT
+} tarn_translate_precision;
+
 // Where a default says "description", the value is that of `translate` in the description that the checkpoint holds.
 typedef struct tarn_translator_options {
-  int64_t beam;                      // hypotheses a sentence, 1 .. 1024; 1: greedy; default 0: description
-  double length_penalty;             // score = log-probability / length^length_penalty; default NAN: description
-  double max_len_a;                  // a translation has at most max_len_a * source tokens + max_len_b tokens; default
-  int64_t max_len_b;                 // NAN and -1: description
-  int64_t max_tokens;                // most source tokens translated together; default 0: description
-  int64_t n_best;                    // hypotheses returned for a line, 1 .. beam; default 1
-  int64_t window;                    // lines that are read, sorted by length and translated together by
-                                     // tarn_translator_file(), 1 .. 10000000; default 2000
-  tarn_precision precision;          // default fp32
-  tarn_translate_overlong overlong;  // default: truncate
-  bool strict;                       // refuse invalid UTF-8 instead of replacing it by U+FFFD; default false
-  int threads;                       // 0: all that the process may use; default 0
-  tarn_profile *profile;             // measures translation; the caller's. Default NULL: nothing is measured
+  int64_t beam;           // hypotheses a sentence, 1 .. 1024; 1: greedy; default 0: description
+  double length_penalty;  // score = log-probability / length^length_penalty; default NAN: description
+  double max_len_a;       // a translation has at most max_len_a * source tokens + max_len_b tokens; default
+  int64_t max_len_b;      // NAN and -1: description
+  int64_t max_tokens;     // most source tokens translated together; default 0: description
+  int64_t n_best;         // hypotheses returned for a line, 1 .. beam; default 1
+  int64_t window;         // lines that are read, sorted by length and translated together by
+                          // tarn_translator_file(), 1 .. 10000000; default 2000
+  tarn_translate_precision precision;  // default fp32
+  tarn_translate_overlong overlong;    // default: truncate
+  bool strict;                         // refuse invalid UTF-8 instead of replacing it by U+FFFD; default false
+  int threads;                         // 0: all that the process may use; default 0
+  tarn_profile *profile;               // measures translation; the caller's. Default NULL: nothing is measured
 } tarn_translator_options;
 
 void tarn_translator_default(tarn_translator_options *options);

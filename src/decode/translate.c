@@ -13,6 +13,7 @@ struct tarn__translator {
   tarn__translator_options options;
   const tarn__model *model;
   int threads;
+  void *packed;             // weights (tarn__model_pack()); NULL with the reference
   tarn__decoder *together;  // computes with all threads
   tarn__decoder **apart;    // [threads] with one thread each; opened when there is use for them
   int32_t eos;
@@ -72,10 +73,13 @@ tarn_status tarn__translator_open(tarn__translator **translator, const tarn__mod
   tarn_status status = tarn__alloc(&memory, TARN__MEMORY_OTHER, (size_t)t->threads, sizeof *t->apart);
   t->apart = memory;
   if (status == TARN_STATUS_OK) status = tarn__decoder_open(&t->together, model, eos, options, t->threads);
+  if (status == TARN_STATUS_OK && options->backend == TARN__CPU)
+    status = tarn__alloc(&t->packed, TARN__MEMORY_OTHER, tarn__model_pack_bytes(model, options->int8), 1);
   if (status != TARN_STATUS_OK) {
     tarn__translator_close(&t);
     return status;
   }
+  if (t->packed && !options->weights_change) tarn__model_pack(model, t->packed, options->int8, t->threads);
   *translator = t;
   return TARN_STATUS_OK;
 }
@@ -86,6 +90,8 @@ void tarn__translator_close(tarn__translator **translator) {
   tarn__decoder_close(&t->together);
   for (int i = 0; t->apart && i < t->threads; i++) tarn__decoder_close(&t->apart[i]);
   tarn__free(t->apart);
+  if (t->packed) tarn__model_unpack(t->model);
+  tarn__free(t->packed);
   tarn__free(t);
   *translator = NULL;
 }
@@ -146,7 +152,10 @@ tarn_status tarn__translator_run(tarn__translator *translator, tarn__translation
   TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, (size_t)sentences, sizeof(tarn__item)));
   tarn__item *items = memory;
   for (int64_t s = 0; s < sentences; s++) items[s] = (tarn__item){ids + offsets[s], offsets[s + 1] - offsets[s], s};
+  bool pack = translator->packed && translator->options.weights_change;
+  if (pack) tarn__model_pack(translator->model, translator->packed, translator->options.int8, translator->threads);
   tarn_status status = translate_items(translator, items, sentences, translations);
+  if (pack) tarn__model_unpack(translator->model);
   tarn__free(items);
   return status;
 }

@@ -17,10 +17,12 @@ typedef struct tarn__translator_options {
   double max_len_a;       // a translation has at most max_len_a * source tokens + max_len_b tokens, its end of
   int64_t max_len_b;      // sentence not counted, the source's counted (as in fairseq), and with its end of sentence
                           // never more than the model's max_length; default 1.2, 10
-  int64_t max_tokens;  // most source tokens that a decoder has in work, and most hypotheses (of which it takes no more
-                       // than make it faster); a longer sentence is translated alone. Default 4096
-  int64_t n_best;      // hypotheses to return, 1 .. beam; default 1
-  int threads;         // 0: those of the pool (tarn__threads()); default 0
+  int64_t max_tokens;   // most source tokens that a decoder has in work, and most hypotheses (of which it takes no more
+                        // than make it faster); a longer sentence is translated alone. Default 4096
+  int64_t n_best;       // hypotheses to return, 1 .. beam; default 1
+  int threads;          // 0: those of the pool (tarn__threads()); default 0
+  bool int8;            // weights of products as INT8, activations rounded to INT8 before each; default false
+  bool weights_change;  // between runs, so that they are packed in every run; default false: once
   struct tarn_profile *profile;  // measures runs (graph/profile.h); default NULL: nothing is measured
   tarn__backend backend;         // default TARN__CPU; a model in F64 needs TARN__REFERENCE
 } tarn__translator_options;

@@ -45,7 +45,7 @@ void tarn_translator_default(tarn_translator_options *options) {
                                        .max_tokens = 0,
                                        .n_best = 1,
                                        .window = 2000,
-                                       .precision = TARN_PRECISION_FP32,
+                                       .precision = TARN_TRANSLATE_PRECISION_FP32,
                                        .overlong = TARN_TRANSLATE_OVERLONG_TRUNCATE,
                                        .strict = false,
                                        .threads = 0};
@@ -64,11 +64,12 @@ static tarn_status open_all(tarn_translator *t, const char *path) {
   tarn_translator_options *options = &t->options;
   TARN_REQUIRE(options->window >= 1 && options->window <= 10000000, USAGE,
                "window must be from 1 to 10000000, not %lld", (long long)options->window);
-  TARN_REQUIRE(options->precision >= 0 && options->precision < TARN_PRECISION_COUNT, USAGE, "unknown precision");
+  TARN_REQUIRE(options->precision >= 0 && options->precision < TARN_TRANSLATE_PRECISION_COUNT, USAGE,
+               "unknown precision");
   TARN_REQUIRE(options->threads >= 0 && options->threads <= 1024, USAGE, "threads must be from 0 to 1024, not %d",
                options->threads);
   tarn__threads_set(options->threads);
-  tarn__dtype dtype = options->precision == TARN_PRECISION_BF16 ? TARN__BF16 : TARN__F32;
+  tarn__dtype dtype = options->precision == TARN_TRANSLATE_PRECISION_BF16 ? TARN__BF16 : TARN__F32;
   TARN_TRY(tarn__checkpoint_open(&t->checkpoint, path, dtype));
   fill_options(options, &t->checkpoint->config->translate);
   tarn__translator_options core;
@@ -81,6 +82,7 @@ static tarn_status open_all(tarn_translator *t, const char *path) {
   core.n_best = options->n_best;
   core.threads = tarn__threads();
   core.profile = options->profile;
+  core.int8 = options->precision == TARN_TRANSLATE_PRECISION_INT8;
   return tarn__translator_open(&t->translator, t->checkpoint->model, tarn_vocab_eos(t->checkpoint->target), &core);
 }
 

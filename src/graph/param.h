@@ -38,9 +38,12 @@ typedef struct tarn__param {
   char hash[TARN__HASH_TEXT];  // frozen only: of its fp32 values, set as they are made; a checkpoint records it
   tarn__dtype dtype;  // of `value`: F32, BF16 (matrices only; vectors and signs stay F32) or F64 (reference in double)
   void *value;        // [rows, cols], what kernels read
-  float *master;      // trained only: the fp32 copy that the optimiser updates; equal to `value` in fp32
-  void *grad;         // trained only: float [rows, cols]; double when dtype is F64
-  bool grad_written;  // false: the next kernel that adds to `grad` overwrites it instead
+  const void
+      *packed;       // while decoding: `value` as tarn__gemm_pack() writes it for y = x value^T (ops/gemm.h); else NULL
+  bool packed_int8;  // it is packed as INT8
+  float *master;     // trained only: the fp32 copy that the optimiser updates; equal to `value` in fp32
+  void *grad;        // trained only: float [rows, cols]; double when dtype is F64
+  bool grad_written;         // false: the next kernel that adds to `grad` overwrites it instead
   float *moment1, *moment2;  // trained only, while an optimiser exists
 } tarn__param;
 

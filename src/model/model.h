@@ -122,6 +122,14 @@ typedef struct tarn__model_step {
 // Returns the best continuations of every row (kept).
 tarn__top tarn__model_build_step(const tarn__model *model, tarn__graph *graph, const tarn__model_step *step);
 
+// Weights packed for products (src/model/pack.c), which decoding wants: bytes that the packed weights of a model need;
+// packing them into `memory` (aligned to 64 bytes, the caller's), after which every forward product of a graph reads
+// them in place of the values, until they are given up. int8: as INT8 with a scale for each output, for models in F32.
+// A model that trains must not run a step in between.
+size_t tarn__model_pack_bytes(const tarn__model *model, bool int8);
+void tarn__model_pack(const tarn__model *model, void *memory, bool int8, int threads);
+void tarn__model_unpack(const tarn__model *model);
+
 // positions[r] of packed sentences from their offsets.
 void tarn__packed_positions(int32_t *positions, const int32_t *offsets, int64_t sentences);
 

@@ -16,6 +16,8 @@ static tarn__gemm forward_product(const tarn__node *node) {
                       .k = x->cols,
                       .a = x->data,
                       .b = weight->data,
+                      .packed = weight->param->packed,
+                      .int8 = weight->param->packed_int8,
                       .c = y->data,
                       .bias = bias != NULL ? bias->data : NULL,
                       .lda = x->cols,

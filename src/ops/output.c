@@ -251,6 +251,8 @@ static tarn__gemm log_product(const tarn__node *node) {
                       .k = table->cols,
                       .a = x->data,
                       .b = table->data,
+                      .packed = table->param->packed,
+                      .int8 = table->param->packed_int8,
                       .c = out->data,
                       .bias = bias != NULL ? bias->data : NULL,
                       .lda = x->cols,

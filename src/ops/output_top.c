@@ -39,6 +39,8 @@ static tarn__gemm product_of(const tarn__node *node, int64_t first, int64_t rows
                       .k = table->cols,
                       .a = (const char *)x->data + (size_t)(first * x->cols) * tarn__dtype_size(x->dtype),
                       .b = table->data,
+                      .packed = table->param->packed,
+                      .int8 = table->param->packed_int8,
                       .c = node->scratch,
                       .bias = bias ? bias->data : NULL,
                       .lda = x->cols,

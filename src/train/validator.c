@@ -130,6 +130,7 @@ static tarn_status open_bleu(tarn__validator *v, int threads) {
   options.beam = config->beam;
   options.length_penalty = config->length_penalty;
   options.threads = threads;
+  options.weights_change = true;
   return tarn__translator_open(&v->translator, v->model, v->shard.target_eos, &options);
 }
 

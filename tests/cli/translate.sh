@@ -85,8 +85,15 @@ grep -Eqv '^-?[0-9]+\.[0-9]{6}	' scores.txt && fail "a line of --scores without 
 translate --json <lines.de >lines.json
 [ "$(grep -c '^{"index":[0-9]*,"source_tokens":[0-9]*,"truncated":false,"hypotheses":\[{"text":".*}\]}$' lines.json)" \
   -eq 43 ] || fail "JSON: $(head -n 1 lines.json)"
-translate --precision bf16 <lines.de >bf16.en
-[ "$(wc -l <bf16.en)" -eq 43 ] || fail "bf16 gives $(wc -l <bf16.en) lines"
+for precision in bf16 int8; do
+  translate --precision $precision <lines.de >$precision.en
+  [ "$(wc -l <$precision.en)" -eq 43 ] || fail "$precision gives $(wc -l <$precision.en) lines"
+done
+# Rounding to 8 bits moves scores, by little: it must neither be without effect nor destroy anything.
+translate --precision int8 --scores <lines.de >int8-scores.txt
+cmp -s scores.txt int8-scores.txt && fail "--precision int8 changes no score"
+paste scores.txt int8-scores.txt | awk -F '\t' '{ d = $1 - $3; if (d < 0) d = -d; if (d < 0.1) near++ }
+  END { exit near < 38 }' || fail "scores of int8 are far from those of fp32: $(paste scores.txt int8-scores.txt | head -n 5)"
 translate </dev/null >nothing.en
 [ ! -s nothing.en ] || fail "no input gives output"
 
