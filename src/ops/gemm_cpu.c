@@ -33,7 +33,9 @@ typedef uint32_t units_any __attribute__((vector_size(4 * LANES), aligned(4), ma
 INLINE vec add_product(vec sum, uint32_t a, units_any b, tarn__gemm_arithmetic arithmetic) {
   if (arithmetic == TARN__GEMM_INT8) {
 #if defined(__AVX512VNNI__)
-    return (vec)_mm512_dpbusd_epi32((__m512i)sum, _mm512_set1_epi32((int32_t)a), (__m512i)b);
+    // With the intrinsic, gcc 12 copies every sum twice, because it changes the type of its register.
+    __asm__("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(_mm512_set1_epi32((int32_t)a)), "v"(b));
+    return sum;
 #else
     mask total = (mask)sum;
     for (int i = 0; i < 4; i++) total += (int32_t)(a >> 8 * i & 255) * ((mask)(b << (24 - 8 * i)) >> 24);
