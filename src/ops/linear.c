@@ -97,9 +97,9 @@ static size_t dweight_scratch(const tarn__node *node, int threads) {
   return tarn__gemm_scratch(&product, threads);
 }
 
-// For every thread: its column sums and two rows.
+// For every thread: its column sums.
 static size_t dz_scratch(const tarn__node *node, int threads) {
-  return 3 * tarn__row_floats(node->in[0]->cols) * sizeof(float) * (size_t)threads;
+  return tarn__row_floats(node->in[0]->cols) * sizeof(float) * (size_t)threads;
 }
 
 static tarn_status dz_cpu(const tarn__exec *exec, const tarn__node *node) {
@@ -112,15 +112,15 @@ static tarn_status dz_cpu(const tarn__exec *exec, const tarn__node *node) {
   // The rows of each sum depend on the number of threads alone, so equal runs give equal bits.
 #pragma omp parallel for schedule(static) num_threads(exec->threads)
   for (int part = 0; part < exec->threads; part++) {
-    float *sums = scratch + (size_t)part * 3 * width;
+    float *sums = scratch + (size_t)part * width;
     memset(sums, 0, width * sizeof *sums);
     kernels->dz(dy->data, y, bias != NULL ? sums : NULL, dy->dtype, dy->cols, dy->rows * part / exec->threads,
-                dy->rows * (part + 1) / exec->threads, sums + width);
+                dy->rows * (part + 1) / exec->threads);
   }
   if (bias == NULL) return TARN_STATUS_OK;
   float *grad = bias->grad;
   if (!tarn__param_accumulate(bias)) memset(grad, 0, (size_t)dy->cols * sizeof *grad);
-  for (int part = 0; part < exec->threads; part++) tarn__row_add(grad, scratch + (size_t)part * 3 * width, dy->cols);
+  for (int part = 0; part < exec->threads; part++) tarn__row_add(grad, scratch + (size_t)part * width, dy->cols);
   return TARN_STATUS_OK;
 }
 

@@ -24,10 +24,9 @@ tarn_status tarn__linear_dx_ref_f64(const tarn__exec *exec, const tarn__node *no
 
 // The fast kernel of linear_dz; the products of the other nodes are tarn__gemm_run().
 typedef struct tarn__linear_kernels {
-  // Rows [first, last): dz = dy where y > 0, else 0 (y NULL: dy), and sums [cols] += dz (sums NULL: not wanted).
-  // row: 2 scratch rows of cols floats, each rounded up to 16.
-  void (*dz)(void *dy, const void *y, float *sums, tarn__dtype dtype, int64_t cols, int64_t first, int64_t last,
-             float *row);
+  // Rows [first, last): dz = dy where y > 0, else 0 (y NULL: dy), and sums [cols] += dz (sums NULL: not wanted; else
+  // with room for cols rounded up to 16).
+  void (*dz)(void *dy, const void *y, float *sums, tarn__dtype dtype, int64_t cols, int64_t first, int64_t last);
 } tarn__linear_kernels;
 
 TARN__TABLES(tarn__linear_kernels);

@@ -149,12 +149,9 @@ TARN__VEC_INLINE means reduce(const tarn__node *node, const part *p, int64_t r, 
   const float *stats = (const float *)node->in[TARN__RN_SAVED_STATS]->data + 2 * r;
   const float mean = stats[0], rstd = stats[1];
   const int64_t d = node->in[TARN__RN_DY]->cols, at = r * d;
-  const size_t size = tarn__dtype_size(dtype);
   tarn__vec g_sum = {0}, gx_sum = {0};
 #define STEP(i, n)                                                                        \
   do {                                                                                    \
-    __builtin_prefetch((const char *)dy + (size_t)(at + d + (i)) * size);                 \
-    __builtin_prefetch((const char *)x + (size_t)(at + d + (i)) * size);                  \
     const tarn__vec gradient = tarn__vec_read_first(dy, dtype, at + (i), n);              \
     const tarn__vec normal = (tarn__vec_read_first(x, dtype, at + (i), n) - mean) * rstd; \
     const tarn__vec g = gradient * tarn__vec_read_first(gain, TARN__F32, i, n);           \
