@@ -1,47 +1,118 @@
+// A row of logits is read from the last cache once: it is gone through in pieces that stay in L1 between their maximum
+// and their exponentials, which are taken off the largest logit so far (Milakov and Gimelshein 2018) and put in the
+// place of the logits. The gradient needs one factor a piece.
 #include "ops/output.h"
-#include "ops/row_cpu.h"
 
-// The gradient is made in pieces that stay in L1.
-enum { PIECE = 512 };
+#include <float.h>
+#include <math.h>
 
-// sum of (x - shift)
-static float sum_from(const float *x, float shift, int64_t n) {
-  float sum = 0.0f;
-#pragma omp simd reduction(+ : sum)
-  for (int64_t i = 0; i < n; i++) sum += x[i] - shift;
-  return sum;
+#include "ops/vec_cpu.h"
+
+enum { LANES = TARN__VEC_LANES, PIECE = 512, MAX_PIECES = 64 };
+
+typedef struct reduced {
+  float most;               // largest logit
+  double sum, total;        // of exp(logit - most), and of the logits
+  int64_t piece;            // elements of a piece, the last one excepted
+  float shift[MAX_PIECES];  // what was taken off the logits of a piece
+} reduced;
+
+// The first n lanes from element i on, for n = LANES or less. Each loop below is over such a step.
+TARN__VEC_INLINE tarn__vec largest_step(const float *x, tarn__vec most, int64_t i, int64_t n) {
+  const tarn__vec v = tarn__vec_read_first(x, TARN__F32, i, n);
+  return tarn__vec_max(most, n == LANES ? v : tarn__vec_first(v, n, -FLT_MAX));
 }
 
-// (p - smoothing / V - (1 - smoothing) [j = target]) * scale, where p = e / sum
-static void gradient(void *dlogits, float *e, float sum, const tarn__output_row *row) {
-  TARN__ROW_ALIGNED float piece[PIECE];
-  float factor = row->scale / sum, base = (float)(row->scale * row->smoothing / (double)row->words);
-  e[row->target] -= (float)((1.0 - row->smoothing) * (double)sum);
-  for (int64_t first = 0; first < row->words; first += PIECE) {
-    int64_t n = row->words - first < PIECE ? row->words - first : PIECE;
-#pragma omp simd
-    for (int64_t i = 0; i < n; i++) piece[i] = e[first + i] * factor - base;
-    if (row->sums != NULL) tarn__row_add(row->sums + first, piece, n);
-    tarn__row_write(dlogits, row->dtype, first, n, piece);
+TARN__VEC_INLINE float largest(const float *x, float least, int64_t n) {
+  tarn__vec most = (tarn__vec){0} + least;
+  int64_t i = 0;
+  for (; i + LANES <= n; i += LANES) most = largest_step(x, most, i, LANES);
+  if (i < n) most = largest_step(x, most, i, n - i);
+  return tarn__vec_max_lane(most)[0];
+}
+
+typedef struct sums {
+  tarn__vec e, x;
+} sums;
+
+TARN__VEC_INLINE void exponential_step(sums *s, float *x, float shift, bool keep, int64_t i, int64_t n) {
+  const tarn__vec v = tarn__vec_read_first(x, TARN__F32, i, n);
+  tarn__vec e = tarn__vec_exp2((v - shift) * 1.44269504088896341f);
+  if (n < LANES) e = tarn__vec_first(e, n, 0.0f);
+  if (keep) tarn__vec_write_first(x, TARN__F32, i, e, n);
+  s->e += e;
+  s->x += v;
+}
+
+// keep: the exponentials take the place of the logits. A logit that is not finite makes the sum NaN.
+TARN__VEC_INLINE void reduce(reduced *r, float *x, int64_t words, bool keep) {
+  r->most = -FLT_MAX;
+  r->sum = r->total = 0.0;
+  r->piece = PIECE;
+  while (r->piece * MAX_PIECES < words) r->piece *= 2;
+  for (int64_t first = 0, p = 0; first < words; first += r->piece, p++) {
+    const int64_t n = words - first < r->piece ? words - first : r->piece;
+    float *from = x + first;
+    const float most = largest(from, -FLT_MAX, n);
+    if (most > r->most) {
+      r->sum *= exp((double)r->most - (double)most);
+      r->most = most;
+    }
+    r->shift[p] = r->most;
+    sums s = {{0}, {0}};
+    int64_t i = 0;
+    for (; i + LANES <= n; i += LANES) exponential_step(&s, from, r->most, keep, i, LANES);
+    if (i < n) exponential_step(&s, from, r->most, keep, i, n - i);
+    r->sum += (double)tarn__vec_sum_lanes(s.e)[0];
+    r->total += (double)tarn__vec_sum_lanes(s.x)[0];
   }
 }
 
+TARN__VEC_INLINE void gradient_step(void *dlogits, const float *e, float *sum, float factor, float base,
+                                    tarn__dtype dtype, int64_t i, int64_t n) {
+  const tarn__vec g = tarn__vec_read_first(e, TARN__F32, i, n) * factor - base;
+  if (sum) tarn__vec_write_first(sum, TARN__F32, i, tarn__vec_read_first(sum, TARN__F32, i, n) + g, n);
+  tarn__vec_write_first(dlogits, dtype, i, g, n);
+}
+
+// (p - smoothing / V - (1 - smoothing) [j = target]) * scale, where p = e / sum, e off the largest logit
+TARN__VEC_INLINE void gradient(void *dlogits, const float *e, const reduced *r, const tarn__output_row *row,
+                               tarn__dtype dtype) {
+  const float base = (float)(row->scale * row->smoothing / (double)row->words);
+  const float wanted = (float)((1.0 - row->smoothing) * row->scale);
+  float target = 0.0f;
+  for (int64_t first = 0, p = 0; first < row->words; first += r->piece, p++) {
+    const int64_t end = row->words - first < r->piece ? row->words : first + r->piece;
+    const float factor = (float)(row->scale * exp((double)r->shift[p] - (double)r->most) / r->sum);
+    if (row->target >= first && row->target < end) target = e[row->target] * factor - base - wanted;
+    int64_t i = first;
+    for (; i + LANES <= end; i += LANES) gradient_step(dlogits, e, row->sums, factor, base, dtype, i, LANES);
+    if (i < end) gradient_step(dlogits, e, row->sums, factor, base, dtype, i, end - i);
+  }
+  if (dtype == TARN__F32)
+    ((float *)dlogits)[row->target] = target;
+  else
+    ((uint16_t *)dlogits)[row->target] = tarn__bf16_from_f32(target);
+  if (row->sums) row->sums[row->target] -= wanted;
+}
+
 static void loss(float *logits, void *dlogits, double result[2], const tarn__output_row *row) {
-  float most = tarn__row_max(logits, row->words);
-  double target = (double)(logits[row->target] - most);
-  double all = row->smoothing > 0.0 ? (double)sum_from(logits, most, row->words) / (double)row->words : 0.0;
-  float sum = tarn__row_exp_sum(logits, logits, most, row->words);
-  double log_sum = log((double)sum);
+  const double target = (double)logits[row->target];
+  reduced r;
+  row->wants_grad ? reduce(&r, logits, row->words, true) : reduce(&r, logits, row->words, false);
+  const double log_sum = log(r.sum) + (double)r.most;
   result[1] = log_sum - target;
-  result[0] = (1.0 - row->smoothing) * result[1] + row->smoothing * (log_sum - all);
-  if (row->wants_grad) gradient(dlogits, logits, sum, row);
+  result[0] = (1.0 - row->smoothing) * result[1];
+  if (row->smoothing > 0.0) result[0] += row->smoothing * (log_sum - r.total / (double)row->words);
+  if (!row->wants_grad) return;
+  row->dtype == TARN__BF16 ? gradient(dlogits, logits, &r, row, TARN__BF16)
+                           : gradient(dlogits, logits, &r, row, TARN__F32);
 }
 
 static void log_softmax(float *logits, int64_t words) {
-  float most = tarn__row_max(logits, words), sum = 0.0f;
-#pragma omp simd reduction(+ : sum)
-  for (int64_t i = 0; i < words; i++) sum += tarn__row_exp(logits[i] - most);
-  float shift = most + (float)log((double)sum);
+  reduced r;
+  reduce(&r, logits, words, false);
+  const float shift = (float)(log(r.sum) + (double)r.most);
 #pragma omp simd
   for (int64_t i = 0; i < words; i++) logits[i] -= shift;
 }
