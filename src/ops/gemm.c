@@ -12,6 +12,9 @@ enum {
   BLOCK_BYTES = 256 << 10,  // of a block of A in one chunk, at most: it stays in the second cache
   PAGE_BYTES = 4096,
   CHUNK_UNIT = 4,
+  TASKS = 2,  // for each thread, at least, where a task has LEAST_ROWS rows or LEAST_COLUMNS columns
+  LEAST_ROWS = 64,
+  LEAST_COLUMNS = 256,
   PACK_TERMS = 64  // of k that one thread packs at a time; even
 };
 
@@ -34,6 +37,9 @@ static int64_t split_start(const split *s, int64_t piece) {
 
 static int64_t split_size(const split *s, int64_t piece) { return split_start(s, piece + 1) - split_start(s, piece); }
 
+// Pieces are nearly equal: the largest has at most one unit more than the mean.
+static int64_t largest_piece(const split *s) { return (s->units + s->pieces - 1) / s->pieces * s->unit; }
+
 // How a product runs.
 typedef struct plan {
   const tarn__gemm_kernels *kernels;
@@ -43,9 +49,10 @@ typedef struct plan {
   const char *a;        // A as it is read: g->a, or its rows rounded to INT8
   int64_t lda, a_size;  // elements between rows, bytes of an element
   const float *row_scales;
-  bool pack_a;                             // A is not read as it lies
-  bool partial;                            // sums of several chunks of k are kept in fp32 until they are complete
-  size_t a_bytes, b_bytes, partial_bytes;  // of the scratch; a_bytes for every thread
+  bool pack_a;                    // A is not read as it lies
+  bool partial;                   // sums of several chunks of k are kept in fp32 until they are complete
+  size_t b_bytes;                 // of the scratch: the packed B
+  size_t a_bytes, partial_bytes;  // and for every thread: a packed block of A, sums of a block of C
 } plan;
 
 static size_t aligned(size_t bytes) { return (bytes + 63) & ~(size_t)63; }
@@ -67,8 +74,6 @@ static split chunks_of(const tarn__gemm *g, tarn__gemm_arithmetic arithmetic) {
   return split_into(g->k, CHUNK_UNIT, (g->k + most - 1) / most);
 }
 
-static int64_t longest_chunk(const split *k) { return (k->units + k->pieces - 1) / k->pieces * k->unit; }
-
 // Rows that begin a whole number of pages apart fall into the same few places of the first cache.
 static bool must_pack_a(const tarn__gemm *g, tarn__gemm_arithmetic arithmetic) {
   if (arithmetic == TARN__GEMM_INT8) return false;
@@ -81,29 +86,36 @@ static size_t quantised_bytes(const tarn__gemm *g) {
   return g->int8 ? aligned((size_t)(g->m * round_up(g->k, 4))) + aligned((size_t)g->m * sizeof(float)) : 0;
 }
 
+static size_t panels_bytes(const tarn__gemm *g, const plan *p) {
+  return (size_t)(round_up(g->n, p->kernels->panel) * tarn__gemm_units(g->k, p->arithmetic)) * 4;
+}
+
 static plan plan_of(const tarn__gemm *g, int threads) {
   const tarn__gemm_kernels *kernels = TARN__TABLE_NOW(tarn__gemm_kernels);
   plan p = {.kernels = kernels, .arithmetic = arithmetic_of(kernels, g), .threads = threads};
   if (2.0 * (double)g->m * (double)g->n * (double)g->k < SERIAL_FLOPS) p.threads = 1;
   p.k = chunks_of(g, p.arithmetic);
-  int64_t units = tarn__gemm_units(longest_chunk(&p.k), p.arithmetic);
+  int64_t units = tarn__gemm_units(largest_piece(&p.k), p.arithmetic);
   int64_t most = BLOCK_BYTES / (units * 4) / kernels->step * kernels->step;
   if (most < kernels->group) most = kernels->group;
   // Few rows: each thread reads its own part of B, which is the larger operand.
   bool narrow = g->m < g->n && g->m <= most;
   int64_t blocks = (g->m + most - 1) / most;
-  p.m = split_into(g->m, kernels->step, narrow ? 1 : round_up(blocks, p.threads));
-  p.n = split_into(g->n, kernels->panel, narrow ? p.threads : 1);
   p.pack_a = must_pack_a(g, p.arithmetic);
+  // More tasks than threads even out what disturbs one of them.
+  int64_t tasks = p.threads == 1 ? 1 : (int64_t)TASKS * p.threads;
+  if (!narrow && blocks < tasks && g->m >= tasks * LEAST_ROWS) blocks = tasks;
+  bool wide = !p.pack_a && g->n >= tasks * LEAST_COLUMNS;
+  p.m = split_into(g->m, kernels->step, narrow ? 1 : round_up(blocks, p.threads));
+  p.n = split_into(g->n, kernels->panel, !narrow ? 1 : wide ? tasks : p.threads);
   p.a = g->a;
   p.lda = g->lda;
   p.a_size = (int64_t)tarn__dtype_size(g->dtype);
   p.partial = p.k.pieces > 1 && g->c_dtype == TARN__BF16;
-  // Pieces are nearly equal: the largest is at most one unit more than the mean.
-  int64_t rows = p.pack_a ? (p.m.units + p.m.pieces - 1) / p.m.pieces * kernels->step : kernels->step;
-  p.a_bytes = aligned((size_t)(rows * units) * 4);
-  if (g->packed == NULL) p.b_bytes = aligned((size_t)(round_up(g->n, kernels->panel) * units) * 4);
-  if (p.partial) p.partial_bytes = aligned((size_t)(g->m * g->n) * sizeof(float));
+  int64_t rows = largest_piece(&p.m);
+  p.a_bytes = aligned((size_t)((p.pack_a ? rows : kernels->step) * units) * 4);
+  if (g->packed == NULL) p.b_bytes = aligned(panels_bytes(g, &p));
+  if (p.partial) p.partial_bytes = aligned((size_t)(rows * largest_piece(&p.n)) * sizeof(float));
   return p;
 }
 
@@ -112,15 +124,11 @@ static bool is_empty(const tarn__gemm *g) { return g->m == 0 || g->n == 0 || g->
 size_t tarn__gemm_scratch(const tarn__gemm *gemm, int threads) {
   if (is_empty(gemm) || gemm->dtype == TARN__F64) return 0;
   plan p = plan_of(gemm, threads);
-  return p.b_bytes + p.partial_bytes + quantised_bytes(gemm) + p.a_bytes * (size_t)p.threads;
+  return p.b_bytes + quantised_bytes(gemm) + (p.a_bytes + p.partial_bytes) * (size_t)p.threads;
 }
 
 static const char *element(const void *data, tarn__dtype dtype, int64_t index) {
   return (const char *)data + index * (int64_t)tarn__dtype_size(dtype);
-}
-
-static size_t panels_bytes(const tarn__gemm *g, const plan *p) {
-  return (size_t)(round_up(g->n, p->kernels->panel) * tarn__gemm_units(g->k, p->arithmetic)) * 4;
 }
 
 // What follows the panels of a B of INT8: a scale for each column, and for each chunk of k the sums of the columns.
@@ -185,14 +193,14 @@ static void pack_a(uint32_t *out, const tarn__gemm *g, const plan *p, int64_t ch
   p->kernels->pack(out + whole * units, &lines);
 }
 
-// Complete sums in fp32 go to C.
+// Complete sums of a block in fp32 go to C.
 static void finish_block(const tarn__gemm *g, const float *sums, int64_t i, int64_t rows, int64_t j, int64_t cols) {
   enum { PIECE = 512 };
   float piece[PIECE], old[PIECE];
   for (int64_t r = i; r < i + rows; r++)
     for (int64_t first = j; first < j + cols; first += PIECE) {
       int64_t n = j + cols - first < PIECE ? j + cols - first : PIECE, at = r * g->ldc + first;
-      memcpy(piece, sums + r * g->n + first, (size_t)n * sizeof *piece);
+      memcpy(piece, sums + (r - i) * cols + first - j, (size_t)n * sizeof *piece);
       if (g->accumulate) {
         tarn__row_copy(old, g->c, g->c_dtype, at, n);
         tarn__row_add(piece, old, n);
@@ -201,8 +209,8 @@ static void finish_block(const tarn__gemm *g, const float *sums, int64_t i, int6
     }
 }
 
-// One block of C, with one chunk of k. b is the packed chunk.
-static void run_block(const tarn__gemm *g, const plan *p, const uint32_t *b, uint32_t *a, float *sums, int64_t chunk,
+// One block of C, with one chunk of k. b is the packed chunk; a and sums are the thread's own.
+static void run_chunk(const tarn__gemm *g, const plan *p, const uint32_t *b, uint32_t *a, float *sums, int64_t chunk,
                       int64_t task) {
   int64_t mi = task / p->n.pieces, ni = task % p->n.pieces;
   int64_t i = split_start(&p->m, mi), rows = split_size(&p->m, mi);
@@ -215,9 +223,8 @@ static void run_block(const tarn__gemm *g, const plan *p, const uint32_t *b, uin
       .b = b + j * units,
       .n = cols,
       .units = units,
-      .c = p->partial ? (char *)(sums + i * g->n + j)
-                      : (char *)g->c + (i * g->ldc + j) * (int64_t)tarn__dtype_size(g->c_dtype),
-      .ldc = p->partial ? g->n : g->ldc,
+      .c = p->partial ? (char *)sums : (char *)g->c + (i * g->ldc + j) * (int64_t)tarn__dtype_size(g->c_dtype),
+      .ldc = p->partial ? cols : g->ldc,
       .c_dtype = p->partial ? TARN__F32 : g->c_dtype,
       .bias = last && g->bias != NULL ? g->bias + j : NULL,
       .accumulate = chunk > 0 || (g->accumulate && !p->partial),
@@ -238,7 +245,7 @@ static void run_block(const tarn__gemm *g, const plan *p, const uint32_t *b, uin
     block.m = direct;
     // Tasks are dealt out in turn, so a thread probably gets the one after those that the others have now.
     int64_t following = mi + p->threads;
-    if (p->n.pieces == 1 && following < p->m.pieces) {
+    if (p->n.pieces == 1 && p->k.pieces == 1 && following < p->m.pieces) {
       block.next = (const char *)block.a + (split_start(&p->m, following) - i) * block.row_bytes;
       block.next_rows = split_size(&p->m, following);
     }
@@ -255,6 +262,20 @@ static void run_block(const tarn__gemm *g, const plan *p, const uint32_t *b, uin
     multiply(&block);
   }
   if (last && p->partial) finish_block(g, sums, i, rows, j, cols);
+}
+
+// Where the packed chunk behind `chunk` begins.
+static uint32_t *after_chunk(const uint32_t *b, const tarn__gemm *g, const plan *p, int64_t chunk) {
+  int64_t columns = round_up(g->n, p->kernels->panel);
+  return (uint32_t *)(uintptr_t)b + columns * tarn__gemm_units(split_size(&p->k, chunk), p->arithmetic);
+}
+
+// One block of C: it stays in the second cache while the chunks of k are added.
+static void run_task(const tarn__gemm *g, const plan *p, const uint32_t *b, uint32_t *a, float *sums, int64_t task) {
+  for (int64_t chunk = 0; chunk < p->k.pieces; chunk++) {
+    run_chunk(g, p, b, a, sums, chunk, task);
+    b = after_chunk(b, g, p, chunk);
+  }
 }
 
 // C = act(bias), for an empty sum.
@@ -290,31 +311,32 @@ void tarn__gemm_run(const tarn__gemm *gemm, int threads, void *scratch) {
     return;
   }
   plan p = plan_of(gemm, threads);
-  uint32_t *own_b = scratch;
-  float *sums = (float *)((char *)scratch + p.b_bytes);
-  char *quantised = (char *)sums + p.partial_bytes, *blocks = quantised + quantised_bytes(gemm);
-  int64_t tasks = p.m.pieces * p.n.pieces, width = p.kernels->panel, panels = (gemm->n + width - 1) / width;
+  char *quantised = (char *)scratch + p.b_bytes, *own = quantised + quantised_bytes(gemm);
   if (gemm->int8) {
     p.a = quantised;
     p.lda = round_up(gemm->k, 4);
     p.a_size = 1;
     p.row_scales = (const float *)(const void *)(quantised + aligned((size_t)(gemm->m * p.lda)));
   }
+  int64_t tasks = p.m.pieces * p.n.pieces;
 #pragma omp parallel num_threads(p.threads)
   {
-    uint32_t *a = (uint32_t *)(void *)(blocks + p.a_bytes * (size_t)omp_get_thread_num());
-    const uint32_t *b = gemm->packed != NULL ? gemm->packed : own_b;
+    char *memory = own + (p.a_bytes + p.partial_bytes) * (size_t)omp_get_thread_num();
     if (gemm->int8) quantise_rows(gemm, &p, quantised);
-    for (int64_t chunk = 0; chunk < p.k.pieces; chunk++) {
-      if (gemm->packed == NULL) {
+    if (gemm->packed == NULL) {
+      uint32_t *to = scratch;
+      for (int64_t chunk = 0; chunk < p.k.pieces; chunk++) {
         int64_t parts = pack_parts(gemm, &p, chunk);
-#pragma omp for schedule(static)
-        for (int64_t part = 0; part < parts; part++) pack_b(own_b, gemm, &p, chunk, part);
+#pragma omp for schedule(static) nowait
+        for (int64_t part = 0; part < parts; part++) pack_b(to, gemm, &p, chunk, part);
+        to = after_chunk(to, gemm, &p, chunk);
       }
-#pragma omp for schedule(dynamic, 1)
-      for (int64_t task = 0; task < tasks; task++) run_block(gemm, &p, b, a, sums, chunk, task);
-      if (gemm->packed != NULL) b += panels * width * tarn__gemm_units(split_size(&p.k, chunk), p.arithmetic);
+#pragma omp barrier
     }
+    const uint32_t *b = gemm->packed != NULL ? gemm->packed : scratch;
+#pragma omp for schedule(dynamic, 1) nowait
+    for (int64_t task = 0; task < tasks; task++)
+      run_task(gemm, &p, b, (uint32_t *)(void *)memory, (float *)(void *)(memory + p.a_bytes), task);
   }
 }
 
@@ -379,6 +401,6 @@ void tarn__gemm_pack(void *packed, const tarn__gemm *gemm, int threads) {
     int64_t parts = pack_parts(&g, &p, chunk);
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t part = 0; part < parts; part++) pack_b(out, &g, &p, chunk, part);
-    out += panels * width * tarn__gemm_units(split_size(&p.k, chunk), p.arithmetic);
+    out = after_chunk(out, &g, &p, chunk);
   }
 }

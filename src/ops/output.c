@@ -15,7 +15,7 @@
 enum {
   CHUNK_BYTES = 24 << 20,  // of dlogits, at most, and in spite of that at least CHUNK_ROWS
   CHUNK_ROWS = 128,
-  PART_BYTES = 4 << 20,  // of logits that are not dlogits at the same time, at least PART_ROWS
+  PART_BYTES = 8 << 20,  // of logits that are not dlogits at the same time, at least PART_ROWS
   PART_ROWS = 48
 };
 
