@@ -115,10 +115,12 @@ static void print_head(const tarn_train *train, const tarn_train_options *option
   printf("parameters  %.2f M: %.2f M trained, %.2f M frozen; sharing saves %.2f M\n",
          (double)(p->trained_parameters + p->frozen_parameters) / million, (double)p->trained_parameters / million,
          (double)p->frozen_parameters / million, (double)p->shared_uses / million);
-  printf("memory      %.0f MB: parameters %.0f, gradients %.0f, optimiser %.0f, activations %.0f, workspace %.0f\n",
-         (double)p->total_bytes / million, (double)(p->trained_bytes + p->frozen_bytes) / million,
-         (double)p->gradient_bytes / million, (double)p->optimiser_bytes / million,
-         (double)p->activation_bytes / million, (double)p->workspace_bytes / million);
+  printf(
+      "memory      %.0f MB: parameters %.0f, gradients %.0f, optimiser %.0f, activations %.0f, workspace %.0f, other "
+      "%.0f\n",
+      (double)p->total_bytes / million, (double)(p->trained_bytes + p->frozen_bytes) / million,
+      (double)p->gradient_bytes / million, (double)p->optimiser_bytes / million, (double)p->activation_bytes / million,
+      (double)p->workspace_bytes / million, (double)(p->validation_bytes + p->program_bytes) / million);
   printf("run         %s, seed %lld, %s", options->run ? options->run : "(none)", (long long)c->train.seed,
          c->train.precision == TARN_PRECISION_BF16 ? "bf16" : "fp32");
   if (tarn_train_update(train) > 0) printf(", from update %lld on", (long long)tarn_train_update(train));
@@ -170,8 +172,7 @@ static void print_result(const tarn_train_result *r, const tarn_config *config, 
   if (r->best_update > 0)
     printf("best        %s %.4f at update %lld\n", config->valid.metric == TARN_METRIC_BLEU ? "BLEU" : "loss", r->best,
            (long long)r->best_update);
-  printf("memory      %.0f MB at the most, %.0f MB planned for the model\n", peak_resident() / 1e6,
-         (double)plan->total_bytes / 1e6);
+  printf("memory      %.0f MB at the most, %.0f MB planned\n", peak_resident() / 1e6, (double)plan->total_bytes / 1e6);
   printf("checkpoint  %s\n", r->checkpoint);
 }
 

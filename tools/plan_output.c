@@ -31,6 +31,8 @@ void plan_print_text(const tarn_plan *plan) {
               {"optimiser state", plan->optimiser_bytes},
               {"activations", plan->activation_bytes},
               {"workspace", plan->workspace_bytes},
+              {"validation", plan->validation_bytes},
+              {"program and data", plan->program_bytes},
               {"peak", plan->total_bytes}};
   printf("batch: %lld source and %lld target tokens (mean sentence %.1f and %.1f)\n\n", (long long)plan->source_rows,
          (long long)plan->target_rows, plan->source_length, plan->target_length);
@@ -50,9 +52,10 @@ void plan_print_text(const tarn_plan *plan) {
 void plan_print_json(const tarn_plan *plan) {
   printf(
       "{\"trained_bytes\": %zu, \"frozen_bytes\": %zu, \"gradient_bytes\": %zu, \"optimiser_bytes\": %zu, "
-      "\"activation_bytes\": %zu, \"workspace_bytes\": %zu, \"total_bytes\": %zu, ",
+      "\"activation_bytes\": %zu, \"workspace_bytes\": %zu, \"validation_bytes\": %zu, \"program_bytes\": %zu, "
+      "\"total_bytes\": %zu, ",
       plan->trained_bytes, plan->frozen_bytes, plan->gradient_bytes, plan->optimiser_bytes, plan->activation_bytes,
-      plan->workspace_bytes, plan->total_bytes);
+      plan->workspace_bytes, plan->validation_bytes, plan->program_bytes, plan->total_bytes);
   printf(
       "\"trained_parameters\": %lld, \"frozen_parameters\": %lld, \"shared_uses\": %lld, "
       "\"forward_flops_per_token\": %.0f, \"backward_flops_per_token\": %.0f, "

@@ -34,7 +34,9 @@ typedef struct tarn_plan {
   size_t optimiser_bytes;
   size_t activation_bytes;  // tensors of one step, forward and backward
   size_t workspace_bytes;   // scratch of the kernels
-  size_t total_bytes;       // the sum of the six; the program and its libraries come on top
+  size_t validation_bytes;  // translation for validation, beyond the memory of the step, in which it runs
+  size_t program_bytes;     // the program with its libraries and vocabularies; the training data and their order
+  size_t total_bytes;       // the sum of the eight: resident memory of the whole run
   // Parameters, each set once; uses - 1 times its size for every shared set.
   int64_t trained_parameters, frozen_parameters, shared_uses;
   // Floating-point operations per token (source and target tokens counted alike); a multiply-add counts two.
@@ -55,9 +57,9 @@ typedef struct tarn_plan_options {
   int threads;                         // 0: train.threads of the configuration
 } tarn_plan_options;
 
-// Fills *plan for one training step of `config` with a batch of train.max_tokens tokens on each side. Sentence lengths
-// are those of the training shard where it can be read, else 25 tokens. Fails with USAGE or DATA where the vocabularies
-// are neither given nor readable.
+// Fills *plan for a training of `config` (steps, validation, averaging) with a batch of train.max_tokens tokens on each
+// side. Sentence lengths are those of the training shard where it can be read, else 25 tokens. Fails with USAGE or DATA
+// where the vocabularies are neither given nor readable.
 tarn_status tarn_plan_make(tarn_plan *plan, const tarn_config *config, const tarn_plan_options *options) TARN_CHECKED;
 void tarn_plan_close(tarn_plan *plan);
 

@@ -76,14 +76,29 @@ tarn_status tarn__map_open(tarn__map *map, const char *path) {
   return TARN_STATUS_OK;
 }
 
+void tarn__map_release_part(const tarn__map *map, const void *data, size_t size) {
+  uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+  uintptr_t begin = (uintptr_t)map->data;
+  if (!map->data || (uintptr_t)data < begin || (uintptr_t)data - begin + size > map->size) return;
+  // Whole pages; failure leaves them where they are, which costs memory only.
+  uintptr_t first = ((uintptr_t)data - begin) / page * page;
+  (void)madvise((void *)(begin + first), (uintptr_t)data - begin + size - first, MADV_DONTNEED);
+}
+
+void tarn__map_release(const tarn__map *map) { tarn__map_release_part(map, map->data, map->size); }
+
+void tarn__map_take(void *out, const tarn__map *map, const void *data, size_t size) {
+  const size_t piece = TARN__MAP_PIECE;
+  for (size_t done = 0; done < size; done += piece) {
+    size_t now = size - done < piece ? size - done : piece;
+    memcpy((char *)out + done, (const char *)data + done, now);
+    tarn__map_release_part(map, (const char *)data + done, now);
+  }
+}
+
 void tarn__map_close(tarn__map *map) {
   if (map->data) munmap((void *)(uintptr_t)map->data, map->size);
   *map = (tarn__map){0};
-}
-
-void tarn__map_release(const tarn__map *map) {
-  // Failure leaves the pages where they are, which costs memory only.
-  if (map->data) (void)madvise((void *)(uintptr_t)map->data, map->size, MADV_DONTNEED);
 }
 
 struct tarn__writer {

@@ -19,6 +19,12 @@ tarn_status tarn__map_open(tarn__map *map, const char *path) TARN_CHECKED;
 void tarn__map_close(tarn__map *map);
 // Gives the memory of all pages that were read back to the system; they are read again when they are needed.
 void tarn__map_release(const tarn__map *map);
+// The same of the pages of some bytes. Who goes through a large map once does it in pieces of this size: in smaller
+// ones the system, which maps pages around the one that is read, would bring many back.
+enum { TARN__MAP_PIECE = 1 << 20 };
+void tarn__map_release_part(const tarn__map *map, const void *data, size_t size);
+// Copies bytes of a map and releases them piece by piece.
+void tarn__map_take(void *out, const tarn__map *map, const void *data, size_t size);
 
 // Writes `path` through a temporary file in the same folder: write, fsync, rename, fsync of the folder. Until commit
 // succeeds the old file is untouched; abort or a failure leaves nothing, a kill leaves at most a file `path.tmp.PID`.

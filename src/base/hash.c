@@ -3,9 +3,30 @@
 #include <stdio.h>
 #include <xxhash.h>
 
-void tarn__hash(char text[TARN__HASH_TEXT], const void *data, size_t size) {
-  XXH128_hash_t h = XXH3_128bits(data, size);
+static void write_text(char text[TARN__HASH_TEXT], XXH128_hash_t h) {
   snprintf(text, TARN__HASH_TEXT, "%016llx%016llx", (unsigned long long)h.high64, (unsigned long long)h.low64);
+}
+
+void tarn__hash(char text[TARN__HASH_TEXT], const void *data, size_t size) {
+  write_text(text, XXH3_128bits(data, size));
+}
+
+void tarn__hash_map(char text[TARN__HASH_TEXT], const tarn__map *map, const void *data, size_t size) {
+  const size_t piece = TARN__MAP_PIECE;
+  XXH3_state_t *state = size > piece ? XXH3_createState() : NULL;
+  if (!state) {  // one piece; also where there is no memory to do it in several
+    tarn__hash(text, data, size);
+    tarn__map_release_part(map, data, size);
+    return;
+  }
+  XXH3_128bits_reset(state);
+  for (size_t done = 0; done < size; done += piece) {
+    size_t now = size - done < piece ? size - done : piece;
+    XXH3_128bits_update(state, (const char *)data + done, now);
+    tarn__map_release_part(map, (const char *)data + done, now);
+  }
+  write_text(text, XXH3_128bits_digest(state));
+  XXH3_freeState(state);
 }
 
 uint64_t tarn__hash64(const void *data, size_t size, uint64_t seed) { return XXH3_64bits_withSeed(data, size, seed); }

@@ -6,10 +6,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/file.h"
+
 enum { TARN__HASH_TEXT = 33 };  // 32 hexadecimal digits and a zero byte
 
 // The hash of one block of bytes as lower-case hexadecimal text.
 void tarn__hash(char text[TARN__HASH_TEXT], const void *data, size_t size);
+
+// The same of bytes of a map, which are released piece by piece, so that reading a large file once takes no memory.
+void tarn__hash_map(char text[TARN__HASH_TEXT], const tarn__map *map, const void *data, size_t size);
 
 // 64 bits of XXH3 under a seed, for deriving keys from names.
 uint64_t tarn__hash64(const void *data, size_t size, uint64_t seed);

@@ -4,8 +4,8 @@
 
 #include "base/memory.h"
 
-tarn_status tarn__caches_open(tarn__caches *caches, int layers, size_t row_bytes) {
-  *caches = (tarn__caches){.row_bytes = row_bytes};
+tarn_status tarn__caches_open(tarn__caches *caches, int layers, size_t row_bytes, tarn__region *region) {
+  *caches = (tarn__caches){.row_bytes = row_bytes, .region = region};
   void *rows;
   TARN_TRY(tarn__alloc(&rows, TARN__MEMORY_OTHER, (size_t)layers, sizeof *caches->rows));
   caches->rows = rows;
@@ -13,10 +13,19 @@ tarn_status tarn__caches_open(tarn__caches *caches, int layers, size_t row_bytes
   return TARN_STATUS_OK;
 }
 
-void tarn__caches_close(tarn__caches *caches) {
-  for (int l = 0; l < caches->layers; l++) tarn__free(caches->rows[l]);
-  tarn__free(caches->rows);
+void tarn__caches_drop(tarn__caches *caches) {
+  for (int l = 0; l < caches->layers; l++) {
+    tarn__region_free(caches->region, caches->rows[l]);
+    caches->rows[l] = NULL;
+  }
   tarn__free(caches->numbers);
+  caches->numbers = NULL;
+  caches->capacity = caches->used = 0;
+}
+
+void tarn__caches_close(tarn__caches *caches) {
+  tarn__caches_drop(caches);
+  tarn__free(caches->rows);
   *caches = (tarn__caches){0};
 }
 
@@ -52,16 +61,17 @@ static tarn_status move_all(tarn__caches *caches, int64_t capacity, int64_t kept
   if (status == TARN_STATUS_OK)
     status = tarn__alloc(&numbers, TARN__MEMORY_OTHER, (size_t)capacity, sizeof *caches->numbers);
   for (int l = 0; l < caches->layers && status == TARN_STATUS_OK; l++)
-    status = tarn__alloc(&fresh[l], TARN__MEMORY_ACTIVATION, (size_t)capacity, caches->row_bytes);
+    status =
+        tarn__region_alloc(caches->region, &fresh[l], TARN__MEMORY_ACTIVATION, (size_t)capacity, caches->row_bytes);
   if (status != TARN_STATUS_OK) {
-    for (int l = 0; fresh && l < caches->layers; l++) tarn__free(fresh[l]);
+    for (int l = 0; fresh && l < caches->layers; l++) tarn__region_free(caches->region, fresh[l]);
     tarn__free(fresh);
     tarn__free(numbers);
     return status;
   }
   for (int l = 0; l < caches->layers; l++) {
     if (kept > 0) sweep(caches, fresh[l], caches->rows[l]);
-    tarn__free(caches->rows[l]);
+    tarn__region_free(caches->region, caches->rows[l]);
     caches->rows[l] = fresh[l];
   }
   tarn__free(fresh);

@@ -8,22 +8,25 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/status.h"
+#include "base/region.h"
 
-// Zero-initialise; tarn__caches_open() sets layers and row_bytes.
+// Zero-initialise; tarn__caches_open() sets layers, row_bytes and region, which must outlive the caches.
 typedef struct tarn__caches {
   void **rows;  // [layers], each [capacity] rows
   int layers;
   size_t row_bytes;
   int64_t capacity, used;  // rows
   int32_t *numbers;        // [capacity], scratch of a sweep
+  tarn__region *region;    // where the matrices come from
 } tarn__caches;
 
-tarn_status tarn__caches_open(tarn__caches *caches, int layers, size_t row_bytes) TARN_CHECKED;
+tarn_status tarn__caches_open(tarn__caches *caches, int layers, size_t row_bytes, tarn__region *region) TARN_CHECKED;
 void tarn__caches_close(tarn__caches *caches);
 
 // Forgets all rows and keeps the memory.
 void tarn__caches_reset(tarn__caches *caches);
+// Forgets all rows and gives the memory back.
+void tarn__caches_drop(tarn__caches *caches);
 
 // Makes room for `rows` more rows behind the used ones. `seen` [count] are the numbers of all rows that are still
 // needed, in any order and any number of times; a sweep keeps their order and changes the numbers here.

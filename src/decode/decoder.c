@@ -7,9 +7,6 @@
 #include "decode/caches.h"
 #include "graph/profile.h"
 
-// Products of so many rows run at full speed; more would only leave the caches.
-enum { MOST_ROWS = 320 };
-
 // Memory that a graph works in; grows, never shrinks.
 typedef struct workspace {
   void *memory;
@@ -36,6 +33,7 @@ struct tarn__decoder {
   int32_t eos;
   int threads;
   tarn__translator_stats stats;
+  tarn__region region;  // where the large blocks of memory come from
   tarn__arena results;  // what the translations point to
 
   slot *slots;     // [most]
@@ -74,7 +72,7 @@ static tarn_status open_all(tarn__decoder *d) {
     with_cache += mixer_of(d, l)->caches;
     with_source += mixer_of(d, l)->build_cross != NULL;
   }
-  const int64_t rows = d->options.max_tokens < MOST_ROWS ? d->options.max_tokens : MOST_ROWS;
+  const int64_t rows = d->options.max_tokens < TARN__DECODER_ROWS ? d->options.max_tokens : TARN__DECODER_ROWS;
   d->most = rows > d->options.beam ? rows / d->options.beam : 1;
   void *memory;
   TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, (size_t)d->most, sizeof *d->slots));
@@ -89,8 +87,8 @@ static tarn_status open_all(tarn__decoder *d) {
   TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, layers, sizeof(void *)));
   d->self_data = memory;
   size_t row_bytes = 2 * (size_t)model->config->model.d_model * tarn__dtype_size(model->dtype);
-  TARN_TRY(tarn__caches_open(&d->source, with_source, row_bytes));
-  return tarn__caches_open(&d->caches, with_cache, row_bytes);
+  TARN_TRY(tarn__caches_open(&d->source, with_source, row_bytes, &d->region));
+  return tarn__caches_open(&d->caches, with_cache, row_bytes, &d->region);
 }
 
 tarn_status tarn__decoder_open(tarn__decoder **decoder, const tarn__model *model, int32_t eos,
@@ -128,11 +126,21 @@ void tarn__decoder_close(tarn__decoder **decoder) {
   tarn__caches_close(&d->caches);
   tarn__graph_close(&d->encode);
   tarn__graph_close(&d->step);
-  tarn__free(d->encode_workspace.memory);
-  tarn__free(d->step_workspace.memory);
+  tarn__region_free(&d->region, d->encode_workspace.memory);
+  tarn__region_free(&d->region, d->step_workspace.memory);
+  tarn__region_close(&d->region);
   tarn__arena_close(&d->results);
   tarn__free(d);
   *decoder = NULL;
+}
+
+void tarn__decoder_lend(tarn__decoder *d, void *memory, size_t bytes) {
+  tarn__caches_drop(&d->source);
+  tarn__caches_drop(&d->caches);
+  tarn__region_free(&d->region, d->encode_workspace.memory);
+  tarn__region_free(&d->region, d->step_workspace.memory);
+  d->encode_workspace = d->step_workspace = (workspace){0};
+  tarn__region_lend(&d->region, memory, bytes);
 }
 
 void tarn__decoder_reset(tarn__decoder *decoder) { tarn__arena_reset(&decoder->results); }
@@ -150,15 +158,15 @@ static tarn_status room(numbers *array, int64_t count) {
 }
 
 // Plans a finished graph, whose building began at `begin`, gives it memory and runs it.
-static tarn_status run_graph(const tarn__decoder *d, tarn__graph *graph, workspace *space, double begin) {
+static tarn_status run_graph(tarn__decoder *d, tarn__graph *graph, workspace *space, double begin) {
   TARN_TRY(tarn__graph_plan(graph));
   if (graph->workspace_bytes > space->bytes) {
     // A quarter more than needed, because the graphs grow little by little.
     size_t bytes;
     TARN_TRY(tarn__add_size(&bytes, graph->workspace_bytes, graph->workspace_bytes / 4));
-    tarn__free(space->memory);
+    tarn__region_free(&d->region, space->memory);
     *space = (workspace){0};
-    TARN_TRY(tarn__alloc(&space->memory, TARN__MEMORY_ACTIVATION, bytes, 1));
+    TARN_TRY(tarn__region_alloc(&d->region, &space->memory, TARN__MEMORY_ACTIVATION, bytes, 1));
     space->bytes = bytes;
   }
   tarn__graph_bind(graph, space->memory);

@@ -27,12 +27,18 @@ typedef struct tarn__queue {
   int64_t count, next;
 } tarn__queue;
 
+// Most hypotheses of one decoder. Products of so many rows run at full speed; more would only leave the caches.
+enum { TARN__DECODER_ROWS = 320 };
+
 typedef struct tarn__decoder tarn__decoder;
 
 // Computes with `threads` threads.
 tarn_status tarn__decoder_open(tarn__decoder **decoder, const tarn__model *model, int32_t eos,
                                const tarn__translator_options *options, int threads) TARN_CHECKED;
 void tarn__decoder_close(tarn__decoder **decoder);
+
+// Lends memory, aligned to 64 bytes, and gives back all large blocks that the decoder holds (tarn__translator_lend()).
+void tarn__decoder_lend(tarn__decoder *decoder, void *memory, size_t bytes);
 
 // Forgets the translations of earlier runs.
 void tarn__decoder_reset(tarn__decoder *decoder);

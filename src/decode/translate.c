@@ -17,6 +17,8 @@ struct tarn__translator {
   tarn__decoder *together;  // computes with all threads
   tarn__decoder **apart;    // [threads] with one thread each; opened when there is use for them
   int32_t eos;
+  char *lent;  // memory to compute in, shared out to the decoders
+  size_t lent_bytes;
 };
 
 void tarn__translator_default(tarn__translator_options *options) {
@@ -103,6 +105,23 @@ void tarn__translator_get_stats(const tarn__translator *translator, tarn__transl
     if (translator->apart[i]) tarn__decoder_add_stats(translator->apart[i], stats);
 }
 
+// All of it to the one decoder, or a part to each of the others: only one or the others are at work.
+static void lend_to(tarn__translator *t, tarn__decoder *decoder, int thread) {
+  size_t part = t->lent_bytes / (size_t)t->threads & ~(size_t)63;
+  if (decoder == t->together)
+    tarn__decoder_lend(decoder, t->lent, t->lent_bytes);
+  else
+    tarn__decoder_lend(decoder, t->lent ? t->lent + part * (size_t)thread : NULL, part);
+}
+
+void tarn__translator_lend(tarn__translator *translator, void *memory, size_t bytes) {
+  translator->lent = memory;
+  translator->lent_bytes = bytes;
+  lend_to(translator, translator->together, 0);
+  for (int i = 0; i < translator->threads; i++)
+    if (translator->apart[i]) lend_to(translator, translator->apart[i], i);
+}
+
 static int longest_first(const void *a, const void *b) {
   const tarn__item *x = a;
   const tarn__item *y = b;
@@ -124,8 +143,11 @@ static tarn_status check_sentence(const tarn__translator *t, const tarn__item *s
 
 // One decoder a thread: they never wait for one another before the queue is empty.
 static tarn_status run_apart(tarn__translator *t, tarn__queue *queue, tarn__translation *translations) {
-  for (int i = 0; i < t->threads; i++)
-    if (!t->apart[i]) TARN_TRY(tarn__decoder_open(&t->apart[i], t->model, t->eos, &t->options, 1));
+  for (int i = 0; i < t->threads; i++) {
+    if (t->apart[i]) continue;
+    TARN_TRY(tarn__decoder_open(&t->apart[i], t->model, t->eos, &t->options, 1));
+    lend_to(t, t->apart[i], i);
+  }
   tarn__failure failure = {0};
 #pragma omp parallel for num_threads(t->threads) schedule(static, 1)
   for (int i = 0; i < t->threads; i++)

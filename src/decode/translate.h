@@ -70,6 +70,16 @@ void tarn__translator_close(tarn__translator **translator);
 tarn_status tarn__translator_run(tarn__translator *translator, tarn__translation *translations, const int32_t *ids,
                                  const int64_t *offsets, int64_t sentences) TARN_CHECKED;
 
+// Lends memory, aligned to 64 bytes, in which runs compute as far as it suffices, and gives back all large blocks that
+// the translator holds; NULL and 0 end the lending. The translations of the last run stay.
+void tarn__translator_lend(tarn__translator *translator, void *memory, size_t bytes);
+
+// Bytes that a run of `sentences` sentences (1 or more) of `length` source tokens takes for workspaces and caches,
+// estimated for translations of the greatest length, without taking them. options.threads must be known. Fails with
+// MEMORY.
+tarn_status tarn__translator_plan(size_t *bytes, const tarn__model *model, const tarn__translator_options *options,
+                                  double length, int64_t sentences) TARN_CHECKED;
+
 // Totals of all runs since open.
 void tarn__translator_get_stats(const tarn__translator *translator, tarn__translator_stats *stats);
 

@@ -43,6 +43,7 @@ typedef struct mean {
   tarn__stored *tensors;
   tarn__stored_text *texts;
   float **sums;  // [count]; NULL where the first file's tensor is taken as it is
+  void *own;     // memory of the sums, unless the caller's is used
   size_t count, text_count;
   char *names;  // updates of the files
   size_t names_size;
@@ -51,14 +52,38 @@ typedef struct mean {
 enum { NAME_TEXT = 21 };  // most bytes of an update and a space
 
 static void mean_close(mean *m) {
-  for (size_t i = 0; m->sums && i < m->count; i++) tarn__free(m->sums[i]);
+  tarn__free(m->own);
   tarn__free(m->sums);
   tarn__free(m->tensors);
   tarn__free(m->texts);
   tarn__free(m->names);
 }
 
-static tarn_status mean_start(mean *m, const tarn__safetensors *first, const tarn_checkpoint_info *info, size_t files) {
+static size_t aligned(size_t bytes) { return (bytes + 63) & ~(size_t)63; }
+
+// Gives every averaged tensor room for its sum: in `room`, if it suffices, which is then cleared.
+static tarn_status take_sums(mean *m, const tarn_checkpoint_info *info, void *room, size_t room_bytes) {
+  size_t need = 0;
+  for (size_t i = 0; i < m->count; i++)
+    if (is_averaged(&m->tensors[i], info)) TARN_TRY(tarn__add_size(&need, need, aligned(m->tensors[i].bytes)));
+  if (need > room_bytes) {
+    TARN_TRY(tarn__alloc(&m->own, TARN__MEMORY_OTHER, need, 1));
+    room = m->own;
+  } else if (need > 0) {
+    memset(room, 0, need);
+  }
+  char *next = room;
+  for (size_t i = 0; i < m->count; i++) {
+    tarn__stored *tensor = &m->tensors[i];
+    if (!is_averaged(tensor, info)) continue;
+    m->sums[i] = (float *)(void *)next;
+    tensor->data = next;
+    next += aligned(tensor->bytes);
+  }
+  return TARN_STATUS_OK;
+}
+
+static tarn_status mean_start(mean *m, const tarn__safetensors *first, size_t files) {
   void *memory;
   TARN_TRY(tarn__mul_size(&m->names_size, files, NAME_TEXT));
   TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, m->names_size, 1));
@@ -73,18 +98,25 @@ static tarn_status mean_start(mean *m, const tarn__safetensors *first, const tar
     if (strcmp(first->texts[i].key, TARN__KEY_PROGRESS) != 0 && strcmp(first->texts[i].key, TARN__KEY_AVERAGE) != 0)
       m->texts[m->text_count++] = first->texts[i];
   m->texts[m->text_count++] = (tarn__stored_text){TARN__KEY_AVERAGE, m->names};
-  for (size_t i = 0; i < first->count; i++) {
-    if (is_moment(first->tensors[i].name)) continue;
-    tarn__stored *tensor = &m->tensors[m->count];
-    *tensor = first->tensors[i];
-    if (is_averaged(tensor, info)) {
-      TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, tensor->bytes, 1));
-      m->sums[m->count] = memory;
-      tensor->data = memory;
-    }
-    m->count++;
-  }
+  for (size_t i = 0; i < first->count; i++)
+    if (!is_moment(first->tensors[i].name)) m->tensors[m->count++] = first->tensors[i];
   return TARN_STATUS_OK;
+}
+
+// The values need not be aligned. Their pages are released piece by piece.
+static void add_values(float *sums, const tarn__safetensors *tensors, const tarn__stored *from, double weight) {
+  const size_t piece = TARN__MAP_PIECE / sizeof(float);
+  size_t count = from->bytes / sizeof(float);
+  const char *values = from->data;
+  for (size_t done = 0; done < count; done += piece) {
+    size_t end = count - done < piece ? count : done + piece;
+    for (size_t k = done; k < end; k++) {
+      float value;
+      memcpy(&value, values + k * sizeof value, sizeof value);
+      sums[k] += (float)(weight * (double)value);
+    }
+    tarn__map_release_part(&tensors->map, values + done * sizeof(float), (end - done) * sizeof(float));
+  }
 }
 
 static tarn_status mean_add(mean *m, const tarn__checkpoint_file *file, double weight) {
@@ -98,12 +130,7 @@ static tarn_status mean_add(mean *m, const tarn__checkpoint_file *file, double w
                  "%s cannot be averaged: its tensor \"%s\" is missing or differs in size", tensors->path, into->name);
     TARN_REQUIRE(m->sums[i] || memcmp(from->data, into->data, into->bytes) == 0, DATA,
                  "%s cannot be averaged: its tensor \"%s\", which is not trained, differs", tensors->path, into->name);
-    if (!m->sums[i]) continue;
-    for (size_t k = 0; k < into->bytes / sizeof(float); k++) {
-      float value;
-      memcpy(&value, (const char *)from->data + k * sizeof value, sizeof value);
-      m->sums[i][k] += (float)(weight * (double)value);
-    }
+    if (m->sums[i]) add_values(m->sums[i], tensors, from, weight);
   }
   return TARN_STATUS_OK;
 }
@@ -117,7 +144,8 @@ static tarn_status add_file(mean *m, const char *path, const tarn__checkpoint_fi
   return status;
 }
 
-tarn_status tarn__checkpoint_average(const char *path, const char *const *files, size_t count) {
+tarn_status tarn__checkpoint_average(const char *path, const char *const *files, size_t count, void *room,
+                                     size_t room_bytes) {
   TARN_REQUIRE(count > 0, USAGE, "there is no checkpoint to average");
   tarn__checkpoint_file first;
   // The texts of the newest file (the last one given) become those of the mean.
@@ -125,7 +153,8 @@ tarn_status tarn__checkpoint_average(const char *path, const char *const *files,
   mean m = {0};
   tarn_checkpoint_info *info;
   tarn_status status = tarn_checkpoint_info_open(&info, files[count - 1]);
-  if (status == TARN_STATUS_OK) status = mean_start(&m, &first.tensors, info, count);
+  if (status == TARN_STATUS_OK) status = mean_start(&m, &first.tensors, count);
+  if (status == TARN_STATUS_OK) status = take_sums(&m, info, room, room_bytes);
   for (size_t i = 0; i < count && status == TARN_STATUS_OK; i++)
     status = add_file(&m, files[i], &first, 1.0 / (double)count);
   if (status == TARN_STATUS_OK) status = tarn__checkpoint_write(path, m.tensors, m.count, m.texts, m.text_count);

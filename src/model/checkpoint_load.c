@@ -36,7 +36,7 @@ static tarn_status read_texts(tarn__checkpoint_file *file) {
                "%s: format %.20s is not known; this program reads format %s", t->path, text, TARN__CHECKPOINT_VERSION);
   TARN_TRY(require_text(file, &text, TARN__KEY_HASH));
   char hash[TARN__HASH_TEXT];
-  TARN_TRY(tarn__safetensors_hash(hash, t->tensors, t->count, t->texts, t->text_count, TARN__KEY_HASH));
+  TARN_TRY(tarn__safetensors_hash(hash, t->tensors, t->count, t->texts, t->text_count, TARN__KEY_HASH, &t->map));
   TARN_REQUIRE(strcmp(hash, text) == 0, DATA,
                "%s: the file is damaged: its contents hash to %s, but %.32s was written with them", t->path, hash,
                text);
@@ -173,17 +173,26 @@ static tarn_status check_contents(const tarn__checkpoint_file *file, const tarn_
   return TARN_STATUS_OK;
 }
 
-// `buffer` has room for the largest parameter: tensors in files of other tools need not be aligned.
+// A copy, because the place of a tensor in files of other tools need not be aligned.
+static void take_values(const tarn__checkpoint_file *file, const char *prefix, const tarn__param *param, float *out) {
+  const tarn__stored *tensor = find_values(file, prefix, param);
+  tarn__map_take(out, &file->tensors.map, tensor->data, tensor->bytes);
+}
+
+// Where the values of a parameter can lie on their way: a gradient has the right size, and means nothing yet.
+static float *passage(const tarn__param *param) { return param->dtype == TARN__F64 ? NULL : param->grad; }
+
+// `buffer` has room for the largest parameter without a gradient.
 static void set_values(const tarn__checkpoint_file *file, tarn__param *param, float *buffer, bool moments) {
-  size_t bytes = (size_t)(param->rows * param->cols) * sizeof(float);
   if (param->trained || !find_recipe(file, param)) {
-    memcpy(buffer, find_values(file, "", param)->data, bytes);
-    tarn__param_set(param, buffer);
-    if (!param->trained) tarn__hash(param->hash, buffer, bytes);
+    float *values = passage(param) ? passage(param) : buffer;
+    take_values(file, "", param, values);
+    tarn__param_set(param, values);
+    if (!param->trained) tarn__hash(param->hash, values, (size_t)(param->rows * param->cols) * sizeof(float));
   }
   if (!moments || !param->trained) return;
-  memcpy(param->moment1, find_values(file, TARN__TENSOR_MOMENT1, param)->data, bytes);
-  memcpy(param->moment2, find_values(file, TARN__TENSOR_MOMENT2, param)->data, bytes);
+  take_values(file, TARN__TENSOR_MOMENT1, param, param->moment1);
+  take_values(file, TARN__TENSOR_MOMENT2, param, param->moment2);
 }
 
 tarn_status tarn__checkpoint_file_load(const tarn__checkpoint_file *file, tarn__model *model, bool moments) {
@@ -197,7 +206,7 @@ tarn_status tarn__checkpoint_file_load(const tarn__checkpoint_file *file, tarn__
     const char *recipe = param->trained ? NULL : find_recipe(file, param);
     if (recipe) TARN_TRY(tarn__recipe_verify(recipe, file->tensors.path, param));
     size_t count = (size_t)(param->rows * param->cols);
-    if (count > largest) largest = count;
+    if (!passage(param) && count > largest) largest = count;
   }
   void *buffer;
   TARN_TRY(tarn__alloc(&buffer, TARN__MEMORY_OTHER, largest, sizeof(float)));

@@ -152,7 +152,7 @@ tarn_status tarn__checkpoint_write(const char *path, const tarn__stored *tensors
   for (size_t i = 0; i < text_count; i++)
     if (strcmp(texts[i].key, TARN__KEY_HASH) != 0) all[used++] = texts[i];
   char hash[TARN__HASH_TEXT];
-  tarn_status status = tarn__safetensors_hash(hash, tensors, count, all, used, TARN__KEY_HASH);
+  tarn_status status = tarn__safetensors_hash(hash, tensors, count, all, used, TARN__KEY_HASH, NULL);
   all[used++] = (tarn__stored_text){TARN__KEY_HASH, hash};
   if (status == TARN_STATUS_OK) status = tarn__safetensors_write(path, tensors, count, all, used);
   tarn__free(memory);

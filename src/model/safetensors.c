@@ -286,7 +286,7 @@ static tarn_status manifest_add(manifest *m, const char *text) {
 }
 
 static tarn_status manifest_fill(manifest *m, const tarn__stored *tensors, size_t count, const tarn__stored_text *texts,
-                                 size_t text_count, const char *except) {
+                                 size_t text_count, const char *except, const tarn__map *map) {
   for (size_t i = 0; i < text_count; i++) {
     if (strcmp(texts[i].key, except) == 0) continue;
     TARN_TRY(manifest_add(m, texts[i].key));
@@ -301,7 +301,10 @@ static tarn_status manifest_fill(manifest *m, const tarn__stored *tensors, size_
       TARN_TRY(manifest_add(m, word));
     }
     char hash[TARN__HASH_TEXT];
-    tarn__hash(hash, tensors[i].data, tensors[i].bytes);
+    if (map)
+      tarn__hash_map(hash, map, tensors[i].data, tensors[i].bytes);
+    else
+      tarn__hash(hash, tensors[i].data, tensors[i].bytes);
     TARN_TRY(manifest_add(m, hash));
   }
   return TARN_STATUS_OK;
@@ -319,13 +322,14 @@ static tarn_status sorted(void **copy, const void *array, size_t count, size_t s
 }
 
 tarn_status tarn__safetensors_hash(char hash[TARN__HASH_TEXT], const tarn__stored *tensors, size_t count,
-                                   const tarn__stored_text *texts, size_t text_count, const char *except) {
+                                   const tarn__stored_text *texts, size_t text_count, const char *except,
+                                   const tarn__map *map) {
   manifest m = {0};
   void *tensor_order = NULL;
   void *text_order = NULL;
   tarn_status status = sorted(&tensor_order, tensors, count, sizeof *tensors, by_name);
   if (status == TARN_STATUS_OK) status = sorted(&text_order, texts, text_count, sizeof *texts, by_key);
-  if (status == TARN_STATUS_OK) status = manifest_fill(&m, tensor_order, count, text_order, text_count, except);
+  if (status == TARN_STATUS_OK) status = manifest_fill(&m, tensor_order, count, text_order, text_count, except, map);
   if (status == TARN_STATUS_OK) tarn__hash(hash, m.text, m.length);
   tarn__free(m.text);
   tarn__free(tensor_order);

@@ -51,9 +51,11 @@ const char *tarn__safetensors_text(const tarn__safetensors *file, const char *ke
 tarn_status tarn__safetensors_write(const char *path, const tarn__stored *tensors, size_t count,
                                     const tarn__stored_text *texts, size_t text_count) TARN_CHECKED;
 
-// The hash of everything that a file says (names, types, shapes, values, metadata but for the key `except`), whatever
-// the order and layout, so that a copy made by another tool has the same hash.
+// The hash of everything that a file says (`map`: the map that the tensors lie in, NULL if they lie in memory) (names,
+// types, shapes, values, metadata but for the key `except`), whatever the order and layout, so that a copy made by
+// another tool has the same hash.
 tarn_status tarn__safetensors_hash(char hash[TARN__HASH_TEXT], const tarn__stored *tensors, size_t count,
-                                   const tarn__stored_text *texts, size_t text_count, const char *except) TARN_CHECKED;
+                                   const tarn__stored_text *texts, size_t text_count, const char *except,
+                                   const tarn__map *map) TARN_CHECKED;
 
 #endif

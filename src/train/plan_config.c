@@ -2,8 +2,8 @@
 #include "base/file.h"
 #include "base/threads.h"
 #include "data/shard.h"
-#include "model/plan.h"
 #include "tarn/vocab.h"
+#include "train/plan_run.h"
 #include "train/shard_check.h"
 
 static tarn_status vocab_size(int64_t *size, const char *path) {
@@ -85,7 +85,7 @@ tarn_status tarn_plan_make(tarn_plan *plan, const tarn_config *config, const tar
   int threads = options->threads ? options->threads : (int)config->train.threads;
   if (threads == 0) threads = tarn__threads();
   tarn__plan_batch batch = assumed_batch(config, &shard);
-  if (status == TARN_STATUS_OK) status = tarn__plan_model(plan, model, &batch, threads);
+  if (status == TARN_STATUS_OK) status = tarn__plan_run(plan, model, &batch, &shard, threads);
   tarn__model_close(&model);
   tarn__shard_close(&shard);
   return status;

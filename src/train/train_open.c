@@ -1,4 +1,5 @@
 // Opening of a training: description, run directory, data, plan, memory, first values or the last checkpoint.
+#include <stdio.h>
 #include <string.h>
 
 #include "base/file.h"
@@ -6,7 +7,7 @@
 #include "base/memory.h"
 #include "base/threads.h"
 #include "model/checkpoint_keys.h"
-#include "model/plan.h"
+#include "train/plan_run.h"
 #include "train/resume_config.h"
 #include "train/shard_check.h"
 #include "train/trainer.h"
@@ -108,7 +109,7 @@ static tarn_status make_plan(tarn_train *t) {
                             .longest_source = bounds.longest_source,
                             .longest_target = bounds.longest_target,
                             .source_tokens = t->shard.source_tokens};
-  return tarn__plan_model(&t->plan, t->model, &batch, t->threads);
+  return tarn__plan_run(&t->plan, t->model, &batch, &t->shard, t->threads);
 }
 
 static tarn_status check_memory(const tarn_train *t) {
@@ -193,14 +194,26 @@ static tarn_status check_untrained(const tarn_train *t) {
   return TARN_STATUS_OK;
 }
 
+// The last checkpoint cannot be read: adds to the line of the failure what can be done.
+static tarn_status say_what_is_left(const tarn_train *t) {
+  char line[1024];
+  snprintf(line, sizeof line, "%s", tarn_error_message());
+  return tarn__fail(TARN_STATUS_DATA,
+                    "%s; put a copy of that file back, or begin anew with another --run: only it holds the state of "
+                    "the training. The other checkpoints of %s can still be used",
+                    line, t->dir.path);
+}
+
 static tarn_status start(tarn_train *t, bool resume) {
   if (!resume || !tarn__file_exists(t->dir.last)) {
     TARN_TRY(check_untrained(t));
     return tarn__model_initialise(t->model, (uint64_t)t->config->train.seed);
   }
   tarn__checkpoint_file file;
-  TARN_TRY(tarn__checkpoint_file_open(&file, t->dir.last));
-  tarn_status status = load_state(t, &file);
+  tarn_status status = tarn__checkpoint_file_open(&file, t->dir.last);
+  if (status == TARN_STATUS_DATA) return say_what_is_left(t);
+  TARN_TRY(status);
+  status = load_state(t, &file);
   tarn__checkpoint_file_close(&file);
   return status;
 }
@@ -215,9 +228,9 @@ static tarn_status open_parts(tarn_train *t, const tarn_train_options *o) {
   TARN_TRY(open_data(t));
   TARN_TRY(make_plan(t));
   if (t->config->data.valid) TARN_TRY(tarn__validator_open(&t->validator, t->model, t->source, t->target, t->threads));
+  TARN_TRY(check_memory(t));
   if (o->plan_only) return TARN_STATUS_OK;
   // Only a training that can run makes its folder.
-  TARN_TRY(check_memory(t));
   tarn__run_dir_close(&t->dir);
   TARN_TRY(tarn__run_dir_open(&t->dir, o->run));
   if (!o->resume) TARN_TRY(check_new(t));

@@ -4,7 +4,6 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
-#include "decode/translate.h"
 #include "train/shard_check.h"
 
 struct tarn__validator {
@@ -108,6 +107,17 @@ static tarn_status read_references(tarn__validator *v) {
   return TARN_STATUS_OK;
 }
 
+void tarn__validator_translation(tarn__translator_options *options, const tarn_config *config, int threads) {
+  const int64_t least = 64;  // rows below which products are slow
+  tarn__translator_from_config(options, config);
+  int64_t tokens = config->train.max_tokens / 4 > least ? config->train.max_tokens / 4 : least;
+  if (tokens < options->max_tokens) options->max_tokens = tokens;
+  options->beam = config->valid.beam;
+  options->length_penalty = config->valid.length_penalty;
+  options->threads = threads;
+  options->weights_change = true;
+}
+
 static tarn_status open_bleu(tarn__validator *v, int threads) {
   const tarn_config_valid *config = &v->model->config->valid;
   v->sentences = v->shard.pairs;
@@ -126,11 +136,7 @@ static tarn_status open_bleu(tarn__validator *v, int threads) {
   TARN_TRY(read_sources(v));
   TARN_TRY(read_references(v));
   tarn__translator_options options;
-  tarn__translator_from_config(&options, v->model->config);
-  options.beam = config->beam;
-  options.length_penalty = config->length_penalty;
-  options.threads = threads;
-  options.weights_change = true;
+  tarn__validator_translation(&options, v->model->config, threads);
   return tarn__translator_open(&v->translator, v->model, v->shard.target_eos, &options);
 }
 
@@ -218,10 +224,13 @@ static tarn_status score(tarn__validator *v, tarn__validation *result) {
   return TARN_STATUS_OK;
 }
 
-static tarn_status run_bleu(tarn__validator *v, tarn__validation *result, const volatile sig_atomic_t *stop) {
+static tarn_status run_bleu(tarn__validator *v, tarn__validation *result, const tarn__stepper *stepper,
+                            const volatile sig_atomic_t *stop) {
   TARN_TRY(check_stop(stop));
-  TARN_TRY(tarn__translator_run(v->translator, v->translations, v->ids, v->offsets, v->sentences));
-  tarn_status status = check_stop(stop);
+  tarn__translator_lend(v->translator, stepper->workspace, stepper->workspace_bytes);
+  tarn_status status = tarn__translator_run(v->translator, v->translations, v->ids, v->offsets, v->sentences);
+  tarn__translator_lend(v->translator, NULL, 0);
+  if (status == TARN_STATUS_OK) status = check_stop(stop);
   for (int64_t i = 0; i < v->sentences && status == TARN_STATUS_OK; i++) {
     const tarn__hypothesis *best = &v->translations[i].hypotheses[0];
     char *text = NULL;
@@ -241,7 +250,7 @@ tarn_status tarn__validator_run(tarn__validator *validator, tarn__validation *re
   *result = (tarn__validation){0};
   double begin = tarn__seconds();
   TARN_TRY(run_loss(validator, result, stepper, stop));
-  if (validator->translator) TARN_TRY(run_bleu(validator, result, stop));
+  if (validator->translator) TARN_TRY(run_bleu(validator, result, stepper, stop));
   result->seconds = tarn__seconds() - begin;
   return TARN_STATUS_OK;
 }

@@ -4,6 +4,7 @@
 
 #include <signal.h>
 
+#include "decode/translate.h"
 #include "tarn/score.h"
 #include "tarn/vocab.h"
 #include "train/stepper.h"
@@ -20,6 +21,10 @@ typedef struct tarn__validation {
 double tarn__validation_metric(const tarn__validation *validation, const tarn_config *config);
 bool tarn__validation_better(double metric, double best, const tarn_config *config);
 
+// How validation translates. Its batches are a quarter of the training's (not larger than translate.max_tokens asks
+// for), so that they find room in the workspace of the training step.
+void tarn__validator_translation(tarn__translator_options *options, const tarn_config *config, int threads);
+
 typedef struct tarn__validator tarn__validator;
 
 // Reads the validation shard and the references. `eos` is the end of sentence of the target. Everything that is given
@@ -30,7 +35,8 @@ void tarn__validator_close(tarn__validator **validator);
 // Bounds of its batches, for the stepper.
 void tarn__validator_bounds(const tarn__validator *validator, tarn__stepper_bounds *bounds);
 
-// Validates the model as it is. Stops with TARN_STATUS_INTERRUPTED soon after *stop becomes other than 0 (NULL: never).
+// Validates the model as it is, in the workspace of the stepper. Stops with TARN_STATUS_INTERRUPTED soon after *stop
+// becomes other than 0 (NULL: never).
 tarn_status tarn__validator_run(tarn__validator *validator, tarn__validation *result, tarn__stepper *stepper,
                                 const volatile sig_atomic_t *stop) TARN_CHECKED;
 

@@ -39,4 +39,4 @@ cp run/checkpoint_last.safetensors flipped
 printf 'x' | dd of=flipped bs=1 seek=90000 conv=notrunc 2>/dev/null
 refuse 1 "damaged" "$TARN" inspect flipped
 cp flipped run/checkpoint_last.safetensors
-refuse 1 "damaged" "$TARN" train --resume run
+refuse 1 "damaged.*put a copy of that file back" "$TARN" train --resume run

@@ -222,6 +222,42 @@ static void test_batches(void **state) {
   }
 }
 
+// Runs in lent memory, large enough or not and full of numbers that are none, give the same bits.
+static void test_lent_memory(void **state) {
+  (void)state;
+  fixture f = {0};
+  open_model(&f, 0, TARN__F32);
+  tarn__translator *own = open_translator(&f, 3, 2, 4096);
+  tarn__translator *lent = open_translator(&f, 3, 2, 4096);
+  tarn__translation a[SENTENCES], b[SENTENCES];
+  must(tarn__translator_run(own, a, f.ids, f.offsets, SENTENCES));
+  size_t need;
+  tarn__translator_options options;
+  tarn__translator_default(&options);
+  options.beam = 3;
+  options.threads = tarn__threads();
+  must(tarn__translator_plan(&need, f.model, &options, (double)f.offsets[SENTENCES] / SENTENCES, SENTENCES));
+  assert_true(need > 0);
+  const size_t sizes[] = {need, need / 3, 64, 0};
+  for (int k = 0; k < 4; k++) {
+    void *memory;
+    must(tarn__alloc(&memory, TARN__MEMORY_OTHER, sizes[k], 1));
+    memset(memory, 0xFF, sizes[k]);
+    size_t before = tarn__memory_now(TARN__MEMORY_ACTIVATION);
+    tarn__translator_lend(lent, memory, sizes[k]);
+    must(tarn__translator_run(lent, b, f.ids, f.offsets, SENTENCES));
+    tarn__translator_lend(lent, NULL, 0);
+    // Nothing is held any more, and what was found lives on.
+    assert_true(tarn__memory_now(TARN__MEMORY_ACTIVATION) <= before);
+    memset(memory, 0xFF, sizes[k]);
+    for (int s = 0; s < SENTENCES; s++) assert_same(&a[s], &b[s], 0);
+    tarn__free(memory);
+  }
+  tarn__translator_close(&own);
+  tarn__translator_close(&lent);
+  close_model(&f);
+}
+
 static void test_n_best(void **state) {
   (void)state;
   fixture f = {0};
@@ -396,8 +432,9 @@ static void test_no_memory(void **state) {
 // Rows keep their contents through sweeps and growth; the numbers follow them.
 static void test_caches(void **state) {
   (void)state;
+  tarn__region region = {0};
   tarn__caches caches;
-  must(tarn__caches_open(&caches, 2, 3 * sizeof(int32_t)));
+  must(tarn__caches_open(&caches, 2, 3 * sizeof(int32_t), &region));
   enum { LIVE = 10 };
   int32_t seen[LIVE];
   int32_t contents[LIVE];
@@ -431,10 +468,10 @@ static void test_caches(void **state) {
 
 int main(void) {
   tarn__threads_set(2);
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_caches),          cmocka_unit_test(test_incremental),
-                                     cmocka_unit_test(test_batches),         cmocka_unit_test(test_n_best),
-                                     cmocka_unit_test(test_repeatable),      cmocka_unit_test(test_backends),
-                                     cmocka_unit_test(test_greatest_length), cmocka_unit_test(test_bad_input),
-                                     cmocka_unit_test(test_not_a_number),    cmocka_unit_test(test_no_memory)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_caches),       cmocka_unit_test(test_incremental),     cmocka_unit_test(test_batches),
+      cmocka_unit_test(test_lent_memory),  cmocka_unit_test(test_n_best),          cmocka_unit_test(test_repeatable),
+      cmocka_unit_test(test_backends),     cmocka_unit_test(test_greatest_length), cmocka_unit_test(test_bad_input),
+      cmocka_unit_test(test_not_a_number), cmocka_unit_test(test_no_memory)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -53,19 +53,19 @@ static void hash_says_what_is_said(void **state) {
   char b[TARN__HASH_TEXT];
   tarn__stored turned[] = {tensors[3], tensors[2], tensors[1], tensors[0]};
   tarn__stored_text turned_texts[] = {texts[1], texts[0]};
-  assert_int_equal(tarn__safetensors_hash(a, tensors, 4, texts, 2, "hash"), TARN_STATUS_OK);
-  assert_int_equal(tarn__safetensors_hash(b, turned, 4, turned_texts, 2, "hash"), TARN_STATUS_OK);
+  assert_int_equal(tarn__safetensors_hash(a, tensors, 4, texts, 2, "hash", NULL), TARN_STATUS_OK);
+  assert_int_equal(tarn__safetensors_hash(b, turned, 4, turned_texts, 2, "hash", NULL), TARN_STATUS_OK);
   assert_string_equal(a, b);
   turned[2].shape[0] = 3;
   turned[2].shape[1] = 2;
-  assert_int_equal(tarn__safetensors_hash(b, turned, 4, turned_texts, 2, "hash"), TARN_STATUS_OK);
+  assert_int_equal(tarn__safetensors_hash(b, turned, 4, turned_texts, 2, "hash", NULL), TARN_STATUS_OK);
   assert_string_not_equal(a, b);
   turned[2] = tensors[1];
   turned_texts[0].text = "x";
-  assert_int_equal(tarn__safetensors_hash(b, turned, 4, turned_texts, 2, "hash"), TARN_STATUS_OK);
+  assert_int_equal(tarn__safetensors_hash(b, turned, 4, turned_texts, 2, "hash", NULL), TARN_STATUS_OK);
   assert_string_not_equal(a, b);
-  assert_int_equal(tarn__safetensors_hash(a, turned, 4, turned_texts + 1, 1, "hash"), TARN_STATUS_OK);
-  assert_int_equal(tarn__safetensors_hash(b, turned, 4, turned_texts, 2, "a"), TARN_STATUS_OK);
+  assert_int_equal(tarn__safetensors_hash(a, turned, 4, turned_texts + 1, 1, "hash", NULL), TARN_STATUS_OK);
+  assert_int_equal(tarn__safetensors_hash(b, turned, 4, turned_texts, 2, "a", NULL), TARN_STATUS_OK);
   assert_string_equal(a, b);
 }
 

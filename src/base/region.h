@@ -1,0 +1,30 @@
+// Memory of somebody else, used a second time: allocations come from a lent block while they fit, else from the system.
+// Validation translates in the workspace of the training step this way.
+#ifndef TARN_BASE_REGION_H
+#define TARN_BASE_REGION_H
+
+#include "base/memory.h"
+
+typedef struct tarn__region_block {
+  size_t begin, end;  // in the lent memory
+} tarn__region_block;
+
+// Zero-initialise: a region to which nothing is lent allocates as tarn__alloc() does.
+typedef struct tarn__region {
+  char *memory;
+  size_t bytes;
+  tarn__region_block *blocks;  // in use, by rising place
+  size_t count, capacity;
+} tarn__region;
+
+// Lends `bytes` bytes, aligned to 64, until all that was taken from the region is freed and tarn__region_close() or
+// another lending. Nothing may be in use.
+void tarn__region_lend(tarn__region *region, void *memory, size_t bytes);
+void tarn__region_close(tarn__region *region);
+
+// Like tarn__alloc() and tarn__free(), but that lent memory is not zeroed.
+tarn_status tarn__region_alloc(tarn__region *region, void **out, tarn__memory_kind kind, size_t count,
+                               size_t size) TARN_CHECKED;
+void tarn__region_free(tarn__region *region, void *pointer);
+
+#endif

@@ -1,0 +1,84 @@
+// How much memory translation takes, from the graphs of a full batch.
+#include "base/memory.h"
+#include "decode/beam.h"
+#include "decode/decoder.h"
+
+static size_t with_quarter(size_t bytes) { return bytes + bytes / 4; }  // as the translator takes it
+
+static tarn_status plan_encode(size_t *bytes, const tarn__model *model, const tarn__translator_options *options,
+                               int64_t sentences, int64_t rows) {
+  void *offsets;
+  void *cross;
+  TARN_TRY(tarn__alloc(&offsets, TARN__MEMORY_OTHER, (size_t)sentences + 1, sizeof(int32_t)));
+  tarn_status status = tarn__alloc(&cross, TARN__MEMORY_OTHER, (size_t)model->decoder.count, sizeof(tarn__tensor *));
+  int32_t *at = offsets;
+  for (int64_t s = 0; s <= sentences; s++) at[s] = (int32_t)(rows * s / sentences);
+  tarn__graph graph = {0};
+  if (status == TARN_STATUS_OK) {
+    tarn__packed source = {.sentences = sentences, .rows = rows, .longest = rows / sentences + 1, .offsets = at};
+    tarn__graph_begin(&graph, options->backend, model->dtype, false, options->threads);
+    tarn__model_build_encode(model, &graph, &source, cross);
+    status = tarn__graph_plan(&graph);
+    *bytes = graph.workspace_bytes;
+  }
+  tarn__graph_close(&graph);
+  tarn__free(cross);
+  tarn__free(offsets);
+  return status;
+}
+
+static tarn_status plan_step(size_t *bytes, const tarn__model *model, const tarn__translator_options *options,
+                             int64_t rows, int64_t longest, int64_t source_rows) {
+  void *nothing;  // the addresses of caches, which planning does not follow
+  TARN_TRY(tarn__alloc(&nothing, TARN__MEMORY_OTHER, (size_t)model->decoder.count, sizeof(void *)));
+  tarn__model_step step = {.rows = rows,
+                           .self_cache = nothing,
+                           .cache_rows = rows * longest,
+                           .history_count = rows * longest,
+                           .longest = longest,
+                           .cross_cache = nothing,
+                           .source_rows = source_rows,
+                           .best = tarn__beam_choices(options->beam)};
+  tarn__graph graph = {0};
+  tarn__graph_begin(&graph, options->backend, model->dtype, false, options->threads);
+  tarn__model_build_step(model, &graph, &step);
+  tarn_status status = tarn__graph_plan(&graph);
+  *bytes = graph.workspace_bytes;
+  tarn__graph_close(&graph);
+  tarn__free(nothing);
+  return status;
+}
+
+static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
+
+tarn_status tarn__translator_plan(size_t *bytes, const tarn__model *model, const tarn__translator_options *options,
+                                  double length, int64_t all) {
+  int64_t rows = smaller(options->max_tokens, TARN__DECODER_ROWS);
+  int64_t sentences = rows > options->beam ? rows / options->beam : 1;
+  sentences = smaller(sentences, (all + options->threads - 1) / options->threads);
+  int64_t source_rows = (int64_t)((double)sentences * length) + 1;
+  if (source_rows > options->max_tokens) source_rows = options->max_tokens;
+  rows = sentences * options->beam;
+  // A model that is not trained yet goes on to the greatest length.
+  double greatest = options->max_len_a * length + (double)options->max_len_b;
+  double most = (double)model->config->model.max_length;
+  int64_t longest = (int64_t)(greatest < most ? greatest : most) + 1;
+  // Each thread has a decoder of its own.
+  const tarn__translator_options alone = {.beam = options->beam, .threads = 1, .backend = options->backend};
+  size_t encode;
+  size_t step;
+  TARN_TRY(plan_encode(&encode, model, &alone, sentences, source_rows));
+  TARN_TRY(plan_step(&step, model, &alone, rows, longest, source_rows));
+  // The hypotheses of a sentence are nearly always alike but for their last few tokens, and share the rows of the rest.
+  int64_t seen = sentences * (longest + 2 * options->beam);
+  // While caches grow, the old rows and their copies exist at once; what is room only is not touched yet.
+  size_t row = 2 * 2 * (size_t)model->config->model.d_model * tarn__dtype_size(model->dtype);
+  size_t caches = 0;
+  for (int l = 0; l < model->decoder.count; l++) {
+    const tarn__mixer *mixer = model->decoder.layers[l].weights->mixer;
+    if (mixer->caches) caches += row * (size_t)seen;
+    if (mixer->build_cross) caches += row * (size_t)source_rows;
+  }
+  *bytes = (size_t)options->threads * (with_quarter(encode) + with_quarter(step) + caches);
+  return TARN_STATUS_OK;
+}

@@ -1,0 +1,46 @@
+#include "train/plan_run.h"
+
+#include "train/validator.h"
+
+// Resident memory of the program with its libraries, vocabularies and threads, as measured.
+static const size_t PROGRAM = 20000000;
+// Bytes a pair that the batcher keeps: two entries for sorting, the beginning and the place of a batch.
+static const size_t PAIR = 48;
+
+// Sentences that a validation translates; where the data cannot be read, more than any decoder holds.
+static tarn_status count_sentences(int64_t *sentences, const tarn_config *config) {
+  *sentences = INT32_MAX;
+  tarn__shard shard = {0};
+  tarn_status status = tarn__shard_open(&shard, config->data.valid);
+  if (status == TARN_STATUS_OK) *sentences = shard.pairs;
+  tarn__shard_close(&shard);
+  if (config->valid.max_sentences > 0 && config->valid.max_sentences < *sentences)
+    *sentences = config->valid.max_sentences;
+  return status == TARN_STATUS_IO ? TARN_STATUS_OK : status;
+}
+
+// What translation takes beyond the workspace of the training step, in which it runs.
+static tarn_status plan_validation(tarn_plan *plan, const tarn__model *model, const tarn__plan_batch *batch,
+                                   int threads) {
+  const tarn_config *config = model->config;
+  if (!config->data.valid || !config->valid.bleu) return TARN_STATUS_OK;
+  tarn__translator_options options;
+  tarn__validator_translation(&options, config, threads);
+  size_t need;
+  int64_t sentences;
+  TARN_TRY(count_sentences(&sentences, config));
+  TARN_TRY(tarn__translator_plan(&need, model, &options, batch->source_length, sentences));
+  size_t room = plan->activation_bytes + plan->workspace_bytes;
+  if (need > room) plan->validation_bytes = need - room;
+  return TARN_STATUS_OK;
+}
+
+tarn_status tarn__plan_run(tarn_plan *plan, const tarn__model *model, const tarn__plan_batch *batch,
+                           const tarn__shard *shard, int threads) {
+  TARN_TRY(tarn__plan_model(plan, model, batch, threads));
+  tarn_status status = plan_validation(plan, model, batch, threads);
+  plan->program_bytes = PROGRAM + shard->map.size + PAIR * (size_t)shard->pairs;
+  plan->total_bytes += plan->validation_bytes + plan->program_bytes;
+  if (status != TARN_STATUS_OK) tarn_plan_close(plan);
+  return status;
+}
