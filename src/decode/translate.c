@@ -13,11 +13,12 @@ struct tarn__translator {
   tarn__translator_options options;
   const tarn__model *model;
   int threads;
-  void *packed;             // weights (tarn__model_pack()); NULL with the reference
+  void *packed;             // weights (tarn__model_pack()), where they do not change; NULL with the reference
   tarn__decoder *together;  // computes with all threads
   tarn__decoder **apart;    // [threads] with one thread each; opened when there is use for them
   int32_t eos;
-  char *lent;  // memory to compute in, shared out to the decoders
+  void *lent_packed;  // room for weights that change, in lent memory; NULL: it does not suffice
+  char *lent;         // the rest of it, shared out to the decoders
   size_t lent_bytes;
 };
 
@@ -75,13 +76,13 @@ tarn_status tarn__translator_open(tarn__translator **translator, const tarn__mod
   tarn_status status = tarn__alloc(&memory, TARN__MEMORY_OTHER, (size_t)t->threads, sizeof *t->apart);
   t->apart = memory;
   if (status == TARN_STATUS_OK) status = tarn__decoder_open(&t->together, model, eos, options, t->threads);
-  if (status == TARN_STATUS_OK && options->backend == TARN__CPU)
+  if (status == TARN_STATUS_OK && options->backend == TARN__CPU && !options->weights_change)
     status = tarn__alloc(&t->packed, TARN__MEMORY_OTHER, tarn__model_pack_bytes(model, options->int8), 1);
   if (status != TARN_STATUS_OK) {
     tarn__translator_close(&t);
     return status;
   }
-  if (t->packed && !options->weights_change) tarn__model_pack(model, t->packed, options->int8, t->threads);
+  if (t->packed) tarn__model_pack(model, t->packed, options->int8, t->threads);
   *translator = t;
   return TARN_STATUS_OK;
 }
@@ -115,8 +116,13 @@ static void lend_to(tarn__translator *t, tarn__decoder *decoder, int thread) {
 }
 
 void tarn__translator_lend(tarn__translator *translator, void *memory, size_t bytes) {
-  translator->lent = memory;
-  translator->lent_bytes = bytes;
+  const tarn__translator_options *options = &translator->options;
+  size_t pack = options->weights_change ? tarn__model_pack_bytes(translator->model, options->int8) : 0;
+  pack = (pack + 63) & ~(size_t)63;
+  if (pack > bytes) pack = 0;
+  translator->lent_packed = pack > 0 ? memory : NULL;
+  translator->lent = memory ? (char *)memory + pack : NULL;
+  translator->lent_bytes = bytes - pack;
   lend_to(translator, translator->together, 0);
   for (int i = 0; i < translator->threads; i++)
     if (translator->apart[i]) lend_to(translator, translator->apart[i], i);
@@ -165,6 +171,19 @@ static tarn_status translate_items(tarn__translator *t, tarn__item *items, int64
   return apart ? run_apart(t, &queue, translations) : tarn__decoder_run(t->together, &queue, translations);
 }
 
+// Weights that change are packed for this run only.
+static tarn_status translate_packed(tarn__translator *t, tarn__item *items, int64_t sentences,
+                                    tarn__translation *translations) {
+  void *own = NULL;
+  if (!t->lent_packed)
+    TARN_TRY(tarn__alloc(&own, TARN__MEMORY_OTHER, tarn__model_pack_bytes(t->model, t->options.int8), 1));
+  tarn__model_pack(t->model, own ? own : t->lent_packed, t->options.int8, t->threads);
+  tarn_status status = translate_items(t, items, sentences, translations);
+  tarn__model_unpack(t->model);
+  tarn__free(own);
+  return status;
+}
+
 tarn_status tarn__translator_run(tarn__translator *translator, tarn__translation *translations, const int32_t *ids,
                                  const int64_t *offsets, int64_t sentences) {
   tarn__decoder_reset(translator->together);
@@ -174,10 +193,9 @@ tarn_status tarn__translator_run(tarn__translator *translator, tarn__translation
   TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, (size_t)sentences, sizeof(tarn__item)));
   tarn__item *items = memory;
   for (int64_t s = 0; s < sentences; s++) items[s] = (tarn__item){ids + offsets[s], offsets[s + 1] - offsets[s], s};
-  bool pack = translator->packed && translator->options.weights_change;
-  if (pack) tarn__model_pack(translator->model, translator->packed, translator->options.int8, translator->threads);
-  tarn_status status = translate_items(translator, items, sentences, translations);
-  if (pack) tarn__model_unpack(translator->model);
+  tarn_status status = translator->options.weights_change && translator->options.backend == TARN__CPU
+                           ? translate_packed(translator, items, sentences, translations)
+                           : translate_items(translator, items, sentences, translations);
   tarn__free(items);
   return status;
 }

@@ -79,6 +79,7 @@ tarn_status tarn__translator_plan(size_t *bytes, const tarn__model *model, const
     if (mixer->caches) caches += row * (size_t)seen;
     if (mixer->build_cross) caches += row * (size_t)source_rows;
   }
-  *bytes = (size_t)options->threads * (with_quarter(encode) + with_quarter(step) + caches);
+  *bytes = tarn__model_pack_bytes(model, options->int8) +
+           (size_t)options->threads * (with_quarter(encode) + with_quarter(step) + caches);
   return TARN_STATUS_OK;
 }
