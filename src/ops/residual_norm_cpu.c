@@ -58,23 +58,27 @@ TARN__VEC_INLINE tarn__vec drop(const part *p, int64_t i, tarn__vec x) {
   return tarn__vec_select(kept, x * p->keep_scale, (tarn__vec){0});
 }
 
-// p->row = x + dropout(branch), which is stored in sum (NULL: not wanted); returns its mean. branch may be NULL.
+// p->row = x + dropout(branch), which is stored in sum (NULL: not wanted); returns its mean. branch may be NULL. A sum
+// in BF16 goes on as it was rounded, so that a norm that is computed again from the stored sum has equal bits.
 TARN__VEC_INLINE float add_branch(const part *p, const tarn__tensor *x, const tarn__tensor *branch,
                                   const tarn__tensor *sum, int64_t r, tarn__dtype dtype, bool dropped) {
   const int64_t d = x->cols, at = r * d;
   const void *x_data = x->data, *branch_data = branch ? branch->data : NULL;
   void *sum_data = sum ? sum->data : NULL;
   tarn__vec total = {0};
-#define STEP(i, n)                                                          \
-  do {                                                                      \
-    tarn__vec s = tarn__vec_read_first(x_data, dtype, at + (i), n);         \
-    if (branch_data) {                                                      \
-      tarn__vec b = tarn__vec_read_first(branch_data, dtype, at + (i), n);  \
-      s += dropped ? drop(p, i, b) : b;                                     \
-      if (sum_data) tarn__vec_write_first(sum_data, dtype, at + (i), s, n); \
-    }                                                                       \
-    tarn__vec_store(p->row + (i), s);                                       \
-    total += s;                                                             \
+#define STEP(i, n)                                                                       \
+  do {                                                                                   \
+    tarn__vec s = tarn__vec_read_first(x_data, dtype, at + (i), n);                      \
+    if (branch_data) {                                                                   \
+      tarn__vec b = tarn__vec_read_first(branch_data, dtype, at + (i), n);               \
+      s += dropped ? drop(p, i, b) : b;                                                  \
+      if (sum_data) {                                                                    \
+        tarn__vec_write_first(sum_data, dtype, at + (i), s, n);                          \
+        if (dtype == TARN__BF16) s = tarn__vec_read_first(sum_data, dtype, at + (i), n); \
+      }                                                                                  \
+    }                                                                                    \
+    tarn__vec_store(p->row + (i), s);                                                    \
+    total += s;                                                                          \
   } while (0)
   EACH_STEP(d, STEP);
 #undef STEP
