@@ -43,8 +43,7 @@ const char *tarn_version_text(void) {
            "ICU: %s\n"
            "xxHash: %u.%u.%u",
            TARN_VERSION, TARN_BUILD_TYPE, TARN_BUILD_COMPILER, *sanitizers ? ", sanitizers " : "", sanitizers,
-           tarn__isa_name(), TARN_BUILD_KERNELS, tarn__threads(), _OPENMP,
-           TARN_BUILD_SENTENCEPIECE, yaml_get_version_string(), JANSSON_VERSION, pcre2, icu, xxhash / 10000,
-           xxhash / 100 % 100, xxhash % 100);
+           tarn__isa_name(), TARN_BUILD_KERNELS, tarn__threads(), _OPENMP, TARN_BUILD_SENTENCEPIECE,
+           yaml_get_version_string(), JANSSON_VERSION, pcre2, icu, xxhash / 10000, xxhash / 100 % 100, xxhash % 100);
   return text;
 }
