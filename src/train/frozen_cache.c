@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "build_info.h"
 #include "model/recipe.h"
 #include "ops/isa.h"
 #include "tarn/version.h"
@@ -81,7 +82,8 @@ static tarn_status add_param(char **text, size_t *capacity, const tarn__param *p
 static tarn_status add_all(char **text, size_t *capacity, const tarn__model *model, const tarn__shard *shard) {
   char line[256];
   char *description;
-  snprintf(line, sizeof line, "version=%s isa=%s shard=%s", tarn_version(), tarn__isa_name(), shard->hash);
+  snprintf(line, sizeof line, "version=%s compiler=%s isa=%s shard=%s", tarn_version(), TARN_BUILD_COMPILER,
+           tarn__isa_name(), shard->hash);
   TARN_TRY(add_line(text, capacity, line));
   TARN_TRY(tarn_config_write_model(model->config, &description));
   tarn_status status = add_line(text, capacity, description);

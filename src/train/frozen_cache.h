@@ -6,8 +6,8 @@
 //            zeros for sentences that training leaves out
 //   hash     8 bytes: XXH3 of each row in turn under the hash so far, which begins at 0
 //
-// The key is a hash of all that decides the bits of a row: the frozen parameters' recipes and hashes, the shapes and
-// options of their layers, the contents of the shard, the instruction set and the version of the program. It has no
+// The key is a hash of all that decides the bits of a row: the description of the model, the frozen parameters' recipes
+// and hashes, the contents of the shard, the instruction set, the compiler and the version of the program. It has no
 // part for threads, because the bits of a row do not depend on them.
 #ifndef TARN_TRAIN_FROZEN_CACHE_H
 #define TARN_TRAIN_FROZEN_CACHE_H
