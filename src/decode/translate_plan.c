@@ -71,8 +71,8 @@ tarn_status tarn__translator_plan(size_t *bytes, const tarn__model *model, const
   TARN_TRY(plan_step(&step, model, &alone, rows, longest, source_rows));
   // The hypotheses of a sentence are nearly always alike but for their last few tokens, and share the rows of the rest.
   int64_t seen = sentences * (longest + 2 * options->beam);
-  // While caches grow, the old rows and their copies exist at once; what is room only is not touched yet.
-  size_t row = 2 * 2 * (size_t)model->config->model.d_model * tarn__dtype_size(model->dtype);
+  // While caches grow, the old ones and new ones of twice the need exist at once.
+  size_t row = 3 * 2 * (size_t)model->config->model.d_model * tarn__dtype_size(model->dtype);
   size_t caches = 0;
   for (int l = 0; l < model->decoder.count; l++) {
     const tarn__mixer *mixer = model->decoder.layers[l].weights->mixer;
