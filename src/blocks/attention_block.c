@@ -79,4 +79,10 @@ static void build(const tarn__block_run *run, const void *memory, const tarn_kin
   tarn__stream_leave(run->graph, stream, y, kind->dropout, &weights->cross_norm, kind->norm);
 }
 
-const tarn__mixer tarn__mixer_attention = {TARN_MIXER_ATTENTION, declare_attention, build, build_cross, true};
+// Keys and values.
+static int64_t cache_width(const tarn_kind *kind, int64_t d_model) {
+  (void)kind;
+  return 2 * d_model;
+}
+
+const tarn__mixer tarn__mixer_attention = {TARN_MIXER_ATTENTION, declare_attention, build, build_cross, cache_width};

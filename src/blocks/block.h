@@ -59,7 +59,9 @@ typedef struct tarn__block_run {
   tarn__tensor *memory, *memory_offsets;
   int64_t longest, memory_longest;
   bool causal;  // self-attention sees earlier tokens only
-  // Incremental decoding: caches of this layer in place of the above; see model/model.h.
+  // Incremental decoding: caches of this layer in place of the above; see model/model.h. Row i of the step appends row
+  // first_row + i to self_cache and sees its rows history[ranges[2 i]] .. history[ranges[2 i + 1] - 1], which are those
+  // of its hypothesis in the order of time, its own the last of them.
   bool incremental;
   tarn__tensor *self_cache, *history, *history_ranges;
   int64_t first_row;
@@ -72,10 +74,11 @@ typedef struct tarn__mixer {
   // Declares the parameters and returns the mixer's own structure from the arena.
   void *(*declare)(tarn__declare *declare);
   void (*build)(const tarn__block_run *run, const void *weights, const tarn_kind *kind, tarn__stream *stream);
-  // Decoder: keys and values of the encoder's output for cross-attention, or NULL when the mixer has none.
+  // Decoder: keys and values of the encoder's output for cross-attention [rows, 2 d_model], or NULL when the mixer has
+  // none.
   tarn__tensor *(*build_cross)(const tarn__block_run *run, const void *weights);
-  // Incremental decoding: whether it keeps 2 d_model numbers of every token in run->self_cache.
-  bool caches;
+  // Incremental decoding: how many numbers of every token it keeps in run->self_cache; NULL: none.
+  int64_t (*cache_width)(const tarn_kind *kind, int64_t d_model);
 } tarn__mixer;
 
 // The weights of one set.
@@ -90,6 +93,9 @@ typedef struct tarn__layer_weights {
 
 tarn__layer_weights *tarn__layer_declare(tarn__declare *declare);
 void tarn__layer_build(const tarn__block_run *run, const tarn__layer_weights *weights, tarn__stream *stream);
+// Numbers that a decoder layer keeps while decoding: of every target token, and of every source token. 0: nothing.
+int64_t tarn__layer_cache_width(const tarn__layer_weights *weights, int64_t d_model);
+int64_t tarn__layer_cross_width(const tarn__layer_weights *weights, int64_t d_model);
 
 // The two ends of every sublayer. enter returns the sublayer's input (normalised if pre-norm, and then the pending
 // branch joins the stream in the same op); leave adds the sublayer's output to the stream.

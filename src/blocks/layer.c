@@ -37,3 +37,11 @@ void tarn__layer_build(const tarn__block_run *run, const tarn__layer_weights *we
   tarn__tensor *y = tarn__project(run->graph, hidden, &weights->ffn_out, TARN__IDENTITY);
   tarn__stream_leave(run->graph, stream, y, kind->dropout, &weights->ffn_norm, kind->norm);
 }
+
+int64_t tarn__layer_cache_width(const tarn__layer_weights *weights, int64_t d_model) {
+  return weights->mixer->cache_width ? weights->mixer->cache_width(weights->kind, d_model) : 0;
+}
+
+int64_t tarn__layer_cross_width(const tarn__layer_weights *weights, int64_t d_model) {
+  return weights->mixer->build_cross ? 2 * d_model : 0;
+}

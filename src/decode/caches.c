@@ -4,11 +4,14 @@
 
 #include "base/memory.h"
 
-tarn_status tarn__caches_open(tarn__caches *caches, int layers, size_t row_bytes, tarn__region *region) {
-  *caches = (tarn__caches){.row_bytes = row_bytes, .region = region};
-  void *rows;
-  TARN_TRY(tarn__alloc(&rows, TARN__MEMORY_OTHER, (size_t)layers, sizeof *caches->rows));
-  caches->rows = rows;
+tarn_status tarn__caches_open(tarn__caches *caches, int layers, const size_t *row_bytes, tarn__region *region) {
+  *caches = (tarn__caches){.region = region};
+  void *memory;
+  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, (size_t)layers, sizeof *caches->rows));
+  caches->rows = memory;
+  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, (size_t)layers, sizeof *caches->row_bytes));
+  caches->row_bytes = memory;
+  for (int l = 0; l < layers; l++) caches->row_bytes[l] = row_bytes[l];
   caches->layers = layers;
   return TARN_STATUS_OK;
 }
@@ -26,6 +29,7 @@ void tarn__caches_drop(tarn__caches *caches) {
 void tarn__caches_close(tarn__caches *caches) {
   tarn__caches_drop(caches);
   tarn__free(caches->rows);
+  tarn__free(caches->row_bytes);
   *caches = (tarn__caches){0};
 }
 
@@ -42,12 +46,15 @@ static int64_t number_rows(const tarn__caches *caches, const int32_t *seen, size
   return kept;
 }
 
-// Copies the rows that are kept to the front of `to`, which may be `from`.
-static void sweep(const tarn__caches *caches, char *to, const char *from) {
+// Copies the rows of a layer that are kept to the front of `to`, which may be the layer's own matrix.
+static void sweep(const tarn__caches *caches, int layer, char *to) {
+  const char *from = caches->rows[layer];
+  const size_t row = caches->row_bytes[layer];
+  if (row == 0) return;
   for (int64_t i = 0; i < caches->used; i++) {
     int64_t place = caches->numbers[i];
     if (place < 0 || (place == i && to == from)) continue;
-    memcpy(to + (size_t)place * caches->row_bytes, from + (size_t)i * caches->row_bytes, caches->row_bytes);
+    memcpy(to + (size_t)place * row, from + (size_t)i * row, row);
   }
 }
 
@@ -61,8 +68,9 @@ static tarn_status move_all(tarn__caches *caches, int64_t capacity, int64_t kept
   if (status == TARN_STATUS_OK)
     status = tarn__alloc(&numbers, TARN__MEMORY_OTHER, (size_t)capacity, sizeof *caches->numbers);
   for (int l = 0; l < caches->layers && status == TARN_STATUS_OK; l++)
-    status =
-        tarn__region_alloc(caches->region, &fresh[l], TARN__MEMORY_ACTIVATION, (size_t)capacity, caches->row_bytes);
+    if (caches->row_bytes[l] > 0)
+      status = tarn__region_alloc(caches->region, &fresh[l], TARN__MEMORY_ACTIVATION, (size_t)capacity,
+                                  caches->row_bytes[l]);
   if (status != TARN_STATUS_OK) {
     for (int l = 0; fresh && l < caches->layers; l++) tarn__region_free(caches->region, fresh[l]);
     tarn__free(fresh);
@@ -70,7 +78,7 @@ static tarn_status move_all(tarn__caches *caches, int64_t capacity, int64_t kept
     return status;
   }
   for (int l = 0; l < caches->layers; l++) {
-    if (kept > 0) sweep(caches, fresh[l], caches->rows[l]);
+    if (kept > 0) sweep(caches, l, fresh[l]);
     tarn__region_free(caches->region, caches->rows[l]);
     caches->rows[l] = fresh[l];
   }
@@ -92,7 +100,7 @@ tarn_status tarn__caches_reserve(tarn__caches *caches, int64_t rows, int32_t *se
     for (size_t i = 0; i < count && used > 0; i++) seen[i] = caches->numbers[seen[i]];
     TARN_TRY(move_all(caches, 2 * need, kept));
   } else {
-    for (int l = 0; l < caches->layers; l++) sweep(caches, caches->rows[l], caches->rows[l]);
+    for (int l = 0; l < caches->layers; l++) sweep(caches, l, caches->rows[l]);
     for (size_t i = 0; i < count; i++) seen[i] = caches->numbers[seen[i]];
   }
   caches->used = kept;

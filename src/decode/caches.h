@@ -1,7 +1,8 @@
-// The caches of keys and values of self-attention while a batch is decoded: one matrix a decoder layer. Every step
-// appends a row per running hypothesis to all of them; nothing is moved when hypotheses fork or die. When the room is
-// used up, the rows that no running hypothesis sees are swept out, or the matrices grow, whichever keeps at least half
-// of the room free, so that each row is moved about once.
+// What decoder layers keep of earlier tokens while a batch is decoded (keys and values of self-attention, inputs of a
+// convolution, states of a recurrence): one matrix a decoder layer, each with rows of its own width. Every step appends
+// a row per running hypothesis to all of them; nothing is moved when hypotheses fork or die. When the room is used up,
+// the rows that no running hypothesis sees are swept out, or the matrices grow, whichever keeps at least half of the
+// room free, so that each row is moved about once.
 #ifndef TARN_DECODE_CACHES_H
 #define TARN_DECODE_CACHES_H
 
@@ -10,17 +11,19 @@
 
 #include "base/region.h"
 
-// Zero-initialise; tarn__caches_open() sets layers, row_bytes and region, which must outlive the caches.
+// Zero-initialise; tarn__caches_open() sets layers, row_bytes and region; the region must outlive the caches.
 typedef struct tarn__caches {
-  void **rows;  // [layers], each [capacity] rows
+  void **rows;        // [layers], each [capacity] rows; NULL for layers that keep nothing
+  size_t *row_bytes;  // [layers], 0 for layers that keep nothing
   int layers;
-  size_t row_bytes;
   int64_t capacity, used;  // rows
   int32_t *numbers;        // [capacity], scratch of a sweep
   tarn__region *region;    // where the matrices come from
 } tarn__caches;
 
-tarn_status tarn__caches_open(tarn__caches *caches, int layers, size_t row_bytes, tarn__region *region) TARN_CHECKED;
+// row_bytes [layers] is copied. On failure as well, tarn__caches_close() frees what was taken.
+tarn_status tarn__caches_open(tarn__caches *caches, int layers, const size_t *row_bytes,
+                              tarn__region *region) TARN_CHECKED;
 void tarn__caches_close(tarn__caches *caches);
 
 // Forgets all rows and keeps the memory.

@@ -45,13 +45,11 @@ struct tarn__decoder {
   workspace encode_workspace;
   numbers source_ids, source_positions, source_offsets, seen;
   tarn__tensor **cross;  // [decoder layers]
-  void **cross_data;     // [decoder layers], NULL for layers without cross-attention
   tarn__caches source;
 
   // A step.
   tarn__graph step;
   workspace step_workspace;
-  void **self_data;  // [decoder layers], NULL for layers without a cache
   tarn__caches caches;
   int64_t rows, history_count, longest;
   numbers ids, positions;        // [rows]
@@ -60,18 +58,21 @@ struct tarn__decoder {
   numbers ranges, source_range;  // [rows][2]
 };
 
-static const tarn__mixer *mixer_of(const tarn__decoder *d, int layer) {
-  return d->model->decoder.layers[layer].weights->mixer;
+static tarn_status open_caches(tarn__decoder *d) {
+  const tarn_stack *stack = &d->model->config->decoder;
+  const int64_t d_model = d->model->config->model.d_model;
+  const size_t size = tarn__dtype_size(d->model->dtype);
+  size_t source[TARN_CONFIG_LAYERS], self[TARN_CONFIG_LAYERS];
+  for (int l = 0; l < stack->count; l++) {
+    const tarn__layer_weights *weights = d->model->decoder.layers[l].weights;
+    source[l] = size * (size_t)tarn__layer_cross_width(weights, d_model);
+    self[l] = size * (size_t)tarn__layer_cache_width(weights, d_model);
+  }
+  TARN_TRY(tarn__caches_open(&d->source, stack->count, source, &d->region));
+  return tarn__caches_open(&d->caches, stack->count, self, &d->region);
 }
 
 static tarn_status open_all(tarn__decoder *d) {
-  const tarn__model *model = d->model;
-  const size_t layers = (size_t)model->decoder.count;
-  int with_cache = 0, with_source = 0;
-  for (int l = 0; l < model->decoder.count; l++) {
-    with_cache += mixer_of(d, l)->caches;
-    with_source += mixer_of(d, l)->build_cross != NULL;
-  }
   const int64_t rows = d->options.max_tokens < TARN__DECODER_ROWS ? d->options.max_tokens : TARN__DECODER_ROWS;
   d->most = rows > d->options.beam ? rows / d->options.beam : 1;
   void *memory;
@@ -80,15 +81,9 @@ static tarn_status open_all(tarn__decoder *d) {
   TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, (size_t)d->most, sizeof *d->order));
   d->order = memory;
   for (int64_t i = 0; i < d->most; i++) d->order[i] = (int32_t)i;
-  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, layers, sizeof *d->cross));
+  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, (size_t)d->model->decoder.count, sizeof *d->cross));
   d->cross = memory;
-  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, layers, sizeof(void *)));
-  d->cross_data = memory;
-  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, layers, sizeof(void *)));
-  d->self_data = memory;
-  size_t row_bytes = 2 * (size_t)model->config->model.d_model * tarn__dtype_size(model->dtype);
-  TARN_TRY(tarn__caches_open(&d->source, with_source, row_bytes, &d->region));
-  return tarn__caches_open(&d->caches, with_cache, row_bytes, &d->region);
+  return open_caches(d);
 }
 
 tarn_status tarn__decoder_open(tarn__decoder **decoder, const tarn__model *model, int32_t eos,
@@ -120,8 +115,6 @@ void tarn__decoder_close(tarn__decoder **decoder) {
   tarn__free(d->slots);
   tarn__free(d->order);
   tarn__free(d->cross);
-  tarn__free(d->cross_data);
-  tarn__free(d->self_data);
   tarn__caches_close(&d->source);
   tarn__caches_close(&d->caches);
   tarn__graph_close(&d->encode);
@@ -238,10 +231,11 @@ static tarn_status encode(tarn__decoder *d, int64_t count) {
   tarn__graph_begin(&d->encode, d->options.backend, d->model->dtype, false, d->threads);
   tarn__model_build_encode(d->model, &d->encode, &source, d->cross);
   TARN_TRY(run_graph(d, &d->encode, &d->encode_workspace, begin));
-  const size_t row = d->source.row_bytes;
-  for (int l = 0, cache = 0; l < d->model->decoder.count; l++)
-    if (d->cross[l])
-      memcpy((char *)d->source.rows[cache++] + (size_t)d->source.used * row, d->cross[l]->data, (size_t)rows * row);
+  for (int l = 0; l < d->model->decoder.count; l++) {
+    const size_t row = d->source.row_bytes[l];
+    if (row > 0)
+      memcpy((char *)d->source.rows[l] + (size_t)d->source.used * row, d->cross[l]->data, (size_t)rows * row);
+  }
   d->source.used += rows;
   d->stats.source_tokens += rows;
   return TARN_STATUS_OK;
@@ -327,21 +321,17 @@ static void narrow(void *data, size_t count) {
 }
 
 static tarn_status run_step(tarn__decoder *d, tarn__top *top) {
-  for (int l = 0, cache = 0, source = 0; l < d->model->decoder.count; l++) {
-    d->self_data[l] = mixer_of(d, l)->caches ? d->caches.rows[cache++] : NULL;
-    d->cross_data[l] = mixer_of(d, l)->build_cross ? d->source.rows[source++] : NULL;
-  }
   tarn__model_step step = {.rows = d->rows,
                            .ids = d->ids.data,
                            .positions = d->positions.data,
-                           .self_cache = d->self_data,
+                           .self_cache = d->caches.rows,
                            .cache_rows = d->caches.capacity,
                            .first_row = d->caches.used,
                            .history = d->history.data,
                            .history_ranges = d->ranges.data,
                            .history_count = d->history_count,
                            .longest = d->longest,
-                           .cross_cache = d->cross_data,
+                           .cross_cache = d->source.rows,
                            .source_rows = d->source.capacity,
                            .source_ranges = d->source_range.data,
                            .best = tarn__beam_choices(d->options.beam),

@@ -72,12 +72,13 @@ tarn_status tarn__translator_plan(size_t *bytes, const tarn__model *model, const
   // The hypotheses of a sentence are nearly always alike but for their last few tokens, and share the rows of the rest.
   int64_t seen = sentences * (longest + 2 * options->beam);
   // While caches grow, the old ones and new ones of twice the need exist at once.
-  size_t row = 3 * 2 * (size_t)model->config->model.d_model * tarn__dtype_size(model->dtype);
+  const size_t number = 3 * tarn__dtype_size(model->dtype);
+  const int64_t d = model->config->model.d_model;
   size_t caches = 0;
   for (int l = 0; l < model->decoder.count; l++) {
-    const tarn__mixer *mixer = model->decoder.layers[l].weights->mixer;
-    if (mixer->caches) caches += row * (size_t)seen;
-    if (mixer->build_cross) caches += row * (size_t)source_rows;
+    const tarn__layer_weights *weights = model->decoder.layers[l].weights;
+    caches += number * (size_t)(tarn__layer_cache_width(weights, d) * seen);
+    caches += number * (size_t)(tarn__layer_cross_width(weights, d) * source_rows);
   }
   *bytes = tarn__model_pack_bytes(model, options->int8) +
            (size_t)options->threads * (with_quarter(encode) + with_quarter(step) + caches);

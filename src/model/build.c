@@ -155,10 +155,11 @@ tarn__top tarn__model_build_step(const tarn__model *model, tarn__graph *graph, c
   for (int i = 0; i < model->decoder.count; i++) {
     const tarn__layer_weights *weights = model->decoder.layers[i].weights;
     graph->label = model->decoder.layers[i].label;
-    if (weights->mixer->caches)
-      run.self_cache = tarn__graph_external(graph, graph->dtype, step->cache_rows, 2 * d, step->self_cache[i], "cache");
-    if (weights->mixer->build_cross)
-      run.cross_cache = tarn__graph_external(graph, graph->dtype, step->source_rows, 2 * d, step->cross_cache[i],
+    const int64_t width = tarn__layer_cache_width(weights, d), cross_width = tarn__layer_cross_width(weights, d);
+    if (width > 0)
+      run.self_cache = tarn__graph_external(graph, graph->dtype, step->cache_rows, width, step->self_cache[i], "cache");
+    if (cross_width > 0)
+      run.cross_cache = tarn__graph_external(graph, graph->dtype, step->source_rows, cross_width, step->cross_cache[i],
                                              "keys and values of the source");
     tarn__layer_build(&run, weights, &stream);
   }

@@ -94,8 +94,8 @@ tarn__tensor *tarn__model_build_loss(const tarn__model *model, tarn__graph *grap
 void tarn__model_differentiate(const tarn__model *model, tarn__graph *graph, tarn__tensor *loss);
 
 // Decoding, first part: encodes sentences and computes for every decoder layer l the keys and values that its
-// cross-attention needs, cross[l] [source.rows, 2 d_model] (kept to the end of the run; NULL for layers without
-// attention).
+// cross-attention needs, cross[l] [source.rows, tarn__layer_cross_width()] (kept to the end of the run; NULL for layers
+// without cross-attention).
 void tarn__model_build_encode(const tarn__model *model, tarn__graph *graph, const tarn__packed *source,
                               tarn__tensor **cross);
 
@@ -103,16 +103,17 @@ void tarn__model_build_encode(const tarn__model *model, tarn__graph *graph, cons
 typedef struct tarn__model_step {
   int64_t rows;
   const int32_t *ids, *positions;  // [rows] last token of each hypothesis, and its place
-  // Cache of keys and values of self-attention: self_cache[l] [cache_rows, 2 d_model] in the model's dtype. This step
-  // writes rows first_row .. first_row + rows - 1.
+  // What layer l keeps of earlier tokens: self_cache[l] [cache_rows, tarn__layer_cache_width()] in the model's dtype.
+  // This step writes rows first_row .. first_row + rows - 1.
   void *const *self_cache;
   int64_t cache_rows, first_row;
-  // Hypothesis i sees cache rows history[ranges[2 i]] .. history[ranges[2 i + 1] - 1], its own new row among them.
+  // Hypothesis i sees cache rows history[ranges[2 i]] .. history[ranges[2 i + 1] - 1] in the order of time, its own new
+  // row the last of them.
   const int32_t *history, *history_ranges;
   int64_t history_count;
   int64_t longest;  // most rows that one hypothesis sees (history or source)
-  // cross_cache[l] [source_rows, 2 d_model] from the first part; hypothesis i sees rows source_ranges[2 i] ..
-  // source_ranges[2 i + 1] - 1.
+  // cross_cache[l] [source_rows, tarn__layer_cross_width()] from the first part; hypothesis i sees rows source_ranges[2
+  // i] .. source_ranges[2 i + 1] - 1.
   void *const *cross_cache;
   int64_t source_rows;
   const int32_t *source_ranges;

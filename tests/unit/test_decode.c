@@ -437,7 +437,9 @@ static void test_caches(void **state) {
   (void)state;
   tarn__region region = {0};
   tarn__caches caches;
-  must(tarn__caches_open(&caches, 2, 3 * sizeof(int32_t), &region));
+  static const int widths[] = {3, 0, 5};  // layer 1 keeps nothing
+  static const size_t bytes[] = {3 * sizeof(int32_t), 0, 5 * sizeof(int32_t)};
+  must(tarn__caches_open(&caches, 3, bytes, &region));
   enum { LIVE = 10 };
   int32_t seen[LIVE];
   int32_t contents[LIVE];
@@ -450,8 +452,9 @@ static void test_caches(void **state) {
     must(tarn__caches_reserve(&caches, rows, seen, step ? LIVE : 0));
     assert_true(caches.used + rows <= caches.capacity);
     for (int64_t i = 0; i < rows; i++, next++) {
-      for (int l = 0; l < 2; l++)
-        for (int k = 0; k < 3; k++) ((int32_t *)caches.rows[l])[3 * (caches.used + i) + k] = 100 * next + 10 * l + k;
+      for (int l = 0; l < 3; l++)
+        for (int k = 0; k < widths[l]; k++)
+          ((int32_t *)caches.rows[l])[widths[l] * (caches.used + i) + k] = 100 * next + 10 * l + k;
       for (int live = 0; live < LIVE; live++) {
         if (step > 0 && tarn__random_below(&random, 4) != 0) continue;
         seen[live] = (int32_t)(caches.used + i);
@@ -461,9 +464,10 @@ static void test_caches(void **state) {
     caches.used += rows;
     if (caches.capacity > largest) largest = caches.capacity;
     for (int live = 0; live < LIVE; live++)
-      for (int l = 0; l < 2; l++)
-        for (int k = 0; k < 3; k++)
-          assert_int_equal(((int32_t *)caches.rows[l])[3 * seen[live] + k], 100 * contents[live] + 10 * l + k);
+      for (int l = 0; l < 3; l++)
+        for (int k = 0; k < widths[l]; k++)
+          assert_int_equal(((int32_t *)caches.rows[l])[widths[l] * seen[live] + k], 100 * contents[live] + 10 * l + k);
+    assert_null(caches.rows[1]);
   }
   assert_true(next > 1000 && largest <= 2 * (LIVE + 7));
   tarn__caches_close(&caches);
