@@ -1,0 +1,305 @@
+// Results of trainings: reads run directories, groups them into configurations over seeds, and computes what a
+// comparison needs: convergence curves, the area under them (AUCC), times, sizes, test scores and significance.
+// `tarn compare` prints from it and `tarn report` draws from it; both show what is here and compute nothing themselves.
+//
+// What is read. A run directory has config.yaml, log.jsonl, and, when its training ended, result.json
+// (docs/training.md); test.json and test.hyp hold its scores and translations of a test set. A sweep's folder has
+// sweep.json, and a run directory VARIANT/seed-N for each variant and seed. Nothing is written, so runs that still
+// train may be read.
+//
+// Names of scores. Each number that the log has is a series under the name that TensorBoard shows as well:
+// "valid/bleu", "valid/loss", "valid/nll", "valid/ppl" (exp(nll), computed here), "train/loss", "train/nll",
+// "train/ppl", "train/lr", "train/grad_norm", "train/tokens_per_second", "backskip/cosine/encoder 3 R", ... Where a
+// name is taken, "bleu" means "valid/bleu". Less is better for names that end in loss, nll or ppl, and more is better
+// for all others.
+//
+// Times are seconds of the training clock (train.clock), which does not run during validation and saving. A double that
+// is not known is NAN, an integer that is not known is -1, a text that is not known is NULL.
+//
+//   tarn_results *results;
+//   tarn_results_table *table = NULL;
+//   tarn_results_options options;
+//   tarn_results_default(&options);
+//   status = tarn_results_open(&results, paths, count);
+//   if (status == TARN_STATUS_OK) status = tarn_results_compare(&table, results, &options);
+//   ... table->rows[g].aucc_mean.mean of results->groups[g].name ...
+//   tarn_results_table_close(&table);
+//   tarn_results_close(&results);
+#ifndef TARN_RESULTS_H
+#define TARN_RESULTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tarn/config.h"
+#include "tarn/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// How far a run has come.
+typedef enum tarn_results_state {
+  TARN_RESULTS_FINISHED,    // result.json says so: a limit was reached
+  TARN_RESULTS_FAILED,      // result.json says so: a number was not finite, or the disk was full, ...; see `message`
+  TARN_RESULTS_UNFINISHED,  // there is no result.json: it trains, was stopped or was killed
+  TARN_RESULTS_PENDING,     // the sweep names it, but it has no directory yet: no config, no series
+  TARN_RESULTS_STATES
+} tarn_results_state;
+// "finished", "failed", "unfinished", "pending".
+const char *tarn_results_state_name(tarn_results_state state);
+
+// One point of a curve.
+typedef struct tarn_results_point {
+  double seconds;  // training clock
+  int64_t step;    // updates
+  double epoch;    // passes over the data
+  double value;    // finite
+} tarn_results_point;
+
+// One score over a run, in the order of the log: steps and times never fall. The validation of an averaged checkpoint
+// is not a point of a curve and stands in the run's `average_*`.
+typedef struct tarn_results_series {
+  const char *name;  // "valid/bleu"
+  bool less;         // less is better
+  const tarn_results_point *points;
+  size_t count;  // at least 1
+} tarn_results_series;
+
+// A layer as it is drawn. Its place is its index, 0 next to the embeddings.
+typedef struct tarn_results_layer {
+  const char *kind;   // name in `kinds:`
+  const char *set;    // name of its weights: "layer3", "R1"
+  const char *mixer;  // word of the mixer: "attention", "none", ...
+  bool frozen;        // random for ever
+  bool shared;        // another layer of the stack has the same weights
+  int32_t first;      // the lowest layer with the same weights
+} tarn_results_layer;
+
+typedef struct tarn_results_stack {
+  const tarn_results_layer *layers;  // from the bottom to the top
+  int32_t count;                     // layers
+  int32_t trained, frozen;           // places; their sum is `count`
+  const char *pattern;               // "(R L)*4"
+} tarn_results_stack;
+
+// A layer that staged or automatic freezing froze in the course of the training.
+typedef struct tarn_results_freeze {
+  double seconds;
+  int64_t step;
+  const char *layer;  // as the log names it: "encoder.layer1"
+} tarn_results_freeze;
+
+// One run directory.
+typedef struct tarn_results_run {
+  const char *path;  // of the directory
+  size_t group;      // index into tarn_results.groups
+  int64_t seed;
+  tarn_results_state state;
+  const char *message;        // of a failed run: why, one line
+  const char *version;        // of the program that wrote result.json
+  const tarn_config *config;  // NULL: pending
+  const char *config_text;    // config.yaml as it is on the disk; NULL: pending
+  const char *metric;         // valid.metric: "bleu" or "loss"; NULL: pending
+
+  const tarn_results_series *series;  // sorted by name
+  size_t series_count;
+  const tarn_results_freeze *freezes;  // in the order of the log
+  size_t freeze_count;
+  double average_bleu, average_loss;  // validation of the mean of the last checkpoints (train.average)
+  const char *signature;              // of the validation BLEU
+
+  // Where the run stands: of result.json, and else of the last line of the log.
+  const char *end;  // of a finished run: "updates", "epochs", "minutes" or "patience"
+  double seconds;
+  int64_t step;
+  double epoch;
+  const char *clock;  // "wall" or "cpu"
+  int64_t threads;
+  int64_t parameters, trained_parameters, frozen_parameters;  // each parameter once; the first is the others' sum
+  int64_t shared_parameters;                                  // that sharing saves
+  int64_t planned_bytes, peak_bytes;                          // memory of the process
+  const char *valid_hash;                                     // of the validation data
+
+  // Of the test set, from test.json; the checkpoint is the best by validation.
+  double test_bleu, test_chrf;
+  const char *test_signature;   // of the BLEU
+  const char *test_checkpoint;  // file
+  const char *test_reference;   // file of references, one sentence a line
+  int64_t test_sentences;
+} tarn_results_run;
+
+// A configuration: runs whose configurations differ in the seed only.
+typedef struct tarn_results_group {
+  const char *name;       // the variant's name in a sweep, else the name of the run directory (above "seed-N"); unique
+  const char *changes;    // in a sweep: what the variant sets, "key=value key=value"; else NULL
+  const char *equalized;  // in a sweep: what `equalize` changed, likewise; NULL: nothing
+  const size_t *runs;     // indices into tarn_results.runs, by rising seed
+  size_t run_count;
+  size_t finished, failed;  // runs in these states
+  // Of the first run that has begun (all have the same); counts are 0 and pointers NULL where none has.
+  tarn_results_stack encoder, decoder;
+  double layer_drop;  // largest probability with which a layer is skipped in training; 0: none
+} tarn_results_group;
+
+typedef struct tarn_results {
+  const tarn_results_run *runs;
+  size_t run_count;
+  const tarn_results_group *groups;  // in the order of the sweep or of the arguments
+  size_t group_count;
+  // Of the sweep, where all runs are of one.
+  const char *sweep;  // its name
+  size_t baseline;    // group that it names as baseline; group_count: none
+  double budget;      // seconds: its T-hat
+  struct tarn__results_memory *memory;
+} tarn_results;
+
+// Reads run directories, sweeps' folders, and folders that hold some of both, at most four levels deep, in the order of
+// the arguments and of their names. Fails, in one line that names the file or run, with
+// - USAGE: no path, a path that holds no run, a run that is given twice, two runs of one configuration and seed;
+// - DATA: a file is malformed (a last line of the log without its end, as a kill leaves it, is left out), a number is
+// out
+//   of range, times or steps fall, a run directory was written by a later version of the program;
+// - IO, MEMORY.
+tarn_status tarn_results_open(tarn_results **results, const char *const *paths, size_t count) TARN_CHECKED;
+void tarn_results_close(tarn_results **results);
+
+// The series of that name, or, where there is none, of "valid/" and that name. NULL if there is neither.
+const tarn_results_series *tarn_results_find(const tarn_results_run *run, const char *name);
+
+// --- comparison
+// -------------------------------------------------------------------------------------------------------
+
+typedef struct tarn_results_options {
+  const char *metric;  // the score; NULL: valid/bleu if all finished runs have it, else valid/loss (default)
+  double budget;  // T-hat in seconds; 0: the sweep's, else train.max_minutes where all runs have the same (default)
+  const char *baseline;  // name of a group; NULL: the sweep's, else the first group (default)
+  int64_t resamples;     // of the bootstrap, 0 .. 1,000,000; 0: no significance (default 1000)
+  uint64_t seed;         // of the bootstrap (default 12345, as sacreBLEU)
+} tarn_results_options;
+void tarn_results_default(tarn_results_options *options);
+
+// What is measured of a finished run; all NAN and -1 for the others.
+typedef struct tarn_results_measures {
+  // The integral of the curve g from 0 to T-hat, in units of the score times minutes, by the trapezoid rule; and the
+  // same divided by T-hat in minutes, which reads as an average score. g is the score, or its negative where less is
+  // better, so that more AUCC is always better. The curve is cut at T-hat by linear interpolation. A run that reached
+  // another limit before T-hat keeps its last value until T-hat (`held`). The first point is at time 0: the validation
+  // there (valid.at_start); without it BLEU is taken to start at 0 (`assumed_start`), other validation scores are
+  // refused, and scores of training, which are means over the updates before a line, keep their first value
+  // (`assumed_start`).
+  double aucc, aucc_mean;
+  bool held;           // the last value was kept for more than 1 % of T-hat
+  bool assumed_start;  // the value at time 0 is not in the log
+
+  // Best value of the score among the validations up to T-hat, and when it was reached first. Where T-hat is the run's
+  // own limit, the validation at its end counts, although its last update ended a little after T-hat.
+  double best, best_seconds, best_epoch;
+  int64_t best_step;
+  double min_loss, min_loss_seconds;  // least valid/loss, of the same validations
+  int64_t min_loss_step;
+  double epoch_seconds;              // training time of one pass over the data, mean of the whole run
+  double budget_step, budget_epoch;  // where the run was at T-hat, by linear interpolation; or at its end, if earlier
+  double test_bleu;                  // as in the run
+} tarn_results_measures;
+
+// Mean and sample standard deviation (n - 1) of `count` runs; NAN for no run, and the deviation for one run.
+typedef struct tarn_results_statistic {
+  double mean, sd;
+  size_t count;
+} tarn_results_statistic;
+
+// Paired bootstrap resampling of the test set (Koehn, "Statistical Significance Tests for Machine Translation
+// Evaluation", EMNLP 2004): corpus BLEU of both systems on the same resampled sentences.
+typedef struct tarn_results_significance {
+  double difference;   // BLEU minus the baseline's BLEU, on the test set as it is
+  double low, high;    // between these lie 95 % of the resampled differences (2.5 % and 97.5 % quantiles)
+  double wins;         // share of resamples in which it beats the baseline
+  double p;            // Koehn's: share of resamples in which the system that is better on the test set is not better
+  double p_two_sided;  // sacreBLEU's: (1 + resamples whose difference is farther from the mean difference than the
+                       // observed difference is from 0) / (1 + resamples), after Riezler and Maxwell 2005
+} tarn_results_significance;
+
+// A configuration in the comparison. Statistics are over finished runs only.
+typedef struct tarn_results_row {
+  size_t group;   // index into tarn_results.groups; rows have the groups' order
+  bool baseline;  // it is the baseline itself
+  tarn_results_statistic aucc, aucc_mean, best, best_seconds, min_loss, min_loss_seconds, epoch_seconds, budget_step,
+      budget_epoch, test_bleu, peak_bytes;
+  size_t held, assumed_start;  // finished runs with these marks
+  // The regular configuration (no layer frozen or shared, no LayerDrop) with as many updatable layers in the encoder
+  // and in the decoder: the baseline if it is one, else the first such group with finished runs; group_count: there is
+  // none. The ratio is mean time to best over that group's mean time to best.
+  size_t regular;
+  double time_ratio;
+  // Against the baseline: pooled over the seeds that both have (each resample draws the same sentences for all seeds,
+  // and the difference is the mean over seeds), and for each seed. No seed, and NAN, where outputs are missing.
+  tarn_results_significance pooled;
+  const int64_t *seeds;                       // (seed_count)
+  const tarn_results_significance *per_seed;  // (seed_count)
+  size_t seed_count;
+} tarn_results_row;
+
+typedef struct tarn_results_table {
+  const char *metric;  // full name: "valid/bleu"
+  bool less;           // less is better
+  double budget;       // T-hat in seconds
+  const char *clock;   // of all runs
+  size_t baseline;     // index into rows
+  const tarn_results_row *rows;
+  size_t row_count;
+  const tarn_results_measures *measures;  // (results->run_count)
+  // What a reader of the table must know, one line each: values that were held or assumed, runs that failed or are
+  // missing, runs of different numbers of threads or versions, outputs that are missing.
+  const char *const *notes;
+  size_t note_count;
+  struct tarn__results_table_memory *memory;
+} tarn_results_table;
+
+// Compares the finished runs. `results` must stay open until the table is closed; options NULL: defaults. Fails with
+// - USAGE: no finished run, a metric or a baseline that there is not (the nearest one is named);
+// - DATA, naming two runs: different T-hat, clocks, validation data, or ways of scoring (signature, valid.beam,
+//   valid.length_penalty, valid.max_sentences) in one table; or one run: it ended by train.max_minutes before T-hat,
+//   has no validation, or no validation at time 0 for a score that needs it; test.hyp that is not what test.json
+//   scored;
+// - NUMERIC: an area is not a finite number; IO, MEMORY.
+tarn_status tarn_results_compare(tarn_results_table **table, const tarn_results *results,
+                                 const tarn_results_options *options) TARN_CHECKED;
+void tarn_results_table_close(tarn_results_table **table);
+
+// --- curves
+// -----------------------------------------------------------------------------------------------------------
+
+typedef enum tarn_results_axis { TARN_RESULTS_SECONDS, TARN_RESULTS_STEPS } tarn_results_axis;
+
+// A configuration's curve: mean and spread of its finished runs, each interpolated linearly between its points.
+typedef struct tarn_results_band_point {
+  double x;         // seconds or steps
+  double mean, sd;  // sample standard deviation, 0 for one run
+  double low, high;
+  size_t count;  // runs that reach so far, at least 1
+} tarn_results_band_point;
+
+// Fills `points` at x = i * limit / (size - 1) for i = 0 .. size - 1, leaving out x at which no finished run of the
+// group has a value, and sets *count. `limit` 0: the farthest point of the runs. 2 <= size. A name that no run has
+// gives no points. Fails with USAGE on bad arguments, MEMORY.
+tarn_status tarn_results_band(tarn_results_band_point *points, size_t *count, size_t size, const tarn_results *results,
+                              size_t group, const char *name, tarn_results_axis axis, double limit) TARN_CHECKED;
+
+// --- bootstrap
+// --------------------------------------------------------------------------------------------------------
+
+// Paired bootstrap of `systems` hypothesis files and as many baselines, sentence by sentence against one reference;
+// texts as for tarn_bleu_corpus(). System i is paired with baseline i; the result is pooled over the pairs as above.
+// `per_pair` (systems) may be NULL. BLEU options NULL: defaults. Fails as tarn_bleu_corpus() does, and with USAGE when
+// systems is 0 or resamples is not 1 .. 1,000,000.
+tarn_status tarn_results_bootstrap(tarn_results_significance *pooled, tarn_results_significance *per_pair,
+                                   const char *const *const *hypotheses, const char *const *const *baselines,
+                                   size_t systems, const char *const *references, size_t sentences,
+                                   const tarn_bleu_options *bleu, int64_t resamples, uint64_t seed) TARN_CHECKED;
+
+#ifdef __cplusplus
+}
+#endif
+#endif
