@@ -39,6 +39,8 @@ typedef struct tarn__declare {
   tarn_status status;
 } tarn__declare;
 
+// The structure of a layer's or mixer's weights, zeroed, from the arena; NULL after a failure.
+void *tarn__declare_struct(tarn__declare *declare, size_t size);
 tarn__param *tarn__declare_param(tarn__declare *declare, const char *name, int64_t rows, int64_t cols, bool trained,
                                  tarn__init init);
 // NAME.weight [out, in] and NAME.bias [out]; `blocks` row blocks are initialised apart. A frozen kind of init hadamard
@@ -49,6 +51,15 @@ tarn__linear_weights tarn__declare_linear(tarn__declare *declare, const char *na
 tarn__tensor *tarn__project(tarn__graph *graph, tarn__tensor *x, const tarn__linear_weights *weights,
                             tarn__activation activation);
 tarn__norm_weights tarn__declare_norm(tarn__declare *declare, const char *name);
+
+// Cross-attention over the encoder's output: what a decoder layer has behind its token mixer.
+typedef struct tarn__cross_weights {
+  tarn__linear_weights q, kv, out;  // rows of kv are keys, values
+  tarn__norm_weights norm;
+} tarn__cross_weights;
+
+// fairseq scales the Xavier bound of query, key and value projections by 1 / sqrt(2).
+#define TARN__ATTENTION_GAIN 0.70710678118654752440
 
 // What building a layer needs beside its weights and the stream.
 typedef struct tarn__block_run {
@@ -68,10 +79,18 @@ typedef struct tarn__block_run {
   tarn__tensor *cross_cache, *source_ranges;
 } tarn__block_run;
 
+// cross_attn.q, .kv, .out and .norm.
+tarn__cross_weights tarn__cross_declare(tarn__declare *declare);
+// Keys and values of the encoder's output [rows, 2 d_model].
+tarn__tensor *tarn__cross_memory(const tarn__block_run *run, const tarn__cross_weights *weights);
+// The sublayer: attention with kind->heads heads, from whole sequences or from run->cross_cache.
+void tarn__cross_build(const tarn__block_run *run, const tarn__cross_weights *weights, const tarn_kind *kind,
+                       tarn__stream *stream);
+
 // A token mixer.
 typedef struct tarn__mixer {
   tarn_mixer id;
-  // Declares the parameters and returns the mixer's own structure from the arena.
+  // Declares the parameters and returns the mixer's own structure from the arena (tarn__declare_struct()), or NULL.
   void *(*declare)(tarn__declare *declare);
   void (*build)(const tarn__block_run *run, const void *weights, const tarn_kind *kind, tarn__stream *stream);
   // Decoder: keys and values of the encoder's output for cross-attention [rows, 2 d_model], or NULL when the mixer has

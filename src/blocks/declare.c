@@ -4,6 +4,12 @@
 #include "blocks/block.h"
 #include "ops/hadamard.h"
 
+void *tarn__declare_struct(tarn__declare *declare, size_t size) {
+  void *memory = NULL;
+  if (declare->status == TARN_STATUS_OK) declare->status = tarn__arena_alloc(declare->arena, &memory, 1, size);
+  return declare->status == TARN_STATUS_OK ? memory : NULL;
+}
+
 tarn__param *tarn__declare_param(tarn__declare *declare, const char *name, int64_t rows, int64_t cols, bool trained,
                                  tarn__init init) {
   if (declare->status != TARN_STATUS_OK) return NULL;

@@ -3,11 +3,8 @@
 #include "blocks/registry.h"
 
 tarn__layer_weights *tarn__layer_declare(tarn__declare *declare) {
-  void *memory = NULL;
-  if (declare->status == TARN_STATUS_OK)
-    declare->status = tarn__arena_alloc(declare->arena, &memory, 1, sizeof(tarn__layer_weights));
-  if (declare->status != TARN_STATUS_OK) return NULL;
-  tarn__layer_weights *weights = memory;
+  tarn__layer_weights *weights = tarn__declare_struct(declare, sizeof *weights);
+  if (!weights) return NULL;
   weights->kind = declare->kind;
   weights->mixer = tarn__mixer_find(declare->kind->mixer);
   weights->mixing = weights->mixer->declare(declare);
