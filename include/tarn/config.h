@@ -56,12 +56,13 @@ extern "C" {
 #define TARN_MIXER_MAP(X)                                                                                        \
   X(TARN_MIXER_ATTENTION, "attention", "multi-head self-attention; in the decoder causal, then cross-attention") \
   X(TARN_MIXER_NONE, "none", "no token mixer: the layer is its FFN only")
-#define TARN_INIT_MAP(X)                                                                  \
-  X(TARN_INIT_XAVIER, "xavier", "uniform in +-sqrt(6 / (inputs + outputs)), Glorot 2010") \
-  X(TARN_INIT_ORTHOGONAL, "orthogonal", "orthonormal rows or columns, Saxe et al. 2013")  \
-  X(TARN_INIT_HADAMARD, "hadamard",                                                       \
-    "orthonormal rows or columns from three rounds of random signs and a Hadamard "       \
-    "transform, Yu et al. 2016; frozen, it takes the place of the matrix and costs d log d")
+#define TARN_INIT_MAP(X)                                                                     \
+  X(TARN_INIT_XAVIER, "xavier", "uniform in +-sqrt(6 / (inputs + outputs)), Glorot 2010")    \
+  X(TARN_INIT_ORTHOGONAL, "orthogonal", "orthonormal rows or columns, Saxe et al. 2013")     \
+  X(TARN_INIT_HADAMARD, "hadamard",                                                          \
+    "orthonormal rows or columns from three rounds of random signs and a Hadamard "          \
+    "transform, Yu et al. 2016; frozen, it takes the place of the matrix and costs d log d") \
+  X(TARN_INIT_NORMAL, "normal", "normal with standard deviation sqrt(2 / (inputs + outputs)), Glorot 2010")
 #define TARN_OPTIMISER_MAP(X)                                                                 \
   X(TARN_OPTIMISER_ADAM, "adam", "Kingma and Ba 2015; weight decay is added to the gradient") \
   X(TARN_OPTIMISER_ADAMW, "adamw", "Loshchilov and Hutter 2019; weight decay acts on the weights")

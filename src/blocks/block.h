@@ -23,7 +23,7 @@ typedef struct tarn__norm_weights {
 // A projection.
 typedef struct tarn__linear_weights {
   tarn__param *weight;  // a matrix [out, in], or the signs of a structured one
-  tarn__param *bias;
+  tarn__param *bias;    // NULL: none
 } tarn__linear_weights;
 
 // Where a layer declares its parameters. add_param returns NULL after a failure, which is kept in `status`.
@@ -46,6 +46,9 @@ tarn__param *tarn__declare_param(tarn__declare *declare, const char *name, int64
 // NAME.weight [out, in] and NAME.bias [out]; `blocks` row blocks are initialised apart. A frozen kind of init hadamard
 // has NAME.signs in place of the weight.
 tarn__linear_weights tarn__declare_linear(tarn__declare *declare, const char *name, int64_t out, int64_t in, int blocks,
+                                          double gain);
+// The same without a bias.
+tarn__linear_weights tarn__declare_matrix(tarn__declare *declare, const char *name, int64_t out, int64_t in, int blocks,
                                           double gain);
 // act(x weight^T + bias), whatever the weight is.
 tarn__tensor *tarn__project(tarn__graph *graph, tarn__tensor *x, const tarn__linear_weights *weights,

@@ -43,19 +43,40 @@ static tarn__param *declare_signs(tarn__declare *declare, const char *name, int6
   return signs;
 }
 
-tarn__linear_weights tarn__declare_linear(tarn__declare *declare, const char *name, int64_t out, int64_t in, int blocks,
+// The first values of a projection's matrix.
+static tarn__init init_of(tarn_init init, int64_t out, int64_t in, int blocks, double gain) {
+  switch (init) {
+    case TARN_INIT_ORTHOGONAL:
+      return (tarn__init){TARN__INIT_ORTHOGONAL, 1.0, blocks};
+    case TARN_INIT_HADAMARD:
+      return (tarn__init){TARN__INIT_HADAMARD, 1.0, blocks};
+    case TARN_INIT_NORMAL:
+      return (tarn__init){TARN__INIT_NORMAL, gain * sqrt(2.0 / (double)(out / blocks + in)), 1};
+    case TARN_INIT_XAVIER:
+    case TARN_INIT_COUNT:
+      break;
+  }
+  return (tarn__init){TARN__INIT_XAVIER, gain, blocks};
+}
+
+tarn__linear_weights tarn__declare_matrix(tarn__declare *declare, const char *name, int64_t out, int64_t in, int blocks,
                                           double gain) {
   char part[128];
   const tarn_kind *kind = declare->kind;
-  bool trained = !kind->frozen;
-  tarn__init init = {TARN__INIT_XAVIER, gain, blocks};
-  if (kind->init == TARN_INIT_ORTHOGONAL) init = (tarn__init){TARN__INIT_ORTHOGONAL, 1.0, blocks};
-  if (kind->init == TARN_INIT_HADAMARD) init = (tarn__init){TARN__INIT_HADAMARD, 1.0, blocks};
   tarn__linear_weights weights = {0};
   snprintf(part, sizeof part, "%s.weight", name);
-  weights.weight = kind->init == TARN_INIT_HADAMARD && !trained
-                       ? declare_signs(declare, name, out, in, blocks)
-                       : tarn__declare_param(declare, part, out, in, trained, init);
+  weights.weight =
+      kind->init == TARN_INIT_HADAMARD && kind->frozen
+          ? declare_signs(declare, name, out, in, blocks)
+          : tarn__declare_param(declare, part, out, in, !kind->frozen, init_of(kind->init, out, in, blocks, gain));
+  return weights;
+}
+
+tarn__linear_weights tarn__declare_linear(tarn__declare *declare, const char *name, int64_t out, int64_t in, int blocks,
+                                          double gain) {
+  char part[128];
+  bool trained = !declare->kind->frozen;
+  tarn__linear_weights weights = tarn__declare_matrix(declare, name, out, in, blocks, gain);
   // A trained bias starts at zero, as in fairseq; a frozen one keeps PyTorch's default, uniform in 1 / sqrt(in).
   tarn__init bias = {TARN__INIT_ZERO, 0.0, 1};
   if (!trained) bias = (tarn__init){TARN__INIT_UNIFORM, 1.0 / sqrt((double)in), 1};

@@ -34,6 +34,7 @@ static const tarn_config_word tokenize_words[] = {
   .type = TARN__OPTION_WORD, .offset = offsetof(structure, field), .words = list, .word_count = LENGTH(list)
 #define TEXT(structure, field) .type = TARN__OPTION_TEXT, .offset = offsetof(structure, field)
 #define BELOW_MOST .open_most = true
+#define WITH(mixer) (1u << TARN_MIXER_##mixer)
 #define ABOVE_LEAST .open_least = true
 
 static const tarn__option model_options[] = {
@@ -80,7 +81,7 @@ static const tarn__option place_options[] = {
 static const tarn__option kind_options[] = {
     {"mixer", CHOICE(tarn_kind, mixer, mixer_words), .value = "attention", .help = "token mixer of the layer",
      .also = "type"},
-    {"heads", INTEGER(tarn_kind, heads, 1, 1024), .value = "4",
+    {"heads", INTEGER(tarn_kind, heads, 1, 1024), .value = "4", .mixers = WITH(ATTENTION),
      .help = "attention heads; a divisor of model.d_model; not with mixer none",
      .also = "attention_heads transformer-heads num_heads"},
     {"ffn", INTEGER(tarn_kind, ffn, 1, 1048576), .value = "1024", .help = "inner width of the feed-forward network",

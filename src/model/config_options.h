@@ -29,6 +29,7 @@ typedef struct tarn__option {
   const char *derived;  // the default in words where it depends on other keys
   const char *unit;     // NULL: none
   const char *help;
+  unsigned mixers;   // of kinds: set of the mixers (1 << id) whose layers have this key; 0: all
   const char *also;  // names that other programs use for it, separated by spaces, for "did you mean"
 } tarn__option;
 
@@ -63,6 +64,12 @@ void tarn__option_unset(const tarn__option *option, void *section);
 // that names neither file nor key. Not for INTEGERS and PATTERN.
 tarn_status tarn__option_set(const tarn__option *option, void *section, const char *text,
                              tarn__arena *arena) TARN_CHECKED;
+
+// Sets a number to 0: for keys that a layer with its mixer does not have.
+void tarn__option_clear(const tarn__option *option, void *section);
+
+// Whether a layer of this kind has the key.
+bool tarn__option_applies(const tarn__option *option, const tarn_kind *kind);
 
 // Reads one integer in the option's range.
 tarn_status tarn__option_integer(const tarn__option *option, int64_t *out, const char *text) TARN_CHECKED;

@@ -10,21 +10,43 @@ static tarn_status fail_key(const tarn__yaml_node *root, const char *key, const 
   return tarn__yaml_fail(tarn__yaml_nearest(root, key), "%s: %s", key, text);
 }
 
+static const char *mixer_word(tarn_mixer mixer) {
+  static const char *const words[] = {
+#define WORD(value, word, text) word,
+      TARN_MIXER_MAP(WORD)
+#undef WORD
+  };
+  return words[mixer];
+}
+
+// Keys of other mixers are errors where they are given, and 0 where they are not.
+static tarn_status drop_keys(tarn_kind *kind, const tarn__yaml_node *root) {
+  const tarn__section *section = tarn__config_section(TARN__SECTION_KINDS);
+  char key[96];
+  char text[160];
+  for (int i = 0; i < section->count; i++) {
+    const tarn__option *option = &section->options[i];
+    if (tarn__option_applies(option, kind)) continue;
+    snprintf(key, sizeof key, "kinds.%s.%s", kind->name, option->name);
+    const tarn__yaml_node *node = tarn__yaml_nearest(root, key);
+    if (node->key && strcmp(node->key, option->name) == 0 && !tarn__yaml_is_empty(node)) {
+      snprintf(text, sizeof text, "a layer with mixer %s has no %s", mixer_word(kind->mixer), option->name);
+      return fail_key(root, key, text);
+    }
+    tarn__option_clear(option, kind);
+  }
+  return TARN_STATUS_OK;
+}
+
 static tarn_status resolve_kind(const tarn_config *config, tarn_kind *kind, const tarn__yaml_node *root) {
   char key[96];
   char text[160];
   if (kind->init == TARN_INIT_COUNT) kind->init = kind->frozen ? TARN_INIT_ORTHOGONAL : TARN_INIT_XAVIER;
   if (kind->norm == TARN_NORM_COUNT) kind->norm = kind->mixer == TARN_MIXER_NONE ? TARN_NORM_PRE : config->model.norm;
   if (isnan(kind->dropout)) kind->dropout = config->model.dropout;
+  TARN_TRY(drop_keys(kind, root));
+  if (kind->heads == 0 || config->model.d_model % kind->heads == 0) return TARN_STATUS_OK;
   snprintf(key, sizeof key, "kinds.%s.heads", kind->name);
-  if (kind->mixer == TARN_MIXER_NONE) {
-    const tarn__yaml_node *node = tarn__yaml_nearest(root, key);
-    if (node->key && strcmp(node->key, "heads") == 0)
-      return fail_key(root, key, "a layer with mixer none has no heads");
-    kind->heads = 0;
-    return TARN_STATUS_OK;
-  }
-  if (config->model.d_model % kind->heads == 0) return TARN_STATUS_OK;
   snprintf(text, sizeof text, "%lld does not divide model.d_model %lld", (long long)kind->heads,
            (long long)config->model.d_model);
   return fail_key(root, key, text);

@@ -151,6 +151,15 @@ void tarn__option_unset(const tarn__option *option, void *section) {
   if (option->type == TARN__OPTION_TEXT) *(const char **)field = NULL;
 }
 
+void tarn__option_clear(const tarn__option *option, void *section) {
+  if (option->type == TARN__OPTION_INTEGER) *(int64_t *)field_of(option, section) = 0;
+  if (option->type == TARN__OPTION_REAL) *(double *)field_of(option, section) = 0.0;
+}
+
+bool tarn__option_applies(const tarn__option *option, const tarn_kind *kind) {
+  return option->mixers == 0 || (option->mixers >> kind->mixer & 1u) != 0;
+}
+
 static const char *type_text(tarn__option_type type) {
   switch (type) {
     case TARN__OPTION_BOOL:

@@ -113,8 +113,7 @@ static void put_kind(writer *w, const tarn_kind *kind) {
   put_line(w, 2, kind->name, "");
   for (int i = 0; i < section->count; i++) {
     const tarn__option *option = &section->options[i];
-    bool absent = option->offset == offsetof(tarn_kind, heads) && kind->mixer == TARN_MIXER_NONE;
-    if (!absent) put_option(w, 4, option, kind);
+    if (tarn__option_applies(option, kind)) put_option(w, 4, option, kind);
   }
 }
 

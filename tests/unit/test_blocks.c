@@ -380,7 +380,7 @@ static void everywhere(void (*proof)(const place *at)) {
     for (int bits = 0; bits < 12; bits++) {
       // Trained weights forget their initialiser.
       place at = {.mixer = (tarn_mixer)mixer, .decoder = bits & 1, .pre = bits & 2, .frozen = bits >= 4};
-      at.init = bits >= 8 ? "hadamard" : at.frozen ? "orthogonal" : "xavier";
+      at.init = bits >= 8 ? "hadamard" : !at.frozen ? "xavier" : at.decoder ? "normal" : "orthogonal";
       snprintf(at.name, sizeof at.name, "%s, %s, %s-norm, %s, %s", mixer_words[mixer],
                at.decoder ? "decoder" : "encoder", at.pre ? "pre" : "post", at.frozen ? "frozen" : "trained", at.init);
       proof(&at);

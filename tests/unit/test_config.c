@@ -145,7 +145,8 @@ static void messages_name_file_line_and_key(void **state) {
       {"kinds:\n  L: { mixer: atention }\n", NULL,
        "m.yaml:2: kinds.L.mixer: \"atention\" is not one of attention, none; did you mean \"attention\"?"},
       {"kinds:\n  R: { frozen: yes, init: hadamar }\n", NULL,
-       "m.yaml:2: kinds.R.init: \"hadamar\" is not one of xavier, orthogonal, hadamard; did you mean \"hadamard\"?"},
+       "m.yaml:2: kinds.R.init: \"hadamar\" is not one of xavier, orthogonal, hadamard, normal; did you mean "
+       "\"hadamard\"?"},
       {"train:\n  update_freq: 2\n", NULL,
        "m.yaml:2: unknown key \"update_freq\" in train; did you mean \"accumulate\"?"},
       {"train:\n  warmupp: 2\n", NULL, "m.yaml:2: unknown key \"warmupp\" in train; did you mean \"warmup\"?"},

@@ -23,7 +23,8 @@ static tarn_config *read_config(const char *encoder, const char *more) {
            "encoder: {layers: \"%s\"}\ndecoder: {layers: \"L*2\"}\n"
            "kinds:\n  L: {mixer: attention, heads: 4, ffn: 1024}\n"
            "  R: {mixer: attention, heads: 4, ffn: 1024, frozen: yes}\n"
-           "  F: {mixer: none, ffn: 1024, frozen: yes}\n",
+           "  F: {mixer: none, ffn: 1024, frozen: yes}\n"
+           "  N: {mixer: attention, heads: 4, ffn: 1024, frozen: yes, init: normal}\n",
            more, encoder);
   tarn_config *config = NULL;
   tarn_status status = tarn_config_parse(&config, "test", text, strlen(text), NULL, 0);
@@ -155,11 +156,48 @@ static void test_frozen_weights_are_a_function_of_the_seed(void **state) {
   assert_string_equal(one, "eedd3d28171e0ccd17be5bf1353f8b95");
 }
 
+static double deviation(const tarn__param *param) {
+  const float *values = param->value;
+  const int64_t n = param->rows * param->cols;
+  double sum = 0.0, squares = 0.0;
+  for (int64_t i = 0; i < n; i++) {
+    sum += values[i];
+    squares += (double)values[i] * values[i];
+  }
+  assert_true(fabs(sum / (double)n) < 5.0 * sqrt(squares / (double)n / (double)n));
+  return sqrt(squares / (double)n);
+}
+
+// init: normal has Glorot's standard deviation, that of each of query, key and value with their gain of 1 / sqrt(2).
+static void test_normal(void **state) {
+  (void)state;
+  tarn_config *config = read_config("N", "");
+  tarn__model *model;
+  int seen = 0;
+  assert_int_equal(tarn__model_open(&model, config, 100, 100, TARN__F32, false), TARN_STATUS_OK);
+  assert_int_equal(tarn__model_allocate(model), TARN_STATUS_OK);
+  assert_int_equal(tarn__model_initialise(model, 1), TARN_STATUS_OK);
+  for (size_t i = 0; i < model->param_count; i++) {
+    const tarn__param *param = model->params[i];
+    const double d = (double)config->model.d_model;
+    double wanted = 0.0;
+    if (strcmp(param->name, "encoder.layer1.ffn.in.weight") == 0) wanted = sqrt(2.0 / (d + 1024.0));
+    if (strcmp(param->name, "encoder.layer1.self_attn.qkv.weight") == 0) wanted = sqrt(0.5 * 2.0 / (d + d));
+    if (wanted == 0.0) continue;
+    seen++;
+    assert_true(fabs(deviation(param) / wanted - 1.0) < 0.02);
+  }
+  assert_int_equal(seen, 2);
+  tarn__model_close(&model);
+  tarn_config_close(&config);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_counts_of_model0_to_model4),
       cmocka_unit_test(test_frozen_parameters_have_nothing_else),
       cmocka_unit_test(test_orthogonal),
+      cmocka_unit_test(test_normal),
       cmocka_unit_test(test_orthogonal_is_not_biased),
       cmocka_unit_test(test_frozen_weights_are_a_function_of_the_seed),
   };
