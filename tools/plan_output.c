@@ -42,6 +42,7 @@ void plan_print_text(const tarn_plan *plan) {
          (long long)plan->frozen_parameters, (long long)plan->shared_uses);
   printf("floating-point operations per token: %.2f M forward, %.2f M backward, %.2f M computed again\n",
          plan->forward_flops / 1e6, plan->backward_flops / 1e6, plan->recompute_flops / 1e6);
+  if (plan->upper_bound) printf("this is the plan of a step that leaves no layer out; other steps take less\n");
   if (plan->cached_layers && plan->cache_bytes)
     printf("outputs of %d frozen encoder layers on disk: %.1f MB\n", plan->cached_layers, mb(plan->cache_bytes));
   else if (plan->cached_layers)
@@ -60,10 +61,10 @@ void plan_print_json(const tarn_plan *plan) {
       "\"trained_parameters\": %lld, \"frozen_parameters\": %lld, \"shared_uses\": %lld, "
       "\"forward_flops_per_token\": %.0f, \"backward_flops_per_token\": %.0f, "
       "\"recompute_flops_per_token\": %.0f, \"source_rows\": %lld, \"target_rows\": %lld, \"cached_layers\": %d, "
-      "\"cache_bytes\": %zu, \"parts\": [",
+      "\"cache_bytes\": %zu, \"upper_bound\": %s, \"parts\": [",
       (long long)plan->trained_parameters, (long long)plan->frozen_parameters, (long long)plan->shared_uses,
       plan->forward_flops, plan->backward_flops, plan->recompute_flops, (long long)plan->source_rows,
-      (long long)plan->target_rows, plan->cached_layers, plan->cache_bytes);
+      (long long)plan->target_rows, plan->cached_layers, plan->cache_bytes, plan->upper_bound ? "true" : "false");
   for (size_t i = 0; i < plan->part_count; i++) {
     const tarn_plan_part *part = &plan->parts[i];
     printf(

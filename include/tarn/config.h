@@ -148,6 +148,8 @@ typedef struct tarn_layer {
 typedef struct tarn_stack {
   tarn_layer *layers;  // from the bottom to the top
   int32_t count;       // 1 .. TARN_CONFIG_LAYERS
+  double layerdrop;    // probability that a training step leaves a layer out, drawn for every layer and batch; all run
+                       // in validation and translation (Fan et al. 2020); 0 <= p < 1 [0]
 } tarn_stack;
 
 // Files, relative to the current folder. NULL where the key is not set.

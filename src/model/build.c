@@ -18,10 +18,11 @@ static tarn__tensor *embed(const tarn__model *model, tarn__graph *graph, tarn__p
   return tarn__embedding(graph, external_ids(graph, ids, rows, "ids"), place, table, scale, config->embedding_dropout);
 }
 
-// The layers [first, last) of a stack.
-static void run_layers(const tarn__model_stack *stack, int first, int last, const tarn__block_run *run,
-                       tarn__stream *stream) {
+// The layers [first, last) of a stack, without those that `skip` (or NULL) names.
+static void run_layers(const tarn__model_stack *stack, int first, int last, const bool *skip,
+                       const tarn__block_run *run, tarn__stream *stream) {
   for (int i = first; i < last; i++) {
+    if (skip && skip[i]) continue;
     run->graph->label = stack->layers[i].label;
     tarn__layer_build(run, stack->layers[i].weights, stream);
   }
@@ -52,7 +53,7 @@ tarn__param tarn__model_bottom_table(const tarn__model *model, int64_t tokens) {
 static tarn__tensor *build_bottom(const tarn__model *model, const tarn__block_run *run, const tarn__packed *source) {
   tarn__stream stream = {
       .x = embed(model, run->graph, model->source_table, source->ids, source->positions, source->rows)};
-  run_layers(&model->encoder, 0, tarn__model_bottom(model), run, &stream);
+  run_layers(&model->encoder, 0, tarn__model_bottom(model), source->skip, run, &stream);
   return tarn__stream_finish(run->graph, &stream, &(tarn__norm_weights){NULL, NULL});
 }
 
@@ -72,7 +73,7 @@ static tarn__tensor *encode(const tarn__model *model, tarn__graph *graph, const 
                             tarn__tensor *offsets) {
   tarn__block_run run = encoder_run(model, graph, source, offsets);
   tarn__stream stream = {.x = source->bottom ? read_bottom(graph, source) : build_bottom(model, &run, source)};
-  run_layers(&model->encoder, tarn__model_bottom(model), model->encoder.count, &run, &stream);
+  run_layers(&model->encoder, tarn__model_bottom(model), model->encoder.count, source->skip, &run, &stream);
   return finish_stack(&model->encoder, &run, &stream);
 }
 
@@ -98,7 +99,7 @@ tarn__tensor *tarn__model_build_loss(const tarn__model *model, tarn__graph *grap
                          .memory_longest = source->longest,
                          .causal = true};
   tarn__stream stream = {.x = embed(model, graph, model->target_table, target->ids, target->positions, target->rows)};
-  run_layers(&model->decoder, 0, model->decoder.count, &run, &stream);
+  run_layers(&model->decoder, 0, model->decoder.count, target->skip, &run, &stream);
   tarn__tensor *x = finish_stack(&model->decoder, &run, &stream);
   graph->label = "output";
   tarn__tensor *ids = external_ids(graph, targets, target->rows, "targets");

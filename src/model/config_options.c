@@ -66,6 +66,9 @@ static const tarn__option model_options[] = {
 static const tarn__option stack_options[] = {
     {"layers", .type = TARN__OPTION_PATTERN, .offset = 0,
      .help = "pattern of kinds from the bottom to the top; this or place is required", .also = "pattern stack"},
+    {"layerdrop", REAL(tarn_stack, layerdrop, 0, 1), BELOW_MOST, .value = "0",
+     .help = "probability that a training step leaves a layer out (LayerDrop)",
+     .also = "encoder_layerdrop decoder_layerdrop layer_drop structured_dropout"},
 };
 
 static const tarn__option place_options[] = {

@@ -111,6 +111,12 @@ static tarn_status check_cache(const tarn_config *config, const tarn__yaml_node 
              config->model.embedding_dropout);
     return fail_key(root, key, text);
   }
+  if (config->encoder.layerdrop > 0) {
+    snprintf(text, sizeof text,
+             "encoder.layerdrop is %g, so the outputs of the frozen layers differ from step to step; set it to 0",
+             config->encoder.layerdrop);
+    return fail_key(root, key, text);
+  }
   for (int32_t i = 0; i < config->encoder.count; i++) {
     const tarn_kind *kind = &config->kinds[config->encoder.layers[i].kind];
     if (!kind->frozen) break;

@@ -117,14 +117,16 @@ static void put_kind(writer *w, const tarn_kind *kind) {
   }
 }
 
-static void put_stack(writer *w, const char *name, const tarn_stack *stack, const tarn_config *config) {
+static void put_stack(writer *w, tarn__section_id id, const tarn_stack *stack, const tarn_config *config) {
+  const tarn__section *section = tarn__config_section(id);
   char pattern[TARN__PATTERN_TEXT];
   if (w->status == TARN_STATUS_OK) {
     w->status = tarn__pattern_write(pattern, stack->layers, stack->count, config->kinds);
   }
   if (w->status != TARN_STATUS_OK) return;
-  put_line(w, 0, name, "");
+  put_line(w, 0, section->path, "");
   put_line(w, 2, "layers", pattern);
+  for (int i = 0; i < section->count; i++) put_option(w, 2, &section->options[i], stack);
 }
 
 static bool uses(const tarn_stack *stack, int32_t kind) {
@@ -136,8 +138,8 @@ static bool uses(const tarn_stack *stack, int32_t kind) {
 
 static void put_model(writer *w, const tarn_config *config, bool used_only) {
   put_section(w, TARN__SECTION_MODEL, config);
-  put_stack(w, "encoder", &config->encoder, config);
-  put_stack(w, "decoder", &config->decoder, config);
+  put_stack(w, TARN__SECTION_ENCODER, &config->encoder, config);
+  put_stack(w, TARN__SECTION_DECODER, &config->decoder, config);
   put_line(w, 0, "kinds", "");
   for (int32_t i = 0; i < config->kind_count; i++) {
     if (!used_only || uses(&config->encoder, i) || uses(&config->decoder, i)) put_kind(w, &config->kinds[i]);

@@ -19,6 +19,9 @@ typedef struct tarn__packed {
   // it (tarn__model_bottom_table()), and the table's row of each token [rows]. NULL: the bottom runs.
   tarn__param *bottom;
   const int32_t *bottom_ids;
+  // The layers of this side's stack that the step leaves out (LayerDrop), one flag a layer from the bottom. They are
+  // not in the graph at all. NULL: all run.
+  const bool *skip;
 } tarn__packed;
 
 // One layer of a stack: its block and the weights it uses (shared layers point to the same weights).

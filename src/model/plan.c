@@ -109,7 +109,9 @@ static tarn_status plan_graph(tarn_plan *plan, const tarn__model *model, const t
 }
 
 tarn_status tarn__plan_model(tarn_plan *plan, const tarn__model *model, const tarn__plan_batch *batch, int threads) {
-  *plan = (tarn_plan){.source_rows = batch->source_rows,
+  const tarn_config *config = model->config;
+  *plan = (tarn_plan){.upper_bound = config->encoder.layerdrop > 0 || config->decoder.layerdrop > 0,
+                      .source_rows = batch->source_rows,
                       .target_rows = batch->target_rows,
                       .source_length = batch->source_length,
                       .target_length = batch->target_length};

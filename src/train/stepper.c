@@ -98,6 +98,13 @@ static tarn_status make_room(tarn__stepper *s) {
   return TARN_STATUS_OK;
 }
 
+// What LayerDrop leaves out of one stack in this step; NULL: nothing.
+static const bool *draw_layers(tarn__stepper *s, tarn__layerdrop_stack which, const tarn_stack *stack) {
+  if (stack->layerdrop == 0) return NULL;
+  tarn__layerdrop_draw(s->skip[which], stack->count, stack->layerdrop, s->exec.seed, s->exec.step, which);
+  return s->skip[which];
+}
+
 static tarn_status compute(tarn__stepper *s, tarn__stepper_loss *loss, const tarn__batch *batch, bool training) {
   double begin = tarn__profile_clock(s->exec.profile);
   tarn__packed source = {.sentences = batch->sentences,
@@ -117,6 +124,10 @@ static tarn_status compute(tarn__stepper *s, tarn__stepper_loss *loss, const tar
     tarn__frozen_cache_ids(s->cache, s->cache_ids, batch);
     source.bottom = &s->cache->table;
     source.bottom_ids = s->cache_ids;
+  }
+  if (training) {
+    source.skip = draw_layers(s, TARN__LAYERDROP_ENCODER, &s->model->config->encoder);
+    target.skip = draw_layers(s, TARN__LAYERDROP_DECODER, &s->model->config->decoder);
   }
   tarn__tensor *result;
   TARN_TRY(build(s, &source, &target, batch->target_out, training, &result));

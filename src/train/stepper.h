@@ -5,6 +5,7 @@
 #include "data/batch.h"
 #include "model/model.h"
 #include "train/frozen_cache.h"
+#include "train/layerdrop.h"
 
 // Bounds of the batches to come.
 typedef struct tarn__stepper_bounds {
@@ -19,6 +20,7 @@ typedef struct tarn__stepper {
   size_t workspace_bytes;
   tarn__frozen_cache *cache;  // outputs of the frozen bottom, read in training steps; NULL: computed
   int32_t *cache_ids;
+  bool skip[TARN__LAYERDROP_STACKS][TARN_CONFIG_LAYERS];  // layers that the batch being trained on leaves out
   double grad_scale;  // 1 / target tokens of the whole update; set it before computing gradients
   double smoothing;
   tarn__exec exec;
@@ -37,7 +39,7 @@ typedef struct tarn__stepper_loss {
   double loss, nll;
 } tarn__stepper_loss;
 
-// Adds the gradients of one batch; `number` is the counter of the dropout masks.
+// Adds the gradients of one batch; `number` is the counter of the dropout masks and of LayerDrop.
 tarn_status tarn__stepper_train(tarn__stepper *stepper, tarn__stepper_loss *loss, const tarn__batch *batch,
                                 int64_t number) TARN_CHECKED;
 // The loss alone, without dropout.

@@ -101,7 +101,12 @@ static void pack(packed *p, const int32_t *ids, const int32_t *offsets, int firs
     for (int32_t r = p->offsets[s]; r < p->offsets[s + 1]; r++)
       p->ids[r] = !target ? p->out[r] : r == p->offsets[s] ? EOS : p->out[r - 1];
   tarn__packed_positions(p->positions, p->offsets, last - first);
-  p->view = (tarn__packed){last - first, rows, rows, p->ids, p->positions, p->offsets, NULL, NULL};
+  p->view = (tarn__packed){.sentences = last - first,
+                           .rows = rows,
+                           .longest = rows,
+                           .ids = p->ids,
+                           .positions = p->positions,
+                           .offsets = p->offsets};
 }
 
 // Loss of packed sentences, and in training their gradients.

@@ -1,0 +1,21 @@
+// LayerDrop (Fan, Grave and Joulin 2020, "Reducing Transformer Depth on Demand with Structured Dropout"): a training
+// step leaves each layer of a stack out with probability p. Its nodes are then not in the step's graph, so it costs
+// nothing; its parameters get no gradient from this batch. As in fairseq (encoder_layerdrop, decoder_layerdrop) nothing
+// is rescaled, and all layers run in evaluation.
+#ifndef TARN_TRAIN_LAYERDROP_H
+#define TARN_TRAIN_LAYERDROP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef enum tarn__layerdrop_stack {
+  TARN__LAYERDROP_ENCODER,
+  TARN__LAYERDROP_DECODER,
+  TARN__LAYERDROP_STACKS
+} tarn__layerdrop_stack;
+
+// Sets skip[0 .. layers - 1], a function of (seed, step, stack, layer) alone: `step` is the number of the batch, so a
+// resumed training leaves out the same layers.
+void tarn__layerdrop_draw(bool *skip, int layers, double p, uint64_t seed, uint32_t step, tarn__layerdrop_stack stack);
+
+#endif
