@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "cli.h"
@@ -142,19 +141,12 @@ static const char *end_text(tarn_train_end end) {
   return "";
 }
 
-// The most memory that the process ever held, in bytes.
-static double peak_resident(void) {
-  struct rusage usage;
-  if (getrusage(RUSAGE_SELF, &usage) != 0) return 0;
-  return (double)usage.ru_maxrss * 1024;
-}
-
 static void print_result_json(const tarn_train_result *r, const tarn_plan *plan) {
   json_t *object = json_pack("{s:s, s:s, s:I, s:f, s:f, s:f, s:s}", "kind", "end", "reason", end_text(r->end), "step",
                              (json_int_t)r->update, "epoch", r->epoch, "time", r->seconds, "tokens_per_second",
                              r->tokens_per_second, "checkpoint", r->checkpoint);
   json_object_set_new(object, "planned_bytes", json_integer((json_int_t)plan->total_bytes));
-  json_object_set_new(object, "peak_resident_bytes", json_integer((json_int_t)peak_resident()));
+  json_object_set_new(object, "peak_resident_bytes", json_integer((json_int_t)r->peak_bytes));
   if (r->has_valid) json_object_set_new(object, "valid_loss", json_real(r->valid_loss));
   if (r->has_bleu) json_object_set_new(object, "valid_bleu", json_real(r->valid_bleu));
   if (r->best_update > 0) json_object_set_new(object, "best", json_real(r->best));
@@ -172,7 +164,8 @@ static void print_result(const tarn_train_result *r, const tarn_config *config, 
   if (r->best_update > 0)
     printf("best        %s %.4f at update %lld\n", config->valid.metric == TARN_METRIC_BLEU ? "BLEU" : "loss", r->best,
            (long long)r->best_update);
-  printf("memory      %.0f MB at the most, %.0f MB planned\n", peak_resident() / 1e6, (double)plan->total_bytes / 1e6);
+  printf("memory      %.0f MB at the most, %.0f MB planned\n", (double)r->peak_bytes / 1e6,
+         (double)plan->total_bytes / 1e6);
   printf("checkpoint  %s\n", r->checkpoint);
 }
 

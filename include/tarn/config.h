@@ -77,6 +77,11 @@ extern "C" {
   X(TARN_RECOMPUTE_NONE, "none", "keep what the backward pass needs")                                       \
   X(TARN_RECOMPUTE_CHEAP, "cheap", "keep products and sums, compute embeddings, norms and attention again") \
   X(TARN_RECOMPUTE_BLOCK, "block", "keep one tensor a layer, compute the rest again")
+#define TARN_CLOCK_MAP(X)                                                                  \
+  X(TARN_CLOCK_WALL, "wall", "seconds that pass while the training steps run")             \
+  X(TARN_CLOCK_CPU, "cpu",                                                                 \
+    "processor seconds of the process in the training steps, divided by its threads: for " \
+    "machines that others use too")
 #define TARN_METRIC_MAP(X)                                                   \
   X(TARN_METRIC_BLEU, "bleu", "BLEU of the translated validation sentences") \
   X(TARN_METRIC_LOSS, "loss", "validation loss per target token")
@@ -95,6 +100,7 @@ typedef enum tarn_optimiser { TARN_OPTIMISER_MAP(TARN_CHOICE_VALUE) TARN_OPTIMIS
 typedef enum tarn_schedule { TARN_SCHEDULE_MAP(TARN_CHOICE_VALUE) TARN_SCHEDULE_COUNT } tarn_schedule;
 typedef enum tarn_precision { TARN_PRECISION_MAP(TARN_CHOICE_VALUE) TARN_PRECISION_COUNT } tarn_precision;
 typedef enum tarn_recompute { TARN_RECOMPUTE_MAP(TARN_CHOICE_VALUE) TARN_RECOMPUTE_COUNT } tarn_recompute;
+typedef enum tarn_clock { TARN_CLOCK_MAP(TARN_CHOICE_VALUE) TARN_CLOCK_COUNT } tarn_clock;
 typedef enum tarn_metric { TARN_METRIC_MAP(TARN_CHOICE_VALUE) TARN_METRIC_COUNT } tarn_metric;
 #undef TARN_CHOICE_VALUE
 
@@ -167,7 +173,8 @@ typedef struct tarn_config_train {
   int64_t seed_count;        // length of `seeds`; 0: one run with `seed`
   int64_t max_updates;       // stop after so many optimiser steps; 0: no limit [50000]
   int64_t max_epochs;        // stop after so many passes over the data; 0: no limit [0]
-  double max_minutes;        // stop after so much wall-clock time, validation and saving not counted; 0: no limit [0]
+  double max_minutes;        // stop after so much training time, validation and saving not counted; 0: no limit [0]
+  tarn_clock clock;          // what training time is: in max_minutes, the log and the result [wall]
   int64_t max_tokens;        // most tokens of a batch, on either side: its source tokens and its target tokens each
                              // stay at or below it [4096]
   int64_t accumulate;        // batches per update; gradients are summed over them [1]
@@ -201,6 +208,7 @@ typedef struct tarn_config_valid {
   int64_t beam;                  // beam of that translation; 1: greedy [1]
   double length_penalty;         // of that translation; see tarn_config_translate [1]
   int64_t max_sentences;         // sentences translated, from the first; 0: all [0]
+  bool at_start;                 // validate the untrained model too, at update 0; it is never the best one [no]
   tarn_metric metric;            // what "best" and patience look at [bleu if valid.bleu, else loss]
   bool lowercase;                // BLEU of lower-cased text [no]
   tarn_bleu_tokenizer tokenize;  // [13a]

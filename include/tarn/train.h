@@ -106,11 +106,13 @@ typedef struct tarn_train_result {
   double best;               // its value of valid.metric
   double valid_loss;         // of the last validation (of the average if there is one)
   double valid_bleu;         // likewise
+  size_t peak_bytes;         // of memory that the process ever held (resident)
   const char *checkpoint;    // what `tarn translate RUN` takes; valid until close
 } tarn_train_result;
 
-// Trains until a limit is reached, then writes the average if train.average asks for it. Fails with INTERRUPTED (state
-// saved), NUMERIC (a loss or gradient is not finite; the line says at which update and which checkpoint is good), IO.
+// Trains until a limit is reached, then writes the average if train.average asks for it, and result.json. Fails with
+// INTERRUPTED (state saved), NUMERIC (a loss or gradient is not finite; the line says at which update and which
+// checkpoint is good; result.json says so too), IO.
 tarn_status tarn_train_run(tarn_train *train, tarn_train_result *result) TARN_CHECKED;
 
 // The runs that options ask for: one, or with train.seeds one for each seed, in the folder "<run>/seed-N".

@@ -5,4 +5,7 @@
 // Seconds on a clock that never goes back.
 double tarn__seconds(void);
 
+// Processor seconds that all threads of the process have taken so far.
+double tarn__cpu_seconds(void);
+
 #endif

@@ -38,6 +38,9 @@ tarn_status tarn__strndup(char **out, const char *text, size_t length) TARN_CHEC
 size_t tarn__memory_now(tarn__memory_kind kind);
 size_t tarn__memory_peak(tarn__memory_kind kind);
 
+// The most memory that the process ever held, in bytes (resident set); 0 if unknown.
+size_t tarn__memory_resident_peak(void);
+
 // Makes the n-th allocation from now fail (1 = the next); 0 switches this off. For tests.
 void tarn__memory_fail_after(uint64_t n);
 

@@ -1,4 +1,5 @@
-// How much memory there is left: the machine, the control group, the limit of the address space.
+// How much memory there is left: the machine, the control group, the limit of the address space; and how much was
+// taken.
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -32,3 +33,6 @@ size_t tarn_memory_available(void) {
     available = less(available, (size_t)limit.rlim_cur, read_number("/proc/self/status", "VmSize:") * 1024);
   return available;
 }
+
+// Not getrusage(): there a program inherits what its parent held when it was started.
+size_t tarn__memory_resident_peak(void) { return read_number("/proc/self/status", "VmHWM:") * 1024; }

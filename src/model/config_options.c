@@ -14,6 +14,7 @@ static const tarn_config_word optimiser_words[] = {TARN_OPTIMISER_MAP(WORD)};
 static const tarn_config_word schedule_words[] = {TARN_SCHEDULE_MAP(WORD)};
 static const tarn_config_word precision_words[] = {TARN_PRECISION_MAP(WORD)};
 static const tarn_config_word recompute_words[] = {TARN_RECOMPUTE_MAP(WORD)};
+static const tarn_config_word clock_words[] = {TARN_CLOCK_MAP(WORD)};
 static const tarn_config_word metric_words[] = {TARN_METRIC_MAP(WORD)};
 static const tarn_config_word rule_words[] = {TARN__PLACE_RULE_MAP(WORD)};
 
@@ -124,8 +125,10 @@ static const tarn__option train_options[] = {
     {"max_epochs", INTEGER(tarn_config_train, max_epochs, 0, 1e9), .value = "0", .unit = "epochs",
      .help = "stop after so many passes over the data; 0: no limit", .also = "max_epoch epochs after-epochs"},
     {"max_minutes", REAL(tarn_config_train, max_minutes, 0, 1e7), .value = "0", .unit = "minutes",
-     .help = "stop after so much wall-clock time, validation and saving not counted; 0: no limit",
+     .help = "stop after so much training time, validation and saving not counted; 0: no limit",
      .also = "stop_time_hours minutes"},
+    {"clock", CHOICE(tarn_config_train, clock, clock_words), .value = "wall",
+     .help = "what training time is, in max_minutes, log and result"},
     {"max_tokens", INTEGER(tarn_config_train, max_tokens, 1, 16777216), .value = "4096", .unit = "tokens",
      .help = "most source tokens and most target tokens of a batch", .also = "batch_size mini-batch-words mini-batch"},
     {"accumulate", INTEGER(tarn_config_train, accumulate, 1, 65536), .value = "1", .unit = "batches",
@@ -190,6 +193,8 @@ static const tarn__option valid_options[] = {
      .help = "length penalty of that translation, as translate.length_penalty", .also = "lenpen normalize"},
     {"max_sentences", INTEGER(tarn_config_valid, max_sentences, 0, 1e9), .value = "0", .unit = "sentences",
      .help = "sentences translated, from the first; 0: all"},
+    {"at_start", BOOL(tarn_config_valid, at_start), .value = "no",
+     .help = "validate the untrained model too, at update 0 and time 0; it is never the best one"},
     {"metric", CHOICE(tarn_config_valid, metric, metric_words), .derived = "bleu if valid.bleu, else loss",
      .help = "what the best checkpoint and patience look at", .also = "best_checkpoint_metric valid-metrics"},
     {"lowercase", BOOL(tarn_config_valid, lowercase), .value = "no", .help = "BLEU of lower-cased text",

@@ -9,16 +9,32 @@ static const struct {
   const char *name;
   bool real;
   size_t offset;
+  bool optional;  // 0 where an older checkpoint lacks it
 } fields[] = {
 #define WHOLE(name) \
-  { #name, false, offsetof(tarn__progress, name) }
+  { #name, false, offsetof(tarn__progress, name), false }
 #define REAL(name) \
-  { #name, true, offsetof(tarn__progress, name) }
-    WHOLE(update),         WHOLE(batches),       WHOLE(epoch),         WHOLE(index),
-    REAL(seconds),         WHOLE(best_update),   REAL(best),           WHOLE(worse),
-    WHOLE(validated),      WHOLE(saved),         WHOLE(source_tokens), WHOLE(target_tokens),
-    REAL(loss_sum),        REAL(nll_sum),        REAL(norm_sum),       REAL(window_seconds),
-    WHOLE(window_updates), WHOLE(window_source), WHOLE(window_target),
+  { #name, true, offsetof(tarn__progress, name), false }
+    WHOLE(update),
+    WHOLE(batches),
+    WHOLE(epoch),
+    WHOLE(index),
+    REAL(seconds),
+    WHOLE(best_update),
+    REAL(best),
+    WHOLE(worse),
+    WHOLE(validated),
+    WHOLE(saved),
+    WHOLE(source_tokens),
+    WHOLE(target_tokens),
+    REAL(loss_sum),
+    REAL(nll_sum),
+    REAL(norm_sum),
+    REAL(window_seconds),
+    WHOLE(window_updates),
+    WHOLE(window_source),
+    WHOLE(window_target),
+    {"at_start", false, offsetof(tarn__progress, at_start), true},
 #undef WHOLE
 #undef REAL
 };
@@ -45,6 +61,7 @@ tarn_status tarn__progress_write(char **text, const tarn__progress *progress) {
 static tarn_status read_field(tarn__progress *progress, size_t index, const json_t *value, const char *file) {
   const char *name = fields[index].name;
   char *at = (char *)progress + fields[index].offset;
+  if (!value && fields[index].optional) return TARN_STATUS_OK;
   TARN_REQUIRE(fields[index].real ? json_is_number(value) : json_is_integer(value), DATA,
                "%s: the number \"%s\" of the training's progress is missing", file, name);
   if (fields[index].real) {

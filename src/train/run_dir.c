@@ -28,6 +28,7 @@ static tarn_status set_paths(tarn__run_dir *dir, const char *path) {
   TARN_TRY(join(&dir->log, dir->path, "log.jsonl"));
   TARN_TRY(join(&dir->last, dir->path, TARN__CHECKPOINT_LAST));
   TARN_TRY(join(&dir->best, dir->path, TARN__CHECKPOINT_BEST));
+  TARN_TRY(join(&dir->result, dir->path, "result.json"));
   TARN_TRY(join(&dir->cache, dir->path, TARN__CACHE_NAME));
   return join(&dir->average, dir->path, TARN__CHECKPOINT_AVERAGE);
 }
@@ -64,6 +65,7 @@ void tarn__run_dir_close(tarn__run_dir *dir) {
   tarn__free(dir->best);
   tarn__free(dir->average);
   tarn__free(dir->cache);
+  tarn__free(dir->result);
   *dir = (tarn__run_dir){.lock = -1};
 }
 

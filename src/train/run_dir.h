@@ -16,7 +16,7 @@ typedef struct tarn__run_dir {
   char *path;
   int lock;
   // Full paths.
-  char *config, *log, *last, *best, *average, *cache;
+  char *config, *log, *last, *best, *average, *cache, *result;
 } tarn__run_dir;
 
 // Makes the folder if need be, and locks it. Fails with IO (says what cannot be made or written) or BUSY.

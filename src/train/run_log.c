@@ -20,10 +20,11 @@ static bool keep_line(const char *line, size_t length, const tarn__progress *pro
   const char *kind = json_string_value(json_object_get(record, "kind"));
   const char *checkpoint = json_string_value(json_object_get(record, "checkpoint"));
   bool valid = kind && strcmp(kind, "valid") == 0;
+  // That of the untrained model leaves a mark of its own.
+  bool validated = step == 0 ? progress->at_start != 0 : progress->validated == step;
   // The validation of an average comes after everything else of its step.
-  bool keep = step < progress->update
-                  ? checkpoint == NULL
-                  : step == progress->update && (!valid || progress->validated == step) && checkpoint == NULL;
+  bool keep = step < progress->update ? checkpoint == NULL
+                                      : step == progress->update && (!valid || validated) && checkpoint == NULL;
   json_decref(record);
   return keep;
 }

@@ -1,8 +1,13 @@
 // What the receiver of a training's events is told.
+#include "base/clock.h"
 #include "train/trainer.h"
 
 double tarn__train_epoch(const tarn_train *t) {
   return (double)t->progress.epoch + (double)t->progress.index / (double)t->epoch_batches;
+}
+
+double tarn__train_clock(const tarn_train *t) {
+  return t->config->train.clock == TARN_CLOCK_CPU ? tarn__cpu_seconds() / t->threads : tarn__seconds();
 }
 
 static double smaller_known(double a, double b) { return a < 0 || (b >= 0 && b < a) ? b : a; }

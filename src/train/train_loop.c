@@ -72,6 +72,13 @@ static tarn_status log_validation(tarn_train *t, bool best, const char *path) {
   return TARN_STATUS_OK;
 }
 
+static tarn_status interrupt(tarn_train *t) {
+  TARN_TRY(tarn__train_save(t, false));
+  return tarn__fail(TARN_STATUS_INTERRUPTED,
+                    "stopped after update %lld, all is saved; go on with: tarn train --resume %s",
+                    (long long)t->progress.update, t->dir.path);
+}
+
 static tarn_status compute_validation(tarn_train *t) {
   tarn__validation result;
   double begin = tarn__profile_clock(t->profile);
@@ -100,6 +107,15 @@ static tarn_status validate(tarn_train *t) {
   return best ? tarn__train_save_best(t) : TARN_STATUS_OK;
 }
 
+// The untrained model: a point of the curve at time 0, but never the best model.
+static tarn_status validate_start(tarn_train *t) {
+  tarn_status status = compute_validation(t);
+  if (status == TARN_STATUS_INTERRUPTED) return interrupt(t);
+  TARN_TRY(status);
+  t->progress.at_start = 1;
+  return log_validation(t, false, NULL);
+}
+
 static bool validation_due(const tarn_train *t, bool ends) {
   const tarn__progress *p = &t->progress;
   int64_t every = t->config->valid.every;
@@ -126,13 +142,6 @@ static bool limit_reached(const tarn_train *t, tarn_train_end *end) {
          : minutes ? TARN_TRAIN_END_MINUTES
                    : TARN_TRAIN_END_PATIENCE;
   return updates || epochs || minutes || patience;
-}
-
-static tarn_status interrupt(tarn_train *t) {
-  TARN_TRY(tarn__train_save(t, false));
-  return tarn__fail(TARN_STATUS_INTERRUPTED,
-                    "stopped after update %lld, all is saved; go on with: tarn train --resume %s",
-                    (long long)t->progress.update, t->dir.path);
 }
 
 static tarn_status step_and_log(tarn_train *t) {
@@ -165,8 +174,7 @@ static tarn_status between_steps(tarn_train *t, tarn_train_end *end, bool *ended
 }
 
 static tarn_status finish(tarn_train *t, tarn_train_result *result) {
-  const tarn__progress *p = &t->progress;
-  bool averaged = t->config->train.average > 0 && t->config->train.keep_last > 0 && p->update > 0;
+  bool averaged = t->config->train.average > 0 && t->config->train.keep_last > 0 && t->progress.update > 0;
   if (averaged) {
     TARN_TRY(tarn__train_average(t));
     if (t->validator) {
@@ -177,26 +185,17 @@ static tarn_status finish(tarn_train *t, tarn_train_result *result) {
       TARN_TRY(log_validation(t, false, t->dir.average));
     }
   }
-  result->update = p->update;
-  result->epoch = tarn__train_epoch(t);
-  result->seconds = p->seconds;
-  result->tokens_per_second = rate_of((double)(p->source_tokens + p->target_tokens), p->seconds);
-  result->has_valid = t->validated;
-  result->has_bleu = t->validated && t->validation.has_bleu;
-  result->best_update = p->best_update;
-  result->best = p->best;
-  result->valid_loss = t->validation.loss;
-  result->valid_bleu = t->validation.bleu;
-  result->checkpoint = averaged ? t->dir.average : p->best_update > 0 ? t->dir.best : t->dir.last;
+  tarn__train_result_fill(t, result);
+  if (averaged) result->checkpoint = t->dir.average;
   return TARN_STATUS_OK;
 }
 
 // Counted as training time. Stopping here loses nothing but the cache.
 static tarn_status fill_cache(tarn_train *t) {
-  double begin = tarn__seconds();
+  double begin = tarn__train_clock(t);
   tarn_status status = tarn__frozen_pass(&t->stepper, t->dir.cache, &t->shard, t->stop);
   if (status == TARN_STATUS_INTERRUPTED) return interrupt(t);
-  t->progress.seconds += tarn__seconds() - begin;
+  t->progress.seconds += tarn__train_clock(t) - begin;
   return status;
 }
 
@@ -204,6 +203,8 @@ static tarn_status run(tarn_train *t, tarn_train_result *result) {
   t->saved_at = tarn__seconds();
   // From the start on there is something to resume.
   if (!tarn__file_exists(t->dir.last)) TARN_TRY(tarn__train_save(t, false));
+  if (t->validator && t->config->valid.at_start && t->progress.update == 0 && !t->progress.at_start)
+    TARN_TRY(validate_start(t));
   if (t->config->train.cache_frozen) TARN_TRY(fill_cache(t));
   for (;;) {
     bool ended = false;
@@ -217,8 +218,9 @@ static tarn_status run(tarn_train *t, tarn_train_result *result) {
 tarn_status tarn_train_run(tarn_train *t, tarn_train_result *result) {
   *result = (tarn_train_result){0};
   TARN_REQUIRE(!t->planned_only, USAGE, "a training that was opened to plan cannot run");
+  tarn__train_result_remove(t);
   tarn__profile_start(t->profile);
   tarn_status status = run(t, result);
   tarn__profile_stop(t->profile);
-  return status;
+  return tarn__train_result_write(t, result, status);
 }

@@ -76,6 +76,7 @@ static tarn_status optimise(tarn_train *t, int64_t step, double rate, double *no
 
 tarn_status tarn__train_step(tarn_train *t, tarn__train_update_result *result) {
   double begin = tarn__seconds();
+  double start = tarn__train_clock(t);
   tarn__progress next = t->progress;
   tarn__stepper_loss sum;
   const tarn__loaded *last = NULL;
@@ -88,7 +89,7 @@ tarn_status tarn__train_step(tarn_train *t, tarn__train_update_result *result) {
   next.nll_sum += sum.nll;
   next.norm_sum += result->norm;
   next.window_updates++;
-  double seconds = tarn__seconds() - begin;
+  double seconds = tarn__train_clock(t) - start;
   next.seconds += seconds;
   next.window_seconds += seconds;
   t->progress = next;

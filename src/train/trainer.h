@@ -1,5 +1,5 @@
 // What a training consists of, for the files that share it: train_open.c, train_loop.c, train_step.c, train_save.c,
-// train_events.c.
+// train_events.c, train_result.c.
 #ifndef TARN_TRAIN_TRAINER_H
 #define TARN_TRAIN_TRAINER_H
 
@@ -46,6 +46,17 @@ tarn_status tarn__train_check_options(const tarn_train_options *options) TARN_CH
 void tarn__train_tell(const tarn_train *train, tarn_train_event *event);
 // Passes over the data so far.
 double tarn__train_epoch(const tarn_train *train);
+// Now, in seconds on the clock of train.clock; only differences mean something.
+double tarn__train_clock(const tarn_train *train);
+
+// Takes away RUN/result.json, which says how the run ended, because the run goes on.
+void tarn__train_result_remove(const tarn_train *train);
+// Fills what is known of a training however it ended, and the memory that the process took at the most.
+void tarn__train_result_fill(const tarn_train *train, tarn_train_result *result);
+// Writes RUN/result.json (docs/training.md) for a run that ended as it should or with a number that is not finite; a
+// training that was stopped, or that can go on once its disk has room, has not ended.
+tarn_status tarn__train_result_write(const tarn_train *train, const tarn_train_result *result,
+                                     tarn_status status) TARN_CHECKED;
 
 // Writes `last`, and before it a numbered checkpoint if asked to.
 tarn_status tarn__train_save(tarn_train *train, bool numbered) TARN_CHECKED;

@@ -1,8 +1,11 @@
 #include "train/validator.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/hash.h"
 #include "base/memory.h"
 #include "train/shard_check.h"
 
@@ -21,6 +24,7 @@ struct tarn__validator {
   char **texts;                           // [sentences] own references, decoded; NULL when they come from a file
   tarn_score_lines lines;                 // references of a file
   tarn_bleu_options bleu;
+  char hash[TARN__HASH_TEXT];  // of the data, see tarn__validator_hash()
 };
 
 double tarn__validation_metric(const tarn__validation *validation, const tarn_config *config) {
@@ -140,12 +144,30 @@ static tarn_status open_bleu(tarn__validator *v, int threads) {
   return tarn__translator_open(&v->translator, v->model, v->shard.target_eos, &options);
 }
 
+static void add_lines(tarn__validator *v) {
+  char all[2 * TARN__HASH_TEXT];
+  for (size_t i = 0; i < v->lines.count; i++) {
+    const char *line = v->lines.items[i];
+    snprintf(all, sizeof all, "%s%016" PRIx64, v->hash, tarn__hash64(line, strlen(line), 0));
+    tarn__hash(v->hash, all, strlen(all));
+  }
+}
+
+static void make_hash(tarn__validator *v) {
+  char all[2 * TARN__HASH_TEXT];
+  snprintf(all, sizeof all, "%s %" PRId64, v->shard.hash, v->sentences);
+  tarn__hash(v->hash, all, strlen(all));
+  add_lines(v);
+}
+
 static tarn_status open_parts(tarn__validator *v, const tarn_vocab *source, int threads) {
   const tarn_config *config = v->model->config;
   TARN_TRY(tarn__shard_open(&v->shard, config->data.valid));
   TARN_TRY(tarn__shard_check(&v->shard, config->data.valid, source, v->target, config));
   TARN_TRY(open_batcher(v));
-  return config->valid.bleu ? open_bleu(v, threads) : TARN_STATUS_OK;
+  if (config->valid.bleu) TARN_TRY(open_bleu(v, threads));
+  make_hash(v);
+  return TARN_STATUS_OK;
 }
 
 tarn_status tarn__validator_open(tarn__validator **validator, const tarn__model *model, const tarn_vocab *source,
@@ -182,6 +204,8 @@ void tarn__validator_close(tarn__validator **validator) {
   tarn__free(v);
   *validator = NULL;
 }
+
+const char *tarn__validator_hash(const tarn__validator *v) { return v->hash; }
 
 void tarn__validator_bounds(const tarn__validator *v, tarn__stepper_bounds *bounds) {
   tarn__batcher_largest(v->batcher, &bounds->source_rows, &bounds->target_rows, &bounds->sentences);

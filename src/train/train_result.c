@@ -1,0 +1,147 @@
+// How a training ended: RUN/result.json, for those who compare runs.
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/memory.h"
+#include "tarn/version.h"
+#include "train/trainer.h"
+
+void tarn__train_result_fill(const tarn_train *t, tarn_train_result *result) {
+  const tarn__progress *p = &t->progress;
+  result->update = p->update;
+  result->epoch = tarn__train_epoch(t);
+  result->seconds = p->seconds;
+  result->tokens_per_second = p->seconds > 0 ? (double)(p->source_tokens + p->target_tokens) / p->seconds : 0.0;
+  result->has_valid = t->validated;
+  result->has_bleu = t->validated && t->validation.has_bleu;
+  result->best_update = p->best_update;
+  result->best = p->best;
+  result->valid_loss = t->validation.loss;
+  result->valid_bleu = t->validation.bleu;
+  result->peak_bytes = tarn__memory_resident_peak();
+  result->checkpoint = p->best_update > 0 ? t->dir.best : t->dir.last;
+}
+
+static const char *end_word(tarn_train_end end) {
+  switch (end) {
+    case TARN_TRAIN_END_UPDATES:
+      return "updates";
+    case TARN_TRAIN_END_EPOCHS:
+      return "epochs";
+    case TARN_TRAIN_END_MINUTES:
+      return "minutes";
+    case TARN_TRAIN_END_PATIENCE:
+      return "patience";
+  }
+  return "";
+}
+
+// The word of a choice, from the option table.
+static const char *word_of(const char *key, int value) {
+  tarn_config_option option;
+  for (size_t i = 0; tarn_config_option_at(i, &option); i++) {
+    if (strcmp(option.key, key) != 0) continue;
+    for (size_t w = 0; w < option.word_count; w++)
+      if (option.words[w].value == value) return option.words[w].word;
+  }
+  return "";
+}
+
+static json_t *stack_of(const tarn_config *config, const tarn_stack *stack) {
+  json_t *layers = json_array();
+  for (int32_t i = 0; layers && i < stack->count; i++) {
+    const tarn_layer *layer = &stack->layers[i];
+    const tarn_kind *kind = &config->kinds[layer->kind];
+    json_t *entry =
+        json_pack("{s:s, s:s, s:b, s:s, s:i}", "kind", kind->name, "set", layer->set, "frozen", (int)kind->frozen,
+                  "mixer", word_of("kinds.NAME.mixer", (int)kind->mixer), "first", (int)layer->first);
+    if (json_array_append_new(layers, entry) != 0) {
+      json_decref(layers);
+      return NULL;
+    }
+  }
+  return layers;
+}
+
+static json_t *parameters_of(const tarn_plan *p) {
+  return json_pack("{s:I, s:I, s:I, s:I}", "total", (json_int_t)(p->trained_parameters + p->frozen_parameters),
+                   "trained", (json_int_t)p->trained_parameters, "frozen", (json_int_t)p->frozen_parameters,
+                   "shared_saved", (json_int_t)p->shared_uses);
+}
+
+static tarn_status config_hash(const tarn_config *config, char hash[TARN__HASH_TEXT]) {
+  char *text;
+  TARN_TRY(tarn_config_write(config, &text));
+  tarn__hash(hash, text, strlen(text));
+  tarn_config_text_close(&text);
+  return TARN_STATUS_OK;
+}
+
+static const char *file_of(const char *path) {
+  const char *slash = strrchr(path, '/');
+  return slash ? slash + 1 : path;
+}
+
+// Fields that a failed run has as well; `failed` counts those for which memory was lacking.
+static json_t *describe(const tarn_train *t, const tarn_train_result *r, const char *config_text) {
+  const tarn_config *config = t->config;
+  json_t *object = json_pack("{s:s, s:I, s:f, s:f, s:s, s:i, s:o?, s:I, s:I}", "version", tarn_version(), "update",
+                             (json_int_t)r->update, "epoch", r->epoch, "seconds", r->seconds, "clock",
+                             word_of("train.clock", (int)config->train.clock), "threads", t->threads, "parameters",
+                             parameters_of(&t->plan), "planned_bytes", (json_int_t)t->plan.total_bytes, "peak_bytes",
+                             (json_int_t)r->peak_bytes);
+  int failed = !object;
+  failed |= json_object_set_new(object, "metric", json_string(word_of("valid.metric", (int)config->valid.metric))) != 0;
+  if (r->best_update > 0) {
+    failed |= json_object_set_new(object, "best_update", json_integer(r->best_update)) != 0;
+    failed |= json_object_set_new(object, "best", json_real(r->best)) != 0;
+  }
+  failed |= json_object_set_new(object, "checkpoint", json_string(file_of(r->checkpoint))) != 0;
+  failed |= json_object_set_new(object, "encoder", stack_of(config, &config->encoder)) != 0;
+  failed |= json_object_set_new(object, "decoder", stack_of(config, &config->decoder)) != 0;
+  failed |= json_object_set_new(object, "config_hash", json_string(config_text)) != 0;
+  if (t->validator)
+    failed |= json_object_set_new(object, "valid_hash", json_string(tarn__validator_hash(t->validator))) != 0;
+  if (!failed) return object;
+  json_decref(object);
+  return NULL;
+}
+
+static tarn_status write_file(const tarn_train *t, const tarn_train_result *r, const char *message) {
+  char hash[TARN__HASH_TEXT];
+  TARN_TRY(config_hash(t->config, hash));
+  json_t *object = describe(t, r, hash);
+  int failed = json_object_set_new(object, "status", json_string(message ? "failed" : "finished")) != 0;
+  if (message)
+    failed |= json_object_set_new(object, "message", json_string(message)) != 0;
+  else
+    failed |= json_object_set_new(object, "end", json_string(end_word(r->end))) != 0;
+  char *text = failed ? NULL : json_dumps(object, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
+  json_decref(object);
+  TARN_REQUIRE(text, MEMORY, "out of memory: %s", t->dir.result);
+  size_t length = strlen(text);
+  text[length] = '\n';  // in place of the zero byte
+  tarn_status status = tarn__file_write(t->dir.result, text, length + 1);
+  free(text);
+  return status;
+}
+
+void tarn__train_result_remove(const tarn_train *t) { unlink(t->dir.result); }
+
+tarn_status tarn__train_result_write(const tarn_train *t, const tarn_train_result *result, tarn_status status) {
+  if (status == TARN_STATUS_OK) return write_file(t, result, NULL);
+  if (status != TARN_STATUS_NUMERIC) return status;
+  char line[1024];
+  snprintf(line, sizeof line, "%s", tarn_error_message());
+  tarn_train_result reached = {0};
+  tarn__train_result_fill(t, &reached);
+  // Where this fails too, the caller is told of the first failure: without the file the run counts as unfinished.
+  tarn_status written = write_file(t, &reached, line);
+  return written == TARN_STATUS_OK ? tarn__fail(status, "%s", line)
+                                   : tarn__fail(status, "%s (and result.json could not be written)", line);
+}

@@ -1,0 +1,184 @@
+// Training: the validation of the untrained model, the training clock, and result.json.
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+// cmocka needs the headers above.
+#include <cmocka.h>
+#include <jansson.h>
+
+#include "base/clock.h"
+#include "tiny_run.h"
+#include "train/trainer.h"
+
+static int open_all(void **state) {
+  if (sandbox_open(state) != 0) return -1;
+  tiny_files();
+  return 0;
+}
+
+// The records of a log without what depends on the clock.
+static json_t *read_log(const char *path) {
+  char *text;
+  size_t size;
+  assert_int_equal(tarn__file_read(path, &text, &size), TARN_STATUS_OK);
+  json_t *log = json_array();
+  for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
+    json_t *record = json_loads(line, 0, NULL);
+    assert_non_null(record);
+    if (json_integer_value(json_object_get(record, "step")) > 0) json_object_del(record, "time");
+    json_object_del(record, "seconds");
+    json_object_del(record, "tokens_per_second");
+    json_array_append_new(log, record);
+  }
+  tarn__free(text);
+  return log;
+}
+
+static json_t *read_result(const char *path) {
+  json_error_t error;
+  json_t *result = json_load_file(path, 0, &error);
+  if (!result) fail_msg("%s: %s", path, error.text);
+  return result;
+}
+
+static const char *text_of(const json_t *object, const char *key) {
+  const char *text = json_string_value(json_object_get(object, key));
+  return text ? text : "(none)";
+}
+
+static const char *const START[] = {"valid.at_start=yes"};
+
+// What happens to a training after its validation at update 0.
+typedef struct accident {
+  tarn_train *train;
+  bool poison;  // its weights stop being numbers, as a kill it leaves the checkpoint from before; else: it is stopped
+  volatile sig_atomic_t stop;
+} accident;
+
+static void on_event(void *user, const tarn_train_event *event) {
+  accident *a = user;
+  if (event->kind != TARN_TRAIN_EVENT_VALID || event->update != 0) return;
+  assert_true(event->seconds == 0);
+  assert_false(event->best);
+  if (!a->poison) a->stop = 1;
+  for (size_t i = 0; a->poison && i < a->train->model->param_count; i++) {
+    tarn__param *param = a->train->model->params[i];
+    if (param->trained && param->rows > 1) param->master[3] = NAN;
+  }
+}
+
+static tarn_status run_with(const char *run, accident *a) {
+  tarn_train_options options;
+  tarn_train_default(&options);
+  options.config = "tiny.yaml";
+  options.run = run;
+  options.overrides = START;
+  options.override_count = 1;
+  options.on_event = on_event;
+  options.user = a;
+  options.stop = &a->stop;
+  tarn_train_result result;
+  if (tarn_train_open(&a->train, &options) != TARN_STATUS_OK) fail_msg("%s", tarn_error_message());
+  tarn_status status = tarn_train_run(a->train, &result);
+  tarn_train_close(&a->train);
+  return status;
+}
+
+static void assert_same_log(const char *a, const char *b) {
+  json_t *x = read_log(a);
+  json_t *y = read_log(b);
+  assert_true(json_equal(x, y));
+  json_decref(x);
+  json_decref(y);
+}
+
+static void validates_the_untrained_model_once(void **state) {
+  (void)state;
+  assert_int_equal(tiny_train("tiny.yaml", "whole", START, 1, NULL, NULL, NULL), TARN_STATUS_OK);
+  json_t *log = read_log("whole/log.jsonl");
+  const json_t *first = json_array_get(log, 0);
+  assert_string_equal(text_of(first, "kind"), "valid");
+  assert_int_equal(json_integer_value(json_object_get(first, "step")), 0);
+  assert_true(json_number_value(json_object_get(first, "time")) == 0);
+  assert_true(json_is_false(json_object_get(first, "best")));
+  assert_true(json_is_number(json_object_get(first, "valid_bleu")));
+  for (size_t i = 1; i < json_array_size(log); i++)
+    assert_true(json_integer_value(json_object_get(json_array_get(log, i), "step")) > 0);
+  json_decref(log);
+
+  accident stopped = {0};
+  assert_int_equal(run_with("stopped", &stopped), TARN_STATUS_INTERRUPTED);
+  assert_false(tarn__file_exists("stopped/result.json"));
+  assert_int_equal(tiny_train(NULL, "stopped", NULL, 0, NULL, NULL, NULL), TARN_STATUS_OK);
+  assert_same_log("whole/log.jsonl", "stopped/log.jsonl");
+
+  accident killed = {.poison = true};
+  assert_int_equal(run_with("killed", &killed), TARN_STATUS_NUMERIC);
+  assert_int_equal(tiny_train(NULL, "killed", NULL, 0, NULL, NULL, NULL), TARN_STATUS_OK);
+  assert_same_log("whole/log.jsonl", "killed/log.jsonl");
+}
+
+static void writes_how_it_ended(void **state) {
+  (void)state;
+  assert_int_equal(tiny_train("tiny.yaml", "ended", NULL, 0, NULL, NULL, NULL), TARN_STATUS_OK);
+  json_t *result = read_result("ended/result.json");
+  assert_string_equal(text_of(result, "status"), "finished");
+  assert_string_equal(text_of(result, "end"), "updates");
+  assert_string_equal(text_of(result, "clock"), "wall");
+  assert_string_equal(text_of(result, "metric"), "bleu");
+  assert_string_equal(text_of(result, "checkpoint"), TARN__CHECKPOINT_AVERAGE);
+  assert_int_equal(strlen(text_of(result, "config_hash")), 32);
+  assert_int_equal(strlen(text_of(result, "valid_hash")), 32);
+  assert_int_equal(json_integer_value(json_object_get(result, "update")), 12);
+  double peak = json_number_value(json_object_get(result, "peak_bytes"));
+  assert_true(peak > 1e6 && peak < 1e10);
+  const json_t *encoder = json_object_get(result, "encoder");
+  assert_int_equal(json_array_size(encoder), 4);
+  const json_t *layer = json_array_get(encoder, 2);
+  assert_string_equal(text_of(layer, "kind"), "R");
+  assert_string_equal(text_of(layer, "set"), "R1");
+  assert_string_equal(text_of(layer, "mixer"), "attention");
+  assert_true(json_is_true(json_object_get(layer, "frozen")));
+  assert_int_equal(json_integer_value(json_object_get(layer, "first")), 0);
+  json_decref(result);
+}
+
+static void writes_that_it_failed(void **state) {
+  (void)state;
+  accident killed = {.poison = true};
+  assert_int_equal(run_with("failed", &killed), TARN_STATUS_NUMERIC);
+  json_t *result = read_result("failed/result.json");
+  assert_string_equal(text_of(result, "status"), "failed");
+  assert_non_null(strstr(text_of(result, "message"), "not a finite number"));
+  assert_null(json_object_get(result, "end"));
+  json_decref(result);
+}
+
+// The clock of the processor does not run while the process sleeps.
+static void clocks_differ(void **state) {
+  (void)state;
+  double wall = tarn__seconds();
+  double cpu = tarn__cpu_seconds();
+  struct timespec pause = {.tv_nsec = 200000000};
+  nanosleep(&pause, NULL);
+  assert_true(tarn__seconds() - wall >= 0.2);
+  assert_true(tarn__cpu_seconds() - cpu < 0.1);
+  const char *const overrides[] = {"train.clock=cpu"};
+  assert_int_equal(tiny_train("tiny.yaml", "cpu", overrides, 1, NULL, NULL, NULL), TARN_STATUS_OK);
+  json_t *result = read_result("cpu/result.json");
+  assert_string_equal(text_of(result, "clock"), "cpu");
+  assert_true(json_number_value(json_object_get(result, "seconds")) > 0);
+  json_decref(result);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(validates_the_untrained_model_once),
+                                     cmocka_unit_test(writes_how_it_ended), cmocka_unit_test(writes_that_it_failed),
+                                     cmocka_unit_test(clocks_differ)};
+  return cmocka_run_group_tests(tests, open_all, sandbox_close);
+}
