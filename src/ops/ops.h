@@ -53,6 +53,31 @@ tarn__tensor *tarn__attention(tarn__graph *graph, tarn__tensor *queries, tarn__t
 tarn__tensor *tarn__attention_rows(tarn__graph *graph, tarn__tensor *queries, tarn__tensor *keys_values,
                                    tarn__tensor *rows, tarn__tensor *ranges, tarn__attention_spec spec);
 
+// A recurrence over whole sentences, each from a state of zeros (offsets as above):
+//   GRU   r = s(x_r + W_r h + b_r), z = s(x_z + W_z h + b_z), n = tanh(x_n + r (W_n h + b_n)),
+//         h' = (1 - z) n + z h                                             (Cho et al. 2014, in PyTorch's definition)
+//   LSTM  i, f, o = s(x + W h + b), g = tanh(x_g + W_g h + b_g), c' = f c + i g, h' = o tanh(c')
+//                                                              (Hochreiter and Schmidhuber 1997, with forget gates)
+//   ECHO  h' = (1 - leak) h + leak f(x + W h + b), f ReLU or tanh                      (Jaeger 2001; Ueda et al.)
+// x [R, directions * gates * hidden] is the input's part, projected outside, with gates in the order r, z, n (GRU), i,
+// f, g, o (LSTM). Weights are [gates * hidden, hidden], biases [1, gates * hidden] or NULL. Two directions, forward and
+// reverse, lie side by side in x and in the result [R, directions * hidden], all states h'.
+// Gradient: through time, to x, weights and biases, of each where something is trained.
+typedef enum tarn__cell { TARN__CELL_GRU, TARN__CELL_LSTM, TARN__CELL_ECHO } tarn__cell;
+typedef struct tarn__recurrence_spec {
+  tarn__cell cell;
+  int64_t hidden;
+  int directions;  // 1 or 2
+  bool reverse;    // one direction: from the last row of a sentence to its first
+  bool relu;       // ECHO: f is ReLU, else tanh
+  double leak;     // ECHO: 0 < leak <= 1
+} tarn__recurrence_spec;
+typedef struct tarn__recurrent {
+  tarn__param *weight, *bias;
+} tarn__recurrent;
+tarn__tensor *tarn__recurrence(tarn__graph *graph, tarn__tensor *x, tarn__tensor *offsets,
+                               const tarn__recurrent weights[2], tarn__recurrence_spec spec);
+
 // Copies columns [column, column + cols of cache) of x [R, *] into cache rows [first_row, first_row + R); for the key
 // and value cache of incremental decoding. cache is EXTERNAL. Returns a tensor that shares the cache's memory, through
 // which later nodes read it (so that the order of execution is visible in the graph).

@@ -43,15 +43,6 @@ static part part_of(const tarn__exec *exec, const tarn__node *node, int which, i
                 .last = rows * (which + 1) / exec->threads};
 }
 
-// The first n lanes from column i on, `at` being their place in a tensor: n is LANES, or less at the end of a row. Each
-// kernel below is a loop over a step, which is compiled once with n = LANES and once for the end.
-#define EACH_STEP(d, step)                                  \
-  do {                                                      \
-    int64_t i_ = 0;                                         \
-    for (; i_ + LANES <= (d); i_ += LANES) step(i_, LANES); \
-    if (i_ < (d)) step(i_, (d)-i_);                         \
-  } while (0)
-
 // Kept elements of a branch or of its gradient, scaled.
 TARN__VEC_INLINE tarn__vec drop(const part *p, int64_t i, tarn__vec x) {
   const tarn__vec_int kept = tarn__vec_load_u16(p->numbers + i) >= (int32_t)p->dropout.threshold;
@@ -80,7 +71,7 @@ TARN__VEC_INLINE float add_branch(const part *p, const tarn__tensor *x, const ta
     tarn__vec_store(p->row + (i), s);                                                    \
     total += s;                                                                          \
   } while (0)
-  EACH_STEP(d, STEP);
+  TARN__VEC_EACH(0, d, STEP);
 #undef STEP
   return tarn__vec_sum_lanes(total)[0] / (float)d;
 }
@@ -120,7 +111,7 @@ TARN__VEC_INLINE void forward_part(const tarn__node *node, const part *p, tarn__
     const tarn__vec b = tarn__vec_read_first(bias, TARN__F32, i, n);       \
     tarn__vec_write_first(out, dtype, at + (i), normal * g + b, n);        \
   } while (0)
-    EACH_STEP(d, STEP);
+    TARN__VEC_EACH(0, d, STEP);
 #undef STEP
     if (stats) memcpy((float *)stats->data + 2 * r, (float[]){mean, rstd}, 2 * sizeof(float));
   }
@@ -164,7 +155,7 @@ TARN__VEC_INLINE means reduce(const tarn__node *node, const part *p, int64_t r, 
     tarn__vec_store(p->dgain + (i), tarn__vec_load(p->dgain + (i)) + gradient * normal);  \
     tarn__vec_store(p->dbias + (i), tarn__vec_load(p->dbias + (i)) + gradient);           \
   } while (0)
-  EACH_STEP(d, STEP);
+  TARN__VEC_EACH(0, d, STEP);
 #undef STEP
   return (means){tarn__vec_sum_lanes(g_sum)[0] / (float)d, tarn__vec_sum_lanes(gx_sum)[0] / (float)d};
 }
@@ -195,7 +186,7 @@ TARN__VEC_INLINE void backward_row(const tarn__node *node, const part *p, const 
     if (dbranch_data) tarn__vec_write_first(dbranch_data, dtype, at + (i), dropped ? drop(p, i, g) : g, n);         \
     if (dx_data) tarn__vec_write_first(dx_data, dtype, at + (i), g + old, n);                                       \
   } while (0)
-  EACH_STEP(d, STEP);
+  TARN__VEC_EACH(0, d, STEP);
 #undef STEP
 }
 

@@ -188,4 +188,33 @@ TARN__VEC_INLINE tarn__vec tarn__vec_exp2(tarn__vec x) {
 #endif
 }
 
+// 1 / (1 + e^-x), to 4 units in the last place; a NaN stays a NaN.
+TARN__VEC_INLINE tarn__vec tarn__vec_sigmoid(tarn__vec x) {
+  const tarn__vec t = x * -1.44269504088896341f;
+  return 1.0f / (1.0f + tarn__vec_exp2(tarn__vec_select(t > 126.0f, (tarn__vec){0} + 126.0f, t)));
+}
+
+// tanh(x), to 4 units in the last place; a NaN stays a NaN. Near zero, where 1 - 2 / (e^2x + 1) would lose all digits,
+// the polynomial of Cephes.
+TARN__VEC_INLINE tarn__vec tarn__vec_tanh(tarn__vec x) {
+  const tarn__vec_int sign = (tarn__vec_int)x & INT32_MIN;
+  const tarn__vec size = (tarn__vec)((tarn__vec_int)x & INT32_MAX), z = x * x;
+  tarn__vec p = z * -5.70498872745e-3f + 2.06390887954e-2f;
+  p = p * z - 5.37397155531e-2f;
+  p = p * z + 1.33314422036e-1f;
+  p = p * z - 3.33332819422e-1f;
+  const tarn__vec held = tarn__vec_select(size > 20.0f, (tarn__vec){0} + 20.0f, size);
+  const tarn__vec far = 1.0f - 2.0f / (tarn__vec_exp2(held * 2.88539008177792681f) + 1.0f);
+  return tarn__vec_select(size < 0.625f, x + x * z * p, (tarn__vec)((tarn__vec_int)far | sign));
+}
+
+// step(i, n) for each n lanes from element i on of [first, last): n is LANES, or less at the end. A kernel's loop over
+// a step is so compiled once with n = LANES and once for the end.
+#define TARN__VEC_EACH(first, last, step)                                                    \
+  do {                                                                                       \
+    int64_t i_ = (first);                                                                    \
+    for (; i_ + TARN__VEC_LANES <= (last); i_ += TARN__VEC_LANES) step(i_, TARN__VEC_LANES); \
+    if (i_ < (last)) step(i_, (last)-i_);                                                    \
+  } while (0)
+
 #endif

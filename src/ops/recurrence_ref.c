@@ -1,0 +1,204 @@
+// Plain C reference: one sentence after the other, one step at a time.
+#include "ops/recurrence.h"
+
+#include <math.h>
+#include <string.h>
+
+typedef TARN_REAL real;
+
+static real sigmoid(real x) { return (real)(1.0 / (1.0 + exp(-(double)x))); }
+
+static real hyperbolic(real x) { return (real)tanh((double)x); }
+
+// Element 0 of a row of a band.
+static real *row_of(const tarn__recurrence_band *band, int64_t row) {
+  return (real *)band->data + tarn__recurrence_at(band, row);
+}
+
+// u = W h + b; h NULL: zeros.
+static void recur(real *u, const tarn__tensor *weight, const real *bias, const real *h) {
+  for (int64_t i = 0; i < weight->rows; i++) {
+    real sum = bias ? bias[i] : 0;
+    for (int64_t j = 0; h && j < weight->cols; j++) sum += ((const real *)weight->data)[i * weight->cols + j] * h[j];
+    u[i] = sum;
+  }
+}
+
+// One unit of one step; returns h'. Gate k stands at u[k * hidden], which its value takes the place of. c: the cell of
+// LSTM, in and out; at the end `extra` is what forward keeps beside the gates.
+static real step(const tarn__recurrence_spec *spec, const real *x, real *u, real h, real *c, real *extra) {
+  const int64_t n = spec->hidden;
+  if (spec->cell == TARN__CELL_ECHO) {
+    const real z = x[0] + u[0], leak = (real)spec->leak;
+    u[0] = !spec->relu ? hyperbolic(z) : z < 0 ? 0 : z;
+    return (1 - leak) * h + leak * u[0];
+  }
+  if (spec->cell == TARN__CELL_GRU) {
+    *extra = u[2 * n];
+    u[0] = sigmoid(x[0] + u[0]);
+    u[n] = sigmoid(x[n] + u[n]);
+    u[2 * n] = hyperbolic(x[2 * n] + u[0] * *extra);
+    return (1 - u[n]) * u[2 * n] + u[n] * h;
+  }
+  u[0] = sigmoid(x[0] + u[0]);
+  u[n] = sigmoid(x[n] + u[n]);
+  u[2 * n] = hyperbolic(x[2 * n] + u[2 * n]);
+  u[3 * n] = sigmoid(x[3 * n] + u[3 * n]);
+  *extra = *c = u[n] * *c + u[0] * u[2 * n];
+  return u[3 * n] * hyperbolic(*c);
+}
+
+typedef struct direction {
+  const tarn__recurrence_spec *spec;
+  const tarn__tensor *weight;
+  const real *bias;  // forward, or NULL
+  real *dbias;       // backward, or NULL
+  tarn__recurrence_band x, y, gates, extra, dy, dx, du;
+  bool reverse, accumulate;
+  real *u, *h, *c, *more;  // scratch: [gates * hidden], [hidden] each
+} direction;
+
+static void forward_sentence(const direction *d, int64_t begin, int64_t end) {
+  const int64_t n = d->spec->hidden, width = d->weight->rows;
+  memset(d->c, 0, (size_t)n * sizeof *d->c);
+  memset(d->h, 0, (size_t)n * sizeof *d->h);
+  for (int64_t t = begin; t < end; t++) {
+    const int64_t r = d->reverse ? begin + end - 1 - t : t;
+    recur(d->u, d->weight, d->bias, t > begin ? d->h : NULL);
+    for (int64_t j = 0; j < n; j++)
+      d->h[j] = step(d->spec, row_of(&d->x, r) + j, d->u + j, d->h[j], &d->c[j], &d->more[j]);
+    memcpy(row_of(&d->y, r), d->h, (size_t)n * sizeof *d->h);
+    if (d->gates.data) memcpy(row_of(&d->gates, r), d->u, (size_t)width * sizeof *d->u);
+    if (d->extra.data) memcpy(row_of(&d->extra, r), d->more, (size_t)n * sizeof *d->more);
+  }
+}
+
+tarn_status TARN__REF(tarn__recurrence_ref)(const tarn__exec *exec, const tarn__node *node) {
+  (void)exec;
+  const tarn__recurrence_spec *spec = node->attr;
+  const int64_t n = spec->hidden, width = tarn__recurrence_gates(spec) * n;
+  const int32_t *offsets = node->in[TARN__RECURRENCE_OFFSETS]->data;
+  real *u = node->scratch;
+  for (int i = 0; i < spec->directions; i++) {
+    const tarn__tensor *bias = node->in[TARN__RECURRENCE_BIASES + i];
+    direction d = {.spec = spec,
+                   .weight = node->in[TARN__RECURRENCE_WEIGHTS + i],
+                   .bias = bias ? bias->data : NULL,
+                   .x = tarn__recurrence_band_of(node->in[TARN__RECURRENCE_X], i, width),
+                   .y = tarn__recurrence_band_of(node->out[TARN__RECURRENCE_Y], i, n),
+                   .gates = tarn__recurrence_band_of(node->out[TARN__RECURRENCE_GATES], i, width),
+                   .extra = tarn__recurrence_band_of(node->out[TARN__RECURRENCE_EXTRA], i, n),
+                   .reverse = tarn__recurrence_reverse(spec, i),
+                   .u = u,
+                   .h = u + width,
+                   .c = u + width + n,
+                   .more = u + width + 2 * n};
+    for (int64_t s = 0; s + 1 < node->in[TARN__RECURRENCE_OFFSETS]->cols; s++)
+      forward_sentence(&d, offsets[s], offsets[s + 1]);
+  }
+  return TARN_STATUS_OK;
+}
+
+// One unit of one step backwards. du: the gradients of the sums of the gates, and behind them at du[gates * hidden] of
+// what the weights add to the last gate of GRU. dh and dc: of the states, in for this step and out for the step before.
+static void step_back(const tarn__recurrence_spec *spec, const real *gate, real extra, real h, real c, real *du,
+                      real *dh, real *dc) {
+  const int64_t n = spec->hidden;
+  if (spec->cell == TARN__CELL_ECHO) {
+    const real f = gate[0], leak = (real)spec->leak;
+    du[0] = leak * *dh * (!spec->relu ? 1 - f * f : f > 0 ? 1 : 0);
+    *dh *= 1 - leak;
+    return;
+  }
+  if (spec->cell == TARN__CELL_GRU) {
+    const real r = gate[0], z = gate[n], m = gate[2 * n];
+    du[2 * n] = *dh * (1 - z) * (1 - m * m);
+    du[n] = *dh * (h - m) * z * (1 - z);
+    du[0] = du[2 * n] * extra * r * (1 - r);
+    du[3 * n] = du[2 * n] * r;
+    *dh *= z;
+    return;
+  }
+  const real i = gate[0], f = gate[n], g = gate[2 * n], o = gate[3 * n], bent = hyperbolic(extra);
+  const real d = *dc + *dh * o * (1 - bent * bent);
+  du[0] = d * g * i * (1 - i);
+  du[n] = d * c * f * (1 - f);
+  du[2 * n] = d * i * (1 - g * g);
+  du[3 * n] = *dh * bent * o * (1 - o);
+  *dc = d * f;
+  *dh = 0;
+}
+
+// dh += W^T du, the gradient at the state before.
+static void recur_back(real *dh, const tarn__tensor *weight, const real *du) {
+  for (int64_t i = 0; i < weight->rows; i++)
+    for (int64_t j = 0; j < weight->cols; j++) dh[j] += ((const real *)weight->data)[i * weight->cols + j] * du[i];
+}
+
+static void backward_sentence(const direction *d, int64_t begin, int64_t end) {
+  const int64_t n = d->spec->hidden, width = d->weight->rows;
+  memset(d->h, 0, (size_t)n * sizeof *d->h);
+  memset(d->c, 0, (size_t)n * sizeof *d->c);
+  for (int64_t t = end - 1; t >= begin; t--) {
+    const int64_t r = d->reverse ? begin + end - 1 - t : t, before = d->reverse ? r + 1 : r - 1;
+    const bool first = t == begin;
+    for (int64_t j = 0; j < n; j++) {
+      d->h[j] += row_of(&d->dy, r)[j];
+      step_back(d->spec, row_of(&d->gates, r) + j, d->extra.data ? row_of(&d->extra, r)[j] : 0,
+                first ? 0 : row_of(&d->y, before)[j], first || !d->extra.data ? 0 : row_of(&d->extra, before)[j],
+                d->u + j, &d->h[j], &d->c[j]);
+    }
+    for (int64_t i = 0; d->dx.data && i < width; i++)
+      row_of(&d->dx, r)[i] = d->u[i] + (d->accumulate ? row_of(&d->dx, r)[i] : 0);
+    if (d->spec->cell == TARN__CELL_GRU) memcpy(d->u + 2 * n, d->u + 3 * n, (size_t)n * sizeof *d->u);
+    for (int64_t i = 0; d->dbias && i < width; i++) d->dbias[i] += d->u[i];
+    for (int64_t i = 0; d->du.data && i < width; i++) row_of(&d->du, r)[i] = first ? 0 : d->u[i];
+    recur_back(d->h, d->weight, d->u);
+  }
+}
+
+tarn_status TARN__REF(tarn__recurrence_backward_ref)(const tarn__exec *exec, const tarn__node *node) {
+  (void)exec;
+  const tarn__recurrence_spec *spec = node->attr;
+  const int64_t n = spec->hidden, width = tarn__recurrence_gates(spec) * n;
+  const tarn__tensor *starts = node->in[TARN__RECURRENCE_BACK_OFFSETS];
+  const int32_t *offsets = starts->data;
+  real *u = node->scratch;
+  for (int i = 0; i < spec->directions; i++) {
+    tarn__param *bias = node->dparam[i];
+    direction d = {.spec = spec,
+                   .weight = node->in[TARN__RECURRENCE_BACK_WEIGHTS + i],
+                   .dbias = bias ? bias->grad : NULL,
+                   .y = tarn__recurrence_band_of(node->in[TARN__RECURRENCE_BACK_Y], i, n),
+                   .gates = tarn__recurrence_band_of(node->in[TARN__RECURRENCE_BACK_GATES], i, width),
+                   .extra = tarn__recurrence_band_of(node->in[TARN__RECURRENCE_BACK_EXTRA], i, n),
+                   .dy = tarn__recurrence_band_of(node->in[TARN__RECURRENCE_BACK_DY], i, n),
+                   .dx = tarn__recurrence_band_of(node->out[TARN__RECURRENCE_BACK_DX], i, width),
+                   .du = tarn__recurrence_band_of(node->out[TARN__RECURRENCE_BACK_DU], i, width),
+                   .reverse = tarn__recurrence_reverse(spec, i),
+                   .accumulate = node->in[TARN__RECURRENCE_BACK_PREVIOUS] != NULL,
+                   .u = u,
+                   .h = u + width + n,
+                   .c = u + width + 2 * n};
+    if (bias && !tarn__param_accumulate(bias)) memset(d.dbias, 0, (size_t)width * sizeof *d.dbias);
+    for (int64_t s = 0; s + 1 < starts->cols; s++) backward_sentence(&d, offsets[s], offsets[s + 1]);
+  }
+  return TARN_STATUS_OK;
+}
+
+tarn_status TARN__REF(tarn__recurrence_dweight_ref)(const tarn__exec *exec, const tarn__node *node) {
+  (void)exec;
+  const tarn__recurrence_dweight_attr *attr = node->attr;
+  const int64_t n = attr->spec.hidden, width = tarn__recurrence_gates(&attr->spec) * n;
+  const tarn__recurrence_band du = tarn__recurrence_band_of(node->in[0], attr->direction, width);
+  const tarn__recurrence_band y = tarn__recurrence_band_of(node->in[1], attr->direction, n);
+  const bool reverse = tarn__recurrence_reverse(&attr->spec, attr->direction);
+  real *grad = node->dparam[0]->grad;
+  if (!tarn__param_accumulate(node->dparam[0])) memset(grad, 0, (size_t)(width * n) * sizeof *grad);
+  for (int64_t r = 1; r < node->in[0]->rows; r++) {
+    const real *to = row_of(&du, reverse ? r - 1 : r), *h = row_of(&y, reverse ? r : r - 1);
+    for (int64_t i = 0; i < width; i++)
+      for (int64_t j = 0; j < n; j++) grad[i * n + j] += to[i] * h[j];
+  }
+  return TARN_STATUS_OK;
+}

@@ -1,0 +1,49 @@
+// A recurrence for the tests of its gradients and kernels. Include it after cmocka.h.
+#ifndef TARN_TESTS_RECURRENCE_CHECK_H
+#define TARN_TESTS_RECURRENCE_CHECK_H
+
+#include "kernels/kernel_check.h"
+#include "ops/ops.h"
+
+enum { RECURRENCE_SENTENCES = 70 };
+
+// Where something is trained, and how the sentences lie.
+typedef struct recurrence_case {
+  const char *name;
+  tarn__recurrence_spec spec;
+  int64_t sentences, longest;
+  bool x, weights, biases;  // trained; weights and biases of the last direction only, if `half`
+  bool half;
+  bool no_biases;
+  bool twice;  // the input is read by a second recurrence with the same weights
+} recurrence_case;
+
+// Lengths 0 .. longest without an order; among them 0 and 1 as soon as there are a few.
+static inline int64_t recurrence_offsets(const recurrence_case *at, int32_t offsets[RECURRENCE_SENTENCES + 1]) {
+  offsets[0] = 0;
+  for (int64_t s = 0; s < at->sentences; s++)
+    offsets[s + 1] = offsets[s] + (int32_t)(s == 0 ? at->longest : (s * 7 + 5) % (at->longest + 1));
+  return offsets[at->sentences];
+}
+
+static inline void recurrence_build(check *c, tarn__graph *graph, const void *spec) {
+  const recurrence_case *at = spec;
+  const int64_t n = at->spec.hidden;
+  const int64_t gates = at->spec.cell == TARN__CELL_GRU ? 3 : at->spec.cell == TARN__CELL_LSTM ? 4 : 1;
+  int32_t offset[RECURRENCE_SENTENCES + 1];
+  int64_t rows = recurrence_offsets(at, offset);
+  tarn__tensor *offsets = check_ints(c, graph, offset, at->sentences + 1);
+  tarn__tensor *x = check_input(c, graph, rows, at->spec.directions * gates * n, 1.0, at->x);
+  tarn__recurrent weights[2] = {{0}};
+  for (int d = 0; d < at->spec.directions; d++) {
+    const bool here = !at->half || d + 1 == at->spec.directions;
+    weights[d].weight = check_param(c, gates * n, n, 0.8 / sqrt((double)n), at->weights && here);
+    if (!at->no_biases) weights[d].bias = check_param(c, 1, gates * n, 0.5, at->biases && here);
+  }
+  // A copy of x in the workspace, over which the gates may be written.
+  tarn__tensor *copy = tarn__residual_norm(graph, x, x, 0.0, NULL, NULL).sum;
+  check_output(c, tarn__recurrence(graph, copy, offsets, weights, at->spec));
+  if (at->twice) check_output(c, tarn__recurrence(graph, copy, offsets, weights, at->spec));
+}
+
+#endif

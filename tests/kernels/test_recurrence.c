@@ -1,0 +1,174 @@
+// recurrence: the fast kernels against the reference in double for every instruction set; a sentence's rows have the
+// same bits alone and in any company.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+// cmocka needs the three above.
+#include <cmocka.h>
+
+#include "kernels/recurrence_check.h"
+
+static const tarn__recurrence_spec cells[] = {
+    {.cell = TARN__CELL_GRU, .directions = 1},
+    {.cell = TARN__CELL_GRU, .directions = 2},
+    {.cell = TARN__CELL_LSTM, .directions = 1, .reverse = true},
+    {.cell = TARN__CELL_LSTM, .directions = 2},
+    {.cell = TARN__CELL_ECHO, .directions = 1, .leak = 0.8, .relu = true},
+    {.cell = TARN__CELL_ECHO, .directions = 2, .leak = 0.3},
+};
+static const char *const names[] = {"gru", "bi-gru", "lstm, reverse", "bi-lstm", "echo, relu", "bi-echo, tanh"};
+enum { CELLS = sizeof cells / sizeof cells[0] };
+
+static void try_case(int cell, int64_t hidden, recurrence_case at) {
+  char text[120];
+  snprintf(text, sizeof text, "%s, %lld units, %lld sentences", names[cell], (long long)hidden,
+           (long long)at.sentences);
+  at.spec = cells[cell];
+  at.spec.hidden = hidden;
+  check_kernels(recurrence_build, &at, text, 2e-5, 0.1);
+}
+
+static void all_trained(void **state) {
+  (void)state;
+  static const int64_t hidden[] = {2, 7, 16, 24, 32, 33};
+  for (int cell = 0; cell < CELLS; cell++)
+    for (size_t i = 0; i < sizeof hidden / sizeof hidden[0]; i++)
+      try_case(
+          cell, hidden[i],
+          (recurrence_case){.sentences = 1 + (int64_t)i * 4, .longest = 7, .x = true, .weights = true, .biases = true});
+}
+
+// Several groups of sentences; a loop that all threads share; rows a whole page apart.
+static void many_and_wide(void **state) {
+  (void)state;
+  for (int cell = 0; cell < CELLS; cell++) {
+    try_case(cell, 8, (recurrence_case){.sentences = 70, .longest = 9, .x = true, .weights = true, .biases = true});
+    try_case(cell, 8, (recurrence_case){.sentences = 64, .longest = 5, .x = true, .twice = true, .no_biases = true});
+  }
+  try_case(0, 600, (recurrence_case){.sentences = 30, .longest = 3, .x = true, .weights = true, .biases = true});
+  try_case(5, 1024, (recurrence_case){.sentences = 17, .longest = 3, .x = true, .weights = true, .biases = true});
+}
+
+static void part_trained(void **state) {
+  (void)state;
+  for (int cell = 0; cell < CELLS; cell++) {
+    try_case(cell, 20, (recurrence_case){.sentences = 6, .longest = 7, .x = true});
+    try_case(cell, 20, (recurrence_case){.sentences = 6, .longest = 7, .weights = true, .no_biases = true});
+    try_case(cell, 20, (recurrence_case){.sentences = 6, .longest = 7, .biases = true, .half = true});
+    try_case(cell, 20, (recurrence_case){.sentences = 6, .longest = 7, .weights = true, .half = true});
+  }
+}
+
+static void nothing_kept(void **state) {
+  (void)state;
+  for (int cell = 0; cell < CELLS; cell++) {
+    recurrence_case at = {.spec = cells[cell], .sentences = 40, .longest = 7};
+    at.spec.hidden = 20;
+    check_kernels_mode(recurrence_build, &at, names[cell], false, 2e-5, 0.1);
+  }
+}
+
+// Numbers that leave the range end in sums that are no numbers or in saturated gates, never in a wrong finite state.
+typedef struct extreme {
+  tarn__recurrence_spec spec;
+  float value;
+} extreme;
+
+static void build_extreme(check *c, tarn__graph *graph, const void *spec) {
+  const extreme *at = spec;
+  const int64_t gates = at->spec.cell == TARN__CELL_GRU ? 3 : at->spec.cell == TARN__CELL_LSTM ? 4 : 1;
+  const int32_t offset[] = {0, 3};
+  tarn__tensor *offsets = check_ints(c, graph, offset, 2);
+  tarn__tensor *x = check_input(c, graph, 3, gates * at->spec.hidden, 1.0, false);
+  check_item *item = &c->item[c->next - 1];
+  for (int64_t i = 0; i < item->rows * item->cols; i++) {
+    if (i % 3 == 0) item->value[i] = (double)at->value;
+    check_store(item->data, graph->dtype, (size_t)i, item->value[i]);
+  }
+  tarn__recurrent weights[2] = {{check_param(c, gates * at->spec.hidden, at->spec.hidden, 0.2, false), NULL}};
+  check_output(c, tarn__recurrence(graph, x, offsets, weights, at->spec));
+}
+
+static void extremes(void **state) {
+  (void)state;
+  static const float values[] = {1e30f, -1e30f, 200.0f, -200.0f, 89.0f, -89.0f};
+  for (int cell = 0; cell < CELLS; cell++) {
+    if (cells[cell].directions != 1) continue;
+    for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
+      if (cells[cell].cell == TARN__CELL_ECHO && fabsf(values[i]) > 1e3f) continue;
+      extreme at = {cells[cell], values[i]};
+      at.spec.hidden = 18;
+      check_kernels_mode(build_extreme, &at, names[cell], false, 2e-5, 0.0);
+    }
+    extreme at = {cells[cell], NAN};
+    at.spec.hidden = 18;
+    check c;
+    check_open(&c);
+    check_run(&c, build_extreme, &at, TARN__CPU, TARN__F32, false);
+    assert_true(isnan(c.output_value[0][0]));
+    check_close(&c);
+  }
+}
+
+// The rows of one sentence in a batch of many, and alone.
+typedef struct company {
+  tarn__recurrence_spec spec;
+  bool alone;
+} company;
+
+enum { CHOSEN = 11, LONGEST = 6, AMONG = 41 };
+
+static void build_company(check *c, tarn__graph *graph, const void *spec) {
+  const company *at = spec;
+  const int64_t gates = at->spec.cell == TARN__CELL_GRU ? 3 : at->spec.cell == TARN__CELL_LSTM ? 4 : 1;
+  const int64_t n = at->spec.hidden, cols = at->spec.directions * gates * n;
+  int32_t offset[RECURRENCE_SENTENCES + 1];
+  recurrence_case lengths = {.sentences = AMONG, .longest = LONGEST};
+  int64_t rows = recurrence_offsets(&lengths, offset), first = offset[CHOSEN], count = offset[CHOSEN + 1] - first;
+  const int32_t whole[] = {0, (int32_t)count};
+  tarn__tensor *x = check_input(c, graph, rows, cols, 1.0, false);
+  if (at->alone) {
+    void *data = (char *)x->data + (size_t)(first * cols) * tarn__dtype_size(graph->dtype);
+    x = tarn__graph_external(graph, graph->dtype, count, cols, data, "rows of one sentence");
+  }
+  tarn__recurrent weights[2] = {{0}};
+  for (int d = 0; d < at->spec.directions; d++)
+    weights[d] = (tarn__recurrent){check_param(c, gates * n, n, 0.2, false), check_param(c, 1, gates * n, 0.5, false)};
+  tarn__tensor *offsets = check_ints(c, graph, offset, AMONG + 1);
+  if (at->alone)
+    offsets = tarn__graph_external(graph, TARN__I32, 1, 2, memcpy(c->item[c->next - 1].data, whole, 8), "");
+  check_output(c, tarn__recurrence(graph, x, offsets, weights, at->spec));
+}
+
+static void bits_depend_on_the_sentence(void **state) {
+  (void)state;
+  int32_t offset[RECURRENCE_SENTENCES + 1];
+  recurrence_case lengths = {.sentences = AMONG, .longest = LONGEST};
+  recurrence_offsets(&lengths, offset);
+  for (int cell = 0; cell < CELLS; cell++)
+    for (int bf16 = 0; bf16 < 2; bf16++) {
+      company at = {cells[cell], false};
+      at.spec.hidden = 72;
+      const int64_t cols = at.spec.hidden * at.spec.directions;
+      check many, one;
+      check_open(&many);
+      check_open(&one);
+      check_run(&many, build_company, &at, TARN__CPU, bf16 ? TARN__BF16 : TARN__F32, false);
+      at.alone = true;
+      check_run(&one, build_company, &at, TARN__CPU, bf16 ? TARN__BF16 : TARN__F32, false);
+      assert_true(one.output_size[0] > 0);
+      assert_memory_equal(many.output_value[0] + offset[CHOSEN] * cols, one.output_value[0],
+                          one.output_size[0] * sizeof(double));
+      check_close(&many);
+      check_close(&one);
+    }
+}
+
+static int run(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(all_trained),  cmocka_unit_test(many_and_wide),
+                                     cmocka_unit_test(part_trained), cmocka_unit_test(nothing_kept),
+                                     cmocka_unit_test(extremes),     cmocka_unit_test(bits_depend_on_the_sentence)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
+
+int main(void) { return check_each_isa(run); }
