@@ -48,4 +48,21 @@ static inline void make_shard(const char *prefix, int64_t pairs, int source_size
   tarn_vocab_close(&target);
 }
 
+// Writes "<prefix>.tarn", a text of random sentences of 2 .. MAKE_SHARD_LONGEST tokens.
+static inline void make_text_shard(const char *prefix, int64_t sentences, int size, uint64_t seed) {
+  tarn_vocab *vocab = make_vocab(size);
+  tarn__shard_writer *writer;
+  tarn__random random;
+  tarn__random_init(&random, seed, 1);
+  if (tarn__shard_writer_open(&writer, prefix, NULL, vocab) != TARN_STATUS_OK) abort();
+  for (int64_t i = 0; i < sentences; i++) {
+    int32_t ids[MAKE_SHARD_LONGEST];
+    int64_t length = 1 + (int64_t)tarn__random_below(&random, MAKE_SHARD_LONGEST - 1);
+    for (int64_t n = 0; n < length; n++) ids[n] = 3 + (int32_t)tarn__random_below(&random, (uint64_t)size - 3);
+    if (tarn__shard_writer_put(writer, NULL, 0, ids, length) != TARN_STATUS_OK) abort();
+  }
+  if (tarn__shard_writer_commit(&writer) != TARN_STATUS_OK) abort();
+  tarn_vocab_close(&vocab);
+}
+
 #endif

@@ -1,4 +1,4 @@
-// tarn prepare: parallel text becomes a shard.
+// tarn prepare: parallel text, or one text, becomes a shard.
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,9 +9,9 @@
 #include "tarn/text.h"
 
 static const cli_command COMMAND = {
-    "prepare", "", "Turn parallel text into a shard of token ids.",
-    "Writes PREFIX.tarn. Source and target are text files with one sentence a line and the same number of lines.\n"
-    "Pairs with an empty side are left out and counted."};
+    "prepare", "", "Turn parallel text, or one text for a language model, into a shard of token ids.",
+    "Writes PREFIX.tarn. Source and target are text files with one sentence a line and the same number of lines;\n"
+    "a text has one sentence a line. Pairs with an empty side are left out and counted."};
 
 static int parse_overlong(tarn_prepare_overlong *overlong, const char *word) {
   static const char *const names[] = {"truncate", "drop", "refuse"};
@@ -26,21 +26,22 @@ static int parse_overlong(tarn_prepare_overlong *overlong, const char *word) {
 }
 
 static int check(const tarn_prepare_options *o) {
-  const char *missing = !o->vocab    ? "vocab"
-                        : !o->source ? "source"
-                        : !o->target ? "target"
-                        : !o->output ? "output"
-                                     : NULL;
+  if (o->text && (o->source || o->target)) return cli_usage(&COMMAND, "give either --text, or --source and --target");
+  const char *missing = !o->vocab                ? "vocab"
+                        : !o->source && !o->text ? "source (or --text)"
+                        : !o->target && !o->text ? "target"
+                        : !o->output             ? "output"
+                                                 : NULL;
   return missing ? cli_usage(&COMMAND, "--%s is missing", missing) : -1;
 }
 
 static void print_json(const tarn_prepare_result *r) {
   printf("{\"lines\": %" PRId64 ", \"pairs\": %" PRId64 ", \"source_tokens\": %" PRId64 ", \"target_tokens\": %" PRId64
          ", \"source_unknown\": %" PRId64 ", \"target_unknown\": %" PRId64 ", \"empty\": %" PRId64
-         ", \"dropped\": %" PRId64 ", \"truncated\": %" PRId64 ", \"replaced\": %" PRId64
+         ", \"brief\": %" PRId64 ", \"dropped\": %" PRId64 ", \"truncated\": %" PRId64 ", \"replaced\": %" PRId64
          ", \"longest_source\": %" PRId64 ", \"longest_target\": %" PRId64 "}\n",
          r->lines, r->pairs, r->source_tokens, r->target_tokens, r->source_unknown, r->target_unknown, r->empty,
-         r->dropped, r->truncated, r->replaced, r->longest_source, r->longest_target);
+         r->brief, r->dropped, r->truncated, r->replaced, r->longest_source, r->longest_target);
 }
 
 static void print_side(const char *name, int64_t tokens, int64_t unknown, int64_t longest) {
@@ -49,10 +50,12 @@ static void print_side(const char *name, int64_t tokens, int64_t unknown, int64_
 }
 
 static void print_text(const tarn_prepare_result *r) {
-  printf("pairs  %10" PRId64 " of %" PRId64 " lines\n", r->pairs, r->lines);
-  print_side("source", r->source_tokens, r->source_unknown, r->longest_source);
-  print_side("target", r->target_tokens, r->target_unknown, r->longest_target);
+  bool pairs = r->source_tokens > 0;
+  printf("%s  %10" PRId64 " of %" PRId64 " lines\n", pairs ? "pairs" : "lines", r->pairs, r->lines);
+  if (pairs) print_side("source", r->source_tokens, r->source_unknown, r->longest_source);
+  print_side(pairs ? "target" : "text  ", r->target_tokens, r->target_unknown, r->longest_target);
   if (r->empty) printf("left out because a side is empty: %" PRId64 " pairs\n", r->empty);
+  if (r->brief) printf("left out because a side is shorter than the least: %" PRId64 "\n", r->brief);
   if (r->dropped) printf("left out because a side is overlong: %" PRId64 " pairs\n", r->dropped);
   if (r->truncated) printf("truncated: %" PRId64 " pairs\n", r->truncated);
   if (r->replaced) printf("invalid UTF-8 replaced in: %" PRId64 " lines\n", r->replaced);
@@ -69,8 +72,11 @@ int cmd_prepare(int argc, char **argv) {
       {"target-vocab", CLI_TEXT, &options.target_vocab, "FILE", "vocabulary of the target if it has its own", 0, 0},
       {"source", CLI_TEXT, &options.source, "FILE", "source text; needed", 0, 0},
       {"target", CLI_TEXT, &options.target, "FILE", "target text; needed", 0, 0},
+      {"text", CLI_TEXT, &options.text, "FILE", "text for a language model, in place of the two", 0, 0},
       {"output", CLI_TEXT, &options.output, "PREFIX", "writes PREFIX.tarn; needed", 0, 0},
       {"strict", CLI_FLAG, &options.strict, NULL, "refuse invalid UTF-8 instead of replacing it by U+FFFD", 0, 0},
+      {"min-tokens", CLI_INT, &options.min_tokens, "N", "leave out shorter sentences; with the end of sentence", 2,
+       1 << 24},
       {"max-tokens", CLI_INT, &options.max_tokens, "N", "longest sentence with its end of sentence", 2, 1 << 24},
       {"overlong", CLI_TEXT, &overlong, "WHAT", "truncate, drop or refuse sentences that are longer", 0, 0},
       {"json", CLI_FLAG, &json, NULL, "print the summary as JSON", 0, 0},

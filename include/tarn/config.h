@@ -14,8 +14,11 @@
 // it. Each use of a bare kind (`R`) is a new set of weights; each use of a named set (`R1`) is the same weights.
 // A stack has its own sets: R1 in the encoder and R1 in the decoder are two sets.
 //
+// Without `encoder` the model is a language model: its decoder has no cross-attention, and it is trained on texts
+// (`tarn prepare --text`) in place of pairs.
+//
 // docs/configuration.md lists every key; tarn_config_option_at() gives the same list to a program. Every key has a
-// default but `encoder`, `decoder`, and the kinds that their patterns use. All failures of reading are
+// default but `decoder`, and the kinds that their patterns use. All failures of reading are
 // TARN_STATUS_USAGE (or IO, MEMORY) with one line such as
 //   model2.yaml:12: unknown key "freeze" in kinds.R; did you mean "frozen"?
 #ifndef TARN_CONFIG_H
@@ -124,10 +127,11 @@ typedef struct tarn_config_model {
   double embedding_dropout;    // on the sum of embeddings and positions, encoder and decoder; 0 <= p < 1
                                // [model.dropout]
   tarn_embeddings embeddings;  // which matrices are one; all, encoder_decoder and encoder_output need one vocabulary
-                               // for both sides [decoder]
+                               // for both sides; a language model has none or decoder [decoder]
   tarn_frozen_embeddings frozen_embeddings;  // input matrices that stay as they were drawn; the output layer's matrix
                                              // is always trained, so it cannot be one with a frozen one [none]
   bool embedding_scale;                      // multiply input embeddings by sqrt(d_model) [yes]
+  bool output_bias;                          // the output layer adds a trained bias to the logits, zero at first [no]
   tarn_activation activation;                // between the two products of every FFN [relu]
 } tarn_config_model;
 
@@ -153,7 +157,7 @@ typedef struct tarn_layer {
 
 typedef struct tarn_stack {
   tarn_layer *layers;  // from the bottom to the top
-  int32_t count;       // 1 .. TARN_CONFIG_LAYERS
+  int32_t count;       // 1 .. TARN_CONFIG_LAYERS; 0: the encoder of a language model
   double layerdrop;    // probability that a training step leaves a layer out, drawn for every layer and batch; all run
                        // in validation and translation (Fan et al. 2020); 0 <= p < 1 [0]
 } tarn_stack;
@@ -177,6 +181,7 @@ typedef struct tarn_config_train {
   tarn_clock clock;          // what training time is: in max_minutes, the log and the result [wall]
   int64_t max_tokens;        // most tokens of a batch, on either side: its source tokens and its target tokens each
                              // stay at or below it [4096]
+  int64_t max_sentences;     // most sentences of a batch; 0: no limit [0]
   int64_t accumulate;        // batches per update; gradients are summed over them [1]
   tarn_optimiser optimiser;  // [adam]
   double lr;                 // learning rate at the end of warm-up [0.0005]
@@ -204,7 +209,7 @@ typedef struct tarn_config_train {
 
 typedef struct tarn_config_valid {
   int64_t every;                 // updates between two validations; 0: at the end of every epoch [1000]
-  bool bleu;                     // translate the validation sentences and score them [yes]
+  bool bleu;                     // translate the validation sentences and score them [yes; no for language models]
   int64_t beam;                  // beam of that translation; 1: greedy [1]
   double length_penalty;         // of that translation; see tarn_config_translate [1]
   int64_t max_sentences;         // sentences translated, from the first; 0: all [0]

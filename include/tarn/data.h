@@ -1,4 +1,5 @@
-// Preparing data: parallel text becomes a shard, one memory-mapped file of token ids (docs/shard-format.md).
+// Preparing data: parallel text, or one text for a language model, becomes a shard, one memory-mapped file of token ids
+// (docs/shard-format.md).
 #ifndef TARN_DATA_H
 #define TARN_DATA_H
 
@@ -21,9 +22,11 @@ typedef enum tarn_prepare_overlong {
 typedef struct tarn_prepare_options {
   const char *vocab;               // file of the vocabulary, needed
   const char *target_vocab;        // file of the target side's vocabulary; default NULL: the same
-  const char *source, *target;     // text files, one sentence a line, needed
+  const char *source, *target;     // text files, one sentence a line, needed unless there is a text
+  const char *text;                // one sentence a line, for language models, in place of source and target
   const char *output;              // the shard is written to "<output>.tarn", needed
   bool strict;                     // refuse invalid UTF-8 instead of replacing it by U+FFFD; default false
+  int64_t min_tokens;              // shorter sentences (with their end of sentence) are left out and counted; default 2
   int64_t max_tokens;              // longest side of a pair with its end of sentence, 2 .. 2^24; default 1024
   tarn_prepare_overlong overlong;  // default: truncate
 } tarn_prepare_options;
@@ -32,14 +35,15 @@ void tarn_prepare_default(tarn_prepare_options *options);
 
 typedef struct tarn_prepare_result {
   int64_t lines;                           // lines of each side
-  int64_t pairs;                           // pairs in the shard
+  int64_t pairs;                           // pairs in the shard, or sentences of a text
   int64_t source_tokens, target_tokens;    // with an end of sentence each
   int64_t source_unknown, target_unknown;  // unknown tokens among them
   int64_t empty;                           // pairs left out because a side has no token
+  int64_t brief;                           // pairs left out because a side is shorter than min_tokens
   int64_t dropped;                         // pairs left out because a side is overlong
   int64_t truncated;                       // pairs with a shortened side
   int64_t replaced;                        // lines, of both sides together, in which bytes were replaced by U+FFFD
-  int64_t longest_source, longest_target;  // tokens of the longest sentence of each side
+  int64_t longest_source, longest_target;  // tokens of the longest sentence of each side; a text is the target side
 } tarn_prepare_result;
 
 // Writes the shard, atomically: on any failure an older file stays as it was. Each sentence ends with the end of

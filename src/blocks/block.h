@@ -32,7 +32,7 @@ typedef struct tarn__declare {
   const tarn_kind *kind;
   int64_t d_model;
   tarn_activation activation;  // of the FFN
-  bool decoder;
+  bool decoder;                // of an encoder-decoder: cross-attention follows
   tarn__arena *arena;
   tarn__param ***params;  // grows
   size_t *param_count, *param_capacity;
@@ -108,6 +108,7 @@ typedef struct tarn__layer_weights {
   const tarn_kind *kind;
   const tarn__mixer *mixer;
   void *mixing;  // the mixer's own structure
+  bool crosses;  // it has cross-attention
   tarn_activation activation;
   tarn__linear_weights ffn_in, ffn_out;
   tarn__norm_weights ffn_norm;

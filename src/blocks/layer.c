@@ -7,6 +7,7 @@ tarn__layer_weights *tarn__layer_declare(tarn__declare *declare) {
   if (!weights) return NULL;
   weights->kind = declare->kind;
   weights->mixer = tarn__mixer_find(declare->kind->mixer);
+  weights->crosses = declare->decoder && weights->mixer->build_cross;
   weights->mixing = weights->mixer->declare(declare);
   weights->activation = declare->activation;
   int64_t ffn = declare->kind->ffn;
@@ -40,5 +41,5 @@ int64_t tarn__layer_cache_width(const tarn__layer_weights *weights, int64_t d_mo
 }
 
 int64_t tarn__layer_cross_width(const tarn__layer_weights *weights, int64_t d_model) {
-  return weights->mixer->build_cross ? 2 * d_model : 0;
+  return weights->crosses ? 2 * d_model : 0;
 }

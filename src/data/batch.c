@@ -82,8 +82,10 @@ static void cut_batches(tarn__batcher *b) {
   for (int64_t i = 0; i < b->used; i++) {
     int64_t more_source = tarn__shard_source_length(b->shard, b->entries[i].pair);
     int64_t more_target = tarn__shard_target_length(b->shard, b->entries[i].pair);
+    int64_t most = b->options.max_sentences;
+    bool full = i > 0 && most > 0 && i - b->starts[b->batches - 1] == most;
     bool fits = source + more_source <= b->options.max_tokens && target + more_target <= b->options.max_tokens;
-    if (i == 0 || !fits) {
+    if (i == 0 || full || !fits) {
       b->starts[b->batches++] = i;
       source = 0;
       target = 0;
@@ -109,6 +111,7 @@ static void begin_epoch(tarn__batcher *b, int64_t epoch) {
 static tarn_status check_options(const tarn__shard *shard, const tarn__batcher_options *o) {
   TARN_REQUIRE(o->max_tokens >= 1 && o->max_tokens <= MOST_TOKENS, USAGE,
                "the token budget of a batch is 1 to %d, not %lld", MOST_TOKENS, (long long)o->max_tokens);
+  TARN_REQUIRE(o->max_sentences >= 0, USAGE, "a batch cannot have %lld sentences", (long long)o->max_sentences);
   TARN_REQUIRE(o->noise >= 0 && o->noise <= MOST_NOISE, USAGE, "the noise on lengths is 0 to %d tokens, not %g",
                MOST_NOISE, o->noise);
   int64_t pair = 0;
@@ -283,8 +286,17 @@ tarn_status tarn__batcher_seek(tarn__batcher *b, int64_t epoch, int64_t index) {
   return TARN_STATUS_OK;
 }
 
+// Most rows of a side with so many tokens in all and in its longest sentence.
+static int64_t side_rows(const tarn__batcher *b, int64_t tokens, int64_t longest) {
+  int64_t rows = smaller(b->options.max_tokens, tokens);
+  if (b->options.longest > 0) longest = smaller(longest, b->options.longest);
+  return b->options.max_sentences > 0 ? smaller(rows, b->options.max_sentences * longest) : rows;
+}
+
 void tarn__batcher_largest(const tarn__batcher *b, int64_t *source_rows, int64_t *target_rows, int64_t *sentences) {
-  *source_rows = smaller(b->options.max_tokens, b->shard->source_tokens);
-  *target_rows = smaller(b->options.max_tokens, b->shard->target_tokens);
-  *sentences = smaller(b->shard->pairs, smaller(*source_rows, *target_rows) / 2);  // a sentence has 2 tokens at least
+  *source_rows = side_rows(b, b->shard->source_tokens, b->shard->longest_source);
+  *target_rows = side_rows(b, b->shard->target_tokens, b->shard->longest_target);
+  int64_t rows = b->shard->text ? *target_rows : smaller(*source_rows, *target_rows);
+  *sentences = smaller(b->shard->pairs, rows / 2);  // a sentence has 2 tokens at least
+  if (b->options.max_sentences > 0) *sentences = smaller(*sentences, b->options.max_sentences);
 }

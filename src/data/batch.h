@@ -5,6 +5,8 @@
 //   target_out     A A $   | B B B $ | C $
 //   source_offsets 0 4 7 9                          target_offsets 0 3 7 9
 //
+// The batches of a text (data/shard.h) have no source rows, and all source offsets are 0.
+//
 // The order of an epoch is a function of (seed, epoch) alone: the sentences get a sort key of their length plus noise,
 // neighbours fill batches up to the token budget, and the batches are shuffled. So any step can be reached by a seek.
 #ifndef TARN_DATA_BATCH_H
@@ -31,6 +33,7 @@ typedef struct tarn__batch {
 typedef struct tarn__batcher_options {
   // Budget: the source tokens and the target tokens of a batch are each at most this, 1 .. 2^24; default 4096.
   int64_t max_tokens;
+  int64_t max_sentences;  // most sentences of a batch; default 0: no limit
   // Uniform noise in tokens, 0 .. 2^20, that is added to a sentence's length before sorting; default 2. 0 sorts exactly
   // (only ties are random); a number far above the longest sentence gives batches of random sentences.
   double noise;

@@ -9,7 +9,9 @@
 #include "tarn/vocab.h"
 #include "text/lines.h"
 
-void tarn_prepare_default(tarn_prepare_options *options) { *options = (tarn_prepare_options){.max_tokens = 1024}; }
+void tarn_prepare_default(tarn_prepare_options *options) {
+  *options = (tarn_prepare_options){.min_tokens = 2, .max_tokens = 1024};
+}
 
 // One side of the parallel text.
 typedef struct side {
@@ -31,8 +33,13 @@ typedef struct task {
 
 static tarn_status check_options(const tarn_prepare_options *o) {
   TARN_REQUIRE(o->vocab, USAGE, "a vocabulary is needed");
-  TARN_REQUIRE(o->source && o->target, USAGE, "source and target text are needed");
+  TARN_REQUIRE(!o->text == (o->source && o->target) && (!o->text || (!o->source && !o->target)), USAGE,
+               "either source and target text, or one text for a language model");
+  TARN_REQUIRE(!o->text || !o->target_vocab, USAGE, "one text has one vocabulary");
   TARN_REQUIRE(o->output, USAGE, "an output prefix is needed");
+  TARN_REQUIRE(o->min_tokens >= 2 && o->min_tokens <= o->max_tokens, USAGE,
+               "the shortest sentence has 2 tokens at least and no more than the longest (%lld), not %lld",
+               (long long)o->max_tokens, (long long)o->min_tokens);
   TARN_REQUIRE(o->max_tokens >= 2 && o->max_tokens <= TARN__SHARD_LONGEST, USAGE,
                "the longest sentence has 2 to %d tokens, not %lld", TARN__SHARD_LONGEST, (long long)o->max_tokens);
   return TARN_STATUS_OK;
@@ -42,6 +49,11 @@ static tarn_status open_all(task *t) {
   const tarn_prepare_options *o = t->options;
   TARN_TRY(tarn_vocab_open(&t->vocab, o->vocab));
   if (o->target_vocab) TARN_TRY(tarn_vocab_open(&t->target_vocab, o->target_vocab));
+  t->target.vocab = t->vocab;
+  if (o->text) {
+    TARN_TRY(tarn__lines_open(&t->target.lines, o->text, o->strict));
+    return tarn__shard_writer_open(&t->writer, o->output, NULL, t->vocab);
+  }
   t->source.vocab = t->vocab;
   t->target.vocab = o->target_vocab ? t->target_vocab : t->vocab;
   TARN_TRY(tarn__lines_open(&t->source.lines, o->source, o->strict));
@@ -82,16 +94,27 @@ static void count_side(side *s) {
   for (size_t i = 0; i < s->ids.count; i++) s->unknown += s->ids.data[i] == tarn_vocab_unk(s->vocab);
 }
 
+// Whether a side is too short, counted in *count if so.
+static bool too_short(const task *t, const side *s, int64_t least, int64_t *count) {
+  bool less = (s == &t->target || !t->options->text) && (int64_t)s->ids.count + 1 < least;
+  *count += less;
+  return less;
+}
+
+static tarn_status encode(side *s) { return tarn_vocab_encode(s->vocab, &s->ids, s->text, s->length); }
+
 static tarn_status add_pair(task *t) {
   bool drop = false;
   bool cut = false;
-  TARN_TRY(tarn_vocab_encode(t->source.vocab, &t->source.ids, t->source.text, t->source.length));
-  TARN_TRY(tarn_vocab_encode(t->target.vocab, &t->target.ids, t->target.text, t->target.length));
+  const tarn_prepare_options *o = t->options;
+  if (!o->text) TARN_TRY(encode(&t->source));
+  TARN_TRY(encode(&t->target));
   t->result->lines++;
-  if (t->source.ids.count == 0 || t->target.ids.count == 0) {
-    t->result->empty++;
+  if (too_short(t, &t->source, 2, &t->result->empty) || too_short(t, &t->target, 2, &t->result->empty))
     return TARN_STATUS_OK;
-  }
+  if (too_short(t, &t->source, o->min_tokens, &t->result->brief) ||
+      too_short(t, &t->target, o->min_tokens, &t->result->brief))
+    return TARN_STATUS_OK;
   TARN_TRY(limit(t, &t->source, &drop, &cut));
   TARN_TRY(limit(t, &t->target, &drop, &cut));
   if (drop) {
@@ -100,24 +123,32 @@ static tarn_status add_pair(task *t) {
   }
   if (cut) t->result->truncated++;
   t->result->pairs++;
-  count_side(&t->source);
+  if (!o->text) count_side(&t->source);
   count_side(&t->target);
   return tarn__shard_writer_put(t->writer, t->source.ids.data, (int64_t)t->source.ids.count, t->target.ids.data,
                                 (int64_t)t->target.ids.count);
 }
 
-static tarn_status run(task *t) {
-  TARN_TRY(open_all(t));
+static tarn_status add_all(task *t) {
   for (;;) {
-    TARN_TRY(tarn__lines_next(&t->source.lines, &t->source.text, &t->source.length));
+    if (!t->options->text) TARN_TRY(tarn__lines_next(&t->source.lines, &t->source.text, &t->source.length));
     TARN_TRY(tarn__lines_next(&t->target.lines, &t->target.text, &t->target.length));
-    if (!t->source.text && !t->target.text) break;
-    if (!t->source.text || !t->target.text) return fail_counts(t);
+    if (!t->source.text && !t->target.text) return TARN_STATUS_OK;
+    if (!t->options->text && (!t->source.text || !t->target.text)) return fail_counts(t);
     TARN_TRY(add_pair(t));
   }
+}
+
+static tarn_status run(task *t) {
+  const tarn_prepare_options *o = t->options;
+  TARN_TRY(open_all(t));
+  TARN_TRY(add_all(t));
   tarn_prepare_result *r = t->result;
+  TARN_REQUIRE(r->pairs > 0 || !o->text, DATA,
+               "%s: no sentence is left of %lld lines (%lld empty, %lld shorter than the least, %lld overlong)",
+               o->text, (long long)r->lines, (long long)r->empty, (long long)r->brief, (long long)r->dropped);
   TARN_REQUIRE(r->pairs > 0, DATA, "%s and %s: no pair is left of %lld lines (%lld with an empty side, %lld overlong)",
-               t->options->source, t->options->target, (long long)r->lines, (long long)r->empty, (long long)r->dropped);
+               o->source, o->target, (long long)r->lines, (long long)r->empty, (long long)r->dropped);
   r->source_tokens = t->source.tokens;
   r->target_tokens = t->target.tokens;
   r->source_unknown = t->source.unknown;

@@ -30,8 +30,10 @@ static tarn_status check_header(const tarn__shard_header *h, size_t size) {
   TARN_REQUIRE(same_hash(h->header_hash, h, offsetof(tarn__shard_header, header_hash)), DATA,
                "damaged shard: its header does not have the hash it should have");
   TARN_REQUIRE(h->id_bytes == 2 || h->id_bytes == 4, DATA, "damaged shard: ids of %u bytes", h->id_bytes);
-  TARN_REQUIRE(h->pairs >= 1 && h->source_tokens >= 2 && h->target_tokens >= 2, DATA,
-               "damaged shard: it has no sentences");
+  TARN_REQUIRE(h->sides <= 1, DATA, "damaged shard: %u sides", h->sides);
+  TARN_REQUIRE(
+      h->pairs >= 1 && h->target_tokens >= 2 && (h->sides == 1 ? h->source_tokens == 0 : h->source_tokens >= 2), DATA,
+      "damaged shard: it has no sentences");
   TARN_REQUIRE(h->source_vocab_size >= 1 && h->target_vocab_size >= 1 && h->source_eos >= 0 && h->target_eos >= 0 &&
                    h->source_eos < h->source_vocab_size && h->target_eos < h->target_vocab_size,
                DATA, "damaged shard: its vocabularies have impossible sizes");
@@ -44,7 +46,7 @@ static tarn_status check_header(const tarn__shard_header *h, size_t size) {
 static tarn_status check_size(size_t *offsets_size, size_t *ids_size, const tarn__shard_header *h, size_t size) {
   size_t count;
   size_t expected;
-  TARN_TRY(tarn__mul_size(&count, (size_t)h->pairs, 2));
+  TARN_TRY(tarn__mul_size(&count, (size_t)h->pairs, h->sides == 1 ? 1 : 2));
   TARN_TRY(tarn__add_size(&count, count, 1));
   TARN_TRY(tarn__mul_size(offsets_size, count, sizeof(int64_t)));
   TARN_TRY(tarn__add_size(&count, (size_t)h->source_tokens, (size_t)h->target_tokens));
@@ -56,21 +58,26 @@ static tarn_status check_size(size_t *offsets_size, size_t *ids_size, const tarn
   return TARN_STATUS_OK;
 }
 
+// Whether sentence k of the file is one of the target side.
+static int is_target(const tarn__shard *s, int64_t k) { return s->text || (k & 1); }
+
 // Checks that the offsets rise, stay inside and have the sums and longest lengths of the header.
 static tarn_status check_offsets(const tarn__shard *s) {
+  int sides = s->text ? 1 : 2;
   int64_t sum[2] = {0, 0};
   int64_t longest[2] = {0, 0};
   int64_t tokens = s->source_tokens + s->target_tokens;
   TARN_REQUIRE(s->offsets[0] == 0, DATA, "damaged shard: its first offset is not 0");
-  for (int64_t k = 0; k < 2 * s->pairs; k++) {
+  for (int64_t k = 0; k < sides * s->pairs; k++) {
     int64_t next = s->offsets[k + 1];
     TARN_REQUIRE(next >= s->offsets[k] && next <= tokens, DATA, "damaged shard: pair %lld points outside of it",
-                 (long long)(k / 2));
+                 (long long)(k / sides));
     int64_t length = next - s->offsets[k];
     TARN_REQUIRE(length >= 2 && length <= TARN__SHARD_LONGEST, DATA,
-                 "damaged shard: pair %lld has a side of %lld tokens", (long long)(k / 2), (long long)length);
-    sum[k & 1] += length;
-    if (length > longest[k & 1]) longest[k & 1] = length;
+                 "damaged shard: pair %lld has a side of %lld tokens", (long long)(k / sides), (long long)length);
+    int side = is_target(s, k);
+    sum[side] += length;
+    if (length > longest[side]) longest[side] = length;
   }
   TARN_REQUIRE(sum[0] == s->source_tokens && sum[1] == s->target_tokens && longest[0] == s->longest_source &&
                    longest[1] == s->longest_target,
@@ -86,16 +93,17 @@ static int32_t id_at(const tarn__shard *s, int64_t token) {
 
 // Checks that every id is in its vocabulary and that each sentence has its one end of sentence at its end.
 static tarn_status check_ids(const tarn__shard *s) {
-  for (int64_t k = 0; k < 2 * s->pairs; k++) {
-    int32_t size = k & 1 ? s->target_vocab_size : s->source_vocab_size;
-    int32_t eos = k & 1 ? s->target_eos : s->source_eos;
+  int sides = s->text ? 1 : 2;
+  for (int64_t k = 0; k < sides * s->pairs; k++) {
+    int32_t size = is_target(s, k) ? s->target_vocab_size : s->source_vocab_size;
+    int32_t eos = is_target(s, k) ? s->target_eos : s->source_eos;
     int64_t last = s->offsets[k + 1] - 1;
     for (int64_t i = s->offsets[k]; i <= last; i++) {
       int32_t id = id_at(s, i);
-      TARN_REQUIRE(id < size, DATA, "damaged shard: pair %lld has token %d of a vocabulary of %d", (long long)(k / 2),
-                   id, size);
+      TARN_REQUIRE(id < size, DATA, "damaged shard: pair %lld has token %d of a vocabulary of %d",
+                   (long long)(k / sides), id, size);
       TARN_REQUIRE((id == eos) == (i == last), DATA, "damaged shard: pair %lld has no or a wrong end of sentence",
-                   (long long)(k / 2));
+                   (long long)(k / sides));
     }
   }
   return TARN_STATUS_OK;
@@ -109,6 +117,7 @@ static tarn_status read_all(tarn__shard *s) {
   TARN_TRY(check_header(h, s->map.size));
   TARN_TRY(check_size(&offsets_size, &ids_size, h, s->map.size));
   s->pairs = h->pairs;
+  s->text = h->sides == 1;
   s->source_tokens = h->source_tokens;
   s->target_tokens = h->target_tokens;
   s->longest_source = h->longest_source;
@@ -161,7 +170,20 @@ static void copy_ids(const tarn__shard *s, int64_t k, int32_t *ids) {
   for (int64_t i = 0; i < length; i++) ids[i] = id_at(s, start + i);
 }
 
-int64_t tarn__shard_source_length(const tarn__shard *shard, int64_t pair) { return length_of(shard, 2 * pair); }
-int64_t tarn__shard_target_length(const tarn__shard *shard, int64_t pair) { return length_of(shard, 2 * pair + 1); }
-void tarn__shard_source(const tarn__shard *shard, int64_t pair, int32_t *ids) { copy_ids(shard, 2 * pair, ids); }
-void tarn__shard_target(const tarn__shard *shard, int64_t pair, int32_t *ids) { copy_ids(shard, 2 * pair + 1, ids); }
+static int64_t target_of(const tarn__shard *s, int64_t pair) { return s->text ? pair : 2 * pair + 1; }
+
+int64_t tarn__shard_source_length(const tarn__shard *shard, int64_t pair) {
+  return shard->text ? 0 : length_of(shard, 2 * pair);
+}
+
+int64_t tarn__shard_target_length(const tarn__shard *shard, int64_t pair) {
+  return length_of(shard, target_of(shard, pair));
+}
+
+void tarn__shard_source(const tarn__shard *shard, int64_t pair, int32_t *ids) {
+  if (!shard->text) copy_ids(shard, 2 * pair, ids);
+}
+
+void tarn__shard_target(const tarn__shard *shard, int64_t pair, int32_t *ids) {
+  copy_ids(shard, target_of(shard, pair), ids);
+}

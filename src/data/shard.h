@@ -1,5 +1,8 @@
-// A shard: parallel sentences as token ids in one memory-mapped file (docs/shard-format.md). Opening checks everything,
-// so that the readers need no checks.
+// A shard: parallel sentences, or those of one text, as token ids in one memory-mapped file (docs/shard-format.md).
+// Opening checks everything, so that the readers need no checks.
+//
+// A text has one side, the target; its source is a side without tokens, so that a language model reads what a decoder
+// reads.
 #ifndef TARN_DATA_SHARD_H
 #define TARN_DATA_SHARD_H
 
@@ -13,7 +16,8 @@
 
 // Zero-initialise or open. Read the fields, do not write them.
 typedef struct tarn__shard {
-  int64_t pairs;                           // at least 1
+  int64_t pairs;                           // of sentences, or sentences of a text; at least 1
+  bool text;                               // there is no source: its counts are 0
   int64_t source_tokens, target_tokens;    // sums, with the end of sentence that each sentence has
   int64_t longest_source, longest_target;  // tokens of the longest sentence of each side
   int32_t source_vocab_size, target_vocab_size;
@@ -36,7 +40,7 @@ void tarn__shard_close(tarn__shard *shard);
 // The path of a shard from its prefix: "<prefix>.tarn", or `prefix` itself if it ends in ".tarn".
 tarn_status tarn__shard_path(char *path, size_t size, const char *prefix) TARN_CHECKED;
 
-// Tokens of a sentence, with its end of sentence; at least 2. pair: 0 .. pairs-1.
+// Tokens of a sentence, with its end of sentence; at least 2, or 0 for the source of a text. pair: 0 .. pairs-1.
 int64_t tarn__shard_source_length(const tarn__shard *shard, int64_t pair);
 int64_t tarn__shard_target_length(const tarn__shard *shard, int64_t pair);
 // Copies the ids of a sentence (as many as its length) to `ids`.

@@ -16,7 +16,8 @@ typedef struct tarn__shard_header {
   int32_t source_vocab_size, target_vocab_size, source_eos, target_eos;
   char source_vocab_hash[TARN__SHARD_HASH], target_vocab_hash[TARN__SHARD_HASH];
   char offsets_hash[TARN__SHARD_HASH], ids_hash[TARN__SHARD_HASH];
-  char zero[24];
+  uint32_t sides;  // 1: a text; 0: pairs, as in files that are older than this field
+  char zero[20];
   char header_hash[TARN__SHARD_HASH];
 } tarn__shard_header;
 

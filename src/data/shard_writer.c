@@ -32,7 +32,10 @@ static void put_hash(char out[TARN__SHARD_HASH], const void *data, size_t size) 
   copy_hash(out, text);
 }
 
+// The source vocabulary of a text is that of its one side.
 static void fill_header(tarn__shard_header *h, const tarn_vocab *source, const tarn_vocab *target) {
+  h->sides = source == NULL;
+  if (!source) source = target;
   memcpy(h->magic, TARN__SHARD_MAGIC, sizeof h->magic);
   h->version = TARN__SHARD_VERSION;
   h->source_vocab_size = tarn_vocab_size(source);
@@ -105,13 +108,14 @@ static tarn_status put_sentence(tarn__shard_writer *w, const int32_t *ids, int64
 tarn_status tarn__shard_writer_put(tarn__shard_writer *w, const int32_t *source, int64_t source_length,
                                    const int32_t *target, int64_t target_length) {
   tarn__shard_header *h = &w->header;
-  TARN_TRY(put_sentence(w, source, source_length, h->source_eos));
+  if (h->sides != 1) TARN_TRY(put_sentence(w, source, source_length, h->source_eos));
   TARN_TRY(put_sentence(w, target, target_length, h->target_eos));
   h->pairs++;
-  h->source_tokens += source_length + 1;
   h->target_tokens += target_length + 1;
-  if (source_length + 1 > h->longest_source) h->longest_source = source_length + 1;
   if (target_length + 1 > h->longest_target) h->longest_target = target_length + 1;
+  if (h->sides == 1) return TARN_STATUS_OK;
+  h->source_tokens += source_length + 1;
+  if (source_length + 1 > h->longest_source) h->longest_source = source_length + 1;
   return TARN_STATUS_OK;
 }
 

@@ -35,7 +35,7 @@ static tarn__tensor *finish_stack(const tarn__model_stack *stack, const tarn__bl
 
 int tarn__model_bottom(const tarn__model *model) {
   int layers = 0;
-  if (model->source_table->trained) return 0;
+  if (!model->source_table || model->source_table->trained) return 0;
   while (layers < model->encoder.count && model->encoder.layers[layers].weights->kind->frozen) layers++;
   return layers;
 }
@@ -88,22 +88,23 @@ tarn__tensor *tarn__model_build_bottom(const tarn__model *model, tarn__graph *gr
 tarn__tensor *tarn__model_build_loss(const tarn__model *model, tarn__graph *graph, const tarn__packed *source,
                                      const tarn__packed *target, const int32_t *targets, double label_smoothing,
                                      const double *grad_scale) {
-  tarn__tensor *source_offsets = external_ids(graph, source->offsets, source->sentences + 1, "source offsets");
-  tarn__tensor *target_offsets = external_ids(graph, target->offsets, target->sentences + 1, "target offsets");
   tarn__block_run run = {.graph = graph,
                          .d_model = model->config->model.d_model,
-                         .offsets = target_offsets,
-                         .memory = encode(model, graph, source, source_offsets),
-                         .memory_offsets = source_offsets,
+                         .offsets = external_ids(graph, target->offsets, target->sentences + 1, "target offsets"),
                          .longest = target->longest,
-                         .memory_longest = source->longest,
                          .causal = true};
+  if (model->encoder.count > 0) {
+    run.memory_offsets = external_ids(graph, source->offsets, source->sentences + 1, "source offsets");
+    run.memory = encode(model, graph, source, run.memory_offsets);
+    run.memory_longest = source->longest;
+  }
   tarn__stream stream = {.x = embed(model, graph, model->target_table, target->ids, target->positions, target->rows)};
   run_layers(&model->decoder, 0, model->decoder.count, target->skip, &run, &stream);
   tarn__tensor *x = finish_stack(&model->decoder, &run, &stream);
   graph->label = "output";
   tarn__tensor *ids = external_ids(graph, targets, target->rows, "targets");
-  tarn__tensor *loss = tarn__output_loss(graph, x, model->output_table, NULL, ids, label_smoothing, grad_scale);
+  tarn__tensor *loss =
+      tarn__output_loss(graph, x, model->output_table, model->output_bias, ids, label_smoothing, grad_scale);
   loss->keep = true;
   return loss;
 }
@@ -135,7 +136,7 @@ void tarn__model_build_encode(const tarn__model *model, tarn__graph *graph, cons
     const tarn__layer_weights *weights = model->decoder.layers[i].weights;
     cross[i] = NULL;
     graph->label = model->decoder.layers[i].label;
-    if (!weights->mixer->build_cross) continue;
+    if (!weights->crosses) continue;
     cross[i] = weights->mixer->build_cross(&run, weights->mixing);
     cross[i]->keep = true;
   }
@@ -166,7 +167,7 @@ tarn__top tarn__model_build_step(const tarn__model *model, tarn__graph *graph, c
   }
   tarn__tensor *x = finish_stack(&model->decoder, &run, &stream);
   graph->label = "output";
-  tarn__top top = tarn__output_top(graph, x, model->output_table, NULL, step->best, step->eos);
+  tarn__top top = tarn__output_top(graph, x, model->output_table, model->output_bias, step->best, step->eos);
   top.values->keep = true;
   top.ids->keep = true;
   return top;

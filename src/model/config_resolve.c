@@ -91,6 +91,33 @@ static tarn_status check_model(const tarn_config *config, const tarn__yaml_node 
   return check_frozen_embeddings(model, root);
 }
 
+// Fails if a key is in the file.
+static tarn_status refuse_key(const tarn__yaml_node *root, const char *key, const char *text) {
+  const tarn__yaml_node *node = tarn__yaml_nearest(root, key);
+  const char *last = strrchr(key, '.') + 1;
+  return node->key && strcmp(node->key, last) == 0 && !tarn__yaml_is_empty(node) ? fail_key(root, key, text)
+                                                                                 : TARN_STATUS_OK;
+}
+
+// Without an encoder there is nothing to share with it, to freeze or to cache in it, and nothing to translate.
+static tarn_status resolve_language_model(tarn_config *config, const tarn__yaml_node *root) {
+  static const char no_encoder[] = "there is no encoder; a language model is trained on texts";
+  const tarn_config_model *model = &config->model;
+  const tarn_config_data *data = &config->data;
+  if (model->embeddings != TARN_EMBEDDINGS_DECODER && model->embeddings != TARN_EMBEDDINGS_NONE)
+    return fail_key(root, "model.embeddings", "there is no encoder; choose decoder or none");
+  if (model->frozen_embeddings == TARN_FROZEN_EMBEDDINGS_ENCODER ||
+      model->frozen_embeddings == TARN_FROZEN_EMBEDDINGS_BOTH)
+    return fail_key(root, "model.frozen_embeddings", "there is no encoder; choose decoder or none");
+  if (config->train.cache_frozen) return fail_key(root, "train.cache_frozen", no_encoder);
+  if (data->vocab && data->target_vocab && strcmp(data->vocab, data->target_vocab) != 0)
+    return fail_key(root, "data.target_vocab", no_encoder);
+  if (data->valid_reference) return fail_key(root, "data.valid_reference", no_encoder);
+  if (config->valid.bleu) TARN_TRY(refuse_key(root, "valid.bleu", "a language model does not translate"));
+  config->valid.bleu = false;
+  return TARN_STATUS_OK;
+}
+
 // The outputs of the bottom must be a function of the sentence alone.
 static tarn_status check_cache(const tarn_config *config, const tarn__yaml_node *root) {
   static const char key[] = "train.cache_frozen";
@@ -143,6 +170,7 @@ static tarn_status check_train(const tarn_config *config, const tarn__yaml_node 
 
 tarn_status tarn__config_resolve(tarn_config *config, const tarn__yaml_node *root) {
   tarn_config_data *data = &config->data;
+  if (config->encoder.count == 0) TARN_TRY(resolve_language_model(config, root));
   if (config->valid.metric == TARN_METRIC_COUNT) {
     config->valid.metric = config->valid.bleu ? TARN_METRIC_BLEU : TARN_METRIC_LOSS;
   }

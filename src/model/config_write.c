@@ -138,7 +138,7 @@ static bool uses(const tarn_stack *stack, int32_t kind) {
 
 static void put_model(writer *w, const tarn_config *config, bool used_only) {
   put_section(w, TARN__SECTION_MODEL, config);
-  put_stack(w, TARN__SECTION_ENCODER, &config->encoder, config);
+  if (config->encoder.count > 0) put_stack(w, TARN__SECTION_ENCODER, &config->encoder, config);
   put_stack(w, TARN__SECTION_DECODER, &config->decoder, config);
   put_line(w, 0, "kinds", "");
   for (int32_t i = 0; i < config->kind_count; i++) {

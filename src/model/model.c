@@ -58,7 +58,17 @@ static tarn__param *declare_table(tarn__model *model, tarn__declare *declare, co
   return tarn__declare_param(declare, name, vocab, declare->d_model, trained, init);
 }
 
-static tarn_status declare_embeddings(tarn__model *model, tarn__declare *declare) {
+static tarn_status declare_text_embeddings(tarn__model *model, tarn__declare *declare) {
+  bool tied = model->config->model.embeddings == TARN_EMBEDDINGS_DECODER;
+  bool train = model->config->model.frozen_embeddings == TARN_FROZEN_EMBEDDINGS_NONE;
+  model->target_table =
+      declare_table(model, declare, tied ? "weight" : "input.weight", model->target_vocab, tied || train);
+  model->output_table =
+      tied ? model->target_table : declare_table(model, declare, "output.weight", model->target_vocab, true);
+  return declare->status;
+}
+
+static tarn_status declare_pair_embeddings(tarn__model *model, tarn__declare *declare) {
   tarn_embeddings share = model->config->model.embeddings;
   tarn_frozen_embeddings frozen = model->config->model.frozen_embeddings;
   bool train_source = frozen == TARN_FROZEN_EMBEDDINGS_NONE || frozen == TARN_FROZEN_EMBEDDINGS_DECODER;
@@ -70,7 +80,6 @@ static tarn_status declare_embeddings(tarn__model *model, tarn__declare *declare
                "model.embeddings: one matrix for encoder and decoder needs one vocabulary, but the source has %lld "
                "tokens and the target %lld",
                (long long)model->source_vocab, (long long)model->target_vocab);
-  declare->prefix = "embeddings";
   model->source_table = declare_table(model, declare, share == TARN_EMBEDDINGS_ALL ? "weight" : "source.weight",
                                       model->source_vocab, train_source);
   model->target_table = model->source_table;
@@ -80,14 +89,23 @@ static tarn_status declare_embeddings(tarn__model *model, tarn__declare *declare
   if (!source_is_output)
     model->output_table = target_is_output ? model->target_table
                                            : declare_table(model, declare, "output.weight", model->target_vocab, true);
-  TARN_TRY(declare->status);
-  model->source_table->uses = 0;
-  model->target_table->uses = 0;
-  model->output_table->uses = 0;
-  model->source_table->uses++;
-  model->target_table->uses++;
-  model->output_table->uses++;
-  return TARN_STATUS_OK;
+  return declare->status;
+}
+
+static tarn_status declare_embeddings(tarn__model *model, tarn__declare *declare) {
+  declare->prefix = "embeddings";
+  TARN_TRY(model->config->encoder.count > 0 ? declare_pair_embeddings(model, declare)
+                                            : declare_text_embeddings(model, declare));
+  tarn__param *tables[] = {model->source_table, model->target_table, model->output_table};
+  for (int i = 0; i < 3; i++)
+    if (tables[i]) tables[i]->uses = 0;
+  for (int i = 0; i < 3; i++)
+    if (tables[i]) tables[i]->uses++;
+  if (!model->config->model.output_bias) return TARN_STATUS_OK;
+  declare->prefix = "output";
+  model->output_bias =
+      tarn__declare_param(declare, "bias", 1, model->target_vocab, true, (tarn__init){TARN__INIT_ZERO, 0.0, 1});
+  return declare->status;
 }
 
 static tarn_status declare_model(tarn__model *model) {
@@ -100,8 +118,9 @@ static tarn_status declare_model(tarn__model *model) {
                            .param_count = &model->param_count,
                            .param_capacity = &capacity};
   TARN_TRY(declare_embeddings(model, &declare));
-  TARN_TRY(declare_stack(model, &declare, &model->encoder, &model->config->encoder, "encoder"));
-  declare.decoder = true;
+  bool translates = model->config->encoder.count > 0;
+  if (translates) TARN_TRY(declare_stack(model, &declare, &model->encoder, &model->config->encoder, "encoder"));
+  declare.decoder = translates;
   TARN_TRY(declare_stack(model, &declare, &model->decoder, &model->config->decoder, "decoder"));
   for (size_t i = 0; i < model->param_count; i++) {
     tarn__param *param = model->params[i];

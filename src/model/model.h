@@ -1,4 +1,6 @@
-// An encoder-decoder model: the parameters that a description asks for, and the graphs that are built from them.
+// A model: the parameters that a description asks for, and the graphs that are built from them. It is an
+// encoder-decoder, or, without layers in the encoder, a language model: then there is no source, and whatever below
+// speaks of one is not looked at.
 //
 // A model is opened without memory (names, shapes, counts: enough to plan), then allocated, then initialised or loaded.
 #ifndef TARN_MODEL_MODEL_H
@@ -45,7 +47,8 @@ typedef struct tarn__model {
   tarn__param **params;  // all parameters, each once, in a fixed order
   size_t param_count;
   tarn__param *source_table, *target_table, *output_table;  // embeddings; equal pointers where shared; the output's is
-                                                            // trained
+                                                            // trained; a language model has no source table
+  tarn__param *output_bias;                                 // [1, target_vocab], or NULL
   tarn__model_stack encoder, decoder;
   tarn__arena arena;  // owns params, names, layers
   void *storage[TARN__MEMORY_KINDS];

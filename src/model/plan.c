@@ -96,7 +96,7 @@ static tarn_status plan_graph(tarn_plan *plan, const tarn__model *model, const t
   TARN_TRY(tarn__alloc(&parts, TARN__MEMORY_OTHER, most, sizeof(tarn_plan_part)));
   plan->parts = parts;
   tarn_plan_part *embeddings = part_of(plan, "embeddings");
-  add_param(embeddings, model->source_table);
+  if (model->source_table) add_param(embeddings, model->source_table);
   if (model->target_table != model->source_table) add_param(embeddings, model->target_table);
   add_stack(plan, model, &model->encoder, &model->config->encoder, "encoder");
   for (int i = 0; i < plan->cached_layers; i++) part_of(plan, model->encoder.layers[i].label)->cached = 1;
@@ -104,6 +104,7 @@ static tarn_status plan_graph(tarn_plan *plan, const tarn__model *model, const t
   tarn_plan_part *output = part_of(plan, "output");
   if (model->output_table != model->source_table && model->output_table != model->target_table)
     add_param(output, model->output_table);
+  if (model->output_bias) add_param(output, model->output_bias);
   add_nodes(plan, graph, (double)(batch->source_rows + batch->target_rows));
   return TARN_STATUS_OK;
 }

@@ -54,6 +54,15 @@ static tarn__plan_batch assumed_batch(const tarn_config *config, const tarn__sha
   int64_t rows = config->train.max_tokens;
   int64_t longest = config->model.max_length < rows ? config->model.max_length : rows;
   tarn__plan_batch batch = {rows, rows, usual, usual, longest, longest, 0};
+  if (config->encoder.count == 0) {
+    batch = (tarn__plan_batch){.target_rows = rows, .target_length = usual, .longest_target = longest};
+    if (!shard->pairs) return batch;
+    batch.target_length = (double)shard->target_tokens / (double)shard->pairs;
+    if (shard->longest_target < longest) batch.longest_target = shard->longest_target;
+    int64_t sentences = config->train.max_sentences;
+    if (sentences > 0 && sentences * batch.longest_target < rows) batch.target_rows = sentences * batch.longest_target;
+    return batch;
+  }
   if (!shard->pairs) return batch;
   batch.source_length = (double)shard->source_tokens / (double)shard->pairs;
   batch.target_length = (double)shard->target_tokens / (double)shard->pairs;

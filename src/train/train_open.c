@@ -78,6 +78,7 @@ static tarn_status open_data(tarn_train *t) {
   tarn__batcher_options options;
   tarn__batcher_default(&options);
   options.max_tokens = config->train.max_tokens;
+  options.max_sentences = config->train.max_sentences;
   options.longest = config->model.max_length;
   options.seed = (uint64_t)config->train.seed;
   tarn_status status = tarn__batcher_open(&t->batcher, &t->shard, &options);

@@ -37,7 +37,7 @@ expect "${good/decoder/decodr}" 'bad.yaml:4: unknown section "decodr"; did you m
 expect "${good/d_model: 64/d_model: many}" 'bad.yaml:1: model.d_model: "many" is not an integer'
 expect "${good/d_model: 64/d_model: 64, d_model: 32}" 'bad.yaml:1: key "d_model" is given twice'
 expect "${good/\{ d_model/[ d_model}" 'bad.yaml:'
-expect "" 'bad.yaml:1: encoder.layers is missing'
+expect "" 'bad.yaml:1: decoder.layers is missing'
 expect "$good" '--set train.updates=3: unknown key "updates" in train; did you mean "max_updates"?' --set train.updates=3
 expect "$good" '--set train.lr: expected key=value' --set train.lr
 expect "$good" '--set encoder.place={reservoirs: 3, of: 4}: encoder.place: 3 reservoirs cannot alternate among 4 layers' \
