@@ -102,6 +102,11 @@ static void on_event(void *user, const tarn_train_event *e) {
       end_line(v);
       print_validation(e);
       break;
+    case TARN_TRAIN_EVENT_FREEZE:
+      end_line(v);
+      printf("update %lld  frozen from now on: %s\n", (long long)e->update, e->layers);
+      fflush(stdout);
+      break;
     case TARN_TRAIN_EVENT_SAVED:
       break;
   }

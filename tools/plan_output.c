@@ -42,7 +42,7 @@ void plan_print_text(const tarn_plan *plan) {
          (long long)plan->frozen_parameters, (long long)plan->shared_uses);
   printf("floating-point operations per token: %.2f M forward, %.2f M backward, %.2f M computed again\n",
          plan->forward_flops / 1e6, plan->backward_flops / 1e6, plan->recompute_flops / 1e6);
-  if (plan->upper_bound) printf("this is the plan of a step that leaves no layer out; other steps take less\n");
+  if (plan->upper_bound) printf("this is the plan of a step in which every layer runs and learns; others take less\n");
   if (plan->cached_layers && plan->cache_bytes)
     printf("outputs of %d frozen encoder layers on disk: %.1f MB\n", plan->cached_layers, mb(plan->cache_bytes));
   else if (plan->cached_layers)

@@ -171,6 +171,13 @@ typedef struct tarn_config_data {
   const char *valid_reference;  // raw target text, one sentence a line, for BLEU [the shard's target, detokenized]
 } tarn_config_data;
 
+// One entry of train.freeze: what is named learns in the first `at` updates, and stays as it is from then on.
+typedef struct tarn_freeze {
+  const char *layers;  // as parameters are named: "encoder.layer3", "decoder.L1", "encoder.norm" (the final norm),
+                       // "embeddings.source"; or "encoder", "decoder", "embeddings" for all of them
+  int64_t at;          // 1 or more
+} tarn_freeze;
+
 typedef struct tarn_config_train {
   int64_t seed;              // of initialisation, shuffling and dropout [1]
   const int64_t *seeds;      // runs to make one after the other, each with its seed in place of `seed` [none]
@@ -205,6 +212,8 @@ typedef struct tarn_config_train {
   // in the run directory. Needs frozen encoder embeddings, a frozen lowest layer, and no dropout in either; the bits of
   // the training are the same without it [no]
   bool cache_frozen;
+  const tarn_freeze *freeze;  // staged freezing, in the order of the file [none]
+  int64_t freeze_count;
 } tarn_config_train;
 
 typedef struct tarn_config_valid {

@@ -45,7 +45,8 @@ typedef struct tarn_plan {
   // outputs; 0 bytes where the training data cannot be read. Pages of the file are the system's, and not in the peak.
   int cached_layers;
   size_t cache_bytes;
-  // 1: some steps take less than this, which is the plan of one that runs and trains every layer (LayerDrop).
+  // 1: some steps take less than this, which is the plan of one that runs and trains every layer (LayerDrop,
+  // train.freeze).
   int upper_bound;
   // What was assumed: rows of the largest batch, and tokens of a mean sentence.
   int64_t source_rows, target_rows;

@@ -34,6 +34,7 @@ typedef enum tarn_train_event_kind {
   TARN_TRAIN_EVENT_UPDATE,  // an optimiser step is done; its own loss and gradient norm
   TARN_TRAIN_EVENT_LOG,     // a line was added to the log; means since the line before
   TARN_TRAIN_EVENT_VALID,   // a validation is done and in the log
+  TARN_TRAIN_EVENT_FREEZE,  // layers stay as they are from now on; in the log
   TARN_TRAIN_EVENT_SAVED    // a checkpoint is on disk
 } tarn_train_event_kind;
 
@@ -52,7 +53,8 @@ typedef struct tarn_train_event {
   bool best;              // the best validation so far
   const char *signature;  // of the BLEU; NULL: not computed
   const char *path;       // of the checkpoint that was saved or validated; NULL: the model in memory
-  const char *line;       // LOG, VALID: the line of the log, without newline
+  const char *layers;     // FREEZE: which, with spaces between them
+  const char *line;       // LOG, VALID, FREEZE: the line of the log, without newline
 } tarn_train_event;
 
 typedef struct tarn_train_options {

@@ -91,7 +91,7 @@ tarn__tensor *tarn__graph_param(tarn__graph *graph, tarn__param *param) {
                                           .cols = param->cols,
                                           .param = param,
                                           .data = param->value,
-                                          .needs_grad = param->trained && graph->training});
+                                          .needs_grad = tarn__param_learns(param) && graph->training});
 }
 
 tarn__node *tarn__graph_node(tarn__graph *graph, const tarn__op *op, size_t attr_size) {

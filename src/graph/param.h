@@ -33,7 +33,8 @@ typedef struct tarn__param {
   int64_t rows, cols;  // a weight of a linear layer is [out, in]; a vector is [1, n]
   int64_t out, in;     // of signs: the shape of the matrix that they stand for; else 0
   bool trained;
-  int uses;  // number of places of the model that use it; more than 1: shared
+  bool stopped;  // trained, but not any more (train.freeze): no gradient and no update, though it is stored as before
+  int uses;      // number of places of the model that use it; more than 1: shared
   tarn__init init;
   char hash[TARN__HASH_TEXT];  // frozen only: of its fp32 values, set as they are made; a checkpoint records it
   tarn__dtype dtype;  // of `value`: F32, BF16 (matrices only; vectors and signs stay F32) or F64 (reference in double)
@@ -46,5 +47,8 @@ typedef struct tarn__param {
   bool grad_written;         // false: the next kernel that adds to `grad` overwrites it instead
   float *moment1, *moment2;  // trained only, while an optimiser exists
 } tarn__param;
+
+// Whether a step computes its gradient and the optimiser updates it.
+static inline bool tarn__param_learns(const tarn__param *param) { return param->trained && !param->stopped; }
 
 #endif

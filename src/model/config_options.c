@@ -116,6 +116,8 @@ static const tarn__option data_options[] = {
 
 _Static_assert(offsetof(tarn_config_train, seed_count) == offsetof(tarn_config_train, seeds) + sizeof(int64_t *),
                "the count of a list stands after its pointer");
+_Static_assert(offsetof(tarn_config_train, freeze_count) == offsetof(tarn_config_train, freeze) + sizeof(tarn_freeze *),
+               "the count of a list stands after its pointer");
 
 static const tarn__option train_options[] = {
     {"seed", INTEGER(tarn_config_train, seed, 0, 4294967295.0), .value = "1",
@@ -183,6 +185,12 @@ static const tarn__option train_options[] = {
          "keep the outputs of the frozen layers at the bottom of the encoder on disk, where the encoder's embedding "
          "is frozen and neither has dropout",
      .also = "cache_outputs"},
+    {"freeze", .type = TARN__OPTION_FREEZE, .offset = offsetof(tarn_config_train, freeze), .least = 1, .most = 1e12,
+     .unit = "updates",
+     .help =
+         "staged freezing: layers and the update after which they stay as they are, such as { encoder.layer1: 1000, "
+         "embeddings.source: 500 }",
+     .also = "freeze_at frozen freeze_layers freeze_schedule"},
 };
 
 static const tarn__option valid_options[] = {

@@ -14,6 +14,7 @@ typedef enum tarn__option_type {
   TARN__OPTION_WORD,      // an enum
   TARN__OPTION_TEXT,      // const char *
   TARN__OPTION_INTEGERS,  // const int64_t *, with the count in the next field
+  TARN__OPTION_FREEZE,    // const tarn_freeze *, with the count in the next field
   TARN__OPTION_PATTERN    // tarn_stack
 } tarn__option_type;
 
@@ -61,7 +62,7 @@ const tarn__section *tarn__config_section(tarn__section_id id);
 void tarn__option_unset(const tarn__option *option, void *section);
 
 // Reads the text of one value into its field; TEXT is copied into the arena. Fails with TARN_STATUS_USAGE and a line
-// that names neither file nor key. Not for INTEGERS and PATTERN.
+// that names neither file nor key. Not for INTEGERS, FREEZE and PATTERN.
 tarn_status tarn__option_set(const tarn__option *option, void *section, const char *text,
                              tarn__arena *arena) TARN_CHECKED;
 

@@ -96,8 +96,35 @@ static tarn_status read_integers(reader *r, const tarn__option *option, void *se
   return TARN_STATUS_OK;
 }
 
+static tarn_status read_freeze(reader *r, const tarn__option *option, void *section, const tarn__yaml_node *node) {
+  void *memory;
+  int64_t count = 0;
+  TARN_REQUIRE(node->type == TARN__YAML_MAP, USAGE, "expected layers and updates, such as { encoder.layer1: 1000 }");
+  for (const tarn__yaml_node *item = node->first; item; item = item->next) count++;
+  TARN_TRY(tarn__arena_alloc(r->arena, &memory, (size_t)count, sizeof(tarn_freeze)));
+  tarn_freeze *entries = memory;
+  int64_t i = 0;
+  for (const tarn__yaml_node *item = node->first; item; item = item->next, i++) {
+    char *name;
+    char shown[TARN__YAML_SHOWN];
+    tarn__yaml_show(shown, item->key);
+    TARN_REQUIRE(item->type == TARN__YAML_SCALAR, USAGE, "%s: expected the number of an update", shown);
+    tarn_status status = tarn__option_integer(option, &entries[i].at, item->text);
+    if (status != TARN_STATUS_OK) return tarn__fail_prefix(status, "%s: ", shown);
+    TARN_TRY(tarn__arena_strdup(r->arena, &name, item->key));
+    entries[i].layers = name;
+  }
+  struct {
+    const tarn_freeze *entries;
+    int64_t count;
+  } field = {entries, count};
+  memcpy((char *)section + option->offset, &field, sizeof field);
+  return TARN_STATUS_OK;
+}
+
 static tarn_status read_value(reader *r, const tarn__option *option, void *section, const tarn__yaml_node *node) {
   if (option->type == TARN__OPTION_INTEGERS) return read_integers(r, option, section, node);
+  if (option->type == TARN__OPTION_FREEZE) return read_freeze(r, option, section, node);
   TARN_REQUIRE(node->type == TARN__YAML_SCALAR, USAGE, "expected one value, not a %s",
                node->type == TARN__YAML_LIST ? "list" : "map");
   return tarn__option_set(option, section, node->text, r->arena);

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "model/config_freeze.h"
 #include "model/config_read.h"
 
 // Fails with the line of the key, or of the nearest map above it where the key has its default.
@@ -179,6 +180,7 @@ tarn_status tarn__config_resolve(tarn_config *config, const tarn__yaml_node *roo
   TARN_TRY(check_model(config, root));
   for (int32_t i = 0; i < config->kind_count; i++) TARN_TRY(resolve_kind(config, &config->kinds[i], root));
   if (config->train.cache_frozen) TARN_TRY(check_cache(config, root));
+  TARN_TRY(tarn__freeze_check(config, root));
   return check_train(config, root);
 }
 

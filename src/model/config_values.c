@@ -138,6 +138,7 @@ tarn_status tarn__option_set(const tarn__option *option, void *section, const ch
     case TARN__OPTION_TEXT:
       return set_text(field, text, arena);
     case TARN__OPTION_INTEGERS:
+    case TARN__OPTION_FREEZE:
     case TARN__OPTION_PATTERN:
       break;
   }
@@ -174,6 +175,8 @@ static const char *type_text(tarn__option_type type) {
       return "text";
     case TARN__OPTION_INTEGERS:
       return "list of integers";
+    case TARN__OPTION_FREEZE:
+      return "map of layers to integers";
     case TARN__OPTION_PATTERN:
       break;
   }

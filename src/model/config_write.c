@@ -61,6 +61,26 @@ static void put_integers(writer *w, const char *key, const void *field) {
   put(w, "]\n");
 }
 
+// Reading has checked that the names are those of layers, so they need no quotes.
+static void put_freeze(writer *w, const char *key, const void *field) {
+  struct {
+    const tarn_freeze *entries;
+    int64_t count;
+  } list;
+  memcpy(&list, field, sizeof list);
+  put(w, "  ");
+  put(w, key);
+  put(w, ": {");
+  for (int64_t i = 0; i < list.count; i++) {
+    char number[32];
+    snprintf(number, sizeof number, ": %" PRId64, list.entries[i].at);
+    put(w, i ? ", " : "");
+    put(w, list.entries[i].layers);
+    put(w, number);
+  }
+  put(w, "}\n");
+}
+
 static const char *word_of(writer *w, const tarn__option *option, const void *field) {
   int value;
   memcpy(&value, field, sizeof value);
@@ -94,6 +114,9 @@ static void put_option(writer *w, int indent, const tarn__option *option, const 
       return;
     case TARN__OPTION_INTEGERS:
       put_integers(w, option->name, field);
+      return;
+    case TARN__OPTION_FREEZE:
+      put_freeze(w, option->name, field);
       return;
     case TARN__OPTION_PATTERN:
       return;  // put_stack()

@@ -111,11 +111,12 @@ static tarn_status plan_graph(tarn_plan *plan, const tarn__model *model, const t
 
 tarn_status tarn__plan_model(tarn_plan *plan, const tarn__model *model, const tarn__plan_batch *batch, int threads) {
   const tarn_config *config = model->config;
-  *plan = (tarn_plan){.upper_bound = config->encoder.layerdrop > 0 || config->decoder.layerdrop > 0,
-                      .source_rows = batch->source_rows,
-                      .target_rows = batch->target_rows,
-                      .source_length = batch->source_length,
-                      .target_length = batch->target_length};
+  *plan = (tarn_plan){
+      .upper_bound = config->encoder.layerdrop > 0 || config->decoder.layerdrop > 0 || config->train.freeze_count > 0,
+      .source_rows = batch->source_rows,
+      .target_rows = batch->target_rows,
+      .source_length = batch->source_length,
+      .target_length = batch->target_length};
   tarn__model_size size;
   tarn__model_measure(model, &size);
   plan->trained_bytes = size.trained_bytes;

@@ -28,7 +28,7 @@ static const tarn__op op_backward = {.name = "embedding_backward",
 
 static void grad(tarn__graph *graph, tarn__node *node) {
   tarn__param *table = node->in[TARN__EMBEDDING_TABLE]->param;
-  if (!table->trained) return;
+  if (!tarn__param_learns(table)) return;
   tarn__node *back = tarn__graph_node(graph, &op_backward, sizeof(tarn__embedding_attr));
   *(tarn__embedding_attr *)back->attr = *(const tarn__embedding_attr *)node->attr;
   back->in[TARN__EMBEDDING_BACKWARD_IDS] = node->in[TARN__EMBEDDING_IDS];

@@ -75,8 +75,8 @@ static void grad(tarn__graph *graph, tarn__node *node) {
   back->in[TARN__RN_SAVED_GAIN] = node->in[TARN__RN_GAIN];
   tarn__param *gain = node->in[TARN__RN_GAIN]->param;
   tarn__param *bias = node->in[TARN__RN_BIAS]->param;
-  back->dparam[TARN__RN_DGAIN] = gain->trained ? gain : NULL;
-  back->dparam[TARN__RN_DBIAS] = bias->trained ? bias : NULL;
+  back->dparam[TARN__RN_DGAIN] = tarn__param_learns(gain) ? gain : NULL;
+  back->dparam[TARN__RN_DBIAS] = tarn__param_learns(bias) ? bias : NULL;
   if (wants(x)) back->out[TARN__RN_DX] = tarn__grad_into(graph, x, &back->in[TARN__RN_PREVIOUS]);
   if (wants(branch))
     back->out[TARN__RN_DBRANCH] = tarn__graph_tensor(graph, branch->dtype, branch->rows, branch->cols, "gradient");
@@ -144,7 +144,8 @@ tarn__residual_out tarn__residual_norm(tarn__graph *graph, tarn__tensor *x, tarn
     node->in[TARN__RN_GAIN] = tarn__graph_param(graph, gain);
     node->in[TARN__RN_BIAS] = tarn__graph_param(graph, bias);
     out.y = node->out[TARN__RN_Y] = tarn__graph_tensor(graph, x->dtype, x->rows, x->cols, "norm");
-    bool backward = graph->training && (wants(x) || wants(branch) || gain->trained || bias->trained);
+    bool learns = tarn__param_learns(gain) || tarn__param_learns(bias);
+    bool backward = graph->training && (wants(x) || wants(branch) || learns);
     if (backward)
       node->out[TARN__RN_STATS] =
           tarn__graph_tensor(graph, x->dtype == TARN__F64 ? TARN__F64 : TARN__F32, x->rows, 2, "norm statistics");

@@ -156,7 +156,8 @@ static tarn_status step_and_log(tarn_train *t) {
       .grad_norm = result.norm,
       .tokens_per_second = rate_of((double)(p->window_source + p->window_target), p->window_seconds)};
   tarn__train_tell(t, &event);
-  return p->update % t->config->train.log_every == 0 ? log_window(t, result.rate) : TARN_STATUS_OK;
+  if (p->update % t->config->train.log_every == 0) TARN_TRY(log_window(t, result.rate));
+  return tarn__train_freeze(t);
 }
 
 // Everything between two steps. *ended is set when a limit is reached and all that belongs to the end is done.

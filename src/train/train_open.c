@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "base/threads.h"
 #include "model/checkpoint_keys.h"
+#include "train/freeze.h"
 #include "train/plan_run.h"
 #include "train/resume_config.h"
 #include "train/shard_check.h"
@@ -237,6 +238,7 @@ static tarn_status open_parts(tarn_train *t, const tarn_train_options *o) {
   if (!o->resume) TARN_TRY(check_new(t));
   TARN_TRY(take_memory(t));
   TARN_TRY(start(t, o->resume));
+  tarn__freeze_apply(t->model, t->progress.update);
   t->epoch_batches = tarn__batcher_batches(t->batcher);
   TARN_TRY(tarn__loader_open(&t->loader, t->batcher, t->config->train.accumulate));
   TARN_TRY(tarn__run_dir_write_config(&t->dir, t->config));

@@ -1,5 +1,5 @@
 // What a training consists of, for the files that share it: train_open.c, train_loop.c, train_step.c, train_save.c,
-// train_events.c, train_result.c.
+// train_freeze.c, train_events.c, train_result.c.
 #ifndef TARN_TRAIN_TRAINER_H
 #define TARN_TRAIN_TRAINER_H
 
@@ -57,6 +57,10 @@ void tarn__train_result_fill(const tarn_train *train, tarn_train_result *result)
 // training that was stopped, or that can go on once its disk has room, has not ended.
 tarn_status tarn__train_result_write(const tarn_train *train, const tarn_train_result *result,
                                      tarn_status status) TARN_CHECKED;
+
+// Freezes what is due after the update that was just done, and logs it. A checkpoint of this update is written later,
+// so resuming never logs it again.
+tarn_status tarn__train_freeze(tarn_train *train) TARN_CHECKED;
 
 // Writes `last`, and before it a numbered checkpoint if asked to.
 tarn_status tarn__train_save(tarn_train *train, bool numbered) TARN_CHECKED;

@@ -1,0 +1,40 @@
+// What is frozen in the course of a training: told to the parameters, the log and the receiver of events.
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "train/freeze.h"
+#include "train/trainer.h"
+
+static tarn_status log_freeze(tarn_train *t, char *names) {
+  tarn_train_event event = {.kind = TARN_TRAIN_EVENT_FREEZE, .layers = names};
+  json_t *layers = json_array();
+  int failed = !layers;
+  for (const char *name = names; *name && !failed;) {
+    size_t length = strcspn(name, " ");
+    failed |= json_array_append_new(layers, json_stringn(name, length)) != 0;
+    name += length + (name[length] == ' ');
+  }
+  json_t *record = json_pack("{s:s, s:I, s:f, s:o}", "kind", "freeze", "step", (json_int_t)t->progress.update, "time",
+                             t->progress.seconds, "layers", layers);
+  if (failed) {
+    json_decref(record);
+    record = NULL;
+  }
+  char *line;
+  TARN_TRY(tarn__run_log_add(&t->log, record, &line));
+  event.line = line;
+  tarn__train_tell(t, &event);
+  free(line);
+  return TARN_STATUS_OK;
+}
+
+tarn_status tarn__train_freeze(tarn_train *t) {
+  char *names;
+  TARN_TRY(tarn__freeze_due(&names, t->config, t->progress.update));
+  if (!names) return TARN_STATUS_OK;
+  tarn__freeze_apply(t->model, t->progress.update);
+  tarn_status status = log_freeze(t, names);
+  tarn__free(names);
+  return status;
+}
