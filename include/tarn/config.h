@@ -58,7 +58,8 @@ extern "C" {
   X(TARN_FROZEN_EMBEDDINGS_BOTH, "both", "the matrices of both inputs are frozen")
 #define TARN_MIXER_MAP(X)                                                                                        \
   X(TARN_MIXER_ATTENTION, "attention", "multi-head self-attention; in the decoder causal, then cross-attention") \
-  X(TARN_MIXER_NONE, "none", "no token mixer: the layer is its FFN only")
+  X(TARN_MIXER_NONE, "none", "no token mixer: the layer is its FFN only")                                        \
+  X(TARN_MIXER_BIGRU, "bigru", "bidirectional GRU and a projection of both directions; encoder only")
 #define TARN_INIT_MAP(X)                                                                     \
   X(TARN_INIT_XAVIER, "xavier", "uniform in +-sqrt(6 / (inputs + outputs)), Glorot 2010")    \
   X(TARN_INIT_ORTHOGONAL, "orthogonal", "orthonormal rows or columns, Saxe et al. 2013")     \
@@ -140,6 +141,7 @@ typedef struct tarn_kind {
   char name[TARN_CONFIG_KIND_NAME];  // letters and underscores; not "layer", which names the sets of bare uses
   tarn_mixer mixer;                  // [attention]
   int64_t heads;                     // of attention; divides d_model; 0 for mixer none [4]
+  int64_t hidden;                    // of recurrences: units of each direction; else 0 [bigru: half of d_model]
   int64_t ffn;                       // inner width of the FFN [1024]
   bool frozen;     // random for ever; in the decoder self-attention, cross-attention and FFN alike [no]
   tarn_init init;  // of projection weights [orthogonal if frozen, else xavier]

@@ -50,6 +50,11 @@ tarn__linear_weights tarn__declare_linear(tarn__declare *declare, const char *na
 // The same without a bias.
 tarn__linear_weights tarn__declare_matrix(tarn__declare *declare, const char *name, int64_t out, int64_t in, int blocks,
                                           double gain);
+// NAME.weight [out, in], which is a matrix whatever its init is.
+tarn__param *tarn__declare_dense(tarn__declare *declare, const char *name, int64_t out, int64_t in, int blocks,
+                                 double gain);
+// NAME.bias [n], 0 where it is trained, else uniform in 1 / sqrt(in).
+tarn__param *tarn__declare_bias(tarn__declare *declare, const char *name, int64_t n, int64_t in);
 // act(x weight^T + bias), whatever the weight is.
 tarn__tensor *tarn__project(tarn__graph *graph, tarn__tensor *x, const tarn__linear_weights *weights,
                             tarn__activation activation);

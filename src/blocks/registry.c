@@ -3,6 +3,7 @@
 static const tarn__mixer *const mixers[] = {
     &tarn__mixer_attention,
     &tarn__mixer_none,
+    &tarn__mixer_bigru,
 };
 
 const tarn__mixer *tarn__mixer_find(tarn_mixer id) {

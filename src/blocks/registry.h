@@ -7,6 +7,7 @@
 
 extern const tarn__mixer tarn__mixer_attention;
 extern const tarn__mixer tarn__mixer_none;
+extern const tarn__mixer tarn__mixer_bigru;
 
 const tarn__mixer *tarn__mixer_find(tarn_mixer id);
 

@@ -58,7 +58,8 @@ typedef enum tarn__section_id {
 
 const tarn__section *tarn__config_section(tarn__section_id id);
 
-// A field that has no value yet because its default is derived: the word past the last one, NaN, or NULL.
+// A field that has no value yet because its default is derived: the word past the last one, 0 (of an integer that is at
+// least 1), NaN, or NULL.
 void tarn__option_unset(const tarn__option *option, void *section);
 
 // Reads the text of one value into its field; TEXT is copied into the arena. Fails with TARN_STATUS_USAGE and a line

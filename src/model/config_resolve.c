@@ -45,12 +45,27 @@ static tarn_status resolve_kind(const tarn_config *config, tarn_kind *kind, cons
   if (kind->init == TARN_INIT_COUNT) kind->init = kind->frozen ? TARN_INIT_ORTHOGONAL : TARN_INIT_XAVIER;
   if (kind->norm == TARN_NORM_COUNT) kind->norm = kind->mixer == TARN_MIXER_NONE ? TARN_NORM_PRE : config->model.norm;
   if (isnan(kind->dropout)) kind->dropout = config->model.dropout;
+  if (kind->hidden == 0) kind->hidden = (config->model.d_model + 1) / 2;
   TARN_TRY(drop_keys(kind, root));
   if (kind->heads == 0 || config->model.d_model % kind->heads == 0) return TARN_STATUS_OK;
   snprintf(key, sizeof key, "kinds.%s.heads", kind->name);
   snprintf(text, sizeof text, "%lld does not divide model.d_model %lld", (long long)kind->heads,
            (long long)config->model.d_model);
   return fail_key(root, key, text);
+}
+
+// A decoder must not see the tokens that it is to predict.
+static tarn_status check_decoder(const tarn_config *config, const tarn__yaml_node *root) {
+  char text[224];
+  for (int32_t i = 0; i < config->decoder.count; i++) {
+    const tarn_kind *kind = &config->kinds[config->decoder.layers[i].kind];
+    if (kind->mixer != TARN_MIXER_BIGRU) continue;
+    snprintf(text, sizeof text,
+             "layer %d is of kind %s, whose mixer %s reads later tokens too; it can stand in the encoder only",
+             (int)i + 1, kind->name, mixer_word(kind->mixer));
+    return fail_key(root, "decoder.layers", text);
+  }
+  return TARN_STATUS_OK;
 }
 
 // Two inputs or outputs that share a matrix must agree on whether it is frozen.
@@ -179,6 +194,7 @@ tarn_status tarn__config_resolve(tarn_config *config, const tarn__yaml_node *roo
   if (isnan(config->model.embedding_dropout)) config->model.embedding_dropout = config->model.dropout;
   TARN_TRY(check_model(config, root));
   for (int32_t i = 0; i < config->kind_count; i++) TARN_TRY(resolve_kind(config, &config->kinds[i], root));
+  TARN_TRY(check_decoder(config, root));
   if (config->train.cache_frozen) TARN_TRY(check_cache(config, root));
   TARN_TRY(tarn__freeze_check(config, root));
   return check_train(config, root);

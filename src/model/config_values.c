@@ -148,6 +148,7 @@ tarn_status tarn__option_set(const tarn__option *option, void *section, const ch
 void tarn__option_unset(const tarn__option *option, void *section) {
   void *field = field_of(option, section);
   if (option->type == TARN__OPTION_WORD) memcpy(field, &option->word_count, sizeof(int));
+  if (option->type == TARN__OPTION_INTEGER) *(int64_t *)field = 0;
   if (option->type == TARN__OPTION_REAL) *(double *)field = (double)NAN;
   if (option->type == TARN__OPTION_TEXT) *(const char **)field = NULL;
 }

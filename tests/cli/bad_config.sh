@@ -29,10 +29,15 @@ printf '%s\n' "$good" >good.yaml
 grep -q frozen out.txt || fail "no plan for a good configuration"
 
 expect "${good/frozen: yes/freeze: yes}" 'bad.yaml:8: unknown key "freeze" in kinds.R; did you mean "frozen"?'
-expect "${good/heads: 4/mixer: atention}" 'bad.yaml:7: kinds.L.mixer: "atention" is not one of attention, none; did you mean "attention"?'
+expect "${good/heads: 4/mixer: atention}" 'bad.yaml:7: kinds.L.mixer: "atention" is not one of attention, none, bigru; did you mean "attention"?'
 expect "${good/(R L)\*2/(R Q)*2}" 'bad.yaml:3: encoder.layers: at character 4: kind "Q" is not defined under kinds'
 expect "${good/(R L)\*2/(R L*2}" 'bad.yaml:3: encoder.layers: at character 1: this parenthesis is never closed'
 expect "${good/heads: 4/heads: 5}" 'bad.yaml:7: kinds.L.heads: 5 does not divide model.d_model 64'
+expect "$good"$'\n''  B: { mixer: bigru, heads: 2 }' 'bad.yaml:9: kinds.B.heads: a layer with mixer bigru has no heads'
+expect "${good/frozen: yes/hidden: 4}" 'bad.yaml:8: kinds.R.hidden: a layer with mixer attention has no hidden'
+expect "${good/heads: 4, ffn: 64, frozen: yes/mixer: bigru, hidden: 0}" 'bad.yaml:8: kinds.R.hidden: '
+expect "${good/layers: L$'\n'/layers: L B$'\n'}"$'\n''  B: { mixer: bigru, ffn: 64 }' \
+  'bad.yaml:5: decoder.layers: layer 2 is of kind B, whose mixer bigru reads later tokens too'
 expect "${good/decoder/decodr}" 'bad.yaml:4: unknown section "decodr"; did you mean "decoder"?'
 expect "${good/d_model: 64/d_model: many}" 'bad.yaml:1: model.d_model: "many" is not an integer'
 expect "${good/d_model: 64/d_model: 64, d_model: 32}" 'bad.yaml:1: key "d_model" is given twice'
