@@ -26,6 +26,7 @@ may_include() {
     eval) echo "text base" ;;
     decode) echo "$below" ;;
     train) echo "$below decode eval" ;;
+    report) echo "$below eval" ;;
     *) echo "unknown" ;;
   esac
 }

@@ -1,0 +1,165 @@
+#include "report/report_figures.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "report/markup.h"
+#include "report/svg_layers.h"
+
+static bool name_taken(const tarn__figures *figures, const char *name) {
+  for (size_t i = 0; i < figures->count; i++) {
+    if (strcasecmp(figures->items[i].name, name) == 0) return true;
+  }
+  return false;
+}
+
+tarn__figure *tarn__figure_add(tarn__figures *figures, tarn__report *view, tarn__figure_part part, const char *name,
+                               const char *title, const char *caption) {
+  tarn__buffer plain = {0};
+  tarn__markup_file_name(&plain, name);
+  if (view->status == TARN_STATUS_OK) view->status = plain.status;
+  const char *own = tarn__report_text(view, "%s", plain.data ? plain.data : "figure");
+  for (int i = 2; view->status == TARN_STATUS_OK && name_taken(figures, own); i++)
+    own = tarn__report_text(view, "%s-%d", plain.data ? plain.data : "figure", i);
+  tarn__buffer_close(&plain);
+  if (view->status == TARN_STATUS_OK)
+    view->status = tarn__grow(&figures->items, &figures->capacity, figures->count + 1, sizeof *figures->items);
+  if (view->status != TARN_STATUS_OK) return NULL;
+  tarn__figure *figure = &figures->items[figures->count++];
+  *figure = (tarn__figure){.part = part, .name = own, .title = title, .caption = caption};
+  return figure;
+}
+
+// --- the models
+// -------------------------------------------------------------------------------------------------------
+
+static void draw_models(tarn__figures *figures, tarn__report *view) {
+  for (size_t i = 0; i < view->count; i++) {
+    const tarn__report_entry *entry = &view->entries[i];
+    const tarn_results_group *group = entry->group;
+    if (!entry->label.encoder || !entry->label.decoder) continue;
+    const char *encoder = group->encoder.count ? tarn__report_text(view, "Encoder %s, ", group->encoder.pattern) : "";
+    const char *decoder = group->decoder.count ? tarn__report_text(view, "decoder %s: ", group->decoder.pattern) : "";
+    const char *caption = tarn__report_text(view, "%s%s%s.", encoder, decoder, entry->label.note);
+    tarn__figure *figure = tarn__figure_add(figures, view, TARN__FIGURE_MODELS,
+                                            tarn__report_text(view, "model-%s", group->name), group->name, caption);
+    if (!figure) return;
+    tarn__svg_head head = {.id = figure->name, .title = figure->title, .description = figure->caption};
+    tarn__svg_layers(&figure->page, head, &group->encoder, &group->decoder);
+    head.standalone = true;
+    tarn__svg_layers(&figure->file, head, &group->encoder, &group->decoder);
+  }
+}
+
+// --- area under the curve
+// ---------------------------------------------------------------------------------------------
+
+static tarn_status draw_aucc(tarn__figures *figures, tarn__report *view) {
+  void *memory = NULL;
+  TARN_TRY(tarn__arena_alloc(&view->arena, &memory, view->count, sizeof(tarn__chart_bar)));
+  tarn__chart_bar *bars = memory;
+  size_t count = 0;
+  for (size_t i = 0; i < view->count; i++) {
+    const tarn__report_entry *entry = &view->entries[i];
+    if (!entry->row || isnan(entry->row->aucc_mean.mean)) continue;
+    bars[count++] = (tarn__chart_bar){.label = entry->label,
+                                      .value = entry->row->aucc_mean.mean,
+                                      .error = entry->row->aucc_mean.sd,
+                                      .text = tarn__report_spread(view, &entry->row->aucc_mean, 1, view->decimals)};
+  }
+  tarn__figure *figure = tarn__figure_add(
+      figures, view, TARN__FIGURE_SUMS, "aucc", "Area under the convergence curve",
+      tarn__report_text(view,
+                        "AUCC of %s up to %s, divided by that time: longer%s is better. The black line on a bar is one "
+                        "standard deviation over seeds on each side, the dashed line the baseline.",
+                        view->score, view->budget, view->table->less ? " to the right" : ""));
+  if (!figure) return view->status;
+  tarn__chart chart = {
+      .head = {.id = figure->name, .title = figure->title, .description = figure->caption},
+      .x_label = tarn__report_text(view, "AUCC / time: %smean %s over %s", view->table->less ? "negative of the " : "",
+                                   view->score, view->budget)};
+  tarn__chart_bars(&figure->page, &chart, bars, count);
+  chart.head.standalone = true;
+  tarn__chart_bars(&figure->file, &chart, bars, count);
+  return view->status;
+}
+
+// --- parameters against score
+// -----------------------------------------------------------------------------------------
+
+// The unit in which all counts have few digits.
+static double parameter_unit(const tarn__report *view) {
+  int64_t most = 0;
+  for (size_t i = 0; i < view->results->run_count; i++) {
+    if (view->results->runs[i].parameters > most) most = view->results->runs[i].parameters;
+  }
+  return most >= 1000000 ? 1e6 : most >= 10000 ? 1e3 : 1;
+}
+
+static const tarn_results_statistic *score_of(const tarn__report *view, const tarn_results_row *row) {
+  return view->has_test ? &row->test_bleu : &row->best;
+}
+
+static tarn_status draw_parameters(tarn__figures *figures, tarn__report *view) {
+  void *memory = NULL;
+  TARN_TRY(tarn__arena_alloc(&view->arena, &memory, view->count, sizeof(tarn__chart_point)));
+  tarn__chart_point *points = memory;
+  size_t count = 0;
+  double unit = parameter_unit(view);
+  for (size_t i = 0; i < view->count; i++) {
+    const tarn__report_entry *entry = &view->entries[i];
+    if (!entry->row || score_of(view, entry->row)->count == 0) continue;
+    const tarn_results_run *run = &view->results->runs[entry->group->runs[0]];
+    for (size_t k = 1; run->parameters < 0 && k < entry->group->run_count; k++)
+      run = &view->results->runs[entry->group->runs[k]];
+    if (run->parameters < 0) continue;
+    points[count++] = (tarn__chart_point){.label = entry->label,
+                                          .x = (double)run->trained_parameters / unit,
+                                          .y = score_of(view, entry->row)->mean,
+                                          .error = score_of(view, entry->row)->sd,
+                                          .x_also = (double)run->parameters / unit};
+  }
+  if (count == 0) return view->status;
+  const char *score = view->has_test ? "test BLEU" : tarn__report_text(view, "best %s", view->score);
+  tarn__figure *figure = tarn__figure_add(
+      figures, view, TARN__FIGURE_SUMS, "parameters", "Parameters against score",
+      tarn__report_text(view,
+                        "Each model's %s over its parameters: the filled mark stands at those that are trained, the "
+                        "hollow one at all, the frozen ones included. Lines up and down are one standard deviation.",
+                        score));
+  if (!figure) return view->status;
+  const char *counted = unit == 1e6 ? " (millions)" : unit == 1e3 ? " (thousands)" : "";
+  tarn__chart chart = {
+      .head = {.id = figure->name, .title = figure->title, .description = figure->caption},
+      .x_label = tarn__report_text(view, "parameters%s: trained \xE2\x97\x8F, all \xE2\x97\x8B", counted),
+      .y_label = score};
+  tarn__chart_points(&figure->page, &chart, points, count);
+  chart.head.standalone = true;
+  tarn__chart_points(&figure->file, &chart, points, count);
+  return view->status;
+}
+
+tarn_status tarn__report_figures(tarn__figures *figures, tarn__report *view) {
+  draw_models(figures, view);
+  tarn__report_curves(figures, view);
+  TARN_TRY(view->status);
+  TARN_TRY(draw_aucc(figures, view));
+  TARN_TRY(draw_parameters(figures, view));
+  tarn__report_backskip(figures, view);
+  TARN_TRY(view->status);
+  for (size_t i = 0; i < figures->count; i++) {
+    TARN_TRY(figures->items[i].page.status);
+    TARN_TRY(figures->items[i].file.status);
+  }
+  return TARN_STATUS_OK;
+}
+
+void tarn__report_figures_close(tarn__figures *figures) {
+  for (size_t i = 0; i < figures->count; i++) {
+    tarn__buffer_close(&figures->items[i].page);
+    tarn__buffer_close(&figures->items[i].file);
+  }
+  tarn__free(figures->items);
+  *figures = (tarn__figures){0};
+}

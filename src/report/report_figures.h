@@ -1,0 +1,40 @@
+// The figures of a report.
+#ifndef TARN_REPORT_REPORT_FIGURES_H
+#define TARN_REPORT_REPORT_FIGURES_H
+
+#include "report/report_view.h"
+
+typedef enum tarn__figure_part {
+  TARN__FIGURE_MODELS,  // layer patterns
+  TARN__FIGURE_CURVES,
+  TARN__FIGURE_SUMS,  // AUCC, parameters against score
+  TARN__FIGURE_BACKSKIP
+} tarn__figure_part;
+
+typedef struct tarn__figure {
+  tarn__figure_part part;
+  const char *name;     // of the file, without ".svg"; unique; also its id in the page
+  const char *title;    // as drawn
+  const char *caption;  // what is seen, in one or two sentences
+  tarn__buffer page;    // the picture as it stands in the page
+  tarn__buffer file;    // the picture as a file of its own
+} tarn__figure;
+
+typedef struct tarn__figures {
+  tarn__figure *items;
+  size_t count, capacity;
+} tarn__figures;
+
+// Draws everything that the comparison has data for.
+tarn_status tarn__report_figures(tarn__figures *figures, tarn__report *view) TARN_CHECKED;
+void tarn__report_figures_close(tarn__figures *figures);
+
+// Adds a figure for the drawing functions of one part; its pictures are still empty. NULL after a failure.
+tarn__figure *tarn__figure_add(tarn__figures *figures, tarn__report *view, tarn__figure_part part, const char *name,
+                               const char *title, const char *caption);
+
+// The curves, in a file of their own.
+void tarn__report_curves(tarn__figures *figures, tarn__report *view);
+void tarn__report_backskip(tarn__figures *figures, tarn__report *view);
+
+#endif

@@ -1,0 +1,46 @@
+// Tables of a report, made once and written in four formats.
+#ifndef TARN_REPORT_REPORT_TABLE_H
+#define TARN_REPORT_REPORT_TABLE_H
+
+#include "report/report_view.h"
+
+enum { TARN__TABLE_COLUMNS = 12 };
+
+typedef struct tarn__table_column {
+  const char *head;  // with its unit
+  bool text;         // aligned at the left
+  int better;        // 1: the greatest value is set in bold, -1: the least, 0: none
+} tarn__table_column;
+
+typedef struct tarn__table_cell {
+  const char *text;
+  double value;  // for `better`; NAN: has no part in it
+} tarn__table_cell;
+
+typedef struct tarn__table_row {
+  tarn__table_cell cells[TARN__TABLE_COLUMNS];
+  bool baseline, failed;
+} tarn__table_row;
+
+typedef struct tarn__table {
+  const char *id, *title, *caption;
+  tarn__table_column columns[TARN__TABLE_COLUMNS];
+  int width;
+  tarn__table_row *rows;
+  size_t count;
+} tarn__table;
+
+// The tables of a report: quality, speed, size, runs.
+enum { TARN__REPORT_TABLES = 4 };
+tarn_status tarn__report_tables(tarn__table tables[TARN__REPORT_TABLES], tarn__report *view) TARN_CHECKED;
+
+// Columns in which no row has anything are left out.
+void tarn__table_html(tarn__buffer *out, const tarn__table *table);
+void tarn__table_markdown(tarn__buffer *out, const tarn__table *table);
+void tarn__table_latex(tarn__buffer *out, const tarn__table *table);
+
+// All measures with all their digits: a line a configuration, a line a run.
+void tarn__report_results_csv(tarn__buffer *out, const tarn__report *view);
+void tarn__report_runs_csv(tarn__buffer *out, const tarn__report *view);
+
+#endif

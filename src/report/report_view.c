@@ -1,0 +1,163 @@
+#include "report/report_view.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "report/svg_axis.h"
+
+#define DASH "\xE2\x80\x93"
+#define PLUS_MINUS "\xC2\xB1"
+
+const char *tarn__report_text(tarn__report *view, const char *format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  int length = vsnprintf(NULL, 0, format, arguments);
+  va_end(arguments);
+  void *text = NULL;
+  if (view->status == TARN_STATUS_OK && length >= 0)
+    view->status = tarn__arena_alloc(&view->arena, &text, (size_t)length + 1, 1);
+  if (view->status != TARN_STATUS_OK || !text) return "";
+  va_start(arguments, format);
+  vsnprintf(text, (size_t)length + 1, format, arguments);
+  va_end(arguments);
+  return text;
+}
+
+const char *tarn__report_number(tarn__report *view, double value, int decimals) {
+  char text[TARN__SVG_NUMBER];
+  if (isnan(value)) return DASH;
+  tarn__svg_number(text, value, decimals);
+  return tarn__report_text(view, "%s", text);
+}
+
+const char *tarn__report_spread(tarn__report *view, const tarn_results_statistic *statistic, double unit,
+                                int decimals) {
+  char mean[TARN__SVG_NUMBER];
+  char sd[TARN__SVG_NUMBER];
+  if (statistic->count == 0 || isnan(statistic->mean)) return DASH;
+  tarn__svg_number(mean, statistic->mean / unit, decimals);
+  if (isnan(statistic->sd)) return tarn__report_text(view, "%s", mean);
+  tarn__svg_number(sd, statistic->sd / unit, decimals);
+  return tarn__report_text(view, "%s " PLUS_MINUS " %s", mean, sd);
+}
+
+// --- which layers are frozen
+// ------------------------------------------------------------------------------------------
+
+// Appends " 1 3 5" or " 1" DASH "4": the depths of frozen layers, runs of three or more as a range.
+static void depths(char *text, size_t size, const tarn_results_stack *stack) {
+  size_t used = strlen(text);
+  for (int i = 0; i < stack->count && used + 32 < size; i++) {
+    if (!stack->layers[i].frozen) continue;
+    int last = i;
+    while (last + 1 < stack->count && stack->layers[last + 1].frozen) last++;
+    if (last - i >= 2) {
+      used += (size_t)snprintf(text + used, size - used, " %d" DASH "%d", i + 1, last + 1);
+      i = last;
+    } else {
+      used += (size_t)snprintf(text + used, size - used, " %d", i + 1);
+    }
+  }
+}
+
+static const char *stack_frozen(tarn__report *view, const char *name, const tarn_results_stack *stack) {
+  char text[2048];
+  snprintf(text, sizeof text, "%s", name);
+  depths(text, sizeof text, stack);
+  return tarn__report_text(view, "%s of %d", text, stack->count);
+}
+
+const char *tarn__report_frozen(tarn__report *view, const tarn_results_group *group) {
+  const tarn_results_run *first = group->run_count ? &view->results->runs[group->runs[0]] : NULL;
+  if (group->encoder.count + group->decoder.count == 0) return "not begun";
+  const char *text = "no layer frozen";
+  const char *encoder = stack_frozen(view, "encoder", &group->encoder);
+  const char *decoder = stack_frozen(view, "decoder", &group->decoder);
+  if (group->encoder.frozen && group->decoder.frozen)
+    text = tarn__report_text(view, "%s, %s frozen", encoder, decoder);
+  else if (group->encoder.frozen || group->decoder.frozen)
+    text = tarn__report_text(view, "%s frozen", group->encoder.frozen ? encoder : decoder);
+  size_t later = 0;
+  for (size_t i = 0; first && i < group->run_count; i++) {
+    size_t frozen = view->results->runs[group->runs[i]].freeze_count;
+    if (frozen > later) later = frozen;
+  }
+  if (later) text = tarn__report_text(view, "%s, %zu more during training", text, later);
+  if (group->layer_drop > 0) text = tarn__report_text(view, "%s, LayerDrop %g", text, group->layer_drop);
+  return text;
+}
+
+// --- names and units
+// --------------------------------------------------------------------------------------------------
+
+const char *tarn__report_score(tarn__report *view, const char *name) {
+  const char *slash = strchr(name, '/');
+  if (!slash) return tarn__report_text(view, "%s", name);
+  const char *word = slash + 1;
+  size_t part = (size_t)(slash - name);
+  word = strcmp(word, "bleu") == 0 ? "BLEU" : strcmp(word, "ppl") == 0 ? "perplexity" : word;
+  if (part == 5 && strncmp(name, "valid", 5) == 0) return tarn__report_text(view, "validation %s", word);
+  if (part == 5 && strncmp(name, "train", 5) == 0) return tarn__report_text(view, "training %s", word);
+  return tarn__report_text(view, "%.*s %s", (int)part, name, word);
+}
+
+int tarn__report_decimals(const char *name) {
+  size_t length = strlen(name);
+  bool loss =
+      (length >= 4 && strcmp(name + length - 4, "loss") == 0) || (length >= 3 && strcmp(name + length - 3, "nll") == 0);
+  return loss ? 3 : 2;
+}
+
+static void take_units(tarn__report *view) {
+  char number[TARN__SVG_NUMBER];
+  double budget = view->table->budget;
+  bool minutes = budget >= 300;
+  view->unit = minutes ? 60 : 1;
+  view->unit_name = minutes ? "minutes" : "seconds";
+  view->unit_mark = minutes ? "min" : "s";
+  double shown = budget / view->unit;
+  tarn__svg_number(number, shown, fabs(shown - round(shown)) < 0.05 ? 0 : 1);
+  view->budget = tarn__report_text(view, "%s %s", number, view->unit_name);
+}
+
+static void take_entries(tarn__report *view) {
+  int style = 1;
+  for (size_t r = 0; r < view->table->row_count; r++)
+    view->entries[view->table->rows[r].group].row = &view->table->rows[r];
+  view->baseline = &view->entries[view->table->rows[view->table->baseline].group];
+  for (size_t i = 0; i < view->count; i++) {
+    tarn__report_entry *entry = &view->entries[i];
+    entry->group = &view->results->groups[i];
+    if (entry->row && entry->group->finished == 0) entry->row = NULL;
+    bool begun = entry->group->encoder.count + entry->group->decoder.count > 0;
+    entry->label = (tarn__chart_label){.name = entry->group->name,
+                                       .note = tarn__report_frozen(view, entry->group),
+                                       .encoder = begun ? &entry->group->encoder : NULL,
+                                       .decoder = begun ? &entry->group->decoder : NULL,
+                                       .style = entry == view->baseline ? 0 : style++};
+  }
+}
+
+tarn_status tarn__report_view_open(tarn__report *view, const tarn_results *results, const tarn_results_table *table,
+                                   const char *title) {
+  view->results = results;
+  view->table = table;
+  view->count = results->group_count;
+  void *entries = NULL;
+  TARN_TRY(tarn__arena_alloc(&view->arena, &entries, view->count, sizeof *view->entries));
+  view->entries = entries;
+  for (size_t i = 0; i < results->run_count; i++) view->has_test |= !isnan(results->runs[i].test_bleu);
+  view->title = title ? title : results->sweep;
+  if (!view->title)
+    view->title =
+        tarn__report_text(view, "Comparison of %zu configuration%s", view->count, view->count == 1 ? "" : "s");
+  view->score = tarn__report_score(view, table->metric);
+  view->decimals = tarn__report_decimals(table->metric);
+  take_units(view);
+  take_entries(view);
+  return view->status;
+}
+
+void tarn__report_view_close(tarn__report *view) { tarn__arena_close(&view->arena); }

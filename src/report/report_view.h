@@ -1,0 +1,54 @@
+// What the parts of a report share: the comparison, with names, units and looks settled once.
+#ifndef TARN_REPORT_REPORT_VIEW_H
+#define TARN_REPORT_REPORT_VIEW_H
+
+#include "base/memory.h"
+#include "report/svg_chart.h"
+#include "tarn/results.h"
+
+// A configuration.
+typedef struct tarn__report_entry {
+  const tarn_results_group *group;
+  const tarn_results_row *row;  // NULL: no run of it has finished
+  tarn__chart_label label;      // its note says which layers are frozen
+} tarn__report_entry;
+
+typedef struct tarn__report {
+  const tarn_results *results;
+  const tarn_results_table *table;
+  const char *title;
+  const char *score;  // the metric in words: "validation BLEU"
+  int decimals;       // of the metric
+  bool has_test;      // some run has a test BLEU
+  // Times are shown in minutes, or in seconds where T-hat is below five minutes.
+  double unit;                  // seconds
+  const char *unit_name;        // "minutes"
+  const char *unit_mark;        // "min"
+  const char *budget;           // T-hat with its unit: "90 minutes"
+  tarn__report_entry *entries;  // (count), in the order of the groups
+  size_t count;
+  const tarn__report_entry *baseline;
+  tarn__arena arena;   // of all texts
+  tarn_status status;  // of the first failure; texts made after one are ""
+} tarn__report;
+
+// `view` is zero. Keeps `results` and `table`, which must stay.
+tarn_status tarn__report_view_open(tarn__report *view, const tarn_results *results, const tarn_results_table *table,
+                                   const char *title) TARN_CHECKED;
+void tarn__report_view_close(tarn__report *view);
+
+// A text that lives as long as the view.
+const char *tarn__report_text(tarn__report *view, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+// Numbers as they are shown, with a dash for what is not known: a value; mean and deviation times 1 / `unit`.
+const char *tarn__report_number(tarn__report *view, double value, int decimals);
+const char *tarn__report_spread(tarn__report *view, const tarn_results_statistic *statistic, double unit, int decimals);
+
+// "encoder 1 3 5 7 of 8 frozen", "no layer frozen, LayerDrop 0.2", ...
+const char *tarn__report_frozen(tarn__report *view, const tarn_results_group *group);
+
+// A name of the log in words: "valid/bleu" is "validation BLEU".
+const char *tarn__report_score(tarn__report *view, const char *name);
+int tarn__report_decimals(const char *name);
+
+#endif

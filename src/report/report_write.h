@@ -1,0 +1,26 @@
+// The documents of a report.
+#ifndef TARN_REPORT_REPORT_WRITE_H
+#define TARN_REPORT_REPORT_WRITE_H
+
+#include "report/report_figures.h"
+#include "report/report_table.h"
+
+// What came out, in sentences with figures: plain text, one sentence or two an item, the most important first.
+enum { TARN__REPORT_SENTENCES = 16 };
+typedef struct tarn__summary {
+  const char *sentences[TARN__REPORT_SENTENCES];
+  size_t count;
+} tarn__summary;
+tarn_status tarn__report_summary(tarn__summary *summary, tarn__report *view) TARN_CHECKED;
+
+typedef struct tarn__report_parts {
+  tarn__report *view;
+  tarn__summary summary;
+  tarn__table tables[TARN__REPORT_TABLES];
+  tarn__figures figures;
+} tarn__report_parts;
+
+void tarn__report_html(tarn__buffer *out, const tarn__report_parts *parts);
+void tarn__report_markdown(tarn__buffer *out, const tarn__report_parts *parts);
+
+#endif

@@ -1,0 +1,115 @@
+#include "report/svg_axis.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "report/svg.h"
+
+static double round_step(double raw) {
+  double power = pow(10, floor(log10(raw)));
+  double part = raw / power;
+  if (part <= 1.0000001) return power;
+  if (part <= 2.0000001) return 2 * power;
+  if (part <= 5.0000001) return 5 * power;
+  return 10 * power;
+}
+
+tarn__svg_axis tarn__svg_axis_make(double low, double high, int most, bool whole) {
+  tarn__svg_axis axis = {0};
+  if (!isfinite(low)) low = 0;
+  if (!isfinite(high)) high = low;
+  if (high - low <= 1e-9 * fmax(fabs(low), fabs(high))) {
+    double half = low == 0 ? 0.5 : 0.05 * fabs(low);
+    low -= half;
+    high += half;
+  }
+  axis.step = round_step((high - low) / (most - 1));
+  while (true) {
+    axis.first = whole ? floor(low / axis.step + 1e-9) : ceil(low / axis.step - 1e-9);
+    double last = whole ? ceil(high / axis.step - 1e-9) : floor(high / axis.step + 1e-9);
+    axis.count = (int)(last - axis.first) + 1;
+    axis.low = whole ? axis.first * axis.step : low;
+    axis.high = whole ? last * axis.step : high;
+    if (axis.count <= most) break;
+    axis.step = round_step(axis.step * 1.5);
+  }
+  axis.first *= axis.step;
+  while (axis.decimals < 9 &&
+         fabs(axis.step * pow(10, axis.decimals) - round(axis.step * pow(10, axis.decimals))) > 1e-6)
+    axis.decimals++;
+  return axis;
+}
+
+double tarn__svg_axis_at(const tarn__svg_axis *axis, double value) {
+  return axis->from + (value - axis->low) / (axis->high - axis->low) * (axis->to - axis->from);
+}
+
+double tarn__svg_axis_tick(const tarn__svg_axis *axis, int index) {
+  double value = axis->first + index * axis->step;
+  return fabs(value) < axis->step * 1e-6 ? 0 : value;
+}
+
+void tarn__svg_number(char text[TARN__SVG_NUMBER], double value, int decimals) {
+  char plain[TARN__SVG_NUMBER / 2];
+  if (!isfinite(value) || fabs(value) >= 1e15) {
+    snprintf(text, TARN__SVG_NUMBER, "%g", value);
+    return;
+  }
+  int length = snprintf(plain, sizeof plain, "%.*f", decimals > 9 ? 9 : decimals, fabs(value));
+  int whole = (int)strcspn(plain, ".");
+  size_t used = 0;
+  if (value < 0 && strspn(plain, "0.") != (size_t)length)
+    used = (size_t)snprintf(text, TARN__SVG_NUMBER, "\xE2\x88\x92");
+  for (int i = 0; i < length && used + 4 < TARN__SVG_NUMBER; i++) {
+    if (whole > 4 && i > 0 && i < whole && (whole - i) % 3 == 0)
+      used += (size_t)snprintf(text + used, TARN__SVG_NUMBER - used, "\xE2\x80\x89");
+    text[used++] = plain[i];
+  }
+  text[used] = '\0';
+}
+
+// Groups of labels that touch are kept as one block around the mean of what its labels want (pooling of adjacent
+// violators), which is the nearest arrangement in the sense of least squares.
+void tarn__svg_spread(double *places, size_t count, double gap, double low, double high) {
+  for (size_t i = 0; i < count; i++) places[i] -= (double)i * gap;  // now they need only not descend
+  for (size_t end = 1; end < count; end++) {
+    size_t first = end;
+    double sum = places[end];
+    while (first > 0 && places[first - 1] > sum / (double)(end - first + 1)) sum += places[--first];
+    for (size_t i = first; i <= end; i++) places[i] = sum / (double)(end - first + 1);
+  }
+  double highest = high - (double)(count > 0 ? count - 1 : 0) * gap;
+  for (size_t i = 0; i < count; i++) {
+    places[i] = fmax(fmin(places[i], highest), low);
+    places[i] += (double)i * gap;
+  }
+}
+
+void tarn__svg_plot_frame(tarn__buffer *out, tarn__svg_plot *plot) {
+  char text[TARN__SVG_NUMBER];
+  plot->x.from = plot->left, plot->x.to = plot->right;
+  plot->y.from = plot->bottom, plot->y.to = plot->top;
+  tarn__svg_font small = {TARN__SVG_SMALL, TARN__SVG_START, "soft", false};
+  tarn__svg_text(out, 12, 22, (tarn__svg_font){TARN__SVG_HEADING, TARN__SVG_START, "ink", true}, plot->title);
+  tarn__svg_text(out, 12, 44, (tarn__svg_font){TARN__SVG_TEXT, TARN__SVG_START, "soft", false}, plot->y_label);
+  for (int i = 0; i < plot->y.count; i++) {
+    double value = tarn__svg_axis_tick(&plot->y, i);
+    double y = tarn__svg_axis_at(&plot->y, value);
+    tarn__svg_line(out, plot->left, y, plot->right, y, "grid", 1, NULL);
+    tarn__svg_number(text, value, plot->y.decimals);
+    small.anchor = TARN__SVG_END;
+    tarn__svg_text(out, plot->left - 7, y + 4.5, small, text);
+  }
+  tarn__svg_line(out, plot->left, plot->bottom, plot->right, plot->bottom, "soft", 1.2, NULL);
+  for (int i = 0; i < plot->x.count; i++) {
+    double value = tarn__svg_axis_tick(&plot->x, i);
+    double x = tarn__svg_axis_at(&plot->x, value);
+    tarn__svg_line(out, x, plot->bottom, x, plot->bottom + 5, "soft", 1.2, NULL);
+    tarn__svg_number(text, value, plot->x.decimals);
+    small.anchor = TARN__SVG_MIDDLE;
+    tarn__svg_text(out, x, plot->bottom + 20, small, text);
+  }
+  tarn__svg_text(out, (plot->left + plot->right) / 2, plot->bottom + 42,
+                 (tarn__svg_font){TARN__SVG_TEXT, TARN__SVG_MIDDLE, "soft", false}, plot->x_label);
+}

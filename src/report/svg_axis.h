@@ -1,0 +1,44 @@
+// Axes with round ticks, and places for labels that do not overlap.
+#ifndef TARN_REPORT_SVG_AXIS_H
+#define TARN_REPORT_SVG_AXIS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/buffer.h"
+
+// A linear map from values to units of the picture.
+typedef struct tarn__svg_axis {
+  double low, high;    // values at both ends
+  double from, to;     // where these are drawn
+  double first, step;  // ticks
+  int count, decimals;
+} tarn__svg_axis;
+
+// Ticks at multiples of 1, 2 or 5 times a power of ten, at most `most` of them (2 or more). With `whole` the ends are
+// widened to ticks. A range without width is widened around its value; what is not finite counts as 0.
+tarn__svg_axis tarn__svg_axis_make(double low, double high, int most, bool whole);
+double tarn__svg_axis_at(const tarn__svg_axis *axis, double value);
+double tarn__svg_axis_tick(const tarn__svg_axis *axis, int index);
+
+// A value with so many decimals, thousands set apart by thin spaces and with a real minus sign.
+enum { TARN__SVG_NUMBER = 64 };
+void tarn__svg_number(char text[TARN__SVG_NUMBER], double value, int decimals);
+
+// Moves wanted places (ascending) apart so that neighbours are `gap` away, by as little as is needed, within low ..
+// high as long as there is room.
+void tarn__svg_spread(double *places, size_t count, double gap, double low, double high);
+
+// A plot: the area between the axes, with `left`, `top` and so on in units of the picture.
+typedef struct tarn__svg_plot {
+  double left, right, top, bottom;
+  tarn__svg_axis x, y;
+  const char *x_label, *y_label;  // with their units
+  const char *title;
+} tarn__svg_plot;
+
+// Places the axes' ends and draws title, grid, ticks and labels. The room above is TARN__SVG_PLOT_HEAD, below FOOT.
+enum { TARN__SVG_PLOT_HEAD = 62, TARN__SVG_PLOT_FOOT = 52, TARN__SVG_PLOT_LEFT = 58 };
+void tarn__svg_plot_frame(tarn__buffer *out, tarn__svg_plot *plot);
+
+#endif

@@ -1,0 +1,143 @@
+#include "report/svg_layers.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+// --- a row of small boxes
+// ---------------------------------------------------------------------------------------------
+
+enum { STRIP_WIDEST = 120, STRIP_BAR = 9 };
+
+// From one box to the next: 9 units, less where the whole would not fit.
+static double strip_pitch(const tarn_results_stack *encoder, const tarn_results_stack *decoder) {
+  int count = encoder->count + decoder->count;
+  return count < 1 ? 9 : fmin(9, (double)(STRIP_WIDEST - STRIP_BAR) / count);
+}
+
+double tarn__svg_strip_width(const tarn_results_stack *encoder, const tarn_results_stack *decoder) {
+  int bar = encoder->count > 0 && decoder->count > 0 ? STRIP_BAR : 0;
+  return (encoder->count + decoder->count) * strip_pitch(encoder, decoder) + bar;
+}
+
+static double strip_part(tarn__buffer *out, double x, double y, double pitch, const tarn_results_stack *stack) {
+  double width = pitch > 4 ? pitch - 2 : pitch * 0.7;
+  double top = y - TARN__SVG_STRIP;
+  for (int i = 0; i < stack->count; i++, x += pitch) {
+    if (stack->layers[i].frozen)
+      tarn__buffer_format(
+          out, "<path d=\"M%.1f %.1fh%.1fv%.1fh%.1fzl%.1f %.1f\" fill=\"none\" stroke=\"currentColor\"/>", x + 0.5,
+          top + 0.5, width - 1, TARN__SVG_STRIP - 1.0, 1 - width, width - 1, TARN__SVG_STRIP - 1.0);
+    else
+      tarn__buffer_format(out, "<path d=\"M%.1f %.1fh%.1fv%dh%.1fz\" fill=\"currentColor\"/>", x, top, width,
+                          TARN__SVG_STRIP, -width);
+  }
+  return x;
+}
+
+void tarn__svg_strip(tarn__buffer *out, double x, double y, const tarn_results_stack *encoder,
+                     const tarn_results_stack *decoder) {
+  double pitch = strip_pitch(encoder, decoder);
+  tarn__buffer_add(out, "<g class=\"soft\">");
+  x = strip_part(out, x, y, pitch, encoder);
+  if (encoder->count > 0 && decoder->count > 0)
+    tarn__buffer_format(out, "<path d=\"M%.1f %.1fv%d\" stroke=\"currentColor\" stroke-width=\"1.5\"/>",
+                        x + STRIP_BAR / 2.0 - 1, y - TARN__SVG_STRIP - 2, TARN__SVG_STRIP + 4);
+  strip_part(out, encoder->count > 0 ? x + STRIP_BAR : x, y, pitch, decoder);
+  tarn__buffer_add(out, "</g>\n");
+}
+
+// --- stacks of boxes
+// --------------------------------------------------------------------------------------------------
+
+enum { BOX_WIDTH = 196, LANE = 12, LANES = 4, MARGIN = 12, TAB = 26, HEAD = 36, FOOT = 30 };
+
+static double box_pitch(int count) { return count <= 16 ? 30 : fmax(18, 480.0 / count); }
+
+// Lanes beside the boxes that hold the lines between layers of one set; sets beyond the last lane share it.
+static int lane_of(const tarn_results_stack *stack, int layer) {
+  int lane = 0;
+  for (int i = 0; i < stack->layers[layer].first; i++) lane += stack->layers[i].shared && stack->layers[i].first == i;
+  return lane < LANES ? lane : LANES - 1;
+}
+
+static int lanes(const tarn_results_stack *stack) {
+  int most = 0;
+  for (int i = 0; i < stack->count; i++) {
+    if (stack->layers[i].shared && lane_of(stack, i) + 1 > most) most = lane_of(stack, i) + 1;
+  }
+  return most;
+}
+
+static void hatch(tarn__buffer *out, double x, double y, double width, double height) {
+  tarn__buffer_add(out, "<path fill=\"none\" stroke=\"currentColor\" d=\"");
+  for (double start = x - height; start < x + width; start += 6) {
+    double left = fmax(start, x);
+    double right = fmin(start + height, x + width);
+    if (right > left)
+      tarn__buffer_format(out, "M%.1f %.1fL%.1f %.1f", left, y + height - (left - start), right,
+                          y + height - (right - start));
+  }
+  tarn__buffer_add(out, "\"/>");
+}
+
+static void box(tarn__buffer *out, double x, double y, double height, const tarn_results_layer *layer) {
+  const char *colour = layer->frozen ? "c1" : "c2";
+  double size = height < 22 ? 11 : TARN__SVG_SMALL;
+  double line = y + height / 2 + size * 0.36;
+  tarn__buffer_format(out, "<g class=\"%s\">", colour);
+  if (layer->frozen)
+    hatch(out, x, y, TAB, height);
+  else
+    tarn__buffer_format(out, "<rect fill=\"currentColor\" x=\"%.1f\" y=\"%.1f\" width=\"%d\" height=\"%.1f\"/>", x, y,
+                        TAB, height);
+  tarn__buffer_format(out,
+                      "<rect fill=\"none\" stroke=\"currentColor\" stroke-width=\"1.5\" x=\"%.1f\" y=\"%.1f\" "
+                      "width=\"%d\" height=\"%.1f\"/></g>\n",
+                      x, y, BOX_WIDTH, height);
+  bool own = strncmp(layer->set, "layer", 5) == 0;  // a bare use of the kind
+  char text[160];
+  snprintf(text, sizeof text, "%s \xC2\xB7 %s", own ? layer->kind : layer->set,
+           strcmp(layer->mixer, "none") == 0 ? "FFN only" : layer->mixer);
+  tarn__svg_font font = {size, TARN__SVG_START, "ink", false};
+  tarn__svg_text_within(out, x + TAB + 7, line, font, BOX_WIDTH - TAB - 10 - (layer->frozen ? 48 : 0), text);
+  font.anchor = TARN__SVG_END, font.colour = "soft";
+  if (layer->frozen) tarn__svg_text(out, x + BOX_WIDTH - 6, line, font, "frozen");
+}
+
+static void draw_stack(tarn__buffer *out, double x, double bottom, double pitch, const tarn_results_stack *stack,
+                       const char *name) {
+  char text[64];
+  double height = pitch - 5;
+  for (int i = 0; i < stack->count; i++) {
+    const tarn_results_layer *layer = &stack->layers[i];
+    double y = bottom - (i + 1) * pitch;
+    box(out, x, y, height, layer);
+    if (!layer->shared) continue;
+    double lane = x + BOX_WIDTH + 6 + LANE * lane_of(stack, i);
+    double middle = y + height / 2;
+    tarn__svg_line(out, x + BOX_WIDTH + 1, middle, lane, middle, "soft", 1.5, NULL);
+    tarn__buffer_format(out, "<circle class=\"soft\" fill=\"currentColor\" cx=\"%.1f\" cy=\"%.1f\" r=\"3\"/>\n", lane,
+                        middle);
+    int below = i - 1;
+    while (below >= layer->first && stack->layers[below].first != layer->first) below--;
+    if (below >= layer->first) tarn__svg_line(out, lane, middle, lane, middle + (i - below) * pitch, "soft", 1.5, NULL);
+  }
+  snprintf(text, sizeof text, "%s, %d of %d frozen", name, stack->frozen, stack->count);
+  tarn__svg_text(out, x, bottom + 16, (tarn__svg_font){TARN__SVG_SMALL, TARN__SVG_START, "soft", false}, text);
+}
+
+void tarn__svg_layers(tarn__buffer *out, tarn__svg_head head, const tarn_results_stack *encoder,
+                      const tarn_results_stack *decoder) {
+  int most = encoder->count > decoder->count ? encoder->count : decoder->count;
+  double pitch = box_pitch(most);
+  double right = MARGIN + (encoder->count > 0 ? BOX_WIDTH + 16 + LANE * lanes(encoder) : 0);
+  head.width = right + (decoder->count > 0 ? BOX_WIDTH + 8 + LANE * lanes(decoder) : 0) + MARGIN;
+  head.height = HEAD + most * pitch + FOOT;
+  tarn__svg_open(out, &head);
+  tarn__svg_text_within(out, MARGIN, 22, (tarn__svg_font){TARN__SVG_HEADING, TARN__SVG_START, "ink", true},
+                        head.width - 2 * MARGIN, head.title);
+  if (encoder->count > 0) draw_stack(out, MARGIN, head.height - FOOT, pitch, encoder, "encoder");
+  if (decoder->count > 0) draw_stack(out, right, head.height - FOOT, pitch, decoder, "decoder");
+  tarn__svg_close(out);
+}

@@ -1,0 +1,184 @@
+// Points with labels beside them, each at the nearest free place.
+#include <math.h>
+#include <stdio.h>
+
+#include "base/memory.h"
+#include "report/svg_axis.h"
+#include "report/svg_chart.h"
+
+enum { HEIGHT = 400, RADIUS = 6, ANGLES = 24, RINGS = 60, WIDEST = 260 };
+
+// What lies in a box. A label may cover a line rather than a point, and a point rather than another label.
+typedef enum content { CONTENT_LABEL, CONTENT_POINT, CONTENT_LINE } content;
+
+typedef struct box {
+  double left, top, right, bottom;
+  content content;
+} box;
+
+// Places that are taken: by points, their error bars and lines, and by labels placed before.
+typedef struct crowd {
+  box *boxes;
+  size_t count;
+  box area;
+} crowd;
+
+static bool overlap(const box *a, const box *b) {
+  return a->left < b->right && b->left < a->right && a->top < b->bottom && b->top < a->bottom;
+}
+
+// Whether nothing lies there that counts up to `most`.
+static bool is_free(const crowd *taken, const box *place, content most) {
+  if (place->left < taken->area.left || place->right > taken->area.right) return false;
+  if (place->top < taken->area.top || place->bottom > taken->area.bottom) return false;
+  for (size_t i = 0; i < taken->count; i++) {
+    if (taken->boxes[i].content <= most && overlap(&taken->boxes[i], place)) return false;
+  }
+  return true;
+}
+
+static box place_at(double x, double y, double angle, double distance, double width, double height) {
+  double dx = cos(angle) * distance;
+  double dy = sin(angle) * distance;
+  // The nearest side or corner of the label looks at the point.
+  double left = dx > 1 ? x + dx : dx < -1 ? x + dx - width : x - width / 2;
+  double top = dy > 1 ? y + dy : dy < -1 ? y + dy - height : y - height / 2;
+  return (box){left, top, left + width, top + height, CONTENT_LABEL};
+}
+
+// How many of the taken places a line from (x, y) to the nearest edge of a label runs through, sampled along it.
+static int crossings(const crowd *taken, double x, double y, const box *place) {
+  double to_x = fmin(fmax(x, place->left), place->right);
+  double to_y = fmin(fmax(y, place->top), place->bottom);
+  int found = 0;
+  for (size_t i = 0; i < taken->count; i++) {
+    const box *b = &taken->boxes[i];
+    bool hit = false;
+    for (int k = 5; k <= 20 && !hit; k++) {
+      double px = x + (to_x - x) * k / 20;
+      double py = y + (to_y - y) * k / 20;
+      bool own = fabs(px - x) < RADIUS + 4 && fabs(py - y) < RADIUS + 4;
+      hit = !own && px > b->left && px < b->right && py > b->top && py < b->bottom;
+    }
+    found += hit;
+  }
+  return found;
+}
+
+// The nearest place whose line crosses little, among those where nothing lies that counts up to `most`. False: none.
+static bool nearest_place(const crowd *taken, double x, double y, content most, box *place, double *distance) {
+  double width = place->right - place->left;
+  double height = place->bottom - place->top;
+  double least = INFINITY;
+  for (int r = 0; r < RINGS; r++) {
+    double ring = RADIUS + 5 + 7.0 * r;
+    if (ring >= least) break;
+    for (int a = 0; a < ANGLES; a++) {
+      box candidate = place_at(x, y, 2 * M_PI * a / ANGLES, ring, width, height);
+      if (!is_free(taken, &candidate, most)) continue;
+      double cost = ring + 45 * crossings(taken, x, y, &candidate);
+      if (cost >= least) continue;
+      least = cost;
+      *place = candidate;
+      *distance = ring;
+    }
+  }
+  return isfinite(least);
+}
+
+// Where everything is taken, the label is right beside its point.
+static box find_place(const crowd *taken, double x, double y, double width, double height, double *distance) {
+  box place = place_at(x, y, 0, RADIUS + 5, width, height);
+  *distance = 0;
+  for (int most = CONTENT_LINE; most >= CONTENT_LABEL; most--) {
+    if (nearest_place(taken, x, y, (content)most, &place, distance)) break;
+  }
+  return place;
+}
+
+static void draw_point(tarn__buffer *out, const tarn__svg_plot *plot, const tarn__chart_point *point, crowd *taken) {
+  double x = tarn__svg_axis_at(&plot->x, point->x);
+  double y = tarn__svg_axis_at(&plot->y, point->y);
+  const char *colour = tarn__svg_colour(point->label.style);
+  if (!isnan(point->error)) {
+    double high = tarn__svg_axis_at(&plot->y, point->y + point->error);
+    double low = tarn__svg_axis_at(&plot->y, point->y - point->error);
+    tarn__svg_line(out, x, low, x, high, colour, 1.6, NULL);
+    tarn__svg_line(out, x - 5, low, x + 5, low, colour, 1.6, NULL);
+    tarn__svg_line(out, x - 5, high, x + 5, high, colour, 1.6, NULL);
+    taken->boxes[taken->count++] = (box){x - 5, fmin(low, high), x + 5, fmax(low, high), CONTENT_LINE};
+  }
+  if (!isnan(point->x_also) && point->x_also != point->x) {
+    double also = tarn__svg_axis_at(&plot->x, point->x_also);
+    double end = also > x ? also - 5 : also + 5;
+    tarn__svg_line(out, x, y, end, y, colour, 1.2, "2 3");
+    tarn__buffer_format(out,
+                        "<circle class=\"%s\" fill=\"none\" stroke=\"currentColor\" stroke-width=\"1.6\" "
+                        "cx=\"%.1f\" cy=\"%.1f\" r=\"5\"/>\n",
+                        colour, also, y);
+    taken->boxes[taken->count++] = (box){fmin(x, also) - 6, y - 6, fmax(x, also) + 6, y + 6, CONTENT_LINE};
+  }
+  tarn__svg_marker(out, point->label.style, x, y, RADIUS);
+  taken->boxes[taken->count++] = (box){x - RADIUS - 2, y - RADIUS - 2, x + RADIUS + 2, y + RADIUS + 2, CONTENT_POINT};
+}
+
+static void draw_label(tarn__buffer *out, const tarn__svg_plot *plot, const tarn__chart_point *point, crowd *taken) {
+  double x = tarn__svg_axis_at(&plot->x, point->x);
+  double y = tarn__svg_axis_at(&plot->y, point->y);
+  double width = fmin(tarn__chart_label_width(&point->label), WIDEST);
+  double distance = 0;
+  box place = find_place(taken, x, y, width, TARN__CHART_LABEL - 6, &distance);
+  if (distance > RADIUS + 16) {
+    double to_x = fmin(fmax(x, place.left), place.right);
+    double to_y = fmin(fmax(y, place.top), place.bottom);
+    tarn__svg_line(out, x, y, to_x, to_y, tarn__svg_colour(point->label.style), 1, NULL);
+    // Labels that come later keep away from the far half of this line.
+    taken->boxes[taken->count++] = (box){fmin((x + to_x) / 2, to_x) - 2, fmin((y + to_y) / 2, to_y) - 2,
+                                         fmax((x + to_x) / 2, to_x) + 2, fmax((y + to_y) / 2, to_y) + 2, CONTENT_LINE};
+  }
+  tarn__svg_rect(out, place.left - 2, place.top, width + 4, TARN__CHART_LABEL - 6, 2, "paper", 0.85);
+  tarn__chart_label_draw(out, place.left, place.top + 14, width, &point->label);
+  taken->boxes[taken->count++] = (box){place.left - 5, place.top - 1, place.right + 5, place.bottom + 1, CONTENT_LABEL};
+}
+
+static tarn__svg_plot make_plot(const tarn__chart *chart, const tarn__chart_point *points, size_t count) {
+  double x[2] = {INFINITY, -INFINITY};
+  double y[2] = {INFINITY, -INFINITY};
+  for (size_t i = 0; i < count; i++) {
+    double error = isnan(points[i].error) ? 0 : points[i].error;
+    double also = isnan(points[i].x_also) ? points[i].x : points[i].x_also;
+    x[0] = fmin(x[0], fmin(points[i].x, also));
+    x[1] = fmax(x[1], fmax(points[i].x, also));
+    y[0] = fmin(y[0], points[i].y - error);
+    y[1] = fmax(y[1], points[i].y + error);
+  }
+  double x_room = 0.06 * (x[1] - x[0]);
+  double y_room = 0.08 * (y[1] - y[0]);
+  double bottom = TARN__SVG_PLOT_HEAD + fmax(HEIGHT, 90 + (double)count * TARN__CHART_LABEL);
+  return (tarn__svg_plot){.left = TARN__SVG_PLOT_LEFT,
+                          .right = TARN__SVG_WIDTH - 20,
+                          .top = TARN__SVG_PLOT_HEAD,
+                          .bottom = bottom,
+                          .x = tarn__svg_axis_make(fmax(x[0] - x_room, 0), x[1] + x_room, 8, true),
+                          .y = tarn__svg_axis_make(y[0] - y_room, y[1] + y_room, 8, true),
+                          .x_label = chart->x_label,
+                          .y_label = chart->y_label,
+                          .title = chart->head.title};
+}
+
+void tarn__chart_points(tarn__buffer *out, const tarn__chart *chart, const tarn__chart_point *points, size_t count) {
+  void *memory = NULL;
+  if (out->status == TARN_STATUS_OK) out->status = tarn__alloc(&memory, TARN__MEMORY_OTHER, 5 * count, sizeof(box));
+  if (out->status != TARN_STATUS_OK) return;
+  tarn__svg_plot plot = make_plot(chart, points, count);
+  crowd taken = {memory, 0, {plot.left + 2, plot.top, plot.right, plot.bottom - 2, CONTENT_LABEL}};
+  tarn__svg_head head = chart->head;
+  head.width = TARN__SVG_WIDTH;
+  head.height = plot.bottom + TARN__SVG_PLOT_FOOT;
+  tarn__svg_open(out, &head);
+  tarn__svg_plot_frame(out, &plot);
+  for (size_t i = 0; i < count; i++) draw_point(out, &plot, &points[i], &taken);
+  for (size_t i = 0; i < count; i++) draw_label(out, &plot, &points[i], &taken);
+  tarn__svg_close(out);
+  tarn__free(memory);
+}

@@ -1,0 +1,126 @@
+// Tables as HTML, Markdown and LaTeX.
+#include <math.h>
+#include <string.h>
+
+#include "report/markup.h"
+#include "report/report_table.h"
+
+static bool shown(const tarn__table *table, int column) {
+  for (size_t i = 0; i < table->count; i++) {
+    if (strcmp(table->rows[i].cells[column].text, "\xE2\x80\x93") != 0) return true;
+  }
+  return false;
+}
+
+// Whether a cell is the best of its column. One row is no comparison.
+static bool is_best(const tarn__table *table, size_t row, int column) {
+  int better = table->columns[column].better;
+  double value = table->rows[row].cells[column].value;
+  bool others = false;
+  if (better == 0 || isnan(value)) return false;
+  for (size_t i = 0; i < table->count; i++) {
+    double other = table->rows[i].cells[column].value;
+    if (i == row || isnan(other)) continue;
+    others |= other != value;
+    if (better * other > better * value) return false;
+  }
+  return others;
+}
+
+static const char *class_of(const tarn__table *table, int column) {
+  if (strcmp(table->columns[column].head, "frozen layers") == 0) return " class=\"text frozen\"";
+  return table->columns[column].text ? " class=\"text\"" : "";
+}
+
+void tarn__table_html(tarn__buffer *out, const tarn__table *table) {
+  tarn__buffer_format(out,
+                      "<div class=\"wide\" tabindex=\"0\"><table id=\"%s\" aria-describedby=\"%s-text\">\n<thead><tr>",
+                      table->id, table->id);
+  for (int c = 0; c < table->width; c++) {
+    if (!shown(table, c)) continue;
+    tarn__buffer_format(out, "<th scope=\"col\"%s>", table->columns[c].text ? " class=\"text\"" : "");
+    tarn__markup_xml(out, table->columns[c].head);
+    tarn__buffer_add(out, "</th>");
+  }
+  tarn__buffer_add(out, "</tr></thead>\n<tbody>\n");
+  for (size_t i = 0; i < table->count; i++) {
+    const tarn__table_row *row = &table->rows[i];
+    tarn__buffer_format(out, "<tr%s>", row->failed ? " class=\"failed\"" : row->baseline ? " class=\"baseline\"" : "");
+    for (int c = 0; c < table->width; c++) {
+      if (!shown(table, c)) continue;
+      const char *tag = c == 0 ? "th scope=\"row\"" : "td";
+      tarn__buffer_format(out, "<%s%s>", tag, class_of(table, c));
+      if (is_best(table, i, c)) tarn__buffer_add(out, "<strong>");
+      tarn__markup_xml(out, row->cells[c].text);
+      if (is_best(table, i, c)) tarn__buffer_add(out, "</strong>");
+      tarn__buffer_add(out, c == 0 ? "</th>" : "</td>");
+    }
+    tarn__buffer_add(out, "</tr>\n");
+  }
+  tarn__buffer_format(out, "</tbody></table></div>\n<p class=\"caption\" id=\"%s-text\">", table->id);
+  tarn__markup_xml(out, table->caption);
+  tarn__buffer_add(out, "</p>\n");
+}
+
+void tarn__table_markdown(tarn__buffer *out, const tarn__table *table) {
+  tarn__buffer_add(out, "|");
+  for (int c = 0; c < table->width; c++) {
+    if (!shown(table, c)) continue;
+    tarn__buffer_add(out, " ");
+    tarn__markup_markdown(out, table->columns[c].head);
+    tarn__buffer_add(out, " |");
+  }
+  tarn__buffer_add(out, "\n|");
+  for (int c = 0; c < table->width; c++) {
+    if (shown(table, c)) tarn__buffer_add(out, table->columns[c].text ? " --- |" : " ---: |");
+  }
+  tarn__buffer_add(out, "\n");
+  for (size_t i = 0; i < table->count; i++) {
+    tarn__buffer_add(out, "|");
+    for (int c = 0; c < table->width; c++) {
+      if (!shown(table, c)) continue;
+      const char *mark = is_best(table, i, c) ? "**" : "";
+      tarn__buffer_format(out, " %s", mark);
+      tarn__markup_markdown(out, table->rows[i].cells[c].text);
+      tarn__buffer_format(out, "%s |", mark);
+    }
+    tarn__buffer_add(out, "\n");
+  }
+  tarn__buffer_add(out, "\n");
+  tarn__markup_markdown(out, table->caption);
+  tarn__buffer_add(out, "\n\n");
+}
+
+void tarn__table_latex(tarn__buffer *out, const tarn__table *table) {
+  tarn__buffer_add(out, "\\begin{table}\n\\centering\n\\resizebox{\\textwidth}{!}{%\n\\begin{tabular}{");
+  for (int c = 0; c < table->width; c++) {
+    if (shown(table, c)) tarn__buffer_add(out, table->columns[c].text ? "l" : "r");
+  }
+  tarn__buffer_add(out, "}\n\\toprule\n");
+  bool first = true;
+  for (int c = 0; c < table->width; c++) {
+    if (!shown(table, c)) continue;
+    if (!first) tarn__buffer_add(out, " & ");
+    tarn__markup_latex(out, table->columns[c].head);
+    first = false;
+  }
+  tarn__buffer_add(out, " \\\\\n\\midrule\n");
+  for (size_t i = 0; i < table->count; i++) {
+    first = true;
+    for (int c = 0; c < table->width; c++) {
+      if (!shown(table, c)) continue;
+      if (!first) tarn__buffer_add(out, " & ");
+      bool best = is_best(table, i, c);
+      if (best) tarn__buffer_add(out, "\\textbf{");
+      tarn__markup_latex(out, table->rows[i].cells[c].text);
+      if (best) tarn__buffer_add(out, "}");
+      first = false;
+    }
+    tarn__buffer_add(out, " \\\\\n");
+  }
+  tarn__buffer_add(out, "\\bottomrule\n\\end{tabular}}\n\\caption{");
+  tarn__markup_latex(out, table->title);
+  tarn__buffer_add(out, ". ");
+  tarn__markup_latex(out, table->caption);
+  tarn__buffer_format(out, "}\n\\label{tab:%s}\n\\end{table}\n\n", table->id);
+}

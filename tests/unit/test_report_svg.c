@@ -1,0 +1,174 @@
+// The pieces of charts: ticks, numbers, places of labels, and text from outside.
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "report/markup.h"
+#include "report/svg_axis.h"
+#include "report/svg_chart.h"
+
+static void ticks_are_round_and_few(void **state) {
+  (void)state;
+  static const double ranges[][2] = {{0, 36.7}, {27.4, 28.8},   {0, 5400}, {2.05, 2.31}, {-1, 1},         {0, 0},
+                                     {5, 5},    {0, 1.0 / 3.0}, {0, 1e9},  {-40, -2},    {0.0001, 0.0009}};
+  for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++) {
+    for (int whole = 0; whole < 2; whole++) {
+      tarn__svg_axis axis = tarn__svg_axis_make(ranges[i][0], ranges[i][1], 7, whole);
+      assert_in_range(axis.count, 2, 7);
+      assert_true(axis.low <= ranges[i][0] + 1e-9 && axis.high >= ranges[i][1] - 1e-9);
+      double digits = axis.step / pow(10, floor(log10(axis.step) + 1e-9));
+      assert_true(fabs(digits - 1) < 1e-6 || fabs(digits - 2) < 1e-6 || fabs(digits - 5) < 1e-6);
+      double last = tarn__svg_axis_tick(&axis, axis.count - 1);
+      assert_true(axis.first >= axis.low - 1e-9 && last <= axis.high * (1 + 1e-9) + 1e-9);
+      if (whole)
+        assert_true(fabs(last - axis.high) < 1e-6 * axis.step && fabs(axis.first - axis.low) < 1e-6 * axis.step);
+    }
+  }
+  tarn__svg_axis axis = tarn__svg_axis_make(NAN, INFINITY, 5, true);
+  assert_true(isfinite(axis.low) && axis.high > axis.low);
+}
+
+static void numbers_have_the_decimals_of_their_step(void **state) {
+  (void)state;
+  char text[TARN__SVG_NUMBER];
+  assert_int_equal(tarn__svg_axis_make(0, 0.3, 7, true).decimals, 2);
+  assert_int_equal(tarn__svg_axis_make(0, 300, 7, true).decimals, 0);
+  tarn__svg_number(text, 1234, 0);
+  assert_string_equal(text, "1234");
+  tarn__svg_number(text, 57655.4, 0);
+  assert_string_equal(text,
+                      "57\xE2\x80\x89"
+                      "655");
+  tarn__svg_number(text, -0.25, 2);
+  assert_string_equal(text,
+                      "\xE2\x88\x92"
+                      "0.25");
+  tarn__svg_number(text, -0.001, 2);
+  assert_string_equal(text, "0.00");
+  tarn__svg_number(text, 1234567.891, 1);
+  assert_string_equal(text,
+                      "1\xE2\x80\x89"
+                      "234\xE2\x80\x89"
+                      "567.9");
+}
+
+static void labels_keep_their_distance(void **state) {
+  (void)state;
+  srand(1);
+  for (int round = 0; round < 200; round++) {
+    double places[12];
+    double at = 0;
+    for (int i = 0; i < 12; i++) places[i] = at += rand() % 30;
+    tarn__svg_spread(places, 12, 40, 10, 500);
+    for (int i = 0; i < 12; i++) {
+      assert_true(places[i] >= 10 - 1e-9 && places[i] <= 500 + 1e-9);
+      if (i > 0) assert_true(places[i] - places[i - 1] >= 40 - 1e-9);
+    }
+  }
+  double far[3] = {100, 200, 300};
+  tarn__svg_spread(far, 3, 40, 0, 500);
+  assert_true(far[0] == 100 && far[1] == 200 && far[2] == 300);  // nothing moves that has room
+  double near[2] = {100, 110};
+  tarn__svg_spread(near, 2, 40, 0, 500);
+  assert_true(fabs(near[0] - 85) < 1e-9 && fabs(near[1] - 125) < 1e-9);
+}
+
+// The rectangles that lie behind the labels of points.
+typedef struct rectangle {
+  double x, y, width, height;
+} rectangle;
+
+static size_t patches(const char *svg, rectangle *out, size_t room) {
+  size_t count = 0;
+  const char *mark = "<rect class=\"paper\" fill=\"currentColor\" ";
+  for (const char *at = strstr(svg, mark); at && count < room; at = strstr(at + 1, mark)) {
+    rectangle *r = &out[count++];
+    assert_int_equal(sscanf(at + strlen(mark), "x=\"%lf\" y=\"%lf\" width=\"%lf\" height=\"%lf\"", &r->x, &r->y,
+                            &r->width, &r->height),
+                     4);
+  }
+  return count;
+}
+
+static void labels_of_points_do_not_overlap(void **state) {
+  (void)state;
+  static const char *const names[] = {"Model0", "Model1", "Model2", "Model3", "Model4", "ffn", "bigru", "layerdrop"};
+  tarn__chart chart = {{.id = "points", .title = "t", .description = "d"}, "x", "y"};
+  srand(2);
+  for (int round = 0; round < 30; round++) {
+    tarn__buffer out = {0};
+    tarn__chart_point points[8];
+    for (int i = 0; i < 8; i++)
+      points[i] = (tarn__chart_point){.label = {.name = names[i], .note = "encoder 1 3 5 7 of 8 frozen", .style = i},
+                                      .x = 10 + rand() % 20,
+                                      .y = 28 + 0.05 * (rand() % 20),
+                                      .error = 0.1,
+                                      .x_also = 30};
+    tarn__chart_points(&out, &chart, points, 8);
+    assert_int_equal(out.status, TARN_STATUS_OK);
+    rectangle r[8];
+    assert_int_equal(patches(out.data, r, 8), 8);
+    for (int i = 0; i < 8; i++) {
+      for (int k = 0; k < i; k++) {
+        bool apart = r[i].x >= r[k].x + r[k].width || r[k].x >= r[i].x + r[i].width || r[i].y >= r[k].y + r[k].height ||
+                     r[k].y >= r[i].y + r[i].height;
+        assert_true(apart);
+      }
+    }
+    tarn__buffer_close(&out);
+  }
+}
+
+static void text_from_outside_is_escaped(void **state) {
+  (void)state;
+  tarn__buffer out = {0};
+  tarn__markup_xml(&out, "<a b=\"c\">&\x01\xFF\xC3\xA9");
+  assert_string_equal(out.data, "&lt;a b=&quot;c&quot;&gt;&amp;\xEF\xBF\xBD\xEF\xBF\xBD\xC3\xA9");
+  tarn__buffer_reset(&out);
+  tarn__markup_csv(&out, "a,\"b\"");
+  assert_string_equal(out.data, "\"a,\"\"b\"\"\"");
+  tarn__buffer_reset(&out);
+  tarn__markup_latex(&out, "50_% \xC2\xB1 \\x{1}");
+  assert_string_equal(out.data, "50\\_\\% $\\pm$ \\textbackslash{}x\\{1\\}");
+  tarn__buffer_reset(&out);
+  tarn__markup_markdown(&out, "a|b*\nc");
+  assert_string_equal(out.data, "a\\|b\\* c");
+  tarn__buffer_reset(&out);
+  tarn__markup_file_name(&out, "../Model 1.svg");
+  assert_string_equal(out.data, "-.-Model-1.svg");
+  tarn__buffer_close(&out);
+}
+
+static void charts_without_data_are_pictures(void **state) {
+  (void)state;
+  tarn__buffer out = {0};
+  tarn__chart chart = {{.id = "empty", .title = "t", .description = "d"}, "x", "y"};
+  tarn__chart_lines(&out, &chart, NULL, 0, 0, NAN, NAN);
+  tarn__chart_bars(&out, &chart, NULL, 0);
+  tarn__chart_points(&out, &chart, NULL, 0);
+  assert_int_equal(out.status, TARN_STATUS_OK);
+  assert_null(strstr(out.data, "nan"));
+  assert_null(strstr(out.data, "inf"));
+  double x = 0, y = 3;
+  tarn__chart_line line = {.label = {.name = "one"}, .x = &x, .y = &y, .count = 1};
+  tarn__chart_lines(&out, &chart, &line, 1, 0, NAN, NAN);
+  assert_int_equal(out.status, TARN_STATUS_OK);
+  assert_null(strstr(out.data, "nan"));
+  tarn__buffer_close(&out);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(ticks_are_round_and_few),      cmocka_unit_test(numbers_have_the_decimals_of_their_step),
+      cmocka_unit_test(labels_keep_their_distance),   cmocka_unit_test(labels_of_points_do_not_overlap),
+      cmocka_unit_test(text_from_outside_is_escaped), cmocka_unit_test(charts_without_data_are_pictures),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
