@@ -185,6 +185,12 @@ int cmd_translate(int argc, char **argv) {
       {"precision", CLI_TEXT, &precision, "NAME", "fp32, bf16 or int8", 0, 0},
       {"threads", CLI_INT, &threads, "N", "threads; 0: all that the process may use", 0, 1024},
       {"input", CLI_TEXT, &input, "FILE", "text to translate instead of standard input", 0, 0},
+      {"encoder-layers-to-keep", CLI_TEXT, &options.prune.encoder_layers_to_keep, "N,N,...",
+       "depths of the encoder that run, from 1; the others are left out", 0, 0},
+      {"decoder-layers-to-keep", CLI_TEXT, &options.prune.decoder_layers_to_keep, "N,N,...", "the same of the decoder",
+       0, 0},
+      {"prune-rate", CLI_REAL, &options.prune.rate, "X",
+       "of a stack without a list, leave out depths that floor(1/X) divides", 0, 0.5},
       {"profile", CLI_TEXT, &profile, "FILE", PROFILE_HELP ", the table to standard error", 0, 0},
       {"output", CLI_TEXT, &destination, "FILE", "where to write instead of standard output", 0, 0},
       {0}};

@@ -56,6 +56,22 @@ void tarn_checkpoint_info_close(tarn_checkpoint_info **info);
 // optimiser's state. Fails with DATA unless their descriptions, vocabularies and frozen weights are the same.
 tarn_status tarn_checkpoint_average(const char *output, const char *const *paths, size_t count) TARN_CHECKED;
 
+// Layers to leave out of a trained model, which works best if it was trained with LayerDrop (Fan, Grave and Joulin
+// 2020, section 3.2). Zero-initialise for a whole model.
+typedef struct tarn_prune {
+  // Depths from 1 with commas between them, such as "1,3,5" (fairseq's encoder_layers_to_keep, which counts from 0).
+  // NULL: all, or what `rate` leaves.
+  const char *encoder_layers_to_keep, *decoder_layers_to_keep;
+  // The paper's "every other": of a stack without a list, layers at depths d with d mod floor(1 / rate) = 0 are left
+  // out. 0 <= rate <= 0.5; 0: none.
+  double rate;
+} tarn_prune;
+
+// Writes the checkpoint of a pruned model, without the optimiser's state. Its description has encoder.layers_to_keep or
+// decoder.layers_to_keep, and its parameters keep their names. Fails with USAGE for layers that the model does not
+// have.
+tarn_status tarn_checkpoint_prune(const char *output, const char *path, const tarn_prune *prune) TARN_CHECKED;
+
 // Writes a checkpoint in which every parameter is stored in fp32, the frozen ones too, for tools that read safetensors.
 // tarn reads it as well.
 tarn_status tarn_checkpoint_export(const char *output, const char *path) TARN_CHECKED;

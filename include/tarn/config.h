@@ -160,8 +160,15 @@ typedef struct tarn_layer {
 typedef struct tarn_stack {
   tarn_layer *layers;  // from the bottom to the top
   int32_t count;       // 1 .. TARN_CONFIG_LAYERS; 0: the encoder of a language model
-  double layerdrop;    // probability that a training step leaves a layer out, drawn for every layer and batch; all run
-                       // in validation and translation (Fan et al. 2020); 0 <= p < 1 [0]
+  // Depths of the pattern that there are, from 1, each once; the layers between them are left out, and the others keep
+  // the names of their sets, so that weights trained without this key serve (fairseq's encoder_layers_to_keep) [all]
+  const int64_t *layers_to_keep;
+  int64_t keep_count;  // 0: all
+  tarn_layer
+      *pattern;      // the whole pattern: `layers`, and what is left out. Its highest layer decides whether the stack
+  int32_t depth;     // ends in a norm of its own
+  double layerdrop;  // probability that a training step leaves a layer out, drawn for every layer and batch; all run
+                     // in validation and translation (Fan et al. 2020); 0 <= p < 1 [0]
 } tarn_stack;
 
 // Files, relative to the current folder. NULL where the key is not set.

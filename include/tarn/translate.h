@@ -16,6 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "tarn/checkpoint.h"
 #include "tarn/config.h"
 #include "tarn/profile.h"
 #include "tarn/status.h"
@@ -53,6 +54,7 @@ typedef struct tarn_translator_options {
   tarn_translate_overlong overlong;    // default: truncate
   bool strict;                         // refuse invalid UTF-8 instead of replacing it by U+FFFD; default false
   int threads;                         // 0: all that the process may use; default 0
+  tarn_prune prune;                    // layers left out of the model; default none
   tarn_profile *profile;               // measures translation; the caller's. Default NULL: nothing is measured
 } tarn_translator_options;
 

@@ -70,7 +70,7 @@ static tarn_status open_all(tarn_translator *t, const char *path) {
                options->threads);
   tarn__threads_set(options->threads);
   tarn__dtype dtype = options->precision == TARN_TRANSLATE_PRECISION_BF16 ? TARN__BF16 : TARN__F32;
-  TARN_TRY(tarn__checkpoint_open(&t->checkpoint, path, dtype));
+  TARN_TRY(tarn__checkpoint_open_pruned(&t->checkpoint, path, dtype, &options->prune));
   TARN_REQUIRE(t->checkpoint->config->encoder.count > 0, USAGE,
                "%s: a language model (a model without an encoder) does not translate", path);
   fill_options(options, &t->checkpoint->config->translate);

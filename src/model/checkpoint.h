@@ -10,6 +10,7 @@
 #include "base/status.h"
 #include "model/model.h"
 #include "model/safetensors.h"
+#include "tarn/checkpoint.h"
 #include "tarn/config.h"
 #include "tarn/vocab.h"
 
@@ -26,12 +27,16 @@ typedef struct tarn__checkpoint {
   tarn_vocab *source, *target;  // equal pointers when one vocabulary serves both sides
   tarn__model *model;           // not for training; weights set in the dtype asked for
   int64_t update;               // optimiser steps that made it
+  bool dense;                   // the file held values of frozen parameters, not recipes
 } tarn__checkpoint;
 
 // Opens a file, or of a run directory the average if there is one, else the best, else the last checkpoint. dtype: F32
 // or BF16 (F64 for the reference backend). The contents are checked against their hash, frozen weights are computed
 // again and checked against theirs. Fails with DATA, IO, MEMORY; *checkpoint is then NULL.
 tarn_status tarn__checkpoint_open(tarn__checkpoint **checkpoint, const char *path, tarn__dtype dtype) TARN_CHECKED;
+// The same without the layers that `prune` leaves out (NULL: a whole model). Fails with USAGE too.
+tarn_status tarn__checkpoint_open_pruned(tarn__checkpoint **checkpoint, const char *path, tarn__dtype dtype,
+                                         const tarn_prune *prune) TARN_CHECKED;
 void tarn__checkpoint_close(tarn__checkpoint **checkpoint);
 
 // The path that tarn__checkpoint_open() would read, to be freed with tarn__free().

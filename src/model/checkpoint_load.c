@@ -9,6 +9,7 @@
 #include "model/checkpoint.h"
 #include "model/checkpoint_keys.h"
 #include "model/progress.h"
+#include "model/prune.h"
 #include "model/recipe.h"
 
 static tarn_status require_text(const tarn__checkpoint_file *file, const char **text, const char *key) {
@@ -215,19 +216,28 @@ tarn_status tarn__checkpoint_file_load(const tarn__checkpoint_file *file, tarn__
   return TARN_STATUS_OK;
 }
 
-static tarn_status open_parts(tarn__checkpoint *c, const tarn__checkpoint_file *file, tarn__dtype dtype) {
+static tarn_status open_parts(tarn__checkpoint *c, const tarn__checkpoint_file *file, tarn__dtype dtype,
+                              const tarn_prune *prune) {
   bool recipes;
   TARN_TRY(tarn__checkpoint_file_config(file, &c->config));
+  if (prune) TARN_TRY(tarn__prune_config(&c->config, file->config_text, prune));
   TARN_TRY(tarn__checkpoint_file_vocabs(file, &c->source, &c->target));
   TARN_TRY(
       tarn__model_open(&c->model, c->config, tarn_vocab_size(c->source), tarn_vocab_size(c->target), dtype, false));
   TARN_TRY(check_contents(file, c->model, false, &recipes));
   TARN_TRY(tarn__model_allocate(c->model));
   c->update = file->update;
+  for (size_t i = 0; i < c->model->param_count; i++)
+    c->dense |= !c->model->params[i]->trained && !find_recipe(file, c->model->params[i]);
   return tarn__checkpoint_file_load(file, c->model, false);
 }
 
 tarn_status tarn__checkpoint_open(tarn__checkpoint **checkpoint, const char *path, tarn__dtype dtype) {
+  return tarn__checkpoint_open_pruned(checkpoint, path, dtype, NULL);
+}
+
+tarn_status tarn__checkpoint_open_pruned(tarn__checkpoint **checkpoint, const char *path, tarn__dtype dtype,
+                                         const tarn_prune *prune) {
   *checkpoint = NULL;
   void *memory;
   tarn__checkpoint_file file = {0};
@@ -235,7 +245,7 @@ tarn_status tarn__checkpoint_open(tarn__checkpoint **checkpoint, const char *pat
   tarn__checkpoint *c = memory;
   tarn_status status = tarn__checkpoint_find(&c->path, path);
   if (status == TARN_STATUS_OK) status = tarn__checkpoint_file_open(&file, c->path);
-  if (status == TARN_STATUS_OK) status = open_parts(c, &file, dtype);
+  if (status == TARN_STATUS_OK) status = open_parts(c, &file, dtype, prune);
   tarn__checkpoint_file_close(&file);
   if (status != TARN_STATUS_OK) {
     tarn__checkpoint_close(&c);

@@ -6,44 +6,50 @@
 #include "model/config_read.h"
 #include "tarn/text.h"
 
-enum { TABLES = 3 };
+enum { TABLES = 4 };
 
-// The embedding matrices, named as model.c declares them; false where there is no such matrix of its own.
-static bool table_at(const tarn_config_model *model, int index, tarn__freeze_part *part) {
-  static const char *const names[TABLES] = {"embeddings.source", "embeddings.target", "embeddings.output"};
-  tarn_embeddings share = model->embeddings;
-  tarn_frozen_embeddings frozen = model->frozen_embeddings;
+// The matrices of the embeddings and the bias of the output layer, named as model.c declares them; false where there is
+// no such matrix of its own.
+static bool table_at(const tarn_config *config, int index, tarn__freeze_part *part) {
+  tarn_embeddings share = config->model.embeddings;
+  tarn_frozen_embeddings frozen = config->model.frozen_embeddings;
+  bool text = config->encoder.depth == 0;
   bool both = frozen == TARN_FROZEN_EMBEDDINGS_BOTH;
-  bool single = share == TARN_EMBEDDINGS_ALL;
-  const bool own[TABLES] = {true, !single && share != TARN_EMBEDDINGS_ENCODER_DECODER,
-                            share == TARN_EMBEDDINGS_NONE || share == TARN_EMBEDDINGS_ENCODER_DECODER};
-  const bool trained[TABLES] = {!both && frozen != TARN_FROZEN_EMBEDDINGS_ENCODER,
-                                !both && frozen != TARN_FROZEN_EMBEDDINGS_DECODER, true};
+  bool single = share == TARN_EMBEDDINGS_ALL || (text && share == TARN_EMBEDDINGS_DECODER);
+  bool apart = share == TARN_EMBEDDINGS_NONE || share == TARN_EMBEDDINGS_ENCODER_DECODER;
+  const char *const names[TABLES] = {text ? "embeddings.input" : "embeddings.source", "embeddings.target",
+                                     "embeddings.output", "output"};
+  const bool own[TABLES] = {true, !text && !single && share != TARN_EMBEDDINGS_ENCODER_DECODER, apart,
+                            config->model.output_bias};
+  const bool trained[TABLES] = {
+      single || (text ? frozen == TARN_FROZEN_EMBEDDINGS_NONE : !both && frozen != TARN_FROZEN_EMBEDDINGS_ENCODER),
+      !both && frozen != TARN_FROZEN_EMBEDDINGS_DECODER, true, true};
   *part = (tarn__freeze_part){.trained = trained[index], .layer = -1};
-  snprintf(part->name, sizeof part->name, "%s", single ? "embeddings" : names[index]);
+  snprintf(part->name, sizeof part->name, "%s", single && index == 0 ? "embeddings" : names[index]);
   return own[index];
 }
 
-// The sets of a stack by depth, then its final norm.
+// The sets of a stack by depth, then its final norm. Those of layers that layers_to_keep leaves out count too, so that
+// a description stays valid when its model is pruned.
 static bool stack_part_at(const tarn_config *config, const tarn_stack *stack, const char *name, int index,
                           tarn__freeze_part *part) {
-  if (index == stack->count) {
+  if (index == stack->depth) {
     *part = (tarn__freeze_part){.trained = true, .layer = -1};
     snprintf(part->name, sizeof part->name, "%s.norm", name);
-    return config->kinds[stack->layers[index - 1].kind].norm == TARN_NORM_PRE;
+    return index > 0 && config->kinds[stack->pattern[index - 1].kind].norm == TARN_NORM_PRE;
   }
-  const tarn_layer *layer = &stack->layers[index];
+  const tarn_layer *layer = &stack->pattern[index];
   *part = (tarn__freeze_part){.trained = !config->kinds[layer->kind].frozen, .layer = index};
   snprintf(part->name, sizeof part->name, "%s.%s", name, layer->set);
   return layer->first == index;
 }
 
 bool tarn__freeze_next(const tarn_config *config, int *at, tarn__freeze_part *part) {
-  const int encoder = TABLES + config->encoder.count + 1;
-  const int all = encoder + config->decoder.count + 1;
+  const int encoder = TABLES + config->encoder.depth + 1;
+  const int all = encoder + config->decoder.depth + 1;
   while (*at < all) {
     int i = (*at)++;
-    bool there = i < TABLES    ? table_at(&config->model, i, part)
+    bool there = i < TABLES    ? table_at(config, i, part)
                  : i < encoder ? stack_part_at(config, &config->encoder, "encoder", i - TABLES, part)
                                : stack_part_at(config, &config->decoder, "decoder", i - encoder, part);
     if (there) return true;
@@ -64,8 +70,8 @@ static tarn_status fail_entry(const tarn__yaml_node *root, const tarn_freeze *en
 
 static tarn_status unknown(const tarn_config *config, const tarn__yaml_node *root, const tarn_freeze *entry) {
   enum { MOST = 2 * TARN_CONFIG_LAYERS + 8 };
-  const char *names[MOST] = {"encoder", "decoder", "embeddings"};
-  size_t count = 3;
+  const char *names[MOST] = {"decoder", "embeddings", "encoder"};
+  size_t count = config->encoder.depth > 0 ? 3 : 2;
   int at = 0;
   tarn__freeze_part part;
   while (tarn__freeze_next(config, &at, &part)) {
@@ -79,9 +85,8 @@ static tarn_status unknown(const tarn_config *config, const tarn__yaml_node *roo
   if (near)
     snprintf(text, sizeof text, "is not a part of the model; did you mean \"%s\"?", near);
   else
-    snprintf(text, sizeof text,
-             "is not a part of the model; there are encoder, decoder, embeddings, and sets such as \"%s\"",
-             names[count - 1]);
+    snprintf(text, sizeof text, "is not a part of the model; there are decoder, embeddings%s, and sets such as \"%s\"",
+             config->encoder.depth > 0 ? ", encoder" : "", names[count - 1]);
   return fail_entry(root, entry, text);
 }
 

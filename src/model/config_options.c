@@ -69,6 +69,10 @@ static const tarn__option model_options[] = {
 static const tarn__option stack_options[] = {
     {"layers", .type = TARN__OPTION_PATTERN, .offset = 0,
      .help = "pattern of kinds from the bottom to the top; this or place is required", .also = "pattern stack"},
+    {"layers_to_keep", .type = TARN__OPTION_INTEGERS, .offset = offsetof(tarn_stack, layers_to_keep), .least = 1,
+     .most = TARN_CONFIG_LAYERS,
+     .help = "depths of the pattern that there are, from 1; the others are left out; none: all",
+     .also = "encoder_layers_to_keep decoder_layers_to_keep keep prune"},
     {"layerdrop", REAL(tarn_stack, layerdrop, 0, 1), BELOW_MOST, .value = "0",
      .help = "probability that a training step leaves a layer out (LayerDrop)",
      .also = "encoder_layerdrop decoder_layerdrop layer_drop structured_dropout"},
@@ -118,6 +122,8 @@ static const tarn__option data_options[] = {
 };
 
 _Static_assert(offsetof(tarn_config_train, seed_count) == offsetof(tarn_config_train, seeds) + sizeof(int64_t *),
+               "the count of a list stands after its pointer");
+_Static_assert(offsetof(tarn_stack, keep_count) == offsetof(tarn_stack, layers_to_keep) + sizeof(int64_t *),
                "the count of a list stands after its pointer");
 _Static_assert(offsetof(tarn_config_train, freeze_count) == offsetof(tarn_config_train, freeze) + sizeof(tarn_freeze *),
                "the count of a list stands after its pointer");

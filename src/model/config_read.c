@@ -216,11 +216,39 @@ static tarn_status read_place(reader *r, tarn__section_id id, char pattern[TARN_
   return fail_in(tarn__place_pattern(pattern, &place), node, path, "");
 }
 
+// Leaves out the layers of the pattern that layers_to_keep does not name.
+static tarn_status keep_layers(reader *r, tarn_stack *stack) {
+  void *memory;
+  stack->layers = stack->pattern;
+  stack->count = stack->depth;
+  if (stack->keep_count == 0) return TARN_STATUS_OK;
+  bool kept[TARN_CONFIG_LAYERS] = {false};
+  for (int64_t i = 0; i < stack->keep_count; i++) {
+    int64_t depth = stack->layers_to_keep[i];
+    TARN_REQUIRE(depth <= stack->depth, USAGE, "layers_to_keep names layer %lld of a pattern of %d layers",
+                 (long long)depth, (int)stack->depth);
+    kept[depth - 1] = true;
+  }
+  TARN_TRY(tarn__arena_alloc(r->arena, &memory, (size_t)stack->keep_count, sizeof *stack->layers));
+  stack->layers = memory;
+  stack->count = 0;
+  for (int32_t i = 0; i < stack->depth; i++) {
+    if (!kept[i]) continue;
+    tarn_layer *layer = &stack->layers[stack->count];
+    *layer = stack->pattern[i];
+    layer->first = 0;
+    while (layer->first < stack->count && strcmp(stack->layers[layer->first].set, layer->set) != 0) layer->first++;
+    stack->count++;
+  }
+  return TARN_STATUS_OK;
+}
+
 static tarn_status read_layers(reader *r, tarn_stack *stack, const char *pattern) {
   void *memory;
-  TARN_TRY(tarn__arena_alloc(r->arena, &memory, TARN_CONFIG_LAYERS, sizeof *stack->layers));
-  stack->layers = memory;
-  return tarn__pattern_parse(stack->layers, &stack->count, pattern, r->config->kinds, r->config->kind_count);
+  TARN_TRY(tarn__arena_alloc(r->arena, &memory, TARN_CONFIG_LAYERS, sizeof *stack->pattern));
+  stack->pattern = memory;
+  TARN_TRY(tarn__pattern_parse(stack->pattern, &stack->depth, pattern, r->config->kinds, r->config->kind_count));
+  return keep_layers(r, stack);
 }
 
 // Reads the encoder or the decoder; `place` is the id of the section of its `place` key.

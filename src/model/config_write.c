@@ -144,7 +144,7 @@ static void put_stack(writer *w, tarn__section_id id, const tarn_stack *stack, c
   const tarn__section *section = tarn__config_section(id);
   char pattern[TARN__PATTERN_TEXT];
   if (w->status == TARN_STATUS_OK) {
-    w->status = tarn__pattern_write(pattern, stack->layers, stack->count, config->kinds);
+    w->status = tarn__pattern_write(pattern, stack->pattern, stack->depth, config->kinds);
   }
   if (w->status != TARN_STATUS_OK) return;
   put_line(w, 0, section->path, "");
@@ -153,8 +153,8 @@ static void put_stack(writer *w, tarn__section_id id, const tarn_stack *stack, c
 }
 
 static bool uses(const tarn_stack *stack, int32_t kind) {
-  for (int32_t i = 0; i < stack->count; i++) {
-    if (stack->layers[i].kind == kind) return true;
+  for (int32_t i = 0; i < stack->depth; i++) {
+    if (stack->pattern[i].kind == kind) return true;
   }
   return false;
 }

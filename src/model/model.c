@@ -40,7 +40,7 @@ static tarn_status declare_stack(tarn__model *model, tarn__declare *declare, tar
     range[i][1] = model->param_count;
     TARN_TRY(declare->status);
   }
-  const tarn_kind *top = &model->config->kinds[layers->layers[layers->count - 1].kind];
+  const tarn_kind *top = &model->config->kinds[layers->pattern[layers->depth - 1].kind];
   if (top->norm == TARN_NORM_PRE) {
     declare->prefix = name;
     declare->kind = NULL;
