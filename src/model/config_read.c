@@ -300,6 +300,19 @@ static tarn_status check_top(const reader *r) {
   return TARN_STATUS_OK;
 }
 
+// Puts a value into the tree; `layers` and `place` of a stack replace each other.
+static tarn_status put_value(reader *r, const char *path, tarn__yaml_node *value) {
+  static const char *const stacks[] = {"encoder", "decoder"};
+  for (int i = 0; i < 2; i++) {
+    size_t n = strlen(stacks[i]);
+    if (strncmp(path, stacks[i], n) != 0 || path[n] != '.') continue;
+    tarn__yaml_node *stack = tarn__yaml_get(r->root, stacks[i]);
+    if (strcmp(path + n + 1, "layers") == 0) tarn__yaml_remove(stack, "place");
+    if (strncmp(path + n + 1, "place", 5) == 0) tarn__yaml_remove(stack, "layers");
+  }
+  return tarn__yaml_set(&r->tree, r->root, path, value);
+}
+
 // Applies "key=value" to the tree.
 static tarn_status apply_override(reader *r, const char *text) {
   const char *equals = strchr(text, '=');
@@ -313,15 +326,15 @@ static tarn_status apply_override(reader *r, const char *text) {
   path = memory;
   memcpy(path, text, (size_t)(equals - text));
   TARN_TRY(tarn__yaml_parse(&r->tree, &value, origin, false, equals + 1, strlen(equals + 1)));
-  static const char *const stacks[] = {"encoder", "decoder"};
-  for (int i = 0; i < 2; i++) {
-    size_t n = strlen(stacks[i]);
-    if (strncmp(path, stacks[i], n) != 0 || path[n] != '.') continue;
-    tarn__yaml_node *stack = tarn__yaml_get(r->root, stacks[i]);
-    if (strcmp(path + n + 1, "layers") == 0) tarn__yaml_remove(stack, "place");
-    if (strncmp(path + n + 1, "place", 5) == 0) tarn__yaml_remove(stack, "layers");
-  }
-  return tarn__yaml_set(&r->tree, r->root, path, value);
+  return put_value(r, path, value);
+}
+
+// Applies a change of either sort.
+static tarn_status apply_edit(reader *r, const tarn__config_edit *edit) {
+  tarn__yaml_node *value;
+  if (edit->text) return apply_override(r, edit->text);
+  TARN_TRY(tarn__yaml_copy(&r->tree, &value, edit->value));
+  return put_value(r, edit->path, value);
 }
 
 static tarn_status read_tree(reader *r) {
@@ -340,7 +353,7 @@ static tarn_status read_tree(reader *r) {
   return tarn__config_resolve(config, r->root);
 }
 
-static tarn_status read_all(reader *r, const char *name, const char *text, size_t size, const char *const *overrides,
+static tarn_status read_all(reader *r, const char *name, const char *text, size_t size, const tarn__config_edit *edits,
                             size_t count) {
   char *copy;
   TARN_REQUIRE(size <= LARGEST_FILE, USAGE, TOO_LARGE, name);
@@ -348,12 +361,12 @@ static tarn_status read_all(reader *r, const char *name, const char *text, size_
   r->config->name = copy;
   TARN_TRY(tarn__yaml_parse(&r->tree, &r->root, name, true, text, size));
   TARN_TRY(check_top(r));
-  for (size_t i = 0; i < count; i++) TARN_TRY(apply_override(r, overrides[i]));
+  for (size_t i = 0; i < count; i++) TARN_TRY(apply_edit(r, &edits[i]));
   return read_tree(r);
 }
 
-tarn_status tarn_config_parse(tarn_config **out, const char *name, const char *text, size_t size,
-                              const char *const *overrides, size_t count) {
+tarn_status tarn__config_parse_edited(tarn_config **out, const char *name, const char *text, size_t size,
+                                      const tarn__config_edit *edits, size_t count) {
   void *memory;
   reader r = {0};
   *out = NULL;
@@ -363,11 +376,23 @@ tarn_status tarn_config_parse(tarn_config **out, const char *name, const char *t
   if (status == TARN_STATUS_OK) {
     r.config->memory = memory;
     r.arena = &r.config->memory->arena;
-    status = read_all(&r, name, text, size, overrides, count);
+    status = read_all(&r, name, text, size, edits, count);
   }
   tarn__yaml_close(&r.tree);
   if (status != TARN_STATUS_OK) tarn_config_close(&r.config);
   *out = r.config;
+  return status;
+}
+
+tarn_status tarn_config_parse(tarn_config **out, const char *name, const char *text, size_t size,
+                              const char *const *overrides, size_t count) {
+  void *memory;
+  *out = NULL;
+  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, count, sizeof(tarn__config_edit)));
+  tarn__config_edit *edits = memory;
+  for (size_t i = 0; i < count; i++) edits[i].text = overrides[i];
+  tarn_status status = tarn__config_parse_edited(out, name, text, size, edits, count);
+  tarn__free(edits);
   return status;
 }
 

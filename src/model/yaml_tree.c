@@ -214,6 +214,28 @@ tarn_status tarn__yaml_parse(tarn__yaml *tree, tarn__yaml_node **root, const cha
   return TARN_STATUS_OK;
 }
 
+tarn_status tarn__yaml_copy(tarn__yaml *tree, tarn__yaml_node **out, const tarn__yaml_node *node) {
+  char *text;
+  TARN_TRY(tarn__arena_strdup(&tree->arena, &text, node->origin));
+  TARN_TRY(new_node(tree, out, node->type, text, node->line));
+  tarn__yaml_node *copy = *out;
+  copy->quoted = node->quoted;
+  if (node->key) {
+    TARN_TRY(tarn__arena_strdup(&tree->arena, &text, node->key));
+    copy->key = text;
+  }
+  if (node->text) {
+    TARN_TRY(tarn__arena_strdup(&tree->arena, &text, node->text));
+    copy->text = text;
+  }
+  for (const tarn__yaml_node *child = node->first; child; child = child->next) {
+    tarn__yaml_node *piece;
+    TARN_TRY(tarn__yaml_copy(tree, &piece, child));
+    append(copy, piece);
+  }
+  return TARN_STATUS_OK;
+}
+
 void tarn__yaml_close(tarn__yaml *tree) { tarn__arena_close(&tree->arena); }
 
 bool tarn__yaml_is_empty(const tarn__yaml_node *node) {

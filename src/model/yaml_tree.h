@@ -36,6 +36,9 @@ tarn_status tarn__yaml_parse(tarn__yaml *tree, tarn__yaml_node **root, const cha
                              size_t size) TARN_CHECKED;
 void tarn__yaml_close(tarn__yaml *tree);
 
+// A copy of a value of another tree, which keeps its origin and line.
+tarn_status tarn__yaml_copy(tarn__yaml *tree, tarn__yaml_node **out, const tarn__yaml_node *node) TARN_CHECKED;
+
 // Whether a value is absent: nothing, `~` or `null` without quotes. Accepts NULL.
 bool tarn__yaml_is_empty(const tarn__yaml_node *node);
 

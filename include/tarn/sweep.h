@@ -1,0 +1,138 @@
+// Sweeps: trainings of several variants of one configuration with several seeds, compared under the same conditions.
+// docs/experiments.md describes the file and the folder.
+//
+//   tarn_sweep *sweep;
+//   tarn_sweep_options options;
+//   tarn_sweep_default(&options);
+//   options.file = "sweep.yaml", options.folder = "runs/sweep";
+//   status = tarn_sweep_open(&sweep, &options);      // reads and checks all; writes nothing
+//   if (status == TARN_STATUS_OK) status = tarn_sweep_run_all(sweep, &options);
+//   ... sweep->runs[i].state ...
+//   tarn_sweep_close(&sweep);
+#ifndef TARN_SWEEP_H
+#define TARN_SWEEP_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tarn/config.h"
+#include "tarn/plan.h"
+#include "tarn/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { TARN_SWEEP_NAME = 64 };  // bytes of a variant's name with its zero byte
+
+// What the FFN widths of a variant are changed to match, in the base configuration with the sweep's `set`.
+typedef enum tarn_sweep_equalize {
+  TARN_SWEEP_EQUALIZE_NO,
+  TARN_SWEEP_EQUALIZE_PARAMETERS,  // "parameters": trained and frozen together, each set of weights once
+  TARN_SWEEP_EQUALIZE_TRAINED,     // "trained": trained parameters
+  TARN_SWEEP_EQUALIZE_FLOPS,       // "flops": floating-point operations a token, forward and backward
+  TARN_SWEEP_EQUALIZE_COUNT
+} tarn_sweep_equalize;
+const char *tarn_sweep_equalize_name(tarn_sweep_equalize equalize);
+
+typedef struct tarn_sweep_variant {
+  const char *name;            // letters, digits, _ - + and . inside; the name of its folder
+  const char *const *changes;  // (change_count) what it sets: "kinds.R.ffn=512"
+  size_t change_count;
+  const tarn_config *config;  // resolved, with the first seed
+  tarn_plan plan;             // of it, without parts
+  tarn_sweep_equalize equalize;
+  const char *const *widths;  // (width_count) what equalizing set: "kinds.R.ffn=608"
+  size_t width_count;
+  double measure, base_measure;  // parameters or operations of the variant and of the base; 0 without equalize.
+                                 // More than 1 % apart: no width comes nearer, and a warning was logged
+} tarn_sweep_variant;
+
+typedef enum tarn_sweep_state {
+  TARN_SWEEP_WAITING,   // nothing is done yet
+  TARN_SWEEP_BEGUN,     // it was stopped, and goes on from its last checkpoint
+  TARN_SWEEP_TRAINED,   // the training is over, the test set is not translated yet
+  TARN_SWEEP_FINISHED,  // all is done
+  TARN_SWEEP_FAILED     // see `message`; it runs again only with retry_failed
+} tarn_sweep_state;
+const char *tarn_sweep_state_name(tarn_sweep_state state);
+
+typedef struct tarn_sweep_run {
+  size_t variant;  // index
+  int64_t seed;
+  const char *path;  // run directory
+  tarn_sweep_state state;
+  const char *message;            // of a failed run; else NULL
+  int64_t update;                 // where the training stands
+  double seconds;                 // training time so far
+  double loss;                    // of the newest line of the log; NAN: not known
+  double valid_loss, valid_bleu;  // of the newest validation; NAN: not known
+  double test_bleu;               // NAN: not known
+} tarn_sweep_run;
+
+typedef struct tarn_sweep {
+  const char *name;    // key `name`, else the file's name without .yaml
+  const char *folder;  // of the runs
+  const tarn_sweep_variant *variants;
+  size_t variant_count;
+  size_t baseline;  // index
+  const int64_t *seeds;
+  size_t seed_count;
+  const tarn_sweep_run *runs;  // in the order in which they run: all variants with the first seed, then the second, ...
+  size_t run_count;
+  int64_t parallel;       // runs at a time
+  int64_t threads;        // of a run
+  double budget_seconds;  // training time of every run; 0: none, the configurations have limits of their own
+  const char *test_source, *test_reference;  // NULL: no test set
+  int64_t test_beam;                         // 0: translate.beam
+  struct tarn__sweep_memory *memory;
+} tarn_sweep;
+
+typedef enum tarn_sweep_event_kind {
+  TARN_SWEEP_EVENT_SKIPPED,   // it was finished, or had failed, before
+  TARN_SWEEP_EVENT_STARTED,   // training begins or goes on
+  TARN_SWEEP_EVENT_PROGRESS,  // its log has grown
+  TARN_SWEEP_EVENT_TRAINED,   // training is over; the test set is next
+  TARN_SWEEP_EVENT_FINISHED,
+  TARN_SWEEP_EVENT_FAILED,
+  TARN_SWEEP_EVENT_STOPPED  // it saved its state because somebody asked it to
+} tarn_sweep_event_kind;
+
+typedef struct tarn_sweep_event {
+  tarn_sweep_event_kind kind;
+  const tarn_sweep_run *run;
+  size_t done, failed, running, count;  // runs of the sweep
+  double seconds_left;                  // of the sweep, estimated; negative: not known
+} tarn_sweep_event;
+
+typedef struct tarn_sweep_options {
+  const char *file;     // sweep file; NULL: the one that the folder keeps from before
+  const char *folder;   // of the runs; made if it does not exist. NULL: only to look, with tarn_sweep_open()
+  const char *program;  // that has the commands `train` and `test`; NULL: this program (default)
+  bool retry_failed;    // runs that failed go on from their last checkpoint (default no)
+  void (*on_event)(void *user, const tarn_sweep_event *event);  // from tarn_sweep_run(); NULL: nobody
+  void *user;
+  const volatile sig_atomic_t *stop;  // not 0: stop all runs, with their state saved, and return INTERRUPTED. NULL:
+                                      // never
+} tarn_sweep_options;
+
+void tarn_sweep_default(tarn_sweep_options *options);
+
+// Reads the file, resolves, equalizes, plans and checks all variants, and looks how far the runs in the folder are.
+// Fails with USAGE: an unknown key, variants that are the same, a seed given twice, runs in the folder that were made
+// with other settings, ...; the line names file, line and key. Writes nothing. Warnings go to the log (tarn/log.h).
+tarn_status tarn_sweep_open(tarn_sweep **sweep, const tarn_sweep_options *options) TARN_CHECKED;
+
+// Runs what is left, each training as a process of its own that dies with the thread that called this, and so never
+// outlives the sweep. A run that fails does not end the sweep; look at `runs`. Fails with BUSY (another sweep works in
+// the folder), INTERRUPTED, IO.
+tarn_status tarn_sweep_run_all(tarn_sweep *sweep, const tarn_sweep_options *options) TARN_CHECKED;
+
+void tarn_sweep_close(tarn_sweep **sweep);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,42 @@
+// The score of a run on a test set: translates it with the run's checkpoint and compares with the references.
+//
+// Beside the run's other files it leaves test.hyp, one detokenized translation a line, and test.json:
+//   {"bleu", "signature", "chrf", "chrf_signature", "seconds", "checkpoint", "sentences", "beam", "length_penalty",
+//    "source", "reference"}
+// Both are replaced atomically, test.hyp first, so test.json always describes a whole test.hyp.
+#ifndef TARN_TESTSET_H
+#define TARN_TESTSET_H
+
+#include <stdint.h>
+
+#include "tarn/score.h"
+#include "tarn/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct tarn_testset_options {
+  const char *run;     // run directory; its average is taken if there is one, else its best checkpoint, else its last
+  const char *source;  // raw text, one sentence a line
+  const char *reference;  // raw text, one translation a line
+  int64_t beam;           // 0: translate.beam of the run (default)
+  int threads;            // 0: all that the process may use (default)
+} tarn_testset_options;
+
+typedef struct tarn_testset_result {
+  double bleu, chrf;  // 0 .. 100; BLEU with valid.lowercase and valid.tokenize of the run, chrF2 in the same case
+  char bleu_signature[TARN_SIGNATURE_TEXT], chrf_signature[TARN_SIGNATURE_TEXT];
+  int64_t sentences, beam;
+  double seconds;  // of translation
+} tarn_testset_result;
+
+void tarn_testset_default(tarn_testset_options *options);
+
+// Fails with USAGE (options), IO, DATA (files that do not have equally many lines, a damaged checkpoint), MEMORY.
+tarn_status tarn_testset_run(tarn_testset_result *result, const tarn_testset_options *options) TARN_CHECKED;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,72 @@
+// Processes of the program.
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "sweep/spec.h"
+
+enum { MOST_ARGUMENTS = 16, CANNOT_START = 127 };
+
+// Between fork and exec only calls that are safe there. The child dies with its parent, however that ends, so that it
+// never writes into a folder in which a new sweep may be at work. It has a process group of its own: Ctrl-C is for the
+// sweep, which then asks each run to save its state.
+static void become(const char *program, char *const *arguments, int errors, pid_t parent) {
+  int nothing = open("/dev/null", O_RDWR);
+  if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent) _exit(CANNOT_START);
+  setpgid(0, 0);
+  signal(SIGINT, SIG_DFL);
+  signal(SIGTERM, SIG_DFL);
+  if (nothing < 0 || dup2(nothing, 0) < 0 || dup2(nothing, 1) < 0 || dup2(errors, 2) < 0) _exit(CANNOT_START);
+  execv(program, arguments);
+  _exit(CANNOT_START);
+}
+
+tarn_status tarn__child_start(pid_t *pid, const char *program, const char *const *arguments, const char *errors) {
+  char *list[MOST_ARGUMENTS + 1] = {0};
+  tarn_status status = TARN_STATUS_OK;
+  int fd = open(errors, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0666);
+  TARN_REQUIRE(fd >= 0, IO, "%s: cannot write: %s", errors, strerror(errno));
+  for (size_t i = 0; arguments[i] && i < MOST_ARGUMENTS && status == TARN_STATUS_OK; i++)
+    status = tarn__strdup(&list[i], arguments[i]);
+  pid_t parent = getpid();
+  *pid = status == TARN_STATUS_OK ? fork() : -1;
+  if (*pid == 0) become(program, list, fd, parent);
+  int error = errno;
+  close(fd);
+  for (size_t i = 0; i < MOST_ARGUMENTS; i++) tarn__free(list[i]);
+  TARN_TRY(status);
+  TARN_REQUIRE(*pid > 0, IO, "cannot start a process: %s", strerror(error));
+  return TARN_STATUS_OK;
+}
+
+static void last_line(char *text, size_t size, const char *errors) {
+  char *all;
+  size_t length;
+  text[0] = '\0';
+  if (tarn__file_read(errors, &all, &length) != TARN_STATUS_OK) return;
+  while (length > 0 && all[length - 1] == '\n') all[--length] = '\0';
+  const char *line = strrchr(all, '\n');
+  line = line ? line + 1 : all;
+  const char *colon = strncmp(line, "tarn", 4) == 0 ? strstr(line, ": ") : NULL;
+  snprintf(text, size, "%s", colon ? colon + 2 : line);
+  tarn__free(all);
+}
+
+void tarn__child_message(char *text, size_t size, const char *errors, int wait_status) {
+  if (WIFSIGNALED(wait_status)) {
+    snprintf(text, size, "its process was ended by signal %d (%s)", WTERMSIG(wait_status),
+             strsignal(WTERMSIG(wait_status)));
+    return;
+  }
+  last_line(text, size, errors);
+  if (WEXITSTATUS(wait_status) == CANNOT_START)
+    snprintf(text, size, "its process could not be started");
+  else if (!text[0])
+    snprintf(text, size, "its process ended with exit code %d", WEXITSTATUS(wait_status));
+}

@@ -1,0 +1,173 @@
+// How far a run is, from the files of its directory.
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/hash.h"
+#include "sweep/spec.h"
+#include "tarn/version.h"
+
+static tarn_status path_of(char path[PATH_MAX], const tarn_sweep_run *run, const char *name) {
+  TARN_REQUIRE(snprintf(path, PATH_MAX, "%s/%s", run->path, name) < PATH_MAX, IO, "%s: the path is too long",
+               run->path);
+  return TARN_STATUS_OK;
+}
+
+// The first line in which two texts differ.
+static tarn_status refuse_difference(const char *path, const char *then, const char *now) {
+  while (*now && *then) {
+    size_t now_length = strcspn(now, "\n");
+    size_t then_length = strcspn(then, "\n");
+    size_t now_space = strspn(now, " ");
+    size_t then_space = strspn(then, " ");
+    if (now_length != then_length || strncmp(now, then, now_length) != 0)
+      return tarn__fail(TARN_STATUS_USAGE,
+                        "%s was begun with \"%.*s\", but the sweep now says \"%.*s\": runs of different settings must "
+                        "not be mixed; put it back, or use another folder",
+                        path, (int)(then_length - then_space), then + then_space, (int)(now_length - now_space),
+                        now + now_space);
+    now += now_length + (now[now_length] == '\n');
+    then += then_length + (then[then_length] == '\n');
+  }
+  return tarn__fail(TARN_STATUS_USAGE, "%s was begun with another configuration than the sweep's; use another folder",
+                    path);
+}
+
+// The configuration of the folder is read and written anew, so that keys that the program has learnt since then have
+// their defaults.
+static tarn_status check_config(tarn_sweep *sweep, const tarn_sweep_run *run, const char *path) {
+  tarn_config *old = NULL;
+  tarn_config *config = NULL;
+  char *then = NULL;
+  char *now = NULL;
+  tarn_status status = tarn_config_read(&old, path, NULL, 0);
+  if (status == TARN_STATUS_OK) status = tarn_config_write(old, &then);
+  if (status == TARN_STATUS_OK)
+    status = tarn__sweep_config(sweep, &config, &sweep->memory->edits[run->variant], run->seed);
+  if (status == TARN_STATUS_OK) status = tarn_config_write(config, &now);
+  if (status == TARN_STATUS_OK && strcmp(then, now) != 0) status = refuse_difference(path, then, now);
+  tarn_config_text_close(&then);
+  tarn_config_text_close(&now);
+  tarn_config_close(&old);
+  tarn_config_close(&config);
+  return status;
+}
+
+// Reads a JSON object; NULL where there is no such file or it is damaged: what it told is then found out anew.
+static json_t *load(const tarn_sweep_run *run, const char *name) {
+  char path[PATH_MAX];
+  if (path_of(path, run, name) != TARN_STATUS_OK || !tarn__file_exists(path)) return NULL;
+  return json_load_file(path, 0, NULL);
+}
+
+static bool hash_fits(const json_t *result, const char *config_path) {
+  const char *hash = json_string_value(json_object_get(result, "config_hash"));
+  char own[TARN__HASH_TEXT];
+  char *text;
+  size_t size;
+  if (!hash) return true;  // a failure that the sweep wrote down
+  if (tarn__file_read(config_path, &text, &size) != TARN_STATUS_OK) return false;
+  tarn__hash(own, text, size);
+  tarn__free(text);
+  return strcmp(own, hash) == 0;
+}
+
+static tarn_status read_result(tarn_sweep *sweep, tarn_sweep_run *run, const char *config_path) {
+  json_t *result = load(run, "result.json");
+  const char *status = json_string_value(json_object_get(result, "status"));
+  tarn_status done = TARN_STATUS_OK;
+  run->message = NULL;
+  if (result && status && hash_fits(result, config_path)) {
+    const char *message = json_string_value(json_object_get(result, "message"));
+    bool failed = strcmp(status, "failed") == 0;
+    run->state = failed ? TARN_SWEEP_FAILED : TARN_SWEEP_TRAINED;
+    run->update = json_integer_value(json_object_get(result, "update"));
+    run->seconds = json_number_value(json_object_get(result, "seconds"));
+    if (failed) done = tarn__sweep_text(sweep, &run->message, "%.1000s", message ? message : "it failed");
+  }
+  json_decref(result);
+  return done;
+}
+
+tarn_status tarn__sweep_look(tarn_sweep *sweep, tarn_sweep_run *run) {
+  char path[PATH_MAX];
+  int64_t offset = 0;
+  TARN_TRY(path_of(path, run, "config.yaml"));
+  run->state = TARN_SWEEP_WAITING;
+  if (!tarn__file_exists(path)) return TARN_STATUS_OK;
+  TARN_TRY(check_config(sweep, run, path));
+  if (tarn__sweep_read_log(run, &offset)) run->state = TARN_SWEEP_BEGUN;
+  TARN_TRY(read_result(sweep, run, path));
+  if (run->state != TARN_SWEEP_TRAINED) return TARN_STATUS_OK;
+  json_t *test = sweep->test_source ? load(run, "test.json") : NULL;
+  const json_t *bleu = json_object_get(test, "bleu");
+  if (json_is_number(bleu)) run->test_bleu = json_number_value(bleu);
+  if (!sweep->test_source || json_is_number(bleu)) run->state = TARN_SWEEP_FINISHED;
+  json_decref(test);
+  return TARN_STATUS_OK;
+}
+
+tarn_status tarn__sweep_write_failure(const tarn_sweep_run *run, const char *message) {
+  char path[PATH_MAX];
+  TARN_TRY(path_of(path, run, "result.json"));
+  // Bytes that are no UTF-8 cannot be written as JSON.
+  json_t *said = json_string(message);
+  if (!said) said = json_string("it failed; see errors.txt");
+  json_t *object = json_pack("{s:s, s:s, s:o, s:I, s:f}", "version", tarn_version(), "status", "failed", "message",
+                             said, "update", (json_int_t)run->update, "seconds", run->seconds);
+  char *text = object ? json_dumps(object, JSON_INDENT(2) | JSON_REAL_PRECISION(17)) : NULL;
+  json_decref(object);
+  TARN_REQUIRE(text, MEMORY, "out of memory: %s", path);
+  tarn_status status = tarn__file_write(path, text, strlen(text));
+  free(text);
+  return status;
+}
+
+static void take(const json_t *record, const char *key, double *value) {
+  const json_t *number = json_object_get(record, key);
+  if (json_is_number(number)) *value = json_number_value(number);
+}
+
+static void take_line(tarn_sweep_run *run, const char *line, size_t length) {
+  json_t *record = json_loadb(line, length, 0, NULL);
+  const json_t *step = json_object_get(record, "step");
+  if (json_is_integer(step)) run->update = json_integer_value(step);
+  take(record, "time", &run->seconds);
+  take(record, "loss", &run->loss);
+  take(record, "valid_loss", &run->valid_loss);
+  take(record, "valid_bleu", &run->valid_bleu);
+  json_decref(record);
+}
+
+bool tarn__sweep_read_log(tarn_sweep_run *run, int64_t *offset) {
+  enum { PIECE = 1 << 16 };
+  char path[PATH_MAX];
+  char piece[PIECE];
+  bool grown = false;
+  if (path_of(path, run, "log.jsonl") != TARN_STATUS_OK) return false;
+  int fd = open(path, O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return false;
+  // A run that goes on cuts its log back first.
+  if (lseek(fd, 0, SEEK_END) < *offset) *offset = 0;
+  for (;;) {
+    ssize_t got = pread(fd, piece, sizeof piece, *offset);
+    const char *newline = got > 0 ? memrchr(piece, '\n', (size_t)got) : NULL;
+    if (!newline) break;
+    for (const char *line = piece; line <= newline;) {
+      const char *end = memchr(line, '\n', (size_t)(newline - line) + 1);
+      take_line(run, line, (size_t)(end - line));
+      line = end + 1;
+    }
+    *offset += newline - piece + 1;
+    grown = true;
+  }
+  close(fd);
+  return grown;
+}

@@ -1,0 +1,71 @@
+// What a sweep consists of, for the files that share it: sweep_read.c, sweep_open.c, equalize.c, sweep_files.c,
+// run_state.c, sweep_run.c, child.c.
+#ifndef TARN_SWEEP_SPEC_H
+#define TARN_SWEEP_SPEC_H
+
+#include <sys/types.h>
+
+#include "base/memory.h"
+#include "model/config_read.h"
+#include "tarn/sweep.h"
+
+// Files of a sweep's folder.
+#define TARN__SWEEP_FILE "sweep.yaml"
+#define TARN__SWEEP_BASE "base.yaml"
+#define TARN__SWEEP_JSON "sweep.json"
+
+// A list of changes to the base configuration.
+typedef struct tarn__sweep_edits {
+  tarn__config_edit *items;
+  size_t count, capacity;
+} tarn__sweep_edits;
+
+struct tarn__sweep_memory {
+  tarn__arena arena;
+  tarn__yaml tree;
+  tarn__yaml_node *root;        // of the sweep file
+  char *base_path, *base_text;  // the base configuration
+  size_t base_size;
+  tarn__sweep_edits set;         // for all variants, with what a sweep sets by itself
+  tarn_sweep_variant *variants;  // the writable faces of the public lists
+  tarn__sweep_edits *edits;      // [variants] of each variant
+  tarn_config **configs;         // [variants]
+  int64_t *seeds;
+  tarn_sweep_run *runs;
+};
+
+// Adds a change; texts must live as long as the sweep.
+tarn_status tarn__sweep_add_text(tarn__sweep_edits *edits, const char *text) TARN_CHECKED;
+// A text in the sweep's arena.
+tarn_status tarn__sweep_text(tarn_sweep *sweep, const char **out, const char *format, ...)
+    __attribute__((format(printf, 3, 4))) TARN_CHECKED;
+
+// Reads the file into name, seeds, parallel, threads, budget, test, set, and names, edits and equalize of the variants.
+tarn_status tarn__sweep_read(tarn_sweep *sweep, const char *path) TARN_CHECKED;
+
+// The base with `set`, then the changes of a variant (NULL: none), for a seed.
+tarn_status tarn__sweep_config(const tarn_sweep *sweep, tarn_config **config, const tarn__sweep_edits *edits,
+                               int64_t seed) TARN_CHECKED;
+
+// Finds the FFN widths of a variant and adds them to its edits. `base` is planned for the base configuration.
+tarn_status tarn__sweep_equalize(tarn_sweep *sweep, size_t variant, const tarn_plan *base) TARN_CHECKED;
+
+// Looks how far a run is; fails with USAGE if it was made with another configuration than the sweep's.
+tarn_status tarn__sweep_look(tarn_sweep *sweep, tarn_sweep_run *run) TARN_CHECKED;
+// Records that a run failed for a reason that the training itself did not write down.
+tarn_status tarn__sweep_write_failure(const tarn_sweep_run *run, const char *message) TARN_CHECKED;
+// Reads what was added to a run's log since *offset (0: all) into the run. True if there was something.
+bool tarn__sweep_read_log(tarn_sweep_run *run, int64_t *offset);
+
+// Fails with USAGE if the folder holds runs that the sweep does not know, or tests of another test set.
+tarn_status tarn__sweep_check_folder(const tarn_sweep *sweep) TARN_CHECKED;
+// Writes sweep.yaml, base.yaml and sweep.json.
+tarn_status tarn__sweep_write_files(const tarn_sweep *sweep) TARN_CHECKED;
+
+// A process of the program: starts it with standard error in a file. It dies with the calling thread.
+tarn_status tarn__child_start(pid_t *pid, const char *program, const char *const *arguments,
+                              const char *errors) TARN_CHECKED;
+// The last line that it wrote to standard error without the program's name, or how it ended; at most `size` bytes.
+void tarn__child_message(char *text, size_t size, const char *errors, int wait_status);
+
+#endif

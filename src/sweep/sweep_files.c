@@ -1,0 +1,238 @@
+// The files of a sweep's folder beside its runs: sweep.yaml and base.yaml, with which it goes on, and sweep.json for
+// those who compare the runs.
+#include <errno.h>
+#include <jansson.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "sweep/spec.h"
+
+typedef struct text {
+  char *data;
+  size_t used, capacity;
+  tarn_status status;
+} text;
+
+static void put(text *t, const char *piece) {
+  size_t n = strlen(piece);
+  if (t->status == TARN_STATUS_OK) t->status = tarn__grow(&t->data, &t->capacity, t->used + n + 1, 1);
+  if (t->status != TARN_STATUS_OK) return;
+  memcpy(t->data + t->used, piece, n + 1);
+  t->used += n;
+}
+
+static void put_scalar(text *t, const char *value, bool empty) {
+  char one[2] = "";
+  if (empty) return;
+  put(t, "\"");
+  for (; *value; value++) {
+    one[0] = *value;
+    if (*value == '"' || *value == '\\') put(t, "\\");
+    put(t, one);
+  }
+  put(t, "\"");
+}
+
+// A value behind its key: a scalar, a list in one line, or a map below it.
+static void put_value(text *t, const tarn__yaml_node *node, int indent) {
+  char spaces[64];
+  snprintf(spaces, sizeof spaces, "%*s", indent < 60 ? indent : 60, "");
+  if (node->type == TARN__YAML_MAP) {
+    put(t, "\n");
+    for (const tarn__yaml_node *entry = node->first; entry; entry = entry->next) {
+      put(t, spaces);
+      put_scalar(t, entry->key, false);
+      put(t, ": ");
+      put_value(t, entry, indent + 2);
+    }
+    return;
+  }
+  if (node->type == TARN__YAML_LIST) {
+    put(t, "[");
+    for (const tarn__yaml_node *item = node->first; item; item = item->next) {
+      put_scalar(t, item->text ? item->text : "", false);
+      if (item->next) put(t, ", ");
+    }
+    put(t, "]\n");
+    return;
+  }
+  put_scalar(t, node->text, tarn__yaml_is_empty(node));
+  put(t, "\n");
+}
+
+static tarn_status write_text(const tarn_sweep *sweep, const char *name, const char *data, size_t size) {
+  char path[PATH_MAX];
+  TARN_REQUIRE(snprintf(path, sizeof path, "%s/%s", sweep->folder, name) < (int)sizeof path, IO,
+               "%s: the path is too long", sweep->folder);
+  return tarn__file_write(path, data, size);
+}
+
+// The sweep file as it was read, with the base beside it and with what it left to the machine.
+static tarn_status write_yaml(const tarn_sweep *sweep) {
+  static const char *const own[] = {"name", "base", "parallel", "threads"};
+  text t = {0};
+  char numbers[96];
+  put(&t, "name: ");
+  put_scalar(&t, sweep->name, false);
+  snprintf(numbers, sizeof numbers, "\nbase: " TARN__SWEEP_BASE "\nparallel: %lld\nthreads: %lld\n",
+           (long long)sweep->parallel, (long long)sweep->threads);
+  put(&t, numbers);
+  for (const tarn__yaml_node *entry = sweep->memory->root->first; entry; entry = entry->next) {
+    bool written = false;
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++) written = written || strcmp(own[i], entry->key) == 0;
+    if (written) continue;
+    put(&t, entry->key);
+    put(&t, ": ");
+    put_value(&t, entry, 2);
+  }
+  tarn_status status = t.status;
+  if (status == TARN_STATUS_OK) status = write_text(sweep, TARN__SWEEP_FILE, t.data, t.used);
+  tarn__free(t.data);
+  return status;
+}
+
+// {"kinds.R.ffn": "512"} of texts "kinds.R.ffn=512".
+static json_t *pairs(const char *const *texts, size_t count) {
+  json_t *object = json_object();
+  for (size_t i = 0; object && i < count; i++) {
+    const char *equals = strchr(texts[i], '=');
+    char key[320];
+    if (!equals) continue;
+    snprintf(key, sizeof key, "%.*s", (int)(equals - texts[i]), texts[i]);
+    if (json_object_set_new(object, key, json_string(equals + 1)) == 0) continue;
+    json_decref(object);
+    object = NULL;
+  }
+  return object;
+}
+
+static json_t *equalized(const tarn_sweep_variant *v) {
+  if (v->equalize == TARN_SWEEP_EQUALIZE_NO) return json_null();
+  json_t *object = pairs(v->widths, v->width_count);
+  int failed = json_object_set_new(object, "equalize", json_string(tarn_sweep_equalize_name(v->equalize))) != 0;
+  failed |= json_object_set_new(object, "value", json_real(v->measure)) != 0;
+  failed |= json_object_set_new(object, "base", json_real(v->base_measure)) != 0;
+  if (!failed) return object;
+  json_decref(object);
+  return NULL;
+}
+
+static json_t *variants_of(const tarn_sweep *sweep) {
+  json_t *list = json_array();
+  for (size_t i = 0; list && i < sweep->variant_count; i++) {
+    const tarn_sweep_variant *v = &sweep->variants[i];
+    json_t *entry = json_pack("{s:s, s:o, s:o}", "name", v->name, "set", pairs(v->changes, v->change_count),
+                              "equalized", equalized(v));
+    if (json_array_append_new(list, entry) == 0) continue;
+    json_decref(list);
+    list = NULL;
+  }
+  return list;
+}
+
+static json_t *seeds_of(const tarn_sweep *sweep) {
+  json_t *list = json_array();
+  for (size_t i = 0; list && i < sweep->seed_count; i++) {
+    if (json_array_append_new(list, json_integer(sweep->seeds[i])) == 0) continue;
+    json_decref(list);
+    list = NULL;
+  }
+  return list;
+}
+
+static json_t *test_of(const tarn_sweep *sweep) {
+  if (!sweep->test_source) return json_null();
+  return json_pack("{s:s, s:s, s:I}", "source", sweep->test_source, "reference", sweep->test_reference, "beam",
+                   (json_int_t)sweep->test_beam);
+}
+
+static tarn_status write_json(const tarn_sweep *sweep) {
+  const tarn_config *config = sweep->variants[sweep->baseline].config;
+  json_t *budget = sweep->budget_seconds > 0 ? json_real(sweep->budget_seconds) : json_null();
+  json_t *object = json_pack("{s:s, s:s, s:o, s:s, s:o, s:o, s:I, s:I, s:o}", "name", sweep->name, "baseline",
+                             sweep->variants[sweep->baseline].name, "budget_seconds", budget, "clock",
+                             config->train.clock == TARN_CLOCK_CPU ? "cpu" : "wall", "variants", variants_of(sweep),
+                             "seeds", seeds_of(sweep), "parallel", (json_int_t)sweep->parallel, "threads",
+                             (json_int_t)sweep->threads, "test", test_of(sweep));
+  char *data = object ? json_dumps(object, JSON_INDENT(2) | JSON_REAL_PRECISION(17)) : NULL;
+  json_decref(object);
+  TARN_REQUIRE(data, MEMORY, "out of memory: " TARN__SWEEP_JSON);
+  size_t length = strlen(data);
+  data[length] = '\n';  // in place of the zero byte
+  tarn_status status = write_text(sweep, TARN__SWEEP_JSON, data, length + 1);
+  free(data);
+  return status;
+}
+
+tarn_status tarn__sweep_write_files(const tarn_sweep *sweep) {
+  TARN_TRY(write_text(sweep, TARN__SWEEP_BASE, sweep->memory->base_text, sweep->memory->base_size));
+  TARN_TRY(write_yaml(sweep));
+  return write_json(sweep);
+}
+
+static bool has_variant(const tarn_sweep *sweep, const char *name) {
+  for (size_t i = 0; i < sweep->variant_count; i++)
+    if (strcmp(sweep->variants[i].name, name) == 0) return true;
+  return false;
+}
+
+static bool has_seed(const tarn_sweep *sweep, int64_t seed) {
+  for (size_t i = 0; i < sweep->seed_count; i++)
+    if (sweep->seeds[i] == seed) return true;
+  return false;
+}
+
+// Runs of before that the sweep does not list any more would drop out of its tables without a word.
+static tarn_status check_lists(const tarn_sweep *sweep, const json_t *old) {
+  size_t i;
+  size_t j;
+  const json_t *variant;
+  const json_t *seed;
+  json_array_foreach(json_object_get(old, "variants"), i, variant) {
+    const char *name = json_string_value(json_object_get(variant, "name"));
+    json_array_foreach(json_object_get(old, "seeds"), j, seed) {
+      char path[PATH_MAX];
+      json_int_t number = json_integer_value(seed);
+      if (!name || (has_variant(sweep, name) && has_seed(sweep, number))) continue;
+      if (snprintf(path, sizeof path, "%s/%s/seed-%lld", sweep->folder, name, (long long)number) >= (int)sizeof path)
+        continue;
+      TARN_REQUIRE(!tarn__file_exists(path), USAGE,
+                   "%s is a run of this sweep, but the variant %s with seed %lld is not in the file any more: put it "
+                   "back, or take the run's folder away",
+                   path, name, (long long)number);
+    }
+  }
+  return TARN_STATUS_OK;
+}
+
+static tarn_status check_old(const tarn_sweep *sweep, const json_t *old, const char *path) {
+  const json_t *before = json_object_get(old, "test");
+  TARN_TRY(check_lists(sweep, old));
+  if (!json_is_object(before)) return TARN_STATUS_OK;
+  json_t *now = test_of(sweep);
+  TARN_REQUIRE(now, MEMORY, "out of memory: %s", path);
+  bool same = json_equal(before, now);
+  json_decref(now);
+  TARN_REQUIRE(same, USAGE, "%s: its runs are tested otherwise (test: source, reference, beam); use another folder",
+               path);
+  return TARN_STATUS_OK;
+}
+
+tarn_status tarn__sweep_check_folder(const tarn_sweep *sweep) {
+  char path[PATH_MAX];
+  json_error_t error;
+  TARN_REQUIRE(snprintf(path, sizeof path, "%s/config.yaml", sweep->folder) < (int)sizeof path, IO,
+               "%s: the path is too long", sweep->folder);
+  TARN_REQUIRE(!tarn__file_exists(path), USAGE, "%s holds a run; give a sweep a folder of its own", sweep->folder);
+  snprintf(path, sizeof path, "%s/" TARN__SWEEP_JSON, sweep->folder);
+  if (!tarn__file_exists(path)) return TARN_STATUS_OK;
+  json_t *old = json_load_file(path, 0, &error);
+  TARN_REQUIRE(old, DATA, "%s:%d: %s", path, error.line, error.text);
+  tarn_status status = check_old(sweep, old, path);
+  json_decref(old);
+  return status;
+}

@@ -1,0 +1,211 @@
+// Opening of a sweep: variants become configurations, which are equalized, planned and compared; then the folder is
+// looked at.
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "base/threads.h"
+#include "sweep/spec.h"
+#include "tarn/score.h"
+
+void tarn_sweep_default(tarn_sweep_options *options) { *options = (tarn_sweep_options){0}; }
+
+const char *tarn_sweep_state_name(tarn_sweep_state state) {
+  static const char *const names[] = {"waiting", "begun", "trained", "finished", "failed"};
+  return names[state];
+}
+
+static tarn_status add_edits(tarn__sweep_edits *all, const tarn__sweep_edits *edits) {
+  TARN_TRY(tarn__grow(&all->items, &all->capacity, all->count + edits->count + 1, sizeof *all->items));
+  if (edits->count) memcpy(all->items + all->count, edits->items, edits->count * sizeof *edits->items);
+  all->count += edits->count;
+  return TARN_STATUS_OK;
+}
+
+tarn_status tarn__sweep_config(const tarn_sweep *sweep, tarn_config **config, const tarn__sweep_edits *edits,
+                               int64_t seed) {
+  const struct tarn__sweep_memory *m = sweep->memory;
+  tarn__sweep_edits all = {0};
+  char own[3][64];
+  snprintf(own[0], sizeof own[0], "train.seed=%lld", (long long)seed);
+  snprintf(own[1], sizeof own[1], "train.threads=%lld", (long long)sweep->threads);
+  snprintf(own[2], sizeof own[2], "train.max_minutes=%.12g", sweep->budget_seconds / 60.0);
+  *config = NULL;
+  tarn_status status = add_edits(&all, &m->set);
+  if (status == TARN_STATUS_OK && edits) status = add_edits(&all, edits);
+  if (status == TARN_STATUS_OK) status = tarn__sweep_add_text(&all, "train.seeds=");
+  for (int i = 0; i < (sweep->budget_seconds > 0 ? 3 : 2) && status == TARN_STATUS_OK; i++)
+    status = tarn__sweep_add_text(&all, own[i]);
+  if (status == TARN_STATUS_OK)
+    status = tarn__config_parse_edited(config, m->base_path, m->base_text, m->base_size, all.items, all.count);
+  tarn__free(all.items);
+  if (status == TARN_STATUS_OK) status = tarn_config_check_training(*config);
+  if (status != TARN_STATUS_OK) tarn_config_close(config);
+  return status;
+}
+
+static tarn_status make_plan(const tarn_config *config, tarn_plan *plan) {
+  tarn_plan_options options = {0};
+  TARN_TRY(tarn_plan_make(plan, config, &options));
+  tarn_plan_close(plan);  // only the parts
+  return TARN_STATUS_OK;
+}
+
+static tarn_status resolve(tarn_sweep *sweep, size_t index, const tarn_plan *base) {
+  struct tarn__sweep_memory *m = sweep->memory;
+  tarn_sweep_variant *variant = &m->variants[index];
+  if (variant->equalize != TARN_SWEEP_EQUALIZE_NO) TARN_TRY(tarn__sweep_equalize(sweep, index, base));
+  TARN_TRY(tarn__sweep_config(sweep, &m->configs[index], &m->edits[index], sweep->seeds[0]));
+  variant->config = m->configs[index];
+  tarn_plan_options options = {0};
+  TARN_TRY(tarn_plan_make(&variant->plan, variant->config, &options));
+  return TARN_STATUS_OK;
+}
+
+static tarn_status base_plan(const tarn_sweep *sweep, tarn_plan *plan) {
+  tarn_config *config;
+  *plan = (tarn_plan){0};
+  bool needed = false;
+  for (size_t i = 0; i < sweep->variant_count; i++)
+    needed = needed || sweep->variants[i].equalize != TARN_SWEEP_EQUALIZE_NO;
+  if (!needed) return TARN_STATUS_OK;
+  TARN_TRY(tarn__sweep_config(sweep, &config, NULL, sweep->seeds[0]));
+  tarn_status status = make_plan(config, plan);
+  tarn_config_close(&config);
+  return status;
+}
+
+// Two names for one configuration would be compared as if they were two.
+static tarn_status check_collisions(const tarn_sweep *sweep) {
+  void *memory;
+  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, sweep->variant_count, sizeof(char *)));
+  char **texts = memory;
+  tarn_status status = TARN_STATUS_OK;
+  for (size_t i = 0; i < sweep->variant_count && status == TARN_STATUS_OK; i++) {
+    status = tarn_config_write(sweep->variants[i].config, &texts[i]);
+    for (size_t j = 0; j < i && status == TARN_STATUS_OK; j++) {
+      if (strcmp(texts[i], texts[j]) == 0)
+        status = tarn__fail(TARN_STATUS_USAGE, "the variants %s and %s are the same configuration",
+                            sweep->variants[j].name, sweep->variants[i].name);
+    }
+  }
+  for (size_t i = 0; i < sweep->variant_count; i++) tarn_config_text_close(&texts[i]);
+  tarn__free(texts);
+  return status;
+}
+
+static tarn_status list_runs(tarn_sweep *sweep) {
+  struct tarn__sweep_memory *m = sweep->memory;
+  void *memory;
+  TARN_TRY(tarn__arena_alloc(&m->arena, &memory, sweep->variant_count * sweep->seed_count, sizeof *m->runs));
+  m->runs = memory;
+  sweep->runs = m->runs;
+  for (size_t s = 0; s < sweep->seed_count; s++) {
+    for (size_t v = 0; v < sweep->variant_count; v++) {
+      tarn_sweep_run *run = &m->runs[sweep->run_count++];
+      *run = (tarn_sweep_run){
+          .variant = v, .seed = sweep->seeds[s], .loss = NAN, .valid_loss = NAN, .valid_bleu = NAN, .test_bleu = NAN};
+      TARN_TRY(tarn__sweep_text(sweep, &run->path, "%s/%s/seed-%lld", sweep->folder ? sweep->folder : "",
+                                sweep->variants[v].name, (long long)run->seed));
+      if (sweep->folder) TARN_TRY(tarn__sweep_look(sweep, run));
+    }
+  }
+  return TARN_STATUS_OK;
+}
+
+// What would end every run hours later is found now.
+static tarn_status check_test(const tarn_sweep *sweep) {
+  tarn_score_lines source = {0};
+  tarn_score_lines reference = {0};
+  if (!sweep->test_source) return TARN_STATUS_OK;
+  tarn_status status = tarn_score_lines_open(&source, sweep->test_source);
+  if (status == TARN_STATUS_OK) status = tarn_score_lines_open(&reference, sweep->test_reference);
+  if (status == TARN_STATUS_OK) status = tarn_score_lines_match(&source, &reference);
+  tarn_score_lines_close(&source);
+  tarn_score_lines_close(&reference);
+  return status == TARN_STATUS_OK ? status : tarn__fail_prefix(status, "test: ");
+}
+
+static void warn(const tarn_sweep *sweep) {
+  tarn__threads_set(0);
+  int cores = tarn__threads();
+  size_t most = 0;
+  size_t available = tarn_memory_available();
+  int64_t together = sweep->parallel < (int64_t)sweep->run_count ? sweep->parallel : (int64_t)sweep->run_count;
+  if (together * sweep->threads > cores)
+    tarn__log(TARN_LOG_WARNING,
+              "%lld runs of %lld threads at a time on %d processors: they will wait for each other, and their times "
+              "will say little",
+              (long long)together, (long long)sweep->threads, cores);
+  for (size_t i = 0; i < sweep->variant_count; i++)
+    if (sweep->variants[i].plan.total_bytes > most) most = sweep->variants[i].plan.total_bytes;
+  if (available && most * (size_t)together > available)
+    tarn__log(TARN_LOG_WARNING, "%lld runs at a time may need %.0f MB of memory, and %.0f MB are available",
+              (long long)together, (double)most * (double)together / 1e6, (double)available / 1e6);
+}
+
+static tarn_status open_parts(tarn_sweep *sweep, const tarn_sweep_options *options) {
+  tarn_plan base;
+  const char *file = options->file;
+  TARN_REQUIRE(file || options->folder, USAGE, "a sweep needs a file or the folder of a sweep that was begun");
+  if (options->folder) TARN_TRY(tarn__sweep_text(sweep, &sweep->folder, "%s", options->folder));
+  if (!file) {
+    TARN_TRY(tarn__sweep_text(sweep, &file, "%s/" TARN__SWEEP_FILE, options->folder));
+    TARN_REQUIRE(tarn__file_exists(file), USAGE, "%s: no sweep to go on with: there is no " TARN__SWEEP_FILE,
+                 options->folder);
+  }
+  TARN_TRY(tarn__sweep_read(sweep, file));
+  TARN_TRY(check_test(sweep));
+  tarn_status status = base_plan(sweep, &base);
+  if (status != TARN_STATUS_OK) return tarn__fail_prefix(status, "%s: ", file);
+  for (size_t i = 0; i < sweep->variant_count; i++) {
+    status = resolve(sweep, i, &base);
+    if (status != TARN_STATUS_OK) return tarn__fail_prefix(status, "%s: variant %s: ", file, sweep->variants[i].name);
+  }
+  status = check_collisions(sweep);
+  if (status != TARN_STATUS_OK) return tarn__fail_prefix(status, "%s: ", file);
+  if (sweep->folder) TARN_TRY(tarn__sweep_check_folder(sweep));
+  TARN_TRY(list_runs(sweep));
+  warn(sweep);
+  return TARN_STATUS_OK;
+}
+
+tarn_status tarn_sweep_open(tarn_sweep **sweep, const tarn_sweep_options *options) {
+  void *memory;
+  *sweep = NULL;
+  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, 1, sizeof **sweep));
+  tarn_sweep *s = memory;
+  tarn_status status = tarn__alloc(&memory, TARN__MEMORY_OTHER, 1, sizeof *s->memory);
+  if (status != TARN_STATUS_OK) {
+    tarn__free(s);
+    return status;
+  }
+  s->memory = memory;
+  status = open_parts(s, options);
+  if (status == TARN_STATUS_OK)
+    *sweep = s;
+  else
+    tarn_sweep_close(&s);
+  return status;
+}
+
+void tarn_sweep_close(tarn_sweep **sweep) {
+  tarn_sweep *s = *sweep;
+  if (!s) return;
+  struct tarn__sweep_memory *m = s->memory;
+  for (size_t i = 0; m->configs && i < s->variant_count; i++) {
+    tarn_config_close(&m->configs[i]);
+    tarn_plan_close(&m->variants[i].plan);
+    tarn__free(m->edits[i].items);
+  }
+  tarn__free(m->set.items);
+  tarn__free(m->base_path);
+  tarn__free(m->base_text);
+  tarn__yaml_close(&m->tree);
+  tarn__arena_close(&m->arena);
+  tarn__free(m);
+  tarn__free(s);
+  *sweep = NULL;
+}

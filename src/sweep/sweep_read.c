@@ -1,0 +1,345 @@
+// The sweep file: its own keys, and the changes of each variant as keys of a configuration.
+#include <limits.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/threads.h"
+#include "sweep/spec.h"
+#include "tarn/text.h"
+
+enum { MOST_VARIANTS = 1000, PATH_TEXT = 256, LARGEST_FILE = 1 << 20 };
+
+static const char *const equalize_names[TARN_SWEEP_EQUALIZE_COUNT] = {"no", "parameters", "trained", "flops"};
+
+const char *tarn_sweep_equalize_name(tarn_sweep_equalize equalize) { return equalize_names[equalize]; }
+
+tarn_status tarn__sweep_add_text(tarn__sweep_edits *edits, const char *text) {
+  TARN_TRY(tarn__grow(&edits->items, &edits->capacity, edits->count + 1, sizeof *edits->items));
+  edits->items[edits->count++] = (tarn__config_edit){.text = text};
+  return TARN_STATUS_OK;
+}
+
+tarn_status tarn__sweep_text(tarn_sweep *sweep, const char **out, const char *format, ...) {
+  char text[PATH_MAX + 256];
+  char *copy;
+  va_list arguments;
+  va_start(arguments, format);
+  int length = vsnprintf(text, sizeof text, format, arguments);
+  va_end(arguments);
+  TARN_REQUIRE(length >= 0 && length < (int)sizeof text, USAGE, "a text of the sweep is too long: %.80s...", text);
+  TARN_TRY(tarn__arena_strdup(&sweep->memory->arena, &copy, text));
+  *out = copy;
+  return TARN_STATUS_OK;
+}
+
+static tarn_status unknown_word(const tarn__yaml_node *node, const char *what, const char *word,
+                                const char *const *names, size_t count) {
+  char shown[TARN__YAML_SHOWN];
+  const char *near = tarn_text_nearest(word, names, count);
+  tarn__yaml_show(shown, word);
+  if (near) return tarn__yaml_fail(node, "unknown %s \"%s\"; did you mean \"%s\"?", what, shown, near);
+  return tarn__yaml_fail(node, "unknown %s \"%s\"", what, shown);
+}
+
+static tarn_status check_keys(const tarn__yaml_node *map, const char *what, const char *const *names, size_t count) {
+  for (const tarn__yaml_node *entry = map->first; entry; entry = entry->next) {
+    size_t i = 0;
+    while (i < count && strcmp(names[i], entry->key) != 0) i++;
+    if (i == count) return unknown_word(entry, what, entry->key, names, count);
+  }
+  return TARN_STATUS_OK;
+}
+
+// The text of a scalar; NULL where the key is absent or empty.
+static tarn_status read_text(const tarn__yaml_node *map, const char *key, const char **out) {
+  const tarn__yaml_node *node = tarn__yaml_get(map, key);
+  *out = NULL;
+  if (tarn__yaml_is_empty(node)) return TARN_STATUS_OK;
+  if (node->type != TARN__YAML_SCALAR) return tarn__yaml_fail(node, "%s: expected one value", key);
+  *out = node->text;
+  return TARN_STATUS_OK;
+}
+
+static tarn_status read_integer(const tarn__yaml_node *node, const char *key, int64_t least, int64_t most,
+                                int64_t *out) {
+  char *end = NULL;
+  const char *text = node->type == TARN__YAML_SCALAR ? node->text : "";
+  long long value = strtoll(text, &end, 10);
+  if (end == text || *end || value < least || value > most)
+    return tarn__yaml_fail(node, "%s: expected a whole number from %lld to %lld", key, (long long)least,
+                           (long long)most);
+  *out = value;
+  return TARN_STATUS_OK;
+}
+
+static tarn_status read_optional_integer(const tarn__yaml_node *map, const char *key, int64_t least, int64_t most,
+                                         int64_t *out) {
+  const tarn__yaml_node *node = tarn__yaml_get(map, key);
+  return tarn__yaml_is_empty(node) ? TARN_STATUS_OK : read_integer(node, key, least, most, out);
+}
+
+// "10 min", "1.5 h", "90 s".
+static tarn_status read_budget(const tarn__yaml_node *node, double *seconds) {
+  static const struct {
+    const char *name;
+    double seconds;
+  } units[] = {{"s", 1},       {"sec", 1},      {"seconds", 1}, {"second", 1},  {"min", 60},
+               {"minute", 60}, {"minutes", 60}, {"h", 3600},    {"hour", 3600}, {"hours", 3600}};
+  char *unit = NULL;
+  const char *text = node->type == TARN__YAML_SCALAR ? node->text : "";
+  double value = strtod(text, &unit);
+  unit += strspn(unit, " ");
+  for (size_t i = 0; unit != text && i < sizeof units / sizeof *units; i++) {
+    if (strcmp(units[i].name, unit) != 0) continue;
+    *seconds = value * units[i].seconds;
+    if (isfinite(value) && *seconds > 0 && *seconds <= 1e7 * 60) return TARN_STATUS_OK;
+  }
+  char shown[TARN__YAML_SHOWN];
+  return tarn__yaml_fail(node,
+                         "budget: expected a time above 0 with its unit, such as 10 min, 90 s or 1.5 h, not \"%s\"",
+                         tarn__yaml_show(shown, text));
+}
+
+static tarn_status read_equalize(const tarn__yaml_node *node, tarn_sweep_equalize *out) {
+  if (tarn__yaml_is_empty(node)) return TARN_STATUS_OK;
+  const char *word = node->type == TARN__YAML_SCALAR ? node->text : "";
+  for (int i = 0; i < TARN_SWEEP_EQUALIZE_COUNT; i++) {
+    if (strcmp(word, equalize_names[i]) != 0) continue;
+    *out = (tarn_sweep_equalize)i;
+    return TARN_STATUS_OK;
+  }
+  return unknown_word(node, "equalize", word, equalize_names, TARN_SWEEP_EQUALIZE_COUNT);
+}
+
+// What the sweep decides for all runs alike.
+static tarn_status refuse_reserved(const tarn_sweep *sweep, const char *path, const tarn__yaml_node *node) {
+  static const struct {
+    const char *path, *instead;
+  } reserved[] = {{"train.seed", "seeds"}, {"train.seeds", "seeds"}, {"train.threads", "threads"}};
+  for (size_t i = 0; i < sizeof reserved / sizeof *reserved; i++) {
+    if (strcmp(path, reserved[i].path) == 0)
+      return tarn__yaml_fail(node, "%s is not set here: it comes from the sweep's key %s", path, reserved[i].instead);
+  }
+  if (sweep->budget_seconds > 0 && strcmp(path, "train.max_minutes") == 0)
+    return tarn__yaml_fail(node, "train.max_minutes is not set here: it comes from the sweep's key budget");
+  return TARN_STATUS_OK;
+}
+
+// Adds the scalars and lists below a map as changes; keys may be nested, or joined by dots, or both.
+static tarn_status flatten(tarn_sweep *sweep, tarn__sweep_edits *edits, const char *prefix,
+                           const tarn__yaml_node *map) {
+  for (const tarn__yaml_node *entry = map->first; entry; entry = entry->next) {
+    char path[PATH_TEXT];
+    const char *copy;
+    if (!*prefix && strcmp(entry->key, "equalize") == 0) continue;
+    if (snprintf(path, sizeof path, "%s%s%s", prefix, *prefix ? "." : "", entry->key) >= (int)sizeof path)
+      return tarn__yaml_fail(entry, "a key of more than %d bytes", PATH_TEXT - 1);
+    if (entry->type == TARN__YAML_MAP) {
+      TARN_TRY(flatten(sweep, edits, path, entry));
+      continue;
+    }
+    TARN_TRY(refuse_reserved(sweep, path, entry));
+    TARN_TRY(tarn__sweep_text(sweep, &copy, "%s", path));
+    TARN_TRY(tarn__grow(&edits->items, &edits->capacity, edits->count + 1, sizeof *edits->items));
+    edits->items[edits->count++] = (tarn__config_edit){.path = copy, .value = entry};
+  }
+  return TARN_STATUS_OK;
+}
+
+static tarn_status read_edits(tarn_sweep *sweep, tarn__sweep_edits *edits, const tarn__yaml_node *node) {
+  if (tarn__yaml_is_empty(node)) return TARN_STATUS_OK;
+  if (node->type != TARN__YAML_MAP)
+    return tarn__yaml_fail(node, "expected keys of a configuration and their values, such as train.lr: 0.001");
+  return flatten(sweep, edits, "", node);
+}
+
+// The changes as "key=value", for people.
+static tarn_status describe(tarn_sweep *sweep, tarn_sweep_variant *variant, const tarn__sweep_edits *edits) {
+  void *memory;
+  TARN_TRY(tarn__arena_alloc(&sweep->memory->arena, &memory, edits->count, sizeof(char *)));
+  const char **changes = memory;
+  for (size_t i = 0; i < edits->count; i++) {
+    const tarn__yaml_node *value = edits->items[i].value;
+    char list[512] = "";
+    size_t used = 0;
+    for (const tarn__yaml_node *item = value->first; item && used < sizeof list; item = item->next)
+      used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", item == value->first ? "" : ", ",
+                               item->text ? item->text : "");
+    if (value->type == TARN__YAML_LIST)
+      TARN_TRY(tarn__sweep_text(sweep, &changes[i], "%s=[%s]", edits->items[i].path, list));
+    else
+      TARN_TRY(tarn__sweep_text(sweep, &changes[i], "%s=%s", edits->items[i].path, value->text));
+  }
+  variant->changes = changes;
+  variant->change_count = edits->count;
+  return TARN_STATUS_OK;
+}
+
+static bool is_name(const char *name) {
+  size_t length = strlen(name);
+  return length > 0 && length < TARN_SWEEP_NAME && name[0] != '.' && name[0] != '-' &&
+         strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+.") == length;
+}
+
+static tarn_status read_variants(tarn_sweep *sweep, tarn_sweep_equalize equalize) {
+  struct tarn__sweep_memory *m = sweep->memory;
+  const tarn__yaml_node *map = tarn__yaml_get(m->root, "variants");
+  size_t count = 0;
+  void *memory;
+  if (tarn__yaml_is_empty(map) || map->type != TARN__YAML_MAP || !map->first)
+    return tarn__yaml_fail(map ? map : m->root, "variants: there are none; give at least one name with its keys");
+  for (const tarn__yaml_node *entry = map->first; entry; entry = entry->next) count++;
+  if (count > MOST_VARIANTS) return tarn__yaml_fail(map, "variants: more than %d", MOST_VARIANTS);
+  TARN_TRY(tarn__arena_alloc(&m->arena, &memory, count, sizeof *m->variants));
+  m->variants = memory;
+  TARN_TRY(tarn__arena_alloc(&m->arena, &memory, count, sizeof *m->edits));
+  m->edits = memory;
+  TARN_TRY(tarn__arena_alloc(&m->arena, &memory, count, sizeof *m->configs));
+  m->configs = memory;
+  sweep->variants = m->variants;
+  sweep->variant_count = count;
+  size_t i = 0;
+  for (const tarn__yaml_node *entry = map->first; entry; entry = entry->next, i++) {
+    tarn_sweep_variant *variant = &m->variants[i];
+    char shown[TARN__YAML_SHOWN];
+    if (!is_name(entry->key))
+      return tarn__yaml_fail(entry, "\"%s\" is not a name of a variant: at most %d letters, digits, _ - + and .",
+                             tarn__yaml_show(shown, entry->key), TARN_SWEEP_NAME - 1);
+    variant->name = entry->key;
+    variant->equalize = equalize;
+    TARN_TRY(read_edits(sweep, &m->edits[i], entry));
+    TARN_TRY(describe(sweep, variant, &m->edits[i]));
+    TARN_TRY(read_equalize(tarn__yaml_get(entry, "equalize"), &variant->equalize));
+  }
+  return TARN_STATUS_OK;
+}
+
+static tarn_status read_baseline(tarn_sweep *sweep) {
+  const tarn__yaml_node *root = sweep->memory->root;
+  const char *name;
+  TARN_TRY(read_text(root, "baseline", &name));
+  if (!name) return tarn__yaml_fail(root, "baseline is missing: the name of the variant that others are compared with");
+  const char *names[MOST_VARIANTS];
+  for (size_t i = 0; i < sweep->variant_count; i++) {
+    names[i] = sweep->variants[i].name;
+    sweep->baseline = i;
+    if (strcmp(names[i], name) == 0) return TARN_STATUS_OK;
+  }
+  return unknown_word(tarn__yaml_get(root, "baseline"), "variant in baseline", name, names, sweep->variant_count);
+}
+
+static tarn_status read_seeds(tarn_sweep *sweep) {
+  struct tarn__sweep_memory *m = sweep->memory;
+  const tarn__yaml_node *list = tarn__yaml_get(m->root, "seeds");
+  void *memory;
+  if (!list || list->type != TARN__YAML_LIST || !list->first)
+    return tarn__yaml_fail(list ? list : m->root, "seeds: expected a list such as [1, 2, 3]");
+  for (const tarn__yaml_node *item = list->first; item; item = item->next) sweep->seed_count++;
+  if (sweep->seed_count > TARN_CONFIG_SEEDS)
+    return tarn__yaml_fail(list, "seeds: more than %d", (int)TARN_CONFIG_SEEDS);
+  TARN_TRY(tarn__arena_alloc(&m->arena, &memory, sweep->seed_count, sizeof *m->seeds));
+  m->seeds = memory;
+  sweep->seeds = m->seeds;
+  size_t i = 0;
+  for (const tarn__yaml_node *item = list->first; item; item = item->next, i++) {
+    TARN_TRY(read_integer(item, "seeds", 0, 4294967295, &m->seeds[i]));
+    for (size_t j = 0; j < i; j++)
+      if (m->seeds[j] == m->seeds[i])
+        return tarn__yaml_fail(item, "seeds: %lld is given twice", (long long)m->seeds[i]);
+  }
+  return TARN_STATUS_OK;
+}
+
+static tarn_status read_test(tarn_sweep *sweep) {
+  static const char *const names[] = {"source", "reference", "beam"};
+  const tarn__yaml_node *node = tarn__yaml_get(sweep->memory->root, "test");
+  if (tarn__yaml_is_empty(node)) return TARN_STATUS_OK;
+  if (node->type != TARN__YAML_MAP) return tarn__yaml_fail(node, "test: expected source, reference and beam");
+  TARN_TRY(check_keys(node, "key in test", names, 3));
+  TARN_TRY(read_text(node, "source", &sweep->test_source));
+  TARN_TRY(read_text(node, "reference", &sweep->test_reference));
+  TARN_TRY(read_optional_integer(node, "beam", 0, 1024, &sweep->test_beam));
+  if (!sweep->test_source || !sweep->test_reference)
+    return tarn__yaml_fail(node, "test: source and reference are needed");
+  return TARN_STATUS_OK;
+}
+
+// The base is a file next to the sweep file.
+static tarn_status read_base(tarn_sweep *sweep, const char *path) {
+  struct tarn__sweep_memory *m = sweep->memory;
+  const char *base;
+  const char *full;
+  const char *slash = strrchr(path, '/');
+  TARN_TRY(read_text(m->root, "base", &base));
+  if (!base) return tarn__yaml_fail(m->root, "base is missing: the configuration that all variants start from");
+  if (slash && base[0] != '/')
+    TARN_TRY(tarn__sweep_text(sweep, &full, "%.*s/%s", (int)(slash - path), path, base));
+  else
+    TARN_TRY(tarn__sweep_text(sweep, &full, "%s", base));
+  TARN_TRY(tarn__strdup(&m->base_path, full));
+  if (tarn__file_read(full, &m->base_text, &m->base_size) == TARN_STATUS_OK) return TARN_STATUS_OK;
+  return tarn__fail_prefix(TARN_STATUS_IO, "%s:%d: base: ", path, tarn__yaml_get(m->root, "base")->line);
+}
+
+static tarn_status read_name(tarn_sweep *sweep, const char *path) {
+  TARN_TRY(read_text(sweep->memory->root, "name", &sweep->name));
+  if (sweep->name) return TARN_STATUS_OK;
+  const char *slash = strrchr(path, '/');
+  const char *file = slash ? slash + 1 : path;
+  const char *dot = strrchr(file, '.');
+  return tarn__sweep_text(sweep, &sweep->name, "%.*s", dot && dot > file ? (int)(dot - file) : (int)strlen(file), file);
+}
+
+static tarn_status read_machine(tarn_sweep *sweep) {
+  const tarn__yaml_node *root = sweep->memory->root;
+  tarn__threads_set(0);
+  int64_t cores = tarn__threads();
+  sweep->parallel = 1;
+  TARN_TRY(read_optional_integer(root, "parallel", 1, 1024, &sweep->parallel));
+  sweep->threads = cores / sweep->parallel > 1 ? cores / sweep->parallel : 1;
+  return read_optional_integer(root, "threads", 1, 4096, &sweep->threads);
+}
+
+// A budget takes the place of other limits; curves begin at time 0. What the sweep's `set` says comes later and wins.
+static tarn_status add_own_settings(tarn_sweep *sweep) {
+  tarn__sweep_edits *set = &sweep->memory->set;
+  TARN_TRY(tarn__sweep_add_text(set, "valid.at_start=yes"));
+  if (sweep->budget_seconds == 0) return TARN_STATUS_OK;
+  TARN_TRY(tarn__sweep_add_text(set, "train.max_updates=0"));
+  TARN_TRY(tarn__sweep_add_text(set, "train.max_epochs=0"));
+  return tarn__sweep_add_text(set, "train.patience=0");
+}
+
+tarn_status tarn__sweep_read(tarn_sweep *sweep, const char *path) {
+  static const char *const names[] = {"name",     "base",    "set",    "variants", "baseline", "seeds",
+                                      "parallel", "threads", "budget", "test",     "equalize"};
+  struct tarn__sweep_memory *m = sweep->memory;
+  char *text;
+  size_t size;
+  tarn_sweep_equalize equalize = TARN_SWEEP_EQUALIZE_NO;
+  TARN_TRY(tarn__file_read(path, &text, &size));
+  tarn_status status = size <= LARGEST_FILE
+                           ? tarn__yaml_parse(&m->tree, &m->root, path, true, text, size)
+                           : tarn__fail(TARN_STATUS_USAGE, "%s: larger than 1 MiB, so it is no sweep", path);
+  tarn__free(text);
+  TARN_TRY(status);
+  if (m->root->type != TARN__YAML_MAP)
+    return tarn__yaml_fail(m->root, "expected keys such as base, variants, baseline and seeds");
+  TARN_TRY(check_keys(m->root, "key", names, sizeof names / sizeof *names));
+  TARN_TRY(read_name(sweep, path));
+  TARN_TRY(read_base(sweep, path));
+  const tarn__yaml_node *budget = tarn__yaml_get(m->root, "budget");
+  if (!tarn__yaml_is_empty(budget)) TARN_TRY(read_budget(budget, &sweep->budget_seconds));
+  TARN_TRY(add_own_settings(sweep));
+  TARN_TRY(read_edits(sweep, &m->set, tarn__yaml_get(m->root, "set")));
+  TARN_TRY(read_equalize(tarn__yaml_get(m->root, "equalize"), &equalize));
+  TARN_TRY(read_variants(sweep, equalize));
+  TARN_TRY(read_baseline(sweep));
+  TARN_TRY(read_seeds(sweep));
+  TARN_TRY(read_test(sweep));
+  return read_machine(sweep);
+}

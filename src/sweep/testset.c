@@ -1,0 +1,139 @@
+#include "tarn/testset.h"
+
+#include <jansson.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "tarn/config.h"
+#include "tarn/translate.h"
+
+void tarn_testset_default(tarn_testset_options *options) { *options = (tarn_testset_options){0}; }
+
+// The translations, kept until all are there.
+typedef struct hypotheses {
+  char **lines;
+  size_t count, capacity;
+} hypotheses;
+
+static tarn_status keep(void *user, const tarn_translate_result *result) {
+  hypotheses *all = user;
+  const tarn_translate_hypothesis *best = &result->hypotheses[0];
+  TARN_TRY(tarn__grow(&all->lines, &all->capacity, all->count + 1, sizeof *all->lines));
+  TARN_TRY(tarn__strndup(&all->lines[all->count], best->text, best->length));
+  all->count++;
+  return TARN_STATUS_OK;
+}
+
+static void hypotheses_close(hypotheses *all) {
+  for (size_t i = 0; i < all->count; i++) tarn__free(all->lines[i]);
+  tarn__free(all->lines);
+  *all = (hypotheses){0};
+}
+
+static tarn_status path_in(char path[PATH_MAX], const char *run, const char *name) {
+  TARN_REQUIRE(snprintf(path, PATH_MAX, "%s/%s", run, name) < PATH_MAX, IO, "%s: the path is too long", run);
+  return TARN_STATUS_OK;
+}
+
+static tarn_status write_hypotheses(const char *run, const hypotheses *all) {
+  char path[PATH_MAX];
+  tarn__writer *writer;
+  TARN_TRY(path_in(path, run, "test.hyp"));
+  TARN_TRY(tarn__writer_open(&writer, path));
+  tarn_status status = TARN_STATUS_OK;
+  for (size_t i = 0; i < all->count && status == TARN_STATUS_OK; i++) {
+    status = tarn__writer_put(writer, all->lines[i], strlen(all->lines[i]));
+    if (status == TARN_STATUS_OK) status = tarn__writer_put(writer, "\n", 1);
+  }
+  if (status == TARN_STATUS_OK) return tarn__writer_commit(&writer);
+  tarn__writer_abort(&writer);
+  return status;
+}
+
+static tarn_status write_scores(const tarn_testset_options *o, const tarn_testset_result *r, const char *checkpoint,
+                                double length_penalty) {
+  char path[PATH_MAX];
+  const char *slash = strrchr(checkpoint, '/');
+  TARN_TRY(path_in(path, o->run, "test.json"));
+  json_t *object =
+      json_pack("{s:f, s:s, s:f, s:s, s:f, s:s, s:I, s:I, s:f, s:s, s:s}", "bleu", r->bleu, "signature",
+                r->bleu_signature, "chrf", r->chrf, "chrf_signature", r->chrf_signature, "seconds", r->seconds,
+                "checkpoint", slash ? slash + 1 : checkpoint, "sentences", (json_int_t)r->sentences, "beam",
+                (json_int_t)r->beam, "length_penalty", length_penalty, "source", o->source, "reference", o->reference);
+  char *text = object ? json_dumps(object, JSON_INDENT(2) | JSON_REAL_PRECISION(17)) : NULL;
+  json_decref(object);
+  TARN_REQUIRE(text, MEMORY, "out of memory: %s", path);
+  size_t length = strlen(text);
+  text[length] = '\n';  // in place of the zero byte
+  tarn_status status = tarn__file_write(path, text, length + 1);
+  free(text);
+  return status;
+}
+
+static tarn_status score(tarn_testset_result *r, const hypotheses *all, const tarn_score_lines *references,
+                         const tarn_config *config) {
+  const char *const *streams[] = {references->items};
+  tarn_bleu_options bleu;
+  tarn_chrf_options chrf;
+  tarn_bleu_result b;
+  tarn_chrf_result c;
+  tarn_bleu_default(&bleu);
+  bleu.lowercase = config->valid.lowercase;
+  bleu.tokenizer = config->valid.tokenize;
+  tarn_chrf_default(&chrf);
+  chrf.lowercase = config->valid.lowercase;
+  const char *const *lines = (const char *const *)all->lines;
+  TARN_TRY(tarn_bleu_corpus(&b, lines, streams, all->count, 1, &bleu));
+  TARN_TRY(tarn_chrf_corpus(&c, lines, streams, all->count, 1, &chrf));
+  r->bleu = b.score;
+  r->chrf = c.score;
+  tarn_bleu_signature(r->bleu_signature, &b, &bleu);
+  tarn_chrf_signature(r->chrf_signature, &c, &chrf);
+  return TARN_STATUS_OK;
+}
+
+static tarn_status translate_and_score(tarn_testset_result *r, hypotheses *all, tarn_translator *translator,
+                                       const tarn_score_lines *references, const tarn_config *config,
+                                       const tarn_testset_options *o) {
+  tarn_translate_summary summary;
+  TARN_TRY(tarn_translator_file(translator, o->source, keep, all));
+  TARN_REQUIRE(all->count == references->count, DATA, "%s has %zu lines, but %s has %zu", o->source, all->count,
+               o->reference, references->count);
+  tarn_translator_summary(translator, &summary);
+  const tarn_translator_options *settings = tarn_translator_settings(translator);
+  r->sentences = (int64_t)all->count;
+  r->beam = settings->beam;
+  r->seconds = summary.seconds;
+  TARN_TRY(score(r, all, references, config));
+  TARN_TRY(write_hypotheses(o->run, all));
+  return write_scores(o, r, tarn_translator_path(translator), settings->length_penalty);
+}
+
+tarn_status tarn_testset_run(tarn_testset_result *result, const tarn_testset_options *o) {
+  char path[PATH_MAX];
+  tarn_config *config = NULL;
+  tarn_translator *translator = NULL;
+  tarn_score_lines references = {0};
+  hypotheses all = {0};
+  tarn_translator_options options;
+  *result = (tarn_testset_result){0};
+  TARN_REQUIRE(o->run && o->source && o->reference, USAGE, "a test needs a run, a source and a reference");
+  TARN_TRY(path_in(path, o->run, "config.yaml"));
+  TARN_REQUIRE(tarn__file_exists(path), USAGE, "%s: no run: there is no config.yaml", o->run);
+  tarn_translator_default(&options);
+  options.beam = o->beam;
+  options.threads = o->threads;
+  tarn_status status = tarn_config_read(&config, path, NULL, 0);
+  if (status == TARN_STATUS_OK) status = tarn_score_lines_open(&references, o->reference);
+  if (status == TARN_STATUS_OK) status = tarn_translator_open(&translator, o->run, &options);
+  if (status == TARN_STATUS_OK) status = translate_and_score(result, &all, translator, &references, config, o);
+  hypotheses_close(&all);
+  tarn_translator_close(&translator);
+  tarn_score_lines_close(&references);
+  tarn_config_close(&config);
+  return status;
+}

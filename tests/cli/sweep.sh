@@ -1,0 +1,131 @@
+#!/usr/bin/env bash
+# tarn sweep and tarn test: what they print, write and refuse.
+set -euo pipefail
+. "$(dirname "$0")/../tiny_run.sh"
+
+cat >sweep.yaml <<'END'
+base: model.yaml
+baseline: regular
+seeds: [1, 2]
+parallel: 2
+threads: 1
+set:
+  train: { max_updates: 6, keep_last: 1, log_every: 3 }
+  valid: { every: 3, max_sentences: 2 }
+test: { source: corpus/valid.de, reference: corpus/valid.en, beam: 1 }
+equalize: parameters
+variants:
+  regular: { encoder: { layers: L*2 } }
+  half: { encoder.layers: R L, equalize: no }
+  small: { encoder.layers: R1 R1, decoder.layers: L1, equalize: trained }
+  flops: { encoder.layers: L*3, decoder.layers: L, equalize: flops }
+END
+
+"$TARN" sweep sweep.yaml --dry-run >out.txt 2>error.txt
+grep -Eq '^regular +[0-9]+ +0 +[0-9]+ +[0-9.]+ +[0-9]+  baseline$' out.txt || fail "dry run: $(cat out.txt)"
+grep -Eq '^half +[0-9]+ +[1-9][0-9]+ ' out.txt || fail "dry run: $(cat out.txt)"
+grep -q '^8 runs, 8 of them to be trained, 2 at a time with 1 threads each' out.txt || fail "dry run: $(cat out.txt)"
+grep -q 'there is no budget' out.txt || fail "dry run: $(cat out.txt)"
+# Within 1 %, and said.
+! grep -q '^half .*equalized' out.txt || fail "equalize: no is not heard: $(cat out.txt)"
+for name in regular small flops; do
+  off=$(sed -nE "s/^$name +equalized by .*\(([+-][0-9.]+) %\).*/\1/p" out.txt)
+  awk "BEGIN { exit !($off <= 1 && $off >= -1) }" || fail "$name is off by $off %: $(cat out.txt)"
+done
+grep -q '^flops .*kinds.L.ffn=' out.txt || fail "no width is said: $(cat out.txt)"
+"$TARN" sweep sweep.yaml --dry-run --json 2>error.txt | grep -q '^{"name":"sweep","baseline":"regular",.*"widths":\["kinds.L.ffn=' ||
+  fail "dry run as JSON"
+[ ! -e out ] || fail "a dry run writes"
+sed 's/^seeds:.*/seeds: [1, 2]\nbudget: 30 s/' sweep.yaml >budget.yaml
+"$TARN" sweep budget.yaml --dry-run >out.txt 2>error.txt
+grep -q 'budget 30 s of training each: at least 2 min more' out.txt || fail "budget: $(cat out.txt)"
+
+"$TARN" sweep sweep.yaml --output out >out.txt 2>error.txt || fail "the sweep fails: $(cat out.txt error.txt)"
+[ "$(grep -c '^finished .*test BLEU' out.txt)" -eq 8 ] || fail "runs: $(cat out.txt)"
+# All variants with one seed come before the next seed.
+grep '^started' out.txt | awk '{ if ($4 < last) exit 1; last = $4 }' || fail "order: $(cat out.txt)"
+for file in sweep.yaml base.yaml sweep.json half/seed-2/{config.yaml,log.jsonl,result.json,test.json,test.hyp}; do
+  [ -s out/$file ] || fail "out/$file is missing"
+done
+[ "$(wc -l <out/half/seed-1/test.hyp)" -eq 20 ] || fail "test.hyp: $(cat out/half/seed-1/test.hyp)"
+head -1 out/half/seed-1/log.jsonl | grep -q '"kind":"valid","step":0,' ||
+  fail "the curve does not begin at 0: $(head -2 out/half/seed-1/log.jsonl)"
+"$TARN" translate out/half/seed-1 --beam 1 <corpus/valid.de >again.txt 2>/dev/null
+cmp again.txt out/half/seed-1/test.hyp
+before=$(cat out/half/seed-1/test.json | sed '/seconds/d')
+"$TARN" test out/half/seed-1 --source corpus/valid.de --reference corpus/valid.en --beam 1 >out.txt
+grep -q '^BLEU ' out.txt || fail "tarn test prints $(cat out.txt)"
+[ "$before" = "$(sed '/seconds/d' out/half/seed-1/test.json)" ] || fail "tarn test gives other scores"
+
+# A second time there is nothing to do; more seeds and variants may come, other settings may not.
+"$TARN" sweep sweep.yaml --output out >out.txt 2>error.txt
+[ "$(grep -c '^skipped' out.txt)" -eq 8 ] && [ "$(wc -l <out.txt)" -eq 9 ] || fail "again: $(cat out.txt)"
+sed 's/^seeds:.*/seeds: [1, 2, 5]/; s/^variants:/variants:\n  more: { encoder.layers: L*2, train.lr: 0.001 }/' sweep.yaml >more.yaml
+"$TARN" sweep more.yaml --output out --json >out.txt 2>error.txt || fail "more: $(cat error.txt)"
+[ "$(grep -c '"kind":"finished"' out.txt)" -eq 7 ] || fail "more runs: $(cat out.txt)"
+sed 's/max_updates: 6/max_updates: 7/' more.yaml >other.yaml
+refuse 2 'out/.*/seed-1/config.yaml was begun with "max_updates: 6", but the sweep now says "max_updates: 7"' \
+  "$TARN" sweep other.yaml --output out
+refuse 2 "not in the file any more" "$TARN" sweep sweep.yaml --output out
+sed 's/beam: 1/beam: 3/' more.yaml >other.yaml
+refuse 2 "tested otherwise" "$TARN" sweep other.yaml --output out
+refuse 2 "holds a run" "$TARN" sweep more.yaml --output out/half/seed-1
+refuse 2 "no sweep to go on with" "$TARN" sweep --output nowhere
+
+# A run that fails is told, never tried again unasked, and keeps the others from nothing.
+cat >fails.yaml <<'END'
+base: model.yaml
+baseline: good
+seeds: [1]
+threads: 1
+set: { train.max_updates: 4, valid.every: 4, valid.bleu: no }
+variants:
+  good: {}
+  bad: { train.lr: 0.001 }
+END
+mkdir -p mixed/bad/seed-1
+echo damaged >mixed/bad/seed-1/checkpoint_last.safetensors
+code=0
+"$TARN" sweep fails.yaml --output mixed >out.txt 2>error.txt || code=$?
+[ $code -eq 1 ] || fail "a failed run gives exit code $code"
+grep -q '^failed .*bad seed 1.*damaged\|^failed .*bad seed 1.*cut' out.txt || fail "no word of the failure: $(cat out.txt)"
+grep -q '1 of 2 runs failed' error.txt || fail "no word of the failure: $(cat error.txt)"
+grep -q '"status": "failed"' mixed/bad/seed-1/result.json || fail "not recorded"
+code=0
+"$TARN" sweep fails.yaml --output mixed >out.txt 2>error.txt || code=$?
+[ $code -eq 1 ] && [ "$(grep -c '^skipped' out.txt)" -eq 2 ] || fail "tried again: $(cat out.txt)"
+rm mixed/bad/seed-1/checkpoint_last.safetensors
+"$TARN" sweep fails.yaml --output mixed --retry-failed >out.txt || fail "--retry-failed: $(cat out.txt)"
+grep -q '^finished .*bad seed 1' out.txt || fail "--retry-failed: $(cat out.txt)"
+
+# Files that make no sense.
+bad() {  # PATTERN SED-SCRIPT
+  sed "$2" sweep.yaml >bad.yaml
+  refuse 2 "$1" "$TARN" sweep bad.yaml --dry-run
+}
+bad 'bad.yaml:13: unknown key "layer" in encoder; did you mean "layers"' 's/half: { encoder.layers/half: { encoder.layer/'
+bad 'bad.yaml:7: unknown key "max_update" in train; did you mean "max_updates"' 's/max_updates/max_update/'
+bad 'bad.yaml:5: unknown key "thread"; did you mean "threads"' 's/^threads/thread/'
+bad 'bad.yaml:13: key "regular" is given twice' 's/^  half:/  regular:/'
+bad 'the variants regular and half are the same configuration' 's/^  half:.*/  half: { encoder.layers: L*2 }/'
+bad 'bad.yaml:3: seeds: 2 is given twice' 's/^seeds.*/seeds: [1, 2, 2]/'
+bad 'bad.yaml:3: seeds: expected a whole number' 's/^seeds.*/seeds: [1, x]/'
+bad 'bad.yaml:1: baseline is missing' '/^baseline/d'
+bad 'bad.yaml:2: unknown variant in baseline "halv"; did you mean "half"' 's/^baseline.*/baseline: halv/'
+bad 'bad.yaml:1: base is missing' '/^base:/d'
+bad 'variants: there are none' '/^variants/,$d'
+bad 'bad.yaml:3: budget: expected a time' 's/^seeds.*/budget: 10/'
+bad 'bad.yaml:3: budget: expected a time' 's/^seeds.*/budget: -3 min/'
+bad 'unknown equalize "flop"; did you mean "flops"' 's/equalize: flops/equalize: flop/'
+bad 'train.seed is not set here' 's/train.*max_updates/train: { seed: 3, max_updates/'
+bad 'is not a name of a variant' 's/^  half:/  ..\/half:/'
+bad 'train.max_minutes is not set here' 's/^seeds.*/seeds: [1]\nbudget: 1 h/; s/max_updates: 6/max_minutes: 6/'
+sed 's/corpus.valid.en/corpus\/train.en/' sweep.yaml >bad.yaml
+refuse 1 "test: .*20.*300" "$TARN" sweep bad.yaml --dry-run
+sed 's/^base:.*/base: gone.yaml/' sweep.yaml >bad.yaml
+refuse 1 "bad.yaml:1: base: gone.yaml" "$TARN" sweep bad.yaml --dry-run
+refuse 2 "output DIR is missing" "$TARN" sweep sweep.yaml
+# A warning, no failure.
+sed 's/^threads.*/threads: 3000/' sweep.yaml >many.yaml
+"$TARN" sweep many.yaml --dry-run >out.txt 2>error.txt || fail "too many threads are refused"
+grep -q 'warning: 2 runs of 3000 threads at a time' error.txt || fail "no warning: $(cat error.txt)"

@@ -1,0 +1,277 @@
+// tarn sweep: trainings of several variants and seeds, some at a time.
+#include <jansson.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli.h"
+#include "commands.h"
+#include "tarn/sweep.h"
+
+static const cli_command COMMAND = {
+    "sweep", "[SWEEP.yaml]", "Train and test several variants of a model with several seeds.",
+    "Runs are processes of their own in DIR/VARIANT/seed-N. Finished ones are skipped, those that were stopped or\n"
+    "killed go on from their last checkpoint, and those that failed are reported and left alone. Without SWEEP.yaml\n"
+    "the sweep in DIR goes on. Ctrl-C (SIGINT) and SIGTERM stop all runs with their state saved, with exit code 128 +\n"
+    "the signal's number; a second one kills at once, which loses what came after the last checkpoints and nothing\n"
+    "else. The exit code is 1 if a run failed. docs/experiments.md describes the file and the folder."};
+
+static volatile sig_atomic_t stop_signal;
+
+static void on_signal(int number) { stop_signal = number; }
+
+// The second signal of a kind has its usual effect.
+static void catch_signals(void) {
+  struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)(SA_RESTART | SA_RESETHAND)};
+  sigemptyset(&action.sa_mask);
+  sigaction(SIGINT, &action, NULL);
+  sigaction(SIGTERM, &action, NULL);
+}
+
+typedef struct view {
+  const tarn_sweep *sweep;
+  bool json, quiet, terminal;
+  bool open_line;  // the progress line stands on the terminal
+} view;
+
+static const char *time_text(char text[32], double seconds) {
+  if (seconds < 0)
+    snprintf(text, 32, "?");
+  else if (seconds < 120)
+    snprintf(text, 32, "%.0f s", seconds);
+  else if (seconds < 7200)
+    snprintf(text, 32, "%.0f min", seconds / 60);
+  else
+    snprintf(text, 32, "%.1f h", seconds / 3600);
+  return text;
+}
+
+static void set_number(json_t *object, const char *key, double value) {
+  if (!isnan(value)) json_object_set_new(object, key, json_real(value));
+}
+
+static json_t *run_json(const tarn_sweep *sweep, const tarn_sweep_run *run) {
+  json_t *object = json_pack("{s:s, s:I, s:s, s:s, s:I, s:f}", "variant", sweep->variants[run->variant].name, "seed",
+                             (json_int_t)run->seed, "path", run->path, "state", tarn_sweep_state_name(run->state),
+                             "update", (json_int_t)run->update, "seconds", run->seconds);
+  set_number(object, "loss", run->loss);
+  set_number(object, "valid_loss", run->valid_loss);
+  set_number(object, "valid_bleu", run->valid_bleu);
+  set_number(object, "test_bleu", run->test_bleu);
+  if (run->message) json_object_set_new(object, "message", json_string(run->message));
+  return object;
+}
+
+static void print_json(json_t *object) {
+  json_dumpf(object, stdout, JSON_COMPACT | JSON_REAL_PRECISION(9));
+  printf("\n");
+  fflush(stdout);
+  json_decref(object);
+}
+
+static const char *event_word(tarn_sweep_event_kind kind) {
+  static const char *const words[] = {"skipped", "started", "progress", "trained", "finished", "failed", "stopped"};
+  return words[kind];
+}
+
+// What a run has reached, behind its name.
+static void print_state(const tarn_sweep_run *run) {
+  char time[32];
+  if (run->update > 0) printf("  update %lld, %s of training", (long long)run->update, time_text(time, run->seconds));
+  if (!isnan(run->loss)) printf(", loss %.3f", run->loss);
+  if (!isnan(run->valid_bleu))
+    printf(", validation BLEU %.2f", run->valid_bleu);
+  else if (!isnan(run->valid_loss))
+    printf(", validation loss %.3f", run->valid_loss);
+  if (!isnan(run->test_bleu)) printf(", test BLEU %.2f", run->test_bleu);
+}
+
+static void print_event(view *v, const tarn_sweep_event *e) {
+  const tarn_sweep_run *run = e->run;
+  char left[32];
+  bool progress = e->kind == TARN_SWEEP_EVENT_PROGRESS;
+  if (v->open_line) printf("\r\033[K");
+  v->open_line = progress && v->terminal;
+  if (v->open_line) {
+    printf("%zu of %zu done, %zu running, %s left; %.20s seed %lld: update %lld, loss %.3f", e->done, e->count,
+           e->running, time_text(left, e->seconds_left), v->sweep->variants[run->variant].name, (long long)run->seed,
+           (long long)run->update, run->loss);
+    fflush(stdout);
+    return;
+  }
+  printf("%-9s %s seed %lld", progress ? "running" : event_word(e->kind), v->sweep->variants[run->variant].name,
+         (long long)run->seed);
+  print_state(run);
+  if (run->message) printf("  %s", run->message);
+  printf("  [%zu of %zu done", e->done, e->count);
+  if (e->failed) printf(", %zu failed", e->failed);
+  printf(", %s left]\n", time_text(left, e->seconds_left));
+  fflush(stdout);
+}
+
+static void on_event(void *user, const tarn_sweep_event *e) {
+  view *v = user;
+  if (v->quiet) return;
+  if (!v->json) {
+    print_event(v, e);
+    return;
+  }
+  json_t *object = run_json(v->sweep, e->run);
+  json_object_set_new(object, "kind", json_string(event_word(e->kind)));
+  if (e->seconds_left >= 0) json_object_set_new(object, "seconds_left", json_real(e->seconds_left));
+  print_json(object);
+}
+
+static size_t count_state(const tarn_sweep *sweep, tarn_sweep_state state) {
+  size_t count = 0;
+  for (size_t i = 0; i < sweep->run_count; i++) count += sweep->runs[i].state == state;
+  return count;
+}
+
+// Training time of all that is left, if every run takes its budget and nothing else; negative: there is no budget.
+static double least_time(const tarn_sweep *sweep) {
+  double left = 0;
+  if (sweep->budget_seconds <= 0) return -1;
+  for (size_t i = 0; i < sweep->run_count; i++) {
+    const tarn_sweep_run *run = &sweep->runs[i];
+    bool open = run->state == TARN_SWEEP_WAITING || run->state == TARN_SWEEP_BEGUN;
+    if (open && run->seconds < sweep->budget_seconds) left += sweep->budget_seconds - run->seconds;
+  }
+  return left / (double)sweep->parallel;
+}
+
+static double total_flops(const tarn_plan *p) { return p->forward_flops + p->backward_flops + p->recompute_flops; }
+
+static void print_equalized(const tarn_sweep_variant *v) {
+  if (v->equalize == TARN_SWEEP_EQUALIZE_NO) return;
+  printf("%-20s equalized by %s: %.6g against the base's %.6g (%+.2f %%)", v->name,
+         tarn_sweep_equalize_name(v->equalize), v->measure, v->base_measure,
+         100 * (v->measure - v->base_measure) / v->base_measure);
+  for (size_t i = 0; i < v->width_count; i++) printf("%s%s", i ? ", " : "; ", v->widths[i]);
+  if (v->width_count == 0) printf("; no width had to change");
+  if (fabs(v->measure - v->base_measure) > 0.01 * v->base_measure) printf("; 1 %% CANNOT BE MET");
+  printf("\n");
+}
+
+static void print_plan(const tarn_sweep *sweep) {
+  char time[32];
+  printf("%-20s %12s %12s %12s %10s %10s\n", "variant", "trained", "frozen", "total", "MFLOP/tok", "memory MB");
+  for (size_t i = 0; i < sweep->variant_count; i++) {
+    const tarn_sweep_variant *v = &sweep->variants[i];
+    const tarn_plan *p = &v->plan;
+    printf("%-20s %12lld %12lld %12lld %10.2f %10.0f%s\n", v->name, (long long)p->trained_parameters,
+           (long long)p->frozen_parameters, (long long)(p->trained_parameters + p->frozen_parameters),
+           total_flops(p) / 1e6, (double)p->total_bytes / 1e6, i == sweep->baseline ? "  baseline" : "");
+  }
+  for (size_t i = 0; i < sweep->variant_count; i++) print_equalized(&sweep->variants[i]);
+  printf("\n");
+  for (size_t i = 0; i < sweep->run_count; i++) {
+    const tarn_sweep_run *run = &sweep->runs[i];
+    printf("%-9s %s seed %lld", tarn_sweep_state_name(run->state), sweep->variants[run->variant].name,
+           (long long)run->seed);
+    print_state(run);
+    if (run->message) printf("  %s", run->message);
+    printf("\n");
+  }
+  size_t open = count_state(sweep, TARN_SWEEP_WAITING) + count_state(sweep, TARN_SWEEP_BEGUN);
+  printf("\n%zu runs, %zu of them to be trained, %lld at a time with %lld threads each\n", sweep->run_count, open,
+         (long long)sweep->parallel, (long long)sweep->threads);
+  if (sweep->budget_seconds > 0)
+    printf("budget %s of training each: at least %s more; validation, tests and start-up come on top\n",
+           time_text(time, sweep->budget_seconds), time_text((char[32]){0}, least_time(sweep)));
+  else
+    printf("there is no budget, so the time is not known before runs have finished\n");
+}
+
+static json_t *variant_json(const tarn_sweep_variant *v) {
+  const tarn_plan *p = &v->plan;
+  json_t *object =
+      json_pack("{s:s, s:I, s:I, s:f, s:I}", "name", v->name, "trained", (json_int_t)p->trained_parameters, "frozen",
+                (json_int_t)p->frozen_parameters, "flops", total_flops(p), "planned_bytes", (json_int_t)p->total_bytes);
+  if (v->equalize == TARN_SWEEP_EQUALIZE_NO) return object;
+  json_t *widths = json_array();
+  for (size_t i = 0; i < v->width_count; i++) json_array_append_new(widths, json_string(v->widths[i]));
+  json_object_set_new(object, "equalize", json_string(tarn_sweep_equalize_name(v->equalize)));
+  json_object_set_new(object, "value", json_real(v->measure));
+  json_object_set_new(object, "base", json_real(v->base_measure));
+  json_object_set_new(object, "widths", widths);
+  return object;
+}
+
+static void print_plan_json(const tarn_sweep *sweep) {
+  json_t *variants = json_array();
+  json_t *runs = json_array();
+  for (size_t i = 0; i < sweep->variant_count; i++) json_array_append_new(variants, variant_json(&sweep->variants[i]));
+  for (size_t i = 0; i < sweep->run_count; i++) json_array_append_new(runs, run_json(sweep, &sweep->runs[i]));
+  json_t *object = json_pack("{s:s, s:s, s:I, s:I, s:o, s:o}", "name", sweep->name, "baseline",
+                             sweep->variants[sweep->baseline].name, "parallel", (json_int_t)sweep->parallel, "threads",
+                             (json_int_t)sweep->threads, "variants", variants, "runs", runs);
+  if (sweep->budget_seconds > 0) {
+    json_object_set_new(object, "budget_seconds", json_real(sweep->budget_seconds));
+    json_object_set_new(object, "least_seconds", json_real(least_time(sweep)));
+  }
+  print_json(object);
+}
+
+// The last lines, and the exit code.
+static int print_end(const view *v) {
+  const tarn_sweep *sweep = v->sweep;
+  size_t failed = count_state(sweep, TARN_SWEEP_FAILED);
+  if (!v->quiet && !v->json)
+    printf("%zu of %zu runs are finished in %s\n", count_state(sweep, TARN_SWEEP_FINISHED), sweep->run_count,
+           sweep->folder);
+  if (failed == 0) return CLI_OK;
+  fflush(stdout);
+  fprintf(stderr, "tarn %s: %zu of %zu runs failed; --retry-failed lets them go on from their last checkpoints\n",
+          COMMAND.name, failed, sweep->run_count);
+  return CLI_FAILURE;
+}
+
+static int run(tarn_sweep_options *options, view *v, bool dry_run) {
+  tarn_sweep *sweep;
+  tarn_status status = tarn_sweep_open(&sweep, options);
+  if (status != TARN_STATUS_OK) return cli_report(&COMMAND, status);
+  v->sweep = sweep;
+  int code = CLI_OK;
+  if (dry_run) {
+    (v->json ? print_plan_json : print_plan)(sweep);
+  } else {
+    status = tarn_sweep_run_all(sweep, options);
+    if (v->open_line) printf("\r\033[K");
+    code = status == TARN_STATUS_OK ? print_end(v) : cli_report(&COMMAND, status);
+    if (status == TARN_STATUS_INTERRUPTED && stop_signal) code = 128 + (int)stop_signal;
+  }
+  tarn_sweep_close(&sweep);
+  return code;
+}
+
+int cmd_sweep(int argc, char **argv) {
+  tarn_sweep_options options;
+  tarn_sweep_default(&options);
+  view v = {0};
+  bool dry_run = false;
+  cli_list files = {0};
+  const cli_option table[] = {
+      {"output", CLI_TEXT, &options.folder, "DIR", "folder of the sweep; made if it does not exist", 0, 0},
+      {"dry-run", CLI_FLAG, &dry_run, NULL, "check everything, print variants, sizes, runs and time, and stop", 0, 0},
+      {"retry-failed", CLI_FLAG, &options.retry_failed, NULL, "let runs that failed go on from their last checkpoint",
+       0, 0},
+      {"json", CLI_FLAG, &v.json, NULL, "print JSON: one object for each event, or one for the dry run", 0, 0},
+      {"quiet", CLI_FLAG, &v.quiet, NULL, "print nothing but failures", 0, 0},
+      {0}};
+  int code = cli_parse(&COMMAND, table, argc, argv, &files, 0, 1);
+  if (code < 0 && !options.folder && (!dry_run || !files.count)) code = cli_usage(&COMMAND, "--output DIR is missing");
+  if (code < 0) {
+    options.file = files.count ? files.items[0] : NULL;
+    options.on_event = on_event;
+    options.user = &v;
+    options.stop = &stop_signal;
+    v.terminal = !v.json && isatty(STDOUT_FILENO);
+    if (!dry_run) catch_signals();
+    code = run(&options, &v, dry_run);
+  }
+  cli_list_free(&files);
+  return code;
+}
