@@ -212,6 +212,7 @@ typedef struct tarn_config_train {
   tarn_precision precision;  // [fp32]
   tarn_recompute recompute;  // what the backward pass computes again to save memory; changes no bit of a result [none]
   int64_t log_every;         // updates between two lines of the log [50]
+  bool tensorboard;          // write the log's scores as event files for TensorBoard too; changes no result [yes]
   int64_t save_every;        // updates between two checkpoints; 0: only when validating and at the end [0]
   int64_t keep_last;         // numbered checkpoints kept beside best and last [5]
   int64_t average;   // at the end write the mean of the last n numbered checkpoints; at most keep_last; 0: off [0]

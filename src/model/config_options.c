@@ -177,6 +177,8 @@ static const tarn__option train_options[] = {
      .also = "checkpoint_activations gradient_checkpointing"},
     {"log_every", INTEGER(tarn_config_train, log_every, 1, 1e9), .value = "50", .unit = "updates",
      .help = "updates between two lines of the log", .also = "log_interval disp-freq"},
+    {"tensorboard", BOOL(tarn_config_train, tensorboard), .value = "yes",
+     .help = "write event files for TensorBoard beside the log", .also = "tensorboard_logdir"},
     {"save_every", INTEGER(tarn_config_train, save_every, 0, 1e12), .value = "0", .unit = "updates",
      .help = "updates between two checkpoints; 0: only when validating and at the end",
      .also = "save_interval_updates save-freq save_interval"},

@@ -5,28 +5,12 @@
 
 // Keys that may change when a run goes on, each as the override that puts its default back.
 static const char *const free_keys[] = {
-    "train.max_updates=",
-    "train.max_epochs=",
-    "train.max_minutes=",
-    "train.log_every=",
-    "train.save_every=",
-    "train.keep_last=",
-    "train.average=",
-    "train.patience=",
-    "train.recompute=",
-    "train.threads=",
-    "train.cache_frozen=",
-    "valid.every=",
-    "data.vocab=",
-    "data.target_vocab=",
-    "data.train=",
-    "data.valid=",
-    "data.valid_reference=",
-    "translate.beam=",
-    "translate.length_penalty=",
-    "translate.max_len_a=",
-    "translate.max_len_b=",
-    "translate.max_tokens=",
+    "train.max_updates=",   "train.max_epochs=",     "train.max_minutes=",    "train.log_every=",
+    "train.tensorboard=",   "train.save_every=",     "train.keep_last=",      "train.average=",
+    "train.patience=",      "train.recompute=",      "train.threads=",        "train.cache_frozen=",
+    "valid.every=",         "data.vocab=",           "data.target_vocab=",    "data.train=",
+    "data.valid=",          "data.valid_reference=", "translate.beam=",       "translate.length_penalty=",
+    "translate.max_len_a=", "translate.max_len_b=",  "translate.max_tokens=",
 };
 enum { FREE_KEYS = sizeof free_keys / sizeof *free_keys };
 
@@ -40,7 +24,7 @@ tarn_status tarn__resume_check_overrides(const char *const *overrides, size_t co
     TARN_REQUIRE(free_key || !equals, USAGE,
                  "%.*s cannot change when a run goes on; limits (train.max_updates, ...), train.log_every, "
                  "train.save_every, train.keep_last, train.average, train.patience, train.recompute, train.threads, "
-                 "train.cache_frozen, valid.every, data.* and translate.* can",
+                 "train.tensorboard, train.cache_frozen, valid.every, data.* and translate.* can",
                  (int)length - 1, overrides[i]);
   }
   return TARN_STATUS_OK;

@@ -6,16 +6,21 @@
 
 #include "base/status.h"
 #include "model/checkpoint.h"
+#include "train/event_file.h"
 
-// Zero-initialise with fd = -1, or open.
+// Zero-initialise with both fd = -1, or open.
 typedef struct tarn__run_log {
   int fd;
   char *path;
+  tarn__event_file events;  // the same for TensorBoard, if it is open
 } tarn__run_log;
 
 // Opens the log for additions and first cuts it back to where `progress` stands, so that the log of a resumed run is
-// that of a run that went through: records of later steps go, and a line that a kill cut off.
-tarn_status tarn__run_log_open(tarn__run_log *log, const char *path, const tarn__progress *progress) TARN_CHECKED;
+// that of a run that went through: records of later steps go, and a line that a kill cut off. With `events`, a folder,
+// every record goes to a new event file there as well; the file starts with the records of the step that progress
+// stands at, or with all of the log if the folder has no event file yet.
+tarn_status tarn__run_log_open(tarn__run_log *log, const char *path, const char *events,
+                               const tarn__progress *progress) TARN_CHECKED;
 // Adds a record, whose reference is taken over (NULL: memory was lacking), and returns its text, to be freed with
 // free(). A line reaches the file whole or the call fails.
 tarn_status tarn__run_log_add(tarn__run_log *log, json_t *record, char **line) TARN_CHECKED;

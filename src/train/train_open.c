@@ -242,7 +242,7 @@ static tarn_status open_parts(tarn_train *t, const tarn_train_options *o) {
   t->epoch_batches = tarn__batcher_batches(t->batcher);
   TARN_TRY(tarn__loader_open(&t->loader, t->batcher, t->config->train.accumulate));
   TARN_TRY(tarn__run_dir_write_config(&t->dir, t->config));
-  return tarn__run_log_open(&t->log, t->dir.log, &t->progress);
+  return tarn__run_log_open(&t->log, t->dir.log, t->config->train.tensorboard ? t->dir.path : NULL, &t->progress);
 }
 
 tarn_status tarn_train_open(tarn_train **train, const tarn_train_options *options) {
@@ -251,7 +251,7 @@ tarn_status tarn_train_open(tarn_train **train, const tarn_train_options *option
   TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, 1, sizeof(tarn_train)));
   tarn_train *t = memory;
   t->dir.lock = -1;
-  t->log.fd = -1;
+  t->log = (tarn__run_log){.fd = -1, .events = {.fd = -1}};
   t->on_event = options->on_event;
   t->user = options->user;
   t->stop = options->stop;
