@@ -5,6 +5,7 @@
 int cmd_average(int argc, char **argv);
 int cmd_bleu(int argc, char **argv);
 int cmd_chrf(int argc, char **argv);
+int cmd_compare(int argc, char **argv);
 int cmd_corpus(int argc, char **argv);
 int cmd_encode(int argc, char **argv);
 int cmd_export(int argc, char **argv);

@@ -20,7 +20,7 @@ static const struct {
     {"corpus", cmd_corpus}, {"vocab", cmd_vocab}, {"encode", cmd_encode},   {"prepare", cmd_prepare},
     {"plan", cmd_plan},     {"train", cmd_train}, {"inspect", cmd_inspect}, {"translate", cmd_translate},
     {"bleu", cmd_bleu},     {"chrf", cmd_chrf},   {"average", cmd_average}, {"export", cmd_export},
-    {"prune", cmd_prune},   {"test", cmd_test},   {"sweep", cmd_sweep},
+    {"prune", cmd_prune},   {"test", cmd_test},   {"sweep", cmd_sweep},     {"compare", cmd_compare},
 };
 enum { COMMANDS = sizeof commands / sizeof *commands };
 

@@ -54,7 +54,7 @@ const char *tarn_results_state_name(tarn_results_state state);
 typedef struct tarn_results_point {
   double seconds;  // training clock
   int64_t step;    // updates
-  double epoch;    // passes over the data
+  double epoch;    // passes over the data; NAN where the log does not say it
   double value;    // finite
 } tarn_results_point;
 
@@ -107,8 +107,7 @@ typedef struct tarn_results_run {
   size_t series_count;
   const tarn_results_freeze *freezes;  // in the order of the log
   size_t freeze_count;
-  double average_bleu, average_loss;  // validation of the mean of the last checkpoints (train.average)
-  const char *signature;              // of the validation BLEU
+  const char *signature;  // of the validation BLEU
 
   // Where the run stands: of result.json, and else of the last line of the log.
   const char *end;  // of a finished run: "updates", "epochs", "minutes" or "patience"
@@ -140,7 +139,7 @@ typedef struct tarn_results_group {
   size_t finished, failed;  // runs in these states
   // Of the first run that has begun (all have the same); counts are 0 and pointers NULL where none has.
   tarn_results_stack encoder, decoder;
-  double layer_drop;  // largest probability with which a layer is skipped in training; 0: none
+  double layer_drop;  // the larger of encoder.layerdrop and decoder.layerdrop; 0: none
 } tarn_results_group;
 
 typedef struct tarn_results {
@@ -202,6 +201,7 @@ typedef struct tarn_results_measures {
   double epoch_seconds;              // training time of one pass over the data, mean of the whole run
   double budget_step, budget_epoch;  // where the run was at T-hat, by linear interpolation; or at its end, if earlier
   double test_bleu;                  // as in the run
+  double peak_bytes;                 // as in the run
 } tarn_results_measures;
 
 // Mean and sample standard deviation (n - 1) of `count` runs; NAN for no run, and the deviation for one run.
@@ -213,12 +213,13 @@ typedef struct tarn_results_statistic {
 // Paired bootstrap resampling of the test set (Koehn, "Statistical Significance Tests for Machine Translation
 // Evaluation", EMNLP 2004): corpus BLEU of both systems on the same resampled sentences.
 typedef struct tarn_results_significance {
-  double difference;   // BLEU minus the baseline's BLEU, on the test set as it is
-  double low, high;    // between these lie 95 % of the resampled differences (2.5 % and 97.5 % quantiles)
-  double wins;         // share of resamples in which it beats the baseline
-  double p;            // Koehn's: share of resamples in which the system that is better on the test set is not better
-  double p_two_sided;  // sacreBLEU's: (1 + resamples whose difference is farther from the mean difference than the
-                       // observed difference is from 0) / (1 + resamples), after Riezler and Maxwell 2005
+  double difference;  // BLEU minus the baseline's BLEU, on the test set as it is
+  double low, high;   // between these lie 95 % of the resampled differences (2.5 % and 97.5 % quantiles)
+  double wins;        // share of resamples in which it beats the baseline
+  double p;           // Koehn's: share of resamples in which the system that is better on the test set is not better
+  // As sacreBLEU's paired bootstrap has it: (1 + n) / (1 + resamples), n being the resamples whose absolute difference
+  // exceeds the mean of the absolute differences by more than the absolute difference on the test set.
+  double p_two_sided;
 } tarn_results_significance;
 
 // A configuration in the comparison. Statistics are over finished runs only.

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "eval/bleu_statistics.h"
 #include "eval/bleu_tokenizer.h"
 #include "eval/codepoints.h"
 #include "eval/ngrams.h"
@@ -159,27 +160,69 @@ static void finish(tarn_bleu_result *out, const tarn_bleu_options *options) {
   out->score = out->bp * exp(sum / order);
 }
 
+static tarn_status check_options(const tarn_bleu_options *options) {
+  TARN_REQUIRE((unsigned)options->tokenizer < TARN_BLEU_TOKENIZER_COUNT, USAGE, "unknown BLEU tokenizer number %d",
+               (int)options->tokenizer);
+  TARN_REQUIRE((unsigned)options->smoothing < TARN_BLEU_SMOOTHING_COUNT, USAGE, "unknown BLEU smoothing number %d",
+               (int)options->smoothing);
+  TARN_REQUIRE(isfinite(options->smooth_value), USAGE, "the value of BLEU smoothing must be a finite number");
+  return TARN_STATUS_OK;
+}
+
+// Adds up the counts of all sentences in *out, and writes those of each to `each` unless it is NULL.
+static tarn_status count(tarn_bleu_result *out, tarn__bleu_statistics *each, const char *const *hypotheses,
+                         const tarn__references *references, size_t sentences, const tarn_bleu_options *options) {
+  TARN_TRY(check_options(options));
+  TARN_TRY(tarn__references_check(&out->references, references, hypotheses, sentences));
+  work w = {.options = options};
+  void *lengths = NULL;
+  tarn_status status = tarn__alloc(&lengths, TARN__MEMORY_OTHER, references->count, sizeof(int64_t));
+  for (size_t s = 0; s < sentences && status == TARN_STATUS_OK; s++) {
+    tarn_bleu_result one = {0};
+    status = segment(&w, &one, hypotheses[s], references, s, lengths);
+    tarn__bleu_statistics statistics = {.hypothesis_length = one.hypothesis_length,
+                                        .reference_length = one.reference_length};
+    for (int n = 0; n < TARN_BLEU_ORDER; n++) {
+      out->counts[n] += statistics.counts[n] = one.counts[n];
+      out->totals[n] += statistics.totals[n] = one.totals[n];
+    }
+    out->hypothesis_length += one.hypothesis_length;
+    out->reference_length += one.reference_length;
+    out->invalid += one.invalid;
+    if (each) each[s] = statistics;
+  }
+  tarn__free(lengths);
+  work_close(&w);
+  return status;
+}
+
 static tarn_status bleu(tarn_bleu_result *out, const char *const *hypotheses, const tarn__references *references,
                         size_t sentences, const tarn_bleu_options *options) {
   *out = (tarn_bleu_result){0};
   tarn_bleu_options defaults;
   tarn_bleu_default(&defaults);
   if (!options) options = &defaults;
-  TARN_REQUIRE((unsigned)options->tokenizer < TARN_BLEU_TOKENIZER_COUNT, USAGE, "unknown BLEU tokenizer number %d",
-               (int)options->tokenizer);
-  TARN_REQUIRE((unsigned)options->smoothing < TARN_BLEU_SMOOTHING_COUNT, USAGE, "unknown BLEU smoothing number %d",
-               (int)options->smoothing);
-  TARN_REQUIRE(isfinite(options->smooth_value), USAGE, "the value of BLEU smoothing must be a finite number");
-  TARN_TRY(tarn__references_check(&out->references, references, hypotheses, sentences));
-  work w = {.options = options};
-  void *lengths = NULL;
-  tarn_status status = tarn__alloc(&lengths, TARN__MEMORY_OTHER, references->count, sizeof(int64_t));
-  for (size_t s = 0; s < sentences && status == TARN_STATUS_OK; s++)
-    status = segment(&w, out, hypotheses[s], references, s, lengths);
+  tarn_status status = count(out, NULL, hypotheses, references, sentences, options);
   if (status == TARN_STATUS_OK) finish(out, options);
-  tarn__free(lengths);
-  work_close(&w);
   return status;
+}
+
+tarn_status tarn__bleu_sentences(tarn__bleu_statistics *statistics, const char *const *hypotheses,
+                                 const char *const *const *references, size_t sentences, size_t streams,
+                                 const tarn_bleu_options *options) {
+  tarn_bleu_result sums = {0};
+  return count(&sums, statistics, hypotheses, &(tarn__references){.streams = references, .count = streams}, sentences,
+               options);
+}
+
+double tarn__bleu_score(const tarn__bleu_statistics *sums, const tarn_bleu_options *options) {
+  tarn_bleu_result result = {.hypothesis_length = sums->hypothesis_length, .reference_length = sums->reference_length};
+  for (int n = 0; n < TARN_BLEU_ORDER; n++) {
+    result.counts[n] = sums->counts[n];
+    result.totals[n] = sums->totals[n];
+  }
+  finish(&result, options);
+  return result.score;
 }
 
 tarn_status tarn_bleu_corpus(tarn_bleu_result *out, const char *const *hypotheses, const char *const *const *references,

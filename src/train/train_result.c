@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/memory.h"
+#include "model/config_word.h"
 #include "tarn/version.h"
 #include "train/trainer.h"
 
@@ -41,17 +42,6 @@ static const char *end_word(tarn_train_end end) {
   return "";
 }
 
-// The word of a choice, from the option table.
-static const char *word_of(const char *key, int value) {
-  tarn_config_option option;
-  for (size_t i = 0; tarn_config_option_at(i, &option); i++) {
-    if (strcmp(option.key, key) != 0) continue;
-    for (size_t w = 0; w < option.word_count; w++)
-      if (option.words[w].value == value) return option.words[w].word;
-  }
-  return "";
-}
-
 static json_t *stack_of(const tarn_config *config, const tarn_stack *stack) {
   json_t *layers = json_array();
   for (int32_t i = 0; layers && i < stack->count; i++) {
@@ -59,7 +49,7 @@ static json_t *stack_of(const tarn_config *config, const tarn_stack *stack) {
     const tarn_kind *kind = &config->kinds[layer->kind];
     json_t *entry =
         json_pack("{s:s, s:s, s:b, s:s, s:i}", "kind", kind->name, "set", layer->set, "frozen", (int)kind->frozen,
-                  "mixer", word_of("kinds.NAME.mixer", (int)kind->mixer), "first", (int)layer->first);
+                  "mixer", tarn__config_word("kinds.NAME.mixer", (int)kind->mixer), "first", (int)layer->first);
     if (json_array_append_new(layers, entry) != 0) {
       json_decref(layers);
       return NULL;
@@ -92,11 +82,12 @@ static json_t *describe(const tarn_train *t, const tarn_train_result *r, const c
   const tarn_config *config = t->config;
   json_t *object = json_pack("{s:s, s:I, s:f, s:f, s:s, s:i, s:o?, s:I, s:I}", "version", tarn_version(), "update",
                              (json_int_t)r->update, "epoch", r->epoch, "seconds", r->seconds, "clock",
-                             word_of("train.clock", (int)config->train.clock), "threads", t->threads, "parameters",
-                             parameters_of(&t->plan), "planned_bytes", (json_int_t)t->plan.total_bytes, "peak_bytes",
-                             (json_int_t)r->peak_bytes);
+                             tarn__config_word("train.clock", (int)config->train.clock), "threads", t->threads,
+                             "parameters", parameters_of(&t->plan), "planned_bytes", (json_int_t)t->plan.total_bytes,
+                             "peak_bytes", (json_int_t)r->peak_bytes);
   int failed = !object;
-  failed |= json_object_set_new(object, "metric", json_string(word_of("valid.metric", (int)config->valid.metric))) != 0;
+  failed |= json_object_set_new(object, "metric",
+                                json_string(tarn__config_word("valid.metric", (int)config->valid.metric))) != 0;
   if (r->best_update > 0) {
     failed |= json_object_set_new(object, "best_update", json_integer(r->best_update)) != 0;
     failed |= json_object_set_new(object, "best", json_real(r->best)) != 0;

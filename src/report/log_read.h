@@ -1,0 +1,13 @@
+// Reads the log of a run into curves.
+#ifndef TARN_REPORT_LOG_READ_H
+#define TARN_REPORT_LOG_READ_H
+
+#include "base/memory.h"
+#include "tarn/results.h"
+
+// Fills series, freezes and signature, and moves seconds, step and epoch to the last line; everything lives in the
+// arena. A last line without its end is left out. Fails with DATA ("path:line: ...") on anything else that is not a
+// log.
+tarn_status tarn__log_read(tarn_results_run *run, const char *path, tarn__arena *arena) TARN_CHECKED;
+
+#endif

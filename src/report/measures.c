@@ -1,0 +1,107 @@
+#include "report/measures.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "eval/aucc.h"
+
+void tarn__measures_blank(tarn_results_measures *m) {
+  *m = (tarn_results_measures){.aucc = NAN,
+                               .aucc_mean = NAN,
+                               .best = NAN,
+                               .best_seconds = NAN,
+                               .best_epoch = NAN,
+                               .best_step = -1,
+                               .min_loss = NAN,
+                               .min_loss_seconds = NAN,
+                               .min_loss_step = -1,
+                               .epoch_seconds = NAN,
+                               .budget_step = NAN,
+                               .budget_epoch = NAN,
+                               .test_bleu = NAN,
+                               .peak_bytes = NAN};
+}
+
+bool tarn__measures_ends_at(const tarn_results_run *run, double budget) {
+  double own = run->config->train.max_minutes * 60;
+  return strcmp(run->end, "minutes") == 0 && fabs(own - budget) <= 1e-6 * budget;
+}
+
+// The best point up to T-hat, the first one of equals; NULL if there is none.
+static const tarn_results_point *best_point(const tarn_results_series *series, const tarn_results_run *run,
+                                            double budget) {
+  double limit = tarn__measures_ends_at(run, budget) ? INFINITY : budget;
+  const tarn_results_point *best = NULL;
+  for (size_t i = 0; i < series->count && series->points[i].seconds <= limit; i++) {
+    const tarn_results_point *p = &series->points[i];
+    if (!best || (series->less ? p->value < best->value : p->value > best->value)) best = p;
+  }
+  return best;
+}
+
+static tarn_status measure_area(tarn_results_measures *m, const tarn_results_run *run,
+                                const tarn_results_series *series, double budget) {
+  const tarn_results_point *points = series->points;
+  const tarn_results_point *end = &points[series->count - 1];
+  double start = points[0].value;
+  m->held = budget - end->seconds > 0.01 * budget;
+  m->assumed_start = points[0].step > 0;
+  if (m->assumed_start) {
+    bool bleu = strcmp(series->name, "valid/bleu") == 0;
+    TARN_REQUIRE(bleu || strncmp(series->name, "valid/", 6) != 0, DATA,
+                 "%s: the area under %s needs a validation at time 0; train with valid.at_start: yes", run->path,
+                 series->name);
+    if (bleu) start = 0;
+  }
+  double area = tarn__curve_area(points, series->count, start, budget);
+  double sign = series->less ? -1 : 1;
+  m->aucc = sign * area / 60;
+  m->aucc_mean = sign * area / budget;
+  TARN_REQUIRE(isfinite(m->aucc), NUMERIC, "%s: the area under %s is not a finite number", run->path, series->name);
+  return TARN_STATUS_OK;
+}
+
+// Step and epoch at T-hat, from all points of all series that say where they are.
+static void measure_position(tarn_results_measures *m, const tarn_results_run *run, double budget) {
+  tarn_results_point before = {0};
+  tarn_results_point after = {.seconds = run->seconds, .step = run->step, .epoch = run->epoch};
+  for (size_t s = 0; s < run->series_count; s++) {
+    for (size_t i = 0; i < run->series[s].count; i++) {
+      const tarn_results_point *p = &run->series[s].points[i];
+      if (isnan(p->epoch)) continue;
+      if (p->seconds <= budget && p->step >= before.step) before = *p;
+      if (p->seconds > budget && p->step < after.step) after = *p;
+    }
+  }
+  if (after.seconds <= budget) before = after;
+  double length = after.seconds - before.seconds;
+  double share = length > 0 ? (budget - before.seconds) / length : 0;
+  m->budget_step = (double)before.step + share * (double)(after.step - before.step);
+  m->budget_epoch = before.epoch + share * (after.epoch - before.epoch);
+}
+
+tarn_status tarn__measures_of(tarn_results_measures *m, const tarn_results_run *run, const tarn_results_series *series,
+                              double budget) {
+  tarn__measures_blank(m);
+  TARN_TRY(measure_area(m, run, series, budget));
+  const tarn_results_point *best = best_point(series, run, budget);
+  if (best) {
+    m->best = best->value;
+    m->best_seconds = best->seconds;
+    m->best_step = best->step;
+    m->best_epoch = best->epoch;
+  }
+  const tarn_results_series *loss = tarn_results_find(run, "valid/loss");
+  const tarn_results_point *least = loss ? best_point(loss, run, budget) : NULL;
+  if (least) {
+    m->min_loss = least->value;
+    m->min_loss_seconds = least->seconds;
+    m->min_loss_step = least->step;
+  }
+  if (run->epoch > 0) m->epoch_seconds = run->seconds / run->epoch;
+  measure_position(m, run, budget);
+  m->test_bleu = run->test_bleu;
+  if (run->peak_bytes >= 0) m->peak_bytes = (double)run->peak_bytes;
+  return TARN_STATUS_OK;
+}

@@ -1,0 +1,19 @@
+// What is measured of one run.
+#ifndef TARN_REPORT_MEASURES_H
+#define TARN_REPORT_MEASURES_H
+
+#include "tarn/results.h"
+
+// Nothing known.
+void tarn__measures_blank(tarn_results_measures *measures);
+
+// Whether T-hat is the run's own limit, at which it ended. Its last validation is then that at T-hat, although the last
+// update ended a little later.
+bool tarn__measures_ends_at(const tarn_results_run *run, double budget);
+
+// Of a finished run that has the series; see tarn_results_measures. Fails with DATA (no point at time 0 for a score
+// that needs it) or NUMERIC.
+tarn_status tarn__measures_of(tarn_results_measures *measures, const tarn_results_run *run,
+                              const tarn_results_series *series, double budget) TARN_CHECKED;
+
+#endif

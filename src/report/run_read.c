@@ -1,0 +1,149 @@
+#include "report/run_read.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "model/config_word.h"
+#include "report/log_read.h"
+#include "report/run_files.h"
+#include "tarn/version.h"
+
+static bool has_file(const char *folder, const char *name) {
+  char path[PATH_MAX];
+  return snprintf(path, sizeof path, "%s/%s", folder, name) < (int)sizeof path && tarn__file_exists(path);
+}
+
+bool tarn__run_is(const char *path) {
+  return has_file(path, "config.yaml") && (has_file(path, "log.jsonl") || has_file(path, "result.json"));
+}
+
+void tarn__run_blank(tarn_results_run *run, const char *path) {
+  *run = (tarn_results_run){.path = path,
+                            .state = TARN_RESULTS_PENDING,
+                            .seconds = 0,
+                            .threads = -1,
+                            .parameters = -1,
+                            .trained_parameters = -1,
+                            .frozen_parameters = -1,
+                            .shared_parameters = -1,
+                            .planned_bytes = -1,
+                            .peak_bytes = -1,
+                            .test_bleu = NAN,
+                            .test_chrf = NAN,
+                            .test_sentences = -1};
+}
+
+tarn_status tarn__run_check_version(const char *version, const char *path) {
+  int theirs[3];
+  int ours[3];
+  char end;
+  TARN_REQUIRE(version && sscanf(version, "%d.%d.%d%c", &theirs[0], &theirs[1], &theirs[2], &end) == 3, DATA,
+               "%s: \"version\" must be that of the program, such as \"%s\"", path, tarn_version());
+  if (sscanf(tarn_version(), "%d.%d.%d", &ours[0], &ours[1], &ours[2]) != 3) return TARN_STATUS_OK;
+  for (int i = 0; i < 3 && theirs[i] >= ours[i]; i++)
+    TARN_REQUIRE(
+        theirs[i] == ours[i], DATA,
+        "%s was written by tarn %s, and this is tarn %s, which cannot know what later versions write; use tarn "
+        "%s",
+        path, version, tarn_version(), version);
+  return TARN_STATUS_OK;
+}
+
+static tarn_status take_result(tarn_results_run *run, const tarn__run_file *file, tarn__arena *arena) {
+  const json_t *o = file->root;
+  const json_t *parameters = json_object_get(o, "parameters");
+  const char *status = NULL;
+  TARN_TRY(tarn__run_file_text(file, o, "version", &run->version, arena));
+  TARN_TRY(tarn__run_check_version(run->version, file->path));
+  TARN_TRY(tarn__run_file_text(file, o, "status", &status, arena));
+  TARN_REQUIRE(status && (strcmp(status, "finished") == 0 || strcmp(status, "failed") == 0), DATA,
+               "%s: \"status\" must be \"finished\" or \"failed\"", file->path);
+  run->state = strcmp(status, "failed") == 0 ? TARN_RESULTS_FAILED : TARN_RESULTS_FINISHED;
+  TARN_TRY(tarn__run_file_text(file, o, "message", &run->message, arena));
+  TARN_TRY(tarn__run_file_text(file, o, "end", &run->end, arena));
+  TARN_TRY(tarn__run_file_text(file, o, "clock", &run->clock, arena));
+  TARN_TRY(tarn__run_file_text(file, o, "valid_hash", &run->valid_hash, arena));
+  TARN_TRY(tarn__run_file_whole(file, o, "update", &run->step));
+  TARN_TRY(tarn__run_file_real(file, o, "epoch", &run->epoch));
+  TARN_TRY(tarn__run_file_real(file, o, "seconds", &run->seconds));
+  TARN_TRY(tarn__run_file_whole(file, o, "threads", &run->threads));
+  TARN_TRY(tarn__run_file_whole(file, o, "planned_bytes", &run->planned_bytes));
+  TARN_TRY(tarn__run_file_whole(file, o, "peak_bytes", &run->peak_bytes));
+  TARN_TRY(tarn__run_file_whole(file, parameters, "total", &run->parameters));
+  TARN_TRY(tarn__run_file_whole(file, parameters, "trained", &run->trained_parameters));
+  TARN_TRY(tarn__run_file_whole(file, parameters, "frozen", &run->frozen_parameters));
+  TARN_TRY(tarn__run_file_whole(file, parameters, "shared_saved", &run->shared_parameters));
+  TARN_REQUIRE(run->seconds >= 0 && run->epoch >= 0, DATA, "%s: \"seconds\" and \"epoch\" must not be negative",
+               file->path);
+  TARN_REQUIRE(run->state != TARN_RESULTS_FINISHED || run->end, DATA, "%s: \"end\" of a finished run is missing",
+               file->path);
+  return TARN_STATUS_OK;
+}
+
+static tarn_status take_test(tarn_results_run *run, const tarn__run_file *file, tarn__arena *arena) {
+  const json_t *o = file->root;
+  TARN_TRY(tarn__run_file_real(file, o, "bleu", &run->test_bleu));
+  TARN_TRY(tarn__run_file_real(file, o, "chrf", &run->test_chrf));
+  TARN_TRY(tarn__run_file_text(file, o, "signature", &run->test_signature, arena));
+  TARN_TRY(tarn__run_file_text(file, o, "checkpoint", &run->test_checkpoint, arena));
+  TARN_TRY(tarn__run_file_text(file, o, "reference", &run->test_reference, arena));
+  return tarn__run_file_whole(file, o, "sentences", &run->test_sentences);
+}
+
+// Reads FOLDER/NAME with `take`, if it exists.
+static tarn_status read_file(tarn_results_run *run, const char *name, tarn__arena *arena,
+                             tarn_status (*take)(tarn_results_run *, const tarn__run_file *, tarn__arena *)) {
+  tarn__run_file file = {0};
+  bool exists;
+  TARN_TRY(tarn__run_file_open(&file, &exists, run->path, name, arena));
+  tarn_status status = exists ? take(run, &file, arena) : TARN_STATUS_OK;
+  tarn__run_file_close(&file);
+  return status;
+}
+
+static tarn_status read_config(tarn_results_run *run, tarn_config **config, tarn__arena *arena) {
+  const char *path;
+  char *text;
+  char *copy;
+  size_t size;
+  TARN_TRY(tarn__join(&path, arena, run->path, "config.yaml"));
+  TARN_TRY(tarn__file_read(path, &text, &size));
+  tarn_status status = tarn_config_parse(config, path, text, size, NULL, 0);
+  if (status == TARN_STATUS_OK) status = tarn__arena_strdup(arena, &copy, text);
+  tarn__free(text);
+  TARN_TRY(status);
+  run->config = *config;
+  run->config_text = copy;
+  run->seed = (*config)->train.seed;
+  run->metric = tarn__config_word("valid.metric", (int)(*config)->valid.metric);
+  return TARN_STATUS_OK;
+}
+
+tarn_status tarn__run_read(tarn_results_run *run, tarn_config **config, tarn__arena *arena) {
+  const char *log;
+  tarn_results_run progress;
+  *config = NULL;
+  run->state = TARN_RESULTS_UNFINISHED;
+  // The version first: what a later program writes elsewhere need not be readable at all.
+  TARN_TRY(read_file(run, "result.json", arena, take_result));
+  TARN_TRY(read_config(run, config, arena));
+  TARN_TRY(read_file(run, "test.json", arena, take_test));
+  TARN_TRY(tarn__join(&log, arena, run->path, "log.jsonl"));
+  if (!tarn__file_exists(log)) return TARN_STATUS_OK;
+  tarn__run_blank(&progress, run->path);
+  TARN_TRY(tarn__log_read(&progress, log, arena));
+  run->series = progress.series;
+  run->series_count = progress.series_count;
+  run->freezes = progress.freezes;
+  run->freeze_count = progress.freeze_count;
+  run->signature = progress.signature;
+  if (run->state == TARN_RESULTS_UNFINISHED) {
+    run->seconds = progress.seconds;
+    run->step = progress.step;
+    run->epoch = progress.epoch;
+  }
+  return TARN_STATUS_OK;
+}

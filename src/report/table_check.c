@@ -1,0 +1,145 @@
+// Which runs may be compared: one T-hat, one clock, one validation set, one way of scoring.
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "report/table_build.h"
+#include "tarn/text.h"
+
+static bool is_finished(const tarn_results_run *run) { return run->state == TARN_RESULTS_FINISHED; }
+
+static tarn_status check_finished(const tarn_results *r) {
+  size_t counts[TARN_RESULTS_STATES] = {0};
+  for (size_t i = 0; i < r->run_count; i++) counts[r->runs[i].state]++;
+  TARN_REQUIRE(counts[TARN_RESULTS_FINISHED] > 0, USAGE,
+               "there is no finished run to compare: %zu failed, %zu unfinished, %zu not begun",
+               counts[TARN_RESULTS_FAILED], counts[TARN_RESULTS_UNFINISHED], counts[TARN_RESULTS_PENDING]);
+  return TARN_STATUS_OK;
+}
+
+static bool has_validation(const tarn_results_run *run) {
+  for (size_t i = 0; i < run->series_count; i++)
+    if (strncmp(run->series[i].name, "valid/", 6) == 0) return true;
+  return false;
+}
+
+static tarn_status unknown_metric(const tarn_results *r, const char *metric) {
+  const char *names[256];
+  size_t count = 0;
+  for (size_t i = 0; i < r->run_count; i++)
+    for (size_t s = 0; s < r->runs[i].series_count; s++) {
+      const char *name = r->runs[i].series[s].name;
+      if (count + 2 > sizeof names / sizeof *names) break;
+      names[count++] = name;
+      if (strncmp(name, "valid/", 6) == 0) names[count++] = name + 6;
+    }
+  const char *nearest = tarn_text_nearest(metric, names, count);
+  if (nearest) return tarn__fail(TARN_STATUS_USAGE, "no run has a score \"%s\"; did you mean \"%s\"?", metric, nearest);
+  return tarn__fail(TARN_STATUS_USAGE, "no run has a score \"%s\"; scores are such as bleu, loss, ppl, train/loss",
+                    metric);
+}
+
+static tarn_status find_metric(struct tarn__results_table_memory *t) {
+  const tarn_results *r = t->results;
+  const char *metric = t->options.metric;
+  bool all_bleu = true;
+  for (size_t i = 0; i < r->run_count; i++) {
+    const tarn_results_run *run = &r->runs[i];
+    if (!is_finished(run)) continue;
+    TARN_REQUIRE(metric || has_validation(run), DATA,
+                 "%s has no validation, so there is nothing to compare; give "
+                 "data.valid when training",
+                 run->path);
+    all_bleu = all_bleu && tarn_results_find(run, "valid/bleu");
+  }
+  if (!metric) metric = all_bleu ? "valid/bleu" : "valid/loss";
+  for (size_t i = 0; i < r->run_count && !t->public.metric; i++) {
+    const tarn_results_series *series = tarn_results_find(&r->runs[i], metric);
+    if (!series) continue;
+    t->public.metric = series->name;
+    t->public.less = series->less;
+  }
+  if (!t->public.metric) return unknown_metric(r, metric);
+  for (size_t i = 0; i < r->run_count; i++) {
+    const tarn_results_run *run = &r->runs[i];
+    if (!is_finished(run)) continue;
+    TARN_REQUIRE(tarn_results_find(run, t->public.metric), DATA, "%s has no %s%s, and other runs have", run->path,
+                 t->public.metric, has_validation(run) ? "" : " (it has no validation at all)");
+  }
+  return TARN_STATUS_OK;
+}
+
+static bool same_text(const char *a, const char *b) { return a == b || (a && b && strcmp(a, b) == 0); }
+
+static const char *shown(const char *text) { return text ? text : "unknown"; }
+
+// Fails unless both runs measure one thing in one way.
+static tarn_status check_pair(const tarn_results_run *a, const tarn_results_run *b, const char *metric) {
+  const tarn_config_valid *x = &a->config->valid;
+  const tarn_config_valid *y = &b->config->valid;
+  TARN_REQUIRE(same_text(a->clock, b->clock), DATA,
+               "%s and %s cannot stand in one table: their clocks differ (train.clock %s and %s)", a->path, b->path,
+               shown(a->clock), shown(b->clock));
+  if (strncmp(metric, "valid/", 6) != 0) return TARN_STATUS_OK;
+  TARN_REQUIRE(same_text(a->valid_hash, b->valid_hash), DATA,
+               "%s and %s cannot stand in one table: their validation data differ (%s and %s)", a->path, b->path,
+               shown(a->config->data.valid), shown(b->config->data.valid));
+  if (strcmp(metric, "valid/bleu") != 0) return TARN_STATUS_OK;
+  TARN_REQUIRE(same_text(a->signature, b->signature), DATA,
+               "%s and %s cannot stand in one table: their BLEU has other signatures (%s and %s)", a->path, b->path,
+               shown(a->signature), shown(b->signature));
+  TARN_REQUIRE(x->beam == y->beam && x->length_penalty == y->length_penalty && x->max_sentences == y->max_sentences,
+               DATA,
+               "%s and %s cannot stand in one table: valid.beam (%lld and %lld), valid.length_penalty (%g and %g) and "
+               "valid.max_sentences (%lld and %lld) must be the same",
+               a->path, b->path, (long long)x->beam, (long long)y->beam, x->length_penalty, y->length_penalty,
+               (long long)x->max_sentences, (long long)y->max_sentences);
+  return TARN_STATUS_OK;
+}
+
+// The runs' own limits, where nobody says T-hat.
+static tarn_status own_budget(struct tarn__results_table_memory *t, const tarn_results_run *first,
+                              const tarn_results_run *run) {
+  double a = first->config->train.max_minutes;
+  double b = run->config->train.max_minutes;
+  TARN_REQUIRE(a == b, DATA,
+               "%s and %s cannot stand in one table: their budgets differ (train.max_minutes %g and %g); give a budget "
+               "that all have",
+               first->path, run->path, a, b);
+  TARN_REQUIRE(b > 0, DATA, "%s has no budget (train.max_minutes is 0); give the minutes to compare over", run->path);
+  t->public.budget = b * 60;
+  return TARN_STATUS_OK;
+}
+
+static tarn_status check_reach(const tarn_results_run *run, double budget) {
+  double own = run->config->train.max_minutes * 60;
+  TARN_REQUIRE(strcmp(run->end, "minutes") != 0 || own >= budget * (1 - 1e-6), DATA,
+               "%s ended by train.max_minutes after %g minutes and says nothing of a budget of %g; give a smaller one",
+               run->path, own / 60, budget / 60);
+  return TARN_STATUS_OK;
+}
+
+tarn_status tarn__table_check(struct tarn__results_table_memory *t) {
+  const tarn_results *r = t->results;
+  const tarn_results_run *first = NULL;
+  TARN_TRY(check_finished(r));
+  TARN_TRY(find_metric(t));
+  t->public.budget = t->options.budget > 0 ? t->options.budget : r->budget;
+  bool given = t->public.budget > 0;
+  for (size_t i = 0; i < r->run_count; i++) {
+    const tarn_results_run *run = &r->runs[i];
+    if (!is_finished(run)) continue;
+    if (!first) first = run;
+    TARN_TRY(check_pair(first, run, t->public.metric));
+    if (!given) TARN_TRY(own_budget(t, first, run));
+    TARN_TRY(check_reach(run, t->public.budget));
+    if (first->threads != run->threads && run->clock && strcmp(run->clock, "wall") == 0)
+      TARN_TRY(tarn__table_note(t, "%s ran with %lld threads, %s with %lld", run->path, (long long)run->threads,
+                                first->path, (long long)first->threads));
+    if (!same_text(first->version, run->version))
+      TARN_TRY(tarn__table_note(t, "%s was trained by tarn %s, %s by tarn %s", run->path, shown(run->version),
+                                first->path, shown(first->version)));
+  }
+  t->public.clock = first->clock;
+  return TARN_STATUS_OK;
+}
