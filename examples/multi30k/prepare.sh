@@ -10,3 +10,7 @@ mkdir -p data/multi30k
   --output data/multi30k/train
 "$tarn" prepare --vocab data/multi30k/vocab.model --source "$1/val.de" --target "$1/val.en" --output data/multi30k/valid
 cp "$1/val.en" data/multi30k/valid.en
+# The test set of examples/experiments.
+for side in de en; do
+  [ ! -e "$1/test_2016_flickr.$side" ] || cp "$1/test_2016_flickr.$side" "data/multi30k/test.$side"
+done

@@ -129,7 +129,19 @@ static tarn_status refuse_reserved(const tarn_sweep *sweep, const char *path, co
   return TARN_STATUS_OK;
 }
 
-// Adds the scalars and lists below a map as changes; keys may be nested, or joined by dots, or both.
+// Whether a path is a key of the language, whose value is one even where it is a map (train.freeze); else keys are
+// below it.
+static bool is_option(const char *path) {
+  char general[PATH_TEXT + 16];
+  const char *kinds = strncmp(path, "kinds.", 6) == 0 ? strchr(path + 6, '.') : NULL;
+  tarn_config_option option;
+  snprintf(general, sizeof general, "%s%s", kinds ? "kinds.NAME" : "", kinds ? kinds : path);
+  for (size_t i = 0; tarn_config_option_at(i, &option); i++)
+    if (strcmp(option.key, general) == 0) return true;
+  return false;
+}
+
+// Adds the values below a map as changes; keys may be nested, or joined by dots, or both.
 static tarn_status flatten(tarn_sweep *sweep, tarn__sweep_edits *edits, const char *prefix,
                            const tarn__yaml_node *map) {
   for (const tarn__yaml_node *entry = map->first; entry; entry = entry->next) {
@@ -138,7 +150,7 @@ static tarn_status flatten(tarn_sweep *sweep, tarn__sweep_edits *edits, const ch
     if (!*prefix && strcmp(entry->key, "equalize") == 0) continue;
     if (snprintf(path, sizeof path, "%s%s%s", prefix, *prefix ? "." : "", entry->key) >= (int)sizeof path)
       return tarn__yaml_fail(entry, "a key of more than %d bytes", PATH_TEXT - 1);
-    if (entry->type == TARN__YAML_MAP) {
+    if (entry->type == TARN__YAML_MAP && !is_option(path)) {
       TARN_TRY(flatten(sweep, edits, path, entry));
       continue;
     }
@@ -157,22 +169,25 @@ static tarn_status read_edits(tarn_sweep *sweep, tarn__sweep_edits *edits, const
   return flatten(sweep, edits, "", node);
 }
 
-// The changes as "key=value", for people.
+// The changes as "key=value", for people: lists and maps in one line.
 static tarn_status describe(tarn_sweep *sweep, tarn_sweep_variant *variant, const tarn__sweep_edits *edits) {
   void *memory;
   TARN_TRY(tarn__arena_alloc(&sweep->memory->arena, &memory, edits->count, sizeof(char *)));
   const char **changes = memory;
   for (size_t i = 0; i < edits->count; i++) {
     const tarn__yaml_node *value = edits->items[i].value;
-    char list[512] = "";
+    bool map = value->type == TARN__YAML_MAP;
+    char text[1024] = "";
     size_t used = 0;
-    for (const tarn__yaml_node *item = value->first; item && used < sizeof list; item = item->next)
-      used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", item == value->first ? "" : ", ",
-                               item->text ? item->text : "");
-    if (value->type == TARN__YAML_LIST)
-      TARN_TRY(tarn__sweep_text(sweep, &changes[i], "%s=[%s]", edits->items[i].path, list));
-    else
-      TARN_TRY(tarn__sweep_text(sweep, &changes[i], "%s=%s", edits->items[i].path, value->text));
+    if (value->type == TARN__YAML_SCALAR) snprintf(text, sizeof text, "%s", value->text);
+    for (const tarn__yaml_node *item = value->first; item && used < sizeof text; item = item->next)
+      used +=
+          (size_t)snprintf(text + used, sizeof text - used, "%s%s%s%s%s", item == value->first ? map ? "{" : "[" : ", ",
+                           map ? item->key : "", map ? ": " : "", item->text ? item->text : "...",
+                           item->next ? ""
+                           : map      ? "}"
+                                      : "]");
+    TARN_TRY(tarn__sweep_text(sweep, &changes[i], "%s=%s", edits->items[i].path, text));
   }
   variant->changes = changes;
   variant->change_count = edits->count;

@@ -60,8 +60,9 @@ grep -q '^BLEU ' out.txt || fail "tarn test prints $(cat out.txt)"
 # A second time there is nothing to do; more seeds and variants may come, other settings may not.
 "$TARN" sweep sweep.yaml --output out >out.txt 2>error.txt
 [ "$(grep -c '^skipped' out.txt)" -eq 8 ] && [ "$(wc -l <out.txt)" -eq 9 ] || fail "again: $(cat out.txt)"
-sed 's/^seeds:.*/seeds: [1, 2, 5]/; s/^variants:/variants:\n  more: { encoder.layers: L*2, train.lr: 0.001 }/' sweep.yaml >more.yaml
+sed 's/^seeds:.*/seeds: [1, 2, 5]/; s/^variants:/variants:\n  more: { encoder.layers: L*2, train: { lr: 0.001, freeze: { encoder.layer1: 2 } } }/' sweep.yaml >more.yaml
 "$TARN" sweep more.yaml --output out --json >out.txt 2>error.txt || fail "more: $(cat error.txt)"
+grep -q '"train.freeze": "{encoder.layer1: 2}"' out/sweep.json || fail "a map as value: $(cat out/sweep.json)"
 [ "$(grep -c '"kind":"finished"' out.txt)" -eq 7 ] || fail "more runs: $(cat out.txt)"
 sed 's/max_updates: 6/max_updates: 7/' more.yaml >other.yaml
 refuse 2 'out/.*/seed-1/config.yaml was begun with "max_updates: 6", but the sweep now says "max_updates: 7"' \
