@@ -3,7 +3,9 @@
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cli.h"
@@ -34,6 +36,7 @@ typedef struct view {
   const tarn_sweep *sweep;
   bool json, quiet, terminal;
   bool open_line;  // the progress line stands on the terminal
+  time_t *shown;   // [runs] when a line of progress was printed last, for those who read no terminal
 } view;
 
 static const char *time_text(char text[32], double seconds) {
@@ -111,9 +114,17 @@ static void print_event(view *v, const tarn_sweep_event *e) {
   fflush(stdout);
 }
 
+// Whether a log has grown is worth a line in a file or a pipe once a minute.
+static bool too_early(const view *v, const tarn_sweep_event *e) {
+  time_t *shown = &v->shown[e->run - v->sweep->runs];
+  if (e->kind == TARN_SWEEP_EVENT_PROGRESS && !v->terminal && time(NULL) - *shown < 60) return true;
+  *shown = time(NULL);
+  return false;
+}
+
 static void on_event(void *user, const tarn_sweep_event *e) {
   view *v = user;
-  if (v->quiet) return;
+  if (v->quiet || too_early(v, e)) return;
   if (!v->json) {
     print_event(v, e);
     return;
@@ -234,15 +245,17 @@ static int run(tarn_sweep_options *options, view *v, bool dry_run) {
   tarn_status status = tarn_sweep_open(&sweep, options);
   if (status != TARN_STATUS_OK) return cli_report(&COMMAND, status);
   v->sweep = sweep;
-  int code = CLI_OK;
+  v->shown = calloc(sweep->run_count, sizeof *v->shown);
+  int code = v->shown ? CLI_OK : cli_usage(&COMMAND, "out of memory");
   if (dry_run) {
     (v->json ? print_plan_json : print_plan)(sweep);
-  } else {
+  } else if (v->shown) {
     status = tarn_sweep_run_all(sweep, options);
     if (v->open_line) printf("\r\033[K");
     code = status == TARN_STATUS_OK ? print_end(v) : cli_report(&COMMAND, status);
     if (status == TARN_STATUS_INTERRUPTED && stop_signal) code = 128 + (int)stop_signal;
   }
+  free(v->shown);
   tarn_sweep_close(&sweep);
   return code;
 }

@@ -120,6 +120,9 @@ static tarn_status check_test(const tarn_sweep *sweep) {
   tarn_score_lines source = {0};
   tarn_score_lines reference = {0};
   if (!sweep->test_source) return TARN_STATUS_OK;
+  for (size_t i = 0; i < sweep->variant_count; i++)
+    TARN_REQUIRE(sweep->variants[i].config->encoder.count > 0, USAGE,
+                 "test: the variant %s is a language model, which does not translate", sweep->variants[i].name);
   tarn_status status = tarn_score_lines_open(&source, sweep->test_source);
   if (status == TARN_STATUS_OK) status = tarn_score_lines_open(&reference, sweep->test_reference);
   if (status == TARN_STATUS_OK) status = tarn_score_lines_match(&source, &reference);
@@ -157,7 +160,6 @@ static tarn_status open_parts(tarn_sweep *sweep, const tarn_sweep_options *optio
                  options->folder);
   }
   TARN_TRY(tarn__sweep_read(sweep, file));
-  TARN_TRY(check_test(sweep));
   tarn_status status = base_plan(sweep, &base);
   if (status != TARN_STATUS_OK) return tarn__fail_prefix(status, "%s: ", file);
   for (size_t i = 0; i < sweep->variant_count; i++) {
@@ -166,6 +168,7 @@ static tarn_status open_parts(tarn_sweep *sweep, const tarn_sweep_options *optio
   }
   status = check_collisions(sweep);
   if (status != TARN_STATUS_OK) return tarn__fail_prefix(status, "%s: ", file);
+  TARN_TRY(check_test(sweep));
   if (sweep->folder) TARN_TRY(tarn__sweep_check_folder(sweep));
   TARN_TRY(list_runs(sweep));
   warn(sweep);
