@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Makes the golden files of test_golden.c: loss and gradients of small models as PyTorch computes them.
 
-    python3 tests/golden/make_transformer.py            (needs torch and safetensors; writes *.safetensors beside itself)
+    python3 tests/golden/make_transformer.py [CASE...]  (needs torch and safetensors; writes *.safetensors beside itself)
 
 The network is written down once more here, on padded batches with masks and with PyTorch's own attention, so that it
 shares nothing with tarn but the names and shapes of the parameters. Everything is computed in double precision from
@@ -18,6 +18,7 @@ and in its metadata the description in tarn's language ("config") and the label 
 import math
 import os
 import random
+import sys
 
 import torch
 import torch.nn.functional as F
@@ -40,7 +41,12 @@ CASES = {
     # FFN reservoirs (pre-norm by default) among post-norm layers, and frozen and shared layers in the decoder.
     "reservoirs_post": ("post", "encoder_output", "F L F L F", "R L1 F L1"),
     "reservoirs_pre": ("pre", "encoder_decoder", "R F1 L F1", "L R1 R1 L"),
+    # Bidirectional GRUs, frozen at the bottom and above trained layers, and trained.
+    "bigru_post": ("post", "none", "B L B1 G B1", "L"),
+    "bigru_pre": ("pre", "decoder", "B B L G", "L"),
 }
+# Recurrent kinds: (PyTorch's module, hidden size, gates)
+RECURRENT = {"B": (torch.nn.GRU, 12, 3), "G": (torch.nn.GRU, D // 2, 3)}
 
 
 def layer_sets(pattern):
@@ -64,6 +70,9 @@ class Case:
             f"  L: {{ mixer: attention, heads: {HEADS}, ffn: {FFN} }}\n"
             f"  R: {{ mixer: attention, heads: {HEADS}, ffn: {FFN}, frozen: yes }}\n"
             f"  F: {{ mixer: none, ffn: {FFN}, frozen: yes }}\n")
+        if "bigru" in name:
+            self.config += (f"  B: {{ mixer: bigru, hidden: {RECURRENT['B'][1]}, ffn: {FFN}, frozen: yes }}\n"
+                            f"  G: {{ mixer: bigru, ffn: {FFN} }}\n")
         self.weights, self.trained = {}, {}
         joint = self.embeddings in ("all", "encoder_decoder", "encoder_output")
         self.vocab = (40, 40) if joint else (37, 41)
@@ -93,8 +102,15 @@ class Case:
     def make_layer(self, side, kind, name):
         # Weak outputs and strong scores of attention: otherwise the rows of eight post-norm layers become all alike, and
         # gradients so small that PyTorch's own fp32 is not good to 1e-4.
-        trained = kind == "L"
-        if kind != "F":
+        trained = kind in "LG"
+        if kind in RECURRENT:
+            _, hidden, gates = RECURRENT[kind]
+            self.make_linear(f"{name}.gru.in", trained, 2 * gates * hidden, D)
+            for direction in ("forward", "reverse"):
+                self.make_linear(f"{name}.gru.{direction}", trained, gates * hidden, hidden)
+            self.make_linear(f"{name}.gru.out", trained, D, 2 * hidden)
+            self.make_norm(f"{name}.gru.norm", trained)
+        elif kind != "F":
             self.make_linear(f"{name}.self_attn.qkv", trained, 3 * D, D, 1.5)
             self.make_linear(f"{name}.self_attn.out", trained, D, D, 0.4)
             self.make_norm(f"{name}.self_attn.norm", trained)
@@ -158,9 +174,26 @@ class Network:
             return x + function(self.layer_norm(x, f"{name}.norm"))
         return self.layer_norm(x + function(x), f"{name}.norm")
 
+    def recurrence(self, x, name, kind, padding):
+        module, hidden, gates = RECURRENT[kind]
+        network = module(D, hidden, bidirectional=True, batch_first=True).to(self.dtype)
+        both_weights = self.w[f"{name}.in.weight"].split(gates * hidden)
+        both_biases = self.w[f"{name}.in.bias"][0].split(gates * hidden)
+        weights = {}
+        for direction, suffix, weight, bias in zip(("forward", "reverse"), ("", "_reverse"), both_weights, both_biases):
+            weights |= {f"weight_ih_l0{suffix}": weight, f"bias_ih_l0{suffix}": bias,
+                        f"weight_hh_l0{suffix}": self.w[f"{name}.{direction}.weight"],
+                        f"bias_hh_l0{suffix}": self.w[f"{name}.{direction}.bias"][0]}
+        packed = torch.nn.utils.rnn.pack_padded_sequence(x, (~padding).sum(dim=1), True, enforce_sorted=False)
+        states, _ = torch.func.functional_call(network, weights, (packed,))
+        states, _ = torch.nn.utils.rnn.pad_packed_sequence(states, True, total_length=x.shape[1])
+        return self.linear(states, f"{name}.out")
+
     def layer(self, x, name, kind, padding, memory=None, memory_padding=None):
         order = self.case.order(kind)
-        if kind != "F":
+        if kind in RECURRENT:
+            x = self.sublayer(x, f"{name}.gru", order, lambda h: self.recurrence(h, f"{name}.gru", kind, padding))
+        elif kind != "F":
             own = f"{name}.self_attn"
             x = self.sublayer(x, own, order, lambda h: self.attention(
                 h, h, self.w[f"{own}.qkv.weight"], self.w[f"{own}.qkv.bias"][0], f"{own}.out", padding,
@@ -241,5 +274,5 @@ def make(name, folder):
 
 
 if __name__ == "__main__":
-    for case_name in CASES:
+    for case_name in sys.argv[1:] or CASES:
         make(case_name, os.path.dirname(os.path.abspath(__file__)))
