@@ -99,9 +99,9 @@ typedef struct tarn_results_run {
   tarn_results_state state;
   const char *message;        // of a failed run: why, one line
   const char *version;        // of the program that wrote result.json
-  const tarn_config *config;  // NULL: pending
-  const char *config_text;    // config.yaml as it is on the disk; NULL: pending
-  const char *metric;         // valid.metric: "bleu" or "loss"; NULL: pending
+  const tarn_config *config;  // NULL: the run has none yet
+  const char *config_text;    // config.yaml as it is on the disk; NULL: the run has none yet
+  const char *metric;         // valid.metric: "bleu" or "loss"; NULL: the run has none yet
 
   const tarn_results_series *series;  // sorted by name
   size_t series_count;

@@ -96,7 +96,7 @@ static tarn_status real_path(const char **out, struct tarn__results_memory *m, c
 
 tarn_status tarn__results_add_run(struct tarn__results_memory *m, const char *path, size_t group, int64_t seed) {
   const char *real = NULL;
-  bool exists = tarn__run_is(path);
+  bool exists = tarn__run_is(path) || tarn__run_has_result(path);
   if (exists) TARN_TRY(real_path(&real, m, path));
   TARN_TRY(tarn__grow(&m->runs, &m->runs_capacity, m->count + 1, sizeof *m->runs));
   TARN_TRY(tarn__grow(&m->configs, &m->configs_capacity, m->count + 1, sizeof *m->configs));

@@ -16,6 +16,8 @@ static bool has_file(const char *folder, const char *name) {
   return snprintf(path, sizeof path, "%s/%s", folder, name) < (int)sizeof path && tarn__file_exists(path);
 }
 
+bool tarn__run_has_result(const char *path) { return has_file(path, "result.json"); }
+
 bool tarn__run_is(const char *path) {
   return has_file(path, "config.yaml") && (has_file(path, "log.jsonl") || has_file(path, "result.json"));
 }
@@ -129,6 +131,10 @@ tarn_status tarn__run_read(tarn_results_run *run, tarn_config **config, tarn__ar
   run->state = TARN_RESULTS_UNFINISHED;
   // The version first: what a later program writes elsewhere need not be readable at all.
   TARN_TRY(read_file(run, "result.json", arena, take_result));
+  if (!has_file(run->path, "config.yaml")) {
+    TARN_REQUIRE(run->state == TARN_RESULTS_FAILED, DATA, "%s: config.yaml is missing", run->path);
+    return TARN_STATUS_OK;
+  }
   TARN_TRY(read_config(run, config, arena));
   TARN_TRY(read_file(run, "test.json", arena, take_test));
   TARN_TRY(tarn__join(&log, arena, run->path, "log.jsonl"));

@@ -12,6 +12,8 @@ void tarn__run_blank(tarn_results_run *run, const char *path);
 
 // Whether a folder is a run directory: it has config.yaml, and log.jsonl or result.json.
 bool tarn__run_is(const char *path);
+// Whether it says how it ended; a sweep's run may have failed before it had more.
+bool tarn__run_has_result(const char *path);
 
 // Fills a blank run from its directory; run->group stays as it is. *config is the run's description, to be closed by
 // the caller also on failure; everything else lives in the arena.
