@@ -56,10 +56,15 @@ extern "C" {
   X(TARN_FROZEN_EMBEDDINGS_ENCODER, "encoder", "the matrix of the encoder input is frozen") \
   X(TARN_FROZEN_EMBEDDINGS_DECODER, "decoder", "the matrix of the decoder input is frozen") \
   X(TARN_FROZEN_EMBEDDINGS_BOTH, "both", "the matrices of both inputs are frozen")
-#define TARN_MIXER_MAP(X)                                                                                        \
-  X(TARN_MIXER_ATTENTION, "attention", "multi-head self-attention; in the decoder causal, then cross-attention") \
-  X(TARN_MIXER_NONE, "none", "no token mixer: the layer is its FFN only")                                        \
-  X(TARN_MIXER_BIGRU, "bigru", "bidirectional GRU and a projection of both directions; encoder only")
+#define TARN_MIXER_MAP(X)                                                                                             \
+  X(TARN_MIXER_ATTENTION, "attention", "multi-head self-attention; in the decoder causal, then cross-attention")      \
+  X(TARN_MIXER_NONE, "none", "no token mixer: the layer is its FFN only")                                             \
+  X(TARN_MIXER_BIGRU, "bigru", "bidirectional GRU and a projection of both directions; encoder only")                 \
+  X(TARN_MIXER_LIGHT_CONV, "light_conv",                                                                              \
+    "light convolution, Wu et al. 2019: GLU, then a depthwise convolution whose kernel is shared by the channels of " \
+    "a head and normalised by a softmax; in the decoder causal, then cross-attention")                                \
+  X(TARN_MIXER_DYNAMIC_CONV, "dynamic_conv",                                                                          \
+    "dynamic convolution, Wu et al. 2019: the same with kernels that each position computes from itself")
 #define TARN_INIT_MAP(X)                                                                     \
   X(TARN_INIT_XAVIER, "xavier", "uniform in +-sqrt(6 / (inputs + outputs)), Glorot 2010")    \
   X(TARN_INIT_ORTHOGONAL, "orthogonal", "orthonormal rows or columns, Saxe et al. 2013")     \
@@ -77,9 +82,10 @@ extern "C" {
 #define TARN_PRECISION_MAP(X)                                        \
   X(TARN_PRECISION_FP32, "fp32", "32-bit floating point throughout") \
   X(TARN_PRECISION_BF16, "bf16", "bfloat16 products and activations, fp32 master weights and sums")
-#define TARN_RECOMPUTE_MAP(X)                                                                               \
-  X(TARN_RECOMPUTE_NONE, "none", "keep what the backward pass needs")                                       \
-  X(TARN_RECOMPUTE_CHEAP, "cheap", "keep products and sums, compute embeddings, norms and attention again") \
+#define TARN_RECOMPUTE_MAP(X)                                                              \
+  X(TARN_RECOMPUTE_NONE, "none", "keep what the backward pass needs")                      \
+  X(TARN_RECOMPUTE_CHEAP, "cheap",                                                         \
+    "keep products and sums, compute embeddings, norms, attention and convolutions again") \
   X(TARN_RECOMPUTE_BLOCK, "block", "keep one tensor a layer, compute the rest again")
 #define TARN_CLOCK_MAP(X)                                                                  \
   X(TARN_CLOCK_WALL, "wall", "seconds that pass while the training steps run")             \
@@ -140,8 +146,11 @@ typedef struct tarn_config_model {
 typedef struct tarn_kind {
   char name[TARN_CONFIG_KIND_NAME];  // letters and underscores; not "layer", which names the sets of bare uses
   tarn_mixer mixer;                  // [attention]
-  int64_t heads;                     // of attention; divides d_model; 0 for mixer none [4]
+  int64_t heads;                     // of attention, or kernels of a convolution and heads of the cross-attention
+                                     // that follows it; divides d_model; 0 for mixer none [4]
   int64_t hidden;                    // of recurrences: units of each direction; else 0 [bigru: half of d_model]
+  int64_t kernel;                    // width of a convolution, in tokens; odd in the encoder; 0 for other mixers [7]
+  double kernel_dropout;             // DropConnect on the softmax kernel; 0 for other mixers [0]
   int64_t ffn;                       // inner width of the FFN [1024]
   bool frozen;     // random for ever; in the decoder self-attention, cross-attention and FFN alike [no]
   tarn_init init;  // of projection weights [orthogonal if frozen, else xavier]

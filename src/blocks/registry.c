@@ -1,9 +1,7 @@
 #include "blocks/registry.h"
 
 static const tarn__mixer *const mixers[] = {
-    &tarn__mixer_attention,
-    &tarn__mixer_none,
-    &tarn__mixer_bigru,
+    &tarn__mixer_attention, &tarn__mixer_none, &tarn__mixer_bigru, &tarn__mixer_light_conv, &tarn__mixer_dynamic_conv,
 };
 
 const tarn__mixer *tarn__mixer_find(tarn_mixer id) {

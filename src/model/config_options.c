@@ -36,6 +36,7 @@ static const tarn_config_word tokenize_words[] = {
 #define TEXT(structure, field) .type = TARN__OPTION_TEXT, .offset = offsetof(structure, field)
 #define BELOW_MOST .open_most = true
 #define WITH(mixer) (1u << TARN_MIXER_##mixer)
+#define CONVOLUTIONS (WITH(LIGHT_CONV) | WITH(DYNAMIC_CONV))
 #define ABOVE_LEAST .open_least = true
 
 static const tarn__option model_options[] = {
@@ -91,12 +92,18 @@ static const tarn__option place_options[] = {
 static const tarn__option kind_options[] = {
     {"mixer", CHOICE(tarn_kind, mixer, mixer_words), .value = "attention", .help = "token mixer of the layer",
      .also = "type"},
-    {"heads", INTEGER(tarn_kind, heads, 1, 1024), .value = "4", .mixers = WITH(ATTENTION),
-     .help = "attention heads; a divisor of model.d_model; not with mixer none",
+    {"heads", INTEGER(tarn_kind, heads, 1, 1024), .value = "4", .mixers = WITH(ATTENTION) | CONVOLUTIONS,
+     .help = "attention heads, and kernels of a convolution; a divisor of model.d_model; not with mixer none",
      .also = "attention_heads transformer-heads num_heads"},
     {"hidden", INTEGER(tarn_kind, hidden, 1, 65536), .derived = "half of model.d_model, rounded up",
      .mixers = WITH(BIGRU), .help = "units of each direction of a recurrence; with mixer bigru only",
      .also = "hidden_size units reservoir_size"},
+    {"kernel", INTEGER(tarn_kind, kernel, 1, 1023), .value = "7", .unit = "tokens", .mixers = CONVOLUTIONS,
+     .help = "width of a convolution; odd in the encoder; only with mixer light_conv and dynamic_conv",
+     .also = "kernel_size conv_kernel_size encoder_kernel_size_list decoder_kernel_size_list"},
+    {"kernel_dropout", REAL(tarn_kind, kernel_dropout, 0, 1), BELOW_MOST, .value = "0", .mixers = CONVOLUTIONS,
+     .help = "DropConnect on the softmax kernel of a convolution; only with mixer light_conv and dynamic_conv",
+     .also = "weight_dropout dropconnect"},
     {"ffn", INTEGER(tarn_kind, ffn, 1, 1048576), .value = "1024", .help = "inner width of the feed-forward network",
      .also = "ffn_dim d_ff ffn_embed_dim transformer-dim-ffn"},
     {"frozen", BOOL(tarn_kind, frozen), .value = "no",
@@ -107,7 +114,7 @@ static const tarn__option kind_options[] = {
     {"norm", CHOICE(tarn_kind, norm, norm_words), .derived = "model.norm; pre for mixer none",
      .help = "where the layer norm stands", .also = "normalize_before"},
     {"dropout", REAL(tarn_kind, dropout, 0, 1), BELOW_MOST, .derived = "model.dropout",
-     .help = "on the output of attention and of the FFN, before the residual sum"},
+     .help = "on the output of mixer, cross-attention and FFN, before the residual sum"},
 };
 
 static const tarn__option data_options[] = {

@@ -68,6 +68,22 @@ static tarn_status check_decoder(const tarn_config *config, const tarn__yaml_nod
   return TARN_STATUS_OK;
 }
 
+// The kernel of an encoder layer is centred.
+static tarn_status check_kernels(const tarn_config *config, const tarn__yaml_node *root) {
+  char key[96];
+  char text[160];
+  for (int32_t i = 0; i < config->encoder.count; i++) {
+    const tarn_kind *kind = &config->kinds[config->encoder.layers[i].kind];
+    if (kind->kernel == 0 || kind->kernel % 2 != 0) continue;
+    snprintf(key, sizeof key, "kinds.%s.kernel", kind->name);
+    snprintf(text, sizeof text,
+             "%lld is even, but a layer of the encoder sees as many tokens before it as after it; use %lld or %lld",
+             (long long)kind->kernel, (long long)kind->kernel - 1, (long long)kind->kernel + 1);
+    return fail_key(root, key, text);
+  }
+  return TARN_STATUS_OK;
+}
+
 // Two inputs or outputs that share a matrix must agree on whether it is frozen.
 static tarn_status check_frozen_embeddings(const tarn_config_model *model, const tarn__yaml_node *root) {
   tarn_frozen_embeddings frozen = model->frozen_embeddings;
@@ -163,10 +179,11 @@ static tarn_status check_cache(const tarn_config *config, const tarn__yaml_node 
   for (int32_t i = 0; i < config->encoder.count; i++) {
     const tarn_kind *kind = &config->kinds[config->encoder.layers[i].kind];
     if (!kind->frozen) break;
-    if (kind->dropout == 0) continue;
+    if (kind->dropout == 0 && kind->kernel_dropout == 0) continue;
     snprintf(text, sizeof text,
-             "kinds.%s.dropout is %g, so the outputs of the frozen layers differ from step to step; set it to 0",
-             kind->name, kind->dropout);
+             "kinds.%s.%s is %g, so the outputs of the frozen layers differ from step to step; set it to 0", kind->name,
+             kind->dropout > 0 ? "dropout" : "kernel_dropout",
+             kind->dropout > 0 ? kind->dropout : kind->kernel_dropout);
     return fail_key(root, key, text);
   }
   return TARN_STATUS_OK;
@@ -195,6 +212,7 @@ tarn_status tarn__config_resolve(tarn_config *config, const tarn__yaml_node *roo
   TARN_TRY(check_model(config, root));
   for (int32_t i = 0; i < config->kind_count; i++) TARN_TRY(resolve_kind(config, &config->kinds[i], root));
   TARN_TRY(check_decoder(config, root));
+  TARN_TRY(check_kernels(config, root));
   if (config->train.cache_frozen) TARN_TRY(check_cache(config, root));
   TARN_TRY(tarn__freeze_check(config, root));
   return check_train(config, root);

@@ -3,22 +3,10 @@
 #include <string.h>
 
 #include "ops/isa.h"
+#include "ops/offsets.h"
 #include "ops/variant.h"
 
 static const tarn__attention_kernels *kernels(void) { return TARN__TABLE_NOW(tarn__attention_kernels); }
-
-static tarn_status check_offsets(const tarn__tensor *offsets, int64_t rows, const char *name) {
-  const int32_t *offset = offsets->data;
-  const int64_t n = offsets->cols - 1;
-  TARN_REQUIRE(offset, INTERNAL, "attention: there are no offsets of %s", name);
-  TARN_REQUIRE(offset[0] == 0 && offset[n] == rows, INTERNAL,
-               "attention: offsets of %s go from %d to %d; expected 0 to %lld", name, (int)offset[0], (int)offset[n],
-               (long long)rows);
-  for (int64_t s = 0; s < n; s++)
-    TARN_REQUIRE(offset[s] <= offset[s + 1], INTERNAL, "attention: offsets of %s fall at sequence %lld", name,
-                 (long long)s);
-  return TARN_STATUS_OK;
-}
 
 // Fails with INTERNAL unless the offsets cover all rows in order and no sequence is longer than spec.longest keys.
 static tarn_status check(const tarn__node *node) {
@@ -27,8 +15,8 @@ static tarn_status check(const tarn__node *node) {
   const tarn__tensor *keys = node->in[TARN__ATTENTION_KEYS_VALUES] ? node->in[TARN__ATTENTION_KEYS_VALUES] : queries;
   const tarn__tensor *query_offsets = node->in[TARN__ATTENTION_QUERY_OFFSETS];
   const tarn__tensor *key_offsets = node->in[TARN__ATTENTION_KEY_OFFSETS];
-  TARN_TRY(check_offsets(query_offsets, queries->rows, "queries"));
-  TARN_TRY(check_offsets(key_offsets, keys->rows, "keys"));
+  TARN_TRY(tarn__offsets_check(query_offsets, queries->rows, "attention", "queries"));
+  TARN_TRY(tarn__offsets_check(key_offsets, keys->rows, "attention", "keys"));
   const int32_t *q = query_offsets->data, *k = key_offsets->data;
   for (int64_t s = 0; s + 1 < key_offsets->cols; s++) {
     const long long length = (long long)k[s + 1] - k[s];

@@ -78,6 +78,28 @@ typedef struct tarn__recurrent {
 tarn__tensor *tarn__recurrence(tarn__graph *graph, tarn__tensor *x, tarn__tensor *offsets,
                                const tarn__recurrent weights[2], tarn__recurrence_spec spec);
 
+// Gated linear unit (Dauphin et al. 2017): y [R, d] = left * sigmoid(right) of the halves of x [R, 2 d].
+tarn__tensor *tarn__glu(tarn__graph *graph, tarn__tensor *x);
+
+// Light and dynamic convolution (Wu et al. 2019) over packed sentences: every channel is convolved with the kernel of
+// its head (head h has the channels [h d / H, (h + 1) d / H)), which is a softmax over the width K, with DropConnect:
+//   y[r, c] = sum over k of dropout(softmax(logits[r, h])[k]) x[r + k - before, c]
+// where rows outside of the sentence count as zeros. logits is the tensor of a parameter [1, H K], the same kernel for
+// all rows (light), or a tensor [R, H K] (dynamic). `before`: taps before the row itself; (K - 1) / 2 is centred, K - 1
+// causal. Dropout is drawn for every row, as in fairseq's LightweightConv1dTBC.
+typedef struct tarn__conv_spec {
+  int64_t heads, width;
+  int64_t before;
+} tarn__conv_spec;
+tarn__tensor *tarn__depthwise_conv(tarn__graph *graph, tarn__tensor *x, tarn__tensor *logits, tarn__tensor *offsets,
+                                   tarn__conv_spec spec, double dropout);
+
+// The causal convolution of single rows for incremental decoding (no gradient): row i of the result [m, d] sees the
+// last K of the rows rows[ranges[2 i]] .. rows[ranges[2 i + 1] - 1] of x (a cache), which are in the order of time.
+// logits is as above, [m, H K] for a tensor; ranges is I32 [1, 2 m]. spec.before is ignored.
+tarn__tensor *tarn__depthwise_conv_rows(tarn__graph *graph, tarn__tensor *x, tarn__tensor *logits, tarn__tensor *rows,
+                                        tarn__tensor *ranges, tarn__conv_spec spec);
+
 // Copies columns [column, column + cols of cache) of x [R, *] into cache rows [first_row, first_row + R); for the key
 // and value cache of incremental decoding. cache is EXTERNAL. Returns a tensor that shares the cache's memory, through
 // which later nodes read it (so that the order of execution is visible in the graph).

@@ -143,7 +143,9 @@ static void messages_name_file_line_and_key(void **state) {
       {"encoder: { layers: L }\ndecoder: { layers: L }\nkinds:\n  L:\n    freeze: yes\n", NULL,
        "m.yaml:5: unknown key \"freeze\" in kinds.L; did you mean \"frozen\"?"},
       {"kinds:\n  L: { mixer: atention }\n", NULL,
-       "m.yaml:2: kinds.L.mixer: \"atention\" is not one of attention, none, bigru; did you mean \"attention\"?"},
+       "m.yaml:2: kinds.L.mixer: \"atention\" is not one of attention, none, bigru, light_conv, dynamic_conv; did you "
+       "mean "
+       "\"attention\"?"},
       {"kinds:\n  R: { frozen: yes, init: hadamar }\n", NULL,
        "m.yaml:2: kinds.R.init: \"hadamar\" is not one of xavier, orthogonal, hadamard, normal; did you mean "
        "\"hadamard\"?"},
@@ -207,6 +209,36 @@ static void messages_name_file_line_and_key(void **state) {
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     expect_error(cases[i].text, cases[i].override, cases[i].message);
   }
+}
+
+// Keys of convolutions.
+static void messages_of_convolutions(void **state) {
+  (void)state;
+  static const struct {
+    const char *override, *message;
+  } cases[] = {
+      {"kinds.L.kernel=3", "--set kinds.L.kernel=3: kinds.L.kernel: a layer with mixer attention has no kernel"},
+      {"kinds.L.kernel_dropout=0",
+       "--set kinds.L.kernel_dropout=0: kinds.L.kernel_dropout: a layer with mixer attention has no kernel_dropout"},
+      {"kinds.L={mixer: light_conv, kernel: 4}",
+       "--set kinds.L={mixer: light_conv, kernel: 4}: kinds.L.kernel: 4 is even, but a layer of the encoder sees as "
+       "many tokens before it as after it; use 3 or 5"},
+      {"kinds.L={mixer: dynamic_conv, kernel: 0}",
+       "--set kinds.L={mixer: dynamic_conv, kernel: 0}: kinds.L.kernel: 0 is out of range (1 .. 1023)"},
+      {"kinds.L={mixer: dynamic_conv, heads: 7}",
+       "--set kinds.L={mixer: dynamic_conv, heads: 7}: kinds.L.heads: 7 does not divide model.d_model 8"},
+      {"kinds.L={mixer: light_conv, weight_dropout: 0.1}",
+       "--set kinds.L={mixer: light_conv, weight_dropout: 0.1}: unknown key \"weight_dropout\" in kinds.L; did you "
+       "mean "
+       "\"kernel_dropout\"?"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) expect_error(SMALL, cases[i].override, cases[i].message);
+  // A causal kernel may be even.
+  tarn_config *config = parsed(
+      "encoder: { layers: L }\ndecoder: { layers: C }\nkinds: { L: , C: { mixer: light_conv, kernel: 4 } }\n", NULL);
+  assert_int_equal(config->kinds[1].kernel, 4);
+  assert_int_equal(config->kinds[0].kernel, 0);
+  tarn_config_close(&config);
 }
 
 static void sharing_across_sides_needs_one_vocabulary(void **state) {
@@ -328,7 +360,9 @@ static void training_needs_more(void **state) {
 // Every default in the list of options is a value that can be written, and changes nothing.
 static void listed_defaults_are_the_defaults(void **state) {
   (void)state;
-  static const char text[] = "encoder: { layers: L }\ndecoder: { layers: L }\nkinds: { L: }\n";
+  // C has the keys of convolutions, which are errors in L.
+  static const char text[] =
+      "encoder: { layers: L C }\ndecoder: { layers: L }\nkinds: { L: , C: { mixer: light_conv } }\n";
   tarn_config *config = parsed(text, NULL);
   char *expected;
   char *actual;
@@ -344,7 +378,8 @@ static void listed_defaults_are_the_defaults(void **state) {
                  !strstr(option.value, "data.") && !strstr(option.key, ".place.");
     if (!plain) continue;
     if (name) {
-      snprintf(override, sizeof override, "kinds.L%s=%s", name + 4, option.value);
+      const bool of_convolutions = strstr(option.help, "only with mixer light_conv") != NULL;
+      snprintf(override, sizeof override, "kinds.%s%s=%s", of_convolutions ? "C" : "L", name + 4, option.value);
     } else {
       snprintf(override, sizeof override, "%s=%s", option.key, option.value);
     }
@@ -487,6 +522,7 @@ int main(void) {
       cmocka_unit_test(overrides_edit_the_file),
       cmocka_unit_test(placements_and_patterns_replace_each_other),
       cmocka_unit_test(messages_name_file_line_and_key),
+      cmocka_unit_test(messages_of_convolutions),
       cmocka_unit_test(sharing_across_sides_needs_one_vocabulary),
       cmocka_unit_test(large_inputs_are_refused),
       cmocka_unit_test(writing_reads_back),

@@ -1,0 +1,167 @@
+#include "ops/depthwise_conv.h"
+
+#include "ops/isa.h"
+#include "ops/offsets.h"
+
+static const tarn__conv_kernels *kernels(void) { return TARN__TABLE_NOW(tarn__conv_kernels); }
+
+// Fails with INTERNAL unless sentences cover all rows, or single rows name rows that x has.
+static tarn_status check(const tarn__node *node) {
+  const tarn__tensor *offsets = node->in[TARN__CONV_OFFSETS];
+  if (offsets) {
+    const tarn__tensor *any = node->in[TARN__CONV_X] ? node->in[TARN__CONV_X] : node->in[TARN__CONV_DY];
+    return tarn__offsets_check(offsets, any->rows, "depthwise_conv", "sentences");
+  }
+  const int64_t rows = node->in[TARN__CONV_X]->rows, count = node->in[TARN__CONV_ROWS]->cols;
+  const int32_t *list = node->in[TARN__CONV_ROWS]->data, *range = node->in[TARN__CONV_RANGES]->data;
+  for (int64_t i = 0; i < node->out[0]->rows; i++) {
+    TARN_REQUIRE(range[2 * i] >= 0 && range[2 * i] < range[2 * i + 1] && range[2 * i + 1] <= count, INTERNAL,
+                 "depthwise_conv: row %lld has the range %d to %d of %lld", (long long)i, (int)range[2 * i],
+                 (int)range[2 * i + 1], (long long)count);
+    for (int32_t j = range[2 * i]; j < range[2 * i + 1]; j++)
+      TARN_REQUIRE(list[j] >= 0 && list[j] < rows, INTERNAL, "depthwise_conv: row %lld names row %d of %lld",
+                   (long long)i, (int)list[j], (long long)rows);
+  }
+  return TARN_STATUS_OK;
+}
+
+static tarn_status forward_cpu(const tarn__exec *exec, const tarn__node *node) {
+  TARN_TRY(check(node));
+  return kernels()->forward(exec, node);
+}
+
+static tarn_status backward_cpu(const tarn__exec *exec, const tarn__node *node) {
+  TARN_TRY(check(node));
+  return kernels()->backward(exec, node);
+}
+
+static tarn_status forward_f32(const tarn__exec *exec, const tarn__node *node) {
+  TARN_TRY(check(node));
+  return tarn__conv_f32(exec, node);
+}
+
+static tarn_status forward_f64(const tarn__exec *exec, const tarn__node *node) {
+  TARN_TRY(check(node));
+  return tarn__conv_f64(exec, node);
+}
+
+static tarn_status backward_f32(const tarn__exec *exec, const tarn__node *node) {
+  TARN_TRY(check(node));
+  return tarn__conv_backward_f32(exec, node);
+}
+
+static tarn_status backward_f64(const tarn__exec *exec, const tarn__node *node) {
+  TARN_TRY(check(node));
+  return tarn__conv_backward_f64(exec, node);
+}
+
+// Taps of one head over all rows: exact when the offsets are known, else a bound.
+static double taps(const tarn__node *node, int64_t rows) {
+  const tarn__conv_spec *spec = &((const tarn__conv_attr *)node->attr)->spec;
+  const tarn__tensor *offsets = node->in[TARN__CONV_OFFSETS];
+  const int32_t *offset = offsets ? offsets->data : NULL;
+  if (!offset) return (double)rows * (double)spec->width;
+  double sum = 0.0;
+  for (int64_t s = 0; s + 1 < offsets->cols; s++)
+    for (int64_t k = 0; k < spec->width; k++) {
+      const int64_t distance = k < spec->before ? spec->before - k : k - spec->before;
+      const int64_t length = offset[s + 1] - offset[s];
+      if (distance < length) sum += (double)(length - distance);
+    }
+  return sum;
+}
+
+static double flops(const tarn__node *node) {
+  return 2.0 * taps(node, node->out[0]->rows) * (double)node->in[TARN__CONV_X]->cols;
+}
+
+static double backward_flops(const tarn__node *node) {
+  const tarn__tensor *dy = node->in[TARN__CONV_DY];
+  const int products = (node->out[TARN__CONV_DX] != NULL) + (node->in[TARN__CONV_X] != NULL);
+  return products * 2.0 * taps(node, dy->rows) * (double)dy->cols;
+}
+
+static size_t scratch(const tarn__node *node, int threads) {
+  const tarn__conv_attr *attr = node->attr;
+  const tarn__tensor *any = node->in[TARN__CONV_X] ? node->in[TARN__CONV_X] : node->in[TARN__CONV_DY];
+  const size_t fast = kernels()->scratch(&attr->spec, any->cols, any->dtype, threads);
+  const size_t reference = 2 * (size_t)(attr->spec.heads * attr->spec.width) * sizeof(double);
+  return fast > reference ? fast : reference;
+}
+
+static const tarn__op op_backward = {.name = "depthwise_conv_backward",
+                                     .flops = backward_flops,
+                                     .scratch = scratch,
+                                     .reference_f32 = backward_f32,
+                                     .reference_f64 = backward_f64,
+                                     .cpu = backward_cpu};
+
+static void grad(tarn__graph *graph, tarn__node *node) {
+  tarn__tensor *x = node->in[TARN__CONV_X], *logits = node->in[TARN__CONV_LOGITS];
+  tarn__node *back = tarn__graph_node(graph, &op_backward, sizeof(tarn__conv_attr));
+  *(tarn__conv_attr *)back->attr = *(const tarn__conv_attr *)node->attr;
+  back->in[TARN__CONV_LOGITS] = logits;
+  back->in[TARN__CONV_OFFSETS] = node->in[TARN__CONV_OFFSETS];
+  back->in[TARN__CONV_DY] = node->out[0]->grad;
+  if (logits->needs_grad) {
+    back->in[TARN__CONV_X] = x;
+    if (logits->param)
+      back->dparam[0] = logits->param;
+    else
+      back->out[TARN__CONV_DLOGITS] = tarn__grad_into(graph, logits, &back->in[TARN__CONV_PREVIOUS_LOGITS]);
+  }
+  if (x->needs_grad) back->out[TARN__CONV_DX] = tarn__grad_into(graph, x, &back->in[TARN__CONV_PREVIOUS]);
+  tarn__graph_emit(graph, back);
+}
+
+static const tarn__op op_conv = {.name = "depthwise_conv",
+                                 .grad = grad,
+                                 .flops = flops,
+                                 .scratch = scratch,
+                                 .cheap = true,
+                                 .reference_f32 = forward_f32,
+                                 .reference_f64 = forward_f64,
+                                 .cpu = forward_cpu};
+
+static const tarn__op op_conv_rows = {.name = "depthwise_conv_rows",
+                                      .flops = flops,
+                                      .scratch = scratch,
+                                      .reference_f32 = forward_f32,
+                                      .reference_f64 = forward_f64,
+                                      .cpu = forward_cpu};
+
+static bool fits(const tarn__tensor *x, const tarn__tensor *logits, int64_t rows, const tarn__conv_spec *spec) {
+  return spec->heads > 0 && spec->width > 0 && spec->before >= 0 && spec->before < spec->width &&
+         x->cols % spec->heads == 0 && logits->cols == spec->heads * spec->width &&
+         logits->rows == (logits->param ? 1 : rows) && (logits->param || logits->dtype == x->dtype);
+}
+
+static tarn__node *new_node(tarn__graph *graph, const tarn__op *op, tarn__tensor *x, tarn__tensor *logits, int64_t rows,
+                            tarn__conv_spec spec, double dropout) {
+  if (!fits(x, logits, rows, &spec))
+    tarn__graph_fail(graph, TARN_STATUS_INTERNAL, "%s: its inputs do not fit together", op->name);
+  tarn__node *node = tarn__graph_node(graph, op, sizeof(tarn__conv_attr));
+  *(tarn__conv_attr *)node->attr = (tarn__conv_attr){spec, tarn__dropout_make(graph, dropout)};
+  node->in[TARN__CONV_X] = x;
+  node->in[TARN__CONV_LOGITS] = logits;
+  node->out[0] = tarn__graph_tensor(graph, x->dtype, rows, x->cols, "convolution");
+  return node;
+}
+
+tarn__tensor *tarn__depthwise_conv(tarn__graph *graph, tarn__tensor *x, tarn__tensor *logits, tarn__tensor *offsets,
+                                   tarn__conv_spec spec, double dropout) {
+  tarn__node *node = new_node(graph, &op_conv, x, logits, x->rows, spec, dropout);
+  node->in[TARN__CONV_OFFSETS] = offsets;
+  tarn__graph_emit(graph, node);
+  return node->out[0];
+}
+
+tarn__tensor *tarn__depthwise_conv_rows(tarn__graph *graph, tarn__tensor *x, tarn__tensor *logits, tarn__tensor *rows,
+                                        tarn__tensor *ranges, tarn__conv_spec spec) {
+  spec.before = spec.width - 1;
+  tarn__node *node = new_node(graph, &op_conv_rows, x, logits, ranges->cols / 2, spec, 0.0);
+  node->in[TARN__CONV_ROWS] = rows;
+  node->in[TARN__CONV_RANGES] = ranges;
+  tarn__graph_emit(graph, node);
+  return node->out[0];
+}

@@ -1,0 +1,25 @@
+// Offsets of packed sentences, which ops on sequences take: I32 [1, n + 1].
+#ifndef TARN_OPS_OFFSETS_H
+#define TARN_OPS_OFFSETS_H
+
+#include "graph/graph.h"
+
+// Fails with INTERNAL, in the name of `op`, unless the offsets cover `rows` rows of `what` in order.
+tarn_status tarn__offsets_check(const tarn__tensor *offsets, int64_t rows, const char *op,
+                                const char *what) TARN_CHECKED;
+
+// The sentence that row `row` (0 <= row < rows) belongs to.
+static inline int64_t tarn__offsets_find(const tarn__tensor *offsets, int64_t row) {
+  const int32_t *offset = offsets->data;
+  int64_t low = 0, high = offsets->cols - 1;  // offset[low] <= row < offset[high]
+  while (high - low > 1) {
+    const int64_t middle = low + (high - low) / 2;
+    if (offset[middle] <= row)
+      low = middle;
+    else
+      high = middle;
+  }
+  return low;
+}
+
+#endif
