@@ -21,6 +21,7 @@ static const struct {
     {"plan", cmd_plan},     {"train", cmd_train}, {"inspect", cmd_inspect}, {"translate", cmd_translate},
     {"bleu", cmd_bleu},     {"chrf", cmd_chrf},   {"average", cmd_average}, {"export", cmd_export},
     {"prune", cmd_prune},   {"test", cmd_test},   {"sweep", cmd_sweep},     {"compare", cmd_compare},
+    {"report", cmd_report},
 };
 enum { COMMANDS = sizeof commands / sizeof *commands };
 

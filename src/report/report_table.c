@@ -74,6 +74,9 @@ static const char *run_counts(tarn__report *view, const tarn_results_group *grou
   return text;
 }
 
+// For values whose size is not known beforehand.
+static int fitting_decimals(double value) { return fabs(value) >= 100 ? 0 : fabs(value) >= 1 ? 2 : 4; }
+
 static tarn_status quality(tarn__table *table, tarn__report *view) {
   int better = view->table->less ? -1 : 1;
   *table = (tarn__table){
@@ -105,7 +108,7 @@ static tarn_status quality(tarn__table *table, tarn__report *view) {
     row->cells[4] = spread(view, &entry->row->test_bleu, 1, 2);
     row->cells[5] = words(difference(view, entry));
     if (view->has_test) row->cells[6] = words(significance(view, entry));
-    row->cells[7] = spread(view, &entry->row->aucc, 1, fabs(entry->row->aucc.mean) < 100 ? 2 : 0);
+    row->cells[7] = spread(view, &entry->row->aucc, 1, fitting_decimals(entry->row->aucc.mean));
     row->cells[8] = spread(view, &entry->row->aucc_mean, 1, view->decimals);
     row->cells[9] = spread(view, &entry->row->min_loss, 1, 3);
   }
@@ -132,19 +135,18 @@ static tarn_status speed(tarn__table *table, tarn__report *view) {
                   {"regular model", true, 0},
                   {tarn__report_text(view, "time to least loss (%s)", view->unit_mark), false, -1}}};
   TARN_TRY(open_table(table, view, view->count));
-  int decimals = view->unit > 1 ? 2 : 1;
   for (size_t i = 0; i < view->count; i++) {
     const tarn_results_row *data = view->entries[i].row;
     tarn__table_row *row = begin_row(table, view, i);
     if (!data) continue;
     row->cells[2] = spread(view, &data->budget_step, 1, 0);
     row->cells[3] = spread(view, &data->budget_epoch, 1, data->budget_epoch.mean < 10 ? 2 : 1);
-    row->cells[4] = spread(view, &data->epoch_seconds, view->unit, decimals);
-    row->cells[5] = spread(view, &data->best_seconds, view->unit, decimals);
+    row->cells[4] = spread(view, &data->epoch_seconds, view->unit, 2);
+    row->cells[5] = spread(view, &data->best_seconds, view->unit, 2);
     row->cells[6] = number(view, data->time_ratio, 2);
     if (data->regular < view->count && !isnan(data->time_ratio))
       row->cells[7] = words(view->results->groups[data->regular].name);
-    row->cells[8] = spread(view, &data->min_loss_seconds, view->unit, decimals);
+    row->cells[8] = spread(view, &data->min_loss_seconds, view->unit, 2);
   }
   return TARN_STATUS_OK;
 }
@@ -155,7 +157,8 @@ static tarn_status size(tarn__table *table, tarn__report *view) {
       .title = "Size",
       .caption =
           "Every parameter counts once; sharing saves those of the further uses of a set. Peak memory is the "
-          "resident memory of the process over the whole run, planned memory what was computed before it.",
+          "resident memory of the process over the whole run, planned memory what was computed before it. "
+          "Equalized: what the sweep changed to give a model the baseline's parameters or operations.",
       .columns = {{"model", true, 0},
                   {"frozen layers", true, 0},
                   {"encoder", true, 0},
@@ -165,7 +168,8 @@ static tarn_status size(tarn__table *table, tarn__report *view) {
                   {"all parameters", false, -1},
                   {"saved by sharing", false, 0},
                   {"peak memory (MB)", false, -1},
-                  {"planned (MB)", false, 0}}};
+                  {"planned (MB)", false, 0},
+                  {"equalized", true, 0}}};
   TARN_TRY(open_table(table, view, view->count));
   for (size_t i = 0; i < view->count; i++) {
     const tarn__report_entry *entry = &view->entries[i];
@@ -173,6 +177,7 @@ static tarn_status size(tarn__table *table, tarn__report *view) {
     tarn__table_row *row = begin_row(table, view, i);
     if (group->encoder.pattern) row->cells[2] = words(group->encoder.pattern);
     if (group->decoder.pattern) row->cells[3] = words(group->decoder.pattern);
+    if (group->equalized && *group->equalized) row->cells[10] = words(group->equalized);
     const tarn_results_run *run = NULL;
     for (size_t k = 0; k < group->run_count && !run; k++) {
       const tarn_results_run *candidate = &view->results->runs[group->runs[k]];
@@ -219,7 +224,7 @@ static tarn_status each_run(tarn__table *table, tarn__report *view) {
       const char *state = tarn_results_state_name(run->state);
       row->cells[3] = words(run->message ? tarn__report_text(view, "%s: %s", state, run->message) : state);
       row->cells[4] = amount(view, run->step, 1, 0);
-      row->cells[5] = number(view, run->seconds / view->unit, view->unit > 1 ? 2 : 1);
+      row->cells[5] = number(view, run->seconds / view->unit, 2);
       row->cells[6] = number(view, measures->best, view->decimals);
       row->cells[7] = number(view, run->test_bleu, 2);
       row->cells[8] = number(view, measures->aucc_mean, view->decimals);

@@ -85,7 +85,9 @@ const char *tarn__report_frozen(tarn__report *view, const tarn_results_group *gr
     if (frozen > later) later = frozen;
   }
   if (later) text = tarn__report_text(view, "%s, %zu more during training", text, later);
-  if (group->layer_drop > 0) text = tarn__report_text(view, "%s, LayerDrop %g", text, group->layer_drop);
+  const tarn_config *config = first ? first->config : NULL;
+  double drop = config ? fmax(config->encoder.layerdrop, config->decoder.layerdrop) : 0;
+  if (drop > 0) text = tarn__report_text(view, "%s, LayerDrop %g", text, drop);
   return text;
 }
 

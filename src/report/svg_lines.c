@@ -14,8 +14,12 @@ static void widen(double range[2], double value) {
   range[1] = fmax(range[1], value);
 }
 
+// Values of failed runs may be beyond all bounds, so they do not widen the y axis if there are others.
 static void ranges(const tarn__chart_line *lines, size_t count, double x[2], double y[2]) {
+  bool whole = false;
+  for (size_t i = 0; i < count; i++) whole |= !lines[i].broken;
   for (size_t i = 0; i < count; i++) {
+    if (lines[i].broken && whole) continue;
     for (size_t k = 0; k < lines[i].count; k++) {
       widen(x, lines[i].x[k]);
       widen(y, lines[i].y[k]);

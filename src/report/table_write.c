@@ -12,15 +12,15 @@ static bool shown(const tarn__table *table, int column) {
   return false;
 }
 
-// Whether a cell is the best of its column. One row is no comparison.
+// Whether a cell is the best of its column, rows without a finished run aside. One row is no comparison.
 static bool is_best(const tarn__table *table, size_t row, int column) {
   int better = table->columns[column].better;
   double value = table->rows[row].cells[column].value;
   bool others = false;
-  if (better == 0 || isnan(value)) return false;
+  if (better == 0 || isnan(value) || table->rows[row].failed) return false;
   for (size_t i = 0; i < table->count; i++) {
     double other = table->rows[i].cells[column].value;
-    if (i == row || isnan(other)) continue;
+    if (i == row || isnan(other) || table->rows[i].failed) continue;
     others |= other != value;
     if (better * other > better * value) return false;
   }

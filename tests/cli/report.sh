@@ -1,0 +1,73 @@
+#!/usr/bin/env bash
+# tarn report: its files are whole and well-formed, and their numbers are those of tarn compare.
+set -euo pipefail
+. "$(dirname "$0")/../report_runs.sh"
+
+"$TARN" report sweep --output out --resamples 100 >printed.txt || fail "report"
+[ "$(cat printed.txt)" = out/report.html ] || fail "prints $(cat printed.txt)"
+for file in report.html report.md report.tex results.csv runs.csv figures/aucc.svg figures/parameters.svg \
+  figures/bleu-time.svg figures/bleu-updates.svg figures/loss-time.svg figures/model-full.svg figures/model-half----x-.svg; do
+  [ -s "out/$file" ] || fail "$file is missing: $(ls -R out)"
+done
+! ls out/*.tmp* out/figures/*.tmp* 2>/dev/null || fail "temporary files are left"
+
+# Well-formed, and nothing from elsewhere.
+if command -v xmllint >/dev/null; then
+  xmllint --noout out/figures/*.svg || fail "an SVG file is not well-formed"
+  xmllint --noout out/report.html || fail "the page is not well-formed"
+fi
+! grep -qiE '<script|<iframe|<link rel="stylesheet|@import|(src|href)="(https?:)?//' out/report.html || fail "the page needs something from elsewhere"
+! grep -qE '(nan|inf)[,"]' out/figures/*.svg || fail "a figure has a place that is no number"
+! grep -q '<x>' out/report.html || fail "a name is not escaped"
+grep -q 'half &amp; &lt;x&gt;' out/report.html || fail "a name is missing"
+grep -q 'half &amp; &lt;x&gt;' out/figures/aucc.svg || fail "a name is missing in a figure"
+
+# Which layers are frozen is said in every table and figure that compares.
+for file in report.md report.tex results.csv runs.csv figures/aucc.svg figures/parameters.svg figures/bleu-time.svg; do
+  grep -q 'encoder 1 3 of 4 frozen' "out/$file" || fail "$file does not say which layers are frozen"
+  grep -q 'no layer frozen' "out/$file" || fail "$file does not say that no layer is frozen"
+done
+
+# What failed and what has not begun is shown so.
+grep -q '<tr class="failed">.*failed: ' out/report.html || fail "the failed run is not shown"
+grep -q 'pending' out/report.html || fail "the run that has not begun is not shown"
+grep -Eq '^broken,[^,]*,1,[^,]*,failed,' out/runs.csv || fail "runs.csv: $(cat out/runs.csv)"
+[ "$(wc -l <out/runs.csv)" -eq 9 ] || fail "runs.csv has not a line for each of eight runs: $(cat out/runs.csv)"
+grep -q 'layers: (R1 L)\*2' out/report.html || fail "a configuration is missing"
+grep -q '<svg' out/report.html || fail "no figure in the page"
+grep -q 'toprule' out/report.tex || fail "no table in LaTeX"
+
+grep -q 'kinds.L.ffn=65' out/report.md || fail "the table does not say what was equalized"
+
+# Numbers. The pretty printed object has one line a number; statistics are objects, values of runs are not.
+"$TARN" compare sweep --json --resamples 100 >compare.json || fail "compare"
+column() { awk -F, -v name="$2" 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == name) at = i } NR > 1 { print $at == "" ? "null" : $at }' "$1"; }
+same() {  # NAME: a measure in results.csv and in the comparison
+  column out/results.csv "$1_mean" >csv.txt
+  grep -A1 "\"$1\": {" compare.json | sed -nE 's/.*"mean": ([^,]*),?$/\1/p' >json.txt
+  [ "$(wc -l <json.txt)" -eq 4 ] || fail "$1: not four values: $(cat json.txt)"
+  paste csv.txt json.txt | awk '$1 != $2 && !($1 - $2 <= 1e-10 * ($1 < 0 ? -$1 : $1) && $2 - $1 <= 1e-10 * ($1 < 0 ? -$1 : $1)) { bad = 1 } END { exit bad }' ||
+    fail "$1 differs: $(paste csv.txt json.txt)"
+}
+for name in aucc aucc_mean best best_seconds min_loss min_loss_seconds epoch_seconds budget_step budget_epoch test_bleu; do
+  same $name
+done
+[ "$(column out/results.csv test_bleu_runs | head -n 1)" = 2 ] || fail "test BLEU of two runs: $(cat out/results.csv)"
+column out/results.csv significance_p_two_sided | sed -n 2p | grep -Eq '^[0-9]' || fail "no significance: $(cat out/results.csv)"
+
+# A second report over the first, with other options.
+"$TARN" report sweep --output out --metric loss --title 'Of <loss>' --baseline "$half" --resamples 0 >printed.txt ||
+  fail "report of losses"
+grep -q '<h1>Of &lt;loss&gt;</h1>' out/report.html || fail "no title"
+grep -q 'Best validation loss' out/report.html || fail "not about losses"
+
+# What cannot be reported.
+refuse 2 "output" "$TARN" report sweep
+refuse 2 "argument is missing" "$TARN" report --output x
+refuse 1 "gone" "$TARN" report gone --output x
+refuse 2 "finished" "$TARN" report sweep/broken/seed-1 --output x
+refuse 2 "valid/b" "$TARN" report sweep --output x --metric valid/blue
+refuse 2 "full" "$TARN" report sweep --output x --baseline fulll
+[ ! -e x ] || fail "a folder is made for a report that cannot be"
+: >file
+refuse 1 "file" "$TARN" report sweep --output file --resamples 0

@@ -1,0 +1,69 @@
+#!/usr/bin/env bash
+# The page of tarn report in headless Chromium: it is shown without errors, wide and narrow, light and dark; tables and
+# pictures have a size; no text of a picture overlaps another or leaves it.
+set -euo pipefail
+browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome || true)
+if [ -z "$browser" ]; then
+  echo "report_page.sh: skipped, there is no Chromium"
+  exit 77
+fi
+. "$(dirname "$0")/../report_runs.sh"
+"$TARN" report sweep --output out --resamples 100 >/dev/null || fail "report"
+
+# The page has no script; the test adds one that measures what is shown and writes it at the end of the page.
+cat >measure.js <<'END'
+function overlaps(svg) {
+  const found = [];
+  const frame = svg.getBoundingClientRect();
+  const texts = [...svg.querySelectorAll('text')].map(t => [t.textContent, t.getBoundingClientRect()]);
+  texts.forEach(([text, r], i) => {
+    if (r.left < frame.left - 1 || r.right > frame.right + 1 || r.top < frame.top - 1 || r.bottom > frame.bottom + 1)
+      found.push('outside: ' + text);
+    for (const [other, s] of texts.slice(0, i)) {
+      const across = Math.min(r.right, s.right) - Math.max(r.left, s.left);
+      const down = Math.min(r.bottom, s.bottom) - Math.max(r.top, s.top);
+      if (across > 2 && down > 4) found.push('overlap: ' + text + ' / ' + other);
+    }
+  });
+  return found;
+}
+window.addEventListener('load', () => {
+  const lines = [];
+  for (const e of document.querySelectorAll('figure svg, table')) {
+    const r = e.getBoundingClientRect();
+    if (!(r.width > 100 && r.height > 60)) lines.push('small: ' + e.outerHTML.slice(0, 80));
+  }
+  for (const svg of document.querySelectorAll('figure svg')) lines.push(...overlaps(svg));
+  if (document.documentElement.scrollWidth > innerWidth + 1) lines.push('wider than the window');
+  const scripts = performance.getEntriesByType('resource').length;
+  if (scripts) lines.push('loads ' + scripts + ' files');
+  const out = document.createElement('pre');
+  out.id = 'measured';
+  out.textContent = ['figures ' + document.querySelectorAll('figure svg').length,
+    'tables ' + document.querySelectorAll('table').length,
+    'background ' + getComputedStyle(document.body).backgroundColor,
+    'ink ' + getComputedStyle(document.querySelector('figure svg text')).color,
+    'problems ' + lines.length, ...lines].join('\n');
+  document.body.append(out);
+});
+END
+{ sed '/<\/main><\/body><\/html>/d' out/report.html; echo '</main><script>'; cat measure.js; echo '</script></body></html>'; } >page.html
+
+show() {  # NAME WIDTH FLAG...: leaves NAME.txt, what the script measured
+  local name=$1 width=$2
+  shift 2
+  timeout 120 "$browser" --headless --no-sandbox --disable-gpu --disable-dev-shm-usage --user-data-dir="$PWD/profile" \
+    --enable-logging=stderr --window-size="$width,1000" "$@" --dump-dom "file://$PWD/page.html" >dom.html 2>console.txt ||
+    fail "$name: the browser failed: $(tail -5 console.txt)"
+  ! grep 'CONSOLE' console.txt || fail "$name: messages on the console"
+  sed -n '/<pre id="measured">/,/<\/pre>/p' dom.html | sed 's/<pre id="measured">//; s/<\/pre>.*//' >"$name.txt"
+  grep -qx 'problems 0' "$name.txt" || fail "$name: $(cat "$name.txt")"
+  grep -qx 'tables 4' "$name.txt" || fail "$name: not four tables: $(cat "$name.txt")"
+}
+show wide 1280
+show narrow 600
+show dark 1280 --blink-settings=preferredColorScheme=0
+[ "$(sed -nE 's/^figures ([0-9]+)/\1/p' wide.txt)" -ge 7 ] || fail "figures are missing: $(cat wide.txt)"
+grep -qx 'background rgb(255, 255, 255)' wide.txt || fail "light: $(cat wide.txt)"
+! grep -q 'background rgb(255, 255, 255)' dark.txt || fail "dark: $(cat dark.txt)"
+[ "$(grep '^ink' wide.txt)" != "$(grep '^ink' dark.txt)" ] || fail "figures do not follow the scheme: $(cat dark.txt)"

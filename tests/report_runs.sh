@@ -1,0 +1,31 @@
+# For tests of reports: the folder of a sweep, made of short trainings, in the current folder. Two finished models with two
+# seeds each and test scores, one whose result says that it failed, and one that has not begun.
+# Source it with: . "$(dirname "$0")/../report_runs.sh"
+. "$(dirname "${BASH_SOURCE[0]}")/tiny_run.sh"
+
+half='half & <x>'  # as a name may be
+# One thread and its own clock, so that other work on the machine changes little.
+quick="--set train.clock=cpu --set train.log_every=25 --set train.threads=1 --quiet"
+mkdir -p sweep
+for seed in 1 2; do
+  for name in full "$half"; do
+    layers="L*4"
+    [ "$name" = full ] || layers="(R1 L)*2"
+    "$TARN" train model.yaml --run "sweep/$name/seed-$seed" --set "encoder.layers=$layers" --set "train.seed=$seed" \
+      --set valid.at_start=yes --set valid.every=25 --set train.max_updates=150 $quick || fail "train $name $seed"
+    "$TARN" translate "sweep/$name/seed-$seed" <corpus/valid.de >"sweep/$name/seed-$seed/test.hyp" 2>translate.txt ||
+      fail "translate: $(cat translate.txt)"
+    "$TARN" bleu --json --reference corpus/valid.en "sweep/$name/seed-$seed/test.hyp" >bleu.json
+    sed -E "s|.*\"score\":([0-9.e+-]+),\"signature\":(\"[^\"]*\").*|{\"bleu\":\1,\"chrf\":1.5,\"signature\":\2,\"seconds\":1,\"checkpoint\":\"checkpoint_best.safetensors\",\"sentences\":$(wc -l <corpus/valid.en),\"beam\":5,\"reference\":\"$PWD/corpus/valid.en\"}|" \
+      bleu.json >"sweep/$name/seed-$seed/test.json"
+  done
+done
+"$TARN" train model.yaml --run sweep/broken/seed-1 --set train.lr=50 --set train.max_updates=10 --set valid.every=2 \
+  --set valid.at_start=yes $quick || fail "train broken"
+sed -i 's/"status": *"finished"/"status": "failed", "message": "the loss is not a <number>"/; s/"end": *"updates"/"was": "updates"/' \
+  sweep/broken/seed-1/result.json
+cat >sweep/sweep.json <<END
+{"name": "Frozen & <shared>", "baseline": "full", "budget_seconds": 0.5, "clock": "cpu", "seeds": [1, 2],
+ "variants": [{"name": "full", "set": {}}, {"name": "$half", "set": {"encoder.layers": "(R1 L)*2"}, "equalized": {"kinds.L.ffn": 65}},
+              {"name": "broken", "set": {"train.lr": 1e30}}, {"name": "later", "set": {"train.lr": 0.1}}]}
+END

@@ -1,0 +1,57 @@
+// tarn report: a comparison of runs as a page, tables and figures.
+#include <stdio.h>
+
+#include "cli.h"
+#include "commands.h"
+#include "tarn/report.h"
+
+static const cli_command command = {
+    .name = "report",
+    .arguments = "RUN... --output DIR",
+    .summary = "Write a page with tables and figures that compare runs.",
+    .text =
+        "RUN is a run directory, the folder of a sweep, or a folder that holds some. Runs whose configurations differ\n"
+        "in the seed only are one model, shown by mean and standard deviation. DIR gets report.html (a page that\n"
+        "needs nothing else), report.md, report.tex, results.csv, runs.csv and figures/*.svg; see\n"
+        "docs/experiments.md."};
+
+static tarn_status write_report(const cli_list *paths, const tarn_results_options *compare,
+                                const tarn_report_options *options) {
+  tarn_results *results = NULL;
+  tarn_results_table *table = NULL;
+  tarn_status status = tarn_results_open(&results, paths->items, paths->count);
+  if (status == TARN_STATUS_OK) status = tarn_results_compare(&table, results, compare);
+  if (status == TARN_STATUS_OK) status = tarn_report_write(results, table, options);
+  tarn_results_table_close(&table);
+  tarn_results_close(&results);
+  return status;
+}
+
+int cmd_report(int argc, char **argv) {
+  tarn_results_options compare;
+  tarn_report_options report;
+  tarn_results_default(&compare);
+  tarn_report_default(&report);
+  double minutes = 0;
+  cli_list paths = {0};
+  const cli_option options[] = {
+      {"output", CLI_TEXT, &report.output, "DIR", "folder of the report; made if it does not exist", 0, 0},
+      {"title", CLI_TEXT, &report.title, "TEXT", "title; the sweep's name where it is not given", 0, 0},
+      {"metric", CLI_TEXT, &compare.metric, "NAME", "score of the log: valid/bleu where all have it, else valid/loss",
+       0, 0},
+      {"budget", CLI_REAL, &minutes, "MIN",
+       "training time that is compared, in minutes; 0: the sweep's, else train.max_minutes", 0, 1e9},
+      {"baseline", CLI_TEXT, &compare.baseline, "NAME", "model compared with; the sweep's, else the first", 0, 0},
+      {"resamples", CLI_INT, &compare.resamples, "N", "of the bootstrap; 0: no significance", 0, 1000000},
+      {0}};
+  int code = cli_parse(&command, options, argc, argv, &paths, 1, 100000);
+  if (code < 0 && !report.output) code = cli_usage(&command, "--output DIR is missing");
+  if (code < 0) {
+    compare.budget = 60 * minutes;
+    tarn_status status = write_report(&paths, &compare, &report);
+    code = status == TARN_STATUS_OK ? CLI_OK : cli_report(&command, status);
+    if (code == CLI_OK) printf("%s/report.html\n", report.output);
+  }
+  cli_list_free(&paths);
+  return code;
+}
