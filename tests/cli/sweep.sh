@@ -130,3 +130,16 @@ refuse 2 "output DIR is missing" "$TARN" sweep sweep.yaml
 sed 's/^threads.*/threads: 3000/' sweep.yaml >many.yaml
 "$TARN" sweep many.yaml --dry-run >out.txt 2>error.txt || fail "too many threads are refused"
 grep -q 'warning: 2 runs of 3000 threads at a time' error.txt || fail "no warning: $(cat error.txt)"
+
+# The examples are sweeps, on whatever data.
+mkdir -p data/multi30k
+cp vocab data/multi30k/vocab.model
+cp train.tarn valid.tarn data/multi30k/
+cp corpus/valid.en data/multi30k/
+cp corpus/valid.de data/multi30k/test.de
+cp corpus/valid.en data/multi30k/test.en
+for file in "$TARN_SOURCE_DIR"/examples/experiments/*.yaml; do
+  [ "$(basename "$file")" = base.yaml ] && continue
+  "$TARN" sweep "$file" --dry-run >out.txt 2>error.txt || fail "$file: $(cat error.txt)"
+  grep -q 'runs, .* of them to be trained' out.txt || fail "$file: $(cat out.txt)"
+done
