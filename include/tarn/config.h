@@ -233,6 +233,9 @@ typedef struct tarn_config_train {
   bool cache_frozen;
   const tarn_freeze *freeze;  // staged freezing, in the order of the file [none]
   int64_t freeze_count;
+  int64_t autofreeze;  // updates between two tests of AutoFreeze, which freezes encoder layers from the bottom
+                       // when their gradients change little (Liu et al. 2021); 0: off [0]
+  double autofreeze_percentile;  // of the changes of all layers that still learn; 0 .. 100 [50]
 } tarn_config_train;
 
 typedef struct tarn_config_valid {

@@ -20,7 +20,7 @@ typedef struct tarn_plan_part {
   int cached;      // 1: train.cache_frozen reads its outputs from disk, so it computes nothing in a step
   int64_t trained_parameters, frozen_parameters;
   size_t gradient_bytes;   // gradients of its parameters
-  size_t optimiser_bytes;  // Adam's two moments
+  size_t optimiser_bytes;  // Adam's two moments, and the sums of train.autofreeze
   size_t kept_bytes;       // activations of the forward pass that the backward pass still needs
   // Per token. What the backward pass computes again (train.recompute) counts in recompute_flops alone.
   double forward_flops, backward_flops, recompute_flops;

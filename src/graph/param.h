@@ -46,6 +46,7 @@ typedef struct tarn__param {
   void *grad;        // trained only: float [rows, cols]; double when dtype is F64
   bool grad_written;         // false: the next kernel that adds to `grad` overwrites it instead
   float *moment1, *moment2;  // trained only, while an optimiser exists
+  float *grad_sum;  // sum of the gradients since AutoFreeze's last test, of parameters that it looks at; else NULL
 } tarn__param;
 
 // Whether a step computes its gradient and the optimiser updates it.

@@ -59,6 +59,10 @@ typedef struct tarn__progress {
   // Sums since the last line of the log.
   double loss_sum, nll_sum, norm_sum, window_seconds;
   int64_t window_updates, window_source, window_target;
+  // AutoFreeze: trained sets of the encoder that are frozen, from the bottom, and of each set the norm of its summed
+  // gradients at the last test.
+  int64_t frozen_sets, norm_count;
+  double norms[TARN_CONFIG_LAYERS];
 } tarn__progress;
 
 // What goes into a file beside the model.

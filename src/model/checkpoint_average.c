@@ -28,7 +28,8 @@ static tarn_status check_texts(const tarn__safetensors *first, const tarn__safet
 
 static bool is_moment(const char *name) {
   return strncmp(name, TARN__TENSOR_MOMENT1, strlen(TARN__TENSOR_MOMENT1)) == 0 ||
-         strncmp(name, TARN__TENSOR_MOMENT2, strlen(TARN__TENSOR_MOMENT2)) == 0;
+         strncmp(name, TARN__TENSOR_MOMENT2, strlen(TARN__TENSOR_MOMENT2)) == 0 ||
+         strncmp(name, TARN__TENSOR_SUM, strlen(TARN__TENSOR_SUM)) == 0;
 }
 
 // Only what is trained; the frozen weights of a dense file stay bit by bit what they are.

@@ -81,6 +81,8 @@ static tarn_status describe(tarn_checkpoint_info *info, tarn_checkpoint_param *o
   *(param->trained ? &info->trained_bytes : &info->frozen_bytes) += out->stored_bytes;
   const tarn__stored *moment1 = find_joined(tensors, TARN__TENSOR_MOMENT1, param->name);
   const tarn__stored *moment2 = find_joined(tensors, TARN__TENSOR_MOMENT2, param->name);
+  const tarn__stored *sum = find_joined(tensors, TARN__TENSOR_SUM, param->name);
+  info->optimiser_bytes += sum ? (int64_t)sum->bytes : 0;
   info->optimiser_bytes += (moment1 ? (int64_t)moment1->bytes : 0) + (moment2 ? (int64_t)moment2->bytes : 0);
   return TARN_STATUS_OK;
 }

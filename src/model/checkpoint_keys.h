@@ -21,6 +21,7 @@
 #define TARN__TENSOR_TARGET_VOCAB "vocab.target"
 #define TARN__TENSOR_MOMENT1 "optimiser.moment1."  // and the parameter's name
 #define TARN__TENSOR_MOMENT2 "optimiser.moment2."
+#define TARN__TENSOR_SUM "optimiser.sum."
 
 #define TARN__CHECKPOINT_VERSION "1"
 

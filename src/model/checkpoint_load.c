@@ -170,6 +170,7 @@ static tarn_status check_contents(const tarn__checkpoint_file *file, const tarn_
     if (!moments || !param->trained) continue;
     TARN_TRY(check_values(file, TARN__TENSOR_MOMENT1, param));
     TARN_TRY(check_values(file, TARN__TENSOR_MOMENT2, param));
+    if (param->grad_sum) TARN_TRY(check_values(file, TARN__TENSOR_SUM, param));
   }
   return TARN_STATUS_OK;
 }
@@ -194,6 +195,7 @@ static void set_values(const tarn__checkpoint_file *file, tarn__param *param, fl
   if (!moments || !param->trained) return;
   take_values(file, TARN__TENSOR_MOMENT1, param, param->moment1);
   take_values(file, TARN__TENSOR_MOMENT2, param, param->moment2);
+  if (param->grad_sum) take_values(file, TARN__TENSOR_SUM, param, param->grad_sum);
 }
 
 tarn_status tarn__checkpoint_file_load(const tarn__checkpoint_file *file, tarn__model *model, bool moments) {

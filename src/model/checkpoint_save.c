@@ -94,6 +94,7 @@ static tarn_status add_parameters(contents *c, const tarn__model *model, const t
     if (!param->trained) continue;
     TARN_TRY(add_values(c, TARN__TENSOR_MOMENT1, param, param->moment1));
     TARN_TRY(add_values(c, TARN__TENSOR_MOMENT2, param, param->moment2));
+    if (param->grad_sum) TARN_TRY(add_values(c, TARN__TENSOR_SUM, param, param->grad_sum));
   }
   return TARN_STATUS_OK;
 }

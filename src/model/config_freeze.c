@@ -119,8 +119,19 @@ static tarn_status check_entry(const tarn_config *config, const tarn__yaml_node 
   return TARN_STATUS_OK;
 }
 
+// AutoFreeze looks at the trained sets of the encoder.
+static tarn_status check_autofreeze(const tarn_config *config, const tarn__yaml_node *root) {
+  int at = 0;
+  tarn__freeze_part part;
+  while (tarn__freeze_next(config, &at, &part))
+    if (part.trained && part.layer >= 0 && tarn__freeze_covers("encoder", part.name)) return TARN_STATUS_OK;
+  return tarn__yaml_fail(tarn__yaml_nearest(root, "train.autofreeze"),
+                         "train.autofreeze: the encoder has no trained layer that could be frozen");
+}
+
 tarn_status tarn__freeze_check(const tarn_config *config, const tarn__yaml_node *root) {
   const tarn_config_train *train = &config->train;
+  if (train->autofreeze > 0) TARN_TRY(check_autofreeze(config, root));
   if (train->freeze_count == 0) return TARN_STATUS_OK;
   for (int64_t i = 0; i < train->freeze_count; i++) TARN_TRY(check_entry(config, root, &train->freeze[i]));
   tarn__freeze_part part;

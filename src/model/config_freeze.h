@@ -20,7 +20,7 @@ bool tarn__freeze_next(const tarn_config *config, int *at, tarn__freeze_part *pa
 bool tarn__freeze_covers(const char *name, const char *other);
 
 // Fails with USAGE for a name that nothing has (and gives the nearest one), for what is frozen from the start or by two
-// entries, and where nothing would be left to train.
+// entries, where nothing would be left to train, and for train.autofreeze without a trained layer in the encoder.
 tarn_status tarn__freeze_check(const tarn_config *config, const tarn__yaml_node *root) TARN_CHECKED;
 
 #endif

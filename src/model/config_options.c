@@ -209,6 +209,14 @@ static const tarn__option train_options[] = {
          "staged freezing: layers and the update after which they stay as they are, such as { encoder.layer1: 1000, "
          "embeddings.source: 500 }",
      .also = "freeze_at frozen freeze_layers freeze_schedule"},
+    {"autofreeze", INTEGER(tarn_config_train, autofreeze, 0, 1e12), .value = "0", .unit = "updates",
+     .help = "updates between two tests of AutoFreeze, which freezes encoder layers from the bottom when the norms of "
+             "their "
+             "summed gradients change little; 0: off",
+     .also = "auto_freeze grad_eval_step freeze_interval"},
+    {"autofreeze_percentile", REAL(tarn_config_train, autofreeze_percentile, 0, 100), .value = "50",
+     .help = "layers below the lowest one whose change reaches this percentile of all changes are frozen",
+     .also = "percentile"},
 };
 
 static const tarn__option valid_options[] = {

@@ -181,6 +181,11 @@ static size_t gradient_bytes(const tarn__model *model, const tarn__param *param)
   return aligned(count_of(param) * (param->dtype == TARN__F64 ? sizeof(double) : sizeof(float)));
 }
 
+bool tarn__model_sums(const tarn__model *model, const tarn__param *param) {
+  bool set = strncmp(param->name, "encoder.", 8) == 0 && strncmp(param->name, "encoder.norm.", 13) != 0;
+  return model->training && model->config->train.autofreeze > 0 && param->trained && set;
+}
+
 void tarn__model_measure(const tarn__model *model, tarn__model_size *size) {
   *size = (tarn__model_size){0};
   for (size_t i = 0; i < model->param_count; i++) {
@@ -190,6 +195,7 @@ void tarn__model_measure(const tarn__model *model, tarn__model_size *size) {
     *(param->trained ? &size->trained_bytes : &size->frozen_bytes) += value_bytes(model, param);
     size->gradient_bytes += gradient_bytes(model, param);
     if (model->training && param->trained) size->optimiser_bytes += 2 * aligned((size_t)count * sizeof(float));
+    if (tarn__model_sums(model, param)) size->optimiser_bytes += aligned((size_t)count * sizeof(float));
     size->shared_uses += (param->uses - 1) * count;
   }
 }

@@ -80,6 +80,9 @@ typedef struct tarn__model_size {
 } tarn__model_size;
 void tarn__model_measure(const tarn__model *model, tarn__model_size *size);
 
+// Whether train.autofreeze sums the gradients of a parameter: it belongs to a trained set of the encoder.
+bool tarn__model_sums(const tarn__model *model, const tarn__param *param);
+
 // The frozen bottom: the lowest layers of the encoder that are frozen, if its embedding is frozen too. The number of
 // these layers, or 0. Without dropout their output is a function of the sentence alone.
 int tarn__model_bottom(const tarn__model *model);

@@ -12,9 +12,7 @@ static tarn_plan_part *part_of(tarn_plan *plan, const char *label) {
   return part;
 }
 
-static size_t moments(const tarn__param *param) { return 2 * (size_t)(param->rows * param->cols) * sizeof(float); }
-
-static void add_param(tarn_plan_part *part, const tarn__param *param) {
+static void add_param(tarn_plan_part *part, const tarn__model *model, const tarn__param *param) {
   int64_t count = param->rows * param->cols;
   if (!param->trained) {
     part->frozen_parameters += count;
@@ -22,7 +20,8 @@ static void add_param(tarn_plan_part *part, const tarn__param *param) {
   }
   part->trained_parameters += count;
   part->gradient_bytes += (size_t)count * sizeof(float);
-  part->optimiser_bytes += moments(param);
+  // Adam's moments, and AutoFreeze's sum.
+  part->optimiser_bytes += (tarn__model_sums(model, param) ? 3 : 2) * (size_t)count * sizeof(float);
 }
 
 // Parameters of a stack: those named "<stack>.<set>." belong to the layer that uses the set first.
@@ -35,12 +34,12 @@ static void add_stack(tarn_plan *plan, const tarn__model *model, const tarn__mod
     char prefix[128];
     int length = snprintf(prefix, sizeof prefix, "%s.%s.", name, layers->layers[i].set);
     for (size_t p = 0; p < model->param_count; p++)
-      if (strncmp(model->params[p]->name, prefix, (size_t)length) == 0) add_param(part, model->params[p]);
+      if (strncmp(model->params[p]->name, prefix, (size_t)length) == 0) add_param(part, model, model->params[p]);
   }
   if (!stack->norm_gain) return;
   tarn_plan_part *top = part_of(plan, stack->layers[stack->count - 1].label);
-  add_param(top, stack->norm_gain);
-  add_param(top, stack->norm_bias);
+  add_param(top, model, stack->norm_gain);
+  add_param(top, model, stack->norm_bias);
 }
 
 static void add_flops(tarn_plan *plan, tarn_plan_part *part, const tarn__node *node, bool forward, double tokens) {
@@ -96,27 +95,27 @@ static tarn_status plan_graph(tarn_plan *plan, const tarn__model *model, const t
   TARN_TRY(tarn__alloc(&parts, TARN__MEMORY_OTHER, most, sizeof(tarn_plan_part)));
   plan->parts = parts;
   tarn_plan_part *embeddings = part_of(plan, "embeddings");
-  if (model->source_table) add_param(embeddings, model->source_table);
-  if (model->target_table != model->source_table) add_param(embeddings, model->target_table);
+  if (model->source_table) add_param(embeddings, model, model->source_table);
+  if (model->target_table != model->source_table) add_param(embeddings, model, model->target_table);
   add_stack(plan, model, &model->encoder, &model->config->encoder, "encoder");
   for (int i = 0; i < plan->cached_layers; i++) part_of(plan, model->encoder.layers[i].label)->cached = 1;
   add_stack(plan, model, &model->decoder, &model->config->decoder, "decoder");
   tarn_plan_part *output = part_of(plan, "output");
   if (model->output_table != model->source_table && model->output_table != model->target_table)
-    add_param(output, model->output_table);
-  if (model->output_bias) add_param(output, model->output_bias);
+    add_param(output, model, model->output_table);
+  if (model->output_bias) add_param(output, model, model->output_bias);
   add_nodes(plan, graph, (double)(batch->source_rows + batch->target_rows));
   return TARN_STATUS_OK;
 }
 
 tarn_status tarn__plan_model(tarn_plan *plan, const tarn__model *model, const tarn__plan_batch *batch, int threads) {
   const tarn_config *config = model->config;
-  *plan = (tarn_plan){
-      .upper_bound = config->encoder.layerdrop > 0 || config->decoder.layerdrop > 0 || config->train.freeze_count > 0,
-      .source_rows = batch->source_rows,
-      .target_rows = batch->target_rows,
-      .source_length = batch->source_length,
-      .target_length = batch->target_length};
+  *plan = (tarn_plan){.upper_bound = config->encoder.layerdrop > 0 || config->decoder.layerdrop > 0 ||
+                                     config->train.freeze_count > 0 || config->train.autofreeze > 0,
+                      .source_rows = batch->source_rows,
+                      .target_rows = batch->target_rows,
+                      .source_length = batch->source_length,
+                      .target_length = batch->target_length};
   tarn__model_size size;
   tarn__model_measure(model, &size);
   plan->trained_bytes = size.trained_bytes;

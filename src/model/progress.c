@@ -35,10 +35,23 @@ static const struct {
     WHOLE(window_source),
     WHOLE(window_target),
     {"at_start", false, offsetof(tarn__progress, at_start), true},
+    {"frozen_sets", false, offsetof(tarn__progress, frozen_sets), true},
+    {"norm_count", false, offsetof(tarn__progress, norm_count), true},
 #undef WHOLE
 #undef REAL
 };
 enum { FIELDS = sizeof fields / sizeof *fields };
+
+// NULL when there is no memory.
+static json_t *write_norms(const tarn__progress *progress) {
+  json_t *array = json_array();
+  for (int64_t i = 0; i < progress->norm_count; i++) {
+    if (json_array_append_new(array, json_real(progress->norms[i])) == 0) continue;
+    json_decref(array);
+    return NULL;
+  }
+  return array;
+}
 
 tarn_status tarn__progress_write(char **text, const tarn__progress *progress) {
   *text = NULL;
@@ -52,6 +65,7 @@ tarn_status tarn__progress_write(char **text, const tarn__progress *progress) {
     memcpy(&real, at, sizeof real);
     failed = json_object_set_new(object, fields[i].name, fields[i].real ? json_real(real) : json_integer(whole)) != 0;
   }
+  if (!failed && progress->norm_count > 0) failed = json_object_set_new(object, "norms", write_norms(progress)) != 0;
   if (!failed) *text = json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(17));
   json_decref(object);
   TARN_REQUIRE(*text, MEMORY, "out of memory: the progress of the training");
@@ -75,6 +89,18 @@ static tarn_status read_field(tarn__progress *progress, size_t index, const json
   return TARN_STATUS_OK;
 }
 
+static tarn_status read_norms(tarn__progress *progress, const json_t *array, const char *file) {
+  int64_t count = progress->norm_count;
+  TARN_REQUIRE(count <= TARN_CONFIG_LAYERS && progress->frozen_sets <= count && json_array_size(array) == (size_t)count,
+               DATA, "%s: the norms of the training's progress are not %lld numbers", file, (long long)count);
+  for (int64_t i = 0; i < count; i++) {
+    const json_t *value = json_array_get(array, (size_t)i);
+    TARN_REQUIRE(json_is_number(value), DATA, "%s: a norm of the training's progress is no number", file);
+    progress->norms[i] = json_number_value(value);
+  }
+  return TARN_STATUS_OK;
+}
+
 tarn_status tarn__progress_read(tarn__progress *progress, const char *text, const char *file) {
   json_error_t error;
   *progress = (tarn__progress){0};
@@ -83,6 +109,7 @@ tarn_status tarn__progress_read(tarn__progress *progress, const char *text, cons
   tarn_status status = TARN_STATUS_OK;
   for (size_t i = 0; i < FIELDS && status == TARN_STATUS_OK; i++)
     status = read_field(progress, i, json_object_get(object, fields[i].name), file);
+  if (status == TARN_STATUS_OK) status = read_norms(progress, json_object_get(object, "norms"), file);
   json_decref(object);
   return status;
 }

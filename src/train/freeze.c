@@ -3,47 +3,73 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "model/config_freeze.h"
 
-static void stop(const tarn__model *model, const char *name) {
-  for (size_t i = 0; i < model->param_count; i++) {
-    tarn__param *param = model->params[i];
-    if (param->trained && tarn__freeze_covers(name, param->name)) param->stopped = true;
-  }
-}
-
-void tarn__freeze_apply(const tarn__model *model, int64_t update) {
-  const tarn_config_train *train = &model->config->train;
-  for (int64_t i = 0; i < train->freeze_count; i++)
-    if (train->freeze[i].at <= update) stop(model, train->freeze[i].layers);
-}
-
-static bool is_due(const tarn_config_train *train, const char *part, int64_t update) {
-  for (int64_t i = 0; i < train->freeze_count; i++)
-    if (train->freeze[i].at == update && tarn__freeze_covers(train->freeze[i].layers, part)) return true;
+static bool in_model(const tarn__model *model, const char *part) {
+  for (size_t i = 0; i < model->param_count; i++)
+    if (tarn__freeze_covers(part, model->params[i]->name)) return true;
   return false;
 }
 
-tarn_status tarn__freeze_due(char **names, const tarn_config *config, int64_t update) {
-  char *text = NULL;
-  size_t used = 0;
-  size_t capacity = 0;
+static bool is_set(const tarn__model *model, const tarn__freeze_part *part) {
+  return part->trained && part->layer >= 0 && tarn__freeze_covers("encoder", part->name) && in_model(model, part->name);
+}
+
+bool tarn__freeze_next_set(const tarn__model *model, int *at, tarn__freeze_part *part) {
+  while (tarn__freeze_next(model->config, at, part))
+    if (is_set(model, part)) return true;
+  return false;
+}
+
+static bool is_scheduled(const tarn_config_train *train, const char *part, int64_t update) {
+  for (int64_t i = 0; i < train->freeze_count; i++)
+    if (train->freeze[i].at <= update && tarn__freeze_covers(train->freeze[i].layers, part)) return true;
+  return false;
+}
+
+// Stops the parameters of a part; whether any of them learned until now.
+static bool stop(const tarn__model *model, const char *part) {
+  bool stopped = false;
+  for (size_t i = 0; i < model->param_count; i++) {
+    tarn__param *param = model->params[i];
+    if (!tarn__param_learns(param) || !tarn__freeze_covers(part, param->name)) continue;
+    param->stopped = true;
+    stopped = true;
+  }
+  return stopped;
+}
+
+typedef struct list {
+  char *text;
+  size_t used, capacity;
+} list;
+
+static tarn_status add_name(list *names, const char *name) {
+  size_t length = strlen(name);
+  TARN_TRY(tarn__grow(&names->text, &names->capacity, names->used + length + 2, 1));
+  if (names->used) names->text[names->used++] = ' ';
+  memcpy(names->text + names->used, name, length + 1);
+  names->used += length;
+  return TARN_STATUS_OK;
+}
+
+tarn_status tarn__freeze_apply(const tarn__model *model, int64_t update, int64_t sets, char **names) {
+  list stopped = {0};
   int at = 0;
+  int64_t set = 0;
   tarn__freeze_part part;
   tarn_status status = TARN_STATUS_OK;
-  while (status == TARN_STATUS_OK && tarn__freeze_next(config, &at, &part)) {
-    if (!part.trained || !is_due(&config->train, part.name, update)) continue;
-    size_t length = strlen(part.name);
-    status = tarn__grow(&text, &capacity, used + length + 2, 1);
-    if (status != TARN_STATUS_OK) break;
-    if (used) text[used++] = ' ';
-    memcpy(text + used, part.name, length + 1);
-    used += length;
+  bool below = sets > 0 && model->source_table && model->source_table->uses == 1;
+  while (tarn__freeze_next(model->config, &at, &part)) {
+    bool frozen = is_scheduled(&model->config->train, part.name, update);
+    if (is_set(model, &part)) frozen |= set++ < sets;
+    frozen |= below && tarn__freeze_covers(part.name, model->source_table->name);
+    if (!part.trained || !frozen || !stop(model, part.name)) continue;
+    if (names && status == TARN_STATUS_OK) status = add_name(&stopped, part.name);
   }
   if (status != TARN_STATUS_OK) {
-    tarn__free(text);
-    text = NULL;
+    tarn__free(stopped.text);
+    stopped.text = NULL;
   }
-  *names = text;
+  if (names) *names = stopped.text;
   return status;
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "train/autofreeze.h"
 #include "train/freeze.h"
 #include "train/trainer.h"
 
@@ -31,9 +32,9 @@ static tarn_status log_freeze(tarn_train *t, char *names) {
 
 tarn_status tarn__train_freeze(tarn_train *t) {
   char *names;
-  TARN_TRY(tarn__freeze_due(&names, t->config, t->progress.update));
+  tarn__autofreeze_test(t->model, &t->progress);
+  TARN_TRY(tarn__freeze_apply(t->model, t->progress.update, t->progress.frozen_sets, &names));
   if (!names) return TARN_STATUS_OK;
-  tarn__freeze_apply(t->model, t->progress.update);
   tarn_status status = log_freeze(t, names);
   tarn__free(names);
   return status;

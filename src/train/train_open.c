@@ -125,12 +125,13 @@ static tarn_status check_memory(const tarn_train *t) {
   return TARN_STATUS_OK;
 }
 
-// Gives the parameters room for their moments.
+// Gives the parameters room for their moments, and for the sums that AutoFreeze needs.
 static tarn_status take_moments(tarn_train *t) {
   size_t count = 0;
   for (size_t i = 0; i < t->model->param_count; i++) {
     const tarn__param *param = t->model->params[i];
-    if (param->trained) count += 2 * (((size_t)(param->rows * param->cols) + 15) & ~(size_t)15);
+    size_t aligned = ((size_t)(param->rows * param->cols) + 15) & ~(size_t)15;
+    if (param->trained) count += (tarn__model_sums(t->model, param) ? 3 : 2) * aligned;
   }
   TARN_TRY(tarn__alloc(&t->moments, TARN__MEMORY_OPTIMISER, count, sizeof(float)));
   float *next = t->moments;
@@ -141,6 +142,9 @@ static tarn_status take_moments(tarn_train *t) {
     param->moment1 = next;
     param->moment2 = next + aligned;
     next += 2 * aligned;
+    if (!tarn__model_sums(t->model, param)) continue;
+    param->grad_sum = next;
+    next += aligned;
   }
   return TARN_STATUS_OK;
 }
@@ -238,7 +242,7 @@ static tarn_status open_parts(tarn_train *t, const tarn_train_options *o) {
   if (!o->resume) TARN_TRY(check_new(t));
   TARN_TRY(take_memory(t));
   TARN_TRY(start(t, o->resume));
-  tarn__freeze_apply(t->model, t->progress.update);
+  TARN_TRY(tarn__freeze_apply(t->model, t->progress.update, t->progress.frozen_sets, NULL));
   t->epoch_batches = tarn__batcher_batches(t->batcher);
   TARN_TRY(tarn__loader_open(&t->loader, t->batcher, t->config->train.accumulate));
   TARN_TRY(tarn__run_dir_write_config(&t->dir, t->config));

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "graph/profile.h"
+#include "train/autofreeze.h"
 #include "train/schedule.h"
 #include "train/trainer.h"
 
@@ -84,6 +85,7 @@ tarn_status tarn__train_step(tarn_train *t, tarn__train_update_result *result) {
   TARN_TRY(add_gradients(t, &next, &sum, &last));
   result->rate = tarn__schedule_rate(&t->config->train, next.update + 1);
   TARN_TRY(optimise(t, next.update + 1, result->rate, &result->norm));
+  if (t->config->train.autofreeze > 0) tarn__autofreeze_add(t->model, t->threads);
   next.update++;
   next.loss_sum += sum.loss;
   next.nll_sum += sum.nll;

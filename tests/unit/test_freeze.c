@@ -12,6 +12,7 @@
 
 #include "model/config_freeze.h"
 #include "same_run.h"
+#include "train/autofreeze.h"
 #include "train/freeze.h"
 #include "train/trainer.h"
 
@@ -137,7 +138,7 @@ static void frozen_parts_leave_the_step(void **state) {
   size_t before = SIZE_MAX;
   for (int i = 0; i < 4; i++) {
     tarn__stepper_loss loss;
-    tarn__freeze_apply(t->model, updates[i]);
+    assert_int_equal(tarn__freeze_apply(t->model, updates[i], 0, NULL), TARN_STATUS_OK);
     assert_int_equal(tarn__stepper_train(&t->stepper, &loss, &loaded->batch, i), TARN_STATUS_OK);
     const tarn__graph *graph = &t->stepper.graph;
     assert_true(graph->node_count < before);
@@ -149,6 +150,102 @@ static void frozen_parts_leave_the_step(void **state) {
     assert_int_equal(backward_nodes(graph, "encoder 4") > 0, updates[i] < 8);
     assert_true(backward_nodes(graph, "decoder 1") > 0);
   }
+  tarn_train_close(&t);
+}
+
+static void the_rule_of_autofreeze(void **state) {
+  (void)state;
+  static const struct {
+    double changes[6];
+    size_t count;
+    double percentile;
+    size_t frozen;
+  } cases[] = {
+      {{0.1, 0.2, 0.5, 0.4}, 4, 50, 2},            // the median is 0.3
+      {{0.4, 0.1, 0.1, 0.1}, 4, 50, 0},            // only from the bottom
+      {{0.1, 0.1, 0.4, 0.1, 0.5, 0.6}, 6, 50, 2},  // and only as far as they are below it
+      {{0.3, 0.2, 0.1}, 3, 0, 0},                  // the smallest change is reached by all
+      {{0.1, 0.2, 0.5, 0.4}, 4, 100, 2},           // the largest
+      {{0.1, 0.2, 0.3, 0.4, 0.5}, 5, 80, 4},       // 0.42
+      {{0.2, 0.2, 0.2}, 3, 50, 0},
+      {{7}, 1, 50, 0},
+      {{0}, 0, 50, 0},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+    assert_int_equal(tarn__autofreeze_rule(cases[i].changes, cases[i].count, cases[i].percentile), cases[i].frozen);
+}
+
+static const char *const automatic[] = {"train.freeze=", "train.autofreeze=2", "train.autofreeze_percentile=90",
+                                        "encoder.layers=L L1 R L L1 L", "train.max_updates=16"};
+
+// Records of the kind "freeze" of a run.
+static size_t freeze_records(const char *run, bool *embedding) {
+  json_t *log = read_log(run);
+  json_t *record;
+  size_t i;
+  size_t count = 0;
+  json_array_foreach(log, i, record) {
+    if (strcmp(json_string_value(json_object_get(record, "kind")), "freeze") != 0) continue;
+    json_t *layers = json_object_get(record, "layers");
+    int64_t step = json_integer_value(json_object_get(record, "step"));
+    assert_true(step >= 4 && step % 2 == 0);
+    assert_true(json_array_size(layers) > 0);
+    if (count == 0) *embedding = strcmp(json_string_value(json_array_get(layers, 0)), "embeddings.source") == 0;
+    count++;
+  }
+  json_decref(log);
+  return count;
+}
+
+static void autofreeze_goes_on_exactly(void **state) {
+  (void)state;
+  static const char *const precisions[] = {"train.precision=fp32", "train.precision=bf16"};
+  for (int v = 0; v < 2; v++) {
+    const char *overrides[7];
+    bool embedding = false;
+    memcpy(overrides, automatic, sizeof automatic);
+    overrides[5] = precisions[v];
+    overrides[6] = v ? "encoder.layerdrop=0.1" : "train.accumulate=2";
+    const char *whole = v ? "auto1" : "auto0";
+    const char *pieces = v ? "autopieces1" : "autopieces0";
+    run_through(whole, overrides, 7);
+    run_in_pieces(pieces, v ? 3 : 1, overrides, 7);
+    assert_same_run(whole, pieces);
+    assert_true(freeze_records(whole, &embedding) > 0);
+    assert_true(embedding);
+  }
+}
+
+// The sums are those of the gradients before clipping, and a test clears them.
+static void autofreeze_sums_gradients(void **state) {
+  (void)state;
+  tarn_train *t;
+  tarn_train_options options;
+  tarn_train_default(&options);
+  options.config = "tiny.yaml";
+  options.run = "sums";
+  options.overrides = automatic;
+  options.override_count = 5;
+  if (tarn_train_open(&t, &options) != TARN_STATUS_OK) fail_msg("%s", tarn_error_message());
+  tarn__train_update_result result;
+  size_t with = 0;
+  assert_int_equal(tarn__train_step(t, &result), TARN_STATUS_OK);
+  for (size_t i = 0; i < t->model->param_count; i++) {
+    const tarn__param *param = t->model->params[i];
+    bool expected = param->trained && strncmp(param->name, "encoder.", 8) == 0;
+    assert_int_equal(param->grad_sum != NULL, expected);
+    if (!expected) continue;
+    assert_memory_equal(param->grad_sum, param->grad, (size_t)(param->rows * param->cols) * sizeof(float));
+    with++;
+  }
+  assert_true(with > 20);
+  assert_int_equal(tarn__train_step(t, &result), TARN_STATUS_OK);
+  tarn__autofreeze_test(t->model, &t->progress);
+  assert_int_equal(t->progress.norm_count, 4);  // four trained sets: L1 is one
+  assert_int_equal(t->progress.frozen_sets, 0);
+  for (size_t i = 0; i < t->model->param_count; i++)
+    if (t->model->params[i]->grad_sum) assert_true(t->model->params[i]->grad_sum[0] == 0);
+  for (int i = 0; i < 4; i++) assert_true(t->progress.norms[i] > 0);
   tarn_train_close(&t);
 }
 
@@ -183,6 +280,10 @@ static void what_cannot_be_frozen_is_refused(void **state) {
   refuse("{ encoder.L1: [1, 2] }", "train.freeze: encoder.L1: expected the number of an update");
   refuse("encoder.L1", "expected layers and updates, such as { encoder.layer1: 1000 }");
   refuse("[encoder.L1]", "expected layers and updates");
+  const char *frozen[] = {"train.freeze=", "train.autofreeze=2", "encoder.layers=R R"};
+  tarn_config *config;
+  assert_int_equal(tarn_config_read(&config, "tiny.yaml", frozen, 3), TARN_STATUS_USAGE);
+  assert_non_null(strstr(tarn_error_message(), "train.autofreeze: the encoder has no trained layer"));
 }
 
 static void the_configuration_reads_back(void **state) {
@@ -205,9 +306,15 @@ static void the_configuration_reads_back(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(bytes_stay_from_the_update_on),    cmocka_unit_test(the_log_tells),
-      cmocka_unit_test(resuming_gives_the_same_bits),     cmocka_unit_test(frozen_parts_leave_the_step),
-      cmocka_unit_test(what_cannot_be_frozen_is_refused), cmocka_unit_test(the_configuration_reads_back),
+      cmocka_unit_test(the_rule_of_autofreeze),
+      cmocka_unit_test(autofreeze_goes_on_exactly),
+      cmocka_unit_test(autofreeze_sums_gradients),
+      cmocka_unit_test(bytes_stay_from_the_update_on),
+      cmocka_unit_test(the_log_tells),
+      cmocka_unit_test(resuming_gives_the_same_bits),
+      cmocka_unit_test(frozen_parts_leave_the_step),
+      cmocka_unit_test(what_cannot_be_frozen_is_refused),
+      cmocka_unit_test(the_configuration_reads_back),
   };
   return cmocka_run_group_tests(tests, open_all, sandbox_close);
 }

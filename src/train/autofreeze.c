@@ -1,0 +1,81 @@
+#include "train/autofreeze.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ops/row_cpu.h"
+#include "train/freeze.h"
+
+static int compare(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+size_t tarn__autofreeze_rule(const double *changes, size_t count, double percentile) {
+  double sorted[TARN_CONFIG_LAYERS];
+  if (count == 0 || count > TARN_CONFIG_LAYERS) return 0;
+  memcpy(sorted, changes, count * sizeof *sorted);
+  qsort(sorted, count, sizeof *sorted, compare);
+  double place = percentile / 100.0 * (double)(count - 1);
+  size_t low = (size_t)place;
+  size_t high = low + 1 < count ? low + 1 : low;
+  double limit = sorted[low] + (place - (double)low) * (sorted[high] - sorted[low]);
+  for (size_t i = 0; i < count; i++)
+    if (changes[i] >= limit) return i;
+  return count - 1;  // rounding put the limit above the largest change
+}
+
+void tarn__autofreeze_add(const tarn__model *model, int threads) {
+#pragma omp parallel for schedule(dynamic) num_threads(threads)
+  for (size_t i = 0; i < model->param_count; i++) {
+    const tarn__param *param = model->params[i];
+    if (!param->grad_sum || !param->grad_written || !tarn__param_learns(param)) continue;
+    tarn__row_add(param->grad_sum, param->grad, param->rows * param->cols);
+  }
+}
+
+// The norm of a set's sum, which is cleared. *learns: whether the set is not frozen yet.
+static double take_norm(const tarn__model *model, const char *set, bool *learns) {
+  double norm = 0.0;
+  *learns = false;
+  for (size_t i = 0; i < model->param_count; i++) {
+    const tarn__param *param = model->params[i];
+    if (!param->grad_sum || !tarn__freeze_covers(set, param->name)) continue;
+    int64_t n = param->rows * param->cols;
+    for (int64_t k = 0; k < n; k++) norm += fabs((double)param->grad_sum[k]);
+    memset(param->grad_sum, 0, (size_t)n * sizeof *param->grad_sum);
+    *learns |= tarn__param_learns(param);
+  }
+  return norm;
+}
+
+// A set without a gradient in the last interval (LayerDrop left it out) has changed beyond measure.
+static double change(double before, double now) {
+  if (before > 0) return fabs(before - now) / before;
+  return now > 0 ? DBL_MAX : 0.0;
+}
+
+void tarn__autofreeze_test(const tarn__model *model, tarn__progress *progress) {
+  int64_t every = model->config->train.autofreeze;
+  if (every == 0 || progress->update % every != 0) return;
+  double changes[TARN_CONFIG_LAYERS];
+  int64_t sets[TARN_CONFIG_LAYERS];
+  size_t count = 0;
+  int64_t set = 0;
+  int at = 0;
+  tarn__freeze_part part;
+  for (; tarn__freeze_next_set(model, &at, &part); set++) {
+    bool learns;
+    double norm = take_norm(model, part.name, &learns);
+    if (learns && set < progress->norm_count) {
+      changes[count] = change(progress->norms[set], norm);
+      sets[count++] = set;
+    }
+    progress->norms[set] = norm;
+  }
+  progress->norm_count = set;
+  size_t frozen = tarn__autofreeze_rule(changes, count, model->config->train.autofreeze_percentile);
+  if (frozen > 0) progress->frozen_sets = sets[frozen];
+}
