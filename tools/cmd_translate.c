@@ -8,8 +8,8 @@
 
 #include "cli.h"
 #include "commands.h"
+#include "model_options.h"
 #include "profile_output.h"
-#include "tarn/text.h"
 #include "tarn/translate.h"
 
 static const cli_command COMMAND = {
@@ -132,31 +132,6 @@ static int run(const char *path, const char *input, const char *destination, out
   return code;
 }
 
-// The place of a word in a list, or a usage mistake.
-static int take_word(int *value, const char *option, const char *word, const char *const *words, size_t count) {
-  for (size_t i = 0; i < count; i++) {
-    if (strcmp(word, words[i]) != 0) continue;
-    *value = (int)i;
-    return -1;
-  }
-  const char *nearest = tarn_text_nearest(word, words, count);
-  if (nearest) return cli_usage(&COMMAND, "--%s cannot be \"%s\"; did you mean %s?", option, word, nearest);
-  if (count == 2) return cli_usage(&COMMAND, "--%s is %s or %s, not \"%s\"", option, words[0], words[1], word);
-  return cli_usage(&COMMAND, "--%s is %s, %s or %s, not \"%s\"", option, words[0], words[1], words[2], word);
-}
-
-static int take_words(tarn_translator_options *options, const char *precision, const char *overlong) {
-  static const char *const precisions[] = {"fp32", "bf16", "int8"};
-  static const char *const ways[] = {"truncate", "refuse"};
-  int value = 0;
-  int code = take_word(&value, "precision", precision, precisions, 3);
-  options->precision = (tarn_translate_precision)value;
-  if (code >= 0) return code;
-  code = take_word(&value, "overlong", overlong, ways, 2);
-  options->overlong = value == 0 ? TARN_TRANSLATE_OVERLONG_TRUNCATE : TARN_TRANSLATE_OVERLONG_REFUSE;
-  return code;
-}
-
 int cmd_translate(int argc, char **argv) {
   tarn_translator_options options;
   tarn_translator_default(&options);
@@ -195,7 +170,7 @@ int cmd_translate(int argc, char **argv) {
       {"output", CLI_TEXT, &destination, "FILE", "where to write instead of standard output", 0, 0},
       {0}};
   int code = cli_parse(&COMMAND, table, argc, argv, &paths, 1, 1);
-  if (code < 0) code = take_words(&options, precision, overlong);
+  if (code < 0) code = model_options_words(&COMMAND, &options.precision, &options.overlong, precision, overlong);
   if (code < 0) {
     options.threads = (int)threads;
     options.n_best = n_best > 0 ? n_best : 1;

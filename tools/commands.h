@@ -4,6 +4,7 @@
 
 int cmd_average(int argc, char **argv);
 int cmd_bleu(int argc, char **argv);
+int cmd_blimp(int argc, char **argv);
 int cmd_chrf(int argc, char **argv);
 int cmd_compare(int argc, char **argv);
 int cmd_corpus(int argc, char **argv);
@@ -14,6 +15,7 @@ int cmd_plan(int argc, char **argv);
 int cmd_prepare(int argc, char **argv);
 int cmd_prune(int argc, char **argv);
 int cmd_report(int argc, char **argv);
+int cmd_score(int argc, char **argv);
 int cmd_sweep(int argc, char **argv);
 int cmd_test(int argc, char **argv);
 int cmd_train(int argc, char **argv);

@@ -21,7 +21,7 @@ static const struct {
     {"plan", cmd_plan},     {"train", cmd_train}, {"inspect", cmd_inspect}, {"translate", cmd_translate},
     {"bleu", cmd_bleu},     {"chrf", cmd_chrf},   {"average", cmd_average}, {"export", cmd_export},
     {"prune", cmd_prune},   {"test", cmd_test},   {"sweep", cmd_sweep},     {"compare", cmd_compare},
-    {"report", cmd_report},
+    {"report", cmd_report}, {"score", cmd_score}, {"blimp", cmd_blimp},
 };
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
@@ -33,7 +33,7 @@ static void print_message(void *user, tarn_log_level level, const char *text) {
 // Each command prints its own line, so that it is written in one place.
 static int print_help(void) {
   printf(
-      "tarn trains and runs translation models in which layers can be random, frozen and shared.\n\n"
+      "tarn trains and runs translation and language models in which layers can be random, frozen and shared.\n\n"
       "usage: tarn COMMAND [options] [arguments]\n\ncommands:\n");
   for (size_t i = 0; i < COMMANDS; i++) {
     char name[32];

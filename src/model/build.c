@@ -85,9 +85,9 @@ tarn__tensor *tarn__model_build_bottom(const tarn__model *model, tarn__graph *gr
   return x;
 }
 
-tarn__tensor *tarn__model_build_loss(const tarn__model *model, tarn__graph *graph, const tarn__packed *source,
-                                     const tarn__packed *target, const int32_t *targets, double label_smoothing,
-                                     const double *grad_scale) {
+// The decoder's output, which the output layer reads; `source` is not looked at for a language model.
+static tarn__tensor *decode(const tarn__model *model, tarn__graph *graph, const tarn__packed *source,
+                            const tarn__packed *target) {
   tarn__block_run run = {.graph = graph,
                          .d_model = model->config->model.d_model,
                          .offsets = external_ids(graph, target->offsets, target->sentences + 1, "target offsets"),
@@ -100,13 +100,30 @@ tarn__tensor *tarn__model_build_loss(const tarn__model *model, tarn__graph *grap
   }
   tarn__stream stream = {.x = embed(model, graph, model->target_table, target->ids, target->positions, target->rows)};
   run_layers(&model->decoder, 0, model->decoder.count, target->skip, &run, &stream);
-  tarn__tensor *x = finish_stack(&model->decoder, &run, &stream);
+  return finish_stack(&model->decoder, &run, &stream);
+}
+
+tarn__tensor *tarn__model_build_loss(const tarn__model *model, tarn__graph *graph, const tarn__packed *source,
+                                     const tarn__packed *target, const int32_t *targets, double label_smoothing,
+                                     const double *grad_scale) {
+  tarn__tensor *x = decode(model, graph, source, target);
   graph->label = "output";
   tarn__tensor *ids = external_ids(graph, targets, target->rows, "targets");
   tarn__tensor *loss =
       tarn__output_loss(graph, x, model->output_table, model->output_bias, ids, label_smoothing, grad_scale);
   loss->keep = true;
   return loss;
+}
+
+tarn__tensor *tarn__model_build_scores(const tarn__model *model, tarn__graph *graph, const tarn__packed *target,
+                                       const int32_t *rows, const int32_t *targets, int64_t count) {
+  tarn__tensor *x = decode(model, graph, NULL, target);
+  graph->label = "output";
+  x = tarn__select_rows(graph, x, external_ids(graph, rows, count, "rows"));
+  tarn__tensor *ids = external_ids(graph, targets, count, "targets");
+  tarn__tensor *losses = tarn__output_token_loss(graph, x, model->output_table, model->output_bias, ids);
+  losses->keep = true;
+  return losses;
 }
 
 void tarn__model_differentiate(const tarn__model *model, tarn__graph *graph, tarn__tensor *loss) {

@@ -99,6 +99,11 @@ tarn__tensor *tarn__model_build_loss(const tarn__model *model, tarn__graph *grap
                                      const tarn__packed *target, const int32_t *targets, double label_smoothing,
                                      const double *grad_scale);
 
+// Of a language model: -log p of tokens, without dropout. Of the packed target rows those of `rows` [count] are
+// predicted, the token of rows[i] being targets[i]. Returns F64 [count, 2], both columns alike (kept).
+tarn__tensor *tarn__model_build_scores(const tarn__model *model, tarn__graph *graph, const tarn__packed *target,
+                                       const int32_t *rows, const int32_t *targets, int64_t count);
+
 // Appends the backward pass of that loss, with recomputation if the configuration says so.
 void tarn__model_differentiate(const tarn__model *model, tarn__graph *graph, tarn__tensor *loss);
 

@@ -124,6 +124,13 @@ tarn__tensor *tarn__embedding(tarn__graph *graph, tarn__tensor *ids, tarn__tenso
 tarn__tensor *tarn__output_loss(tarn__graph *graph, tarn__tensor *x, tarn__param *table, tarn__param *bias,
                                 tarn__tensor *targets, double smoothing, const double *grad_scale);
 
+// The same without gradients and smoothing, token by token: -log p of every row's target, F64 [R, 2] (nll, nll).
+tarn__tensor *tarn__output_token_loss(tarn__graph *graph, tarn__tensor *x, tarn__param *table, tarn__param *bias,
+                                      tarn__tensor *targets);
+
+// Rows of x by number: y [n, d] = x[rows[i]], rows I32 [1, n] (no gradient).
+tarn__tensor *tarn__select_rows(tarn__graph *graph, tarn__tensor *x, tarn__tensor *rows);
+
 // Log-probabilities of the next token, F32 [R, V] = log_softmax(x table^T + bias), for decoding (no gradient).
 tarn__tensor *tarn__output_log_probabilities(tarn__graph *graph, tarn__tensor *x, tarn__param *table,
                                              tarn__param *bias);

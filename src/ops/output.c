@@ -152,6 +152,11 @@ static size_t loss_scratch(const tarn__node *node, int threads) {
   return l.bytes + products_scratch(node, &l, threads);
 }
 
+// Losses of the rows [rows, 2]: an output of the node if they are wanted.
+static double *losses_of(const tarn__node *node, const layout *l) {
+  return node->out[2] != NULL ? node->out[2]->data : (void *)((char *)node->scratch + l->losses);
+}
+
 // Loss and gradient of the rows whose logits are there; their dlogits go to row `to` of the buffer.
 static void part_loss(const tarn__exec *exec, const tarn__node *node, const layout *l, int64_t first, int64_t rows,
                       int64_t to) {
@@ -160,7 +165,7 @@ static void part_loss(const tarn__exec *exec, const tarn__node *node, const layo
   const int32_t *targets = node->in[3]->data;
   float *logits = (float *)((char *)node->scratch + l->logits);
   float *sums = (float *)((char *)node->scratch + l->sums);
-  double *losses = (double *)((char *)node->scratch + l->losses);
+  double *losses = losses_of(node, l);
   size_t size = tarn__dtype_size(node->in[0]->dtype);
   char *dlogits = (char *)node->scratch + l->dlogits + (size_t)(to * l->words) * size;
 #pragma omp parallel for schedule(static) num_threads(exec->threads)
@@ -234,7 +239,7 @@ static tarn_status loss_cpu(const tarn__exec *exec, const tarn__node *node) {
   }
   if (node->dparam[1] != NULL) add_bias_gradient(exec, node, &l);
   // In the order of the rows, for any number of threads.
-  const double *losses = (const double *)((const char *)node->scratch + l.losses);
+  const double *losses = losses_of(node, &l);
   double *loss = node->out[0]->data;
   loss[0] = loss[1] = 0.0;
   for (int64_t r = 0; r < l.rows; r++) {
@@ -337,6 +342,15 @@ tarn__tensor *tarn__output_loss(tarn__graph *graph, tarn__tensor *x, tarn__param
   tarn__tensor *loss = node->out[0] = tarn__graph_tensor(graph, TARN__F64, 1, 2, "loss");
   tarn__graph_emit(graph, node);
   return loss;
+}
+
+tarn__tensor *tarn__output_token_loss(tarn__graph *graph, tarn__tensor *x, tarn__param *table, tarn__param *bias,
+                                      tarn__tensor *targets) {
+  tarn__tensor *loss = tarn__output_loss(graph, x, table, bias, targets, 0.0, NULL);
+  tarn__tensor *rows = tarn__graph_tensor(graph, TARN__F64, x->rows, 2, "token_losses");
+  rows->source = loss->source;
+  if (loss->source) loss->source->out[2] = rows;
+  return rows;
 }
 
 tarn__tensor *tarn__output_log_probabilities(tarn__graph *graph, tarn__tensor *x, tarn__param *table,

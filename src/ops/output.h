@@ -1,6 +1,7 @@
 // Inside of the output layer: its nodes and kernels.
 //   output_loss               in: x, table, bias or NULL, targets
-//                             out: loss [1, 2], dx or NULL             dparam: table or NULL, bias or NULL
+//                             out: loss [1, 2], dx or NULL, losses of the rows [R, 2] or NULL
+//                             dparam: table or NULL, bias or NULL
 //   output_log_probabilities  in: x, table, bias or NULL               out: log-probabilities [R, V]
 #ifndef TARN_OPS_OUTPUT_H
 #define TARN_OPS_OUTPUT_H

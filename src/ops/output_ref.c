@@ -50,6 +50,7 @@ tarn_status TARN__REF(tarn__output_loss_ref)(const tarn__exec *exec, const tarn_
   bool wants_grad = node->out[1] != NULL || node->dparam[0] != NULL || node->dparam[1] != NULL;
   real *logits = node->scratch;
   double *loss = node->out[0]->data;
+  double *rows = node->out[2] != NULL ? node->out[2]->data : NULL;
   int64_t words = table->rows;
   int table_adds = node->dparam[0] != NULL ? tarn__param_accumulate(node->dparam[0]) : 0;
   int bias_adds = node->dparam[1] != NULL ? tarn__param_accumulate(node->dparam[1]) : 0;
@@ -61,7 +62,12 @@ tarn_status TARN__REF(tarn__output_loss_ref)(const tarn__exec *exec, const tarn_
     double nll = (double)(log_sum - logits[targets[r]]), all = 0.0;
     for (int64_t j = 0; j < words; j++) all += (double)(log_sum - logits[j]);
     loss[1] += nll;
-    loss[0] += (1.0 - attr->smoothing) * nll + attr->smoothing * all / (double)words;
+    double smoothed = (1.0 - attr->smoothing) * nll + attr->smoothing * all / (double)words;
+    loss[0] += smoothed;
+    if (rows) {
+      rows[2 * r] = smoothed;
+      rows[2 * r + 1] = nll;
+    }
     if (!wants_grad) continue;
     for (int64_t j = 0; j < words; j++) {
       double wanted = attr->smoothing / (double)words + (j == targets[r] ? 1.0 - attr->smoothing : 0.0);

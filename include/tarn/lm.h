@@ -1,0 +1,114 @@
+// Language models: log-probabilities of sentences, perplexity, and minimal pairs.
+//
+// A sentence w1 .. wn is read as <eos> w1 .. wn, and w1 .. wn <eos> are predicted; its log-probability is the sum over
+// these n + 1 tokens, in natural logarithms.
+//
+//   tarn_lm_options options;
+//   tarn_lm_default(&options);
+//   tarn_lm *lm;
+//   status = tarn_lm_open(&lm, "runs/esn", &options);
+//   status = tarn_lm_score(lm, scores, lines, lengths, count);
+//   tarn_lm_close(&lm);
+//
+// A model is used by one thread at a time; it computes with the pool of threads of the process, whose size it sets.
+#ifndef TARN_LM_H
+#define TARN_LM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tarn/status.h"
+#include "tarn/translate.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct tarn_lm_options {
+  tarn_translate_precision precision;  // default fp32
+  tarn_translate_overlong overlong;    // a line of more tokens than model.max_length is cut, and counted as truncated,
+                                       // or refused with DATA; default: refuse
+  int64_t max_tokens;                  // tokens computed together, 1 .. 2^24; default 4096
+  bool strict;                         // refuse invalid UTF-8 instead of replacing it by U+FFFD; default false
+  int threads;                         // 0: all that the process may use; default 0
+} tarn_lm_options;
+
+void tarn_lm_default(tarn_lm_options *options);
+
+typedef struct tarn_lm tarn_lm;
+
+// Opens a checkpoint, or of a run directory the average if there is one, else the best, else the last checkpoint. Fails
+// with USAGE (options, a translation model), IO, DATA (a damaged checkpoint), or MEMORY.
+tarn_status tarn_lm_open(tarn_lm **lm, const char *path, const tarn_lm_options *options) TARN_CHECKED;
+void tarn_lm_close(tarn_lm **lm);
+// The file that was opened; valid until close.
+const char *tarn_lm_path(const tarn_lm *lm);
+// The text of a token, valid until close.
+const char *tarn_lm_piece(const tarn_lm *lm, int32_t id);
+
+// The score of a line. An empty line has one token, the end of sentence.
+typedef struct tarn_lm_line {
+  double log_probability;           // sum over the tokens
+  int64_t tokens;                   // with the end of sentence
+  const int32_t *ids;               // [tokens]
+  const double *log_probabilities;  // [tokens]
+  int64_t characters, bytes;        // of the line, its end counted as one; code points, after replacing invalid UTF-8
+  bool truncated;
+} tarn_lm_line;
+
+// Scores `count` lines of lengths[i] bytes. What the results point to belongs to the model and lives until its next
+// call. Fails with DATA (what `strict` and `overlong` refuse), NUMERIC or MEMORY.
+tarn_status tarn_lm_score(tarn_lm *lm, tarn_lm_line *results, const char *const *lines, const size_t *lengths,
+                          size_t count) TARN_CHECKED;
+
+// Sums over lines. All fields 0 to begin with.
+typedef struct tarn_lm_total {
+  int64_t lines, tokens, characters, bytes, truncated;
+  double log_probability;
+} tarn_lm_total;
+
+void tarn_lm_total_add(tarn_lm_total *total, const tarn_lm_line *line);
+// Perplexity of a token, exp(-log p / tokens), and bits of a character and of a byte; NAN without lines.
+double tarn_lm_perplexity(const tarn_lm_total *total);
+double tarn_lm_bits_per_character(const tarn_lm_total *total);
+double tarn_lm_bits_per_byte(const tarn_lm_total *total);
+
+// Receives the score of a line, numbered from 1; anything but TARN_STATUS_OK stops the work and is returned.
+typedef tarn_status (*tarn_lm_sink)(void *user, int64_t number, const tarn_lm_line *line);
+// Scores a text file, or a pipe or device such as /dev/stdin, and gives each line to `sink`, in order.
+tarn_status tarn_lm_score_file(tarn_lm *lm, const char *path, tarn_lm_sink sink, void *user) TARN_CHECKED;
+
+// Minimal pairs (Warstadt et al., "BLiMP", TACL 2020): of two sentences the acceptable one should have the higher
+// log-probability. Equal ones count as wrong. Files are JSON lines with the texts "sentence_good" and "sentence_bad",
+// and optionally "field" and "linguistics_term".
+typedef struct tarn_minimal_pairs_count {
+  const char *name;          // of the paradigm (its file without .jsonl), or of the field
+  const char *field, *term;  // of a paradigm: those of its first pair, "" where a file has none; of a field: ""
+  int64_t pairs, right;
+  double accuracy;   // right / pairs
+  double low, high;  // 95 % confidence interval of it (Wilson 1927)
+} tarn_minimal_pairs_count;
+
+typedef struct tarn_minimal_pairs_result {
+  size_t paradigm_count, field_count;
+  const tarn_minimal_pairs_count *paradigms;  // by name
+  const tarn_minimal_pairs_count *fields;     // by name; accuracy is the mean over the field's paradigms
+  tarn_minimal_pairs_count overall;           // accuracy: mean over all paradigms, as BLiMP is reported
+  struct tarn__minimal_pairs_memory *memory;
+} tarn_minimal_pairs_result;
+
+// Called when a paradigm is done; NULL: nobody.
+typedef void (*tarn_minimal_pairs_progress)(void *user, const tarn_minimal_pairs_count *paradigm, size_t done,
+                                            size_t count);
+
+// Scores every file *.jsonl of a folder. What a pair's sentences share at their beginning is predicted once. Fails with
+// IO, DATA (no such file, a line that is no object or lacks a text: file and line are named), NUMERIC or MEMORY.
+tarn_status tarn_minimal_pairs_run(tarn_minimal_pairs_result **result, tarn_lm *lm, const char *folder,
+                                   tarn_minimal_pairs_progress progress, void *user) TARN_CHECKED;
+void tarn_minimal_pairs_close(tarn_minimal_pairs_result **result);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

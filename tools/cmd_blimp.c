@@ -1,0 +1,111 @@
+// tarn blimp: minimal pairs under a language model.
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdio.h>
+
+#include "commands.h"
+#include "model_options.h"
+#include "tarn/lm.h"
+
+static const cli_command COMMAND = {
+    "blimp", "RUN DIR", "Test a language model on minimal pairs (BLiMP).",
+    "RUN is a run directory or a checkpoint of a language model. DIR holds one file PARADIGM.jsonl for each paradigm,\n"
+    "with the keys sentence_good and sentence_bad, and field if there are groups. A pair counts when the good "
+    "sentence\n"
+    "has the higher log-probability. Overall and of a field the accuracy is the mean over paradigms; the intervals "
+    "are\n"
+    "Wilson's at 95 %."};
+
+static void print_progress(void *user, const tarn_minimal_pairs_count *paradigm, size_t done, size_t count) {
+  (void)user;
+  fprintf(stderr, "%zu of %zu  %-52s %5.1f %%\n", done, count, paradigm->name, 100.0 * paradigm->accuracy);
+}
+
+static void print_count(const tarn_minimal_pairs_count *c, const char *field) {
+  printf("%-52s %-18s %8" PRId64 " %7.2f   %5.2f .. %5.2f\n", c->name, field, c->pairs, 100.0 * c->accuracy,
+         100.0 * c->low, 100.0 * c->high);
+}
+
+static void print_text(const tarn_minimal_pairs_result *result) {
+  printf("%-52s %-18s %8s %7s   %s\n", "paradigm", "field", "pairs", "%", "95 % interval");
+  for (size_t i = 0; i < result->paradigm_count; i++) print_count(&result->paradigms[i], result->paradigms[i].field);
+  printf("\n");
+  for (size_t i = 0; i < result->field_count; i++) print_count(&result->fields[i], "");
+  print_count(&result->overall, "");
+}
+
+static json_t *count_json(const tarn_minimal_pairs_count *c) {
+  return json_pack("{s:s, s:s, s:s, s:I, s:I, s:f, s:f, s:f}", "name", c->name, "field", c->field, "term", c->term,
+                   "pairs", (json_int_t)c->pairs, "right", (json_int_t)c->right, "accuracy", c->accuracy, "low", c->low,
+                   "high", c->high);
+}
+
+static int print_json(const tarn_lm *lm, const tarn_minimal_pairs_result *result, const char *path) {
+  json_t *paradigms = json_array();
+  json_t *fields = json_array();
+  int failed = 0;
+  for (size_t i = 0; i < result->paradigm_count; i++)
+    failed |= json_array_append_new(paradigms, count_json(&result->paradigms[i])) != 0;
+  for (size_t i = 0; i < result->field_count; i++)
+    failed |= json_array_append_new(fields, count_json(&result->fields[i])) != 0;
+  json_t *object = json_pack("{s:s, s:o, s:o, s:o}", "checkpoint", tarn_lm_path(lm), "overall",
+                             count_json(&result->overall), "fields", fields, "paradigms", paradigms);
+  failed |= !object;
+  if (!failed && path) {
+    failed = json_dump_file(object, path, JSON_INDENT(1)) != 0;
+    if (failed) fprintf(stderr, "tarn blimp: %s: cannot be written\n", path);
+  } else if (!failed) {
+    failed = json_dumpf(object, stdout, JSON_INDENT(1)) != 0;
+    putchar('\n');
+  }
+  json_decref(object);
+  return failed ? CLI_FAILURE : CLI_OK;
+}
+
+static int run(const char *path, const char *folder, const tarn_lm_options *options, bool json, bool quiet,
+               const char *output) {
+  tarn_lm *lm;
+  tarn_status status = tarn_lm_open(&lm, path, options);
+  if (status != TARN_STATUS_OK) return cli_report(&COMMAND, status);
+  tarn_minimal_pairs_result *result;
+  status = tarn_minimal_pairs_run(&result, lm, folder, quiet ? NULL : print_progress, NULL);
+  int code = CLI_OK;
+  if (status != TARN_STATUS_OK) {
+    code = cli_report(&COMMAND, status);
+  } else {
+    if (!json) print_text(result);
+    if (json || output) code = print_json(lm, result, output);
+  }
+  tarn_minimal_pairs_close(&result);
+  tarn_lm_close(&lm);
+  return code;
+}
+
+int cmd_blimp(int argc, char **argv) {
+  tarn_lm_options options;
+  tarn_lm_default(&options);
+  int64_t threads = 0;
+  bool json = false;
+  bool quiet = false;
+  const char *output = NULL;
+  const char *precision = "fp32";
+  const char *overlong = "refuse";
+  cli_list paths = {0};
+  const cli_option table[] = {
+      {"json", CLI_FLAG, &json, NULL, "print JSON in place of the table", 0, 0},
+      {"output", CLI_TEXT, &output, "FILE", "write the JSON here", 0, 0},
+      {"quiet", CLI_FLAG, &quiet, NULL, "no line on standard error for every paradigm", 0, 0},
+      {"precision", CLI_TEXT, &precision, "NAME", "fp32, bf16 or int8", 0, 0},
+      {"overlong", CLI_TEXT, &overlong, "WHAT", "truncate or refuse sentences that the model cannot take whole", 0, 0},
+      {"max-tokens", CLI_INT, &options.max_tokens, "N", "tokens computed together", 1, 1 << 24},
+      {"threads", CLI_INT, &threads, "N", "threads; 0: all that the process may use", 0, 1024},
+      {0}};
+  int code = cli_parse(&COMMAND, table, argc, argv, &paths, 2, 2);
+  if (code < 0) code = model_options_words(&COMMAND, &options.precision, &options.overlong, precision, overlong);
+  if (code < 0) {
+    options.threads = (int)threads;
+    code = run(paths.items[0], paths.items[1], &options, json, quiet, output);
+  }
+  cli_list_free(&paths);
+  return code;
+}

@@ -1,0 +1,137 @@
+// tarn score: log-probabilities of sentences under a language model.
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdio.h>
+
+#include "commands.h"
+#include "model_options.h"
+#include "tarn/lm.h"
+
+static const cli_command COMMAND = {
+    "score", "RUN [FILE]", "Print log-probabilities, perplexity and bits per character of sentences.",
+    "RUN is a run directory or a checkpoint of a language model; FILE has one sentence a line (default: standard\n"
+    "input). The first column is the log-probability of the line (natural logarithm, its end of sentence counted),\n"
+    "then come tokens and characters. With --tokens each line is followed by its tokens and their log-probabilities.\n"
+    "The summary goes to standard error."};
+
+typedef struct output {
+  const tarn_lm *lm;
+  tarn_lm_total total;
+  bool json, tokens, quiet;
+} output;
+
+static int print_json(const output *out, int64_t number, const tarn_lm_line *line) {
+  json_t *object =
+      json_pack("{s:I, s:f, s:I, s:I, s:I, s:b}", "line", (json_int_t)number, "log_probability", line->log_probability,
+                "tokens", (json_int_t)line->tokens, "characters", (json_int_t)line->characters, "bytes",
+                (json_int_t)line->bytes, "truncated", (int)line->truncated);
+  int failed = !object;
+  if (out->tokens && !failed) {
+    json_t *pieces = json_array();
+    for (int64_t t = 0; t < line->tokens; t++) {
+      const char *piece = tarn_lm_piece(out->lm, line->ids[t]);
+      json_t *text = json_string(piece);  // NULL for a piece that is no UTF-8: then its id alone
+      json_t *pair =
+          json_pack("[o, I, f]", text ? text : json_null(), (json_int_t)line->ids[t], line->log_probabilities[t]);
+      failed |= json_array_append_new(pieces, pair) != 0;
+    }
+    failed |= json_object_set_new(object, "pieces", pieces) != 0;
+  }
+  failed = failed || json_dumpf(object, stdout, JSON_COMPACT) != 0;
+  json_decref(object);
+  putchar('\n');
+  return failed;
+}
+
+static void print_text(const output *out, const tarn_lm_line *line) {
+  printf("%.6f\t%" PRId64 "\t%" PRId64 "\n", line->log_probability, line->tokens, line->characters);
+  for (int64_t t = 0; out->tokens && t < line->tokens; t++)
+    printf("  %.6f\t%s\n", line->log_probabilities[t], tarn_lm_piece(out->lm, line->ids[t]));
+}
+
+static tarn_status print_line(void *user, int64_t number, const tarn_lm_line *line) {
+  output *out = user;
+  int failed = 0;
+  tarn_lm_total_add(&out->total, line);
+  if (out->quiet) return TARN_STATUS_OK;
+  if (out->json)
+    failed = print_json(out, number, line);
+  else
+    print_text(out, line);
+  return failed || ferror(stdout) ? TARN_STATUS_IO : TARN_STATUS_OK;
+}
+
+static int print_summary(const output *out) {
+  const tarn_lm_total *t = &out->total;
+  if (out->quiet && out->json) {
+    json_t *object =
+        json_pack("{s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:f}", "lines", (json_int_t)t->lines, "tokens",
+                  (json_int_t)t->tokens, "characters", (json_int_t)t->characters, "bytes", (json_int_t)t->bytes,
+                  "truncated", (json_int_t)t->truncated, "log_probability", t->log_probability, "nll",
+                  -t->log_probability / (double)t->tokens, "perplexity", tarn_lm_perplexity(t), "bits_per_character",
+                  tarn_lm_bits_per_character(t), "bits_per_byte", tarn_lm_bits_per_byte(t));
+    int failed = !object || json_dumpf(object, stdout, JSON_COMPACT) != 0;
+    json_decref(object);
+    putchar('\n');
+    return failed ? CLI_FAILURE : CLI_OK;
+  }
+  fprintf(out->quiet ? stdout : stderr,
+          "%" PRId64 " lines, %" PRId64
+          " tokens: %.4f nats a token, perplexity %.4f, %.4f bits a character, %.4f bits a "
+          "byte\n",
+          t->lines, t->tokens, -t->log_probability / (double)t->tokens, tarn_lm_perplexity(t),
+          tarn_lm_bits_per_character(t), tarn_lm_bits_per_byte(t));
+  if (t->truncated) fprintf(stderr, "truncated to the model's longest sentence: %" PRId64 " lines\n", t->truncated);
+  return CLI_OK;
+}
+
+static int run(const char *path, const char *input, const tarn_lm_options *options, output *out) {
+  tarn_lm *lm;
+  tarn_status status = tarn_lm_open(&lm, path, options);
+  if (status != TARN_STATUS_OK) return cli_report(&COMMAND, status);
+  out->lm = lm;
+  int code = CLI_OK;
+  status = tarn_lm_score_file(lm, input, print_line, out);
+  bool unwritten = fflush(stdout) != 0 || ferror(stdout);
+  if (unwritten) {
+    fprintf(stderr, "tarn score: standard output cannot be written\n");
+    code = CLI_FAILURE;
+  } else if (status != TARN_STATUS_OK) {
+    code = cli_report(&COMMAND, status);
+  } else if (out->total.lines == 0) {
+    fprintf(stderr, "tarn score: %s: there is no line to score\n", input);
+    code = CLI_FAILURE;
+  } else {
+    code = print_summary(out);
+  }
+  tarn_lm_close(&lm);
+  return code;
+}
+
+int cmd_score(int argc, char **argv) {
+  tarn_lm_options options;
+  tarn_lm_default(&options);
+  int64_t threads = 0;
+  const char *precision = "fp32";
+  const char *overlong = "refuse";
+  output out = {0};
+  cli_list paths = {0};
+  const cli_option table[] = {
+      {"tokens", CLI_FLAG, &out.tokens, NULL, "print every token with its log-probability", 0, 0},
+      {"summary-only", CLI_FLAG, &out.quiet, NULL, "print the summary only, to standard output", 0, 0},
+      {"json", CLI_FLAG, &out.json, NULL, "print JSON, one object a line", 0, 0},
+      {"precision", CLI_TEXT, &precision, "NAME", "fp32, bf16 or int8", 0, 0},
+      {"overlong", CLI_TEXT, &overlong, "WHAT", "truncate or refuse lines that the model cannot take whole", 0, 0},
+      {"max-tokens", CLI_INT, &options.max_tokens, "N", "tokens computed together", 1, 1 << 24},
+      {"strict", CLI_FLAG, &options.strict, NULL, "refuse invalid UTF-8 instead of replacing it by U+FFFD", 0, 0},
+      {"threads", CLI_INT, &threads, "N", "threads; 0: all that the process may use", 0, 1024},
+      {0}};
+  int code = cli_parse(&COMMAND, table, argc, argv, &paths, 1, 2);
+  if (code < 0) code = model_options_words(&COMMAND, &options.precision, &options.overlong, precision, overlong);
+  if (code < 0) {
+    options.threads = (int)threads;
+    code = run(paths.items[0], paths.count > 1 ? paths.items[1] : "/dev/stdin", &options, &out);
+  }
+  cli_list_free(&paths);
+  return code;
+}
