@@ -454,6 +454,8 @@ static void examples_are_valid(void **state) {
   assert_true(files.gl_pathc >= 12);
   for (size_t i = 0; i < files.gl_pathc; i++) {
     tarn_config *config;
+    // Of the experiments only the base is a description; the others are sweeps over it.
+    if (strstr(files.gl_pathv[i], "/experiments/") && !strstr(files.gl_pathv[i], "/base.yaml")) continue;
     // The demo gives its files on the command line.
     bool ok = tarn_config_read(&config, files.gl_pathv[i], NULL, 0) == TARN_STATUS_OK &&
               (!config->data.train || tarn_config_check_training(config) == TARN_STATUS_OK);
