@@ -131,6 +131,19 @@ static tarn__tensor *build_attention(bench *b, const bench_case *c) {
   return tarn__attention(&b->graph, qkv, qkv, offsets, offsets, spec);
 }
 
+static tarn__tensor *build_glu(bench *b, const bench_case *c) { return tarn__glu(&b->graph, input(b, 2 * c->d)); }
+
+// Sentences of 20, 4 heads, `out` taps; `flag`: dynamic.
+static tarn__tensor *build_conv(bench *b, const bench_case *c) {
+  const int64_t kernels = 4 * c->out, length = 20;
+  tarn__tensor *x = input(b, c->d);
+  tarn__tensor *logits = c->flag ? input(b, kernels) : tarn__graph_param(&b->graph, param(b, 1, kernels));
+  x->rows = ROWS / length * length;
+  if (c->flag) logits->rows = x->rows;
+  tarn__conv_spec spec = {.heads = 4, .width = c->out, .before = (c->out - 1) / 2};
+  return tarn__depthwise_conv(&b->graph, x, logits, numbers(b, ROWS / length + 1, length, INT32_MAX), spec, 0.1);
+}
+
 static tarn__tensor *build_residual(bench *b, const bench_case *c) {
   tarn__tensor *x = input(b, c->d);
   tarn__tensor *branch = input(b, c->d);
@@ -154,6 +167,11 @@ static const bench_case cases[] = {{"linear-qkv", build_linear, 512, 1536, 0, fa
                                    {"attention-causal-20", build_attention, 512, 512, 20, true},
                                    {"attention-256", build_attention, 512, 512, 256, false},
                                    {"residual-norm", build_residual, 512, 512, 0, false},
+                                   {"glu", build_glu, 512, 512, 0, false},
+                                   {"light-conv-7", build_conv, 512, 7, 0, false},
+                                   {"light-conv-31", build_conv, 512, 31, 0, false},
+                                   {"dynamic-conv-7", build_conv, 512, 7, 0, true},
+                                   {"dynamic-conv-31", build_conv, 512, 31, 0, true},
                                    {"embedding", build_embedding, 512, 512, 0, false},
                                    {"adam", NULL, 512, WORDS, 0, false}};
 enum { CASES = sizeof cases / sizeof cases[0] };

@@ -44,9 +44,15 @@ CASES = {
     # Bidirectional GRUs, frozen at the bottom and above trained layers, and trained.
     "bigru_post": ("post", "none", "B L B1 G B1", "L"),
     "bigru_pre": ("pre", "decoder", "B B L G", "L"),
+    # Light and dynamic convolutions, trained and frozen, some wider than the shortest sentences.
+    "conv_post": ("post", "none", "C Y S1 Z1 S1", "Y S C"),
+    "conv_pre": ("pre", "all", "S Z C L", "Z1 C1 Z1 C1 L"),
 }
 # Recurrent kinds: (PyTorch's module, hidden size, gates)
 RECURRENT = {"B": (torch.nn.GRU, 12, 3), "G": (torch.nn.GRU, D // 2, 3)}
+# Convolutions: (mixer, width of the kernel)
+CONVOLUTIONS = {"C": ("light_conv", 7), "S": ("light_conv", 3), "Y": ("dynamic_conv", 5), "Z": ("dynamic_conv", 3)}
+TRAINED = "LGCY"
 
 
 def layer_sets(pattern):
@@ -73,6 +79,11 @@ class Case:
         if "bigru" in name:
             self.config += (f"  B: {{ mixer: bigru, hidden: {RECURRENT['B'][1]}, ffn: {FFN}, frozen: yes }}\n"
                             f"  G: {{ mixer: bigru, ffn: {FFN} }}\n")
+        if "conv" in name:
+            for kind, (mixer, width) in CONVOLUTIONS.items():
+                frozen = "no" if kind in TRAINED else "yes"
+                self.config += (f"  {kind}: {{ mixer: {mixer}, kernel: {width}, heads: {HEADS}, ffn: {FFN}, "
+                                f"frozen: {frozen} }}\n")
         self.weights, self.trained = {}, {}
         joint = self.embeddings in ("all", "encoder_decoder", "encoder_output")
         self.vocab = (40, 40) if joint else (37, 41)
@@ -102,7 +113,7 @@ class Case:
     def make_layer(self, side, kind, name):
         # Weak outputs and strong scores of attention: otherwise the rows of eight post-norm layers become all alike, and
         # gradients so small that PyTorch's own fp32 is not good to 1e-4.
-        trained = kind in "LG"
+        trained = kind in TRAINED
         if kind in RECURRENT:
             _, hidden, gates = RECURRENT[kind]
             self.make_linear(f"{name}.gru.in", trained, 2 * gates * hidden, D)
@@ -110,15 +121,24 @@ class Case:
                 self.make_linear(f"{name}.gru.{direction}", trained, gates * hidden, hidden)
             self.make_linear(f"{name}.gru.out", trained, D, 2 * hidden)
             self.make_norm(f"{name}.gru.norm", trained)
+        elif kind in CONVOLUTIONS:
+            mixer, width = CONVOLUTIONS[kind]
+            self.make_linear(f"{name}.conv.in", trained, 2 * D, D)
+            if mixer == "light_conv":
+                self.add(f"{name}.conv.kernel", trained, 1, HEADS * width, scale=1.0)
+            else:
+                self.add(f"{name}.conv.kernel.weight", trained, HEADS * width, D, scale=1.5 * D**-0.5)
+            self.make_linear(f"{name}.conv.out", trained, D, D)
+            self.make_norm(f"{name}.conv.norm", trained)
         elif kind != "F":
             self.make_linear(f"{name}.self_attn.qkv", trained, 3 * D, D, 1.5)
             self.make_linear(f"{name}.self_attn.out", trained, D, D, 0.4)
             self.make_norm(f"{name}.self_attn.norm", trained)
-            if side == "decoder":
-                self.make_linear(f"{name}.cross_attn.q", trained, D, D, 1.5)
-                self.make_linear(f"{name}.cross_attn.kv", trained, 2 * D, D)
-                self.make_linear(f"{name}.cross_attn.out", trained, D, D)
-                self.make_norm(f"{name}.cross_attn.norm", trained)
+        if side == "decoder" and kind != "F":
+            self.make_linear(f"{name}.cross_attn.q", trained, D, D, 1.5)
+            self.make_linear(f"{name}.cross_attn.kv", trained, 2 * D, D)
+            self.make_linear(f"{name}.cross_attn.out", trained, D, D)
+            self.make_norm(f"{name}.cross_attn.norm", trained)
         self.make_linear(f"{name}.ffn.in", trained, FFN, D)
         self.make_linear(f"{name}.ffn.out", trained, D, FFN)
         self.make_norm(f"{name}.ffn.norm", trained)
@@ -189,21 +209,38 @@ class Network:
         states, _ = torch.nn.utils.rnn.pad_packed_sequence(states, True, total_length=x.shape[1])
         return self.linear(states, f"{name}.out")
 
+    def convolution(self, x, name, kind, padding, causal):
+        mixer, width = CONVOLUTIONS[kind]
+        x = F.glu(self.linear(x, f"{name}.in"), dim=-1).masked_fill(padding[:, :, None], 0.0)
+        before = width - 1 if causal else width // 2
+        padded = F.pad(x.transpose(1, 2), (before, width - 1 - before))
+        if mixer == "light_conv":
+            kernels = torch.softmax(self.w[f"{name}.kernel"].view(HEADS, 1, width), dim=-1)
+            y = F.conv1d(padded, kernels.repeat_interleave(D // HEADS, dim=0), groups=D).transpose(1, 2)
+        else:
+            kernels = torch.softmax(F.linear(x, self.w[f"{name}.kernel.weight"]).unflatten(2, (HEADS, width)), dim=-1)
+            windows = padded.unfold(2, width, 1).unflatten(1, (HEADS, D // HEADS))
+            y = torch.einsum("bhcnk,bnhk->bnhc", windows, kernels).flatten(2)
+        return self.linear(y, f"{name}.out")
+
     def layer(self, x, name, kind, padding, memory=None, memory_padding=None):
         order = self.case.order(kind)
         if kind in RECURRENT:
             x = self.sublayer(x, f"{name}.gru", order, lambda h: self.recurrence(h, f"{name}.gru", kind, padding))
+        elif kind in CONVOLUTIONS:
+            x = self.sublayer(x, f"{name}.conv", order, lambda h: self.convolution(
+                h, f"{name}.conv", kind, padding, memory is not None))
         elif kind != "F":
             own = f"{name}.self_attn"
             x = self.sublayer(x, own, order, lambda h: self.attention(
                 h, h, self.w[f"{own}.qkv.weight"], self.w[f"{own}.qkv.bias"][0], f"{own}.out", padding,
                 memory is not None))
-            if memory is not None:
-                cross = f"{name}.cross_attn"
-                weight = torch.cat([self.w[f"{cross}.q.weight"], self.w[f"{cross}.kv.weight"]])
-                bias = torch.cat([self.w[f"{cross}.q.bias"][0], self.w[f"{cross}.kv.bias"][0]])
-                x = self.sublayer(x, cross, order, lambda h: self.attention(
-                    h, memory, weight, bias, f"{cross}.out", memory_padding, False))
+        if memory is not None and kind != "F":
+            cross = f"{name}.cross_attn"
+            weight = torch.cat([self.w[f"{cross}.q.weight"], self.w[f"{cross}.kv.weight"]])
+            bias = torch.cat([self.w[f"{cross}.q.bias"][0], self.w[f"{cross}.kv.bias"][0]])
+            x = self.sublayer(x, cross, order, lambda h: self.attention(
+                h, memory, weight, bias, f"{cross}.out", memory_padding, False))
         ffn = f"{name}.ffn"
         return self.sublayer(x, ffn, order, lambda h: self.linear(F.relu(self.linear(h, f"{ffn}.in")), f"{ffn}.out"))
 

@@ -1,6 +1,7 @@
 // Loss and every gradient against PyTorch's (make_transformer.py): Models 0, 2 and 4 of the light Reservoir
-// Transformer, pre- and post-norm, FFN reservoirs, frozen and shared layers in the decoder, and all ways of sharing
-// embeddings, with the fast kernels in fp32 and bf16 and the reference kernels in float and double.
+// Transformer, pre- and post-norm, FFN reservoirs, recurrences and convolutions, frozen and shared layers in the
+// decoder, and all ways of sharing embeddings, with the fast kernels in fp32 and bf16 and the reference kernels in
+// float and double.
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -39,8 +40,9 @@ static const bounds ways[] = {
     {"fast bf16, 40 times", TARN__CPU, TARN__BF16, 40, 2, 1e-2, 0.2, true},
 };
 
-static const char *const cases[] = {"model0_post", "model0_pre",      "model2_post",    "model2_pre", "model4_post",
-                                    "model4_pre",  "reservoirs_post", "reservoirs_pre", "bigru_post", "bigru_pre"};
+static const char *const cases[] = {"model0_post", "model0_pre", "model2_post",     "model2_pre",
+                                    "model4_post", "model4_pre", "reservoirs_post", "reservoirs_pre",
+                                    "bigru_post",  "bigru_pre",  "conv_post",       "conv_pre"};
 
 enum { WAYS = sizeof ways / sizeof *ways, CASES = sizeof cases / sizeof *cases };
 

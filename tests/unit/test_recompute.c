@@ -18,7 +18,8 @@ enum { VOCAB = 19, SENTENCES = 5, ROWS = 40, THREADS = 2 };
 static const int32_t source_offsets[SENTENCES + 1] = {0, 9, 10, 21, 29, ROWS};
 static const int32_t target_offsets[SENTENCES + 1] = {0, 7, 15, 16, 28, ROWS};
 
-// Stacks whose layers are trained (L), frozen (R), shared (L1, R1), pre- or post-norm, with and without a mixer.
+// Stacks whose layers are trained (L), frozen (R), shared (L1, R1), pre- or post-norm, with and without a mixer, and
+// convolutions (C, Y; frozen: Z).
 typedef struct stacks {
   const char *encoder, *decoder, *norm;
 } stacks;
@@ -28,6 +29,7 @@ static const stacks all[] = {
     {"(R L)*2", "R L R", "pre"},      {"L1*3", "L1 R1*2", "post"},   {"R1 L1 R1 L1", "L1*2", "pre"},
     {"L P N L F R", "N L P", "post"}, {"N P L F", "P N F L", "pre"}, {"(H L)*2", "H L H", "post"},
     {"(H L)*2", "H L H", "pre"},      {"R R L", "L", "post"},        {"L", "L", "pre"},
+    {"Z C Y L", "Y C Z", "post"},     {"C1 Y C1 Z", "C L Y", "pre"},
 };
 
 typedef struct fixture {
@@ -56,7 +58,11 @@ static void open_model(fixture *f, const stacks *at, tarn__dtype dtype, tarn_rec
            "  R: { mixer: attention, heads: 4, ffn: 24, frozen: yes }\n"
            "  P: { mixer: attention, heads: 2, ffn: 24, norm: pre }\n  N: { mixer: none, ffn: 40, norm: %s }\n"
            "  F: { mixer: none, ffn: 40, frozen: yes }\n"
-           "  H: { mixer: attention, heads: 2, ffn: 32, frozen: yes, init: hadamard }\ntrain: { recompute: %s }\n",
+           "  H: { mixer: attention, heads: 2, ffn: 32, frozen: yes, init: hadamard }\n"
+           "  C: { mixer: light_conv, heads: 2, kernel: 5, kernel_dropout: 0.2, ffn: 24 }\n"
+           "  Y: { mixer: dynamic_conv, heads: 2, kernel: 3, kernel_dropout: 0.2, ffn: 24 }\n"
+           "  Z: { mixer: dynamic_conv, heads: 2, kernel: 3, ffn: 24, frozen: yes }\n"
+           "train: { recompute: %s }\n",
            at->norm, at->encoder, at->decoder, at->norm, words[recompute]);
   must(tarn_config_parse(&f->config, "recompute", text, strlen(text), NULL, 0));
   must(tarn__model_open(&f->model, f->config, VOCAB, VOCAB, dtype, true));
