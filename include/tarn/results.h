@@ -121,7 +121,7 @@ typedef struct tarn_results_run {
   int64_t planned_bytes, peak_bytes;                          // memory of the process
   const char *valid_hash;                                     // of the validation data
 
-  // Of the test set, from test.json; the checkpoint is the best by validation.
+  // Of the test set, from test.json (docs/experiments.md).
   double test_bleu, test_chrf;
   const char *test_signature;   // of the BLEU
   const char *test_checkpoint;  // file

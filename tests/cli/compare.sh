@@ -1,0 +1,58 @@
+# tarn compare on runs of tarn train: tables, JSON, refusals. tests/unit/test_results.c checks the numbers.
+. "$(dirname "$0")/../tiny_run.sh"
+
+sed -i 's/max_updates: 60/max_updates: 12/; s/threads: 2/threads: 1/; s/every: 20/every: 6/' model.yaml
+
+for seed in 1 2; do
+  "$TARN" train model.yaml --run runs/shared/seed-$seed --quiet --set train.seed=$seed --set valid.at_start=yes ||
+    fail "training"
+  "$TARN" train model.yaml --run runs/regular/seed-$seed --quiet --set train.seed=$seed --set encoder.layers=L*2 ||
+    fail "training"
+  for run in runs/shared/seed-$seed runs/regular/seed-$seed; do
+    "$TARN" test $run --source corpus/valid.de --reference corpus/valid.en >/dev/null || fail "test of $run"
+  done
+done
+
+refuse 1 "train.max_minutes is 0" "$TARN" compare runs
+"$TARN" compare runs --budget 5 --baseline regular >table.txt || fail "compare"
+for part in "valid/bleu over T = 5 minutes of training (wall clock)" "regular (baseline)" "(R1 L1)\*2" "2+1 of 4+1" \
+  "AUCC bleu·min" "p (Koehn)" "note: BLEU is taken as 0 at time 0, where 2 runs did not validate"; do
+  grep -q -- "$part" table.txt || fail "no \"$part\" in: $(cat table.txt)"
+done
+# Columns stand below each other: the last cells of the first table end in one column.
+widths=$(sed -n '/^configuration.*Koehn/,/^$/p' table.txt | grep . | wc -L)
+[ "$(sed -n '/^configuration.*Koehn/,/^$/p' table.txt | grep . | while IFS= read -r line; do
+  printf '%s' "$line" | wc -m
+done | sort -u | wc -l)" -eq 1 ] || fail "the table is not aligned ($widths): $(cat table.txt)"
+
+"$TARN" compare runs --budget 5 --json >table.json || fail "compare --json"
+check() { jq -e "$1" table.json >/dev/null || fail "not in the JSON: $1"; }
+if command -v jq >/dev/null; then
+  check '.metric == "valid/bleu" and .budget_seconds == 300 and (.configurations | length) == 2'
+  check '.configurations[] | select(.name == "shared") | .aucc.runs == 2 and .regular == "regular"'
+  check '.configurations[] | select(.baseline == false) | .significance.pooled.p >= 0 and (.significance.seeds | length) == 2'
+  # The difference is that of the means that tarn test has written.
+  for name in shared regular; do
+    jq -s '[.[].bleu] | add / length' runs/$name/seed-*/test.json >$name.mean
+  done
+  jq -e --slurpfile a shared.mean --slurpfile b regular.mean '
+    (.configurations[] | select(.baseline == false)) as $c | ($c.significance.pooled.difference | fabs) -
+    ($a[0] - $b[0] | fabs) | fabs < 1e-6' table.json >/dev/null || fail "the difference is not that of the means"
+fi
+"$TARN" compare runs/shared --metric loss --budget 5 --resamples 0 >loss.txt || fail "compare by loss"
+grep -q "areas are of its negative" loss.txt || fail "loss: $(cat loss.txt)"
+"$TARN" compare runs --metric train/loss --budget 5 | grep -q "the first value of 4 runs stands for it" ||
+  fail "compare by train/loss"
+
+refuse 1 "valid.at_start: yes" "$TARN" compare runs --metric loss --budget 5
+refuse 2 'did you mean "bleu"' "$TARN" compare runs --metric bluu --budget 1
+refuse 2 'did you mean "regular"' "$TARN" compare runs --baseline reglar --budget 1
+refuse 2 "there is no run in it" "$TARN" compare corpus
+refuse 1 "nowhere" "$TARN" compare nowhere
+refuse 2 "is given twice" "$TARN" compare runs runs/shared/seed-1
+refuse 2 "an argument is missing" "$TARN" compare
+"$TARN" train model.yaml --run runs/lower --quiet --set valid.lowercase=yes || fail "training"
+refuse 1 "signatures" "$TARN" compare runs --budget 5
+rm runs/*/result.json runs/*/*/result.json
+refuse 2 "there is no finished run to compare: 0 failed, 5 unfinished" "$TARN" compare runs
+exit 0
