@@ -31,7 +31,7 @@ static const char style[] =
     "thead th{vertical-align:bottom;white-space:normal;color:var(--soft);font-weight:600;max-width:13ch;"
     "border-bottom:2px solid var(--line)}\n"
     "tbody th{font-weight:600;position:sticky;left:0;background:var(--paper)}tr.baseline td,tr.baseline th{"
-    "background:var(--strong)}tr.failed td{color:var(--bad)}\n"
+    "background:var(--strong)}tr.failed td{color:var(--bad)}tr.open td{color:var(--soft)}\n"
     "details{margin:8px 0;border:1px solid var(--line);border-radius:6px;padding:8px 12px}summary{cursor:pointer}"
     "pre{overflow-x:auto;font:13px/1.45 ui-monospace,'DejaVu Sans Mono',monospace;margin:10px 0 2px}\n"
     "@media print{body{font-size:11pt}main{max-width:none;padding:0}figure,table,tr{break-inside:avoid}"

@@ -44,7 +44,8 @@ static tarn__table_row *begin_row(tarn__table *table, tarn__report *view, size_t
   tarn__table_row *row = &table->rows[index];
   const tarn__report_entry *entry = &view->entries[index];
   row->baseline = entry == view->baseline;
-  row->failed = !entry->row;
+  row->failed = !entry->row && entry->group->failed > 0;
+  row->open = !entry->row && !row->failed;
   row->cells[0] = words(entry->group->name);
   row->cells[1] = words(entry->label.note);
   return row;
@@ -217,7 +218,8 @@ static tarn_status each_run(tarn__table *table, tarn__report *view) {
       const tarn_results_run *run = &view->results->runs[index];
       const tarn_results_measures *measures = &view->table->measures[index];
       tarn__table_row *row = &table->rows[next++];
-      row->failed = run->state != TARN_RESULTS_FINISHED;
+      row->failed = run->state == TARN_RESULTS_FAILED;
+      row->open = run->state != TARN_RESULTS_FINISHED && !row->failed;
       row->cells[0] = words(entry->group->name);
       row->cells[1] = words(entry->label.note);
       row->cells[2] = words(tarn__report_text(view, "%lld", (long long)run->seed));

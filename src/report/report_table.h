@@ -19,7 +19,9 @@ typedef struct tarn__table_cell {
 
 typedef struct tarn__table_row {
   tarn__table_cell cells[TARN__TABLE_COLUMNS];
-  bool baseline, failed;
+  bool baseline;
+  bool failed;  // the run failed, or no run has finished and some have failed
+  bool open;    // the run has not finished, or no run has
 } tarn__table_row;
 
 typedef struct tarn__table {

@@ -155,15 +155,16 @@ static tarn__svg_plot make_plot(const tarn__chart *chart, const tarn__chart_poin
   double x_room = 0.06 * (x[1] - x[0]);
   double y_room = 0.08 * (y[1] - y[0]);
   double bottom = TARN__SVG_PLOT_HEAD + fmax(HEIGHT, 90 + (double)count * TARN__CHART_LABEL);
-  return (tarn__svg_plot){.left = TARN__SVG_PLOT_LEFT,
-                          .right = TARN__SVG_WIDTH - 20,
-                          .top = TARN__SVG_PLOT_HEAD,
-                          .bottom = bottom,
-                          .x = tarn__svg_axis_make(fmax(x[0] - x_room, 0), x[1] + x_room, 8, true),
-                          .y = tarn__svg_axis_make(y[0] - y_room, y[1] + y_room, 8, true),
-                          .x_label = chart->x_label,
-                          .y_label = chart->y_label,
-                          .title = chart->head.title};
+  return (tarn__svg_plot){
+      .left = TARN__SVG_PLOT_LEFT,
+      .right = TARN__SVG_WIDTH - 20,
+      .top = TARN__SVG_PLOT_HEAD,
+      .bottom = bottom,
+      .x = tarn__svg_axis_make(fmax(x[0] - x_room, 0), x[1] + x_room, 8, true),
+      .y = tarn__svg_axis_make(y[0] < 0 ? y[0] - y_room : fmax(y[0] - y_room, 0), y[1] + y_room, 8, true),
+      .x_label = chart->x_label,
+      .y_label = chart->y_label,
+      .title = chart->head.title};
 }
 
 void tarn__chart_points(tarn__buffer *out, const tarn__chart *chart, const tarn__chart_point *points, size_t count) {

@@ -17,10 +17,10 @@ static bool is_best(const tarn__table *table, size_t row, int column) {
   int better = table->columns[column].better;
   double value = table->rows[row].cells[column].value;
   bool others = false;
-  if (better == 0 || isnan(value) || table->rows[row].failed) return false;
+  if (better == 0 || isnan(value) || table->rows[row].failed || table->rows[row].open) return false;
   for (size_t i = 0; i < table->count; i++) {
     double other = table->rows[i].cells[column].value;
-    if (i == row || isnan(other) || table->rows[i].failed) continue;
+    if (i == row || isnan(other) || table->rows[i].failed || table->rows[i].open) continue;
     others |= other != value;
     if (better * other > better * value) return false;
   }
@@ -45,7 +45,8 @@ void tarn__table_html(tarn__buffer *out, const tarn__table *table) {
   tarn__buffer_add(out, "</tr></thead>\n<tbody>\n");
   for (size_t i = 0; i < table->count; i++) {
     const tarn__table_row *row = &table->rows[i];
-    tarn__buffer_format(out, "<tr%s>", row->failed ? " class=\"failed\"" : row->baseline ? " class=\"baseline\"" : "");
+    const char *state = row->failed ? " class=\"failed\"" : row->open ? " class=\"open\"" : "";
+    tarn__buffer_format(out, "<tr%s>", row->baseline && !*state ? " class=\"baseline\"" : state);
     for (int c = 0; c < table->width; c++) {
       if (!shown(table, c)) continue;
       const char *tag = c == 0 ? "th scope=\"row\"" : "td";

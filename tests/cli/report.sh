@@ -30,7 +30,7 @@ done
 
 # What failed and what has not begun is shown so.
 grep -q '<tr class="failed">.*failed: ' out/report.html || fail "the failed run is not shown"
-grep -q 'pending' out/report.html || fail "the run that has not begun is not shown"
+grep -q '<tr class="open">.*pending' out/report.html || fail "the run that has not begun is not shown"
 grep -Eq '^broken,[^,]*,1,[^,]*,failed,' out/runs.csv || fail "runs.csv: $(cat out/runs.csv)"
 [ "$(wc -l <out/runs.csv)" -eq 9 ] || fail "runs.csv has not a line for each of eight runs: $(cat out/runs.csv)"
 grep -q 'layers: (R1 L)\*2' out/report.html || fail "a configuration is missing"
