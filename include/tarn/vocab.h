@@ -1,9 +1,17 @@
 // Vocabularies: what turns a line of text into token ids and back.
 //
-// One object stands for two kinds of file. A SentencePiece model (Kudo and Richardson, EMNLP 2018; byte-pair encoding
-// or unigram language model) works on raw text and its decoding gives plain text back. A whitespace vocabulary is a
-// list of words for text that is split already. Files trained by tarn have the ids 0 = unknown word, 1 = begin of
-// sentence, 2 = end of sentence; for SentencePiece models made elsewhere, ask for the ids.
+// One object stands for several kinds of file. A SentencePiece model (Kudo and Richardson, EMNLP 2018; byte-pair
+// encoding or unigram language model) works on raw text and its decoding gives plain text back. A whitespace vocabulary
+// is a list of words for text that is split already. GPT-2's vocabulary (Radford et al. 2019) is byte-pair encoding on
+// bytes: no text is unknown, and decoding gives the same bytes back. Byte and character vocabularies are for models of
+// characters. Files trained by tarn have the ids 0 = unknown word, 1 = begin of sentence, 2 = end of sentence; for
+// others, ask for the ids.
+//
+// Bits per character and per byte: the length of a sentence's text in bytes and in characters are those of its line,
+// or, where only its tokens are at hand, of what tarn_vocab_decode() gives (`length` bytes, tarn_vocab_characters()
+// characters). Bytes are exact for GPT-2's and byte vocabularies; a character vocabulary gives one character for each
+// token, unknown ones included. A sentence of n tokens is n + 1 predictions, of which the last one, the end of
+// sentence, stands for the end of the line, which is no part of either length.
 //
 // An open vocabulary does not change: encode and decode may be called from several threads at once.
 #ifndef TARN_VOCAB_H
@@ -22,20 +30,22 @@ extern "C" {
 typedef enum tarn_vocab_type {
   TARN_VOCAB_TYPE_BPE,
   TARN_VOCAB_TYPE_UNIGRAM,
-  TARN_VOCAB_TYPE_WHITESPACE
+  TARN_VOCAB_TYPE_WHITESPACE,
+  TARN_VOCAB_TYPE_BYTE,  // 256 bytes after the special tokens: byte b is token 3 + b, as in ByT5 (Xue et al. 2022)
+  TARN_VOCAB_TYPE_CHAR   // the Unicode code points of the text
 } tarn_vocab_type;
 
 typedef struct tarn_vocab_options {
   tarn_vocab_type type;  // default: byte-pair encoding
   // Tokens of the vocabulary with the three special ones, 4 .. 1000000; default 8000. SentencePiece gives exactly this
-  // many or fails; a whitespace vocabulary has at most this many.
+  // many or fails; a whitespace or character vocabulary has at most this many; a byte vocabulary has 259.
   int64_t size;
   // Share of the text's characters that get tokens of their own, 0.9 .. 1; default 1. SentencePiece only.
   double character_coverage;
   // Fold the case of all text, in training and in encoding; default false. SentencePiece normalises by nmt_nfkc_cf
-  // instead of nmt_nfkc.
+  // instead of nmt_nfkc. A byte vocabulary refuses it.
   bool lowercase;
-  // Words that are rarer are left out, at least 1; default 1. Whitespace only.
+  // Words or characters that are rarer are left out, at least 1; default 1. Whitespace and characters only.
   int64_t minimum_count;
   // Train on at most this many lines, sampled from all files with a fixed seed; default 0: all. SentencePiece only.
   int64_t sentences;
@@ -47,28 +57,37 @@ typedef struct tarn_vocab_options {
 void tarn_vocab_default(tarn_vocab_options *options);
 
 // Trains a vocabulary on the lines of all `files` together and writes it to `output`, atomically. Lines of more than
-// 65536 bytes and empty lines are skipped. Invalid UTF-8 is replaced by U+FFFD.
-// Fails with USAGE (options, no file), IO, or DATA (the text has too few distinct pieces or too many characters for
-// the size).
+// 65536 bytes and empty lines are skipped. Invalid UTF-8 is replaced by U+FFFD. A byte vocabulary needs no file and
+// reads none. Fails with USAGE (options, no file), IO, or DATA (the text has too few distinct pieces or too many
+// characters for the size).
 tarn_status tarn_vocab_train(const char *output, const char *const *files, size_t count,
                              const tarn_vocab_options *options) TARN_CHECKED;
 
+// Writes GPT-2's vocabulary as one file of ours, atomically. `path` is a folder that holds vocab.json and merges.txt,
+// as Hugging Face names them, or else encoder.json and vocab.bpe, as OpenAI did; or one of the four files, beside which
+// the other one of its pair must lie. The ids must be 0 .. size-1 without holes, with all 256 bytes and <|endoftext|>
+// among the tokens, and each merge must be of two tokens and make a third one.
+// Fails with USAGE (another name), IO, or DATA, naming the file and the token or merge.
+tarn_status tarn_vocab_import_gpt2(const char *output, const char *path) TARN_CHECKED;
+
 typedef struct tarn_vocab tarn_vocab;
 
-// Opens a file, or a copy of the bytes of one. Both kinds are told apart by their first bytes. A damaged file fails
-// with DATA.
+// Opens a file, or a copy of the bytes of one. The kinds are told apart by their first bytes. A path that
+// tarn_vocab_import_gpt2() takes opens the vocabulary as that makes it, with the same bytes and hash. A damaged file
+// fails with DATA.
 tarn_status tarn_vocab_open(tarn_vocab **vocab, const char *path) TARN_CHECKED;
 tarn_status tarn_vocab_open_memory(tarn_vocab **vocab, const void *bytes, size_t size) TARN_CHECKED;
 void tarn_vocab_close(tarn_vocab **vocab);
 
 // Number of tokens; ids are 0 .. size-1.
 int32_t tarn_vocab_size(const tarn_vocab *vocab);
-// Special ids. Every vocabulary has an unknown token and an end of sentence; a SentencePiece model made elsewhere may
-// lack the begin of sentence, which then is -1.
+// Special ids. Every vocabulary has an end of sentence. A SentencePiece model made elsewhere may lack the begin of
+// sentence, which then is -1. GPT-2's has no unknown token (-1), and <|endoftext|> is both begin and end.
 int32_t tarn_vocab_unk(const tarn_vocab *vocab);
 int32_t tarn_vocab_bos(const tarn_vocab *vocab);
 int32_t tarn_vocab_eos(const tarn_vocab *vocab);
-// The text of one token ("▁Haus"), valid until close; "" for an id outside the vocabulary.
+// The text of one token ("▁Haus"; GPT-2: "ĠHaus", as in its own files; bytes and characters that cannot be seen:
+// "<0x0A>", "<U+0020>"), valid until close; "" for an id outside the vocabulary.
 const char *tarn_vocab_piece(const tarn_vocab *vocab, int32_t id);
 
 // The XXH3-128 hash of the file's bytes as 32 hexadecimal digits, and the bytes themselves; valid until close.
@@ -88,7 +107,9 @@ void tarn_vocab_ids_close(tarn_vocab_ids *ids);
 void tarn_vocab_text_close(tarn_vocab_text *text);
 
 // Replaces the contents of `ids` by the tokens of `length` bytes of text, without begin and end of sentence. Text never
-// gives a special token other than the unknown one.
+// gives a special token other than the unknown one: "<|endoftext|>" in a text is seven tokens of GPT-2's.
+// Invalid UTF-8: GPT-2's vocabulary cuts the text into pieces as if each maximal invalid subpart were U+FFFD, and
+// encodes the bytes as they are; a byte vocabulary knows nothing else; the others see U+FFFD.
 tarn_status tarn_vocab_encode(const tarn_vocab *vocab, tarn_vocab_ids *ids, const char *text,
                               size_t length) TARN_CHECKED;
 
@@ -102,9 +123,14 @@ tarn_status tarn_vocab_encode_file(const tarn_vocab *vocab, int64_t *replaced, c
                                    tarn_vocab_sink sink, void *user) TARN_CHECKED;
 
 // Replaces the contents of `text` by the text of `count` tokens. Begin and end of sentence give nothing; unknown tokens
-// give " ⁇ " (SentencePiece) or "<unk>" (whitespace). An id outside the vocabulary fails with DATA.
+// give " ⁇ " (SentencePiece), "<unk>" (whitespace), U+FFFD (characters) or nothing (bytes). GPT-2's and byte
+// vocabularies give bytes, which are UTF-8 if the tokens are of a whole text. An id outside the vocabulary fails with
+// DATA.
 tarn_status tarn_vocab_decode(const tarn_vocab *vocab, tarn_vocab_text *text, const int32_t *ids,
                               size_t count) TARN_CHECKED;
+
+// Characters (Unicode code points) of a text in UTF-8; each maximal invalid subpart counts as one.
+size_t tarn_vocab_characters(const char *text, size_t length);
 
 #ifdef __cplusplus
 }

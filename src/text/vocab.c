@@ -6,8 +6,13 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "text/bytes.h"
+#include "text/chars.h"
+#include "text/gpt2.h"
 #include "text/lines.h"
 #include "text/spm.h"
+#include "text/utf8.h"
+#include "text/vocab_kind.h"
 #include "text/words.h"
 
 enum { LONGEST_LINE = 65536 };
@@ -16,10 +21,14 @@ struct tarn_vocab {
   char *bytes;
   size_t bytes_size;
   char hash[TARN__HASH_TEXT];
-  int32_t size, unk, bos, eos;
-  tarn__spm *spm;  // one of these two
-  tarn__words *words;
+  const tarn__vocab_kind *kind;
+  void *self;  // the object of its kind
+  tarn__vocab_facts facts;
 };
+
+// The first kind that takes the bytes; the last one takes all.
+static const tarn__vocab_kind *const KINDS[] = {&tarn__words_kind, &tarn__gpt2_kind, &tarn__bytes_kind,
+                                                &tarn__chars_kind, &tarn__spm_kind};
 
 void tarn_vocab_default(tarn_vocab_options *options) {
   *options = (tarn_vocab_options){
@@ -53,7 +62,7 @@ static tarn_status feed_next(void *user, const char **text, size_t *length) {
 }
 
 static tarn_status check_options(size_t count, const tarn_vocab_options *o) {
-  TARN_REQUIRE(count > 0, USAGE, "a vocabulary needs at least one text file");
+  TARN_REQUIRE(count > 0 || o->type == TARN_VOCAB_TYPE_BYTE, USAGE, "a vocabulary needs at least one text file");
   TARN_REQUIRE(o->size >= 4 && o->size <= 1000000, USAGE, "the size of a vocabulary is 4 to 1000000, not %lld",
                (long long)o->size);
   TARN_REQUIRE(o->character_coverage >= 0.9 && o->character_coverage <= 1.0, USAGE,
@@ -64,17 +73,31 @@ static tarn_status check_options(size_t count, const tarn_vocab_options *o) {
   return TARN_STATUS_OK;
 }
 
+// Makes the bytes of a vocabulary from the text of the feed.
+static tarn_status train(char **bytes, size_t *size, feed *f, const tarn_vocab_options *options) {
+  switch (options->type) {
+    case TARN_VOCAB_TYPE_BYTE:
+      return tarn__bytes_train(bytes, size, options);
+    case TARN_VOCAB_TYPE_CHAR:
+      return tarn__chars_train(bytes, size, feed_next, f, options);
+    case TARN_VOCAB_TYPE_WHITESPACE:
+      return tarn__words_train(bytes, size, feed_next, f, options);
+    case TARN_VOCAB_TYPE_BPE:
+    case TARN_VOCAB_TYPE_UNIGRAM:
+      return tarn__spm_train(bytes, size, feed_next, f, options);
+  }
+  return tarn__fail(TARN_STATUS_USAGE, "there is no type %d of a vocabulary", (int)options->type);
+}
+
 tarn_status tarn_vocab_train(const char *output, const char *const *files, size_t count,
                              const tarn_vocab_options *options) {
   TARN_TRY(check_options(count, options));
   feed f = {.files = files, .count = count};
   char *bytes = NULL;
   size_t size = 0;
-  tarn_status status = options->type == TARN_VOCAB_TYPE_WHITESPACE
-                           ? tarn__words_train(&bytes, &size, feed_next, &f, options)
-                           : tarn__spm_train(&bytes, &size, feed_next, &f, options);
+  tarn_status status = train(&bytes, &size, &f, options);
   tarn__lines_close(&f.lines);
-  if (status != TARN_STATUS_OK && status != TARN_STATUS_IO && f.given == 0)
+  if (status == TARN_STATUS_DATA && f.given == 0)
     status = tarn__fail(TARN_STATUS_DATA, "%s: there is no text to train a vocabulary on", files[0]);
   if (f.replaced) tarn__log(TARN_LOG_WARNING, "invalid UTF-8 was replaced in %lld lines", (long long)f.replaced);
   if (f.overlong)
@@ -84,42 +107,26 @@ tarn_status tarn_vocab_train(const char *output, const char *const *files, size_
   return status;
 }
 
-static tarn_status open_spm(tarn_vocab *v) {
-  TARN_TRY(tarn__spm_check(v->bytes, v->bytes_size));
-  TARN_TRY(tarn__spm_open(&v->spm, v->bytes, v->bytes_size));
-  v->size = tarn__spm_size(v->spm);
-  v->unk = tarn__spm_unk(v->spm);
-  v->bos = tarn__spm_bos(v->spm);
-  v->eos = tarn__spm_eos(v->spm);
-  TARN_REQUIRE(v->size > 0 && v->unk >= 0 && v->unk < v->size, DATA, "the vocabulary has no unknown token");
-  TARN_REQUIRE(v->eos >= 0 && v->eos < v->size, DATA, "the vocabulary has no end of sentence");
-  TARN_REQUIRE(v->bos >= -1 && v->bos < v->size, DATA, "the vocabulary is damaged");
-  return TARN_STATUS_OK;
-}
-
-static tarn_status open_words(tarn_vocab *v) {
-  TARN_TRY(tarn__words_open(&v->words, v->bytes, v->bytes_size));
-  v->size = tarn__words_size(v->words);
-  v->unk = 0;
-  v->bos = 1;
-  v->eos = 2;
-  return TARN_STATUS_OK;
-}
-
 // Takes over the bytes, also when it fails.
 static tarn_status open_bytes(tarn_vocab **vocab, char *bytes, size_t size) {
   void *memory;
+  *vocab = NULL;
   tarn_status status = tarn__alloc(&memory, TARN__MEMORY_OTHER, 1, sizeof(tarn_vocab));
   if (status != TARN_STATUS_OK) {
     tarn__free(bytes);
     return status;
   }
   tarn_vocab *v = memory;
+  size_t kind = 0;
+  while (!KINDS[kind]->detect(bytes, size)) kind++;
   v->bytes = bytes;
   v->bytes_size = size;
   tarn__hash(v->hash, bytes, size);
-  status = tarn__words_detect(bytes, size) ? open_words(v) : open_spm(v);
-  if (status != TARN_STATUS_OK) tarn_vocab_close(&v);
+  status = KINDS[kind]->open(&v->self, &v->facts, bytes, size);
+  if (status == TARN_STATUS_OK)
+    v->kind = KINDS[kind];
+  else
+    tarn_vocab_close(&v);
   *vocab = v;
   return status;
 }
@@ -137,7 +144,10 @@ tarn_status tarn_vocab_open(tarn_vocab **vocab, const char *path) {
   char *bytes;
   size_t size;
   *vocab = NULL;
-  TARN_TRY(tarn__file_read(path, &bytes, &size));
+  if (tarn__gpt2_is_original(path))
+    TARN_TRY(tarn__gpt2_import(&bytes, &size, path));
+  else
+    TARN_TRY(tarn__file_read(path, &bytes, &size));
   if (size == 0) {
     tarn__free(bytes);
     return tarn__fail(TARN_STATUS_DATA, "%s: the vocabulary is empty", path);
@@ -146,20 +156,32 @@ tarn_status tarn_vocab_open(tarn_vocab **vocab, const char *path) {
   return status == TARN_STATUS_OK ? status : tarn__fail_prefix(status, "%s: ", path);
 }
 
+tarn_status tarn_vocab_import_gpt2(const char *output, const char *path) {
+  tarn_vocab *vocab;
+  TARN_REQUIRE(
+      tarn__gpt2_is_original(path), USAGE,
+      "%s: GPT-2's vocabulary is a folder with vocab.json and merges.txt, or encoder.json and vocab.bpe, or one "
+      "of these files",
+      path);
+  TARN_TRY(tarn_vocab_open(&vocab, path));
+  tarn_status status = tarn__file_write(output, vocab->bytes, vocab->bytes_size);
+  tarn_vocab_close(&vocab);
+  return status;
+}
+
 void tarn_vocab_close(tarn_vocab **vocab) {
   tarn_vocab *v = *vocab;
   if (!v) return;
-  if (v->spm) tarn__spm_close(&v->spm);
-  tarn__words_close(&v->words);
+  if (v->kind) v->kind->close(v->self);
   tarn__free(v->bytes);
   tarn__free(v);
   *vocab = NULL;
 }
 
-int32_t tarn_vocab_size(const tarn_vocab *vocab) { return vocab->size; }
-int32_t tarn_vocab_unk(const tarn_vocab *vocab) { return vocab->unk; }
-int32_t tarn_vocab_bos(const tarn_vocab *vocab) { return vocab->bos; }
-int32_t tarn_vocab_eos(const tarn_vocab *vocab) { return vocab->eos; }
+int32_t tarn_vocab_size(const tarn_vocab *vocab) { return vocab->facts.size; }
+int32_t tarn_vocab_unk(const tarn_vocab *vocab) { return vocab->facts.unk; }
+int32_t tarn_vocab_bos(const tarn_vocab *vocab) { return vocab->facts.bos; }
+int32_t tarn_vocab_eos(const tarn_vocab *vocab) { return vocab->facts.eos; }
 const char *tarn_vocab_hash(const tarn_vocab *vocab) { return vocab->hash; }
 
 const void *tarn_vocab_bytes(const tarn_vocab *vocab, size_t *size) {
@@ -168,8 +190,7 @@ const void *tarn_vocab_bytes(const tarn_vocab *vocab, size_t *size) {
 }
 
 const char *tarn_vocab_piece(const tarn_vocab *vocab, int32_t id) {
-  if (id < 0 || id >= vocab->size) return "";
-  return vocab->spm ? tarn__spm_piece(vocab->spm, id) : tarn__words_piece(vocab->words, id);
+  return id < 0 || id >= vocab->facts.size ? "" : vocab->kind->piece(vocab->self, id);
 }
 
 void tarn_vocab_ids_close(tarn_vocab_ids *ids) {
@@ -183,14 +204,21 @@ void tarn_vocab_text_close(tarn_vocab_text *text) {
 }
 
 tarn_status tarn_vocab_encode(const tarn_vocab *vocab, tarn_vocab_ids *ids, const char *text, size_t length) {
-  return vocab->spm ? tarn__spm_encode(vocab->spm, ids, text, length)
-                    : tarn__words_encode(vocab->words, ids, text, length);
+  return vocab->kind->encode(vocab->self, ids, text, length);
 }
 
 tarn_status tarn_vocab_decode(const tarn_vocab *vocab, tarn_vocab_text *text, const int32_t *ids, size_t count) {
   for (size_t i = 0; i < count; i++)
-    TARN_REQUIRE(ids[i] >= 0 && ids[i] < vocab->size, DATA, "token %d is outside the vocabulary of %d tokens", ids[i],
-                 vocab->size);
-  return vocab->spm ? tarn__spm_decode(vocab->spm, text, ids, count)
-                    : tarn__words_decode(vocab->words, text, ids, count);
+    TARN_REQUIRE(ids[i] >= 0 && ids[i] < vocab->facts.size, DATA, "token %d is outside the vocabulary of %d tokens",
+                 ids[i], vocab->facts.size);
+  return vocab->kind->decode(vocab->self, text, ids, count);
+}
+
+size_t tarn_vocab_characters(const char *text, size_t length) {
+  size_t count = 0;
+  for (size_t at = 0; at < length; count++) {
+    int32_t code;
+    at += tarn__utf8_decode(&code, text + at, length - at);
+  }
+  return count;
 }

@@ -8,6 +8,7 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "text/utf8.h"
+#include "text/vocab_kind.h"
 
 enum { SPECIALS = 3, UNK = 0 };
 static const char *const SPECIAL[SPECIALS] = {"<unk>", "<s>", "</s>"};
@@ -27,11 +28,11 @@ typedef struct table {
   size_t slot_count;
 } table;
 
-struct tarn__words {
+typedef struct words {
   table words;
   tarn__arena arena;
   bool lowercase;
-};
+} words;
 
 static bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
@@ -106,51 +107,23 @@ static tarn_status next_word(const char **at, const char *end, const char **text
   return TARN_STATUS_OK;
 }
 
-bool tarn__words_detect(const void *bytes, size_t size) {
+static bool detect(const void *bytes, size_t size) {
   return size >= sizeof MAGIC - 1 && memcmp(bytes, MAGIC, sizeof MAGIC - 1) == 0;
 }
 
-// Takes a line; false if there is none that ends in a newline.
-static bool take_line(const char **at, const char *end, const char **line, size_t *length) {
-  const char *newline = *at < end ? memchr(*at, '\n', (size_t)(end - *at)) : NULL;
-  if (!newline) return false;
-  *line = *at;
-  *length = (size_t)(newline - *at);
-  *at = newline + 1;
-  return true;
-}
-
-// Takes a line "KEY NUMBER" with a number of at most nine digits.
-static tarn_status take_number(const char **at, const char *end, const char *key, int64_t *number) {
-  const char *line;
-  size_t length;
-  size_t prefix = strlen(key);
-  TARN_REQUIRE(
-      take_line(at, end, &line, &length) && length > prefix && length <= prefix + 9 && memcmp(line, key, prefix) == 0,
-      DATA, "damaged vocabulary: the line \"%sNUMBER\" is missing", key);
-  *number = 0;
-  for (size_t i = prefix; i < length; i++) {
-    TARN_REQUIRE(line[i] >= '0' && line[i] <= '9', DATA, "damaged vocabulary: \"%s\" needs a number", key);
-    *number = *number * 10 + (line[i] - '0');
-  }
-  return TARN_STATUS_OK;
-}
-
-static tarn_status parse(tarn__words *words, const char *at, const char *end) {
-  int64_t version;
+static tarn_status parse(words *self, const char *bytes, size_t length_of_all) {
+  tarn__vocab_reader reader = {bytes, bytes + length_of_all};
   int64_t lowercase;
   int64_t size;
-  TARN_TRY(take_number(&at, end, MAGIC, &version));
-  TARN_REQUIRE(version == 1, DATA, "vocabulary of version %lld; this program reads version 1", (long long)version);
-  TARN_TRY(take_number(&at, end, "lowercase ", &lowercase));
-  TARN_REQUIRE(lowercase <= 1, DATA, "damaged vocabulary: \"lowercase\" is 0 or 1, not %lld", (long long)lowercase);
-  TARN_TRY(take_number(&at, end, "size ", &size));
-  words->lowercase = lowercase;
+  TARN_TRY(tarn__vocab_head(&reader, MAGIC));
+  TARN_TRY(tarn__vocab_number(&reader, &lowercase, "lowercase ", 1));
+  TARN_TRY(tarn__vocab_number(&reader, &size, "size ", 999999999));
+  self->lowercase = lowercase;
   for (int64_t i = 0; i < size; i++) {
     const char *line;
     size_t length;
-    TARN_REQUIRE(take_line(&at, end, &line, &length), DATA, "damaged vocabulary: it ends after %lld of %lld tokens",
-                 (long long)i, (long long)size);
+    TARN_REQUIRE(tarn__vocab_line(&reader, &line, &length), DATA,
+                 "damaged vocabulary: it ends after %lld of %lld tokens", (long long)i, (long long)size);
     TARN_REQUIRE(length > 0 && !memchr(line, '\0', length) && tarn__utf8_valid(line, length) == length, DATA,
                  "damaged vocabulary: token %lld is empty or not UTF-8", (long long)i);
     for (size_t k = 0; k < length; k++)
@@ -159,36 +132,33 @@ static tarn_status parse(tarn__words *words, const char *at, const char *end) {
                  "damaged vocabulary: token %lld must be %s", (long long)i, SPECIAL[i]);
     word *w;
     bool fresh;
-    TARN_TRY(add_word(&words->words, &words->arena, &w, &fresh, line, length));
+    TARN_TRY(add_word(&self->words, &self->arena, &w, &fresh, line, length));
     TARN_REQUIRE(fresh, DATA, "damaged vocabulary: token %lld is there twice", (long long)i);
   }
   TARN_REQUIRE(size >= SPECIALS, DATA, "damaged vocabulary: it needs the tokens <unk>, <s> and </s>");
-  TARN_REQUIRE(at == end, DATA, "damaged vocabulary: there is more after its %lld tokens", (long long)size);
-  return TARN_STATUS_OK;
+  return tarn__vocab_finish(&reader);
 }
 
-tarn_status tarn__words_open(tarn__words **words, const void *bytes, size_t size) {
-  void *memory;
-  *words = NULL;
-  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, 1, sizeof **words));
-  *words = memory;
-  tarn_status status = parse(*words, bytes, (const char *)bytes + size);
-  if (status != TARN_STATUS_OK) tarn__words_close(words);
+static void close_words(void *self) {
+  words *w = self;
+  table_close(&w->words);
+  tarn__arena_close(&w->arena);
+  tarn__free(w);
+}
+
+static tarn_status open_words(void **self, tarn__vocab_facts *facts, const void *bytes, size_t size) {
+  TARN_TRY(tarn__alloc(self, TARN__MEMORY_OTHER, 1, sizeof(words)));
+  words *w = *self;
+  tarn_status status = parse(w, bytes, size);
+  *facts = (tarn__vocab_facts){.size = (int32_t)w->words.count, .unk = UNK, .bos = 1, .eos = 2};
+  if (status != TARN_STATUS_OK) close_words(w);
   return status;
 }
 
-void tarn__words_close(tarn__words **words) {
-  if (!*words) return;
-  table_close(&(*words)->words);
-  tarn__arena_close(&(*words)->arena);
-  tarn__free(*words);
-  *words = NULL;
-}
+static const char *piece(const void *self, int32_t id) { return ((const words *)self)->words.items[id].text; }
 
-int32_t tarn__words_size(const tarn__words *words) { return (int32_t)words->words.count; }
-const char *tarn__words_piece(const tarn__words *words, int32_t id) { return words->words.items[id].text; }
-
-tarn_status tarn__words_encode(const tarn__words *words, tarn_vocab_ids *ids, const char *text, size_t length) {
+static tarn_status encode(const void *self, tarn_vocab_ids *ids, const char *text, size_t length) {
+  const words *vocab = self;
   tarn_vocab_text room = {0};
   const char *at = text;
   tarn_status status;
@@ -196,22 +166,23 @@ tarn_status tarn__words_encode(const tarn__words *words, tarn_vocab_ids *ids, co
   for (;;) {
     const char *item;
     size_t size;
-    status = next_word(&at, text + length, &item, &size, words->lowercase, &room);
+    status = next_word(&at, text + length, &item, &size, vocab->lowercase, &room);
     if (status != TARN_STATUS_OK || size == 0) break;
     status = tarn__grow(&ids->data, &ids->capacity, ids->count + 1, sizeof *ids->data);
     if (status != TARN_STATUS_OK) break;
-    uint32_t found = words->words.slots[find_slot(&words->words, item, size)];
+    uint32_t found = vocab->words.slots[find_slot(&vocab->words, item, size)];
     ids->data[ids->count++] = found > SPECIALS ? (int32_t)found - 1 : UNK;  // "</s>" in a text is no end of sentence
   }
   tarn_vocab_text_close(&room);
   return status;
 }
 
-tarn_status tarn__words_decode(const tarn__words *words, tarn_vocab_text *text, const int32_t *ids, size_t count) {
+static tarn_status decode(const void *self, tarn_vocab_text *text, const int32_t *ids, size_t count) {
+  const words *vocab = self;
   text->length = 0;
   for (size_t i = 0; i < count; i++) {
     if (ids[i] != UNK && ids[i] < SPECIALS) continue;
-    const word *w = &words->words.items[ids[i]];
+    const word *w = &vocab->words.items[ids[i]];
     TARN_TRY(tarn__grow(&text->data, &text->capacity, text->length + w->length + 2, 1));
     if (text->length) text->data[text->length++] = ' ';
     memcpy(text->data + text->length, w->text, w->length);
@@ -257,11 +228,7 @@ static bool is_special(const char *text) {
 }
 
 static tarn_status append(tarn_vocab_text *out, const char *text) {
-  size_t length = strlen(text);
-  TARN_TRY(tarn__grow(&out->data, &out->capacity, out->length + length + 1, 1));
-  memcpy(out->data + out->length, text, length + 1);
-  out->length += length;
-  return TARN_STATUS_OK;
+  return tarn__vocab_append(out, text, strlen(text));
 }
 
 static tarn_status write_file(tarn_vocab_text *out, table *t, const tarn_vocab_options *options) {
@@ -299,3 +266,5 @@ tarn_status tarn__words_train(char **bytes, size_t *size, tarn__text_next next, 
   *size = out.length;
   return status;
 }
+
+const tarn__vocab_kind tarn__words_kind = {detect, open_words, close_words, piece, encode, decode};

@@ -1,0 +1,30 @@
+// GPT-2's vocabulary: byte-level byte-pair encoding (Radford et al. 2019). Every text has tokens and no text is
+// unknown; decoding gives the same bytes back, invalid UTF-8 included. The one special token, <|endoftext|>, begins and
+// ends.
+//
+// The file is text in UTF-8: a line "tarn-vocab gpt2 1" (the last word is the version), a line "size N" and N lines
+// with a token each in the order of their ids, a line "merges M" and M lines with two tokens and a blank between them,
+// the earlier the more urgent. Tokens are written as in GPT-2's own files, a character for each byte: the printable
+// characters of Latin-1 stand for themselves, and the other 68 bytes in order for U+0100 to U+0143.
+#ifndef TARN_TEXT_GPT2_H
+#define TARN_TEXT_GPT2_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tarn/vocab.h"
+
+#define TARN__GPT2_MAGIC "tarn-vocab gpt2 "
+#define TARN__GPT2_END "<|endoftext|>"
+
+enum { TARN__GPT2_MOST = 1000000 };  // tokens, and merges
+
+// Whether a path is a folder, or a file with one of the four names of GPT-2's files.
+bool tarn__gpt2_is_original(const char *path);
+
+// Makes the bytes of our file of GPT-2's two files, as tarn_vocab_import_gpt2() says. The caller frees them with
+// tarn__free().
+tarn_status tarn__gpt2_import(char **bytes, size_t *size, const char *path) TARN_CHECKED;
+
+#endif

@@ -1,0 +1,190 @@
+// GPT-2's vocabulary from the files that OpenAI and Hugging Face give: a JSON object from tokens to ids, and a list of
+// merges.
+#include <errno.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "text/gpt2.h"
+#include "text/vocab_kind.h"
+
+enum { PAIRS = 2, LARGEST = 1 << 26 };  // bytes of a file
+
+// As Hugging Face names them, and as OpenAI did.
+static const struct {
+  const char *tokens, *merges;
+} NAMES[PAIRS] = {{"vocab.json", "merges.txt"}, {"encoder.json", "vocab.bpe"}};
+
+static const char *base_name(const char *path) {
+  const char *slash = strrchr(path, '/');
+  return slash ? slash + 1 : path;
+}
+
+// The pair that a file's name belongs to, or -1.
+static int pair_of(const char *path) {
+  const char *name = base_name(path);
+  for (int i = 0; i < PAIRS; i++)
+    if (strcmp(name, NAMES[i].tokens) == 0 || strcmp(name, NAMES[i].merges) == 0) return i;
+  return -1;
+}
+
+static bool is_folder(const char *path) {
+  struct stat info;
+  return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+bool tarn__gpt2_is_original(const char *path) { return is_folder(path) || pair_of(path) >= 0; }
+
+static tarn_status join(char **out, const char *folder, size_t length, const char *name) {
+  void *memory;
+  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, length + strlen(name) + 2, 1));
+  *out = memory;
+  if (length) memcpy(*out, folder, length);
+  snprintf(*out + length, strlen(name) + 2, "%s%s", length && folder[length - 1] != '/' ? "/" : "", name);
+  return TARN_STATUS_OK;
+}
+
+// The two files. The caller frees both paths, also after a failure.
+static tarn_status find_files(char **tokens, char **merges, const char *path) {
+  bool folder = is_folder(path);
+  int pair = folder ? -1 : pair_of(path);
+  size_t length = folder ? strlen(path) : (size_t)(base_name(path) - path);
+  for (int i = 0; i < PAIRS && pair < 0; i++) {
+    TARN_TRY(join(tokens, path, length, NAMES[i].tokens));
+    if (tarn__file_exists(*tokens)) pair = i;
+    tarn__free(*tokens);
+    *tokens = NULL;
+  }
+  TARN_REQUIRE(pair >= 0, DATA, "%s: there is neither vocab.json nor encoder.json in this folder", path);
+  TARN_TRY(join(tokens, path, length, NAMES[pair].tokens));
+  return join(merges, path, length, NAMES[pair].merges);
+}
+
+static tarn_status read_limited(const char *path, char **data, size_t *size) {
+  struct stat info;
+  TARN_REQUIRE(stat(path, &info) == 0, IO, "%s: cannot read: %s", path, strerror(errno));
+  TARN_REQUIRE(S_ISREG(info.st_mode) && info.st_size <= LARGEST, DATA,
+               "%s: not a file of GPT-2's vocabulary: it is a special file or has more than %d bytes", path, LARGEST);
+  return tarn__file_read(path, data, size);
+}
+
+// Puts the tokens of the object at the places of their ids.
+static tarn_status order_tokens(const char **tokens, json_t *object, const char *path) {
+  const char *name;
+  json_t *value;
+  int64_t count = (int64_t)json_object_size(object);
+  json_object_foreach(object, name, value) {
+    TARN_REQUIRE(json_is_integer(value), DATA, "%s: the id of \"%.80s\" is not a whole number", path, name);
+    int64_t id = json_integer_value(value);
+    TARN_REQUIRE(id >= 0 && id < count, DATA,
+                 "%s: \"%.80s\" has the id %lld, but the ids of %lld tokens are 0 to %lld without holes", path, name,
+                 (long long)id, (long long)count, (long long)count - 1);
+    TARN_REQUIRE(!tokens[id], DATA, "%s: \"%.80s\" and \"%.80s\" have the same id %lld", path, tokens[id], name,
+                 (long long)id);
+    TARN_REQUIRE(!strpbrk(name, " \n"), DATA, "%s: the token with the id %lld holds white space", path, (long long)id);
+    tokens[id] = name;
+  }
+  return TARN_STATUS_OK;
+}
+
+static tarn_status write_tokens(tarn_vocab_text *out, json_t *object, const char *path) {
+  char head[64];
+  void *memory;
+  size_t count = json_object_size(object);
+  TARN_REQUIRE(json_is_object(object), DATA, "%s: not a JSON object from tokens to ids", path);
+  TARN_REQUIRE(count <= TARN__GPT2_MOST, DATA, "%s: %zu tokens are more than %d", path, count, TARN__GPT2_MOST);
+  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, count, sizeof(const char *)));
+  const char **tokens = memory;
+  tarn_status status = order_tokens(tokens, object, path);
+  snprintf(head, sizeof head, TARN__GPT2_MAGIC "1\nsize %zu\n", count);
+  if (status == TARN_STATUS_OK) status = tarn__vocab_append(out, head, strlen(head));
+  for (size_t i = 0; i < count && status == TARN_STATUS_OK; i++) {
+    status = tarn__vocab_append(out, tokens[i], strlen(tokens[i]));
+    if (status == TARN_STATUS_OK) status = tarn__vocab_append(out, "\n", 1);
+  }
+  tarn__free(memory);
+  return status;
+}
+
+static tarn_status import_tokens(tarn_vocab_text *out, const char *path) {
+  char *data = NULL;
+  size_t size;
+  json_error_t error;
+  TARN_TRY(read_limited(path, &data, &size));
+  json_t *object = json_loadb(data, size, JSON_REJECT_DUPLICATES, &error);
+  tarn__free(data);
+  TARN_REQUIRE(object, DATA, "%s:%d: %s", path, error.line, error.text);
+  tarn_status status = write_tokens(out, object, path);
+  json_decref(object);
+  return status;
+}
+
+// The next line of the list of merges that is not empty; a last one without an end counts.
+static bool next_merge(const char **at, const char *end, const char **line, size_t *length) {
+  while (*at < end) {
+    const char *newline = memchr(*at, '\n', (size_t)(end - *at));
+    *line = *at;
+    *length = (size_t)((newline ? newline : end) - *at);
+    *at = newline ? newline + 1 : end;
+    if (*length && (*line)[*length - 1] == '\r') --*length;
+    if (*length) return true;
+  }
+  return false;
+}
+
+// The first line may say a version, as in "#version: 0.2".
+static const char *skip_version(const char *data, const char *end) {
+  static const char VERSION[] = "#version";
+  if ((size_t)(end - data) < sizeof VERSION - 1 || memcmp(data, VERSION, sizeof VERSION - 1) != 0) return data;
+  const char *newline = memchr(data, '\n', (size_t)(end - data));
+  return newline ? newline + 1 : end;
+}
+
+static tarn_status write_merges(tarn_vocab_text *out, const char *data, size_t size, const char *path) {
+  char head[64];
+  const char *line;
+  size_t length;
+  int64_t count = 0;
+  const char *rest = skip_version(data, data + size);
+  for (const char *at = rest; next_merge(&at, data + size, &line, &length);) count++;
+  TARN_REQUIRE(count <= TARN__GPT2_MOST, DATA, "%s: %lld merges are more than %d", path, (long long)count,
+               TARN__GPT2_MOST);
+  snprintf(head, sizeof head, "merges %lld\n", (long long)count);
+  TARN_TRY(tarn__vocab_append(out, head, strlen(head)));
+  for (const char *at = rest; next_merge(&at, data + size, &line, &length);) {
+    TARN_TRY(tarn__vocab_append(out, line, length));
+    TARN_TRY(tarn__vocab_append(out, "\n", 1));
+  }
+  return TARN_STATUS_OK;
+}
+
+static tarn_status import_merges(tarn_vocab_text *out, const char *path) {
+  char *data = NULL;
+  size_t size;
+  TARN_TRY(read_limited(path, &data, &size));
+  tarn_status status = write_merges(out, data, size, path);
+  tarn__free(data);
+  return status;
+}
+
+tarn_status tarn__gpt2_import(char **bytes, size_t *size, const char *path) {
+  char *tokens = NULL;
+  char *merges = NULL;
+  tarn_vocab_text out = {0};
+  *bytes = NULL;
+  tarn_status status = find_files(&tokens, &merges, path);
+  if (status == TARN_STATUS_OK) status = import_tokens(&out, tokens);
+  if (status == TARN_STATUS_OK) status = import_merges(&out, merges);
+  tarn__free(tokens);
+  tarn__free(merges);
+  if (status != TARN_STATUS_OK) {
+    tarn_vocab_text_close(&out);
+    return status;
+  }
+  *bytes = out.data;
+  *size = out.length;
+  return TARN_STATUS_OK;
+}

@@ -1,0 +1,47 @@
+// SentencePiece models as a kind of vocabulary.
+#include "base/status.h"
+#include "text/spm.h"
+#include "text/vocab_kind.h"
+
+// A model has no fixed first bytes: everything that no other kind takes is tried.
+static bool detect(const void *bytes, size_t size) {
+  (void)bytes;
+  (void)size;
+  return true;
+}
+
+static void close_spm(void *self) {
+  tarn__spm *spm = self;
+  tarn__spm_close(&spm);
+}
+
+static tarn_status check(const tarn__vocab_facts *f) {
+  TARN_REQUIRE(f->size > 0 && f->unk >= 0 && f->unk < f->size, DATA, "the vocabulary has no unknown token");
+  TARN_REQUIRE(f->eos >= 0 && f->eos < f->size, DATA, "the vocabulary has no end of sentence");
+  TARN_REQUIRE(f->bos >= -1 && f->bos < f->size, DATA, "the vocabulary is damaged");
+  return TARN_STATUS_OK;
+}
+
+static tarn_status open_spm(void **self, tarn__vocab_facts *facts, const void *bytes, size_t size) {
+  tarn__spm *spm = NULL;
+  TARN_TRY(tarn__spm_check(bytes, size));
+  TARN_TRY(tarn__spm_open(&spm, bytes, size));
+  *facts = (tarn__vocab_facts){
+      .size = tarn__spm_size(spm), .unk = tarn__spm_unk(spm), .bos = tarn__spm_bos(spm), .eos = tarn__spm_eos(spm)};
+  tarn_status status = check(facts);
+  if (status != TARN_STATUS_OK) tarn__spm_close(&spm);
+  *self = spm;
+  return status;
+}
+
+static const char *piece(const void *self, int32_t id) { return tarn__spm_piece(self, id); }
+
+static tarn_status encode(const void *self, tarn_vocab_ids *ids, const char *text, size_t length) {
+  return tarn__spm_encode(self, ids, text, length);
+}
+
+static tarn_status decode(const void *self, tarn_vocab_text *text, const int32_t *ids, size_t count) {
+  return tarn__spm_decode(self, text, ids, count);
+}
+
+const tarn__vocab_kind tarn__spm_kind = {detect, open_spm, close_spm, piece, encode, decode};

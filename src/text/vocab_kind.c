@@ -1,0 +1,51 @@
+#include "text/vocab_kind.h"
+
+#include <string.h>
+
+#include "base/memory.h"
+
+bool tarn__vocab_line(tarn__vocab_reader *reader, const char **line, size_t *length) {
+  const char *newline = reader->at < reader->end ? memchr(reader->at, '\n', (size_t)(reader->end - reader->at)) : NULL;
+  if (!newline) return false;
+  *line = reader->at;
+  *length = (size_t)(newline - reader->at);
+  reader->at = newline + 1;
+  return true;
+}
+
+tarn_status tarn__vocab_number(tarn__vocab_reader *reader, int64_t *number, const char *key, int64_t maximum) {
+  const char *line;
+  size_t length;
+  size_t prefix = strlen(key);
+  TARN_REQUIRE(tarn__vocab_line(reader, &line, &length) && length > prefix && length <= prefix + 9 &&
+                   memcmp(line, key, prefix) == 0,
+               DATA, "damaged vocabulary: the line \"%sNUMBER\" is missing", key);
+  *number = 0;
+  for (size_t i = prefix; i < length; i++) {
+    TARN_REQUIRE(line[i] >= '0' && line[i] <= '9', DATA, "damaged vocabulary: \"%s\" needs a number", key);
+    *number = *number * 10 + (line[i] - '0');
+  }
+  TARN_REQUIRE(*number <= maximum, DATA, "damaged vocabulary: \"%s\" is at most %lld, not %lld", key,
+               (long long)maximum, (long long)*number);
+  return TARN_STATUS_OK;
+}
+
+tarn_status tarn__vocab_head(tarn__vocab_reader *reader, const char *magic) {
+  int64_t version = 0;
+  TARN_TRY(tarn__vocab_number(reader, &version, magic, 999999999));
+  TARN_REQUIRE(version == 1, DATA, "vocabulary of version %lld; this program reads version 1", (long long)version);
+  return TARN_STATUS_OK;
+}
+
+tarn_status tarn__vocab_finish(const tarn__vocab_reader *reader) {
+  TARN_REQUIRE(reader->at == reader->end, DATA, "damaged vocabulary: there is more after its end");
+  return TARN_STATUS_OK;
+}
+
+tarn_status tarn__vocab_append(tarn_vocab_text *text, const char *bytes, size_t length) {
+  TARN_TRY(tarn__grow(&text->data, &text->capacity, text->length + length + 1, 1));
+  if (length) memcpy(text->data + text->length, bytes, length);
+  text->length += length;
+  text->data[text->length] = '\0';
+  return TARN_STATUS_OK;
+}

@@ -1,0 +1,47 @@
+// What each kind of vocabulary gives to tarn/vocab.h, and what the kinds that are text files share.
+#ifndef TARN_TEXT_VOCAB_KIND_H
+#define TARN_TEXT_VOCAB_KIND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tarn/vocab.h"
+
+typedef struct tarn__vocab_facts {
+  int32_t size, unk, bos, eos;  // unk and bos: -1 if there is none
+} tarn__vocab_facts;
+
+// `self` is the object that open made. The other functions are called with ids that are in range only.
+typedef struct tarn__vocab_kind {
+  // Whether the bytes begin as a file of this kind does.
+  bool (*detect)(const void *bytes, size_t size);
+  // The bytes stay where they are as long as the object. On failure there is nothing to close.
+  tarn_status (*open)(void **self, tarn__vocab_facts *facts, const void *bytes, size_t size);
+  void (*close)(void *self);
+  const char *(*piece)(const void *self, int32_t id);
+  tarn_status (*encode)(const void *self, tarn_vocab_ids *ids, const char *text, size_t length);
+  tarn_status (*decode)(const void *self, tarn_vocab_text *text, const int32_t *ids, size_t count);
+} tarn__vocab_kind;
+
+extern const tarn__vocab_kind tarn__spm_kind, tarn__words_kind, tarn__gpt2_kind, tarn__bytes_kind, tarn__chars_kind;
+
+// Reads the lines of a vocabulary that is text. `at` moves from the first byte to `end`.
+typedef struct tarn__vocab_reader {
+  const char *at, *end;
+} tarn__vocab_reader;
+
+// Takes a line without its newline; false if there is none that ends in one.
+bool tarn__vocab_line(tarn__vocab_reader *reader, const char **line, size_t *length);
+// Takes a line that is `key` (with a blank at its end) and a number of one to nine digits, 0 .. maximum.
+tarn_status tarn__vocab_number(tarn__vocab_reader *reader, int64_t *number, const char *key,
+                               int64_t maximum) TARN_CHECKED;
+// Takes the first line: `magic` (with a blank at its end) and the version, which must be 1.
+tarn_status tarn__vocab_head(tarn__vocab_reader *reader, const char *magic) TARN_CHECKED;
+// Fails unless everything has been read.
+tarn_status tarn__vocab_finish(const tarn__vocab_reader *reader) TARN_CHECKED;
+
+// Appends to a text and keeps a zero byte after it.
+tarn_status tarn__vocab_append(tarn_vocab_text *text, const char *bytes, size_t length) TARN_CHECKED;
+
+#endif

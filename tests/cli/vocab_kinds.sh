@@ -1,0 +1,42 @@
+# GPT-2's, byte and character vocabularies from the command line, and the lengths of an experiment with BOS and EOS.
+set -u
+fail() { echo "vocab_kinds.sh: $*" >&2; exit 1; }
+# refuse CODE TEXT COMMAND...: the command ends with that code and says the text in one line.
+refuse() {
+  local code=$1 text=$2
+  shift 2
+  "$@" >out.txt 2>err.txt
+  [ $? -eq "$code" ] || fail "wrong exit code: $* ($(cat err.txt))"
+  grep -qF -- "$text" err.txt && [ "$(wc -l <err.txt)" -eq 1 ] || fail "\"$text\" is not what $* says: $(cat err.txt)"
+}
+
+toy="$TARN_SOURCE_DIR/tests/golden/gpt2_toy"
+"$TARN" vocab --import-gpt2 "$toy" --output gpt2 || fail "import of a folder"
+"$TARN" vocab --import-gpt2 "$toy/merges.txt" --output again || fail "import of a file"
+cmp gpt2 again || fail "the imports differ"
+cp "$toy/vocab.json" encoder.json && cp "$toy/merges.txt" vocab.bpe
+"$TARN" vocab --import-gpt2 . --output again && cmp gpt2 again || fail "OpenAI's names"
+"$TARN" vocab --type byte --output byte || fail "byte"
+printf 'ab\xc3\xa4\na b\n' >text
+"$TARN" vocab --type char --minimum-count 2 --output char text || fail "char"
+[ "$("$TARN" encode --vocab char <text)" = "$(printf 'a b <unk>\na <unk> b')" ] || fail "characters: $("$TARN" encode --vocab char <text)"
+[ "$("$TARN" encode --vocab byte --ids <text)" = "$(printf '100 101 198 167\n100 35 101')" ] || fail "bytes"
+[ "$("$TARN" encode --vocab gpt2 <text | tr -d ' ')" = "$(printf 'ab\xc3\x83\xc2\xa4\na\xc4\xa0b')" ] || fail "GPT-2"
+
+# At most 128 tokens and at least 6, with BOS and EOS: BOS is no token of a line here, so 127 and 5.
+for n in 3 4 126 127; do printf "%0${n}d\n" 0; done >lengths
+"$TARN" prepare --vocab byte --text lengths --output shard --min-tokens 5 --max-tokens 127 --overlong drop --json >json ||
+  fail "prepare"
+grep -q '"pairs": 2, .*"brief": 1, "dropped": 1,.*"longest_target": 127}' json || fail "lengths: $(cat json)"
+
+refuse 2 "one of these files" "$TARN" vocab --import-gpt2 nowhere --output x
+refuse 2 "neither --type nor text files" "$TARN" vocab --import-gpt2 . --output x text
+refuse 2 "an argument is missing" "$TARN" vocab --type char --output x
+refuse 2 "there are bpe, unigram, whitespace, byte and char" "$TARN" vocab --type qqqqqqqq --output x text
+refuse 2 "cannot fold the case" "$TARN" vocab --type byte --lowercase --output x
+sed 's/"a": [0-9]*/"a": 640/' encoder.json >vocab.json && cp vocab.bpe merges.txt
+refuse 1 "./vocab.json: \"a\" has the id 640, but the ids of 640 tokens are 0 to 639" "$TARN" vocab --import-gpt2 . --output x
+cp encoder.json vocab.json && rm merges.txt
+refuse 1 "merges.txt: cannot read" "$TARN" encode --vocab .
+[ ! -e x ] || fail "a refused vocabulary is written"
+exit 0
