@@ -72,6 +72,11 @@ extern "C" {
     "orthonormal rows or columns from three rounds of random signs and a Hadamard "          \
     "transform, Yu et al. 2016; frozen, it takes the place of the matrix and costs d log d") \
   X(TARN_INIT_NORMAL, "normal", "normal with standard deviation sqrt(2 / (inputs + outputs)), Glorot 2010")
+#define TARN_BACKSKIP_MAP(X)                                                                          \
+  X(TARN_BACKSKIP_NONE, "none", "the true gradient")                                                  \
+  X(TARN_BACKSKIP_IDENTITY, "identity", "the gradient at the output, as if the layer were not there") \
+  X(TARN_BACKSKIP_FEEDBACK, "feedback", "the gradient at the output and a fixed random image of it")  \
+  X(TARN_BACKSKIP_PREDICTOR, "predictor", "the gradient at the output and what a small network predicts")
 #define TARN_OPTIMISER_MAP(X)                                                                 \
   X(TARN_OPTIMISER_ADAM, "adam", "Kingma and Ba 2015; weight decay is added to the gradient") \
   X(TARN_OPTIMISER_ADAMW, "adamw", "Loshchilov and Hutter 2019; weight decay acts on the weights")
@@ -106,6 +111,7 @@ typedef enum tarn_frozen_embeddings {
 } tarn_frozen_embeddings;
 typedef enum tarn_mixer { TARN_MIXER_MAP(TARN_CHOICE_VALUE) TARN_MIXER_COUNT } tarn_mixer;
 typedef enum tarn_init { TARN_INIT_MAP(TARN_CHOICE_VALUE) TARN_INIT_COUNT } tarn_init;
+typedef enum tarn_backskip_method { TARN_BACKSKIP_MAP(TARN_CHOICE_VALUE) TARN_BACKSKIP_COUNT } tarn_backskip_method;
 typedef enum tarn_optimiser { TARN_OPTIMISER_MAP(TARN_CHOICE_VALUE) TARN_OPTIMISER_COUNT } tarn_optimiser;
 typedef enum tarn_schedule { TARN_SCHEDULE_MAP(TARN_CHOICE_VALUE) TARN_SCHEDULE_COUNT } tarn_schedule;
 typedef enum tarn_precision { TARN_PRECISION_MAP(TARN_CHOICE_VALUE) TARN_PRECISION_COUNT } tarn_precision;
@@ -142,6 +148,14 @@ typedef struct tarn_config_model {
   tarn_activation activation;                // between the two products of every FFN [relu]
 } tarn_config_model;
 
+// What stands in for the backward pass of a frozen layer (Shen et al. 2021; docs/backskipping.md).
+typedef struct tarn_backskip {
+  tarn_backskip_method method;  // not with a trained kind; in the decoder only for mixer none [none]
+  // Updates 1, 1 + n, 1 + 2 n, .. do the true backward pass, use it, and log how far the stand-in points the same way;
+  // 0: none do, which the predictor, which learns from them, does not allow [10]
+  int64_t refresh;
+} tarn_backskip;
+
 // A kind of layer: a token mixer, then an FFN, each with its residual, norm and dropout.
 typedef struct tarn_kind {
   char name[TARN_CONFIG_KIND_NAME];  // letters and underscores; not "layer", which names the sets of bare uses
@@ -156,6 +170,7 @@ typedef struct tarn_kind {
   tarn_init init;  // of projection weights [orthogonal if frozen, else xavier]
   tarn_norm norm;  // [model.norm; pre for mixer none: y = x + FFN(LayerNorm(x))]
   double dropout;  // on the output of attention and of the FFN, before the residual sum [model.dropout]
+  tarn_backskip backskip;
 } tarn_kind;
 
 // One place in a stack. `set` names the weights within the stack, so that a parameter is called encoder.layer3.… or

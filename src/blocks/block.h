@@ -11,8 +11,9 @@
 // its dropout and the next normalisation become one op.
 typedef struct tarn__stream {
   tarn__tensor *x, *branch;
-  double dropout;  // of the pending branch
-  bool begins;     // a layer begins: its segment of the graph starts once the pending branch is added
+  double dropout;       // of the pending branch
+  bool begins;          // a layer begins: its segment of the graph starts once the pending branch is added
+  tarn__tensor *input;  // x as the layer began, every branch added
 } tarn__stream;
 
 // Gain and bias of one layer normalisation.
@@ -26,6 +27,12 @@ typedef struct tarn__linear_weights {
   tarn__param *bias;    // NULL: none
 } tarn__linear_weights;
 
+// A list of parameters that grows.
+typedef struct tarn__param_list {
+  tarn__param ***list;
+  size_t *count, *capacity;
+} tarn__param_list;
+
 // Where a layer declares its parameters. add_param returns NULL after a failure, which is kept in `status`.
 typedef struct tarn__declare {
   const char *prefix;  // "encoder.layer3"
@@ -34,8 +41,8 @@ typedef struct tarn__declare {
   tarn_activation activation;  // of the FFN
   bool decoder;                // of an encoder-decoder: cross-attention follows
   tarn__arena *arena;
-  tarn__param ***params;  // grows
-  size_t *param_count, *param_capacity;
+  tarn__param_list params;
+  tarn__param_list helpers;  // parameters that only training needs and that are no part of the model; list NULL: none
   tarn_status status;
 } tarn__declare;
 
@@ -55,6 +62,8 @@ tarn__param *tarn__declare_dense(tarn__declare *declare, const char *name, int64
                                  double gain);
 // NAME.bias [n], 0 where it is trained, else uniform in 1 / sqrt(in).
 tarn__param *tarn__declare_bias(tarn__declare *declare, const char *name, int64_t n, int64_t in);
+// NAME.signs: those of a structured matrix [out, in] of `blocks` row blocks; NULL after a failure.
+tarn__param *tarn__declare_signs(tarn__declare *declare, const char *name, int64_t out, int64_t in, int blocks);
 // act(x weight^T + bias), whatever the weight is.
 tarn__tensor *tarn__project(tarn__graph *graph, tarn__tensor *x, const tarn__linear_weights *weights,
                             tarn__activation activation);
@@ -77,7 +86,8 @@ typedef struct tarn__block_run {
   tarn__tensor *offsets;
   tarn__tensor *memory, *memory_offsets;
   int64_t longest, memory_longest;
-  bool causal;  // self-attention sees earlier tokens only
+  tarn__stand_in_sums *sums;  // of this layer: what a refresh of its backskipping adds to; NULL: none is done
+  bool causal;                // self-attention sees earlier tokens only
   // Incremental decoding: caches of this layer in place of the above; see model/model.h. Row i of the step appends row
   // first_row + i to self_cache and sees its rows history[ranges[2 i]] .. history[ranges[2 i + 1] - 1], which are those
   // of its hypothesis in the order of time, its own the last of them.
@@ -111,6 +121,7 @@ typedef struct tarn__mixer {
 // The weights of one set.
 typedef struct tarn__layer_weights {
   const tarn_kind *kind;
+  const struct tarn__backskip_weights *backskip;  // blocks/backskip.h; NULL: the layer has a true backward pass
   const tarn__mixer *mixer;
   void *mixing;  // the mixer's own structure
   bool crosses;  // it has cross-attention

@@ -22,16 +22,15 @@ tarn__param *tarn__declare_param(tarn__declare *declare, const char *name, int64
     declare->status = tarn__arena_alloc(declare->arena, &memory, 1, sizeof(tarn__param));
   if (declare->status == TARN_STATUS_OK)
     declare->status =
-        tarn__grow(declare->params, declare->param_capacity, *declare->param_count + 1, sizeof(tarn__param *));
+        tarn__grow(declare->params.list, declare->params.capacity, *declare->params.count + 1, sizeof(tarn__param *));
   if (declare->status != TARN_STATUS_OK) return NULL;
   tarn__param *param = memory;
   *param = (tarn__param){.name = copy, .rows = rows, .cols = cols, .trained = trained, .uses = 1, .init = init};
-  (*declare->params)[(*declare->param_count)++] = param;
+  (*declare->params.list)[(*declare->params.count)++] = param;
   return param;
 }
 
-// The signs of a structured matrix [out, in].
-static tarn__param *declare_signs(tarn__declare *declare, const char *name, int64_t out, int64_t in, int blocks) {
+tarn__param *tarn__declare_signs(tarn__declare *declare, const char *name, int64_t out, int64_t in, int blocks) {
   char part[128];
   snprintf(part, sizeof part, "%s.signs", name);
   tarn__hadamard_shape shape = tarn__hadamard_shape_of(out, in, blocks);
@@ -72,7 +71,7 @@ tarn__linear_weights tarn__declare_matrix(tarn__declare *declare, const char *na
   const tarn_kind *kind = declare->kind;
   tarn__linear_weights weights = {0};
   weights.weight = kind->init == TARN_INIT_HADAMARD && kind->frozen
-                       ? declare_signs(declare, name, out, in, blocks)
+                       ? tarn__declare_signs(declare, name, out, in, blocks)
                        : tarn__declare_dense(declare, name, out, in, blocks, gain);
   return weights;
 }

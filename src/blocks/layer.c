@@ -1,11 +1,12 @@
 // A layer: a token mixer, then the feed-forward network.
-#include "blocks/block.h"
+#include "blocks/backskip.h"
 #include "blocks/registry.h"
 
 tarn__layer_weights *tarn__layer_declare(tarn__declare *declare) {
   tarn__layer_weights *weights = tarn__declare_struct(declare, sizeof *weights);
   if (!weights) return NULL;
   weights->kind = declare->kind;
+  weights->backskip = tarn__backskip_declare(declare);
   weights->mixer = tarn__mixer_find(declare->kind->mixer);
   weights->crosses = declare->decoder && weights->mixer->build_cross;
   weights->mixing = weights->mixer->declare(declare);
@@ -28,12 +29,14 @@ static tarn__activation op_activation(tarn_activation activation) {
 
 void tarn__layer_build(const tarn__block_run *run, const tarn__layer_weights *weights, tarn__stream *stream) {
   const tarn_kind *kind = weights->kind;
+  tarn__backskip *skip = tarn__backskip_enter(run, weights->backskip, stream);
   stream->begins = true;
   weights->mixer->build(run, weights->mixing, kind, stream);
   tarn__tensor *x = tarn__stream_enter(run->graph, stream, &weights->ffn_norm, kind->norm);
   tarn__tensor *hidden = tarn__project(run->graph, x, &weights->ffn_in, op_activation(weights->activation));
   tarn__tensor *y = tarn__project(run->graph, hidden, &weights->ffn_out, TARN__IDENTITY);
   tarn__stream_leave(run->graph, stream, y, kind->dropout, &weights->ffn_norm, kind->norm);
+  tarn__backskip_leave(run, skip, stream);
 }
 
 int64_t tarn__layer_cache_width(const tarn__layer_weights *weights, int64_t d_model) {

@@ -9,6 +9,7 @@ static void join(tarn__graph *graph, tarn__stream *stream) {
 
 static void begin_segment(tarn__graph *graph, tarn__stream *stream) {
   if (stream->begins) tarn__graph_segment(graph);
+  if (stream->begins) stream->input = stream->x;
   stream->begins = false;
 }
 

@@ -83,6 +83,12 @@ tarn__tensor *tarn__graph_external(tarn__graph *graph, tarn__dtype dtype, int64_
       (tarn__tensor){.name = name, .dtype = dtype, .place = TARN__EXTERNAL, .rows = rows, .cols = cols, .data = data});
 }
 
+tarn__tensor *tarn__graph_detached(tarn__graph *graph, tarn__tensor *tensor) {
+  tarn__tensor *detached = tarn__graph_tensor(graph, tensor->dtype, tensor->rows, tensor->cols, tensor->name);
+  detached->shares = tarn__tensor_owner(tensor);
+  return detached;
+}
+
 tarn__tensor *tarn__graph_param(tarn__graph *graph, tarn__param *param) {
   return tensor_new(graph, (tarn__tensor){.name = param->name,
                                           .dtype = param->dtype,
@@ -105,7 +111,7 @@ tarn__node *tarn__graph_node(tarn__graph *graph, const tarn__op *op, size_t attr
     if (attr_size > sizeof spare_attr && graph->status == TARN_STATUS_OK)
       tarn__graph_fail(graph, TARN_STATUS_INTERNAL, "op %s has too large attributes", op->name);
   }
-  *node = (tarn__node){.op = op, .attr = attr, .label = graph->label, .segment = graph->segment};
+  *node = (tarn__node){.op = op, .attr = attr, .label = graph->label, .segment = graph->segment, .lean = graph->lean};
   return node;
 }
 

@@ -104,6 +104,7 @@ struct tarn__node {
   void *scratch;
   const char *label;  // the part of the model it belongs to; a backward node has the label of its forward node
   int segment;        // of the forward pass, from 1; 0: none
+  bool lean;          // of a segment whose results are recomputed whatever the rest of the graph does
   bool again;         // runs in the backward pass what a node of the forward pass ran before
 };
 
@@ -113,6 +114,7 @@ struct tarn__graph {
   tarn__dtype dtype;  // of activations: F32, BF16, or F64 with the reference backend
   bool training;      // dropout is on and gradients are wanted
   int threads;
+  int64_t update;  // number of the optimiser step, from 1, for what differs from step to step; 0: none; set after begin
   tarn_status status;  // first failure of building
   tarn__node **nodes;
   size_t node_count, node_capacity;
@@ -121,6 +123,7 @@ struct tarn__graph {
   size_t tensor_count, tensor_capacity;
   const char *label;      // given to the nodes that are made from now on; must outlive the graph; may be NULL
   int segment, segments;  // the segment that is being built (0: none), and how many there are
+  bool lean;              // given to the nodes that are made from now on
   uint32_t sites;         // dropout sites handed out so far
   size_t activation_bytes, scratch_bytes, workspace_bytes;  // by tarn__graph_plan()
   tarn__tensor spare_tensor;
@@ -139,6 +142,8 @@ void tarn__graph_fail(tarn__graph *graph, tarn_status status, const char *format
 tarn__tensor *tarn__graph_tensor(tarn__graph *graph, tarn__dtype dtype, int64_t rows, int64_t cols, const char *name);
 tarn__tensor *tarn__graph_external(tarn__graph *graph, tarn__dtype dtype, int64_t rows, int64_t cols, void *data,
                                    const char *name);
+// The same values in the same memory, without a source: what reads it sends no gradient back.
+tarn__tensor *tarn__graph_detached(tarn__graph *graph, tarn__tensor *tensor);
 // The tensor of a parameter.
 tarn__tensor *tarn__graph_param(tarn__graph *graph, tarn__param *param);
 
@@ -171,11 +176,13 @@ void tarn__graph_differentiate(tarn__graph *graph, tarn__tensor *loss);
 // Recomputation, after differentiation: the backward nodes read copies of what nodes of segments computed, made by
 // nodes that are appended right before the first backward node that needs them. Only nodes whose results are read run
 // again, with the same attributes (dropout sites) and kernels, so gradients have the bits that they have without.
+//   LEAN      nothing but lean nodes
 //   CHEAP     what an op can renew from another output, and the outputs of cheap ops, where what these start from is
 //             kept in any case (Korthikanti et al. 2022)
 //   SEGMENTS  everything but what comes from outside of segments and what another segment reads, and of that too what
 //             CHEAP does not keep (Chen et al. 2016)
-typedef enum tarn__recompute { TARN__RECOMPUTE_CHEAP, TARN__RECOMPUTE_SEGMENTS } tarn__recompute;
+// Lean nodes are treated as by SEGMENTS in any case.
+typedef enum tarn__recompute { TARN__RECOMPUTE_LEAN, TARN__RECOMPUTE_CHEAP, TARN__RECOMPUTE_SEGMENTS } tarn__recompute;
 void tarn__graph_recompute(tarn__graph *graph, tarn__recompute what);
 
 // Lifetimes, offsets, sizes. Reports the first failure of building. Takes no memory for tensors.

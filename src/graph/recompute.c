@@ -73,8 +73,8 @@ static tarn__tensor *renew(tarn__graph *graph, const tarn__node *node) {
 static tarn__tensor *again(tarn__graph *graph, tarn__tensor *tensor, tarn__recompute what) {
   const tarn__node *source = tensor->source;
   if (tensor->again) return tensor->again;
-  if (!source || !repeatable(source)) return tensor;
-  if (what == TARN__RECOMPUTE_CHEAP || at_border(source)) {
+  if (!source || !repeatable(source) || (what == TARN__RECOMPUTE_LEAN && !source->lean)) return tensor;
+  if ((what != TARN__RECOMPUTE_SEGMENTS && !source->lean) || at_border(source)) {
     if (renewable(source, tensor)) return tensor->again = renew(graph, source);
     if (!cheap(source)) return tensor;
   }
@@ -93,7 +93,14 @@ static tarn__tensor *again(tarn__graph *graph, tarn__tensor *tensor, tarn__recom
   return tensor->again;
 }
 
+static bool any_lean(const tarn__graph *graph) {
+  bool lean = false;
+  for (size_t n = 0; n < graph->forward_count && !lean; n++) lean = graph->nodes[n]->lean;
+  return lean;
+}
+
 void tarn__graph_recompute(tarn__graph *graph, tarn__recompute what) {
+  if (what == TARN__RECOMPUTE_LEAN && !any_lean(graph)) return;
   size_t forward = graph->forward_count;
   size_t backward = graph->node_count - forward;
   void *memory;

@@ -23,8 +23,10 @@ static void run_layers(const tarn__model_stack *stack, int first, int last, cons
                        const tarn__block_run *run, tarn__stream *stream) {
   for (int i = first; i < last; i++) {
     if (skip && skip[i]) continue;
+    tarn__block_run own = *run;
+    own.sums = stack->layers[i].sums;
     run->graph->label = stack->layers[i].label;
-    tarn__layer_build(run, stack->layers[i].weights, stream);
+    tarn__layer_build(&own, stack->layers[i].weights, stream);
   }
 }
 
@@ -131,6 +133,7 @@ void tarn__model_differentiate(const tarn__model *model, tarn__graph *graph, tar
   switch (model->config->train.recompute) {
     case TARN_RECOMPUTE_NONE:
     case TARN_RECOMPUTE_COUNT:
+      tarn__graph_recompute(graph, TARN__RECOMPUTE_LEAN);
       break;
     case TARN_RECOMPUTE_CHEAP:
       tarn__graph_recompute(graph, TARN__RECOMPUTE_CHEAP);

@@ -26,8 +26,9 @@ static tarn_status check_texts(const tarn__safetensors *first, const tarn__safet
   return TARN_STATUS_OK;
 }
 
-static bool is_moment(const char *name) {
-  return strncmp(name, TARN__TENSOR_MOMENT1, strlen(TARN__TENSOR_MOMENT1)) == 0 ||
+static bool is_state(const char *name) {
+  return strncmp(name, TARN__TENSOR_HELPER, strlen(TARN__TENSOR_HELPER)) == 0 ||
+         strncmp(name, TARN__TENSOR_MOMENT1, strlen(TARN__TENSOR_MOMENT1)) == 0 ||
          strncmp(name, TARN__TENSOR_MOMENT2, strlen(TARN__TENSOR_MOMENT2)) == 0 ||
          strncmp(name, TARN__TENSOR_SUM, strlen(TARN__TENSOR_SUM)) == 0;
 }
@@ -100,7 +101,7 @@ static tarn_status mean_start(mean *m, const tarn__safetensors *first, size_t fi
       m->texts[m->text_count++] = first->texts[i];
   m->texts[m->text_count++] = (tarn__stored_text){TARN__KEY_AVERAGE, m->names};
   for (size_t i = 0; i < first->count; i++)
-    if (!is_moment(first->tensors[i].name)) m->tensors[m->count++] = first->tensors[i];
+    if (!is_state(first->tensors[i].name)) m->tensors[m->count++] = first->tensors[i];
   return TARN_STATUS_OK;
 }
 

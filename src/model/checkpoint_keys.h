@@ -20,6 +20,7 @@
 #define TARN__TENSOR_SOURCE_VOCAB "vocab.source"
 #define TARN__TENSOR_TARGET_VOCAB "vocab.target"
 #define TARN__TENSOR_MOMENT1 "optimiser.moment1."  // and the parameter's name
+#define TARN__TENSOR_HELPER "backskip."            // begins the names of backskipping's own parameters
 #define TARN__TENSOR_MOMENT2 "optimiser.moment2."
 #define TARN__TENSOR_SUM "optimiser.sum."
 

@@ -172,6 +172,13 @@ static tarn_status check_contents(const tarn__checkpoint_file *file, const tarn_
     TARN_TRY(check_values(file, TARN__TENSOR_MOMENT2, param));
     if (param->grad_sum) TARN_TRY(check_values(file, TARN__TENSOR_SUM, param));
   }
+  for (size_t i = 0; moments && i < model->helper_count; i++) {
+    const tarn__param *param = model->helpers[i];
+    if (!param->trained) continue;
+    TARN_TRY(check_values(file, "", param));
+    TARN_TRY(check_values(file, TARN__TENSOR_MOMENT1, param));
+    TARN_TRY(check_values(file, TARN__TENSOR_MOMENT2, param));
+  }
   return TARN_STATUS_OK;
 }
 
@@ -198,6 +205,18 @@ static void set_values(const tarn__checkpoint_file *file, tarn__param *param, fl
   if (param->grad_sum) take_values(file, TARN__TENSOR_SUM, param, param->grad_sum);
 }
 
+// Backskipping's own parameters: predictors are stored, feedback is a function of the seed alone.
+static tarn_status load_helpers(const tarn__checkpoint_file *file, tarn__model *model) {
+  for (size_t i = 0; i < model->helper_count; i++) {
+    tarn__param *param = model->helpers[i];
+    if (param->trained)
+      set_values(file, param, NULL, true);
+    else
+      TARN_TRY(tarn__param_initialise(param, file->seed, param->value));
+  }
+  return TARN_STATUS_OK;
+}
+
 tarn_status tarn__checkpoint_file_load(const tarn__checkpoint_file *file, tarn__model *model, bool moments) {
   bool recipes;
   TARN_TRY(check_contents(file, model, moments, &recipes));
@@ -215,7 +234,7 @@ tarn_status tarn__checkpoint_file_load(const tarn__checkpoint_file *file, tarn__
   TARN_TRY(tarn__alloc(&buffer, TARN__MEMORY_OTHER, largest, sizeof(float)));
   for (size_t i = 0; i < model->param_count; i++) set_values(file, model->params[i], buffer, moments);
   tarn__free(buffer);
-  return TARN_STATUS_OK;
+  return moments ? load_helpers(file, model) : TARN_STATUS_OK;
 }
 
 static tarn_status open_parts(tarn__checkpoint *c, const tarn__checkpoint_file *file, tarn__dtype dtype,

@@ -89,9 +89,11 @@ static tarn_status add_parameters(contents *c, const tarn__model *model, const t
     TARN_TRY(add_joined(c, &key, TARN__KEY_FROZEN, param->name));
     TARN_TRY(add_text(c, key, recipe));
   }
-  for (size_t i = 0; extra->progress && i < model->param_count; i++) {
-    const tarn__param *param = model->params[i];
+  // The state of the training: moments, and what helps it but is no part of the model.
+  for (size_t i = 0; extra->progress && i < model->param_count + model->helper_count; i++) {
+    const tarn__param *param = tarn__model_param(model, i);
     if (!param->trained) continue;
+    if (i >= model->param_count) TARN_TRY(add_values(c, "", param, param->master));
     TARN_TRY(add_values(c, TARN__TENSOR_MOMENT1, param, param->moment1));
     TARN_TRY(add_values(c, TARN__TENSOR_MOMENT2, param, param->moment2));
     if (param->grad_sum) TARN_TRY(add_values(c, TARN__TENSOR_SUM, param, param->grad_sum));

@@ -10,6 +10,7 @@ static const tarn_config_word embeddings_words[] = {TARN_EMBEDDINGS_MAP(WORD)};
 static const tarn_config_word frozen_embeddings_words[] = {TARN_FROZEN_EMBEDDINGS_MAP(WORD)};
 static const tarn_config_word mixer_words[] = {TARN_MIXER_MAP(WORD)};
 static const tarn_config_word init_words[] = {TARN_INIT_MAP(WORD)};
+static const tarn_config_word backskip_words[] = {TARN_BACKSKIP_MAP(WORD)};
 static const tarn_config_word optimiser_words[] = {TARN_OPTIMISER_MAP(WORD)};
 static const tarn_config_word schedule_words[] = {TARN_SCHEDULE_MAP(WORD)};
 static const tarn_config_word precision_words[] = {TARN_PRECISION_MAP(WORD)};
@@ -115,6 +116,14 @@ static const tarn__option kind_options[] = {
      .help = "where the layer norm stands", .also = "normalize_before"},
     {"dropout", REAL(tarn_kind, dropout, 0, 1), BELOW_MOST, .derived = "model.dropout",
      .help = "on the output of mixer, cross-attention and FFN, before the residual sum"},
+};
+
+static const tarn__option backskip_options[] = {
+    {"method", CHOICE(tarn_backskip, method, backskip_words), .value = "none",
+     .help = "what stands in for the backward pass of a frozen layer; in the decoder only with mixer none"},
+    {"refresh", INTEGER(tarn_backskip, refresh, 0, 1e9), .value = "10", .unit = "updates",
+     .help = "every so many updates the true backward pass is done and compared; 0: never, not with predictor",
+     .also = "every interval"},
 };
 
 static const tarn__option data_options[] = {
@@ -263,6 +272,7 @@ static const tarn__section sections[TARN__SECTION_COUNT] = {
     [TARN__SECTION_DECODER] = SECTION("decoder", stack_options, offsetof(tarn_config, decoder)),
     [TARN__SECTION_DECODER_PLACE] = SECTION("decoder.place", place_options, 0),
     [TARN__SECTION_KINDS] = SECTION("kinds", kind_options, 0),
+    [TARN__SECTION_KINDS_BACKSKIP] = SECTION("kinds.NAME.backskip", backskip_options, offsetof(tarn_kind, backskip)),
     [TARN__SECTION_DATA] = SECTION("data", data_options, offsetof(tarn_config, data)),
     [TARN__SECTION_TRAIN] = SECTION("train", train_options, offsetof(tarn_config, train)),
     [TARN__SECTION_VALID] = SECTION("valid", valid_options, offsetof(tarn_config, valid)),

@@ -48,7 +48,8 @@ typedef enum tarn__section_id {
   TARN__SECTION_ENCODER_PLACE,  // fills a tarn__place
   TARN__SECTION_DECODER,
   TARN__SECTION_DECODER_PLACE,
-  TARN__SECTION_KINDS,  // fills a tarn_kind
+  TARN__SECTION_KINDS,           // fills a tarn_kind
+  TARN__SECTION_KINDS_BACKSKIP,  // fills the tarn_backskip of a tarn_kind
   TARN__SECTION_DATA,
   TARN__SECTION_TRAIN,
   TARN__SECTION_VALID,

@@ -186,7 +186,9 @@ static tarn_status read_kind(reader *r, const tarn__yaml_node *node) {
   tarn_kind *kind = &r->config->kinds[r->config->kind_count++];
   snprintf(kind->name, sizeof kind->name, "%s", node->key);
   snprintf(path, sizeof path, "kinds.%s", node->key);
-  return read_section(r, TARN__SECTION_KINDS, path, kind, node, NULL);
+  TARN_TRY(read_section(r, TARN__SECTION_KINDS, path, kind, node, "backskip"));
+  snprintf(path, sizeof path, "kinds.%s.backskip", node->key);
+  return read_section(r, TARN__SECTION_KINDS_BACKSKIP, path, &kind->backskip, tarn__yaml_get(node, "backskip"), NULL);
 }
 
 static tarn_status read_kinds(reader *r) {

@@ -11,6 +11,39 @@ static tarn_status fail_key(const tarn__yaml_node *root, const char *key, const 
   return tarn__yaml_fail(tarn__yaml_nearest(root, key), "%s: %s", key, text);
 }
 
+static bool in_stack(const tarn_config *config, const tarn_stack *stack, const tarn_kind *kind) {
+  for (int32_t i = 0; i < stack->count; i++)
+    if (&config->kinds[stack->layers[i].kind] == kind) return true;
+  return false;
+}
+
+static tarn_status check_backskip(const tarn_config *config, const tarn_kind *kind, const tarn__yaml_node *root) {
+  char key[96];
+  char text[256];
+  const tarn_backskip *backskip = &kind->backskip;
+  if (backskip->method == TARN_BACKSKIP_NONE) return TARN_STATUS_OK;
+  snprintf(key, sizeof key, "kinds.%s.backskip.method", kind->name);
+  if (!kind->frozen) {
+    snprintf(text, sizeof text,
+             "the layer is trained, and its weights need the true gradient; set kinds.%s.frozen to yes", kind->name);
+    return fail_key(root, key, text);
+  }
+  // Its cross-attention has a second input, into which no gradient would flow.
+  if (config->encoder.count > 0 && kind->mixer != TARN_MIXER_NONE && in_stack(config, &config->decoder, kind)) {
+    snprintf(
+        text, sizeof text,
+        "in the decoder kind %s attends to the encoder, whose gradient has no stand-in; give the decoder a kind of "
+        "its own without backskip, or one with mixer none",
+        kind->name);
+    return fail_key(root, key, text);
+  }
+  if (backskip->method == TARN_BACKSKIP_PREDICTOR && backskip->refresh == 0) {
+    snprintf(key, sizeof key, "kinds.%s.backskip.refresh", kind->name);
+    return fail_key(root, key, "the predictor learns from true gradients; set it to 1 or more");
+  }
+  return TARN_STATUS_OK;
+}
+
 static const char *mixer_word(tarn_mixer mixer) {
   static const char *const words[] = {
 #define WORD(value, word, text) word,
@@ -210,7 +243,10 @@ tarn_status tarn__config_resolve(tarn_config *config, const tarn__yaml_node *roo
   if (!data->target_vocab) data->target_vocab = data->vocab;
   if (isnan(config->model.embedding_dropout)) config->model.embedding_dropout = config->model.dropout;
   TARN_TRY(check_model(config, root));
-  for (int32_t i = 0; i < config->kind_count; i++) TARN_TRY(resolve_kind(config, &config->kinds[i], root));
+  for (int32_t i = 0; i < config->kind_count; i++) {
+    TARN_TRY(resolve_kind(config, &config->kinds[i], root));
+    TARN_TRY(check_backskip(config, &config->kinds[i], root));
+  }
   TARN_TRY(check_decoder(config, root));
   TARN_TRY(check_kernels(config, root));
   if (config->train.cache_frozen) TARN_TRY(check_cache(config, root));

@@ -23,7 +23,7 @@ static void put(writer *w, const char *text) {
 }
 
 static void put_line(writer *w, int indent, const char *key, const char *value) {
-  put(w, indent == 0 ? "" : indent == 2 ? "  " : "    ");
+  put(w, indent == 0 ? "" : indent == 2 ? "  " : indent == 4 ? "    " : "      ");
   put(w, key);
   put(w, value[0] ? ": " : ":");
   put(w, value);
@@ -131,13 +131,23 @@ static void put_section(writer *w, tarn__section_id id, const tarn_config *confi
   }
 }
 
-static void put_kind(writer *w, const tarn_kind *kind) {
+// Only of a kind that skips: others have nothing to say.
+static void put_backskip(writer *w, const tarn_backskip *backskip) {
+  const tarn__section *section = tarn__config_section(TARN__SECTION_KINDS_BACKSKIP);
+  if (backskip->method == TARN_BACKSKIP_NONE) return;
+  put_line(w, 4, "backskip", "");
+  for (int i = 0; i < section->count; i++) put_option(w, 6, &section->options[i], backskip);
+}
+
+// `training`: with what only training needs to know.
+static void put_kind(writer *w, const tarn_kind *kind, bool training) {
   const tarn__section *section = tarn__config_section(TARN__SECTION_KINDS);
   put_line(w, 2, kind->name, "");
   for (int i = 0; i < section->count; i++) {
     const tarn__option *option = &section->options[i];
     if (tarn__option_applies(option, kind)) put_option(w, 4, option, kind);
   }
+  if (training) put_backskip(w, &kind->backskip);
 }
 
 static void put_stack(writer *w, tarn__section_id id, const tarn_stack *stack, const tarn_config *config) {
@@ -165,7 +175,8 @@ static void put_model(writer *w, const tarn_config *config, bool used_only) {
   put_stack(w, TARN__SECTION_DECODER, &config->decoder, config);
   put_line(w, 0, "kinds", "");
   for (int32_t i = 0; i < config->kind_count; i++) {
-    if (!used_only || uses(&config->encoder, i) || uses(&config->decoder, i)) put_kind(w, &config->kinds[i]);
+    if (!used_only || uses(&config->encoder, i) || uses(&config->decoder, i))
+      put_kind(w, &config->kinds[i], !used_only);
   }
 }
 

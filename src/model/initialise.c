@@ -131,9 +131,10 @@ static tarn_status initialise(tarn__model *model, uint64_t seed, bool trained) {
   model->seed = seed;
   tarn__failure failure = {0};
 #pragma omp parallel for schedule(dynamic, 1) num_threads(tarn__threads())
-  for (size_t i = 0; i < model->param_count; i++) {
-    if (model->params[i]->trained && !trained) continue;
-    tarn__failure_note(&failure, initialise_one(model->params[i], seed));
+  for (size_t i = 0; i < model->param_count + model->helper_count; i++) {
+    tarn__param *param = tarn__model_param(model, i);
+    if (param->trained && !trained) continue;
+    tarn__failure_note(&failure, initialise_one(param, seed));
   }
   return tarn__failure_raise(&failure);
 }

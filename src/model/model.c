@@ -26,6 +26,10 @@ static tarn_status declare_stack(tarn__model *model, tarn__declare *declare, tar
     char *label;
     TARN_TRY(tarn__arena_strdup(&model->arena, &label, text));
     stack->layers[i].label = label;
+    if (model->training && kind->backskip.method != TARN_BACKSKIP_NONE) {
+      TARN_TRY(tarn__arena_alloc(&model->arena, &memory, 1, sizeof(tarn__stand_in_sums)));
+      stack->layers[i].sums = memory;
+    }
     if (layer->first != i) {
       stack->layers[i].weights = stack->layers[layer->first].weights;
       count_uses(model, range[layer->first][0], range[layer->first][1]);
@@ -109,21 +113,20 @@ static tarn_status declare_embeddings(tarn__model *model, tarn__declare *declare
 }
 
 static tarn_status declare_model(tarn__model *model) {
-  size_t capacity = 0;
+  size_t capacity = 0, helper_capacity = 0;
   tarn__declare declare = {.prefix = "",
                            .d_model = model->config->model.d_model,
                            .activation = model->config->model.activation,
                            .arena = &model->arena,
-                           .params = &model->params,
-                           .param_count = &model->param_count,
-                           .param_capacity = &capacity};
+                           .params = {&model->params, &model->param_count, &capacity}};
+  if (model->training) declare.helpers = (tarn__param_list){&model->helpers, &model->helper_count, &helper_capacity};
   TARN_TRY(declare_embeddings(model, &declare));
   bool translates = model->config->encoder.count > 0;
   if (translates) TARN_TRY(declare_stack(model, &declare, &model->encoder, &model->config->encoder, "encoder"));
   declare.decoder = translates;
   TARN_TRY(declare_stack(model, &declare, &model->decoder, &model->config->decoder, "decoder"));
-  for (size_t i = 0; i < model->param_count; i++) {
-    tarn__param *param = model->params[i];
+  for (size_t i = 0; i < model->param_count + model->helper_count; i++) {
+    tarn__param *param = tarn__model_param(model, i);
     param->dtype = model->dtype;
     bool single = param->rows == 1 || param->init.kind == TARN__INIT_SIGNS;
     if (model->dtype == TARN__BF16 && single) param->dtype = TARN__F32;
@@ -157,6 +160,7 @@ void tarn__model_close(tarn__model **model) {
   if (!m) return;
   for (int k = 0; k < TARN__MEMORY_KINDS; k++) tarn__free(m->storage[k]);
   tarn__free(m->params);
+  tarn__free(m->helpers);
   tarn__arena_close(&m->arena);
   tarn__free(m);
   *model = NULL;
@@ -186,12 +190,25 @@ bool tarn__model_sums(const tarn__model *model, const tarn__param *param) {
   return model->training && model->config->train.autofreeze > 0 && param->trained && set;
 }
 
+static bool stack_refreshes(const tarn__model_stack *stack) {
+  bool any = false;
+  for (int i = 0; i < stack->count; i++) {
+    const tarn_backskip *how = &stack->layers[i].weights->kind->backskip;
+    any |= how->method != TARN_BACKSKIP_NONE && how->refresh > 0;
+  }
+  return any;
+}
+
+bool tarn__model_refreshes(const tarn__model *model) {
+  return stack_refreshes(&model->encoder) || stack_refreshes(&model->decoder);
+}
+
 void tarn__model_measure(const tarn__model *model, tarn__model_size *size) {
   *size = (tarn__model_size){0};
-  for (size_t i = 0; i < model->param_count; i++) {
-    const tarn__param *param = model->params[i];
+  for (size_t i = 0; i < model->param_count + model->helper_count; i++) {
+    const tarn__param *param = tarn__model_param(model, i);
     int64_t count = (int64_t)count_of(param);
-    *(param->trained ? &size->trained : &size->frozen) += count;
+    if (i < model->param_count) *(param->trained ? &size->trained : &size->frozen) += count;
     *(param->trained ? &size->trained_bytes : &size->frozen_bytes) += value_bytes(model, param);
     size->gradient_bytes += gradient_bytes(model, param);
     if (model->training && param->trained) size->optimiser_bytes += 2 * aligned((size_t)count * sizeof(float));
@@ -209,8 +226,8 @@ tarn_status tarn__model_allocate(tarn__model *model) {
   char *trained = model->storage[TARN__MEMORY_TRAINED];
   char *frozen = model->storage[TARN__MEMORY_FROZEN];
   char *gradient = model->storage[TARN__MEMORY_GRADIENT];
-  for (size_t i = 0; i < model->param_count; i++) {
-    tarn__param *param = model->params[i];
+  for (size_t i = 0; i < model->param_count + model->helper_count; i++) {
+    tarn__param *param = tarn__model_param(model, i);
     char **from = param->trained ? &trained : &frozen;
     param->value = *from;
     *from += aligned(count_of(param) * tarn__dtype_size(param->dtype));

@@ -29,7 +29,8 @@ typedef struct tarn__packed {
 // One layer of a stack: its block and the weights it uses (shared layers point to the same weights).
 typedef struct tarn__model_layer {
   const tarn__layer_weights *weights;
-  const char *label;  // "encoder 3 R1": stack, depth and kind or set, for plans and profiles
+  const char *label;          // "encoder 3 R1": stack, depth and kind or set, for plans and profiles
+  tarn__stand_in_sums *sums;  // of refreshes of its backskipping since the trainer last cleared them; NULL: none skips
 } tarn__model_layer;
 
 typedef struct tarn__model_stack {
@@ -46,6 +47,8 @@ typedef struct tarn__model {
   uint64_t seed;         // of the frozen weights; a checkpoint records it
   tarn__param **params;  // all parameters, each once, in a fixed order
   size_t param_count;
+  tarn__param **helpers;  // of backskipping, while training: no part of the model, with an optimiser of their own
+  size_t helper_count;
   tarn__param *source_table, *target_table, *output_table;  // embeddings; equal pointers where shared; the output's is
                                                             // trained; a language model has no source table
   tarn__param *output_bias;                                 // [1, target_vocab], or NULL
@@ -53,6 +56,11 @@ typedef struct tarn__model {
   tarn__arena arena;  // owns params, names, layers
   void *storage[TARN__MEMORY_KINDS];
 } tarn__model;
+
+// Number `index` of all parameters (param_count), and behind them the helpers (helper_count).
+static inline tarn__param *tarn__model_param(const tarn__model *model, size_t index) {
+  return index < model->param_count ? model->params[index] : model->helpers[index - model->param_count];
+}
 
 // Declares the parameters. Takes memory for names and shapes only.
 tarn_status tarn__model_open(tarn__model **model, const tarn_config *config, int64_t source_vocab, int64_t target_vocab,
@@ -74,9 +82,9 @@ void tarn__model_close(tarn__model **model);
 
 // Bytes by category of parameters and what belongs to them, without allocating.
 typedef struct tarn__model_size {
-  size_t trained_bytes, frozen_bytes, gradient_bytes, optimiser_bytes;
-  int64_t trained, frozen;  // parameters (each set once)
-  int64_t shared_uses;      // parameters that sharing saves: sum over sets of (uses - 1) * size
+  size_t trained_bytes, frozen_bytes, gradient_bytes, optimiser_bytes;  // with helpers
+  int64_t trained, frozen;                                              // parameters (each set once)
+  int64_t shared_uses;  // parameters that sharing saves: sum over sets of (uses - 1) * size
 } tarn__model_size;
 void tarn__model_measure(const tarn__model *model, tarn__model_size *size);
 
@@ -91,6 +99,9 @@ tarn__param tarn__model_bottom_table(const tarn__model *model, int64_t tokens);
 // Appends the frozen bottom alone and returns its output [source.rows, d_model] (kept), the residual stream with every
 // branch added. The bits of a row depend on its sentence only, and are those of the whole model's forward pass.
 tarn__tensor *tarn__model_build_bottom(const tarn__model *model, tarn__graph *graph, const tarn__packed *source);
+
+// Whether some layer's backskipping does a true backward pass now and then.
+bool tarn__model_refreshes(const tarn__model *model);
 
 // Appends the whole training (or evaluation) forward pass and returns the loss tensor of tarn__output_loss():
 // F64 [1, 2] = {sum of the smoothed loss, sum of nll}. targets [target.rows] are the ids to predict. Call

@@ -114,6 +114,23 @@ tarn__tensor *tarn__cache_append(tarn__graph *graph, tarn__tensor *x, int64_t co
 tarn__tensor *tarn__embedding(tarn__graph *graph, tarn__tensor *ids, tarn__tensor *positions, tarn__param *table,
                               double scale, double dropout);
 
+// y [R, c] = sigmoid(u + v) * (x convolved over the rows of each sentence), depthwise, with zeros beyond its borders:
+// kernel [1, 3 c] (F32, or F64 in the reference in double) holds what rows t - 1, t and t + 1 are multiplied by.
+// offsets: I32 [1, sentences + 1].
+tarn__tensor *tarn__gated_conv(tarn__graph *graph, tarn__tensor *x, tarn__tensor *u, tarn__tensor *v,
+                               tarn__tensor *offsets, tarn__param *kernel);
+
+// Gradients that stand in for true ones; for backward passes, without gradients of their own. A copy; dy + scale delta;
+// and a comparison, which adds its sums over all elements to *sums when it runs and returns, with `error`, the gradient
+// of |approximation - truth|^2 / |truth|^2 with respect to the approximation, else NULL.
+typedef struct tarn__stand_in_sums {
+  double dot, approximation, truth;  // of products of both, of squares of each
+} tarn__stand_in_sums;
+tarn__tensor *tarn__stand_in_copy(tarn__graph *graph, tarn__tensor *x);
+tarn__tensor *tarn__stand_in_add(tarn__graph *graph, tarn__tensor *dy, tarn__tensor *delta, double scale);
+tarn__tensor *tarn__stand_in_measure(tarn__graph *graph, tarn__tensor *approximation, tarn__tensor *truth,
+                                     tarn__stand_in_sums *sums, bool error);
+
 // Output layer with label-smoothed cross-entropy (Szegedy et al. 2016), in chunks of rows that never hold all logits:
 // logits = x table^T (+ bias), table [V, d];
 //   loss = sum over rows of (1 - smoothing) * nll + smoothing * mean over V of -log p      (PyTorch's label_smoothing)

@@ -9,6 +9,7 @@ static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
 static tarn_status build(tarn__stepper *s, const tarn__packed *source, const tarn__packed *target,
                          const int32_t *targets, bool training, tarn__tensor **loss) {
   tarn__graph_begin(&s->graph, TARN__CPU, s->model->dtype, training, s->exec.threads);
+  s->graph.update = s->update;
   *loss = tarn__model_build_loss(s->model, &s->graph, source, target, targets, s->smoothing, &s->grad_scale);
   if (training) tarn__model_differentiate(s->model, &s->graph, *loss);
   return tarn__graph_plan(&s->graph);
@@ -45,8 +46,12 @@ static tarn_status plan_largest(tarn__stepper *s, const tarn__stepper_bounds *bo
     *bytes = (size_t)larger((int64_t)*bytes, (int64_t)s->graph.workspace_bytes);
     source.bottom = &s->cache->table;
   }
-  TARN_TRY(build(s, &source, &target, NULL, training, &result));
-  *bytes = (size_t)larger((int64_t)*bytes, (int64_t)s->graph.workspace_bytes);
+  // The first update does all the true backward passes that others leave out.
+  for (s->update = 0; s->update <= (training && tarn__model_refreshes(s->model) ? 1 : 0); s->update++) {
+    TARN_TRY(build(s, &source, &target, NULL, training, &result));
+    *bytes = (size_t)larger((int64_t)*bytes, (int64_t)s->graph.workspace_bytes);
+  }
+  s->update = 0;
   return TARN_STATUS_OK;
 }
 

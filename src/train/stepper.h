@@ -23,6 +23,7 @@ typedef struct tarn__stepper {
   bool skip[TARN__LAYERDROP_STACKS][TARN_CONFIG_LAYERS];  // layers that the batch being trained on leaves out
   double grad_scale;  // 1 / target tokens of the whole update; set it before computing gradients
   double smoothing;
+  int64_t update;  // number of the optimiser step, from 1, that training steps belong to; 0: none
   tarn__exec exec;
   struct tarn_profile *profile;  // measures training, not evaluation; set it after open; NULL: nobody
 } tarn__stepper;

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "graph/profile.h"
+#include "train/backskip_step.h"
 #include "train/frozen_pass.h"
 #include "train/trainer.h"
 
@@ -156,6 +157,7 @@ static tarn_status step_and_log(tarn_train *t) {
       .grad_norm = result.norm,
       .tokens_per_second = rate_of((double)(p->window_source + p->window_target), p->window_seconds)};
   tarn__train_tell(t, &event);
+  TARN_TRY(tarn__backskip_log(t));
   if (p->update % t->config->train.log_every == 0) TARN_TRY(log_window(t, result.rate));
   return tarn__train_freeze(t);
 }

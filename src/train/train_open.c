@@ -128,15 +128,15 @@ static tarn_status check_memory(const tarn_train *t) {
 // Gives the parameters room for their moments, and for the sums that AutoFreeze needs.
 static tarn_status take_moments(tarn_train *t) {
   size_t count = 0;
-  for (size_t i = 0; i < t->model->param_count; i++) {
-    const tarn__param *param = t->model->params[i];
+  for (size_t i = 0; i < t->model->param_count + t->model->helper_count; i++) {
+    const tarn__param *param = tarn__model_param(t->model, i);
     size_t aligned = ((size_t)(param->rows * param->cols) + 15) & ~(size_t)15;
     if (param->trained) count += (tarn__model_sums(t->model, param) ? 3 : 2) * aligned;
   }
   TARN_TRY(tarn__alloc(&t->moments, TARN__MEMORY_OPTIMISER, count, sizeof(float)));
   float *next = t->moments;
-  for (size_t i = 0; i < t->model->param_count; i++) {
-    tarn__param *param = t->model->params[i];
+  for (size_t i = 0; i < t->model->param_count + t->model->helper_count; i++) {
+    tarn__param *param = tarn__model_param(t->model, i);
     size_t aligned = ((size_t)(param->rows * param->cols) + 15) & ~(size_t)15;  // 64 bytes
     if (!param->trained) continue;
     param->moment1 = next;

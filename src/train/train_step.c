@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "graph/profile.h"
 #include "train/autofreeze.h"
+#include "train/backskip_step.h"
 #include "train/schedule.h"
 #include "train/trainer.h"
 
@@ -64,6 +65,7 @@ static tarn_status optimise(tarn_train *t, int64_t step, double rate, double *no
   *norm = tarn__grad_norm(params, t->model->param_count, t->threads);
   TARN_TRY(tarn__profile_work(t->profile, "norm of the gradients", begin));
   if (!isfinite(*norm)) return fail_numeric(t, "the norm of the gradients");
+  if (!tarn__backskip_finite(t)) return fail_numeric(t, "a gradient of backskipping's predictor");
   tarn__adam_options options = {.learning_rate = rate,
                                 .beta1 = config->beta1,
                                 .beta2 = config->beta2,
@@ -72,6 +74,7 @@ static tarn_status optimise(tarn_train *t, int64_t step, double rate, double *no
                                 .decoupled = config->optimiser == TARN_OPTIMISER_ADAMW};
   begin = tarn__profile_clock(t->profile);
   tarn__adam_step(params, t->model->param_count, &options, step, clip_factor(*norm, config->clip_norm), t->threads);
+  tarn__backskip_optimise(t, step);
   return tarn__profile_work(t->profile, "optimiser", begin);
 }
 
@@ -82,6 +85,7 @@ tarn_status tarn__train_step(tarn_train *t, tarn__train_update_result *result) {
   tarn__stepper_loss sum;
   const tarn__loaded *last = NULL;
   for (size_t i = 0; i < t->model->param_count; i++) t->model->params[i]->grad_written = false;
+  tarn__backskip_begin(t, next.update + 1);
   TARN_TRY(add_gradients(t, &next, &sum, &last));
   result->rate = tarn__schedule_rate(&t->config->train, next.update + 1);
   TARN_TRY(optimise(t, next.update + 1, result->rate, &result->norm));

@@ -241,6 +241,41 @@ static void messages_of_convolutions(void **state) {
   tarn_config_close(&config);
 }
 
+static void messages_of_backskipping(void **state) {
+  (void)state;
+  static const struct {
+    const char *text, *override, *message;
+  } cases[] = {
+      {SMALL, "kinds.R.backskip.method=identitty",
+       "--set kinds.R.backskip.method=identitty: kinds.R.backskip.method: \"identitty\" is not one of none, identity, "
+       "feedback, predictor; did you mean \"identity\"?"},
+      {SMALL, "kinds.R.backskip={metod: identity}",
+       "--set kinds.R.backskip={metod: identity}: unknown key \"metod\" in kinds.R.backskip; did you mean \"method\"?"},
+      {SMALL, "kinds.R.backskip=identity",
+       "--set kinds.R.backskip=identity: kinds.R.backskip: expected keys and values"},
+      {SMALL, "kinds.L.backskip.method=identity",
+       "--set kinds.L.backskip.method=identity: kinds.L.backskip.method: the layer is trained, and its weights need "
+       "the "
+       "true gradient; set kinds.L.frozen to yes"},
+      {SMALL, "kinds.R.backskip={method: predictor, refresh: 0}",
+       "--set kinds.R.backskip={method: predictor, refresh: 0}: kinds.R.backskip.refresh: the predictor learns from "
+       "true "
+       "gradients; set it to 1 or more"},
+      {SMALL, "kinds.R.backskip={method: identity, refresh: -1}",
+       "--set kinds.R.backskip={method: identity, refresh: -1}: kinds.R.backskip.refresh: -1 is out of range (0 .. "
+       "1000000000)"},
+      {"encoder: { layers: L }\ndecoder: { layers: R }\nkinds:\n  L:\n  R: { frozen: yes, backskip: { method: feedback "
+       "} "
+       "}\n",
+       NULL,
+       "m.yaml:5: kinds.R.backskip.method: in the decoder kind R attends to the encoder, whose gradient has no "
+       "stand-in; "
+       "give the decoder a kind of its own without backskip, or one with mixer none"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+    expect_error(cases[i].text, cases[i].override, cases[i].message);
+}
+
 static void sharing_across_sides_needs_one_vocabulary(void **state) {
   (void)state;
   static const char text[] = SMALL "data: { vocab: a, target_vocab: b }\n";
@@ -304,6 +339,7 @@ static void writing_reads_back(void **state) {
                                           "data.train='~'",
                                           "encoder.layers=R1 L2*3 (R1 L)*4",
                                           "kinds.F={mixer: none, frozen: yes}",
+                                          "kinds.R.backskip={method: feedback, refresh: 0}",
                                           "valid={bleu: no}"};
   for (size_t i = 0; i < sizeof overrides / sizeof *overrides; i++) {
     tarn_config *config = parsed(SMALL, overrides[i]);
@@ -317,8 +353,13 @@ static void the_model_hash_is_of_the_model_only(void **state) {
   static const struct {
     const char *override;
     bool same;
-  } cases[] = {{"train.lr=0.1", true},        {"kinds.F.mixer=none", true}, {"encoder.layers=R L R L", true},
-               {"encoder.layers=L*4", false}, {"kinds.R.ffn=512", false},   {"model.max_length=99", false}};
+  } cases[] = {{"train.lr=0.1", true},
+               {"kinds.F.mixer=none", true},
+               {"encoder.layers=R L R L", true},
+               {"encoder.layers=L*4", false},
+               {"kinds.R.ffn=512", false},
+               {"model.max_length=99", false},
+               {"kinds.R.backskip.method=identity", true}};
   tarn_config *config = parsed(SMALL, NULL);
   char hash[TARN_CONFIG_HASH];
   assert_int_equal(tarn_config_model_hash(config, hash), TARN_STATUS_OK);
@@ -525,6 +566,7 @@ int main(void) {
       cmocka_unit_test(placements_and_patterns_replace_each_other),
       cmocka_unit_test(messages_name_file_line_and_key),
       cmocka_unit_test(messages_of_convolutions),
+      cmocka_unit_test(messages_of_backskipping),
       cmocka_unit_test(sharing_across_sides_needs_one_vocabulary),
       cmocka_unit_test(large_inputs_are_refused),
       cmocka_unit_test(writing_reads_back),

@@ -1,0 +1,41 @@
+// The op gated_conv: a depthwise convolution of width 3 inside the borders of sentences, and a gate, of the network
+// that predicts gradients (blocks/backskip.h):
+//   y[t, c] = sigmoid(u[t, c] + v[t, c]) * sum over j = -1, 0, 1 of kernel[j + 1, c] * x[t + j, c]
+// Rows t + j of another sentence count as zeros. It is linear in x.
+//
+// Nodes:
+//   gated_conv           in: x, u, v, offsets, kernel              out: y
+//   gated_conv_backward  in: dy, x, u, v, offsets, kernel          out: dx, du, dv, each or NULL    dparam: kernel or
+//   NULL
+#ifndef TARN_OPS_GATED_CONV_H
+#define TARN_OPS_GATED_CONV_H
+
+#include "graph/graph.h"
+#include "ops/variant.h"
+
+enum { TARN__GC_X, TARN__GC_U, TARN__GC_V, TARN__GC_OFFSETS, TARN__GC_KERNEL };
+enum {
+  TARN__GC_DY,
+  TARN__GC_SAVED_X,
+  TARN__GC_SAVED_U,
+  TARN__GC_SAVED_V,
+  TARN__GC_SAVED_OFFSETS,
+  TARN__GC_SAVED_KERNEL
+};
+enum { TARN__GC_DX, TARN__GC_DU, TARN__GC_DV };
+
+tarn_status tarn__gated_conv_ref_f32(const tarn__exec *exec, const tarn__node *node);
+tarn_status tarn__gated_conv_ref_f64(const tarn__exec *exec, const tarn__node *node);
+tarn_status tarn__gated_conv_backward_ref_f32(const tarn__exec *exec, const tarn__node *node);
+tarn_status tarn__gated_conv_backward_ref_f64(const tarn__exec *exec, const tarn__node *node);
+
+// Rows of floats of scratch that one thread needs: forward 4, backward 11.
+enum { TARN__GC_FORWARD_ROWS = 4, TARN__GC_BACKWARD_ROWS = 11 };
+
+typedef struct tarn__gated_conv_kernels {
+  tarn__kernel forward, backward;
+} tarn__gated_conv_kernels;
+
+TARN__TABLES(tarn__gated_conv_kernels);
+
+#endif

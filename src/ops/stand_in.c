@@ -1,0 +1,67 @@
+#include "ops/stand_in.h"
+
+#include "ops/isa.h"
+
+static const tarn__stand_in_kernels *kernels(void) { return TARN__TABLE_NOW(tarn__stand_in_kernels); }
+
+static tarn_status copy_cpu(const tarn__exec *exec, const tarn__node *node) { return kernels()->copy(exec, node); }
+
+static tarn_status add_cpu(const tarn__exec *exec, const tarn__node *node) { return kernels()->add(exec, node); }
+
+static tarn_status measure_cpu(const tarn__exec *exec, const tarn__node *node) {
+  return kernels()->measure(exec, node);
+}
+
+static const tarn__op op_copy = {.name = "stand_in_copy",
+                                 .reference_f32 = tarn__stand_in_copy_ref_f32,
+                                 .reference_f64 = tarn__stand_in_copy_ref_f64,
+                                 .cpu = copy_cpu};
+
+static const tarn__op op_add = {.name = "stand_in_add",
+                                .in_place = true,
+                                .inplace_out = 0,
+                                .inplace_in = 0,
+                                .reference_f32 = tarn__stand_in_add_ref_f32,
+                                .reference_f64 = tarn__stand_in_add_ref_f64,
+                                .cpu = add_cpu};
+
+static const tarn__op op_measure = {.name = "stand_in_measure",
+                                    .reference_f32 = tarn__stand_in_measure_ref_f32,
+                                    .reference_f64 = tarn__stand_in_measure_ref_f64,
+                                    .cpu = measure_cpu};
+
+static void require_same(tarn__graph *graph, const tarn__tensor *a, const tarn__tensor *b) {
+  if (a->rows != b->rows || a->cols != b->cols || a->dtype != b->dtype)
+    tarn__graph_fail(graph, TARN_STATUS_INTERNAL, "stand_in: its inputs do not fit together");
+}
+
+tarn__tensor *tarn__stand_in_copy(tarn__graph *graph, tarn__tensor *x) {
+  tarn__node *node = tarn__graph_node(graph, &op_copy, 0);
+  node->in[0] = x;
+  node->out[0] = tarn__graph_tensor(graph, x->dtype, x->rows, x->cols, "gradient");
+  tarn__graph_emit(graph, node);
+  return node->out[0];
+}
+
+tarn__tensor *tarn__stand_in_add(tarn__graph *graph, tarn__tensor *dy, tarn__tensor *delta, double scale) {
+  require_same(graph, dy, delta);
+  tarn__node *node = tarn__graph_node(graph, &op_add, sizeof(tarn__stand_in_add_attr));
+  ((tarn__stand_in_add_attr *)node->attr)->scale = scale;
+  node->in[0] = dy;
+  node->in[1] = delta;
+  node->out[0] = tarn__graph_tensor(graph, dy->dtype, dy->rows, dy->cols, "gradient");
+  tarn__graph_emit(graph, node);
+  return node->out[0];
+}
+
+tarn__tensor *tarn__stand_in_measure(tarn__graph *graph, tarn__tensor *approximation, tarn__tensor *truth,
+                                     tarn__stand_in_sums *sums, bool error) {
+  require_same(graph, approximation, truth);
+  tarn__node *node = tarn__graph_node(graph, &op_measure, sizeof(tarn__stand_in_measure_attr));
+  ((tarn__stand_in_measure_attr *)node->attr)->sums = sums;
+  node->in[0] = approximation;
+  node->in[1] = truth;
+  if (error) node->out[0] = tarn__graph_tensor(graph, truth->dtype, truth->rows, truth->cols, "error");
+  tarn__graph_emit(graph, node);
+  return node->out[0];
+}

@@ -1,0 +1,36 @@
+// Ops on gradients that stand in for true ones (blocks/backskip.h), all of them nodes of a backward pass:
+//   stand_in_copy     in: x                 out: y = x
+//   stand_in_add      in: dy, delta         out: dx = dy + scale delta, in the memory of dy where nothing else reads it
+//   stand_in_measure  in: approximation, truth
+//                     out: error or NULL = 2 (approximation - truth) / |truth|^2, the gradient of the relative squared
+//                     error |approximation - truth|^2 / |truth|^2; zeros where |truth|^2 is below 1e-30
+//                     adds the three sums of tarn__stand_in_sums over all elements to *attr.sums
+#ifndef TARN_OPS_STAND_IN_H
+#define TARN_OPS_STAND_IN_H
+
+#include "graph/graph.h"
+#include "ops/ops.h"
+#include "ops/variant.h"
+
+typedef struct tarn__stand_in_add_attr {
+  double scale;
+} tarn__stand_in_add_attr;
+
+typedef struct tarn__stand_in_measure_attr {
+  tarn__stand_in_sums *sums;
+} tarn__stand_in_measure_attr;
+
+tarn_status tarn__stand_in_copy_ref_f32(const tarn__exec *exec, const tarn__node *node);
+tarn_status tarn__stand_in_copy_ref_f64(const tarn__exec *exec, const tarn__node *node);
+tarn_status tarn__stand_in_add_ref_f32(const tarn__exec *exec, const tarn__node *node);
+tarn_status tarn__stand_in_add_ref_f64(const tarn__exec *exec, const tarn__node *node);
+tarn_status tarn__stand_in_measure_ref_f32(const tarn__exec *exec, const tarn__node *node);
+tarn_status tarn__stand_in_measure_ref_f64(const tarn__exec *exec, const tarn__node *node);
+
+typedef struct tarn__stand_in_kernels {
+  tarn__kernel copy, add, measure;
+} tarn__stand_in_kernels;
+
+TARN__TABLES(tarn__stand_in_kernels);
+
+#endif

@@ -1,0 +1,80 @@
+#include "train/backskip_step.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "blocks/backskip.h"
+
+static const tarn__adam_options options = {.learning_rate = 1e-3, .beta1 = 0.9, .beta2 = 0.98, .epsilon = 1e-8};
+
+enum { STACKS = 2 };
+
+static const tarn__model_stack *stack_at(const tarn_train *t, int index) {
+  return index == 0 ? &t->model->encoder : &t->model->decoder;
+}
+
+void tarn__backskip_begin(tarn_train *t, int64_t update) {
+  t->stepper.update = update;
+  for (size_t i = 0; i < t->model->helper_count; i++) t->model->helpers[i]->grad_written = false;
+  for (int s = 0; s < STACKS; s++)
+    for (int i = 0; i < stack_at(t, s)->count; i++) {
+      tarn__stand_in_sums *sums = stack_at(t, s)->layers[i].sums;
+      if (sums) *sums = (tarn__stand_in_sums){0};
+    }
+}
+
+bool tarn__backskip_finite(const tarn_train *t) {
+  return isfinite(tarn__grad_norm(t->model->helpers, t->model->helper_count, t->threads));
+}
+
+// The predictor of one set of weights; shared layers come to it once.
+static void optimise_set(const tarn__backskip_weights *w, int64_t update, int threads) {
+  if (w->how.method != TARN_BACKSKIP_PREDICTOR || !tarn__backskip_refreshes(&w->how, update)) return;
+  tarn__param *const params[] = {w->down, w->input, w->input_bias, w->output, w->kernel, w->head};
+  int64_t step = (update - 1) / w->how.refresh + 1;
+  tarn__adam_step(params, sizeof params / sizeof *params, &options, step, 1.0, threads);
+}
+
+void tarn__backskip_optimise(tarn_train *t, int64_t update) {
+  for (int s = 0; s < STACKS; s++) {
+    const tarn__model_stack *stack = stack_at(t, s);
+    for (int i = 0; i < stack->count; i++) {
+      const tarn__layer_weights *weights = stack->layers[i].weights;
+      bool first = true;
+      for (int k = 0; k < i; k++) first = first && stack->layers[k].weights != weights;
+      if (weights->backskip && first) optimise_set(weights->backskip, update, t->threads);
+    }
+  }
+}
+
+// Layers whose gradient was zero or that did not run have no cosine.
+static json_t *cosines(const tarn_train *t) {
+  json_t *object = json_object();
+  bool failed = !object;
+  for (int s = 0; s < STACKS; s++)
+    for (int i = 0; i < stack_at(t, s)->count; i++) {
+      const tarn__model_layer *layer = &stack_at(t, s)->layers[i];
+      const tarn__stand_in_sums *sums = layer->sums;
+      double norms = sums ? sqrt(sums->approximation) * sqrt(sums->truth) : 0.0;
+      if (norms > 0.0 && isfinite(norms))
+        failed |= json_object_set_new(object, layer->label, json_real(sums->dot / norms)) != 0;
+    }
+  if (!failed) return object;
+  json_decref(object);
+  return NULL;
+}
+
+tarn_status tarn__backskip_log(tarn_train *t) {
+  json_t *cosine = cosines(t);
+  TARN_REQUIRE(cosine, MEMORY, "out of memory: a line of %s", t->log.path);
+  if (json_object_size(cosine) == 0) {
+    json_decref(cosine);
+    return TARN_STATUS_OK;
+  }
+  char *line;
+  json_t *record = json_pack("{s:s, s:I, s:f, s:o}", "kind", "backskip", "step", (json_int_t)t->progress.update, "time",
+                             t->progress.seconds, "cosine", cosine);
+  TARN_TRY(tarn__run_log_add(&t->log, record, &line));
+  free(line);
+  return TARN_STATUS_OK;
+}
