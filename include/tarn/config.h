@@ -64,7 +64,9 @@ extern "C" {
     "light convolution, Wu et al. 2019: GLU, then a depthwise convolution whose kernel is shared by the channels of " \
     "a head and normalised by a softmax; in the decoder causal, then cross-attention")                                \
   X(TARN_MIXER_DYNAMIC_CONV, "dynamic_conv",                                                                          \
-    "dynamic convolution, Wu et al. 2019: the same with kernels that each position computes from itself")
+    "dynamic convolution, Wu et al. 2019: the same with kernels that each position computes from itself")             \
+  X(TARN_MIXER_GRU, "gru", "GRU and a projection of its states; in the decoder then cross-attention")                 \
+  X(TARN_MIXER_LSTM, "lstm", "LSTM and a projection of its states; in the decoder then cross-attention")
 #define TARN_INIT_MAP(X)                                                                     \
   X(TARN_INIT_XAVIER, "xavier", "uniform in +-sqrt(6 / (inputs + outputs)), Glorot 2010")    \
   X(TARN_INIT_ORTHOGONAL, "orthogonal", "orthonormal rows or columns, Saxe et al. 2013")     \
@@ -162,7 +164,7 @@ typedef struct tarn_kind {
   tarn_mixer mixer;                  // [attention]
   int64_t heads;                     // of attention, or kernels of a convolution and heads of the cross-attention
                                      // that follows it; divides d_model; 0 for mixer none [4]
-  int64_t hidden;                    // of recurrences: units of each direction; else 0 [bigru: half of d_model]
+  int64_t hidden;                    // of recurrences: units of each direction; else 0 [d_model; bigru: half of it]
   int64_t kernel;                    // width of a convolution, in tokens; odd in the encoder; 0 for other mixers [7]
   double kernel_dropout;             // DropConnect on the softmax kernel; 0 for other mixers [0]
   int64_t ffn;                       // inner width of the FFN [1024]

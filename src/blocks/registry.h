@@ -10,6 +10,8 @@ extern const tarn__mixer tarn__mixer_none;
 extern const tarn__mixer tarn__mixer_bigru;
 extern const tarn__mixer tarn__mixer_light_conv;
 extern const tarn__mixer tarn__mixer_dynamic_conv;
+extern const tarn__mixer tarn__mixer_gru;
+extern const tarn__mixer tarn__mixer_lstm;
 
 const tarn__mixer *tarn__mixer_find(tarn_mixer id);
 

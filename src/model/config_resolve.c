@@ -78,7 +78,8 @@ static tarn_status resolve_kind(const tarn_config *config, tarn_kind *kind, cons
   if (kind->init == TARN_INIT_COUNT) kind->init = kind->frozen ? TARN_INIT_ORTHOGONAL : TARN_INIT_XAVIER;
   if (kind->norm == TARN_NORM_COUNT) kind->norm = kind->mixer == TARN_MIXER_NONE ? TARN_NORM_PRE : config->model.norm;
   if (isnan(kind->dropout)) kind->dropout = config->model.dropout;
-  if (kind->hidden == 0) kind->hidden = (config->model.d_model + 1) / 2;
+  const int64_t d = config->model.d_model;
+  if (kind->hidden == 0) kind->hidden = kind->mixer == TARN_MIXER_BIGRU ? (d + 1) / 2 : d;
   TARN_TRY(drop_keys(kind, root));
   if (kind->heads == 0 || config->model.d_model % kind->heads == 0) return TARN_STATUS_OK;
   snprintf(key, sizeof key, "kinds.%s.heads", kind->name);

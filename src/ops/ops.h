@@ -78,6 +78,15 @@ typedef struct tarn__recurrent {
 tarn__tensor *tarn__recurrence(tarn__graph *graph, tarn__tensor *x, tarn__tensor *offsets,
                                const tarn__recurrent weights[2], tarn__recurrence_spec spec);
 
+// One step of the same for incremental decoding (no gradient), one direction. Row i of x [R, gates * hidden] follows
+// the token whose cache row is rows[ranges[2 i + 1] - 2], or begins where its range has one row only. cache (EXTERNAL)
+// [*, tarn__recurrence_cache_width()] holds the states of every token, LSTM with the cell behind; those of row i go to
+// its row first_row + i, which is rows[ranges[2 i + 1] - 1]. Returns the states [R, hidden].
+int64_t tarn__recurrence_cache_width(tarn__cell cell, int64_t hidden);
+tarn__tensor *tarn__recurrence_rows(tarn__graph *graph, tarn__tensor *x, tarn__tensor *cache, int64_t first_row,
+                                    tarn__tensor *rows, tarn__tensor *ranges, tarn__recurrent weights,
+                                    tarn__recurrence_spec spec);
+
 // Gated linear unit (Dauphin et al. 2017): y [R, d] = left * sigmoid(right) of the halves of x [R, 2 d].
 tarn__tensor *tarn__glu(tarn__graph *graph, tarn__tensor *x);
 

@@ -14,6 +14,7 @@
 //   recurrence_backward  in: dy, y, gates, extra, offsets, weights, gradient so far           out: dx, du
 //                        dparam: biases
 //   recurrence_dweight   in: du, y                                                            dparam: weight
+//   recurrence_rows      in: x, cache, rows, ranges, weight, bias                             out: y
 // du [R, directions * gates * hidden] is the gradient of what the weights add to x, 0 in the first row of a sentence,
 // whose state before is 0.
 #ifndef TARN_OPS_RECURRENCE_H
@@ -41,6 +42,27 @@ enum {
   TARN__RECURRENCE_BACK_PREVIOUS = TARN__RECURRENCE_BACK_WEIGHTS + 2
 };
 enum { TARN__RECURRENCE_BACK_DX, TARN__RECURRENCE_BACK_DU };
+
+enum {
+  TARN__RECURRENCE_ROWS_X,
+  TARN__RECURRENCE_ROWS_CACHE,
+  TARN__RECURRENCE_ROWS_ROWS,
+  TARN__RECURRENCE_ROWS_RANGES,
+  TARN__RECURRENCE_ROWS_WEIGHT,
+  TARN__RECURRENCE_ROWS_BIAS
+};
+
+typedef struct tarn__recurrence_rows_attr {
+  tarn__recurrence_spec spec;
+  int64_t first_row;
+} tarn__recurrence_rows_attr;
+
+// The cache row of the token before row i, or -1 at the beginning.
+static inline int64_t tarn__recurrence_row_before(const tarn__node *node, int64_t i) {
+  const int32_t *rows = node->in[TARN__RECURRENCE_ROWS_ROWS]->data;
+  const int32_t *range = (const int32_t *)node->in[TARN__RECURRENCE_ROWS_RANGES]->data + 2 * i;
+  return range[1] - range[0] > 1 ? rows[range[1] - 2] : -1;
+}
 
 // Which direction a weight belongs to.
 typedef struct tarn__recurrence_dweight_attr {
@@ -112,5 +134,7 @@ tarn_status tarn__recurrence_backward_ref_f32(const tarn__exec *exec, const tarn
 tarn_status tarn__recurrence_backward_ref_f64(const tarn__exec *exec, const tarn__node *node);
 tarn_status tarn__recurrence_dweight_ref_f32(const tarn__exec *exec, const tarn__node *node);
 tarn_status tarn__recurrence_dweight_ref_f64(const tarn__exec *exec, const tarn__node *node);
+tarn_status tarn__recurrence_rows_ref_f32(const tarn__exec *exec, const tarn__node *node);
+tarn_status tarn__recurrence_rows_ref_f64(const tarn__exec *exec, const tarn__node *node);
 
 #endif

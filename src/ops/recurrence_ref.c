@@ -202,3 +202,25 @@ tarn_status TARN__REF(tarn__recurrence_dweight_ref)(const tarn__exec *exec, cons
   }
   return TARN_STATUS_OK;
 }
+
+tarn_status TARN__REF(tarn__recurrence_rows_ref)(const tarn__exec *exec, const tarn__node *node) {
+  (void)exec;
+  const tarn__recurrence_rows_attr *attr = node->attr;
+  const int64_t n = attr->spec.hidden, width = tarn__recurrence_gates(&attr->spec) * n;
+  const tarn__tensor *bias = node->in[TARN__RECURRENCE_ROWS_BIAS], *cache = node->in[TARN__RECURRENCE_ROWS_CACHE];
+  const bool lstm = attr->spec.cell == TARN__CELL_LSTM;
+  real *u = node->scratch, *c = u + width, *more = c + n;
+  for (int64_t i = 0; i < node->in[TARN__RECURRENCE_ROWS_X]->rows; i++) {
+    const int64_t before = tarn__recurrence_row_before(node, i);
+    const real *old = before >= 0 ? (const real *)cache->data + before * cache->cols : NULL;
+    const real *x = (const real *)node->in[TARN__RECURRENCE_ROWS_X]->data + i * width;
+    real *now = (real *)cache->data + (attr->first_row + i) * cache->cols, *y = (real *)node->out[0]->data + i * n;
+    recur(u, node->in[TARN__RECURRENCE_ROWS_WEIGHT], bias ? bias->data : NULL, old);
+    for (int64_t j = 0; j < n; j++) {
+      c[j] = old && lstm ? old[n + j] : 0;
+      now[j] = y[j] = step(&attr->spec, x + j, u + j, old ? old[j] : 0, &c[j], &more[j]);
+      if (lstm) now[n + j] = c[j];
+    }
+  }
+  return TARN_STATUS_OK;
+}

@@ -4,6 +4,7 @@
 
 #include "ops/gemm.h"
 #include "ops/isa.h"
+#include "ops/offsets.h"
 #include "ops/recurrence.h"
 
 enum {
@@ -309,20 +310,10 @@ static void run_backward(job *j, const tarn__recurrence_kernels *kernels) {
   }
 }
 
-static tarn_status check_offsets(const tarn__tensor *offsets, int64_t rows) {
-  const int32_t *offset = offsets->data;
-  const int64_t n = offsets->cols - 1;
-  TARN_REQUIRE(offset && offset[0] == 0 && offset[n] == rows, INTERNAL,
-               "recurrence: the offsets do not cover %lld rows", (long long)rows);
-  for (int64_t s = 0; s < n; s++)
-    TARN_REQUIRE(offset[s] <= offset[s + 1], INTERNAL, "recurrence: offsets fall at sentence %lld", (long long)s);
-  return TARN_STATUS_OK;
-}
-
 static tarn_status run(const tarn__exec *exec, const tarn__node *node, int64_t rows, bool backward, shared *all) {
   const tarn__recurrence_kernels *kernels = TARN__TABLE_NOW(tarn__recurrence_kernels);
   const tarn__recurrence_spec *spec = node->attr;
-  TARN_TRY(check_offsets(offsets_of(node, backward), rows));
+  TARN_TRY(tarn__offsets_check(offsets_of(node, backward), rows, "recurrence", "x"));
   room r = {.base = node->scratch};
   *all = share(node, &r, exec->threads, backward);
   for (int task = 0; task < all->cut.tasks; task++) all->jobs[task] = job_of(exec, node, all, &r, task);

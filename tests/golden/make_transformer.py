@@ -44,15 +44,20 @@ CASES = {
     # Bidirectional GRUs, frozen at the bottom and above trained layers, and trained.
     "bigru_post": ("post", "none", "B L B1 G B1", "L"),
     "bigru_pre": ("pre", "decoder", "B B L G", "L"),
+    # GRUs and LSTMs that go forward only, in the decoder too.
+    "recurrent_post": ("post", "all", "U T", "T U V1 V1"),
+    "recurrent_pre": ("pre", "none", "V U L", "U V T"),
     # Light and dynamic convolutions, trained and frozen, some wider than the shortest sentences.
     "conv_post": ("post", "none", "C Y S1 Z1 S1", "Y S C"),
     "conv_pre": ("pre", "all", "S Z C L", "Z1 C1 Z1 C1 L"),
 }
-# Recurrent kinds: (PyTorch's module, hidden size, gates)
-RECURRENT = {"B": (torch.nn.GRU, 12, 3), "G": (torch.nn.GRU, D // 2, 3)}
+# Recurrent kinds: (PyTorch's module, its name in parameters, hidden size, gates, directions)
+RECURRENT = {"B": (torch.nn.GRU, "gru", 12, 3, 2), "G": (torch.nn.GRU, "gru", D // 2, 3, 2),
+             "U": (torch.nn.GRU, "gru", D, 3, 1), "T": (torch.nn.LSTM, "lstm", 20, 4, 1),
+             "V": (torch.nn.LSTM, "lstm", D, 4, 1)}
 # Convolutions: (mixer, width of the kernel)
 CONVOLUTIONS = {"C": ("light_conv", 7), "S": ("light_conv", 3), "Y": ("dynamic_conv", 5), "Z": ("dynamic_conv", 3)}
-TRAINED = "LGCY"
+TRAINED = "LGCYUT"
 
 
 def layer_sets(pattern):
@@ -77,8 +82,12 @@ class Case:
             f"  R: {{ mixer: attention, heads: {HEADS}, ffn: {FFN}, frozen: yes }}\n"
             f"  F: {{ mixer: none, ffn: {FFN}, frozen: yes }}\n")
         if "bigru" in name:
-            self.config += (f"  B: {{ mixer: bigru, hidden: {RECURRENT['B'][1]}, ffn: {FFN}, frozen: yes }}\n"
+            self.config += (f"  B: {{ mixer: bigru, hidden: {RECURRENT['B'][2]}, ffn: {FFN}, frozen: yes }}\n"
                             f"  G: {{ mixer: bigru, ffn: {FFN} }}\n")
+        if "recurrent" in name:
+            self.config += (f"  U: {{ mixer: gru, heads: {HEADS}, ffn: {FFN} }}\n"
+                            f"  T: {{ mixer: lstm, hidden: {RECURRENT['T'][2]}, heads: {HEADS}, ffn: {FFN} }}\n"
+                            f"  V: {{ mixer: lstm, heads: {HEADS}, ffn: {FFN}, frozen: yes }}\n")
         if "conv" in name:
             for kind, (mixer, width) in CONVOLUTIONS.items():
                 frozen = "no" if kind in TRAINED else "yes"
@@ -115,12 +124,14 @@ class Case:
         # gradients so small that PyTorch's own fp32 is not good to 1e-4.
         trained = kind in TRAINED
         if kind in RECURRENT:
-            _, hidden, gates = RECURRENT[kind]
-            self.make_linear(f"{name}.gru.in", trained, 2 * gates * hidden, D)
-            for direction in ("forward", "reverse"):
-                self.make_linear(f"{name}.gru.{direction}", trained, gates * hidden, hidden)
-            self.make_linear(f"{name}.gru.out", trained, D, 2 * hidden)
-            self.make_norm(f"{name}.gru.norm", trained)
+            _, mixer, hidden, gates, directions = RECURRENT[kind]
+            self.make_linear(f"{name}.{mixer}.in", trained, directions * gates * hidden, D)
+            for direction in ("forward", "reverse")[:directions]:
+                self.make_linear(f"{name}.{mixer}.{direction}", trained, gates * hidden, hidden)
+                if mixer == "lstm":  # one bias is enough
+                    del self.weights[f"{name}.{mixer}.{direction}.bias"]
+            self.make_linear(f"{name}.{mixer}.out", trained, D, directions * hidden)
+            self.make_norm(f"{name}.{mixer}.norm", trained)
         elif kind in CONVOLUTIONS:
             mixer, width = CONVOLUTIONS[kind]
             self.make_linear(f"{name}.conv.in", trained, 2 * D, D)
@@ -195,15 +206,16 @@ class Network:
         return self.layer_norm(x + function(x), f"{name}.norm")
 
     def recurrence(self, x, name, kind, padding):
-        module, hidden, gates = RECURRENT[kind]
-        network = module(D, hidden, bidirectional=True, batch_first=True).to(self.dtype)
+        module, _, hidden, gates, directions = RECURRENT[kind]
+        network = module(D, hidden, bidirectional=directions == 2, batch_first=True).to(self.dtype)
+        none = torch.zeros(1, gates * hidden, dtype=self.dtype)
         both_weights = self.w[f"{name}.in.weight"].split(gates * hidden)
         both_biases = self.w[f"{name}.in.bias"][0].split(gates * hidden)
         weights = {}
         for direction, suffix, weight, bias in zip(("forward", "reverse"), ("", "_reverse"), both_weights, both_biases):
             weights |= {f"weight_ih_l0{suffix}": weight, f"bias_ih_l0{suffix}": bias,
                         f"weight_hh_l0{suffix}": self.w[f"{name}.{direction}.weight"],
-                        f"bias_hh_l0{suffix}": self.w[f"{name}.{direction}.bias"][0]}
+                        f"bias_hh_l0{suffix}": self.w.get(f"{name}.{direction}.bias", none)[0]}
         packed = torch.nn.utils.rnn.pack_padded_sequence(x, (~padding).sum(dim=1), True, enforce_sorted=False)
         states, _ = torch.func.functional_call(network, weights, (packed,))
         states, _ = torch.nn.utils.rnn.pad_packed_sequence(states, True, total_length=x.shape[1])
@@ -226,7 +238,8 @@ class Network:
     def layer(self, x, name, kind, padding, memory=None, memory_padding=None):
         order = self.case.order(kind)
         if kind in RECURRENT:
-            x = self.sublayer(x, f"{name}.gru", order, lambda h: self.recurrence(h, f"{name}.gru", kind, padding))
+            own = f"{name}.{RECURRENT[kind][1]}"
+            x = self.sublayer(x, own, order, lambda h: self.recurrence(h, own, kind, padding))
         elif kind in CONVOLUTIONS:
             x = self.sublayer(x, f"{name}.conv", order, lambda h: self.convolution(
                 h, f"{name}.conv", kind, padding, memory is not None))

@@ -40,9 +40,9 @@ static const bounds ways[] = {
     {"fast bf16, 40 times", TARN__CPU, TARN__BF16, 40, 2, 1e-2, 0.2, true},
 };
 
-static const char *const cases[] = {"model0_post", "model0_pre", "model2_post",     "model2_pre",
-                                    "model4_post", "model4_pre", "reservoirs_post", "reservoirs_pre",
-                                    "bigru_post",  "bigru_pre",  "conv_post",       "conv_pre"};
+static const char *const cases[] = {"model0_post", "model0_pre",      "model2_post",    "model2_pre",   "model4_post",
+                                    "model4_pre",  "reservoirs_post", "reservoirs_pre", "bigru_post",   "bigru_pre",
+                                    "conv_post",   "conv_pre",        "recurrent_post", "recurrent_pre"};
 
 enum { WAYS = sizeof ways / sizeof *ways, CASES = sizeof cases / sizeof *cases };
 

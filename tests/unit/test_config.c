@@ -143,7 +143,8 @@ static void messages_name_file_line_and_key(void **state) {
       {"encoder: { layers: L }\ndecoder: { layers: L }\nkinds:\n  L:\n    freeze: yes\n", NULL,
        "m.yaml:5: unknown key \"freeze\" in kinds.L; did you mean \"frozen\"?"},
       {"kinds:\n  L: { mixer: atention }\n", NULL,
-       "m.yaml:2: kinds.L.mixer: \"atention\" is not one of attention, none, bigru, light_conv, dynamic_conv; did you "
+       "m.yaml:2: kinds.L.mixer: \"atention\" is not one of attention, none, bigru, light_conv, dynamic_conv, gru, "
+       "lstm; did you "
        "mean "
        "\"attention\"?"},
       {"kinds:\n  R: { frozen: yes, init: hadamar }\n", NULL,
