@@ -1,0 +1,85 @@
+// The sentences of text files, one a line.
+#include "base/file.h"
+#include "base/memory.h"
+#include "tarn/sentences.h"
+#include "text/lines.h"
+#include "text/sentences.h"
+#include "text/vocab_kind.h"
+
+typedef struct task {
+  const tarn_sentences_options *options;
+  tarn_sentences_result *result;
+  tarn__sentences sentences;
+  tarn__lines lines;
+  tarn_vocab_text paragraph;  // lines so far
+  tarn__writer *writer;
+} task;
+
+void tarn_sentences_default(tarn_sentences_options *options) { *options = (tarn_sentences_options){.language = "en"}; }
+
+static tarn_status write_paragraph(task *t, const char *text, size_t length) {
+  TARN_TRY(tarn__sentences_split(&t->sentences, text, length));
+  for (size_t i = 0; i < t->sentences.count; i++) {
+    const tarn__sentence *s = &t->sentences.items[i];
+    TARN_TRY(tarn__writer_put(t->writer, text + s->start, s->end - s->start));
+    TARN_TRY(tarn__writer_put(t->writer, "\n", 1));
+  }
+  t->result->paragraphs += t->sentences.count > 0;
+  t->result->sentences += (int64_t)t->sentences.count;
+  return TARN_STATUS_OK;
+}
+
+static tarn_status end_paragraph(task *t) {
+  tarn_status status = write_paragraph(t, t->paragraph.data, t->paragraph.length);
+  t->paragraph.length = 0;
+  return status;
+}
+
+static bool is_empty(const char *text, size_t length) {
+  for (size_t i = 0; i < length; i++)
+    if (text[i] != ' ' && (text[i] < '\t' || text[i] > '\r')) return false;
+  return true;
+}
+
+static tarn_status read_file(task *t, const char *path) {
+  TARN_TRY(tarn__lines_open(&t->lines, path, t->options->strict));
+  for (;;) {
+    const char *text;
+    size_t length;
+    TARN_TRY(tarn__lines_next(&t->lines, &text, &length));
+    if (!text) break;
+    if (!t->options->wrapped) {
+      TARN_TRY(write_paragraph(t, text, length));
+    } else if (is_empty(text, length)) {
+      TARN_TRY(end_paragraph(t));
+    } else {
+      if (t->paragraph.length) TARN_TRY(tarn__vocab_append(&t->paragraph, " ", 1));
+      TARN_TRY(tarn__vocab_append(&t->paragraph, text, length));
+    }
+  }
+  TARN_TRY(end_paragraph(t));
+  t->result->lines += t->lines.number;
+  t->result->replaced += t->lines.replaced;
+  tarn__lines_close(&t->lines);
+  return TARN_STATUS_OK;
+}
+
+static tarn_status run(task *t, const char *output, const char *const *files, size_t count) {
+  TARN_TRY(tarn__sentence_language_find(&t->sentences.language, t->options->language));
+  TARN_REQUIRE(count > 0, USAGE, "sentences need at least one text file");
+  TARN_TRY(tarn__writer_open(&t->writer, output));
+  for (size_t i = 0; i < count; i++) TARN_TRY(read_file(t, files[i]));
+  return tarn__writer_commit(&t->writer);
+}
+
+tarn_status tarn_sentences_write(tarn_sentences_result *result, const char *output, const char *const *files,
+                                 size_t count, const tarn_sentences_options *options) {
+  *result = (tarn_sentences_result){0};
+  task t = {.options = options, .result = result};
+  tarn_status status = run(&t, output, files, count);
+  tarn__writer_abort(&t.writer);
+  tarn__lines_close(&t.lines);
+  tarn__sentences_close(&t.sentences);
+  tarn_vocab_text_close(&t.paragraph);
+  return status;
+}

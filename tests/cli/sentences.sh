@@ -1,0 +1,29 @@
+# tarn sentences, and its output through tarn prepare with the lengths of an experiment.
+set -u
+fail() { echo "sentences.sh: $*" >&2; exit 1; }
+
+printf 'Dr. Hill came. He saw it. It was\n\nnothing new. No.\n' >text
+"$TARN" sentences text --output one --json >summary || fail "sentences"
+[ "$(cat summary)" = '{"lines": 3, "paragraphs": 2, "sentences": 5, "replaced": 0}' ] || fail "summary: $(cat summary)"
+printf 'Dr. Hill came.\nHe saw it.\nIt was\nnothing new.\nNo.\n' | cmp - one || fail "sentences: $(cat one)"
+"$TARN" sentences text --wrapped --output two >/dev/null
+[ "$(sed -n 3p two)" = "It was" ] && [ "$(wc -l <two)" -eq 5 ] || fail "an empty line ends a paragraph: $(cat two)"
+printf 'Am 3. Mai kam\nsie an. Ja.' >deutsch
+"$TARN" sentences deutsch --language de --wrapped --output drei >out || fail "German"
+printf 'Am 3. Mai kam sie an.\nJa.\n' | cmp - drei || fail "German: $(cat drei)"
+grep -q 'sentences  *2$' out || fail "no count: $(cat out)"
+"$TARN" sentences text deutsch --output /dev/null --json | grep -q '"lines": 5' || fail "two files"
+
+"$TARN" vocab --type byte --output byte
+"$TARN" prepare --vocab byte --text one --output shard --min-tokens 5 --max-tokens 13 --overlong drop >out || fail "prepare"
+grep -q '^lines  *3 of 5 lines$' out && grep -q 'shorter than the least: 1$' out && grep -q 'overlong: 1 ' out ||
+  fail "lengths: $(cat out)"
+
+"$TARN" sentences text --language fr --output no 2>err
+[ $? -eq 2 ] && grep -q 'en and de, not "fr"' err || fail "language: $(cat err)"
+"$TARN" sentences text 2>err
+[ $? -eq 2 ] && grep -q -- '--output is missing' err || fail "no output: $(cat err)"
+"$TARN" sentences missing --output no 2>err
+[ $? -eq 1 ] && grep -q 'missing: cannot read' err || fail "no file: $(cat err)"
+[ ! -e no ] || fail "a failure left a file"
+exit 0

@@ -1,0 +1,46 @@
+// tarn sentences: splits text into sentences, one a line.
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "cli.h"
+#include "commands.h"
+#include "tarn/sentences.h"
+
+static const cli_command COMMAND = {
+    "sentences", "FILE...", "Split text into sentences, one a line.",
+    "By rules, with lists of abbreviations of the language. No sentence goes over the end of a line, except with\n"
+    "--wrapped. tarn prepare --text takes the output, and drops sentences that are too short or too long."};
+
+static void print_result(const tarn_sentences_result *r, bool json) {
+  printf(json ? "{\"lines\": %" PRId64 ", \"paragraphs\": %" PRId64 ", \"sentences\": %" PRId64
+                ", \"replaced\": %" PRId64 "}\n"
+              : "lines      %10" PRId64 "\nparagraphs %10" PRId64 "\nsentences  %10" PRId64
+                "\ninvalid UTF-8 replaced in: %" PRId64 " lines\n",
+         r->lines, r->paragraphs, r->sentences, r->replaced);
+}
+
+int cmd_sentences(int argc, char **argv) {
+  tarn_sentences_options options;
+  tarn_sentences_default(&options);
+  const char *output = NULL;
+  bool json = false;
+  cli_list files = {0};
+  const cli_option table[] = {
+      {"output", CLI_TEXT, &output, "FILE", "where to write the sentences; needed", 0, 0},
+      {"language", CLI_TEXT, &options.language, "LANGUAGE", "en or de", 0, 0},
+      {"wrapped", CLI_FLAG, &options.wrapped, NULL, "lines are parts of a paragraph, which ends at an empty line", 0,
+       0},
+      {"strict", CLI_FLAG, &options.strict, NULL, "refuse invalid UTF-8 instead of replacing it by U+FFFD", 0, 0},
+      {"json", CLI_FLAG, &json, NULL, "print the summary as JSON", 0, 0},
+      {0}};
+  int code = cli_parse(&COMMAND, table, argc, argv, &files, 1, SIZE_MAX);
+  if (code < 0 && !output) code = cli_usage(&COMMAND, "--output is missing");
+  if (code < 0) {
+    tarn_sentences_result result;
+    tarn_status status = tarn_sentences_write(&result, output, files.items, files.count, &options);
+    code = status == TARN_STATUS_OK ? CLI_OK : cli_report(&COMMAND, status);
+    if (code == CLI_OK) print_result(&result, json);
+  }
+  cli_list_free(&files);
+  return code;
+}
