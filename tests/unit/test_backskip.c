@@ -407,6 +407,29 @@ static void nothing_is_left_of_the_layer(void **state) {
   }
 }
 
+// Whatever the token mixer.
+static void every_mixer_is_skipped(void **state) {
+  (void)state;
+  static const char *const mixers[] = {"light_conv", "dynamic_conv", "bigru"};
+  for (int i = 0; i < 3 * 2; i++) {
+    whole without, refreshed, skipped;
+    char kind[160];
+    snprintf(kind, sizeof kind, "mixer: %s, norm: %s", mixers[i / 2], i % 2 ? "pre" : "post");
+    run_whole(&without, kind, "L R R L", TARN__F32, "none", 1);
+    size_t used = strlen(kind);
+    snprintf(kind + used, sizeof kind - used, ", backskip: { method: identity, refresh: 5 }");
+    run_whole(&refreshed, kind, "L R R L", TARN__F32, "none", 1);
+    run_whole(&skipped, kind, "L R R L", TARN__F32, "none", 2);
+    assert_same_gradients(&without, &refreshed, kind);
+    assert_true(backward_nodes(&without, "encoder 3 R") > 2);
+    assert_int_equal(backward_nodes(&skipped, "encoder 3 R"), 0);
+    assert_true(skipped.graph.activation_bytes < without.graph.activation_bytes);
+    close_whole(&without);
+    close_whole(&refreshed);
+    close_whole(&skipped);
+  }
+}
+
 // Nothing trained below: nothing to skip, nothing to compare.
 static void at_the_bottom_nothing_is_done(void **state) {
   (void)state;
@@ -452,12 +475,17 @@ static void only_training_has_helpers(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(refreshes_are_true),           cmocka_unit_test(identity_hands_it_on),
-      cmocka_unit_test(feedback_adds_a_random_image), cmocka_unit_test(predictor_predicts),
-      cmocka_unit_test(compares_with_the_truth),      cmocka_unit_test(predictor_learns),
-      cmocka_unit_test(refreshes_change_no_bit),      cmocka_unit_test(recomputation_changes_no_bit),
-      cmocka_unit_test(nothing_is_left_of_the_layer), cmocka_unit_test(at_the_bottom_nothing_is_done),
-      cmocka_unit_test(only_training_has_helpers)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(refreshes_are_true),
+                                     cmocka_unit_test(identity_hands_it_on),
+                                     cmocka_unit_test(feedback_adds_a_random_image),
+                                     cmocka_unit_test(predictor_predicts),
+                                     cmocka_unit_test(compares_with_the_truth),
+                                     cmocka_unit_test(predictor_learns),
+                                     cmocka_unit_test(refreshes_change_no_bit),
+                                     cmocka_unit_test(recomputation_changes_no_bit),
+                                     cmocka_unit_test(nothing_is_left_of_the_layer),
+                                     cmocka_unit_test(every_mixer_is_skipped),
+                                     cmocka_unit_test(at_the_bottom_nothing_is_done),
+                                     cmocka_unit_test(only_training_has_helpers)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
