@@ -8,8 +8,10 @@ pkg_check_modules(PCRE2 REQUIRED IMPORTED_TARGET libpcre2-8)
 pkg_check_modules(ICU REQUIRED IMPORTED_TARGET icu-uc)
 pkg_check_modules(SENTENCEPIECE REQUIRED IMPORTED_TARGET sentencepiece)
 pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
+pkg_check_modules(LAPACK REQUIRED IMPORTED_TARGET lapack)
+pkg_check_modules(ARPACK REQUIRED IMPORTED_TARGET arpack)
 
 add_library(tarn_dependencies INTERFACE)
 # libsentencepiece needs libsentencepiece_train for training; pkg-config names both.
 target_link_libraries(tarn_dependencies INTERFACE PkgConfig::JANSSON PkgConfig::YAML PkgConfig::PCRE2 PkgConfig::ICU
-  PkgConfig::SENTENCEPIECE PkgConfig::XXHASH OpenMP::OpenMP_C Threads::Threads m)
+  PkgConfig::SENTENCEPIECE PkgConfig::XXHASH PkgConfig::ARPACK PkgConfig::LAPACK OpenMP::OpenMP_C Threads::Threads m)
