@@ -40,7 +40,8 @@ extern "C" {
   X(TARN_NORM_POST, "post", "y = LayerNorm(x + f(x)): Vaswani et al. 2017, fairseq's default") \
   X(TARN_NORM_PRE, "pre",                                                                      \
     "y = x + f(LayerNorm(x)), and one more LayerNorm at the top of each stack "                \
-    "whose last layer is pre-norm")
+    "whose last layer is pre-norm")                                                            \
+  X(TARN_NORM_NONE, "none", "y = x + f(x), no LayerNorm")
 #define TARN_POSITIONS_MAP(X)                                                          \
   X(TARN_POSITIONS_SINUSOIDAL, "sinusoidal", "sine and cosine of Vaswani et al. 2017") \
   X(TARN_POSITIONS_NONE, "none", "no positions are added")
@@ -145,9 +146,11 @@ typedef struct tarn_config_model {
                                // for both sides; a language model has none or decoder [decoder]
   tarn_frozen_embeddings frozen_embeddings;  // input matrices that stay as they were drawn; the output layer's matrix
                                              // is always trained, so it cannot be one with a frozen one [none]
-  bool embedding_scale;                      // multiply input embeddings by sqrt(d_model) [yes]
-  bool output_bias;                          // the output layer adds a trained bias to the logits, zero at first [no]
-  tarn_activation activation;                // between the two products of every FFN [relu]
+  double
+      embedding_std;  // standard deviation of the embeddings' first values, which are normal; > 0 [1 / sqrt(d_model)]
+  bool embedding_scale;        // multiply input embeddings by sqrt(d_model) [yes]
+  bool output_bias;            // the output layer adds a trained bias to the logits, zero at first [no]
+  tarn_activation activation;  // between the two products of every FFN [relu]
 } tarn_config_model;
 
 // What stands in for the backward pass of a frozen layer (Shen et al. 2021; docs/backskipping.md).
@@ -167,7 +170,9 @@ typedef struct tarn_kind {
   int64_t hidden;                    // of recurrences: units of each direction; else 0 [d_model; bigru: half of it]
   int64_t kernel;                    // width of a convolution, in tokens; odd in the encoder; 0 for other mixers [7]
   double kernel_dropout;             // DropConnect on the softmax kernel; 0 for other mixers [0]
-  int64_t ffn;                       // inner width of the FFN [1024]
+  int64_t ffn;                       // inner width of the FFN; 0: the layer is its token mixer only [1024]
+  bool residual;                     // no: y = f(x) in place of x + f(x), without norm and FFN, as recurrent language
+                                     // models stack their layers [yes]
   bool frozen;     // random for ever; in the decoder self-attention, cross-attention and FFN alike [no]
   tarn_init init;  // of projection weights [orthogonal if frozen, else xavier]
   tarn_norm norm;  // [model.norm; pre for mixer none: y = x + FFN(LayerNorm(x))]

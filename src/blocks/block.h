@@ -14,6 +14,7 @@ typedef struct tarn__stream {
   double dropout;       // of the pending branch
   bool begins;          // a layer begins: its segment of the graph starts once the pending branch is added
   tarn__tensor *input;  // x as the layer began, every branch added
+  bool replaced;        // of the layer at hand: its output takes the place of x (kinds.NAME.residual: no)
 } tarn__stream;
 
 // Gain and bias of one layer normalisation.

@@ -97,6 +97,7 @@ tarn__norm_weights tarn__declare_norm(tarn__declare *declare, const char *name) 
   char part[128];
   bool trained = !declare->kind || !declare->kind->frozen;
   tarn__norm_weights weights = {0};
+  if (declare->kind && declare->kind->norm == TARN_NORM_NONE) return weights;
   snprintf(part, sizeof part, "%s.gain", name);
   weights.gain = tarn__declare_param(declare, part, 1, declare->d_model, trained, (tarn__init){TARN__INIT_ONE, 0.0, 1});
   snprintf(part, sizeof part, "%s.bias", name);

@@ -12,6 +12,7 @@ tarn__layer_weights *tarn__layer_declare(tarn__declare *declare) {
   weights->mixing = weights->mixer->declare(declare);
   weights->activation = declare->activation;
   int64_t ffn = declare->kind->ffn;
+  if (ffn == 0) return weights;
   weights->ffn_in = tarn__declare_linear(declare, "ffn.in", ffn, declare->d_model, 1, 1.0);
   weights->ffn_out = tarn__declare_linear(declare, "ffn.out", declare->d_model, ffn, 1, 1.0);
   weights->ffn_norm = tarn__declare_norm(declare, "ffn.norm");
@@ -27,15 +28,21 @@ static tarn__activation op_activation(tarn_activation activation) {
   return TARN__RELU;
 }
 
-void tarn__layer_build(const tarn__block_run *run, const tarn__layer_weights *weights, tarn__stream *stream) {
+static void build_ffn(const tarn__block_run *run, const tarn__layer_weights *weights, tarn__stream *stream) {
   const tarn_kind *kind = weights->kind;
-  tarn__backskip *skip = tarn__backskip_enter(run, weights->backskip, stream);
-  stream->begins = true;
-  weights->mixer->build(run, weights->mixing, kind, stream);
   tarn__tensor *x = tarn__stream_enter(run->graph, stream, &weights->ffn_norm, kind->norm);
   tarn__tensor *hidden = tarn__project(run->graph, x, &weights->ffn_in, op_activation(weights->activation));
   tarn__tensor *y = tarn__project(run->graph, hidden, &weights->ffn_out, TARN__IDENTITY);
   tarn__stream_leave(run->graph, stream, y, kind->dropout, &weights->ffn_norm, kind->norm);
+}
+
+void tarn__layer_build(const tarn__block_run *run, const tarn__layer_weights *weights, tarn__stream *stream) {
+  const tarn_kind *kind = weights->kind;
+  tarn__backskip *skip = tarn__backskip_enter(run, weights->backskip, stream);
+  stream->begins = true;
+  stream->replaced = !kind->residual;
+  weights->mixer->build(run, weights->mixing, kind, stream);
+  if (kind->ffn > 0) build_ffn(run, weights, stream);
   tarn__backskip_leave(run, skip, stream);
 }
 

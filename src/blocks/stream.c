@@ -15,7 +15,7 @@ static void begin_segment(tarn__graph *graph, tarn__stream *stream) {
 
 tarn__tensor *tarn__stream_enter(tarn__graph *graph, tarn__stream *stream, const tarn__norm_weights *norm,
                                  tarn_norm order) {
-  if (order == TARN_NORM_POST) {
+  if (order == TARN_NORM_POST || order == TARN_NORM_NONE) {
     join(graph, stream);
     begin_segment(graph, stream);
     return stream->x;
@@ -32,7 +32,11 @@ tarn__tensor *tarn__stream_enter(tarn__graph *graph, tarn__stream *stream, const
 
 void tarn__stream_leave(tarn__graph *graph, tarn__stream *stream, tarn__tensor *branch, double dropout,
                         const tarn__norm_weights *norm, tarn_norm order) {
-  if (order == TARN_NORM_PRE) {
+  if (stream->replaced) {
+    stream->x = tarn__dropout_apply(graph, branch, dropout);
+    return;
+  }
+  if (order == TARN_NORM_PRE || order == TARN_NORM_NONE) {
     stream->branch = branch;
     stream->dropout = dropout;
     return;

@@ -11,6 +11,14 @@ static tarn_status fail_key(const tarn__yaml_node *root, const char *key, const 
   return tarn__yaml_fail(tarn__yaml_nearest(root, key), "%s: %s", key, text);
 }
 
+// Fails if a key is in the file.
+static tarn_status refuse_key(const tarn__yaml_node *root, const char *key, const char *text) {
+  const tarn__yaml_node *node = tarn__yaml_nearest(root, key);
+  const char *last = strrchr(key, '.') + 1;
+  return node->key && strcmp(node->key, last) == 0 && !tarn__yaml_is_empty(node) ? fail_key(root, key, text)
+                                                                                 : TARN_STATUS_OK;
+}
+
 static bool in_stack(const tarn_config *config, const tarn_stack *stack, const tarn_kind *kind) {
   for (int32_t i = 0; i < stack->count; i++)
     if (&config->kinds[stack->layers[i].kind] == kind) return true;
@@ -72,12 +80,35 @@ static tarn_status drop_keys(tarn_kind *kind, const tarn__yaml_node *root) {
   return TARN_STATUS_OK;
 }
 
+// A layer without a residual is its token mixer alone; one without an FFN needs a token mixer.
+static tarn_status resolve_residual(tarn_kind *kind, const tarn__yaml_node *root) {
+  char key[96];
+  if (!kind->residual) {
+    snprintf(key, sizeof key, "kinds.%s.norm", kind->name);
+    if (kind->norm != TARN_NORM_NONE)
+      TARN_TRY(refuse_key(root, key, "a layer without residual has no norm; leave it out or set it to none"));
+    kind->norm = TARN_NORM_NONE;
+    snprintf(key, sizeof key, "kinds.%s.ffn", kind->name);
+    if (kind->ffn != 0)
+      TARN_TRY(refuse_key(root, key, "a layer without residual has no FFN; leave it out or set it to 0"));
+    kind->ffn = 0;
+    snprintf(key, sizeof key, "kinds.%s.residual", kind->name);
+    if (kind->mixer == TARN_MIXER_NONE)
+      return fail_key(root, key, "a layer with mixer none is its FFN, which has a residual");
+  }
+  snprintf(key, sizeof key, "kinds.%s.ffn", kind->name);
+  if (kind->ffn == 0 && kind->mixer == TARN_MIXER_NONE)
+    return fail_key(root, key, "a layer with mixer none is its FFN, which cannot have width 0");
+  return TARN_STATUS_OK;
+}
+
 static tarn_status resolve_kind(const tarn_config *config, tarn_kind *kind, const tarn__yaml_node *root) {
   char key[96];
   char text[160];
   if (kind->init == TARN_INIT_COUNT) kind->init = kind->frozen ? TARN_INIT_ORTHOGONAL : TARN_INIT_XAVIER;
   if (kind->norm == TARN_NORM_COUNT) kind->norm = kind->mixer == TARN_MIXER_NONE ? TARN_NORM_PRE : config->model.norm;
   if (isnan(kind->dropout)) kind->dropout = config->model.dropout;
+  TARN_TRY(resolve_residual(kind, root));
   const int64_t d = config->model.d_model;
   if (kind->hidden == 0) kind->hidden = kind->mixer == TARN_MIXER_BIGRU ? (d + 1) / 2 : d;
   TARN_TRY(drop_keys(kind, root));
@@ -157,14 +188,6 @@ static tarn_status check_model(const tarn_config *config, const tarn__yaml_node 
   return check_frozen_embeddings(model, root);
 }
 
-// Fails if a key is in the file.
-static tarn_status refuse_key(const tarn__yaml_node *root, const char *key, const char *text) {
-  const tarn__yaml_node *node = tarn__yaml_nearest(root, key);
-  const char *last = strrchr(key, '.') + 1;
-  return node->key && strcmp(node->key, last) == 0 && !tarn__yaml_is_empty(node) ? fail_key(root, key, text)
-                                                                                 : TARN_STATUS_OK;
-}
-
 // Without an encoder there is nothing to share with it, to freeze or to cache in it, and nothing to translate.
 static tarn_status resolve_language_model(tarn_config *config, const tarn__yaml_node *root) {
   static const char no_encoder[] = "there is no encoder; a language model is trained on texts";
@@ -242,6 +265,7 @@ tarn_status tarn__config_resolve(tarn_config *config, const tarn__yaml_node *roo
     config->valid.metric = config->valid.bleu ? TARN_METRIC_BLEU : TARN_METRIC_LOSS;
   }
   if (!data->target_vocab) data->target_vocab = data->vocab;
+  if (isnan(config->model.embedding_std)) config->model.embedding_std = 1.0 / sqrt((double)config->model.d_model);
   if (isnan(config->model.embedding_dropout)) config->model.embedding_dropout = config->model.dropout;
   TARN_TRY(check_model(config, root));
   for (int32_t i = 0; i < config->kind_count; i++) {

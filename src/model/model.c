@@ -57,8 +57,7 @@ static tarn_status declare_stack(tarn__model *model, tarn__declare *declare, tar
 
 static tarn__param *declare_table(tarn__model *model, tarn__declare *declare, const char *name, int64_t vocab,
                                   bool trained) {
-  // fairseq's embeddings: normal with standard deviation d^-0.5.
-  tarn__init init = {TARN__INIT_NORMAL, 1.0 / sqrt((double)model->config->model.d_model), 1};
+  tarn__init init = {TARN__INIT_NORMAL, model->config->model.embedding_std, 1};
   return tarn__declare_param(declare, name, vocab, declare->d_model, trained, init);
 }
 

@@ -154,6 +154,10 @@ tarn__tensor *tarn__output_loss(tarn__graph *graph, tarn__tensor *x, tarn__param
 tarn__tensor *tarn__output_token_loss(tarn__graph *graph, tarn__tensor *x, tarn__param *table, tarn__param *bias,
                                       tarn__tensor *targets);
 
+// Dropout alone: x with each element kept with probability 1 - p, and then divided by it (ops/dropout.h). x itself
+// where nothing is dropped.
+tarn__tensor *tarn__dropout_apply(tarn__graph *graph, tarn__tensor *x, double p);
+
 // Rows of x by number: y [n, d] = x[rows[i]], rows I32 [1, n] (no gradient).
 tarn__tensor *tarn__select_rows(tarn__graph *graph, tarn__tensor *x, tarn__tensor *rows);
 

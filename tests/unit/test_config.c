@@ -159,10 +159,6 @@ static void messages_name_file_line_and_key(void **state) {
       {"- 1\n", NULL, "m.yaml:1: expected keys such as model, encoder, decoder and kinds"},
       {"", NULL, "m.yaml:1: decoder.layers is missing"},
       {"encoder: { layers: L }\nkinds: { L: }\n", NULL, "m.yaml:1: decoder.layers is missing"},
-      {"decoder: { layers: L }\nkinds: { L: }\nmodel: { embeddings: all }\n", NULL,
-       "m.yaml:3: model.embeddings: there is no encoder; choose decoder or none"},
-      {"decoder: { layers: L }\nkinds: { L: }\nvalid: { bleu: yes }\n", NULL,
-       "m.yaml:3: valid.bleu: a language model does not translate"},
       {"encoder:\n  layers: (L Q)*2\nkinds: { L: , long_name: }\n", NULL,
        "m.yaml:2: encoder.layers: at character 4: kind \"Q\" is not defined under kinds; did you mean \"L\"?"},
       {"encoder: { layers: [L] }\nkinds: { L: }\n", NULL,
@@ -210,6 +206,26 @@ static void messages_name_file_line_and_key(void **state) {
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     expect_error(cases[i].text, cases[i].override, cases[i].message);
   }
+}
+
+// Language models, and layers without residual or FFN.
+static void messages_of_language_models(void **state) {
+  (void)state;
+  static const struct {
+    const char *text, *message;
+  } cases[] = {
+      {"decoder: { layers: L }\nkinds: { L: }\nmodel: { embeddings: all }\n",
+       "m.yaml:3: model.embeddings: there is no encoder; choose decoder or none"},
+      {"decoder: { layers: L }\nkinds: { L: }\nvalid: { bleu: yes }\n",
+       "m.yaml:3: valid.bleu: a language model does not translate"},
+      {"decoder: { layers: L }\nkinds: { L: { mixer: none, ffn: 0 } }\n",
+       "m.yaml:2: kinds.L.ffn: a layer with mixer none is its FFN, which cannot have width 0"},
+      {"decoder: { layers: L }\nkinds: { L: { residual: no, norm: pre } }\n",
+       "m.yaml:2: kinds.L.norm: a layer without residual has no norm; leave it out or set it to none"},
+      {"decoder: { layers: L }\nkinds: { L: { residual: no, ffn: 8 } }\n",
+       "m.yaml:2: kinds.L.ffn: a layer without residual has no FFN; leave it out or set it to 0"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) expect_error(cases[i].text, NULL, cases[i].message);
 }
 
 // Keys of convolutions.
@@ -566,6 +582,7 @@ int main(void) {
       cmocka_unit_test(overrides_edit_the_file),
       cmocka_unit_test(placements_and_patterns_replace_each_other),
       cmocka_unit_test(messages_name_file_line_and_key),
+      cmocka_unit_test(messages_of_language_models),
       cmocka_unit_test(messages_of_convolutions),
       cmocka_unit_test(messages_of_backskipping),
       cmocka_unit_test(sharing_across_sides_needs_one_vocabulary),

@@ -121,6 +121,24 @@ static void pieces_give_the_bits_of_the_whole(void **state) {
   }
 }
 
+// Recurrent layers one on the other, without residuals, norms and FFNs.
+static void plain_recurrent_stacks_are_trained(void **state) {
+  (void)state;
+  static const char *const stack[] = {"decoder.layers=G*2",      "kinds.G.mixer=lstm",   "kinds.G.hidden=16",
+                                      "kinds.G.residual=no",     "model.positions=none", "model.embedding_std=1",
+                                      "model.embedding_scale=no"};
+  run_through("recurrent", stack, 7);
+  run_in_pieces("recurrent_pieces", 5, stack, 7);
+  assert_same_run("recurrent", "recurrent_pieces");
+  tarn__checkpoint *c;
+  assert_int_equal(tarn__checkpoint_open(&c, "recurrent", TARN__F32), TARN_STATUS_OK);
+  for (size_t i = 0; i < c->model->param_count; i++) {
+    assert_null(strstr(c->model->params[i]->name, "norm"));
+    assert_null(strstr(c->model->params[i]->name, "ffn"));
+  }
+  tarn__checkpoint_close(&c);
+}
+
 // There is no cross-attention, and the bias has moved from its zero.
 static void the_model_has_what_it_needs(void **state) {
   (void)state;
@@ -162,6 +180,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(a_text_is_prepared_and_read, open_all, sandbox_close),
       cmocka_unit_test_setup_teardown(batches_keep_to_both_limits, open_all, sandbox_close),
       cmocka_unit_test_setup_teardown(pieces_give_the_bits_of_the_whole, open_all, sandbox_close),
+      cmocka_unit_test_setup_teardown(plain_recurrent_stacks_are_trained, open_all, sandbox_close),
       cmocka_unit_test_setup_teardown(the_model_has_what_it_needs, open_all, sandbox_close),
       cmocka_unit_test_setup_teardown(texts_and_pairs_are_kept_apart, open_all, sandbox_close),
   };

@@ -1,0 +1,44 @@
+#include "ops/dropout_op.h"
+
+#include "ops/isa.h"
+#include "ops/ops.h"
+
+static tarn_status dropout_cpu(const tarn__exec *exec, const tarn__node *node) {
+  return TARN__TABLE_NOW(tarn__dropout_kernels)->apply(exec, node);
+}
+
+static const tarn__op backward_op = {.name = "dropout_backward",
+                                     .in_place = true,
+                                     .reference_f32 = tarn__dropout_ref_f32,
+                                     .reference_f64 = tarn__dropout_ref_f64,
+                                     .cpu = dropout_cpu};
+
+static void gradient(tarn__graph *graph, tarn__node *node) {
+  tarn__tensor *x = node->in[0], *y = node->out[0];
+  if (!x->needs_grad) return;
+  tarn__node *back = tarn__graph_node(graph, &backward_op, sizeof(tarn__dropout));
+  *(tarn__dropout *)back->attr = *(const tarn__dropout *)node->attr;
+  back->in[0] = y->grad;
+  back->out[0] = tarn__graph_tensor(graph, x->dtype, x->rows, x->cols, "dropout_dx");
+  tarn__graph_emit(graph, back);
+  tarn__grad_add(graph, x, back->out[0]);
+}
+
+static const tarn__op forward_op = {.name = "dropout",
+                                    .grad = gradient,
+                                    .in_place = true,
+                                    .cheap = true,
+                                    .reference_f32 = tarn__dropout_ref_f32,
+                                    .reference_f64 = tarn__dropout_ref_f64,
+                                    .cpu = dropout_cpu};
+
+tarn__tensor *tarn__dropout_apply(tarn__graph *graph, tarn__tensor *x, double p) {
+  tarn__dropout dropout = tarn__dropout_make(graph, p);
+  if (dropout.threshold == 0) return x;
+  tarn__node *node = tarn__graph_node(graph, &forward_op, sizeof(tarn__dropout));
+  *(tarn__dropout *)node->attr = dropout;
+  node->in[0] = x;
+  tarn__tensor *y = node->out[0] = tarn__graph_tensor(graph, x->dtype, x->rows, x->cols, "dropped");
+  tarn__graph_emit(graph, node);
+  return y;
+}
