@@ -146,10 +146,10 @@ typedef struct tarn_config_model {
                                // for both sides; a language model has none or decoder [decoder]
   tarn_frozen_embeddings frozen_embeddings;  // input matrices that stay as they were drawn; the output layer's matrix
                                              // is always trained, so it cannot be one with a frozen one [none]
-  double
-      embedding_std;  // standard deviation of the embeddings' first values, which are normal; > 0 [1 / sqrt(d_model)]
-  bool embedding_scale;        // multiply input embeddings by sqrt(d_model) [yes]
-  bool output_bias;            // the output layer adds a trained bias to the logits, zero at first [no]
+  double embedding_std;  // standard deviation of the first values of embeddings, which are normal; of an output matrix
+                         // of its own it is 1 / sqrt(d_model); > 0 [1 / sqrt(d_model)]
+  bool embedding_scale;  // multiply input embeddings by sqrt(d_model) [yes]
+  bool output_bias;      // the output layer adds a trained bias to the logits, zero at first [no]
   tarn_activation activation;  // between the two products of every FFN [relu]
 } tarn_config_model;
 

@@ -61,13 +61,18 @@ static tarn__param *declare_table(tarn__model *model, tarn__declare *declare, co
   return tarn__declare_param(declare, name, vocab, declare->d_model, trained, init);
 }
 
+// A matrix of the output layer alone keeps fairseq's spread, whatever that of the inputs is: logits begin near 0.
+static tarn__param *declare_output(tarn__model *model, tarn__declare *declare) {
+  tarn__init init = {TARN__INIT_NORMAL, 1.0 / sqrt((double)declare->d_model), 1};
+  return tarn__declare_param(declare, "output.weight", model->target_vocab, declare->d_model, true, init);
+}
+
 static tarn_status declare_text_embeddings(tarn__model *model, tarn__declare *declare) {
   bool tied = model->config->model.embeddings == TARN_EMBEDDINGS_DECODER;
   bool train = model->config->model.frozen_embeddings == TARN_FROZEN_EMBEDDINGS_NONE;
   model->target_table =
       declare_table(model, declare, tied ? "weight" : "input.weight", model->target_vocab, tied || train);
-  model->output_table =
-      tied ? model->target_table : declare_table(model, declare, "output.weight", model->target_vocab, true);
+  model->output_table = tied ? model->target_table : declare_output(model, declare);
   return declare->status;
 }
 
@@ -89,9 +94,7 @@ static tarn_status declare_pair_embeddings(tarn__model *model, tarn__declare *de
   model->output_table = model->source_table;
   if (!source_is_target)
     model->target_table = declare_table(model, declare, "target.weight", model->target_vocab, train_target);
-  if (!source_is_output)
-    model->output_table = target_is_output ? model->target_table
-                                           : declare_table(model, declare, "output.weight", model->target_vocab, true);
+  if (!source_is_output) model->output_table = target_is_output ? model->target_table : declare_output(model, declare);
   return declare->status;
 }
 
