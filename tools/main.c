@@ -22,6 +22,7 @@ static const struct {
     {"translate", cmd_translate}, {"bleu", cmd_bleu},           {"chrf", cmd_chrf},   {"average", cmd_average},
     {"export", cmd_export},       {"prune", cmd_prune},         {"test", cmd_test},   {"sweep", cmd_sweep},
     {"compare", cmd_compare},     {"report", cmd_report},       {"score", cmd_score}, {"blimp", cmd_blimp},
+    {"series", cmd_series},
 };
 enum { COMMANDS = sizeof commands / sizeof *commands };
 

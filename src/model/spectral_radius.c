@@ -13,7 +13,8 @@ enum {
   LARGEST = 8192,  // most units of a dense matrix for dgeev: half a gigabyte
   WANTED = 6,  // eigenvalues that ARPACK looks for; more than a pair, so that a close one is not taken for the largest
   BASIS = 64,  // Krylov vectors
-  RESTARTS = 400
+  RESTARTS = 400,
+  FACTOR_BITS = 30
 };
 
 // LAPACK and ARPACK (Lehoucq, Sorensen, Yang 1998), called as gfortran compiles them: the lengths of strings come last.
@@ -216,7 +217,9 @@ tarn_status tarn__spectral_scale(double *factor, tarn__sparse *matrix, double ra
                "a nilpotent matrix (%" PRId64 " units, %" PRId64
                " edges, spectral radius %.3g) cannot be scaled to the spectral radius %g",
                matrix->n, entries, now, radius);
-  *factor = radius / now;
+  int exponent;
+  double mantissa = frexp(radius / now, &exponent);
+  *factor = ldexp(rint(ldexp(mantissa, FACTOR_BITS)), exponent - FACTOR_BITS);
   for (int64_t e = 0; e < entries; e++) matrix->values[e] *= *factor;
   return TARN_STATUS_OK;
 }

@@ -6,8 +6,7 @@
 // converge, for example when many eigenvalues lie on one circle. A matrix without any cycle is nilpotent and has
 // exactly the radius 0.
 //
-// The last bits of a result depend on the BLAS that LAPACK uses; whoever needs equal bits on all machines keeps the
-// scaled matrix or its factor.
+// The last bits of a result depend on the BLAS that LAPACK uses and on its threads.
 #ifndef TARN_MODEL_SPECTRAL_RADIUS_H
 #define TARN_MODEL_SPECTRAL_RADIUS_H
 
@@ -20,9 +19,10 @@ tarn_status tarn__spectral_radius(double *radius, const tarn__sparse *matrix) TA
 // The same of a dense matrix [n, n], row-major.
 tarn_status tarn__spectral_radius_dense(double *radius, const double *matrix, int64_t n) TARN_CHECKED;
 
-// Multiplies the matrix by a factor so that its spectral radius becomes `radius`; *factor is that factor. Fails as
-// above, with USAGE when `radius` is not a positive finite number, and with DATA when the matrix has no edges or is
-// nilpotent, so that no factor does it. Numerically nilpotent is what has a radius below 1e-7 of the Frobenius norm.
+// Multiplies the matrix by a factor so that its spectral radius becomes `radius` (to 1e-9); *factor is that factor. It
+// is rounded to 30 bits, so that the last bits of LAPACK, which depend on its threads, do not show. Fails as above,
+// with USAGE when `radius` is not a positive finite number, and with DATA when the matrix has no edges or is nilpotent,
+// so that no factor does it. Numerically nilpotent is what has a radius below 1e-7 of the Frobenius norm.
 tarn_status tarn__spectral_scale(double *factor, tarn__sparse *matrix, double radius) TARN_CHECKED;
 
 #endif

@@ -1,0 +1,150 @@
+// Echo state networks on series of real numbers: tables of numbers, the reservoir, its ridge regression, forecasts.
+//
+//   h_t = (1 - lr) h_{t-1} + lr f(W h_{t-1} + Win u_t + bias)     reservoir, h_{-1} = 0, frozen (Jaeger 2001)
+//   y_t = Wout' h_t + b                                           forecast of u_{t+1}, trained in closed form
+//
+// Words and conventions are those of reservoirpy 0.4, whose results come out with the same matrices. All arithmetic is
+// in double precision; equal options and series give equal results on one machine.
+//
+//   tarn_series *series;
+//   status = tarn_series_read(&series, "lorenz.csv", NULL);
+//   tarn_esn_options options;
+//   tarn_esn_default(&options);
+//   tarn_esn *esn;
+//   status = tarn_esn_train(&esn, series, 8000, &options);
+//   tarn_series *forecast;
+//   status = tarn_esn_forecast(esn, &forecast, series, 8000, 1000, TARN_FORECAST_CLOSED);
+//   tarn_forecast_measures measures;
+//   status = tarn_forecast_measure(&measures, forecast, series, 8000, 0.4);
+#ifndef TARN_SERIES_H
+#define TARN_SERIES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "tarn/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// A table of finite numbers, one row a point in time.
+typedef struct tarn_series {
+  int64_t rows, columns;
+  char **names;    // [columns]
+  double *values;  // [rows, columns], row-major
+} tarn_series;
+
+typedef enum tarn_series_header {
+  TARN_SERIES_HEADER_AUTO,
+  TARN_SERIES_HEADER_YES,
+  TARN_SERIES_HEADER_NO
+} tarn_series_header;
+
+typedef struct tarn_series_format {
+  tarn_series_header header;  // AUTO: the first line is a header if it has cells and none of them is a number
+  const char *columns;        // names or numbers (from 1) with commas between them; NULL: all columns
+} tarn_series_format;
+
+// Reads a file of comma-separated values; `format` NULL: header AUTO, all columns. Without a header columns are named
+// by their numbers. Fails with IO, MEMORY, USAGE (a column that is not there), or DATA: a cell of these columns that is
+// missing or no finite number, a line with another number of cells (line and column are named), no rows.
+tarn_status tarn_series_read(tarn_series **series, const char *path, const tarn_series_format *format) TARN_CHECKED;
+// Writes a header and the rows, with as many digits as give back the same numbers.
+tarn_status tarn_series_write(const tarn_series *series, const char *path) TARN_CHECKED;
+void tarn_series_close(tarn_series **series);
+
+typedef enum tarn_series_system {
+  TARN_SERIES_MACKEY_GLASS,  // x' = 0.2 x(t - tau) / (1 + x(t - tau)^10) - 0.1 x, x(t <= 0) = 1.2 (1977)
+  TARN_SERIES_LORENZ         // x' = 10 (y - x), y' = x (28 - z) - y, z' = x y - 8/3 z, from (1, 1, 1) (1963)
+} tarn_series_system;
+
+typedef struct tarn_series_recipe {
+  tarn_series_system system;
+  int64_t rows;      // 1 .. 10^8
+  int64_t discard;   // rows left out at the beginning, 0 .. 10^8
+  double dt;         // time between rows
+  int64_t substeps;  // steps of Runge and Kutta's fourth-order method in that time, 1 .. 10^6
+  double tau;        // of Mackey-Glass: the delay, a multiple of dt / substeps
+} tarn_series_recipe;
+
+// Mackey-Glass: 5000 rows, dt 1 in 10 steps, tau 17; Lorenz: 10000 rows, dt 0.02 in 4 steps; 1000 rows discarded.
+void tarn_series_recipe_default(tarn_series_recipe *recipe, tarn_series_system system);
+// Columns x, or x, y and z. Delayed values at half steps are interpolated by a cubic. Fails with USAGE, NUMERIC (the
+// steps are too large) or MEMORY.
+tarn_status tarn_series_generate(tarn_series **series, const tarn_series_recipe *recipe) TARN_CHECKED;
+
+typedef enum tarn_esn_activation { TARN_ESN_TANH, TARN_ESN_RELU } tarn_esn_activation;
+
+typedef struct tarn_esn_options {
+  int64_t units;                   // 1 .. 16384; default 500
+  double sr;                       // spectral radius of W, above 0; default 0.9
+  double lr;                       // leak rate, above 0, at most 1; default 1
+  double input_scaling;            // Win is uniform in +-input_scaling; above 0; default 1
+  double bias_scaling;             // bias is uniform in +-bias_scaling; default 0.5
+  double input_connectivity;       // share of entries of Win that are not zero, above 0, at most 1; default 1
+  double rc_connectivity;          // the same of W, whose entries are normal deviates; default 0.1
+  tarn_esn_activation activation;  // default TANH
+  double ridge;                    // of the regression, not divided by the number of samples; default 1e-6
+  uint64_t seed;                   // default 1
+  int64_t warmup;                  // first states that are not regressed on; default 100
+  bool standardize;                // columns get mean 0 and variance 1 over the training rows; default true
+  const char *matrices;  // a safetensors file with F64 tensors W [units, units], Win [units, columns] and, if not zero,
+                         // bias [units], which stand in place of units, sr, the scalings and connectivities; NULL: none
+} tarn_esn_options;
+
+void tarn_esn_default(tarn_esn_options *options);
+
+typedef struct tarn_esn tarn_esn;
+
+// What a network is and how its regression went.
+typedef struct tarn_esn_info {
+  int64_t units, columns, edges;  // edges: entries of W
+  int64_t rows;                   // of the series that it was trained on
+  int64_t samples;                // states in the regression: rows - 1 - warmup
+  double ridge;                   // that was used: grown tenfold as long as Cholesky's factorisation failed
+  double nrmse;                   // one step ahead over the training samples
+} tarn_esn_info;
+
+// Trains on the first `rows` rows: u_t is read, u_{t+1} is the target. Fails with USAGE (options), DATA (series too
+// short or constant, a reservoir without edges or nilpotent, matrices that do not fit), NUMERIC, IO or MEMORY.
+tarn_status tarn_esn_train(tarn_esn **esn, const tarn_series *series, int64_t rows,
+                           const tarn_esn_options *options) TARN_CHECKED;
+// One safetensors file: W, Win, bias, Wout [units, columns], Wout_bias, mean, scale (all F64), the rest as metadata.
+tarn_status tarn_esn_save(const tarn_esn *esn, const char *path) TARN_CHECKED;
+tarn_status tarn_esn_open(tarn_esn **esn, const char *path) TARN_CHECKED;
+void tarn_esn_close(tarn_esn **esn);
+void tarn_esn_describe(const tarn_esn *esn, tarn_esn_info *info);
+// The names of its columns, [columns]; valid until close.
+const char *const *tarn_esn_names(const tarn_esn *esn);
+
+typedef enum tarn_forecast_mode {
+  TARN_FORECAST_CLOSED,   // generative: each forecast is the next input
+  TARN_FORECAST_ONE_STEP  // the true row is the next input, so the series must have rows up to the last but one
+} tarn_forecast_mode;
+
+// Reads the rows before `from` (at least one) and forecasts the `steps` rows `from`, `from` + 1, ... Fails with USAGE
+// (from, steps), DATA (other columns, too few rows), NUMERIC (the forecast is no longer finite; the step is named) or
+// MEMORY.
+tarn_status tarn_esn_forecast(const tarn_esn *esn, tarn_series **forecast, const tarn_series *series, int64_t from,
+                              int64_t steps, tarn_forecast_mode mode) TARN_CHECKED;
+
+// How far a forecast is from what came, over the rows that are in both.
+typedef struct tarn_forecast_measures {
+  int64_t rows;         // compared
+  double nrmse;         // root of the mean over rows and columns of the squared error / the variance of the column
+  int64_t valid_steps;  // rows before the normalised error first exceeds the threshold; `rows` if it never does
+  bool valid_to_end;    // it never does
+} tarn_forecast_measures;
+
+// Variances are of the whole true series. The normalised error of a row is the root of the mean over columns of the
+// squared error / the variance of the column; a valid time in Lyapunov times is valid_steps * dt * the largest Lyapunov
+// exponent. `from` is the row of the series that the first row of the forecast stands for. Fails with DATA (no common
+// row, other columns, a constant column).
+tarn_status tarn_forecast_measure(tarn_forecast_measures *measures, const tarn_series *forecast,
+                                  const tarn_series *series, int64_t from, double threshold) TARN_CHECKED;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

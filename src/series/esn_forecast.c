@@ -1,0 +1,55 @@
+// Forecasts: closed loop, or one step ahead.
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "series/esn.h"
+#include "series/table.h"
+
+static tarn_status check(const tarn_esn *esn, const tarn_series *series, int64_t from, int64_t steps,
+                         tarn_forecast_mode mode) {
+  TARN_REQUIRE(series->columns == esn->info.columns, DATA,
+               "the network was trained on %" PRId64 " columns, the series has %" PRId64, esn->info.columns,
+               series->columns);
+  TARN_REQUIRE(from >= 1 && from <= series->rows, USAGE,
+               "a forecast can begin at row 1 to %" PRId64 ", not at %" PRId64, series->rows, from);
+  TARN_REQUIRE(steps >= 1 && steps <= INT64_MAX / 65536, USAGE, "%" PRId64 " steps: at least one is expected", steps);
+  TARN_REQUIRE(mode == TARN_FORECAST_CLOSED || steps <= series->rows - from + 1, DATA,
+               "%" PRId64 " forecasts one step ahead from row %" PRId64 " need %" PRId64
+               " rows, the series has %" PRId64,
+               steps, from, from + steps - 1, series->rows);
+  return TARN_STATUS_OK;
+}
+
+static tarn_status run(const tarn_esn *esn, tarn_series *forecast, const tarn_series *series, int64_t from,
+                       tarn_forecast_mode mode, double *state) {
+  int64_t d = esn->info.columns;
+  double *work = state + esn->info.units;
+  for (int64_t r = 0; r < from; r++) tarn__esn_step(esn, state, series->values + r * d, work);
+  for (int64_t r = 0; r < forecast->rows; r++) {
+    double *row = forecast->values + r * d;
+    tarn__esn_read(esn, row, state);
+    for (int64_t c = 0; c < d; c++)
+      TARN_REQUIRE(isfinite(row[c]), NUMERIC, "the forecast diverges: step %" PRId64 " is not finite", r + 1);
+    const double *input = mode == TARN_FORECAST_CLOSED ? row : series->values + (from + r) * d;
+    if (r + 1 < forecast->rows) tarn__esn_step(esn, state, input, work);
+  }
+  return TARN_STATUS_OK;
+}
+
+tarn_status tarn_esn_forecast(const tarn_esn *esn, tarn_series **forecast, const tarn_series *series, int64_t from,
+                              int64_t steps, tarn_forecast_mode mode) {
+  *forecast = NULL;
+  TARN_TRY(check(esn, series, from, steps, mode));
+  TARN_TRY(tarn__series_new(forecast, steps, esn->info.columns, (const char *const *)esn->names));
+  void *state;
+  tarn_status status =
+      tarn__alloc(&state, TARN__MEMORY_OTHER, (size_t)(2 * esn->info.units + esn->info.columns), sizeof(double));
+  if (status == TARN_STATUS_OK) {
+    status = run(esn, *forecast, series, from, mode, state);
+    tarn__free(state);
+  }
+  if (status != TARN_STATUS_OK) tarn_series_close(forecast);
+  return status;
+}

@@ -1,0 +1,114 @@
+// The matrices of a reservoir: drawn from a seed, or read from a file.
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/random.h"
+#include "model/safetensors.h"
+#include "model/spectral_radius.h"
+#include "series/esn.h"
+#include "series/esn_file.h"
+
+enum { STREAM_W = 0x57, STREAM_WIN = 0x57494e, STREAM_BIAS = 0x42494153 };
+
+void tarn_esn_default(tarn_esn_options *options) {
+  *options = (tarn_esn_options){.units = 500,
+                                .sr = 0.9,
+                                .lr = 1,
+                                .input_scaling = 1,
+                                .bias_scaling = 0.5,
+                                .input_connectivity = 1,
+                                .rc_connectivity = 0.1,
+                                .ridge = 1e-6,
+                                .seed = 1,
+                                .warmup = 100,
+                                .standardize = true};
+}
+
+static tarn_status check_share(const char *name, double value) {
+  TARN_REQUIRE(value > 0 && value <= 1, USAGE, "%s %g: a number above 0, at most 1, is expected", name, value);
+  return TARN_STATUS_OK;
+}
+
+static tarn_status check(const tarn_esn_options *o) {
+  TARN_REQUIRE(o->units >= 1 && o->units <= TARN__ESN_UNITS, USAGE, "units %" PRId64 ": 1 .. %d is expected", o->units,
+               TARN__ESN_UNITS);
+  TARN_REQUIRE(isfinite(o->sr) && o->sr > 0, USAGE, "sr %g: a spectral radius above 0 is expected", o->sr);
+  TARN_REQUIRE(isfinite(o->input_scaling) && o->input_scaling > 0, USAGE,
+               "input_scaling %g: a number above 0 is expected", o->input_scaling);
+  TARN_REQUIRE(isfinite(o->bias_scaling) && o->bias_scaling >= 0, USAGE,
+               "bias_scaling %g: a number that is not negative is expected", o->bias_scaling);
+  TARN_REQUIRE(isfinite(o->ridge) && o->ridge >= 0, USAGE, "ridge %g: a number that is not negative is expected",
+               o->ridge);
+  TARN_REQUIRE(o->warmup >= 0, USAGE, "warmup %" PRId64 ": a number that is not negative is expected", o->warmup);
+  TARN_REQUIRE(o->activation == TARN_ESN_TANH || o->activation == TARN_ESN_RELU, USAGE, "an unknown activation");
+  TARN_TRY(check_share("lr", o->lr));
+  TARN_TRY(check_share("input_connectivity", o->input_connectivity));
+  return check_share("rc_connectivity", o->rc_connectivity);
+}
+
+static tarn_status draw(tarn_esn *esn, const tarn_esn_options *o) {
+  int64_t n = o->units, entries = 0;
+  tarn__random random;
+  // The mask is drawn twice: to count, and to fill.
+  tarn__random_init(&random, o->seed, STREAM_W);
+  for (int64_t i = 0; i < n * n; i++) entries += tarn__random_uniform(&random) < o->rc_connectivity;
+  TARN_TRY(tarn__sparse_alloc(&esn->w, n, entries));
+  tarn__random values;
+  tarn__random_init(&random, o->seed, STREAM_W);
+  tarn__random_init(&values, o->seed, STREAM_W + 1);
+  int64_t at = 0;
+  for (int64_t i = 0; i < n; i++) {
+    for (int64_t j = 0; j < n; j++) {
+      if (tarn__random_uniform(&random) >= o->rc_connectivity) continue;
+      esn->w.columns[at] = (int32_t)j;
+      esn->w.values[at++] = tarn__random_normal(&values);
+    }
+    esn->w.starts[i + 1] = at;
+  }
+  tarn__random_init(&random, o->seed, STREAM_WIN);
+  for (int64_t i = 0; i < n * esn->info.columns; i++) {
+    double value = o->input_scaling * (2 * tarn__random_uniform(&random) - 1);
+    if (tarn__random_uniform(&random) < o->input_connectivity) esn->win[i] = value;
+  }
+  tarn__random_init(&random, o->seed, STREAM_BIAS);
+  for (int64_t i = 0; i < n; i++) esn->bias[i] = o->bias_scaling * (2 * tarn__random_uniform(&random) - 1);
+  double factor;
+  return tarn__spectral_scale(&factor, &esn->w, o->sr);
+}
+
+static tarn_status from_file(tarn_esn **esn, const tarn__safetensors *file, const char *path, int64_t columns) {
+  const tarn__stored *w = tarn__safetensors_find(file, "W");
+  TARN_REQUIRE(w && w->dims == 2 && w->shape[0] == w->shape[1] && w->shape[0] >= 1 && w->shape[0] <= TARN__ESN_UNITS,
+               DATA, "%s: a tensor W [units, units] with 1 .. %d units is expected", path, TARN__ESN_UNITS);
+  TARN_TRY(tarn__esn_new(esn, w->shape[0], columns));
+  TARN_TRY(tarn__esn_load_reservoir(*esn, file, path));
+  TARN_REQUIRE((*esn)->w.starts[w->shape[0]] > 0, DATA, "%s: the reservoir W has no edges", path);
+  return TARN_STATUS_OK;
+}
+
+tarn_status tarn__esn_make(tarn_esn **esn, const tarn_esn_options *options, int64_t columns) {
+  *esn = NULL;
+  TARN_TRY(check(options));
+  tarn_status status;
+  if (options->matrices) {
+    tarn__safetensors file;
+    TARN_TRY(tarn__safetensors_open(&file, options->matrices));
+    status = from_file(esn, &file, options->matrices, columns);
+    tarn__safetensors_close(&file);
+  } else {
+    status = tarn__esn_new(esn, options->units, columns);
+    if (status == TARN_STATUS_OK) status = draw(*esn, options);
+  }
+  if (status != TARN_STATUS_OK) {
+    tarn_esn_close(esn);
+    return status;
+  }
+  (*esn)->info.edges = (*esn)->w.starts[(*esn)->w.n];
+  (*esn)->activation = options->activation;
+  (*esn)->lr = options->lr;
+  (*esn)->warmup = options->warmup;
+  (*esn)->seed = options->seed;
+  return TARN_STATUS_OK;
+}

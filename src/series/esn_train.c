@@ -1,0 +1,88 @@
+// Teacher forcing and the regression of the readout.
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "series/esn.h"
+#include "series/measure.h"
+#include "series/ridge.h"
+
+static tarn_status standardize(tarn_esn *esn, const tarn_series *series, int64_t rows) {
+  tarn__column_moments(esn->mean, esn->scale, series, rows);
+  for (int64_t c = 0; c < series->columns; c++) {
+    esn->scale[c] = sqrt(esn->scale[c]);
+    TARN_REQUIRE(isfinite(esn->scale[c]) && esn->scale[c] > 0, DATA,
+                 "column %s is constant over the training rows and cannot be standardized", series->names[c]);
+  }
+  return TARN_STATUS_OK;
+}
+
+// The state goes through rows 0 .. rows - 2; with `sums` samples are added, without them errors are summed.
+static tarn_status pass(const tarn_esn *esn, tarn__ridge *sums, double *squares, const tarn_series *series,
+                        double *work) {
+  int64_t n = esn->info.units, d = esn->info.columns;
+  double *state = work, *step = state + n, *row = step + n + d;
+  memset(state, 0, (size_t)n * sizeof *state);
+  for (int64_t t = 0; t + 1 < esn->info.rows; t++) {
+    tarn__esn_step(esn, state, series->values + t * d, step);
+    if (t < esn->warmup) continue;
+    const double *next = series->values + (t + 1) * d;
+    if (!sums) tarn__esn_read(esn, row, state);
+    for (int64_t c = 0; c < d; c++) {
+      if (sums)
+        row[c] = (next[c] - esn->mean[c]) / esn->scale[c];
+      else
+        squares[c] += (row[c] - next[c]) * (row[c] - next[c]);
+    }
+    if (sums) tarn__ridge_add(sums, state, row);
+  }
+  for (int64_t i = 0; i < n; i++)
+    TARN_REQUIRE(isfinite(state[i]), NUMERIC,
+                 "the states of the reservoir grow without bounds; lower its spectral radius");
+  return TARN_STATUS_OK;
+}
+
+static tarn_status fit(tarn_esn *esn, const tarn_series *series, double penalty, double *work) {
+  int64_t d = esn->info.columns;
+  tarn__ridge sums;
+  TARN_TRY(tarn__ridge_open(&sums, esn->info.units, d));
+  tarn_status status = pass(esn, &sums, NULL, series, work);
+  if (status == TARN_STATUS_OK) status = tarn__ridge_solve(esn->wout, esn->readout, &esn->info.ridge, &sums, penalty);
+  tarn__ridge_close(&sums);
+  TARN_TRY(status);
+  double *squares = work + 2 * esn->info.units + 2 * d, *mean = squares + d, *variance = mean + d;
+  memset(squares, 0, (size_t)d * sizeof *squares);
+  TARN_TRY(pass(esn, NULL, squares, series, work));
+  tarn__column_moments(mean, variance, series, esn->info.rows);
+  double sum = 0;
+  for (int64_t c = 0; c < d; c++) sum += squares[c] / variance[c];
+  esn->info.nrmse = sqrt(sum / (double)(esn->info.samples * d));
+  TARN_REQUIRE(isfinite(esn->info.nrmse), NUMERIC, "the error of the readout is not finite");
+  return TARN_STATUS_OK;
+}
+
+static tarn_status train(tarn_esn *esn, const tarn_series *series, int64_t rows, const tarn_esn_options *options) {
+  esn->info.rows = rows;
+  esn->info.samples = rows - 1 - options->warmup;
+  TARN_TRY(tarn__esn_name(esn, (const char *const *)series->names));
+  if (options->standardize) TARN_TRY(standardize(esn, series, rows));
+  void *work;
+  TARN_TRY(
+      tarn__alloc(&work, TARN__MEMORY_OTHER, (size_t)(2 * esn->info.units + 5 * esn->info.columns), sizeof(double)));
+  tarn_status status = fit(esn, series, options->ridge, work);
+  tarn__free(work);
+  return status;
+}
+
+tarn_status tarn_esn_train(tarn_esn **esn, const tarn_series *series, int64_t rows, const tarn_esn_options *options) {
+  *esn = NULL;
+  TARN_REQUIRE(rows >= 1 && rows <= series->rows, USAGE, "training on %" PRId64 " rows of a series that has %" PRId64,
+               rows, series->rows);
+  TARN_REQUIRE(options->warmup < 0 || rows - 2 >= options->warmup, DATA,
+               "%" PRId64 " training rows leave no sample behind a warmup of %" PRId64, rows, options->warmup);
+  TARN_TRY(tarn__esn_make(esn, options, series->columns));
+  tarn_status status = train(*esn, series, rows, options);
+  if (status != TARN_STATUS_OK) tarn_esn_close(esn);
+  return status;
+}

@@ -1,0 +1,14 @@
+// Memory of a tarn_series.
+#ifndef TARN_SERIES_TABLE_H
+#define TARN_SERIES_TABLE_H
+
+#include "base/status.h"
+#include "tarn/series.h"
+
+enum { TARN__SERIES_COLUMNS = 4096 };  // most columns of a file
+
+// A series of zeros; names that are NULL become "1", "2", ...
+tarn_status tarn__series_new(tarn_series **series, int64_t rows, int64_t columns,
+                             const char *const *names) TARN_CHECKED;
+
+#endif

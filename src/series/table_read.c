@@ -1,0 +1,176 @@
+// Reading of comma-separated values.
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "series/table.h"
+
+// A cell of the text, cut out of its line with a zero byte behind it.
+typedef struct reader {
+  const char *path;
+  char *text, *end;
+  int64_t line;     // of the next line, from 1
+  char **cells;     // [TARN__SERIES_COLUMNS] of the last line
+  int64_t count;    // cells of the last line
+  int64_t *chosen;  // [chosen_count] columns from 0
+  int64_t chosen_count;
+  char **names;  // [count of the first line]; those of the header, which lie in the text, or NULL
+  double *values;
+  size_t used, capacity;
+} reader;
+
+static void trim(char **cell) {
+  char *begin = *cell + strspn(*cell, " \t"), *last = begin + strlen(begin);
+  while (last > begin && strchr(" \t\r", last[-1])) last--;
+  if (last - begin >= 2 && *begin == '"' && last[-1] == '"') begin++, last--;
+  *last = 0;
+  *cell = begin;
+}
+
+// Splits the next line into r->cells. False at the end of the text; empty lines at the end are no lines.
+static tarn_status next_line(reader *r, bool *more) {
+  *more = r->text + strspn(r->text, " \t\r\n") < r->end;
+  if (!*more) return TARN_STATUS_OK;
+  char *stop = memchr(r->text, '\n', (size_t)(r->end - r->text));
+  if (!stop) stop = r->end;
+  TARN_REQUIRE(strnlen(r->text, (size_t)(stop - r->text)) == (size_t)(stop - r->text), DATA,
+               "%s:%" PRId64 ": a zero byte in a text file", r->path, r->line);
+  *stop = 0;
+  r->count = 0;
+  for (char *at = r->text; at;) {
+    TARN_REQUIRE(r->count < TARN__SERIES_COLUMNS, DATA, "%s:%" PRId64 ": more than %d columns", r->path, r->line,
+                 TARN__SERIES_COLUMNS);
+    r->cells[r->count] = strsep(&at, ",");
+    trim(&r->cells[r->count++]);
+  }
+  r->text = stop < r->end ? stop + 1 : r->end;
+  r->line++;
+  return TARN_STATUS_OK;
+}
+
+static bool number(double *value, const char *cell) {
+  char *end;
+  *value = strtod(cell, &end);
+  return *cell && !*end && isfinite(*value);
+}
+
+// Keeps the first line as a header, or leaves it to be read as numbers.
+static tarn_status read_header(reader *r, tarn_series_header header, bool *is_header) {
+  bool any = false;
+  double value;
+  for (int64_t c = 0; c < r->count; c++) any |= number(&value, r->cells[c]) || !*r->cells[c];
+  *is_header = header == TARN_SERIES_HEADER_YES || (header == TARN_SERIES_HEADER_AUTO && !any);
+  if (!*is_header) return TARN_STATUS_OK;
+  void *names;
+  TARN_TRY(tarn__alloc(&names, TARN__MEMORY_OTHER, (size_t)r->count, sizeof *r->names));
+  memcpy(names, r->cells, (size_t)r->count * sizeof *r->names);
+  r->names = names;
+  return TARN_STATUS_OK;
+}
+
+static tarn_status find_column(const reader *r, const char *word, int64_t count, int64_t *column) {
+  for (*column = 0; r->names && *column < count; ++*column)
+    if (strcmp(r->names[*column], word) == 0) return TARN_STATUS_OK;
+  char *end;
+  long long at = strtoll(word, &end, 10);
+  TARN_REQUIRE(*word && !*end && at >= 1 && at <= count, USAGE,
+               "%s: there is no column \"%s\"; name one of the header or give a number from 1 to %" PRId64, r->path,
+               word, count);
+  *column = at - 1;
+  return TARN_STATUS_OK;
+}
+
+static tarn_status choose(reader *r, const char *columns) {
+  void *memory;
+  size_t most = (size_t)r->count;
+  for (const char *c = columns; c && *c; c++) most += *c == ',';
+  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, most + 1, sizeof *r->chosen));
+  r->chosen = memory;
+  if (!columns) {
+    for (; r->chosen_count < r->count; r->chosen_count++) r->chosen[r->chosen_count] = r->chosen_count;
+    return TARN_STATUS_OK;
+  }
+  char *words;
+  TARN_TRY(tarn__strdup(&words, columns));
+  tarn_status status = TARN_STATUS_OK;
+  for (char *at = words; at && status == TARN_STATUS_OK;) {
+    char *word = strsep(&at, ",");
+    trim(&word);
+    status = find_column(r, word, r->count, &r->chosen[r->chosen_count++]);
+  }
+  tarn__free(words);
+  return status;
+}
+
+static tarn_status read_row(reader *r, int64_t width) {
+  int64_t line = r->line - 1;
+  TARN_REQUIRE(r->count == width, DATA, "%s:%" PRId64 ": %" PRId64 " columns, expected %" PRId64, r->path, line,
+               r->count, width);
+  TARN_TRY(tarn__grow(&r->values, &r->capacity, r->used + (size_t)r->chosen_count, sizeof *r->values));
+  for (int64_t i = 0; i < r->chosen_count; i++) {
+    int64_t c = r->chosen[i];
+    const char *cell = r->cells[c], *name = r->names ? r->names[c] : "";
+    TARN_REQUIRE(*cell, DATA, "%s:%" PRId64 ": column %" PRId64 "%s%s: the number is missing", r->path, line, c + 1,
+                 *name ? " " : "", name);
+    TARN_REQUIRE(number(&r->values[r->used++], cell), DATA,
+                 "%s:%" PRId64 ": column %" PRId64 "%s%s: \"%.40s\" is no finite number", r->path, line, c + 1,
+                 *name ? " " : "", name, cell);
+  }
+  return TARN_STATUS_OK;
+}
+
+static tarn_status read_lines(reader *r, const tarn_series_format *format) {
+  bool more, is_header;
+  TARN_TRY(next_line(r, &more));
+  TARN_REQUIRE(more, DATA, "%s: there are no rows", r->path);
+  int64_t width = r->count;
+  TARN_TRY(read_header(r, format->header, &is_header));
+  TARN_TRY(choose(r, format->columns));
+  if (!is_header) TARN_TRY(read_row(r, width));
+  for (;;) {
+    TARN_TRY(next_line(r, &more));
+    if (!more) break;
+    TARN_TRY(read_row(r, width));
+  }
+  TARN_REQUIRE(r->used, DATA, "%s: there are no rows behind the header", r->path);
+  return TARN_STATUS_OK;
+}
+
+static tarn_status hand_over(reader *r, tarn_series **series) {
+  TARN_TRY(tarn__series_new(series, (int64_t)r->used / r->chosen_count, r->chosen_count, NULL));
+  memcpy((*series)->values, r->values, r->used * sizeof *r->values);
+  tarn_status status = TARN_STATUS_OK;
+  for (int64_t i = 0; i < r->chosen_count && status == TARN_STATUS_OK; i++) {
+    if (!r->names) continue;
+    tarn__free((*series)->names[i]);
+    (*series)->names[i] = NULL;
+    status = tarn__strdup(&(*series)->names[i], r->names[r->chosen[i]]);
+  }
+  if (status != TARN_STATUS_OK) tarn_series_close(series);
+  return status;
+}
+
+tarn_status tarn_series_read(tarn_series **series, const char *path, const tarn_series_format *format) {
+  const tarn_series_format all = {0};
+  reader r = {.path = path, .line = 1};
+  char *text;
+  size_t size;
+  *series = NULL;
+  TARN_TRY(tarn__file_read(path, &text, &size));
+  r.text = text;
+  r.end = text + size;
+  void *cells = NULL;
+  tarn_status status = tarn__alloc(&cells, TARN__MEMORY_OTHER, TARN__SERIES_COLUMNS, sizeof *r.cells);
+  r.cells = cells;
+  if (status == TARN_STATUS_OK) status = read_lines(&r, format ? format : &all);
+  if (status == TARN_STATUS_OK) status = hand_over(&r, series);
+  tarn__free(r.values);
+  tarn__free(r.names);
+  tarn__free(r.chosen);
+  tarn__free(cells);
+  tarn__free(text);
+  return status;
+}

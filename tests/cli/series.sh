@@ -1,0 +1,54 @@
+#!/usr/bin/env bash
+# tarn series: an example series from nothing, trained, forecast, and what is refused.
+set -euo pipefail
+fail() {
+  echo "series.sh: $*" >&2
+  exit 1
+}
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+cd "$folder"
+
+refuse() {  # CODE TEXT COMMAND...
+  local code=$1 text=$2 got=0
+  shift 2
+  "$@" >out.txt 2>err.txt || got=$?
+  [ $got -eq "$code" ] || fail "$*: exit code $got, expected $code: $(cat err.txt)"
+  grep -qF -- "$text" err.txt || fail "$*: \"$(cat err.txt)\" does not say \"$text\""
+}
+
+"$TARN" series generate mackey-glass --rows 1500 --output mg.csv
+"$TARN" series generate mackey-glass --rows 1500 --output again.csv
+cmp mg.csv again.csv
+[ "$(wc -l <mg.csv)" -eq 1501 ] || fail "rows of mg.csv"
+"$TARN" series generate lorenz --rows 50 --output lorenz.csv
+[ "$(head -1 lorenz.csv)" = x,y,z ] || fail "header of lorenz.csv"
+
+train=("$TARN" series train mg.csv --rows 1000 --units 150 --lr 0.7 --output model)
+"${train[@]}" >train.txt
+grep -q '^regression   899 samples, ridge 1e-06$' train.txt || fail "train: $(cat train.txt)"
+grep -q '^test         NRMSE .* 500 rows$' train.txt || fail "train: $(cat train.txt)"
+"$TARN" series forecast model mg.csv --steps 100 --starts 3 --lyapunov 0.006 --output f.csv >forecast.txt
+grep -q 'Lyapunov times (normalised error up to 0.4)' forecast.txt || fail "forecast: $(cat forecast.txt)"
+[ "$(wc -l <f.csv)" -eq 301 ] || fail "rows of f.csv"
+[ "$(head -1 f.csv)" = start,row,x ] || fail "header of f.csv"
+"${train[@]}" --seed 1 >/dev/null
+"$TARN" series forecast model mg.csv --steps 100 --starts 3 --output g.csv >/dev/null
+cmp f.csv g.csv || fail "the same seed forecasts otherwise"
+"$TARN" series forecast model mg.csv --one-step --json | grep -q '"valid_to_end":1' || fail "one step ahead"
+"$TARN" series forecast model mg.csv --from 1500 --steps 5 | grep -q NRMSE && fail "measured what nobody knows"
+
+printf 'x\n1\n\n2\n' >gap.csv
+refuse 1 "gap.csv:3: column 1 x: the number is missing" "$TARN" series train gap.csv --output m
+printf 'a,b\n1,2\n3,x\n' >word.csv
+refuse 1 'word.csv:3: column 2 b: "x" is no finite number' "$TARN" series train word.csv --output m
+refuse 2 'there is no column "c"' "$TARN" series train word.csv --columns a,c --output m
+refuse 2 "sr 0: a spectral radius above 0" "$TARN" series train mg.csv --sr 0 --output m
+refuse 2 "rc_connectivity 0" "$TARN" series train mg.csv --rc-connectivity 0 --output m
+refuse 1 "nilpotent" "$TARN" series train mg.csv --rc-connectivity 0.001 --units 40 --output m
+refuse 2 "leave out the options" "$TARN" series train mg.csv --matrices model --units 7 --output m
+refuse 1 "trained on 1 columns, the series has 3" "$TARN" series forecast model lorenz.csv
+refuse 2 "unknown series" "$TARN" series generate rossler --output m
+refuse 2 "not fit" "$TARN" series fit mg.csv
+refuse 2 "--output is missing" "$TARN" series train mg.csv
+[ ! -e m ] || fail "a refused training left a file"

@@ -1,0 +1,416 @@
+// Series of numbers: reading and its refusals, the example systems, ridge regression, echo state networks.
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+// cmocka needs the headers above.
+#include <cmocka.h>
+
+#include "base/memory.h"
+#include "base/random.h"
+#include "base/threads.h"
+#include "model/safetensors.h"
+#include "model/spectral_radius.h"
+#include "sandbox.h"
+#include "series/esn.h"
+#include "series/ridge.h"
+#include "series/table.h"
+
+static void must(tarn_status status) {
+  if (status != TARN_STATUS_OK) fail_msg("%s", tarn_error_message());
+}
+
+static void refused(tarn_status status, tarn_status expected, const char *text) {
+  if (status != expected) fail_msg("status %d, expected %d (%s)", (int)status, (int)expected, text);
+  if (!strstr(tarn_error_message(), text)) fail_msg("\"%s\" does not say \"%s\"", tarn_error_message(), text);
+}
+
+// --- tables
+// -----------------------------------------------------------------------------------------------------------
+
+static tarn_status read_text(tarn_series **series, const char *text, tarn_series_header header, const char *columns) {
+  sandbox_write("t.csv", text, strlen(text));
+  tarn_series_format format = {header, columns};
+  return tarn_series_read(series, "t.csv", &format);
+}
+
+static void expect_table(const char *text, const char *columns, int64_t rows, int64_t width, const char *first,
+                         double last) {
+  tarn_series *s;
+  must(read_text(&s, text, TARN_SERIES_HEADER_AUTO, columns));
+  assert_int_equal(s->rows, rows);
+  assert_int_equal(s->columns, width);
+  assert_string_equal(s->names[0], first);
+  assert_true(s->values[rows * width - 1] == last);
+  tarn_series_close(&s);
+  assert_null(s);
+}
+
+static void reads_tables(void **state) {
+  (void)state;
+  expect_table("a,b\n1,2\n3,4\n", NULL, 2, 2, "a", 4);
+  expect_table("1,2\n3,4", NULL, 2, 2, "1", 4);
+  expect_table(" \"x y\" , b \r\n -1e-3 ,\"2\"\r\n\r\n", NULL, 1, 2, "x y", 2);
+  expect_table("a,b,c\n1,no,3\n4,,6\n", "c,a", 2, 2, "c", 4);
+  expect_table("a,b,c\n1,2,3\n", "2", 1, 1, "b", 2);
+  expect_table("2,1\n5,6\n", "1,1", 2, 2, "1", 5);
+}
+
+static void refuses_tables(void **state) {
+  (void)state;
+  tarn_series *s;
+  const tarn_series_header automatic = TARN_SERIES_HEADER_AUTO;
+  refused(read_text(&s, "a,b\n1,2\n3,\n", automatic, NULL), TARN_STATUS_DATA,
+          "t.csv:3: column 2 b: the number is missing");
+  refused(read_text(&s, "a,b\n1,x2\n", automatic, NULL), TARN_STATUS_DATA,
+          "t.csv:2: column 2 b: \"x2\" is no finite number");
+  refused(read_text(&s, "1,2\n\n3,4\n", automatic, NULL), TARN_STATUS_DATA, "t.csv:2: 1 columns, expected 2");
+  refused(read_text(&s, "1,2\n3,4,5\n", automatic, NULL), TARN_STATUS_DATA, "t.csv:2: 3 columns, expected 2");
+  refused(read_text(&s, "1,NaN\n", automatic, NULL), TARN_STATUS_DATA,
+          "t.csv:1: column 2: \"NaN\" is no finite number");
+  refused(read_text(&s, "1,inf\n", automatic, NULL), TARN_STATUS_DATA, "\"inf\" is no finite number");
+  refused(read_text(&s, "a,1\n", automatic, NULL), TARN_STATUS_DATA, "t.csv:1: column 1: \"a\" is no finite number");
+  refused(read_text(&s, "a,b\n", automatic, NULL), TARN_STATUS_DATA, "no rows behind the header");
+  refused(read_text(&s, " \n", automatic, NULL), TARN_STATUS_DATA, "no rows");
+  refused(read_text(&s, "", automatic, NULL), TARN_STATUS_DATA, "no rows");
+  refused(read_text(&s, "a,b\n1,2\n", TARN_SERIES_HEADER_NO, NULL), TARN_STATUS_DATA, "\"a\" is no finite number");
+  refused(read_text(&s, "a,b\n1,2\n", automatic, "a,d"), TARN_STATUS_USAGE, "there is no column \"d\"");
+  refused(read_text(&s, "1,2\n", automatic, "3"), TARN_STATUS_USAGE, "there is no column \"3\"");
+  refused(tarn_series_read(&s, "absent.csv", NULL), TARN_STATUS_IO, "absent.csv");
+  assert_null(s);
+  sandbox_write("zero.csv", "1\n2\0003\n", 6);
+  refused(tarn_series_read(&s, "zero.csv", NULL), TARN_STATUS_DATA, "zero.csv:2: a zero byte");
+}
+
+static void writes_what_it_reads(void **state) {
+  (void)state;
+  tarn_series_recipe recipe;
+  tarn_series *a, *b;
+  tarn_series_recipe_default(&recipe, TARN_SERIES_LORENZ);
+  recipe.rows = 50;
+  must(tarn_series_generate(&a, &recipe));
+  must(tarn_series_write(a, "l.csv"));
+  must(tarn_series_read(&b, "l.csv", NULL));
+  assert_int_equal(b->rows, 50);
+  assert_string_equal(b->names[2], "z");
+  assert_memory_equal(a->values, b->values, 150 * sizeof(double));
+  tarn_series_close(&a);
+  tarn_series_close(&b);
+}
+
+// --- systems
+// ----------------------------------------------------------------------------------------------------------
+
+// Halving the step divides the error by about 16, which a wrong method or wrong delay would not do.
+static void integrates_to_fourth_order(void **state) {
+  (void)state;
+  for (int system = 0; system < 2; system++) {
+    tarn_series *s[3];
+    for (int i = 0; i < 3; i++) {
+      tarn_series_recipe recipe;
+      tarn_series_recipe_default(&recipe, (tarn_series_system)system);
+      recipe.rows = 60;
+      recipe.discard = 0;
+      recipe.substeps <<= i;
+      must(tarn_series_generate(&s[i], &recipe));
+    }
+    double errors[2] = {0};
+    for (int64_t k = 0; k < s[0]->rows * s[0]->columns; k++)
+      for (int i = 0; i < 2; i++) errors[i] = fmax(errors[i], fabs(s[i]->values[k] - s[i + 1]->values[k]));
+    double ratio = errors[0] / errors[1];
+    if (!(ratio > 10 && ratio < 26)) fail_msg("system %d: the error falls %g times", system, ratio);
+    for (int i = 0; i < 3; i++) tarn_series_close(&s[i]);
+  }
+}
+
+static void refuses_recipes(void **state) {
+  (void)state;
+  tarn_series_recipe recipe;
+  tarn_series *s;
+  tarn_series_recipe_default(&recipe, TARN_SERIES_MACKEY_GLASS);
+  recipe.tau = 17.03;
+  refused(tarn_series_generate(&s, &recipe), TARN_STATUS_USAGE, "tau");
+  tarn_series_recipe_default(&recipe, TARN_SERIES_LORENZ);
+  recipe.dt = 1;
+  refused(tarn_series_generate(&s, &recipe), TARN_STATUS_NUMERIC, "more steps");
+  recipe.rows = 0;
+  refused(tarn_series_generate(&s, &recipe), TARN_STATUS_USAGE, "rows");
+}
+
+// --- ridge regression
+// -------------------------------------------------------------------------------------------------
+
+enum { INPUTS = 7, OUTPUTS = 2, SAMPLES = 150 };
+
+static void sample(tarn__random *random, double *x, double *y) {
+  for (int i = 0; i < INPUTS; i++) x[i] = tarn__random_normal(random) + i;
+  for (int o = 0; o < OUTPUTS; o++) y[o] = 3 * x[o] - x[o + 2] + 5 * o + tarn__random_normal(random);
+}
+
+// The derivative of |y - x W - b|^2 + penalty |W|^2 is zero at the solution.
+static void ridge_is_the_minimum(void **state) {
+  (void)state;
+  const double penalties[] = {0, 0.5, 100};
+  for (int p = 0; p < 3; p++) {
+    double w[INPUTS * OUTPUTS], b[OUTPUTS], used, x[INPUTS], y[OUTPUTS], slope[INPUTS * OUTPUTS],
+        slope_b[OUTPUTS] = {0};
+    tarn__ridge ridge;
+    tarn__random random;
+    must(tarn__ridge_open(&ridge, INPUTS, OUTPUTS));
+    tarn__random_init(&random, 4, 0);
+    for (int t = 0; t < SAMPLES; t++) {
+      sample(&random, x, y);
+      tarn__ridge_add(&ridge, x, y);
+    }
+    must(tarn__ridge_solve(w, b, &used, &ridge, penalties[p]));
+    assert_true(used == penalties[p]);
+    tarn__random_init(&random, 4, 0);
+    for (int i = 0; i < INPUTS * OUTPUTS; i++) slope[i] = penalties[p] * w[i];
+    for (int t = 0; t < SAMPLES; t++) {
+      sample(&random, x, y);
+      for (int o = 0; o < OUTPUTS; o++) {
+        double error = b[o] - y[o];
+        for (int i = 0; i < INPUTS; i++) error += x[i] * w[i * OUTPUTS + o];
+        slope_b[o] += error;
+        for (int i = 0; i < INPUTS; i++) slope[i * OUTPUTS + o] += error * x[i];
+      }
+    }
+    for (int i = 0; i < INPUTS * OUTPUTS; i++) assert_true(fabs(slope[i]) < 1e-9);
+    for (int o = 0; o < OUTPUTS; o++) assert_true(fabs(slope_b[o]) < 1e-9);
+    tarn__ridge_close(&ridge);
+  }
+}
+
+static void parts_merge(void **state) {
+  (void)state;
+  double w[3][INPUTS * OUTPUTS], b[3][OUTPUTS], used, x[INPUTS], y[OUTPUTS];
+  tarn__ridge sums[3];  // all, and two parts
+  tarn__random random;
+  tarn__random_init(&random, 5, 0);
+  for (int i = 0; i < 3; i++) must(tarn__ridge_open(&sums[i], INPUTS, OUTPUTS));
+  for (int t = 0; t < SAMPLES; t++) {
+    sample(&random, x, y);
+    tarn__ridge_add(&sums[0], x, y);
+    tarn__ridge_add(&sums[t < 70 ? 1 : 2], x, y);
+  }
+  tarn__ridge_merge(&sums[1], &sums[2]);
+  for (int i = 0; i < 3; i++) must(tarn__ridge_solve(w[i], b[i], &used, &sums[i], 0.1));
+  assert_int_equal(sums[1].count, SAMPLES);
+  for (int i = 0; i < INPUTS * OUTPUTS; i++) assert_true(fabs(w[0][i] - w[1][i]) < 1e-12);
+  for (int o = 0; o < OUTPUTS; o++) assert_true(fabs(b[0][o] - b[1][o]) < 1e-10);
+  assert_true(fabs(w[0][0] - w[2][0]) > 1e-6);  // a part alone is something else
+  for (int i = 0; i < 3; i++) tarn__ridge_close(&sums[i]);
+}
+
+static void ridge_grows(void **state) {
+  (void)state;
+  double w[3], b[1], used;
+  tarn__ridge ridge;
+  must(tarn__ridge_open(&ridge, 3, 1));
+  refused(tarn__ridge_solve(w, b, &used, &ridge, 1), TARN_STATUS_DATA, "at least one sample");
+  for (int t = 0; t < 100; t++) {  // the second column is twice the first
+    double x[3] = {sin(t), 2 * sin(t), cos(0.7 * t)}, y[1] = {5 * sin(t) + 1};
+    tarn__ridge_add(&ridge, x, y);
+  }
+  must(tarn__ridge_solve(w, b, &used, &ridge, 0));
+  assert_true(used > 0 && used < 1e-9);
+  assert_true(fabs(w[0] + 2 * w[1] - 5) < 1e-6 && fabs(b[0] - 1) < 1e-6);
+  double bad[3] = {NAN, 0, 0}, y[1] = {0};
+  tarn__ridge_add(&ridge, bad, y);
+  refused(tarn__ridge_solve(w, b, &used, &ridge, 1), TARN_STATUS_NUMERIC, "not finite");
+  tarn__ridge_close(&ridge);
+}
+
+// --- networks
+// ---------------------------------------------------------------------------------------------------------
+
+static tarn_series *mackey_glass(int64_t rows) {
+  tarn_series_recipe recipe;
+  tarn_series *s;
+  tarn_series_recipe_default(&recipe, TARN_SERIES_MACKEY_GLASS);
+  recipe.rows = rows;
+  must(tarn_series_generate(&s, &recipe));
+  return s;
+}
+
+static tarn_esn_options small(void) {
+  tarn_esn_options options;
+  tarn_esn_default(&options);
+  options.units = 150;
+  options.lr = 0.7;
+  options.warmup = 50;
+  return options;
+}
+
+static void learns_mackey_glass(void **state) {
+  (void)state;
+  tarn_series *s = mackey_glass(1300), *forecast;
+  tarn_esn_options options = small();
+  tarn_esn *esn;
+  tarn_esn_info info;
+  tarn_forecast_measures m;
+  must(tarn_esn_train(&esn, s, 1000, &options));
+  tarn_esn_describe(esn, &info);
+  assert_int_equal(info.samples, 949);
+  assert_true(info.nrmse < 5e-3);
+  double radius;
+  must(tarn__spectral_radius(&radius, &esn->w));
+  assert_true(fabs(radius - 0.9) < 2e-9);
+  must(tarn_esn_forecast(esn, &forecast, s, 1000, 300, TARN_FORECAST_ONE_STEP));
+  must(tarn_forecast_measure(&m, forecast, s, 1000, 0.4));
+  assert_true(m.rows == 300 && m.nrmse < 5e-3 && m.valid_to_end && m.valid_steps == 300);
+  tarn_series_close(&forecast);
+  must(tarn_esn_forecast(esn, &forecast, s, 1000, 100, TARN_FORECAST_CLOSED));
+  must(tarn_forecast_measure(&m, forecast, s, 1000, 0.4));
+  assert_true(m.valid_steps >= 30);
+  tarn_series_close(&forecast);
+  tarn_esn_close(&esn);
+  tarn_series_close(&s);
+}
+
+// Equal seeds give equal bits for any number of threads; a saved network goes on as the one in memory.
+static void is_deterministic_and_saved_whole(void **state) {
+  (void)state;
+  tarn_series *s = mackey_glass(700), *forecasts[3];
+  tarn_esn_options options = small();
+  for (int i = 0; i < 3; i++) {
+    tarn_esn *esn;
+    tarn__threads_set(i ? 2 : 1);
+    options.seed = i == 2 ? 2 : 1;
+    must(tarn_esn_train(&esn, s, 600, &options));
+    if (i == 1) {
+      must(tarn_esn_save(esn, "esn.safetensors"));
+      tarn_esn_close(&esn);
+      must(tarn_esn_open(&esn, "esn.safetensors"));
+      assert_int_equal(esn->info.rows, 600);
+      assert_string_equal(tarn_esn_names(esn)[0], "x");
+    }
+    must(tarn_esn_forecast(esn, &forecasts[i], s, 600, 100, TARN_FORECAST_CLOSED));
+    tarn_esn_close(&esn);
+  }
+  assert_memory_equal(forecasts[0]->values, forecasts[1]->values, 100 * sizeof(double));
+  assert_memory_not_equal(forecasts[0]->values, forecasts[2]->values, 100 * sizeof(double));
+  for (int i = 0; i < 3; i++) tarn_series_close(&forecasts[i]);
+  tarn_series_close(&s);
+}
+
+static void refuse_options(const tarn_series *s, const tarn_esn_options *options, tarn_status status,
+                           const char *text) {
+  tarn_esn *esn;
+  refused(tarn_esn_train(&esn, s, s->rows, options), status, text);
+  assert_null(esn);
+}
+
+static void refuses_networks(void **state) {
+  (void)state;
+  tarn_series *s = mackey_glass(300), *forecast;
+  tarn_esn_options o;
+#define REFUSE(field, value, status, text) \
+  o = small();                             \
+  o.field = value;                         \
+  refuse_options(s, &o, TARN_STATUS_##status, text)
+  REFUSE(sr, 0, USAGE, "sr 0");
+  REFUSE(sr, -1, USAGE, "sr -1");
+  REFUSE(sr, NAN, USAGE, "sr nan");
+  REFUSE(rc_connectivity, 0, USAGE, "rc_connectivity 0");
+  REFUSE(rc_connectivity, 1.5, USAGE, "rc_connectivity 1.5");
+  REFUSE(rc_connectivity, 1e-9, DATA, "without edges");
+  REFUSE(rc_connectivity, 3e-4, DATA, "nilpotent");
+  REFUSE(input_connectivity, 0, USAGE, "input_connectivity 0");
+  REFUSE(lr, 0, USAGE, "lr 0");
+  REFUSE(units, 0, USAGE, "units 0");
+  REFUSE(ridge, -1, USAGE, "ridge -1");
+  REFUSE(input_scaling, INFINITY, USAGE, "input_scaling inf");
+  REFUSE(warmup, 299, DATA, "leave no sample");
+  REFUSE(matrices, "absent.safetensors", IO, "absent.safetensors");
+  tarn_esn *esn;
+  o = small();
+  refused(tarn_esn_train(&esn, s, 301, &o), TARN_STATUS_USAGE, "that has 300");
+  must(tarn_esn_train(&esn, s, 300, &o));
+  refused(tarn_esn_forecast(esn, &forecast, s, 301, 5, TARN_FORECAST_CLOSED), TARN_STATUS_USAGE, "301");
+  refused(tarn_esn_forecast(esn, &forecast, s, 290, 12, TARN_FORECAST_ONE_STEP), TARN_STATUS_DATA, "301 rows");
+  must(tarn_esn_forecast(esn, &forecast, s, 290, 11, TARN_FORECAST_ONE_STEP));  // the last one is beyond the series
+  tarn_series_close(&forecast);
+  s->columns = 2;
+  s->rows = 150;
+  refused(tarn_esn_forecast(esn, &forecast, s, 1, 1, TARN_FORECAST_CLOSED), TARN_STATUS_DATA, "1 columns");
+  s->columns = 1;
+  for (int i = 0; i < 150; i++) s->values[i] = 3;
+  refuse_options(s, &o, TARN_STATUS_DATA, "column x is constant");
+  tarn_esn_close(&esn);
+  tarn_series_close(&s);
+}
+
+static void write_matrices(double w01, double w10, double win0, int64_t columns) {
+  const double w[] = {0, w01, w10, 0}, win[] = {win0, 1, 1, 1};
+  const tarn__stored tensors[] = {{"W", "F64", 2, {2, 2}, w, sizeof w},
+                                  {"Win", "F64", 2, {2, columns}, win, (size_t)columns * 2 * sizeof *win}};
+  must(tarn__safetensors_write("m.safetensors", tensors, 2, NULL, 0));
+}
+
+static void refuses_matrices_and_files(void **state) {
+  (void)state;
+  tarn_series *s = mackey_glass(300);
+  tarn_esn_options o = small();
+  tarn_esn *esn;
+  o.matrices = "m.safetensors";
+  write_matrices(0.5, 0.5, 1, 1);
+  must(tarn_esn_train(&esn, s, 300, &o));
+  assert_true(esn->info.units == 2 && esn->info.edges == 2);
+  tarn_esn_close(&esn);
+  refused(tarn_esn_open(&esn, "m.safetensors"), TARN_STATUS_DATA, "no file of an echo state network");
+  write_matrices(0.5, 0.5, 1, 2);
+  refuse_options(s, &o, TARN_STATUS_DATA, "Win must have the shape [2, 1]");
+  write_matrices(0, 0, 1, 1);
+  refuse_options(s, &o, TARN_STATUS_DATA, "has no edges");
+  write_matrices(0.5, 0.5, NAN, 1);
+  refuse_options(s, &o, TARN_STATUS_DATA, "not finite");
+  o.activation = TARN_ESN_RELU;
+  o.standardize = false;
+  write_matrices(1e9, 1e9, 1, 1);
+  refuse_options(s, &o, TARN_STATUS_NUMERIC, "grow without bounds");
+  tarn_series_close(&s);
+}
+
+static void memory_fails_cleanly(void **state) {
+  (void)state;
+  tarn_series *s = mackey_glass(120), *read_back = NULL, *forecast = NULL;
+  tarn_esn_options o = small();
+  must(tarn_series_write(s, "m.csv"));
+  o.units = 12;
+  o.rc_connectivity = 0.5;
+  for (uint64_t n = 1;; n++) {
+    tarn_esn *esn = NULL;
+    tarn__memory_fail_after(n);
+    tarn_status status = tarn_series_read(&read_back, "m.csv", NULL);
+    if (status == TARN_STATUS_OK) status = tarn_esn_train(&esn, read_back, 120, &o);
+    if (status == TARN_STATUS_OK) status = tarn_esn_save(esn, "e.safetensors");
+    tarn_esn_close(&esn);
+    if (status == TARN_STATUS_OK) status = tarn_esn_open(&esn, "e.safetensors");
+    if (status == TARN_STATUS_OK) status = tarn_esn_forecast(esn, &forecast, s, 100, 20, TARN_FORECAST_CLOSED);
+    tarn__memory_fail_after(0);
+    tarn_series_close(&read_back);
+    tarn_series_close(&forecast);
+    tarn_esn_close(&esn);
+    if (status == TARN_STATUS_OK) break;
+    assert_int_equal(status, TARN_STATUS_MEMORY);
+  }
+  tarn_series_close(&s);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(reads_tables),         cmocka_unit_test(refuses_tables),
+      cmocka_unit_test(writes_what_it_reads), cmocka_unit_test(integrates_to_fourth_order),
+      cmocka_unit_test(refuses_recipes),      cmocka_unit_test(ridge_is_the_minimum),
+      cmocka_unit_test(parts_merge),          cmocka_unit_test(ridge_grows),
+      cmocka_unit_test(learns_mackey_glass),  cmocka_unit_test(is_deterministic_and_saved_whole),
+      cmocka_unit_test(refuses_networks),     cmocka_unit_test(refuses_matrices_and_files),
+      cmocka_unit_test(memory_fails_cleanly),
+  };
+  return cmocka_run_group_tests(tests, sandbox_open, sandbox_close);
+}

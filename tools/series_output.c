@@ -1,0 +1,125 @@
+#include "series_output.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static int print_json(json_t *object) {
+  int failed = !object || json_dumpf(object, stdout, JSON_COMPACT) != 0 || putchar('\n') == EOF || fflush(stdout) != 0;
+  json_decref(object);
+  return failed ? CLI_FAILURE : CLI_OK;
+}
+
+int series_print_training(const tarn_esn *esn, const tarn_forecast_measures *test, double ridge, bool json) {
+  tarn_esn_info info;
+  tarn_esn_describe(esn, &info);
+  if (json) {
+    json_t *object =
+        json_pack("{s:I, s:I, s:I, s:I, s:I, s:f, s:f}", "units", (json_int_t)info.units, "edges",
+                  (json_int_t)info.edges, "columns", (json_int_t)info.columns, "rows", (json_int_t)info.rows, "samples",
+                  (json_int_t)info.samples, "ridge", info.ridge, "nrmse", info.nrmse);
+    if (object && test->rows) json_object_set_new(object, "test_rows", json_integer(test->rows));
+    if (object && test->rows) json_object_set_new(object, "test_nrmse", json_real(test->nrmse));
+    return print_json(object);
+  }
+  printf("reservoir    %" PRId64 " units, %" PRId64 " edges, %" PRId64 " columns\n", info.units, info.edges,
+         info.columns);
+  printf("regression   %" PRId64 " samples, ridge %g", info.samples, info.ridge);
+  if (info.ridge != ridge) printf(" (grown from %g, with which the factorisation failed)", ridge);
+  printf("\ntraining     NRMSE %.3e one step ahead\n", info.nrmse);
+  if (test->rows) printf("test         NRMSE %.3e one step ahead, %" PRId64 " rows\n", test->nrmse, test->rows);
+  return ferror(stdout) ? CLI_FAILURE : CLI_OK;
+}
+
+// The forecasts with the columns start and row before those of the series; row counts from 0 as --from does.
+static tarn_status write_file(const series_forecasts *f, const char *const *names) {
+  int64_t columns = f->all->columns + 2;
+  char start[] = "start", row[] = "row";
+  tarn_series table = {f->all->rows, columns, malloc((size_t)columns * sizeof(char *)), NULL};
+  table.values = malloc((size_t)(f->all->rows * columns) * sizeof(double));
+  tarn_status status = TARN_STATUS_MEMORY;
+  if (table.names && table.values) {
+    table.names[0] = start;
+    table.names[1] = row;
+    for (int64_t c = 2; c < columns; c++) table.names[c] = (char *)(uintptr_t)names[c - 2];
+    for (int64_t r = 0; r < f->all->rows; r++) {
+      double *out = table.values + r * columns;
+      out[0] = (double)(r / f->steps + 1);
+      out[1] = (double)(f->from + r);
+      for (int64_t c = 2; c < columns; c++) out[c] = f->all->values[r * (columns - 2) + c - 2];
+    }
+    status = tarn_series_write(&table, f->output);
+  }
+  free(table.names);
+  free(table.values);
+  return status;
+}
+
+static int by_value(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+typedef struct summary {
+  int64_t count, unbroken;  // forecasts with a truth; those valid to their end
+  double nrmse, valid, median, least, most;
+} summary;
+
+static summary sum_up(const series_forecasts *f) {
+  summary s = {0};
+  double *times = malloc((size_t)f->starts * sizeof *times);
+  for (int64_t i = 0; times && i < f->starts; i++) {
+    const tarn_forecast_measures *m = &f->measures[i];
+    if (!m->rows) continue;
+    s.nrmse += m->nrmse;
+    s.unbroken += m->valid_to_end;
+    times[s.count] = (double)m->valid_steps * f->dt;
+    s.valid += times[s.count++];
+  }
+  if (s.count) {
+    qsort(times, (size_t)s.count, sizeof *times, by_value);
+    s.nrmse /= (double)s.count;
+    s.valid /= (double)s.count;
+    s.median = (times[(s.count - 1) / 2] + times[s.count / 2]) / 2;
+    s.least = times[0];
+    s.most = times[s.count - 1];
+  }
+  free(times);
+  return s;
+}
+
+static int print_summary_json(const series_forecasts *f, const summary *s) {
+  json_t *object = json_pack("{s:I, s:I, s:I}", "from", (json_int_t)f->from, "steps", (json_int_t)f->steps, "starts",
+                             (json_int_t)f->starts);
+  if (object && s->count) {
+    json_object_set_new(object, "nrmse", json_real(s->nrmse));
+    json_object_set_new(object, "threshold", json_real(f->threshold));
+    json_object_set_new(object, "valid_time", json_real(s->valid));
+    json_object_set_new(object, "valid_time_median", json_real(s->median));
+    json_object_set_new(object, "valid_to_end", json_integer(s->unbroken));
+    if (!isnan(f->lyapunov)) json_object_set_new(object, "valid_lyapunov_times", json_real(s->valid * f->lyapunov));
+  }
+  return print_json(object);
+}
+
+int series_print_forecasts(const cli_command *command, const series_forecasts *f, const char *const *names) {
+  if (f->output) {
+    tarn_status status = write_file(f, names);
+    if (status != TARN_STATUS_OK) return cli_report(command, status);
+  }
+  summary s = sum_up(f);
+  if (f->json) return print_summary_json(f, &s);
+  printf("forecast     %" PRId64 " times %" PRId64 " steps from row %" PRId64 "\n", f->starts, f->steps, f->from);
+  if (!s.count) return CLI_OK;
+  printf("NRMSE        %.4g\n", s.nrmse);
+  printf("valid time   %.4g", s.valid);
+  if (!isnan(f->lyapunov)) printf(" = %.3g Lyapunov times", s.valid * f->lyapunov);
+  printf(" (normalised error up to %g)", f->threshold);
+  if (s.count > 1) printf("; median %.4g, %.4g to %.4g", s.median, s.least, s.most);
+  putchar('\n');
+  if (s.unbroken)
+    printf("             %" PRId64 " of %" PRId64 " forecasts were valid to their end\n", s.unbroken, s.count);
+  return ferror(stdout) ? CLI_FAILURE : CLI_OK;
+}
