@@ -42,10 +42,16 @@ extern "C" {
     "y = x + f(LayerNorm(x)), and one more LayerNorm at the top of each stack "                \
     "whose last layer is pre-norm")                                                            \
   X(TARN_NORM_NONE, "none", "y = x + f(x), no LayerNorm")
-#define TARN_POSITIONS_MAP(X)                                                          \
-  X(TARN_POSITIONS_SINUSOIDAL, "sinusoidal", "sine and cosine of Vaswani et al. 2017") \
+#define TARN_POSITIONS_MAP(X)                                                                 \
+  X(TARN_POSITIONS_SINUSOIDAL, "sinusoidal", "sine and cosine of Vaswani et al. 2017")        \
+  X(TARN_POSITIONS_LEARNED, "learned",                                                        \
+    "a trained vector for each of max_length positions, as in GPT-2; a matrix for each side") \
   X(TARN_POSITIONS_NONE, "none", "no positions are added")
-#define TARN_ACTIVATION_MAP(X) X(TARN_ACTIVATION_RELU, "relu", "max(x, 0)")
+#define TARN_ACTIVATION_MAP(X)                                                                              \
+  X(TARN_ACTIVATION_RELU, "relu", "max(x, 0)")                                                              \
+  X(TARN_ACTIVATION_GELU, "gelu", "x Phi(x) with the normal distribution's Phi, Hendrycks and Gimpel 2016") \
+  X(TARN_ACTIVATION_GELU_TANH, "gelu_tanh",                                                                 \
+    "x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))): that of GPT-2, gelu_new at Hugging Face")
 #define TARN_EMBEDDINGS_MAP(X)                                                                       \
   X(TARN_EMBEDDINGS_NONE, "none", "encoder input, decoder input and output have a matrix each")      \
   X(TARN_EMBEDDINGS_DECODER, "decoder", "decoder input and output share one")                        \
@@ -150,6 +156,8 @@ typedef struct tarn_config_model {
                          // of its own it is 1 / sqrt(d_model); > 0 [1 / sqrt(d_model)]
   bool embedding_scale;  // multiply input embeddings by sqrt(d_model) [yes]
   bool output_bias;      // the output layer adds a trained bias to the logits, zero at first [no]
+  int64_t output_rank;   // logits = B A x with A [rank, d_model] and B [vocabulary, rank]; 2 .. d_model, not with an
+                         // output matrix that is shared with an input; 0: one matrix [0]
   tarn_activation activation;  // between the two products of every FFN [relu]
 } tarn_config_model;
 

@@ -21,6 +21,10 @@ tarn__layer_weights *tarn__layer_declare(tarn__declare *declare) {
 
 static tarn__activation op_activation(tarn_activation activation) {
   switch (activation) {
+    case TARN_ACTIVATION_GELU:
+      return TARN__GELU;
+    case TARN_ACTIVATION_GELU_TANH:
+      return TARN__GELU_TANH;
     case TARN_ACTIVATION_RELU:
     case TARN_ACTIVATION_COUNT:
       break;

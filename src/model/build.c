@@ -7,15 +7,36 @@ static tarn__tensor *external_ids(tarn__graph *graph, const int32_t *data, int64
   return tarn__graph_external(graph, TARN__I32, 1, count, (void *)(uintptr_t)data, name);
 }
 
-static tarn__tensor *embed(const tarn__model *model, tarn__graph *graph, tarn__param *table, const int32_t *ids,
-                           const int32_t *positions, int64_t rows) {
+// The tokens that one side's embedding reads.
+typedef struct token_rows {
+  const int32_t *ids, *positions;
+  int64_t rows, longest;  // longest: above every position
+} token_rows;
+
+static token_rows tokens_of(const tarn__packed *packed) {
+  return (token_rows){packed->ids, packed->positions, packed->rows, packed->longest};
+}
+
+static tarn__tensor *embed(const tarn__model *model, tarn__graph *graph, tarn__param *table, tarn__param *learned,
+                           token_rows t) {
   const tarn_config_model *config = &model->config->model;
   graph->label = "embeddings";
   tarn__graph_segment(graph);
+  if (learned && t.positions && t.longest > learned->rows)
+    tarn__graph_fail(graph, TARN_STATUS_DATA,
+                     "a sentence of %lld tokens is longer than model.max_length (%lld), and has no learned positions",
+                     (long long)t.longest, (long long)learned->rows);
   tarn__tensor *place = NULL;
-  if (config->positions == TARN_POSITIONS_SINUSOIDAL) place = external_ids(graph, positions, rows, "positions");
+  if (config->positions != TARN_POSITIONS_NONE) place = external_ids(graph, t.positions, t.rows, "positions");
   double scale = config->embedding_scale ? sqrt((double)config->d_model) : 1.0;
-  return tarn__embedding(graph, external_ids(graph, ids, rows, "ids"), place, table, scale, config->embedding_dropout);
+  return tarn__embedding(graph, external_ids(graph, t.ids, t.rows, "ids"), place, table, learned, scale,
+                         config->embedding_dropout);
+}
+
+// What the output table reads.
+static tarn__tensor *output_input(const tarn__model *model, tarn__graph *graph, tarn__tensor *x) {
+  graph->label = "output";
+  return model->output_in ? tarn__linear(graph, x, model->output_in, NULL, TARN__IDENTITY) : x;
 }
 
 // The layers [first, last) of a stack, without those that `skip` (or NULL) names.
@@ -53,8 +74,8 @@ tarn__param tarn__model_bottom_table(const tarn__model *model, int64_t tokens) {
 // The residual stream above the frozen bottom. It is joined there whether it is cached or not: a norm that adds a
 // pending branch itself would read a sum that no rounding to the activations' precision has touched.
 static tarn__tensor *build_bottom(const tarn__model *model, const tarn__block_run *run, const tarn__packed *source) {
-  tarn__stream stream = {
-      .x = embed(model, run->graph, model->source_table, source->ids, source->positions, source->rows)};
+  tarn__stream stream = {.x =
+                             embed(model, run->graph, model->source_table, model->source_positions, tokens_of(source))};
   run_layers(&model->encoder, 0, tarn__model_bottom(model), source->skip, run, &stream);
   return tarn__stream_finish(run->graph, &stream, &(tarn__norm_weights){NULL, NULL});
 }
@@ -62,7 +83,7 @@ static tarn__tensor *build_bottom(const tarn__model *model, const tarn__block_ru
 static tarn__tensor *read_bottom(tarn__graph *graph, const tarn__packed *source) {
   graph->label = "embeddings";
   return tarn__embedding(graph, external_ids(graph, source->bottom_ids, source->rows, "rows of the cache"), NULL,
-                         source->bottom, 1.0, 0.0);
+                         source->bottom, NULL, 1.0, 0.0);
 }
 
 static tarn__block_run encoder_run(const tarn__model *model, tarn__graph *graph, const tarn__packed *source,
@@ -100,7 +121,7 @@ static tarn__tensor *decode(const tarn__model *model, tarn__graph *graph, const 
     run.memory = encode(model, graph, source, run.memory_offsets);
     run.memory_longest = source->longest;
   }
-  tarn__stream stream = {.x = embed(model, graph, model->target_table, target->ids, target->positions, target->rows)};
+  tarn__stream stream = {.x = embed(model, graph, model->target_table, model->target_positions, tokens_of(target))};
   run_layers(&model->decoder, 0, model->decoder.count, target->skip, &run, &stream);
   return finish_stack(&model->decoder, &run, &stream);
 }
@@ -108,8 +129,7 @@ static tarn__tensor *decode(const tarn__model *model, tarn__graph *graph, const 
 tarn__tensor *tarn__model_build_loss(const tarn__model *model, tarn__graph *graph, const tarn__packed *source,
                                      const tarn__packed *target, const int32_t *targets, double label_smoothing,
                                      const double *grad_scale) {
-  tarn__tensor *x = decode(model, graph, source, target);
-  graph->label = "output";
+  tarn__tensor *x = output_input(model, graph, decode(model, graph, source, target));
   tarn__tensor *ids = external_ids(graph, targets, target->rows, "targets");
   tarn__tensor *loss =
       tarn__output_loss(graph, x, model->output_table, model->output_bias, ids, label_smoothing, grad_scale);
@@ -122,6 +142,7 @@ tarn__tensor *tarn__model_build_scores(const tarn__model *model, tarn__graph *gr
   tarn__tensor *x = decode(model, graph, NULL, target);
   graph->label = "output";
   x = tarn__select_rows(graph, x, external_ids(graph, rows, count, "rows"));
+  x = output_input(model, graph, x);
   tarn__tensor *ids = external_ids(graph, targets, count, "targets");
   tarn__tensor *losses = tarn__output_token_loss(graph, x, model->output_table, model->output_bias, ids);
   losses->keep = true;
@@ -173,7 +194,8 @@ tarn__top tarn__model_build_step(const tarn__model *model, tarn__graph *graph, c
                          .history_ranges = external_ids(graph, step->history_ranges, 2 * step->rows, "history ranges"),
                          .source_ranges = external_ids(graph, step->source_ranges, 2 * step->rows, "source ranges"),
                          .first_row = step->first_row};
-  tarn__stream stream = {.x = embed(model, graph, model->target_table, step->ids, step->positions, step->rows)};
+  token_rows last = {step->ids, step->positions, step->rows, step->longest};
+  tarn__stream stream = {.x = embed(model, graph, model->target_table, model->target_positions, last)};
   for (int i = 0; i < model->decoder.count; i++) {
     const tarn__layer_weights *weights = model->decoder.layers[i].weights;
     graph->label = model->decoder.layers[i].label;
@@ -185,8 +207,7 @@ tarn__top tarn__model_build_step(const tarn__model *model, tarn__graph *graph, c
                                              "keys and values of the source");
     tarn__layer_build(&run, weights, &stream);
   }
-  tarn__tensor *x = finish_stack(&model->decoder, &run, &stream);
-  graph->label = "output";
+  tarn__tensor *x = output_input(model, graph, finish_stack(&model->decoder, &run, &stream));
   tarn__top top = tarn__output_top(graph, x, model->output_table, model->output_bias, step->best, step->eos);
   top.values->keep = true;
   top.ids->keep = true;

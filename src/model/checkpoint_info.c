@@ -43,6 +43,9 @@ static void layers_of(char *places, const char *name, const char *stack_name, co
 
 static void find_places(char *places, const tarn__model *model, const tarn__param *param) {
   *places = '\0';
+  if (param == model->source_positions) append(places, "source positions");
+  if (param == model->target_positions) append(places, "target positions");
+  if (param == model->output_in || param == model->output_bias) append(places, "output");
   if (param == model->source_table) append(places, "source");
   if (param == model->target_table) append(places, "target");
   if (param == model->output_table) append(places, "output");

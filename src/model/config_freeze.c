@@ -6,10 +6,10 @@
 #include "model/config_read.h"
 #include "tarn/text.h"
 
-enum { TABLES = 4 };
+enum { TABLES = 6 };
 
-// The matrices of the embeddings and the bias of the output layer, named as model.c declares them; false where there is
-// no such matrix of its own.
+// The matrices of the embeddings, learned positions, and what else the output layer has, named as model.c declares
+// them; false where there is no such matrix of its own.
 static bool table_at(const tarn_config *config, int index, tarn__freeze_part *part) {
   tarn_embeddings share = config->model.embeddings;
   tarn_frozen_embeddings frozen = config->model.frozen_embeddings;
@@ -17,13 +17,26 @@ static bool table_at(const tarn_config *config, int index, tarn__freeze_part *pa
   bool both = frozen == TARN_FROZEN_EMBEDDINGS_BOTH;
   bool single = share == TARN_EMBEDDINGS_ALL || (text && share == TARN_EMBEDDINGS_DECODER);
   bool apart = share == TARN_EMBEDDINGS_NONE || share == TARN_EMBEDDINGS_ENCODER_DECODER;
-  const char *const names[TABLES] = {text ? "embeddings.input" : "embeddings.source", "embeddings.target",
-                                     "embeddings.output", "output"};
-  const bool own[TABLES] = {true, !text && !single && share != TARN_EMBEDDINGS_ENCODER_DECODER, apart,
-                            config->model.output_bias};
+  bool learned = config->model.positions == TARN_POSITIONS_LEARNED;
+  const char *const names[TABLES] = {text ? "embeddings.input" : "embeddings.source",
+                                     "embeddings.target",
+                                     "embeddings.output",
+                                     "output",
+                                     "embeddings.source_positions",
+                                     text ? "embeddings.positions" : "embeddings.target_positions"};
+  const bool own[TABLES] = {true,
+                            !text && !single && share != TARN_EMBEDDINGS_ENCODER_DECODER,
+                            apart,
+                            config->model.output_bias || config->model.output_rank > 0,
+                            learned && !text,
+                            learned};
   const bool trained[TABLES] = {
       single || (text ? frozen == TARN_FROZEN_EMBEDDINGS_NONE : !both && frozen != TARN_FROZEN_EMBEDDINGS_ENCODER),
-      !both && frozen != TARN_FROZEN_EMBEDDINGS_DECODER, true, true};
+      !both && frozen != TARN_FROZEN_EMBEDDINGS_DECODER,
+      true,
+      true,
+      !both && frozen != TARN_FROZEN_EMBEDDINGS_ENCODER,
+      !both && frozen != TARN_FROZEN_EMBEDDINGS_DECODER};
   *part = (tarn__freeze_part){.trained = trained[index], .layer = -1};
   snprintf(part->name, sizeof part->name, "%s", single && index == 0 ? "embeddings" : names[index]);
   return own[index];

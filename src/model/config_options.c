@@ -46,7 +46,8 @@ static const tarn__option model_options[] = {
     {"norm", CHOICE(tarn_config_model, norm, norm_words), .value = "post",
      .help = "where the layer norm stands; default of kinds.NAME.norm", .also = "normalize_before"},
     {"positions", CHOICE(tarn_config_model, positions, positions_words), .value = "sinusoidal",
-     .help = "what is added to the embeddings to tell positions apart"},
+     .help = "what is added to the embeddings to tell positions apart",
+     .also = "encoder_learned_pos decoder_learned_pos position_embeddings"},
     {"max_length", INTEGER(tarn_config_model, max_length, 2, 1048576), .value = "1024", .unit = "tokens",
      .help = "longest sentence, end mark included; training leaves out longer pairs, translation cuts longer sentences",
      .also = "max_positions max_source_positions max-length"},
@@ -58,7 +59,8 @@ static const tarn__option model_options[] = {
      .help = "which embedding matrices are one",
      .also = "share_all_embeddings share_decoder_input_output_embed tied-embeddings tied-embeddings-all"},
     {"frozen_embeddings", CHOICE(tarn_config_model, frozen_embeddings, frozen_embeddings_words), .value = "none",
-     .help = "input embeddings that keep their random first values; the output layer is always trained",
+     .help = "input embeddings that keep their random first values, with learned positions of that side; the output "
+             "layer is always trained",
      .also = "freeze_embeddings embedding-fix-src embedding-fix-trg freeze_embedding"},
     {"embedding_std", REAL(tarn_config_model, embedding_std, 0, 100), ABOVE_LEAST, .derived = "1 / sqrt(model.d_model)",
      .help = "standard deviation of the first values of embeddings, an output matrix of its own excepted",
@@ -67,8 +69,12 @@ static const tarn__option model_options[] = {
      .help = "multiply input embeddings by sqrt(d_model)", .also = "no_scale_embedding"},
     {"output_bias", BOOL(tarn_config_model, output_bias), .value = "no", .help = "add a trained bias to the logits",
      .also = "output_projection_bias"},
+    {"output_rank", INTEGER(tarn_config_model, output_rank, 0, 65536), .value = "0",
+     .help = "rank of the output layer: its matrix is the product of two, d_model to rank and rank to vocabulary; at "
+             "least 2; 0: one matrix; only with embeddings none or encoder_decoder",
+     .also = "rank output_dim bottleneck"},
     {"activation", CHOICE(tarn_config_model, activation, activation_words), .value = "relu",
-     .help = "between the two products of every FFN", .also = "activation_fn"},
+     .help = "between the two products of every FFN", .also = "activation_fn activation_function hidden_act"},
 };
 
 static const tarn__option stack_options[] = {

@@ -173,6 +173,20 @@ static tarn_status check_frozen_embeddings(const tarn_config_model *model, const
   return TARN_STATUS_OK;
 }
 
+// An output layer of two matrices.
+static tarn_status check_output_rank(const tarn_config_model *model, const tarn__yaml_node *root) {
+  char text[160];
+  if (model->output_rank == 0) return TARN_STATUS_OK;
+  if (model->embeddings != TARN_EMBEDDINGS_NONE && model->embeddings != TARN_EMBEDDINGS_ENCODER_DECODER)
+    return fail_key(root, "model.output_rank",
+                    "with this model.embeddings the output layer shares its matrix with an input; set "
+                    "model.embeddings to none or encoder_decoder");
+  if (model->output_rank > 1 && model->output_rank <= model->d_model) return TARN_STATUS_OK;
+  snprintf(text, sizeof text, "must be 2 to model.d_model (%lld), or 0 for one matrix, not %lld",
+           (long long)model->d_model, (long long)model->output_rank);
+  return fail_key(root, "model.output_rank", text);
+}
+
 static tarn_status check_model(const tarn_config *config, const tarn__yaml_node *root) {
   const tarn_config_model *model = &config->model;
   if (model->positions == TARN_POSITIONS_SINUSOIDAL && model->d_model % 2 != 0) {
@@ -185,6 +199,7 @@ static tarn_status check_model(const tarn_config *config, const tarn__yaml_node 
     return fail_key(root, "model.embeddings",
                     "both sides share a matrix, so data.target_vocab must be the same file as data.vocab");
   }
+  TARN_TRY(check_output_rank(model, root));
   return check_frozen_embeddings(model, root);
 }
 

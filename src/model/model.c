@@ -61,10 +61,12 @@ static tarn__param *declare_table(tarn__model *model, tarn__declare *declare, co
   return tarn__declare_param(declare, name, vocab, declare->d_model, trained, init);
 }
 
-// A matrix of the output layer alone keeps fairseq's spread, whatever that of the inputs is: logits begin near 0.
+// A matrix of the output layer alone keeps fairseq's spread, whatever that of the inputs is: logits begin near 0. With
+// a low rank it reads what has the variance of x, so this rule gives the logits the same variance.
 static tarn__param *declare_output(tarn__model *model, tarn__declare *declare) {
-  tarn__init init = {TARN__INIT_NORMAL, 1.0 / sqrt((double)declare->d_model), 1};
-  return tarn__declare_param(declare, "output.weight", model->target_vocab, declare->d_model, true, init);
+  const int64_t rank = model->config->model.output_rank, cols = rank > 0 ? rank : declare->d_model;
+  tarn__init init = {TARN__INIT_NORMAL, 1.0 / sqrt((double)cols), 1};
+  return tarn__declare_param(declare, "output.weight", model->target_vocab, cols, true, init);
 }
 
 static tarn_status declare_text_embeddings(tarn__model *model, tarn__declare *declare) {
@@ -98,6 +100,21 @@ static tarn_status declare_pair_embeddings(tarn__model *model, tarn__declare *de
   return declare->status;
 }
 
+// Learned positions are trained where their side's embedding is, and begin like it. The matrix of an output that an
+// input shares is trained, whatever the input's positions are.
+static tarn_status declare_positions(tarn__model *model, tarn__declare *declare) {
+  const tarn_config_model *config = &model->config->model;
+  if (config->positions != TARN_POSITIONS_LEARNED) return TARN_STATUS_OK;
+  bool text = !model->source_table;
+  tarn__param *const target = model->target_table;
+  if (!text)
+    model->source_positions =
+        declare_table(model, declare, "source_positions.weight", config->max_length, model->source_table->trained);
+  model->target_positions = declare_table(model, declare, text ? "positions.weight" : "target_positions.weight",
+                                          config->max_length, target->trained);
+  return declare->status;
+}
+
 static tarn_status declare_embeddings(tarn__model *model, tarn__declare *declare) {
   declare->prefix = "embeddings";
   TARN_TRY(model->config->encoder.count > 0 ? declare_pair_embeddings(model, declare)
@@ -107,10 +124,13 @@ static tarn_status declare_embeddings(tarn__model *model, tarn__declare *declare
     if (tables[i]) tables[i]->uses = 0;
   for (int i = 0; i < 3; i++)
     if (tables[i]) tables[i]->uses++;
-  if (!model->config->model.output_bias) return TARN_STATUS_OK;
+  TARN_TRY(declare_positions(model, declare));
   declare->prefix = "output";
-  model->output_bias =
-      tarn__declare_param(declare, "bias", 1, model->target_vocab, true, (tarn__init){TARN__INIT_ZERO, 0.0, 1});
+  if (model->config->model.output_rank > 0)
+    model->output_in = declare_table(model, declare, "in.weight", model->config->model.output_rank, true);
+  if (model->config->model.output_bias)
+    model->output_bias =
+        tarn__declare_param(declare, "bias", 1, model->target_vocab, true, (tarn__init){TARN__INIT_ZERO, 0.0, 1});
   return declare->status;
 }
 

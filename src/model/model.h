@@ -51,7 +51,11 @@ typedef struct tarn__model {
   size_t helper_count;
   tarn__param *source_table, *target_table, *output_table;  // embeddings; equal pointers where shared; the output's is
                                                             // trained; a language model has no source table
-  tarn__param *output_bias;                                 // [1, target_vocab], or NULL
+  tarn__param *source_positions, *target_positions;         // learned ones [max_length, d_model], or NULL
+  // Low-rank output layer: [output_rank, d_model], what output_table reads is the output times its transpose; NULL: it
+  // reads the output.
+  tarn__param *output_in;
+  tarn__param *output_bias;  // [1, target_vocab], or NULL
   tarn__model_stack encoder, decoder;
   tarn__arena arena;  // owns params, names, layers
   void *storage[TARN__MEMORY_KINDS];

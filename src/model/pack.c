@@ -8,7 +8,7 @@
 static bool is_factor(const tarn__model *model, const tarn__param *param) {
   if (param == model->output_table) return true;
   return param->rows > 1 && param->init.kind != TARN__INIT_SIGNS && param != model->source_table &&
-         param != model->target_table;
+         param != model->target_table && param != model->source_positions && param != model->target_positions;
 }
 
 static tarn__gemm product_of(const tarn__param *param, bool int8) {

@@ -110,12 +110,15 @@ static tarn_status plan_graph(tarn_plan *plan, const tarn__model *model, const t
   tarn_plan_part *embeddings = part_of(plan, "embeddings");
   if (model->source_table) add_param(embeddings, model, model->source_table);
   if (model->target_table != model->source_table) add_param(embeddings, model, model->target_table);
+  if (model->source_positions) add_param(embeddings, model, model->source_positions);
+  if (model->target_positions) add_param(embeddings, model, model->target_positions);
   add_stack(plan, model, &model->encoder, &model->config->encoder, "encoder");
   for (int i = 0; i < plan->cached_layers; i++) part_of(plan, model->encoder.layers[i].label)->cached = 1;
   add_stack(plan, model, &model->decoder, &model->config->decoder, "decoder");
   tarn_plan_part *output = part_of(plan, "output");
   if (model->output_table != model->source_table && model->output_table != model->target_table)
     add_param(output, model, model->output_table);
+  if (model->output_in) add_param(output, model, model->output_in);
   if (model->output_bias) add_param(output, model, model->output_bias);
   add_nodes(plan, graph, (double)(batch->source_rows + batch->target_rows));
   return TARN_STATUS_OK;

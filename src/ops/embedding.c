@@ -26,15 +26,23 @@ static const tarn__op op_backward = {.name = "embedding_backward",
                                      .reference_f64 = tarn__embedding_backward_f64,
                                      .cpu = backward_cpu};
 
-static void grad(tarn__graph *graph, tarn__node *node) {
-  tarn__param *table = node->in[TARN__EMBEDDING_TABLE]->param;
-  if (!tarn__param_learns(table)) return;
+// The gradient of one of the tables, which row r of the result takes row ids[r] of, times `scale`.
+static void grad_table(tarn__graph *graph, const tarn__node *node, tarn__tensor *ids, const tarn__tensor *table,
+                       double scale) {
+  if (!table || !tarn__param_learns(table->param)) return;
   tarn__node *back = tarn__graph_node(graph, &op_backward, sizeof(tarn__embedding_attr));
   *(tarn__embedding_attr *)back->attr = *(const tarn__embedding_attr *)node->attr;
-  back->in[TARN__EMBEDDING_BACKWARD_IDS] = node->in[TARN__EMBEDDING_IDS];
+  ((tarn__embedding_attr *)back->attr)->scale = scale;
+  back->in[TARN__EMBEDDING_BACKWARD_IDS] = ids;
   back->in[TARN__EMBEDDING_BACKWARD_DY] = node->out[0]->grad;
-  back->dparam[0] = table;
+  back->dparam[0] = table->param;
   tarn__graph_emit(graph, back);
+}
+
+static void grad(tarn__graph *graph, tarn__node *node) {
+  grad_table(graph, node, node->in[TARN__EMBEDDING_IDS], node->in[TARN__EMBEDDING_TABLE],
+             ((const tarn__embedding_attr *)node->attr)->scale);
+  grad_table(graph, node, node->in[TARN__EMBEDDING_POSITIONS], node->in[TARN__EMBEDDING_LEARNED], 1.0);
 }
 
 static const tarn__op op_embedding = {.name = "embedding",
@@ -46,9 +54,10 @@ static const tarn__op op_embedding = {.name = "embedding",
                                       .cpu = forward_cpu};
 
 tarn__tensor *tarn__embedding(tarn__graph *graph, tarn__tensor *ids, tarn__tensor *positions, tarn__param *table,
-                              double scale, double dropout) {
+                              tarn__param *learned, double scale, double dropout) {
   bool fits = ids->dtype == TARN__I32 && ids->rows == 1;
   if (positions) fits = fits && positions->dtype == TARN__I32 && positions->rows == 1 && positions->cols == ids->cols;
+  if (learned) fits = fits && positions && learned->cols == table->cols;
   if (!fits) tarn__graph_fail(graph, TARN_STATUS_INTERNAL, "embedding: its inputs do not fit together");
   tarn__node *node = tarn__graph_node(graph, &op_embedding, sizeof(tarn__embedding_attr));
   *(tarn__embedding_attr *)node->attr =
@@ -56,6 +65,7 @@ tarn__tensor *tarn__embedding(tarn__graph *graph, tarn__tensor *ids, tarn__tenso
   node->in[TARN__EMBEDDING_IDS] = ids;
   node->in[TARN__EMBEDDING_POSITIONS] = positions;
   node->in[TARN__EMBEDDING_TABLE] = tarn__graph_param(graph, table);
+  node->in[TARN__EMBEDDING_LEARNED] = learned ? tarn__graph_param(graph, learned) : NULL;
   tarn__tensor *y = node->out[0] = tarn__graph_tensor(graph, graph->dtype, ids->cols, table->cols, "embedding");
   tarn__graph_emit(graph, node);
   return y;

@@ -10,7 +10,9 @@ typedef struct tarn__embedding_attr {
   tarn__dropout dropout;
 } tarn__embedding_attr;
 
-enum { TARN__EMBEDDING_IDS, TARN__EMBEDDING_POSITIONS, TARN__EMBEDDING_TABLE };  // positions may be NULL
+// positions may be NULL; learned, a table of them, too: then they are sinusoids.
+enum { TARN__EMBEDDING_IDS, TARN__EMBEDDING_POSITIONS, TARN__EMBEDDING_TABLE, TARN__EMBEDDING_LEARNED };
+// Either of the two tables; the numbers of its rows are the ids.
 enum { TARN__EMBEDDING_BACKWARD_IDS, TARN__EMBEDDING_BACKWARD_DY };
 
 // Angle of dimension i of position 1, in turns: frequency / (2 pi). `half` is half the model width.

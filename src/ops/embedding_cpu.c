@@ -1,4 +1,4 @@
-// Fast kernels. Positions are computed anew for every row with a short vectorised sine: that costs about as much as
+// Fast kernels. Sinusoids are computed anew for every row with a short vectorised sine: that costs about as much as
 // the dropout mask, needs no table and works for every position.
 #include "ops/dropout.h"
 #include "ops/embedding.h"
@@ -57,7 +57,7 @@ static void drop(float *row, uint16_t *numbers, const tarn__exec *exec, tarn__dr
 static void forward_row(const tarn__exec *exec, const tarn__node *node, float *scratch_rows, const double *turns,
                         int64_t r) {
   const tarn__tensor *y = node->out[0], *table = node->in[TARN__EMBEDDING_TABLE];
-  const tarn__tensor *positions = node->in[TARN__EMBEDDING_POSITIONS];
+  const tarn__tensor *positions = node->in[TARN__EMBEDDING_POSITIONS], *learned = node->in[TARN__EMBEDDING_LEARNED];
   const tarn__embedding_attr *attr = node->attr;
   const int64_t d = y->cols, id = ((const int32_t *)node->in[TARN__EMBEDDING_IDS]->data)[r];
   const float scale = (float)attr->scale;
@@ -65,7 +65,12 @@ static void forward_row(const tarn__exec *exec, const tarn__node *node, float *s
   float *out = tarn__row_target(y->data, y->dtype, r * d, scratch_rows);
 #pragma omp simd
   for (int64_t i = 0; i < d; i++) out[i] = scale * in[i];
-  if (positions) add_position(out, ((const int32_t *)positions->data)[r], turns, d / 2);
+  const int64_t place = positions ? ((const int32_t *)positions->data)[r] : 0;
+  if (learned)
+    tarn__row_add(out, tarn__row_read(learned->data, learned->dtype, place * d, d, scratch_rows + tarn__row_floats(d)),
+                  d);
+  else if (positions)
+    add_position(out, (double)place, turns, d / 2);
   drop(out, (uint16_t *)(void *)(scratch_rows + 2 * tarn__row_floats(d)), exec, attr->dropout, r, d);
   tarn__row_write(y->data, y->dtype, r * d, d, out);
 }

@@ -19,11 +19,13 @@ tarn_status TARN__REF(tarn__embedding)(const tarn__exec *exec, const tarn__node 
   const real *table = node->in[TARN__EMBEDDING_TABLE]->data;
   const int32_t *ids = node->in[TARN__EMBEDDING_IDS]->data;
   const real keep = (real)tarn__dropout_scale(attr->dropout);
+  const real *learned = node->in[TARN__EMBEDDING_LEARNED] ? node->in[TARN__EMBEDDING_LEARNED]->data : NULL;
   const int64_t d = y->cols;
   for (int64_t r = 0; r < y->rows; r++)
     for (int64_t c = 0; c < d; c++) {
       real value = (real)attr->scale * table[ids[r] * d + c];
-      if (positions) value += (real)position_value(((const int32_t *)positions->data)[r], c, d);
+      const int64_t place = positions ? ((const int32_t *)positions->data)[r] : 0;
+      if (positions) value += learned ? learned[place * d + c] : (real)position_value(place, c, d);
       ((real *)y->data)[r * d + c] = tarn__dropout_keeps(attr->dropout, exec, r, c) ? keep * value : 0;
     }
   return TARN_STATUS_OK;

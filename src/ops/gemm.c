@@ -276,6 +276,9 @@ static void run_task(const tarn__gemm *g, const plan *p, const uint32_t *b, uint
     run_chunk(g, p, b, a, sums, chunk, task);
     b = after_chunk(b, g, p, chunk);
   }
+  int64_t mi = task / p->n.pieces, ni = task % p->n.pieces;
+  if (g->complete != NULL)
+    g->complete(g, split_start(&p->m, mi), split_size(&p->m, mi), split_start(&p->n, ni), split_size(&p->n, ni));
 }
 
 // C = act(bias), for an empty sum.
@@ -286,6 +289,7 @@ static void empty_sum(const tarn__gemm *g) {
       if (g->relu && value < 0.0f) value = 0.0f;
       tarn__row_write(g->c, g->c_dtype, r * g->ldc + j, 1, &value);
     }
+  if (g->complete != NULL) g->complete(g, 0, g->m, 0, g->n);
 }
 
 static const float INT8_MOST = 127.0f;

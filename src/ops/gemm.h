@@ -31,6 +31,10 @@ typedef struct tarn__gemm {
   // B was packed as INT8, each column with a scale of its own; rows of A are rounded to INT8 as they are read, each
   // with a scale of its own, and sums are exact integers. Needs `packed`; without transpose_a.
   bool int8;
+  // What the thread that made a block of C does with it once it is complete, while it is in the cache: rows [row, row +
+  // rows) of columns [column, column + columns). NULL: nothing.
+  void (*complete)(const struct tarn__gemm *gemm, int64_t row, int64_t rows, int64_t column, int64_t columns);
+  const void *user;  // for `complete`
 } tarn__gemm;
 
 // Bytes of scratch that tarn__gemm_run() needs for these shapes (the pointers are not looked at, but for whether

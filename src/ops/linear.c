@@ -2,14 +2,24 @@
 
 #include <string.h>
 
+#include "ops/gelu.h"
 #include "ops/gemm.h"
 #include "ops/isa.h"
 #include "ops/ops.h"
 #include "ops/row_cpu.h"
 
+enum { Y, Z };  // outputs of linear
+
+// GELU of a block of the product, which is z, or y itself where no gradient is wanted.
+static void apply_gelu(const tarn__gemm *gemm, int64_t row, int64_t rows, int64_t column, int64_t columns) {
+  const tarn__node *node = gemm->user;
+  tarn__gelu_block(node->out[Y]->data, gemm->c, gemm->c_dtype, ((const tarn__linear_attr *)node->attr)->activation,
+                   gemm->ldc, row, rows, column, columns);
+}
+
 // y = x weight^T + bias
 static tarn__gemm forward_product(const tarn__node *node) {
-  const tarn__tensor *x = node->in[0], *weight = node->in[1], *bias = node->in[2], *y = node->out[0];
+  const tarn__tensor *x = node->in[0], *weight = node->in[1], *bias = node->in[2], *y = node->out[Y];
   const tarn__linear_attr *attr = node->attr;
   return (tarn__gemm){.m = x->rows,
                       .n = y->cols,
@@ -18,7 +28,7 @@ static tarn__gemm forward_product(const tarn__node *node) {
                       .b = weight->data,
                       .packed = weight->param->packed,
                       .int8 = weight->param->packed_int8,
-                      .c = y->data,
+                      .c = node->out[Z] != NULL ? node->out[Z]->data : y->data,
                       .bias = bias != NULL ? bias->data : NULL,
                       .lda = x->cols,
                       .ldb = weight->cols,
@@ -26,7 +36,9 @@ static tarn__gemm forward_product(const tarn__node *node) {
                       .dtype = x->dtype,
                       .c_dtype = y->dtype,
                       .transpose_b = true,
-                      .relu = attr->relu};
+                      .relu = attr->activation == TARN__RELU,
+                      .complete = tarn__is_gelu(attr->activation) ? apply_gelu : NULL,
+                      .user = node};
 }
 
 // dx (+)= dz weight
@@ -105,7 +117,8 @@ static size_t dz_scratch(const tarn__node *node, int threads) {
 static tarn_status dz_cpu(const tarn__exec *exec, const tarn__node *node) {
   const tarn__linear_kernels *kernels = TARN__TABLE_NOW(tarn__linear_kernels);
   const tarn__tensor *dy = node->in[0];
-  const void *y = node->in[1] != NULL ? node->in[1]->data : NULL;
+  const void *saved = node->in[1] != NULL ? node->in[1]->data : NULL;
+  const tarn__activation activation = ((const tarn__linear_attr *)node->attr)->activation;
   tarn__param *bias = node->dparam[0];
   size_t width = tarn__row_floats(dy->cols);
   float *scratch = node->scratch;
@@ -114,8 +127,8 @@ static tarn_status dz_cpu(const tarn__exec *exec, const tarn__node *node) {
   for (int part = 0; part < exec->threads; part++) {
     float *sums = scratch + (size_t)part * width;
     memset(sums, 0, width * sizeof *sums);
-    kernels->dz(dy->data, y, bias != NULL ? sums : NULL, dy->dtype, dy->cols, dy->rows * part / exec->threads,
-                dy->rows * (part + 1) / exec->threads);
+    kernels->dz(dy->data, saved, bias != NULL ? sums : NULL, dy->dtype, activation, dy->cols,
+                dy->rows * part / exec->threads, dy->rows * (part + 1) / exec->threads);
   }
   if (bias == NULL) return TARN_STATUS_OK;
   float *grad = bias->grad;
@@ -156,27 +169,28 @@ static const tarn__op dx_op = {.name = "linear_dx",
                                .reference_f64 = tarn__linear_dx_ref_f64,
                                .cpu = dx_cpu};
 
-// The gradient before the activation: dy itself, or dy masked in place; column sums on the way.
-static tarn__tensor *append_dz(tarn__graph *graph, const tarn__node *linear) {
-  const tarn__linear_attr *attr = linear->attr;
-  tarn__tensor *y = linear->out[0], *dy = y->grad;
-  tarn__param *bias = linear->in[2] != NULL && linear->in[2]->needs_grad ? linear->in[2]->param : NULL;
-  if (!attr->relu && bias == NULL) return dy;
-  tarn__node *node = tarn__graph_node(graph, &dz_op, 0);
+tarn__tensor *tarn__linear_dz(tarn__graph *graph, tarn__tensor *dy, tarn__tensor *saved, tarn__param *bias,
+                              tarn__activation activation) {
+  if (activation == TARN__IDENTITY && bias == NULL) return dy;
+  tarn__node *node = tarn__graph_node(graph, &dz_op, sizeof(tarn__linear_attr));
+  ((tarn__linear_attr *)node->attr)->activation = activation;
   node->in[0] = dy;
   node->dparam[0] = bias;
-  if (attr->relu) {
-    node->in[1] = y;
+  if (activation != TARN__IDENTITY) {
+    node->in[1] = saved;
     node->out[0] = tarn__graph_tensor(graph, dy->dtype, dy->rows, dy->cols, "dz");
     node->out[0]->shares = dy;
   }
   tarn__graph_emit(graph, node);
-  return attr->relu ? node->out[0] : dy;
+  return activation != TARN__IDENTITY ? node->out[0] : dy;
 }
 
 static void gradient(tarn__graph *graph, tarn__node *linear) {
   tarn__tensor *x = linear->in[0], *weight = linear->in[1];
-  tarn__tensor *dz = append_dz(graph, linear);
+  tarn__param *bias = linear->in[2] != NULL && linear->in[2]->needs_grad ? linear->in[2]->param : NULL;
+  const tarn__activation activation = ((const tarn__linear_attr *)linear->attr)->activation;
+  tarn__tensor *saved = linear->out[tarn__is_gelu(activation) ? Z : Y];
+  tarn__tensor *dz = tarn__linear_dz(graph, linear->out[Y]->grad, saved, bias, activation);
   // The weight's gradient first: x may die before the memory of dx is taken.
   if (weight->needs_grad) {
     tarn__node *node = tarn__graph_node(graph, &dweight_op, 0);
@@ -194,8 +208,16 @@ static void gradient(tarn__graph *graph, tarn__node *linear) {
   }
 }
 
+// GELU's result again from what it was applied to.
+static tarn__tensor *renew(tarn__graph *graph, const tarn__node *linear) {
+  return tarn__gelu(graph, linear->out[Z], ((const tarn__linear_attr *)linear->attr)->activation);
+}
+
 static const tarn__op linear_op = {.name = "linear",
                                    .grad = gradient,
+                                   .renew = renew,
+                                   .renew_out = Y,
+                                   .renew_in = Z,
                                    .flops = forward_flops,
                                    .scratch = forward_scratch,
                                    .reference_f32 = tarn__linear_ref_f32,
@@ -208,11 +230,14 @@ tarn__tensor *tarn__linear(tarn__graph *graph, tarn__tensor *x, tarn__param *wei
     tarn__graph_fail(graph, TARN_STATUS_INTERNAL, "linear: weight %s [%lld, %lld] does not fit its input or bias",
                      weight->name, (long long)weight->rows, (long long)weight->cols);
   tarn__node *node = tarn__graph_node(graph, &linear_op, sizeof(tarn__linear_attr));
-  ((tarn__linear_attr *)node->attr)->relu = activation == TARN__RELU;
+  ((tarn__linear_attr *)node->attr)->activation = activation;
   node->in[0] = x;
   node->in[1] = tarn__graph_param(graph, weight);
   node->in[2] = bias != NULL ? tarn__graph_param(graph, bias) : NULL;
-  tarn__tensor *y = node->out[0] = tarn__graph_tensor(graph, x->dtype, x->rows, weight->rows, "linear");
+  tarn__tensor *y = node->out[Y] = tarn__graph_tensor(graph, x->dtype, x->rows, weight->rows, "linear");
+  bool backward = x->needs_grad || node->in[1]->needs_grad || (bias != NULL && node->in[2]->needs_grad);
+  if (tarn__is_gelu(activation) && graph->training && backward)
+    node->out[Z] = tarn__graph_tensor(graph, x->dtype, x->rows, weight->rows, "before GELU");
   tarn__graph_emit(graph, node);
   return y;
 }

@@ -7,19 +7,23 @@
 
 #include "graph/graph.h"
 
-// Activation of a linear layer, fused into its product.
-typedef enum tarn__activation { TARN__IDENTITY, TARN__RELU } tarn__activation;
+// Activation of a linear layer, fused into its product. The two forms of GELU are in ops/gelu.h.
+typedef enum tarn__activation { TARN__IDENTITY, TARN__RELU, TARN__GELU, TARN__GELU_TANH } tarn__activation;
 
 // y [R, out] = act(x [R, in] weight^T + bias). weight is [out, in]; bias is [1, out] or NULL.
-// Gradient: relu by the sign of y, dx = dy weight, dweight += dy^T x, dbias += column sums of dy.
+// Gradient: relu by the sign of y, dx = dy weight, dweight += dy^T x, dbias += column sums of dy. GELU keeps what it
+// was applied to, z, where a gradient is wanted; y can be made from it again (train.recompute: cheap).
 tarn__tensor *tarn__linear(tarn__graph *graph, tarn__tensor *x, tarn__param *weight, tarn__param *bias,
                            tarn__activation activation);
 
 // The same with a frozen structured orthogonal matrix in place of `weight`: y [R, out] = act(x [R, in] Q^T + bias), Q
 // the matrix [out, in] that `signs` stand for (signs->out, signs->in; see ops/hadamard.h). signs and bias are frozen.
-// Gradient: relu by the sign of y, dx = dy Q.
+// Gradient: relu by the sign of y, dx = dy Q. GELU is a node of its own behind it.
 tarn__tensor *tarn__hadamard(tarn__graph *graph, tarn__tensor *x, tarn__param *signs, tarn__param *bias,
                              tarn__activation activation);
+
+// y [R, n] = GELU(x), `form` one of its two.
+tarn__tensor *tarn__gelu(tarn__graph *graph, tarn__tensor *x, tarn__activation form);
 
 // Residual sum with dropout on the branch, and layer normalisation of the sum (Ba, Kiros, Hinton 2016):
 //   sum [R, d] = x + dropout(branch);  y [R, d] = gain * (sum - mean) / sqrt(variance + 1e-5) + bias
@@ -115,13 +119,13 @@ tarn__tensor *tarn__depthwise_conv_rows(tarn__graph *graph, tarn__tensor *x, tar
 tarn__tensor *tarn__cache_append(tarn__graph *graph, tarn__tensor *x, int64_t column, tarn__tensor *cache,
                                  int64_t first_row);
 
-// Token embedding with sinusoidal positions and dropout:
+// Token embedding with positions and dropout:
 //   y [R, d] = dropout(scale * table[id] + position(p))
 // ids and positions are I32 [1, R] (position = place in the sentence, from 0). Sinusoids as in tensor2tensor and
-// fairseq: first half sines, second half cosines, frequencies exp(-i ln(10000) / (d/2 - 1)). positions may be NULL:
-// none added.
+// fairseq: first half sines, second half cosines, frequencies exp(-i ln(10000) / (d/2 - 1)). `learned` [P, d] holds the
+// positions 0 .. P - 1 in their place; NULL: sinusoids. positions may be NULL: none added.
 tarn__tensor *tarn__embedding(tarn__graph *graph, tarn__tensor *ids, tarn__tensor *positions, tarn__param *table,
-                              double scale, double dropout);
+                              tarn__param *learned, double scale, double dropout);
 
 // y [R, c] = sigmoid(u + v) * (x convolved over the rows of each sentence), depthwise, with zeros beyond its borders:
 // kernel [1, 3 c] (F32, or F64 in the reference in double) holds what rows t - 1, t and t + 1 are multiplied by.

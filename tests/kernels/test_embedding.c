@@ -15,6 +15,7 @@ typedef struct shape {
   double dropout;
   int32_t first;  // position of the first row
   int uses;
+  bool learned;
 } shape;
 
 static void build(check *c, tarn__graph *graph, const void *spec) {
@@ -27,7 +28,9 @@ static void build(check *c, tarn__graph *graph, const void *spec) {
   tarn__param *table = check_param(c, s->words, s->cols, 0.5, true);
   tarn__tensor *id = check_ints(c, graph, ids, s->rows);
   tarn__tensor *position = s->positions ? check_ints(c, graph, positions, s->rows) : NULL;
-  for (int i = 0; i < s->uses; i++) check_output(c, tarn__embedding(graph, id, position, table, 4.0, s->dropout));
+  tarn__param *learned = s->learned ? check_param(c, s->first + s->rows, s->cols, 0.5, true) : NULL;
+  for (int i = 0; i < s->uses; i++)
+    check_output(c, tarn__embedding(graph, id, position, table, learned, 4.0, s->dropout));
 }
 
 static void sizes(void **state) {
@@ -37,7 +40,7 @@ static void sizes(void **state) {
     for (size_t k = 0; k < sizeof cols / sizeof cols[0]; k++) {
       char name[80];
       snprintf(name, sizeof name, "embedding %lld x %lld", (long long)rows[r], (long long)cols[k]);
-      shape s = {rows[r], cols[k], 37, k % 2 == 0, r % 2 == 0 ? 0.0 : 0.3, 0, 1};
+      shape s = {rows[r], cols[k], 37, k % 2 == 0, r % 2 == 0 ? 0.0 : 0.3, 0, 1, false};
       check_kernels(build, &s, name, 1e-5, 0.01);
       s.positions = !s.positions;
       s.dropout = 0.3 - s.dropout;
@@ -47,14 +50,25 @@ static void sizes(void **state) {
 
 static void far_positions(void **state) {
   (void)state;
-  shape s = {33, 64, 5, true, 0.0, 100000, 1};
+  shape s = {33, 64, 5, true, 0.0, 100000, 1, false};
   check_kernels(build, &s, "positions from 100000", 1e-5, 0.01);
 }
 
 static void shared_table(void **state) {
   (void)state;
-  shape s = {50, 136, 11, true, 0.2, 3, 3};
+  shape s = {50, 136, 11, true, 0.2, 3, 3, false};
   check_kernels(build, &s, "table used three times", 1e-5, 0.01);
+}
+
+static void learned_positions(void **state) {
+  (void)state;
+  static const int64_t cols[] = {1, 8, 99, 512};
+  for (size_t k = 0; k < sizeof cols / sizeof cols[0]; k++) {
+    shape s = {50, cols[k], 11, true, k % 2 == 0 ? 0.0 : 0.2, 3, 2, true};
+    char name[80];
+    snprintf(name, sizeof name, "learned positions of %lld columns", (long long)cols[k]);
+    check_kernels(build, &s, name, 1e-5, 0.01);
+  }
 }
 
 // The first values of fairseq's table for 8 columns: sines, then cosines, of position / 10000^(i / 3).
@@ -62,7 +76,7 @@ static void published_values(void **state) {
   (void)state;
   check c;
   check_open(&c);
-  shape s = {2, 8, 1, true, 0.0, 0, 1};
+  shape s = {2, 8, 1, true, 0.0, 0, 1, false};
   check_run(&c, build, &s, TARN__CPU, TARN__F32, false);
   static const double expected[16] = {0,           0,           0,           0,           1,           1,
                                       1,           1,           0.841470985, 0.046399223, 0.002154433, 0.0001,
@@ -76,7 +90,8 @@ static void published_values(void **state) {
 
 static int run(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(sizes), cmocka_unit_test(far_positions),
-                                     cmocka_unit_test(shared_table), cmocka_unit_test(published_values)};
+                                     cmocka_unit_test(shared_table), cmocka_unit_test(published_values),
+                                     cmocka_unit_test(learned_positions)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
 

@@ -32,6 +32,13 @@ static const char *const DESCRIPTIONS[] = {
     "kinds:\n"
     "  L: { mixer: attention, heads: 3, ffn: 64 }\n"
     "  R: { mixer: attention, heads: 6, ffn: 32, frozen: yes }\n",
+    "model: { d_model: 40, norm: pre, embeddings: none, max_length: 40, positions: learned, activation: gelu_tanh,\n"
+    "         output_rank: 24 }\n"
+    "encoder: { layers: \"L\" }\n"
+    "decoder: { layers: \"L H\" }\n"
+    "kinds:\n"
+    "  L: { mixer: attention, heads: 2, ffn: 64 }\n"
+    "  H: { mixer: attention, heads: 2, ffn: 80, frozen: yes, init: hadamard }\n",
 };
 enum { KINDS = sizeof DESCRIPTIONS / sizeof *DESCRIPTIONS };
 

@@ -22,14 +22,26 @@ static const int32_t target_offsets[SENTENCES + 1] = {0, 7, 15, 16, 28, ROWS};
 // convolutions (C, Y; frozen: Z).
 typedef struct stacks {
   const char *encoder, *decoder, *norm;
+  const char *more;  // of the model; NULL: nothing
 } stacks;
 
 static const stacks all[] = {
-    {"L*3", "L*2", "post"},           {"L*3", "L*2", "pre"},         {"(R L)*2", "R L R", "post"},
-    {"(R L)*2", "R L R", "pre"},      {"L1*3", "L1 R1*2", "post"},   {"R1 L1 R1 L1", "L1*2", "pre"},
-    {"L P N L F R", "N L P", "post"}, {"N P L F", "P N F L", "pre"}, {"(H L)*2", "H L H", "post"},
-    {"(H L)*2", "H L H", "pre"},      {"R R L", "L", "post"},        {"L", "L", "pre"},
-    {"Z C Y L", "Y C Z", "post"},     {"C1 Y C1 Z", "C L Y", "pre"},
+    {"L*3", "L*2", "post", NULL},
+    {"L*3", "L*2", "pre", NULL},
+    {"(R L)*2", "R L R", "post", NULL},
+    {"(R L)*2", "R L R", "pre", NULL},
+    {"L1*3", "L1 R1*2", "post", NULL},
+    {"R1 L1 R1 L1", "L1*2", "pre", NULL},
+    {"L P N L F R", "N L P", "post", NULL},
+    {"N P L F", "P N F L", "pre", NULL},
+    {"(H L)*2", "H L H", "post", NULL},
+    {"(H L)*2", "H L H", "pre", NULL},
+    {"R R L", "L", "post", NULL},
+    {"L", "L", "pre", NULL},
+    {"Z C Y L", "Y C Z", "post", NULL},
+    {"C1 Y C1 Z", "C L Y", "pre", NULL},
+    {"L R H L", "L H R", "pre", ", activation: gelu_tanh, positions: learned, output_rank: 8"},
+    {"R L N", "L F N", "post", ", activation: gelu, positions: learned, frozen_embeddings: encoder"},
 };
 
 typedef struct fixture {
@@ -52,7 +64,7 @@ static void open_model(fixture *f, const stacks *at, tarn__dtype dtype, tarn_rec
   *f = (fixture){.scale = 0.1};
   // P: pre-norm, N: no mixer (pre-norm unless told), F: the same, frozen; in one model with post-norm layers.
   snprintf(text, sizeof text,
-           "model: { d_model: 16, embeddings: none, max_length: 24, dropout: 0.2, norm: %s }\n"
+           "model: { d_model: 16, embeddings: none, max_length: 24, dropout: 0.2, norm: %s%s }\n"
            "encoder: { layers: \"%s\" }\ndecoder: { layers: \"%s\" }\n"
            "kinds:\n  L: { mixer: attention, heads: 2, ffn: 24 }\n"
            "  R: { mixer: attention, heads: 4, ffn: 24, frozen: yes }\n"
@@ -63,7 +75,7 @@ static void open_model(fixture *f, const stacks *at, tarn__dtype dtype, tarn_rec
            "  Y: { mixer: dynamic_conv, heads: 2, kernel: 3, kernel_dropout: 0.2, ffn: 24 }\n"
            "  Z: { mixer: dynamic_conv, heads: 2, kernel: 3, ffn: 24, frozen: yes }\n"
            "train: { recompute: %s }\n",
-           at->norm, at->encoder, at->decoder, at->norm, words[recompute]);
+           at->norm, at->more ? at->more : "", at->encoder, at->decoder, at->norm, words[recompute]);
   must(tarn_config_parse(&f->config, "recompute", text, strlen(text), NULL, 0));
   must(tarn__model_open(&f->model, f->config, VOCAB, VOCAB, dtype, true));
   must(tarn__model_allocate(f->model));
@@ -182,7 +194,7 @@ static size_t kept(size_t cols) { return (ROWS * cols * sizeof(float) + 63) & ~(
 static void test_what_runs_again(void **state) {
   (void)state;
   for (int pre = 0; pre < 2; pre++) {
-    const stacks at = {"L*4", "L*3", pre ? "pre" : "post"};
+    const stacks at = {"L*4", "L*3", pre ? "pre" : "post", NULL};
     fixture f;
     open_model(&f, &at, TARN__F32, TARN_RECOMPUTE_BLOCK);
     plan(&f, TARN__CPU);
@@ -213,7 +225,7 @@ static void test_what_runs_again(void **state) {
 static void test_cheap(void **state) {
   (void)state;
   for (int pre = 0; pre < 2; pre++) {
-    const stacks at = {"L*4", "L*3", pre ? "pre" : "post"};
+    const stacks at = {"L*4", "L*3", pre ? "pre" : "post", NULL};
     fixture f;
     open_model(&f, &at, TARN__F32, TARN_RECOMPUTE_CHEAP);
     plan(&f, TARN__CPU);
@@ -233,7 +245,7 @@ static void test_frozen_bottom(void **state) {
   (void)state;
   static const char *const ops[] = {"linear", "attention", "residual_norm", "norm"};
   for (int pre = 0; pre < 2; pre++) {
-    const stacks at = {"R R L", "L", pre ? "pre" : "post"};
+    const stacks at = {"R R L", "L", pre ? "pre" : "post", NULL};
     fixture f;
     open_model(&f, &at, TARN__F32, TARN_RECOMPUTE_BLOCK);
     f.model->source_table->trained = false;
@@ -255,7 +267,7 @@ static void test_memory_of_depth(void **state) {
   static const char *const depths[] = {"L*4", "L*8"};
   size_t bytes[2];
   for (int i = 0; i < 2; i++) {
-    const stacks at = {depths[i], "L*2", "post"};
+    const stacks at = {depths[i], "L*2", "post", NULL};
     fixture f;
     open_model(&f, &at, TARN__BF16, TARN_RECOMPUTE_BLOCK);
     plan(&f, TARN__CPU);
