@@ -76,6 +76,18 @@ tarn_status tarn_checkpoint_prune(const char *output, const char *path, const ta
 // tarn reads it as well.
 tarn_status tarn_checkpoint_export(const char *output, const char *path) TARN_CHECKED;
 
+// GPT-2 models of Hugging Face's package transformers: a folder with config.json and model.safetensors (F32, F16 or
+// BF16), and vocab.json and merges.txt.
+//
+// import writes a checkpoint of such a folder. vocab: a vocabulary in place of the folder's; NULL: the folder's. Fails
+// with IO, MEMORY, or DATA: a key of config.json that is missing or has a value that tarn does not have, a tensor that
+// is missing, has another shape or type, or does not belong there, a vocabulary of another size or end of sentence.
+//
+// export writes such a folder in F32, which is made if need be; vocab.json and merges.txt only for a vocabulary of
+// GPT-2's kind. Fails with USAGE for a model that the format cannot express.
+tarn_status tarn_checkpoint_import_gpt2(const char *output, const char *folder, const char *vocab) TARN_CHECKED;
+tarn_status tarn_checkpoint_export_gpt2(const char *folder, const char *path) TARN_CHECKED;
+
 #ifdef __cplusplus
 }
 #endif

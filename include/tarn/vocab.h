@@ -72,6 +72,11 @@ tarn_status tarn_vocab_import_gpt2(const char *output, const char *path) TARN_CH
 
 typedef struct tarn_vocab tarn_vocab;
 
+// Whether a vocabulary is of GPT-2's kind, and writing it as vocab.json and merges.txt into an existing folder. Fails
+// with USAGE for another kind, IO or MEMORY.
+bool tarn_vocab_is_gpt2(const tarn_vocab *vocab);
+tarn_status tarn_vocab_export_gpt2(const char *folder, const tarn_vocab *vocab) TARN_CHECKED;
+
 // Opens a file, or a copy of the bytes of one. The kinds are told apart by their first bytes. A path that
 // tarn_vocab_import_gpt2() takes opens the vocabulary as that makes it, with the same bytes and hash. A damaged file
 // fails with DATA.

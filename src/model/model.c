@@ -127,7 +127,9 @@ static tarn_status declare_embeddings(tarn__model *model, tarn__declare *declare
   TARN_TRY(declare_positions(model, declare));
   declare->prefix = "output";
   if (model->config->model.output_rank > 0)
-    model->output_in = declare_table(model, declare, "in.weight", model->config->model.output_rank, true);
+    model->output_in =
+        tarn__declare_param(declare, "in.weight", model->config->model.output_rank, declare->d_model, true,
+                            (tarn__init){TARN__INIT_NORMAL, 1.0 / sqrt((double)declare->d_model), 1});
   if (model->config->model.output_bias)
     model->output_bias =
         tarn__declare_param(declare, "bias", 1, model->target_vocab, true, (tarn__init){TARN__INIT_ZERO, 0.0, 1});

@@ -1,0 +1,69 @@
+// GPT-2's vocabulary as the two files that Hugging Face's packages read.
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "text/gpt2.h"
+
+bool tarn_vocab_is_gpt2(const tarn_vocab *vocab) {
+  size_t size;
+  const char *bytes = tarn_vocab_bytes(vocab, &size);
+  return size >= sizeof TARN__GPT2_MAGIC - 1 && memcmp(bytes, TARN__GPT2_MAGIC, sizeof TARN__GPT2_MAGIC - 1) == 0;
+}
+
+static tarn_status write_file(const char *folder, const char *name, const char *data, size_t size) {
+  void *memory;
+  const size_t length = strlen(folder) + strlen(name) + 2;
+  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, length, 1));
+  char *path = memory;
+  snprintf(path, length, "%s/%s", folder, name);
+  tarn_status status = tarn__file_write(path, data, size);
+  tarn__free(path);
+  return status;
+}
+
+static tarn_status write_tokens(const char *folder, const tarn_vocab *vocab) {
+  json_t *object = json_object();
+  for (int32_t id = 0; id < tarn_vocab_size(vocab) && object; id++) {
+    if (json_object_set_new(object, tarn_vocab_piece(vocab, id), json_integer(id)) == 0) continue;
+    json_decref(object);
+    object = NULL;
+  }
+  char *text = object ? json_dumps(object, JSON_COMPACT) : NULL;
+  json_decref(object);
+  TARN_REQUIRE(text, MEMORY, "%s: no memory to write the vocabulary", folder);
+  tarn_status status = write_file(folder, "vocab.json", text, strlen(text));
+  free(text);
+  return status;
+}
+
+// The merges are the file's last lines; those before them are one for each token and three of numbers.
+static tarn_status write_merges(const char *folder, const tarn_vocab *vocab) {
+  static const char VERSION[] = "#version: 0.2\n";
+  size_t size;
+  const char *bytes = tarn_vocab_bytes(vocab, &size);
+  const char *at = bytes;
+  for (int64_t line = 0; line < (int64_t)tarn_vocab_size(vocab) + 3; line++) {
+    at = memchr(at, '\n', size - (size_t)(at - bytes));
+    TARN_REQUIRE(at, INTERNAL, "the vocabulary's file has no merges");
+    at++;
+  }
+  const size_t rest = size - (size_t)(at - bytes);
+  void *memory;
+  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, sizeof VERSION + rest, 1));
+  char *text = memory;
+  memcpy(text, VERSION, sizeof VERSION - 1);
+  memcpy(text + sizeof VERSION - 1, at, rest);
+  tarn_status status = write_file(folder, "merges.txt", text, sizeof VERSION - 1 + rest);
+  tarn__free(text);
+  return status;
+}
+
+tarn_status tarn_vocab_export_gpt2(const char *folder, const tarn_vocab *vocab) {
+  TARN_REQUIRE(tarn_vocab_is_gpt2(vocab), USAGE, "only a vocabulary of GPT-2's kind has merges.txt and vocab.json");
+  TARN_TRY(write_tokens(folder, vocab));
+  return write_merges(folder, vocab);
+}

@@ -1,0 +1,294 @@
+// GPT-2 models of the package transformers (make_gpt2.py): their log-probabilities, the way back, and what is refused.
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+// cmocka needs the headers above.
+#include <cmocka.h>
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "decode/scorer.h"
+#include "model/checkpoint.h"
+#include "sandbox.h"
+#include "tarn/checkpoint.h"
+#include "tarn/vocab.h"
+
+#define GOLDEN TARN_SOURCE_DIR "/tests/golden/"
+enum { VOCAB = 259, SENTENCES = 3, LENGTH = 12, EOS = 2, PATH = 256 };
+
+static const char *const MODELS[] = {"tied", "untied"};
+
+static void must(tarn_status status) {
+  if (status != TARN_STATUS_OK) fail_msg("%s", tarn_error_message());
+}
+
+static const char *golden(const char *model, const char *file) {
+  static char path[PATH];
+  snprintf(path, sizeof path, GOLDEN "gpt2_model/%s%s%s", model, *file ? "/" : "", file);
+  return path;
+}
+
+static int open_all(void **state) {
+  if (sandbox_open(state) != 0) return -1;
+  tarn_vocab_options options;
+  tarn_vocab_default(&options);
+  options.type = TARN_VOCAB_TYPE_BYTE;
+  return tarn_vocab_train("bytes", NULL, 0, &options) == TARN_STATUS_OK ? 0 : -1;
+}
+
+// The log-probability of every token behind every sentence, and of every token of the sentences, against `expected`.
+static void check_scores(const char *checkpoint, const char *expected) {
+  tarn__checkpoint *c;
+  tarn__safetensors file = {0};
+  tarn__scorer *scorer;
+  tarn__scorer_options options;
+  must(tarn__checkpoint_open(&c, checkpoint, TARN__F32));
+  must(tarn__safetensors_open(&file, expected));
+  const int32_t *ids = tarn__safetensors_find(&file, "ids")->data;
+  const float *wanted = tarn__safetensors_find(&file, "log_probabilities")->data;
+  tarn__scorer_default(&options);
+  must(tarn__scorer_open(&scorer, c->model, EOS, &options));
+  double worst = 0.0;
+  static int32_t tokens[VOCAB][LENGTH];
+  static double values[VOCAB][LENGTH];
+  static tarn__scorer_sentence sentences[VOCAB];
+  for (int s = 0; s < SENTENCES; s++) {
+    for (int32_t last = 0; last < VOCAB; last++) {
+      memcpy(tokens[last], ids + s * LENGTH + 1, (LENGTH - 1) * sizeof **tokens);
+      tokens[last][LENGTH - 1] = last;
+      sentences[last] = (tarn__scorer_sentence){tokens[last], LENGTH, 0, values[last]};
+    }
+    must(tarn__scorer_run(scorer, sentences, VOCAB));
+    for (int v = 0; v < VOCAB; v++)
+      for (int t = 0; t < LENGTH; t++)
+        worst = fmax(worst, fabs(values[v][t] - (double)wanted[(s * LENGTH + t) * VOCAB + tokens[v][t]]));
+  }
+  if (!(worst < 1e-5)) fail_msg("%s: a log-probability is off by %g", checkpoint, worst);
+  // A sentence of more tokens than there are positions.
+  int32_t many[17] = {0};
+  double unused[17];
+  tarn__scorer_sentence sentence = {many, 17, 0, unused};
+  assert_int_equal(tarn__scorer_run(scorer, &sentence, 1), TARN_STATUS_DATA);
+  assert_non_null(strstr(tarn_error_message(), "longer than model.max_length (16)"));
+  tarn__scorer_close(&scorer);
+  tarn__safetensors_close(&file);
+  tarn__checkpoint_close(&c);
+}
+
+static void log_probabilities(void **state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof MODELS / sizeof *MODELS; i++) {
+    must(tarn_checkpoint_import_gpt2("model.safetensors", golden(MODELS[i], ""), "bytes"));
+    check_scores("model.safetensors", golden(MODELS[i], "expected.safetensors"));
+  }
+}
+
+// The tensors come back as they were, under the names that transformers writes.
+static void there_and_back(void **state) {
+  (void)state;
+  tarn__safetensors before = {0}, after = {0};
+  must(tarn_checkpoint_import_gpt2("model", golden("tied", ""), "bytes"));
+  must(tarn_checkpoint_export_gpt2("exported", "model"));
+  must(tarn__safetensors_open(&before, golden("tied", "model.safetensors")));
+  must(tarn__safetensors_open(&after, "exported/model.safetensors"));
+  assert_int_equal(before.count, after.count);
+  for (size_t i = 0; i < before.count; i++) {
+    const tarn__stored *a = &before.tensors[i], *b = &after.tensors[i];
+    assert_string_equal(a->name, b->name);
+    assert_int_equal(a->dims, b->dims);
+    assert_memory_equal(a->shape, b->shape, (size_t)a->dims * sizeof *a->shape);
+    assert_int_equal(a->bytes, b->bytes);
+    assert_memory_equal(a->data, b->data, a->bytes);
+  }
+  tarn__safetensors_close(&before);
+  tarn__safetensors_close(&after);
+  // A byte vocabulary has no such files.
+  assert_false(tarn__file_exists("exported/vocab.json"));
+  must(tarn_checkpoint_import_gpt2("untied_model", golden("untied", ""), "bytes"));
+  must(tarn_checkpoint_export_gpt2("exported", "untied_model"));
+  must(tarn_checkpoint_import_gpt2("again", "exported", "bytes"));
+  check_scores("again", golden("untied", "expected.safetensors"));
+}
+
+// A model of frozen, shared and structured layers with the toy vocabulary, trained by nobody.
+static void save_model(const char *path, const char *text, const char *vocab_path) {
+  tarn_config *config;
+  tarn_vocab *vocab;
+  tarn__model *model;
+  must(tarn_vocab_open(&vocab, vocab_path));
+  must(tarn_config_parse(&config, "test", text, strlen(text), NULL, 0));
+  must(tarn__model_open(&model, config, tarn_vocab_size(vocab), tarn_vocab_size(vocab), TARN__F32, false));
+  must(tarn__model_allocate(model));
+  must(tarn__model_initialise(model, 3));
+  tarn__checkpoint_extra extra = {.source = vocab, .target = vocab};
+  must(tarn__checkpoint_save(path, model, &extra));
+  tarn__model_close(&model);
+  tarn_config_close(&config);
+  tarn_vocab_close(&vocab);
+}
+
+#define KINDS                                                                                                         \
+  "kinds:\n  L: { heads: 2, ffn: 32 }\n  R: { heads: 2, ffn: 32, frozen: yes }\n"                                     \
+  "  H: { heads: 2, ffn: 32, frozen: yes, init: hadamard }\n  N: { mixer: none, ffn: 32 }\n  W: { heads: 2, ffn: 48 " \
+  "}\n"
+#define GPT2 "norm: pre, positions: learned, max_length: 20, embedding_scale: no, activation: gelu_tanh"
+
+static void score_text(double *sum, const char *path) {
+  tarn__checkpoint *c;
+  tarn__scorer *scorer;
+  tarn__scorer_options options;
+  int32_t ids[10] = {3, 9, 27, 81, 5, 15, 45, 7, 21, EOS};
+  double values[10];
+  must(tarn__checkpoint_open(&c, path, TARN__F32));
+  tarn__scorer_default(&options);
+  must(tarn__scorer_open(&scorer, c->model, tarn_vocab_eos(c->target), &options));
+  must(tarn__scorer_run(scorer, &(tarn__scorer_sentence){ids, 10, 0, values}, 1));
+  *sum = 0.0;
+  for (int i = 0; i < 10; i++) *sum += values[i];
+  tarn__scorer_close(&scorer);
+  tarn__checkpoint_close(&c);
+}
+
+static void reservoirs_are_written_out(void **state) {
+  (void)state;
+  double before, after;
+  save_model("reservoirs", "model: { d_model: 16, " GPT2 " }\ndecoder: { layers: R1 L H R1 }\n" KINDS,
+             GOLDEN "gpt2_toy");
+  must(tarn_checkpoint_export_gpt2("dense", "reservoirs"));
+  assert_true(tarn__file_exists("dense/merges.txt"));
+  must(tarn_checkpoint_import_gpt2("dense_model", "dense", NULL));
+  score_text(&before, "reservoirs");
+  score_text(&after, "dense_model");
+  assert_true(fabs(before - after) < 1e-4);
+  // The vocabulary comes back to the byte.
+  tarn_vocab *a, *b;
+  must(tarn_vocab_open(&a, GOLDEN "gpt2_toy"));
+  must(tarn_vocab_open(&b, "dense"));
+  assert_string_equal(tarn_vocab_hash(a), tarn_vocab_hash(b));
+  tarn_vocab_close(&a);
+  tarn_vocab_close(&b);
+}
+
+static void other_models_are_refused(void **state) {
+  (void)state;
+  static const struct {
+    const char *text, *words;
+  } cases[] = {
+      {"model: { d_model: 16, norm: pre }\ndecoder: { layers: L }\n" KINDS, "model.positions is not learned"},
+      {"model: { d_model: 16, norm: pre, positions: learned }\ndecoder: { layers: L }\n" KINDS,
+       "embedding_scale is yes"},
+      {"model: { d_model: 16, " GPT2 ", output_bias: yes }\ndecoder: { layers: L }\n" KINDS, "output_bias is yes"},
+      {"model: { d_model: 16, " GPT2 ", embeddings: none, output_rank: 4 }\ndecoder: { layers: L }\n" KINDS,
+       "output_rank is 4"},
+      {"model: { d_model: 16, " GPT2 " }\ndecoder: { layers: L N }\n" KINDS, "layer 2 (kind N) is none of attention"},
+      {"model: { d_model: 16, " GPT2 " }\ndecoder: { layers: L W }\n" KINDS,
+       "kinds L and W have different heads or ffn"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    save_model("other", cases[i].text, "bytes");
+    assert_int_equal(tarn_checkpoint_export_gpt2("refused", "other"), TARN_STATUS_USAGE);
+    if (!strstr(tarn_error_message(), cases[i].words)) fail_msg("%s", tarn_error_message());
+    assert_false(tarn__file_exists("refused"));
+  }
+}
+
+static void copy_file(const char *from, const char *to) {
+  char *data;
+  size_t size;
+  must(tarn__file_read(from, &data, &size));
+  sandbox_write(to, data, size);
+  tarn__free(data);
+}
+
+static void refused(const char *words) {
+  assert_int_equal(tarn_checkpoint_import_gpt2("never", "bad", "bytes"), TARN_STATUS_DATA);
+  if (!strstr(tarn_error_message(), words)) fail_msg("\"%s\" does not say \"%s\"", tarn_error_message(), words);
+  assert_false(tarn__file_exists("never"));
+}
+
+// One tensor is left out, added, or changed.
+static void wrong_tensors(void **state) {
+  (void)state;
+  static const char victim[] = "transformer.h.1.mlp.c_fc.weight";
+  tarn__safetensors file = {0};
+  mkdir("bad", 0700);
+  copy_file(golden("tied", "config.json"), "bad/config.json");
+  must(tarn__safetensors_open(&file, golden("tied", "model.safetensors")));
+  tarn__stored tensors[64];
+  size_t at = (size_t)(tarn__safetensors_find(&file, victim) - file.tensors);
+  for (int change = 0; change < 5; change++) {
+    static const char *const words[] = {"tensor \"h.1.mlp.c_fc.weight\" is missing",
+                                        "tensor \"transformer.h.2.ln_1.bias\" is none of a GPT-2 model of 2 layers",
+                                        "c_fc.weight\" has the shape [64, 16] where [16, 64] was expected",
+                                        "c_fc.weight\" has type I32", "tie_word_embeddings"};
+    size_t count = file.count;
+    for (size_t i = 0; i < count; i++) tensors[i] = file.tensors[i];
+    if (change == 0) tensors[at] = tensors[--count];
+    if (change == 1 || change == 4) {
+      const char *like = change == 1 ? "transformer.h.1.ln_1.bias" : "transformer.wpe.weight";
+      tensors[count] = *tarn__safetensors_find(&file, like);
+      tensors[count++].name = change == 1 ? "transformer.h.2.ln_1.bias" : "lm_head.weight";
+    }
+    if (change == 2) tensors[at].shape[0] = 64, tensors[at].shape[1] = 16;
+    if (change == 3) tensors[at].dtype = "I32";
+    must(tarn__safetensors_write("bad/model.safetensors", tensors, count, NULL, 0));
+    refused(words[change]);
+  }
+  tarn__safetensors_close(&file);
+}
+
+// A text in config.json is replaced by another one.
+static void wrong_configs(void **state) {
+  (void)state;
+  static const struct {
+    const char *from, *to, *words;
+  } cases[] = {
+      {"\"n_embd\": 16,", "", "it has no \"n_embd\""},
+      {"\"n_head\": 2", "\"n_head\": 3", "3 does not divide model.d_model 16"},
+      {"\"n_layer\": 2", "\"n_layer\": 2.5", "\"n_layer\" is not a whole number"},
+      {"\"n_layer\": 2", "\"n_layer\": 3", "tensor \"h.2.ln_1.weight\" is missing"},
+      {"\"gelu_new\"", "\"swish\"", "\"activation_function\" is \"swish\"; tarn has gelu_new"},
+      {"\"vocab_size\": 259", "\"vocab_size\": 260", "has 259 tokens, but bad/config.json says 260"},
+      {"\"eos_token_id\": 2", "\"eos_token_id\": 1", "the end of sentence is token 2"},
+      {"1e-05", "1e-06", "\"layer_norm_epsilon\" is 1e-06"},
+      {"\"model_type\": \"gpt2\"", "\"model_type\": \"llama\"", "\"model_type\" is llama, not gpt2"},
+      {"\"scale_attn_weights\": true", "\"scale_attn_weights\": false", "\"scale_attn_weights\" is false"},
+      {"{", "[", "bad/config.json:"},
+  };
+  char *text;
+  size_t size;
+  mkdir("bad", 0700);
+  copy_file(golden("tied", "model.safetensors"), "bad/model.safetensors");
+  must(tarn__file_read(golden("tied", "config.json"), &text, &size));
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    const char *place = strstr(text, cases[i].from);
+    assert_non_null(place);
+    char changed[4096];
+    int length = snprintf(changed, sizeof changed, "%.*s%s%s", (int)(place - text), text, cases[i].to,
+                          place + strlen(cases[i].from));
+    sandbox_write("bad/config.json", changed, (size_t)length);
+    refused(cases[i].words);
+  }
+  tarn__free(text);
+  copy_file(golden("tied", "config.json"), "bad/config.json");
+  assert_int_equal(tarn_checkpoint_import_gpt2("never", "bad", NULL), TARN_STATUS_DATA);
+  assert_non_null(strstr(tarn_error_message(), "it has no vocabulary"));
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(log_probabilities),
+      cmocka_unit_test(there_and_back),
+      cmocka_unit_test(reservoirs_are_written_out),
+      cmocka_unit_test(other_models_are_refused),
+      cmocka_unit_test(wrong_tensors),
+      cmocka_unit_test(wrong_configs),
+  };
+  return cmocka_run_group_tests(tests, open_all, sandbox_close);
+}

@@ -1,0 +1,31 @@
+// tarn import-gpt2: a checkpoint of tarn from one of Hugging Face's transformers.
+#include <stdio.h>
+
+#include "cli.h"
+#include "commands.h"
+#include "tarn/checkpoint.h"
+
+static const cli_command COMMAND = {
+    "import-gpt2", "FOLDER", "Make a checkpoint of a GPT-2 model from transformers.",
+    "FOLDER holds config.json and model.safetensors as save_pretrained() writes them, and GPT-2's vocabulary as\n"
+    "vocab.json and merges.txt. Every tensor must be there with its shape, and no other; masks of attention and a "
+    "second\n"
+    "copy of tied embeddings are passed over. tarn export --format gpt2 is the way back."};
+
+int cmd_import_gpt2(int argc, char **argv) {
+  const char *output = NULL;
+  const char *vocab = NULL;
+  cli_list folders = {0};
+  const cli_option table[] = {
+      {"output", CLI_TEXT, &output, "FILE", "where to write the checkpoint; needed", 0, 0},
+      {"vocab", CLI_TEXT, &vocab, "FILE", "vocabulary, for a folder that has none or another one", 0, 0},
+      {0}};
+  int code = cli_parse(&COMMAND, table, argc, argv, &folders, 1, 1);
+  if (code < 0 && !output) code = cli_usage(&COMMAND, "--output is missing");
+  if (code < 0) {
+    tarn_status status = tarn_checkpoint_import_gpt2(output, folders.items[0], vocab);
+    code = status == TARN_STATUS_OK ? CLI_OK : cli_report(&COMMAND, status);
+  }
+  cli_list_free(&folders);
+  return code;
+}
