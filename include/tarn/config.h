@@ -73,7 +73,24 @@ extern "C" {
   X(TARN_MIXER_DYNAMIC_CONV, "dynamic_conv",                                                                          \
     "dynamic convolution, Wu et al. 2019: the same with kernels that each position computes from itself")             \
   X(TARN_MIXER_GRU, "gru", "GRU and a projection of its states; in the decoder then cross-attention")                 \
-  X(TARN_MIXER_LSTM, "lstm", "LSTM and a projection of its states; in the decoder then cross-attention")
+  X(TARN_MIXER_LSTM, "lstm", "LSTM and a projection of its states; in the decoder then cross-attention")              \
+  X(TARN_MIXER_ESN, "esn",                                                                                            \
+    "echo state network, Jaeger 2001: a leaky recurrence whose recurrent matrix is random, scaled and frozen, and a " \
+    "projection of its states; in the decoder then cross-attention")
+#define TARN_NONLINEARITY_MAP(X)                 \
+  X(TARN_NONLINEARITY_RELU, "relu", "max(x, 0)") \
+  X(TARN_NONLINEARITY_TANH, "tanh", "hyperbolic tangent")
+#define TARN_TOPOLOGY_MAP(X)                                                                                    \
+  X(TARN_TOPOLOGY_RANDOM, "random", "each entry is there with probability 1 - sparsity (Erdos and Renyi 1959)") \
+  X(TARN_TOPOLOGY_SMALL_WORLD, "small_world",                                                                   \
+    "a ring of near neighbours of which a tenth is rewired, Watts and Strogatz 1998")                           \
+  X(TARN_TOPOLOGY_SCALE_FREE, "scale_free", "few units know many, Barabasi and Albert 1999")                    \
+  X(TARN_TOPOLOGY_RING, "ring", "each unit hears those before it, by default one, Rodan and Tino 2011")
+#define TARN_RESERVOIR_INPUT_MAP(X)                                       \
+  X(TARN_RESERVOIR_INPUT_PROJECTION, "projection",                        \
+    "a matrix W_in of the layer projects the layer's input to its units") \
+  X(TARN_RESERVOIR_INPUT_DIRECT, "direct",                                \
+    "the layer's input itself drives the units, of which there are d_model: W_in is the embedding matrix")
 #define TARN_INIT_MAP(X)                                                                     \
   X(TARN_INIT_XAVIER, "xavier", "uniform in +-sqrt(6 / (inputs + outputs)), Glorot 2010")    \
   X(TARN_INIT_ORTHOGONAL, "orthogonal", "orthonormal rows or columns, Saxe et al. 2013")     \
@@ -120,6 +137,11 @@ typedef enum tarn_frozen_embeddings {
 } tarn_frozen_embeddings;
 typedef enum tarn_mixer { TARN_MIXER_MAP(TARN_CHOICE_VALUE) TARN_MIXER_COUNT } tarn_mixer;
 typedef enum tarn_init { TARN_INIT_MAP(TARN_CHOICE_VALUE) TARN_INIT_COUNT } tarn_init;
+typedef enum tarn_nonlinearity { TARN_NONLINEARITY_MAP(TARN_CHOICE_VALUE) TARN_NONLINEARITY_COUNT } tarn_nonlinearity;
+typedef enum tarn_topology { TARN_TOPOLOGY_MAP(TARN_CHOICE_VALUE) TARN_TOPOLOGY_COUNT } tarn_topology;
+typedef enum tarn_reservoir_input {
+  TARN_RESERVOIR_INPUT_MAP(TARN_CHOICE_VALUE) TARN_RESERVOIR_INPUT_COUNT
+} tarn_reservoir_input;
 typedef enum tarn_backskip_method { TARN_BACKSKIP_MAP(TARN_CHOICE_VALUE) TARN_BACKSKIP_COUNT } tarn_backskip_method;
 typedef enum tarn_optimiser { TARN_OPTIMISER_MAP(TARN_CHOICE_VALUE) TARN_OPTIMISER_COUNT } tarn_optimiser;
 typedef enum tarn_schedule { TARN_SCHEDULE_MAP(TARN_CHOICE_VALUE) TARN_SCHEDULE_COUNT } tarn_schedule;
@@ -176,15 +198,30 @@ typedef struct tarn_kind {
   int64_t heads;                     // of attention, or kernels of a convolution and heads of the cross-attention
                                      // that follows it; divides d_model; 0 for mixer none [4]
   int64_t hidden;                    // of recurrences: units of each direction; else 0 [d_model; bigru: half of it]
-  int64_t kernel;                    // width of a convolution, in tokens; odd in the encoder; 0 for other mixers [7]
-  double kernel_dropout;             // DropConnect on the softmax kernel; 0 for other mixers [0]
-  int64_t ffn;                       // inner width of the FFN; 0: the layer is its token mixer only [1024]
-  bool residual;                     // no: y = f(x) in place of x + f(x), without norm and FFN, as recurrent language
-                                     // models stack their layers [yes]
-  bool frozen;     // random for ever; in the decoder self-attention, cross-attention and FFN alike [no]
-  tarn_init init;  // of projection weights [orthogonal if frozen, else xavier]
-  tarn_norm norm;  // [model.norm; pre for mixer none: y = x + FFN(LayerNorm(x))]
-  double dropout;  // on the output of attention and of the FFN, before the residual sum [model.dropout]
+  // Echo state networks, with W_rec [hidden, hidden] the recurrent matrix (src/model/reservoir.h):
+  //   h' = (1 - leak_rate) h + leak_rate f(W_rec h + W_in x)
+  // 0 for other mixers.
+  double leak_rate;                // 0 < a <= 1 [0.8]
+  double spectral_radius;          // of W_rec: the largest modulus of its eigenvalues; above 0 [0.993]
+  double sparsity;                 // share of W_rec's entries that are 0; 0 <= x < 1 [0.5; ring: one edge a unit]
+  tarn_topology topology;          // which entries of W_rec there are [random]
+  tarn_nonlinearity nonlinearity;  // f [relu]
+  tarn_reservoir_input input;      // [projection]
+  double input_scaling;            // standard deviation of a projection's W_in, which is normal; 0: as `init` says [0]
+  // Recurrences whose kind is trained: parts that keep their random first values all the same. The recurrent matrix of
+  // an echo state network always does.
+  bool frozen_input;       // W_in, the projection of the layer's input to all gates [no]
+  bool frozen_recurrence;  // W_rec, the recurrent weights; not of mixer esn [no]
+  bool frozen_output;      // W_out, the projection of the states [no]
+  int64_t kernel;          // width of a convolution, in tokens; odd in the encoder; 0 for other mixers [7]
+  double kernel_dropout;   // DropConnect on the softmax kernel; 0 for other mixers [0]
+  int64_t ffn;             // inner width of the FFN; 0: the layer is its token mixer only [1024]
+  bool residual;           // no: y = f(x) in place of x + f(x), without norm and FFN, as recurrent language
+                           // models stack their layers [yes]
+  bool frozen;             // random for ever; in the decoder self-attention, cross-attention and FFN alike [no]
+  tarn_init init;          // of projection weights [orthogonal if frozen, else xavier]
+  tarn_norm norm;          // [model.norm; pre for mixer none: y = x + FFN(LayerNorm(x))]
+  double dropout;          // on the output of attention and of the FFN, before the residual sum [model.dropout]
   tarn_backskip backskip;
 } tarn_kind;
 

@@ -41,6 +41,7 @@ typedef struct tarn__declare {
   int64_t d_model;
   tarn_activation activation;  // of the FFN
   bool decoder;                // of an encoder-decoder: cross-attention follows
+  bool frozen_part;            // what is declared next is frozen, even where the kind is not
   tarn__arena *arena;
   tarn__param_list params;
   tarn__param_list helpers;  // parameters that only training needs and that are no part of the model; list NULL: none

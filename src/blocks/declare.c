@@ -58,19 +58,21 @@ static tarn__init init_of(tarn_init init, int64_t out, int64_t in, int blocks, d
   return (tarn__init){TARN__INIT_XAVIER, gain, blocks};
 }
 
+static bool is_frozen(const tarn__declare *declare) { return declare->kind->frozen || declare->frozen_part; }
+
 tarn__param *tarn__declare_dense(tarn__declare *declare, const char *name, int64_t out, int64_t in, int blocks,
                                  double gain) {
   char part[128];
   const tarn_kind *kind = declare->kind;
   snprintf(part, sizeof part, "%s.weight", name);
-  return tarn__declare_param(declare, part, out, in, !kind->frozen, init_of(kind->init, out, in, blocks, gain));
+  return tarn__declare_param(declare, part, out, in, !is_frozen(declare), init_of(kind->init, out, in, blocks, gain));
 }
 
 tarn__linear_weights tarn__declare_matrix(tarn__declare *declare, const char *name, int64_t out, int64_t in, int blocks,
                                           double gain) {
   const tarn_kind *kind = declare->kind;
   tarn__linear_weights weights = {0};
-  weights.weight = kind->init == TARN_INIT_HADAMARD && kind->frozen
+  weights.weight = kind->init == TARN_INIT_HADAMARD && is_frozen(declare)
                        ? tarn__declare_signs(declare, name, out, in, blocks)
                        : tarn__declare_dense(declare, name, out, in, blocks, gain);
   return weights;
@@ -79,7 +81,7 @@ tarn__linear_weights tarn__declare_matrix(tarn__declare *declare, const char *na
 // A trained bias starts at zero, as in fairseq; a frozen one keeps PyTorch's default, uniform in 1 / sqrt(in).
 tarn__param *tarn__declare_bias(tarn__declare *declare, const char *name, int64_t n, int64_t in) {
   char part[128];
-  bool trained = !declare->kind->frozen;
+  bool trained = !is_frozen(declare);
   tarn__init init = {TARN__INIT_ZERO, 0.0, 1};
   if (!trained) init = (tarn__init){TARN__INIT_UNIFORM, 1.0 / sqrt((double)in), 1};
   snprintf(part, sizeof part, "%s.bias", name);

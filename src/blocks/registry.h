@@ -12,6 +12,7 @@ extern const tarn__mixer tarn__mixer_light_conv;
 extern const tarn__mixer tarn__mixer_dynamic_conv;
 extern const tarn__mixer tarn__mixer_gru;
 extern const tarn__mixer tarn__mixer_lstm;
+extern const tarn__mixer tarn__mixer_esn;
 
 const tarn__mixer *tarn__mixer_find(tarn_mixer id);
 

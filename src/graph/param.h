@@ -18,7 +18,8 @@ typedef enum tarn__init_kind {
   TARN__INIT_HADAMARD,    // orthonormal, of random signs and Hadamard transforms  (Yu et al. 2016; ops/hadamard.h)
   TARN__INIT_SIGNS,       // 1 or -1: what a matrix of TARN__INIT_HADAMARD is made of
   TARN__INIT_NORMAL,      // normal with standard deviation gain
-  TARN__INIT_UNIFORM      // uniform in +-gain
+  TARN__INIT_UNIFORM,     // uniform in +-gain
+  TARN__INIT_RESERVOIR    // normal on the edges of a random graph, scaled to the spectral radius gain
 } tarn__init_kind;
 
 typedef struct tarn__init {
@@ -28,6 +29,19 @@ typedef struct tarn__init {
                // more
 } tarn__init;
 
+// The recurrent matrix of an echo state network (model/reservoir.h).
+typedef enum tarn__topology {
+  TARN__TOPOLOGY_RANDOM,
+  TARN__TOPOLOGY_SMALL_WORLD,
+  TARN__TOPOLOGY_SCALE_FREE,
+  TARN__TOPOLOGY_RING
+} tarn__topology;
+typedef struct tarn__reservoir {
+  tarn__topology topology;
+  double sparsity;   // share of its entries that are 0
+  const char *kind;  // of the layer, for messages
+} tarn__reservoir;
+
 typedef struct tarn__param {
   const char *name;    // "encoder.layer1.self_attn.qkv.weight"
   int64_t rows, cols;  // a weight of a linear layer is [out, in]; a vector is [1, n]
@@ -36,6 +50,8 @@ typedef struct tarn__param {
   bool stopped;  // trained, but not any more (train.freeze): no gradient and no update, though it is stored as before
   int uses;      // number of places of the model that use it; more than 1: shared
   tarn__init init;
+  const tarn__reservoir *reservoir;  // of TARN__INIT_RESERVOIR; else NULL
+  double factor;  // of TARN__INIT_RESERVOIR: what scales its normal values to the spectral radius; 0: not known yet
   char hash[TARN__HASH_TEXT];  // frozen only: of its fp32 values, set as they are made; a checkpoint records it
   tarn__dtype dtype;  // of `value`: F32, BF16 (matrices only; vectors and signs stay F32) or F64 (reference in double)
   void *value;        // [rows, cols], what kernels read

@@ -159,9 +159,10 @@ static tarn_status check_contents(const tarn__checkpoint_file *file, const tarn_
                                   bool *recipes) {
   *recipes = false;
   for (size_t i = 0; i < model->param_count; i++) {
-    const tarn__param *param = model->params[i];
+    tarn__param *param = model->params[i];
     const char *recipe = param->trained ? NULL : find_recipe(file, param);
     if (recipe) {
+      TARN_TRY(tarn__recipe_take_factor(recipe, file->tensors.path, param));
       TARN_TRY(tarn__recipe_check(recipe, file->tensors.path, param, file->seed));
       *recipes = *recipes || tarn__recipe_verify(recipe, file->tensors.path, param) != TARN_STATUS_OK;
       continue;

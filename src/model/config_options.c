@@ -9,6 +9,9 @@ static const tarn_config_word activation_words[] = {TARN_ACTIVATION_MAP(WORD)};
 static const tarn_config_word embeddings_words[] = {TARN_EMBEDDINGS_MAP(WORD)};
 static const tarn_config_word frozen_embeddings_words[] = {TARN_FROZEN_EMBEDDINGS_MAP(WORD)};
 static const tarn_config_word mixer_words[] = {TARN_MIXER_MAP(WORD)};
+static const tarn_config_word nonlinearity_words[] = {TARN_NONLINEARITY_MAP(WORD)};
+static const tarn_config_word topology_words[] = {TARN_TOPOLOGY_MAP(WORD)};
+static const tarn_config_word reservoir_input_words[] = {TARN_RESERVOIR_INPUT_MAP(WORD)};
 static const tarn_config_word init_words[] = {TARN_INIT_MAP(WORD)};
 static const tarn_config_word backskip_words[] = {TARN_BACKSKIP_MAP(WORD)};
 static const tarn_config_word optimiser_words[] = {TARN_OPTIMISER_MAP(WORD)};
@@ -39,6 +42,7 @@ static const tarn_config_word tokenize_words[] = {
 #define WITH(mixer) (1u << TARN_MIXER_##mixer)
 #define CONVOLUTIONS (WITH(LIGHT_CONV) | WITH(DYNAMIC_CONV))
 #define ABOVE_LEAST .open_least = true
+#define RECURRENCES (WITH(BIGRU) | WITH(GRU) | WITH(LSTM))
 
 static const tarn__option model_options[] = {
     {"d_model", INTEGER(tarn_config_model, d_model, 1, 65536), .value = "512",
@@ -103,14 +107,35 @@ static const tarn__option kind_options[] = {
     {"mixer", CHOICE(tarn_kind, mixer, mixer_words), .value = "attention", .help = "token mixer of the layer",
      .also = "type"},
     {"heads", INTEGER(tarn_kind, heads, 1, 1024), .value = "4",
-     .mixers = WITH(ATTENTION) | CONVOLUTIONS | WITH(GRU) | WITH(LSTM),
+     .mixers = WITH(ATTENTION) | CONVOLUTIONS | WITH(GRU) | WITH(LSTM) | WITH(ESN),
      .help = "attention heads, and kernels of a convolution; a divisor of model.d_model; not with mixer none",
      .also = "attention_heads transformer-heads num_heads"},
     {"hidden", INTEGER(tarn_kind, hidden, 1, 65536),
-     .derived = "model.d_model; half of it, rounded up, for mixer bigru",
-     .mixers = WITH(BIGRU) | WITH(GRU) | WITH(LSTM),
-     .help = "units of a recurrence, of each direction of bigru; with mixers bigru, gru and lstm only",
-     .also = "hidden_size units reservoir_size"},
+     .derived = "model.d_model; half of it, rounded up, for mixer bigru", .mixers = RECURRENCES | WITH(ESN),
+     .help = "units of a recurrence, of each direction of bigru; with mixers bigru, gru, lstm and esn only",
+     .also = "hidden_size units reservoir_size n_rec"},
+    {"leak_rate", REAL(tarn_kind, leak_rate, 0, 1), ABOVE_LEAST, .value = "0.8", .mixers = WITH(ESN),
+     .help = "a in h' = (1 - a) h + a f(W_rec h + W_in x); this key and those to input_scaling only with mixer esn",
+     .also = "leak leaking_rate lr alpha"},
+    {"spectral_radius", REAL(tarn_kind, spectral_radius, 0, 1000), ABOVE_LEAST, .value = "0.993", .mixers = WITH(ESN),
+     .help = "largest modulus of the eigenvalues of W_rec", .also = "sr rho"},
+    {"sparsity", REAL(tarn_kind, sparsity, 0, 1), BELOW_MOST, .derived = "0.5; 1 - 1 / hidden for topology ring",
+     .mixers = WITH(ESN), .help = "share of the entries of W_rec that are 0",
+     .also = "lambda connectivity rc_connectivity density"},
+    {"topology", CHOICE(tarn_kind, topology, topology_words), .value = "random", .mixers = WITH(ESN),
+     .help = "which entries of W_rec there are", .also = "graph"},
+    {"nonlinearity", CHOICE(tarn_kind, nonlinearity, nonlinearity_words), .value = "relu", .mixers = WITH(ESN),
+     .help = "f of an echo state network", .also = "reservoir_activation activation"},
+    {"input", CHOICE(tarn_kind, input, reservoir_input_words), .value = "projection", .mixers = WITH(ESN),
+     .help = "what drives the units; direct needs hidden equal to model.d_model"},
+    {"input_scaling", REAL(tarn_kind, input_scaling, 0, 1000), .value = "0", .mixers = WITH(ESN),
+     .help = "standard deviation of a projection's W_in, which is normal; 0: as init says", .also = "sigma_in"},
+    {"frozen_input", BOOL(tarn_kind, frozen_input), .value = "no", .mixers = RECURRENCES | WITH(ESN),
+     .help = "freeze W_in of a recurrence whose kind is trained"},
+    {"frozen_recurrence", BOOL(tarn_kind, frozen_recurrence), .value = "no", .mixers = RECURRENCES,
+     .help = "freeze the recurrent weights of a recurrence whose kind is trained; mixer esn always does"},
+    {"frozen_output", BOOL(tarn_kind, frozen_output), .value = "no", .mixers = RECURRENCES | WITH(ESN),
+     .help = "freeze the projection of a recurrence's states where the kind is trained"},
     {"kernel", INTEGER(tarn_kind, kernel, 1, 1023), .value = "7", .unit = "tokens", .mixers = CONVOLUTIONS,
      .help = "width of a convolution; odd in the encoder; only with mixer light_conv and dynamic_conv",
      .also = "kernel_size conv_kernel_size encoder_kernel_size_list decoder_kernel_size_list"},

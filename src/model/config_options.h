@@ -68,7 +68,7 @@ void tarn__option_unset(const tarn__option *option, void *section);
 tarn_status tarn__option_set(const tarn__option *option, void *section, const char *text,
                              tarn__arena *arena) TARN_CHECKED;
 
-// Sets a number to 0: for keys that a layer with its mixer does not have.
+// Sets a number to 0, yes or no to no, a word to the first one: for keys that a layer with its mixer does not have.
 void tarn__option_clear(const tarn__option *option, void *section);
 
 // Whether a layer of this kind has the key.

@@ -102,6 +102,44 @@ static tarn_status resolve_residual(tarn_kind *kind, const tarn__yaml_node *root
   return TARN_STATUS_OK;
 }
 
+// What only echo state networks have.
+static tarn_status resolve_esn(tarn_kind *kind, int64_t d_model, const tarn__yaml_node *root) {
+  char key[96];
+  char text[224];
+  if (kind->mixer != TARN_MIXER_ESN) return TARN_STATUS_OK;
+  const double n = (double)kind->hidden;
+  if (isnan(kind->sparsity)) kind->sparsity = kind->topology == TARN_TOPOLOGY_RING ? 1.0 - 1.0 / n : 0.5;
+  snprintf(key, sizeof key, "kinds.%s.sparsity", kind->name);
+  if (kind->topology == TARN_TOPOLOGY_RANDOM && (1.0 - kind->sparsity) * n * n < 1.0) {
+    snprintf(text, sizeof text, "%g of %lld x %lld entries leaves no edges", kind->sparsity, (long long)kind->hidden,
+             (long long)kind->hidden);
+    return fail_key(root, key, text);
+  }
+  const int64_t least = kind->topology == TARN_TOPOLOGY_SMALL_WORLD  ? 3
+                        : kind->topology == TARN_TOPOLOGY_SCALE_FREE ? 2
+                                                                     : 1;
+  snprintf(key, sizeof key, "kinds.%s.hidden", kind->name);
+  if (kind->hidden < least) {
+    snprintf(text, sizeof text, "a graph of this topology has at least %lld units", (long long)least);
+    return fail_key(root, key, text);
+  }
+  if (kind->input == TARN_RESERVOIR_INPUT_PROJECTION) return TARN_STATUS_OK;
+  if (kind->hidden != d_model) {
+    snprintf(text, sizeof text,
+             "with input: direct the layer's input drives the units, so there are model.d_model %lld of them",
+             (long long)d_model);
+    return fail_key(root, key, text);
+  }
+  static const char *const unused[] = {"input_scaling", "frozen_input"};
+  for (int i = 0; i < 2; i++) {
+    if (i == 0 ? kind->input_scaling == 0 : !kind->frozen_input) continue;
+    snprintf(key, sizeof key, "kinds.%s.%s", kind->name, unused[i]);
+    return fail_key(root, key,
+                    "with input: direct the layer has no W_in; see model.embedding_std and frozen_embeddings");
+  }
+  return TARN_STATUS_OK;
+}
+
 static tarn_status resolve_kind(const tarn_config *config, tarn_kind *kind, const tarn__yaml_node *root) {
   char key[96];
   char text[160];
@@ -112,6 +150,7 @@ static tarn_status resolve_kind(const tarn_config *config, tarn_kind *kind, cons
   const int64_t d = config->model.d_model;
   if (kind->hidden == 0) kind->hidden = kind->mixer == TARN_MIXER_BIGRU ? (d + 1) / 2 : d;
   TARN_TRY(drop_keys(kind, root));
+  TARN_TRY(resolve_esn(kind, d, root));
   if (kind->heads == 0 || config->model.d_model % kind->heads == 0) return TARN_STATUS_OK;
   snprintf(key, sizeof key, "kinds.%s.heads", kind->name);
   snprintf(text, sizeof text, "%lld does not divide model.d_model %lld", (long long)kind->heads,

@@ -156,6 +156,8 @@ void tarn__option_unset(const tarn__option *option, void *section) {
 void tarn__option_clear(const tarn__option *option, void *section) {
   if (option->type == TARN__OPTION_INTEGER) *(int64_t *)field_of(option, section) = 0;
   if (option->type == TARN__OPTION_REAL) *(double *)field_of(option, section) = 0.0;
+  if (option->type == TARN__OPTION_BOOL) *(bool *)field_of(option, section) = false;
+  if (option->type == TARN__OPTION_WORD) memset(field_of(option, section), 0, sizeof(int));
 }
 
 bool tarn__option_applies(const tarn__option *option, const tarn_kind *kind) {

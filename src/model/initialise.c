@@ -8,6 +8,7 @@
 #include "base/threads.h"
 #include "model/model.h"
 #include "model/orthogonal.h"
+#include "model/reservoir.h"
 #include "ops/hadamard.h"
 
 static void fill_normal(float *values, size_t count, double deviation, tarn__random *random) {
@@ -41,7 +42,14 @@ static size_t length_for_stream(const tarn__param *param) {
   return structured && dot ? (size_t)(dot - param->name) : length;
 }
 
-tarn_status tarn__param_initialise(const tarn__param *param, uint64_t seed, float *values) {
+// A reservoir's *factor is used, or made if it is 0.
+static tarn_status fill_reservoir(const tarn__param *param, float *values, double *factor, tarn__random *random) {
+  tarn_status status = tarn__reservoir_values(values, factor, param->rows, param->init.gain, param->reservoir, random);
+  if (status == TARN_STATUS_OK) return status;
+  return tarn__fail_prefix(status, "kinds.%s.spectral_radius: %s: ", param->reservoir->kind, param->name);
+}
+
+static tarn_status make_values(const tarn__param *param, uint64_t seed, float *values, double *factor) {
   size_t count = (size_t)(param->rows * param->cols);
   tarn__random random;
   tarn__random_init(&random, tarn__hash64(param->name, length_for_stream(param), seed), 0);
@@ -73,8 +81,15 @@ tarn_status tarn__param_initialise(const tarn__param *param, uint64_t seed, floa
     case TARN__INIT_SIGNS:
       fill_signs(values, count, &random);
       break;
+    case TARN__INIT_RESERVOIR:
+      return fill_reservoir(param, values, factor, &random);
   }
   return TARN_STATUS_OK;
+}
+
+tarn_status tarn__param_initialise(const tarn__param *param, uint64_t seed, float *values) {
+  double factor = param->factor;
+  return make_values(param, seed, values, &factor);
 }
 
 void tarn__param_set(tarn__param *param, const float *values) {
@@ -119,7 +134,7 @@ void tarn__param_get(const tarn__param *param, float *values) {
 static tarn_status initialise_one(tarn__param *param, uint64_t seed) {
   void *values;
   TARN_TRY(tarn__alloc(&values, TARN__MEMORY_OTHER, (size_t)(param->rows * param->cols), sizeof(float)));
-  tarn_status status = tarn__param_initialise(param, seed, values);
+  tarn_status status = make_values(param, seed, values, &param->factor);
   if (status == TARN_STATUS_OK) tarn__param_set(param, values);
   if (status == TARN_STATUS_OK && !param->trained)
     tarn__hash(param->hash, values, (size_t)(param->rows * param->cols) * sizeof(float));
@@ -139,6 +154,9 @@ static tarn_status initialise(tarn__model *model, uint64_t seed, bool trained) {
   return tarn__failure_raise(&failure);
 }
 
-tarn_status tarn__model_initialise(tarn__model *model, uint64_t seed) { return initialise(model, seed, true); }
+tarn_status tarn__model_initialise(tarn__model *model, uint64_t seed) {
+  for (size_t i = 0; i < model->param_count; i++) model->params[i]->factor = 0.0;
+  return initialise(model, seed, true);
+}
 
 tarn_status tarn__model_initialise_frozen(tarn__model *model, uint64_t seed) { return initialise(model, seed, false); }

@@ -144,7 +144,7 @@ static void messages_name_file_line_and_key(void **state) {
        "m.yaml:5: unknown key \"freeze\" in kinds.L; did you mean \"frozen\"?"},
       {"kinds:\n  L: { mixer: atention }\n", NULL,
        "m.yaml:2: kinds.L.mixer: \"atention\" is not one of attention, none, bigru, light_conv, dynamic_conv, gru, "
-       "lstm; did you "
+       "lstm, esn; did you "
        "mean "
        "\"attention\"?"},
       {"kinds:\n  R: { frozen: yes, init: hadamar }\n", NULL,
@@ -418,9 +418,10 @@ static void training_needs_more(void **state) {
 // Every default in the list of options is a value that can be written, and changes nothing.
 static void listed_defaults_are_the_defaults(void **state) {
   (void)state;
-  // C has the keys of convolutions, which are errors in L.
+  // C, E and G have the keys of convolutions and recurrences, which are errors in L.
   static const char text[] =
-      "encoder: { layers: L C }\ndecoder: { layers: L }\nkinds: { L: , C: { mixer: light_conv } }\n";
+      "encoder: { layers: L C E G }\ndecoder: { layers: L }\n"
+      "kinds: { L: , C: { mixer: light_conv }, E: { mixer: esn }, G: { mixer: gru } }\n";
   tarn_config *config = parsed(text, NULL);
   char *expected;
   char *actual;
@@ -435,13 +436,13 @@ static void listed_defaults_are_the_defaults(void **state) {
     bool plain = option.value[0] != 0 && !strchr(option.value, ' ') && !strstr(option.value, "model.") &&
                  !strstr(option.value, "data.") && !strstr(option.key, ".place.");
     if (!plain) continue;
-    if (name) {
-      const bool of_convolutions = strstr(option.help, "only with mixer light_conv") != NULL;
-      snprintf(override, sizeof override, "kinds.%s%s=%s", of_convolutions ? "C" : "L", name + 4, option.value);
-    } else {
-      snprintf(override, sizeof override, "%s=%s", option.key, option.value);
+    snprintf(override, sizeof override, "%s=%s", option.key, option.value);
+    tarn_status status = TARN_STATUS_USAGE;
+    for (const char *kind = "LCEG"; name && *kind && status != TARN_STATUS_OK; kind++) {
+      snprintf(override, sizeof override, "kinds.%c%s=%s", *kind, name + 4, option.value);
+      status = parse(&config, text, override);
     }
-    config = parsed(text, override);
+    if (status != TARN_STATUS_OK) config = parsed(text, override);
     assert_int_equal(tarn_config_write(config, &actual), TARN_STATUS_OK);
     assert_string_equal(actual, expected);
     tarn_config_text_close(&actual);
