@@ -8,12 +8,21 @@
 #include "train/schedule.h"
 #include "train/trainer.h"
 
+static bool has_reservoirs(const tarn_config *config) {
+  for (int32_t i = 0; i < config->kind_count; i++)
+    if (config->kinds[i].mixer == TARN_MIXER_ESN) return true;
+  return false;
+}
+
 static tarn_status fail_numeric(const tarn_train *t, const char *what) {
   const tarn__progress *p = &t->progress;
   return tarn__fail(TARN_STATUS_NUMERIC,
                     "%s is not a finite number at update %lld; the last good checkpoint is %s. A lower train.lr, a "
-                    "longer train.warmup or train.clip_norm can help",
-                    what, (long long)p->update + 1, t->dir.last);
+                    "longer train.warmup or train.clip_norm can help%s",
+                    what, (long long)p->update + 1, t->dir.last,
+                    has_reservoirs(t->config) ? "; states of an echo state network explode if its spectral_radius is "
+                                                "too large"
+                                              : "");
 }
 
 // The next batch, which the loader has prepared while the one before was computed.

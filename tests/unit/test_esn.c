@@ -49,7 +49,7 @@ static void pieces_give_the_bits_of_the_whole(void **state) {
 }
 
 static tarn__model *open_model(const char *const *overrides, size_t count, tarn_config **config) {
-  tarn__model *model;
+  tarn__model *model = NULL;
   tarn_status status = tarn_config_parse(config, "esn", config_text, strlen(config_text), overrides, count);
   if (status == TARN_STATUS_OK) status = tarn__model_open(&model, *config, TINY_VOCAB, TINY_VOCAB, TARN__F32, true);
   if (status == TARN_STATUS_OK) status = tarn__model_allocate(model);
@@ -205,12 +205,21 @@ static void an_explosion_ends_the_run(void **state) {
                                      "model.frozen_embeddings=none", "decoder.layers=E",    "train.precision=bf16"};
   assert_int_equal(tiny_train("tiny.yaml", "exploded", keys, 6, NULL, NULL, NULL), TARN_STATUS_NUMERIC);
   assert_non_null(strstr(tarn_error_message(), "not a finite number"));
+  assert_non_null(strstr(tarn_error_message(), "spectral_radius"));
   json_t *result = json_load_file("exploded/result.json", 0, NULL);
   assert_non_null(result);
   assert_string_equal(json_string_value(json_object_get(result, "status")), "failed");
   assert_non_null(strstr(json_string_value(json_object_get(result, "message")), "not a finite number"));
   json_decref(result);
   assert_true(tarn__file_exists("exploded/log.jsonl"));
+  tarn__checkpoint *c;
+  if (tarn__checkpoint_open(&c, "exploded/" TARN__CHECKPOINT_LAST, TARN__F32) != TARN_STATUS_OK)
+    fail_msg("%s", tarn_error_message());
+  for (size_t i = 0; i < c->model->param_count; i++) {
+    const tarn__param *param = c->model->params[i];
+    for (int64_t k = 0; k < param->rows * param->cols; k++) assert_true(isfinite(((const float *)param->value)[k]));
+  }
+  tarn__checkpoint_close(&c);
 }
 
 static void bad_keys_are_refused(void **state) {
