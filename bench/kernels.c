@@ -153,7 +153,7 @@ static tarn__tensor *build_residual(bench *b, const bench_case *c) {
 
 static tarn__tensor *build_embedding(bench *b, const bench_case *c) {
   tarn__tensor *ids = numbers(b, ROWS, 7919, WORDS);
-  return tarn__embedding(&b->graph, ids, numbers(b, ROWS, 1, 20), param(b, WORDS, c->d), sqrt((double)c->d), 0.3);
+  return tarn__embedding(&b->graph, ids, numbers(b, ROWS, 1, 20), param(b, WORDS, c->d), NULL, sqrt((double)c->d), 0.3);
 }
 
 static const bench_case cases[] = {{"linear-qkv", build_linear, 512, 1536, 0, false},
