@@ -154,11 +154,18 @@ static tarn_status start(state *s, job *j, tarn_sweep_run *run) {
   return TARN_STATUS_OK;
 }
 
+static void drop_errors(const tarn_sweep_run *run) {
+  char errors[PATH_MAX];
+  if (run_path(errors, run, "errors.txt") == TARN_STATUS_OK) unlink(errors);
+}
+
 // Gives every free place the next run that has something to do.
 static tarn_status fill_places(state *s) {
   for (int64_t i = 0; i < s->sweep->parallel; i++) {
     while (s->jobs[i].pid == 0 && s->next < s->sweep->run_count) {
       tarn_sweep_run *run = &s->sweep->memory->runs[s->next++];
+      // A sweep that was killed as the run's process ended had no time to drop its messages.
+      if (is_done(run)) drop_errors(run);
       bool skip = is_done(run) || (run->state == TARN_SWEEP_FAILED && !s->options->retry_failed);
       if (skip)
         tell(s, TARN_SWEEP_EVENT_SKIPPED, run);
@@ -187,11 +194,6 @@ static bool was_stopped(int wait_status) {
   int code = WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : 0;
   int number = WIFSIGNALED(wait_status) ? WTERMSIG(wait_status) : code - 128;
   return number == SIGINT || number == SIGTERM;
-}
-
-static void drop_errors(const tarn_sweep_run *run) {
-  char errors[PATH_MAX];
-  if (run_path(errors, run, "errors.txt") == TARN_STATUS_OK) unlink(errors);
 }
 
 // A process has ended.

@@ -51,6 +51,8 @@ interrupt_after() {  # LINES SIGNAL
 interrupt_after 1 KILL
 interrupt_after 12 TERM
 interrupt_after 30 KILL
+# What a sweep leaves that is killed between the end of a run and its own look at it.
+for done in killed/*/seed-*/test.json; do [ ! -e "$done" ] || : >"$(dirname "$done")/errors.txt"; done
 "$TARN" sweep --output killed >out.txt || fail "the last piece fails: $(cat out.txt)"
 [ "$(grep -c '^skipped' out.txt)" -ge 1 ] || fail "nothing was skipped: $(cat out.txt)"
 grep -q '^12 of 12 runs are finished' out.txt || fail "not all are finished: $(tail -1 out.txt)"
