@@ -132,12 +132,16 @@ sed 's/^threads.*/threads: 3000/' sweep.yaml >many.yaml
 grep -q 'warning: 2 runs of 3000 threads at a time' error.txt || fail "no warning: $(cat error.txt)"
 
 # The examples are sweeps, on whatever data.
-mkdir -p data/multi30k
-cp vocab data/multi30k/vocab.model
-cp train.tarn valid.tarn data/multi30k/
-cp corpus/valid.en data/multi30k/
-cp corpus/valid.de data/multi30k/test.de
-cp corpus/valid.en data/multi30k/test.en
+mkdir -p parallel
+for side in de en; do
+  cp corpus/train.$side corpus/valid.$side parallel/
+  cp corpus/valid.$side parallel/test.$side
+done
+run="$TARN_SOURCE_DIR/examples/experiments/run.sh"
+PIECES=150 TARN=$TARN bash "$run" data parallel results >out.txt 2>&1 || fail "preparing: $(cat out.txt)"
+refuse 2 "there is no sweep modles; there are: backskip " env TARN="$TARN" bash "$run" modles parallel results
+refuse 2 "holds none of these in both de and fr: train" env TARN="$TARN" bash "$run" models parallel other de fr
+cd results
 for file in "$TARN_SOURCE_DIR"/examples/experiments/*.yaml; do
   [ "$(basename "$file")" = base.yaml ] && continue
   "$TARN" sweep "$file" --dry-run >out.txt 2>error.txt || fail "$file: $(cat error.txt)"
