@@ -148,7 +148,7 @@ static int take_option(const cli_command *command, const cli_option *options, in
 int cli_parse(const cli_command *command, const cli_option *options, int argc, char **argv, cli_list *positional,
               size_t minimum, size_t maximum) {
   if (argc == 2 && strcmp(argv[1], CLI_SUMMARY) == 0) {
-    printf("  %-10s %s\n", command->name, command->summary);
+    printf("  %-11s %s\n", command->name, command->summary);
     return CLI_OK;
   }
   bool only_positional = false;

@@ -1,7 +1,6 @@
 // tarn sweep: trainings of several variants and seeds, some at a time.
 #include <jansson.h>
 #include <math.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +9,7 @@
 
 #include "cli.h"
 #include "commands.h"
+#include "stop_signal.h"
 #include "tarn/sweep.h"
 
 static const cli_command COMMAND = {
@@ -19,18 +19,6 @@ static const cli_command COMMAND = {
     "the sweep in DIR goes on. Ctrl-C (SIGINT) and SIGTERM stop all runs with their state saved, with exit code 128 +\n"
     "the signal's number; a second one kills at once, which loses what came after the last checkpoints and nothing\n"
     "else. The exit code is 1 if a run failed. docs/experiments.md describes the file and the folder."};
-
-static volatile sig_atomic_t stop_signal;
-
-static void on_signal(int number) { stop_signal = number; }
-
-// The second signal of a kind has its usual effect.
-static void catch_signals(void) {
-  struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)(SA_RESTART | SA_RESETHAND)};
-  sigemptyset(&action.sa_mask);
-  sigaction(SIGINT, &action, NULL);
-  sigaction(SIGTERM, &action, NULL);
-}
 
 typedef struct view {
   const tarn_sweep *sweep;
@@ -282,7 +270,7 @@ int cmd_sweep(int argc, char **argv) {
     options.user = &v;
     options.stop = &stop_signal;
     v.terminal = !v.json && isatty(STDOUT_FILENO);
-    if (!dry_run) catch_signals();
+    if (!dry_run) catch_stop_signals();
     code = run(&options, &v, dry_run);
   }
   cli_list_free(&files);

@@ -1,7 +1,6 @@
 // tarn train: trains, shows how it goes, and sums several seeds up.
 #include <jansson.h>
 #include <math.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +10,7 @@
 #include "commands.h"
 #include "plan_output.h"
 #include "profile_output.h"
+#include "stop_signal.h"
 #include "tarn/train.h"
 
 static const cli_command COMMAND = {
@@ -22,18 +22,6 @@ static const cli_command COMMAND = {
     "line of the log is printed. With --seeds 1,2,3 the runs are DIR/seed-1 and so on, and mean and standard "
     "deviation\n"
     "are printed at the end. docs/training.md describes the run directory."};
-
-static volatile sig_atomic_t stop_signal;
-
-static void on_signal(int number) { stop_signal = number; }
-
-// The second signal of a kind has its usual effect.
-static void catch_signals(void) {
-  struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)(SA_RESTART | SA_RESETHAND)};
-  sigemptyset(&action.sa_mask);
-  sigaction(SIGINT, &action, NULL);
-  sigaction(SIGTERM, &action, NULL);
-}
 
 // What the receiver of events knows.
 typedef struct view {
@@ -231,7 +219,7 @@ static int train(tarn_train_options *options, view *v, const char *profile) {
   options->on_event = on_event;
   options->user = v;
   options->stop = &stop_signal;
-  catch_signals();
+  catch_stop_signals();
   if (profile) {
     tarn_status status = tarn_profile_open(&options->profile, TARN_PROFILE_TRACED);
     if (status != TARN_STATUS_OK) return cli_report(&COMMAND, status);
