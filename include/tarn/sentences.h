@@ -33,8 +33,8 @@ typedef struct tarn_sentences_result {
   int64_t replaced;    // lines in which invalid UTF-8 was replaced
 } tarn_sentences_result;
 
-// Writes the sentences of all files, in order, to `output`, atomically. The text of a sentence is kept as it is; the
-// white space between sentences is left out, and with `wrapped` the end of a line becomes a blank.
+// Writes the sentences of all files, in order, to `output`, atomically, making its folder. The text of a sentence is
+// kept as it is; the white space between sentences is left out, and with `wrapped` the end of a line becomes a blank.
 // Fails with USAGE (language, no file), IO, or DATA (what `strict` refuses).
 tarn_status tarn_sentences_write(tarn_sentences_result *result, const char *output, const char *const *files,
                                  size_t count, const tarn_sentences_options *options) TARN_CHECKED;

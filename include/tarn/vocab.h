@@ -56,18 +56,18 @@ typedef struct tarn_vocab_options {
 
 void tarn_vocab_default(tarn_vocab_options *options);
 
-// Trains a vocabulary on the lines of all `files` together and writes it to `output`, atomically. Lines of more than
-// 65536 bytes and empty lines are skipped. Invalid UTF-8 is replaced by U+FFFD. A byte vocabulary needs no file and
-// reads none. Fails with USAGE (options, no file), IO, or DATA (the text has too few distinct pieces or too many
-// characters for the size).
+// Trains a vocabulary on the lines of all `files` together and writes it to `output`, atomically. The
+// folder of `output` is made if it does not exist. Lines of more than 65536 bytes and empty lines are skipped. Invalid
+// UTF-8 is replaced by U+FFFD. A byte vocabulary needs no file and reads none. Fails with USAGE (options, no file), IO,
+// or DATA (the text has too few distinct pieces or too many characters for the size).
 tarn_status tarn_vocab_train(const char *output, const char *const *files, size_t count,
                              const tarn_vocab_options *options) TARN_CHECKED;
 
-// Writes GPT-2's vocabulary as one file of ours, atomically. `path` is a folder that holds vocab.json and merges.txt,
-// as Hugging Face names them, or else encoder.json and vocab.bpe, as OpenAI did; or one of the four files, beside which
-// the other one of its pair must lie. The ids must be 0 .. size-1 without holes, with all 256 bytes and <|endoftext|>
-// among the tokens, and each merge must be of two tokens and make a third one.
-// Fails with USAGE (another name), IO, or DATA, naming the file and the token or merge.
+// Writes GPT-2's vocabulary as one file of ours, atomically, making its folder. `path` is a folder that holds
+// vocab.json and merges.txt, as Hugging Face names them, or else encoder.json and vocab.bpe, as OpenAI did; or one of
+// the four files, beside which the other one of its pair must lie. The ids must be 0 .. size-1 without holes, with all
+// 256 bytes and <|endoftext|> among the tokens, and each merge must be of two tokens and make a third one. Fails with
+// USAGE (another name), IO, or DATA, naming the file and the token or merge.
 tarn_status tarn_vocab_import_gpt2(const char *output, const char *path) TARN_CHECKED;
 
 typedef struct tarn_vocab tarn_vocab;

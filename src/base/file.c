@@ -234,6 +234,16 @@ tarn_status tarn__mkdir(const char *path) {
   }
 }
 
+tarn_status tarn__mkdir_of_file(const char *path) {
+  char folder[PATH_MAX];
+  const char *slash = strrchr(path, '/');
+  if (!slash || slash == path) return TARN_STATUS_OK;
+  TARN_REQUIRE(slash - path < PATH_MAX, IO, "%s: the path is too long", path);
+  memcpy(folder, path, (size_t)(slash - path));
+  folder[slash - path] = '\0';
+  return tarn__mkdir(folder);
+}
+
 tarn_status tarn__disk_free(uint64_t *bytes, const char *folder) {
   struct statvfs info;
   if (statvfs(folder, &info) != 0) return fail_errno("read the free space of", folder);

@@ -41,6 +41,8 @@ tarn_status tarn__file_write(const char *path, const void *data, size_t size) TA
 
 // Makes a folder and those above it; an existing folder is fine.
 tarn_status tarn__mkdir(const char *path) TARN_CHECKED;
+// Makes the folder that a file will stand in, and those above it.
+tarn_status tarn__mkdir_of_file(const char *path) TARN_CHECKED;
 
 // Bytes that this process may still write to the file system of an existing folder.
 tarn_status tarn__disk_free(uint64_t *bytes, const char *folder) TARN_CHECKED;

@@ -48,18 +48,9 @@ static void fill_header(tarn__shard_header *h, const tarn_vocab *source, const t
 }
 
 // Makes the folder that a path is in.
-static tarn_status make_folder(const char *path) {
-  char folder[PATH_MAX];
-  const char *slash = strrchr(path, '/');
-  if (!slash || slash == path) return TARN_STATUS_OK;
-  memcpy(folder, path, (size_t)(slash - path));
-  folder[slash - path] = '\0';
-  return tarn__mkdir(folder);
-}
-
 static tarn_status prepare(tarn__shard_writer *w, const char *prefix) {
   TARN_TRY(tarn__shard_path(w->path, sizeof w->path, prefix));
-  TARN_TRY(make_folder(w->path));
+  TARN_TRY(tarn__mkdir_of_file(w->path));
   int wanted = snprintf(w->ids_path, sizeof w->ids_path, "%s.ids.%ld", w->path, (long)getpid());
   TARN_REQUIRE(wanted < (int)sizeof w->ids_path, IO, "%s: the path is too long", prefix);
   TARN_TRY(tarn__grow(&w->offsets, &w->capacity, 1, sizeof *w->offsets));

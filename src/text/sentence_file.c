@@ -67,6 +67,7 @@ static tarn_status read_file(task *t, const char *path) {
 static tarn_status run(task *t, const char *output, const char *const *files, size_t count) {
   TARN_TRY(tarn__sentence_language_find(&t->sentences.language, t->options->language));
   TARN_REQUIRE(count > 0, USAGE, "sentences need at least one text file");
+  TARN_TRY(tarn__mkdir_of_file(output));
   TARN_TRY(tarn__writer_open(&t->writer, output));
   for (size_t i = 0; i < count; i++) TARN_TRY(read_file(t, files[i]));
   return tarn__writer_commit(&t->writer);

@@ -92,6 +92,7 @@ static tarn_status train(char **bytes, size_t *size, feed *f, const tarn_vocab_o
 tarn_status tarn_vocab_train(const char *output, const char *const *files, size_t count,
                              const tarn_vocab_options *options) {
   TARN_TRY(check_options(count, options));
+  TARN_TRY(tarn__mkdir_of_file(output));
   feed f = {.files = files, .count = count};
   char *bytes = NULL;
   size_t size = 0;
@@ -164,7 +165,8 @@ tarn_status tarn_vocab_import_gpt2(const char *output, const char *path) {
       "of these files",
       path);
   TARN_TRY(tarn_vocab_open(&vocab, path));
-  tarn_status status = tarn__file_write(output, vocab->bytes, vocab->bytes_size);
+  tarn_status status = tarn__mkdir_of_file(output);
+  if (status == TARN_STATUS_OK) status = tarn__file_write(output, vocab->bytes, vocab->bytes_size);
   tarn_vocab_close(&vocab);
   return status;
 }
