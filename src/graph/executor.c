@@ -5,6 +5,7 @@ static tarn_status run_node(const tarn__graph *graph, const tarn__exec *exec, co
   tarn__kernel kernel = op->cpu;
   if (graph->backend == TARN__REFERENCE) kernel = graph->dtype == TARN__F64 ? op->reference_f64 : op->reference_f32;
   TARN_REQUIRE(kernel, INTERNAL, "op %s has no kernel for this backend", op->name);
+  if (op->check) TARN_TRY(op->check(node));
   return kernel(exec, node);
 }
 

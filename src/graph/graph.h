@@ -89,7 +89,10 @@ typedef struct tarn__op {
   // tensor: a short cut for recomputation. NULL: there is none. A node that lacks either output is never asked.
   tarn__tensor *(*renew)(tarn__graph *graph, const tarn__node *node);
   int renew_out, renew_in;
-  bool cheap;                                 // running it again costs little beside the memory of its outputs
+  bool cheap;  // running it again costs little beside the memory of its outputs
+  // Runs before a kernel, on every backend: fails with INTERNAL where integers in the inputs, such as offsets, would
+  // lead outside a tensor. NULL: nothing to check.
+  tarn_status (*check)(const tarn__node *node);
   tarn__kernel reference_f32, reference_f64;  // plain C
   tarn__kernel cpu;                           // fast, for F32 and BF16 tensors; chooses the instruction set itself
 } tarn__op;

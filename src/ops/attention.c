@@ -29,7 +29,6 @@ static tarn_status check(const tarn__node *node) {
 }
 
 static tarn_status forward_cpu(const tarn__exec *exec, const tarn__node *node) {
-  TARN_TRY(check(node));
   return kernels()->forward(exec, node);
 }
 
@@ -78,31 +77,18 @@ static void zero_unwritten(const tarn__node *node) {
 }
 
 static tarn_status backward_cpu(const tarn__exec *exec, const tarn__node *node) {
-  TARN_TRY(check(node));
   TARN_TRY(kernels()->backward(exec, node));
   zero_unwritten(node);
   return TARN_STATUS_OK;
 }
 
-static tarn_status forward_f32(const tarn__exec *exec, const tarn__node *node) {
-  TARN_TRY(check(node));
-  return tarn__attention_f32(exec, node);
-}
-
-static tarn_status forward_f64(const tarn__exec *exec, const tarn__node *node) {
-  TARN_TRY(check(node));
-  return tarn__attention_f64(exec, node);
-}
-
 static tarn_status backward_f32(const tarn__exec *exec, const tarn__node *node) {
-  TARN_TRY(check(node));
   TARN_TRY(tarn__attention_backward_f32(exec, node));
   zero_unwritten(node);
   return TARN_STATUS_OK;
 }
 
 static tarn_status backward_f64(const tarn__exec *exec, const tarn__node *node) {
-  TARN_TRY(check(node));
   TARN_TRY(tarn__attention_backward_f64(exec, node));
   zero_unwritten(node);
   return TARN_STATUS_OK;
@@ -147,6 +133,7 @@ static const tarn__op op_backward = {.name = "attention_backward",
                                      .in_place = true,
                                      .inplace_out = TARN__ATTENTION_DQUERIES,
                                      .inplace_in = TARN__ATTENTION_QUERIES,
+                                     .check = check,
                                      .reference_f32 = backward_f32,
                                      .reference_f64 = backward_f64,
                                      .cpu = backward_cpu};
@@ -174,8 +161,9 @@ static const tarn__op op_attention = {.name = "attention",
                                       .flops = flops,
                                       .scratch = scratch,
                                       .cheap = true,
-                                      .reference_f32 = forward_f32,
-                                      .reference_f64 = forward_f64,
+                                      .check = check,
+                                      .reference_f32 = tarn__attention_f32,
+                                      .reference_f64 = tarn__attention_f64,
                                       .cpu = forward_cpu};
 
 static bool holds(const tarn__tensor *tensor, int64_t column, int64_t d) {

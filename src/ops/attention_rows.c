@@ -27,18 +27,7 @@ static tarn_status check(const tarn__node *node) {
 }
 
 static tarn_status forward_cpu(const tarn__exec *exec, const tarn__node *node) {
-  TARN_TRY(check(node));
   return kernels()->forward(exec, node);
-}
-
-static tarn_status forward_f32(const tarn__exec *exec, const tarn__node *node) {
-  TARN_TRY(check(node));
-  return tarn__attention_rows_f32(exec, node);
-}
-
-static tarn_status forward_f64(const tarn__exec *exec, const tarn__node *node) {
-  TARN_TRY(check(node));
-  return tarn__attention_rows_f64(exec, node);
 }
 
 static double flops(const tarn__node *node) {
@@ -55,8 +44,9 @@ static size_t scratch(const tarn__node *node, int threads) { return kernels()->s
 static const tarn__op op_attention_rows = {.name = "attention_rows",
                                            .flops = flops,
                                            .scratch = scratch,
-                                           .reference_f32 = forward_f32,
-                                           .reference_f64 = forward_f64,
+                                           .check = check,
+                                           .reference_f32 = tarn__attention_rows_f32,
+                                           .reference_f64 = tarn__attention_rows_f64,
                                            .cpu = forward_cpu};
 
 tarn__tensor *tarn__attention_rows(tarn__graph *graph, tarn__tensor *queries, tarn__tensor *keys_values,

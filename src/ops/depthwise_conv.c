@@ -26,33 +26,11 @@ static tarn_status check(const tarn__node *node) {
 }
 
 static tarn_status forward_cpu(const tarn__exec *exec, const tarn__node *node) {
-  TARN_TRY(check(node));
   return kernels()->forward(exec, node);
 }
 
 static tarn_status backward_cpu(const tarn__exec *exec, const tarn__node *node) {
-  TARN_TRY(check(node));
   return kernels()->backward(exec, node);
-}
-
-static tarn_status forward_f32(const tarn__exec *exec, const tarn__node *node) {
-  TARN_TRY(check(node));
-  return tarn__conv_f32(exec, node);
-}
-
-static tarn_status forward_f64(const tarn__exec *exec, const tarn__node *node) {
-  TARN_TRY(check(node));
-  return tarn__conv_f64(exec, node);
-}
-
-static tarn_status backward_f32(const tarn__exec *exec, const tarn__node *node) {
-  TARN_TRY(check(node));
-  return tarn__conv_backward_f32(exec, node);
-}
-
-static tarn_status backward_f64(const tarn__exec *exec, const tarn__node *node) {
-  TARN_TRY(check(node));
-  return tarn__conv_backward_f64(exec, node);
 }
 
 // Taps of one head over all rows: exact when the offsets are known, else a bound.
@@ -92,8 +70,9 @@ static size_t scratch(const tarn__node *node, int threads) {
 static const tarn__op op_backward = {.name = "depthwise_conv_backward",
                                      .flops = backward_flops,
                                      .scratch = scratch,
-                                     .reference_f32 = backward_f32,
-                                     .reference_f64 = backward_f64,
+                                     .check = check,
+                                     .reference_f32 = tarn__conv_backward_f32,
+                                     .reference_f64 = tarn__conv_backward_f64,
                                      .cpu = backward_cpu};
 
 static void grad(tarn__graph *graph, tarn__node *node) {
@@ -119,15 +98,17 @@ static const tarn__op op_conv = {.name = "depthwise_conv",
                                  .flops = flops,
                                  .scratch = scratch,
                                  .cheap = true,
-                                 .reference_f32 = forward_f32,
-                                 .reference_f64 = forward_f64,
+                                 .check = check,
+                                 .reference_f32 = tarn__conv_f32,
+                                 .reference_f64 = tarn__conv_f64,
                                  .cpu = forward_cpu};
 
 static const tarn__op op_conv_rows = {.name = "depthwise_conv_rows",
                                       .flops = flops,
                                       .scratch = scratch,
-                                      .reference_f32 = forward_f32,
-                                      .reference_f64 = forward_f64,
+                                      .check = check,
+                                      .reference_f32 = tarn__conv_f32,
+                                      .reference_f64 = tarn__conv_f64,
                                       .cpu = forward_cpu};
 
 static bool fits(const tarn__tensor *x, const tarn__tensor *logits, int64_t rows, const tarn__conv_spec *spec) {

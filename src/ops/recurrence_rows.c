@@ -95,7 +95,6 @@ static void gather(const tarn__node *node, const room *r, int64_t n, bool lstm) 
 }
 
 static tarn_status forward_cpu(const tarn__exec *exec, const tarn__node *node) {
-  TARN_TRY(check(node));
   const tarn__recurrence_rows_attr *attr = node->attr;
   const tarn__tensor *x = node->in[TARN__RECURRENCE_ROWS_X], *cache = node->in[TARN__RECURRENCE_ROWS_CACHE];
   const int64_t n = attr->spec.hidden;
@@ -128,16 +127,6 @@ static tarn_status forward_cpu(const tarn__exec *exec, const tarn__node *node) {
   return TARN_STATUS_OK;
 }
 
-static tarn_status forward_f32(const tarn__exec *exec, const tarn__node *node) {
-  TARN_TRY(check(node));
-  return tarn__recurrence_rows_ref_f32(exec, node);
-}
-
-static tarn_status forward_f64(const tarn__exec *exec, const tarn__node *node) {
-  TARN_TRY(check(node));
-  return tarn__recurrence_rows_ref_f64(exec, node);
-}
-
 static double flops(const tarn__node *node) {
   const tarn__tensor *weight = node->in[TARN__RECURRENCE_ROWS_WEIGHT];
   return 2.0 * (double)node->in[TARN__RECURRENCE_ROWS_X]->rows * (double)weight->rows * (double)weight->cols;
@@ -146,8 +135,9 @@ static double flops(const tarn__node *node) {
 static const tarn__op recurrence_rows_op = {.name = "recurrence_rows",
                                             .flops = flops,
                                             .scratch = scratch,
-                                            .reference_f32 = forward_f32,
-                                            .reference_f64 = forward_f64,
+                                            .check = check,
+                                            .reference_f32 = tarn__recurrence_rows_ref_f32,
+                                            .reference_f64 = tarn__recurrence_rows_ref_f64,
                                             .cpu = forward_cpu};
 
 tarn__tensor *tarn__recurrence_rows(tarn__graph *graph, tarn__tensor *x, tarn__tensor *cache, int64_t first_row,
