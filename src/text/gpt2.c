@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/index.h"
 #include "base/memory.h"
 #include "text/gpt2_split.h"
 #include "text/pair_table.h"
@@ -18,9 +19,8 @@ typedef struct token {
 typedef struct gpt2 {
   token *tokens;
   int32_t count, end;
-  char *bytes;      // of all tokens, one after the other
-  uint64_t *slots;  // by bytes: upper half of the hash << 32 | 1 + id; 0: free
-  size_t slot_count;
+  char *bytes;        // of all tokens, one after the other
+  tarn__index index;  // by bytes
   int32_t of_byte[256];
   tarn__pair_table merges;
   tarn__arena arena;
@@ -28,7 +28,7 @@ typedef struct gpt2 {
 
 static void close_gpt2(void *self) {
   gpt2 *g = self;
-  tarn__free(g->slots);
+  tarn__index_close(&g->index);
   tarn__pair_table_close(&g->merges);
   tarn__arena_close(&g->arena);
   tarn__free(g);
@@ -51,21 +51,19 @@ static void fill_alphabet(int16_t byte_of[ALPHABET]) {
   for (int b = 0; b < 256; b++) byte_of[is_plain(b) ? b : 256 + others++] = (int16_t)b;
 }
 
-// The id of some bytes, or -1.
-static int32_t find(const gpt2 *g, const char *bytes, size_t length, uint64_t hash, size_t *slot) {
-  size_t mask = g->slot_count - 1;
-  for (*slot = (size_t)hash & mask; g->slots[*slot]; *slot = (*slot + 1) & mask) {
-    if (g->slots[*slot] >> 32 != hash >> 32) continue;
-    int32_t id = (int32_t)(uint32_t)g->slots[*slot] - 1;
+// The id of some bytes with this hash, or -1.
+static int32_t find(const gpt2 *g, const char *bytes, size_t length, uint64_t hash) {
+  size_t step = 0;
+  int64_t id;
+  while ((id = tarn__index_next(&g->index, hash, &step)) >= 0) {
     const token *t = &g->tokens[id];
-    if (t->length == length && memcmp(g->bytes + t->at, bytes, length) == 0) return id;
+    if (t->length == length && memcmp(g->bytes + t->at, bytes, length) == 0) break;
   }
-  return -1;
+  return (int32_t)id;
 }
 
 static int32_t find_token(const gpt2 *g, const char *bytes, size_t length) {
-  size_t slot;
-  return find(g, bytes, length, tarn__hash64(bytes, length, 0), &slot);
+  return find(g, bytes, length, tarn__hash64(bytes, length, 0));
 }
 
 // Writes the bytes that a token of the file stands for; their number is 0 if it is no token.
@@ -87,17 +85,16 @@ static tarn_status add_token(gpt2 *g, size_t *used, const char *line, size_t len
   TARN_REQUIRE(t->length, DATA, "damaged vocabulary: token %d (\"%.*s\") is not of the 256 characters for bytes",
                g->count, length > 80 ? 80 : (int)length, line);
   const char *bytes = g->bytes + *used;
-  size_t slot;
   uint64_t hash = tarn__hash64(bytes, t->length, 0);
-  int32_t older = find(g, bytes, t->length, hash, &slot);
+  int32_t older = find(g, bytes, t->length, hash);
   TARN_REQUIRE(older < 0, DATA, "damaged vocabulary: tokens %d and %d are the same", older, g->count);
   void *text;
   TARN_TRY(tarn__arena_alloc(&g->arena, &text, length + 1, 1));
   memcpy(text, line, length);
   t->text = text;
   *used += t->length;
-  g->slots[slot] = hash >> 32 << 32 | (uint32_t)++g->count;
-  return TARN_STATUS_OK;
+  g->count++;
+  return tarn__index_add(&g->index, hash);
 }
 
 static tarn_status read_tokens(gpt2 *g, tarn__vocab_reader *reader, const int16_t byte_of[ALPHABET]) {
@@ -111,9 +108,6 @@ static tarn_status read_tokens(gpt2 *g, tarn__vocab_reader *reader, const int16_
   g->tokens = memory;
   TARN_TRY(tarn__arena_alloc(&g->arena, &memory, (size_t)(reader->end - reader->at) + 1, 1));
   g->bytes = memory;
-  for (g->slot_count = 1024; g->slot_count < 4 * (size_t)size;) g->slot_count *= 2;
-  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, g->slot_count, sizeof *g->slots));
-  g->slots = memory;
   while (g->count < size) {
     const char *line;
     size_t length;

@@ -6,50 +6,29 @@ enum { NONE = UINT32_MAX, SHORT = 64 };
 
 void tarn__pair_table_close(tarn__pair_table *table) {
   tarn__free(table->merges);
-  tarn__free(table->slots);
+  tarn__index_close(&table->index);
   *table = (tarn__pair_table){0};
 }
 
-// The slot of a pair: its own, or the free one where it belongs.
-static size_t find_slot(const tarn__pair_table *t, int32_t left, int32_t right) {
-  size_t mask = t->slot_count - 1;
-  uint64_t key = (uint64_t)(uint32_t)left << 32 | (uint32_t)right;
-  size_t slot = (size_t)(key * 0x9E3779B97F4A7C15u >> 32) & mask;
-  while (t->slots[slot]) {
-    const tarn__merge *m = &t->merges[t->slots[slot] - 1];
-    if (m->left == left && m->right == right) break;
-    slot = (slot + 1) & mask;
-  }
-  return slot;
-}
-
-static tarn_status grow_slots(tarn__pair_table *t) {
-  if (4 * (t->count + 1) <= t->slot_count) return TARN_STATUS_OK;
-  size_t larger = t->slot_count ? 4 * t->slot_count : 1024;
-  void *slots;
-  TARN_TRY(tarn__alloc(&slots, TARN__MEMORY_OTHER, larger, sizeof *t->slots));
-  tarn__free(t->slots);
-  t->slots = slots;
-  t->slot_count = larger;
-  for (size_t i = 0; i < t->count; i++)
-    t->slots[find_slot(t, t->merges[i].left, t->merges[i].right)] = (uint32_t)(i + 1);
-  return TARN_STATUS_OK;
-}
-
-tarn_status tarn__pair_table_add(tarn__pair_table *table, bool *fresh, const tarn__merge *merge) {
-  TARN_REQUIRE(table->count < UINT32_MAX / 2, DATA, "too many merges");
-  TARN_TRY(grow_slots(table));
-  size_t slot = find_slot(table, merge->left, merge->right);
-  *fresh = table->slots[slot] == 0;
-  if (!*fresh) return TARN_STATUS_OK;
-  TARN_TRY(tarn__grow(&table->merges, &table->capacity, table->count + 1, sizeof *table->merges));
-  table->merges[table->count] = *merge;
-  table->slots[slot] = (uint32_t)++table->count;
-  return TARN_STATUS_OK;
+static uint64_t hash_of(int32_t left, int32_t right) {
+  return ((uint64_t)(uint32_t)left << 32 | (uint32_t)right) * 0x9E3779B97F4A7C15u;
 }
 
 static uint32_t rank_of(const tarn__pair_table *t, int32_t left, int32_t right) {
-  return t->slot_count ? t->slots[find_slot(t, left, right)] - 1 : NONE;
+  size_t step = 0;
+  int64_t rank;
+  while ((rank = tarn__index_next(&t->index, hash_of(left, right), &step)) >= 0)
+    if (t->merges[rank].left == left && t->merges[rank].right == right) return (uint32_t)rank;
+  return NONE;
+}
+
+tarn_status tarn__pair_table_add(tarn__pair_table *table, bool *fresh, const tarn__merge *merge) {
+  const size_t count = table->index.count;
+  *fresh = rank_of(table, merge->left, merge->right) == NONE;
+  if (!*fresh) return TARN_STATUS_OK;
+  TARN_TRY(tarn__grow(&table->merges, &table->capacity, count + 1, sizeof *table->merges));
+  table->merges[count] = *merge;
+  return tarn__index_add(&table->index, hash_of(merge->left, merge->right));
 }
 
 // A piece of text while its merges are done. Nodes are the places of the first ids, linked to their neighbours; a node

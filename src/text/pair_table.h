@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/index.h"
 #include "tarn/vocab.h"
 
 typedef struct tarn__merge {
@@ -15,9 +16,8 @@ typedef struct tarn__merge {
 // Zero-initialise. The number of a merge is its rank: lower ones go first.
 typedef struct tarn__pair_table {
   tarn__merge *merges;
-  size_t count, capacity;
-  uint32_t *slots;  // 1 + rank; 0: free
-  size_t slot_count;
+  size_t capacity;
+  tarn__index index;  // by pair
 } tarn__pair_table;
 
 void tarn__pair_table_close(tarn__pair_table *table);

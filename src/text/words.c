@@ -6,6 +6,7 @@
 #include <unicode/uchar.h>
 
 #include "base/hash.h"
+#include "base/index.h"
 #include "base/memory.h"
 #include "text/utf8.h"
 #include "text/vocab_kind.h"
@@ -20,12 +21,11 @@ typedef struct word {
   int64_t count;
 } word;
 
-// Words in the order they came, and an open-addressing index over them.
+// Words in the order they came.
 typedef struct table {
   word *items;
-  size_t count, capacity;
-  uint32_t *slots;  // 1 + number of the word; 0: free
-  size_t slot_count;
+  size_t capacity;
+  tarn__index index;  // by text
 } table;
 
 typedef struct words {
@@ -36,52 +36,38 @@ typedef struct words {
 
 static bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
-// The slot of a word: its own, or the free one where it belongs.
-static size_t find_slot(const table *t, const char *text, size_t length) {
-  size_t mask = t->slot_count - 1;
-  size_t slot = (size_t)tarn__hash64(text, length, 0) & mask;
-  while (t->slots[slot]) {
-    const word *w = &t->items[t->slots[slot] - 1];
+// The number of a word, or -1.
+static int64_t find_word(const table *t, const char *text, size_t length, uint64_t hash) {
+  size_t step = 0;
+  int64_t number;
+  while ((number = tarn__index_next(&t->index, hash, &step)) >= 0) {
+    const word *w = &t->items[number];
     if (w->length == length && memcmp(w->text, text, length) == 0) break;
-    slot = (slot + 1) & mask;
   }
-  return slot;
-}
-
-static tarn_status grow_slots(table *t) {
-  if (2 * (t->count + 1) <= t->slot_count) return TARN_STATUS_OK;
-  size_t larger = t->slot_count ? 2 * t->slot_count : 1024;
-  void *slots;
-  TARN_TRY(tarn__alloc(&slots, TARN__MEMORY_OTHER, larger, sizeof *t->slots));
-  tarn__free(t->slots);
-  t->slots = slots;
-  t->slot_count = larger;
-  for (size_t i = 0; i < t->count; i++)
-    t->slots[find_slot(t, t->items[i].text, t->items[i].length)] = (uint32_t)(i + 1);
-  return TARN_STATUS_OK;
+  return number;
 }
 
 // Finds or adds a word; *fresh says which.
 static tarn_status add_word(table *t, tarn__arena *arena, word **out, bool *fresh, const char *text, size_t length) {
-  TARN_TRY(grow_slots(t));
-  size_t slot = find_slot(t, text, length);
-  *fresh = t->slots[slot] == 0;
+  const uint64_t hash = tarn__hash64(text, length, 0);
+  int64_t number = find_word(t, text, length, hash);
+  *fresh = number < 0;
   if (*fresh) {
-    TARN_REQUIRE(t->count < INT32_MAX / 2, DATA, "too many distinct words");
-    TARN_TRY(tarn__grow(&t->items, &t->capacity, t->count + 1, sizeof *t->items));
+    number = (int64_t)t->index.count;
+    TARN_TRY(tarn__grow(&t->items, &t->capacity, t->index.count + 1, sizeof *t->items));
     void *copy;
     TARN_TRY(tarn__arena_alloc(arena, &copy, length + 1, 1));
     memcpy(copy, text, length);
-    t->items[t->count] = (word){.text = copy, .length = length};
-    t->slots[slot] = (uint32_t)++t->count;
+    t->items[number] = (word){.text = copy, .length = length};
+    TARN_TRY(tarn__index_add(&t->index, hash));
   }
-  *out = &t->items[t->slots[slot] - 1];
+  *out = &t->items[number];
   return TARN_STATUS_OK;
 }
 
 static void table_close(table *t) {
   tarn__free(t->items);
-  tarn__free(t->slots);
+  tarn__index_close(&t->index);
   *t = (table){0};
 }
 
@@ -150,7 +136,7 @@ static tarn_status open_words(void **self, tarn__vocab_facts *facts, const void 
   TARN_TRY(tarn__alloc(self, TARN__MEMORY_OTHER, 1, sizeof(words)));
   words *w = *self;
   tarn_status status = parse(w, bytes, size);
-  *facts = (tarn__vocab_facts){.size = (int32_t)w->words.count, .unk = UNK, .bos = 1, .eos = 2};
+  *facts = (tarn__vocab_facts){.size = (int32_t)w->words.index.count, .unk = UNK, .bos = 1, .eos = 2};
   if (status != TARN_STATUS_OK) close_words(w);
   return status;
 }
@@ -170,8 +156,8 @@ static tarn_status encode(const void *self, tarn_vocab_ids *ids, const char *tex
     if (status != TARN_STATUS_OK || size == 0) break;
     status = tarn__grow(&ids->data, &ids->capacity, ids->count + 1, sizeof *ids->data);
     if (status != TARN_STATUS_OK) break;
-    uint32_t found = vocab->words.slots[find_slot(&vocab->words, item, size)];
-    ids->data[ids->count++] = found > SPECIALS ? (int32_t)found - 1 : UNK;  // "</s>" in a text is no end of sentence
+    const int64_t found = find_word(&vocab->words, item, size, tarn__hash64(item, size, 0));
+    ids->data[ids->count++] = found >= SPECIALS ? (int32_t)found : UNK;  // "</s>" in a text is no end of sentence
   }
   tarn_vocab_text_close(&room);
   return status;
@@ -233,8 +219,8 @@ static tarn_status append(tarn_vocab_text *out, const char *text) {
 
 static tarn_status write_file(tarn_vocab_text *out, table *t, const tarn_vocab_options *options) {
   int64_t kept = 0;
-  if (t->count) qsort(t->items, t->count, sizeof *t->items, by_frequency);
-  for (size_t i = 0; i < t->count && kept < options->size - SPECIALS; i++) {
+  if (t->index.count) qsort(t->items, t->index.count, sizeof *t->items, by_frequency);
+  for (size_t i = 0; i < t->index.count && kept < options->size - SPECIALS; i++) {
     if (t->items[i].count < options->minimum_count) break;
     if (!is_special(t->items[i].text)) t->items[kept++] = t->items[i];
   }
