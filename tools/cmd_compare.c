@@ -47,15 +47,28 @@ static void add_head(text_table *table, const char *const *names) {
   for (; *names; names++) text_table_cell(table, "%s", *names);
 }
 
+// Language models are tested on minimal pairs, translation models by BLEU.
+static bool has_blimp_alone(const tarn_results_table *t) {
+  bool blimp = false;
+  for (size_t i = 0; i < t->row_count; i++) {
+    if (t->rows[i].test_bleu.count) return false;
+    blimp |= t->rows[i].test_blimp.count > 0;
+  }
+  return blimp;
+}
+
 static bool print_scores(const tarn_results *results, const tarn_results_table *t) {
   text_table table = {0};
   const char *name = strncmp(t->metric, "valid/", 6) == 0 ? t->metric + 6 : t->metric;
+  const bool blimp = has_blimp_alone(t);
   char area[TEXT_TABLE_CELL];
   char best[TEXT_TABLE_CELL];
   snprintf(area, sizeof area, "AUCC %s·min", name);
   snprintf(best, sizeof best, "best %s", name);
-  const char *const head[] = {"configuration", "runs",     area,        "AUCC/T",     best,        "to best min",
-                              "ratio",         "min loss", "test BLEU", "difference", "p (Koehn)", NULL};
+  const char *const head[] = {"configuration", "runs",      area,
+                              "AUCC/T",        best,        "to best min",
+                              "ratio",         "min loss",  blimp ? "BLiMP %" : "test BLEU",
+                              "difference",    "p (Koehn)", NULL};
   add_head(&table, head);
   for (size_t i = 0; i < t->row_count; i++) {
     const tarn_results_row *row = &t->rows[i];
@@ -68,7 +81,7 @@ static bool print_scores(const tarn_results *results, const tarn_results_table *
     cell_statistic(&table, &row->best_seconds, 60, 2);
     cell_number(&table, row->time_ratio, "2", !isnan(row->time_ratio));
     cell_statistic(&table, &row->min_loss, 1, 3);
-    cell_statistic(&table, &row->test_bleu, 1, 2);
+    cell_statistic(&table, blimp ? &row->test_blimp : &row->test_bleu, 1, 2);
     cell_number(&table, row->pooled.difference, "2", row->seed_count > 0);
     cell_number(&table, row->pooled.p, "3", row->seed_count > 0);
   }

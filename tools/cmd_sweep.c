@@ -51,6 +51,7 @@ static json_t *run_json(const tarn_sweep *sweep, const tarn_sweep_run *run) {
   set_number(object, "valid_loss", run->valid_loss);
   set_number(object, "valid_bleu", run->valid_bleu);
   set_number(object, "test_bleu", run->test_bleu);
+  set_number(object, "test_blimp", run->test_blimp);
   if (run->message) json_object_set_new(object, "message", json_string(run->message));
   return object;
 }
@@ -77,6 +78,7 @@ static void print_state(const tarn_sweep_run *run) {
   else if (!isnan(run->valid_loss))
     printf(", validation loss %.3f", run->valid_loss);
   if (!isnan(run->test_bleu)) printf(", test BLEU %.2f", run->test_bleu);
+  if (!isnan(run->test_blimp)) printf(", BLiMP %.2f %%", run->test_blimp);
 }
 
 static void print_event(view *v, const tarn_sweep_event *e) {

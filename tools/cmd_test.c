@@ -6,10 +6,20 @@
 #include "tarn/testset.h"
 
 static const cli_command COMMAND = {
-    "test", "RUN", "Translate a test set with a run's checkpoint and score it.",
+    "test", "RUN", "Score a run's checkpoint on a test set.",
     "Takes the run's averaged checkpoint if there is one, else the best, else the last. Writes RUN/test.hyp, one\n"
     "detokenized translation a line, and RUN/test.json with BLEU and chrF. Case and tokenizer of BLEU are those of\n"
-    "valid.lowercase and valid.tokenize."};
+    "valid.lowercase and valid.tokenize. Of a language model, --blimp DIR scores minimal pairs (see tarn blimp) and\n"
+    "writes their accuracy into RUN/test.json."};
+
+static void print_result(const tarn_testset_result *r, bool pairs) {
+  if (pairs)
+    printf("BLiMP %.2f %% (95 %%: %.2f .. %.2f)\n%lld pairs in %.1f s\n", r->blimp, r->blimp_low, r->blimp_high,
+           (long long)r->pairs, r->seconds);
+  else
+    printf("BLEU %.2f (%s)\nchrF %.2f (%s)\n%lld sentences in %.1f s, beam %lld\n", r->bleu, r->bleu_signature, r->chrf,
+           r->chrf_signature, (long long)r->sentences, r->seconds, (long long)r->beam);
+}
 
 int cmd_test(int argc, char **argv) {
   tarn_testset_options options;
@@ -20,23 +30,21 @@ int cmd_test(int argc, char **argv) {
   const cli_option table[] = {
       {"source", CLI_TEXT, &options.source, "FILE", "text to translate, one sentence a line", 0, 0},
       {"reference", CLI_TEXT, &options.reference, "FILE", "its translation, one sentence a line", 0, 0},
+      {"blimp", CLI_TEXT, &options.blimp, "DIR", "minimal pairs, in place of a source and a reference", 0, 0},
       {"beam", CLI_INT, &options.beam, "N", "hypotheses kept, 1 for greedy; 0: the run's translate.beam", 0, 1024},
       {"threads", CLI_INT, &threads, "N", "threads; 0: all that the process may use", 0, 1024},
       {"quiet", CLI_FLAG, &quiet, NULL, "print nothing but failures", 0, 0},
       {0}};
   int code = cli_parse(&COMMAND, table, argc, argv, &runs, 1, 1);
-  if (code < 0 && (!options.source || !options.reference))
-    code = cli_usage(&COMMAND, "--source FILE and --reference FILE are needed");
+  if (code < 0 && (options.blimp ? options.source || options.reference : !options.source || !options.reference))
+    code = cli_usage(&COMMAND, "either --source FILE and --reference FILE are needed, or --blimp DIR");
   if (code < 0) {
     tarn_testset_result result;
     options.run = runs.items[0];
     options.threads = (int)threads;
     tarn_status status = tarn_testset_run(&result, &options);
     code = status == TARN_STATUS_OK ? CLI_OK : cli_report(&COMMAND, status);
-    if (code == CLI_OK && !quiet)
-      printf("BLEU %.2f (%s)\nchrF %.2f (%s)\n%lld sentences in %.1f s, beam %lld\n", result.bleu,
-             result.bleu_signature, result.chrf, result.chrf_signature, (long long)result.sentences, result.seconds,
-             (long long)result.beam);
+    if (code == CLI_OK && !quiet) print_result(&result, options.blimp != NULL);
   }
   cli_list_free(&runs);
   return code;

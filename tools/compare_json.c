@@ -37,6 +37,7 @@ static json_t *run_object(const tarn_results_run *run, const tarn_results_measur
   json_object_set_new(o, "budget_epoch", real(m->budget_epoch));
   json_object_set_new(o, "test_bleu", real(run->test_bleu));
   json_object_set_new(o, "test_chrf", real(run->test_chrf));
+  json_object_set_new(o, "test_blimp", real(run->test_blimp));
   json_object_set_new(o, "parameters", whole(run->parameters));
   json_object_set_new(o, "trained_parameters", whole(run->trained_parameters));
   json_object_set_new(o, "frozen_parameters", whole(run->frozen_parameters));
@@ -70,6 +71,7 @@ static json_t *row_object(const tarn_results *results, const tarn_results_table 
   json_object_set_new(o, "budget_step", statistic(&row->budget_step));
   json_object_set_new(o, "budget_epoch", statistic(&row->budget_epoch));
   json_object_set_new(o, "test_bleu", statistic(&row->test_bleu));
+  json_object_set_new(o, "test_blimp", statistic(&row->test_blimp));
   json_object_set_new(o, "peak_bytes", statistic(&row->peak_bytes));
   json_t *seeds = json_array();
   for (size_t i = 0; i < row->seed_count; i++) {

@@ -123,6 +123,7 @@ typedef struct tarn_results_run {
 
   // Of the test set, from test.json (docs/experiments.md).
   double test_bleu, test_chrf;
+  double test_blimp;            // of a language model: accuracy on minimal pairs, per cent
   const char *test_signature;   // of the BLEU
   const char *test_checkpoint;  // file
   const char *test_reference;   // file of references, one sentence a line
@@ -172,7 +173,8 @@ const tarn_results_series *tarn_results_find(const tarn_results_run *run, const 
 
 typedef struct tarn_results_options {
   const char *metric;  // the score; NULL: valid/bleu if all finished runs have it, else valid/loss (default)
-  double budget;  // T-hat in seconds; 0: the sweep's, else train.max_minutes where all runs have the same (default)
+  double budget;  // T-hat in seconds; 0: the sweep's, else train.max_minutes where all runs have the same, else, where
+                  // no run has it, the time of the longest (default)
   const char *baseline;  // name of a group; NULL: the sweep's, else the first group (default)
   int64_t resamples;     // of the bootstrap, 0 .. 1,000,000; 0: no significance (default 1000)
   uint64_t seed;         // of the bootstrap (default 12345, as sacreBLEU)
@@ -200,7 +202,7 @@ typedef struct tarn_results_measures {
   int64_t min_loss_step;
   double epoch_seconds;              // training time of one pass over the data, mean of the whole run
   double budget_step, budget_epoch;  // where the run was at T-hat, by linear interpolation; or at its end, if earlier
-  double test_bleu;                  // as in the run
+  double test_bleu, test_blimp;      // as in the run
   double peak_bytes;                 // as in the run
 } tarn_results_measures;
 
@@ -227,7 +229,7 @@ typedef struct tarn_results_row {
   size_t group;   // index into tarn_results.groups; rows have the groups' order
   bool baseline;  // it is the baseline itself
   tarn_results_statistic aucc, aucc_mean, best, best_seconds, min_loss, min_loss_seconds, epoch_seconds, budget_step,
-      budget_epoch, test_bleu, peak_bytes;
+      budget_epoch, test_bleu, test_blimp, peak_bytes;
   size_t held, assumed_start;  // finished runs with these marks
   // The regular configuration (no layer frozen or shared, no LayerDrop) with as many updatable layers in the encoder
   // and in the decoder: the baseline if it is one, else the first such group with finished runs; group_count: there is

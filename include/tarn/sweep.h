@@ -53,7 +53,7 @@ typedef struct tarn_sweep_variant {
 typedef enum tarn_sweep_state {
   TARN_SWEEP_WAITING,   // nothing is done yet
   TARN_SWEEP_BEGUN,     // it was stopped, and goes on from its last checkpoint
-  TARN_SWEEP_TRAINED,   // the training is over, the test set is not translated yet
+  TARN_SWEEP_TRAINED,   // the training is over, the test is not done yet
   TARN_SWEEP_FINISHED,  // all is done
   TARN_SWEEP_FAILED     // see `message`; it runs again only with retry_failed
 } tarn_sweep_state;
@@ -69,7 +69,7 @@ typedef struct tarn_sweep_run {
   double seconds;                 // training time so far
   double loss;                    // of the newest line of the log; NAN: not known
   double valid_loss, valid_bleu;  // of the newest validation; NAN: not known
-  double test_bleu;               // NAN: not known
+  double test_bleu, test_blimp;   // NAN: not known
 } tarn_sweep_run;
 
 typedef struct tarn_sweep {
@@ -85,7 +85,8 @@ typedef struct tarn_sweep {
   int64_t parallel;       // runs at a time
   int64_t threads;        // of a run
   double budget_seconds;  // training time of every run; 0: none, the configurations have limits of their own
-  const char *test_source, *test_reference;  // NULL: no test set
+  const char *test_source, *test_reference;  // NULL: no translations are tested
+  const char *test_blimp;                    // folder of minimal pairs for language models; NULL: none
   int64_t test_beam;                         // 0: translate.beam
   struct tarn__sweep_memory *memory;
 } tarn_sweep;

@@ -1,9 +1,13 @@
-// The score of a run on a test set: translates it with the run's checkpoint and compares with the references.
+// The score of a run on a test set: translates it with the run's checkpoint and compares with the references, or, of a
+// language model, scores minimal pairs.
 //
 // Beside the run's other files it leaves test.hyp, one detokenized translation a line, and test.json:
 //   {"bleu", "signature", "chrf", "chrf_signature", "seconds", "checkpoint", "sentences", "beam", "length_penalty",
 //    "source", "reference"}
-// Both are replaced atomically, test.hyp first, so test.json always describes a whole test.hyp.
+// Both are replaced atomically, test.hyp first, so test.json always describes a whole test.hyp. Of a language model
+// there is test.json alone, with accuracies per cent:
+//   {"blimp", "low", "high", "pairs", "fields": {NAME: accuracy}, "paradigms": {NAME: accuracy}, "seconds",
+//    "checkpoint", "folder"}
 #ifndef TARN_TESTSET_H
 #define TARN_TESTSET_H
 
@@ -20,6 +24,7 @@ typedef struct tarn_testset_options {
   const char *run;     // run directory; its average is taken if there is one, else its best checkpoint, else its last
   const char *source;  // raw text, one sentence a line
   const char *reference;  // raw text, one translation a line
+  const char *blimp;      // of a language model, in place of both: folder of minimal pairs (tarn/lm.h)
   int64_t beam;           // 0: translate.beam of the run (default)
   int threads;            // 0: all that the process may use (default)
 } tarn_testset_options;
@@ -28,12 +33,15 @@ typedef struct tarn_testset_result {
   double bleu, chrf;  // 0 .. 100; BLEU with valid.lowercase and valid.tokenize of the run, chrF2 in the same case
   char bleu_signature[TARN_SIGNATURE_TEXT], chrf_signature[TARN_SIGNATURE_TEXT];
   int64_t sentences, beam;
-  double seconds;  // of translation
+  double blimp, blimp_low, blimp_high;  // 0 .. 100; mean over paradigms, and its 95 % interval
+  int64_t pairs;
+  double seconds;  // of translation, or of scoring the pairs
 } tarn_testset_result;
 
 void tarn_testset_default(tarn_testset_options *options);
 
-// Fails with USAGE (options), IO, DATA (files that do not have equally many lines, a damaged checkpoint), MEMORY.
+// Fails with USAGE (options, a model of the other sort), IO, DATA (files that do not have equally many lines, a damaged
+// checkpoint, a file without pairs), MEMORY.
 tarn_status tarn_testset_run(tarn_testset_result *result, const tarn_testset_options *options) TARN_CHECKED;
 
 #ifdef __cplusplus

@@ -47,7 +47,7 @@ static void statistic(tarn__buffer *out, const tarn_results_statistic *s) {
 void tarn__report_results_csv(tarn__buffer *out, const tarn__report *view) {
   static const char *const measures[] = {"aucc",         "aucc_mean",        "best",          "best_seconds",
                                          "min_loss",     "min_loss_seconds", "epoch_seconds", "budget_step",
-                                         "budget_epoch", "test_bleu",        "peak_bytes"};
+                                         "budget_epoch", "test_bleu",        "test_blimp",    "peak_bytes"};
   static const char *const pooled[] = {"difference", "low", "high", "wins", "p", "p_two_sided"};
   tarn__buffer_add(out, "model,frozen_layers,encoder,decoder,baseline,runs,finished,failed,metric,budget_seconds,");
   tarn__buffer_add(out, "parameters,trained_parameters,frozen_parameters,shared_parameters,planned_bytes,");
@@ -78,7 +78,7 @@ void tarn__report_results_csv(tarn__buffer *out, const tarn__report *view) {
         row ? &row->aucc : NULL,          row ? &row->aucc_mean : NULL,   row ? &row->best : NULL,
         row ? &row->best_seconds : NULL,  row ? &row->min_loss : NULL,    row ? &row->min_loss_seconds : NULL,
         row ? &row->epoch_seconds : NULL, row ? &row->budget_step : NULL, row ? &row->budget_epoch : NULL,
-        row ? &row->test_bleu : NULL,     row ? &row->peak_bytes : NULL};
+        row ? &row->test_bleu : NULL,     row ? &row->test_blimp : NULL,  row ? &row->peak_bytes : NULL};
     for (size_t m = 0; m < sizeof statistics / sizeof *statistics; m++) statistic(out, statistics[m]);
     field(out, row && row->regular < view->count ? view->results->groups[row->regular].name : "");
     real(out, row ? row->time_ratio : NAN);
@@ -97,7 +97,7 @@ void tarn__report_runs_csv(tarn__buffer *out, const tarn__report *view) {
       "model,frozen_layers,seed,path,state,message,end,seconds,updates,epochs,clock,threads,parameters,"
       "trained_parameters,frozen_parameters,shared_parameters,planned_bytes,peak_bytes,aucc,aucc_mean,held,"
       "assumed_start,best,best_seconds,best_update,min_loss,min_loss_seconds,epoch_seconds,budget_step,"
-      "budget_epoch,test_bleu,test_chrf\n");
+      "budget_epoch,test_bleu,test_chrf,test_blimp\n");
   for (size_t i = 0; i < view->count; i++) {
     const tarn__report_entry *entry = &view->entries[i];
     for (size_t k = 0; k < entry->group->run_count; k++) {
@@ -127,7 +127,7 @@ void tarn__report_runs_csv(tarn__buffer *out, const tarn__report *view) {
       real(out, m->best_seconds);
       whole(out, m->best_step);
       const double reals[] = {m->min_loss,     m->min_loss_seconds, m->epoch_seconds, m->budget_step,
-                              m->budget_epoch, run->test_bleu,      run->test_chrf};
+                              m->budget_epoch, run->test_bleu,      run->test_chrf,   run->test_blimp};
       for (size_t r = 0; r < sizeof reals / sizeof *reals; r++) real(out, reals[r]);
       end_line(out);
     }

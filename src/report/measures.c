@@ -20,6 +20,7 @@ void tarn__measures_blank(tarn_results_measures *m) {
                                .budget_step = NAN,
                                .budget_epoch = NAN,
                                .test_bleu = NAN,
+                               .test_blimp = NAN,
                                .peak_bytes = NAN};
 }
 
@@ -102,6 +103,7 @@ tarn_status tarn__measures_of(tarn_results_measures *m, const tarn_results_run *
   if (run->epoch > 0) m->epoch_seconds = run->seconds / run->epoch;
   measure_position(m, run, budget);
   m->test_bleu = run->test_bleu;
+  m->test_blimp = run->test_blimp;
   if (run->peak_bytes >= 0) m->peak_bytes = (double)run->peak_bytes;
   return TARN_STATUS_OK;
 }

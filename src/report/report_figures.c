@@ -98,7 +98,7 @@ static double parameter_unit(const tarn__report *view) {
 }
 
 static const tarn_results_statistic *score_of(const tarn__report *view, const tarn_results_row *row) {
-  return view->has_test ? &row->test_bleu : &row->best;
+  return view->has_test ? tarn__report_test(view, row) : &row->best;
 }
 
 static tarn_status draw_parameters(tarn__figures *figures, tarn__report *view) {
@@ -121,7 +121,7 @@ static tarn_status draw_parameters(tarn__figures *figures, tarn__report *view) {
                                           .x_also = (double)run->parameters / unit};
   }
   if (count == 0) return view->status;
-  const char *score = view->has_test ? "test BLEU" : tarn__report_text(view, "best %s", view->score);
+  const char *score = view->has_test ? view->test : tarn__report_text(view, "best %s", view->score);
   tarn__figure *figure = tarn__figure_add(
       figures, view, TARN__FIGURE_SUMS, "parameters", "Parameters against score",
       tarn__report_text(view,

@@ -17,6 +17,7 @@ typedef const tarn_results_statistic *(*measure)(const tarn_results_row *row);
 static const tarn_results_statistic *aucc_of(const tarn_results_row *row) { return &row->aucc_mean; }
 static const tarn_results_statistic *best_of(const tarn_results_row *row) { return &row->best; }
 static const tarn_results_statistic *test_of(const tarn_results_row *row) { return &row->test_bleu; }
+static const tarn_results_statistic *blimp_of(const tarn_results_row *row) { return &row->test_blimp; }
 static const tarn_results_statistic *steps_of(const tarn_results_row *row) { return &row->budget_step; }
 
 // The configuration that is best in a measure, or NULL.
@@ -143,6 +144,7 @@ tarn_status tarn__report_summary(tarn__summary *summary, tarn__report *view) {
   say_winner(summary, view, aucc_of, false, view->decimals, "area under the curve (AUCC / time)");
   say_winner(summary, view, best_of, less, view->decimals, view->score);
   say_winner(summary, view, test_of, false, 2, "test BLEU");
+  say_winner(summary, view, blimp_of, false, 2, "BLiMP accuracy");
   say_significance(summary, view);
   say_speed(summary, view);
   return view->status;

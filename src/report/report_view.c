@@ -1,4 +1,5 @@
 #include "report/report_view.h"
+#include "model/config_word.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -79,13 +80,16 @@ const char *tarn__report_frozen(tarn__report *view, const tarn_results_group *gr
     text = tarn__report_text(view, "%s, %s frozen", encoder, decoder);
   else if (group->encoder.frozen || group->decoder.frozen)
     text = tarn__report_text(view, "%s frozen", group->encoder.frozen ? encoder : decoder);
+  const tarn_config *config = first ? first->config : NULL;
+  if (config && config->model.frozen_embeddings != TARN_FROZEN_EMBEDDINGS_NONE)
+    text = tarn__report_text(view, config->encoder.count ? "%s, input embeddings (%s) frozen" : "%s, embedding frozen",
+                             text, tarn__config_word("model.frozen_embeddings", (int)config->model.frozen_embeddings));
   size_t later = 0;
   for (size_t i = 0; first && i < group->run_count; i++) {
     size_t frozen = view->results->runs[group->runs[i]].freeze_count;
     if (frozen > later) later = frozen;
   }
   if (later) text = tarn__report_text(view, "%s, %zu more during training", text, later);
-  const tarn_config *config = first ? first->config : NULL;
   double drop = config ? fmax(config->encoder.layerdrop, config->decoder.layerdrop) : 0;
   if (drop > 0) text = tarn__report_text(view, "%s, LayerDrop %g", text, drop);
   return text;
@@ -142,6 +146,20 @@ static void take_entries(tarn__report *view) {
   }
 }
 
+static void take_test(tarn__report *view) {
+  bool has_blimp = false;
+  for (size_t i = 0; i < view->results->run_count; i++) {
+    view->has_bleu |= !isnan(view->results->runs[i].test_bleu);
+    has_blimp |= !isnan(view->results->runs[i].test_blimp);
+  }
+  view->test = has_blimp && !view->has_bleu ? "BLiMP (%)" : "test BLEU";
+  view->has_test = has_blimp || view->has_bleu;
+}
+
+const tarn_results_statistic *tarn__report_test(const tarn__report *view, const tarn_results_row *row) {
+  return view->has_test && !view->has_bleu ? &row->test_blimp : &row->test_bleu;
+}
+
 tarn_status tarn__report_view_open(tarn__report *view, const tarn_results *results, const tarn_results_table *table,
                                    const char *title) {
   view->results = results;
@@ -150,7 +168,7 @@ tarn_status tarn__report_view_open(tarn__report *view, const tarn_results *resul
   void *entries = NULL;
   TARN_TRY(tarn__arena_alloc(&view->arena, &entries, view->count, sizeof *view->entries));
   view->entries = entries;
-  for (size_t i = 0; i < results->run_count; i++) view->has_test |= !isnan(results->runs[i].test_bleu);
+  take_test(view);
   view->title = title ? title : results->sweep;
   if (!view->title)
     view->title =

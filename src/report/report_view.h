@@ -19,7 +19,9 @@ typedef struct tarn__report {
   const char *title;
   const char *score;  // the metric in words: "validation BLEU"
   int decimals;       // of the metric
-  bool has_test;      // some run has a test BLEU
+  bool has_test;      // some run has been tested
+  bool has_bleu;      // some run has a test BLEU
+  const char *test;   // what tests give: "test BLEU", or "BLiMP (%)" where runs have that alone
   // Times are shown in minutes, or in seconds where T-hat is below five minutes.
   double unit;                  // seconds
   const char *unit_name;        // "minutes"
@@ -43,6 +45,9 @@ const char *tarn__report_text(tarn__report *view, const char *format, ...) __att
 // Numbers as they are shown, with a dash for what is not known: a value; mean and deviation times 1 / `unit`.
 const char *tarn__report_number(tarn__report *view, double value, int decimals);
 const char *tarn__report_spread(tarn__report *view, const tarn_results_statistic *statistic, double unit, int decimals);
+
+// The test score of a configuration that `test` names.
+const tarn_results_statistic *tarn__report_test(const tarn__report *view, const tarn_results_row *row);
 
 // "encoder 1 3 5 7 of 8 frozen", "no layer frozen, LayerDrop 0.2", ...
 const char *tarn__report_frozen(tarn__report *view, const tarn_results_group *group);

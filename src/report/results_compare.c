@@ -113,6 +113,7 @@ static void fill_row(struct tarn__results_table_memory *t, size_t index) {
   SUMMARISE(budget_step);
   SUMMARISE(budget_epoch);
   SUMMARISE(test_bleu);
+  SUMMARISE(test_blimp);
   SUMMARISE(peak_bytes);
 #undef SUMMARISE
   for (size_t i = 0; i < group->run_count; i++) {

@@ -121,6 +121,7 @@ static tarn_status describe_stack(tarn_results_stack *out, const tarn_config *co
   void *memory;
   char *pattern;
   char *copy = NULL;
+  if (stack->count == 0) return TARN_STATUS_OK;  // a language model has no encoder
   TARN_TRY(tarn_config_pattern(config, stack, &pattern));
   tarn_status status = tarn__arena_strdup(arena, &copy, pattern);
   tarn_config_text_close(&pattern);
@@ -167,7 +168,7 @@ static tarn_status complete_group(struct tarn__results_memory *m, tarn_results_g
     const tarn_results_run *run = &m->runs[g->runs[i]];
     out->finished += run->state == TARN_RESULTS_FINISHED;
     out->failed += run->state == TARN_RESULTS_FAILED;
-    if (!run->config || out->encoder.layers) continue;
+    if (!run->config || out->decoder.layers) continue;
     TARN_TRY(describe_stack(&out->encoder, run->config, &run->config->encoder, &m->arena));
     TARN_TRY(describe_stack(&out->decoder, run->config, &run->config->decoder, &m->arena));
     out->layer_drop = fmax(run->config->encoder.layerdrop, run->config->decoder.layerdrop);

@@ -35,6 +35,7 @@ void tarn__run_blank(tarn_results_run *run, const char *path) {
                             .peak_bytes = -1,
                             .test_bleu = NAN,
                             .test_chrf = NAN,
+                            .test_blimp = NAN,
                             .test_sentences = -1};
 }
 
@@ -89,6 +90,7 @@ static tarn_status take_test(tarn_results_run *run, const tarn__run_file *file, 
   const json_t *o = file->root;
   TARN_TRY(tarn__run_file_real(file, o, "bleu", &run->test_bleu));
   TARN_TRY(tarn__run_file_real(file, o, "chrf", &run->test_chrf));
+  TARN_TRY(tarn__run_file_real(file, o, "blimp", &run->test_blimp));
   TARN_TRY(tarn__run_file_text(file, o, "signature", &run->test_signature, arena));
   TARN_TRY(tarn__run_file_text(file, o, "checkpoint", &run->test_checkpoint, arena));
   TARN_TRY(tarn__run_file_text(file, o, "reference", &run->test_reference, arena));

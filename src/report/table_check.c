@@ -106,8 +106,9 @@ static tarn_status own_budget(struct tarn__results_table_memory *t, const tarn_r
                "%s and %s cannot stand in one table: their budgets differ (train.max_minutes %g and %g); give a budget "
                "that all have",
                first->path, run->path, a, b);
-  TARN_REQUIRE(b > 0, DATA, "%s has no budget (train.max_minutes is 0); give the minutes to compare over", run->path);
-  t->public.budget = b * 60;
+  // Runs that end after so many updates or epochs: all of them are seen to their end.
+  t->public.budget = b > 0 ? b * 60 : fmax(t->public.budget, run->seconds);
+  TARN_REQUIRE(t->public.budget > 0, DATA, "%s has no budget (train.max_minutes is 0) and took no time", run->path);
   return TARN_STATUS_OK;
 }
 
@@ -132,7 +133,7 @@ tarn_status tarn__table_check(struct tarn__results_table_memory *t) {
     if (!first) first = run;
     TARN_TRY(check_pair(first, run, t->public.metric));
     if (!given) TARN_TRY(own_budget(t, first, run));
-    TARN_TRY(check_reach(run, t->public.budget));
+    if (given) TARN_TRY(check_reach(run, t->public.budget));
     if (first->threads != run->threads && run->clock && strcmp(run->clock, "wall") == 0)
       TARN_TRY(tarn__table_note(t, "%s ran with %lld threads, %s with %lld", run->path, (long long)run->threads,
                                 first->path, (long long)first->threads));
@@ -140,6 +141,11 @@ tarn_status tarn__table_check(struct tarn__results_table_memory *t) {
       TARN_TRY(tarn__table_note(t, "%s was trained by tarn %s, %s by tarn %s", run->path, shown(run->version),
                                 first->path, shown(first->version)));
   }
+  if (!given && first->config->train.max_minutes <= 0)
+    TARN_TRY(tarn__table_note(t,
+                              "no run has a budget (train.max_minutes): they are compared over %.4g minutes, the time "
+                              "of the longest",
+                              t->public.budget / 60));
   t->public.clock = first->clock;
   return TARN_STATUS_OK;
 }

@@ -106,10 +106,11 @@ tarn_status tarn__sweep_look(tarn_sweep *sweep, tarn_sweep_run *run) {
   if (tarn__sweep_read_log(run, &offset)) run->state = TARN_SWEEP_BEGUN;
   TARN_TRY(read_result(sweep, run, path));
   if (run->state != TARN_SWEEP_TRAINED) return TARN_STATUS_OK;
-  json_t *test = sweep->test_source ? load(run, "test.json") : NULL;
-  const json_t *bleu = json_object_get(test, "bleu");
-  if (json_is_number(bleu)) run->test_bleu = json_number_value(bleu);
-  if (!sweep->test_source || json_is_number(bleu)) run->state = TARN_SWEEP_FINISHED;
+  const bool tested = sweep->test_source || sweep->test_blimp;
+  json_t *test = tested ? load(run, "test.json") : NULL;
+  const json_t *score = json_object_get(test, sweep->test_blimp ? "blimp" : "bleu");
+  if (json_is_number(score)) *(sweep->test_blimp ? &run->test_blimp : &run->test_bleu) = json_number_value(score);
+  if (!tested || json_is_number(score)) run->state = TARN_SWEEP_FINISHED;
   json_decref(test);
   return TARN_STATUS_OK;
 }

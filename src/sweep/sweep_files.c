@@ -145,6 +145,7 @@ static json_t *seeds_of(const tarn_sweep *sweep) {
 }
 
 static json_t *test_of(const tarn_sweep *sweep) {
+  if (sweep->test_blimp) return json_pack("{s:s}", "blimp", sweep->test_blimp);
   if (!sweep->test_source) return json_null();
   return json_pack("{s:s, s:s, s:I}", "source", sweep->test_source, "reference", sweep->test_reference, "beam",
                    (json_int_t)sweep->test_beam);
@@ -217,8 +218,8 @@ static tarn_status check_old(const tarn_sweep *sweep, const json_t *old, const c
   TARN_REQUIRE(now, MEMORY, "out of memory: %s", path);
   bool same = json_equal(before, now);
   json_decref(now);
-  TARN_REQUIRE(same, USAGE, "%s: its runs are tested otherwise (test: source, reference, beam); use another folder",
-               path);
+  TARN_REQUIRE(same, USAGE,
+               "%s: its runs are tested otherwise (test: source, reference, beam, blimp); use another folder", path);
   return TARN_STATUS_OK;
 }
 

@@ -1,5 +1,7 @@
 // Opening of a sweep: variants become configurations, which are equalized, planned and compared; then the folder is
 // looked at.
+#include <dirent.h>
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -105,8 +107,13 @@ static tarn_status list_runs(tarn_sweep *sweep) {
   for (size_t s = 0; s < sweep->seed_count; s++) {
     for (size_t v = 0; v < sweep->variant_count; v++) {
       tarn_sweep_run *run = &m->runs[sweep->run_count++];
-      *run = (tarn_sweep_run){
-          .variant = v, .seed = sweep->seeds[s], .loss = NAN, .valid_loss = NAN, .valid_bleu = NAN, .test_bleu = NAN};
+      *run = (tarn_sweep_run){.variant = v,
+                              .seed = sweep->seeds[s],
+                              .loss = NAN,
+                              .valid_loss = NAN,
+                              .valid_bleu = NAN,
+                              .test_bleu = NAN,
+                              .test_blimp = NAN};
       TARN_TRY(tarn__sweep_text(sweep, &run->path, "%s/%s/seed-%lld", sweep->folder ? sweep->folder : "",
                                 sweep->variants[v].name, (long long)run->seed));
       if (sweep->folder) TARN_TRY(tarn__sweep_look(sweep, run));
@@ -115,14 +122,33 @@ static tarn_status list_runs(tarn_sweep *sweep) {
   return TARN_STATUS_OK;
 }
 
+static tarn_status check_pairs(const char *path) {
+  size_t files = 0;
+  DIR *folder = opendir(path);
+  TARN_REQUIRE(folder, IO, "test: blimp: %s: cannot read the folder: %s", path, strerror(errno));
+  for (const struct dirent *entry; (entry = readdir(folder));) {
+    const char *dot = strrchr(entry->d_name, '.');
+    files += dot && strcmp(dot, ".jsonl") == 0;
+  }
+  closedir(folder);
+  TARN_REQUIRE(files > 0, DATA, "test: blimp: %s: there is no file *.jsonl of minimal pairs", path);
+  return TARN_STATUS_OK;
+}
+
 // What would end every run hours later is found now.
 static tarn_status check_test(const tarn_sweep *sweep) {
   tarn_score_lines source = {0};
   tarn_score_lines reference = {0};
-  if (!sweep->test_source) return TARN_STATUS_OK;
-  for (size_t i = 0; i < sweep->variant_count; i++)
-    TARN_REQUIRE(sweep->variants[i].config->encoder.count > 0, USAGE,
+  if (!sweep->test_source && !sweep->test_blimp) return TARN_STATUS_OK;
+  for (size_t i = 0; i < sweep->variant_count; i++) {
+    const bool translates = sweep->variants[i].config->encoder.count > 0;
+    TARN_REQUIRE(translates || sweep->test_blimp, USAGE,
                  "test: the variant %s is a language model, which does not translate", sweep->variants[i].name);
+    TARN_REQUIRE(!translates || sweep->test_source, USAGE,
+                 "test: the variant %s is a translation model, and blimp is for language models",
+                 sweep->variants[i].name);
+  }
+  if (sweep->test_blimp) return check_pairs(sweep->test_blimp);
   tarn_status status = tarn_score_lines_open(&source, sweep->test_source);
   if (status == TARN_STATUS_OK) status = tarn_score_lines_open(&reference, sweep->test_reference);
   if (status == TARN_STATUS_OK) status = tarn_score_lines_match(&source, &reference);

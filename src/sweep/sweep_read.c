@@ -270,16 +270,19 @@ static tarn_status read_seeds(tarn_sweep *sweep) {
 }
 
 static tarn_status read_test(tarn_sweep *sweep) {
-  static const char *const names[] = {"source", "reference", "beam"};
+  static const char *const names[] = {"source", "reference", "beam", "blimp"};
   const tarn__yaml_node *node = tarn__yaml_get(sweep->memory->root, "test");
   if (tarn__yaml_is_empty(node)) return TARN_STATUS_OK;
-  if (node->type != TARN__YAML_MAP) return tarn__yaml_fail(node, "test: expected source, reference and beam");
-  TARN_TRY(check_keys(node, "key in test", names, 3));
+  if (node->type != TARN__YAML_MAP) return tarn__yaml_fail(node, "test: expected source, reference and beam, or blimp");
+  TARN_TRY(check_keys(node, "key in test", names, 4));
+  TARN_TRY(read_text(node, "blimp", &sweep->test_blimp));
   TARN_TRY(read_text(node, "source", &sweep->test_source));
   TARN_TRY(read_text(node, "reference", &sweep->test_reference));
   TARN_TRY(read_optional_integer(node, "beam", 0, 1024, &sweep->test_beam));
-  if (!sweep->test_source || !sweep->test_reference)
-    return tarn__yaml_fail(node, "test: source and reference are needed");
+  if (sweep->test_blimp && (sweep->test_source || sweep->test_reference))
+    return tarn__yaml_fail(node, "test: blimp is for language models, source and reference are for translation");
+  if (!sweep->test_blimp && (!sweep->test_source || !sweep->test_reference))
+    return tarn__yaml_fail(node, "test: source and reference are needed, or blimp");
   return TARN_STATUS_OK;
 }
 

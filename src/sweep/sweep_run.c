@@ -128,9 +128,12 @@ static tarn_status start_process(state *s, job *j) {
   snprintf(threads, sizeof threads, "%lld", (long long)sweep->threads);
   snprintf(beam, sizeof beam, "%lld", (long long)sweep->test_beam);
   const char *train[] = {"tarn", "train", "--resume", j->run->path, "--quiet", NULL};
-  const char *test[] = {
+  const char *translate[] = {
       "tarn",   "test", j->run->path, "--source", sweep->test_source, "--reference", sweep->test_reference,
       "--beam", beam,   "--threads",  threads,    "--quiet",          NULL};
+  const char *pairs[] = {"tarn",      "test",  j->run->path, "--blimp", sweep->test_blimp,
+                         "--threads", threads, "--quiet",    NULL};
+  const char *const *test = sweep->test_blimp ? pairs : translate;
   TARN_TRY(run_path(errors, j->run, "errors.txt"));
   return tarn__child_start(&j->pid, program, j->testing ? test : train, errors);
 }

@@ -6,9 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/memory.h"
 #include "tarn/config.h"
+#include "tarn/lm.h"
 #include "tarn/translate.h"
 
 void tarn_testset_default(tarn_testset_options *options) { *options = (tarn_testset_options){0}; }
@@ -54,24 +56,33 @@ static tarn_status write_hypotheses(const char *run, const hypotheses *all) {
   return status;
 }
 
-static tarn_status write_scores(const tarn_testset_options *o, const tarn_testset_result *r, const char *checkpoint,
-                                double length_penalty) {
+// Takes over the object.
+static tarn_status write_json(const char *run, json_t *object) {
   char path[PATH_MAX];
-  const char *slash = strrchr(checkpoint, '/');
-  TARN_TRY(path_in(path, o->run, "test.json"));
-  json_t *object =
-      json_pack("{s:f, s:s, s:f, s:s, s:f, s:s, s:I, s:I, s:f, s:s, s:s}", "bleu", r->bleu, "signature",
-                r->bleu_signature, "chrf", r->chrf, "chrf_signature", r->chrf_signature, "seconds", r->seconds,
-                "checkpoint", slash ? slash + 1 : checkpoint, "sentences", (json_int_t)r->sentences, "beam",
-                (json_int_t)r->beam, "length_penalty", length_penalty, "source", o->source, "reference", o->reference);
   char *text = object ? json_dumps(object, JSON_INDENT(2) | JSON_REAL_PRECISION(17)) : NULL;
   json_decref(object);
-  TARN_REQUIRE(text, MEMORY, "out of memory: %s", path);
+  TARN_REQUIRE(text, MEMORY, "out of memory: test.json of %s", run);
   size_t length = strlen(text);
   text[length] = '\n';  // in place of the zero byte
-  tarn_status status = tarn__file_write(path, text, length + 1);
+  tarn_status status = path_in(path, run, "test.json");
+  if (status == TARN_STATUS_OK) status = tarn__file_write(path, text, length + 1);
   free(text);
   return status;
+}
+
+static const char *name_of(const char *path) {
+  const char *slash = strrchr(path, '/');
+  return slash ? slash + 1 : path;
+}
+
+static tarn_status write_scores(const tarn_testset_options *o, const tarn_testset_result *r, const char *checkpoint,
+                                double length_penalty) {
+  return write_json(
+      o->run,
+      json_pack("{s:f, s:s, s:f, s:s, s:f, s:s, s:I, s:I, s:f, s:s, s:s}", "bleu", r->bleu, "signature",
+                r->bleu_signature, "chrf", r->chrf, "chrf_signature", r->chrf_signature, "seconds", r->seconds,
+                "checkpoint", name_of(checkpoint), "sentences", (json_int_t)r->sentences, "beam", (json_int_t)r->beam,
+                "length_penalty", length_penalty, "source", o->source, "reference", o->reference));
 }
 
 static tarn_status score(tarn_testset_result *r, const hypotheses *all, const tarn_score_lines *references,
@@ -113,17 +124,53 @@ static tarn_status translate_and_score(tarn_testset_result *r, hypotheses *all, 
   return write_scores(o, r, tarn_translator_path(translator), settings->length_penalty);
 }
 
-tarn_status tarn_testset_run(tarn_testset_result *result, const tarn_testset_options *o) {
-  char path[PATH_MAX];
+static json_t *accuracies(const tarn_minimal_pairs_count *counts, size_t count) {
+  json_t *object = json_object();
+  for (size_t i = 0; i < count; i++) {
+    if (json_object_set_new(object, counts[i].name, json_real(100.0 * counts[i].accuracy)) == 0) continue;
+    json_decref(object);
+    return NULL;
+  }
+  return object;
+}
+
+static tarn_status write_pairs(const tarn_testset_options *o, const tarn_testset_result *r,
+                               const tarn_minimal_pairs_result *pairs, const char *checkpoint) {
+  return write_json(o->run, json_pack("{s:f, s:f, s:f, s:I, s:o, s:o, s:f, s:s, s:s}", "blimp", r->blimp, "low",
+                                      r->blimp_low, "high", r->blimp_high, "pairs", (json_int_t)r->pairs, "fields",
+                                      accuracies(pairs->fields, pairs->field_count), "paradigms",
+                                      accuracies(pairs->paradigms, pairs->paradigm_count), "seconds", r->seconds,
+                                      "checkpoint", name_of(checkpoint), "folder", o->blimp));
+}
+
+static tarn_status run_pairs(tarn_testset_result *r, const tarn_testset_options *o) {
+  tarn_lm *lm = NULL;
+  tarn_minimal_pairs_result *pairs = NULL;
+  tarn_lm_options options;
+  tarn_lm_default(&options);
+  options.threads = o->threads;
+  tarn_status status = tarn_lm_open(&lm, o->run, &options);
+  const double begun = tarn__seconds();
+  if (status == TARN_STATUS_OK) status = tarn_minimal_pairs_run(&pairs, lm, o->blimp, NULL, NULL);
+  if (status == TARN_STATUS_OK) {
+    r->seconds = tarn__seconds() - begun;
+    r->blimp = 100.0 * pairs->overall.accuracy;
+    r->blimp_low = 100.0 * pairs->overall.low;
+    r->blimp_high = 100.0 * pairs->overall.high;
+    r->pairs = pairs->overall.pairs;
+    status = write_pairs(o, r, pairs, tarn_lm_path(lm));
+  }
+  tarn_minimal_pairs_close(&pairs);
+  tarn_lm_close(&lm);
+  return status;
+}
+
+static tarn_status run_translation(tarn_testset_result *result, const tarn_testset_options *o, const char *path) {
   tarn_config *config = NULL;
   tarn_translator *translator = NULL;
   tarn_score_lines references = {0};
   hypotheses all = {0};
   tarn_translator_options options;
-  *result = (tarn_testset_result){0};
-  TARN_REQUIRE(o->run && o->source && o->reference, USAGE, "a test needs a run, a source and a reference");
-  TARN_TRY(path_in(path, o->run, "config.yaml"));
-  TARN_REQUIRE(tarn__file_exists(path), USAGE, "%s: no run: there is no config.yaml", o->run);
   tarn_translator_default(&options);
   options.beam = o->beam;
   options.threads = o->threads;
@@ -136,4 +183,14 @@ tarn_status tarn_testset_run(tarn_testset_result *result, const tarn_testset_opt
   tarn_score_lines_close(&references);
   tarn_config_close(&config);
   return status;
+}
+
+tarn_status tarn_testset_run(tarn_testset_result *result, const tarn_testset_options *o) {
+  char path[PATH_MAX];
+  *result = (tarn_testset_result){0};
+  TARN_REQUIRE(o->run && (o->blimp ? !o->source && !o->reference : o->source && o->reference), USAGE,
+               "a test needs a run, and a source and a reference or else a folder of minimal pairs");
+  TARN_TRY(path_in(path, o->run, "config.yaml"));
+  TARN_REQUIRE(tarn__file_exists(path), USAGE, "%s: no run: there is no config.yaml", o->run);
+  return o->blimp ? run_pairs(result, o) : run_translation(result, o, path);
 }

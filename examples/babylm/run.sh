@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# Prepares BabyLM, runs one of the sweeps of this folder on it and writes its report.
+#   run.sh SWEEP BABYLM GPT2 BLIMP OUTPUT [SHARE]
+# BABYLM holds train/*.train and dev/*.dev, plain text; GPT2 encoder.json and vocab.bpe (or vocab.json and merges.txt); BLIMP
+# the paradigms, *.jsonl. Of the sentences every SHARE-th is taken (default 12) for training, and every 20th for validation.
+# OUTPUT/data gets vocabulary and shards, OUTPUT/SWEEP the runs, OUTPUT/report-SWEEP the report. The same command goes on
+# where it was stopped. With SWEEP "data" it only prepares.
+set -eu
+fail() { echo "run.sh: $*" >&2; exit 2; }
+[ $# -eq 5 ] || [ $# -eq 6 ] || fail "usage: run.sh SWEEP BABYLM GPT2 BLIMP OUTPUT [SHARE], such as run.sh models babylm gpt2 blimp results"
+here=$(cd "$(dirname "$0")" && pwd)
+tarn=$(realpath "${TARN:-$here/../../build/release/tarn}")
+[ -x "$tarn" ] || fail "$tarn is no program; build it with ./run build, or name it in TARN"
+case $1 in
+  models | spectral-radius | topologies) sweep=$here/$1.yaml ;;
+  data) sweep= ;;
+  *) fail "there is no sweep $1; there are: models spectral-radius topologies" ;;
+esac
+for folder in "$2" "$3" "$4"; do [ -d "$folder" ] || fail "$folder is no folder"; done
+babylm=$(realpath "$2") gpt2=$(realpath "$3") blimp=$(realpath "$4") share=${6:-12}
+mkdir -p "$5"
+cd "$5"
+part() {  # NAME SHARE FILE...: the shard data/babylm/NAME of every SHARE-th sentence
+  local name=$1 share=$2
+  shift 2
+  "$tarn" sentences --language en --output "data/$name.txt" "$@"
+  awk -v n="$share" 'NR % n == 1 || n == 1' "data/$name.txt" >"data/$name.part.txt"
+  "$tarn" prepare --vocab data/babylm/gpt2.vocab --text "data/$name.part.txt" --min-tokens 5 --max-tokens 127 \
+    --overlong drop --output "data/babylm/$name"
+  rm "data/$name.txt" "data/$name.part.txt"
+}
+if [ ! -e data/ready ]; then
+  "$tarn" vocab --import-gpt2 "$gpt2" --output data/babylm/gpt2.vocab
+  part train "$share" "$babylm"/train/*.train
+  part dev 20 "$babylm"/dev/*.dev
+  ln -sfn "$blimp" data/blimp
+  touch data/ready
+fi
+[ "$sweep" ] || exit 0
+"$tarn" sweep "$sweep" --output "$1"
+"$tarn" report "$1" --output "report-$1"

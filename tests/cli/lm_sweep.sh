@@ -1,0 +1,74 @@
+# A sweep over language models: trained, tested on minimal pairs, compared; a reservoir whose states explode ends as a failed
+# run. The examples for BabyLM, on a small text.
+set -euo pipefail
+fail() { echo "lm_sweep.sh: $*" >&2; exit 1; }
+# refuse CODE PATTERN COMMAND...: the command ends with that code and one line that has the pattern.
+refuse() {
+  local code=$1 pattern=$2 got=0
+  shift 2
+  "$@" >out.txt 2>error.txt || got=$?
+  [ $got -eq "$code" ] && [ "$(wc -l <error.txt)" -eq 1 ] && grep -q -- "$pattern" error.txt ||
+    fail "$*: exit code $got, expected $code and \"$pattern\": $(cat error.txt)"
+}
+
+"$TARN" corpus --output corpus --sentences 400 --held-out 40
+mkdir -p babylm/train babylm/dev blimp
+cp corpus/train.en babylm/train/a.train
+cp corpus/valid.en babylm/dev/a.dev
+toy="$TARN_SOURCE_DIR/tests/golden/gpt2_toy"
+run="$TARN_SOURCE_DIR/examples/babylm/run.sh"
+# The good sentence of a pair is of the corpus, the bad one has its words backwards.
+awk 'NR <= 30 { bad = ""; for (i = NF; i > 0; i--) bad = bad (i == NF ? "" : " ") $i
+  printf "{\"sentence_good\": \"%s\", \"sentence_bad\": \"%s\", \"field\": \"%s\"}\n", $0, bad, "order" }' corpus/valid.en >all
+head -n 20 all >blimp/first.jsonl
+tail -n 10 all >blimp/last.jsonl
+
+TARN=$TARN bash "$run" data babylm "$toy" blimp results 1 >out.txt 2>&1 || fail "preparing: $(cat out.txt)"
+refuse 2 "there is no sweep model; there are: models" env TARN="$TARN" bash "$run" model babylm "$toy" blimp results
+refuse 2 "nowhere is no folder" env TARN="$TARN" bash "$run" models nowhere "$toy" blimp other
+cd results
+for sweep in models spectral-radius topologies; do
+  "$TARN" sweep "$TARN_SOURCE_DIR/examples/babylm/$sweep.yaml" --dry-run >out.txt 2>error.txt || fail "$sweep: $(cat error.txt)"
+done
+
+cp "$TARN_SOURCE_DIR/examples/babylm/esn-i.yaml" .
+cat >sweep.yaml <<'END'
+base: esn-i.yaml
+baseline: small
+seeds: [1, 2]
+parallel: 2
+threads: 1
+set:
+  model.d_model: 32
+  train: { max_updates: 20, max_epochs: 0, lr: 0.01 }
+  valid: { every: 10, at_start: yes }
+test: { blimp: data/blimp }
+variants:
+  small: {}
+  fixed: { model.frozen_embeddings: decoder }
+  wild: { kinds.E.spectral_radius: 900 }
+END
+sed 's/^test.*/test: { blimp: data }/' sweep.yaml >bad.yaml
+refuse 1 "test: blimp: data: there is no file" "$TARN" sweep bad.yaml --dry-run
+sed 's/^test.*/test: { blimp: data, source: x }/' sweep.yaml >bad.yaml
+refuse 2 "bad.yaml:10: test: blimp is for language models" "$TARN" sweep bad.yaml --dry-run
+got=0
+"$TARN" sweep sweep.yaml --output runs >out.txt 2>error.txt || got=$?
+[ $got -eq 1 ] || fail "a sweep with failed runs ends with $got: $(cat error.txt)"
+grep -q 'fixed seed 2.*BLiMP [0-9.]* %' out.txt || fail "no accuracy: $(cat out.txt)"
+[ "$(grep -c '^failed *wild' out.txt)" -eq 2 ] || fail "wild does not fail: $(cat out.txt)"
+"$TARN" blimp runs/small/seed-1 data/blimp --quiet --json >blimp.json
+share=$(grep -A9 '"overall"' blimp.json | sed -n 's/.*"accuracy": \([0-9.]*\),*/\1/p' | head -n 1)
+tested=$(sed -n 's/.*"blimp": \([0-9.]*\),.*/\1/p' runs/small/seed-1/test.json)
+awk -v a="$share" -v b="$tested" 'BEGIN { exit !(a > 0 && 100 * a - b < 1e-6 && b - 100 * a < 1e-6) }' ||
+  fail "test.json says $tested, tarn blimp $share"
+grep -q '"last"' runs/small/seed-1/test.json || fail "no paradigms: $(cat runs/small/seed-1/test.json)"
+"$TARN" compare runs >out.txt
+grep -q 'BLiMP %' out.txt && grep -q 'wild.*0 of 2, 2 failed\|wild *0 of 2' out.txt || fail "compare: $(cat out.txt)"
+"$TARN" report runs --output page >out.txt
+grep -q 'BLiMP (%)' page/report.md && grep -q test_blimp_mean page/results.csv || fail "the report does not say it"
+"$TARN" sweep --output runs >out.txt 2>error.txt || true
+[ "$(grep -c '^skipped' out.txt)" -eq 6 ] || fail "finished and failed runs are not skipped: $(cat out.txt)"
+
+refuse 2 "language model" "$TARN" test runs/small/seed-1 --source ../corpus/valid.en --reference ../corpus/valid.en
+refuse 2 "either --source FILE and --reference FILE" "$TARN" test runs/small/seed-1 --blimp data/blimp --source x
