@@ -1,5 +1,7 @@
 """Text, vocabulary and shards that the measurements train on."""
 
+import itertools
+import math
 import os
 import random
 
@@ -67,3 +69,36 @@ class SyntheticData:
                 # One token is the end of the sentence.
                 count = max(1, round(length * draw.uniform(0.75, 1.25)) - 1)
                 file.write(" ".join(draw.choices(words, weights, k=count)) + "\n")
+
+
+class LanguageData:
+    """Text of random words for language models, of the lengths and words that torch_lm.py draws: lognormal lengths of
+    25 tokens on average, the end of the sentence one of them, and words of Zipf's law with exponent 1.2, whose tail is
+    the last word. GPT-2's vocabulary is as large."""
+
+    VOCABULARY, SENTENCES = 50257, 4000
+    MEAN, SIGMA, SHORTEST, LONGEST = 25, 0.5, 3, 128
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.vocab = os.path.join(folder, "language.vocab")
+        self.train = os.path.join(folder, "language")
+        every, text = self.train + ".words", self.train + ".txt"
+        words = [f"w{i}" for i in range(self.VOCABULARY - 3)]  # beside <unk>, <s> and </s>
+        with open(every, "w", encoding="utf-8") as file:
+            file.write("\n".join(words) + "\n")
+        self.write(text, words)
+        run([TARN, "vocab", "--type", "whitespace", "--size", str(self.VOCABULARY), "--output", self.vocab, every],
+            "vocabulary")
+        run([TARN, "prepare", "--vocab", self.vocab, "--text", text, "--output", self.train], "shard")
+
+    def write(self, text, words):
+        draw = random.Random(1)
+        weights = [1.0 / i ** 1.2 for i in range(1, len(words) + 1)]
+        weights[-1] = 5.0 * len(words) ** -0.2  # the integral of the rest
+        weights = list(itertools.accumulate(weights))
+        with open(text, "w", encoding="utf-8") as file:
+            for _ in range(self.SENTENCES):
+                length = round(draw.lognormvariate(math.log(self.MEAN) - self.SIGMA ** 2 / 2, self.SIGMA))
+                count = min(max(length, self.SHORTEST), self.LONGEST) - 1
+                file.write(" ".join(draw.choices(words, cum_weights=weights, k=count)) + "\n")

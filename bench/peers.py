@@ -1,4 +1,5 @@
-"""PyTorch as a peer: torch_mt.py of the folder TARN_PEERS with every Python that has PyTorch, in its best settings."""
+"""PyTorch as a peer: torch_mt.py and torch_lm.py of the folder TARN_PEERS with every Python that has PyTorch, in its best
+settings."""
 
 import json
 import math
@@ -8,7 +9,8 @@ import subprocess
 from settings import OPENBLAS, PEERS, TCMALLOC, THREADS, Failure, pythons, run, say
 from tarn import WARM
 
-SCRIPT = os.path.join(PEERS, "torch_mt.py")
+TRANSLATION = os.path.join(PEERS, "torch_mt.py")
+LANGUAGE = os.path.join(PEERS, "torch_lm.py")
 
 
 def environment():
@@ -34,25 +36,40 @@ def find():
     return found
 
 
-def can_train():
-    if os.path.isfile(SCRIPT):
+def can_train(script=TRANSLATION):
+    if os.path.isfile(script):
         return True
-    say(f"no peer for training: {SCRIPT} is not there (TARN_PEERS)")
+    say(f"no peer for training: {script} is not there (TARN_PEERS)")
     return False
+
+
+def result_of(python, script, options):
+    """What the script prints in its line RESULT."""
+    printed = run([python, script, *options], f"peer {python}", env=environment())
+    lines = [line for line in printed.splitlines() if line.startswith("RESULT ")]
+    if not lines:
+        raise Failure(f"peer {python}: it printed no RESULT")
+    return json.loads(lines[-1][len("RESULT "):])
+
+
+def figures(result, speed):
+    return {"tokens_per_second": result["all"][speed], "step_ms": result["all"]["step_ms_median"],
+            "peak_mb": result["peak_rss_MB"] * 1.048576}
 
 
 def train(python, data, options, precision, updates, threads=THREADS):
     """One training, with the figures of tarn.train(). The peer counts real source and target tokens as well."""
     source, target = data.pieces()
-    printed = run([python, SCRIPT, "--src", source, "--tgt", target, "--dtype", precision,
-                   "--fast-dropout", "--share-all", "--threads", str(threads), "--steps", str(updates),
-                   "--warm", str(WARM), *options], f"peer {python}", env=environment())
-    lines = [line for line in printed.splitlines() if line.startswith("RESULT ")]
-    if not lines:
-        raise Failure(f"peer {python}: it printed no RESULT")
-    result = json.loads(lines[-1][len("RESULT "):])
-    return {"tokens_per_second": result["all"]["tok_s_real_med"], "step_ms": result["all"]["step_ms_median"],
-            "peak_mb": result["peak_rss_MB"] * 1.048576}
+    return figures(result_of(python, TRANSLATION, [
+        "--src", source, "--tgt", target, "--dtype", precision, "--fast-dropout", "--share-all", "--threads",
+        str(threads), "--steps", str(updates), "--warm", str(WARM), *options]), "tok_s_real_med")
+
+
+def train_language(python, options, precision, updates, threads=THREADS):
+    """One training of a language model; tokens a second are all tokens over all time."""
+    return figures(result_of(python, LANGUAGE, [
+        "--dtype", precision, "--threads", str(threads), "--steps", str(updates), "--warm", str(WARM), *options]),
+        "tok_s")
 
 
 class Peer:

@@ -17,18 +17,19 @@ sys.dont_write_bytecode = True
 import freezing
 import growth
 import kernels
+import language
 import peak
 import peers
 import threads
 import training
 import translation
-from data import Data
+from data import Data, LanguageData
 from settings import TARN, Failure, Usage, say
 from tables import print_table
 
 
 # A group is a module with NAMES, measure(context, names), which gives {name: entry}, and table(entries).
-GROUPS = {"peak": peak, "training": training, "freezing": freezing, "threads": threads,
+GROUPS = {"peak": peak, "training": training, "language": language, "freezing": freezing, "threads": threads,
           "translation": translation, "kernels": kernels, "growth": growth}
 
 
@@ -37,7 +38,7 @@ class Context:
 
     def __init__(self, folder, rounds, updates):
         self.folder, self.rounds, self._updates = folder, rounds, updates
-        self._data = self._peers = None
+        self._data = self._language = self._peers = None
 
     def updates(self, usual):
         return self._updates or usual
@@ -47,6 +48,12 @@ class Context:
             say("preparing Multi30k ...")
             self._data = Data(self.folder)
         return self._data
+
+    def language_data(self):
+        if self._language is None:
+            say("preparing random text ...")
+            self._language = LanguageData(self.folder)
+        return self._language
 
     def peers(self):
         if self._peers is None:

@@ -22,7 +22,8 @@ def overrides(data, settings):
 
 def train(data, configuration, settings, updates, threads=THREADS):
     """One training of a few updates: real tokens (source and target) a second and the time of a step, both the median
-    of the updates after the first three; tokens of an update; peak resident memory and what the plan said."""
+    of the updates after the first three; all their tokens over all their time; tokens of an update; peak resident memory
+    and what the plan said."""
     folder = os.path.join(data.folder, "run")
     shutil.rmtree(folder, ignore_errors=True)
     keys = dict(settings, **{"train.max_updates": updates})
@@ -34,9 +35,10 @@ def train(data, configuration, settings, updates, threads=THREADS):
     if len(lines) <= WARM:
         raise Failure(f"{configuration}: only {len(lines)} updates, and {WARM} are not counted")
     steps = [b["time"] - a["time"] for a, b in zip(lines[WARM - 1:], lines[WARM:])]
+    tokens = [sum(line[side] for side in ("source_tokens", "target_tokens")) for line in lines]
     return {"tokens_per_second": median(line["tokens_per_second"] for line in lines[WARM:]),
-            "tokens_per_update": sum(lines[-1][side] for side in ("source_tokens", "target_tokens")) / len(lines),
-            "step_ms": 1e3 * median(steps), "peak_mb": result["peak_resident_bytes"] / 1e6,
+            "overall_tokens_per_second": (tokens[-1] - tokens[WARM - 1]) / sum(steps),
+            "tokens_per_update": tokens[-1] / len(lines), "step_ms": 1e3 * median(steps), "peak_mb": result["peak_resident_bytes"] / 1e6,
             "planned_mb": result["planned_bytes"] / 1e6}
 
 

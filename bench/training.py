@@ -74,11 +74,17 @@ def measure_one(context, model, precision):
     configuration, options = MODELS[model]
     settings = {"train.precision": precision}
     data = context.data()
-    sides = {"tarn": lambda: with_peak(data, configuration, settings, context.updates(15))}
-    race = {}
-    for name, python in context.peers().items() if peers.can_train() else ():
-        sides[name] = peers.Peer(name, race, lambda python=python: peers.train(
-            python, data, options, precision, context.updates(15)))
+    return race(context, data, configuration, settings,
+                lambda: with_peak(data, configuration, settings, context.updates(15)),
+                lambda python: peers.train(python, data, options, precision, context.updates(15)),
+                context.peers() if peers.can_train() else {})
+
+
+def race(context, data, configuration, settings, tarn_side, peer_side, pythons):
+    """The entry of tarn_side() in turns with peer_side(python) for every one of `pythons`, {name: path}."""
+    sides, speeds = {"tarn": tarn_side}, {}
+    for name, python in pythons.items():
+        sides[name] = peers.Peer(name, speeds, lambda python=python: peer_side(python))
     results = take_turns(context.rounds, sides)
     ours = results.pop("tarn")
     entry = {"unit": "tokens/s", "ours": middle(ours, "tokens_per_second"), "peer": None, "ratio": None,
