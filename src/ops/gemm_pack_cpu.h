@@ -37,15 +37,25 @@ static inline uint32_t tarn__gemm_unit(const char *from, int64_t bytes) {
   return unit;
 }
 
+enum { TARN__GEMM_LINE_UNITS = 16 };  // a cache line of each line at a time, while the next one is fetched
+
 // One panel of lines along the memory, units of elements of `size` bytes.
 static inline void tarn__gemm_pack_along(uint32_t *out, const tarn__gemm_lines *l, int64_t first, int64_t count,
                                          int64_t size) {
   const char *from = (const char *)l->from + first * l->ld * size;
   int64_t bytes = l->k * size, whole = bytes / 4, stride = l->ld * size, width = l->width;
   int64_t quads = count / 4 * 4, deep = whole / 4 * 4, units = (bytes + 3) / 4;
-  for (int64_t line = 0; line < quads; line += 4)
-    for (int64_t u = 0; u < deep; u += 4)
-      tarn__gemm_transpose4(out + u * width + line, width, from + line * stride + 4 * u, stride);
+  for (int64_t begin = 0; begin < deep; begin += TARN__GEMM_LINE_UNITS) {
+    const int64_t end = deep - begin < TARN__GEMM_LINE_UNITS ? deep : begin + TARN__GEMM_LINE_UNITS;
+    for (int64_t line = 0; line < quads; line += 4) {
+      const char *rows = from + line * stride;
+      for (int64_t u = begin; u < end; u += 4) {
+        // The lines lie too far apart for the processor to see where they continue.
+        __builtin_prefetch(rows + u / 4 % 4 * stride + 4 * (begin + TARN__GEMM_LINE_UNITS));
+        tarn__gemm_transpose4(out + u * width + line, width, rows + 4 * u, stride);
+      }
+    }
+  }
   for (int64_t line = 0; line < count; line++)
     for (int64_t u = line < quads ? deep : 0; u < units; u++)
       out[u * width + line] = tarn__gemm_unit(from + line * stride + 4 * u, bytes - 4 * u);

@@ -14,7 +14,8 @@
 
 enum {
   CHUNK_BYTES = 24 << 20,  // of dlogits, at most, and in spite of that at least CHUNK_ROWS
-  CHUNK_ROWS = 128,
+  CHUNK_ROWS = 256,
+  ROW_UNIT = 16,         // multiple of which all chunks but the last are: rows that fill no tile are dear
   PART_BYTES = 8 << 20,  // of logits that are not dlogits at the same time, at least PART_ROWS
   PART_ROWS = 48
 };
@@ -127,6 +128,10 @@ static layout layout_of(const tarn__node *node, int threads) {
   int64_t most = l.wants_grad ? larger((int64_t)CHUNK_BYTES / row_bytes, CHUNK_ROWS) : part;
   l.chunks = (l.rows + most - 1) / most;
   l.chunk_rows = l.chunks > 0 ? (l.rows + l.chunks - 1) / l.chunks : 0;
+  if (l.chunks > 1) {
+    l.chunk_rows = smaller((l.chunk_rows + ROW_UNIT - 1) / ROW_UNIT * ROW_UNIT, most);
+    l.chunks = (l.rows + l.chunk_rows - 1) / l.chunk_rows;
+  }
   l.part_rows = separate && part < l.chunk_rows ? part : larger(l.chunk_rows, 1);
   size_t end = 0;
   l.logits = after(&end, (size_t)((separate ? l.part_rows : l.chunk_rows) * l.words) * sizeof(float));
