@@ -23,6 +23,17 @@ static double *numbers(tarn__report *view, size_t count) {
   return memory;
 }
 
+// Keeps the points that most runs reach: where one of them has ended, the mean of the others would jump.
+static size_t keep_common(tarn_results_band_point *points, size_t count) {
+  size_t most = 0;
+  size_t kept = 0;
+  for (size_t k = 0; k < count; k++)
+    if (points[k].count > most) most = points[k].count;
+  for (size_t k = 0; k < count; k++)
+    if (points[k].count == most) points[kept++] = points[k];
+  return kept;
+}
+
 // The mean of a configuration's finished runs with one standard deviation on each side.
 static void add_band(curves *c, const tarn__report_entry *entry, double limit) {
   tarn__report *view = c->view;
@@ -34,6 +45,7 @@ static void add_band(curves *c, const tarn__report_entry *entry, double limit) {
                                    c->axis, limit);
   if (view->status != TARN_STATUS_OK || count == 0) return;
   bool spread = false;
+  count = keep_common(points, count);
   for (size_t k = 0; k < count; k++) {
     data[k] = points[k].x / c->unit;
     data[SAMPLES + k] = points[k].mean;

@@ -86,9 +86,11 @@ static tarn_status quality(tarn__table *table, tarn__report *view) {
       .caption = tarn__report_text(
           view,
           "Mean and standard deviation over seeds, of finished runs. AUCC is the area under the curve of %s%s over "
-          "training time up to %s; divided by that time it reads as an average score. Difference: test BLEU minus the "
-          "baseline's on the same seeds, with its 95 %% interval; p: paired bootstrap over test sentences, two-sided.",
-          view->table->less ? "the negative of " : "", view->score, view->budget),
+          "training time up to %s; divided by that time it reads as an average score.%s",
+          view->table->less ? "the negative of " : "", view->score, view->budget,
+          view->has_bleu ? " Difference: test BLEU minus the baseline's on the same seeds, with its 95 % interval; p: "
+                           "paired bootstrap over test sentences, two-sided."
+                         : ""),
       .columns = {{"model", true, 0},
                   {"frozen layers", true, 0},
                   {"runs", true, 0},
