@@ -21,10 +21,10 @@ typedef struct output {
 } output;
 
 static int print_json(const output *out, int64_t number, const tarn_lm_line *line) {
-  json_t *object =
-      json_pack("{s:I, s:f, s:I, s:I, s:I, s:b}", "line", (json_int_t)number, "log_probability", line->log_probability,
-                "tokens", (json_int_t)line->tokens, "characters", (json_int_t)line->characters, "bytes",
-                (json_int_t)line->bytes, "truncated", (int)line->truncated);
+  json_t *object = json_pack("{s:I, s:f, s:I, s:I, s:I, s:I, s:b}", "line", (json_int_t)number, "log_probability",
+                             line->log_probability, "tokens", (json_int_t)line->tokens, "characters",
+                             (json_int_t)line->characters, "bytes", (json_int_t)line->bytes, "unknown",
+                             (json_int_t)line->unknown, "truncated", (int)line->truncated);
   int failed = !object;
   if (out->tokens && !failed) {
     json_t *pieces = json_array();
@@ -64,12 +64,12 @@ static tarn_status print_line(void *user, int64_t number, const tarn_lm_line *li
 static int print_summary(const output *out) {
   const tarn_lm_total *t = &out->total;
   if (out->quiet && out->json) {
-    json_t *object =
-        json_pack("{s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:f}", "lines", (json_int_t)t->lines, "tokens",
-                  (json_int_t)t->tokens, "characters", (json_int_t)t->characters, "bytes", (json_int_t)t->bytes,
-                  "truncated", (json_int_t)t->truncated, "log_probability", t->log_probability, "nll",
-                  -t->log_probability / (double)t->tokens, "perplexity", tarn_lm_perplexity(t), "bits_per_character",
-                  tarn_lm_bits_per_character(t), "bits_per_byte", tarn_lm_bits_per_byte(t));
+    json_t *object = json_pack(
+        "{s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:f}", "lines", (json_int_t)t->lines, "tokens",
+        (json_int_t)t->tokens, "characters", (json_int_t)t->characters, "bytes", (json_int_t)t->bytes, "unknown",
+        (json_int_t)t->unknown, "truncated", (json_int_t)t->truncated, "log_probability", t->log_probability, "nll",
+        -t->log_probability / (double)t->tokens, "perplexity", tarn_lm_perplexity(t), "bits_per_character",
+        tarn_lm_bits_per_character(t), "bits_per_byte", tarn_lm_bits_per_byte(t));
     int failed = !object || json_dumpf(object, stdout, JSON_COMPACT) != 0;
     json_decref(object);
     putchar('\n');
@@ -81,6 +81,11 @@ static int print_summary(const output *out) {
           "byte\n",
           t->lines, t->tokens, -t->log_probability / (double)t->tokens, tarn_lm_perplexity(t),
           tarn_lm_bits_per_character(t), tarn_lm_bits_per_byte(t));
+  if (t->unknown)
+    fprintf(stderr,
+            "unknown to the vocabulary: %" PRId64
+            " tokens; what they stand for is not predicted, so the figures are too good\n",
+            t->unknown);
   if (t->truncated) fprintf(stderr, "truncated to the model's longest sentence: %" PRId64 " lines\n", t->truncated);
   return CLI_OK;
 }

@@ -54,6 +54,7 @@ typedef struct tarn_lm_line {
   const int32_t *ids;               // [tokens]
   const double *log_probabilities;  // [tokens]
   int64_t characters, bytes;        // of the line, its end counted as one; code points, after replacing invalid UTF-8
+  int64_t unknown;                  // tokens that are not in the vocabulary; a guess of them is no guess of the text
   bool truncated;
 } tarn_lm_line;
 
@@ -64,7 +65,7 @@ tarn_status tarn_lm_score(tarn_lm *lm, tarn_lm_line *results, const char *const 
 
 // Sums over lines. All fields 0 to begin with.
 typedef struct tarn_lm_total {
-  int64_t lines, tokens, characters, bytes, truncated;
+  int64_t lines, tokens, characters, bytes, unknown, truncated;
   double log_probability;
 } tarn_lm_total;
 

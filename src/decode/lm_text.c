@@ -2,6 +2,7 @@
 #include "decode/lm_text.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -17,7 +18,8 @@ struct tarn_lm {
   tarn_lm_options options;
   tarn__checkpoint *checkpoint;
   tarn__scorer *scorer;
-  // The lines of one call.
+  // The lines of one call; so many lines of the file came before them.
+  int64_t before;
   tarn_vocab_ids ids;
   tarn__scorer_sentence *sentences;
   size_t sentences_capacity;
@@ -86,10 +88,10 @@ const char *tarn_lm_path(const tarn_lm *lm) { return lm->checkpoint->path; }
 const char *tarn_lm_piece(const tarn_lm *lm, int32_t id) { return tarn_vocab_piece(lm->checkpoint->target, id); }
 
 // The line with invalid bytes replaced, or refused.
-static tarn_status repair(tarn_lm *lm, const char **line, size_t *length, size_t number) {
+static tarn_status repair(tarn_lm *lm, const char **line, size_t *length, const char *place) {
   size_t valid = tarn__utf8_valid(*line, *length);
   if (valid == *length) return TARN_STATUS_OK;
-  TARN_REQUIRE(!lm->options.strict, DATA, "line %zu: invalid UTF-8 at byte %zu of the line", number, valid + 1);
+  TARN_REQUIRE(!lm->options.strict, DATA, "%s: invalid UTF-8 at byte %zu of it", place, valid + 1);
   size_t need;
   TARN_TRY(tarn__mul_size(&need, *length, 3));
   TARN_TRY(tarn__grow(&lm->repaired, &lm->repaired_capacity, need, 1));
@@ -106,17 +108,17 @@ static int64_t count_characters(const char *text, size_t size) {
 
 // The tokens of a line, and the sentence that is to be scored.
 static tarn_status encode(tarn_lm *lm, tarn_lm_line *out, tarn__scorer_sentence *sentence, const char *line,
-                          size_t length, size_t number) {
+                          size_t length, const char *place) {
   const int64_t most = lm->checkpoint->config->model.max_length;
-  TARN_TRY(repair(lm, &line, &length, number));
+  TARN_TRY(repair(lm, &line, &length, place));
   TARN_TRY(tarn_vocab_encode(lm->checkpoint->target, &lm->ids, line, length));
   int64_t tokens = (int64_t)lm->ids.count;
   *out = (tarn_lm_line){.characters = count_characters(line, length) + 1, .bytes = (int64_t)length + 1};
+  const int32_t unknown = tarn_vocab_unk(lm->checkpoint->target);
   if (tokens > most - 1) {
-    TARN_REQUIRE(
-        lm->options.overlong == TARN_TRANSLATE_OVERLONG_TRUNCATE, DATA,
-        "line %zu: %lld tokens, and the model takes %lld with the end of sentence (--overlong truncate cuts it)",
-        number, (long long)tokens, (long long)most);
+    TARN_REQUIRE(lm->options.overlong == TARN_TRANSLATE_OVERLONG_TRUNCATE, DATA,
+                 "%s: %lld tokens, and the model takes %lld with the end of sentence (--overlong truncate cuts it)",
+                 place, (long long)tokens, (long long)most);
     tokens = most - 1;
     out->truncated = true;
   }
@@ -124,6 +126,7 @@ static tarn_status encode(tarn_lm *lm, tarn_lm_line *out, tarn__scorer_sentence 
   TARN_TRY(tarn__arena_alloc(&lm->results, &memory, (size_t)tokens + 1, sizeof(int32_t)));
   int32_t *ids = memory;
   if (tokens > 0) memcpy(ids, lm->ids.data, (size_t)tokens * sizeof *ids);
+  for (int64_t t = 0; t < tokens; t++) out->unknown += ids[t] == unknown;
   ids[tokens] = tarn_vocab_eos(lm->checkpoint->target);
   TARN_TRY(tarn__arena_alloc(&lm->results, &memory, (size_t)tokens + 1, sizeof(double)));
   out->tokens = tokens + 1;
@@ -144,7 +147,12 @@ tarn_status tarn__lm_run(tarn_lm *lm, tarn_lm_line *results, const char *const *
   TARN_TRY(tarn__grow(&lm->sentences, &lm->sentences_capacity, count, sizeof *lm->sentences));
   tarn__arena_reset(&lm->results);
   for (size_t i = 0; i < count; i++) {
-    TARN_TRY(encode(lm, &results[i], &lm->sentences[i], lines[i], lengths[i], i + 1));
+    char place[64];
+    if (pairs)
+      snprintf(place, sizeof place, "pair %zu, its %s sentence", i / 2 + 1, i % 2 ? "bad" : "good");
+    else
+      snprintf(place, sizeof place, "line %lld", (long long)(lm->before + (int64_t)i + 1));
+    TARN_TRY(encode(lm, &results[i], &lm->sentences[i], lines[i], lengths[i], place));
     if (pairs && i % 2 == 1) share_prefix(&lm->sentences[i - 1], &lm->sentences[i]);
   }
   TARN_TRY(tarn__scorer_run(lm->scorer, lm->sentences, (int64_t)count));
@@ -166,6 +174,7 @@ void tarn_lm_total_add(tarn_lm_total *total, const tarn_lm_line *line) {
   total->tokens += line->tokens;
   total->characters += line->characters;
   total->bytes += line->bytes;
+  total->unknown += line->unknown;
   total->truncated += line->truncated;
   total->log_probability += line->log_probability;
 }
@@ -203,7 +212,10 @@ static tarn_status score_windows(tarn_lm *lm, tarn__lines *lines, tarn_lm_sink s
     size_t count;
     TARN_TRY(read_window(lm, lines, &count));
     if (count == 0) return TARN_STATUS_OK;
-    TARN_TRY(tarn_lm_score(lm, lm->window, lm->lines, lm->lengths, count));
+    lm->before = number - 1;
+    tarn_status status = tarn_lm_score(lm, lm->window, lm->lines, lm->lengths, count);
+    lm->before = 0;
+    if (status != TARN_STATUS_OK) return tarn__fail_prefix(status, "%s: ", lines->path);
     for (size_t i = 0; i < count; i++) TARN_TRY(sink(user, number++, &lm->window[i]));
   }
 }

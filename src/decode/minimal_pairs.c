@@ -136,7 +136,7 @@ static tarn_status run_file(task *t, tarn_minimal_pairs_count *paradigm) {
   TARN_TRY(status);
   TARN_TRY(tarn__grow(&t->scores, &t->scores_capacity, t->line_count, sizeof *t->scores));
   status = tarn__lm_run(t->lm, t->scores, t->lines, t->lengths, t->line_count, true);
-  if (status != TARN_STATUS_OK) return tarn__fail_prefix(status, "%s: sentences by turns, ", path);
+  if (status != TARN_STATUS_OK) return tarn__fail_prefix(status, "%s: ", path);
   for (size_t i = 0; i < t->line_count; i += 2)
     paradigm->right += t->scores[i].log_probability > t->scores[i + 1].log_probability;
   paradigm->accuracy = (double)paradigm->right / (double)paradigm->pairs;

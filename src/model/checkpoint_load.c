@@ -91,11 +91,19 @@ tarn_status tarn__checkpoint_file_config(const tarn__checkpoint_file *file, tarn
   return status == TARN_STATUS_USAGE ? TARN_STATUS_DATA : status;
 }
 
-static tarn_status open_vocab(const tarn__checkpoint_file *file, tarn_vocab **vocab, const tarn__stored *tensor) {
+// The model was trained with the vocabulary of hash `key`.
+static tarn_status open_vocab(const tarn__checkpoint_file *file, tarn_vocab **vocab, const tarn__stored *tensor,
+                              const char *key) {
   TARN_REQUIRE(strcmp(tensor->dtype, "U8") == 0, DATA, "%s: tensor \"%s\" has type %s where U8 was expected",
                file->tensors.path, tensor->name, tensor->dtype);
   tarn_status status = tarn_vocab_open_memory(vocab, tensor->data, tensor->bytes);
   if (status != TARN_STATUS_OK) return tarn__fail_prefix(status, "%s: ", file->tensors.path);
+  const char *hash = tarn__safetensors_text(&file->tensors, key);
+  if (hash && strcmp(hash, tarn_vocab_hash(*vocab)) == 0) return TARN_STATUS_OK;
+  status =
+      tarn__fail(TARN_STATUS_DATA, "%s: its vocabulary (tensor \"%s\", hash %s) is not that of its model (hash %.32s)",
+                 file->tensors.path, tensor->name, tarn_vocab_hash(*vocab), hash ? hash : "missing");
+  tarn_vocab_close(vocab);
   return status;
 }
 
@@ -104,10 +112,10 @@ tarn_status tarn__checkpoint_file_vocabs(const tarn__checkpoint_file *file, tarn
   const tarn__stored *first = tarn__safetensors_find(&file->tensors, TARN__TENSOR_SOURCE_VOCAB);
   const tarn__stored *second = tarn__safetensors_find(&file->tensors, TARN__TENSOR_TARGET_VOCAB);
   TARN_REQUIRE(first, DATA, "%s: it has no vocabulary (tensor \"%s\")", file->tensors.path, TARN__TENSOR_SOURCE_VOCAB);
-  TARN_TRY(open_vocab(file, source, first));
+  TARN_TRY(open_vocab(file, source, first, TARN__KEY_SOURCE_VOCAB));
   tarn_status status = TARN_STATUS_OK;
   if (second)
-    status = open_vocab(file, target, second);
+    status = open_vocab(file, target, second, TARN__KEY_TARGET_VOCAB);
   else
     *target = *source;
   if (status != TARN_STATUS_OK) tarn_vocab_close(source);

@@ -254,7 +254,8 @@ static tarn_status resolve_language_model(tarn_config *config, const tarn__yaml_
     return fail_key(root, "model.frozen_embeddings", "there is no encoder; choose decoder or none");
   if (config->train.cache_frozen) return fail_key(root, "train.cache_frozen", no_encoder);
   if (data->vocab && data->target_vocab && strcmp(data->vocab, data->target_vocab) != 0)
-    return fail_key(root, "data.target_vocab", no_encoder);
+    return fail_key(root, "data.target_vocab",
+                    "a language model has one vocabulary; leave it out, or give the same file as data.vocab");
   if (data->valid_reference) return fail_key(root, "data.valid_reference", no_encoder);
   if (config->valid.bleu) TARN_TRY(refuse_key(root, "valid.bleu", "a language model does not translate"));
   config->valid.bleu = false;

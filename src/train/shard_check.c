@@ -28,6 +28,7 @@ tarn_status tarn__shard_check(const tarn__shard *shard, const char *path, const 
                               const tarn_vocab *target, const tarn_config *config) {
   const char *target_path = config->data.target_vocab ? config->data.target_vocab : config->data.vocab;
   TARN_TRY(check_sides(shard, path, config));
+  if (shard->text) return check_side(path, "text", shard->target_vocab_hash, target, target_path);
   TARN_TRY(check_side(path, "source", shard->source_vocab_hash, source, config->data.vocab));
   return check_side(path, "target", shard->target_vocab_hash, target, target_path);
 }

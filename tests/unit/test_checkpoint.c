@@ -191,6 +191,8 @@ static void refuses_what_does_not_fit(void **state) {
   refuse("is described as");
   write_changed(TARN__KEY_SEED, "many");
   refuse("whole number");
+  write_changed(TARN__KEY_SOURCE_VOCAB, "0123456789abcdef0123456789abcdef");
+  refuse("is not that of its model (hash 0123456789abcdef0123456789abcdef)");
   write_changed(TARN__KEY_CONFIG, "encoder: { layers: X }");
   refuse("X");
   char *wide;

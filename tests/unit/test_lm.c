@@ -184,6 +184,12 @@ static void minimal_pairs_are_counted(void **state) {
     assert_null(result);
     if (!strstr(tarn_error_message(), broken[i][1])) fail_msg("\"%s\"", tarn_error_message());
   }
+  write_pairs("pairs/c.jsonl",
+              "{\"sentence_good\": \"w3\", \"sentence_bad\": \"w4\"}\n"
+              "{\"sentence_good\": \"w3\", \"sentence_bad\": \"w3 w3 w3 w3 w3 w3 w3 w3 w3 w3 w3 w3 w3 w3 w3 w3 w3 w3 "
+              "w3 w3\"}\n");
+  assert_int_equal(tarn_minimal_pairs_run(&result, lm, "pairs", NULL, NULL), TARN_STATUS_DATA);
+  assert_non_null(strstr(tarn_error_message(), "c.jsonl: pair 2, its bad sentence: 20 tokens"));
   assert_int_equal(tarn_minimal_pairs_run(&result, lm, "nowhere", NULL, NULL), TARN_STATUS_IO);
   tarn_lm_close(&lm);
 }
