@@ -27,7 +27,7 @@ may_include() {
     decode) echo "$below" ;;
     train) echo "$below decode eval" ;;
     report) echo "$below eval" ;;
-    series) echo "model base" ;;
+    series) echo "model ops base" ;;
     sweep) echo "$below decode eval train" ;;
     *) echo "unknown" ;;
   esac

@@ -103,9 +103,11 @@ extern "C" {
   X(TARN_BACKSKIP_IDENTITY, "identity", "the gradient at the output, as if the layer were not there") \
   X(TARN_BACKSKIP_FEEDBACK, "feedback", "the gradient at the output and a fixed random image of it")  \
   X(TARN_BACKSKIP_PREDICTOR, "predictor", "the gradient at the output and what a small network predicts")
-#define TARN_OPTIMISER_MAP(X)                                                                 \
-  X(TARN_OPTIMISER_ADAM, "adam", "Kingma and Ba 2015; weight decay is added to the gradient") \
-  X(TARN_OPTIMISER_ADAMW, "adamw", "Loshchilov and Hutter 2019; weight decay acts on the weights")
+#define TARN_OPTIMISER_MAP(X)                                                                      \
+  X(TARN_OPTIMISER_ADAM, "adam", "Kingma and Ba 2015; weight decay is added to the gradient")      \
+  X(TARN_OPTIMISER_ADAMW, "adamw", "Loshchilov and Hutter 2019; weight decay acts on the weights") \
+  X(TARN_OPTIMISER_RIDGE, "ridge",                                                                 \
+    "no steps: the output layer of a language model in closed form, from one pass over the data; all else is frozen")
 #define TARN_SCHEDULE_MAP(X)                                                                                \
   X(TARN_SCHEDULE_INVERSE_SQRT, "inverse_sqrt", "lr * sqrt(warmup / n) after update n = warmup")            \
   X(TARN_SCHEDULE_COSINE, "cosine", "half a cosine from lr at the end of warm-up to min_lr at max_updates") \
@@ -276,6 +278,7 @@ typedef struct tarn_config_train {
   int64_t max_sentences;     // most sentences of a batch; 0: no limit [0]
   int64_t accumulate;        // batches per update; gradients are summed over them [1]
   tarn_optimiser optimiser;  // [adam]
+  double ridge;              // optimiser ridge: what is added to the diagonal of the summed products [1e-6]
   double lr;                 // learning rate at the end of warm-up [0.0005]
   double beta1, beta2;       // [0.9, 0.98]
   double eps;                // [1e-8]

@@ -137,6 +137,12 @@ tarn__tensor *tarn__model_build_loss(const tarn__model *model, tarn__graph *grap
   return loss;
 }
 
+tarn__tensor *tarn__model_build_states(const tarn__model *model, tarn__graph *graph, const tarn__packed *target) {
+  tarn__tensor *x = decode(model, graph, NULL, target);
+  x->keep = true;
+  return x;
+}
+
 tarn__tensor *tarn__model_build_scores(const tarn__model *model, tarn__graph *graph, const tarn__packed *target,
                                        const int32_t *rows, const int32_t *targets, int64_t count) {
   tarn__tensor *x = decode(model, graph, NULL, target);

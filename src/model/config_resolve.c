@@ -5,6 +5,7 @@
 
 #include "model/config_freeze.h"
 #include "model/config_read.h"
+#include "model/config_ridge.h"
 
 // Fails with the line of the key, or of the nearest map above it where the key has its default.
 static tarn_status fail_key(const tarn__yaml_node *root, const char *key, const char *text) {
@@ -331,6 +332,7 @@ tarn_status tarn__config_resolve(tarn_config *config, const tarn__yaml_node *roo
   TARN_TRY(check_kernels(config, root));
   if (config->train.cache_frozen) TARN_TRY(check_cache(config, root));
   TARN_TRY(tarn__freeze_check(config, root));
+  TARN_TRY(tarn__config_check_ridge(config, root));
   return check_train(config, root);
 }
 
@@ -339,7 +341,8 @@ tarn_status tarn_config_check_training(const tarn_config *config) {
   const char *name = config->name;
   TARN_REQUIRE(config->data.vocab, USAGE, "%s: data.vocab is missing", name);
   TARN_REQUIRE(config->data.train, USAGE, "%s: data.train is missing", name);
-  bool ends = train->max_updates > 0 || train->max_epochs > 0 || train->max_minutes > 0 || train->patience > 0;
+  bool ends = train->optimiser == TARN_OPTIMISER_RIDGE || train->max_updates > 0 || train->max_epochs > 0 ||
+              train->max_minutes > 0 || train->patience > 0;
   TARN_REQUIRE(ends, USAGE, "%s: nothing ends the training; set train.max_updates, max_epochs, max_minutes or patience",
                name);
   TARN_REQUIRE(train->patience == 0 || config->data.valid, USAGE, "%s: train.patience needs data.valid", name);

@@ -114,6 +114,10 @@ tarn__tensor *tarn__model_build_loss(const tarn__model *model, tarn__graph *grap
                                      const tarn__packed *target, const int32_t *targets, double label_smoothing,
                                      const double *grad_scale);
 
+// Of a language model: what the output layer reads of every target row [target.rows, d_model] (kept), without dropout
+// if the graph does not train.
+tarn__tensor *tarn__model_build_states(const tarn__model *model, tarn__graph *graph, const tarn__packed *target);
+
 // Of a language model: -log p of tokens, without dropout. Of the packed target rows those of `rows` [count] are
 // predicted, the token of rows[i] being targets[i]. Returns F64 [count, 2], both columns alike (kept).
 tarn__tensor *tarn__model_build_scores(const tarn__model *model, tarn__graph *graph, const tarn__packed *target,

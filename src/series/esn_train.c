@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "ops/ridge.h"
 #include "series/esn.h"
 #include "series/measure.h"
-#include "series/ridge.h"
 
 static tarn_status standardize(tarn_esn *esn, const tarn_series *series, int64_t rows) {
   tarn__column_moments(esn->mean, esn->scale, series, rows);

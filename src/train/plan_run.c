@@ -1,5 +1,8 @@
 #include "train/plan_run.h"
 
+#include <string.h>
+
+#include "train/readout.h"
 #include "train/validator.h"
 
 // Resident memory of the program with its libraries, vocabularies and threads, as measured.
@@ -35,9 +38,20 @@ static tarn_status plan_validation(tarn_plan *plan, const tarn__model *model, co
   return TARN_STATUS_OK;
 }
 
+// The sums of the closed form stand in the optimiser's column of the output layer.
+static void add_readout(tarn_plan *plan, size_t bytes) {
+  for (size_t i = 0; i < plan->part_count; i++)
+    if (strcmp(plan->parts[i].label, "output") == 0) plan->parts[i].optimiser_bytes += bytes;
+  plan->optimiser_bytes += bytes;
+  plan->total_bytes += bytes;
+}
+
 tarn_status tarn__plan_run(tarn_plan *plan, const tarn__model *model, const tarn__plan_batch *batch,
                            const tarn__shard *shard, int threads) {
+  const bool closed = model->config->train.optimiser == TARN_OPTIMISER_RIDGE;
+  if (closed) TARN_TRY(tarn__readout_check(model));
   TARN_TRY(tarn__plan_model(plan, model, batch, threads));
+  if (closed) add_readout(plan, tarn__readout_bytes(model));
   tarn_status status = plan_validation(plan, model, batch, threads);
   plan->program_bytes = PROGRAM + shard->map.size + PAIR * (size_t)shard->pairs;
   plan->total_bytes += plan->validation_bytes + plan->program_bytes;

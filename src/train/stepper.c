@@ -110,6 +110,15 @@ static const bool *draw_layers(tarn__stepper *s, tarn__layerdrop_stack which, co
   return s->skip[which];
 }
 
+static tarn__packed target_of(const tarn__batch *batch) {
+  return (tarn__packed){.sentences = batch->sentences,
+                        .rows = batch->target_rows,
+                        .longest = batch->longest_target,
+                        .ids = batch->target_in,
+                        .positions = batch->target_positions,
+                        .offsets = batch->target_offsets};
+}
+
 static tarn_status compute(tarn__stepper *s, tarn__stepper_loss *loss, const tarn__batch *batch, bool training) {
   double begin = tarn__profile_clock(s->exec.profile);
   tarn__packed source = {.sentences = batch->sentences,
@@ -118,12 +127,7 @@ static tarn_status compute(tarn__stepper *s, tarn__stepper_loss *loss, const tar
                          .ids = batch->source_ids,
                          .positions = batch->source_positions,
                          .offsets = batch->source_offsets};
-  tarn__packed target = {.sentences = batch->sentences,
-                         .rows = batch->target_rows,
-                         .longest = batch->longest_target,
-                         .ids = batch->target_in,
-                         .positions = batch->target_positions,
-                         .offsets = batch->target_offsets};
+  tarn__packed target = target_of(batch);
   bool cached = training && s->cache;
   if (cached) {
     tarn__frozen_cache_ids(s->cache, s->cache_ids, batch);
@@ -158,13 +162,27 @@ tarn_status tarn__stepper_evaluate(tarn__stepper *stepper, tarn__stepper_loss *l
   return compute(stepper, loss, batch, false);
 }
 
+// Runs the graph that is planned, for its one result.
+static tarn_status run_rows(tarn__stepper *s, const void **rows, const tarn__tensor *result) {
+  TARN_TRY(make_room(s));
+  tarn__graph_bind(&s->graph, s->workspace);
+  TARN_TRY(tarn__graph_run(&s->graph, &s->exec));
+  *rows = result->data;
+  return TARN_STATUS_OK;
+}
+
+tarn_status tarn__stepper_states(tarn__stepper *stepper, const void **rows, const tarn__batch *batch) {
+  tarn__packed target = target_of(batch);
+  stepper->exec.profile = stepper->profile;
+  tarn__graph_begin(&stepper->graph, TARN__CPU, stepper->model->dtype, false, stepper->exec.threads);
+  tarn__tensor *result = tarn__model_build_states(stepper->model, &stepper->graph, &target);
+  TARN_TRY(tarn__graph_plan(&stepper->graph));
+  return run_rows(stepper, rows, result);
+}
+
 tarn_status tarn__stepper_bottom(tarn__stepper *stepper, const void **rows, const tarn__packed *source) {
   tarn__tensor *result;
   stepper->exec.profile = NULL;
   TARN_TRY(build_bottom(stepper, source, &result));
-  TARN_TRY(make_room(stepper));
-  tarn__graph_bind(&stepper->graph, stepper->workspace);
-  TARN_TRY(tarn__graph_run(&stepper->graph, &stepper->exec));
-  *rows = result->data;
-  return TARN_STATUS_OK;
+  return run_rows(stepper, rows, result);
 }

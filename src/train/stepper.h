@@ -46,6 +46,9 @@ tarn_status tarn__stepper_train(tarn__stepper *stepper, tarn__stepper_loss *loss
 // The loss alone, without dropout.
 tarn_status tarn__stepper_evaluate(tarn__stepper *stepper, tarn__stepper_loss *loss,
                                    const tarn__batch *batch) TARN_CHECKED;
+// What the output layer of a language model reads of the rows of a batch, without dropout: *rows [target_rows, d_model]
+// in the model's precision, valid until the next call.
+tarn_status tarn__stepper_states(tarn__stepper *stepper, const void **rows, const tarn__batch *batch) TARN_CHECKED;
 // Outputs of the frozen bottom for source sentences: *rows [source->rows, d_model] in the model's precision, valid
 // until the next call. At most as many rows as a training batch may have.
 tarn_status tarn__stepper_bottom(tarn__stepper *stepper, const void **rows, const tarn__packed *source) TARN_CHECKED;

@@ -16,6 +16,13 @@ static const double AUTOSAVE = 600.0;
 
 static double rate_of(double amount, double seconds) { return seconds > 0 ? amount / seconds : 0.0; }
 
+static bool add_readout(json_t *record, const tarn__readout *r) {
+  return json_object_set_new(record, "ridge", json_real(r->ridge)) == 0 &&
+         json_object_set_new(record, "power", json_real(r->power)) == 0 &&
+         json_object_set_new(record, "scale", json_real(r->scale)) == 0 &&
+         json_object_set_new(record, "held", json_integer(r->held)) == 0;
+}
+
 static tarn_status log_window(tarn_train *t, double rate) {
   tarn__progress *p = &t->progress;
   double tokens = (double)p->window_target;
@@ -31,6 +38,10 @@ static tarn_status log_window(tarn_train *t, double rate) {
       "epoch", tarn__train_epoch(t), "time", p->seconds, "loss", event.loss, "nll", event.nll, "ppl",
       fmin(exp(event.nll), DBL_MAX), "lr", rate, "tokens_per_second", event.tokens_per_second, "grad_norm",
       event.grad_norm, "source_tokens", (json_int_t)p->source_tokens, "target_tokens", (json_int_t)p->target_tokens);
+  if (t->config->train.optimiser == TARN_OPTIMISER_RIDGE && record && !add_readout(record, &t->readout)) {
+    json_decref(record);
+    record = NULL;
+  }
   p->loss_sum = p->nll_sum = p->norm_sum = p->window_seconds = 0.0;
   p->window_updates = p->window_source = p->window_target = 0;
   char *line;
@@ -134,6 +145,10 @@ static bool save_due(const tarn_train *t, bool ends) {
 static bool limit_reached(const tarn_train *t, tarn_train_end *end) {
   const tarn_config_train *limits = &t->config->train;
   const tarn__progress *p = &t->progress;
+  if (limits->optimiser == TARN_OPTIMISER_RIDGE) {
+    *end = p->epoch > 0 ? TARN_TRAIN_END_EPOCHS : TARN_TRAIN_END_MINUTES;
+    return p->update > 0;
+  }
   bool updates = limits->max_updates > 0 && p->update >= limits->max_updates;
   bool epochs = limits->max_epochs > 0 && p->epoch >= limits->max_epochs;
   bool minutes = limits->max_minutes > 0 && p->seconds >= limits->max_minutes * 60.0;
@@ -147,7 +162,8 @@ static bool limit_reached(const tarn_train *t, tarn_train_end *end) {
 
 static tarn_status step_and_log(tarn_train *t) {
   tarn__train_update_result result;
-  TARN_TRY(tarn__train_step(t, &result));
+  const bool closed = t->config->train.optimiser == TARN_OPTIMISER_RIDGE;
+  TARN_TRY(closed ? tarn__train_readout(t, &result) : tarn__train_step(t, &result));
   tarn__progress *p = &t->progress;
   tarn_train_event event = {
       .kind = TARN_TRAIN_EVENT_UPDATE,
@@ -158,7 +174,7 @@ static tarn_status step_and_log(tarn_train *t) {
       .tokens_per_second = rate_of((double)(p->window_source + p->window_target), p->window_seconds)};
   tarn__train_tell(t, &event);
   TARN_TRY(tarn__backskip_log(t));
-  if (p->update % t->config->train.log_every == 0) TARN_TRY(log_window(t, result.rate));
+  if (closed || p->update % t->config->train.log_every == 0) TARN_TRY(log_window(t, result.rate));
   return tarn__train_freeze(t);
 }
 

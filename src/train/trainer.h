@@ -7,6 +7,7 @@
 #include "model/checkpoint.h"
 #include "tarn/train.h"
 #include "train/adam.h"
+#include "train/readout.h"
 #include "train/run_dir.h"
 #include "train/run_log.h"
 #include "train/stepper.h"
@@ -31,6 +32,7 @@ struct tarn_train {
   int threads;
   bool planned_only;
   double saved_at;              // on the clock: when the last checkpoint was written
+  tarn__readout readout;        // of optimiser ridge, when it is done
   tarn__validation validation;  // the newest one
   bool validated;
   void (*on_event)(void *user, const tarn_train_event *event);
@@ -73,5 +75,9 @@ typedef struct tarn__train_update_result {
   double loss, nll, norm, rate;  // loss and nll per target token
 } tarn__train_update_result;
 tarn_status tarn__train_step(tarn_train *train, tarn__train_update_result *result) TARN_CHECKED;
+// What optimiser ridge does in place of all steps: one pass over an epoch, after which the output layer is computed.
+// Counts as one update. Loss and nll are those of the sentences that its scale was found on. Fails with INTERRUPTED,
+// and then nothing is changed, NUMERIC or MEMORY.
+tarn_status tarn__train_readout(tarn_train *train, tarn__train_update_result *result) TARN_CHECKED;
 
 #endif

@@ -15,9 +15,9 @@
 #include "base/threads.h"
 #include "model/safetensors.h"
 #include "model/spectral_radius.h"
+#include "ops/ridge.h"
 #include "sandbox.h"
 #include "series/esn.h"
-#include "series/ridge.h"
 #include "series/table.h"
 
 static void must(tarn_status status) {

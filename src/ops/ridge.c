@@ -1,4 +1,4 @@
-#include "series/ridge.h"
+#include "ops/ridge.h"
 
 #include <float.h>
 #include <math.h>
@@ -6,12 +6,19 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "ops/isa.h"
+#include "ops/ridge_kernels.h"
 
-tarn_status tarn__ridge_open(tarn__ridge *ridge, int64_t inputs, int64_t outputs) {
+// An odd number of cache lines, so that a column of many samples does not fall into a few sets of the cache.
+static int64_t pitch_of(int64_t wide) { return ((wide + 7) / 8 | 1) * 8; }
+
+static tarn_status open_sums(tarn__ridge *ridge, int64_t inputs, int64_t outputs, bool classes) {
   int64_t width = inputs + outputs;
-  *ridge = (tarn__ridge){.inputs = inputs, .outputs = outputs, .width = width};
+  int64_t wide = classes ? inputs : width;
+  *ridge = (tarn__ridge){
+      .inputs = inputs, .outputs = outputs, .width = width, .classes = classes, .wide = wide, .pitch = pitch_of(wide)};
   void *memory;
-  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, (size_t)((inputs + 1 + TARN__RIDGE_PIECE) * width),
+  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, (size_t)((inputs + 1) * width + TARN__RIDGE_PIECE * ridge->pitch),
                        sizeof *ridge->products));
   ridge->products = memory;
   ridge->totals = ridge->products + inputs * width;
@@ -19,40 +26,65 @@ tarn_status tarn__ridge_open(tarn__ridge *ridge, int64_t inputs, int64_t outputs
   return TARN_STATUS_OK;
 }
 
+tarn_status tarn__ridge_open(tarn__ridge *ridge, int64_t inputs, int64_t outputs) {
+  return open_sums(ridge, inputs, outputs, false);
+}
+
+tarn_status tarn__ridge_open_classes(tarn__ridge *ridge, int64_t inputs, int64_t outputs) {
+  return open_sums(ridge, inputs, outputs, true);
+}
+
+size_t tarn__ridge_bytes(int64_t inputs, int64_t outputs) {
+  size_t n = (size_t)inputs, m = (size_t)outputs;
+  size_t sums = (n + 1) * (n + m) + TARN__RIDGE_PIECE * (size_t)pitch_of(inputs), solving = n * (n + m);
+  return (sums + solving) * sizeof(double);
+}
+
 void tarn__ridge_close(tarn__ridge *ridge) {
   tarn__free(ridge->products);
   *ridge = (tarn__ridge){0};
 }
 
-// sums[j] += sign times the sum over t of z[t][i] z[t][j], for j from i on, in the order of t in groups of four.
-static void add_row(double *restrict sums, const double *restrict z, double sign, int64_t samples, int64_t width,
-                    int64_t i) {
-  int64_t t = 0;
-  for (; t + 4 <= samples; t += 4) {
-    const double *z0 = z + t * width, *z1 = z0 + width, *z2 = z1 + width, *z3 = z2 + width;
-    double a0 = sign * z0[i], a1 = sign * z1[i], a2 = sign * z2[i], a3 = sign * z3[i];
-    for (int64_t j = i; j < width; j++) sums[j] += (a0 * z0[j] + a1 * z1[j]) + (a2 * z2[j] + a3 * z3[j]);
-  }
-  for (; t < samples; t++)
-    for (int64_t j = i; j < width; j++) sums[j] += sign * z[t * width + i] * z[t * width + j];
+// Rows of a block begin a multiple of this apart, and the last block has the rest.
+static int64_t rows_from(int64_t i, int64_t end) { return end - i < TARN__RIDGE_ROWS ? end - i : TARN__RIDGE_ROWS; }
+
+// The part of X'Y that lies in the rows from i on.
+static void add_classes(double *sums, const tarn__ridge *ridge, int64_t i, int64_t rows) {
+  for (int64_t r = 0; r < rows; r++)
+    for (int64_t t = 0; t < ridge->waiting_count; t++)
+      sums[r * ridge->width + ridge->inputs + ridge->waiting_classes[t]] += ridge->waiting[t * ridge->pitch + i + r];
 }
 
 static void flush(tarn__ridge *ridge) {
-  int64_t width = ridge->width, samples = ridge->waiting_count;
-  double *products = ridge->products;
+  int64_t width = ridge->width, wide = ridge->wide, pitch = ridge->pitch, samples = ridge->waiting_count;
   const double *z = ridge->waiting;
+  const tarn__ridge_kernels *kernels = TARN__TABLE_NOW(tarn__ridge_kernels);
 #pragma omp parallel for schedule(static, 1) if (ridge->inputs >= 128)
-  for (int64_t i = 0; i < ridge->inputs; i++) add_row(products + i * width, z, 1, samples, width, i);
-  for (int64_t t = 0; t < samples; t++)
-    for (int64_t j = 0; j < width; j++) ridge->totals[j] += z[t * width + j];
+  for (int64_t i = 0; i < ridge->inputs; i += TARN__RIDGE_ROWS) {
+    double *sums = ridge->products + i * width;
+    const int64_t rows = rows_from(i, ridge->inputs);
+    kernels->add_products(sums, width, z, pitch, samples, i, rows, wide, 1);
+    if (ridge->classes) add_classes(sums, ridge, i, rows);
+  }
+  for (int64_t t = 0; t < samples; t++) {
+    for (int64_t j = 0; j < wide; j++) ridge->totals[j] += z[t * pitch + j];
+    if (ridge->classes) ridge->totals[ridge->inputs + ridge->waiting_classes[t]]++;
+  }
   ridge->count += samples;
   ridge->waiting_count = 0;
 }
 
 void tarn__ridge_add(tarn__ridge *ridge, const double *x, const double *y) {
-  double *z = ridge->waiting + ridge->waiting_count++ * ridge->width;
+  double *z = ridge->waiting + ridge->waiting_count++ * ridge->pitch;
   memcpy(z, x, (size_t)ridge->inputs * sizeof *z);
   memcpy(z + ridge->inputs, y, (size_t)ridge->outputs * sizeof *z);
+  if (ridge->waiting_count == TARN__RIDGE_PIECE) flush(ridge);
+}
+
+void tarn__ridge_add_class(tarn__ridge *ridge, const float *x, int32_t target) {
+  double *z = ridge->waiting + ridge->waiting_count * ridge->pitch;
+  for (int64_t i = 0; i < ridge->inputs; i++) z[i] = (double)x[i];
+  ridge->waiting_classes[ridge->waiting_count++] = target;
   if (ridge->waiting_count == TARN__RIDGE_PIECE) flush(ridge);
 }
 
@@ -85,6 +117,7 @@ static void fill_targets(double *b, const tarn__ridge *ridge) {
 // U in place of the upper triangle of A = U'U; false where a pivot is not above `least`. LAPACK's would be as good, but
 // its bits depend on the number of threads.
 static bool cholesky(double *a, int64_t n, double least) {
+  const tarn__ridge_kernels *kernels = TARN__TABLE_NOW(tarn__ridge_kernels);
   for (int64_t begin = 0; begin < n; begin += TARN__RIDGE_PIECE) {
     int64_t end = begin + TARN__RIDGE_PIECE < n ? begin + TARN__RIDGE_PIECE : n;
     for (int64_t k = begin; k < end; k++) {
@@ -92,10 +125,11 @@ static bool cholesky(double *a, int64_t n, double least) {
       if (!(row[k] > least)) return false;
       double root = sqrt(row[k]);
       for (int64_t j = k; j < n; j++) row[j] /= root;
-      for (int64_t i = k + 1; i < end; i++) add_row(a + i * n, row, -1, 1, n, i);
+      for (int64_t i = k + 1; i < end; i++) kernels->add_products(a + i * n, n, row, n, 1, i, 1, n, -1);
     }
 #pragma omp parallel for schedule(static, 1) if (n - end >= 128)
-    for (int64_t i = end; i < n; i++) add_row(a + i * n, a + begin * n, -1, end - begin, n, i);
+    for (int64_t i = end; i < n; i += TARN__RIDGE_ROWS)
+      kernels->add_products(a + i * n, n, a + begin * n, n, end - begin, i, rows_from(i, n), n, -1);
   }
   return true;
 }
@@ -139,6 +173,7 @@ tarn_status tarn__ridge_solve(double *weights, double *bias, double *used, tarn_
   tarn_status status = factor(a, used, ridge);
   if (status == TARN_STATUS_OK) {
     fill_targets(b, ridge);
+#pragma omp parallel for schedule(static) if (n >= 128 && outputs > 1)
     for (int64_t o = 0; o < outputs; o++) {
       substitute(b + o * n, a, n);
       bias[o] = ridge->totals[n + o] / (double)ridge->count;

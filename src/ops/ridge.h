@@ -2,9 +2,13 @@
 //
 // With means m of x and of y over n samples, as in reservoirpy's Ridge with fit_bias (the bias is not penalised):
 //   W = (X'X - n mx mx' + ridge I)^-1 (X'Y - n mx my'),   b = my - mx W
-#ifndef TARN_SERIES_RIDGE_H
-#define TARN_SERIES_RIDGE_H
+//
+// Targets may be classes: y is then a row of zeros with a one in its place, and only the sums know its width.
+#ifndef TARN_OPS_RIDGE_H
+#define TARN_OPS_RIDGE_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/status.h"
@@ -14,21 +18,31 @@ enum { TARN__RIDGE_PIECE = 64 };  // samples that are added at once
 // The sums, and samples that wait to be added. Zero-initialise or open it.
 typedef struct tarn__ridge {
   int64_t inputs, outputs, width;  // width = inputs + outputs
+  bool classes;                    // targets are classes 0 .. outputs - 1
   int64_t count;                   // samples in the sums
   double *products;                // [inputs, width]: X'X (from the diagonal on) and X'Y
   double *totals;                  // [width]: sums of x and y
-  double *waiting;                 // [TARN__RIDGE_PIECE, width]
+  int64_t wide, pitch;             // numbers of a sample that waits: width, of classes inputs; and between samples
+  double *waiting;                 // [TARN__RIDGE_PIECE, pitch]
+  int32_t waiting_classes[TARN__RIDGE_PIECE];
   int64_t waiting_count;
 } tarn__ridge;
 
 tarn_status tarn__ridge_open(tarn__ridge *ridge, int64_t inputs, int64_t outputs) TARN_CHECKED;
+tarn_status tarn__ridge_open_classes(tarn__ridge *ridge, int64_t inputs, int64_t outputs) TARN_CHECKED;
 void tarn__ridge_close(tarn__ridge *ridge);
 
 // One sample: x [inputs], y [outputs]. The sums do not depend on the number of threads.
 void tarn__ridge_add(tarn__ridge *ridge, const double *x, const double *y);
 
-// Adds the samples of `other`, of the same widths, so that parts of a series may be summed apart.
+// Of classes: x [inputs] and its class.
+void tarn__ridge_add_class(tarn__ridge *ridge, const float *x, int32_t target);
+
+// Adds the samples of `other`, of the same widths and kind, so that parts of a series may be summed apart.
 void tarn__ridge_merge(tarn__ridge *ridge, tarn__ridge *other);
+
+// Bytes that the sums of classes and solving them take at most, beside weights and bias.
+size_t tarn__ridge_bytes(int64_t inputs, int64_t outputs);
 
 // weights [inputs, outputs] and bias [outputs]. Where Cholesky's factorisation fails, or a pivot is below 2^-49 of the
 // largest, the ridge is made ten times larger (at least 2^-52 of the mean of the diagonal); *used is what it came to.

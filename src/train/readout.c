@@ -1,0 +1,226 @@
+#include "train/readout.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "graph/profile.h"
+#include "ops/ridge.h"
+#include "train/trainer.h"
+
+enum { ROOM = 1 << 24 };  // numbers, at most, of the states that are kept out and of their outputs
+
+typedef struct readout {
+  int64_t width, words, most;  // most: rows that may be kept out
+  int64_t sentences, held;     // seen; rows kept out
+  tarn__ridge sums;
+  float *row, *states;     // [width] of a batch in bf16; [most, width] kept out
+  int32_t *targets;        // [most]
+  double *weights, *bias;  // [width, words], [words]
+  double *gaps;            // [most, words]
+  double *log_shares;      // [words]
+  float *values;           // [words, width]
+} readout;
+
+static int64_t most_held(int64_t width, int64_t words) {
+  const int64_t rows = ROOM / (width > words ? width : words);
+  return rows < TARN__READOUT_HELD ? rows : TARN__READOUT_HELD;
+}
+
+size_t tarn__readout_bytes(const tarn__model *model) {
+  const int64_t width = model->output_table->cols, words = model->target_vocab, most = most_held(width, words);
+  const size_t numbers = (size_t)((width + 2 + most) * words), states = (size_t)((most + 1 + words) * width + most);
+  return tarn__ridge_bytes(width, words) + numbers * sizeof(double) + states * sizeof(float);
+}
+
+tarn_status tarn__readout_check(const tarn__model *model) {
+  const char *name = model->config->name;
+  for (size_t i = 0; i < model->param_count; i++) {
+    const tarn__param *param = model->params[i];
+    const bool output = param == model->output_table || param == model->output_bias;
+    TARN_REQUIRE(output || !param->trained, USAGE,
+                 "%s: train.optimiser: ridge computes the output layer alone, but %s is trained; freeze it "
+                 "(model.frozen_embeddings: decoder, kinds.NAME.frozen: yes, norms left out)",
+                 name, param->name);
+  }
+  TARN_REQUIRE(
+      model->target_vocab <= TARN__READOUT_WORDS, USAGE,
+      "%s: train.optimiser: ridge sums a number for every unit and token, and takes vocabularies of at most %d "
+      "tokens, not %lld",
+      name, TARN__READOUT_WORDS, (long long)model->target_vocab);
+  return TARN_STATUS_OK;
+}
+
+static tarn_status take(void *out, int64_t count, size_t size) {
+  return tarn__alloc(out, TARN__MEMORY_OPTIMISER, (size_t)count, size);
+}
+
+static tarn_status open_readout(readout *r, const tarn__model *model) {
+  void *memory;
+  *r = (readout){.width = model->output_table->cols, .words = model->target_vocab};
+  r->most = most_held(r->width, r->words);
+  TARN_TRY(tarn__ridge_open_classes(&r->sums, r->width, r->words));
+  TARN_TRY(take(&memory, (r->most + 1 + r->words) * r->width, sizeof(float)));
+  r->row = memory;
+  r->states = r->row + r->width;
+  r->values = r->states + r->most * r->width;
+  TARN_TRY(take(&memory, r->most, sizeof(int32_t)));
+  r->targets = memory;
+  TARN_TRY(take(&memory, (r->width + 2 + r->most) * r->words, sizeof(double)));
+  r->weights = memory;
+  r->bias = r->weights + r->width * r->words;
+  r->log_shares = r->bias + r->words;
+  r->gaps = r->log_shares + r->words;
+  return TARN_STATUS_OK;
+}
+
+static void close_readout(readout *r) {
+  tarn__ridge_close(&r->sums);
+  tarn__free(r->row);
+  tarn__free(r->targets);
+  tarn__free(r->weights);
+}
+
+static const float *row_of(const readout *r, const void *rows, tarn__dtype dtype, int64_t index) {
+  if (dtype == TARN__F32) return (const float *)rows + index * r->width;
+  const uint16_t *row = (const uint16_t *)rows + index * r->width;
+  for (int64_t i = 0; i < r->width; i++) r->row[i] = tarn__bf16_to_f32(row[i]);
+  return r->row;
+}
+
+static void add_batch(readout *r, const void *rows, tarn__dtype dtype, const tarn__batch *batch) {
+  for (int64_t s = 0; s < batch->sentences; s++) {
+    const int32_t first = batch->target_offsets[s], last = batch->target_offsets[s + 1];
+    const bool hold = r->sentences++ % TARN__READOUT_EVERY == 0 && r->held + last - first <= r->most;
+    for (int32_t i = first; i < last; i++) {
+      const float *row = row_of(r, rows, dtype, i);
+      if (!hold) {
+        tarn__ridge_add_class(&r->sums, row, batch->target_out[i]);
+        continue;
+      }
+      memcpy(r->states + r->held * r->width, row, (size_t)r->width * sizeof *row);
+      r->targets[r->held++] = batch->target_out[i];
+    }
+  }
+}
+
+static bool late(const tarn_train *t, double start) {
+  const double limit = t->config->train.max_minutes * 60.0;
+  return limit > 0 && t->progress.seconds + tarn__train_clock(t) - start >= limit;
+}
+
+// The batches of the epoch, or as many as train.max_minutes allows.
+static tarn_status add_epoch(readout *r, tarn_train *t, tarn__progress *next) {
+  const double start = tarn__train_clock(t);
+  const int64_t epoch = next->epoch;
+  do {
+    const void *rows;
+    TARN_REQUIRE(
+        !t->stop || !*t->stop, INTERRUPTED,
+        "stopped in the pass over the data, of which nothing is kept; begin it anew with: tarn train --resume %s",
+        t->dir.path);
+    const tarn__loaded *loaded = tarn__loader_next(t->loader);
+    TARN_TRY(tarn__stepper_states(&t->stepper, &rows, &loaded->batch));
+    add_batch(r, rows, t->model->dtype, &loaded->batch);
+    next->batches++;
+    next->target_tokens += loaded->batch.target_rows;
+    next->window_target += loaded->batch.target_rows;
+    next->epoch = loaded->next_epoch;
+    next->index = loaded->next_index;
+    t->epoch_batches = loaded->next_batches;
+  } while (next->epoch == epoch && !late(t, start));
+  return TARN_STATUS_OK;
+}
+
+static void add_held(readout *r) {
+  for (int64_t i = 0; i < r->held; i++) tarn__ridge_add_class(&r->sums, r->states + i * r->width, r->targets[i]);
+}
+
+// The share of a token in the samples of the last regression.
+static double share_of(const readout *r, int64_t word) {
+  return r->sums.totals[r->width + word] / (double)r->sums.count;
+}
+
+// A token that does not occur is taken to have come half a time.
+static tarn_status solve(readout *r, tarn_train *t) {
+  tarn_status status = tarn__ridge_solve(r->weights, r->bias, &t->readout.ridge, &r->sums, t->config->train.ridge);
+  for (int64_t v = 0; v < r->words && status == TARN_STATUS_OK; v++)
+    r->log_shares[v] = log(fmax(share_of(r, v), 0.5 / (double)r->sums.count));
+  if (status != TARN_STATUS_NUMERIC) return status;
+  return tarn__fail(
+      status,
+      "the states cannot be summed or their sums not be solved; states of an echo state network explode if "
+      "its spectral_radius is too large. The last good checkpoint is %s",
+      t->dir.last);
+}
+
+static void find_gaps(readout *r) {
+#pragma omp parallel for schedule(static)
+  for (int64_t i = 0; i < r->held; i++) {
+    double *gap = r->gaps + i * r->words;
+    for (int64_t v = 0; v < r->words; v++) gap[v] = r->bias[v] - share_of(r, v);
+    for (int64_t k = 0; k < r->width; k++) {
+      const double x = (double)r->states[i * r->width + k], *row = r->weights + k * r->words;
+      for (int64_t v = 0; v < r->words; v++) gap[v] += x * row[v];
+    }
+  }
+}
+
+// log p + s (W h + b - p) / p^a as a matrix and a bias.
+static void set_output(readout *r, const tarn__model *model, const tarn__calibration *c) {
+  for (int64_t v = 0; v < r->words; v++) {
+    const double factor = c->scale * exp(-c->power * r->log_shares[v]);
+    for (int64_t k = 0; k < r->width; k++) r->values[v * r->width + k] = (float)(factor * r->weights[k * r->words + v]);
+    r->bias[v] = r->log_shares[v] + factor * (r->bias[v] - share_of(r, v));
+  }
+  tarn__param_set(model->output_table, r->values);
+  for (int64_t v = 0; v < r->words; v++) r->values[v] = (float)r->bias[v];
+  tarn__param_set(model->output_bias, r->values);
+}
+
+static tarn_status compute(readout *r, tarn_train *t, tarn__calibration *c) {
+  // Very little text: then the sentences that find the scale are those of the regression.
+  const bool apart = r->sums.count + r->sums.waiting_count > 0;
+  if (!apart) add_held(r);
+  TARN_TRY(solve(r, t));
+  find_gaps(r);
+  const tarn__calibration_data data = {.gaps = r->gaps,
+                                       .log_shares = r->log_shares,
+                                       .targets = r->targets,
+                                       .rows = r->held,
+                                       .words = r->words,
+                                       .smoothing = t->config->train.label_smoothing};
+  TARN_TRY(tarn__calibrate(c, &data));
+  t->readout.power = c->power;
+  t->readout.scale = c->scale;
+  t->readout.held = r->held;
+  if (apart) {
+    add_held(r);
+    TARN_TRY(solve(r, t));
+  }
+  set_output(r, t->model, c);
+  return TARN_STATUS_OK;
+}
+
+tarn_status tarn__train_readout(tarn_train *t, tarn__train_update_result *result) {
+  const double begin = tarn__profile_clock(t->profile), start = tarn__train_clock(t);
+  tarn__progress next = t->progress;
+  tarn__calibration c = {0};
+  readout r;
+  tarn_status status = open_readout(&r, t->model);
+  if (status == TARN_STATUS_OK) status = add_epoch(&r, t, &next);
+  if (status == TARN_STATUS_OK) status = compute(&r, t, &c);
+  close_readout(&r);
+  TARN_TRY(status);
+  const double seconds = tarn__train_clock(t) - start;
+  next.update++;
+  next.window_updates++;
+  next.loss_sum = c.loss * (double)next.window_target;
+  next.nll_sum = c.nll * (double)next.window_target;
+  next.seconds += seconds;
+  next.window_seconds += seconds;
+  t->progress = next;
+  *result = (tarn__train_update_result){.loss = c.loss, .nll = c.nll};
+  return tarn__profile_work(t->profile, "readout", begin);
+}
