@@ -9,7 +9,7 @@
 #include "base/threads.h"
 #include "decode/scorer.h"
 #include "model/checkpoint.h"
-#include "text/lines.h"
+#include "text/line_block.h"
 #include "text/utf8.h"
 
 enum { WINDOW = 4000 };  // lines of a file that are sorted by length and scored together
@@ -27,9 +27,7 @@ struct tarn_lm {
   size_t repaired_capacity;
   tarn__arena results;
   // The window of tarn_lm_score_file().
-  tarn__arena texts;
-  const char *lines[WINDOW];
-  size_t lengths[WINDOW];
+  tarn__line_block block;
   tarn_lm_line window[WINDOW];
 };
 
@@ -79,7 +77,7 @@ void tarn_lm_close(tarn_lm **out) {
   tarn__free(lm->sentences);
   tarn__free(lm->repaired);
   tarn__arena_close(&lm->results);
-  tarn__arena_close(&lm->texts);
+  tarn__line_block_close(&lm->block);
   tarn__free(lm);
   *out = NULL;
 }
@@ -190,33 +188,16 @@ static double bits(const tarn_lm_total *total, int64_t units) {
 double tarn_lm_bits_per_character(const tarn_lm_total *total) { return bits(total, total->characters); }
 double tarn_lm_bits_per_byte(const tarn_lm_total *total) { return bits(total, total->bytes); }
 
-// Copies up to a window of lines.
-static tarn_status read_window(tarn_lm *lm, tarn__lines *lines, size_t *count) {
-  tarn__arena_reset(&lm->texts);
-  for (*count = 0; *count < WINDOW; (*count)++) {
-    const char *line;
-    size_t length;
-    void *memory;
-    TARN_TRY(tarn__lines_next(lines, &line, &length));
-    if (!line) break;
-    TARN_TRY(tarn__arena_alloc(&lm->texts, &memory, length + 1, 1));
-    memcpy(memory, line, length);
-    lm->lines[*count] = memory;
-    lm->lengths[*count] = length;
-  }
-  return TARN_STATUS_OK;
-}
-
 static tarn_status score_windows(tarn_lm *lm, tarn__lines *lines, tarn_lm_sink sink, void *user) {
   for (int64_t number = 1;;) {
-    size_t count;
-    TARN_TRY(read_window(lm, lines, &count));
-    if (count == 0) return TARN_STATUS_OK;
+    tarn__line_block *block = &lm->block;
+    TARN_TRY(tarn__line_block_read(block, lines, WINDOW));
+    if (block->count == 0) return TARN_STATUS_OK;
     lm->before = number - 1;
-    tarn_status status = tarn_lm_score(lm, lm->window, lm->lines, lm->lengths, count);
+    tarn_status status = tarn_lm_score(lm, lm->window, block->lines, block->lengths, block->count);
     lm->before = 0;
     if (status != TARN_STATUS_OK) return tarn__fail_prefix(status, "%s: ", lines->path);
-    for (size_t i = 0; i < count; i++) TARN_TRY(sink(user, number++, &lm->window[i]));
+    for (size_t i = 0; i < block->count; i++) TARN_TRY(sink(user, number++, &lm->window[i]));
   }
 }
 

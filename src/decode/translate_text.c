@@ -9,7 +9,7 @@
 #include "graph/profile.h"
 #include "model/checkpoint.h"
 #include "tarn/translate.h"
-#include "text/lines.h"
+#include "text/line_block.h"
 #include "text/utf8.h"
 
 struct tarn_translator {
@@ -30,11 +30,9 @@ struct tarn_translator {
   tarn__arena results;
 
   // The window of tarn_translator_file().
-  char *bytes;
-  const char **lines;
-  size_t *lengths;
+  tarn__line_block block;
   tarn_translate_result *window;
-  size_t bytes_capacity, lines_capacity, lengths_capacity, window_capacity;
+  size_t window_capacity;
 };
 
 void tarn_translator_default(tarn_translator_options *options) {
@@ -116,9 +114,7 @@ void tarn_translator_close(tarn_translator **translator) {
   tarn__free(t->translations);
   tarn__free(t->repaired);
   tarn__arena_close(&t->results);
-  tarn__free(t->bytes);
-  tarn__free(t->lines);
-  tarn__free(t->lengths);
+  tarn__line_block_close(&t->block);
   tarn__free(t->window);
   tarn__free(t);
   *translator = NULL;
@@ -249,38 +245,16 @@ tarn_status tarn_translator_lines(tarn_translator *translator, tarn_translate_re
   return status;
 }
 
-// Reads up to a window of lines, one after the other in t->bytes. Returns how many in *count.
-static tarn_status read_window(tarn_translator *t, tarn__lines *lines, size_t *count) {
-  size_t used = 0;
-  size_t most = (size_t)t->options.window;
-  *count = 0;
-  while (*count < most) {
-    const char *line;
-    size_t length;
-    TARN_TRY(tarn__lines_next(lines, &line, &length));
-    if (!line) break;
-    TARN_TRY(tarn__grow(&t->lengths, &t->lengths_capacity, *count + 1, sizeof *t->lengths));
-    TARN_TRY(tarn__grow(&t->bytes, &t->bytes_capacity, used + length, 1));
-    memcpy(t->bytes + used, line, length);
-    used += length;
-    t->lengths[(*count)++] = length;
-  }
-  TARN_TRY(tarn__grow(&t->lines, &t->lines_capacity, *count, sizeof *t->lines));
-  TARN_TRY(tarn__grow(&t->window, &t->window_capacity, *count, sizeof *t->window));
-  const char *line = t->bytes;
-  for (size_t i = 0; i < *count; line += t->lengths[i++]) t->lines[i] = line;
-  return TARN_STATUS_OK;
-}
-
 static tarn_status translate_windows(tarn_translator *t, tarn__lines *lines, tarn_translate_sink sink, void *user) {
   for (;;) {
-    size_t count;
+    tarn__line_block *block = &t->block;
     int64_t replaced = lines->replaced;
-    TARN_TRY(read_window(t, lines, &count));
+    TARN_TRY(tarn__line_block_read(block, lines, (size_t)t->options.window));
     t->summary.replaced += lines->replaced - replaced;
-    if (count == 0) return TARN_STATUS_OK;
-    TARN_TRY(tarn_translator_lines(t, t->window, t->lines, t->lengths, count));
-    for (size_t i = 0; i < count; i++) TARN_TRY(sink(user, &t->window[i]));
+    if (block->count == 0) return TARN_STATUS_OK;
+    TARN_TRY(tarn__grow(&t->window, &t->window_capacity, block->count, sizeof *t->window));
+    TARN_TRY(tarn_translator_lines(t, t->window, block->lines, block->lengths, block->count));
+    for (size_t i = 0; i < block->count; i++) TARN_TRY(sink(user, &t->window[i]));
   }
 }
 

@@ -42,7 +42,7 @@ static tarn_status read_more(tarn__lines *lines) {
 
 // Replaces invalid bytes in the line, or refuses them.
 static tarn_status check(tarn__lines *lines, const char **text, size_t *length) {
-  size_t valid = tarn__utf8_valid(*text, *length);
+  size_t valid = lines->raw ? *length : tarn__utf8_valid(*text, *length);
   if (valid == *length) return TARN_STATUS_OK;
   TARN_REQUIRE(!lines->strict, DATA, "%s:%lld: invalid UTF-8 at byte %zu of the line", lines->path,
                (long long)lines->number, valid + 1);

@@ -14,6 +14,7 @@ typedef struct tarn__lines {
   const char *path;  // borrowed from the caller of open
   int64_t number;    // lines given so far: the number of the last one, from 1
   int64_t replaced;  // lines so far in which invalid UTF-8 was replaced
+  bool raw;          // set it after opening to be given invalid UTF-8 as it is
   // Private.
   FILE *file;
   char *buffer, *repaired;
