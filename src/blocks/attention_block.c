@@ -60,4 +60,8 @@ static int64_t cache_width(const tarn_kind *kind, int64_t d_model) {
   return 2 * d_model;
 }
 
-const tarn__mixer tarn__mixer_attention = {TARN_MIXER_ATTENTION, declare_attention, build, build_cross, cache_width};
+const tarn__mixer tarn__mixer_attention = {.id = TARN_MIXER_ATTENTION,
+                                           .declare = declare_attention,
+                                           .build = build,
+                                           .build_cross = build_cross,
+                                           .cache_width = cache_width};

@@ -118,6 +118,10 @@ typedef struct tarn__mixer {
   tarn__tensor *(*build_cross)(const tarn__block_run *run, const void *weights);
   // Incremental decoding: how many numbers of every token it keeps in run->self_cache; NULL: none.
   int64_t (*cache_width)(const tarn_kind *kind, int64_t d_model);
+  // How many rows of its hypothesis a token sees there, its own counted; NULL: all.
+  int64_t (*history)(const tarn_kind *kind);
+  // A token reads what the token before it wrote: a step cannot have two tokens of one hypothesis.
+  bool sequential;
 } tarn__mixer;
 
 // The weights of one set.
@@ -137,6 +141,8 @@ void tarn__layer_build(const tarn__block_run *run, const tarn__layer_weights *we
 // Numbers that a decoder layer keeps while decoding: of every target token, and of every source token. 0: nothing.
 int64_t tarn__layer_cache_width(const tarn__layer_weights *weights, int64_t d_model);
 int64_t tarn__layer_cross_width(const tarn__layer_weights *weights, int64_t d_model);
+// Rows of its hypothesis that a token sees while decoding, its own counted; INT64_MAX: all.
+int64_t tarn__layer_history(const tarn__layer_weights *weights);
 
 // The two ends of every sublayer. enter returns the sublayer's input (normalised if pre-norm, and then the pending
 // branch joins the stream in the same op); leave adds the sublayer's output to the stream.

@@ -77,6 +77,18 @@ static int64_t cache_width(const tarn_kind *kind, int64_t d_model) {
   return d_model;
 }
 
-const tarn__mixer tarn__mixer_light_conv = {TARN_MIXER_LIGHT_CONV, declare_light, build, build_cross, cache_width};
-const tarn__mixer tarn__mixer_dynamic_conv = {TARN_MIXER_DYNAMIC_CONV, declare_dynamic, build, build_cross,
-                                              cache_width};
+// As many rows as the kernel is wide.
+static int64_t history(const tarn_kind *kind) { return kind->kernel; }
+
+const tarn__mixer tarn__mixer_light_conv = {.id = TARN_MIXER_LIGHT_CONV,
+                                            .declare = declare_light,
+                                            .build = build,
+                                            .build_cross = build_cross,
+                                            .cache_width = cache_width,
+                                            .history = history};
+const tarn__mixer tarn__mixer_dynamic_conv = {.id = TARN_MIXER_DYNAMIC_CONV,
+                                              .declare = declare_dynamic,
+                                              .build = build,
+                                              .build_cross = build_cross,
+                                              .cache_width = cache_width,
+                                              .history = history};

@@ -54,6 +54,11 @@ int64_t tarn__layer_cache_width(const tarn__layer_weights *weights, int64_t d_mo
   return weights->mixer->cache_width ? weights->mixer->cache_width(weights->kind, d_model) : 0;
 }
 
+int64_t tarn__layer_history(const tarn__layer_weights *weights) {
+  if (!weights->mixer->cache_width) return 1;
+  return weights->mixer->history ? weights->mixer->history(weights->kind) : INT64_MAX;
+}
+
 int64_t tarn__layer_cross_width(const tarn__layer_weights *weights, int64_t d_model) {
   return weights->crosses ? 2 * d_model : 0;
 }

@@ -15,4 +15,4 @@ static void build_nothing(const tarn__block_run *run, const void *weights, const
   (void)stream;
 }
 
-const tarn__mixer tarn__mixer_none = {TARN_MIXER_NONE, declare_nothing, build_nothing, NULL, NULL};
+const tarn__mixer tarn__mixer_none = {.id = TARN_MIXER_NONE, .declare = declare_nothing, .build = build_nothing};

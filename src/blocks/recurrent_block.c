@@ -141,16 +141,34 @@ static int64_t esn_width(const tarn_kind *kind, int64_t d_model) {
   return tarn__recurrence_cache_width(TARN__CELL_ECHO, kind->hidden);
 }
 
+// Its own row and that of the token before.
+static int64_t history(const tarn_kind *kind) {
+  (void)kind;
+  return 2;
+}
+
 const tarn__mixer tarn__mixer_bigru = {.id = TARN_MIXER_BIGRU, .declare = declare_bigru, .build = build};
 
-const tarn__mixer tarn__mixer_gru = {
-    .id = TARN_MIXER_GRU, .declare = declare_gru, .build = build, .build_cross = build_cross, .cache_width = gru_width};
+const tarn__mixer tarn__mixer_gru = {.id = TARN_MIXER_GRU,
+                                     .declare = declare_gru,
+                                     .build = build,
+                                     .build_cross = build_cross,
+                                     .cache_width = gru_width,
+                                     .history = history,
+                                     .sequential = true};
 
 const tarn__mixer tarn__mixer_lstm = {.id = TARN_MIXER_LSTM,
                                       .declare = declare_lstm,
                                       .build = build,
                                       .build_cross = build_cross,
-                                      .cache_width = lstm_width};
+                                      .cache_width = lstm_width,
+                                      .history = history,
+                                      .sequential = true};
 
-const tarn__mixer tarn__mixer_esn = {
-    .id = TARN_MIXER_ESN, .declare = declare_esn, .build = build, .build_cross = build_cross, .cache_width = esn_width};
+const tarn__mixer tarn__mixer_esn = {.id = TARN_MIXER_ESN,
+                                     .declare = declare_esn,
+                                     .build = build,
+                                     .build_cross = build_cross,
+                                     .cache_width = esn_width,
+                                     .history = history,
+                                     .sequential = true};

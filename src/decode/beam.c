@@ -15,7 +15,8 @@ tarn_status tarn__beam_start(tarn__beam *beam, const tarn__beam_options *options
   beam->done = false;
   size_t width = (size_t)options->beam;
   TARN_TRY(tarn__grow(&beam->running, &beam->running_capacity, width, sizeof *beam->running));
-  TARN_TRY(tarn__grow(&beam->finished, &beam->finished_capacity, width, sizeof *beam->finished));
+  // Those that run at the greatest length are finished beside the others.
+  TARN_TRY(tarn__grow(&beam->finished, &beam->finished_capacity, 2 * width, sizeof *beam->finished));
   TARN_TRY(tarn__grow(&beam->heap, &beam->heap_capacity, 2 * width, sizeof *beam->heap));
   beam->running[0] = (tarn__beam_running){.last = -1, .from = 0, .sum = 0};
   beam->running_count = 1;
@@ -78,21 +79,29 @@ static void heap_offer(heap *h, tarn__beam_candidate item) {
   h->items[place] = item;
 }
 
+bool tarn__beam_allows(const tarn__beam *beam, int32_t id) {
+  const tarn__beam_options *options = &beam->options;
+  if (id == options->eos) return beam->step >= options->min_length;
+  for (int i = 0; i < options->banned_count; i++)
+    if (id == options->banned[i]) return false;
+  return true;
+}
+
 // Offers the continuations of one hypothesis, which come best first, until the rest cannot be among the kept.
 static tarn_status scan_row(heap *h, const tarn__beam *beam, int32_t from, const int32_t *ids, const float *row) {
-  const int64_t choices = tarn__beam_choices(beam->options.beam);
+  const int64_t choices = tarn__beam_choices(&beam->options);
   const int32_t eos = beam->options.eos;
   const double sum = beam->running[from].sum;
   TARN_REQUIRE(row[choices] == row[choices], NUMERIC, "a log-probability is not a number");
   // At the greatest length the end of sentence is the only continuation, as unlikely as it may be.
-  if (beam->step >= beam->max_length) {
+  if (!beam->options.open_end && beam->step >= beam->max_length) {
     if (row[choices] > -INFINITY)
       heap_offer(h, (tarn__beam_candidate){sum + (double)row[choices], from, eos, row[choices]});
     return TARN_STATUS_OK;
   }
   for (int64_t i = 0; i < choices && ids[i] >= 0; i++) {
     TARN_REQUIRE(row[i] == row[i], NUMERIC, "a log-probability is not a number");
-    if (beam->step == 0 && ids[i] == eos) continue;
+    if (!tarn__beam_allows(beam, ids[i])) continue;
     tarn__beam_candidate candidate = {sum + (double)row[i], from, ids[i], row[i]};
     if (h->count == h->limit && candidate.sum < h->items[0].sum) break;
     heap_offer(h, candidate);
@@ -100,14 +109,16 @@ static tarn_status scan_row(heap *h, const tarn__beam *beam, int32_t from, const
   return TARN_STATUS_OK;
 }
 
-static void finish(tarn__beam *beam, const tarn__beam_running *running, const tarn__beam_candidate *candidate) {
-  int64_t length = beam->step + 1;
-  beam->finished[beam->finished_count++] =
-      (tarn__beam_finished){.last = running[candidate->from].last,
-                            .eos = candidate->log_probability,
-                            .length = length,
-                            .sum = candidate->sum,
-                            .score = candidate->sum / pow((double)length, beam->options.length_penalty)};
+static void finish(tarn__beam *beam, int32_t last, int64_t length, double sum) {
+  beam->finished[beam->finished_count++] = (tarn__beam_finished){
+      .last = last, .length = length, .sum = sum, .score = sum / pow((double)length, beam->options.length_penalty)};
+}
+
+static void finish_with_eos(tarn__beam *beam, const tarn__beam_candidate *candidate) {
+  tarn__beam_finished *finished = &beam->finished[beam->finished_count];
+  finish(beam, beam->running[candidate->from].last, beam->step + 1, candidate->sum);
+  finished->ended = true;
+  finished->eos = candidate->log_probability;
 }
 
 // Insertion sort: stable, so that equal scores stay in the order of finishing.
@@ -118,10 +129,18 @@ static void sort_finished(tarn__beam *beam) {
     for (; j > 0 && beam->finished[j - 1].score < item.score; j--) beam->finished[j] = beam->finished[j - 1];
     beam->finished[j] = item;
   }
+  if (beam->finished_count > beam->options.beam) beam->finished_count = beam->options.beam;
+}
+
+// What runs on has reached the greatest length of an open end.
+static void finish_running(tarn__beam *beam) {
+  for (int64_t i = 0; i < beam->running_count; i++)
+    finish(beam, beam->running[i].last, beam->step, beam->running[i].sum);
+  beam->running_count = 0;
 }
 
 tarn_status tarn__beam_advance(tarn__beam *beam, const int32_t *ids, const float *log_probabilities) {
-  const int64_t width = beam->options.beam, choices = tarn__beam_choices(width);
+  const int64_t width = beam->options.beam, choices = tarn__beam_choices(&beam->options);
   heap h = {beam->heap, 0, 2 * width};
   for (int64_t i = 0; i < beam->running_count; i++)
     TARN_TRY(scan_row(&h, beam, (int32_t)i, ids + i * choices, log_probabilities + i * (choices + 1)));
@@ -132,7 +151,7 @@ tarn_status tarn__beam_advance(tarn__beam *beam, const int32_t *ids, const float
   for (int64_t i = 0; i < h.count && beam->token_count - first_new < (size_t)width; i++) {
     const tarn__beam_candidate *candidate = &h.items[i];
     if (candidate->id == beam->options.eos) {
-      if (i < width && beam->finished_count < width) finish(beam, beam->running, candidate);
+      if (i < width && beam->finished_count < width) finish_with_eos(beam, candidate);
       continue;
     }
     beam->tokens[beam->token_count++] =
@@ -144,7 +163,8 @@ tarn_status tarn__beam_advance(tarn__beam *beam, const int32_t *ids, const float
   for (int64_t i = 0; i < beam->running_count; i++)
     beam->running[i] = (tarn__beam_running){(int32_t)(first_new + (size_t)i), h.items[i].from, h.items[i].sum};
   beam->step++;
-  beam->done = beam->finished_count == width || beam->running_count == 0;
+  if (beam->options.open_end && beam->step == beam->max_length) finish_running(beam);
+  beam->done = beam->finished_count >= width || beam->running_count == 0;
   TARN_REQUIRE(!beam->done || beam->finished_count, NUMERIC, "no token has a finite log-probability");
   if (beam->done) sort_finished(beam);
   return TARN_STATUS_OK;
@@ -152,9 +172,11 @@ tarn_status tarn__beam_advance(tarn__beam *beam, const int32_t *ids, const float
 
 void tarn__beam_copy(const tarn__beam *beam, int64_t place, int32_t *ids, float *log_probabilities) {
   const tarn__beam_finished *hypothesis = &beam->finished[place];
-  int64_t at = hypothesis->length - 1;
-  ids[at] = beam->options.eos;
-  log_probabilities[at] = hypothesis->eos;
+  int64_t at = hypothesis->length;
+  if (hypothesis->ended) {
+    ids[--at] = beam->options.eos;
+    log_probabilities[at] = hypothesis->eos;
+  }
   for (int32_t token = hypothesis->last; token >= 0; token = beam->tokens[token].parent) {
     at--;
     ids[at] = beam->tokens[token].id;

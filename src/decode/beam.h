@@ -6,7 +6,9 @@
 //     that end the sentence and are among the first `beam` are finished, and the first `beam` others run on;
 //   - the score of a finished hypothesis is log-probability / length^length_penalty, its end of sentence counted;
 //   - the search ends when `beam` hypotheses are finished, or at the greatest length, where every running hypothesis
-//     is ended by force; the end of sentence is never the first token, unless the greatest length is 0.
+//     is ended by force; no sentence ends before the least length, unless the greatest length is smaller.
+// Of text that may stop anywhere (`open_end`) the greatest length counts the end of sentence, and a hypothesis that
+// reaches it without one is finished as it is; the best `beam` ones are kept.
 // Equal sums are ordered by the hypothesis' place and then by the token's id, equal scores by who finished first.
 #ifndef TARN_DECODE_BEAM_H
 #define TARN_DECODE_BEAM_H
@@ -17,14 +19,22 @@
 
 #include "base/status.h"
 
+enum { TARN__BANNED = 4 };
+
 typedef struct tarn__beam_options {
-  int64_t beam;  // 1 or more
+  int64_t beam;  // 1 or more; 1: greedy
   double length_penalty;
   int32_t eos;
+  int64_t min_length;  // least tokens before the end of sentence
+  bool open_end;
+  int32_t banned[TARN__BANNED];  // tokens that are never taken
+  int banned_count;
 } tarn__beam_options;
 
 // Continuations of each hypothesis that a step may need: 2 * beam are taken, and the end of sentence may be forbidden.
-static inline int64_t tarn__beam_choices(int64_t beam) { return 2 * beam + 1; }
+static inline int64_t tarn__beam_choices(const tarn__beam_options *options) {
+  return 2 * options->beam + 1 + options->banned_count;
+}
 
 // A token of a hypothesis; hypotheses with the same beginning share its tokens.
 typedef struct tarn__beam_token {
@@ -40,6 +50,7 @@ typedef struct tarn__beam_running {
 
 typedef struct tarn__beam_finished {
   int32_t last;    // index of its last token before the end of sentence; -1: none
+  bool ended;      // by the end of sentence
   float eos;       // log-probability of the end of sentence
   int64_t length;  // with the end of sentence
   double sum, score;
@@ -54,7 +65,7 @@ typedef struct tarn__beam_candidate {
 // Zero-initialise before the first use; may be started again and again.
 typedef struct tarn__beam {
   tarn__beam_options options;
-  int64_t max_length;  // tokens before the end of sentence
+  int64_t max_length;  // tokens before the end of sentence; with an open end: with it, 1 or more
   int64_t step;        // tokens of every running hypothesis
   tarn__beam_token *tokens;
   tarn__beam_running *running;    // best first
@@ -76,10 +87,13 @@ void tarn__beam_close(tarn__beam *beam);
 // elements. Fails with NUMERIC (not a number; nothing can be continued or finished) or MEMORY.
 tarn_status tarn__beam_advance(tarn__beam *beam, const int32_t *ids, const float *log_probabilities) TARN_CHECKED;
 
+// Whether a token may come next.
+bool tarn__beam_allows(const tarn__beam *beam, int32_t id);
+
 // The id of the last token of a running hypothesis, or the end of sentence before the first step.
 int32_t tarn__beam_last(const tarn__beam *beam, int64_t place);
 
-// Copies a finished hypothesis: ids and log-probabilities [length], the end of sentence at the end.
+// Copies a finished hypothesis: ids and log-probabilities [length], the end of sentence at the end if it has one.
 void tarn__beam_copy(const tarn__beam *beam, int64_t place, int32_t *ids, float *log_probabilities);
 
 #endif

@@ -1,9 +1,10 @@
 #include "decode/decoder.h"
 
+#include <math.h>
+#include <omp.h>
 #include <string.h>
 
 #include "base/memory.h"
-#include "decode/beam.h"
 #include "decode/caches.h"
 #include "graph/profile.h"
 
@@ -19,26 +20,35 @@ typedef struct numbers {
   size_t capacity;
 } numbers;
 
-// A sentence in translation.
+// An item in work.
 typedef struct slot {
   tarn__beam beam;
   tarn__item item;
   int32_t source_row;  // of its first token in the caches of the source
-  int64_t first_row;   // of its hypotheses in this step
+  int64_t read;        // tokens of its beginning that are in the caches
+  // In this step.
+  int64_t first_row, rows;
+  int64_t first_top;  // of its hypotheses among those whose next token is wanted; -1: the beginning is not over
 } slot;
 
+enum {
+  SAMPLED_BYTES = 32 << 20,  // of log-probabilities of all words at once, at most, but for one row
+  MOST_TOP_K = 1024          // are found by the output layer; more among all words
+};
+
 struct tarn__decoder {
-  tarn__translator_options options;
+  tarn__decoder_options options;
   const tarn__model *model;
-  int32_t eos;
   int threads;
-  tarn__translator_stats stats;
+  tarn__decoder_stats stats;
   tarn__region region;  // where the large blocks of memory come from
-  tarn__arena results;  // what the translations point to
+  tarn__arena results;  // what the results point to
 
   slot *slots;     // [most]
   int32_t *order;  // [most] slots; the first `active` are in use, their hypotheses follow one another in this order
   int64_t most, active, source_tokens;  // source_tokens: of the active ones
+  int64_t sight;    // most rows that a token sees, its own counted; INT64_MAX: all of its hypothesis
+  bool sequential;  // one token of a hypothesis a step
 
   // Sentences that are encoded together, and the keys and values of the encoder's output, of all active sentences.
   tarn__graph encode;
@@ -51,11 +61,19 @@ struct tarn__decoder {
   tarn__graph step;
   workspace step_workspace;
   tarn__caches caches;
-  int64_t rows, history_count, longest;
+  int64_t rows, history_count, longest, positions_end;
   numbers ids, positions;        // [rows]
   numbers past;                  // cache rows of each hypothesis before the step, one hypothesis after the other
   numbers history;               // [history_count] the same with its own new row
   numbers ranges, source_range;  // [rows][2]
+  numbers predicted;             // [predicted_count] rows whose next token is wanted
+  int64_t predicted_count;
+  // Sampling: what is drawn, in the shape of the best continuations, from which slot, and room for all words of each
+  // thread.
+  numbers drawn_ids, owners;
+  float *drawn_values;
+  size_t drawn_capacity;
+  tarn__candidate *candidates;
 };
 
 static tarn_status open_caches(tarn__decoder *d) {
@@ -72,9 +90,23 @@ static tarn_status open_caches(tarn__decoder *d) {
   return tarn__caches_open(&d->caches, stack->count, self, &d->region);
 }
 
+// What the layers see of earlier tokens.
+static void look_back(tarn__decoder *d) {
+  d->sight = 1;
+  for (int l = 0; l < d->model->decoder.count; l++) {
+    const tarn__layer_weights *weights = d->model->decoder.layers[l].weights;
+    const int64_t rows = tarn__layer_history(weights);
+    if (rows > d->sight) d->sight = rows;
+    d->sequential |= weights->mixer->sequential;
+  }
+}
+
 static tarn_status open_all(tarn__decoder *d) {
-  const int64_t rows = d->options.max_tokens < TARN__DECODER_ROWS ? d->options.max_tokens : TARN__DECODER_ROWS;
-  d->most = rows > d->options.beam ? rows / d->options.beam : 1;
+  const int64_t beam = d->options.search.beam, words = d->model->target_vocab;
+  int64_t rows = d->options.max_tokens < TARN__DECODER_ROWS ? d->options.max_tokens : TARN__DECODER_ROWS;
+  const int64_t fit = (int64_t)SAMPLED_BYTES / (words * (int64_t)sizeof(float));
+  if (d->options.sampling && rows > fit) rows = fit;
+  d->most = rows > beam ? rows / beam : 1;
   void *memory;
   TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, (size_t)d->most, sizeof *d->slots));
   d->slots = memory;
@@ -83,18 +115,22 @@ static tarn_status open_all(tarn__decoder *d) {
   for (int64_t i = 0; i < d->most; i++) d->order[i] = (int32_t)i;
   TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, (size_t)d->model->decoder.count, sizeof *d->cross));
   d->cross = memory;
+  if (d->options.sampling) {
+    TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, (size_t)words * (size_t)d->threads, sizeof *d->candidates));
+    d->candidates = memory;
+  }
+  look_back(d);
   return open_caches(d);
 }
 
-tarn_status tarn__decoder_open(tarn__decoder **decoder, const tarn__model *model, int32_t eos,
-                               const tarn__translator_options *options, int threads) {
+tarn_status tarn__decoder_open(tarn__decoder **decoder, const tarn__model *model, const tarn__decoder_options *options,
+                               int threads) {
   *decoder = NULL;
   void *memory;
   TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, 1, sizeof(tarn__decoder)));
   tarn__decoder *d = memory;
   d->options = *options;
   d->model = model;
-  d->eos = eos;
   d->threads = threads;
   tarn_status status = open_all(d);
   if (status != TARN_STATUS_OK) {
@@ -108,13 +144,16 @@ tarn_status tarn__decoder_open(tarn__decoder **decoder, const tarn__model *model
 void tarn__decoder_close(tarn__decoder **decoder) {
   tarn__decoder *d = *decoder;
   if (!d) return;
-  numbers *all[] = {&d->source_ids, &d->source_positions, &d->source_offsets, &d->seen,        &d->ids, &d->positions,
-                    &d->past,       &d->history,          &d->ranges,         &d->source_range};
+  numbers *all[] = {
+      &d->source_ids, &d->source_positions, &d->source_offsets, &d->seen,      &d->ids,       &d->positions, &d->past,
+      &d->history,    &d->ranges,           &d->source_range,   &d->predicted, &d->drawn_ids, &d->owners};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) tarn__free(all[i]->data);
   for (int64_t i = 0; d->slots && i < d->most; i++) tarn__beam_close(&d->slots[i].beam);
   tarn__free(d->slots);
   tarn__free(d->order);
   tarn__free(d->cross);
+  tarn__free(d->drawn_values);
+  tarn__free(d->candidates);
   tarn__caches_close(&d->source);
   tarn__caches_close(&d->caches);
   tarn__graph_close(&d->encode);
@@ -138,12 +177,13 @@ void tarn__decoder_lend(tarn__decoder *d, void *memory, size_t bytes) {
 
 void tarn__decoder_reset(tarn__decoder *decoder) { tarn__arena_reset(&decoder->results); }
 
-void tarn__decoder_add_stats(const tarn__decoder *decoder, tarn__translator_stats *stats) {
+void tarn__decoder_add_stats(const tarn__decoder *decoder, tarn__decoder_stats *stats) {
   stats->sentences += decoder->stats.sentences;
   stats->source_tokens += decoder->stats.source_tokens;
   stats->target_tokens += decoder->stats.target_tokens;
   stats->steps += decoder->stats.steps;
   stats->rows += decoder->stats.rows;
+  stats->seen += decoder->stats.seen;
 }
 
 static tarn_status room(numbers *array, int64_t count) {
@@ -168,8 +208,8 @@ static tarn_status run_graph(tarn__decoder *d, tarn__graph *graph, workspace *sp
   return tarn__graph_run(graph, &exec);
 }
 
-// Takes sentences from the queue into free slots, behind the active ones; the token budget holds, but that a sentence
-// alone may be longer. Returns how many.
+// Takes items from the queue into free slots, behind the active ones; the token budget holds, but that one alone
+// may be longer. Returns how many.
 static int64_t take(tarn__decoder *d, tarn__queue *queue) {
   int64_t taken = 0, tokens = d->source_tokens;
   pthread_mutex_lock(&queue->lock);
@@ -237,49 +277,85 @@ static tarn_status encode(tarn__decoder *d, int64_t count) {
       memcpy((char *)d->source.rows[l] + (size_t)d->source.used * row, d->cross[l]->data, (size_t)rows * row);
   }
   d->source.used += rows;
-  d->stats.source_tokens += rows;
   return TARN_STATUS_OK;
 }
 
-static int64_t greatest_length(const tarn__decoder *d, int64_t source_tokens) {
-  int64_t most = d->model->config->model.max_length - 1;
-  double wanted = d->options.max_len_a * (double)source_tokens + (double)d->options.max_len_b;
+static bool translates(const tarn__decoder *d) { return d->model->encoder.count > 0; }
+
+static int64_t greatest_length(const tarn__decoder *d, int64_t tokens) {
+  const tarn_config_model *config = &d->model->config->model;
+  if (!translates(d)) {
+    const int64_t fit = config->max_length - tokens, wanted = d->options.max_len_b;
+    return config->positions == TARN_POSITIONS_NONE || wanted < fit ? wanted : fit;
+  }
+  int64_t most = config->max_length - 1;
+  double wanted = d->options.max_len_a * (double)tokens + (double)d->options.max_len_b;
   return wanted < (double)most ? (int64_t)wanted : most;
 }
 
-// Takes in new sentences when a quarter of the slots is free: then they are worth encoding together.
+// Takes in new items when a quarter of the slots is free: then they are worth encoding together.
 static tarn_status refill(tarn__decoder *d, tarn__queue *queue) {
   if (d->active > d->most * 3 / 4) return TARN_STATUS_OK;
   int64_t fresh = take(d, queue);
   if (fresh == 0) return TARN_STATUS_OK;
-  TARN_TRY(encode(d, fresh));
-  tarn__beam_options options = {.beam = d->options.beam, .length_penalty = d->options.length_penalty, .eos = d->eos};
+  if (translates(d)) TARN_TRY(encode(d, fresh));
   for (int64_t i = 0; i < fresh; i++) {
     slot *s = &d->slots[d->order[d->active]];
-    TARN_TRY(tarn__beam_start(&s->beam, &options, greatest_length(d, s->item.length)));
+    TARN_TRY(tarn__beam_start(&s->beam, &d->options.search, greatest_length(d, s->item.length)));
+    s->read = 0;
     d->source_tokens += s->item.length;
+    d->stats.source_tokens += s->item.length;
     d->active++;
   }
   return TARN_STATUS_OK;
 }
 
+// A hypothesis begins with the end of sentence, and of a language model with the prompt behind it.
+static int64_t beginning(const tarn__decoder *d, const slot *s) { return translates(d) ? 1 : 1 + s->item.length; }
+
+static bool begins(const tarn__decoder *d, const slot *s) { return s->read < beginning(d, s); }
+
+// Tokens of every hypothesis that have gone through the model.
+static int64_t tokens_before(const slot *s) { return s->read + (s->beam.step > 0 ? s->beam.step - 1 : 0); }
+
+// The rows of them in the caches that its next token sees.
+static int64_t past_of(const tarn__decoder *d, const slot *s) {
+  const int64_t tokens = tokens_before(s);
+  return tokens < d->sight - 1 ? tokens : d->sight - 1;
+}
+
+static int64_t rows_of(const tarn__decoder *d, const slot *s) {
+  if (!begins(d, s)) return s->beam.running_count;
+  const int64_t left = beginning(d, s) - s->read, room = TARN__DECODER_ROWS / d->active;
+  if (d->sequential || room < 1) return 1;
+  return left < room ? left : room;
+}
+
+static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
+
 // Counts what the step will be, and makes room for it.
 static tarn_status measure_step(tarn__decoder *d) {
   int64_t past = 0;
-  d->rows = 0;
-  d->longest = 0;
+  d->rows = d->history_count = 0;
+  d->longest = d->positions_end = 0;
   for (int64_t a = 0; a < d->active; a++) {
-    const slot *s = &d->slots[d->order[a]];
-    d->rows += s->beam.running_count;
-    past += s->beam.running_count * s->beam.step;
-    if (s->beam.step + 1 > d->longest) d->longest = s->beam.step + 1;
-    if (s->item.length > d->longest) d->longest = s->item.length;
+    slot *s = &d->slots[d->order[a]];
+    const int64_t before = past_of(d, s), hypotheses = begins(d, s) ? 1 : s->beam.running_count;
+    s->rows = rows_of(d, s);
+    s->first_row = d->rows;
+    d->rows += s->rows;
+    past += hypotheses * before;
+    d->history_count += hypotheses * before + s->rows;
+    const int64_t fresh = s->rows / hypotheses;  // tokens of one hypothesis
+    d->longest = larger(d->longest, before + fresh < d->sight ? before + fresh : d->sight);
+    d->positions_end = larger(d->positions_end, tokens_before(s) + fresh);
+    if (translates(d)) d->longest = larger(d->longest, s->item.length);
   }
-  d->history_count = past + d->rows;
   TARN_REQUIRE(d->history_count < INT32_MAX, MEMORY, "too many hypotheses are decoded together: %lld",
                (long long)d->rows);
   TARN_TRY(room(&d->ids, d->rows));
   TARN_TRY(room(&d->positions, d->rows));
+  TARN_TRY(room(&d->predicted, d->rows));
   TARN_TRY(room(&d->history, d->history_count));
   TARN_TRY(room(&d->past, d->history_count));
   TARN_TRY(room(&d->ranges, 2 * d->rows));
@@ -287,24 +363,58 @@ static tarn_status measure_step(tarn__decoder *d) {
   return tarn__caches_reserve(&d->caches, d->rows, d->past.data, (size_t)past);
 }
 
+// Where the lists of a step are written to.
+typedef struct cursor {
+  const int32_t *past;
+  int64_t row, history;
+} cursor;
+
+// The rows of the tokens `first` .. `first` + count - 1 of one hypothesis of a slot.
+static void fill_hypothesis(tarn__decoder *d, const slot *s, cursor *at, int64_t first, const int32_t *ids,
+                            int64_t count) {
+  const int64_t begin = at->history, before = past_of(d, s);
+  for (int64_t k = 0; k < before; k++) d->history.data[at->history++] = *at->past++;
+  for (int64_t k = 0; k < count; k++, at->row++) {
+    d->ids.data[at->row] = ids[k];
+    d->positions.data[at->row] = (int32_t)(first + k);
+    d->history.data[at->history++] = (int32_t)(d->caches.used + at->row);
+    const int64_t sees = at->history - begin < d->sight ? at->history - begin : d->sight;
+    d->ranges.data[2 * at->row] = (int32_t)(at->history - sees);
+    d->ranges.data[2 * at->row + 1] = (int32_t)at->history;
+    d->source_range.data[2 * at->row] = s->source_row;
+    d->source_range.data[2 * at->row + 1] = s->source_row + (int32_t)s->item.length;
+    d->stats.seen += sees;
+  }
+}
+
+// The next rows of the beginning.
+static void fill_beginning(tarn__decoder *d, const slot *s, cursor *at) {
+  int32_t ids[TARN__DECODER_ROWS];
+  for (int64_t k = 0; k < s->rows; k++)
+    ids[k] = s->read + k == 0 ? d->options.search.eos : s->item.ids[s->read + k - 1];
+  fill_hypothesis(d, s, at, s->read, ids, s->rows);
+}
+
 // Writes down what the step's rows are: the last tokens, the cache rows and the source rows that they see.
 static tarn_status fill_step(tarn__decoder *d) {
   TARN_TRY(measure_step(d));
-  const int32_t *past = d->past.data;
-  int32_t at = 0;
-  int64_t row = 0;
+  cursor at = {.past = d->past.data};
+  d->predicted_count = 0;
   for (int64_t a = 0; a < d->active; a++) {
     slot *s = &d->slots[d->order[a]];
-    s->first_row = row;
-    for (int64_t i = 0; i < s->beam.running_count; i++, row++) {
-      d->ids.data[row] = tarn__beam_last(&s->beam, i);
-      d->positions.data[row] = (int32_t)s->beam.step;
-      d->ranges.data[2 * row] = at;
-      for (int64_t k = 0; k < s->beam.step; k++) d->history.data[at++] = *past++;
-      d->history.data[at++] = (int32_t)(d->caches.used + row);
-      d->ranges.data[2 * row + 1] = at;
-      d->source_range.data[2 * row] = s->source_row;
-      d->source_range.data[2 * row + 1] = s->source_row + (int32_t)s->item.length;
+    s->first_top = d->predicted_count;
+    if (begins(d, s)) {
+      fill_beginning(d, s, &at);
+      if (s->read + s->rows == beginning(d, s))
+        d->predicted.data[d->predicted_count++] = (int32_t)at.row - 1;
+      else
+        s->first_top = -1;
+      continue;
+    }
+    for (int64_t i = 0; i < s->beam.running_count; i++) {
+      const int32_t last = tarn__beam_last(&s->beam, i);
+      d->predicted.data[d->predicted_count++] = (int32_t)at.row;
+      fill_hypothesis(d, s, &at, tokens_before(s), &last, 1);
     }
   }
   return TARN_STATUS_OK;
@@ -320,6 +430,16 @@ static void narrow(void *data, size_t count) {
   }
 }
 
+// How many continuations a search or a draw needs; 0: all words.
+static int64_t best_of(const tarn__decoder *d) {
+  const tarn__sampling *sampling = d->options.sampling;
+  if (!sampling) return tarn__beam_choices(&d->options.search);
+  // Banned tokens and the end of sentence may be among the best.
+  const int64_t best = sampling->top_k + d->options.search.banned_count + 1;
+  return sampling->top_k > 0 && sampling->top_k <= MOST_TOP_K && best < d->model->target_vocab ? best : 0;
+}
+
+// The best continuations of the rows whose next token is wanted, or the log-probabilities of all words.
 static tarn_status run_step(tarn__decoder *d, tarn__top *top) {
   tarn__model_step step = {.rows = d->rows,
                            .ids = d->ids.data,
@@ -331,19 +451,79 @@ static tarn_status run_step(tarn__decoder *d, tarn__top *top) {
                            .history_ranges = d->ranges.data,
                            .history_count = d->history_count,
                            .longest = d->longest,
+                           .positions_end = d->positions_end,
                            .cross_cache = d->source.rows,
                            .source_rows = d->source.capacity,
                            .source_ranges = d->source_range.data,
-                           .best = tarn__beam_choices(d->options.beam),
-                           .eos = d->eos};
+                           .predicted = d->predicted_count < d->rows ? d->predicted.data : NULL,
+                           .predicted_count = d->predicted_count,
+                           .best = best_of(d),
+                           .eos = d->options.search.eos};
   double begin = tarn__profile_clock(d->options.profile);
   tarn__graph_begin(&d->step, d->options.backend, d->model->dtype, false, d->threads);
   *top = tarn__model_build_step(d->model, &d->step, &step);
   TARN_TRY(run_graph(d, &d->step, &d->step_workspace, begin));
-  if (top->values->dtype == TARN__F64) narrow(top->values->data, (size_t)(top->values->rows * top->values->cols));
+  if (top->values && top->values->dtype == TARN__F64)
+    narrow(top->values->data, (size_t)(top->values->rows * top->values->cols));
   d->caches.used += d->rows;
   d->stats.steps++;
   d->stats.rows += d->rows;
+  return TARN_STATUS_OK;
+}
+
+// What the searches choose from: tarn__beam_choices() ids a row, one more log-probability.
+typedef struct choices {
+  const int32_t *ids;
+  const float *values;
+} choices;
+
+// Draws the token of one row of `top`, and writes it down as its only continuation.
+static void draw_row(tarn__decoder *d, const tarn__top *top, int64_t number) {
+  const tarn__beam_options *search = &d->options.search;
+  const tarn__sampling *sampling = d->options.sampling;
+  const slot *s = &d->slots[d->owners.data[number]];
+  int32_t banned[TARN__BANNED + 1];
+  memcpy(banned, search->banned, sizeof search->banned);
+  tarn__ban ban = {banned, search->banned_count};
+  if (!tarn__beam_allows(&s->beam, search->eos)) banned[ban.count++] = search->eos;
+  // The best continuations with the end of sentence behind them, or all words.
+  const int64_t width = top->values->cols, best = top->ids ? top->ids->cols : width;
+  const int32_t *row_ids = top->ids ? (const int32_t *)top->ids->data + number * best : NULL;
+  const float *row = (const float *)top->values->data + number * width;
+  tarn__candidate *candidates = d->candidates + (int64_t)omp_get_thread_num() * d->model->target_vocab;
+  const int64_t found = tarn__sample_collect(candidates, row_ids, row, best, ban);
+  const double uniform = tarn__sampling_uniform(sampling->seed, s->item.key, s->item.sample, (uint32_t)s->beam.step);
+  const tarn__candidate drawn = tarn__sample(sampling, candidates, found, uniform);
+  const int64_t count = tarn__beam_choices(search);
+  int32_t *ids = d->drawn_ids.data + number * count;
+  float *values = d->drawn_values + number * (count + 1);
+  for (int64_t i = 0; i < count; i++) ids[i] = -1, values[i] = -INFINITY;
+  ids[0] = drawn.id;
+  values[0] = drawn.log_probability;
+  values[count] = row[row_ids ? best : search->eos];
+}
+
+// Draws a token for every row whose next token is wanted. With a beam of 1 each is of a slot of its own.
+static tarn_status draw(tarn__decoder *d, choices *out, const tarn__top *top) {
+  const int64_t count = tarn__beam_choices(&d->options.search), rows = d->predicted_count;
+  TARN_TRY(room(&d->drawn_ids, rows * count));
+  TARN_TRY(room(&d->owners, rows));
+  TARN_TRY(tarn__grow(&d->drawn_values, &d->drawn_capacity, (size_t)(rows * (count + 1)), sizeof *d->drawn_values));
+  for (int64_t a = 0; a < d->active; a++) {
+    const int64_t place = d->slots[d->order[a]].first_top;
+    if (place >= 0) d->owners.data[place] = d->order[a];
+  }
+#pragma omp parallel for schedule(static) num_threads(d->threads)
+  for (int64_t r = 0; r < rows; r++) draw_row(d, top, r);
+  *out = (choices){d->drawn_ids.data, d->drawn_values};
+  return TARN_STATUS_OK;
+}
+
+static tarn_status choices_of(tarn__decoder *d, choices *out, const tarn__top *top) {
+  *out = (choices){NULL, NULL};
+  if (d->predicted_count == 0) return TARN_STATUS_OK;
+  if (d->options.sampling) return draw(d, out, top);
+  *out = (choices){top->ids->data, top->values->data};
   return TARN_STATUS_OK;
 }
 
@@ -367,28 +547,51 @@ static tarn_status keep_results(tarn__decoder *d, const tarn__beam *beam, tarn__
   return TARN_STATUS_OK;
 }
 
-// Lets every sentence choose how it goes on, frees the slots of those that are finished, and gives each hypothesis that
-// runs on the history of the one it continues.
-static tarn_status advance(tarn__decoder *d, const tarn__top *top, tarn__translation *translations) {
-  int64_t kept = 0, past = 0, wanted = 0;
+// Lets every search choose how it goes on, or moves on in its beginning. Returns in *past the rows of the past that the
+// next step will see.
+static tarn_status choose(tarn__decoder *d, const tarn__top *top, int64_t *past) {
+  const int64_t count = tarn__beam_choices(&d->options.search);
+  choices all;
+  TARN_TRY(choices_of(d, &all, top));
+  *past = 0;
   for (int64_t a = 0; a < d->active; a++) {
     slot *s = &d->slots[d->order[a]];
-    TARN_TRY(tarn__beam_advance(&s->beam, (const int32_t *)top->ids->data + s->first_row * top->ids->cols,
-                                (const float *)top->values->data + s->first_row * top->values->cols));
-    if (!s->beam.done) wanted += s->beam.running_count * s->beam.step;
+    if (begins(d, s)) s->read += s->rows;
+    if (s->first_top >= 0)
+      TARN_TRY(tarn__beam_advance(&s->beam, all.ids + s->first_top * count, all.values + s->first_top * (count + 1)));
+    if (!s->beam.done) *past += (begins(d, s) ? 1 : s->beam.running_count) * past_of(d, s);
   }
+  return TARN_STATUS_OK;
+}
+
+// Gives a hypothesis of the next step what it sees of the row it continues.
+static void keep_past(tarn__decoder *d, int64_t *past, const slot *s, int64_t row) {
+  const int64_t count = past_of(d, s);
+  const int32_t *end = d->history.data + d->ranges.data[2 * row + 1];
+  memcpy(d->past.data + *past, end - count, (size_t)count * sizeof *end);
+  *past += count;
+}
+
+// Lets every search choose, frees the slots of those that are finished, and gives each hypothesis that runs on the
+// history of the one it continues.
+static tarn_status advance(tarn__decoder *d, const tarn__top *top, tarn__translation *results) {
+  int64_t kept = 0, past = 0, wanted;
+  TARN_TRY(choose(d, top, &wanted));
   TARN_TRY(room(&d->past, wanted));
   for (int64_t a = 0; a < d->active; a++) {
     const int32_t number = d->order[a];
     slot *s = &d->slots[number];
     if (s->beam.done) {
-      TARN_TRY(keep_results(d, &s->beam, &translations[s->item.index]));
+      TARN_TRY(keep_results(d, &s->beam, &results[s->item.index]));
       d->source_tokens -= s->item.length;
       continue;
     }
-    for (int64_t i = 0; i < s->beam.running_count; i++, past += s->beam.step) {
-      const int32_t *history = d->history.data + d->ranges.data[2 * (s->first_row + s->beam.running[i].from)];
-      memcpy(d->past.data + past, history, (size_t)s->beam.step * sizeof *history);
+    if (s->beam.step <= 1) {  // all hypotheses continue the last row of the beginning
+      const int64_t hypotheses = s->beam.step == 0 ? 1 : s->beam.running_count;
+      for (int64_t i = 0; i < hypotheses; i++) keep_past(d, &past, s, s->first_row + s->rows - 1);
+    } else {
+      for (int64_t i = 0; i < s->beam.running_count; i++)
+        keep_past(d, &past, s, s->first_row + s->beam.running[i].from);
     }
     d->order[a] = d->order[kept];
     d->order[kept++] = number;
@@ -397,7 +600,7 @@ static tarn_status advance(tarn__decoder *d, const tarn__top *top, tarn__transla
   return TARN_STATUS_OK;
 }
 
-static tarn_status run_all(tarn__decoder *d, tarn__queue *queue, tarn__translation *translations) {
+static tarn_status run_all(tarn__decoder *d, tarn__queue *queue, tarn__translation *results) {
   tarn_profile *profile = d->options.profile;
   d->active = 0;
   d->source_tokens = 0;
@@ -413,14 +616,14 @@ static tarn_status run_all(tarn__decoder *d, tarn__queue *queue, tarn__translati
     TARN_TRY(tarn__profile_work(profile, "rows of the step", begin));
     TARN_TRY(run_step(d, &top));
     begin = tarn__profile_clock(profile);
-    TARN_TRY(advance(d, &top, translations));
+    TARN_TRY(advance(d, &top, results));
     TARN_TRY(tarn__profile_work(profile, "beam search", begin));
     TARN_TRY(tarn__profile_unit(profile, "step", unit_begin));
   }
 }
 
-tarn_status tarn__decoder_run(tarn__decoder *decoder, tarn__queue *queue, tarn__translation *translations) {
-  tarn_status status = run_all(decoder, queue, translations);
+tarn_status tarn__decoder_run(tarn__decoder *decoder, tarn__queue *queue, tarn__translation *results) {
+  tarn_status status = run_all(decoder, queue, results);
   if (status != TARN_STATUS_OK) {
     pthread_mutex_lock(&queue->lock);
     queue->next = queue->count;

@@ -4,22 +4,15 @@
 
 #include "base/memory.h"
 #include "base/threads.h"
-#include "decode/decoder.h"
-
-// Fewer sentences for each decoder are rather decoded by one, on all threads.
-enum { LEAST_SENTENCES = 8 };
+#include "decode/crew.h"
 
 struct tarn__translator {
   tarn__translator_options options;
   const tarn__model *model;
   int threads;
-  void *packed;             // weights (tarn__model_pack()), where they do not change; NULL with the reference
-  tarn__decoder *together;  // computes with all threads
-  tarn__decoder **apart;    // [threads] with one thread each; opened when there is use for them
-  int32_t eos;
+  void *packed;  // weights (tarn__model_pack()), where they do not change; NULL with the reference
+  tarn__crew crew;
   void *lent_packed;  // room for weights that change, in lent memory; NULL: it does not suffice
-  char *lent;         // the rest of it, shared out to the decoders
-  size_t lent_bytes;
 };
 
 void tarn__translator_default(tarn__translator_options *options) {
@@ -71,11 +64,16 @@ tarn_status tarn__translator_open(tarn__translator **translator, const tarn__mod
   tarn__translator *t = memory;
   t->options = *options;
   t->model = model;
-  t->eos = eos;
   t->threads = options->threads > 0 ? options->threads : tarn__threads();
-  tarn_status status = tarn__alloc(&memory, TARN__MEMORY_OTHER, (size_t)t->threads, sizeof *t->apart);
-  t->apart = memory;
-  if (status == TARN_STATUS_OK) status = tarn__decoder_open(&t->together, model, eos, options, t->threads);
+  tarn__decoder_options own = {
+      .search = {.beam = options->beam, .length_penalty = options->length_penalty, .eos = eos, .min_length = 1},
+      .max_len_a = options->max_len_a,
+      .max_len_b = options->max_len_b,
+      .max_tokens = options->max_tokens,
+      .n_best = options->n_best,
+      .profile = options->profile,
+      .backend = options->backend};
+  tarn_status status = tarn__crew_open(&t->crew, model, &own, t->threads);
   if (status == TARN_STATUS_OK && options->backend == TARN__CPU && !options->weights_change)
     status = tarn__alloc(&t->packed, TARN__MEMORY_OTHER, tarn__model_pack_bytes(model, options->int8), 1);
   if (status != TARN_STATUS_OK) {
@@ -90,9 +88,7 @@ tarn_status tarn__translator_open(tarn__translator **translator, const tarn__mod
 void tarn__translator_close(tarn__translator **translator) {
   tarn__translator *t = *translator;
   if (!t) return;
-  tarn__decoder_close(&t->together);
-  for (int i = 0; t->apart && i < t->threads; i++) tarn__decoder_close(&t->apart[i]);
-  tarn__free(t->apart);
+  tarn__crew_close(&t->crew);
   if (t->packed) tarn__model_unpack(t->model);
   tarn__free(t->packed);
   tarn__free(t);
@@ -100,19 +96,7 @@ void tarn__translator_close(tarn__translator **translator) {
 }
 
 void tarn__translator_get_stats(const tarn__translator *translator, tarn__translator_stats *stats) {
-  *stats = (tarn__translator_stats){0};
-  tarn__decoder_add_stats(translator->together, stats);
-  for (int i = 0; i < translator->threads; i++)
-    if (translator->apart[i]) tarn__decoder_add_stats(translator->apart[i], stats);
-}
-
-// All of it to the one decoder, or a part to each of the others: only one or the others are at work.
-static void lend_to(tarn__translator *t, tarn__decoder *decoder, int thread) {
-  size_t part = t->lent_bytes / (size_t)t->threads & ~(size_t)63;
-  if (decoder == t->together)
-    tarn__decoder_lend(decoder, t->lent, t->lent_bytes);
-  else
-    tarn__decoder_lend(decoder, t->lent ? t->lent + part * (size_t)thread : NULL, part);
+  tarn__crew_get_stats(&translator->crew, stats);
 }
 
 void tarn__translator_lend(tarn__translator *translator, void *memory, size_t bytes) {
@@ -121,11 +105,7 @@ void tarn__translator_lend(tarn__translator *translator, void *memory, size_t by
   pack = (pack + 63) & ~(size_t)63;
   if (pack > bytes) pack = 0;
   translator->lent_packed = pack > 0 ? memory : NULL;
-  translator->lent = memory ? (char *)memory + pack : NULL;
-  translator->lent_bytes = bytes - pack;
-  lend_to(translator, translator->together, 0);
-  for (int i = 0; i < translator->threads; i++)
-    if (translator->apart[i]) lend_to(translator, translator->apart[i], i);
+  tarn__crew_lend(&translator->crew, memory ? (char *)memory + pack : NULL, bytes - pack);
 }
 
 static int longest_first(const void *a, const void *b) {
@@ -147,28 +127,11 @@ static tarn_status check_sentence(const tarn__translator *t, const tarn__item *s
   return TARN_STATUS_OK;
 }
 
-// One decoder a thread: they never wait for one another before the queue is empty.
-static tarn_status run_apart(tarn__translator *t, tarn__queue *queue, tarn__translation *translations) {
-  for (int i = 0; i < t->threads; i++) {
-    if (t->apart[i]) continue;
-    TARN_TRY(tarn__decoder_open(&t->apart[i], t->model, t->eos, &t->options, 1));
-    lend_to(t, t->apart[i], i);
-  }
-  tarn__failure failure = {0};
-#pragma omp parallel for num_threads(t->threads) schedule(static, 1)
-  for (int i = 0; i < t->threads; i++)
-    tarn__failure_note(&failure, tarn__decoder_run(t->apart[i], queue, translations));
-  return tarn__failure_raise(&failure);
-}
-
 static tarn_status translate_items(tarn__translator *t, tarn__item *items, int64_t sentences,
                                    tarn__translation *translations) {
   for (int64_t s = 0; s < sentences; s++) TARN_TRY(check_sentence(t, &items[s]));
   qsort(items, (size_t)sentences, sizeof *items, longest_first);
-  tarn__queue queue = {.lock = PTHREAD_MUTEX_INITIALIZER, .items = items, .count = sentences};
-  // A profile is one thread's.
-  bool apart = t->threads > 1 && !t->options.profile && sentences >= (int64_t)LEAST_SENTENCES * t->threads;
-  return apart ? run_apart(t, &queue, translations) : tarn__decoder_run(t->together, &queue, translations);
+  return tarn__crew_run(&t->crew, items, sentences, translations);
 }
 
 // Weights that change are packed for this run only.
@@ -186,13 +149,12 @@ static tarn_status translate_packed(tarn__translator *t, tarn__item *items, int6
 
 tarn_status tarn__translator_run(tarn__translator *translator, tarn__translation *translations, const int32_t *ids,
                                  const int64_t *offsets, int64_t sentences) {
-  tarn__decoder_reset(translator->together);
-  for (int i = 0; i < translator->threads; i++)
-    if (translator->apart[i]) tarn__decoder_reset(translator->apart[i]);
+  tarn__crew_reset(&translator->crew);
   void *memory;
   TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, (size_t)sentences, sizeof(tarn__item)));
   tarn__item *items = memory;
-  for (int64_t s = 0; s < sentences; s++) items[s] = (tarn__item){ids + offsets[s], offsets[s + 1] - offsets[s], s};
+  for (int64_t s = 0; s < sentences; s++)
+    items[s] = (tarn__item){.ids = ids + offsets[s], .length = offsets[s + 1] - offsets[s], .index = s};
   tarn_status status = translator->options.weights_change && translator->options.backend == TARN__CPU
                            ? translate_packed(translator, items, sentences, translations)
                            : translate_items(translator, items, sentences, translations);

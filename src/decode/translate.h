@@ -1,6 +1,6 @@
 // Translation of token ids by a model in memory: beam search (src/decode/beam.h) with incremental decoding.
 //
-// Sentences are sorted by length and go through decoders (src/decode/decoder.h), one a thread, each of which takes
+// Sentences are sorted by length and go through decoders (src/decode/crew.h), one a thread, each of which takes
 // sentences from the common queue whenever a quarter of its places is free. So threads do not wait for one another, and
 // steps stay full until the queue is empty.
 #ifndef TARN_DECODE_TRANSLATE_H
@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "base/status.h"
+#include "decode/decoder.h"
 #include "model/model.h"
 
 typedef struct tarn__translator_options {
@@ -32,25 +33,8 @@ void tarn__translator_default(tarn__translator_options *options);
 // What the description says under `translate`; the rest by tarn__translator_default().
 void tarn__translator_from_config(tarn__translator_options *options, const tarn_config *config);
 
-typedef struct tarn__hypothesis {
-  const int32_t *ids;              // [length]; the last one is the end of sentence
-  const float *log_probabilities;  // [length], of each token, natural logarithm
-  int64_t length;                  // 1 or more
-  double log_probability;          // their sum
-  double score;                    // log_probability / length^length_penalty
-} tarn__hypothesis;
-
-// Hypotheses of one sentence, best first; at least one, at most n_best (fewer only where the vocabulary is too small
-// for n_best different sentences).
-typedef struct tarn__translation {
-  const tarn__hypothesis *hypotheses;
-  int64_t count;
-} tarn__translation;
-
-typedef struct tarn__translator_stats {
-  int64_t sentences, source_tokens, target_tokens;  // tokens with their ends of sentence; target: the best hypothesis
-  int64_t steps, rows;                              // decoder steps, and rows computed in them
-} tarn__translator_stats;
+// Sentences and tokens with their ends of sentence.
+typedef tarn__decoder_stats tarn__translator_stats;
 
 typedef struct tarn__translator tarn__translator;
 

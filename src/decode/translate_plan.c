@@ -1,7 +1,6 @@
 // How much memory translation takes, from the graphs of a full batch.
 #include "base/memory.h"
-#include "decode/beam.h"
-#include "decode/decoder.h"
+#include "decode/translate.h"
 
 static size_t with_quarter(size_t bytes) { return bytes + bytes / 4; }  // as the translator takes it
 
@@ -36,9 +35,10 @@ static tarn_status plan_step(size_t *bytes, const tarn__model *model, const tarn
                            .cache_rows = rows * longest,
                            .history_count = rows * longest,
                            .longest = longest,
+                           .positions_end = longest,
                            .cross_cache = nothing,
                            .source_rows = source_rows,
-                           .best = tarn__beam_choices(options->beam)};
+                           .best = tarn__beam_choices(&(tarn__beam_options){.beam = options->beam})};
   tarn__graph graph = {0};
   tarn__graph_begin(&graph, options->backend, model->dtype, false, options->threads);
   tarn__model_build_step(model, &graph, &step);

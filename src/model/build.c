@@ -189,6 +189,23 @@ void tarn__model_build_encode(const tarn__model *model, tarn__graph *graph, cons
   }
 }
 
+// The output layer of a step.
+static tarn__top predict(const tarn__model *model, tarn__graph *graph, const tarn__model_step *step, tarn__tensor *x) {
+  if (step->predicted && step->predicted_count == 0) return (tarn__top){NULL, NULL};
+  graph->label = "output";
+  if (step->predicted)
+    x = tarn__select_rows(graph, x, external_ids(graph, step->predicted, step->predicted_count, "predicted rows"));
+  x = output_input(model, graph, x);
+  tarn__top top = {NULL, NULL};
+  if (step->best > 0)
+    top = tarn__output_top(graph, x, model->output_table, model->output_bias, step->best, step->eos);
+  else
+    top.values = tarn__output_log_probabilities(graph, x, model->output_table, model->output_bias);
+  top.values->keep = true;
+  if (top.ids) top.ids->keep = true;
+  return top;
+}
+
 tarn__top tarn__model_build_step(const tarn__model *model, tarn__graph *graph, const tarn__model_step *step) {
   int64_t d = model->config->model.d_model;
   tarn__block_run run = {.graph = graph,
@@ -200,7 +217,7 @@ tarn__top tarn__model_build_step(const tarn__model *model, tarn__graph *graph, c
                          .history_ranges = external_ids(graph, step->history_ranges, 2 * step->rows, "history ranges"),
                          .source_ranges = external_ids(graph, step->source_ranges, 2 * step->rows, "source ranges"),
                          .first_row = step->first_row};
-  token_rows last = {step->ids, step->positions, step->rows, step->longest};
+  token_rows last = {step->ids, step->positions, step->rows, step->positions_end};
   tarn__stream stream = {.x = embed(model, graph, model->target_table, model->target_positions, last)};
   for (int i = 0; i < model->decoder.count; i++) {
     const tarn__layer_weights *weights = model->decoder.layers[i].weights;
@@ -213,11 +230,7 @@ tarn__top tarn__model_build_step(const tarn__model *model, tarn__graph *graph, c
                                              "keys and values of the source");
     tarn__layer_build(&run, weights, &stream);
   }
-  tarn__tensor *x = output_input(model, graph, finish_stack(&model->decoder, &run, &stream));
-  tarn__top top = tarn__output_top(graph, x, model->output_table, model->output_bias, step->best, step->eos);
-  top.values->keep = true;
-  top.ids->keep = true;
-  return top;
+  return predict(model, graph, step, finish_stack(&model->decoder, &run, &stream));
 }
 
 void tarn__packed_positions(int32_t *positions, const int32_t *offsets, int64_t sentences) {

@@ -144,16 +144,21 @@ typedef struct tarn__model_step {
   // row the last of them.
   const int32_t *history, *history_ranges;
   int64_t history_count;
-  int64_t longest;  // most rows that one hypothesis sees (history or source)
+  int64_t longest;        // most rows that one hypothesis sees (history or source)
+  int64_t positions_end;  // above every position
   // cross_cache[l] [source_rows, tarn__layer_cross_width()] from the first part; hypothesis i sees rows source_ranges[2
   // i] .. source_ranges[2 i + 1] - 1.
   void *const *cross_cache;
   int64_t source_rows;
   const int32_t *source_ranges;
-  int64_t best;  // continuations wanted of each hypothesis, beside the end of sentence
+  const int32_t *predicted;  // [predicted_count] the rows whose next token is wanted; NULL: all rows
+  int64_t predicted_count;
+  int64_t best;  // continuations wanted of each, beside the end of sentence; 0: the log-probabilities of all words
   int32_t eos;
 } tarn__model_step;
-// Returns the best continuations of every row (kept).
+// Returns the best continuations of every row whose next token is wanted (kept); with best 0 ids are NULL and values
+// [rows, words] those of tarn__output_log_probabilities(). Without such a row both are NULL. The rows of a step may be
+// several tokens of one hypothesis, in the order of time, if no mixer is `sequential`.
 tarn__top tarn__model_build_step(const tarn__model *model, tarn__graph *graph, const tarn__model_step *step);
 
 // Weights packed for products (src/model/pack.c), which decoding wants: bytes that the packed weights of a model need;

@@ -7,7 +7,8 @@
 gpt2_model/tied has the activation gelu_new and one matrix for embedding and output, gpt2_model/untied has gelu, an inner
 width of its own, no "transformer." before its names, the buffers of old files, and an lm_head. Both have 259 tokens, as
 tarn's byte vocabulary. expected.safetensors in each holds ids [sentences, length], of which the first is the end of
-sentence, and the natural log-probabilities [sentences, length, 259] of what follows each of them.
+sentence, the natural log-probabilities [sentences, length, 259] of what follows each of them, and greedy [sentences, 16]:
+the first five ids and the eleven that greedy search continues them with, without an end of sentence.
 """
 
 import json
@@ -40,7 +41,9 @@ def write_expected(folder, model):
     torch.manual_seed(8)
     ids = torch.randint(3, VOCAB, (SENTENCES, LENGTH), dtype=torch.int32)
     ids[:, 0] = END
-    save_file({"ids": ids, "log_probabilities": log_probabilities(model, ids).float()},
+    greedy = model.generate(ids[:, :5].long(), attention_mask=torch.ones(SENTENCES, 5), do_sample=False,
+                            min_new_tokens=11, max_new_tokens=11, pad_token_id=0)
+    save_file({"ids": ids, "log_probabilities": log_probabilities(model, ids).float(), "greedy": greedy.int()},
               os.path.join(folder, "expected.safetensors"))
 
 

@@ -1,4 +1,5 @@
-// GPT-2 models of the package transformers (make_gpt2.py): their log-probabilities, the way back, and what is refused.
+// GPT-2 models of the package transformers (make_gpt2.py): their log-probabilities and greedy continuations, the way
+// back, and what is refused.
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,6 +14,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "decode/generator.h"
 #include "decode/scorer.h"
 #include "model/checkpoint.h"
 #include "sandbox.h"
@@ -86,6 +88,40 @@ static void log_probabilities(void **state) {
   for (size_t i = 0; i < sizeof MODELS / sizeof *MODELS; i++) {
     must(tarn_checkpoint_import_gpt2("model.safetensors", golden(MODELS[i], ""), "bytes"));
     check_scores("model.safetensors", golden(MODELS[i], "expected.safetensors"));
+  }
+}
+
+static void greedy_continuations(void **state) {
+  (void)state;
+  enum { PROMPT = 4, NEW = 11 };
+  for (size_t i = 0; i < sizeof MODELS / sizeof *MODELS; i++) {
+    tarn__checkpoint *c;
+    tarn__safetensors file = {0};
+    tarn__generator *generator;
+    tarn__generator_options options;
+    tarn__translation results[SENTENCES];
+    int32_t prompts[SENTENCES * PROMPT];
+    int64_t offsets[SENTENCES + 1] = {0};
+    must(tarn_checkpoint_import_gpt2("model.safetensors", golden(MODELS[i], ""), "bytes"));
+    must(tarn__checkpoint_open(&c, "model.safetensors", TARN__F32));
+    must(tarn__safetensors_open(&file, golden(MODELS[i], "expected.safetensors")));
+    const int32_t *greedy = tarn__safetensors_find(&file, "greedy")->data;  // [SENTENCES, 1 + PROMPT + NEW]
+    for (int s = 0; s < SENTENCES; s++) {
+      memcpy(prompts + s * PROMPT, greedy + s * (1 + PROMPT + NEW) + 1, PROMPT * sizeof *prompts);
+      offsets[s + 1] = (s + 1) * PROMPT;
+    }
+    tarn__generator_default(&options);
+    options.max_tokens = options.min_tokens = NEW;
+    must(tarn__generator_open(&generator, c->model, EOS, &options));
+    must(tarn__generator_run(generator, results, prompts, offsets, SENTENCES));
+    for (int s = 0; s < SENTENCES; s++) {
+      assert_int_equal(results[s].hypotheses[0].length, NEW);
+      assert_memory_equal(results[s].hypotheses[0].ids, greedy + s * (1 + PROMPT + NEW) + 1 + PROMPT,
+                          NEW * sizeof *greedy);
+    }
+    tarn__generator_close(&generator);
+    tarn__safetensors_close(&file);
+    tarn__checkpoint_close(&c);
   }
 }
 
@@ -284,6 +320,7 @@ static void wrong_configs(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(log_probabilities),
+      cmocka_unit_test(greedy_continuations),
       cmocka_unit_test(there_and_back),
       cmocka_unit_test(reservoirs_are_written_out),
       cmocka_unit_test(other_models_are_refused),

@@ -35,7 +35,7 @@ static void toy_row(float *row, uint64_t seed, int vocab, const int32_t *prefix,
 // One step with whole rows of log-probabilities [running_count, vocab]: picks the best of each, lower ids first. A row
 // with something that is not a number has no numbers.
 static tarn_status advance_vocab(tarn__beam *beam, int vocab, const float *rows) {
-  const int64_t choices = tarn__beam_choices(beam->options.beam), count = beam->running_count;
+  const int64_t choices = tarn__beam_choices(&beam->options), count = beam->running_count;
   int32_t *ids = malloc((size_t)(count * choices) * sizeof *ids);
   float *values = malloc((size_t)(count * (choices + 1)) * sizeof *values);
   for (int64_t h = 0; h < count; h++) {
@@ -137,7 +137,7 @@ static void test_exhaustive(void **state) {
     enumerate(&all, seed, penalty, prefix, 0, 0);
     assert_int_equal(all.count, 3 + 9 + 27 + 81);
     qsort(all.items, (size_t)all.count, sizeof *all.items, better_first);
-    tarn__beam_options options = {.beam = 200, .length_penalty = penalty, .eos = EOS};
+    tarn__beam_options options = {.beam = 200, .length_penalty = penalty, .eos = EOS, .min_length = 1};
     search(&beam, &options, VOCAB, MOST, seed, 1.0);
     assert_int_equal(beam.finished_count, all.count);
     for (int i = 0; i < all.count; i++) {
@@ -174,7 +174,7 @@ static void test_greedy(void **state) {
       ids[length] = best;
     }
     ids[length] = EOS;
-    tarn__beam_options options = {.beam = 1, .length_penalty = 1.0, .eos = EOS};
+    tarn__beam_options options = {.beam = 1, .length_penalty = 1.0, .eos = EOS, .min_length = 1};
     search(&beam, &options, vocab, 20, seed, 3.0);
     int32_t found[21];
     float log_probabilities[21];
@@ -194,7 +194,7 @@ static void test_wider_is_better(void **state) {
   const float after_3[5] = {logf(0.02f), logf(0.9f), logf(0.03f), logf(0.03f), logf(0.02f)};
   tarn__beam beam = {0};
   for (int width = 1; width <= 2; width++) {
-    tarn__beam_options options = {.beam = width, .length_penalty = 0.0, .eos = EOS};
+    tarn__beam_options options = {.beam = width, .length_penalty = 0.0, .eos = EOS, .min_length = 1};
     must(tarn__beam_start(&beam, &options, 1));
     must(advance_vocab(&beam, 5, first));
     assert_false(beam.done);
@@ -217,7 +217,7 @@ static void test_sorted_and_repeatable(void **state) {
   (void)state;
   tarn__beam one = {0}, two = {0};
   for (uint64_t seed = 1; seed <= 20; seed++) {
-    tarn__beam_options options = {.beam = 6, .length_penalty = 1.0, .eos = EOS};
+    tarn__beam_options options = {.beam = 6, .length_penalty = 1.0, .eos = EOS, .min_length = 1};
     search(&one, &options, 70, 12, seed, 2.0);
     search(&two, &options, 70, 12, seed, 2.0);
     assert_int_equal(one.finished_count, 6);
@@ -234,7 +234,7 @@ static void test_ties(void **state) {
   float row[VOCAB * 3];
   for (int i = 0; i < VOCAB * 3; i++) row[i] = logf(0.25f);
   tarn__beam beam = {0};
-  tarn__beam_options options = {.beam = 2, .length_penalty = 1.0, .eos = EOS};
+  tarn__beam_options options = {.beam = 2, .length_penalty = 1.0, .eos = EOS, .min_length = 1};
   must(tarn__beam_start(&beam, &options, 2));
   must(advance(&beam, row));
   assert_int_equal(beam.running_count, 2);
@@ -246,7 +246,7 @@ static void test_ties(void **state) {
 static void test_limits(void **state) {
   (void)state;
   tarn__beam beam = {0};
-  tarn__beam_options options = {.beam = 3, .length_penalty = 1.0, .eos = EOS};
+  tarn__beam_options options = {.beam = 3, .length_penalty = 1.0, .eos = EOS, .min_length = 1};
   float row[VOCAB] = {logf(0.4f), logf(0.3f), logf(0.2f), logf(0.1f)};
   // Nothing but the end of sentence fits.
   must(tarn__beam_start(&beam, &options, 0));
@@ -273,7 +273,7 @@ static void test_no_memory(void **state) {
   (void)state;
   for (uint64_t n = 1;; n++) {
     tarn__beam beam = {0};
-    tarn__beam_options options = {.beam = 3, .length_penalty = 1.0, .eos = EOS};
+    tarn__beam_options options = {.beam = 3, .length_penalty = 1.0, .eos = EOS, .min_length = 1};
     float row[VOCAB] = {-1, -1.5f, -2, -2.5f};
     tarn__memory_fail_after(n);
     tarn_status status = tarn__beam_start(&beam, &options, 5);

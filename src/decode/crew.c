@@ -1,0 +1,73 @@
+#include "decode/crew.h"
+
+#include "base/memory.h"
+#include "base/threads.h"
+
+// Fewer items for each decoder are rather decoded by one, on all threads.
+enum { LEAST_ITEMS = 8 };
+
+tarn_status tarn__crew_open(tarn__crew *crew, const tarn__model *model, const tarn__decoder_options *options,
+                            int threads) {
+  *crew = (tarn__crew){.model = model, .options = *options, .threads = threads};
+  void *memory;
+  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, (size_t)threads, sizeof *crew->apart));
+  crew->apart = memory;
+  return tarn__decoder_open(&crew->together, model, options, threads);
+}
+
+void tarn__crew_close(tarn__crew *crew) {
+  tarn__decoder_close(&crew->together);
+  for (int i = 0; crew->apart && i < crew->threads; i++) tarn__decoder_close(&crew->apart[i]);
+  tarn__free(crew->apart);
+  *crew = (tarn__crew){0};
+}
+
+void tarn__crew_get_stats(const tarn__crew *crew, tarn__decoder_stats *stats) {
+  *stats = (tarn__decoder_stats){0};
+  tarn__decoder_add_stats(crew->together, stats);
+  for (int i = 0; i < crew->threads; i++)
+    if (crew->apart[i]) tarn__decoder_add_stats(crew->apart[i], stats);
+}
+
+void tarn__crew_reset(tarn__crew *crew) {
+  tarn__decoder_reset(crew->together);
+  for (int i = 0; i < crew->threads; i++)
+    if (crew->apart[i]) tarn__decoder_reset(crew->apart[i]);
+}
+
+// All of it to the one decoder, or a part to each of the others: only one or the others are at work.
+static void lend_to(tarn__crew *crew, tarn__decoder *decoder, int thread) {
+  size_t part = crew->lent_bytes / (size_t)crew->threads & ~(size_t)63;
+  if (decoder == crew->together)
+    tarn__decoder_lend(decoder, crew->lent, crew->lent_bytes);
+  else
+    tarn__decoder_lend(decoder, crew->lent ? crew->lent + part * (size_t)thread : NULL, part);
+}
+
+void tarn__crew_lend(tarn__crew *crew, void *memory, size_t bytes) {
+  crew->lent = memory;
+  crew->lent_bytes = bytes;
+  lend_to(crew, crew->together, 0);
+  for (int i = 0; i < crew->threads; i++)
+    if (crew->apart[i]) lend_to(crew, crew->apart[i], i);
+}
+
+static tarn_status run_apart(tarn__crew *crew, tarn__queue *queue, tarn__translation *results) {
+  for (int i = 0; i < crew->threads; i++) {
+    if (crew->apart[i]) continue;
+    TARN_TRY(tarn__decoder_open(&crew->apart[i], crew->model, &crew->options, 1));
+    lend_to(crew, crew->apart[i], i);
+  }
+  tarn__failure failure = {0};
+#pragma omp parallel for num_threads(crew->threads) schedule(static, 1)
+  for (int i = 0; i < crew->threads; i++)
+    tarn__failure_note(&failure, tarn__decoder_run(crew->apart[i], queue, results));
+  return tarn__failure_raise(&failure);
+}
+
+tarn_status tarn__crew_run(tarn__crew *crew, const tarn__item *items, int64_t count, tarn__translation *results) {
+  tarn__queue queue = {.lock = PTHREAD_MUTEX_INITIALIZER, .items = items, .count = count};
+  // A profile is one thread's.
+  bool apart = crew->threads > 1 && !crew->options.profile && count >= (int64_t)LEAST_ITEMS * crew->threads;
+  return apart ? run_apart(crew, &queue, results) : tarn__decoder_run(crew->together, &queue, results);
+}

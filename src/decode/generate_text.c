@@ -1,0 +1,267 @@
+// From prompts as text to generated text: tokenization, generation of ids, detokenization.
+#include "tarn/generate.h"
+
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "base/threads.h"
+#include "decode/generator.h"
+#include "model/checkpoint.h"
+#include "text/line_block.h"
+#include "text/utf8.h"
+
+struct tarn_generator {
+  tarn_generator_options options;
+  tarn__checkpoint *checkpoint;
+  tarn__generator *generator;
+  tarn_generator_summary summary;
+  // The prompts of one call.
+  tarn_vocab_ids line_ids, whole;
+  tarn_vocab_text lead, text;
+  int32_t *ids;      // of all prompts
+  int64_t *offsets;  // [prompts + 1]
+  tarn__translation *found;
+  size_t ids_capacity, offsets_capacity, found_capacity;
+  tarn__arena results;
+  // The window of tarn_generator_file().
+  tarn__line_block block;
+  tarn_generator_result *window;
+  size_t window_capacity;
+};
+
+void tarn_generator_default(tarn_generator_options *options) {
+  *options = (tarn_generator_options){.method = TARN_GENERATOR_METHOD_GREEDY,
+                                      .max_tokens = 100,
+                                      .number = 1,
+                                      .beam = 5,
+                                      .length_penalty = 1.0,
+                                      .temperature = 1.0,
+                                      .top_p = 1.0,
+                                      .seed = 1,
+                                      .window = 1000,
+                                      .precision = TARN_TRANSLATE_PRECISION_FP32};
+}
+
+const char *tarn_generator_end_word(tarn_generator_end end) {
+  static const char *const words[TARN_GENERATOR_END_COUNT] = {"eos", "max_tokens", "max_length"};
+  return words[end];
+}
+
+static tarn_status check_options(const tarn_generator_options *o) {
+  TARN_REQUIRE(o->method >= 0 && o->method < TARN_GENERATOR_METHOD_COUNT, USAGE, "unknown method of generation");
+  TARN_REQUIRE(o->precision >= 0 && o->precision < TARN_TRANSLATE_PRECISION_COUNT, USAGE, "unknown precision");
+  TARN_REQUIRE(o->window >= 1 && o->window <= 10000000, USAGE, "window must be from 1 to 10000000, not %lld",
+               (long long)o->window);
+  TARN_REQUIRE(o->threads >= 0 && o->threads <= 1024, USAGE, "threads must be from 0 to 1024, not %d", o->threads);
+  TARN_REQUIRE(o->method != TARN_GENERATOR_METHOD_GREEDY || o->number == 1, USAGE,
+               "greedy search gives one continuation of a prompt, not %lld; sample or search with a beam",
+               (long long)o->number);
+  return TARN_STATUS_OK;
+}
+
+// The tokens that stand for no text, but for the end of sentence.
+static void ban_tokens(tarn__generator_options *core, const tarn_vocab *vocab) {
+  const int32_t special[] = {tarn_vocab_unk(vocab), tarn_vocab_bos(vocab), tarn_vocab_pad(vocab)};
+  for (size_t i = 0; i < sizeof special / sizeof *special; i++)
+    if (special[i] >= 0 && special[i] != tarn_vocab_eos(vocab)) core->banned[core->banned_count++] = special[i];
+}
+
+static tarn_status open_all(tarn_generator *g, const char *path) {
+  const tarn_generator_options *o = &g->options;
+  TARN_TRY(check_options(o));
+  tarn__threads_set(o->threads);
+  tarn__dtype dtype = o->precision == TARN_TRANSLATE_PRECISION_BF16 ? TARN__BF16 : TARN__F32;
+  TARN_TRY(tarn__checkpoint_open(&g->checkpoint, path, dtype));
+  TARN_REQUIRE(g->checkpoint->config->encoder.count == 0, USAGE,
+               "%s: a translation model; only language models (models without an encoder) generate text", path);
+  tarn__generator_options core;
+  tarn__generator_default(&core);
+  core.max_tokens = o->max_tokens;
+  core.min_tokens = o->min_tokens;
+  core.number = o->number;
+  if (o->method == TARN_GENERATOR_METHOD_BEAM) {
+    core.beam = o->beam;
+    core.length_penalty = o->length_penalty;
+  }
+  core.samples = o->method == TARN_GENERATOR_METHOD_SAMPLE;
+  core.sampling = (tarn__sampling){o->temperature, o->top_k, o->top_p, o->seed};
+  core.threads = tarn__threads();
+  core.int8 = o->precision == TARN_TRANSLATE_PRECISION_INT8;
+  ban_tokens(&core, g->checkpoint->target);
+  return tarn__generator_open(&g->generator, g->checkpoint->model, tarn_vocab_eos(g->checkpoint->target), &core);
+}
+
+tarn_status tarn_generator_open(tarn_generator **generator, const char *path, const tarn_generator_options *options) {
+  *generator = NULL;
+  void *memory;
+  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, 1, sizeof(tarn_generator)));
+  tarn_generator *g = memory;
+  g->options = *options;
+  tarn_status status = open_all(g, path);
+  if (status != TARN_STATUS_OK) {
+    tarn_generator_close(&g);
+    return status;
+  }
+  *generator = g;
+  return TARN_STATUS_OK;
+}
+
+void tarn_generator_close(tarn_generator **generator) {
+  tarn_generator *g = *generator;
+  if (!g) return;
+  tarn__generator_close(&g->generator);
+  tarn__checkpoint_close(&g->checkpoint);
+  tarn_vocab_ids_close(&g->line_ids);
+  tarn_vocab_ids_close(&g->whole);
+  tarn_vocab_text_close(&g->lead);
+  tarn_vocab_text_close(&g->text);
+  tarn__free(g->ids);
+  tarn__free(g->offsets);
+  tarn__free(g->found);
+  tarn__arena_close(&g->results);
+  tarn__line_block_close(&g->block);
+  tarn__free(g->window);
+  tarn__free(g);
+  *generator = NULL;
+}
+
+const char *tarn_generator_path(const tarn_generator *generator) { return generator->checkpoint->path; }
+
+const char *tarn_generator_piece(const tarn_generator *generator, int32_t id) {
+  return tarn_vocab_piece(generator->checkpoint->target, id);
+}
+
+void tarn_generator_get_summary(const tarn_generator *generator, tarn_generator_summary *summary) {
+  *summary = generator->summary;
+}
+
+// Appends the tokens of one prompt to the ids.
+static tarn_status encode_prompt(tarn_generator *g, tarn_generator_result *result, const char *line, size_t length,
+                                 size_t *count) {
+  const tarn_vocab *vocab = g->checkpoint->target;
+  const long long number = result->number;
+  const size_t valid = tarn__utf8_valid(line, length);
+  TARN_REQUIRE(!g->options.strict || valid == length, DATA, "prompt %lld: invalid UTF-8 at byte %zu", number,
+               valid + 1);
+  TARN_TRY(tarn_vocab_encode(vocab, &g->line_ids, line, length));
+  const size_t tokens = g->line_ids.count;
+  result->prompt_tokens = (int64_t)tokens;
+  TARN_REQUIRE(result->prompt_tokens <= tarn__generator_longest(g->generator), DATA,
+               "prompt %lld: %zu tokens, and the model takes %lld before the next one (model.max_length is %lld)",
+               number, tokens, (long long)tarn__generator_longest(g->generator),
+               (long long)g->checkpoint->config->model.max_length);
+  for (size_t i = 0; i < tokens; i++) result->unknown += g->line_ids.data[i] == tarn_vocab_unk(vocab);
+  TARN_REQUIRE(!g->options.strict || result->unknown == 0, DATA,
+               "prompt %lld: %lld of its %zu tokens are not in the vocabulary", number, (long long)result->unknown,
+               tokens);
+  TARN_TRY(tarn__grow(&g->ids, &g->ids_capacity, *count + tokens, sizeof *g->ids));
+  if (tokens > 0) memcpy(g->ids + *count, g->line_ids.data, tokens * sizeof *g->ids);
+  *count += tokens;
+  return TARN_STATUS_OK;
+}
+
+// A copy of text in the arena of the results, with what is no UTF-8 replaced.
+static tarn_status keep_text(tarn_generator *g, const char **out, size_t *out_length, const char *text, size_t length) {
+  size_t room;
+  void *memory;
+  TARN_TRY(tarn__mul_size(&room, length + 1, 3));
+  TARN_TRY(tarn__arena_alloc(&g->results, &memory, room, 1));
+  *out_length = tarn__utf8_repair(memory, text, length);
+  ((char *)memory)[*out_length] = '\0';
+  *out = memory;
+  return TARN_STATUS_OK;
+}
+
+// The text of a prompt and one continuation. The end of sentence is left out here, because not every vocabulary knows
+// its own as such.
+static tarn_status decode_texts(tarn_generator *g, tarn_generator_text *out, const int32_t *prompt, size_t prompt_size,
+                                const tarn__hypothesis *hypothesis) {
+  const tarn_vocab *vocab = g->checkpoint->target;
+  const size_t length = (size_t)hypothesis->length, size = length - (out->end == TARN_GENERATOR_END_EOS);
+  TARN_TRY(tarn__grow(&g->whole.data, &g->whole.capacity, prompt_size + size + 1, sizeof *g->whole.data));
+  if (prompt_size > 0) memcpy(g->whole.data, prompt, prompt_size * sizeof *prompt);
+  memcpy(g->whole.data + prompt_size, hypothesis->ids, size * sizeof *prompt);
+  TARN_TRY(tarn_vocab_decode(vocab, &g->lead, g->whole.data, prompt_size));
+  TARN_TRY(tarn_vocab_decode(vocab, &g->text, g->whole.data, prompt_size + size));
+  size_t shared = 0;
+  while (shared < g->lead.length && shared < g->text.length && g->lead.data[shared] == g->text.data[shared]) shared++;
+  TARN_TRY(keep_text(g, &out->text, &out->length, g->text.data, g->text.length));
+  return keep_text(g, &out->continuation, &out->continuation_length, g->text.data + shared, g->text.length - shared);
+}
+
+static tarn_generator_end end_of(const tarn_generator *g, const tarn__hypothesis *hypothesis) {
+  if (hypothesis->ids[hypothesis->length - 1] == tarn_vocab_eos(g->checkpoint->target)) return TARN_GENERATOR_END_EOS;
+  return hypothesis->length == g->options.max_tokens ? TARN_GENERATOR_END_MAX_TOKENS : TARN_GENERATOR_END_MAX_LENGTH;
+}
+
+static tarn_status decode_result(tarn_generator *g, tarn_generator_result *result, const int32_t *prompt,
+                                 const tarn__translation *found) {
+  void *memory;
+  TARN_TRY(tarn__arena_alloc(&g->results, &memory, (size_t)found->count, sizeof(tarn_generator_text)));
+  tarn_generator_text *texts = memory;
+  for (int64_t i = 0; i < found->count; i++) {
+    const tarn__hypothesis *hypothesis = &found->hypotheses[i];
+    texts[i] = (tarn_generator_text){.tokens = hypothesis->length,
+                                     .ids = hypothesis->ids,
+                                     .log_probabilities = hypothesis->log_probabilities,
+                                     .log_probability = hypothesis->log_probability,
+                                     .score = hypothesis->score,
+                                     .end = end_of(g, hypothesis)};
+    TARN_TRY(decode_texts(g, &texts[i], prompt, (size_t)result->prompt_tokens, hypothesis));
+    g->summary.tokens += hypothesis->length;
+  }
+  result->texts = texts;
+  result->count = found->count;
+  g->summary.texts += found->count;
+  g->summary.prompt_tokens += result->prompt_tokens;
+  g->summary.unknown += result->unknown;
+  return TARN_STATUS_OK;
+}
+
+static tarn_status generate(tarn_generator *g, tarn_generator_result *results, const char *const *prompts,
+                            const size_t *lengths, size_t count) {
+  TARN_TRY(tarn__grow(&g->offsets, &g->offsets_capacity, count + 1, sizeof *g->offsets));
+  TARN_TRY(tarn__grow(&g->found, &g->found_capacity, count, sizeof *g->found));
+  tarn__arena_reset(&g->results);
+  size_t tokens = 0;
+  g->offsets[0] = 0;
+  for (size_t i = 0; i < count; i++) {
+    results[i] = (tarn_generator_result){.number = g->summary.prompts + (int64_t)i + 1};
+    TARN_TRY(encode_prompt(g, &results[i], prompts[i], lengths[i], &tokens));
+    g->offsets[i + 1] = (int64_t)tokens;
+  }
+  TARN_TRY(tarn__grow(&g->ids, &g->ids_capacity, 1, sizeof *g->ids));
+  TARN_TRY(tarn__generator_run(g->generator, g->found, g->ids, g->offsets, (int64_t)count));
+  for (size_t i = 0; i < count; i++) TARN_TRY(decode_result(g, &results[i], g->ids + g->offsets[i], &g->found[i]));
+  g->summary.prompts += (int64_t)count;
+  return TARN_STATUS_OK;
+}
+
+tarn_status tarn_generator_lines(tarn_generator *generator, tarn_generator_result *results, const char *const *prompts,
+                                 const size_t *lengths, size_t count) {
+  const double start = tarn__seconds();
+  tarn_status status = generate(generator, results, prompts, lengths, count);
+  generator->summary.seconds += tarn__seconds() - start;
+  return status;
+}
+
+static tarn_status generate_windows(tarn_generator *g, tarn__lines *lines, tarn_generator_sink sink, void *user) {
+  for (;;) {
+    tarn__line_block *block = &g->block;
+    TARN_TRY(tarn__line_block_read(block, lines, (size_t)g->options.window));
+    if (block->count == 0) return TARN_STATUS_OK;
+    TARN_TRY(tarn__grow(&g->window, &g->window_capacity, block->count, sizeof *g->window));
+    TARN_TRY(tarn_generator_lines(g, g->window, block->lines, block->lengths, block->count));
+    for (size_t i = 0; i < block->count; i++) TARN_TRY(sink(user, &g->window[i]));
+  }
+}
+
+tarn_status tarn_generator_file(tarn_generator *generator, const char *path, tarn_generator_sink sink, void *user) {
+  tarn__lines lines = {0};
+  TARN_TRY(tarn__lines_open(&lines, path, false));
+  lines.raw = true;  // encoding a prompt sees to invalid bytes
+  tarn_status status = generate_windows(generator, &lines, sink, user);
+  tarn__lines_close(&lines);
+  return status;
+}

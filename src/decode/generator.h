@@ -1,0 +1,52 @@
+// Continuation of prompts, as ids, by a language model in memory: greedy search, beam search (src/decode/beam.h) or
+// samples (src/decode/sampler.h). A token goes through the model once; states, keys and values wait in the decoder's
+// caches (src/decode/decoder.h).
+#ifndef TARN_DECODE_GENERATOR_H
+#define TARN_DECODE_GENERATOR_H
+
+#include <stdint.h>
+
+#include "base/status.h"
+#include "decode/decoder.h"
+
+typedef struct tarn__generator_options {
+  int64_t max_tokens;            // of a continuation, its end of sentence counted, 1 .. 2^30; default 100
+  int64_t min_tokens;            // before an end of sentence, 0 .. max_tokens; default 0
+  int64_t number;                // continuations of each prompt, 1 .. 1000000; of a search at most `beam`; default 1
+  int64_t beam;                  // hypotheses of a search, 1 .. 1024; 1: greedy; default 1
+  double length_penalty;         // of a search: score = log-probability / length^length_penalty; default 1
+  bool samples;                  // draws `number` samples instead of searching; beam is 1; default false
+  tarn__sampling sampling;       // default: temperature 1, all tokens, seed 1
+  int32_t banned[TARN__BANNED];  // tokens that are never taken; default none
+  int banned_count;
+  int threads;            // 0: those of the pool; default 0
+  bool int8;              // weights of products as INT8; default false
+  tarn__backend backend;  // default TARN__CPU; a model in F64 needs TARN__REFERENCE
+} tarn__generator_options;
+
+void tarn__generator_default(tarn__generator_options *options);
+
+typedef struct tarn__generator tarn__generator;
+
+// The model must be a language model, and stay open and unchanged: its weights are packed once. `eos` is the end of
+// sentence. Fails with USAGE (options) or MEMORY.
+tarn_status tarn__generator_open(tarn__generator **generator, const tarn__model *model, int32_t eos,
+                                 const tarn__generator_options *options) TARN_CHECKED;
+void tarn__generator_close(tarn__generator **generator);
+
+// The most tokens that a prompt may have: one less than model.max_length, or any number for a model without positions.
+int64_t tarn__generator_longest(const tarn__generator *generator);
+
+// Continues `prompts` prompts: prompt p is ids[offsets[p]] .. ids[offsets[p + 1] - 1] and may be empty; the model reads
+// the end of sentence before it. results [prompts] get the continuations, which end with the end of sentence, or
+// without one where max_tokens or model.max_length stopped them: those of a search best first (fewer than `number` only
+// where the vocabulary is too small), samples in their order. What they point to lives until the next run or close. A
+// sample is a function of model, prompt, seed and its number; so equal prompts have equal samples.
+// Fails with DATA (a prompt that is too long, an id outside the vocabulary), NUMERIC or MEMORY.
+tarn_status tarn__generator_run(tarn__generator *generator, tarn__translation *results, const int32_t *ids,
+                                const int64_t *offsets, int64_t prompts) TARN_CHECKED;
+
+// Totals of all runs since open.
+void tarn__generator_get_stats(const tarn__generator *generator, tarn__decoder_stats *stats);
+
+#endif
