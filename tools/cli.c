@@ -49,7 +49,7 @@ static void print_option(const cli_option *option) {
   printf("  %-26s %s", left, option->help);
   switch (option->type) {
     case CLI_INT:
-      printf(" (default %lld)", (long long)*(int64_t *)option->value);
+      if (*(int64_t *)option->value != CLI_NO_INT) printf(" (default %lld)", (long long)*(int64_t *)option->value);
       break;
     case CLI_REAL:
       if (!isnan(*(double *)option->value)) printf(" (default %g)", *(double *)option->value);

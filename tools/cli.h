@@ -12,6 +12,8 @@
 
 enum { CLI_OK = 0, CLI_FAILURE = 1, CLI_USAGE = 2 };  // exit codes of the program
 
+#define CLI_NO_INT INT64_MIN  // a CLI_INT that was not given
+
 typedef enum cli_type {
   CLI_FLAG,  // bool *; takes no argument
   CLI_INT,   // int64_t *
@@ -32,7 +34,7 @@ typedef struct cli_option {
   cli_type type;
   void *value;              // holds the default before parsing
   const char *argument;     // word for --help, for example "N" or "FILE"; NULL for flags
-  const char *help;         // one sentence; defaults are appended by --help (not NULL, not NAN)
+  const char *help;         // one sentence; defaults are appended by --help (not NULL, not NAN, not CLI_NO_INT)
   double minimum, maximum;  // for CLI_INT and CLI_REAL; both 0: no limit
 } cli_option;
 

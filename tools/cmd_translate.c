@@ -1,16 +1,15 @@
 // tarn translate: text in, translations out, line by line and in order.
-#include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "cli.h"
 #include "commands.h"
 #include "model_options.h"
 #include "profile_output.h"
 #include "tarn/translate.h"
+#include "text_output.h"
 
 static const cli_command COMMAND = {
     "translate", "RUN|FILE", "Translate text, one sentence a line.",
@@ -25,7 +24,6 @@ static const cli_command COMMAND = {
 
 typedef struct output {
   FILE *file;
-  const char *name;
   bool n_best, scores, json;
   int64_t window;  // lines that are translated together
 } output;
@@ -84,36 +82,20 @@ static void print_summary(const tarn_translator *translator) {
   if (s.replaced) fprintf(stderr, "invalid UTF-8 replaced in: %" PRId64 " lines\n", s.replaced);
 }
 
-static int cannot_write(const output *out, int error) {
-  fprintf(stderr, "tarn %s: %s: cannot write: %s\n", COMMAND.name, out->name, strerror(error));
-  return CLI_FAILURE;
-}
-
 static int translate(const char *path, const char *input, const char *destination, output *out,
                      const tarn_translator_options *options) {
   tarn_translator *translator;
   tarn_status status = tarn_translator_open(&translator, path, options);
   if (status != TARN_STATUS_OK) return cli_report(&COMMAND, status);
-  out->file = destination ? fopen(destination, "wb") : stdout;
-  out->name = destination ? destination : "standard output";
-  int code = out->file ? CLI_OK : cannot_write(out, errno);
-  if (out->file) {
+  text_output to;
+  int code = text_output_open(&COMMAND, &to, destination);
+  if (code == CLI_OK) {
+    out->file = to.file;
     status = tarn_translator_file(translator, input ? input : "/dev/stdin", print_result, out);
-    int error = errno;
-    bool unwritten = ferror(out->file) != 0;
-    if (fflush(out->file) != 0) {
-      unwritten = true;
-      error = errno;
-    }
-    if (out->file != stdout && fclose(out->file) != 0 && !unwritten) {
-      unwritten = true;
-      error = errno;
-    }
-    if (unwritten)
-      code = cannot_write(out, error);
-    else if (status != TARN_STATUS_OK)
+    code = text_output_close(&COMMAND, &to);
+    if (code == CLI_OK && status != TARN_STATUS_OK)
       code = cli_report(&COMMAND, status);
-    else
+    else if (code == CLI_OK)
       print_summary(translator);
   }
   tarn_translator_close(&translator);

@@ -27,7 +27,8 @@ static const struct {
     {"prune", cmd_prune},         {"test", cmd_test},
     {"sweep", cmd_sweep},         {"compare", cmd_compare},
     {"report", cmd_report},       {"score", cmd_score},
-    {"blimp", cmd_blimp},         {"series", cmd_series},
+    {"blimp", cmd_blimp},         {"generate", cmd_generate},
+    {"series", cmd_series},
 };
 enum { COMMANDS = sizeof commands / sizeof *commands };
 

@@ -18,13 +18,19 @@ static int take(const cli_command *command, int *value, const char *option, cons
   return cli_usage(command, "--%s is %s, %s or %s, not \"%s\"", option, words[0], words[1], words[2], word);
 }
 
+int model_options_precision(const cli_command *command, tarn_translate_precision *precision, const char *word) {
+  static const char *const precisions[] = {"fp32", "bf16", "int8"};
+  int value = 0;
+  int code = take(command, &value, "precision", word, precisions, 3);
+  *precision = (tarn_translate_precision)value;
+  return code;
+}
+
 int model_options_words(const cli_command *command, tarn_translate_precision *precision,
                         tarn_translate_overlong *overlong, const char *precision_word, const char *overlong_word) {
-  static const char *const precisions[] = {"fp32", "bf16", "int8"};
   static const char *const ways[] = {"truncate", "refuse"};
   int value = 0;
-  int code = take(command, &value, "precision", precision_word, precisions, 3);
-  *precision = (tarn_translate_precision)value;
+  int code = model_options_precision(command, precision, precision_word);
   if (code >= 0) return code;
   code = take(command, &value, "overlong", overlong_word, ways, 2);
   *overlong = value == 0 ? TARN_TRANSLATE_OVERLONG_TRUNCATE : TARN_TRANSLATE_OVERLONG_REFUSE;

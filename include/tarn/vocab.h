@@ -87,10 +87,12 @@ void tarn_vocab_close(tarn_vocab **vocab);
 // Number of tokens; ids are 0 .. size-1.
 int32_t tarn_vocab_size(const tarn_vocab *vocab);
 // Special ids. Every vocabulary has an end of sentence. A SentencePiece model made elsewhere may lack the begin of
-// sentence, which then is -1. GPT-2's has no unknown token (-1), and <|endoftext|> is both begin and end.
+// sentence, which then is -1. GPT-2's has no unknown token (-1), and <|endoftext|> is both begin and end. Padding is -1
+// but for SentencePiece models made elsewhere that have it.
 int32_t tarn_vocab_unk(const tarn_vocab *vocab);
 int32_t tarn_vocab_bos(const tarn_vocab *vocab);
 int32_t tarn_vocab_eos(const tarn_vocab *vocab);
+int32_t tarn_vocab_pad(const tarn_vocab *vocab);
 // The text of one token ("▁Haus"; GPT-2: "ĠHaus", as in its own files; bytes and characters that cannot be seen:
 // "<0x0A>", "<U+0020>"), valid until close; "" for an id outside the vocabulary.
 const char *tarn_vocab_piece(const tarn_vocab *vocab, int32_t id);

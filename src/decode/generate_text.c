@@ -252,7 +252,8 @@ static tarn_status generate_windows(tarn_generator *g, tarn__lines *lines, tarn_
     TARN_TRY(tarn__line_block_read(block, lines, (size_t)g->options.window));
     if (block->count == 0) return TARN_STATUS_OK;
     TARN_TRY(tarn__grow(&g->window, &g->window_capacity, block->count, sizeof *g->window));
-    TARN_TRY(tarn_generator_lines(g, g->window, block->lines, block->lengths, block->count));
+    tarn_status status = tarn_generator_lines(g, g->window, block->lines, block->lengths, block->count);
+    if (status != TARN_STATUS_OK) return tarn__fail_prefix(status, "%s: ", lines->path);
     for (size_t i = 0; i < block->count; i++) TARN_TRY(sink(user, &g->window[i]));
   }
 }

@@ -29,7 +29,7 @@ static tarn_status open_bytes(void **self, tarn__vocab_facts *facts, const void 
   for (int i = 0; i < SPECIALS; i++) snprintf(b->names[i], LONGEST_NAME, "%s", SPECIAL[i]);
   for (int i = 0; i < 256; i++)
     snprintf(b->names[SPECIALS + i], LONGEST_NAME, i > ' ' && i < 0x7F ? "%c" : "<0x%02X>", (unsigned)i);
-  *facts = (tarn__vocab_facts){.size = SIZE, .unk = 0, .bos = 1, .eos = 2};
+  *facts = (tarn__vocab_facts){.size = SIZE, .unk = 0, .bos = 1, .eos = 2, .pad = -1};
   return TARN_STATUS_OK;
 }
 

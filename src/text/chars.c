@@ -98,7 +98,7 @@ static tarn_status open_chars(void **self, tarn__vocab_facts *facts, const void 
   TARN_TRY(tarn__alloc(self, TARN__MEMORY_OTHER, 1, sizeof(chars)));
   chars *c = *self;
   tarn_status status = parse(c, bytes, size);
-  *facts = (tarn__vocab_facts){.size = c->count, .unk = UNK, .bos = 1, .eos = 2};
+  *facts = (tarn__vocab_facts){.size = c->count, .unk = UNK, .bos = 1, .eos = 2, .pad = -1};
   if (status != TARN_STATUS_OK) close_chars(c);
   return status;
 }

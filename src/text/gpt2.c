@@ -217,7 +217,7 @@ static tarn_status open_gpt2(void **self, tarn__vocab_facts *facts, const void *
   TARN_TRY(tarn__alloc(self, TARN__MEMORY_OTHER, 1, sizeof(gpt2)));
   gpt2 *g = *self;
   tarn_status status = parse(g, bytes, size);
-  *facts = (tarn__vocab_facts){.size = g->count, .unk = -1, .bos = g->end, .eos = g->end};
+  *facts = (tarn__vocab_facts){.size = g->count, .unk = -1, .bos = g->end, .eos = g->end, .pad = -1};
   if (status != TARN_STATUS_OK) close_gpt2(g);
   return status;
 }

@@ -111,6 +111,7 @@ int32_t tarn__spm_size(const tarn__spm *spm) { return spm->processor.GetPieceSiz
 int32_t tarn__spm_unk(const tarn__spm *spm) { return spm->processor.unk_id(); }
 int32_t tarn__spm_bos(const tarn__spm *spm) { return spm->processor.bos_id(); }
 int32_t tarn__spm_eos(const tarn__spm *spm) { return spm->processor.eos_id(); }
+int32_t tarn__spm_pad(const tarn__spm *spm) { return spm->processor.pad_id(); }
 const char *tarn__spm_piece(const tarn__spm *spm, int32_t id) { return spm->processor.IdToPiece(id).c_str(); }
 
 tarn_status tarn__spm_encode(const tarn__spm *spm, tarn_vocab_ids *ids, const char *text, size_t length) {

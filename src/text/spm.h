@@ -23,6 +23,7 @@ int32_t tarn__spm_size(const tarn__spm *spm);
 int32_t tarn__spm_unk(const tarn__spm *spm);
 int32_t tarn__spm_bos(const tarn__spm *spm);
 int32_t tarn__spm_eos(const tarn__spm *spm);
+int32_t tarn__spm_pad(const tarn__spm *spm);
 const char *tarn__spm_piece(const tarn__spm *spm, int32_t id);
 
 // As the functions of tarn/vocab.h; decode takes ids that are in range.

@@ -18,7 +18,7 @@ static void close_spm(void *self) {
 static tarn_status check(const tarn__vocab_facts *f) {
   TARN_REQUIRE(f->size > 0 && f->unk >= 0 && f->unk < f->size, DATA, "the vocabulary has no unknown token");
   TARN_REQUIRE(f->eos >= 0 && f->eos < f->size, DATA, "the vocabulary has no end of sentence");
-  TARN_REQUIRE(f->bos >= -1 && f->bos < f->size, DATA, "the vocabulary is damaged");
+  TARN_REQUIRE(f->bos >= -1 && f->bos < f->size && f->pad >= -1 && f->pad < f->size, DATA, "the vocabulary is damaged");
   return TARN_STATUS_OK;
 }
 
@@ -26,8 +26,11 @@ static tarn_status open_spm(void **self, tarn__vocab_facts *facts, const void *b
   tarn__spm *spm = NULL;
   TARN_TRY(tarn__spm_check(bytes, size));
   TARN_TRY(tarn__spm_open(&spm, bytes, size));
-  *facts = (tarn__vocab_facts){
-      .size = tarn__spm_size(spm), .unk = tarn__spm_unk(spm), .bos = tarn__spm_bos(spm), .eos = tarn__spm_eos(spm)};
+  *facts = (tarn__vocab_facts){.size = tarn__spm_size(spm),
+                               .unk = tarn__spm_unk(spm),
+                               .bos = tarn__spm_bos(spm),
+                               .eos = tarn__spm_eos(spm),
+                               .pad = tarn__spm_pad(spm)};
   tarn_status status = check(facts);
   if (status != TARN_STATUS_OK) tarn__spm_close(&spm);
   *self = spm;

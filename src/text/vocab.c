@@ -184,6 +184,7 @@ int32_t tarn_vocab_size(const tarn_vocab *vocab) { return vocab->facts.size; }
 int32_t tarn_vocab_unk(const tarn_vocab *vocab) { return vocab->facts.unk; }
 int32_t tarn_vocab_bos(const tarn_vocab *vocab) { return vocab->facts.bos; }
 int32_t tarn_vocab_eos(const tarn_vocab *vocab) { return vocab->facts.eos; }
+int32_t tarn_vocab_pad(const tarn_vocab *vocab) { return vocab->facts.pad; }
 const char *tarn_vocab_hash(const tarn_vocab *vocab) { return vocab->hash; }
 
 const void *tarn_vocab_bytes(const tarn_vocab *vocab, size_t *size) {

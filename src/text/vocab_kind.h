@@ -9,7 +9,7 @@
 #include "tarn/vocab.h"
 
 typedef struct tarn__vocab_facts {
-  int32_t size, unk, bos, eos;  // unk and bos: -1 if there is none
+  int32_t size, unk, bos, eos, pad;  // unk, bos and pad: -1 if there is none
 } tarn__vocab_facts;
 
 // `self` is the object that open made. The other functions are called with ids that are in range only.

@@ -136,7 +136,7 @@ static tarn_status open_words(void **self, tarn__vocab_facts *facts, const void 
   TARN_TRY(tarn__alloc(self, TARN__MEMORY_OTHER, 1, sizeof(words)));
   words *w = *self;
   tarn_status status = parse(w, bytes, size);
-  *facts = (tarn__vocab_facts){.size = (int32_t)w->words.index.count, .unk = UNK, .bos = 1, .eos = 2};
+  *facts = (tarn__vocab_facts){.size = (int32_t)w->words.index.count, .unk = UNK, .bos = 1, .eos = 2, .pad = -1};
   if (status != TARN_STATUS_OK) close_words(w);
   return status;
 }

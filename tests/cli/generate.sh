@@ -1,0 +1,142 @@
+# tarn generate: methods, seeds, prompts, ends, JSON, bytes, bad input, from models that are trained here.
+set -u
+fail() { echo "generate.sh: $*" >&2; exit 1; }
+refuse() {  # CODE PATTERN ARGUMENT...: must fail with this code and one line
+  local code=$1 pattern=$2 got
+  shift 2
+  "$TARN" generate "$@" </dev/null >refused.txt 2>error.txt
+  got=$?
+  [ $got -eq "$code" ] || fail "generate $*: exit code $got, expected $code: $(cat error.txt)"
+  [ "$(wc -l <error.txt)" -eq 1 ] || fail "generate $*: not one line: $(cat error.txt)"
+  grep -q -- "$pattern" error.txt || fail "generate $*: no \"$pattern\" in: $(cat error.txt)"
+}
+generate() { "$TARN" generate "$@" --threads 2 2>summary.txt || fail "generate $*: $(cat summary.txt)"; }
+
+"$TARN" corpus --output corpus --sentences 300 --held-out 20 || fail "corpus"
+"$TARN" vocab --type bpe --size 200 --output vocab.model corpus/train.en 2>vocab.txt || fail "vocab: $(cat vocab.txt)"
+"$TARN" vocab --type byte --output byte.vocab || fail "byte vocabulary"
+"$TARN" vocab --type whitespace --size 100 --output words.vocab corpus/train.en 2>vocab.txt || fail "$(cat vocab.txt)"
+train() {  # RUN VOCAB MODEL LAYERS
+  "$TARN" prepare --vocab "$2" --text corpus/train.en --output "$1-data" >/dev/null || fail "prepare $1"
+  cat >"$1.yaml" <<END
+model: { d_model: 32, dropout: 0, $3 }
+decoder: { layers: $4 }
+kinds:
+  L: { mixer: attention, heads: 2, ffn: 64 }
+  G: { mixer: gru, hidden: 32, residual: no }
+data: { vocab: $2, train: $1-data }
+train: { max_updates: 120, max_tokens: 1000, lr: 0.01, warmup: 20 }
+END
+  "$TARN" train "$1.yaml" --run "$1" --threads 2 >train.txt 2>&1 || fail "train $1: $(tail -n 3 train.txt)"
+}
+train attention vocab.model "max_length: 40, positions: learned" L
+train recurrent vocab.model "max_length: 40, positions: none, embeddings: none" G
+train bytes byte.vocab "max_length: 200, positions: none" G
+train words words.vocab "max_length: 40" L
+
+for run in attention recurrent; do
+  # Greedy is the default, a beam of 1, a nucleus of nothing and the one most likely token.
+  generate $run --prompt "The old" --max-tokens 20 >greedy.txt
+  grep -q '^The old' greedy.txt || fail "the prompt is not there: $(cat greedy.txt)"
+  grep -Eq '^1 prompts, [0-9]+ prompt tokens, 1 texts, [0-9]+ tokens in .* tokens/s$' summary.txt ||
+    fail "no summary: $(cat summary.txt)"
+  for options in "--beam 1" "--top-k 1" "--top-p 0.000001" "--temperature 0.00001"; do
+    # shellcheck disable=SC2086
+    generate $run --prompt "The old" --max-tokens 20 $options | cmp -s greedy.txt - || fail "$run: $options is not greedy"
+  done
+  # Prompts from the command line, a file and a pipe; windows and threads do not matter.
+  printf 'The old\n\nAnna' >prompts
+  generate $run --prompt "The old" --prompt "" --prompt Anna --top-p 0.9 --number 4 >several.txt
+  [ "$(wc -l <several.txt)" -eq 12 ] || fail "12 texts give $(wc -l <several.txt) lines"
+  generate $run --input prompts --top-p 0.9 --number 4 | cmp -s several.txt - || fail "$run: a file is not the prompts"
+  generate $run --input - --window 2 --top-p 0.9 --number 4 <prompts | cmp -s several.txt - || fail "$run: a pipe"
+  generate $run --top-p 0.9 --number 4 | cmp -s <(sed -n 5,8p several.txt) - || fail "$run: no prompt is an empty one"
+  "$TARN" generate $run --prompt Anna --top-p 0.9 --number 4 --threads 1 --output alone.txt 2>/dev/null || fail "alone"
+  cmp -s <(sed -n 9,12p several.txt) alone.txt || fail "$run: other prompts or threads change a sample"
+  generate $run --prompt Anna --top-p 0.9 --number 4 --seed 1 | cmp -s alone.txt - || fail "$run: the seed is not 1"
+  generate $run --prompt Anna --top-p 0.9 --number 4 --seed 2 | cmp -s alone.txt - && fail "$run: the seed does nothing"
+  [ "$(sort -u alone.txt | wc -l)" -gt 1 ] || fail "$run: all samples are equal"
+  # Beams are sorted by score.
+  generate $run --beam 6 --number 6 --scores --length-penalty 0.5 >beam.txt
+  [ "$(wc -l <beam.txt)" -eq 6 ] && cut -f 1 beam.txt | sort -rg | cmp -s - <(cut -f 1 beam.txt) ||
+    fail "$run: the beam is not sorted: $(cat beam.txt)"
+  for precision in bf16 int8; do generate $run --precision $precision >$precision.txt; done
+  # The score of a text is what tarn score says of it, if its tokens are those of the text.
+  generate $run --max-tokens 30 --scores >scored.txt
+  generate $run --max-tokens 30 --json >scored.json
+  if grep -q '"end":"eos"' scored.json; then
+    cut -f 2 scored.txt | "$TARN" score $run 2>/dev/null | awk '{ print $1 / $2 }' | paste - scored.txt |
+      awk '{ d = $1 - $2; exit !(d < 1e-4 && d > -1e-4) }' || fail "$run: tarn score disagrees: $(cat scored.txt)"
+  fi
+done
+
+# Ends: the tokens that were asked for, the model's positions; a model without positions has no end.
+generate attention --max-tokens 3 --min-tokens 3 --json >json.txt
+grep -q '"end":"max_tokens".*"tokens":3,' json.txt || fail "max_tokens: $(cat json.txt)"
+generate attention --min-tokens 90 --json --prompt "The old" >json.txt
+grep -q '"end":"max_length"' json.txt || fail "max_length: $(cat json.txt)"
+generate recurrent --min-tokens 90 --json >json.txt
+grep -q '"end":"max_tokens".*"tokens":100,' json.txt || fail "a recurrent model has an end: $(cat json.txt)"
+grep -Eq '^\{"index":0,"prompt_tokens":0,"unknown":0,"texts":\[\{"text":".*","continuation":".*","end":".*","log_probability":-[0-9.]+,"score":-[0-9.]+,"tokens":100,"pieces":\[\[".*",[0-9]+,-[0-9.e-]+\].*\]\}\]\}$' \
+  json.txt || fail "JSON: $(cat json.txt)"
+long=$(yes Anna | head -n 60 | tr '\n' ' ')
+refuse 1 'prompt 1: .* tokens, and the model takes 39 before the next one' attention --prompt "$long"
+generate recurrent --prompt "$long" --max-tokens 2 >/dev/null
+
+# Bytes: a prompt may end within a character, and what is no UTF-8 in the end is replaced.
+for options in "" "--temperature 5 --number 20"; do
+  # shellcheck disable=SC2086
+  generate bytes --prompt "$(printf 'Stra\xc3')" --max-tokens 9 $options >text.txt
+  iconv -f UTF-8 -t UTF-8 text.txt >/dev/null || fail "the text is no UTF-8: $(od -c text.txt)"
+done
+[ "$(wc -l <text.txt)" -eq 20 ] || fail "a generated line end is printed as one"
+generate bytes --prompt "$(printf 'Stra\xc3')" --max-tokens 9 --temperature 5 --number 20 --json >json.txt
+iconv -f UTF-8 -t UTF-8 json.txt >/dev/null || fail "JSON that is no UTF-8"
+printf 'Stra\xc3\n' | generate bytes --input - --max-tokens 9 --temperature 5 --number 20 | cmp -s text.txt - ||
+  fail "bytes of a file are not those of a prompt"
+refuse 1 'prompt 1: invalid UTF-8 at byte 5' bytes --prompt "$(printf 'Stra\xc3')" --strict
+
+# Words that nobody knows.
+generate words --prompt "Anna qqq zzz" --temperature 3 --number 30 --json >json.txt
+grep -q '"unknown":2' json.txt || fail "unknown words: $(head -c 300 json.txt)"
+grep -q 'not in the vocabulary: 2$' summary.txt || fail "unknown words are not reported: $(cat summary.txt)"
+grep -Eq '\["<(unk|s)>",' json.txt && fail "a token without text is generated"
+refuse 1 'prompt 2: 1 of its 2 tokens are not in the vocabulary' words --strict --prompt Anna --prompt "Anna qqq"
+
+refuse 2 'argument is missing'
+refuse 1 'nowhere' nowhere
+refuse 1 'no-such-input' recurrent --input no-such-input
+refuse 1 'no/such/folder' recurrent --output no/such/folder
+refuse 2 'exclude each other' recurrent --input prompts --prompt A
+refuse 2 'temperature must be above 0, not 0' recurrent --temperature 0
+refuse 2 'temperature must be above 0, not -1' recurrent --temperature -1
+refuse 2 'top-p must be above 0 and at most 1, not 0' recurrent --top-p 0
+refuse 2 'top-p must be above 0 and at most 1, not 1.5' recurrent --top-p 1.5
+refuse 2 '--top-k takes a number from 1' recurrent --top-k 0
+refuse 2 '--beam searches' recurrent --beam 2 --temperature 1
+refuse 2 '--length-penalty needs --beam' recurrent --length-penalty 1
+refuse 2 '--seed needs' recurrent --seed 3
+refuse 2 'greedy search gives one' recurrent --number 2
+refuse 2 'a beam of 2 gives at most as many' recurrent --beam 2 --number 3
+refuse 2 'min-tokens must be from 0 to the max-tokens of 3' recurrent --max-tokens 3 --min-tokens 4
+refuse 2 '--max-tokens takes a number from 1' recurrent --max-tokens 0
+refuse 2 'did you mean bf16' recurrent --precision bf61
+refuse 2 'did you mean --temperature' recurrent --temperatur 1
+if [ -w /dev/full ]; then
+  refuse 1 'No space left' recurrent --output /dev/full
+fi
+"$TARN" vocab --type bpe --size 200 --output both.model corpus/train.de corpus/train.en 2>vocab.txt || fail "vocab"
+"$TARN" prepare --vocab both.model --source corpus/train.de --target corpus/train.en --output both >/dev/null ||
+  fail "prepare both"
+cat >both.yaml <<'END'
+model: { d_model: 16, embeddings: all }
+encoder: { layers: L }
+decoder: { layers: L }
+kinds:
+  L: { mixer: attention, heads: 2, ffn: 16 }
+data: { vocab: both.model, train: both }
+train: { max_updates: 1, max_tokens: 200 }
+END
+"$TARN" train both.yaml --run both-run --threads 2 >train.txt 2>&1 || fail "train both: $(tail -n 3 train.txt)"
+refuse 2 'a translation model; only language models' both-run
+exit 0

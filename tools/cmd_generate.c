@@ -1,0 +1,205 @@
+// tarn generate: continues prompts by a language model, line by line and in order.
+#include <inttypes.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "commands.h"
+#include "model_options.h"
+#include "tarn/generate.h"
+#include "text_output.h"
+
+static const cli_command COMMAND = {
+    "generate", "RUN|FILE", "Continue prompts, or begin sentences, by a language model.",
+    "RUN is a run directory (its averaged checkpoint is taken, else the best, else the last), FILE a checkpoint. Each\n"
+    "prompt gives --number lines of text, prompt and continuation; without a prompt, and for an empty one, a sentence\n"
+    "is begun. Without further options the most likely token is taken every time (greedy); --temperature, --top-k and\n"
+    "--top-p draw tokens, --beam searches. The same seed and prompt give the same samples. Scores are "
+    "log-probabilities\n"
+    "(natural logarithm) divided by tokens^length-penalty. --json gives an object a prompt. A summary goes to "
+    "standard\n"
+    "error."};
+
+typedef struct output {
+  text_output to;
+  const tarn_generator *generator;
+  bool scores, json;
+  int64_t window;
+} output;
+
+// What the options say, before it is known which of them were given.
+typedef struct given {
+  cli_list prompts;
+  const char *input;
+  int64_t top_k, beam, seed;
+  double temperature, top_p, length_penalty;
+} given;
+
+static json_t *pieces_json(const output *out, const tarn_generator_text *text) {
+  json_t *pieces = json_array();
+  for (int64_t t = 0; t < text->tokens; t++) {
+    json_t *piece = json_string(tarn_generator_piece(out->generator, text->ids[t]));  // NULL where it is no UTF-8
+    json_array_append_new(pieces, json_pack("[o, I, f]", piece ? piece : json_null(), (json_int_t)text->ids[t],
+                                            (double)text->log_probabilities[t]));
+  }
+  return pieces;
+}
+
+static int print_json(const output *out, const tarn_generator_result *result) {
+  json_t *texts = json_array();
+  for (int64_t i = 0; i < result->count; i++) {
+    const tarn_generator_text *text = &result->texts[i];
+    json_array_append_new(
+        texts, json_pack("{s:s%, s:s%, s:s, s:f, s:f, s:I, s:o}", "text", text->text, text->length, "continuation",
+                         text->continuation, text->continuation_length, "end", tarn_generator_end_word(text->end),
+                         "log_probability", text->log_probability, "score", text->score, "tokens",
+                         (json_int_t)text->tokens, "pieces", pieces_json(out, text)));
+  }
+  json_t *object = json_pack("{s:I, s:I, s:I, s:o}", "index", (json_int_t)(result->number - 1), "prompt_tokens",
+                             (json_int_t)result->prompt_tokens, "unknown", (json_int_t)result->unknown, "texts", texts);
+  int failed = !object || json_dumpf(object, out->to.file, JSON_COMPACT) != 0;
+  json_decref(object);
+  fputc('\n', out->to.file);
+  return failed;
+}
+
+// Stops at the first line that cannot be written.
+static tarn_status print_result(void *user, const tarn_generator_result *result) {
+  output *out = user;
+  int failed = 0;
+  if (out->json) failed = print_json(out, result);
+  for (int64_t i = 0; !out->json && i < result->count; i++) {
+    const tarn_generator_text *text = &result->texts[i];
+    if (out->scores) fprintf(out->to.file, "%.6f\t", text->score);
+    text_output_line(&out->to, text->text, text->length);
+    fputc('\n', out->to.file);
+  }
+  // Whoever reads from a pipe gets every window as soon as it is there.
+  if (result->number % out->window == 0) fflush(out->to.file);
+  return failed || ferror(out->to.file) ? TARN_STATUS_IO : TARN_STATUS_OK;
+}
+
+static void print_summary(const tarn_generator *generator) {
+  tarn_generator_summary s;
+  tarn_generator_get_summary(generator, &s);
+  fprintf(stderr,
+          "%" PRId64 " prompts, %" PRId64 " prompt tokens, %" PRId64 " texts, %" PRId64
+          " tokens in %.2f s: %.0f tokens/s\n",
+          s.prompts, s.prompt_tokens, s.texts, s.tokens, s.seconds, s.seconds > 0 ? (double)s.tokens / s.seconds : 0);
+  if (s.unknown) fprintf(stderr, "tokens of prompts that are not in the vocabulary: %" PRId64 "\n", s.unknown);
+}
+
+// The prompts of the command line, or an empty one.
+static tarn_status continue_prompts(tarn_generator *generator, const cli_list *prompts, output *out) {
+  static const char *const nothing[] = {""};
+  const size_t count = prompts->count > 0 ? prompts->count : 1;
+  const char *const *lines = prompts->count > 0 ? prompts->items : nothing;
+  tarn_generator_result *results = calloc(count, sizeof *results);
+  size_t *lengths = calloc(count, sizeof *lengths);
+  tarn_status status = results && lengths ? TARN_STATUS_OK : TARN_STATUS_MEMORY;
+  for (size_t i = 0; status == TARN_STATUS_OK && i < count; i++) lengths[i] = strlen(lines[i]);
+  if (status == TARN_STATUS_OK) status = tarn_generator_lines(generator, results, lines, lengths, count);
+  for (size_t i = 0; status == TARN_STATUS_OK && i < count; i++) status = print_result(out, &results[i]);
+  free(results);
+  free(lengths);
+  return status;
+}
+
+static int run(const char *path, const given *g, const char *destination, output *out,
+               const tarn_generator_options *options) {
+  tarn_generator *generator;
+  tarn_status status = tarn_generator_open(&generator, path, options);
+  if (status != TARN_STATUS_OK) return cli_report(&COMMAND, status);
+  out->generator = generator;
+  int code = text_output_open(&COMMAND, &out->to, destination);
+  if (code == CLI_OK) {
+    if (g->input)
+      status = tarn_generator_file(generator, strcmp(g->input, "-") == 0 ? "/dev/stdin" : g->input, print_result, out);
+    else
+      status = continue_prompts(generator, &g->prompts, out);
+    code = text_output_close(&COMMAND, &out->to);
+    if (code == CLI_OK && status != TARN_STATUS_OK)
+      code = cli_report(&COMMAND, status);
+    else if (code == CLI_OK)
+      print_summary(generator);
+  }
+  tarn_generator_close(&generator);
+  return code;
+}
+
+// The method that the options imply; -1, or the exit code of a usage mistake.
+static int settle_method(tarn_generator_options *options, const given *g) {
+  const bool samples = !isnan(g->temperature) || !isnan(g->top_p) || g->top_k != CLI_NO_INT;
+  const bool beam = g->beam != CLI_NO_INT;
+  if (g->input && g->prompts.count > 0) return cli_usage(&COMMAND, "--prompt and --input exclude each other");
+  if (beam && samples)
+    return cli_usage(&COMMAND, "--beam searches: it excludes --temperature, --top-k and --top-p, which draw tokens");
+  if (!beam && !isnan(g->length_penalty)) return cli_usage(&COMMAND, "--length-penalty needs --beam");
+  if (!samples && g->seed != CLI_NO_INT)
+    return cli_usage(&COMMAND, "--seed needs --temperature, --top-k or --top-p: without them nothing is drawn");
+  if (beam) {
+    options->method = TARN_GENERATOR_METHOD_BEAM;
+    options->beam = g->beam;
+    if (!isnan(g->length_penalty)) options->length_penalty = g->length_penalty;
+  }
+  if (samples) {
+    options->method = TARN_GENERATOR_METHOD_SAMPLE;
+    if (!isnan(g->temperature)) options->temperature = g->temperature;
+    if (!isnan(g->top_p)) options->top_p = g->top_p;
+    if (g->top_k != CLI_NO_INT) options->top_k = g->top_k;
+    if (g->seed != CLI_NO_INT) options->seed = (uint64_t)g->seed;
+  }
+  return -1;
+}
+
+int cmd_generate(int argc, char **argv) {
+  tarn_generator_options options;
+  tarn_generator_default(&options);
+  int64_t threads = 0;
+  const char *destination = NULL;
+  const char *precision = "fp32";
+  output out = {0};
+  cli_list paths = {0};
+  given g = {.top_k = CLI_NO_INT,
+             .beam = CLI_NO_INT,
+             .seed = CLI_NO_INT,
+             .temperature = NAN,
+             .top_p = NAN,
+             .length_penalty = NAN};
+  const cli_option table[] = {
+      {"prompt", CLI_LIST, &g.prompts, "TEXT", "text to continue; may be given several times", 0, 0},
+      {"input", CLI_TEXT, &g.input, "FILE", "prompts, one a line; -: standard input", 0, 0},
+      {"max-tokens", CLI_INT, &options.max_tokens, "N", "most tokens of a continuation, its end of sentence counted", 1,
+       1 << 30},
+      {"min-tokens", CLI_INT, &options.min_tokens, "N", "tokens before which no sentence ends", 0, 1 << 30},
+      {"number", CLI_INT, &options.number, "N", "samples, or best hypotheses of the beam, of each prompt", 1, 1000000},
+      {"temperature", CLI_REAL, &g.temperature, "T",
+       "draw tokens, with logits divided by T (default 1 with --top-k or --top-p)", 0, 0},
+      {"top-k", CLI_INT, &g.top_k, "K", "draw from the K most likely tokens only (default all)", 1, 1 << 30},
+      {"top-p", CLI_REAL, &g.top_p, "P",
+       "draw from the nucleus, the fewest most likely tokens that have probability P together (default 1: all)", 0, 0},
+      {"seed", CLI_INT, &g.seed, "S", "of the tokens that are drawn (default 1)", 0, 9e18},
+      {"beam", CLI_INT, &g.beam, "N", "search with N hypotheses", 1, 1024},
+      {"length-penalty", CLI_REAL, &g.length_penalty, "X", "power of the length in the beam's scores (default 1)", -10,
+       10},
+      {"scores", CLI_FLAG, &out.scores, NULL, "put the score and a tab before each text", 0, 0},
+      {"json", CLI_FLAG, &out.json, NULL, "print JSON, one object a prompt", 0, 0},
+      {"window", CLI_INT, &options.window, "N", "prompts read and continued together", 1, 10000000},
+      {"strict", CLI_FLAG, &options.strict, NULL, "refuse prompts with invalid UTF-8 or unknown tokens", 0, 0},
+      {"precision", CLI_TEXT, &precision, "NAME", "fp32, bf16 or int8", 0, 0},
+      {"threads", CLI_INT, &threads, "N", "threads; 0: all that the process may use", 0, 1024},
+      {"output", CLI_TEXT, &destination, "FILE", "where to write instead of standard output", 0, 0},
+      {0}};
+  int code = cli_parse(&COMMAND, table, argc, argv, &paths, 1, 1);
+  if (code < 0) code = model_options_precision(&COMMAND, &options.precision, precision);
+  if (code < 0) code = settle_method(&options, &g);
+  if (code < 0) {
+    options.threads = (int)threads;
+    out.window = options.window;
+    code = run(paths.items[0], &g, destination, &out, &options);
+  }
+  cli_list_free(&paths);
+  cli_list_free(&g.prompts);
+  return code;
+}
