@@ -95,6 +95,8 @@ iconv -f UTF-8 -t UTF-8 json.txt >/dev/null || fail "JSON that is no UTF-8"
 printf 'Stra\xc3\n' | generate bytes --input - --max-tokens 9 --temperature 5 --number 20 | cmp -s text.txt - ||
   fail "bytes of a file are not those of a prompt"
 refuse 1 'prompt 1: invalid UTF-8 at byte 5' bytes --prompt "$(printf 'Stra\xc3')" --strict
+printf 'Stra\nStra\xc3\n' >bad.txt
+refuse 1 '^tarn generate: bad.txt: prompt 2: invalid UTF-8 at byte 5' bytes --input bad.txt --strict
 
 # Words that nobody knows.
 generate words --prompt "Anna qqq zzz" --temperature 3 --number 30 --json >json.txt
