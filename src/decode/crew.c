@@ -66,8 +66,9 @@ static tarn_status run_apart(tarn__crew *crew, tarn__queue *queue, tarn__transla
 }
 
 tarn_status tarn__crew_run(tarn__crew *crew, const tarn__item *items, int64_t count, tarn__translation *results) {
-  tarn__queue queue = {.lock = PTHREAD_MUTEX_INITIALIZER, .items = items, .count = count};
+  tarn__queue queue = {.lock = PTHREAD_MUTEX_INITIALIZER, .items = items, .count = count, .share = count};
   // A profile is one thread's.
   bool apart = crew->threads > 1 && !crew->options.profile && count >= (int64_t)LEAST_ITEMS * crew->threads;
+  if (apart) queue.share = (count + crew->threads - 1) / crew->threads;
   return apart ? run_apart(crew, &queue, results) : tarn__decoder_run(crew->together, &queue, results);
 }

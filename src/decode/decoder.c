@@ -213,7 +213,7 @@ static tarn_status run_graph(tarn__decoder *d, tarn__graph *graph, workspace *sp
 static int64_t take(tarn__decoder *d, tarn__queue *queue) {
   int64_t taken = 0, tokens = d->source_tokens;
   pthread_mutex_lock(&queue->lock);
-  while (queue->next < queue->count && d->active + taken < d->most) {
+  while (queue->next < queue->count && d->active + taken < d->most && d->active + taken < queue->share) {
     const tarn__item *item = &queue->items[queue->next];
     if (tokens > 0 && tokens + item->length > d->options.max_tokens) break;
     d->slots[d->order[d->active + taken++]].item = *item;

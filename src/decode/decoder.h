@@ -70,6 +70,7 @@ typedef struct tarn__queue {
   pthread_mutex_t lock;
   const tarn__item *items;
   int64_t count, next;
+  int64_t share;  // most items that one decoder has in work, so that few of them are shared out
 } tarn__queue;
 
 // Most hypotheses of one decoder. Products of so many rows run at full speed; more would only leave the caches.
