@@ -60,7 +60,9 @@ typedef struct tarn__param {
   bool packed_int8;  // it is packed as INT8
   float *master;     // trained only: the fp32 copy that the optimiser updates; equal to `value` in fp32
   void *grad;        // trained only: float [rows, cols]; double when dtype is F64
-  bool grad_written;         // false: the next kernel that adds to `grad` overwrites it instead
+  bool grad_written;   // false: the next kernel that adds to `grad` overwrites it instead
+  uint8_t *used_rows;  // [rows], of a table that only embedding reads, or NULL: 0 for rows of `grad` that are zero,
+                       // so that nobody need clear or read them; set it to 1 where something else wrote to `grad`
   float *moment1, *moment2;  // trained only, while an optimiser exists
   float *grad_sum;  // sum of the gradients since AutoFreeze's last test, of parameters that it looks at; else NULL
 } tarn__param;

@@ -206,6 +206,7 @@ static void set_values(const tarn__checkpoint_file *file, tarn__param *param, fl
     float *values = passage(param) ? passage(param) : buffer;
     take_values(file, "", param, values);
     tarn__param_set(param, values);
+    if (param->used_rows) memset(param->used_rows, 1, (size_t)param->rows);
     if (!param->trained) tarn__hash(param->hash, values, (size_t)(param->rows * param->cols) * sizeof(float));
   }
   if (!moments || !param->trained) return;

@@ -209,6 +209,13 @@ static size_t gradient_bytes(const tarn__model *model, const tarn__param *param)
   return aligned(count_of(param) * (param->dtype == TARN__F64 ? sizeof(double) : sizeof(float)));
 }
 
+// Bytes for the rows that are used of a table that only embeddings read (param.h); 0 for all other parameters.
+static size_t used_bytes(const tarn__model *model, const tarn__param *param) {
+  bool read = param == model->source_table || param == model->target_table;
+  bool known = read && param != model->output_table && param->dtype != TARN__F64;
+  return known && gradient_bytes(model, param) ? aligned((size_t)param->rows) : 0;
+}
+
 bool tarn__model_sums(const tarn__model *model, const tarn__param *param) {
   bool set = strncmp(param->name, "encoder.", 8) == 0 && strncmp(param->name, "encoder.norm.", 13) != 0;
   return model->training && model->config->train.autofreeze > 0 && param->trained && set;
@@ -234,7 +241,7 @@ void tarn__model_measure(const tarn__model *model, tarn__model_size *size) {
     int64_t count = (int64_t)count_of(param);
     if (i < model->param_count) *(param->trained ? &size->trained : &size->frozen) += count;
     *(param->trained ? &size->trained_bytes : &size->frozen_bytes) += value_bytes(model, param);
-    size->gradient_bytes += gradient_bytes(model, param);
+    size->gradient_bytes += gradient_bytes(model, param) + used_bytes(model, param);
     if (model->training && param->trained) size->optimiser_bytes += 2 * aligned((size_t)count * sizeof(float));
     if (tarn__model_sums(model, param)) size->optimiser_bytes += aligned((size_t)count * sizeof(float));
     size->shared_uses += (param->uses - 1) * count;
@@ -264,6 +271,10 @@ tarn_status tarn__model_allocate(tarn__model *model) {
     if (gradient_bytes(model, param)) {
       param->grad = gradient;
       gradient += gradient_bytes(model, param);
+    }
+    if (used_bytes(model, param)) {
+      param->used_rows = (uint8_t *)gradient;
+      gradient += used_bytes(model, param);
     }
   }
   return TARN_STATUS_OK;

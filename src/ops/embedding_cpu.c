@@ -90,9 +90,21 @@ static tarn_status forward(const tarn__exec *exec, const tarn__node *node) {
   return TARN_STATUS_OK;
 }
 
+// The rows that the last update used, where that is known, or else all.
+static void clear_gradient(const tarn__exec *exec, const tarn__param *table) {
+  const size_t row_bytes = (size_t)table->cols * sizeof(float);
+  uint8_t *used = table->used_rows;
+#pragma omp parallel for num_threads(exec->threads) schedule(static)
+  for (int64_t v = 0; v < table->rows; v++) {
+    if (used && !used[v]) continue;
+    memset((char *)table->grad + (size_t)v * row_bytes, 0, row_bytes);
+    if (used) used[v] = 0;
+  }
+}
+
 // Each part owns the columns [first, last) of the table, so that rows are added in order whatever the threads.
-static void backward_part(const tarn__exec *exec, const tarn__node *node, float *scratch_rows, int accumulate,
-                          int64_t first, int64_t last) {
+static void backward_part(const tarn__exec *exec, const tarn__node *node, float *scratch_rows, int64_t first,
+                          int64_t last) {
   const tarn__tensor *dy = node->in[TARN__EMBEDDING_BACKWARD_DY];
   const tarn__embedding_attr *attr = node->attr;
   const int32_t *ids = node->in[TARN__EMBEDDING_BACKWARD_IDS]->data;
@@ -102,7 +114,6 @@ static void backward_part(const tarn__exec *exec, const tarn__node *node, float 
   uint16_t *numbers = (uint16_t *)(void *)(scratch_rows + 2 * tarn__row_floats(d));
   const uint32_t threshold = attr->dropout.threshold;
   const float scale = (float)(attr->scale * tarn__dropout_scale(attr->dropout));
-  for (int64_t v = 0; !accumulate && v < table->rows; v++) memset(grad + v * d + first, 0, (size_t)n * sizeof *grad);
   for (int64_t r = 0; r < dy->rows; r++) {
     const float *in = tarn__row_read(dy->data, dy->dtype, r * d + first, n, scratch_rows);
     float *out = grad + ids[r] * d + first;
@@ -118,7 +129,11 @@ static void backward_part(const tarn__exec *exec, const tarn__node *node, float 
 
 static tarn_status backward(const tarn__exec *exec, const tarn__node *node) {
   const int64_t d = node->in[TARN__EMBEDDING_BACKWARD_DY]->cols;
-  const int accumulate = tarn__param_accumulate(node->dparam[0]);
+  const int32_t *ids = node->in[TARN__EMBEDDING_BACKWARD_IDS]->data;
+  tarn__param *table = node->dparam[0];
+  if (!tarn__param_accumulate(table)) clear_gradient(exec, table);
+  for (int64_t r = 0; table->used_rows && r < node->in[TARN__EMBEDDING_BACKWARD_DY]->rows; r++)
+    table->used_rows[ids[r]] = 1;
   float *rows = (float *)node->scratch + turns_floats(d);
   const int64_t blocks = (d + TARN__DROPOUT_BLOCK - 1) / TARN__DROPOUT_BLOCK;
 #pragma omp parallel for num_threads(exec->threads) schedule(static, 1)
@@ -126,7 +141,7 @@ static tarn_status backward(const tarn__exec *exec, const tarn__node *node) {
     int64_t first = blocks * part / exec->threads * TARN__DROPOUT_BLOCK;
     int64_t last = blocks * (part + 1) / exec->threads * TARN__DROPOUT_BLOCK;
     if (last > d) last = d;
-    if (first < last) backward_part(exec, node, rows + (size_t)part * thread_floats(d), accumulate, first, last);
+    if (first < last) backward_part(exec, node, rows + (size_t)part * thread_floats(d), first, last);
   }
   return TARN_STATUS_OK;
 }

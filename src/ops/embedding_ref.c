@@ -41,6 +41,7 @@ tarn_status TARN__REF(tarn__embedding_backward)(const tarn__exec *exec, const ta
   const int64_t d = dy->cols;
   if (!tarn__param_accumulate(table))
     for (int64_t i = 0; i < table->rows * d; i++) grad[i] = 0;
+  for (int64_t r = 0; table->used_rows && r < dy->rows; r++) table->used_rows[ids[r]] = 1;
   for (int64_t r = 0; r < dy->rows; r++)
     for (int64_t c = 0; c < d; c++)
       if (tarn__dropout_keeps(attr->dropout, exec, r, c))

@@ -42,6 +42,32 @@ static bool next_range(range *out, tarn__param *const *params, size_t count, int
   return false;
 }
 
+// The next elements of the range, from *at on, whose gradient is used or is not: false at the end. A range whose rows
+// are not known to be used is one piece.
+static bool next_piece(range *out, bool *used, const range *whole, int64_t *at) {
+  tarn__param *param = whole->param;
+  if (*at >= whole->end) return false;
+  *out = (range){param, *at, whole->end};
+  *used = true;
+  if (param->used_rows) {
+    int64_t row = *at / param->cols;
+    *used = param->used_rows[row];
+    while (row < param->rows && row * param->cols < whole->end && param->used_rows[row] == *used) row++;
+    if (row * param->cols < whole->end) out->end = row * param->cols;
+  }
+  *at = out->end;
+  return true;
+}
+
+static double squares(const tarn__adam_kernels *kernels, const range *r) {
+  double sum = 0.0;
+  range piece;
+  bool used;
+  for (int64_t at = r->first; next_piece(&piece, &used, r, &at);)
+    if (used) sum += kernels->squares((const float *)piece.param->grad + piece.first, piece.end - piece.first);
+  return sum;
+}
+
 double tarn__grad_norm(tarn__param *const *params, size_t count, int threads) {
   const tarn__adam_kernels *kernels = TARN__TABLE_NOW(tarn__adam_kernels);
   int64_t total = total_size(params, count);
@@ -53,20 +79,27 @@ double tarn__grad_norm(tarn__param *const *params, size_t count, int threads) {
     int64_t before = 0;
     sums[part] = 0.0;
     while (next_range(&r, params, count, total * part / PARTS, total * (part + 1) / PARTS, &at, &before))
-      sums[part] += kernels->squares((const float *)r.param->grad + r.first, r.end - r.first);
+      sums[part] += squares(kernels, &r);
   }
   for (int part = 0; part < PARTS; part++) sum += sums[part];
   return sqrt(sum);
 }
 
-static void update(const tarn__adam_kernels *kernels, const range *r, const tarn__adam_factors *factors) {
+static void update_piece(const tarn__adam_kernels *kernels, const range *r, bool used,
+                         const tarn__adam_factors *factors) {
   tarn__param *param = r->param;
   int64_t n = r->end - r->first;
   uint16_t *value = param->dtype == TARN__BF16 ? (uint16_t *)param->value + r->first : NULL;
   kernels->step(param->master + r->first, param->moment1 + r->first, param->moment2 + r->first, value,
-                (const float *)param->grad + r->first, n, factors);
+                used ? (const float *)param->grad + r->first : NULL, n, factors);
   if (param->dtype == TARN__F32 && param->value != param->master)
     memcpy((float *)param->value + r->first, param->master + r->first, (size_t)n * sizeof(float));
+}
+
+static void update(const tarn__adam_kernels *kernels, const range *r, const tarn__adam_factors *factors) {
+  range piece;
+  bool used;
+  for (int64_t at = r->first; next_piece(&piece, &used, r, &at);) update_piece(kernels, &piece, used, factors);
 }
 
 void tarn__adam_step(tarn__param *const *params, size_t count, const tarn__adam_options *options, int64_t step,

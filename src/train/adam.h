@@ -40,7 +40,7 @@ typedef struct tarn__adam_factors {
 } tarn__adam_factors;
 
 typedef struct tarn__adam_kernels {
-  // value is NULL or the bf16 copy.
+  // value is NULL or the bf16 copy, grad NULL or not all zeros.
   void (*step)(float *master, float *moment1, float *moment2, uint16_t *value, const float *grad, int64_t n,
                const tarn__adam_factors *factors);
   double (*squares)(const float *x, int64_t n);

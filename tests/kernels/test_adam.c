@@ -149,6 +149,41 @@ static void threads_give_equal_bits(void **state) {
   tarn__free(kept);
 }
 
+// Rows that are said to be unused are zero: passing over them changes no bit.
+static void unused_rows_are_passed_over(void **state) {
+  (void)state;
+  const tarn__adam_options *options[3] = {&adam, &adam_decay, &adamw};
+  for (int k = 0; k < 3; k++) {
+    tarn__param p[2], *list[2][1] = {{&p[0]}, {&p[1]}};
+    for (int i = 0; i < 2; i++) {
+      tarn__random random;
+      tarn__random_init(&random, 5, 5);
+      p[i] = param_open(&random, 301, 67, k == 1 ? TARN__F32 : TARN__BF16);
+    }
+    p[1].used_rows = check_alloc((size_t)p[1].rows, 1);
+    size_t n = (size_t)(p[0].rows * p[0].cols);
+    for (int step = 1; step <= 3; step++) {
+      for (int64_t r = 0; r < p[0].rows; r++) {
+        p[1].used_rows[r] = (r * 7919 + step) % 5 < 2;
+        for (int64_t c = 0; c < p[0].cols; c++)
+          ((float *)p[0].grad)[r * p[0].cols + c] = p[1].used_rows[r] ? (float)(c + step) * 0.01f : 0.0f;
+      }
+      // Nobody reads what is not used.
+      for (size_t i = 0; i < n; i++)
+        ((float *)p[1].grad)[i] = p[1].used_rows[i / (size_t)p[1].cols] ? ((float *)p[0].grad)[i] : NAN;
+      double norm = tarn__grad_norm(list[0], 1, 2);
+      assert_true(fabs(tarn__grad_norm(list[1], 1, 2) / norm - 1.0) < 1e-12);
+      for (int i = 0; i < 2; i++) tarn__adam_step(list[i], 1, options[k], step, 0.5, 2);
+      assert_memory_equal(p[0].master, p[1].master, n * sizeof(float));
+      assert_memory_equal(p[0].moment1, p[1].moment1, n * sizeof(float));
+      assert_memory_equal(p[0].moment2, p[1].moment2, n * sizeof(float));
+      if (k != 1) assert_memory_equal(p[0].value, p[1].value, n * sizeof(uint16_t));
+    }
+    tarn__free(p[1].used_rows);
+    for (int i = 0; i < 2; i++) param_close(&p[i]);
+  }
+}
+
 static void norm_shows_what_is_not_finite(void **state) {
   (void)state;
   tarn__random random;
@@ -163,9 +198,9 @@ static void norm_shows_what_is_not_finite(void **state) {
 }
 
 static int run(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(as_pytorch), cmocka_unit_test(as_defined),
-                                     cmocka_unit_test(threads_give_equal_bits),
-                                     cmocka_unit_test(norm_shows_what_is_not_finite)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(as_pytorch), cmocka_unit_test(as_defined), cmocka_unit_test(threads_give_equal_bits),
+      cmocka_unit_test(unused_rows_are_passed_over), cmocka_unit_test(norm_shows_what_is_not_finite)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
 

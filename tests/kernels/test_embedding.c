@@ -88,10 +88,74 @@ static void published_values(void **state) {
   check_close(&c);
 }
 
+// One step with the embedding's gradient in `table`: of the words first, first + 3, ..
+static void add_gradient(tarn__param *table, int32_t first) {
+  enum { ROWS = 9 };
+  int32_t ids[ROWS];
+  for (int32_t r = 0; r < ROWS; r++) ids[r] = (first + r % 4 * 3) % (int32_t)table->rows;
+  static double scale = 1.0;
+  static int32_t targets[ROWS];
+  tarn__graph graph = {0};
+  tarn__param output = {.name = "output", .rows = 5, .cols = table->cols, .uses = 1, .dtype = TARN__F32};
+  output.value = check_alloc((size_t)(output.rows * output.cols), sizeof(float));
+  for (int64_t i = 0; i < output.rows * output.cols; i++) ((float *)output.value)[i] = (float)(i % 7) - 3.0f;
+  tarn__graph_begin(&graph, TARN__CPU, TARN__F32, true, CHECK_THREADS);
+  tarn__tensor *x = tarn__embedding(&graph, tarn__graph_external(&graph, TARN__I32, 1, ROWS, ids, "ids"), NULL, table,
+                                    NULL, 1.0, 0.0);
+  tarn__tensor *loss = tarn__output_loss(
+      &graph, x, &output, NULL, tarn__graph_external(&graph, TARN__I32, 1, ROWS, targets, "targets"), 0.0, &scale);
+  loss->keep = true;
+  tarn__graph_differentiate(&graph, loss);
+  check_ok(tarn__graph_plan(&graph));
+  void *workspace = check_alloc(graph.workspace_bytes, 1);
+  tarn__graph_bind(&graph, workspace);
+  tarn__exec exec = {.threads = CHECK_THREADS};
+  check_ok(tarn__graph_run(&graph, &exec));
+  tarn__graph_close(&graph);
+  tarn__free(workspace);
+  tarn__free(output.value);
+}
+
+// A table that knows its used rows has the same gradient after every update, whatever the one before used.
+static void used_rows(void **state) {
+  (void)state;
+  tarn__param table[2];
+  const size_t n = 40 * 24;
+  for (int i = 0; i < 2; i++) {
+    table[i] = (tarn__param){.name = "table", .rows = 40, .cols = 24, .trained = true, .uses = 1, .dtype = TARN__F32};
+    table[i].value = check_alloc(n, sizeof(float));
+    table[i].grad = check_alloc(n, sizeof(float));
+    for (size_t j = 0; j < n; j++) ((float *)table[i].value)[j] = 0.1f * (float)(j % 13);
+  }
+  // Something else was kept in this gradient.
+  for (size_t j = 0; j < n; j++) ((float *)table[1].grad)[j] = 3.0f;
+  table[1].used_rows = check_alloc(40, 1);
+  memset(table[1].used_rows, 1, 40);
+  for (int32_t update = 0; update < 3; update++) {
+    int used = 0;
+    for (int i = 0; i < 2; i++) {
+      table[i].grad_written = false;
+      add_gradient(&table[i], 5 * update);
+      add_gradient(&table[i], 7 * update + 20);
+    }
+    assert_memory_equal(table[0].grad, table[1].grad, n * sizeof(float));
+    for (int r = 0; r < 40; r++) used += table[1].used_rows[r];
+    assert_true(used >= 4 && used <= 8);
+  }
+  for (int i = 0; i < 2; i++) {
+    tarn__free(table[i].value);
+    tarn__free(table[i].grad);
+  }
+  tarn__free(table[1].used_rows);
+}
+
 static int run(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(sizes), cmocka_unit_test(far_positions),
-                                     cmocka_unit_test(shared_table), cmocka_unit_test(published_values),
-                                     cmocka_unit_test(learned_positions)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(sizes),
+                                     cmocka_unit_test(far_positions),
+                                     cmocka_unit_test(shared_table),
+                                     cmocka_unit_test(published_values),
+                                     cmocka_unit_test(learned_positions),
+                                     cmocka_unit_test(used_rows)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
 
