@@ -82,7 +82,7 @@ tarn_status tarn_lm_score_file(tarn_lm *lm, const char *path, tarn_lm_sink sink,
 
 // Minimal pairs (Warstadt et al., "BLiMP", TACL 2020): of two sentences the acceptable one should have the higher
 // log-probability. Equal ones count as wrong. Files are JSON lines with the texts "sentence_good" and "sentence_bad",
-// and optionally "field" and "linguistics_term".
+// and optionally "field", in whose name / counts as _, and "linguistics_term".
 typedef struct tarn_minimal_pairs_count {
   const char *name;          // of the paradigm (its file without .jsonl), or of the field
   const char *field, *term;  // of a paradigm: those of its first pair, "" where a file has none; of a field: ""

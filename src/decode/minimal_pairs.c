@@ -71,11 +71,17 @@ static tarn_status add_text(task *t, const json_t *object, const char *key) {
   return TARN_STATUS_OK;
 }
 
-static tarn_status copy_optional(task *t, const char **out, const json_t *object, const char *key) {
+static tarn_status copy_optional(task *t, char **out, const json_t *object, const char *key) {
   const json_t *text = json_object_get(object, key);
-  char *copy;
-  TARN_TRY(tarn__arena_strdup(t->arena, &copy, json_is_string(text) ? json_string_value(text) : ""));
-  *out = copy;
+  return tarn__arena_strdup(t->arena, out, json_is_string(text) ? json_string_value(text) : "");
+}
+
+// BLiMP's principle_A_case_2 writes "syntax/semantics", its other files "syntax_semantics".
+static tarn_status copy_field(task *t, tarn_minimal_pairs_count *paradigm, const json_t *object) {
+  char *name;
+  TARN_TRY(copy_optional(t, &name, object, "field"));
+  for (char *at = name; (at = strchr(at, '/'));) *at = '_';
+  paradigm->field = name;
   return TARN_STATUS_OK;
 }
 
@@ -88,8 +94,10 @@ static tarn_status read_pair(task *t, tarn_minimal_pairs_count *paradigm, const 
                         object ? "" : ": ", object ? "" : error.text);
   }
   if (status == TARN_STATUS_OK && paradigm->pairs == 0) {
-    status = copy_optional(t, &paradigm->field, object, "field");
-    if (status == TARN_STATUS_OK) status = copy_optional(t, &paradigm->term, object, "linguistics_term");
+    char *term = NULL;
+    status = copy_field(t, paradigm, object);
+    if (status == TARN_STATUS_OK) status = copy_optional(t, &term, object, "linguistics_term");
+    paradigm->term = term;
   }
   if (status == TARN_STATUS_OK) status = add_text(t, object, "sentence_good");
   if (status == TARN_STATUS_OK) status = add_text(t, object, "sentence_bad");

@@ -151,7 +151,7 @@ static void minimal_pairs_are_counted(void **state) {
   char text[1024];
   assert_int_equal(mkdir("pairs", 0777), 0);
   snprintf(text, sizeof text,
-           "{\"sentence_good\": \"%s\", \"sentence_bad\": \"%s\", \"field\": \"syntax\"}\n"
+           "{\"sentence_good\": \"%s\", \"sentence_bad\": \"%s\", \"field\": \"syntax/semantics\"}\n"
            "{\"sentence_good\": \"%s\", \"sentence_bad\": \"%s\", \"field\": \"syntax\"}\n\n"
            "{\"sentence_good\": \"%s\", \"sentence_bad\": \"%s\"}\n",
            good, bad, bad, good, good, bad);
@@ -170,6 +170,7 @@ static void minimal_pairs_are_counted(void **state) {
   assert_int_equal(result->overall.pairs, 4);
   assert_int_equal(result->field_count, 2);
   assert_string_equal(result->fields[0].name, "morphology");
+  assert_string_equal(result->fields[1].name, "syntax_semantics");
   // Wilson's interval of 2 of 3, as statsmodels gives it.
   assert_true(fabs(result->paradigms[1].low - 0.2076596) < 1e-6);
   assert_true(fabs(result->paradigms[1].high - 0.9385081) < 1e-6);
