@@ -4,8 +4,8 @@ peak memory, share of the machine's peak."""
 import os
 
 import peers
-from settings import ROOT, say
-from training import race, table, with_peak
+from settings import ROOT
+from training import measure_cases, race, table, with_peak
 
 EXAMPLES = os.path.join(ROOT, "examples", "babylm")
 # name: description, model of torch_lm.py
@@ -18,13 +18,7 @@ __all__ = ["NAMES", "measure", "table"]
 
 
 def measure(context, names):
-    entries = {}
-    for model, precision in CASES:
-        name = f"train-{model}-{precision}"
-        if name in names:
-            say(f"{name} ...")
-            entries[name] = measure_one(context, model, precision)
-    return entries
+    return measure_cases(context, names, CASES, measure_one)
 
 
 def measure_one(context, model, precision):

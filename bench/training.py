@@ -60,14 +60,19 @@ def add_peers(entry, ours, results):
                                             for a, b in zip(ours, results[name]))})
 
 
-def measure(context, names):
+def measure_cases(context, names, cases, one):
+    """The entries of those cases (model, precision) that `names` has; `one` measures a case."""
     entries = {}
-    for model, precision in CASES:
+    for model, precision in cases:
         name = f"train-{model}-{precision}"
         if name in names:
             say(f"{name} ...")
-            entries[name] = measure_one(context, model, precision)
+            entries[name] = one(context, model, precision)
     return entries
+
+
+def measure(context, names):
+    return measure_cases(context, names, CASES, measure_one)
 
 
 def measure_one(context, model, precision):
