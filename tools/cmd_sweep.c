@@ -53,6 +53,7 @@ static json_t *run_json(const tarn_sweep *sweep, const tarn_sweep_run *run) {
   set_number(object, "test_bleu", run->test_bleu);
   set_number(object, "test_blimp", run->test_blimp);
   if (run->message) json_object_set_new(object, "message", json_string(run->message));
+  if (run->reuse) json_object_set_new(object, "reuse", json_string(run->reuse));
   return object;
 }
 
@@ -64,7 +65,8 @@ static void print_json(json_t *object) {
 }
 
 static const char *event_word(tarn_sweep_event_kind kind) {
-  static const char *const words[] = {"skipped", "started", "progress", "trained", "finished", "failed", "stopped"};
+  static const char *const words[] = {"skipped",  "started", "progress", "trained",
+                                      "finished", "failed",  "stopped",  "reused"};
   return words[kind];
 }
 
@@ -138,7 +140,7 @@ static double least_time(const tarn_sweep *sweep) {
   for (size_t i = 0; i < sweep->run_count; i++) {
     const tarn_sweep_run *run = &sweep->runs[i];
     bool open = run->state == TARN_SWEEP_WAITING || run->state == TARN_SWEEP_BEGUN;
-    if (open && run->seconds < sweep->budget_seconds) left += sweep->budget_seconds - run->seconds;
+    if (open && !run->reuse && run->seconds < sweep->budget_seconds) left += sweep->budget_seconds - run->seconds;
   }
   return left / (double)sweep->parallel;
 }
@@ -174,9 +176,12 @@ static void print_plan(const tarn_sweep *sweep) {
            (long long)run->seed);
     print_state(run);
     if (run->message) printf("  %s", run->message);
+    if (run->reuse) printf("  reused from %s", run->reuse);
     printf("\n");
   }
-  size_t open = count_state(sweep, TARN_SWEEP_WAITING) + count_state(sweep, TARN_SWEEP_BEGUN);
+  size_t reused = 0;
+  for (size_t i = 0; i < sweep->run_count; i++) reused += sweep->runs[i].reuse != NULL;
+  size_t open = count_state(sweep, TARN_SWEEP_WAITING) + count_state(sweep, TARN_SWEEP_BEGUN) - reused;
   printf("\n%zu runs, %zu of them to be trained, %lld at a time with %lld threads each\n", sweep->run_count, open,
          (long long)sweep->parallel, (long long)sweep->threads);
   if (sweep->budget_seconds > 0)
@@ -256,9 +261,12 @@ int cmd_sweep(int argc, char **argv) {
   view v = {0};
   bool dry_run = false;
   cli_list files = {0};
+  cli_list reuse = {0};
   const cli_option table[] = {
       {"output", CLI_TEXT, &options.folder, "DIR", "folder of the sweep; made if it does not exist", 0, 0},
       {"dry-run", CLI_FLAG, &dry_run, NULL, "check everything, print variants, sizes, runs and time, and stop", 0, 0},
+      {"reuse", CLI_LIST, &reuse, "SWEEP", "folder of another sweep: take its finished runs of the same settings", 0,
+       0},
       {"retry-failed", CLI_FLAG, &options.retry_failed, NULL, "let runs that failed go on from their last checkpoint",
        0, 0},
       {"json", CLI_FLAG, &v.json, NULL, "print JSON: one object for each event, or one for the dry run", 0, 0},
@@ -268,6 +276,8 @@ int cmd_sweep(int argc, char **argv) {
   if (code < 0 && !options.folder && (!dry_run || !files.count)) code = cli_usage(&COMMAND, "--output DIR is missing");
   if (code < 0) {
     options.file = files.count ? files.items[0] : NULL;
+    options.reuse = reuse.items;
+    options.reuse_count = reuse.count;
     options.on_event = on_event;
     options.user = &v;
     options.stop = &stop_signal;
@@ -276,5 +286,6 @@ int cmd_sweep(int argc, char **argv) {
     code = run(&options, &v, dry_run);
   }
   cli_list_free(&files);
+  cli_list_free(&reuse);
   return code;
 }

@@ -34,5 +34,10 @@ if [ ! -e data/ready ]; then
   touch data/ready
 fi
 [ "$1" != data ] || exit 0
-"$tarn" sweep "$sweep" --output "$1"
+# What another sweep of this folder has trained already is not trained again.
+reuse=()
+for other in */sweep.json; do
+  [ ! -e "$other" ] || [ "${other%/*}" = "$1" ] || reuse+=(--reuse "${other%/*}")
+done
+"$tarn" sweep "$sweep" --output "$1" "${reuse[@]}"
 "$tarn" report "$1" --output "report-$1"

@@ -62,7 +62,8 @@ const char *tarn_sweep_state_name(tarn_sweep_state state);
 typedef struct tarn_sweep_run {
   size_t variant;  // index
   int64_t seed;
-  const char *path;  // run directory
+  const char *path;   // run directory
+  const char *reuse;  // finished run of another sweep that will be copied in place of a training; NULL: none
   tarn_sweep_state state;
   const char *message;            // of a failed run; else NULL
   int64_t update;                 // where the training stands
@@ -98,7 +99,8 @@ typedef enum tarn_sweep_event_kind {
   TARN_SWEEP_EVENT_TRAINED,   // training is over; the test set is next
   TARN_SWEEP_EVENT_FINISHED,
   TARN_SWEEP_EVENT_FAILED,
-  TARN_SWEEP_EVENT_STOPPED  // it saved its state because somebody asked it to
+  TARN_SWEEP_EVENT_STOPPED,  // it saved its state because somebody asked it to
+  TARN_SWEEP_EVENT_REUSED    // copied from another sweep
 } tarn_sweep_event_kind;
 
 typedef struct tarn_sweep_event {
@@ -109,10 +111,14 @@ typedef struct tarn_sweep_event {
 } tarn_sweep_event;
 
 typedef struct tarn_sweep_options {
-  const char *file;     // sweep file; NULL: the one that the folder keeps from before
-  const char *folder;   // of the runs; made if it does not exist. NULL: only to look, with tarn_sweep_open()
-  const char *program;  // that has the commands `train` and `test`; NULL: this program (default)
-  bool retry_failed;    // runs that failed go on from their last checkpoint (default no)
+  const char *file;          // sweep file; NULL: the one that the folder keeps from before
+  const char *folder;        // of the runs; made if it does not exist. NULL: only to look, with tarn_sweep_open()
+  const char *program;       // that has the commands `train` and `test`; NULL: this program (default)
+  const char *const *reuse;  // (reuse_count) folders of other sweeps: runs that wait here and are finished there, with
+                             // the same settings, seed, test and version of the program, are copied, not trained.
+                             // That the data behind the same paths are the same is the caller's word
+  size_t reuse_count;
+  bool retry_failed;  // runs that failed go on from their last checkpoint (default no)
   void (*on_event)(void *user, const tarn_sweep_event *event);  // from tarn_sweep_run(); NULL: nobody
   void *user;
   const volatile sig_atomic_t *stop;  // not 0: stop all runs, with their state saved, and return INTERRUPTED. NULL:

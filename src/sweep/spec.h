@@ -1,8 +1,9 @@
 // What a sweep consists of, for the files that share it: sweep_read.c, sweep_open.c, equalize.c, sweep_files.c,
-// run_state.c, sweep_run.c, child.c.
+// run_state.c, reuse.c, sweep_run.c, child.c.
 #ifndef TARN_SWEEP_SPEC_H
 #define TARN_SWEEP_SPEC_H
 
+#include <jansson.h>
 #include <sys/types.h>
 
 #include "base/memory.h"
@@ -57,8 +58,16 @@ tarn_status tarn__sweep_write_failure(const tarn_sweep_run *run, const char *mes
 // Reads what was added to a run's log since *offset (0: all) into the run. True if there was something.
 bool tarn__sweep_read_log(tarn_sweep_run *run, int64_t *offset);
 
+// Finds for every run that waits a finished one like it in the folders of other sweeps: same settings, seed, test and
+// version of the program. Fails with USAGE if a folder holds no sweep.
+tarn_status tarn__sweep_find_reuse(tarn_sweep *sweep, const char *const *folders, size_t count) TARN_CHECKED;
+// Copies run->reuse into the run's own folder, all at once.
+tarn_status tarn__sweep_reuse(tarn_sweep *sweep, tarn_sweep_run *run) TARN_CHECKED;
+
 // Fails with USAGE if the folder holds runs that the sweep does not know, or tests of another test set.
 tarn_status tarn__sweep_check_folder(const tarn_sweep *sweep) TARN_CHECKED;
+// Whether the sweep of a sweep.json tests its runs as this one does.
+tarn_status tarn__sweep_same_test(bool *same, const tarn_sweep *sweep, const json_t *other) TARN_CHECKED;
 // Writes sweep.yaml, base.yaml and sweep.json.
 tarn_status tarn__sweep_write_files(const tarn_sweep *sweep) TARN_CHECKED;
 

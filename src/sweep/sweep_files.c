@@ -210,14 +210,19 @@ static tarn_status check_lists(const tarn_sweep *sweep, const json_t *old) {
   return TARN_STATUS_OK;
 }
 
+tarn_status tarn__sweep_same_test(bool *same, const tarn_sweep *sweep, const json_t *other) {
+  json_t *own = test_of(sweep);
+  TARN_REQUIRE(own, MEMORY, "out of memory: the test of a sweep");
+  *same = json_equal(json_object_get(other, "test"), own);
+  json_decref(own);
+  return TARN_STATUS_OK;
+}
+
 static tarn_status check_old(const tarn_sweep *sweep, const json_t *old, const char *path) {
-  const json_t *before = json_object_get(old, "test");
+  bool same;
   TARN_TRY(check_lists(sweep, old));
-  if (!json_is_object(before)) return TARN_STATUS_OK;
-  json_t *now = test_of(sweep);
-  TARN_REQUIRE(now, MEMORY, "out of memory: %s", path);
-  bool same = json_equal(before, now);
-  json_decref(now);
+  if (!json_is_object(json_object_get(old, "test"))) return TARN_STATUS_OK;
+  TARN_TRY(tarn__sweep_same_test(&same, sweep, old));
   TARN_REQUIRE(same, USAGE,
                "%s: its runs are tested otherwise (test: source, reference, beam, blimp); use another folder", path);
   return TARN_STATUS_OK;

@@ -197,6 +197,7 @@ static tarn_status open_parts(tarn_sweep *sweep, const tarn_sweep_options *optio
   TARN_TRY(check_test(sweep));
   if (sweep->folder) TARN_TRY(tarn__sweep_check_folder(sweep));
   TARN_TRY(list_runs(sweep));
+  TARN_TRY(tarn__sweep_find_reuse(sweep, options->reuse, options->reuse_count));
   warn(sweep);
   return TARN_STATUS_OK;
 }

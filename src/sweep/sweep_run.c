@@ -60,7 +60,7 @@ static double seconds_left(const state *s) {
   for (size_t i = 0; i < sweep->run_count; i++) {
     const tarn_sweep_run *run = &sweep->runs[i];
     bool open = run->state == TARN_SWEEP_WAITING || run->state == TARN_SWEEP_BEGUN;
-    if (open && run->seconds < each) left += each - run->seconds;
+    if (open && !run->reuse && run->seconds < each) left += each - run->seconds;
   }
   return left * overhead / (double)sweep->parallel;
 }
@@ -169,6 +169,11 @@ static tarn_status fill_places(state *s) {
       tarn_sweep_run *run = &s->sweep->memory->runs[s->next++];
       // A sweep that was killed as the run's process ended had no time to drop its messages.
       if (is_done(run)) drop_errors(run);
+      if (run->state == TARN_SWEEP_WAITING && run->reuse) {
+        TARN_TRY(tarn__sweep_reuse(s->sweep, run));
+        tell(s, TARN_SWEEP_EVENT_REUSED, run);
+        continue;
+      }
       bool skip = is_done(run) || (run->state == TARN_SWEEP_FAILED && !s->options->retry_failed);
       if (skip)
         tell(s, TARN_SWEEP_EVENT_SKIPPED, run);

@@ -73,6 +73,46 @@ refuse 2 "tested otherwise" "$TARN" sweep other.yaml --output out
 refuse 2 "holds a run" "$TARN" sweep more.yaml --output out/half/seed-1
 refuse 2 "no sweep to go on with" "$TARN" sweep --output nowhere
 
+# Runs that another sweep has finished with the same settings are copied, whatever their variant is called there.
+cat >shared.yaml <<'END'
+base: model.yaml
+baseline: plain
+seeds: [2, 7]
+parallel: 2
+threads: 1
+set:
+  train: { max_updates: 6, keep_last: 1, log_every: 3 }
+  valid: { every: 3, max_sentences: 2 }
+test: { source: corpus/valid.de, reference: corpus/valid.en, beam: 1 }
+variants:
+  plain: { encoder.layers: L L }
+  other: { encoder.layers: L L R }
+END
+"$TARN" sweep shared.yaml --output shared --reuse out --dry-run >out.txt 2>error.txt || fail "reuse: $(cat error.txt)"
+grep -q '^waiting .*plain seed 2  reused from out/regular/seed-2$' out.txt || fail "no word of reuse: $(cat out.txt)"
+grep -q '^4 runs, 3 of them to be trained' out.txt || fail "reused runs are not counted: $(cat out.txt)"
+mkdir -p shared/plain/.seed-2.partial
+echo rubbish >shared/plain/.seed-2.partial/log.jsonl  # a copy that was killed
+refuse 2 'corpus: there is no sweep whose runs could be reused' "$TARN" sweep shared.yaml --output shared --reuse corpus
+"$TARN" sweep shared.yaml --output shared --reuse out >out.txt 2>error.txt || fail "reuse: $(cat out.txt error.txt)"
+grep -q '^reused .*plain seed 2 .*test BLEU' out.txt || fail "not reused: $(cat out.txt)"
+[ "$(grep -c '^finished' out.txt)" -eq 3 ] || fail "reused runs: $(cat out.txt)"
+for file in out/regular/seed-2/*; do
+  [ "${file##*/}" = lock ] || cmp "$file" "shared/plain/seed-2/${file##*/}"
+done
+grep -q '"from": "out/regular/seed-2"' shared/plain/seed-2/reused.json || fail "the origin is not told"
+[ ! -e shared/plain/.seed-2.partial ] || fail "a partial copy is left"
+"$TARN" compare shared >out.txt 2>error.txt || fail "reused runs are not compared: $(cat error.txt)"
+sed 's/beam: 1/beam: 2/' shared.yaml >other.yaml
+"$TARN" sweep other.yaml --reuse out --dry-run >out.txt 2>error.txt
+grep -q 'reused from' out.txt && fail "a run of another test is reused: $(cat out.txt)"
+grep -q 'tested otherwise' error.txt || fail "another test: $(cat error.txt)"
+cp -r out elder
+sed -i 's/"version": "[^"]*"/"version": "0.0.0"/' elder/regular/seed-2/result.json
+"$TARN" sweep shared.yaml --reuse elder --dry-run >out.txt 2>error.txt
+grep -q 'reused from' out.txt && fail "a run of another version is reused: $(cat out.txt)"
+grep -q 'by version 0.0.0' error.txt || fail "another version: $(cat error.txt)"
+
 # A run that fails is told, never tried again unasked, and keeps the others from nothing.
 cat >fails.yaml <<'END'
 base: model.yaml

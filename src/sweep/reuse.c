@@ -1,0 +1,186 @@
+// Runs that another sweep has made already: the same settings, seed, test and version of the program. They are copied
+// whole, so that every sweep's folder stands for itself.
+#include <dirent.h>
+#include <errno.h>
+#include <jansson.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "sweep/spec.h"
+#include "tarn/version.h"
+
+// A folder with finished runs, and the texts of the configurations that are looked for.
+typedef struct search {
+  tarn_sweep *sweep;
+  const char *folder;
+  char **wanted;  // [runs]; NULL: a run that needs no other
+} search;
+
+static tarn_status want(search *s) {
+  tarn_sweep *sweep = s->sweep;
+  for (size_t i = 0; i < sweep->run_count; i++) {
+    const tarn_sweep_run *run = &sweep->runs[i];
+    tarn_config *config;
+    if (run->state != TARN_SWEEP_WAITING || s->wanted[i]) continue;
+    TARN_TRY(tarn__sweep_config(sweep, &config, &sweep->memory->edits[run->variant], run->seed));
+    tarn_status status = tarn_config_write(config, &s->wanted[i]);
+    tarn_config_close(&config);
+    TARN_TRY(status);
+  }
+  return TARN_STATUS_OK;
+}
+
+static tarn_status same_version(bool *same, const char *run) {
+  char path[PATH_MAX];
+  TARN_REQUIRE(snprintf(path, sizeof path, "%s/result.json", run) < (int)sizeof path, IO, "%s: the path is too long",
+               run);
+  json_t *result = json_load_file(path, 0, NULL);
+  const char *version = json_string_value(json_object_get(result, "version"));
+  *same = version && strcmp(version, tarn_version()) == 0;
+  if (!*same)
+    tarn__log(TARN_LOG_WARNING, "%s was made by version %s of the program, this is %s: it is not reused", run,
+              version ? version : "(unknown)", tarn_version());
+  json_decref(result);
+  return TARN_STATUS_OK;
+}
+
+// Offers a run directory to all runs that wait for one like it; there is one at most, because variants differ.
+static tarn_status offer(search *s, const char *path) {
+  char file[PATH_MAX];
+  tarn_config *config;
+  char *text = NULL;
+  TARN_REQUIRE(snprintf(file, sizeof file, "%s/config.yaml", path) < (int)sizeof file, IO, "%s: the path is too long",
+               path);
+  if (!tarn__file_exists(file)) return TARN_STATUS_OK;
+  TARN_TRY(tarn_config_read(&config, file, NULL, 0));
+  tarn_status status = tarn_config_write(config, &text);
+  tarn_config_close(&config);
+  for (size_t i = 0; i < s->sweep->run_count && status == TARN_STATUS_OK; i++) {
+    tarn_sweep_run *run = &s->sweep->memory->runs[i];
+    tarn_sweep_run other = {.variant = run->variant, .seed = run->seed, .path = path};
+    bool same = false;
+    if (!s->wanted[i] || run->reuse || strcmp(text, s->wanted[i]) != 0) continue;
+    status = tarn__sweep_look(s->sweep, &other);
+    if (status != TARN_STATUS_OK || other.state != TARN_SWEEP_FINISHED) break;
+    status = same_version(&same, path);
+    if (status == TARN_STATUS_OK && same) status = tarn__sweep_text(s->sweep, &run->reuse, "%s", path);
+  }
+  tarn_config_text_close(&text);
+  return status;
+}
+
+static tarn_status offer_all(search *s, const json_t *json) {
+  size_t i;
+  size_t j;
+  const json_t *variant;
+  const json_t *seed;
+  json_array_foreach(json_object_get(json, "variants"), i, variant) {
+    const char *name = json_string_value(json_object_get(variant, "name"));
+    json_array_foreach(json_object_get(json, "seeds"), j, seed) {
+      char path[PATH_MAX];
+      TARN_REQUIRE(name && json_is_integer(seed), DATA, "%s/" TARN__SWEEP_JSON ": variants or seeds are damaged",
+                   s->folder);
+      TARN_REQUIRE(snprintf(path, sizeof path, "%s/%s/seed-%lld", s->folder, name,
+                            (long long)json_integer_value(seed)) < (int)sizeof path,
+                   IO, "%s: the path is too long", s->folder);
+      TARN_TRY(offer(s, path));
+    }
+  }
+  return TARN_STATUS_OK;
+}
+
+static tarn_status look_into(search *s) {
+  char path[PATH_MAX];
+  json_error_t error;
+  bool same;
+  TARN_REQUIRE(snprintf(path, sizeof path, "%s/" TARN__SWEEP_JSON, s->folder) < (int)sizeof path, IO,
+               "%s: the path is too long", s->folder);
+  TARN_REQUIRE(tarn__file_exists(path), USAGE, "%s: there is no sweep whose runs could be reused: no " TARN__SWEEP_JSON,
+               s->folder);
+  json_t *json = json_load_file(path, 0, &error);
+  TARN_REQUIRE(json, DATA, "%s:%d: %s", path, error.line, error.text);
+  tarn_status status = tarn__sweep_same_test(&same, s->sweep, json);
+  if (status == TARN_STATUS_OK && !same)
+    tarn__log(TARN_LOG_WARNING,
+              "%s: its runs were tested otherwise (test: source, reference, beam, blimp): none is reused", s->folder);
+  if (status == TARN_STATUS_OK && same) status = offer_all(s, json);
+  json_decref(json);
+  return status;
+}
+
+tarn_status tarn__sweep_find_reuse(tarn_sweep *sweep, const char *const *folders, size_t count) {
+  void *memory;
+  if (count == 0) return TARN_STATUS_OK;
+  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, sweep->run_count, sizeof(char *)));
+  search s = {.sweep = sweep, .wanted = memory};
+  tarn_status status = want(&s);
+  for (size_t i = 0; i < count && status == TARN_STATUS_OK; i++) {
+    s.folder = folders[i];
+    status = look_into(&s);
+  }
+  for (size_t i = 0; i < sweep->run_count; i++) tarn_config_text_close(&s.wanted[i]);
+  tarn__free(s.wanted);
+  return status;
+}
+
+static tarn_status copy_file(const char *from, const char *to, const char *name) {
+  char source[PATH_MAX];
+  char target[PATH_MAX];
+  struct stat info;
+  tarn__map map = {0};
+  bool fits = snprintf(source, sizeof source, "%s/%s", from, name) < (int)sizeof source;
+  fits = fits && snprintf(target, sizeof target, "%s/%s", to, name) < (int)sizeof target;
+  TARN_REQUIRE(fits, IO, "%s: the path is too long", from);
+  if (lstat(source, &info) != 0 || !S_ISREG(info.st_mode)) return TARN_STATUS_OK;
+  TARN_TRY(tarn__map_open(&map, source));
+  tarn_status status = tarn__file_write(target, map.data, map.size);
+  tarn__map_close(&map);
+  return status;
+}
+
+static tarn_status copy_files(const char *from, const char *to) {
+  DIR *folder = opendir(from);
+  TARN_REQUIRE(folder, IO, "%s: cannot read the folder: %s", from, strerror(errno));
+  tarn_status status = TARN_STATUS_OK;
+  for (const struct dirent *entry; status == TARN_STATUS_OK && (entry = readdir(folder));) {
+    const char *name = entry->d_name;
+    if (name[0] != '.' && strcmp(name, "lock") != 0 && strcmp(name, "errors.txt") != 0)
+      status = copy_file(from, to, name);
+  }
+  closedir(folder);
+  return status;
+}
+
+// Where the run comes from, for a reader of the folder.
+static tarn_status write_origin(const char *from, const char *to) {
+  char path[PATH_MAX];
+  TARN_REQUIRE(snprintf(path, sizeof path, "%s/reused.json", to) < (int)sizeof path, IO, "%s: the path is too long",
+               to);
+  json_t *object = json_pack("{s:s}", "from", from);
+  char *text = object ? json_dumps(object, JSON_INDENT(2)) : NULL;
+  json_decref(object);
+  TARN_REQUIRE(text, MEMORY, "out of memory: %s", path);
+  tarn_status status = tarn__file_write(path, text, strlen(text));
+  free(text);
+  return status;
+}
+
+tarn_status tarn__sweep_reuse(tarn_sweep *sweep, tarn_sweep_run *run) {
+  char partial[PATH_MAX];
+  TARN_REQUIRE(snprintf(partial, sizeof partial, "%s/%s/.seed-%lld.partial", sweep->folder,
+                        sweep->variants[run->variant].name, (long long)run->seed) < (int)sizeof partial,
+               IO, "%s: the path is too long", sweep->folder);
+  TARN_TRY(tarn__mkdir(partial));
+  TARN_TRY(copy_files(run->reuse, partial));
+  TARN_TRY(write_origin(run->reuse, partial));
+  // Whoever stops here leaves a folder that nothing reads, and the next copy fills it anew.
+  TARN_REQUIRE(rename(partial, run->path) == 0, IO, "%s: cannot put the reused run here: %s", run->path,
+               strerror(errno));
+  run->reuse = NULL;
+  return tarn__sweep_look(sweep, run);
+}
