@@ -133,14 +133,16 @@ static size_t count_state(const tarn_sweep *sweep, tarn_sweep_state state) {
   return count;
 }
 
-// Training time of all that is left, if every run takes its budget and nothing else; negative: there is no budget.
-static double least_time(const tarn_sweep *sweep) {
+// Training time of all that is left, if every run takes what was estimated; negative: that is not known.
+static double training_left(const tarn_sweep *sweep) {
   double left = 0;
-  if (sweep->budget_seconds <= 0) return -1;
   for (size_t i = 0; i < sweep->run_count; i++) {
     const tarn_sweep_run *run = &sweep->runs[i];
     bool open = run->state == TARN_SWEEP_WAITING || run->state == TARN_SWEEP_BEGUN;
-    if (open && !run->reuse && run->seconds < sweep->budget_seconds) left += sweep->budget_seconds - run->seconds;
+    double all = sweep->variants[run->variant].run_seconds;
+    if (!open || run->reuse) continue;
+    if (all <= 0) return -1;
+    if (run->seconds < all) left += all - run->seconds;
   }
   return left / (double)sweep->parallel;
 }
@@ -160,13 +162,15 @@ static void print_equalized(const tarn_sweep_variant *v) {
 
 static void print_plan(const tarn_sweep *sweep) {
   char time[32];
-  printf("%-20s %12s %12s %12s %10s %10s\n", "variant", "trained", "frozen", "total", "MFLOP/tok", "memory MB");
+  printf("%-20s %12s %12s %12s %10s %10s %10s\n", "variant", "trained", "frozen", "total", "MFLOP/tok", "memory MB",
+         "~s/epoch");
   for (size_t i = 0; i < sweep->variant_count; i++) {
     const tarn_sweep_variant *v = &sweep->variants[i];
     const tarn_plan *p = &v->plan;
-    printf("%-20s %12lld %12lld %12lld %10.2f %10.0f%s\n", v->name, (long long)p->trained_parameters,
+    printf("%-20s %12lld %12lld %12lld %10.2f %10.0f %10.*f%s\n", v->name, (long long)p->trained_parameters,
            (long long)p->frozen_parameters, (long long)(p->trained_parameters + p->frozen_parameters),
-           total_flops(p) / 1e6, (double)p->total_bytes / 1e6, i == sweep->baseline ? "  baseline" : "");
+           total_flops(p) / 1e6, (double)p->total_bytes / 1e6, v->epoch_seconds < 10, v->epoch_seconds,
+           i == sweep->baseline ? "  baseline" : "");
   }
   for (size_t i = 0; i < sweep->variant_count; i++) print_equalized(&sweep->variants[i]);
   printf("\n");
@@ -185,10 +189,17 @@ static void print_plan(const tarn_sweep *sweep) {
   printf("\n%zu runs, %zu of them to be trained, %lld at a time with %lld threads each\n", sweep->run_count, open,
          (long long)sweep->parallel, (long long)sweep->threads);
   if (sweep->budget_seconds > 0)
-    printf("budget %s of training each: at least %s more; validation, tests and start-up come on top\n",
-           time_text(time, sweep->budget_seconds), time_text((char[32]){0}, least_time(sweep)));
+    printf("budget %s of training each: at least ", time_text(time, sweep->budget_seconds));
+  double left = training_left(sweep);
+  if (left < 0)
+    printf("there is no budget and no limit of updates or epochs, so the time is not known\n");
+  else if (sweep->budget_seconds > 0)
+    printf("%s more; validation, tests and start-up come on top\n", time_text(time, left));
   else
-    printf("there is no budget, so the time is not known before runs have finished\n");
+    printf(
+        "about %s of training more, by the operations and the speed of products here; validation, tests and "
+        "start-up come on top\n",
+        time_text(time, left));
 }
 
 static json_t *variant_json(const tarn_sweep_variant *v) {
@@ -196,6 +207,8 @@ static json_t *variant_json(const tarn_sweep_variant *v) {
   json_t *object =
       json_pack("{s:s, s:I, s:I, s:f, s:I}", "name", v->name, "trained", (json_int_t)p->trained_parameters, "frozen",
                 (json_int_t)p->frozen_parameters, "flops", total_flops(p), "planned_bytes", (json_int_t)p->total_bytes);
+  if (v->epoch_seconds > 0) json_object_set_new(object, "epoch_seconds", json_real(v->epoch_seconds));
+  if (v->run_seconds > 0) json_object_set_new(object, "run_seconds", json_real(v->run_seconds));
   if (v->equalize == TARN_SWEEP_EQUALIZE_NO) return object;
   json_t *widths = json_array();
   for (size_t i = 0; i < v->width_count; i++) json_array_append_new(widths, json_string(v->widths[i]));
@@ -214,10 +227,8 @@ static void print_plan_json(const tarn_sweep *sweep) {
   json_t *object = json_pack("{s:s, s:s, s:I, s:I, s:o, s:o}", "name", sweep->name, "baseline",
                              sweep->variants[sweep->baseline].name, "parallel", (json_int_t)sweep->parallel, "threads",
                              (json_int_t)sweep->threads, "variants", variants, "runs", runs);
-  if (sweep->budget_seconds > 0) {
-    json_object_set_new(object, "budget_seconds", json_real(sweep->budget_seconds));
-    json_object_set_new(object, "least_seconds", json_real(least_time(sweep)));
-  }
+  if (sweep->budget_seconds > 0) json_object_set_new(object, "budget_seconds", json_real(sweep->budget_seconds));
+  if (training_left(sweep) >= 0) json_object_set_new(object, "training_seconds", json_real(training_left(sweep)));
   print_json(object);
 }
 
@@ -243,8 +254,12 @@ static int run(tarn_sweep_options *options, view *v, bool dry_run) {
   v->shown = calloc(sweep->run_count, sizeof *v->shown);
   int code = v->shown ? CLI_OK : cli_usage(&COMMAND, "out of memory");
   if (dry_run) {
+    status = tarn_sweep_estimate(sweep);
+    if (status != TARN_STATUS_OK) code = cli_report(&COMMAND, status);
+  }
+  if (dry_run && status == TARN_STATUS_OK) {
     (v->json ? print_plan_json : print_plan)(sweep);
-  } else if (v->shown) {
+  } else if (!dry_run && v->shown) {
     status = tarn_sweep_run_all(sweep, options);
     if (v->open_line) printf("\r\033[K");
     code = status == TARN_STATUS_OK ? print_end(v) : cli_report(&COMMAND, status);

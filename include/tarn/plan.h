@@ -51,6 +51,7 @@ typedef struct tarn_plan {
   // What was assumed: rows of the largest batch, and tokens of a mean sentence.
   int64_t source_rows, target_rows;
   double source_length, target_length;
+  double epoch_tokens;    // tokens of both sides of the training data; 0 where they cannot be read
   tarn_plan_part *parts;  // freed by tarn_plan_close()
   size_t part_count;
 } tarn_plan;

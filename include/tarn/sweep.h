@@ -48,6 +48,9 @@ typedef struct tarn_sweep_variant {
   size_t width_count;
   double measure, base_measure;  // parameters or operations of the variant and of the base; 0 without equalize.
                                  // More than 1 % apart: no width comes nearer, and a warning was logged
+  double epoch_seconds;          // of training, by tarn_sweep_estimate(); 0: not known
+  double run_seconds;            // of training, by tarn_sweep_estimate(): the budget, else to max_updates or
+                                 // max_epochs; 0: not known
 } tarn_sweep_variant;
 
 typedef enum tarn_sweep_state {
@@ -131,6 +134,11 @@ void tarn_sweep_default(tarn_sweep_options *options);
 // Fails with USAGE: an unknown key, variants that are the same, a seed given twice, runs in the folder that were made
 // with other settings, ...; the line names file, line and key. Writes nothing. Warnings go to the log (tarn/log.h).
 tarn_status tarn_sweep_open(tarn_sweep **sweep, const tarn_sweep_options *options) TARN_CHECKED;
+
+// Estimates how long trainings take and writes it into the variants: their operations (tarn/plan.h) at 0.8 of the speed
+// that a product of matrices with the model's d_model, precision and threads reaches at this moment. Takes about a
+// tenth of a second a variant. Recurrences, which wait for themselves, take longer than that.
+tarn_status tarn_sweep_estimate(tarn_sweep *sweep) TARN_CHECKED;
 
 // Runs what is left, each training as a process of its own that dies with the thread that called this, and so never
 // outlives the sweep. A run that fails does not end the sweep; look at `runs`. Fails with BUSY (another sweep works in

@@ -1,5 +1,5 @@
-// What a sweep consists of, for the files that share it: sweep_read.c, sweep_open.c, equalize.c, sweep_files.c,
-// run_state.c, reuse.c, sweep_run.c, child.c.
+// What a sweep consists of, for the files that share it: sweep_read.c, sweep_open.c, equalize.c, estimate.c,
+// sweep_files.c, run_state.c, reuse.c, sweep_run.c, child.c.
 #ifndef TARN_SWEEP_SPEC_H
 #define TARN_SWEEP_SPEC_H
 

@@ -22,10 +22,10 @@ variants:
 END
 
 "$TARN" sweep sweep.yaml --dry-run >out.txt 2>error.txt
-grep -Eq '^regular +[0-9]+ +0 +[0-9]+ +[0-9.]+ +[0-9]+  baseline$' out.txt || fail "dry run: $(cat out.txt)"
+grep -Eq '^regular +[0-9]+ +0 +[0-9]+ +[0-9.]+ +[0-9]+ +[0-9.]+  baseline$' out.txt || fail "dry run: $(cat out.txt)"
 grep -Eq '^half +[0-9]+ +[1-9][0-9]+ ' out.txt || fail "dry run: $(cat out.txt)"
 grep -q '^8 runs, 8 of them to be trained, 2 at a time with 1 threads each' out.txt || fail "dry run: $(cat out.txt)"
-grep -q 'there is no budget' out.txt || fail "dry run: $(cat out.txt)"
+grep -q '^about [0-9]* s of training more' out.txt || fail "dry run: $(cat out.txt)"
 # Within 1 %, and said.
 ! grep -q '^half .*equalized' out.txt || fail "equalize: no is not heard: $(cat out.txt)"
 for name in regular small flops; do
@@ -35,6 +35,8 @@ done
 grep -q '^flops .*kinds.L.ffn=' out.txt || fail "no width is said: $(cat out.txt)"
 "$TARN" sweep sweep.yaml --dry-run --json 2>error.txt | grep -q '^{"name":"sweep","baseline":"regular",.*"widths":\["kinds.L.ffn=' ||
   fail "dry run as JSON"
+"$TARN" sweep sweep.yaml --dry-run --json 2>error.txt |
+  grep -q '"epoch_seconds":[0-9.e-]*,"run_seconds":[0-9.e-]*,.*"training_seconds":[0-9]' || fail "no times in the JSON"
 [ ! -e out ] || fail "a dry run writes"
 sed 's/^seeds:.*/seeds: [1, 2]\nbudget: 30 s/' sweep.yaml >budget.yaml
 "$TARN" sweep budget.yaml --dry-run >out.txt 2>error.txt
