@@ -1,16 +1,6 @@
 # For test scripts that train: data, a description (frozen and shared layers) and helpers, in the current folder.
 # Source it with: . "$(dirname "$0")/../tiny_run.sh"
-fail() { echo "$(basename "$0"): $*" >&2; exit 1; }
-
-# refuse CODE PATTERN COMMAND...: the command must end with this code and one line that has the pattern.
-refuse() {
-  local code=$1 pattern=$2 got=0
-  shift 2
-  "$@" >out.txt 2>error.txt || got=$?
-  [ $got -eq "$code" ] || fail "$*: exit code $got, expected $code: $(cat error.txt)"
-  [ "$(wc -l <error.txt)" -eq 1 ] || fail "$*: not one line: $(cat error.txt)"
-  grep -q -- "$pattern" error.txt || fail "$*: no \"$pattern\" in: $(cat error.txt)"
-}
+. "$(dirname "${BASH_SOURCE[0]}")/helpers.sh"
 
 # log_of RUN: the log without what depends on the clock.
 log_of() { sed -E 's/"(time|seconds|tokens_per_second)":[0-9.eE+-]+,?//g' "$1/log.jsonl"; }

@@ -1,6 +1,6 @@
 # A configuration that is not valid gives exit code 2 and one line with file, line, key and the nearest word.
 set -u
-fail() { echo "bad_config.sh: $*" >&2; exit 1; }
+. "$(dirname "$0")/../helpers.sh"
 
 good='model: { d_model: 64 }
 encoder:

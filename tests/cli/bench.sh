@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The measurements: names, errors, and JSON that holds what was measured. No peer is needed.
 set -eu
-fail() { echo "bench.sh: $*" >&2; exit 1; }
+. "$(dirname "$0")/../helpers.sh"
 command -v python3 >/dev/null || { echo "bench.sh: skipped, python3 is not installed"; exit 77; }
 TARN_BUILD=$(dirname "$TARN")
 export TARN_BUILD TARN_PEERS=none THREADS=1

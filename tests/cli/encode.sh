@@ -1,6 +1,6 @@
 # Tokens on standard output are those that tarn prepare stores; invalid UTF-8 is replaced, counted and reported, or refused.
 set -u
-fail() { echo "encode.sh: $*" >&2; exit 1; }
+. "$(dirname "$0")/../helpers.sh"
 
 "$TARN" corpus --output corpus --sentences 300 --held-out 20 || fail "corpus"
 "$TARN" vocab --type bpe --size 400 --output vocab corpus/train.de corpus/train.en || fail "vocab"

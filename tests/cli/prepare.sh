@@ -2,7 +2,7 @@
 # tarn corpus, vocab and prepare from the command line: results, summaries, messages and exit codes.
 set -euo pipefail
 
-fail() { echo "$0: $*" >&2; exit 1; }
+. "$(dirname "$0")/../helpers.sh"
 # expect CODE TEXT COMMAND...: the command ends with that code and says the text in one line.
 expect() {
   local code=$1 text=$2 got=0

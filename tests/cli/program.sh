@@ -1,6 +1,6 @@
 # The front door: --help, --version, unknown words, exit codes, output that cannot be written.
 set -u
-fail() { echo "program.sh: $*" >&2; exit 1; }
+. "$(dirname "$0")/../helpers.sh"
 expect() {  # CODE PATTERN ARGUMENT...: runs the program; standard output and error together must match
   local code=$1 pattern=$2 output got
   shift 2
@@ -20,8 +20,8 @@ expect 2 'unknown command "trian"; did you mean train?' trian
 expect 2 'unknown command "--nothing"' --nothing
 expect 2 'unknown command ""' ''
 
-commands=$("$TARN" --help | sed -n '/^commands:/,/^$/s/^  \([a-z]*\) .*/\1/p')
-[ "$(wc -w <<<"$commands")" -ge 11 ] || fail "too few commands: $commands"
+commands=$("$TARN" --help | sed -n '/^commands:/,/^$/s/^  \([a-z0-9-]*\) .*/\1/p')
+[ "$(wc -w <<<"$commands")" -eq 23 ] || fail "not 23 commands: $commands"
 for command in $commands; do
   expect 0 "^usage: tarn $command " "$command" --help
   expect 2 "^tarn $command: unknown option --no-such-option" "$command" --no-such-option

@@ -1,6 +1,6 @@
 # tarn sentences, and its output through tarn prepare with the lengths of an experiment.
 set -u
-fail() { echo "sentences.sh: $*" >&2; exit 1; }
+. "$(dirname "$0")/../helpers.sh"
 
 printf 'Dr. Hill came. He saw it. It was\n\nnothing new. No.\n' >text
 "$TARN" sentences text --output one --json >summary || fail "sentences"

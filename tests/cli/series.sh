@@ -1,21 +1,8 @@
 #!/usr/bin/env bash
 # tarn series: an example series from nothing, trained, forecast, and what is refused.
 set -euo pipefail
-fail() {
-  echo "series.sh: $*" >&2
-  exit 1
-}
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
-cd "$folder"
+. "$(dirname "$0")/../helpers.sh"
 
-refuse() {  # CODE TEXT COMMAND...
-  local code=$1 text=$2 got=0
-  shift 2
-  "$@" >out.txt 2>err.txt || got=$?
-  [ $got -eq "$code" ] || fail "$*: exit code $got, expected $code: $(cat err.txt)"
-  grep -qF -- "$text" err.txt || fail "$*: \"$(cat err.txt)\" does not say \"$text\""
-}
 
 "$TARN" series generate mackey-glass --rows 1500 --output mg.csv
 "$TARN" series generate mackey-glass --rows 1500 --output again.csv

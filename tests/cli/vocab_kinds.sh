@@ -1,14 +1,6 @@
 # GPT-2's, byte and character vocabularies from the command line, and the lengths of an experiment with BOS and EOS.
 set -u
-fail() { echo "vocab_kinds.sh: $*" >&2; exit 1; }
-# refuse CODE TEXT COMMAND...: the command ends with that code and says the text in one line.
-refuse() {
-  local code=$1 text=$2
-  shift 2
-  "$@" >out.txt 2>err.txt
-  [ $? -eq "$code" ] || fail "wrong exit code: $* ($(cat err.txt))"
-  grep -qF -- "$text" err.txt && [ "$(wc -l <err.txt)" -eq 1 ] || fail "\"$text\" is not what $* says: $(cat err.txt)"
-}
+. "$(dirname "$0")/../helpers.sh"
 
 toy="$TARN_SOURCE_DIR/tests/golden/gpt2_toy"
 "$TARN" vocab --import-gpt2 "$toy" --output gpt2 || fail "import of a folder"

@@ -3,7 +3,7 @@
 # file left over. A limit on the size of files stands for the full disk.
 set -euo pipefail
 
-fail() { echo "$0: $*" >&2; exit 1; }
+. "$(dirname "$0")/../helpers.sh"
 
 "$TARN" corpus --output c --sentences 2000 --held-out 100
 "$TARN" vocab --size 800 --output v.model c/train.de c/train.en
