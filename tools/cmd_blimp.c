@@ -6,6 +6,7 @@
 #include "commands.h"
 #include "model_options.h"
 #include "tarn/lm.h"
+#include "text_output.h"
 
 static const cli_command COMMAND = {
     "blimp", "RUN DIR", "Test a language model on minimal pairs (BLiMP).",
@@ -40,7 +41,7 @@ static json_t *count_json(const tarn_minimal_pairs_count *c) {
                    "high", c->high);
 }
 
-static int print_json(const tarn_lm *lm, const tarn_minimal_pairs_result *result, const char *path) {
+static int print_json(const tarn_lm *lm, const tarn_minimal_pairs_result *result, FILE *file) {
   json_t *paradigms = json_array();
   json_t *fields = json_array();
   int failed = 0;
@@ -51,32 +52,36 @@ static int print_json(const tarn_lm *lm, const tarn_minimal_pairs_result *result
   json_t *object = json_pack("{s:s, s:o, s:o, s:o}", "checkpoint", tarn_lm_path(lm), "overall",
                              count_json(&result->overall), "fields", fields, "paradigms", paradigms);
   failed |= !object;
-  if (!failed && path) {
-    failed = json_dump_file(object, path, JSON_INDENT(1)) != 0;
-    if (failed) fprintf(stderr, "tarn blimp: %s: cannot be written\n", path);
-  } else if (!failed) {
-    failed = json_dumpf(object, stdout, JSON_INDENT(1)) != 0;
-    putchar('\n');
-  }
+  bool written = !failed && json_dumpf(object, file, JSON_INDENT(1)) == 0 && putc('\n', file) == '\n';
   json_decref(object);
-  return failed ? CLI_FAILURE : CLI_OK;
+  if (failed) fprintf(stderr, "tarn %s: out of memory\n", COMMAND.name);
+  return written ? CLI_OK : CLI_FAILURE;
+}
+
+static int test_pairs(tarn_lm *lm, const char *folder, bool json, bool quiet, FILE *file) {
+  tarn_minimal_pairs_result *result;
+  tarn_status status = tarn_minimal_pairs_run(&result, lm, folder, quiet ? NULL : print_progress, NULL);
+  if (status != TARN_STATUS_OK) return cli_report(&COMMAND, status);
+  if (!json) print_text(result);
+  int code = json ? print_json(lm, result, stdout) : CLI_OK;
+  if (code == CLI_OK && file) code = print_json(lm, result, file);
+  tarn_minimal_pairs_close(&result);
+  return code;
 }
 
 static int run(const char *path, const char *folder, const tarn_lm_options *options, bool json, bool quiet,
                const char *output) {
   tarn_lm *lm;
+  text_output to;
   tarn_status status = tarn_lm_open(&lm, path, options);
   if (status != TARN_STATUS_OK) return cli_report(&COMMAND, status);
-  tarn_minimal_pairs_result *result;
-  status = tarn_minimal_pairs_run(&result, lm, folder, quiet ? NULL : print_progress, NULL);
-  int code = CLI_OK;
-  if (status != TARN_STATUS_OK) {
-    code = cli_report(&COMMAND, status);
-  } else {
-    if (!json) print_text(result);
-    if (json || output) code = print_json(lm, result, output);
+  // A file that cannot be written is found before the minutes that the pairs take.
+  int code = output ? text_output_open(&COMMAND, &to, output) : CLI_OK;
+  if (code == CLI_OK) {
+    code = test_pairs(lm, folder, json, quiet, output ? to.file : NULL);
+    int closed = output ? text_output_close(&COMMAND, &to, code == CLI_OK) : CLI_OK;
+    if (code == CLI_OK) code = closed;
   }
-  tarn_minimal_pairs_close(&result);
   tarn_lm_close(&lm);
   return code;
 }
@@ -93,7 +98,7 @@ int cmd_blimp(int argc, char **argv) {
   cli_list paths = {0};
   const cli_option table[] = {
       {"json", CLI_FLAG, &json, NULL, "print JSON in place of the table", 0, 0},
-      {"output", CLI_TEXT, &output, "FILE", "write the JSON here", 0, 0},
+      {"output", CLI_TEXT, &output, "FILE", "write the JSON here as well", 0, 0},
       {"quiet", CLI_FLAG, &quiet, NULL, "no line on standard error for every paradigm", 0, 0},
       {"precision", CLI_TEXT, &precision, "NAME", "fp32, bf16 or int8", 0, 0},
       {"overlong", CLI_TEXT, &overlong, "WHAT", "truncate or refuse sentences that the model cannot take whole", 0, 0},

@@ -118,7 +118,7 @@ static int run(const char *path, const given *g, const char *destination, output
       status = tarn_generator_file(generator, strcmp(g->input, "-") == 0 ? "/dev/stdin" : g->input, print_result, out);
     else
       status = continue_prompts(generator, &g->prompts, out);
-    code = text_output_close(&COMMAND, &out->to);
+    code = text_output_close(&COMMAND, &out->to, status == TARN_STATUS_OK);
     if (code == CLI_OK && status != TARN_STATUS_OK)
       code = cli_report(&COMMAND, status);
     else if (code == CLI_OK)

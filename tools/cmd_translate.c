@@ -92,7 +92,7 @@ static int translate(const char *path, const char *input, const char *destinatio
   if (code == CLI_OK) {
     out->file = to.file;
     status = tarn_translator_file(translator, input ? input : "/dev/stdin", print_result, out);
-    code = text_output_close(&COMMAND, &to);
+    code = text_output_close(&COMMAND, &to, status == TARN_STATUS_OK);
     if (code == CLI_OK && status != TARN_STATUS_OK)
       code = cli_report(&COMMAND, status);
     else if (code == CLI_OK)

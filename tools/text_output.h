@@ -1,4 +1,4 @@
-// Where a command writes its lines: a file, or standard output.
+// Where a command writes its lines: a file, which is replaced when all is written, or standard output.
 #ifndef TARN_TOOLS_TEXT_OUTPUT_H
 #define TARN_TOOLS_TEXT_OUTPUT_H
 
@@ -8,14 +8,16 @@
 
 typedef struct text_output {
   FILE *file;
-  const char *name;  // for messages
+  const char *name;          // for messages
+  char *target, *temporary;  // of a file that is replaced at the end; else NULL
 } text_output;
 
 // path NULL: standard output. CLI_OK, or the code of a failure whose line is printed; then there is nothing to close.
 int text_output_open(const cli_command *command, text_output *output, const char *path);
 
-// Writes out what is left and closes a file. Call it right after the last writing, so that errno tells why that failed.
-int text_output_close(const cli_command *command, text_output *output);
+// Writes out what is left and puts a file in its place; with keep false, and where writing failed, what was there
+// before stays. Call it right after the last writing, so that errno tells why that failed.
+int text_output_close(const cli_command *command, text_output *output, bool keep);
 
 // Writes a text as a part of one line: with blanks in place of line ends.
 void text_output_line(text_output *output, const char *text, size_t length);

@@ -1,14 +1,10 @@
 # tarn generate: methods, seeds, prompts, ends, JSON, bytes, bad input, from models that are trained here.
 set -u
-fail() { echo "generate.sh: $*" >&2; exit 1; }
-refuse() {  # CODE PATTERN ARGUMENT...: must fail with this code and one line
-  local code=$1 pattern=$2 got
+. "$(dirname "$0")/../helpers.sh"
+refuse_prompt() {  # CODE PATTERN ARGUMENT...
+  local code=$1 pattern=$2
   shift 2
-  "$TARN" generate "$@" </dev/null >refused.txt 2>error.txt
-  got=$?
-  [ $got -eq "$code" ] || fail "generate $*: exit code $got, expected $code: $(cat error.txt)"
-  [ "$(wc -l <error.txt)" -eq 1 ] || fail "generate $*: not one line: $(cat error.txt)"
-  grep -q -- "$pattern" error.txt || fail "generate $*: no \"$pattern\" in: $(cat error.txt)"
+  refuse "$code" "$pattern" "$TARN" generate "$@" </dev/null
 }
 generate() { "$TARN" generate "$@" --threads 2 2>summary.txt || fail "generate $*: $(cat summary.txt)"; }
 
@@ -80,7 +76,7 @@ grep -q '"end":"max_tokens".*"tokens":100,' json.txt || fail "a recurrent model 
 grep -Eq '^\{"index":0,"prompt_tokens":0,"unknown":0,"texts":\[\{"text":".*","continuation":".*","end":".*","log_probability":-[0-9.]+,"score":-[0-9.]+,"tokens":100,"pieces":\[\[".*",[0-9]+,-[0-9.e-]+\].*\]\}\]\}$' \
   json.txt || fail "JSON: $(cat json.txt)"
 long=$(yes Anna | head -n 60 | tr '\n' ' ')
-refuse 1 'prompt 1: .* tokens, and the model takes 39 before the next one' attention --prompt "$long"
+refuse_prompt 1 'prompt 1: .* tokens, and the model takes 39 before the next one' attention --prompt "$long"
 generate recurrent --prompt "$long" --max-tokens 2 >/dev/null
 
 # Bytes: a prompt may end within a character, and what is no UTF-8 in the end is replaced.
@@ -94,38 +90,44 @@ generate bytes --prompt "$(printf 'Stra\xc3')" --max-tokens 9 --temperature 5 --
 iconv -f UTF-8 -t UTF-8 json.txt >/dev/null || fail "JSON that is no UTF-8"
 printf 'Stra\xc3\n' | generate bytes --input - --max-tokens 9 --temperature 5 --number 20 | cmp -s text.txt - ||
   fail "bytes of a file are not those of a prompt"
-refuse 1 'prompt 1: invalid UTF-8 at byte 5' bytes --prompt "$(printf 'Stra\xc3')" --strict
+refuse_prompt 1 'prompt 1: invalid UTF-8 at byte 5' bytes --prompt "$(printf 'Stra\xc3')" --strict
 printf 'Stra\nStra\xc3\n' >bad.txt
-refuse 1 '^tarn generate: bad.txt: prompt 2: invalid UTF-8 at byte 5' bytes --input bad.txt --strict
+refuse_prompt 1 '^tarn generate: bad.txt: prompt 2: invalid UTF-8 at byte 5' bytes --input bad.txt --strict
 
 # Words that nobody knows.
 generate words --prompt "Anna qqq zzz" --temperature 3 --number 30 --json >json.txt
 grep -q '"unknown":2' json.txt || fail "unknown words: $(head -c 300 json.txt)"
 grep -q 'not in the vocabulary: 2$' summary.txt || fail "unknown words are not reported: $(cat summary.txt)"
 grep -Eq '\["<(unk|s)>",' json.txt && fail "a token without text is generated"
-refuse 1 'prompt 2: 1 of its 2 tokens are not in the vocabulary' words --strict --prompt Anna --prompt "Anna qqq"
+refuse_prompt 1 'prompt 2: 1 of its 2 tokens are not in the vocabulary' words --strict --prompt Anna --prompt "Anna qqq"
 
-refuse 2 'argument is missing'
-refuse 1 'nowhere' nowhere
-refuse 1 'no-such-input' recurrent --input no-such-input
-refuse 1 'no/such/folder' recurrent --output no/such/folder
-refuse 2 'exclude each other' recurrent --input prompts --prompt A
-refuse 2 'temperature must be above 0, not 0' recurrent --temperature 0
-refuse 2 'temperature must be above 0, not -1' recurrent --temperature -1
-refuse 2 'top-p must be above 0 and at most 1, not 0' recurrent --top-p 0
-refuse 2 'top-p must be above 0 and at most 1, not 1.5' recurrent --top-p 1.5
-refuse 2 '--top-k takes a number from 1' recurrent --top-k 0
-refuse 2 '--beam searches' recurrent --beam 2 --temperature 1
-refuse 2 '--length-penalty needs --beam' recurrent --length-penalty 1
-refuse 2 '--seed needs' recurrent --seed 3
-refuse 2 'greedy search gives one' recurrent --number 2
-refuse 2 'a beam of 2 gives at most as many' recurrent --beam 2 --number 3
-refuse 2 'min-tokens must be from 0 to the max-tokens of 3' recurrent --max-tokens 3 --min-tokens 4
-refuse 2 '--max-tokens takes a number from 1' recurrent --max-tokens 0
-refuse 2 'did you mean bf16' recurrent --precision bf61
-refuse 2 'did you mean --temperature' recurrent --temperatur 1
+refuse_prompt 2 'argument is missing'
+refuse_prompt 1 'nowhere' nowhere
+refuse_prompt 1 'no-such-input' recurrent --input no-such-input
+refuse_prompt 1 'no/such/folder' recurrent --output no/such/folder
+echo before >kept.txt
+refuse_prompt 1 'no-such-file' recurrent --input no-such-file --output kept.txt
+[ "$(cat kept.txt)" = before ] || fail "a failure empties the output"
+printf 'Anna\n' >same.txt
+"$TARN" generate recurrent --input same.txt --output same.txt 2>/dev/null
+[ "$(wc -l <same.txt)" -eq 1 ] && grep -q "^Anna." same.txt || fail "the input cannot be the output: $(cat same.txt)"
+refuse_prompt 2 'exclude each other' recurrent --input prompts --prompt A
+refuse_prompt 2 'temperature must be above 0, not 0' recurrent --temperature 0
+refuse_prompt 2 'temperature must be above 0, not -1' recurrent --temperature -1
+refuse_prompt 2 'top-p must be above 0 and at most 1, not 0' recurrent --top-p 0
+refuse_prompt 2 'top-p must be above 0 and at most 1, not 1.5' recurrent --top-p 1.5
+refuse_prompt 2 '--top-k takes a number from 1' recurrent --top-k 0
+refuse_prompt 2 '--beam searches' recurrent --beam 2 --temperature 1
+refuse_prompt 2 '--length-penalty needs --beam' recurrent --length-penalty 1
+refuse_prompt 2 '--seed needs' recurrent --seed 3
+refuse_prompt 2 'greedy search gives one' recurrent --number 2
+refuse_prompt 2 'a beam of 2 gives at most as many' recurrent --beam 2 --number 3
+refuse_prompt 2 'min-tokens must be from 0 to the max-tokens of 3' recurrent --max-tokens 3 --min-tokens 4
+refuse_prompt 2 '--max-tokens takes a number from 1' recurrent --max-tokens 0
+refuse_prompt 2 'did you mean bf16' recurrent --precision bf61
+refuse_prompt 2 'did you mean --temperature' recurrent --temperatur 1
 if [ -w /dev/full ]; then
-  refuse 1 'No space left' recurrent --output /dev/full
+  refuse_prompt 1 'No space left' recurrent --output /dev/full
 fi
 "$TARN" vocab --type bpe --size 200 --output both.model corpus/train.de corpus/train.en 2>vocab.txt || fail "vocab"
 "$TARN" prepare --vocab both.model --source corpus/train.de --target corpus/train.en --output both >/dev/null ||
@@ -140,5 +142,5 @@ data: { vocab: both.model, train: both }
 train: { max_updates: 1, max_tokens: 200 }
 END
 "$TARN" train both.yaml --run both-run --threads 2 >train.txt 2>&1 || fail "train both: $(tail -n 3 train.txt)"
-refuse 2 'a translation model; only language models' both-run
+refuse_prompt 2 'a translation model; only language models' both-run
 exit 0

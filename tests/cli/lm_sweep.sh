@@ -1,15 +1,7 @@
 # A sweep over language models: trained, tested on minimal pairs, compared; a reservoir whose states explode ends as a failed
 # run. The examples for BabyLM, on a small text.
 set -euo pipefail
-fail() { echo "lm_sweep.sh: $*" >&2; exit 1; }
-# refuse CODE PATTERN COMMAND...: the command ends with that code and one line that has the pattern.
-refuse() {
-  local code=$1 pattern=$2 got=0
-  shift 2
-  "$@" >out.txt 2>error.txt || got=$?
-  [ $got -eq "$code" ] && [ "$(wc -l <error.txt)" -eq 1 ] && grep -q -- "$pattern" error.txt ||
-    fail "$*: exit code $got, expected $code and \"$pattern\": $(cat error.txt)"
-}
+. "$(dirname "$0")/../helpers.sh"
 
 "$TARN" corpus --output corpus --sentences 400 --held-out 40
 mkdir -p babylm/train babylm/dev blimp
@@ -57,7 +49,9 @@ got=0
 [ $got -eq 1 ] || fail "a sweep with failed runs ends with $got: $(cat error.txt)"
 grep -q 'fixed seed 2.*BLiMP [0-9.]* %' out.txt || fail "no accuracy: $(cat out.txt)"
 [ "$(grep -c '^failed *wild' out.txt)" -eq 2 ] || fail "wild does not fail: $(cat out.txt)"
-"$TARN" blimp runs/small/seed-1 data/blimp --quiet --json >blimp.json
+"$TARN" blimp runs/small/seed-1 data/blimp --quiet --json --output written.json >blimp.json
+cmp blimp.json written.json || fail "--output and standard output differ"
+refuse 1 'nowhere/x: cannot write' "$TARN" blimp runs/small/seed-1 data/blimp --output nowhere/x
 share=$(grep -A9 '"overall"' blimp.json | sed -n 's/.*"accuracy": \([0-9.]*\),*/\1/p' | head -n 1)
 tested=$(sed -n 's/.*"blimp": \([0-9.]*\),.*/\1/p' runs/small/seed-1/test.json)
 awk -v a="$share" -v b="$tested" 'BEGIN { exit !(a > 0 && 100 * a - b < 1e-6 && b - 100 * a < 1e-6) }' ||

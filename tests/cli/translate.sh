@@ -1,14 +1,11 @@
 # tarn translate: order, empty lines, n-best, scores, JSON, windows, bad input, from a model that is trained here.
 set -u
-fail() { echo "translate.sh: $*" >&2; exit 1; }
-refuse() {  # CODE PATTERN ARGUMENT...: translates lines.de, must fail with this code and one line
-  local code=$1 pattern=$2 got
+. "$(dirname "$0")/../helpers.sh"
+# A translation of lines.de that must be refused.
+refuse_lines() {  # CODE PATTERN ARGUMENT...
+  local code=$1 pattern=$2
   shift 2
-  "$TARN" translate "$@" <lines.de >refused.txt 2>error.txt
-  got=$?
-  [ $got -eq "$code" ] || fail "translate $*: exit code $got, expected $code: $(cat error.txt)"
-  [ "$(wc -l <error.txt)" -eq 1 ] || fail "translate $*: not one line: $(cat error.txt)"
-  grep -q -- "$pattern" error.txt || fail "translate $*: no \"$pattern\" in: $(cat error.txt)"
+  refuse "$code" "$pattern" "$TARN" translate "$@" <lines.de
 }
 translate() { "$TARN" translate run --threads 2 "$@" 2>summary.txt || fail "translate $*: $(cat summary.txt)"; }
 
@@ -108,21 +105,31 @@ translate <long.de >long.en
 grep -q '^truncated .*: 1 lines$' summary.txt || fail "an overlong line is not reported: $(cat summary.txt)"
 cp lines.de kept.de
 cp invalid.de lines.de
-refuse 1 ':2: invalid UTF-8' run --strict
+refuse_lines 1 ':2: invalid UTF-8' run --strict
 cp long.de lines.de
-refuse 1 'line 1: .* tokens, and the model takes 120' run --overlong refuse
+refuse_lines 1 'line 1: .* tokens, and the model takes 120' run --overlong refuse
 cp kept.de lines.de
 
-refuse 1 'nowhere' nowhere
-refuse 1 'lines.de' lines.de
-refuse 1 'no-such-input' run --input no-such-input
-refuse 1 'no/such/folder' run --output no/such/folder
-refuse 2 'n-best' run --beam 2 --n-best 3
-refuse 2 'did you mean bf16' run --precision bf61
-refuse 2 'truncate' run --overlong cut
-refuse 2 'from 0 to 1024' run --beam 2000
-refuse 2 'argument is missing'
-refuse 2 'from -10 to 10' run --length-penalty 11
+refuse_lines 1 'nowhere' nowhere
+refuse_lines 1 'lines.de' lines.de
+refuse_lines 1 'no-such-input' run --input no-such-input
+refuse_lines 1 'no/such/folder' run --output no/such/folder
+# What a file held before stays until all is written: after a refused line, and where the file is also the input.
+echo before >kept.en
+cp invalid.de lines.de
+refuse_lines 1 ':2: invalid UTF-8' run --strict --output kept.en
+cp kept.de lines.de
+[ "$(cat kept.en)" = before ] || fail "a refused line empties the output"
+cp lines.de same.de
+translate --input same.de --output same.de
+cmp -s plain.en same.de || fail "the input cannot be the output"
+for left in *.tmp.*; do [ ! -e "$left" ] || fail "$left is left"; done
+refuse_lines 2 'n-best' run --beam 2 --n-best 3
+refuse_lines 2 'did you mean bf16' run --precision bf61
+refuse_lines 2 'truncate' run --overlong cut
+refuse_lines 2 'from 0 to 1024' run --beam 2000
+refuse_lines 2 'argument is missing'
+refuse_lines 2 'from -10 to 10' run --length-penalty 11
 scored() { "$TARN" translate run --threads 2 --beam 5 --n-best 1 --length-penalty "$1" <lines.de 2>summary.txt; }
 if cmp -s <(scored -0.5) <(scored 1); then fail "a negative length penalty changes nothing"; fi
 if [ -w /dev/full ]; then
@@ -132,5 +139,5 @@ if [ -w /dev/full ]; then
   [ "$(wc -l <error.txt)" -eq 1 ] || fail "a full disk gives several lines: $(cat error.txt)"
 fi
 truncate -s 3000 run/checkpoint_last.safetensors
-refuse 1 'checkpoint_last' run/checkpoint_last.safetensors
+refuse_lines 1 'checkpoint_last' run/checkpoint_last.safetensors
 exit 0
