@@ -13,8 +13,9 @@ static json_t *statistic(const tarn_results_statistic *s) {
 }
 
 static json_t *significance(const tarn_results_significance *s) {
-  return json_pack("{s:o?, s:o?, s:o?, s:o?, s:o?, s:o?}", "difference", real(s->difference), "low", real(s->low),
-                   "high", real(s->high), "wins", real(s->wins), "p", real(s->p), "p_two_sided", real(s->p_two_sided));
+  return json_pack("{s:o?, s:o?, s:o?, s:o?, s:o?, s:o?, s:o?}", "difference", real(s->difference), "low", real(s->low),
+                   "high", real(s->high), "wins", real(s->wins), "p", real(s->p), "p_two_sided", real(s->p_two_sided),
+                   "p_sacrebleu", real(s->p_sacrebleu));
 }
 
 static json_t *run_object(const tarn_results_run *run, const tarn_results_measures *m) {

@@ -215,13 +215,16 @@ typedef struct tarn_results_statistic {
 // Paired bootstrap resampling of the test set (Koehn, "Statistical Significance Tests for Machine Translation
 // Evaluation", EMNLP 2004): corpus BLEU of both systems on the same resampled sentences.
 typedef struct tarn_results_significance {
-  double difference;  // BLEU minus the baseline's BLEU, on the test set as it is
-  double low, high;   // between these lie 95 % of the resampled differences (2.5 % and 97.5 % quantiles)
-  double wins;        // share of resamples in which it beats the baseline
-  double p;           // Koehn's: share of resamples in which the system that is better on the test set is not better
-  // As sacreBLEU's paired bootstrap has it: (1 + n) / (1 + resamples), n being the resamples whose absolute difference
-  // exceeds the mean of the absolute differences by more than the absolute difference on the test set.
-  double p_two_sided;
+  double difference;   // BLEU minus the baseline's BLEU, on the test set as it is
+  double low, high;    // between these lie 95 % of the resampled differences (2.5 % and 97.5 % quantiles)
+  double wins;         // share of resamples in which it beats the baseline
+  double p;            // Koehn's: share of resamples in which the system that is better on the test set is not better
+  double p_two_sided;  // min(1, 2 p): agrees with `low` and `high`, which leave 2.5 % on each side. 1 for equal systems
+  // The number that sacreBLEU's paired bootstrap prints, to compare with it: (1 + n) / (1 + resamples), n being the
+  // resamples whose absolute difference exceeds the mean of the absolute differences by more than the absolute
+  // difference on the test set. Where all resamples agree on the sign it looks at one tail only, and for equal systems
+  // it is the least there is: it says nothing of whether a difference is chance.
+  double p_sacrebleu;
 } tarn_results_significance;
 
 // A configuration in the comparison. Statistics are over finished runs only.
@@ -249,6 +252,7 @@ typedef struct tarn_results_table {
   bool less;           // less is better
   double budget;       // T-hat in seconds
   const char *clock;   // of all runs
+  int64_t resamples;   // of the bootstrap
   size_t baseline;     // index into rows
   const tarn_results_row *rows;
   size_t row_count;

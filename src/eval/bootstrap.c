@@ -48,7 +48,7 @@ static tarn_results_significance judge(double observed, double *differences, int
   tarn_results_significance result = {.difference = observed};
   int64_t wins = 0;
   int64_t not_better = 0;
-  int64_t far = 0;
+  int64_t far = 0;  // for sacreBLEU's p
   double mean = 0;
   for (int64_t r = 0; r < count; r++) mean += fabs(differences[r]) / (double)count;
   for (int64_t r = 0; r < count; r++) {
@@ -64,7 +64,9 @@ static tarn_results_significance judge(double observed, double *differences, int
   result.high = differences[count - 1 - tail];
   result.wins = (double)wins / (double)count;
   result.p = (double)not_better / (double)count;
-  result.p_two_sided = (double)(far + 1) / (double)(count + 1);
+  // A difference of either sign would have been told, so both tails count.
+  result.p_two_sided = fmin(1, 2 * result.p);
+  result.p_sacrebleu = (double)(far + 1) / (double)(count + 1);
   return result;
 }
 

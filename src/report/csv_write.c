@@ -48,7 +48,7 @@ void tarn__report_results_csv(tarn__buffer *out, const tarn__report *view) {
   static const char *const measures[] = {"aucc",         "aucc_mean",        "best",          "best_seconds",
                                          "min_loss",     "min_loss_seconds", "epoch_seconds", "budget_step",
                                          "budget_epoch", "test_bleu",        "test_blimp",    "peak_bytes"};
-  static const char *const pooled[] = {"difference", "low", "high", "wins", "p", "p_two_sided"};
+  static const char *const pooled[] = {"difference", "low", "high", "wins", "p", "p_two_sided", "p_sacrebleu"};
   tarn__buffer_add(out, "model,frozen_layers,encoder,decoder,baseline,runs,finished,failed,metric,budget_seconds,");
   tarn__buffer_add(out, "parameters,trained_parameters,frozen_parameters,shared_parameters,planned_bytes,");
   for (size_t m = 0; m < sizeof measures / sizeof *measures; m++)
@@ -85,7 +85,8 @@ void tarn__report_results_csv(tarn__buffer *out, const tarn__report *view) {
     bool known = row && row->seed_count > 0;
     const tarn_results_significance *s = known ? &row->pooled : NULL;
     const double values[] = {s ? s->difference : NAN, s ? s->low : NAN, s ? s->high : NAN,
-                             s ? s->wins : NAN,       s ? s->p : NAN,   s ? s->p_two_sided : NAN};
+                             s ? s->wins : NAN,       s ? s->p : NAN,   s ? s->p_two_sided : NAN,
+                             s ? s->p_sacrebleu : NAN};
     for (size_t m = 0; m < sizeof values / sizeof *values; m++) real(out, values[m]);
     end_line(out);
   }

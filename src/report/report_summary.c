@@ -91,11 +91,12 @@ static const char *tested(tarn__report *view, int sign) {
     if (!entry->row || entry == view->baseline || entry->row->seed_count == 0) continue;
     const tarn_results_significance *s = &entry->row->pooled;
     if (isnan(s->p_two_sided)) continue;
-    int found = s->p_two_sided >= SURE ? 0 : s->difference > 0 ? 1 : -1;
+    const char *p = tarn__report_p(view, s->p_two_sided);
+    int found = fmax(s->p_two_sided, tarn__report_least_p(view)) >= SURE ? 0 : s->difference > 0 ? 1 : -1;
     if (found != sign) continue;
     const char *mark = s->difference < 0 ? "\xE2\x88\x92" : "+";
-    text = tarn__report_text(view, "%s%s%s (%s%.2f, p = %.2g)", text, *text ? ", " : "", entry->group->name, mark,
-                             fabs(s->difference), s->p_two_sided);
+    text = tarn__report_text(view, "%s%s%s (%s%.2f, p %s%s)", text, *text ? ", " : "", entry->group->name, mark,
+                             fabs(s->difference), *p == '<' ? "" : "= ", p);
   }
   return text;
 }

@@ -54,9 +54,7 @@ static tarn__table_row *begin_row(tarn__table *table, tarn__report *view, size_t
 static const char *significance(tarn__report *view, const tarn__report_entry *entry) {
   if (entry == view->baseline) return "baseline";
   if (!entry->row || entry->row->seed_count == 0 || isnan(entry->row->pooled.p_two_sided)) return DASH;
-  double p = entry->row->pooled.p_two_sided;
-  if (p < 0.001) return "< 0.001";
-  return tarn__report_number(view, p, 3);
+  return tarn__report_p(view, entry->row->pooled.p_two_sided);
 }
 
 static const char *difference(tarn__report *view, const tarn__report_entry *entry) {
@@ -89,7 +87,7 @@ static tarn_status quality(tarn__table *table, tarn__report *view) {
           "training time up to %s; divided by that time it reads as an average score.%s",
           view->table->less ? "the negative of " : "", view->score, view->budget,
           view->has_bleu ? " Difference: test BLEU minus the baseline's on the same seeds, with its 95 % interval; p: "
-                           "paired bootstrap over test sentences, two-sided."
+                           "paired bootstrap over test sentences, both tails."
                          : ""),
       .columns = {{"model", true, 0},
                   {"frozen layers", true, 0},

@@ -44,6 +44,13 @@ const char *tarn__report_spread(tarn__report *view, const tarn_results_statistic
   return tarn__report_text(view, "%s " PLUS_MINUS " %s", mean, sd);
 }
 
+double tarn__report_least_p(const tarn__report *view) { return fmax(0.001, 2.0 / (double)view->table->resamples); }
+
+const char *tarn__report_p(tarn__report *view, double p) {
+  double least = tarn__report_least_p(view);
+  return tarn__report_text(view, p < least ? "< %.*f" : "%.*f", least < 0.01 ? 3 : 2, fmax(p, least));
+}
+
 // --- which layers are frozen
 // ------------------------------------------------------------------------------------------
 

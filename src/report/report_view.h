@@ -46,6 +46,11 @@ const char *tarn__report_text(tarn__report *view, const char *format, ...) __att
 const char *tarn__report_number(tarn__report *view, double value, int decimals);
 const char *tarn__report_spread(tarn__report *view, const tarn_results_statistic *statistic, double unit, int decimals);
 
+// A p of the bootstrap, "0.036", or "< 0.002" where no resample spoke against the difference: one that had, counted on
+// both sides, is the least p that so many resamples can tell.
+double tarn__report_least_p(const tarn__report *view);
+const char *tarn__report_p(tarn__report *view, double p);
+
 // The test score of a configuration that `test` names.
 const tarn_results_statistic *tarn__report_test(const tarn__report *view, const tarn_results_row *row);
 

@@ -120,7 +120,7 @@ static void fill_row(struct tarn__results_table_memory *t, size_t index) {
     row->held += t->measures[group->runs[i]].held;
     row->assumed_start += t->measures[group->runs[i]].assumed_start;
   }
-  row->pooled = (tarn_results_significance){NAN, NAN, NAN, NAN, NAN, NAN};
+  row->pooled = (tarn_results_significance){NAN, NAN, NAN, NAN, NAN, NAN, NAN};
 }
 
 // --- the regular configuration with as many updatable layers
@@ -195,6 +195,7 @@ static tarn_status build(struct tarn__results_table_memory *t) {
   TARN_REQUIRE(t->options.resamples >= 0 && t->options.resamples <= 1000000, USAGE,
                "the bootstrap takes 0 to 1000000 resamples, not %lld", (long long)t->options.resamples);
   TARN_REQUIRE(isfinite(t->options.budget) && t->options.budget >= 0, USAGE, "the budget must not be negative");
+  t->public.resamples = t->options.resamples;
   TARN_TRY(take(t));
   TARN_TRY(tarn__table_check(t));
   TARN_TRY(find_baseline(t));

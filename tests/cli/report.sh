@@ -55,6 +55,13 @@ done
 [ "$(column out/results.csv test_bleu_runs | head -n 1)" = 2 ] || fail "test BLEU of two runs: $(cat out/results.csv)"
 column out/results.csv significance_p_two_sided | sed -n 2p | grep -Eq '^[0-9]' || fail "no significance: $(cat out/results.csv)"
 
+# Equal outputs are no difference, in words and in the table.
+cp -r sweep equal
+for seed in 1 2; do cp equal/full/seed-$seed/test.* "equal/$half/seed-$seed"; done
+"$TARN" report equal --output same >printed.txt || fail "report of equal outputs"
+grep -q 'no significant difference half .*(+0\.00, p = 1\.000)' same/report.md || fail "equal outputs: $(grep bootstrap, same/report.md)"
+column same/results.csv significance_p_two_sided | sed -n 2p | grep -qx 1 || fail "equal outputs: $(cat same/results.csv)"
+
 # A second report over the first, with other options.
 "$TARN" report sweep --output out --metric loss --title 'Of <loss>' --baseline "$half" --resamples 0 >printed.txt ||
   fail "report of losses"

@@ -101,7 +101,7 @@ def bootstrap():
         sign = np.sign(observed)
         return {"difference": observed, "low": float(ordered[tail]), "high": float(ordered[-1 - tail]),
                 "wins": float(np.mean(differences > 0)), "p": float(np.mean(differences * sign <= 0)),
-                "p_two_sided": _compute_p_value(np.abs(differences) - np.abs(differences).mean(), abs(observed))}
+                "p_sacrebleu": _compute_p_value(np.abs(differences) - np.abs(differences).mean(), abs(observed))}
 
     whole = range(sentences)
     observed = [score(s, whole) - score(b, whole) for s, b in zip(systems, baselines)]
