@@ -53,7 +53,8 @@ typedef struct tarn_lm_line {
   int64_t tokens;                   // with the end of sentence
   const int32_t *ids;               // [tokens]
   const double *log_probabilities;  // [tokens]
-  int64_t characters, bytes;        // of the line, its end counted as one; code points, after replacing invalid UTF-8
+  int64_t characters, bytes;        // of the line, its end counted as one; code points, after replacing invalid UTF-8;
+                                    // of a truncated line those of the text that its tokens give (tarn_vocab_decode())
   int64_t unknown;                  // tokens that are not in the vocabulary; a guess of them is no guess of the text
   bool truncated;
 } tarn_lm_line;

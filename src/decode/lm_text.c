@@ -23,6 +23,7 @@ struct tarn_lm {
   tarn_vocab_ids ids;
   tarn__scorer_sentence *sentences;
   size_t sentences_capacity;
+  tarn_vocab_text kept;  // of a line that was cut
   char *repaired;
   size_t repaired_capacity;
   tarn__arena results;
@@ -74,6 +75,7 @@ void tarn_lm_close(tarn_lm **out) {
   tarn__scorer_close(&lm->scorer);
   tarn__checkpoint_close(&lm->checkpoint);
   tarn_vocab_ids_close(&lm->ids);
+  tarn_vocab_text_close(&lm->kept);
   tarn__free(lm->sentences);
   tarn__free(lm->repaired);
   tarn__arena_close(&lm->results);
@@ -98,10 +100,16 @@ static tarn_status repair(tarn_lm *lm, const char **line, size_t *length, const 
   return TARN_STATUS_OK;
 }
 
-static int64_t count_characters(const char *text, size_t size) {
-  int64_t count = 0;
-  for (size_t i = 0; i < size; i++) count += ((unsigned char)text[i] & 0xC0) != 0x80;
-  return count;
+// Lengths of the text that the tokens stand for: of the whole line, or of what is kept of it.
+static tarn_status measure(tarn_lm *lm, tarn_lm_line *out, const char *line, size_t length, int64_t tokens) {
+  if (out->truncated) {
+    TARN_TRY(tarn_vocab_decode(lm->checkpoint->target, &lm->kept, lm->ids.data, (size_t)tokens));
+    line = lm->kept.data;
+    length = lm->kept.length;
+  }
+  out->characters = (int64_t)tarn_vocab_characters(line, length) + 1;
+  out->bytes = (int64_t)length + 1;
+  return TARN_STATUS_OK;
 }
 
 // The tokens of a line, and the sentence that is to be scored.
@@ -111,7 +119,7 @@ static tarn_status encode(tarn_lm *lm, tarn_lm_line *out, tarn__scorer_sentence 
   TARN_TRY(repair(lm, &line, &length, place));
   TARN_TRY(tarn_vocab_encode(lm->checkpoint->target, &lm->ids, line, length));
   int64_t tokens = (int64_t)lm->ids.count;
-  *out = (tarn_lm_line){.characters = count_characters(line, length) + 1, .bytes = (int64_t)length + 1};
+  *out = (tarn_lm_line){0};
   const int32_t unknown = tarn_vocab_unk(lm->checkpoint->target);
   if (tokens > most - 1) {
     TARN_REQUIRE(lm->options.overlong == TARN_TRANSLATE_OVERLONG_TRUNCATE, DATA,
@@ -120,6 +128,7 @@ static tarn_status encode(tarn_lm *lm, tarn_lm_line *out, tarn__scorer_sentence 
     tokens = most - 1;
     out->truncated = true;
   }
+  TARN_TRY(measure(lm, out, line, length, tokens));
   void *memory;
   TARN_TRY(tarn__arena_alloc(&lm->results, &memory, (size_t)tokens + 1, sizeof(int32_t)));
   int32_t *ids = memory;

@@ -133,6 +133,16 @@ static void long_lines_are_refused_or_cut(void **state) {
   assert_int_equal(tarn_lm_score(lm, &result, &line, &length, 1), TARN_STATUS_OK);
   assert_true(result.truncated);
   assert_int_equal(result.tokens, 20);
+  // The figures of a character and of a byte are about the text that was scored, and so are its lengths.
+  const char *kept = "w3 w3 w3 w3 w3 w3 w3 w3 w3 w3 w3 w3 w3 w3 w3 w3 w3 w3 w3";
+  const size_t kept_length = strlen(kept);
+  tarn_lm_line whole;
+  assert_int_equal(result.characters, (int64_t)kept_length + 1);
+  assert_int_equal(result.bytes, (int64_t)kept_length + 1);
+  double log_probability = result.log_probability;
+  assert_int_equal(tarn_lm_score(lm, &whole, &kept, &kept_length, 1), TARN_STATUS_OK);
+  assert_true(whole.log_probability == log_probability);
+  assert_false(whole.truncated);
   tarn_lm_close(&lm);
 }
 
