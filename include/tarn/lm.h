@@ -56,7 +56,8 @@ typedef struct tarn_lm_line {
   int64_t characters, bytes;        // of the line, its end counted as one; code points, after replacing invalid UTF-8;
                                     // of a truncated line those of the text that its tokens give (tarn_vocab_decode())
   int64_t unknown;                  // tokens that are not in the vocabulary; a guess of them is no guess of the text
-  bool truncated;
+  bool truncated;                   // to what the model takes
+  bool replaced;                    // invalid UTF-8 by U+FFFD
 } tarn_lm_line;
 
 // Scores `count` lines of lengths[i] bytes. What the results point to belongs to the model and lives until its next
@@ -66,7 +67,8 @@ tarn_status tarn_lm_score(tarn_lm *lm, tarn_lm_line *results, const char *const 
 
 // Sums over lines. All fields 0 to begin with.
 typedef struct tarn_lm_total {
-  int64_t lines, tokens, characters, bytes, unknown, truncated;
+  int64_t lines, tokens, characters, bytes, unknown;
+  int64_t truncated, replaced;  // lines
   double log_probability;
 } tarn_lm_total;
 
@@ -88,8 +90,10 @@ typedef struct tarn_minimal_pairs_count {
   const char *name;          // of the paradigm (its file without .jsonl), or of the field
   const char *field, *term;  // of a paradigm: those of its first pair, "" where a file has none; of a field: ""
   int64_t pairs, right;
-  double accuracy;   // right / pairs
-  double low, high;  // 95 % confidence interval of it (Wilson 1927)
+  double accuracy;   // right / pairs; of a field and overall: the mean over paradigms
+  double low, high;  // 95 % confidence interval of it: Wilson's (1927) of a paradigm, and of a mean what those of its
+                     // paradigms make together (Zou and Donner 2008), for k of them
+                     // accuracy - sqrt(sum (accuracy_i - low_i)^2) / k, and the same above
 } tarn_minimal_pairs_count;
 
 typedef struct tarn_minimal_pairs_result {
@@ -97,6 +101,9 @@ typedef struct tarn_minimal_pairs_result {
   const tarn_minimal_pairs_count *paradigms;  // by name
   const tarn_minimal_pairs_count *fields;     // by name; accuracy is the mean over the field's paradigms
   tarn_minimal_pairs_count overall;           // accuracy: mean over all paradigms, as BLiMP is reported
+  int64_t unknown;                            // tokens of all sentences that are not in the vocabulary
+  int64_t truncated;                          // sentences that were cut to what the model takes
+  int64_t replaced;                           // lines of the files in which invalid UTF-8 was replaced
   struct tarn__minimal_pairs_memory *memory;
 } tarn_minimal_pairs_result;
 
@@ -105,7 +112,8 @@ typedef void (*tarn_minimal_pairs_progress)(void *user, const tarn_minimal_pairs
                                             size_t count);
 
 // Scores every file *.jsonl of a folder. What a pair's sentences share at their beginning is predicted once. Fails with
-// IO, DATA (no such file, a line that is no object or lacks a text: file and line are named), NUMERIC or MEMORY.
+// IO, DATA (no such file, a line that is no object or lacks a text, what `strict` and `overlong` of the model refuse:
+// file and line are named), NUMERIC or MEMORY.
 tarn_status tarn_minimal_pairs_run(tarn_minimal_pairs_result **result, tarn_lm *lm, const char *folder,
                                    tarn_minimal_pairs_progress progress, void *user) TARN_CHECKED;
 void tarn_minimal_pairs_close(tarn_minimal_pairs_result **result);

@@ -85,12 +85,14 @@ void tarn_lm_close(tarn_lm **out) {
 }
 
 const char *tarn_lm_path(const tarn_lm *lm) { return lm->checkpoint->path; }
+bool tarn__lm_strict(const tarn_lm *lm) { return lm->options.strict; }
 const char *tarn_lm_piece(const tarn_lm *lm, int32_t id) { return tarn_vocab_piece(lm->checkpoint->target, id); }
 
 // The line with invalid bytes replaced, or refused.
-static tarn_status repair(tarn_lm *lm, const char **line, size_t *length, const char *place) {
+static tarn_status repair(tarn_lm *lm, bool *replaced, const char **line, size_t *length, const char *place) {
   size_t valid = tarn__utf8_valid(*line, *length);
-  if (valid == *length) return TARN_STATUS_OK;
+  *replaced = valid != *length;
+  if (!*replaced) return TARN_STATUS_OK;
   TARN_REQUIRE(!lm->options.strict, DATA, "%s: invalid UTF-8 at byte %zu of it", place, valid + 1);
   size_t need;
   TARN_TRY(tarn__mul_size(&need, *length, 3));
@@ -116,10 +118,10 @@ static tarn_status measure(tarn_lm *lm, tarn_lm_line *out, const char *line, siz
 static tarn_status encode(tarn_lm *lm, tarn_lm_line *out, tarn__scorer_sentence *sentence, const char *line,
                           size_t length, const char *place) {
   const int64_t most = lm->checkpoint->config->model.max_length;
-  TARN_TRY(repair(lm, &line, &length, place));
+  *out = (tarn_lm_line){0};
+  TARN_TRY(repair(lm, &out->replaced, &line, &length, place));
   TARN_TRY(tarn_vocab_encode(lm->checkpoint->target, &lm->ids, line, length));
   int64_t tokens = (int64_t)lm->ids.count;
-  *out = (tarn_lm_line){0};
   const int32_t unknown = tarn_vocab_unk(lm->checkpoint->target);
   if (tokens > most - 1) {
     TARN_REQUIRE(lm->options.overlong == TARN_TRANSLATE_OVERLONG_TRUNCATE, DATA,
@@ -150,17 +152,17 @@ static void share_prefix(const tarn__scorer_sentence *first, tarn__scorer_senten
 }
 
 tarn_status tarn__lm_run(tarn_lm *lm, tarn_lm_line *results, const char *const *lines, const size_t *lengths,
-                         size_t count, bool pairs) {
+                         size_t count, const int64_t *numbers) {
   TARN_TRY(tarn__grow(&lm->sentences, &lm->sentences_capacity, count, sizeof *lm->sentences));
   tarn__arena_reset(&lm->results);
   for (size_t i = 0; i < count; i++) {
     char place[64];
-    if (pairs)
-      snprintf(place, sizeof place, "pair %zu, its %s sentence", i / 2 + 1, i % 2 ? "bad" : "good");
+    if (numbers)
+      snprintf(place, sizeof place, "line %lld, its %s sentence", (long long)numbers[i / 2], i % 2 ? "bad" : "good");
     else
       snprintf(place, sizeof place, "line %lld", (long long)(lm->before + (int64_t)i + 1));
     TARN_TRY(encode(lm, &results[i], &lm->sentences[i], lines[i], lengths[i], place));
-    if (pairs && i % 2 == 1) share_prefix(&lm->sentences[i - 1], &lm->sentences[i]);
+    if (numbers && i % 2 == 1) share_prefix(&lm->sentences[i - 1], &lm->sentences[i]);
   }
   TARN_TRY(tarn__scorer_run(lm->scorer, lm->sentences, (int64_t)count));
   for (size_t i = 0; i < count; i++) {
@@ -173,7 +175,7 @@ tarn_status tarn__lm_run(tarn_lm *lm, tarn_lm_line *results, const char *const *
 
 tarn_status tarn_lm_score(tarn_lm *lm, tarn_lm_line *results, const char *const *lines, const size_t *lengths,
                           size_t count) {
-  return tarn__lm_run(lm, results, lines, lengths, count, false);
+  return tarn__lm_run(lm, results, lines, lengths, count, NULL);
 }
 
 void tarn_lm_total_add(tarn_lm_total *total, const tarn_lm_line *line) {
@@ -183,6 +185,7 @@ void tarn_lm_total_add(tarn_lm_total *total, const tarn_lm_line *line) {
   total->bytes += line->bytes;
   total->unknown += line->unknown;
   total->truncated += line->truncated;
+  total->replaced += line->replaced;
   total->log_probability += line->log_probability;
 }
 
@@ -212,7 +215,8 @@ static tarn_status score_windows(tarn_lm *lm, tarn__lines *lines, tarn_lm_sink s
 
 tarn_status tarn_lm_score_file(tarn_lm *lm, const char *path, tarn_lm_sink sink, void *user) {
   tarn__lines lines = {0};
-  TARN_TRY(tarn__lines_open(&lines, path, lm->options.strict));
+  TARN_TRY(tarn__lines_open(&lines, path, false));
+  lines.raw = true;  // each line says by itself whether bytes of it were replaced
   tarn_status status = score_windows(lm, &lines, sink, user);
   tarn__lines_close(&lines);
   return status;

@@ -28,6 +28,8 @@ typedef struct task {
   tarn__arena texts;
   const char **lines;
   size_t *lengths, lines_capacity, lengths_capacity, line_count;
+  int64_t *numbers;  // of a pair: its line in the file
+  size_t numbers_capacity;
   tarn_lm_line *scores;
   size_t scores_capacity;
 } task;
@@ -85,7 +87,8 @@ static tarn_status copy_field(task *t, tarn_minimal_pairs_count *paradigm, const
   return TARN_STATUS_OK;
 }
 
-static tarn_status read_pair(task *t, tarn_minimal_pairs_count *paradigm, const char *line, size_t length) {
+static tarn_status read_pair(task *t, tarn_minimal_pairs_count *paradigm, const char *line, size_t length,
+                             int64_t number) {
   json_error_t error;
   json_t *object = json_loadb(line, length, JSON_REJECT_DUPLICATES, &error);
   tarn_status status = TARN_STATUS_OK;
@@ -99,6 +102,9 @@ static tarn_status read_pair(task *t, tarn_minimal_pairs_count *paradigm, const 
     if (status == TARN_STATUS_OK) status = copy_optional(t, &term, object, "linguistics_term");
     paradigm->term = term;
   }
+  if (status == TARN_STATUS_OK)
+    status = tarn__grow(&t->numbers, &t->numbers_capacity, t->line_count / 2 + 1, sizeof *t->numbers);
+  if (status == TARN_STATUS_OK) t->numbers[t->line_count / 2] = number;
   if (status == TARN_STATUS_OK) status = add_text(t, object, "sentence_good");
   if (status == TARN_STATUS_OK) status = add_text(t, object, "sentence_bad");
   if (status == TARN_STATUS_OK && ++paradigm->pairs > MOST_PAIRS)
@@ -114,7 +120,7 @@ static tarn_status read_pairs(task *t, tarn_minimal_pairs_count *paradigm, tarn_
     TARN_TRY(tarn__lines_next(lines, &line, &length));
     if (!line) break;
     if (strspn(line, " \t") >= length) continue;
-    tarn_status status = read_pair(t, paradigm, line, length);
+    tarn_status status = read_pair(t, paradigm, line, length, lines->number);
     if (status != TARN_STATUS_OK) return tarn__fail_prefix(status, "%s:%lld: ", lines->path, (long long)lines->number);
   }
   TARN_REQUIRE(paradigm->pairs > 0, DATA, "%s: it holds no pair", lines->path);
@@ -131,37 +137,50 @@ static void set_interval(tarn_minimal_pairs_count *c) {
   c->high = middle + half;
 }
 
-static tarn_status run_file(task *t, tarn_minimal_pairs_count *paradigm) {
+static tarn_status run_file(task *t, tarn_minimal_pairs_result *result, tarn_minimal_pairs_count *paradigm) {
   char path[PATH_MAX];
   int wanted = snprintf(path, sizeof path, "%s/%s.jsonl", t->folder, paradigm->name);
   TARN_REQUIRE(wanted > 0 && (size_t)wanted < sizeof path, IO, "%s: the path is too long", t->folder);
   tarn__lines lines = {0};
   t->line_count = 0;
   tarn__arena_reset(&t->texts);
-  TARN_TRY(tarn__lines_open(&lines, path, false));
+  TARN_TRY(tarn__lines_open(&lines, path, tarn__lm_strict(t->lm)));
   tarn_status status = read_pairs(t, paradigm, &lines);
+  result->replaced += lines.replaced;
   tarn__lines_close(&lines);
   TARN_TRY(status);
   TARN_TRY(tarn__grow(&t->scores, &t->scores_capacity, t->line_count, sizeof *t->scores));
-  status = tarn__lm_run(t->lm, t->scores, t->lines, t->lengths, t->line_count, true);
+  status = tarn__lm_run(t->lm, t->scores, t->lines, t->lengths, t->line_count, t->numbers);
   if (status != TARN_STATUS_OK) return tarn__fail_prefix(status, "%s: ", path);
   for (size_t i = 0; i < t->line_count; i += 2)
     paradigm->right += t->scores[i].log_probability > t->scores[i + 1].log_probability;
+  for (size_t i = 0; i < t->line_count; i++) {
+    result->unknown += t->scores[i].unknown;
+    result->truncated += t->scores[i].truncated;
+  }
   paradigm->accuracy = (double)paradigm->right / (double)paradigm->pairs;
   set_interval(paradigm);
   return TARN_STATUS_OK;
 }
 
-// Adds a paradigm to a mean; finish() divides.
+// Adds a paradigm to a mean, with the squares of the two sides of its interval in `low` and `high`; finish() divides.
 static void add(tarn_minimal_pairs_count *mean, const tarn_minimal_pairs_count *paradigm) {
+  const double below = paradigm->accuracy - paradigm->low, above = paradigm->high - paradigm->accuracy;
   mean->pairs += paradigm->pairs;
   mean->right += paradigm->right;
   mean->accuracy += paradigm->accuracy;
+  mean->low += below * below;
+  mean->high += above * above;
 }
 
+// Paradigms of other sizes weigh the same, so an interval of the pooled pairs would be one of another figure, which
+// need not be in it. The sides of independent intervals add as variances do (Zou and Donner, Statistics in Medicine
+// 2008).
 static void finish(tarn_minimal_pairs_count *mean, size_t paradigms) {
-  mean->accuracy /= (double)paradigms;
-  set_interval(mean);
+  const double count = (double)paradigms;
+  mean->accuracy /= count;
+  mean->low = mean->accuracy - sqrt(mean->low) / count;
+  mean->high = mean->accuracy + sqrt(mean->high) / count;
 }
 
 static tarn_status make_fields(task *t, tarn_minimal_pairs_result *result) {
@@ -206,7 +225,7 @@ static tarn_status run(task *t, tarn_minimal_pairs_result *result, tarn_minimal_
   result->overall = (tarn_minimal_pairs_count){.name = "overall", .field = "", .term = ""};
   for (size_t i = 0; i < t->count; i++) {
     paradigms[i].name = t->names[i];
-    TARN_TRY(run_file(t, &paradigms[i]));
+    TARN_TRY(run_file(t, result, &paradigms[i]));
     add(&result->overall, &paradigms[i]);
     if (progress) progress(user, &paradigms[i], i + 1, t->count);
   }
@@ -229,6 +248,7 @@ tarn_status tarn_minimal_pairs_run(tarn_minimal_pairs_result **out, tarn_lm *lm,
     tarn__free(t.names);
     tarn__free(t.lines);
     tarn__free(t.lengths);
+    tarn__free(t.numbers);
     tarn__free(t.scores);
   }
   if (status != TARN_STATUS_OK) tarn_minimal_pairs_close(&result);

@@ -109,7 +109,8 @@ static void batches_and_pairs_change_no_bit(void **state) {
   for (int i = 0; i < LINES; i++)
     assert_memory_equal(first[i].log_probabilities, second[i].log_probabilities,
                         (size_t)first[i].tokens * sizeof(double));
-  assert_int_equal(tarn__lm_run(few, second, lines, lengths, LINES, true), TARN_STATUS_OK);
+  const int64_t numbers[LINES / 2] = {1, 2, 3};
+  assert_int_equal(tarn__lm_run(few, second, lines, lengths, LINES, numbers), TARN_STATUS_OK);
   for (int i = 0; i < LINES; i++)
     assert_memory_equal(first[i].log_probabilities, second[i].log_probabilities,
                         (size_t)first[i].tokens * sizeof(double));
@@ -184,6 +185,13 @@ static void minimal_pairs_are_counted(void **state) {
   // Wilson's interval of 2 of 3, as statsmodels gives it.
   assert_true(fabs(result->paradigms[1].low - 0.2076596) < 1e-6);
   assert_true(fabs(result->paradigms[1].high - 0.9385081) < 1e-6);
+  // A mean over paradigms of one and of three pairs, and what their intervals, 0 .. 0.7934507 for 0 of 1, make of it.
+  assert_true(fabs(result->overall.low - (1.0 / 3.0 - (2.0 / 3.0 - 0.2076596) / 2.0)) < 1e-6);
+  assert_true(fabs(result->overall.high - (1.0 / 3.0 + hypot(0.7934507, 0.9385081 - 2.0 / 3.0) / 2.0)) < 1e-6);
+  assert_true(fabs(result->fields[1].low - 0.2076596) < 1e-6);
+  assert_int_equal(result->unknown, 0);
+  assert_int_equal(result->truncated, 0);
+  assert_int_equal(result->replaced, 0);
   tarn_minimal_pairs_close(&result);
   const char *const broken[][2] = {{"{\"sentence_good\": \"w3\"}\n", "c.jsonl:1: expected a text \"sentence_bad\""},
                                    {"{\"sentence_good\": \"w3\", \"sentence_bad\": \"w4\"}\n[1]\n", "c.jsonl:2: "},
@@ -196,21 +204,94 @@ static void minimal_pairs_are_counted(void **state) {
     if (!strstr(tarn_error_message(), broken[i][1])) fail_msg("\"%s\"", tarn_error_message());
   }
   write_pairs("pairs/c.jsonl",
-              "{\"sentence_good\": \"w3\", \"sentence_bad\": \"w4\"}\n"
+              "{\"sentence_good\": \"w3\", \"sentence_bad\": \"w4\"}\n\n"
               "{\"sentence_good\": \"w3\", \"sentence_bad\": \"w3 w3 w3 w3 w3 w3 w3 w3 w3 w3 w3 w3 w3 w3 w3 w3 w3 w3 "
               "w3 w3\"}\n");
   assert_int_equal(tarn_minimal_pairs_run(&result, lm, "pairs", NULL, NULL), TARN_STATUS_DATA);
-  assert_non_null(strstr(tarn_error_message(), "c.jsonl: pair 2, its bad sentence: 20 tokens"));
+  assert_non_null(strstr(tarn_error_message(), "c.jsonl: line 3, its bad sentence: 20 tokens"));
   assert_int_equal(tarn_minimal_pairs_run(&result, lm, "nowhere", NULL, NULL), TARN_STATUS_IO);
+  tarn_lm_close(&lm);
+}
+
+// A mean lies in its interval whatever the sizes: most pairs are right, but most paradigms are not.
+static void a_mean_lies_in_its_interval(void **state) {
+  (void)state;
+  tarn_lm *lm = open_lm(4096);
+  size_t lengths[LINES];
+  tarn_lm_line scores[LINES];
+  lengths_of(lengths);
+  assert_int_equal(tarn_lm_score(lm, scores, lines, lengths, LINES), TARN_STATUS_OK);
+  const bool higher = scores[3].log_probability > scores[4].log_probability;
+  const char *good = lines[higher ? 3 : 4], *bad = lines[higher ? 4 : 3];
+  enum { MANY = 200 };
+  static char text[MANY * 128];
+  assert_int_equal(mkdir("sizes", 0777), 0);
+  for (int i = 0, used = 0; i < MANY; i++)
+    used += snprintf(text + used, sizeof text - (size_t)used, "{\"sentence_good\": \"%s\", \"sentence_bad\": \"%s\"}\n",
+                     good, bad);
+  write_pairs("sizes/large.jsonl", text);
+  snprintf(text, sizeof text, "{\"sentence_good\": \"%s\", \"sentence_bad\": \"%s\"}\n", bad, good);
+  write_pairs("sizes/small.jsonl", text);
+  write_pairs("sizes/tiny.jsonl", text);
+  tarn_minimal_pairs_result *result;
+  if (tarn_minimal_pairs_run(&result, lm, "sizes", NULL, NULL) != TARN_STATUS_OK) fail_msg("%s", tarn_error_message());
+  const tarn_minimal_pairs_count *all = &result->overall;
+  assert_true(fabs(all->accuracy - 1.0 / 3.0) < 1e-12);
+  assert_true(0 <= all->low && all->low < all->accuracy && all->accuracy < all->high && all->high <= 1);
+  tarn_minimal_pairs_close(&result);
+  tarn_lm_close(&lm);
+}
+
+static tarn_status add_to_total(void *user, int64_t number, const tarn_lm_line *line) {
+  (void)number;
+  tarn_lm_total_add(user, line);
+  return TARN_STATUS_OK;
+}
+
+static void what_was_changed_is_counted(void **state) {
+  (void)state;
+  const char text[] =
+      "w3 \xff w4\nw3 qqq\n"
+      "w3 w3 w3 w3 w3 w3 w3 w3 w3 w3 w3 w3 w3 w3 w3 w3 w3 w3 w3 w3 w3\n";
+  sandbox_write("changed", text, sizeof text - 1);
+  tarn_lm_options options;
+  tarn_lm_default(&options);
+  options.overlong = TARN_TRANSLATE_OVERLONG_TRUNCATE;
+  tarn_lm *lm;
+  assert_int_equal(tarn_lm_open(&lm, "run", &options), TARN_STATUS_OK);
+  tarn_lm_total total = {0};
+  assert_int_equal(tarn_lm_score_file(lm, "changed", add_to_total, &total), TARN_STATUS_OK);
+  assert_int_equal(total.lines, 3);
+  assert_int_equal(total.replaced, 1);
+  assert_int_equal(total.truncated, 1);
+  assert_int_equal(total.unknown, 2);  // U+FFFD is no word either
+  const char pairs[] =
+      "{\"sentence_good\": \"w3 \xff\", \"sentence_bad\": \"w4 qqq\"}\n"
+      "{\"sentence_good\": \"w3\", \"sentence_bad\": "
+      "\"w3 w3 w3 w3 w3 w3 w3 w3 w3 w3 w3 w3 w3 w3 w3 w3 w3 w3 w3 w3 w3\"}\n";
+  assert_int_equal(mkdir("changed_pairs", 0777), 0);
+  sandbox_write("changed_pairs/a.jsonl", pairs, sizeof pairs - 1);
+  tarn_minimal_pairs_result *result;
+  assert_int_equal(tarn_minimal_pairs_run(&result, lm, "changed_pairs", NULL, NULL), TARN_STATUS_OK);
+  assert_int_equal(result->unknown, 2);
+  assert_int_equal(result->truncated, 1);
+  assert_int_equal(result->replaced, 1);
+  tarn_minimal_pairs_close(&result);
+  tarn_lm_close(&lm);
+  options.strict = true;
+  assert_int_equal(tarn_lm_open(&lm, "run", &options), TARN_STATUS_OK);
+  assert_int_equal(tarn_lm_score_file(lm, "changed", add_to_total, &total), TARN_STATUS_DATA);
+  assert_non_null(strstr(tarn_error_message(), "changed: line 1: invalid UTF-8 at byte 4"));
+  assert_int_equal(tarn_minimal_pairs_run(&result, lm, "changed_pairs", NULL, NULL), TARN_STATUS_DATA);
+  assert_non_null(strstr(tarn_error_message(), "a.jsonl:1: invalid UTF-8"));
   tarn_lm_close(&lm);
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(scores_are_those_of_the_reference),
-      cmocka_unit_test(batches_and_pairs_change_no_bit),
-      cmocka_unit_test(long_lines_are_refused_or_cut),
-      cmocka_unit_test(minimal_pairs_are_counted),
+      cmocka_unit_test(scores_are_those_of_the_reference), cmocka_unit_test(batches_and_pairs_change_no_bit),
+      cmocka_unit_test(long_lines_are_refused_or_cut),     cmocka_unit_test(minimal_pairs_are_counted),
+      cmocka_unit_test(a_mean_lies_in_its_interval),       cmocka_unit_test(what_was_changed_is_counted),
   };
   return cmocka_run_group_tests(tests, open_all, sandbox_close);
 }
