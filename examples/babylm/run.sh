@@ -18,8 +18,12 @@ case $1 in
 esac
 for folder in "$2" "$3" "$4"; do [ -d "$folder" ] || fail "$folder is no folder"; done
 babylm=$(realpath "$2") gpt2=$(realpath "$3") blimp=$(realpath "$4") share=${6:-12}
+case $share in '' | *[!0-9]* | 0*) fail "SHARE is a whole number from 1, not \"$share\"" ;; esac
 mkdir -p "$5"
 cd "$5"
+asked="every sentence in $share of $babylm in tokens of $gpt2, with the pairs of $blimp"
+[ ! -e data/ready ] || [ "$(cat data/ready)" = "$asked" ] ||
+  fail "$5/data was made of $(cat data/ready), not of $asked; give another OUTPUT, or remove $5/data and the sweeps beside it"
 part() {  # NAME SHARE FILE...: the shard data/babylm/NAME of every SHARE-th sentence
   local name=$1 share=$2
   shift 2
@@ -34,7 +38,7 @@ if [ ! -e data/ready ]; then
   part train "$share" "$babylm"/train/*.train
   part dev 20 "$babylm"/dev/*.dev
   ln -sfn "$blimp" data/blimp
-  touch data/ready
+  echo "$asked" >data/ready
 fi
 [ "$sweep" ] || exit 0
 # What another sweep of this folder has trained already is not trained again.
@@ -42,5 +46,9 @@ reuse=()
 for other in */sweep.json; do
   [ ! -e "$other" ] || [ "${other%/*}" = "$1" ] || reuse+=(--reuse "${other%/*}")
 done
-"$tarn" sweep "$sweep" --output "$1" "${reuse[@]}"
+# Runs that fail, as those that diverge, are told in the report too.
+code=0
+"$tarn" sweep "$sweep" --output "$1" "${reuse[@]}" || code=$?
+[ $code -le 1 ] || exit $code
 "$tarn" report "$1" --output "report-$1"
+exit $code

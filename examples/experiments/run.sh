@@ -23,6 +23,9 @@ valid=$(first val valid dev)
 test=$(first test test_2016_flickr)
 mkdir -p "$3"
 cd "$3"
+asked="$from from $source to $target with ${PIECES:-4000} pieces"
+[ ! -e data/ready ] || [ "$(cat data/ready)" = "$asked" ] ||
+  fail "$3/data was made of $(cat data/ready), not of $asked; give another OUTPUT, or remove $3/data and the sweeps beside it"
 if [ ! -e data/ready ]; then
   mkdir -p data
   "$tarn" vocab --type bpe --size "${PIECES:-4000}" --output data/vocab.model "$train.$source" "$train.$target"
@@ -31,7 +34,7 @@ if [ ! -e data/ready ]; then
   cat "$valid.$target" >data/valid.reference
   cat "$test.$source" >data/test.source
   cat "$test.$target" >data/test.reference
-  touch data/ready
+  echo "$asked" >data/ready
 fi
 [ "$1" != data ] || exit 0
 # What another sweep of this folder has trained already is not trained again.
@@ -39,5 +42,9 @@ reuse=()
 for other in */sweep.json; do
   [ ! -e "$other" ] || [ "${other%/*}" = "$1" ] || reuse+=(--reuse "${other%/*}")
 done
-"$tarn" sweep "$sweep" --output "$1" "${reuse[@]}"
+# Runs that fail, as those that diverge, are told in the report too.
+code=0
+"$tarn" sweep "$sweep" --output "$1" "${reuse[@]}" || code=$?
+[ $code -le 1 ] || exit $code
 "$tarn" report "$1" --output "report-$1"
+exit $code

@@ -17,6 +17,9 @@ tail -n 10 all >blimp/last.jsonl
 
 TARN=$TARN bash "$run" data babylm "$toy" blimp results 1 >out.txt 2>&1 || fail "preparing: $(cat out.txt)"
 refuse 2 "there is no sweep model; there are: models" env TARN="$TARN" bash "$run" model babylm "$toy" blimp results
+refuse 2 "results/data was made of every sentence in 1 of .*, not of every sentence in 3 of" \
+  env TARN="$TARN" bash "$run" data babylm "$toy" blimp results 3
+refuse 2 'SHARE is a whole number from 1, not "0"' env TARN="$TARN" bash "$run" data babylm "$toy" blimp results 0
 refuse 2 "nowhere is no folder" env TARN="$TARN" bash "$run" models nowhere "$toy" blimp other
 cd results
 for sweep in models spectral-radius topologies; do
@@ -45,7 +48,12 @@ refuse 1 "test: blimp: data: there is no file" "$TARN" sweep bad.yaml --dry-run
 sed 's/^test.*/test: { blimp: data, source: x }/' sweep.yaml >bad.yaml
 refuse 2 "bad.yaml:10: test: blimp is for language models" "$TARN" sweep bad.yaml --dry-run
 got=0
-"$TARN" sweep sweep.yaml --output runs >out.txt 2>error.txt || got=$?
+# Through the script of the example: a report is written though runs have failed.
+mkdir ../own
+cp "$run" esn-i.yaml ../own
+cp sweep.yaml ../own/spectral-radius.yaml
+(cd .. && TARN=$TARN bash own/run.sh spectral-radius babylm "$toy" blimp results 1) >out.txt 2>error.txt || got=$?
+mv spectral-radius runs
 [ $got -eq 1 ] || fail "a sweep with failed runs ends with $got: $(cat error.txt)"
 grep -q 'fixed seed 2.*BLiMP [0-9.]* %' out.txt || fail "no accuracy: $(cat out.txt)"
 [ "$(grep -c '^failed *wild' out.txt)" -eq 2 ] || fail "wild does not fail: $(cat out.txt)"
@@ -59,8 +67,9 @@ awk -v a="$share" -v b="$tested" 'BEGIN { exit !(a > 0 && 100 * a - b < 1e-6 && 
 grep -q '"last"' runs/small/seed-1/test.json || fail "no paradigms: $(cat runs/small/seed-1/test.json)"
 "$TARN" compare runs >out.txt
 grep -q 'BLiMP %' out.txt && grep -q 'wild.*0 of 2, 2 failed\|wild *0 of 2' out.txt || fail "compare: $(cat out.txt)"
-"$TARN" report runs --output page >out.txt
-grep -q 'BLiMP (%)' page/report.md && grep -q test_blimp_mean page/results.csv || fail "the report does not say it"
+cd report-spectral-radius || fail "no report"
+grep -q 'BLiMP (%)' report.md && grep -q wild report.md && grep -q test_blimp_mean results.csv || fail "the report does not say it"
+cd ..
 "$TARN" sweep --output runs >out.txt 2>error.txt || true
 [ "$(grep -c '^skipped' out.txt)" -eq 6 ] || fail "finished and failed runs are not skipped: $(cat out.txt)"
 

@@ -182,6 +182,8 @@ done
 run="$TARN_SOURCE_DIR/examples/experiments/run.sh"
 PIECES=150 TARN=$TARN bash "$run" data parallel results >out.txt 2>&1 || fail "preparing: $(cat out.txt)"
 refuse 2 "there is no sweep modles; there are: backskip " env TARN="$TARN" bash "$run" modles parallel results
+refuse 2 "results/data was made of .* with 150 pieces, not of .* with 4000 pieces" \
+  env TARN="$TARN" bash "$run" data parallel results
 refuse 2 "holds none of these in both de and fr: train" env TARN="$TARN" bash "$run" models parallel other de fr
 cd results
 for file in "$TARN_SOURCE_DIR"/examples/experiments/*.yaml; do
