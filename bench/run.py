@@ -86,7 +86,8 @@ def arguments():
     parser.add_argument("--list", action="store_true", help="print the groups and their measurements, and stop")
     parser.add_argument("--rounds", type=count, default=3, help="turns of each side (default 3)")
     parser.add_argument("--updates", type=count,
-                        help="updates of each training, the first 3 not counted (default 15; 12 for growth)")
+                        help="updates of each training, the first 3 not counted (default 15; 12 for growth, "
+                             "33 for language, 800 for the model of translation)")
     parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
     parser.add_argument("--output", metavar="FILE", help="write the JSON to a file as well")
     return parser.parse_args()

@@ -114,7 +114,7 @@ static int take_value(const cli_command *command, const cli_option *option, cons
       *(const char **)option->value = text;
       return -1;
     case CLI_LIST:
-      if (!list_add(option->value, text)) return cli_usage(command, "out of memory");
+      if (!list_add(option->value, text)) return cli_no_memory(command);
       return -1;
     case CLI_FLAG:
       break;
@@ -161,11 +161,44 @@ int cli_parse(const cli_command *command, const cli_option *options, int argc, c
     } else if (!only_positional && argv[i][0] == '-' && argv[i][1] != '\0') {
       return cli_usage(command, "unknown option %s; options begin with two dashes", argv[i]);
     } else if (!list_add(positional, argv[i])) {
-      return cli_usage(command, "out of memory");
+      return cli_no_memory(command);
     }
   }
   if (positional->count < minimum)
     return cli_usage(command, "an argument is missing: tarn %s [options] %s", command->name, command->arguments);
   if (positional->count > maximum) return cli_usage(command, "unexpected argument \"%s\"", positional->items[maximum]);
   return -1;
+}
+
+int cli_word(const cli_command *command, int *place, const char *what, const char *word, const char *const *words,
+             size_t count) {
+  char all[256] = "";
+  size_t used = 0;
+  for (size_t i = 0; i < count; i++) {
+    *place = (int)i;
+    if (strcmp(word, words[i]) == 0) return -1;
+    const char *between = i == 0 ? "" : i + 1 == count ? " or " : ", ";
+    int written = snprintf(all + used, sizeof all - used, "%s%s", between, words[i]);
+    if (written > 0 && (size_t)written < sizeof all - used) used += (size_t)written;
+  }
+  const char *nearest = tarn_text_nearest(word, words, count);
+  if (nearest) return cli_usage(command, "%s cannot be \"%s\"; did you mean %s?", what, word, nearest);
+  return cli_usage(command, "%s is %s, not \"%s\"", what, all, word);
+}
+
+int cli_no_memory(const cli_command *command) {
+  fprintf(stderr, "tarn %s: out of memory\n", command->name);
+  return CLI_FAILURE;
+}
+
+const char *cli_time(char text[32], double seconds) {
+  if (seconds < 0)
+    snprintf(text, 32, "?");
+  else if (seconds < 120)
+    snprintf(text, 32, "%.0f s", seconds);
+  else if (seconds < 7200)
+    snprintf(text, 32, "%.0f min", seconds / 60);
+  else
+    snprintf(text, 32, "%.1f h", seconds / 3600);
+  return text;
 }

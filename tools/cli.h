@@ -55,6 +55,17 @@ int cli_parse(const cli_command *command, const cli_option *options, int argc, c
 // Prints "tarn COMMAND: MESSAGE" for a failed status and returns the exit code (2 for TARN_STATUS_USAGE, else 1).
 int cli_report(const cli_command *command, tarn_status status);
 
+// The place of a word in a list. Returns -1, or the exit code of a usage mistake in `what` ("--overlong", "series"),
+// which names the nearest word, or all of them.
+int cli_word(const cli_command *command, int *place, const char *what, const char *word, const char *const *words,
+             size_t count);
+
+// Prints that memory is out, and returns CLI_FAILURE.
+int cli_no_memory(const cli_command *command);
+
+// A time for people: "50 s", "12 min", "3.4 h"; "?" where it is negative.
+const char *cli_time(char text[32], double seconds);
+
 // Prints a usage mistake ("tarn COMMAND: ...") and returns CLI_USAGE.
 int cli_usage(const cli_command *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

@@ -54,7 +54,7 @@ static int print_json(const tarn_lm *lm, const tarn_minimal_pairs_result *result
   failed |= !object;
   bool written = !failed && json_dumpf(object, file, JSON_INDENT(1)) == 0 && putc('\n', file) == '\n';
   json_decref(object);
-  if (failed) fprintf(stderr, "tarn %s: out of memory\n", COMMAND.name);
+  if (failed) (void)cli_no_memory(&COMMAND);
   return written ? CLI_OK : CLI_FAILURE;
 }
 

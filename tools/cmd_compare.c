@@ -134,7 +134,7 @@ static int print_text(const tarn_results *results, const tarn_results_table *t) 
   whole = print_costs(results, t) && whole;
   if (t->note_count) printf("\n");
   for (size_t i = 0; i < t->note_count; i++) printf("note: %s\n", t->notes[i]);
-  return whole ? CLI_OK : cli_usage(&COMMAND, "out of memory");
+  return whole ? CLI_OK : cli_no_memory(&COMMAND);
 }
 
 static int compare(const cli_list *paths, const tarn_results_options *options, bool json) {

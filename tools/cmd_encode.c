@@ -51,7 +51,7 @@ int cmd_encode(int argc, char **argv) {
   bool strict = false;
   cli_list none = {0};
   const cli_option options[] = {
-      {"vocab", CLI_TEXT, &path, "FILE", "the vocabulary", 0, 0},
+      {"vocab", CLI_TEXT, &path, "FILE", "the vocabulary; needed", 0, 0},
       {"ids", CLI_FLAG, &as_ids, NULL, "print numbers in place of pieces", 0, 0},
       {"strict", CLI_FLAG, &strict, NULL, "refuse invalid UTF-8 instead of replacing it by U+FFFD", 0, 0},
       {0}};

@@ -1,12 +1,10 @@
 // tarn prepare: parallel text, or one text, becomes a shard.
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "cli.h"
 #include "commands.h"
 #include "tarn/data.h"
-#include "tarn/text.h"
 
 static const cli_command COMMAND = {
     "prepare", "", "Turn parallel text, or one text for a language model, into a shard of token ids.",
@@ -15,14 +13,10 @@ static const cli_command COMMAND = {
 
 static int parse_overlong(tarn_prepare_overlong *overlong, const char *word) {
   static const char *const names[] = {"truncate", "drop", "refuse"};
-  for (size_t i = 0; i < 3; i++) {
-    if (strcmp(word, names[i]) != 0) continue;
-    *overlong = (tarn_prepare_overlong)i;
-    return -1;
-  }
-  const char *nearest = tarn_text_nearest(word, names, 3);
-  if (nearest) return cli_usage(&COMMAND, "--overlong cannot be \"%s\"; did you mean %s?", word, nearest);
-  return cli_usage(&COMMAND, "--overlong is truncate, drop or refuse, not \"%s\"", word);
+  int place;
+  int code = cli_word(&COMMAND, &place, "--overlong", word, names, 3);
+  *overlong = (tarn_prepare_overlong)place;
+  return code;
 }
 
 static int check(const tarn_prepare_options *o) {
@@ -70,8 +64,8 @@ int cmd_prepare(int argc, char **argv) {
   const cli_option table[] = {
       {"vocab", CLI_TEXT, &options.vocab, "FILE", "vocabulary of both sides, or of the source; needed", 0, 0},
       {"target-vocab", CLI_TEXT, &options.target_vocab, "FILE", "vocabulary of the target if it has its own", 0, 0},
-      {"source", CLI_TEXT, &options.source, "FILE", "source text; needed", 0, 0},
-      {"target", CLI_TEXT, &options.target, "FILE", "target text; needed", 0, 0},
+      {"source", CLI_TEXT, &options.source, "FILE", "source text; needed without --text", 0, 0},
+      {"target", CLI_TEXT, &options.target, "FILE", "target text; needed without --text", 0, 0},
       {"text", CLI_TEXT, &options.text, "FILE", "text for a language model, in place of the two", 0, 0},
       {"output", CLI_TEXT, &options.output, "PREFIX", "writes PREFIX.tarn; needed", 0, 0},
       {"strict", CLI_FLAG, &options.strict, NULL, "refuse invalid UTF-8 instead of replacing it by U+FFFD", 0, 0},

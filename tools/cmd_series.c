@@ -74,12 +74,13 @@ static int generate(int argc, char **argv) {
       {"tau", CLI_REAL, &recipe.tau, "T", "delay of mackey-glass", 1e-9, 1e9},
       {0}};
   int code = cli_parse(&GENERATE, table, argc, argv, &words, 1, 1);
-  if (code < 0 && strcmp(words.items[0], "lorenz") == 0) {
+  static const char *const names[] = {"mackey-glass", "lorenz"};
+  int place = 0;
+  if (code < 0) code = cli_word(&GENERATE, &place, "the series", words.items[0], names, 2);
+  if (code < 0 && place == 1) {
     int64_t discard = recipe.discard;
     tarn_series_recipe_default(&recipe, TARN_SERIES_LORENZ);
     recipe.discard = discard;
-  } else if (code < 0 && strcmp(words.items[0], "mackey-glass") != 0) {
-    code = cli_usage(&GENERATE, "unknown series \"%s\"; there are mackey-glass and lorenz", words.items[0]);
   }
   cli_list_free(&words);
   if (code < 0 && !output) code = cli_usage(&GENERATE, "--output is missing");

@@ -27,18 +27,6 @@ typedef struct view {
   time_t *shown;   // [runs] when a line of progress was printed last, for those who read no terminal
 } view;
 
-static const char *time_text(char text[32], double seconds) {
-  if (seconds < 0)
-    snprintf(text, 32, "?");
-  else if (seconds < 120)
-    snprintf(text, 32, "%.0f s", seconds);
-  else if (seconds < 7200)
-    snprintf(text, 32, "%.0f min", seconds / 60);
-  else
-    snprintf(text, 32, "%.1f h", seconds / 3600);
-  return text;
-}
-
 static void set_number(json_t *object, const char *key, double value) {
   if (!isnan(value)) json_object_set_new(object, key, json_real(value));
 }
@@ -73,7 +61,7 @@ static const char *event_word(tarn_sweep_event_kind kind) {
 // What a run has reached, behind its name.
 static void print_state(const tarn_sweep_run *run) {
   char time[32];
-  if (run->update > 0) printf("  update %lld, %s of training", (long long)run->update, time_text(time, run->seconds));
+  if (run->update > 0) printf("  update %lld, %s of training", (long long)run->update, cli_time(time, run->seconds));
   if (!isnan(run->loss)) printf(", loss %.3f", run->loss);
   if (!isnan(run->valid_bleu))
     printf(", validation BLEU %.2f", run->valid_bleu);
@@ -91,7 +79,7 @@ static void print_event(view *v, const tarn_sweep_event *e) {
   v->open_line = progress && v->terminal;
   if (v->open_line) {
     printf("%zu of %zu done, %zu running, %s left; %.20s seed %lld: update %lld, loss %.3f", e->done, e->count,
-           e->running, time_text(left, e->seconds_left), v->sweep->variants[run->variant].name, (long long)run->seed,
+           e->running, cli_time(left, e->seconds_left), v->sweep->variants[run->variant].name, (long long)run->seed,
            (long long)run->update, run->loss);
     fflush(stdout);
     return;
@@ -102,7 +90,7 @@ static void print_event(view *v, const tarn_sweep_event *e) {
   if (run->message) printf("  %s", run->message);
   printf("  [%zu of %zu done", e->done, e->count);
   if (e->failed) printf(", %zu failed", e->failed);
-  printf(", %s left]\n", time_text(left, e->seconds_left));
+  printf(", %s left]\n", cli_time(left, e->seconds_left));
   fflush(stdout);
 }
 
@@ -188,18 +176,17 @@ static void print_plan(const tarn_sweep *sweep) {
   size_t open = count_state(sweep, TARN_SWEEP_WAITING) + count_state(sweep, TARN_SWEEP_BEGUN) - reused;
   printf("\n%zu runs, %zu of them to be trained, %lld at a time with %lld threads each\n", sweep->run_count, open,
          (long long)sweep->parallel, (long long)sweep->threads);
-  if (sweep->budget_seconds > 0)
-    printf("budget %s of training each: at least ", time_text(time, sweep->budget_seconds));
+  if (sweep->budget_seconds > 0) printf("budget %s of training each: at least ", cli_time(time, sweep->budget_seconds));
   double left = training_left(sweep);
   if (left < 0)
     printf("there is no budget and no limit of updates or epochs, so the time is not known\n");
   else if (sweep->budget_seconds > 0)
-    printf("%s more; validation, tests and start-up come on top\n", time_text(time, left));
+    printf("%s more; validation, tests and start-up come on top\n", cli_time(time, left));
   else
     printf(
         "about %s of training more, by the operations and the speed of products here; validation, tests and "
         "start-up come on top\n",
-        time_text(time, left));
+        cli_time(time, left));
 }
 
 static json_t *variant_json(const tarn_sweep_variant *v) {
@@ -252,7 +239,7 @@ static int run(tarn_sweep_options *options, view *v, bool dry_run) {
   if (status != TARN_STATUS_OK) return cli_report(&COMMAND, status);
   v->sweep = sweep;
   v->shown = calloc(sweep->run_count, sizeof *v->shown);
-  int code = v->shown ? CLI_OK : cli_usage(&COMMAND, "out of memory");
+  int code = v->shown ? CLI_OK : cli_no_memory(&COMMAND);
   if (dry_run) {
     status = tarn_sweep_estimate(sweep);
     if (status != TARN_STATUS_OK) code = cli_report(&COMMAND, status);
@@ -280,8 +267,8 @@ int cmd_sweep(int argc, char **argv) {
   const cli_option table[] = {
       {"output", CLI_TEXT, &options.folder, "DIR", "folder of the sweep; made if it does not exist", 0, 0},
       {"dry-run", CLI_FLAG, &dry_run, NULL, "check everything, print variants, sizes, runs and time, and stop", 0, 0},
-      {"reuse", CLI_LIST, &reuse, "SWEEP", "folder of another sweep: take its finished runs of the same settings", 0,
-       0},
+      {"reuse", CLI_LIST, &reuse, "SWEEP",
+       "folder of another sweep, to take its finished runs of the same settings; may be given several times", 0, 0},
       {"retry-failed", CLI_FLAG, &options.retry_failed, NULL, "let runs that failed go on from their last checkpoint",
        0, 0},
       {"json", CLI_FLAG, &v.json, NULL, "print JSON: one object for each event, or one for the dry run", 0, 0},

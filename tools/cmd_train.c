@@ -35,21 +35,10 @@ static void end_line(view *v) {
   v->open_line = false;
 }
 
-static void format_time(char text[32], double seconds) {
-  if (seconds < 0)
-    snprintf(text, 32, "?");
-  else if (seconds < 60)
-    snprintf(text, 32, "%.0f s", seconds);
-  else if (seconds < 3600)
-    snprintf(text, 32, "%.0f min", seconds / 60);
-  else
-    snprintf(text, 32, "%.1f h", seconds / 3600);
-}
-
 // On a terminal a line that fits 80 columns and is written again and again.
 static void print_step(view *v, const tarn_train_event *e) {
   char left[32];
-  format_time(left, e->seconds_left);
+  cli_time(left, e->seconds_left);
   if (v->terminal)
     printf("\rupdate %lld  loss %.4f  lr %.3g  %.0f tokens/s  %s left\033[K", (long long)e->update, e->loss, e->lr,
            e->tokens_per_second, left);
@@ -151,7 +140,7 @@ static void print_result_json(const tarn_train_result *r, const tarn_plan *plan)
 
 static void print_result(const tarn_train_result *r, const tarn_config *config, const tarn_plan *plan) {
   char time[32];
-  format_time(time, r->seconds);
+  cli_time(time, r->seconds);
   printf("done        %s reached at update %lld, epoch %.2f, after %s of training at %.0f tokens/s\n", end_text(r->end),
          (long long)r->update, r->epoch, time, r->tokens_per_second);
   if (r->best_update > 0)
@@ -198,7 +187,7 @@ static void print_summary(const double *values, size_t count, bool json) {
 
 static int run_all(const tarn_train_list *list, view *v) {
   double *values = calloc(list->count, sizeof *values);
-  if (!values) return cli_usage(&COMMAND, "out of memory");
+  if (!values) return cli_no_memory(&COMMAND);
   size_t count = 0;
   int code = -1;
   for (size_t i = 0; i < list->count && code < 0; i++) {
@@ -242,7 +231,7 @@ static int add_seeds(cli_list *overrides, char text[512], const char *seeds) {
   if (length >= 512 || strspn(seeds, "0123456789, ") != strlen(seeds))
     return cli_usage(&COMMAND, "--seeds takes whole numbers with commas between them, not \"%.100s\"", seeds);
   const char **items = realloc(overrides->items, (overrides->count + 1) * sizeof *items);
-  if (!items) return cli_usage(&COMMAND, "out of memory");
+  if (!items) return cli_no_memory(&COMMAND);
   overrides->items = items;
   overrides->items[overrides->count++] = text;
   overrides->capacity = overrides->count;

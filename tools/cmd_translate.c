@@ -148,7 +148,8 @@ int cmd_translate(int argc, char **argv) {
        0, 0},
       {"prune-rate", CLI_REAL, &options.prune.rate, "X",
        "of a stack without a list, leave out depths that floor(1/X) divides", 0, 0.5},
-      {"profile", CLI_TEXT, &profile, "FILE", PROFILE_HELP ", the table to standard error", 0, 0},
+      {"profile", CLI_TEXT, &profile, "FILE",
+       "measure every op: print a table to standard error, write a trace for chrome://tracing to FILE", 0, 0},
       {"output", CLI_TEXT, &destination, "FILE", "where to write instead of standard output", 0, 0},
       {0}};
   int code = cli_parse(&COMMAND, table, argc, argv, &paths, 1, 1);

@@ -18,14 +18,10 @@ enum { TYPE_COUNT = sizeof TYPES / sizeof *TYPES };
 
 // Returns -1 to go on, as cli_parse() does.
 static int parse_type(tarn_vocab_type *type, const char *word) {
-  for (size_t i = 0; i < TYPE_COUNT; i++) {
-    if (strcmp(word, TYPES[i]) != 0) continue;
-    *type = (tarn_vocab_type)i;
-    return -1;
-  }
-  const char *nearest = tarn_text_nearest(word, TYPES, TYPE_COUNT);
-  if (nearest) return cli_usage(&COMMAND, "unknown type \"%s\"; did you mean %s?", word, nearest);
-  return cli_usage(&COMMAND, "unknown type \"%s\"; there are bpe, unigram, whitespace, byte and char", word);
+  int place;
+  int code = cli_word(&COMMAND, &place, "--type", word, TYPES, TYPE_COUNT);
+  *type = (tarn_vocab_type)place;
+  return code;
 }
 
 static int import_gpt2(const char *output, const char *path) {

@@ -97,7 +97,7 @@ int compare_print_json(const cli_command *command, const tarn_results *results, 
   json_t *object = json_pack("{s:s, s:b, s:f, s:o?, s:s, s:o?, s:o?}", "metric", t->metric, "less_is_better",
                              (int)t->less, "budget_seconds", t->budget, "clock", text(t->clock), "baseline",
                              results->groups[t->rows[t->baseline].group].name, "configurations", rows, "notes", notes);
-  if (!object) return cli_usage(command, "out of memory");
+  if (!object) return cli_no_memory(command);
   int failed = json_dumpf(object, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(12));
   json_decref(object);
   printf("\n");

@@ -9,8 +9,7 @@ static int read_all(score_input *input, const cli_command *command, const char *
   input->streams = calloc(references->count, sizeof *input->streams);
   input->row = calloc(references->count, sizeof *input->row);
   if (!input->references || !input->streams || !input->row) {
-    fprintf(stderr, "tarn %s: out of memory\n", command->name);
-    return CLI_FAILURE;
+    return cli_no_memory(command);
   }
   input->count = references->count;
   for (size_t r = 0; r < references->count; r++) {

@@ -122,7 +122,7 @@ typedef struct tarn_sweep_options {
                              // That the data behind the same paths are the same is the caller's word
   size_t reuse_count;
   bool retry_failed;  // runs that failed go on from their last checkpoint (default no)
-  void (*on_event)(void *user, const tarn_sweep_event *event);  // from tarn_sweep_run(); NULL: nobody
+  void (*on_event)(void *user, const tarn_sweep_event *event);  // from tarn_sweep_run_all(); NULL: nobody
   void *user;
   const volatile sig_atomic_t *stop;  // not 0: stop all runs, with their state saved, and return INTERRUPTED. NULL:
                                       // never

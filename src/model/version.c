@@ -44,6 +44,7 @@ const char *tarn_version_text(void) {
            "xxHash: %u.%u.%u",
            TARN_VERSION, TARN_BUILD_TYPE, TARN_BUILD_COMPILER, *sanitizers ? ", sanitizers " : "", sanitizers,
            tarn__isa_name(), TARN_BUILD_KERNELS, tarn__threads(), _OPENMP, TARN_BUILD_SENTENCEPIECE,
-           yaml_get_version_string(), JANSSON_VERSION, pcre2, icu, xxhash / 10000, xxhash / 100 % 100, xxhash % 100);
+           yaml_get_version_string(), jansson_version_str(), pcre2, icu, xxhash / 10000, xxhash / 100 % 100,
+           xxhash % 100);
   return text;
 }

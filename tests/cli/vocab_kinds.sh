@@ -24,7 +24,7 @@ grep -q '"pairs": 2, .*"brief": 1, "dropped": 1,.*"longest_target": 127}' json |
 refuse 2 "one of these files" "$TARN" vocab --import-gpt2 nowhere --output x
 refuse 2 "neither --type nor text files" "$TARN" vocab --import-gpt2 . --output x text
 refuse 2 "an argument is missing" "$TARN" vocab --type char --output x
-refuse 2 "there are bpe, unigram, whitespace, byte and char" "$TARN" vocab --type qqqqqqqq --output x text
+refuse 2 "bpe, unigram, whitespace, byte or char, not" "$TARN" vocab --type qqqqqqqq --output x text
 refuse 2 "cannot fold the case" "$TARN" vocab --type byte --lowercase --output x
 sed 's/"a": [0-9]*/"a": 640/' encoder.json >vocab.json && cp vocab.bpe merges.txt
 refuse 1 "./vocab.json: \"a\" has the id 640, but the ids of 640 tokens are 0 to 639" "$TARN" vocab --import-gpt2 . --output x
