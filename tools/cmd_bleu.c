@@ -1,8 +1,8 @@
-#include <jansson.h>
 #include <stdio.h>
 
 #include "cli.h"
 #include "commands.h"
+#include "json_output.h"
 #include "score_input.h"
 #include "tarn/score.h"
 
@@ -31,10 +31,7 @@ static int print_json(const tarn_bleu_result *result, const tarn_bleu_options *o
                 "signature", signature, "precisions", precisions, "counts", counts, "totals", totals, "bp", result->bp,
                 "ratio", ratio(result), "hyp_len", (json_int_t)result->hypothesis_length, "ref_len",
                 (json_int_t)result->reference_length, "invalid_utf8", (json_int_t)result->invalid);
-  int failed = !object || json_dumpf(object, stdout, JSON_COMPACT) != 0;
-  json_decref(object);
-  printf("\n");
-  return failed ? CLI_FAILURE : CLI_OK;
+  return json_output_print(&command, stdout, object, JSON_COMPACT);
 }
 
 static int print_text(const tarn_bleu_result *result, const tarn_bleu_options *options) {

@@ -1,9 +1,10 @@
 // tarn blimp: minimal pairs under a language model.
 #include <inttypes.h>
-#include <jansson.h>
 #include <stdio.h>
 
 #include "commands.h"
+#include "json_output.h"
+#include "lm_output.h"
 #include "model_options.h"
 #include "tarn/lm.h"
 #include "text_output.h"
@@ -13,9 +14,9 @@ static const cli_command COMMAND = {
     "RUN is a run directory or a checkpoint of a language model. DIR holds one file PARADIGM.jsonl for each paradigm,\n"
     "with the keys sentence_good and sentence_bad, and field if there are groups. A pair counts when the good "
     "sentence\n"
-    "has the higher log-probability. Overall and of a field the accuracy is the mean over paradigms; the intervals "
+    "has the higher log-probability. Overall and of a field the accuracy is the mean over paradigms. The intervals "
     "are\n"
-    "Wilson's at 95 %."};
+    "Wilson's at 95 %, and of a mean what those of its paradigms make together."};
 
 static void print_progress(void *user, const tarn_minimal_pairs_count *paradigm, size_t done, size_t count) {
   (void)user;
@@ -49,13 +50,12 @@ static int print_json(const tarn_lm *lm, const tarn_minimal_pairs_result *result
     failed |= json_array_append_new(paradigms, count_json(&result->paradigms[i])) != 0;
   for (size_t i = 0; i < result->field_count; i++)
     failed |= json_array_append_new(fields, count_json(&result->fields[i])) != 0;
-  json_t *object = json_pack("{s:s, s:o, s:o, s:o}", "checkpoint", tarn_lm_path(lm), "overall",
-                             count_json(&result->overall), "fields", fields, "paradigms", paradigms);
-  failed |= !object;
-  bool written = !failed && json_dumpf(object, file, JSON_INDENT(1)) == 0 && putc('\n', file) == '\n';
-  json_decref(object);
-  if (failed) (void)cli_no_memory(&COMMAND);
-  return written ? CLI_OK : CLI_FAILURE;
+  json_t *object = json_pack("{s:s, s:o, s:o, s:o, s:I, s:I, s:I}", "checkpoint", tarn_lm_path(lm), "overall",
+                             count_json(&result->overall), "fields", fields, "paradigms", paradigms, "unknown",
+                             (json_int_t)result->unknown, "truncated", (json_int_t)result->truncated, "replaced",
+                             (json_int_t)result->replaced);
+  if (failed) json_decref(object);
+  return json_output_print(&COMMAND, file, failed ? NULL : object, JSON_INDENT(1));
 }
 
 static int test_pairs(tarn_lm *lm, const char *folder, bool json, bool quiet, FILE *file) {
@@ -65,6 +65,7 @@ static int test_pairs(tarn_lm *lm, const char *folder, bool json, bool quiet, FI
   if (!json) print_text(result);
   int code = json ? print_json(lm, result, stdout) : CLI_OK;
   if (code == CLI_OK && file) code = print_json(lm, result, file);
+  lm_print_changes(result->unknown, result->truncated, "sentences", result->replaced);
   tarn_minimal_pairs_close(&result);
   return code;
 }
@@ -102,6 +103,7 @@ int cmd_blimp(int argc, char **argv) {
       {"quiet", CLI_FLAG, &quiet, NULL, "no line on standard error for every paradigm", 0, 0},
       {"precision", CLI_TEXT, &precision, "NAME", "fp32, bf16 or int8", 0, 0},
       {"overlong", CLI_TEXT, &overlong, "WHAT", "truncate or refuse sentences that the model cannot take whole", 0, 0},
+      {"strict", CLI_FLAG, &options.strict, NULL, "refuse invalid UTF-8 instead of replacing it by U+FFFD", 0, 0},
       {"max-tokens", CLI_INT, &options.max_tokens, "N", "tokens computed together", 1, 1 << 24},
       {"threads", CLI_INT, &threads, "N", "threads; 0: all that the process may use", 0, 1024},
       {0}};

@@ -1,8 +1,8 @@
-#include <jansson.h>
 #include <stdio.h>
 
 #include "cli.h"
 #include "commands.h"
+#include "json_output.h"
 #include "score_input.h"
 #include "tarn/score.h"
 
@@ -19,10 +19,7 @@ static int print_json(const tarn_chrf_result *result, const tarn_chrf_options *o
   tarn_chrf_signature(signature, result, options);
   json_t *object = json_pack("{s:s, s:f, s:s, s:I}", "name", name, "score", result->score, "signature", signature,
                              "invalid_utf8", (json_int_t)result->invalid);
-  int failed = !object || json_dumpf(object, stdout, JSON_COMPACT) != 0;
-  json_decref(object);
-  printf("\n");
-  return failed ? CLI_FAILURE : CLI_OK;
+  return json_output_print(&command, stdout, object, JSON_COMPACT);
 }
 
 static int print_text(const tarn_chrf_result *result, const tarn_chrf_options *options) {

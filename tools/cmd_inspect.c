@@ -1,10 +1,10 @@
 // tarn inspect: the parameter table of a checkpoint.
-#include <jansson.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "cli.h"
 #include "commands.h"
+#include "json_output.h"
 #include "tarn/checkpoint.h"
 
 static const cli_command COMMAND = {
@@ -75,10 +75,8 @@ static int print_json(const tarn_checkpoint_info *info) {
                             (json_int_t)info->optimiser_bytes, "vocabulary", (json_int_t)info->vocab_bytes);
   int failed = json_object_set_new(object, "bytes", bytes) != 0;
   failed |= json_object_set_new(object, "params", params) != 0;
-  failed |= json_dumpf(object, stdout, JSON_COMPACT) != 0;
-  printf("\n");
-  json_decref(object);
-  return failed ? CLI_FAILURE : CLI_OK;
+  if (failed) json_decref(object);
+  return json_output_print(&COMMAND, stdout, failed ? NULL : object, JSON_COMPACT);
 }
 
 int cmd_inspect(int argc, char **argv) {

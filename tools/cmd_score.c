@@ -1,9 +1,10 @@
 // tarn score: log-probabilities of sentences under a language model.
 #include <inttypes.h>
-#include <jansson.h>
 #include <stdio.h>
 
 #include "commands.h"
+#include "json_output.h"
+#include "lm_output.h"
 #include "model_options.h"
 #include "tarn/lm.h"
 
@@ -18,29 +19,29 @@ typedef struct output {
   const tarn_lm *lm;
   tarn_lm_total total;
   bool json, tokens, quiet;
+  int code;  // of a line that could not be made
 } output;
 
 static int print_json(const output *out, int64_t number, const tarn_lm_line *line) {
-  json_t *object = json_pack("{s:I, s:f, s:I, s:I, s:I, s:I, s:b}", "line", (json_int_t)number, "log_probability",
-                             line->log_probability, "tokens", (json_int_t)line->tokens, "characters",
-                             (json_int_t)line->characters, "bytes", (json_int_t)line->bytes, "unknown",
-                             (json_int_t)line->unknown, "truncated", (int)line->truncated);
+  json_t *object =
+      json_pack("{s:I, s:o, s:I, s:I, s:I, s:I, s:b, s:b}", "line", (json_int_t)number, "log_probability",
+                json_output_real(line->log_probability), "tokens", (json_int_t)line->tokens, "characters",
+                (json_int_t)line->characters, "bytes", (json_int_t)line->bytes, "unknown", (json_int_t)line->unknown,
+                "truncated", (int)line->truncated, "replaced", (int)line->replaced);
   int failed = !object;
   if (out->tokens && !failed) {
     json_t *pieces = json_array();
     for (int64_t t = 0; t < line->tokens; t++) {
       const char *piece = tarn_lm_piece(out->lm, line->ids[t]);
       json_t *text = json_string(piece);  // NULL for a piece that is no UTF-8: then its id alone
-      json_t *pair =
-          json_pack("[o, I, f]", text ? text : json_null(), (json_int_t)line->ids[t], line->log_probabilities[t]);
+      json_t *pair = json_pack("[o, I, o]", text ? text : json_null(), (json_int_t)line->ids[t],
+                               json_output_real(line->log_probabilities[t]));
       failed |= json_array_append_new(pieces, pair) != 0;
     }
     failed |= json_object_set_new(object, "pieces", pieces) != 0;
   }
-  failed = failed || json_dumpf(object, stdout, JSON_COMPACT) != 0;
-  json_decref(object);
-  putchar('\n');
-  return failed;
+  if (failed) json_decref(object);
+  return json_output_print(&COMMAND, stdout, failed ? NULL : object, JSON_COMPACT);
 }
 
 static void print_text(const output *out, const tarn_lm_line *line) {
@@ -51,29 +52,27 @@ static void print_text(const output *out, const tarn_lm_line *line) {
 
 static tarn_status print_line(void *user, int64_t number, const tarn_lm_line *line) {
   output *out = user;
-  int failed = 0;
   tarn_lm_total_add(&out->total, line);
   if (out->quiet) return TARN_STATUS_OK;
   if (out->json)
-    failed = print_json(out, number, line);
+    out->code = print_json(out, number, line);
   else
     print_text(out, line);
-  return failed || ferror(stdout) ? TARN_STATUS_IO : TARN_STATUS_OK;
+  return out->code != CLI_OK || ferror(stdout) ? TARN_STATUS_IO : TARN_STATUS_OK;
 }
 
 static int print_summary(const output *out) {
   const tarn_lm_total *t = &out->total;
   if (out->quiet && out->json) {
     json_t *object = json_pack(
-        "{s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:f}", "lines", (json_int_t)t->lines, "tokens",
+        "{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o}", "lines", (json_int_t)t->lines, "tokens",
         (json_int_t)t->tokens, "characters", (json_int_t)t->characters, "bytes", (json_int_t)t->bytes, "unknown",
-        (json_int_t)t->unknown, "truncated", (json_int_t)t->truncated, "log_probability", t->log_probability, "nll",
-        -t->log_probability / (double)t->tokens, "perplexity", tarn_lm_perplexity(t), "bits_per_character",
-        tarn_lm_bits_per_character(t), "bits_per_byte", tarn_lm_bits_per_byte(t));
-    int failed = !object || json_dumpf(object, stdout, JSON_COMPACT) != 0;
-    json_decref(object);
-    putchar('\n');
-    return failed ? CLI_FAILURE : CLI_OK;
+        (json_int_t)t->unknown, "truncated", (json_int_t)t->truncated, "replaced", (json_int_t)t->replaced,
+        "log_probability", json_output_real(t->log_probability), "nll",
+        json_output_real(-t->log_probability / (double)t->tokens), "perplexity",
+        json_output_real(tarn_lm_perplexity(t)), "bits_per_character", json_output_real(tarn_lm_bits_per_character(t)),
+        "bits_per_byte", json_output_real(tarn_lm_bits_per_byte(t)));
+    return json_output_print(&COMMAND, stdout, object, JSON_COMPACT);
   }
   fprintf(out->quiet ? stdout : stderr,
           "%" PRId64 " lines, %" PRId64
@@ -81,12 +80,6 @@ static int print_summary(const output *out) {
           "byte\n",
           t->lines, t->tokens, -t->log_probability / (double)t->tokens, tarn_lm_perplexity(t),
           tarn_lm_bits_per_character(t), tarn_lm_bits_per_byte(t));
-  if (t->unknown)
-    fprintf(stderr,
-            "unknown to the vocabulary: %" PRId64
-            " tokens; what they stand for is not predicted, so the figures are too good\n",
-            t->unknown);
-  if (t->truncated) fprintf(stderr, "truncated to the model's longest sentence: %" PRId64 " lines\n", t->truncated);
   return CLI_OK;
 }
 
@@ -95,12 +88,10 @@ static int run(const char *path, const char *input, const tarn_lm_options *optio
   tarn_status status = tarn_lm_open(&lm, path, options);
   if (status != TARN_STATUS_OK) return cli_report(&COMMAND, status);
   out->lm = lm;
-  int code = CLI_OK;
   status = tarn_lm_score_file(lm, input, print_line, out);
-  bool unwritten = fflush(stdout) != 0 || ferror(stdout);
-  if (unwritten) {
-    fprintf(stderr, "tarn score: standard output cannot be written\n");
-    code = CLI_FAILURE;
+  int code = out->code;
+  if (code != CLI_OK || fflush(stdout) != 0 || ferror(stdout)) {
+    // Its line is printed, or main() says that standard output cannot be written, and fails.
   } else if (status != TARN_STATUS_OK) {
     code = cli_report(&COMMAND, status);
   } else if (out->total.lines == 0) {
@@ -108,6 +99,7 @@ static int run(const char *path, const char *input, const tarn_lm_options *optio
     code = CLI_FAILURE;
   } else {
     code = print_summary(out);
+    lm_print_changes(out->total.unknown, out->total.truncated, "lines", out->total.replaced);
   }
   tarn_lm_close(&lm);
   return code;

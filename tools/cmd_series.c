@@ -120,7 +120,7 @@ static int train(const training *t, const char *path) {
   }
   if (status == TARN_STATUS_OK) status = tarn_esn_save(esn, t->output);
   if (status == TARN_STATUS_OK)
-    code = series_print_training(esn, &test, t->options.ridge, t->json);
+    code = series_print_training(&TRAIN, esn, &test, t->options.ridge, t->json);
   else
     code = cli_report(&TRAIN, status);
   tarn_series_close(&ahead);

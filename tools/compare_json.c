@@ -1,44 +1,45 @@
 #include "compare_json.h"
 
-#include <jansson.h>
-#include <math.h>
 #include <stdio.h>
 
-static json_t *real(double value) { return isfinite(value) ? json_real(value) : json_null(); }
+#include "json_output.h"
+
 static json_t *whole(int64_t value) { return value < 0 ? json_null() : json_integer(value); }
 static json_t *text(const char *value) { return value ? json_string(value) : json_null(); }
 
 static json_t *statistic(const tarn_results_statistic *s) {
-  return json_pack("{s:o?, s:o?, s:I}", "mean", real(s->mean), "sd", real(s->sd), "runs", (json_int_t)s->count);
+  return json_pack("{s:o?, s:o?, s:I}", "mean", json_output_real(s->mean), "sd", json_output_real(s->sd), "runs",
+                   (json_int_t)s->count);
 }
 
 static json_t *significance(const tarn_results_significance *s) {
-  return json_pack("{s:o?, s:o?, s:o?, s:o?, s:o?, s:o?, s:o?}", "difference", real(s->difference), "low", real(s->low),
-                   "high", real(s->high), "wins", real(s->wins), "p", real(s->p), "p_two_sided", real(s->p_two_sided),
-                   "p_sacrebleu", real(s->p_sacrebleu));
+  return json_pack("{s:o?, s:o?, s:o?, s:o?, s:o?, s:o?, s:o?}", "difference", json_output_real(s->difference), "low",
+                   json_output_real(s->low), "high", json_output_real(s->high), "wins", json_output_real(s->wins), "p",
+                   json_output_real(s->p), "p_two_sided", json_output_real(s->p_two_sided), "p_sacrebleu",
+                   json_output_real(s->p_sacrebleu));
 }
 
 static json_t *run_object(const tarn_results_run *run, const tarn_results_measures *m) {
   json_t *o = json_pack("{s:s, s:I, s:s}", "path", run->path, "seed", (json_int_t)run->seed, "state",
                         tarn_results_state_name(run->state));
   if (run->message) json_object_set_new(o, "message", text(run->message));
-  json_object_set_new(o, "aucc", real(m->aucc));
-  json_object_set_new(o, "aucc_mean", real(m->aucc_mean));
+  json_object_set_new(o, "aucc", json_output_real(m->aucc));
+  json_object_set_new(o, "aucc_mean", json_output_real(m->aucc_mean));
   json_object_set_new(o, "held", json_boolean(m->held));
   json_object_set_new(o, "assumed_start", json_boolean(m->assumed_start));
-  json_object_set_new(o, "best", real(m->best));
-  json_object_set_new(o, "best_seconds", real(m->best_seconds));
+  json_object_set_new(o, "best", json_output_real(m->best));
+  json_object_set_new(o, "best_seconds", json_output_real(m->best_seconds));
   json_object_set_new(o, "best_step", whole(m->best_step));
-  json_object_set_new(o, "best_epoch", real(m->best_epoch));
-  json_object_set_new(o, "min_loss", real(m->min_loss));
-  json_object_set_new(o, "min_loss_seconds", real(m->min_loss_seconds));
+  json_object_set_new(o, "best_epoch", json_output_real(m->best_epoch));
+  json_object_set_new(o, "min_loss", json_output_real(m->min_loss));
+  json_object_set_new(o, "min_loss_seconds", json_output_real(m->min_loss_seconds));
   json_object_set_new(o, "min_loss_step", whole(m->min_loss_step));
-  json_object_set_new(o, "epoch_seconds", real(m->epoch_seconds));
-  json_object_set_new(o, "budget_step", real(m->budget_step));
-  json_object_set_new(o, "budget_epoch", real(m->budget_epoch));
-  json_object_set_new(o, "test_bleu", real(run->test_bleu));
-  json_object_set_new(o, "test_chrf", real(run->test_chrf));
-  json_object_set_new(o, "test_blimp", real(run->test_blimp));
+  json_object_set_new(o, "epoch_seconds", json_output_real(m->epoch_seconds));
+  json_object_set_new(o, "budget_step", json_output_real(m->budget_step));
+  json_object_set_new(o, "budget_epoch", json_output_real(m->budget_epoch));
+  json_object_set_new(o, "test_bleu", json_output_real(run->test_bleu));
+  json_object_set_new(o, "test_chrf", json_output_real(run->test_chrf));
+  json_object_set_new(o, "test_blimp", json_output_real(run->test_blimp));
   json_object_set_new(o, "parameters", whole(run->parameters));
   json_object_set_new(o, "trained_parameters", whole(run->trained_parameters));
   json_object_set_new(o, "frozen_parameters", whole(run->frozen_parameters));
@@ -65,7 +66,7 @@ static json_t *row_object(const tarn_results *results, const tarn_results_table 
   json_object_set_new(o, "best_seconds", statistic(&row->best_seconds));
   json_object_set_new(o, "regular",
                       text(row->regular < results->group_count ? results->groups[row->regular].name : NULL));
-  json_object_set_new(o, "time_ratio", real(row->time_ratio));
+  json_object_set_new(o, "time_ratio", json_output_real(row->time_ratio));
   json_object_set_new(o, "min_loss", statistic(&row->min_loss));
   json_object_set_new(o, "min_loss_seconds", statistic(&row->min_loss_seconds));
   json_object_set_new(o, "epoch_seconds", statistic(&row->epoch_seconds));
@@ -97,9 +98,5 @@ int compare_print_json(const cli_command *command, const tarn_results *results, 
   json_t *object = json_pack("{s:s, s:b, s:f, s:o?, s:s, s:o?, s:o?}", "metric", t->metric, "less_is_better",
                              (int)t->less, "budget_seconds", t->budget, "clock", text(t->clock), "baseline",
                              results->groups[t->rows[t->baseline].group].name, "configurations", rows, "notes", notes);
-  if (!object) return cli_no_memory(command);
-  int failed = json_dumpf(object, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(12));
-  json_decref(object);
-  printf("\n");
-  return failed ? CLI_FAILURE : CLI_OK;
+  return json_output_print(command, stdout, object, JSON_INDENT(2) | JSON_REAL_PRECISION(12));
 }

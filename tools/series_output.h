@@ -16,7 +16,8 @@ typedef struct series_forecasts {
 } series_forecasts;
 
 // Both return the exit code. `ridge` is what was asked for.
-int series_print_training(const tarn_esn *esn, const tarn_forecast_measures *test, double ridge, bool json);
+int series_print_training(const cli_command *command, const tarn_esn *esn, const tarn_forecast_measures *test,
+                          double ridge, bool json);
 int series_print_forecasts(const cli_command *command, const series_forecasts *forecasts, const char *const *names);
 
 #endif

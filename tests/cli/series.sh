@@ -24,6 +24,18 @@ grep -q 'Lyapunov times (normalised error up to 0.4)' forecast.txt || fail "fore
 cmp f.csv g.csv || fail "the same seed forecasts otherwise"
 "$TARN" series forecast model mg.csv --one-step --json | grep -q '"valid_to_end":1' || fail "one step ahead"
 "$TARN" series forecast model mg.csv --from 1500 --steps 5 | grep -q NRMSE && fail "measured what nobody knows"
+# An error beyond all numbers is null in JSON.
+awk 'NR == 1 { print; next } { printf "%.17ge-155\n", $1 }' mg.csv >tiny.csv
+"$TARN" series forecast model tiny.csv --json >tiny.json
+grep -q '"nrmse":null,.*"valid_time":0' tiny.json || fail "an infinite error: $(cat tiny.json)"
+if [ -w /dev/full ]; then
+  for command in "train mg.csv --units 20 --output full" "forecast model mg.csv"; do
+    for json in "" --json; do
+      # shellcheck disable=SC2086
+      refuse 1 'cannot write to standard output' bash -c '"$TARN" series "$@" >/dev/full' - $command $json
+    done
+  done
+fi
 
 printf 'x\n1\n\n2\n' >gap.csv
 refuse 1 "gap.csv:3: column 1 x: the number is missing" "$TARN" series train gap.csv --output m

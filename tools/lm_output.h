@@ -1,0 +1,10 @@
+// What the commands that score texts say of what they could not score as it was.
+#ifndef TARN_TOOLS_LM_OUTPUT_H
+#define TARN_TOOLS_LM_OUTPUT_H
+
+#include <stdint.h>
+
+// A line on standard error for each number that is not 0. `units` are what is truncated: "lines" or "sentences".
+void lm_print_changes(int64_t unknown, int64_t truncated, const char *units, int64_t replaced);
+
+#endif
