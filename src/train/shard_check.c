@@ -2,11 +2,26 @@
 
 #include <string.h>
 
-static tarn_status check_side(const char *path, const char *side, const char *shard_hash, const tarn_vocab *vocab,
-                              const char *vocab_path) {
-  TARN_REQUIRE(strcmp(shard_hash, tarn_vocab_hash(vocab)) == 0, DATA,
+#include "base/log.h"
+
+// What a shard says of the vocabulary of one side.
+typedef struct side {
+  const char *name, *vocab_hash;
+  int32_t vocab_size, eos;
+} side;
+
+// A shard whose hashes were made anew can say anything: its ids are below its own size, so only with that of the
+// vocabulary are they rows of the model's matrices.
+static tarn_status check_side(const char *path, const side *s, const tarn_vocab *vocab, const char *vocab_path) {
+  TARN_REQUIRE(strcmp(s->vocab_hash, tarn_vocab_hash(vocab)) == 0, DATA,
                "%s: its %s was prepared with another vocabulary (hash %s) than %s (hash %s); run tarn prepare again",
-               path, side, shard_hash, vocab_path, tarn_vocab_hash(vocab));
+               path, s->name, s->vocab_hash, vocab_path, tarn_vocab_hash(vocab));
+  TARN_REQUIRE(s->vocab_size == tarn_vocab_size(vocab), DATA,
+               "%s: damaged shard: its %s has a vocabulary of %d tokens, but %s has %d", path, s->name, s->vocab_size,
+               vocab_path, tarn_vocab_size(vocab));
+  TARN_REQUIRE(s->eos == tarn_vocab_eos(vocab), DATA,
+               "%s: damaged shard: the sentences of its %s end with token %d, but those of %s with token %d", path,
+               s->name, s->eos, vocab_path, tarn_vocab_eos(vocab));
   return TARN_STATUS_OK;
 }
 
@@ -27,8 +42,20 @@ static tarn_status check_sides(const tarn__shard *shard, const char *path, const
 tarn_status tarn__shard_check(const tarn__shard *shard, const char *path, const tarn_vocab *source,
                               const tarn_vocab *target, const tarn_config *config) {
   const char *target_path = config->data.target_vocab ? config->data.target_vocab : config->data.vocab;
+  const side first = {"source", shard->source_vocab_hash, shard->source_vocab_size, shard->source_eos};
+  const side second = {shard->text ? "text" : "target", shard->target_vocab_hash, shard->target_vocab_size,
+                       shard->target_eos};
   TARN_TRY(check_sides(shard, path, config));
-  if (shard->text) return check_side(path, "text", shard->target_vocab_hash, target, target_path);
-  TARN_TRY(check_side(path, "source", shard->source_vocab_hash, source, config->data.vocab));
-  return check_side(path, "target", shard->target_vocab_hash, target, target_path);
+  if (!shard->text) TARN_TRY(check_side(path, &first, source, config->data.vocab));
+  return check_side(path, &second, target, target_path);
+}
+
+void tarn__shard_warn_left_out(const tarn__shard *shard, const char *path, const tarn__batcher *batcher,
+                               const tarn_config *config, const char *of) {
+  const int64_t left_out = tarn__batcher_left_out(batcher);
+  if (left_out > 0)
+    tarn__log(TARN_LOG_WARNING,
+              "%s: %lld of %lld %s are left out%s, because %s longer than model.max_length (%lld tokens)", path,
+              (long long)left_out, (long long)shard->pairs, shard->text ? "sentences" : "pairs", of,
+              shard->text ? "they are" : "a side is", (long long)config->model.max_length);
 }

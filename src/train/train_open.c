@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "base/log.h"
 #include "base/memory.h"
 #include "base/threads.h"
 #include "model/checkpoint_keys.h"
@@ -84,11 +83,7 @@ static tarn_status open_data(tarn_train *t) {
   options.seed = (uint64_t)config->train.seed;
   tarn_status status = tarn__batcher_open(&t->batcher, &t->shard, &options);
   if (status != TARN_STATUS_OK) return tarn__fail_prefix(status, "%s: ", config->data.train);
-  int64_t left_out = tarn__batcher_left_out(t->batcher);
-  if (left_out > 0)
-    tarn__log(TARN_LOG_WARNING,
-              "%s: %lld of %lld pairs are left out, because a side is longer than model.max_length (%lld tokens)",
-              config->data.train, (long long)left_out, (long long)t->shard.pairs, (long long)config->model.max_length);
+  tarn__shard_warn_left_out(&t->shard, config->data.train, t->batcher, config, "");
   return TARN_STATUS_OK;
 }
 

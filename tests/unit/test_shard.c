@@ -14,6 +14,7 @@
 #include "make_shard.h"
 #include "sandbox.h"
 #include "tarn/data.h"
+#include "train/shard_check.h"
 
 static void open_ok(tarn__shard *shard, const char *prefix) {
   tarn_status status = tarn__shard_open(shard, prefix);
@@ -337,12 +338,78 @@ static void test_forged_contents(void **state) {
   }
 }
 
+// Opens the forged shard, which is whole in itself, and compares it with the vocabulary that it names.
+static void expect_other_vocab(const char *bytes, size_t size, const char *words) {
+  static const char yaml[] =
+      "{encoder: {layers: L}, decoder: {layers: L}, kinds: {L: {mixer: none}}, data: {vocab: v, train: d}}";
+  tarn_config *config;
+  tarn_vocab *vocab = make_vocab(30);
+  tarn__shard shard;
+  sandbox_write("d.tarn", bytes, size);
+  open_ok(&shard, "d");
+  if (tarn_config_parse(&config, "c", yaml, strlen(yaml), NULL, 0) != TARN_STATUS_OK)
+    fail_msg("%s", tarn_error_message());
+  assert_int_equal(tarn__shard_check(&shard, "d", vocab, vocab, config), words ? TARN_STATUS_DATA : TARN_STATUS_OK);
+  if (words && !strstr(tarn_error_message(), words)) fail_msg("\"%s\" lacks \"%s\"", tarn_error_message(), words);
+  tarn_config_close(&config);
+  tarn_vocab_close(&vocab);
+  tarn__shard_close(&shard);
+}
+
+static uint16_t *ids_of(char *bytes, int64_t sentence) {
+  int64_t first;
+  memcpy(&first, bytes + sizeof(tarn__shard_header) + 8 * (size_t)sentence, sizeof first);
+  return (uint16_t *)(void *)(bytes + sizeof(tarn__shard_header) + 9 * 8) + first;
+}
+
+// A header that speaks of more tokens than the vocabulary it names has lets ids through that are no rows of the
+// model's matrices.
+static void test_forged_vocab_size(void **state) {
+  (void)state;
+  size_t size;
+  make_shard("s", 4, 30, 30, 1);
+  char *bytes = read_shard(&size);
+  expect_other_vocab(bytes, size, NULL);
+  tarn__free(bytes);
+  for (int side = 0; side < 2; side++) {
+    bytes = read_shard(&size);
+    (&((tarn__shard_header *)(void *)bytes)->source_vocab_size)[side] = 65536;
+    *ids_of(bytes, side) = 65535;
+    seal(bytes, size);
+    expect_other_vocab(bytes, size,
+                       side ? "its target has a vocabulary of 65536 tokens, but v has 30"
+                            : "its source has a vocabulary of 65536 tokens, but v has 30");
+    tarn__free(bytes);
+  }
+}
+
+// Another end of sentence would be one that no translation ever finds.
+static void test_forged_eos(void **state) {
+  (void)state;
+  size_t size;
+  make_shard("s", 4, 30, 30, 1);
+  for (int side = 0; side < 2; side++) {
+    char *bytes = read_shard(&size);
+    (&((tarn__shard_header *)(void *)bytes)->source_eos)[side] = 29;
+    for (int64_t sentence = side; sentence < 8; sentence += 2) {
+      uint16_t *end = ids_of(bytes, sentence + 1);
+      for (uint16_t *id = ids_of(bytes, sentence); id < end; id++)
+        if (*id == 29) *id = 5;
+      end[-1] = 29;
+    }
+    seal(bytes, size);
+    expect_other_vocab(bytes, size, "end with token 29, but those of v with token 2");
+    tarn__free(bytes);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_round_trip),       cmocka_unit_test(test_prepare_counts),
-      cmocka_unit_test(test_prepare_refusals), cmocka_unit_test(test_prepare_memory),
-      cmocka_unit_test(test_truncated),        cmocka_unit_test(test_every_bit),
-      cmocka_unit_test(test_forged_header),    cmocka_unit_test(test_forged_contents),
+      cmocka_unit_test(test_round_trip),        cmocka_unit_test(test_prepare_counts),
+      cmocka_unit_test(test_prepare_refusals),  cmocka_unit_test(test_prepare_memory),
+      cmocka_unit_test(test_truncated),         cmocka_unit_test(test_every_bit),
+      cmocka_unit_test(test_forged_header),     cmocka_unit_test(test_forged_contents),
+      cmocka_unit_test(test_forged_vocab_size), cmocka_unit_test(test_forged_eos),
   };
   return cmocka_run_group_tests(tests, sandbox_open, sandbox_close);
 }
