@@ -4,41 +4,43 @@
 #include <stddef.h>
 #include <string.h>
 
+// More than any training reaches, and so far below the largest integer that counting on from there does not overflow.
+static const int64_t MOST = (int64_t)1 << 53;
+
+typedef enum sort { COUNT, TIME, REAL } sort;
+
 // One table for both directions.
 static const struct {
   const char *name;
-  bool real;
+  sort sort;
   size_t offset;
   bool optional;  // 0 where an older checkpoint lacks it
 } fields[] = {
-#define WHOLE(name) \
-  { #name, false, offsetof(tarn__progress, name), false }
-#define REAL(name) \
-  { #name, true, offsetof(tarn__progress, name), false }
-    WHOLE(update),
-    WHOLE(batches),
-    WHOLE(epoch),
-    WHOLE(index),
-    REAL(seconds),
-    WHOLE(best_update),
-    REAL(best),
-    WHOLE(worse),
-    WHOLE(validated),
-    WHOLE(saved),
-    WHOLE(source_tokens),
-    WHOLE(target_tokens),
-    REAL(loss_sum),
-    REAL(nll_sum),
-    REAL(norm_sum),
-    REAL(window_seconds),
-    WHOLE(window_updates),
-    WHOLE(window_source),
-    WHOLE(window_target),
-    {"at_start", false, offsetof(tarn__progress, at_start), true},
-    {"frozen_sets", false, offsetof(tarn__progress, frozen_sets), true},
-    {"norm_count", false, offsetof(tarn__progress, norm_count), true},
-#undef WHOLE
-#undef REAL
+#define FIELD(name, sort) \
+  { #name, sort, offsetof(tarn__progress, name), false }
+    FIELD(update, COUNT),
+    FIELD(batches, COUNT),
+    FIELD(epoch, COUNT),
+    FIELD(index, COUNT),
+    FIELD(seconds, TIME),
+    FIELD(best_update, COUNT),
+    FIELD(best, REAL),
+    FIELD(worse, COUNT),
+    FIELD(validated, COUNT),
+    FIELD(saved, COUNT),
+    FIELD(source_tokens, COUNT),
+    FIELD(target_tokens, COUNT),
+    FIELD(loss_sum, REAL),
+    FIELD(nll_sum, REAL),
+    FIELD(norm_sum, REAL),
+    FIELD(window_seconds, TIME),
+    FIELD(window_updates, COUNT),
+    FIELD(window_source, COUNT),
+    FIELD(window_target, COUNT),
+    {"at_start", COUNT, offsetof(tarn__progress, at_start), true},
+    {"frozen_sets", COUNT, offsetof(tarn__progress, frozen_sets), true},
+    {"norm_count", COUNT, offsetof(tarn__progress, norm_count), true},
+#undef FIELD
 };
 enum { FIELDS = sizeof fields / sizeof *fields };
 
@@ -63,7 +65,8 @@ tarn_status tarn__progress_write(char **text, const tarn__progress *progress) {
     double real;
     memcpy(&whole, at, sizeof whole);
     memcpy(&real, at, sizeof real);
-    failed = json_object_set_new(object, fields[i].name, fields[i].real ? json_real(real) : json_integer(whole)) != 0;
+    failed = json_object_set_new(object, fields[i].name,
+                                 fields[i].sort == COUNT ? json_integer(whole) : json_real(real)) != 0;
   }
   if (!failed && progress->norm_count > 0) failed = json_object_set_new(object, "norms", write_norms(progress)) != 0;
   if (!failed) *text = json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(17));
@@ -76,15 +79,19 @@ static tarn_status read_field(tarn__progress *progress, size_t index, const json
   const char *name = fields[index].name;
   char *at = (char *)progress + fields[index].offset;
   if (!value && fields[index].optional) return TARN_STATUS_OK;
-  TARN_REQUIRE(fields[index].real ? json_is_number(value) : json_is_integer(value), DATA,
+  const bool count = fields[index].sort == COUNT;
+  TARN_REQUIRE(count ? json_is_integer(value) : json_is_number(value), DATA,
                "%s: the number \"%s\" of the training's progress is missing", file, name);
-  if (fields[index].real) {
-    double real = json_number_value(value);
-    memcpy(at, &real, sizeof real);
-  } else {
-    int64_t whole = json_integer_value(value);
-    TARN_REQUIRE(whole >= 0, DATA, "%s: the number \"%s\" of the training's progress is negative", file, name);
+  TARN_REQUIRE(fields[index].sort == REAL || json_number_value(value) >= 0, DATA,
+               "%s: the number \"%s\" of the training's progress is negative", file, name);
+  if (count) {
+    const int64_t whole = json_integer_value(value);
+    TARN_REQUIRE(whole <= MOST, DATA, "%s: the number \"%s\" of the training's progress is larger than 2^53", file,
+                 name);
     memcpy(at, &whole, sizeof whole);
+  } else {
+    const double real = json_number_value(value);  // finite: JSON has no other numbers
+    memcpy(at, &real, sizeof real);
   }
   return TARN_STATUS_OK;
 }

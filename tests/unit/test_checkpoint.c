@@ -11,6 +11,7 @@
 #include "base/memory.h"
 #include "model/checkpoint.h"
 #include "model/checkpoint_keys.h"
+#include "model/progress.h"
 #include "tarn/checkpoint.h"
 #include "tiny_run.h"
 
@@ -344,6 +345,43 @@ static void finds_the_file_of_a_folder(void **state) {
   assert_int_equal(tarn__checkpoint_open(&c, "nowhere", TARN__F32), TARN_STATUS_IO);
 }
 
+// A progress with another value in place of a field's.
+static tarn_status read_progress(const char *field, const char *value) {
+  tarn__progress progress = {.update = 3, .seconds = 2.5};
+  char *text;
+  char changed[2048];
+  char key[64];
+  assert_int_equal(tarn__progress_write(&text, &progress), TARN_STATUS_OK);
+  snprintf(key, sizeof key, "\"%s\":", field);
+  const char *at = strstr(text, key);
+  assert_non_null(at);
+  at += strlen(key);
+  snprintf(changed, sizeof changed, "%.*s%s%s", (int)(at - text), text, value, at + strcspn(at, ",}"));
+  free(text);
+  return tarn__progress_read(&progress, changed, "file");
+}
+
+// Training counts on from these numbers.
+static void refuses_impossible_progress(void **state) {
+  (void)state;
+  static const char *const fields[] = {"update", "batches", "epoch", "best_update", "source_tokens", "norm_count"};
+  for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
+    assert_int_equal(read_progress(fields[i], "9223372036854775807"), TARN_STATUS_DATA);
+    assert_non_null(strstr(tarn_error_message(), fields[i]));
+    assert_non_null(strstr(tarn_error_message(), "file: "));
+    assert_int_equal(read_progress(fields[i], "-1"), TARN_STATUS_DATA);
+    assert_int_equal(read_progress(fields[i], "1.5"), TARN_STATUS_DATA);
+  }
+  assert_int_equal(read_progress("update", "9007199254740992"), TARN_STATUS_OK);
+  assert_int_equal(read_progress("update", "9007199254740993"), TARN_STATUS_DATA);
+  assert_non_null(strstr(tarn_error_message(), "2^53"));
+  assert_int_equal(read_progress("seconds", "-1e9"), TARN_STATUS_DATA);
+  assert_non_null(strstr(tarn_error_message(), "negative"));
+  assert_int_equal(read_progress("window_seconds", "-0.5"), TARN_STATUS_DATA);
+  assert_int_equal(read_progress("seconds", "1e999"), TARN_STATUS_DATA);
+  assert_int_equal(read_progress("best", "-1.5"), TARN_STATUS_OK);
+}
+
 static void survives_lack_of_memory(void **state) {
   (void)state;
   save("c", 3, 17, 0);
@@ -373,6 +411,7 @@ int main(void) {
                                      cmocka_unit_test(averages_dense_files),
                                      cmocka_unit_test(exports_structured_weights),
                                      cmocka_unit_test(finds_the_file_of_a_folder),
+                                     cmocka_unit_test(refuses_impossible_progress),
                                      cmocka_unit_test(survives_lack_of_memory)};
   return cmocka_run_group_tests(tests, open_all, close_all);
 }
