@@ -70,6 +70,7 @@ typedef struct tarn__checkpoint_extra {
   const tarn_vocab *source, *target;  // equal pointers when one serves both sides
   int64_t update;
   const char *data_hash;           // of the training shard; NULL: not said
+  const char *valid_hash;          // of what validation is done with; NULL: not said
   const tarn__progress *progress;  // NULL: the model only, without moments
   bool dense;                      // store frozen parameters too, for other tools
 } tarn__checkpoint_extra;

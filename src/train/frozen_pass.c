@@ -113,10 +113,11 @@ static tarn_status write_file(tarn__stepper *stepper, const char *path, const ta
   return status;
 }
 
-tarn_status tarn__frozen_pass(tarn__stepper *stepper, const char *path, const tarn__shard *shard,
+tarn_status tarn__frozen_pass(tarn__stepper *stepper, bool *computed, const char *path, const tarn__shard *shard,
                               const volatile sig_atomic_t *stop) {
   tarn__frozen_cache *cache = stepper->cache;
   const char *why = NULL;
+  *computed = false;
   TARN_TRY(tarn__frozen_cache_key(cache, stepper->model, shard));
   if (tarn__file_exists(path)) {
     TARN_TRY(tarn__frozen_cache_read(cache, path, &why));
@@ -127,6 +128,7 @@ tarn_status tarn__frozen_pass(tarn__stepper *stepper, const char *path, const ta
   size_t bytes = tarn__frozen_cache_bytes(cache);
   TARN_TRY(check_disk(path, bytes));
   TARN_TRY(write_file(stepper, path, shard, stop));
+  *computed = true;
   TARN_TRY(tarn__frozen_cache_read(cache, path, &why));
   TARN_REQUIRE(!why, IO, "%s: what was written reads back otherwise: %s", path, why);
   tarn__log(TARN_LOG_INFO, "%s: outputs of %d frozen layers, %.1f MB, %.1f s", path, tarn__model_bottom(stepper->model),

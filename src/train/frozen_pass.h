@@ -9,9 +9,10 @@
 // Fills the stepper's cache: from the file `path` if it is whole and of this model and these data, else by running the
 // bottom over all source sentences and writing the file. A file that does not serve is told in one line and replaced:
 // what it holds can always be computed again, and nobody else's work is in it. The model must have its values, and the
-// shard is the one that the cache was opened for. Fails with IO, saying how much is needed, where the disk is too full,
-// and with INTERRUPTED soon after *stop becomes other than 0 (NULL: never); no file is left then.
-tarn_status tarn__frozen_pass(tarn__stepper *stepper, const char *path, const tarn__shard *shard,
+// shard is the one that the cache was opened for. *computed says whether the bottom ran. Fails with IO, saying how much
+// is needed, where the disk is too full, and with INTERRUPTED soon after *stop becomes other than 0 (NULL: never); no
+// file is left then.
+tarn_status tarn__frozen_pass(tarn__stepper *stepper, bool *computed, const char *path, const tarn__shard *shard,
                               const volatile sig_atomic_t *stop) TARN_CHECKED;
 
 #endif

@@ -42,6 +42,41 @@ static tarn_status make_and_lock(tarn__run_dir *dir) {
   return status;
 }
 
+// The number of "checkpoint_<number>.safetensors", or -1.
+static int64_t number_of(const char *name) {
+  char again[64];
+  long long number;
+  if (sscanf(name, TARN__CHECKPOINT_NUMBERED, &number) != 1 || number < 0) return -1;
+  snprintf(again, sizeof again, TARN__CHECKPOINT_NUMBERED, number);
+  return strcmp(again, name) == 0 ? (int64_t)number : -1;
+}
+
+// Whether a training writes a file of this name in its folder.
+static bool is_own(const tarn__run_dir *dir, const char *name) {
+  const char *const paths[] = {dir->config, dir->log, dir->last, dir->best, dir->average, dir->cache, dir->result};
+  for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
+    if (strcmp(strrchr(paths[i], '/') + 1, name) == 0) return true;
+  return number_of(name) >= 0;
+}
+
+// Half-written files "NAME.tmp.PID" of processes that were killed; the lock says that none of them is at work.
+static void remove_half_written(const tarn__run_dir *dir) {
+  DIR *folder = opendir(dir->path);
+  if (!folder) return;
+  for (const struct dirent *entry; (entry = readdir(folder));) {
+    static const char infix[] = ".tmp.";
+    char name[sizeof entry->d_name];
+    snprintf(name, sizeof name, "%s", entry->d_name);
+    char *mark = strstr(name, infix);
+    if (!mark) continue;
+    const char *process = mark + strlen(infix);
+    *mark = '\0';
+    if (*process && strspn(process, "0123456789") == strlen(process) && is_own(dir, name))
+      unlinkat(dirfd(folder), entry->d_name, 0);
+  }
+  closedir(folder);
+}
+
 tarn_status tarn__run_dir_look(tarn__run_dir *dir, const char *path) {
   *dir = (tarn__run_dir){.lock = -1};
   tarn_status status = set_paths(dir, path);
@@ -52,7 +87,10 @@ tarn_status tarn__run_dir_look(tarn__run_dir *dir, const char *path) {
 tarn_status tarn__run_dir_open(tarn__run_dir *dir, const char *path) {
   TARN_TRY(tarn__run_dir_look(dir, path));
   tarn_status status = make_and_lock(dir);
-  if (status != TARN_STATUS_OK) tarn__run_dir_close(dir);
+  if (status == TARN_STATUS_OK)
+    remove_half_written(dir);
+  else
+    tarn__run_dir_close(dir);
   return status;
 }
 
@@ -80,15 +118,6 @@ tarn_status tarn__run_dir_write_config(const tarn__run_dir *dir, const tarn_conf
   tarn_status status = tarn__file_write(dir->config, text, strlen(text));
   tarn_config_text_close(&text);
   return status;
-}
-
-// The number of "checkpoint_<number>.safetensors", or -1.
-static int64_t number_of(const char *name) {
-  char again[64];
-  long long number;
-  if (sscanf(name, TARN__CHECKPOINT_NUMBERED, &number) != 1 || number < 0) return -1;
-  snprintf(again, sizeof again, TARN__CHECKPOINT_NUMBERED, number);
-  return strcmp(again, name) == 0 ? (int64_t)number : -1;
 }
 
 static int by_number(const void *a, const void *b) {
@@ -140,25 +169,10 @@ void tarn__run_dir_list_close(tarn__run_dir_list *list) {
   *list = (tarn__run_dir_list){0};
 }
 
-// Half-written files "NAME.tmp.PID" of processes that were killed; the lock says that none of them is at work.
-static void remove_half_written(const tarn__run_dir *dir) {
-  DIR *folder = opendir(dir->path);
-  if (!folder) return;
-  for (const struct dirent *entry; (entry = readdir(folder));) {
-    const char *mark = strstr(entry->d_name, ".tmp.");
-    bool ours = strncmp(entry->d_name, "checkpoint_", 11) == 0 ||
-                strncmp(entry->d_name, TARN__CACHE_NAME, strlen(TARN__CACHE_NAME)) == 0;
-    if (!mark || !ours) continue;
-    if (mark[5] && strspn(mark + 5, "0123456789") == strlen(mark + 5)) unlinkat(dirfd(folder), entry->d_name, 0);
-  }
-  closedir(folder);
-}
-
 tarn_status tarn__run_dir_prune(const tarn__run_dir *dir, int64_t keep) {
   tarn__run_dir_list list;
   TARN_TRY(tarn__run_dir_numbered(dir, &list));
   for (size_t i = 0; i < list.count && (int64_t)(list.count - i) > keep; i++) unlink(list.paths[i]);
   tarn__run_dir_list_close(&list);
-  remove_half_written(dir);
   return TARN_STATUS_OK;
 }

@@ -19,7 +19,8 @@ typedef struct tarn__run_dir {
   char *config, *log, *last, *best, *average, *cache, *result;
 } tarn__run_dir;
 
-// Makes the folder if need be, and locks it. Fails with IO (says what cannot be made or written) or BUSY.
+// Makes the folder if need be, locks it, and removes what killed processes left behind half-written. Fails with IO
+// (says what cannot be made or written) or BUSY.
 tarn_status tarn__run_dir_open(tarn__run_dir *dir, const char *path) TARN_CHECKED;
 // The same without making or locking anything.
 tarn_status tarn__run_dir_look(tarn__run_dir *dir, const char *path) TARN_CHECKED;
@@ -40,7 +41,7 @@ void tarn__run_dir_list_close(tarn__run_dir_list *list);
 
 // The path of a numbered checkpoint, to be freed with tarn__free().
 tarn_status tarn__run_dir_number(const tarn__run_dir *dir, char **path, int64_t update) TARN_CHECKED;
-// Removes all but the `keep` newest numbered checkpoints, and what killed processes left behind half-written.
+// Removes all but the `keep` newest numbered checkpoints.
 tarn_status tarn__run_dir_prune(const tarn__run_dir *dir, int64_t keep) TARN_CHECKED;
 
 #endif

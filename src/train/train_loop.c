@@ -3,6 +3,7 @@
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/file.h"
@@ -205,17 +206,24 @@ static tarn_status finish(tarn_train *t, tarn_train_result *result) {
     }
   }
   tarn__train_result_fill(t, result);
-  if (averaged) result->checkpoint = t->dir.average;
+  // An older mean would be taken for the result of this training.
+  if (averaged)
+    result->checkpoint = t->dir.average;
+  else
+    unlink(t->dir.average);
   return TARN_STATUS_OK;
 }
 
-// Counted as training time. Stopping here loses nothing but the cache.
+// Counted as training time. Stopping here loses nothing but the cache. Who finds the cache filled will not spend that
+// time again, so it is saved at once: a kill must not take it off the clock.
 static tarn_status fill_cache(tarn_train *t) {
   double begin = tarn__train_clock(t);
-  tarn_status status = tarn__frozen_pass(&t->stepper, t->dir.cache, &t->shard, t->stop);
+  bool computed;
+  tarn_status status = tarn__frozen_pass(&t->stepper, &computed, t->dir.cache, &t->shard, t->stop);
   if (status == TARN_STATUS_INTERRUPTED) return interrupt(t);
+  TARN_TRY(status);
   t->progress.seconds += tarn__train_clock(t) - begin;
-  return status;
+  return computed ? tarn__train_save(t, false) : TARN_STATUS_OK;
 }
 
 static tarn_status run(tarn_train *t, tarn_train_result *result) {
@@ -225,10 +233,13 @@ static tarn_status run(tarn_train *t, tarn_train_result *result) {
   if (t->validator && t->config->valid.at_start && t->progress.update == 0 && !t->progress.at_start)
     TARN_TRY(validate_start(t));
   if (t->config->train.cache_frozen) TARN_TRY(fill_cache(t));
+  bool begun = false;
   for (;;) {
     bool ended = false;
     TARN_TRY(between_steps(t, &result->end, &ended));
     if (ended) break;
+    if (!begun) unlink(t->dir.average);  // the mean of an earlier end, of which the run now moves away
+    begun = true;
     TARN_TRY(step_and_log(t));
   }
   return finish(t, result);

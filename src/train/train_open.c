@@ -173,10 +173,25 @@ static tarn_status check_same_data(const tarn_train *t, const tarn__checkpoint_f
   return TARN_STATUS_OK;
 }
 
+// Scores of one curve are of the same sentences. Before the first one the validation data may change, and come; files
+// that are older than their hash say nothing.
+static tarn_status check_same_validation(const tarn_train *t, const tarn__checkpoint_file *file) {
+  const char *stored = tarn__safetensors_text(&file->tensors, TARN__KEY_VALID);
+  const bool scored = file->progress.best_update > 0 || file->progress.at_start;
+  if (!stored || !scored) return TARN_STATUS_OK;
+  TARN_REQUIRE(t->validator, DATA, "%s was validated, so the run cannot go on without data.valid", file->tensors.path);
+  TARN_REQUIRE(strcmp(stored, tarn__validator_hash(t->validator)) == 0, DATA,
+               "%s was validated on other data than %s%s%s", file->tensors.path, t->config->data.valid,
+               t->config->data.valid_reference ? " and " : "",
+               t->config->data.valid_reference ? t->config->data.valid_reference : "");
+  return TARN_STATUS_OK;
+}
+
 static tarn_status load_state(tarn_train *t, const tarn__checkpoint_file *file) {
   TARN_REQUIRE(file->has_progress, DATA, "%s: it holds a model, but not the state of a training", file->tensors.path);
   TARN_TRY(tarn__resume_check_config(t->config, file->config_text, file->tensors.path));
   TARN_TRY(check_same_data(t, file));
+  TARN_TRY(check_same_validation(t, file));
   TARN_TRY(tarn__checkpoint_file_load(file, t->model, true));
   t->progress = file->progress;
   return tarn__batcher_seek(t->batcher, t->progress.epoch, t->progress.index);

@@ -9,6 +9,7 @@ static tarn_status write_file(tarn_train *t, const char *path, bool with_state) 
                                   .target = t->target,
                                   .update = t->progress.update,
                                   .data_hash = t->shard.hash,
+                                  .valid_hash = t->validator ? tarn__validator_hash(t->validator) : NULL,
                                   .progress = with_state ? &t->progress : NULL};
   double begin = tarn__profile_clock(t->profile);
   TARN_TRY(tarn__checkpoint_save(path, t->model, &extra));

@@ -304,6 +304,25 @@ static void stopping_in_the_pass_leaves_no_file(void **state) {
   assert_same_run("early", "whole");
 }
 
+// What was saved last before the first update.
+static void note_saved(void *user, const tarn_train_event *event) {
+  double *seconds = user;
+  if (event->kind == TARN_TRAIN_EVENT_SAVED && event->update == 0) *seconds = event->seconds;
+}
+
+// A kill after the pass must not give its time back: the file that it filled will be found.
+static void the_time_of_the_pass_is_saved(void **state) {
+  (void)state;
+  const char *overrides[] = {"train.max_updates=1"};
+  double seconds = 0;
+  assert_int_equal(tiny_train("cache.yaml", "timed", overrides, 1, note_saved, &seconds, NULL), TARN_STATUS_OK);
+  assert_true(seconds > 0);
+  seconds = -1;
+  overrides[0] = "train.max_updates=2";
+  assert_int_equal(tiny_train(NULL, "timed", overrides, 1, note_saved, &seconds, NULL), TARN_STATUS_OK);
+  assert_true(seconds == -1);
+}
+
 static void the_plan_shows_cached_layers(void **state) {
   (void)state;
   tarn_config *config;
@@ -356,6 +375,7 @@ int main(void) {
                                      cmocka_unit_test(a_spoilt_file_is_made_again),
                                      cmocka_unit_test(other_runs_have_other_keys),
                                      cmocka_unit_test(stopping_in_the_pass_leaves_no_file),
+                                     cmocka_unit_test(the_time_of_the_pass_is_saved),
                                      cmocka_unit_test(the_plan_shows_cached_layers)};
   return cmocka_run_group_tests(tests, open_all, sandbox_close);
 }

@@ -14,6 +14,7 @@
 #include "base/memory.h"
 #include "model/checkpoint.h"
 #include "same_run.h"
+#include "tarn/log.h"
 #include "tiny_run.h"
 #include "train/trainer.h"
 
@@ -207,6 +208,132 @@ static void refuses_what_would_mix_runs(void **state) {
   tarn__checkpoint_file_close(&file);
 }
 
+// The scores of one curve are of the same sentences.
+static void refuses_other_validation_data(void **state) {
+  (void)state;
+  const char *early[] = {"train.max_updates=2", "valid.every=100", "valid.max_sentences=3"};
+  stopper s = {.every = 1};
+  make_shard("valid2", 12, TINY_VOCAB, TINY_VOCAB, 16);
+  // Before the first validation there is nothing to compare with.
+  assert_int_equal(tiny_train("tiny.yaml", "curve", early, 3, stop_now_and_then, &s, &s.stop), TARN_STATUS_INTERRUPTED);
+  const char *other = "data.valid=valid2";
+  assert_int_equal(tiny_train(NULL, "curve", &other, 1, NULL, NULL, NULL), TARN_STATUS_OK);
+  const char *more[] = {"train.max_updates=4", "data.valid=valid"};
+  assert_int_equal(tiny_train(NULL, "curve", more, 2, NULL, NULL, NULL), TARN_STATUS_DATA);
+  assert_non_null(strstr(tarn_error_message(), "was validated on other data than valid"));
+  refuse(NULL, "curve", "data.valid=", TARN_STATUS_DATA, "without data.valid");
+  assert_int_equal(tiny_train(NULL, "curve", more, 1, NULL, NULL, NULL), TARN_STATUS_OK);
+  // The validation of the untrained model is one too.
+  const char *start = "valid.at_start=yes";
+  s = (stopper){.every = 1};
+  assert_int_equal(tiny_train("tiny.yaml", "start", &start, 1, stop_now_and_then, &s, &s.stop),
+                   TARN_STATUS_INTERRUPTED);
+  refuse(NULL, "start", "data.valid=valid2", TARN_STATUS_DATA, "was validated on other data than valid2");
+}
+
+// Takes a text out of a checkpoint's metadata, as if an older version had written it.
+static void remove_text(const char *path, const char *key) {
+  tarn__safetensors file;
+  tarn__stored_text texts[64];
+  size_t count = 0;
+  assert_int_equal(tarn__safetensors_open(&file, path), TARN_STATUS_OK);
+  assert_true(file.text_count < 64);
+  for (size_t i = 0; i < file.text_count; i++)
+    if (strcmp(file.texts[i].key, key) != 0) texts[count++] = file.texts[i];
+  assert_int_equal(count + 1, file.text_count);
+  assert_int_equal(tarn__checkpoint_write(path, file.tensors, file.count, texts, count), TARN_STATUS_OK);
+  tarn__safetensors_close(&file);
+}
+
+static void older_checkpoints_do_not_name_their_validation_data(void **state) {
+  (void)state;
+  const char *overrides[] = {"train.max_updates=4", "data.valid=valid"};
+  run_through("older", overrides, 2);
+  remove_text("older/" TARN__CHECKPOINT_LAST, "tarn.data.valid");
+  overrides[0] = "train.max_updates=8";
+  assert_int_equal(tiny_train(NULL, "older", overrides, 2, NULL, NULL, NULL), TARN_STATUS_OK);
+}
+
+static void assert_found(const char *run, const char *name) {
+  char *file;
+  assert_int_equal(tarn__checkpoint_find(&file, run), TARN_STATUS_OK);
+  assert_non_null(strstr(file, name));
+  tarn__free(file);
+}
+
+// The average of an earlier end is not the result of a run that went on.
+static void an_average_does_not_outlive_its_end(void **state) {
+  (void)state;
+  run_through("mean", NULL, 0);
+  assert_found("mean", TARN__CHECKPOINT_AVERAGE);
+  // At the limit already: nothing is trained, and the average is that of the run.
+  assert_int_equal(tiny_train(NULL, "mean", NULL, 0, NULL, NULL, NULL), TARN_STATUS_OK);
+  assert_found("mean", TARN__CHECKPOINT_AVERAGE);
+  const char *on[] = {"train.max_updates=15"};
+  stopper s = {.every = 14};
+  assert_int_equal(tiny_train(NULL, "mean", on, 1, stop_now_and_then, &s, &s.stop), TARN_STATUS_INTERRUPTED);
+  assert_found("mean", TARN__CHECKPOINT_BEST);
+  assert_int_equal(tiny_train(NULL, "mean", NULL, 0, NULL, NULL, NULL), TARN_STATUS_OK);
+  assert_found("mean", TARN__CHECKPOINT_AVERAGE);
+  const char *off[] = {"train.average=0"};
+  assert_int_equal(tiny_train(NULL, "mean", off, 1, NULL, NULL, NULL), TARN_STATUS_OK);
+  assert_found("mean", TARN__CHECKPOINT_BEST);
+}
+
+// Every file of a run is written under another name first, and a kill can come at each.
+static void removes_what_was_half_written(void **state) {
+  (void)state;
+  static const char *const names[] = {"config.yaml",
+                                      "log.jsonl",
+                                      "result.json",
+                                      TARN__CHECKPOINT_LAST,
+                                      TARN__CHECKPOINT_AVERAGE,
+                                      "frozen_cache.bin",
+                                      "checkpoint_7.safetensors"};
+  static const char *const others[] = {"notes.tmp.12", "config.yaml.tmp.old", "checkpoint_x.safetensors.tmp.3"};
+  char path[256];
+  run_through("torn", NULL, 0);
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    snprintf(path, sizeof path, "torn/%s.tmp.123", names[i]);
+    sandbox_write(path, "half", 4);
+  }
+  for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+    join(path, "torn", others[i]);
+    sandbox_write(path, "whole", 5);
+  }
+  assert_int_equal(tiny_train(NULL, "torn", NULL, 0, NULL, NULL, NULL), TARN_STATUS_OK);
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    snprintf(path, sizeof path, "torn/%s.tmp.123", names[i]);
+    if (tarn__file_exists(path)) fail_msg("%s is still there", path);
+  }
+  for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+    join(path, "torn", others[i]);
+    assert_true(tarn__file_exists(path));
+  }
+}
+
+static char warned[1024];
+
+static void note_warning(void *user, tarn_log_level level, const char *text) {
+  (void)user;
+  size_t used = strlen(warned);
+  if (level == TARN_LOG_WARNING) snprintf(warned + used, sizeof warned - used, "%s\n", text);
+}
+
+static void tells_what_is_too_long(void **state) {
+  (void)state;
+  const char *overrides[] = {"model.max_length=30", "train.max_updates=1"};
+  tarn_log_set(note_warning, NULL);
+  run_through("long", overrides, 2);
+  tarn_log_set(NULL, NULL);
+  assert_non_null(strstr(warned, "train: "));
+  const char *valid = strstr(warned, "valid: ");
+  assert_non_null(valid);
+  assert_non_null(strstr(valid,
+                         " of 12 pairs are left out of the validation loss, because a side is longer than "
+                         "model.max_length (30 tokens)"));
+}
+
 static void stops_when_patience_ends(void **state) {
   (void)state;
   const char *overrides[] = {"train.patience=2", "valid.every=1", "train.max_updates=0", "train.max_epochs=50",
@@ -258,12 +385,21 @@ static void lists_a_run_for_every_seed(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(pieces_give_the_bits_of_the_whole), cmocka_unit_test(equal_seeds_give_equal_bits),
-      cmocka_unit_test(recomputation_may_change),          cmocka_unit_test(frozen_weights_stay_and_others_move),
-      cmocka_unit_test(frozen_weights_stay_in_memory),     cmocka_unit_test(steps_take_no_memory),
-      cmocka_unit_test(stops_at_numbers_that_are_none),    cmocka_unit_test(only_one_process_at_a_time),
-      cmocka_unit_test(refuses_what_would_mix_runs),       cmocka_unit_test(stops_when_patience_ends),
-      cmocka_unit_test(lists_a_run_for_every_seed)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(pieces_give_the_bits_of_the_whole),
+                                     cmocka_unit_test(equal_seeds_give_equal_bits),
+                                     cmocka_unit_test(recomputation_may_change),
+                                     cmocka_unit_test(frozen_weights_stay_and_others_move),
+                                     cmocka_unit_test(frozen_weights_stay_in_memory),
+                                     cmocka_unit_test(steps_take_no_memory),
+                                     cmocka_unit_test(stops_at_numbers_that_are_none),
+                                     cmocka_unit_test(only_one_process_at_a_time),
+                                     cmocka_unit_test(refuses_what_would_mix_runs),
+                                     cmocka_unit_test(stops_when_patience_ends),
+                                     cmocka_unit_test(lists_a_run_for_every_seed),
+                                     cmocka_unit_test(refuses_other_validation_data),
+                                     cmocka_unit_test(older_checkpoints_do_not_name_their_validation_data),
+                                     cmocka_unit_test(an_average_does_not_outlive_its_end),
+                                     cmocka_unit_test(removes_what_was_half_written),
+                                     cmocka_unit_test(tells_what_is_too_long)};
   return cmocka_run_group_tests(tests, open_all, sandbox_close);
 }
