@@ -82,24 +82,27 @@ static tarn_status fail_entry(const tarn__yaml_node *root, const tarn_freeze *en
 }
 
 static tarn_status unknown(const tarn_config *config, const tarn__yaml_node *root, const tarn_freeze *entry) {
-  enum { MOST = 2 * TARN_CONFIG_LAYERS + 8 };
+  enum { WHOLE = 3, MOST = WHOLE + TABLES + 2 * (TARN_CONFIG_LAYERS + 1) };  // a stack has its sets and a norm
   const char *names[MOST] = {"decoder", "embeddings", "encoder"};
-  size_t count = config->encoder.depth > 0 ? 3 : 2;
+  const char *set = NULL;
+  size_t count = config->encoder.depth > 0 ? WHOLE : WHOLE - 1;
   int at = 0;
   tarn__freeze_part part;
   while (tarn__freeze_next(config, &at, &part)) {
     char *copy;
     if (!part.trained) continue;
+    TARN_REQUIRE(count < MOST, INTERNAL, "a model of more than %d parts", (int)MOST);
     TARN_TRY(tarn__arena_strdup(&config->memory->arena, &copy, part.name));
     names[count++] = copy;
+    if (part.layer >= 0) set = copy;
   }
   char text[160];
   const char *near = tarn_text_nearest(entry->layers, names, count);
   if (near)
     snprintf(text, sizeof text, "is not a part of the model; did you mean \"%s\"?", near);
   else
-    snprintf(text, sizeof text, "is not a part of the model; there are decoder, embeddings%s, and sets such as \"%s\"",
-             config->encoder.depth > 0 ? ", encoder" : "", names[count - 1]);
+    snprintf(text, sizeof text, "is not a part of the model; there are decoder, embeddings%s, and %s such as \"%s\"",
+             config->encoder.depth > 0 ? ", encoder" : "", set ? "sets" : "parts", set ? set : names[count - 1]);
   return fail_entry(root, entry, text);
 }
 

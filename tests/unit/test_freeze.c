@@ -286,6 +286,18 @@ static void what_cannot_be_frozen_is_refused(void **state) {
   assert_non_null(strstr(tarn_error_message(), "train.autofreeze: the encoder has no trained layer"));
 }
 
+// The list of names to choose the nearest one from has room for all that a model can have.
+static void the_largest_model_has_room(void **state) {
+  (void)state;
+  const char *overrides[] = {"model.embeddings=none",         "model.positions=learned", "model.norm=pre",
+                             "model.output_bias=yes",         "encoder.layers=L*512",    "decoder.layers=L*512",
+                             "train.freeze={ qqqqqqqqqq: 5 }"};
+  tarn_config *config;
+  assert_int_equal(tarn_config_read(&config, "tiny.yaml", overrides, 7), TARN_STATUS_USAGE);
+  if (!strstr(tarn_error_message(), "encoder, and sets such as \"decoder.layer512\""))
+    fail_msg("%s", tarn_error_message());
+}
+
 static void the_configuration_reads_back(void **state) {
   (void)state;
   tarn_config *config;
@@ -314,6 +326,7 @@ int main(void) {
       cmocka_unit_test(resuming_gives_the_same_bits),
       cmocka_unit_test(frozen_parts_leave_the_step),
       cmocka_unit_test(what_cannot_be_frozen_is_refused),
+      cmocka_unit_test(the_largest_model_has_room),
       cmocka_unit_test(the_configuration_reads_back),
   };
   return cmocka_run_group_tests(tests, open_all, sandbox_close);
