@@ -147,8 +147,11 @@ static tarn_status run(task *t) {
   TARN_REQUIRE(r->pairs > 0 || !o->text, DATA,
                "%s: no sentence is left of %lld lines (%lld empty, %lld shorter than the least, %lld overlong)",
                o->text, (long long)r->lines, (long long)r->empty, (long long)r->brief, (long long)r->dropped);
-  TARN_REQUIRE(r->pairs > 0, DATA, "%s and %s: no pair is left of %lld lines (%lld with an empty side, %lld overlong)",
-               o->source, o->target, (long long)r->lines, (long long)r->empty, (long long)r->dropped);
+  TARN_REQUIRE(r->pairs > 0, DATA,
+               "%s and %s: no pair is left of %lld lines (%lld with an empty side, %lld shorter than the least, %lld "
+               "overlong)",
+               o->source, o->target, (long long)r->lines, (long long)r->empty, (long long)r->brief,
+               (long long)r->dropped);
   r->source_tokens = t->source.tokens;
   r->target_tokens = t->target.tokens;
   r->source_unknown = t->source.unknown;

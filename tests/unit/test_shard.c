@@ -163,6 +163,10 @@ static void test_prepare_refusals(void **state) {
   expect_refusal(&options, TARN_STATUS_DATA, "target:2: invalid UTF-8 at byte 4");
   write_line_file("target", "\n\n");
   expect_refusal(&options, TARN_STATUS_DATA, "no pair is left");
+  write_line_file("target", "w3\nw4\n");
+  options.min_tokens = 9;
+  expect_refusal(&options, TARN_STATUS_DATA,
+                 "no pair is left of 2 lines (0 with an empty side, 2 shorter than the least, 0 overlong)");
 }
 
 // Memory failures at every allocation end in a status, without a leak.
