@@ -195,7 +195,7 @@ typedef struct tarn_backskip {
 
 // A kind of layer: a token mixer, then an FFN, each with its residual, norm and dropout.
 typedef struct tarn_kind {
-  char name[TARN_CONFIG_KIND_NAME];  // letters and underscores; not "layer", which names the sets of bare uses
+  char name[TARN_CONFIG_KIND_NAME];  // letters and underscores; not "layer", as sets of bare uses begin, nor "null"
   tarn_mixer mixer;                  // [attention]
   int64_t heads;                     // of attention, or kernels of a convolution and heads of the cross-attention
                                      // that follows it; divides d_model; 0 for mixer none [4]

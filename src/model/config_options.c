@@ -94,13 +94,13 @@ static const tarn__option stack_options[] = {
 };
 
 static const tarn__option place_options[] = {
-    {"reservoirs", INTEGER(tarn__place, reservoirs, 0, TARN_CONFIG_LAYERS), .unit = "layers",
+    {"reservoirs", INTEGER(tarn__placement, reservoirs, 0, TARN_CONFIG_LAYERS), .unit = "layers",
      .help = "how many layers are reservoirs; required", .also = "frozen"},
-    {"of", INTEGER(tarn__place, of, 1, TARN_CONFIG_LAYERS), .unit = "layers", .help = "depth of the stack; required",
-     .also = "layers depth total"},
-    {"rule", CHOICE(tarn__place, rule, rule_words), .value = "alternate", .help = "where the reservoirs stand"},
-    {"trained", TEXT(tarn__place, trained), .value = "L", .help = "kind or named set of the other layers"},
-    {"reservoir", TEXT(tarn__place, reservoir), .value = "R", .help = "kind or named set of the reservoirs"},
+    {"of", INTEGER(tarn__placement, of, 1, TARN_CONFIG_LAYERS), .unit = "layers",
+     .help = "depth of the stack; required", .also = "layers depth total"},
+    {"rule", CHOICE(tarn__placement, rule, rule_words), .value = "alternate", .help = "where the reservoirs stand"},
+    {"trained", TEXT(tarn__placement, trained), .value = "L", .help = "kind or named set of the other layers"},
+    {"reservoir", TEXT(tarn__placement, reservoir), .value = "R", .help = "kind or named set of the reservoirs"},
 };
 
 static const tarn__option kind_options[] = {

@@ -45,7 +45,7 @@ typedef struct tarn__section {
 typedef enum tarn__section_id {
   TARN__SECTION_MODEL,
   TARN__SECTION_ENCODER,
-  TARN__SECTION_ENCODER_PLACE,  // fills a tarn__place
+  TARN__SECTION_ENCODER_PLACE,  // fills a tarn__placement
   TARN__SECTION_DECODER,
   TARN__SECTION_DECODER_PLACE,
   TARN__SECTION_KINDS,           // fills a tarn_kind

@@ -180,6 +180,11 @@ static tarn_status read_kind(reader *r, const tarn__yaml_node *node) {
   if (strcmp(node->key, "layer") == 0) {
     return tarn__yaml_fail(node, "kinds: the name \"layer\" is taken: bare uses are called layer1, layer2, ...");
   }
+  if (strcmp(node->key, "null") == 0) {
+    return tarn__yaml_fail(node,
+                           "kinds: the name \"null\" is taken: in YAML it stands for nothing, so \"layers: null\" "
+                           "has no layers");
+  }
   if (r->config->kind_count == TARN_CONFIG_KINDS) {
     return tarn__yaml_fail(node, "more than %d kinds", (int)TARN_CONFIG_KINDS);
   }
@@ -207,7 +212,7 @@ static tarn_status read_kinds(reader *r) {
 static tarn_status read_place(reader *r, tarn__section_id id, char pattern[TARN__PATTERN_TEXT],
                               const tarn__yaml_node *node) {
   const char *path = tarn__config_section(id)->path;
-  tarn__place place = {0};
+  tarn__placement place = {0};
   TARN_TRY(read_section(r, id, path, &place, node, NULL));
   bool whole =
       !tarn__yaml_is_empty(tarn__yaml_get(node, "reservoirs")) && !tarn__yaml_is_empty(tarn__yaml_get(node, "of"));

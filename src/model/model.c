@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "model/pattern.h"
+
 // Counts one more use of the parameters [first, last).
 static void count_uses(tarn__model *model, size_t first, size_t last) {
   for (size_t i = first; i < last; i++) model->params[i]->uses++;
@@ -21,7 +23,7 @@ static tarn_status declare_stack(tarn__model *model, tarn__declare *declare, tar
     const tarn_layer *layer = &layers->layers[i];
     const tarn_kind *kind = &model->config->kinds[layer->kind];
     char text[128];
-    bool bare = strncmp(layer->set, "layer", 5) == 0;
+    bool bare = tarn__pattern_is_bare(layer->set);
     snprintf(text, sizeof text, "%s %d %s", name, i + 1, bare ? kind->name : layer->set);
     char *label;
     TARN_TRY(tarn__arena_strdup(&model->arena, &label, text));

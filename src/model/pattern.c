@@ -6,6 +6,7 @@
 #include "tarn/text.h"
 
 enum { DEEPEST = 16, MOST_SETS = 9999 };
+static const char BARE[] = "layer";  // and its depth: the set of a bare use
 
 typedef struct reader {
   const char *text;
@@ -128,7 +129,7 @@ static void name_sets(tarn_layer *layers, int32_t count) {
     tarn_layer *layer = &layers[i];
     layer->first = 0;
     if (layer->set[0] == 0) {
-      snprintf(layer->set, sizeof layer->set, "layer%d", i + 1);
+      snprintf(layer->set, sizeof layer->set, "%s%d", BARE, i + 1);
       layer->first = i;
       continue;
     }
@@ -148,11 +149,13 @@ tarn_status tarn__pattern_parse(tarn_layer *layers, int32_t *count, const char *
   return TARN_STATUS_OK;
 }
 
+bool tarn__pattern_is_bare(const char *set) {
+  return strncmp(set, BARE, strlen(BARE)) == 0 && is_digit(set[strlen(BARE)]);
+}
+
 // How a layer is written: a bare use by its kind, a named set by its name.
 static const char *layer_name(const tarn_layer *layers, int32_t i, const tarn_kind *kinds) {
-  char bare[TARN_CONFIG_SET_NAME];
-  snprintf(bare, sizeof bare, "layer%d", i + 1);
-  return strcmp(bare, layers[i].set) == 0 ? kinds[layers[i].kind].name : layers[i].set;
+  return tarn__pattern_is_bare(layers[i].set) ? kinds[layers[i].kind].name : layers[i].set;
 }
 
 static bool same(const tarn_layer *layers, int32_t a, int32_t b, const tarn_kind *kinds) {
@@ -206,7 +209,7 @@ static bool is_name(const char *text) {
 }
 
 // The layers below the reservoirs' block and the distance between two reservoirs in it.
-static tarn_status arrange(const tarn__place *place, int64_t *below, int64_t *step) {
+static tarn_status arrange(const tarn__placement *place, int64_t *below, int64_t *step) {
   int64_t spare = place->of - place->reservoirs;
   *step = 1;
   *below = 0;
@@ -231,7 +234,7 @@ static tarn_status arrange(const tarn__place *place, int64_t *below, int64_t *st
   return TARN_STATUS_OK;
 }
 
-tarn_status tarn__place_pattern(char text[TARN__PATTERN_TEXT], const tarn__place *place) {
+tarn_status tarn__place_pattern(char text[TARN__PATTERN_TEXT], const tarn__placement *place) {
   TARN_REQUIRE(is_name(place->trained) && is_name(place->reservoir), USAGE,
                "trained and reservoir must each be a kind or a named set, such as L or L1");
   TARN_REQUIRE(place->of >= 1 && place->of <= TARN_CONFIG_LAYERS && place->reservoirs >= 0, USAGE,

@@ -6,6 +6,8 @@
 #ifndef TARN_MODEL_PATTERN_H
 #define TARN_MODEL_PATTERN_H
 
+#include <stdbool.h>
+
 #include "base/status.h"
 #include "tarn/config.h"
 
@@ -15,6 +17,9 @@ enum { TARN__PATTERN_TEXT = 32768 };  // room for the longest canonical pattern 
 // Fails with TARN_STATUS_USAGE and a line that begins with the place in the pattern.
 tarn_status tarn__pattern_parse(tarn_layer *layers, int32_t *count, const char *pattern, const tarn_kind *kinds,
                                 int32_t kind_count) TARN_CHECKED;
+
+// Whether a set is that of a bare use, "layer3": no kind is called "layer", and the names of kinds have no digits.
+bool tarn__pattern_is_bare(const char *set);
 
 // The shortest of: one group repeated, "(R L)*4", or runs, "L*2 R L". It depends on the layers only, and
 // tarn__pattern_parse() reads it back. Fails only for layers that no pattern gives.
@@ -32,13 +37,13 @@ typedef enum tarn__place_rule { TARN__PLACE_RULE_MAP(TARN__PLACE_VALUE) TARN__PL
 #undef TARN__PLACE_VALUE
 
 // A placement by rule (Shen et al. 2021): where `reservoirs` of `of` layers stand.
-typedef struct tarn__place {
+typedef struct tarn__placement {
   int64_t reservoirs, of;
   tarn__place_rule rule;
   const char *trained, *reservoir;  // a kind or a named set each
-} tarn__place;
+} tarn__placement;
 
 // Writes the placement as a pattern of `of` names.
-tarn_status tarn__place_pattern(char text[TARN__PATTERN_TEXT], const tarn__place *place) TARN_CHECKED;
+tarn_status tarn__place_pattern(char text[TARN__PATTERN_TEXT], const tarn__placement *place) TARN_CHECKED;
 
 #endif

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "model/pattern.h"
+
 // --- a row of small boxes
 // ---------------------------------------------------------------------------------------------
 
@@ -95,7 +97,7 @@ static void box(tarn__buffer *out, double x, double y, double height, const tarn
                       "<rect fill=\"none\" stroke=\"currentColor\" stroke-width=\"1.5\" x=\"%.1f\" y=\"%.1f\" "
                       "width=\"%d\" height=\"%.1f\"/></g>\n",
                       x, y, BOX_WIDTH, height);
-  bool own = strncmp(layer->set, "layer", 5) == 0;  // a bare use of the kind
+  bool own = tarn__pattern_is_bare(layer->set);
   char text[160];
   snprintf(text, sizeof text, "%s \xC2\xB7 %s", own ? layer->kind : layer->set,
            strcmp(layer->mixer, "none") == 0 ? "FFN only" : layer->mixer);

@@ -76,6 +76,16 @@ static void values_and_defaults(void **state) {
   tarn_config_close(&config);
 }
 
+static void patterns_name_bare_uses_by_their_kind(void **state) {
+  (void)state;
+  tarn_config *config = parsed(
+      "encoder: { layers: layers L layers1 L, layers_to_keep: [1, 3, 4] }\ndecoder: { layers: L }\n"
+      "kinds: { L: { mixer: none }, layers: { mixer: none } }\n",
+      NULL);
+  expect_pattern(config, &config->encoder, "layers layers1 L");
+  tarn_config_close(&config);
+}
+
 static void defaults_that_depend_on_other_keys(void **state) {
   (void)state;
   tarn_config *config = parsed(
@@ -175,6 +185,8 @@ static void messages_name_file_line_and_key(void **state) {
        "patterns)"},
       {"kinds:\n  layer: {}\n", NULL,
        "m.yaml:2: kinds: the name \"layer\" is taken: bare uses are called layer1, layer2, ..."},
+      {"kinds:\n  null: {}\n", NULL,
+       "m.yaml:2: kinds: the name \"null\" is taken: in YAML it stands for nothing, so \"layers: null\" has no layers"},
       {SMALL, "kinds.L.heads=3", "--set kinds.L.heads=3: kinds.L.heads: 3 does not divide model.d_model 8"},
       {SMALL, "model.d_model=9", "--set model.d_model=9: model.d_model: must be even with sinusoidal positions"},
       {SMALL, "model.d_model=6.5", "--set model.d_model=6.5: model.d_model: \"6.5\" is not an integer"},
@@ -588,6 +600,7 @@ static void damaged_files_are_survived(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(values_and_defaults),
+      cmocka_unit_test(patterns_name_bare_uses_by_their_kind),
       cmocka_unit_test(defaults_that_depend_on_other_keys),
       cmocka_unit_test(overrides_edit_the_file),
       cmocka_unit_test(placements_and_patterns_replace_each_other),

@@ -43,6 +43,24 @@ static tarn__model_size measure(const char *encoder) {
   return size;
 }
 
+// A kind whose name begins like the sets of bare uses has sets of its own.
+static void test_labels_tell_sets_from_kinds(void **state) {
+  (void)state;
+  static const char text[] =
+      "model: {d_model: 8}\nencoder: {layers: layers layers1 layers1}\ndecoder: {layers: layers}\n"
+      "kinds: {layers: {mixer: none, ffn: 8}}\n";
+  static const char *const labels[] = {"encoder 1 layers", "encoder 2 layers1", "encoder 3 layers1"};
+  tarn_config *config;
+  tarn__model *model;
+  if (tarn_config_parse(&config, "test", text, strlen(text), NULL, 0) != TARN_STATUS_OK)
+    fail_msg("%s", tarn_error_message());
+  assert_int_equal(tarn__model_open(&model, config, 10, 10, TARN__F32, false), TARN_STATUS_OK);
+  for (int i = 0; i < 3; i++) assert_string_equal(model->encoder.layers[i].label, labels[i]);
+  assert_string_equal(model->decoder.layers[0].label, "decoder 1 layers");
+  tarn__model_close(&model);
+  tarn_config_close(&config);
+}
+
 // The five models of the Light Reservoir Transformer, with one set a kind where layers are shared.
 static void test_counts_of_model0_to_model4(void **state) {
   (void)state;
@@ -194,6 +212,7 @@ static void test_normal(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_labels_tell_sets_from_kinds),
       cmocka_unit_test(test_counts_of_model0_to_model4),
       cmocka_unit_test(test_frozen_parameters_have_nothing_else),
       cmocka_unit_test(test_orthogonal),

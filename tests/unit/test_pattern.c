@@ -128,7 +128,7 @@ static void long_patterns_fit(void **state) {
 static void expect_place(int reservoirs, int of, tarn__place_rule rule, const char *expected) {
   char text[TARN__PATTERN_TEXT];
   char squeezed[64] = "";
-  const tarn__place place = {reservoirs, of, rule, "L", "R"};
+  const tarn__placement place = {reservoirs, of, rule, "L", "R"};
   if (tarn__place_pattern(text, &place) != TARN_STATUS_OK) fail_msg("%s", tarn_error_message());
   for (size_t i = 0; text[i]; i += 2) squeezed[i / 2] = text[i];
   assert_string_equal(squeezed, expected);
@@ -153,12 +153,12 @@ static void placements_follow_the_paper(void **state) {
 static void impossible_placements_are_refused(void **state) {
   (void)state;
   char text[TARN__PATTERN_TEXT];
-  tarn__place place = {5, 8, TARN__PLACE_ALTERNATE, "L", "R"};
+  tarn__placement place = {5, 8, TARN__PLACE_ALTERNATE, "L", "R"};
   assert_int_equal(tarn__place_pattern(text, &place), TARN_STATUS_USAGE);
   assert_string_equal(tarn_error_message(), "5 reservoirs cannot alternate among 8 layers; at most 4 can");
-  place = (tarn__place){7, 6, TARN__PLACE_TOP, "L", "R"};
+  place = (tarn__placement){7, 6, TARN__PLACE_TOP, "L", "R"};
   assert_int_equal(tarn__place_pattern(text, &place), TARN_STATUS_USAGE);
-  place = (tarn__place){1, 6, TARN__PLACE_TOP, "L*9", "R"};
+  place = (tarn__placement){1, 6, TARN__PLACE_TOP, "L*9", "R"};
   assert_int_equal(tarn__place_pattern(text, &place), TARN_STATUS_USAGE);
 }
 
