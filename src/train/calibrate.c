@@ -70,6 +70,7 @@ static void minimise(point *best, point *rows, const tarn__calibration_data *dat
 
 tarn_status tarn__calibrate(tarn__calibration *best, const tarn__calibration_data *data) {
   void *memory;
+  TARN_REQUIRE(data->rows > 0, DATA, "there is no token to find the scale of the readout by");
   TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, (size_t)data->rows, sizeof(point)));
   point *rows = memory;
   tarn_status status = tarn__alloc(&memory, TARN__MEMORY_OTHER, (size_t)data->words, sizeof(double));

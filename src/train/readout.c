@@ -92,10 +92,11 @@ static const float *row_of(const readout *r, const void *rows, tarn__dtype dtype
 static void add_batch(readout *r, const void *rows, tarn__dtype dtype, const tarn__batch *batch) {
   for (int64_t s = 0; s < batch->sentences; s++) {
     const int32_t first = batch->target_offsets[s], last = batch->target_offsets[s + 1];
-    const bool hold = r->sentences++ % TARN__READOUT_EVERY == 0 && r->held + last - first <= r->most;
+    // Where there is room for its beginning alone, that is held: with nothing held there is no scale to be found.
+    const int64_t room = r->sentences++ % TARN__READOUT_EVERY == 0 ? r->most - r->held : 0;
     for (int32_t i = first; i < last; i++) {
       const float *row = row_of(r, rows, dtype, i);
-      if (!hold) {
+      if (i - first >= room) {
         tarn__ridge_add_class(&r->sums, row, batch->target_out[i]);
         continue;
       }

@@ -17,7 +17,7 @@
 
 enum {
   TARN__READOUT_WORDS = 16384,  // most tokens of the vocabulary
-  TARN__READOUT_EVERY = 20,     // one sentence of so many is kept out for the scale, while there is room for it
+  TARN__READOUT_EVERY = 20,     // of so many sentences one is kept out for the scale, as far as there is room
   TARN__READOUT_HELD = 16384,   // most tokens that are kept out
 };
 
@@ -34,7 +34,8 @@ tarn_status tarn__readout_check(const tarn__model *model) TARN_CHECKED;
 size_t tarn__readout_bytes(const tarn__model *model);
 
 // Power and scale of the greatest likelihood. gaps [rows, words] are o - p, log_shares [words] log p; `loss` has the
-// label smoothing. The scale is 1e6 at the most, which only data that can be told apart without error reach.
+// label smoothing. The scale is 1e6 at the most, which only data that can be told apart without error reach. Fails with
+// DATA (no rows), NUMERIC (gaps that are no numbers) or MEMORY.
 typedef struct tarn__calibration {
   double power, scale, loss, nll;
 } tarn__calibration;

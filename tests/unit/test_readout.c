@@ -125,6 +125,9 @@ static void the_scale_is_the_likeliest(void **state) {
   const double sure[] = {0.5, -0.5, -0.5, 0.5}, even[] = {log(0.5), log(0.5)};
   must(tarn__calibrate(&found, &(tarn__calibration_data){sure, even, (int32_t[]){0, 1}, 2, 2, 0}));
   assert_true(isfinite(found.loss) && found.scale <= 1e6);
+  data.rows = 0;
+  assert_int_equal(tarn__calibrate(&found, &data), TARN_STATUS_DATA);
+  data.rows = T;
   gaps[3] = NAN;
   assert_int_equal(tarn__calibrate(&found, &data), TARN_STATUS_NUMERIC);
 }
@@ -139,6 +142,17 @@ static const char config[] =
     "data: { vocab: vocab, train: cycle, valid: cycle_valid }\n"
     "train: { optimiser: ridge, ridge: 0.001, max_tokens: 300, threads: 2, label_smoothing: 0 }\n";
 
+static void prepare(const char *prefix) {
+  tarn_prepare_options options;
+  tarn_prepare_default(&options);
+  options.vocab = "vocab";
+  options.text = "lines";
+  options.output = prefix;
+  options.max_tokens = 20000;
+  tarn_prepare_result result;
+  must(tarn_prepare_run(&result, &options));
+}
+
 // A text in which every word but the first follows from the one before it.
 static void write_cycles(const char *prefix, int sentences, int first) {
   char text[16384];
@@ -150,13 +164,7 @@ static void write_cycles(const char *prefix, int sentences, int first) {
     text[used++] = '\n';
   }
   sandbox_write("lines", text, (size_t)used);
-  tarn_prepare_options options;
-  tarn_prepare_default(&options);
-  options.vocab = "vocab";
-  options.text = "lines";
-  options.output = prefix;
-  tarn_prepare_result result;
-  must(tarn_prepare_run(&result, &options));
+  prepare(prefix);
 }
 
 static int open_all(void **state) {
@@ -312,6 +320,28 @@ static void other_forms_run(void **state) {
   json_decref(record);
 }
 
+// Sentences that are longer than all that may be kept out: their beginnings are.
+static void long_sentences_find_a_scale(void **state) {
+  (void)state;
+  enum { WORDS = TARN__READOUT_HELD + 500, SENTENCES = 2 };
+  static char text[SENTENCES * (WORDS * 4 + 1)];
+  int used = 0;
+  for (int s = 0; s < SENTENCES; s++) {
+    for (int w = 0; w < WORDS; w++) used += sprintf(text + used, "w%d ", 3 + (w + s) % 40);
+    text[used++] = '\n';
+  }
+  sandbox_write("lines", text, (size_t)used);
+  prepare("long");
+  const char *set[] = {"data.train=long", "data.valid=", "model.max_length=20000", "train.max_tokens=20000",
+                       "model.d_model=24"};
+  must(tiny_train("ridge.yaml", "long_run", set, 5, NULL, NULL, NULL));
+  json_t *record = record_of("long_run", "train");
+  assert_int_equal(json_integer_value(json_object_get(record, "held")), TARN__READOUT_HELD);
+  assert_true(number_of(record, "scale") > 1);
+  assert_true(number_of(record, "nll") < 1);  // that of the words' shares is log 40 = 3.7
+  json_decref(record);
+}
+
 static void refuses(void **state) {
   (void)state;
   static const struct {
@@ -377,6 +407,7 @@ int main(void) {
       cmocka_unit_test(a_run_is_the_regression),
       cmocka_unit_test(threads_and_pieces_change_no_bit),
       cmocka_unit_test(other_forms_run),
+      cmocka_unit_test(long_sentences_find_a_scale),
       cmocka_unit_test(refuses),
       cmocka_unit_test(plans),
   };
