@@ -42,13 +42,14 @@ typedef enum tarn_series_header {
 } tarn_series_header;
 
 typedef struct tarn_series_format {
-  tarn_series_header header;  // AUTO: the first line is a header if it has cells and none of them is a number
+  tarn_series_header header;  // AUTO: the first line is a header if no cell of it is empty or a number (nan, inf)
   const char *columns;        // names or numbers (from 1) with commas between them; NULL: all columns
 } tarn_series_format;
 
 // Reads a file of comma-separated values; `format` NULL: header AUTO, all columns. Without a header columns are named
-// by their numbers. Fails with IO, MEMORY, USAGE (a column that is not there), or DATA: a cell of these columns that is
-// missing or no finite number, a line with another number of cells (line and column are named), no rows.
+// by their numbers; a byte order mark is left out. Fails with IO, MEMORY, USAGE (a column that is not there), or DATA:
+// a cell of these columns that is missing or no finite number, a line with another number of cells (line and column are
+// named), no rows.
 tarn_status tarn_series_read(tarn_series **series, const char *path, const tarn_series_format *format) TARN_CHECKED;
 // Writes a header and the rows, with as many digits as give back the same numbers.
 tarn_status tarn_series_write(const tarn_series *series, const char *path) TARN_CHECKED;
@@ -107,7 +108,8 @@ typedef struct tarn_esn_info {
 } tarn_esn_info;
 
 // Trains on the first `rows` rows: u_t is read, u_{t+1} is the target. Fails with USAGE (options), DATA (series too
-// short or constant, a reservoir without edges or nilpotent, matrices that do not fit), NUMERIC, IO or MEMORY.
+// short or a column of it constant, a reservoir without edges or nilpotent, matrices that do not fit), NUMERIC, IO or
+// MEMORY.
 tarn_status tarn_esn_train(tarn_esn **esn, const tarn_series *series, int64_t rows,
                            const tarn_esn_options *options) TARN_CHECKED;
 // One safetensors file: W, Win, bias, Wout [units, columns], Wout_bias, mean, scale (all F64), the rest as metadata.
@@ -124,8 +126,8 @@ typedef enum tarn_forecast_mode {
 } tarn_forecast_mode;
 
 // Reads the rows before `from` (at least one) and forecasts the `steps` rows `from`, `from` + 1, ... Fails with USAGE
-// (from, steps), DATA (other columns, too few rows), NUMERIC (the forecast is no longer finite; the step is named) or
-// MEMORY.
+// (from, steps), DATA (other columns or other names of them, too few rows), NUMERIC (the forecast is no longer finite;
+// the step is named) or MEMORY.
 tarn_status tarn_esn_forecast(const tarn_esn *esn, tarn_series **forecast, const tarn_series *series, int64_t from,
                               int64_t steps, tarn_forecast_mode mode) TARN_CHECKED;
 
@@ -140,7 +142,7 @@ typedef struct tarn_forecast_measures {
 // Variances are of the whole true series. The normalised error of a row is the root of the mean over columns of the
 // squared error / the variance of the column; a valid time in Lyapunov times is valid_steps * dt * the largest Lyapunov
 // exponent. `from` is the row of the series that the first row of the forecast stands for. Fails with DATA (no common
-// row, other columns, a constant column).
+// row, other columns or other names of them, a constant column).
 tarn_status tarn_forecast_measure(tarn_forecast_measures *measures, const tarn_series *forecast,
                                   const tarn_series *series, int64_t from, double threshold) TARN_CHECKED;
 

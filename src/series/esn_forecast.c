@@ -9,9 +9,7 @@
 
 static tarn_status check(const tarn_esn *esn, const tarn_series *series, int64_t from, int64_t steps,
                          tarn_forecast_mode mode) {
-  TARN_REQUIRE(series->columns == esn->info.columns, DATA,
-               "the network was trained on %" PRId64 " columns, the series has %" PRId64, esn->info.columns,
-               series->columns);
+  TARN_TRY(tarn__series_check_columns(series, tarn_esn_names(esn), esn->info.columns, "the network was trained on"));
   TARN_REQUIRE(from >= 1 && from <= series->rows, USAGE,
                "a forecast can begin at row 1 to %" PRId64 ", not at %" PRId64, series->rows, from);
   TARN_REQUIRE(steps >= 1 && steps <= INT64_MAX / 65536, USAGE, "%" PRId64 " steps: at least one is expected", steps);

@@ -3,13 +3,20 @@
 #include <math.h>
 
 #include "base/memory.h"
+#include "series/table.h"
 
 void tarn__column_moments(double *mean, double *variance, const tarn_series *series, int64_t rows) {
   int64_t d = series->columns;
   for (int64_t c = 0; c < d; c++) {
     double sum = 0, squares = 0;
-    for (int64_t r = 0; r < rows; r++) sum += series->values[r * d + c];
-    mean[c] = sum / (double)rows;
+    const double first = series->values[c];
+    bool constant = true;
+    for (int64_t r = 0; r < rows; r++) {
+      sum += series->values[r * d + c];
+      constant &= series->values[r * d + c] == first;
+    }
+    // A mean that is rounded would leave a constant column some variance.
+    mean[c] = constant ? first : sum / (double)rows;
     for (int64_t r = 0; r < rows; r++) squares += pow(series->values[r * d + c] - mean[c], 2);
     variance[c] = squares / (double)rows;
   }
@@ -37,7 +44,8 @@ static tarn_status compare(tarn_forecast_measures *m, const tarn_series *forecas
 tarn_status tarn_forecast_measure(tarn_forecast_measures *measures, const tarn_series *forecast,
                                   const tarn_series *series, int64_t from, double threshold) {
   *measures = (tarn_forecast_measures){0};
-  TARN_REQUIRE(forecast->columns == series->columns, DATA, "the forecast has other columns than the series");
+  TARN_TRY(
+      tarn__series_check_columns(series, (const char *const *)forecast->names, forecast->columns, "the forecast has"));
   TARN_REQUIRE(from >= 0 && from < series->rows && forecast->rows > 0, DATA, "the series has no row that was forecast");
   TARN_REQUIRE(threshold > 0, USAGE, "threshold %g: a number above 0 is expected", threshold);
   measures->rows = forecast->rows < series->rows - from ? forecast->rows : series->rows - from;

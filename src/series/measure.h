@@ -4,7 +4,8 @@
 
 #include "tarn/series.h"
 
-// Mean and variance (divided by the number of rows) of each column over the first `rows` rows.
+// Mean and variance (divided by the number of rows) of each column over the first `rows` rows. The variance of a column
+// of equal numbers is 0.
 void tarn__column_moments(double *mean, double *variance, const tarn_series *series, int64_t rows);
 
 #endif

@@ -1,6 +1,7 @@
 #include "series/table.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "base/buffer.h"
 #include "base/file.h"
@@ -42,6 +43,17 @@ tarn_status tarn__series_new(tarn_series **series, int64_t rows, int64_t columns
   tarn_status status = fill(*series, names);
   if (status != TARN_STATUS_OK) tarn_series_close(series);
   return status;
+}
+
+tarn_status tarn__series_check_columns(const tarn_series *series, const char *const *names, int64_t columns,
+                                       const char *whose) {
+  TARN_REQUIRE(series->columns == columns, DATA, "%s %lld columns, the series has %lld", whose, (long long)columns,
+               (long long)series->columns);
+  for (int64_t c = 0; c < columns; c++)
+    TARN_REQUIRE(strcmp(series->names[c], names[c]) == 0, DATA,
+                 "%s column %.80s in place %lld, where the series has %.80s", whose, names[c], (long long)c + 1,
+                 series->names[c]);
+  return TARN_STATUS_OK;
 }
 
 // Hands the text on to the file and forgets it.

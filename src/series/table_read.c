@@ -51,10 +51,11 @@ static tarn_status next_line(reader *r, bool *more) {
   return TARN_STATUS_OK;
 }
 
+// Whether the cell is a number, finite or not.
 static bool number(double *value, const char *cell) {
   char *end;
   *value = strtod(cell, &end);
-  return *cell && !*end && isfinite(*value);
+  return *cell && !*end;
 }
 
 // Keeps the first line as a header, or leaves it to be read as numbers.
@@ -115,7 +116,8 @@ static tarn_status read_row(reader *r, int64_t width) {
     const char *cell = r->cells[c], *name = r->names ? r->names[c] : "";
     TARN_REQUIRE(*cell, DATA, "%s:%" PRId64 ": column %" PRId64 "%s%s: the number is missing", r->path, line, c + 1,
                  *name ? " " : "", name);
-    TARN_REQUIRE(number(&r->values[r->used++], cell), DATA,
+    double *value = &r->values[r->used++];
+    TARN_REQUIRE(number(value, cell) && isfinite(*value), DATA,
                  "%s:%" PRId64 ": column %" PRId64 "%s%s: \"%.40s\" is no finite number", r->path, line, c + 1,
                  *name ? " " : "", name, cell);
   }
@@ -160,7 +162,7 @@ tarn_status tarn_series_read(tarn_series **series, const char *path, const tarn_
   size_t size;
   *series = NULL;
   TARN_TRY(tarn__file_read(path, &text, &size));
-  r.text = text;
+  r.text = size >= 3 && memcmp(text, "\xEF\xBB\xBF", 3) == 0 ? text + 3 : text;  // a byte order mark is no text
   r.end = text + size;
   void *cells = NULL;
   tarn_status status = tarn__alloc(&cells, TARN__MEMORY_OTHER, TARN__SERIES_COLUMNS, sizeof *r.cells);

@@ -58,6 +58,14 @@ static void reads_tables(void **state) {
   expect_table("a,b,c\n1,no,3\n4,,6\n", "c,a", 2, 2, "c", 4);
   expect_table("a,b,c\n1,2,3\n", "2", 1, 1, "b", 2);
   expect_table("2,1\n5,6\n", "1,1", 2, 2, "1", 5);
+  expect_table(
+      "\xEF\xBB\xBF"
+      "1,2\n3,4\n",
+      NULL, 2, 2, "1", 4);
+  expect_table(
+      "\xEF\xBB\xBF"
+      "a,b\n3,4\n",
+      "a", 1, 1, "a", 3);
 }
 
 static void refuses_tables(void **state) {
@@ -73,6 +81,8 @@ static void refuses_tables(void **state) {
   refused(read_text(&s, "1,NaN\n", automatic, NULL), TARN_STATUS_DATA,
           "t.csv:1: column 2: \"NaN\" is no finite number");
   refused(read_text(&s, "1,inf\n", automatic, NULL), TARN_STATUS_DATA, "\"inf\" is no finite number");
+  refused(read_text(&s, "nan,nan\n1,2\n", automatic, NULL), TARN_STATUS_DATA,
+          "t.csv:1: column 1: \"nan\" is no finite number");
   refused(read_text(&s, "a,1\n", automatic, NULL), TARN_STATUS_DATA, "t.csv:1: column 1: \"a\" is no finite number");
   refused(read_text(&s, "a,b\n", automatic, NULL), TARN_STATUS_DATA, "no rows behind the header");
   refused(read_text(&s, " \n", automatic, NULL), TARN_STATUS_DATA, "no rows");
@@ -339,9 +349,58 @@ static void refuses_networks(void **state) {
   s->rows = 150;
   refused(tarn_esn_forecast(esn, &forecast, s, 1, 1, TARN_FORECAST_CLOSED), TARN_STATUS_DATA, "1 columns");
   s->columns = 1;
-  for (int i = 0; i < 150; i++) s->values[i] = 3;
-  refuse_options(s, &o, TARN_STATUS_DATA, "column x is constant");
+  // A sum of tenths is rounded, and so is the mean.
+  for (int raw = 0; raw < 2; raw++) {
+    for (int i = 0; i < 150; i++) s->values[i] = 0.1;
+    o.standardize = !raw;
+    refuse_options(s, &o, TARN_STATUS_DATA, "column x is constant");
+    for (int i = 0; i < 150; i++) s->values[i] = i % 2 ? 1e200 : -1e200;
+    refuse_options(s, &o, TARN_STATUS_DATA, "column x: its numbers are too large");
+  }
   tarn_esn_close(&esn);
+  tarn_series_close(&s);
+}
+
+// A network knows its columns by their names.
+static void refuses_other_columns(void **state) {
+  (void)state;
+  tarn_series_recipe recipe;
+  tarn_series *s, *forecast;
+  tarn_esn_options o = small();
+  tarn_esn *esn;
+  tarn_forecast_measures m;
+  tarn_series_recipe_default(&recipe, TARN_SERIES_LORENZ);
+  recipe.rows = 300;
+  must(tarn_series_generate(&s, &recipe));
+  must(tarn_esn_train(&esn, s, 200, &o));
+  must(tarn_esn_forecast(esn, &forecast, s, 200, 5, TARN_FORECAST_CLOSED));
+  must(tarn_forecast_measure(&m, forecast, s, 200, 0.4));
+  char *y = s->names[1];
+  s->names[1] = s->names[2];
+  s->names[2] = y;
+  tarn_series *other;
+  refused(tarn_esn_forecast(esn, &other, s, 200, 5, TARN_FORECAST_CLOSED), TARN_STATUS_DATA,
+          "the network was trained on column y in place 2, where the series has z");
+  assert_null(other);
+  refused(tarn_forecast_measure(&m, forecast, s, 200, 0.4), TARN_STATUS_DATA, "the forecast has column y in place 2");
+  tarn_series_close(&forecast);
+  tarn_esn_close(&esn);
+  tarn_series_close(&s);
+  // Without a header names are numbers, the same in every file.
+  must(read_text(&s, "1,2\n3,5\n7,8\n2,2\n1,5\n", TARN_SERIES_HEADER_AUTO, NULL));
+  o.warmup = 0;
+  must(tarn_esn_train(&esn, s, 5, &o));
+  tarn_series_close(&s);
+  must(read_text(&s, "4,2\n3,1\n", TARN_SERIES_HEADER_AUTO, NULL));
+  must(tarn_esn_forecast(esn, &forecast, s, 2, 3, TARN_FORECAST_CLOSED));
+  tarn_series_close(&forecast);
+  tarn_esn_close(&esn);
+  // A measure takes a constant column of the truth for one, rounded mean or not.
+  must(read_text(&forecast, "0.1\n0.2\n0.1\n", TARN_SERIES_HEADER_AUTO, NULL));
+  tarn_series_close(&s);
+  must(read_text(&s, "0.1\n0.1\n0.1\n", TARN_SERIES_HEADER_AUTO, NULL));
+  refused(tarn_forecast_measure(&m, forecast, s, 0, 0.4), TARN_STATUS_DATA, "column 1 is constant");
+  tarn_series_close(&forecast);
   tarn_series_close(&s);
 }
 
@@ -404,12 +463,19 @@ static void memory_fails_cleanly(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(reads_tables),         cmocka_unit_test(refuses_tables),
-      cmocka_unit_test(writes_what_it_reads), cmocka_unit_test(integrates_to_fourth_order),
-      cmocka_unit_test(refuses_recipes),      cmocka_unit_test(ridge_is_the_minimum),
-      cmocka_unit_test(parts_merge),          cmocka_unit_test(ridge_grows),
-      cmocka_unit_test(learns_mackey_glass),  cmocka_unit_test(is_deterministic_and_saved_whole),
-      cmocka_unit_test(refuses_networks),     cmocka_unit_test(refuses_matrices_and_files),
+      cmocka_unit_test(reads_tables),
+      cmocka_unit_test(refuses_tables),
+      cmocka_unit_test(writes_what_it_reads),
+      cmocka_unit_test(integrates_to_fourth_order),
+      cmocka_unit_test(refuses_recipes),
+      cmocka_unit_test(ridge_is_the_minimum),
+      cmocka_unit_test(parts_merge),
+      cmocka_unit_test(ridge_grows),
+      cmocka_unit_test(learns_mackey_glass),
+      cmocka_unit_test(is_deterministic_and_saved_whole),
+      cmocka_unit_test(refuses_networks),
+      cmocka_unit_test(refuses_other_columns),
+      cmocka_unit_test(refuses_matrices_and_files),
       cmocka_unit_test(memory_fails_cleanly),
   };
   return cmocka_run_group_tests(tests, sandbox_open, sandbox_close);
