@@ -126,8 +126,10 @@ typedef struct tarn_results_run {
   double test_blimp;            // of a language model: accuracy on minimal pairs, per cent
   const char *test_signature;   // of the BLEU
   const char *test_checkpoint;  // file
+  const char *test_source;      // file that was translated, one sentence a line
   const char *test_reference;   // file of references, one sentence a line
-  int64_t test_sentences;
+  const char *test_folder;      // of a language model: folder of minimal pairs
+  int64_t test_sentences, test_beam, test_pairs;
 } tarn_results_run;
 
 // A configuration: runs whose configurations differ in the seed only.
@@ -267,7 +269,8 @@ typedef struct tarn_results_table {
 // Compares the finished runs. `results` must stay open until the table is closed; options NULL: defaults. Fails with
 // - USAGE: no finished run, a metric or a baseline that there is not (the nearest one is named);
 // - DATA, naming two runs: different T-hat, clocks, validation data, or ways of scoring (signature, valid.beam,
-//   valid.length_penalty, valid.max_sentences) in one table; or one run: it ended by train.max_minutes before T-hat,
+//   valid.length_penalty, valid.max_sentences) in one table, or test scores of different tests (source, reference,
+//   beam, signature; folder and number of pairs); or one run: it ended by train.max_minutes before T-hat,
 //   has no validation, or no validation at time 0 for a score that needs it; test.hyp that is not what test.json
 //   scored;
 // - NUMERIC: an area is not a finite number; IO, MEMORY.

@@ -36,7 +36,9 @@ void tarn__run_blank(tarn_results_run *run, const char *path) {
                             .test_bleu = NAN,
                             .test_chrf = NAN,
                             .test_blimp = NAN,
-                            .test_sentences = -1};
+                            .test_sentences = -1,
+                            .test_beam = -1,
+                            .test_pairs = -1};
 }
 
 tarn_status tarn__run_check_version(const char *version, const char *path) {
@@ -88,13 +90,20 @@ static tarn_status take_result(tarn_results_run *run, const tarn__run_file *file
 
 static tarn_status take_test(tarn_results_run *run, const tarn__run_file *file, tarn__arena *arena) {
   const json_t *o = file->root;
+  const char *status = NULL;
+  TARN_TRY(tarn__run_file_text(file, o, "status", &status, arena));
+  if (status && strcmp(status, "failed") == 0) return TARN_STATUS_OK;  // a sweep's test that failed: no scores
   TARN_TRY(tarn__run_file_real(file, o, "bleu", &run->test_bleu));
   TARN_TRY(tarn__run_file_real(file, o, "chrf", &run->test_chrf));
   TARN_TRY(tarn__run_file_real(file, o, "blimp", &run->test_blimp));
   TARN_TRY(tarn__run_file_text(file, o, "signature", &run->test_signature, arena));
   TARN_TRY(tarn__run_file_text(file, o, "checkpoint", &run->test_checkpoint, arena));
+  TARN_TRY(tarn__run_file_text(file, o, "source", &run->test_source, arena));
   TARN_TRY(tarn__run_file_text(file, o, "reference", &run->test_reference, arena));
-  return tarn__run_file_whole(file, o, "sentences", &run->test_sentences);
+  TARN_TRY(tarn__run_file_text(file, o, "folder", &run->test_folder, arena));
+  TARN_TRY(tarn__run_file_whole(file, o, "sentences", &run->test_sentences));
+  TARN_TRY(tarn__run_file_whole(file, o, "beam", &run->test_beam));
+  return tarn__run_file_whole(file, o, "pairs", &run->test_pairs);
 }
 
 // Reads FOLDER/NAME with `take`, if it exists.

@@ -1,9 +1,12 @@
-// Which runs may be compared: one T-hat, one clock, one validation set, one way of scoring.
+// Which runs may be compared: one T-hat, one clock, one validation set, one test, one way of scoring.
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "report/table_build.h"
+#include "tarn/score.h"
 #include "tarn/text.h"
 
 static bool is_finished(const tarn_results_run *run) { return run->state == TARN_RESULTS_FINISHED; }
@@ -97,6 +100,67 @@ static tarn_status check_pair(const tarn_results_run *a, const tarn_results_run 
   return TARN_STATUS_OK;
 }
 
+// Files of one content are one test set, under whatever name; what cannot be read any more is known by its name alone.
+static bool same_lines(const char *a, const char *b) {
+  tarn_score_lines x = {0};
+  tarn_score_lines y = {0};
+  if (!a || !b || same_text(a, b)) return same_text(a, b);
+  bool same = tarn_score_lines_open(&x, a) == TARN_STATUS_OK && tarn_score_lines_open(&y, b) == TARN_STATUS_OK &&
+              x.count == y.count;
+  for (size_t i = 0; same && i < x.count; i++) same = strcmp(x.items[i], y.items[i]) == 0;
+  tarn_score_lines_close(&x);
+  tarn_score_lines_close(&y);
+  return same;
+}
+
+static bool same_folder(const char *a, const char *b) {
+  char x[PATH_MAX];
+  char y[PATH_MAX];
+  return same_text(a, b) || (a && b && realpath(a, x) && realpath(b, y) && strcmp(x, y) == 0);
+}
+
+static tarn_status check_translations(const tarn_results_run *a, const tarn_results_run *b) {
+  TARN_REQUIRE(
+      same_text(a->test_signature, b->test_signature) && a->test_beam == b->test_beam, DATA,
+      "%s and %s cannot stand in one table: their test BLEU has other signatures (%s and %s) or beams (%lld and "
+      "%lld)",
+      a->path, b->path, shown(a->test_signature), shown(b->test_signature), (long long)a->test_beam,
+      (long long)b->test_beam);
+  TARN_REQUIRE(
+      a->test_sentences == b->test_sentences && same_lines(a->test_reference, b->test_reference), DATA,
+      "%s and %s cannot stand in one table: their test BLEU has other references (%lld lines of %s and %lld of "
+      "%s)",
+      a->path, b->path, (long long)a->test_sentences, shown(a->test_reference), (long long)b->test_sentences,
+      shown(b->test_reference));
+  TARN_REQUIRE(same_lines(a->test_source, b->test_source), DATA,
+               "%s and %s cannot stand in one table: their test BLEU is of other sources (%s and %s)", a->path, b->path,
+               shown(a->test_source), shown(b->test_source));
+  return TARN_STATUS_OK;
+}
+
+static tarn_status check_pairs(const tarn_results_run *a, const tarn_results_run *b) {
+  TARN_REQUIRE(a->test_pairs == b->test_pairs && same_folder(a->test_folder, b->test_folder), DATA,
+               "%s and %s cannot stand in one table: their minimal pairs differ (%lld of %s and %lld of %s)", a->path,
+               b->path, (long long)a->test_pairs, shown(a->test_folder), (long long)b->test_pairs,
+               shown(b->test_folder));
+  return TARN_STATUS_OK;
+}
+
+// Fails unless all test scores of one kind are of one test.
+static tarn_status check_tests(const tarn_results *r) {
+  const tarn_results_run *translated = NULL;
+  const tarn_results_run *paired = NULL;
+  for (size_t i = 0; i < r->run_count; i++) {
+    const tarn_results_run *run = &r->runs[i];
+    if (!is_finished(run)) continue;
+    if (!isnan(run->test_bleu) && translated) TARN_TRY(check_translations(translated, run));
+    if (!isnan(run->test_blimp) && paired) TARN_TRY(check_pairs(paired, run));
+    if (!isnan(run->test_bleu) && !translated) translated = run;
+    if (!isnan(run->test_blimp) && !paired) paired = run;
+  }
+  return TARN_STATUS_OK;
+}
+
 // The runs' own limits, where nobody says T-hat.
 static tarn_status own_budget(struct tarn__results_table_memory *t, const tarn_results_run *first,
                               const tarn_results_run *run) {
@@ -125,6 +189,7 @@ tarn_status tarn__table_check(struct tarn__results_table_memory *t) {
   const tarn_results_run *first = NULL;
   TARN_TRY(check_finished(r));
   TARN_TRY(find_metric(t));
+  TARN_TRY(check_tests(r));
   t->public.budget = t->options.budget > 0 ? t->options.budget : r->budget;
   bool given = t->public.budget > 0;
   for (size_t i = 0; i < r->run_count; i++) {

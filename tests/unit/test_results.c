@@ -225,6 +225,49 @@ static void refuses_what_cannot_be_compared(void **state) {
   says(compare_one(&m, "pair", "bleu", 100), TARN_STATUS_DATA, "written by tarn 0.2.0");
 }
 
+// Test scores of one table are of one test; a copy of a file, and a folder by another name, are the same.
+static void refuses_other_tests(void **state) {
+  (void)state;
+  static const struct {
+    const char *a, *b, *word;
+  } cases[] = {
+#define TEST(source, reference, sentences, beam, tok)                                                      \
+  "{\"bleu\": 3, \"source\": \"" source "\", \"reference\": \"" reference "\", \"sentences\": " #sentences \
+  ", \"beam\": " #beam ", \"signature\": \"case:lc|tok:" tok "|smooth:exp\"}"
+      {TEST("s", "tests/one", 2, 5, "13a"), TEST("s", "tests/copy", 2, 5, "13a"), NULL},
+      {TEST("s", "tests/one", 2, 5, "13a"), TEST("s", "tests/two", 2, 5, "13a"), "references"},
+      {TEST("s", "gone", 2, 5, "13a"), TEST("s", "gone too", 2, 5, "13a"), "references"},
+      {TEST("s", "tests/one", 2, 5, "13a"), TEST("s", "tests/one", 3, 5, "13a"), "references"},
+      {TEST("s", "tests/one", 2, 5, "13a"), TEST("t", "tests/one", 2, 5, "13a"), "other sources (s and t)"},
+      {TEST("s", "tests/one", 2, 5, "13a"), TEST("s", "tests/one", 2, 1, "13a"), "beams (5 and 1)"},
+      {TEST("s", "tests/one", 2, 5, "13a"), TEST("s", "tests/one", 2, 5, "none"), "signatures"},
+      {TEST("s", "tests/one", 2, 5, "13a"), "{\"status\": \"failed\", \"message\": \"no data\"}", NULL},
+#undef TEST
+#define PAIRS(folder, pairs) "{\"blimp\": 60, \"folder\": \"" folder "\", \"pairs\": " #pairs "}"
+      {PAIRS("tests", 9), PAIRS("./tests", 9), NULL},
+      {PAIRS("tests", 9), PAIRS("tested", 9), "minimal pairs"},
+      {PAIRS("tests", 9), PAIRS("tests", 8), "minimal pairs"},
+#undef PAIRS
+  };
+  run_file("tests", "one", "a\nb\n");
+  run_file("tests", "copy", "a\nb\n");
+  run_file("tests", "two", "a\nc\n");
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    tarn_results_measures m = {0};
+    one_run("tested/a", plain_log, "updates", 120);
+    one_run("tested/b", plain_log, "updates", 120);
+    run_config("tested/b", RUN_RESERVOIR, 1, 2);
+    run_file("tested/a", "test.json", cases[i].a);
+    run_file("tested/b", "test.json", cases[i].b);
+    tarn_status status = compare_one(&m, "tested", NULL, 0);
+    if (!cases[i].word)
+      assert_int_equal(status, TARN_STATUS_OK);
+    else
+      says(status, TARN_STATUS_DATA, cases[i].word);
+    assert_true(!cases[i].word || strstr(tarn_error_message(), "tested/a and tested/b"));
+  }
+}
+
 static void failed_runs_are_in_no_mean(void **state) {
   (void)state;
   tarn_results *results;
@@ -389,15 +432,11 @@ static void survives_lack_of_memory(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(areas_agree_with_numpy),
-      cmocka_unit_test(tables_agree_with_numpy),
-      cmocka_unit_test(starts_and_ends),
-      cmocka_unit_test(refuses_what_cannot_be_compared),
-      cmocka_unit_test(failed_runs_are_in_no_mean),
-      cmocka_unit_test(sweeps_list_their_runs),
-      cmocka_unit_test(logs_are_checked),
-      cmocka_unit_test(results_are_checked),
-      cmocka_unit_test(bands_are_means),
+      cmocka_unit_test(areas_agree_with_numpy),  cmocka_unit_test(tables_agree_with_numpy),
+      cmocka_unit_test(starts_and_ends),         cmocka_unit_test(refuses_what_cannot_be_compared),
+      cmocka_unit_test(refuses_other_tests),     cmocka_unit_test(failed_runs_are_in_no_mean),
+      cmocka_unit_test(sweeps_list_their_runs),  cmocka_unit_test(logs_are_checked),
+      cmocka_unit_test(results_are_checked),     cmocka_unit_test(bands_are_means),
       cmocka_unit_test(survives_lack_of_memory),
   };
   return cmocka_run_group_tests(tests, sandbox_open, sandbox_close);
