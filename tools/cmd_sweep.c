@@ -1,6 +1,7 @@
 // tarn sweep: trainings of several variants and seeds, some at a time.
 #include <jansson.h>
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -121,20 +122,6 @@ static size_t count_state(const tarn_sweep *sweep, tarn_sweep_state state) {
   return count;
 }
 
-// Training time of all that is left, if every run takes what was estimated; negative: that is not known.
-static double training_left(const tarn_sweep *sweep) {
-  double left = 0;
-  for (size_t i = 0; i < sweep->run_count; i++) {
-    const tarn_sweep_run *run = &sweep->runs[i];
-    bool open = run->state == TARN_SWEEP_WAITING || run->state == TARN_SWEEP_BEGUN;
-    double all = sweep->variants[run->variant].run_seconds;
-    if (!open || run->reuse) continue;
-    if (all <= 0) return -1;
-    if (run->seconds < all) left += all - run->seconds;
-  }
-  return left / (double)sweep->parallel;
-}
-
 static double total_flops(const tarn_plan *p) { return p->forward_flops + p->backward_flops + p->recompute_flops; }
 
 static void print_equalized(const tarn_sweep_variant *v) {
@@ -177,7 +164,7 @@ static void print_plan(const tarn_sweep *sweep) {
   printf("\n%zu runs, %zu of them to be trained, %lld at a time with %lld threads each\n", sweep->run_count, open,
          (long long)sweep->parallel, (long long)sweep->threads);
   if (sweep->budget_seconds > 0) printf("budget %s of training each: at least ", cli_time(time, sweep->budget_seconds));
-  double left = training_left(sweep);
+  double left = tarn_sweep_training_left(sweep, 0);
   if (left < 0)
     printf("there is no budget and no limit of updates or epochs, so the time is not known\n");
   else if (sweep->budget_seconds > 0)
@@ -215,7 +202,8 @@ static void print_plan_json(const tarn_sweep *sweep) {
                              sweep->variants[sweep->baseline].name, "parallel", (json_int_t)sweep->parallel, "threads",
                              (json_int_t)sweep->threads, "variants", variants, "runs", runs);
   if (sweep->budget_seconds > 0) json_object_set_new(object, "budget_seconds", json_real(sweep->budget_seconds));
-  if (training_left(sweep) >= 0) json_object_set_new(object, "training_seconds", json_real(training_left(sweep)));
+  double left = tarn_sweep_training_left(sweep, 0);
+  if (left >= 0) json_object_set_new(object, "training_seconds", json_real(left));
   print_json(object);
 }
 
@@ -228,7 +216,8 @@ static int print_end(const view *v) {
            sweep->folder);
   if (failed == 0) return CLI_OK;
   fflush(stdout);
-  fprintf(stderr, "tarn %s: %zu of %zu runs failed; --retry-failed lets them go on from their last checkpoints\n",
+  fprintf(stderr,
+          "tarn %s: %zu of %zu runs failed; --retry-failed tries them again, trainings from their last checkpoints\n",
           COMMAND.name, failed, sweep->run_count);
   return CLI_FAILURE;
 }
@@ -269,8 +258,8 @@ int cmd_sweep(int argc, char **argv) {
       {"dry-run", CLI_FLAG, &dry_run, NULL, "check everything, print variants, sizes, runs and time, and stop", 0, 0},
       {"reuse", CLI_LIST, &reuse, "SWEEP",
        "folder of another sweep, to take its finished runs of the same settings; may be given several times", 0, 0},
-      {"retry-failed", CLI_FLAG, &options.retry_failed, NULL, "let runs that failed go on from their last checkpoint",
-       0, 0},
+      {"retry-failed", CLI_FLAG, &options.retry_failed, NULL,
+       "try runs that failed again, trainings from their last checkpoint", 0, 0},
       {"json", CLI_FLAG, &v.json, NULL, "print JSON: one object for each event, or one for the dry run", 0, 0},
       {"quiet", CLI_FLAG, &v.quiet, NULL, "print nothing but failures", 0, 0},
       {0}};
@@ -285,6 +274,7 @@ int cmd_sweep(int argc, char **argv) {
     options.stop = &stop_signal;
     v.terminal = !v.json && isatty(STDOUT_FILENO);
     if (!dry_run) catch_stop_signals();
+    signal(SIGCHLD, SIG_DFL);  // ignored by whoever started this, it would hide how the runs' processes end
     code = run(&options, &v, dry_run);
   }
   cli_list_free(&files);

@@ -121,7 +121,7 @@ typedef struct tarn_sweep_options {
                              // the same settings, seed, test and version of the program, are copied, not trained.
                              // That the data behind the same paths are the same is the caller's word
   size_t reuse_count;
-  bool retry_failed;  // runs that failed go on from their last checkpoint (default no)
+  bool retry_failed;  // runs that failed are tried again: a training goes on from its last checkpoint (default no)
   void (*on_event)(void *user, const tarn_sweep_event *event);  // from tarn_sweep_run_all(); NULL: nobody
   void *user;
   const volatile sig_atomic_t *stop;  // not 0: stop all runs, with their state saved, and return INTERRUPTED. NULL:
@@ -139,6 +139,11 @@ tarn_status tarn_sweep_open(tarn_sweep **sweep, const tarn_sweep_options *option
 // that a product of matrices with the model's d_model, precision and threads reaches at this moment. Takes about a
 // tenth of a second a variant. Recurrences, which wait for themselves, take longer than that.
 tarn_status tarn_sweep_estimate(tarn_sweep *sweep) TARN_CHECKED;
+
+// Seconds until the trainings that are left are over, `parallel` at a time, if each takes `run_seconds` in all, or with
+// 0 what tarn_sweep_estimate() wrote into its variant. Runs that are copied take none. No number of processes makes it
+// less than the longest one takes. Negative: not known for some variant.
+double tarn_sweep_training_left(const tarn_sweep *sweep, double run_seconds);
 
 // Runs what is left, each training as a process of its own that dies with the thread that called this, and so never
 // outlives the sweep. A run that fails does not end the sweep; look at `runs`. Fails with BUSY (another sweep works in

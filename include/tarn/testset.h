@@ -8,6 +8,7 @@
 // there is test.json alone, with accuracies per cent:
 //   {"blimp", "low", "high", "pairs", "fields": {NAME: accuracy}, "paradigms": {NAME: accuracy}, "seconds",
 //    "checkpoint", "folder"}
+// Of a test that failed a sweep leaves {"status": "failed", "message", ...} in place of test.json.
 #ifndef TARN_TESTSET_H
 #define TARN_TESTSET_H
 

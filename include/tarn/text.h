@@ -1,4 +1,4 @@
-// Small helpers for words that a person typed.
+// Small helpers for words that a person typed, and for texts of any bytes.
 #ifndef TARN_TEXT_H
 #define TARN_TEXT_H
 
@@ -12,6 +12,10 @@ extern "C" {
 // NULL when none is near enough (more than a third of the longer word's letters differ, at least one edit being
 // allowed). The result is one of the candidates.
 const char *tarn_text_nearest(const char *word, const char *const *candidates, size_t count);
+
+// Copies a text, such as a path, and puts U+FFFD for every piece of it that is no UTF-8, as JSON must have it. `out`
+// has room for 3 * strlen(text) + 1 bytes and does not overlap `text`.
+void tarn_text_repair(char *out, const char *text);
 
 #ifdef __cplusplus
 }

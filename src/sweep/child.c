@@ -67,6 +67,8 @@ void tarn__child_message(char *text, size_t size, const char *errors, int wait_s
   last_line(text, size, errors);
   if (WEXITSTATUS(wait_status) == CANNOT_START)
     snprintf(text, size, "its process could not be started");
+  else if (!text[0] && WEXITSTATUS(wait_status) == 0)
+    snprintf(text, size, "its process ended before the run was over");
   else if (!text[0])
     snprintf(text, size, "its process ended with exit code %d", WEXITSTATUS(wait_status));
 }

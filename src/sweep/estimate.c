@@ -70,3 +70,19 @@ tarn_status tarn_sweep_estimate(tarn_sweep *sweep) {
   }
   return TARN_STATUS_OK;
 }
+
+double tarn_sweep_training_left(const tarn_sweep *sweep, double run_seconds) {
+  double sum = 0;
+  double longest = 0;
+  for (size_t i = 0; i < sweep->run_count; i++) {
+    const tarn_sweep_run *run = &sweep->runs[i];
+    bool open = run->state == TARN_SWEEP_WAITING || run->state == TARN_SWEEP_BEGUN;
+    double all = run_seconds > 0 ? run_seconds : sweep->variants[run->variant].run_seconds;
+    if (!open || run->reuse) continue;
+    if (all <= 0) return -1;
+    double left = fmax(all - run->seconds, 0);
+    sum += left;
+    longest = fmax(longest, left);
+  }
+  return fmax(sum / (double)sweep->parallel, longest);
+}

@@ -13,6 +13,10 @@
 #include "base/hash.h"
 #include "sweep/spec.h"
 #include "tarn/version.h"
+#include "text/json_text.h"
+
+static const char RESULT[] = "result.json";
+static const char TEST[] = "test.json";
 
 static tarn_status path_of(char path[PATH_MAX], const tarn_sweep_run *run, const char *name) {
   TARN_REQUIRE(snprintf(path, PATH_MAX, "%s/%s", run->path, name) < PATH_MAX, IO, "%s: the path is too long",
@@ -67,6 +71,11 @@ static json_t *load(const tarn_sweep_run *run, const char *name) {
   return json_load_file(path, 0, NULL);
 }
 
+static bool has_text(const json_t *object, const char *key, const char *text) {
+  const char *value = json_string_value(json_object_get(object, key));
+  return value && strcmp(value, text) == 0;
+}
+
 static bool hash_fits(const json_t *result, const char *config_path) {
   const char *hash = json_string_value(json_object_get(result, "config_hash"));
   char own[TARN__HASH_TEXT];
@@ -79,18 +88,48 @@ static bool hash_fits(const json_t *result, const char *config_path) {
   return strcmp(own, hash) == 0;
 }
 
+// Whether the scores of a test.json are of the sweep's test, and not of another that somebody made in between.
+static bool is_own_test(const tarn_sweep *sweep, const tarn_sweep_run *run, const json_t *test) {
+  if (sweep->test_blimp) return has_text(test, "folder", sweep->test_blimp);
+  int64_t beam = sweep->test_beam ? sweep->test_beam : sweep->variants[run->variant].config->translate.beam;
+  return has_text(test, "source", sweep->test_source) && has_text(test, "reference", sweep->test_reference) &&
+         json_integer_value(json_object_get(test, "beam")) == beam;
+}
+
+static tarn_status take_failure(tarn_sweep *sweep, tarn_sweep_run *run, const json_t *object) {
+  const char *message = json_string_value(json_object_get(object, "message"));
+  run->state = TARN_SWEEP_FAILED;
+  return tarn__sweep_text(sweep, &run->message, "%.1000s", message ? message : "it failed");
+}
+
+// Of a run whose training is over.
+static tarn_status read_test(tarn_sweep *sweep, tarn_sweep_run *run) {
+  run->test_bleu = run->test_blimp = NAN;
+  if (!sweep->test_source && !sweep->test_blimp) run->state = TARN_SWEEP_FINISHED;
+  if (run->state == TARN_SWEEP_FINISHED) return TARN_STATUS_OK;
+  tarn_status status = TARN_STATUS_OK;
+  json_t *test = load(run, TEST);
+  const json_t *score = json_object_get(test, sweep->test_blimp ? "blimp" : "bleu");
+  if (has_text(test, "status", "failed")) {
+    status = take_failure(sweep, run, test);
+  } else if (json_is_number(score) && is_own_test(sweep, run, test)) {
+    *(sweep->test_blimp ? &run->test_blimp : &run->test_bleu) = json_number_value(score);
+    run->state = TARN_SWEEP_FINISHED;
+  }
+  json_decref(test);
+  return status;
+}
+
 static tarn_status read_result(tarn_sweep *sweep, tarn_sweep_run *run, const char *config_path) {
-  json_t *result = load(run, "result.json");
+  json_t *result = load(run, RESULT);
   const char *status = json_string_value(json_object_get(result, "status"));
   tarn_status done = TARN_STATUS_OK;
   run->message = NULL;
   if (result && status && hash_fits(result, config_path)) {
-    const char *message = json_string_value(json_object_get(result, "message"));
-    bool failed = strcmp(status, "failed") == 0;
-    run->state = failed ? TARN_SWEEP_FAILED : TARN_SWEEP_TRAINED;
+    run->state = TARN_SWEEP_TRAINED;
     run->update = json_integer_value(json_object_get(result, "update"));
     run->seconds = json_number_value(json_object_get(result, "seconds"));
-    if (failed) done = tarn__sweep_text(sweep, &run->message, "%.1000s", message ? message : "it failed");
+    if (strcmp(status, "failed") == 0) done = take_failure(sweep, run, result);
   }
   json_decref(result);
   return done;
@@ -105,30 +144,34 @@ tarn_status tarn__sweep_look(tarn_sweep *sweep, tarn_sweep_run *run) {
   TARN_TRY(check_config(sweep, run, path));
   if (tarn__sweep_read_log(run, &offset)) run->state = TARN_SWEEP_BEGUN;
   TARN_TRY(read_result(sweep, run, path));
-  if (run->state != TARN_SWEEP_TRAINED) return TARN_STATUS_OK;
-  const bool tested = sweep->test_source || sweep->test_blimp;
-  json_t *test = tested ? load(run, "test.json") : NULL;
-  const json_t *score = json_object_get(test, sweep->test_blimp ? "blimp" : "bleu");
-  if (json_is_number(score)) *(sweep->test_blimp ? &run->test_blimp : &run->test_bleu) = json_number_value(score);
-  if (!tested || json_is_number(score)) run->state = TARN_SWEEP_FINISHED;
-  json_decref(test);
-  return TARN_STATUS_OK;
+  return run->state == TARN_SWEEP_TRAINED ? read_test(sweep, run) : TARN_STATUS_OK;
 }
 
-tarn_status tarn__sweep_write_failure(const tarn_sweep_run *run, const char *message) {
+tarn_status tarn__sweep_write_failure(const tarn_sweep_run *run, bool testing, const char *message) {
   char path[PATH_MAX];
-  TARN_TRY(path_of(path, run, "result.json"));
-  // Bytes that are no UTF-8 cannot be written as JSON.
-  json_t *said = json_string(message);
-  if (!said) said = json_string("it failed; see errors.txt");
+  TARN_TRY(path_of(path, run, testing ? TEST : RESULT));
   json_t *object = json_pack("{s:s, s:s, s:o, s:I, s:f}", "version", tarn_version(), "status", "failed", "message",
-                             said, "update", (json_int_t)run->update, "seconds", run->seconds);
+                             tarn__json_text(message), "update", (json_int_t)run->update, "seconds", run->seconds);
   char *text = object ? json_dumps(object, JSON_INDENT(2) | JSON_REAL_PRECISION(17)) : NULL;
   json_decref(object);
   TARN_REQUIRE(text, MEMORY, "out of memory: %s", path);
   tarn_status status = tarn__file_write(path, text, strlen(text));
   free(text);
   return status;
+}
+
+tarn_status tarn__sweep_forget_failure(tarn_sweep *sweep, tarn_sweep_run *run) {
+  static const char *const names[] = {RESULT, TEST};
+  for (size_t i = 0; i < 2; i++) {
+    char path[PATH_MAX];
+    json_t *object = load(run, names[i]);
+    bool failed = has_text(object, "status", "failed");
+    json_decref(object);
+    if (!failed) continue;
+    TARN_TRY(path_of(path, run, names[i]));
+    TARN_REQUIRE(unlink(path) == 0, IO, "%s: cannot remove: %s", path, strerror(errno));
+  }
+  return tarn__sweep_look(sweep, run);
 }
 
 static void take(const json_t *record, const char *key, double *value) {

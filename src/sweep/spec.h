@@ -53,8 +53,10 @@ tarn_status tarn__sweep_equalize(tarn_sweep *sweep, size_t variant, const tarn_p
 
 // Looks how far a run is; fails with USAGE if it was made with another configuration than the sweep's.
 tarn_status tarn__sweep_look(tarn_sweep *sweep, tarn_sweep_run *run) TARN_CHECKED;
-// Records that a run failed for a reason that the training itself did not write down.
-tarn_status tarn__sweep_write_failure(const tarn_sweep_run *run, const char *message) TARN_CHECKED;
+// Records that a run's training, or its test, failed for a reason that the process itself did not write down.
+tarn_status tarn__sweep_write_failure(const tarn_sweep_run *run, bool testing, const char *message) TARN_CHECKED;
+// Removes what is recorded of a failure and looks how far the run is without it.
+tarn_status tarn__sweep_forget_failure(tarn_sweep *sweep, tarn_sweep_run *run) TARN_CHECKED;
 // Reads what was added to a run's log since *offset (0: all) into the run. True if there was something.
 bool tarn__sweep_read_log(tarn_sweep_run *run, int64_t *offset);
 

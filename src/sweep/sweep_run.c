@@ -47,7 +47,6 @@ static double seconds_left(const state *s) {
   const tarn_sweep *sweep = s->sweep;
   double each = sweep->budget_seconds;
   double overhead = s->trained > 0 ? s->wall / s->trained : 1.0;
-  double left = 0;
   size_t known = 0;
   double sum = 0;
   for (size_t i = 0; i < sweep->run_count; i++) {
@@ -57,12 +56,7 @@ static double seconds_left(const state *s) {
   }
   if (each <= 0 && known == 0) return -1;
   if (each <= 0) each = sum / (double)known;
-  for (size_t i = 0; i < sweep->run_count; i++) {
-    const tarn_sweep_run *run = &sweep->runs[i];
-    bool open = run->state == TARN_SWEEP_WAITING || run->state == TARN_SWEEP_BEGUN;
-    if (open && !run->reuse && run->seconds < each) left += each - run->seconds;
-  }
-  return left * overhead / (double)sweep->parallel;
+  return tarn_sweep_training_left(sweep, each) * overhead;
 }
 
 static void tell(const state *s, tarn_sweep_event_kind kind, const tarn_sweep_run *run) {
@@ -138,18 +132,11 @@ static tarn_status start_process(state *s, job *j) {
   return tarn__child_start(&j->pid, program, j->testing ? test : train, errors);
 }
 
-static tarn_status forget_failure(const tarn_sweep_run *run) {
-  char path[PATH_MAX];
-  TARN_TRY(run_path(path, run, "result.json"));
-  unlink(path);
-  return TARN_STATUS_OK;
-}
-
 static tarn_status start(state *s, job *j, tarn_sweep_run *run) {
+  TARN_TRY(tarn__sweep_forget_failure(s->sweep, run));
   bool testing = run->state == TARN_SWEEP_TRAINED;
   *j = (job){.run = run, .testing = testing, .begun = tarn__seconds(), .seconds_before = run->seconds};
   TARN_TRY(prepare(s->sweep, run));
-  if (run->state == TARN_SWEEP_FAILED) TARN_TRY(forget_failure(run));
   TARN_TRY(start_process(s, j));
   if (!testing) run->state = TARN_SWEEP_BEGUN;
   run->message = NULL;
@@ -190,8 +177,8 @@ static tarn_status fail_run(state *s, const job *j, int wait_status) {
   tarn_sweep_run *run = j->run;
   TARN_TRY(run_path(errors, run, "errors.txt"));
   tarn__child_message(message, sizeof message, errors, wait_status);
-  // A test that fails leaves the training as it is, and is tried again by the next sweep.
-  if (!j->testing && run->state != TARN_SWEEP_FAILED) TARN_TRY(tarn__sweep_write_failure(run, message));
+  // A training may have written down itself why it failed; a test that fails leaves the training as it is.
+  if (run->state != TARN_SWEEP_FAILED) TARN_TRY(tarn__sweep_write_failure(run, j->testing, message));
   if (!run->message) TARN_TRY(tarn__sweep_text(s->sweep, &run->message, "%s", message));
   run->state = TARN_SWEEP_FAILED;
   tell(s, TARN_SWEEP_EVENT_FAILED, run);
@@ -216,7 +203,8 @@ static tarn_status settle(state *s, job *j, int wait_status) {
   }
   bool trained = run->state == TARN_SWEEP_TRAINED || run->state == TARN_SWEEP_FINISHED;
   bool good = WIFEXITED(wait_status) && WEXITSTATUS(wait_status) == 0;
-  if (!good || !trained || (j->testing && !is_done(run))) return fail_run(s, j, wait_status);
+  // A test writes its scores last and whole, so where they are it is done however its process ended.
+  if (j->testing ? !is_done(run) : !good || !trained) return fail_run(s, j, wait_status);
   drop_errors(run);
   s->wall += tarn__seconds() - j->begun;
   s->trained += run->seconds - j->seconds_before;
@@ -234,7 +222,10 @@ static tarn_status look_at_processes(state *s, size_t *running) {
     job *j = &s->jobs[i];
     int wait_status;
     if (j->pid == 0) continue;
-    if (waitpid(j->pid, &wait_status, WNOHANG) == j->pid) TARN_TRY(settle(s, j, wait_status));
+    pid_t ended = waitpid(j->pid, &wait_status, WNOHANG);
+    // Where the caller ignores SIGCHLD nobody learns how a process ended; its directory tells what became of the run.
+    if (ended < 0 && errno == ECHILD) wait_status = s->stopping ? SIGTERM : 0;
+    if (ended == j->pid || (ended < 0 && errno == ECHILD)) TARN_TRY(settle(s, j, wait_status));
     *running += j->pid != 0;
   }
   return TARN_STATUS_OK;

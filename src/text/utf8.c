@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "tarn/text.h"
+
 // Length that a first byte announces, and the range of the second byte that excludes overlong forms, surrogates and
 // code points above U+10FFFF (Unicode 15, table 3-7). Length 0: not a first byte.
 static size_t lead(unsigned char c, unsigned char *low, unsigned char *high) {
@@ -66,6 +68,8 @@ size_t tarn__utf8_valid(const char *text, size_t size) {
   }
   return i;
 }
+
+void tarn_text_repair(char *out, const char *text) { out[tarn__utf8_repair(out, text, strlen(text))] = '\0'; }
 
 size_t tarn__utf8_repair(char *out, const char *text, size_t size) {
   size_t used = 0;

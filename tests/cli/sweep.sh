@@ -41,6 +41,9 @@ grep -q '^flops .*kinds.L.ffn=' out.txt || fail "no width is said: $(cat out.txt
 sed 's/^seeds:.*/seeds: [1, 2]\nbudget: 30 s/' sweep.yaml >budget.yaml
 "$TARN" sweep budget.yaml --dry-run >out.txt 2>error.txt
 grep -q 'budget 30 s of training each: at least 2 min more' out.txt || fail "budget: $(cat out.txt)"
+sed 's/^parallel:.*/parallel: 40/; s/^threads:.*/threads: 1/' budget.yaml >wide.yaml
+"$TARN" sweep wide.yaml --dry-run >out.txt 2>error.txt
+grep -q 'budget 30 s of training each: at least 30 s more' out.txt || fail "more places than runs: $(cat out.txt)"
 
 "$TARN" sweep sweep.yaml --output out >out.txt 2>error.txt || fail "the sweep fails: $(cat out.txt error.txt)"
 [ "$(grep -c '^finished .*test BLEU' out.txt)" -eq 8 ] || fail "runs: $(cat out.txt)"
@@ -140,6 +143,32 @@ code=0
 rm mixed/bad/seed-1/checkpoint_last.safetensors
 "$TARN" sweep fails.yaml --output mixed --retry-failed >out.txt || fail "--retry-failed: $(cat out.txt)"
 grep -q '^finished .*bad seed 1' out.txt || fail "--retry-failed: $(cat out.txt)"
+
+# A test that fails is recorded and left alone like a training; the training stays.
+cat >>fails.yaml <<'END'
+test: { source: corpus/valid.de, reference: corpus/valid.en, beam: 1 }
+END
+mkdir kept
+mv mixed/bad/seed-1/checkpoint_*.safetensors kept/
+code=0
+"$TARN" sweep fails.yaml --output mixed >out.txt 2>error.txt || code=$?
+[ $code -eq 1 ] && grep -q '^failed .*bad seed 1' out.txt || fail "a test without a checkpoint: $code, $(cat out.txt)"
+grep -q '1 of 2 runs failed; --retry-failed tries them again' error.txt || fail "no word of the failure: $(cat error.txt)"
+grep -q '"status": "finished"' mixed/bad/seed-1/result.json || fail "the training is not finished any more"
+grep -q '"status": "failed"' mixed/bad/seed-1/test.json || fail "a failed test is not recorded"
+mv kept/* mixed/bad/seed-1/
+"$TARN" sweep fails.yaml --output mixed >out.txt 2>error.txt && fail "a failed test is tried again unasked"
+[ "$(grep -c '^skipped' out.txt)" -eq 2 ] || fail "a failed test is tried again unasked: $(cat out.txt)"
+"$TARN" compare mixed >out.txt 2>error.txt || fail "a failed test keeps from comparing: $(cat error.txt)"
+"$TARN" sweep fails.yaml --output mixed --retry-failed >out.txt || fail "--retry-failed of a test: $(cat out.txt)"
+grep -q '^finished .*bad seed 1.*test BLEU' out.txt && ! grep -q '^started' out.txt || fail "--retry-failed of a test: $(cat out.txt)"
+
+# Scores of another test set are not those of the sweep.
+"$TARN" test mixed/good/seed-1 --source corpus/valid.de --reference corpus/valid.de --beam 1 --quiet
+refuse 1 "their test BLEU has other references" "$TARN" compare mixed
+"$TARN" sweep --output mixed >out.txt || fail "another test: $(cat out.txt)"
+grep -q '^finished .*good seed 1.*test BLEU' out.txt || fail "the test is not made anew: $(cat out.txt)"
+grep -q '"reference": "corpus/valid.en"' mixed/good/seed-1/test.json || fail "the test is not made anew"
 
 # Files that make no sense.
 bad() {  # PATTERN SED-SCRIPT
