@@ -81,7 +81,8 @@ tarn_status tarn_checkpoint_export(const char *output, const char *path) TARN_CH
 //
 // import writes a checkpoint of such a folder. vocab: a vocabulary in place of the folder's; NULL: the folder's. Fails
 // with IO, MEMORY, or DATA: a key of config.json that is missing or has a value that tarn does not have, a tensor that
-// is missing, has another shape or type, or does not belong there, a vocabulary of another size or end of sentence.
+// is missing, has another shape or type, holds a number that is not finite, or does not belong there, a vocabulary of
+// another size or end of sentence.
 //
 // export writes such a folder in F32, which is made if need be; vocab.json and merges.txt only for a vocabulary of
 // GPT-2's kind. Fails with USAGE for a model that the format cannot express.

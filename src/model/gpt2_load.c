@@ -140,16 +140,21 @@ static float read_element(const tarn__stored *tensor, size_t index) {
   return tensor->dtype[0] == 'B' ? tarn__bf16_to_f32(half) : half_to_float(half);
 }
 
-static tarn_status set_param(tarn__param *param, const tarn__stored *tensor, bool transposed) {
+static tarn_status set_param(tarn__param *param, const tarn__stored *tensor, bool transposed, const char *path) {
   const int64_t rows = param->rows, cols = param->cols;
   void *memory;
   TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, (size_t)(rows * cols), sizeof(float)));
   float *values = memory;
+  bool finite = true;
   for (int64_t r = 0; r < rows; r++)
-    for (int64_t c = 0; c < cols; c++)
-      values[r * cols + c] = read_element(tensor, (size_t)(transposed ? c * rows + r : r * cols + c));
-  tarn__param_set(param, values);
+    for (int64_t c = 0; c < cols; c++) {
+      const float value = read_element(tensor, (size_t)(transposed ? c * rows + r : r * cols + c));
+      finite &= isfinite(value) != 0;
+      values[r * cols + c] = value;
+    }
+  if (finite) tarn__param_set(param, values);
   tarn__free(values);
+  TARN_REQUIRE(finite, DATA, "%s: tensor \"%s\" holds numbers that are not finite", path, tensor->name);
   return TARN_STATUS_OK;
 }
 
@@ -160,7 +165,7 @@ static tarn_status take(source *s, const char *theirs, const char *ours, bool tr
     if (strcmp(s->model->params[i]->name, ours) == 0) param = s->model->params[i];
   TARN_REQUIRE(param, INTERNAL, "the model has no parameter %s", ours);
   const tarn__stored *tensor = find_tensor(s, theirs);
-  if (set) return set_param(param, tensor, transposed);
+  if (set) return set_param(param, tensor, transposed, s->file.path);
   return check_tensor(s, tensor, theirs, transposed ? param->cols : param->rows,
                       transposed ? param->rows : param->cols);
 }
@@ -183,14 +188,16 @@ static tarn_status take_all(source *s, bool set) {
   return TARN_STATUS_OK;
 }
 
-// The masks of attention, which older files hold.
-static bool is_buffer(const char *name) {
-  static const char *const ends[] = {".attn.bias", ".attn.masked_bias"};
-  const size_t length = strlen(name);
-  for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
-    const size_t end = strlen(ends[i]);
-    if (length > end && strcmp(name + length - end, ends[i]) == 0) return true;
-  }
+// The masks of a layer's attention, which older files hold.
+static bool is_buffer(const source *s, const char *name) {
+  static const char *const ends[] = {"attn.bias", "attn.masked_bias"};
+  char buffer[64];
+  if (strncmp(name, TARN__GPT2_PREFIX, strlen(TARN__GPT2_PREFIX)) == 0) name += strlen(TARN__GPT2_PREFIX);
+  for (int64_t l = 0; l < s->config.layers; l++)
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+      snprintf(buffer, sizeof buffer, "h.%lld.%s", (long long)l, ends[i]);
+      if (strcmp(name, buffer) == 0) return true;
+    }
   return false;
 }
 
@@ -199,7 +206,7 @@ static tarn_status check_rest(const source *s) {
   const tarn__stored *embedding = find_tensor(s, tarn__gpt2_model_names[TARN__GPT2_EMBEDDING].theirs);
   for (size_t i = 0; i < s->file.count; i++) {
     const tarn__stored *tensor = &s->file.tensors[i];
-    if (s->used[i] || is_buffer(tensor->name)) continue;
+    if (s->used[i] || is_buffer(s, tensor->name)) continue;
     bool output = strcmp(tensor->name, tarn__gpt2_model_names[TARN__GPT2_OUTPUT].theirs) == 0;
     TARN_REQUIRE(output, DATA, "%s: tensor \"%s\" is none of a GPT-2 model of %lld layers", s->file.path, tensor->name,
                  (long long)s->config.layers);

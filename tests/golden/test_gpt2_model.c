@@ -279,6 +279,47 @@ static void wrong_tensors(void **state) {
   tarn__safetensors_close(&file);
 }
 
+// Masks of the model's own layers are passed over, whatever else ends like them is not; weights are numbers.
+static void masks_and_numbers(void **state) {
+  (void)state;
+  static const struct {
+    const char *name, *words;
+  } masks[] = {
+      {"transformer.h.0.attn.bias", NULL},
+      {"h.1.attn.masked_bias", NULL},
+      {"transformer.h.2.attn.bias", "tensor \"transformer.h.2.attn.bias\" is none of a GPT-2 model of 2 layers"},
+      {"adapter.attn.bias", "tensor \"adapter.attn.bias\" is none of a GPT-2 model"},
+      {"transformer.h.01.attn.bias", "is none of a GPT-2 model"},
+  };
+  tarn__safetensors file = {0};
+  mkdir("bad", 0700);
+  copy_file(golden("tied", "config.json"), "bad/config.json");
+  must(tarn__safetensors_open(&file, golden("tied", "model.safetensors")));
+  tarn__stored tensors[64];
+  for (size_t i = 0; i < file.count; i++) tensors[i] = file.tensors[i];
+  for (size_t i = 0; i < sizeof masks / sizeof *masks; i++) {
+    tensors[file.count] = *tarn__safetensors_find(&file, "transformer.wpe.weight");
+    tensors[file.count].name = masks[i].name;
+    must(tarn__safetensors_write("bad/model.safetensors", tensors, file.count + 1, NULL, 0));
+    if (masks[i].words)
+      refused(masks[i].words);
+    else
+      must(tarn_checkpoint_import_gpt2("masked", "bad", "bytes"));
+  }
+  tarn__stored *victim = &tensors[tarn__safetensors_find(&file, "transformer.h.1.mlp.c_fc.weight") - file.tensors];
+  const void *good = victim->data;
+  static float values[16 * 64];
+  assert_int_equal(victim->bytes, sizeof values);
+  for (int i = 0; i < 2; i++) {
+    memcpy(values, good, sizeof values);
+    values[100] = i ? -INFINITY : NAN;
+    victim->data = values;
+    must(tarn__safetensors_write("bad/model.safetensors", tensors, file.count, NULL, 0));
+    refused("model.safetensors: tensor \"transformer.h.1.mlp.c_fc.weight\" holds numbers that are not finite");
+  }
+  tarn__safetensors_close(&file);
+}
+
 // A text in config.json is replaced by another one.
 static void wrong_configs(void **state) {
   (void)state;
@@ -319,13 +360,10 @@ static void wrong_configs(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(log_probabilities),
-      cmocka_unit_test(greedy_continuations),
-      cmocka_unit_test(there_and_back),
-      cmocka_unit_test(reservoirs_are_written_out),
-      cmocka_unit_test(other_models_are_refused),
-      cmocka_unit_test(wrong_tensors),
-      cmocka_unit_test(wrong_configs),
+      cmocka_unit_test(log_probabilities),        cmocka_unit_test(greedy_continuations),
+      cmocka_unit_test(there_and_back),           cmocka_unit_test(reservoirs_are_written_out),
+      cmocka_unit_test(other_models_are_refused), cmocka_unit_test(wrong_tensors),
+      cmocka_unit_test(masks_and_numbers),        cmocka_unit_test(wrong_configs),
   };
   return cmocka_run_group_tests(tests, open_all, sandbox_close);
 }
