@@ -197,8 +197,9 @@ typedef struct tarn_backskip {
 typedef struct tarn_kind {
   char name[TARN_CONFIG_KIND_NAME];  // letters and underscores; not "layer", as sets of bare uses begin, nor "null"
   tarn_mixer mixer;                  // [attention]
-  int64_t heads;                     // of attention, or kernels of a convolution and heads of the cross-attention
-                                     // that follows it; divides d_model; 0 for mixer none [4]
+  int64_t heads;                     // of attention, or kernels of a convolution, and of the cross-attention that
+                                     // follows other mixers in a translation model; divides d_model where there are
+                                     // any; 0 for mixers none and bigru [4]
   int64_t hidden;                    // of recurrences: units of each direction; else 0 [d_model; bigru: half of it]
   // Echo state networks, with W_rec [hidden, hidden] the recurrent matrix (src/model/reservoir.h):
   //   h' = (1 - leak_rate) h + leak_rate f(W_rec h + W_in x)

@@ -108,7 +108,8 @@ static const tarn__option kind_options[] = {
      .also = "type"},
     {"heads", INTEGER(tarn_kind, heads, 1, 1024), .value = "4",
      .mixers = WITH(ATTENTION) | CONVOLUTIONS | WITH(GRU) | WITH(LSTM) | WITH(ESN),
-     .help = "attention heads, and kernels of a convolution; a divisor of model.d_model; not with mixer none",
+     .help = "attention heads, and kernels of a convolution, a divisor of model.d_model; of gru, lstm and esn those of "
+             "the cross-attention, which language models do not have; not with mixers none and bigru",
      .also = "attention_heads transformer-heads num_heads"},
     {"hidden", INTEGER(tarn_kind, hidden, 1, 65536),
      .derived = "model.d_model; half of it, rounded up, for mixer bigru", .mixers = RECURRENCES | WITH(ESN),

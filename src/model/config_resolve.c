@@ -141,6 +141,15 @@ static tarn_status resolve_esn(tarn_kind *kind, int64_t d_model, const tarn__yam
   return TARN_STATUS_OK;
 }
 
+// Attention and convolutions have heads; a recurrence only in its cross-attention, so in the decoder of a translation
+// model.
+static bool has_heads(const tarn_config *config, const tarn_kind *kind) {
+  const bool recurrent =
+      kind->mixer == TARN_MIXER_GRU || kind->mixer == TARN_MIXER_LSTM || kind->mixer == TARN_MIXER_ESN;
+  if (kind->heads == 0) return false;
+  return !recurrent || (config->encoder.count > 0 && in_stack(config, &config->decoder, kind));
+}
+
 static tarn_status resolve_kind(const tarn_config *config, tarn_kind *kind, const tarn__yaml_node *root) {
   char key[96];
   char text[160];
@@ -152,7 +161,7 @@ static tarn_status resolve_kind(const tarn_config *config, tarn_kind *kind, cons
   if (kind->hidden == 0) kind->hidden = kind->mixer == TARN_MIXER_BIGRU ? (d + 1) / 2 : d;
   TARN_TRY(drop_keys(kind, root));
   TARN_TRY(resolve_esn(kind, d, root));
-  if (kind->heads == 0 || config->model.d_model % kind->heads == 0) return TARN_STATUS_OK;
+  if (!has_heads(config, kind) || config->model.d_model % kind->heads == 0) return TARN_STATUS_OK;
   snprintf(key, sizeof key, "kinds.%s.heads", kind->name);
   snprintf(text, sizeof text, "%lld does not divide model.d_model %lld", (long long)kind->heads,
            (long long)config->model.d_model);

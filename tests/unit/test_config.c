@@ -240,6 +240,28 @@ static void messages_of_language_models(void **state) {
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) expect_error(cases[i].text, NULL, cases[i].message);
 }
 
+// A recurrence has heads in its cross-attention alone.
+static void heads_divide_where_there_are_any(void **state) {
+  (void)state;
+  static const char *const fine[] = {
+      "model: { d_model: 50 }\ndecoder: { layers: E G M }\n"
+      "kinds: { E: { mixer: esn }, G: { mixer: gru }, M: { mixer: lstm } }\n",
+      "model: { d_model: 50 }\nencoder: { layers: G }\ndecoder: { layers: L }\n"
+      "kinds: { G: { mixer: gru }, L: { heads: 5 } }\n"};
+  for (size_t i = 0; i < sizeof fine / sizeof *fine; i++) {
+    tarn_config *config;
+    if (tarn_config_parse(&config, "m.yaml", fine[i], strlen(fine[i]), NULL, 0) != TARN_STATUS_OK)
+      fail_msg("%s", tarn_error_message());
+    tarn_config_close(&config);
+  }
+  expect_error("model: { d_model: 50 }\ndecoder: { layers: C }\nkinds:\n  C: { mixer: light_conv }\n", NULL,
+               "m.yaml:4: kinds.C.heads: 4 does not divide model.d_model 50");
+  expect_error(
+      "model: { d_model: 50 }\nencoder: { layers: L }\ndecoder: { layers: E }\nkinds:\n  L: { heads: 5 }\n"
+      "  E: { mixer: esn }\n",
+      NULL, "m.yaml:6: kinds.E.heads: 4 does not divide model.d_model 50");
+}
+
 // Keys of convolutions.
 static void messages_of_convolutions(void **state) {
   (void)state;
@@ -606,6 +628,7 @@ int main(void) {
       cmocka_unit_test(placements_and_patterns_replace_each_other),
       cmocka_unit_test(messages_name_file_line_and_key),
       cmocka_unit_test(messages_of_language_models),
+      cmocka_unit_test(heads_divide_where_there_are_any),
       cmocka_unit_test(messages_of_convolutions),
       cmocka_unit_test(messages_of_backskipping),
       cmocka_unit_test(sharing_across_sides_needs_one_vocabulary),
