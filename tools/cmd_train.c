@@ -178,7 +178,12 @@ static void print_summary(const double *values, size_t count, bool json) {
   double square = 0;
   for (size_t i = 0; i < count; i++) mean += values[i] / (double)count;
   for (size_t i = 0; i < count; i++) square += (values[i] - mean) * (values[i] - mean);
-  double deviation = count > 1 ? sqrt(square / (double)(count - 1)) : 0;
+  if (count == 1) {  // one run does not deviate
+    printf(json ? "{\"kind\":\"summary\",\"runs\":1,\"best_mean\":%.9g}\n" : "all seeds   best %.4f (of one run)\n",
+           mean);
+    return;
+  }
+  double deviation = sqrt(square / (double)(count - 1));
   if (json)
     printf("{\"kind\":\"summary\",\"runs\":%zu,\"best_mean\":%.9g,\"best_sd\":%.9g}\n", count, mean, deviation);
   else

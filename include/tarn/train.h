@@ -62,6 +62,8 @@ typedef struct tarn_train_options {
   const char *run;               // run directory; made if it does not exist
   const char *const *overrides;  // "train.lr=0.001" and so on; with `resume` only keys without a part in the course of
   size_t override_count;         // the training: limits, how often to log, save and validate, files, threads, translate
+  const char *folder;            // of the runs of all seeds, if it is one of several: what messages name to go on with;
+                                 // tarn_train_list_open() sets it
   bool resume;                   // go on from the last checkpoint of `run`, or from the start if there is none
   bool plan_only;                // open checks everything and plans; it takes no memory for the model, writes nothing
   int threads;                   // 0: train.threads of the description (default)
@@ -126,7 +128,9 @@ typedef struct tarn_train_list {
 } tarn_train_list;
 
 // Reads the description, and for several seeds writes it as "<run>/config.yaml", so that resuming <run> resumes or
-// starts every seed. `options` must stay as they are until close.
+// starts every seed. Resuming with overrides changes that description and those of the seeds that were begun; it fails
+// with USAGE for an override that resuming does not allow, and with BUSY while one of the seeds trains. `options` must
+// stay as they are until close.
 tarn_status tarn_train_list_open(tarn_train_list **list, const tarn_train_options *options) TARN_CHECKED;
 void tarn_train_list_close(tarn_train_list **list);
 

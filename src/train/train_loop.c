@@ -89,7 +89,7 @@ static tarn_status interrupt(tarn_train *t) {
   TARN_TRY(tarn__train_save(t, false));
   return tarn__fail(TARN_STATUS_INTERRUPTED,
                     "stopped after update %lld, all is saved; go on with: tarn train --resume %s",
-                    (long long)t->progress.update, t->dir.path);
+                    (long long)t->progress.update, t->go_on);
 }
 
 static tarn_status compute_validation(tarn_train *t) {
@@ -200,7 +200,7 @@ static tarn_status finish(tarn_train *t, tarn_train_result *result) {
     if (t->validator) {
       tarn_status status = compute_validation(t);
       TARN_REQUIRE(status != TARN_STATUS_INTERRUPTED, INTERRUPTED,
-                   "stopped while validating the average; go on with: tarn train --resume %s", t->dir.path);
+                   "stopped while validating the average; go on with: tarn train --resume %s", t->go_on);
       TARN_TRY(status);
       TARN_TRY(log_validation(t, false, t->dir.average));
     }

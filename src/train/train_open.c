@@ -249,6 +249,7 @@ static tarn_status open_parts(tarn_train *t, const tarn_train_options *o) {
   // Only a training that can run makes its folder.
   tarn__run_dir_close(&t->dir);
   TARN_TRY(tarn__run_dir_open(&t->dir, o->run));
+  t->go_on = o->folder ? o->folder : t->dir.path;
   if (!o->resume) TARN_TRY(check_new(t));
   TARN_TRY(take_memory(t));
   TARN_TRY(start(t, o->resume));

@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "tarn/train.h"
+#include "train/resume_config.h"
 #include "train/trainer.h"
 
 struct tarn__train_list_memory {
@@ -28,6 +29,7 @@ static tarn_status make_run(tarn_train_list *list, tarn_train_options *run, cons
   char text[PATH_MAX];
   *run = *options;
   if (options->run) {
+    run->folder = list->memory->dir.path;
     int length = snprintf(text, sizeof text, "%s/seed-%" PRId64, list->memory->dir.path, seed);
     TARN_REQUIRE(length < (int)sizeof text - 16, IO, "%s: the path is too long", options->run);
     TARN_TRY(keep_text(list, &run->run, text));
@@ -59,6 +61,26 @@ static tarn_status write_config(const tarn__run_dir *dir, const tarn_config *con
   return tarn__run_dir_write_config(dir, config);
 }
 
+// Puts the overrides into the description of a seed that was begun. Fails with BUSY while it trains.
+static tarn_status change_seed(const tarn_train_options *run) {
+  tarn__run_dir dir;
+  tarn_config *config;
+  TARN_TRY(tarn__run_dir_open(&dir, run->run));
+  tarn_status status = tarn_config_read(&config, dir.config, run->overrides, run->override_count);
+  if (status == TARN_STATUS_OK) status = tarn__run_dir_write_config(&dir, config);
+  tarn_config_close(&config);
+  tarn__run_dir_close(&dir);
+  return status;
+}
+
+// What is changed when the seeds go on holds for all of them, also for those whose turn comes in another session: a
+// mean over seeds that were trained differently would say nothing.
+static tarn_status change_all(const tarn_train_list *list, const tarn_config *config) {
+  for (size_t i = 0; i < list->count; i++)
+    if (list->runs[i].resume) TARN_TRY(change_seed(&list->runs[i]));
+  return tarn__run_dir_write_config(&list->memory->dir, config);
+}
+
 static tarn_status fill(tarn_train_list *list, const tarn_train_options *options, const tarn_config *config) {
   int64_t seeds = config->train.seed_count;
   bool several = seeds > 0;
@@ -73,16 +95,20 @@ static tarn_status fill(tarn_train_list *list, const tarn_train_options *options
   memcpy(memory, config->train.seeds, (size_t)seeds * sizeof(int64_t));
   list->seeds = memory;
   for (int64_t i = 0; i < seeds; i++) TARN_TRY(make_run(list, &runs[i], options, list->seeds[i]));
-  if (options->resume || options->plan_only) return TARN_STATUS_OK;
+  if (options->plan_only || (options->resume && options->override_count == 0)) return TARN_STATUS_OK;
   TARN_TRY(tarn_config_check_training(config));
-  return write_config(&list->memory->dir, config);
+  return options->resume ? change_all(list, config) : write_config(&list->memory->dir, config);
 }
 
 static tarn_status open_list(tarn_train_list *list, const tarn_train_options *o) {
   TARN_TRY(tarn__train_check_options(o));
   if (o->run) TARN_TRY(tarn__run_dir_look(&list->memory->dir, o->run));
   const char *path = o->resume ? list->memory->dir.config : o->config;
-  if (o->resume) TARN_TRY(tarn__run_dir_check(&list->memory->dir));
+  if (o->resume) {
+    // Here, because a seed that was not begun yet takes every override.
+    TARN_TRY(tarn__resume_check_overrides(o->overrides, o->override_count));
+    TARN_TRY(tarn__run_dir_check(&list->memory->dir));
+  }
   tarn_config *config;
   TARN_TRY(tarn_config_read(&config, path, o->overrides, o->override_count));
   tarn_status status = fill(list, o, config);

@@ -45,6 +45,10 @@ cmp a.txt b.txt || fail "the export translates otherwise"
 [ "$(grep -c '"kind":"end"' out.txt)" -eq 2 ] || fail "seeds: $(cat out.txt)"
 grep -q '"kind":"summary","runs":2' out.txt || fail "summary: $(cat out.txt)"
 [ -s seeds/seed-1/log.jsonl ] && [ -s seeds/seed-2/log.jsonl ] || fail "seeds: $(ls seeds)"
+"$TARN" train model.yaml --run alone --seeds 3 --set train.max_updates=20 >out.txt
+grep -q '^all seeds .* (of one run)$' out.txt || fail "one seed: $(cat out.txt)"
+"$TARN" train --resume alone --json | grep -q '^{"kind":"summary","runs":1,"best_mean":[0-9.e+-]*}$' ||
+  fail "one seed deviates"
 "$TARN" train --resume seeds --quiet >out.txt
 [ ! -s out.txt ] || fail "--quiet prints $(cat out.txt)"
 "$TARN" train model.yaml --run seed2 --set train.seed=2 --set train.max_updates=20 --quiet

@@ -384,6 +384,75 @@ static void lists_a_run_for_every_seed(void **state) {
   tarn_train_list_close(&list);
 }
 
+static tarn_status open_list(tarn_train_list **list, const char *config, const char *run, const char *const *overrides,
+                             size_t count) {
+  static tarn_train_options options;
+  tarn_train_default(&options);
+  options.config = config;
+  options.resume = config == NULL;
+  options.run = run;
+  options.overrides = overrides;
+  options.override_count = count;
+  return tarn_train_list_open(list, &options);
+}
+
+static int64_t limit_of(const char *path) {
+  tarn_config *config;
+  if (tarn_config_read(&config, path, NULL, 0) != TARN_STATUS_OK) fail_msg("%s", tarn_error_message());
+  int64_t updates = config->train.max_updates;
+  tarn_config_close(&config);
+  return updates;
+}
+
+// Seeds that one mean is taken of must not differ in anything else, whenever their turn comes.
+static void changes_hold_for_every_seed(void **state) {
+  (void)state;
+  const char *overrides[] = {"train.seeds=[1,2,3]", "train.max_updates=2", "train.average=0"};
+  tarn_train_list *list;
+  tarn_train *train;
+  tarn_train_result result;
+  assert_int_equal(open_list(&list, "tiny.yaml", "all", overrides, 3), TARN_STATUS_OK);
+  tarn_train_list_close(&list);
+  // None has begun, and a key of the course is refused all the same, as those are that would change the seeds.
+  const char *course[] = {"train.lr=0.5"};
+  assert_int_equal(open_list(&list, NULL, "all", course, 1), TARN_STATUS_USAGE);
+  assert_non_null(strstr(tarn_error_message(), "train.lr cannot change"));
+  assert_int_equal(open_list(&list, NULL, "all", overrides, 1), TARN_STATUS_USAGE);
+  assert_int_equal(open_list(&list, NULL, "all/", NULL, 0), TARN_STATUS_OK);
+  for (size_t i = 0; i < 2; i++) {
+    assert_int_equal(tarn_train_open(&train, &list->runs[i]), TARN_STATUS_OK);
+    assert_int_equal(tarn_train_run(train, &result), TARN_STATUS_OK);
+    tarn_train_close(&train);
+  }
+  tarn_train_list_close(&list);
+  // The first one is stopped on its way to a higher limit, which the others know of already.
+  const char *more[] = {"train.max_updates=4"};
+  assert_int_equal(open_list(&list, NULL, "all/", more, 1), TARN_STATUS_OK);
+  tarn_train_options first = list->runs[0];
+  stopper s = {.every = 3};
+  first.on_event = stop_now_and_then;
+  first.user = &s;
+  first.stop = &s.stop;
+  assert_int_equal(tarn_train_open(&train, &first), TARN_STATUS_OK);
+  assert_int_equal(tarn_train_run(train, &result), TARN_STATUS_INTERRUPTED);
+  assert_string_equal(strstr(tarn_error_message(), "go on with"), "go on with: tarn train --resume all");
+  // Nothing is changed while a seed trains.
+  const char *most[] = {"train.max_updates=5"};
+  tarn_train_list *other;
+  assert_int_equal(open_list(&other, NULL, "all", most, 1), TARN_STATUS_BUSY);
+  tarn_train_close(&train);
+  tarn_train_list_close(&list);
+  assert_int_equal(limit_of("all/config.yaml"), 4);
+  assert_int_equal(open_list(&list, NULL, "all", NULL, 0), TARN_STATUS_OK);
+  for (size_t i = 0; i < 3; i++) {
+    if (tarn_train_open(&train, &list->runs[i]) != TARN_STATUS_OK) fail_msg("%s", tarn_error_message());
+    assert_int_equal(tarn_train_run(train, &result), TARN_STATUS_OK);
+    assert_int_equal(result.update, 4);
+    tarn_train_close(&train);
+  }
+  tarn_train_list_close(&list);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(pieces_give_the_bits_of_the_whole),
                                      cmocka_unit_test(equal_seeds_give_equal_bits),
@@ -396,6 +465,7 @@ int main(void) {
                                      cmocka_unit_test(refuses_what_would_mix_runs),
                                      cmocka_unit_test(stops_when_patience_ends),
                                      cmocka_unit_test(lists_a_run_for_every_seed),
+                                     cmocka_unit_test(changes_hold_for_every_seed),
                                      cmocka_unit_test(refuses_other_validation_data),
                                      cmocka_unit_test(older_checkpoints_do_not_name_their_validation_data),
                                      cmocka_unit_test(an_average_does_not_outlive_its_end),
