@@ -43,33 +43,36 @@ static void cell_runs(text_table *table, const tarn_results_group *group) {
 }
 
 static void add_head(text_table *table, const char *const *names) {
-  text_table_row(table);
   for (; *names; names++) text_table_cell(table, "%s", *names);
 }
 
-// Language models are tested on minimal pairs, translation models by BLEU.
-static bool has_blimp_alone(const tarn_results_table *t) {
-  bool blimp = false;
+// Language models are tested on minimal pairs, translation models by BLEU; a column that no row has is left out.
+static void note_tests(const tarn_results_table *t, bool *bleu, bool *blimp) {
+  *bleu = *blimp = false;
   for (size_t i = 0; i < t->row_count; i++) {
-    if (t->rows[i].test_bleu.count) return false;
-    blimp |= t->rows[i].test_blimp.count > 0;
+    *bleu |= t->rows[i].test_bleu.count > 0;
+    *blimp |= t->rows[i].test_blimp.count > 0;
   }
-  return blimp;
+  *bleu |= !*blimp;
 }
 
 static bool print_scores(const tarn_results *results, const tarn_results_table *t) {
   text_table table = {0};
   const char *name = strncmp(t->metric, "valid/", 6) == 0 ? t->metric + 6 : t->metric;
-  const bool blimp = has_blimp_alone(t);
+  bool bleu;
+  bool blimp;
+  note_tests(t, &bleu, &blimp);
   char area[TEXT_TABLE_CELL];
   char best[TEXT_TABLE_CELL];
   snprintf(area, sizeof area, "AUCC %s·min", name);
   snprintf(best, sizeof best, "best %s", name);
-  const char *const head[] = {"configuration", "runs",      area,
-                              "AUCC/T",        best,        "to best min",
-                              "ratio",         "min loss",  blimp ? "BLiMP %" : "test BLEU",
-                              "difference",    "p (Koehn)", NULL};
+  const char *const head[] = {"configuration", "runs", area, "AUCC/T", best, "to best min", "ratio", "min loss", NULL};
+  const char *const tested[] = {"difference", "p (Koehn)", NULL};
+  text_table_row(&table);
   add_head(&table, head);
+  if (bleu) text_table_cell(&table, "test BLEU");
+  if (blimp) text_table_cell(&table, "BLiMP %%");
+  add_head(&table, tested);
   for (size_t i = 0; i < t->row_count; i++) {
     const tarn_results_row *row = &t->rows[i];
     text_table_row(&table);
@@ -81,7 +84,8 @@ static bool print_scores(const tarn_results *results, const tarn_results_table *
     cell_statistic(&table, &row->best_seconds, 60, 2);
     cell_number(&table, row->time_ratio, "2", !isnan(row->time_ratio));
     cell_statistic(&table, &row->min_loss, 1, 3);
-    cell_statistic(&table, blimp ? &row->test_blimp : &row->test_bleu, 1, 2);
+    if (bleu) cell_statistic(&table, &row->test_bleu, 1, 2);
+    if (blimp) cell_statistic(&table, &row->test_blimp, 1, 2);
     cell_number(&table, row->pooled.difference, "2", row->seed_count > 0);
     cell_number(&table, row->pooled.p, "3", row->seed_count > 0);
   }
@@ -102,6 +106,7 @@ static bool print_costs(const tarn_results *results, const tarn_results_table *t
   text_table table = {0};
   const char *const head[] = {"configuration", "encoder", "decoder",    "updatable",   "trained M", "frozen M",
                               "total M",       "s/epoch", "steps at T", "epochs at T", "peak MB",   NULL};
+  text_table_row(&table);
   add_head(&table, head);
   for (size_t i = 0; i < t->row_count; i++) {
     const tarn_results_row *row = &t->rows[i];

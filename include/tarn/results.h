@@ -238,7 +238,7 @@ typedef struct tarn_results_row {
   size_t held, assumed_start;  // finished runs with these marks
   // The regular configuration (no layer frozen or shared, no LayerDrop) with as many updatable layers in the encoder
   // and in the decoder: the baseline if it is one, else the first such group with finished runs; group_count: there is
-  // none. The ratio is mean time to best over that group's mean time to best.
+  // none. The ratio is mean time to best over that group's mean time to best; NAN where that is 0.
   size_t regular;
   double time_ratio;
   // Against the baseline: pooled over the seeds that both have (each resample draws the same sentences for all seeds,

@@ -60,7 +60,7 @@ void tarn__report_results_csv(tarn__buffer *out, const tarn__report *view) {
     const tarn__report_entry *entry = &view->entries[i];
     const tarn_results_group *group = entry->group;
     const tarn_results_row *row = entry->row;
-    const tarn_results_run *run = group->run_count ? &view->results->runs[group->runs[0]] : NULL;
+    const tarn_results_run *run = tarn__report_first(view, group, tarn__report_has_sizes);
     field(out, group->name);
     field(out, entry->label.note);
     field(out, group->encoder.pattern);

@@ -34,7 +34,7 @@ void tarn__markup_xml(tarn__buffer *out, const char *text) {
 
 void tarn__markup_markdown(tarn__buffer *out, const char *text) {
   for (; *text; text++) {
-    if (strchr("\\|`*_<>[]#", *text)) tarn__buffer_add(out, "\\");
+    if (strchr("\\|`*_<>[]#&~$", *text)) tarn__buffer_add(out, "\\");
     tarn__buffer_put(out, *text == '\n' || *text == '\r' ? " " : text, 1);
   }
 }
@@ -64,6 +64,14 @@ void tarn__markup_latex(tarn__buffer *out, const char *text) {
                {"^", "\\textasciicircum{}"},
                {"<", "\\textless{}"},
                {">", "\\textgreater{}"},
+               {"|", "\\textbar{}"},
+               {"\"", "\\textquotedblright{}"},  // the letter itself begins shorthands of babel
+               {"--", "-{}-{}"},                  // ligatures: dashes, quotes, and the inverted marks of Spanish
+               {"``", "`{}`{}"},
+               {"''", "'{}'{}"},
+               {",,", ",{},{}"},
+               {"?`", "?{}`{}"},
+               {"!`", "!{}`{}"},
                {"\n", " "},
                {"\xC2\xB1", "$\\pm$"},
                {"\xE2\x80\x93", "--"},

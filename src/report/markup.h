@@ -13,7 +13,7 @@ void tarn__markup_markdown(tarn__buffer *out, const char *text);
 // A field of CSV (RFC 4180): quoted where it must be.
 void tarn__markup_csv(tarn__buffer *out, const char *text);
 
-// LaTeX text: special characters escaped, +- and dashes as commands.
+// LaTeX text: special characters escaped, ligatures broken, +- and dashes as commands.
 void tarn__markup_latex(tarn__buffer *out, const char *text);
 
 // A name of a file: letters, digits, dots, dashes and underscores stay, everything else becomes a dash.

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "report/measures.h"
 #include "report/report_figures.h"
 
 enum { SAMPLES = 161 };
@@ -34,6 +35,38 @@ static size_t keep_common(tarn_results_band_point *points, size_t count) {
   return kept;
 }
 
+// Where no x of the grid falls on any curve, as with a single validation right after T-hat, the curves' own points stand
+// for it: the mean of the first ones, of the second ones, ..., as far as all runs have them. Points beyond the limit
+// belong to it only where it ended the run.
+static size_t own_points(tarn_results_band_point *points, const curves *c, const tarn_results_group *group,
+                         double limit) {
+  size_t count = SAMPLES;
+  const tarn_results_series *series[TARN_CONFIG_SEEDS];
+  size_t runs = 0;
+  for (size_t i = 0; i < group->run_count && runs < TARN_CONFIG_SEEDS; i++) {
+    const tarn_results_run *run = &c->view->results->runs[group->runs[i]];
+    const tarn_results_series *s = run->state == TARN_RESULTS_FINISHED ? tarn_results_find(run, c->metric) : NULL;
+    size_t reached = 0;
+    if (!s) continue;
+    while (reached < s->count && (s->points[reached].seconds <= limit || tarn__measures_ends_at(run, limit)))
+      reached++;
+    if (reached < count) count = reached;
+    series[runs++] = s;
+  }
+  for (size_t k = 0; runs && k < count; k++) {
+    tarn_results_band_point *p = &points[k];
+    *p = (tarn_results_band_point){.count = runs};
+    for (size_t i = 0; i < runs; i++) {
+      p->x += series[i]->points[k].seconds / (double)runs;
+      p->mean += series[i]->points[k].value / (double)runs;
+    }
+    for (size_t i = 0; i < runs && runs > 1; i++)
+      p->sd += pow(series[i]->points[k].value - p->mean, 2) / (double)(runs - 1);
+    p->sd = sqrt(p->sd);
+  }
+  return runs ? count : 0;
+}
+
 // The mean of a configuration's finished runs with one standard deviation on each side.
 static void add_band(curves *c, const tarn__report_entry *entry, double limit) {
   tarn__report *view = c->view;
@@ -43,6 +76,7 @@ static void add_band(curves *c, const tarn__report_entry *entry, double limit) {
   if (!data) return;
   view->status = tarn_results_band(points, &count, SAMPLES, view->results, (size_t)(entry - view->entries), c->metric,
                                    c->axis, limit);
+  if (count == 0 && c->axis == TARN_RESULTS_SECONDS) count = own_points(points, c, entry->group, limit);
   if (view->status != TARN_STATUS_OK || count == 0) return;
   bool spread = false;
   count = keep_common(points, count);
@@ -202,9 +236,16 @@ void tarn__report_curves(tarn__figures *figures, tarn__report *view) {
 
 static const char prefix[] = "backskip/cosine/";
 
+static bool has_cosines(const tarn_results_run *run) {
+  for (size_t s = 0; s < run->series_count; s++)
+    if (run->state == TARN_RESULTS_FINISHED && strncmp(run->series[s].name, prefix, strlen(prefix)) == 0) return true;
+  return false;
+}
+
 static void draw_cosines(tarn__figures *figures, tarn__report *view, const tarn__report_entry *entry) {
-  const tarn_results_run *first = &view->results->runs[entry->group->runs[0]];
+  const tarn_results_run *first = tarn__report_first(view, entry->group, has_cosines);
   void *memory = NULL;
+  if (!first) return;
   if (view->status == TARN_STATUS_OK)
     view->status = tarn__arena_alloc(&view->arena, &memory, first->series_count, sizeof(tarn__chart_line));
   if (!memory) return;
@@ -241,6 +282,6 @@ static void draw_cosines(tarn__figures *figures, tarn__report *view, const tarn_
 
 void tarn__report_backskip(tarn__figures *figures, tarn__report *view) {
   for (size_t i = 0; i < view->count; i++) {
-    if (view->entries[i].row && view->entries[i].group->run_count) draw_cosines(figures, view, &view->entries[i]);
+    if (view->entries[i].row) draw_cosines(figures, view, &view->entries[i]);
   }
 }

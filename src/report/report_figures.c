@@ -110,10 +110,8 @@ static tarn_status draw_parameters(tarn__figures *figures, tarn__report *view) {
   for (size_t i = 0; i < view->count; i++) {
     const tarn__report_entry *entry = &view->entries[i];
     if (!entry->row || score_of(view, entry->row)->count == 0) continue;
-    const tarn_results_run *run = &view->results->runs[entry->group->runs[0]];
-    for (size_t k = 1; run->parameters < 0 && k < entry->group->run_count; k++)
-      run = &view->results->runs[entry->group->runs[k]];
-    if (run->parameters < 0) continue;
+    const tarn_results_run *run = tarn__report_first(view, entry->group, tarn__report_has_sizes);
+    if (!run) continue;
     points[count++] = (tarn__chart_point){.label = entry->label,
                                           .x = (double)run->trained_parameters / unit,
                                           .y = score_of(view, entry->row)->mean,

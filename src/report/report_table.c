@@ -93,7 +93,8 @@ static tarn_status quality(tarn__table *table, tarn__report *view) {
                   {"frozen layers", true, 0},
                   {"runs", true, 0},
                   {tarn__report_text(view, "best %s", view->score), false, better},
-                  {view->test, false, 1},
+                  {"test BLEU", false, 1},
+                  {"BLiMP (%)", false, 1},
                   {"BLEU over baseline", false, 0},
                   {"p", false, 0},
                   {tarn__report_text(view, "AUCC (score %s minutes)", "\xC3\x97"), false, 1},
@@ -106,12 +107,13 @@ static tarn_status quality(tarn__table *table, tarn__report *view) {
     row->cells[2] = words(run_counts(view, entry->group));
     if (!entry->row) continue;
     row->cells[3] = spread(view, &entry->row->best, 1, view->decimals);
-    row->cells[4] = spread(view, tarn__report_test(view, entry->row), 1, 2);
-    row->cells[5] = words(difference(view, entry));
-    if (view->has_bleu) row->cells[6] = words(significance(view, entry));
-    row->cells[7] = spread(view, &entry->row->aucc, 1, fitting_decimals(entry->row->aucc.mean));
-    row->cells[8] = spread(view, &entry->row->aucc_mean, 1, view->decimals);
-    row->cells[9] = spread(view, &entry->row->min_loss, 1, 3);
+    row->cells[4] = spread(view, &entry->row->test_bleu, 1, 2);
+    row->cells[5] = spread(view, &entry->row->test_blimp, 1, 2);
+    row->cells[6] = words(difference(view, entry));
+    if (view->has_bleu) row->cells[7] = words(significance(view, entry));
+    row->cells[8] = spread(view, &entry->row->aucc, 1, fitting_decimals(entry->row->aucc.mean));
+    row->cells[9] = spread(view, &entry->row->aucc_mean, 1, view->decimals);
+    row->cells[10] = spread(view, &entry->row->min_loss, 1, 3);
   }
   return TARN_STATUS_OK;
 }
@@ -179,11 +181,7 @@ static tarn_status size(tarn__table *table, tarn__report *view) {
     if (group->encoder.pattern) row->cells[2] = words(group->encoder.pattern);
     if (group->decoder.pattern) row->cells[3] = words(group->decoder.pattern);
     if (group->equalized && *group->equalized) row->cells[10] = words(group->equalized);
-    const tarn_results_run *run = NULL;
-    for (size_t k = 0; k < group->run_count && !run; k++) {
-      const tarn_results_run *candidate = &view->results->runs[group->runs[k]];
-      if (candidate->parameters >= 0) run = candidate;
-    }
+    const tarn_results_run *run = tarn__report_first(view, group, tarn__report_has_sizes);
     if (run) {
       row->cells[4] = amount(view, run->trained_parameters, 1, 0);
       row->cells[5] = amount(view, run->frozen_parameters, 1, 0);
@@ -207,7 +205,8 @@ static tarn_status each_run(tarn__table *table, tarn__report *view) {
                                      {"updates", false, 0},
                                      {tarn__report_text(view, "training time (%s)", view->unit_mark), false, 0},
                                      {tarn__report_text(view, "best %s", view->score), false, 0},
-                                     {view->test, false, 0},
+                                     {"test BLEU", false, 0},
+                                     {"BLiMP (%)", false, 0},
                                      {"AUCC / time", false, 0}}};
   TARN_TRY(open_table(table, view, view->results->run_count));
   size_t next = 0;
@@ -228,8 +227,9 @@ static tarn_status each_run(tarn__table *table, tarn__report *view) {
       row->cells[4] = amount(view, run->step, 1, 0);
       row->cells[5] = number(view, run->seconds / view->unit, 2);
       row->cells[6] = number(view, measures->best, view->decimals);
-      row->cells[7] = number(view, isnan(run->test_bleu) ? run->test_blimp : run->test_bleu, 2);
-      row->cells[8] = number(view, measures->aucc_mean, view->decimals);
+      row->cells[7] = number(view, run->test_bleu, 2);
+      row->cells[8] = number(view, run->test_blimp, 2);
+      row->cells[9] = number(view, measures->aucc_mean, view->decimals);
     }
   }
   return TARN_STATUS_OK;

@@ -51,6 +51,16 @@ const char *tarn__report_p(tarn__report *view, double p) {
   return tarn__report_text(view, p < least ? "< %.*f" : "%.*f", least < 0.01 ? 3 : 2, fmax(p, least));
 }
 
+bool tarn__report_has_config(const tarn_results_run *run) { return run->config != NULL; }
+bool tarn__report_has_sizes(const tarn_results_run *run) { return run->parameters >= 0; }
+
+const tarn_results_run *tarn__report_first(const tarn__report *view, const tarn_results_group *group,
+                                           tarn__report_has has) {
+  for (size_t i = 0; i < group->run_count; i++)
+    if (has(&view->results->runs[group->runs[i]])) return &view->results->runs[group->runs[i]];
+  return NULL;
+}
+
 // --- which layers are frozen
 // ------------------------------------------------------------------------------------------
 
@@ -78,7 +88,7 @@ static const char *stack_frozen(tarn__report *view, const char *name, const tarn
 }
 
 const char *tarn__report_frozen(tarn__report *view, const tarn_results_group *group) {
-  const tarn_results_run *first = group->run_count ? &view->results->runs[group->runs[0]] : NULL;
+  const tarn_results_run *first = tarn__report_first(view, group, tarn__report_has_config);
   if (group->encoder.count + group->decoder.count == 0) return "not begun";
   const char *text = "no layer frozen";
   const char *encoder = stack_frozen(view, "encoder", &group->encoder);
@@ -92,13 +102,12 @@ const char *tarn__report_frozen(tarn__report *view, const tarn_results_group *gr
     text = tarn__report_text(view, config->encoder.count ? "%s, input embeddings (%s) frozen" : "%s, embedding frozen",
                              text, tarn__config_word("model.frozen_embeddings", (int)config->model.frozen_embeddings));
   size_t later = 0;
-  for (size_t i = 0; first && i < group->run_count; i++) {
+  for (size_t i = 0; i < group->run_count; i++) {
     size_t frozen = view->results->runs[group->runs[i]].freeze_count;
     if (frozen > later) later = frozen;
   }
   if (later) text = tarn__report_text(view, "%s, %zu more during training", text, later);
-  double drop = config ? fmax(config->encoder.layerdrop, config->decoder.layerdrop) : 0;
-  if (drop > 0) text = tarn__report_text(view, "%s, LayerDrop %g", text, drop);
+  if (group->layer_drop > 0) text = tarn__report_text(view, "%s, LayerDrop %g", text, group->layer_drop);
   return text;
 }
 

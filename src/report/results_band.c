@@ -71,7 +71,7 @@ tarn_status tarn_results_band(tarn_results_band_point *points, size_t *count, si
     if (series) limit = fmax(limit, place_of(&series->points[series->count - 1], axis));
   }
   for (size_t i = 0; i < size; i++) {
-    double x = (double)i * limit / (double)(size - 1);
+    double x = i == size - 1 ? limit : (double)i * limit / (double)(size - 1);  // rounding must not miss a last point
     if (spread(&points[*count], results, g, name, axis, x)) ++*count;
   }
   return TARN_STATUS_OK;

@@ -66,8 +66,9 @@ static tarn_status measure_runs(struct tarn__results_table_memory *t) {
     TARN_TRY(tarn__measures_of(m, run, series, t->public.budget));
     if (m->held)
       TARN_TRY(tarn__table_note(t,
-                                "%s: the curve ends after %.4g of %.4g minutes (train.max_%s); its last value is held",
-                                run->path, series->points[series->count - 1].seconds / 60, minutes, run->end));
+                                "%s: the curve ends after %.4g of %.4g minutes (train.%s%s); its last value is held",
+                                run->path, series->points[series->count - 1].seconds / 60, minutes,
+                                strcmp(run->end, "patience") == 0 ? "" : "max_", run->end));
   }
   return TARN_STATUS_OK;
 }
@@ -173,7 +174,8 @@ static void find_regular(struct tarn__results_table_memory *t, size_t group) {
   if (!matches(t, group, row->regular))
     for (row->regular = 0; row->regular < count && !matches(t, group, row->regular);) row->regular++;
   row->time_ratio = NAN;
-  if (row->regular < count && row->best_seconds.count > 0)
+  // A regular configuration that is never better than before its training has no time that another could save.
+  if (row->regular < count && row->best_seconds.count > 0 && t->rows[row->regular].best_seconds.mean > 0)
     row->time_ratio = row->best_seconds.mean / t->rows[row->regular].best_seconds.mean;
 }
 

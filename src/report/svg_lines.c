@@ -60,6 +60,9 @@ static void markers(tarn__buffer *out, const tarn__svg_plot *plot, const tarn__c
                     size_t count) {
   double pitch = (plot->right - plot->left) / MARKERS;
   double next = plot->left + pitch * (0.35 + 0.65 * (double)index / (double)count);
+  if (line->count == 1)  // a curve of one point is seen by its marker alone
+    tarn__svg_marker(out, line->label.style, tarn__svg_axis_at(&plot->x, line->x[0]),
+                     tarn__svg_axis_at(&plot->y, line->y[0]), 4.5);
   for (size_t k = 1; k < line->count && next < plot->right; k++) {
     double x1 = tarn__svg_axis_at(&plot->x, line->x[k]);
     if (x1 < next) continue;

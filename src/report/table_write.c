@@ -108,6 +108,7 @@ void tarn__table_latex(tarn__buffer *out, const tarn__table *table) {
   tarn__buffer_add(out, " \\\\\n\\midrule\n");
   for (size_t i = 0; i < table->count; i++) {
     first = true;
+    tarn__buffer_add(out, "{}");  // so that a [ or * behind a line end or \midrule is no argument of theirs
     for (int c = 0; c < table->width; c++) {
       if (!shown(table, c)) continue;
       if (!first) tarn__buffer_add(out, " & ");

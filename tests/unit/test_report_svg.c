@@ -138,8 +138,11 @@ static void text_from_outside_is_escaped(void **state) {
   tarn__markup_latex(&out, "50_% \xC2\xB1 \\x{1}");
   assert_string_equal(out.data, "50\\_\\% $\\pm$ \\textbackslash{}x\\{1\\}");
   tarn__buffer_reset(&out);
-  tarn__markup_markdown(&out, "a|b*\nc");
-  assert_string_equal(out.data, "a\\|b\\* c");
+  tarn__markup_latex(&out, "a--b --- ?` \"|\"");
+  assert_string_equal(out.data, "a-{}-{}b -{}-{}- ?{}`{} \\textquotedblright{}\\textbar{}\\textquotedblright{}");
+  tarn__buffer_reset(&out);
+  tarn__markup_markdown(&out, "a|b*\nc &lt; ~~$1$");
+  assert_string_equal(out.data, "a\\|b\\* c \\&lt; \\~\\~\\$1\\$");
   tarn__buffer_reset(&out);
   tarn__markup_file_name(&out, "../Model 1.svg");
   assert_string_equal(out.data, "-.-Model-1.svg");
@@ -158,8 +161,12 @@ static void charts_without_data_are_pictures(void **state) {
   assert_null(strstr(out.data, "inf"));
   double x = 0, y = 3;
   tarn__chart_line line = {.label = {.name = "one"}, .x = &x, .y = &y, .count = 1};
+  tarn__buffer_reset(&out);
   tarn__chart_lines(&out, &chart, &line, 1, 0, NAN, NAN);
   assert_int_equal(out.status, TARN_STATUS_OK);
+  const char *label = strstr(out.data, "<circle");
+  assert_non_null(label);
+  assert_non_null(strstr(label + 1, "<circle"));  // besides the label's: the marker of the only point
   assert_null(strstr(out.data, "nan"));
   tarn__buffer_close(&out);
 }

@@ -185,6 +185,24 @@ static void starts_and_ends(void **state) {
   near(m.best, 2);
 }
 
+static void names_the_key_that_ended_a_run(void **state) {
+  (void)state;
+  static const char *const ends[][2] = {{"patience", "(train.patience)"}, {"updates", "(train.max_updates)"}};
+  for (size_t i = 0; i < 2; i++) {
+    tarn_results *results;
+    tarn_results_table *table;
+    tarn_results_options options;
+    tarn_results_default(&options);
+    options.budget = 240;
+    one_run("held", plain_log, ends[i][0], 120);
+    assert_int_equal(open_one(&results, "held"), TARN_STATUS_OK);
+    assert_int_equal(tarn_results_compare(&table, results, &options), TARN_STATUS_OK);
+    assert_non_null(strstr(table->notes[0], ends[i][1]));
+    tarn_results_table_close(&table);
+    tarn_results_close(&results);
+  }
+}
+
 static void says(tarn_status got, tarn_status expected, const char *part) {
   if (got == expected && strstr(tarn_error_message(), part)) return;
   print_error("status %d, expected %d with \"%s\": %s\n", (int)got, (int)expected, part, tarn_error_message());

@@ -1,0 +1,119 @@
+// What a report says of runs that are made by hand: sentences, tables and figures that depend on how far runs are.
+// tests/cli/report.sh looks at reports of trainings.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/memory.h"
+#include "results_runs.h"
+#include "tarn/report.h"
+
+#define VALID(step, time, bleu)                                                                   \
+  "{\"kind\":\"valid\",\"step\":" #step ",\"epoch\":1,\"time\":" #time ",\"valid_bleu\":" #bleu \
+  ",\"valid_loss\":3}\n"
+#define COSINE(step, time) \
+  "{\"kind\":\"backskip\",\"step\":" #step ",\"time\":" #time ",\"cosine\":{\"encoder 2 R\":0.5}}\n"
+#define RUN_DROPPED RUN_MODEL "encoder: { layers: L R L, layerdrop: 0.1 }\ndecoder: { layers: L }\n"
+
+static void one_run(const char *path, const char *model, int seed, const char *log, double seconds) {
+  run_config(path, model, seed, 2);
+  run_file(path, "log.jsonl", log);
+  run_result(path, "minutes", 20, seconds, "");
+}
+
+static void write_report(const char *runs) {
+  tarn_results *results;
+  tarn_results_table *table;
+  tarn_report_options options;
+  tarn_report_default(&options);
+  options.output = "report";
+  assert_int_equal(tarn_results_open(&results, &runs, 1), TARN_STATUS_OK);
+  assert_int_equal(tarn_results_compare(&table, results, NULL), TARN_STATUS_OK);
+  assert_int_equal(tarn_report_write(results, table, &options), TARN_STATUS_OK);
+  tarn_results_table_close(&table);
+  tarn_results_close(&results);
+}
+
+static void has(const char *file, const char *part) {
+  char path[256];
+  char *text;
+  size_t size;
+  snprintf(path, sizeof path, "report/%s", file);
+  assert_int_equal(tarn__file_read(path, &text, &size), TARN_STATUS_OK);
+  if (!strstr(text, part)) {
+    print_error("no \"%s\" in %s:\n%s\n", part, path, text);
+    fail();
+  }
+  tarn__free(text);
+}
+
+// A configuration whose first seed has not begun is shown by its second one.
+static void first_seeds_may_not_have_begun(void **state) {
+  (void)state;
+  one_run("sweep/regular/seed-1", RUN_REGULAR, 1, VALID(0, 0, 0) VALID(10, 60, 10) VALID(20, 120, 20), 120);
+  one_run("sweep/half/seed-2", RUN_DROPPED, 2,
+          VALID(0, 0, 0) COSINE(5, 30) VALID(10, 60, 30) COSINE(15, 90) VALID(20, 120, 25), 120);
+  run_file("sweep", "sweep.json",
+           "{\"name\":\"s\",\"baseline\":\"regular\",\"budget_seconds\":120,\"seeds\":[1,2],"
+           "\"variants\":[{\"name\":\"regular\"},{\"name\":\"half\"}]}");
+  write_report("sweep");
+  has("report.md", "half (encoder 2 of 3 frozen, LayerDrop 0.1) saves the most time against its regular model: it reaches "
+                   "its best validation BLEU in 0.50 times the time of regular");
+  has("results.csv", "\nhalf,\"encoder 2 of 3 frozen, LayerDrop 0.1\",L R L,L,no,2,1,0,valid/bleu,120,30,20,10,");
+  has("figures/backskip-half.svg", "encoder 2 R");
+}
+
+static void nothing_saves_time_against_nothing(void **state) {
+  (void)state;
+  one_run("still/regular", RUN_REGULAR, 1, VALID(0, 0, 5) VALID(20, 120, 4), 120);
+  one_run("still/frozen", RUN_RESERVOIR, 1, VALID(0, 0, 0) VALID(20, 120, 4), 120);
+  tarn_results *results;
+  tarn_results_table *table;
+  const char *path = "still";
+  assert_int_equal(tarn_results_open(&results, &path, 1), TARN_STATUS_OK);
+  assert_int_equal(tarn_results_compare(&table, results, NULL), TARN_STATUS_OK);
+  for (size_t g = 0; g < 2; g++) assert_true(table->rows[g].time_ratio != table->rows[g].time_ratio);  // NAN
+  tarn_results_table_close(&table);
+  tarn_results_close(&results);
+  one_run("still/regular", RUN_REGULAR, 1, VALID(0, 0, 0) VALID(10, 60, 5) VALID(20, 120, 4), 120);
+  write_report("still");
+  has("report.md", "No model with frozen layers saves time against its regular model; frozen (encoder 2 of 3 frozen) "
+                   "comes nearest: it reaches its best validation BLEU in 2.00 times the time of regular");
+}
+
+static void tests_of_both_kinds_have_columns(void **state) {
+  (void)state;
+  one_run("kinds/a", RUN_REGULAR, 1, VALID(0, 0, 0) VALID(20, 120, 4), 120);
+  one_run("kinds/b", RUN_RESERVOIR, 1, VALID(0, 0, 0) VALID(20, 120, 4), 120);
+  run_file("kinds/a", "test.json", "{\"bleu\": 33.25}");
+  run_file("kinds/b", "test.json", "{\"blimp\": 61.75}");
+  write_report("kinds");
+  has("report.md", "| best validation BLEU | test BLEU | BLiMP (%) |");
+  has("report.md", "| 4.00 | 33.25 | \xE2\x80\x93 | 2.00 |\n");
+  has("report.md", "| 4.00 | \xE2\x80\x93 | 61.75 | 2.00 |\n");
+  has("report.tex", "\\midrule\n{}a & ");
+  has("report.tex", " \\\\\n{}b & ");
+}
+
+// The only validation came with the end of the budget, a little after it.
+static void late_points_are_drawn(void **state) {
+  (void)state;
+  one_run("late/a/seed-1", RUN_REGULAR, 1, VALID(20, 120.5, 20), 120.5);
+  one_run("late/a/seed-2", RUN_REGULAR, 2, VALID(22, 121.5, 30), 121.5);
+  write_report("late");
+  has("figures/bleu-time.svg", ">a</text>");
+  has("figures/bleu-updates.svg", ">a</text>");
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(first_seeds_may_not_have_begun),
+      cmocka_unit_test(nothing_saves_time_against_nothing),
+      cmocka_unit_test(tests_of_both_kinds_have_columns),
+      cmocka_unit_test(late_points_are_drawn),
+  };
+  return cmocka_run_group_tests(tests, sandbox_open, sandbox_close);
+}
