@@ -67,8 +67,9 @@ typedef struct tarn_plan_options {
 tarn_status tarn_plan_make(tarn_plan *plan, const tarn_config *config, const tarn_plan_options *options) TARN_CHECKED;
 void tarn_plan_close(tarn_plan *plan);
 
-// Bytes of memory that this process may still take (the machine's available memory, the limit of its control group or
-// that of its address space, whichever is least), or 0 if unknown.
+// Bytes of memory that this process may still take (the machine's available memory, what the limit of its control group
+// leaves, in which files in memory do not count as used, or that of its address space, whichever is least; 1 if nothing
+// is left), or 0 if unknown.
 size_t tarn_memory_available(void);
 
 #ifdef __cplusplus

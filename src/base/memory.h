@@ -38,6 +38,17 @@ tarn_status tarn__strndup(char **out, const char *text, size_t length) TARN_CHEC
 size_t tarn__memory_now(tarn__memory_kind kind);
 size_t tarn__memory_peak(tarn__memory_kind kind);
 
+// Where the kernel tells how much memory there is. Files that are missing say nothing.
+typedef struct tarn__memory_files {
+  const char *machine;      // as /proc/meminfo
+  const char *group_limit;  // of the control group: memory.max, a number of bytes or "max"
+  const char *group_used;   // memory.current
+  const char *group_kinds;  // memory.stat, which tells how much of that is files in memory
+} tarn__memory_files;
+
+// tarn_memory_available() from other files, for tests.
+size_t tarn__memory_available_by(const tarn__memory_files *files);
+
 // The most memory that the process ever held, in bytes (resident set); 0 if unknown.
 size_t tarn__memory_resident_peak(void);
 

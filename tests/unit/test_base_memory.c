@@ -1,4 +1,4 @@
-// Memory: alignment, zeroing, checked sizes, counting by kind, forced failures, arenas.
+// Memory: alignment, zeroing, checked sizes, counting by kind, forced failures, arenas, what is available.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "base/memory.h"
+#include "sandbox.h"
 
 static void alloc_is_aligned_and_zeroed(void **state) {
   (void)state;
@@ -145,11 +146,40 @@ static void arena_reuses_its_blocks(void **state) {
   tarn__arena_close(&arena);
 }
 
+static const char MEMINFO[] = "MemTotal:       64000000 kB\nMemAvailable:    4000000 kB\n";
+
+// Memory that is available to a control group in that machine.
+static size_t available(const char *limit, const char *used, const char *kinds) {
+  const tarn__memory_files files = {"meminfo", "memory.max", "memory.current", "memory.stat"};
+  sandbox_write("meminfo", MEMINFO, strlen(MEMINFO));
+  sandbox_write("memory.max", limit, strlen(limit));
+  sandbox_write("memory.current", used, strlen(used));
+  sandbox_write("memory.stat", kinds, strlen(kinds));
+  return tarn__memory_available_by(&files);
+}
+
+static void control_groups_are_limits(void **state) {
+  (void)state;
+  static const char kinds[] = "anon 100000\nfile 9\ninactive_file 300000\nactive_file 200000\nslab 7\n";
+  assert_int_equal(available("1000000\n", "700000\n", "anon 700000\n"), 300000);
+  // Files that were read can be dropped.
+  assert_int_equal(available("1000000\n", "700000\n", kinds), 800000);
+  assert_int_equal(available("1000000\n", "1000000\n", kinds), 500000);
+  assert_int_equal(available("1000000\n", "400000\n", kinds), 1000000);
+  // A full group has no memory, which is not the same as having no limit.
+  assert_int_equal(available("1000000\n", "1000000\n", "anon 1000000\n"), 1);
+  assert_int_equal(available("1000000\n", "1000001\n", "anon 1000000\n"), 1);
+  const size_t machine = available("max\n", "700000\n", kinds);
+  assert_true(machine > 1000000);
+  assert_int_equal(available("99999999999999\n", "5\n", ""), machine);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(alloc_is_aligned_and_zeroed), cmocka_unit_test(overflowing_sizes_are_refused),
       cmocka_unit_test(kinds_are_counted_apart),     cmocka_unit_test(grow_keeps_the_contents),
       cmocka_unit_test(every_allocation_may_fail),   cmocka_unit_test(arena_reuses_its_blocks),
+      cmocka_unit_test(control_groups_are_limits),
   };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return cmocka_run_group_tests(tests, sandbox_open, sandbox_close);
 }
