@@ -125,6 +125,8 @@ int cmd_score(int argc, char **argv) {
       {0}};
   int code = cli_parse(&COMMAND, table, argc, argv, &paths, 1, 2);
   if (code < 0) code = model_options_words(&COMMAND, &options.precision, &options.overlong, precision, overlong);
+  if (code < 0 && out.tokens && out.quiet)
+    code = cli_usage(&COMMAND, "--summary-only leaves out the lines that --tokens adds to");
   if (code < 0) {
     options.threads = (int)threads;
     code = run(paths.items[0], paths.count > 1 ? paths.items[1] : "/dev/stdin", &options, &out);

@@ -62,7 +62,7 @@ static int generate(int argc, char **argv) {
   tarn_series_recipe recipe;
   tarn_series_recipe_default(&recipe, TARN_SERIES_MACKEY_GLASS);
   int64_t rows = 0, substeps = 0;
-  double dt = NAN;
+  double dt = NAN, tau = NAN;
   const char *output = NULL;
   cli_list words = {0};
   const cli_option table[] = {
@@ -71,7 +71,7 @@ static int generate(int argc, char **argv) {
       {"discard", CLI_INT, &recipe.discard, "N", "rows left out at the beginning", 0, 1e8},
       {"dt", CLI_REAL, &dt, "T", "time between rows, default 1 for mackey-glass, 0.02 for lorenz", 1e-9, 1e9},
       {"substeps", CLI_INT, &substeps, "N", "steps in that time; 0: 10 for mackey-glass, 4 for lorenz", 0, 1e6},
-      {"tau", CLI_REAL, &recipe.tau, "T", "delay of mackey-glass", 1e-9, 1e9},
+      {"tau", CLI_REAL, &tau, "T", "delay of mackey-glass, default 17", 1e-9, 1e9},
       {0}};
   int code = cli_parse(&GENERATE, table, argc, argv, &words, 1, 1);
   static const char *const names[] = {"mackey-glass", "lorenz"};
@@ -83,11 +83,13 @@ static int generate(int argc, char **argv) {
     recipe.discard = discard;
   }
   cli_list_free(&words);
+  if (code < 0 && place == 1 && !isnan(tau)) code = cli_usage(&GENERATE, "lorenz has no delay and takes no --tau");
   if (code < 0 && !output) code = cli_usage(&GENERATE, "--output is missing");
   if (code >= 0) return code;
   if (rows) recipe.rows = rows;
   if (substeps) recipe.substeps = substeps;
   if (!isnan(dt)) recipe.dt = dt;
+  if (!isnan(tau)) recipe.tau = tau;
   tarn_series *series;
   tarn_status status = tarn_series_generate(&series, &recipe);
   if (status == TARN_STATUS_OK) status = tarn_series_write(series, output);

@@ -25,23 +25,28 @@ int cmd_test(int argc, char **argv) {
   tarn_testset_options options;
   tarn_testset_default(&options);
   int64_t threads = 0;
+  int64_t beam = CLI_NO_INT;
   bool quiet = false;
   cli_list runs = {0};
   const cli_option table[] = {
       {"source", CLI_TEXT, &options.source, "FILE", "text to translate, one sentence a line", 0, 0},
       {"reference", CLI_TEXT, &options.reference, "FILE", "its translation, one sentence a line", 0, 0},
       {"blimp", CLI_TEXT, &options.blimp, "DIR", "minimal pairs, in place of a source and a reference", 0, 0},
-      {"beam", CLI_INT, &options.beam, "N", "hypotheses kept, 1 for greedy; 0: the run's translate.beam", 0, 1024},
+      {"beam", CLI_INT, &beam, "N", "hypotheses kept, 1 for greedy; 0 (the default): the run's translate.beam", 0,
+       1024},
       {"threads", CLI_INT, &threads, "N", "threads; 0: all that the process may use", 0, 1024},
       {"quiet", CLI_FLAG, &quiet, NULL, "print nothing but failures", 0, 0},
       {0}};
   int code = cli_parse(&COMMAND, table, argc, argv, &runs, 1, 1);
   if (code < 0 && (options.blimp ? options.source || options.reference : !options.source || !options.reference))
     code = cli_usage(&COMMAND, "either --source FILE and --reference FILE are needed, or --blimp DIR");
+  if (code < 0 && options.blimp && beam != CLI_NO_INT)
+    code = cli_usage(&COMMAND, "--blimp scores sentences and searches none, so it takes no --beam");
   if (code < 0) {
     tarn_testset_result result;
     options.run = runs.items[0];
     options.threads = (int)threads;
+    if (beam != CLI_NO_INT) options.beam = beam;
     tarn_status status = tarn_testset_run(&result, &options);
     code = status == TARN_STATUS_OK ? CLI_OK : cli_report(&COMMAND, status);
     if (code == CLI_OK && !quiet) print_result(&result, options.blimp != NULL);

@@ -1,4 +1,5 @@
 // tarn vocab: trains a vocabulary.
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -24,13 +25,47 @@ static int parse_type(tarn_vocab_type *type, const char *word) {
   return code;
 }
 
+// What was given of options that not every type takes.
+typedef struct given {
+  int64_t size, minimum_count, sentences;
+  double character_coverage;
+} given;
+
+// The exit code of an option that does nothing with this type, or -1 once the others are taken over. `type` NULL: none
+// is trained.
+static int settle_options(tarn_vocab_options *options, const given *g, const char *type) {
+  enum { PIECES = 1 << TARN_VOCAB_TYPE_BPE | 1 << TARN_VOCAB_TYPE_UNIGRAM };
+  enum { COUNTED = 1 << TARN_VOCAB_TYPE_WHITESPACE | 1 << TARN_VOCAB_TYPE_CHAR };
+  const struct {
+    const char *name;
+    bool is_given;
+    unsigned types;
+  } table[] = {{"size", g->size != CLI_NO_INT, PIECES | COUNTED},
+               {"character-coverage", !isnan(g->character_coverage), PIECES},
+               {"lowercase", options->lowercase, PIECES | COUNTED},
+               {"minimum-count", g->minimum_count != CLI_NO_INT, COUNTED},
+               {"sentences", g->sentences != CLI_NO_INT, PIECES}};
+  for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+    if (!table[i].is_given || (type && table[i].types >> options->type & 1)) continue;
+    if (!type) return cli_usage(&COMMAND, "--import-gpt2 takes a vocabulary as it is, without --%s", table[i].name);
+    return cli_usage(&COMMAND, "--type %s takes no --%s", type, table[i].name);
+  }
+  if (g->size != CLI_NO_INT) options->size = g->size;
+  if (!isnan(g->character_coverage)) options->character_coverage = g->character_coverage;
+  if (g->minimum_count != CLI_NO_INT) options->minimum_count = g->minimum_count;
+  if (g->sentences != CLI_NO_INT) options->sentences = g->sentences;
+  return -1;
+}
+
 static int import_gpt2(const char *output, const char *path) {
   tarn_status status = tarn_vocab_import_gpt2(output, path);
   return status == TARN_STATUS_OK ? CLI_OK : cli_report(&COMMAND, status);
 }
 
-static int train(const char *output, const cli_list *files, tarn_vocab_options *options, const char *type) {
+static int train(const char *output, const cli_list *files, tarn_vocab_options *options, const given *g,
+                 const char *type) {
   int code = parse_type(&options->type, type);
+  if (code < 0) code = settle_options(options, g, type);
   if (code >= 0) return code;
   if (files->count == 0 && options->type != TARN_VOCAB_TYPE_BYTE)
     return cli_usage(&COMMAND, "an argument is missing: tarn vocab [options] FILE...");
@@ -46,20 +81,21 @@ int cmd_vocab(int argc, char **argv) {
   const char *gpt2 = NULL;
   int64_t threads = options.threads;
   cli_list files = {0};
+  given g = {CLI_NO_INT, CLI_NO_INT, CLI_NO_INT, NAN};
   const cli_option table[] = {
       {"output", CLI_TEXT, &output, "FILE", "where to write the vocabulary; needed", 0, 0},
       {"type", CLI_TEXT, &type, "TYPE", "bpe (the default), unigram, whitespace, byte or char", 0, 0},
       {"import-gpt2", CLI_TEXT, &gpt2, "PATH",
        "a folder with vocab.json and merges.txt, or encoder.json and vocab.bpe, or one of these files", 0, 0},
-      {"size", CLI_INT, &options.size, "N", "tokens, with <unk>, <s> and </s>; for whitespace and char at most", 4,
-       1000000},
-      {"character-coverage", CLI_REAL, &options.character_coverage, "SHARE",
-       "share of the characters that get tokens (bpe, unigram)", 0.9, 1.0},
+      {"size", CLI_INT, &g.size, "N",
+       "tokens, with <unk>, <s> and </s>; for whitespace and char at most (default 8000; not byte)", 4, 1000000},
+      {"character-coverage", CLI_REAL, &g.character_coverage, "SHARE",
+       "share of the characters that get tokens (bpe, unigram; default 1)", 0.9, 1.0},
       {"lowercase", CLI_FLAG, &options.lowercase, NULL, "fold the case of all text (not byte)", 0, 0},
-      {"minimum-count", CLI_INT, &options.minimum_count, "N", "leave out rarer words or characters (whitespace, char)",
-       1, 1e15},
-      {"sentences", CLI_INT, &options.sentences, "N", "train on a sample of this many lines, 0 for all (bpe, unigram)",
-       0, 1e15},
+      {"minimum-count", CLI_INT, &g.minimum_count, "N",
+       "leave out rarer words or characters (whitespace, char; default 1)", 1, 1e15},
+      {"sentences", CLI_INT, &g.sentences, "N",
+       "train on a sample of this many lines, 0 for all (bpe, unigram; default 0)", 0, 1e15},
       {"threads", CLI_INT, &threads, "N", "threads of the training; for unigram part of the result", 1, 1024},
       {0}};
   int code = cli_parse(&COMMAND, table, argc, argv, &files, 0, SIZE_MAX);
@@ -67,7 +103,8 @@ int cmd_vocab(int argc, char **argv) {
   if (code < 0 && !output) code = cli_usage(&COMMAND, "--output is missing");
   if (code < 0 && gpt2 && (type || files.count))
     code = cli_usage(&COMMAND, "--import-gpt2 takes neither --type nor text files");
-  if (code < 0) code = gpt2 ? import_gpt2(output, gpt2) : train(output, &files, &options, type ? type : "bpe");
+  if (code < 0 && gpt2) code = settle_options(&options, &g, NULL);
+  if (code < 0) code = gpt2 ? import_gpt2(output, gpt2) : train(output, &files, &options, &g, type ? type : "bpe");
   cli_list_free(&files);
   return code;
 }

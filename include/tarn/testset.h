@@ -26,7 +26,7 @@ typedef struct tarn_testset_options {
   const char *source;  // raw text, one sentence a line
   const char *reference;  // raw text, one translation a line
   const char *blimp;      // of a language model, in place of both: folder of minimal pairs (tarn/lm.h)
-  int64_t beam;           // 0: translate.beam of the run (default)
+  int64_t beam;           // 0: translate.beam of the run (default); none with blimp
   int threads;            // 0: all that the process may use (default)
 } tarn_testset_options;
 

@@ -35,10 +35,12 @@ typedef enum tarn_vocab_type {
   TARN_VOCAB_TYPE_CHAR   // the Unicode code points of the text
 } tarn_vocab_type;
 
+// What a type does not take must stand at its default.
 typedef struct tarn_vocab_options {
   tarn_vocab_type type;  // default: byte-pair encoding
   // Tokens of the vocabulary with the three special ones, 4 .. 1000000; default 8000. SentencePiece gives exactly this
-  // many or fails; a whitespace or character vocabulary has at most this many; a byte vocabulary has 259.
+  // many or fails; a whitespace or character vocabulary has at most this many; a byte vocabulary has 259 and takes
+  // none.
   int64_t size;
   // Share of the text's characters that get tokens of their own, 0.9 .. 1; default 1. SentencePiece only.
   double character_coverage;
@@ -58,8 +60,8 @@ void tarn_vocab_default(tarn_vocab_options *options);
 
 // Trains a vocabulary on the lines of all `files` together and writes it to `output`, atomically. The
 // folder of `output` is made if it does not exist. Lines of more than 65536 bytes and empty lines are skipped. Invalid
-// UTF-8 is replaced by U+FFFD. A byte vocabulary needs no file and reads none. Fails with USAGE (options, no file), IO,
-// or DATA (the text has too few distinct pieces or too many characters for the size).
+// UTF-8 is replaced by U+FFFD. A byte vocabulary takes no file, the others need one. Fails with USAGE (options, files),
+// IO, or DATA (the text has too few distinct pieces or too many characters for the size).
 tarn_status tarn_vocab_train(const char *output, const char *const *files, size_t count,
                              const tarn_vocab_options *options) TARN_CHECKED;
 

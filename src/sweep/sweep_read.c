@@ -281,6 +281,9 @@ static tarn_status read_test(tarn_sweep *sweep) {
   TARN_TRY(read_optional_integer(node, "beam", 0, 1024, &sweep->test_beam));
   if (sweep->test_blimp && (sweep->test_source || sweep->test_reference))
     return tarn__yaml_fail(node, "test: blimp is for language models, source and reference are for translation");
+  const tarn__yaml_node *beam = tarn__yaml_get(node, "beam");
+  if (sweep->test_blimp && !tarn__yaml_is_empty(beam))
+    return tarn__yaml_fail(beam, "test.beam: blimp scores sentences and searches none; leave it out");
   if (!sweep->test_blimp && (!sweep->test_source || !sweep->test_reference))
     return tarn__yaml_fail(node, "test: source and reference are needed, or blimp");
   return TARN_STATUS_OK;

@@ -190,6 +190,7 @@ tarn_status tarn_testset_run(tarn_testset_result *result, const tarn_testset_opt
   *result = (tarn_testset_result){0};
   TARN_REQUIRE(o->run && (o->blimp ? !o->source && !o->reference : o->source && o->reference), USAGE,
                "a test needs a run, and a source and a reference or else a folder of minimal pairs");
+  TARN_REQUIRE(!o->blimp || o->beam == 0, USAGE, "minimal pairs are scored without a search, so they take no beam");
   TARN_TRY(path_in(path, o->run, "config.yaml"));
   TARN_REQUIRE(tarn__file_exists(path), USAGE, "%s: no run: there is no config.yaml", o->run);
   return o->blimp ? run_pairs(result, o) : run_translation(result, o, path);

@@ -53,10 +53,7 @@ static tarn_status decode(const void *self, tarn_vocab_text *text, const int32_t
   return TARN_STATUS_OK;
 }
 
-tarn_status tarn__bytes_train(char **data, size_t *size, const tarn_vocab_options *options) {
-  TARN_REQUIRE(!options->lowercase, USAGE, "a byte vocabulary keeps every byte: it cannot fold the case");
-  TARN_REQUIRE(options->size >= SIZE, USAGE, "a byte vocabulary has %d tokens, more than the size %lld", SIZE,
-               (long long)options->size);
+tarn_status tarn__bytes_train(char **data, size_t *size) {
   tarn_vocab_text out = {0};
   TARN_TRY(tarn__vocab_append(&out, MAGIC, sizeof MAGIC - 1));
   tarn_status status = tarn__vocab_append(&out, "1\n", 2);

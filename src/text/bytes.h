@@ -8,6 +8,6 @@
 #include "tarn/vocab.h"
 
 // Makes the bytes of the file, which the caller frees with tarn__free().
-tarn_status tarn__bytes_train(char **bytes, size_t *size, const tarn_vocab_options *options) TARN_CHECKED;
+tarn_status tarn__bytes_train(char **bytes, size_t *size) TARN_CHECKED;
 
 #endif

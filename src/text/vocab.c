@@ -61,6 +61,25 @@ static tarn_status feed_next(void *user, const char **text, size_t *length) {
   }
 }
 
+// What a type has no use for stands at its default.
+static tarn_status check_type(size_t count, const tarn_vocab_options *o) {
+  tarn_vocab_options fresh;
+  tarn_vocab_default(&fresh);
+  const bool byte = o->type == TARN_VOCAB_TYPE_BYTE;
+  const bool counted = o->type == TARN_VOCAB_TYPE_WHITESPACE || o->type == TARN_VOCAB_TYPE_CHAR;
+  const bool pieces = !byte && !counted;
+  TARN_REQUIRE(!byte || count == 0, USAGE, "a byte vocabulary has the 256 bytes: it takes no text");
+  TARN_REQUIRE(!byte || o->size == fresh.size, USAGE, "a byte vocabulary has 259 tokens: it takes no size");
+  TARN_REQUIRE(!byte || !o->lowercase, USAGE, "a byte vocabulary keeps every byte: it cannot fold the case");
+  TARN_REQUIRE(counted || o->minimum_count == fresh.minimum_count, USAGE,
+               "only whitespace and character vocabularies take a minimum count");
+  TARN_REQUIRE(pieces || o->character_coverage == fresh.character_coverage, USAGE,
+               "only SentencePiece's vocabularies (bpe, unigram) take a character coverage");
+  TARN_REQUIRE(pieces || o->sentences == fresh.sentences, USAGE,
+               "only SentencePiece's vocabularies (bpe, unigram) take a number of sentences");
+  return TARN_STATUS_OK;
+}
+
 static tarn_status check_options(size_t count, const tarn_vocab_options *o) {
   TARN_REQUIRE(count > 0 || o->type == TARN_VOCAB_TYPE_BYTE, USAGE, "a vocabulary needs at least one text file");
   TARN_REQUIRE(o->size >= 4 && o->size <= 1000000, USAGE, "the size of a vocabulary is 4 to 1000000, not %lld",
@@ -70,14 +89,14 @@ static tarn_status check_options(size_t count, const tarn_vocab_options *o) {
   TARN_REQUIRE(o->minimum_count >= 1, USAGE, "the minimum count is at least 1, not %lld", (long long)o->minimum_count);
   TARN_REQUIRE(o->sentences >= 0, USAGE, "the number of sentences cannot be negative");
   TARN_REQUIRE(o->threads >= 1 && o->threads <= 1024, USAGE, "the number of threads is 1 to 1024, not %d", o->threads);
-  return TARN_STATUS_OK;
+  return check_type(count, o);
 }
 
 // Makes the bytes of a vocabulary from the text of the feed.
 static tarn_status train(char **bytes, size_t *size, feed *f, const tarn_vocab_options *options) {
   switch (options->type) {
     case TARN_VOCAB_TYPE_BYTE:
-      return tarn__bytes_train(bytes, size, options);
+      return tarn__bytes_train(bytes, size);
     case TARN_VOCAB_TYPE_CHAR:
       return tarn__chars_train(bytes, size, feed_next, f, options);
     case TARN_VOCAB_TYPE_WHITESPACE:

@@ -47,6 +47,8 @@ sed 's/^test.*/test: { blimp: data }/' sweep.yaml >bad.yaml
 refuse 1 "test: blimp: data: there is no file" "$TARN" sweep bad.yaml --dry-run
 sed 's/^test.*/test: { blimp: data, source: x }/' sweep.yaml >bad.yaml
 refuse 2 "bad.yaml:10: test: blimp is for language models" "$TARN" sweep bad.yaml --dry-run
+sed 's/^test.*/test: { blimp: data, beam: 2 }/' sweep.yaml >bad.yaml
+refuse 2 "bad.yaml:10: test.beam: blimp scores sentences" "$TARN" sweep bad.yaml --dry-run
 got=0
 # Through the script of the example: a report is written though runs have failed.
 mkdir ../own
@@ -75,3 +77,4 @@ cd ..
 
 refuse 2 "language model" "$TARN" test runs/small/seed-1 --source ../corpus/valid.en --reference ../corpus/valid.en
 refuse 2 "either --source FILE and --reference FILE" "$TARN" test runs/small/seed-1 --blimp data/blimp --source x
+refuse 2 "takes no --beam" "$TARN" test runs/small/seed-1 --blimp data/blimp --beam 0

@@ -66,6 +66,7 @@ refuse 2 'an argument is missing' "$TARN" score
 refuse 1 'nowhere: cannot read' "$TARN" score model nowhere
 : >empty
 refuse 1 '^tarn score: empty: there is no line to score$' "$TARN" score model empty
+refuse 2 'summary-only leaves out' "$TARN" score model text --tokens --summary-only
 refuse 2 'did you mean truncate' "$TARN" score model text --overlong truncat
 if [ -w /dev/full ]; then
   for options in "" --json "--json --summary-only" --summary-only; do

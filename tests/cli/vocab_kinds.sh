@@ -25,7 +25,17 @@ refuse 2 "one of these files" "$TARN" vocab --import-gpt2 nowhere --output x
 refuse 2 "neither --type nor text files" "$TARN" vocab --import-gpt2 . --output x text
 refuse 2 "an argument is missing" "$TARN" vocab --type char --output x
 refuse 2 "bpe, unigram, whitespace, byte or char, not" "$TARN" vocab --type qqqqqqqq --output x text
-refuse 2 "cannot fold the case" "$TARN" vocab --type byte --lowercase --output x
+for option in "--lowercase" "--size 300" "--character-coverage 0.95" "--minimum-count 2" "--sentences 10"; do
+  # shellcheck disable=SC2086
+  refuse 2 "it is, without ${option%% *}" "$TARN" vocab --import-gpt2 . $option --output x
+  # shellcheck disable=SC2086
+  refuse 2 "type byte takes no ${option%% *}" "$TARN" vocab --type byte $option --output x
+done
+refuse 2 "it takes no text" "$TARN" vocab --type byte --output x text
+refuse 2 "type whitespace takes no --character-coverage" \
+  "$TARN" vocab --type whitespace --character-coverage 1 --output x text
+refuse 2 "type whitespace takes no --sentences" "$TARN" vocab --type whitespace --sentences 10 --output x text
+refuse 2 "type bpe takes no --minimum-count" "$TARN" vocab --minimum-count 1 --output x text
 sed 's/"a": [0-9]*/"a": 640/' encoder.json >vocab.json && cp vocab.bpe merges.txt
 refuse 1 "./vocab.json: \"a\" has the id 640, but the ids of 640 tokens are 0 to 639" "$TARN" vocab --import-gpt2 . --output x
 cp encoder.json vocab.json && rm merges.txt

@@ -17,14 +17,15 @@ static const char TEXT[] = "aab \xC3\xA4\xC3\xA4\xC3\xA4 B\n\tb\xF0\x9F\x98\x80\
 
 static tarn_status train(const char *output, tarn_vocab_type type, int64_t size, int64_t minimum, bool lowercase) {
   const char *files[] = {"text"};
+  const size_t count = type != TARN_VOCAB_TYPE_BYTE;
   tarn_vocab_options options;
   tarn_vocab_default(&options);
   options.type = type;
-  options.size = size;
+  if (count) options.size = size;
   options.minimum_count = minimum;
   options.lowercase = lowercase;
   sandbox_write("text", TEXT, sizeof TEXT - 1);
-  return tarn_vocab_train(output, files, 1, &options);
+  return tarn_vocab_train(output, files, count, &options);
 }
 
 static void expect(const tarn_vocab *vocab, const char *text, const int32_t *expected, size_t count, const char *back) {
@@ -63,9 +64,17 @@ static void test_byte(void **state) {
   assert_int_equal(tarn_vocab_decode(vocab, &text, (const int32_t[]){259}, 1), TARN_STATUS_DATA);
   tarn_vocab_text_close(&text);
   tarn_vocab_close(&vocab);
-  assert_int_equal(train("w", TARN_VOCAB_TYPE_BYTE, 258, 1, false), TARN_STATUS_USAGE);
-  assert_int_equal(train("w", TARN_VOCAB_TYPE_BYTE, 259, 1, true), TARN_STATUS_USAGE);
+  options.lowercase = true;
+  assert_int_equal(tarn_vocab_train("w", NULL, 0, &options), TARN_STATUS_USAGE);
   assert_non_null(strstr(tarn_error_message(), "fold"));
+  options.lowercase = false;
+  options.size = 300;
+  assert_int_equal(tarn_vocab_train("w", NULL, 0, &options), TARN_STATUS_USAGE);
+  assert_non_null(strstr(tarn_error_message(), "it takes no size"));
+  tarn_vocab_default(&options);
+  options.type = TARN_VOCAB_TYPE_BYTE;
+  assert_int_equal(tarn_vocab_train("w", (const char *const[]){"text"}, 1, &options), TARN_STATUS_USAGE);
+  assert_non_null(strstr(tarn_error_message(), "it takes no text"));
   assert_false(tarn__file_exists("w"));
 }
 

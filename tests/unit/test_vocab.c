@@ -182,6 +182,25 @@ static void test_bad_requests(void **state) {
   assert_int_equal(tarn_vocab_train("x", files, 0, &options), TARN_STATUS_USAGE);
   options.character_coverage = 0.0;
   assert_int_equal(tarn_vocab_train("x", files, 1, &options), TARN_STATUS_USAGE);
+  // What a type does not take.
+  static const struct {
+    tarn_vocab_type type;
+    int64_t minimum_count, sentences;
+    double coverage;
+    const char *words;
+  } unused[] = {{TARN_VOCAB_TYPE_BPE, 2, 0, 1, "take a minimum count"},
+                {TARN_VOCAB_TYPE_UNIGRAM, 2, 0, 1, "take a minimum count"},
+                {TARN_VOCAB_TYPE_WHITESPACE, 1, 5, 1, "take a number of sentences"},
+                {TARN_VOCAB_TYPE_CHAR, 1, 0, 0.95, "take a character coverage"}};
+  for (size_t i = 0; i < sizeof unused / sizeof *unused; i++) {
+    tarn_vocab_default(&options);
+    options.type = unused[i].type;
+    options.minimum_count = unused[i].minimum_count;
+    options.sentences = unused[i].sentences;
+    options.character_coverage = unused[i].coverage;
+    assert_int_equal(tarn_vocab_train("x", files, 1, &options), TARN_STATUS_USAGE);
+    if (!strstr(tarn_error_message(), unused[i].words)) fail_msg("%s", tarn_error_message());
+  }
   sandbox_write("empty", "\n\n", 2);
   const char *empty[] = {"empty"};
   tarn_vocab_default(&options);
