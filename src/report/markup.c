@@ -66,7 +66,7 @@ void tarn__markup_latex(tarn__buffer *out, const char *text) {
                {">", "\\textgreater{}"},
                {"|", "\\textbar{}"},
                {"\"", "\\textquotedblright{}"},  // the letter itself begins shorthands of babel
-               {"--", "-{}-{}"},                  // ligatures: dashes, quotes, and the inverted marks of Spanish
+               {"--", "-{}-{}"},                 // ligatures: dashes, quotes, and the inverted marks of Spanish
                {"``", "`{}`{}"},
                {"''", "'{}'{}"},
                {",,", ",{},{}"},

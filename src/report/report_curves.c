@@ -35,9 +35,9 @@ static size_t keep_common(tarn_results_band_point *points, size_t count) {
   return kept;
 }
 
-// Where no x of the grid falls on any curve, as with a single validation right after T-hat, the curves' own points stand
-// for it: the mean of the first ones, of the second ones, ..., as far as all runs have them. Points beyond the limit
-// belong to it only where it ended the run.
+// Where no x of the grid falls on any curve, as with a single validation right after T-hat, the curves' own points
+// stand for it: the mean of the first ones, of the second ones, ..., as far as all runs have them. Points beyond the
+// limit belong to it only where it ended the run.
 static size_t own_points(tarn_results_band_point *points, const curves *c, const tarn_results_group *group,
                          double limit) {
   size_t count = SAMPLES;
@@ -48,8 +48,7 @@ static size_t own_points(tarn_results_band_point *points, const curves *c, const
     const tarn_results_series *s = run->state == TARN_RESULTS_FINISHED ? tarn_results_find(run, c->metric) : NULL;
     size_t reached = 0;
     if (!s) continue;
-    while (reached < s->count && (s->points[reached].seconds <= limit || tarn__measures_ends_at(run, limit)))
-      reached++;
+    while (reached < s->count && (s->points[reached].seconds <= limit || tarn__measures_ends_at(run, limit))) reached++;
     if (reached < count) count = reached;
     series[runs++] = s;
   }

@@ -136,11 +136,11 @@ static void say_speed(tarn__summary *summary, tarn__report *view) {
       soon->row->time_ratio < 1 ? "Among models with frozen layers, %s saves the most time against its regular model"
                                 : "No model with frozen layers saves time against its regular model; %s comes nearest",
       named(view, soon));
-  say(summary, tarn__report_text(view,
-                                 "%s: it reaches its best %s in %.2f times the time of %s, which has as many updatable "
-                                 "layers.",
-                                 who, view->score, soon->row->time_ratio,
-                                 view->results->groups[soon->row->regular].name));
+  say(summary,
+      tarn__report_text(view,
+                        "%s: it reaches its best %s in %.2f times the time of %s, which has as many updatable "
+                        "layers.",
+                        who, view->score, soon->row->time_ratio, view->results->groups[soon->row->regular].name));
 }
 
 tarn_status tarn__report_summary(tarn__summary *summary, tarn__report *view) {

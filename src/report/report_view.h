@@ -54,8 +54,8 @@ const char *tarn__report_p(tarn__report *view, double p);
 // The test score of a configuration that `test` names.
 const tarn_results_statistic *tarn__report_test(const tarn__report *view, const tarn_results_row *row);
 
-// The first run of a configuration that has something: the first of a sweep may not have begun, or have failed before it
-// had anything. NULL: no run has it.
+// The first run of a configuration that has something: the first of a sweep may not have begun, or have failed before
+// it had anything. NULL: no run has it.
 typedef bool (*tarn__report_has)(const tarn_results_run *run);
 bool tarn__report_has_config(const tarn_results_run *run);
 bool tarn__report_has_sizes(const tarn_results_run *run);

@@ -65,8 +65,7 @@ static tarn_status measure_runs(struct tarn__results_table_memory *t) {
     const tarn_results_series *series = tarn_results_find(run, t->public.metric);
     TARN_TRY(tarn__measures_of(m, run, series, t->public.budget));
     if (m->held)
-      TARN_TRY(tarn__table_note(t,
-                                "%s: the curve ends after %.4g of %.4g minutes (train.%s%s); its last value is held",
+      TARN_TRY(tarn__table_note(t, "%s: the curve ends after %.4g of %.4g minutes (train.%s%s); its last value is held",
                                 run->path, series->points[series->count - 1].seconds / 60, minutes,
                                 strcmp(run->end, "patience") == 0 ? "" : "max_", run->end));
   }

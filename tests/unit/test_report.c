@@ -11,9 +11,8 @@
 #include "results_runs.h"
 #include "tarn/report.h"
 
-#define VALID(step, time, bleu)                                                                   \
-  "{\"kind\":\"valid\",\"step\":" #step ",\"epoch\":1,\"time\":" #time ",\"valid_bleu\":" #bleu \
-  ",\"valid_loss\":3}\n"
+#define VALID(step, time, bleu) \
+  "{\"kind\":\"valid\",\"step\":" #step ",\"epoch\":1,\"time\":" #time ",\"valid_bleu\":" #bleu ",\"valid_loss\":3}\n"
 #define COSINE(step, time) \
   "{\"kind\":\"backskip\",\"step\":" #step ",\"time\":" #time ",\"cosine\":{\"encoder 2 R\":0.5}}\n"
 #define RUN_DROPPED RUN_MODEL "encoder: { layers: L R L, layerdrop: 0.1 }\ndecoder: { layers: L }\n"
@@ -60,8 +59,9 @@ static void first_seeds_may_not_have_begun(void **state) {
            "{\"name\":\"s\",\"baseline\":\"regular\",\"budget_seconds\":120,\"seeds\":[1,2],"
            "\"variants\":[{\"name\":\"regular\"},{\"name\":\"half\"}]}");
   write_report("sweep");
-  has("report.md", "half (encoder 2 of 3 frozen, LayerDrop 0.1) saves the most time against its regular model: it reaches "
-                   "its best validation BLEU in 0.50 times the time of regular");
+  has("report.md",
+      "half (encoder 2 of 3 frozen, LayerDrop 0.1) saves the most time against its regular model: it reaches "
+      "its best validation BLEU in 0.50 times the time of regular");
   has("results.csv", "\nhalf,\"encoder 2 of 3 frozen, LayerDrop 0.1\",L R L,L,no,2,1,0,valid/bleu,120,30,20,10,");
   has("figures/backskip-half.svg", "encoder 2 R");
 }
@@ -80,8 +80,9 @@ static void nothing_saves_time_against_nothing(void **state) {
   tarn_results_close(&results);
   one_run("still/regular", RUN_REGULAR, 1, VALID(0, 0, 0) VALID(10, 60, 5) VALID(20, 120, 4), 120);
   write_report("still");
-  has("report.md", "No model with frozen layers saves time against its regular model; frozen (encoder 2 of 3 frozen) "
-                   "comes nearest: it reaches its best validation BLEU in 2.00 times the time of regular");
+  has("report.md",
+      "No model with frozen layers saves time against its regular model; frozen (encoder 2 of 3 frozen) "
+      "comes nearest: it reaches its best validation BLEU in 2.00 times the time of regular");
 }
 
 static void tests_of_both_kinds_have_columns(void **state) {

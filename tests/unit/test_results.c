@@ -450,11 +450,17 @@ static void survives_lack_of_memory(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(areas_agree_with_numpy),  cmocka_unit_test(tables_agree_with_numpy),
-      cmocka_unit_test(starts_and_ends),         cmocka_unit_test(refuses_what_cannot_be_compared),
-      cmocka_unit_test(refuses_other_tests),     cmocka_unit_test(failed_runs_are_in_no_mean),
-      cmocka_unit_test(sweeps_list_their_runs),  cmocka_unit_test(logs_are_checked),
-      cmocka_unit_test(results_are_checked),     cmocka_unit_test(bands_are_means),
+      cmocka_unit_test(areas_agree_with_numpy),
+      cmocka_unit_test(tables_agree_with_numpy),
+      cmocka_unit_test(starts_and_ends),
+      cmocka_unit_test(names_the_key_that_ended_a_run),
+      cmocka_unit_test(refuses_what_cannot_be_compared),
+      cmocka_unit_test(refuses_other_tests),
+      cmocka_unit_test(failed_runs_are_in_no_mean),
+      cmocka_unit_test(sweeps_list_their_runs),
+      cmocka_unit_test(logs_are_checked),
+      cmocka_unit_test(results_are_checked),
+      cmocka_unit_test(bands_are_means),
       cmocka_unit_test(survives_lack_of_memory),
   };
   return cmocka_run_group_tests(tests, sandbox_open, sandbox_close);
