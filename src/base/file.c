@@ -251,6 +251,14 @@ tarn_status tarn__disk_free(uint64_t *bytes, const char *folder) {
   return TARN_STATUS_OK;
 }
 
+tarn_status tarn__path_join(char path[PATH_MAX], const char *folder, const char *name) {
+  const size_t length = strlen(folder);
+  const char *slash = length > 0 && folder[length - 1] != '/' ? "/" : "";
+  TARN_REQUIRE(snprintf(path, PATH_MAX, "%s%s%s", folder, slash, name) < PATH_MAX, IO, "%.200s: the path is too long",
+               folder);
+  return TARN_STATUS_OK;
+}
+
 int tarn__file_exists(const char *path) { return access(path, F_OK) == 0; }
 
 static tarn_status fail_busy(int fd, const char *path) {

@@ -2,6 +2,7 @@
 #ifndef TARN_BASE_FILE_H
 #define TARN_BASE_FILE_H
 
+#include <limits.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -46,6 +47,10 @@ tarn_status tarn__mkdir_of_file(const char *path) TARN_CHECKED;
 
 // Bytes that this process may still write to the file system of an existing folder.
 tarn_status tarn__disk_free(uint64_t *bytes, const char *folder) TARN_CHECKED;
+
+// The path of a name in a folder, which may end with a slash, or be "": then it is the name. Fails with IO if it is too
+// long for the system.
+tarn_status tarn__path_join(char path[PATH_MAX], const char *folder, const char *name) TARN_CHECKED;
 
 // 1 if the path exists, else 0.
 int tarn__file_exists(const char *path);

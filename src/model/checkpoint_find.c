@@ -29,8 +29,7 @@ tarn_status tarn__checkpoint_find(char **file, const char *path) {
   if (stat(path, &info) != 0 || !S_ISDIR(info.st_mode)) return tarn__strdup(file, path);
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
     char name[PATH_MAX];
-    TARN_REQUIRE(snprintf(name, sizeof name, "%s/%s", path, names[i]) < (int)sizeof name, IO,
-                 "%s: the path is too long", path);
+    TARN_TRY(tarn__path_join(name, path, names[i]));
     if (tarn__file_exists(name)) return tarn__strdup(file, name);
   }
   return fail_none(path);

@@ -46,15 +46,6 @@ static const struct {
 };
 enum { ACTIVATION_WORDS = sizeof ACTIVATIONS / sizeof *ACTIVATIONS };
 
-tarn_status tarn__gpt2_path(char **path, const char *folder, const char *name) {
-  void *memory;
-  const size_t size = strlen(folder) + strlen(name) + 2;
-  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, size, 1));
-  *path = memory;
-  snprintf(*path, size, "%s/%s", folder, name);
-  return TARN_STATUS_OK;
-}
-
 typedef struct reader {
   json_t *object;
   const char *path;

@@ -40,7 +40,4 @@ typedef struct tarn__gpt2_config {
 tarn_status tarn__gpt2_config_read(tarn__gpt2_config *config, const char *path) TARN_CHECKED;
 tarn_status tarn__gpt2_config_write(const tarn__gpt2_config *config, const char *path) TARN_CHECKED;
 
-// "folder/name" from tarn__alloc().
-tarn_status tarn__gpt2_path(char **path, const char *folder, const char *name) TARN_CHECKED;
-
 #endif

@@ -27,16 +27,12 @@ static void close_source(source *s) {
 }
 
 static tarn_status open_files(source *s) {
-  char *path;
+  char path[PATH_MAX];
   void *memory;
-  TARN_TRY(tarn__gpt2_path(&path, s->folder, TARN__GPT2_CONFIG));
-  tarn_status status = tarn__gpt2_config_read(&s->config, path);
-  tarn__free(path);
-  TARN_TRY(status);
-  TARN_TRY(tarn__gpt2_path(&path, s->folder, TARN__GPT2_WEIGHTS));
-  status = tarn__safetensors_open(&s->file, path);
-  tarn__free(path);
-  TARN_TRY(status);
+  TARN_TRY(tarn__path_join(path, s->folder, TARN__GPT2_CONFIG));
+  TARN_TRY(tarn__gpt2_config_read(&s->config, path));
+  TARN_TRY(tarn__path_join(path, s->folder, TARN__GPT2_WEIGHTS));
+  TARN_TRY(tarn__safetensors_open(&s->file, path));
   TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, s->file.count + 1, sizeof(bool)));
   s->used = memory;
   return TARN_STATUS_OK;
@@ -46,10 +42,9 @@ static tarn_status open_vocab(source *s, const char *given) {
   static const char *const names[] = {"vocab.json", "encoder.json"};
   bool found = given != NULL;
   for (size_t i = 0; i < sizeof names / sizeof *names && !found; i++) {
-    char *path;
-    TARN_TRY(tarn__gpt2_path(&path, s->folder, names[i]));
+    char path[PATH_MAX];
+    TARN_TRY(tarn__path_join(path, s->folder, names[i]));
     found = tarn__file_exists(path);
-    tarn__free(path);
   }
   TARN_REQUIRE(found, DATA, "%s: it has no vocabulary (vocab.json and merges.txt); name one", s->folder);
   const char *from = given ? given : s->folder;

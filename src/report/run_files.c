@@ -22,8 +22,7 @@ tarn_status tarn__arena_print(const char **text, tarn__arena *arena, const char 
 
 tarn_status tarn__join(const char **path, tarn__arena *arena, const char *folder, const char *name) {
   char text[PATH_MAX];
-  TARN_REQUIRE(snprintf(text, sizeof text, "%s/%s", folder, name) < (int)sizeof text, IO, "%s: the path is too long",
-               folder);
+  TARN_TRY(tarn__path_join(text, folder, name));
   char *copy;
   TARN_TRY(tarn__arena_strdup(arena, &copy, text));
   *path = copy;

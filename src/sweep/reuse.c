@@ -133,9 +133,8 @@ static tarn_status copy_file(const char *from, const char *to, const char *name)
   char target[PATH_MAX];
   struct stat info;
   tarn__map map = {0};
-  bool fits = snprintf(source, sizeof source, "%s/%s", from, name) < (int)sizeof source;
-  fits = fits && snprintf(target, sizeof target, "%s/%s", to, name) < (int)sizeof target;
-  TARN_REQUIRE(fits, IO, "%s: the path is too long", from);
+  TARN_TRY(tarn__path_join(source, from, name));
+  TARN_TRY(tarn__path_join(target, to, name));
   if (lstat(source, &info) != 0 || !S_ISREG(info.st_mode)) return TARN_STATUS_OK;
   TARN_TRY(tarn__map_open(&map, source));
   tarn_status status = tarn__file_write(target, map.data, map.size);

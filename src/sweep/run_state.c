@@ -18,12 +18,6 @@
 static const char RESULT[] = "result.json";
 static const char TEST[] = "test.json";
 
-static tarn_status path_of(char path[PATH_MAX], const tarn_sweep_run *run, const char *name) {
-  TARN_REQUIRE(snprintf(path, PATH_MAX, "%s/%s", run->path, name) < PATH_MAX, IO, "%s: the path is too long",
-               run->path);
-  return TARN_STATUS_OK;
-}
-
 // The first line in which two texts differ.
 static tarn_status refuse_difference(const char *path, const char *then, const char *now) {
   while (*now && *then) {
@@ -67,7 +61,7 @@ static tarn_status check_config(tarn_sweep *sweep, const tarn_sweep_run *run, co
 // Reads a JSON object; NULL where there is no such file or it is damaged: what it told is then found out anew.
 static json_t *load(const tarn_sweep_run *run, const char *name) {
   char path[PATH_MAX];
-  if (path_of(path, run, name) != TARN_STATUS_OK || !tarn__file_exists(path)) return NULL;
+  if (tarn__path_join(path, run->path, name) != TARN_STATUS_OK || !tarn__file_exists(path)) return NULL;
   return json_load_file(path, 0, NULL);
 }
 
@@ -138,7 +132,7 @@ static tarn_status read_result(tarn_sweep *sweep, tarn_sweep_run *run, const cha
 tarn_status tarn__sweep_look(tarn_sweep *sweep, tarn_sweep_run *run) {
   char path[PATH_MAX];
   int64_t offset = 0;
-  TARN_TRY(path_of(path, run, "config.yaml"));
+  TARN_TRY(tarn__path_join(path, run->path, "config.yaml"));
   run->state = TARN_SWEEP_WAITING;
   if (!tarn__file_exists(path)) return TARN_STATUS_OK;
   TARN_TRY(check_config(sweep, run, path));
@@ -149,7 +143,7 @@ tarn_status tarn__sweep_look(tarn_sweep *sweep, tarn_sweep_run *run) {
 
 tarn_status tarn__sweep_write_failure(const tarn_sweep_run *run, bool testing, const char *message) {
   char path[PATH_MAX];
-  TARN_TRY(path_of(path, run, testing ? TEST : RESULT));
+  TARN_TRY(tarn__path_join(path, run->path, testing ? TEST : RESULT));
   json_t *object = json_pack("{s:s, s:s, s:o, s:I, s:f}", "version", tarn_version(), "status", "failed", "message",
                              tarn__json_text(message), "update", (json_int_t)run->update, "seconds", run->seconds);
   char *text = object ? json_dumps(object, JSON_INDENT(2) | JSON_REAL_PRECISION(17)) : NULL;
@@ -168,7 +162,7 @@ tarn_status tarn__sweep_forget_failure(tarn_sweep *sweep, tarn_sweep_run *run) {
     bool failed = has_text(object, "status", "failed");
     json_decref(object);
     if (!failed) continue;
-    TARN_TRY(path_of(path, run, names[i]));
+    TARN_TRY(tarn__path_join(path, run->path, names[i]));
     TARN_REQUIRE(unlink(path) == 0, IO, "%s: cannot remove: %s", path, strerror(errno));
   }
   return tarn__sweep_look(sweep, run);
@@ -195,7 +189,7 @@ bool tarn__sweep_read_log(tarn_sweep_run *run, int64_t *offset) {
   char path[PATH_MAX];
   char piece[PIECE];
   bool grown = false;
-  if (path_of(path, run, "log.jsonl") != TARN_STATUS_OK) return false;
+  if (tarn__path_join(path, run->path, "log.jsonl") != TARN_STATUS_OK) return false;
   int fd = open(path, O_RDONLY | O_CLOEXEC);
   if (fd < 0) return false;
   // A run that goes on cuts its log back first.

@@ -66,8 +66,7 @@ static void put_value(text *t, const tarn__yaml_node *node, int indent) {
 
 static tarn_status write_text(const tarn_sweep *sweep, const char *name, const char *data, size_t size) {
   char path[PATH_MAX];
-  TARN_REQUIRE(snprintf(path, sizeof path, "%s/%s", sweep->folder, name) < (int)sizeof path, IO,
-               "%s: the path is too long", sweep->folder);
+  TARN_TRY(tarn__path_join(path, sweep->folder, name));
   return tarn__file_write(path, data, size);
 }
 

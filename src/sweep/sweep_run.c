@@ -72,12 +72,6 @@ static void tell(const state *s, tarn_sweep_event_kind kind, const tarn_sweep_ru
   s->options->on_event(s->options->user, &event);
 }
 
-static tarn_status run_path(char path[PATH_MAX], const tarn_sweep_run *run, const char *name) {
-  TARN_REQUIRE(snprintf(path, PATH_MAX, "%s/%s", run->path, name) < PATH_MAX, IO, "%s: the path is too long",
-               run->path);
-  return TARN_STATUS_OK;
-}
-
 static void pause_for(double seconds) {
   struct timespec time = {(time_t)seconds, (long)(fmod(seconds, 1.0) * 1e9)};
   nanosleep(&time, NULL);
@@ -87,7 +81,7 @@ static void pause_for(double seconds) {
 static tarn_status wait_for_lock(const tarn_sweep_run *run) {
   char path[PATH_MAX];
   int fd = -1;
-  TARN_TRY(run_path(path, run, "lock"));
+  TARN_TRY(tarn__path_join(path, run->path, "lock"));
   double until = tarn__seconds() + WAIT_FOR_LOCK;
   tarn_status status;
   while ((status = tarn__lock(&fd, path)) == TARN_STATUS_BUSY && tarn__seconds() < until) pause_for(LOOK);
@@ -101,7 +95,7 @@ static tarn_status prepare(tarn_sweep *sweep, const tarn_sweep_run *run) {
   tarn_config *config;
   char *text = NULL;
   TARN_TRY(tarn__mkdir(run->path));
-  TARN_TRY(run_path(path, run, "config.yaml"));
+  TARN_TRY(tarn__path_join(path, run->path, "config.yaml"));
   if (!tarn__file_exists(path)) {
     TARN_TRY(tarn__sweep_config(sweep, &config, &sweep->memory->edits[run->variant], run->seed));
     tarn_status status = tarn_config_write(config, &text);
@@ -128,7 +122,7 @@ static tarn_status start_process(state *s, job *j) {
   const char *pairs[] = {"tarn",      "test",  j->run->path, "--blimp", sweep->test_blimp,
                          "--threads", threads, "--quiet",    NULL};
   const char *const *test = sweep->test_blimp ? pairs : translate;
-  TARN_TRY(run_path(errors, j->run, "errors.txt"));
+  TARN_TRY(tarn__path_join(errors, j->run->path, "errors.txt"));
   return tarn__child_start(&j->pid, program, j->testing ? test : train, errors);
 }
 
@@ -146,7 +140,7 @@ static tarn_status start(state *s, job *j, tarn_sweep_run *run) {
 
 static void drop_errors(const tarn_sweep_run *run) {
   char errors[PATH_MAX];
-  if (run_path(errors, run, "errors.txt") == TARN_STATUS_OK) unlink(errors);
+  if (tarn__path_join(errors, run->path, "errors.txt") == TARN_STATUS_OK) unlink(errors);
 }
 
 // Gives every free place the next run that has something to do.
@@ -175,7 +169,7 @@ static tarn_status fail_run(state *s, const job *j, int wait_status) {
   char errors[PATH_MAX];
   char message[1000];
   tarn_sweep_run *run = j->run;
-  TARN_TRY(run_path(errors, run, "errors.txt"));
+  TARN_TRY(tarn__path_join(errors, run->path, "errors.txt"));
   tarn__child_message(message, sizeof message, errors, wait_status);
   // A training may have written down itself why it failed; a test that fails leaves the training as it is.
   if (run->state != TARN_SWEEP_FAILED) TARN_TRY(tarn__sweep_write_failure(run, j->testing, message));

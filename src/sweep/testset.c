@@ -36,15 +36,10 @@ static void hypotheses_close(hypotheses *all) {
   *all = (hypotheses){0};
 }
 
-static tarn_status path_in(char path[PATH_MAX], const char *run, const char *name) {
-  TARN_REQUIRE(snprintf(path, PATH_MAX, "%s/%s", run, name) < PATH_MAX, IO, "%s: the path is too long", run);
-  return TARN_STATUS_OK;
-}
-
 static tarn_status write_hypotheses(const char *run, const hypotheses *all) {
   char path[PATH_MAX];
   tarn__writer *writer;
-  TARN_TRY(path_in(path, run, "test.hyp"));
+  TARN_TRY(tarn__path_join(path, run, "test.hyp"));
   TARN_TRY(tarn__writer_open(&writer, path));
   tarn_status status = TARN_STATUS_OK;
   for (size_t i = 0; i < all->count && status == TARN_STATUS_OK; i++) {
@@ -64,7 +59,7 @@ static tarn_status write_json(const char *run, json_t *object) {
   TARN_REQUIRE(text, MEMORY, "out of memory: test.json of %s", run);
   size_t length = strlen(text);
   text[length] = '\n';  // in place of the zero byte
-  tarn_status status = path_in(path, run, "test.json");
+  tarn_status status = tarn__path_join(path, run, "test.json");
   if (status == TARN_STATUS_OK) status = tarn__file_write(path, text, length + 1);
   free(text);
   return status;
@@ -191,7 +186,7 @@ tarn_status tarn_testset_run(tarn_testset_result *result, const tarn_testset_opt
   TARN_REQUIRE(o->run && (o->blimp ? !o->source && !o->reference : o->source && o->reference), USAGE,
                "a test needs a run, and a source and a reference or else a folder of minimal pairs");
   TARN_REQUIRE(!o->blimp || o->beam == 0, USAGE, "minimal pairs are scored without a search, so they take no beam");
-  TARN_TRY(path_in(path, o->run, "config.yaml"));
+  TARN_TRY(tarn__path_join(path, o->run, "config.yaml"));
   TARN_REQUIRE(tarn__file_exists(path), USAGE, "%s: no run: there is no config.yaml", o->run);
   return o->blimp ? run_pairs(result, o) : run_translation(result, o, path);
 }

@@ -7,7 +7,7 @@
 #include "text/vocab_kind.h"
 
 static const char MAGIC[] = "tarn-vocab byte ";
-enum { SPECIALS = 3, SIZE = SPECIALS + 256, LONGEST_NAME = 8 };
+enum { SPECIALS = TARN__VOCAB_SPECIALS, SIZE = SPECIALS + 256, LONGEST_NAME = 8 };
 
 typedef struct bytes {
   char names[SIZE][LONGEST_NAME];
@@ -20,16 +20,16 @@ static bool detect(const void *data, size_t size) {
 static void close_bytes(void *self) { tarn__free(self); }
 
 static tarn_status open_bytes(void **self, tarn__vocab_facts *facts, const void *data, size_t size) {
-  static const char *const SPECIAL[SPECIALS] = {"<unk>", "<s>", "</s>"};
   tarn__vocab_reader reader = {data, (const char *)data + size};
   TARN_TRY(tarn__vocab_head(&reader, MAGIC));
   TARN_TRY(tarn__vocab_finish(&reader));
   TARN_TRY(tarn__alloc(self, TARN__MEMORY_OTHER, 1, sizeof(bytes)));
   bytes *b = *self;
-  for (int i = 0; i < SPECIALS; i++) snprintf(b->names[i], LONGEST_NAME, "%s", SPECIAL[i]);
+  for (int i = 0; i < SPECIALS; i++) snprintf(b->names[i], LONGEST_NAME, "%s", tarn__vocab_specials[i]);
   for (int i = 0; i < 256; i++)
     snprintf(b->names[SPECIALS + i], LONGEST_NAME, i > ' ' && i < 0x7F ? "%c" : "<0x%02X>", (unsigned)i);
-  *facts = (tarn__vocab_facts){.size = SIZE, .unk = 0, .bos = 1, .eos = 2, .pad = -1};
+  *facts = (tarn__vocab_facts){
+      .size = SIZE, .unk = TARN__VOCAB_UNK, .bos = TARN__VOCAB_BOS, .eos = TARN__VOCAB_EOS, .pad = -1};
   return TARN_STATUS_OK;
 }
 

@@ -10,7 +10,14 @@
 #include "text/vocab_kind.h"
 
 static const char MAGIC[] = "tarn-vocab char ";
-enum { SPECIALS = 3, UNK = 0, CODES = 0x110000, UNKNOWN = 0xFFFD, PAGE = 256, LONGEST_NAME = 12 };
+enum {
+  SPECIALS = TARN__VOCAB_SPECIALS,
+  UNK = TARN__VOCAB_UNK,
+  CODES = 0x110000,
+  UNKNOWN = 0xFFFD,
+  PAGE = 256,
+  LONGEST_NAME = 12
+};
 
 typedef struct chars {
   int32_t *pages[CODES / PAGE];  // ids by code point; 0: unknown. NULL: none of the page is known
@@ -64,7 +71,6 @@ static tarn_status add_code(chars *c, int32_t code) {
 }
 
 static tarn_status parse(chars *c, const char *bytes, size_t length_of_all) {
-  static const char *const SPECIAL[SPECIALS] = {"<unk>", "<s>", "</s>"};
   tarn__vocab_reader reader = {bytes, bytes + length_of_all};
   int64_t lowercase;
   int64_t size;
@@ -80,7 +86,7 @@ static tarn_status parse(chars *c, const char *bytes, size_t length_of_all) {
   c->names = memory;
   for (; c->count < SPECIALS; c->count++) {
     c->codes[c->count] = -1;
-    snprintf(c->names[c->count], LONGEST_NAME, "%s", SPECIAL[c->count]);
+    snprintf(c->names[c->count], LONGEST_NAME, "%s", tarn__vocab_specials[c->count]);
   }
   while (c->count < size) {
     const char *line;
@@ -98,7 +104,7 @@ static tarn_status open_chars(void **self, tarn__vocab_facts *facts, const void 
   TARN_TRY(tarn__alloc(self, TARN__MEMORY_OTHER, 1, sizeof(chars)));
   chars *c = *self;
   tarn_status status = parse(c, bytes, size);
-  *facts = (tarn__vocab_facts){.size = c->count, .unk = UNK, .bos = 1, .eos = 2, .pad = -1};
+  *facts = (tarn__vocab_facts){.size = c->count, .unk = UNK, .bos = TARN__VOCAB_BOS, .eos = TARN__VOCAB_EOS, .pad = -1};
   if (status != TARN_STATUS_OK) close_chars(c);
   return status;
 }

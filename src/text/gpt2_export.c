@@ -15,14 +15,9 @@ bool tarn_vocab_is_gpt2(const tarn_vocab *vocab) {
 }
 
 static tarn_status write_file(const char *folder, const char *name, const char *data, size_t size) {
-  void *memory;
-  const size_t length = strlen(folder) + strlen(name) + 2;
-  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, length, 1));
-  char *path = memory;
-  snprintf(path, length, "%s/%s", folder, name);
-  tarn_status status = tarn__file_write(path, data, size);
-  tarn__free(path);
-  return status;
+  char path[PATH_MAX];
+  TARN_TRY(tarn__path_join(path, folder, name));
+  return tarn__file_write(path, data, size);
 }
 
 static tarn_status write_tokens(const char *folder, const tarn_vocab *vocab) {

@@ -38,29 +38,24 @@ static bool is_folder(const char *path) {
 
 bool tarn__gpt2_is_original(const char *path) { return is_folder(path) || pair_of(path) >= 0; }
 
-static tarn_status join(char **out, const char *folder, size_t length, const char *name) {
-  void *memory;
-  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, length + strlen(name) + 2, 1));
-  *out = memory;
-  if (length) memcpy(*out, folder, length);
-  snprintf(*out + length, strlen(name) + 2, "%s%s", length && folder[length - 1] != '/' ? "/" : "", name);
-  return TARN_STATUS_OK;
-}
-
-// The two files. The caller frees both paths, also after a failure.
-static tarn_status find_files(char **tokens, char **merges, const char *path) {
-  bool folder = is_folder(path);
-  int pair = folder ? -1 : pair_of(path);
-  size_t length = folder ? strlen(path) : (size_t)(base_name(path) - path);
+// The two files.
+static tarn_status find_files(char tokens[PATH_MAX], char merges[PATH_MAX], const char *path) {
+  char folder[PATH_MAX] = "";
+  int pair = -1;
+  if (is_folder(path)) {
+    TARN_TRY(tarn__path_join(folder, path, ""));
+  } else {
+    pair = pair_of(path);
+    TARN_REQUIRE(strlen(path) < PATH_MAX, IO, "%s: the path is too long", path);
+    memcpy(folder, path, (size_t)(base_name(path) - path));
+  }
   for (int i = 0; i < PAIRS && pair < 0; i++) {
-    TARN_TRY(join(tokens, path, length, NAMES[i].tokens));
-    if (tarn__file_exists(*tokens)) pair = i;
-    tarn__free(*tokens);
-    *tokens = NULL;
+    TARN_TRY(tarn__path_join(tokens, folder, NAMES[i].tokens));
+    if (tarn__file_exists(tokens)) pair = i;
   }
   TARN_REQUIRE(pair >= 0, DATA, "%s: there is neither vocab.json nor encoder.json in this folder", path);
-  TARN_TRY(join(tokens, path, length, NAMES[pair].tokens));
-  return join(merges, path, length, NAMES[pair].merges);
+  TARN_TRY(tarn__path_join(tokens, folder, NAMES[pair].tokens));
+  return tarn__path_join(merges, folder, NAMES[pair].merges);
 }
 
 static tarn_status read_limited(const char *path, char **data, size_t *size) {
@@ -171,15 +166,12 @@ static tarn_status import_merges(tarn_vocab_text *out, const char *path) {
 }
 
 tarn_status tarn__gpt2_import(char **bytes, size_t *size, const char *path) {
-  char *tokens = NULL;
-  char *merges = NULL;
+  char tokens[PATH_MAX], merges[PATH_MAX];
   tarn_vocab_text out = {0};
   *bytes = NULL;
-  tarn_status status = find_files(&tokens, &merges, path);
-  if (status == TARN_STATUS_OK) status = import_tokens(&out, tokens);
+  TARN_TRY(find_files(tokens, merges, path));
+  tarn_status status = import_tokens(&out, tokens);
   if (status == TARN_STATUS_OK) status = import_merges(&out, merges);
-  tarn__free(tokens);
-  tarn__free(merges);
   if (status != TARN_STATUS_OK) {
     tarn_vocab_text_close(&out);
     return status;

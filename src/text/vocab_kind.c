@@ -4,6 +4,8 @@
 
 #include "base/memory.h"
 
+const char *const tarn__vocab_specials[TARN__VOCAB_SPECIALS] = {"<unk>", "<s>", "</s>"};
+
 bool tarn__vocab_line(tarn__vocab_reader *reader, const char **line, size_t *length) {
   const char *newline = reader->at < reader->end ? memchr(reader->at, '\n', (size_t)(reader->end - reader->at)) : NULL;
   if (!newline) return false;

@@ -24,6 +24,10 @@ typedef struct tarn__vocab_kind {
   tarn_status (*decode)(const void *self, tarn_vocab_text *text, const int32_t *ids, size_t count);
 } tarn__vocab_kind;
 
+// The first tokens of our own kinds of file.
+enum { TARN__VOCAB_UNK, TARN__VOCAB_BOS, TARN__VOCAB_EOS, TARN__VOCAB_SPECIALS };
+extern const char *const tarn__vocab_specials[TARN__VOCAB_SPECIALS];
+
 extern const tarn__vocab_kind tarn__spm_kind, tarn__words_kind, tarn__gpt2_kind, tarn__bytes_kind, tarn__chars_kind;
 
 // Reads the lines of a vocabulary that is text. `at` moves from the first byte to `end`.

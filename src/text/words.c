@@ -11,8 +11,7 @@
 #include "text/utf8.h"
 #include "text/vocab_kind.h"
 
-enum { SPECIALS = 3, UNK = 0 };
-static const char *const SPECIAL[SPECIALS] = {"<unk>", "<s>", "</s>"};
+enum { SPECIALS = TARN__VOCAB_SPECIALS, UNK = TARN__VOCAB_UNK };
 static const char MAGIC[] = "tarn-vocab whitespace ";
 
 typedef struct word {
@@ -114,8 +113,9 @@ static tarn_status parse(words *self, const char *bytes, size_t length_of_all) {
                  "damaged vocabulary: token %lld is empty or not UTF-8", (long long)i);
     for (size_t k = 0; k < length; k++)
       TARN_REQUIRE(!is_space(line[k]), DATA, "damaged vocabulary: token %lld holds white space", (long long)i);
-    TARN_REQUIRE(i >= SPECIALS || (length == strlen(SPECIAL[i]) && memcmp(line, SPECIAL[i], length) == 0), DATA,
-                 "damaged vocabulary: token %lld must be %s", (long long)i, SPECIAL[i]);
+    TARN_REQUIRE(i >= SPECIALS ||
+                     (length == strlen(tarn__vocab_specials[i]) && memcmp(line, tarn__vocab_specials[i], length) == 0),
+                 DATA, "damaged vocabulary: token %lld must be %s", (long long)i, tarn__vocab_specials[i]);
     word *w;
     bool fresh;
     TARN_TRY(add_word(&self->words, &self->arena, &w, &fresh, line, length));
@@ -136,7 +136,8 @@ static tarn_status open_words(void **self, tarn__vocab_facts *facts, const void 
   TARN_TRY(tarn__alloc(self, TARN__MEMORY_OTHER, 1, sizeof(words)));
   words *w = *self;
   tarn_status status = parse(w, bytes, size);
-  *facts = (tarn__vocab_facts){.size = (int32_t)w->words.index.count, .unk = UNK, .bos = 1, .eos = 2, .pad = -1};
+  *facts = (tarn__vocab_facts){
+      .size = (int32_t)w->words.index.count, .unk = UNK, .bos = TARN__VOCAB_BOS, .eos = TARN__VOCAB_EOS, .pad = -1};
   if (status != TARN_STATUS_OK) close_words(w);
   return status;
 }
@@ -209,7 +210,7 @@ static int by_frequency(const void *a, const void *b) {
 
 static bool is_special(const char *text) {
   for (int i = 0; i < SPECIALS; i++)
-    if (strcmp(text, SPECIAL[i]) == 0) return true;
+    if (strcmp(text, tarn__vocab_specials[i]) == 0) return true;
   return false;
 }
 
@@ -230,7 +231,7 @@ static tarn_status write_file(tarn_vocab_text *out, table *t, const tarn_vocab_o
   snprintf(head, sizeof head, "%s1\nlowercase %d\nsize %lld\n", MAGIC, options->lowercase, (long long)kept + SPECIALS);
   TARN_TRY(append(out, head));
   for (int64_t i = -SPECIALS; i < kept; i++) {
-    TARN_TRY(append(out, i < 0 ? SPECIAL[i + SPECIALS] : t->items[i].text));
+    TARN_TRY(append(out, i < 0 ? tarn__vocab_specials[i + SPECIALS] : t->items[i].text));
     TARN_TRY(append(out, "\n"));
   }
   return TARN_STATUS_OK;

@@ -15,8 +15,7 @@
 
 static tarn_status join(char **path, const char *folder, const char *name) {
   char text[PATH_MAX];
-  TARN_REQUIRE(snprintf(text, sizeof text, "%s/%s", folder, name) < (int)sizeof text, IO, "%s: the path is too long",
-               folder);
+  TARN_TRY(tarn__path_join(text, folder, name));
   return tarn__strdup(path, text);
 }
 

@@ -184,6 +184,22 @@ static void mkdir_makes_all_above(void **state) {
 }
 
 // A second process gets BUSY with the holder's number; when the holder ends, however it ends, the lock is free.
+static void paths_are_joined(void **state) {
+  (void)state;
+  static const char *const cases[][3] = {
+      {"a", "b", "a/b"}, {"a/", "b", "a/b"}, {"", "b", "b"}, {"/", "b", "/b"}, {"a", "", "a/"}};
+  char path[PATH_MAX], longest[PATH_MAX];
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    assert_int_equal(tarn__path_join(path, cases[i][0], cases[i][1]), TARN_STATUS_OK);
+    assert_string_equal(path, cases[i][2]);
+  }
+  memset(longest, 'x', sizeof longest);
+  longest[PATH_MAX - 3] = '\0';
+  assert_int_equal(tarn__path_join(path, longest, "b"), TARN_STATUS_OK);
+  assert_int_equal(tarn__path_join(path, longest, "bc"), TARN_STATUS_IO);
+  assert_non_null(strstr(tarn_error_message(), "the path is too long"));
+}
+
 static void lock_keeps_others_out(void **state) {
   (void)state;
   int fd;
@@ -221,11 +237,17 @@ static void lock_keeps_others_out(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(read_gives_all_bytes),          cmocka_unit_test(unreadable_things_are_named),
-      cmocka_unit_test(writer_replaces_atomically),    cmocka_unit_test(abort_leaves_the_old_file),
-      cmocka_unit_test(links_and_devices_stay),        cmocka_unit_test(full_disk_is_reported),
-      cmocka_unit_test(impossible_writes_are_refused), cmocka_unit_test(every_allocation_of_a_write_may_fail),
-      cmocka_unit_test(mkdir_makes_all_above),         cmocka_unit_test(lock_keeps_others_out),
+      cmocka_unit_test(read_gives_all_bytes),
+      cmocka_unit_test(unreadable_things_are_named),
+      cmocka_unit_test(writer_replaces_atomically),
+      cmocka_unit_test(abort_leaves_the_old_file),
+      cmocka_unit_test(links_and_devices_stay),
+      cmocka_unit_test(full_disk_is_reported),
+      cmocka_unit_test(impossible_writes_are_refused),
+      cmocka_unit_test(every_allocation_of_a_write_may_fail),
+      cmocka_unit_test(mkdir_makes_all_above),
+      cmocka_unit_test(lock_keeps_others_out),
+      cmocka_unit_test(paths_are_joined),
   };
   return cmocka_run_group_tests(tests, enter_folder, leave_folder);
 }
