@@ -121,6 +121,10 @@ static void add_values(float *sums, const tarn__safetensors *tensors, const tarn
   }
 }
 
+static bool same_shape(const tarn__stored *a, const tarn__stored *b) {
+  return a->dims == b->dims && memcmp(a->shape, b->shape, (size_t)a->dims * sizeof *a->shape) == 0;
+}
+
 static tarn_status mean_add(mean *m, const tarn__checkpoint_file *file, double weight) {
   const tarn__safetensors *tensors = &file->tensors;
   size_t used = strlen(m->names);
@@ -128,8 +132,9 @@ static tarn_status mean_add(mean *m, const tarn__checkpoint_file *file, double w
   for (size_t i = 0; i < m->count; i++) {
     const tarn__stored *into = &m->tensors[i];
     const tarn__stored *from = tarn__safetensors_find(tensors, into->name);
-    TARN_REQUIRE(from && from->bytes == into->bytes && strcmp(from->dtype, into->dtype) == 0, DATA,
-                 "%s cannot be averaged: its tensor \"%s\" is missing or differs in size", tensors->path, into->name);
+    TARN_REQUIRE(from && same_shape(from, into) && strcmp(from->dtype, into->dtype) == 0, DATA,
+                 "%s cannot be averaged: its tensor \"%s\" is missing or differs in type or shape", tensors->path,
+                 into->name);
     TARN_REQUIRE(m->sums[i] || memcmp(from->data, into->data, into->bytes) == 0, DATA,
                  "%s cannot be averaged: its tensor \"%s\", which is not trained, differs", tensors->path, into->name);
     if (m->sums[i]) add_values(m->sums[i], tensors, from, weight);

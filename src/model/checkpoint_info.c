@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "model/checkpoint.h"
+#include "model/checkpoint_check.h"
 #include "model/checkpoint_keys.h"
 #include "tarn/checkpoint.h"
 
@@ -54,10 +54,14 @@ static void find_places(char *places, const tarn__model *model, const tarn__para
   layers_of(places, param->name, "decoder", &model->config->decoder);
 }
 
-static const tarn__stored *find_joined(const tarn__safetensors *tensors, const char *prefix, const char *name) {
-  char joined[512];
-  snprintf(joined, sizeof joined, "%s%s", prefix, name);
-  return tarn__safetensors_find(tensors, joined);
+// Adds the bytes of a tensor, which must be as loading wants it; 0 where there is none.
+static tarn_status add_bytes(int64_t *bytes, const tarn__safetensors *tensors, const char *prefix,
+                             const tarn__param *param) {
+  const tarn__stored *stored = tarn__checkpoint_values(tensors, prefix, param);
+  if (!stored) return TARN_STATUS_OK;
+  TARN_TRY(tarn__checkpoint_check_values(tensors, prefix, param));
+  *bytes += (int64_t)stored->bytes;
+  return TARN_STATUS_OK;
 }
 
 static tarn_status describe(tarn_checkpoint_info *info, tarn_checkpoint_param *out, const tarn__param *param) {
@@ -69,25 +73,23 @@ static tarn_status describe(tarn_checkpoint_info *info, tarn_checkpoint_param *o
   find_places(places, m->model, param);
   TARN_TRY(tarn__arena_strdup(&m->arena, &copy, places));
   snprintf(key, sizeof key, "%s%s", TARN__KEY_FROZEN, param->name);
-  const tarn__stored *stored = tarn__safetensors_find(tensors, param->name);
   const char *recipe = param->trained ? NULL : tarn__safetensors_text(tensors, key);
-  TARN_REQUIRE(stored || recipe, DATA, "%s: tensor \"%s\", which its description asks for, is missing", info->path,
-               param->name);
+  if (!recipe) TARN_TRY(tarn__checkpoint_check_values(tensors, "", param));
+  int64_t bytes = 0;
+  TARN_TRY(add_bytes(&bytes, tensors, "", param));
   *out = (tarn_checkpoint_param){.name = param->name,
                                  .rows = param->rows,
                                  .cols = param->cols,
                                  .trained = param->trained,
                                  .uses = param->uses,
                                  .places = copy,
-                                 .stored_bytes = stored ? (int64_t)stored->bytes : 0,
-                                 .recipe = stored ? NULL : recipe};
+                                 .stored_bytes = bytes,
+                                 .recipe = bytes ? NULL : recipe};
   *(param->trained ? &info->trained_bytes : &info->frozen_bytes) += out->stored_bytes;
-  const tarn__stored *moment1 = find_joined(tensors, TARN__TENSOR_MOMENT1, param->name);
-  const tarn__stored *moment2 = find_joined(tensors, TARN__TENSOR_MOMENT2, param->name);
-  const tarn__stored *sum = find_joined(tensors, TARN__TENSOR_SUM, param->name);
-  info->optimiser_bytes += sum ? (int64_t)sum->bytes : 0;
-  info->optimiser_bytes += (moment1 ? (int64_t)moment1->bytes : 0) + (moment2 ? (int64_t)moment2->bytes : 0);
-  return TARN_STATUS_OK;
+  if (!param->trained) return TARN_STATUS_OK;
+  TARN_TRY(add_bytes(&info->optimiser_bytes, tensors, TARN__TENSOR_SUM, param));
+  TARN_TRY(add_bytes(&info->optimiser_bytes, tensors, TARN__TENSOR_MOMENT1, param));
+  return add_bytes(&info->optimiser_bytes, tensors, TARN__TENSOR_MOMENT2, param);
 }
 
 static tarn_status describe_all(tarn_checkpoint_info *info) {
@@ -129,6 +131,7 @@ static tarn_status open_parts(tarn_checkpoint_info *info, const char *path) {
   info->update = m->file.update;
   info->seed = m->file.seed;
   info->file_bytes = (int64_t)m->file.tensors.map.size;
+  TARN_TRY(tarn__checkpoint_check_names(&m->file, m->model));
   TARN_TRY(describe_all(info));
   const tarn__stored *source = tarn__safetensors_find(&m->file.tensors, TARN__TENSOR_SOURCE_VOCAB);
   const tarn__stored *target = tarn__safetensors_find(&m->file.tensors, TARN__TENSOR_TARGET_VOCAB);

@@ -7,6 +7,7 @@
 
 #include "base/memory.h"
 #include "model/checkpoint.h"
+#include "model/checkpoint_check.h"
 #include "model/checkpoint_keys.h"
 #include "model/progress.h"
 #include "model/prune.h"
@@ -122,43 +123,10 @@ tarn_status tarn__checkpoint_file_vocabs(const tarn__checkpoint_file *file, tarn
   return status;
 }
 
-static const tarn__stored *find_values(const tarn__checkpoint_file *file, const char *prefix,
-                                       const tarn__param *param) {
-  char name[512];
-  snprintf(name, sizeof name, "%s%s", prefix, param->name);
-  return tarn__safetensors_find(&file->tensors, name);
-}
-
 static const char *find_recipe(const tarn__checkpoint_file *file, const tarn__param *param) {
   char key[512];
   snprintf(key, sizeof key, "%s%s", TARN__KEY_FROZEN, param->name);
   return tarn__safetensors_text(&file->tensors, key);
-}
-
-// A dense file may hold any frozen weights, but signs are signs: all that is said of their matrix hangs on it.
-static tarn_status check_signs(const tarn__checkpoint_file *file, const tarn__stored *tensor) {
-  for (size_t i = 0; i < tensor->bytes / sizeof(float); i++) {
-    float value;
-    memcpy(&value, (const char *)tensor->data + i * sizeof value, sizeof value);
-    TARN_REQUIRE(value == 1.0f || value == -1.0f, DATA, "%s: tensor \"%s\" holds %g where 1 or -1 was expected",
-                 file->tensors.path, tensor->name, (double)value);
-  }
-  return TARN_STATUS_OK;
-}
-
-static tarn_status check_values(const tarn__checkpoint_file *file, const char *prefix, const tarn__param *param) {
-  const tarn__stored *tensor = find_values(file, prefix, param);
-  const char *path = file->tensors.path;
-  TARN_REQUIRE(tensor, DATA, "%s: tensor \"%s%s\", which its description asks for, is missing", path, prefix,
-               param->name);
-  bool same = param->rows == 1
-                  ? tensor->dims == 1 && tensor->shape[0] == param->cols
-                  : tensor->dims == 2 && tensor->shape[0] == param->rows && tensor->shape[1] == param->cols;
-  TARN_REQUIRE(same && strcmp(tensor->dtype, "F32") == 0, DATA,
-               "%s: tensor \"%s\" is not F32 of %lld x %lld, which its description asks for", path, tensor->name,
-               (long long)param->rows, (long long)param->cols);
-  if (param->init.kind == TARN__INIT_SIGNS) TARN_TRY(check_signs(file, tensor));
-  return TARN_STATUS_OK;
 }
 
 // Checks that all that the model needs is there. *recipes is set if frozen values must be computed: if the model does
@@ -175,25 +143,25 @@ static tarn_status check_contents(const tarn__checkpoint_file *file, const tarn_
       *recipes = *recipes || tarn__recipe_verify(recipe, file->tensors.path, param) != TARN_STATUS_OK;
       continue;
     }
-    TARN_TRY(check_values(file, "", param));
+    TARN_TRY(tarn__checkpoint_check_values(&file->tensors, "", param));
     if (!moments || !param->trained) continue;
-    TARN_TRY(check_values(file, TARN__TENSOR_MOMENT1, param));
-    TARN_TRY(check_values(file, TARN__TENSOR_MOMENT2, param));
-    if (param->grad_sum) TARN_TRY(check_values(file, TARN__TENSOR_SUM, param));
+    TARN_TRY(tarn__checkpoint_check_values(&file->tensors, TARN__TENSOR_MOMENT1, param));
+    TARN_TRY(tarn__checkpoint_check_values(&file->tensors, TARN__TENSOR_MOMENT2, param));
+    if (param->grad_sum) TARN_TRY(tarn__checkpoint_check_values(&file->tensors, TARN__TENSOR_SUM, param));
   }
   for (size_t i = 0; moments && i < model->helper_count; i++) {
     const tarn__param *param = model->helpers[i];
     if (!param->trained) continue;
-    TARN_TRY(check_values(file, "", param));
-    TARN_TRY(check_values(file, TARN__TENSOR_MOMENT1, param));
-    TARN_TRY(check_values(file, TARN__TENSOR_MOMENT2, param));
+    TARN_TRY(tarn__checkpoint_check_values(&file->tensors, "", param));
+    TARN_TRY(tarn__checkpoint_check_values(&file->tensors, TARN__TENSOR_MOMENT1, param));
+    TARN_TRY(tarn__checkpoint_check_values(&file->tensors, TARN__TENSOR_MOMENT2, param));
   }
   return TARN_STATUS_OK;
 }
 
 // A copy, because the place of a tensor in files of other tools need not be aligned.
 static void take_values(const tarn__checkpoint_file *file, const char *prefix, const tarn__param *param, float *out) {
-  const tarn__stored *tensor = find_values(file, prefix, param);
+  const tarn__stored *tensor = tarn__checkpoint_values(&file->tensors, prefix, param);
   tarn__map_take(out, &file->tensors.map, tensor->data, tensor->bytes);
 }
 
@@ -247,14 +215,22 @@ tarn_status tarn__checkpoint_file_load(const tarn__checkpoint_file *file, tarn__
   return moments ? load_helpers(file, model) : TARN_STATUS_OK;
 }
 
+static tarn_status open_model(tarn__checkpoint *c, tarn__dtype dtype) {
+  return tarn__model_open(&c->model, c->config, tarn_vocab_size(c->source), tarn_vocab_size(c->target), dtype, false);
+}
+
 static tarn_status open_parts(tarn__checkpoint *c, const tarn__checkpoint_file *file, tarn__dtype dtype,
                               const tarn_prune *prune) {
   bool recipes;
   TARN_TRY(tarn__checkpoint_file_config(file, &c->config));
-  if (prune) TARN_TRY(tarn__prune_config(&c->config, file->config_text, prune));
   TARN_TRY(tarn__checkpoint_file_vocabs(file, &c->source, &c->target));
-  TARN_TRY(
-      tarn__model_open(&c->model, c->config, tarn_vocab_size(c->source), tarn_vocab_size(c->target), dtype, false));
+  TARN_TRY(open_model(c, dtype));
+  TARN_TRY(tarn__checkpoint_check_names(file, c->model));
+  if (prune) {
+    tarn__model_close(&c->model);
+    TARN_TRY(tarn__prune_config(&c->config, file->config_text, prune));
+    TARN_TRY(open_model(c, dtype));
+  }
   TARN_TRY(check_contents(file, c->model, false, &recipes));
   TARN_TRY(tarn__model_allocate(c->model));
   c->update = file->update;

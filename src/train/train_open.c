@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/threads.h"
+#include "model/checkpoint_check.h"
 #include "model/checkpoint_keys.h"
 #include "train/freeze.h"
 #include "train/plan_run.h"
@@ -192,6 +193,7 @@ static tarn_status load_state(tarn_train *t, const tarn__checkpoint_file *file) 
   TARN_TRY(tarn__resume_check_config(t->config, file->config_text, file->tensors.path));
   TARN_TRY(check_same_data(t, file));
   TARN_TRY(check_same_validation(t, file));
+  TARN_TRY(tarn__checkpoint_check_names(file, t->model));
   TARN_TRY(tarn__checkpoint_file_load(file, t->model, true));
   t->progress = file->progress;
   return tarn__batcher_seek(t->batcher, t->progress.epoch, t->progress.index);

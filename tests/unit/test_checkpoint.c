@@ -207,6 +207,72 @@ static void refuses_what_does_not_fit(void **state) {
   tarn_config_close(&other);
 }
 
+// Writes "c" again as "bad" with one tensor more or another one, and its hash right. `change` gets all of them.
+static void write_tensors(void (*change)(tarn__stored *tensor), const char *name, const tarn__stored *extra) {
+  tarn__safetensors file;
+  tarn__stored tensors[128];
+  assert_int_equal(tarn__safetensors_open(&file, "c"), TARN_STATUS_OK);
+  assert_true(file.count < 128);
+  size_t count = file.count;
+  memcpy(tensors, file.tensors, count * sizeof *tensors);
+  bool found = change == NULL;
+  for (size_t i = 0; i < count; i++) {
+    if (!change || strcmp(tensors[i].name, name) != 0) continue;
+    change(&tensors[i]);
+    found = true;
+  }
+  assert_true(found);
+  if (extra) tensors[count++] = *extra;
+  assert_int_equal(tarn__checkpoint_write("bad", tensors, count, file.texts, file.text_count), TARN_STATUS_OK);
+  tarn__safetensors_close(&file);
+}
+
+static void label_integers(tarn__stored *tensor) { tensor->dtype = "I32"; }
+
+static void transpose(tarn__stored *tensor) {
+  int64_t rows = tensor->shape[0];
+  tensor->shape[0] = tensor->shape[1];
+  tensor->shape[1] = rows;
+}
+
+// Nobody takes the file, not even those who need no model of it.
+static void refuse_everywhere(const char *words) {
+  tarn_checkpoint_info *info;
+  const char *const orders[][2] = {{"bad", "bad"}, {"c", "bad"}, {"bad", "c"}};
+  refuse(words);
+  assert_int_equal(tarn_checkpoint_info_open(&info, "bad"), TARN_STATUS_DATA);
+  if (!strstr(tarn_error_message(), words)) fail_msg("\"%s\" does not say \"%s\"", tarn_error_message(), words);
+  for (size_t i = 0; i < 3; i++) {
+    tarn_status status = tarn_checkpoint_average("out", orders[i], 2);
+    // The tensors of the last file are averaged; others may have more.
+    assert_int_equal(status, i == 2 && strstr(words, "does not ask") ? TARN_STATUS_OK : TARN_STATUS_DATA);
+  }
+}
+
+static void refuses_other_tensors(void **state) {
+  (void)state;
+  static const char name[] = "encoder.L1.ffn.in.weight";
+  static const float values[4] = {1, 2, 3, 4};
+  static const char *const extra[] = {"stray",
+                                      "encoder.L1.ffn.in.weights",
+                                      "encoder.layer9.ffn.in.weight",
+                                      "optimiser.moment1.encoder.L1.ffn.in.weight",
+                                      "backskip.R1.in.weight",
+                                      "vocab.sources"};
+  save("c", 3, 17, 0);
+  write_tensors(label_integers, name, NULL);
+  refuse_everywhere("\"encoder.L1.ffn.in.weight\" is not F32 of 32 x 16");
+  write_tensors(transpose, name, NULL);
+  refuse_everywhere("\"encoder.L1.ffn.in.weight\" is not F32 of 32 x 16");
+  for (size_t i = 0; i < sizeof extra / sizeof *extra; i++) {
+    char words[128];
+    snprintf(words, sizeof words, "does not ask for its tensor \"%s\"", extra[i]);
+    const tarn__stored tensor = {extra[i], "F32", 1, {4}, values, sizeof values};
+    write_tensors(NULL, NULL, &tensor);
+    refuse_everywhere(words);
+  }
+}
+
 static void averages(void **state) {
   (void)state;
   const char *files[] = {"a", "b"};
@@ -406,6 +472,7 @@ int main(void) {
                                      cmocka_unit_test(stores_no_frozen_byte),
                                      cmocka_unit_test(sees_every_flipped_bit),
                                      cmocka_unit_test(refuses_what_does_not_fit),
+                                     cmocka_unit_test(refuses_other_tensors),
                                      cmocka_unit_test(averages),
                                      cmocka_unit_test(exports_everything),
                                      cmocka_unit_test(averages_dense_files),
