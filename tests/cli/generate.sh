@@ -57,14 +57,16 @@ for run in attention recurrent; do
   [ "$(wc -l <beam.txt)" -eq 6 ] && cut -f 1 beam.txt | sort -rg | cmp -s - <(cut -f 1 beam.txt) ||
     fail "$run: the beam is not sorted: $(cat beam.txt)"
   for precision in bf16 int8; do generate $run --precision $precision >$precision.txt; done
-  # The score of a text is what tarn score says of it, if its tokens are those of the text.
-  generate $run --max-tokens 30 --scores >scored.txt
-  generate $run --max-tokens 30 --json >scored.json
-  if grep -q '"end":"eos"' scored.json; then
-    cut -f 2 scored.txt | "$TARN" score $run 2>/dev/null | awk '{ print $1 / $2 }' | paste - scored.txt |
-      awk '{ d = $1 - $2; exit !(d < 1e-4 && d > -1e-4) }' || fail "$run: tarn score disagrees: $(cat scored.txt)"
-  fi
 done
+
+# The score of a text that ends is what tarn score says of it: the tokens of a byte vocabulary are those of the text.
+generate bytes --top-p 0.9 --number 20 --max-tokens 150 --scores >scored.txt
+generate bytes --top-p 0.9 --number 20 --max-tokens 150 --json | grep -o '"end":"[a-z_]*"' >ends.txt
+[ "$(wc -l <ends.txt)" -eq 20 ] || fail "ends of 20 texts: $(cat ends.txt)"
+paste ends.txt scored.txt | grep '^"end":"eos"' | LC_ALL=C grep -v "[^$(printf '\t') -~]" | cut -f 2,3 >ended.txt
+[ -s ended.txt ] || fail "no text ends with its sentence: $(paste ends.txt scored.txt)"
+cut -f 2 ended.txt | "$TARN" score bytes 2>/dev/null | awk '{ print $1 / $2 }' | paste - ended.txt |
+  awk '{ d = $1 - $2; if (d > 1e-4 || d < -1e-4) exit 1 }' || fail "tarn score disagrees: $(cat ended.txt)"
 
 # Ends: the tokens that were asked for, the model's positions; a model without positions has no end.
 generate attention --max-tokens 3 --min-tokens 3 --json >json.txt

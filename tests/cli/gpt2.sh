@@ -1,0 +1,61 @@
+# tarn import-gpt2 and tarn export --format gpt2: there and back with the same scores, vocabularies, what is refused.
+set -u
+. "$(dirname "$0")/../helpers.sh"
+golden="$TARN_SOURCE_DIR/tests/golden"
+scores() { "$TARN" score "$1" text --threads 1 2>score.txt || fail "score $1: $(cat score.txt)"; }
+printf 'ab c\n\n\xc3\xa4hm\n' >text
+"$TARN" vocab --type byte --output bytes || fail "byte vocabulary"
+
+# Models that transformers saved, with tied embeddings and without.
+for model in tied untied; do
+  "$TARN" import-gpt2 "$golden/gpt2_model/$model" --vocab bytes --output $model || fail "import $model"
+  scores $model >$model.txt
+  "$TARN" export --format gpt2 $model $model-folder || fail "export $model"
+  [ "$(ls $model-folder | tr '\n' ' ')" = "config.json model.safetensors " ] || fail "files: $(ls $model-folder)"
+  "$TARN" import-gpt2 $model-folder --vocab bytes --output $model-again || fail "import $model again"
+  scores $model-again | cmp - $model.txt || fail "$model scores otherwise after a way there and back"
+done
+cmp -s tied.txt untied.txt && fail "both models are the same"
+"$TARN" inspect tied | grep -q 'L: *{.*heads: 2\|heads: 2' || fail "the description: $("$TARN" inspect tied)"
+
+# A model of our own with GPT-2's kind of vocabulary takes it along. A reservoir and a shared layer are written out.
+"$TARN" vocab --import-gpt2 "$golden/gpt2_toy" --output toy || fail "toy vocabulary"
+"$TARN" prepare --vocab toy --text text --output data >/dev/null || fail "prepare"
+cat >own.yaml <<'END'
+model: { d_model: 16, norm: pre, positions: learned, max_length: 20, embedding_scale: no, activation: gelu_tanh, dropout: 0 }
+decoder: { layers: R1 L1 L1 }
+kinds:
+  L: { mixer: attention, heads: 2, ffn: 32 }
+  R: { mixer: attention, heads: 2, ffn: 32, frozen: yes }
+data: { vocab: toy, train: data }
+train: { max_updates: 3, max_tokens: 100, lr: 0.01, warmup: 1, threads: 1 }
+END
+"$TARN" train own.yaml --run own >train.txt 2>&1 || fail "train: $(cat train.txt)"
+"$TARN" export --format gpt2 own own-folder || fail "export of a run"
+"$TARN" vocab --import-gpt2 own-folder --output toy-again || fail "the vocabulary of the folder"
+cmp toy toy-again || fail "the vocabulary is another one"
+"$TARN" import-gpt2 own-folder --output own-again || fail "import with the vocabulary of the folder"
+scores own >own.txt
+scores own-again | cut -f 2,3 | diff - <(cut -f 2,3 own.txt) || fail "tokens of the model of our own"
+paste <(scores own-again) own.txt | awk '{ d = $1 - $4; if (d > 1e-4 || d < -1e-4) exit 1 }' || fail "our own scores otherwise"
+
+refuse 2 'an argument is missing' "$TARN" import-gpt2
+refuse 2 '--output is missing' "$TARN" import-gpt2 tied-folder
+refuse 1 'nowhere/config.json: cannot read' "$TARN" import-gpt2 nowhere --output x
+refuse 1 'tied-folder: it has no vocabulary' "$TARN" import-gpt2 tied-folder --output x
+refuse 1 'toy: the vocabulary has 640 tokens, but tied-folder/config.json says 259' \
+  "$TARN" import-gpt2 tied-folder --vocab toy --output x
+cp -r tied-folder broken
+head -c 3000 tied-folder/model.safetensors >broken/model.safetensors
+refuse 1 'broken/model.safetensors' "$TARN" import-gpt2 broken --vocab bytes --output x
+sed 's/"n_layer": 2/"n_layer": 3/' tied-folder/config.json >broken/config.json
+cp tied-folder/model.safetensors broken
+refuse 1 'tensor "h.2.ln_1.weight" is missing' "$TARN" import-gpt2 broken --vocab bytes --output x
+[ ! -e x ] || fail "a refused import is written"
+refuse 2 'give one of --dense and --format' "$TARN" export own x
+refuse 2 'unknown format "gpt3"; there is gpt2' "$TARN" export --format gpt3 own x
+sed 's/norm: pre/norm: post/' own.yaml >post.yaml
+"$TARN" train post.yaml --run post >train.txt 2>&1 || fail "train: $(cat train.txt)"
+refuse 2 "layer 1 (kind R) is post-norm, and GPT-2's are pre-norm" "$TARN" export --format gpt2 post x
+[ ! -e x ] || fail "a refused export is written"
+exit 0
