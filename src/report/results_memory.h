@@ -32,8 +32,12 @@ tarn_status tarn__results_add_run(struct tarn__results_memory *m, const char *pa
 // Adds an empty group; the texts live in the arena.
 tarn_status tarn__results_add_group(struct tarn__results_memory *m, const char *name, const char *changes,
                                     const char *equalized) TARN_CHECKED;
+// Changes *name where it, or a name below it, is another group's already: to the path, or to "NAME (2)", "NAME (3)",
+// ...
+tarn_status tarn__results_free_name(const char **name, struct tarn__results_memory *m, const char *path) TARN_CHECKED;
 // Reads a sweep's folder. `alone`: nothing else is read, so the sweep's name, baseline and budget are those of all, and
-// groups have the variants' bare names; otherwise "SWEEP/VARIANT".
+// groups have the variants' bare names; otherwise "SWEEP/VARIANT", or
+// "PATH/VARIANT" where another sweep has the name.
 tarn_status tarn__results_add_sweep(struct tarn__results_memory *m, const char *path, bool alone) TARN_CHECKED;
 
 #endif

@@ -38,8 +38,24 @@ tarn_status tarn__results_add_group(struct tarn__results_memory *m, const char *
   return TARN_STATUS_OK;
 }
 
-// The name of a group that begins with this run: its folder, or the one above "seed-N"; the whole path if that is
-// taken.
+// Whether a group has the name, or begins with it and a slash.
+static bool is_taken(const struct tarn__results_memory *m, const char *name) {
+  size_t length = strlen(name);
+  for (size_t g = 0; g < m->group_count; g++) {
+    const char *other = m->groups[g].public.name;
+    if (strncmp(other, name, length) == 0 && (other[length] == '\0' || other[length] == '/')) return true;
+  }
+  return false;
+}
+
+tarn_status tarn__results_free_name(const char **name, struct tarn__results_memory *m, const char *path) {
+  const char *wanted = *name;
+  if (is_taken(m, wanted)) *name = path;
+  for (int i = 2; is_taken(m, *name); i++) TARN_TRY(tarn__arena_print(name, &m->arena, "%s (%d)", wanted, i));
+  return TARN_STATUS_OK;
+}
+
+// The name of a group that begins with this run: its folder, or the one above "seed-N".
 static tarn_status group_name(const char **name, struct tarn__results_memory *m, size_t run) {
   char *text;
   TARN_TRY(tarn__arena_strdup(&m->arena, &text, m->real_paths[run]));
@@ -50,9 +66,7 @@ static tarn_status group_name(const char **name, struct tarn__results_memory *m,
     slash = strrchr(text, '/');
   }
   *name = slash && slash[1] ? slash + 1 : m->runs[run].path;
-  for (size_t g = 0; g < m->group_count; g++)
-    if (strcmp(m->groups[g].public.name, *name) == 0) *name = m->runs[run].path;
-  return TARN_STATUS_OK;
+  return tarn__results_free_name(name, m, m->runs[run].path);
 }
 
 // Puts a run that was read into its group.

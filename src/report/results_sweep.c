@@ -72,6 +72,7 @@ static tarn_status read_sweep(struct tarn__results_memory *m, const tarn__run_fi
   TARN_TRY(tarn__run_file_text(file, file->root, "version", &version, &m->arena));
   if (version) TARN_TRY(tarn__run_check_version(version, file->path));
   TARN_TRY(tarn__run_file_text(file, file->root, "name", &name, &m->arena));
+  if (!alone) TARN_TRY(tarn__results_free_name(&name, m, path));
   TARN_TRY(add_variants(m, file, path, name, alone));
   return alone ? take_settings(m, file, name) : TARN_STATUS_OK;
 }

@@ -341,6 +341,32 @@ static void sweeps_list_their_runs(void **state) {
   tarn_results_close(&results);
 }
 
+static void names_are_unique(void **state) {
+  (void)state;
+  static const char sweep[] = "{\"name\":\"s\",\"baseline\":\"c\",\"seeds\":[1],\"variants\":[{\"name\":\"c\"}]}";
+  const char *paths[] = {"x/m1", "m1", "x/s", "s"};
+  tarn_results *results;
+  one_run("x/m1", plain_log, "updates", 120);
+  one_run("m1", plain_log, "updates", 120);
+  run_config("m1", RUN_RESERVOIR, 1, 2);
+  one_run("x/s/c/seed-1", plain_log, "updates", 120);
+  one_run("s/c/seed-1", plain_log, "updates", 120);
+  run_file("x/s", "sweep.json", sweep);
+  run_file("s", "sweep.json", sweep);
+  assert_int_equal(tarn_results_open(&results, paths, 4), TARN_STATUS_OK);
+  assert_int_equal(results->group_count, 4);
+  assert_string_equal(results->groups[0].name, "m1");
+  assert_string_equal(results->groups[1].name, "m1 (2)");  // its path is taken as well
+  assert_string_equal(results->groups[2].name, "s/c");
+  assert_string_equal(results->groups[3].name, "s (2)/c");
+  tarn_results_close(&results);
+  const char *turned[] = {"m1", "x/m1", "s", "x/s"};
+  assert_int_equal(tarn_results_open(&results, turned, 4), TARN_STATUS_OK);
+  assert_string_equal(results->groups[1].name, "x/m1");
+  assert_string_equal(results->groups[3].name, "x/s/c");
+  tarn_results_close(&results);
+}
+
 // --- damaged files
 // ----------------------------------------------------------------------------------------------------
 
@@ -453,6 +479,7 @@ int main(void) {
       cmocka_unit_test(areas_agree_with_numpy),
       cmocka_unit_test(tables_agree_with_numpy),
       cmocka_unit_test(starts_and_ends),
+      cmocka_unit_test(names_are_unique),
       cmocka_unit_test(names_the_key_that_ended_a_run),
       cmocka_unit_test(refuses_what_cannot_be_compared),
       cmocka_unit_test(refuses_other_tests),
