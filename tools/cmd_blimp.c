@@ -37,9 +37,9 @@ static void print_text(const tarn_minimal_pairs_result *result) {
 }
 
 static json_t *count_json(const tarn_minimal_pairs_count *c) {
-  return json_pack("{s:s, s:s, s:s, s:I, s:I, s:f, s:f, s:f}", "name", c->name, "field", c->field, "term", c->term,
-                   "pairs", (json_int_t)c->pairs, "right", (json_int_t)c->right, "accuracy", c->accuracy, "low", c->low,
-                   "high", c->high);
+  return json_pack("{s:o, s:s, s:s, s:I, s:I, s:f, s:f, s:f}", "name", json_output_text(c->name), "field", c->field,
+                   "term", c->term, "pairs", (json_int_t)c->pairs, "right", (json_int_t)c->right, "accuracy",
+                   c->accuracy, "low", c->low, "high", c->high);
 }
 
 static int print_json(const tarn_lm *lm, const tarn_minimal_pairs_result *result, FILE *file) {
@@ -50,10 +50,10 @@ static int print_json(const tarn_lm *lm, const tarn_minimal_pairs_result *result
     failed |= json_array_append_new(paradigms, count_json(&result->paradigms[i])) != 0;
   for (size_t i = 0; i < result->field_count; i++)
     failed |= json_array_append_new(fields, count_json(&result->fields[i])) != 0;
-  json_t *object = json_pack("{s:s, s:o, s:o, s:o, s:I, s:I, s:I}", "checkpoint", tarn_lm_path(lm), "overall",
-                             count_json(&result->overall), "fields", fields, "paradigms", paradigms, "unknown",
-                             (json_int_t)result->unknown, "truncated", (json_int_t)result->truncated, "replaced",
-                             (json_int_t)result->replaced);
+  json_t *object = json_pack("{s:o, s:o, s:o, s:o, s:I, s:I, s:I}", "checkpoint", json_output_text(tarn_lm_path(lm)),
+                             "overall", count_json(&result->overall), "fields", fields, "paradigms", paradigms,
+                             "unknown", (json_int_t)result->unknown, "truncated", (json_int_t)result->truncated,
+                             "replaced", (json_int_t)result->replaced);
   if (failed) json_decref(object);
   return json_output_print(&COMMAND, file, failed ? NULL : object, JSON_INDENT(1));
 }

@@ -1,5 +1,4 @@
 // tarn train: trains, shows how it goes, and sums several seeds up.
-#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,6 +7,7 @@
 
 #include "cli.h"
 #include "commands.h"
+#include "json_output.h"
 #include "plan_output.h"
 #include "profile_output.h"
 #include "stop_signal.h"
@@ -123,19 +123,17 @@ static const char *end_text(tarn_train_end end) {
   return "";
 }
 
-static void print_result_json(const tarn_train_result *r, const tarn_plan *plan) {
-  json_t *object = json_pack("{s:s, s:s, s:I, s:f, s:f, s:f, s:s}", "kind", "end", "reason", end_text(r->end), "step",
+static int print_result_json(const tarn_train_result *r, const tarn_plan *plan) {
+  json_t *object = json_pack("{s:s, s:s, s:I, s:f, s:f, s:f, s:o}", "kind", "end", "reason", end_text(r->end), "step",
                              (json_int_t)r->update, "epoch", r->epoch, "time", r->seconds, "tokens_per_second",
-                             r->tokens_per_second, "checkpoint", r->checkpoint);
+                             r->tokens_per_second, "checkpoint", json_output_text(r->checkpoint));
   json_object_set_new(object, "planned_bytes", json_integer((json_int_t)plan->total_bytes));
   json_object_set_new(object, "peak_resident_bytes", json_integer((json_int_t)r->peak_bytes));
   if (r->has_valid) json_object_set_new(object, "valid_loss", json_real(r->valid_loss));
   if (r->has_bleu) json_object_set_new(object, "valid_bleu", json_real(r->valid_bleu));
   if (r->best_update > 0) json_object_set_new(object, "best", json_real(r->best));
   if (r->best_update > 0) json_object_set_new(object, "best_step", json_integer(r->best_update));
-  json_dumpf(object, stdout, JSON_COMPACT | JSON_REAL_PRECISION(9));
-  printf("\n");
-  json_decref(object);
+  return json_output_print(&COMMAND, stdout, object, JSON_COMPACT | JSON_REAL_PRECISION(9));
 }
 
 static void print_result(const tarn_train_result *r, const tarn_config *config, const tarn_plan *plan) {
@@ -155,20 +153,21 @@ static void print_result(const tarn_train_result *r, const tarn_config *config, 
 static int run_one(const tarn_train_options *options, view *v, double *best, bool *has_best) {
   tarn_train *train;
   tarn_train_result result = {0};
+  int printed = CLI_OK;
   tarn_status status = tarn_train_open(&train, options);
   if (status == TARN_STATUS_OK && !v->json && !v->quiet) print_head(train, options);
   if (status == TARN_STATUS_OK && options->plan_only && v->json && !v->quiet) plan_print_json(tarn_train_plan(train));
   if (status == TARN_STATUS_OK && !options->plan_only) {
     status = tarn_train_run(train, &result);
     end_line(v);
-    if (status == TARN_STATUS_OK && v->json && !v->quiet) print_result_json(&result, tarn_train_plan(train));
+    if (status == TARN_STATUS_OK && v->json && !v->quiet) printed = print_result_json(&result, tarn_train_plan(train));
     if (status == TARN_STATUS_OK && !v->json && !v->quiet)
       print_result(&result, tarn_train_config(train), tarn_train_plan(train));
     *best = result.best;
     *has_best = result.best_update > 0;
   }
   tarn_train_close(&train);
-  if (status == TARN_STATUS_OK) return -1;
+  if (status == TARN_STATUS_OK) return printed == CLI_OK ? -1 : printed;
   int code = cli_report(&COMMAND, status);
   return status == TARN_STATUS_INTERRUPTED && stop_signal ? 128 + (int)stop_signal : code;
 }

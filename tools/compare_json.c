@@ -5,7 +5,16 @@
 #include "json_output.h"
 
 static json_t *whole(int64_t value) { return value < 0 ? json_null() : json_integer(value); }
-static json_t *text(const char *value) { return value ? json_string(value) : json_null(); }
+static json_t *text(const char *value) { return json_output_text(value); }
+
+// Takes over the object and the list; NULL unless all items of the list are there: one that memory lacks for is not.
+static json_t *with_list(json_t *object, const char *key, json_t *list, size_t count) {
+  bool all = json_array_size(list) == count;
+  bool set = json_object_set_new(object, key, list) == 0;  // takes the list over in any case
+  if (all && set) return object;
+  json_decref(object);
+  return NULL;
+}
 
 static json_t *statistic(const tarn_results_statistic *s) {
   return json_pack("{s:o?, s:o?, s:I}", "mean", json_output_real(s->mean), "sd", json_output_real(s->sd), "runs",
@@ -20,7 +29,7 @@ static json_t *significance(const tarn_results_significance *s) {
 }
 
 static json_t *run_object(const tarn_results_run *run, const tarn_results_measures *m) {
-  json_t *o = json_pack("{s:s, s:I, s:s}", "path", run->path, "seed", (json_int_t)run->seed, "state",
+  json_t *o = json_pack("{s:o, s:I, s:s}", "path", text(run->path), "seed", (json_int_t)run->seed, "state",
                         tarn_results_state_name(run->state));
   if (run->message) json_object_set_new(o, "message", text(run->message));
   json_object_set_new(o, "aucc", json_output_real(m->aucc));
@@ -55,7 +64,7 @@ static json_t *stack_object(const tarn_results_stack *stack) {
 
 static json_t *row_object(const tarn_results *results, const tarn_results_table *t, const tarn_results_row *row) {
   const tarn_results_group *group = &results->groups[row->group];
-  json_t *o = json_pack("{s:s, s:b, s:I, s:I, s:o?, s:o?}", "name", group->name, "baseline", (int)row->baseline,
+  json_t *o = json_pack("{s:o, s:b, s:I, s:I, s:o?, s:o?}", "name", text(group->name), "baseline", (int)row->baseline,
                         "finished", (json_int_t)group->finished, "failed", (json_int_t)group->failed, "encoder",
                         stack_object(&group->encoder), "decoder", stack_object(&group->decoder));
   json_object_set_new(o, "changes", text(group->changes));
@@ -86,17 +95,18 @@ static json_t *row_object(const tarn_results *results, const tarn_results_table 
   json_t *runs = json_array();
   for (size_t i = 0; i < group->run_count; i++)
     json_array_append_new(runs, run_object(&results->runs[group->runs[i]], &t->measures[group->runs[i]]));
-  json_object_set_new(o, "runs", runs);
-  return o;
+  return with_list(o, "runs", runs, group->run_count);
 }
 
 int compare_print_json(const cli_command *command, const tarn_results *results, const tarn_results_table *t) {
   json_t *rows = json_array();
   json_t *notes = json_array();
   for (size_t i = 0; i < t->row_count; i++) json_array_append_new(rows, row_object(results, t, &t->rows[i]));
-  for (size_t i = 0; i < t->note_count; i++) json_array_append_new(notes, json_string(t->notes[i]));
-  json_t *object = json_pack("{s:s, s:b, s:f, s:o?, s:s, s:o?, s:o?}", "metric", t->metric, "less_is_better",
-                             (int)t->less, "budget_seconds", t->budget, "clock", text(t->clock), "baseline",
-                             results->groups[t->rows[t->baseline].group].name, "configurations", rows, "notes", notes);
+  for (size_t i = 0; i < t->note_count; i++) json_array_append_new(notes, text(t->notes[i]));
+  json_t *object = json_pack("{s:o, s:b, s:f, s:o?, s:o}", "metric", text(t->metric), "less_is_better", (int)t->less,
+                             "budget_seconds", t->budget, "clock", text(t->clock), "baseline",
+                             text(results->groups[t->rows[t->baseline].group].name));
+  object = with_list(object, "configurations", rows, t->row_count);
+  object = with_list(object, "notes", notes, t->note_count);
   return json_output_print(command, stdout, object, JSON_INDENT(2) | JSON_REAL_PRECISION(12));
 }

@@ -12,6 +12,7 @@
 #include "tarn/config.h"
 #include "tarn/lm.h"
 #include "tarn/translate.h"
+#include "text/json_text.h"
 
 void tarn_testset_default(tarn_testset_options *options) { *options = (tarn_testset_options){0}; }
 
@@ -51,18 +52,20 @@ static tarn_status write_hypotheses(const char *run, const hypotheses *all) {
   return status;
 }
 
-// Takes over the object.
-static tarn_status write_json(const char *run, json_t *object) {
-  char path[PATH_MAX];
-  char *text = object ? json_dumps(object, JSON_INDENT(2) | JSON_REAL_PRECISION(17)) : NULL;
+// Takes over the object; the text is to be freed with free().
+static tarn_status dump_json(char **text, const char *run, json_t *object) {
+  *text = object ? json_dumps(object, JSON_INDENT(2) | JSON_REAL_PRECISION(17)) : NULL;
   json_decref(object);
-  TARN_REQUIRE(text, MEMORY, "out of memory: test.json of %s", run);
+  TARN_REQUIRE(*text, MEMORY, "out of memory: test.json of %s", run);
+  return TARN_STATUS_OK;
+}
+
+static tarn_status write_json(const char *run, char *text) {
+  char path[PATH_MAX];
   size_t length = strlen(text);
+  TARN_TRY(tarn__path_join(path, run, "test.json"));
   text[length] = '\n';  // in place of the zero byte
-  tarn_status status = tarn__path_join(path, run, "test.json");
-  if (status == TARN_STATUS_OK) status = tarn__file_write(path, text, length + 1);
-  free(text);
-  return status;
+  return tarn__file_write(path, text, length + 1);
 }
 
 static const char *name_of(const char *path) {
@@ -70,14 +73,20 @@ static const char *name_of(const char *path) {
   return slash ? slash + 1 : path;
 }
 
-static tarn_status write_scores(const tarn_testset_options *o, const tarn_testset_result *r, const char *checkpoint,
-                                double length_penalty) {
-  return write_json(
-      o->run,
-      json_pack("{s:f, s:s, s:f, s:s, s:f, s:s, s:I, s:I, s:f, s:s, s:s}", "bleu", r->bleu, "signature",
-                r->bleu_signature, "chrf", r->chrf, "chrf_signature", r->chrf_signature, "seconds", r->seconds,
-                "checkpoint", name_of(checkpoint), "sentences", (json_int_t)r->sentences, "beam", (json_int_t)r->beam,
-                "length_penalty", length_penalty, "source", o->source, "reference", o->reference));
+// The scores are text before test.hyp is replaced, so that nothing but the disk comes between the two files.
+static tarn_status write_scores(const tarn_testset_options *o, const tarn_testset_result *r, const hypotheses *all,
+                                const char *checkpoint, double length_penalty) {
+  char *text;
+  TARN_TRY(dump_json(&text, o->run,
+                     json_pack("{s:f, s:s, s:f, s:s, s:f, s:o, s:I, s:I, s:f, s:o, s:o}", "bleu", r->bleu, "signature",
+                               r->bleu_signature, "chrf", r->chrf, "chrf_signature", r->chrf_signature, "seconds",
+                               r->seconds, "checkpoint", tarn__json_text(name_of(checkpoint)), "sentences",
+                               (json_int_t)r->sentences, "beam", (json_int_t)r->beam, "length_penalty", length_penalty,
+                               "source", tarn__json_text(o->source), "reference", tarn__json_text(o->reference))));
+  tarn_status status = write_hypotheses(o->run, all);
+  if (status == TARN_STATUS_OK) status = write_json(o->run, text);
+  free(text);
+  return status;
 }
 
 static tarn_status score(tarn_testset_result *r, const hypotheses *all, const tarn_score_lines *references,
@@ -115,14 +124,16 @@ static tarn_status translate_and_score(tarn_testset_result *r, hypotheses *all, 
   r->beam = settings->beam;
   r->seconds = summary.seconds;
   TARN_TRY(score(r, all, references, config));
-  TARN_TRY(write_hypotheses(o->run, all));
-  return write_scores(o, r, tarn_translator_path(translator), settings->length_penalty);
+  return write_scores(o, r, all, tarn_translator_path(translator), settings->length_penalty);
 }
 
 static json_t *accuracies(const tarn_minimal_pairs_count *counts, size_t count) {
   json_t *object = json_object();
   for (size_t i = 0; i < count; i++) {
-    if (json_object_set_new(object, counts[i].name, json_real(100.0 * counts[i].accuracy)) == 0) continue;
+    json_t *name = tarn__json_text(counts[i].name);  // of a file, perhaps
+    bool set = json_object_set_new(object, json_string_value(name), json_real(100.0 * counts[i].accuracy)) == 0;
+    json_decref(name);
+    if (set) continue;
     json_decref(object);
     return NULL;
   }
@@ -131,11 +142,16 @@ static json_t *accuracies(const tarn_minimal_pairs_count *counts, size_t count) 
 
 static tarn_status write_pairs(const tarn_testset_options *o, const tarn_testset_result *r,
                                const tarn_minimal_pairs_result *pairs, const char *checkpoint) {
-  return write_json(o->run, json_pack("{s:f, s:f, s:f, s:I, s:o, s:o, s:f, s:s, s:s}", "blimp", r->blimp, "low",
-                                      r->blimp_low, "high", r->blimp_high, "pairs", (json_int_t)r->pairs, "fields",
-                                      accuracies(pairs->fields, pairs->field_count), "paradigms",
-                                      accuracies(pairs->paradigms, pairs->paradigm_count), "seconds", r->seconds,
-                                      "checkpoint", name_of(checkpoint), "folder", o->blimp));
+  char *text;
+  TARN_TRY(dump_json(
+      &text, o->run,
+      json_pack("{s:f, s:f, s:f, s:I, s:o, s:o, s:f, s:o, s:o}", "blimp", r->blimp, "low", r->blimp_low, "high",
+                r->blimp_high, "pairs", (json_int_t)r->pairs, "fields", accuracies(pairs->fields, pairs->field_count),
+                "paradigms", accuracies(pairs->paradigms, pairs->paradigm_count), "seconds", r->seconds, "checkpoint",
+                tarn__json_text(name_of(checkpoint)), "folder", tarn__json_text(o->blimp))));
+  tarn_status status = write_json(o->run, text);
+  free(text);
+  return status;
 }
 
 static tarn_status run_pairs(tarn_testset_result *r, const tarn_testset_options *o) {

@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "model/config_word.h"
 #include "tarn/version.h"
+#include "text/json_text.h"
 #include "train/trainer.h"
 
 void tarn__train_result_fill(const tarn_train *t, tarn_train_result *result) {
@@ -109,7 +110,7 @@ static tarn_status write_file(const tarn_train *t, const tarn_train_result *r, c
   json_t *object = describe(t, r, hash);
   int failed = json_object_set_new(object, "status", json_string(message ? "failed" : "finished")) != 0;
   if (message)
-    failed |= json_object_set_new(object, "message", json_string(message)) != 0;
+    failed |= json_object_set_new(object, "message", tarn__json_text(message)) != 0;
   else
     failed |= json_object_set_new(object, "end", json_string(end_word(r->end))) != 0;
   char *text = failed ? NULL : json_dumps(object, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
