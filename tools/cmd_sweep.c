@@ -1,5 +1,4 @@
 // tarn sweep: trainings of several variants and seeds, some at a time.
-#include <jansson.h>
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -10,6 +9,7 @@
 
 #include "cli.h"
 #include "commands.h"
+#include "json_output.h"
 #include "stop_signal.h"
 #include "tarn/sweep.h"
 
@@ -25,6 +25,7 @@ typedef struct view {
   const tarn_sweep *sweep;
   bool json, quiet, terminal;
   bool open_line;  // the progress line stands on the terminal
+  int code;        // of a failure to print
   time_t *shown;   // [runs] when a line of progress was printed last, for those who read no terminal
 } view;
 
@@ -33,24 +34,24 @@ static void set_number(json_t *object, const char *key, double value) {
 }
 
 static json_t *run_json(const tarn_sweep *sweep, const tarn_sweep_run *run) {
-  json_t *object = json_pack("{s:s, s:I, s:s, s:s, s:I, s:f}", "variant", sweep->variants[run->variant].name, "seed",
-                             (json_int_t)run->seed, "path", run->path, "state", tarn_sweep_state_name(run->state),
-                             "update", (json_int_t)run->update, "seconds", run->seconds);
+  json_t *object = json_pack("{s:s, s:I, s:s, s:I, s:f}", "variant", sweep->variants[run->variant].name, "seed",
+                             (json_int_t)run->seed, "state", tarn_sweep_state_name(run->state), "update",
+                             (json_int_t)run->update, "seconds", run->seconds);
+  if (run->path) json_object_set_new(object, "path", json_output_text(run->path));
   set_number(object, "loss", run->loss);
   set_number(object, "valid_loss", run->valid_loss);
   set_number(object, "valid_bleu", run->valid_bleu);
   set_number(object, "test_bleu", run->test_bleu);
   set_number(object, "test_blimp", run->test_blimp);
-  if (run->message) json_object_set_new(object, "message", json_string(run->message));
-  if (run->reuse) json_object_set_new(object, "reuse", json_string(run->reuse));
+  if (run->message) json_object_set_new(object, "message", json_output_text(run->message));
+  if (run->reuse) json_object_set_new(object, "reuse", json_output_text(run->reuse));
   return object;
 }
 
-static void print_json(json_t *object) {
-  json_dumpf(object, stdout, JSON_COMPACT | JSON_REAL_PRECISION(9));
-  printf("\n");
+static int print_json(json_t *object) {
+  int code = json_output_print(&COMMAND, stdout, object, JSON_COMPACT | JSON_REAL_PRECISION(9));
   fflush(stdout);
-  json_decref(object);
+  return code;
 }
 
 static const char *event_word(tarn_sweep_event_kind kind) {
@@ -113,7 +114,8 @@ static void on_event(void *user, const tarn_sweep_event *e) {
   json_t *object = run_json(v->sweep, e->run);
   json_object_set_new(object, "kind", json_string(event_word(e->kind)));
   if (e->seconds_left >= 0) json_object_set_new(object, "seconds_left", json_real(e->seconds_left));
-  print_json(object);
+  int code = print_json(object);
+  if (code != CLI_OK) v->code = code;
 }
 
 static size_t count_state(const tarn_sweep *sweep, tarn_sweep_state state) {
@@ -130,22 +132,24 @@ static void print_equalized(const tarn_sweep_variant *v) {
          tarn_sweep_equalize_name(v->equalize), v->measure, v->base_measure,
          100 * (v->measure - v->base_measure) / v->base_measure);
   for (size_t i = 0; i < v->width_count; i++) printf("%s%s", i ? ", " : "; ", v->widths[i]);
-  if (v->width_count == 0) printf("; no width had to change");
-  if (fabs(v->measure - v->base_measure) > 0.01 * v->base_measure) printf("; 1 %% CANNOT BE MET");
+  bool met = fabs(v->measure - v->base_measure) <= 0.01 * v->base_measure;
+  if (v->width_count == 0) printf(met ? "; no width had to change" : "; no width changes it");
+  if (!met) printf("; 1 %% CANNOT BE MET");
   printf("\n");
 }
 
-static void print_plan(const tarn_sweep *sweep) {
+static int print_plan(const tarn_sweep *sweep) {
   char time[32];
   printf("%-20s %12s %12s %12s %10s %10s %10s\n", "variant", "trained", "frozen", "total", "MFLOP/tok", "memory MB",
          "~s/epoch");
   for (size_t i = 0; i < sweep->variant_count; i++) {
     const tarn_sweep_variant *v = &sweep->variants[i];
     const tarn_plan *p = &v->plan;
-    printf("%-20s %12lld %12lld %12lld %10.2f %10.0f %10.*f%s\n", v->name, (long long)p->trained_parameters,
+    char epoch[32] = "-";
+    if (v->epoch_seconds > 0) snprintf(epoch, sizeof epoch, "%.*f", v->epoch_seconds < 10, v->epoch_seconds);
+    printf("%-20s %12lld %12lld %12lld %10.2f %10.0f %10s%s\n", v->name, (long long)p->trained_parameters,
            (long long)p->frozen_parameters, (long long)(p->trained_parameters + p->frozen_parameters),
-           total_flops(p) / 1e6, (double)p->total_bytes / 1e6, v->epoch_seconds < 10, v->epoch_seconds,
-           i == sweep->baseline ? "  baseline" : "");
+           total_flops(p) / 1e6, (double)p->total_bytes / 1e6, epoch, i == sweep->baseline ? "  baseline" : "");
   }
   for (size_t i = 0; i < sweep->variant_count; i++) print_equalized(&sweep->variants[i]);
   printf("\n");
@@ -174,6 +178,7 @@ static void print_plan(const tarn_sweep *sweep) {
         "about %s of training more, by the operations and the speed of products here; validation, tests and "
         "start-up come on top\n",
         cli_time(time, left));
+  return CLI_OK;
 }
 
 static json_t *variant_json(const tarn_sweep_variant *v) {
@@ -193,7 +198,7 @@ static json_t *variant_json(const tarn_sweep_variant *v) {
   return object;
 }
 
-static void print_plan_json(const tarn_sweep *sweep) {
+static int print_plan_json(const tarn_sweep *sweep) {
   json_t *variants = json_array();
   json_t *runs = json_array();
   for (size_t i = 0; i < sweep->variant_count; i++) json_array_append_new(variants, variant_json(&sweep->variants[i]));
@@ -204,7 +209,7 @@ static void print_plan_json(const tarn_sweep *sweep) {
   if (sweep->budget_seconds > 0) json_object_set_new(object, "budget_seconds", json_real(sweep->budget_seconds));
   double left = tarn_sweep_training_left(sweep, 0);
   if (left >= 0) json_object_set_new(object, "training_seconds", json_real(left));
-  print_json(object);
+  return print_json(object);
 }
 
 // The last lines, and the exit code.
@@ -214,7 +219,7 @@ static int print_end(const view *v) {
   if (!v->quiet && !v->json)
     printf("%zu of %zu runs are finished in %s\n", count_state(sweep, TARN_SWEEP_FINISHED), sweep->run_count,
            sweep->folder);
-  if (failed == 0) return CLI_OK;
+  if (failed == 0) return v->code;
   fflush(stdout);
   fprintf(stderr,
           "tarn %s: %zu of %zu runs failed; --retry-failed tries them again, trainings from their last checkpoints\n",
@@ -234,7 +239,7 @@ static int run(tarn_sweep_options *options, view *v, bool dry_run) {
     if (status != TARN_STATUS_OK) code = cli_report(&COMMAND, status);
   }
   if (dry_run && status == TARN_STATUS_OK) {
-    (v->json ? print_plan_json : print_plan)(sweep);
+    code = (v->json ? print_plan_json : print_plan)(sweep);
   } else if (!dry_run && v->shown) {
     status = tarn_sweep_run_all(sweep, options);
     if (v->open_line) printf("\r\033[K");

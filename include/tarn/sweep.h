@@ -65,7 +65,7 @@ const char *tarn_sweep_state_name(tarn_sweep_state state);
 typedef struct tarn_sweep_run {
   size_t variant;  // index
   int64_t seed;
-  const char *path;   // run directory
+  const char *path;   // run directory; NULL for a sweep without a folder
   const char *reuse;  // finished run of another sweep that will be copied in place of a training; NULL: none
   tarn_sweep_state state;
   const char *message;            // of a failed run; else NULL
@@ -130,9 +130,10 @@ typedef struct tarn_sweep_options {
 
 void tarn_sweep_default(tarn_sweep_options *options);
 
-// Reads the file, resolves, equalizes, plans and checks all variants, and looks how far the runs in the folder are.
-// Fails with USAGE: an unknown key, variants that are the same, a seed given twice, runs in the folder that were made
-// with other settings, ...; the line names file, line and key. Writes nothing. Warnings go to the log (tarn/log.h).
+// Reads the file, resolves, equalizes, plans and checks all variants, with their data and test set, and looks how far
+// the runs in the folder are. Fails with IO or DATA for data that cannot be read, and with USAGE: an unknown key,
+// variants that are the same, a seed given twice, runs in the folder that were made with other settings, ...; the line
+// names file, line and key. Writes nothing. Warnings go to the log (tarn/log.h).
 tarn_status tarn_sweep_open(tarn_sweep **sweep, const tarn_sweep_options *options) TARN_CHECKED;
 
 // Estimates how long trainings take and writes it into the variants: their operations (tarn/plan.h) at 0.8 of the speed

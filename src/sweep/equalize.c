@@ -2,7 +2,7 @@
 //
 // All kinds that the variant uses are scaled by one factor. Both measures are affine in it but for structured
 // projections, so the secant finds it in a few plans; then the widths are rounded to the largest multiple that still
-// keeps within 1 %, because products are fastest at round widths.
+// keeps within half a percent, or else to the one that comes nearest, because products are fastest at round widths.
 #include <math.h>
 #include <string.h>
 
@@ -53,15 +53,18 @@ static tarn_status measure(const trial *t, double *value, double factor, int64_t
   return TARN_STATUS_OK;
 }
 
-// The factor at which the measure meets the goal, or the least one where it never does.
+// The factor at which the measure meets the goal, or the least one where it never does; 1 where widths have no part in
+// the measure (all FFNs are frozen, say, and trained parameters are counted).
 static tarn_status find_factor(const trial *t, double *factor, double goal) {
   double x0 = 1.0;
   double x1 = 2.0;
   double y0;
   double y1;
   TARN_TRY(measure(t, &y0, x0, 1));
+  *factor = x0;
   for (int round = 0; round < 12; round++) {
     TARN_TRY(measure(t, &y1, x1, 1));
+    if (round == 0 && y1 == y0) return TARN_STATUS_OK;
     if (fabs(y1 - goal) < 1e-4 * goal || y1 == y0) break;
     double next = x1 + (goal - y1) * (x1 - x0) / (y1 - y0);
     next = next < 1e-4 ? 1e-4 : next > 1e4 ? 1e4 : next;
@@ -125,13 +128,14 @@ tarn_status tarn__sweep_equalize(tarn_sweep *sweep, size_t index, const tarn_pla
   bool changed = status == TARN_STATUS_OK && fabs(variant->measure - goal) > NEAR * goal;
   if (changed) {
     status = find_factor(&t, &factor, goal);
-    if (status == TARN_STATUS_OK) status = round_widths(&t, &variant->measure, factor, goal);
-    if (status == TARN_STATUS_OK) status = add_widths(sweep, index, &t);
+    changed = factor != 1.0;
+    if (status == TARN_STATUS_OK && changed) status = round_widths(&t, &variant->measure, factor, goal);
+    if (status == TARN_STATUS_OK && changed) status = add_widths(sweep, index, &t);
   }
   tarn_config_close(&config);
   if (status == TARN_STATUS_OK && fabs(variant->measure - goal) > NEAR * goal)
-    tarn__log(TARN_LOG_WARNING,
-              "variant %s: no width of the FFN comes within 1 %% of the base's %s: %.4g instead of %.4g", variant->name,
-              tarn_sweep_equalize_name(variant->equalize), variant->measure, goal);
+    tarn__log(TARN_LOG_WARNING, "variant %s: no width of the FFN %s the base's %s: %.4g instead of %.4g", variant->name,
+              changed ? "comes within 1 % of" : "brings it nearer to", tarn_sweep_equalize_name(variant->equalize),
+              variant->measure, goal);
   return status;
 }

@@ -13,12 +13,15 @@
 #include "base/log.h"
 #include "sweep/spec.h"
 #include "tarn/version.h"
+#include "text/json_text.h"
 
 // A folder with finished runs, and the texts of the configurations that are looked for.
 typedef struct search {
   tarn_sweep *sweep;
   const char *folder;
-  char **wanted;  // [runs]; NULL: a run that needs no other
+  char **wanted;     // [runs]; NULL: a run that needs no other
+  size_t others;     // runs of the folder that another version made,
+  char version[32];  // and the version of the first
 } search;
 
 static tarn_status want(search *s) {
@@ -35,40 +38,53 @@ static tarn_status want(search *s) {
   return TARN_STATUS_OK;
 }
 
-static tarn_status same_version(bool *same, const char *run) {
+// Whether a run is over and of this program's version; those of others are counted, for one warning a folder. What
+// another version wrote need not be readable at all.
+static tarn_status same_version(bool *same, search *s, const char *run) {
   char path[PATH_MAX];
   TARN_REQUIRE(snprintf(path, sizeof path, "%s/result.json", run) < (int)sizeof path, IO, "%s: the path is too long",
                run);
   json_t *result = json_load_file(path, 0, NULL);
   const char *version = json_string_value(json_object_get(result, "version"));
   *same = version && strcmp(version, tarn_version()) == 0;
-  if (!*same)
-    tarn__log(TARN_LOG_WARNING, "%s was made by version %s of the program, this is %s: it is not reused", run,
-              version ? version : "(unknown)", tarn_version());
+  if (version && !*same && s->others++ == 0) snprintf(s->version, sizeof s->version, "%s", version);
   json_decref(result);
   return TARN_STATUS_OK;
+}
+
+// The configuration of a run as text; NULL, with a warning, where it makes no sense.
+static tarn_status read_config(char **text, const char *file) {
+  tarn_config *config;
+  *text = NULL;
+  tarn_status status = tarn_config_read(&config, file, NULL, 0);
+  if (status == TARN_STATUS_USAGE || status == TARN_STATUS_DATA) {
+    tarn__log(TARN_LOG_WARNING, "%s: the run is not reused", tarn_error_message());
+    return TARN_STATUS_OK;
+  }
+  if (status == TARN_STATUS_OK) status = tarn_config_write(config, text);
+  tarn_config_close(&config);
+  return status;
 }
 
 // Offers a run directory to all runs that wait for one like it; there is one at most, because variants differ.
 static tarn_status offer(search *s, const char *path) {
   char file[PATH_MAX];
-  tarn_config *config;
-  char *text = NULL;
+  char *text;
+  bool same = false;
   TARN_REQUIRE(snprintf(file, sizeof file, "%s/config.yaml", path) < (int)sizeof file, IO, "%s: the path is too long",
                path);
   if (!tarn__file_exists(file)) return TARN_STATUS_OK;
-  TARN_TRY(tarn_config_read(&config, file, NULL, 0));
-  tarn_status status = tarn_config_write(config, &text);
-  tarn_config_close(&config);
-  for (size_t i = 0; i < s->sweep->run_count && status == TARN_STATUS_OK; i++) {
+  TARN_TRY(same_version(&same, s, path));
+  if (!same) return TARN_STATUS_OK;
+  TARN_TRY(read_config(&text, file));
+  tarn_status status = TARN_STATUS_OK;
+  for (size_t i = 0; text && i < s->sweep->run_count && status == TARN_STATUS_OK; i++) {
     tarn_sweep_run *run = &s->sweep->memory->runs[i];
     tarn_sweep_run other = {.variant = run->variant, .seed = run->seed, .path = path};
-    bool same = false;
     if (!s->wanted[i] || run->reuse || strcmp(text, s->wanted[i]) != 0) continue;
     status = tarn__sweep_look(s->sweep, &other);
     if (status != TARN_STATUS_OK || other.state != TARN_SWEEP_FINISHED) break;
-    status = same_version(&same, path);
-    if (status == TARN_STATUS_OK && same) status = tarn__sweep_text(s->sweep, &run->reuse, "%s", path);
+    status = tarn__sweep_text(s->sweep, &run->reuse, "%s", path);
   }
   tarn_config_text_close(&text);
   return status;
@@ -108,7 +124,12 @@ static tarn_status look_into(search *s) {
   if (status == TARN_STATUS_OK && !same)
     tarn__log(TARN_LOG_WARNING,
               "%s: its runs were tested otherwise (test: source, reference, beam, blimp): none is reused", s->folder);
+  s->others = 0;
   if (status == TARN_STATUS_OK && same) status = offer_all(s, json);
+  if (s->others > 0)
+    tarn__log(TARN_LOG_WARNING,
+              "%s: %zu of its runs were made by version %s of the program, this is %s: they are not reused", s->folder,
+              s->others, s->version, tarn_version());
   json_decref(json);
   return status;
 }
@@ -160,7 +181,7 @@ static tarn_status write_origin(const char *from, const char *to) {
   char path[PATH_MAX];
   TARN_REQUIRE(snprintf(path, sizeof path, "%s/reused.json", to) < (int)sizeof path, IO, "%s: the path is too long",
                to);
-  json_t *object = json_pack("{s:s}", "from", from);
+  json_t *object = json_pack("{s:o}", "from", tarn__json_text(from));
   char *text = object ? json_dumps(object, JSON_INDENT(2)) : NULL;
   json_decref(object);
   TARN_REQUIRE(text, MEMORY, "out of memory: %s", path);

@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/threads.h"
+#include "data/shard.h"
 #include "sweep/spec.h"
 #include "tarn/score.h"
 
@@ -114,10 +115,38 @@ static tarn_status list_runs(tarn_sweep *sweep) {
                               .valid_bleu = NAN,
                               .test_bleu = NAN,
                               .test_blimp = NAN};
-      TARN_TRY(tarn__sweep_text(sweep, &run->path, "%s/%s/seed-%lld", sweep->folder ? sweep->folder : "",
-                                sweep->variants[v].name, (long long)run->seed));
-      if (sweep->folder) TARN_TRY(tarn__sweep_look(sweep, run));
+      if (!sweep->folder) continue;
+      TARN_TRY(tarn__sweep_text(sweep, &run->path, "%s/%s/seed-%lld", sweep->folder, sweep->variants[v].name,
+                                (long long)run->seed));
+      TARN_TRY(tarn__sweep_look(sweep, run));
     }
+  }
+  return TARN_STATUS_OK;
+}
+
+static bool same_path(const char *a, const char *b) { return a == b || (a && b && strcmp(a, b) == 0); }
+
+// The plan makes do without data; a training does not.
+static tarn_status check_shard(const char *key, const char *path) {
+  tarn__shard shard = {0};
+  if (!path) return TARN_STATUS_OK;
+  tarn_status status = tarn__shard_open(&shard, path);
+  tarn__shard_close(&shard);
+  return status == TARN_STATUS_OK ? status : tarn__fail_prefix(status, "%s: ", key);
+}
+
+static tarn_status check_data(const tarn_sweep *sweep) {
+  for (size_t i = 0; i < sweep->variant_count; i++) {
+    const tarn_config_data *data = &sweep->variants[i].config->data;
+    bool known = false;
+    for (size_t j = 0; j < i && !known; j++) {
+      const tarn_config_data *other = &sweep->variants[j].config->data;
+      known = same_path(data->train, other->train) && same_path(data->valid, other->valid);
+    }
+    if (known) continue;
+    tarn_status status = check_shard("data.train", data->train);
+    if (status == TARN_STATUS_OK) status = check_shard("data.valid", data->valid);
+    if (status != TARN_STATUS_OK) return tarn__fail_prefix(status, "variant %s: ", sweep->variants[i].name);
   }
   return TARN_STATUS_OK;
 }
@@ -193,6 +222,8 @@ static tarn_status open_parts(tarn_sweep *sweep, const tarn_sweep_options *optio
     if (status != TARN_STATUS_OK) return tarn__fail_prefix(status, "%s: variant %s: ", file, sweep->variants[i].name);
   }
   status = check_collisions(sweep);
+  if (status != TARN_STATUS_OK) return tarn__fail_prefix(status, "%s: ", file);
+  status = check_data(sweep);
   if (status != TARN_STATUS_OK) return tarn__fail_prefix(status, "%s: ", file);
   TARN_TRY(check_test(sweep));
   if (sweep->folder) TARN_TRY(tarn__sweep_check_folder(sweep));

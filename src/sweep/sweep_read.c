@@ -155,6 +155,9 @@ static tarn_status flatten(tarn_sweep *sweep, tarn__sweep_edits *edits, const ch
       continue;
     }
     TARN_TRY(refuse_reserved(sweep, path, entry));
+    for (size_t i = 0; i < edits->count; i++)
+      if (edits->items[i].path && strcmp(edits->items[i].path, path) == 0)
+        return tarn__yaml_fail(entry, "key \"%s\" is given twice, nested and joined by dots", path);
     TARN_TRY(tarn__sweep_text(sweep, &copy, "%s", path));
     TARN_TRY(tarn__grow(&edits->items, &edits->capacity, edits->count + 1, sizeof *edits->items));
     edits->items[edits->count++] = (tarn__config_edit){.path = copy, .value = entry};
@@ -194,6 +197,12 @@ static tarn_status describe(tarn_sweep *sweep, tarn_sweep_variant *variant, cons
   return TARN_STATUS_OK;
 }
 
+// Names of the files beside the variants' folders.
+static bool is_taken(const char *name) {
+  return strcmp(name, "lock") == 0 || strcmp(name, TARN__SWEEP_FILE) == 0 || strcmp(name, TARN__SWEEP_BASE) == 0 ||
+         strcmp(name, TARN__SWEEP_JSON) == 0;
+}
+
 static bool is_name(const char *name) {
   size_t length = strlen(name);
   return length > 0 && length < TARN_SWEEP_NAME && name[0] != '.' && name[0] != '-' &&
@@ -224,6 +233,8 @@ static tarn_status read_variants(tarn_sweep *sweep, tarn_sweep_equalize equalize
     if (!is_name(entry->key))
       return tarn__yaml_fail(entry, "\"%s\" is not a name of a variant: at most %d letters, digits, _ - + and .",
                              tarn__yaml_show(shown, entry->key), TARN_SWEEP_NAME - 1);
+    if (is_taken(entry->key))
+      return tarn__yaml_fail(entry, "\"%s\" is not a name of a variant: the sweep has a file of that name", entry->key);
     variant->name = entry->key;
     variant->equalize = equalize;
     TARN_TRY(read_edits(sweep, &m->edits[i], entry));
@@ -311,8 +322,11 @@ static tarn_status read_name(tarn_sweep *sweep, const char *path) {
   if (sweep->name) return TARN_STATUS_OK;
   const char *slash = strrchr(path, '/');
   const char *file = slash ? slash + 1 : path;
-  const char *dot = strrchr(file, '.');
-  return tarn__sweep_text(sweep, &sweep->name, "%.*s", dot && dot > file ? (int)(dot - file) : (int)strlen(file), file);
+  char name[3 * NAME_MAX + 1];
+  TARN_REQUIRE(strlen(file) <= NAME_MAX, USAGE, "%s: the name of the file is too long", path);
+  tarn_text_repair(name, file);  // it goes into JSON and YAML, and a file's name may be of any bytes
+  const char *dot = strrchr(name, '.');
+  return tarn__sweep_text(sweep, &sweep->name, "%.*s", dot && dot > name ? (int)(dot - name) : (int)strlen(name), name);
 }
 
 static tarn_status read_machine(tarn_sweep *sweep) {

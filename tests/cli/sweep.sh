@@ -37,7 +37,13 @@ grep -q '^flops .*kinds.L.ffn=' out.txt || fail "no width is said: $(cat out.txt
   fail "dry run as JSON"
 "$TARN" sweep sweep.yaml --dry-run --json 2>error.txt |
   grep -q '"epoch_seconds":[0-9.e-]*,"run_seconds":[0-9.e-]*,.*"training_seconds":[0-9]' || fail "no times in the JSON"
+"$TARN" sweep sweep.yaml --dry-run --json 2>error.txt | grep -q '"path"' && fail "a run without a folder has a path"
 [ ! -e out ] || fail "a dry run writes"
+# Where no width has a part in what is counted, none is changed.
+sed 's/^  half:.*/  half: { encoder.layers: R R, decoder.layers: R, equalize: trained }/' sweep.yaml >frozen.yaml
+"$TARN" sweep frozen.yaml --dry-run >out.txt 2>error.txt || fail "equalizing frozen layers: $(cat error.txt)"
+grep -q '^half .*; no width changes it; 1 % CANNOT BE MET$' out.txt || fail "equalizing frozen layers: $(cat out.txt)"
+grep -q "variant half: no width of the FFN brings it nearer to the base's trained" error.txt || fail "no warning: $(cat error.txt)"
 sed 's/^seeds:.*/seeds: [1, 2]\nbudget: 30 s/' sweep.yaml >budget.yaml
 "$TARN" sweep budget.yaml --dry-run >out.txt 2>error.txt
 grep -q 'budget 30 s of training each: at least 2 min more' out.txt || fail "budget: $(cat out.txt)"
@@ -118,6 +124,27 @@ sed -i 's/"version": "[^"]*"/"version": "0.0.0"/' elder/regular/seed-2/result.js
 grep -q 'reused from' out.txt && fail "a run of another version is reused: $(cat out.txt)"
 grep -q 'by version 0.0.0' error.txt || fail "another version: $(cat error.txt)"
 
+sed -i 's/"version": "0.0.0"/"version": "'"$("$TARN" --version | grep -o '[0-9.]*' | head -n 1)"'"/' elder/regular/seed-2/result.json
+"$TARN" sweep shared.yaml --reuse elder --dry-run 2>error.txt | grep -q 'reused from elder' || fail "not reused: $(cat error.txt)"
+echo 'model: { d_modle: 3 }' >elder/regular/seed-2/config.yaml
+"$TARN" sweep shared.yaml --reuse elder --dry-run >out.txt 2>error.txt || fail "a bad run to reuse: $(cat error.txt)"
+grep -q 'warning: elder/regular/seed-2/config.yaml:1: .*: the run is not reused' error.txt || fail "a bad run: $(cat error.txt)"
+
+# Paths may be of any bytes; JSON says U+FFFD for those that are no UTF-8.
+odd=$'b\xe4d'
+cp shared.yaml "$odd.yaml"
+"$TARN" sweep "$odd.yaml" --output "$odd" --reuse out --json >out.txt 2>error.txt || fail "bytes: $(cat error.txt)"
+grep -q '"kind":"finished"' out.txt && grep -q $'"path":"b\xef\xbf\xbdd/' out.txt || fail "bytes: $(cat out.txt)"
+grep -q $'"name": "b\xef\xbf\xbdd"' "$odd/sweep.json" || fail "bytes: $(cat "$odd/sweep.json")"
+"$TARN" sweep --output "$odd" >out.txt || fail "bytes: the sweep does not go on"
+"$TARN" compare "$odd" --json >out.txt || fail "bytes: compare"
+[ "$(grep -c $'"path": "b\xef\xbf\xbdd/' out.txt)" -eq 4 ] || fail "bytes: runs are missing: $(cat out.txt)"
+cp corpus/valid.en "$odd.en"
+"$TARN" test "$odd/plain/seed-7" --source corpus/valid.de --reference "$odd.en" --beam 1 --quiet || fail "bytes: test"
+grep -q $'"reference": "b\xef\xbf\xbdd.en"' "$odd/plain/seed-7/test.json" || fail "bytes: test.json"
+"$TARN" sweep shared.yaml --output again --reuse "$odd" >out.txt 2>error.txt || fail "bytes: reuse: $(cat error.txt)"
+grep -q $'"from": "b\xef\xbf\xbdd/' again/plain/seed-2/reused.json || fail "bytes: $(cat again/plain/seed-2/reused.json)"
+
 # A run that fails is told, never tried again unasked, and keeps the others from nothing.
 cat >fails.yaml <<'END'
 base: model.yaml
@@ -191,9 +218,15 @@ bad 'bad.yaml:3: budget: expected a time' 's/^seeds.*/budget: -3 min/'
 bad 'unknown equalize "flop"; did you mean "flops"' 's/equalize: flops/equalize: flop/'
 bad 'train.seed is not set here' 's/train.*max_updates/train: { seed: 3, max_updates/'
 bad 'is not a name of a variant' 's/^  half:/  ..\/half:/'
+bad 'bad.yaml:13: "lock" is not a name of a variant: the sweep has a file of that name' 's/^  half:/  lock:/'
+bad 'bad.yaml:13: key "encoder.layers" is given twice, nested and joined by dots' 's/^  half:.*/  half: { encoder.layers: L, encoder: { layers: L*3 } }/'
 bad 'train.max_minutes is not set here' 's/^seeds.*/seeds: [1]\nbudget: 1 h/; s/max_updates: 6/max_minutes: 6/'
 sed 's/corpus.valid.en/corpus\/train.en/' sweep.yaml >bad.yaml
 refuse 1 "test: .*20.*300" "$TARN" sweep bad.yaml --dry-run
+sed 's/equalize: flops }/equalize: flops, data.train: nowhere }/' sweep.yaml >bad.yaml
+refuse 1 "bad.yaml: variant flops: data.train: nowhere.tarn" "$TARN" sweep bad.yaml --dry-run
+sed 's/equalize: flops }/equalize: flops, data.valid: nowhere }/' sweep.yaml >bad.yaml
+refuse 1 "bad.yaml: variant flops: data.valid: nowhere.tarn" "$TARN" sweep bad.yaml --dry-run
 sed 's/^base:.*/base: gone.yaml/' sweep.yaml >bad.yaml
 refuse 1 "bad.yaml:1: base: gone.yaml" "$TARN" sweep bad.yaml --dry-run
 refuse 2 "output DIR is missing" "$TARN" sweep sweep.yaml
