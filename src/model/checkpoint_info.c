@@ -74,7 +74,7 @@ static tarn_status describe(tarn_checkpoint_info *info, tarn_checkpoint_param *o
   TARN_TRY(tarn__arena_strdup(&m->arena, &copy, places));
   snprintf(key, sizeof key, "%s%s", TARN__KEY_FROZEN, param->name);
   const char *recipe = param->trained ? NULL : tarn__safetensors_text(tensors, key);
-  if (!recipe) TARN_TRY(tarn__checkpoint_check_values(tensors, "", param));
+  if (!recipe && !tarn__checkpoint_values(tensors, "", param)) return tarn__checkpoint_check_values(tensors, "", param);
   int64_t bytes = 0;
   TARN_TRY(add_bytes(&bytes, tensors, "", param));
   *out = (tarn_checkpoint_param){.name = param->name,

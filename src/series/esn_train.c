@@ -8,21 +8,8 @@
 #include "series/esn.h"
 #include "series/measure.h"
 
-// Moments of the training rows, by which columns are standardized and errors normalised.
-static tarn_status measure_columns(double *mean, double *variance, const tarn_series *series, int64_t rows) {
-  tarn__column_moments(mean, variance, series, rows);
-  for (int64_t c = 0; c < series->columns; c++) {
-    TARN_REQUIRE(isfinite(variance[c]), DATA, "column %s: its numbers are too large, so that its variance is infinite",
-                 series->names[c]);
-    TARN_REQUIRE(variance[c] > 0, DATA,
-                 "column %s is constant over the training rows, so that neither it nor its errors can be normalised",
-                 series->names[c]);
-  }
-  return TARN_STATUS_OK;
-}
-
 static tarn_status standardize(tarn_esn *esn, const tarn_series *series, int64_t rows) {
-  TARN_TRY(measure_columns(esn->mean, esn->scale, series, rows));
+  TARN_TRY(tarn__column_moments(esn->mean, esn->scale, series, rows));
   for (int64_t c = 0; c < series->columns; c++) esn->scale[c] = sqrt(esn->scale[c]);
   return TARN_STATUS_OK;
 }
@@ -55,7 +42,7 @@ static tarn_status pass(const tarn_esn *esn, tarn__ridge *sums, double *squares,
 static tarn_status fit(tarn_esn *esn, const tarn_series *series, double penalty, double *work) {
   int64_t d = esn->info.columns;
   double *squares = work + 2 * esn->info.units + 2 * d, *mean = squares + d, *variance = mean + d;
-  TARN_TRY(measure_columns(mean, variance, series, esn->info.rows));
+  TARN_TRY(tarn__column_moments(mean, variance, series, esn->info.rows));
   tarn__ridge sums;
   TARN_TRY(tarn__ridge_open(&sums, esn->info.units, d));
   tarn_status status = pass(esn, &sums, NULL, series, work);

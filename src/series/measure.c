@@ -5,7 +5,18 @@
 #include "base/memory.h"
 #include "series/table.h"
 
-void tarn__column_moments(double *mean, double *variance, const tarn_series *series, int64_t rows) {
+static tarn_status check_variances(const double *variance, const tarn_series *series) {
+  for (int64_t c = 0; c < series->columns; c++) {
+    TARN_REQUIRE(isfinite(variance[c]), DATA, "column %s: its numbers are too large, so that its variance is infinite",
+                 series->names[c]);
+    TARN_REQUIRE(variance[c] > 0, DATA,
+                 "column %s is constant, so that neither it nor its errors can be normalised by its variance",
+                 series->names[c]);
+  }
+  return TARN_STATUS_OK;
+}
+
+tarn_status tarn__column_moments(double *mean, double *variance, const tarn_series *series, int64_t rows) {
   int64_t d = series->columns;
   for (int64_t c = 0; c < d; c++) {
     double sum = 0, squares = 0;
@@ -20,15 +31,13 @@ void tarn__column_moments(double *mean, double *variance, const tarn_series *ser
     for (int64_t r = 0; r < rows; r++) squares += pow(series->values[r * d + c] - mean[c], 2);
     variance[c] = squares / (double)rows;
   }
+  return check_variances(variance, series);
 }
 
-static tarn_status compare(tarn_forecast_measures *m, const tarn_series *forecast, const double *truth,
-                           const tarn_series *series, const double *variance, double threshold) {
-  int64_t d = series->columns;
+static void compare(tarn_forecast_measures *m, const tarn_series *forecast, const double *truth, const double *variance,
+                    double threshold) {
+  int64_t d = forecast->columns;
   double sum = 0;
-  for (int64_t c = 0; c < d; c++)
-    TARN_REQUIRE(variance[c] > 0, DATA, "column %s is constant, so that errors cannot be normalised by its variance",
-                 series->names[c]);
   m->valid_to_end = true;
   for (int64_t r = 0; r < m->rows; r++) {
     double error = 0;
@@ -38,7 +47,6 @@ static tarn_status compare(tarn_forecast_measures *m, const tarn_series *forecas
     m->valid_steps += m->valid_to_end;
   }
   m->nrmse = sqrt(sum / (double)(m->rows * d));
-  return TARN_STATUS_OK;
 }
 
 tarn_status tarn_forecast_measure(tarn_forecast_measures *measures, const tarn_series *forecast,
@@ -52,9 +60,9 @@ tarn_status tarn_forecast_measure(tarn_forecast_measures *measures, const tarn_s
   void *memory;
   TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, 2 * (size_t)series->columns, sizeof(double)));
   double *mean = memory, *variance = mean + series->columns;
-  tarn__column_moments(mean, variance, series, series->rows);
-  tarn_status status =
-      compare(measures, forecast, series->values + from * series->columns, series, variance, threshold);
+  tarn_status status = tarn__column_moments(mean, variance, series, series->rows);
+  if (status == TARN_STATUS_OK)
+    compare(measures, forecast, series->values + from * series->columns, variance, threshold);
   tarn__free(memory);
   return status;
 }

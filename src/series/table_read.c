@@ -1,6 +1,7 @@
 // Reading of comma-separated values.
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -146,10 +147,11 @@ static tarn_status hand_over(reader *r, tarn_series **series) {
   memcpy((*series)->values, r->values, r->used * sizeof *r->values);
   tarn_status status = TARN_STATUS_OK;
   for (int64_t i = 0; i < r->chosen_count && status == TARN_STATUS_OK; i++) {
-    if (!r->names) continue;
+    char number[32];
+    snprintf(number, sizeof number, "%lld", (long long)r->chosen[i] + 1);
     tarn__free((*series)->names[i]);
     (*series)->names[i] = NULL;
-    status = tarn__strdup(&(*series)->names[i], r->names[r->chosen[i]]);
+    status = tarn__strdup(&(*series)->names[i], r->names ? r->names[r->chosen[i]] : number);
   }
   if (status != TARN_STATUS_OK) tarn_series_close(series);
   return status;

@@ -183,7 +183,6 @@ static void mkdir_makes_all_above(void **state) {
   assert_int_equal(tarn__mkdir("/"), TARN_STATUS_OK);
 }
 
-// A second process gets BUSY with the holder's number; when the holder ends, however it ends, the lock is free.
 static void paths_are_joined(void **state) {
   (void)state;
   static const char *const cases[][3] = {
@@ -200,6 +199,7 @@ static void paths_are_joined(void **state) {
   assert_non_null(strstr(tarn_error_message(), "the path is too long"));
 }
 
+// A second process gets BUSY with the holder's number; when the holder ends, however it ends, the lock is free.
 static void lock_keeps_others_out(void **state) {
   (void)state;
   int fd;

@@ -58,6 +58,7 @@ static void reads_tables(void **state) {
   expect_table("a,b,c\n1,no,3\n4,,6\n", "c,a", 2, 2, "c", 4);
   expect_table("a,b,c\n1,2,3\n", "2", 1, 1, "b", 2);
   expect_table("2,1\n5,6\n", "1,1", 2, 2, "1", 5);
+  expect_table("1,2,3\n", "3", 1, 1, "3", 3);  // its number in the file, not among the chosen
   expect_table(
       "\xEF\xBB\xBF"
       "1,2\n3,4\n",
@@ -400,6 +401,10 @@ static void refuses_other_columns(void **state) {
   tarn_series_close(&s);
   must(read_text(&s, "0.1\n0.1\n0.1\n", TARN_SERIES_HEADER_AUTO, NULL));
   refused(tarn_forecast_measure(&m, forecast, s, 0, 0.4), TARN_STATUS_DATA, "column 1 is constant");
+  // An error over an infinite variance would be none.
+  tarn_series_close(&s);
+  must(read_text(&s, "0.1\n0.2\n1e200\n", TARN_SERIES_HEADER_AUTO, NULL));
+  refused(tarn_forecast_measure(&m, forecast, s, 0, 0.4), TARN_STATUS_DATA, "column 1: its numbers are too large");
   tarn_series_close(&forecast);
   tarn_series_close(&s);
 }
