@@ -27,7 +27,7 @@ static int parse_type(tarn_vocab_type *type, const char *word) {
 
 // What was given of options that not every type takes.
 typedef struct given {
-  int64_t size, minimum_count, sentences;
+  int64_t size, minimum_count, sentences, threads;
   double character_coverage;
 } given;
 
@@ -44,7 +44,8 @@ static int settle_options(tarn_vocab_options *options, const given *g, const cha
                {"character-coverage", !isnan(g->character_coverage), PIECES},
                {"lowercase", options->lowercase, PIECES | COUNTED},
                {"minimum-count", g->minimum_count != CLI_NO_INT, COUNTED},
-               {"sentences", g->sentences != CLI_NO_INT, PIECES}};
+               {"sentences", g->sentences != CLI_NO_INT, PIECES},
+               {"threads", g->threads != CLI_NO_INT, PIECES}};
   for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
     if (!table[i].is_given || (type && table[i].types >> options->type & 1)) continue;
     if (!type) return cli_usage(&COMMAND, "--import-gpt2 takes a vocabulary as it is, without --%s", table[i].name);
@@ -54,6 +55,7 @@ static int settle_options(tarn_vocab_options *options, const given *g, const cha
   if (!isnan(g->character_coverage)) options->character_coverage = g->character_coverage;
   if (g->minimum_count != CLI_NO_INT) options->minimum_count = g->minimum_count;
   if (g->sentences != CLI_NO_INT) options->sentences = g->sentences;
+  if (g->threads != CLI_NO_INT) options->threads = (int)g->threads;
   return -1;
 }
 
@@ -79,9 +81,8 @@ int cmd_vocab(int argc, char **argv) {
   const char *type = NULL;
   const char *output = NULL;
   const char *gpt2 = NULL;
-  int64_t threads = options.threads;
   cli_list files = {0};
-  given g = {CLI_NO_INT, CLI_NO_INT, CLI_NO_INT, NAN};
+  given g = {CLI_NO_INT, CLI_NO_INT, CLI_NO_INT, CLI_NO_INT, NAN};
   const cli_option table[] = {
       {"output", CLI_TEXT, &output, "FILE", "where to write the vocabulary; needed", 0, 0},
       {"type", CLI_TEXT, &type, "TYPE", "bpe (the default), unigram, whitespace, byte or char", 0, 0},
@@ -96,10 +97,10 @@ int cmd_vocab(int argc, char **argv) {
        "leave out rarer words or characters (whitespace, char; default 1)", 1, 1e15},
       {"sentences", CLI_INT, &g.sentences, "N",
        "train on a sample of this many lines, 0 for all (bpe, unigram; default 0)", 0, 1e15},
-      {"threads", CLI_INT, &threads, "N", "threads of the training; for unigram part of the result", 1, 1024},
+      {"threads", CLI_INT, &g.threads, "N",
+       "threads of the training (bpe, unigram; default 2); for unigram part of the result", 1, 1024},
       {0}};
   int code = cli_parse(&COMMAND, table, argc, argv, &files, 0, SIZE_MAX);
-  options.threads = (int)threads;
   if (code < 0 && !output) code = cli_usage(&COMMAND, "--output is missing");
   if (code < 0 && gpt2 && (type || files.count))
     code = cli_usage(&COMMAND, "--import-gpt2 takes neither --type nor text files");

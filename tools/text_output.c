@@ -15,6 +15,7 @@ static int cannot_write(const cli_command *command, const char *name, int error)
 // directly, because it cannot be replaced.
 static int open_file(text_output *output, const char *path) {
   struct stat info;
+  if (!*path) return ENOENT;
   bool exists = stat(path, &info) == 0;
   if (exists && S_ISDIR(info.st_mode)) return EISDIR;
   if (exists && !S_ISREG(info.st_mode)) {

@@ -22,7 +22,7 @@ case $share in '' | *[!0-9]* | 0*) fail "SHARE is a whole number from 1, not \"$
 mkdir -p "$5"
 cd "$5"
 asked="every sentence in $share of $babylm in tokens of $gpt2, with the pairs of $blimp"
-[ ! -e data/ready ] || [ "$(cat data/ready)" = "$asked" ] ||
+[ ! -s data/ready ] || [ "$(cat data/ready)" = "$asked" ] ||
   fail "$5/data was made of $(cat data/ready), not of $asked; give another OUTPUT, or remove $5/data and the sweeps beside it"
 part() {  # NAME SHARE FILE...: the shard data/babylm/NAME of every SHARE-th sentence
   local name=$1 share=$2
@@ -49,6 +49,6 @@ done
 # Runs that fail, as those that diverge, are told in the report too.
 code=0
 "$tarn" sweep "$sweep" --output "$1" "${reuse[@]}" || code=$?
-[ $code -le 1 ] || exit $code
+[ $code -le 1 ] && [ -e "$1/sweep.json" ] || exit $code
 "$tarn" report "$1" --output "report-$1"
 exit $code

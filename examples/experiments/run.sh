@@ -24,7 +24,7 @@ test=$(first test test_2016_flickr)
 mkdir -p "$3"
 cd "$3"
 asked="$from from $source to $target with ${PIECES:-4000} pieces"
-[ ! -e data/ready ] || [ "$(cat data/ready)" = "$asked" ] ||
+[ ! -s data/ready ] || [ "$(cat data/ready)" = "$asked" ] ||
   fail "$3/data was made of $(cat data/ready), not of $asked; give another OUTPUT, or remove $3/data and the sweeps beside it"
 if [ ! -e data/ready ]; then
   mkdir -p data
@@ -45,6 +45,6 @@ done
 # Runs that fail, as those that diverge, are told in the report too.
 code=0
 "$tarn" sweep "$sweep" --output "$1" "${reuse[@]}" || code=$?
-[ $code -le 1 ] || exit $code
+[ $code -le 1 ] && [ -e "$1/sweep.json" ] || exit $code
 "$tarn" report "$1" --output "report-$1"
 exit $code

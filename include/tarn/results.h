@@ -135,7 +135,7 @@ typedef struct tarn_results_run {
 // A configuration: runs whose configurations differ in the seed only.
 typedef struct tarn_results_group {
   const char *name;       // the variant's name in a sweep, else the name of the run directory (above "seed-N"), or its
-                          // path where another one has the name; unique
+                          // path where another one has the name, or "NAME (2)" where both are taken; unique
   const char *changes;    // in a sweep: what the variant sets, "key=value key=value"; else NULL
   const char *equalized;  // in a sweep: what `equalize` changed, likewise; NULL: nothing
   const size_t *runs;     // indices into tarn_results.runs, by rising seed

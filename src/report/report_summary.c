@@ -92,7 +92,7 @@ static const char *tested(tarn__report *view, int sign) {
     const tarn_results_significance *s = &entry->row->pooled;
     if (isnan(s->p_two_sided)) continue;
     const char *p = tarn__report_p(view, s->p_two_sided);
-    int found = fmax(s->p_two_sided, tarn__report_least_p(view)) >= SURE ? 0 : s->difference > 0 ? 1 : -1;
+    int found = fmax(s->p_two_sided, tarn__report_least_p(view)) > SURE ? 0 : s->difference > 0 ? 1 : -1;
     if (found != sign) continue;
     const char *mark = s->difference < 0 ? "\xE2\x88\x92" : "+";
     text = tarn__report_text(view, "%s%s%s (%s%.2f, p %s%s)", text, *text ? ", " : "", entry->group->name, mark,
@@ -107,10 +107,10 @@ static void say_significance(tarn__summary *summary, tarn__report *view) {
   const char *neither = tested(view, 0);
   if (!*better && !*worse && !*neither) return;
   say(summary,
-      tarn__report_text(view, "Test BLEU against the baseline by paired bootstrap, at p < %g:%s%s%s%s%s%s%s%s.", SURE,
-                        *better ? " better " : "", better, *better && (*worse || *neither) ? ";" : "",
-                        *worse ? " worse " : "", worse, *worse && *neither ? ";" : "",
-                        *neither ? " no significant difference " : "", neither));
+      tarn__report_text(
+          view, "Test BLEU against the baseline by paired bootstrap, at p of %g or less:%s%s%s%s%s%s%s%s.", SURE,
+          *better ? " better " : "", better, *better && (*worse || *neither) ? ";" : "", *worse ? " worse " : "", worse,
+          *worse && *neither ? ";" : "", *neither ? " no significant difference " : "", neither));
 }
 
 static void say_speed(tarn__summary *summary, tarn__report *view) {

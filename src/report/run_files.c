@@ -9,14 +9,17 @@
 #include "base/file.h"
 
 tarn_status tarn__arena_print(const char **text, tarn__arena *arena, const char *format, ...) {
-  char buffer[2048];
-  char *copy;
+  void *memory;
   va_list args;
   va_start(args, format);
-  vsnprintf(buffer, sizeof buffer, format, args);
+  int length = vsnprintf(NULL, 0, format, args);
   va_end(args);
-  TARN_TRY(tarn__arena_strdup(arena, &copy, buffer));
-  *text = copy;
+  TARN_REQUIRE(length >= 0, INTERNAL, "a text cannot be made of \"%s\"", format);
+  TARN_TRY(tarn__arena_alloc(arena, &memory, (size_t)length + 1, 1));
+  va_start(args, format);
+  vsnprintf(memory, (size_t)length + 1, format, args);
+  va_end(args);
+  *text = memory;
   return TARN_STATUS_OK;
 }
 

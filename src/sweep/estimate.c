@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/threads.h"
 #include "ops/gemm.h"
 #include "sweep/spec.h"
 
@@ -53,6 +54,9 @@ static double tokens_of_run(const tarn_config *config, const tarn_plan *plan) {
 }
 
 tarn_status tarn_sweep_estimate(tarn_sweep *sweep) {
+  // More threads than processors reach no more, and the system may not give that many.
+  tarn__threads_set(0);
+  int threads = sweep->threads < tarn__threads() ? (int)sweep->threads : tarn__threads();
   double rate = 0;
   int64_t last_d = 0;
   tarn__dtype last_dtype = TARN__F32;
@@ -61,7 +65,7 @@ tarn_status tarn_sweep_estimate(tarn_sweep *sweep) {
     const tarn_plan *plan = &v->plan;
     int64_t d = v->config->model.d_model < WIDEST ? v->config->model.d_model : WIDEST;
     tarn__dtype dtype = v->config->train.precision == TARN_PRECISION_BF16 ? TARN__BF16 : TARN__F32;
-    if (d != last_d || dtype != last_dtype) TARN_TRY(measure(&rate, d, dtype, (int)sweep->threads));
+    if (d != last_d || dtype != last_dtype) TARN_TRY(measure(&rate, d, dtype, threads));
     last_d = d;
     last_dtype = dtype;
     double token = (plan->forward_flops + plan->backward_flops + plan->recompute_flops) / (SHARE_OF_PRODUCTS * rate);

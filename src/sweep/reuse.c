@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "base/log.h"
@@ -42,8 +43,7 @@ static tarn_status want(search *s) {
 // another version wrote need not be readable at all.
 static tarn_status same_version(bool *same, search *s, const char *run) {
   char path[PATH_MAX];
-  TARN_REQUIRE(snprintf(path, sizeof path, "%s/result.json", run) < (int)sizeof path, IO, "%s: the path is too long",
-               run);
+  TARN_TRY(tarn__path_join(path, run, "result.json"));
   json_t *result = json_load_file(path, 0, NULL);
   const char *version = json_string_value(json_object_get(result, "version"));
   *same = version && strcmp(version, tarn_version()) == 0;
@@ -71,8 +71,7 @@ static tarn_status offer(search *s, const char *path) {
   char file[PATH_MAX];
   char *text;
   bool same = false;
-  TARN_REQUIRE(snprintf(file, sizeof file, "%s/config.yaml", path) < (int)sizeof file, IO, "%s: the path is too long",
-               path);
+  TARN_TRY(tarn__path_join(file, path, "config.yaml"));
   if (!tarn__file_exists(file)) return TARN_STATUS_OK;
   TARN_TRY(same_version(&same, s, path));
   if (!same) return TARN_STATUS_OK;
@@ -114,8 +113,7 @@ static tarn_status look_into(search *s) {
   char path[PATH_MAX];
   json_error_t error;
   bool same;
-  TARN_REQUIRE(snprintf(path, sizeof path, "%s/" TARN__SWEEP_JSON, s->folder) < (int)sizeof path, IO,
-               "%s: the path is too long", s->folder);
+  TARN_TRY(tarn__path_join(path, s->folder, TARN__SWEEP_JSON));
   TARN_REQUIRE(tarn__file_exists(path), USAGE, "%s: there is no sweep whose runs could be reused: no " TARN__SWEEP_JSON,
                s->folder);
   json_t *json = json_load_file(path, 0, &error);
@@ -179,8 +177,7 @@ static tarn_status copy_files(const char *from, const char *to) {
 // Where the run comes from, for a reader of the folder.
 static tarn_status write_origin(const char *from, const char *to) {
   char path[PATH_MAX];
-  TARN_REQUIRE(snprintf(path, sizeof path, "%s/reused.json", to) < (int)sizeof path, IO, "%s: the path is too long",
-               to);
+  TARN_TRY(tarn__path_join(path, to, "reused.json"));
   json_t *object = json_pack("{s:o}", "from", tarn__json_text(from));
   char *text = object ? json_dumps(object, JSON_INDENT(2)) : NULL;
   json_decref(object);
@@ -190,15 +187,30 @@ static tarn_status write_origin(const char *from, const char *to) {
   return status;
 }
 
+// What a copy that was killed has left may be of another run.
+static tarn_status empty_folder(const char *path) {
+  DIR *folder = opendir(path);
+  TARN_REQUIRE(folder, IO, "%s: cannot read the folder: %s", path, strerror(errno));
+  tarn_status status = TARN_STATUS_OK;
+  for (const struct dirent *entry; status == TARN_STATUS_OK && (entry = readdir(folder));) {
+    if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) continue;
+    if (unlinkat(dirfd(folder), entry->d_name, 0) != 0)
+      status = tarn__fail(TARN_STATUS_IO, "%s/%s: cannot remove: %s", path, entry->d_name, strerror(errno));
+  }
+  closedir(folder);
+  return status;
+}
+
 tarn_status tarn__sweep_reuse(tarn_sweep *sweep, tarn_sweep_run *run) {
   char partial[PATH_MAX];
   TARN_REQUIRE(snprintf(partial, sizeof partial, "%s/%s/.seed-%lld.partial", sweep->folder,
                         sweep->variants[run->variant].name, (long long)run->seed) < (int)sizeof partial,
                IO, "%s: the path is too long", sweep->folder);
   TARN_TRY(tarn__mkdir(partial));
+  TARN_TRY(empty_folder(partial));
   TARN_TRY(copy_files(run->reuse, partial));
   TARN_TRY(write_origin(run->reuse, partial));
-  // Whoever stops here leaves a folder that nothing reads, and the next copy fills it anew.
+  // Whoever stops here leaves a folder that nothing reads, and the next copy empties it.
   TARN_REQUIRE(rename(partial, run->path) == 0, IO, "%s: cannot put the reused run here: %s", run->path,
                strerror(errno));
   run->reuse = NULL;

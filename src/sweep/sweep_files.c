@@ -230,10 +230,9 @@ static tarn_status check_old(const tarn_sweep *sweep, const json_t *old, const c
 tarn_status tarn__sweep_check_folder(const tarn_sweep *sweep) {
   char path[PATH_MAX];
   json_error_t error;
-  TARN_REQUIRE(snprintf(path, sizeof path, "%s/config.yaml", sweep->folder) < (int)sizeof path, IO,
-               "%s: the path is too long", sweep->folder);
+  TARN_TRY(tarn__path_join(path, sweep->folder, "config.yaml"));
   TARN_REQUIRE(!tarn__file_exists(path), USAGE, "%s holds a run; give a sweep a folder of its own", sweep->folder);
-  snprintf(path, sizeof path, "%s/" TARN__SWEEP_JSON, sweep->folder);
+  TARN_TRY(tarn__path_join(path, sweep->folder, TARN__SWEEP_JSON));
   if (!tarn__file_exists(path)) return TARN_STATUS_OK;
   json_t *old = json_load_file(path, 0, &error);
   TARN_REQUIRE(old, DATA, "%s:%d: %s", path, error.line, error.text);

@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/log.h"
 #include "sweep/spec.h"
 
 // Seconds between two looks at the processes and at the logs.
@@ -143,18 +144,26 @@ static void drop_errors(const tarn_sweep_run *run) {
   if (tarn__path_join(errors, run->path, "errors.txt") == TARN_STATUS_OK) unlink(errors);
 }
 
-// Gives every free place the next run that has something to do.
+// Takes over a run of another sweep; where that does not work out, it is trained after all.
+static tarn_status reuse(state *s, tarn_sweep_run *run) {
+  tarn_status status = tarn__sweep_reuse(s->sweep, run);
+  run->reuse = NULL;
+  if (status == TARN_STATUS_OK) tell(s, TARN_SWEEP_EVENT_REUSED, run);
+  if (status != TARN_STATUS_IO) return status;
+  tarn__log(TARN_LOG_WARNING, "%s: the run is not reused", tarn_error_message());
+  s->next--;
+  return TARN_STATUS_OK;
+}
+
+// Gives every free place the next run that has something to do, or copies one: between two copies processes and `stop`
+// are looked at.
 static tarn_status fill_places(state *s) {
   for (int64_t i = 0; i < s->sweep->parallel; i++) {
     while (s->jobs[i].pid == 0 && s->next < s->sweep->run_count) {
       tarn_sweep_run *run = &s->sweep->memory->runs[s->next++];
       // A sweep that was killed as the run's process ended had no time to drop its messages.
       if (is_done(run)) drop_errors(run);
-      if (run->state == TARN_SWEEP_WAITING && run->reuse) {
-        TARN_TRY(tarn__sweep_reuse(s->sweep, run));
-        tell(s, TARN_SWEEP_EVENT_REUSED, run);
-        continue;
-      }
+      if (run->state == TARN_SWEEP_WAITING && run->reuse) return reuse(s, run);
       bool skip = is_done(run) || (run->state == TARN_SWEEP_FAILED && !s->options->retry_failed);
       if (skip)
         tell(s, TARN_SWEEP_EVENT_SKIPPED, run);
@@ -289,8 +298,7 @@ tarn_status tarn_sweep_run_all(tarn_sweep *sweep, const tarn_sweep_options *opti
   int lock = -1;
   TARN_REQUIRE(sweep->folder, USAGE, "a sweep needs a folder for its runs");
   TARN_TRY(tarn__mkdir(sweep->folder));
-  TARN_REQUIRE(snprintf(path, sizeof path, "%s/lock", sweep->folder) < (int)sizeof path, IO, "%s: the path is too long",
-               sweep->folder);
+  TARN_TRY(tarn__path_join(path, sweep->folder, "lock"));
   TARN_TRY(tarn__lock(&lock, path));
   tarn_status status = run_locked(sweep, options);
   tarn__unlock(&lock);

@@ -77,6 +77,8 @@ static tarn_status check_type(size_t count, const tarn_vocab_options *o) {
                "only SentencePiece's vocabularies (bpe, unigram) take a character coverage");
   TARN_REQUIRE(pieces || o->sentences == fresh.sentences, USAGE,
                "only SentencePiece's vocabularies (bpe, unigram) take a number of sentences");
+  TARN_REQUIRE(pieces || o->threads == fresh.threads, USAGE,
+               "only SentencePiece's vocabularies (bpe, unigram) are trained by threads");
   return TARN_STATUS_OK;
 }
 

@@ -107,6 +107,7 @@ refuse_prompt 2 'argument is missing'
 refuse_prompt 1 'nowhere' nowhere
 refuse_prompt 1 'no-such-input' recurrent --input no-such-input
 refuse_prompt 1 'no/such/folder' recurrent --output no/such/folder
+refuse_prompt 1 'cannot write: No such file' recurrent --output ''
 echo before >kept.txt
 refuse_prompt 1 'no-such-file' recurrent --input no-such-file --output kept.txt
 [ "$(cat kept.txt)" = before ] || fail "a failure empties the output"

@@ -20,7 +20,8 @@ score model text --summary-only | cmp - whole.txt || fail "--summary-only"
 score model text --tokens >tokens.txt
 [ "$(grep -c '^  -[0-9.]*	' tokens.txt)" -eq 10 ] || fail "tokens: $(cat tokens.txt)"
 grep -v '^  ' tokens.txt | cmp - lines.txt || fail "lines with tokens"
-awk 'BEGIN { FS = "\t" } /^  / { sum -= $1; next } { d = whole - sum; if (d > 1e-4 || d < -1e-4) exit 1; whole = -$1; sum = 0 }' \
+awk 'BEGIN { FS = "\t" } /^  / { sum -= $1; next } { d = whole - sum; if (d > 1e-4 || d < -1e-4) exit 1; whole = -$1; sum = 0 }
+  END { d = whole - sum; if (d > 1e-4 || d < -1e-4) exit 1 }' \
   tokens.txt || fail "the tokens do not make the line: $(cat tokens.txt)"
 
 score model text --json >lines.json

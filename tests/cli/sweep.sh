@@ -103,7 +103,9 @@ END
 grep -q '^waiting .*plain seed 2  reused from out/regular/seed-2$' out.txt || fail "no word of reuse: $(cat out.txt)"
 grep -q '^4 runs, 3 of them to be trained' out.txt || fail "reused runs are not counted: $(cat out.txt)"
 mkdir -p shared/plain/.seed-2.partial
-echo rubbish >shared/plain/.seed-2.partial/log.jsonl  # a copy that was killed
+for file in log.jsonl checkpoint_average.safetensors log.jsonl.tmp.1; do
+  echo rubbish >shared/plain/.seed-2.partial/$file  # of a copy that was killed, perhaps of another run
+done
 refuse 2 'corpus: there is no sweep whose runs could be reused' "$TARN" sweep shared.yaml --output shared --reuse corpus
 "$TARN" sweep shared.yaml --output shared --reuse out >out.txt 2>error.txt || fail "reuse: $(cat out.txt error.txt)"
 grep -q '^reused .*plain seed 2 .*test BLEU' out.txt || fail "not reused: $(cat out.txt)"
@@ -111,6 +113,7 @@ grep -q '^reused .*plain seed 2 .*test BLEU' out.txt || fail "not reused: $(cat 
 for file in out/regular/seed-2/*; do
   [ "${file##*/}" = lock ] || cmp "$file" "shared/plain/seed-2/${file##*/}"
 done
+diff <(ls out/regular/seed-2 | grep -v lock) <(ls shared/plain/seed-2 | grep -v reused.json) || fail "other files"
 grep -q '"from": "out/regular/seed-2"' shared/plain/seed-2/reused.json || fail "the origin is not told"
 [ ! -e shared/plain/.seed-2.partial ] || fail "a partial copy is left"
 "$TARN" compare shared >out.txt 2>error.txt || fail "reused runs are not compared: $(cat error.txt)"
