@@ -128,9 +128,10 @@ typedef struct tarn_train_list {
 } tarn_train_list;
 
 // Reads the description, and for several seeds writes it as "<run>/config.yaml", so that resuming <run> resumes or
-// starts every seed. Resuming with overrides changes that description and those of the seeds that were begun; it fails
-// with USAGE for an override that resuming does not allow, and with BUSY while one of the seeds trains. `options` must
-// stay as they are until close.
+// starts every seed. Resuming with overrides changes that description and those of the seeds that were begun. Nothing
+// is written or changed unless the seeds can be trained so: fails as tarn_train_open() does, with USAGE for an override
+// that resuming does not allow, and with BUSY while one of the seeds trains. `options` must stay as they are until
+// close.
 tarn_status tarn_train_list_open(tarn_train_list **list, const tarn_train_options *options) TARN_CHECKED;
 void tarn_train_list_close(tarn_train_list **list);
 

@@ -84,8 +84,12 @@ static tarn_status open_data(tarn_train *t) {
   options.seed = (uint64_t)config->train.seed;
   tarn_status status = tarn__batcher_open(&t->batcher, &t->shard, &options);
   if (status != TARN_STATUS_OK) return tarn__fail_prefix(status, "%s: ", config->data.train);
-  tarn__shard_warn_left_out(&t->shard, config->data.train, t->batcher, config, "");
   return TARN_STATUS_OK;
+}
+
+static void warn_left_out(const tarn_train *t) {
+  tarn__shard_warn_left_out(&t->shard, t->config->data.train, t->batcher, t->config, "");
+  if (t->validator) tarn__validator_warn_left_out(t->validator);
 }
 
 static void training_bounds(const tarn_train *t, tarn__stepper_bounds *bounds) {
@@ -188,14 +192,16 @@ static tarn_status check_same_validation(const tarn_train *t, const tarn__checkp
   return TARN_STATUS_OK;
 }
 
-static tarn_status load_state(tarn_train *t, const tarn__checkpoint_file *file) {
+// Without `load` it is only looked whether the training can go on from the file.
+static tarn_status load_state(tarn_train *t, const tarn__checkpoint_file *file, bool load) {
   TARN_REQUIRE(file->has_progress, DATA, "%s: it holds a model, but not the state of a training", file->tensors.path);
   TARN_TRY(tarn__resume_check_config(t->config, file->config_text, file->tensors.path));
   TARN_TRY(check_same_data(t, file));
   TARN_TRY(check_same_validation(t, file));
   TARN_TRY(tarn__checkpoint_check_names(file, t->model));
-  TARN_TRY(tarn__checkpoint_file_load(file, t->model, true));
   t->progress = file->progress;
+  if (!load) return TARN_STATUS_OK;
+  TARN_TRY(tarn__checkpoint_file_load(file, t->model, true));
   return tarn__batcher_seek(t->batcher, t->progress.epoch, t->progress.index);
 }
 
@@ -222,21 +228,22 @@ static tarn_status say_what_is_left(const tarn_train *t) {
                     line, t->dir.path);
 }
 
-static tarn_status start(tarn_train *t, bool resume) {
+static tarn_status start(tarn_train *t, bool resume, bool load) {
   if (!resume || !tarn__file_exists(t->dir.last)) {
     TARN_TRY(check_untrained(t));
-    return tarn__model_initialise(t->model, (uint64_t)t->config->train.seed);
+    return load ? tarn__model_initialise(t->model, (uint64_t)t->config->train.seed) : TARN_STATUS_OK;
   }
   tarn__checkpoint_file file;
   tarn_status status = tarn__checkpoint_file_open(&file, t->dir.last);
   if (status == TARN_STATUS_DATA) return say_what_is_left(t);
   TARN_TRY(status);
-  status = load_state(t, &file);
+  status = load_state(t, &file, load);
   tarn__checkpoint_file_close(&file);
   return status;
 }
 
-static tarn_status open_parts(tarn_train *t, const tarn_train_options *o) {
+// All that can be said of a training before it takes memory for its model or writes anything.
+static tarn_status check_parts(tarn_train *t, const tarn_train_options *o) {
   TARN_TRY(tarn__train_check_options(o));
   if (o->run) TARN_TRY(tarn__run_dir_look(&t->dir, o->run));
   TARN_TRY(read_config(t, o));
@@ -247,6 +254,13 @@ static tarn_status open_parts(tarn_train *t, const tarn_train_options *o) {
   TARN_TRY(make_plan(t));
   if (t->config->data.valid) TARN_TRY(tarn__validator_open(&t->validator, t->model, t->source, t->target, t->threads));
   TARN_TRY(check_memory(t));
+  // Who takes the memory finds the same when the last checkpoint is loaded.
+  return o->plan_only && o->resume ? start(t, true, false) : TARN_STATUS_OK;
+}
+
+static tarn_status open_parts(tarn_train *t, const tarn_train_options *o) {
+  TARN_TRY(check_parts(t, o));
+  warn_left_out(t);
   if (o->plan_only) return TARN_STATUS_OK;
   // Only a training that can run makes its folder.
   tarn__run_dir_close(&t->dir);
@@ -254,7 +268,7 @@ static tarn_status open_parts(tarn_train *t, const tarn_train_options *o) {
   t->go_on = o->folder ? o->folder : t->dir.path;
   if (!o->resume) TARN_TRY(check_new(t));
   TARN_TRY(take_memory(t));
-  TARN_TRY(start(t, o->resume));
+  TARN_TRY(start(t, o->resume, true));
   TARN_TRY(tarn__freeze_apply(t->model, t->progress.update, t->progress.frozen_sets, NULL));
   t->epoch_batches = tarn__batcher_batches(t->batcher);
   TARN_TRY(tarn__loader_open(&t->loader, t->batcher, t->config->train.accumulate));
@@ -262,13 +276,38 @@ static tarn_status open_parts(tarn_train *t, const tarn_train_options *o) {
   return tarn__run_log_open(&t->log, t->dir.log, t->config->train.tensorboard ? t->dir.path : NULL, &t->progress);
 }
 
-tarn_status tarn_train_open(tarn_train **train, const tarn_train_options *options) {
+static tarn_status make_train(tarn_train **train) {
   *train = NULL;
   void *memory;
   TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, 1, sizeof(tarn_train)));
   tarn_train *t = memory;
   t->dir.lock = -1;
   t->log = (tarn__run_log){.fd = -1, .events = {.fd = -1}};
+  *train = t;
+  return TARN_STATUS_OK;
+}
+
+tarn_status tarn__train_check(tarn_config **config, const tarn_train_options *options) {
+  *config = NULL;
+  tarn_train *t;
+  TARN_TRY(make_train(&t));
+  tarn_train_options o = *options;
+  o.plan_only = true;
+  tarn_status status = check_parts(t, &o);
+  tarn_config *checked = t->config;
+  t->config = NULL;
+  tarn_train_close(&t);
+  if (status == TARN_STATUS_OK)
+    *config = checked;
+  else
+    tarn_config_close(&checked);
+  return status;
+}
+
+tarn_status tarn_train_open(tarn_train **train, const tarn_train_options *options) {
+  *train = NULL;
+  tarn_train *t;
+  TARN_TRY(make_train(&t));
   t->on_event = options->on_event;
   t->user = options->user;
   t->stop = options->stop;

@@ -52,33 +52,78 @@ static tarn_status make_run(tarn_train_list *list, tarn_train_options *run, cons
   return TARN_STATUS_OK;
 }
 
+// Only seeds that can be trained are recorded: a line that is found wrong later would stand in the way of the right
+// one.
+static tarn_status check_first(const tarn_train_list *list) {
+  tarn_config *config;
+  TARN_TRY(tarn__train_check(&config, &list->runs[0]));
+  tarn_config_close(&config);
+  return TARN_STATUS_OK;
+}
+
 // Records the description of all seeds in the folder that holds their runs.
-static tarn_status write_config(const tarn__run_dir *dir, const tarn_config *config) {
+static tarn_status begin_all(const tarn_train_list *list, const tarn_config *config) {
+  const tarn__run_dir *dir = &list->memory->dir;
   TARN_REQUIRE(!tarn__file_exists(dir->config), USAGE,
                "%s already holds runs; go on with: tarn train --resume %s, or give another --run", dir->path,
                dir->path);
+  TARN_TRY(check_first(list));
   TARN_TRY(tarn__mkdir(dir->path));
   return tarn__run_dir_write_config(dir, config);
 }
 
-// Puts the overrides into the description of a seed that was begun. Fails with BUSY while it trains.
-static tarn_status change_seed(const tarn_train_options *run) {
+// A seed that was begun, locked, and its description as the overrides make it.
+typedef struct begun_seed {
   tarn__run_dir dir;
   tarn_config *config;
-  TARN_TRY(tarn__run_dir_open(&dir, run->run));
-  tarn_status status = tarn_config_read(&config, dir.config, run->overrides, run->override_count);
-  if (status == TARN_STATUS_OK) status = tarn__run_dir_write_config(&dir, config);
-  tarn_config_close(&config);
-  tarn__run_dir_close(&dir);
-  return status;
+} begun_seed;
+
+typedef struct begun_seeds {
+  size_t count;
+  begun_seed *seeds;
+} begun_seeds;
+
+static void begun_close(begun_seeds *begun) {
+  for (size_t i = 0; i < begun->count; i++) {
+    tarn_config_close(&begun->seeds[i].config);
+    tarn__run_dir_close(&begun->seeds[i].dir);
+  }
+  tarn__free(begun->seeds);
+}
+
+// Fails with BUSY while one of them trains. That comes before all checks: the memory it takes would fail them.
+static tarn_status lock_begun(begun_seeds *begun, const tarn_train_list *list) {
+  void *memory;
+  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, list->count, sizeof *begun->seeds));
+  begun->seeds = memory;
+  for (size_t i = 0; i < list->count; i++) {
+    if (!list->runs[i].resume) continue;
+    TARN_TRY(tarn__run_dir_open(&begun->seeds[begun->count].dir, list->runs[i].run));
+    begun->count++;
+  }
+  return TARN_STATUS_OK;
+}
+
+// Each of them, because their checkpoints differ: one may have been validated, and another not.
+static tarn_status check_begun(begun_seeds *begun, const tarn_train_list *list) {
+  if (begun->count == 0) return check_first(list);
+  size_t next = 0;
+  for (size_t i = 0; i < list->count; i++)
+    if (list->runs[i].resume) TARN_TRY(tarn__train_check(&begun->seeds[next++].config, &list->runs[i]));
+  return TARN_STATUS_OK;
 }
 
 // What is changed when the seeds go on holds for all of them, also for those whose turn comes in another session: a
-// mean over seeds that were trained differently would say nothing.
+// mean over seeds that were trained differently would say nothing. So nothing is written before all can be.
 static tarn_status change_all(const tarn_train_list *list, const tarn_config *config) {
-  for (size_t i = 0; i < list->count; i++)
-    if (list->runs[i].resume) TARN_TRY(change_seed(&list->runs[i]));
-  return tarn__run_dir_write_config(&list->memory->dir, config);
+  begun_seeds begun = {0};
+  tarn_status status = lock_begun(&begun, list);
+  if (status == TARN_STATUS_OK) status = check_begun(&begun, list);
+  for (size_t i = 0; i < begun.count && status == TARN_STATUS_OK; i++)
+    status = tarn__run_dir_write_config(&begun.seeds[i].dir, begun.seeds[i].config);
+  if (status == TARN_STATUS_OK) status = tarn__run_dir_write_config(&list->memory->dir, config);
+  begun_close(&begun);
+  return status;
 }
 
 static tarn_status fill(tarn_train_list *list, const tarn_train_options *options, const tarn_config *config) {
@@ -97,7 +142,7 @@ static tarn_status fill(tarn_train_list *list, const tarn_train_options *options
   for (int64_t i = 0; i < seeds; i++) TARN_TRY(make_run(list, &runs[i], options, list->seeds[i]));
   if (options->plan_only || (options->resume && options->override_count == 0)) return TARN_STATUS_OK;
   TARN_TRY(tarn_config_check_training(config));
-  return options->resume ? change_all(list, config) : write_config(&list->memory->dir, config);
+  return options->resume ? change_all(list, config) : begin_all(list, config);
 }
 
 static tarn_status open_list(tarn_train_list *list, const tarn_train_options *o) {

@@ -44,6 +44,10 @@ struct tarn_train {
 
 // Fails with USAGE unless the options ask for one thing: a new training in a run directory, a plan, or going on.
 tarn_status tarn__train_check_options(const tarn_train_options *options) TARN_CHECKED;
+// Whether tarn_train_open() would find everything in order: description, data, plan, memory, and with `resume` the last
+// checkpoint. Takes no lock and no memory for the model, writes and warns of nothing. *config, which the caller closes,
+// is the resolved description.
+tarn_status tarn__train_check(tarn_config **config, const tarn_train_options *options) TARN_CHECKED;
 
 // Tells the receiver of events, if there is one. Fields that every event has are filled in.
 void tarn__train_tell(const tarn_train *train, tarn_train_event *event);

@@ -49,8 +49,12 @@ static tarn_status open_batcher(tarn__validator *v) {
   if (longest > options.max_tokens) options.max_tokens = longest;
   tarn_status status = tarn__batcher_open(&v->batcher, &v->shard, &options);
   if (status != TARN_STATUS_OK) return tarn__fail_prefix(status, "%s: ", config->data.valid);
-  tarn__shard_warn_left_out(&v->shard, config->data.valid, v->batcher, config, " of the validation loss");
   return TARN_STATUS_OK;
+}
+
+void tarn__validator_warn_left_out(const tarn__validator *v) {
+  const tarn_config *config = v->model->config;
+  tarn__shard_warn_left_out(&v->shard, config->data.valid, v->batcher, config, " of the validation loss");
 }
 
 // A sentence that is longer than the model takes is cut, as `tarn translate` does.

@@ -32,6 +32,8 @@ typedef struct tarn__validator tarn__validator;
 tarn_status tarn__validator_open(tarn__validator **validator, const tarn__model *model, const tarn_vocab *source,
                                  const tarn_vocab *target, int threads) TARN_CHECKED;
 void tarn__validator_close(tarn__validator **validator);
+// Warns of sentences that are longer than the model takes.
+void tarn__validator_warn_left_out(const tarn__validator *validator);
 // What two validations must have in common for their scores to be compared: a hash of the validation data, of the
 // references where they come from a file, and of the number of sentences that are translated.
 const char *tarn__validator_hash(const tarn__validator *validator);

@@ -404,6 +404,17 @@ static int64_t limit_of(const char *path) {
   return updates;
 }
 
+// The limit that stands in the description of all seeds and in those of the first ones.
+static void assert_limits(const char *run, int begun, int64_t expected) {
+  char path[64];
+  snprintf(path, sizeof path, "%s/config.yaml", run);
+  assert_int_equal(limit_of(path), expected);
+  for (int seed = 1; seed <= begun; seed++) {
+    snprintf(path, sizeof path, "%s/seed-%d/config.yaml", run, seed);
+    assert_int_equal(limit_of(path), expected);
+  }
+}
+
 // Seeds that one mean is taken of must not differ in anything else, whenever their turn comes.
 static void changes_hold_for_every_seed(void **state) {
   (void)state;
@@ -436,13 +447,14 @@ static void changes_hold_for_every_seed(void **state) {
   assert_int_equal(tarn_train_open(&train, &first), TARN_STATUS_OK);
   assert_int_equal(tarn_train_run(train, &result), TARN_STATUS_INTERRUPTED);
   assert_string_equal(strstr(tarn_error_message(), "go on with"), "go on with: tarn train --resume all");
-  // Nothing is changed while a seed trains.
-  const char *most[] = {"train.max_updates=5"};
-  tarn_train_list *other;
-  assert_int_equal(open_list(&other, NULL, "all", most, 1), TARN_STATUS_BUSY);
   tarn_train_close(&train);
+  // Nothing is changed while a seed trains, be it the last one that was begun.
+  const char *most[] = {"train.max_updates=5"};
+  assert_int_equal(tarn_train_open(&train, &list->runs[1]), TARN_STATUS_OK);
   tarn_train_list_close(&list);
-  assert_int_equal(limit_of("all/config.yaml"), 4);
+  assert_int_equal(open_list(&list, NULL, "all", most, 1), TARN_STATUS_BUSY);
+  assert_limits("all", 2, 4);
+  tarn_train_close(&train);
   assert_int_equal(open_list(&list, NULL, "all", NULL, 0), TARN_STATUS_OK);
   for (size_t i = 0; i < 3; i++) {
     if (tarn_train_open(&train, &list->runs[i]) != TARN_STATUS_OK) fail_msg("%s", tarn_error_message());
@@ -451,6 +463,68 @@ static void changes_hold_for_every_seed(void **state) {
     tarn_train_close(&train);
   }
   tarn_train_list_close(&list);
+}
+
+static void refuse_change(const char *run, int begun, const char *override, tarn_status expected, const char *words) {
+  const char *overrides[] = {"train.max_updates=9", override};
+  tarn_train_list *list;
+  assert_int_equal(open_list(&list, NULL, run, overrides, 2), expected);
+  if (!strstr(tarn_error_message(), words)) fail_msg("\"%s\" does not say \"%s\"", tarn_error_message(), words);
+  assert_limits(run, begun, 2);
+}
+
+// What a seed cannot go on with is not written into any description, or nothing would go on.
+static void changes_that_cannot_hold_change_nothing(void **state) {
+  (void)state;
+  const char *overrides[] = {"train.seeds=[1,2]", "train.max_updates=2", "train.average=0", "valid.every=100",
+                             "data.train=typo"};
+  tarn_train_list *list;
+  tarn_train *train;
+  tarn_train_result result;
+  // Nor does a new description stay behind, in the way of the right one.
+  assert_int_equal(open_list(&list, "tiny.yaml", "firm", overrides, 5), TARN_STATUS_IO);
+  assert_int_equal(open_list(&list, "tiny.yaml", "firm", overrides, 4), TARN_STATUS_OK);
+  make_shard("foreign", 120, TINY_VOCAB, TINY_VOCAB, 9);
+  refuse_change("firm", 0, "data.train=typo", TARN_STATUS_IO, "typo");
+  // Seed 1 is validated at its end; seed 2 is stopped before.
+  assert_int_equal(tarn_train_open(&train, &list->runs[0]), TARN_STATUS_OK);
+  assert_int_equal(tarn_train_run(train, &result), TARN_STATUS_OK);
+  tarn_train_close(&train);
+  volatile sig_atomic_t stop = 1;
+  tarn_train_options second = list->runs[1];
+  second.stop = &stop;
+  assert_int_equal(tarn_train_open(&train, &second), TARN_STATUS_OK);
+  assert_int_equal(tarn_train_run(train, &result), TARN_STATUS_INTERRUPTED);
+  tarn_train_close(&train);
+  tarn_train_list_close(&list);
+  refuse_change("firm", 2, "data.train=typo", TARN_STATUS_IO, "typo");
+  refuse_change("firm", 2, "data.train=foreign", TARN_STATUS_DATA, "was trained on other data than foreign");
+  refuse_change("firm", 2, "data.valid=foreign", TARN_STATUS_DATA, "was validated on other data than foreign");
+  refuse_change("firm", 2, "train.max_minutes=-1", TARN_STATUS_USAGE, "train.max_minutes");
+  const char *more[] = {"train.max_updates=3"};
+  assert_int_equal(open_list(&list, NULL, "firm", more, 1), TARN_STATUS_OK);
+  assert_limits("firm", 2, 3);
+  tarn_train_list_close(&list);
+}
+
+// A dry run says whether the training can go on, and leaves it as it was.
+static void a_dry_run_looks_at_the_checkpoint(void **state) {
+  (void)state;
+  run_through("dry", NULL, 0);
+  make_shard("foreign", 120, TINY_VOCAB, TINY_VOCAB, 9);
+  const char *override = "data.train=foreign";
+  tarn_train_options options;
+  tarn_train_default(&options);
+  options.run = "dry";
+  options.resume = options.plan_only = true;
+  options.overrides = &override;
+  tarn_train *train;
+  assert_int_equal(tarn_train_open(&train, &options), TARN_STATUS_OK);
+  assert_int_equal(tarn_train_update(train), 12);
+  tarn_train_close(&train);
+  options.override_count = 1;
+  assert_int_equal(tarn_train_open(&train, &options), TARN_STATUS_DATA);
+  assert_non_null(strstr(tarn_error_message(), "other data"));
 }
 
 int main(void) {
@@ -466,6 +540,8 @@ int main(void) {
                                      cmocka_unit_test(stops_when_patience_ends),
                                      cmocka_unit_test(lists_a_run_for_every_seed),
                                      cmocka_unit_test(changes_hold_for_every_seed),
+                                     cmocka_unit_test(changes_that_cannot_hold_change_nothing),
+                                     cmocka_unit_test(a_dry_run_looks_at_the_checkpoint),
                                      cmocka_unit_test(refuses_other_validation_data),
                                      cmocka_unit_test(older_checkpoints_do_not_name_their_validation_data),
                                      cmocka_unit_test(an_average_does_not_outlive_its_end),
