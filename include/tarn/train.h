@@ -63,7 +63,7 @@ typedef struct tarn_train_options {
   const char *const *overrides;  // "train.lr=0.001" and so on; with `resume` only keys without a part in the course of
   size_t override_count;         // the training: limits, how often to log, save and validate, files, threads, translate
   const char *folder;            // of the runs of all seeds, if it is one of several: what messages name to go on with;
-                                 // tarn_train_list_open() sets it
+                                 // tarn_train_list_open() sets it; copied
   bool resume;                   // go on from the last checkpoint of `run`, or from the start if there is none
   bool plan_only;                // open checks everything and plans; it takes no memory for the model, writes nothing
   int threads;                   // 0: train.threads of the description (default)
@@ -131,7 +131,7 @@ typedef struct tarn_train_list {
 // starts every seed. Resuming with overrides changes that description and those of the seeds that were begun. Nothing
 // is written or changed unless the seeds can be trained so: fails as tarn_train_open() does, with USAGE for an override
 // that resuming does not allow, and with BUSY while one of the seeds trains. `options` must stay as they are until
-// close.
+// close; trainings that were opened may outlive the list.
 tarn_status tarn_train_list_open(tarn_train_list **list, const tarn_train_options *options) TARN_CHECKED;
 void tarn_train_list_close(tarn_train_list **list);
 

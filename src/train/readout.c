@@ -120,7 +120,7 @@ static tarn_status add_epoch(readout *r, tarn_train *t, tarn__progress *next) {
     TARN_REQUIRE(
         !t->stop || !*t->stop, INTERRUPTED,
         "stopped in the pass over the data, of which nothing is kept; begin it anew with: tarn train --resume %s",
-        t->dir.path);
+        t->go_on);
     const tarn__loaded *loaded = tarn__loader_next(t->loader);
     TARN_TRY(tarn__stepper_states(&t->stepper, &rows, &loaded->batch));
     add_batch(r, rows, t->model->dtype, &loaded->batch);

@@ -265,7 +265,8 @@ static tarn_status open_parts(tarn_train *t, const tarn_train_options *o) {
   // Only a training that can run makes its folder.
   tarn__run_dir_close(&t->dir);
   TARN_TRY(tarn__run_dir_open(&t->dir, o->run));
-  t->go_on = o->folder ? o->folder : t->dir.path;
+  // A copy: the list that the options may come from can be closed before the training is.
+  TARN_TRY(tarn__strdup(&t->go_on, o->folder ? o->folder : t->dir.path));
   if (!o->resume) TARN_TRY(check_new(t));
   TARN_TRY(take_memory(t));
   TARN_TRY(start(t, o->resume, true));
@@ -338,6 +339,7 @@ void tarn_train_close(tarn_train **train) {
   tarn_vocab_close(&t->source);
   tarn_plan_close(&t->plan);
   tarn_config_close(&t->config);
+  tarn__free(t->go_on);
   tarn__run_dir_close(&t->dir);
   tarn__free(t);
   *train = NULL;

@@ -31,7 +31,7 @@ struct tarn_train {
   tarn_plan plan;
   int threads;
   bool planned_only;
-  const char *go_on;            // the folder that is named to go on with: that of the run, or of the runs of all seeds
+  char *go_on;                  // the folder that is named to go on with: that of the run, or of the runs of all seeds
   double saved_at;              // on the clock: when the last checkpoint was written
   tarn__readout readout;        // of optimiser ridge, when it is done
   tarn__validation validation;  // the newest one

@@ -19,7 +19,7 @@
 #include "tarn/data.h"
 #include "tarn/lm.h"
 #include "tiny_run.h"
-#include "train/readout.h"
+#include "train/trainer.h"
 
 static void must(tarn_status status) {
   if (status != TARN_STATUS_OK) fail_msg("%s", tarn_error_message());
@@ -303,6 +303,25 @@ static void threads_and_pieces_change_no_bit(void **state) {
   tarn__free(text);
 }
 
+// One of several seeds goes on with all of them. The pass is called by itself: a stop that is set before a run is
+// found before the pass.
+static void names_the_folder_of_all_seeds(void **state) {
+  (void)state;
+  volatile sig_atomic_t stop = 1;
+  tarn_train_options options;
+  tarn_train_default(&options);
+  options.config = "ridge.yaml";
+  options.run = "all/seed-1";
+  options.folder = "all";
+  options.stop = &stop;
+  tarn_train *train;
+  tarn__train_update_result result;
+  must(tarn_train_open(&train, &options));
+  assert_int_equal(tarn__train_readout(train, &result), TARN_STATUS_INTERRUPTED);
+  assert_string_equal(strstr(tarn_error_message(), "anew with"), "anew with: tarn train --resume all");
+  tarn_train_close(&train);
+}
+
 static void other_forms_run(void **state) {
   (void)state;
   // bf16; a limit of time, which ends the pass after its first batch; smoothing; no validation.
@@ -406,6 +425,7 @@ int main(void) {
       cmocka_unit_test(the_scale_is_the_likeliest),
       cmocka_unit_test(a_run_is_the_regression),
       cmocka_unit_test(threads_and_pieces_change_no_bit),
+      cmocka_unit_test(names_the_folder_of_all_seeds),
       cmocka_unit_test(other_forms_run),
       cmocka_unit_test(long_sentences_find_a_scale),
       cmocka_unit_test(refuses),

@@ -527,6 +527,27 @@ static void a_dry_run_looks_at_the_checkpoint(void **state) {
   assert_non_null(strstr(tarn_error_message(), "other data"));
 }
 
+// The options are the caller's, who may be done with them: a list of runs is often closed before they are.
+static void options_may_go_before_the_training(void **state) {
+  (void)state;
+  char folder[] = "parent", run[] = "parent/seed-1";
+  volatile sig_atomic_t stop = 1;
+  tarn_train_options options;
+  tarn_train_default(&options);
+  options.config = "tiny.yaml";
+  options.run = run;
+  options.folder = folder;
+  options.stop = &stop;
+  tarn_train *train;
+  tarn_train_result result;
+  assert_int_equal(tarn_train_open(&train, &options), TARN_STATUS_OK);
+  memset(folder, 'x', sizeof folder - 1);
+  memset(run, 'x', sizeof run - 1);
+  assert_int_equal(tarn_train_run(train, &result), TARN_STATUS_INTERRUPTED);
+  assert_string_equal(strstr(tarn_error_message(), "go on with"), "go on with: tarn train --resume parent");
+  tarn_train_close(&train);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(pieces_give_the_bits_of_the_whole),
                                      cmocka_unit_test(equal_seeds_give_equal_bits),
@@ -542,6 +563,7 @@ int main(void) {
                                      cmocka_unit_test(changes_hold_for_every_seed),
                                      cmocka_unit_test(changes_that_cannot_hold_change_nothing),
                                      cmocka_unit_test(a_dry_run_looks_at_the_checkpoint),
+                                     cmocka_unit_test(options_may_go_before_the_training),
                                      cmocka_unit_test(refuses_other_validation_data),
                                      cmocka_unit_test(older_checkpoints_do_not_name_their_validation_data),
                                      cmocka_unit_test(an_average_does_not_outlive_its_end),
