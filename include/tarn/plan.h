@@ -51,7 +51,9 @@ typedef struct tarn_plan {
   // What was assumed: rows of the largest batch, and tokens of a mean sentence.
   int64_t source_rows, target_rows;
   double source_length, target_length;
-  double epoch_tokens;    // tokens of both sides of the training data; 0 where they cannot be read
+  // Tokens of both sides of the training data; 0 where they cannot be read, or are not, because the sizes of the
+  // vocabularies are given.
+  double epoch_tokens;
   tarn_plan_part *parts;  // freed by tarn_plan_close()
   size_t part_count;
 } tarn_plan;

@@ -95,7 +95,6 @@ tarn_status tarn_plan_make(tarn_plan *plan, const tarn_config *config, const tar
   if (threads == 0) threads = tarn__threads();
   tarn__plan_batch batch = assumed_batch(config, &shard);
   if (status == TARN_STATUS_OK) status = tarn__plan_run(plan, model, &batch, &shard, threads);
-  if (status == TARN_STATUS_OK) plan->epoch_tokens = (double)(shard.source_tokens + shard.target_tokens);
   tarn__model_close(&model);
   tarn__shard_close(&shard);
   return status;

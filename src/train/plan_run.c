@@ -55,6 +55,7 @@ tarn_status tarn__plan_run(tarn_plan *plan, const tarn__model *model, const tarn
   tarn_status status = plan_validation(plan, model, batch, threads);
   plan->program_bytes = PROGRAM + shard->map.size + PAIR * (size_t)shard->pairs;
   plan->total_bytes += plan->validation_bytes + plan->program_bytes;
+  plan->epoch_tokens = (double)(shard->source_tokens + shard->target_tokens);
   if (status != TARN_STATUS_OK) tarn_plan_close(plan);
   return status;
 }

@@ -521,6 +521,8 @@ static void a_dry_run_looks_at_the_checkpoint(void **state) {
   tarn_train *train;
   assert_int_equal(tarn_train_open(&train, &options), TARN_STATUS_OK);
   assert_int_equal(tarn_train_update(train), 12);
+  assert_true(tarn_train_plan(train)->epoch_tokens ==
+              (double)(train->shard.source_tokens + train->shard.target_tokens));
   tarn_train_close(&train);
   options.override_count = 1;
   assert_int_equal(tarn_train_open(&train, &options), TARN_STATUS_DATA);
