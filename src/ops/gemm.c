@@ -20,14 +20,16 @@ enum {
 
 static const double SERIAL_FLOPS = 1e6;  // a smaller product is not worth waking other threads
 
-// `total` cut into `pieces` of nearly equal numbers of units.
+// `total` cut into `pieces` of nearly equal numbers of units; at least one, so that nobody divides by none where there
+// is nothing to cut.
 typedef struct split {
   int64_t total, unit, units, pieces;
 } split;
 
 static split split_into(int64_t total, int64_t unit, int64_t pieces) {
   int64_t units = (total + unit - 1) / unit;
-  return (split){total, unit, units, pieces < units ? pieces : units};
+  if (pieces > units) pieces = units;
+  return (split){total, unit, units, pieces > 1 ? pieces : 1};
 }
 
 static int64_t split_start(const split *s, int64_t piece) {

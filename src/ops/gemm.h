@@ -45,8 +45,8 @@ size_t tarn__gemm_scratch(const tarn__gemm *gemm, int threads);
 void tarn__gemm_run(const tarn__gemm *gemm, int threads, void *scratch);
 
 // A matrix B that is used often may be packed once: bytes of B [k, n] when packed, and the packing itself, from the
-// fields n, k, b, ldb, dtype, transpose_b and int8 (which needs transpose_b). The packed form belongs to the
-// instruction set in use.
+// fields n, k, b, ldb, dtype, transpose_a (on which the length of a chunk of k depends), transpose_b and int8 (which
+// needs transpose_b). The packed form belongs to the instruction set in use.
 size_t tarn__gemm_pack_bytes(const tarn__gemm *gemm);
 void tarn__gemm_pack(void *packed, const tarn__gemm *gemm, int threads);
 

@@ -78,12 +78,15 @@ INLINE vec load_c(const void *c, tarn__dtype dtype, int half) {
 // A NaN stays.
 INLINE vec positive(vec v) { return (vec)((mask)v & ~(v < 0.0f)); }
 
-// What is done with the sums of a tile.
+static const float no_bias[PANEL];
+
+// What is done with the sums of a tile. There is always a bias: so every tile of INT8 adds it in one multiply-add, and
+// none comes to round in another place than the others.
 typedef struct finish {
   char *c;
   int64_t row_bytes;
   tarn__dtype dtype;
-  const float *bias;
+  const float *bias;  // [PANEL]
   bool accumulate, relu;
   const float *row_scales, *column_scales;  // INT8
   const int32_t *column_sums;
@@ -96,11 +99,7 @@ INLINE vec dequantise(vec sum, const finish *f, int row, int half) {
 }
 
 INLINE void finish_rows(vec sums[GROUP][2], int rows, tarn__gemm_arithmetic arithmetic, const finish *f) {
-  vec bias0 = {0}, bias1 = {0};
-  if (f->bias != NULL) {
-    bias0 = ((const vec_any *)f->bias)[0];
-    bias1 = ((const vec_any *)f->bias)[1];
-  }
+  const vec bias0 = ((const vec_any *)f->bias)[0], bias1 = ((const vec_any *)f->bias)[1];
 #pragma GCC unroll 12
   for (int r = 0; r < rows; r++) {
     char *c = f->c + r * f->row_bytes;
@@ -178,20 +177,23 @@ static const tile_function tiles_bf16[2][3] = {
     {tile_bf16_1_as_it_lies, tile_bf16_2_as_it_lies, tile_bf16_3_as_it_lies}};
 #endif
 
-// The sums of a tile that is not whole go from a buffer to C.
-static void finish_edge(float *buffer, int64_t rows, int64_t cols, const finish *f) {
-  float row[PANEL];
-  for (int64_t r = 0; r < rows; r++) {
-    char *c = f->c + r * f->row_bytes;
-    float *sum = buffer + r * PANEL;
-    if (f->bias != NULL) tarn__row_add(sum, f->bias, cols);
-    if (f->accumulate) {
-      tarn__row_copy(row, c, f->dtype, 0, cols);
-      tarn__row_add(sum, row, cols);
-    }
-    for (int64_t j = 0; f->relu && j < cols; j++) sum[j] = sum[j] < 0.0f ? 0.0f : sum[j];
-    tarn__row_write(c, f->dtype, 0, cols, sum);
+// A tile that is not whole is a whole one on a copy of what there is of C and of the bias: its rows have the bits that
+// they have among others.
+static void edge_tile(tile_function run, const char *a, const uint32_t *b, const tarn__gemm_block *g, int64_t rows,
+                      int64_t cols, const finish *f) {
+  TARN__ROW_ALIGNED float copy[GROUP * PANEL];
+  float bias[PANEL] = {0};
+  const size_t size = tarn__dtype_size(f->dtype), bytes = (size_t)cols * size;
+  finish whole = *f;
+  whole.c = (char *)copy;
+  whole.row_bytes = PANEL * (int64_t)size;
+  if (f->bias != no_bias) whole.bias = memcpy(bias, f->bias, (size_t)cols * sizeof *bias);
+  if (f->accumulate) {
+    memset(copy, 0, sizeof copy);
+    for (int64_t r = 0; r < rows; r++) memcpy(whole.c + r * whole.row_bytes, f->c + r * f->row_bytes, bytes);
   }
+  run(a, g->row_bytes, b, g->units, &whole);
+  for (int64_t r = 0; r < rows; r++) memcpy(f->c + r * f->row_bytes, whole.c + r * whole.row_bytes, bytes);
 }
 
 // The part of A that comes next is fetched into the second cache, a few lines with every tile.
@@ -233,7 +235,7 @@ static void multiply(const tarn__gemm_block *g, const tile_function tiles[2][3])
       finish f = {.c = (char *)g->c + (i * g->ldc + j) * size,
                   .row_bytes = g->ldc * size,
                   .dtype = g->c_dtype,
-                  .bias = g->bias != NULL ? g->bias + j : NULL,
+                  .bias = g->bias != NULL ? g->bias + j : no_bias,
                   .accumulate = g->accumulate,
                   .relu = g->relu};
       if (g->row_scales != NULL) {
@@ -244,15 +246,7 @@ static void multiply(const tarn__gemm_block *g, const tile_function tiles[2][3])
       if (rows == group && cols == PANEL) {
         run[group / STEP - 1](a, g->row_bytes, b, g->units, &f);
       } else {
-        TARN__ROW_ALIGNED float buffer[GROUP * PANEL];
-        finish whole = f;
-        whole.c = (char *)buffer;
-        whole.row_bytes = PANEL * sizeof(float);
-        whole.dtype = TARN__F32;
-        whole.bias = NULL;
-        whole.accumulate = whole.relu = false;
-        run[group / STEP - 1](a, g->row_bytes, b, g->units, &whole);
-        finish_edge(buffer, rows, cols, &f);
+        edge_tile(run[group / STEP - 1], a, b, g, rows, cols, &f);
       }
       a += group * (g->row_bytes != 0 ? g->row_bytes : 4 * g->units);
     }

@@ -148,7 +148,7 @@ static void products(void **state) {
     }
 }
 
-// The same bits with a factor that was packed before.
+// With a factor that was packed before.
 static void packed_factor(void **state) {
   (void)state;
   static const shape shapes[] = {
@@ -175,6 +175,94 @@ static void int8_factor(void **state) {
     }
 }
 
+// Rows [first, first + rows) of the product of a company, on a copy of what c holds.
+typedef struct company {
+  const shape *s;
+  const variant *v;
+  operand a, b, bias, c;
+  void *packed;
+} company;
+
+static void run_rows(const company *of, void *out, int64_t first, int64_t rows, bool packed, int threads) {
+  const variant *v = of->v;
+  const size_t row_bytes = (size_t)of->s->n * tarn__dtype_size(v->c_dtype);
+  memcpy(out, (const char *)of->c.data + (size_t)first * row_bytes, (size_t)rows * row_bytes);
+  const int64_t at = v->transpose_a ? first : first * of->a.ld;
+  tarn__gemm product = {.m = rows,
+                        .n = of->s->n,
+                        .k = of->s->k,
+                        .a = (const char *)of->a.data + (size_t)at * tarn__dtype_size(v->dtype),
+                        .b = of->b.data,
+                        .packed = packed ? of->packed : NULL,
+                        .c = out,
+                        .bias = v->bias ? of->bias.data : NULL,
+                        .lda = of->a.ld,
+                        .ldb = of->b.ld,
+                        .ldc = of->s->n,
+                        .dtype = v->dtype,
+                        .c_dtype = v->c_dtype,
+                        .transpose_a = v->transpose_a,
+                        .transpose_b = v->transpose_b,
+                        .accumulate = v->accumulate,
+                        .relu = v->relu,
+                        .int8 = v->int8};
+  void *scratch = check_alloc(tarn__gemm_scratch(&product, threads), 1);
+  tarn__gemm_run(&product, threads, scratch);
+  tarn__free(scratch);
+}
+
+// The bits of a row depend neither on the other rows nor on the threads nor on when the factor is packed.
+static void check_bits(const shape *s, const variant *v) {
+  enum { THREADS = 3 };
+  tarn__random random;
+  tarn__random_init(&random, 9, 10);
+  company of = {.s = s, .v = v};
+  of.a = operand_open(&random, v->transpose_a ? s->k : s->m, v->transpose_a ? s->m : s->k, s->gap, v->dtype);
+  of.b = operand_open(&random, v->transpose_b ? s->n : s->k, v->transpose_b ? s->k : s->n, s->gap, v->dtype);
+  of.c = operand_open(&random, s->m, s->n, 0, v->c_dtype);
+  of.bias = operand_open(&random, 1, s->n, 0, TARN__F32);
+  const tarn__gemm factor = {.n = s->n,
+                             .k = s->k,
+                             .b = of.b.data,
+                             .ldb = of.b.ld,
+                             .dtype = v->dtype,
+                             .transpose_a = v->transpose_a,
+                             .transpose_b = v->transpose_b,
+                             .int8 = v->int8};
+  of.packed = check_alloc(tarn__gemm_pack_bytes(&factor), 1);
+  tarn__gemm_pack(of.packed, &factor, THREADS);
+  const size_t row_bytes = (size_t)s->n * tarn__dtype_size(v->c_dtype), bytes = (size_t)s->m * row_bytes;
+  char *together = check_alloc(bytes, 1), *other = check_alloc(bytes, 1);
+  run_rows(&of, together, 0, s->m, true, THREADS);
+  for (int packed = v->int8; packed < 2; packed++)
+    for (int threads = 1; threads <= THREADS; threads += THREADS - 1) {
+      run_rows(&of, other, 0, s->m, packed, threads);
+      assert_memory_equal(other, together, bytes);
+      for (int64_t i = 0; i < s->m; i++) {
+        run_rows(&of, other, i, 1, packed, threads);
+        assert_memory_equal(other, together + (size_t)i * row_bytes, row_bytes);
+      }
+    }
+  void *memory[] = {of.a.data, of.b.data, of.c.data, of.bias.data, of.packed, together, other};
+  for (size_t i = 0; i < sizeof memory / sizeof memory[0]; i++) tarn__free(memory[i]);
+}
+
+static void rows_alone(void **state) {
+  (void)state;
+  static const shape shapes[] = {{5, 8, 8, 0}, {26, 100, 24, 3}, {37, 160, 66, 0}, {13, 72, 5001, 0}, {30, 530, 40, 0}};
+  for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++)
+    for (int bits = 0; bits < 64; bits++) {
+      variant v = {.accumulate = bits & 1, .bias = !(bits & 1) && bits & 2, .relu = !(bits & 1) && bits & 2};
+      v.dtype = bits & 4 ? TARN__BF16 : TARN__F32;
+      v.c_dtype = bits & 8 ? TARN__BF16 : TARN__F32;
+      v.int8 = (bits & 48) == 48;
+      v.transpose_a = !v.int8 && bits & 16;
+      v.transpose_b = v.int8 || bits & 32;
+      bool same = v.accumulate && bits & 2;  // as another one
+      if (!same && (v.dtype == TARN__BF16 || v.c_dtype == TARN__F32)) check_bits(&shapes[i], &v);
+    }
+}
+
 // Tiles of every kind at once: two heights and a rest, two widths and a rest, chunks of k.
 static void many_threads(void **state) {
   (void)state;
@@ -185,7 +273,8 @@ static void many_threads(void **state) {
 
 static int run(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(products), cmocka_unit_test(packed_factor),
-                                     cmocka_unit_test(int8_factor), cmocka_unit_test(many_threads)};
+                                     cmocka_unit_test(int8_factor), cmocka_unit_test(rows_alone),
+                                     cmocka_unit_test(many_threads)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
 
