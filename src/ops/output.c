@@ -126,8 +126,9 @@ static layout layout_of(const tarn__node *node, int threads) {
   int64_t row_bytes = l.words * (int64_t)(separate ? sizeof(uint16_t) : sizeof(float));
   int64_t part = larger((int64_t)PART_BYTES / (l.words * (int64_t)sizeof(float)), PART_ROWS);
   int64_t most = l.wants_grad ? larger((int64_t)CHUNK_BYTES / row_bytes, CHUNK_ROWS) : part;
-  l.chunks = (l.rows + most - 1) / most;
-  l.chunk_rows = l.chunks > 0 ? (l.rows + l.chunks - 1) / l.chunks : 0;
+  // Without rows there is one chunk of none: its product clears the gradient of the table.
+  l.chunks = larger((l.rows + most - 1) / most, 1);
+  l.chunk_rows = (l.rows + l.chunks - 1) / l.chunks;
   if (l.chunks > 1) {
     l.chunk_rows = smaller((l.chunk_rows + ROW_UNIT - 1) / ROW_UNIT * ROW_UNIT, most);
     l.chunks = (l.rows + l.chunk_rows - 1) / l.chunk_rows;

@@ -21,19 +21,20 @@ static real row_logits(real *logits, const tarn__node *node, int64_t r) {
   return most + (real)log((double)sum);
 }
 
-static void row_gradients(const tarn__node *node, const real *dlogits, int64_t r, int table_adds, int bias_adds) {
+// The gradients of a parameter are added up in its buffer, which begins at zero where nothing is there yet.
+static void begin_gradient(tarn__param *param) {
+  if (param == NULL || tarn__param_accumulate(param)) return;
+  for (int64_t i = 0; i < param->rows * param->cols; i++) ((real *)param->grad)[i] = 0;
+}
+
+static void row_gradients(const tarn__node *node, const real *dlogits, int64_t r) {
   const tarn__tensor *x = node->in[0], *table = node->in[1], *dx = node->out[1];
   tarn__param *dtable = node->dparam[0], *dbias = node->dparam[1];
   int64_t words = table->rows, d = table->cols;
   for (int64_t j = 0; dtable != NULL && j < words; j++)
-    for (int64_t i = 0; i < d; i++) {
-      real *g = (real *)dtable->grad + j * d + i;
-      *g = (table_adds || r > 0 ? *g : 0) + dlogits[j] * ((const real *)x->data)[r * d + i];
-    }
-  for (int64_t j = 0; dbias != NULL && j < words; j++) {
-    real *g = (real *)dbias->grad + j;
-    *g = (bias_adds || r > 0 ? *g : 0) + dlogits[j];
-  }
+    for (int64_t i = 0; i < d; i++)
+      ((real *)dtable->grad)[j * d + i] += dlogits[j] * ((const real *)x->data)[r * d + i];
+  for (int64_t j = 0; dbias != NULL && j < words; j++) ((real *)dbias->grad)[j] += dlogits[j];
   // Last, because dx may lie in the memory of x.
   for (int64_t i = 0; dx != NULL && i < d; i++) {
     real sum = 0;
@@ -52,8 +53,8 @@ tarn_status TARN__REF(tarn__output_loss_ref)(const tarn__exec *exec, const tarn_
   double *loss = node->out[0]->data;
   double *rows = node->out[2] != NULL ? node->out[2]->data : NULL;
   int64_t words = table->rows;
-  int table_adds = node->dparam[0] != NULL ? tarn__param_accumulate(node->dparam[0]) : 0;
-  int bias_adds = node->dparam[1] != NULL ? tarn__param_accumulate(node->dparam[1]) : 0;
+  begin_gradient(node->dparam[0]);
+  begin_gradient(node->dparam[1]);
   loss[0] = loss[1] = 0.0;
   for (int64_t r = 0; r < x->rows; r++) {
     real log_sum = row_logits(logits, node, r);
@@ -73,7 +74,7 @@ tarn_status TARN__REF(tarn__output_loss_ref)(const tarn__exec *exec, const tarn_
       double wanted = attr->smoothing / (double)words + (j == targets[r] ? 1.0 - attr->smoothing : 0.0);
       logits[j] = (real)((exp((double)(logits[j] - log_sum)) - wanted) * *attr->grad_scale);
     }
-    row_gradients(node, logits, r, table_adds, bias_adds);
+    row_gradients(node, logits, r);
   }
   return TARN_STATUS_OK;
 }

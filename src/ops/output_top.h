@@ -4,6 +4,7 @@
 #define TARN_OPS_OUTPUT_TOP_H
 
 #include "graph/graph.h"
+#include "ops/variant.h"
 
 typedef struct tarn__output_top_attr {
   int64_t best;
@@ -20,9 +21,6 @@ typedef struct tarn__output_top_kernels {
   size_t (*scratch_floats)(int64_t words);
 } tarn__output_top_kernels;
 
-extern const tarn__output_top_kernels tarn__output_top_kernels_portable;
-extern const tarn__output_top_kernels tarn__output_top_kernels_avx2;
-extern const tarn__output_top_kernels tarn__output_top_kernels_avx512;
-extern const tarn__output_top_kernels tarn__output_top_kernels_avx512_bf16;
+TARN__TABLES(tarn__output_top_kernels);
 
 #endif

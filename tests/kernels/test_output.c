@@ -80,6 +80,41 @@ static void parts(void **state) {
   check_kernels_mode(build_loss, &evaluation, "output in evaluation", false, 2e-5, 0.03);
 }
 
+// No rows: the gradients are zero, whatever lay in their place.
+static void no_rows(void **state) {
+  (void)state;
+  enum { WORDS = 20, D = 8 };
+  for (int backend = 0; backend < 2; backend++) {
+    tarn__graph graph = {0};
+    float values[WORDS * D] = {0}, grads[WORDS * D], bias_values[WORDS] = {0}, bias_grads[WORDS];
+    for (int i = 0; i < WORDS * D; i++) grads[i] = NAN;
+    for (int i = 0; i < WORDS; i++) bias_grads[i] = NAN;
+    tarn__param table = {.name = "table", .rows = WORDS, .cols = D, .trained = true, .value = values, .grad = grads};
+    tarn__param bias = {.name = "bias", .rows = 1, .cols = WORDS, .trained = true, .value = bias_values};
+    bias.grad = bias_grads;
+    table.dtype = bias.dtype = TARN__F32;
+    tarn__graph_begin(&graph, backend == 0 ? TARN__REFERENCE : TARN__CPU, TARN__F32, true, CHECK_THREADS);
+    int32_t target = 0;
+    tarn__tensor *x = tarn__graph_external(&graph, TARN__F32, 0, D, values, "x");
+    x->needs_grad = true;
+    tarn__tensor *targets = tarn__graph_external(&graph, TARN__I32, 1, 0, &target, "targets");
+    tarn__tensor *loss = tarn__output_loss(&graph, x, &table, &bias, targets, 0.1, &grad_scale);
+    loss->keep = true;
+    tarn__graph_differentiate(&graph, loss);
+    check_ok(tarn__graph_plan(&graph));
+    void *workspace = check_alloc(graph.workspace_bytes, 1);
+    tarn__graph_bind(&graph, workspace);
+    tarn__exec exec = {.threads = CHECK_THREADS};
+    check_ok(tarn__graph_run(&graph, &exec));
+    assert_true(table.grad_written && bias.grad_written);
+    for (int i = 0; i < WORDS * D; i++) assert_true(grads[i] == 0.0f);
+    for (int i = 0; i < WORDS; i++) assert_true(bias_grads[i] == 0.0f);
+    assert_true(*(const double *)loss->data == 0.0);
+    tarn__graph_close(&graph);
+    tarn__free(workspace);
+  }
+}
+
 // A logit that is not a number must not hide in a finite loss.
 static void not_finite(void **state) {
   (void)state;
@@ -162,7 +197,8 @@ static void top_words(void **state) {
 }
 
 static int run(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(sizes), cmocka_unit_test(chunks), cmocka_unit_test(parts),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(sizes),      cmocka_unit_test(chunks),
+                                     cmocka_unit_test(parts),      cmocka_unit_test(no_rows),
                                      cmocka_unit_test(not_finite), cmocka_unit_test(top_words)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -59,6 +59,13 @@ static void part_trained(void **state) {
   }
 }
 
+// Offsets may hold no sentence at all: no row, and gradients of zero.
+static void no_sentences(void **state) {
+  (void)state;
+  for (int cell = 0; cell < CELLS; cell++)
+    try_case(cell, 20, (recurrence_case){.longest = 7, .x = true, .weights = true, .biases = true});
+}
+
 static void nothing_kept(void **state) {
   (void)state;
   for (int cell = 0; cell < CELLS; cell++) {
@@ -165,9 +172,13 @@ static void bits_depend_on_the_sentence(void **state) {
 }
 
 static int run(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(all_trained),  cmocka_unit_test(many_and_wide),
-                                     cmocka_unit_test(part_trained), cmocka_unit_test(nothing_kept),
-                                     cmocka_unit_test(extremes),     cmocka_unit_test(bits_depend_on_the_sentence)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(all_trained),
+                                     cmocka_unit_test(many_and_wide),
+                                     cmocka_unit_test(part_trained),
+                                     cmocka_unit_test(no_sentences),
+                                     cmocka_unit_test(nothing_kept),
+                                     cmocka_unit_test(extremes),
+                                     cmocka_unit_test(bits_depend_on_the_sentence)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
 
