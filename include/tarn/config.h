@@ -282,7 +282,7 @@ typedef struct tarn_config_train {
   double ridge;              // optimiser ridge: what is added to the diagonal of the summed products [1e-6]
   double lr;                 // learning rate at the end of warm-up [0.0005]
   double beta1, beta2;       // [0.9, 0.98]
-  double eps;                // [1e-8]
+  double eps;                // at least 1e-30, so that it is not 0 in fp32 [1e-8]
   double weight_decay;       // of every trained parameter, biases and norms too, as in PyTorch [0]
   tarn_schedule schedule;    // [inverse_sqrt]
   int64_t warmup;            // updates in which the rate rises linearly from 0 to lr [4000]

@@ -23,8 +23,8 @@ void tarn__backskip_begin(tarn_train *t, int64_t update) {
     }
 }
 
-bool tarn__backskip_finite(const tarn_train *t) {
-  return isfinite(tarn__grad_norm(t->model->helpers, t->model->helper_count, t->threads));
+double tarn__backskip_norm(const tarn_train *t) {
+  return tarn__grad_norm(t->model->helpers, t->model->helper_count, t->threads);
 }
 
 // The predictor of one set of weights; shared layers come to it once.

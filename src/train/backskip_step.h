@@ -7,8 +7,8 @@
 
 // Before the gradients of update number `update`, counted from 1.
 void tarn__backskip_begin(tarn_train *train, int64_t update);
-// After them: the largest absolute number of none of the predictors' gradients may be infinite or NaN.
-bool tarn__backskip_finite(const tarn_train *train);
+// After them: the norm of the predictors' gradients, as tarn__grad_norm() gives it.
+double tarn__backskip_norm(const tarn_train *train);
 // Steps the predictors that learned in that update. Adam with a fixed learning rate of 0.001, beta1 0.9, beta2 0.98; it
 // counts the refreshes of the kind.
 void tarn__backskip_optimise(tarn_train *train, int64_t update);

@@ -1,5 +1,6 @@
 // One optimiser step: gradients of the batches of an update, their norm, the update.
 #include <math.h>
+#include <stdio.h>
 
 #include "base/clock.h"
 #include "graph/profile.h"
@@ -8,18 +9,24 @@
 #include "train/schedule.h"
 #include "train/trainer.h"
 
+static const char NOT_FINITE[] = "not a finite number";
+
+// The optimiser squares gradients in fp32. A larger one would make the second moment of its weight infinite, and the
+// weight would never move again.
+static const double LARGEST_GRADIENT = 1e18;
+
 static bool has_reservoirs(const tarn_config *config) {
   for (int32_t i = 0; i < config->kind_count; i++)
     if (config->kinds[i].mixer == TARN_MIXER_ESN) return true;
   return false;
 }
 
-static tarn_status fail_numeric(const tarn_train *t, const char *what) {
+static tarn_status fail_numeric(const tarn_train *t, const char *what, const char *is) {
   const tarn__progress *p = &t->progress;
   return tarn__fail(TARN_STATUS_NUMERIC,
-                    "%s is not a finite number at update %lld; the last good checkpoint is %s. A lower train.lr, a "
-                    "longer train.warmup or train.clip_norm can help%s",
-                    what, (long long)p->update + 1, t->dir.last,
+                    "%s is %s at update %lld; the last good checkpoint is %s. A lower train.lr, a longer train.warmup "
+                    "or train.clip_norm can help%s",
+                    what, is, (long long)p->update + 1, t->dir.last,
                     has_reservoirs(t->config) ? "; states of an echo state network explode if its spectral_radius is "
                                                 "too large"
                                               : "");
@@ -45,7 +52,7 @@ static tarn_status add_gradients(tarn_train *t, tarn__progress *next, tarn__step
     TARN_TRY(take_batch(t, &loaded));
     t->stepper.grad_scale = 1.0 / (double)loaded->targets;
     TARN_TRY(tarn__stepper_train(&t->stepper, &loss, &loaded->batch, next->batches++));
-    if (!isfinite(loss.loss)) return fail_numeric(t, "the loss");
+    if (!isfinite(loss.loss)) return fail_numeric(t, "the loss", NOT_FINITE);
     sum->loss += loss.loss;
     sum->nll += loss.nll;
     next->source_tokens += loaded->batch.source_rows;
@@ -66,15 +73,25 @@ static double clip_factor(double norm, double limit) {
   return factor < 1.0 ? factor : 1.0;
 }
 
-// Nothing is changed unless the norm is finite.
+// Whether the optimiser can do with gradients of this norm, clipped by `factor`.
+static tarn_status check_norm(const tarn_train *t, const char *what, double norm, double factor) {
+  if (!isfinite(norm)) return fail_numeric(t, what, NOT_FINITE);
+  if (norm * factor < LARGEST_GRADIENT) return TARN_STATUS_OK;
+  char is[96];
+  snprintf(is, sizeof is, "%.3g (expected less than %g, whose square fp32 holds)", norm * factor, LARGEST_GRADIENT);
+  return fail_numeric(t, what, is);
+}
+
+// Nothing is changed unless the norms are finite and not too large.
 static tarn_status optimise(tarn_train *t, int64_t step, double rate, double *norm) {
   const tarn_config_train *config = &t->config->train;
   tarn__param *const *params = t->model->params;
   double begin = tarn__profile_clock(t->profile);
   *norm = tarn__grad_norm(params, t->model->param_count, t->threads);
   TARN_TRY(tarn__profile_work(t->profile, "norm of the gradients", begin));
-  if (!isfinite(*norm)) return fail_numeric(t, "the norm of the gradients");
-  if (!tarn__backskip_finite(t)) return fail_numeric(t, "a gradient of backskipping's predictor");
+  const double factor = clip_factor(*norm, config->clip_norm);
+  TARN_TRY(check_norm(t, "the norm of the gradients", *norm, factor));
+  TARN_TRY(check_norm(t, "the norm of the gradients of backskipping's predictor", tarn__backskip_norm(t), 1.0));
   tarn__adam_options options = {.learning_rate = rate,
                                 .beta1 = config->beta1,
                                 .beta2 = config->beta2,
@@ -82,7 +99,7 @@ static tarn_status optimise(tarn_train *t, int64_t step, double rate, double *no
                                 .weight_decay = config->weight_decay,
                                 .decoupled = config->optimiser == TARN_OPTIMISER_ADAMW};
   begin = tarn__profile_clock(t->profile);
-  tarn__adam_step(params, t->model->param_count, &options, step, clip_factor(*norm, config->clip_norm), t->threads);
+  tarn__adam_step(params, t->model->param_count, &options, step, factor, t->threads);
   tarn__backskip_optimise(t, step);
   return tarn__profile_work(t->profile, "optimiser", begin);
 }

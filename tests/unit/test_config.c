@@ -197,6 +197,7 @@ static void messages_name_file_line_and_key(void **state) {
       {SMALL, "model.dropout=[1]", "--set model.dropout=[1]: model.dropout: expected one value, not a list"},
       {SMALL, "kinds.R.frozen=perhaps",
        "--set kinds.R.frozen=perhaps: kinds.R.frozen: \"perhaps\" is neither yes nor no"},
+      {SMALL, "train.eps=1e-46", "--set train.eps=1e-46: train.eps: 1e-46 is out of range (1e-30 <= x <= 1)"},
       {SMALL, "train.seeds=[1,1]", "--set train.seeds=[1,1]: train.seeds: 1 is given twice"},
       {SMALL, "train.average=6", "--set train.average=6: train.average: more checkpoints than train.keep_last keeps"},
       {SMALL, "kinds.L.mixer=none", "m.yaml:6: kinds.L.heads: a layer with mixer none has no heads"},
@@ -383,7 +384,7 @@ static void writing_reads_back(void **state) {
   (void)state;
   static const char *const overrides[] = {"train.lr=0.1",
                                           "train.lr=0.00012345678901234567",
-                                          "train.eps=1e-300",
+                                          "train.weight_decay=1e-300",
                                           "train.clip_norm=1000000",
                                           "train.seeds=[0, 4294967295]",
                                           "data.vocab='a \"quoted\" \\ path: #1 {ü}'",

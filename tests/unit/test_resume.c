@@ -172,6 +172,36 @@ static void stops_at_numbers_that_are_none(void **state) {
   assert_same_run("nan", "healthy");
 }
 
+// From the gain of the last norm on, all that the decoder learns from is large, but finite.
+static void swell(void *user, const tarn_train_event *event) {
+  tarn_train *train = *(tarn_train **)user;
+  if (event->kind != TARN_TRAIN_EVENT_UPDATE || event->update != 7) return;
+  tarn__param *gain = NULL;
+  for (size_t i = 0; i < train->model->param_count; i++)
+    if (strstr(train->model->params[i]->name, ".gain")) gain = train->model->params[i];
+  assert_non_null(gain);
+  for (int64_t i = 0; i < gain->cols; i++) gain->master[i] *= 1e20f;
+}
+
+// The square of a gradient of 1e20 is infinite in fp32: its weight would never move again.
+static void stops_at_gradients_too_large(void **state) {
+  (void)state;
+  tarn_train *train = open_train("large", (const char *const[]){"train.clip_norm=0"}, 1);
+  tarn_train_result result;
+  train->on_event = swell;
+  train->user = &train;
+  assert_int_equal(tarn_train_run(train, &result), TARN_STATUS_NUMERIC);
+  assert_non_null(strstr(tarn_error_message(), "the norm of the gradients is "));
+  assert_non_null(strstr(tarn_error_message(), "(expected less than 1e+18, whose square fp32 holds) at update 8"));
+  tarn_train_close(&train);
+  // Clipped to a norm of 1 they do no harm.
+  train = open_train("clipped", NULL, 0);
+  train->on_event = swell;
+  train->user = &train;
+  if (tarn_train_run(train, &result) != TARN_STATUS_OK) fail_msg("%s", tarn_error_message());
+  tarn_train_close(&train);
+}
+
 static void only_one_process_at_a_time(void **state) {
   (void)state;
   tarn_train *train = open_train("busy", NULL, 0);
@@ -558,6 +588,7 @@ int main(void) {
                                      cmocka_unit_test(frozen_weights_stay_in_memory),
                                      cmocka_unit_test(steps_take_no_memory),
                                      cmocka_unit_test(stops_at_numbers_that_are_none),
+                                     cmocka_unit_test(stops_at_gradients_too_large),
                                      cmocka_unit_test(only_one_process_at_a_time),
                                      cmocka_unit_test(refuses_what_would_mix_runs),
                                      cmocka_unit_test(stops_when_patience_ends),
