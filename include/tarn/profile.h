@@ -53,7 +53,7 @@ typedef struct tarn_profile_summary {
 
 typedef struct tarn_profile tarn_profile;
 
-// `traced`: how many updates (steps, in translation) the trace shows, 0 or more. It has at most 262,144 events, 40
+// `traced`: how many updates (steps, in translation) the trace shows, 0 or more. It has at most 262,144 events, 32
 // bytes each in memory, whatever `traced` says. Fails with USAGE or MEMORY.
 tarn_status tarn_profile_open(tarn_profile **profile, int64_t traced) TARN_CHECKED;
 void tarn_profile_close(tarn_profile **profile);

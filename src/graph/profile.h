@@ -41,6 +41,7 @@ typedef struct tarn__profile_event {
   tarn__profile_lane lane;
   double begin, end, flops;
 } tarn__profile_event;
+_Static_assert(sizeof(tarn__profile_event) == 32, "tarn/profile.h tells the bytes of an event");
 
 enum { TARN__PROFILE_BUCKETS = 1024, TARN__PROFILE_EVENTS = 1 << 18 };
 
