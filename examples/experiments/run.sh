@@ -37,14 +37,4 @@ if [ ! -e data/ready ]; then
   echo "$asked" >data/ready
 fi
 [ "$1" != data ] || exit 0
-# What another sweep of this folder has trained already is not trained again.
-reuse=()
-for other in */sweep.json; do
-  [ ! -e "$other" ] || [ "${other%/*}" = "$1" ] || reuse+=(--reuse "${other%/*}")
-done
-# Runs that fail, as those that diverge, are told in the report too.
-code=0
-"$tarn" sweep "$sweep" --output "$1" "${reuse[@]}" || code=$?
-[ $code -le 1 ] && [ -e "$1/sweep.json" ] || exit $code
-"$tarn" report "$1" --output "report-$1"
-exit $code
+. "$here/../sweep.sh"

@@ -32,7 +32,7 @@ tarn_status tarn__run_file_pairs(const tarn__run_file *file, const json_t *objec
 
 // "A/B", in the arena.
 tarn_status tarn__join(const char **path, tarn__arena *arena, const char *folder, const char *name) TARN_CHECKED;
-// A formatted text in the arena, cut at 2047 bytes.
+// A formatted text in the arena.
 tarn_status tarn__arena_print(const char **text, tarn__arena *arena, const char *format, ...)
     __attribute__((format(printf, 3, 4))) TARN_CHECKED;
 

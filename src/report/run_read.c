@@ -3,6 +3,7 @@
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/file.h"
@@ -88,6 +89,23 @@ static tarn_status take_result(tarn_results_run *run, const tarn__run_file *file
   return TARN_STATUS_OK;
 }
 
+// A relative path of a test is meant from the folder in which the test ran: this one, or one above the run.
+static tarn_status find_test_file(const char **path, const tarn_results_run *run, tarn__arena *arena) {
+  char folder[PATH_MAX];
+  char candidate[PATH_MAX];
+  char *copy;
+  if (!*path || **path == '/' || tarn__file_exists(*path) || !realpath(run->path, folder)) return TARN_STATUS_OK;
+  for (char *slash; (slash = strrchr(folder, '/')) && slash != folder;) {
+    *slash = '\0';
+    TARN_TRY(tarn__path_join(candidate, folder, *path));
+    if (!tarn__file_exists(candidate)) continue;
+    TARN_TRY(tarn__arena_strdup(arena, &copy, candidate));
+    *path = copy;
+    return TARN_STATUS_OK;
+  }
+  return TARN_STATUS_OK;
+}
+
 static tarn_status take_test(tarn_results_run *run, const tarn__run_file *file, tarn__arena *arena) {
   const json_t *o = file->root;
   const char *status = NULL;
@@ -101,6 +119,9 @@ static tarn_status take_test(tarn_results_run *run, const tarn__run_file *file, 
   TARN_TRY(tarn__run_file_text(file, o, "source", &run->test_source, arena));
   TARN_TRY(tarn__run_file_text(file, o, "reference", &run->test_reference, arena));
   TARN_TRY(tarn__run_file_text(file, o, "folder", &run->test_folder, arena));
+  TARN_TRY(find_test_file(&run->test_source, run, arena));
+  TARN_TRY(find_test_file(&run->test_reference, run, arena));
+  TARN_TRY(find_test_file(&run->test_folder, run, arena));
   TARN_TRY(tarn__run_file_whole(file, o, "sentences", &run->test_sentences));
   TARN_TRY(tarn__run_file_whole(file, o, "beam", &run->test_beam));
   return tarn__run_file_whole(file, o, "pairs", &run->test_pairs);

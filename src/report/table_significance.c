@@ -20,7 +20,8 @@ typedef struct work {
   bool
       known;  // references and bleu are those of the first run with outputs; tarn__table_check() saw that all have them
   tarn_bleu_options bleu;
-  size_t missing;  // finished runs without outputs
+  size_t missing;   // finished runs with a score whose outputs or references are gone
+  size_t untested;  // finished runs without a score
 } work;
 
 // The value of a key of a signature, "lc" of "case:lc", in a buffer of 64 bytes.
@@ -75,10 +76,9 @@ static tarn_status read_run(work *w, size_t index) {
   const char *path;
   if (run->state != TARN_RESULTS_FINISHED) return TARN_STATUS_OK;
   TARN_TRY(tarn__join(&path, &w->table->arena, run->path, "test.hyp"));
-  bool complete = !isnan(run->test_bleu) && tarn__file_exists(path) && run->test_reference &&
-                  tarn__file_exists(run->test_reference);
-  if (!complete) {
-    w->missing++;
+  bool complete = tarn__file_exists(path) && run->test_reference && tarn__file_exists(run->test_reference);
+  if (isnan(run->test_bleu) || !complete) {
+    *(isnan(run->test_bleu) ? &w->untested : &w->missing) += 1;
     return TARN_STATUS_OK;
   }
   if (!w->known) {
@@ -130,9 +130,13 @@ static tarn_status test_rows(work *w) {
   struct tarn__results_table_memory *t = w->table;
   const tarn_results *r = t->results;
   for (size_t i = 0; i < r->run_count; i++) TARN_TRY(read_run(w, i));
-  if (w->known && w->missing > 0)
-    TARN_TRY(tarn__table_note(t, "%zu finished runs have no test outputs or references and no part in significance",
+  if (w->missing > 0)
+    TARN_TRY(tarn__table_note(t,
+                              "%zu finished runs have a test BLEU, but no part in significance: their test.hyp or "
+                              "references are not there",
                               w->missing));
+  if (w->known && w->untested > 0)
+    TARN_TRY(tarn__table_note(t, "%zu finished runs have no test BLEU and no part in significance", w->untested));
   for (size_t g = 0; g < r->group_count && w->known; g++) {
     void *pairs;
     if (t->rows[g].baseline) continue;

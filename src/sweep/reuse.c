@@ -67,7 +67,10 @@ static tarn_status read_config(char **text, const char *file) {
 }
 
 // Offers a run directory to all runs that wait for one like it; there is one at most, because variants differ.
-static tarn_status offer(search *s, const char *path) {
+static tarn_status offer(void *user, const char *path, const char *variant, int64_t seed) {
+  search *s = user;
+  (void)variant;
+  (void)seed;
   char file[PATH_MAX];
   char *text;
   bool same = false;
@@ -89,26 +92,6 @@ static tarn_status offer(search *s, const char *path) {
   return status;
 }
 
-static tarn_status offer_all(search *s, const json_t *json) {
-  size_t i;
-  size_t j;
-  const json_t *variant;
-  const json_t *seed;
-  json_array_foreach(json_object_get(json, "variants"), i, variant) {
-    const char *name = json_string_value(json_object_get(variant, "name"));
-    json_array_foreach(json_object_get(json, "seeds"), j, seed) {
-      char path[PATH_MAX];
-      TARN_REQUIRE(name && json_is_integer(seed), DATA, "%s/" TARN__SWEEP_JSON ": variants or seeds are damaged",
-                   s->folder);
-      TARN_REQUIRE(snprintf(path, sizeof path, "%s/%s/seed-%lld", s->folder, name,
-                            (long long)json_integer_value(seed)) < (int)sizeof path,
-                   IO, "%s: the path is too long", s->folder);
-      TARN_TRY(offer(s, path));
-    }
-  }
-  return TARN_STATUS_OK;
-}
-
 static tarn_status look_into(search *s) {
   char path[PATH_MAX];
   json_error_t error;
@@ -123,7 +106,7 @@ static tarn_status look_into(search *s) {
     tarn__log(TARN_LOG_WARNING,
               "%s: its runs were tested otherwise (test: source, reference, beam, blimp): none is reused", s->folder);
   s->others = 0;
-  if (status == TARN_STATUS_OK && same) status = offer_all(s, json);
+  if (status == TARN_STATUS_OK && same) status = tarn__sweep_each_run(s->folder, json, offer, s);
   if (s->others > 0)
     tarn__log(TARN_LOG_WARNING,
               "%s: %zu of its runs were made by version %s of the program, this is %s: they are not reused", s->folder,

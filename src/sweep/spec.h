@@ -68,6 +68,10 @@ tarn_status tarn__sweep_reuse(tarn_sweep *sweep, tarn_sweep_run *run) TARN_CHECK
 
 // Fails with USAGE if the folder holds runs that the sweep does not know, or tests of another test set.
 tarn_status tarn__sweep_check_folder(const tarn_sweep *sweep) TARN_CHECKED;
+// Visits the runs that a sweep.json of a folder lists. Fails with DATA where its lists are damaged, or as a visit does.
+typedef tarn_status (*tarn__sweep_visit)(void *user, const char *path, const char *variant, int64_t seed);
+tarn_status tarn__sweep_each_run(const char *folder, const json_t *sweep_json, tarn__sweep_visit visit,
+                                 void *user) TARN_CHECKED;
 // Whether the sweep of a sweep.json tests its runs as this one does.
 tarn_status tarn__sweep_same_test(bool *same, const tarn_sweep *sweep, const json_t *other) TARN_CHECKED;
 // Writes sweep.yaml, base.yaml and sweep.json.

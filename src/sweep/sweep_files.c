@@ -186,26 +186,34 @@ static bool has_seed(const tarn_sweep *sweep, int64_t seed) {
   return false;
 }
 
-// Runs of before that the sweep does not list any more would drop out of its tables without a word.
-static tarn_status check_lists(const tarn_sweep *sweep, const json_t *old) {
+tarn_status tarn__sweep_each_run(const char *folder, const json_t *sweep_json, tarn__sweep_visit visit, void *user) {
   size_t i;
   size_t j;
   const json_t *variant;
   const json_t *seed;
-  json_array_foreach(json_object_get(old, "variants"), i, variant) {
+  json_array_foreach(json_object_get(sweep_json, "variants"), i, variant) {
     const char *name = json_string_value(json_object_get(variant, "name"));
-    json_array_foreach(json_object_get(old, "seeds"), j, seed) {
+    json_array_foreach(json_object_get(sweep_json, "seeds"), j, seed) {
       char path[PATH_MAX];
-      json_int_t number = json_integer_value(seed);
-      if (!name || (has_variant(sweep, name) && has_seed(sweep, number))) continue;
-      if (snprintf(path, sizeof path, "%s/%s/seed-%lld", sweep->folder, name, (long long)number) >= (int)sizeof path)
-        continue;
-      TARN_REQUIRE(!tarn__file_exists(path), USAGE,
-                   "%s is a run of this sweep, but the variant %s with seed %lld is not in the file any more: put it "
-                   "back, or take the run's folder away",
-                   path, name, (long long)number);
+      TARN_REQUIRE(name && json_is_integer(seed), DATA, "%s/" TARN__SWEEP_JSON ": variants or seeds are damaged",
+                   folder);
+      int64_t number = json_integer_value(seed);
+      TARN_REQUIRE(snprintf(path, sizeof path, "%s/%s/seed-%lld", folder, name, (long long)number) < (int)sizeof path,
+                   IO, "%s: the path is too long", folder);
+      TARN_TRY(visit(user, path, name, number));
     }
   }
+  return TARN_STATUS_OK;
+}
+
+// A run of before that the sweep does not list any more would drop out of its tables without a word.
+static tarn_status check_listed(void *user, const char *path, const char *name, int64_t seed) {
+  const tarn_sweep *sweep = user;
+  if (has_variant(sweep, name) && has_seed(sweep, seed)) return TARN_STATUS_OK;
+  TARN_REQUIRE(!tarn__file_exists(path), USAGE,
+               "%s is a run of this sweep, but the variant %s with seed %lld is not in the file any more: put it "
+               "back, or take the run's folder away",
+               path, name, (long long)seed);
   return TARN_STATUS_OK;
 }
 
@@ -219,7 +227,7 @@ tarn_status tarn__sweep_same_test(bool *same, const tarn_sweep *sweep, const jso
 
 static tarn_status check_old(const tarn_sweep *sweep, const json_t *old, const char *path) {
   bool same;
-  TARN_TRY(check_lists(sweep, old));
+  TARN_TRY(tarn__sweep_each_run(sweep->folder, old, check_listed, (void *)(uintptr_t)sweep));
   if (!json_is_object(json_object_get(old, "test"))) return TARN_STATUS_OK;
   TARN_TRY(tarn__sweep_same_test(&same, sweep, old));
   TARN_REQUIRE(same, USAGE,

@@ -26,6 +26,14 @@ widths=$(sed -n '/^configuration.*Koehn/,/^$/p' table.txt | grep . | wc -L)
   printf '%s' "$line" | wc -m
 done | sort -u | wc -l)" -eq 1 ] || fail "the table is not aligned ($widths): $(cat table.txt)"
 
+# From another folder the test's files are found above the runs; where they are gone, that is said.
+mkdir elsewhere
+(cd elsewhere && "$TARN" compare ../runs --budget 5 --baseline regular) | sed "s,note: ../runs,note: runs," | diff table.txt - || fail "another folder, other tables"
+mv corpus/valid.en corpus/gone
+"$TARN" compare runs --budget 5 --baseline regular >gone.txt || fail "compare without references"
+grep -q "note: 4 finished runs have a test BLEU, but no part in significance" gone.txt || fail "no note: $(cat gone.txt)"
+mv corpus/gone corpus/valid.en
+
 "$TARN" compare runs --budget 5 --json >table.json || fail "compare --json"
 check() { jq -e "$1" table.json >/dev/null || fail "not in the JSON: $1"; }
 if command -v jq >/dev/null; then

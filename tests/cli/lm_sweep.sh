@@ -52,6 +52,7 @@ refuse 2 "bad.yaml:10: test.beam: blimp scores sentences" "$TARN" sweep bad.yaml
 got=0
 # Through the script of the example: a report is written though runs have failed.
 mkdir ../own
+cp "$TARN_SOURCE_DIR/examples/sweep.sh" ..
 cp "$run" esn-i.yaml ../own
 cp sweep.yaml ../own/spectral-radius.yaml
 (cd .. && TARN=$TARN bash own/run.sh spectral-radius babylm "$toy" blimp results 1) >out.txt 2>error.txt || got=$?
