@@ -82,14 +82,17 @@ static int run(int argc, char **argv) {
   return unknown(argv[1]);
 }
 
-// GCC's OpenMP lets a thread that waits for the others spin for milliseconds. On a machine that other work shares, the
-// spinning takes the time that the slower thread needs: measured here, training ran at a third of its speed. A short
-// spin costs nothing on a quiet machine. The pool reads its settings when the program is loaded, so they are set by
-// loading the program once more; a user's own settings stand.
+// GCC's OpenMP lets a thread that waits for the others spin for milliseconds. A shorter spin costs nothing on a quiet
+// machine, and less before base/spinning.h has seen that others want the processors. The pool reads its settings when
+// the program is loaded, so they are set by loading the program once more, under its own name; a user's own settings
+// stand.
 static void limit_spinning(char **argv) {
   if (getenv("GOMP_SPINCOUNT") || getenv("OMP_WAIT_POLICY")) return;
-  if (setenv("GOMP_SPINCOUNT", "20000", 1) != 0) return;
-  execv("/proc/self/exe", argv);  // where this fails, everything works as well, only slower
+  char program[4096];
+  ssize_t length = readlink("/proc/self/exe", program, sizeof program);
+  if (length < 0 || (size_t)length >= sizeof program || setenv("GOMP_SPINCOUNT", "20000", 1) != 0) return;
+  program[length] = '\0';
+  execv(program, argv);  // where this fails, everything works as well, only slower
 }
 
 int main(int argc, char **argv) {

@@ -1,3 +1,4 @@
+#include "base/spinning.h"
 #include "graph/profile.h"
 
 static tarn_status run_node(const tarn__graph *graph, const tarn__exec *exec, const tarn__node *node) {
@@ -16,6 +17,7 @@ static tarn_status run_measured(const tarn__graph *graph, const tarn__exec *exec
 }
 
 tarn_status tarn__graph_run(tarn__graph *graph, const tarn__exec *exec) {
+  tarn__spinning_look();
   for (size_t n = 0; n < graph->node_count; n++)
     TARN_TRY(exec->profile ? run_measured(graph, exec, n) : run_node(graph, exec, graph->nodes[n]));
   return TARN_STATUS_OK;

@@ -56,9 +56,11 @@ for beam in 1 8; do
   [ "$(wc -l <greedy.en)" -eq 43 ] || fail "beam $beam gives $(wc -l <greedy.en) lines"
 done
 
-# A pipe that stays open gets its answers: one line in, one line out.
+# A pipe that stays open gets its answers: one line in, one line out. Meanwhile ps and pkill know the program by its name,
+# though it has loaded itself once more.
 mkfifo questions
-"$TARN" translate run --threads 2 --window 1 <questions >answers.en 2>/dev/null &
+env -u GOMP_SPINCOUNT -u OMP_WAIT_POLICY "$TARN" translate run --threads 2 --window 1 <questions >answers.en 2>/dev/null &
+program=$!
 exec 3>questions
 head -n 1 lines.de >&3
 for _ in $(seq 100); do
@@ -66,8 +68,10 @@ for _ in $(seq 100); do
   sleep 0.1
 done
 cmp -s answers.en <(head -n 1 plain.en) || fail "no answer while the pipe is open"
+name=$(cat /proc/$program/comm)
+[ "$name" = "$(basename "$TARN")" ] || fail "the program runs under the name $name"
 exec 3>&-
-wait $! || fail "--window 1 fails at the end of its input"
+wait $program || fail "--window 1 fails at the end of its input"
 
 # n-best lists are sorted, and their first lines are the plain translations.
 translate --n-best 3 <lines.de >n-best.txt

@@ -1,0 +1,97 @@
+#include "base/spinning.h"
+
+#include <omp.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/threads.h"
+
+#define LOOK_EVERY 0.25  // seconds
+#define BUSY_SHARE 0.1
+#define BUSY_AFTER 3.0  // seconds
+
+void tarn__spinning_note(tarn__spinning *spinning, double now, double seconds, double waited) {
+  if (waited > BUSY_SHARE * seconds) {
+    spinning->limited = true;
+    spinning->busy_until = now + BUSY_AFTER;
+  } else if (now >= spinning->busy_until) {
+    spinning->limited = false;
+  }
+}
+
+// GCC's OpenMP reads how long to spin once, when it is loaded, but spins a hundred times at most while the program has
+// more threads of OpenMP than processors (documented with GOMP_SPINCOUNT). So a thread whose own pool, asleep, makes
+// them more is the switch. LLVM's OpenMP has no such rule.
+#if defined(__GNUC__) && !defined(__clang__)
+static struct {
+  pthread_mutex_t lock;
+  pthread_cond_t changed;
+  bool wanted, running;
+} holder = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+
+static void *hold(void *none) {
+  (void)none;
+  // The pool of the thread that asked and this one's others together are one more than the processors.
+  int others = omp_get_num_procs() - tarn__threads() + 1;
+#pragma omp parallel num_threads(others > 0 ? others + 1 : 2)
+  {
+#pragma omp barrier  // a region that does nothing would be left out
+  } pthread_mutex_lock(&holder.lock);
+  while (holder.wanted) pthread_cond_wait(&holder.changed, &holder.lock);
+  holder.running = false;
+  pthread_mutex_unlock(&holder.lock);
+  return NULL;  // its pool ends with it
+}
+
+static bool start_holder(void) {
+  pthread_attr_t attributes;
+  pthread_t thread;
+  if (pthread_attr_init(&attributes) != 0) return false;
+  bool started = pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED) == 0 &&
+                 pthread_create(&thread, &attributes, hold, NULL) == 0;
+  pthread_attr_destroy(&attributes);
+  return started;
+}
+
+void tarn__spinning_limit(bool limited) {
+  pthread_mutex_lock(&holder.lock);
+  holder.wanted = limited;
+  if (limited && !holder.running) holder.running = start_holder();
+  pthread_cond_signal(&holder.changed);
+  pthread_mutex_unlock(&holder.lock);
+}
+#else
+void tarn__spinning_limit(bool limited) { (void)limited; }
+#endif
+
+// Seconds that the calling thread has been ready to run without running; negative: the system does not tell.
+static double waited_seconds(void) {
+  unsigned long long running, waiting;
+  FILE *file = fopen("/proc/thread-self/schedstat", "re");
+  if (!file) return -1;
+  int read = fscanf(file, "%llu %llu", &running, &waiting);
+  fclose(file);
+  return read == 2 ? (double)waiting * 1e-9 : -1;
+}
+
+static void act(double now, double seconds, double waited) {
+  static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+  static tarn__spinning state;
+  pthread_mutex_lock(&lock);
+  bool before = state.limited;
+  tarn__spinning_note(&state, now, seconds, waited);
+  if (state.limited != before) tarn__spinning_limit(state.limited);
+  pthread_mutex_unlock(&lock);
+}
+
+void tarn__spinning_look(void) {
+  static _Thread_local double last_look, last_waited;
+  double now = tarn__seconds();
+  if (now - last_look < LOOK_EVERY || omp_in_parallel() || tarn__threads() == 1 || getenv("OMP_WAIT_POLICY")) return;
+  double waited = waited_seconds();
+  if (last_look > 0 && waited >= 0) act(now, now - last_look, waited - last_waited);
+  last_look = now;
+  last_waited = waited;
+}
