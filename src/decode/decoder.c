@@ -26,9 +26,11 @@ typedef struct slot {
   tarn__item item;
   int32_t source_row;  // of its first token in the caches of the source
   int64_t read;        // tokens of its beginning that are in the caches
+  int32_t reader;      // slot that reads the same prompt for it too; -1: none, or it has been read
   // In this step.
   int64_t first_row, rows;
-  int64_t first_top;  // of its hypotheses among those whose next token is wanted; -1: the beginning is not over
+  int64_t first_top;     // of its hypotheses among those whose next token is wanted; -1: the beginning is not over
+  int64_t first_choice;  // the same among the continuations that are chosen from
 } slot;
 
 enum {
@@ -68,7 +70,7 @@ struct tarn__decoder {
   numbers ranges, source_range;  // [rows][2]
   numbers predicted;             // [predicted_count] rows whose next token is wanted
   int64_t predicted_count;
-  // Sampling: what is drawn, in the shape of the best continuations, from which slot, and room for all words of each
+  // Sampling: what is drawn, in the shape of the best continuations, for which slot, and room for all words of each
   // thread.
   numbers drawn_ids, owners;
   float *drawn_values;
@@ -208,6 +210,14 @@ static tarn_status run_graph(tarn__decoder *d, tarn__graph *graph, workspace *sp
   return tarn__graph_run(graph, &exec);
 }
 
+// The samples of a prompt follow one another in the queue: those that are taken together have it read once.
+static int32_t reader_of(const tarn__decoder *d, int64_t place, int64_t first) {
+  if (!d->options.sampling || place == first) return -1;
+  const slot *before = &d->slots[d->order[place - 1]], *s = &d->slots[d->order[place]];
+  if (before->item.ids != s->item.ids || before->item.length != s->item.length) return -1;
+  return before->reader >= 0 ? before->reader : d->order[place - 1];
+}
+
 // Takes items from the queue into free slots, behind the active ones; the token budget holds, but that one alone
 // may be longer. Returns how many.
 static int64_t take(tarn__decoder *d, tarn__queue *queue) {
@@ -299,8 +309,10 @@ static tarn_status refill(tarn__decoder *d, tarn__queue *queue) {
   int64_t fresh = take(d, queue);
   if (fresh == 0) return TARN_STATUS_OK;
   if (translates(d)) TARN_TRY(encode(d, fresh));
+  const int64_t first = d->active;
   for (int64_t i = 0; i < fresh; i++) {
     slot *s = &d->slots[d->order[d->active]];
+    s->reader = reader_of(d, d->active, first);
     TARN_TRY(tarn__beam_start(&s->beam, &d->options.search, greatest_length(d, s->item.length)));
     s->read = 0;
     d->source_tokens += s->item.length;
@@ -315,6 +327,8 @@ static int64_t beginning(const tarn__decoder *d, const slot *s) { return transla
 
 static bool begins(const tarn__decoder *d, const slot *s) { return s->read < beginning(d, s); }
 
+static bool waits(const slot *s) { return s->reader >= 0; }
+
 // Tokens of every hypothesis that have gone through the model.
 static int64_t tokens_before(const slot *s) { return s->read + (s->beam.step > 0 ? s->beam.step - 1 : 0); }
 
@@ -324,9 +338,15 @@ static int64_t past_of(const tarn__decoder *d, const slot *s) {
   return tokens < d->sight - 1 ? tokens : d->sight - 1;
 }
 
-static int64_t rows_of(const tarn__decoder *d, const slot *s) {
+// Hypotheses that see the past, each its own list of rows.
+static int64_t hypotheses_of(const tarn__decoder *d, const slot *s) {
+  if (waits(s)) return 0;
+  return begins(d, s) ? 1 : s->beam.running_count;
+}
+
+static int64_t rows_of(const tarn__decoder *d, const slot *s, int64_t at_work) {
   if (!begins(d, s)) return s->beam.running_count;
-  const int64_t left = beginning(d, s) - s->read, room = TARN__DECODER_ROWS / d->active;
+  const int64_t left = beginning(d, s) - s->read, room = TARN__DECODER_ROWS / at_work;
   if (d->sequential || room < 1) return 1;
   return left < room ? left : room;
 }
@@ -335,13 +355,15 @@ static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
 
 // Counts what the step will be, and makes room for it.
 static tarn_status measure_step(tarn__decoder *d) {
-  int64_t past = 0;
+  int64_t past = 0, at_work = 0;
   d->rows = d->history_count = 0;
   d->longest = d->positions_end = 0;
+  for (int64_t a = 0; a < d->active; a++) at_work += !waits(&d->slots[d->order[a]]);
   for (int64_t a = 0; a < d->active; a++) {
     slot *s = &d->slots[d->order[a]];
-    const int64_t before = past_of(d, s), hypotheses = begins(d, s) ? 1 : s->beam.running_count;
-    s->rows = rows_of(d, s);
+    if (waits(s)) continue;
+    const int64_t before = past_of(d, s), hypotheses = hypotheses_of(d, s);
+    s->rows = rows_of(d, s, at_work);
     s->first_row = d->rows;
     d->rows += s->rows;
     past += hypotheses * before;
@@ -402,13 +424,18 @@ static tarn_status fill_step(tarn__decoder *d) {
   d->predicted_count = 0;
   for (int64_t a = 0; a < d->active; a++) {
     slot *s = &d->slots[d->order[a]];
-    s->first_top = d->predicted_count;
+    if (waits(s)) {  // its reader stands before it
+      const slot *reader = &d->slots[s->reader];
+      s->first_row = reader->first_row, s->rows = reader->rows, s->first_top = reader->first_top;
+      continue;
+    }
+    s->first_top = s->first_choice = d->predicted_count;
     if (begins(d, s)) {
       fill_beginning(d, s, &at);
       if (s->read + s->rows == beginning(d, s))
         d->predicted.data[d->predicted_count++] = (int32_t)at.row - 1;
       else
-        s->first_top = -1;
+        s->first_top = s->first_choice = -1;
       continue;
     }
     for (int64_t i = 0; i < s->beam.running_count; i++) {
@@ -477,8 +504,8 @@ typedef struct choices {
   const float *values;
 } choices;
 
-// Draws the token of one row of `top`, and writes it down as its only continuation.
-static void draw_row(tarn__decoder *d, const tarn__top *top, int64_t number) {
+// Draws a token for the slot of this number, and writes it down as its only continuation.
+static void draw_token(tarn__decoder *d, const tarn__top *top, int64_t number) {
   const tarn__beam_options *search = &d->options.search;
   const tarn__sampling *sampling = d->options.sampling;
   const slot *s = &d->slots[d->owners.data[number]];
@@ -488,8 +515,8 @@ static void draw_row(tarn__decoder *d, const tarn__top *top, int64_t number) {
   if (!tarn__beam_allows(&s->beam, search->eos)) banned[ban.count++] = search->eos;
   // The best continuations with the end of sentence behind them, or all words.
   const int64_t width = top->values->cols, best = top->ids ? top->ids->cols : width;
-  const int32_t *row_ids = top->ids ? (const int32_t *)top->ids->data + number * best : NULL;
-  const float *row = (const float *)top->values->data + number * width;
+  const int32_t *row_ids = top->ids ? (const int32_t *)top->ids->data + s->first_top * best : NULL;
+  const float *row = (const float *)top->values->data + s->first_top * width;
   tarn__candidate *candidates = d->candidates + (int64_t)omp_get_thread_num() * d->model->target_vocab;
   const int64_t found = tarn__sample_collect(candidates, row_ids, row, best, ban);
   const double uniform = tarn__sampling_uniform(sampling->seed, s->item.key, s->item.sample, (uint32_t)s->beam.step);
@@ -503,18 +530,22 @@ static void draw_row(tarn__decoder *d, const tarn__top *top, int64_t number) {
   values[count] = row[row_ids ? best : search->eos];
 }
 
-// Draws a token for every row whose next token is wanted. With a beam of 1 each is of a slot of its own.
+// Draws a token for every slot whose next token is wanted. With a beam of 1 each has one hypothesis; samples whose
+// prompt was read together draw from the same row.
 static tarn_status draw(tarn__decoder *d, choices *out, const tarn__top *top) {
-  const int64_t count = tarn__beam_choices(&d->options.search), rows = d->predicted_count;
-  TARN_TRY(room(&d->drawn_ids, rows * count));
-  TARN_TRY(room(&d->owners, rows));
-  TARN_TRY(tarn__grow(&d->drawn_values, &d->drawn_capacity, (size_t)(rows * (count + 1)), sizeof *d->drawn_values));
+  const int64_t count = tarn__beam_choices(&d->options.search);
+  int64_t draws = 0;
+  TARN_TRY(room(&d->owners, d->active));
   for (int64_t a = 0; a < d->active; a++) {
-    const int64_t place = d->slots[d->order[a]].first_top;
-    if (place >= 0) d->owners.data[place] = d->order[a];
+    slot *s = &d->slots[d->order[a]];
+    if (s->first_top < 0) continue;
+    s->first_choice = draws;
+    d->owners.data[draws++] = d->order[a];
   }
+  TARN_TRY(room(&d->drawn_ids, draws * count));
+  TARN_TRY(tarn__grow(&d->drawn_values, &d->drawn_capacity, (size_t)(draws * (count + 1)), sizeof *d->drawn_values));
 #pragma omp parallel for schedule(static) num_threads(d->threads)
-  for (int64_t r = 0; r < rows; r++) draw_row(d, top, r);
+  for (int64_t i = 0; i < draws; i++) draw_token(d, top, i);
   *out = (choices){d->drawn_ids.data, d->drawn_values};
   return TARN_STATUS_OK;
 }
@@ -557,9 +588,12 @@ static tarn_status choose(tarn__decoder *d, const tarn__top *top, int64_t *past)
   for (int64_t a = 0; a < d->active; a++) {
     slot *s = &d->slots[d->order[a]];
     if (begins(d, s)) s->read += s->rows;
-    if (s->first_top >= 0)
-      TARN_TRY(tarn__beam_advance(&s->beam, all.ids + s->first_top * count, all.values + s->first_top * (count + 1)));
-    if (!s->beam.done) *past += (begins(d, s) ? 1 : s->beam.running_count) * past_of(d, s);
+    if (s->first_top >= 0) {
+      s->reader = -1;
+      TARN_TRY(
+          tarn__beam_advance(&s->beam, all.ids + s->first_choice * count, all.values + s->first_choice * (count + 1)));
+    }
+    if (!s->beam.done) *past += hypotheses_of(d, s) * past_of(d, s);
   }
   return TARN_STATUS_OK;
 }
@@ -587,7 +621,7 @@ static tarn_status advance(tarn__decoder *d, const tarn__top *top, tarn__transla
       continue;
     }
     if (s->beam.step <= 1) {  // all hypotheses continue the last row of the beginning
-      const int64_t hypotheses = s->beam.step == 0 ? 1 : s->beam.running_count;
+      const int64_t hypotheses = hypotheses_of(d, s);
       for (int64_t i = 0; i < hypotheses; i++) keep_past(d, &past, s, s->first_row + s->rows - 1);
     } else {
       for (int64_t i = 0; i < s->beam.running_count; i++)

@@ -1,6 +1,6 @@
 // Generation by small random models of every mixer: greedy continuations against the argmax of the scorer, batches and
 // prompts in pieces against one by one, samples against the model's own distribution, beams against all sentences,
-// ends, the cost of a token, bad input and no memory.
+// samples that share their prompt, ends, the cost of a token, bad input and no memory.
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,6 +11,7 @@
 // cmocka needs the headers above.
 #include <cmocka.h>
 
+#include "base/hash.h"
 #include "base/memory.h"
 #include "base/random.h"
 #include "decode/generator.h"
@@ -338,6 +339,87 @@ static void prompts_are_read_at_once(void **state) {
   }
 }
 
+// One sample of a prompt, by a decoder that has nothing else to do.
+static void sample_alone(const fixture *f, tarn__translation *result, tarn__decoder **decoder,
+                         const tarn__sampling *sampling, int p, uint32_t sample, int64_t tokens) {
+  const int64_t length = f->offsets[p + 1] - f->offsets[p];
+  const tarn__item item = {.ids = f->ids + f->offsets[p],
+                           .length = length,
+                           .key = tarn__hash64(f->ids + f->offsets[p], (size_t)length * sizeof *f->ids, 0),
+                           .sample = sample};
+  const tarn__decoder_options options = {
+      .search = {.beam = 1, .length_penalty = 1.0, .eos = EOS, .min_length = tokens, .open_end = true},
+      .sampling = sampling,
+      .max_len_b = tokens,
+      .max_tokens = 100,
+      .n_best = 1,
+      .backend = TARN__CPU};
+  tarn__queue queue = {.lock = PTHREAD_MUTEX_INITIALIZER, .items = &item, .count = 1, .share = 1};
+  must(tarn__decoder_open(decoder, f->model, &options, 1));
+  must(tarn__decoder_run(*decoder, &queue, result));
+}
+
+// The samples of a prompt read it once, together, and are the ones that each would be alone.
+static void samples_share_their_prompt(void **state) {
+  (void)state;
+  enum { N = 7, MOST = 9 };
+  for (int kind = 0; kind < KINDS; kind++) {
+    fixture f = {0};
+    open_model(&f, DESCRIPTIONS[kind], VOCAB, TARN__F32);
+    tarn__generator_options options = default_options(MOST);
+    options.samples = true;
+    options.min_tokens = MOST;
+    options.number = N;
+    options.sampling.top_k = kind % 2 ? 5 : 0;
+    tarn__generator *generator = open_generator(&f, &options);
+    tarn__translation results[PROMPTS];
+    must(tarn__generator_run(generator, results, f.ids, f.offsets, PROMPTS));
+    tarn__decoder_stats stats;
+    tarn__generator_get_stats(generator, &stats);
+    assert_int_equal(stats.rows, f.offsets[PROMPTS] + PROMPTS + PROMPTS * N * (MOST - 1));
+    for (int p = 0; p < PROMPTS; p++) {
+      assert_int_equal(results[p].count, N);
+      for (uint32_t i = 0; i < N; i++) {
+        tarn__decoder *decoder;
+        tarn__translation alone;
+        sample_alone(&f, &alone, &decoder, &options.sampling, p, i, MOST);
+        const tarn__translation among = {&results[p].hypotheses[i], 1};
+        assert_same(&among, &alone);
+        tarn__decoder_close(&decoder);
+      }
+    }
+    tarn__generator_close(&generator);
+    close_model(&f);
+  }
+}
+
+// More samples than a decoder has room for, of prompts that take turns with others: none is lost, and the bits are
+// those of fewer.
+static void many_samples_take_turns(void **state) {
+  (void)state;
+  enum { MANY = 2 * TARN__DECODER_ROWS + 11, FEW = 5 };
+  fixture f = {0};
+  open_model(&f, DESCRIPTIONS[FIRST_MIXED], VOCAB, TARN__F32);
+  tarn__generator_options options = default_options(12);
+  options.samples = true;
+  tarn__translation all[3], some[3];
+  options.number = MANY;
+  tarn__generator *many = open_generator(&f, &options);
+  options.number = FEW;
+  tarn__generator *few = open_generator(&f, &options);
+  must(tarn__generator_run(many, all, f.ids, f.offsets + 1, 3));
+  must(tarn__generator_run(few, some, f.ids, f.offsets + 1, 3));
+  for (int p = 0; p < 3; p++) {
+    assert_int_equal(all[p].count, MANY);
+    for (int i = 0; i < MANY; i++) assert_in_range(all[p].hypotheses[i].length, 1, 12);
+    all[p].count = FEW;
+    assert_same(&all[p], &some[p]);
+  }
+  tarn__generator_close(&many);
+  tarn__generator_close(&few);
+  close_model(&f);
+}
+
 static void ends(void **state) {
   (void)state;
   fixture f = {0};
@@ -473,6 +555,8 @@ int main(void) {
       cmocka_unit_test(wide_beams_are_exhaustive),
       cmocka_unit_test(cost_does_not_grow),
       cmocka_unit_test(prompts_are_read_at_once),
+      cmocka_unit_test(samples_share_their_prompt),
+      cmocka_unit_test(many_samples_take_turns),
       cmocka_unit_test(ends),
       cmocka_unit_test(bad_input),
       cmocka_unit_test(no_memory),
