@@ -1,3 +1,4 @@
+#include <math.h>
 #include <stdio.h>
 
 #include "cli.h"
@@ -70,13 +71,14 @@ static int score_corpus(score_input *input, const tarn_bleu_options *options, bo
   return json ? print_json(&result, options) : print_text(&result, options);
 }
 
-static int take_words(tarn_bleu_options *options, const char *tokenizer, const char *smoothing) {
+static int take_words(tarn_bleu_options *options, const char *tokenizer, const char *smoothing, double smooth_value) {
   tarn_status status = tarn_bleu_tokenizer_parse(&options->tokenizer, tokenizer);
   if (status == TARN_STATUS_OK) status = tarn_bleu_smoothing_parse(&options->smoothing, smoothing);
   if (status != TARN_STATUS_OK) return cli_report(&command, status);
   bool takes_value = options->smoothing == TARN_BLEU_SMOOTHING_FLOOR || options->smoothing == TARN_BLEU_SMOOTHING_ADD_K;
-  if (options->smooth_value >= 0 && !takes_value)
+  if (!isnan(smooth_value) && !takes_value)
     return cli_usage(&command, "--smooth-value is for --smooth floor and add-k, not %s", smoothing);
+  if (!isnan(smooth_value)) options->smooth_value = smooth_value;
   return -1;
 }
 
@@ -88,6 +90,7 @@ int cmd_bleu(int argc, char **argv) {
   cli_list references = {0};
   cli_list positional = {0};
   score_input input = {0};
+  double smooth_value = NAN;
   bool sentence = false;
   bool json = false;
   const cli_option table[] = {
@@ -95,12 +98,12 @@ int cmd_bleu(int argc, char **argv) {
       {"lowercase", CLI_FLAG, &options.lowercase, NULL, "ignore case", 0, 0},
       {"tokenize", CLI_TEXT, &tokenizer, "NAME", "13a, intl, char or none", 0, 0},
       {"smooth", CLI_TEXT, &smoothing, "NAME", "exp, floor, add-k or none", 0, 0},
-      {"smooth-value", CLI_REAL, &options.smooth_value, "X", "of floor (-1: 0.1) and add-k (-1: 1)", -1, 1e9},
+      {"smooth-value", CLI_REAL, &smooth_value, "X", "of floor (default 0.1) and add-k (default 1)", 0, 1e9},
       {"sentence", CLI_FLAG, &sentence, NULL, "print one score a line, with effective order", 0, 0},
       {"json", CLI_FLAG, &json, NULL, "print JSON", 0, 0},
       {0}};
   int code = cli_parse(&command, table, argc, argv, &positional, 0, 1);
-  if (code < 0) code = take_words(&options, tokenizer, smoothing);
+  if (code < 0) code = take_words(&options, tokenizer, smoothing, smooth_value);
   if (code < 0) code = score_input_open(&input, &command, positional.count ? positional.items[0] : NULL, &references);
   if (code < 0) {
     options.effective_order = sentence;

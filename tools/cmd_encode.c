@@ -36,8 +36,7 @@ static int encode(const char *path, bool as_ids, bool strict) {
   int64_t replaced = 0;
   tarn_status status = tarn_vocab_open(&vocab, path);
   output out = {vocab, as_ids};
-  if (status == TARN_STATUS_OK)
-    status = tarn_vocab_encode_file(vocab, &replaced, "/dev/stdin", strict, print_tokens, &out);
+  if (status == TARN_STATUS_OK) status = tarn_vocab_encode_file(vocab, &replaced, "-", strict, print_tokens, &out);
   tarn_vocab_close(&vocab);
   if (ferror(stdout)) return CLI_OK;  // main() says that standard output cannot be written, and fails
   if (status != TARN_STATUS_OK) return cli_report(&command, status);

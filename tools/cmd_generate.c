@@ -38,19 +38,23 @@ typedef struct given {
 
 static json_t *pieces_json(const output *out, const tarn_generator_text *text) {
   json_t *pieces = json_array();
+  int failed = 0;
   for (int64_t t = 0; t < text->tokens; t++) {
     json_t *piece = json_string(tarn_generator_piece(out->generator, text->ids[t]));  // NULL where it is no UTF-8
-    json_array_append_new(pieces, json_pack("[o, I, f]", piece ? piece : json_null(), (json_int_t)text->ids[t],
-                                            (double)text->log_probabilities[t]));
+    failed |= json_array_append_new(pieces, json_pack("[o, I, f]", piece ? piece : json_null(),
+                                                      (json_int_t)text->ids[t], (double)text->log_probabilities[t]));
   }
-  return pieces;
+  if (!failed) return pieces;
+  json_decref(pieces);
+  return NULL;
 }
 
 static int print_json(const output *out, const tarn_generator_result *result) {
   json_t *texts = json_array();
+  int failed = 0;
   for (int64_t i = 0; i < result->count; i++) {
     const tarn_generator_text *text = &result->texts[i];
-    json_array_append_new(
+    failed |= json_array_append_new(
         texts, json_pack("{s:s%, s:s%, s:s, s:f, s:f, s:I, s:o}", "text", text->text, text->length, "continuation",
                          text->continuation, text->continuation_length, "end", tarn_generator_end_word(text->end),
                          "log_probability", text->log_probability, "score", text->score, "tokens",
@@ -58,7 +62,7 @@ static int print_json(const output *out, const tarn_generator_result *result) {
   }
   json_t *object = json_pack("{s:I, s:I, s:I, s:o}", "index", (json_int_t)(result->number - 1), "prompt_tokens",
                              (json_int_t)result->prompt_tokens, "unknown", (json_int_t)result->unknown, "texts", texts);
-  int failed = !object || json_dumpf(object, out->to.file, JSON_COMPACT) != 0;
+  failed |= !object || json_dumpf(object, out->to.file, JSON_COMPACT) != 0;
   json_decref(object);
   fputc('\n', out->to.file);
   return failed;
@@ -115,7 +119,7 @@ static int run(const char *path, const given *g, const char *destination, output
   int code = text_output_open(&COMMAND, &out->to, destination);
   if (code == CLI_OK) {
     if (g->input)
-      status = tarn_generator_file(generator, strcmp(g->input, "-") == 0 ? "/dev/stdin" : g->input, print_result, out);
+      status = tarn_generator_file(generator, g->input, print_result, out);
     else
       status = continue_prompts(generator, &g->prompts, out);
     code = text_output_close(&COMMAND, &out->to, status == TARN_STATUS_OK);

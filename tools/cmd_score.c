@@ -1,6 +1,7 @@
 // tarn score: log-probabilities of sentences under a language model.
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "commands.h"
 #include "json_output.h"
@@ -19,7 +20,8 @@ typedef struct output {
   const tarn_lm *lm;
   tarn_lm_total total;
   bool json, tokens, quiet;
-  int code;  // of a line that could not be made
+  int64_t window;  // lines that are scored together
+  int code;        // of a line that could not be made
 } output;
 
 static int print_json(const output *out, int64_t number, const tarn_lm_line *line) {
@@ -58,6 +60,8 @@ static tarn_status print_line(void *user, int64_t number, const tarn_lm_line *li
     out->code = print_json(out, number, line);
   else
     print_text(out, line);
+  // Whoever reads from a pipe gets every window as soon as it is there.
+  if (number % out->window == 0) fflush(stdout);
   return out->code != CLI_OK || ferror(stdout) ? TARN_STATUS_IO : TARN_STATUS_OK;
 }
 
@@ -95,7 +99,7 @@ static int run(const char *path, const char *input, const tarn_lm_options *optio
   } else if (status != TARN_STATUS_OK) {
     code = cli_report(&COMMAND, status);
   } else if (out->total.lines == 0) {
-    fprintf(stderr, "tarn score: %s: there is no line to score\n", input);
+    fprintf(stderr, "tarn score: %s: there is no line to score\n", strcmp(input, "-") == 0 ? "standard input" : input);
     code = CLI_FAILURE;
   } else {
     code = print_summary(out);
@@ -120,6 +124,7 @@ int cmd_score(int argc, char **argv) {
       {"precision", CLI_TEXT, &precision, "NAME", "fp32, bf16 or int8", 0, 0},
       {"overlong", CLI_TEXT, &overlong, "WHAT", "truncate or refuse lines that the model cannot take whole", 0, 0},
       {"max-tokens", CLI_INT, &options.max_tokens, "N", "tokens computed together", 1, 1 << 24},
+      {"window", CLI_INT, &options.window, "N", "lines read and sorted by length at a time", 1, 10000000},
       {"strict", CLI_FLAG, &options.strict, NULL, "refuse invalid UTF-8 instead of replacing it by U+FFFD", 0, 0},
       {"threads", CLI_INT, &threads, "N", "threads; 0: all that the process may use", 0, 1024},
       {0}};
@@ -129,7 +134,8 @@ int cmd_score(int argc, char **argv) {
     code = cli_usage(&COMMAND, "--summary-only leaves out the lines that --tokens adds to");
   if (code < 0) {
     options.threads = (int)threads;
-    code = run(paths.items[0], paths.count > 1 ? paths.items[1] : "/dev/stdin", &options, &out);
+    out.window = options.window;
+    code = run(paths.items[0], paths.count > 1 ? paths.items[1] : "-", &options, &out);
   }
   cli_list_free(&paths);
   return code;

@@ -11,12 +11,14 @@ static const cli_command COMMAND = {
     "By rules, with lists of abbreviations of the language. No sentence goes over the end of a line, except with\n"
     "--wrapped. tarn prepare --text takes the output, and drops sentences that are too short or too long."};
 
-static void print_result(const tarn_sentences_result *r, bool json) {
-  printf(json ? "{\"lines\": %" PRId64 ", \"paragraphs\": %" PRId64 ", \"sentences\": %" PRId64
-                ", \"replaced\": %" PRId64 "}\n"
-              : "lines      %10" PRId64 "\nparagraphs %10" PRId64 "\nsentences  %10" PRId64
-                "\ninvalid UTF-8 replaced in: %" PRId64 " lines\n",
-         r->lines, r->paragraphs, r->sentences, r->replaced);
+// Behind sentences on standard output the summary would be taken for one of them.
+static void print_result(FILE *file, const tarn_sentences_result *r, bool json) {
+  fprintf(file,
+          json ? "{\"lines\": %" PRId64 ", \"paragraphs\": %" PRId64 ", \"sentences\": %" PRId64
+                 ", \"replaced\": %" PRId64 "}\n"
+               : "lines      %10" PRId64 "\nparagraphs %10" PRId64 "\nsentences  %10" PRId64
+                 "\ninvalid UTF-8 replaced in: %" PRId64 " lines\n",
+          r->lines, r->paragraphs, r->sentences, r->replaced);
 }
 
 int cmd_sentences(int argc, char **argv) {
@@ -26,7 +28,7 @@ int cmd_sentences(int argc, char **argv) {
   bool json = false;
   cli_list files = {0};
   const cli_option table[] = {
-      {"output", CLI_TEXT, &output, "FILE", "where to write the sentences; needed", 0, 0},
+      {"output", CLI_TEXT, &output, "FILE", "where to write the sentences instead of standard output", 0, 0},
       {"language", CLI_TEXT, &options.language, "LANGUAGE", "en or de", 0, 0},
       {"wrapped", CLI_FLAG, &options.wrapped, NULL, "lines are parts of a paragraph, which ends at an empty line", 0,
        0},
@@ -34,12 +36,12 @@ int cmd_sentences(int argc, char **argv) {
       {"json", CLI_FLAG, &json, NULL, "print the summary as JSON", 0, 0},
       {0}};
   int code = cli_parse(&COMMAND, table, argc, argv, &files, 1, SIZE_MAX);
-  if (code < 0 && !output) code = cli_usage(&COMMAND, "--output is missing");
   if (code < 0) {
     tarn_sentences_result result;
-    tarn_status status = tarn_sentences_write(&result, output, files.items, files.count, &options);
+    tarn_status status =
+        tarn_sentences_write(&result, output ? output : "/dev/stdout", files.items, files.count, &options);
     code = status == TARN_STATUS_OK ? CLI_OK : cli_report(&COMMAND, status);
-    if (code == CLI_OK) print_result(&result, json);
+    if (code == CLI_OK) print_result(output ? stdout : stderr, &result, json);
   }
   cli_list_free(&files);
   return code;

@@ -41,16 +41,18 @@ static void print_plain(const output *out, const tarn_translate_result *result) 
 
 static int print_json(const output *out, const tarn_translate_result *result) {
   json_t *hypotheses = json_array();
+  int failed = 0;
   for (int64_t i = 0; i < result->count; i++) {
     const tarn_translate_hypothesis *hypothesis = &result->hypotheses[i];
-    json_array_append_new(hypotheses, json_pack("{s:s%, s:f, s:f, s:I}", "text", hypothesis->text, hypothesis->length,
-                                                "score", hypothesis->score, "log_probability",
-                                                hypothesis->log_probability, "tokens", (json_int_t)hypothesis->tokens));
+    failed |= json_array_append_new(
+        hypotheses,
+        json_pack("{s:s%, s:f, s:f, s:I}", "text", hypothesis->text, hypothesis->length, "score", hypothesis->score,
+                  "log_probability", hypothesis->log_probability, "tokens", (json_int_t)hypothesis->tokens));
   }
   json_t *object =
       json_pack("{s:I, s:I, s:b, s:o}", "index", (json_int_t)(result->number - 1), "source_tokens",
                 (json_int_t)result->source_tokens, "truncated", (int)result->truncated, "hypotheses", hypotheses);
-  int failed = !object || json_dumpf(object, out->file, JSON_COMPACT) != 0;
+  failed |= !object || json_dumpf(object, out->file, JSON_COMPACT) != 0;
   json_decref(object);
   fputc('\n', out->file);
   return failed;
@@ -91,7 +93,7 @@ static int translate(const char *path, const char *input, const char *destinatio
   int code = text_output_open(&COMMAND, &to, destination);
   if (code == CLI_OK) {
     out->file = to.file;
-    status = tarn_translator_file(translator, input ? input : "/dev/stdin", print_result, out);
+    status = tarn_translator_file(translator, input ? input : "-", print_result, out);
     code = text_output_close(&COMMAND, &to, status == TARN_STATUS_OK);
     if (code == CLI_OK && status != TARN_STATUS_OK)
       code = cli_report(&COMMAND, status);
@@ -118,6 +120,7 @@ int cmd_translate(int argc, char **argv) {
   tarn_translator_options options;
   tarn_translator_default(&options);
   int64_t n_best = 0;
+  int64_t max_len_b = CLI_NO_INT;
   int64_t threads = 0;
   const char *input = NULL;
   const char *destination = NULL;
@@ -131,6 +134,11 @@ int cmd_translate(int argc, char **argv) {
        0, 1024},
       {"length-penalty", CLI_REAL, &options.length_penalty, "X",
        "power of the length in scores (default the model's translate.length_penalty)", -10, 10},
+      {"max-len-a", CLI_REAL, &options.max_len_a, "X",
+       "a translation has at most X * source tokens + max-len-b tokens (default the model's translate.max_len_a)", 0,
+       1e6},
+      {"max-len-b", CLI_INT, &max_len_b, "N", "the same, its constant part (default the model's translate.max_len_b)",
+       0, 1 << 30},
       {"n-best", CLI_INT, &n_best, "N", "print the N best translations, with scores; 0: the best, plain", 0, 1024},
       {"scores", CLI_FLAG, &out.scores, NULL, "put the score and a tab before each translation", 0, 0},
       {"json", CLI_FLAG, &out.json, NULL, "print JSON, one object a line", 0, 0},
@@ -156,6 +164,7 @@ int cmd_translate(int argc, char **argv) {
   if (code < 0) code = model_options_words(&COMMAND, &options.precision, &options.overlong, precision, overlong);
   if (code < 0) {
     options.threads = (int)threads;
+    if (max_len_b != CLI_NO_INT) options.max_len_b = max_len_b;
     options.n_best = n_best > 0 ? n_best : 1;
     out.n_best = n_best > 0;
     out.window = options.window;

@@ -1,69 +1,67 @@
 #include "text_output.h"
 
 #include <errno.h>
-#include <stdlib.h>
+#include <limits.h>
+#include <signal.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-static int cannot_write(const cli_command *command, const char *name, int error) {
-  fprintf(stderr, "tarn %s: %s: cannot write: %s\n", command->name, name, strerror(error));
-  return CLI_FAILURE;
+static const int signals[] = {SIGHUP, SIGINT, SIGTERM};
+enum { SIGNALS = sizeof signals / sizeof *signals };
+
+static char unfinished[PATH_MAX + 32];  // the file that a signal removes
+
+static void remove_unfinished(int number) {
+  unlink(unfinished);
+  signal(number, SIG_DFL);
+  raise(number);
 }
 
-// A file is written beside its place and then put there. A link keeps being a link; a device or a pipe is written
-// directly, because it cannot be replaced.
-static int open_file(text_output *output, const char *path) {
-  struct stat info;
-  if (!*path) return ENOENT;
-  bool exists = stat(path, &info) == 0;
-  if (exists && S_ISDIR(info.st_mode)) return EISDIR;
-  if (exists && !S_ISREG(info.st_mode)) {
-    output->file = fopen(path, "wb");
-    return output->file ? 0 : errno;
+// Signals that the program ignores, as under nohup, stay ignored.
+static void set_signals(void (*from)(int), void (*to)(int)) {
+  for (size_t i = 0; i < SIGNALS; i++) {
+    struct sigaction now;
+    if (sigaction(signals[i], NULL, &now) != 0 || now.sa_handler != from) continue;
+    struct sigaction action = {.sa_handler = to};
+    sigemptyset(&action.sa_mask);
+    sigaction(signals[i], &action, NULL);
   }
-  output->target = exists ? realpath(path, NULL) : strdup(path);
-  if (!output->target) return errno;
-  size_t size = strlen(output->target) + 32;
-  output->temporary = malloc(size);
-  if (!output->temporary) return ENOMEM;
-  snprintf(output->temporary, size, "%s.tmp.%ld", output->target, (long)getpid());
-  output->file = fopen(output->temporary, "wb");
-  return output->file ? 0 : errno;
-}
-
-static void free_names(text_output *output) {
-  free(output->target);
-  free(output->temporary);
-  output->target = output->temporary = NULL;
 }
 
 int text_output_open(const cli_command *command, text_output *output, const char *path) {
-  *output = (text_output){.file = stdout, .name = path ? path : "standard output"};
-  int error = path ? open_file(output, path) : 0;
-  if (error == 0) return CLI_OK;
-  free_names(output);
-  return cannot_write(command, output->name, error);
+  *output = (text_output){.file = stdout};
+  if (!path) return CLI_OK;
+  tarn_status status = tarn_output_file_open(&output->replaces, path);
+  if (status != TARN_STATUS_OK) return cli_report(command, status);
+  output->file = tarn_output_file_stream(output->replaces);
+  const char *temporary = tarn_output_file_temporary(output->replaces);
+  if (!temporary) return CLI_OK;
+  snprintf(unfinished, sizeof unfinished, "%s", temporary);
+  set_signals(SIG_DFL, remove_unfinished);
+  return CLI_OK;
+}
+
+static int close_stdout(const cli_command *command) {
+  int error = errno;
+  bool unwritten = ferror(stdout) != 0;
+  if (fflush(stdout) != 0 && !unwritten) {
+    error = errno;
+    unwritten = true;
+  }
+  if (!unwritten) return CLI_OK;
+  fprintf(stderr, "tarn %s: standard output: cannot write: %s\n", command->name, strerror(error));
+  return CLI_FAILURE;
 }
 
 int text_output_close(const cli_command *command, text_output *output, bool keep) {
-  int error = ferror(output->file) ? errno : 0;
-  bool unwritten = ferror(output->file) != 0;
-  if (fflush(output->file) != 0 || (output->temporary && fsync(fileno(output->file)) != 0)) {
-    if (!unwritten) error = errno;
-    unwritten = true;
-  }
-  if (output->file != stdout && fclose(output->file) != 0 && !unwritten) {
-    unwritten = true;
-    error = errno;
-  }
-  if (output->temporary && keep && !unwritten && rename(output->temporary, output->target) != 0) {
-    unwritten = true;
-    error = errno;
-  }
-  if (output->temporary && (unwritten || !keep)) unlink(output->temporary);
-  free_names(output);
-  return unwritten ? cannot_write(command, output->name, error) : CLI_OK;
+  if (!output->replaces) return close_stdout(command);
+  tarn_status status = TARN_STATUS_OK;
+  if (keep || ferror(output->file))
+    status = tarn_output_file_commit(&output->replaces);
+  else
+    tarn_output_file_abort(&output->replaces);
+  set_signals(remove_unfinished, SIG_DFL);
+  return status == TARN_STATUS_OK ? CLI_OK : cli_report(command, status);
 }
 
 void text_output_line(text_output *output, const char *text, size_t length) {

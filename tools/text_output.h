@@ -5,14 +5,15 @@
 #include <stdio.h>
 
 #include "cli.h"
+#include "tarn/output_file.h"
 
 typedef struct text_output {
   FILE *file;
-  const char *name;          // for messages
-  char *target, *temporary;  // of a file that is replaced at the end; else NULL
+  tarn_output_file *replaces;  // NULL: standard output
 } text_output;
 
 // path NULL: standard output. CLI_OK, or the code of a failure whose line is printed; then there is nothing to close.
+// SIGHUP, SIGINT and SIGTERM remove what is written of a file before they end the program.
 int text_output_open(const cli_command *command, text_output *output, const char *path);
 
 // Writes out what is left and puts a file in its place; with keep false, and where writing failed, what was there

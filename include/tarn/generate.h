@@ -116,15 +116,16 @@ const char *tarn_generator_piece(const tarn_generator *generator, int32_t id);
 // model, the prompt, the seed and its number from 0: it does not depend on other prompts or on the number of threads.
 // A model with positions has an end at model.max_length; one without goes on to max_tokens, at the same cost
 // for every token if its mixers are recurrent or convolutions.
-// Fails with DATA (a prompt of model.max_length tokens or more, what `strict` refuses), NUMERIC or MEMORY.
+// Fails with DATA (a prompt of model.max_length tokens or more for a model with positions, what `strict` refuses),
+// NUMERIC or MEMORY.
 tarn_status tarn_generator_lines(tarn_generator *generator, tarn_generator_result *results, const char *const *prompts,
                                  const size_t *lengths, size_t count) TARN_CHECKED;
 
 // Receives the result of a prompt; anything but TARN_STATUS_OK stops the work and is returned to the caller.
 typedef tarn_status (*tarn_generator_sink)(void *user, const tarn_generator_result *result);
 
-// Continues every line of a text file, or of a pipe or device such as /dev/stdin, and gives the results to `sink`, in
-// order.
+// Continues every line of a text file, or of a pipe or device ("-": standard input), and gives the results to `sink`,
+// in order. Numbers of prompts are lines of the file.
 tarn_status tarn_generator_file(tarn_generator *generator, const char *path, tarn_generator_sink sink,
                                 void *user) TARN_CHECKED;
 

@@ -28,8 +28,10 @@ extern "C" {
 typedef struct tarn_lm_options {
   tarn_translate_precision precision;  // default fp32
   tarn_translate_overlong overlong;    // a line of more tokens than model.max_length is cut, and counted as truncated,
-                                       // or refused with DATA; default: refuse
+                                       // or refused with DATA; default: refuse. A model without positions has no limit
   int64_t max_tokens;                  // tokens computed together, 1 .. 2^24; default 4096
+  int64_t window;                      // lines that are read, sorted by length and scored together by
+                                       // tarn_lm_score_file(), 1 .. 10000000; default 4000
   bool strict;                         // refuse invalid UTF-8 instead of replacing it by U+FFFD; default false
   int threads;                         // 0: all that the process may use; default 0
 } tarn_lm_options;
@@ -80,7 +82,7 @@ double tarn_lm_bits_per_byte(const tarn_lm_total *total);
 
 // Receives the score of a line, numbered from 1; anything but TARN_STATUS_OK stops the work and is returned.
 typedef tarn_status (*tarn_lm_sink)(void *user, int64_t number, const tarn_lm_line *line);
-// Scores a text file, or a pipe or device such as /dev/stdin, and gives each line to `sink`, in order.
+// Scores a text file, or a pipe or device ("-": standard input), and gives each line to `sink`, in order.
 tarn_status tarn_lm_score_file(tarn_lm *lm, const char *path, tarn_lm_sink sink, void *user) TARN_CHECKED;
 
 // Minimal pairs (Warstadt et al., "BLiMP", TACL 2020): of two sentences the acceptable one should have the higher

@@ -130,7 +130,7 @@ typedef struct tarn_score_lines {
   char *name;  // for messages: the path, or "standard input"
 } tarn_score_lines;
 
-// Reads `path`, or standard input when it is NULL. Close frees and zeroes; it accepts NULL and a zeroed struct.
+// Reads `path`, or standard input when it is NULL or "-". Close frees and zeroes; it accepts NULL and a zeroed struct.
 tarn_status tarn_score_lines_open(tarn_score_lines *lines, const char *path) TARN_CHECKED;
 void tarn_score_lines_close(tarn_score_lines *lines);
 

@@ -62,7 +62,7 @@ void tarn_translator_default(tarn_translator_options *options);
 
 // One translation of a line.
 typedef struct tarn_translate_hypothesis {
-  const char *text;  // `length` bytes and a zero byte; it holds no line end
+  const char *text;  // `length` bytes of valid UTF-8 and a zero byte; line ends and zero bytes in it are blanks
   size_t length;
   int64_t tokens;          // with the end of sentence
   double log_probability;  // natural logarithm, sum over the tokens
@@ -108,7 +108,8 @@ tarn_status tarn_translator_lines(tarn_translator *translator, tarn_translate_re
 // Receives the result of a line; anything but TARN_STATUS_OK stops the translation and is returned to the caller.
 typedef tarn_status (*tarn_translate_sink)(void *user, const tarn_translate_result *result);
 
-// Translates a text file, or a pipe or device such as /dev/stdin, and gives each line's result to `sink`, in order.
+// Translates a text file, or a pipe or device ("-": standard input), and gives each line's result to `sink`, in order.
+// Numbers of lines are those of the file.
 tarn_status tarn_translator_file(tarn_translator *translator, const char *path, tarn_translate_sink sink,
                                  void *user) TARN_CHECKED;
 

@@ -126,7 +126,7 @@ tarn_status tarn_vocab_encode(const tarn_vocab *vocab, tarn_vocab_ids *ids, cons
 // Receives the tokens of a line; anything but TARN_STATUS_OK stops the work and is returned to the caller.
 typedef tarn_status (*tarn_vocab_sink)(void *user, const tarn_vocab_ids *ids);
 
-// Encodes the lines of a text file, or of a pipe or device such as /dev/stdin, and gives each to `sink`, in order.
+// Encodes the lines of a text file, or of a pipe or device ("-": standard input), and gives each to `sink`, in order.
 // Invalid UTF-8 is replaced by U+FFFD, and *replaced counts the lines where it was; `strict` refuses it with DATA.
 // Fails with IO as well.
 tarn_status tarn_vocab_encode_file(const tarn_vocab *vocab, int64_t *replaced, const char *path, bool strict,

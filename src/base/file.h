@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "base/status.h"
+#include "tarn/output_file.h"
 
 // Reads a whole file into memory that the caller frees with tarn__free(); a zero byte is put after the last byte.
 tarn_status tarn__file_read(const char *path, char **data, size_t *size) TARN_CHECKED;
@@ -27,10 +28,9 @@ void tarn__map_release_part(const tarn__map *map, const void *data, size_t size)
 // Copies bytes of a map and releases them piece by piece.
 void tarn__map_take(void *out, const tarn__map *map, const void *data, size_t size);
 
-// Writes `path` through a temporary file in the same folder: write, fsync, rename, fsync of the folder. Until commit
-// succeeds the old file is untouched; abort or a failure leaves nothing, a kill leaves at most a file `path.tmp.PID`.
-// A symbolic link is followed. A device or pipe (/dev/null, /dev/stdout) is written directly.
-typedef struct tarn__writer tarn__writer;
+// A writer is an output (tarn/output_file.h), under the names that the library uses. A kill leaves at most a file
+// `path.tmp.PID`.
+typedef tarn_output_file tarn__writer;
 tarn_status tarn__writer_open(tarn__writer **writer, const char *path) TARN_CHECKED;
 // Buffered; reports a full disk with the path's name.
 tarn_status tarn__writer_put(tarn__writer *writer, const void *data, size_t size) TARN_CHECKED;

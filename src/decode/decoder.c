@@ -293,12 +293,11 @@ static tarn_status encode(tarn__decoder *d, int64_t count) {
 static bool translates(const tarn__decoder *d) { return d->model->encoder.count > 0; }
 
 static int64_t greatest_length(const tarn__decoder *d, int64_t tokens) {
-  const tarn_config_model *config = &d->model->config->model;
   if (!translates(d)) {
-    const int64_t fit = config->max_length - tokens, wanted = d->options.max_len_b;
-    return config->positions == TARN_POSITIONS_NONE || wanted < fit ? wanted : fit;
+    const int64_t fit = tarn__model_longest(d->model) - tokens, wanted = d->options.max_len_b;
+    return wanted < fit ? wanted : fit;
   }
-  int64_t most = config->max_length - 1;
+  int64_t most = d->model->config->model.max_length - 1;
   double wanted = d->options.max_len_a * (double)tokens + (double)d->options.max_len_b;
   return wanted < (double)most ? (int64_t)wanted : most;
 }

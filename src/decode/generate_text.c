@@ -9,6 +9,7 @@
 #include "decode/generator.h"
 #include "model/checkpoint.h"
 #include "text/line_block.h"
+#include "text/repair.h"
 #include "text/utf8.h"
 
 struct tarn_generator {
@@ -24,6 +25,7 @@ struct tarn_generator {
   tarn__translation *found;
   size_t ids_capacity, offsets_capacity, found_capacity;
   tarn__arena results;
+  int64_t before;  // prompts of the file before those of this call
   // The window of tarn_generator_file().
   tarn__line_block block;
   tarn_generator_result *window;
@@ -140,36 +142,20 @@ void tarn_generator_get_summary(const tarn_generator *generator, tarn_generator_
 static tarn_status encode_prompt(tarn_generator *g, tarn_generator_result *result, const char *line, size_t length,
                                  size_t *count) {
   const tarn_vocab *vocab = g->checkpoint->target;
-  const long long number = result->number;
   const size_t valid = tarn__utf8_valid(line, length);
-  TARN_REQUIRE(!g->options.strict || valid == length, DATA, "prompt %lld: invalid UTF-8 at byte %zu", number,
-               valid + 1);
+  TARN_REQUIRE(!g->options.strict || valid == length, DATA, "invalid UTF-8 at byte %zu", valid + 1);
   TARN_TRY(tarn_vocab_encode(vocab, &g->line_ids, line, length));
   const size_t tokens = g->line_ids.count;
   result->prompt_tokens = (int64_t)tokens;
   TARN_REQUIRE(result->prompt_tokens <= tarn__generator_longest(g->generator), DATA,
-               "prompt %lld: %zu tokens, and the model takes %lld before the next one (model.max_length is %lld)",
-               number, tokens, (long long)tarn__generator_longest(g->generator),
-               (long long)g->checkpoint->config->model.max_length);
+               "%zu tokens, and the model takes %lld before the next one (model.max_length is %lld)", tokens,
+               (long long)tarn__generator_longest(g->generator), (long long)g->checkpoint->config->model.max_length);
   for (size_t i = 0; i < tokens; i++) result->unknown += g->line_ids.data[i] == tarn_vocab_unk(vocab);
-  TARN_REQUIRE(!g->options.strict || result->unknown == 0, DATA,
-               "prompt %lld: %lld of its %zu tokens are not in the vocabulary", number, (long long)result->unknown,
-               tokens);
+  TARN_REQUIRE(!g->options.strict || result->unknown == 0, DATA, "%lld of its %zu tokens are not in the vocabulary",
+               (long long)result->unknown, tokens);
   TARN_TRY(tarn__grow(&g->ids, &g->ids_capacity, *count + tokens, sizeof *g->ids));
   if (tokens > 0) memcpy(g->ids + *count, g->line_ids.data, tokens * sizeof *g->ids);
   *count += tokens;
-  return TARN_STATUS_OK;
-}
-
-// A copy of text in the arena of the results, with what is no UTF-8 replaced.
-static tarn_status keep_text(tarn_generator *g, const char **out, size_t *out_length, const char *text, size_t length) {
-  size_t room;
-  void *memory;
-  TARN_TRY(tarn__mul_size(&room, length + 1, 3));
-  TARN_TRY(tarn__arena_alloc(&g->results, &memory, room, 1));
-  *out_length = tarn__utf8_repair(memory, text, length);
-  ((char *)memory)[*out_length] = '\0';
-  *out = memory;
   return TARN_STATUS_OK;
 }
 
@@ -186,8 +172,14 @@ static tarn_status decode_texts(tarn_generator *g, tarn_generator_text *out, con
   TARN_TRY(tarn_vocab_decode(vocab, &g->text, g->whole.data, prompt_size + size));
   size_t shared = 0;
   while (shared < g->lead.length && shared < g->text.length && g->lead.data[shared] == g->text.data[shared]) shared++;
-  TARN_TRY(keep_text(g, &out->text, &out->length, g->text.data, g->text.length));
-  return keep_text(g, &out->continuation, &out->continuation_length, g->text.data + shared, g->text.length - shared);
+  char *text;
+  char *continuation;
+  TARN_TRY(tarn__repair_copy(&g->results, &text, &out->length, g->text.data, g->text.length));
+  TARN_TRY(tarn__repair_copy(&g->results, &continuation, &out->continuation_length, g->text.data + shared,
+                             g->text.length - shared));
+  out->text = text;
+  out->continuation = continuation;
+  return TARN_STATUS_OK;
 }
 
 static tarn_generator_end end_of(const tarn_generator *g, const tarn__hypothesis *hypothesis) {
@@ -227,8 +219,9 @@ static tarn_status generate(tarn_generator *g, tarn_generator_result *results, c
   size_t tokens = 0;
   g->offsets[0] = 0;
   for (size_t i = 0; i < count; i++) {
-    results[i] = (tarn_generator_result){.number = g->summary.prompts + (int64_t)i + 1};
-    TARN_TRY(encode_prompt(g, &results[i], prompts[i], lengths[i], &tokens));
+    results[i] = (tarn_generator_result){.number = g->before + (int64_t)i + 1};
+    tarn_status status = encode_prompt(g, &results[i], prompts[i], lengths[i], &tokens);
+    if (status != TARN_STATUS_OK) return tarn__fail_prefix(status, "prompt %lld: ", (long long)results[i].number);
     g->offsets[i + 1] = (int64_t)tokens;
   }
   TARN_TRY(tarn__grow(&g->ids, &g->ids_capacity, 1, sizeof *g->ids));
@@ -247,12 +240,14 @@ tarn_status tarn_generator_lines(tarn_generator *generator, tarn_generator_resul
 }
 
 static tarn_status generate_windows(tarn_generator *g, tarn__lines *lines, tarn_generator_sink sink, void *user) {
-  for (;;) {
+  for (int64_t before = 0;; before += (int64_t)g->block.count) {
     tarn__line_block *block = &g->block;
     TARN_TRY(tarn__line_block_read(block, lines, (size_t)g->options.window));
     if (block->count == 0) return TARN_STATUS_OK;
     TARN_TRY(tarn__grow(&g->window, &g->window_capacity, block->count, sizeof *g->window));
+    g->before = before;
     tarn_status status = tarn_generator_lines(g, g->window, block->lines, block->lengths, block->count);
+    g->before = 0;
     if (status != TARN_STATUS_OK) return tarn__fail_prefix(status, "%s: ", lines->path);
     for (size_t i = 0; i < block->count; i++) TARN_TRY(sink(user, &g->window[i]));
   }

@@ -118,10 +118,7 @@ void tarn__generator_close(tarn__generator **generator) {
   *generator = NULL;
 }
 
-int64_t tarn__generator_longest(const tarn__generator *generator) {
-  const tarn_config_model *config = &generator->model->config->model;
-  return config->positions == TARN_POSITIONS_NONE ? INT32_MAX / 2 : config->max_length - 1;
-}
+int64_t tarn__generator_longest(const tarn__generator *generator) { return tarn__model_longest(generator->model) - 1; }
 
 void tarn__generator_get_stats(const tarn__generator *generator, tarn__decoder_stats *stats) {
   tarn__crew_get_stats(&generator->crew, stats);

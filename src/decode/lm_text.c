@@ -10,9 +10,7 @@
 #include "decode/scorer.h"
 #include "model/checkpoint.h"
 #include "text/line_block.h"
-#include "text/utf8.h"
-
-enum { WINDOW = 4000 };  // lines of a file that are sorted by length and scored together
+#include "text/repair.h"
 
 struct tarn_lm {
   tarn_lm_options options;
@@ -24,22 +22,26 @@ struct tarn_lm {
   tarn__scorer_sentence *sentences;
   size_t sentences_capacity;
   tarn_vocab_text kept;  // of a line that was cut
-  char *repaired;
-  size_t repaired_capacity;
+  tarn__repaired repaired;
   tarn__arena results;
   // The window of tarn_lm_score_file().
   tarn__line_block block;
-  tarn_lm_line window[WINDOW];
+  tarn_lm_line *window;
+  size_t window_capacity;
 };
 
 void tarn_lm_default(tarn_lm_options *options) {
-  *options = (tarn_lm_options){
-      .precision = TARN_TRANSLATE_PRECISION_FP32, .overlong = TARN_TRANSLATE_OVERLONG_REFUSE, .max_tokens = 4096};
+  *options = (tarn_lm_options){.precision = TARN_TRANSLATE_PRECISION_FP32,
+                               .overlong = TARN_TRANSLATE_OVERLONG_REFUSE,
+                               .max_tokens = 4096,
+                               .window = 4000};
 }
 
 static tarn_status open_all(tarn_lm *lm, const char *path) {
   const tarn_lm_options *o = &lm->options;
   TARN_REQUIRE(o->precision >= 0 && o->precision < TARN_TRANSLATE_PRECISION_COUNT, USAGE, "unknown precision");
+  TARN_REQUIRE(o->window >= 1 && o->window <= 10000000, USAGE, "window must be from 1 to 10000000, not %lld",
+               (long long)o->window);
   TARN_REQUIRE(o->threads >= 0 && o->threads <= 1024, USAGE, "threads must be from 0 to 1024, not %d", o->threads);
   tarn__threads_set(o->threads);
   tarn__dtype dtype = o->precision == TARN_TRANSLATE_PRECISION_BF16 ? TARN__BF16 : TARN__F32;
@@ -77,9 +79,10 @@ void tarn_lm_close(tarn_lm **out) {
   tarn_vocab_ids_close(&lm->ids);
   tarn_vocab_text_close(&lm->kept);
   tarn__free(lm->sentences);
-  tarn__free(lm->repaired);
+  tarn__free(lm->repaired.data);
   tarn__arena_close(&lm->results);
   tarn__line_block_close(&lm->block);
+  tarn__free(lm->window);
   tarn__free(lm);
   *out = NULL;
 }
@@ -87,20 +90,6 @@ void tarn_lm_close(tarn_lm **out) {
 const char *tarn_lm_path(const tarn_lm *lm) { return lm->checkpoint->path; }
 bool tarn__lm_strict(const tarn_lm *lm) { return lm->options.strict; }
 const char *tarn_lm_piece(const tarn_lm *lm, int32_t id) { return tarn_vocab_piece(lm->checkpoint->target, id); }
-
-// The line with invalid bytes replaced, or refused.
-static tarn_status repair(tarn_lm *lm, bool *replaced, const char **line, size_t *length, const char *place) {
-  size_t valid = tarn__utf8_valid(*line, *length);
-  *replaced = valid != *length;
-  if (!*replaced) return TARN_STATUS_OK;
-  TARN_REQUIRE(!lm->options.strict, DATA, "%s: invalid UTF-8 at byte %zu of it", place, valid + 1);
-  size_t need;
-  TARN_TRY(tarn__mul_size(&need, *length, 3));
-  TARN_TRY(tarn__grow(&lm->repaired, &lm->repaired_capacity, need, 1));
-  *length = tarn__utf8_repair(lm->repaired, *line, *length);
-  *line = lm->repaired;
-  return TARN_STATUS_OK;
-}
 
 // Lengths of the text that the tokens stand for: of the whole line, or of what is kept of it.
 static tarn_status measure(tarn_lm *lm, tarn_lm_line *out, const char *line, size_t length, int64_t tokens) {
@@ -116,17 +105,17 @@ static tarn_status measure(tarn_lm *lm, tarn_lm_line *out, const char *line, siz
 
 // The tokens of a line, and the sentence that is to be scored.
 static tarn_status encode(tarn_lm *lm, tarn_lm_line *out, tarn__scorer_sentence *sentence, const char *line,
-                          size_t length, const char *place) {
-  const int64_t most = lm->checkpoint->config->model.max_length;
+                          size_t length) {
+  const int64_t most = tarn__model_longest(lm->checkpoint->model);
   *out = (tarn_lm_line){0};
-  TARN_TRY(repair(lm, &out->replaced, &line, &length, place));
+  TARN_TRY(tarn__repair(&lm->repaired, &line, &length, lm->options.strict, &out->replaced));
   TARN_TRY(tarn_vocab_encode(lm->checkpoint->target, &lm->ids, line, length));
   int64_t tokens = (int64_t)lm->ids.count;
   const int32_t unknown = tarn_vocab_unk(lm->checkpoint->target);
   if (tokens > most - 1) {
     TARN_REQUIRE(lm->options.overlong == TARN_TRANSLATE_OVERLONG_TRUNCATE, DATA,
-                 "%s: %lld tokens, and the model takes %lld with the end of sentence (--overlong truncate cuts it)",
-                 place, (long long)tokens, (long long)most);
+                 "%lld tokens, and the model takes %lld with the end of sentence (--overlong truncate cuts it)",
+                 (long long)tokens, (long long)most);
     tokens = most - 1;
     out->truncated = true;
   }
@@ -156,12 +145,12 @@ tarn_status tarn__lm_run(tarn_lm *lm, tarn_lm_line *results, const char *const *
   TARN_TRY(tarn__grow(&lm->sentences, &lm->sentences_capacity, count, sizeof *lm->sentences));
   tarn__arena_reset(&lm->results);
   for (size_t i = 0; i < count; i++) {
-    char place[64];
-    if (numbers)
-      snprintf(place, sizeof place, "line %lld, its %s sentence", (long long)numbers[i / 2], i % 2 ? "bad" : "good");
-    else
-      snprintf(place, sizeof place, "line %lld", (long long)(lm->before + (int64_t)i + 1));
-    TARN_TRY(encode(lm, &results[i], &lm->sentences[i], lines[i], lengths[i], place));
+    tarn_status status = encode(lm, &results[i], &lm->sentences[i], lines[i], lengths[i]);
+    if (status != TARN_STATUS_OK && numbers)
+      return tarn__fail_prefix(status, "line %lld, its %s sentence: ", (long long)numbers[i / 2],
+                               i % 2 ? "bad" : "good");
+    if (status != TARN_STATUS_OK)
+      return tarn__fail_prefix(status, "line %lld: ", (long long)(lm->before + (int64_t)i + 1));
     if (numbers && i % 2 == 1) share_prefix(&lm->sentences[i - 1], &lm->sentences[i]);
   }
   TARN_TRY(tarn__scorer_run(lm->scorer, lm->sentences, (int64_t)count));
@@ -203,8 +192,9 @@ double tarn_lm_bits_per_byte(const tarn_lm_total *total) { return bits(total, to
 static tarn_status score_windows(tarn_lm *lm, tarn__lines *lines, tarn_lm_sink sink, void *user) {
   for (int64_t number = 1;;) {
     tarn__line_block *block = &lm->block;
-    TARN_TRY(tarn__line_block_read(block, lines, WINDOW));
+    TARN_TRY(tarn__line_block_read(block, lines, (size_t)lm->options.window));
     if (block->count == 0) return TARN_STATUS_OK;
+    TARN_TRY(tarn__grow(&lm->window, &lm->window_capacity, block->count, sizeof *lm->window));
     lm->before = number - 1;
     tarn_status status = tarn_lm_score(lm, lm->window, block->lines, block->lengths, block->count);
     lm->before = 0;

@@ -23,6 +23,7 @@ void tarn__translator_default(tarn__translator_options *options) {
                                         .max_tokens = 4096,
                                         .n_best = 1,
                                         .threads = 0,
+                                        .pad = -1,
                                         .backend = TARN__CPU};
 }
 
@@ -73,6 +74,7 @@ tarn_status tarn__translator_open(tarn__translator **translator, const tarn__mod
       .n_best = options->n_best,
       .profile = options->profile,
       .backend = options->backend};
+  if (options->pad >= 0 && options->pad != eos) own.search.banned[own.search.banned_count++] = options->pad;
   tarn_status status = tarn__crew_open(&t->crew, model, &own, t->threads);
   if (status == TARN_STATUS_OK && options->backend == TARN__CPU && !options->weights_change)
     status = tarn__alloc(&t->packed, TARN__MEMORY_OTHER, tarn__model_pack_bytes(model, options->int8), 1);

@@ -24,6 +24,7 @@ typedef struct tarn__translator_options {
   int threads;          // 0: those of the pool (tarn__threads()); default 0
   bool int8;            // weights of products as INT8, activations rounded to INT8 before each; default false
   bool weights_change;  // between runs, so that they are packed in every run; default false: once
+  int32_t pad;          // of the target vocabulary, which is never taken; default -1: there is none
   struct tarn_profile *profile;  // measures runs (graph/profile.h); default NULL: nothing is measured
   tarn__backend backend;         // default TARN__CPU; a model in F64 needs TARN__REFERENCE
 } tarn__translator_options;

@@ -10,7 +10,7 @@
 #include "model/checkpoint.h"
 #include "tarn/translate.h"
 #include "text/line_block.h"
-#include "text/utf8.h"
+#include "text/repair.h"
 
 struct tarn_translator {
   tarn_translator_options options;
@@ -25,8 +25,8 @@ struct tarn_translator {
   int64_t *offsets;  // [sentences + 1]
   tarn__translation *translations;
   size_t ids_capacity, offsets_capacity, translations_capacity;
-  char *repaired;
-  size_t repaired_capacity;
+  tarn__repaired repaired;
+  int64_t before;  // lines of the file before those of this call
   tarn__arena results;
 
   // The window of tarn_translator_file().
@@ -82,6 +82,7 @@ static tarn_status open_all(tarn_translator *t, const char *path) {
   core.n_best = options->n_best;
   core.threads = tarn__threads();
   core.profile = options->profile;
+  core.pad = tarn_vocab_pad(t->checkpoint->target);
   core.int8 = options->precision == TARN_TRANSLATE_PRECISION_INT8;
   return tarn__translator_open(&t->translator, t->checkpoint->model, tarn_vocab_eos(t->checkpoint->target), &core);
 }
@@ -112,7 +113,7 @@ void tarn_translator_close(tarn_translator **translator) {
   tarn__free(t->ids);
   tarn__free(t->offsets);
   tarn__free(t->translations);
-  tarn__free(t->repaired);
+  tarn__free(t->repaired.data);
   tarn__arena_close(&t->results);
   tarn__line_block_close(&t->block);
   tarn__free(t->window);
@@ -130,34 +131,20 @@ void tarn_translator_summary(const tarn_translator *translator, tarn_translate_s
   *summary = translator->summary;
 }
 
-// The line with invalid bytes replaced, or refused.
-static tarn_status repair(tarn_translator *t, const char **line, size_t *length, int64_t number) {
-  size_t valid = tarn__utf8_valid(*line, *length);
-  if (valid == *length) return TARN_STATUS_OK;
-  TARN_REQUIRE(!t->options.strict, DATA, "line %lld: invalid UTF-8 at byte %zu of the line", (long long)number,
-               valid + 1);
-  size_t need;
-  TARN_TRY(tarn__mul_size(&need, *length, 3));
-  TARN_TRY(tarn__grow(&t->repaired, &t->repaired_capacity, need, 1));
-  *length = tarn__utf8_repair(t->repaired, *line, *length);
-  *line = t->repaired;
-  t->summary.replaced++;
-  return TARN_STATUS_OK;
-}
-
 // Appends the sentence of one line to the ids; `result` says how many tokens it has.
 static tarn_status encode_line(tarn_translator *t, tarn_translate_result *result, const char *line, size_t length,
                                size_t *count) {
   const tarn__checkpoint *checkpoint = t->checkpoint;
   int64_t most = checkpoint->config->model.max_length;
-  TARN_TRY(repair(t, &line, &length, result->number));
+  bool replaced;
+  TARN_TRY(tarn__repair(&t->repaired, &line, &length, t->options.strict, &replaced));
+  t->summary.replaced += replaced;
   TARN_TRY(tarn_vocab_encode(checkpoint->source, &t->line_ids, line, length));
   int64_t tokens = (int64_t)t->line_ids.count;
   if (tokens == 0) return TARN_STATUS_OK;
   if (tokens > most - 1) {
     TARN_REQUIRE(t->options.overlong == TARN_TRANSLATE_OVERLONG_TRUNCATE, DATA,
-                 "line %lld: %lld tokens, and the model takes %lld with the end of sentence", (long long)result->number,
-                 (long long)tokens, (long long)most);
+                 "%lld tokens, and the model takes %lld with the end of sentence", (long long)tokens, (long long)most);
     tokens = most - 1;
     result->truncated = true;
   }
@@ -175,15 +162,13 @@ static tarn_status decode_hypothesis(tarn_translator *t, tarn_translate_hypothes
   // The end of sentence is left out here, because not every vocabulary knows its own as such.
   size_t count = (size_t)hypothesis->length - 1;
   TARN_TRY(tarn_vocab_decode(t->checkpoint->target, &t->text, hypothesis->ids, count));
-  void *memory;
-  TARN_TRY(tarn__arena_alloc(&t->results, &memory, t->text.length + 1, 1));
-  char *text = memory;
-  for (size_t i = 0; i < t->text.length; i++) {
-    char c = t->text.data[i];
-    text[i] = c == '\n' || c == '\r' ? ' ' : c;  // one line in, one line out
-  }
+  char *text;
+  size_t length;
+  TARN_TRY(tarn__repair_copy(&t->results, &text, &length, t->text.data, t->text.length));
+  for (size_t i = 0; i < length; i++)
+    if (text[i] == '\n' || text[i] == '\r' || !text[i]) text[i] = ' ';  // one line in, one line out
   *out = (tarn_translate_hypothesis){.text = text,
-                                     .length = t->text.length,
+                                     .length = length,
                                      .tokens = hypothesis->length,
                                      .log_probability = hypothesis->log_probability,
                                      .score = hypothesis->score};
@@ -216,9 +201,9 @@ static tarn_status translate_lines(tarn_translator *t, tarn_translate_result *re
   t->offsets[0] = 0;
   double begin = tarn__profile_clock(t->options.profile);
   for (size_t i = 0; i < count; i++) {
-    results[i] =
-        (tarn_translate_result){.number = t->summary.lines + (int64_t)i + 1, .hypotheses = &nothing, .count = 1};
-    TARN_TRY(encode_line(t, &results[i], lines[i], lengths[i], &tokens));
+    results[i] = (tarn_translate_result){.number = t->before + (int64_t)i + 1, .hypotheses = &nothing, .count = 1};
+    tarn_status status = encode_line(t, &results[i], lines[i], lengths[i], &tokens);
+    if (status != TARN_STATUS_OK) return tarn__fail_prefix(status, "line %lld: ", (long long)results[i].number);
     if (results[i].source_tokens) t->offsets[++sentences] = (int64_t)tokens;
   }
   TARN_TRY(tarn__profile_work(t->options.profile, "tokenization", begin));
@@ -246,21 +231,23 @@ tarn_status tarn_translator_lines(tarn_translator *translator, tarn_translate_re
 }
 
 static tarn_status translate_windows(tarn_translator *t, tarn__lines *lines, tarn_translate_sink sink, void *user) {
-  for (;;) {
+  for (int64_t before = 0;; before += (int64_t)t->block.count) {
     tarn__line_block *block = &t->block;
-    int64_t replaced = lines->replaced;
     TARN_TRY(tarn__line_block_read(block, lines, (size_t)t->options.window));
-    t->summary.replaced += lines->replaced - replaced;
     if (block->count == 0) return TARN_STATUS_OK;
     TARN_TRY(tarn__grow(&t->window, &t->window_capacity, block->count, sizeof *t->window));
-    TARN_TRY(tarn_translator_lines(t, t->window, block->lines, block->lengths, block->count));
+    t->before = before;
+    tarn_status status = tarn_translator_lines(t, t->window, block->lines, block->lengths, block->count);
+    t->before = 0;
+    if (status != TARN_STATUS_OK) return tarn__fail_prefix(status, "%s: ", lines->path);
     for (size_t i = 0; i < block->count; i++) TARN_TRY(sink(user, &t->window[i]));
   }
 }
 
 tarn_status tarn_translator_file(tarn_translator *translator, const char *path, tarn_translate_sink sink, void *user) {
   tarn__lines lines = {0};
-  TARN_TRY(tarn__lines_open(&lines, path, translator->options.strict));
+  TARN_TRY(tarn__lines_open(&lines, path, false));
+  lines.raw = true;  // encoding a line sees to invalid bytes
   tarn_status status = translate_windows(translator, &lines, sink, user);
   tarn__lines_close(&lines);
   return status;

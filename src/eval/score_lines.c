@@ -61,6 +61,7 @@ static tarn_status read_lines(list *lines, FILE *file, const char *name) {
 tarn_status tarn_score_lines_open(tarn_score_lines *lines, const char *path) {
   *lines = (tarn_score_lines){0};
   list read = {0};
+  if (path && strcmp(path, "-") == 0) path = NULL;
   const char *name = path ? path : "standard input";
   TARN_TRY(tarn__strdup(&lines->name, name));
   FILE *file = path ? fopen(path, "rb") : stdin;

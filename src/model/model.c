@@ -181,6 +181,11 @@ tarn_status tarn__model_open(tarn__model **out, const tarn_config *config, int64
   return TARN_STATUS_OK;
 }
 
+int64_t tarn__model_longest(const tarn__model *model) {
+  const tarn_config_model *config = &model->config->model;
+  return config->positions == TARN_POSITIONS_NONE ? INT32_MAX / 2 : config->max_length;
+}
+
 void tarn__model_close(tarn__model **model) {
   tarn__model *m = *model;
   if (!m) return;

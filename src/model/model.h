@@ -123,6 +123,10 @@ tarn__tensor *tarn__model_build_states(const tarn__model *model, tarn__graph *gr
 tarn__tensor *tarn__model_build_scores(const tarn__model *model, tarn__graph *graph, const tarn__packed *target,
                                        const int32_t *rows, const int32_t *targets, int64_t count);
 
+// Most tokens of a sentence that a language model takes when it scores or generates, the end of sentence counted:
+// model.max_length, or without positions as many as there can be.
+int64_t tarn__model_longest(const tarn__model *model);
+
 // Appends the backward pass of that loss, with recomputation if the configuration says so.
 void tarn__model_differentiate(const tarn__model *model, tarn__graph *graph, tarn__tensor *loss);
 

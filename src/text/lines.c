@@ -5,21 +5,26 @@
 #include <unistd.h>
 
 #include "base/memory.h"
-#include "text/utf8.h"
 
 enum { CHUNK = 1 << 16 };
 
 tarn_status tarn__lines_open(tarn__lines *lines, const char *path, bool strict) {
-  *lines = (tarn__lines){.path = path, .strict = strict};
-  lines->file = fopen(path, "rb");
-  TARN_REQUIRE(lines->file, IO, "%s: cannot read: %s", path, strerror(errno));
+  const bool standard = strcmp(path, "-") == 0 || strcmp(path, "/dev/stdin") == 0;
+  *lines = (tarn__lines){.path = standard ? "standard input" : path, .strict = strict};
+  // Opening /dev/stdin anew would begin a regular file from its start again, and cannot open a socket.
+  const int copy = standard ? dup(STDIN_FILENO) : -1;
+  if (!standard) lines->file = fopen(path, "rb");
+  if (copy >= 0) lines->file = fdopen(copy, "rb");
+  const int error = errno;
+  if (!lines->file && copy >= 0) close(copy);
+  TARN_REQUIRE(lines->file, IO, "%s: cannot read: %s", lines->path, strerror(error));
   return TARN_STATUS_OK;
 }
 
 void tarn__lines_close(tarn__lines *lines) {
   if (lines->file) fclose(lines->file);
   tarn__free(lines->buffer);
-  tarn__free(lines->repaired);
+  tarn__free(lines->repaired.data);
   *lines = (tarn__lines){0};
 }
 
@@ -42,16 +47,11 @@ static tarn_status read_more(tarn__lines *lines) {
 
 // Replaces invalid bytes in the line, or refuses them.
 static tarn_status check(tarn__lines *lines, const char **text, size_t *length) {
-  size_t valid = lines->raw ? *length : tarn__utf8_valid(*text, *length);
-  if (valid == *length) return TARN_STATUS_OK;
-  TARN_REQUIRE(!lines->strict, DATA, "%s:%lld: invalid UTF-8 at byte %zu of the line", lines->path,
-               (long long)lines->number, valid + 1);
-  size_t need;
-  TARN_TRY(tarn__mul_size(&need, *length, 3));
-  TARN_TRY(tarn__grow(&lines->repaired, &lines->repaired_capacity, need, 1));
-  *length = tarn__utf8_repair(lines->repaired, *text, *length);
-  *text = lines->repaired;
-  lines->replaced++;
+  if (lines->raw) return TARN_STATUS_OK;
+  bool replaced;
+  tarn_status status = tarn__repair(&lines->repaired, text, length, lines->strict, &replaced);
+  if (status != TARN_STATUS_OK) return tarn__fail_prefix(status, "%s:%lld: ", lines->path, (long long)lines->number);
+  lines->replaced += replaced;
   return TARN_STATUS_OK;
 }
 

@@ -8,21 +8,24 @@
 #include <stdio.h>
 
 #include "base/status.h"
+#include "text/repair.h"
 
 // Zero-initialise or open; close accepts both.
 typedef struct tarn__lines {
-  const char *path;  // borrowed from the caller of open
+  const char *path;  // borrowed from the caller of open, or "standard input"
   int64_t number;    // lines given so far: the number of the last one, from 1
   int64_t replaced;  // lines so far in which invalid UTF-8 was replaced
   bool raw;          // set it after opening to be given invalid UTF-8 as it is
   // Private.
   FILE *file;
-  char *buffer, *repaired;
-  size_t capacity, start, end, repaired_capacity;
+  char *buffer;
+  size_t capacity, start, end;
+  tarn__repaired repaired;
   bool strict, ended;
 } tarn__lines;
 
-// A path of a pipe or a device is fine. `strict` makes invalid UTF-8 an error that names file and line.
+// A path of a pipe or a device is fine; "-" and "/dev/stdin" are standard input, from where it stands. `strict` makes
+// invalid UTF-8 an error that names file and line.
 tarn_status tarn__lines_open(tarn__lines *lines, const char *path, bool strict) TARN_CHECKED;
 void tarn__lines_close(tarn__lines *lines);
 

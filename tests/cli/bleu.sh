@@ -57,6 +57,7 @@ refuses "missing file" 1 "nowhere: cannot read" bleu --reference nowhere
 refuses "misspelt tokenizer" 2 'did you mean "intl"' bleu --reference ref1 --tokenize itnl
 refuses "misspelt smoothing" 2 'did you mean "add-k"' bleu --reference ref1 --smooth addk
 refuses "misspelt option" 2 "did you mean --lowercase" bleu --reference ref1 --lowercsae
+refuses "negative value" 2 "from 0 to" bleu --reference ref1 --smooth floor --smooth-value -0.5
 refuses "value without use" 2 "--smooth-value is for" bleu --reference ref1 --smooth-value 3
 refuses "order out of range" 2 "--word-order" chrf --reference ref1 --word-order 99
 : > empty

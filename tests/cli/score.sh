@@ -14,6 +14,20 @@ grep -Eq '^3 lines, 10 tokens: [0-9.]+ nats a token, perplexity [0-9.]+, [0-9.]+
 [ "$(wc -l <summary.txt)" -eq 1 ] || fail "there is nothing else to say: $(cat summary.txt)"
 cp summary.txt whole.txt
 score model <text | cmp - lines.txt || fail "standard input"
+score model - <text | cmp - lines.txt || fail "standard input as -"
+# A pipe that stays open gets its answers.
+mkfifo questions
+"$TARN" score model --threads 1 --window 1 <questions >answers.txt 2>/dev/null &
+program=$!
+exec 3>questions
+head -n 1 text >&3
+for _ in $(seq 100); do
+  [ -s answers.txt ] && break
+  sleep 0.1
+done
+cmp -s answers.txt <(head -n 1 lines.txt) || fail "no answer while the pipe is open"
+exec 3>&-
+wait $program || fail "--window 1 fails at the end of its input"
 score model text --max-tokens 3 | cmp - lines.txt || fail "--max-tokens changes the scores"
 score model text --summary-only | cmp - whole.txt || fail "--summary-only"
 
@@ -62,6 +76,19 @@ END
 score wild text --json --summary-only >wild.json
 grep -q '"perplexity":null,"bits_per_character":[0-9.]*,' wild.json || fail "an infinite perplexity: $(cat wild.json)"
 score wild text --summary-only | grep -q 'perplexity inf,' || fail "an infinite perplexity"
+
+# A model without positions has no longest sentence.
+cat >free.yaml <<'END'
+model: { d_model: 8, dropout: 0, max_length: 16, positions: none }
+decoder: { layers: G }
+kinds:
+  G: { mixer: gru }
+data: { vocab: bytes, train: data }
+train: { max_updates: 1, max_tokens: 100, threads: 1 }
+END
+"$TARN" train free.yaml --run free >train.txt 2>&1 || fail "train: $(cat train.txt)"
+score free hard >free.txt
+cut -f 2 free.txt | tr '\n' ' ' | grep -q '^3 21 4 $' || fail "a model without positions refuses long lines: $(cat free.txt)"
 
 refuse 2 'an argument is missing' "$TARN" score
 refuse 1 'nowhere: cannot read' "$TARN" score model nowhere

@@ -21,8 +21,12 @@ grep -q '^lines  *3 of 5 lines$' out && grep -q 'shorter than the least: 1$' out
 
 "$TARN" sentences text --language fr --output no 2>err
 [ $? -eq 2 ] && grep -q 'en and de, not "fr"' err || fail "language: $(cat err)"
-"$TARN" sentences text 2>err
-[ $? -eq 2 ] && grep -q -- '--output is missing' err || fail "no output: $(cat err)"
+# Without --output sentences alone go to standard output; they are put behind what a file has.
+"$TARN" sentences text 2>err | cmp - one || fail "standard output"
+grep -q 'sentences  *5$' err || fail "no summary beside standard output: $(cat err)"
+echo before >log
+"$TARN" sentences text --output /dev/stdout 2>&1 >>log || fail "/dev/stdout"
+head -n 6 log | cmp - <(echo before; cat one) || fail "/dev/stdout replaces a file: $(cat log)"
 "$TARN" sentences missing --output no 2>err
 [ $? -eq 1 ] && grep -q 'missing: cannot read' err || fail "no file: $(cat err)"
 [ ! -e no ] || fail "a failure left a file"

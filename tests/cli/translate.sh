@@ -109,7 +109,7 @@ translate <long.de >long.en
 grep -q '^truncated .*: 1 lines$' summary.txt || fail "an overlong line is not reported: $(cat summary.txt)"
 cp lines.de kept.de
 cp invalid.de lines.de
-refuse_lines 1 ':2: invalid UTF-8' run --strict
+refuse_lines 1 'line 2: invalid UTF-8' run --strict
 cp long.de lines.de
 refuse_lines 1 'line 1: .* tokens, and the model takes 120' run --overlong refuse
 cp kept.de lines.de
@@ -121,7 +121,7 @@ refuse_lines 1 'no/such/folder' run --output no/such/folder
 # What a file held before stays until all is written: after a refused line, and where the file is also the input.
 echo before >kept.en
 cp invalid.de lines.de
-refuse_lines 1 ':2: invalid UTF-8' run --strict --output kept.en
+refuse_lines 1 'line 2: invalid UTF-8' run --strict --output kept.en
 cp kept.de lines.de
 [ "$(cat kept.en)" = before ] || fail "a refused line empties the output"
 cp lines.de same.de
@@ -134,8 +134,18 @@ refuse_lines 2 'truncate' run --overlong cut
 refuse_lines 2 'from 0 to 1024' run --beam 2000
 refuse_lines 2 'argument is missing'
 refuse_lines 2 'from -10 to 10' run --length-penalty 11
-scored() { "$TARN" translate run --threads 2 --beam 5 --n-best 1 --length-penalty "$1" <lines.de 2>summary.txt; }
-if cmp -s <(scored -0.5) <(scored 1); then fail "a negative length penalty changes nothing"; fi
+for penalty in -0.5 1; do
+  translate --beam 5 --n-best 1 --length-penalty $penalty <lines.de >"penalty$penalty"
+done
+cmp -s penalty-0.5 penalty1 && fail "a negative length penalty changes nothing"
+translate --max-len-a 0 --max-len-b 3 --json <lines.de >short.json
+jq -e 'select(.hypotheses[0].tokens > 4)' short.json && fail "--max-len-b 3 gives more than three tokens"
+jq -se 'any(.hypotheses[0].tokens == 4)' short.json >/dev/null || fail "--max-len-b 3 gives no three tokens"
+# Standard input is read from where it stands, and "-" names it.
+{ read -r first; translate; } <lines.de >rest.en
+cmp -s rest.en <(tail -n +2 plain.en) || fail "standard input is not read from where it stands"
+translate --input - <lines.de | cmp -s plain.en - || fail "\"-\" is not standard input"
+refuse 1 'long.de: line 1: .* tokens, and the model takes' "$TARN" translate run --overlong refuse --input long.de
 if [ -w /dev/full ]; then
   "$TARN" translate run --threads 2 <lines.de >/dev/full 2>error.txt
   [ $? -eq 1 ] || fail "a full disk is not noticed"

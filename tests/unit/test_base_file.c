@@ -125,6 +125,56 @@ static void links_and_devices_stay(void **state) {
   assert_true(S_ISCHR(info.st_mode));
 }
 
+// Links to what is not there yet, from other folders, and round in circles.
+static void dangling_links_are_followed(void **state) {
+  (void)state;
+  struct stat info;
+  assert_int_equal(mkdir("links", 0700), 0);
+  assert_int_equal(mkdir("disk", 0700), 0);
+  assert_int_equal(symlink("../disk/new", "links/far"), 0);
+  assert_int_equal(symlink("links/far", "chain"), 0);
+  assert_int_equal(tarn__file_write("chain", "x", 1), TARN_STATUS_OK);
+  assert_contents("disk/new", "x");
+  assert_int_equal(lstat("links/far", &info), 0);
+  assert_true(S_ISLNK(info.st_mode));
+  assert_int_equal(lstat("chain", &info), 0);
+  assert_true(S_ISLNK(info.st_mode));
+  assert_int_equal(symlink("round", "round"), 0);
+  assert_int_equal(tarn__file_write("round", "x", 1), TARN_STATUS_IO);
+}
+
+static void permissions_stay(void **state) {
+  (void)state;
+  struct stat info;
+  assert_int_equal(tarn__file_write("private", "old", 3), TARN_STATUS_OK);
+  assert_int_equal(chmod("private", 0600), 0);
+  assert_int_equal(tarn__file_write("private", "new", 3), TARN_STATUS_OK);
+  assert_contents("private", "new");
+  assert_int_equal(stat("private", &info), 0);
+  assert_int_equal(info.st_mode & 07777, 0600);
+  if (geteuid() == 0) return;  // who may write everything
+  assert_int_equal(chmod("private", 0400), 0);
+  assert_int_equal(tarn__file_write("private", "gone", 4), TARN_STATUS_IO);
+  assert_contents("private", "new");
+}
+
+// A descriptor is written from where it stands, whatever it is open on and however it is named.
+static void descriptors_are_written_directly(void **state) {
+  (void)state;
+  char name[64];
+  int fd = open("log", O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+  assert_true(fd >= 0);
+  assert_int_equal(write(fd, "first ", 6), 6);
+  snprintf(name, sizeof name, "/dev/fd/%d", fd);
+  assert_int_equal(tarn__file_write(name, "second ", 7), TARN_STATUS_OK);
+  snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
+  assert_int_equal(symlink(name, "descriptor"), 0);
+  assert_int_equal(tarn__file_write("descriptor", "third", 5), TARN_STATUS_OK);
+  close(fd);
+  assert_contents("log", "first second third");
+  assert_int_equal(tarn__file_write(name, "x", 1), TARN_STATUS_IO);  // closed
+}
+
 static void full_disk_is_reported(void **state) {
   (void)state;
   if (access("/dev/full", W_OK) != 0) skip();
@@ -242,6 +292,9 @@ int main(void) {
       cmocka_unit_test(writer_replaces_atomically),
       cmocka_unit_test(abort_leaves_the_old_file),
       cmocka_unit_test(links_and_devices_stay),
+      cmocka_unit_test(dangling_links_are_followed),
+      cmocka_unit_test(permissions_stay),
+      cmocka_unit_test(descriptors_are_written_directly),
       cmocka_unit_test(full_disk_is_reported),
       cmocka_unit_test(impossible_writes_are_refused),
       cmocka_unit_test(every_allocation_of_a_write_may_fail),
