@@ -20,7 +20,7 @@ for seed in 1 2; do
       bleu.json >"sweep/$name/seed-$seed/test.json"
   done
 done
-"$TARN" train model.yaml --run sweep/broken/seed-1 --set train.lr=50 --set train.max_updates=10 --set valid.every=2 \
+"$TARN" train model.yaml --run sweep/broken/seed-1 --set train.lr=0.5 --set train.max_updates=10 --set valid.every=2 \
   --set valid.at_start=yes $quick || fail "train broken"
 sed -i 's/"status": *"finished"/"status": "failed", "message": "the loss is not a <number>"/; s/"end": *"updates"/"was": "updates"/' \
   sweep/broken/seed-1/result.json

@@ -69,12 +69,13 @@ typedef struct tarn_results_series {
 
 // A layer as it is drawn. Its place is its index, 0 next to the embeddings.
 typedef struct tarn_results_layer {
-  const char *kind;   // name in `kinds:`
-  const char *set;    // name of its weights: "layer3", "R1"
-  const char *mixer;  // word of the mixer: "attention", "none", ...
-  bool frozen;        // random for ever
-  bool shared;        // another layer of the stack has the same weights
-  int32_t first;      // the lowest layer with the same weights
+  const char *kind;    // name in `kinds:`
+  const char *set;     // name of its weights: "layer3", "R1"
+  const char *mixer;   // word of the mixer: "attention", "none", ...
+  bool frozen;         // random for ever
+  bool partly_frozen;  // trained, but for W_in, W_rec or W_out of its recurrence
+  bool shared;         // another layer of the stack has the same weights
+  int32_t first;       // the lowest layer with the same weights
 } tarn_results_layer;
 
 typedef struct tarn_results_stack {
@@ -119,7 +120,8 @@ typedef struct tarn_results_run {
   int64_t parameters, trained_parameters, frozen_parameters;  // each parameter once; the first is the others' sum
   int64_t shared_parameters;                                  // that sharing saves
   int64_t planned_bytes, peak_bytes;                          // memory of the process
-  const char *valid_hash;                                     // of the validation data
+  const char *valid_hash;                                     // of the validation data as the loss counts them
+  const char *valid_bleu_hash;  // as BLEU does; NULL: there is none, or an earlier program did not say
 
   // Of the test set, from test.json (docs/experiments.md).
   double test_bleu, test_chrf;
@@ -130,6 +132,7 @@ typedef struct tarn_results_run {
   const char *test_reference;   // file of references, one sentence a line
   const char *test_folder;      // of a language model: folder of minimal pairs
   int64_t test_sentences, test_beam, test_pairs;
+  double test_length_penalty;  // NAN: not said
 } tarn_results_run;
 
 // A configuration: runs whose configurations differ in the seed only.

@@ -29,13 +29,15 @@ bool tarn__measures_ends_at(const tarn_results_run *run, double budget) {
   return strcmp(run->end, "minutes") == 0 && fabs(own - budget) <= 1e-6 * budget;
 }
 
-// The best point up to T-hat, the first one of equals; NULL if there is none.
+// The best point of the training up to T-hat, the first one of equals; NULL if there is none. The untrained model of
+// step 0 is none, however bad those after it are.
 static const tarn_results_point *best_point(const tarn_results_series *series, const tarn_results_run *run,
                                             double budget) {
   double limit = tarn__measures_ends_at(run, budget) ? INFINITY : budget;
   const tarn_results_point *best = NULL;
   for (size_t i = 0; i < series->count && series->points[i].seconds <= limit; i++) {
     const tarn_results_point *p = &series->points[i];
+    if (p->step == 0) continue;
     if (!best || (series->less ? p->value < best->value : p->value > best->value)) best = p;
   }
   return best;

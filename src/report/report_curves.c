@@ -190,10 +190,11 @@ static void draw(tarn__figures *figures, curves *c, const char *name, const char
 // The chart of a score over time or over updates, and a closer look at its upper (for losses, lower) part.
 static void draw_score(tarn__figures *figures, tarn__report *view, const char *metric, tarn_results_axis axis) {
   bool time = axis == TARN_RESULTS_SECONDS;
-  size_t length = strlen(metric);
-  bool less = tarn__report_decimals(metric) == 3 || (length >= 3 && strcmp(metric + length - 3, "ppl") == 0);
+  bool less = false;
   int64_t most = 0;
   for (size_t i = 0; i < view->results->run_count; i++) {
+    const tarn_results_series *series = tarn_results_find(&view->results->runs[i], metric);
+    if (series) less = series->less;
     if (view->results->runs[i].step > most) most = view->results->runs[i].step;
   }
   curves c = {view, metric, axis, time ? view->unit : most >= 10000 ? 1000 : 1, NULL, 0};

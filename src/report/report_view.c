@@ -87,6 +87,12 @@ static const char *stack_frozen(tarn__report *view, const char *name, const tarn
   return tarn__report_text(view, "%s of %d", text, stack->count);
 }
 
+static int count_partly(const tarn_results_stack *stack) {
+  int count = 0;
+  for (int32_t i = 0; i < stack->count; i++) count += stack->layers[i].partly_frozen;
+  return count;
+}
+
 const char *tarn__report_frozen(tarn__report *view, const tarn_results_group *group) {
   const tarn_results_run *first = tarn__report_first(view, group, tarn__report_has_config);
   if (group->encoder.count + group->decoder.count == 0) return "not begun";
@@ -101,6 +107,11 @@ const char *tarn__report_frozen(tarn__report *view, const tarn_results_group *gr
   if (config && config->model.frozen_embeddings != TARN_FROZEN_EMBEDDINGS_NONE)
     text = tarn__report_text(view, config->encoder.count ? "%s, input embeddings (%s) frozen" : "%s, embedding frozen",
                              text, tarn__config_word("model.frozen_embeddings", (int)config->model.frozen_embeddings));
+  const int partly = count_partly(&group->encoder) + count_partly(&group->decoder);
+  if (partly)
+    text = group->encoder.frozen + group->decoder.frozen
+               ? tarn__report_text(view, "%s, parts of %d more", text, partly)
+               : tarn__report_text(view, "parts of %d layer%s frozen", partly, partly > 1 ? "s" : "");
   size_t later = 0;
   for (size_t i = 0; i < group->run_count; i++) {
     size_t frozen = view->results->runs[group->runs[i]].freeze_count;

@@ -134,8 +134,8 @@ static const tarn_config *config_of(const tarn_results *r, const tarn_results_gr
 
 static bool all_regular(const tarn_results_stack *stack) {
   for (int32_t i = 0; i < stack->count; i++)
-    if (stack->layers[i].frozen || stack->layers[i].shared) return false;
-  return stack->count > 0;
+    if (stack->layers[i].frozen || stack->layers[i].partly_frozen || stack->layers[i].shared) return false;
+  return true;
 }
 
 static bool is_regular(const tarn_results *r, const tarn_results_group *group) {
@@ -144,7 +144,7 @@ static bool is_regular(const tarn_results *r, const tarn_results_group *group) {
   for (size_t i = 0; i < group->run_count; i++)
     if (r->runs[group->runs[i]].freeze_count > 0) return false;
   return config->model.frozen_embeddings == TARN_FROZEN_EMBEDDINGS_NONE && all_regular(&group->encoder) &&
-         all_regular(&group->decoder);
+         all_regular(&group->decoder) && group->decoder.count > 0;  // a language model has no encoder
 }
 
 // Whether the updatable layers of both stacks mix tokens in the same ways, from the bottom to the top.
@@ -173,7 +173,7 @@ static void find_regular(struct tarn__results_table_memory *t, size_t group) {
   if (!matches(t, group, row->regular))
     for (row->regular = 0; row->regular < count && !matches(t, group, row->regular);) row->regular++;
   row->time_ratio = NAN;
-  // A regular configuration that is never better than before its training has no time that another could save.
+  // A regular configuration that is scored only before its training has no time that another could save.
   if (row->regular < count && row->best_seconds.count > 0 && t->rows[row->regular].best_seconds.mean > 0)
     row->time_ratio = row->best_seconds.mean / t->rows[row->regular].best_seconds.mean;
 }

@@ -130,6 +130,10 @@ tarn_status tarn__results_add_run(struct tarn__results_memory *m, const char *pa
 // --- what is drawn of a group
 // -----------------------------------------------------------------------------------------
 
+static bool is_partly_frozen(const tarn_kind *kind) {
+  return kind->frozen_input || kind->frozen_recurrence || kind->frozen_output || kind->mixer == TARN_MIXER_ESN;
+}
+
 static tarn_status describe_stack(tarn_results_stack *out, const tarn_config *config, const tarn_stack *stack,
                                   tarn__arena *arena) {
   void *memory;
@@ -150,6 +154,7 @@ static tarn_status describe_stack(tarn_results_stack *out, const tarn_config *co
                                      .set = layer->set,
                                      .mixer = tarn__config_word("kinds.NAME.mixer", (int)kind->mixer),
                                      .frozen = kind->frozen,
+                                     .partly_frozen = !kind->frozen && is_partly_frozen(kind),
                                      .first = layer->first};
     out->frozen += kind->frozen;
     out->trained += !kind->frozen;

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include "base/file.h"
+#include "base/log.h"
 #include "report/run_files.h"
 #include "report/run_read.h"
 
@@ -22,6 +23,14 @@ static bool is_sweep(const char *path) {
 
 static int by_version(const void *a, const void *b) { return strverscmp(*(char *const *)a, *(char *const *)b); }
 
+// A link is not followed: it may lead to a run that is found in its own place, or round in a circle.
+static void warn_of_link(const char *path, const char *name) {
+  char below[PATH_MAX];
+  if (snprintf(below, sizeof below, "%s/%s", path, name) >= (int)sizeof below) return;
+  if (is_sweep(below) || tarn__run_is(below))
+    tarn__log(TARN_LOG_WARNING, "%s is a link to runs and is left out; name it to have them compared", below);
+}
+
 // The names of the folders in a folder, sorted; each and the list are freed with tarn__free().
 static tarn_status list_folders(char ***names, size_t *count, const char *path) {
   size_t capacity = 0;
@@ -33,7 +42,9 @@ static tarn_status list_folders(char ***names, size_t *count, const char *path) 
   for (const struct dirent *entry; status == TARN_STATUS_OK && (entry = readdir(folder));) {
     struct stat info;
     if (entry->d_name[0] == '.') continue;
-    if (fstatat(dirfd(folder), entry->d_name, &info, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISDIR(info.st_mode)) continue;
+    if (fstatat(dirfd(folder), entry->d_name, &info, AT_SYMLINK_NOFOLLOW) != 0) continue;
+    if (S_ISLNK(info.st_mode)) warn_of_link(path, entry->d_name);
+    if (!S_ISDIR(info.st_mode)) continue;
     status = tarn__grow(names, &capacity, *count + 1, sizeof **names);
     if (status == TARN_STATUS_OK) status = tarn__strdup(&(*names)[*count], entry->d_name);
     if (status == TARN_STATUS_OK) ++*count;

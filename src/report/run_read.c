@@ -39,7 +39,8 @@ void tarn__run_blank(tarn_results_run *run, const char *path) {
                             .test_blimp = NAN,
                             .test_sentences = -1,
                             .test_beam = -1,
-                            .test_pairs = -1};
+                            .test_pairs = -1,
+                            .test_length_penalty = NAN};
 }
 
 tarn_status tarn__run_check_version(const char *version, const char *path) {
@@ -72,6 +73,7 @@ static tarn_status take_result(tarn_results_run *run, const tarn__run_file *file
   TARN_TRY(tarn__run_file_text(file, o, "end", &run->end, arena));
   TARN_TRY(tarn__run_file_text(file, o, "clock", &run->clock, arena));
   TARN_TRY(tarn__run_file_text(file, o, "valid_hash", &run->valid_hash, arena));
+  TARN_TRY(tarn__run_file_text(file, o, "valid_bleu_hash", &run->valid_bleu_hash, arena));
   TARN_TRY(tarn__run_file_whole(file, o, "update", &run->step));
   TARN_TRY(tarn__run_file_real(file, o, "epoch", &run->epoch));
   TARN_TRY(tarn__run_file_real(file, o, "seconds", &run->seconds));
@@ -122,6 +124,7 @@ static tarn_status take_test(tarn_results_run *run, const tarn__run_file *file, 
   TARN_TRY(find_test_file(&run->test_source, run, arena));
   TARN_TRY(find_test_file(&run->test_reference, run, arena));
   TARN_TRY(find_test_file(&run->test_folder, run, arena));
+  TARN_TRY(tarn__run_file_real(file, o, "length_penalty", &run->test_length_penalty));
   TARN_TRY(tarn__run_file_whole(file, o, "sentences", &run->test_sentences));
   TARN_TRY(tarn__run_file_whole(file, o, "beam", &run->test_beam));
   return tarn__run_file_whole(file, o, "pairs", &run->test_pairs);

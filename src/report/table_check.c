@@ -8,6 +8,7 @@
 #include "report/table_build.h"
 #include "tarn/score.h"
 #include "tarn/text.h"
+#include "tarn/version.h"
 
 static bool is_finished(const tarn_results_run *run) { return run->state == TARN_RESULTS_FINISHED; }
 
@@ -76,6 +77,22 @@ static bool same_text(const char *a, const char *b) { return a == b || (a && b &
 
 static const char *shown(const char *text) { return text ? text : "unknown"; }
 
+static bool same_smoothing(const tarn_results_run *a, const tarn_results_run *b) {
+  return a->config->train.label_smoothing == b->config->train.label_smoothing;
+}
+
+// The least loss of runs that are compared by another score.
+static tarn_status note_losses(struct tarn__results_table_memory *t, const tarn_results_run *a,
+                               const tarn_results_run *b) {
+  if (strcmp(t->public.metric, "valid/loss") == 0 || !tarn_results_find(b, "valid/loss")) return TARN_STATUS_OK;
+  if (!same_smoothing(a, b))
+    TARN_TRY(tarn__table_note(t, "losses of %s and %s are not to be compared: train.label_smoothing is %g and %g",
+                              a->path, b->path, a->config->train.label_smoothing, b->config->train.label_smoothing));
+  if (same_text(a->valid_hash, b->valid_hash)) return TARN_STATUS_OK;
+  return tarn__table_note(t, "losses of %s and %s are not to be compared: they count other sentences", a->path,
+                          b->path);
+}
+
 // Fails unless both runs measure one thing in one way.
 static tarn_status check_pair(const tarn_results_run *a, const tarn_results_run *b, const char *metric) {
   const tarn_config_valid *x = &a->config->valid;
@@ -84,10 +101,20 @@ static tarn_status check_pair(const tarn_results_run *a, const tarn_results_run 
                "%s and %s cannot stand in one table: their clocks differ (train.clock %s and %s)", a->path, b->path,
                shown(a->clock), shown(b->clock));
   if (strncmp(metric, "valid/", 6) != 0) return TARN_STATUS_OK;
-  TARN_REQUIRE(same_text(a->valid_hash, b->valid_hash), DATA,
-               "%s and %s cannot stand in one table: their validation data differ (%s and %s)", a->path, b->path,
-               shown(a->config->data.valid), shown(b->config->data.valid));
-  if (strcmp(metric, "valid/bleu") != 0) return TARN_STATUS_OK;
+  const bool bleu = strcmp(metric, "valid/bleu") == 0;
+  const bool same = bleu && a->valid_bleu_hash && b->valid_bleu_hash ? same_text(a->valid_bleu_hash, b->valid_bleu_hash)
+                                                                     : same_text(a->valid_hash, b->valid_hash);
+  TARN_REQUIRE(
+      same, DATA,
+      "%s and %s cannot stand in one table: their validation data differ (%s and %s, of which model.max_length "
+      "%lld and %lld are taken%s)",
+      a->path, b->path, shown(a->config->data.valid), shown(b->config->data.valid),
+      (long long)a->config->model.max_length, (long long)b->config->model.max_length,
+      bleu ? ", with valid.max_sentences and data.valid_reference" : "");
+  TARN_REQUIRE(strcmp(metric, "valid/loss") != 0 || same_smoothing(a, b), DATA,
+               "%s and %s cannot stand in one table: their losses have other label smoothing (%g and %g); compare nll",
+               a->path, b->path, a->config->train.label_smoothing, b->config->train.label_smoothing);
+  if (!bleu) return TARN_STATUS_OK;
   TARN_REQUIRE(same_text(a->signature, b->signature), DATA,
                "%s and %s cannot stand in one table: their BLEU has other signatures (%s and %s)", a->path, b->path,
                shown(a->signature), shown(b->signature));
@@ -129,6 +156,10 @@ static tarn_status check_translations(const tarn_results_run *a, const tarn_resu
       "%lld)",
       a->path, b->path, shown(a->test_signature), shown(b->test_signature), (long long)a->test_beam,
       (long long)b->test_beam);
+  const double x = a->test_length_penalty, y = b->test_length_penalty;
+  TARN_REQUIRE(x == y || isnan(x) || isnan(y), DATA,
+               "%s and %s cannot stand in one table: their test BLEU has other length penalties (%g and %g)", a->path,
+               b->path, x, y);
   TARN_TRY(same_lines(&same, a->test_reference, b->test_reference));
   TARN_REQUIRE(
       a->test_sentences == b->test_sentences && same, DATA,
@@ -201,6 +232,7 @@ tarn_status tarn__table_check(struct tarn__results_table_memory *t) {
     if (!is_finished(run)) continue;
     if (!first) first = run;
     TARN_TRY(check_pair(first, run, t->public.metric));
+    TARN_TRY(note_losses(t, first, run));
     if (!given) TARN_TRY(own_budget(t, first, run));
     if (given) TARN_TRY(check_reach(run, t->public.budget));
     if (first->threads != run->threads && run->clock && strcmp(run->clock, "wall") == 0)
@@ -209,6 +241,8 @@ tarn_status tarn__table_check(struct tarn__results_table_memory *t) {
     if (!same_text(first->version, run->version))
       TARN_TRY(tarn__table_note(t, "%s was trained by tarn %s, %s by tarn %s", run->path, shown(run->version),
                                 first->path, shown(first->version)));
+    else if (run == first && run->version && strcmp(run->version, tarn_version()) != 0)
+      TARN_TRY(tarn__table_note(t, "the runs were trained by tarn %s, this is tarn %s", run->version, tarn_version()));
   }
   if (!given && first->config->train.max_minutes <= 0)
     TARN_TRY(tarn__table_note(t,

@@ -92,6 +92,10 @@ static tarn_status interrupt(tarn_train *t) {
                     (long long)t->progress.update, t->go_on);
 }
 
+// The loss from which on a trained model has diverged, however finite its numbers: a hundred times that of a model
+// which knows nothing.
+static double diverged_nll(const tarn_train *t) { return 100.0 * log((double)t->model->target_vocab); }
+
 static tarn_status compute_validation(tarn_train *t) {
   tarn__validation result;
   double begin = tarn__profile_clock(t->profile);
@@ -100,6 +104,11 @@ static tarn_status compute_validation(tarn_train *t) {
   TARN_REQUIRE(isfinite(result.loss), NUMERIC,
                "the validation loss is not a finite number at update %lld; the last good checkpoint is %s",
                (long long)t->progress.update, t->dir.last);
+  TARN_REQUIRE(t->progress.update == 0 || result.nll < diverged_nll(t), NUMERIC,
+               "the training has diverged: at update %lld the validation loss is %.4g, and equal chances for all %lld "
+               "words give %.4g; the last good checkpoint is %s",
+               (long long)t->progress.update, result.nll, (long long)t->model->target_vocab,
+               log((double)t->model->target_vocab), t->dir.last);
   t->validation = result;
   t->validated = true;
   return TARN_STATUS_OK;

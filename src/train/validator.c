@@ -24,7 +24,9 @@ struct tarn__validator {
   char **texts;                           // [sentences] own references, decoded; NULL when they come from a file
   tarn_score_lines lines;                 // references of a file
   tarn_bleu_options bleu;
-  char hash[TARN__HASH_TEXT];  // of the data, see tarn__validator_hash()
+  bool cut;  // sources were, to model.max_length
+  // Of the data: all that the scores depend on, and what the loss and BLEU each depend on (validator.h).
+  char hash[TARN__HASH_TEXT], loss_hash[TARN__HASH_TEXT], bleu_hash[TARN__HASH_TEXT];
 };
 
 double tarn__validation_metric(const tarn__validation *validation, const tarn_config *config) {
@@ -73,6 +75,7 @@ static tarn_status read_sources(tarn__validator *v) {
     tarn__shard_source(&v->shard, i, ids);
     if (length > most) {
       length = most;
+      v->cut = true;
       ids[length - 1] = v->shard.source_eos;
     }
     v->offsets[i + 1] = v->offsets[i] + length;
@@ -151,18 +154,26 @@ static tarn_status open_bleu(tarn__validator *v, int threads) {
 
 static void add_lines(tarn__validator *v) {
   char all[2 * TARN__HASH_TEXT];
-  for (size_t i = 0; i < v->lines.count; i++) {
-    const char *line = v->lines.items[i];
-    snprintf(all, sizeof all, "%s%016" PRIx64, v->hash, tarn__hash64(line, strlen(line), 0));
-    tarn__hash(v->hash, all, strlen(all));
+  for (int64_t i = 0; v->lines.count > 0 && i < v->sentences; i++) {
+    const char *line = v->references[i];
+    snprintf(all, sizeof all, "%s%016" PRIx64, v->bleu_hash, tarn__hash64(line, strlen(line), 0));
+    tarn__hash(v->bleu_hash, all, strlen(all));
   }
 }
 
-static void make_hash(tarn__validator *v) {
-  char all[2 * TARN__HASH_TEXT];
-  snprintf(all, sizeof all, "%s %" PRId64, v->shard.hash, v->sentences);
+static void make_hashes(tarn__validator *v) {
+  char all[2 * TARN__HASH_TEXT + 64];
+  // Which sentences are left out follows from their lengths, so that their number says which.
+  snprintf(all, sizeof all, "%s %" PRId64, v->shard.hash, v->shard.pairs - tarn__batcher_left_out(v->batcher));
+  tarn__hash(v->loss_hash, all, strlen(all));
+  if (v->sentences > 0) {
+    snprintf(all, sizeof all, "%s %" PRId64 " %" PRId64, v->shard.hash, v->sentences,
+             v->cut ? v->model->config->model.max_length : 0);
+    tarn__hash(v->bleu_hash, all, strlen(all));
+    add_lines(v);
+  }
+  snprintf(all, sizeof all, "%s %s", v->loss_hash, v->bleu_hash);
   tarn__hash(v->hash, all, strlen(all));
-  add_lines(v);
 }
 
 static tarn_status open_parts(tarn__validator *v, const tarn_vocab *source, int threads) {
@@ -171,7 +182,7 @@ static tarn_status open_parts(tarn__validator *v, const tarn_vocab *source, int 
   TARN_TRY(tarn__shard_check(&v->shard, config->data.valid, source, v->target, config));
   TARN_TRY(open_batcher(v));
   if (config->valid.bleu) TARN_TRY(open_bleu(v, threads));
-  make_hash(v);
+  make_hashes(v);
   return TARN_STATUS_OK;
 }
 
@@ -211,6 +222,8 @@ void tarn__validator_close(tarn__validator **validator) {
 }
 
 const char *tarn__validator_hash(const tarn__validator *v) { return v->hash; }
+const char *tarn__validator_loss_hash(const tarn__validator *v) { return v->loss_hash; }
+const char *tarn__validator_bleu_hash(const tarn__validator *v) { return v->bleu_hash; }
 
 void tarn__validator_bounds(const tarn__validator *v, tarn__stepper_bounds *bounds) {
   tarn__batcher_largest(v->batcher, &bounds->source_rows, &bounds->target_rows, &bounds->sentences);

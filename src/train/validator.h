@@ -34,9 +34,13 @@ tarn_status tarn__validator_open(tarn__validator **validator, const tarn__model 
 void tarn__validator_close(tarn__validator **validator);
 // Warns of sentences that are longer than the model takes.
 void tarn__validator_warn_left_out(const tarn__validator *validator);
-// What two validations must have in common for their scores to be compared: a hash of the validation data, of the
-// references where they come from a file, and of the number of sentences that are translated.
+// What two validations must have in common for their scores to be compared, as hashes. The loss: the validation data,
+// and how many sentences of them the model takes. BLEU ("" without it): the data, how many sentences are translated and
+// what they are cut to, and the references where they come from a file. The first is of both: a training that goes on
+// needs the same.
 const char *tarn__validator_hash(const tarn__validator *validator);
+const char *tarn__validator_loss_hash(const tarn__validator *validator);
+const char *tarn__validator_bleu_hash(const tarn__validator *validator);
 // Bounds of its batches, for the stepper.
 void tarn__validator_bounds(const tarn__validator *validator, tarn__stepper_bounds *bounds);
 

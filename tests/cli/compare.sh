@@ -53,6 +53,24 @@ grep -q "areas are of its negative" loss.txt || fail "loss: $(cat loss.txt)"
 "$TARN" compare runs --metric train/loss --budget 5 | grep -q "the first value of 4 runs stands for it" ||
   fail "compare by train/loss"
 
+# Losses and BLEU each have their own validation data, and losses their label smoothing.
+train_more() { "$TARN" train model.yaml --run "$@" --quiet --set valid.at_start=yes || fail "training $1"; }
+train_more more/plain
+train_more more/noloss --set valid.bleu=no --set train.lr=0.004
+train_more more/smooth --set train.label_smoothing=0.3
+train_more more/short --set model.max_length=9
+compare_more() { "$TARN" compare more/plain "more/$1" --budget 5 --metric "$2" 2>&1; }
+compare_more noloss loss | grep -q '^noloss' || fail "BLEU decides whether losses can be compared: $(compare_more noloss loss)"
+refuse 1 "other label smoothing (0.1 and 0.3); compare nll" "$TARN" compare more/plain more/smooth --metric loss
+compare_more smooth nll | grep -q '^smooth' || fail "nll"
+compare_more smooth bleu | grep -q 'note: losses of .* are not to be compared: train.label_smoothing is' || fail "no note"
+refuse 1 "of which model.max_length 1024 and 9 are taken" "$TARN" compare more/plain more/short --metric loss
+# A link to a run is told, not followed.
+mkdir linked
+cp -r more/plain linked/own
+ln -s ../more/smooth linked/other
+"$TARN" compare linked --budget 5 2>&1 | grep -q 'linked/other is a link to runs and is left out' || fail "a link is left out silently"
+
 refuse 1 "valid.at_start: yes" "$TARN" compare runs --metric loss --budget 5
 refuse 2 'did you mean "bleu"' "$TARN" compare runs --metric bluu --budget 1
 refuse 2 'did you mean "regular"' "$TARN" compare runs --baseline reglar --budget 1

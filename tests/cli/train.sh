@@ -58,9 +58,11 @@ same_runs seeds/seed-2 seed2
 "$TARN" train model.yaml --run silent --set train.max_updates=5 --json --quiet >out.txt
 [ ! -s out.txt ] || fail "--json --quiet prints $(cat out.txt)"
 
-# A loss whose perplexity is beyond all numbers is still written down.
-"$TARN" train model.yaml --run wild --quiet --set train.lr=100 --set train.warmup=0 --set train.max_updates=400 \
-  --set train.log_every=1 --set valid.every=400 || fail "a large loss ends the training"
+# A loss whose perplexity is beyond all numbers is still written down; the validation says that such a model is lost.
+refuse 1 'the training has diverged: at update 400 the validation loss is [0-9.e+]*, and equal chances for all' \
+  "$TARN" train model.yaml --run wild --quiet --set train.lr=100 --set train.warmup=0 --set train.max_updates=400 \
+  --set train.log_every=1 --set valid.every=400
+grep -q '"status": *"failed"' wild/result.json || fail "a run that diverged has not failed: $(cat wild/result.json)"
 grep -q '"ppl":1.79769313e308' wild/log.jsonl || fail "the loss did not become large: $(tail -2 wild/log.jsonl)"
 
 # Without its last checkpoint a training cannot go on, and must not begin anew over the others.
