@@ -49,7 +49,8 @@ typedef struct tarn_vocab_options {
   bool lowercase;
   // Words or characters that are rarer are left out, at least 1; default 1. Whitespace and characters only.
   int64_t minimum_count;
-  // Train on at most this many lines, sampled from all files with a fixed seed; default 0: all. SentencePiece only.
+  // Train on at most this many lines, more than 100, sampled from all files with a fixed seed; default 0: all.
+  // SentencePiece only.
   int64_t sentences;
   // Threads of the training, 1 .. 1024; default 2. SentencePiece only. Unigram probabilities are summed thread by
   // thread, so this number is part of the result; it is a constant by default, so that equal text gives equal bytes on

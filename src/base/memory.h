@@ -40,10 +40,9 @@ size_t tarn__memory_peak(tarn__memory_kind kind);
 
 // Where the kernel tells how much memory there is. Files that are missing say nothing.
 typedef struct tarn__memory_files {
-  const char *machine;      // as /proc/meminfo
-  const char *group_limit;  // of the control group: memory.max, a number of bytes or "max"
-  const char *group_used;   // memory.current
-  const char *group_kinds;  // memory.stat, which tells how much of that is files in memory
+  const char *machine;     // as /proc/meminfo
+  const char *own_groups;  // as /proc/self/cgroup
+  const char *groups;      // as the folder /sys/fs/cgroup, of version 1 or 2
 } tarn__memory_files;
 
 // tarn_memory_available() from other files, for tests.

@@ -1,5 +1,6 @@
 // How much memory there is left: the machine, the control group, the limit of the address space; and how much was
 // taken.
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -37,12 +38,61 @@ static size_t less(size_t available, size_t limit, size_t used) {
   return available != 0 && available <= left ? available : left;
 }
 
+// How the two versions of control groups name their files.
+typedef struct group_version {
+  const char *folder, *limit, *used, *inactive, *active;
+} group_version;
+
+static const group_version version1 = {"/memory", "memory.limit_in_bytes", "memory.usage_in_bytes",
+                                       "total_inactive_file ", "total_active_file "};
+static const group_version version2 = {"", "memory.max", "memory.current", "inactive_file ", "active_file "};
+
+static size_t group_number(const char *group, const char *file, const char *key) {
+  char path[PATH_MAX];
+  return snprintf(path, sizeof path, "%s/%s", group, file) < (int)sizeof path ? read_number(path, key) : 0;
+}
+
+// What the limits of a group and of all above it leave. Inside a container the path may be that of the machine outside:
+// then only the topmost exists, and it is the container's.
+static size_t groups_leave(size_t available, const char *root, const group_version *version, const char *name) {
+  char group[PATH_MAX];
+  const int top = snprintf(group, sizeof group, "%s%s", root, version->folder);
+  const int length = snprintf(group, sizeof group, "%s%s%s", root, version->folder, name);
+  if (length >= (int)sizeof group) return available;
+  for (char *end = group + length;; end = strrchr(group, '/')) {
+    if (!end || end < group + top) end = group + top;
+    *end = '\0';
+    // The kernel counts the pages of files that were read as used by the group, but takes them back before it refuses.
+    const size_t cached =
+        group_number(group, "memory.stat", version->inactive) + group_number(group, "memory.stat", version->active);
+    available = less(available, group_number(group, version->limit, ""),
+                     without(group_number(group, version->used, ""), cached));
+    if (end == group + top) return available;
+  }
+}
+
+// The groups of this process stand in lines "0::/path" (version 2) and "4:memory:/path" (version 1).
+static size_t own_groups_leave(size_t available, const tarn__memory_files *files) {
+  char *text;
+  size_t size;
+  if (!tarn__file_exists(files->own_groups) || tarn__file_read(files->own_groups, &text, &size) != TARN_STATUS_OK)
+    return available;
+  for (char *line = text, *next; line && *line; line = next) {
+    next = strchr(line, '\n');
+    if (next) *next++ = '\0';
+    const char *kind = strchr(line, ':');
+    const char *name = kind ? strchr(kind + 1, ':') : NULL;
+    if (!name || name[1] != '/') continue;
+    const bool second = name == kind + 1;
+    if (!second && (name - kind != 7 || strncmp(kind, ":memory", 7) != 0)) continue;
+    available = groups_leave(available, files->groups, second ? &version2 : &version1, name[2] ? name + 1 : "");
+  }
+  tarn__free(text);
+  return available;
+}
+
 size_t tarn__memory_available_by(const tarn__memory_files *files) {
-  size_t available = read_number(files->machine, "MemAvailable:") * 1024;
-  // The kernel counts the pages of files that were read as used by the group, but takes them back before it refuses.
-  const size_t cached =
-      read_number(files->group_kinds, "inactive_file ") + read_number(files->group_kinds, "active_file ");
-  available = less(available, read_number(files->group_limit, ""), without(read_number(files->group_used, ""), cached));
+  size_t available = own_groups_leave(read_number(files->machine, "MemAvailable:") * 1024, files);
   struct rlimit limit;
   if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
     available = less(available, (size_t)limit.rlim_cur, read_number("/proc/self/status", "VmSize:") * 1024);
@@ -50,10 +100,8 @@ size_t tarn__memory_available_by(const tarn__memory_files *files) {
 }
 
 size_t tarn_memory_available(void) {
-  return tarn__memory_available_by(&(tarn__memory_files){.machine = "/proc/meminfo",
-                                                         .group_limit = "/sys/fs/cgroup/memory.max",
-                                                         .group_used = "/sys/fs/cgroup/memory.current",
-                                                         .group_kinds = "/sys/fs/cgroup/memory.stat"});
+  return tarn__memory_available_by(
+      &(tarn__memory_files){.machine = "/proc/meminfo", .own_groups = "/proc/self/cgroup", .groups = "/sys/fs/cgroup"});
 }
 
 // Not getrusage(): there a program inherits what its parent held when it was started.

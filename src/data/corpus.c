@@ -82,17 +82,20 @@ static tarn_status put_pairs(generator *g, tarn__writer *german, tarn__writer *e
   return TARN_STATUS_OK;
 }
 
-static tarn_status write_split(generator *g, const char *folder, const char *split, int64_t count) {
-  tarn__writer *german = NULL;
-  tarn__writer *english = NULL;
-  tarn_status status = open_file(&german, folder, split, "de");
-  if (status == TARN_STATUS_OK) status = open_file(&english, folder, split, "en");
-  if (status == TARN_STATUS_OK) status = put_pairs(g, german, english, count);
-  if (status == TARN_STATUS_OK) status = tarn__writer_commit(&german);
-  if (status == TARN_STATUS_OK) status = tarn__writer_commit(&english);
-  tarn__writer_abort(&german);
-  tarn__writer_abort(&english);
-  return status;
+enum { SPLITS = 3 };
+
+static tarn_status write_splits(generator *g, tarn__writer *files[SPLITS][2], const tarn_corpus_options *o) {
+  static const char *const names[SPLITS] = {"valid", "test", "train"};
+  const int64_t counts[SPLITS] = {o->held_out, o->held_out, o->sentences};
+  for (int s = 0; s < SPLITS; s++) {
+    TARN_TRY(open_file(&files[s][0], o->output, names[s], "de"));
+    TARN_TRY(open_file(&files[s][1], o->output, names[s], "en"));
+  }
+  for (int s = 0; s < SPLITS; s++) TARN_TRY(put_pairs(g, files[s][0], files[s][1], counts[s]));
+  // All is written before the first file is replaced: splits of two seeds may share sentences.
+  for (int s = 0; s < SPLITS; s++)
+    for (int side = 0; side < 2; side++) TARN_TRY(tarn__writer_commit(&files[s][side]));
+  return TARN_STATUS_OK;
 }
 
 static tarn_status write_all(generator *g, const tarn_corpus_options *o) {
@@ -100,9 +103,11 @@ static tarn_status write_all(generator *g, const tarn_corpus_options *o) {
   TARN_TRY(set_open(&g->german, most));
   TARN_TRY(set_open(&g->english, most));
   TARN_TRY(tarn__mkdir(o->output));
-  TARN_TRY(write_split(g, o->output, "valid", o->held_out));
-  TARN_TRY(write_split(g, o->output, "test", o->held_out));
-  return write_split(g, o->output, "train", o->sentences);
+  tarn__writer *files[SPLITS][2] = {{NULL}};
+  tarn_status status = write_splits(g, files, o);
+  for (int s = 0; s < SPLITS; s++)
+    for (int side = 0; side < 2; side++) tarn__writer_abort(&files[s][side]);
+  return status;
 }
 
 tarn_status tarn_corpus_write(const tarn_corpus_options *options) {

@@ -141,6 +141,8 @@ static tarn_status read_all(tarn__shard *s) {
 tarn_status tarn__shard_path(char *path, size_t size, const char *prefix) {
   size_t length = strlen(prefix);
   bool whole = length > 5 && strcmp(prefix + length - 5, ".tarn") == 0;
+  TARN_REQUIRE(length > 0 && prefix[length - 1] != '/', USAGE,
+               "\"%s\" names a folder; expected the name of a shard, such as %sdata", prefix, prefix);
   int wanted = snprintf(path, size, "%s%s", prefix, whole ? "" : ".tarn");
   TARN_REQUIRE(wanted >= 0 && (size_t)wanted < size, IO, "%s: the path is too long", prefix);
   return TARN_STATUS_OK;

@@ -2,6 +2,7 @@
 
 #include <sentencepiece_processor.h>
 #include <sentencepiece_trainer.h>
+#include <unicode/uchar.h>
 
 #include <cstring>
 #include <exception>
@@ -15,6 +16,7 @@
 extern "C" {
 #include "base/memory.h"
 #include "base/status.h"
+#include "text/utf8.h"
 }
 
 // In the library, but not in its installed headers.
@@ -57,10 +59,25 @@ tarn_status forward(const sentencepiece::util::Status &status) {
   std::string text = status.ToString();
   const size_t cut = text.rfind("] ");
   if (cut != std::string::npos && cut + 2 < text.size()) text = text.substr(cut + 2);
+  const std::string theirs = "--character_coverage";  // an option that is written in our way
+  const size_t option = text.find(theirs);
+  if (option != std::string::npos) text.replace(option, theirs.size(), "--character-coverage");
   for (char &c : text)
     if (c == '\n' || c == '\r') c = ' ';
   while (!text.empty() && text.back() == ' ') text.pop_back();
   return tarn__fail(TARN_STATUS_DATA, "SentencePiece: %s", text.c_str());
+}
+
+// Whether anything of a line is left behind SentencePiece's normalisation. Its trainers end the process where no line
+// has such a character, so they never see the others.
+bool is_visible(const char *text, size_t length) {
+  for (size_t at = 0; at < length;) {
+    int32_t code;
+    at += tarn__utf8_decode(&code, text + at, length - at);
+    if (code == 0x2581 || code < 0) continue;  // its mark of a space
+    if (u_isgraph(code) && !u_hasBinaryProperty(code, UCHAR_DEFAULT_IGNORABLE_CODE_POINT)) return true;
+  }
+  return false;
 }
 
 // Hands the lines of the caller to the trainer, and keeps the caller's failure.
@@ -72,20 +89,23 @@ class Lines : public sentencepiece::SentenceIterator {
   const std::string &value() const override { return value_; }
   sentencepiece::util::Status status() const override { return sentencepiece::util::Status(); }
   tarn_status failure() const { return failure_; }
+  bool any() const { return given_; }
 
  private:
   void advance() {
     const char *text = nullptr;
     size_t length = 0;
     if (failure_ == TARN_STATUS_OK) failure_ = next_(user_, &text, &length);
+    while (failure_ == TARN_STATUS_OK && text && !is_visible(text, length)) failure_ = next_(user_, &text, &length);
     done_ = failure_ != TARN_STATUS_OK || text == nullptr;
     if (!done_) value_.assign(text, length);
+    given_ |= !done_;
   }
 
   tarn__text_next next_;
   void *user_;
   tarn_status failure_ = TARN_STATUS_OK;
-  bool done_ = false;
+  bool done_ = false, given_ = false;
   std::string value_;
 };
 
@@ -157,8 +177,10 @@ tarn_status tarn__spm_train(char **bytes, size_t *size, tarn__text_next next, vo
     };
     Lines lines(next, user);
     std::string model;
-    const sentencepiece::util::Status status = sentencepiece::SentencePieceTrainer::Train(arguments, &lines, &model);
+    sentencepiece::util::Status status;
+    if (lines.any()) status = sentencepiece::SentencePieceTrainer::Train(arguments, &lines, &model);
     if (lines.failure() != TARN_STATUS_OK) return lines.failure();  // its message must not be overwritten
+    if (!lines.any()) return tarn__fail(TARN_STATUS_DATA, "there is no text to train a vocabulary on");
     TARN_TRY(forward(status));
     void *copy;
     TARN_TRY(tarn__alloc(&copy, TARN__MEMORY_OTHER, model.size(), 1));

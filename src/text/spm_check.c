@@ -79,7 +79,7 @@ static bool check_unit(trie *t, size_t at, int depth) {
     if (!(leaf >> 31) || (leaf & 0x7FFFFFFFu) >= t->strings_size) return false;
   }
   int most = 0;
-  for (uint32_t label = 1; label < 256; label++) {
+  for (uint32_t label = 0; label < 256; label++) {  // 0 too: a text may hold zero bytes
     size_t child = base ^ label;
     if ((unit_at(t, child) & (1u << 31 | 0xFF)) != label) continue;
     if (!check_unit(t, child, depth + 1)) return false;

@@ -41,6 +41,7 @@ typedef struct feed {
   size_t count, next;
   tarn__lines lines;
   int64_t given, replaced, overlong;
+  bool limited;  // to lines that SentencePiece takes
 } feed;
 
 static tarn_status feed_next(void *user, const char **text, size_t *length) {
@@ -48,8 +49,9 @@ static tarn_status feed_next(void *user, const char **text, size_t *length) {
   for (;;) {
     *text = NULL;
     if (f->lines.file) TARN_TRY(tarn__lines_next(&f->lines, text, length));
-    if (*text && *length > LONGEST_LINE) f->overlong++;
-    if (*text && (*length == 0 || *length > LONGEST_LINE)) continue;
+    const bool overlong = *text && f->limited && *length > LONGEST_LINE;
+    f->overlong += overlong;
+    if (*text && (*length == 0 || overlong)) continue;
     if (*text) {
       f->given++;
       return TARN_STATUS_OK;
@@ -77,6 +79,8 @@ static tarn_status check_type(size_t count, const tarn_vocab_options *o) {
                "only SentencePiece's vocabularies (bpe, unigram) take a character coverage");
   TARN_REQUIRE(pieces || o->sentences == fresh.sentences, USAGE,
                "only SentencePiece's vocabularies (bpe, unigram) take a number of sentences");
+  TARN_REQUIRE(o->sentences == 0 || o->sentences > 100, USAGE,
+               "SentencePiece draws at least 101 sentences (0: all of them), not %lld", (long long)o->sentences);
   TARN_REQUIRE(pieces || o->threads == fresh.threads, USAGE,
                "only SentencePiece's vocabularies (bpe, unigram) are trained by threads");
   return TARN_STATUS_OK;
@@ -89,7 +93,6 @@ static tarn_status check_options(size_t count, const tarn_vocab_options *o) {
   TARN_REQUIRE(o->character_coverage >= 0.9 && o->character_coverage <= 1.0, USAGE,
                "the character coverage is 0.9 to 1, not %g", o->character_coverage);
   TARN_REQUIRE(o->minimum_count >= 1, USAGE, "the minimum count is at least 1, not %lld", (long long)o->minimum_count);
-  TARN_REQUIRE(o->sentences >= 0, USAGE, "the number of sentences cannot be negative");
   TARN_REQUIRE(o->threads >= 1 && o->threads <= 1024, USAGE, "the number of threads is 1 to 1024, not %d", o->threads);
   return check_type(count, o);
 }
@@ -114,13 +117,17 @@ tarn_status tarn_vocab_train(const char *output, const char *const *files, size_
                              const tarn_vocab_options *options) {
   TARN_TRY(check_options(count, options));
   TARN_TRY(tarn__mkdir_of_file(output));
-  feed f = {.files = files, .count = count};
+  feed f = {.files = files,
+            .count = count,
+            .limited = options->type == TARN_VOCAB_TYPE_BPE || options->type == TARN_VOCAB_TYPE_UNIGRAM};
   char *bytes = NULL;
   size_t size = 0;
   tarn_status status = train(&bytes, &size, &f, options);
   tarn__lines_close(&f.lines);
   if (status == TARN_STATUS_DATA && f.given == 0)
-    status = tarn__fail(TARN_STATUS_DATA, "%s: there is no text to train a vocabulary on", files[0]);
+    status = tarn__fail(TARN_STATUS_DATA, "there is no text to train a vocabulary on");
+  if (status == TARN_STATUS_DATA && count > 0)
+    status = tarn__fail_prefix(status, count > 1 ? "%s and others: " : "%s: ", files[0]);
   if (f.replaced) tarn__log(TARN_LOG_WARNING, "invalid UTF-8 was replaced in %lld lines", (long long)f.replaced);
   if (f.overlong)
     tarn__log(TARN_LOG_WARNING, "%lld lines of more than %d bytes were skipped", (long long)f.overlong, LONGEST_LINE);

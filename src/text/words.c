@@ -70,7 +70,8 @@ static void table_close(table *t) {
   *t = (table){0};
 }
 
-// Gives the next word of a text, in lower case if asked: *length is 0 at the end. `room` holds lowered text.
+// Gives the next word of a text, in lower case if asked and with U+FFFD for invalid bytes: *length is 0 at the end.
+// `room` holds what differs from the text.
 static tarn_status next_word(const char **at, const char *end, const char **text, size_t *length, bool lowercase,
                              tarn_vocab_text *room) {
   while (*at < end && is_space(**at)) ++*at;
@@ -78,13 +79,15 @@ static tarn_status next_word(const char **at, const char *end, const char **text
   while (*at < end && !is_space(**at)) ++*at;
   *text = start;
   *length = (size_t)(*at - start);
-  if (!lowercase || *length == 0) return TARN_STATUS_OK;
+  if (*length == 0 || (!lowercase && tarn__utf8_valid(start, *length) == *length)) return TARN_STATUS_OK;
   TARN_TRY(tarn__grow(&room->data, &room->capacity, 4 * *length + 4, 1));  // a letter may grow in lower case
   room->length = 0;
   for (const char *p = start; p < *at;) {
     int32_t code;
     size_t size = tarn__utf8_decode(&code, p, (size_t)(*at - p));
-    room->length += tarn__utf8_encode(room->data + room->length, code < 0 ? 0xFFFD : u_tolower(code));
+    room->length += tarn__utf8_encode(room->data + room->length, code < 0    ? 0xFFFD
+                                                                 : lowercase ? u_tolower(code)
+                                                                             : code);
     p += size;
   }
   *text = room->data;

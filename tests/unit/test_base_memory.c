@@ -3,7 +3,9 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <cmocka.h>
 
@@ -150,8 +152,9 @@ static const char MEMINFO[] = "MemTotal:       64000000 kB\nMemAvailable:    400
 
 // Memory that is available to a control group in that machine.
 static size_t available(const char *limit, const char *used, const char *kinds) {
-  const tarn__memory_files files = {"meminfo", "memory.max", "memory.current", "memory.stat"};
+  const tarn__memory_files files = {"meminfo", "cgroup", "."};
   sandbox_write("meminfo", MEMINFO, strlen(MEMINFO));
+  sandbox_write("cgroup", "0::/\n", 5);
   sandbox_write("memory.max", limit, strlen(limit));
   sandbox_write("memory.current", used, strlen(used));
   sandbox_write("memory.stat", kinds, strlen(kinds));
@@ -174,12 +177,51 @@ static void control_groups_are_limits(void **state) {
   assert_int_equal(available("99999999999999\n", "5\n", ""), machine);
 }
 
+static void write_group(const char *group, const char *file, const char *text) {
+  char path[256];
+  snprintf(path, sizeof path, "%s/%s", group, file);
+  sandbox_write(path, text, strlen(text));
+}
+
+// The least of the process's own group and those above it, of both versions, also where the path is not to be seen.
+static void groups_above_are_limits(void **state) {
+  (void)state;
+  tarn__memory_files files = {"meminfo", "own", "v2"};
+  sandbox_write("meminfo", MEMINFO, strlen(MEMINFO));
+  const char *const folders[] = {"v2", "v2/user", "v2/user/job", "v1", "v1/memory", "v1/memory/user"};
+  for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) assert_int_equal(mkdir(folders[i], 0700), 0);
+  static const char own[] = "1:cpu:/user\n0::/user/job\n";
+  sandbox_write("own", own, strlen(own));
+  write_group("v2/user/job", "memory.max", "max\n");
+  write_group("v2/user/job", "memory.current", "400000\n");
+  write_group("v2/user", "memory.max", "1000000\n");
+  write_group("v2/user", "memory.current", "600000\n");
+  write_group("v2/user", "memory.stat", "inactive_file 50000\nactive_file 50000\n");
+  assert_int_equal(tarn__memory_available_by(&files), 500000);
+  write_group("v2/user/job", "memory.max", "450000\n");
+  assert_int_equal(tarn__memory_available_by(&files), 50000);
+  files.groups = "v1";
+  static const char old[] = "4:memory:/user/gone\n2:cpu,memoryless:/x\n0::/\n";
+  sandbox_write("own", old, strlen(old));
+  write_group("v1/memory/user", "memory.limit_in_bytes", "2000000\n");
+  write_group("v1/memory/user", "memory.usage_in_bytes", "1500000\n");
+  write_group("v1/memory/user", "memory.stat", "inactive_file 1\ntotal_inactive_file 100000\ntotal_active_file 0\n");
+  write_group("v1/memory", "memory.limit_in_bytes", "9223372036854771712\n");
+  write_group("v1/memory", "memory.usage_in_bytes", "3000000\n");
+  assert_int_equal(tarn__memory_available_by(&files), 600000);
+  sandbox_write("own", "0::/\n", 5);
+  const size_t machine = tarn__memory_available_by(&files);
+  assert_true(machine > 1000000);
+  files.own_groups = "nowhere";
+  assert_int_equal(tarn__memory_available_by(&files), machine);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(alloc_is_aligned_and_zeroed), cmocka_unit_test(overflowing_sizes_are_refused),
       cmocka_unit_test(kinds_are_counted_apart),     cmocka_unit_test(grow_keeps_the_contents),
       cmocka_unit_test(every_allocation_may_fail),   cmocka_unit_test(arena_reuses_its_blocks),
-      cmocka_unit_test(control_groups_are_limits),
+      cmocka_unit_test(control_groups_are_limits),   cmocka_unit_test(groups_above_are_limits),
   };
   return cmocka_run_group_tests(tests, sandbox_open, sandbox_close);
 }

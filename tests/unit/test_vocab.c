@@ -13,6 +13,7 @@
 #include "sandbox.h"
 #include "tarn/vocab.h"
 #include "text/lines.h"
+#include "text/spm.h"
 #include "text/utf8.h"
 
 static const char *const NOUN[] = {"Haus", "Mädchen", "Vögel", "Straße", "Lehrer", "Garten", "Küche", "Bücher"};
@@ -201,16 +202,27 @@ static void test_bad_requests(void **state) {
     assert_int_equal(tarn_vocab_train("x", files, 1, &options), TARN_STATUS_USAGE);
     if (!strstr(tarn_error_message(), unused[i].words)) fail_msg("%s", tarn_error_message());
   }
-  sandbox_write("empty", "\n\n", 2);
-  const char *empty[] = {"empty"};
   tarn_vocab_default(&options);
-  assert_int_equal(tarn_vocab_train("x", empty, 1, &options), TARN_STATUS_DATA);
+  options.sentences = 100;
+  assert_int_equal(tarn_vocab_train("x", files, 1, &options), TARN_STATUS_USAGE);
+  // Text without a visible character; SentencePiece's trainers would end the process.
+  static const char *const texts[] = {"\n\n", "   \n", "\xE2\x96\x81 \xE2\x96\x81\n", "\xE2\x80\x8B\n\x01\x02\n", ""};
+  for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+    for (int type = 0; type < 2; type++) {
+      sandbox_write("empty", texts[i], strlen(texts[i]));
+      const char *empty[] = {"empty"};
+      tarn_vocab_default(&options);
+      options.size = 8;
+      options.type = type ? TARN_VOCAB_TYPE_UNIGRAM : TARN_VOCAB_TYPE_BPE;
+      assert_int_equal(tarn_vocab_train("x", empty, 1, &options), TARN_STATUS_DATA);
+      assert_string_equal(tarn_error_message(), "empty: there is no text to train a vocabulary on");
+    }
   assert_false(tarn__file_exists("x"));
 }
 
 // Opens damaged bytes; if they pass, everything must still work without a crash (the sanitizers watch).
 static void open_damaged(const char *bytes, size_t size, int *refused) {
-  static const char text[] = "Der Ｖögel ﬁndet ½ das \xE1\xBA\x9B\xCC\xA3 Straße, ⁇ und 가\x01 nicht.";
+  static const char text[] = "Der Ｖögel ﬁndet ½ das \xE1\xBA\x9B\xCC\xA3 Straße, ⁇ und 가\x01 ni\0cht.";
   tarn_vocab *vocab;
   if (tarn_vocab_open_memory(&vocab, bytes, size) != TARN_STATUS_OK) {
     assert_null(vocab);
@@ -270,6 +282,24 @@ static void test_damaged(void **state) {
   };
   for (size_t i = 0; i < sizeof files / sizeof *files; i++) open_damaged(files[i], strlen(files[i]), &refused);
   assert_int_equal(refused, (int)(sizeof files / sizeof *files));
+}
+
+// A normaliser whose walk leaves its table where the text holds a zero byte.
+static void test_zero_bytes_stay_inside(void **state) {
+  (void)state;
+  enum { UNITS = 512, TABLE = 4 + 4 * UNITS + 1, HEAD = 6 };
+  static uint8_t model[HEAD + TABLE];
+  static const uint8_t head[HEAD] = {3 << 3 | 2, (TABLE + 3) % 128 | 128, (TABLE + 3) / 128,
+                                     2 << 3 | 2, TABLE % 128 | 128,       TABLE / 128};
+  uint32_t units[1 + UNITS] = {4 * UNITS};
+  for (int i = 0; i < UNITS; i++) units[1 + i] = 1u << 31;
+  units[1] = 256u << 10;
+  memcpy(model, head, HEAD);
+  memcpy(model + HEAD, units, sizeof units);
+  assert_int_equal(tarn__spm_check(model, sizeof model), TARN_STATUS_OK);
+  units[1 + 256] = 0x1FFFFFu << 10 | 1u << 9 | 1u << 8;  // reached by a zero byte from the first unit
+  memcpy(model + HEAD, units, sizeof units);
+  assert_int_equal(tarn__spm_check(model, sizeof model), TARN_STATUS_DATA);
 }
 
 static void test_memory_failures(void **state) {
@@ -380,6 +410,7 @@ int main(void) {
       cmocka_unit_test(test_whitespace_counts),
       cmocka_unit_test(test_bad_requests),
       cmocka_unit_test(test_damaged),
+      cmocka_unit_test(test_zero_bytes_stay_inside),
       cmocka_unit_test(test_memory_failures),
       cmocka_unit_test(test_utf8),
       cmocka_unit_test(test_lines),
