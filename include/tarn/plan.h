@@ -63,9 +63,10 @@ typedef struct tarn_plan_options {
   int threads;                         // 0: train.threads of the configuration
 } tarn_plan_options;
 
-// Fills *plan for a training of `config` (steps, validation, averaging) with a batch of train.max_tokens tokens on each
-// side. Sentence lengths are those of the training shard where it can be read, else 25 tokens. Fails with USAGE or DATA
-// where the vocabularies are neither given nor readable.
+// Fills *plan for a training of `config` (steps, validation, averaging) with a batch of train.max_tokens tokens on
+// the longer side, or of train.max_sentences sentences if that is less. Sentence lengths are those of the training
+// shard where it can be read, else 25 tokens. Fails with USAGE or DATA where the vocabularies are neither given nor
+// readable.
 tarn_status tarn_plan_make(tarn_plan *plan, const tarn_config *config, const tarn_plan_options *options) TARN_CHECKED;
 void tarn_plan_close(tarn_plan *plan);
 

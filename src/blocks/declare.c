@@ -25,7 +25,16 @@ tarn__param *tarn__declare_param(tarn__declare *declare, const char *name, int64
         tarn__grow(declare->params.list, declare->params.capacity, *declare->params.count + 1, sizeof(tarn__param *));
   if (declare->status != TARN_STATUS_OK) return NULL;
   tarn__param *param = memory;
-  *param = (tarn__param){.name = copy, .rows = rows, .cols = cols, .trained = trained, .uses = 1, .init = init};
+  // A weight is a matrix, if only of one row.
+  const size_t length = strlen(name);
+  const bool weight = length >= 6 && strcmp(name + length - 6, "weight") == 0;
+  *param = (tarn__param){.name = copy,
+                         .rows = rows,
+                         .cols = cols,
+                         .vector = rows == 1 && !weight,
+                         .trained = trained,
+                         .uses = 1,
+                         .init = init};
   (*declare->params.list)[(*declare->params.count)++] = param;
   return param;
 }

@@ -286,11 +286,14 @@ tarn_status tarn__batcher_seek(tarn__batcher *b, int64_t epoch, int64_t index) {
   return TARN_STATUS_OK;
 }
 
-// Most rows of a side with so many tokens in all and in its longest sentence.
+int64_t tarn__batch_side_rows(int64_t max_tokens, int64_t max_sentences, int64_t tokens, int64_t longest) {
+  const int64_t rows = smaller(max_tokens, tokens);
+  return max_sentences > 0 && max_sentences < rows ? smaller(rows, max_sentences * longest) : rows;
+}
+
 static int64_t side_rows(const tarn__batcher *b, int64_t tokens, int64_t longest) {
-  int64_t rows = smaller(b->options.max_tokens, tokens);
   if (b->options.longest > 0) longest = smaller(longest, b->options.longest);
-  return b->options.max_sentences > 0 ? smaller(rows, b->options.max_sentences * longest) : rows;
+  return tarn__batch_side_rows(b->options.max_tokens, b->options.max_sentences, tokens, longest);
 }
 
 void tarn__batcher_largest(const tarn__batcher *b, int64_t *source_rows, int64_t *target_rows, int64_t *sentences) {

@@ -81,6 +81,10 @@ int64_t tarn__batcher_targets(const tarn__batcher *batcher, int64_t count);
 void tarn__batcher_position(const tarn__batcher *batcher, int64_t *epoch, int64_t *index);
 tarn_status tarn__batcher_seek(tarn__batcher *batcher, int64_t epoch, int64_t index) TARN_CHECKED;
 
+// Most rows of a side of a batch: limits of tokens and of sentences (0: none), tokens of the side in all, and of its
+// longest sentence.
+int64_t tarn__batch_side_rows(int64_t max_tokens, int64_t max_sentences, int64_t tokens, int64_t longest);
+
 // Upper bounds for any batch of any epoch, to plan memory with.
 void tarn__batcher_largest(const tarn__batcher *batcher, int64_t *source_rows, int64_t *target_rows,
                            int64_t *sentences);

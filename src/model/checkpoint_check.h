@@ -16,4 +16,9 @@ tarn_status tarn__checkpoint_check_values(const tarn__safetensors *tensors, cons
 // training, nor is a vocabulary. Whether all are there and have the right shapes is not looked at.
 tarn_status tarn__checkpoint_check_names(const tarn__checkpoint_file *file, const tarn__model *model) TARN_CHECKED;
 
+// The line of a frozen parameter that says how its values are drawn, checked, and its factor taken over into the
+// parameter; NULL for one that the file holds as a tensor, and for trained ones. Both at once are refused.
+tarn_status tarn__checkpoint_recipe(const char **recipe, const tarn__checkpoint_file *file,
+                                    tarn__param *param) TARN_CHECKED;
+
 #endif

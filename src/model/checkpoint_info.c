@@ -64,16 +64,15 @@ static tarn_status add_bytes(int64_t *bytes, const tarn__safetensors *tensors, c
   return TARN_STATUS_OK;
 }
 
-static tarn_status describe(tarn_checkpoint_info *info, tarn_checkpoint_param *out, const tarn__param *param) {
+static tarn_status describe(tarn_checkpoint_info *info, tarn_checkpoint_param *out, tarn__param *param) {
   struct tarn__checkpoint_info_memory *m = info->memory;
   const tarn__safetensors *tensors = &m->file.tensors;
   char places[PLACES_TEXT];
-  char key[512];
+  const char *recipe;
   char *copy;
   find_places(places, m->model, param);
   TARN_TRY(tarn__arena_strdup(&m->arena, &copy, places));
-  snprintf(key, sizeof key, "%s%s", TARN__KEY_FROZEN, param->name);
-  const char *recipe = param->trained ? NULL : tarn__safetensors_text(tensors, key);
+  TARN_TRY(tarn__checkpoint_recipe(&recipe, &m->file, param));
   if (!recipe && !tarn__checkpoint_values(tensors, "", param)) return tarn__checkpoint_check_values(tensors, "", param);
   int64_t bytes = 0;
   TARN_TRY(add_bytes(&bytes, tensors, "", param));
@@ -108,6 +107,15 @@ static tarn_status describe_all(tarn_checkpoint_info *info) {
   return TARN_STATUS_OK;
 }
 
+// Tensors that are no parameter's: in a file for other tools, matrices for which signs stand; in a training, what
+// backskipping learns, with its moments.
+static void count_others(tarn_checkpoint_info *info) {
+  const tarn__safetensors *tensors = &info->memory->file.tensors;
+  int64_t rest = -info->trained_bytes - info->frozen_bytes - info->optimiser_bytes - info->vocab_bytes;
+  for (size_t i = 0; i < tensors->count; i++) rest += (int64_t)tensors->tensors[i].bytes;
+  *(info->memory->file.has_progress ? &info->optimiser_bytes : &info->frozen_bytes) += rest;
+}
+
 static const char *kind_of(const tarn_checkpoint_info *info) {
   if (info->memory->file.has_progress) return "training";
   if (info->frozen > 0 && info->frozen_bytes > 0) return "dense";
@@ -136,6 +144,7 @@ static tarn_status open_parts(tarn_checkpoint_info *info, const char *path) {
   const tarn__stored *source = tarn__safetensors_find(&m->file.tensors, TARN__TENSOR_SOURCE_VOCAB);
   const tarn__stored *target = tarn__safetensors_find(&m->file.tensors, TARN__TENSOR_TARGET_VOCAB);
   info->vocab_bytes = (source ? (int64_t)source->bytes : 0) + (target ? (int64_t)target->bytes : 0);
+  count_others(info);
   info->kind = kind_of(info);
   return TARN_STATUS_OK;
 }

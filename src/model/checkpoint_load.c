@@ -12,6 +12,7 @@
 #include "model/progress.h"
 #include "model/prune.h"
 #include "model/recipe.h"
+#include "tarn/plan.h"
 
 static tarn_status require_text(const tarn__checkpoint_file *file, const char **text, const char *key) {
   *text = tarn__safetensors_text(&file->tensors, key);
@@ -126,7 +127,20 @@ tarn_status tarn__checkpoint_file_vocabs(const tarn__checkpoint_file *file, tarn
 static const char *find_recipe(const tarn__checkpoint_file *file, const tarn__param *param) {
   char key[512];
   snprintf(key, sizeof key, "%s%s", TARN__KEY_FROZEN, param->name);
-  return tarn__safetensors_text(&file->tensors, key);
+  return param->trained ? NULL : tarn__safetensors_text(&file->tensors, key);
+}
+
+tarn_status tarn__checkpoint_recipe(const char **recipe, const tarn__checkpoint_file *file, tarn__param *param) {
+  const char *path = file->tensors.path;
+  *recipe = find_recipe(file, param);
+  if (!*recipe) return TARN_STATUS_OK;
+  TARN_REQUIRE(
+      !tarn__checkpoint_values(&file->tensors, "", param), DATA,
+      "%s: it holds values of %s as well as the line that says how they are drawn (\"%s%s\"); leave one of them "
+      "out",
+      path, param->name, TARN__KEY_FROZEN, param->name);
+  TARN_TRY(tarn__recipe_take_factor(*recipe, path, param));
+  return tarn__recipe_check(*recipe, path, param, file->seed);
 }
 
 // Checks that all that the model needs is there. *recipes is set if frozen values must be computed: if the model does
@@ -136,10 +150,9 @@ static tarn_status check_contents(const tarn__checkpoint_file *file, const tarn_
   *recipes = false;
   for (size_t i = 0; i < model->param_count; i++) {
     tarn__param *param = model->params[i];
-    const char *recipe = param->trained ? NULL : find_recipe(file, param);
+    const char *recipe;
+    TARN_TRY(tarn__checkpoint_recipe(&recipe, file, param));
     if (recipe) {
-      TARN_TRY(tarn__recipe_take_factor(recipe, file->tensors.path, param));
-      TARN_TRY(tarn__recipe_check(recipe, file->tensors.path, param, file->seed));
       *recipes = *recipes || tarn__recipe_verify(recipe, file->tensors.path, param) != TARN_STATUS_OK;
       continue;
     }
@@ -170,7 +183,7 @@ static float *passage(const tarn__param *param) { return param->dtype == TARN__F
 
 // `buffer` has room for the largest parameter without a gradient.
 static void set_values(const tarn__checkpoint_file *file, tarn__param *param, float *buffer, bool moments) {
-  if (param->trained || !find_recipe(file, param)) {
+  if (!find_recipe(file, param)) {
     float *values = passage(param) ? passage(param) : buffer;
     take_values(file, "", param, values);
     tarn__param_set(param, values);
@@ -203,7 +216,7 @@ tarn_status tarn__checkpoint_file_load(const tarn__checkpoint_file *file, tarn__
   size_t largest = 0;
   for (size_t i = 0; i < model->param_count; i++) {
     const tarn__param *param = model->params[i];
-    const char *recipe = param->trained ? NULL : find_recipe(file, param);
+    const char *recipe = find_recipe(file, param);
     if (recipe) TARN_TRY(tarn__recipe_verify(recipe, file->tensors.path, param));
     size_t count = (size_t)(param->rows * param->cols);
     if (!passage(param) && count > largest) largest = count;
@@ -219,6 +232,18 @@ static tarn_status open_model(tarn__checkpoint *c, tarn__dtype dtype) {
   return tarn__model_open(&c->model, c->config, tarn_vocab_size(c->source), tarn_vocab_size(c->target), dtype, false);
 }
 
+// Frozen layers take a line of text in a file and any amount of memory in a model.
+static tarn_status check_memory(const tarn__checkpoint_file *file, const tarn__model *model) {
+  tarn__model_size size;
+  tarn__model_measure(model, &size);
+  const double bytes = (double)size.trained_bytes + (double)size.frozen_bytes,
+               available = (double)tarn_memory_available();
+  TARN_REQUIRE(available == 0 || bytes <= available, MEMORY,
+               "%s: its model takes %.0f MB, and %.0f MB of memory are available", file->tensors.path, bytes / 1e6,
+               available / 1e6);
+  return TARN_STATUS_OK;
+}
+
 static tarn_status open_parts(tarn__checkpoint *c, const tarn__checkpoint_file *file, tarn__dtype dtype,
                               const tarn_prune *prune) {
   bool recipes;
@@ -232,6 +257,7 @@ static tarn_status open_parts(tarn__checkpoint *c, const tarn__checkpoint_file *
     TARN_TRY(open_model(c, dtype));
   }
   TARN_TRY(check_contents(file, c->model, false, &recipes));
+  TARN_TRY(check_memory(file, c->model));
   TARN_TRY(tarn__model_allocate(c->model));
   c->update = file->update;
   for (size_t i = 0; i < c->model->param_count; i++)

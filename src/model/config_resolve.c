@@ -1,11 +1,14 @@
 // Defaults that depend on other keys, and checks that concern several keys at once.
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "model/config_freeze.h"
 #include "model/config_read.h"
 #include "model/config_ridge.h"
+#include "tarn/text.h"
 
 // Fails with the line of the key, or of the nearest map above it where the key has its default.
 static tarn_status fail_key(const tarn__yaml_node *root, const char *key, const char *text) {
@@ -14,10 +17,7 @@ static tarn_status fail_key(const tarn__yaml_node *root, const char *key, const 
 
 // Fails if a key is in the file.
 static tarn_status refuse_key(const tarn__yaml_node *root, const char *key, const char *text) {
-  const tarn__yaml_node *node = tarn__yaml_nearest(root, key);
-  const char *last = strrchr(key, '.') + 1;
-  return node->key && strcmp(node->key, last) == 0 && !tarn__yaml_is_empty(node) ? fail_key(root, key, text)
-                                                                                 : TARN_STATUS_OK;
+  return tarn__yaml_is_empty(tarn__yaml_find(root, key)) ? TARN_STATUS_OK : fail_key(root, key, text);
 }
 
 static bool in_stack(const tarn_config *config, const tarn_stack *stack, const tarn_kind *kind) {
@@ -71,11 +71,8 @@ static tarn_status drop_keys(tarn_kind *kind, const tarn__yaml_node *root) {
     const tarn__option *option = &section->options[i];
     if (tarn__option_applies(option, kind)) continue;
     snprintf(key, sizeof key, "kinds.%s.%s", kind->name, option->name);
-    const tarn__yaml_node *node = tarn__yaml_nearest(root, key);
-    if (node->key && strcmp(node->key, option->name) == 0 && !tarn__yaml_is_empty(node)) {
-      snprintf(text, sizeof text, "a layer with mixer %s has no %s", mixer_word(kind->mixer), option->name);
-      return fail_key(root, key, text);
-    }
+    snprintf(text, sizeof text, "a layer with mixer %s has no %s", mixer_word(kind->mixer), option->name);
+    TARN_TRY(refuse_key(root, key, text));
     tarn__option_clear(option, kind);
   }
   return TARN_STATUS_OK;
@@ -150,6 +147,26 @@ static bool has_heads(const tarn_config *config, const tarn_kind *kind) {
   return !recurrent || (config->encoder.count > 0 && in_stack(config, &config->decoder, kind));
 }
 
+// What is frozen in part must be there and learn otherwise.
+static tarn_status check_parts(const tarn_kind *kind, int64_t d_model, const tarn__yaml_node *root) {
+  const struct {
+    const char *name;
+    bool set;
+  } parts[] = {{"frozen_input", kind->frozen_input},
+               {"frozen_recurrence", kind->frozen_recurrence},
+               {"frozen_output", kind->frozen_output}};
+  char key[96];
+  for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+    if (!parts[i].set) continue;
+    snprintf(key, sizeof key, "kinds.%s.%s", kind->name, parts[i].name);
+    if (kind->frozen) return fail_key(root, key, "the whole layer is frozen; leave it out");
+  }
+  const bool projects = kind->residual || kind->mixer == TARN_MIXER_BIGRU || kind->hidden != d_model;
+  if (kind->frozen_output && !projects)
+    return fail_key(root, key, "without residual, and with model.d_model units, the layer has no W_out; leave it out");
+  return TARN_STATUS_OK;
+}
+
 static tarn_status resolve_kind(const tarn_config *config, tarn_kind *kind, const tarn__yaml_node *root) {
   char key[96];
   char text[160];
@@ -161,6 +178,7 @@ static tarn_status resolve_kind(const tarn_config *config, tarn_kind *kind, cons
   if (kind->hidden == 0) kind->hidden = kind->mixer == TARN_MIXER_BIGRU ? (d + 1) / 2 : d;
   TARN_TRY(drop_keys(kind, root));
   TARN_TRY(resolve_esn(kind, d, root));
+  TARN_TRY(check_parts(kind, d, root));
   if (!has_heads(config, kind) || config->model.d_model % kind->heads == 0) return TARN_STATUS_OK;
   snprintf(key, sizeof key, "kinds.%s.heads", kind->name);
   snprintf(text, sizeof text, "%lld does not divide model.d_model %lld", (long long)kind->heads,
@@ -236,6 +254,12 @@ static tarn_status check_output_rank(const tarn_config_model *model, const tarn_
   return fail_key(root, "model.output_rank", text);
 }
 
+static bool same_file(const char *a, const char *b) {
+  char x[PATH_MAX];
+  char y[PATH_MAX];
+  return strcmp(a, b) == 0 || (realpath(a, x) && realpath(b, y) && strcmp(x, y) == 0);
+}
+
 static tarn_status check_model(const tarn_config *config, const tarn__yaml_node *root) {
   const tarn_config_model *model = &config->model;
   if (model->positions == TARN_POSITIONS_SINUSOIDAL && model->d_model % 2 != 0) {
@@ -244,7 +268,7 @@ static tarn_status check_model(const tarn_config *config, const tarn__yaml_node 
   bool across = model->embeddings == TARN_EMBEDDINGS_ALL || model->embeddings == TARN_EMBEDDINGS_ENCODER_DECODER ||
                 model->embeddings == TARN_EMBEDDINGS_ENCODER_OUTPUT;
   const tarn_config_data *data = &config->data;
-  if (across && data->vocab && data->target_vocab && strcmp(data->vocab, data->target_vocab) != 0) {
+  if (across && data->vocab && data->target_vocab && !same_file(data->vocab, data->target_vocab)) {
     return fail_key(root, "model.embeddings",
                     "both sides share a matrix, so data.target_vocab must be the same file as data.vocab");
   }
@@ -263,7 +287,7 @@ static tarn_status resolve_language_model(tarn_config *config, const tarn__yaml_
       model->frozen_embeddings == TARN_FROZEN_EMBEDDINGS_BOTH)
     return fail_key(root, "model.frozen_embeddings", "there is no encoder; choose decoder or none");
   if (config->train.cache_frozen) return fail_key(root, "train.cache_frozen", no_encoder);
-  if (data->vocab && data->target_vocab && strcmp(data->vocab, data->target_vocab) != 0)
+  if (data->vocab && data->target_vocab && !same_file(data->vocab, data->target_vocab))
     return fail_key(root, "data.target_vocab",
                     "a language model has one vocabulary; leave it out, or give the same file as data.vocab");
   if (data->valid_reference) return fail_key(root, "data.valid_reference", no_encoder);
@@ -311,6 +335,29 @@ static tarn_status check_cache(const tarn_config *config, const tarn__yaml_node 
   return TARN_STATUS_OK;
 }
 
+static bool in_pattern(const tarn_config *config, const tarn_stack *stack, const char *kind) {
+  for (int32_t i = 0; i < stack->depth; i++)
+    if (strcmp(config->kinds[stack->pattern[i].kind].name, kind) == 0) return true;
+  return false;
+}
+
+// An override of a kind that the file does not have, such as of "l" for "L", would change nothing.
+static tarn_status check_new_kinds(const tarn_config *config, const tarn__yaml_node *root) {
+  const tarn__yaml_node *kinds = tarn__yaml_get(root, "kinds");
+  for (const tarn__yaml_node *kind = kinds ? kinds->first : NULL; kind; kind = kind->next) {
+    const char *names[TARN_CONFIG_KINDS];
+    size_t count = 0;
+    if (strcmp(kind->origin, kinds->origin) == 0) continue;
+    if (in_pattern(config, &config->encoder, kind->key) || in_pattern(config, &config->decoder, kind->key)) continue;
+    for (const tarn__yaml_node *other = kinds->first; other; other = other->next)
+      if (other != kind) names[count++] = other->key;
+    const char *near = tarn_text_nearest(kind->key, names, count);
+    return tarn__yaml_fail(kind, "kinds.%s: no layer is of this kind, and the file has no such kind%s%s%s", kind->key,
+                           near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
+  }
+  return TARN_STATUS_OK;
+}
+
 static tarn_status check_train(const tarn_config *config, const tarn__yaml_node *root) {
   const tarn_config_train *train = &config->train;
   if (train->average > train->keep_last) {
@@ -337,6 +384,7 @@ tarn_status tarn__config_resolve(tarn_config *config, const tarn__yaml_node *roo
     TARN_TRY(resolve_kind(config, &config->kinds[i], root));
     TARN_TRY(check_backskip(config, &config->kinds[i], root));
   }
+  TARN_TRY(check_new_kinds(config, root));
   TARN_TRY(check_decoder(config, root));
   TARN_TRY(check_kernels(config, root));
   if (config->train.cache_frozen) TARN_TRY(check_cache(config, root));

@@ -34,6 +34,8 @@ static tarn_status check_steps(const tarn_config *config, const tarn__yaml_node 
     snprintf(key, sizeof key, "train.%s", names[i]);
     if (!same) return fail_key(root, key, "train.optimiser: ridge makes no steps; leave it out");
   }
+  if (config->train.max_epochs > 1)
+    return fail_key(root, "train.max_epochs", "train.optimiser: ridge makes one pass; set it to 1 or leave it out");
   if (config->train.freeze_count > 0)
     return fail_key(root, "train.freeze", "train.optimiser: ridge makes no steps; leave it out");
   return TARN_STATUS_OK;

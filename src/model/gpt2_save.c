@@ -24,8 +24,8 @@ static tarn_status check_layer(const tarn__checkpoint *c, int32_t layer) {
   const tarn_kind *first = &c->config->kinds[stack->layers[0].kind];
   TARN_REQUIRE(kind->mixer == TARN_MIXER_ATTENTION, USAGE,
                "%s: layer %d (kind %s) is none of attention, as GPT-2's are", c->path, (int)layer + 1, kind->name);
-  TARN_REQUIRE(kind->norm == TARN_NORM_PRE, USAGE, "%s: layer %d (kind %s) is post-norm, and GPT-2's are pre-norm",
-               c->path, (int)layer + 1, kind->name);
+  TARN_REQUIRE(kind->norm == TARN_NORM_PRE, USAGE, "%s: layer %d (kind %s) is not pre-norm, as GPT-2's are", c->path,
+               (int)layer + 1, kind->name);
   TARN_REQUIRE(kind->ffn > 0, USAGE, "%s: layer %d (kind %s) has no FFN, and GPT-2's have one", c->path, (int)layer + 1,
                kind->name);
   TARN_REQUIRE(kind->heads == first->heads && kind->ffn == first->ffn, USAGE,
@@ -44,6 +44,8 @@ static tarn_status check_model(const tarn__checkpoint *c) {
   TARN_REQUIRE(m->output_rank == 0, USAGE, "%s: model.output_rank is %lld, and GPT-2's output is one matrix", c->path,
                (long long)m->output_rank);
   for (int32_t i = 0; i < c->config->decoder.count; i++) TARN_TRY(check_layer(c, i));
+  TARN_REQUIRE(c->model->decoder.norm_gain, USAGE, "%s: there is no norm behind the last layer, as GPT-2's have one",
+               c->path);
   return TARN_STATUS_OK;
 }
 
@@ -107,9 +109,10 @@ static tarn_status add(target *t, const char *theirs, const char *ours, bool tra
       for (int64_t c = 0; c < cols; c++) turned[c * rows + r] = values[r * cols + c];
     tensor.data = turned;
   }
-  tensor.dims = rows == 1 ? 1 : 2;
-  tensor.shape[0] = rows == 1 || transposed ? cols : rows;
-  if (rows > 1) tensor.shape[1] = transposed ? rows : cols;
+  const bool vector = rows == 1 && strcmp(strrchr(ours, '.'), ".weight") != 0;
+  tensor.dims = vector ? 1 : 2;
+  tensor.shape[0] = vector || transposed ? cols : rows;
+  if (!vector) tensor.shape[1] = transposed ? rows : cols;
   t->tensors[t->count++] = tensor;
   return TARN_STATUS_OK;
 }

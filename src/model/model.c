@@ -154,8 +154,8 @@ static tarn_status declare_model(tarn__model *model) {
   for (size_t i = 0; i < model->param_count + model->helper_count; i++) {
     tarn__param *param = tarn__model_param(model, i);
     param->dtype = model->dtype;
-    bool single = param->rows == 1 || param->init.kind == TARN__INIT_SIGNS;
-    if (model->dtype == TARN__BF16 && single) param->dtype = TARN__F32;
+    bool plain = param->vector || param->init.kind == TARN__INIT_SIGNS;
+    if (model->dtype == TARN__BF16 && plain) param->dtype = TARN__F32;
   }
   return TARN_STATUS_OK;
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "base/status.h"
 
 enum { OVERRIDE_TEXT = 64 + 5 * TARN_CONFIG_LAYERS };
@@ -66,6 +67,19 @@ static tarn_status prune_stack(char text[OVERRIDE_TEXT], const tarn_stack *stack
   return TARN_STATUS_OK;
 }
 
+static int32_t trained_layers(const tarn_config *config, const tarn_stack *stack) {
+  int32_t count = 0;
+  for (int32_t i = 0; i < stack->count; i++) count += !config->kinds[stack->layers[i].kind].frozen;
+  return count;
+}
+
+// A rate leaves out every so many layers, whatever they are: of alternating ones perhaps all that are trained.
+static void warn_of_untrained(const tarn_stack *before, const tarn_config *whole, const tarn_stack *after,
+                              const tarn_config *pruned, const char *name) {
+  if (trained_layers(whole, before) > 0 && trained_layers(pruned, after) == 0)
+    tarn__log(TARN_LOG_WARNING, "no trained layer of the %s is left", name);
+}
+
 tarn_status tarn__prune_config(tarn_config **config, const char *text, const tarn_prune *prune) {
   char overrides[2][OVERRIDE_TEXT];
   // Only a training has a cache, and what it holds need not be there any more.
@@ -80,6 +94,8 @@ tarn_status tarn__prune_config(tarn_config **config, const char *text, const tar
   if (count == 1) return TARN_STATUS_OK;
   tarn_config *pruned;
   TARN_TRY(tarn_config_parse(&pruned, c->name, text, strlen(text), given, count));
+  warn_of_untrained(&c->encoder, c, &pruned->encoder, pruned, "encoder");
+  warn_of_untrained(&c->decoder, c, &pruned->decoder, pruned, "decoder");
   tarn_config_close(config);
   *config = pruned;
   return TARN_STATUS_OK;

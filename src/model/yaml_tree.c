@@ -316,3 +316,12 @@ const tarn__yaml_node *tarn__yaml_nearest(const tarn__yaml_node *root, const cha
   }
   return root;
 }
+
+const tarn__yaml_node *tarn__yaml_find(const tarn__yaml_node *root, const char *path) {
+  while (path && root) {
+    char word[64];
+    path = split(word, path);
+    root = tarn__yaml_get(root, word);
+  }
+  return root;
+}

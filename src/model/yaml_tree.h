@@ -56,6 +56,9 @@ tarn_status tarn__yaml_set(tarn__yaml *tree, tarn__yaml_node *root, const char *
 // The value at a path, or the nearest one above it that exists.
 const tarn__yaml_node *tarn__yaml_nearest(const tarn__yaml_node *root, const char *path);
 
+// The value at a path, or NULL.
+const tarn__yaml_node *tarn__yaml_find(const tarn__yaml_node *root, const char *path);
+
 // Fails with TARN_STATUS_USAGE and the line "origin:line: ...".
 tarn_status tarn__yaml_fail(const tarn__yaml_node *node, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

@@ -1,6 +1,7 @@
 // tarn_plan_make(): the plan of a configuration, with the lengths of its training data where they can be read.
 #include "base/file.h"
 #include "base/threads.h"
+#include "data/batch.h"
 #include "data/shard.h"
 #include "tarn/vocab.h"
 #include "train/plan_run.h"
@@ -52,18 +53,21 @@ static tarn_status find_vocabs(int64_t *source, int64_t *target, const tarn_conf
 static tarn__plan_batch assumed_batch(const tarn_config *config, const tarn__shard *shard) {
   const double usual = 25.0;  // tokens of a sentence where no data say better
   int64_t rows = config->train.max_tokens;
+  const int64_t sentences = config->train.max_sentences;
   int64_t longest = config->model.max_length < rows ? config->model.max_length : rows;
   tarn__plan_batch batch = {rows, rows, usual, usual, longest, longest, 0};
   if (config->encoder.count == 0) {
     batch = (tarn__plan_batch){.target_rows = rows, .target_length = usual, .longest_target = longest};
-    if (!shard->pairs) return batch;
-    batch.target_length = (double)shard->target_tokens / (double)shard->pairs;
-    if (shard->longest_target < longest) batch.longest_target = shard->longest_target;
-    int64_t sentences = config->train.max_sentences;
-    if (sentences > 0 && sentences * batch.longest_target < rows) batch.target_rows = sentences * batch.longest_target;
+    if (shard->pairs) batch.target_length = (double)shard->target_tokens / (double)shard->pairs;
+    if (shard->pairs && shard->longest_target < longest) batch.longest_target = shard->longest_target;
+    batch.target_rows =
+        tarn__batch_side_rows(rows, sentences, shard->pairs ? shard->target_tokens : rows, batch.longest_target);
     return batch;
   }
-  if (!shard->pairs) return batch;
+  if (!shard->pairs) {
+    batch.source_rows = batch.target_rows = tarn__batch_side_rows(rows, sentences, rows, longest);
+    return batch;
+  }
   batch.source_length = (double)shard->source_tokens / (double)shard->pairs;
   batch.target_length = (double)shard->target_tokens / (double)shard->pairs;
   batch.source_tokens = shard->source_tokens;
@@ -74,6 +78,8 @@ static tarn__plan_batch assumed_batch(const tarn_config *config, const tarn__sha
     batch.source_rows = (int64_t)((double)rows * batch.source_length / batch.target_length);
   if (shard->longest_source < longest) batch.longest_source = shard->longest_source;
   if (shard->longest_target < longest) batch.longest_target = shard->longest_target;
+  batch.source_rows = tarn__batch_side_rows(batch.source_rows, sentences, shard->source_tokens, batch.longest_source);
+  batch.target_rows = tarn__batch_side_rows(batch.target_rows, sentences, shard->target_tokens, batch.longest_target);
   return batch;
 }
 

@@ -24,6 +24,14 @@ YAML
 "$TARN" plan model.yaml --vocab-size 1000 --set 'train.max_tokens=512' | grep -Eq '^output .* 0\.51 +1\.02 +0\.00$' ||
   fail "the output layer's operations are not 2 d V / 2 forward and twice that backward"
 
+# A limit of sentences counts in the plan as it does in the training.
+for limit in "" --set=train.max_sentences=2; do
+  "$TARN" plan model.yaml --json $limit >plan.json
+  "$TARN" train model.yaml --run limited --dry-run --json $limit >dry.json || fail "--dry-run"
+  awk -v a="$(number total_bytes plan.json)" -v b="$(number total_bytes dry.json)" 'BEGIN { exit !(a > 0.8 * b && a < 1.25 * b) }' ||
+    fail "plan and training differ with $limit: $(number total_bytes plan.json) and $(number total_bytes dry.json)"
+done
+
 # What frozen layers do not need is not there.
 "$TARN" plan model.yaml --json >mixed.json
 "$TARN" plan model.yaml --json --set 'encoder.layers=L*8' >trained.json

@@ -273,6 +273,25 @@ static void refuses_other_tensors(void **state) {
   }
 }
 
+// Values and the line that says how they are drawn: one of them would be ignored.
+static void refuses_frozen_values_twice(void **state) {
+  (void)state;
+  static float values[48 * 64];
+  tarn__safetensors file;
+  save("c", 3, 17, 0);
+  assert_int_equal(tarn__safetensors_open(&file, "c"), TARN_STATUS_OK);
+  assert_non_null(tarn__safetensors_text(&file, TARN__KEY_FROZEN "encoder.R1.ffn.in.weight"));
+  tarn__safetensors_close(&file);
+  const tarn__stored tensor = {"encoder.R1.ffn.in.weight", "F32", 2, {32, 16}, values, 32 * 16 * sizeof *values};
+  write_tensors(NULL, NULL, &tensor);
+  refuse("it holds values of encoder.R1.ffn.in.weight as well as the line that says how they are drawn");
+  tarn_checkpoint_info *info;
+  assert_int_equal(tarn_checkpoint_info_open(&info, "bad"), TARN_STATUS_DATA);
+  // A line that nobody understands is seen without drawing anything.
+  write_changed(TARN__KEY_FROZEN "encoder.R1.ffn.in.weight", "nonsense");
+  assert_int_equal(tarn_checkpoint_info_open(&info, "bad"), TARN_STATUS_DATA);
+}
+
 static void averages(void **state) {
   (void)state;
   const char *files[] = {"a", "b"};
@@ -473,6 +492,7 @@ int main(void) {
                                      cmocka_unit_test(sees_every_flipped_bit),
                                      cmocka_unit_test(refuses_what_does_not_fit),
                                      cmocka_unit_test(refuses_other_tensors),
+                                     cmocka_unit_test(refuses_frozen_values_twice),
                                      cmocka_unit_test(averages),
                                      cmocka_unit_test(exports_everything),
                                      cmocka_unit_test(averages_dense_files),

@@ -200,6 +200,9 @@ static void messages_name_file_line_and_key(void **state) {
       {SMALL, "train.eps=1e-46", "--set train.eps=1e-46: train.eps: 1e-46 is out of range (1e-30 <= x <= 1)"},
       {SMALL, "train.seeds=[1,1]", "--set train.seeds=[1,1]: train.seeds: 1 is given twice"},
       {SMALL, "train.average=6", "--set train.average=6: train.average: more checkpoints than train.keep_last keeps"},
+      {SMALL, "kinds.l.frozen=yes",
+       "--set kinds.l.frozen=yes: kinds.l: no layer is of this kind, and the file has no such kind; did you mean "
+       "\"L\"?"},
       {SMALL, "kinds.L.mixer=none", "m.yaml:6: kinds.L.heads: a layer with mixer none has no heads"},
       {SMALL, "valid={bleu: no, metric: bleu}",
        "--set valid={bleu: no, metric: bleu}: valid.metric: bleu needs valid.bleu: yes"},
@@ -237,8 +240,27 @@ static void messages_of_language_models(void **state) {
        "m.yaml:2: kinds.L.norm: a layer without residual has no norm; leave it out or set it to none"},
       {"decoder: { layers: L }\nkinds: { L: { residual: no, ffn: 8 } }\n",
        "m.yaml:2: kinds.L.ffn: a layer without residual has no FFN; leave it out or set it to 0"},
+      {"decoder: { layers: L }\nkinds: { L: { mixer: lstm, residual: no, frozen_output: yes } }\n",
+       "m.yaml:2: kinds.L.frozen_output: without residual, and with model.d_model units, the layer has no W_out; leave "
+       "it out"},
+      {"decoder: { layers: L }\nkinds: { L: { mixer: gru, frozen: yes, frozen_input: yes } }\n",
+       "m.yaml:2: kinds.L.frozen_input: the whole layer is frozen; leave it out"},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) expect_error(cases[i].text, NULL, cases[i].message);
+}
+
+// A kind may have the name of a key that it does not have.
+static void kinds_are_named_like_keys(void **state) {
+  (void)state;
+  static const char *const names[] = {"kernel", "hidden", "topology", "norm", "ffn", "frozen_output"};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    char text[256];
+    snprintf(text, sizeof text, "decoder: { layers: %s }\nkinds: { %s: { mixer: %s, residual: no } }\n", names[i],
+             names[i], i % 2 ? "lstm" : "attention");
+    tarn_config *config = parsed(text, NULL);
+    assert_string_equal(config->kinds[0].name, names[i]);
+    tarn_config_close(&config);
+  }
 }
 
 // A recurrence has heads in its cross-attention alone.
@@ -390,7 +412,7 @@ static void writing_reads_back(void **state) {
                                           "data.vocab='a \"quoted\" \\ path: #1 {ü}'",
                                           "data.train='~'",
                                           "encoder.layers=R1 L2*3 (R1 L)*4",
-                                          "kinds.F={mixer: none, frozen: yes}",
+                                          "kinds={L: {ffn: 16}, R: {frozen: yes}, F: {mixer: none, frozen: yes}}",
                                           "kinds.R.backskip={method: feedback, refresh: 0}",
                                           "valid={bleu: no}"};
   for (size_t i = 0; i < sizeof overrides / sizeof *overrides; i++) {
@@ -406,7 +428,7 @@ static void the_model_hash_is_of_the_model_only(void **state) {
     const char *override;
     bool same;
   } cases[] = {{"train.lr=0.1", true},
-               {"kinds.F.mixer=none", true},
+               {"kinds={L: {heads: 2, ffn: 16}, R: {heads: 2, frozen: yes}, F: {mixer: none}}", true},
                {"encoder.layers=R L R L", true},
                {"encoder.layers=L*4", false},
                {"kinds.R.ffn=512", false},
@@ -629,6 +651,7 @@ int main(void) {
       cmocka_unit_test(placements_and_patterns_replace_each_other),
       cmocka_unit_test(messages_name_file_line_and_key),
       cmocka_unit_test(messages_of_language_models),
+      cmocka_unit_test(kinds_are_named_like_keys),
       cmocka_unit_test(heads_divide_where_there_are_any),
       cmocka_unit_test(messages_of_convolutions),
       cmocka_unit_test(messages_of_backskipping),
