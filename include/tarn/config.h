@@ -302,6 +302,8 @@ typedef struct tarn_config_train {
   // in the run directory. Needs frozen encoder embeddings, a frozen lowest layer, and no dropout in either; the bits of
   // the training are the same without it [no]
   bool cache_frozen;
+  const char *init_from;      // run directory or checkpoint whose weights a new training starts from; else they are
+                              // random [none]
   const tarn_freeze *freeze;  // staged freezing, in the order of the file [none]
   int64_t freeze_count;
   int64_t autofreeze;  // updates between two tests of AutoFreeze, which freezes encoder layers from the bottom

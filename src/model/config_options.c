@@ -256,7 +256,10 @@ static const tarn__option train_options[] = {
          "keep the outputs of the frozen layers at the bottom of the encoder on disk, where the encoder's embedding "
          "is frozen and neither has dropout",
      .also = "cache_outputs"},
-    {"freeze", .type = TARN__OPTION_FREEZE, .offset = offsetof(tarn_config_train, freeze), .least = 1, .most = 1e12,
+    {"init_from", TEXT(tarn_config_train, init_from),
+     .help = "run directory or checkpoint whose weights a new training starts from; without it they are random",
+     .also = "finetune_from_model restore_file pretrained-model init"},
+    {"freeze", .type = TARN__OPTION_FREEZE, .offset = offsetof(tarn_config_train, freeze), .least = 0, .most = 1e12,
      .unit = "updates",
      .help =
          "staged freezing: layers and the update after which they stay as they are, such as { encoder.layer1: 1000, "

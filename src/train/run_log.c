@@ -20,11 +20,13 @@ static bool keep_line(const char *line, size_t length, const tarn__progress *pro
   const char *kind = json_string_value(json_object_get(record, "kind"));
   const char *checkpoint = json_string_value(json_object_get(record, "checkpoint"));
   bool valid = kind && strcmp(kind, "valid") == 0;
+  bool first_freeze = kind && step == 0 && progress->update == 0 && strcmp(kind, "freeze") == 0;
   // That of the untrained model leaves a mark of its own.
   bool validated = step == 0 ? progress->at_start != 0 : progress->validated == step;
   // The validation of an average comes after everything else of its step.
-  bool keep = step < progress->update ? checkpoint == NULL
-                                      : step == progress->update && (!valid || validated) && checkpoint == NULL;
+  bool keep = step < progress->update
+                  ? checkpoint == NULL
+                  : step == progress->update && (!valid || validated) && !first_freeze && checkpoint == NULL;
   json_decref(record);
   return keep;
 }

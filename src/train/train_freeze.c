@@ -30,12 +30,18 @@ static tarn_status log_freeze(tarn_train *t, char *names) {
   return TARN_STATUS_OK;
 }
 
-tarn_status tarn__train_freeze(tarn_train *t) {
+static tarn_status freeze_due(tarn_train *t) {
   char *names;
-  tarn__autofreeze_test(t->model, &t->progress);
   TARN_TRY(tarn__freeze_apply(t->model, t->progress.update, t->progress.frozen_sets, &names));
   if (!names) return TARN_STATUS_OK;
   tarn_status status = log_freeze(t, names);
   tarn__free(names);
   return status;
 }
+
+tarn_status tarn__train_freeze(tarn_train *t) {
+  tarn__autofreeze_test(t->model, &t->progress);
+  return freeze_due(t);
+}
+
+tarn_status tarn__train_freeze_first(tarn_train *t) { return t->progress.update == 0 ? freeze_due(t) : TARN_STATUS_OK; }

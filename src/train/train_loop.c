@@ -237,6 +237,7 @@ static tarn_status fill_cache(tarn_train *t) {
 
 static tarn_status run(tarn_train *t, tarn_train_result *result) {
   t->saved_at = tarn__seconds();
+  TARN_TRY(tarn__train_freeze_first(t));
   // From the start on there is something to resume.
   if (!tarn__file_exists(t->dir.last)) TARN_TRY(tarn__train_save(t, false));
   if (t->validator && t->config->valid.at_start && t->progress.update == 0 && !t->progress.at_start)

@@ -8,6 +8,7 @@
 #include "model/checkpoint_check.h"
 #include "model/checkpoint_keys.h"
 #include "train/freeze.h"
+#include "train/init_from.h"
 #include "train/plan_run.h"
 #include "train/resume_config.h"
 #include "train/shard_check.h"
@@ -231,7 +232,10 @@ static tarn_status say_what_is_left(const tarn_train *t) {
 static tarn_status start(tarn_train *t, bool resume, bool load) {
   if (!resume || !tarn__file_exists(t->dir.last)) {
     TARN_TRY(check_untrained(t));
-    return load ? tarn__model_initialise(t->model, (uint64_t)t->config->train.seed) : TARN_STATUS_OK;
+    if (!load) return TARN_STATUS_OK;
+    TARN_TRY(tarn__model_initialise(t->model, (uint64_t)t->config->train.seed));
+    const char *from = t->config->train.init_from;
+    return from ? tarn__init_from(t->model, from, t->source, t->target) : TARN_STATUS_OK;
   }
   tarn__checkpoint_file file;
   tarn_status status = tarn__checkpoint_file_open(&file, t->dir.last);
@@ -270,7 +274,8 @@ static tarn_status open_parts(tarn_train *t, const tarn_train_options *o) {
   if (!o->resume) TARN_TRY(check_new(t));
   TARN_TRY(take_memory(t));
   TARN_TRY(start(t, o->resume, true));
-  TARN_TRY(tarn__freeze_apply(t->model, t->progress.update, t->progress.frozen_sets, NULL));
+  // What is frozen from the start on is logged when the training runs.
+  if (t->progress.update > 0) TARN_TRY(tarn__freeze_apply(t->model, t->progress.update, t->progress.frozen_sets, NULL));
   t->epoch_batches = tarn__batcher_batches(t->batcher);
   TARN_TRY(tarn__loader_open(&t->loader, t->batcher, t->config->train.accumulate));
   TARN_TRY(tarn__run_dir_write_config(&t->dir, t->config));

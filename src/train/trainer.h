@@ -68,6 +68,8 @@ tarn_status tarn__train_result_write(const tarn_train *train, const tarn_train_r
 // Freezes what is due after the update that was just done, and logs it. A checkpoint of this update is written later,
 // so resuming never logs it again.
 tarn_status tarn__train_freeze(tarn_train *train) TARN_CHECKED;
+// The same before the first update. A run that goes on from there logs it again, and the log drops the first record.
+tarn_status tarn__train_freeze_first(tarn_train *train) TARN_CHECKED;
 
 // Writes `last`, and before it a numbered checkpoint if asked to.
 tarn_status tarn__train_save(tarn_train *train, bool numbered) TARN_CHECKED;

@@ -275,7 +275,7 @@ static void what_cannot_be_frozen_is_refused(void **state) {
   refuse("{ encoder: 5, encoder.L1: 6 }", "both freeze encoder.L1; name it once");
   refuse("{ encoder.L1: 5, encoder.L1: 6 }", "given twice");
   refuse("{ encoder: 5, decoder: 6, embeddings: 7 }", "in the end everything would be frozen");
-  refuse("{ encoder.L1: 0 }", "train.freeze: encoder.L1: 0 is out of range (1 .. 1000000000000)");
+  refuse("{ encoder.L1: -1 }", "train.freeze: encoder.L1: -1 is out of range (0 .. 1000000000000)");
   refuse("{ encoder.L1: soon }", "train.freeze: encoder.L1: \"soon\" is not an integer");
   refuse("{ encoder.L1: [1, 2] }", "train.freeze: encoder.L1: expected the number of an update");
   refuse("encoder.L1", "expected layers and updates, such as { encoder.layer1: 1000 }");

@@ -1,0 +1,71 @@
+#include "train/init_from.h"
+
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/memory.h"
+#include "model/checkpoint.h"
+
+static tarn_status check_vocab(const tarn__checkpoint *from, const tarn_vocab *theirs, const tarn_vocab *ours,
+                               const char *key) {
+  TARN_REQUIRE(strcmp(tarn_vocab_hash(theirs), tarn_vocab_hash(ours)) == 0, DATA,
+               "%s was trained with another vocabulary (hash %s) than %s (%s)", from->path, tarn_vocab_hash(theirs),
+               key, tarn_vocab_hash(ours));
+  return TARN_STATUS_OK;
+}
+
+static const tarn__param *find_param(const tarn__model *model, const char *name) {
+  for (size_t i = 0; i < model->param_count; i++)
+    if (strcmp(model->params[i]->name, name) == 0) return model->params[i];
+  return NULL;
+}
+
+static tarn_status check_frozen(const tarn__param *param, const float *values, const char *path) {
+  char hash[TARN__HASH_TEXT];
+  tarn__hash(hash, values, (size_t)(param->rows * param->cols) * sizeof *values);
+  TARN_REQUIRE(
+      strcmp(hash, param->hash) == 0, DATA,
+      "%s has other values of %s, which is frozen here and drawn by train.seed; give its seed, or have the layer "
+      "trained (frozen: no) and frozen by train.freeze at update 0",
+      path, param->name);
+  return TARN_STATUS_OK;
+}
+
+// `values` has room for the largest parameter.
+static tarn_status take(tarn__param *param, const tarn__checkpoint *from, float *values) {
+  const tarn__param *theirs = find_param(from->model, param->name);
+  TARN_REQUIRE(theirs, DATA, "%s has no %s; tarn inspect shows the layers that it has", from->path, param->name);
+  TARN_REQUIRE(theirs->rows == param->rows && theirs->cols == param->cols, DATA,
+               "%s: %s is %lld x %lld, and the description asks for %lld x %lld", from->path, param->name,
+               (long long)theirs->rows, (long long)theirs->cols, (long long)param->rows, (long long)param->cols);
+  tarn__param_get(theirs, values);
+  if (!param->trained) return check_frozen(param, values, from->path);
+  tarn__param_set(param, values);
+  return TARN_STATUS_OK;
+}
+
+static tarn_status take_all(tarn__model *model, const tarn__checkpoint *from, const tarn_vocab *source,
+                            const tarn_vocab *target) {
+  size_t largest = 0;
+  void *values;
+  TARN_TRY(check_vocab(from, from->source, source, "data.vocab"));
+  TARN_TRY(check_vocab(from, from->target, target, "data.target_vocab"));
+  for (size_t i = 0; i < model->param_count; i++) {
+    const size_t size = (size_t)(model->params[i]->rows * model->params[i]->cols);
+    if (size > largest) largest = size;
+  }
+  TARN_TRY(tarn__alloc(&values, TARN__MEMORY_OTHER, largest, sizeof(float)));
+  tarn_status status = TARN_STATUS_OK;
+  for (size_t i = 0; i < model->param_count && status == TARN_STATUS_OK; i++)
+    status = take(model->params[i], from, values);
+  tarn__free(values);
+  return status;
+}
+
+tarn_status tarn__init_from(tarn__model *model, const char *path, const tarn_vocab *source, const tarn_vocab *target) {
+  tarn__checkpoint *from;
+  tarn_status status = tarn__checkpoint_open(&from, path, TARN__F32);
+  if (status == TARN_STATUS_OK) status = take_all(model, from, source, target);
+  tarn__checkpoint_close(&from);
+  return status == TARN_STATUS_OK ? status : tarn__fail_prefix(status, "train.init_from: ");
+}

@@ -1,0 +1,16 @@
+// train.init_from: a training that starts from the weights of another model.
+#ifndef TARN_TRAIN_INIT_FROM_H
+#define TARN_TRAIN_INIT_FROM_H
+
+#include "model/model.h"
+#include "tarn/vocab.h"
+
+// Gives every trained parameter of the model, which is initialised, the values that the checkpoint `path` (of a run
+// directory the average if there is one, else the best, else the last) has for the parameter of the same name, whether
+// trained or frozen there. Frozen parameters stay as train.seed draws them, and must be the same there. Fails with DATA
+// where a parameter is missing or has another shape, a frozen one has other values, or a vocabulary is another one;
+// with IO or MEMORY.
+tarn_status tarn__init_from(tarn__model *model, const char *path, const tarn_vocab *source,
+                            const tarn_vocab *target) TARN_CHECKED;
+
+#endif

@@ -1,0 +1,127 @@
+// train.init_from: a training starts from the weights of another, with what is to stay frozen from the first update on.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+// cmocka needs the headers above.
+#include <cmocka.h>
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "model/checkpoint.h"
+#include "tiny_run.h"
+
+static int open_all(void **state) {
+  if (sandbox_open(state) != 0) return -1;
+  tiny_files();
+  const char *const set[] = {"train.average=0"};
+  return tiny_train("tiny.yaml", "base", set, 1, NULL, NULL, NULL) == TARN_STATUS_OK ? 0 : -1;
+}
+
+static tarn__checkpoint *open_checkpoint(const char *path) {
+  tarn__checkpoint *c;
+  if (tarn__checkpoint_open(&c, path, TARN__F32) != TARN_STATUS_OK) fail_msg("%s", tarn_error_message());
+  return c;
+}
+
+static bool same_values(const tarn__checkpoint *a, const tarn__checkpoint *b, const char *part) {
+  bool same = true;
+  size_t seen = 0;
+  for (size_t i = 0; i < a->model->param_count; i++) {
+    const tarn__param *p = a->model->params[i], *q = b->model->params[i];
+    assert_string_equal(p->name, q->name);
+    if (strncmp(p->name, part, strlen(part)) != 0) continue;
+    same = same && memcmp(p->value, q->value, (size_t)(p->rows * p->cols) * sizeof(float)) == 0;
+    seen++;
+  }
+  assert_true(seen > 0);
+  return same;
+}
+
+static void starts_from_the_weights(void **state) {
+  (void)state;
+  // The start alone: stopped before the first update, the state is saved.
+  const char *const set[] = {
+      "train.init_from=base", "train.max_updates=2", "train.freeze={encoder.L1: 0, embeddings: 0}",
+      "train.save_every=1",   "train.keep_last=9",   "train.average=0",
+      "train.precision=bf16"};
+  assert_int_equal(tiny_train("tiny.yaml", "tuned", set, 7, NULL, NULL, NULL), TARN_STATUS_OK);
+  tarn__checkpoint *base = open_checkpoint("base"), *tuned = open_checkpoint("tuned");
+  assert_true(same_values(base, tuned, "encoder.L1"));
+  assert_true(same_values(base, tuned, "embeddings"));
+  assert_true(same_values(base, tuned, "encoder.R1"));
+  assert_false(same_values(base, tuned, "decoder.layer1"));
+  tarn__checkpoint_close(&tuned);
+  tarn__checkpoint_close(&base);
+  char *log;
+  size_t size;
+  assert_int_equal(tarn__file_read("tuned/log.jsonl", &log, &size), TARN_STATUS_OK);
+  const char *frozen = strstr(log, "\"kind\":\"freeze\",\"step\":0");
+  assert_non_null(frozen);
+  assert_non_null(strstr(frozen, "encoder.L1"));
+  tarn__free(log);
+}
+
+static volatile sig_atomic_t stop_now;
+static void stop_at_once(void *user, const tarn_train_event *event) {
+  (void)user;
+  (void)event;
+  stop_now = 1;
+}
+
+// Stopped before its first update it goes on without the file, and logs what is frozen once.
+static void goes_on_without_the_file(void **state) {
+  (void)state;
+  const char *const set[] = {"train.init_from=copy", "train.freeze={encoder.L1: 0}", "valid.at_start=yes"};
+  assert_int_equal(system("cp -r base copy"), 0);
+  stop_now = 0;
+  assert_int_equal(tiny_train("tiny.yaml", "halted", set, 3, stop_at_once, NULL, &stop_now), TARN_STATUS_INTERRUPTED);
+  assert_int_equal(system("rm -r copy"), 0);
+  if (tiny_train(NULL, "halted", NULL, 0, NULL, NULL, NULL) != TARN_STATUS_OK) fail_msg("%s", tarn_error_message());
+  const char *const again[] = {"train.init_from=base", "train.freeze={encoder.L1: 0}", "valid.at_start=yes"};
+  assert_int_equal(tiny_train("tiny.yaml", "through", again, 3, NULL, NULL, NULL), TARN_STATUS_OK);
+  tarn__checkpoint *a = open_checkpoint("halted"), *b = open_checkpoint("through");
+  assert_true(same_values(a, b, ""));
+  tarn__checkpoint_close(&a);
+  tarn__checkpoint_close(&b);
+  char *log;
+  size_t size;
+  assert_int_equal(tarn__file_read("halted/log.jsonl", &log, &size), TARN_STATUS_OK);
+  const char *first = strstr(log, "\"kind\":\"freeze\"");
+  assert_non_null(first);
+  assert_null(strstr(first + 1, "\"kind\":\"freeze\""));
+  tarn__free(log);
+}
+
+static void refuses(const char *run, const char *const *set, size_t count, const char *words) {
+  assert_int_equal(tiny_train("tiny.yaml", run, set, count, NULL, NULL, NULL), TARN_STATUS_DATA);
+  if (!strstr(tarn_error_message(), words)) fail_msg("\"%s\" does not say \"%s\"", tarn_error_message(), words);
+  assert_int_equal(strncmp(tarn_error_message(), "train.init_from: ", 17), 0);
+}
+
+static void refuses_what_does_not_fit(void **state) {
+  (void)state;
+  const char *const seed[] = {"train.init_from=base", "train.seed=9"};
+  refuses("bad1", seed, 2, "has other values of encoder.R1.self_attn.qkv.weight, which is frozen here");
+  const char *const wide[] = {"train.init_from=base", "kinds.L.ffn=48"};
+  refuses("bad2", wide, 2, "encoder.L1.ffn.in.weight is 32 x 16, and the description asks for 48 x 16");
+  const char *const more[] = {"train.init_from=base", "decoder.layers=L L"};
+  refuses("bad3", more, 2, "has no decoder.layer2.");
+  const char *const gone[] = {"train.init_from=nowhere"};
+  assert_int_equal(tiny_train("tiny.yaml", "bad4", gone, 1, NULL, NULL, NULL), TARN_STATUS_IO);
+  // A layer that was frozen may learn.
+  const char *const thaw[] = {"train.init_from=base", "kinds.R.frozen=no", "train.max_updates=2"};
+  if (tiny_train("tiny.yaml", "thawed", thaw, 3, NULL, NULL, NULL) != TARN_STATUS_OK)
+    fail_msg("%s", tarn_error_message());
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(starts_from_the_weights),
+      cmocka_unit_test(goes_on_without_the_file),
+      cmocka_unit_test(refuses_what_does_not_fit),
+  };
+  return cmocka_run_group_tests(tests, open_all, sandbox_close);
+}
