@@ -195,6 +195,7 @@ static tarn_status measure_starts(series_forecasts *f, const tarn_esn *esn, cons
     if (status != TARN_STATUS_OK) return status;
     memcpy(f->all->values + s * f->steps * f->all->columns, forecast->values,
            (size_t)(f->steps * f->all->columns) * sizeof(double));
+    f->diverged += isnan(forecast->values[f->steps * f->all->columns - 1]) != 0;
     if (from < series->rows) status = tarn_forecast_measure(&f->measures[s], forecast, series, from, f->threshold);
     tarn_series_close(&forecast);
     if (status != TARN_STATUS_OK) return status;

@@ -31,7 +31,7 @@ int series_print_training(const cli_command *command, const tarn_esn *esn, const
 
 // The forecasts with the columns start and row before those of the series; row counts from 0 as --from does.
 static tarn_status write_file(const series_forecasts *f, const char *const *names) {
-  int64_t columns = f->all->columns + 2;
+  int64_t columns = f->all->columns + 2, rows = 0;
   char start[] = "start", row[] = "row";
   tarn_series table = {f->all->rows, columns, malloc((size_t)columns * sizeof(char *)), NULL};
   table.values = malloc((size_t)(f->all->rows * columns) * sizeof(double));
@@ -41,11 +41,13 @@ static tarn_status write_file(const series_forecasts *f, const char *const *name
     table.names[1] = row;
     for (int64_t c = 2; c < columns; c++) table.names[c] = (char *)(uintptr_t)names[c - 2];
     for (int64_t r = 0; r < f->all->rows; r++) {
-      double *out = table.values + r * columns;
+      if (isnan(f->all->values[r * (columns - 2)])) continue;  // it has diverged
+      double *out = table.values + rows++ * columns;
       out[0] = (double)(r / f->steps + 1);
       out[1] = (double)(f->from + r);
       for (int64_t c = 2; c < columns; c++) out[c] = f->all->values[r * (columns - 2) + c - 2];
     }
+    table.rows = rows;
     status = tarn_series_write(&table, f->output);
   }
   free(table.names);
@@ -87,8 +89,8 @@ static summary sum_up(const series_forecasts *f) {
 }
 
 static int print_summary_json(const cli_command *command, const series_forecasts *f, const summary *s) {
-  json_t *object = json_pack("{s:I, s:I, s:I}", "from", (json_int_t)f->from, "steps", (json_int_t)f->steps, "starts",
-                             (json_int_t)f->starts);
+  json_t *object = json_pack("{s:I, s:I, s:I, s:I}", "from", (json_int_t)f->from, "steps", (json_int_t)f->steps,
+                             "starts", (json_int_t)f->starts, "diverged", (json_int_t)f->diverged);
   if (object && s->count) {
     json_object_set_new(object, "nrmse", json_output_real(s->nrmse));
     json_object_set_new(object, "threshold", json_real(f->threshold));
@@ -108,6 +110,7 @@ int series_print_forecasts(const cli_command *command, const series_forecasts *f
   summary s = sum_up(f);
   if (f->json) return print_summary_json(command, f, &s);
   printf("forecast     %" PRId64 " times %" PRId64 " steps from row %" PRId64 "\n", f->starts, f->steps, f->from);
+  if (f->diverged) printf("diverged     %" PRId64 " of %" PRId64 "\n", f->diverged, f->starts);
   if (!s.count) return CLI_OK;
   printf("NRMSE        %.4g\n", s.nrmse);
   printf("valid time   %.4g", s.valid);

@@ -8,6 +8,7 @@
 // Forecasts of `steps` rows, from the rows from, from + steps, ...
 typedef struct series_forecasts {
   int64_t from, steps, starts;
+  int64_t diverged;                  // forecasts that ended in numbers that are not finite
   double threshold, dt, lyapunov;    // lyapunov: NAN where it is not known
   tarn_series *all;                  // [starts * steps] rows
   tarn_forecast_measures *measures;  // [starts]; 0 rows where there is no truth

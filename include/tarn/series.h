@@ -125,16 +125,17 @@ typedef enum tarn_forecast_mode {
   TARN_FORECAST_ONE_STEP  // the true row is the next input, so the series must have rows up to the last but one
 } tarn_forecast_mode;
 
-// Reads the rows before `from` (at least one) and forecasts the `steps` rows `from`, `from` + 1, ... Fails with USAGE
-// (from, steps), DATA (other columns or other names of them, too few rows), NUMERIC (the forecast is no longer finite;
-// the step is named) or MEMORY.
+// Reads the rows before `from` (at least one) and forecasts the `steps` rows `from`, `from` + 1, ... Where a forecast
+// diverges, the first row that is not finite and all behind it are NAN. Fails with USAGE (from, steps), DATA (other
+// columns or other names of them, too few rows) or MEMORY.
 tarn_status tarn_esn_forecast(const tarn_esn *esn, tarn_series **forecast, const tarn_series *series, int64_t from,
                               int64_t steps, tarn_forecast_mode mode) TARN_CHECKED;
 
 // How far a forecast is from what came, over the rows that are in both.
 typedef struct tarn_forecast_measures {
   int64_t rows;         // compared
-  double nrmse;         // root of the mean over rows and columns of the squared error / the variance of the column
+  double nrmse;         // root of the mean over rows and columns of the squared error / the variance of the column;
+                        // infinite for a forecast that diverged
   int64_t valid_steps;  // rows before the normalised error first exceeds the threshold; `rows` if it never does
   bool valid_to_end;    // it never does
 } tarn_forecast_measures;

@@ -20,20 +20,28 @@ static tarn_status check(const tarn_esn *esn, const tarn_series *series, int64_t
   return TARN_STATUS_OK;
 }
 
-static tarn_status run(const tarn_esn *esn, tarn_series *forecast, const tarn_series *series, int64_t from,
-                       tarn_forecast_mode mode, double *state) {
+static bool is_finite(const double *row, int64_t columns) {
+  for (int64_t c = 0; c < columns; c++)
+    if (!isfinite(row[c])) return false;
+  return true;
+}
+
+// A forecast that diverges ends there.
+static void run(const tarn_esn *esn, tarn_series *forecast, const tarn_series *series, int64_t from,
+                tarn_forecast_mode mode, double *state) {
   int64_t d = esn->info.columns;
   double *work = state + esn->info.units;
   for (int64_t r = 0; r < from; r++) tarn__esn_step(esn, state, series->values + r * d, work);
   for (int64_t r = 0; r < forecast->rows; r++) {
     double *row = forecast->values + r * d;
     tarn__esn_read(esn, row, state);
-    for (int64_t c = 0; c < d; c++)
-      TARN_REQUIRE(isfinite(row[c]), NUMERIC, "the forecast diverges: step %" PRId64 " is not finite", r + 1);
+    if (!is_finite(row, d)) {
+      for (int64_t i = r * d; i < forecast->rows * d; i++) forecast->values[i] = NAN;
+      return;
+    }
     const double *input = mode == TARN_FORECAST_CLOSED ? row : series->values + (from + r) * d;
     if (r + 1 < forecast->rows) tarn__esn_step(esn, state, input, work);
   }
-  return TARN_STATUS_OK;
 }
 
 tarn_status tarn_esn_forecast(const tarn_esn *esn, tarn_series **forecast, const tarn_series *series, int64_t from,
@@ -45,7 +53,7 @@ tarn_status tarn_esn_forecast(const tarn_esn *esn, tarn_series **forecast, const
   tarn_status status =
       tarn__alloc(&state, TARN__MEMORY_OTHER, (size_t)(2 * esn->info.units + esn->info.columns), sizeof(double));
   if (status == TARN_STATUS_OK) {
-    status = run(esn, *forecast, series, from, mode, state);
+    run(esn, *forecast, series, from, mode, state);
     tarn__free(state);
   }
   if (status != TARN_STATUS_OK) tarn_series_close(forecast);

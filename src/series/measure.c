@@ -42,6 +42,7 @@ static void compare(tarn_forecast_measures *m, const tarn_series *forecast, cons
   for (int64_t r = 0; r < m->rows; r++) {
     double error = 0;
     for (int64_t c = 0; c < d; c++) error += pow(forecast->values[r * d + c] - truth[r * d + c], 2) / variance[c];
+    if (isnan(error)) error = INFINITY;
     sum += error;
     m->valid_to_end = m->valid_to_end && sqrt(error / (double)d) <= threshold;
     m->valid_steps += m->valid_to_end;

@@ -64,8 +64,21 @@ static tarn_status hand_on(tarn__writer *writer, tarn__buffer *line) {
   return TARN_STATUS_OK;
 }
 
+static void add_quoted(tarn__buffer *line, const char *name) {
+  tarn__buffer_add(line, "\"");
+  for (; *name; name++) tarn__buffer_format(line, "%s%c", *name == '"' ? "\"" : "", *name);
+  tarn__buffer_add(line, "\"");
+}
+
 static tarn_status write_rows(tarn__writer *writer, tarn__buffer *line, const tarn_series *series) {
-  for (int64_t c = 0; c < series->columns; c++) tarn__buffer_format(line, "%s%s", c ? "," : "", series->names[c]);
+  // A column without a name has its number, which would make the header a row of numbers.
+  for (int64_t c = 0; c < series->columns; c++) {
+    const char *name = series->names[c];
+    const bool plain = !strpbrk(name, ",\"\r\n");
+    tarn__buffer_format(line, "%s%s", c ? "," : "", strspn(name, "0123456789") == strlen(name) ? "column" : "");
+    if (plain) tarn__buffer_add(line, name);
+    if (!plain) add_quoted(line, name);
+  }
   tarn__buffer_add(line, "\n");
   TARN_TRY(hand_on(writer, line));
   for (int64_t r = 0; r < series->rows; r++) {

@@ -26,9 +26,26 @@ typedef struct reader {
 static void trim(char **cell) {
   char *begin = *cell + strspn(*cell, " \t"), *last = begin + strlen(begin);
   while (last > begin && strchr(" \t\r", last[-1])) last--;
-  if (last - begin >= 2 && *begin == '"' && last[-1] == '"') begin++, last--;
   *last = 0;
   *cell = begin;
+}
+
+// Takes a cell in quotes, in which "" is a quote and a comma is no border (RFC 4180), and moves behind the comma that
+// ends it. False: it does not end, or something stands behind it.
+static bool take_quoted(char **cell, char **at) {
+  char *from = *at + 1, *to = from;
+  *cell = to;
+  for (; *from && (*from != '"' || from[1] == '"'); from++) {
+    if (*from == '"') from++;
+    *to++ = *from;
+  }
+  if (*from != '"') return false;
+  from++;
+  from += strspn(from, " \t\r");
+  *at = *from == ',' ? from + 1 : NULL;
+  const bool ends = *from == ',' || *from == 0;
+  *to = 0;
+  return ends;
 }
 
 // Splits the next line into r->cells. False at the end of the text; empty lines at the end are no lines.
@@ -44,6 +61,14 @@ static tarn_status next_line(reader *r, bool *more) {
   for (char *at = r->text; at;) {
     TARN_REQUIRE(r->count < TARN__SERIES_COLUMNS, DATA, "%s:%" PRId64 ": more than %d columns", r->path, r->line,
                  TARN__SERIES_COLUMNS);
+    at += strspn(at, " \t");
+    if (*at == '"') {
+      TARN_REQUIRE(take_quoted(&r->cells[r->count], &at), DATA,
+                   "%s:%" PRId64 ": column %" PRId64 ": a cell that begins with a quote must end with one", r->path,
+                   r->line, r->count + 1);
+      r->count++;
+      continue;
+    }
     r->cells[r->count] = strsep(&at, ",");
     trim(&r->cells[r->count++]);
   }

@@ -28,6 +28,27 @@ cmp f.csv g.csv || fail "the same seed forecasts otherwise"
 awk 'NR == 1 { print; next } { printf "%.17ge-155\n", $1 }' mg.csv >tiny.csv
 "$TARN" series forecast model tiny.csv --json >tiny.json
 grep -q '"nrmse":null,.*"valid_time":0' tiny.json || fail "an infinite error: $(cat tiny.json)"
+# A forecast that diverges ends there; the others are measured.
+awk 'NR == 1 { print; next } NR <= 400 { x += 1; printf "%.17g\n", exp(x / 20) }' mg.csv >growing.csv
+"$TARN" series train growing.csv --rows 300 --warmup 10 --units 50 --activation relu --sr 1.4 --raw --output wild >/dev/null
+"$TARN" series forecast wild growing.csv --from 100 --steps 100000 --output wild.csv >wild.txt || fail "a forecast that diverges"
+grep -q '^diverged     1 of 1$' wild.txt || fail "divergence: $(cat wild.txt)"
+[ "$(wc -l <wild.csv)" -gt 10 ] && [ "$(wc -l <wild.csv)" -lt 100000 ] || fail "its rows: $(wc -l <wild.csv)"
+! grep -q nan wild.csv || fail "rows that are no numbers are written"
+# Columns without a name, and names with commas.
+tail -n +2 mg.csv >bare.csv
+"$TARN" series train bare.csv --rows 1000 --units 50 --output bare >/dev/null
+"$TARN" series forecast bare bare.csv --steps 10 --output bare.out >/dev/null
+[ "$(head -1 bare.out)" = start,row,column1 ] || fail "header of bare.out: $(head -1 bare.out)"
+sed '1s/.*/"x, in ""mm"""/; 2s/.*/"&"/' mg.csv >quoted.csv
+"$TARN" series train quoted.csv --rows 1000 --units 50 --output quoted >/dev/null || fail "quotes"
+"$TARN" series forecast quoted quoted.csv --steps 10 --output quoted.out >/dev/null || fail "quotes in a forecast"
+[ "$(head -1 quoted.out)" = 'start,row,"x, in ""mm"""' ] || fail "header of quoted.out: $(head -1 quoted.out)"
+"$TARN" series train quoted.out --rows 8 --warmup 1 --units 10 --columns 'row' --output x >/dev/null || fail "its own output"
+printf '"a"b,c\n1,2\n' >open.csv
+refuse 1 'open.csv:1: column 1: a cell that begins with a quote must end with one' "$TARN" series train open.csv --output x
+rm -f x
+
 if [ -w /dev/full ]; then
   for command in "train mg.csv --units 20 --output full" "forecast model mg.csv"; do
     for json in "" --json; do
