@@ -12,6 +12,23 @@ grep -qx 'invalid UTF-8 replaced in: 2 lines' error.txt || fail "not reported: $
 [ ! -s error.txt ] || fail "good text is reported: $(cat error.txt)"
 [ "$(wc -l <ids)" -eq 4 ] || fail "lines are lost: $(cat ids)"
 
+# The way back, from numbers and from pieces.
+"$TARN" decode --vocab vocab --ids <ids >back || fail "decode --ids"
+"$TARN" encode --vocab vocab --ids <back | cmp - ids || fail "decode --ids loses something: $(cat back)"
+"$TARN" encode --vocab vocab <corpus/valid.de | "$TARN" decode --vocab vocab | cmp - corpus/valid.de || fail "decode pieces"
+for type in char whitespace byte; do
+  text=corpus/train.de
+  [ $type = byte ] && text=
+  "$TARN" vocab --type $type --output $type $text || fail "vocab $type"
+  "$TARN" encode --vocab $type --ids <corpus/train.de | "$TARN" decode --vocab $type --ids | cmp - corpus/train.de || fail "decode $type"
+  "$TARN" encode --vocab $type <corpus/valid.de | "$TARN" decode --vocab $type >back || fail "pieces of $type"
+  cmp <("$TARN" encode --vocab $type <back) <("$TARN" encode --vocab $type <corpus/valid.de) || fail "pieces of $type are others"
+done
+refuse 1 'line 2: "99999" is no token from 0 to 399' bash -c 'printf "5 6\n99999\n" | "$TARN" decode --vocab vocab --ids'
+refuse 1 'line 1: "-1" is no token' bash -c 'echo -1 | "$TARN" decode --vocab vocab --ids'
+refuse 1 'line 1: "qqqqq" is no piece of the vocabulary' bash -c 'echo qqqqq | "$TARN" decode --vocab vocab'
+refuse 2 '--vocab is missing' "$TARN" decode
+
 "$TARN" prepare --vocab vocab --source text --target text --output shard --json >summary || fail "prepare"
 grep -q "\"source_tokens\": $(($(wc -w <ids) + 3))," summary || fail "tarn prepare counts others: $(cat summary ids)"
 
