@@ -12,7 +12,7 @@ for seed in 1 2; do
     layers="L*4"
     [ "$name" = full ] || layers="(R1 L)*2"
     "$TARN" train model.yaml --run "sweep/$name/seed-$seed" --set "encoder.layers=$layers" --set "train.seed=$seed" \
-      --set valid.at_start=yes --set valid.every=25 --set train.max_updates=150 $quick || fail "train $name $seed"
+      --set valid.at_start=yes --set valid.every=5 --set train.max_updates=150 $quick || fail "train $name $seed"
     "$TARN" translate "sweep/$name/seed-$seed" <corpus/valid.de >"sweep/$name/seed-$seed/test.hyp" 2>translate.txt ||
       fail "translate: $(cat translate.txt)"
     "$TARN" bleu --json --reference corpus/valid.en "sweep/$name/seed-$seed/test.hyp" >bleu.json

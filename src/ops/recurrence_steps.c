@@ -6,6 +6,7 @@
 #include "ops/isa.h"
 #include "ops/offsets.h"
 #include "ops/recurrence.h"
+#include "ops/sparse_product.h"
 
 enum {
   LEAST_SENTENCES = 16,  // that a thread gets for a time loop of its own: fewer make its products too narrow
@@ -27,6 +28,8 @@ typedef struct job {
   bool reverse;
   tarn__gemm product;
   void *product_scratch;
+  const tarn__sparse_rows *sparse;  // the weight, where a sparse product is better; else NULL
+  float *panel;                     // scratch of that
   tarn__recurrence_step step;
 } job;
 
@@ -92,6 +95,14 @@ static tarn__gemm product_of(const tarn__node *node, const tarn__recurrence_spec
   return g;
 }
 
+// Whether the weight is that of an echo state network which is sparse enough.
+static bool wants_sparse(const tarn__node *node, int direction, bool backward) {
+  const tarn__tensor *weight = weight_of(node, direction, backward);
+  const tarn__param *param = weight->param;
+  return param->reservoir && weight->rows == weight->cols && !param->packed_int8 &&
+         tarn__sparse_wins(param->reservoir->sparsity);
+}
+
 // Bytes that the product needs for any number of running sentences.
 static size_t product_scratch(tarn__gemm g, int threads) {
   size_t most = 0;
@@ -124,6 +135,7 @@ static void lay_out(job *j, room *r, const cut *c) {
   s->u = c->backward ? NULL : take(r, most * j->width, sizeof(float));
   s->sums = c->backward ? take(r, j->width, sizeof(float)) : NULL;
   j->product_scratch = take(r, (int64_t)product_scratch(g, c->threads), 1);
+  if (wants_sparse(j->node, j->direction, c->backward)) j->panel = take(r, tarn__sparse_scratch(n), sizeof(float));
 }
 
 static const tarn__tensor *offsets_of(const tarn__node *node, bool backward) {
@@ -136,6 +148,8 @@ typedef struct shared {
   int64_t *keys;       // (sentences) scratch of sorting
   int32_t *sentences;  // (sentences) group after group
   const void *packed[2];
+  tarn__sparse_rows sparse[2];  // of weights that want it
+  bool is_sparse[2];
   job *jobs;
 } shared;
 
@@ -148,6 +162,13 @@ static shared share(const tarn__node *node, room *r, int threads, bool backward)
   for (int d = 0; d < spec->directions; d++) {
     const tarn__gemm g = product_of(node, spec, d, &all.cut);
     all.packed[d] = g.packed ? g.packed : take(r, (int64_t)tarn__gemm_pack_bytes(&g), 1);
+    if (!wants_sparse(node, d, backward)) continue;
+    tarn__sparse_rows *rows = &all.sparse[d];
+    rows->n = spec->hidden;
+    rows->room = tarn__sparse_room(rows->n, weight_of(node, d, backward)->param->reservoir->sparsity);
+    rows->starts = take(r, rows->n + 1, sizeof *rows->starts);
+    rows->columns = take(r, rows->room, sizeof *rows->columns);
+    rows->values = take(r, rows->room, sizeof *rows->values);
   }
   return all;
 }
@@ -216,6 +237,7 @@ static void assign(job *j, const shared *all, int task) {
   j->count = n / groups + (group < larger ? 1 : 0);
   j->offsets = offsets_of(node, all->cut.backward)->data;
   j->product.packed = all->packed[d];
+  j->sparse = all->is_sparse[d] ? &all->sparse[d] : NULL;
   tarn__recurrence_step *s = &j->step;
   s->spec = *j->spec;
   s->rows = j->rows;
@@ -264,6 +286,20 @@ static void run_kernel(const job *j, void (*kernel)(const tarn__recurrence_step 
 }
 
 static void run_product(job *j) {
+  if (j->sparse) {
+    const tarn__sparse_product product = {.matrix = j->sparse,
+                                          .a = j->step.operand,
+                                          .m = j->step.count,
+                                          .lda = j->product.lda,
+                                          .ldc = j->product.ldc,
+                                          .dtype = j->product.dtype,
+                                          .bias = j->product.bias,
+                                          .accumulate = j->product.accumulate,
+                                          .c = j->product.c,
+                                          .scratch = j->panel};
+    tarn__sparse_run(&product);
+    return;
+  }
   j->product.m = j->step.count;
   j->product.a = j->step.operand;
   tarn__gemm_run(&j->product, j->threads, j->product_scratch);
@@ -319,7 +355,10 @@ static tarn_status run(const tarn__exec *exec, const tarn__node *node, int64_t r
   for (int task = 0; task < all->cut.tasks; task++) all->jobs[task] = job_of(exec, node, all, &r, task);
   for (int d = 0; d < spec->directions; d++) {
     tarn__gemm g = product_of(node, spec, d, &all->cut);
-    if (!g.packed) tarn__gemm_pack((void *)(uintptr_t)all->packed[d], &g, exec->threads);
+    const tarn__tensor *weight = weight_of(node, d, backward);
+    all->is_sparse[d] =
+        wants_sparse(node, d, backward) && tarn__sparse_take(&all->sparse[d], weight->data, weight->dtype, backward);
+    if (!g.packed && !all->is_sparse[d]) tarn__gemm_pack((void *)(uintptr_t)all->packed[d], &g, exec->threads);
   }
   deal(all, offsets_of(node, backward)->data);
   for (int task = 0; task < all->cut.tasks; task++) assign(&all->jobs[task], all, task);

@@ -15,7 +15,9 @@ typedef struct recurrence_case {
   bool x, weights, biases;  // trained; weights and biases of the last direction only, if `half`
   bool half;
   bool no_biases;
-  bool twice;  // the input is read by a second recurrence with the same weights
+  bool twice;       // the input is read by a second recurrence with the same weights
+  bool crowded;     // has more entries than its sparsity says
+  double sparsity;  // of the recurrent weights, which are then a reservoir's; 0: dense
 } recurrence_case;
 
 // Lengths 0 .. longest without an order; among them 0 and 1 as soon as there are a few.
@@ -24,6 +26,20 @@ static inline int64_t recurrence_offsets(const recurrence_case *at, int32_t offs
   for (int64_t s = 0; s < at->sentences; s++)
     offsets[s + 1] = offsets[s] + (int32_t)(s == 0 ? at->longest : (s * 7 + 5) % (at->longest + 1));
   return offsets[at->sentences];
+}
+
+// Makes a parameter a reservoir's of that sparsity: most entries become zero. `crowded`: it says so, but is not.
+static inline void recurrence_thin(check *c, tarn__graph *graph, tarn__param *param, const tarn__reservoir *reservoir,
+                                   bool crowded) {
+  check_item *item = &c->item[c->next - 1];
+  param->reservoir = reservoir;
+  tarn__random random;
+  tarn__random_init(&random, 80, 0);
+  for (int64_t i = 0; i < item->rows * item->cols; i++) {
+    const bool zero = tarn__random_uniform(&random) < reservoir->sparsity;
+    if (zero && !crowded) item->value[i] = 0.0;
+    check_store(item->data, graph->dtype, (size_t)i, item->value[i]);
+  }
 }
 
 static inline void recurrence_build(check *c, tarn__graph *graph, const void *spec) {
@@ -38,6 +54,9 @@ static inline void recurrence_build(check *c, tarn__graph *graph, const void *sp
   for (int d = 0; d < at->spec.directions; d++) {
     const bool here = !at->half || d + 1 == at->spec.directions;
     weights[d].weight = check_param(c, gates * n, n, 0.8 / sqrt((double)n), at->weights && here);
+    static tarn__reservoir reservoir;
+    reservoir.sparsity = at->sparsity;
+    if (at->sparsity > 0) recurrence_thin(c, graph, weights[d].weight, &reservoir, at->crowded);
     if (!at->no_biases) weights[d].bias = check_param(c, 1, gates * n, 0.5, at->biases && here);
   }
   // A copy of x in the workspace, over which the gates may be written.
