@@ -1,5 +1,6 @@
 # Kernels: a file's ending chooses how it is compiled.
 #   *_ref.c   plain C reference, compiled twice: TARN_REAL is float, then double
+#   *_amx.c   the same for Intel's matrix extension, where the others are those of avx512_bf16
 #   *_cpu.c   fast kernels, compiled once for each instruction set: TARN_ISA is the suffix of the table it exports
 # TARN_ISA_VARIANTS lists the instruction sets that were compiled; all of them but "portable" are for x86-64, and each
 # defines TARN_X86 for every file of ours.
@@ -41,5 +42,10 @@ function(tarn_add_kernels target)
       tarn_add_variant(${target} ${isa} "${cpu_files}" "TARN_ISA=${isa}"
         ${optimisation} -fno-signed-zeros -ffp-contract=fast ${TARN_ISA_FLAGS_${isa}})
     endforeach()
+    if("avx512_bf16" IN_LIST TARN_ISA_VARIANTS)
+      file(GLOB_RECURSE amx_files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/*_amx.c)
+      tarn_add_variant(${target} amx "${amx_files}" ""
+        ${optimisation} -fno-signed-zeros -ffp-contract=fast ${TARN_ISA_FLAGS_avx512_bf16} -mamx-tile -mamx-bf16)
+    endif()
   endif()
 endfunction()

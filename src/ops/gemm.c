@@ -1,6 +1,7 @@
 #include "ops/gemm.h"
 
 #include <omp.h>
+#include <pthread.h>
 
 #include "ops/gemm_kernels.h"
 #include "ops/isa.h"
@@ -46,7 +47,8 @@ static int64_t largest_piece(const split *s) { return (s->units + s->pieces - 1)
 typedef struct plan {
   const tarn__gemm_kernels *kernels;
   tarn__gemm_arithmetic arithmetic;
-  split m, n, k;  // rows of C; columns of C, in whole panels; terms of the sums
+  int64_t group, step;  // of rows of A in this arithmetic
+  split m, n, k;        // rows of C; columns of C, in whole panels; terms of the sums
   int threads;
   const char *a;        // A as it is read: g->a, or its rows rounded to INT8
   int64_t lda, a_size;  // elements between rows, bytes of an element
@@ -92,14 +94,47 @@ static size_t panels_bytes(const tarn__gemm *g, const plan *p) {
   return (size_t)(round_up(g->n, p->kernels->panel) * tarn__gemm_units(g->k, p->arithmetic)) * 4;
 }
 
+#ifdef TARN_X86
+static tarn__gemm_kernels amx;
+static pthread_once_t amx_once = PTHREAD_ONCE_INIT;
+
+// Groups of A of BF16 have a width of their own.
+static void pack_amx(uint32_t *out, const tarn__gemm_lines *lines) {
+  if (lines->arithmetic == TARN__GEMM_BF16 && lines->width == TARN__GEMM_AMX_GROUP)
+    tarn__gemm_amx_pack(out, lines);
+  else
+    tarn__gemm_kernels_avx512_bf16.pack(out, lines);
+}
+
+static void make_amx(void) {
+  amx = tarn__gemm_kernels_avx512_bf16;
+  amx.group_bf16 = amx.step_bf16 = TARN__GEMM_AMX_GROUP;
+  amx.multiply_bf16 = tarn__gemm_amx_multiply;
+  amx.pack = pack_amx;
+}
+#endif
+
+static const tarn__gemm_kernels *kernels_now(void) {
+#ifdef TARN_X86
+  if (tarn__isa_now() == TARN__ISA_AMX) {
+    pthread_once(&amx_once, make_amx);
+    return &amx;
+  }
+#endif
+  return TARN__TABLE_NOW(tarn__gemm_kernels);
+}
+
 static plan plan_of(const tarn__gemm *g, int threads) {
-  const tarn__gemm_kernels *kernels = TARN__TABLE_NOW(tarn__gemm_kernels);
+  const tarn__gemm_kernels *kernels = kernels_now();
   plan p = {.kernels = kernels, .arithmetic = arithmetic_of(kernels, g), .threads = threads};
+  const bool bf16 = p.arithmetic == TARN__GEMM_BF16;
+  p.group = bf16 ? kernels->group_bf16 : kernels->group;
+  p.step = bf16 ? kernels->step_bf16 : kernels->step;
   if (2.0 * (double)g->m * (double)g->n * (double)g->k < SERIAL_FLOPS) p.threads = 1;
   p.k = chunks_of(g, p.arithmetic);
   int64_t units = tarn__gemm_units(largest_piece(&p.k), p.arithmetic);
-  int64_t most = BLOCK_BYTES / (units * 4) / kernels->step * kernels->step;
-  if (most < kernels->group) most = kernels->group;
+  int64_t most = BLOCK_BYTES / (units * 4) / p.step * p.step;
+  if (most < p.group) most = p.group;
   // Few rows: each thread reads its own part of B, which is the larger operand.
   bool narrow = g->m < g->n && g->m <= most;
   int64_t blocks = (g->m + most - 1) / most;
@@ -108,14 +143,14 @@ static plan plan_of(const tarn__gemm *g, int threads) {
   int64_t tasks = p.threads == 1 ? 1 : (int64_t)TASKS * p.threads;
   if (!narrow && blocks < tasks && g->m >= tasks * LEAST_ROWS) blocks = tasks;
   bool wide = !p.pack_a && g->n >= tasks * LEAST_COLUMNS;
-  p.m = split_into(g->m, kernels->step, narrow ? 1 : round_up(blocks, p.threads));
+  p.m = split_into(g->m, p.step, narrow ? 1 : round_up(blocks, p.threads));
   p.n = split_into(g->n, kernels->panel, !narrow ? 1 : wide ? tasks : p.threads);
   p.a = g->a;
   p.lda = g->lda;
   p.a_size = (int64_t)tarn__dtype_size(g->dtype);
   p.partial = p.k.pieces > 1 && g->c_dtype == TARN__BF16;
   int64_t rows = largest_piece(&p.m);
-  p.a_bytes = aligned((size_t)((p.pack_a ? rows : kernels->step) * units) * 4);
+  p.a_bytes = aligned((size_t)((p.pack_a ? rows : p.step) * units) * 4);
   if (g->packed == NULL) p.b_bytes = aligned(panels_bytes(g, &p));
   if (p.partial) p.partial_bytes = aligned((size_t)(rows * largest_piece(&p.n)) * sizeof(float));
   return p;
@@ -177,7 +212,7 @@ static int64_t pack_parts(const tarn__gemm *g, const plan *p, int64_t chunk) {
 
 // Rows [i, i + rows) of chunk `chunk` of A.
 static void pack_a(uint32_t *out, const tarn__gemm *g, const plan *p, int64_t chunk, int64_t i, int64_t rows) {
-  int64_t k = split_start(&p->k, chunk), group = p->kernels->group, whole = rows / group * group;
+  int64_t k = split_start(&p->k, chunk), group = p->group, whole = rows / group * group;
   tarn__gemm_lines lines = {.from = p->a + (g->transpose_a ? k * p->lda + i : i * p->lda + k) * p->a_size,
                             .ld = p->lda,
                             .count = whole,
@@ -191,7 +226,7 @@ static void pack_a(uint32_t *out, const tarn__gemm *g, const plan *p, int64_t ch
   if (whole == rows) return;
   lines.from = (const char *)lines.from + (g->transpose_a ? whole : whole * p->lda) * p->a_size;
   lines.count = rows - whole;
-  lines.width = tarn__gemm_group(rows - whole, group, p->kernels->step);
+  lines.width = tarn__gemm_group(rows - whole, group, p->step);
   p->kernels->pack(out + whole * units, &lines);
 }
 
@@ -220,7 +255,7 @@ static void run_chunk(const tarn__gemm *g, const plan *p, const uint32_t *b, uin
   int64_t units = tarn__gemm_units(split_size(&p->k, chunk), p->arithmetic);
   bool last = chunk == p->k.pieces - 1;
   // Rows that fill no step are packed, with zeros beside them.
-  int64_t direct = p->pack_a ? 0 : rows / p->kernels->step * p->kernels->step;
+  int64_t direct = p->pack_a ? 0 : rows / p->step * p->step;
   tarn__gemm_block block = {
       .b = b + j * units,
       .n = cols,

@@ -321,6 +321,8 @@ static void pack(uint32_t *out, const tarn__gemm_lines *l) {
 const tarn__gemm_kernels TARN__FAST(tarn__gemm_kernels) = {.panel = PANEL,
                                                            .group = GROUP,
                                                            .step = STEP,
+                                                           .group_bf16 = GROUP,
+                                                           .step_bf16 = STEP,
                                                            .pack = pack,
                                                            .multiply_f32 = multiply_f32,
                                                            .multiply_int8 = multiply_int8,

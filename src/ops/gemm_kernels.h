@@ -53,8 +53,9 @@ typedef struct tarn__gemm_block {
 } tarn__gemm_block;
 
 typedef struct tarn__gemm_kernels {
-  int64_t panel;        // columns of a panel
-  int64_t group, step;  // rows of a group: `group`, and for the last one a multiple of `step`
+  int64_t panel;                  // columns of a panel
+  int64_t group, step;            // rows of a group: `group`, and for the last one a multiple of `step`
+  int64_t group_bf16, step_bf16;  // the same for multiply_bf16
   void (*pack)(uint32_t *out, const tarn__gemm_lines *lines);
   void (*multiply_f32)(const tarn__gemm_block *block);
   void (*multiply_bf16)(const tarn__gemm_block *block);  // NULL without dot products of BF16
@@ -67,6 +68,11 @@ typedef struct tarn__gemm_kernels {
 } tarn__gemm_kernels;
 
 TARN__TABLES(tarn__gemm_kernels);
+
+// Of gemm_amx.c, in place of those of avx512_bf16: products of BF16, and the packing of their A.
+enum { TARN__GEMM_AMX_GROUP = 16 };
+void tarn__gemm_amx_multiply(const tarn__gemm_block *block);
+void tarn__gemm_amx_pack(uint32_t *out, const tarn__gemm_lines *lines);
 
 enum { TARN__GEMM_ZERO = 128 };  // the byte of A that stands for 0
 

@@ -26,7 +26,7 @@
 // How an op's own file finds the table of the instruction set in use: all of its fast kernels are in one table a file.
 #ifdef TARN_X86
 #define TARN__TABLE_NOW(table)                                     \
-  (tarn__isa_now() == TARN__ISA_AVX512_BF16 ? &table##_avx512_bf16 \
+  (tarn__isa_now() >= TARN__ISA_AVX512_BF16 ? &table##_avx512_bf16 \
    : tarn__isa_now() == TARN__ISA_AVX512    ? &table##_avx512      \
    : tarn__isa_now() == TARN__ISA_AVX2      ? &table##_avx2        \
                                             : &table##_portable)

@@ -390,7 +390,7 @@ static inline void check_gradients(check_build build, const void *spec, const ch
 // For main(): runs all tests once for every instruction set, or for the one that TARN_ISA names. It is read once a
 // process, so each gets its own; waiting threads sleep, because tests share the machine.
 static inline int check_each_isa(int (*run)(void)) {
-  static const char *const names[] = {"portable", "avx2", "avx512", "avx512_bf16"};
+  static const char *const names[] = {"portable", "avx2", "avx512", "avx512_bf16", "amx"};
   if (getenv("TARN_ISA") != NULL) return run();
   int failures = 0;
   for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
