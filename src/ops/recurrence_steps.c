@@ -6,7 +6,7 @@
 #include "ops/isa.h"
 #include "ops/offsets.h"
 #include "ops/recurrence.h"
-#include "ops/sparse_product.h"
+#include "ops/spmm.h"
 
 enum {
   LEAST_SENTENCES = 16,  // that a thread gets for a time loop of its own: fewer make its products too narrow
@@ -28,8 +28,8 @@ typedef struct job {
   bool reverse;
   tarn__gemm product;
   void *product_scratch;
-  const tarn__sparse_rows *sparse;  // the weight, where a sparse product is better; else NULL
-  float *panel;                     // scratch of that
+  const tarn__spmm_rows *sparse;  // the weight, where a sparse product is better; else NULL
+  float *panel;                   // scratch of that
   tarn__recurrence_step step;
 } job;
 
@@ -100,7 +100,7 @@ static bool wants_sparse(const tarn__node *node, int direction, bool backward) {
   const tarn__tensor *weight = weight_of(node, direction, backward);
   const tarn__param *param = weight->param;
   return param->reservoir && weight->rows == weight->cols && !param->packed_int8 &&
-         tarn__sparse_wins(param->reservoir->sparsity);
+         tarn__spmm_wins(param->reservoir->sparsity);
 }
 
 // Bytes that the product needs for any number of running sentences.
@@ -135,7 +135,7 @@ static void lay_out(job *j, room *r, const cut *c) {
   s->u = c->backward ? NULL : take(r, most * j->width, sizeof(float));
   s->sums = c->backward ? take(r, j->width, sizeof(float)) : NULL;
   j->product_scratch = take(r, (int64_t)product_scratch(g, c->threads), 1);
-  if (wants_sparse(j->node, j->direction, c->backward)) j->panel = take(r, tarn__sparse_scratch(n), sizeof(float));
+  if (wants_sparse(j->node, j->direction, c->backward)) j->panel = take(r, tarn__spmm_scratch(n), sizeof(float));
 }
 
 static const tarn__tensor *offsets_of(const tarn__node *node, bool backward) {
@@ -148,7 +148,7 @@ typedef struct shared {
   int64_t *keys;       // (sentences) scratch of sorting
   int32_t *sentences;  // (sentences) group after group
   const void *packed[2];
-  tarn__sparse_rows sparse[2];  // of weights that want it
+  tarn__spmm_rows sparse[2];  // of weights that want it
   bool is_sparse[2];
   job *jobs;
 } shared;
@@ -163,9 +163,9 @@ static shared share(const tarn__node *node, room *r, int threads, bool backward)
     const tarn__gemm g = product_of(node, spec, d, &all.cut);
     all.packed[d] = g.packed ? g.packed : take(r, (int64_t)tarn__gemm_pack_bytes(&g), 1);
     if (!wants_sparse(node, d, backward)) continue;
-    tarn__sparse_rows *rows = &all.sparse[d];
+    tarn__spmm_rows *rows = &all.sparse[d];
     rows->n = spec->hidden;
-    rows->room = tarn__sparse_room(rows->n, weight_of(node, d, backward)->param->reservoir->sparsity);
+    rows->room = tarn__spmm_room(rows->n, weight_of(node, d, backward)->param->reservoir->sparsity);
     rows->starts = take(r, rows->n + 1, sizeof *rows->starts);
     rows->columns = take(r, rows->room, sizeof *rows->columns);
     rows->values = take(r, rows->room, sizeof *rows->values);
@@ -287,17 +287,17 @@ static void run_kernel(const job *j, void (*kernel)(const tarn__recurrence_step 
 
 static void run_product(job *j) {
   if (j->sparse) {
-    const tarn__sparse_product product = {.matrix = j->sparse,
-                                          .a = j->step.operand,
-                                          .m = j->step.count,
-                                          .lda = j->product.lda,
-                                          .ldc = j->product.ldc,
-                                          .dtype = j->product.dtype,
-                                          .bias = j->product.bias,
-                                          .accumulate = j->product.accumulate,
-                                          .c = j->product.c,
-                                          .scratch = j->panel};
-    tarn__sparse_run(&product);
+    const tarn__spmm product = {.matrix = j->sparse,
+                                .a = j->step.operand,
+                                .m = j->step.count,
+                                .lda = j->product.lda,
+                                .ldc = j->product.ldc,
+                                .dtype = j->product.dtype,
+                                .bias = j->product.bias,
+                                .accumulate = j->product.accumulate,
+                                .c = j->product.c,
+                                .scratch = j->panel};
+    tarn__spmm_run(&product);
     return;
   }
   j->product.m = j->step.count;
@@ -357,7 +357,7 @@ static tarn_status run(const tarn__exec *exec, const tarn__node *node, int64_t r
     tarn__gemm g = product_of(node, spec, d, &all->cut);
     const tarn__tensor *weight = weight_of(node, d, backward);
     all->is_sparse[d] =
-        wants_sparse(node, d, backward) && tarn__sparse_take(&all->sparse[d], weight->data, weight->dtype, backward);
+        wants_sparse(node, d, backward) && tarn__spmm_take(&all->sparse[d], weight->data, weight->dtype, backward);
     if (!g.packed && !all->is_sparse[d]) tarn__gemm_pack((void *)(uintptr_t)all->packed[d], &g, exec->threads);
   }
   deal(all, offsets_of(node, backward)->data);

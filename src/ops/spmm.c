@@ -1,4 +1,4 @@
-#include "ops/sparse_product.h"
+#include "ops/spmm.h"
 
 #include <math.h>
 
@@ -6,9 +6,9 @@
 
 // The break-even points differ between machines: 0.6 in fp32 and 0.8 in bf16 on Zen 4, 0.85 and 0.65 on a Xeon with
 // AVX-512 (docs/performance.md).
-bool tarn__sparse_wins(double sparsity) { return sparsity >= 0.85; }
+bool tarn__spmm_wins(double sparsity) { return sparsity >= 0.85; }
 
-int64_t tarn__sparse_room(int64_t n, double sparsity) {
+int64_t tarn__spmm_room(int64_t n, double sparsity) {
   const double entries = 1.5 * (1.0 - sparsity) * (double)n * (double)n + 64.0 * (double)n;
   const double all = (double)n * (double)n;
   return (int64_t)fmin(entries, all);
@@ -18,7 +18,7 @@ static float read_entry(const void *dense, tarn__dtype dtype, int64_t at) {
   return dtype == TARN__BF16 ? tarn__bf16_to_f32(((const uint16_t *)dense)[at]) : ((const float *)dense)[at];
 }
 
-static bool take_rows(tarn__sparse_rows *rows, const void *dense, tarn__dtype dtype) {
+static bool take_rows(tarn__spmm_rows *rows, const void *dense, tarn__dtype dtype) {
   const int64_t n = rows->n;
   int64_t count = 0;
   for (int64_t i = 0; i < n; i++) {
@@ -36,7 +36,7 @@ static bool take_rows(tarn__sparse_rows *rows, const void *dense, tarn__dtype dt
 }
 
 // Counted first, so that the dense matrix is read row by row all the same.
-static bool take_columns(tarn__sparse_rows *rows, const void *dense, tarn__dtype dtype) {
+static bool take_columns(tarn__spmm_rows *rows, const void *dense, tarn__dtype dtype) {
   const int64_t n = rows->n;
   int64_t count = 0;
   for (int64_t i = 0; i <= n; i++) rows->starts[i] = 0;
@@ -62,14 +62,14 @@ static bool take_columns(tarn__sparse_rows *rows, const void *dense, tarn__dtype
   return true;
 }
 
-bool tarn__sparse_take(tarn__sparse_rows *rows, const void *dense, tarn__dtype dtype, bool transpose) {
+bool tarn__spmm_take(tarn__spmm_rows *rows, const void *dense, tarn__dtype dtype, bool transpose) {
   return transpose ? take_columns(rows, dense, dtype) : take_rows(rows, dense, dtype);
 }
 
-void tarn__sparse_run(const tarn__sparse_product *product) {
-  const tarn__sparse_kernels *kernels = TARN__TABLE_NOW(tarn__sparse_kernels);
-  for (int64_t first = 0; first < product->m; first += TARN__SPARSE_WIDE) {
+void tarn__spmm_run(const tarn__spmm *product) {
+  const tarn__spmm_kernels *kernels = TARN__TABLE_NOW(tarn__spmm_kernels);
+  for (int64_t first = 0; first < product->m; first += TARN__SPMM_WIDE) {
     const int64_t left = product->m - first;
-    kernels->block(product, first, left < TARN__SPARSE_WIDE ? left : TARN__SPARSE_WIDE);
+    kernels->block(product, first, left < TARN__SPMM_WIDE ? left : TARN__SPMM_WIDE);
   }
 }

@@ -1,11 +1,11 @@
 // Fast kernel: the rows of a are turned into columns, so that an entry of the matrix multiplies a register of rows.
-#include "ops/sparse_product.h"
+#include "ops/spmm.h"
 #include "ops/vec_cpu.h"
 
-enum { WIDE = TARN__SPARSE_WIDE, REGISTERS = WIDE / TARN__VEC_LANES, TILE = 16 };
+enum { WIDE = TARN__SPMM_WIDE, REGISTERS = WIDE / TARN__VEC_LANES, TILE = 16 };
 
 // panel[k][i] = a[first + i][k]; lanes without a row are zero.
-static void turn(float *panel, const tarn__sparse_product *p, int64_t first, int64_t count) {
+static void turn(float *panel, const tarn__spmm *p, int64_t first, int64_t count) {
   const int64_t n = p->matrix->n;
   for (int64_t i = 0; i < count; i++) {
     const int64_t at = (first + i) * p->lda;
@@ -20,7 +20,7 @@ static void turn(float *panel, const tarn__sparse_product *p, int64_t first, int
 
 // One row of the matrix times `registers` registers of rows, a number that the compiler knows, so that sums stay in
 // them.
-TARN__VEC_INLINE void row_product(float *out, const float *panel, const tarn__sparse_rows *m, int64_t row,
+TARN__VEC_INLINE void row_product(float *out, const float *panel, const tarn__spmm_rows *m, int64_t row,
                                   int registers) {
   tarn__vec sum[REGISTERS] = {{0}};
   for (int32_t e = m->starts[row]; e < m->starts[row + 1]; e++) {
@@ -32,8 +32,7 @@ TARN__VEC_INLINE void row_product(float *out, const float *panel, const tarn__sp
 }
 
 // Writes a tile [rows of the matrix][rows of a] where it belongs.
-static void put(const tarn__sparse_product *p, const float *tile, int64_t first, int64_t count, int64_t row,
-                int64_t rows) {
+static void put(const tarn__spmm *p, const float *tile, int64_t first, int64_t count, int64_t row, int64_t rows) {
   for (int64_t i = 0; i < count; i++) {
     float *c = p->c + (first + i) * p->ldc + row;
     for (int64_t r = 0; r < rows; r++) {
@@ -43,7 +42,7 @@ static void put(const tarn__sparse_product *p, const float *tile, int64_t first,
   }
 }
 
-static void block(const tarn__sparse_product *p, int64_t first, int64_t count) {
+static void block(const tarn__spmm *p, int64_t first, int64_t count) {
   const int64_t n = p->matrix->n;
   float *panel = p->scratch, *tile = p->scratch + n * WIDE;
   turn(panel, p, first, count);
@@ -59,4 +58,4 @@ static void block(const tarn__sparse_product *p, int64_t first, int64_t count) {
   }
 }
 
-const tarn__sparse_kernels TARN__FAST(tarn__sparse_kernels) = {block};
+const tarn__spmm_kernels TARN__FAST(tarn__spmm_kernels) = {block};
