@@ -36,15 +36,15 @@ static long sleeps(void) {
 }
 
 enum { REGIONS = 1000 };
+static volatile double work_done;
 
 // How often threads slept while one had some 50 us to do and the other nothing, many times.
 static long sleeps_of_regions(void) {
-  static volatile double sum;
   long before = sleeps();
   for (int i = 0; i < REGIONS; i++) {
 #pragma omp parallel num_threads(2)
     if (omp_get_thread_num() == 0)
-      for (int k = 0; k < 20000; k++) sum += k;
+      for (int k = 0; k < 20000; k++) work_done += k;
   }
   return sleeps() - before;
 }
