@@ -263,7 +263,7 @@ typedef struct tarn_config_data {
 typedef struct tarn_freeze {
   const char *layers;  // as parameters are named: "encoder.layer3", "decoder.L1", "encoder.norm" (the final norm),
                        // "embeddings.source"; or "encoder", "decoder", "embeddings" for all of them
-  int64_t at;          // 1 or more
+  int64_t at;          // 0 or more
 } tarn_freeze;
 
 typedef struct tarn_config_train {

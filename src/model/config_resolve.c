@@ -341,13 +341,14 @@ static bool in_pattern(const tarn_config *config, const tarn_stack *stack, const
   return false;
 }
 
-// An override of a kind that the file does not have, such as of "l" for "L", would change nothing.
+// An override on the command line of a kind that the file does not have, such as of "l" for "L", would change nothing.
+// What a sweep sets for all its variants may be of use to some of them only.
 static tarn_status check_new_kinds(const tarn_config *config, const tarn__yaml_node *root) {
   const tarn__yaml_node *kinds = tarn__yaml_get(root, "kinds");
   for (const tarn__yaml_node *kind = kinds ? kinds->first : NULL; kind; kind = kind->next) {
     const char *names[TARN_CONFIG_KINDS];
     size_t count = 0;
-    if (strcmp(kind->origin, kinds->origin) == 0) continue;
+    if (kind->line != 0 || strcmp(kind->origin, kinds->origin) == 0) continue;
     if (in_pattern(config, &config->encoder, kind->key) || in_pattern(config, &config->decoder, kind->key)) continue;
     for (const tarn__yaml_node *other = kinds->first; other; other = other->next)
       if (other != kind) names[count++] = other->key;

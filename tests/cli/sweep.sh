@@ -44,6 +44,9 @@ sed 's/^  half:.*/  half: { encoder.layers: R R, decoder.layers: R, equalize: tr
 "$TARN" sweep frozen.yaml --dry-run >out.txt 2>error.txt || fail "equalizing frozen layers: $(cat error.txt)"
 grep -q '^half .*; no width changes it; 1 % CANNOT BE MET$' out.txt || fail "equalizing frozen layers: $(cat out.txt)"
 grep -q "variant half: no width of the FFN brings it nearer to the base's trained" error.txt || fail "no warning: $(cat error.txt)"
+# A kind that all variants are given may be of use to some of them only.
+printf 'base: model.yaml\nbaseline: plain\nseeds: [1]\nset: { kinds.Q: { heads: 2, ffn: 8, frozen: yes } }\nvariants:\n  plain: {}\n  other: { encoder.layers: L Q }\n' >kinds.yaml
+"$TARN" sweep kinds.yaml --dry-run >out.txt 2>error.txt || fail "a kind for some variants: $(cat error.txt)"
 sed 's/^seeds:.*/seeds: [1, 2]\nbudget: 30 s/' sweep.yaml >budget.yaml
 "$TARN" sweep budget.yaml --dry-run >out.txt 2>error.txt
 grep -q 'budget 30 s of training each: at least 2 min more' out.txt || fail "budget: $(cat out.txt)"

@@ -26,6 +26,11 @@ static tarn__checkpoint *open_checkpoint(const char *path) {
   return c;
 }
 
+static void read_log(char **log, const char *path) {
+  size_t size;
+  assert_int_equal(tarn__file_read(path, log, &size), TARN_STATUS_OK);
+}
+
 static bool same_values(const tarn__checkpoint *a, const tarn__checkpoint *b, const char *part) {
   bool same = true;
   size_t seen = 0;
@@ -42,7 +47,6 @@ static bool same_values(const tarn__checkpoint *a, const tarn__checkpoint *b, co
 
 static void starts_from_the_weights(void **state) {
   (void)state;
-  // The start alone: stopped before the first update, the state is saved.
   const char *const set[] = {
       "train.init_from=base", "train.max_updates=2", "train.freeze={encoder.L1: 0, embeddings: 0}",
       "train.save_every=1",   "train.keep_last=9",   "train.average=0",
@@ -56,8 +60,7 @@ static void starts_from_the_weights(void **state) {
   tarn__checkpoint_close(&tuned);
   tarn__checkpoint_close(&base);
   char *log;
-  size_t size;
-  assert_int_equal(tarn__file_read("tuned/log.jsonl", &log, &size), TARN_STATUS_OK);
+  read_log(&log, "tuned/log.jsonl");
   const char *frozen = strstr(log, "\"kind\":\"freeze\",\"step\":0");
   assert_non_null(frozen);
   assert_non_null(strstr(frozen, "encoder.L1"));
@@ -87,8 +90,7 @@ static void goes_on_without_the_file(void **state) {
   tarn__checkpoint_close(&a);
   tarn__checkpoint_close(&b);
   char *log;
-  size_t size;
-  assert_int_equal(tarn__file_read("halted/log.jsonl", &log, &size), TARN_STATUS_OK);
+  read_log(&log, "halted/log.jsonl");
   const char *first = strstr(log, "\"kind\":\"freeze\"");
   assert_non_null(first);
   assert_null(strstr(first + 1, "\"kind\":\"freeze\""));

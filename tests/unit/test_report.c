@@ -66,15 +66,19 @@ static void first_seeds_may_not_have_begun(void **state) {
   has("figures/backskip-half.svg", "encoder 2 R");
 }
 
+static tarn_results_table *compared(tarn_results **results, const char *path) {
+  tarn_results_table *table;
+  assert_int_equal(tarn_results_open(results, &path, 1), TARN_STATUS_OK);
+  assert_int_equal(tarn_results_compare(&table, *results, NULL), TARN_STATUS_OK);
+  return table;
+}
+
 static void nothing_saves_time_against_nothing(void **state) {
   (void)state;
   one_run("still/regular", RUN_REGULAR, 1, VALID(0, 0, 5), 120);
   one_run("still/frozen", RUN_RESERVOIR, 1, VALID(0, 0, 0) VALID(20, 120, 4), 120);
   tarn_results *results;
-  tarn_results_table *table;
-  const char *path = "still";
-  assert_int_equal(tarn_results_open(&results, &path, 1), TARN_STATUS_OK);
-  assert_int_equal(tarn_results_compare(&table, results, NULL), TARN_STATUS_OK);
+  tarn_results_table *table = compared(&results, "still");
   for (size_t g = 0; g < 2; g++) assert_true(table->rows[g].time_ratio != table->rows[g].time_ratio);  // NAN
   tarn_results_table_close(&table);
   tarn_results_close(&results);
@@ -91,10 +95,7 @@ static void the_untrained_model_is_never_the_best(void **state) {
   one_run("worse/regular", RUN_REGULAR, 1, VALID(0, 0, 0) VALID(10, 60, 5) VALID(20, 120, 6), 120);
   one_run("worse/frozen", RUN_RESERVOIR, 1, VALID(0, 0, 9) VALID(10, 60, 2) VALID(20, 120, 3), 120);
   tarn_results *results;
-  tarn_results_table *table;
-  const char *path = "worse";
-  assert_int_equal(tarn_results_open(&results, &path, 1), TARN_STATUS_OK);
-  assert_int_equal(tarn_results_compare(&table, results, NULL), TARN_STATUS_OK);
+  tarn_results_table *table = compared(&results, "worse");
   for (size_t g = 0; g < 2; g++) {
     assert_true(table->rows[g].best.mean == (results->groups[g].encoder.frozen ? 3 : 6));
     assert_true(table->rows[g].best_seconds.mean == 120);
@@ -114,10 +115,7 @@ static void language_models_have_regular_ones(void **state) {
   one_run("lm/frozen", LANGUAGE "decoder: { layers: L R L }\n", 1, VALID(0, 0, 0) VALID(10, 60, 6), 120);
   one_run("lm/regular", LANGUAGE "decoder: { layers: L*2 }\n", 1, VALID(0, 0, 0) VALID(20, 120, 5), 120);
   tarn_results *results;
-  tarn_results_table *table;
-  const char *path = "lm";
-  assert_int_equal(tarn_results_open(&results, &path, 1), TARN_STATUS_OK);
-  assert_int_equal(tarn_results_compare(&table, results, NULL), TARN_STATUS_OK);
+  tarn_results_table *table = compared(&results, "lm");
   for (size_t g = 0; g < 3; g++) {
     const tarn_results_group *group = &results->groups[g];
     const bool parts = group->decoder.layers[0].partly_frozen;
