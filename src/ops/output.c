@@ -13,7 +13,7 @@
 #include "ops/row_cpu.h"
 
 enum {
-  CHUNK_BYTES = 24 << 20,  // of dlogits, at most, and in spite of that at least CHUNK_ROWS
+  CHUNK_BYTES = 24 << 20,  // of dlogits, at most, and in spite of that at least CHUNK_ROWS (see most_chunk_rows)
   CHUNK_ROWS = 256,
   ROW_UNIT = 16,         // multiple of which all chunks but the last are: rows that fill no tile are dear
   PART_BYTES = 8 << 20,  // of logits that are not dlogits at the same time, at least PART_ROWS
@@ -118,6 +118,14 @@ static size_t after(size_t *offset, size_t bytes) {
 
 static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
 
+// Each chunk reads and writes the gradient of the table once: where products are so fast that this shows, in BF16,
+// dlogits may take half of the memory that the gradient takes.
+static int64_t most_chunk_rows(const layout *l, bool separate, int64_t row_bytes) {
+  int64_t bytes = CHUNK_BYTES;
+  if (separate) bytes = larger(bytes, l->words * l->d * (int64_t)sizeof(float) / 2);
+  return larger(bytes / row_bytes, CHUNK_ROWS);
+}
+
 static layout layout_of(const tarn__node *node, int threads) {
   const tarn__tensor *x = node->in[0];
   layout l = {.words = node->in[1]->rows, .d = node->in[1]->cols, .rows = x->rows, .wants_grad = wants_grad(node)};
@@ -125,7 +133,7 @@ static layout layout_of(const tarn__node *node, int threads) {
   bool separate = l.wants_grad && x->dtype == TARN__BF16;
   int64_t row_bytes = l.words * (int64_t)(separate ? sizeof(uint16_t) : sizeof(float));
   int64_t part = larger((int64_t)PART_BYTES / (l.words * (int64_t)sizeof(float)), PART_ROWS);
-  int64_t most = l.wants_grad ? larger((int64_t)CHUNK_BYTES / row_bytes, CHUNK_ROWS) : part;
+  int64_t most = l.wants_grad ? most_chunk_rows(&l, separate, row_bytes) : part;
   // Without rows there is one chunk of none: its product clears the gradient of the table.
   l.chunks = larger((l.rows + most - 1) / most, 1);
   l.chunk_rows = (l.rows + l.chunks - 1) / l.chunks;
