@@ -3,6 +3,7 @@
 
 #include "cli.h"
 #include "commands.h"
+#include "model_options.h"
 #include "tarn/testset.h"
 
 static const cli_command COMMAND = {
@@ -27,6 +28,7 @@ int cmd_test(int argc, char **argv) {
   int64_t threads = 0;
   int64_t beam = CLI_NO_INT;
   bool quiet = false;
+  const char *precision = "fp32";
   cli_list runs = {0};
   const cli_option table[] = {
       {"source", CLI_TEXT, &options.source, "FILE", "text to translate, one sentence a line", 0, 0},
@@ -34,6 +36,7 @@ int cmd_test(int argc, char **argv) {
       {"blimp", CLI_TEXT, &options.blimp, "DIR", "minimal pairs, in place of a source and a reference", 0, 0},
       {"beam", CLI_INT, &beam, "N", "hypotheses kept, 1 for greedy; 0 (the default): the run's translate.beam", 0,
        1024},
+      {"precision", CLI_TEXT, &precision, "NAME", "fp32, bf16 or int8", 0, 0},
       {"threads", CLI_INT, &threads, "N", "threads; 0: all that the process may use", 0, 1024},
       {"quiet", CLI_FLAG, &quiet, NULL, "print nothing but failures", 0, 0},
       {0}};
@@ -42,6 +45,7 @@ int cmd_test(int argc, char **argv) {
     code = cli_usage(&COMMAND, "either --source FILE and --reference FILE are needed, or --blimp DIR");
   if (code < 0 && options.blimp && beam != CLI_NO_INT)
     code = cli_usage(&COMMAND, "--blimp scores sentences and searches none, so it takes no --beam");
+  if (code < 0) code = model_options_precision(&COMMAND, &options.precision, precision);
   if (code < 0) {
     tarn_testset_result result;
     options.run = runs.items[0];

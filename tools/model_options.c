@@ -1,9 +1,11 @@
 #include "model_options.h"
 
 int model_options_precision(const cli_command *command, tarn_translate_precision *precision, const char *word) {
-  static const char *const precisions[] = {"fp32", "bf16", "int8"};
+  const char *names[TARN_TRANSLATE_PRECISION_COUNT];
   int value = 0;
-  int code = cli_word(command, &value, "--precision", word, precisions, 3);
+  for (int i = 0; i < TARN_TRANSLATE_PRECISION_COUNT; i++)
+    names[i] = tarn_translate_precision_name((tarn_translate_precision)i);
+  int code = cli_word(command, &value, "--precision", word, names, TARN_TRANSLATE_PRECISION_COUNT);
   *precision = (tarn_translate_precision)value;
   return code;
 }

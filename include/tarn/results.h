@@ -130,6 +130,7 @@ typedef struct tarn_results_run {
   const char *test_checkpoint;  // file
   const char *test_source;      // file that was translated, one sentence a line
   const char *test_reference;   // file of references, one sentence a line
+  const char *test_precision;   // of its arithmetic: "fp32", "bf16", "int8"; NULL: an earlier program's, which is fp32
   const char *test_folder;      // of a language model: folder of minimal pairs
   int64_t test_sentences, test_beam, test_pairs;
   double test_length_penalty;  // NAN: not said

@@ -20,6 +20,7 @@
 #include "tarn/config.h"
 #include "tarn/plan.h"
 #include "tarn/status.h"
+#include "tarn/translate.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -92,6 +93,7 @@ typedef struct tarn_sweep {
   const char *test_source, *test_reference;  // NULL: no translations are tested
   const char *test_blimp;                    // folder of minimal pairs for language models; NULL: none
   int64_t test_beam;                         // 0: translate.beam
+  tarn_translate_precision test_precision;   // default fp32
   struct tarn__sweep_memory *memory;
 } tarn_sweep;
 

@@ -3,11 +3,11 @@
 //
 // Beside the run's other files it leaves test.hyp, one detokenized translation a line, and test.json:
 //   {"bleu", "signature", "chrf", "chrf_signature", "seconds", "checkpoint", "sentences", "beam", "length_penalty",
-//    "source", "reference"}
+//    "precision", "source", "reference"}
 // Both are replaced atomically, test.hyp first, so test.json always describes a whole test.hyp. Of a language model
 // there is test.json alone, with accuracies per cent:
 //   {"blimp", "low", "high", "pairs", "fields": {NAME: accuracy}, "paradigms": {NAME: accuracy}, "seconds",
-//    "checkpoint", "folder"}
+//    "checkpoint", "precision", "folder"}
 // Of a test that failed a sweep leaves {"status": "failed", "message", ...} in place of test.json.
 #ifndef TARN_TESTSET_H
 #define TARN_TESTSET_H
@@ -16,6 +16,7 @@
 
 #include "tarn/score.h"
 #include "tarn/status.h"
+#include "tarn/translate.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -24,10 +25,11 @@ extern "C" {
 typedef struct tarn_testset_options {
   const char *run;     // run directory; its average is taken if there is one, else its best checkpoint, else its last
   const char *source;  // raw text, one sentence a line
-  const char *reference;  // raw text, one translation a line
-  const char *blimp;      // of a language model, in place of both: folder of minimal pairs (tarn/lm.h)
-  int64_t beam;           // 0: translate.beam of the run (default); none with blimp
-  int threads;            // 0: all that the process may use (default)
+  const char *reference;               // raw text, one translation a line
+  const char *blimp;                   // of a language model, in place of both: folder of minimal pairs (tarn/lm.h)
+  int64_t beam;                        // 0: translate.beam of the run (default); none with blimp
+  tarn_translate_precision precision;  // of the arithmetic, not of the training; default fp32
+  int threads;                         // 0: all that the process may use (default)
 } tarn_testset_options;
 
 typedef struct tarn_testset_result {

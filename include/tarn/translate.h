@@ -40,6 +40,9 @@ typedef enum tarn_translate_precision {
   TARN_TRANSLATE_PRECISION_COUNT
 } tarn_translate_precision;
 
+// "fp32", "bf16" or "int8"; NULL for another value.
+const char *tarn_translate_precision_name(tarn_translate_precision precision);
+
 // Where a default says "description", the value is that of `translate` in the description that the checkpoint holds.
 typedef struct tarn_translator_options {
   int64_t beam;           // hypotheses a sentence, 1 .. 1024; 1: greedy; default 0: description

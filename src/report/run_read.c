@@ -120,6 +120,7 @@ static tarn_status take_test(tarn_results_run *run, const tarn__run_file *file, 
   TARN_TRY(tarn__run_file_text(file, o, "checkpoint", &run->test_checkpoint, arena));
   TARN_TRY(tarn__run_file_text(file, o, "source", &run->test_source, arena));
   TARN_TRY(tarn__run_file_text(file, o, "reference", &run->test_reference, arena));
+  TARN_TRY(tarn__run_file_text(file, o, "precision", &run->test_precision, arena));
   TARN_TRY(tarn__run_file_text(file, o, "folder", &run->test_folder, arena));
   TARN_TRY(find_test_file(&run->test_source, run, arena));
   TARN_TRY(find_test_file(&run->test_reference, run, arena));

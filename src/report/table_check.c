@@ -148,8 +148,17 @@ static bool same_folder(const char *a, const char *b) {
   return same_text(a, b) || (a && b && realpath(a, x) && realpath(b, y) && strcmp(x, y) == 0);
 }
 
+static tarn_status check_precisions(const tarn_results_run *a, const tarn_results_run *b) {
+  const char *x = a->test_precision ? a->test_precision : "fp32";
+  const char *y = b->test_precision ? b->test_precision : "fp32";
+  TARN_REQUIRE(strcmp(x, y) == 0, DATA, "%s and %s cannot stand in one table: their tests were computed in %s and %s",
+               a->path, b->path, x, y);
+  return TARN_STATUS_OK;
+}
+
 static tarn_status check_translations(const tarn_results_run *a, const tarn_results_run *b) {
   bool same;
+  TARN_TRY(check_precisions(a, b));
   TARN_REQUIRE(
       same_text(a->test_signature, b->test_signature) && a->test_beam == b->test_beam, DATA,
       "%s and %s cannot stand in one table: their test BLEU has other signatures (%s and %s) or beams (%lld and "
@@ -174,6 +183,7 @@ static tarn_status check_translations(const tarn_results_run *a, const tarn_resu
 }
 
 static tarn_status check_pairs(const tarn_results_run *a, const tarn_results_run *b) {
+  TARN_TRY(check_precisions(a, b));
   TARN_REQUIRE(a->test_pairs == b->test_pairs && same_folder(a->test_folder, b->test_folder), DATA,
                "%s and %s cannot stand in one table: their minimal pairs differ (%lld of %s and %lld of %s)", a->path,
                b->path, (long long)a->test_pairs, shown(a->test_folder), (long long)b->test_pairs,

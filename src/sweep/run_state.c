@@ -84,6 +84,8 @@ static bool hash_fits(const json_t *result, const char *config_path) {
 
 // Whether the scores of a test.json are of the sweep's test, and not of another that somebody made in between.
 static bool is_own_test(const tarn_sweep *sweep, const tarn_sweep_run *run, const json_t *test) {
+  const char *precision = json_string_value(json_object_get(test, "precision"));  // fp32 where it is not said
+  if (strcmp(precision ? precision : "fp32", tarn_translate_precision_name(sweep->test_precision)) != 0) return false;
   if (sweep->test_blimp) return has_text(test, "folder", sweep->test_blimp);
   int64_t beam = sweep->test_beam ? sweep->test_beam : sweep->variants[run->variant].config->translate.beam;
   return has_text(test, "source", sweep->test_source) && has_text(test, "reference", sweep->test_reference) &&

@@ -144,10 +144,11 @@ static json_t *seeds_of(const tarn_sweep *sweep) {
 }
 
 static json_t *test_of(const tarn_sweep *sweep) {
-  if (sweep->test_blimp) return json_pack("{s:s}", "blimp", sweep->test_blimp);
+  const char *precision = tarn_translate_precision_name(sweep->test_precision);
+  if (sweep->test_blimp) return json_pack("{s:s, s:s}", "blimp", sweep->test_blimp, "precision", precision);
   if (!sweep->test_source) return json_null();
-  return json_pack("{s:s, s:s, s:I}", "source", sweep->test_source, "reference", sweep->test_reference, "beam",
-                   (json_int_t)sweep->test_beam);
+  return json_pack("{s:s, s:s, s:I, s:s}", "source", sweep->test_source, "reference", sweep->test_reference, "beam",
+                   (json_int_t)sweep->test_beam, "precision", precision);
 }
 
 static tarn_status write_json(const tarn_sweep *sweep) {

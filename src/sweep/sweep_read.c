@@ -280,16 +280,31 @@ static tarn_status read_seeds(tarn_sweep *sweep) {
   return TARN_STATUS_OK;
 }
 
+static tarn_status read_precision(const tarn__yaml_node *map, tarn_translate_precision *out) {
+  const char *names[TARN_TRANSLATE_PRECISION_COUNT];
+  const char *word;
+  TARN_TRY(read_text(map, "precision", &word));
+  for (int i = 0; i < TARN_TRANSLATE_PRECISION_COUNT; i++) {
+    names[i] = tarn_translate_precision_name((tarn_translate_precision)i);
+    if (!word || strcmp(word, names[i]) != 0) continue;
+    *out = (tarn_translate_precision)i;
+    return TARN_STATUS_OK;
+  }
+  if (!word) return TARN_STATUS_OK;
+  return unknown_word(tarn__yaml_get(map, "precision"), "test.precision", word, names, TARN_TRANSLATE_PRECISION_COUNT);
+}
+
 static tarn_status read_test(tarn_sweep *sweep) {
-  static const char *const names[] = {"source", "reference", "beam", "blimp"};
+  static const char *const names[] = {"source", "reference", "beam", "blimp", "precision"};
   const tarn__yaml_node *node = tarn__yaml_get(sweep->memory->root, "test");
   if (tarn__yaml_is_empty(node)) return TARN_STATUS_OK;
   if (node->type != TARN__YAML_MAP) return tarn__yaml_fail(node, "test: expected source, reference and beam, or blimp");
-  TARN_TRY(check_keys(node, "key in test", names, 4));
+  TARN_TRY(check_keys(node, "key in test", names, sizeof names / sizeof *names));
   TARN_TRY(read_text(node, "blimp", &sweep->test_blimp));
   TARN_TRY(read_text(node, "source", &sweep->test_source));
   TARN_TRY(read_text(node, "reference", &sweep->test_reference));
   TARN_TRY(read_optional_integer(node, "beam", 0, 1024, &sweep->test_beam));
+  TARN_TRY(read_precision(node, &sweep->test_precision));
   if (sweep->test_blimp && (sweep->test_source || sweep->test_reference))
     return tarn__yaml_fail(node, "test: blimp is for language models, source and reference are for translation");
   const tarn__yaml_node *beam = tarn__yaml_get(node, "beam");

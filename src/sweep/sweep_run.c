@@ -113,14 +113,16 @@ static tarn_status start_process(state *s, job *j) {
   char threads[32];
   char beam[32];
   char errors[PATH_MAX];
+  const char *precision = tarn_translate_precision_name(sweep->test_precision);
   const char *program = s->options->program ? s->options->program : "/proc/self/exe";
   snprintf(threads, sizeof threads, "%lld", (long long)sweep->threads);
   snprintf(beam, sizeof beam, "%lld", (long long)sweep->test_beam);
   const char *train[] = {"tarn", "train", "--resume", j->run->path, "--quiet", NULL};
   const char *translate[] = {
-      "tarn",   "test", j->run->path, "--source", sweep->test_source, "--reference", sweep->test_reference,
-      "--beam", beam,   "--threads",  threads,    "--quiet",          NULL};
-  const char *pairs[] = {"tarn",      "test",  j->run->path, "--blimp", sweep->test_blimp,
+      "tarn",   "test", j->run->path,  "--source", sweep->test_source, "--reference", sweep->test_reference,
+      "--beam", beam,   "--precision", precision,  "--threads",        threads,       "--quiet",
+      NULL};
+  const char *pairs[] = {"tarn",      "test",  j->run->path, "--blimp", sweep->test_blimp, "--precision", precision,
                          "--threads", threads, "--quiet",    NULL};
   const char *const *test = sweep->test_blimp ? pairs : translate;
   TARN_TRY(tarn__path_join(errors, j->run->path, "errors.txt"));

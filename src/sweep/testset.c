@@ -78,11 +78,12 @@ static tarn_status write_scores(const tarn_testset_options *o, const tarn_testse
                                 const char *checkpoint, double length_penalty) {
   char *text;
   TARN_TRY(dump_json(&text, o->run,
-                     json_pack("{s:f, s:s, s:f, s:s, s:f, s:o, s:I, s:I, s:f, s:o, s:o}", "bleu", r->bleu, "signature",
-                               r->bleu_signature, "chrf", r->chrf, "chrf_signature", r->chrf_signature, "seconds",
-                               r->seconds, "checkpoint", tarn__json_text(name_of(checkpoint)), "sentences",
+                     json_pack("{s:f, s:s, s:f, s:s, s:f, s:o, s:I, s:I, s:f, s:s, s:o, s:o}", "bleu", r->bleu,
+                               "signature", r->bleu_signature, "chrf", r->chrf, "chrf_signature", r->chrf_signature,
+                               "seconds", r->seconds, "checkpoint", tarn__json_text(name_of(checkpoint)), "sentences",
                                (json_int_t)r->sentences, "beam", (json_int_t)r->beam, "length_penalty", length_penalty,
-                               "source", tarn__json_text(o->source), "reference", tarn__json_text(o->reference))));
+                               "precision", tarn_translate_precision_name(o->precision), "source",
+                               tarn__json_text(o->source), "reference", tarn__json_text(o->reference))));
   tarn_status status = write_hypotheses(o->run, all);
   if (status == TARN_STATUS_OK) status = write_json(o->run, text);
   free(text);
@@ -145,10 +146,11 @@ static tarn_status write_pairs(const tarn_testset_options *o, const tarn_testset
   char *text;
   TARN_TRY(dump_json(
       &text, o->run,
-      json_pack("{s:f, s:f, s:f, s:I, s:o, s:o, s:f, s:o, s:o}", "blimp", r->blimp, "low", r->blimp_low, "high",
+      json_pack("{s:f, s:f, s:f, s:I, s:o, s:o, s:f, s:o, s:s, s:o}", "blimp", r->blimp, "low", r->blimp_low, "high",
                 r->blimp_high, "pairs", (json_int_t)r->pairs, "fields", accuracies(pairs->fields, pairs->field_count),
                 "paradigms", accuracies(pairs->paradigms, pairs->paradigm_count), "seconds", r->seconds, "checkpoint",
-                tarn__json_text(name_of(checkpoint)), "folder", tarn__json_text(o->blimp))));
+                tarn__json_text(name_of(checkpoint)), "precision", tarn_translate_precision_name(o->precision),
+                "folder", tarn__json_text(o->blimp))));
   tarn_status status = write_json(o->run, text);
   free(text);
   return status;
@@ -159,6 +161,7 @@ static tarn_status run_pairs(tarn_testset_result *r, const tarn_testset_options 
   tarn_minimal_pairs_result *pairs = NULL;
   tarn_lm_options options;
   tarn_lm_default(&options);
+  options.precision = o->precision;
   options.threads = o->threads;
   tarn_status status = tarn_lm_open(&lm, o->run, &options);
   const double begun = tarn__seconds();
@@ -184,6 +187,7 @@ static tarn_status run_translation(tarn_testset_result *result, const tarn_tests
   tarn_translator_options options;
   tarn_translator_default(&options);
   options.beam = o->beam;
+  options.precision = o->precision;
   options.threads = o->threads;
   tarn_status status = tarn_config_read(&config, path, NULL, 0);
   if (status == TARN_STATUS_OK) status = tarn_score_lines_open(&references, o->reference);
@@ -202,6 +206,7 @@ tarn_status tarn_testset_run(tarn_testset_result *result, const tarn_testset_opt
   TARN_REQUIRE(o->run && (o->blimp ? !o->source && !o->reference : o->source && o->reference), USAGE,
                "a test needs a run, and a source and a reference or else a folder of minimal pairs");
   TARN_REQUIRE(!o->blimp || o->beam == 0, USAGE, "minimal pairs are scored without a search, so they take no beam");
+  TARN_REQUIRE(tarn_translate_precision_name(o->precision), USAGE, "a test in a precision that does not exist");
   TARN_TRY(tarn__path_join(path, o->run, "config.yaml"));
   TARN_REQUIRE(tarn__file_exists(path), USAGE, "%s: no run: there is no config.yaml", o->run);
   return o->blimp ? run_pairs(result, o) : run_translation(result, o, path);

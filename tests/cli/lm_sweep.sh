@@ -37,7 +37,7 @@ set:
   model.d_model: 32
   train: { max_updates: 20, max_epochs: 0, lr: 0.01 }
   valid: { every: 10, at_start: yes }
-test: { blimp: data/blimp }
+test: { blimp: data/blimp, precision: bf16 }
 variants:
   small: {}
   fixed: { model.frozen_embeddings: decoder }
@@ -47,6 +47,8 @@ sed 's/^test.*/test: { blimp: data }/' sweep.yaml >bad.yaml
 refuse 1 "test: blimp: data: there is no file" "$TARN" sweep bad.yaml --dry-run
 sed 's/^test.*/test: { blimp: data, source: x }/' sweep.yaml >bad.yaml
 refuse 2 "bad.yaml:10: test: blimp is for language models" "$TARN" sweep bad.yaml --dry-run
+sed 's/^test.*/test: { blimp: data, precision: bf61 }/' sweep.yaml >bad.yaml
+refuse 2 'bad.yaml:10: unknown test.precision "bf61"; did you mean "bf16"' "$TARN" sweep bad.yaml --dry-run
 sed 's/^test.*/test: { blimp: data, beam: 2 }/' sweep.yaml >bad.yaml
 refuse 2 "bad.yaml:10: test.beam: blimp scores sentences" "$TARN" sweep bad.yaml --dry-run
 got=0
@@ -60,13 +62,14 @@ mv spectral-radius runs
 [ $got -eq 1 ] || fail "a sweep with failed runs ends with $got: $(cat error.txt)"
 grep -q 'fixed seed 2.*BLiMP [0-9.]* %' out.txt || fail "no accuracy: $(cat out.txt)"
 [ "$(grep -c '^failed *wild' out.txt)" -eq 2 ] || fail "wild does not fail: $(cat out.txt)"
-"$TARN" blimp runs/small/seed-1 data/blimp --quiet --json --output written.json >blimp.json
+"$TARN" blimp runs/small/seed-1 data/blimp --precision bf16 --quiet --json --output written.json >blimp.json
 cmp blimp.json written.json || fail "--output and standard output differ"
 refuse 1 'nowhere/x: cannot write' "$TARN" blimp runs/small/seed-1 data/blimp --output nowhere/x
 share=$(grep -A9 '"overall"' blimp.json | sed -n 's/.*"accuracy": \([0-9.]*\),*/\1/p' | head -n 1)
 tested=$(sed -n 's/.*"blimp": \([0-9.]*\),.*/\1/p' runs/small/seed-1/test.json)
 awk -v a="$share" -v b="$tested" 'BEGIN { exit !(a > 0 && 100 * a - b < 1e-6 && b - 100 * a < 1e-6) }' ||
   fail "test.json says $tested, tarn blimp $share"
+grep -q '"precision": "bf16"' runs/small/seed-1/test.json || fail "no precision: $(cat runs/small/seed-1/test.json)"
 grep -q '"last"' runs/small/seed-1/test.json || fail "no paradigms: $(cat runs/small/seed-1/test.json)"
 "$TARN" compare runs >out.txt
 grep -q 'BLiMP %' out.txt && grep -q 'wild.*0 of 2, 2 failed\|wild *0 of 2' out.txt || fail "compare: $(cat out.txt)"

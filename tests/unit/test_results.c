@@ -265,6 +265,8 @@ static void refuses_other_tests(void **state) {
       {PAIRS("tests", 9), PAIRS("./tests", 9), NULL},
       {PAIRS("tests", 9), PAIRS("tested", 9), "minimal pairs"},
       {PAIRS("tests", 9), PAIRS("tests", 8), "minimal pairs"},
+      {PAIRS("tests", 9), PAIRS("tests\", \"precision\": \"fp32", 9), NULL},
+      {PAIRS("tests\", \"precision\": \"bf16", 9), PAIRS("tests", 9), "bf16 and fp32"},
 #undef PAIRS
   };
   run_file("tests", "one", "a\nb\n");
