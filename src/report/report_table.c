@@ -118,16 +118,22 @@ static tarn_status quality(tarn__table *table, tarn__report *view) {
   return TARN_STATUS_OK;
 }
 
+static bool has_ratio(const tarn__report *view) {
+  for (size_t i = 0; i < view->count; i++)
+    if (view->entries[i].row && !isnan(view->entries[i].row->time_ratio)) return true;
+  return false;
+}
+
 static tarn_status speed(tarn__table *table, tarn__report *view) {
   *table = (tarn__table){
       .id = "speed",
       .title = "Speed",
       .caption = tarn__report_text(
-          view,
-          "Times are those of the training clock (%s), which does not run during validation and saving. The ratio is "
-          "the "
-          "time to the best score over that of the regular model with as many updatable layers, named beside it.",
-          view->table->clock ? view->table->clock : "wall"),
+          view, "Times are those of the training clock (%s), which does not run during validation and saving.%s",
+          view->table->clock ? view->table->clock : "wall",
+          has_ratio(view) ? " The ratio is the time to the best score over that of the regular model with as many "
+                            "updatable layers, named beside it."
+                          : ""),
       .columns = {{"model", true, 0},
                   {"frozen layers", true, 0},
                   {tarn__report_text(view, "updates in %s", view->budget), false, 1},
