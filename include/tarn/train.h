@@ -115,8 +115,9 @@ typedef struct tarn_train_result {
 } tarn_train_result;
 
 // Trains until a limit is reached, then writes the average if train.average asks for it, and result.json. Fails with
-// INTERRUPTED (state saved), NUMERIC (a loss or gradient is not finite; the line says at which update and which
-// checkpoint is good; result.json says so too), IO.
+// INTERRUPTED (state saved), NUMERIC (a loss or gradient is not finite, or the training has diverged: from update 101
+// on an update's loss, or a validation's, is a hundred times ln(words) nats a token; the line says at which update and
+// which checkpoint there is; result.json says so too), IO.
 tarn_status tarn_train_run(tarn_train *train, tarn_train_result *result) TARN_CHECKED;
 
 // The runs that options ask for: one, or with train.seeds one for each seed, in the folder "<run>/seed-N".

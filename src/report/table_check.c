@@ -206,6 +206,17 @@ static tarn_status check_tests(const tarn_results *r) {
   return TARN_STATUS_OK;
 }
 
+// When a run ended, by its result or by the last point of its log: times there have fewer digits, so that point may lie
+// a rounding behind the end.
+static double end_of(const tarn_results_run *run) {
+  double end = run->seconds;
+  for (size_t s = 0; s < run->series_count; s++) {
+    const tarn_results_series *series = &run->series[s];
+    if (series->count > 0) end = fmax(end, series->points[series->count - 1].seconds);
+  }
+  return end;
+}
+
 // The runs' own limits, where nobody says T-hat.
 static tarn_status own_budget(struct tarn__results_table_memory *t, const tarn_results_run *first,
                               const tarn_results_run *run) {
@@ -216,7 +227,7 @@ static tarn_status own_budget(struct tarn__results_table_memory *t, const tarn_r
                "that all have",
                first->path, run->path, a, b);
   // Runs that end after so many updates or epochs: all of them are seen to their end.
-  t->public.budget = b > 0 ? b * 60 : fmax(t->public.budget, run->seconds);
+  t->public.budget = b > 0 ? b * 60 : fmax(t->public.budget, end_of(run));
   TARN_REQUIRE(t->public.budget > 0, DATA, "%s has no budget (train.max_minutes is 0) and took no time", run->path);
   return TARN_STATUS_OK;
 }

@@ -152,7 +152,7 @@ static tarn_status solve(readout *r, tarn_train *t) {
   return tarn__fail(
       status,
       "the states cannot be summed or their sums not be solved; states of an echo state network explode if "
-      "its spectral_radius is too large. The last good checkpoint is %s",
+      "its spectral_radius is too large. The checkpoint of before is %s",
       t->dir.last);
 }
 

@@ -92,31 +92,26 @@ static tarn_status interrupt(tarn_train *t) {
                     (long long)t->progress.update, t->go_on);
 }
 
-// The loss from which on a trained model has diverged, however finite its numbers: a hundred times that of a model
-// which knows nothing.
-static double diverged_nll(const tarn_train *t) { return 100.0 * log((double)t->model->target_vocab); }
-
 static tarn_status compute_validation(tarn_train *t) {
   tarn__validation result;
   double begin = tarn__profile_clock(t->profile);
   TARN_TRY(tarn__validator_run(t->validator, &result, &t->stepper, t->stop));
   TARN_TRY(tarn__profile_work(t->profile, "validation", begin));
-  TARN_REQUIRE(isfinite(result.loss), NUMERIC,
-               "the validation loss is not a finite number at update %lld; the last good checkpoint is %s",
-               (long long)t->progress.update, t->dir.last);
-  TARN_REQUIRE(t->progress.update == 0 || result.nll < diverged_nll(t), NUMERIC,
-               "the training has diverged: at update %lld the validation loss is %.4g, and equal chances for all %lld "
-               "words give %.4g; the last good checkpoint is %s",
-               (long long)t->progress.update, result.nll, (long long)t->model->target_vocab,
-               log((double)t->model->target_vocab), t->dir.last);
+  if (!isfinite(result.loss))
+    return tarn__train_fail(t, t->progress.update, "the validation loss", "not a finite number");
   t->validation = result;
   t->validated = true;
   return TARN_STATUS_OK;
 }
 
+// The curve of a run that has diverged shows where; such a model is not the best.
 static tarn_status validate(tarn_train *t) {
   tarn__progress *p = &t->progress;
   TARN_TRY(compute_validation(t));
+  if (tarn__train_has_diverged(t, t->validation.nll)) {
+    TARN_TRY(log_validation(t, false, NULL));
+    return tarn__train_diverged(t, p->update, "validation loss", t->validation.nll);
+  }
   double metric = tarn__validation_metric(&t->validation, t->config);
   bool best = p->best_update == 0 || tarn__validation_better(metric, p->best, t->config);
   p->validated = p->update;
@@ -212,6 +207,8 @@ static tarn_status finish(tarn_train *t, tarn_train_result *result) {
                    "stopped while validating the average; go on with: tarn train --resume %s", t->go_on);
       TARN_TRY(status);
       TARN_TRY(log_validation(t, false, t->dir.average));
+      if (tarn__train_has_diverged(t, t->validation.nll))
+        return tarn__train_diverged(t, t->progress.update, "validation loss of the average", t->validation.nll);
     }
   }
   tarn__train_result_fill(t, result);

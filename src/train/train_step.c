@@ -15,23 +15,6 @@ static const char NOT_FINITE[] = "not a finite number";
 // weight would never move again.
 static const double LARGEST_GRADIENT = 1e18;
 
-static bool has_reservoirs(const tarn_config *config) {
-  for (int32_t i = 0; i < config->kind_count; i++)
-    if (config->kinds[i].mixer == TARN_MIXER_ESN) return true;
-  return false;
-}
-
-static tarn_status fail_numeric(const tarn_train *t, const char *what, const char *is) {
-  const tarn__progress *p = &t->progress;
-  return tarn__fail(TARN_STATUS_NUMERIC,
-                    "%s is %s at update %lld; the last good checkpoint is %s. A lower train.lr, a longer train.warmup "
-                    "or train.clip_norm can help%s",
-                    what, is, (long long)p->update + 1, t->dir.last,
-                    has_reservoirs(t->config) ? "; states of an echo state network explode if its spectral_radius is "
-                                                "too large"
-                                              : "");
-}
-
 // The next batch, which the loader has prepared while the one before was computed.
 static tarn_status take_batch(const tarn_train *t, const tarn__loaded **loaded) {
   double begin = tarn__profile_clock(t->profile);
@@ -52,7 +35,7 @@ static tarn_status add_gradients(tarn_train *t, tarn__progress *next, tarn__step
     TARN_TRY(take_batch(t, &loaded));
     t->stepper.grad_scale = 1.0 / (double)loaded->targets;
     TARN_TRY(tarn__stepper_train(&t->stepper, &loss, &loaded->batch, next->batches++));
-    if (!isfinite(loss.loss)) return fail_numeric(t, "the loss", NOT_FINITE);
+    if (!isfinite(loss.loss)) return tarn__train_fail(t, next->update + 1, "the loss", NOT_FINITE);
     sum->loss += loss.loss;
     sum->nll += loss.nll;
     next->source_tokens += loaded->batch.source_rows;
@@ -75,11 +58,11 @@ static double clip_factor(double norm, double limit) {
 
 // Whether the optimiser can do with gradients of this norm, clipped by `factor`.
 static tarn_status check_norm(const tarn_train *t, const char *what, double norm, double factor) {
-  if (!isfinite(norm)) return fail_numeric(t, what, NOT_FINITE);
+  if (!isfinite(norm)) return tarn__train_fail(t, t->progress.update + 1, what, NOT_FINITE);
   if (norm * factor < LARGEST_GRADIENT) return TARN_STATUS_OK;
   char is[96];
   snprintf(is, sizeof is, "%.3g (expected less than %g, whose square fp32 holds)", norm * factor, LARGEST_GRADIENT);
-  return fail_numeric(t, what, is);
+  return tarn__train_fail(t, t->progress.update + 1, what, is);
 }
 
 // Nothing is changed unless the norms are finite and not too large.
@@ -113,6 +96,7 @@ tarn_status tarn__train_step(tarn_train *t, tarn__train_update_result *result) {
   for (size_t i = 0; i < t->model->param_count; i++) t->model->params[i]->grad_written = false;
   tarn__backskip_begin(t, next.update + 1);
   TARN_TRY(add_gradients(t, &next, &sum, &last));
+  TARN_TRY(tarn__train_check_loss(t, next.update + 1, sum.nll / (double)last->targets));
   result->rate = tarn__schedule_rate(&t->config->train, next.update + 1);
   TARN_TRY(optimise(t, next.update + 1, result->rate, &result->norm));
   if (t->config->train.autofreeze > 0) tarn__autofreeze_add(t->model, t->threads);

@@ -65,6 +65,15 @@ void tarn__train_result_fill(const tarn_train *train, tarn_train_result *result)
 tarn_status tarn__train_result_write(const tarn_train *train, const tarn_train_result *result,
                                      tarn_status status) TARN_CHECKED;
 
+// NUMERIC: "WHAT is IS at update N", which checkpoint there is, and what can help.
+tarn_status tarn__train_fail(const tarn_train *train, int64_t update, const char *what, const char *is) TARN_CHECKED;
+// Whether a loss is that of a model that has diverged, however finite its numbers: a hundred times that of one which
+// knows nothing, which gives all words equal chances. nll: nats a token.
+bool tarn__train_has_diverged(const tarn_train *train, double nll);
+tarn_status tarn__train_diverged(const tarn_train *train, int64_t update, const char *what, double nll) TARN_CHECKED;
+// The loss of an update, which a run must have brought below that after its first hundred.
+tarn_status tarn__train_check_loss(const tarn_train *train, int64_t update, double nll) TARN_CHECKED;
+
 // Freezes what is due after the update that was just done, and logs it. A checkpoint of this update is written later,
 // so resuming never logs it again.
 tarn_status tarn__train_freeze(tarn_train *train) TARN_CHECKED;

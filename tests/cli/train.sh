@@ -59,11 +59,15 @@ same_runs seeds/seed-2 seed2
 [ ! -s out.txt ] || fail "--json --quiet prints $(cat out.txt)"
 
 # A loss whose perplexity is beyond all numbers is still written down; the validation says that such a model is lost.
-refuse 1 'the training has diverged: at update 400 the validation loss is [0-9.e+]*, and equal chances for all' \
+refuse 1 'the training has diverged: the validation loss is [0-9.e+]* nats a token, over a hundred times.* at update 80;' \
   "$TARN" train model.yaml --run wild --quiet --set train.lr=100 --set train.warmup=0 --set train.max_updates=400 \
-  --set train.log_every=1 --set valid.every=400
+  --set train.log_every=1 --set valid.every=80
 grep -q '"status": *"failed"' wild/result.json || fail "a run that diverged has not failed: $(cat wild/result.json)"
 grep -q '"ppl":1.79769313e308' wild/log.jsonl || fail "the loss did not become large: $(tail -2 wild/log.jsonl)"
+grep -q '"kind":"valid","step":80,.*"best":false' wild/log.jsonl || fail "its validation is not in the log: $(tail -2 wild/log.jsonl)"
+refuse 1 'the training has diverged: the loss is [0-9.e+]* nats a token, .* at update 101; the last checkpoint is blind/' \
+  "$TARN" train model.yaml --run blind --quiet --set train.lr=100 --set train.warmup=0 --set train.max_updates=400 \
+  --set data.valid=
 
 # Without its last checkpoint a training cannot go on, and must not begin anew over the others.
 cp -r seed2 headless

@@ -185,6 +185,17 @@ static void starts_and_ends(void **state) {
   near(m.best, 2);
 }
 
+// A log has nine digits of a time, a result all of them: the last validation may lie behind the end by its rounding.
+static void a_run_without_budget_is_seen_to_its_end(void **state) {
+  (void)state;
+  tarn_results_measures m = {0};
+  one_run("rounded", VALID(10, 60, 10, 3) VALID(20, 119.999999, 20, 2), "updates", 119.9999985);
+  run_config("rounded", RUN_REGULAR, 1, 0);
+  assert_int_equal(compare_one(&m, "rounded", "bleu", 0), TARN_STATUS_OK);
+  near(m.best, 20);
+  near(m.min_loss, 2);
+}
+
 static void names_the_key_that_ended_a_run(void **state) {
   (void)state;
   static const char *const ends[][2] = {{"patience", "(train.patience)"}, {"updates", "(train.max_updates)"}};
@@ -482,6 +493,7 @@ int main(void) {
       cmocka_unit_test(tables_agree_with_numpy),
       cmocka_unit_test(starts_and_ends),
       cmocka_unit_test(names_are_unique),
+      cmocka_unit_test(a_run_without_budget_is_seen_to_its_end),
       cmocka_unit_test(names_the_key_that_ended_a_run),
       cmocka_unit_test(refuses_what_cannot_be_compared),
       cmocka_unit_test(refuses_other_tests),

@@ -1,0 +1,44 @@
+// What ends a training that goes wrong.
+#include <math.h>
+#include <stdio.h>
+
+#include "train/trainer.h"
+
+// Updates after which a loss that large is no longer that of a bad start.
+enum { WARM = 100 };
+
+static bool has_reservoirs(const tarn_config *config) {
+  for (int32_t i = 0; i < config->kind_count; i++)
+    if (config->kinds[i].mixer == TARN_MIXER_ESN) return true;
+  return false;
+}
+
+tarn_status tarn__train_fail(const tarn_train *t, int64_t update, const char *what, const char *is) {
+  const bool best = t->progress.best_update > 0;
+  return tarn__fail(
+      TARN_STATUS_NUMERIC,
+      "%s is %s at update %lld; the last checkpoint is %s%s%s. A lower train.lr, a longer train.warmup or "
+      "train.clip_norm can help%s",
+      what, is, (long long)update, t->dir.last, best ? ", the best " : "", best ? t->dir.best : "",
+      has_reservoirs(t->config) ? "; states of an echo state network explode if its spectral_radius is "
+                                  "too large"
+                                : "");
+}
+
+static double knows_nothing(const tarn_train *t) { return log((double)t->model->target_vocab); }
+
+bool tarn__train_has_diverged(const tarn_train *t, double nll) { return nll >= 100.0 * knows_nothing(t); }
+
+tarn_status tarn__train_diverged(const tarn_train *t, int64_t update, const char *what, double nll) {
+  char is[160];
+  snprintf(is, sizeof is, "%.4g nats a token, over a hundred times the %.4g of equal chances for all %lld words,", nll,
+           knows_nothing(t), (long long)t->model->target_vocab);
+  char diverged[96];
+  snprintf(diverged, sizeof diverged, "the training has diverged: the %s", what);
+  return tarn__train_fail(t, update, diverged, is);
+}
+
+tarn_status tarn__train_check_loss(const tarn_train *t, int64_t update, double nll) {
+  if (update <= WARM || !tarn__train_has_diverged(t, nll)) return TARN_STATUS_OK;
+  return tarn__train_diverged(t, update, "loss", nll);
+}
