@@ -191,8 +191,9 @@ static tarn_status check_pairs(const tarn_results_run *a, const tarn_results_run
   return TARN_STATUS_OK;
 }
 
-// Fails unless all test scores of one kind are of one test.
-static tarn_status check_tests(const tarn_results *r) {
+// Fails unless all test scores of one kind are of one test; says in what they were computed where it is not fp32.
+static tarn_status check_tests(struct tarn__results_table_memory *t) {
+  const tarn_results *r = t->results;
   const tarn_results_run *translated = NULL;
   const tarn_results_run *paired = NULL;
   for (size_t i = 0; i < r->run_count; i++) {
@@ -203,7 +204,9 @@ static tarn_status check_tests(const tarn_results *r) {
     if (!isnan(run->test_bleu) && !translated) translated = run;
     if (!isnan(run->test_blimp) && !paired) paired = run;
   }
-  return TARN_STATUS_OK;
+  const tarn_results_run *tested = translated ? translated : paired;
+  if (!tested || !tested->test_precision || strcmp(tested->test_precision, "fp32") == 0) return TARN_STATUS_OK;
+  return tarn__table_note(t, "the tests were computed in %s", tested->test_precision);
 }
 
 // When a run ended, by its result or by the last point of its log: times there have fewer digits, so that point may lie
@@ -245,7 +248,7 @@ tarn_status tarn__table_check(struct tarn__results_table_memory *t) {
   const tarn_results_run *first = NULL;
   TARN_TRY(check_finished(r));
   TARN_TRY(find_metric(t));
-  TARN_TRY(check_tests(r));
+  TARN_TRY(check_tests(t));
   t->public.budget = t->options.budget > 0 ? t->options.budget : r->budget;
   bool given = t->public.budget > 0;
   for (size_t i = 0; i < r->run_count; i++) {

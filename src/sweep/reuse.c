@@ -104,7 +104,8 @@ static tarn_status look_into(search *s) {
   tarn_status status = tarn__sweep_same_test(&same, s->sweep, json);
   if (status == TARN_STATUS_OK && !same)
     tarn__log(TARN_LOG_WARNING,
-              "%s: its runs were tested otherwise (test: source, reference, beam, blimp): none is reused", s->folder);
+              "%s: its runs were tested otherwise (test: source, reference, beam, blimp, precision): none is reused",
+              s->folder);
   s->others = 0;
   if (status == TARN_STATUS_OK && same) status = tarn__sweep_each_run(s->folder, json, offer, s);
   if (s->others > 0)

@@ -220,9 +220,15 @@ static tarn_status check_listed(void *user, const char *path, const char *name, 
 
 tarn_status tarn__sweep_same_test(bool *same, const tarn_sweep *sweep, const json_t *other) {
   json_t *own = test_of(sweep);
-  TARN_REQUIRE(own, MEMORY, "out of memory: the test of a sweep");
-  *same = json_equal(json_object_get(other, "test"), own);
+  json_t *test = json_deep_copy(json_object_get(other, "test"));
+  bool failed = !own || (json_is_object(json_object_get(other, "test")) && !test);
+  // Sweeps of before there was the key were tested in fp32.
+  if (!failed && json_is_object(test) && !json_object_get(test, "precision"))
+    failed = json_object_set_new(test, "precision", json_string("fp32")) != 0;
+  *same = !failed && json_equal(test, own);
   json_decref(own);
+  json_decref(test);
+  TARN_REQUIRE(!failed, MEMORY, "out of memory: the test of a sweep");
   return TARN_STATUS_OK;
 }
 
@@ -231,8 +237,9 @@ static tarn_status check_old(const tarn_sweep *sweep, const json_t *old, const c
   TARN_TRY(tarn__sweep_each_run(sweep->folder, old, check_listed, (void *)(uintptr_t)sweep));
   if (!json_is_object(json_object_get(old, "test"))) return TARN_STATUS_OK;
   TARN_TRY(tarn__sweep_same_test(&same, sweep, old));
-  TARN_REQUIRE(same, USAGE,
-               "%s: its runs are tested otherwise (test: source, reference, beam, blimp); use another folder", path);
+  TARN_REQUIRE(
+      same, USAGE,
+      "%s: its runs are tested otherwise (test: source, reference, beam, blimp, precision); use another folder", path);
   return TARN_STATUS_OK;
 }
 

@@ -165,6 +165,7 @@ static tarn_status flatten(tarn_sweep *sweep, tarn__sweep_edits *edits, const ch
   return TARN_STATUS_OK;
 }
 
+// The keys of `set` or of a variant, but for `equalize` of a variant.
 static tarn_status read_edits(tarn_sweep *sweep, tarn__sweep_edits *edits, const tarn__yaml_node *node) {
   if (tarn__yaml_is_empty(node)) return TARN_STATUS_OK;
   if (node->type != TARN__YAML_MAP)
@@ -385,7 +386,10 @@ tarn_status tarn__sweep_read(tarn_sweep *sweep, const char *path) {
   const tarn__yaml_node *budget = tarn__yaml_get(m->root, "budget");
   if (!tarn__yaml_is_empty(budget)) TARN_TRY(read_budget(budget, &sweep->budget_seconds));
   TARN_TRY(add_own_settings(sweep));
-  TARN_TRY(read_edits(sweep, &m->set, tarn__yaml_get(m->root, "set")));
+  const tarn__yaml_node *set = tarn__yaml_get(m->root, "set");
+  const tarn__yaml_node *misplaced = set && set->type == TARN__YAML_MAP ? tarn__yaml_get(set, "equalize") : NULL;
+  if (misplaced) return tarn__yaml_fail(misplaced, "equalize is no key of a configuration; it stands beside set");
+  TARN_TRY(read_edits(sweep, &m->set, set));
   TARN_TRY(read_equalize(tarn__yaml_get(m->root, "equalize"), &equalize));
   TARN_TRY(read_variants(sweep, equalize));
   TARN_TRY(read_baseline(sweep));

@@ -73,6 +73,7 @@ grep -q '"precision": "bf16"' runs/small/seed-1/test.json || fail "no precision:
 grep -q '"last"' runs/small/seed-1/test.json || fail "no paradigms: $(cat runs/small/seed-1/test.json)"
 "$TARN" compare runs >out.txt
 grep -q 'BLiMP %' out.txt && grep -q 'wild.*0 of 2, 2 failed\|wild *0 of 2' out.txt || fail "compare: $(cat out.txt)"
+grep -q 'the tests were computed in bf16' out.txt || fail "the precision of the tests is not told: $(cat out.txt)"
 cd report-spectral-radius || fail "no report"
 grep -q 'BLiMP (%)' report.md && grep -q wild report.md && grep -q test_blimp_mean results.csv || fail "the report does not say it"
 cd ..

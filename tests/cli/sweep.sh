@@ -84,6 +84,15 @@ refuse 2 'out/.*/seed-1/config.yaml was begun with "max_updates: 6", but the swe
 refuse 2 "not in the file any more" "$TARN" sweep sweep.yaml --output out
 sed 's/beam: 1/beam: 3/' more.yaml >other.yaml
 refuse 2 "tested otherwise" "$TARN" sweep other.yaml --output out
+sed -i 's/"precision": *"fp32"/"precision": "int8"/' out/sweep.json
+refuse 2 "tested otherwise.*precision" "$TARN" sweep more.yaml --output out
+# A sweep from before there was that key goes on: its tests were computed in fp32.
+sed -i '/"precision": "int8"/d; s/"beam": 1,$/"beam": 1/' out/sweep.json
+sed -i '/"precision": "fp32"/d' out/half/seed-1/test.json
+"$TARN" sweep more.yaml --output out >out.txt 2>error.txt || fail "a sweep without test.precision: $(cat error.txt)"
+[ "$(grep -c '^skipped' out.txt)" -eq 15 ] || fail "tested again: $(cat out.txt)"
+sed -i 's/^set:/set:\n  equalize: parameters/' other.yaml
+refuse 2 "other.yaml:[0-9]*: equalize is no key of a configuration; it stands beside set" "$TARN" sweep other.yaml --output out
 refuse 2 "holds a run" "$TARN" sweep more.yaml --output out/half/seed-1
 refuse 2 "no sweep to go on with" "$TARN" sweep --output nowhere
 
