@@ -10,7 +10,7 @@
 
 enum { GROUP = TARN__GEMM_AMX_GROUP, PANEL = 32, UNITS = 16, BLOCK = 2 * GROUP };
 
-enum { RESIDENT_BYTES = 512 << 10 };
+enum { RESIDENT_BYTES = 512 << 10 };  // of a B that leaves room for A and C in a second cache of 2 MB
 
 // Tiles 0 to 3: sums; 4, 5: A; 6, 7: B. All are whole.
 typedef struct tile_config {

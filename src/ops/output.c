@@ -1,7 +1,7 @@
 // The output layer never holds all logits: it goes through the rows in chunks, and for each chunk computes
 //   logits = x table^T + bias;  loss and dlogits;  dtable += dlogits^T x;  dx = dlogits table
-// dx comes last: it may lie in the memory of x. The gradient of the table is as large as the table, so a chunk has as
-// many rows of dlogits as CHUNK_BYTES hold. Logits in fp32 beside dlogits in BF16 live only from their product to their
+// dx comes last: it may lie in the memory of x. The gradient of the table is as large as the table, so a chunk has many
+// rows (most_chunk_rows). Logits in fp32 beside dlogits in BF16 live only from their product to their
 // loss: they are made for a part of a chunk at a time, which stays in the last cache. The table is packed once.
 #include "ops/output.h"
 
