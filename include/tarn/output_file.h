@@ -17,9 +17,11 @@ extern "C" {
 
 typedef struct tarn_output_file tarn_output_file;
 
-// Opens a temporary file `path.tmp.PID` in the folder of `path`. A link is followed, also to where nothing is yet; the
-// permissions of a file that is there are kept. What cannot be replaced is written directly: a device or pipe, and an
-// open descriptor (/dev/stdout, /dev/fd/3), from where it stands. Fails with IO (a folder, a file that is
+// Makes a temporary file in the folder of `path`: `path.tmp.PID`, `path.tmp.PID.1` where there is such a file, and so
+// on; of a long name the first 100 bytes. A link is followed, also to where nothing is yet; the permissions of a file
+// that is there are kept. What cannot be replaced is written directly: a device or pipe, and an open descriptor of this
+// process
+// (/dev/stdout, /dev/fd/3, /proc/thread-self/fd/3), from where it stands. Fails with IO (a folder, a file that is
 // write-protected, a folder that cannot be written) or MEMORY.
 tarn_status tarn_output_file_open(tarn_output_file **output, const char *path) TARN_CHECKED;
 
@@ -34,7 +36,8 @@ const char *tarn_output_file_temporary(const tarn_output_file *output);
 // why that failed.
 tarn_status tarn_output_file_commit(tarn_output_file **output) TARN_CHECKED;
 
-// Ends the output and leaves the file as it was; accepts NULL in *output.
+// Ends the output and leaves the file as it was; accepts NULL in *output. Of what is written directly, only that is
+// dropped which still waits in the stream's buffer.
 void tarn_output_file_abort(tarn_output_file **output);
 
 #ifdef __cplusplus

@@ -28,8 +28,11 @@ void tarn__map_release_part(const tarn__map *map, const void *data, size_t size)
 // Copies bytes of a map and releases them piece by piece.
 void tarn__map_take(void *out, const tarn__map *map, const void *data, size_t size);
 
-// A writer is an output (tarn/output_file.h), under the names that the library uses. A kill leaves at most a file
-// `path.tmp.PID`.
+// A writer is an output (tarn/output_file.h), under the names that the library uses. A kill leaves at most its
+// temporary file, whose name is the first bytes of the file's, the mark, the number of the process and, where that name
+// is taken, a dot and a counter.
+#define TARN__TEMPORARY_MARK ".tmp."
+enum { TARN__TEMPORARY_KEEPS = 100 };  // bytes; a name that is no longer is kept whole
 typedef tarn_output_file tarn__writer;
 tarn_status tarn__writer_open(tarn__writer **writer, const char *path) TARN_CHECKED;
 // Buffered; reports a full disk with the path's name.

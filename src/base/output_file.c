@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdbool.h>
+#include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -12,7 +13,10 @@
 #include "base/file.h"
 #include "base/memory.h"
 
-enum { MOST_LINKS = 40 };  // as many as Linux follows
+enum {
+  MOST_LINKS = 40,   // as many as Linux follows
+  MOST_NAMES = 1000  // temporary files of one name and process number
+};
 
 struct tarn_output_file {
   FILE *file;
@@ -25,22 +29,32 @@ static tarn_status fail_write(const char *path) {
   return tarn__fail(TARN_STATUS_IO, "%s: cannot write: %s", path, strerror(errno));
 }
 
+// Whether a folder is the one of this process's open descriptors, by whatever path: /dev/fd, /proc/self/fd,
+// /proc/thread-self/fd, /proc/PID/fd.
+static bool holds_descriptors(const char *folder) {
+  char whole[PATH_MAX], own[64];
+  if (!realpath(folder, whole)) return false;
+  snprintf(own, sizeof own, "/proc/%ld/fd", (long)getpid());
+  if (strcmp(whole, own) == 0) return true;
+  const size_t length = (size_t)snprintf(own, sizeof own, "/proc/%ld/task/", (long)getpid());
+  return strncmp(whole, own, length) == 0 && strcmp(whole + length + strspn(whole + length, "0123456789"), "/fd") == 0;
+}
+
 // The open descriptor that a path names, or -1. Through its link in /proc it could only be opened anew, from the
 // beginning, and a rename would put another file in its place.
 static int descriptor_of(const char *path) {
-  static const char *const folders[] = {"/dev/fd/", "/proc/self/fd/"};
+  char folder[PATH_MAX];
   if (strcmp(path, "/dev/stdin") == 0) return STDIN_FILENO;
   if (strcmp(path, "/dev/stdout") == 0) return STDOUT_FILENO;
   if (strcmp(path, "/dev/stderr") == 0) return STDERR_FILENO;
-  for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
-    const size_t length = strlen(folders[i]);
-    char *end;
-    if (strncmp(path, folders[i], length) != 0) continue;
-    errno = 0;
-    const long number = strtol(path + length, &end, 10);
-    if (end > path + length && !*end && number >= 0 && number <= INT_MAX && errno == 0) return (int)number;
-  }
-  return -1;
+  const char *slash = strrchr(path, '/');
+  const char *name = slash ? slash + 1 : path;
+  if (!*name || strspn(name, "0123456789") != strlen(name)) return -1;
+  errno = 0;
+  const long number = strtol(name, NULL, 10);
+  if (number > INT_MAX || errno != 0) return -1;
+  snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - path) + 1 : 1, slash ? path : ".");
+  return holds_descriptors(folder) ? (int)number : -1;
 }
 
 // Replaces a link by what it points to, which need not exist. False: it is no link.
@@ -56,32 +70,75 @@ static bool follow(char path[PATH_MAX]) {
   return true;
 }
 
+// Takes over the descriptor, also where it fails.
+static tarn_status open_stream(tarn_output_file *w, int fd) {
+  w->file = fdopen(fd, "wb");
+  if (w->file) return TARN_STATUS_OK;
+  tarn_status status = fail_write(w->path);
+  close(fd);
+  return status;
+}
+
 static tarn_status open_descriptor(tarn_output_file *w, int descriptor) {
   const int copy = fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
-  if (copy < 0) return fail_write(w->path);
-  w->file = fdopen(copy, "wb");
-  if (w->file) return TARN_STATUS_OK;
-  close(copy);
-  return fail_write(w->path);
+  return copy < 0 ? fail_write(w->path) : open_stream(w, copy);
+}
+
+// How much of a name a temporary one begins with: it must not be longer than names may be, and characters of UTF-8 stay
+// whole.
+static int kept_of_name(const char *name) {
+  size_t length = strlen(name);
+  if (length <= TARN__TEMPORARY_KEEPS) return (int)length;
+  length = TARN__TEMPORARY_KEEPS;
+  while (length > 0 && ((unsigned char)name[length] & 0xc0) == 0x80) length--;
+  return (int)length;
+}
+
+// Makes a file that was not there, in the folder of the target. Other outputs of this path have files of their own,
+// also those of another machine or container whose process has the same number.
+static tarn_status open_temporary(tarn_output_file *w, int *fd, const char *target, mode_t mode) {
+  void *memory;
+  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, PATH_MAX, 1));
+  char *path = memory;
+  const char *slash = strrchr(target, '/');
+  const char *name = slash ? slash + 1 : target;
+  const int kept = (int)(name - target) + kept_of_name(name);
+  for (int i = 0; i < MOST_NAMES; i++) {
+    int length = snprintf(path, PATH_MAX, "%.*s" TARN__TEMPORARY_MARK "%ld", kept, target, (long)getpid());
+    if (i > 0 && length < PATH_MAX) length += snprintf(path + length, (size_t)(PATH_MAX - length), ".%d", i);
+    errno = ENAMETOOLONG;
+    *fd = length < PATH_MAX ? open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode) : -1;
+    if (*fd < 0 && errno == EEXIST) continue;
+    if (*fd >= 0) {
+      w->temporary = path;
+      return TARN_STATUS_OK;
+    }
+    tarn__free(path);
+    return fail_write(w->path);
+  }
+  tarn_status status = tarn__fail(TARN_STATUS_IO, "%s: cannot write: %d temporary files are in the way, the last is %s",
+                                  w->path, MOST_NAMES, path);
+  tarn__free(path);
+  return status;
 }
 
 static tarn_status open_target(tarn_output_file *w, const char *target) {
   struct stat info;
+  int fd;
   const bool exists = stat(target, &info) == 0;
   TARN_REQUIRE(!exists || !S_ISDIR(info.st_mode), IO, "%s: cannot write: is a folder", w->path);
-  // A device such as /dev/null or a pipe cannot be replaced by a rename, and must not be.
-  if (!exists || S_ISREG(info.st_mode)) {
-    char name[PATH_MAX + 32];
-    if (exists && access(target, W_OK) != 0) return fail_write(w->path);
-    snprintf(name, sizeof name, "%s.tmp.%ld", target, (long)getpid());
-    TARN_TRY(tarn__strdup(&w->temporary, name));
-  }
   TARN_TRY(tarn__strdup(&w->target, target));
-  w->file = fopen(w->temporary ? w->temporary : w->target, "wbe");
-  if (!w->file) return fail_write(w->path);
-  // A file system without permissions has none to keep.
-  if (exists && w->temporary) (void)!fchmod(fileno(w->file), info.st_mode & 07777);
-  return TARN_STATUS_OK;
+  if (!exists || S_ISREG(info.st_mode)) {
+    if (exists && access(target, W_OK) != 0) return fail_write(w->path);
+    TARN_TRY(open_temporary(w, &fd, target, exists ? info.st_mode & 0777 : 0666));
+    // A file system without permissions has none to keep.
+    if (exists) (void)!fchmod(fd, info.st_mode & 07777);
+  } else {
+    // A device such as /dev/null or a pipe cannot be replaced by a rename, and must not be.
+    fd = open(target, O_WRONLY | O_CLOEXEC);
+    if (fd < 0) return fail_write(w->path);
+  }
+  return open_stream(w, fd);
 }
 
 static tarn_status start(tarn_output_file *w, const char *path) {
@@ -163,7 +220,10 @@ tarn_status tarn_output_file_commit(tarn_output_file **output) {
 void tarn_output_file_abort(tarn_output_file **output) {
   tarn_output_file *w = *output;
   if (!w) return;
-  if (w->file) fclose(w->file);
+  if (w->file) {
+    __fpurge(w->file);  // or closing would write it, where there is no temporary file even to the target
+    fclose(w->file);
+  }
   if (w->temporary) unlink(w->temporary);
   release(output);
 }

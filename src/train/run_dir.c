@@ -58,19 +58,28 @@ static bool is_own(const tarn__run_dir *dir, const char *name) {
   return number_of(name) >= 0;
 }
 
-// Half-written files "NAME.tmp.PID" of processes that were killed; the lock says that none of them is at work.
+// Whether a text is "PID" or "PID.COUNTER".
+static bool numbers_a_temporary(const char *text) {
+  static const char digits[] = "0123456789";
+  size_t length = strspn(text, digits);
+  if (length == 0 || text[length] != '.') return length > 0 && text[length] == '\0';
+  text += length + 1;
+  length = strspn(text, digits);
+  return length > 0 && text[length] == '\0';
+}
+
+// Temporary files (base/file.h) of processes that were killed; the lock says that none of them is at work. The names of
+// a run's files are short enough to be kept whole.
 static void remove_half_written(const tarn__run_dir *dir) {
   DIR *folder = opendir(dir->path);
   if (!folder) return;
   for (const struct dirent *entry; (entry = readdir(folder));) {
-    static const char infix[] = ".tmp.";
     char name[sizeof entry->d_name];
     snprintf(name, sizeof name, "%s", entry->d_name);
-    char *mark = strstr(name, infix);
+    char *mark = strstr(name, TARN__TEMPORARY_MARK);
     if (!mark) continue;
-    const char *process = mark + strlen(infix);
     *mark = '\0';
-    if (*process && strspn(process, "0123456789") == strlen(process) && is_own(dir, name))
+    if (numbers_a_temporary(mark + strlen(TARN__TEMPORARY_MARK)) && is_own(dir, name))
       unlinkat(dirfd(folder), entry->d_name, 0);
   }
   closedir(folder);

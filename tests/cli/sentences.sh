@@ -27,6 +27,9 @@ grep -q 'sentences  *5$' err || fail "no summary beside standard output: $(cat e
 echo before >log
 "$TARN" sentences text --output /dev/stdout 2>&1 >>log || fail "/dev/stdout"
 head -n 6 log | cmp - <(echo before; cat one) || fail "/dev/stdout replaces a file: $(cat log)"
+echo before >log
+"$TARN" sentences text --output /proc/thread-self/fd/1 2>&1 >>log || fail "/proc/thread-self/fd/1"
+head -n 6 log | cmp - <(echo before; cat one) || fail "/proc/thread-self/fd/1 replaces a file: $(cat log)"
 "$TARN" sentences missing --output no 2>err
 [ $? -eq 1 ] && grep -q 'missing: cannot read' err || fail "no file: $(cat err)"
 [ ! -e no ] || fail "a failure left a file"

@@ -1,5 +1,6 @@
 // Files: whole reads, maps, writes that replace atomically, folders, locks.
 #include <fcntl.h>
+#include <limits.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -111,6 +112,75 @@ static void abort_leaves_the_old_file(void **state) {
   assert_int_equal(tarn__file_exists(name), 0);
 }
 
+// Several outputs of one path at the same time do not meet: the last that ends is there, whole.
+static void outputs_of_one_path_do_not_mix(void **state) {
+  (void)state;
+  tarn__writer *writers[3];
+  static const char *const texts[] = {"first", "second", "third"};
+  char names[3][64];
+  for (int i = 0; i < 3; i++) {
+    assert_int_equal(tarn__writer_open(&writers[i], "shared"), TARN_STATUS_OK);
+    assert_int_equal(tarn__writer_put(writers[i], texts[i], strlen(texts[i])), TARN_STATUS_OK);
+    snprintf(names[i], sizeof names[i], "%s", tarn_output_file_temporary(writers[i]));
+    for (int k = 0; k < i; k++) assert_string_not_equal(names[i], names[k]);
+  }
+  assert_int_equal(tarn__writer_commit(&writers[1]), TARN_STATUS_OK);
+  assert_contents("shared", "second");
+  tarn__writer_abort(&writers[2]);
+  assert_contents("shared", "second");
+  assert_int_equal(tarn__writer_commit(&writers[0]), TARN_STATUS_OK);
+  assert_contents("shared", "first");
+  for (int i = 0; i < 3; i++) assert_int_equal(tarn__file_exists(names[i]), 0);
+}
+
+// What stands under the name of a temporary file is neither written, followed, nor removed.
+static void files_in_the_way_stay(void **state) {
+  (void)state;
+  enum { NAMES = 1000 };
+  tarn__writer *writer;
+  char name[64];
+  struct stat info;
+  assert_int_equal(tarn__file_write("victim", "whole", 5), TARN_STATUS_OK);
+  snprintf(name, sizeof name, "planted" TARN__TEMPORARY_MARK "%ld", (long)getpid());
+  assert_int_equal(symlink("victim", name), 0);
+  assert_int_equal(tarn__file_write("planted", "x", 1), TARN_STATUS_OK);
+  assert_contents("planted", "x");
+  assert_contents("victim", "whole");
+  assert_int_equal(lstat(name, &info), 0);
+  assert_true(S_ISLNK(info.st_mode));
+  for (int i = 1; i < NAMES; i++) {
+    snprintf(name, sizeof name, "planted" TARN__TEMPORARY_MARK "%ld.%d", (long)getpid(), i);
+    assert_int_equal(symlink("nowhere", name), 0);
+  }
+  assert_int_equal(tarn__writer_open(&writer, "planted"), TARN_STATUS_IO);
+  assert_null(writer);
+  assert_non_null(strstr(tarn_error_message(), name));
+  assert_int_equal(lstat(name, &info), 0);
+  assert_int_equal(tarn__file_exists("nowhere"), 0);
+  assert_contents("planted", "x");
+}
+
+// Names as long as the system takes them, of letters of one byte and of two, which stay whole.
+static void long_names_are_written(void **state) {
+  (void)state;
+  char names[2][NAME_MAX + 1];
+  memset(names[0], 'x', NAME_MAX);
+  for (int i = 0; i < NAME_MAX; i++) names[1][i] = i == 0 ? 'x' : i % 2 ? '\xc3' : '\xa4';
+  for (int i = 0; i < 2; i++) {
+    tarn__writer *writer;
+    names[i][NAME_MAX] = '\0';
+    assert_int_equal(tarn__writer_open(&writer, names[i]), TARN_STATUS_OK);
+    const char *temporary = tarn_output_file_temporary(writer);
+    const char *mark = strstr(temporary, TARN__TEMPORARY_MARK);
+    assert_non_null(mark);
+    assert_int_equal(mark - temporary, TARN__TEMPORARY_KEEPS - i);
+    assert_memory_equal(temporary, names[i], (size_t)(mark - temporary));
+    assert_int_equal(tarn__writer_put(writer, "x", 1), TARN_STATUS_OK);
+    assert_int_equal(tarn__writer_commit(&writer), TARN_STATUS_OK);
+    assert_contents(names[i], "x");
+  }
+}
+
 static void links_and_devices_stay(void **state) {
   (void)state;
   struct stat info;
@@ -169,10 +239,35 @@ static void descriptors_are_written_directly(void **state) {
   assert_int_equal(tarn__file_write(name, "second ", 7), TARN_STATUS_OK);
   snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
   assert_int_equal(symlink(name, "descriptor"), 0);
-  assert_int_equal(tarn__file_write("descriptor", "third", 5), TARN_STATUS_OK);
+  assert_int_equal(tarn__file_write("descriptor", "third ", 6), TARN_STATUS_OK);
+  static const char *const others[] = {"/proc/thread-self/fd/%d", "/proc/self/task/../fd/%d", "/dev/../dev/fd/%d"};
+  for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+    snprintf(name, sizeof name, others[i], fd);
+    assert_int_equal(tarn__file_write(name, "more ", 5), TARN_STATUS_OK);
+  }
+  snprintf(name, sizeof name, "/proc/%ld/fd/%d", (long)getpid(), fd);
+  assert_int_equal(tarn__file_write(name, "last", 4), TARN_STATUS_OK);
   close(fd);
-  assert_contents("log", "first second third");
+  assert_contents("log", "first second third more more more last");
   assert_int_equal(tarn__file_write(name, "x", 1), TARN_STATUS_IO);  // closed
+  // A number in another folder is a file like others.
+  assert_int_equal(tarn__file_write("1", "file", 4), TARN_STATUS_OK);
+  assert_contents("1", "file");
+}
+
+static void abort_drops_what_waits_for_a_descriptor(void **state) {
+  (void)state;
+  char name[64];
+  tarn__writer *writer;
+  int fd = open("dropped", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+  assert_true(fd >= 0);
+  assert_int_equal(write(fd, "old", 3), 3);
+  snprintf(name, sizeof name, "/dev/fd/%d", fd);
+  assert_int_equal(tarn__writer_open(&writer, name), TARN_STATUS_OK);
+  assert_int_equal(tarn__writer_put(writer, "new", 3), TARN_STATUS_OK);
+  tarn__writer_abort(&writer);
+  close(fd);
+  assert_contents("dropped", "old");
 }
 
 static void full_disk_is_reported(void **state) {
@@ -291,10 +386,14 @@ int main(void) {
       cmocka_unit_test(unreadable_things_are_named),
       cmocka_unit_test(writer_replaces_atomically),
       cmocka_unit_test(abort_leaves_the_old_file),
+      cmocka_unit_test(outputs_of_one_path_do_not_mix),
+      cmocka_unit_test(files_in_the_way_stay),
+      cmocka_unit_test(long_names_are_written),
       cmocka_unit_test(links_and_devices_stay),
       cmocka_unit_test(dangling_links_are_followed),
       cmocka_unit_test(permissions_stay),
       cmocka_unit_test(descriptors_are_written_directly),
+      cmocka_unit_test(abort_drops_what_waits_for_a_descriptor),
       cmocka_unit_test(full_disk_is_reported),
       cmocka_unit_test(impossible_writes_are_refused),
       cmocka_unit_test(every_allocation_of_a_write_may_fail),

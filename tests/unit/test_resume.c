@@ -322,11 +322,14 @@ static void removes_what_was_half_written(void **state) {
                                       TARN__CHECKPOINT_AVERAGE,
                                       "frozen_cache.bin",
                                       "checkpoint_7.safetensors"};
-  static const char *const others[] = {"notes.tmp.12", "config.yaml.tmp.old", "checkpoint_x.safetensors.tmp.3"};
+  static const char *const numbers[] = {"123", "1.45"};
+  static const char *const others[] = {"notes.tmp.12",       "config.yaml.tmp.old",   "checkpoint_x.safetensors.tmp.3",
+                                       "config.yaml.tmp.1.", "config.yaml.tmp.1.2.3", "config.yaml.tmp..1"};
+  enum { FILES = sizeof names / sizeof *names, NUMBERS = sizeof numbers / sizeof *numbers };
   char path[256];
   run_through("torn", NULL, 0);
-  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-    snprintf(path, sizeof path, "torn/%s.tmp.123", names[i]);
+  for (size_t i = 0; i < FILES * NUMBERS; i++) {
+    snprintf(path, sizeof path, "torn/%s.tmp.%s", names[i % FILES], numbers[i / FILES]);
     sandbox_write(path, "half", 4);
   }
   for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
@@ -334,8 +337,8 @@ static void removes_what_was_half_written(void **state) {
     sandbox_write(path, "whole", 5);
   }
   assert_int_equal(tiny_train(NULL, "torn", NULL, 0, NULL, NULL, NULL), TARN_STATUS_OK);
-  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-    snprintf(path, sizeof path, "torn/%s.tmp.123", names[i]);
+  for (size_t i = 0; i < FILES * NUMBERS; i++) {
+    snprintf(path, sizeof path, "torn/%s.tmp.%s", names[i % FILES], numbers[i / FILES]);
     if (tarn__file_exists(path)) fail_msg("%s is still there", path);
   }
   for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
