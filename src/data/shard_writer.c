@@ -1,10 +1,10 @@
 #include "data/shard_writer.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/file.h"
 #include "base/hash.h"
@@ -16,8 +16,8 @@ enum { BUFFER = 4096 };  // ids
 
 struct tarn__shard_writer {
   tarn__shard_header header;
-  char path[PATH_MAX], ids_path[PATH_MAX];
-  tarn__writer *ids_file;
+  char path[PATH_MAX];
+  tarn__writer *ids_file;  // an output of the same path, which is never put in its place
   int64_t *offsets;
   size_t count, capacity;  // of offsets
   uint8_t buffer[BUFFER * sizeof(uint32_t)];
@@ -51,11 +51,11 @@ static void fill_header(tarn__shard_header *h, const tarn_vocab *source, const t
 static tarn_status prepare(tarn__shard_writer *w, const char *prefix) {
   TARN_TRY(tarn__shard_path(w->path, sizeof w->path, prefix));
   TARN_TRY(tarn__mkdir_of_file(w->path));
-  int wanted = snprintf(w->ids_path, sizeof w->ids_path, "%s.ids.%ld", w->path, (long)getpid());
-  TARN_REQUIRE(wanted < (int)sizeof w->ids_path, IO, "%s: the path is too long", prefix);
   TARN_TRY(tarn__grow(&w->offsets, &w->capacity, 1, sizeof *w->offsets));
   w->count = 1;
-  return tarn__writer_open(&w->ids_file, w->ids_path);
+  TARN_TRY(tarn__writer_open(&w->ids_file, w->path));
+  TARN_REQUIRE(tarn_output_file_temporary(w->ids_file), IO, "%s: cannot write: not a regular file", w->path);
+  return TARN_STATUS_OK;
 }
 
 tarn_status tarn__shard_writer_open(tarn__shard_writer **writer, const char *prefix, const tarn_vocab *source_vocab,
@@ -128,10 +128,10 @@ static tarn_status write_file(tarn__shard_writer *w, const tarn__map *ids) {
 
 static tarn_status finish(tarn__shard_writer *w) {
   TARN_TRY(flush(w));
-  TARN_TRY(tarn__writer_commit(&w->ids_file));
+  TARN_REQUIRE(fflush(tarn_output_file_stream(w->ids_file)) == 0, IO, "%s: cannot write: %s", w->path, strerror(errno));
   tarn__map ids = {0};
-  tarn_status status = tarn__map_open(&ids, w->ids_path);
-  unlink(w->ids_path);  // the map keeps the contents
+  tarn_status status = tarn__map_open(&ids, tarn_output_file_temporary(w->ids_file));
+  tarn__writer_abort(&w->ids_file);  // the map keeps the contents
   if (status == TARN_STATUS_OK) status = write_file(w, &ids);
   tarn__map_close(&ids);
   return status;

@@ -54,6 +54,37 @@ static void test_round_trip(void **state) {
   }
 }
 
+// Two that are written to one place at the same time do not meet, and leave nothing else.
+static void test_two_writers(void **state) {
+  (void)state;
+  enum { PAIRS = 5000 };  // more ids than wait in memory
+  tarn_vocab *vocab = make_vocab(20);
+  tarn__shard_writer *writers[2];
+  for (int i = 0; i < 2; i++)
+    assert_int_equal(tarn__shard_writer_open(&writers[i], "both/s", NULL, vocab), TARN_STATUS_OK);
+  for (int n = 0; n < PAIRS; n++)
+    for (int i = 0; i < 2; i++) {
+      const int32_t ids[] = {3 + i, 5 + i};
+      assert_int_equal(tarn__shard_writer_put(writers[i], NULL, 0, ids, 2), TARN_STATUS_OK);
+    }
+  for (int i = 0; i < 2; i++) {
+    tarn__shard shard;
+    assert_int_equal(tarn__shard_writer_commit(&writers[i]), TARN_STATUS_OK);
+    open_ok(&shard, "both/s");
+    assert_int_equal(shard.pairs, PAIRS);
+    for (int64_t n = 0; n < PAIRS; n++) {
+      int32_t ids[3];
+      assert_int_equal(tarn__shard_target_length(&shard, n), 3);
+      tarn__shard_target(&shard, n, ids);
+      assert_true(ids[0] == 3 + i && ids[1] == 5 + i && ids[2] == 2);
+    }
+    tarn__shard_close(&shard);
+  }
+  assert_int_equal(unlink("both/s.tarn"), 0);
+  assert_int_equal(rmdir("both"), 0);
+  tarn_vocab_close(&vocab);
+}
+
 static void write_vocab(const char *path, int size) {
   tarn_vocab *vocab = make_vocab(size);
   size_t bytes_size;
@@ -409,11 +440,12 @@ static void test_forged_eos(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_round_trip),        cmocka_unit_test(test_prepare_counts),
-      cmocka_unit_test(test_prepare_refusals),  cmocka_unit_test(test_prepare_memory),
-      cmocka_unit_test(test_truncated),         cmocka_unit_test(test_every_bit),
-      cmocka_unit_test(test_forged_header),     cmocka_unit_test(test_forged_contents),
-      cmocka_unit_test(test_forged_vocab_size), cmocka_unit_test(test_forged_eos),
+      cmocka_unit_test(test_round_trip),      cmocka_unit_test(test_two_writers),
+      cmocka_unit_test(test_prepare_counts),  cmocka_unit_test(test_prepare_refusals),
+      cmocka_unit_test(test_prepare_memory),  cmocka_unit_test(test_truncated),
+      cmocka_unit_test(test_every_bit),       cmocka_unit_test(test_forged_header),
+      cmocka_unit_test(test_forged_contents), cmocka_unit_test(test_forged_vocab_size),
+      cmocka_unit_test(test_forged_eos),
   };
   return cmocka_run_group_tests(tests, sandbox_open, sandbox_close);
 }
