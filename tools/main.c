@@ -80,8 +80,8 @@ static int run(int argc, char **argv) {
 
 // GCC's OpenMP lets a thread that waits for the others spin for milliseconds. A shorter spin costs nothing on a quiet
 // machine, and less before base/spinning.h has seen that others want the processors. The pool reads its settings when
-// the program is loaded, so they are set by loading the program once more, under its own name; a user's own settings
-// stand.
+// the program is loaded, so they are set by loading the program once more, under its own name. A user's own settings
+// stand, for base/spinning.h too, which takes a spin of this very length for the program's.
 static void limit_spinning(char **argv) {
   if (getenv("GOMP_SPINCOUNT") || getenv("OMP_WAIT_POLICY")) return;
   char program[4096];

@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/threads.h"
@@ -28,18 +29,44 @@ void tarn__spinning_note(tarn__spinning *spinning, double now, double seconds, d
 static struct {
   pthread_mutex_t lock;
   pthread_cond_t changed;
+  int others;  // threads of the holder's pool besides itself
   bool wanted, running;
 } holder = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 
+static void *wait_for(void *lock) {
+  pthread_mutex_lock(lock);
+  pthread_mutex_unlock(lock);
+  return NULL;
+}
+
+// Whether this process may have so many more threads at the same time. OpenMP ends the program where it cannot start
+// one, so they are started here before.
+static bool can_start(int count) {
+  pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+  pthread_t threads[TARN__SPINNING_MOST_OTHERS];
+  int started = 0;
+  pthread_mutex_lock(&lock);
+  while (started < count && pthread_create(&threads[started], NULL, wait_for, &lock) == 0) started++;
+  pthread_mutex_unlock(&lock);
+  for (int i = 0; i < started; i++) pthread_join(threads[i], NULL);
+  pthread_mutex_destroy(&lock);
+  return started == count;
+}
+
 static void *hold(void *none) {
   (void)none;
-  // The pool of the thread that asked and this one's others together are one more than the processors.
-  int others = omp_get_num_procs() - tarn__threads() + 1;
-#pragma omp parallel num_threads(others > 0 ? others + 1 : 2)
-  {
+  pthread_mutex_lock(&holder.lock);
+  const int others = holder.others;
+  pthread_mutex_unlock(&holder.lock);
+  const bool able = can_start(others);
+  if (able) {
+#pragma omp parallel num_threads(others + 1)
+    {
 #pragma omp barrier  // a region that does nothing would be left out
-  } pthread_mutex_lock(&holder.lock);
-  while (holder.wanted) pthread_cond_wait(&holder.changed, &holder.lock);
+    }
+  }
+  pthread_mutex_lock(&holder.lock);
+  while (able && holder.wanted) pthread_cond_wait(&holder.changed, &holder.lock);
   holder.running = false;
   pthread_mutex_unlock(&holder.lock);
   return NULL;  // its pool ends with it
@@ -55,15 +82,24 @@ static bool start_holder(void) {
   return started;
 }
 
-void tarn__spinning_limit(bool limited) {
+void tarn__spinning_limit(bool limited, int threads) {
+  // The pool of the thread that asks and the holder's others together are one more than the processors.
+  int others = omp_get_num_procs() - threads + 1;
+  if (others < 1) others = 1;
   pthread_mutex_lock(&holder.lock);
   holder.wanted = limited;
-  if (limited && !holder.running) holder.running = start_holder();
+  if (limited && !holder.running && others <= TARN__SPINNING_MOST_OTHERS) {
+    holder.others = others;
+    holder.running = start_holder();
+  }
   pthread_cond_signal(&holder.changed);
   pthread_mutex_unlock(&holder.lock);
 }
 #else
-void tarn__spinning_limit(bool limited) { (void)limited; }
+void tarn__spinning_limit(bool limited, int threads) {
+  (void)limited;
+  (void)threads;
+}
 #endif
 
 // Seconds that the calling thread has been ready to run without running; negative: the system does not tell.
@@ -76,22 +112,30 @@ static double waited_seconds(void) {
   return read == 2 ? (double)waiting * 1e-9 : -1;
 }
 
-static void act(double now, double seconds, double waited) {
+static void act(double now, double seconds, double waited, int threads) {
   static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
   static tarn__spinning state;
   pthread_mutex_lock(&lock);
   bool before = state.limited;
   tarn__spinning_note(&state, now, seconds, waited);
-  if (state.limited != before) tarn__spinning_limit(state.limited);
+  if (state.limited != before) tarn__spinning_limit(state.limited, threads);
   pthread_mutex_unlock(&lock);
+}
+
+// Whether the user has said how threads wait.
+static bool is_set(void) {
+  const char *count = getenv("GOMP_SPINCOUNT");
+  return getenv("OMP_WAIT_POLICY") || (count && strcmp(count, TARN__SPINNING_COUNT) != 0);
 }
 
 void tarn__spinning_look(void) {
   static _Thread_local double last_look, last_waited;
   double now = tarn__seconds();
-  if (now - last_look < LOOK_EVERY || omp_in_parallel() || tarn__threads() == 1 || getenv("OMP_WAIT_POLICY")) return;
+  if (now - last_look < LOOK_EVERY || omp_in_parallel() || is_set()) return;
+  const int threads = tarn__threads();
+  if (threads == 1) return;
   double waited = waited_seconds();
-  if (last_look > 0 && waited >= 0) act(now, now - last_look, waited - last_waited);
+  if (last_look > 0 && waited >= 0) act(now, now - last_look, waited - last_waited, threads);
   last_look = now;
   last_waited = waited;
 }
