@@ -1,4 +1,4 @@
-// The one pool of threads (OpenMP, which the product library uses as well).
+// The one pool of threads, which is that of OpenMP.
 #ifndef TARN_BASE_THREADS_H
 #define TARN_BASE_THREADS_H
 

@@ -1,5 +1,5 @@
 // Instruction sets of the fast kernels, chosen at run time. The environment variable TARN_ISA (portable, avx2, avx512,
-// avx512_bf16, amx) lowers the choice, for tests; it also limits the product library.
+// avx512_bf16, amx) lowers the choice, for tests.
 #ifndef TARN_OPS_ISA_H
 #define TARN_OPS_ISA_H
 
