@@ -297,7 +297,7 @@ static void run_product(job *j) {
                                 .accumulate = j->product.accumulate,
                                 .c = j->product.c,
                                 .scratch = j->panel};
-    tarn__spmm_run(&product);
+    tarn__spmm_run(&product, j->threads);
     return;
   }
   j->product.m = j->step.count;
@@ -356,8 +356,8 @@ static tarn_status run(const tarn__exec *exec, const tarn__node *node, int64_t r
   for (int d = 0; d < spec->directions; d++) {
     tarn__gemm g = product_of(node, spec, d, &all->cut);
     const tarn__tensor *weight = weight_of(node, d, backward);
-    all->is_sparse[d] =
-        wants_sparse(node, d, backward) && tarn__spmm_take(&all->sparse[d], weight->data, weight->dtype, backward);
+    all->is_sparse[d] = wants_sparse(node, d, backward) &&
+                        tarn__spmm_take(&all->sparse[d], weight->data, weight->dtype, backward, exec->threads);
     if (!g.packed && !all->is_sparse[d]) tarn__gemm_pack((void *)(uintptr_t)all->packed[d], &g, exec->threads);
   }
   deal(all, offsets_of(node, backward)->data);
