@@ -362,13 +362,13 @@ static tarn_status run(const tarn__exec *exec, const tarn__node *node, int64_t r
   }
   deal(all, offsets_of(node, backward)->data);
   for (int task = 0; task < all->cut.tasks; task++) assign(&all->jobs[task], all, task);
-  const int threads = exec->threads < all->cut.tasks ? exec->threads : all->cut.tasks;
   void (*loop)(job *, const tarn__recurrence_kernels *) = backward ? run_backward : run_forward;
-  if (threads == 1) {
+  if (exec->threads == 1 || all->cut.tasks == 1) {
     for (int task = 0; task < all->cut.tasks; task++) loop(&all->jobs[task], kernels);
     return TARN_STATUS_OK;
   }
-#pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
+  // Of all threads, though some may get no loop: a smaller team would end them, and the next op would start them anew.
+#pragma omp parallel for schedule(dynamic, 1) num_threads(exec->threads)
   for (int task = 0; task < all->cut.tasks; task++) loop(&all->jobs[task], kernels);
   return TARN_STATUS_OK;
 }
