@@ -22,7 +22,8 @@ typedef struct tarn_plan_part {
   size_t gradient_bytes;   // gradients of its parameters
   size_t optimiser_bytes;  // Adam's two moments, and the sums of train.autofreeze
   size_t kept_bytes;       // activations of the forward pass that the backward pass still needs
-  // Per token. What the backward pass computes again (train.recompute) counts in recompute_flops alone.
+  // Per token, counted as in tarn/profile.h. What the backward pass computes again (train.recompute) counts in
+  // recompute_flops alone.
   double forward_flops, backward_flops, recompute_flops;
 } tarn_plan_part;
 

@@ -40,7 +40,8 @@ typedef struct tarn_profile_row {
   tarn_profile_pass pass;
   int64_t calls;
   double seconds;
-  double flops;  // floating-point operations, a multiply-add counts two; 0: not counted (element-wise work)
+  double flops;  // floating-point operations, a multiply-add counts two; 0: not counted (element-wise work); a
+                 // recurrent matrix that is taken as sparse counts the share of entries that its sparsity leaves
 } tarn_profile_row;
 
 typedef struct tarn_profile_summary {

@@ -37,26 +37,37 @@ static size_t dweight_scratch(const tarn__node *node, int threads) {
   return tarn__gemm_scratch(&product, threads);
 }
 
-static double product_flops(const tarn__recurrence_spec *spec, int64_t rows, int directions) {
-  const double n = (double)spec->hidden;
-  return 2.0 * (double)rows * (double)directions * (double)tarn__recurrence_gates(spec) * n * n;
+// Of the products of all steps with one recurrent weight. Of a sparse one only the entries count that it is to have:
+// those alone are multiplied.
+static double product_flops(const tarn__tensor *weight, int64_t rows) {
+  const double share = tarn__recurrence_sparse(weight) ? 1.0 - weight->param->reservoir->sparsity : 1.0;
+  return 2.0 * (double)rows * (double)weight->rows * (double)weight->cols * share;
 }
 
 // The first step of a sentence has no product.
-static double flops(const tarn__node *node) {
+static double loop_flops(const tarn__node *node, int first_weight, const tarn__tensor *offsets, int64_t rows) {
   const tarn__recurrence_spec *spec = node->attr;
-  const int64_t sentences = node->in[TARN__RECURRENCE_OFFSETS]->cols - 1;
-  return product_flops(spec, node->in[TARN__RECURRENCE_X]->rows - sentences, spec->directions);
+  const int64_t sentences = offsets->cols - 1;
+  double flops = 0;
+  for (int d = 0; d < spec->directions; d++) flops += product_flops(node->in[first_weight + d], rows - sentences);
+  return flops;
+}
+
+static double flops(const tarn__node *node) {
+  return loop_flops(node, TARN__RECURRENCE_WEIGHTS, node->in[TARN__RECURRENCE_OFFSETS],
+                    node->in[TARN__RECURRENCE_X]->rows);
 }
 
 static double backward_flops(const tarn__node *node) {
-  const tarn__recurrence_spec *spec = node->attr;
-  const int64_t sentences = node->in[TARN__RECURRENCE_BACK_OFFSETS]->cols - 1;
-  return product_flops(spec, node->in[TARN__RECURRENCE_BACK_DY]->rows - sentences, spec->directions);
+  return loop_flops(node, TARN__RECURRENCE_BACK_WEIGHTS, node->in[TARN__RECURRENCE_BACK_OFFSETS],
+                    node->in[TARN__RECURRENCE_BACK_DY]->rows);
 }
 
+// That is a dense product whatever the weight is.
 static double dweight_flops(const tarn__node *node) {
-  return product_flops(&((const tarn__recurrence_dweight_attr *)node->attr)->spec, node->in[0]->rows, 1);
+  const tarn__recurrence_dweight_attr *attr = node->attr;
+  const double n = (double)attr->spec.hidden;
+  return 2.0 * (double)node->in[0]->rows * (double)tarn__recurrence_gates(&attr->spec) * n * n;
 }
 
 static const tarn__op dweight_op = {.name = "recurrence_dweight",

@@ -128,6 +128,9 @@ tarn_status tarn__recurrence_backward_cpu(const tarn__exec *exec, const tarn__no
 size_t tarn__recurrence_forward_scratch(const tarn__node *node, int threads);
 size_t tarn__recurrence_backward_scratch(const tarn__node *node, int threads);
 
+// Whether that loop takes a recurrent weight as sparse, by what is known of it before it has values.
+bool tarn__recurrence_sparse(const tarn__tensor *weight);
+
 tarn_status tarn__recurrence_ref_f32(const tarn__exec *exec, const tarn__node *node);
 tarn_status tarn__recurrence_ref_f64(const tarn__exec *exec, const tarn__node *node);
 tarn_status tarn__recurrence_backward_ref_f32(const tarn__exec *exec, const tarn__node *node);

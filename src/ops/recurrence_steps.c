@@ -96,8 +96,7 @@ static tarn__gemm product_of(const tarn__node *node, const tarn__recurrence_spec
 }
 
 // Whether the weight is that of an echo state network which is sparse enough.
-static bool wants_sparse(const tarn__node *node, int direction, bool backward) {
-  const tarn__tensor *weight = weight_of(node, direction, backward);
+bool tarn__recurrence_sparse(const tarn__tensor *weight) {
   const tarn__param *param = weight->param;
   return param->reservoir && weight->rows == weight->cols && !param->packed_int8 &&
          tarn__spmm_wins(param->reservoir->sparsity);
@@ -135,7 +134,8 @@ static void lay_out(job *j, room *r, const cut *c) {
   s->u = c->backward ? NULL : take(r, most * j->width, sizeof(float));
   s->sums = c->backward ? take(r, j->width, sizeof(float)) : NULL;
   j->product_scratch = take(r, (int64_t)product_scratch(g, c->threads), 1);
-  if (wants_sparse(j->node, j->direction, c->backward)) j->panel = take(r, tarn__spmm_scratch(n), sizeof(float));
+  if (tarn__recurrence_sparse(weight_of(j->node, j->direction, c->backward)))
+    j->panel = take(r, tarn__spmm_scratch(n), sizeof(float));
 }
 
 static const tarn__tensor *offsets_of(const tarn__node *node, bool backward) {
@@ -162,7 +162,7 @@ static shared share(const tarn__node *node, room *r, int threads, bool backward)
   for (int d = 0; d < spec->directions; d++) {
     const tarn__gemm g = product_of(node, spec, d, &all.cut);
     all.packed[d] = g.packed ? g.packed : take(r, (int64_t)tarn__gemm_pack_bytes(&g), 1);
-    if (!wants_sparse(node, d, backward)) continue;
+    if (!tarn__recurrence_sparse(weight_of(node, d, backward))) continue;
     tarn__spmm_rows *rows = &all.sparse[d];
     rows->n = spec->hidden;
     rows->room = tarn__spmm_room(rows->n, weight_of(node, d, backward)->param->reservoir->sparsity);
@@ -356,7 +356,7 @@ static tarn_status run(const tarn__exec *exec, const tarn__node *node, int64_t r
   for (int d = 0; d < spec->directions; d++) {
     tarn__gemm g = product_of(node, spec, d, &all->cut);
     const tarn__tensor *weight = weight_of(node, d, backward);
-    all->is_sparse[d] = wants_sparse(node, d, backward) &&
+    all->is_sparse[d] = tarn__recurrence_sparse(weight) &&
                         tarn__spmm_take(&all->sparse[d], weight->data, weight->dtype, backward, exec->threads);
     if (!g.packed && !all->is_sparse[d]) tarn__gemm_pack((void *)(uintptr_t)all->packed[d], &g, exec->threads);
   }

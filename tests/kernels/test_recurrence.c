@@ -79,6 +79,45 @@ static void sparse_reservoirs(void **state) {
   try_case(5, 1024, (recurrence_case){.sentences = 4, .longest = 3, .x = true, .sparsity = 0.99, .crowded = true});
 }
 
+// Operations of the forward and of the backward loop.
+static void count_flops(double flops[2], double sparsity) {
+  recurrence_case at = {.spec = cells[5], .sentences = 5, .longest = 7, .x = true, .no_biases = true};
+  at.spec.hidden = 40;
+  at.sparsity = sparsity;
+  check c;
+  check_open(&c);
+  tarn__graph graph = {0};
+  c.dtype = TARN__F32;
+  tarn__graph_begin(&graph, TARN__CPU, TARN__F32, true, CHECK_THREADS);
+  recurrence_build(&c, &graph, &at);
+  check_sum(&c, &graph);
+  tarn__graph_differentiate(&graph, c.loss);
+  flops[0] = flops[1] = 0;
+  for (size_t n = 0; n < graph.node_count; n++) {
+    const tarn__node *node = graph.nodes[n];
+    if (strncmp(node->op->name, "recurrence", 10) == 0) flops[n >= graph.forward_count] += node->op->flops(node);
+  }
+  tarn__graph_close(&graph);
+  check_close(&c);
+}
+
+// Of a product that is taken as sparse the zeros do not count; of others they do.
+static void flops_are_of_what_runs(void **state) {
+  (void)state;
+  double dense[2], half[2], sparse[2];
+  count_flops(dense, 0.0);
+  count_flops(half, 0.5);
+  count_flops(sparse, 0.95);
+  recurrence_case at = {.sentences = 5, .longest = 7};
+  int32_t offset[RECURRENCE_SENTENCES + 1];
+  const double rows = (double)(recurrence_offsets(&at, offset) - at.sentences);
+  for (int pass = 0; pass < 2; pass++) {
+    assert_true(dense[pass] == 2.0 * 2.0 * rows * 40.0 * 40.0);
+    assert_true(half[pass] == dense[pass]);
+    assert_true(fabs(sparse[pass] - 0.05 * dense[pass]) < 1e-6 * dense[pass]);
+  }
+}
+
 // Offsets may hold no sentence at all: no row, and gradients of zero.
 static void no_sentences(void **state) {
   (void)state;
@@ -197,10 +236,15 @@ static void bits_depend_on_the_sentence(void **state) {
 }
 
 static int run(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(all_trained),  cmocka_unit_test(many_and_wide),
-                                     cmocka_unit_test(part_trained), cmocka_unit_test(sparse_reservoirs),
-                                     cmocka_unit_test(no_sentences), cmocka_unit_test(nothing_kept),
-                                     cmocka_unit_test(extremes),     cmocka_unit_test(bits_depend_on_the_sentence)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(all_trained),
+                                     cmocka_unit_test(many_and_wide),
+                                     cmocka_unit_test(part_trained),
+                                     cmocka_unit_test(sparse_reservoirs),
+                                     cmocka_unit_test(no_sentences),
+                                     cmocka_unit_test(nothing_kept),
+                                     cmocka_unit_test(extremes),
+                                     cmocka_unit_test(bits_depend_on_the_sentence),
+                                     cmocka_unit_test(flops_are_of_what_runs)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
 
