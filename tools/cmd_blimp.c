@@ -12,7 +12,7 @@
 static const cli_command COMMAND = {
     "blimp", "RUN DIR", "Test a language model on minimal pairs (BLiMP).",
     "RUN is a run directory or a checkpoint of a language model. DIR holds one file PARADIGM.jsonl for each paradigm,\n"
-    "with the keys sentence_good and sentence_bad, and field if there are groups. A pair counts when the good "
+    "with the keys sentence_good and sentence_bad, and one field if there are groups. A pair counts when the good "
     "sentence\n"
     "has the higher log-probability. Overall and of a field the accuracy is the mean over paradigms. The intervals "
     "are\n"
@@ -50,10 +50,11 @@ static int print_json(const tarn_lm *lm, const tarn_minimal_pairs_result *result
     failed |= json_array_append_new(paradigms, count_json(&result->paradigms[i])) != 0;
   for (size_t i = 0; i < result->field_count; i++)
     failed |= json_array_append_new(fields, count_json(&result->fields[i])) != 0;
-  json_t *object = json_pack("{s:o, s:o, s:o, s:o, s:I, s:I, s:I}", "checkpoint", json_output_text(tarn_lm_path(lm)),
-                             "overall", count_json(&result->overall), "fields", fields, "paradigms", paradigms,
-                             "unknown", (json_int_t)result->unknown, "truncated", (json_int_t)result->truncated,
-                             "replaced", (json_int_t)result->replaced);
+  json_t *object =
+      json_pack("{s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:I}", "checkpoint", json_output_text(tarn_lm_path(lm)), "overall",
+                count_json(&result->overall), "fields", fields, "paradigms", paradigms, "unknown",
+                (json_int_t)result->unknown, "truncated", (json_int_t)result->truncated, "replaced",
+                (json_int_t)result->replaced, "equal", (json_int_t)result->equal);
   if (failed) json_decref(object);
   return json_output_print(&COMMAND, file, failed ? NULL : object, JSON_INDENT(1));
 }
@@ -66,6 +67,7 @@ static int test_pairs(tarn_lm *lm, const char *folder, bool json, bool quiet, FI
   int code = json ? print_json(lm, result, stdout) : CLI_OK;
   if (code == CLI_OK && file) code = print_json(lm, result, file);
   lm_print_changes(result->unknown, result->truncated, "sentences", result->replaced);
+  lm_print_equal(result->equal);
   tarn_minimal_pairs_close(&result);
   return code;
 }

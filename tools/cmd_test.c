@@ -3,6 +3,7 @@
 
 #include "cli.h"
 #include "commands.h"
+#include "lm_output.h"
 #include "model_options.h"
 #include "tarn/testset.h"
 
@@ -20,6 +21,8 @@ static void print_result(const tarn_testset_result *r, bool pairs) {
   else
     printf("BLEU %.2f (%s)\nchrF %.2f (%s)\n%lld sentences in %.1f s, beam %lld\n", r->bleu, r->bleu_signature, r->chrf,
            r->chrf_signature, (long long)r->sentences, r->seconds, (long long)r->beam);
+  lm_print_changes(r->unknown, r->truncated, "sentences", r->replaced);
+  lm_print_equal(r->equal);
 }
 
 int cmd_test(int argc, char **argv) {
@@ -29,6 +32,7 @@ int cmd_test(int argc, char **argv) {
   int64_t beam = CLI_NO_INT;
   bool quiet = false;
   const char *precision = "fp32";
+  const char *overlong = NULL;
   cli_list runs = {0};
   const cli_option table[] = {
       {"source", CLI_TEXT, &options.source, "FILE", "text to translate, one sentence a line", 0, 0},
@@ -37,6 +41,8 @@ int cmd_test(int argc, char **argv) {
       {"beam", CLI_INT, &beam, "N", "hypotheses kept, 1 for greedy; 0 (the default): the run's translate.beam", 0,
        1024},
       {"precision", CLI_TEXT, &precision, "NAME", "fp32, bf16 or int8", 0, 0},
+      {"overlong", CLI_TEXT, &overlong, "WHAT",
+       "with --blimp: truncate or refuse (the default) sentences that the model cannot take whole", 0, 0},
       {"threads", CLI_INT, &threads, "N", "threads; 0: all that the process may use", 0, 1024},
       {"quiet", CLI_FLAG, &quiet, NULL, "print nothing but failures", 0, 0},
       {0}};
@@ -45,7 +51,11 @@ int cmd_test(int argc, char **argv) {
     code = cli_usage(&COMMAND, "either --source FILE and --reference FILE are needed, or --blimp DIR");
   if (code < 0 && options.blimp && beam != CLI_NO_INT)
     code = cli_usage(&COMMAND, "--blimp scores sentences and searches none, so it takes no --beam");
-  if (code < 0) code = model_options_precision(&COMMAND, &options.precision, precision);
+  if (code < 0 && overlong && !options.blimp)
+    code = cli_usage(&COMMAND, "--overlong is for --blimp; sources are always cut to what the model takes");
+  if (code < 0)
+    code =
+        model_options_words(&COMMAND, &options.precision, &options.overlong, precision, overlong ? overlong : "refuse");
   if (code < 0) {
     tarn_testset_result result;
     options.run = runs.items[0];

@@ -87,10 +87,12 @@ tarn_status tarn_lm_score_file(tarn_lm *lm, const char *path, tarn_lm_sink sink,
 
 // Minimal pairs (Warstadt et al., "BLiMP", TACL 2020): of two sentences the acceptable one should have the higher
 // log-probability. Equal ones count as wrong. Files are JSON lines with the texts "sentence_good" and "sentence_bad",
-// and optionally "field", in whose name / counts as _, and "linguistics_term".
+// neither of them empty, and optionally "field", in whose name / counts as _ and which all pairs of a file share, and
+// "linguistics_term".
 typedef struct tarn_minimal_pairs_count {
   const char *name;          // of the paradigm (its file without .jsonl), or of the field
-  const char *field, *term;  // of a paradigm: those of its first pair, "" where a file has none; of a field: ""
+  const char *field, *term;  // of a paradigm: its field and the term of its first pair, "" where a file has none; of a
+                             // field: ""
   int64_t pairs, right;
   double accuracy;   // right / pairs; of a field and overall: the mean over paradigms
   double low, high;  // 95 % confidence interval of it: Wilson's (1927) of a paradigm, and of a mean what those of its
@@ -106,6 +108,7 @@ typedef struct tarn_minimal_pairs_result {
   int64_t unknown;                            // tokens of all sentences that are not in the vocabulary
   int64_t truncated;                          // sentences that were cut to what the model takes
   int64_t replaced;                           // lines of the files in which invalid UTF-8 was replaced
+  int64_t equal;  // pairs of two sentences with the same tokens, which cannot be right; BLiMP has 7 of equal text
   struct tarn__minimal_pairs_memory *memory;
 } tarn_minimal_pairs_result;
 
@@ -114,8 +117,8 @@ typedef void (*tarn_minimal_pairs_progress)(void *user, const tarn_minimal_pairs
                                             size_t count);
 
 // Scores every file *.jsonl of a folder. What a pair's sentences share at their beginning is predicted once. Fails with
-// IO, DATA (no such file, a line that is no object or lacks a text, what `strict` and `overlong` of the model refuse:
-// file and line are named), NUMERIC or MEMORY.
+// IO, DATA (no such file, a line that is no object, lacks a text, has an empty one or is of another field than those
+// before it, what `strict` and `overlong` of the model refuse: file and line are named), NUMERIC or MEMORY.
 tarn_status tarn_minimal_pairs_run(tarn_minimal_pairs_result **result, tarn_lm *lm, const char *folder,
                                    tarn_minimal_pairs_progress progress, void *user) TARN_CHECKED;
 void tarn_minimal_pairs_close(tarn_minimal_pairs_result **result);

@@ -6,8 +6,8 @@
 //    "precision", "source", "reference"}
 // Both are replaced atomically, test.hyp first, so test.json always describes a whole test.hyp. Of a language model
 // there is test.json alone, with accuracies per cent:
-//   {"blimp", "low", "high", "pairs", "fields": {NAME: accuracy}, "paradigms": {NAME: accuracy}, "seconds",
-//    "checkpoint", "precision", "folder"}
+//   {"blimp", "low", "high", "pairs", "fields": {NAME: accuracy}, "paradigms": {NAME: accuracy}, "unknown",
+//    "truncated", "replaced", "equal", "seconds", "checkpoint", "precision", "folder"}
 // Of a test that failed a sweep leaves {"status": "failed", "message", ...} in place of test.json.
 #ifndef TARN_TESTSET_H
 #define TARN_TESTSET_H
@@ -29,6 +29,7 @@ typedef struct tarn_testset_options {
   const char *blimp;                   // of a language model, in place of both: folder of minimal pairs (tarn/lm.h)
   int64_t beam;                        // 0: translate.beam of the run (default); none with blimp
   tarn_translate_precision precision;  // of the arithmetic, not of the training; default fp32
+  tarn_translate_overlong overlong;    // of the sentences of blimp; default: refuse. Sources are always truncated
   int threads;                         // 0: all that the process may use (default)
 } tarn_testset_options;
 
@@ -38,7 +39,8 @@ typedef struct tarn_testset_result {
   int64_t sentences, beam;
   double blimp, blimp_low, blimp_high;  // 0 .. 100; mean over paradigms, and its 95 % interval
   int64_t pairs;
-  double seconds;  // of translation, or of scoring the pairs
+  int64_t unknown, truncated, replaced, equal;  // of the pairs, as in tarn_minimal_pairs_result
+  double seconds;                               // of translation, or of scoring the pairs
 } tarn_testset_result;
 
 void tarn_testset_default(tarn_testset_options *options);

@@ -114,7 +114,8 @@ static tarn_status encode(tarn_lm *lm, tarn_lm_line *out, tarn__scorer_sentence 
   const int32_t unknown = tarn_vocab_unk(lm->checkpoint->target);
   if (tokens > most - 1) {
     TARN_REQUIRE(lm->options.overlong == TARN_TRANSLATE_OVERLONG_TRUNCATE, DATA,
-                 "%lld tokens, and the model takes %lld with the end of sentence (--overlong truncate cuts it)",
+                 "%lld tokens, and the model takes %lld with the end of sentence; what is overlong is refused here, "
+                 "not truncated",
                  (long long)tokens, (long long)most);
     tokens = most - 1;
     out->truncated = true;

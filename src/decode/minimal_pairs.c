@@ -63,6 +63,7 @@ static tarn_status add_text(task *t, const json_t *object, const char *key) {
   const json_t *text = json_object_get(object, key);
   TARN_REQUIRE(json_is_string(text), DATA, "expected a text \"%s\"", key);
   size_t length = json_string_length(text);
+  TARN_REQUIRE(strspn(json_string_value(text), " \t\r\n") < length, DATA, "the text \"%s\" is empty", key);
   void *memory;
   TARN_TRY(tarn__grow(&t->lines, &t->lines_capacity, t->line_count + 1, sizeof *t->lines));
   TARN_TRY(tarn__grow(&t->lengths, &t->lengths_capacity, t->line_count + 1, sizeof *t->lengths));
@@ -78,12 +79,30 @@ static tarn_status copy_optional(task *t, char **out, const json_t *object, cons
   return tarn__arena_strdup(t->arena, out, json_is_string(text) ? json_string_value(text) : "");
 }
 
-// BLiMP's principle_A_case_2 writes "syntax/semantics", its other files "syntax_semantics".
-static tarn_status copy_field(task *t, tarn_minimal_pairs_count *paradigm, const json_t *object) {
-  char *name;
+static tarn_status copy_facts(task *t, tarn_minimal_pairs_count *paradigm, const json_t *object) {
+  char *name, *term;
   TARN_TRY(copy_optional(t, &name, object, "field"));
+  TARN_TRY(copy_optional(t, &term, object, "linguistics_term"));
   for (char *at = name; (at = strchr(at, '/'));) *at = '_';
   paradigm->field = name;
+  paradigm->term = term;
+  return TARN_STATUS_OK;
+}
+
+// BLiMP's principle_A_case_2 writes "syntax/semantics", its other files "syntax_semantics".
+static bool same_field(const char *name, const char *given) {
+  while (*name && *name == (*given == '/' ? '_' : *given)) name++, given++;
+  return *name == *given;
+}
+
+// A paradigm counts as a whole under its field, so a pair of another one would be counted under a wrong name.
+static tarn_status check_field(const tarn_minimal_pairs_count *paradigm, const json_t *object) {
+  const json_t *field = json_object_get(object, "field");
+  const char *given = json_is_string(field) ? json_string_value(field) : "";
+  TARN_REQUIRE(same_field(paradigm->field, given), DATA,
+               "the field is \"%.60s\", but \"%.60s\" in the pairs before it: a file is one paradigm, which is of one "
+               "field",
+               given, paradigm->field);
   return TARN_STATUS_OK;
 }
 
@@ -96,12 +115,8 @@ static tarn_status read_pair(task *t, tarn_minimal_pairs_count *paradigm, const 
     status = tarn__fail(TARN_STATUS_DATA, "expected a JSON object with sentence_good and sentence_bad%s%s",
                         object ? "" : ": ", object ? "" : error.text);
   }
-  if (status == TARN_STATUS_OK && paradigm->pairs == 0) {
-    char *term = NULL;
-    status = copy_field(t, paradigm, object);
-    if (status == TARN_STATUS_OK) status = copy_optional(t, &term, object, "linguistics_term");
-    paradigm->term = term;
-  }
+  if (status == TARN_STATUS_OK)
+    status = paradigm->pairs == 0 ? copy_facts(t, paradigm, object) : check_field(paradigm, object);
   if (status == TARN_STATUS_OK)
     status = tarn__grow(&t->numbers, &t->numbers_capacity, t->line_count / 2 + 1, sizeof *t->numbers);
   if (status == TARN_STATUS_OK) t->numbers[t->line_count / 2] = number;
@@ -137,6 +152,10 @@ static void set_interval(tarn_minimal_pairs_count *c) {
   c->high = middle + half;
 }
 
+static bool same_tokens(const tarn_lm_line *a, const tarn_lm_line *b) {
+  return a->tokens == b->tokens && memcmp(a->ids, b->ids, (size_t)a->tokens * sizeof *a->ids) == 0;
+}
+
 static tarn_status run_file(task *t, tarn_minimal_pairs_result *result, tarn_minimal_pairs_count *paradigm) {
   char path[PATH_MAX];
   int wanted = snprintf(path, sizeof path, "%s/%s.jsonl", t->folder, paradigm->name);
@@ -152,8 +171,10 @@ static tarn_status run_file(task *t, tarn_minimal_pairs_result *result, tarn_min
   TARN_TRY(tarn__grow(&t->scores, &t->scores_capacity, t->line_count, sizeof *t->scores));
   status = tarn__lm_run(t->lm, t->scores, t->lines, t->lengths, t->line_count, t->numbers);
   if (status != TARN_STATUS_OK) return tarn__fail_prefix(status, "%s: ", path);
-  for (size_t i = 0; i < t->line_count; i += 2)
+  for (size_t i = 0; i < t->line_count; i += 2) {
     paradigm->right += t->scores[i].log_probability > t->scores[i + 1].log_probability;
+    result->equal += same_tokens(&t->scores[i], &t->scores[i + 1]);
+  }
   for (size_t i = 0; i < t->line_count; i++) {
     result->unknown += t->scores[i].unknown;
     result->truncated += t->scores[i].truncated;

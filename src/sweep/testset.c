@@ -14,7 +14,9 @@
 #include "tarn/translate.h"
 #include "text/json_text.h"
 
-void tarn_testset_default(tarn_testset_options *options) { *options = (tarn_testset_options){0}; }
+void tarn_testset_default(tarn_testset_options *options) {
+  *options = (tarn_testset_options){.overlong = TARN_TRANSLATE_OVERLONG_REFUSE};
+}
 
 // The translations, kept until all are there.
 typedef struct hypotheses {
@@ -146,11 +148,13 @@ static tarn_status write_pairs(const tarn_testset_options *o, const tarn_testset
   char *text;
   TARN_TRY(dump_json(
       &text, o->run,
-      json_pack("{s:f, s:f, s:f, s:I, s:o, s:o, s:f, s:o, s:s, s:o}", "blimp", r->blimp, "low", r->blimp_low, "high",
-                r->blimp_high, "pairs", (json_int_t)r->pairs, "fields", accuracies(pairs->fields, pairs->field_count),
-                "paradigms", accuracies(pairs->paradigms, pairs->paradigm_count), "seconds", r->seconds, "checkpoint",
-                tarn__json_text(name_of(checkpoint)), "precision", tarn_translate_precision_name(o->precision),
-                "folder", tarn__json_text(o->blimp))));
+      json_pack("{s:f, s:f, s:f, s:I, s:o, s:o, s:I, s:I, s:I, s:I, s:f, s:o, s:s, s:o}", "blimp", r->blimp, "low",
+                r->blimp_low, "high", r->blimp_high, "pairs", (json_int_t)r->pairs, "fields",
+                accuracies(pairs->fields, pairs->field_count), "paradigms",
+                accuracies(pairs->paradigms, pairs->paradigm_count), "unknown", (json_int_t)r->unknown, "truncated",
+                (json_int_t)r->truncated, "replaced", (json_int_t)r->replaced, "equal", (json_int_t)r->equal, "seconds",
+                r->seconds, "checkpoint", tarn__json_text(name_of(checkpoint)), "precision",
+                tarn_translate_precision_name(o->precision), "folder", tarn__json_text(o->blimp))));
   tarn_status status = write_json(o->run, text);
   free(text);
   return status;
@@ -162,6 +166,7 @@ static tarn_status run_pairs(tarn_testset_result *r, const tarn_testset_options 
   tarn_lm_options options;
   tarn_lm_default(&options);
   options.precision = o->precision;
+  options.overlong = o->overlong;
   options.threads = o->threads;
   tarn_status status = tarn_lm_open(&lm, o->run, &options);
   const double begun = tarn__seconds();
@@ -172,6 +177,10 @@ static tarn_status run_pairs(tarn_testset_result *r, const tarn_testset_options 
     r->blimp_low = 100.0 * pairs->overall.low;
     r->blimp_high = 100.0 * pairs->overall.high;
     r->pairs = pairs->overall.pairs;
+    r->unknown = pairs->unknown;
+    r->truncated = pairs->truncated;
+    r->replaced = pairs->replaced;
+    r->equal = pairs->equal;
     status = write_pairs(o, r, pairs, tarn_lm_path(lm));
   }
   tarn_minimal_pairs_close(&pairs);
@@ -207,6 +216,8 @@ tarn_status tarn_testset_run(tarn_testset_result *result, const tarn_testset_opt
                "a test needs a run, and a source and a reference or else a folder of minimal pairs");
   TARN_REQUIRE(!o->blimp || o->beam == 0, USAGE, "minimal pairs are scored without a search, so they take no beam");
   TARN_REQUIRE(tarn_translate_precision_name(o->precision), USAGE, "a test in a precision that does not exist");
+  TARN_REQUIRE(o->blimp || o->overlong == TARN_TRANSLATE_OVERLONG_REFUSE, USAGE,
+               "sources are always cut to what the model takes: overlong is for minimal pairs");
   TARN_TRY(tarn__path_join(path, o->run, "config.yaml"));
   TARN_REQUIRE(tarn__file_exists(path), USAGE, "%s: no run: there is no config.yaml", o->run);
   return o->blimp ? run_pairs(result, o) : run_translation(result, o, path);

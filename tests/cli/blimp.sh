@@ -8,7 +8,7 @@ blimp() { "$TARN" blimp model "$@" --threads 1 2>progress.txt || fail "blimp $*:
 # Every token of this model has a probability far below 1, so the shorter sentence has the higher one.
 mkdir pairs
 pair() { printf '{"sentence_good": "%s", "sentence_bad": "%s"%s}\n' "$1" "$2" "${3:+, \"field\": \"$3\", \"linguistics_term\": \"t\"}"; }
-{ pair ab abcdef order; pair "" abcd order; pair abcdefg a order; pair abc abc order; } >pairs/half.jsonl
+{ pair ab abcdef order; pair b abcd order; pair abcdefg a order; pair abc abc order; } >pairs/half.jsonl
 pair a abcdef length >pairs/right.jsonl
 blimp pairs >table.txt
 grep -Eq '^half +order +4 +50\.00 +15\.00 \.\. +85\.00$' table.txt || fail "half: $(cat table.txt)"
@@ -18,24 +18,33 @@ grep -Eq '^length +1 +100\.00 +20\.65 \.\. 100\.00$' table.txt || fail "a field:
 grep -Eq '^overall +5 +75\.00 +31\.64 \.\. 92\.50$' table.txt || fail "overall: $(cat table.txt)"
 grep -Eq '^2 of 2 +right +100\.0 %$' progress.txt || fail "progress: $(cat progress.txt)"
 blimp pairs --quiet --output result.json | cmp - table.txt || fail "--output changes the table"
-[ -s progress.txt ] && fail "--quiet says: $(cat progress.txt)"
+[ "$(cat progress.txt)" = "pairs of two equal sentences, which count as wrong: 1" ] || fail "--quiet says: $(cat progress.txt)"
 blimp pairs --quiet --json | cmp - result.json || fail "--json and --output differ"
 tr -d ' \n' <result.json >flat.json
 grep -q '"checkpoint":"model","overall":{"name":"overall","field":"","term":"","pairs":5,"right":3,"accuracy":0.75,"low":0.316' \
   flat.json || fail "overall: $(cat result.json)"
 grep -q '"paradigms":\[{"name":"half","field":"order","term":"t","pairs":4,"right":2,"accuracy":0.5,' flat.json ||
   fail "paradigms: $(cat result.json)"
-grep -q '\],"unknown":0,"truncated":0,"replaced":0}$' flat.json || fail "$(cat result.json)"
+grep -q '\],"unknown":0,"truncated":0,"replaced":0,"equal":1}$' flat.json || fail "$(cat result.json)"
 
 # Sentences that the model does not take whole are named by their lines, also behind empty ones.
 mkdir hard
 { pair a ab; printf '\n'; pair a 0123456789abcdefghij; pair a "$(printf 'ab\xff')"; } >hard/x.jsonl
-refuse 1 'hard/x.jsonl: line 3, its bad sentence: 20 tokens, and the model takes 16' "$TARN" blimp model hard --quiet
+refuse 1 'hard/x.jsonl: line 3, its bad sentence: 20 tokens, and the model takes 16 .*overlong is refused here' "$TARN" blimp model hard --quiet
 refuse 1 'hard/x.jsonl:4: invalid UTF-8' "$TARN" blimp model hard --quiet --overlong truncate --strict
 blimp hard --quiet --overlong truncate --json >hard.json
 grep -q "^truncated to the model's longest sentence: 1 sentences$" progress.txt || fail "truncated: $(cat progress.txt)"
 grep -q '^invalid UTF-8 replaced in: 1 lines$' progress.txt || fail "replaced: $(cat progress.txt)"
-tr -d ' \n' <hard.json | grep -q '"unknown":0,"truncated":1,"replaced":1}$' || fail "$(cat hard.json)"
+tr -d ' \n' <hard.json | grep -q '"unknown":0,"truncated":1,"replaced":1,"equal":0}$' || fail "$(cat hard.json)"
+# tarn test does it alike, and writes what was changed.
+mkdir run
+cp model run/checkpoint_last.safetensors
+: >run/config.yaml
+refuse 1 'hard/x.jsonl: line 3, its bad sentence: 20 tokens, and the model takes 16' "$TARN" test run --blimp hard
+[ ! -e run/test.json ] || fail "a refused test leaves $(cat run/test.json)"
+"$TARN" test run --blimp hard --overlong truncate >out.txt 2>told.txt || fail "tarn test: $(cat told.txt)"
+grep '^truncated\|^invalid' progress.txt | cmp - told.txt || fail "tarn test tells $(cat told.txt)"
+tr -d ' \n' <run/test.json | grep -q '"unknown":0,"truncated":1,"replaced":1,"equal":0,"seconds"' || fail "$(cat run/test.json)"
 
 mkdir empty bad
 refuse 2 'an argument is missing' "$TARN" blimp model
@@ -43,10 +52,16 @@ refuse 1 'empty: there is no file \*.jsonl' "$TARN" blimp model empty
 refuse 1 'nowhere: cannot read the folder' "$TARN" blimp model nowhere
 { pair a ab; echo '{"sentence_good": "a"}'; } >bad/x.jsonl
 refuse 1 'bad/x.jsonl:2: expected a text "sentence_bad"' "$TARN" blimp model bad
+{ pair a ab order; pair a ab; } >bad/x.jsonl
+refuse 1 'bad/x.jsonl:2: the field is "", but "order" in the pairs before it' "$TARN" blimp model bad
+{ pair a ab; pair "" ab; } >bad/x.jsonl
+refuse 1 'bad/x.jsonl:2: the text "sentence_good" is empty' "$TARN" blimp model bad
+echo '{"sentence_good": "a"}' >bad/x.jsonl
 [ -e result.json ] && refuse 1 'expected a text' "$TARN" blimp model bad --output result.json --quiet
 tr -d ' \n' <result.json | cmp - flat.json || fail "a failure changes the file"
 refuse 1 'no/such/folder' "$TARN" blimp model pairs --output no/such/folder/result.json
 if [ -w /dev/full ]; then
+  rm pairs/half.jsonl  # whose equal pair would be told too
   # Enough of them that the text is larger than the buffer of standard output.
   for i in $(seq 60); do cp pairs/right.jsonl "pairs/right-$i.jsonl"; done
   for options in "" --json; do

@@ -82,4 +82,16 @@ cd ..
 
 refuse 2 "language model" "$TARN" test runs/small/seed-1 --source ../corpus/valid.en --reference ../corpus/valid.en
 refuse 2 "either --source FILE and --reference FILE" "$TARN" test runs/small/seed-1 --blimp data/blimp --source x
+# What was changed in the pairs is told and written.
+mkdir odd
+printf '{"sentence_good": "\\u00e9 a", "sentence_bad": "b\xff"}\n{"sentence_good": "a", "sentence_bad": "a"}\n' >odd/x.jsonl
+cp -r runs/small/seed-1 tested
+"$TARN" test tested --blimp odd >out.txt 2>error.txt || fail "odd pairs: $(cat error.txt)"
+grep -qx 'invalid UTF-8 replaced in: 1 lines' error.txt || fail "replaced: $(cat error.txt)"
+grep -qx 'pairs of two equal sentences, which count as wrong: 1' error.txt || fail "equal: $(cat error.txt)"
+tr -d ' \n' <tested/test.json | grep -q '"unknown":0,"truncated":0,"replaced":1,"equal":1,' || fail "$(cat tested/test.json)"
+"$TARN" test tested --blimp odd --quiet >out.txt 2>error.txt || fail "odd pairs: $(cat error.txt)"
+[ ! -s error.txt ] && [ ! -s out.txt ] || fail "--quiet says: $(cat error.txt out.txt)"
+refuse 2 "--overlong is for --blimp" "$TARN" test tested --source x --reference x --overlong truncate
+refuse 2 "did you mean truncate" "$TARN" test tested --blimp odd --overlong truncat
 refuse 2 "takes no --beam" "$TARN" test runs/small/seed-1 --blimp data/blimp --beam 0

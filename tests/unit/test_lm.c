@@ -149,6 +149,8 @@ static void long_lines_are_refused_or_cut(void **state) {
 
 static void write_pairs(const char *path, const char *text) { sandbox_write(path, text, strlen(text)); }
 
+#define PAIR(field) "{\"sentence_good\": \"w3\", \"sentence_bad\": \"w4\", \"field\": \"" field "\"}\n"
+
 static void minimal_pairs_are_counted(void **state) {
   (void)state;
   tarn_lm *lm = open_lm(4096);
@@ -163,8 +165,8 @@ static void minimal_pairs_are_counted(void **state) {
   assert_int_equal(mkdir("pairs", 0777), 0);
   snprintf(text, sizeof text,
            "{\"sentence_good\": \"%s\", \"sentence_bad\": \"%s\", \"field\": \"syntax/semantics\"}\n"
-           "{\"sentence_good\": \"%s\", \"sentence_bad\": \"%s\", \"field\": \"syntax\"}\n\n"
-           "{\"sentence_good\": \"%s\", \"sentence_bad\": \"%s\"}\n",
+           "{\"sentence_good\": \"%s\", \"sentence_bad\": \"%s\", \"field\": \"syntax_semantics\"}\n\n"
+           "{\"sentence_good\": \"%s\", \"sentence_bad\": \"%s\", \"field\": \"syntax/semantics\"}\n",
            good, bad, bad, good, good, bad);
   write_pairs("pairs/b.jsonl", text);
   snprintf(text, sizeof text, "{\"sentence_good\": \"%s\", \"sentence_bad\": \"%s\", \"field\": \"morphology\"}\n",
@@ -192,11 +194,19 @@ static void minimal_pairs_are_counted(void **state) {
   assert_int_equal(result->unknown, 0);
   assert_int_equal(result->truncated, 0);
   assert_int_equal(result->replaced, 0);
+  assert_int_equal(result->equal, 1);
   tarn_minimal_pairs_close(&result);
-  const char *const broken[][2] = {{"{\"sentence_good\": \"w3\"}\n", "c.jsonl:1: expected a text \"sentence_bad\""},
-                                   {"{\"sentence_good\": \"w3\", \"sentence_bad\": \"w4\"}\n[1]\n", "c.jsonl:2: "},
-                                   {"{", "c.jsonl:1: expected a JSON object"},
-                                   {"\n", "c.jsonl: it holds no pair"}};
+  const char *const broken[][2] = {
+      {"{\"sentence_good\": \"w3\"}\n", "c.jsonl:1: expected a text \"sentence_bad\""},
+      {"{\"sentence_good\": \"w3\", \"sentence_bad\": \"w4\"}\n[1]\n", "c.jsonl:2: "},
+      {"{", "c.jsonl:1: expected a JSON object"},
+      {"{\"sentence_good\": \"w3\", \"sentence_bad\": \" \"}\n", "c.jsonl:1: the text \"sentence_bad\" is empty"},
+      {PAIR("syntax") "\n" PAIR("syntax_semantics"),
+       "c.jsonl:3: the field is \"syntax_semantics\", but \"syntax\" in the pairs before it"},
+      {PAIR("syntax_semantics") PAIR("syntax"), "c.jsonl:2: the field is \"syntax\", but"},
+      {PAIR("syntax") "{\"sentence_good\": \"w3\", \"sentence_bad\": \"w4\"}\n",
+       "c.jsonl:2: the field is \"\", but \"syntax\" in the pairs"},
+      {"\n", "c.jsonl: it holds no pair"}};
   for (size_t i = 0; i < sizeof broken / sizeof *broken; i++) {
     write_pairs("pairs/c.jsonl", broken[i][0]);
     assert_int_equal(tarn_minimal_pairs_run(&result, lm, "pairs", NULL, NULL), TARN_STATUS_DATA);
