@@ -217,7 +217,8 @@ static tarn_status check_kernels(const tarn_config *config, const tarn__yaml_nod
 }
 
 // Two inputs or outputs that share a matrix must agree on whether it is frozen.
-static tarn_status check_frozen_embeddings(const tarn_config_model *model, const tarn__yaml_node *root) {
+static tarn_status check_frozen_embeddings(const tarn_config *config, const tarn__yaml_node *root) {
+  const tarn_config_model *model = &config->model;
   tarn_frozen_embeddings frozen = model->frozen_embeddings;
   tarn_embeddings share = model->embeddings;
   bool encoder = frozen == TARN_FROZEN_EMBEDDINGS_ENCODER || frozen == TARN_FROZEN_EMBEDDINGS_BOTH;
@@ -229,9 +230,12 @@ static tarn_status check_frozen_embeddings(const tarn_config_model *model, const
                     "set model.embeddings to decoder or none");
   }
   if (decoder && (all || share == TARN_EMBEDDINGS_DECODER)) {
-    return fail_key(root, "model.frozen_embeddings",
-                    "with this model.embeddings the decoder shares its matrix with the output layer, which is trained; "
-                    "set model.embeddings to none, encoder_decoder or encoder_output");
+    char text[224];
+    snprintf(text, sizeof text,
+             "with this model.embeddings the decoder shares its matrix with the output layer, which is trained; "
+             "set model.embeddings to none%s",
+             config->encoder.count > 0 ? ", encoder_decoder or encoder_output" : "");
+    return fail_key(root, "model.frozen_embeddings", text);
   }
   if (encoder != decoder && share == TARN_EMBEDDINGS_ENCODER_DECODER) {
     return fail_key(root, "model.frozen_embeddings",
@@ -241,13 +245,17 @@ static tarn_status check_frozen_embeddings(const tarn_config_model *model, const
 }
 
 // An output layer of two matrices.
-static tarn_status check_output_rank(const tarn_config_model *model, const tarn__yaml_node *root) {
-  char text[160];
+static tarn_status check_output_rank(const tarn_config *config, const tarn__yaml_node *root) {
+  const tarn_config_model *model = &config->model;
+  char text[192];
   if (model->output_rank == 0) return TARN_STATUS_OK;
-  if (model->embeddings != TARN_EMBEDDINGS_NONE && model->embeddings != TARN_EMBEDDINGS_ENCODER_DECODER)
-    return fail_key(root, "model.output_rank",
-                    "with this model.embeddings the output layer shares its matrix with an input; set "
-                    "model.embeddings to none or encoder_decoder");
+  if (model->embeddings != TARN_EMBEDDINGS_NONE && model->embeddings != TARN_EMBEDDINGS_ENCODER_DECODER) {
+    snprintf(text, sizeof text,
+             "with this model.embeddings the output layer shares its matrix with an input; set model.embeddings to "
+             "none%s",
+             config->encoder.count > 0 ? " or encoder_decoder" : "");
+    return fail_key(root, "model.output_rank", text);
+  }
   if (model->output_rank > 1 && model->output_rank <= model->d_model) return TARN_STATUS_OK;
   snprintf(text, sizeof text, "must be 2 to model.d_model (%lld), or 0 for one matrix, not %lld",
            (long long)model->d_model, (long long)model->output_rank);
@@ -272,8 +280,8 @@ static tarn_status check_model(const tarn_config *config, const tarn__yaml_node 
     return fail_key(root, "model.embeddings",
                     "both sides share a matrix, so data.target_vocab must be the same file as data.vocab");
   }
-  TARN_TRY(check_output_rank(model, root));
-  return check_frozen_embeddings(model, root);
+  TARN_TRY(check_output_rank(config, root));
+  return check_frozen_embeddings(config, root);
 }
 
 // Without an encoder there is nothing to share with it, to freeze or to cache in it, and nothing to translate.

@@ -232,6 +232,12 @@ static void messages_of_language_models(void **state) {
   } cases[] = {
       {"decoder: { layers: L }\nkinds: { L: }\nmodel: { embeddings: all }\n",
        "m.yaml:3: model.embeddings: there is no encoder; choose decoder or none"},
+      {"decoder: { layers: L }\nkinds: { L: }\nmodel: { embeddings: decoder, frozen_embeddings: decoder }\n",
+       "m.yaml:3: model.frozen_embeddings: with this model.embeddings the decoder shares its matrix with the output "
+       "layer, which is trained; set model.embeddings to none"},
+      {"decoder: { layers: L }\nkinds: { L: }\nmodel: { embeddings: decoder, output_rank: 8 }\n",
+       "m.yaml:3: model.output_rank: with this model.embeddings the output layer shares its matrix with an input; set "
+       "model.embeddings to none"},
       {"decoder: { layers: L }\nkinds: { L: }\nvalid: { bleu: yes }\n",
        "m.yaml:3: valid.bleu: a language model does not translate"},
       {"decoder: { layers: L }\nkinds: { L: { mixer: none, ffn: 0 } }\n",
