@@ -15,7 +15,9 @@ static const cli_command COMMAND = {
     "tarn series generate mackey-glass|lorenz   write an example series\n"
     "tarn series train FILE                     train the readout by ridge regression\n"
     "tarn series forecast MODEL FILE            forecast in closed loop or one step ahead, and measure\n\n"
-    "Each has options of its own: tarn series train --help. Series are files of comma-separated values."};
+    "Each has options of its own: tarn series train --help. Series are files of comma-separated values; FILE -: "
+    "standard\n"
+    "input."};
 static const cli_command GENERATE = {"series generate", "mackey-glass|lorenz", "Write an example series.",
                                      "Integrates the system by Runge and Kutta's fourth-order method. Equal options "
                                      "give equal files."};
@@ -215,7 +217,8 @@ static int forecast(series_forecasts *f, const table_source *source, const char 
     if (!f->from) f->from = info.rows;
     tarn_series all = {f->starts * f->steps, info.columns, NULL, NULL};
     if (f->starts > 1 && f->from + (f->starts - 1) * f->steps >= series->rows)
-      code = cli_usage(&FORECAST, "%s has no true rows for the last of %" PRId64 " forecasts", path, f->starts);
+      code = cli_usage(&FORECAST, "%s has no true rows for the last of %" PRId64 " forecasts",
+                       strcmp(path, "-") == 0 ? "standard input" : path, f->starts);
     f->all = &all;
     all.values = calloc((size_t)all.rows, (size_t)all.columns * sizeof *all.values);
     f->measures = calloc((size_t)f->starts, sizeof *f->measures);

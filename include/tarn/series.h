@@ -46,10 +46,10 @@ typedef struct tarn_series_format {
   const char *columns;        // names or numbers (from 1) with commas between them; NULL: all columns
 } tarn_series_format;
 
-// Reads a file of comma-separated values; `format` NULL: header AUTO, all columns. Without a header columns are named
-// by their numbers; a byte order mark is left out. Fails with IO, MEMORY, USAGE (a column that is not there), or DATA:
-// a cell of these columns that is missing or no finite number, a line with another number of cells (line and column are
-// named), no rows.
+// Reads a file of comma-separated values ("-": standard input); `format` NULL: header AUTO, all columns. Without a
+// header columns are named by their numbers; a byte order mark is left out. Fails with IO, MEMORY, USAGE (a column that
+// is not there, a name of two columns), or DATA: a cell of these columns that is missing or no finite decimal number, a
+// line with another number of cells (line and column are named), no rows.
 tarn_status tarn_series_read(tarn_series **series, const char *path, const tarn_series_format *format) TARN_CHECKED;
 // Writes a header and the rows, with as many digits as give back the same numbers.
 tarn_status tarn_series_write(const tarn_series *series, const char *path) TARN_CHECKED;

@@ -1,9 +1,11 @@
 // Reading of comma-separated values.
+#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "base/memory.h"
@@ -84,6 +86,12 @@ static bool number(double *value, const char *cell) {
   return *cell && !*end;
 }
 
+// strtod() takes these as numbers as well.
+static bool is_hexadecimal(const char *cell) {
+  cell += strspn(cell, "+-");
+  return cell[0] == '0' && (cell[1] == 'x' || cell[1] == 'X');
+}
+
 // Keeps the first line as a header, or leaves it to be read as numbers.
 static tarn_status read_header(reader *r, tarn_series_header header, bool *is_header) {
   bool any = false;
@@ -99,8 +107,14 @@ static tarn_status read_header(reader *r, tarn_series_header header, bool *is_he
 }
 
 static tarn_status find_column(const reader *r, const char *word, int64_t count, int64_t *column) {
-  for (*column = 0; r->names && *column < count; ++*column)
-    if (strcmp(r->names[*column], word) == 0) return TARN_STATUS_OK;
+  for (*column = 0; r->names && *column < count; ++*column) {
+    if (strcmp(r->names[*column], word) != 0) continue;
+    for (int64_t c = *column + 1; c < count; c++)
+      TARN_REQUIRE(strcmp(r->names[c], word) != 0, USAGE,
+                   "%s: columns %" PRId64 " and %" PRId64 " are both named \"%.80s\"; give the number of one", r->path,
+                   *column + 1, c + 1, word);
+    return TARN_STATUS_OK;
+  }
   char *end;
   long long at = strtoll(word, &end, 10);
   TARN_REQUIRE(*word && !*end && at >= 1 && at <= count, USAGE,
@@ -142,6 +156,9 @@ static tarn_status read_row(reader *r, int64_t width) {
     const char *cell = r->cells[c], *name = r->names ? r->names[c] : "";
     TARN_REQUIRE(*cell, DATA, "%s:%" PRId64 ": column %" PRId64 "%s%s: the number is missing", r->path, line, c + 1,
                  *name ? " " : "", name);
+    TARN_REQUIRE(!is_hexadecimal(cell), DATA,
+                 "%s:%" PRId64 ": column %" PRId64 "%s%s: \"%.40s\" is hexadecimal, expected a decimal number", r->path,
+                 line, c + 1, *name ? " " : "", name, cell);
     double *value = &r->values[r->used++];
     TARN_REQUIRE(number(value, cell) && isfinite(*value), DATA,
                  "%s:%" PRId64 ": column %" PRId64 "%s%s: \"%.40s\" is no finite number", r->path, line, c + 1,
@@ -182,17 +199,39 @@ static tarn_status hand_over(reader *r, tarn_series **series) {
   return status;
 }
 
+// All that standard input still has, with a zero byte behind it, from where it stands: /dev/stdin, opened anew, would
+// begin a regular file from its start again, and a socket cannot be opened.
+static tarn_status read_standard_input(char **text, size_t *size) {
+  enum { CHUNK = 1 << 16 };
+  size_t capacity = 0;
+  for (*text = NULL, *size = 0;;) {
+    TARN_TRY(tarn__grow(text, &capacity, *size + CHUNK + 1, 1));
+    const ssize_t got = read(STDIN_FILENO, *text + *size, capacity - *size - 1);
+    if (got < 0 && errno == EINTR) continue;
+    TARN_REQUIRE(got >= 0, IO, "standard input: cannot read: %s", strerror(errno));
+    *size += (size_t)got;
+    if (got > 0) continue;
+    (*text)[*size] = 0;
+    return TARN_STATUS_OK;
+  }
+}
+
 tarn_status tarn_series_read(tarn_series **series, const char *path, const tarn_series_format *format) {
   const tarn_series_format all = {0};
-  reader r = {.path = path, .line = 1};
+  const bool standard = strcmp(path, "-") == 0 || strcmp(path, "/dev/stdin") == 0;
+  reader r = {.path = standard ? "standard input" : path, .line = 1};
   char *text;
   size_t size;
   *series = NULL;
-  TARN_TRY(tarn__file_read(path, &text, &size));
+  tarn_status status = standard ? read_standard_input(&text, &size) : tarn__file_read(path, &text, &size);
+  if (status != TARN_STATUS_OK) {
+    tarn__free(text);
+    return status;
+  }
   r.text = size >= 3 && memcmp(text, "\xEF\xBB\xBF", 3) == 0 ? text + 3 : text;  // a byte order mark is no text
   r.end = text + size;
   void *cells = NULL;
-  tarn_status status = tarn__alloc(&cells, TARN__MEMORY_OTHER, TARN__SERIES_COLUMNS, sizeof *r.cells);
+  status = tarn__alloc(&cells, TARN__MEMORY_OTHER, TARN__SERIES_COLUMNS, sizeof *r.cells);
   r.cells = cells;
   if (status == TARN_STATUS_OK) status = read_lines(&r, format ? format : &all);
   if (status == TARN_STATUS_OK) status = hand_over(&r, series);

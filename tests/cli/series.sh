@@ -60,6 +60,17 @@ fi
 
 printf 'x\n1\n\n2\n' >gap.csv
 refuse 1 "gap.csv:3: column 1 x: the number is missing" "$TARN" series train gap.csv --output m
+# Standard input, from where it stands.
+"$TARN" series train mg.csv --rows 1000 --units 50 --output piped >named.txt
+{ read -r _; "$TARN" series train - --header no --rows 1000 --units 50 --output unnamed; } <mg.csv >bare.txt
+cmp named.txt bare.txt || fail "a series from standard input is another one: $(cat bare.txt)"
+"$TARN" series forecast piped - --steps 100 <mg.csv >piped.txt || fail "a forecast of standard input"
+"$TARN" series forecast piped mg.csv --steps 100 | cmp - piped.txt || fail "standard input is forecast otherwise"
+printf 'x\n1\n0x2\n' >hexadecimal.csv
+refuse 1 'standard input:3: column 1 x: "0x2" is hexadecimal' "$TARN" series train - --output m <hexadecimal.csv
+[ ! -e - ] || fail "a file named -"
+printf 'x,x\n1,2\n' >twice.csv
+refuse 2 'columns 1 and 2 are both named "x"' "$TARN" series train twice.csv --columns x --output m
 printf 'a,b\n1,2\n3,x\n' >word.csv
 refuse 1 'word.csv:3: column 2 b: "x" is no finite number' "$TARN" series train word.csv --output m
 refuse 2 'there is no column "c"' "$TARN" series train word.csv --columns a,c --output m

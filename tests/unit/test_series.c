@@ -57,6 +57,8 @@ static void reads_tables(void **state) {
   expect_table(" \"x y\" , b \r\n -1e-3 ,\"2\"\r\n\r\n", NULL, 1, 2, "x y", 2);
   expect_table("a,b,c\n1,no,3\n4,,6\n", "c,a", 2, 2, "c", 4);
   expect_table("a,b,c\n1,2,3\n", "2", 1, 1, "b", 2);
+  expect_table("x,y,x\n1,2,3\n", "y", 1, 1, "y", 2);
+  expect_table("x,y,x\n1,2,3\n", "3", 1, 1, "x", 3);
   expect_table("2,1\n5,6\n", "1,1", 2, 2, "1", 5);
   expect_table("1,2,3\n", "3", 1, 1, "3", 3);  // its number in the file, not among the chosen
   expect_table(
@@ -84,6 +86,11 @@ static void refuses_tables(void **state) {
   refused(read_text(&s, "1,inf\n", automatic, NULL), TARN_STATUS_DATA, "\"inf\" is no finite number");
   refused(read_text(&s, "nan,nan\n1,2\n", automatic, NULL), TARN_STATUS_DATA,
           "t.csv:1: column 1: \"nan\" is no finite number");
+  refused(read_text(&s, "a,b\n1,0x10\n", automatic, NULL), TARN_STATUS_DATA,
+          "t.csv:2: column 2 b: \"0x10\" is hexadecimal, expected a decimal number");
+  refused(read_text(&s, "1,-0X1p3\n", automatic, NULL), TARN_STATUS_DATA, "t.csv:1: column 2: \"-0X1p3\" is hexa");
+  refused(read_text(&s, "x,y,x\n1,2,3\n", automatic, "y,x"), TARN_STATUS_USAGE,
+          "t.csv: columns 1 and 3 are both named \"x\"; give the number of one");
   refused(read_text(&s, "a,1\n", automatic, NULL), TARN_STATUS_DATA, "t.csv:1: column 1: \"a\" is no finite number");
   refused(read_text(&s, "a,b\n", automatic, NULL), TARN_STATUS_DATA, "no rows behind the header");
   refused(read_text(&s, " \n", automatic, NULL), TARN_STATUS_DATA, "no rows");
