@@ -71,7 +71,7 @@ tarn_status tarn_vocab_train(const char *output, const char *const *files, size_
 // vocab.json and merges.txt, as Hugging Face names them, or else encoder.json and vocab.bpe, as OpenAI did; or one of
 // the four files, beside which the other one of its pair must lie. The ids must be 0 .. size-1 without holes, with all
 // 256 bytes and <|endoftext|> among the tokens, and each merge must be of two tokens and make a third one. Fails with
-// USAGE (another name), IO, or DATA, naming the file and the token or merge.
+// USAGE (another name), IO, or DATA, naming the file and the token, or the line and the merge.
 tarn_status tarn_vocab_import_gpt2(const char *output, const char *path) TARN_CHECKED;
 
 typedef struct tarn_vocab tarn_vocab;

@@ -161,19 +161,21 @@ static tarn_status add_merge(gpt2 *g, tarn_vocab_text *room, const char *line, s
   return TARN_STATUS_OK;
 }
 
-static tarn_status read_merges(gpt2 *g, tarn__vocab_reader *reader, const int16_t byte_of[ALPHABET]) {
+// *at is the number of the merge that is read.
+static tarn_status read_merges(gpt2 *g, tarn__vocab_reader *reader, const int16_t byte_of[ALPHABET], int64_t *at) {
   int64_t count;
   tarn_vocab_text room = {0};
   tarn_status status = TARN_STATUS_OK;
   TARN_TRY(tarn__vocab_number(reader, &count, "merges ", TARN__GPT2_MOST));
-  for (int64_t i = 0; i < count && status == TARN_STATUS_OK; i++) {
+  for (*at = 0; *at < count; ++*at) {
     const char *line;
     size_t length;
     if (tarn__vocab_line(reader, &line, &length))
-      status = add_merge(g, &room, line, length, i, byte_of);
+      status = add_merge(g, &room, line, length, *at, byte_of);
     else
-      status = tarn__fail(TARN_STATUS_DATA, "damaged vocabulary: it ends after %lld of %lld merges", (long long)i,
+      status = tarn__fail(TARN_STATUS_DATA, "damaged vocabulary: it ends after %lld of %lld merges", (long long)*at,
                           (long long)count);
+    if (status != TARN_STATUS_OK) break;
   }
   tarn_vocab_text_close(&room);
   return status;
@@ -202,21 +204,33 @@ static tarn_status find_whole_tokens(gpt2 *g) {
   return status;
 }
 
-static tarn_status parse(gpt2 *g, const char *bytes, size_t size) {
+static tarn_status parse(gpt2 *g, const char *bytes, size_t size, int64_t *merge) {
+  *merge = -1;
   tarn__vocab_reader reader = {bytes, bytes + size};
   int16_t byte_of[ALPHABET];
   fill_alphabet(byte_of);
   TARN_TRY(tarn__vocab_head(&reader, TARN__GPT2_MAGIC));
   TARN_TRY(read_tokens(g, &reader, byte_of));
-  TARN_TRY(read_merges(g, &reader, byte_of));
-  TARN_TRY(tarn__vocab_finish(&reader));
-  return find_whole_tokens(g);
+  TARN_TRY(read_merges(g, &reader, byte_of, merge));
+  *merge = -1;
+  return tarn__vocab_finish(&reader);
+}
+
+tarn_status tarn__gpt2_check(int64_t *merge, const char *bytes, size_t size) {
+  void *memory;
+  *merge = -1;
+  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, 1, sizeof(gpt2)));
+  tarn_status status = parse(memory, bytes, size, merge);
+  close_gpt2(memory);
+  return status;
 }
 
 static tarn_status open_gpt2(void **self, tarn__vocab_facts *facts, const void *bytes, size_t size) {
   TARN_TRY(tarn__alloc(self, TARN__MEMORY_OTHER, 1, sizeof(gpt2)));
   gpt2 *g = *self;
-  tarn_status status = parse(g, bytes, size);
+  int64_t merge;
+  tarn_status status = parse(g, bytes, size, &merge);
+  if (status == TARN_STATUS_OK) status = find_whole_tokens(g);
   *facts = (tarn__vocab_facts){.size = g->count, .unk = -1, .bos = g->end, .eos = g->end, .pad = -1};
   if (status != TARN_STATUS_OK) close_gpt2(g);
   return status;

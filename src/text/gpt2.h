@@ -23,8 +23,11 @@ enum { TARN__GPT2_MOST = 1000000 };  // tokens, and merges
 // Whether a path is a folder, or a file with one of the four names of GPT-2's files.
 bool tarn__gpt2_is_original(const char *path);
 
-// Makes the bytes of our file of GPT-2's two files, as tarn_vocab_import_gpt2() says. The caller frees them with
-// tarn__free().
+// Makes the bytes of our file of GPT-2's two files, as tarn_vocab_import_gpt2() says, and reads them once, so that what
+// is wrong is told with its file and the line of a merge. The caller frees them with tarn__free().
 tarn_status tarn__gpt2_import(char **bytes, size_t *size, const char *path) TARN_CHECKED;
+
+// Reads the bytes of our file and keeps nothing. Where a merge is wrong *merge is its number, else -1.
+tarn_status tarn__gpt2_check(int64_t *merge, const char *bytes, size_t size) TARN_CHECKED;
 
 #endif

@@ -156,11 +156,32 @@ static tarn_status write_merges(tarn_vocab_text *out, const char *data, size_t s
   return TARN_STATUS_OK;
 }
 
-static tarn_status import_merges(tarn_vocab_text *out, const char *path) {
+// The line of a merge in its file, from 1.
+static int64_t line_of(const char *data, size_t size, int64_t merge) {
+  const char *at = skip_version(data, data + size), *line = data;
+  size_t length;
+  for (int64_t i = 0; i <= merge && next_merge(&at, data + size, &line, &length);) i++;
+  int64_t number = 1;
+  for (const char *c = data; c < line; c++) number += *c == '\n';
+  return number;
+}
+
+// What is wrong with the vocabulary is told with its place in the two files.
+static tarn_status check(const tarn_vocab_text *out, const char *tokens, const char *merges, const char *data,
+                         size_t size) {
+  int64_t merge;
+  tarn_status status = tarn__gpt2_check(&merge, out->data, out->length);
+  if (status == TARN_STATUS_OK) return status;
+  if (merge < 0) return tarn__fail_prefix(status, "%s: ", tokens);
+  return tarn__fail_prefix(status, "%s:%lld: ", merges, (long long)line_of(data, size, merge));
+}
+
+static tarn_status import_merges(tarn_vocab_text *out, const char *tokens, const char *path) {
   char *data = NULL;
   size_t size;
   TARN_TRY(read_limited(path, &data, &size));
   tarn_status status = write_merges(out, data, size, path);
+  if (status == TARN_STATUS_OK) status = check(out, tokens, path, data, size);
   tarn__free(data);
   return status;
 }
@@ -171,7 +192,7 @@ tarn_status tarn__gpt2_import(char **bytes, size_t *size, const char *path) {
   *bytes = NULL;
   TARN_TRY(find_files(tokens, merges, path));
   tarn_status status = import_tokens(&out, tokens);
-  if (status == TARN_STATUS_OK) status = import_merges(&out, merges);
+  if (status == TARN_STATUS_OK) status = import_merges(&out, tokens, merges);
   if (status != TARN_STATUS_OK) {
     tarn_vocab_text_close(&out);
     return status;
