@@ -90,7 +90,7 @@ extern "C" {
   X(TARN_RESERVOIR_INPUT_PROJECTION, "projection",                        \
     "a matrix W_in of the layer projects the layer's input to its units") \
   X(TARN_RESERVOIR_INPUT_DIRECT, "direct",                                \
-    "the layer's input itself drives the units, of which there are d_model: W_in is the embedding matrix")
+    "the layer's input drives the d_model units: W_in is the embedding matrix, above another layer the identity")
 #define TARN_INIT_MAP(X)                                                                     \
   X(TARN_INIT_XAVIER, "xavier", "uniform in +-sqrt(6 / (inputs + outputs)), Glorot 2010")    \
   X(TARN_INIT_ORTHOGONAL, "orthogonal", "orthonormal rows or columns, Saxe et al. 2013")     \
