@@ -100,6 +100,29 @@ static tarn_status resolve_residual(tarn_kind *kind, const tarn__yaml_node *root
   return TARN_STATUS_OK;
 }
 
+// A random graph needs an entry to be expected. Each other topology has a least graph, to which a share of entries is
+// rounded if it is nearer to that graph than to none.
+static tarn_status check_sparsity(const tarn_kind *kind, const tarn__yaml_node *root) {
+  char key[96];
+  char text[192];
+  const double n = (double)kind->hidden, entries = (1.0 - kind->sparsity) * n * n;
+  const double least_entries = kind->topology == TARN_TOPOLOGY_RING          ? n
+                               : kind->topology == TARN_TOPOLOGY_SMALL_WORLD ? 2.0 * n
+                                                                             : 2.0 * n - 2.0;
+  snprintf(key, sizeof key, "kinds.%s.sparsity", kind->name);
+  if (kind->topology == TARN_TOPOLOGY_RANDOM) {
+    if (entries >= 1.0) return TARN_STATUS_OK;
+    snprintf(text, sizeof text, "%.10g of %lld x %lld entries leaves no edges", kind->sparsity, (long long)kind->hidden,
+             (long long)kind->hidden);
+    return fail_key(root, key, text);
+  }
+  if (entries >= 0.5 * least_entries) return TARN_STATUS_OK;
+  snprintf(text, sizeof text,
+           "%.10g is sparser than a graph of this topology with %lld units can be; use at most %.10g", kind->sparsity,
+           (long long)kind->hidden, 1.0 - least_entries / (n * n));
+  return fail_key(root, key, text);
+}
+
 // What only echo state networks have.
 static tarn_status resolve_esn(tarn_kind *kind, int64_t d_model, const tarn__yaml_node *root) {
   char key[96];
@@ -107,12 +130,6 @@ static tarn_status resolve_esn(tarn_kind *kind, int64_t d_model, const tarn__yam
   if (kind->mixer != TARN_MIXER_ESN) return TARN_STATUS_OK;
   const double n = (double)kind->hidden;
   if (isnan(kind->sparsity)) kind->sparsity = kind->topology == TARN_TOPOLOGY_RING ? 1.0 - 1.0 / n : 0.5;
-  snprintf(key, sizeof key, "kinds.%s.sparsity", kind->name);
-  if (kind->topology == TARN_TOPOLOGY_RANDOM && (1.0 - kind->sparsity) * n * n < 1.0) {
-    snprintf(text, sizeof text, "%g of %lld x %lld entries leaves no edges", kind->sparsity, (long long)kind->hidden,
-             (long long)kind->hidden);
-    return fail_key(root, key, text);
-  }
   const int64_t least = kind->topology == TARN_TOPOLOGY_SMALL_WORLD  ? 3
                         : kind->topology == TARN_TOPOLOGY_SCALE_FREE ? 2
                                                                      : 1;
@@ -121,6 +138,7 @@ static tarn_status resolve_esn(tarn_kind *kind, int64_t d_model, const tarn__yam
     snprintf(text, sizeof text, "a graph of this topology has at least %lld units", (long long)least);
     return fail_key(root, key, text);
   }
+  TARN_TRY(check_sparsity(kind, root));
   if (kind->input == TARN_RESERVOIR_INPUT_PROJECTION) return TARN_STATUS_OK;
   if (kind->hidden != d_model) {
     snprintf(text, sizeof text,

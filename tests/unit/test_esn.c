@@ -231,6 +231,10 @@ static void bad_keys_are_refused(void **state) {
       {"kinds.E.spectral_radius=-0.9", "kinds.E.spectral_radius: -0.9 is out of range"},
       {"kinds.E.sparsity=1", "kinds.E.sparsity: 1 is out of range (0 <= x < 1)"},
       {"kinds.E.sparsity=0.999", "kinds.E.sparsity: 0.999 of 16 x 16 entries leaves no edges"},
+      {"kinds.E={mixer: esn, topology: ring, sparsity: 0.97}",
+       "kinds.E.sparsity: 0.97 is sparser than a graph of this topology with 16 units can be; use at most 0.9375"},
+      {"kinds.E={mixer: esn, topology: small_world, sparsity: 0.94}", "with 16 units can be; use at most 0.875"},
+      {"kinds.E={mixer: esn, topology: scale_free, sparsity: 0.945}", "with 16 units can be; use at most 0.8828125"},
       {"kinds.E.leak_rate=0", "kinds.E.leak_rate: 0 is out of range (0 < x <= 1)"},
       {"kinds.E.topology=smallworld", "did you mean \"small_world\""},
       {"kinds.E.nonlinearity=gelu", "is not one of relu, tanh"},
@@ -246,6 +250,24 @@ static void bad_keys_are_refused(void **state) {
                      TARN_STATUS_USAGE);
     if (!strstr(tarn_error_message(), cases[i].words))
       fail_msg("\"%s\" does not say \"%s\"", tarn_error_message(), cases[i].words);
+  }
+  // What is named as the largest sparsity is taken, and so is what is rounded to it.
+  static const char *const sparsest[] = {"{mixer: esn, topology: ring, sparsity: 0.9375}",
+                                         "{mixer: esn, topology: ring, sparsity: 0.965}",
+                                         "{mixer: esn, topology: ring, hidden: 512, sparsity: 0.998046875}",
+                                         "{mixer: esn, topology: ring, hidden: 1}",
+                                         "{mixer: esn, topology: small_world, sparsity: 0.875}",
+                                         "{mixer: esn, topology: small_world, hidden: 3}",
+                                         "{mixer: esn, topology: scale_free, sparsity: 0.8828125}",
+                                         "{mixer: esn, topology: scale_free, hidden: 2}"};
+  for (size_t i = 0; i < sizeof sparsest / sizeof *sparsest; i++) {
+    char key[128];
+    const char *const keys[] = {key};
+    tarn_config *config;
+    snprintf(key, sizeof key, "kinds.E=%s", sparsest[i]);
+    if (tarn_config_parse(&config, "esn", config_text, strlen(config_text), keys, 1) != TARN_STATUS_OK)
+      fail_msg("%s", tarn_error_message());
+    tarn_config_close(&config);
   }
   // No cycle among so few edges: the line names the key.
   static const char *const nilpotent = "kinds.E.sparsity=0.995";
