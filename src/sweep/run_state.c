@@ -86,7 +86,8 @@ static bool hash_fits(const json_t *result, const char *config_path) {
 static bool is_own_test(const tarn_sweep *sweep, const tarn_sweep_run *run, const json_t *test) {
   const char *precision = json_string_value(json_object_get(test, "precision"));  // fp32 where it is not said
   if (strcmp(precision ? precision : "fp32", tarn_translate_precision_name(sweep->test_precision)) != 0) return false;
-  if (sweep->test_blimp) return has_text(test, "folder", sweep->test_blimp);
+  if (sweep->test_blimp)  // a sweep refuses what is too long for the model
+    return has_text(test, "folder", sweep->test_blimp) && json_integer_value(json_object_get(test, "truncated")) == 0;
   int64_t beam = sweep->test_beam ? sweep->test_beam : sweep->variants[run->variant].config->translate.beam;
   return has_text(test, "source", sweep->test_source) && has_text(test, "reference", sweep->test_reference) &&
          json_integer_value(json_object_get(test, "beam")) == beam;
