@@ -37,8 +37,10 @@ int cli_usage(const cli_command *command, const char *format, ...) {
 }
 
 int cli_report(const cli_command *command, tarn_status status) {
+  const char *message = tarn_error_message();
   fflush(stdout);
-  fprintf(stderr, "tarn %s: %s\n", command->name, tarn_error_message());
+  // Where the program itself found no memory, the library has no line for it.
+  fprintf(stderr, "tarn %s: %s\n", command->name, *message ? message : tarn_status_text(status));
   return status == TARN_STATUS_USAGE ? CLI_USAGE : CLI_FAILURE;
 }
 
@@ -91,9 +93,13 @@ static int take_number(const cli_command *command, const cli_option *option, con
   char *end = NULL;
   errno = 0;
   bool whole = option->type == CLI_INT;
-  long long integer = whole ? strtoll(text, &end, 10) : 0;
-  double real = whole ? (double)integer : strtod(text, &end);
-  if (errno || !end || end == text || *end || !isfinite(real))
+  int64_t integer = 0;
+  double real = whole ? 0 : strtod(text, &end);
+  // A number that is too large comes back as the largest there is.
+  bool valid = whole ? tarn_text_integer(&integer, text) && integer != INT64_MAX && integer != INT64_MIN
+                     : !errno && end != text && !*end && isfinite(real);
+  if (whole) real = (double)integer;
+  if (!valid)
     return cli_usage(command, "--%s takes %s, not \"%s\"", option->name, whole ? "a whole number" : "a number", text);
   if (!in_range(option, real))
     return cli_usage(command, "--%s takes a number from %.15g to %.15g, not %s", option->name, option->minimum,

@@ -1,24 +1,48 @@
 // tarn average: the mean of several checkpoints.
-#include <stdio.h>
+#include <stdlib.h>
 
 #include "cli.h"
 #include "commands.h"
+#include "model_options.h"
 #include "tarn/checkpoint.h"
 
 static const cli_command COMMAND = {
     "average", "CHECKPOINT...", "Write the mean of the trained parameters of several checkpoints.",
     "The checkpoints must be of one training. Configuration and vocabularies are those of the last one given."};
 
-int cmd_average(int argc, char **argv) {
-  const char *output = NULL;
-  cli_list files = {0};
-  const cli_option table[] = {{"output", CLI_TEXT, &output, "FILE", "where to write the mean; needed", 0, 0}, {0}};
-  int code = cli_parse(&COMMAND, table, argc, argv, &files, 1, SIZE_MAX);
-  if (code < 0 && !output) code = cli_usage(&COMMAND, "--output is missing");
+// The files that stand for what was given.
+static int find_all(tarn_checkpoint_found *found, const char **paths, const cli_list *given, const char *which) {
+  int code = -1;
+  for (size_t i = 0; i < given->count && code < 0; i++) {
+    code = model_options_find(&COMMAND, &found[i], given->items[i], which);
+    paths[i] = found[i].path;
+  }
+  return code;
+}
+
+static int average(const char *output, const cli_list *given, const char *which) {
+  tarn_checkpoint_found *found = calloc(given->count, sizeof *found);
+  const char **paths = calloc(given->count, sizeof *paths);
+  int code = found && paths ? find_all(found, paths, given, which) : cli_no_memory(&COMMAND);
   if (code < 0) {
-    tarn_status status = tarn_checkpoint_average(output, files.items, files.count);
+    tarn_status status = tarn_checkpoint_average(output, paths, given->count);
     code = status == TARN_STATUS_OK ? CLI_OK : cli_report(&COMMAND, status);
   }
+  for (size_t i = 0; found && i < given->count; i++) model_options_done(&COMMAND, &found[i], code, false);
+  free(found);
+  free(paths);
+  return code;
+}
+
+int cmd_average(int argc, char **argv) {
+  const char *output = NULL;
+  const char *which = NULL;
+  cli_list files = {0};
+  const cli_option table[] = {
+      {"output", CLI_TEXT, &output, "FILE", "where to write the mean; needed", 0, 0}, CHECKPOINT_OPTION(which), {0}};
+  int code = cli_parse(&COMMAND, table, argc, argv, &files, 1, SIZE_MAX);
+  if (code < 0 && !output) code = cli_usage(&COMMAND, "--output is missing");
+  if (code < 0) code = average(output, &files, which);
   cli_list_free(&files);
   return code;
 }

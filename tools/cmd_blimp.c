@@ -4,6 +4,7 @@
 
 #include "commands.h"
 #include "json_output.h"
+#include "limit_options.h"
 #include "lm_output.h"
 #include "model_options.h"
 #include "tarn/lm.h"
@@ -98,7 +99,9 @@ int cmd_blimp(int argc, char **argv) {
   const char *output = NULL;
   const char *precision = "fp32";
   const char *overlong = "refuse";
+  const char *which = NULL;
   cli_list paths = {0};
+  limit_options limits = {0};
   const cli_option table[] = {
       {"json", CLI_FLAG, &json, NULL, "print JSON in place of the table", 0, 0},
       {"output", CLI_TEXT, &output, "FILE", "write the JSON here as well", 0, 0},
@@ -107,14 +110,20 @@ int cmd_blimp(int argc, char **argv) {
       {"overlong", CLI_TEXT, &overlong, "WHAT", "truncate or refuse sentences that the model cannot take whole", 0, 0},
       {"strict", CLI_FLAG, &options.strict, NULL, "refuse invalid UTF-8 instead of replacing it by U+FFFD", 0, 0},
       {"max-tokens", CLI_INT, &options.max_tokens, "N", "tokens computed together", 1, 1 << 24},
+      CHECKPOINT_OPTION(which),
       {"threads", CLI_INT, &threads, "N", "threads; 0: all that the process may use", 0, 1024},
+      LIMIT_OPTIONS(limits),
       {0}};
   int code = cli_parse(&COMMAND, table, argc, argv, &paths, 2, 2);
+  if (code < 0) code = limit_options_set(&COMMAND, &limits);
   if (code < 0) code = model_options_words(&COMMAND, &options.precision, &options.overlong, precision, overlong);
+  tarn_checkpoint_found found = {0};
+  if (code < 0) code = model_options_find(&COMMAND, &found, paths.items[0], which);
   if (code < 0) {
     options.threads = (int)threads;
-    code = run(paths.items[0], paths.items[1], &options, json, quiet, output);
+    code = run(found.path, paths.items[1], &options, json, quiet, output);
   }
+  model_options_done(&COMMAND, &found, code, false);
   cli_list_free(&paths);
   return code;
 }

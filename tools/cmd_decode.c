@@ -104,9 +104,14 @@ static int decode_all(decoder *d) {
   if (code != CLI_OK) return code;
   code = -1;
   errno = 0;
-  while (code < 0 && getline(&line, &capacity, stdin) >= 0) {
+  for (ssize_t length; code < 0 && (length = getline(&line, &capacity, stdin)) >= 0;) {
     d->line++;
-    code = decode_line(d, line, &to);
+    if (memchr(line, 0, (size_t)length)) {
+      fprintf(stderr, "tarn decode: standard input:%" PRId64 ": a zero byte, which no text in UTF-8 has\n", d->line);
+      code = CLI_FAILURE;
+    } else {
+      code = decode_line(d, line, &to);
+    }
   }
   if (code < 0 && !feof(stdin)) {
     fprintf(stderr, "tarn decode: standard input: cannot read: %s\n", strerror(errno));

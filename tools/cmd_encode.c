@@ -5,6 +5,7 @@
 #include "cli.h"
 #include "commands.h"
 #include "tarn/vocab.h"
+#include "text_notes.h"
 
 static const cli_command command = {
     .name = "encode",
@@ -15,11 +16,13 @@ static const cli_command command = {
 typedef struct output {
   const tarn_vocab *vocab;
   bool as_ids;
+  int64_t cut;  // lines that were encoded in parts
 } output;
 
 // Stops at the first line that cannot be written.
 static tarn_status print_tokens(void *user, const tarn_vocab_ids *ids) {
-  const output *out = user;
+  output *out = user;
+  out->cut += ids->parts > 1;
   for (size_t i = 0; i < ids->count; i++) {
     if (i) putchar(' ');
     if (out->as_ids)
@@ -35,12 +38,13 @@ static int encode(const char *path, bool as_ids, bool strict) {
   tarn_vocab *vocab = NULL;
   int64_t replaced = 0;
   tarn_status status = tarn_vocab_open(&vocab, path);
-  output out = {vocab, as_ids};
+  output out = {.vocab = vocab, .as_ids = as_ids};
   if (status == TARN_STATUS_OK) status = tarn_vocab_encode_file(vocab, &replaced, "-", strict, print_tokens, &out);
   tarn_vocab_close(&vocab);
   if (ferror(stdout)) return CLI_OK;  // main() says that standard output cannot be written, and fails
   if (status != TARN_STATUS_OK) return cli_report(&command, status);
   if (replaced) fprintf(stderr, "invalid UTF-8 replaced in: %lld lines\n", (long long)replaced);
+  text_notes_cut(out.cut);
   return CLI_OK;
 }
 

@@ -6,20 +6,23 @@
 #include <string.h>
 
 #include "commands.h"
+#include "json_output.h"
+#include "limit_options.h"
 #include "model_options.h"
 #include "tarn/generate.h"
+#include "text_notes.h"
 #include "text_output.h"
 
 static const cli_command COMMAND = {
     "generate", "RUN|FILE", "Continue prompts, or begin sentences, by a language model.",
-    "RUN is a run directory (its averaged checkpoint is taken, else the best, else the last), FILE a checkpoint. Each\n"
-    "prompt gives --number lines of text, prompt and continuation; without a prompt, and for an empty one, a sentence\n"
-    "is begun. Without further options the most likely token is taken every time (greedy); --temperature, --top-k and\n"
-    "--top-p draw tokens, --beam searches. The same seed and prompt give the same samples. Scores are "
-    "log-probabilities\n"
-    "(natural logarithm) divided by tokens^length-penalty. --json gives an object a prompt. A summary goes to "
-    "standard\n"
-    "error."};
+    "RUN is a run directory (see --checkpoint), FILE a checkpoint. Each prompt gives --number lines of text, prompt "
+    "and\n"
+    "continuation; without a prompt, and for an empty one, a sentence is begun. Without further options the most "
+    "likely\n"
+    "token is taken every time (greedy); --temperature, --top-k and --top-p draw tokens, --beam searches. The same "
+    "seed\n"
+    "and prompt give the same samples. Scores are log-probabilities (natural logarithm) divided by\n"
+    "tokens^length-penalty. --json gives an object a prompt. A summary goes to standard error."};
 
 typedef struct output {
   text_output to;
@@ -60,9 +63,10 @@ static int print_json(const output *out, const tarn_generator_result *result) {
                          "log_probability", text->log_probability, "score", text->score, "tokens",
                          (json_int_t)text->tokens, "pieces", pieces_json(out, text)));
   }
-  json_t *object = json_pack("{s:I, s:I, s:I, s:o}", "index", (json_int_t)(result->number - 1), "prompt_tokens",
-                             (json_int_t)result->prompt_tokens, "unknown", (json_int_t)result->unknown, "texts", texts);
-  failed |= !object || json_dumpf(object, out->to.file, JSON_COMPACT) != 0;
+  json_t *object = json_pack("{s:I, s:I, s:I, s:o, s:o}", "index", (json_int_t)(result->number - 1), "prompt_tokens",
+                             (json_int_t)result->prompt_tokens, "unknown", (json_int_t)result->unknown, "texts", texts,
+                             "checkpoint", json_output_text(tarn_generator_path(out->generator)));
+  failed |= !json_output_dump(out->to.file, object, JSON_COMPACT);
   json_decref(object);
   fputc('\n', out->to.file);
   return failed;
@@ -81,7 +85,8 @@ static tarn_status print_result(void *user, const tarn_generator_result *result)
   }
   // Whoever reads from a pipe gets every window as soon as it is there.
   if (result->number % out->window == 0) fflush(out->to.file);
-  return failed || ferror(out->to.file) ? TARN_STATUS_IO : TARN_STATUS_OK;
+  if (ferror(out->to.file)) return TARN_STATUS_IO;
+  return failed ? TARN_STATUS_MEMORY : TARN_STATUS_OK;
 }
 
 static void print_summary(const tarn_generator *generator) {
@@ -92,6 +97,8 @@ static void print_summary(const tarn_generator *generator) {
           " tokens in %.2f s: %.0f tokens/s\n",
           s.prompts, s.prompt_tokens, s.texts, s.tokens, s.seconds, s.seconds > 0 ? (double)s.tokens / s.seconds : 0);
   if (s.unknown) fprintf(stderr, "tokens of prompts that are not in the vocabulary: %" PRId64 "\n", s.unknown);
+  text_notes_cut(s.cut);
+  text_notes_unknown(&COMMAND, "tokens of prompts", s.unknown, s.prompt_tokens);
 }
 
 // The prompts of the command line, or an empty one.
@@ -163,6 +170,7 @@ int cmd_generate(int argc, char **argv) {
   int64_t threads = 0;
   const char *destination = NULL;
   const char *precision = "fp32";
+  const char *which = NULL;
   output out = {0};
   cli_list paths = {0};
   given g = {.top_k = CLI_NO_INT,
@@ -171,6 +179,7 @@ int cmd_generate(int argc, char **argv) {
              .temperature = NAN,
              .top_p = NAN,
              .length_penalty = NAN};
+  limit_options limits = {0};
   const cli_option table[] = {
       {"prompt", CLI_LIST, &g.prompts, "TEXT", "text to continue; may be given several times", 0, 0},
       {"input", CLI_TEXT, &g.input, "FILE", "prompts, one a line; -: standard input", 0, 0},
@@ -192,17 +201,23 @@ int cmd_generate(int argc, char **argv) {
       {"window", CLI_INT, &options.window, "N", "prompts read and continued together", 1, 10000000},
       {"strict", CLI_FLAG, &options.strict, NULL, "refuse prompts with invalid UTF-8 or unknown tokens", 0, 0},
       {"precision", CLI_TEXT, &precision, "NAME", "fp32, bf16 or int8", 0, 0},
+      CHECKPOINT_OPTION(which),
       {"threads", CLI_INT, &threads, "N", "threads; 0: all that the process may use", 0, 1024},
       {"output", CLI_TEXT, &destination, "FILE", "where to write instead of standard output", 0, 0},
+      LIMIT_OPTIONS(limits),
       {0}};
   int code = cli_parse(&COMMAND, table, argc, argv, &paths, 1, 1);
+  if (code < 0) code = limit_options_set(&COMMAND, &limits);
   if (code < 0) code = model_options_precision(&COMMAND, &options.precision, precision);
   if (code < 0) code = settle_method(&options, &g);
+  tarn_checkpoint_found found = {0};
+  if (code < 0) code = model_options_find(&COMMAND, &found, paths.items[0], which);
   if (code < 0) {
     options.threads = (int)threads;
     out.window = options.window;
-    code = run(paths.items[0], &g, destination, &out, &options);
+    code = run(found.path, &g, destination, &out, &options);
   }
+  model_options_done(&COMMAND, &found, code, false);
   cli_list_free(&paths);
   cli_list_free(&g.prompts);
   return code;

@@ -5,6 +5,8 @@
 #include "cli.h"
 #include "commands.h"
 #include "json_output.h"
+#include "model_options.h"
+#include "sharing_text.h"
 #include "tarn/checkpoint.h"
 
 static const cli_command COMMAND = {
@@ -40,9 +42,10 @@ static void print_text(const tarn_checkpoint_info *info) {
          info->averaged ? ", mean of " : "", info->averaged ? info->averaged : "");
   printf("%s\n", info->model);
   print_params(info);
-  printf("\nparameters    %lld: %lld trained, %lld frozen; sharing saves %lld\n",
-         (long long)(info->trained + info->frozen), (long long)info->trained, (long long)info->frozen,
-         (long long)info->shared_uses);
+  char sharing[SHARING_TEXT];
+  printf("\nparameters    %lld: %lld trained, %lld frozen%s\n", (long long)(info->trained + info->frozen),
+         (long long)info->trained, (long long)info->frozen,
+         sharing_text(sharing, info->shared_uses, info->shared_layers, false));
   printf("bytes         %lld: %lld trained, %lld frozen, %lld optimiser, %lld vocabulary, %lld description\n",
          (long long)info->file_bytes, (long long)info->trained_bytes, (long long)info->frozen_bytes,
          (long long)info->optimiser_bytes, (long long)info->vocab_bytes,
@@ -64,13 +67,13 @@ static json_t *param_json(const tarn_checkpoint_param *p) {
 static int print_json(const tarn_checkpoint_info *info) {
   json_t *params = json_array();
   for (size_t i = 0; i < info->param_count; i++) json_array_append_new(params, param_json(&info->params[i]));
-  json_t *object =
-      json_pack("{s:o, s:s, s:s?, s:I, s:I, s:s, s:s, s:I, s:I, s:b, s:I, s:I, s:I}", "path",
-                json_output_text(info->path), "kind", info->kind, "averaged", info->averaged, "update",
-                (json_int_t)info->update, "seed", (json_int_t)info->seed, "model", info->model, "config", info->config,
-                "source_vocab", (json_int_t)info->source_vocab, "target_vocab", (json_int_t)info->target_vocab,
-                "joint_vocab", (int)info->joint_vocab, "trained", (json_int_t)info->trained, "frozen",
-                (json_int_t)info->frozen, "shared_uses", (json_int_t)info->shared_uses);
+  json_t *object = json_pack("{s:o, s:s, s:s?, s:I, s:I, s:s, s:s, s:I, s:I, s:b, s:I, s:I, s:I, s:I}", "path",
+                             json_output_text(info->path), "kind", info->kind, "averaged", info->averaged, "update",
+                             (json_int_t)info->update, "seed", (json_int_t)info->seed, "model", info->model, "config",
+                             info->config, "source_vocab", (json_int_t)info->source_vocab, "target_vocab",
+                             (json_int_t)info->target_vocab, "joint_vocab", (int)info->joint_vocab, "trained",
+                             (json_int_t)info->trained, "frozen", (json_int_t)info->frozen, "shared_uses",
+                             (json_int_t)info->shared_uses, "shared_layers", (json_int_t)info->shared_layers);
   json_t *bytes = json_pack("{s:I, s:I, s:I, s:I, s:I}", "file", (json_int_t)info->file_bytes, "trained",
                             (json_int_t)info->trained_bytes, "frozen", (json_int_t)info->frozen_bytes, "optimiser",
                             (json_int_t)info->optimiser_bytes, "vocabulary", (json_int_t)info->vocab_bytes);
@@ -82,17 +85,21 @@ static int print_json(const tarn_checkpoint_info *info) {
 
 int cmd_inspect(int argc, char **argv) {
   bool json = false;
+  const char *which = NULL;
   cli_list files = {0};
-  const cli_option table[] = {{"json", CLI_FLAG, &json, NULL, "print JSON", 0, 0}, {0}};
+  const cli_option table[] = {{"json", CLI_FLAG, &json, NULL, "print JSON", 0, 0}, CHECKPOINT_OPTION(which), {0}};
   int code = cli_parse(&COMMAND, table, argc, argv, &files, 1, 1);
+  tarn_checkpoint_found found = {0};
+  if (code < 0) code = model_options_find(&COMMAND, &found, files.items[0], which);
   if (code < 0) {
     tarn_checkpoint_info *info;
-    tarn_status status = tarn_checkpoint_info_open(&info, files.items[0]);
+    tarn_status status = tarn_checkpoint_info_open(&info, found.path);
     code = status == TARN_STATUS_OK ? CLI_OK : cli_report(&COMMAND, status);
     if (code == CLI_OK && json) code = print_json(info);
     if (code == CLI_OK && !json) print_text(info);
     tarn_checkpoint_info_close(&info);
   }
+  model_options_done(&COMMAND, &found, code, false);
   cli_list_free(&files);
   return code;
 }

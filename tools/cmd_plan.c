@@ -6,11 +6,14 @@
 
 static const cli_command command = {
     .name = "plan",
-    .arguments = "CONFIG.yaml",
+    .arguments = "CONFIG.yaml|RUN",
     .summary = "Print the memory, parameters and floating-point operations that a training run will need.",
     .text =
-        "Nothing is trained. The batch is the largest that the configuration allows (train.max_tokens on the longer\n"
-        "side). Sentence lengths come from data.train where it can be read, else 25 tokens are assumed."};
+        "Nothing is trained. RUN is a run directory, whose configuration is planned. The batch is the largest that "
+        "the\n"
+        "configuration allows (train.max_tokens on the longer side). Sentence lengths come from data.train where it "
+        "can be\n"
+        "read, else 25 tokens are assumed."};
 
 int cmd_plan(int argc, char **argv) {
   int64_t vocab_size = 0;

@@ -33,26 +33,34 @@ static void print_json(const tarn_prepare_result *r) {
   printf("{\"lines\": %" PRId64 ", \"pairs\": %" PRId64 ", \"source_tokens\": %" PRId64 ", \"target_tokens\": %" PRId64
          ", \"source_unknown\": %" PRId64 ", \"target_unknown\": %" PRId64 ", \"empty\": %" PRId64
          ", \"brief\": %" PRId64 ", \"dropped\": %" PRId64 ", \"truncated\": %" PRId64 ", \"replaced\": %" PRId64
-         ", \"longest_source\": %" PRId64 ", \"longest_target\": %" PRId64 "}\n",
+         ", \"cut\": %" PRId64 ", \"split\": %" PRId64 ", \"source_left_out\": %" PRId64
+         ", \"target_left_out\": %" PRId64 ", \"longest_source\": %" PRId64 ", \"longest_target\": %" PRId64 "}\n",
          r->lines, r->pairs, r->source_tokens, r->target_tokens, r->source_unknown, r->target_unknown, r->empty,
-         r->brief, r->dropped, r->truncated, r->replaced, r->longest_source, r->longest_target);
+         r->brief, r->dropped, r->truncated, r->replaced, r->cut, r->split, r->source_left_out, r->target_left_out,
+         r->longest_source, r->longest_target);
 }
 
-static void print_side(const char *name, int64_t tokens, int64_t unknown, int64_t longest) {
+static void print_side(const char *name, int64_t tokens, int64_t unknown, int64_t longest, int64_t left_out) {
   printf("%s %10" PRId64 " tokens, %" PRId64 " unknown (%.2f %%), longest sentence %" PRId64 "\n", name, tokens,
          unknown, 100.0 * (double)unknown / (double)tokens, longest);
+  if (left_out)
+    printf("%s %10" PRId64 " tokens left out (%.2f %%)\n", name, left_out,
+           100.0 * (double)left_out / (double)(tokens + left_out));
 }
 
 static void print_text(const tarn_prepare_result *r) {
   bool pairs = r->source_tokens > 0;
   printf("%s  %10" PRId64 " of %" PRId64 " lines\n", pairs ? "pairs" : "lines", r->pairs, r->lines);
-  if (pairs) print_side("source", r->source_tokens, r->source_unknown, r->longest_source);
-  print_side(pairs ? "target" : "text  ", r->target_tokens, r->target_unknown, r->longest_target);
+  if (pairs) print_side("source", r->source_tokens, r->source_unknown, r->longest_source, r->source_left_out);
+  print_side(pairs ? "target" : "text  ", r->target_tokens, r->target_unknown, r->longest_target, r->target_left_out);
   if (r->empty) printf("left out because a side is empty: %" PRId64 " pairs\n", r->empty);
   if (r->brief) printf("left out because a side is shorter than the least: %" PRId64 "\n", r->brief);
   if (r->dropped) printf("left out because a side is overlong: %" PRId64 " pairs\n", r->dropped);
   if (r->truncated) printf("truncated: %" PRId64 " pairs\n", r->truncated);
   if (r->replaced) printf("invalid UTF-8 replaced in: %" PRId64 " lines\n", r->replaced);
+  if (r->cut)
+    printf("longer than 65536 bytes, encoded in parts: %" PRId64 " lines, %" PRId64 " parts end within a word\n",
+           r->cut, r->split);
 }
 
 int cmd_prepare(int argc, char **argv) {

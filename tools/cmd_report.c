@@ -42,7 +42,8 @@ int cmd_report(int argc, char **argv) {
       {"budget", CLI_REAL, &minutes, "MIN",
        "training time that is compared, in minutes; 0: the sweep's, else train.max_minutes", 0, 1e9},
       {"baseline", CLI_TEXT, &compare.baseline, "NAME", "model compared with; the sweep's, else the first", 0, 0},
-      {"resamples", CLI_INT, &compare.resamples, "N", "of the bootstrap; 0: no significance", 0, 1000000},
+      {"resamples", CLI_INT, &compare.resamples, "N",
+       "resamples of the test set, 40 to 1000000; 0: no verdicts on test scores", 0, 1000000},
       {0}};
   int code = cli_parse(&command, options, argc, argv, &paths, 1, 100000);
   if (code < 0 && !report.output) code = cli_usage(&command, "--output DIR is missing");

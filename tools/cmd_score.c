@@ -5,9 +5,11 @@
 
 #include "commands.h"
 #include "json_output.h"
+#include "limit_options.h"
 #include "lm_output.h"
 #include "model_options.h"
 #include "tarn/lm.h"
+#include "text_notes.h"
 
 static const cli_command COMMAND = {
     "score", "RUN [FILE]", "Print log-probabilities, perplexity and bits per character of sentences.",
@@ -25,11 +27,11 @@ typedef struct output {
 } output;
 
 static int print_json(const output *out, int64_t number, const tarn_lm_line *line) {
-  json_t *object =
-      json_pack("{s:I, s:o, s:I, s:I, s:I, s:I, s:b, s:b}", "line", (json_int_t)number, "log_probability",
-                json_output_real(line->log_probability), "tokens", (json_int_t)line->tokens, "characters",
-                (json_int_t)line->characters, "bytes", (json_int_t)line->bytes, "unknown", (json_int_t)line->unknown,
-                "truncated", (int)line->truncated, "replaced", (int)line->replaced);
+  json_t *object = json_pack(
+      "{s:I, s:o, s:I, s:I, s:I, s:I, s:b, s:b, s:o}", "line", (json_int_t)number, "log_probability",
+      json_output_real(line->log_probability), "tokens", (json_int_t)line->tokens, "characters",
+      (json_int_t)line->characters, "bytes", (json_int_t)line->bytes, "unknown", (json_int_t)line->unknown, "truncated",
+      (int)line->truncated, "replaced", (int)line->replaced, "checkpoint", json_output_text(tarn_lm_path(out->lm)));
   int failed = !object;
   if (out->tokens && !failed) {
     json_t *pieces = json_array();
@@ -68,14 +70,15 @@ static tarn_status print_line(void *user, int64_t number, const tarn_lm_line *li
 static int print_summary(const output *out) {
   const tarn_lm_total *t = &out->total;
   if (out->quiet && out->json) {
-    json_t *object = json_pack(
-        "{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o}", "lines", (json_int_t)t->lines, "tokens",
-        (json_int_t)t->tokens, "characters", (json_int_t)t->characters, "bytes", (json_int_t)t->bytes, "unknown",
-        (json_int_t)t->unknown, "truncated", (json_int_t)t->truncated, "replaced", (json_int_t)t->replaced,
-        "log_probability", json_output_real(t->log_probability), "nll",
-        json_output_real(-t->log_probability / (double)t->tokens), "perplexity",
-        json_output_real(tarn_lm_perplexity(t)), "bits_per_character", json_output_real(tarn_lm_bits_per_character(t)),
-        "bits_per_byte", json_output_real(tarn_lm_bits_per_byte(t)));
+    json_t *object =
+        json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "lines", (json_int_t)t->lines,
+                  "tokens", (json_int_t)t->tokens, "characters", (json_int_t)t->characters, "bytes",
+                  (json_int_t)t->bytes, "unknown", (json_int_t)t->unknown, "truncated", (json_int_t)t->truncated,
+                  "replaced", (json_int_t)t->replaced, "log_probability", json_output_real(t->log_probability), "nll",
+                  json_output_real(-t->log_probability / (double)t->tokens), "perplexity",
+                  json_output_real(tarn_lm_perplexity(t)), "bits_per_character",
+                  json_output_real(tarn_lm_bits_per_character(t)), "bits_per_byte",
+                  json_output_real(tarn_lm_bits_per_byte(t)), "checkpoint", json_output_text(tarn_lm_path(out->lm)));
     return json_output_print(&COMMAND, stdout, object, JSON_COMPACT);
   }
   fprintf(out->quiet ? stdout : stderr,
@@ -104,6 +107,8 @@ static int run(const char *path, const char *input, const tarn_lm_options *optio
   } else {
     code = print_summary(out);
     lm_print_changes(out->total.unknown, out->total.truncated, "lines", out->total.replaced);
+    text_notes_cut(out->total.cut);
+    text_notes_unknown(&COMMAND, "tokens", out->total.unknown, out->total.tokens);
   }
   tarn_lm_close(&lm);
   return code;
@@ -115,8 +120,10 @@ int cmd_score(int argc, char **argv) {
   int64_t threads = 0;
   const char *precision = "fp32";
   const char *overlong = "refuse";
+  const char *which = NULL;
   output out = {0};
   cli_list paths = {0};
+  limit_options limits = {0};
   const cli_option table[] = {
       {"tokens", CLI_FLAG, &out.tokens, NULL, "print every token with its log-probability", 0, 0},
       {"summary-only", CLI_FLAG, &out.quiet, NULL, "print the summary only, to standard output", 0, 0},
@@ -126,17 +133,23 @@ int cmd_score(int argc, char **argv) {
       {"max-tokens", CLI_INT, &options.max_tokens, "N", "tokens computed together", 1, 1 << 24},
       {"window", CLI_INT, &options.window, "N", "lines read and sorted by length at a time", 1, 10000000},
       {"strict", CLI_FLAG, &options.strict, NULL, "refuse invalid UTF-8 instead of replacing it by U+FFFD", 0, 0},
+      CHECKPOINT_OPTION(which),
       {"threads", CLI_INT, &threads, "N", "threads; 0: all that the process may use", 0, 1024},
+      LIMIT_OPTIONS(limits),
       {0}};
   int code = cli_parse(&COMMAND, table, argc, argv, &paths, 1, 2);
+  if (code < 0) code = limit_options_set(&COMMAND, &limits);
   if (code < 0) code = model_options_words(&COMMAND, &options.precision, &options.overlong, precision, overlong);
   if (code < 0 && out.tokens && out.quiet)
     code = cli_usage(&COMMAND, "--summary-only leaves out the lines that --tokens adds to");
+  tarn_checkpoint_found found = {0};
+  if (code < 0) code = model_options_find(&COMMAND, &found, paths.items[0], which);
   if (code < 0) {
     options.threads = (int)threads;
     out.window = options.window;
-    code = run(paths.items[0], paths.count > 1 ? paths.items[1] : "-", &options, &out);
+    code = run(found.path, paths.count > 1 ? paths.items[1] : "-", &options, &out);
   }
+  model_options_done(&COMMAND, &found, code, false);
   cli_list_free(&paths);
   return code;
 }

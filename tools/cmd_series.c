@@ -30,7 +30,8 @@ static const cli_command FORECAST = {
     "series forecast", "MODEL FILE", "Forecast a series and measure the forecast.",
     "Reads the rows of FILE before --from and goes on alone (closed loop), or with the true rows (--one-step). Where\n"
     "FILE has the rows that were forecast, prints the error (NRMSE: root mean square, columns divided by their\n"
-    "standard deviation) and the valid time: until the normalised error of a row first exceeds --threshold.\n"
+    "standard deviation over these rows) and the valid time: until the error of a row, divided by the standard\n"
+    "deviations over all rows of FILE, first exceeds --threshold.\n"
     "With --starts there are several forecasts, each --steps rows behind the other, and their means."};
 
 // --- what the three share
@@ -120,7 +121,7 @@ static int train(const training *t, const char *path) {
   tarn_status status = tarn_esn_train(&esn, series, rows, &t->options);
   if (status == TARN_STATUS_OK && rows < series->rows) {
     status = tarn_esn_forecast(esn, &ahead, series, rows, series->rows - rows, TARN_FORECAST_ONE_STEP);
-    if (status == TARN_STATUS_OK) status = tarn_forecast_measure(&test, ahead, series, rows, 1);
+    if (status == TARN_STATUS_OK) status = tarn_forecast_measure(&test, ahead, series, rows, NULL, 1);
   }
   if (status == TARN_STATUS_OK) status = tarn_esn_save(esn, t->output);
   if (status == TARN_STATUS_OK)
@@ -190,6 +191,7 @@ static int parse_training(int argc, char **argv) {
 
 static tarn_status measure_starts(series_forecasts *f, const tarn_esn *esn, const tarn_series *series,
                                   tarn_forecast_mode mode) {
+  const tarn_series_range range = {f->from, f->starts * f->steps};
   for (int64_t s = 0; s < f->starts; s++) {
     tarn_series *forecast;
     int64_t from = f->from + s * f->steps;
@@ -198,7 +200,8 @@ static tarn_status measure_starts(series_forecasts *f, const tarn_esn *esn, cons
     memcpy(f->all->values + s * f->steps * f->all->columns, forecast->values,
            (size_t)(f->steps * f->all->columns) * sizeof(double));
     f->diverged += isnan(forecast->values[f->steps * f->all->columns - 1]) != 0;
-    if (from < series->rows) status = tarn_forecast_measure(&f->measures[s], forecast, series, from, f->threshold);
+    if (from < series->rows)
+      status = tarn_forecast_measure(&f->measures[s], forecast, series, from, &range, f->threshold);
     tarn_series_close(&forecast);
     if (status != TARN_STATUS_OK) return status;
   }

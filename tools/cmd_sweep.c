@@ -10,6 +10,7 @@
 #include "cli.h"
 #include "commands.h"
 #include "json_output.h"
+#include "progress_line.h"
 #include "stop_signal.h"
 #include "tarn/sweep.h"
 
@@ -17,9 +18,10 @@ static const cli_command COMMAND = {
     "sweep", "[SWEEP.yaml]", "Train and test several variants of a model with several seeds.",
     "Runs are processes of their own in DIR/VARIANT/seed-N. Finished ones are skipped, those that were stopped or\n"
     "killed go on from their last checkpoint, and those that failed are reported and left alone. Without SWEEP.yaml\n"
-    "the sweep in DIR goes on. Ctrl-C (SIGINT) and SIGTERM stop all runs with their state saved, with exit code 128 +\n"
-    "the signal's number; a second one kills at once, which loses what came after the last checkpoints and nothing\n"
-    "else. The exit code is 1 if a run failed. docs/experiments.md describes the file and the folder."};
+    "the sweep in DIR goes on. Ctrl-C (SIGINT), SIGTERM and SIGHUP have all runs save and stop, with exit code 128 +\n"
+    "the signal's number; a second SIGINT or SIGTERM kills at once, which loses what came after the last checkpoints\n"
+    "and nothing else. SIGUSR1 has the runs save and go on. The exit code is 1 if a run failed. docs/experiments.md\n"
+    "describes the file and the folder."};
 
 typedef struct view {
   const tarn_sweep *sweep;
@@ -73,17 +75,28 @@ static void print_state(const tarn_sweep_run *run) {
   if (!isnan(run->test_blimp)) printf(", BLiMP %.2f %%", run->test_blimp);
 }
 
+// What matters least goes first where the window is narrow.
+static void print_terminal(const view *v, const tarn_sweep_event *e) {
+  const tarn_sweep_run *run = e->run;
+  char parts[4][PROGRESS_PART];
+  char left[32];
+  snprintf(parts[0], sizeof parts[0], "%zu of %zu done, %zu running, %s left", e->done, e->count, e->running,
+           cli_time(left, e->seconds_left));
+  snprintf(parts[1], sizeof parts[1], "%s seed %lld", v->sweep->variants[run->variant].name, (long long)run->seed);
+  snprintf(parts[2], sizeof parts[2], "update %lld", (long long)run->update);
+  snprintf(parts[3], sizeof parts[3], "loss %.3f", run->loss);
+  // A log that begins with the validation of the untrained model, or with what is frozen, has no loss yet.
+  progress_line_show(parts, run->update == 0 ? 2 : isnan(run->loss) ? 3 : 4);
+}
+
 static void print_event(view *v, const tarn_sweep_event *e) {
   const tarn_sweep_run *run = e->run;
   char left[32];
   bool progress = e->kind == TARN_SWEEP_EVENT_PROGRESS;
-  if (v->open_line) printf("\r\033[K");
+  if (v->open_line) progress_line_clear();
   v->open_line = progress && v->terminal;
   if (v->open_line) {
-    printf("%zu of %zu done, %zu running, %s left; %.20s seed %lld: update %lld, loss %.3f", e->done, e->count,
-           e->running, cli_time(left, e->seconds_left), v->sweep->variants[run->variant].name, (long long)run->seed,
-           (long long)run->update, run->loss);
-    fflush(stdout);
+    print_terminal(v, e);
     return;
   }
   printf("%-9s %s seed %lld", progress ? "running" : event_word(e->kind), v->sweep->variants[run->variant].name,
@@ -241,8 +254,10 @@ static int run(tarn_sweep_options *options, view *v, bool dry_run) {
   if (dry_run && status == TARN_STATUS_OK) {
     code = (v->json ? print_plan_json : print_plan)(sweep);
   } else if (!dry_run && v->shown) {
+    stop_in_order(true);
     status = tarn_sweep_run_all(sweep, options);
-    if (v->open_line) printf("\r\033[K");
+    stop_in_order(false);
+    if (v->open_line) progress_line_clear();
     code = status == TARN_STATUS_OK ? print_end(v) : cli_report(&COMMAND, status);
     if (status == TARN_STATUS_INTERRUPTED && stop_signal) code = 128 + (int)stop_signal;
   }
@@ -252,6 +267,7 @@ static int run(tarn_sweep_options *options, view *v, bool dry_run) {
 }
 
 int cmd_sweep(int argc, char **argv) {
+  catch_stop_signals("tarn sweep: stopped before it began; nothing is lost\n");
   tarn_sweep_options options;
   tarn_sweep_default(&options);
   view v = {0};
@@ -277,8 +293,8 @@ int cmd_sweep(int argc, char **argv) {
     options.on_event = on_event;
     options.user = &v;
     options.stop = &stop_signal;
+    options.save = &save_signal;
     v.terminal = !v.json && isatty(STDOUT_FILENO);
-    if (!dry_run) catch_stop_signals();
     signal(SIGCHLD, SIG_DFL);  // ignored by whoever started this, it would hide how the runs' processes end
     code = run(&options, &v, dry_run);
   }

@@ -3,16 +3,17 @@
 
 #include "cli.h"
 #include "commands.h"
+#include "limit_options.h"
 #include "lm_output.h"
 #include "model_options.h"
 #include "tarn/testset.h"
 
 static const cli_command COMMAND = {
     "test", "RUN", "Score a run's checkpoint on a test set.",
-    "Takes the run's averaged checkpoint if there is one, else the best, else the last. Writes RUN/test.hyp, one\n"
-    "detokenized translation a line, and RUN/test.json with BLEU and chrF. Case and tokenizer of BLEU are those of\n"
-    "valid.lowercase and valid.tokenize. Of a language model, --blimp DIR scores minimal pairs (see tarn blimp) and\n"
-    "writes their accuracy into RUN/test.json."};
+    "Writes RUN/test.hyp, one detokenized translation a line, and RUN/test.json with BLEU and chrF. Case and "
+    "tokenizer\n"
+    "of BLEU are those of valid.lowercase and valid.tokenize. Of a language model, --blimp DIR scores minimal pairs\n"
+    "(see tarn blimp) and writes its answers into RUN/test.pairs and their accuracy into RUN/test.json."};
 
 static void print_result(const tarn_testset_result *r, bool pairs) {
   if (pairs)
@@ -33,7 +34,9 @@ int cmd_test(int argc, char **argv) {
   bool quiet = false;
   const char *precision = "fp32";
   const char *overlong = NULL;
+  const char *which = NULL;
   cli_list runs = {0};
+  limit_options limits = {0};
   const cli_option table[] = {
       {"source", CLI_TEXT, &options.source, "FILE", "text to translate, one sentence a line", 0, 0},
       {"reference", CLI_TEXT, &options.reference, "FILE", "its translation, one sentence a line", 0, 0},
@@ -43,10 +46,13 @@ int cmd_test(int argc, char **argv) {
       {"precision", CLI_TEXT, &precision, "NAME", "fp32, bf16 or int8", 0, 0},
       {"overlong", CLI_TEXT, &overlong, "WHAT",
        "with --blimp: truncate or refuse (the default) sentences that the model cannot take whole", 0, 0},
+      CHECKPOINT_OPTION(which),
       {"threads", CLI_INT, &threads, "N", "threads; 0: all that the process may use", 0, 1024},
       {"quiet", CLI_FLAG, &quiet, NULL, "print nothing but failures", 0, 0},
+      LIMIT_OPTIONS(limits),
       {0}};
   int code = cli_parse(&COMMAND, table, argc, argv, &runs, 1, 1);
+  if (code < 0) code = limit_options_set(&COMMAND, &limits);
   if (code < 0 && (options.blimp ? options.source || options.reference : !options.source || !options.reference))
     code = cli_usage(&COMMAND, "either --source FILE and --reference FILE are needed, or --blimp DIR");
   if (code < 0 && options.blimp && beam != CLI_NO_INT)
@@ -56,8 +62,11 @@ int cmd_test(int argc, char **argv) {
   if (code < 0)
     code =
         model_options_words(&COMMAND, &options.precision, &options.overlong, precision, overlong ? overlong : "refuse");
+  tarn_checkpoint_found found = {0};
+  if (code < 0) code = model_options_find(&COMMAND, &found, runs.items[0], which);
   if (code < 0) {
     tarn_testset_result result;
+    options.checkpoint = found.path;
     options.run = runs.items[0];
     options.threads = (int)threads;
     if (beam != CLI_NO_INT) options.beam = beam;
@@ -65,6 +74,7 @@ int cmd_test(int argc, char **argv) {
     code = status == TARN_STATUS_OK ? CLI_OK : cli_report(&COMMAND, status);
     if (code == CLI_OK && !quiet) print_result(&result, options.blimp != NULL);
   }
+  model_options_done(&COMMAND, &found, code, quiet);
   cli_list_free(&runs);
   return code;
 }

@@ -8,20 +8,22 @@
 #include "cli.h"
 #include "commands.h"
 #include "json_output.h"
+#include "limit_options.h"
 #include "plan_output.h"
 #include "profile_output.h"
+#include "progress_line.h"
+#include "sharing_text.h"
 #include "stop_signal.h"
 #include "tarn/train.h"
 
 static const cli_command COMMAND = {
     "train", "CONFIG.yaml", "Train a model into a run directory, or go on with a training.",
     "tarn train CONFIG.yaml --run DIR starts, tarn train --resume DIR goes on from the last checkpoint with the same\n"
-    "results as if it had never stopped. Ctrl-C (SIGINT) and SIGTERM finish the step, save and stop, with exit code\n"
-    "128 + the signal's number; a second one kills at once. On a terminal one line shows the progress; in a pipe "
-    "every\n"
-    "line of the log is printed. With --seeds 1,2,3 the runs are DIR/seed-1 and so on, and mean and standard "
-    "deviation\n"
-    "are printed at the end. docs/training.md describes the run directory."};
+    "results as if it had never stopped. Ctrl-C (SIGINT), SIGTERM and SIGHUP (a dropped connection) finish the step,\n"
+    "save and stop, with exit code 128 + the signal's number; a second SIGINT or SIGTERM kills at once. Under nohup\n"
+    "SIGHUP is ignored. SIGUSR1 saves and goes on. On a terminal one line shows the progress; in a pipe every line of\n"
+    "the log is printed. With --seeds 1,2,3 the runs are DIR/seed-1 and so on, and mean and standard deviation are\n"
+    "printed at the end. docs/training.md describes the run directory."};
 
 // What the receiver of events knows.
 typedef struct view {
@@ -31,21 +33,33 @@ typedef struct view {
 } view;
 
 static void end_line(view *v) {
-  if (v->open_line) printf("\r\033[K");
+  if (v->open_line) progress_line_clear();
   v->open_line = false;
 }
 
-// On a terminal a line that fits 80 columns and is written again and again.
-static void print_step(view *v, const tarn_train_event *e) {
-  char left[32];
-  cli_time(left, e->seconds_left);
-  if (v->terminal)
-    printf("\rupdate %lld  loss %.4f  lr %.3g  %.0f tokens/s  %s left\033[K", (long long)e->update, e->loss, e->lr,
-           e->tokens_per_second, left);
-  else
-    printf("update %lld  epoch %.2f  loss %.4f  nll %.4f  lr %.3g  norm %.3g  %.0f tokens/s  %s left\n",
-           (long long)e->update, e->epoch, e->loss, e->nll, e->lr, e->grad_norm, e->tokens_per_second, left);
-  v->open_line = v->terminal;
+// "12 min left"; a lower bound as long as nobody knows how long a validation takes.
+static const char *left_text(char text[PROGRESS_PART], const tarn_train_event *e) {
+  char time[32];
+  snprintf(text, PROGRESS_PART, "%s%s left", e->left_at_least ? "at least " : "", cli_time(time, e->seconds_left));
+  return text;
+}
+
+// On a terminal a line that fits the window and is written again and again; what matters least goes first.
+static void print_terminal(view *v, const tarn_train_event *e) {
+  char parts[5][PROGRESS_PART];
+  snprintf(parts[0], sizeof parts[0], "update %lld", (long long)e->update);
+  snprintf(parts[1], sizeof parts[1], "loss %.4f", e->loss);
+  left_text(parts[2], e);
+  snprintf(parts[3], sizeof parts[3], "%.0f tokens/s", e->tokens_per_second);
+  snprintf(parts[4], sizeof parts[4], "lr %.3g", e->lr);
+  progress_line_show(parts, 5);
+  v->open_line = true;
+}
+
+static void print_step(const tarn_train_event *e) {
+  char left[PROGRESS_PART];
+  printf("update %lld  epoch %.2f  loss %.4f  nll %.4f  lr %.3g  norm %.3g  %.0f tokens/s  %s\n", (long long)e->update,
+         e->epoch, e->loss, e->nll, e->lr, e->grad_norm, e->tokens_per_second, left_text(left, e));
   fflush(stdout);
 }
 
@@ -70,10 +84,10 @@ static void on_event(void *user, const tarn_train_event *e) {
       // Ten times a second of training is enough for eyes.
       if (!v->terminal || (e->seconds - v->shown_at < 0.1 && e->seconds >= v->shown_at)) break;
       v->shown_at = e->seconds;
-      print_step(v, e);
+      print_terminal(v, e);
       break;
     case TARN_TRAIN_EVENT_LOG:
-      if (!v->terminal) print_step(v, e);
+      if (!v->terminal) print_step(e);
       break;
     case TARN_TRAIN_EVENT_VALID:
       end_line(v);
@@ -93,9 +107,10 @@ static void print_head(const tarn_train *train, const tarn_train_options *option
   const tarn_plan *p = tarn_train_plan(train);
   const tarn_config *c = tarn_train_config(train);
   const double million = 1e6;
-  printf("parameters  %.2f M: %.2f M trained, %.2f M frozen; sharing saves %.2f M\n",
+  char sharing[SHARING_TEXT];
+  printf("parameters  %.2f M: %.2f M trained, %.2f M frozen%s\n",
          (double)(p->trained_parameters + p->frozen_parameters) / million, (double)p->trained_parameters / million,
-         (double)p->frozen_parameters / million, (double)p->shared_uses / million);
+         (double)p->frozen_parameters / million, sharing_text(sharing, p->shared_uses, p->shared_layers, true));
   printf(
       "memory      %.0f MB: parameters %.0f, gradients %.0f, optimiser %.0f, activations %.0f, workspace %.0f, other "
       "%.0f\n",
@@ -105,6 +120,7 @@ static void print_head(const tarn_train *train, const tarn_train_options *option
   printf("run         %s, seed %lld, %s", options->run ? options->run : "(none)", (long long)c->train.seed,
          c->train.precision == TARN_PRECISION_BF16 ? "bf16" : "fp32");
   if (tarn_train_update(train) > 0) printf(", from update %lld on", (long long)tarn_train_update(train));
+  if (tarn_train_was_over(train)) printf(", where it had ended");
   printf("\n");
   fflush(stdout);
 }
@@ -119,6 +135,8 @@ static const char *end_text(tarn_train_end end) {
       return "train.max_minutes";
     case TARN_TRAIN_END_PATIENCE:
       return "train.patience";
+    case TARN_TRAIN_END_PASS:
+      return "the end of the data";
   }
   return "";
 }
@@ -146,7 +164,18 @@ static void print_result(const tarn_train_result *r, const tarn_config *config, 
            (long long)r->best_update);
   printf("memory      %.0f MB at the most, %.0f MB planned\n", (double)r->peak_bytes / 1e6,
          (double)plan->total_bytes / 1e6);
-  printf("checkpoint  %s\n", r->checkpoint);
+  printf("checkpoint  %s (%s)\n", r->checkpoint, r->checkpoint_reason);
+}
+
+// Whoever resumes a run that is over shall know that nothing is trained; with --quiet, whoever asks for a change that
+// leaves nothing to train.
+static void tell_over(const tarn_train *train, const tarn_train_options *options, bool quiet) {
+  const char *run = options->run;
+  tarn_train_end end;
+  if ((quiet && options->override_count == 0) || !tarn_train_is_over(train, &end)) return;
+  fprintf(stderr, "tarn train: %s is over: %s reached at update %lld, so nothing is left to train%s\n", run,
+          end_text(end), (long long)tarn_train_update(train),
+          end == TARN_TRAIN_END_PASS ? "" : "; --set changes limits");
 }
 
 // Runs one training. Returns -1 to go on with the next one, or the exit code.
@@ -156,9 +185,12 @@ static int run_one(const tarn_train_options *options, view *v, double *best, boo
   int printed = CLI_OK;
   tarn_status status = tarn_train_open(&train, options);
   if (status == TARN_STATUS_OK && !v->json && !v->quiet) print_head(train, options);
+  if (status == TARN_STATUS_OK) tell_over(train, options, v->quiet);
   if (status == TARN_STATUS_OK && options->plan_only && v->json && !v->quiet) plan_print_json(tarn_train_plan(train));
   if (status == TARN_STATUS_OK && !options->plan_only) {
+    stop_in_order(true);
     status = tarn_train_run(train, &result);
+    stop_in_order(false);
     end_line(v);
     if (status == TARN_STATUS_OK && v->json && !v->quiet) printed = print_result_json(&result, tarn_train_plan(train));
     if (status == TARN_STATUS_OK && !v->json && !v->quiet)
@@ -189,6 +221,13 @@ static void print_summary(const double *values, size_t count, bool json) {
     printf("all seeds   best %.4f ± %.4f (mean and standard deviation of %zu runs)\n", mean, deviation, count);
 }
 
+// A signal that came when a run was over.
+static int stopped_between(const tarn_train_list *list, size_t done) {
+  fprintf(stderr, "tarn %s: stopped after %zu of %zu runs; go on with: tarn train --resume %s\n", COMMAND.name,
+          done + 1, list->count, list->runs[done].folder);
+  return 128 + (int)stop_signal;
+}
+
 static int run_all(const tarn_train_list *list, view *v) {
   double *values = calloc(list->count, sizeof *values);
   if (!values) return cli_no_memory(&COMMAND);
@@ -200,6 +239,7 @@ static int run_all(const tarn_train_list *list, view *v) {
     code = run_one(&list->runs[i], v, &values[count], &has_best);
     if (has_best) count++;
     if (list->runs[i].plan_only) break;  // the plan of every seed is the same
+    if (code < 0 && stop_signal && i + 1 < list->count) code = stopped_between(list, i);
   }
   if (code < 0 && list->seeds && count > 0 && !v->quiet) print_summary(values, count, v->json);
   free(values);
@@ -212,7 +252,7 @@ static int train(tarn_train_options *options, view *v, const char *profile) {
   options->on_event = on_event;
   options->user = v;
   options->stop = &stop_signal;
-  catch_stop_signals();
+  options->save = &save_signal;
   if (profile) {
     tarn_status status = tarn_profile_open(&options->profile, TARN_PROFILE_TRACED);
     if (status != TARN_STATUS_OK) return cli_report(&COMMAND, status);
@@ -243,6 +283,7 @@ static int add_seeds(cli_list *overrides, char text[512], const char *seeds) {
 }
 
 int cmd_train(int argc, char **argv) {
+  catch_stop_signals("tarn train: stopped before it trained; nothing is lost\n");
   tarn_train_options options;
   tarn_train_default(&options);
   const char *resume = NULL;
@@ -253,23 +294,30 @@ int cmd_train(int argc, char **argv) {
   view v = {0};
   cli_list overrides = {0};
   cli_list files = {0};
+  limit_options limits = {0};
   const cli_option table[] = {
       {"run", CLI_TEXT, &options.run, "DIR", "run directory of a new training; made if it does not exist", 0, 0},
       {"resume", CLI_TEXT, &resume, "DIR", "go on with the training in this run directory", 0, 0},
       {"set", CLI_LIST, &overrides, "KEY=VALUE", "override a key of the configuration; may be repeated", 0, 0},
       {"seeds", CLI_TEXT, &seeds, "N,N,...", "one run for each seed, as train.seeds", 0, 0},
       {"threads", CLI_INT, &threads, "N", "threads; 0 takes train.threads", 0, 4096},
+      {"accept-log", CLI_FLAG, &options.accept_log, NULL,
+       "with --resume: go on although log.jsonl lost lines or was changed, and mark the run", 0, 0},
       {"dry-run", CLI_FLAG, &options.plan_only, NULL, "check everything, print the plan and stop", 0, 0},
       {"json", CLI_FLAG, &v.json, NULL, "print the lines of the log as they are, and the result as JSON", 0, 0},
       {"profile", CLI_TEXT, &profile, "FILE", PROFILE_HELP, 0, 0},
-      {"quiet", CLI_FLAG, &v.quiet, NULL, "print nothing but failures", 0, 0},
+      {"quiet", CLI_FLAG, &v.quiet, NULL, "print nothing but failures and warnings", 0, 0},
+      LIMIT_OPTIONS(limits),
       {0}};
   int code = cli_parse(&COMMAND, table, argc, argv, &files, 0, 1);
+  if (code < 0) code = limit_options_set(&COMMAND, &limits);
   if (code < 0) code = add_seeds(&overrides, seeds_text, seeds);
   if (code < 0 && resume && (files.count || options.run || seeds))
     code = cli_usage(&COMMAND, "--resume DIR stands alone: the run directory holds its configuration");
   if (code < 0 && !resume && !files.count) code = cli_usage(&COMMAND, "CONFIG.yaml or --resume DIR is missing");
   if (code < 0 && !resume && !options.run && !options.plan_only) code = cli_usage(&COMMAND, "--run DIR is missing");
+  if (code < 0 && options.accept_log && !resume)
+    code = cli_usage(&COMMAND, "--accept-log is for a training that goes on: --resume DIR");
   if (code < 0 && profile && options.plan_only) code = cli_usage(&COMMAND, "--profile measures nothing in a dry run");
   if (code < 0) {
     options.config = resume ? NULL : files.items[0];

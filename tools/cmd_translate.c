@@ -6,26 +6,28 @@
 
 #include "cli.h"
 #include "commands.h"
+#include "json_output.h"
+#include "limit_options.h"
 #include "model_options.h"
 #include "profile_output.h"
 #include "tarn/translate.h"
+#include "text_notes.h"
 #include "text_output.h"
 
 static const cli_command COMMAND = {
     "translate", "RUN|FILE", "Translate text, one sentence a line.",
     "Reads raw text from standard input and writes one translation a line, in the same order; an empty line stays\n"
-    "empty. RUN is a run directory (its averaged checkpoint is taken, else the best, else the last), FILE a "
-    "checkpoint.\n"
+    "empty. RUN is a run directory (see --checkpoint), FILE a checkpoint.\n"
     "With --n-best every line gives up to N lines \"index ||| text ||| score\", index from 0, best first. A score is "
     "the\n"
-    "log-probability (natural logarithm) divided by length^length-penalty, the end of sentence counted. --json gives "
-    "an\n"
-    "object a line. A summary goes to standard error."};
+    "log-probability (natural logarithm) divided by length^length-penalty, the end of sentence counted. --json gives\n"
+    "an object a line. A summary goes to standard error."};
 
 typedef struct output {
   FILE *file;
   bool n_best, scores, json;
-  int64_t window;  // lines that are translated together
+  int64_t window;          // lines that are translated together
+  const char *checkpoint;  // file
 } output;
 
 static void print_plain(const output *out, const tarn_translate_result *result) {
@@ -49,10 +51,10 @@ static int print_json(const output *out, const tarn_translate_result *result) {
         json_pack("{s:s%, s:f, s:f, s:I}", "text", hypothesis->text, hypothesis->length, "score", hypothesis->score,
                   "log_probability", hypothesis->log_probability, "tokens", (json_int_t)hypothesis->tokens));
   }
-  json_t *object =
-      json_pack("{s:I, s:I, s:b, s:o}", "index", (json_int_t)(result->number - 1), "source_tokens",
-                (json_int_t)result->source_tokens, "truncated", (int)result->truncated, "hypotheses", hypotheses);
-  failed |= !object || json_dumpf(object, out->file, JSON_COMPACT) != 0;
+  json_t *object = json_pack("{s:I, s:I, s:b, s:o, s:o}", "index", (json_int_t)(result->number - 1), "source_tokens",
+                             (json_int_t)result->source_tokens, "truncated", (int)result->truncated, "hypotheses",
+                             hypotheses, "checkpoint", json_output_text(out->checkpoint));
+  failed |= !json_output_dump(out->file, object, JSON_COMPACT);
   json_decref(object);
   fputc('\n', out->file);
   return failed;
@@ -68,7 +70,8 @@ static tarn_status print_result(void *user, const tarn_translate_result *result)
     print_plain(out, result);
   // Whoever reads from a pipe gets every window as soon as it is there.
   if (result->number % out->window == 0) fflush(out->file);
-  return failed || ferror(out->file) ? TARN_STATUS_IO : TARN_STATUS_OK;
+  if (ferror(out->file)) return TARN_STATUS_IO;
+  return failed ? TARN_STATUS_MEMORY : TARN_STATUS_OK;
 }
 
 static void print_summary(const tarn_translator *translator) {
@@ -82,6 +85,9 @@ static void print_summary(const tarn_translator *translator) {
   if (s.empty) fprintf(stderr, "empty lines: %" PRId64 "\n", s.empty);
   if (s.truncated) fprintf(stderr, "truncated to the model's longest sentence: %" PRId64 " lines\n", s.truncated);
   if (s.replaced) fprintf(stderr, "invalid UTF-8 replaced in: %" PRId64 " lines\n", s.replaced);
+  text_notes_cut(s.cut);
+  if (s.unknown) fprintf(stderr, "unknown to the vocabulary: %" PRId64 " source tokens\n", s.unknown);
+  text_notes_unknown(&COMMAND, "source tokens", s.unknown, s.source_tokens);
 }
 
 static int translate(const char *path, const char *input, const char *destination, output *out,
@@ -93,6 +99,7 @@ static int translate(const char *path, const char *input, const char *destinatio
   int code = text_output_open(&COMMAND, &to, destination);
   if (code == CLI_OK) {
     out->file = to.file;
+    out->checkpoint = tarn_translator_path(translator);
     status = tarn_translator_file(translator, input ? input : "-", print_result, out);
     code = text_output_close(&COMMAND, &to, status == TARN_STATUS_OK);
     if (code == CLI_OK && status != TARN_STATUS_OK)
@@ -127,8 +134,10 @@ int cmd_translate(int argc, char **argv) {
   const char *profile = NULL;
   const char *precision = "fp32";
   const char *overlong = "truncate";
+  const char *which = NULL;
   output out = {0};
   cli_list paths = {0};
+  limit_options limits = {0};
   const cli_option table[] = {
       {"beam", CLI_INT, &options.beam, "N", "hypotheses kept at each step, 1 for greedy; 0: the model's translate.beam",
        0, 1024},
@@ -148,6 +157,7 @@ int cmd_translate(int argc, char **argv) {
       {"overlong", CLI_TEXT, &overlong, "WHAT", "truncate or refuse lines that the model cannot take whole", 0, 0},
       {"strict", CLI_FLAG, &options.strict, NULL, "refuse invalid UTF-8 instead of replacing it by U+FFFD", 0, 0},
       {"precision", CLI_TEXT, &precision, "NAME", "fp32, bf16 or int8", 0, 0},
+      CHECKPOINT_OPTION(which),
       {"threads", CLI_INT, &threads, "N", "threads; 0: all that the process may use", 0, 1024},
       {"input", CLI_TEXT, &input, "FILE", "text to translate instead of standard input", 0, 0},
       {"encoder-layers-to-keep", CLI_TEXT, &options.prune.encoder_layers_to_keep, "N,N,...",
@@ -159,17 +169,22 @@ int cmd_translate(int argc, char **argv) {
       {"profile", CLI_TEXT, &profile, "FILE",
        "measure every op: print a table to standard error, write a trace for chrome://tracing to FILE", 0, 0},
       {"output", CLI_TEXT, &destination, "FILE", "where to write instead of standard output", 0, 0},
+      LIMIT_OPTIONS(limits),
       {0}};
   int code = cli_parse(&COMMAND, table, argc, argv, &paths, 1, 1);
+  if (code < 0) code = limit_options_set(&COMMAND, &limits);
   if (code < 0) code = model_options_words(&COMMAND, &options.precision, &options.overlong, precision, overlong);
+  tarn_checkpoint_found found = {0};
+  if (code < 0) code = model_options_find(&COMMAND, &found, paths.items[0], which);
   if (code < 0) {
     options.threads = (int)threads;
     if (max_len_b != CLI_NO_INT) options.max_len_b = max_len_b;
     options.n_best = n_best > 0 ? n_best : 1;
     out.n_best = n_best > 0;
     out.window = options.window;
-    code = run(paths.items[0], input, destination, &out, &options, profile);
+    code = run(found.path, input, destination, &out, &options, profile);
   }
+  model_options_done(&COMMAND, &found, code, false);
   cli_list_free(&paths);
   return code;
 }

@@ -1,4 +1,5 @@
 // tarn vocab: trains a vocabulary.
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,7 +13,9 @@ static const cli_command COMMAND = {
     "vocab", "[FILE...]", "Train a vocabulary on text files, or import GPT-2's.",
     "The lines of all files are taken together: give source and target for a joint vocabulary. bpe and unigram are\n"
     "SentencePiece models for raw text; whitespace is a list of words for text that is split already; char has the\n"
-    "characters of the text; byte has the 256 bytes and needs no text. --import-gpt2 makes one file of GPT-2's two."};
+    "characters of the text; byte has the 256 bytes and needs no text. --import-gpt2 makes one file of GPT-2's two.\n"
+    "It prints how much of the text was used, and fails where more than 1 % of it cannot be used (invalid UTF-8, for\n"
+    "example). bpe and unigram are given lines of more than 65536 bytes in parts, cut at white space."};
 
 static const char *const TYPES[] = {"bpe", "unigram", "whitespace", "byte", "char"};
 enum { TYPE_COUNT = sizeof TYPES / sizeof *TYPES };
@@ -45,7 +48,8 @@ static int settle_options(tarn_vocab_options *options, const given *g, const cha
                {"lowercase", options->lowercase, PIECES | COUNTED},
                {"minimum-count", g->minimum_count != CLI_NO_INT, COUNTED},
                {"sentences", g->sentences != CLI_NO_INT, PIECES},
-               {"threads", g->threads != CLI_NO_INT, PIECES}};
+               {"threads", g->threads != CLI_NO_INT, PIECES},
+               {"allow-loss", options->allow_loss, PIECES | COUNTED}};
   for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
     if (!table[i].is_given || (type && table[i].types >> options->type & 1)) continue;
     if (!type) return cli_usage(&COMMAND, "--import-gpt2 takes a vocabulary as it is, without --%s", table[i].name);
@@ -64,15 +68,51 @@ static int import_gpt2(const char *output, const char *path) {
   return status == TARN_STATUS_OK ? CLI_OK : cli_report(&COMMAND, status);
 }
 
+// 1 of a text of nothing but white space, of which nothing can be lost.
+static double share_used(const tarn_vocab_report *r) {
+  return r->bytes ? (double)r->used_bytes / (double)r->bytes : 1.0;
+}
+
+static void print_json(const tarn_vocab_report *r) {
+  printf("{\"lines\": %" PRId64 ", \"bytes\": %" PRId64 ", \"used_bytes\": %" PRId64
+         ", \"used\": %.6f, \"given\": %" PRId64 ", \"long_lines\": %" PRId64 ", \"split_words\": %" PRId64
+         ", \"replaced\": %" PRId64 ", \"replaced_bytes\": %" PRId64 ", \"invisible_bytes\": %" PRId64
+         ", \"reserved\": %" PRId64 "}\n",
+         r->lines, r->bytes, r->used_bytes, share_used(r), r->given, r->long_lines, r->split_words, r->replaced,
+         r->replaced_bytes, r->invisible_bytes, r->reserved);
+}
+
+static void print_text(const tarn_vocab_report *r, int64_t sentences) {
+  printf("lines  %12" PRId64 "\ntext   %12" PRId64 " bytes, %.2f %% used\n", r->lines, r->bytes, 100.0 * share_used(r));
+  if (sentences > 0 && sentences < r->given)
+    printf("drawn  %12" PRId64 " of %" PRId64 " lines (--sentences)\n", sentences, r->given);
+  if (r->long_lines)
+    printf("longer than 65536 bytes and split at white space: %" PRId64 " lines; lines and parts in all: %" PRId64 "\n",
+           r->long_lines, r->given);
+  if (r->split_words) printf("split within a word that is longer: %" PRId64 " times\n", r->split_words);
+  if (r->replaced)
+    printf("invalid UTF-8 replaced in: %" PRId64 " lines, %" PRId64 " bytes\n", r->replaced, r->replaced_bytes);
+  if (r->invisible_bytes) printf("left out without a visible character: %" PRId64 " bytes\n", r->invisible_bytes);
+  if (r->reserved)
+    printf("blanks in place of U+2585, which SentencePiece keeps for itself: %" PRId64 "\n", r->reserved);
+}
+
 static int train(const char *output, const cli_list *files, tarn_vocab_options *options, const given *g,
-                 const char *type) {
+                 const char *type, bool json) {
+  tarn_vocab_report report = {0};
+  options->report = &report;
   int code = parse_type(&options->type, type);
   if (code < 0) code = settle_options(options, g, type);
   if (code >= 0) return code;
   if (files->count == 0 && options->type != TARN_VOCAB_TYPE_BYTE)
     return cli_usage(&COMMAND, "an argument is missing: tarn vocab [options] FILE...");
   tarn_status status = tarn_vocab_train(output, files->items, files->count, options);
-  return status == TARN_STATUS_OK ? CLI_OK : cli_report(&COMMAND, status);
+  if (status != TARN_STATUS_OK) return cli_report(&COMMAND, status);
+  if (json)
+    print_json(&report);
+  else if (files->count > 0)
+    print_text(&report, options->sentences);
+  return CLI_OK;
 }
 
 int cmd_vocab(int argc, char **argv) {
@@ -81,6 +121,7 @@ int cmd_vocab(int argc, char **argv) {
   const char *type = NULL;
   const char *output = NULL;
   const char *gpt2 = NULL;
+  bool json = false;
   cli_list files = {0};
   given g = {CLI_NO_INT, CLI_NO_INT, CLI_NO_INT, CLI_NO_INT, NAN};
   const cli_option table[] = {
@@ -99,13 +140,18 @@ int cmd_vocab(int argc, char **argv) {
        "train on a sample of this many lines, 0 for all (bpe, unigram; default 0)", 0, 1e15},
       {"threads", CLI_INT, &g.threads, "N",
        "threads of the training (bpe, unigram; default 2); for unigram part of the result", 1, 1024},
+      {"allow-loss", CLI_FLAG, &options.allow_loss, NULL,
+       "go on where more than 1 % of the text cannot be used (not byte)", 0, 0},
+      {"json", CLI_FLAG, &json, NULL, "print the summary as JSON", 0, 0},
       {0}};
   int code = cli_parse(&COMMAND, table, argc, argv, &files, 0, SIZE_MAX);
   if (code < 0 && !output) code = cli_usage(&COMMAND, "--output is missing");
   if (code < 0 && gpt2 && (type || files.count))
     code = cli_usage(&COMMAND, "--import-gpt2 takes neither --type nor text files");
+  if (code < 0 && gpt2 && json) code = cli_usage(&COMMAND, "--import-gpt2 takes a vocabulary as it is, without --json");
   if (code < 0 && gpt2) code = settle_options(&options, &g, NULL);
-  if (code < 0) code = gpt2 ? import_gpt2(output, gpt2) : train(output, &files, &options, &g, type ? type : "bpe");
+  if (code < 0)
+    code = gpt2 ? import_gpt2(output, gpt2) : train(output, &files, &options, &g, type ? type : "bpe", json);
   cli_list_free(&files);
   return code;
 }

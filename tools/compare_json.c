@@ -21,17 +21,57 @@ static json_t *statistic(const tarn_results_statistic *s) {
                    (json_int_t)s->count);
 }
 
-static json_t *significance(const tarn_results_significance *s) {
-  return json_pack("{s:o?, s:o?, s:o?, s:o?, s:o?, s:o?, s:o?}", "difference", json_output_real(s->difference), "low",
-                   json_output_real(s->low), "high", json_output_real(s->high), "wins", json_output_real(s->wins), "p",
-                   json_output_real(s->p), "p_two_sided", json_output_real(s->p_two_sided), "p_sacrebleu",
-                   json_output_real(s->p_sacrebleu));
+static json_t *verdict(const tarn_results_verdict *v) {
+  static const char *const decisions[] = {[TARN_RESULTS_NONE] = "none",
+                                          [TARN_RESULTS_UNDECIDED] = "undecided",
+                                          [TARN_RESULTS_BETTER] = "better",
+                                          [TARN_RESULTS_WORSE] = "worse"};
+  json_t *seeds = json_array();
+  for (size_t i = 0; i < v->seed_count; i++)
+    json_array_append_new(seeds, json_pack("{s:I, s:o?}", "seed", (json_int_t)v->seeds[i], "difference",
+                                           json_output_real(v->by_seed[i])));
+  json_t *o = json_pack("{s:s, s:s, s:I, s:I}", "decision", decisions[v->decision], "words", v->words, "runs",
+                        (json_int_t)v->runs, "baseline_runs", (json_int_t)v->other_runs);
+  json_object_set_new(o, "difference", json_output_real(v->difference));
+  json_object_set_new(o, "low", json_output_real(v->low));
+  json_object_set_new(o, "high", json_output_real(v->high));
+  json_object_set_new(o, "error", json_output_real(v->error));
+  json_object_set_new(o, "freedom", json_output_real(v->freedom));
+  json_object_set_new(o, "p", json_output_real(v->p));
+  json_object_set_new(o, "p_single", json_output_real(v->p_single));
+  json_object_set_new(o, "comparisons", json_integer((json_int_t)v->comparisons));
+  return with_list(o, "seeds", seeds, v->seed_count);
+}
+
+static bool is_told(const tarn_results_table *t, int measure, size_t row) {
+  return row != t->baseline && t->judged[measure].verdicts[row].basis != TARN_RESULTS_NO_SCORES;
+}
+
+// The verdicts on a row, by measure, of the measures that it has.
+static json_t *verdicts(const tarn_results_table *t, size_t row) {
+  json_t *o = json_object();
+  for (int m = 0; m < TARN_RESULTS_JUDGED_MEASURES; m++)
+    if (is_told(t, m, row)) json_object_set_new(o, t->judged[m].key, verdict(&t->judged[m].verdicts[row]));
+  return o;
+}
+
+// The row that leads in each measure of which it is decided.
+static json_t *leaders(const tarn_results *results, const tarn_results_table *t) {
+  json_t *o = json_object();
+  for (int m = 0; m < TARN_RESULTS_JUDGED_MEASURES; m++) {
+    size_t row = t->judged[m].leader;
+    if (row < t->row_count) json_object_set_new(o, t->judged[m].key, text(results->groups[t->rows[row].group].name));
+  }
+  return o;
 }
 
 static json_t *run_object(const tarn_results_run *run, const tarn_results_measures *m) {
   json_t *o = json_pack("{s:o, s:I, s:s}", "path", text(run->path), "seed", (json_int_t)run->seed, "state",
                         tarn_results_state_name(run->state));
   if (run->message) json_object_set_new(o, "message", text(run->message));
+  if (run->log_changed) json_object_set_new(o, "log_changed", text(run->log_changed));
+  if (run->log_accepted) json_object_set_new(o, "log_accepted", text(run->log_accepted));
+  if (run->log_accepted) json_object_set_new(o, "log_accepted_step", json_integer(run->log_accepted_step));
   json_object_set_new(o, "aucc", json_output_real(m->aucc));
   json_object_set_new(o, "aucc_mean", json_output_real(m->aucc_mean));
   json_object_set_new(o, "held", json_boolean(m->held));
@@ -43,12 +83,17 @@ static json_t *run_object(const tarn_results_run *run, const tarn_results_measur
   json_object_set_new(o, "min_loss", json_output_real(m->min_loss));
   json_object_set_new(o, "min_loss_seconds", json_output_real(m->min_loss_seconds));
   json_object_set_new(o, "min_loss_step", whole(m->min_loss_step));
+  json_object_set_new(o, "min_train_loss", json_output_real(m->min_train_loss));
+  json_object_set_new(o, "min_train_loss_seconds", json_output_real(m->min_train_loss_seconds));
+  json_object_set_new(o, "min_train_loss_step", whole(m->min_train_loss_step));
+  json_object_set_new(o, "epoch_train_loss", json_output_real(m->epoch_train_loss));
   json_object_set_new(o, "epoch_seconds", json_output_real(m->epoch_seconds));
   json_object_set_new(o, "budget_step", json_output_real(m->budget_step));
   json_object_set_new(o, "budget_epoch", json_output_real(m->budget_epoch));
   json_object_set_new(o, "test_bleu", json_output_real(run->test_bleu));
   json_object_set_new(o, "test_chrf", json_output_real(run->test_chrf));
   json_object_set_new(o, "test_blimp", json_output_real(run->test_blimp));
+  json_object_set_new(o, "test_checkpoint", text(run->test_checkpoint));
   json_object_set_new(o, "parameters", whole(run->parameters));
   json_object_set_new(o, "trained_parameters", whole(run->trained_parameters));
   json_object_set_new(o, "frozen_parameters", whole(run->frozen_parameters));
@@ -73,25 +118,25 @@ static json_t *row_object(const tarn_results *results, const tarn_results_table 
   json_object_set_new(o, "aucc_mean", statistic(&row->aucc_mean));
   json_object_set_new(o, "best", statistic(&row->best));
   json_object_set_new(o, "best_seconds", statistic(&row->best_seconds));
-  json_object_set_new(o, "regular",
-                      text(row->regular < results->group_count ? results->groups[row->regular].name : NULL));
+  const char *regular = row->regular < results->group_count ? results->groups[row->regular].name : NULL;
+  const char *deep = row->regular_deep < results->group_count ? results->groups[row->regular_deep].name : NULL;
+  json_object_set_new(o, "regular", text(regular));
   json_object_set_new(o, "time_ratio", json_output_real(row->time_ratio));
+  json_object_set_new(o, "regular_deep", text(deep));
+  json_object_set_new(o, "time_ratio_deep", json_output_real(row->time_ratio_deep));
   json_object_set_new(o, "min_loss", statistic(&row->min_loss));
   json_object_set_new(o, "min_loss_seconds", statistic(&row->min_loss_seconds));
+  json_object_set_new(o, "min_train_loss", statistic(&row->min_train_loss));
+  json_object_set_new(o, "min_train_loss_seconds", statistic(&row->min_train_loss_seconds));
+  json_object_set_new(o, "epoch_train_loss", statistic(&row->epoch_train_loss));
   json_object_set_new(o, "epoch_seconds", statistic(&row->epoch_seconds));
   json_object_set_new(o, "budget_step", statistic(&row->budget_step));
   json_object_set_new(o, "budget_epoch", statistic(&row->budget_epoch));
   json_object_set_new(o, "test_bleu", statistic(&row->test_bleu));
+  json_object_set_new(o, "test_chrf", statistic(&row->test_chrf));
   json_object_set_new(o, "test_blimp", statistic(&row->test_blimp));
   json_object_set_new(o, "peak_bytes", statistic(&row->peak_bytes));
-  json_t *seeds = json_array();
-  for (size_t i = 0; i < row->seed_count; i++) {
-    json_t *one = significance(&row->per_seed[i]);
-    json_object_set_new(one, "seed", json_integer(row->seeds[i]));
-    json_array_append_new(seeds, one);
-  }
-  json_t *pooled = row->seed_count ? significance(&row->pooled) : json_null();
-  json_object_set_new(o, "significance", json_pack("{s:o?, s:o?}", "pooled", pooled, "seeds", seeds));
+  json_object_set_new(o, "verdicts", verdicts(t, (size_t)(row - t->rows)));
   json_t *runs = json_array();
   for (size_t i = 0; i < group->run_count; i++)
     json_array_append_new(runs, run_object(&results->runs[group->runs[i]], &t->measures[group->runs[i]]));
@@ -106,6 +151,7 @@ int compare_print_json(const cli_command *command, const tarn_results *results, 
   json_t *object = json_pack("{s:o, s:b, s:f, s:o?, s:o}", "metric", text(t->metric), "less_is_better", (int)t->less,
                              "budget_seconds", t->budget, "clock", text(t->clock), "baseline",
                              text(results->groups[t->rows[t->baseline].group].name));
+  json_object_set_new(object, "leaders", leaders(results, t));
   object = with_list(object, "configurations", rows, t->row_count);
   object = with_list(object, "notes", notes, t->note_count);
   return json_output_print(command, stdout, object, JSON_INDENT(2) | JSON_REAL_PRECISION(12));

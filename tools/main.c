@@ -8,6 +8,9 @@
 
 #include "cli.h"
 #include "commands.h"
+#include "fault_signal.h"
+#include "json_output.h"
+#include "stop_signal.h"
 #include "tarn/log.h"
 #include "tarn/text.h"
 #include "tarn/version.h"
@@ -17,14 +20,13 @@ static const struct {
   const char *name;
   int (*run)(int argc, char **argv);
 } commands[] = {
-    {"corpus", cmd_corpus},       {"sentences", cmd_sentences}, {"vocab", cmd_vocab},
-    {"encode", cmd_encode},       {"decode", cmd_decode},       {"prepare", cmd_prepare},
-    {"plan", cmd_plan},           {"train", cmd_train},         {"inspect", cmd_inspect},
-    {"translate", cmd_translate}, {"bleu", cmd_bleu},           {"chrf", cmd_chrf},
-    {"average", cmd_average},     {"export", cmd_export},       {"import-gpt2", cmd_import_gpt2},
-    {"prune", cmd_prune},         {"test", cmd_test},           {"sweep", cmd_sweep},
-    {"compare", cmd_compare},     {"report", cmd_report},       {"score", cmd_score},
-    {"blimp", cmd_blimp},         {"generate", cmd_generate},   {"series", cmd_series},
+    {"corpus", cmd_corpus},   {"sentences", cmd_sentences}, {"vocab", cmd_vocab},   {"encode", cmd_encode},
+    {"decode", cmd_decode},   {"prepare", cmd_prepare},     {"plan", cmd_plan},     {"train", cmd_train},
+    {"inspect", cmd_inspect}, {"translate", cmd_translate}, {"bleu", cmd_bleu},     {"chrf", cmd_chrf},
+    {"ter", cmd_ter},         {"average", cmd_average},     {"export", cmd_export}, {"import-gpt2", cmd_import_gpt2},
+    {"prune", cmd_prune},     {"test", cmd_test},           {"sweep", cmd_sweep},   {"compare", cmd_compare},
+    {"report", cmd_report},   {"score", cmd_score},         {"blimp", cmd_blimp},   {"generate", cmd_generate},
+    {"series", cmd_series},
 };
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
@@ -92,10 +94,13 @@ static void limit_spinning(char **argv) {
 }
 
 int main(int argc, char **argv) {
+  ignore_save_signal();  // before the program is loaded once more, which keeps it so
   limit_spinning(argv);
   // A reader that goes away (tarn train ... | head) must not kill a training; writes fail with EPIPE instead.
   signal(SIGPIPE, SIG_IGN);
+  catch_fault_signal();
   tarn_log_set(print_message, NULL);
+  json_output_start();
   int code = run(argc, argv);
   bool failed = ferror(stdout) != 0;
   errno = 0;

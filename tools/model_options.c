@@ -1,5 +1,7 @@
 #include "model_options.h"
 
+#include <stdio.h>
+
 int model_options_precision(const cli_command *command, tarn_translate_precision *precision, const char *word) {
   const char *names[TARN_TRANSLATE_PRECISION_COUNT];
   int value = 0;
@@ -19,4 +21,24 @@ int model_options_words(const cli_command *command, tarn_translate_precision *pr
   code = cli_word(command, &value, "--overlong", overlong_word, ways, 2);
   *overlong = value == 0 ? TARN_TRANSLATE_OVERLONG_TRUNCATE : TARN_TRANSLATE_OVERLONG_REFUSE;
   return code;
+}
+
+int model_options_find(const cli_command *command, tarn_checkpoint_found *found, const char *path, const char *word) {
+  // Without the first of the choices, which is that of a command line without the option.
+  const char *names[TARN_CHECKPOINT_CHOICE_COUNT - 1];
+  int value = 0;
+  for (int i = 1; i < TARN_CHECKPOINT_CHOICE_COUNT; i++)
+    names[i - 1] = tarn_checkpoint_choice_name((tarn_checkpoint_choice)i);
+  int code = word ? cli_word(command, &value, "--checkpoint", word, names, TARN_CHECKPOINT_CHOICE_COUNT - 1) : -1;
+  if (code >= 0) return code;
+  tarn_checkpoint_choice choice = word ? (tarn_checkpoint_choice)(value + 1) : TARN_CHECKPOINT_CHOICE_AUTO;
+  tarn_status status = tarn_checkpoint_find(found, path, choice);
+  return status == TARN_STATUS_OK ? -1 : cli_report(command, status);
+}
+
+void model_options_done(const cli_command *command, tarn_checkpoint_found *found, int code, bool quiet) {
+  if (found->in_run && code == CLI_OK && !quiet)
+    fprintf(stderr, "tarn %s: took %s (%s)\n", command->name, found->path,
+            found->reason[0] ? found->reason : "--checkpoint");
+  tarn_checkpoint_found_close(found);
 }

@@ -2,6 +2,8 @@
 
 #include <stdio.h>
 
+#include "sharing_text.h"
+
 static double mb(size_t bytes) { return (double)bytes / 1e6; }
 
 static void print_parts(const tarn_plan *plan) {
@@ -12,9 +14,10 @@ static void print_parts(const tarn_plan *plan) {
   for (size_t i = 0; i < plan->part_count; i++) {
     const tarn_plan_part *part = &plan->parts[i];
     printf("%-22s %-8s %12lld %12lld %10.1f %10.1f %10.1f %9.2f %9.2f %9.2f\n", part->label,
-           part->cached   ? "cached"
-           : part->frozen ? "frozen"
-                          : "",
+           part->cached     ? "cached"
+           : part->frozen   ? "frozen"
+           : part->matrices ? "matrices"
+                            : "",
            (long long)part->trained_parameters, (long long)part->frozen_parameters, mb(part->gradient_bytes),
            mb(part->optimiser_bytes), mb(part->kept_bytes), part->forward_flops / 1e6, part->backward_flops / 1e6,
            part->recompute_flops / 1e6);
@@ -37,9 +40,10 @@ void plan_print_text(const tarn_plan *plan) {
   printf("batch: %lld source and %lld target tokens (mean sentence %.1f and %.1f)\n\n", (long long)plan->source_rows,
          (long long)plan->target_rows, plan->source_length, plan->target_length);
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) printf("%-22s %10.1f MB\n", rows[i].name, mb(rows[i].bytes));
-  printf("\nparameters: %lld (%lld trained, %lld frozen); sharing saves %lld more\n",
+  char sharing[SHARING_TEXT];
+  printf("\nparameters: %lld (%lld trained, %lld frozen)%s\n",
          (long long)(plan->trained_parameters + plan->frozen_parameters), (long long)plan->trained_parameters,
-         (long long)plan->frozen_parameters, (long long)plan->shared_uses);
+         (long long)plan->frozen_parameters, sharing_text(sharing, plan->shared_uses, plan->shared_layers, false));
   printf("floating-point operations per token: %.2f M forward, %.2f M backward, %.2f M computed again\n",
          plan->forward_flops / 1e6, plan->backward_flops / 1e6, plan->recompute_flops / 1e6);
   if (plan->upper_bound) printf("this is the plan of a step in which every layer runs and learns; others take less\n");
@@ -58,22 +62,25 @@ void plan_print_json(const tarn_plan *plan) {
       plan->trained_bytes, plan->frozen_bytes, plan->gradient_bytes, plan->optimiser_bytes, plan->activation_bytes,
       plan->workspace_bytes, plan->validation_bytes, plan->program_bytes, plan->total_bytes);
   printf(
-      "\"trained_parameters\": %lld, \"frozen_parameters\": %lld, \"shared_uses\": %lld, "
+      "\"trained_parameters\": %lld, \"frozen_parameters\": %lld, \"shared_uses\": %lld, \"shared_layers\": %lld, "
       "\"forward_flops_per_token\": %.0f, \"backward_flops_per_token\": %.0f, "
       "\"recompute_flops_per_token\": %.0f, \"source_rows\": %lld, \"target_rows\": %lld, \"cached_layers\": %d, "
       "\"cache_bytes\": %zu, \"upper_bound\": %s, \"parts\": [",
       (long long)plan->trained_parameters, (long long)plan->frozen_parameters, (long long)plan->shared_uses,
-      plan->forward_flops, plan->backward_flops, plan->recompute_flops, (long long)plan->source_rows,
-      (long long)plan->target_rows, plan->cached_layers, plan->cache_bytes, plan->upper_bound ? "true" : "false");
+      (long long)plan->shared_layers, plan->forward_flops, plan->backward_flops, plan->recompute_flops,
+      (long long)plan->source_rows, (long long)plan->target_rows, plan->cached_layers, plan->cache_bytes,
+      plan->upper_bound ? "true" : "false");
   for (size_t i = 0; i < plan->part_count; i++) {
     const tarn_plan_part *part = &plan->parts[i];
     printf(
-        "%s{\"label\": \"%s\", \"frozen\": %s, \"trained_parameters\": %lld, \"frozen_parameters\": %lld, "
+        "%s{\"label\": \"%s\", \"frozen\": %s, \"trained_parameters\": %lld, "
+        "\"frozen_parameters\": %lld, "
         "\"gradient_bytes\": %zu, \"optimiser_bytes\": %zu, \"kept_bytes\": %zu, \"forward_flops_per_token\": %.0f, "
-        "\"backward_flops_per_token\": %.0f, \"recompute_flops_per_token\": %.0f, \"cached\": %s}",
+        "\"backward_flops_per_token\": %.0f, \"recompute_flops_per_token\": %.0f, \"cached\": %s, \"matrices\": %s}",
         i ? ", " : "", part->label, part->frozen ? "true" : "false", (long long)part->trained_parameters,
         (long long)part->frozen_parameters, part->gradient_bytes, part->optimiser_bytes, part->kept_bytes,
-        part->forward_flops, part->backward_flops, part->recompute_flops, part->cached ? "true" : "false");
+        part->forward_flops, part->backward_flops, part->recompute_flops, part->cached ? "true" : "false",
+        part->matrices ? "true" : "false");
   }
   printf("]}\n");
 }

@@ -3,6 +3,8 @@
 #include <jansson.h>
 #include <string.h>
 
+#include "json_output.h"
+
 static const char *const passes[] = {"forward", "backward", "both", "outside"};
 
 static double gflops(const tarn_profile_row *row) { return row->seconds > 0 ? row->flops / row->seconds * 1e-9 : 0; }
@@ -28,7 +30,7 @@ static void print_text(FILE *stream, const tarn_profile_summary *s) {
   }
 }
 
-static void print_json(FILE *stream, const tarn_profile_summary *s) {
+static int print_json(const cli_command *command, FILE *stream, const tarn_profile_summary *s) {
   json_t *rows = json_array();
   for (size_t i = 0; i < s->count; i++) {
     const tarn_profile_row *row = &s->rows[i];
@@ -38,15 +40,15 @@ static void print_json(FILE *stream, const tarn_profile_summary *s) {
   }
   json_t *object = json_pack("{s:s, s:f, s:I, s:s, s:o}", "kind", "profile", "seconds", s->seconds, "units",
                              (json_int_t)s->units, "unit", s->unit, "rows", rows);
-  json_dumpf(object, stream, JSON_COMPACT | JSON_REAL_PRECISION(9));
-  fputc('\n', stream);
-  json_decref(object);
+  return json_output_print(command, stream, object, JSON_COMPACT | JSON_REAL_PRECISION(9));
 }
 
 int profile_output(const cli_command *command, tarn_profile *profile, const char *path, FILE *stream, bool json) {
   tarn_profile_summary summary;
   tarn_status status = tarn_profile_sum(profile, &summary);
-  if (status == TARN_STATUS_OK && stream) (json ? print_json : print_text)(stream, &summary);
-  if (status == TARN_STATUS_OK) status = tarn_profile_write_trace(profile, path);
-  return status == TARN_STATUS_OK ? CLI_OK : cli_report(command, status);
+  int printed = CLI_OK;
+  if (status == TARN_STATUS_OK && stream && json) printed = print_json(command, stream, &summary);
+  if (status == TARN_STATUS_OK && stream && !json) print_text(stream, &summary);
+  if (status == TARN_STATUS_OK && printed == CLI_OK) status = tarn_profile_write_trace(profile, path);
+  return status == TARN_STATUS_OK ? printed : cli_report(command, status);
 }

@@ -24,8 +24,12 @@ int series_print_training(const cli_command *command, const tarn_esn *esn, const
          info.columns);
   printf("regression   %" PRId64 " samples, ridge %g", info.samples, info.ridge);
   if (info.ridge != ridge) printf(" (grown from %g, with which the factorisation failed)", ridge);
-  printf("\ntraining     NRMSE %.3e one step ahead\n", info.nrmse);
-  if (test->rows) printf("test         NRMSE %.3e one step ahead, %" PRId64 " rows\n", test->nrmse, test->rows);
+  printf("\ntraining     NRMSE %.3e one step ahead, by the variance of the training rows\n", info.nrmse);
+  if (test->rows && !isnan(test->nrmse))
+    printf("test         NRMSE %.3e one step ahead, by the variance of its %" PRId64 " rows\n", test->nrmse,
+           test->rows);
+  else if (test->rows)
+    printf("test         no NRMSE: a column does not vary in its %" PRId64 " rows\n", test->rows);
   return CLI_OK;
 }
 
@@ -62,16 +66,19 @@ static int by_value(const void *a, const void *b) {
 
 typedef struct summary {
   int64_t count, unbroken;  // forecasts with a truth; those valid to their end
+  int64_t rows;             // compared
   double nrmse, valid, median, least, most;
 } summary;
 
-static summary sum_up(const series_forecasts *f) {
+static bool sum_up(summary *sum, const series_forecasts *f) {
   summary s = {0};
   double *times = malloc((size_t)f->starts * sizeof *times);
-  for (int64_t i = 0; times && i < f->starts; i++) {
+  if (!times) return false;
+  for (int64_t i = 0; i < f->starts; i++) {
     const tarn_forecast_measures *m = &f->measures[i];
     if (!m->rows) continue;
     s.nrmse += m->nrmse;
+    s.rows += m->rows;
     s.unbroken += m->valid_to_end;
     times[s.count] = (double)m->valid_steps * f->dt;
     s.valid += times[s.count++];
@@ -85,7 +92,8 @@ static summary sum_up(const series_forecasts *f) {
     s.most = times[s.count - 1];
   }
   free(times);
-  return s;
+  *sum = s;
+  return true;
 }
 
 static int print_summary_json(const cli_command *command, const series_forecasts *f, const summary *s) {
@@ -107,12 +115,16 @@ int series_print_forecasts(const cli_command *command, const series_forecasts *f
     tarn_status status = write_file(f, names);
     if (status != TARN_STATUS_OK) return cli_report(command, status);
   }
-  summary s = sum_up(f);
+  summary s;
+  if (!sum_up(&s, f)) return cli_no_memory(command);
   if (f->json) return print_summary_json(command, f, &s);
   printf("forecast     %" PRId64 " times %" PRId64 " steps from row %" PRId64 "\n", f->starts, f->steps, f->from);
   if (f->diverged) printf("diverged     %" PRId64 " of %" PRId64 "\n", f->diverged, f->starts);
   if (!s.count) return CLI_OK;
-  printf("NRMSE        %.4g\n", s.nrmse);
+  if (isnan(s.nrmse))
+    printf("NRMSE        none: a column does not vary in the rows compared\n");
+  else
+    printf("NRMSE        %.4g by the variance of the %" PRId64 " rows compared\n", s.nrmse, s.rows);
   printf("valid time   %.4g", s.valid);
   if (!isnan(f->lyapunov)) printf(" = %.3g Lyapunov times", s.valid * f->lyapunov);
   printf(" (normalised error up to %g)", f->threshold);

@@ -1,8 +1,8 @@
 // Checkpoints as files (docs/checkpoint-format.md): looking into them, averaging them, and writing everything out for
 // other tools.
 //
-// Wherever a checkpoint is asked for, a run directory will do: its average stands for it, or else its best, or else its
-// last checkpoint.
+// Wherever a checkpoint is asked for, a run directory will do: tarn_checkpoint_find() says which of its files stands
+// for it.
 #ifndef TARN_CHECKPOINT_H
 #define TARN_CHECKPOINT_H
 
@@ -16,6 +16,36 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+// Which checkpoint of a run directory is meant.
+typedef enum tarn_checkpoint_choice {
+  // The one that validated best by valid.metric: the best checkpoint, or the average where its own validation, which
+  // the log has, is better. An average that was not validated is not taken where there is a best checkpoint. Without a
+  // best checkpoint the average if there is one, else the last.
+  TARN_CHECKPOINT_CHOICE_AUTO,
+  TARN_CHECKPOINT_CHOICE_BEST,     // checkpoint_best.safetensors
+  TARN_CHECKPOINT_CHOICE_LAST,     // checkpoint_last.safetensors
+  TARN_CHECKPOINT_CHOICE_AVERAGE,  // checkpoint_average.safetensors
+  TARN_CHECKPOINT_CHOICE_COUNT
+} tarn_checkpoint_choice;
+
+// "auto", "best", "last", "average"; NULL for another value.
+const char *tarn_checkpoint_choice_name(tarn_checkpoint_choice choice);
+
+// A checkpoint of a run directory. Zero-initialise or find.
+typedef struct tarn_checkpoint_found {
+  char *path;        // of the file; the caller's until close
+  bool in_run;       // true: a run directory was asked for; false: a file, which is `path`
+  char reason[160];  // in_run: why it is this one, "BLEU 4.35 in validation, the average 2.99"; "" for other choices
+                     // than AUTO
+} tarn_checkpoint_found;
+
+// The file that is read where `path`, a file or a run directory, is asked for. Fails with USAGE where a choice other
+// than AUTO is asked for of a file, DATA (a folder without checkpoints, or without the one that is asked for: the line
+// names those that are there), IO or MEMORY.
+tarn_status tarn_checkpoint_find(tarn_checkpoint_found *found, const char *path,
+                                 tarn_checkpoint_choice choice) TARN_CHECKED;
+void tarn_checkpoint_found_close(tarn_checkpoint_found *found);
 
 // One parameter of a model.
 typedef struct tarn_checkpoint_param {
@@ -42,6 +72,7 @@ typedef struct tarn_checkpoint_info {
   size_t param_count;
   int64_t trained, frozen;              // parameters, each set once
   int64_t shared_uses;                  // parameters that sharing saves: sum over sets of (uses - 1) * size
+  int64_t shared_layers;                // those of layers; the others are of embeddings and the output layer
   int64_t trained_bytes, frozen_bytes;  // of values in the file
   int64_t optimiser_bytes, vocab_bytes;
   int64_t file_bytes;  // all of the file, header included

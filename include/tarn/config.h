@@ -98,6 +98,12 @@ extern "C" {
     "orthonormal rows or columns from three rounds of random signs and a Hadamard "          \
     "transform, Yu et al. 2016; frozen, it takes the place of the matrix and costs d log d") \
   X(TARN_INIT_NORMAL, "normal", "normal with standard deviation sqrt(2 / (inputs + outputs)), Glorot 2010")
+#define TARN_FROZEN_MAP(X)                                                                                       \
+  X(TARN_FROZEN_NO, "no", "every parameter is trained")                                                          \
+  X(TARN_FROZEN_YES, "yes", "every parameter keeps its random first value for ever")                             \
+  X(TARN_FROZEN_MATRICES, "matrices",                                                                            \
+    "the matrices, and the kernel of a light convolution, keep their random first values; norms and biases are " \
+    "trained, from gain 1 and bias 0")
 #define TARN_BACKSKIP_MAP(X)                                                                          \
   X(TARN_BACKSKIP_NONE, "none", "the true gradient")                                                  \
   X(TARN_BACKSKIP_IDENTITY, "identity", "the gradient at the output, as if the layer were not there") \
@@ -138,6 +144,7 @@ typedef enum tarn_frozen_embeddings {
   TARN_FROZEN_EMBEDDINGS_MAP(TARN_CHOICE_VALUE) TARN_FROZEN_EMBEDDINGS_COUNT
 } tarn_frozen_embeddings;
 typedef enum tarn_mixer { TARN_MIXER_MAP(TARN_CHOICE_VALUE) TARN_MIXER_COUNT } tarn_mixer;
+typedef enum tarn_frozen { TARN_FROZEN_MAP(TARN_CHOICE_VALUE) TARN_FROZEN_COUNT } tarn_frozen;
 typedef enum tarn_init { TARN_INIT_MAP(TARN_CHOICE_VALUE) TARN_INIT_COUNT } tarn_init;
 typedef enum tarn_nonlinearity { TARN_NONLINEARITY_MAP(TARN_CHOICE_VALUE) TARN_NONLINEARITY_COUNT } tarn_nonlinearity;
 typedef enum tarn_topology { TARN_TOPOLOGY_MAP(TARN_CHOICE_VALUE) TARN_TOPOLOGY_COUNT } tarn_topology;
@@ -221,10 +228,13 @@ typedef struct tarn_kind {
   int64_t ffn;             // inner width of the FFN; 0: the layer is its token mixer only [1024]
   bool residual;           // no: y = f(x) in place of x + f(x), without norm and FFN, as recurrent language
                            // models stack their layers [yes]
-  bool frozen;             // random for ever; in the decoder self-attention, cross-attention and FFN alike [no]
-  tarn_init init;          // of projection weights [orthogonal if frozen, else xavier]
-  tarn_norm norm;          // [model.norm; pre for mixer none: y = x + FFN(LayerNorm(x))]
-  double dropout;          // on the output of attention and of the FFN, before the residual sum [model.dropout]
+  tarn_frozen frozen;      // in the decoder self-attention, cross-attention and FFN alike [no]
+  tarn_init init;          // of projection weights [xavier if frozen is no, else orthogonal]
+  double init_gain;  // factor on what `init` draws, as PyTorch's initialisers have it: of orthogonal weights every
+                     // singular value is init_gain; not on biases, the kernel of a light convolution, W_rec, or a W_in
+                     // with its own input_scaling; 0 < g <= 1000 [1]
+  tarn_norm norm;    // [model.norm; pre for mixer none: y = x + FFN(LayerNorm(x))]
+  double dropout;    // on the output of attention and of the FFN, before the residual sum [model.dropout]
   tarn_backskip backskip;
 } tarn_kind;
 
@@ -248,6 +258,8 @@ typedef struct tarn_stack {
   int32_t depth;     // ends in a norm of its own
   double layerdrop;  // probability that a training step leaves a layer out, drawn for every layer and batch; all run
                      // in validation and translation (Fan et al. 2020); 0 <= p < 1 [0]
+  const char *reservoir;  // kind or named set that `place` calls a reservoir; NULL: the description gives layers, or no
+                          // reservoirs
 } tarn_stack;
 
 // Files, relative to the current folder. NULL where the key is not set.
@@ -348,9 +360,9 @@ typedef struct tarn_config {
   struct tarn__config_memory *memory;  // owns all strings and arrays above
 } tarn_config;
 
-// Reads a file (at most 1 MiB), then applies `count` overrides of the form "train.lr=0.001" in their order; a value is
-// YAML, so "train.seeds=[1,2,3]" is a list, and an empty value puts the default back. An override of encoder.layers
-// replaces encoder.place and the other way round. On failure *out is NULL.
+// Reads a file (at most 1 MiB), or of a run directory its config.yaml, then applies `count` overrides of the form
+// "train.lr=0.001" in their order; a value is YAML, so "train.seeds=[1,2,3]" is a list, and an empty value puts the
+// default back. An override of encoder.layers replaces encoder.place and the other way round. On failure *out is NULL.
 tarn_status tarn_config_read(tarn_config **out, const char *path, const char *const *overrides,
                              size_t count) TARN_CHECKED;
 

@@ -43,13 +43,19 @@ typedef struct tarn_prepare_result {
   int64_t dropped;                         // pairs left out because a side is overlong
   int64_t truncated;                       // pairs with a shortened side
   int64_t replaced;                        // lines, of both sides together, in which bytes were replaced by U+FFFD
+  int64_t cut;    // lines, of both sides together, so long that they were encoded in parts (tarn_vocab_encode())
+  int64_t split;  // parts of them that end within a word
+  // Tokens of lines that are not in the shard: cut off by truncation, or of pairs that were left out.
+  int64_t source_left_out, target_left_out;
   int64_t longest_source, longest_target;  // tokens of the longest sentence of each side; a text is the target side
 } tarn_prepare_result;
 
 // Writes the shard, atomically: on any failure an older file stays as it was. Each sentence ends with the end of
 // sentence of its vocabulary. Line ends may be LF or CRLF; a byte order mark at the start of a file is left out.
 // Fails with USAGE (options), IO, or DATA: different numbers of lines (the message says both and the first line without
-// a partner), no pair left, damaged vocabulary, and what `strict` and `overlong` refuse.
+// a partner), no pair left, damaged vocabulary, a file that is no text, and what `strict` and `overlong`
+// refuse. Warns (tarn/log.h) where more than 1 % of a side's tokens are unknown (TARN_VOCAB_UNKNOWN_WARNED) or were cut
+// off by truncation.
 tarn_status tarn_prepare_run(tarn_prepare_result *result, const tarn_prepare_options *options) TARN_CHECKED;
 
 #ifdef __cplusplus

@@ -95,12 +95,13 @@ typedef struct tarn_generator_result {
 typedef struct tarn_generator_summary {
   int64_t prompts, texts;
   int64_t prompt_tokens, unknown, tokens;  // tokens: generated, with ends of sentence
+  int64_t cut;                             // prompts so long that they were encoded in parts (tarn_vocab_encode())
   double seconds;                          // spent in generation
 } tarn_generator_summary;
 
 typedef struct tarn_generator tarn_generator;
 
-// Opens a checkpoint, or of a run directory the average if there is one, else the best, else the last checkpoint. Fails
+// Opens a checkpoint, or of a run directory the one that tarn_checkpoint_find() takes (tarn/checkpoint.h). Fails
 // with USAGE (options, a translation model), IO, DATA (a damaged checkpoint), or MEMORY.
 tarn_status tarn_generator_open(tarn_generator **generator, const char *path,
                                 const tarn_generator_options *options) TARN_CHECKED;

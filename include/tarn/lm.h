@@ -40,7 +40,7 @@ void tarn_lm_default(tarn_lm_options *options);
 
 typedef struct tarn_lm tarn_lm;
 
-// Opens a checkpoint, or of a run directory the average if there is one, else the best, else the last checkpoint. Fails
+// Opens a checkpoint, or of a run directory the one that tarn_checkpoint_find() takes (tarn/checkpoint.h). Fails
 // with USAGE (options, a translation model), IO, DATA (a damaged checkpoint), or MEMORY.
 tarn_status tarn_lm_open(tarn_lm **lm, const char *path, const tarn_lm_options *options) TARN_CHECKED;
 void tarn_lm_close(tarn_lm **lm);
@@ -60,6 +60,7 @@ typedef struct tarn_lm_line {
   int64_t unknown;                  // tokens that are not in the vocabulary; a guess of them is no guess of the text
   bool truncated;                   // to what the model takes
   bool replaced;                    // invalid UTF-8 by U+FFFD
+  bool cut;                         // it was so long that it was encoded in parts (tarn_vocab_encode())
 } tarn_lm_line;
 
 // Scores `count` lines of lengths[i] bytes. What the results point to belongs to the model and lives until its next
@@ -70,7 +71,7 @@ tarn_status tarn_lm_score(tarn_lm *lm, tarn_lm_line *results, const char *const 
 // Sums over lines. All fields 0 to begin with.
 typedef struct tarn_lm_total {
   int64_t lines, tokens, characters, bytes, unknown;
-  int64_t truncated, replaced;  // lines
+  int64_t truncated, replaced, cut;  // lines
   double log_probability;
 } tarn_lm_total;
 
@@ -98,6 +99,8 @@ typedef struct tarn_minimal_pairs_count {
   double low, high;  // 95 % confidence interval of it: Wilson's (1927) of a paradigm, and of a mean what those of its
                      // paradigms make together (Zou and Donner 2008), for k of them
                      // accuracy - sqrt(sum (accuracy_i - low_i)^2) / k, and the same above
+  const char *answers;  // of a paradigm: a character a pair, in the order of the file, '1' for a right one and '0' for
+                        // a wrong one; else NULL
 } tarn_minimal_pairs_count;
 
 typedef struct tarn_minimal_pairs_result {

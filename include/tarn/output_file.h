@@ -20,9 +20,9 @@ typedef struct tarn_output_file tarn_output_file;
 // Makes a temporary file in the folder of `path`: `path.tmp.PID`, `path.tmp.PID.1` where there is such a file, and so
 // on; of a long name the first 100 bytes. A link is followed, also to where nothing is yet; the permissions of a file
 // that is there are kept. What cannot be replaced is written directly: a device or pipe, and an open descriptor of this
-// process
-// (/dev/stdout, /dev/fd/3, /proc/thread-self/fd/3), from where it stands. Fails with IO (a folder, a file that is
-// write-protected, a folder that cannot be written) or MEMORY.
+// process (/dev/stdout, /dev/fd/3, /proc/thread-self/fd/3), from where it stands. Temporary files of this path whose
+// processes were killed are removed first: those that belong to this user and that no process holds locked. Fails with
+// IO (a folder, a file that is write-protected, a folder that cannot be written) or MEMORY.
 tarn_status tarn_output_file_open(tarn_output_file **output, const char *path) TARN_CHECKED;
 
 // Where to write; its error indicator is looked at when the output is committed.

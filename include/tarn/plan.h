@@ -17,6 +17,7 @@ extern "C" {
 typedef struct tarn_plan_part {
   char label[96];  // "encoder 3 R1"
   int frozen;      // 1: a frozen layer
+  int matrices;    // 1: a layer of frozen matrices and trained norms and biases
   int cached;      // 1: train.cache_frozen reads its outputs from disk, so it computes nothing in a step
   int64_t trained_parameters, frozen_parameters;
   size_t gradient_bytes;   // gradients of its parameters
@@ -38,8 +39,9 @@ typedef struct tarn_plan {
   size_t validation_bytes;  // translation for validation, beyond the memory of the step, in which it runs
   size_t program_bytes;     // the program with its libraries and vocabularies; the training data and their order
   size_t total_bytes;       // the sum of the eight: resident memory of the whole run
-  // Parameters, each set once; uses - 1 times its size for every shared set.
-  int64_t trained_parameters, frozen_parameters, shared_uses;
+  // Parameters, each set once; uses - 1 times its size for every shared set, and of these the ones of layers (the
+  // others are of embeddings and the output layer).
+  int64_t trained_parameters, frozen_parameters, shared_uses, shared_layers;
   // Floating-point operations per token (source and target tokens counted alike); a multiply-add counts two.
   double forward_flops, backward_flops, recompute_flops;
   // train.cache_frozen: layers at the bottom of the encoder whose outputs are kept on disk, and the bytes of these

@@ -1,11 +1,11 @@
 // Results of trainings: reads run directories, groups them into configurations over seeds, and computes what a
-// comparison needs: convergence curves, the area under them (AUCC), times, sizes, test scores and significance.
+// comparison needs: convergence curves, the area under them (AUCC), times, sizes, test scores and verdicts.
 // `tarn compare` prints from it and `tarn report` draws from it; both show what is here and compute nothing themselves.
 //
 // What is read. A run directory has config.yaml, log.jsonl, and, when its training ended, result.json
-// (docs/training.md); test.json and test.hyp hold its scores and translations of a test set. A sweep's folder has
-// sweep.json, and a run directory VARIANT/seed-N for each variant and seed. Nothing is written, so runs that still
-// train may be read.
+// (docs/training.md); test.json holds its scores on a test set, test.hyp its translations, test.pairs its answers to
+// minimal pairs. A sweep's folder has sweep.json, and a run directory VARIANT/seed-N for each variant and seed. Nothing
+// is written, so runs that still train may be read.
 //
 // Names of scores. Each number that the log has is a series under the name that TensorBoard shows as well:
 // "valid/bleu", "valid/loss", "valid/nll", "valid/ppl" (exp(nll), computed here), "train/loss", "train/nll",
@@ -72,7 +72,8 @@ typedef struct tarn_results_layer {
   const char *kind;    // name in `kinds:`
   const char *set;     // name of its weights: "layer3", "R1"
   const char *mixer;   // word of the mixer: "attention", "none", ...
-  bool frozen;         // random for ever
+  bool frozen;         // random for ever: a reservoir
+  bool matrices;       // it is a reservoir of frozen matrices, whose norms and biases are trained
   bool partly_frozen;  // trained, but for W_in, W_rec or W_out of its recurrence
   bool shared;         // another layer of the stack has the same weights
   int32_t first;       // the lowest layer with the same weights
@@ -109,9 +110,15 @@ typedef struct tarn_results_run {
   const tarn_results_freeze *freezes;  // in the order of the log
   size_t freeze_count;
   const char *signature;  // of the validation BLEU
+  // log_changed: why log.jsonl is not the one that the training wrote. It lost lines or was edited, so that curves and
+  // all that is measured on them are not those of the training. NULL: it is that one, or nothing there says how it was.
+  // log_accepted: the same of the log with which the training went on all the same (--accept-log), and at which update;
+  // NULL and -1: it never did.
+  const char *log_changed, *log_accepted;
+  int64_t log_accepted_step;
 
   // Where the run stands: of result.json, and else of the last line of the log.
-  const char *end;  // of a finished run: "updates", "epochs", "minutes" or "patience"
+  const char *end;  // of a finished run: "updates", "epochs", "minutes", "patience" or "pass"
   double seconds;
   int64_t step;
   double epoch;
@@ -125,13 +132,13 @@ typedef struct tarn_results_run {
 
   // Of the test set, from test.json (docs/experiments.md).
   double test_bleu, test_chrf;
-  double test_blimp;            // of a language model: accuracy on minimal pairs, per cent
-  const char *test_signature;   // of the BLEU
-  const char *test_checkpoint;  // file
-  const char *test_source;      // file that was translated, one sentence a line
-  const char *test_reference;   // file of references, one sentence a line
-  const char *test_precision;   // of its arithmetic: "fp32", "bf16", "int8"; NULL: an earlier program's, which is fp32
-  const char *test_folder;      // of a language model: folder of minimal pairs
+  double test_blimp;                                 // of a language model: accuracy on minimal pairs, per cent
+  const char *test_signature, *test_chrf_signature;  // of the BLEU and of the chrF
+  const char *test_checkpoint;                       // name of its file; NULL: not said
+  const char *test_source;                           // file that was translated, one sentence a line
+  const char *test_reference;                        // file of references, one sentence a line
+  const char *test_precision;  // of its arithmetic: "fp32", "bf16", "int8"; NULL: an earlier program's, which is fp32
+  const char *test_folder;     // of a language model: folder of minimal pairs
   int64_t test_sentences, test_beam, test_pairs;
   double test_length_penalty;  // NAN: not said
 } tarn_results_run;
@@ -166,8 +173,7 @@ typedef struct tarn_results {
 // the arguments and of their names. Fails, in one line that names the file or run, with
 // - USAGE: no path, a path that holds no run, a run that is given twice, two runs of one configuration and seed;
 // - DATA: a file is malformed (a last line of the log without its end, as a kill leaves it, is left out), a number is
-// out
-//   of range, times or steps fall, a run directory was written by a later version of the program;
+//   out of range, times or steps fall, a run directory was written by a later version of the program;
 // - IO, MEMORY.
 tarn_status tarn_results_open(tarn_results **results, const char *const *paths, size_t count) TARN_CHECKED;
 void tarn_results_close(tarn_results **results);
@@ -176,14 +182,13 @@ void tarn_results_close(tarn_results **results);
 const tarn_results_series *tarn_results_find(const tarn_results_run *run, const char *name);
 
 // --- comparison
-// -------------------------------------------------------------------------------------------------------
 
 typedef struct tarn_results_options {
   const char *metric;  // the score; NULL: valid/bleu if all finished runs have it, else valid/loss (default)
   double budget;  // T-hat in seconds; 0: the sweep's, else train.max_minutes where all runs have the same, else, where
                   // no run has it, the time of the longest (default)
   const char *baseline;  // name of a group; NULL: the sweep's, else the first group (default)
-  int64_t resamples;     // of the bootstrap, 0 .. 1,000,000; 0: no significance (default 1000)
+  int64_t resamples;     // of the bootstrap, 40 .. 1,000,000; or 0: no verdicts on tests (default 1000)
   uint64_t seed;         // of the bootstrap (default 12345, as sacreBLEU)
 } tarn_results_options;
 void tarn_results_default(tarn_results_options *options);
@@ -209,8 +214,14 @@ typedef struct tarn_results_measures {
   int64_t min_loss_step;
   double epoch_seconds;              // training time of one pass over the data, mean of the whole run
   double budget_step, budget_epoch;  // where the run was at T-hat, by linear interpolation; or at its end, if earlier
-  double test_bleu, test_blimp;      // as in the run
-  double peak_bytes;                 // as in the run
+  double test_bleu, test_chrf, test_blimp;  // as in the run
+  double peak_bytes;                        // as in the run
+
+  // Training loss, with dropout and label smoothing, up to T-hat: the least value of a line of the log, which is the
+  // mean over the updates before it (train.log_every), when it was reached, and the mean over the last epoch of
+  // training (or over all of it, where that is less than one), each line weighted by its share of the epoch.
+  double min_train_loss, min_train_loss_seconds, epoch_train_loss;
+  int64_t min_train_loss_step;
 } tarn_results_measures;
 
 // Mean and sample standard deviation (n - 1) of `count` runs; NAN for no run, and the deviation for one run.
@@ -219,39 +230,133 @@ typedef struct tarn_results_statistic {
   size_t count;
 } tarn_results_statistic;
 
-// Paired bootstrap resampling of the test set (Koehn, "Statistical Significance Tests for Machine Translation
-// Evaluation", EMNLP 2004): corpus BLEU of both systems on the same resampled sentences.
-typedef struct tarn_results_significance {
-  double difference;   // BLEU minus the baseline's BLEU, on the test set as it is
-  double low, high;    // between these lie 95 % of the resampled differences (2.5 % and 97.5 % quantiles)
-  double wins;         // share of resamples in which it beats the baseline
-  double p;            // Koehn's: share of resamples in which the system that is better on the test set is not better
-  double p_two_sided;  // min(1, 2 p): agrees with `low` and `high`, which leave 2.5 % on each side. 1 for equal systems
-  // The number that sacreBLEU's paired bootstrap prints, to compare with it: (1 + n) / (1 + resamples), n being the
-  // resamples whose absolute difference exceeds the mean of the absolute differences by more than the absolute
-  // difference on the test set. Where all resamples agree on the sign it looks at one tail only, and for equal systems
-  // it is the least there is: it says nothing of whether a difference is chance.
-  double p_sacrebleu;
-} tarn_results_significance;
+// --- verdicts
+//
+// Whether two configurations differ is said in one place, by a tarn_results_verdict; whatever prints a comparison
+// prints from it. What is measured is the difference of the means over all runs of either configuration.
+//
+// Chance has two sources: other seeds would have given other models, and other sentences (or minimal pairs) another
+// test. Both are counted, as where several readers read the same cases under several methods (Obuchowski and Rockette,
+// "Hypothesis testing of diagnostic accuracy for multiple readers and multiple tests", Communications in Statistics
+// 1995), seeds being readers, nested in their configuration, and sentences cases, the same for all:
+//
+//   variance = s_a^2 / n_a + s_b^2 / n_b + max(0, v - w_a - w_b)
+//
+// - s^2 is the sample variance of a configuration's scores over its n seeds;
+// - v is the variance of the difference of the means over bootstrap resamples of the test's items, in which every run
+//   is scored on the same items (minimal pairs are drawn within their paradigm);
+// - w is the part of v that is each run's own, sum over runs of the variance over resamples of (score - mean score of
+//   the configuration) / (n (n - 1)): s^2 has it already.
+//
+// Drawing the few seeds with replacement, as one draws sentences, would count their variance (n - 1) / n times and take
+// normal quantiles for it: with three seeds the 95 % intervals of such a percentile bootstrap hold the truth in 80 % of
+// experiments where seeds are most of the chance, and those of sentences alone in nearly none. So the seeds' part is
+// computed, and the interval is difference +- t * sqrt(variance), where t is Student's with Satterthwaite's degrees of
+// freedom (Biometrics Bulletin 1946; Welch, Biometrika 1947; Hillis, Statistics in Medicine 2007, for this variance):
+// each s^2 / n has n - 1, the items' part their number less 1. tests/unit/test_verdict.c simulates how often it holds
+// the truth: with 3 to 10 seeds in 93 to 97 %, whatever shares seeds and items have in the variance, as long as the
+// standard deviation over seeds of one configuration is not more than 3 times that of the other (96.5 %, the most, with
+// three seeds and no chance of items). Beyond that it may be less with 3 seeds on the more spread side, down to 92 %
+// where the other one does not depend on its seed at all. All of this is for normal distributions, which a training
+// that breaks now and then does not have.
+//
+// Seeds are not paired: the same seed gives two models the same order of the data but different first weights, and the
+// effects on their scores have next to nothing in common. Where they had, the difference would be surer than is said,
+// not less sure. Scores without a test of items (of the log: best, areas, times, losses) have the seeds' part alone,
+// which is Welch's test; it speaks of other seeds on the same validation data.
+//
+// With one seed each, only items are resampled, and the verdict is one on these two models, not on their configurations
+// (scores of the log get none). With two seeds the interval is given, which is wide, but no verdict. With three or more
+// on both sides there is a verdict.
+
+// What a verdict rests on, or why there is none.
+typedef enum tarn_results_basis {
+  TARN_RESULTS_CONFIGURATIONS,  // three or more seeds on both sides
+  TARN_RESULTS_MODELS,          // one seed each, resampled items: a verdict on these two models
+  TARN_RESULTS_ONE_SEED,        // none: one seed on one side, or on both and no items
+  TARN_RESULTS_TWO_SEEDS,       // none: two seeds on one side
+  TARN_RESULTS_NO_ITEMS,        // none: a test score, and outputs of a run that has it are missing
+  TARN_RESULTS_NO_RESAMPLES,    // none: a test score, and options.resamples is 0
+  TARN_RESULTS_OTHER_LOSSES,    // none: losses of other label smoothing, or of other validation data
+  TARN_RESULTS_NO_SPREAD,       // none: runs of different seeds have equal scores, so nothing is known of chance
+  TARN_RESULTS_NO_SCORES,       // none: no finished run on one side has the score
+  TARN_RESULTS_BASES
+} tarn_results_basis;
+
+typedef enum tarn_results_decision {
+  TARN_RESULTS_NONE,       // no verdict: see the basis
+  TARN_RESULTS_UNDECIDED,  // p > 0.05
+  TARN_RESULTS_BETTER,     // p <= 0.05, and better
+  TARN_RESULTS_WORSE
+} tarn_results_decision;
+
+// Of one configuration against another. NAN where the basis gives no such number.
+typedef struct tarn_results_verdict {
+  tarn_results_decision decision;
+  tarn_results_basis basis;
+  bool less;                // less is better
+  size_t runs, other_runs;  // of the configuration and of the other one
+  double difference;        // mean minus the other one's mean
+  double low, high;         // 95 % interval, of this comparison by itself
+  double error, freedom;    // standard error, degrees of freedom
+  double p;                 // two-sided, corrected for all comparisons (Holm 1979)
+  double p_single;          // the same before the correction
+  size_t comparisons;       // how many p were corrected together: those of one measure against the baseline
+  const int64_t *seeds;     // (seed_count) that both have
+  const double *by_seed;    // (seed_count) differences of these seeds' runs
+  size_t seed_count;
+  const char *words;  // "better", "undecided", "better, of these two models", "no verdict (two seeds)"
+} tarn_results_verdict;
+
+// "< 0.001", "0.036", or "" for NAN: how every p is printed.
+enum { TARN_RESULTS_P_TEXT = 16 };
+void tarn_results_p(char text[TARN_RESULTS_P_TEXT], double p);
+
+// What is judged: scores, of tests and of the log, then measures of training.
+typedef enum tarn_results_judged_measure {
+  TARN_RESULTS_JUDGED_TEST_BLEU,
+  TARN_RESULTS_JUDGED_TEST_CHRF,
+  TARN_RESULTS_JUDGED_TEST_BLIMP,
+  TARN_RESULTS_JUDGED_BEST,
+  TARN_RESULTS_JUDGED_AUCC,  // divided by T-hat
+  TARN_RESULTS_JUDGED_SCORES,
+  TARN_RESULTS_JUDGED_MIN_LOSS = TARN_RESULTS_JUDGED_SCORES,
+  TARN_RESULTS_JUDGED_MIN_TRAIN_LOSS,
+  TARN_RESULTS_JUDGED_EPOCH_TRAIN_LOSS,
+  TARN_RESULTS_JUDGED_BEST_SECONDS,
+  TARN_RESULTS_JUDGED_EPOCH_SECONDS,
+  TARN_RESULTS_JUDGED_BUDGET_STEP,
+  TARN_RESULTS_JUDGED_BUDGET_EPOCH,
+  TARN_RESULTS_JUDGED_PEAK_BYTES,
+  TARN_RESULTS_JUDGED_MEASURES
+} tarn_results_judged_measure;
+
+// The verdicts on one measure: of every row against the baseline, corrected together, and the row that leads.
+typedef struct tarn_results_judged {
+  const char *key;                       // "test_bleu"
+  bool less;                             // less is better
+  size_t rows;                           // that have the score
+  size_t comparisons;                    // verdicts with a p
+  const tarn_results_verdict *verdicts;  // (row_count); that of the baseline has no part
+  // The row that is decided to be better than each other row that has the score, every p multiplied by the number of
+  // the others; row_count: none. Tables mark this row and no other.
+  size_t leader;
+} tarn_results_judged;
 
 // A configuration in the comparison. Statistics are over finished runs only.
 typedef struct tarn_results_row {
   size_t group;   // index into tarn_results.groups; rows have the groups' order
   bool baseline;  // it is the baseline itself
   tarn_results_statistic aucc, aucc_mean, best, best_seconds, min_loss, min_loss_seconds, epoch_seconds, budget_step,
-      budget_epoch, test_bleu, test_blimp, peak_bytes;
+      budget_epoch, test_bleu, test_chrf, test_blimp, peak_bytes, min_train_loss, min_train_loss_seconds,
+      epoch_train_loss;
   size_t held, assumed_start;  // finished runs with these marks
   // The regular configuration (no layer frozen or shared, no LayerDrop) with as many updatable layers in the encoder
-  // and in the decoder: the baseline if it is one, else the first such group with finished runs; group_count: there is
-  // none. The ratio is mean time to best over that group's mean time to best; NAN where that is 0.
-  size_t regular;
-  double time_ratio;
-  // Against the baseline: pooled over the seeds that both have (each resample draws the same sentences for all seeds,
-  // and the difference is the mean over seeds), and for each seed. No seed, and NAN, where outputs are missing.
-  tarn_results_significance pooled;
-  const int64_t *seeds;                       // (seed_count)
-  const tarn_results_significance *per_seed;  // (seed_count)
-  size_t seed_count;
+  // and in the decoder, and the one with as many layers in all: the baseline if it is one, else the first such group
+  // with finished runs; group_count: there is none. The ratios are mean time to best over that group's mean time to
+  // best; NAN where that is 0.
+  size_t regular, regular_deep;
+  double time_ratio, time_ratio_deep;
 } tarn_results_row;
 
 typedef struct tarn_results_table {
@@ -264,6 +369,7 @@ typedef struct tarn_results_table {
   const tarn_results_row *rows;
   size_t row_count;
   const tarn_results_measures *measures;  // (results->run_count)
+  tarn_results_judged judged[TARN_RESULTS_JUDGED_MEASURES];
   // What a reader of the table must know, one line each: values that were held or assumed, runs that failed or are
   // missing, runs of different numbers of threads or versions, outputs that are missing.
   const char *const *notes;
@@ -272,7 +378,7 @@ typedef struct tarn_results_table {
 } tarn_results_table;
 
 // Compares the finished runs. `results` must stay open until the table is closed; options NULL: defaults. Fails with
-// - USAGE: no finished run, a metric or a baseline that there is not (the nearest one is named);
+// - USAGE: no finished run, options out of range, a metric or a baseline that there is not (the nearest is named);
 // - DATA, naming two runs: different T-hat, clocks, validation data, or ways of scoring (signature, valid.beam,
 //   valid.length_penalty, valid.max_sentences) in one table, or test scores of different tests (source, reference,
 //   beam, signature; folder and number of pairs); or one run: it ended by train.max_minutes before T-hat,
@@ -284,7 +390,6 @@ tarn_status tarn_results_compare(tarn_results_table **table, const tarn_results 
 void tarn_results_table_close(tarn_results_table **table);
 
 // --- curves
-// -----------------------------------------------------------------------------------------------------------
 
 typedef enum tarn_results_axis { TARN_RESULTS_SECONDS, TARN_RESULTS_STEPS } tarn_results_axis;
 
@@ -301,18 +406,6 @@ typedef struct tarn_results_band_point {
 // gives no points. Fails with USAGE on bad arguments, MEMORY.
 tarn_status tarn_results_band(tarn_results_band_point *points, size_t *count, size_t size, const tarn_results *results,
                               size_t group, const char *name, tarn_results_axis axis, double limit) TARN_CHECKED;
-
-// --- bootstrap
-// --------------------------------------------------------------------------------------------------------
-
-// Paired bootstrap of `systems` hypothesis files and as many baselines, sentence by sentence against one reference;
-// texts as for tarn_bleu_corpus(). System i is paired with baseline i; the result is pooled over the pairs as above.
-// `per_pair` (systems) may be NULL. BLEU options NULL: defaults. Fails as tarn_bleu_corpus() does, and with USAGE when
-// systems is 0 or resamples is not 1 .. 1,000,000.
-tarn_status tarn_results_bootstrap(tarn_results_significance *pooled, tarn_results_significance *per_pair,
-                                   const char *const *const *hypotheses, const char *const *const *baselines,
-                                   size_t systems, const char *const *references, size_t sentences,
-                                   const tarn_bleu_options *bleu, int64_t resamples, uint64_t seed) TARN_CHECKED;
 
 #ifdef __cplusplus
 }

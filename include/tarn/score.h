@@ -1,5 +1,6 @@
-// Scores of translations against references: BLEU and chrF, computed as sacreBLEU 2 computes them (Post, "A Call for
-// Clarity in Reporting BLEU Scores", WMT 2018), in double precision and in the same order of operations.
+// Scores of translations against references: BLEU, chrF and TER, computed as sacreBLEU 2 computes them (Post, "A Call
+// for Clarity in Reporting BLEU Scores", WMT 2018), in double precision and in the same order of operations. Intervals
+// and tests of differences are in tarn/significance.h.
 //
 // All text is UTF-8 and ends with a zero byte; one string is one sentence. Every malformed sequence of bytes is read as
 // one U+FFFD and counted in the result's `invalid`. Characters are Unicode code points, as in Python. Character
@@ -122,15 +123,45 @@ void tarn_chrf_name(char text[TARN_SIGNATURE_TEXT], const tarn_chrf_options *opt
 void tarn_chrf_signature(char text[TARN_SIGNATURE_TEXT], const tarn_chrf_result *result,
                          const tarn_chrf_options *options);
 
-// The lines of a text file as scores want them: cut at line feeds, without the white space at their ends. A zero byte
-// inside a line becomes a malformed byte, so that it is counted and not taken for the end of the line.
+typedef struct tarn_ter_options {
+  bool case_sensitive;  // default false: lower-case by Unicode's full mapping
+  bool normalized;      // Tercom's normalisation: entities of XML, and punctuation cut off (default false)
+  bool no_punct;        // remove . , ? : ; ! " ( and ) (default false)
+  bool asian_support;   // with `normalized`, cut ideographs and CJK punctuation off each other; with `no_punct`, remove
+                        // CJK punctuation (default false)
+} tarn_ter_options;
+
+typedef struct tarn_ter_result {
+  double score;             // percent: 100 * edits / reference_length, hence from 0 to more than 100; lower is better
+  int64_t edits;            // insertions, deletions, substitutions and moves of blocks
+  double reference_length;  // words, of the references of a sentence on average
+  int64_t references;       // references a sentence; -1 when their number varies
+  int64_t invalid;          // malformed UTF-8 sequences in hypotheses and references
+} tarn_ter_result;
+
+void tarn_ter_default(tarn_ter_options *options);
+
+// TER (Snover et al., AMTA 2006) by Tercom's search. Of several references the one with the fewest edits counts for a
+// sentence. Where all references are empty the score is 100, or 0 if there is no edit. Arguments and failures as for
+// BLEU; a line of more than 2^28 words fails with TARN_STATUS_DATA.
+tarn_status tarn_ter_corpus(tarn_ter_result *out, const char *const *hypotheses, const char *const *const *references,
+                            size_t sentences, size_t streams, const tarn_ter_options *options) TARN_CHECKED;
+tarn_status tarn_ter_sentence(tarn_ter_result *out, const char *hypothesis, const char *const *references, size_t count,
+                              const tarn_ter_options *options) TARN_CHECKED;
+
+// "nrefs:1|case:lc|tok:tercom|norm:no|punct:yes|asian:no|version:tarn 0.1.0".
+void tarn_ter_signature(char text[TARN_SIGNATURE_TEXT], const tarn_ter_result *result, const tarn_ter_options *options);
+
+// The lines of a text file as scores want them: cut at line feeds, without the white space at their ends.
 typedef struct tarn_score_lines {
   const char *const *items;
   size_t count;
   char *name;  // for messages: the path, or "standard input"
 } tarn_score_lines;
 
-// Reads `path`, or standard input when it is NULL or "-". Close frees and zeroes; it accepts NULL and a zeroed struct.
+// Reads `path`, or standard input when it is NULL or "-". Fails with IO, MEMORY, or DATA where the file is no text:
+// UTF-16, compressed, a shard, with a zero byte. A byte order mark stays part of its line, as in sacreBLEU, with a
+// warning (tarn/log.h). Close frees and zeroes; it accepts NULL and a zeroed struct.
 tarn_status tarn_score_lines_open(tarn_score_lines *lines, const char *path) TARN_CHECKED;
 void tarn_score_lines_close(tarn_score_lines *lines);
 

@@ -15,7 +15,7 @@
 //   tarn_series *forecast;
 //   status = tarn_esn_forecast(esn, &forecast, series, 8000, 1000, TARN_FORECAST_CLOSED);
 //   tarn_forecast_measures measures;
-//   status = tarn_forecast_measure(&measures, forecast, series, 8000, 0.4);
+//   status = tarn_forecast_measure(&measures, forecast, series, 8000, NULL, 0.4);
 #ifndef TARN_SERIES_H
 #define TARN_SERIES_H
 
@@ -104,7 +104,7 @@ typedef struct tarn_esn_info {
   int64_t rows;                   // of the series that it was trained on
   int64_t samples;                // states in the regression: rows - 1 - warmup
   double ridge;                   // that was used: grown tenfold as long as Cholesky's factorisation failed
-  double nrmse;                   // one step ahead over the training samples
+  double nrmse;                   // one step ahead over the training samples, by the variance over the training rows
 } tarn_esn_info;
 
 // Trains on the first `rows` rows: u_t is read, u_{t+1} is the target. Fails with USAGE (options), DATA (series too
@@ -133,19 +133,30 @@ tarn_status tarn_esn_forecast(const tarn_esn *esn, tarn_series **forecast, const
 
 // How far a forecast is from what came, over the rows that are in both.
 typedef struct tarn_forecast_measures {
-  int64_t rows;         // compared
-  double nrmse;         // root of the mean over rows and columns of the squared error / the variance of the column;
-                        // infinite for a forecast that diverged
+  int64_t rows;  // compared
+  double nrmse;  // root of the mean over rows and columns of the squared error / the variance of the column over
+                 // the true rows of the range; infinite for a forecast that diverged, NAN where a column does not
+                 // vary in the range
   int64_t valid_steps;  // rows before the normalised error first exceeds the threshold; `rows` if it never does
   bool valid_to_end;    // it never does
 } tarn_forecast_measures;
 
-// Variances are of the whole true series. The normalised error of a row is the root of the mean over columns of the
-// squared error / the variance of the column; a valid time in Lyapunov times is valid_steps * dt * the largest Lyapunov
-// exponent. `from` is the row of the series that the first row of the forecast stands for. Fails with DATA (no common
-// row, other columns or other names of them, a constant column).
+// Rows of a series.
+typedef struct tarn_series_range {
+  int64_t from, rows;  // those behind the end of the series do not count
+} tarn_series_range;
+
+// Compares a forecast with the rows of the series from row `from` on. The variance of the NRMSE is that of the true
+// rows of `range`; NULL: of the rows compared, as in Lukosevicius ("A practical guide to applying echo state networks",
+// 2012) and as reservoirpy's nrmse takes it (whose norm="var" divides by the variance and not by its root). A range is
+// for several forecasts that are judged together. The normalised error of a row, which decides the valid time, is the
+// root of the mean over columns of the squared error / the variance of the column over the whole series: over a few
+// rows it would depend on where they lie. A valid time in Lyapunov times is valid_steps * dt * the largest Lyapunov
+// exponent. Fails with DATA (no common row, other columns or other names of them, a column of the series that is
+// constant), USAGE (a range outside of the series) or MEMORY.
 tarn_status tarn_forecast_measure(tarn_forecast_measures *measures, const tarn_series *forecast,
-                                  const tarn_series *series, int64_t from, double threshold) TARN_CHECKED;
+                                  const tarn_series *series, int64_t from, const tarn_series_range *range,
+                                  double threshold) TARN_CHECKED;
 
 #ifdef __cplusplus
 }

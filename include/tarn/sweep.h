@@ -17,6 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "tarn/checkpoint.h"
 #include "tarn/config.h"
 #include "tarn/plan.h"
 #include "tarn/status.h"
@@ -73,7 +74,8 @@ typedef struct tarn_sweep_run {
   int64_t update;                 // where the training stands
   double seconds;                 // training time so far
   double loss;                    // of the newest line of the log; NAN: not known
-  double valid_loss, valid_bleu;  // of the newest validation; NAN: not known
+  double valid_loss, valid_bleu;  // of the checkpoint that is tested (test_checkpoint); while it trains with AUTO, BEST
+                                  // and AVERAGE the best so far, with LAST the newest; NAN: not known
   double test_bleu, test_blimp;   // NAN: not known
 } tarn_sweep_run;
 
@@ -94,6 +96,7 @@ typedef struct tarn_sweep {
   const char *test_blimp;                    // folder of minimal pairs for language models; NULL: none
   int64_t test_beam;                         // 0: translate.beam
   tarn_translate_precision test_precision;   // default fp32
+  tarn_checkpoint_choice test_checkpoint;    // which one of a run is tested; default AUTO
   struct tarn__sweep_memory *memory;
 } tarn_sweep;
 
@@ -126,6 +129,7 @@ typedef struct tarn_sweep_options {
   bool retry_failed;  // runs that failed are tried again: a training goes on from its last checkpoint (default no)
   void (*on_event)(void *user, const tarn_sweep_event *event);  // from tarn_sweep_run_all(); NULL: nobody
   void *user;
+  const volatile sig_atomic_t *save;  // when it changes, the runs that train save their state and go on. NULL: never
   const volatile sig_atomic_t *stop;  // not 0: stop all runs, with their state saved, and return INTERRUPTED. NULL:
                                       // never
 } tarn_sweep_options;

@@ -5,7 +5,8 @@
 //   {"bleu", "signature", "chrf", "chrf_signature", "seconds", "checkpoint", "sentences", "beam", "length_penalty",
 //    "precision", "source", "reference"}
 // Both are replaced atomically, test.hyp first, so test.json always describes a whole test.hyp. Of a language model
-// there is test.json alone, with accuracies per cent:
+// it leaves test.pairs, one line a paradigm (its name, a space and one digit a pair, 1 for a right one), and test.json
+// with accuracies per cent:
 //   {"blimp", "low", "high", "pairs", "fields": {NAME: accuracy}, "paradigms": {NAME: accuracy}, "unknown",
 //    "truncated", "replaced", "equal", "seconds", "checkpoint", "precision", "folder"}
 // Of a test that failed a sweep leaves {"status": "failed", "message", ...} in place of test.json.
@@ -23,8 +24,9 @@ extern "C" {
 #endif
 
 typedef struct tarn_testset_options {
-  const char *run;     // run directory; its average is taken if there is one, else its best checkpoint, else its last
-  const char *source;  // raw text, one sentence a line
+  const char *run;                     // run directory
+  const char *checkpoint;              // file; NULL (default): the one that tarn_checkpoint_find() takes of the run
+  const char *source;                  // raw text, one sentence a line
   const char *reference;               // raw text, one translation a line
   const char *blimp;                   // of a language model, in place of both: folder of minimal pairs (tarn/lm.h)
   int64_t beam;                        // 0: translate.beam of the run (default); none with blimp

@@ -44,7 +44,9 @@ typedef struct tarn_train_event {
   int64_t update;            // optimiser steps done
   double epoch;              // passes over the data done, 1.5 in the middle of the second one
   double seconds;            // training time so far, without validation and saving
-  double seconds_left;       // until the nearest limit, estimated; negative: not known
+  double seconds_left;       // until the nearest limit and the end of the run, on the wall clock, validations
+                             // included; estimated; negative: not known
+  bool left_at_least;        // seconds_left is without the validations to come: how long they take is not known yet
   double loss, nll;          // per target token, natural logarithm; loss has the label smoothing
   double lr, grad_norm;      // of the update; the norm before clipping
   double tokens_per_second;  // source and target tokens together
@@ -65,6 +67,8 @@ typedef struct tarn_train_options {
   const char *folder;            // of the runs of all seeds, if it is one of several: what messages name to go on with;
                                  // tarn_train_list_open() sets it; copied
   bool resume;                   // go on from the last checkpoint of `run`, or from the start if there is none
+  bool accept_log;               // with `resume`: go on although the log is not the one that the last checkpoint knows,
+                                 // and mark the run (docs/training.md)
   bool plan_only;                // open checks everything and plans; it takes no memory for the model, writes nothing
   int threads;                   // 0: train.threads of the description (default)
   void (*on_event)(void *user, const tarn_train_event *event);  // called from tarn_train_run(); NULL: nobody
@@ -72,6 +76,9 @@ typedef struct tarn_train_options {
   // Looked at after every update and within validations; when it is not 0, the training saves its state and returns
   // TARN_STATUS_INTERRUPTED. Made to be set by a signal handler. NULL: never.
   const volatile sig_atomic_t *stop;
+  // Looked at after every update; when it is not what it was, the training saves its state and goes on. Made to be
+  // counted up by a signal handler. NULL: never.
+  const volatile sig_atomic_t *save;
   tarn_profile *profile;  // measures tarn_train_run(); the caller's. NULL: nothing is measured
 } tarn_train_options;
 
@@ -93,11 +100,18 @@ int64_t tarn_train_update(const tarn_train *train);
 
 // Why a training ended.
 typedef enum tarn_train_end {
-  TARN_TRAIN_END_UPDATES,  // train.max_updates
-  TARN_TRAIN_END_EPOCHS,   // train.max_epochs
-  TARN_TRAIN_END_MINUTES,  // train.max_minutes
-  TARN_TRAIN_END_PATIENCE  // train.patience
+  TARN_TRAIN_END_UPDATES,   // train.max_updates
+  TARN_TRAIN_END_EPOCHS,    // train.max_epochs
+  TARN_TRAIN_END_MINUTES,   // train.max_minutes
+  TARN_TRAIN_END_PATIENCE,  // train.patience
+  TARN_TRAIN_END_PASS       // optimiser ridge has gone over the data, which is all that it does
 } tarn_train_end;
+
+// tarn_train_is_over(): whether a training has reached a limit as it is opened, and which. Then nothing is left to
+// train, and running it only writes the average anew. tarn_train_was_over(): whether an earlier session had come to its
+// end, whatever the limits are now.
+bool tarn_train_is_over(const tarn_train *train, tarn_train_end *end);
+bool tarn_train_was_over(const tarn_train *train);
 
 typedef struct tarn_train_result {
   tarn_train_end end;
@@ -110,8 +124,10 @@ typedef struct tarn_train_result {
   double best;               // its value of valid.metric
   double valid_loss;         // of the last validation (of the average if there is one)
   double valid_bleu;         // likewise
-  size_t peak_bytes;         // of memory that the process ever held (resident)
-  const char *checkpoint;    // what `tarn translate RUN` takes; valid until close
+  size_t peak_bytes;         // the most memory (resident) that the process held in a session of the run, since it was
+                             // opened; where the kernel cannot count anew (/proc/self/clear_refs), since it began
+  const char *checkpoint;    // what `tarn translate RUN` takes (tarn_checkpoint_find()), and why; valid until close
+  const char *checkpoint_reason;
 } tarn_train_result;
 
 // Trains until a limit is reached, then writes the average if train.average asks for it, and result.json. Fails with

@@ -86,13 +86,15 @@ typedef struct tarn_translate_result {
 typedef struct tarn_translate_summary {
   int64_t lines;
   int64_t empty, truncated, replaced;    // lines without a token; shortened; in which invalid UTF-8 was replaced
+  int64_t cut;                           // lines so long that they were encoded in parts (tarn_vocab_encode())
+  int64_t unknown;                       // source tokens that are not in the vocabulary
   int64_t source_tokens, target_tokens;  // with ends of sentence; target: of the best hypotheses
   double seconds;                        // spent in translation
 } tarn_translate_summary;
 
 typedef struct tarn_translator tarn_translator;
 
-// Opens a checkpoint, or of a run directory the average if there is one, else the best, else the last checkpoint. Fails
+// Opens a checkpoint, or of a run directory the one that tarn_checkpoint_find() takes (tarn/checkpoint.h). Fails
 // with USAGE (options), IO, DATA (a damaged checkpoint), or MEMORY.
 tarn_status tarn_translator_open(tarn_translator **translator, const char *path,
                                  const tarn_translator_options *options) TARN_CHECKED;

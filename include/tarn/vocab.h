@@ -35,6 +35,23 @@ typedef enum tarn_vocab_type {
   TARN_VOCAB_TYPE_CHAR   // the Unicode code points of the text
 } tarn_vocab_type;
 
+// What became of the text that a vocabulary was trained on.
+typedef struct tarn_vocab_report {
+  int64_t lines;        // of all files
+  int64_t bytes;        // of their text, without ends of lines and lines of white space
+  int64_t used_bytes;   // of these, given to the training (SentencePiece may draw `sentences` of its lines)
+  int64_t given;        // lines given to the training, each part of a long one counted
+  int64_t long_lines;   // of more than 65536 bytes, which were split at white space; SentencePiece only, as all below
+  int64_t split_words;  // times that a word was split, being longer than 16384 bytes itself
+  int64_t reserved;     // characters U+2585, which SentencePiece keeps for itself; a blank took their place
+  int64_t invisible_bytes;  // in lines without a visible character, which were left out
+  int64_t replaced;         // lines in which invalid UTF-8 was replaced by U+FFFD; every type
+  int64_t replaced_bytes;   // that were invalid in them
+} tarn_vocab_report;
+
+#define TARN_VOCAB_MOST_LOST 0.01       // of the bytes of a text may be lost without `allow_loss`
+#define TARN_VOCAB_UNKNOWN_WARNED 0.01  // commands warn above this share of unknown tokens
+
 // What a type does not take must stand at its default.
 typedef struct tarn_vocab_options {
   tarn_vocab_type type;  // default: byte-pair encoding
@@ -56,14 +73,18 @@ typedef struct tarn_vocab_options {
   // thread, so this number is part of the result; it is a constant by default, so that equal text gives equal bytes on
   // every machine.
   int threads;
+  bool allow_loss;            // default false: the training fails where more than 1 % of the text cannot be used
+  tarn_vocab_report *report;  // filled in, also where the training fails; default NULL: no report
 } tarn_vocab_options;
 
 void tarn_vocab_default(tarn_vocab_options *options);
 
 // Trains a vocabulary on the lines of all `files` together and writes it to `output`, atomically. The
-// folder of `output` is made if it does not exist. Lines of more than 65536 bytes and empty lines are skipped. Invalid
-// UTF-8 is replaced by U+FFFD. A byte vocabulary takes no file, the others need one. Fails with USAGE (options, files),
-// IO, or DATA (the text has too few distinct pieces or too many characters for the size).
+// folder of `output` is made if it does not exist. SentencePiece is given lines of more than 65536 bytes in parts, cut
+// at white space, and words of more than 16384 bytes too, on which its trainers would end the process. Invalid UTF-8 is
+// replaced by U+FFFD, and counts as lost. A byte vocabulary takes no file, the others need one. Fails with USAGE
+// (options, files), IO, or DATA: a file is no text, the text has too few distinct pieces or too many characters for the
+// size (the message says which size works), or more than TARN_VOCAB_MOST_LOST of its bytes cannot be used.
 tarn_status tarn_vocab_train(const char *output, const char *const *files, size_t count,
                              const tarn_vocab_options *options) TARN_CHECKED;
 
@@ -109,6 +130,8 @@ const void *tarn_vocab_bytes(const tarn_vocab *vocab, size_t *size);
 typedef struct tarn_vocab_ids {
   int32_t *data;
   size_t count, capacity;
+  size_t parts;   // in which the text was encoded: 1, but for a long one
+  size_t broken;  // of these that end within a word
 } tarn_vocab_ids;
 typedef struct tarn_vocab_text {
   char *data;  // `length` bytes and a zero byte; NULL before the first use
@@ -119,8 +142,12 @@ void tarn_vocab_text_close(tarn_vocab_text *text);
 
 // Replaces the contents of `ids` by the tokens of `length` bytes of text, without begin and end of sentence. Text never
 // gives a special token other than the unknown one: "<|endoftext|>" in a text is seven tokens of GPT-2's.
-// Invalid UTF-8: GPT-2's vocabulary cuts the text into pieces as if each maximal invalid subpart were U+FFFD, and
-// encodes the bytes as they are; a byte vocabulary knows nothing else; the others see U+FFFD.
+// SentencePiece, which takes 220 bytes of memory for each byte of a text, is given more than 65536 bytes in parts, cut
+// at blanks, or else at other white space, or else within a word. At blanks the tokens are those of the whole text with
+// models that split at white space and begin each text with a blank, as those that tarn trains do; parts, and those
+// that end within a word, are counted in `ids`. Invalid UTF-8: GPT-2's vocabulary cuts the text into pieces as if each
+// maximal invalid subpart were U+FFFD, and encodes the bytes as they are; a byte vocabulary knows nothing else; the
+// others see U+FFFD.
 tarn_status tarn_vocab_encode(const tarn_vocab *vocab, tarn_vocab_ids *ids, const char *text,
                               size_t length) TARN_CHECKED;
 
@@ -129,7 +156,7 @@ typedef tarn_status (*tarn_vocab_sink)(void *user, const tarn_vocab_ids *ids);
 
 // Encodes the lines of a text file, or of a pipe or device ("-": standard input), and gives each to `sink`, in order.
 // Invalid UTF-8 is replaced by U+FFFD, and *replaced counts the lines where it was; `strict` refuses it with DATA.
-// Fails with IO as well.
+// Fails with IO as well, and with DATA where the file is no text (UTF-16, a zero byte, a shard).
 tarn_status tarn_vocab_encode_file(const tarn_vocab *vocab, int64_t *replaced, const char *path, bool strict,
                                    tarn_vocab_sink sink, void *user) TARN_CHECKED;
 

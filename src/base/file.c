@@ -8,12 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "base/write_all.h"
 
 static tarn_status fail_errno(const char *action, const char *path) {
   return tarn__fail(TARN_STATUS_IO, "%s: cannot %s: %s", path, action, strerror(errno));
@@ -32,10 +32,13 @@ tarn_status tarn__file_read(const char *path, char **data, size_t *size) {
     if (status != TARN_STATUS_OK) break;
     size_t got = fread(*data + used, 1, capacity - used - 1, file);
     used += got;
-    if (got == 0) {
-      if (ferror(file)) status = fail_errno("read", path);
-      break;
+    if (got > 0) continue;
+    if (ferror(file) && errno == EINTR) {  // a signal came first
+      clearerr(file);
+      continue;
     }
+    if (ferror(file)) status = fail_errno("read", path);
+    break;
   }
   fclose(file);
   if (status != TARN_STATUS_OK) {
@@ -46,59 +49,6 @@ tarn_status tarn__file_read(const char *path, char **data, size_t *size) {
   (*data)[used] = '\0';
   *size = used;
   return TARN_STATUS_OK;
-}
-
-tarn_status tarn__map_open(tarn__map *map, const char *path) {
-  *map = (tarn__map){0};
-  int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // not to wait for ever on a named pipe
-  if (fd < 0) return fail_errno("read", path);
-  struct stat info;
-  if (fstat(fd, &info) != 0) {
-    tarn_status status = fail_errno("read", path);
-    close(fd);
-    return status;
-  }
-  if (!S_ISREG(info.st_mode)) {
-    close(fd);
-    return tarn__fail(TARN_STATUS_IO, "%s: cannot read: not a regular file", path);
-  }
-  if (info.st_size > 0) {
-    void *data = mmap(NULL, (size_t)info.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-    if (data == MAP_FAILED) {
-      tarn_status status = fail_errno("map", path);
-      close(fd);
-      return status;
-    }
-    map->data = data;
-    map->size = (size_t)info.st_size;
-  }
-  close(fd);
-  return TARN_STATUS_OK;
-}
-
-void tarn__map_release_part(const tarn__map *map, const void *data, size_t size) {
-  uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
-  uintptr_t begin = (uintptr_t)map->data;
-  if (!map->data || (uintptr_t)data < begin || (uintptr_t)data - begin + size > map->size) return;
-  // Whole pages; failure leaves them where they are, which costs memory only.
-  uintptr_t first = ((uintptr_t)data - begin) / page * page;
-  (void)madvise((void *)(begin + first), (uintptr_t)data - begin + size - first, MADV_DONTNEED);
-}
-
-void tarn__map_release(const tarn__map *map) { tarn__map_release_part(map, map->data, map->size); }
-
-void tarn__map_take(void *out, const tarn__map *map, const void *data, size_t size) {
-  const size_t piece = TARN__MAP_PIECE;
-  for (size_t done = 0; done < size; done += piece) {
-    size_t now = size - done < piece ? size - done : piece;
-    memcpy((char *)out + done, (const char *)data + done, now);
-    tarn__map_release_part(map, (const char *)data + done, now);
-  }
-}
-
-void tarn__map_close(tarn__map *map) {
-  if (map->data) munmap((void *)(uintptr_t)map->data, map->size);
-  *map = (tarn__map){0};
 }
 
 tarn_status tarn__file_write(const char *path, const void *data, size_t size) {
@@ -125,7 +75,9 @@ tarn_status tarn__mkdir(const char *path) {
     if (*p != '/' && *p != '\0') continue;
     char keep = *p;
     *p = '\0';
-    if (mkdir(name, 0777) != 0) {
+    if (mkdir(name, 0777) == 0) {
+      tarn__sync_folder_of(name);
+    } else {
       int reason = errno;  // a folder that exists can also show as EROFS or EACCES
       if (!is_folder(name)) {
         errno = reason == EEXIST ? ENOTDIR : reason;
@@ -183,7 +135,7 @@ tarn_status tarn__lock(int *fd, const char *path) {
   }
   char self[32];
   int length = snprintf(self, sizeof self, "%ld", (long)getpid());
-  if (ftruncate(*fd, 0) != 0 || pwrite(*fd, self, (size_t)length, 0) != length) {
+  if (ftruncate(*fd, 0) != 0 || !tarn__write_all(*fd, self, (size_t)length)) {
     tarn_status status = fail_errno("write", path);
     tarn__unlock(fd);
     return status;

@@ -19,7 +19,11 @@ typedef struct header {
   tarn__memory_kind kind;
 } header;
 
+#ifdef FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION
+enum { ALIGN = 64, ARENA_BLOCK = 0 };  // a block for each piece, so that the sanitizer sees who writes behind one
+#else
 enum { ALIGN = 64, ARENA_BLOCK = 1 << 20 };
+#endif
 
 static atomic_size_t now[TARN__MEMORY_KINDS];
 static atomic_size_t peak[TARN__MEMORY_KINDS];

@@ -48,8 +48,11 @@ typedef struct tarn__memory_files {
 // tarn_memory_available() from other files, for tests.
 size_t tarn__memory_available_by(const tarn__memory_files *files);
 
-// The most memory that the process ever held, in bytes (resident set); 0 if unknown.
+// The most memory that the process held since the last reset, in bytes (resident set); 0 if unknown.
 size_t tarn__memory_resident_peak(void);
+// From here on the peak is counted anew, beginning with what is held now. A kernel without /proc/self/clear_refs counts
+// on: then the peak stays that of the whole process.
+void tarn__memory_reset_peak(void);
 
 // Makes the n-th allocation from now fail (1 = the next); 0 switches this off. For tests.
 void tarn__memory_fail_after(uint64_t n);

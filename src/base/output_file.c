@@ -12,17 +12,16 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/temporary.h"
 
-enum {
-  MOST_LINKS = 40,   // as many as Linux follows
-  MOST_NAMES = 1000  // temporary files of one name and process number
-};
+enum { MOST_LINKS = 40 };  // as many as Linux follows
 
 struct tarn_output_file {
   FILE *file;
   char *path;       // as given, for messages
   char *target;     // with links resolved
   char *temporary;  // NULL for what is written directly
+  int lock;         // of the temporary file (base/temporary.h); -1 without one
 };
 
 static tarn_status fail_write(const char *path) {
@@ -84,40 +83,26 @@ static tarn_status open_descriptor(tarn_output_file *w, int descriptor) {
   return copy < 0 ? fail_write(w->path) : open_stream(w, copy);
 }
 
-// How much of a name a temporary one begins with: it must not be longer than names may be, and characters of UTF-8 stay
-// whole.
-static int kept_of_name(const char *name) {
-  size_t length = strlen(name);
-  if (length <= TARN__TEMPORARY_KEEPS) return (int)length;
-  length = TARN__TEMPORARY_KEEPS;
-  while (length > 0 && ((unsigned char)name[length] & 0xc0) == 0x80) length--;
-  return (int)length;
-}
-
-// Makes a file that was not there, in the folder of the target. Other outputs of this path have files of their own,
-// also those of another machine or container whose process has the same number.
+// The file, and a second descriptor that holds its lock until it has its final name.
 static tarn_status open_temporary(tarn_output_file *w, int *fd, const char *target, mode_t mode) {
   void *memory;
   TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, PATH_MAX, 1));
   char *path = memory;
-  const char *slash = strrchr(target, '/');
-  const char *name = slash ? slash + 1 : target;
-  const int kept = (int)(name - target) + kept_of_name(name);
-  for (int i = 0; i < MOST_NAMES; i++) {
-    int length = snprintf(path, PATH_MAX, "%.*s" TARN__TEMPORARY_MARK "%ld", kept, target, (long)getpid());
-    if (i > 0 && length < PATH_MAX) length += snprintf(path + length, (size_t)(PATH_MAX - length), ".%d", i);
-    errno = ENAMETOOLONG;
-    *fd = length < PATH_MAX ? open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode) : -1;
-    if (*fd < 0 && errno == EEXIST) continue;
-    if (*fd >= 0) {
-      w->temporary = path;
-      return TARN_STATUS_OK;
-    }
-    tarn__free(path);
-    return fail_write(w->path);
+  tarn__temporary_clean(target);
+  *fd = tarn__temporary_make(path, target, mode);
+  if (*fd >= 0) {
+    w->temporary = path;
+    w->lock = fcntl(*fd, F_DUPFD_CLOEXEC, 0);
+    if (w->lock >= 0) return TARN_STATUS_OK;
+    tarn_status status = fail_write(w->path);
+    close(*fd);
+    return status;
   }
-  tarn_status status = tarn__fail(TARN_STATUS_IO, "%s: cannot write: %d temporary files are in the way, the last is %s",
-                                  w->path, MOST_NAMES, path);
+  tarn_status status =
+      errno == EEXIST
+          ? tarn__fail(TARN_STATUS_IO, "%s: cannot write: too many temporary files are in the way, the last is %s",
+                       w->path, path)
+          : fail_write(w->path);
   tarn__free(path);
   return status;
 }
@@ -163,6 +148,7 @@ tarn_status tarn_output_file_open(tarn_output_file **output, const char *path) {
   void *memory;
   TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, 1, sizeof(tarn_output_file)));
   tarn_output_file *w = memory;
+  w->lock = -1;
   tarn_status status = start(w, path);
   if (status != TARN_STATUS_OK) {
     tarn_output_file_abort(&w);
@@ -176,8 +162,7 @@ FILE *tarn_output_file_stream(tarn_output_file *output) { return output->file; }
 
 const char *tarn_output_file_temporary(const tarn_output_file *output) { return output->temporary; }
 
-// After a rename the folder must reach the disk too, or a power cut can bring the old name back.
-static void sync_folder(const char *path) {
+void tarn__sync_folder_of(const char *path) {
   char folder[PATH_MAX];
   snprintf(folder, sizeof folder, "%s", path);
   char *slash = strrchr(folder, '/');
@@ -192,6 +177,7 @@ static void sync_folder(const char *path) {
 }
 
 static void release(tarn_output_file **output) {
+  if ((*output)->lock >= 0) close((*output)->lock);
   tarn__free((*output)->path);
   tarn__free((*output)->target);
   tarn__free((*output)->temporary);
@@ -212,7 +198,7 @@ tarn_status tarn_output_file_commit(tarn_output_file **output) {
     tarn_output_file_abort(output);
     return status;
   }
-  if (w->temporary) sync_folder(w->target);
+  if (w->temporary) tarn__sync_folder_of(w->target);
   release(output);
   return TARN_STATUS_OK;
 }

@@ -33,32 +33,13 @@ static struct {
   bool wanted, running;
 } holder = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 
-static void *wait_for(void *lock) {
-  pthread_mutex_lock(lock);
-  pthread_mutex_unlock(lock);
-  return NULL;
-}
-
-// Whether this process may have so many more threads at the same time. OpenMP ends the program where it cannot start
-// one, so they are started here before.
-static bool can_start(int count) {
-  pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-  pthread_t threads[TARN__SPINNING_MOST_OTHERS];
-  int started = 0;
-  pthread_mutex_lock(&lock);
-  while (started < count && pthread_create(&threads[started], NULL, wait_for, &lock) == 0) started++;
-  pthread_mutex_unlock(&lock);
-  for (int i = 0; i < started; i++) pthread_join(threads[i], NULL);
-  pthread_mutex_destroy(&lock);
-  return started == count;
-}
-
 static void *hold(void *none) {
   (void)none;
   pthread_mutex_lock(&holder.lock);
   const int others = holder.others;
   pthread_mutex_unlock(&holder.lock);
-  const bool able = can_start(others);
+  // OpenMP ends the program where it cannot start one, so it is tried first.
+  const bool able = tarn__threads_startable(others) == others;
   if (able) {
 #pragma omp parallel num_threads(others + 1)
     {

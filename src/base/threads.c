@@ -1,13 +1,22 @@
 #include "base/threads.h"
 
+#include <limits.h>
 #include <omp.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
 #if defined(__x86_64__)
 #include <xmmintrin.h>
 #endif
 
+#include "base/log.h"
+#include "base/memory.h"
+
 static int pool_size;
+static _Thread_local int pooled = 1;  // threads that OpenMP has started for the calling one, with itself
 
 static void flush_denormals(void) {
 #if defined(__x86_64__)
@@ -16,8 +25,74 @@ static void flush_denormals(void) {
 #endif
 }
 
+// Of OMP_STACKSIZE or GOMP_STACKSIZE: a number of kilobytes, or with B, K, M or G behind it; 0: the system's default.
+static size_t stack_bytes(void) {
+  static const char units[] = "BKMG";
+  const char *text = getenv("OMP_STACKSIZE");
+  char *end;
+  if (!text) text = getenv("GOMP_STACKSIZE");
+  if (!text) return 0;
+  const unsigned long long number = strtoull(text, &end, 10);
+  end += strspn(end, " \t");
+  const char letter = *end >= 'a' && *end <= 'z' ? (char)(*end - 'a' + 'A') : *end;
+  const char *unit = letter ? strchr(units, letter) : units + 1;
+  const int shift = unit ? 10 * (int)(unit - units) : 0;
+  return unit && number <= (SIZE_MAX >> shift) ? (size_t)number << shift : 0;
+}
+
+static void *wait_for(void *lock) {
+  pthread_mutex_lock(lock);
+  pthread_mutex_unlock(lock);
+  return NULL;
+}
+
+int tarn__threads_startable(int count) {
+  pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+  pthread_attr_t attributes;
+  void *memory;
+  int started = 0;
+  if (count <= 0 || tarn__alloc(&memory, TARN__MEMORY_OTHER, (size_t)count, sizeof(pthread_t)) != TARN_STATUS_OK)
+    return 0;
+  pthread_t *threads = memory;
+  if (pthread_attr_init(&attributes) == 0) {
+    const size_t bytes = stack_bytes();
+    if (bytes > 0) (void)pthread_attr_setstacksize(&attributes, bytes);  // one that is too small is OpenMP's to refuse
+    pthread_mutex_lock(&lock);
+    while (started < count && pthread_create(&threads[started], &attributes, wait_for, &lock) == 0) started++;
+    pthread_mutex_unlock(&lock);
+    for (int i = 0; i < started; i++) pthread_join(threads[i], NULL);
+    pthread_attr_destroy(&attributes);
+  }
+  pthread_mutex_destroy(&lock);
+  tarn__free(threads);
+  return started;
+}
+
+// How many of the threads that can just be started are used: one stays free for a loader of batches, say, and where it
+// is the limit on addresses that keeps more from starting, most of these are for the work.
+static int share_of(int startable) {
+  enum { WORK = 4 };
+  struct rlimit addresses;
+  const bool limited = getrlimit(RLIMIT_AS, &addresses) == 0 && addresses.rlim_cur != RLIM_INFINITY;
+  return startable <= 1 ? 0 : limited ? startable / WORK : startable - 1;
+}
+
+// As many of the threads as there can be. A pool that is there already needs no more than what it lacks.
+static int threads_to_be_had(int threads) {
+  if (threads <= pooled) return threads;
+  const int lacking = threads - pooled, started = tarn__threads_startable(lacking + 1);
+  if (started > lacking) return threads;
+  const int had = pooled + share_of(started);
+  tarn__log(TARN_LOG_WARNING,
+            "%d of %d threads are used, more cannot be started (limits on processes or memory: ulimit -u, ulimit -v); "
+            "last bits of a training can differ from those of %d threads",
+            had, threads, threads);
+  return had;
+}
+
 void tarn__threads_set(int threads) {
-  pool_size = threads > 0 ? threads : omp_get_num_procs();
+  pool_size = threads_to_be_had(threads > 0 ? threads : omp_get_num_procs());
+  pooled = pool_size;
   omp_set_dynamic(0);
   omp_set_num_threads(pool_size);
   flush_denormals();

@@ -6,8 +6,15 @@
 
 // Sets the number of threads for everything that follows; 0 means one a core that this process may use. Denormal
 // numbers are flushed to zero on all of them (x86): they cost hundreds of cycles and carry nothing.
+//
+// OpenMP ends the program where it cannot start a thread (limits on processes or memory: ulimit -u, -v). So it is tried
+// first whether they can be had, and one more for those who start one beside the pool; where they cannot, there are as
+// many as there can be, and a warning says how many.
 void tarn__threads_set(int threads);
 int tarn__threads(void);
+
+// How many of `count` threads with stacks of OpenMP's size this process can start now, to run at the same time.
+int tarn__threads_startable(int count);
 
 // A failure on any thread of the pool, to be raised on the caller's, because messages are kept per thread. Start it as
 // {0}; note every status right after it came, on the thread that got it (the first failure stays); raise it behind the

@@ -52,8 +52,8 @@ typedef struct tarn__declare {
 void *tarn__declare_struct(tarn__declare *declare, size_t size);
 tarn__param *tarn__declare_param(tarn__declare *declare, const char *name, int64_t rows, int64_t cols, bool trained,
                                  tarn__init init);
-// NAME.weight [out, in] and NAME.bias [out]; `blocks` row blocks are initialised apart. A frozen kind of init hadamard
-// has NAME.signs in place of the weight.
+// NAME.weight [out, in] and NAME.bias [out]; `blocks` row blocks are initialised apart. Where the matrix is frozen, a
+// kind of init hadamard has NAME.signs in place of the weight.
 tarn__linear_weights tarn__declare_linear(tarn__declare *declare, const char *name, int64_t out, int64_t in, int blocks,
                                           double gain);
 // The same without a bias.

@@ -34,7 +34,8 @@ static void *declare_light(tarn__declare *declare) {
   const double width = (double)kind->kernel, deviation = sqrt(2.0 / (width + (double)kind->heads * width));
   tarn__init init = {TARN__INIT_UNIFORM, sqrt(3.0) * deviation, 1};
   if (kind->init == TARN_INIT_NORMAL) init = (tarn__init){TARN__INIT_NORMAL, deviation, 1};
-  weights->light = tarn__declare_param(declare, "conv.kernel", 1, kind->heads * kind->kernel, !kind->frozen, init);
+  weights->light =
+      tarn__declare_param(declare, "conv.kernel", 1, kind->heads * kind->kernel, kind->frozen == TARN_FROZEN_NO, init);
   return weights;
 }
 

@@ -44,7 +44,7 @@ tarn__param *tarn__declare_signs(tarn__declare *declare, const char *name, int64
   snprintf(part, sizeof part, "%s.signs", name);
   tarn__hadamard_shape shape = tarn__hadamard_shape_of(out, in, blocks);
   tarn__param *signs = tarn__declare_param(declare, part, tarn__hadamard_sign_rows(&shape), shape.width, false,
-                                           (tarn__init){TARN__INIT_SIGNS, 1.0, blocks});
+                                           (tarn__init){TARN__INIT_SIGNS, declare->kind->init_gain, blocks});
   if (!signs) return NULL;
   signs->out = out;
   signs->in = in;
@@ -52,36 +52,43 @@ tarn__param *tarn__declare_signs(tarn__declare *declare, const char *name, int64
 }
 
 // The first values of a projection's matrix.
-static tarn__init init_of(tarn_init init, int64_t out, int64_t in, int blocks, double gain) {
-  switch (init) {
+static tarn__init init_of(const tarn_kind *kind, int64_t out, int64_t in, int blocks, double gain) {
+  switch (kind->init) {
     case TARN_INIT_ORTHOGONAL:
-      return (tarn__init){TARN__INIT_ORTHOGONAL, 1.0, blocks};
+      return (tarn__init){TARN__INIT_ORTHOGONAL, kind->init_gain, blocks};
     case TARN_INIT_HADAMARD:
-      return (tarn__init){TARN__INIT_HADAMARD, 1.0, blocks};
+      return (tarn__init){TARN__INIT_HADAMARD, kind->init_gain, blocks};
     case TARN_INIT_NORMAL:
-      return (tarn__init){TARN__INIT_NORMAL, gain * sqrt(2.0 / (double)(out / blocks + in)), 1};
+      return (tarn__init){TARN__INIT_NORMAL, kind->init_gain * gain * sqrt(2.0 / (double)(out / blocks + in)), 1};
     case TARN_INIT_XAVIER:
     case TARN_INIT_COUNT:
       break;
   }
-  return (tarn__init){TARN__INIT_XAVIER, gain, blocks};
+  return (tarn__init){TARN__INIT_XAVIER, kind->init_gain * gain, blocks};
 }
 
-static bool is_frozen(const tarn__declare *declare) { return declare->kind->frozen || declare->frozen_part; }
+// Whether a matrix that is declared now is frozen, and whether a bias or norm is.
+static bool matrix_frozen(const tarn__declare *declare) {
+  return declare->kind->frozen != TARN_FROZEN_NO || declare->frozen_part;
+}
+
+static bool vector_frozen(const tarn__declare *declare) {
+  return declare->kind->frozen == TARN_FROZEN_YES || declare->frozen_part;
+}
 
 tarn__param *tarn__declare_dense(tarn__declare *declare, const char *name, int64_t out, int64_t in, int blocks,
                                  double gain) {
   char part[128];
   const tarn_kind *kind = declare->kind;
   snprintf(part, sizeof part, "%s.weight", name);
-  return tarn__declare_param(declare, part, out, in, !is_frozen(declare), init_of(kind->init, out, in, blocks, gain));
+  return tarn__declare_param(declare, part, out, in, !matrix_frozen(declare), init_of(kind, out, in, blocks, gain));
 }
 
 tarn__linear_weights tarn__declare_matrix(tarn__declare *declare, const char *name, int64_t out, int64_t in, int blocks,
                                           double gain) {
   const tarn_kind *kind = declare->kind;
   tarn__linear_weights weights = {0};
-  weights.weight = kind->init == TARN_INIT_HADAMARD && is_frozen(declare)
+  weights.weight = kind->init == TARN_INIT_HADAMARD && matrix_frozen(declare)
                        ? tarn__declare_signs(declare, name, out, in, blocks)
                        : tarn__declare_dense(declare, name, out, in, blocks, gain);
   return weights;
@@ -90,7 +97,7 @@ tarn__linear_weights tarn__declare_matrix(tarn__declare *declare, const char *na
 // A trained bias starts at zero, as in fairseq; a frozen one keeps PyTorch's default, uniform in 1 / sqrt(in).
 tarn__param *tarn__declare_bias(tarn__declare *declare, const char *name, int64_t n, int64_t in) {
   char part[128];
-  bool trained = !is_frozen(declare);
+  bool trained = !vector_frozen(declare);
   tarn__init init = {TARN__INIT_ZERO, 0.0, 1};
   if (!trained) init = (tarn__init){TARN__INIT_UNIFORM, 1.0 / sqrt((double)in), 1};
   snprintf(part, sizeof part, "%s.bias", name);
@@ -106,7 +113,7 @@ tarn__linear_weights tarn__declare_linear(tarn__declare *declare, const char *na
 
 tarn__norm_weights tarn__declare_norm(tarn__declare *declare, const char *name) {
   char part[128];
-  bool trained = !declare->kind || !declare->kind->frozen;
+  bool trained = !declare->kind || declare->kind->frozen != TARN_FROZEN_YES;
   tarn__norm_weights weights = {0};
   if (declare->kind && declare->kind->norm == TARN_NORM_NONE) return weights;
   snprintf(part, sizeof part, "%s.gain", name);

@@ -96,9 +96,9 @@ static void *declare_esn(tarn__declare *declare) {
       .cell = TARN__CELL_ECHO, .hidden = hidden, .directions = 1, .relu = relu, .leak = kind->leak_rate};
   const bool frozen_input = declare->frozen_part = kind->frozen_input;
   if (kind->input == TARN_RESERVOIR_INPUT_PROJECTION && kind->input_scaling > 0)
-    weights->in.weight =
-        tarn__declare_param(declare, "esn.in.weight", hidden, declare->d_model, !kind->frozen && !frozen_input,
-                            (tarn__init){TARN__INIT_NORMAL, kind->input_scaling, 1});
+    weights->in.weight = tarn__declare_param(declare, "esn.in.weight", hidden, declare->d_model,
+                                             kind->frozen == TARN_FROZEN_NO && !frozen_input,
+                                             (tarn__init){TARN__INIT_NORMAL, kind->input_scaling, 1});
   else if (kind->input == TARN_RESERVOIR_INPUT_PROJECTION)
     weights->in = tarn__declare_matrix(declare, "esn.in", hidden, declare->d_model, 1, 1.0);
   *reservoir = (tarn__reservoir){topology_of(kind->topology), kind->sparsity, kind->name};

@@ -1,6 +1,7 @@
 #include <limits.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "base/status.h"
 #include "data/shard.h"
 #include "data/shard_format.h"
@@ -8,6 +9,8 @@
 #include "tarn/data.h"
 #include "tarn/vocab.h"
 #include "text/lines.h"
+
+static const double CUT_OFF_WARNED = 0.01;  // share of the tokens
 
 void tarn_prepare_default(tarn_prepare_options *options) {
   *options = (tarn_prepare_options){.min_tokens = 2, .max_tokens = 1024};
@@ -21,6 +24,7 @@ typedef struct side {
   size_t length;
   tarn_vocab_ids ids;
   int64_t tokens, unknown, longest;  // of what was kept
+  int64_t cut_off, left_out;         // tokens of truncated sentences, and of pairs that were left out
 } side;
 
 typedef struct task {
@@ -72,7 +76,7 @@ static tarn_status fail_counts(task *t) {
                     longer == &t->source ? t->options->source : t->options->target);
 }
 
-// Shortens an overlong side as the options say; *drop asks to leave the pair out.
+// What the options say of an overlong side: *drop asks to leave the pair out, *cut to truncate it.
 static tarn_status limit(const task *t, side *s, bool *drop, bool *cut) {
   int64_t most = t->options->max_tokens - 1;
   if ((int64_t)s->ids.count <= most) return TARN_STATUS_OK;
@@ -83,7 +87,20 @@ static tarn_status limit(const task *t, side *s, bool *drop, bool *cut) {
     *drop = true;
   else
     *cut = true;
-  s->ids.count = (size_t)most;
+  return TARN_STATUS_OK;
+}
+
+static void truncate(const task *t, side *s) {
+  const int64_t more = (int64_t)s->ids.count + 1 - t->options->max_tokens;
+  if (more <= 0) return;
+  s->cut_off += more;
+  s->ids.count -= (size_t)more;
+}
+
+// Counts a pair that is left out.
+static tarn_status leave_out(task *t) {
+  t->source.left_out += (int64_t)t->source.ids.count;
+  t->target.left_out += (int64_t)t->target.ids.count;
   return TARN_STATUS_OK;
 }
 
@@ -101,27 +118,34 @@ static bool too_short(const task *t, const side *s, int64_t least, int64_t *coun
   return less;
 }
 
-static tarn_status encode(side *s) { return tarn_vocab_encode(s->vocab, &s->ids, s->text, s->length); }
+static tarn_status encode(task *t, side *s) {
+  TARN_TRY(tarn_vocab_encode(s->vocab, &s->ids, s->text, s->length));
+  t->result->cut += s->ids.parts > 1;
+  t->result->split += (int64_t)s->ids.broken;
+  return TARN_STATUS_OK;
+}
 
 static tarn_status add_pair(task *t) {
   bool drop = false;
   bool cut = false;
   const tarn_prepare_options *o = t->options;
-  if (!o->text) TARN_TRY(encode(&t->source));
-  TARN_TRY(encode(&t->target));
+  if (!o->text) TARN_TRY(encode(t, &t->source));
+  TARN_TRY(encode(t, &t->target));
   t->result->lines++;
   if (too_short(t, &t->source, 2, &t->result->empty) || too_short(t, &t->target, 2, &t->result->empty))
-    return TARN_STATUS_OK;
+    return leave_out(t);
   if (too_short(t, &t->source, o->min_tokens, &t->result->brief) ||
       too_short(t, &t->target, o->min_tokens, &t->result->brief))
-    return TARN_STATUS_OK;
+    return leave_out(t);
   TARN_TRY(limit(t, &t->source, &drop, &cut));
   TARN_TRY(limit(t, &t->target, &drop, &cut));
   if (drop) {
     t->result->dropped++;
-    return TARN_STATUS_OK;
+    return leave_out(t);
   }
-  if (cut) t->result->truncated++;
+  truncate(t, &t->source);
+  truncate(t, &t->target);
+  t->result->truncated += cut;
   t->result->pairs++;
   if (!o->text) count_side(&t->source);
   count_side(&t->target);
@@ -137,6 +161,19 @@ static tarn_status add_all(task *t) {
     if (!t->options->text && (!t->source.text || !t->target.text)) return fail_counts(t);
     TARN_TRY(add_pair(t));
   }
+}
+
+static void warn(const task *t, const side *s, const char *vocab) {
+  const char *path = s->lines.path;
+  if ((double)s->unknown > TARN_VOCAB_UNKNOWN_WARNED * (double)s->tokens)
+    tarn__log(TARN_LOG_WARNING,
+              "%s: %.1f %% of its tokens are unknown to %s; is that vocabulary of its language, and large enough?",
+              path, 100.0 * (double)s->unknown / (double)s->tokens, vocab);
+  if ((double)s->cut_off > CUT_OFF_WARNED * (double)(s->tokens + s->cut_off))
+    tarn__log(TARN_LOG_WARNING,
+              "%s: %.1f %% of its tokens were cut off, because sentences are longer than %lld tokens; tarn sentences "
+              "splits paragraphs",
+              path, 100.0 * (double)s->cut_off / (double)(s->tokens + s->cut_off), (long long)t->options->max_tokens);
 }
 
 static tarn_status run(task *t) {
@@ -158,8 +195,13 @@ static tarn_status run(task *t) {
   r->target_unknown = t->target.unknown;
   r->longest_source = t->source.longest;
   r->longest_target = t->target.longest;
+  r->source_left_out = t->source.left_out + t->source.cut_off;
+  r->target_left_out = t->target.left_out + t->target.cut_off;
   r->replaced = t->source.lines.replaced + t->target.lines.replaced;
-  return tarn__shard_writer_commit(&t->writer);
+  TARN_TRY(tarn__shard_writer_commit(&t->writer));
+  if (!o->text) warn(t, &t->source, o->vocab);
+  warn(t, &t->target, o->target_vocab ? o->target_vocab : o->vocab);
+  return TARN_STATUS_OK;
 }
 
 tarn_status tarn_prepare_run(tarn_prepare_result *result, const tarn_prepare_options *options) {

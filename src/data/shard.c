@@ -10,8 +10,10 @@
 
 static bool same_hash(const char stored[TARN__SHARD_HASH], const void *data, size_t size) {
   char text[TARN__HASH_TEXT];
+  char stored_text[TARN__HASH_TEXT] = "";
   tarn__hash(text, data, size);
-  return memcmp(text, stored, TARN__SHARD_HASH) == 0;
+  memcpy(stored_text, stored, TARN__SHARD_HASH);
+  return tarn__hash_same(stored_text, text);
 }
 
 static bool is_hash(const char stored[TARN__SHARD_HASH]) {
@@ -109,11 +111,15 @@ static tarn_status check_ids(const tarn__shard *s) {
   return TARN_STATUS_OK;
 }
 
-// Fills the fields from the map and checks everything.
+// Fills the fields from the map and checks everything. Header and offsets are copied first: what was checked is what
+// is used, even if somebody writes into the file.
 static tarn_status read_all(tarn__shard *s) {
-  const tarn__shard_header *h = (const void *)s->map.data;
+  tarn__shard_header copy = {0};
+  const tarn__shard_header *h = &copy;
   size_t offsets_size;
   size_t ids_size;
+  void *memory;
+  if (s->map.size > 0) memcpy(&copy, s->map.data, s->map.size < sizeof copy ? s->map.size : sizeof copy);
   TARN_TRY(check_header(h, s->map.size));
   TARN_TRY(check_size(&offsets_size, &ids_size, h, s->map.size));
   s->pairs = h->pairs;
@@ -129,7 +135,9 @@ static tarn_status read_all(tarn__shard *s) {
   memcpy(s->source_vocab_hash, h->source_vocab_hash, TARN__SHARD_HASH);
   memcpy(s->target_vocab_hash, h->target_vocab_hash, TARN__SHARD_HASH);
   memcpy(s->hash, h->header_hash, TARN__SHARD_HASH);  // the header holds the hashes of the rest
-  s->offsets = (const int64_t *)(const void *)(s->map.data + sizeof *h);
+  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, offsets_size, 1));
+  s->offsets = memory;
+  tarn__map_take(memory, &s->map, s->map.data + sizeof *h, offsets_size);
   s->ids = s->map.data + sizeof *h + offsets_size;
   s->id_bytes = (int)h->id_bytes;
   TARN_REQUIRE(same_hash(h->offsets_hash, s->offsets, offsets_size) && same_hash(h->ids_hash, s->ids, ids_size), DATA,
@@ -148,28 +156,55 @@ tarn_status tarn__shard_path(char *path, size_t size, const char *prefix) {
   return TARN_STATUS_OK;
 }
 
+// A shard that is not there may be its text, or another file of the name that was given.
+static tarn_status fail_missing(const char *path, const char *prefix) {
+  const tarn__file_kind kind = tarn__file_kind_at(prefix);
+  tarn_status status =
+      tarn__fail(TARN_STATUS_IO, "%s: there is no such file; tarn prepare makes shards (--output %s)", path, prefix);
+  if (kind == TARN__FILE_KIND_UNKNOWN || kind >= TARN__FILE_KIND_FOLDER) return status;
+  return tarn__file_kind_explain(TARN_STATUS_DATA, prefix, TARN__FILE_KIND_SHARD);
+}
+
+static tarn_status open_file(tarn__shard *shard, const char *path) {
+  TARN_TRY(tarn__strdup(&shard->path, path));
+  TARN_TRY(tarn__map_open(&shard->map, path));
+  tarn_status status = read_all(shard);
+  if (status == TARN_STATUS_OK || tarn__map_check(&shard->map) != TARN_STATUS_OK)
+    return tarn__map_judge(&shard->map, status);
+  return tarn__fail_prefix(status, "%s: ", path);
+}
+
 tarn_status tarn__shard_open(tarn__shard *shard, const char *prefix) {
   char path[PATH_MAX];
   *shard = (tarn__shard){0};
   TARN_TRY(tarn__shard_path(path, sizeof path, prefix));
-  TARN_TRY(tarn__map_open(&shard->map, path));
-  tarn_status status = read_all(shard);
+  if (!tarn__file_exists(path)) return fail_missing(path, prefix);
+  tarn_status status = open_file(shard, path);
   if (status == TARN_STATUS_OK) return status;
+  const bool changed = tarn__map_check(&shard->map) != TARN_STATUS_OK;  // whose line names the file
   tarn__shard_close(shard);
-  return tarn__fail_prefix(status, "%s: ", path);
+  return changed ? status : tarn__file_kind_explain(status, path, TARN__FILE_KIND_SHARD);
 }
 
 void tarn__shard_close(tarn__shard *shard) {
   tarn__map_close(&shard->map);
+  tarn__free((void *)(uintptr_t)shard->offsets);
+  tarn__free(shard->path);
   *shard = (tarn__shard){0};
 }
 
 static int64_t length_of(const tarn__shard *s, int64_t k) { return s->offsets[k + 1] - s->offsets[k]; }
 
+// An id that is not in the vocabulary was not there when the shard was opened.
 static void copy_ids(const tarn__shard *s, int64_t k, int32_t *ids) {
+  const int32_t size = is_target(s, k) ? s->target_vocab_size : s->source_vocab_size;
   int64_t start = s->offsets[k];
   int64_t length = length_of(s, k);
-  for (int64_t i = 0; i < length; i++) ids[i] = id_at(s, start + i);
+  for (int64_t i = 0; i < length; i++) {
+    const int32_t id = id_at(s, start + i);
+    ids[i] = id < size ? id : 0;
+    if (id >= size) tarn__map_doubt(&s->map);
+  }
 }
 
 static int64_t target_of(const tarn__shard *s, int64_t pair) { return s->text ? pair : 2 * pair + 1; }

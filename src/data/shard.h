@@ -1,5 +1,6 @@
 // A shard: parallel sentences, or those of one text, as token ids in one memory-mapped file (docs/shard-format.md).
-// Opening checks everything, so that the readers need no checks.
+// Opening checks everything, so that the readers need no checks. What they gave is only to be trusted once
+// tarn__map_check(&shard.map) has said that nobody has written into the file since; until then it is safe to use.
 //
 // A text has one side, the target; its source is a side without tokens, so that a language model reads what a decoder
 // reads.
@@ -25,15 +26,17 @@ typedef struct tarn__shard {
   char source_vocab_hash[TARN__HASH_TEXT];  // as tarn_vocab_hash() gives them
   char target_vocab_hash[TARN__HASH_TEXT];
   char hash[TARN__HASH_TEXT];  // of the contents: equal for equal data
+  char *path;                  // of the file
   // Private.
   tarn__map map;
-  const int64_t *offsets;  // 2 * pairs + 1: source 0, target 0, source 1, ...; in tokens
+  const int64_t *offsets;  // a copy; 2 * pairs + 1: source 0, target 0, source 1, ...; in tokens
   const uint8_t *ids;
   int id_bytes;  // 2 or 4
 } tarn__shard;
 
 // Opens the shard of a prefix (see tarn__shard_path()). Reads the file once: magic, version, sizes, offsets,
-// every id and both hashes are checked. Fails with IO or DATA and leaves the shard closed.
+// every id and both hashes are checked. Fails with IO or DATA and leaves the shard closed: DATA
+// where there is no such file but one that is named like the prefix, such as text, which the message says.
 tarn_status tarn__shard_open(tarn__shard *shard, const char *prefix) TARN_CHECKED;
 void tarn__shard_close(tarn__shard *shard);
 

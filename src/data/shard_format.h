@@ -4,9 +4,9 @@
 
 #include <stdint.h>
 
+#include "base/file_kind.h"
 #include "base/status.h"
 
-#define TARN__SHARD_MAGIC "TARNSHRD"
 enum { TARN__SHARD_VERSION = 1, TARN__SHARD_HASH = 32, TARN__SHARD_LONGEST = 1 << 24 };
 
 typedef struct tarn__shard_header {

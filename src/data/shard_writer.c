@@ -120,7 +120,7 @@ static tarn_status write_file(tarn__shard_writer *w, const tarn__map *ids) {
   TARN_TRY(tarn__writer_open(&file, w->path));
   tarn_status status = tarn__writer_put(file, h, sizeof *h);
   if (status == TARN_STATUS_OK) status = tarn__writer_put(file, w->offsets, offsets_size);
-  if (status == TARN_STATUS_OK) status = tarn__writer_put(file, ids->data, ids->size);
+  if (status == TARN_STATUS_OK) status = tarn__map_judge(ids, tarn__writer_put(file, ids->data, ids->size));
   if (status == TARN_STATUS_OK) return tarn__writer_commit(&file);
   tarn__writer_abort(&file);
   return status;

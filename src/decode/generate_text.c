@@ -146,6 +146,7 @@ static tarn_status encode_prompt(tarn_generator *g, tarn_generator_result *resul
   TARN_REQUIRE(!g->options.strict || valid == length, DATA, "invalid UTF-8 at byte %zu", valid + 1);
   TARN_TRY(tarn_vocab_encode(vocab, &g->line_ids, line, length));
   const size_t tokens = g->line_ids.count;
+  g->summary.cut += g->line_ids.parts > 1;
   result->prompt_tokens = (int64_t)tokens;
   TARN_REQUIRE(result->prompt_tokens <= tarn__generator_longest(g->generator), DATA,
                "%zu tokens, and the model takes %lld before the next one (model.max_length is %lld)", tokens,

@@ -111,6 +111,7 @@ static tarn_status encode(tarn_lm *lm, tarn_lm_line *out, tarn__scorer_sentence 
   TARN_TRY(tarn__repair(&lm->repaired, &line, &length, lm->options.strict, &out->replaced));
   TARN_TRY(tarn_vocab_encode(lm->checkpoint->target, &lm->ids, line, length));
   int64_t tokens = (int64_t)lm->ids.count;
+  out->cut = lm->ids.parts > 1;
   const int32_t unknown = tarn_vocab_unk(lm->checkpoint->target);
   if (tokens > most - 1) {
     TARN_REQUIRE(lm->options.overlong == TARN_TRANSLATE_OVERLONG_TRUNCATE, DATA,
@@ -176,6 +177,7 @@ void tarn_lm_total_add(tarn_lm_total *total, const tarn_lm_line *line) {
   total->unknown += line->unknown;
   total->truncated += line->truncated;
   total->replaced += line->replaced;
+  total->cut += line->cut;
   total->log_probability += line->log_probability;
 }
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json_io.h"
 #include "base/memory.h"
 #include "decode/lm_text.h"
 #include "text/lines.h"
@@ -109,9 +110,9 @@ static tarn_status check_field(const tarn_minimal_pairs_count *paradigm, const j
 static tarn_status read_pair(task *t, tarn_minimal_pairs_count *paradigm, const char *line, size_t length,
                              int64_t number) {
   json_error_t error;
-  json_t *object = json_loadb(line, length, JSON_REJECT_DUPLICATES, &error);
-  tarn_status status = TARN_STATUS_OK;
-  if (!json_is_object(object)) {
+  json_t *object;
+  tarn_status status = tarn__json_parse(&object, line, length, JSON_REJECT_DUPLICATES, &error);
+  if (status == TARN_STATUS_OK && !json_is_object(object)) {
     status = tarn__fail(TARN_STATUS_DATA, "expected a JSON object with sentence_good and sentence_bad%s%s",
                         object ? "" : ": ", object ? "" : error.text);
   }
@@ -171,8 +172,14 @@ static tarn_status run_file(task *t, tarn_minimal_pairs_result *result, tarn_min
   TARN_TRY(tarn__grow(&t->scores, &t->scores_capacity, t->line_count, sizeof *t->scores));
   status = tarn__lm_run(t->lm, t->scores, t->lines, t->lengths, t->line_count, t->numbers);
   if (status != TARN_STATUS_OK) return tarn__fail_prefix(status, "%s: ", path);
+  void *memory;
+  TARN_TRY(tarn__arena_alloc(t->arena, &memory, t->line_count / 2 + 1, 1));  // ends with a zero byte
+  char *answers = memory;
+  paradigm->answers = answers;
   for (size_t i = 0; i < t->line_count; i += 2) {
-    paradigm->right += t->scores[i].log_probability > t->scores[i + 1].log_probability;
+    const bool right = t->scores[i].log_probability > t->scores[i + 1].log_probability;
+    answers[i / 2] = right ? '1' : '0';
+    paradigm->right += right;
     result->equal += same_tokens(&t->scores[i], &t->scores[i + 1]);
   }
   for (size_t i = 0; i < t->line_count; i++) {

@@ -146,6 +146,7 @@ static tarn_status encode_line(tarn_translator *t, tarn_translate_result *result
   t->summary.replaced += replaced;
   TARN_TRY(tarn_vocab_encode(checkpoint->source, &t->line_ids, line, length));
   int64_t tokens = (int64_t)t->line_ids.count;
+  t->summary.cut += t->line_ids.parts > 1;
   if (tokens == 0) return TARN_STATUS_OK;
   if (tokens > most - 1) {
     TARN_REQUIRE(t->options.overlong == TARN_TRANSLATE_OVERLONG_TRUNCATE, DATA,
@@ -153,6 +154,8 @@ static tarn_status encode_line(tarn_translator *t, tarn_translate_result *result
     tokens = most - 1;
     result->truncated = true;
   }
+  const int32_t unknown = tarn_vocab_unk(checkpoint->source);
+  for (int64_t i = 0; i < tokens; i++) t->summary.unknown += t->line_ids.data[i] == unknown;
   TARN_TRY(tarn__grow(&t->ids, &t->ids_capacity, *count + (size_t)tokens + 1, sizeof *t->ids));
   memcpy(t->ids + *count, t->line_ids.data, (size_t)tokens * sizeof *t->ids);
   *count += (size_t)tokens;

@@ -3,11 +3,11 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "eval/bleu_statistics.h"
 #include "eval/bleu_tokenizer.h"
 #include "eval/codepoints.h"
 #include "eval/ngrams.h"
 #include "eval/score_references.h"
+#include "eval/statistics.h"
 #include "tarn/score.h"
 #include "tarn/text.h"
 
@@ -54,6 +54,13 @@ static double smooth_value(const tarn_bleu_options *options) {
   if (options->smooth_value >= 0) return options->smooth_value;
   return options->smoothing == TARN_BLEU_SMOOTHING_FLOOR ? 0.1 : 1;
 }
+
+// What BLEU needs to know of a sentence.
+typedef struct bleu_statistics {
+  int64_t counts[TARN_BLEU_ORDER];  // matched n-grams
+  int64_t totals[TARN_BLEU_ORDER];  // n-grams of the hypothesis
+  int64_t hypothesis_length, reference_length;
+} bleu_statistics;
 
 // What is kept from sentence to sentence.
 typedef struct work {
@@ -170,7 +177,7 @@ static tarn_status check_options(const tarn_bleu_options *options) {
 }
 
 // Adds up the counts of all sentences in *out, and writes those of each to `each` unless it is NULL.
-static tarn_status count(tarn_bleu_result *out, tarn__bleu_statistics *each, const char *const *hypotheses,
+static tarn_status count(tarn_bleu_result *out, bleu_statistics *each, const char *const *hypotheses,
                          const tarn__references *references, size_t sentences, const tarn_bleu_options *options) {
   TARN_TRY(check_options(options));
   TARN_TRY(tarn__references_check(&out->references, references, hypotheses, sentences));
@@ -180,8 +187,7 @@ static tarn_status count(tarn_bleu_result *out, tarn__bleu_statistics *each, con
   for (size_t s = 0; s < sentences && status == TARN_STATUS_OK; s++) {
     tarn_bleu_result one = {0};
     status = segment(&w, &one, hypotheses[s], references, s, lengths);
-    tarn__bleu_statistics statistics = {.hypothesis_length = one.hypothesis_length,
-                                        .reference_length = one.reference_length};
+    bleu_statistics statistics = {.hypothesis_length = one.hypothesis_length, .reference_length = one.reference_length};
     for (int n = 0; n < TARN_BLEU_ORDER; n++) {
       out->counts[n] += statistics.counts[n] = one.counts[n];
       out->totals[n] += statistics.totals[n] = one.totals[n];
@@ -207,24 +213,6 @@ static tarn_status bleu(tarn_bleu_result *out, const char *const *hypotheses, co
   return status;
 }
 
-tarn_status tarn__bleu_sentences(tarn__bleu_statistics *statistics, const char *const *hypotheses,
-                                 const char *const *const *references, size_t sentences, size_t streams,
-                                 const tarn_bleu_options *options) {
-  tarn_bleu_result sums = {0};
-  return count(&sums, statistics, hypotheses, &(tarn__references){.streams = references, .count = streams}, sentences,
-               options);
-}
-
-double tarn__bleu_score(const tarn__bleu_statistics *sums, const tarn_bleu_options *options) {
-  tarn_bleu_result result = {.hypothesis_length = sums->hypothesis_length, .reference_length = sums->reference_length};
-  for (int n = 0; n < TARN_BLEU_ORDER; n++) {
-    result.counts[n] = sums->counts[n];
-    result.totals[n] = sums->totals[n];
-  }
-  finish(&result, options);
-  return result.score;
-}
-
 tarn_status tarn_bleu_corpus(tarn_bleu_result *out, const char *const *hypotheses, const char *const *const *references,
                              size_t sentences, size_t streams, const tarn_bleu_options *options) {
   return bleu(out, hypotheses, &(tarn__references){.streams = references, .count = streams}, sentences, options);
@@ -233,6 +221,52 @@ tarn_status tarn_bleu_corpus(tarn_bleu_result *out, const char *const *hypothese
 tarn_status tarn_bleu_sentence(tarn_bleu_result *out, const char *hypothesis, const char *const *references,
                                size_t count, const tarn_bleu_options *options) {
   return bleu(out, &hypothesis, &(tarn__references){.single = references, .count = count}, 1, options);
+}
+
+// The fields of bleu_statistics, one after the other.
+enum { WIDTH = 2 * TARN_BLEU_ORDER + 2 };
+
+static double score_of(const double *sums, const void *options) {
+  tarn_bleu_result result = {.hypothesis_length = (int64_t)sums[WIDTH - 2],
+                             .reference_length = (int64_t)sums[WIDTH - 1]};
+  for (int n = 0; n < TARN_BLEU_ORDER; n++) {
+    result.counts[n] = (int64_t)sums[n];
+    result.totals[n] = (int64_t)sums[TARN_BLEU_ORDER + n];
+  }
+  finish(&result, options);
+  return result.score;
+}
+
+static void fill(double *row, const bleu_statistics *one) {
+  for (int n = 0; n < TARN_BLEU_ORDER; n++) {
+    row[n] = (double)one->counts[n];
+    row[TARN_BLEU_ORDER + n] = (double)one->totals[n];
+  }
+  row[WIDTH - 2] = (double)one->hypothesis_length;
+  row[WIDTH - 1] = (double)one->reference_length;
+}
+
+tarn_status tarn_bleu_statistics(tarn_statistics **statistics, tarn_bleu_result *out, const char *const *hypotheses,
+                                 const char *const *const *references, size_t sentences, size_t streams,
+                                 const tarn_bleu_options *options) {
+  *out = (tarn_bleu_result){0};
+  *statistics = NULL;
+  tarn_bleu_options defaults;
+  tarn_bleu_default(&defaults);
+  if (!options) options = &defaults;
+  void *memory;
+  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, sentences, sizeof(bleu_statistics)));
+  bleu_statistics *each = memory;
+  tarn_status status =
+      count(out, each, hypotheses, &(tarn__references){.streams = references, .count = streams}, sentences, options);
+  if (status == TARN_STATUS_OK)
+    status = tarn__statistics_open(statistics, sentences, WIDTH, score_of, options, sizeof *options);
+  if (status == TARN_STATUS_OK) {
+    finish(out, options);
+    for (size_t s = 0; s < sentences; s++) fill((*statistics)->values + s * WIDTH, &each[s]);
+  }
+  tarn__free(each);
+  return status;
 }
 
 void tarn_bleu_signature(char text[TARN_SIGNATURE_TEXT], const tarn_bleu_result *result,

@@ -1,26 +1,35 @@
-// Paired bootstrap resampling (Koehn, EMNLP 2004) from the statistics of sentences.
+// Bootstrap resampling of the items of a test: sentences, or minimal pairs. A resample has as many items as the test,
+// drawn with replacement, and all systems are scored on the same items, so differences keep what items have in common
+// (Koehn, "Statistical Significance Tests for Machine Translation Evaluation", EMNLP 2004).
 #ifndef TARN_EVAL_BOOTSTRAP_H
 #define TARN_EVAL_BOOTSTRAP_H
 
-#include "eval/bleu_statistics.h"
-#include "tarn/results.h"
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
 
 enum { TARN__RESAMPLES_MOST = 1000000 };
 
 typedef struct tarn__bootstrap_options {
-  const tarn_bleu_options *bleu;
   int64_t resamples;  // 1 .. TARN__RESAMPLES_MOST
   uint64_t seed;
-  // The sentences of each resample (resamples x sentences), for comparison with other programs; NULL: resample r draws
-  // from stream r of the seed, so that it does not depend on the others.
+  // Items lie in this many strata, one after the other, of so many items each, and are drawn within their stratum;
+  // NULL: all items are one stratum.
+  const size_t *strata;
+  size_t stratum_count;
+  // The items of each resample (resamples x items), for comparison with other programs; NULL: resample r draws from
+  // stream r of the seed, so that it does not depend on the others.
   const uint32_t *indices;
 } tarn__bootstrap_options;
 
-// systems[i] and baselines[i] are the statistics (sentences) of pair i, of 1 .. `pairs`. A resample draws the same
-// sentences for all pairs. `per_pair` (pairs) may be NULL; *pooled is that of the mean difference over the pairs.
-// At most 2^31 sentences. Fails with USAGE or MEMORY.
-tarn_status tarn__bootstrap(tarn_results_significance *pooled, tarn_results_significance *per_pair,
-                            const tarn__bleu_statistics *const *systems, const tarn__bleu_statistics *const *baselines,
-                            size_t pairs, size_t sentences, const tarn__bootstrap_options *options) TARN_CHECKED;
+// The score of a system on the items, each as often as `times` (items) says; NULL: each once.
+typedef double (*tarn__bootstrap_score)(void *user, size_t system, const uint32_t *times);
+
+// observed[i] is the score of system i of 1 .. `systems` on the test as it is, resampled[i * resamples + r] its score
+// on resample r. 1 .. 2^31 - 1 items. Fails with USAGE or MEMORY.
+tarn_status tarn__bootstrap(double *observed, double *resampled, size_t systems, size_t items,
+                            tarn__bootstrap_score score, void *user,
+                            const tarn__bootstrap_options *options) TARN_CHECKED;
 
 #endif

@@ -5,6 +5,7 @@
 #include "eval/codepoints.h"
 #include "eval/ngrams.h"
 #include "eval/score_references.h"
+#include "eval/statistics.h"
 #include "tarn/score.h"
 
 // Of one order: n-grams of the hypothesis, of the reference, and of both.
@@ -150,10 +151,9 @@ static double f_score(const statistics *stats, const tarn_chrf_options *options)
   return 100 * score;
 }
 
-// Adds the statistics of sentence s against its best reference to `total`.
-static tarn_status segment(work *w, statistics *total, const char *hypothesis, const tarn__references *references,
+// The statistics of sentence s against its best reference.
+static tarn_status segment(work *w, statistics *best, const char *hypothesis, const tarn__references *references,
                            size_t s, int64_t *invalid) {
-  statistics best[ORDERS] = {{0}};
   double best_score = -1;
   TARN_TRY(read_line(w, &w->hypothesis, hypothesis, invalid));
   for (size_t r = 0; r < references->count; r++) {
@@ -165,12 +165,7 @@ static tarn_status segment(work *w, statistics *total, const char *hypothesis, c
     double score = f_score(stats, w->options);
     if (score <= best_score) continue;
     best_score = score;
-    memcpy(best, stats, sizeof best);
-  }
-  for (int i = 0; i < ORDERS; i++) {
-    total[i].hypothesis += best[i].hypothesis;
-    total[i].reference += best[i].reference;
-    total[i].match += best[i].match;
+    memcpy(best, stats, sizeof stats);
   }
   return TARN_STATUS_OK;
 }
@@ -185,32 +180,71 @@ static tarn_status check(const tarn_chrf_options *options) {
   return TARN_STATUS_OK;
 }
 
-static tarn_status chrf(tarn_chrf_result *out, const char *const *hypotheses, const tarn__references *references,
-                        size_t sentences, const tarn_chrf_options *options) {
+// Numbers of a sentence's statistics: three for each order that the options ask for.
+static size_t width_of(const tarn_chrf_options *options) {
+  return 3 * (size_t)(options->char_order + options->word_order);
+}
+
+static double score_of(const double *sums, const void *options) {
+  statistics total[ORDERS] = {{0}};
+  for (size_t i = 0; 3 * i < width_of(options); i++)
+    total[i] = (statistics){(int64_t)sums[3 * i], (int64_t)sums[3 * i + 1], (int64_t)sums[3 * i + 2]};
+  return f_score(total, options);
+}
+
+// Adds a sentence to the sums, and writes its statistics to `row` unless it is NULL.
+static void add(statistics *total, double *row, const statistics *one, size_t width) {
+  for (size_t i = 0; 3 * i < width; i++) {
+    total[i].hypothesis += one[i].hypothesis;
+    total[i].reference += one[i].reference;
+    total[i].match += one[i].match;
+    if (!row) continue;
+    row[3 * i] = (double)one[i].hypothesis;
+    row[3 * i + 1] = (double)one[i].reference;
+    row[3 * i + 2] = (double)one[i].match;
+  }
+}
+
+// The statistics of each sentence are kept in *kept unless it is NULL.
+static tarn_status chrf(tarn_chrf_result *out, tarn_statistics **kept, const char *const *hypotheses,
+                        const tarn__references *references, size_t sentences, const tarn_chrf_options *options) {
   *out = (tarn_chrf_result){0};
   tarn_chrf_options defaults;
   tarn_chrf_default(&defaults);
   if (!options) options = &defaults;
+  if (kept) *kept = NULL;
   TARN_TRY(check(options));
   TARN_TRY(tarn__references_check(&out->references, references, hypotheses, sentences));
+  size_t width = width_of(options);
   work w = {.options = options};
   statistics total[ORDERS] = {{0}};
   tarn_status status = TARN_STATUS_OK;
-  for (size_t s = 0; s < sentences && status == TARN_STATUS_OK; s++)
-    status = segment(&w, total, hypotheses[s], references, s, &out->invalid);
+  if (kept) status = tarn__statistics_open(kept, sentences, width, score_of, options, sizeof *options);
+  for (size_t s = 0; s < sentences && status == TARN_STATUS_OK; s++) {
+    statistics best[ORDERS] = {{0}};
+    status = segment(&w, best, hypotheses[s], references, s, &out->invalid);
+    add(total, kept ? (*kept)->values + s * width : NULL, best, width);
+  }
   if (status == TARN_STATUS_OK) out->score = f_score(total, options);
+  if (status != TARN_STATUS_OK && kept) tarn_statistics_close(kept);
   work_close(&w);
   return status;
 }
 
 tarn_status tarn_chrf_corpus(tarn_chrf_result *out, const char *const *hypotheses, const char *const *const *references,
                              size_t sentences, size_t streams, const tarn_chrf_options *options) {
-  return chrf(out, hypotheses, &(tarn__references){.streams = references, .count = streams}, sentences, options);
+  return chrf(out, NULL, hypotheses, &(tarn__references){.streams = references, .count = streams}, sentences, options);
 }
 
 tarn_status tarn_chrf_sentence(tarn_chrf_result *out, const char *hypothesis, const char *const *references,
                                size_t count, const tarn_chrf_options *options) {
-  return chrf(out, &hypothesis, &(tarn__references){.single = references, .count = count}, 1, options);
+  return chrf(out, NULL, &hypothesis, &(tarn__references){.single = references, .count = count}, 1, options);
+}
+
+tarn_status tarn_chrf_statistics(tarn_statistics **kept, tarn_chrf_result *out, const char *const *hypotheses,
+                                 const char *const *const *references, size_t sentences, size_t streams,
+                                 const tarn_chrf_options *options) {
+  return chrf(out, kept, hypotheses, &(tarn__references){.streams = references, .count = streams}, sentences, options);
 }
 
 void tarn_chrf_name(char text[TARN_SIGNATURE_TEXT], const tarn_chrf_options *options) {

@@ -88,3 +88,15 @@ bool tarn__codepoints_word(const tarn__codepoints *text, size_t *position, size_
   *position = i;
   return *length > 0;
 }
+
+void tarn__codepoints_join(tarn__codepoints *text) {
+  size_t position = 0;
+  size_t begin;
+  size_t length;
+  size_t written = 0;
+  while (tarn__codepoints_word(text, &position, &begin, &length)) {
+    if (written) text->data[written++] = ' ';
+    for (size_t i = 0; i < length; i++) text->data[written++] = text->data[begin + i];
+  }
+  text->count = written;
+}

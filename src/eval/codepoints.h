@@ -31,6 +31,9 @@ bool tarn__is_space(int32_t c);
 // str.rstrip().
 void tarn__codepoints_rstrip(tarn__codepoints *text);
 
+// " ".join(str.split()).
+void tarn__codepoints_join(tarn__codepoints *text);
+
 // The next item of str.split() from *position on: sets [*begin, *begin + *length) and moves *position behind it; false
 // when there is none.
 bool tarn__codepoints_word(const tarn__codepoints *text, size_t *position, size_t *begin, size_t *length);

@@ -4,9 +4,11 @@
 #include <string.h>
 #include <unicode/utf8.h>
 
+#include "base/log.h"
 #include "base/memory.h"
 #include "eval/codepoints.h"
 #include "tarn/score.h"
+#include "text/text_check.h"
 
 typedef struct list {
   char **items;
@@ -39,8 +41,6 @@ static tarn_status add(list *lines, const char *line, size_t length) {
   size_t kept = without_space(line, length);
   TARN_TRY(tarn__strndup(&copy, line, kept));
   lines->items[lines->count++] = copy;
-  for (size_t i = 0; i < kept; i++)
-    if (!copy[i]) copy[i] = '\xFF';  // a byte that is malformed everywhere in UTF-8
   return TARN_STATUS_OK;
 }
 
@@ -49,8 +49,14 @@ static tarn_status read_lines(list *lines, FILE *file, const char *name) {
   size_t capacity = 0;
   tarn_status status = TARN_STATUS_OK;
   errno = 0;
-  for (ssize_t got; status == TARN_STATUS_OK && (got = getline(&buffer, &capacity, file)) >= 0;)
-    status = add(lines, buffer, (size_t)got);
+  for (ssize_t got; status == TARN_STATUS_OK && (got = getline(&buffer, &capacity, file)) >= 0;) {
+    status = tarn__text_check(name, (int64_t)lines->count + 1, buffer, (size_t)got, (size_t)got);
+    // sacreBLEU keeps it as well, so that its scores and ours stay the same.
+    if (lines->count == 0 && got >= 3 && memcmp(buffer, "\xEF\xBB\xBF", 3) == 0)
+      tarn__log(TARN_LOG_WARNING, "%s: its first line begins with a byte order mark, which is scored as part of it",
+                name);
+    if (status == TARN_STATUS_OK) status = add(lines, buffer, (size_t)got);
+  }
   if (status == TARN_STATUS_OK && !feof(file))
     status =
         tarn__fail(errno == ENOMEM ? TARN_STATUS_MEMORY : TARN_STATUS_IO, "%s: cannot read: %s", name, strerror(errno));

@@ -125,6 +125,11 @@ void tarn__graph_emit(tarn__graph *graph, tarn__node *node) {
   graph->nodes[graph->node_count++] = node;
   bool needs_grad = false;
   for (int i = 0; i < TARN__MAX_INPUTS; i++) needs_grad |= node->in[i] && node->in[i]->needs_grad;
+  if (needs_grad && !node->op->grad && graph->training && !graph->backward) {
+    tarn__graph_fail(graph, TARN_STATUS_INTERNAL, "op %s has no gradient rule, but its input needs a gradient",
+                     node->op->name);
+    return;
+  }
   for (int i = 0; i < TARN__MAX_OUTPUTS; i++) {
     if (!node->out[i]) continue;
     node->out[i]->needs_grad |= needs_grad && node->op->grad;

@@ -25,6 +25,7 @@ void tarn__grad_add(tarn__graph *graph, tarn__tensor *tensor, tarn__tensor *cont
 void tarn__graph_differentiate(tarn__graph *graph, tarn__tensor *loss) {
   size_t forward = graph->node_count;
   graph->forward_count = forward;
+  graph->backward = true;
   tarn__graph_segment_end(graph);
   for (size_t i = forward; i-- > 0 && graph->status == TARN_STATUS_OK;) {
     tarn__node *node = graph->nodes[i];

@@ -116,6 +116,7 @@ struct tarn__graph {
   tarn__backend backend;
   tarn__dtype dtype;  // of activations: F32, BF16, or F64 with the reference backend
   bool training;      // dropout is on and gradients are wanted
+  bool backward;      // tarn__graph_differentiate() has begun: what is emitted now needs no gradient rule
   int threads;
   int64_t update;  // number of the optimiser step, from 1, for what differs from step to step; 0: none; set after begin
   tarn_status status;  // first failure of building

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/json_io.h"
 #include "graph/profile.h"
 
 static const char *const passes[] = {"forward", "backward", "forward and backward", "outside"};
@@ -15,7 +16,7 @@ static tarn_status put(tarn__writer *writer, const char *text) { return tarn__wr
 static tarn_status put_entry(tarn__writer *writer, const tarn__profile_entry *entry) {
   json_t *object = json_pack("{s:s, s:s, s:{s:s}}", "name", entry->op, "cat", passes[entry->pass], "args", "part",
                              *entry->label ? entry->label : entry->op);
-  char *text = object ? json_dumps(object, JSON_COMPACT) : NULL;
+  char *text = tarn__json_dump(object, JSON_COMPACT);
   json_decref(object);
   TARN_REQUIRE(text, MEMORY, "out of memory while a trace is written");
   text[strlen(text) - 2] = '\0';  // the event's own values follow

@@ -59,7 +59,8 @@ static tarn__tensor *finish_stack(const tarn__model_stack *stack, const tarn__bl
 int tarn__model_bottom(const tarn__model *model) {
   int layers = 0;
   if (!model->source_table || model->source_table->trained) return 0;
-  while (layers < model->encoder.count && model->encoder.layers[layers].weights->kind->frozen) layers++;
+  while (layers < model->encoder.count && model->encoder.layers[layers].weights->kind->frozen == TARN_FROZEN_YES)
+    layers++;
   return layers;
 }
 

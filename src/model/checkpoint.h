@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "base/status.h"
+#include "model/log_check.h"
 #include "model/model.h"
 #include "model/safetensors.h"
 #include "tarn/checkpoint.h"
@@ -30,7 +31,7 @@ typedef struct tarn__checkpoint {
   bool dense;                   // the file held values of frozen parameters, not recipes
 } tarn__checkpoint;
 
-// Opens a file, or of a run directory the average if there is one, else the best, else the last checkpoint. dtype: F32
+// Opens a file, or of a run directory the one that tarn_checkpoint_find() takes. dtype: F32
 // or BF16 (F64 for the reference backend). The contents are checked against their hash, frozen weights are computed
 // again and checked against theirs. Fails with DATA, IO, MEMORY; *checkpoint is then NULL.
 tarn_status tarn__checkpoint_open(tarn__checkpoint **checkpoint, const char *path, tarn__dtype dtype) TARN_CHECKED;
@@ -41,6 +42,9 @@ void tarn__checkpoint_close(tarn__checkpoint **checkpoint);
 
 // The path that tarn__checkpoint_open() would read, to be freed with tarn__free().
 tarn_status tarn__checkpoint_find(char **file, const char *path) TARN_CHECKED;
+
+// Whether a value of valid.metric is better than another: larger for BLEU, smaller for loss.
+bool tarn__metric_better(double metric, double than, const tarn_config *config);
 
 // Where a training stands. Everything that the next update depends on is here, in the parameters, in their moments, or
 // a function of the configuration.
@@ -63,6 +67,8 @@ typedef struct tarn__progress {
   // gradients at the last test.
   int64_t frozen_sets, norm_count;
   double norms[TARN_CONFIG_LAYERS];
+  int64_t peak_bytes;  // the most memory that a session of the run held; 0: not known
+  tarn__log_sum log;   // of the run's log as it was then; zero where an older version wrote the checkpoint
 } tarn__progress;
 
 // What goes into a file beside the model.
@@ -88,6 +94,10 @@ tarn_status tarn__checkpoint_average(const char *path, const char *const *files,
 // Writes tensors and metadata as a checkpoint, with the hash of all of them.
 tarn_status tarn__checkpoint_write(const char *path, const tarn__stored *tensors, size_t count,
                                    const tarn__stored_text *texts, size_t text_count) TARN_CHECKED;
+// The same of tensors of which some lie in a map: fails with IO, and writes nothing, if its file changed meanwhile.
+tarn_status tarn__checkpoint_write_mapped(const char *path, const tarn__stored *tensors, size_t count,
+                                          const tarn__stored_text *texts, size_t text_count,
+                                          const tarn__map *map) TARN_CHECKED;
 
 // A file that is open and whose contents agree with their hash.
 typedef struct tarn__checkpoint_file {

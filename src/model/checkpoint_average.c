@@ -147,6 +147,7 @@ static tarn_status add_file(mean *m, const char *path, const tarn__checkpoint_fi
   TARN_TRY(tarn__checkpoint_file_open(&file, path));
   tarn_status status = check_texts(&first->tensors, &file.tensors);
   if (status == TARN_STATUS_OK) status = mean_add(m, &file, weight);
+  status = tarn__map_judge(&file.tensors.map, status);
   tarn__checkpoint_file_close(&file);
   return status;
 }
@@ -164,7 +165,8 @@ tarn_status tarn__checkpoint_average(const char *path, const char *const *files,
   if (status == TARN_STATUS_OK) status = take_sums(&m, info, room, room_bytes);
   for (size_t i = 0; i < count && status == TARN_STATUS_OK; i++)
     status = add_file(&m, files[i], &first, 1.0 / (double)count);
-  if (status == TARN_STATUS_OK) status = tarn__checkpoint_write(path, m.tensors, m.count, m.texts, m.text_count);
+  if (status == TARN_STATUS_OK)
+    status = tarn__checkpoint_write_mapped(path, m.tensors, m.count, m.texts, m.text_count, &first.tensors.map);
   mean_close(&m);
   tarn_checkpoint_info_close(&info);
   tarn__checkpoint_file_close(&first);

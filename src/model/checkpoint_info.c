@@ -104,6 +104,7 @@ static tarn_status describe_all(tarn_checkpoint_info *info) {
   info->trained = size.trained;
   info->frozen = size.frozen;
   info->shared_uses = size.shared_uses;
+  info->shared_layers = size.shared_layers;
   return TARN_STATUS_OK;
 }
 
@@ -156,7 +157,7 @@ tarn_status tarn_checkpoint_info_open(tarn_checkpoint_info **out, const char *pa
   tarn_checkpoint_info *info = memory;
   tarn_status status = tarn__alloc(&memory, TARN__MEMORY_OTHER, 1, sizeof *info->memory);
   info->memory = memory;
-  if (status == TARN_STATUS_OK) status = open_parts(info, path);
+  if (status == TARN_STATUS_OK) status = tarn__map_judge(&info->memory->file.tensors.map, open_parts(info, path));
   if (status != TARN_STATUS_OK) {
     tarn_checkpoint_info_close(&info);
     return status;

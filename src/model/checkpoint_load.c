@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file_kind.h"
 #include "base/memory.h"
 #include "model/checkpoint.h"
 #include "model/checkpoint_check.h"
@@ -12,6 +13,7 @@
 #include "model/progress.h"
 #include "model/prune.h"
 #include "model/recipe.h"
+#include "model/regenerate.h"
 #include "tarn/plan.h"
 
 static tarn_status require_text(const tarn__checkpoint_file *file, const char **text, const char *key) {
@@ -40,7 +42,7 @@ static tarn_status read_texts(tarn__checkpoint_file *file) {
   TARN_TRY(require_text(file, &text, TARN__KEY_HASH));
   char hash[TARN__HASH_TEXT];
   TARN_TRY(tarn__safetensors_hash(hash, t->tensors, t->count, t->texts, t->text_count, TARN__KEY_HASH, &t->map));
-  TARN_REQUIRE(strcmp(hash, text) == 0, DATA,
+  TARN_REQUIRE(tarn__hash_same(text, hash), DATA,
                "%s: the file is damaged: its contents hash to %s, but %.32s was written with them", t->path, hash,
                text);
   TARN_TRY(require_text(file, &file->config_text, TARN__KEY_CONFIG));
@@ -56,10 +58,12 @@ static tarn_status read_texts(tarn__checkpoint_file *file) {
 
 tarn_status tarn__checkpoint_file_open(tarn__checkpoint_file *file, const char *path) {
   *file = (tarn__checkpoint_file){0};
-  TARN_TRY(tarn__safetensors_open(&file->tensors, path));
-  tarn_status status = read_texts(file);
-  if (status != TARN_STATUS_OK) tarn__checkpoint_file_close(file);
-  return status;
+  tarn_status status = tarn__safetensors_open(&file->tensors, path);
+  if (status == TARN_STATUS_OK) status = tarn__map_judge(&file->tensors.map, read_texts(file));
+  if (status == TARN_STATUS_OK) return status;
+  const bool changed = tarn__map_check(&file->tensors.map) != TARN_STATUS_OK;  // whose line names the file
+  tarn__checkpoint_file_close(file);
+  return changed ? status : tarn__file_kind_explain(status, path, TARN__FILE_KIND_MODEL);
 }
 
 void tarn__checkpoint_file_close(tarn__checkpoint_file *file) {
@@ -78,7 +82,7 @@ static tarn_status check_model_text(const tarn__checkpoint_file *file, const tar
   tarn_config_close(&model);
   TARN_TRY(status);
   TARN_TRY(tarn_config_model_hash(config, hash));
-  TARN_REQUIRE(strcmp(hash, model_hash) == 0, DATA, "%s: its model description and its configuration differ",
+  TARN_REQUIRE(tarn__hash_same(model_hash, hash), DATA, "%s: its model description and its configuration differ",
                file->tensors.path);
   return TARN_STATUS_OK;
 }
@@ -101,7 +105,7 @@ static tarn_status open_vocab(const tarn__checkpoint_file *file, tarn_vocab **vo
   tarn_status status = tarn_vocab_open_memory(vocab, tensor->data, tensor->bytes);
   if (status != TARN_STATUS_OK) return tarn__fail_prefix(status, "%s: ", file->tensors.path);
   const char *hash = tarn__safetensors_text(&file->tensors, key);
-  if (hash && strcmp(hash, tarn_vocab_hash(*vocab)) == 0) return TARN_STATUS_OK;
+  if (hash && tarn__hash_same(hash, tarn_vocab_hash(*vocab))) return TARN_STATUS_OK;
   status =
       tarn__fail(TARN_STATUS_DATA, "%s: its vocabulary (tensor \"%s\", hash %s) is not that of its model (hash %.32s)",
                  file->tensors.path, tensor->name, tarn_vocab_hash(*vocab), hash ? hash : "missing");
@@ -208,11 +212,11 @@ static tarn_status load_helpers(const tarn__checkpoint_file *file, tarn__model *
   return TARN_STATUS_OK;
 }
 
-tarn_status tarn__checkpoint_file_load(const tarn__checkpoint_file *file, tarn__model *model, bool moments) {
+static tarn_status load(const tarn__checkpoint_file *file, tarn__model *model, bool moments) {
   bool recipes;
   TARN_TRY(check_contents(file, model, moments, &recipes));
   model->seed = file->seed;
-  if (recipes) TARN_TRY(tarn__model_initialise_frozen(model, file->seed));
+  if (recipes) TARN_TRY(tarn__regenerate(model, file->seed, file->tensors.path));
   size_t largest = 0;
   for (size_t i = 0; i < model->param_count; i++) {
     const tarn__param *param = model->params[i];
@@ -226,6 +230,11 @@ tarn_status tarn__checkpoint_file_load(const tarn__checkpoint_file *file, tarn__
   for (size_t i = 0; i < model->param_count; i++) set_values(file, model->params[i], buffer, moments);
   tarn__free(buffer);
   return moments ? load_helpers(file, model) : TARN_STATUS_OK;
+}
+
+// Whoever writes into the file while it is read must not make a model of his own.
+tarn_status tarn__checkpoint_file_load(const tarn__checkpoint_file *file, tarn__model *model, bool moments) {
+  return tarn__map_judge(&file->tensors.map, load(file, model, moments));
 }
 
 static tarn_status open_model(tarn__checkpoint *c, tarn__dtype dtype) {
@@ -257,6 +266,7 @@ static tarn_status open_parts(tarn__checkpoint *c, const tarn__checkpoint_file *
     TARN_TRY(open_model(c, dtype));
   }
   TARN_TRY(check_contents(file, c->model, false, &recipes));
+  TARN_TRY(tarn__regenerate_check(c->model, file->tensors.path, recipes));
   TARN_TRY(check_memory(file, c->model));
   TARN_TRY(tarn__model_allocate(c->model));
   c->update = file->update;
@@ -278,7 +288,7 @@ tarn_status tarn__checkpoint_open_pruned(tarn__checkpoint **checkpoint, const ch
   tarn__checkpoint *c = memory;
   tarn_status status = tarn__checkpoint_find(&c->path, path);
   if (status == TARN_STATUS_OK) status = tarn__checkpoint_file_open(&file, c->path);
-  if (status == TARN_STATUS_OK) status = open_parts(c, &file, dtype, prune);
+  if (status == TARN_STATUS_OK) status = tarn__map_judge(&file.tensors.map, open_parts(c, &file, dtype, prune));
   tarn__checkpoint_file_close(&file);
   if (status != TARN_STATUS_OK) {
     tarn__checkpoint_close(&c);

@@ -149,6 +149,11 @@ static tarn_status collect(contents *c, const tarn__model *model, const tarn__ch
 
 tarn_status tarn__checkpoint_write(const char *path, const tarn__stored *tensors, size_t count,
                                    const tarn__stored_text *texts, size_t text_count) {
+  return tarn__checkpoint_write_mapped(path, tensors, count, texts, text_count, &(tarn__map){0});
+}
+
+tarn_status tarn__checkpoint_write_mapped(const char *path, const tarn__stored *tensors, size_t count,
+                                          const tarn__stored_text *texts, size_t text_count, const tarn__map *map) {
   void *memory;
   TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, text_count + 1, sizeof *texts));
   tarn__stored_text *all = memory;
@@ -158,7 +163,7 @@ tarn_status tarn__checkpoint_write(const char *path, const tarn__stored *tensors
   char hash[TARN__HASH_TEXT];
   tarn_status status = tarn__safetensors_hash(hash, tensors, count, all, used, TARN__KEY_HASH, NULL);
   all[used++] = (tarn__stored_text){TARN__KEY_HASH, hash};
-  if (status == TARN_STATUS_OK) status = tarn__safetensors_write(path, tensors, count, all, used);
+  if (status == TARN_STATUS_OK) status = tarn__safetensors_write_mapped(path, tensors, count, all, used, map);
   tarn__free(memory);
   return status;
 }

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "model/config_read.h"
 #include "tarn/text.h"
 
@@ -52,7 +53,7 @@ static bool stack_part_at(const tarn_config *config, const tarn_stack *stack, co
     return index > 0 && config->kinds[stack->pattern[index - 1].kind].norm == TARN_NORM_PRE;
   }
   const tarn_layer *layer = &stack->pattern[index];
-  *part = (tarn__freeze_part){.trained = !config->kinds[layer->kind].frozen, .layer = index};
+  *part = (tarn__freeze_part){.trained = config->kinds[layer->kind].frozen != TARN_FROZEN_YES, .layer = index};
   snprintf(part->name, sizeof part->name, "%s.%s", name, layer->set);
   return layer->first == index;
 }
@@ -157,4 +158,52 @@ tarn_status tarn__freeze_check(const tarn_config *config, const tarn__yaml_node 
   return tarn__yaml_fail(
       tarn__yaml_nearest(root, "train.freeze"),
       "train.freeze: in the end everything would be frozen; end the training with train.max_updates");
+}
+
+// Whether layers_to_keep leaves a layer that uses the part; what is no set of a stack is always there.
+static bool is_there(const tarn_config *config, const tarn__freeze_part *part) {
+  if (part->layer < 0) return true;
+  const bool encoder = tarn__freeze_covers("encoder", part->name);
+  const tarn_stack *stack = encoder ? &config->encoder : &config->decoder;
+  for (int32_t i = 0; i < stack->count; i++)
+    if (strcmp(stack->layers[i].set, stack->pattern[part->layer].set) == 0) return true;
+  return false;
+}
+
+tarn_status tarn__freeze_check_training(const tarn_config *config) {
+  const tarn_config_train *train = &config->train;
+  bool learns = train->freeze_count == 0, freezes = train->autofreeze == 0;
+  tarn__freeze_part part;
+  int at = 0;
+  while (tarn__freeze_next(config, &at, &part)) {
+    if (!part.trained || !is_there(config, &part)) continue;
+    learns |= !other_entry(train, NULL, part.name);
+    freezes |= part.layer >= 0 && tarn__freeze_covers("encoder", part.name);
+  }
+  TARN_REQUIRE(learns, USAGE,
+               "%s: train.freeze: in the end everything would be frozen that layers_to_keep leaves; end the training "
+               "with train.max_updates",
+               config->name);
+  TARN_REQUIRE(freezes, USAGE,
+               "%s: train.autofreeze: encoder.layers_to_keep leaves no trained layer that could be frozen",
+               config->name);
+  return TARN_STATUS_OK;
+}
+
+static void warn_stack(const tarn_config *config, const tarn_stack *stack, const char *name) {
+  for (int32_t i = 0; stack->reservoir && i < stack->depth; i++) {
+    const tarn_kind *kind = &config->kinds[stack->pattern[i].kind];
+    const bool meant =
+        strcmp(kind->name, stack->reservoir) == 0 || strcmp(stack->pattern[i].set, stack->reservoir) == 0;
+    if (!meant || kind->frozen != TARN_FROZEN_NO) continue;
+    tarn__log(TARN_LOG_WARNING,
+              "%s: %s.place: the reservoirs %s are trained, because kinds.%s.frozen is no; set it to yes or matrices",
+              config->name, name, stack->reservoir, kind->name);
+    return;
+  }
+}
+
+void tarn__warn_trained_reservoirs(const tarn_config *config) {
+  warn_stack(config, &config->encoder, "encoder");
+  warn_stack(config, &config->decoder, "decoder");
 }

@@ -23,4 +23,12 @@ bool tarn__freeze_covers(const char *name, const char *other);
 // entries, where nothing would be left to train, and for train.autofreeze without a trained layer in the encoder.
 tarn_status tarn__freeze_check(const tarn_config *config, const tarn__yaml_node *root) TARN_CHECKED;
 
+// What can only be said of a description that is trained, because a model of it may be pruned further: fails with USAGE
+// where of the layers that layers_to_keep leaves nothing would be left to train in the end, or train.autofreeze finds
+// no trained one in the encoder.
+tarn_status tarn__freeze_check_training(const tarn_config *config) TARN_CHECKED;
+
+// Warns where `place` calls a kind a reservoir that is trained.
+void tarn__warn_trained_reservoirs(const tarn_config *config);
+
 #endif

@@ -12,6 +12,7 @@ static const tarn_config_word mixer_words[] = {TARN_MIXER_MAP(WORD)};
 static const tarn_config_word nonlinearity_words[] = {TARN_NONLINEARITY_MAP(WORD)};
 static const tarn_config_word topology_words[] = {TARN_TOPOLOGY_MAP(WORD)};
 static const tarn_config_word reservoir_input_words[] = {TARN_RESERVOIR_INPUT_MAP(WORD)};
+static const tarn_config_word frozen_words[] = {TARN_FROZEN_MAP(WORD)};
 static const tarn_config_word init_words[] = {TARN_INIT_MAP(WORD)};
 static const tarn_config_word backskip_words[] = {TARN_BACKSKIP_MAP(WORD)};
 static const tarn_config_word optimiser_words[] = {TARN_OPTIMISER_MAP(WORD)};
@@ -148,11 +149,13 @@ static const tarn__option kind_options[] = {
      .also = "ffn_dim d_ff ffn_embed_dim transformer-dim-ffn"},
     {"residual", BOOL(tarn_kind, residual), .value = "yes",
      .help = "no: y = f(x) in place of x + f(x), without norm and FFN", .also = "skip residual_connection"},
-    {"frozen", BOOL(tarn_kind, frozen), .value = "no",
-     .help = "keep the random initial weights for ever; in the decoder cross-attention too",
+    {"frozen", CHOICE(tarn_kind, frozen, frozen_words), .value = "no",
+     .help = "what keeps its random initial values for ever; in the decoder of cross-attention too",
      .also = "freeze trained reservoir"},
-    {"init", CHOICE(tarn_kind, init, init_words), .derived = "orthogonal if frozen, else xavier",
+    {"init", CHOICE(tarn_kind, init, init_words), .derived = "xavier if frozen is no, else orthogonal",
      .help = "initialisation of the projection weights", .also = "initializer initialiser initialisation"},
+    {"init_gain", REAL(tarn_kind, init_gain, 0, 1000), ABOVE_LEAST, .value = "1", .later = true,
+     .help = "factor on the projection weights as init draws them", .also = "gain init_scale scale"},
     {"norm", CHOICE(tarn_kind, norm, norm_words), .derived = "model.norm; pre for mixer none",
      .help = "where the layer norm stands", .also = "normalize_before"},
     {"dropout", REAL(tarn_kind, dropout, 0, 1), BELOW_MOST, .derived = "model.dropout",

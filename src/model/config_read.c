@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "base/file.h"
+#include "base/file_kind.h"
 #include "tarn/text.h"
 
 enum { LARGEST_FILE = 1 << 20, PATH_TEXT = 160 };
@@ -209,7 +210,7 @@ static tarn_status read_kinds(reader *r) {
 }
 
 // Reads `place` into the pattern that it stands for.
-static tarn_status read_place(reader *r, tarn__section_id id, char pattern[TARN__PATTERN_TEXT],
+static tarn_status read_place(reader *r, tarn__section_id id, char pattern[TARN__PATTERN_TEXT], const char **reservoir,
                               const tarn__yaml_node *node) {
   const char *path = tarn__config_section(id)->path;
   tarn__placement place = {0};
@@ -220,6 +221,7 @@ static tarn_status read_place(reader *r, tarn__section_id id, char pattern[TARN_
     return fail_in(tarn__fail(TARN_STATUS_USAGE, "both reservoirs and of are needed, as in { reservoirs: 3, of: 8 }"),
                    node, path, "");
   }
+  *reservoir = place.reservoirs > 0 ? place.reservoir : NULL;
   return fail_in(tarn__place_pattern(pattern, &place), node, path, "");
 }
 
@@ -273,7 +275,7 @@ static tarn_status read_stack(reader *r, tarn__section_id id, tarn__section_id p
   }
   char pattern[TARN__PATTERN_TEXT];
   if (by_place) {
-    TARN_TRY(read_place(r, place_id, pattern, place));
+    TARN_TRY(read_place(r, place_id, pattern, &stack->reservoir, place));
     return fail_in(read_layers(r, stack, pattern), place, path, "place");
   }
   if (layers->type != TARN__YAML_SCALAR) {
@@ -403,11 +405,10 @@ tarn_status tarn_config_parse(tarn_config **out, const char *name, const char *t
   return status;
 }
 
-tarn_status tarn_config_read(tarn_config **out, const char *path, const char *const *overrides, size_t count) {
+static tarn_status read_file(tarn_config **out, const char *path, const char *const *overrides, size_t count) {
   struct stat info;
   char *text;
   size_t size;
-  *out = NULL;
   bool known = stat(path, &info) == 0;  // if not, reading says why
   TARN_REQUIRE(!known || !S_ISCHR(info.st_mode), USAGE, "%s: a device, not a file", path);
   TARN_REQUIRE(!known || info.st_size <= LARGEST_FILE, USAGE, TOO_LARGE, path);
@@ -415,6 +416,17 @@ tarn_status tarn_config_read(tarn_config **out, const char *path, const char *co
   tarn_status status = tarn_config_parse(out, path, text, size, overrides, count);
   tarn__free(text);
   return status;
+}
+
+tarn_status tarn_config_read(tarn_config **out, const char *path, const char *const *overrides, size_t count) {
+  char file[PATH_MAX];
+  *out = NULL;
+  // A run directory stands for the configuration in it.
+  TARN_TRY(tarn__path_join(file, path, "config.yaml"));
+  const bool run = tarn__file_kind_at(path) == TARN__FILE_KIND_RUN;
+  tarn_status status = read_file(out, run ? file : path, overrides, count);
+  // With overrides the mistake may be in these.
+  return status == TARN_STATUS_OK ? status : tarn__file_kind_explain(status, path, TARN__FILE_KIND_CONFIG);
 }
 
 void tarn_config_close(tarn_config **config) {

@@ -32,9 +32,11 @@ static tarn_status check_backskip(const tarn_config *config, const tarn_kind *ki
   const tarn_backskip *backskip = &kind->backskip;
   if (backskip->method == TARN_BACKSKIP_NONE) return TARN_STATUS_OK;
   snprintf(key, sizeof key, "kinds.%s.backskip.method", kind->name);
-  if (!kind->frozen) {
-    snprintf(text, sizeof text,
-             "the layer is trained, and its weights need the true gradient; set kinds.%s.frozen to yes", kind->name);
+  if (kind->frozen != TARN_FROZEN_YES) {
+    snprintf(text, sizeof text, "%s need the true gradient; set kinds.%s.frozen to yes",
+             kind->frozen == TARN_FROZEN_NO ? "the layer is trained, and its weights"
+                                            : "its norms and biases are trained and",
+             kind->name);
     return fail_key(root, key, text);
   }
   // Its cross-attention has a second input, into which no gradient would flow.
@@ -177,7 +179,10 @@ static tarn_status check_parts(const tarn_kind *kind, int64_t d_model, const tar
   for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
     if (!parts[i].set) continue;
     snprintf(key, sizeof key, "kinds.%s.%s", kind->name, parts[i].name);
-    if (kind->frozen) return fail_key(root, key, "the whole layer is frozen; leave it out");
+    if (kind->frozen)
+      return fail_key(root, key,
+                      kind->frozen == TARN_FROZEN_YES ? "the whole layer is frozen; leave it out"
+                                                      : "all matrices of the layer are frozen; leave it out");
   }
   const bool projects = kind->residual || kind->mixer == TARN_MIXER_BIGRU || kind->hidden != d_model;
   if (kind->frozen_output && !projects)
@@ -188,7 +193,8 @@ static tarn_status check_parts(const tarn_kind *kind, int64_t d_model, const tar
 static tarn_status resolve_kind(const tarn_config *config, tarn_kind *kind, const tarn__yaml_node *root) {
   char key[96];
   char text[160];
-  if (kind->init == TARN_INIT_COUNT) kind->init = kind->frozen ? TARN_INIT_ORTHOGONAL : TARN_INIT_XAVIER;
+  if (kind->init == TARN_INIT_COUNT)
+    kind->init = kind->frozen == TARN_FROZEN_NO ? TARN_INIT_XAVIER : TARN_INIT_ORTHOGONAL;
   if (kind->norm == TARN_NORM_COUNT) kind->norm = kind->mixer == TARN_MIXER_NONE ? TARN_NORM_PRE : config->model.norm;
   if (isnan(kind->dropout)) kind->dropout = config->model.dropout;
   TARN_TRY(resolve_residual(kind, root));
@@ -331,7 +337,7 @@ static tarn_status check_cache(const tarn_config *config, const tarn__yaml_node 
     return fail_key(root, key, "the encoder's embedding is trained; set model.frozen_embeddings to encoder or both");
   }
   const tarn_kind *lowest = &config->kinds[config->encoder.layers[0].kind];
-  if (!lowest->frozen) {
+  if (lowest->frozen != TARN_FROZEN_YES) {
     snprintf(text, sizeof text, "the lowest layer of the encoder (kind %s) is trained, so there is nothing to keep",
              lowest->name);
     return fail_key(root, key, text);
@@ -350,7 +356,7 @@ static tarn_status check_cache(const tarn_config *config, const tarn__yaml_node 
   }
   for (int32_t i = 0; i < config->encoder.count; i++) {
     const tarn_kind *kind = &config->kinds[config->encoder.layers[i].kind];
-    if (!kind->frozen) break;
+    if (kind->frozen != TARN_FROZEN_YES) break;
     if (kind->dropout == 0 && kind->kernel_dropout == 0) continue;
     snprintf(text, sizeof text,
              "kinds.%s.%s is %g, so the outputs of the frozen layers differ from step to step; set it to 0", kind->name,
@@ -433,5 +439,5 @@ tarn_status tarn_config_check_training(const tarn_config *config) {
   bool cosine = train->schedule == TARN_SCHEDULE_COSINE;
   TARN_REQUIRE(!cosine || train->max_updates > train->warmup, USAGE,
                "%s: train.schedule cosine needs train.max_updates above train.warmup", name);
-  return TARN_STATUS_OK;
+  return tarn__freeze_check_training(config);
 }

@@ -15,8 +15,10 @@ static tarn_status has_default(bool *same, const tarn_config *config, const char
   const tarn__section *section = tarn__config_section(TARN__SECTION_TRAIN);
   tarn_config_train plain;
   memcpy(&plain, &config->train, sizeof plain);
-  const tarn__option *option = section->options;
-  while (strcmp(option->name, name) != 0) option++;
+  const tarn__option *option = NULL;
+  for (int i = 0; i < section->count && !option; i++)
+    if (strcmp(section->options[i].name, name) == 0) option = &section->options[i];
+  TARN_REQUIRE(option, INTERNAL, "train has no option %s", name);
   TARN_TRY(tarn__option_set(option, &plain, option->value, NULL));
   *same = memcmp(&plain, &config->train, sizeof plain) == 0;
   return TARN_STATUS_OK;

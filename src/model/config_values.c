@@ -50,11 +50,9 @@ static tarn_status check_range(const tarn__option *option, double value, const c
 
 tarn_status tarn__option_integer(const tarn__option *option, int64_t *out, const char *text) {
   char shown[TARN__YAML_SHOWN];
-  size_t sign = text[0] == '-' || text[0] == '+';
-  bool digits = text[sign] != 0 && strspn(text + sign, "0123456789") == strlen(text + sign);
-  TARN_REQUIRE(digits, USAGE, "\"%s\" is not an integer", tarn__yaml_show(shown, text));
+  int64_t value;
   // A number too large for the type saturates and is then out of range.
-  long long value = strtoll(text, NULL, 10);
+  TARN_REQUIRE(tarn_text_integer(&value, text), USAGE, "\"%s\" is not an integer", tarn__yaml_show(shown, text));
   TARN_TRY(check_range(option, (double)value, text));
   *out = value;
   return TARN_STATUS_OK;
@@ -72,31 +70,41 @@ static tarn_status set_real(const tarn__option *option, double *out, const char 
   return TARN_STATUS_OK;
 }
 
-static tarn_status set_bool(bool *out, const char *text) {
+// "yes" or "no" if the text is a truth value of YAML 1.1, else NULL.
+static const char *truth(const char *text) {
   static const char *const words[] = {"no", "yes", "false", "true", "off", "on"};
+  for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+    if (strcasecmp(text, words[i]) == 0) return words[i % 2];
+  return NULL;
+}
+
+static tarn_status set_bool(bool *out, const char *text) {
   char shown[TARN__YAML_SHOWN];
-  for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-    if (strcasecmp(text, words[i]) != 0) continue;
-    *out = i % 2 == 1;
+  const char *word = truth(text);
+  if (word) {
+    *out = *word == 'y';
     return TARN_STATUS_OK;
   }
   return tarn__fail(TARN_STATUS_USAGE, "\"%s\" is neither yes nor no", tarn__yaml_show(shown, text));
 }
 
 static tarn_status set_word(const tarn__option *option, void *field, const char *text) {
-  const char *words[16];
   char list[256] = "";
   char shown[TARN__YAML_SHOWN];
+  const char *word = truth(text), *near = NULL;
   for (int i = 0; i < option->word_count; i++) {
-    words[i] = option->words[i].word;
-    if (strcmp(words[i], text) == 0) {
+    const char *known = option->words[i].word, *nearer[2] = {near ? near : known, known};
+    if (strcmp(known, text) == 0 || (word && strcmp(known, word) == 0)) {
       memcpy(field, &option->words[i].value, sizeof(int));
       return TARN_STATUS_OK;
     }
+    near = tarn_text_nearest(text, nearer, 2);
     size_t used = strlen(list);
-    snprintf(list + used, sizeof list - used, "%s%s", i == 0 ? "" : ", ", words[i]);
+    if (used + strlen(known) + sizeof ", , ..." <= sizeof list)
+      snprintf(list + used, sizeof list - used, "%s%s", i == 0 ? "" : ", ", known);
+    else if (strcmp(list + used - 3, "...") != 0)
+      snprintf(list + used, sizeof list - used, ", ...");
   }
-  const char *near = tarn_text_nearest(text, words, (size_t)option->word_count);
   tarn__yaml_show(shown, text);
   TARN_REQUIRE(!near, USAGE, "\"%s\" is not one of %s; did you mean \"%s\"?", shown, list, near);
   return tarn__fail(TARN_STATUS_USAGE, "\"%s\" is not one of %s", shown, list);

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/hash.h"
@@ -91,9 +92,15 @@ static const char *word_of(writer *w, const tarn__option *option, const void *fi
   return "";
 }
 
+static bool is_default(const tarn__option *option, const void *field) {
+  return option->type == TARN__OPTION_REAL ? *(const double *)field == strtod(option->value, NULL)
+                                           : *(const int64_t *)field == strtoll(option->value, NULL, 10);
+}
+
 static void put_option(writer *w, int indent, const tarn__option *option, const void *section) {
   const void *field = (const char *)section + option->offset;
   char text[TARN__REAL_TEXT];
+  if (option->later && is_default(option, field)) return;
   switch (option->type) {
     case TARN__OPTION_BOOL:
       put_line(w, indent, option->name, *(const bool *)field ? "yes" : "no");

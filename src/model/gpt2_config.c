@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/json_io.h"
+#include "base/log.h"
 #include "base/memory.h"
 #include "model/gpt2_format.h"
 #include "tarn/text.h"
@@ -46,6 +48,55 @@ static const struct {
 };
 enum { ACTIVATION_WORDS = sizeof ACTIVATIONS / sizeof *ACTIVATIONS };
 
+// Keys of a GPT-2 model's config.json that change nothing here, or are read below.
+static const char *const KNOWN[] = {"n_embd",
+                                    "n_layer",
+                                    "n_head",
+                                    "n_inner",
+                                    "n_positions",
+                                    "n_ctx",
+                                    "vocab_size",
+                                    "activation_function",
+                                    "resid_pdrop",
+                                    "embd_pdrop",
+                                    "attn_pdrop",
+                                    "layer_norm_epsilon",
+                                    "initializer_range",
+                                    "tie_word_embeddings",
+                                    "model_type",
+                                    "architectures",
+                                    "scale_attn_weights",
+                                    "scale_attn_by_inverse_layer_idx",
+                                    "reorder_and_upcast_attn",
+                                    "add_cross_attention",
+                                    "bos_token_id",
+                                    "eos_token_id",
+                                    "pad_token_id",
+                                    "summary_type",
+                                    "summary_use_proj",
+                                    "summary_activation",
+                                    "summary_proj_to_labels",
+                                    "summary_first_dropout",
+                                    "task_specific_params",
+                                    "use_cache",
+                                    "return_dict",
+                                    "output_attentions",
+                                    "output_hidden_states",
+                                    "output_past",
+                                    "gradient_checkpointing",
+                                    "predict_special_tokens",
+                                    "id2label",
+                                    "label2id",
+                                    "num_labels",
+                                    "is_decoder",
+                                    "is_encoder_decoder",
+                                    "torch_dtype",
+                                    "dtype",
+                                    "transformers_version",
+                                    "_name_or_path",
+                                    "_attn_implementation_autoset"};
+enum { KNOWN_KEYS = sizeof KNOWN / sizeof *KNOWN, MOST_TOLD = 10 };
+
 typedef struct reader {
   json_t *object;
   const char *path;
@@ -57,12 +108,47 @@ static json_t *value_of(const reader *r, const char *key) {
   return json_is_null(value) ? NULL : value;
 }
 
+static bool is_known(const char *key) {
+  for (size_t i = 0; i < KNOWN_KEYS; i++)
+    if (strcmp(KNOWN[i], key) == 0) return true;
+  return false;
+}
+
+// One line for all keys that are not known.
+static void tell_unknown(const reader *r) {
+  char list[600] = "";
+  size_t count = 0, used = 0;
+  const char *key;
+  json_t *value;
+  json_object_foreach(r->object, key, value) {
+    if (is_known(key) || ++count > MOST_TOLD) continue;
+    const char *near = tarn_text_nearest(key, KNOWN, KNOWN_KEYS);
+    const int length = snprintf(list + used, sizeof list - used, "%s\"%.40s\"%s%s%s", used ? ", " : "", key,
+                                near ? " (did you mean \"" : "", near ? near : "", near ? "\"?)" : "");
+    used += length > 0 && (size_t)length < sizeof list - used ? (size_t)length : 0;
+  }
+  if (count)
+    tarn__log(TARN_LOG_WARNING, "%s: keys that no GPT-2 model is known by are left alone: %s%s", r->path, list,
+              count > MOST_TOLD ? " and others" : "");
+}
+
+// Fails for a key that is missing, and names one that may stand for it.
+static tarn_status fail_missing(const reader *r, const char *wanted) {
+  const char *key;
+  json_t *value;
+  json_object_foreach(r->object, key, value) {
+    if (!is_known(key) && tarn_text_nearest(key, &wanted, 1))
+      return tarn__fail(TARN_STATUS_DATA, "%s: it has no \"%s\", but \"%.40s\"", r->path, wanted, key);
+  }
+  return tarn__fail(TARN_STATUS_DATA, "%s: it has no \"%s\"", r->path, wanted);
+}
+
 // A whole number of 1 or more; `other` (0: none) where the key is missing.
 static tarn_status read_size(const reader *r, int64_t *number, const char *key, int64_t other) {
   json_t *value = value_of(r, key);
   *number = other;
   if (!value && other > 0) return TARN_STATUS_OK;
-  TARN_REQUIRE(value, DATA, "%s: it has no \"%s\"", r->path, key);
+  if (!value) return fail_missing(r, key);
   TARN_REQUIRE(json_is_integer(value) && json_integer_value(value) >= 1 && json_integer_value(value) <= 1 << 24, DATA,
                "%s: \"%s\" is not a whole number from 1 to %d", r->path, key, 1 << 24);
   *number = json_integer_value(value);
@@ -137,12 +223,15 @@ static tarn_status read_all(const reader *r, tarn__gpt2_config *c) {
   TARN_TRY(read_size(r, &c->vocab, "vocab_size", 0));
   TARN_REQUIRE(c->layers <= TARN_CONFIG_LAYERS, DATA, "%s: \"n_layer\" is %lld, but a stack has at most %d layers",
                r->path, (long long)c->layers, TARN_CONFIG_LAYERS);
+  TARN_REQUIRE(c->d_model % c->heads == 0, DATA, "%s: \"n_head\" is %lld, which does not divide \"n_embd\" (%lld)",
+               r->path, (long long)c->heads, (long long)c->d_model);
   TARN_TRY(read_activation(r, &c->activation));
   TARN_TRY(read_real(r, &c->dropout, "resid_pdrop", 0.1));
   TARN_TRY(read_real(r, &c->embedding_dropout, "embd_pdrop", 0.1));
   TARN_TRY(read_flag(r, &c->tied, "tie_word_embeddings", true));
   json_t *eos = value_of(r, "eos_token_id");
   c->eos = json_is_integer(eos) ? json_integer_value(eos) : -1;
+  tell_unknown(r);
   return TARN_STATUS_OK;
 }
 
@@ -151,11 +240,13 @@ tarn_status tarn__gpt2_config_read(tarn__gpt2_config *config, const char *path) 
   size_t size;
   json_error_t error;
   TARN_TRY(tarn__file_read(path, &data, &size));
-  reader r = {size <= LARGEST ? json_loadb(data, size, JSON_REJECT_DUPLICATES, &error) : NULL, path};
+  reader r = {NULL, path};
+  tarn_status status = size <= LARGEST ? tarn__json_parse(&r.object, data, size, JSON_REJECT_DUPLICATES, &error)
+                                       : tarn__fail(TARN_STATUS_DATA, "%s: more than %d bytes", path, LARGEST);
   tarn__free(data);
-  TARN_REQUIRE(size <= LARGEST, DATA, "%s: more than %d bytes", path, LARGEST);
+  TARN_TRY(status);
   TARN_REQUIRE(r.object, DATA, "%s:%d: %s", path, error.line, error.text);
-  tarn_status status = read_all(&r, config);
+  status = read_all(&r, config);
   json_decref(r.object);
   return status;
 }
@@ -177,7 +268,7 @@ tarn_status tarn__gpt2_config_write(const tarn__gpt2_config *c, const char *path
       "embd_pdrop", c->embedding_dropout, "attn_pdrop", 0.0, "tie_word_embeddings", (int)c->tied, "scale_attn_weights",
       1, "use_cache", 1, "bos_token_id", (json_int_t)c->eos, "eos_token_id", (json_int_t)c->eos, "torch_dtype",
       "float32");
-  char *text = object ? json_dumps(object, JSON_INDENT(2) | JSON_REAL_PRECISION(9)) : NULL;
+  char *text = tarn__json_dump(object, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
   json_decref(object);
   TARN_REQUIRE(text, MEMORY, "%s: no memory to write it", path);
   tarn_status status = tarn__file_write(path, text, strlen(text));

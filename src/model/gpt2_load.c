@@ -58,6 +58,26 @@ static tarn_status open_vocab(source *s, const char *given) {
   return TARN_STATUS_OK;
 }
 
+// A value that tarn's own description does not take is told by its key in their file.
+static tarn_status name_their_key(tarn_status status, const char *folder) {
+  static const struct {
+    const char *ours, *theirs;
+  } keys[] = {{"model.d_model: ", "n_embd"},      {"model.max_length: ", "n_positions"},
+              {"model.dropout: ", "resid_pdrop"}, {"model.embedding_dropout: ", "embd_pdrop"},
+              {"decoder.layers: ", "n_layer"},    {"kinds.L.heads: ", "n_head"},
+              {"kinds.L.ffn: ", "n_inner"}};
+  char message[512];
+  snprintf(message, sizeof message, "%s", tarn_error_message());
+  if (status != TARN_STATUS_USAGE) return status;
+  for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+    const char *found = strstr(message, keys[i].ours);
+    if (found)
+      return tarn__fail(TARN_STATUS_DATA, "%.200s/" TARN__GPT2_CONFIG ": \"%s\": %s", folder, keys[i].theirs,
+                        found + strlen(keys[i].ours));
+  }
+  return TARN_STATUS_DATA;
+}
+
 static tarn_status describe(source *s) {
   static const char *const activations[] = {
 #define WORD(value, word, text) word,
@@ -77,8 +97,7 @@ static tarn_status describe(source *s) {
            c->tied ? "decoder" : "none", activations[c->activation], (long long)c->layers, (long long)c->heads,
            (long long)c->ffn);
   snprintf(name, sizeof name, "%.200s/" TARN__GPT2_CONFIG " as a description of tarn", s->folder);
-  tarn_status status = tarn_config_parse(&s->description, name, text, strlen(text), NULL, 0);
-  return status == TARN_STATUS_USAGE ? TARN_STATUS_DATA : status;
+  return name_their_key(tarn_config_parse(&s->description, name, text, strlen(text), NULL, 0), s->folder);
 }
 
 // The tensor of a name, with or without the prefix; NULL if there is none.
@@ -223,13 +242,14 @@ static tarn_status import(source *s, const char *output, const char *vocab) {
   TARN_TRY(check_rest(s));
   TARN_TRY(tarn__model_allocate(s->model));
   TARN_TRY(take_all(s, true));
+  TARN_TRY(tarn__map_check(&s->file.map));
   tarn__checkpoint_extra extra = {.source = s->vocab, .target = s->vocab};
   return tarn__checkpoint_save(output, s->model, &extra);
 }
 
 tarn_status tarn_checkpoint_import_gpt2(const char *output, const char *folder, const char *vocab) {
   source s = {.folder = folder};
-  tarn_status status = import(&s, output, vocab);
+  tarn_status status = tarn__map_judge(&s.file.map, import(&s, output, vocab));
   close_source(&s);
   return status;
 }

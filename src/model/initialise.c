@@ -26,6 +26,7 @@ static void fill_signs(float *values, size_t count, tarn__random *random) {
 static tarn_status fill_hadamard(const tarn__param *param, float *values, tarn__random *random) {
   tarn__hadamard_shape shape = tarn__hadamard_shape_of(param->rows, param->cols, param->init.blocks);
   size_t count = (size_t)(tarn__hadamard_sign_rows(&shape) * shape.width);
+  shape.scale *= param->init.gain;
   void *signs;
   TARN_TRY(tarn__alloc(&signs, TARN__MEMORY_OTHER, count, sizeof(float)));
   fill_signs(signs, count, random);
@@ -142,7 +143,8 @@ static tarn_status initialise_one(tarn__param *param, uint64_t seed) {
   return status;
 }
 
-static tarn_status initialise(tarn__model *model, uint64_t seed, bool trained) {
+static tarn_status initialise(tarn__model *model, uint64_t seed, bool trained,
+                              void (*done)(void *user, const tarn__param *param), void *user) {
   model->seed = seed;
   tarn__failure failure = {0};
 #pragma omp parallel for schedule(dynamic, 1) num_threads(tarn__threads())
@@ -150,13 +152,21 @@ static tarn_status initialise(tarn__model *model, uint64_t seed, bool trained) {
     tarn__param *param = tarn__model_param(model, i);
     if (param->trained && !trained) continue;
     tarn__failure_note(&failure, initialise_one(param, seed));
+    if (done) done(user, param);
   }
   return tarn__failure_raise(&failure);
 }
 
 tarn_status tarn__model_initialise(tarn__model *model, uint64_t seed) {
   for (size_t i = 0; i < model->param_count; i++) model->params[i]->factor = 0.0;
-  return initialise(model, seed, true);
+  return initialise(model, seed, true, NULL, NULL);
 }
 
-tarn_status tarn__model_initialise_frozen(tarn__model *model, uint64_t seed) { return initialise(model, seed, false); }
+tarn_status tarn__model_initialise_frozen(tarn__model *model, uint64_t seed) {
+  return initialise(model, seed, false, NULL, NULL);
+}
+
+tarn_status tarn__model_initialise_told(tarn__model *model, uint64_t seed,
+                                        void (*done)(void *user, const tarn__param *param), void *user) {
+  return initialise(model, seed, false, done, user);
+}

@@ -252,6 +252,8 @@ void tarn__model_measure(const tarn__model *model, tarn__model_size *size) {
     if (model->training && param->trained) size->optimiser_bytes += 2 * aligned((size_t)count * sizeof(float));
     if (tarn__model_sums(model, param)) size->optimiser_bytes += aligned((size_t)count * sizeof(float));
     size->shared_uses += (param->uses - 1) * count;
+    const bool table = param == model->source_table || param == model->target_table || param == model->output_table;
+    if (!table) size->shared_layers += (param->uses - 1) * count;
   }
 }
 

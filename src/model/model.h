@@ -76,6 +76,9 @@ tarn_status tarn__model_allocate(tarn__model *model) TARN_CHECKED;
 tarn_status tarn__model_initialise(tarn__model *model, uint64_t seed) TARN_CHECKED;
 // The same for the frozen parameters only: trained ones are then read from a checkpoint.
 tarn_status tarn__model_initialise_frozen(tarn__model *model, uint64_t seed) TARN_CHECKED;
+// The same; `done` is called for each parameter that is, on the thread that made it.
+tarn_status tarn__model_initialise_told(tarn__model *model, uint64_t seed,
+                                        void (*done)(void *user, const tarn__param *param), void *user) TARN_CHECKED;
 // The same for one parameter, in fp32 into `values` [rows, cols]: what a checkpoint's recipe is checked against.
 tarn_status tarn__param_initialise(const tarn__param *param, uint64_t seed, float *values) TARN_CHECKED;
 // Sets a parameter from fp32 values [rows, cols]: the master copy (if trained) and the compute copy.
@@ -88,7 +91,8 @@ void tarn__model_close(tarn__model **model);
 typedef struct tarn__model_size {
   size_t trained_bytes, frozen_bytes, gradient_bytes, optimiser_bytes;  // with helpers
   int64_t trained, frozen;                                              // parameters (each set once)
-  int64_t shared_uses;  // parameters that sharing saves: sum over sets of (uses - 1) * size
+  int64_t shared_uses;    // parameters that sharing saves: sum over sets of (uses - 1) * size
+  int64_t shared_layers;  // of them those of layers; the others are of embeddings and the output layer
 } tarn__model_size;
 void tarn__model_measure(const tarn__model *model, tarn__model_size *size);
 

@@ -29,7 +29,9 @@ static void add_stack(tarn_plan *plan, const tarn__model *model, const tarn__mod
                       const tarn_stack *layers, const char *name) {
   for (int i = 0; i < stack->count; i++) {
     tarn_plan_part *part = part_of(plan, stack->layers[i].label);
-    part->frozen = stack->layers[i].weights->kind->frozen;
+    const tarn_frozen frozen = stack->layers[i].weights->kind->frozen;
+    part->frozen = frozen == TARN_FROZEN_YES;
+    part->matrices = frozen == TARN_FROZEN_MATRICES;
     if (layers->layers[i].first != i) continue;
     char prefix[128];
     int length = snprintf(prefix, sizeof prefix, "%s.%s.", name, layers->layers[i].set);
@@ -141,6 +143,7 @@ tarn_status tarn__plan_model(tarn_plan *plan, const tarn__model *model, const ta
   plan->trained_parameters = size.trained;
   plan->frozen_parameters = size.frozen;
   plan->shared_uses = size.shared_uses;
+  plan->shared_layers = size.shared_layers;
   double mean = batch->source_length > batch->target_length ? batch->source_length : batch->target_length;
   int64_t rows = batch->source_rows > batch->target_rows ? batch->source_rows : batch->target_rows;
   int64_t sentences = (int64_t)((double)rows / mean);

@@ -4,6 +4,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "base/json_io.h"
+
 // More than any training reaches, and so far below the largest integer that counting on from there does not overflow.
 static const int64_t MOST = (int64_t)1 << 53;
 
@@ -39,6 +41,7 @@ static const struct {
     FIELD(window_target, COUNT),
     {"at_start", COUNT, offsetof(tarn__progress, at_start), true},
     {"frozen_sets", COUNT, offsetof(tarn__progress, frozen_sets), true},
+    {"peak_bytes", COUNT, offsetof(tarn__progress, peak_bytes), true},
     {"norm_count", COUNT, offsetof(tarn__progress, norm_count), true},
 #undef FIELD
 };
@@ -69,7 +72,9 @@ tarn_status tarn__progress_write(char **text, const tarn__progress *progress) {
                                  fields[i].sort == COUNT ? json_integer(whole) : json_real(real)) != 0;
   }
   if (!failed && progress->norm_count > 0) failed = json_object_set_new(object, "norms", write_norms(progress)) != 0;
-  if (!failed) *text = json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(17));
+  if (!failed && progress->log.bytes > 0)
+    failed = json_object_set_new(object, "log", tarn__log_sum_write(&progress->log)) != 0;
+  if (!failed) *text = tarn__json_dump(object, JSON_COMPACT | JSON_REAL_PRECISION(17));
   json_decref(object);
   TARN_REQUIRE(*text, MEMORY, "out of memory: the progress of the training");
   return TARN_STATUS_OK;
@@ -111,12 +116,14 @@ static tarn_status read_norms(tarn__progress *progress, const json_t *array, con
 tarn_status tarn__progress_read(tarn__progress *progress, const char *text, const char *file) {
   json_error_t error;
   *progress = (tarn__progress){0};
-  json_t *object = json_loads(text, JSON_REJECT_DUPLICATES, &error);
+  json_t *object;
+  TARN_TRY(tarn__json_parse(&object, text, strlen(text), JSON_REJECT_DUPLICATES, &error));
   TARN_REQUIRE(object, DATA, "%s: the training's progress is damaged: %s", file, error.text);
   tarn_status status = TARN_STATUS_OK;
   for (size_t i = 0; i < FIELDS && status == TARN_STATUS_OK; i++)
     status = read_field(progress, i, json_object_get(object, fields[i].name), file);
   if (status == TARN_STATUS_OK) status = read_norms(progress, json_object_get(object, "norms"), file);
+  if (status == TARN_STATUS_OK) status = tarn__log_sum_read(&progress->log, json_object_get(object, "log"), file);
   json_decref(object);
   return status;
 }

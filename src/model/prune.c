@@ -69,7 +69,7 @@ static tarn_status prune_stack(char text[OVERRIDE_TEXT], const tarn_stack *stack
 
 static int32_t trained_layers(const tarn_config *config, const tarn_stack *stack) {
   int32_t count = 0;
-  for (int32_t i = 0; i < stack->count; i++) count += !config->kinds[stack->layers[i].kind].frozen;
+  for (int32_t i = 0; i < stack->count; i++) count += config->kinds[stack->layers[i].kind].frozen == TARN_FROZEN_NO;
   return count;
 }
 

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
+
 const char tarn__generator[] = "philox4x32-10";
 
 static const char *init_name(tarn__init_kind kind) {
@@ -92,7 +94,7 @@ tarn_status tarn__recipe_check(const char *text, const char *file, const tarn__p
 
 tarn_status tarn__recipe_verify(const char *text, const char *file, const tarn__param *param) {
   const char *hash = strstr(text, HASH_WORD);
-  TARN_REQUIRE(hash && strcmp(hash + strlen(HASH_WORD), param->hash) == 0, DATA,
+  TARN_REQUIRE(hash && *param->hash && tarn__hash_same(hash + strlen(HASH_WORD), param->hash), DATA,
                "%s: the frozen parameter %s cannot be made again: its values hash to %s, the file says \"%.160s\"",
                file, param->name, param->hash, text);
   return TARN_STATUS_OK;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json_io.h"
 #include "base/memory.h"
 
 enum { LENGTH_BYTES = 8, ALIGN = 64 };
@@ -125,7 +126,7 @@ static tarn_status read_header(tarn__safetensors *file, const uint8_t *text, siz
   json_error_t error;
   TARN_REQUIRE(length > 0 && text[0] == '{', DATA, "%s: the header does not begin with {; this is no safetensors file",
                file->path);
-  file->json = json_loadb((const char *)text, length, JSON_REJECT_DUPLICATES, &error);
+  TARN_TRY(tarn__json_parse(&file->json, (const char *)text, length, JSON_REJECT_DUPLICATES, &error));
   TARN_REQUIRE(file->json, DATA, "%s: the header is damaged: %s at byte %d", file->path, error.text, error.position);
   TARN_REQUIRE(json_is_object(file->json), DATA, "%s: the header is no object", file->path);
   void *memory;
@@ -164,7 +165,7 @@ static tarn_status open_file(tarn__safetensors *file, const char *path) {
 
 tarn_status tarn__safetensors_open(tarn__safetensors *file, const char *path) {
   *file = (tarn__safetensors){0};
-  tarn_status status = open_file(file, path);
+  tarn_status status = tarn__map_judge(&file->map, open_file(file, path));
   if (status != TARN_STATUS_OK) tarn__safetensors_close(file);
   return status;
 }
@@ -223,7 +224,7 @@ static char *make_header(const tarn__stored *const *order, size_t count, const t
     failed |= json_object_set_new(header, order[i]->name, describe(order[i], begin)) != 0;
     begin += order[i]->bytes;
   }
-  char *text = failed ? NULL : json_dumps(header, JSON_COMPACT);
+  char *text = failed ? NULL : tarn__json_dump(header, JSON_COMPACT);
   json_decref(metadata);
   json_decref(header);
   return text;
@@ -254,6 +255,11 @@ static tarn_status check_for_writing(const char *path, const tarn__stored *tenso
 
 tarn_status tarn__safetensors_write(const char *path, const tarn__stored *tensors, size_t count,
                                     const tarn__stored_text *texts, size_t text_count) {
+  return tarn__safetensors_write_mapped(path, tensors, count, texts, text_count, &(tarn__map){0});
+}
+
+tarn_status tarn__safetensors_write_mapped(const char *path, const tarn__stored *tensors, size_t count,
+                                           const tarn__stored_text *texts, size_t text_count, const tarn__map *map) {
   TARN_TRY(check_for_writing(path, tensors, count));
   void *memory;
   TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, count, sizeof(tarn__stored *)));
@@ -263,7 +269,7 @@ tarn_status tarn__safetensors_write(const char *path, const tarn__stored *tensor
   char *header = make_header(order, count, texts, text_count);
   tarn_status status = header ? tarn__writer_open(&writer, path)
                               : tarn__fail(TARN_STATUS_MEMORY, "out of memory: the header of %s", path);
-  if (status == TARN_STATUS_OK) status = put_file(writer, header, order, count);
+  if (status == TARN_STATUS_OK) status = tarn__map_judge(map, put_file(writer, header, order, count));
   if (status == TARN_STATUS_OK) status = tarn__writer_commit(&writer);
   tarn__writer_abort(&writer);
   free(header);

@@ -50,6 +50,10 @@ const char *tarn__safetensors_text(const tarn__safetensors *file, const char *ke
 // so that each is aligned to its element size; the first one is aligned to 64 bytes.
 tarn_status tarn__safetensors_write(const char *path, const tarn__stored *tensors, size_t count,
                                     const tarn__stored_text *texts, size_t text_count) TARN_CHECKED;
+// The same of tensors of which some lie in a map: fails with IO, and writes nothing, if its file changed meanwhile.
+tarn_status tarn__safetensors_write_mapped(const char *path, const tarn__stored *tensors, size_t count,
+                                           const tarn__stored_text *texts, size_t text_count,
+                                           const tarn__map *map) TARN_CHECKED;
 
 // The hash of everything that a file says (`map`: the map that the tensors lie in, NULL if they lie in memory) (names,
 // types, shapes, values, metadata but for the key `except`), whatever the order and layout, so that a copy made by

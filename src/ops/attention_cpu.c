@@ -165,8 +165,7 @@ static void softmax(const head *h, float *p, int64_t first, int64_t rows) {
   for (int64_t i = 0; i < rows; i++) {
     const int64_t seen = h->spec->causal ? first + i + 1 : h->keys, n = tarn__tile_pad(keys_of(h, first, i, rows));
     float *row = p + i * h->key_row;
-    tarn__vec most = {0};
-    most += MASKED;
+    tarn__vec most = tarn__vec_all(MASKED);
     for (int64_t j = 0; j < n; j += TARN__VEC_LANES) {
       tarn__vec score = tarn__vec_load(row + j);
       if (j + TARN__VEC_LANES > seen) tarn__vec_store(row + j, score = tarn__vec_first(score, seen - j, MASKED));
@@ -248,7 +247,8 @@ static void score_gradient(const head *h, float *dp, const float *p, int64_t fir
   for (int64_t i = 0; i < rows; i++, p += h->key_row, dp += h->key_row) {
     const int64_t n = tarn__tile_pad(keys_of(h, first, i, rows));
     tarn__vec sum = {0};
-    for (int64_t j = 0; j < n; j += TARN__VEC_LANES) sum += tarn__vec_load(p + j) * tarn__vec_load(dp + j);
+    for (int64_t j = 0; j < n; j += TARN__VEC_LANES)
+      sum = tarn__vec_fma(tarn__vec_load(p + j), tarn__vec_load(dp + j), sum);
     sum = tarn__vec_sum_lanes(sum);
     for (int64_t j = 0; j < n; j += TARN__VEC_LANES)
       tarn__vec_store(dp + j, tarn__vec_load(p + j) * (tarn__vec_load(dp + j) - sum) * h->scale);

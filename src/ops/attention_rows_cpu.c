@@ -87,9 +87,10 @@ TARN__VEC_INLINE void score_part(const view *v, const float *q, int64_t at, int 
   for (int i = 0; i < n; i++) x[i] = tarn__vec_load(q + at + i * TARN__VEC_LANES);
   for (int64_t j = 0; j < v->count; j++) {
     const float *k = v->rows[j] + at;
-    tarn__vec sum = x[0] * tarn__vec_load(k);
+    tarn__vec sum = n > 1 ? x[1] * tarn__vec_load(k + TARN__VEC_LANES) : (tarn__vec){0};
+    sum = n > 1 ? tarn__vec_fma(x[0], tarn__vec_load(k), sum) : x[0] * tarn__vec_load(k);
 #pragma GCC unroll 4
-    for (int i = 1; i < n; i++) sum += x[i] * tarn__vec_load(k + i * TARN__VEC_LANES);
+    for (int i = 2; i < n; i++) sum = tarn__vec_fma(x[i], tarn__vec_load(k + i * TARN__VEC_LANES), sum);
     const float total = tarn__vec_sum_lanes(sum)[0];
     v->scores[j] = add ? v->scores[j] + total : total;
   }
@@ -103,7 +104,7 @@ TARN__VEC_INLINE void value_part(const view *v, float *out, float factor, int64_
   for (int64_t j = 0; j < v->count; j++) {
     const float *value = v->rows[j] + at, weight = v->scores[j];
 #pragma GCC unroll 4
-    for (int i = 0; i < n; i++) sum[i] += weight * tarn__vec_load(value + i * TARN__VEC_LANES);
+    for (int i = 0; i < n; i++) sum[i] = tarn__vec_axpy(weight, tarn__vec_load(value + i * TARN__VEC_LANES), sum[i]);
   }
 #pragma GCC unroll 4
   for (int i = 0; i < n; i++) tarn__vec_store(out + at + i * TARN__VEC_LANES, factor * sum[i]);

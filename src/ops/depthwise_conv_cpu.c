@@ -173,7 +173,8 @@ TARN__VEC_INLINE void sum_taps(float *out, const part *p, int64_t taps, int64_t 
     const float weight = p->weights[t][h * p->spec.width];
     const float *row = p->rows[t] + c;
 #pragma GCC unroll 4
-    for (int v = 0; v < registers; v++) sum[v] += weight * tarn__vec_read_first(row, TARN__F32, v * LANES, n);
+    for (int v = 0; v < registers; v++)
+      sum[v] = tarn__vec_axpy(weight, tarn__vec_read_first(row, TARN__F32, v * LANES, n), sum[v]);
   }
 #pragma GCC unroll 4
   for (int v = 0; v < registers; v++) tarn__vec_write_first(out, TARN__F32, c + v * LANES, sum[v], n);
@@ -267,8 +268,10 @@ static void backward_row(part *p, int64_t r) {
 static float dot(const float *a, const float *b, int64_t n) {
   tarn__vec sum = {0};
   int64_t i = 0;
-  for (; i + LANES <= n; i += LANES) sum += tarn__vec_load(a + i) * tarn__vec_load(b + i);
-  if (i < n) sum += tarn__vec_read_first(a, TARN__F32, i, n - i) * tarn__vec_read_first(b, TARN__F32, i, n - i);
+  for (; i + LANES <= n; i += LANES) sum = tarn__vec_fma(tarn__vec_load(a + i), tarn__vec_load(b + i), sum);
+  if (i < n)
+    sum =
+        tarn__vec_fma(tarn__vec_read_first(a, TARN__F32, i, n - i), tarn__vec_read_first(b, TARN__F32, i, n - i), sum);
   return tarn__vec_sum_lanes(sum)[0];
 }
 
@@ -294,7 +297,7 @@ static void through_softmax(float *products, const float *probability, const tar
     float *head = products + h * spec->width;
     float sum = 0.0f;
     for (int64_t k = 0; k < spec->width; k++) sum += head[k];
-    for (int64_t k = 0; k < spec->width; k++) head[k] -= probability[h * spec->width + k] * sum;
+    for (int64_t k = 0; k < spec->width; k++) head[k] = tarn__fma(-probability[h * spec->width + k], sum, head[k]);
   }
 }
 

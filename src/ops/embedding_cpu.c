@@ -16,17 +16,17 @@ static size_t scratch(int64_t d, int threads) {
   return (turns_floats(d) + thread_floats(d) * (size_t)threads) * sizeof(float);
 }
 
-// sin(2 pi x) for x in [-1/4, 1/4]: its Taylor series in z = x^2, exact to 1e-9.
-static inline float sin_turn(float x) {
+// sum + sin(2 pi x) for x in [-1/4, 1/4]: its Taylor series in z = x^2, exact to 1e-9.
+static inline float add_sin_turn(float sum, float x) {
   const float z = x * x;
   float p = 3.8199526f;
-  p = p * z - 15.094643f;
-  p = p * z + 42.058693f;
-  p = p * z - 76.705860f;
-  p = p * z + 81.605249f;
-  p = p * z - 41.341702f;
-  p = p * z + 6.2831853f;
-  return p * x;
+  p = tarn__fma(p, z, -15.094643f);
+  p = tarn__fma(p, z, 42.058693f);
+  p = tarn__fma(p, z, -76.705860f);
+  p = tarn__fma(p, z, 81.605249f);
+  p = tarn__fma(p, z, -41.341702f);
+  p = tarn__fma(p, z, 6.2831853f);
+  return tarn__fma(p, x, sum);
 }
 
 // row[i] = sin(position * turns[i]), row[half + i] = cos of the same, angles in turns. Whole turns are taken off in
@@ -35,13 +35,12 @@ static void add_position(float *row, double position, const double *turns, int64
   float *second = row + half;
 #pragma omp simd
   for (int64_t i = 0; i < half; i++) {
-    const double angle = position * turns[i];
-    const double whole = (angle + 6755399441055744.0) - 6755399441055744.0;
-    const float x = (float)(angle - whole);  // in [-1/2, 1/2]
+    const double whole = tarn__fma_double(position, turns[i], 6755399441055744.0) - 6755399441055744.0;
+    const float x = (float)tarn__fma_double(position, turns[i], -whole);  // in [-1/2, 1/2]
     const float size = x < 0.0f ? -x : x;
     const float folded = size > 0.25f ? 0.5f - size : size;  // sin(pi - a) = sin(a)
-    row[i] += sin_turn(x < 0.0f ? -folded : folded);
-    second[i] += sin_turn(0.25f - size);  // cos(a) = sin(pi / 2 - |a|)
+    row[i] = add_sin_turn(row[i], x < 0.0f ? -folded : folded);
+    second[i] = add_sin_turn(second[i], 0.25f - size);  // cos(a) = sin(pi / 2 - |a|)
   }
 }
 
@@ -123,7 +122,7 @@ static void backward_part(const tarn__exec *exec, const tarn__node *node, float 
     }
     tarn__dropout_numbers(numbers, exec, attr->dropout.site, r, first / TARN__DROPOUT_BLOCK, n);
 #pragma omp simd
-    for (int64_t i = 0; i < n; i++) out[i] += numbers[i] >= threshold ? in[i] * scale : 0.0f;
+    for (int64_t i = 0; i < n; i++) out[i] = tarn__fma(numbers[i] >= threshold ? in[i] : 0.0f, scale, out[i]);
   }
 }
 

@@ -36,7 +36,7 @@ static void conv_row(float *conv, const view *w, int64_t t, int64_t first, int64
     const float *x = tarn__row_read(w->x->data, w->x->dtype, (t + j) * w->cols, w->cols, scratch);
     const float *kernel = w->kernel + (j + 1) * w->cols;
 #pragma omp simd
-    for (int64_t c = 0; c < w->cols; c++) conv[c] += kernel[c] * x[c];
+    for (int64_t c = 0; c < w->cols; c++) conv[c] = tarn__fma(kernel[c], x[c], conv[c]);
   }
 }
 
@@ -91,8 +91,8 @@ static void backward_row(const view *w, const tarn__node *node, float *scratch, 
     float *dx = ring[j + 1], *dk = dkernel + (size_t)(j + 1) * w->width;
 #pragma omp simd
     for (int64_t c = 0; c < w->cols; c++) {
-      dx[c] += gate[c] * kernel[c];
-      dk[c] += gate[c] * x[c];
+      dx[c] = tarn__fma(gate[c], kernel[c], dx[c]);
+      dk[c] = tarn__fma(gate[c], x[c], dk[c]);
     }
   }
 }

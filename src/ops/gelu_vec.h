@@ -15,18 +15,18 @@
 TARN__VEC_INLINE tarn__vec tarn__gelu_phi(tarn__vec x, tarn__vec *e) {
   const tarn__vec size = (tarn__vec)((tarn__vec_int)x & INT32_MAX);
   *e = tarn__vec_exp2(x * x * -TARN__GELU_HALF_LOG2E);
-  const tarn__vec t = 1.0f / (1.0f + size * (0.3275911f * 0.7071067811865476f));
-  tarn__vec p = t * 1.061405429f - 1.453152027f;
-  p = p * t + 1.421413741f;
-  p = p * t - 0.284496736f;
-  p = p * t + 0.254829592f;
+  const tarn__vec t = 1.0f / tarn__vec_axpy(0.3275911f * 0.7071067811865476f, size, tarn__vec_all(1.0f));
+  tarn__vec p = tarn__vec_horner(tarn__vec_all(1.061405429f), t, -1.453152027f);
+  p = tarn__vec_horner(p, t, 1.421413741f);
+  p = tarn__vec_horner(p, t, -0.284496736f);
+  p = tarn__vec_horner(p, t, 0.254829592f);
   const tarn__vec tail = p * t * *e * 0.5f;
   return tarn__vec_select(x < 0.0f, tail, 1.0f - tail);
 }
 
 // 2 u of the form with tanh: (1 + tanh(u)) / 2 is the sigmoid of it.
 TARN__VEC_INLINE tarn__vec tarn__gelu_angle(tarn__vec x) {
-  return x * (2.0f * TARN__GELU_ROOT + x * x * (2.0f * TARN__GELU_ROOT * TARN__GELU_CUBE));
+  return x * tarn__vec_axpy(2.0f * TARN__GELU_ROOT * TARN__GELU_CUBE, x * x, tarn__vec_all(2.0f * TARN__GELU_ROOT));
 }
 
 TARN__VEC_INLINE tarn__vec tarn__gelu_vec(tarn__vec x, tarn__activation form) {
@@ -37,11 +37,13 @@ TARN__VEC_INLINE tarn__vec tarn__gelu_vec(tarn__vec x, tarn__activation form) {
 TARN__VEC_INLINE tarn__vec tarn__gelu_slope_vec(tarn__vec x, tarn__activation form) {
   if (form == TARN__GELU_TANH) {
     const tarn__vec s = tarn__vec_sigmoid(tarn__gelu_angle(x));
-    return s + x * s * (1.0f - s) * (2.0f * TARN__GELU_ROOT + x * x * (6.0f * TARN__GELU_ROOT * TARN__GELU_CUBE));
+    const tarn__vec slope =
+        tarn__vec_axpy(6.0f * TARN__GELU_ROOT * TARN__GELU_CUBE, x * x, tarn__vec_all(2.0f * TARN__GELU_ROOT));
+    return tarn__vec_fma(x * s * (1.0f - s), slope, s);
   }
   tarn__vec e;
   const tarn__vec phi = tarn__gelu_phi(x, &e);
-  return phi + x * e * TARN__GELU_DENSITY;
+  return tarn__vec_axpy(TARN__GELU_DENSITY, x * e, phi);
 }
 
 #endif

@@ -2,13 +2,11 @@
 // one unit of every row of A over a register; with 12 rows on AVX-512 that is 24 sums in flight, more than the latency
 // of the multiply-add asks for on any processor that has it.
 #include <string.h>
-#if defined(__AVX512F__)
-#include <immintrin.h>
-#endif
 
 #include "ops/gemm_kernels.h"
 #include "ops/gemm_pack_cpu.h"
 #include "ops/row_cpu.h"
+#include "ops/vec_cpu.h"
 
 // LANES floats a register; a group has at most 3 STEP rows.
 #if defined(__AVX512F__)
@@ -20,7 +18,7 @@ enum { LANES = 4, STEP = 2 };
 #endif
 enum { PANEL = 2 * LANES, GROUP = 3 * STEP, AHEAD = 1024 };  // AHEAD: bytes of B that are fetched ahead of their use
 
-typedef float vec __attribute__((vector_size(4 * LANES)));
+typedef tarn__vec vec;
 typedef float vec_any __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
 typedef uint32_t unit_any __attribute__((aligned(1), may_alias));
 typedef int32_t mask __attribute__((vector_size(4 * LANES)));
@@ -46,7 +44,7 @@ INLINE vec add_product(vec sum, uint32_t a, units_any b, tarn__gemm_arithmetic a
   if (arithmetic == TARN__GEMM_BF16)
     return (vec)_mm512_dpbf16_ps((__m512)sum, (__m512bh)_mm512_set1_epi32((int32_t)a), (__m512bh)b);
 #endif
-  return sum + tarn__row_bits_to_float(a) * (vec)b;
+  return tarn__vec_axpy(tarn__row_bits_to_float(a), (vec)b, sum);
 }
 
 // Two registers of a row of C go to memory.
@@ -92,10 +90,11 @@ typedef struct finish {
   const int32_t *column_sums;
 } finish;
 
-// Integer sums of a row become floats. The bytes of A stand TARN__GEMM_ZERO too high.
-INLINE vec dequantise(vec sum, const finish *f, int row, int half) {
+// Integer sums of a row become floats, with the bias. The bytes of A stand TARN__GEMM_ZERO too high.
+INLINE vec dequantise(vec sum, vec bias, const finish *f, int row, int half) {
   mask whole = (mask)sum - TARN__GEMM_ZERO * ((const mask_any *)f->column_sums)[half];
-  return __builtin_convertvector(whole, vec) * (f->row_scales[row] * ((const vec_any *)f->column_scales)[half]);
+  return tarn__vec_fma(__builtin_convertvector(whole, vec),
+                       f->row_scales[row] * ((const vec_any *)f->column_scales)[half], bias);
 }
 
 INLINE void finish_rows(vec sums[GROUP][2], int rows, tarn__gemm_arithmetic arithmetic, const finish *f) {
@@ -104,8 +103,8 @@ INLINE void finish_rows(vec sums[GROUP][2], int rows, tarn__gemm_arithmetic arit
   for (int r = 0; r < rows; r++) {
     char *c = f->c + r * f->row_bytes;
     bool whole = arithmetic == TARN__GEMM_INT8;
-    vec low = (whole ? dequantise(sums[r][0], f, r, 0) : sums[r][0]) + bias0;
-    vec high = (whole ? dequantise(sums[r][1], f, r, 1) : sums[r][1]) + bias1;
+    vec low = whole ? dequantise(sums[r][0], bias0, f, r, 0) : sums[r][0] + bias0;
+    vec high = whole ? dequantise(sums[r][1], bias1, f, r, 1) : sums[r][1] + bias1;
     if (f->accumulate) {
       low += load_c(c, f->dtype, 0);
       high += load_c(c, f->dtype, 1);
@@ -289,7 +288,7 @@ static int32_t quantise(uint8_t *out, const void *x, tarn__dtype dtype, int64_t 
     const float *row = tarn__row_read(x, dtype, first, count, piece);
 #pragma omp simd reduction(+ : sum)
     for (int64_t i = 0; i < count; i++) {
-      int32_t whole = (int32_t)(tarn__row_float_to_bits(row[i] * inverse + 12582912.0f) - 0x4B400000u);
+      int32_t whole = (int32_t)(tarn__row_float_to_bits(tarn__fma(row[i], inverse, 12582912.0f)) - 0x4B400000u);
       sum += whole;
       out[first + i] = (uint8_t)(whole + zero);
     }

@@ -10,6 +10,7 @@
 
 #include "ops/gemm_kernels.h"
 #include "ops/row_cpu.h"
+#include "ops/vec_cpu.h"
 
 typedef uint32_t tarn__gemm_quad __attribute__((vector_size(16)));
 typedef uint32_t tarn__gemm_quad_any __attribute__((vector_size(16), aligned(1), may_alias));
@@ -20,14 +21,14 @@ static inline void tarn__gemm_transpose4(uint32_t *out, int64_t width, const cha
   tarn__gemm_quad b = *(const tarn__gemm_quad_any *)(from + stride);
   tarn__gemm_quad c = *(const tarn__gemm_quad_any *)(from + 2 * stride);
   tarn__gemm_quad d = *(const tarn__gemm_quad_any *)(from + 3 * stride);
-  tarn__gemm_quad ab_low = __builtin_shufflevector(a, b, 0, 4, 1, 5);
-  tarn__gemm_quad ab_high = __builtin_shufflevector(a, b, 2, 6, 3, 7);
-  tarn__gemm_quad cd_low = __builtin_shufflevector(c, d, 0, 4, 1, 5);
-  tarn__gemm_quad cd_high = __builtin_shufflevector(c, d, 2, 6, 3, 7);
-  *(tarn__gemm_quad_any *)out = __builtin_shufflevector(ab_low, cd_low, 0, 1, 4, 5);
-  *(tarn__gemm_quad_any *)(out + width) = __builtin_shufflevector(ab_low, cd_low, 2, 3, 6, 7);
-  *(tarn__gemm_quad_any *)(out + 2 * width) = __builtin_shufflevector(ab_high, cd_high, 0, 1, 4, 5);
-  *(tarn__gemm_quad_any *)(out + 3 * width) = __builtin_shufflevector(ab_high, cd_high, 2, 3, 6, 7);
+  tarn__gemm_quad ab_low = TARN__VEC_SHUFFLE(tarn__gemm_quad, a, b, 0, 4, 1, 5);
+  tarn__gemm_quad ab_high = TARN__VEC_SHUFFLE(tarn__gemm_quad, a, b, 2, 6, 3, 7);
+  tarn__gemm_quad cd_low = TARN__VEC_SHUFFLE(tarn__gemm_quad, c, d, 0, 4, 1, 5);
+  tarn__gemm_quad cd_high = TARN__VEC_SHUFFLE(tarn__gemm_quad, c, d, 2, 6, 3, 7);
+  *(tarn__gemm_quad_any *)out = TARN__VEC_SHUFFLE(tarn__gemm_quad, ab_low, cd_low, 0, 1, 4, 5);
+  *(tarn__gemm_quad_any *)(out + width) = TARN__VEC_SHUFFLE(tarn__gemm_quad, ab_low, cd_low, 2, 3, 6, 7);
+  *(tarn__gemm_quad_any *)(out + 2 * width) = TARN__VEC_SHUFFLE(tarn__gemm_quad, ab_high, cd_high, 0, 1, 4, 5);
+  *(tarn__gemm_quad_any *)(out + 3 * width) = TARN__VEC_SHUFFLE(tarn__gemm_quad, ab_high, cd_high, 2, 3, 6, 7);
 }
 
 // The unit of one line that begins at `from`, of which `bytes` exist.

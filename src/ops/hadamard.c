@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "ops/gelu.h"
 #include "ops/isa.h"
+#include "ops/linear.h"
 #include "ops/ops.h"
 #include "ops/row_cpu.h"
 
@@ -21,7 +22,9 @@ tarn__hadamard_shape tarn__hadamard_shape_of(int64_t out, int64_t in, int blocks
 }
 
 tarn__hadamard_shape tarn__hadamard_shape_signs(const tarn__param *signs) {
-  return tarn__hadamard_shape_of(signs->out, signs->in, signs->init.blocks);
+  tarn__hadamard_shape shape = tarn__hadamard_shape_of(signs->out, signs->in, signs->init.blocks);
+  shape.scale *= signs->init.gain;
+  return shape;
 }
 
 tarn_status tarn__hadamard_dense(float *values, const float *signs, const tarn__hadamard_shape *shape) {
@@ -104,13 +107,20 @@ static const tarn__op dx_op = {.name = "hadamard_dx",
                                .cpu = dx_cpu};
 
 static void gradient(tarn__graph *graph, tarn__node *forward) {
-  tarn__tensor *x = forward->in[0], *y = forward->out[0];
+  tarn__tensor *x = forward->in[0], *bias = forward->in[2], *y = forward->out[0], *dz = y->grad;
+  bool masked = ((const tarn__hadamard_job *)forward->attr)->relu;
+  // What the bias sums is masked already.
+  if (bias != NULL && bias->needs_grad) {
+    dz = tarn__linear_dz(graph, dz, y, bias->param, masked ? TARN__RELU : TARN__IDENTITY);
+    masked = false;
+  }
+  if (!x->needs_grad) return;
   tarn__node *node = tarn__graph_node(graph, &dx_op, sizeof(tarn__hadamard_job));
   tarn__hadamard_job *job = node->attr;
   *job = *(const tarn__hadamard_job *)forward->attr;
-  node->in[0] = y->grad;
+  node->in[0] = dz;
   node->in[1] = forward->in[1];
-  node->in[2] = job->relu ? y : NULL;
+  node->in[2] = masked ? y : NULL;
   job->relu = false;
   node->out[0] = tarn__grad_into(graph, x, &node->in[3]);
   tarn__graph_emit(graph, node);
@@ -127,7 +137,7 @@ static const tarn__op hadamard_op = {.name = "hadamard",
 static bool fits(const tarn__tensor *x, const tarn__param *signs, const tarn__param *bias,
                  const tarn__hadamard_shape *shape) {
   return x->cols == signs->in && signs->rows == tarn__hadamard_sign_rows(shape) && signs->cols == shape->width &&
-         !signs->trained && (bias == NULL || (bias->cols == signs->out && !bias->trained));
+         !signs->trained && (bias == NULL || bias->cols == signs->out);
 }
 
 tarn__tensor *tarn__hadamard(tarn__graph *graph, tarn__tensor *x, tarn__param *signs, tarn__param *bias,

@@ -33,7 +33,7 @@ typedef struct tarn__hadamard_shape {
   int64_t parts;    // transforms of a block
   int64_t window;   // elements that a round transforms: the largest power of two that is not above `width`
   int rounds;       // 3 if that is all of them, else 6
-  double scale;     // 1 / sqrt(parts)
+  double scale;     // 1 / sqrt(parts), times the gain of the signs' initialiser
 } tarn__hadamard_shape;
 
 // The shape of a matrix [out, in] whose rows are cut into `blocks` equal blocks. All sizes are 1 or more.

@@ -43,13 +43,13 @@ TARN__VEC_INLINE vec signs_of(int h) {
 // The stage of distance h within a register: lane i becomes v[i ^ h] + v[i] where bit h of i is 0, else v[i ^ h] -
 // v[i].
 #if defined(__AVX512F__)
-TARN__VEC_INLINE vec stage_8(vec v) { return v * signs_of(8) + TARN__VEC_TURN_8(v); }
+TARN__VEC_INLINE vec stage_8(vec v) { return tarn__vec_fma(v, signs_of(8), TARN__VEC_TURN_8(v)); }
 #endif
 #if defined(__AVX2__)
-TARN__VEC_INLINE vec stage_4(vec v) { return v * signs_of(4) + TARN__VEC_TURN_4(v); }
+TARN__VEC_INLINE vec stage_4(vec v) { return tarn__vec_fma(v, signs_of(4), TARN__VEC_TURN_4(v)); }
 #endif
-TARN__VEC_INLINE vec stage_2(vec v) { return v * signs_of(2) + TARN__VEC_TURN_2(v); }
-TARN__VEC_INLINE vec stage_1(vec v) { return v * signs_of(1) + TARN__VEC_TURN_1(v); }
+TARN__VEC_INLINE vec stage_2(vec v) { return tarn__vec_fma(v, signs_of(2), TARN__VEC_TURN_2(v)); }
+TARN__VEC_INLINE vec stage_1(vec v) { return tarn__vec_fma(v, signs_of(1), TARN__VEC_TURN_1(v)); }
 
 // All stages of a span, one after the other for all registers: a processor does not look far enough ahead to find the
 // next register's work behind all stages of one.
@@ -96,7 +96,7 @@ static void near_twice(float *x, const float *signs, int64_t n) {
 }
 
 TARN__VEC_INLINE void near_last_of(const float *x, int64_t n, const finish *last, tarn__dtype dtype) {
-  const vec scale = (vec){0} + last->scale;
+  const vec scale = tarn__vec_all(last->scale);
   for (int64_t i = 0; i < n; i += SPAN) {
     vec v[NEAR];
 #pragma GCC unroll 8
@@ -244,8 +244,7 @@ static void rotate(float *work, const float *from, int64_t from_count, int64_t t
   rotate_any(work, signs, shape, transposed);
 #pragma omp simd
   for (int64_t i = 0; i < to_count; i++) {
-    float value = work[i] * last.scale;
-    if (last.add) value += last.add[i];
+    float value = last.add ? tarn__fma(work[i], last.scale, last.add[i]) : work[i] * last.scale;
     work[i] = last.relu && value < 0.0f ? 0.0f : value;
   }
   tarn__row_write(last.to, last.dtype, last.at, to_count, work);

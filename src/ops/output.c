@@ -35,57 +35,78 @@ static bool wants_grad(const tarn__node *node) {
 
 static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 
-// Rows [first, first + rows) of x.
-static tarn__gemm logits_product(const tarn__node *node, const layout *l, int64_t first, int64_t rows) {
-  const tarn__tensor *x = node->in[0], *table = node->in[1], *bias = node->in[2];
+// The three products of `rows` rows without their memory, which is not there yet when scratch is measured; that there
+// will be a packed table is all that counts then.
+static tarn__gemm logits_shape(const tarn__node *node, const layout *l, int64_t rows) {
   return (tarn__gemm){.m = rows,
                       .n = l->words,
                       .k = l->d,
-                      .a = (const char *)x->data + (size_t)(first * l->d) * tarn__dtype_size(x->dtype),
-                      .b = table->data,
-                      .packed = (const char *)node->scratch + l->table,
-                      .c = (char *)node->scratch + l->logits,
-                      .bias = bias != NULL ? bias->data : NULL,
+                      .packed = l,
                       .lda = l->d,
                       .ldb = l->d,
                       .ldc = l->words,
-                      .dtype = x->dtype,
+                      .dtype = node->in[0]->dtype,
                       .c_dtype = TARN__F32,
                       .transpose_b = true};
 }
 
-static tarn__gemm dtable_product(const tarn__node *node, const layout *l, int64_t first, int64_t rows,
-                                 bool accumulate) {
-  const tarn__tensor *x = node->in[0];
+static tarn__gemm dtable_shape(const tarn__node *node, const layout *l, int64_t rows) {
   return (tarn__gemm){.m = l->words,
                       .n = l->d,
                       .k = rows,
-                      .a = (const char *)node->scratch + l->dlogits,
-                      .b = (const char *)x->data + (size_t)(first * l->d) * tarn__dtype_size(x->dtype),
-                      .c = node->dparam[0]->grad,
                       .lda = l->words,
                       .ldb = l->d,
                       .ldc = l->d,
-                      .dtype = x->dtype,
+                      .dtype = node->in[0]->dtype,
                       .c_dtype = TARN__F32,
-                      .transpose_a = true,
-                      .accumulate = accumulate};
+                      .transpose_a = true};
 }
 
-static tarn__gemm dx_product(const tarn__node *node, const layout *l, int64_t first, int64_t rows) {
-  const tarn__tensor *table = node->in[1], *dx = node->out[1];
+static tarn__gemm dx_shape(const tarn__node *node, const layout *l, int64_t rows) {
   return (tarn__gemm){.m = rows,
                       .n = l->d,
                       .k = l->words,
-                      .a = (const char *)node->scratch + l->dlogits,
-                      .b = table->data,
-                      .packed = (const char *)node->scratch + l->table_dx,
-                      .c = (char *)dx->data + (size_t)(first * l->d) * tarn__dtype_size(dx->dtype),
+                      .packed = l,
                       .lda = l->words,
                       .ldb = l->d,
                       .ldc = l->d,
-                      .dtype = dx->dtype,
-                      .c_dtype = dx->dtype};
+                      .dtype = node->in[0]->dtype,
+                      .c_dtype = node->out[1]->dtype};
+}
+
+static char *row_of(const tarn__tensor *tensor, int64_t row) {
+  return (char *)tensor->data + (size_t)(row * tensor->cols) * tarn__dtype_size(tensor->dtype);
+}
+
+// Rows [first, first + rows) of x.
+static tarn__gemm logits_product(const tarn__node *node, const layout *l, int64_t first, int64_t rows) {
+  const tarn__tensor *bias = node->in[2];
+  tarn__gemm product = logits_shape(node, l, rows);
+  product.a = row_of(node->in[0], first);
+  product.b = node->in[1]->data;
+  product.packed = (const char *)node->scratch + l->table;
+  product.c = (char *)node->scratch + l->logits;
+  product.bias = bias != NULL ? bias->data : NULL;
+  return product;
+}
+
+static tarn__gemm dtable_product(const tarn__node *node, const layout *l, int64_t first, int64_t rows,
+                                 bool accumulate) {
+  tarn__gemm product = dtable_shape(node, l, rows);
+  product.a = (const char *)node->scratch + l->dlogits;
+  product.b = row_of(node->in[0], first);
+  product.c = node->dparam[0]->grad;
+  product.accumulate = accumulate;
+  return product;
+}
+
+static tarn__gemm dx_product(const tarn__node *node, const layout *l, int64_t first, int64_t rows) {
+  tarn__gemm product = dx_shape(node, l, rows);
+  product.a = (const char *)node->scratch + l->dlogits;
+  product.b = node->in[1]->data;
+  product.packed = (const char *)node->scratch + l->table_dx;
+  product.c = row_of(node->out[1], first);
+  return product;
 }
 
 // Chunk c: its first row and number of rows.
@@ -96,12 +117,11 @@ static size_t products_scratch(const tarn__node *node, const layout *l, int thre
   size_t most = 0;
   // All chunks but the last are equal, and so are all parts of a chunk but the last.
   for (int64_t c = l->chunks > 1 ? l->chunks - 2 : 0; c < l->chunks; c++) {
-    int64_t first = chunk_start(l, c), rows = chunk_size(l, c), rest = rows % l->part_rows;
-    tarn__gemm product[4] = {logits_product(node, l, first, smaller(rows, l->part_rows)),
-                             logits_product(node, l, first, rest)};
+    int64_t rows = chunk_size(l, c), rest = rows % l->part_rows;
+    tarn__gemm product[4] = {logits_shape(node, l, smaller(rows, l->part_rows)), logits_shape(node, l, rest)};
     int count = 2;
-    if (node->out[1] != NULL) product[count++] = dx_product(node, l, first, rows);
-    if (node->dparam[0] != NULL) product[count++] = dtable_product(node, l, first, rows, true);
+    if (node->out[1] != NULL) product[count++] = dx_shape(node, l, rows);
+    if (node->dparam[0] != NULL) product[count++] = dtable_shape(node, l, rows);
     for (int i = 0; i < count; i++) {
       size_t bytes = tarn__gemm_scratch(&product[i], threads);
       if (bytes > most) most = bytes;
@@ -147,11 +167,11 @@ static layout layout_of(const tarn__node *node, int threads) {
   l.dlogits = separate ? after(&end, (size_t)(l.chunk_rows * l.words) * sizeof(uint16_t)) : l.logits;
   l.losses = after(&end, (size_t)l.rows * 2 * sizeof(double));
   l.sums = after(&end, node->dparam[1] != NULL ? (size_t)(l.words * threads) * sizeof(float) : 0);
-  tarn__gemm logits = logits_product(node, &l, 0, 1);
+  tarn__gemm logits = logits_shape(node, &l, 1);
   l.table = after(&end, tarn__gemm_pack_bytes(&logits));
   l.table_dx = end;
   if (node->out[1] != NULL) {
-    tarn__gemm dx = dx_product(node, &l, 0, 1);
+    tarn__gemm dx = dx_shape(node, &l, 1);
     l.table_dx = after(&end, tarn__gemm_pack_bytes(&dx));
   }
   l.products = end;

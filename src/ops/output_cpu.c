@@ -24,7 +24,7 @@ TARN__VEC_INLINE tarn__vec largest_step(const float *x, tarn__vec most, int64_t 
 }
 
 TARN__VEC_INLINE float largest(const float *x, float least, int64_t n) {
-  tarn__vec most = (tarn__vec){0} + least;
+  tarn__vec most = tarn__vec_all(least);
   int64_t i = 0;
   for (; i + LANES <= n; i += LANES) most = largest_step(x, most, i, LANES);
   if (i < n) most = largest_step(x, most, i, n - i);
@@ -70,7 +70,7 @@ TARN__VEC_INLINE void reduce(reduced *r, float *x, int64_t words, bool keep) {
 
 TARN__VEC_INLINE void gradient_step(void *dlogits, const float *e, float *sum, float factor, float base,
                                     tarn__dtype dtype, int64_t i, int64_t n) {
-  const tarn__vec g = tarn__vec_read_first(e, TARN__F32, i, n) * factor - base;
+  const tarn__vec g = tarn__vec_axpy(factor, tarn__vec_read_first(e, TARN__F32, i, n), tarn__vec_all(-base));
   if (sum) tarn__vec_write_first(sum, TARN__F32, i, tarn__vec_read_first(sum, TARN__F32, i, n) + g, n);
   tarn__vec_write_first(dlogits, dtype, i, g, n);
 }
@@ -84,7 +84,7 @@ TARN__VEC_INLINE void gradient(void *dlogits, const float *e, const reduced *r, 
   for (int64_t first = 0, p = 0; first < row->words; first += r->piece, p++) {
     const int64_t end = row->words - first < r->piece ? row->words : first + r->piece;
     const float factor = (float)(row->scale * exp((double)r->shift[p] - (double)r->most) / r->sum);
-    if (row->target >= first && row->target < end) target = e[row->target] * factor - base - wanted;
+    if (row->target >= first && row->target < end) target = tarn__fma(e[row->target], factor, -base) - wanted;
     int64_t i = first;
     for (; i + LANES <= end; i += LANES) gradient_step(dlogits, e, row->sums, factor, base, dtype, i, LANES);
     if (i < end) gradient_step(dlogits, e, row->sums, factor, base, dtype, i, end - i);
@@ -103,7 +103,8 @@ static void loss(float *logits, void *dlogits, double result[2], const tarn__out
   const double log_sum = log(r.sum) + (double)r.most;
   result[1] = log_sum - target;
   result[0] = (1.0 - row->smoothing) * result[1];
-  if (row->smoothing > 0.0) result[0] += row->smoothing * (log_sum - r.total / (double)row->words);
+  if (row->smoothing > 0.0)
+    result[0] = tarn__fma_double(row->smoothing, log_sum - r.total / (double)row->words, result[0]);
   if (!row->wants_grad) return;
   row->dtype == TARN__BF16 ? gradient(dlogits, logits, &r, row, TARN__BF16)
                            : gradient(dlogits, logits, &r, row, TARN__F32);

@@ -31,13 +31,12 @@ static layout layout_of(const tarn__node *node, int threads) {
   return l;
 }
 
-// Rows [first, first + rows) of x.
-static tarn__gemm product_of(const tarn__node *node, int64_t first, int64_t rows) {
+// The product of `rows` rows; which ones is said when there is memory.
+static tarn__gemm product_of(const tarn__node *node, int64_t rows) {
   const tarn__tensor *x = node->in[0], *table = node->in[1], *bias = node->in[2];
   return (tarn__gemm){.m = rows,
                       .n = table->rows,
                       .k = table->cols,
-                      .a = (const char *)x->data + (size_t)(first * x->cols) * tarn__dtype_size(x->dtype),
                       .b = table->data,
                       .packed = table->param->packed,
                       .int8 = table->param->packed_int8,
@@ -56,7 +55,7 @@ static size_t scratch(const tarn__node *node, int threads) {
   const size_t reference = (size_t)node->in[1]->rows * sizeof(double);
   if (node->in[0]->dtype == TARN__F64 || rows == 0) return reference;
   layout l = layout_of(node, threads);
-  tarn__gemm whole = product_of(node, 0, l.chunk_rows), rest = product_of(node, 0, rows % l.chunk_rows);
+  tarn__gemm whole = product_of(node, l.chunk_rows), rest = product_of(node, rows % l.chunk_rows);
   const size_t a = tarn__gemm_scratch(&whole, threads), b = tarn__gemm_scratch(&rest, threads);
   const size_t bytes = l.bytes + (a > b ? a : b);
   return bytes > reference ? bytes : reference;
@@ -64,14 +63,16 @@ static size_t scratch(const tarn__node *node, int threads) {
 
 static tarn_status forward(const tarn__exec *exec, const tarn__node *node) {
   const tarn__output_top_attr *attr = node->attr;
-  const int64_t rows = node->in[0]->rows, best = attr->best;
+  const tarn__tensor *x = node->in[0];
+  const int64_t rows = x->rows, best = attr->best;
   layout l = layout_of(node, exec->threads);
   char *memory = node->scratch;
   float *values = node->out[0]->data;
   int32_t *ids = node->out[1]->data;
   for (int64_t first = 0; first < rows; first += l.chunk_rows) {
     const int64_t count = rows - first < l.chunk_rows ? rows - first : l.chunk_rows;
-    tarn__gemm product = product_of(node, first, count);
+    tarn__gemm product = product_of(node, count);
+    product.a = (const char *)x->data + (size_t)(first * x->cols) * tarn__dtype_size(x->dtype);
     tarn__gemm_run(&product, exec->threads, memory + l.products);
 #pragma omp parallel for schedule(static) num_threads(exec->threads)
     for (int64_t r = 0; r < count; r++)

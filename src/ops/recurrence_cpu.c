@@ -30,14 +30,14 @@ TARN__VEC_INLINE vec gru(const step *s, tarn__dtype dtype, int64_t i, int64_t r,
   const vec reset = tarn__vec_sigmoid(get(&s->x, dtype, r, j, n) + get_f32(u, 0, n));
   const vec keep = tarn__vec_sigmoid(get(&s->x, dtype, r, j + h, n) + get_f32(u, h, n));
   const vec from_state = get_f32(u, 2 * h, n);
-  const vec candidate = tarn__vec_tanh(get(&s->x, dtype, r, j + 2 * h, n) + reset * from_state);
+  const vec candidate = tarn__vec_tanh(tarn__vec_fma(reset, from_state, get(&s->x, dtype, r, j + 2 * h, n)));
   if (s->gates.data) {
     put(&s->gates, dtype, r, j, reset, n);
     put(&s->gates, dtype, r, j + h, keep, n);
     put(&s->gates, dtype, r, j + 2 * h, candidate, n);
     put(&s->extra, dtype, r, j, from_state, n);
   }
-  return candidate + keep * (get_f32(s->state, i * s->state_ld + j, n) - candidate);
+  return tarn__vec_fma(keep, get_f32(s->state, i * s->state_ld + j, n) - candidate, candidate);
 }
 
 TARN__VEC_INLINE vec lstm(const step *s, tarn__dtype dtype, int64_t i, int64_t r, int64_t j, int64_t n) {
@@ -47,7 +47,7 @@ TARN__VEC_INLINE vec lstm(const step *s, tarn__dtype dtype, int64_t i, int64_t r
   const vec forget = tarn__vec_sigmoid(get(&s->x, dtype, r, j + h, n) + get_f32(u, h, n));
   const vec candidate = tarn__vec_tanh(get(&s->x, dtype, r, j + 2 * h, n) + get_f32(u, 2 * h, n));
   const vec output = tarn__vec_sigmoid(get(&s->x, dtype, r, j + 3 * h, n) + get_f32(u, 3 * h, n));
-  const vec cell = forget * get_f32(s->cell, i * h + j, n) + input * candidate;
+  const vec cell = tarn__vec_fma(forget, get_f32(s->cell, i * h + j, n), input * candidate);
   put_f32(s->cell, i * h + j, cell, n);
   if (s->gates.data) {
     put(&s->gates, dtype, r, j, input, n);
@@ -65,7 +65,7 @@ TARN__VEC_INLINE vec echo(const step *s, tarn__dtype dtype, int64_t i, int64_t r
   // A ReLU that lets NaNs through, so that a run that diverges is seen to.
   const vec value = s->spec.relu ? tarn__vec_select(sum < 0.0f, (vec){0}, sum) : tarn__vec_tanh(sum);
   if (s->gates.data) put(&s->gates, dtype, r, j, value, n);
-  return (1.0f - leak) * get_f32(s->state, i * s->state_ld + j, n) + leak * value;
+  return tarn__vec_axpy(1.0f - leak, get_f32(s->state, i * s->state_ld + j, n), leak * value);
 }
 
 TARN__VEC_INLINE void forward_cell(const step *s, tarn__dtype dtype, tarn__cell cell, int64_t first, int64_t last) {
@@ -84,6 +84,9 @@ TARN__VEC_INLINE void forward_cell(const step *s, tarn__dtype dtype, tarn__cell 
 #undef STEP
   }
 }
+
+// 1 - x^2
+TARN__VEC_INLINE vec tanh_slope(vec x) { return tarn__vec_fma(-x, x, tarn__vec_all(1.0f)); }
 
 // Backward, of n units from j on: writes du of gate k to the operand and dx, adds it to the sums.
 TARN__VEC_INLINE void give(const step *s, tarn__dtype dtype, int64_t i, int64_t r, int64_t at, vec dx, vec du,
@@ -105,7 +108,7 @@ TARN__VEC_INLINE vec gru_back(const step *s, tarn__dtype dtype, int64_t i, int64
   const int64_t h = s->spec.hidden;
   const vec reset = get(&s->gates, dtype, r, j, n), keep = get(&s->gates, dtype, r, j + h, n);
   const vec candidate = get(&s->gates, dtype, r, j + 2 * h, n);
-  const vec dcandidate = dh * (1.0f - keep) * (1.0f - candidate * candidate);
+  const vec dcandidate = dh * (1.0f - keep) * tanh_slope(candidate);
   const vec dreset = dcandidate * get(&s->extra, dtype, r, j, n) * reset * (1.0f - reset);
   const vec dkeep = dh * (before(s, &s->y, dtype, r, j, n) - candidate) * keep * (1.0f - keep);
   give(s, dtype, i, r, j, dreset, dreset, n);
@@ -119,10 +122,10 @@ TARN__VEC_INLINE vec lstm_back(const step *s, tarn__dtype dtype, int64_t i, int6
   const vec input = get(&s->gates, dtype, r, j, n), forget = get(&s->gates, dtype, r, j + h, n);
   const vec candidate = get(&s->gates, dtype, r, j + 2 * h, n), output = get(&s->gates, dtype, r, j + 3 * h, n);
   const vec bent = tarn__vec_tanh(get(&s->extra, dtype, r, j, n));
-  const vec dcell = get_f32(s->cell, i * h + j, n) + dh * output * (1.0f - bent * bent);
+  const vec dcell = tarn__vec_fma(dh * output, tanh_slope(bent), get_f32(s->cell, i * h + j, n));
   const vec dinput = dcell * candidate * input * (1.0f - input);
   const vec dforget = dcell * before(s, &s->extra, dtype, r, j, n) * forget * (1.0f - forget);
-  const vec dcandidate = dcell * input * (1.0f - candidate * candidate);
+  const vec dcandidate = dcell * input * tanh_slope(candidate);
   const vec doutput = dh * bent * output * (1.0f - output);
   put_f32(s->cell, i * h + j, dcell * forget, n);
   give(s, dtype, i, r, j, dinput, dinput, n);
@@ -135,7 +138,7 @@ TARN__VEC_INLINE vec lstm_back(const step *s, tarn__dtype dtype, int64_t i, int6
 TARN__VEC_INLINE vec echo_back(const step *s, tarn__dtype dtype, int64_t i, int64_t r, int64_t j, vec dh, int64_t n) {
   const float leak = (float)s->spec.leak;
   const vec value = get(&s->gates, dtype, r, j, n), df = leak * dh;
-  const vec du = s->spec.relu ? tarn__vec_select(value > 0.0f, df, (vec){0}) : df * (1.0f - value * value);
+  const vec du = s->spec.relu ? tarn__vec_select(value > 0.0f, df, (vec){0}) : df * tanh_slope(value);
   give(s, dtype, i, r, j, du, du, n);
   return (1.0f - leak) * dh;
 }

@@ -83,11 +83,11 @@ static inline float squares(const float *x, float mean, int64_t d) {
   for (; i + 4 * LANES <= d; i += 4 * LANES)
     for (int k = 0; k < 4; k++) {
       const tarn__vec off = tarn__vec_load(x + i + k * LANES) - mean;
-      sum[k] += off * off;
+      sum[k] = tarn__vec_fma(off, off, sum[k]);
     }
   for (; i < d; i += LANES) {
     const tarn__vec off = tarn__vec_first(tarn__vec_load(x + i) - mean, d - i, 0.0f);
-    sum[0] += off * off;
+    sum[0] = tarn__vec_fma(off, off, sum[0]);
   }
   return tarn__vec_sum_lanes((sum[0] + sum[1]) + (sum[2] + sum[3]))[0];
 }
@@ -104,12 +104,12 @@ TARN__VEC_INLINE void forward_part(const tarn__node *node, const part *p, tarn__
     const float rstd = 1.0f / sqrtf(squares(p->row, mean, d) / (float)d + (float)TARN__NORM_EPSILON);
     void *out = y->data;
     const int64_t at = r * d;
-#define STEP(i, n)                                                         \
-  do {                                                                     \
-    const tarn__vec normal = (tarn__vec_load(p->row + (i)) - mean) * rstd; \
-    const tarn__vec g = tarn__vec_read_first(gain, TARN__F32, i, n);       \
-    const tarn__vec b = tarn__vec_read_first(bias, TARN__F32, i, n);       \
-    tarn__vec_write_first(out, dtype, at + (i), normal * g + b, n);        \
+#define STEP(i, n)                                                               \
+  do {                                                                           \
+    const tarn__vec normal = (tarn__vec_load(p->row + (i)) - mean) * rstd;       \
+    const tarn__vec g = tarn__vec_read_first(gain, TARN__F32, i, n);             \
+    const tarn__vec b = tarn__vec_read_first(bias, TARN__F32, i, n);             \
+    tarn__vec_write_first(out, dtype, at + (i), tarn__vec_fma(normal, g, b), n); \
   } while (0)
     TARN__VEC_EACH(0, d, STEP);
 #undef STEP
@@ -145,19 +145,26 @@ TARN__VEC_INLINE means reduce(const tarn__node *node, const part *p, int64_t r, 
   const float mean = stats[0], rstd = stats[1];
   const int64_t d = node->in[TARN__RN_DY]->cols, at = r * d;
   tarn__vec g_sum = {0}, gx_sum = {0};
-#define STEP(i, n)                                                                        \
-  do {                                                                                    \
-    const tarn__vec gradient = tarn__vec_read_first(dy, dtype, at + (i), n);              \
-    const tarn__vec normal = (tarn__vec_read_first(x, dtype, at + (i), n) - mean) * rstd; \
-    const tarn__vec g = gradient * tarn__vec_read_first(gain, TARN__F32, i, n);           \
-    g_sum += g;                                                                           \
-    gx_sum += g * normal;                                                                 \
-    tarn__vec_store(p->dgain + (i), tarn__vec_load(p->dgain + (i)) + gradient * normal);  \
-    tarn__vec_store(p->dbias + (i), tarn__vec_load(p->dbias + (i)) + gradient);           \
+#define STEP(i, n)                                                                                    \
+  do {                                                                                                \
+    const tarn__vec gradient = tarn__vec_read_first(dy, dtype, at + (i), n);                          \
+    const tarn__vec normal = (tarn__vec_read_first(x, dtype, at + (i), n) - mean) * rstd;             \
+    const tarn__vec g = gradient * tarn__vec_read_first(gain, TARN__F32, i, n);                       \
+    g_sum += g;                                                                                       \
+    gx_sum = tarn__vec_fma(g, normal, gx_sum);                                                        \
+    tarn__vec_store(p->dgain + (i), tarn__vec_fma(gradient, normal, tarn__vec_load(p->dgain + (i)))); \
+    tarn__vec_store(p->dbias + (i), tarn__vec_load(p->dbias + (i)) + gradient);                       \
   } while (0)
   TARN__VEC_EACH(0, d, STEP);
 #undef STEP
   return (means){tarn__vec_sum_lanes(g_sum)[0] / (float)d, tarn__vec_sum_lanes(gx_sum)[0] / (float)d};
+}
+
+// g rstd + other, of which either may be wanted alone. In F32 the product is fused with the sum, in BF16 it is rounded
+// before: nothing speaks for either, but that trainings of earlier versions go on with equal bits.
+TARN__VEC_INLINE tarn__vec with_sum(bool norm, bool sum, tarn__vec g, float rstd, tarn__vec other, tarn__dtype dtype) {
+  if (!norm || !sum) return norm ? g * rstd : other;
+  return dtype == TARN__F32 ? tarn__vec_axpy(rstd, g, other) : g * rstd + other;
 }
 
 // The gradient of the sum of row r, and what follows from it. Without a norm m is NULL.
@@ -178,10 +185,12 @@ TARN__VEC_INLINE void backward_row(const tarn__node *node, const part *p, const 
     tarn__vec g = {0};                                                                                              \
     if (m) {                                                                                                        \
       const tarn__vec normal = (tarn__vec_read_first(x, dtype, at + (i), n) - mean) * rstd;                         \
-      g = tarn__vec_read_first(dy, dtype, at + (i), n) * tarn__vec_read_first(gain, TARN__F32, i, n);               \
-      g = (g - mean_g - normal * mean_gx) * rstd;                                                                   \
+      g = tarn__vec_fma(tarn__vec_read_first(dy, dtype, at + (i), n), tarn__vec_read_first(gain, TARN__F32, i, n),  \
+                        tarn__vec_all(-mean_g));                                                                    \
+      g = tarn__vec_axpy(-mean_gx, normal, g);                                                                      \
     }                                                                                                               \
-    if (dsum_data) g += tarn__vec_read_first(dsum_data, dtype, at + (i), n);                                        \
+    const tarn__vec other = dsum_data ? tarn__vec_read_first(dsum_data, dtype, at + (i), n) : (tarn__vec){0};       \
+    g = with_sum(m, dsum_data, g, rstd, other, dtype);                                                              \
     const tarn__vec old = previous_data ? tarn__vec_read_first(previous_data, dtype, at + (i), n) : (tarn__vec){0}; \
     if (dbranch_data) tarn__vec_write_first(dbranch_data, dtype, at + (i), dropped ? drop(p, i, g) : g, n);         \
     if (dx_data) tarn__vec_write_first(dx_data, dtype, at + (i), g + old, n);                                       \

@@ -1,34 +1,31 @@
 #include "ops/ridge_kernels.h"
 
+#include "ops/vec_double_cpu.h"
+
 #if defined(__AVX512F__)
-enum { LANES = 8, VECTORS = 2 };
-#elif defined(__AVX2__)
-enum { LANES = 4, VECTORS = 1 };
+enum { VECTORS = 2 };
 #else
-enum { LANES = 2, VECTORS = 1 };
+enum { VECTORS = 1 };
 #endif
-enum { WIDE = LANES * VECTORS };  // columns of a tile, whose sums stay in registers
+enum { LANES = TARN__VEC_DOUBLES, WIDE = LANES * VECTORS };  // columns of a tile, whose sums stay in registers
 
-typedef double vec __attribute__((vector_size(8 * LANES)));
-typedef double vec_any __attribute__((vector_size(8 * LANES), aligned(8), may_alias));
+typedef tarn__vec_double vec;
 
-static inline __attribute__((always_inline)) vec load(const double *from) { return *(const vec_any *)from; }
-static inline __attribute__((always_inline)) void store(double *to, vec v) { *(vec_any *)to = v; }
-
-static inline __attribute__((always_inline)) void tile(double *sums, int64_t width, const double *left,
-                                                       const double *right, int64_t stride, int64_t samples,
-                                                       double sign) {
+TARN__VEC_INLINE void tile(double *sums, int64_t width, const double *left, const double *right, int64_t stride,
+                           int64_t samples, double sign) {
   vec total[TARN__RIDGE_ROWS][VECTORS] = {0};
   for (int64_t t = 0; t < samples; t++, left += stride, right += stride) {
     vec x[VECTORS];
-    for (int c = 0; c < VECTORS; c++) x[c] = load(right + c * LANES);
+    for (int c = 0; c < VECTORS; c++) x[c] = tarn__vec_double_load(right + c * LANES);
     for (int r = 0; r < TARN__RIDGE_ROWS; r++)
-      for (int c = 0; c < VECTORS; c++) total[r][c] += left[r] * x[c];
+      for (int c = 0; c < VECTORS; c++)
+        total[r][c] = tarn__vec_double_fma(tarn__vec_double_all(left[r]), x[c], total[r][c]);
   }
   for (int r = 0; r < TARN__RIDGE_ROWS; r++)
     for (int c = 0; c < VECTORS; c++) {
       double *to = sums + r * width + c * LANES;
-      store(to, load(to) + sign * total[r][c]);
+      tarn__vec_double_store(to,
+                             tarn__vec_double_fma(tarn__vec_double_all(sign), total[r][c], tarn__vec_double_load(to)));
     }
 }
 
@@ -40,8 +37,9 @@ static void add_products(double *sums, int64_t width, const double *z, int64_t s
   for (int64_t r = 0; r < rows; r++)
     for (int64_t k = j > first + r ? j : first + r; k < end; k++) {
       double total = 0;
-      for (int64_t t = 0; t < samples; t++) total += z[t * stride + first + r] * z[t * stride + k];
-      sums[r * width + k] += sign * total;
+      for (int64_t t = 0; t < samples; t++)
+        total = tarn__fma_double(z[t * stride + first + r], z[t * stride + k], total);
+      sums[r * width + k] = tarn__fma_double(sign, total, sums[r * width + k]);
     }
 }
 

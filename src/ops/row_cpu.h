@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "graph/dtype.h"
+#include "ops/fma_cpu.h"
 #include "ops/variant.h"
 
 // Alignment of scratch rows: one cache line, one AVX-512 register.
@@ -84,41 +85,19 @@ static inline void tarn__row_write(void *data, tarn__dtype dtype, int64_t first,
 static inline float tarn__row_exp(float x) {
   float clamped = x > 88.0f ? 88.0f : x;
   clamped = clamped < -87.0f ? -87.0f : clamped;
-  float shifted = clamped * 1.44269504088896341f + 12582912.0f;
+  float shifted = tarn__fma(clamped, 1.44269504088896341f, 12582912.0f);
   float n = shifted - 12582912.0f;
-  float r = clamped - n * 0.693359375f;
-  r = r + n * 2.12194440e-4f;
+  float r = tarn__fma(n, -0.693359375f, clamped);
+  r = tarn__fma(n, 2.12194440e-4f, r);
   float p = 1.9875691500e-4f;
-  p = p * r + 1.3981999507e-3f;
-  p = p * r + 8.3334519073e-3f;
-  p = p * r + 4.1665795894e-2f;
-  p = p * r + 1.6666665459e-1f;
-  p = p * r + 5.0000001201e-1f;
-  float e = p * r * r + r + 1.0f;
+  p = tarn__fma(p, r, 1.3981999507e-3f);
+  p = tarn__fma(p, r, 8.3334519073e-3f);
+  p = tarn__fma(p, r, 4.1665795894e-2f);
+  p = tarn__fma(p, r, 1.6666665459e-1f);
+  p = tarn__fma(p, r, 5.0000001201e-1f);
+  float e = tarn__fma(p * r, r, r) + 1.0f;
   float scale = tarn__row_bits_to_float((tarn__row_float_to_bits(shifted) + 127u) << 23);
   return x < -87.0f ? 0.0f : e * scale;
-}
-
-static inline float tarn__row_sum(const float *x, int64_t n) {
-  float sum = 0.0f;
-#pragma omp simd reduction(+ : sum)
-  for (int64_t i = 0; i < n; i++) sum += x[i];
-  return sum;
-}
-
-static inline float tarn__row_dot(const float *x, const float *y, int64_t n) {
-  float sum = 0.0f;
-#pragma omp simd reduction(+ : sum)
-  for (int64_t i = 0; i < n; i++) sum += x[i] * y[i];
-  return sum;
-}
-
-// sum of (x - shift)^2
-static inline float tarn__row_squares(const float *x, float shift, int64_t n) {
-  float sum = 0.0f;
-#pragma omp simd reduction(+ : sum)
-  for (int64_t i = 0; i < n; i++) sum += (x[i] - shift) * (x[i] - shift);
-  return sum;
 }
 
 // Largest element; NaNs are passed over (the exponentials that follow bring them back). n > 0. The lanes are written
@@ -138,18 +117,6 @@ static inline float tarn__row_max(const float *x, int64_t n) {
   return most;
 }
 
-// out = exp(x - shift); returns the sum. out may be x.
-static inline float tarn__row_exp_sum(float *out, const float *x, float shift, int64_t n) {
-  float sum = 0.0f;
-#pragma omp simd reduction(+ : sum)
-  for (int64_t i = 0; i < n; i++) {
-    float e = tarn__row_exp(x[i] - shift);
-    out[i] = e;
-    sum += e;
-  }
-  return sum;
-}
-
 static inline void tarn__row_scale(float *x, float factor, int64_t n) {
 #pragma omp simd
   for (int64_t i = 0; i < n; i++) x[i] *= factor;
@@ -163,7 +130,7 @@ static inline void tarn__row_add(float *sum, const float *x, int64_t n) {
 // sum += factor * x
 static inline void tarn__row_axpy(float *sum, float factor, const float *x, int64_t n) {
 #pragma omp simd
-  for (int64_t i = 0; i < n; i++) sum[i] += factor * x[i];
+  for (int64_t i = 0; i < n; i++) sum[i] = tarn__fma(factor, x[i], sum[i]);
 }
 
 #endif

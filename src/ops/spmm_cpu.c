@@ -115,8 +115,8 @@ TARN__VEC_INLINE void row_product(float *out, const float *panel, const tarn__sp
   tarn__vec sum[REGISTERS] = {{0}};
   for (int32_t e = m->starts[row]; e < m->starts[row + 1]; e++) {
     const float *at = panel + (int64_t)m->columns[e] * WIDE;
-    const tarn__vec value = (tarn__vec){0} + m->values[e];
-    for (int r = 0; r < registers; r++) sum[r] += value * tarn__vec_load(at + r * TARN__VEC_LANES);
+    const tarn__vec value = tarn__vec_all(m->values[e]);
+    for (int r = 0; r < registers; r++) sum[r] = tarn__vec_fma(value, tarn__vec_load(at + r * TARN__VEC_LANES), sum[r]);
   }
   for (int r = 0; r < registers; r++) tarn__vec_store(out + r * TARN__VEC_LANES, sum[r]);
 }

@@ -1,5 +1,6 @@
 #include "ops/row_cpu.h"
 #include "ops/stand_in.h"
+#include "ops/vec_double_cpu.h"
 
 // Elements that fit into L1 three times, and parts that the sums are made in: as many for every number of threads, so
 // that bits do not depend on it.
@@ -31,7 +32,7 @@ static void combine(const tarn__exec *exec, const tarn__node *node, float factor
     const float *y = tarn__row_read(b->data, b->dtype, first, count, b_row);
     float *sum = tarn__row_target(out->data, out->dtype, first, out_row);
 #pragma omp simd
-    for (int64_t i = 0; i < count; i++) sum[i] = factor_a * x[i] + factor_b * y[i];
+    for (int64_t i = 0; i < count; i++) sum[i] = tarn__fma(factor_a, x[i], factor_b * y[i]);
     tarn__row_write(out->data, out->dtype, first, count, sum);
   }
 }
@@ -42,16 +43,9 @@ static tarn_status add(const tarn__exec *exec, const tarn__node *node) {
 }
 
 static void add_piece(tarn__stand_in_sums *sums, const float *x, const float *y, int64_t n) {
-  double dot = 0.0, xx = 0.0, yy = 0.0;
-#pragma omp simd reduction(+ : dot, xx, yy)
-  for (int64_t i = 0; i < n; i++) {
-    dot += (double)x[i] * (double)y[i];
-    xx += (double)x[i] * (double)x[i];
-    yy += (double)y[i] * (double)y[i];
-  }
-  sums->dot += dot;
-  sums->approximation += xx;
-  sums->truth += yy;
+  sums->dot += tarn__vec_double_dot(x, y, n);
+  sums->approximation += tarn__vec_double_dot(x, x, n);
+  sums->truth += tarn__vec_double_dot(y, y, n);
 }
 
 static tarn_status measure(const tarn__exec *exec, const tarn__node *node) {

@@ -46,7 +46,7 @@ TARN__VEC_INLINE void tarn__tile_one(const tarn__tile_operands *t, int64_t i, in
     for (int r = 0; r < rows; r++) {
       const float factor = a[r * t->a_row];
 #pragma GCC unroll 4
-      for (int v = 0; v < vectors; v++) sum[r][v] += factor * row[v];
+      for (int v = 0; v < vectors; v++) sum[r][v] = tarn__vec_axpy(factor, row[v], sum[r][v]);
     }
     a += t->a_step;
     b += t->b_row;
@@ -109,15 +109,16 @@ static __attribute__((noinline, unused)) void tarn__tile_product(const tarn__til
 
 // {a0, b0, a1, b1, ...} of the lower and of the upper halves of two registers.
 #if defined(__AVX512F__)
-#define TARN__TILE_LOW(a, b) __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23)
+#define TARN__TILE_LOW(a, b) \
+  TARN__VEC_SHUFFLE(tarn__vec_int, a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23)
 #define TARN__TILE_HIGH(a, b) \
-  __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31)
+  TARN__VEC_SHUFFLE(tarn__vec_int, a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31)
 #elif defined(__AVX2__)
-#define TARN__TILE_LOW(a, b) __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11)
-#define TARN__TILE_HIGH(a, b) __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15)
+#define TARN__TILE_LOW(a, b) TARN__VEC_SHUFFLE(tarn__vec_int, a, b, 0, 8, 1, 9, 2, 10, 3, 11)
+#define TARN__TILE_HIGH(a, b) TARN__VEC_SHUFFLE(tarn__vec_int, a, b, 4, 12, 5, 13, 6, 14, 7, 15)
 #else
-#define TARN__TILE_LOW(a, b) __builtin_shufflevector(a, b, 0, 4, 1, 5)
-#define TARN__TILE_HIGH(a, b) __builtin_shufflevector(a, b, 2, 6, 3, 7)
+#define TARN__TILE_LOW(a, b) TARN__VEC_SHUFFLE(tarn__vec_int, a, b, 0, 4, 1, 5)
+#define TARN__TILE_HIGH(a, b) TARN__VEC_SHUFFLE(tarn__vec_int, a, b, 2, 6, 3, 7)
 #endif
 
 // out[c][r] = in[r][c] for one square of LANES rows and columns: interleaving row i with row i + LANES / 2, log2(LANES)

@@ -1,5 +1,6 @@
 // The measures with all their digits, for other programs. Unknown values are empty fields.
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,18 +45,66 @@ static void statistic(tarn__buffer *out, const tarn_results_statistic *s) {
   tarn__buffer_format(out, "%zu,", s->count);
 }
 
-void tarn__report_results_csv(tarn__buffer *out, const tarn__report *view) {
-  static const char *const measures[] = {"aucc",         "aucc_mean",        "best",          "best_seconds",
-                                         "min_loss",     "min_loss_seconds", "epoch_seconds", "budget_step",
-                                         "budget_epoch", "test_bleu",        "test_blimp",    "peak_bytes"};
-  static const char *const pooled[] = {"difference", "low", "high", "wins", "p", "p_two_sided", "p_sacrebleu"};
+// The statistics of a row, in the order of their columns.
+static const struct {
+  const char *name;
+  size_t offset;
+} statistics[] = {
+#define STATISTIC(field) \
+  { #field, offsetof(tarn_results_row, field) }
+    STATISTIC(aucc),
+    STATISTIC(aucc_mean),
+    STATISTIC(best),
+    STATISTIC(best_seconds),
+    STATISTIC(min_loss),
+    STATISTIC(min_loss_seconds),
+    STATISTIC(min_train_loss),
+    STATISTIC(min_train_loss_seconds),
+    STATISTIC(epoch_train_loss),
+    STATISTIC(epoch_seconds),
+    STATISTIC(budget_step),
+    STATISTIC(budget_epoch),
+    STATISTIC(test_bleu),
+    STATISTIC(test_chrf),
+    STATISTIC(test_blimp),
+    STATISTIC(peak_bytes)};
+
+static void results_head(tarn__buffer *out, const tarn__report *view) {
+  static const char *const parts[] = {"difference", "low", "high", "p", "comparisons", "verdict"};
   tarn__buffer_add(out, "model,frozen_layers,encoder,decoder,baseline,runs,finished,failed,metric,budget_seconds,");
   tarn__buffer_add(out, "parameters,trained_parameters,frozen_parameters,shared_parameters,planned_bytes,");
-  for (size_t m = 0; m < sizeof measures / sizeof *measures; m++)
-    tarn__buffer_format(out, "%s_mean,%s_sd,%s_runs,", measures[m], measures[m], measures[m]);
-  tarn__buffer_add(out, "regular,time_ratio,");
-  for (size_t m = 0; m < sizeof pooled / sizeof *pooled; m++) tarn__buffer_format(out, "significance_%s,", pooled[m]);
+  for (size_t m = 0; m < sizeof statistics / sizeof *statistics; m++)
+    tarn__buffer_format(out, "%s_mean,%s_sd,%s_runs,", statistics[m].name, statistics[m].name, statistics[m].name);
+  tarn__buffer_add(out, "regular,time_ratio,regular_deep,time_ratio_deep,");
+  for (int m = 0; m < TARN_RESULTS_JUDGED_SCORES; m++)
+    for (size_t k = 0; k < sizeof parts / sizeof *parts; k++)
+      tarn__buffer_format(out, "%s_%s,", view->table->judged[m].key, parts[k]);
   end_line(out);
+}
+
+// The verdicts on a row's scores; p is that after the correction.
+static void verdicts(tarn__buffer *out, const tarn__report *view, size_t row) {
+  for (int m = 0; m < TARN_RESULTS_JUDGED_SCORES; m++) {
+    const tarn_results_judged *judged = &view->table->judged[m];
+    const tarn_results_verdict *v = &judged->verdicts[row];
+    if (row == view->table->baseline || v->basis == TARN_RESULTS_NO_SCORES) {
+      tarn__buffer_add(out, ",,,,,,");
+      continue;
+    }
+    const double values[] = {v->difference, v->low, v->high, v->p};
+    for (size_t k = 0; k < sizeof values / sizeof *values; k++) real(out, values[k]);
+    whole(out, (int64_t)judged->comparisons);
+    field(out, v->words);
+  }
+}
+
+static void ratio(tarn__buffer *out, const tarn__report *view, size_t regular, double value) {
+  field(out, regular < view->count ? view->results->groups[regular].name : "");
+  real(out, value);
+}
+
+void tarn__report_results_csv(tarn__buffer *out, const tarn__report *view) {
+  results_head(out, view);
   for (size_t i = 0; i < view->count; i++) {
     const tarn__report_entry *entry = &view->entries[i];
     const tarn_results_group *group = entry->group;
@@ -69,25 +118,15 @@ void tarn__report_results_csv(tarn__buffer *out, const tarn__report *view) {
                         group->finished, group->failed);
     field(out, view->table->metric);
     real(out, view->table->budget);
-    whole(out, run ? run->parameters : -1);
-    whole(out, run ? run->trained_parameters : -1);
-    whole(out, run ? run->frozen_parameters : -1);
-    whole(out, run ? run->shared_parameters : -1);
-    whole(out, run ? run->planned_bytes : -1);
-    const tarn_results_statistic *const statistics[] = {
-        row ? &row->aucc : NULL,          row ? &row->aucc_mean : NULL,   row ? &row->best : NULL,
-        row ? &row->best_seconds : NULL,  row ? &row->min_loss : NULL,    row ? &row->min_loss_seconds : NULL,
-        row ? &row->epoch_seconds : NULL, row ? &row->budget_step : NULL, row ? &row->budget_epoch : NULL,
-        row ? &row->test_bleu : NULL,     row ? &row->test_blimp : NULL,  row ? &row->peak_bytes : NULL};
-    for (size_t m = 0; m < sizeof statistics / sizeof *statistics; m++) statistic(out, statistics[m]);
-    field(out, row && row->regular < view->count ? view->results->groups[row->regular].name : "");
-    real(out, row ? row->time_ratio : NAN);
-    bool known = row && row->seed_count > 0;
-    const tarn_results_significance *s = known ? &row->pooled : NULL;
-    const double values[] = {s ? s->difference : NAN, s ? s->low : NAN, s ? s->high : NAN,
-                             s ? s->wins : NAN,       s ? s->p : NAN,   s ? s->p_two_sided : NAN,
-                             s ? s->p_sacrebleu : NAN};
-    for (size_t m = 0; m < sizeof values / sizeof *values; m++) real(out, values[m]);
+    const int64_t sizes[] = {run ? run->parameters : -1, run ? run->trained_parameters : -1,
+                             run ? run->frozen_parameters : -1, run ? run->shared_parameters : -1,
+                             run ? run->planned_bytes : -1};
+    for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++) whole(out, sizes[k]);
+    for (size_t m = 0; m < sizeof statistics / sizeof *statistics; m++)
+      statistic(out, row ? (const void *)((const char *)row + statistics[m].offset) : NULL);
+    ratio(out, view, row ? row->regular : view->count, row ? row->time_ratio : NAN);
+    ratio(out, view, row ? row->regular_deep : view->count, row ? row->time_ratio_deep : NAN);
+    verdicts(out, view, i);
     end_line(out);
   }
 }
@@ -95,10 +134,12 @@ void tarn__report_results_csv(tarn__buffer *out, const tarn__report *view) {
 void tarn__report_runs_csv(tarn__buffer *out, const tarn__report *view) {
   tarn__buffer_add(
       out,
-      "model,frozen_layers,seed,path,state,message,end,seconds,updates,epochs,clock,threads,parameters,"
+      "model,frozen_layers,seed,path,state,message,log_changed,log_accepted,log_accepted_update,end,seconds,updates,"
+      "epochs,clock,threads,parameters,"
       "trained_parameters,frozen_parameters,shared_parameters,planned_bytes,peak_bytes,aucc,aucc_mean,held,"
-      "assumed_start,best,best_seconds,best_update,min_loss,min_loss_seconds,epoch_seconds,budget_step,"
-      "budget_epoch,test_bleu,test_chrf,test_blimp\n");
+      "assumed_start,best,best_seconds,best_update,min_loss,min_loss_seconds,min_train_loss,min_train_loss_seconds,"
+      "epoch_train_loss,epoch_seconds,budget_step,"
+      "budget_epoch,test_bleu,test_chrf,test_blimp,test_checkpoint\n");
   for (size_t i = 0; i < view->count; i++) {
     const tarn__report_entry *entry = &view->entries[i];
     for (size_t k = 0; k < entry->group->run_count; k++) {
@@ -110,6 +151,9 @@ void tarn__report_runs_csv(tarn__buffer *out, const tarn__report *view) {
       field(out, run->path);
       field(out, tarn_results_state_name(run->state));
       field(out, run->message);
+      field(out, run->log_changed);
+      field(out, run->log_accepted);
+      whole(out, run->log_accepted_step);
       field(out, run->end);
       real(out, run->seconds);
       whole(out, run->step);
@@ -127,9 +171,11 @@ void tarn__report_runs_csv(tarn__buffer *out, const tarn__report *view) {
       real(out, m->best);
       real(out, m->best_seconds);
       whole(out, m->best_step);
-      const double reals[] = {m->min_loss,     m->min_loss_seconds, m->epoch_seconds, m->budget_step,
-                              m->budget_epoch, run->test_bleu,      run->test_chrf,   run->test_blimp};
+      const double reals[] = {m->min_loss,         m->min_loss_seconds, m->min_train_loss, m->min_train_loss_seconds,
+                              m->epoch_train_loss, m->epoch_seconds,    m->budget_step,    m->budget_epoch,
+                              run->test_bleu,      run->test_chrf,      run->test_blimp};
       for (size_t r = 0; r < sizeof reals / sizeof *reals; r++) real(out, reals[r]);
+      field(out, run->test_checkpoint);
       end_line(out);
     }
   }

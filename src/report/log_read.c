@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/json_io.h"
 #include "base/record.h"
 
 enum { SERIES_MOST = 4096 };
@@ -103,8 +104,9 @@ static tarn_status read_lines(reader *r, tarn_results_run *run, const char *text
     size_t length = (size_t)(newline - (text + begin));
     json_error_t error;
     r->line++;
-    json_t *record = json_loadb(text + begin, length, JSON_REJECT_DUPLICATES, &error);
-    tarn_status status = record ? TARN_STATUS_OK : tarn__fail(TARN_STATUS_DATA, "it is damaged: %s", error.text);
+    json_t *record;
+    tarn_status status = tarn__json_parse(&record, text + begin, length, JSON_REJECT_DUPLICATES, &error);
+    if (status == TARN_STATUS_OK && !record) status = tarn__fail(TARN_STATUS_DATA, "it is damaged: %s", error.text);
     if (status == TARN_STATUS_OK) status = read_record(r, record);
     json_decref(record);
     if (status == TARN_STATUS_DATA) return tarn__fail_prefix(status, "%s:%ld: ", r->path, r->line);

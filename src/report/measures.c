@@ -20,7 +20,12 @@ void tarn__measures_blank(tarn_results_measures *m) {
                                .budget_step = NAN,
                                .budget_epoch = NAN,
                                .test_bleu = NAN,
+                               .test_chrf = NAN,
                                .test_blimp = NAN,
+                               .min_train_loss = NAN,
+                               .min_train_loss_seconds = NAN,
+                               .epoch_train_loss = NAN,
+                               .min_train_loss_step = -1,
                                .peak_bytes = NAN};
 }
 
@@ -84,6 +89,32 @@ static void measure_position(tarn_results_measures *m, const tarn_results_run *r
   m->budget_epoch = before.epoch + share * (after.epoch - before.epoch);
 }
 
+// The least training loss, and its mean over the last epoch. A line of the log is the mean over the updates since the
+// one before it, so it weighs as much of the epoch as lies between the two.
+static void measure_training(tarn_results_measures *m, const tarn_results_run *run, double budget) {
+  const tarn_results_series *loss = tarn_results_find(run, "train/loss");
+  const tarn_results_point *least = loss ? best_point(loss, run, budget) : NULL;
+  if (!least) return;
+  m->min_train_loss = least->value;
+  m->min_train_loss_seconds = least->seconds;
+  m->min_train_loss_step = least->step;
+  double limit = tarn__measures_ends_at(run, budget) ? INFINITY : budget;
+  double end = NAN;
+  for (size_t i = 0; i < loss->count && loss->points[i].seconds <= limit; i++) end = loss->points[i].epoch;
+  double before = 0;
+  double weights = 0;
+  double sum = 0;
+  for (size_t i = 0; i < loss->count && loss->points[i].seconds <= limit; i++) {
+    const tarn_results_point *p = &loss->points[i];
+    double weight = p->epoch - fmax(before, end - 1);
+    before = p->epoch;
+    if (!(weight > 0)) continue;  // before the last epoch, or a log that does not say epochs
+    weights += weight;
+    sum += weight * p->value;
+  }
+  if (weights > 0) m->epoch_train_loss = sum / weights;
+}
+
 tarn_status tarn__measures_of(tarn_results_measures *m, const tarn_results_run *run, const tarn_results_series *series,
                               double budget) {
   tarn__measures_blank(m);
@@ -102,9 +133,11 @@ tarn_status tarn__measures_of(tarn_results_measures *m, const tarn_results_run *
     m->min_loss_seconds = least->seconds;
     m->min_loss_step = least->step;
   }
+  measure_training(m, run, budget);
   if (run->epoch > 0) m->epoch_seconds = run->seconds / run->epoch;
   measure_position(m, run, budget);
   m->test_bleu = run->test_bleu;
+  m->test_chrf = run->test_chrf;
   m->test_blimp = run->test_blimp;
   if (run->peak_bytes >= 0) m->peak_bytes = (double)run->peak_bytes;
   return TARN_STATUS_OK;

@@ -24,7 +24,8 @@ static tarn_status save_texts(const tarn__report_parts *parts, const char *folde
   TARN_TRY(save(view, folder, "runs.csv", text));
   tarn__buffer_reset(text);
   tarn__buffer_add(text, "% Tables of a report of tarn. Needs \\usepackage{booktabs,graphicx}.\n\n");
-  for (int t = 0; t < TARN__REPORT_TABLES - 1; t++) tarn__table_latex(text, &parts->tables[t]);
+  for (int t = 0; t < TARN__REPORT_TABLES - 1; t++)
+    if (parts->tables[t].count > 0) tarn__table_latex(text, &parts->tables[t]);
   TARN_TRY(save(view, folder, "report.tex", text));
   tarn__buffer_reset(text);
   tarn__report_markdown(text, parts);

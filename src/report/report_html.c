@@ -133,10 +133,13 @@ static void configurations(tarn__buffer *out, const tarn__report_parts *parts) {
 void tarn__report_html(tarn__buffer *out, const tarn__report_parts *parts) {
   head(out, parts);
   summary(out, parts);
-  tarn__buffer_add(out,
-                   "<h2 id=\"tables\">Tables</h2>\n<p class=\"soft\">The best mean of a column is bold; the "
-                   "baseline's row is shaded.</p>\n");
+  tarn__buffer_add(
+      out,
+      "<h2 id=\"tables\">Tables</h2>\n<p class=\"soft\">Bold is what is decided: the value is better than "
+      "each other one of its column, with p, counted for all these comparisons, of 0.05 or less (of counts "
+      "of parameters: it is the least). The baseline's row is shaded.</p>\n");
   for (int t = 0; t < TARN__REPORT_TABLES - 1; t++) {
+    if (parts->tables[t].count == 0) continue;
     element(out, "<h3>", parts->tables[t].title, "</h3>\n");
     tarn__table_html(out, &parts->tables[t]);
   }

@@ -15,6 +15,7 @@ void tarn__report_markdown(tarn__buffer *out, const tarn__report_parts *parts) {
   for (size_t i = 0; i < parts->summary.count; i++) item(out, parts->summary.sentences[i]);
   for (size_t i = 0; i < view->table->note_count; i++) item(out, view->table->notes[i]);
   for (int t = 0; t < TARN__REPORT_TABLES; t++) {
+    if (parts->tables[t].count == 0) continue;
     tarn__buffer_format(out, "\n## %s\n\n", parts->tables[t].title);
     tarn__table_markdown(out, &parts->tables[t]);
   }

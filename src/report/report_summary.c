@@ -1,11 +1,8 @@
-// The summary in words. It says how large a difference is, and whether the spread over seeds or the bootstrap lets one
-// believe in it.
+// The summary in words. Whether a difference is more than chance is said by the table's verdicts alone.
 #include <math.h>
 #include <string.h>
 
 #include "report/report_write.h"
-
-#define SURE 0.05  // level of significance
 
 static void say(tarn__summary *summary, const char *sentence) {
   if (summary->count < TARN__REPORT_SENTENCES && *sentence) summary->sentences[summary->count++] = sentence;
@@ -17,6 +14,7 @@ typedef const tarn_results_statistic *(*measure)(const tarn_results_row *row);
 static const tarn_results_statistic *aucc_of(const tarn_results_row *row) { return &row->aucc_mean; }
 static const tarn_results_statistic *best_of(const tarn_results_row *row) { return &row->best; }
 static const tarn_results_statistic *test_of(const tarn_results_row *row) { return &row->test_bleu; }
+static const tarn_results_statistic *chrf_of(const tarn_results_row *row) { return &row->test_chrf; }
 static const tarn_results_statistic *blimp_of(const tarn_results_row *row) { return &row->test_blimp; }
 static const tarn_results_statistic *steps_of(const tarn_results_row *row) { return &row->budget_step; }
 
@@ -37,17 +35,6 @@ static const char *named(tarn__report *view, const tarn__report_entry *entry) {
   return tarn__report_text(view, "%s (%s)", entry->group->name, entry->label.note);
 }
 
-// How a difference of means stands to the spread over seeds.
-static const char *against_spread(tarn__report *view, double difference, int decimals, const tarn_results_statistic *a,
-                                  const tarn_results_statistic *b) {
-  if (a->count < 2 || b->count < 2) return "; with one seed the spread is not known";
-  double error = sqrt(a->sd * a->sd / (double)a->count + b->sd * b->sd / (double)b->count);
-  if (fabs(difference) < 2 * error)
-    return tarn__report_text(view, "; less than twice its standard error of %.*f over seeds, so too near to tell",
-                             decimals, error);
-  return tarn__report_text(view, "; its standard error over seeds is %.*f", decimals, error);
-}
-
 static void say_extent(tarn__summary *summary, tarn__report *view) {
   size_t finished = 0, failed = 0;
   for (size_t i = 0; i < view->count; i++) {
@@ -66,51 +53,98 @@ static void say_extent(tarn__summary *summary, tarn__report *view) {
                         view->budget, view->table->clock ? view->table->clock : "wall", named(view, view->baseline)));
 }
 
-static void say_winner(tarn__summary *summary, tarn__report *view, measure of, bool less, int decimals,
-                       const char *what) {
-  const tarn__report_entry *best = winner(view, of, less);
-  if (!best) return;
-  const char *value = tarn__report_spread(view, of(best->row), 1, decimals);
-  if (best == view->baseline || !view->baseline->row || of(view->baseline->row)->count == 0) {
-    say(summary, tarn__report_text(view, "Best %s: %s with %s.", what, named(view, best), value));
-    return;
-  }
-  const tarn_results_statistic *base = of(view->baseline->row);
-  double difference = of(best->row)->mean - base->mean;
-  say(summary, tarn__report_text(view, "Best %s: %s with %s, %.*f %s than the baseline's %s%s.", what,
-                                 named(view, best), value, decimals, fabs(difference), difference < 0 ? "less" : "more",
-                                 tarn__report_spread(view, base, 1, decimals),
-                                 against_spread(view, difference, decimals, of(best->row), base)));
-}
-
-// Names of the configurations whose test BLEU differs from the baseline's: `sign` 1 better, -1 worse, 0 neither.
-static const char *tested(tarn__report *view, int sign) {
+// What is said of the baseline by the verdicts on single models against it.
+static const char *against_models(tarn__report *view, const tarn_results_judged *judged) {
   const char *text = "";
   for (size_t i = 0; i < view->count; i++) {
-    const tarn__report_entry *entry = &view->entries[i];
-    if (!entry->row || entry == view->baseline || entry->row->seed_count == 0) continue;
-    const tarn_results_significance *s = &entry->row->pooled;
-    if (isnan(s->p_two_sided)) continue;
-    const char *p = tarn__report_p(view, s->p_two_sided);
-    int found = fmax(s->p_two_sided, tarn__report_least_p(view)) > SURE ? 0 : s->difference > 0 ? 1 : -1;
-    if (found != sign) continue;
-    const char *mark = s->difference < 0 ? "\xE2\x88\x92" : "+";
-    text = tarn__report_text(view, "%s%s%s (%s%.2f, p %s%s)", text, *text ? ", " : "", entry->group->name, mark,
-                             fabs(s->difference), *p == '<' ? "" : "= ", p);
+    char p[TARN_RESULTS_P_TEXT];
+    const tarn_results_verdict *v = &judged->verdicts[i];
+    if (i == view->table->baseline || v->basis != TARN_RESULTS_MODELS) continue;
+    const char *word = v->decision == TARN_RESULTS_WORSE    ? "better"
+                       : v->decision == TARN_RESULTS_BETTER ? "worse"
+                                                            : "undecided";
+    tarn_results_p(p, v->p);
+    text = tarn__report_text(view, "%s; against %s it is %s, of these two models (p %s%s)", text,
+                             view->entries[i].group->name, word, *p == '<' ? "" : "= ", p);
   }
   return text;
 }
 
-static void say_significance(tarn__summary *summary, tarn__report *view) {
-  const char *better = tested(view, 1);
-  const char *worse = tested(view, -1);
-  const char *neither = tested(view, 0);
-  if (!*better && !*worse && !*neither) return;
-  say(summary,
-      tarn__report_text(
-          view, "Test BLEU against the baseline by paired bootstrap, at p of %g or less:%s%s%s%s%s%s%s%s.", SURE,
-          *better ? " better " : "", better, *better && (*worse || *neither) ? ";" : "", *worse ? " worse " : "", worse,
-          *worse && *neither ? ";" : "", *neither ? " no significant difference " : "", neither));
+// All verdicts on a measure are on single models, one seed a side.
+static bool has_models_only(const tarn__report *view, const tarn_results_judged *judged) {
+  size_t models = 0;
+  for (size_t i = 0; i < view->count; i++) {
+    const tarn_results_verdict *v = &judged->verdicts[i];
+    if (i == view->table->baseline || v->basis == TARN_RESULTS_NO_SCORES) continue;
+    if (v->basis != TARN_RESULTS_MODELS) return false;
+    models++;
+  }
+  return models > 0;
+}
+
+static void say_winner(tarn__summary *summary, tarn__report *view, tarn_results_judged_measure about, measure of) {
+  int decimals;
+  const tarn_results_judged *judged = &view->table->judged[about];
+  const char *what = tarn__report_judged(view, about, &decimals);
+  const tarn__report_entry *best = winner(view, of, judged->less);
+  if (!best) return;
+  const char *text = tarn__report_text(view, "%s mean %s: %s with %s", judged->less ? "Lowest" : "Highest", what,
+                                       named(view, best), tarn__report_spread(view, of(best->row), 1, decimals));
+  const tarn_results_verdict *verdict = &judged->verdicts[best - view->entries];
+  if (best != view->baseline && verdict->basis != TARN_RESULTS_NO_SCORES)
+    text = tarn__report_text(view, "%s; against the baseline's %s that is %s: %s", text,
+                             tarn__report_spread(view, of(view->baseline->row), 1, decimals),
+                             tarn__report_difference(view, verdict, decimals), verdict->words);
+  if (best == view->baseline) text = tarn__report_text(view, "%s%s", text, against_models(view, judged));
+  const bool leads = judged->leader == (size_t)(best - view->entries);
+  if (leads)
+    text = tarn__report_text(view, "%s. It is decided to be better than every other", text);
+  else if (has_models_only(view, judged))
+    text = tarn__report_text(view, "%s. With one seed each, nothing is decided about the configurations", text);
+  else if (judged->rows > 1)
+    text = tarn__report_text(view, "%s. It is not decided that it is better than all others", text);
+  say(summary, tarn__report_text(view, "%s.", text));
+}
+
+// The configurations with one verdict: "half (+1.03 [+0.50, +1.59], p = 0.010), ...".
+static const char *with_words(tarn__report *view, tarn_results_judged_measure about, const char *words) {
+  int decimals;
+  const char *text = "";
+  tarn__report_judged(view, about, &decimals);
+  for (size_t i = 0; i < view->count; i++) {
+    const tarn_results_verdict *v = &view->table->judged[about].verdicts[i];
+    if (i == view->table->baseline || strcmp(v->words, words) != 0) continue;
+    text = tarn__report_text(view, "%s%s%s (%s)", text, *text ? ", " : "", view->entries[i].group->name,
+                             tarn__report_difference(view, v, decimals));
+  }
+  return text;
+}
+
+// All verdicts on a measure, those that are alike together, in the order of the decisions.
+static void say_verdicts(tarn__summary *summary, tarn__report *view, tarn_results_judged_measure about) {
+  static const tarn_results_decision order[] = {TARN_RESULTS_BETTER, TARN_RESULTS_WORSE, TARN_RESULTS_UNDECIDED,
+                                                TARN_RESULTS_NONE};
+  int decimals;
+  const tarn_results_judged *judged = &view->table->judged[about];
+  const char *what = tarn__report_judged(view, about, &decimals);
+  const char *text = "";
+  for (size_t k = 0; k < sizeof order / sizeof *order; k++) {
+    for (size_t i = 0; i < view->count; i++) {
+      const tarn_results_verdict *v = &judged->verdicts[i];
+      if (i == view->table->baseline || v->decision != order[k] || v->basis == TARN_RESULTS_NO_SCORES) continue;
+      bool said = false;
+      for (size_t j = 0; j < i; j++)
+        said |= j != view->table->baseline && strcmp(judged->verdicts[j].words, v->words) == 0;
+      if (!said)
+        text =
+            tarn__report_text(view, "%s%s %s: %s", text, *text ? ";" : "", v->words, with_words(view, about, v->words));
+    }
+  }
+  if (!*text) return;
+  const char *count = "";
+  if (judged->comparisons > 0)
+    count = tarn__report_text(view, ", %zu comparison%s (Holm)", judged->comparisons, plural(judged->comparisons));
+  say(summary, tarn__report_text(view, "Verdicts on %s against the baseline%s:%s.", what, count, text));
 }
 
 static void say_speed(tarn__summary *summary, tarn__report *view) {
@@ -144,14 +178,20 @@ static void say_speed(tarn__summary *summary, tarn__report *view) {
 }
 
 tarn_status tarn__report_summary(tarn__summary *summary, tarn__report *view) {
-  bool less = view->table->less;
+  static const struct {
+    tarn_results_judged_measure about;
+    measure of;
+  } scores[] = {{TARN_RESULTS_JUDGED_AUCC, aucc_of},
+                {TARN_RESULTS_JUDGED_BEST, best_of},
+                {TARN_RESULTS_JUDGED_TEST_BLEU, test_of},
+                {TARN_RESULTS_JUDGED_TEST_CHRF, chrf_of},
+                {TARN_RESULTS_JUDGED_TEST_BLIMP, blimp_of}};
   *summary = (tarn__summary){0};
   say_extent(summary, view);
-  say_winner(summary, view, aucc_of, false, view->decimals, "area under the curve (AUCC / time)");
-  say_winner(summary, view, best_of, less, view->decimals, view->score);
-  say_winner(summary, view, test_of, false, 2, "test BLEU");
-  say_winner(summary, view, blimp_of, false, 2, "BLiMP accuracy");
-  say_significance(summary, view);
+  for (size_t i = 0; i < sizeof scores / sizeof *scores; i++) {
+    say_winner(summary, view, scores[i].about, scores[i].of);
+    if (scores[i].about < TARN_RESULTS_JUDGED_BEST) say_verdicts(summary, view, scores[i].about);
+  }
   say_speed(summary, view);
   return view->status;
 }

@@ -9,16 +9,11 @@ enum { TARN__TABLE_COLUMNS = 12 };
 typedef struct tarn__table_column {
   const char *head;  // with its unit
   bool text;         // aligned at the left
-  int better;        // 1: the greatest value is set in bold, -1: the least, 0: none
+  size_t bold;       // 1 + the row whose value is set in bold; 0: none
 } tarn__table_column;
 
-typedef struct tarn__table_cell {
-  const char *text;
-  double value;  // for `better`; NAN: has no part in it
-} tarn__table_cell;
-
 typedef struct tarn__table_row {
-  tarn__table_cell cells[TARN__TABLE_COLUMNS];
+  const char *cells[TARN__TABLE_COLUMNS];
   bool baseline;
   bool failed;  // the run failed, or no run has finished and some have failed
   bool open;    // the run has not finished, or no run has
@@ -32,9 +27,13 @@ typedef struct tarn__table {
   size_t count;
 } tarn__table;
 
-// The tables of a report: quality, speed, size, runs.
-enum { TARN__REPORT_TABLES = 4 };
+// The tables of a report: quality, verdicts, speed, losses, size, runs.
+enum { TARN__REPORT_TABLES = 6 };
 tarn_status tarn__report_tables(tarn__table tables[TARN__REPORT_TABLES], tarn__report *view) TARN_CHECKED;
+// Makes room for rows of dashes, once the columns are there.
+tarn_status tarn__table_open(tarn__table *table, tarn__report *view, size_t rows) TARN_CHECKED;
+// The verdicts on all scores.
+tarn_status tarn__report_verdict_table(tarn__table *table, tarn__report *view) TARN_CHECKED;
 
 // Columns in which no row has anything are left out.
 void tarn__table_html(tarn__buffer *out, const tarn__table *table);

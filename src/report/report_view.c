@@ -9,6 +9,7 @@
 #include "report/svg_axis.h"
 
 #define DASH "\xE2\x80\x93"
+#define MINUS "\xE2\x88\x92"
 #define PLUS_MINUS "\xC2\xB1"
 
 const char *tarn__report_text(tarn__report *view, const char *format, ...) {
@@ -44,11 +45,11 @@ const char *tarn__report_spread(tarn__report *view, const tarn_results_statistic
   return tarn__report_text(view, "%s " PLUS_MINUS " %s", mean, sd);
 }
 
-double tarn__report_least_p(const tarn__report *view) { return fmax(0.001, 2.0 / (double)view->table->resamples); }
-
-const char *tarn__report_p(tarn__report *view, double p) {
-  double least = tarn__report_least_p(view);
-  return tarn__report_text(view, p < least ? "< %.*f" : "%.*f", least < 0.01 ? 3 : 2, fmax(p, least));
+const char *tarn__report_signed(tarn__report *view, double value, int decimals) {
+  char text[TARN__SVG_NUMBER];
+  if (isnan(value)) return DASH;
+  tarn__svg_number(text, fabs(value), decimals);
+  return tarn__report_text(view, "%s%s", value < 0 ? MINUS : "+", text);
 }
 
 bool tarn__report_has_config(const tarn_results_run *run) { return run->config != NULL; }
@@ -93,6 +94,12 @@ static int count_partly(const tarn_results_stack *stack) {
   return count;
 }
 
+static int count_matrices(const tarn_results_stack *stack) {
+  int count = 0;
+  for (int32_t i = 0; i < stack->count; i++) count += stack->layers[i].matrices;
+  return count;
+}
+
 const char *tarn__report_frozen(tarn__report *view, const tarn_results_group *group) {
   const tarn_results_run *first = tarn__report_first(view, group, tarn__report_has_config);
   if (group->encoder.count + group->decoder.count == 0) return "not begun";
@@ -103,6 +110,11 @@ const char *tarn__report_frozen(tarn__report *view, const tarn_results_group *gr
     text = tarn__report_text(view, "%s, %s frozen", encoder, decoder);
   else if (group->encoder.frozen || group->decoder.frozen)
     text = tarn__report_text(view, "%s frozen", group->encoder.frozen ? encoder : decoder);
+  const int matrices = count_matrices(&group->encoder) + count_matrices(&group->decoder);
+  if (matrices)
+    text = matrices == group->encoder.frozen + group->decoder.frozen
+               ? tarn__report_text(view, "%s but for norms and biases", text)
+               : tarn__report_text(view, "%s, %d of them but for norms and biases", text, matrices);
   const tarn_config *config = first ? first->config : NULL;
   if (config && config->model.frozen_embeddings != TARN_FROZEN_EMBEDDINGS_NONE)
     text = tarn__report_text(view, config->encoder.count ? "%s, input embeddings (%s) frozen" : "%s, embedding frozen",

@@ -46,10 +46,15 @@ const char *tarn__report_text(tarn__report *view, const char *format, ...) __att
 const char *tarn__report_number(tarn__report *view, double value, int decimals);
 const char *tarn__report_spread(tarn__report *view, const tarn_results_statistic *statistic, double unit, int decimals);
 
-// A p of the bootstrap, "0.036", or "< 0.002" where no resample spoke against the difference: one that had, counted on
-// both sides, is the least p that so many resamples can tell.
-double tarn__report_least_p(const tarn__report *view);
-const char *tarn__report_p(tarn__report *view, double p);
+// "+0.83", with a true minus sign.
+const char *tarn__report_signed(tarn__report *view, double value, int decimals);
+
+// A score that verdicts are about: its name, and the decimals of its values.
+const char *tarn__report_judged(tarn__report *view, tarn_results_judged_measure measure, int *decimals);
+// Whether rows other than the baseline have a difference to tell of.
+bool tarn__report_has_verdicts(const tarn__report *view, tarn_results_judged_measure measure);
+// What is known of a difference, in words: "+1.03 [+0.50, +1.59], p = 0.010", as much of it as there is.
+const char *tarn__report_difference(tarn__report *view, const tarn_results_verdict *verdict, int decimals);
 
 // The test score of a configuration that `test` names.
 const tarn_results_statistic *tarn__report_test(const tarn__report *view, const tarn_results_row *row);

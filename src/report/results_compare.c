@@ -7,6 +7,7 @@
 #include "report/measures.h"
 #include "report/run_files.h"
 #include "report/table_build.h"
+#include "tarn/significance.h"
 #include "tarn/text.h"
 
 void tarn_results_default(tarn_results_options *options) {
@@ -14,15 +15,18 @@ void tarn_results_default(tarn_results_options *options) {
 }
 
 tarn_status tarn__table_note(struct tarn__results_table_memory *t, const char *format, ...) {
-  char text[1024];
-  char *copy;
+  void *memory;
   va_list args;
   va_start(args, format);
-  vsnprintf(text, sizeof text, format, args);
+  const int length = vsnprintf(NULL, 0, format, args);
   va_end(args);
-  TARN_TRY(tarn__arena_strdup(&t->arena, &copy, text));
+  TARN_REQUIRE(length >= 0, INTERNAL, "a note cannot be made of \"%s\"", format);
+  TARN_TRY(tarn__arena_alloc(&t->arena, &memory, (size_t)length + 1, 1));
+  va_start(args, format);
+  vsnprintf(memory, (size_t)length + 1, format, args);
+  va_end(args);
   TARN_TRY(tarn__grow(&t->notes, &t->note_capacity, t->public.note_count + 1, sizeof *t->notes));
-  t->notes[t->public.note_count++] = copy;
+  t->notes[t->public.note_count++] = memory;
   return TARN_STATUS_OK;
 }
 
@@ -48,13 +52,41 @@ static tarn_status find_baseline(struct tarn__results_table_memory *t) {
 // --- runs
 // -------------------------------------------------------------------------------------------------------------
 
+// One note for all curves that end before T-hat: many runs of one table often end in the same way.
+static tarn_status note_held(struct tarn__results_table_memory *t) {
+  const tarn_results *r = t->results;
+  const char *names = "";
+  size_t held = 0;
+  for (size_t i = 0; i < r->run_count; i++) {
+    const tarn_results_run *run = &r->runs[i];
+    if (!t->measures[i].held || held++ >= TARN__NAMED_RUNS) continue;
+    const tarn_results_series *series = tarn_results_find(run, t->public.metric);
+    const bool ridge = strcmp(run->end, "pass") == 0;
+    TARN_TRY(tarn__arena_print(&names, &t->arena, "%s%s%s after %.4g (train.%s%s)", names, held > 1 ? ", " : "",
+                               run->path, series->points[series->count - 1].seconds / 60,
+                               ridge || strcmp(run->end, "patience") == 0 ? "" : "max_",
+                               ridge ? "optimiser: ridge" : run->end));
+  }
+  if (held > TARN__NAMED_RUNS)
+    TARN_TRY(tarn__arena_print(&names, &t->arena, "%s and %zu more", names, held - TARN__NAMED_RUNS));
+  if (held == 0) return TARN_STATUS_OK;
+  return tarn__table_note(t, "%zu curve%s before %.4g minutes, and %s held: %s", held, held > 1 ? "s end" : " ends",
+                          t->public.budget / 60, held > 1 ? "their last values are" : "its last value is", names);
+}
+
 static tarn_status measure_runs(struct tarn__results_table_memory *t) {
   const tarn_results *r = t->results;
-  double minutes = t->public.budget / 60;
   for (size_t i = 0; i < r->run_count; i++) {
     const tarn_results_run *run = &r->runs[i];
     tarn_results_measures *m = &t->measures[i];
     tarn__measures_blank(m);
+    if (run->log_changed)
+      TARN_TRY(tarn__table_note(t, "%s: its log is not the one that the training wrote, so its curve is not either: %s",
+                                run->path, run->log_changed));
+    if (run->log_accepted)
+      TARN_TRY(tarn__table_note(t,
+                                "%s went on at update %lld with a log that was not the training's (--accept-log): %s",
+                                run->path, (long long)run->log_accepted_step, run->log_accepted));
     if (run->state == TARN_RESULTS_FAILED)
       TARN_TRY(tarn__table_note(t, "%s failed and is in no mean: %s", run->path,
                                 run->message ? run->message : "it does not say why"));
@@ -64,12 +96,8 @@ static tarn_status measure_runs(struct tarn__results_table_memory *t) {
     if (run->state != TARN_RESULTS_FINISHED) continue;
     const tarn_results_series *series = tarn_results_find(run, t->public.metric);
     TARN_TRY(tarn__measures_of(m, run, series, t->public.budget));
-    if (m->held)
-      TARN_TRY(tarn__table_note(t, "%s: the curve ends after %.4g of %.4g minutes (train.%s%s); its last value is held",
-                                run->path, series->points[series->count - 1].seconds / 60, minutes,
-                                strcmp(run->end, "patience") == 0 ? "" : "max_", run->end));
   }
-  return TARN_STATUS_OK;
+  return note_held(t);
 }
 
 // --- configurations
@@ -113,17 +141,20 @@ static void fill_row(struct tarn__results_table_memory *t, size_t index) {
   SUMMARISE(budget_step);
   SUMMARISE(budget_epoch);
   SUMMARISE(test_bleu);
+  SUMMARISE(test_chrf);
   SUMMARISE(test_blimp);
+  SUMMARISE(min_train_loss);
+  SUMMARISE(min_train_loss_seconds);
+  SUMMARISE(epoch_train_loss);
   SUMMARISE(peak_bytes);
 #undef SUMMARISE
   for (size_t i = 0; i < group->run_count; i++) {
     row->held += t->measures[group->runs[i]].held;
     row->assumed_start += t->measures[group->runs[i]].assumed_start;
   }
-  row->pooled = (tarn_results_significance){NAN, NAN, NAN, NAN, NAN, NAN, NAN};
 }
 
-// --- the regular configuration with as many updatable layers
+// --- the regular configurations with as many updatable layers and as many in all
 // ----------------------------------------------------------
 
 static const tarn_config *config_of(const tarn_results *r, const tarn_results_group *group) {
@@ -159,23 +190,44 @@ static bool same_updatable(const tarn_results_stack *a, const tarn_results_stack
   return true;
 }
 
-static bool matches(const struct tarn__results_table_memory *t, size_t group, size_t regular) {
-  const tarn_results_group *a = &t->results->groups[group];
-  const tarn_results_group *b = &t->results->groups[regular];
-  return t->rows[regular].best_seconds.count > 0 && is_regular(t->results, b) &&
-         same_updatable(&a->encoder, &b->encoder) && same_updatable(&a->decoder, &b->decoder);
+static bool has_mixer(const tarn_results_stack *stack, const char *mixer, bool trained) {
+  for (int32_t i = 0; i < stack->count; i++)
+    if (!(trained && stack->layers[i].frozen) && strcmp(stack->layers[i].mixer, mixer) == 0) return true;
+  return false;
 }
 
-static void find_regular(struct tarn__results_table_memory *t, size_t group) {
+// Whether the stack `b`, all of whose layers are trained, is as deep as `a` and mixes tokens in the ways of the trained
+// layers of `a`: reservoirs may be of other kinds.
+static bool same_depth(const tarn_results_stack *a, const tarn_results_stack *b) {
+  if (a->count != b->count) return false;
+  for (int32_t i = 0; i < a->count; i++) {
+    if (!a->layers[i].frozen && !has_mixer(b, a->layers[i].mixer, false)) return false;
+    if (a->trained > 0 && !has_mixer(a, b->layers[i].mixer, true)) return false;
+  }
+  return true;
+}
+
+typedef bool (*same_stack)(const tarn_results_stack *a, const tarn_results_stack *b);
+
+static bool matches(const struct tarn__results_table_memory *t, size_t group, size_t regular, same_stack same) {
+  const tarn_results_group *a = &t->results->groups[group];
+  const tarn_results_group *b = &t->results->groups[regular];
+  return t->rows[regular].best_seconds.count > 0 && is_regular(t->results, b) && same(&a->encoder, &b->encoder) &&
+         same(&a->decoder, &b->decoder);
+}
+
+// The regular configuration with the same stacks in that sense, and the ratio of the times to best.
+static void find_regular(const struct tarn__results_table_memory *t, size_t group, same_stack same, size_t *regular,
+                         double *ratio) {
   size_t count = t->results->group_count;
-  tarn_results_row *row = &t->rows[group];
-  row->regular = t->public.baseline;
-  if (!matches(t, group, row->regular))
-    for (row->regular = 0; row->regular < count && !matches(t, group, row->regular);) row->regular++;
-  row->time_ratio = NAN;
+  const tarn_results_row *row = &t->rows[group];
+  *regular = t->public.baseline;
+  if (!matches(t, group, *regular, same))
+    for (*regular = 0; *regular < count && !matches(t, group, *regular, same);) ++*regular;
+  *ratio = NAN;
   // A regular configuration that is scored only before its training has no time that another could save.
-  if (row->regular < count && row->best_seconds.count > 0 && t->rows[row->regular].best_seconds.mean > 0)
-    row->time_ratio = row->best_seconds.mean / t->rows[row->regular].best_seconds.mean;
+  if (*regular < count && row->best_seconds.count > 0 && t->rows[*regular].best_seconds.mean > 0)
+    *ratio = row->best_seconds.mean / t->rows[*regular].best_seconds.mean;
 }
 
 // --- all
@@ -193,17 +245,22 @@ static tarn_status take(struct tarn__results_table_memory *t) {
 static tarn_status build(struct tarn__results_table_memory *t) {
   const tarn_results *r = t->results;
   size_t assumed = 0;
-  TARN_REQUIRE(t->options.resamples >= 0 && t->options.resamples <= 1000000, USAGE,
-               "the bootstrap takes 0 to 1000000 resamples, not %lld", (long long)t->options.resamples);
+  const int64_t resamples = t->options.resamples;
+  TARN_REQUIRE(resamples == 0 || (resamples >= TARN_SIGNIFICANCE_LEAST && resamples <= TARN_SIGNIFICANCE_MOST), USAGE,
+               "the bootstrap takes 0, or %d to %d, resamples, not %lld", TARN_SIGNIFICANCE_LEAST,
+               TARN_SIGNIFICANCE_MOST, (long long)resamples);
   TARN_REQUIRE(isfinite(t->options.budget) && t->options.budget >= 0, USAGE, "the budget must not be negative");
-  t->public.resamples = t->options.resamples;
+  t->public.resamples = resamples;
   TARN_TRY(take(t));
   TARN_TRY(tarn__table_check(t));
+  TARN_TRY(tarn__table_checkpoints(t));
   TARN_TRY(find_baseline(t));
   TARN_TRY(measure_runs(t));
   for (size_t g = 0; g < r->group_count; g++) fill_row(t, g);
   for (size_t g = 0; g < r->group_count; g++) {
-    find_regular(t, g);
+    tarn_results_row *row = &t->rows[g];
+    find_regular(t, g, same_updatable, &row->regular, &row->time_ratio);
+    find_regular(t, g, same_depth, &row->regular_deep, &row->time_ratio_deep);
     assumed += t->rows[g].assumed_start;
   }
   if (assumed > 0 && strcmp(t->public.metric, "valid/bleu") == 0)
@@ -212,7 +269,7 @@ static tarn_status build(struct tarn__results_table_memory *t) {
   if (assumed > 0 && strcmp(t->public.metric, "valid/bleu") != 0)
     TARN_TRY(tarn__table_note(t, "%s has no value at time 0; the first value of %zu runs stands for it",
                               t->public.metric, assumed));
-  TARN_TRY(tarn__table_significance(t));
+  TARN_TRY(tarn__table_verdicts(t));
   t->public.rows = t->rows;
   t->public.row_count = r->group_count;
   t->public.measures = t->measures;

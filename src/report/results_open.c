@@ -153,11 +153,12 @@ static tarn_status describe_stack(tarn_results_stack *out, const tarn_config *co
     layers[i] = (tarn_results_layer){.kind = kind->name,
                                      .set = layer->set,
                                      .mixer = tarn__config_word("kinds.NAME.mixer", (int)kind->mixer),
-                                     .frozen = kind->frozen,
-                                     .partly_frozen = !kind->frozen && is_partly_frozen(kind),
+                                     .frozen = kind->frozen != TARN_FROZEN_NO,
+                                     .matrices = kind->frozen == TARN_FROZEN_MATRICES,
+                                     .partly_frozen = kind->frozen == TARN_FROZEN_NO && is_partly_frozen(kind),
                                      .first = layer->first};
-    out->frozen += kind->frozen;
-    out->trained += !kind->frozen;
+    out->frozen += layers[i].frozen;
+    out->trained += !layers[i].frozen;
   }
   for (int32_t i = 0; i < stack->count; i++) {
     if (layers[i].first == i) continue;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/json_io.h"
 
 tarn_status tarn__arena_print(const char **text, tarn__arena *arena, const char *format, ...) {
   void *memory;
@@ -34,15 +35,12 @@ tarn_status tarn__join(const char **path, tarn__arena *arena, const char *folder
 
 tarn_status tarn__run_file_open(tarn__run_file *file, bool *exists, const char *folder, const char *name,
                                 tarn__arena *arena) {
-  char *text;
-  size_t size;
+  json_t *root;
   json_error_t error;
   TARN_TRY(tarn__join(&file->path, arena, folder, name));
   *exists = tarn__file_exists(file->path) != 0;
   if (!*exists) return TARN_STATUS_OK;
-  TARN_TRY(tarn__file_read(file->path, &text, &size));
-  json_t *root = json_loadb(text, size, JSON_REJECT_DUPLICATES, &error);
-  tarn__free(text);
+  TARN_TRY(tarn__json_file(&root, file->path, JSON_REJECT_DUPLICATES, &error));
   TARN_REQUIRE(root, DATA, "%s:%d: it is damaged: %s", file->path, error.line, error.text);
   if (!json_is_object(root)) {
     json_decref(root);
@@ -95,7 +93,7 @@ tarn_status tarn__run_file_pairs(const tarn__run_file *file, const json_t *objec
   for (void *next = json_object_iter((json_t *)(uintptr_t)pairs); next && length < sizeof text;
        next = json_object_iter_next((json_t *)(uintptr_t)pairs, next)) {
     const json_t *value = json_object_iter_value(next);
-    char *word = json_is_string(value) ? NULL : json_dumps(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(6));
+    char *word = json_is_string(value) ? NULL : tarn__json_dump(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(6));
     length += (size_t)snprintf(text + length, sizeof text - length, "%s%s=%s", length ? " " : "",
                                json_object_iter_key(next), word ? word : json_string_value(value));
     free(word);

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include "base/file.h"
+#include "base/file_kind.h"
 #include "base/log.h"
 #include "report/run_files.h"
 #include "report/run_read.h"
@@ -80,7 +81,8 @@ tarn_status tarn__run_find(tarn__found_list *list, const char *path, tarn__arena
   size_t before = list->count;
   TARN_TRY(tarn__arena_strdup(arena, &copy, path));
   for (size_t length = strlen(copy); length > 1 && copy[length - 1] == '/';) copy[--length] = '\0';
-  TARN_TRY(search(list, copy, 0, arena));
+  tarn_status status = search(list, copy, 0, arena);
+  if (status != TARN_STATUS_OK) return tarn__file_kind_explain(status, copy, TARN__FILE_KIND_RUN);
   TARN_REQUIRE(list->count > before, USAGE,
                "%s: there is no run in it; a run directory has config.yaml and log.jsonl, a sweep's folder sweep.json",
                path);

@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "model/config_word.h"
+#include "model/log_check.h"
 #include "report/log_read.h"
 #include "report/run_files.h"
 #include "tarn/version.h"
@@ -28,6 +29,7 @@ void tarn__run_blank(tarn_results_run *run, const char *path) {
                             .state = TARN_RESULTS_PENDING,
                             .seconds = 0,
                             .threads = -1,
+                            .log_accepted_step = -1,
                             .parameters = -1,
                             .trained_parameters = -1,
                             .frozen_parameters = -1,
@@ -117,7 +119,10 @@ static tarn_status take_test(tarn_results_run *run, const tarn__run_file *file, 
   TARN_TRY(tarn__run_file_real(file, o, "chrf", &run->test_chrf));
   TARN_TRY(tarn__run_file_real(file, o, "blimp", &run->test_blimp));
   TARN_TRY(tarn__run_file_text(file, o, "signature", &run->test_signature, arena));
+  TARN_TRY(tarn__run_file_text(file, o, "chrf_signature", &run->test_chrf_signature, arena));
   TARN_TRY(tarn__run_file_text(file, o, "checkpoint", &run->test_checkpoint, arena));
+  const char *folder = run->test_checkpoint ? strrchr(run->test_checkpoint, '/') : NULL;
+  if (folder) run->test_checkpoint = folder + 1;
   TARN_TRY(tarn__run_file_text(file, o, "source", &run->test_source, arena));
   TARN_TRY(tarn__run_file_text(file, o, "reference", &run->test_reference, arena));
   TARN_TRY(tarn__run_file_text(file, o, "precision", &run->test_precision, arena));
@@ -160,6 +165,22 @@ static tarn_status read_config(tarn_results_run *run, tarn_config **config, tarn
   return TARN_STATUS_OK;
 }
 
+// Whether the log is the one that the training wrote.
+static tarn_status check_log(tarn_results_run *run, tarn__arena *arena) {
+  tarn__log_check check;
+  char *copy;
+  TARN_TRY(tarn__log_check_run(&check, run->path));
+  if (check.state == TARN__LOG_CHANGED) {
+    TARN_TRY(tarn__arena_strdup(arena, &copy, check.why));
+    run->log_changed = copy;
+  }
+  if (check.accepted < 0) return TARN_STATUS_OK;
+  TARN_TRY(tarn__arena_strdup(arena, &copy, check.accepted_why));
+  run->log_accepted = copy;
+  run->log_accepted_step = check.accepted;
+  return TARN_STATUS_OK;
+}
+
 tarn_status tarn__run_read(tarn_results_run *run, tarn_config **config, tarn__arena *arena) {
   const char *log;
   tarn_results_run progress;
@@ -173,6 +194,7 @@ tarn_status tarn__run_read(tarn_results_run *run, tarn_config **config, tarn__ar
   }
   TARN_TRY(read_config(run, config, arena));
   TARN_TRY(read_file(run, "test.json", arena, take_test));
+  TARN_TRY(check_log(run, arena));
   TARN_TRY(tarn__join(&log, arena, run->path, "log.jsonl"));
   if (!tarn__file_exists(log)) return TARN_STATUS_OK;
   tarn__run_blank(&progress, run->path);

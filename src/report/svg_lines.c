@@ -159,6 +159,7 @@ void tarn__chart_lines(tarn__buffer *out, const tarn__chart *chart, const tarn__
     if (lines[i].broken && lines[i].count > 0) cross(out, &plot, &lines[i]);
   }
   tarn__buffer_add(out, "</g>\n");
-  if (out->status == TARN_STATUS_OK) out->status = labels(out, &plot, lines, count, width);
+  const tarn_status labelled = out->status == TARN_STATUS_OK ? labels(out, &plot, lines, count, width) : out->status;
+  if (out->status == TARN_STATUS_OK) out->status = labelled;  // and not the buffer's own failure of meanwhile
   tarn__svg_close(out);
 }

@@ -5,6 +5,8 @@
 #include "base/memory.h"
 #include "tarn/results.h"
 
+enum { TARN__NAMED_RUNS = 6 };  // at most, in one note
+
 struct tarn__results_table_memory {
   tarn_results_table public;
   const tarn_results *results;
@@ -14,6 +16,8 @@ struct tarn__results_table_memory {
   tarn_results_row *rows;
   const char **notes;
   size_t note_capacity;
+  bool other_smoothing;  // runs differ in train.label_smoothing
+  bool other_losses;     // their validation losses are of other sentences
 };
 
 // Adds a line to the notes.
@@ -23,7 +27,11 @@ tarn_status tarn__table_note(struct tarn__results_table_memory *t, const char *f
 // The finished runs may stand in one table for the metric: sets metric, less, clock and budget, or says why not.
 tarn_status tarn__table_check(struct tarn__results_table_memory *t) TARN_CHECKED;
 
-// Fills `pooled`, `seeds` and `per_seed` of all rows.
-tarn_status tarn__table_significance(struct tarn__results_table_memory *t) TARN_CHECKED;
+// Adds a note that names the runs whose test is of another checkpoint than the rule takes (tarn/checkpoint.h) or, where
+// the checkpoints are gone, than that of the first such run.
+tarn_status tarn__table_checkpoints(struct tarn__results_table_memory *t) TARN_CHECKED;
+
+// Fills `judged`.
+tarn_status tarn__table_verdicts(struct tarn__results_table_memory *t) TARN_CHECKED;
 
 #endif

@@ -84,6 +84,8 @@ static bool same_smoothing(const tarn_results_run *a, const tarn_results_run *b)
 // The least loss of runs that are compared by another score.
 static tarn_status note_losses(struct tarn__results_table_memory *t, const tarn_results_run *a,
                                const tarn_results_run *b) {
+  t->other_smoothing |= !same_smoothing(a, b);
+  t->other_losses |= !same_text(a->valid_hash, b->valid_hash);
   if (strcmp(t->public.metric, "valid/loss") == 0 || !tarn_results_find(b, "valid/loss")) return TARN_STATUS_OK;
   if (!same_smoothing(a, b))
     TARN_TRY(tarn__table_note(t, "losses of %s and %s are not to be compared: train.label_smoothing is %g and %g",

@@ -1,5 +1,4 @@
 // Tables as HTML, Markdown and LaTeX.
-#include <math.h>
 #include <string.h>
 
 #include "report/markup.h"
@@ -7,25 +6,12 @@
 
 static bool shown(const tarn__table *table, int column) {
   for (size_t i = 0; i < table->count; i++) {
-    if (strcmp(table->rows[i].cells[column].text, "\xE2\x80\x93") != 0) return true;
+    if (strcmp(table->rows[i].cells[column], "\xE2\x80\x93") != 0) return true;
   }
   return false;
 }
 
-// Whether a cell is the best of its column, rows without a finished run aside. One row is no comparison.
-static bool is_best(const tarn__table *table, size_t row, int column) {
-  int better = table->columns[column].better;
-  double value = table->rows[row].cells[column].value;
-  bool others = false;
-  if (better == 0 || isnan(value) || table->rows[row].failed || table->rows[row].open) return false;
-  for (size_t i = 0; i < table->count; i++) {
-    double other = table->rows[i].cells[column].value;
-    if (i == row || isnan(other) || table->rows[i].failed || table->rows[i].open) continue;
-    others |= other != value;
-    if (better * other > better * value) return false;
-  }
-  return others;
-}
+static bool is_bold(const tarn__table *table, size_t row, int column) { return table->columns[column].bold == row + 1; }
 
 static const char *class_of(const tarn__table *table, int column) {
   if (strcmp(table->columns[column].head, "frozen layers") == 0) return " class=\"text frozen\"";
@@ -51,9 +37,9 @@ void tarn__table_html(tarn__buffer *out, const tarn__table *table) {
       if (!shown(table, c)) continue;
       const char *tag = c == 0 ? "th scope=\"row\"" : "td";
       tarn__buffer_format(out, "<%s%s>", tag, class_of(table, c));
-      if (is_best(table, i, c)) tarn__buffer_add(out, "<strong>");
-      tarn__markup_xml(out, row->cells[c].text);
-      if (is_best(table, i, c)) tarn__buffer_add(out, "</strong>");
+      if (is_bold(table, i, c)) tarn__buffer_add(out, "<strong>");
+      tarn__markup_xml(out, row->cells[c]);
+      if (is_bold(table, i, c)) tarn__buffer_add(out, "</strong>");
       tarn__buffer_add(out, c == 0 ? "</th>" : "</td>");
     }
     tarn__buffer_add(out, "</tr>\n");
@@ -80,9 +66,9 @@ void tarn__table_markdown(tarn__buffer *out, const tarn__table *table) {
     tarn__buffer_add(out, "|");
     for (int c = 0; c < table->width; c++) {
       if (!shown(table, c)) continue;
-      const char *mark = is_best(table, i, c) ? "**" : "";
+      const char *mark = is_bold(table, i, c) ? "**" : "";
       tarn__buffer_format(out, " %s", mark);
-      tarn__markup_markdown(out, table->rows[i].cells[c].text);
+      tarn__markup_markdown(out, table->rows[i].cells[c]);
       tarn__buffer_format(out, "%s |", mark);
     }
     tarn__buffer_add(out, "\n");
@@ -112,10 +98,10 @@ void tarn__table_latex(tarn__buffer *out, const tarn__table *table) {
     for (int c = 0; c < table->width; c++) {
       if (!shown(table, c)) continue;
       if (!first) tarn__buffer_add(out, " & ");
-      bool best = is_best(table, i, c);
-      if (best) tarn__buffer_add(out, "\\textbf{");
-      tarn__markup_latex(out, table->rows[i].cells[c].text);
-      if (best) tarn__buffer_add(out, "}");
+      bool bold = is_bold(table, i, c);
+      if (bold) tarn__buffer_add(out, "\\textbf{");
+      tarn__markup_latex(out, table->rows[i].cells[c]);
+      if (bold) tarn__buffer_add(out, "}");
       first = false;
     }
     tarn__buffer_add(out, " \\\\\n");

@@ -182,7 +182,7 @@ tarn_status tarn_esn_open(tarn_esn **esn, const char *path) {
   tarn__safetensors file;
   *esn = NULL;
   TARN_TRY(tarn__safetensors_open(&file, path));
-  tarn_status status = open_file(esn, &file, path);
+  tarn_status status = tarn__map_judge(&file.map, open_file(esn, &file, path));
   tarn__safetensors_close(&file);
   if (status != TARN_STATUS_OK) tarn_esn_close(esn);
   return status;

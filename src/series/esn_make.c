@@ -95,7 +95,7 @@ tarn_status tarn__esn_make(tarn_esn **esn, const tarn_esn_options *options, int6
   if (options->matrices) {
     tarn__safetensors file;
     TARN_TRY(tarn__safetensors_open(&file, options->matrices));
-    status = from_file(esn, &file, options->matrices, columns);
+    status = tarn__map_judge(&file.map, from_file(esn, &file, options->matrices, columns));
     tarn__safetensors_close(&file);
   } else {
     status = tarn__esn_new(esn, options->units, columns);

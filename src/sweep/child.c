@@ -11,7 +11,7 @@
 #include "base/file.h"
 #include "sweep/spec.h"
 
-enum { MOST_ARGUMENTS = 16, CANNOT_START = 127 };
+enum { MOST_ARGUMENTS = 20, CANNOT_START = 127 };
 
 // Between fork and exec only calls that are safe there. The child dies with its parent, however that ends, so that it
 // never writes into a folder in which a new sweep may be at work. It has a process group of its own: Ctrl-C is for the
@@ -22,6 +22,7 @@ static void become(const char *program, char *const *arguments, int errors, pid_
   setpgid(0, 0);
   signal(SIGINT, SIG_DFL);
   signal(SIGTERM, SIG_DFL);
+  signal(SIGUSR1, SIG_IGN);  // until the training catches it
   if (nothing < 0 || dup2(nothing, 0) < 0 || dup2(nothing, 1) < 0 || dup2(errors, 2) < 0) _exit(CANNOT_START);
   execv(program, arguments);
   _exit(CANNOT_START);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/json_io.h"
 #include "base/log.h"
 #include "sweep/spec.h"
 #include "tarn/version.h"
@@ -44,7 +45,8 @@ static tarn_status want(search *s) {
 static tarn_status same_version(bool *same, search *s, const char *run) {
   char path[PATH_MAX];
   TARN_TRY(tarn__path_join(path, run, "result.json"));
-  json_t *result = json_load_file(path, 0, NULL);
+  json_t *result = NULL;
+  if (tarn__file_exists(path)) TARN_TRY(tarn__json_file(&result, path, 0, NULL));
   const char *version = json_string_value(json_object_get(result, "version"));
   *same = version && strcmp(version, tarn_version()) == 0;
   if (version && !*same && s->others++ == 0) snprintf(s->version, sizeof s->version, "%s", version);
@@ -99,12 +101,14 @@ static tarn_status look_into(search *s) {
   TARN_TRY(tarn__path_join(path, s->folder, TARN__SWEEP_JSON));
   TARN_REQUIRE(tarn__file_exists(path), USAGE, "%s: there is no sweep whose runs could be reused: no " TARN__SWEEP_JSON,
                s->folder);
-  json_t *json = json_load_file(path, 0, &error);
+  json_t *json;
+  TARN_TRY(tarn__json_file(&json, path, 0, &error));
   TARN_REQUIRE(json, DATA, "%s:%d: %s", path, error.line, error.text);
   tarn_status status = tarn__sweep_same_test(&same, s->sweep, json);
   if (status == TARN_STATUS_OK && !same)
     tarn__log(TARN_LOG_WARNING,
-              "%s: its runs were tested otherwise (test: source, reference, beam, blimp, precision): none is reused",
+              "%s: its runs were tested otherwise (test: source, reference, beam, blimp, precision, checkpoint): none "
+              "is reused",
               s->folder);
   s->others = 0;
   if (status == TARN_STATUS_OK && same) status = tarn__sweep_each_run(s->folder, json, offer, s);
@@ -140,7 +144,11 @@ static tarn_status copy_file(const char *from, const char *to, const char *name)
   TARN_TRY(tarn__path_join(target, to, name));
   if (lstat(source, &info) != 0 || !S_ISREG(info.st_mode)) return TARN_STATUS_OK;
   TARN_TRY(tarn__map_open(&map, source));
-  tarn_status status = tarn__file_write(target, map.data, map.size);
+  tarn__writer *writer = NULL;
+  tarn_status status = tarn__writer_open(&writer, target);
+  if (status == TARN_STATUS_OK) status = tarn__map_judge(&map, tarn__writer_put(writer, map.data, map.size));
+  if (status == TARN_STATUS_OK) status = tarn__writer_commit(&writer);
+  tarn__writer_abort(&writer);
   tarn__map_close(&map);
   return status;
 }
@@ -163,7 +171,7 @@ static tarn_status write_origin(const char *from, const char *to) {
   char path[PATH_MAX];
   TARN_TRY(tarn__path_join(path, to, "reused.json"));
   json_t *object = json_pack("{s:o}", "from", tarn__json_text(from));
-  char *text = object ? json_dumps(object, JSON_INDENT(2)) : NULL;
+  char *text = tarn__json_dump(object, JSON_INDENT(2));
   json_decref(object);
   TARN_REQUIRE(text, MEMORY, "out of memory: %s", path);
   tarn_status status = tarn__file_write(path, text, strlen(text));
@@ -185,18 +193,48 @@ static tarn_status empty_folder(const char *path) {
   return status;
 }
 
-tarn_status tarn__sweep_reuse(tarn_sweep *sweep, tarn_sweep_run *run) {
-  char partial[PATH_MAX];
-  TARN_REQUIRE(snprintf(partial, sizeof partial, "%s/%s/.seed-%lld.partial", sweep->folder,
-                        sweep->variants[run->variant].name, (long long)run->seed) < (int)sizeof partial,
+static tarn_status partial_of(char partial[PATH_MAX], const tarn_sweep *sweep, const tarn_sweep_run *run) {
+  TARN_REQUIRE(snprintf(partial, PATH_MAX, "%s/%s/.seed-%lld.partial", sweep->folder,
+                        sweep->variants[run->variant].name, (long long)run->seed) < PATH_MAX,
                IO, "%s: the path is too long", sweep->folder);
-  TARN_TRY(tarn__mkdir(partial));
+  return TARN_STATUS_OK;
+}
+
+tarn_status tarn__sweep_drop_partial(const tarn_sweep *sweep, const tarn_sweep_run *run) {
+  char partial[PATH_MAX];
+  TARN_TRY(partial_of(partial, sweep, run));
+  if (!tarn__file_exists(partial)) return TARN_STATUS_OK;
+  TARN_TRY(empty_folder(partial));
+  TARN_REQUIRE(rmdir(partial) == 0, IO, "%s: cannot remove: %s", partial, strerror(errno));
+  return TARN_STATUS_OK;
+}
+
+static tarn_status copy_run(const tarn_sweep_run *run, const char *partial) {
   TARN_TRY(empty_folder(partial));
   TARN_TRY(copy_files(run->reuse, partial));
   TARN_TRY(write_origin(run->reuse, partial));
-  // Whoever stops here leaves a folder that nothing reads, and the next copy empties it.
+  // Whoever is killed here leaves a folder that nothing reads, and the next copy empties it.
   TARN_REQUIRE(rename(partial, run->path) == 0, IO, "%s: cannot put the reused run here: %s", run->path,
                strerror(errno));
+  tarn__sync_folder_of(run->path);
+  return TARN_STATUS_OK;
+}
+
+// Removes what a copy that failed has left, and keeps the line of its failure.
+static tarn_status drop_copy(tarn_status status, const tarn_sweep *sweep, const tarn_sweep_run *run) {
+  char line[1024];
+  snprintf(line, sizeof line, "%s", tarn_error_message());
+  const tarn_status dropped = tarn__sweep_drop_partial(sweep, run);  // where it stays, the next sweep removes it
+  (void)dropped;
+  return tarn__fail(status, "%s", line);
+}
+
+tarn_status tarn__sweep_reuse(tarn_sweep *sweep, tarn_sweep_run *run) {
+  char partial[PATH_MAX];
+  TARN_TRY(partial_of(partial, sweep, run));
+  TARN_TRY(tarn__mkdir(partial));
+  tarn_status status = copy_run(run, partial);
+  if (status != TARN_STATUS_OK) return drop_copy(status, sweep, run);
   run->reuse = NULL;
   return tarn__sweep_look(sweep, run);
 }

@@ -11,7 +11,10 @@
 
 #include "base/file.h"
 #include "base/hash.h"
+#include "base/json_io.h"
+#include "model/checkpoint.h"
 #include "sweep/spec.h"
+#include "tarn/checkpoint.h"
 #include "tarn/version.h"
 #include "text/json_text.h"
 
@@ -59,10 +62,11 @@ static tarn_status check_config(tarn_sweep *sweep, const tarn_sweep_run *run, co
 }
 
 // Reads a JSON object; NULL where there is no such file or it is damaged: what it told is then found out anew.
-static json_t *load(const tarn_sweep_run *run, const char *name) {
+static tarn_status load(json_t **object, const tarn_sweep_run *run, const char *name) {
   char path[PATH_MAX];
-  if (tarn__path_join(path, run->path, name) != TARN_STATUS_OK || !tarn__file_exists(path)) return NULL;
-  return json_load_file(path, 0, NULL);
+  *object = NULL;
+  TARN_TRY(tarn__path_join(path, run->path, name));
+  return tarn__file_exists(path) ? tarn__json_file(object, path, 0, NULL) : TARN_STATUS_OK;
 }
 
 static bool has_text(const json_t *object, const char *key, const char *text) {
@@ -79,13 +83,24 @@ static bool hash_fits(const json_t *result, const char *config_path) {
   if (tarn__file_read(config_path, &text, &size) != TARN_STATUS_OK) return false;
   tarn__hash(own, text, size);
   tarn__free(text);
-  return strcmp(own, hash) == 0;
+  return tarn__hash_same(hash, own);
+}
+
+// Whether it is of the checkpoint that the sweep asks for, so that all its runs are tested by one rule. Where there is
+// none any more, there is nothing to test anew.
+static bool has_checkpoint(const tarn_sweep *sweep, const tarn_sweep_run *run, const json_t *test) {
+  tarn_checkpoint_found found;
+  if (tarn_checkpoint_find(&found, run->path, sweep->test_checkpoint) != TARN_STATUS_OK) return true;
+  const bool has = has_text(test, "checkpoint", strrchr(found.path, '/') + 1);
+  tarn_checkpoint_found_close(&found);
+  return has;
 }
 
 // Whether the scores of a test.json are of the sweep's test, and not of another that somebody made in between.
 static bool is_own_test(const tarn_sweep *sweep, const tarn_sweep_run *run, const json_t *test) {
   const char *precision = json_string_value(json_object_get(test, "precision"));  // fp32 where it is not said
   if (strcmp(precision ? precision : "fp32", tarn_translate_precision_name(sweep->test_precision)) != 0) return false;
+  if (!has_checkpoint(sweep, run, test)) return false;
   if (sweep->test_blimp)  // a sweep refuses what is too long for the model
     return has_text(test, "folder", sweep->test_blimp) && json_integer_value(json_object_get(test, "truncated")) == 0;
   int64_t beam = sweep->test_beam ? sweep->test_beam : sweep->variants[run->variant].config->translate.beam;
@@ -104,8 +119,9 @@ static tarn_status read_test(tarn_sweep *sweep, tarn_sweep_run *run) {
   run->test_bleu = run->test_blimp = NAN;
   if (!sweep->test_source && !sweep->test_blimp) run->state = TARN_SWEEP_FINISHED;
   if (run->state == TARN_SWEEP_FINISHED) return TARN_STATUS_OK;
+  json_t *test;
   tarn_status status = TARN_STATUS_OK;
-  json_t *test = load(run, TEST);
+  TARN_TRY(load(&test, run, TEST));
   const json_t *score = json_object_get(test, sweep->test_blimp ? "blimp" : "bleu");
   if (has_text(test, "status", "failed")) {
     status = take_failure(sweep, run, test);
@@ -118,7 +134,8 @@ static tarn_status read_test(tarn_sweep *sweep, tarn_sweep_run *run) {
 }
 
 static tarn_status read_result(tarn_sweep *sweep, tarn_sweep_run *run, const char *config_path) {
-  json_t *result = load(run, RESULT);
+  json_t *result;
+  TARN_TRY(load(&result, run, RESULT));
   const char *status = json_string_value(json_object_get(result, "status"));
   tarn_status done = TARN_STATUS_OK;
   run->message = NULL;
@@ -139,7 +156,7 @@ tarn_status tarn__sweep_look(tarn_sweep *sweep, tarn_sweep_run *run) {
   run->state = TARN_SWEEP_WAITING;
   if (!tarn__file_exists(path)) return TARN_STATUS_OK;
   TARN_TRY(check_config(sweep, run, path));
-  if (tarn__sweep_read_log(run, &offset)) run->state = TARN_SWEEP_BEGUN;
+  if (tarn__sweep_read_log(sweep, run, &offset)) run->state = TARN_SWEEP_BEGUN;
   TARN_TRY(read_result(sweep, run, path));
   return run->state == TARN_SWEEP_TRAINED ? read_test(sweep, run) : TARN_STATUS_OK;
 }
@@ -149,7 +166,7 @@ tarn_status tarn__sweep_write_failure(const tarn_sweep_run *run, bool testing, c
   TARN_TRY(tarn__path_join(path, run->path, testing ? TEST : RESULT));
   json_t *object = json_pack("{s:s, s:s, s:o, s:I, s:f}", "version", tarn_version(), "status", "failed", "message",
                              tarn__json_text(message), "update", (json_int_t)run->update, "seconds", run->seconds);
-  char *text = object ? json_dumps(object, JSON_INDENT(2) | JSON_REAL_PRECISION(17)) : NULL;
+  char *text = tarn__json_dump(object, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
   json_decref(object);
   TARN_REQUIRE(text, MEMORY, "out of memory: %s", path);
   tarn_status status = tarn__file_write(path, text, strlen(text));
@@ -161,7 +178,8 @@ tarn_status tarn__sweep_forget_failure(tarn_sweep *sweep, tarn_sweep_run *run) {
   static const char *const names[] = {RESULT, TEST};
   for (size_t i = 0; i < 2; i++) {
     char path[PATH_MAX];
-    json_t *object = load(run, names[i]);
+    json_t *object;
+    TARN_TRY(load(&object, run, names[i]));
     bool failed = has_text(object, "status", "failed");
     json_decref(object);
     if (!failed) continue;
@@ -176,18 +194,49 @@ static void take(const json_t *record, const char *key, double *value) {
   if (json_is_number(number)) *value = json_number_value(number);
 }
 
-static void take_line(tarn_sweep_run *run, const char *line, size_t length) {
-  json_t *record = json_loadb(line, length, 0, NULL);
+static double metric_of(const tarn_config *config, double loss, double bleu) {
+  return config->valid.metric == TARN_METRIC_BLEU ? bleu : loss;
+}
+
+// Whether a validation is that of the checkpoint that the sweep tests, as far as the log goes (tarn_checkpoint_find()).
+static bool counts(const tarn_sweep *sweep, const tarn_sweep_run *run, const json_t *record, double loss, double bleu) {
+  const tarn_config *config = sweep->variants[run->variant].config;
+  const bool best = json_is_true(json_object_get(record, "best"));
+  const bool average = json_object_get(record, "checkpoint") != NULL;
+  const double known = metric_of(config, run->valid_loss, run->valid_bleu);
+  switch (sweep->test_checkpoint) {
+    case TARN_CHECKPOINT_CHOICE_LAST:
+      return !average;
+    case TARN_CHECKPOINT_CHOICE_AVERAGE:
+      return best || average;
+    case TARN_CHECKPOINT_CHOICE_BEST:
+      return best;
+    default:
+      return best || (average && tarn__metric_better(metric_of(config, loss, bleu), known, config));
+  }
+}
+
+static void take_validation(const tarn_sweep *sweep, tarn_sweep_run *run, const json_t *record) {
+  double loss = NAN, bleu = NAN;
+  take(record, "valid_loss", &loss);
+  take(record, "valid_bleu", &bleu);
+  if (isnan(loss) || !counts(sweep, run, record, loss, bleu)) return;
+  run->valid_loss = loss;
+  run->valid_bleu = bleu;
+}
+
+static void take_line(const tarn_sweep *sweep, tarn_sweep_run *run, const char *line, size_t length) {
+  json_t *record;
+  if (tarn__json_parse(&record, line, length, 0, NULL) != TARN_STATUS_OK) return;  // what is shown waits for the next
   const json_t *step = json_object_get(record, "step");
   if (json_is_integer(step)) run->update = json_integer_value(step);
   take(record, "time", &run->seconds);
   take(record, "loss", &run->loss);
-  take(record, "valid_loss", &run->valid_loss);
-  take(record, "valid_bleu", &run->valid_bleu);
+  take_validation(sweep, run, record);
   json_decref(record);
 }
 
-bool tarn__sweep_read_log(tarn_sweep_run *run, int64_t *offset) {
+bool tarn__sweep_read_log(const tarn_sweep *sweep, tarn_sweep_run *run, int64_t *offset) {
   enum { PIECE = 1 << 16 };
   char path[PATH_MAX];
   char piece[PIECE];
@@ -197,13 +246,14 @@ bool tarn__sweep_read_log(tarn_sweep_run *run, int64_t *offset) {
   if (fd < 0) return false;
   // A run that goes on cuts its log back first.
   if (lseek(fd, 0, SEEK_END) < *offset) *offset = 0;
+  if (*offset == 0) run->valid_loss = run->valid_bleu = NAN;
   for (;;) {
     ssize_t got = pread(fd, piece, sizeof piece, *offset);
     const char *newline = got > 0 ? memrchr(piece, '\n', (size_t)got) : NULL;
     if (!newline) break;
     for (const char *line = piece; line <= newline;) {
       const char *end = memchr(line, '\n', (size_t)(newline - line) + 1);
-      take_line(run, line, (size_t)(end - line));
+      take_line(sweep, run, line, (size_t)(end - line));
       line = end + 1;
     }
     *offset += newline - piece + 1;

@@ -58,13 +58,15 @@ tarn_status tarn__sweep_write_failure(const tarn_sweep_run *run, bool testing, c
 // Removes what is recorded of a failure and looks how far the run is without it.
 tarn_status tarn__sweep_forget_failure(tarn_sweep *sweep, tarn_sweep_run *run) TARN_CHECKED;
 // Reads what was added to a run's log since *offset (0: all) into the run. True if there was something.
-bool tarn__sweep_read_log(tarn_sweep_run *run, int64_t *offset);
+bool tarn__sweep_read_log(const tarn_sweep *sweep, tarn_sweep_run *run, int64_t *offset);
 
 // Finds for every run that waits a finished one like it in the folders of other sweeps: same settings, seed, test and
 // version of the program. Fails with USAGE if a folder holds no sweep.
 tarn_status tarn__sweep_find_reuse(tarn_sweep *sweep, const char *const *folders, size_t count) TARN_CHECKED;
 // Copies run->reuse into the run's own folder, all at once.
 tarn_status tarn__sweep_reuse(tarn_sweep *sweep, tarn_sweep_run *run) TARN_CHECKED;
+// Removes what a copy that was killed has left. The caller has the sweep's lock.
+tarn_status tarn__sweep_drop_partial(const tarn_sweep *sweep, const tarn_sweep_run *run) TARN_CHECKED;
 
 // Fails with USAGE if the folder holds runs that the sweep does not know, or tests of another test set.
 tarn_status tarn__sweep_check_folder(const tarn_sweep *sweep) TARN_CHECKED;

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/json_io.h"
 #include "sweep/spec.h"
 
 typedef struct text {
@@ -143,12 +144,17 @@ static json_t *seeds_of(const tarn_sweep *sweep) {
   return list;
 }
 
+// The checkpoint is named where one is asked for, so that sweeps without the key are those of before there was one.
 static json_t *test_of(const tarn_sweep *sweep) {
   const char *precision = tarn_translate_precision_name(sweep->test_precision);
-  if (sweep->test_blimp) return json_pack("{s:s, s:s}", "blimp", sweep->test_blimp, "precision", precision);
+  const char *checkpoint = sweep->test_checkpoint == TARN_CHECKPOINT_CHOICE_AUTO
+                               ? NULL
+                               : tarn_checkpoint_choice_name(sweep->test_checkpoint);
+  if (sweep->test_blimp)
+    return json_pack("{s:s, s:s, s:s*}", "blimp", sweep->test_blimp, "precision", precision, "checkpoint", checkpoint);
   if (!sweep->test_source) return json_null();
-  return json_pack("{s:s, s:s, s:I, s:s}", "source", sweep->test_source, "reference", sweep->test_reference, "beam",
-                   (json_int_t)sweep->test_beam, "precision", precision);
+  return json_pack("{s:s, s:s, s:I, s:s, s:s*}", "source", sweep->test_source, "reference", sweep->test_reference,
+                   "beam", (json_int_t)sweep->test_beam, "precision", precision, "checkpoint", checkpoint);
 }
 
 static tarn_status write_json(const tarn_sweep *sweep) {
@@ -159,7 +165,7 @@ static tarn_status write_json(const tarn_sweep *sweep) {
                              config->train.clock == TARN_CLOCK_CPU ? "cpu" : "wall", "variants", variants_of(sweep),
                              "seeds", seeds_of(sweep), "parallel", (json_int_t)sweep->parallel, "threads",
                              (json_int_t)sweep->threads, "test", test_of(sweep));
-  char *data = object ? json_dumps(object, JSON_INDENT(2) | JSON_REAL_PRECISION(17)) : NULL;
+  char *data = tarn__json_dump(object, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
   json_decref(object);
   TARN_REQUIRE(data, MEMORY, "out of memory: " TARN__SWEEP_JSON);
   size_t length = strlen(data);
@@ -237,9 +243,10 @@ static tarn_status check_old(const tarn_sweep *sweep, const json_t *old, const c
   TARN_TRY(tarn__sweep_each_run(sweep->folder, old, check_listed, (void *)(uintptr_t)sweep));
   if (!json_is_object(json_object_get(old, "test"))) return TARN_STATUS_OK;
   TARN_TRY(tarn__sweep_same_test(&same, sweep, old));
-  TARN_REQUIRE(
-      same, USAGE,
-      "%s: its runs are tested otherwise (test: source, reference, beam, blimp, precision); use another folder", path);
+  TARN_REQUIRE(same, USAGE,
+               "%s: its runs are tested otherwise (test: source, reference, beam, blimp, precision, checkpoint); use "
+               "another folder",
+               path);
   return TARN_STATUS_OK;
 }
 
@@ -250,7 +257,8 @@ tarn_status tarn__sweep_check_folder(const tarn_sweep *sweep) {
   TARN_REQUIRE(!tarn__file_exists(path), USAGE, "%s holds a run; give a sweep a folder of its own", sweep->folder);
   TARN_TRY(tarn__path_join(path, sweep->folder, TARN__SWEEP_JSON));
   if (!tarn__file_exists(path)) return TARN_STATUS_OK;
-  json_t *old = json_load_file(path, 0, &error);
+  json_t *old;
+  TARN_TRY(tarn__json_file(&old, path, 0, &error));
   TARN_REQUIRE(old, DATA, "%s:%d: %s", path, error.line, error.text);
   tarn_status status = check_old(sweep, old, path);
   json_decref(old);

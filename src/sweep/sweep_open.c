@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/file_kind.h"
 #include "base/log.h"
 #include "base/threads.h"
 #include "data/shard.h"
@@ -214,8 +215,9 @@ static tarn_status open_parts(tarn_sweep *sweep, const tarn_sweep_options *optio
     TARN_REQUIRE(tarn__file_exists(file), USAGE, "%s: no sweep to go on with: there is no " TARN__SWEEP_FILE,
                  options->folder);
   }
-  TARN_TRY(tarn__sweep_read(sweep, file));
-  tarn_status status = base_plan(sweep, &base);
+  tarn_status status = tarn__sweep_read(sweep, file);
+  if (status != TARN_STATUS_OK) return tarn__file_kind_explain(status, file, TARN__FILE_KIND_SWEEP_CONFIG);
+  status = base_plan(sweep, &base);
   if (status != TARN_STATUS_OK) return tarn__fail_prefix(status, "%s: ", file);
   for (size_t i = 0; i < sweep->variant_count; i++) {
     status = resolve(sweep, i, &base);

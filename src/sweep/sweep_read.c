@@ -66,10 +66,9 @@ static tarn_status read_text(const tarn__yaml_node *map, const char *key, const 
 
 static tarn_status read_integer(const tarn__yaml_node *node, const char *key, int64_t least, int64_t most,
                                 int64_t *out) {
-  char *end = NULL;
+  int64_t value;
   const char *text = node->type == TARN__YAML_SCALAR ? node->text : "";
-  long long value = strtoll(text, &end, 10);
-  if (end == text || *end || value < least || value > most)
+  if (!tarn_text_integer(&value, text) || value < least || value > most)
     return tarn__yaml_fail(node, "%s: expected a whole number from %lld to %lld", key, (long long)least,
                            (long long)most);
   *out = value;
@@ -295,8 +294,23 @@ static tarn_status read_precision(const tarn__yaml_node *map, tarn_translate_pre
   return unknown_word(tarn__yaml_get(map, "precision"), "test.precision", word, names, TARN_TRANSLATE_PRECISION_COUNT);
 }
 
+static tarn_status read_checkpoint(const tarn__yaml_node *map, tarn_checkpoint_choice *out) {
+  const char *names[TARN_CHECKPOINT_CHOICE_COUNT - 1];  // all but that of a file without the key
+  const char *word;
+  TARN_TRY(read_text(map, "checkpoint", &word));
+  for (int i = 1; i < TARN_CHECKPOINT_CHOICE_COUNT; i++) {
+    names[i - 1] = tarn_checkpoint_choice_name((tarn_checkpoint_choice)i);
+    if (!word || strcmp(word, names[i - 1]) != 0) continue;
+    *out = (tarn_checkpoint_choice)i;
+    return TARN_STATUS_OK;
+  }
+  if (!word) return TARN_STATUS_OK;
+  return unknown_word(tarn__yaml_get(map, "checkpoint"), "test.checkpoint", word, names,
+                      TARN_CHECKPOINT_CHOICE_COUNT - 1);
+}
+
 static tarn_status read_test(tarn_sweep *sweep) {
-  static const char *const names[] = {"source", "reference", "beam", "blimp", "precision"};
+  static const char *const names[] = {"source", "reference", "beam", "blimp", "precision", "checkpoint"};
   const tarn__yaml_node *node = tarn__yaml_get(sweep->memory->root, "test");
   if (tarn__yaml_is_empty(node)) return TARN_STATUS_OK;
   if (node->type != TARN__YAML_MAP) return tarn__yaml_fail(node, "test: expected source, reference and beam, or blimp");
@@ -306,6 +320,7 @@ static tarn_status read_test(tarn_sweep *sweep) {
   TARN_TRY(read_text(node, "reference", &sweep->test_reference));
   TARN_TRY(read_optional_integer(node, "beam", 0, 1024, &sweep->test_beam));
   TARN_TRY(read_precision(node, &sweep->test_precision));
+  TARN_TRY(read_checkpoint(node, &sweep->test_checkpoint));
   if (sweep->test_blimp && (sweep->test_source || sweep->test_reference))
     return tarn__yaml_fail(node, "test: blimp is for language models, source and reference are for translation");
   const tarn__yaml_node *beam = tarn__yaml_get(node, "beam");

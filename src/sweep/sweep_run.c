@@ -38,16 +38,30 @@ typedef struct state {
   size_t next;           // of the runs, the next to look at
   bool stopping;         // processes were asked to stop
   bool refused;          // a run was stopped by somebody else
+  sig_atomic_t saves;    // of options->save, what was passed on
   double wall, trained;  // seconds that runs took here, and training time among them
 } state;
 
 static bool is_done(const tarn_sweep_run *run) { return run->state == TARN_SWEEP_FINISHED; }
 
+// Seconds on the wall for each of training, with validation, start-up and tests: of the runs that are over here, and,
+// as long as there is none, of those at work, whose training time is that of their last line of the log.
+static double overhead_of(const state *s) {
+  double wall = s->wall, trained = s->trained;
+  for (int64_t i = 0; trained <= 0 && i < s->sweep->parallel; i++) {
+    const job *j = &s->jobs[i];
+    if (!j->pid || j->testing || !(j->run->seconds > j->seconds_before)) continue;
+    wall += tarn__seconds() - j->begun;
+    trained += j->run->seconds - j->seconds_before;
+  }
+  return trained > 0 ? wall / trained : 1.0;
+}
+
 // Training time is known from the budget, or from the runs that are over.
 static double seconds_left(const state *s) {
   const tarn_sweep *sweep = s->sweep;
   double each = sweep->budget_seconds;
-  double overhead = s->trained > 0 ? s->wall / s->trained : 1.0;
+  double overhead = overhead_of(s);
   size_t known = 0;
   double sum = 0;
   for (size_t i = 0; i < sweep->run_count; i++) {
@@ -117,13 +131,33 @@ static tarn_status start_process(state *s, job *j) {
   const char *program = s->options->program ? s->options->program : "/proc/self/exe";
   snprintf(threads, sizeof threads, "%lld", (long long)sweep->threads);
   snprintf(beam, sizeof beam, "%lld", (long long)sweep->test_beam);
-  const char *train[] = {"tarn", "train", "--resume", j->run->path, "--quiet", NULL};
-  const char *translate[] = {
-      "tarn",   "test", j->run->path,  "--source", sweep->test_source, "--reference", sweep->test_reference,
-      "--beam", beam,   "--precision", precision,  "--threads",        threads,       "--quiet",
-      NULL};
-  const char *pairs[] = {"tarn",      "test",  j->run->path, "--blimp", sweep->test_blimp, "--precision", precision,
-                         "--threads", threads, "--quiet",    NULL};
+  // What a sweep trains is described by its user: no limits for files of strangers (tarn/limits.h).
+  static const char memory[] = "--max-memory=0", operations[] = "--max-operations=0";
+  const char *choice = tarn_checkpoint_choice_name(sweep->test_checkpoint);
+  const char *which = sweep->test_checkpoint == TARN_CHECKPOINT_CHOICE_AUTO ? NULL : "--checkpoint";
+  const char *train[] = {"tarn", "train", "--resume", j->run->path, "--quiet", memory, operations, NULL};
+  const char *translate[] = {"tarn",
+                             "test",
+                             j->run->path,
+                             "--source",
+                             sweep->test_source,
+                             "--reference",
+                             sweep->test_reference,
+                             "--beam",
+                             beam,
+                             "--precision",
+                             precision,
+                             "--threads",
+                             threads,
+                             "--quiet",
+                             memory,
+                             operations,
+                             which,
+                             choice,
+                             NULL};
+  const char *pairs[] = {"tarn",        "test",     j->run->path, "--blimp", sweep->test_blimp,
+                         "--precision", precision,  "--threads",  threads,   "--quiet",
+                         memory,        operations, which,        choice,    NULL};
   const char *const *test = sweep->test_blimp ? pairs : translate;
   TARN_TRY(tarn__path_join(errors, j->run->path, "errors.txt"));
   return tarn__child_start(&j->pid, program, j->testing ? test : train, errors);
@@ -193,7 +227,7 @@ static tarn_status fail_run(state *s, const job *j, int wait_status) {
 static bool was_stopped(int wait_status) {
   int code = WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : 0;
   int number = WIFSIGNALED(wait_status) ? WTERMSIG(wait_status) : code - 128;
-  return number == SIGINT || number == SIGTERM;
+  return number == SIGINT || number == SIGTERM || number == SIGHUP;
 }
 
 // A process has ended.
@@ -239,7 +273,7 @@ static tarn_status look_at_processes(state *s, size_t *running) {
 static void look_at_logs(state *s) {
   for (int64_t i = 0; i < s->sweep->parallel; i++) {
     job *j = &s->jobs[i];
-    if (j->pid && !j->testing && tarn__sweep_read_log(j->run, &j->log_offset))
+    if (j->pid && !j->testing && tarn__sweep_read_log(s->sweep, j->run, &j->log_offset))
       tell(s, TARN_SWEEP_EVENT_PROGRESS, j->run);
   }
 }
@@ -247,6 +281,15 @@ static void look_at_logs(state *s) {
 static void signal_all(const state *s, int number) {
   for (int64_t i = 0; i < s->sweep->parallel; i++)
     if (s->jobs[i].pid) kill(s->jobs[i].pid, number);
+}
+
+// Tests have nothing to save, and pass the signal over.
+static void save_all(state *s) {
+  const volatile sig_atomic_t *save = s->options->save;
+  if (!save || *save == s->saves) return;
+  s->saves = *save;
+  for (int64_t i = 0; i < s->sweep->parallel; i++)
+    if (s->jobs[i].pid && !s->jobs[i].testing) kill(s->jobs[i].pid, SIGUSR1);
 }
 
 static tarn_status loop(state *s) {
@@ -258,6 +301,7 @@ static tarn_status loop(state *s) {
       s->stopping = true;
       signal_all(s, SIGTERM);
     }
+    save_all(s);
     if (!s->stopping) TARN_TRY(fill_places(s));
     TARN_TRY(look_at_processes(s, &running));
     if (running == 0) continue;
@@ -285,7 +329,10 @@ static tarn_status run_locked(tarn_sweep *sweep, const tarn_sweep_options *optio
   state s = {.sweep = sweep, .options = options};
   // Since the sweep was opened another one may have worked here.
   TARN_TRY(tarn__sweep_check_folder(sweep));
-  for (size_t i = 0; i < sweep->run_count; i++) TARN_TRY(tarn__sweep_look(sweep, &sweep->memory->runs[i]));
+  for (size_t i = 0; i < sweep->run_count; i++) {
+    TARN_TRY(tarn__sweep_look(sweep, &sweep->memory->runs[i]));
+    TARN_TRY(tarn__sweep_drop_partial(sweep, &sweep->memory->runs[i]));
+  }
   TARN_TRY(tarn__sweep_write_files(sweep));
   TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, (size_t)sweep->parallel, sizeof *s.jobs));
   s.jobs = memory;

@@ -8,6 +8,8 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/file_kind.h"
+#include "base/json_io.h"
 #include "base/memory.h"
 #include "tarn/config.h"
 #include "tarn/lm.h"
@@ -56,7 +58,7 @@ static tarn_status write_hypotheses(const char *run, const hypotheses *all) {
 
 // Takes over the object; the text is to be freed with free().
 static tarn_status dump_json(char **text, const char *run, json_t *object) {
-  *text = object ? json_dumps(object, JSON_INDENT(2) | JSON_REAL_PRECISION(17)) : NULL;
+  *text = tarn__json_dump(object, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
   json_decref(object);
   TARN_REQUIRE(*text, MEMORY, "out of memory: test.json of %s", run);
   return TARN_STATUS_OK;
@@ -143,6 +145,27 @@ static json_t *accuracies(const tarn_minimal_pairs_count *counts, size_t count) 
   return object;
 }
 
+// test.pairs: which pairs were right, so that two models can be compared pair by pair.
+static tarn_status put_answers(tarn__writer *writer, const tarn_minimal_pairs_count *paradigm) {
+  for (const char *c = paradigm->name; *c; c++) TARN_TRY(tarn__writer_put(writer, *c == '\n' ? "?" : c, 1));
+  TARN_TRY(tarn__writer_put(writer, " ", 1));
+  TARN_TRY(tarn__writer_put(writer, paradigm->answers, strlen(paradigm->answers)));
+  return tarn__writer_put(writer, "\n", 1);
+}
+
+static tarn_status write_answers(const char *run, const tarn_minimal_pairs_result *pairs) {
+  char path[PATH_MAX];
+  tarn__writer *writer;
+  TARN_TRY(tarn__path_join(path, run, "test.pairs"));
+  TARN_TRY(tarn__writer_open(&writer, path));
+  tarn_status status = TARN_STATUS_OK;
+  for (size_t i = 0; i < pairs->paradigm_count && status == TARN_STATUS_OK; i++)
+    status = put_answers(writer, &pairs->paradigms[i]);
+  if (status == TARN_STATUS_OK) return tarn__writer_commit(&writer);
+  tarn__writer_abort(&writer);
+  return status;
+}
+
 static tarn_status write_pairs(const tarn_testset_options *o, const tarn_testset_result *r,
                                const tarn_minimal_pairs_result *pairs, const char *checkpoint) {
   char *text;
@@ -155,7 +178,8 @@ static tarn_status write_pairs(const tarn_testset_options *o, const tarn_testset
                 (json_int_t)r->truncated, "replaced", (json_int_t)r->replaced, "equal", (json_int_t)r->equal, "seconds",
                 r->seconds, "checkpoint", tarn__json_text(name_of(checkpoint)), "precision",
                 tarn_translate_precision_name(o->precision), "folder", tarn__json_text(o->blimp))));
-  tarn_status status = write_json(o->run, text);
+  tarn_status status = write_answers(o->run, pairs);
+  if (status == TARN_STATUS_OK) status = write_json(o->run, text);
   free(text);
   return status;
 }
@@ -168,7 +192,7 @@ static tarn_status run_pairs(tarn_testset_result *r, const tarn_testset_options 
   options.precision = o->precision;
   options.overlong = o->overlong;
   options.threads = o->threads;
-  tarn_status status = tarn_lm_open(&lm, o->run, &options);
+  tarn_status status = tarn_lm_open(&lm, o->checkpoint ? o->checkpoint : o->run, &options);
   const double begun = tarn__seconds();
   if (status == TARN_STATUS_OK) status = tarn_minimal_pairs_run(&pairs, lm, o->blimp, NULL, NULL);
   if (status == TARN_STATUS_OK) {
@@ -200,7 +224,8 @@ static tarn_status run_translation(tarn_testset_result *result, const tarn_tests
   options.threads = o->threads;
   tarn_status status = tarn_config_read(&config, path, NULL, 0);
   if (status == TARN_STATUS_OK) status = tarn_score_lines_open(&references, o->reference);
-  if (status == TARN_STATUS_OK) status = tarn_translator_open(&translator, o->run, &options);
+  if (status == TARN_STATUS_OK)
+    status = tarn_translator_open(&translator, o->checkpoint ? o->checkpoint : o->run, &options);
   if (status == TARN_STATUS_OK) status = translate_and_score(result, &all, translator, &references, config, o);
   hypotheses_close(&all);
   tarn_translator_close(&translator);
@@ -219,6 +244,9 @@ tarn_status tarn_testset_run(tarn_testset_result *result, const tarn_testset_opt
   TARN_REQUIRE(o->blimp || o->overlong == TARN_TRANSLATE_OVERLONG_REFUSE, USAGE,
                "sources are always cut to what the model takes: overlong is for minimal pairs");
   TARN_TRY(tarn__path_join(path, o->run, "config.yaml"));
-  TARN_REQUIRE(tarn__file_exists(path), USAGE, "%s: no run: there is no config.yaml", o->run);
+  if (!tarn__file_exists(path)) {
+    tarn_status status = tarn__fail(TARN_STATUS_USAGE, "%s: no run: there is no config.yaml", o->run);
+    return tarn__file_kind_explain(status, o->run, TARN__FILE_KIND_RUN);
+  }
   return o->blimp ? run_pairs(result, o) : run_translation(result, o, path);
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/json_io.h"
 #include "base/memory.h"
 #include "text/gpt2.h"
 
@@ -27,7 +28,7 @@ static tarn_status write_tokens(const char *folder, const tarn_vocab *vocab) {
     json_decref(object);
     object = NULL;
   }
-  char *text = object ? json_dumps(object, JSON_COMPACT) : NULL;
+  char *text = tarn__json_dump(object, JSON_COMPACT);
   json_decref(object);
   TARN_REQUIRE(text, MEMORY, "%s: no memory to write the vocabulary", folder);
   tarn_status status = write_file(folder, "vocab.json", text, strlen(text));

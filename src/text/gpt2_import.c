@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "base/file.h"
+#include "base/json_io.h"
 #include "base/memory.h"
 #include "text/gpt2.h"
 #include "text/vocab_kind.h"
@@ -109,10 +110,12 @@ static tarn_status import_tokens(tarn_vocab_text *out, const char *path) {
   size_t size;
   json_error_t error;
   TARN_TRY(read_limited(path, &data, &size));
-  json_t *object = json_loadb(data, size, JSON_REJECT_DUPLICATES, &error);
+  json_t *object;
+  tarn_status status = tarn__json_parse(&object, data, size, JSON_REJECT_DUPLICATES, &error);
   tarn__free(data);
+  TARN_TRY(status);
   TARN_REQUIRE(object, DATA, "%s:%d: %s", path, error.line, error.text);
-  tarn_status status = write_tokens(out, object, path);
+  status = write_tokens(out, object, path);
   json_decref(object);
   return status;
 }

@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "text/text_check.h"
+#include "text/utf8.h"
 
 enum { CHUNK = 1 << 16 };
 
@@ -45,13 +47,27 @@ static tarn_status read_more(tarn__lines *lines) {
   return TARN_STATUS_OK;
 }
 
+static int64_t invalid_bytes(const char *text, size_t length) {
+  int64_t count = 0;
+  for (size_t at = 0; at < length;) {
+    int32_t code;
+    const size_t size = tarn__utf8_decode(&code, text + at, length - at);
+    if (code < 0) count += (int64_t)size;
+    at += size;
+  }
+  return count;
+}
+
 // Replaces invalid bytes in the line, or refuses them.
 static tarn_status check(tarn__lines *lines, const char **text, size_t *length) {
   if (lines->raw) return TARN_STATUS_OK;
   bool replaced;
+  const char *line = *text;
+  const size_t size = *length;
   tarn_status status = tarn__repair(&lines->repaired, text, length, lines->strict, &replaced);
   if (status != TARN_STATUS_OK) return tarn__fail_prefix(status, "%s:%lld: ", lines->path, (long long)lines->number);
   lines->replaced += replaced;
+  if (replaced) lines->replaced_bytes += invalid_bytes(line, size);
   return TARN_STATUS_OK;
 }
 
@@ -70,14 +86,16 @@ tarn_status tarn__lines_next(tarn__lines *lines, const char **text, size_t *leng
   const char *line = lines->buffer + lines->start;
   size_t size = end ? (size_t)(end - line) : lines->end - lines->start;
   if (!end && size == 0) return TARN_STATUS_OK;
+  const size_t at_hand = lines->end - lines->start;
   lines->start += size + (end != NULL);
   lines->number++;
+  TARN_TRY(tarn__text_check(lines->path, lines->number, line, size, at_hand));
   if (size && line[size - 1] == '\r') size--;
   if (lines->number == 1 && size >= 3 && memcmp(line, "\xEF\xBB\xBF", 3) == 0) {
     line += 3;
     size -= 3;
   }
   *text = line;
-  *length = size;
+  *length = lines->length = size;
   return check(lines, text, length);
 }

@@ -2,8 +2,8 @@
 
 #include <sentencepiece_processor.h>
 #include <sentencepiece_trainer.h>
-#include <unicode/uchar.h>
 
+#include <cstdio>
 #include <cstring>
 #include <exception>
 #include <memory>
@@ -11,19 +11,22 @@
 #include <new>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 extern "C" {
 #include "base/memory.h"
 #include "base/status.h"
-#include "text/utf8.h"
+#include "text/cut.h"
 }
 
-// In the library, but not in its installed headers.
+// Up to SentencePiece 0.2.0 in the library, but not in its installed headers; later versions declare
+// sentencepiece::SetMinLogLevel(), which is found before what a using-directive brings.
 namespace sentencepiece {
 namespace logging {
 void SetMinLogLevel(int level);
 }
+using namespace logging;
 }  // namespace sentencepiece
 
 struct tarn__spm {
@@ -32,9 +35,12 @@ struct tarn__spm {
 
 namespace {
 
+// sentencepiece::util::Status, or absl::Status after 0.2.0.
+using Status = decltype(std::declval<const sentencepiece::SentenceIterator &>().status());
+
 void be_quiet() {
   static std::once_flag once;
-  std::call_once(once, [] { sentencepiece::logging::SetMinLogLevel(4); });  // above every level but fatal
+  std::call_once(once, [] { sentencepiece::SetMinLogLevel(4); });  // above every level but fatal
 }
 
 // Runs C++ code so that every exception becomes a status.
@@ -54,11 +60,23 @@ tarn_status guard(const Body &body) {
 
 // Status messages look like "src/trainer_interface.cc(582) [(a) == (b)] Vocabulary size too high (…)."; a person wants
 // the end of it.
-tarn_status forward(const sentencepiece::util::Status &status) {
+tarn_status forward(const Status &status) {
   if (status.ok()) return TARN_STATUS_OK;
   std::string text = status.ToString();
   const size_t cut = text.rfind("] ");
   if (cut != std::string::npos && cut + 2 < text.size()) text = text.substr(cut + 2);
+  int asked = 0, least = 0;
+  const char *size = std::strstr(text.c_str(), "Vocabulary size ");
+  if (size && std::sscanf(size, "Vocabulary size too high (%d). Please set it to a value <= %d.", &asked, &least) == 2)
+    return tarn__fail(TARN_STATUS_DATA,
+                      "--size %d is too high: the text has no more than %d different pieces, so the largest that works "
+                      "is --size %d",
+                      asked, least, least);
+  if (size && std::sscanf(size, "Vocabulary size is smaller than required_chars. %d vs %d.", &asked, &least) == 2)
+    return tarn__fail(TARN_STATUS_DATA,
+                      "--size %d is too low: the characters of the text and the special tokens need --size %d, or a "
+                      "lower --character-coverage",
+                      asked, least);
   const std::string theirs = "--character_coverage";  // an option that is written in our way
   const size_t option = text.find(theirs);
   if (option != std::string::npos) text.replace(option, theirs.size(), "--character-coverage");
@@ -68,26 +86,18 @@ tarn_status forward(const sentencepiece::util::Status &status) {
   return tarn__fail(TARN_STATUS_DATA, "SentencePiece: %s", text.c_str());
 }
 
-// Whether anything of a line is left behind SentencePiece's normalisation. Its trainers end the process where no line
-// has such a character, so they never see the others.
-bool is_visible(const char *text, size_t length) {
-  for (size_t at = 0; at < length;) {
-    int32_t code;
-    at += tarn__utf8_decode(&code, text + at, length - at);
-    if (code == 0x2581 || code < 0) continue;  // its mark of a space
-    if (u_isgraph(code) && !u_hasBinaryProperty(code, UCHAR_DEFAULT_IGNORABLE_CODE_POINT)) return true;
-  }
-  return false;
-}
+// The caller's lines cannot be had: nothing is to be trained on those before.
+struct Stopped {};
 
 // Hands the lines of the caller to the trainer, and keeps the caller's failure.
 class Lines : public sentencepiece::SentenceIterator {
  public:
-  Lines(tarn__text_next next, void *user) : next_(next), user_(user) { advance(); }
+  Lines(tarn__text_next next, void *user) : next_(next), user_(user) {}
+  void begin() { advance(); }
   bool done() const override { return done_; }
   void Next() override { advance(); }
   const std::string &value() const override { return value_; }
-  sentencepiece::util::Status status() const override { return sentencepiece::util::Status(); }
+  Status status() const override { return Status(); }
   tarn_status failure() const { return failure_; }
   bool any() const { return given_; }
 
@@ -95,9 +105,9 @@ class Lines : public sentencepiece::SentenceIterator {
   void advance() {
     const char *text = nullptr;
     size_t length = 0;
-    if (failure_ == TARN_STATUS_OK) failure_ = next_(user_, &text, &length);
-    while (failure_ == TARN_STATUS_OK && text && !is_visible(text, length)) failure_ = next_(user_, &text, &length);
-    done_ = failure_ != TARN_STATUS_OK || text == nullptr;
+    failure_ = next_(user_, &text, &length);
+    if (failure_ != TARN_STATUS_OK) throw Stopped();
+    done_ = text == nullptr;
     if (!done_) value_.assign(text, length);
     given_ |= !done_;
   }
@@ -137,9 +147,8 @@ const char *tarn__spm_piece(const tarn__spm *spm, int32_t id) { return spm->proc
 tarn_status tarn__spm_encode(const tarn__spm *spm, tarn_vocab_ids *ids, const char *text, size_t length) {
   return guard([&] {
     std::vector<int> found;
-    ids->count = 0;
     TARN_TRY(forward(spm->processor.Encode(absl::string_view(text, length), &found)));
-    TARN_TRY(tarn__grow(&ids->data, &ids->capacity, found.size(), sizeof(int32_t)));
+    TARN_TRY(tarn__grow(&ids->data, &ids->capacity, ids->count + found.size(), sizeof(int32_t)));
     for (const int id : found) ids->data[ids->count++] = id;
     return TARN_STATUS_OK;
   });
@@ -148,7 +157,13 @@ tarn_status tarn__spm_encode(const tarn__spm *spm, tarn_vocab_ids *ids, const ch
 tarn_status tarn__spm_decode(const tarn__spm *spm, tarn_vocab_text *text, const int32_t *ids, size_t count) {
   return guard([&] {
     std::string result;
-    TARN_TRY(forward(spm->processor.Decode(std::vector<int>(ids, ids + count), &result)));
+    const std::vector<int> list(ids, ids + count);
+// Deprecated after 0.2.0, whose own form (a span) versions before do not have.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+    const Status status = spm->processor.Decode(list, &result);
+#pragma GCC diagnostic pop
+    TARN_TRY(forward(status));
     TARN_TRY(tarn__grow(&text->data, &text->capacity, result.size() + 1, 1));
     std::memcpy(text->data, result.c_str(), result.size() + 1);
     text->length = result.size();
@@ -167,7 +182,7 @@ tarn_status tarn__spm_train(char **bytes, size_t *size, tarn__text_next next, vo
         {"character_coverage", std::to_string(options->character_coverage)},
         {"normalization_rule_name", options->lowercase ? "nmt_nfkc_cf" : "nmt_nfkc"},
         {"input_sentence_size", std::to_string(options->sentences)},
-        {"max_sentence_length", "65536"},
+        {"max_sentence_length", std::to_string(static_cast<int>(TARN__CUT_LONGEST))},
         {"num_threads", std::to_string(options->threads)},
         {"unk_id", "0"},
         {"bos_id", "1"},
@@ -177,9 +192,13 @@ tarn_status tarn__spm_train(char **bytes, size_t *size, tarn__text_next next, vo
     };
     Lines lines(next, user);
     std::string model;
-    sentencepiece::util::Status status;
-    if (lines.any()) status = sentencepiece::SentencePieceTrainer::Train(arguments, &lines, &model);
-    if (lines.failure() != TARN_STATUS_OK) return lines.failure();  // its message must not be overwritten
+    Status status;
+    try {
+      lines.begin();
+      if (lines.any()) status = sentencepiece::SentencePieceTrainer::Train(arguments, &lines, &model);
+    } catch (const Stopped &) {
+      return lines.failure();  // its message is recorded
+    }
     if (!lines.any()) return tarn__fail(TARN_STATUS_DATA, "there is no text to train a vocabulary on");
     TARN_TRY(forward(status));
     void *copy;

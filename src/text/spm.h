@@ -26,12 +26,14 @@ int32_t tarn__spm_eos(const tarn__spm *spm);
 int32_t tarn__spm_pad(const tarn__spm *spm);
 const char *tarn__spm_piece(const tarn__spm *spm, int32_t id);
 
-// As the functions of tarn/vocab.h; decode takes ids that are in range.
+// As the functions of tarn/vocab.h, but encode appends to the ids; decode takes ids that are in range.
 tarn_status tarn__spm_encode(const tarn__spm *spm, tarn_vocab_ids *ids, const char *text, size_t length) TARN_CHECKED;
 tarn_status tarn__spm_decode(const tarn__spm *spm, tarn_vocab_text *text, const int32_t *ids,
                              size_t count) TARN_CHECKED;
 
-// Trains a model and gives its bytes, which the caller frees with tarn__free().
+// Trains a model and gives its bytes, which the caller frees with tarn__free(). Every line that `next` gives must have
+// at most TARN__CUT_LONGEST bytes and something that is left behind SentencePiece's normalisation: its trainers skip
+// longer lines, and end the process where no line has anything.
 tarn_status tarn__spm_train(char **bytes, size_t *size, tarn__text_next next, void *user,
                             const tarn_vocab_options *options) TARN_CHECKED;
 

@@ -1,5 +1,6 @@
 // SentencePiece models as a kind of vocabulary.
 #include "base/status.h"
+#include "text/cut.h"
 #include "text/spm.h"
 #include "text/vocab_kind.h"
 
@@ -39,8 +40,17 @@ static tarn_status open_spm(void **self, tarn__vocab_facts *facts, const void *b
 
 static const char *piece(const void *self, int32_t id) { return tarn__spm_piece(self, id); }
 
+// A long text is encoded in parts. Pieces of a model that splits at white space, as ours do, never go across a blank,
+// so that the ids are those of the whole.
 static tarn_status encode(const void *self, tarn_vocab_ids *ids, const char *text, size_t length) {
-  return tarn__spm_encode(self, ids, text, length);
+  ids->count = ids->parts = 0;
+  for (size_t next; ids->parts == 0 || length > 0; text += next, length -= next, ids->parts++) {
+    bool within;
+    const size_t part = tarn__cut(&next, &within, text, length, TARN__CUT_LONGEST);
+    TARN_TRY(tarn__spm_encode(self, ids, text, part));
+    ids->broken += within;
+  }
+  return TARN_STATUS_OK;
 }
 
 static tarn_status decode(const void *self, tarn_vocab_text *text, const int32_t *ids, size_t count) {

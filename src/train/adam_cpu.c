@@ -1,6 +1,7 @@
 #include <math.h>
 
 #include "ops/row_cpu.h"
+#include "ops/vec_double_cpu.h"
 #include "train/adam.h"
 
 enum { PIECE = 512 };
@@ -15,12 +16,14 @@ static inline __attribute__((always_inline)) void step_with(float *restrict mast
 #pragma omp simd
     for (int64_t i = first; i < end; i++) {
       float w = master[i];
-      float g = (zero ? 0.0f : grad[i]) * f.gradient + w * f.decay_gradient;
-      float m = moment1[i] + (g - moment1[i]) * f.beta1_rest;
-      float v = moment2[i] * f.beta2 + g * g * f.beta2_rest;
+      float g = zero ? tarn__fma(w, f.decay_gradient, 0.0f * f.gradient)
+                     : tarn__fma(grad[i], f.gradient, w * f.decay_gradient);
+      float m = tarn__fma(g - moment1[i], f.beta1_rest, moment1[i]);
+      float v = tarn__fma(moment2[i], f.beta2, g * g * f.beta2_rest);
       moment1[i] = m;
       moment2[i] = v;
-      master[i] = w * f.keep_weight - f.step_size * (m / (sqrtf(v) * f.inverse_correction2 + f.epsilon));
+      float change = f.step_size * (m / tarn__fma(sqrtf(v), f.inverse_correction2, f.epsilon));
+      master[i] = tarn__fma(w, f.keep_weight, -change);
     }
     if (value != NULL) tarn__row_to_bf16(value + first, master + first, end - first);
   }
@@ -32,11 +35,6 @@ static void step(float *master, float *moment1, float *moment2, uint16_t *value,
                : step_with(master, moment1, moment2, value, grad, true, n, factors);
 }
 
-static double squares(const float *x, int64_t n) {
-  double sum = 0.0;
-#pragma omp simd reduction(+ : sum)
-  for (int64_t i = 0; i < n; i++) sum += (double)x[i] * (double)x[i];
-  return sum;
-}
+static double squares(const float *x, int64_t n) { return tarn__vec_double_dot(x, x, n); }
 
 const tarn__adam_kernels TARN__FAST(tarn__adam_kernels) = {.step = step, .squares = squares};

@@ -13,6 +13,7 @@
 #include "base/crc32c.h"
 #include "base/memory.h"
 #include "base/record.h"
+#include "base/write_all.h"
 
 #define PREFIX "events.out.tfevents."
 
@@ -77,10 +78,8 @@ static tarn_status write_record(const tarn__event_file *file, const message *eve
   if (status == TARN_STATUS_OK) status = put(&record, &sums[0], sizeof sums[0]);
   if (status == TARN_STATUS_OK) status = put(&record, event->data, event->size);
   if (status == TARN_STATUS_OK) status = put(&record, &sums[1], sizeof sums[1]);
-  ssize_t written = status == TARN_STATUS_OK ? write(file->fd, record.data, record.size) : 0;
-  if (status == TARN_STATUS_OK && written != (ssize_t)record.size)
-    status = tarn__fail(TARN_STATUS_IO, "%s: cannot write: %s", file->path,
-                        written < 0 ? strerror(errno) : "the disk is full");
+  if (status == TARN_STATUS_OK && !tarn__write_all(file->fd, record.data, record.size))
+    status = tarn__fail(TARN_STATUS_IO, "%s: cannot write: %s", file->path, strerror(errno));
   tarn__free(record.data);
   return status;
 }

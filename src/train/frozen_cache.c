@@ -133,12 +133,13 @@ static const char *why_not(const tarn__frozen_cache *cache) {
 tarn_status tarn__frozen_cache_read(tarn__frozen_cache *cache, const char *path, const char **why) {
   TARN_TRY(tarn__map_open(&cache->map, path));
   *why = why_not(cache);
-  if (*why)
+  tarn_status status = tarn__map_check(&cache->map);
+  if (*why || status != TARN_STATUS_OK)
     tarn__map_close(&cache->map);
   else
     cache->table.value = (void *)(uintptr_t)(cache->map.data + sizeof(header));
   tarn__map_release(&cache->map);
-  return TARN_STATUS_OK;
+  return status;
 }
 
 tarn_status tarn__frozen_writer_open(tarn__frozen_writer *writer, const tarn__frozen_cache *cache, const char *path) {

@@ -106,7 +106,7 @@ static tarn_status write_file(tarn__stepper *stepper, const char *path, const ta
   tarn__frozen_writer writer = {0};
   tarn_status status = pack_open(&p, stepper, shard);
   if (status == TARN_STATUS_OK) status = tarn__frozen_writer_open(&writer, stepper->cache, path);
-  if (status == TARN_STATUS_OK) status = run_all(&p, stepper, &writer, shard, stop);
+  if (status == TARN_STATUS_OK) status = tarn__map_judge(&shard->map, run_all(&p, stepper, &writer, shard, stop));
   if (status == TARN_STATUS_OK) status = tarn__frozen_writer_commit(&writer, stepper->cache);
   tarn__frozen_writer_abort(&writer);
   pack_close(&p);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/log.h"
 #include "base/memory.h"
 #include "model/checkpoint.h"
 
@@ -20,7 +21,8 @@ static const tarn__param *find_param(const tarn__model *model, const char *name)
   return NULL;
 }
 
-static tarn_status check_frozen(const tarn__param *param, const float *values, const char *path) {
+static tarn_status check_frozen(const tarn__param *param, const tarn__param *theirs, const float *values,
+                                const char *path) {
   char hash[TARN__HASH_TEXT];
   tarn__hash(hash, values, (size_t)(param->rows * param->cols) * sizeof *values);
   TARN_REQUIRE(
@@ -28,6 +30,10 @@ static tarn_status check_frozen(const tarn__param *param, const float *values, c
       "%s has other values of %s, which is frozen here and drawn by train.seed; give its seed, or have the layer "
       "trained (frozen: no) and frozen by train.freeze at update 0",
       path, param->name);
+  // The signs of a Hadamard layer are the same for every gain, its matrix is not.
+  TARN_REQUIRE(param->init.kind != TARN__INIT_SIGNS || theirs->init.gain == param->init.gain, DATA,
+               "%s has %s, which is frozen here, with an init_gain of %g, and the description asks for %g", path,
+               param->name, theirs->init.gain, param->init.gain);
   return TARN_STATUS_OK;
 }
 
@@ -39,7 +45,7 @@ static tarn_status take(tarn__param *param, const tarn__checkpoint *from, float 
                "%s: %s is %lld x %lld, and the description asks for %lld x %lld", from->path, param->name,
                (long long)theirs->rows, (long long)theirs->cols, (long long)param->rows, (long long)param->cols);
   tarn__param_get(theirs, values);
-  if (!param->trained) return check_frozen(param, values, from->path);
+  if (!param->trained) return check_frozen(param, theirs, values, from->path);
   tarn__param_set(param, values);
   return TARN_STATUS_OK;
 }
@@ -63,9 +69,14 @@ static tarn_status take_all(tarn__model *model, const tarn__checkpoint *from, co
 }
 
 tarn_status tarn__init_from(tarn__model *model, const char *path, const tarn_vocab *source, const tarn_vocab *target) {
-  tarn__checkpoint *from;
-  tarn_status status = tarn__checkpoint_open(&from, path, TARN__F32);
+  tarn__checkpoint *from = NULL;
+  tarn_checkpoint_found found;
+  tarn_status status = tarn_checkpoint_find(&found, path, TARN_CHECKPOINT_CHOICE_AUTO);
+  if (status == TARN_STATUS_OK) status = tarn__checkpoint_open(&from, found.path, TARN__F32);
   if (status == TARN_STATUS_OK) status = take_all(model, from, source, target);
+  if (status == TARN_STATUS_OK && found.in_run)  // afterwards, so that a failure is one line
+    tarn__log(TARN_LOG_INFO, "train.init_from: took %s (%s)", found.path, found.reason);
+  tarn_checkpoint_found_close(&found);
   tarn__checkpoint_close(&from);
   return status == TARN_STATUS_OK ? status : tarn__fail_prefix(status, "train.init_from: ");
 }

@@ -6,7 +6,7 @@
 #include "tarn/vocab.h"
 
 // Gives every trained parameter of the model, which is initialised, the values that the checkpoint `path` (of a run
-// directory the average if there is one, else the best, else the last) has for the parameter of the same name, whether
+// directory the one that tarn_checkpoint_find() takes, which is told) has for the parameter of the same name, whether
 // trained or frozen there. Frozen parameters stay as train.seed draws them, and must be the same there. Fails with DATA
 // where a parameter is missing or has another shape, a frozen one has other values, or a vocabulary is another one;
 // with IO or MEMORY.

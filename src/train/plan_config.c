@@ -24,8 +24,7 @@ static tarn_status check_shard(const tarn__shard *shard, const tarn_config *conf
   tarn_vocab *target = NULL;
   tarn_status status = tarn_vocab_open(&source, data->vocab);
   if (status == TARN_STATUS_OK && data->target_vocab) status = tarn_vocab_open(&target, data->target_vocab);
-  if (status == TARN_STATUS_OK)
-    status = tarn__shard_check(shard, data->train, source, target ? target : source, config);
+  if (status == TARN_STATUS_OK) status = tarn__shard_check(shard, source, target ? target : source, config);
   tarn_vocab_close(&source);
   tarn_vocab_close(&target);
   return status;

@@ -123,6 +123,7 @@ static tarn_status add_epoch(readout *r, tarn_train *t, tarn__progress *next) {
         t->go_on);
     const tarn__loaded *loaded = tarn__loader_next(t->loader);
     TARN_TRY(tarn__stepper_states(&t->stepper, &rows, &loaded->batch));
+    TARN_TRY(tarn__train_check_data(t));
     add_batch(r, rows, t->model->dtype, &loaded->batch);
     next->batches++;
     next->target_tokens += loaded->batch.target_rows;

@@ -10,7 +10,9 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/file_kind.h"
 #include "base/memory.h"
+#include "base/temporary.h"
 #include "model/checkpoint.h"
 
 static tarn_status join(char **path, const char *folder, const char *name) {
@@ -24,10 +26,10 @@ static tarn_status set_paths(tarn__run_dir *dir, const char *path) {
   size_t length = strlen(dir->path);
   while (length > 1 && dir->path[length - 1] == '/') dir->path[--length] = '\0';
   TARN_TRY(join(&dir->config, dir->path, "config.yaml"));
-  TARN_TRY(join(&dir->log, dir->path, "log.jsonl"));
+  TARN_TRY(join(&dir->log, dir->path, TARN__LOG_NAME));
   TARN_TRY(join(&dir->last, dir->path, TARN__CHECKPOINT_LAST));
   TARN_TRY(join(&dir->best, dir->path, TARN__CHECKPOINT_BEST));
-  TARN_TRY(join(&dir->result, dir->path, "result.json"));
+  TARN_TRY(join(&dir->result, dir->path, TARN__RESULT_NAME));
   TARN_TRY(join(&dir->cache, dir->path, TARN__CACHE_NAME));
   return join(&dir->average, dir->path, TARN__CHECKPOINT_AVERAGE);
 }
@@ -58,18 +60,8 @@ static bool is_own(const tarn__run_dir *dir, const char *name) {
   return number_of(name) >= 0;
 }
 
-// Whether a text is "PID" or "PID.COUNTER".
-static bool numbers_a_temporary(const char *text) {
-  static const char digits[] = "0123456789";
-  size_t length = strspn(text, digits);
-  if (length == 0 || text[length] != '.') return length > 0 && text[length] == '\0';
-  text += length + 1;
-  length = strspn(text, digits);
-  return length > 0 && text[length] == '\0';
-}
-
-// Temporary files (base/file.h) of processes that were killed; the lock says that none of them is at work. The names of
-// a run's files are short enough to be kept whole.
+// Temporary files (base/temporary.h) of processes that were killed; the lock says that none of them is at work. The
+// names of a run's files are short enough to be kept whole.
 static void remove_half_written(const tarn__run_dir *dir) {
   DIR *folder = opendir(dir->path);
   if (!folder) return;
@@ -79,7 +71,7 @@ static void remove_half_written(const tarn__run_dir *dir) {
     char *mark = strstr(name, TARN__TEMPORARY_MARK);
     if (!mark) continue;
     *mark = '\0';
-    if (numbers_a_temporary(mark + strlen(TARN__TEMPORARY_MARK)) && is_own(dir, name))
+    if (tarn__temporary_number(mark + strlen(TARN__TEMPORARY_MARK)) && is_own(dir, name))
       unlinkat(dirfd(folder), entry->d_name, 0);
   }
   closedir(folder);
@@ -116,8 +108,9 @@ void tarn__run_dir_close(tarn__run_dir *dir) {
 }
 
 tarn_status tarn__run_dir_check(const tarn__run_dir *dir) {
-  TARN_REQUIRE(tarn__file_exists(dir->config), USAGE, "%s: no run to resume: there is no config.yaml", dir->path);
-  return TARN_STATUS_OK;
+  if (tarn__file_exists(dir->config)) return TARN_STATUS_OK;
+  tarn_status status = tarn__fail(TARN_STATUS_USAGE, "%s: no run to resume: there is no config.yaml", dir->path);
+  return tarn__file_kind_explain(status, dir->path, TARN__FILE_KIND_RUN);
 }
 
 tarn_status tarn__run_dir_write_config(const tarn__run_dir *dir, const tarn_config *config) {

@@ -13,7 +13,7 @@ typedef struct side {
 // A shard whose hashes were made anew can say anything: its ids are below its own size, so only with that of the
 // vocabulary are they rows of the model's matrices.
 static tarn_status check_side(const char *path, const side *s, const tarn_vocab *vocab, const char *vocab_path) {
-  TARN_REQUIRE(strcmp(s->vocab_hash, tarn_vocab_hash(vocab)) == 0, DATA,
+  TARN_REQUIRE(tarn__hash_same(s->vocab_hash, tarn_vocab_hash(vocab)), DATA,
                "%s: its %s was prepared with another vocabulary (hash %s) than %s (hash %s); run tarn prepare again",
                path, s->name, s->vocab_hash, vocab_path, tarn_vocab_hash(vocab));
   TARN_REQUIRE(s->vocab_size == tarn_vocab_size(vocab), DATA,
@@ -39,8 +39,9 @@ static tarn_status check_sides(const tarn__shard *shard, const char *path, const
   return TARN_STATUS_OK;
 }
 
-tarn_status tarn__shard_check(const tarn__shard *shard, const char *path, const tarn_vocab *source,
-                              const tarn_vocab *target, const tarn_config *config) {
+tarn_status tarn__shard_check(const tarn__shard *shard, const tarn_vocab *source, const tarn_vocab *target,
+                              const tarn_config *config) {
+  const char *path = shard->path;
   const char *target_path = config->data.target_vocab ? config->data.target_vocab : config->data.vocab;
   const side first = {"source", shard->source_vocab_hash, shard->source_vocab_size, shard->source_eos};
   const side second = {shard->text ? "text" : "target", shard->target_vocab_hash, shard->target_vocab_size,
@@ -50,12 +51,12 @@ tarn_status tarn__shard_check(const tarn__shard *shard, const char *path, const 
   return check_side(path, &second, target, target_path);
 }
 
-void tarn__shard_warn_left_out(const tarn__shard *shard, const char *path, const tarn__batcher *batcher,
-                               const tarn_config *config, const char *of) {
+void tarn__shard_warn_left_out(const tarn__shard *shard, const tarn__batcher *batcher, const tarn_config *config,
+                               const char *of) {
   const int64_t left_out = tarn__batcher_left_out(batcher);
   if (left_out > 0)
     tarn__log(TARN_LOG_WARNING,
-              "%s: %lld of %lld %s are left out%s, because %s longer than model.max_length (%lld tokens)", path,
+              "%s: %lld of %lld %s are left out%s, because %s longer than model.max_length (%lld tokens)", shard->path,
               (long long)left_out, (long long)shard->pairs, shard->text ? "sentences" : "pairs", of,
               shard->text ? "they are" : "a side is", (long long)config->model.max_length);
 }

@@ -7,14 +7,14 @@
 #include "tarn/config.h"
 #include "tarn/vocab.h"
 
-// Fails with DATA and a line that names the files unless the shard `path` was made with these vocabularies, and says
+// Fails with DATA and a line that names the files unless the shard was made with these vocabularies, and says
 // of them what they are: with that every id is a row of the model's matrices.
-tarn_status tarn__shard_check(const tarn__shard *shard, const char *path, const tarn_vocab *source,
-                              const tarn_vocab *target, const tarn_config *config) TARN_CHECKED;
+tarn_status tarn__shard_check(const tarn__shard *shard, const tarn_vocab *source, const tarn_vocab *target,
+                              const tarn_config *config) TARN_CHECKED;
 
-// Warns of the sentences of the shard `path` that the batcher leaves out, if there are any; `of` says of what, with a
+// Warns of the sentences of the shard that the batcher leaves out, if there are any; `of` says of what, with a
 // space before it, where that is not all that is done with them.
-void tarn__shard_warn_left_out(const tarn__shard *shard, const char *path, const tarn__batcher *batcher,
-                               const tarn_config *config, const char *of);
+void tarn__shard_warn_left_out(const tarn__shard *shard, const tarn__batcher *batcher, const tarn_config *config,
+                               const char *of);
 
 #endif

@@ -1,4 +1,6 @@
 // What the receiver of a training's events is told.
+#include <math.h>
+
 #include "base/clock.h"
 #include "train/trainer.h"
 
@@ -12,19 +14,46 @@ double tarn__train_clock(const tarn_train *t) {
 
 static double smaller_known(double a, double b) { return a < 0 || (b >= 0 && b < a) ? b : a; }
 
-// Seconds of training until the nearest limit, at the mean speed so far; negative if that cannot be said.
-static double seconds_left(const tarn_train *t) {
+// Seconds on the training's clock until the nearest limit, at the mean speed so far; 0 past a limit, negative if that
+// cannot be said.
+static double clock_left(const tarn_train *t) {
   const tarn_config_train *limits = &t->config->train;
   const tarn__progress *p = &t->progress;
   if (p->update == 0) return -1.0;
-  double left = -1.0;
+  double left = limits->optimiser == TARN_OPTIMISER_RIDGE ? 0.0 : -1.0;
   double epoch = tarn__train_epoch(t);
   if (limits->max_updates > 0)
-    left = smaller_known(left, (double)(limits->max_updates - p->update) * p->seconds / (double)p->update);
+    left = smaller_known(left, fmax((double)(limits->max_updates - p->update), 0) * p->seconds / (double)p->update);
   if (limits->max_epochs > 0 && epoch > 0)
-    left = smaller_known(left, ((double)limits->max_epochs - epoch) * p->seconds / epoch);
-  if (limits->max_minutes > 0) left = smaller_known(left, limits->max_minutes * 60.0 - p->seconds);
+    left = smaller_known(left, fmax((double)limits->max_epochs - epoch, 0) * p->seconds / epoch);
+  if (limits->max_minutes > 0) left = smaller_known(left, fmax(limits->max_minutes * 60.0 - p->seconds, 0));
   return left;
+}
+
+// Validations that so many updates bring: those in between, the one at the end, and that of the average.
+static double validations_left(const tarn_train *t, double updates) {
+  const tarn__progress *p = &t->progress;
+  const tarn_config *config = t->config;
+  const double small = 1e-6;  // of what lies between two validations
+  if (!t->validator) return 0.0;
+  const double at = config->valid.every > 0 ? (double)p->update / (double)config->valid.every : tarn__train_epoch(t);
+  const double end = at + updates * at / (double)p->update;
+  double count = ceil(end - small) - floor(at + small);
+  // That of this very update comes after the event of it.
+  if (fabs(at - round(at)) < small && p->validated != p->update) count += 1.0;
+  return count + (config->train.average > 0 && config->train.keep_last > 0 ? 1.0 : 0.0);
+}
+
+// On the wall: steps at their speed in this session, validations as long as the last one was.
+static double seconds_left(const tarn_train *t, bool *at_least) {
+  const tarn__progress *p = &t->progress;
+  const double left = clock_left(t);
+  *at_least = false;
+  if (left < 0 || p->seconds <= 0) return left;
+  const double wall = t->step_clock > 0 ? t->step_wall / t->step_clock : 1.0;
+  const double validations = validations_left(t, left * (double)p->update / p->seconds);
+  *at_least = validations > 0 && t->validation_seconds <= 0;
+  return left * wall + validations * t->validation_seconds;
 }
 
 void tarn__train_tell(const tarn_train *t, tarn_train_event *event) {
@@ -32,7 +61,7 @@ void tarn__train_tell(const tarn_train *t, tarn_train_event *event) {
   event->update = t->progress.update;
   event->epoch = tarn__train_epoch(t);
   event->seconds = t->progress.seconds;
-  event->seconds_left = seconds_left(t);
+  event->seconds_left = seconds_left(t, &event->left_at_least);
   if (event->kind != TARN_TRAIN_EVENT_VALID) event->valid_bleu = -1.0;
   t->on_event(t->user, event);
 }

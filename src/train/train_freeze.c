@@ -44,4 +44,7 @@ tarn_status tarn__train_freeze(tarn_train *t) {
   return freeze_due(t);
 }
 
-tarn_status tarn__train_freeze_first(tarn_train *t) { return t->progress.update == 0 ? freeze_due(t) : TARN_STATUS_OK; }
+tarn_status tarn__train_freeze_first(tarn_train *t, bool logged) {
+  if (t->progress.update > 0) return TARN_STATUS_OK;
+  return logged ? tarn__freeze_apply(t->model, 0, t->progress.frozen_sets, NULL) : freeze_due(t);
+}

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/log.h"
 #include "graph/profile.h"
 #include "train/backskip_step.h"
 #include "train/frozen_pass.h"
@@ -95,12 +96,15 @@ static tarn_status interrupt(tarn_train *t) {
 static tarn_status compute_validation(tarn_train *t) {
   tarn__validation result;
   double begin = tarn__profile_clock(t->profile);
-  TARN_TRY(tarn__validator_run(t->validator, &result, &t->stepper, t->stop));
+  tarn_status status = tarn__validator_run(t->validator, &result, &t->stepper, t->stop);
+  TARN_TRY(tarn__train_check_data(t));
+  TARN_TRY(status);
   TARN_TRY(tarn__profile_work(t->profile, "validation", begin));
   if (!isfinite(result.loss))
     return tarn__train_fail(t, t->progress.update, "the validation loss", "not a finite number");
   t->validation = result;
   t->validated = true;
+  t->validation_seconds = result.seconds;
   return TARN_STATUS_OK;
 }
 
@@ -113,7 +117,7 @@ static tarn_status validate(tarn_train *t) {
     return tarn__train_diverged(t, p->update, "validation loss", t->validation.nll);
   }
   double metric = tarn__validation_metric(&t->validation, t->config);
-  bool best = p->best_update == 0 || tarn__validation_better(metric, p->best, t->config);
+  bool best = p->best_update == 0 || tarn__metric_better(metric, p->best, t->config);
   p->validated = p->update;
   p->worse = best ? 0 : p->worse + 1;
   if (best) {
@@ -151,7 +155,7 @@ static bool limit_reached(const tarn_train *t, tarn_train_end *end) {
   const tarn_config_train *limits = &t->config->train;
   const tarn__progress *p = &t->progress;
   if (limits->optimiser == TARN_OPTIMISER_RIDGE) {
-    *end = p->epoch > 0 ? TARN_TRAIN_END_EPOCHS : TARN_TRAIN_END_MINUTES;
+    *end = p->epoch > 0 ? TARN_TRAIN_END_PASS : TARN_TRAIN_END_MINUTES;
     return p->update > 0;
   }
   bool updates = limits->max_updates > 0 && p->update >= limits->max_updates;
@@ -165,11 +169,18 @@ static bool limit_reached(const tarn_train *t, tarn_train_end *end) {
   return updates || epochs || minutes || patience;
 }
 
+bool tarn_train_is_over(const tarn_train *train, tarn_train_end *end) {
+  return train->progress.update > 0 && limit_reached(train, end);
+}
+
 static tarn_status step_and_log(tarn_train *t) {
   tarn__train_update_result result;
   const bool closed = t->config->train.optimiser == TARN_OPTIMISER_RIDGE;
-  TARN_TRY(closed ? tarn__train_readout(t, &result) : tarn__train_step(t, &result));
   tarn__progress *p = &t->progress;
+  const double begin = tarn__seconds(), trained = p->seconds;
+  TARN_TRY(closed ? tarn__train_readout(t, &result) : tarn__train_step(t, &result));
+  t->step_wall += tarn__seconds() - begin;
+  t->step_clock += p->seconds - trained;
   tarn_train_event event = {
       .kind = TARN_TRAIN_EVENT_UPDATE,
       .loss = result.loss,
@@ -193,8 +204,10 @@ static tarn_status between_steps(tarn_train *t, tarn_train_end *end, bool *ended
     TARN_TRY(status);
     *ended = *ended || limit_reached(t, end);  // patience
   }
+  const bool asked = t->save && *t->save != t->saves;
+  if (asked) t->saves = *t->save;
   if (save_due(t, *ended)) return tarn__train_save(t, true);
-  return tarn__seconds() - t->saved_at > AUTOSAVE ? tarn__train_save(t, false) : TARN_STATUS_OK;
+  return asked || tarn__seconds() - t->saved_at > AUTOSAVE ? tarn__train_save(t, false) : TARN_STATUS_OK;
 }
 
 static tarn_status finish(tarn_train *t, tarn_train_result *result) {
@@ -213,10 +226,11 @@ static tarn_status finish(tarn_train *t, tarn_train_result *result) {
   }
   tarn__train_result_fill(t, result);
   // An older mean would be taken for the result of this training.
-  if (averaged)
-    result->checkpoint = t->dir.average;
-  else
-    unlink(t->dir.average);
+  if (!averaged) unlink(t->dir.average);
+  tarn_checkpoint_found_close(&t->found);
+  TARN_TRY(tarn_checkpoint_find(&t->found, t->dir.path, TARN_CHECKPOINT_CHOICE_AUTO));
+  result->checkpoint = t->found.path;
+  result->checkpoint_reason = t->found.reason;
   return TARN_STATUS_OK;
 }
 
@@ -226,17 +240,45 @@ static tarn_status fill_cache(tarn_train *t) {
   double begin = tarn__train_clock(t);
   bool computed;
   tarn_status status = tarn__frozen_pass(&t->stepper, &computed, t->dir.cache, &t->shard, t->stop);
+  TARN_TRY(tarn__train_check_data(t));
   if (status == TARN_STATUS_INTERRUPTED) return interrupt(t);
   TARN_TRY(status);
   t->progress.seconds += tarn__train_clock(t) - begin;
   return computed ? tarn__train_save(t, false) : TARN_STATUS_OK;
 }
 
+// The mark of a log that did not fit. The checkpoint that is written at once knows of it, so that it cannot be lost
+// unseen.
+static tarn_status mark_log(tarn_train *t) {
+  char *line;
+  tarn__log(TARN_LOG_WARNING, "%s: %s; the run goes on and is marked", t->dir.log, t->log_why);
+  json_t *record = json_pack("{s:s, s:I, s:f, s:s}", "kind", TARN__LOG_ACCEPTED, "step", (json_int_t)t->progress.update,
+                             "time", t->progress.seconds, "message", t->log_why);
+  TARN_TRY(tarn__run_log_add(&t->log, record, &line));
+  free(line);
+  return tarn__train_save(t, false);
+}
+
+// The log is cut back to where the training stands once result.json, which knows all of it, is away. *begun: it already
+// says what is frozen from the start on.
+static tarn_status begin(tarn_train *t, bool *begun) {
+  TARN_TRY(tarn__train_result_remove(t));
+  if (t->log_why[0]) t->progress.log = (tarn__log_sum){0};
+  *begun = t->progress.log.bytes > 0;
+  TARN_TRY(tarn__run_log_open(&t->log, t->dir.log, t->config->train.tensorboard ? t->dir.path : NULL, &t->progress));
+  t->validation_seconds = t->log.validation_seconds;
+  return t->log_why[0] ? mark_log(t) : TARN_STATUS_OK;
+}
+
 static tarn_status run(tarn_train *t, tarn_train_result *result) {
+  bool log_begun;
+  TARN_TRY(begin(t, &log_begun));
   t->saved_at = tarn__seconds();
-  TARN_TRY(tarn__train_freeze_first(t));
+  TARN_TRY(tarn__train_freeze_first(t, log_begun));
   // From the start on there is something to resume.
   if (!tarn__file_exists(t->dir.last)) TARN_TRY(tarn__train_save(t, false));
+  // A kill may have come between saving and dropping what was too much then.
+  TARN_TRY(tarn__run_dir_prune(&t->dir, t->config->train.keep_last));
   if (t->validator && t->config->valid.at_start && t->progress.update == 0 && !t->progress.at_start)
     TARN_TRY(validate_start(t));
   if (t->config->train.cache_frozen) TARN_TRY(fill_cache(t));
@@ -255,9 +297,8 @@ static tarn_status run(tarn_train *t, tarn_train_result *result) {
 tarn_status tarn_train_run(tarn_train *t, tarn_train_result *result) {
   *result = (tarn_train_result){0};
   TARN_REQUIRE(!t->planned_only, USAGE, "a training that was opened to plan cannot run");
-  tarn__train_result_remove(t);
   tarn__profile_start(t->profile);
-  tarn_status status = run(t, result);
+  tarn_status status = tarn__train_rescue(t, run(t, result));
   tarn__profile_stop(t->profile);
   return tarn__train_result_write(t, result, status);
 }

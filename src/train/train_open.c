@@ -7,6 +7,7 @@
 #include "base/threads.h"
 #include "model/checkpoint_check.h"
 #include "model/checkpoint_keys.h"
+#include "model/config_freeze.h"
 #include "train/freeze.h"
 #include "train/init_from.h"
 #include "train/plan_run.h"
@@ -76,7 +77,7 @@ static tarn_status open_data(tarn_train *t) {
   const tarn_config *config = t->config;
   TARN_TRY(open_vocabs(t));
   TARN_TRY(tarn__shard_open(&t->shard, config->data.train));
-  TARN_TRY(tarn__shard_check(&t->shard, config->data.train, t->source, t->target, config));
+  TARN_TRY(tarn__shard_check(&t->shard, t->source, t->target, config));
   tarn__batcher_options options;
   tarn__batcher_default(&options);
   options.max_tokens = config->train.max_tokens;
@@ -84,13 +85,14 @@ static tarn_status open_data(tarn_train *t) {
   options.longest = config->model.max_length;
   options.seed = (uint64_t)config->train.seed;
   tarn_status status = tarn__batcher_open(&t->batcher, &t->shard, &options);
-  if (status != TARN_STATUS_OK) return tarn__fail_prefix(status, "%s: ", config->data.train);
+  if (status != TARN_STATUS_OK) return tarn__fail_prefix(status, "%s: ", t->shard.path);
   return TARN_STATUS_OK;
 }
 
 static void warn_left_out(const tarn_train *t) {
-  tarn__shard_warn_left_out(&t->shard, t->config->data.train, t->batcher, t->config, "");
+  tarn__shard_warn_left_out(&t->shard, t->batcher, t->config, "");
   if (t->validator) tarn__validator_warn_left_out(t->validator);
+  tarn__warn_trained_reservoirs(t->config);
 }
 
 static void training_bounds(const tarn_train *t, tarn__stepper_bounds *bounds) {
@@ -171,10 +173,10 @@ static tarn_status check_same_data(const tarn_train *t, const tarn__checkpoint_f
   const char *source = tarn__safetensors_text(&file->tensors, TARN__KEY_SOURCE_VOCAB);
   const char *target = tarn__safetensors_text(&file->tensors, TARN__KEY_TARGET_VOCAB);
   if (!target) target = source;
-  TARN_REQUIRE(
-      source && strcmp(source, tarn_vocab_hash(t->source)) == 0 && strcmp(target, tarn_vocab_hash(t->target)) == 0,
-      DATA, "%s was trained with another vocabulary than %s", path, t->config->data.vocab);
-  TARN_REQUIRE(data && strcmp(data, t->shard.hash) == 0, DATA, "%s was trained on other data than %s", path,
+  TARN_REQUIRE(source && tarn__hash_same(source, tarn_vocab_hash(t->source)) &&
+                   tarn__hash_same(target, tarn_vocab_hash(t->target)),
+               DATA, "%s was trained with another vocabulary than %s", path, t->config->data.vocab);
+  TARN_REQUIRE(data && tarn__hash_same(data, t->shard.hash), DATA, "%s was trained on other data than %s", path,
                t->config->data.train);
   return TARN_STATUS_OK;
 }
@@ -186,10 +188,22 @@ static tarn_status check_same_validation(const tarn_train *t, const tarn__checkp
   const bool scored = file->progress.best_update > 0 || file->progress.at_start;
   if (!stored || !scored) return TARN_STATUS_OK;
   TARN_REQUIRE(t->validator, DATA, "%s was validated, so the run cannot go on without data.valid", file->tensors.path);
-  TARN_REQUIRE(strcmp(stored, tarn__validator_hash(t->validator)) == 0, DATA,
+  TARN_REQUIRE(tarn__hash_same(stored, tarn__validator_hash(t->validator)), DATA,
                "%s was validated on other data than %s%s%s", file->tensors.path, t->config->data.valid,
                t->config->data.valid_reference ? " and " : "",
                t->config->data.valid_reference ? t->config->data.valid_reference : "");
+  return TARN_STATUS_OK;
+}
+
+// A curve from which lines were lost is another one. Checkpoints of older versions do not know their log.
+static tarn_status check_same_log(tarn_train *t, const tarn__checkpoint_file *file) {
+  const tarn__log_sum *sum = &file->progress.log;
+  if (sum->bytes == 0) return TARN_STATUS_OK;
+  TARN_TRY(tarn__log_compare(t->log_why, t->dir.log, sum, false, file->update));
+  TARN_REQUIRE(!t->log_why[0] || t->accept_log, DATA,
+               "%s is not the log of %s: %s; put it back, or go on with a run that is marked: tarn train --resume %s "
+               "--accept-log",
+               t->dir.log, file->tensors.path, t->log_why, t->dir.path);
   return TARN_STATUS_OK;
 }
 
@@ -200,6 +214,7 @@ static tarn_status load_state(tarn_train *t, const tarn__checkpoint_file *file, 
   TARN_TRY(check_same_data(t, file));
   TARN_TRY(check_same_validation(t, file));
   TARN_TRY(tarn__checkpoint_check_names(file, t->model));
+  TARN_TRY(check_same_log(t, file));
   t->progress = file->progress;
   if (!load) return TARN_STATUS_OK;
   TARN_TRY(tarn__checkpoint_file_load(file, t->model, true));
@@ -250,6 +265,7 @@ static tarn_status start(tarn_train *t, bool resume, bool load) {
 static tarn_status check_parts(tarn_train *t, const tarn_train_options *o) {
   TARN_TRY(tarn__train_check_options(o));
   if (o->run) TARN_TRY(tarn__run_dir_look(&t->dir, o->run));
+  t->accept_log = o->accept_log;
   TARN_TRY(read_config(t, o));
   t->threads = o->threads > 0 ? o->threads : (int)t->config->train.threads;
   tarn__threads_set(t->threads);
@@ -269,6 +285,8 @@ static tarn_status open_parts(tarn_train *t, const tarn_train_options *o) {
   // Only a training that can run makes its folder.
   tarn__run_dir_close(&t->dir);
   TARN_TRY(tarn__run_dir_open(&t->dir, o->run));
+  t->was_over = tarn__file_exists(t->dir.result);
+  tarn__memory_reset_peak();  // what an earlier seed of this process held is not this run's
   // A copy: the list that the options may come from can be closed before the training is.
   TARN_TRY(tarn__strdup(&t->go_on, o->folder ? o->folder : t->dir.path));
   if (!o->resume) TARN_TRY(check_new(t));
@@ -278,8 +296,7 @@ static tarn_status open_parts(tarn_train *t, const tarn_train_options *o) {
   if (t->progress.update > 0) TARN_TRY(tarn__freeze_apply(t->model, t->progress.update, t->progress.frozen_sets, NULL));
   t->epoch_batches = tarn__batcher_batches(t->batcher);
   TARN_TRY(tarn__loader_open(&t->loader, t->batcher, t->config->train.accumulate));
-  TARN_TRY(tarn__run_dir_write_config(&t->dir, t->config));
-  return tarn__run_log_open(&t->log, t->dir.log, t->config->train.tensorboard ? t->dir.path : NULL, &t->progress);
+  return tarn__run_dir_write_config(&t->dir, t->config);
 }
 
 static tarn_status make_train(tarn_train **train) {
@@ -317,6 +334,7 @@ tarn_status tarn_train_open(tarn_train **train, const tarn_train_options *option
   t->on_event = options->on_event;
   t->user = options->user;
   t->stop = options->stop;
+  t->save = options->save;
   t->profile = options->profile;
   t->planned_only = options->plan_only;
   tarn_status status = open_parts(t, options);
@@ -345,6 +363,7 @@ void tarn_train_close(tarn_train **train) {
   tarn_plan_close(&t->plan);
   tarn_config_close(&t->config);
   tarn__free(t->go_on);
+  tarn_checkpoint_found_close(&t->found);
   tarn__run_dir_close(&t->dir);
   tarn__free(t);
   *train = NULL;
@@ -353,3 +372,4 @@ void tarn_train_close(tarn_train **train) {
 const tarn_config *tarn_train_config(const tarn_train *train) { return train->config; }
 const tarn_plan *tarn_train_plan(const tarn_train *train) { return &train->plan; }
 int64_t tarn_train_update(const tarn_train *train) { return train->progress.update; }
+bool tarn_train_was_over(const tarn_train *train) { return train->was_over; }

@@ -7,11 +7,28 @@
 
 #include "base/file.h"
 #include "base/hash.h"
+#include "base/json_io.h"
 #include "base/memory.h"
 #include "model/config_word.h"
 #include "tarn/version.h"
 #include "text/json_text.h"
 #include "train/trainer.h"
+
+int64_t tarn__train_peak(const tarn_train *t) {
+  const int64_t now = (int64_t)tarn__memory_resident_peak();
+  return now > t->progress.peak_bytes ? now : t->progress.peak_bytes;
+}
+
+// The average is validated after the last checkpoint, which does not know of the memory for that.
+static tarn_status take_peak(tarn_train *t) {
+  json_t *result;
+  if (!tarn__file_exists(t->dir.result)) return TARN_STATUS_OK;
+  TARN_TRY(tarn__json_file(&result, t->dir.result, 0, NULL));
+  const json_int_t peak = json_integer_value(json_object_get(result, "peak_bytes"));
+  if (peak > t->progress.peak_bytes && peak <= (json_int_t)1 << 53) t->progress.peak_bytes = peak;
+  json_decref(result);
+  return TARN_STATUS_OK;
+}
 
 void tarn__train_result_fill(const tarn_train *t, tarn_train_result *result) {
   const tarn__progress *p = &t->progress;
@@ -25,8 +42,9 @@ void tarn__train_result_fill(const tarn_train *t, tarn_train_result *result) {
   result->best = p->best;
   result->valid_loss = t->validation.loss;
   result->valid_bleu = t->validation.bleu;
-  result->peak_bytes = tarn__memory_resident_peak();
+  result->peak_bytes = (size_t)tarn__train_peak(t);
   result->checkpoint = p->best_update > 0 ? t->dir.best : t->dir.last;
+  result->checkpoint_reason = "";
 }
 
 static const char *end_word(tarn_train_end end) {
@@ -39,6 +57,8 @@ static const char *end_word(tarn_train_end end) {
       return "minutes";
     case TARN_TRAIN_END_PATIENCE:
       return "patience";
+    case TARN_TRAIN_END_PASS:
+      return "pass";
   }
   return "";
 }
@@ -81,7 +101,7 @@ static const char *file_of(const char *path) {
 // Fields that a failed run has as well; `failed` counts those for which memory was lacking.
 static json_t *describe(const tarn_train *t, const tarn_train_result *r, const char *config_text) {
   const tarn_config *config = t->config;
-  json_t *object = json_pack("{s:s, s:I, s:f, s:f, s:s, s:i, s:o?, s:I, s:I}", "version", tarn_version(), "update",
+  json_t *object = json_pack("{s:s, s:I, s:f, s:f, s:s, s:i, s:o, s:I, s:I}", "version", tarn_version(), "update",
                              (json_int_t)r->update, "epoch", r->epoch, "seconds", r->seconds, "clock",
                              tarn__config_word("train.clock", (int)config->train.clock), "threads", t->threads,
                              "parameters", parameters_of(&t->plan), "planned_bytes", (json_int_t)t->plan.total_bytes,
@@ -94,6 +114,7 @@ static json_t *describe(const tarn_train *t, const tarn_train_result *r, const c
     failed |= json_object_set_new(object, "best", json_real(r->best)) != 0;
   }
   failed |= json_object_set_new(object, "checkpoint", json_string(file_of(r->checkpoint))) != 0;
+  failed |= json_object_set_new(object, "log", tarn__log_sum_write(&t->log.sum)) != 0;
   failed |= json_object_set_new(object, "encoder", stack_of(config, &config->encoder)) != 0;
   failed |= json_object_set_new(object, "decoder", stack_of(config, &config->decoder)) != 0;
   failed |= json_object_set_new(object, "config_hash", json_string(config_text)) != 0;
@@ -106,8 +127,9 @@ static json_t *describe(const tarn_train *t, const tarn_train_result *r, const c
   return NULL;
 }
 
-static tarn_status write_file(const tarn_train *t, const tarn_train_result *r, const char *message) {
+static tarn_status write_file(tarn_train *t, const tarn_train_result *r, const char *message) {
   char hash[TARN__HASH_TEXT];
+  TARN_TRY(tarn__run_log_sync(&t->log));
   TARN_TRY(config_hash(t->config, hash));
   json_t *object = describe(t, r, hash);
   int failed = json_object_set_new(object, "status", json_string(message ? "failed" : "finished")) != 0;
@@ -115,7 +137,7 @@ static tarn_status write_file(const tarn_train *t, const tarn_train_result *r, c
     failed |= json_object_set_new(object, "message", tarn__json_text(message)) != 0;
   else
     failed |= json_object_set_new(object, "end", json_string(end_word(r->end))) != 0;
-  char *text = failed ? NULL : json_dumps(object, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
+  char *text = failed ? NULL : tarn__json_dump(object, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
   json_decref(object);
   TARN_REQUIRE(text, MEMORY, "out of memory: %s", t->dir.result);
   size_t length = strlen(text);
@@ -125,9 +147,13 @@ static tarn_status write_file(const tarn_train *t, const tarn_train_result *r, c
   return status;
 }
 
-void tarn__train_result_remove(const tarn_train *t) { unlink(t->dir.result); }
+tarn_status tarn__train_result_remove(tarn_train *t) {
+  TARN_TRY(take_peak(t));
+  unlink(t->dir.result);
+  return TARN_STATUS_OK;
+}
 
-tarn_status tarn__train_result_write(const tarn_train *t, const tarn_train_result *result, tarn_status status) {
+tarn_status tarn__train_result_write(tarn_train *t, const tarn_train_result *result, tarn_status status) {
   if (status == TARN_STATUS_OK) return write_file(t, result, NULL);
   if (status != TARN_STATUS_NUMERIC) return status;
   char line[1024];

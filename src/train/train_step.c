@@ -35,6 +35,7 @@ static tarn_status add_gradients(tarn_train *t, tarn__progress *next, tarn__step
     TARN_TRY(take_batch(t, &loaded));
     t->stepper.grad_scale = 1.0 / (double)loaded->targets;
     TARN_TRY(tarn__stepper_train(&t->stepper, &loss, &loaded->batch, next->batches++));
+    TARN_TRY(tarn__train_check_data(t));
     if (!isfinite(loss.loss)) return tarn__train_fail(t, next->update + 1, "the loss", NOT_FINITE);
     sum->loss += loss.loss;
     sum->nll += loss.nll;

@@ -25,21 +25,30 @@ struct tarn_train {
   tarn__validator *validator;  // NULL: no validation
   tarn__frozen_cache cache;    // open if train.cache_frozen, filled when the training runs
   tarn__stepper stepper;
-  void *moments;  // memory of all parameters' moments
-  tarn__run_log log;
+  void *moments;                // memory of all parameters' moments
+  tarn__run_log log;            // open while it runs
+  bool accept_log;              // go on with a log that does not fit,
+  char log_why[TARN__LOG_WHY];  // which says why it does not; "" if it does
   tarn__progress progress;
   tarn_plan plan;
   int threads;
   bool planned_only;
-  char *go_on;                  // the folder that is named to go on with: that of the run, or of the runs of all seeds
-  double saved_at;              // on the clock: when the last checkpoint was written
-  tarn__readout readout;        // of optimiser ridge, when it is done
-  tarn__validation validation;  // the newest one
+  tarn_checkpoint_found found;   // of the run when it is over
+  char *go_on;                   // the folder that is named to go on with: that of the run, or of the runs of all seeds
+  double saved_at;               // on the clock: when the last checkpoint was written
+  tarn__readout readout;         // of optimiser ridge, when it is done
+  double step_wall, step_clock;  // seconds in the steps of this session, on the wall and on the clock of train.clock
+  double validation_seconds;     // of the newest validation, of an earlier session too; 0: there was none
+  bool was_over;                 // result.json was there when it was opened
+  tarn__validation validation;   // the newest one
   bool validated;
   void (*on_event)(void *user, const tarn_train_event *event);
   void *user;
-  const volatile sig_atomic_t *stop;
+  const volatile sig_atomic_t *stop, *save;
+  sig_atomic_t saves;  // of *save, what was seen
   tarn_profile *profile;
+  bool data_changed;  // tarn__train_check_data() has failed
+  bool averaged;      // the model holds the mean of checkpoints; the last state is on disk
 };
 
 // Fails with USAGE unless the options ask for one thing: a new training in a run directory, a plan, or going on.
@@ -56,13 +65,15 @@ double tarn__train_epoch(const tarn_train *train);
 // Now, in seconds on the clock of train.clock; only differences mean something.
 double tarn__train_clock(const tarn_train *train);
 
-// Takes away RUN/result.json, which says how the run ended, because the run goes on.
-void tarn__train_result_remove(const tarn_train *train);
+// The most memory that a session of the run held, in bytes.
+int64_t tarn__train_peak(const tarn_train *train);
+// Takes away RUN/result.json, which says how the run ended, because the run goes on. The peak of memory in it is kept.
+tarn_status tarn__train_result_remove(tarn_train *train) TARN_CHECKED;
 // Fills what is known of a training however it ended, and the memory that the process took at the most.
 void tarn__train_result_fill(const tarn_train *train, tarn_train_result *result);
 // Writes RUN/result.json (docs/training.md) for a run that ended as it should or with a number that is not finite; a
 // training that was stopped, or that can go on once its disk has room, has not ended.
-tarn_status tarn__train_result_write(const tarn_train *train, const tarn_train_result *result,
+tarn_status tarn__train_result_write(tarn_train *train, const tarn_train_result *result,
                                      tarn_status status) TARN_CHECKED;
 
 // NUMERIC: "WHAT is IS at update N", which checkpoint there is, and what can help.
@@ -74,11 +85,20 @@ tarn_status tarn__train_diverged(const tarn_train *train, int64_t update, const 
 // The loss of an update, which a run must have brought below that after its first hundred.
 tarn_status tarn__train_check_loss(const tarn_train *train, int64_t update, double nll) TARN_CHECKED;
 
+// Fails with IO if a file of the data, or the cache of frozen layers, was changed or lost since it was opened
+// (base/map.h). Nothing that was read since the last call may be used before: it is called between a step's gradients
+// and its update.
+tarn_status tarn__train_check_data(tarn_train *train) TARN_CHECKED;
+// What a training does that failed: where the data have changed, its state, which they have not touched, is saved, and
+// the line says how to go on.
+tarn_status tarn__train_rescue(tarn_train *train, tarn_status status) TARN_CHECKED;
+
 // Freezes what is due after the update that was just done, and logs it. A checkpoint of this update is written later,
 // so resuming never logs it again.
 tarn_status tarn__train_freeze(tarn_train *train) TARN_CHECKED;
-// The same before the first update. A run that goes on from there logs it again, and the log drops the first record.
-tarn_status tarn__train_freeze_first(tarn_train *train) TARN_CHECKED;
+// The same before the first update. `logged`: the log that the run goes on with says it already. Where older versions
+// wrote the checkpoint it is logged again, and the log drops the first record.
+tarn_status tarn__train_freeze_first(tarn_train *train, bool logged) TARN_CHECKED;
 
 // Writes `last`, and before it a numbered checkpoint if asked to.
 tarn_status tarn__train_save(tarn_train *train, bool numbered) TARN_CHECKED;

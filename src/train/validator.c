@@ -33,10 +33,6 @@ double tarn__validation_metric(const tarn__validation *validation, const tarn_co
   return config->valid.metric == TARN_METRIC_BLEU ? validation->bleu : validation->loss;
 }
 
-bool tarn__validation_better(double metric, double best, const tarn_config *config) {
-  return config->valid.metric == TARN_METRIC_BLEU ? metric > best : metric < best;
-}
-
 static tarn_status open_batcher(tarn__validator *v) {
   const tarn_config *config = v->model->config;
   tarn__batcher_options options;
@@ -50,13 +46,13 @@ static tarn_status open_batcher(tarn__validator *v) {
   if (longest > options.longest) longest = options.longest;
   if (longest > options.max_tokens) options.max_tokens = longest;
   tarn_status status = tarn__batcher_open(&v->batcher, &v->shard, &options);
-  if (status != TARN_STATUS_OK) return tarn__fail_prefix(status, "%s: ", config->data.valid);
+  if (status != TARN_STATUS_OK) return tarn__fail_prefix(status, "%s: ", v->shard.path);
   return TARN_STATUS_OK;
 }
 
 void tarn__validator_warn_left_out(const tarn__validator *v) {
   const tarn_config *config = v->model->config;
-  tarn__shard_warn_left_out(&v->shard, config->data.valid, v->batcher, config, " of the validation loss");
+  tarn__shard_warn_left_out(&v->shard, v->batcher, config, " of the validation loss");
 }
 
 // A sentence that is longer than the model takes is cut, as `tarn translate` does.
@@ -179,9 +175,10 @@ static void make_hashes(tarn__validator *v) {
 static tarn_status open_parts(tarn__validator *v, const tarn_vocab *source, int threads) {
   const tarn_config *config = v->model->config;
   TARN_TRY(tarn__shard_open(&v->shard, config->data.valid));
-  TARN_TRY(tarn__shard_check(&v->shard, config->data.valid, source, v->target, config));
+  TARN_TRY(tarn__shard_check(&v->shard, source, v->target, config));
   TARN_TRY(open_batcher(v));
   if (config->valid.bleu) TARN_TRY(open_bleu(v, threads));
+  TARN_TRY(tarn__validator_check(v));
   make_hashes(v);
   return TARN_STATUS_OK;
 }
@@ -220,6 +217,8 @@ void tarn__validator_close(tarn__validator **validator) {
   tarn__free(v);
   *validator = NULL;
 }
+
+tarn_status tarn__validator_check(const tarn__validator *v) { return tarn__map_check(&v->shard.map); }
 
 const char *tarn__validator_hash(const tarn__validator *v) { return v->hash; }
 const char *tarn__validator_loss_hash(const tarn__validator *v) { return v->loss_hash; }

@@ -17,9 +17,8 @@ typedef struct tarn__validation {
   double seconds;
 } tarn__validation;
 
-// What to compare by: larger is better for BLEU, smaller for loss.
+// What to compare by: tarn__metric_better().
 double tarn__validation_metric(const tarn__validation *validation, const tarn_config *config);
-bool tarn__validation_better(double metric, double best, const tarn_config *config);
 
 // How validation translates. Its batches are a quarter of the training's (not larger than translate.max_tokens asks
 // for), so that they find room in the workspace of the training step.
@@ -41,6 +40,8 @@ void tarn__validator_warn_left_out(const tarn__validator *validator);
 const char *tarn__validator_hash(const tarn__validator *validator);
 const char *tarn__validator_loss_hash(const tarn__validator *validator);
 const char *tarn__validator_bleu_hash(const tarn__validator *validator);
+// Fails with IO if the validation data were changed or lost since they were opened (base/map.h).
+tarn_status tarn__validator_check(const tarn__validator *validator) TARN_CHECKED;
 // Bounds of its batches, for the stepper.
 void tarn__validator_bounds(const tarn__validator *validator, tarn__stepper_bounds *bounds);
 

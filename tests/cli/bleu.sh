@@ -64,7 +64,8 @@ refuses "order out of range" 2 "--word-order" chrf --reference ref1 --word-order
 refuses "nothing to score" 1 "no sentence" bleu --reference empty empty
 
 printf 'a\377b\n' > bad
+printf 'a\377c\n' > worse
 same "malformed UTF-8" "tarn bleu: warning: malformed UTF-8 sequences read as U+FFFD: 2" \
-  "$("$TARN" bleu --reference bad bad 2>&1 > out)"
+  "$("$TARN" bleu --reference bad worse 2>&1 > out)"
 "$TARN" bleu --help | grep -q -- '--tokenize' || { echo "no help"; failed=1; }
 exit $failed

@@ -17,21 +17,25 @@ done
   fail "compare without a budget"
 "$TARN" compare runs --budget 5 --baseline regular >table.txt || fail "compare"
 for part in "valid/bleu over T = 5 minutes of training (wall clock)" "regular (baseline)" "(R1 L1)\*2" "2+1 of 4+1" \
-  "AUCC bleu·min" "p (Koehn)" "note: BLEU is taken as 0 at time 0, where 2 runs did not validate"; do
+  "AUCC bleu·min" "^test BLEU against regular$" "no verdict (two seeds)" "^losses .*min train" \
+  "^times .*same updatable.*same depth" "note: BLEU is taken as 0 at time 0, where 2 runs did not validate"; do
   grep -q -- "$part" table.txt || fail "no \"$part\" in: $(cat table.txt)"
 done
-# Columns stand below each other: the last cells of the first table end in one column.
-widths=$(sed -n '/^configuration.*Koehn/,/^$/p' table.txt | grep . | wc -L)
-[ "$(sed -n '/^configuration.*Koehn/,/^$/p' table.txt | grep . | while IFS= read -r line; do
+# Columns stand below each other: the last cells of a table end in one column.
+for head in scores times losses sizes configuration; do
+  widths=$(sed -n "/^$head /,/^$/p" table.txt | grep . | grep -v '^note\|^best\|^AUCC\|^test' | wc -L)
+  [ "$widths" -le 130 ] || fail "the table $head is $widths wide: $(cat table.txt)"
+done
+[ "$(sed -n '/^scores /,/^$/p' table.txt | grep . | while IFS= read -r line; do
   printf '%s' "$line" | wc -m
-done | sort -u | wc -l)" -eq 1 ] || fail "the table is not aligned ($widths): $(cat table.txt)"
+done | sort -u | wc -l)" -eq 1 ] || fail "the table is not aligned: $(cat table.txt)"
 
 # From another folder the test's files are found above the runs; where they are gone, that is said.
 mkdir elsewhere
-(cd elsewhere && "$TARN" compare ../runs --budget 5 --baseline regular) | sed "s,note: ../runs,note: runs," | diff table.txt - || fail "another folder, other tables"
+(cd elsewhere && "$TARN" compare ../runs --budget 5 --baseline regular) | sed "s,\.\./runs,runs,g" | diff table.txt - || fail "another folder, other tables"
 mv corpus/valid.en corpus/gone
 "$TARN" compare runs --budget 5 --baseline regular >gone.txt || fail "compare without references"
-grep -q "note: 4 finished runs have a test BLEU, but no part in significance" gone.txt || fail "no note: $(cat gone.txt)"
+grep -q "note: 4 finished runs have a test BLEU, but its signature, their test.hyp or references are not there: their configurations get no verdict on it" gone.txt || fail "no note: $(cat gone.txt)"
 mv corpus/gone corpus/valid.en
 
 "$TARN" compare runs --budget 5 --json >table.json || fail "compare --json"
@@ -39,13 +43,14 @@ check() { jq -e "$1" table.json >/dev/null || fail "not in the JSON: $1"; }
 if command -v jq >/dev/null; then
   check '.metric == "valid/bleu" and .budget_seconds == 300 and (.configurations | length) == 2'
   check '.configurations[] | select(.name == "shared") | .aucc.runs == 2 and .regular == "regular"'
-  check '.configurations[] | select(.baseline == false) | .significance.pooled.p >= 0 and (.significance.seeds | length) == 2'
+  check '.configurations[] | select(.baseline == false) | .verdicts.test_bleu | .p == null and .low < .difference and .words == "no verdict (two seeds)" and (.seeds | length) == 2'
+  check '.configurations[] | select(.name == "shared") | .min_train_loss.runs == 2 and .epoch_train_loss.mean > 0 and .regular_deep == null'
   # The difference is that of the means that tarn test has written.
   for name in shared regular; do
     jq -s '[.[].bleu] | add / length' runs/$name/seed-*/test.json >$name.mean
   done
   jq -e --slurpfile a shared.mean --slurpfile b regular.mean '
-    (.configurations[] | select(.baseline == false)) as $c | ($c.significance.pooled.difference | fabs) -
+    (.configurations[] | select(.baseline == false)) as $c | ($c.verdicts.test_bleu.difference | fabs) -
     ($a[0] - $b[0] | fabs) | fabs < 1e-6' table.json >/dev/null || fail "the difference is not that of the means"
 fi
 "$TARN" compare runs/shared --metric loss --budget 5 --resamples 0 >loss.txt || fail "compare by loss"
@@ -75,11 +80,43 @@ refuse 1 "valid.at_start: yes" "$TARN" compare runs --metric loss --budget 5
 refuse 2 'did you mean "bleu"' "$TARN" compare runs --metric bluu --budget 1
 refuse 2 'did you mean "regular"' "$TARN" compare runs --baseline reglar --budget 1
 refuse 2 "there is no run in it" "$TARN" compare corpus
+# A test of another checkpoint than the rule takes is named; so is one of other runs' kind where the checkpoints are gone.
+! grep -q 'of another checkpoint' table.txt || fail "a note on checkpoints too many: $(cat table.txt)"
+cp -r runs tested
+"$TARN" test tested/shared/seed-2 --source corpus/valid.de --reference corpus/valid.en --checkpoint last >/dev/null || fail "test"
+"$TARN" compare tested --budget 5 >tested.txt || fail "compare of another checkpoint"
+note="1 test is of another checkpoint than .tarn test. takes by itself, or than another run's test is of"
+grep -q "note: $note: tested/shared/seed-2 (checkpoint_last.safetensors, not checkpoint_best.safetensors)$" tested.txt || fail "no note: $(cat tested.txt)"
+"$TARN" compare tested --budget 5 --json | grep -q '"test_checkpoint": "checkpoint_last.safetensors"' || fail "not in the JSON"
+"$TARN" report tested --budget 5 --output tested-report >printed.txt || fail "report of another checkpoint"
+grep -q ',test_checkpoint$' tested-report/runs.csv || fail "no column: $(cat tested-report/runs.csv)"
+grep -q '^shared,.*,2,tested/shared/seed-2,.*,checkpoint_last.safetensors$' tested-report/runs.csv || fail "no checkpoint: $(cat tested-report/runs.csv)"
+grep -q '| checkpoint.*_last.safetensors |$' tested-report/report.md || fail "no checkpoint: $(cat tested-report/report.md)"
+rm tested/*/*/checkpoint_*
+"$TARN" compare tested --budget 5 | grep -q "note: $note: tested/shared/seed-2 (" || fail "no note without checkpoints"
+refuse 2 "takes 0, or 40 to 1000000, resamples, not 39" "$TARN" compare runs --budget 5 --resamples 39
+refuse 2 "takes 0, or 40 to 1000000, resamples, not 1" "$TARN" report runs --budget 5 --resamples 1 --output none
+"$TARN" compare runs --budget 5 --resamples 0 | grep -q 'no verdict (no resamples)' || fail "no resamples, another reason"
 refuse 1 "nowhere" "$TARN" compare nowhere
 refuse 2 "is given twice" "$TARN" compare runs runs/shared/seed-1
 refuse 2 "an argument is missing" "$TARN" compare
 "$TARN" train model.yaml --run runs/lower --quiet --set valid.lowercase=yes || fail "training"
 refuse 1 "signatures" "$TARN" compare runs --budget 5
+rm -r runs/lower
+
+# A log that lost a line since the training is said, and so is one that a training went on with.
+cp -r runs changed
+sed -i 4d changed/shared/seed-1/log.jsonl
+"$TARN" compare changed --budget 5 --json >changed.json || fail "compare of a changed log"
+"$TARN" compare changed --budget 5 | grep -q 'note: changed/shared/seed-1: its log is not the one that the training wrote' || fail "a changed log is not said"
+! "$TARN" compare runs --budget 5 | grep -q 'its log is not' || fail "a whole log is said to be changed"
+grep -q '"log_changed": "' changed.json || fail "a changed log is not in the JSON"
+"$TARN" report changed --budget 5 --output pages >printed.txt || fail "report of a changed log"
+grep -q 'its log was changed: ' pages/report.html || fail "a changed log is not in the page"
+grep -q ',log_changed,log_accepted,log_accepted_update,' pages/runs.csv || fail "no column"
+"$TARN" train --resume changed/shared/seed-1 --accept-log --set train.max_updates=18 --quiet || fail "training"
+"$TARN" compare changed --budget 5 | grep -q 'note: changed/shared/seed-1 went on at update 12 with a log that was not the training.s (--accept-log)' || fail "an accepted log is not said"
+
 rm runs/*/result.json runs/*/*/result.json
-refuse 2 "there is no finished run to compare: 0 failed, 5 unfinished" "$TARN" compare runs
+refuse 2 "there is no finished run to compare: 0 failed, 4 unfinished" "$TARN" compare runs
 exit 0

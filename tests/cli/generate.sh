@@ -77,7 +77,7 @@ generate attention --min-tokens 90 --json --prompt "The old" >json.txt
 grep -q '"end":"max_length"' json.txt || fail "max_length: $(cat json.txt)"
 generate recurrent --min-tokens 90 --json >json.txt
 grep -q '"end":"max_tokens".*"tokens":100,' json.txt || fail "a recurrent model has an end: $(cat json.txt)"
-grep -Eq '^\{"index":0,"prompt_tokens":0,"unknown":0,"texts":\[\{"text":".*","continuation":".*","end":".*","log_probability":-[0-9.]+,"score":-[0-9.]+,"tokens":100,"pieces":\[\[".*",[0-9]+,-[0-9.e-]+\].*\]\}\]\}$' \
+grep -Eq '^\{"index":0,"prompt_tokens":0,"unknown":0,"texts":\[\{"text":".*","continuation":".*","end":".*","log_probability":-[0-9.]+,"score":-[0-9.]+,"tokens":100,"pieces":\[\[".*",[0-9]+,-[0-9.e-]+\].*\]\}\],"checkpoint":"recurrent/checkpoint_last.safetensors"\}$' \
   json.txt || fail "JSON: $(cat json.txt)"
 long=$(yes Anna | head -n 60 | tr '\n' ' ')
 refuse_prompt 1 'prompt 1: .* tokens, and the model takes 39 before the next one' attention --prompt "$long"

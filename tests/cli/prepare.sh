@@ -33,7 +33,7 @@ cmp bpe.model same.model || fail "the vocabulary is not deterministic"
 expect 2 "did you mean bpe?" "$TARN" vocab --type bpee --output x c/train.de
 expect 2 "an argument is missing" "$TARN" vocab --output x
 expect 1 "no-such-file: cannot read" "$TARN" vocab --output x no-such-file
-expect 1 "too high" "$TARN" vocab --size 900000 --output x c/train.de
+expect 1 "c/train.de: --size 900000 is too high: the text has no more than" "$TARN" vocab --size 900000 --output x c/train.de
 expect 0 "--character-coverage" "$TARN" vocab --help
 expect 0 "--overlong" "$TARN" prepare --help
 
@@ -58,7 +58,8 @@ prepare 1 "long.de:100:" --source long.de --target c/valid.en --overlong refuse
 prepare 2 "did you mean refuse?" --source long.de --target c/valid.en --overlong refus
 prepare 2 "--target is missing" --source long.de
 prepare 2 "unknown option --sauce; did you mean --source?" --sauce long.de
-prepare 1 "not a vocabulary" --vocab c/valid.de --source c/valid.de --target c/valid.en
+prepare 1 "c/valid.de: this is text; a vocabulary is a file that tarn vocab makes" --vocab c/valid.de --source c/valid.de --target c/valid.en
+prepare 1 "data/p: there is no such file, and data/p.tarn is a shard; a vocabulary is a file that tarn vocab makes" --vocab data/p --source c/valid.de --target c/valid.en
 : > empty
 prepare 1 "no pair is left" --source empty --target empty
 prepare 1 "empty: the vocabulary is empty" --vocab empty --source c/valid.de --target c/valid.en

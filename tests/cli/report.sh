@@ -38,6 +38,7 @@ grep -q '<svg' out/report.html || fail "no figure in the page"
 grep -q 'toprule' out/report.tex || fail "no table in LaTeX"
 
 grep -q 'kinds.L.ffn=65' out/report.md || fail "the table does not say what was equalized"
+grep -Eq '^\| model .*\| seed \|.*\| test BLEU \| test chrF \|' out/report.md || fail "the runs have no chrF: $(cat out/report.md)"
 
 # Numbers. The pretty printed object has one line a number; statistics are objects, values of runs are not.
 "$TARN" compare sweep --json --resamples 100 >compare.json || fail "compare"
@@ -49,24 +50,27 @@ same() {  # NAME: a measure in results.csv and in the comparison
   paste csv.txt json.txt | awk '$1 != $2 && !($1 - $2 <= 1e-10 * ($1 < 0 ? -$1 : $1) && $2 - $1 <= 1e-10 * ($1 < 0 ? -$1 : $1)) { bad = 1 } END { exit bad }' ||
     fail "$1 differs: $(paste csv.txt json.txt)"
 }
-for name in aucc aucc_mean best best_seconds min_loss min_loss_seconds epoch_seconds budget_step budget_epoch test_bleu; do
+for name in aucc aucc_mean best best_seconds min_loss min_loss_seconds epoch_seconds budget_step budget_epoch test_bleu test_chrf \
+  min_train_loss min_train_loss_seconds epoch_train_loss; do
   same $name
 done
 [ "$(column out/results.csv test_bleu_runs | head -n 1)" = 2 ] || fail "test BLEU of two runs: $(cat out/results.csv)"
-column out/results.csv significance_p_two_sided | sed -n 2p | grep -Eq '^[0-9]' || fail "no significance: $(cat out/results.csv)"
+column out/results.csv test_bleu_low | sed -n 2p | grep -Eq '^-?[0-9]' || fail "no interval: $(cat out/results.csv)"
+column out/results.csv test_bleu_verdict | sed -n 2p | grep -qx 'no verdict (two seeds)' || fail "a verdict of two seeds: $(cat out/results.csv)"
 
-# Equal outputs are no difference, in words and in the table.
+# Equal outputs are no difference. With one seed each there is a verdict, on the two models.
 cp -r sweep equal
-for seed in 1 2; do cp equal/full/seed-$seed/test.* "equal/$half/seed-$seed"; done
+rm -r equal/*/seed-2
+cp equal/full/seed-1/test.* "equal/$half/seed-1"
 "$TARN" report equal --output same >printed.txt || fail "report of equal outputs"
-grep -q 'no significant difference half .*(+0\.00, p = 1\.000)' same/report.md || fail "equal outputs: $(grep bootstrap, same/report.md)"
-column same/results.csv significance_p_two_sided | sed -n 2p | grep -qx 1 || fail "equal outputs: $(cat same/results.csv)"
+grep -q 'undecided, of these two models: half .*(+0\.00, p = 1\.000)' same/report.md || fail "equal outputs: $(grep against same/report.md)"
+column same/results.csv test_bleu_p | sed -n 2p | grep -qx 1 || fail "equal outputs: $(cat same/results.csv)"
 
 # A second report over the first, with other options.
 "$TARN" report sweep --output out --metric loss --title 'Of <loss>' --baseline "$half" --resamples 0 >printed.txt ||
   fail "report of losses"
 grep -q '<h1>Of &lt;loss&gt;</h1>' out/report.html || fail "no title"
-grep -q 'Best validation loss' out/report.html || fail "not about losses"
+grep -q 'Lowest mean best validation loss' out/report.html || fail "not about losses"
 
 # What cannot be reported.
 refuse 2 "output" "$TARN" report sweep

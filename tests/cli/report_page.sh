@@ -58,7 +58,7 @@ show() {  # NAME WIDTH FLAG...: leaves NAME.txt, what the script measured
   ! grep 'CONSOLE' console.txt || fail "$name: messages on the console"
   sed -n '/<pre id="measured">/,/<\/pre>/p' dom.html | sed 's/<pre id="measured">//; s/<\/pre>.*//' >"$name.txt"
   grep -qx 'problems 0' "$name.txt" || fail "$name: $(cat "$name.txt")"
-  grep -qx 'tables 4' "$name.txt" || fail "$name: not four tables: $(cat "$name.txt")"
+  grep -qx 'tables 6' "$name.txt" || fail "$name: not six tables: $(cat "$name.txt")"
 }
 show wide 1280
 show narrow 600

@@ -40,12 +40,12 @@ awk 'BEGIN { FS = "\t" } /^  / { sum -= $1; next } { d = whole - sum; if (d > 1e
 
 score model text --json >lines.json
 [ "$(wc -l <lines.json)" -eq 3 ] || fail "JSON lines"
-grep -q '^{"line":3,"log_probability":-[0-9.]*,"tokens":4,"characters":3,"bytes":4,"unknown":0,"truncated":false,"replaced":false}$' \
+grep -q '^{"line":3,"log_probability":-[0-9.]*,"tokens":4,"characters":3,"bytes":4,"unknown":0,"truncated":false,"replaced":false,"checkpoint":"model"}$' \
   lines.json || fail "JSON: $(cat lines.json)"
 score model text --json --tokens >tokens.json
 grep -Eq '"pieces":\[\["a",100,-[0-9.]+\],\["b",101,-[0-9.]+\],\["<0x20>",35,' tokens.json || fail "pieces: $(cat tokens.json)"
 score model text --json --summary-only >sums.json
-grep -Eq '^\{"lines":3,"tokens":10,"characters":9,"bytes":10,"unknown":0,"truncated":0,"replaced":0,"log_probability":-[0-9.]+,"nll":[0-9.]+,"perplexity":[0-9.]+,"bits_per_character":[0-9.]+,"bits_per_byte":[0-9.]+\}$' \
+grep -Eq '^\{"lines":3,"tokens":10,"characters":9,"bytes":10,"unknown":0,"truncated":0,"replaced":0,"log_probability":-[0-9.]+,"nll":[0-9.]+,"perplexity":[0-9.]+,"bits_per_character":[0-9.]+,"bits_per_byte":[0-9.]+,"checkpoint":"model"\}$' \
   sums.json || fail "summary as JSON: $(cat sums.json)"
 # Bytes are tokens here, so bits of a byte are those of a token.
 sed 's/.*"nll":\([0-9.]*\),.*"bits_per_byte":\([0-9.]*\)}/\1 \2/' sums.json |

@@ -24,6 +24,11 @@ grep -q 'Lyapunov times (normalised error up to 0.4)' forecast.txt || fail "fore
 cmp f.csv g.csv || fail "the same seed forecasts otherwise"
 "$TARN" series forecast model mg.csv --one-step --json | grep -q '"valid_to_end":1' || fail "one step ahead"
 "$TARN" series forecast model mg.csv --from 1500 --steps 5 | grep -q NRMSE && fail "measured what nobody knows"
+# By the variance of the rows compared, of which one row has none.
+grep -q '^test         NRMSE .* by the variance of its 500 rows$' train.txt || fail "train: $(cat train.txt)"
+grep -q '^NRMSE        [0-9.]* by the variance of the 300 rows compared$' forecast.txt || fail "forecast: $(cat forecast.txt)"
+"$TARN" series forecast model mg.csv --steps 1 --json | grep -q '"nrmse":null' || fail "one row has no variance"
+"$TARN" series forecast model mg.csv --steps 1 | grep -q '^NRMSE        none: a column does not vary' || fail "one row"
 # An error beyond all numbers is null in JSON.
 awk 'NR == 1 { print; next } { printf "%.17ge-155\n", $1 }' mg.csv >tiny.csv
 "$TARN" series forecast model tiny.csv --json >tiny.json

@@ -71,9 +71,34 @@ before=$(cat out/half/seed-1/test.json | sed '/seconds/d')
 grep -q '^BLEU ' out.txt || fail "tarn test prints $(cat out.txt)"
 [ "$before" = "$(sed '/seconds/d' out/half/seed-1/test.json)" ] || fail "tarn test gives other scores"
 
+# A test of another checkpoint is not the sweep's; a sweep that names one tests that one.
+"$TARN" test out/half/seed-1 --source corpus/valid.de --reference corpus/valid.en --beam 1 --checkpoint last >out.txt
+grep -q '"checkpoint": "checkpoint_last.safetensors"' out/half/seed-1/test.json || fail "test: $(cat out/half/seed-1/test.json)"
+"$TARN" sweep sweep.yaml --output out >out.txt 2>error.txt
+[ "$(grep -c '^finished .*test BLEU' out.txt)" -eq 1 ] || fail "another checkpoint's test counts: $(cat out.txt)"
+[ "$before" = "$(sed '/seconds/d' out/half/seed-1/test.json)" ] || fail "the test of the sweep: $(cat out/half/seed-1/test.json)"
+sed 's/beam: 1 }/beam: 1, checkpoint: last }/' sweep.yaml >last.yaml
+refuse 2 "its runs are tested otherwise" "$TARN" sweep last.yaml --output out
+sed -i 's/^seeds:.*/seeds: [1]/; /^  \(half\|small\|flops\)/d' last.yaml
+"$TARN" sweep last.yaml --output last >out.txt 2>error.txt || fail "checkpoint: last: $(cat error.txt)"
+grep -q '"checkpoint": "checkpoint_last.safetensors"' last/regular/seed-1/test.json || fail "$(cat last/regular/seed-1/test.json)"
+sed -i 's/checkpoint: last/checkpoint: lasts/' last.yaml
+refuse 2 'test.checkpoint' "$TARN" sweep last.yaml --output lasts
+
 # A second time there is nothing to do; more seeds and variants may come, other settings may not.
 "$TARN" sweep sweep.yaml --output out >out.txt 2>error.txt
 [ "$(grep -c '^skipped' out.txt)" -eq 8 ] && [ "$(wc -l <out.txt)" -eq 9 ] || fail "again: $(cat out.txt)"
+# The validation that is printed is that of the checkpoint that counts: of an average only where it is better.
+cp -r out averaged
+average() {  # SEED BLEU
+  echo '{"kind":"valid","step":6,"epoch":1,"time":9,"valid_loss":9,"valid_nll":9,"valid_bleu":'"$2"',"checkpoint":"average"}' \
+    >>averaged/half/seed-"$1"/log.jsonl
+}
+average 1 -5
+average 2 77
+"$TARN" sweep sweep.yaml --output averaged >out.txt 2>error.txt || fail "averages: $(cat error.txt)"
+grep -Eq '^skipped .*half seed 1 .*, validation BLEU [0-9]' out.txt || fail "not that of the best: $(cat out.txt)"
+grep -Eq '^skipped .*half seed 2 .*, validation BLEU 77.00' out.txt || fail "not that of the average: $(cat out.txt)"
 sed 's/^seeds:.*/seeds: [1, 2, 5]/; s/^variants:/variants:\n  more: { encoder.layers: L*2, train: { lr: 0.001, freeze: { encoder.layer1: 2 } } }/' sweep.yaml >more.yaml
 "$TARN" sweep more.yaml --output out --json >out.txt 2>error.txt || fail "more: $(cat error.txt)"
 grep -q '"train.freeze": "{encoder.layer1: 2}"' out/sweep.json || fail "a map as value: $(cat out/sweep.json)"
@@ -176,7 +201,7 @@ echo damaged >mixed/bad/seed-1/checkpoint_last.safetensors
 code=0
 "$TARN" sweep fails.yaml --output mixed >out.txt 2>error.txt || code=$?
 [ $code -eq 1 ] || fail "a failed run gives exit code $code"
-grep -q '^failed .*bad seed 1.*damaged\|^failed .*bad seed 1.*cut' out.txt || fail "no word of the failure: $(cat out.txt)"
+grep -q '^failed .*bad seed 1.*this is text\|^failed .*bad seed 1.*cut' out.txt || fail "no word of the failure: $(cat out.txt)"
 grep -q '1 of 2 runs failed' error.txt || fail "no word of the failure: $(cat error.txt)"
 grep -q '"status": "failed"' mixed/bad/seed-1/result.json || fail "not recorded"
 code=0

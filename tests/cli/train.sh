@@ -4,7 +4,7 @@ set -euo pipefail
 . "$(dirname "$0")/../tiny_run.sh"
 
 "$TARN" train model.yaml --dry-run >out.txt
-grep -q "^parameters .* trained, .* frozen; sharing saves" out.txt || fail "dry run: $(cat out.txt)"
+grep -Eq "^parameters .* trained, .* frozen; sharing saves [0-9.]+ M more \(layers [0-9.]+ M, embeddings [0-9.]+ M\)$" out.txt || fail "dry run: $(cat out.txt)"
 grep -q "^memory .* MB" out.txt || fail "dry run: $(cat out.txt)"
 refuse 2 "dry run" "$TARN" train model.yaml --dry-run --profile trace.json
 "$TARN" train model.yaml --run run --set train.average=2 --profile trace.json >out.txt
@@ -39,6 +39,36 @@ grep -q "(dense, update 60" out.txt || fail "export"
 head -5 corpus/valid.de | "$TARN" translate dense >a.txt 2>/dev/null
 head -5 corpus/valid.de | "$TARN" translate run >b.txt 2>/dev/null
 cmp a.txt b.txt || fail "the export translates otherwise"
+
+# Every command that takes a run says which of its checkpoints it took, and takes the one that is asked for.
+set_average() { sed -i -E '/"checkpoint":"average"/s/"'"$1"'":[0-9.e+-]+/"'"$1"'":'"$2"'/' run/log.jsonl; }
+says() {  # PATTERN COMMAND...
+  local pattern=$1
+  shift
+  "$@" >out.txt 2>told.txt <one.de || fail "$*: $(cat told.txt)"
+  grep -Eq "^tarn $2: took run/checkpoint_$pattern" told.txt || fail "$*: no \"$pattern\" in: $(cat told.txt)"
+}
+head -1 corpus/valid.de >one.de
+set_average valid_bleu 0.5
+says 'best.safetensors \(BLEU [0-9.]+ in validation, the average 0.50\)' "$TARN" translate run
+set_average valid_bleu 99.5
+says 'average.safetensors \(BLEU 99.50 in validation, the best [0-9.]+\)' "$TARN" translate run --json
+grep -q '"checkpoint":"run/checkpoint_average.safetensors"' out.txt || fail "--json: $(cat out.txt)"
+for which in best last average; do
+  says "$which.safetensors \(--checkpoint\)" "$TARN" translate run --checkpoint $which
+  says "$which.safetensors" "$TARN" inspect run --json --checkpoint $which
+  grep -q "\"path\":\"run/checkpoint_$which.safetensors\"" out.txt || fail "inspect: $(cut -c1-200 out.txt)"
+  says "$which.safetensors" "$TARN" export --dense run dense --checkpoint $which
+  says "$which.safetensors" "$TARN" prune run pruned --encoder-layers-to-keep 1,2 --checkpoint $which
+  says "$which.safetensors" "$TARN" average --output mean run --checkpoint $which
+  says "$which.safetensors" "$TARN" test run --source corpus/valid.de --reference corpus/valid.en --checkpoint $which
+  grep -q "\"checkpoint\": *\"checkpoint_$which.safetensors\"" run/test.json || fail "test: $(cat run/test.json)"
+done
+"$TARN" train model.yaml --run tuned --set train.init_from=run --set train.max_updates=1 --quiet 2>told.txt
+grep -q "train.init_from: took run/checkpoint_average.safetensors (BLEU 99.50" told.txt || fail "init_from: $(cat told.txt)"
+refuse 2 '--checkpoint cannot be "bests"; did you mean best?' "$TARN" translate run --checkpoint bests
+refuse 2 "run/checkpoint_last.safetensors is no run directory" \
+  "$TARN" inspect run/checkpoint_last.safetensors --checkpoint best
 
 # JSON, seeds, quiet.
 "$TARN" train model.yaml --run seeds --seeds 1,2 --set train.max_updates=20 --json >out.txt
@@ -76,6 +106,53 @@ rm headless/checkpoint_last.safetensors
 refuse 1 "checkpoint_last.safetensors is missing" "$TARN" train --resume headless
 (cd headless && cksum checkpoint_* config.yaml log.jsonl) >after.txt
 diff before.txt after.txt || fail "a run that cannot go on is changed"
+
+# A run whose log lost a line goes on only where that is asked for.
+"$TARN" train model.yaml --run torn --set train.max_updates=30 --quiet
+cp -r torn torn2
+sed -i 2d torn/log.jsonl
+refuse 1 "torn/log.jsonl is not the log of torn/checkpoint_last.safetensors: .* --resume torn --accept-log" \
+  "$TARN" train --resume torn --set train.max_updates=40
+refuse 1 "is not the log of" "$TARN" train --resume torn --dry-run
+refuse 2 "--resume" "$TARN" train model.yaml --run x --accept-log
+"$TARN" train --resume torn --set train.max_updates=40 --accept-log --quiet 2>error.txt
+grep -q "torn/log.jsonl: .*the run goes on and is marked" error.txt || fail "accepted silently: $(cat error.txt)"
+grep -q '"kind":"log_accepted","step":30,' torn/log.jsonl || fail "no mark: $(cat torn/log.jsonl)"
+"$TARN" train --resume torn2 --set train.max_updates=40 --accept-log --quiet
+! grep -q log_accepted torn2/log.jsonl || fail "a log that fits is marked"
+
+refuse 1 "silent: there is no checkpoint_average.safetensors in this run; there is: best, last" \
+  "$TARN" translate silent --checkpoint average
+
+# Whoever resumes a run that is over is told so, in JSON too.
+"$TARN" train --resume torn --json >out.txt 2>told.txt
+grep -q '^tarn train: torn is over: train.max_updates reached at update 40, so nothing is left to train' told.txt ||
+  fail "resumed silently: $(cat told.txt)"
+"$TARN" train --resume torn --set train.max_updates=42 >out.txt 2>told.txt
+grep -q '^run .* from update 40 on, where it had ended$' out.txt || fail "resumed silently: $(cat out.txt)"
+[ ! -s told.txt ] || fail "a run that goes on is over: $(cat told.txt)"
+
+# A limit below what the run has reached leaves nothing to train: --quiet does not hide that.
+"$TARN" train --resume torn --set train.max_updates=99 --set train.max_minutes=0.00001 --quiet >out.txt 2>told.txt
+grep -q '^tarn train: torn is over: train.max_minutes reached at update 42, so nothing is left to train' told.txt ||
+  fail "over its limit silently: $(cat told.txt)"
+[ "$(wc -l <told.txt)" -eq 1 ] && [ ! -s out.txt ] || fail "--quiet says more: $(cat told.txt out.txt)"
+"$TARN" train --resume torn --quiet >out.txt 2>told.txt
+[ ! -s told.txt ] && [ ! -s out.txt ] || fail "--quiet says what nobody asked: $(cat told.txt out.txt)"
+
+# What is not shared saves nothing.
+sed 's/(R1 L1)\*2/R L/; s/embeddings: all/embeddings: none/' model.yaml >unshared.yaml
+"$TARN" train unshared.yaml --dry-run | grep -q '^parameters .* frozen$' || fail "sharing without shared sets"
+"$TARN" train model.yaml --dry-run --set 'encoder.layers=L*2' |
+  grep -q '^parameters .* frozen; sharing embeddings saves [0-9.]* M more$' || fail "sharing of embeddings"
+
+# A reservoir of `place` that is trained is none, and one that is frozen is no news.
+sed 's/layers: (R1 L1)\*2/place: { reservoirs: 2, of: 4 }/; s/, frozen: yes//' model.yaml >placed.yaml
+"$TARN" train placed.yaml --dry-run >out.txt 2>told.txt
+grep -q '^tarn: warning: placed.yaml: encoder.place: the reservoirs R are trained, because kinds.R.frozen is no' told.txt ||
+  fail "trained reservoirs: $(cat told.txt)"
+"$TARN" train placed.yaml --dry-run --set kinds.R.frozen=yes >out.txt 2>told.txt
+[ ! -s told.txt ] || fail "frozen reservoirs: $(cat told.txt)"
 
 # Options and files that do not fit.
 refuse 2 "missing" "$TARN" train

@@ -84,7 +84,7 @@ translate --scores <lines.de >scores.txt
 cut -f 2 scores.txt | cmp -s plain.en - || fail "scores change the translations"
 grep -Eqv '^-?[0-9]+\.[0-9]{6}	' scores.txt && fail "a line of --scores without score"
 translate --json <lines.de >lines.json
-[ "$(grep -c '^{"index":[0-9]*,"source_tokens":[0-9]*,"truncated":false,"hypotheses":\[{"text":".*}\]}$' lines.json)" \
+[ "$(grep -c '^{"index":[0-9]*,"source_tokens":[0-9]*,"truncated":false,"hypotheses":\[{"text":".*}\],"checkpoint":"run/checkpoint_best.safetensors"}$' lines.json)" \
   -eq 43 ] || fail "JSON: $(head -n 1 lines.json)"
 for precision in bf16 int8; do
   translate --precision $precision <lines.de >$precision.en

@@ -31,6 +31,7 @@ for option in "--lowercase" "--size 300" "--character-coverage 0.95" "--minimum-
   # shellcheck disable=SC2086
   refuse 2 "type byte takes no ${option%% *}" "$TARN" vocab --type byte $option --output x
 done
+refuse 2 "it is, without --json" "$TARN" vocab --import-gpt2 . --json --output x
 refuse 2 "it takes no text" "$TARN" vocab --type byte --output x text
 refuse 2 "type whitespace takes no --character-coverage" \
   "$TARN" vocab --type whitespace --character-coverage 1 --output x text

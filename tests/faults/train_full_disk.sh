@@ -34,7 +34,7 @@ fi
 head -c 3000 whole/checkpoint_best.safetensors >cut
 refuse 1 "cut" "$TARN" inspect cut
 refuse 1 "cut" "$TARN" train --resume whole --set data.vocab=cut --set data.target_vocab=cut
-refuse 1 "no checkpoint" "$TARN" inspect corpus
+refuse 1 "a folder without a run" "$TARN" inspect corpus
 cp run/checkpoint_last.safetensors flipped
 printf 'x' | dd of=flipped bs=1 seek=90000 conv=notrunc 2>/dev/null
 refuse 1 "damaged" "$TARN" inspect flipped

@@ -24,3 +24,8 @@ done
 wait $pid || fail "the last piece failed"
 same_runs whole killed
 [ -z "$(find killed -name '*.tmp.*')" ] || fail "half-written files are left: $(ls killed)"
+
+# A kill between saving and dropping what was too much then leaves one checkpoint more, until the run goes on.
+cp killed/checkpoint_60.safetensors killed/checkpoint_5.safetensors
+"$TARN" train --resume killed --quiet || fail "a whole run does not go on"
+[ ! -e killed/checkpoint_5.safetensors ] && [ -e killed/checkpoint_60.safetensors ] || fail "numbered checkpoints: $(ls killed)"

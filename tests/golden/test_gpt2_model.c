@@ -19,6 +19,7 @@
 #include "model/checkpoint.h"
 #include "sandbox.h"
 #include "tarn/checkpoint.h"
+#include "tarn/log.h"
 #include "tarn/vocab.h"
 
 #define GOLDEN TARN_SOURCE_DIR "/tests/golden/"
@@ -327,7 +328,10 @@ static void wrong_configs(void **state) {
     const char *from, *to, *words;
   } cases[] = {
       {"\"n_embd\": 16,", "", "it has no \"n_embd\""},
-      {"\"n_head\": 2", "\"n_head\": 3", "3 does not divide model.d_model 16"},
+      {"\"n_embd\"", "\"n_embed\"", "bad/config.json: it has no \"n_embd\", but \"n_embed\""},
+      {"\"n_head\": 2", "\"n_head\": 3", "bad/config.json: \"n_head\" is 3, which does not divide \"n_embd\" (16)"},
+      {"\"resid_pdrop\": 0.1", "\"resid_pdrop\": 1.5", "bad/config.json: \"resid_pdrop\": 1.5 is out of range"},
+      {"\"n_positions\": ", "\"n_positions\": 99999", "bad/config.json: \"n_positions\": "},
       {"\"n_layer\": 2", "\"n_layer\": 2.5", "\"n_layer\" is not a whole number"},
       {"\"n_layer\": 2", "\"n_layer\": 3", "tensor \"h.2.ln_1.weight\" is missing"},
       {"\"gelu_new\"", "\"swish\"", "\"activation_function\" is \"swish\"; tarn has gelu_new"},
@@ -358,12 +362,53 @@ static void wrong_configs(void **state) {
   assert_non_null(strstr(tarn_error_message(), "it has no vocabulary"));
 }
 
+static char warnings[1024];
+static int warning_count;
+
+static void keep_warning(void *user, tarn_log_level level, const char *text) {
+  (void)user;
+  (void)level;
+  snprintf(warnings, sizeof warnings, "%s", text);
+  warning_count++;
+}
+
+// Keys that are not known are told in one line, the nearest known one with each; those of Hugging Face's are known.
+static void unknown_keys_are_told_once(void **state) {
+  (void)state;
+  char *text;
+  size_t size;
+  mkdir("told", 0700);
+  copy_file(golden("tied", "model.safetensors"), "told/model.safetensors");
+  must(tarn__file_read(golden("tied", "config.json"), &text, &size));
+  for (int i = 0; i < 2; i++) {
+    char changed[4096];
+    int length =
+        snprintf(changed, sizeof changed, "{%s%s", i ? "\"rotary\": 1, \"n_inners\": 2, " : "", strchr(text, '{') + 1);
+    sandbox_write("told/config.json", changed, (size_t)length);
+    warning_count = 0;
+    tarn_log_set(keep_warning, NULL);
+    tarn_status status = tarn_checkpoint_import_gpt2("never", "told", NULL);
+    tarn_log_set(NULL, NULL);
+    assert_int_equal(status, TARN_STATUS_DATA);  // it has no vocabulary
+    assert_int_equal(warning_count, i);
+  }
+  tarn__free(text);
+  assert_string_equal(warnings,
+                      "told/config.json: keys that no GPT-2 model is known by are left alone: \"rotary\", \"n_inners\" "
+                      "(did you mean \"n_inner\"?)");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(log_probabilities),        cmocka_unit_test(greedy_continuations),
-      cmocka_unit_test(there_and_back),           cmocka_unit_test(reservoirs_are_written_out),
-      cmocka_unit_test(other_models_are_refused), cmocka_unit_test(wrong_tensors),
-      cmocka_unit_test(masks_and_numbers),        cmocka_unit_test(wrong_configs),
+      cmocka_unit_test(log_probabilities),
+      cmocka_unit_test(greedy_continuations),
+      cmocka_unit_test(there_and_back),
+      cmocka_unit_test(reservoirs_are_written_out),
+      cmocka_unit_test(other_models_are_refused),
+      cmocka_unit_test(wrong_tensors),
+      cmocka_unit_test(masks_and_numbers),
+      cmocka_unit_test(wrong_configs),
+      cmocka_unit_test(unknown_keys_are_told_once),
   };
   return cmocka_run_group_tests(tests, open_all, sandbox_close);
 }

@@ -44,13 +44,23 @@ static void expect(const char *what, const double *found, const double *expected
   print_message("%s: largest difference %.1e\n", what, worst);
 }
 
+// By the variance of the 40 rows that are compared, not that of the whole series.
+static void measure(const tarn_series *forecast, const tarn_series *series, int64_t from, double expected) {
+  tarn_forecast_measures m;
+  must(tarn_forecast_measure(&m, forecast, series, from, NULL, 0.4));
+  assert_int_equal(m.rows, 40);
+  if (!(fabs(m.nrmse - expected) <= 1e-6 * expected)) fail_msg("NRMSE %.15g, expected %.15g", m.nrmse, expected);
+}
+
 static void forecasts(const tarn_esn *esn, const tarn_series *series, const tarn__safetensors *file, int64_t from) {
   tarn_series *forecast;
   must(tarn_esn_forecast(esn, &forecast, series, from, 40, TARN_FORECAST_ONE_STEP));
   expect("one_step", forecast->values, tensor(file, "one_step", 80), 80);
+  measure(forecast, series, from, tensor(file, "nrmse", 2)[0]);
   tarn_series_close(&forecast);
   must(tarn_esn_forecast(esn, &forecast, series, from, 40, TARN_FORECAST_CLOSED));
   expect("closed", forecast->values, tensor(file, "closed", 80), 80);
+  measure(forecast, series, from, tensor(file, "nrmse", 2)[1]);
   tarn_series_close(&forecast);
 }
 

@@ -123,6 +123,8 @@ static void check_product(const shape *s, const variant *v, int threads) {
   double tolerance = v->int8 ? 0.03 : v->c_dtype == TARN__F32 ? 1e-5 : 5e-3;
   // The products of bf16 numbers are exact in fp32; only the sums round, and the result if it is bf16.
   check_close_to(found, expected, (size_t)(s->m * s->n), tolerance, name, "product", 0);
+  bits_add(found, (size_t)(s->m * s->n));
+  bits_trace(name);
   if (v->int8) {
     tarn__free(exact_a.data);
     tarn__free(exact_b.data);

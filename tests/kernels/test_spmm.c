@@ -132,6 +132,8 @@ static void try_problem(const shape *size, const variant *v) {
   problem_open(&p, size, v);
   const int64_t n = size->n;
   float *first = product_of(&p, 1);
+  bits_add_floats(first, (size_t)(size->m * (n + GAP)));
+  bits_trace("spmm");
   for (int64_t r = 0; r < size->m; r++) {
     for (int64_t i = 0; i < n; i++) {
       const double got = (double)first[r * (n + GAP) + i], wanted = p.expected[r * n + i];

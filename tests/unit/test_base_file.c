@@ -17,6 +17,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/temporary.h"
 
 static int enter_folder(void **state) {
   static char folder[] = "/tmp/tarn_test_XXXXXX";

@@ -113,11 +113,51 @@ static void threads_are_set(void **state) {
   assert_true(tarn__threads() >= 1);
 }
 
+static void whole_numbers_are_read(void **state) {
+  (void)state;
+  static const struct {
+    const char *text;
+    int64_t value;
+  } whole[] = {{"0", 0},
+               {"1000", 1000},
+               {"+7", 7},
+               {"-12", -12},
+               {"007", 7},
+               {"1e3", 1000},
+               {"1E+3", 1000},
+               {"1.5e3", 1500},
+               {"-2.50e2", -250},
+               {".5e1", 5},
+               {"20e-1", 2},
+               {"1.20e1", 12},
+               {"0e-5", 0},
+               {"9e18", 9000000000000000000},
+               {"9223372036854775807", INT64_MAX},
+               {"-9223372036854775808", INT64_MIN},
+               {"9223372036854775808", INT64_MAX},
+               {"1e400", INT64_MAX},
+               {"-1e99999999999", INT64_MIN},
+               {"99999999999999999999999", INT64_MAX}};
+  static const char *const other[] = {"",    "-",  "e3", "1e",   "1e+",  "1.5e0", "2.0", "2.",    "15e-1", "1.25e1",
+                                      "0x7", " 7", "7 ", "1e3x", "1e3.", "--7",   "inf", "1_000", "1,0",   "1e 3"};
+  for (size_t i = 0; i < sizeof whole / sizeof *whole; i++) {
+    int64_t value = 99;
+    if (!tarn_text_integer(&value, whole[i].text) || value != whole[i].value) print_error("%s\n", whole[i].text);
+    assert_int_equal(value, whole[i].value);
+  }
+  for (size_t i = 0; i < sizeof other / sizeof *other; i++) {
+    int64_t value = 99;
+    if (tarn_text_integer(&value, other[i])) print_error("%s\n", other[i]);
+    assert_int_equal(value, 99);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(failures_carry_one_line),  cmocka_unit_test(codes_have_sentences),
       cmocka_unit_test(log_goes_to_the_receiver), cmocka_unit_test(nearest_word_is_found),
       cmocka_unit_test(hash_has_its_known_value), cmocka_unit_test(threads_are_set),
+      cmocka_unit_test(whole_numbers_are_read),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,8 +1,8 @@
 // Every registered token mixer, in the encoder and (unless it is for the encoder only) in the decoder, pre- and
-// post-norm, trained and frozen, dense and structured, its weights used twice, through the same proofs: gradients
-// against finite differences, fast kernels against the reference, frozen means bit-unchanged and without gradient
-// memory, packed against one by one, checkpoint round trip, incremental against full decoding. A new mixer is covered
-// by its line in TARN_MIXER_MAP and in the registry.
+// post-norm, trained, frozen, and with frozen matrices alone, dense and structured, its weights used twice, through the
+// same proofs: gradients against finite differences, fast kernels against the reference, frozen means bit-unchanged and
+// without gradient memory, packed against one by one, checkpoint round trip, incremental against full decoding. A new
+// mixer is covered by its line in TARN_MIXER_MAP and in the registry.
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -27,17 +27,17 @@ enum { VOCAB = 13, EOS = 2, SENTENCES = 4, ROWS = 17, THREADS = 2 };
 // Where a block stands, and how.
 typedef struct place {
   tarn_mixer mixer;
-  bool decoder, pre, frozen;
+  bool decoder, pre;
+  tarn_frozen frozen;
   const char *init;
   uint64_t seed;  // of the weights
   char name[96];
 } place;
 
-static const char *const mixer_words[] = {
 #define WORD(value, word, text) word,
-    TARN_MIXER_MAP(WORD)
+static const char *const mixer_words[] = {TARN_MIXER_MAP(WORD)};
+static const char *const frozen_words[] = {TARN_FROZEN_MAP(WORD)};
 #undef WORD
-};
 
 // The batch of all tests: sentences of different lengths, one of them a single token.
 static const int32_t source_ids[ROWS] = {3, 4, 5, 6, EOS, 7, 8, EOS, EOS, 9, 10, 11, 12, 3, 3, 5, EOS};
@@ -79,9 +79,10 @@ static void open_model(fixture *f, const place *at, tarn__dtype dtype, double dr
            "model: { d_model: 8, embeddings: none, max_length: 24, dropout: %g, norm: %s }\n"
            "encoder: { layers: \"%s\" }\ndecoder: { layers: \"%s\" }\n"
            "kinds:\n  L: { mixer: attention, heads: 2, ffn: 12 }\n  B: { mixer: %s, ffn: 12, frozen: %s, norm: %s, "
-           "init: %s%s }\n",
+           "init: %s, init_gain: %g%s }\n",
            dropout, at->pre ? "pre" : "post", at->decoder ? "L" : "B1 L B1", at->decoder ? "B1 L B1" : "L",
-           mixer_words[at->mixer], at->frozen ? "yes" : "no", at->pre ? "pre" : "post", at->init, keys);
+           mixer_words[at->mixer], frozen_words[at->frozen], at->pre ? "pre" : "post", at->init,
+           at->frozen == TARN_FROZEN_MATRICES ? 0.7 : 1.0, keys);
   must(tarn_config_parse(&f->config, at->name, text, strlen(text), NULL, 0));
   must(tarn__model_open(&f->model, f->config, VOCAB, VOCAB, dtype, training));
   must(tarn__model_allocate(f->model));
@@ -98,7 +99,11 @@ static bool is_block(const tarn__param *param) { return strstr(param->name, ".B1
 
 // Whether it must be frozen: the recurrent matrix of an echo state network always is.
 static bool is_frozen(const place *at, const tarn__param *param) {
-  return is_block(param) && (at->frozen || strstr(param->name, ".esn.recurrent.") != NULL);
+  if (!is_block(param)) return false;
+  const char *last = strrchr(param->name, '.');
+  const bool vector = strcmp(last, ".bias") == 0 || strcmp(last, ".gain") == 0;
+  return at->frozen == TARN_FROZEN_YES || (at->frozen == TARN_FROZEN_MATRICES && !vector) ||
+         strstr(param->name, ".esn.recurrent.") != NULL;
 }
 
 // Sentences [first, last) of a batch, as a batch of its own.
@@ -288,7 +293,7 @@ static void frozen_stays(const place *at, tarn__dtype dtype) {
     param->moment2 = take(n, sizeof(float));
   }
   assert_true(block_seen);
-  assert_int_equal(at->frozen || at->mixer == TARN_MIXER_ESN, size.frozen > 0);
+  assert_int_equal(at->frozen != TARN_FROZEN_NO || at->mixer == TARN_MIXER_ESN, size.frozen > 0);
   tarn__adam_options options = {.learning_rate = 0.01, .beta1 = 0.9, .beta2 = 0.98, .epsilon = 1e-8};
   double losses[2];
   for (int step = 1; step <= 2; step++) {
@@ -387,7 +392,7 @@ static void incremental_is_full(const place *at, tarn__dtype dtype, tarn__backen
 
 // A frozen layer with nothing trained below it has no backward pass and keeps nothing but its result.
 static void bottom_needs_no_backward(const place *at) {
-  if (!at->frozen || at->decoder) return;
+  if (at->frozen != TARN_FROZEN_YES || at->decoder) return;
   static const double scale = 1.0;
   fixture f;
   open_model(&f, at, TARN__F32, 0.1, true);
@@ -425,13 +430,15 @@ static void everywhere(void (*proof)(const place *at)) {
     const tarn__mixer *found = tarn__mixer_find((tarn_mixer)mixer);
     assert_non_null(found);
     assert_int_equal(found->id, mixer);
-    for (int bits = 0; bits < 12; bits++) {
+    for (int bits = 0; bits < 20; bits++) {
       // Trained weights forget their initialiser.
-      place at = {.mixer = (tarn_mixer)mixer, .decoder = bits & 1, .pre = bits & 2, .frozen = bits >= 4, .seed = 5};
+      place at = {.mixer = (tarn_mixer)mixer, .decoder = bits & 1, .pre = bits & 2, .seed = 5};
       if (at.decoder && at.mixer == TARN_MIXER_BIGRU) continue;  // it is refused there
-      at.init = bits >= 8 ? "hadamard" : !at.frozen ? "xavier" : at.decoder ? "normal" : "orthogonal";
-      snprintf(at.name, sizeof at.name, "%s, %s, %s-norm, %s, %s", mixer_words[mixer],
-               at.decoder ? "decoder" : "encoder", at.pre ? "pre" : "post", at.frozen ? "frozen" : "trained", at.init);
+      at.frozen = bits < 4 ? TARN_FROZEN_NO : bits < 12 ? TARN_FROZEN_YES : TARN_FROZEN_MATRICES;
+      const bool structured = bits >= 4 && bits / 4 % 2 == 0;
+      at.init = structured ? "hadamard" : at.frozen == TARN_FROZEN_NO ? "xavier" : at.decoder ? "normal" : "orthogonal";
+      snprintf(at.name, sizeof at.name, "%s, %s, %s-norm, frozen: %s, %s", mixer_words[mixer],
+               at.decoder ? "decoder" : "encoder", at.pre ? "pre" : "post", frozen_words[at.frozen], at.init);
       proof(&at);
     }
   }

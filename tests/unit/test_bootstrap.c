@@ -10,14 +10,16 @@
 #include <math.h>
 
 #include "eval/bootstrap.h"
+#include "eval/statistics.h"
 #include "results_runs.h"
+#include "tarn/results.h"
 
 enum { SENTENCES = 60, PAIRS = 2, RESAMPLES = 400 };
 
 static json_t *root;
 static const char *references[SENTENCES], *systems[PAIRS][SENTENCES], *baselines[PAIRS][SENTENCES];
 static uint32_t indices[RESAMPLES * SENTENCES];
-static tarn__bleu_statistics statistics[2 * PAIRS][SENTENCES];
+static tarn_statistics *statistics[2 * PAIRS];
 
 static void read_texts(const char **out, const json_t *list) {
   assert_int_equal(json_array_size(list), SENTENCES);
@@ -54,78 +56,107 @@ static void near(double got, double expected, double tolerance) {
 
 static double number(const json_t *object, const char *key) { return json_number_value(json_object_get(object, key)); }
 
-static void same(const tarn_results_significance *got, const json_t *expected) {
-  const double tolerance = 1e-9;
-  near(got->difference, number(expected, "difference"), tolerance);
-  near(got->low, number(expected, "low"), tolerance);
-  near(got->high, number(expected, "high"), tolerance);
-  near(got->wins, number(expected, "wins"), tolerance);
-  near(got->p, number(expected, "p"), tolerance);
-  near(got->p_sacrebleu, number(expected, "p_sacrebleu"), tolerance);
-  near(got->p_two_sided, fmin(1, 2 * number(expected, "p")), tolerance);
+static int by_value(const void *a, const void *b) {
+  double x = *(const double *)a;
+  double y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+// The observed difference and those of all resamples, against the same of sacreBLEU's scores.
+static void same(double observed, double *differences, const json_t *expected) {
+  double wins = 0;
+  near(observed, number(expected, "difference"), 1e-9);
+  for (size_t r = 0; r < RESAMPLES; r++) wins += differences[r] > 0;
+  near(wins / RESAMPLES, number(expected, "wins"), 1e-9);
+  qsort(differences, RESAMPLES, sizeof *differences, by_value);
+  near(differences[RESAMPLES / 40], number(expected, "low"), 1e-9);
+  near(differences[RESAMPLES - 1 - RESAMPLES / 40], number(expected, "high"), 1e-9);
+}
+
+static double score(void *user, size_t system, const uint32_t *times) {
+  double sums[64];
+  (void)user;
+  assert_true(statistics[system]->width <= 64);
+  return tarn__statistics_score_of(statistics[system], times, sums);
 }
 
 static void agrees_with_sacrebleu(void **state) {
   (void)state;
+  static double resampled[2 * PAIRS * RESAMPLES], differences[(PAIRS + 1) * RESAMPLES];
+  double observed[2 * PAIRS];
   const json_t *b = json_object_get(root, "bootstrap");
   const char *const *stream = references;
-  tarn_bleu_options bleu;
-  const tarn__bleu_statistics *lists[2 * PAIRS];
-  tarn_results_significance pooled;
-  tarn_results_significance pairs[PAIRS];
-  tarn_bleu_default(&bleu);
-  for (size_t i = 0; i < 2 * PAIRS; i++) {
-    tarn__bleu_statistics sums = {0};
-    assert_int_equal(tarn__bleu_sentences(statistics[i], i < PAIRS ? systems[i] : baselines[i - PAIRS], &stream,
-                                          SENTENCES, 1, &bleu),
+  tarn_bleu_result result;
+  for (size_t i = 0; i < 2 * PAIRS; i++)
+    assert_int_equal(tarn_bleu_statistics(&statistics[i], &result, i < PAIRS ? systems[i] : baselines[i - PAIRS],
+                                          &stream, SENTENCES, 1, NULL),
                      TARN_STATUS_OK);
-    lists[i] = statistics[i];
-    for (size_t s = 0; s < SENTENCES; s++) {
-      for (int n = 0; n < TARN_BLEU_ORDER; n++) {
-        sums.counts[n] += statistics[i][s].counts[n];
-        sums.totals[n] += statistics[i][s].totals[n];
-      }
-      sums.hypothesis_length += statistics[i][s].hypothesis_length;
-      sums.reference_length += statistics[i][s].reference_length;
+  const tarn__bootstrap_options options = {.resamples = RESAMPLES, .indices = indices};
+  assert_int_equal(tarn__bootstrap(observed, resampled, 2 * PAIRS, SENTENCES, score, NULL, &options), TARN_STATUS_OK);
+  double pooled = 0;
+  for (size_t i = 0; i < 2 * PAIRS; i++)
+    near(observed[i], json_number_value(json_array_get(json_object_get(b, "scores"), i)), 1e-11);
+  for (size_t r = 0; r < 5; r++)
+    near(resampled[r], json_number_value(json_array_get(json_object_get(b, "resampled"), r)), 1e-9);
+  for (size_t i = 0; i < PAIRS; i++) {
+    for (size_t r = 0; r < RESAMPLES; r++) {
+      const double difference = resampled[i * RESAMPLES + r] - resampled[(PAIRS + i) * RESAMPLES + r];
+      differences[i * RESAMPLES + r] = difference;
+      differences[PAIRS * RESAMPLES + r] += difference / PAIRS;
     }
-    near(tarn__bleu_score(&sums, &bleu), json_number_value(json_array_get(json_object_get(b, "scores"), i)), 1e-11);
+    pooled += (observed[i] - observed[PAIRS + i]) / PAIRS;
+    same(observed[i] - observed[PAIRS + i], differences + i * RESAMPLES,
+         json_array_get(json_object_get(b, "pairs"), i));
   }
-  tarn__bootstrap_options options = {.bleu = &bleu, .resamples = RESAMPLES, .indices = indices};
-  assert_int_equal(tarn__bootstrap(&pooled, pairs, lists, lists + PAIRS, PAIRS, SENTENCES, &options), TARN_STATUS_OK);
-  same(&pooled, json_object_get(b, "pooled"));
-  for (size_t i = 0; i < PAIRS; i++) same(&pairs[i], json_array_get(json_object_get(b, "pairs"), i));
+  same(pooled, differences + PAIRS * RESAMPLES, json_object_get(b, "pooled"));
+  for (size_t i = 0; i < 2 * PAIRS; i++) tarn_statistics_close(&statistics[i]);
+}
+
+// How often items are drawn, kept as the "score".
+typedef struct draws {
+  double firsts;  // of the first stratum
+  double variance;
+} draws;
+
+static double count_draws(void *user, size_t system, const uint32_t *times) {
+  draws *d = user;
+  double sum = 0;
+  if (!times) return 0;
+  for (size_t s = 0; s < 3; s++) d->firsts += times[s];
+  for (size_t s = 0; s < SENTENCES; s++) {
+    sum += times[s];
+    d->variance += ((double)times[s] - 1) * ((double)times[s] - 1) / SENTENCES;
+  }
+  assert_true(sum == SENTENCES);
+  return times[system];
 }
 
 static void draws_evenly(void **state) {
   (void)state;
-  const json_t *b = json_object_get(root, "bootstrap");
-  const char *const *h[] = {systems[0], systems[1]};
-  const char *const *k[] = {baselines[0], baselines[1]};
-  tarn_results_significance first;
-  tarn_results_significance again;
-  tarn_results_significance pairs[PAIRS];
-  const int64_t resamples = 4000;
-  assert_int_equal(tarn_results_bootstrap(&first, pairs, h, k, PAIRS, references, SENTENCES, NULL, resamples, 12345),
-                   TARN_STATUS_OK);
-  // 400 and 4,000 resamples: five standard deviations of a share of about 0.08 are 0.07.
-  near(first.p, number(json_object_get(b, "pooled"), "p"), 0.07);
-  near(first.wins, number(json_object_get(b, "pooled"), "wins"), 0.07);
-  near(first.low, number(json_object_get(b, "pooled"), "low"), 1.5);
-  near(first.high, number(json_object_get(b, "pooled"), "high"), 1.5);
-  assert_int_equal(tarn_results_bootstrap(&again, NULL, h, k, PAIRS, references, SENTENCES, NULL, resamples, 12345),
-                   TARN_STATUS_OK);
-  assert_memory_equal(&first, &again, sizeof first);
-  assert_int_equal(tarn_results_bootstrap(&again, NULL, h, k, PAIRS, references, SENTENCES, NULL, resamples, 1),
-                   TARN_STATUS_OK);
-  assert_true(first.low != again.low);
-  // A system against itself.
-  assert_int_equal(tarn_results_bootstrap(&again, NULL, h, h, PAIRS, references, SENTENCES, NULL, 100, 1),
-                   TARN_STATUS_OK);
-  assert_true(again.p == 1 && again.p_two_sided == 1 && again.wins == 0 && again.difference == 0);
-  assert_int_equal(tarn_results_bootstrap(&again, NULL, h, k, PAIRS, references, SENTENCES, NULL, 0, 1),
-                   TARN_STATUS_USAGE);
-  assert_int_equal(tarn_results_bootstrap(&again, NULL, h, k, 0, references, SENTENCES, NULL, 10, 1),
-                   TARN_STATUS_USAGE);
+  enum { MANY = 4000 };
+  static double resampled[MANY], again[MANY];
+  static const size_t strata[] = {3, SENTENCES - 3};
+  double observed;
+  draws d = {0};
+  tarn__bootstrap_options options = {.resamples = MANY, .seed = 12345};
+  assert_int_equal(tarn__bootstrap(&observed, resampled, 1, SENTENCES, count_draws, &d, &options), TARN_STATUS_OK);
+  near(d.firsts / MANY, 3, 0.15);  // five standard errors
+  near(d.variance / MANY, 1 - 1.0 / SENTENCES, 0.03);
+  assert_int_equal(tarn__bootstrap(&observed, again, 1, SENTENCES, count_draws, &d, &options), TARN_STATUS_OK);
+  assert_memory_equal(resampled, again, sizeof again);
+  options.seed = 1;
+  assert_int_equal(tarn__bootstrap(&observed, again, 1, SENTENCES, count_draws, &d, &options), TARN_STATUS_OK);
+  assert_true(memcmp(resampled, again, sizeof again) != 0);
+  // Within strata each has as many items as ever.
+  options.strata = strata;
+  options.stratum_count = 2;
+  d = (draws){0};
+  assert_int_equal(tarn__bootstrap(&observed, again, 1, SENTENCES, count_draws, &d, &options), TARN_STATUS_OK);
+  assert_true(d.firsts == 3.0 * MANY);
+  options.resamples = 0;
+  assert_int_equal(tarn__bootstrap(&observed, again, 1, SENTENCES, count_draws, &d, &options), TARN_STATUS_USAGE);
+  options.resamples = 1;
+  assert_int_equal(tarn__bootstrap(&observed, again, 0, SENTENCES, count_draws, &d, &options), TARN_STATUS_USAGE);
 }
 
 // --- from run directories
@@ -165,9 +196,6 @@ static tarn_status compare(tarn_results_table **table, tarn_results **results) {
 static void tests_runs(void **state) {
   (void)state;
   const json_t *scores = json_object_get(json_object_get(root, "bootstrap"), "scores");
-  const char *const *h[] = {systems[0], systems[1]};
-  const char *const *k[] = {baselines[0], baselines[1]};
-  tarn_results_significance expected;
   tarn_results *results;
   tarn_results_table *table;
   write_lines(".", "test.en", references);
@@ -177,13 +205,16 @@ static void tests_runs(void **state) {
   }
   assert_int_equal(compare(&table, &results), TARN_STATUS_OK);
   assert_string_equal(results->groups[1].name, "system");
-  assert_int_equal(tarn_results_bootstrap(&expected, NULL, h, k, PAIRS, references, SENTENCES, NULL, 1000, 12345),
-                   TARN_STATUS_OK);
-  assert_int_equal(table->rows[0].seed_count, 0);
-  assert_int_equal(table->rows[1].seed_count, PAIRS);
-  assert_int_equal(table->rows[1].seeds[1], 2);
-  assert_memory_equal(&table->rows[1].pooled, &expected, sizeof expected);
-  near(table->rows[1].pooled.difference, table->rows[1].test_bleu.mean - table->rows[0].test_bleu.mean, 1e-9);
+  const tarn_results_judged *judged = &table->judged[TARN_RESULTS_JUDGED_TEST_BLEU];
+  const tarn_results_verdict *v = &judged->verdicts[1];
+  assert_int_equal(v->seed_count, PAIRS);
+  assert_int_equal(v->seeds[1], 2);
+  assert_int_equal(v->basis, TARN_RESULTS_TWO_SEEDS);
+  assert_true(isnan(v->p) && v->low < v->difference && v->difference < v->high);
+  assert_int_equal(judged->comparisons, 0);
+  near(v->difference, table->rows[1].test_bleu.mean - table->rows[0].test_bleu.mean, 1e-9);
+  near(v->by_seed[1], json_number_value(json_array_get(scores, 1)) - json_number_value(json_array_get(scores, 3)),
+       1e-9);
   tarn_results_table_close(&table);
   tarn_results_close(&results);
   // An output that is another one than was scored.
@@ -191,10 +222,13 @@ static void tests_runs(void **state) {
   assert_int_equal(compare(&table, &results), TARN_STATUS_DATA);
   assert_non_null(strstr(tarn_error_message(), "do not belong together"));
   tarn_results_close(&results);
-  // Outputs that are missing: that seed has no part, and a note says so.
+  // Outputs that are missing: the difference stays that of the means, there is no verdict, and a note says so.
   assert_int_equal(remove("runs/system/seed-1/test.hyp"), 0);
   assert_int_equal(compare(&table, &results), TARN_STATUS_OK);
-  assert_int_equal(table->rows[1].seed_count, 1);
+  v = &table->judged[TARN_RESULTS_JUDGED_TEST_BLEU].verdicts[1];
+  assert_int_equal(v->basis, TARN_RESULTS_NO_ITEMS);
+  near(v->difference, table->rows[1].test_bleu.mean - table->rows[0].test_bleu.mean, 1e-9);
+  assert_true(isnan(v->p) && isnan(v->low));
   assert_int_equal(table->note_count, 2);
   tarn_results_table_close(&table);
   tarn_results_close(&results);

@@ -207,6 +207,31 @@ static void refuses_what_does_not_fit(void **state) {
   tarn_config_close(&other);
 }
 
+// Nothing is known of values that were not made: no recipe may say that they are those of its empty hash.
+static void refuses_recipes_without_hash(void **state) {
+  (void)state;
+  enum { MOST = 64, RECIPE = 400 };
+  static char recipes[MOST][RECIPE];
+  size_t count = 0;
+  save("c", 3, 17, 0);
+  tarn__safetensors file;
+  assert_int_equal(tarn__safetensors_open(&file, "c"), TARN_STATUS_OK);
+  for (size_t i = 0; i < file.text_count; i++) {
+    if (strncmp(file.texts[i].key, TARN__KEY_FROZEN, strlen(TARN__KEY_FROZEN)) != 0) continue;
+    assert_true(count < MOST);
+    snprintf(recipes[count], RECIPE, "%s", file.texts[i].text);
+    char *hash = strstr(recipes[count], "hash=");
+    assert_non_null(hash);
+    hash[strlen("hash=")] = '\0';
+    file.texts[i].text = recipes[count++];
+  }
+  assert_true(count > 0);
+  assert_int_equal(tarn__checkpoint_write("bad", file.tensors, file.count, file.texts, file.text_count),
+                   TARN_STATUS_OK);
+  tarn__safetensors_close(&file);
+  refuse("cannot be made again");
+}
+
 // Writes "c" again as "bad" with one tensor more or another one, and its hash right. `change` gets all of them.
 static void write_tensors(void (*change)(tarn__stored *tensor), const char *name, const tarn__stored *extra) {
   tarn__safetensors file;
@@ -417,7 +442,8 @@ static void finds_the_file_of_a_folder(void **state) {
   assert_int_equal(tarn__mkdir("run/seed-1"), TARN_STATUS_OK);
   assert_int_equal(tarn__checkpoint_find(&file, "run"), TARN_STATUS_DATA);
   assert_non_null(strstr(tarn_error_message(), "seed-1"));
-  const char *names[] = {TARN__CHECKPOINT_LAST, TARN__CHECKPOINT_BEST, TARN__CHECKPOINT_AVERAGE};
+  // An average that nothing says more of is better than the last, but not than the best.
+  const char *names[] = {TARN__CHECKPOINT_LAST, TARN__CHECKPOINT_AVERAGE, TARN__CHECKPOINT_BEST};
   for (size_t i = 0; i < 3; i++) {
     char path[128];
     snprintf(path, sizeof path, "run/%s", names[i]);
@@ -432,7 +458,7 @@ static void finds_the_file_of_a_folder(void **state) {
 
 // A progress with another value in place of a field's.
 static tarn_status read_progress(const char *field, const char *value) {
-  tarn__progress progress = {.update = 3, .seconds = 2.5};
+  tarn__progress progress = {.update = 3, .seconds = 2.5, .log = {5, 0xabc}};
   char *text;
   char changed[2048];
   char key[64];
@@ -465,6 +491,14 @@ static void refuses_impossible_progress(void **state) {
   assert_int_equal(read_progress("window_seconds", "-0.5"), TARN_STATUS_DATA);
   assert_int_equal(read_progress("seconds", "1e999"), TARN_STATUS_DATA);
   assert_int_equal(read_progress("best", "-1.5"), TARN_STATUS_OK);
+  assert_int_equal(read_progress("bytes", "6"), TARN_STATUS_OK);
+  assert_int_equal(read_progress("bytes", "-1"), TARN_STATUS_DATA);
+  assert_int_equal(read_progress("bytes", "\"5\""), TARN_STATUS_DATA);
+  assert_int_equal(read_progress("hash", "\"0000000000000abc\""), TARN_STATUS_OK);
+  assert_int_equal(read_progress("hash", "\"abc\""), TARN_STATUS_DATA);
+  assert_int_equal(read_progress("hash", "\"0000000000000abX\""), TARN_STATUS_DATA);
+  assert_non_null(strstr(tarn_error_message(), "file: the length and hash of the log are damaged"));
+  assert_int_equal(read_progress("log", "1,\"x\":{\"a\":2"), TARN_STATUS_DATA);
 }
 
 static void survives_lack_of_memory(void **state) {
@@ -491,6 +525,7 @@ int main(void) {
                                      cmocka_unit_test(stores_no_frozen_byte),
                                      cmocka_unit_test(sees_every_flipped_bit),
                                      cmocka_unit_test(refuses_what_does_not_fit),
+                                     cmocka_unit_test(refuses_recipes_without_hash),
                                      cmocka_unit_test(refuses_other_tensors),
                                      cmocka_unit_test(refuses_frozen_values_twice),
                                      cmocka_unit_test(averages),

@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/random.h"
+#include "model/config_options.h"
 #include "tarn/config.h"
 
 #define SMALL                           \
@@ -190,13 +191,15 @@ static void messages_name_file_line_and_key(void **state) {
       {SMALL, "kinds.L.heads=3", "--set kinds.L.heads=3: kinds.L.heads: 3 does not divide model.d_model 8"},
       {SMALL, "model.d_model=9", "--set model.d_model=9: model.d_model: must be even with sinusoidal positions"},
       {SMALL, "model.d_model=6.5", "--set model.d_model=6.5: model.d_model: \"6.5\" is not an integer"},
+      {SMALL, "model.d_model=1.5e0", "--set model.d_model=1.5e0: model.d_model: \"1.5e0\" is not an integer"},
+      {SMALL, "model.d_model=1e9", "--set model.d_model=1e9: model.d_model: 1e9 is out of range (1 .. 65536)"},
       {SMALL, "model.d_model=99999999999999999999",
        "--set model.d_model=99999999999999999999: model.d_model: 99999999999999999999 is out of range (1 .. 65536)"},
       {SMALL, "model.dropout=1", "--set model.dropout=1: model.dropout: 1 is out of range (0 <= x < 1)"},
       {SMALL, "model.dropout=nan", "--set model.dropout=nan: model.dropout: \"nan\" is not a number"},
       {SMALL, "model.dropout=[1]", "--set model.dropout=[1]: model.dropout: expected one value, not a list"},
       {SMALL, "kinds.R.frozen=perhaps",
-       "--set kinds.R.frozen=perhaps: kinds.R.frozen: \"perhaps\" is neither yes nor no"},
+       "--set kinds.R.frozen=perhaps: kinds.R.frozen: \"perhaps\" is not one of no, yes, matrices"},
       {SMALL, "train.eps=1e-46", "--set train.eps=1e-46: train.eps: 1e-46 is out of range (1e-30 <= x <= 1)"},
       {SMALL, "train.seeds=[1,1]", "--set train.seeds=[1,1]: train.seeds: 1 is given twice"},
       {SMALL, "train.average=6", "--set train.average=6: train.average: more checkpoints than train.keep_last keeps"},
@@ -337,6 +340,9 @@ static void messages_of_backskipping(void **state) {
        "--set kinds.L.backskip.method=identity: kinds.L.backskip.method: the layer is trained, and its weights need "
        "the "
        "true gradient; set kinds.L.frozen to yes"},
+      {SMALL, "kinds.R={frozen: matrices, backskip: {method: identity}}",
+       "--set kinds.R={frozen: matrices, backskip: {method: identity}}: kinds.R.backskip.method: its norms and biases "
+       "are trained and need the true gradient; set kinds.R.frozen to yes"},
       {SMALL, "kinds.R.backskip={method: predictor, refresh: 0}",
        "--set kinds.R.backskip={method: predictor, refresh: 0}: kinds.R.backskip.refresh: the predictor learns from "
        "true "
@@ -545,6 +551,68 @@ static char *option_tables(void) {
   return text;
 }
 
+// Truth values of YAML keep their meaning beside `matrices`; a gain of 1 is not written, so that a description from
+// before the key is the same text.
+static void test_frozen_words(void **state) {
+  (void)state;
+  static const struct {
+    const char *override;
+    tarn_frozen frozen;
+    tarn_init init;
+    const char *written;  // init_gain's line; NULL: none
+  } cases[] = {{"kinds.R={frozen: True}", TARN_FROZEN_YES, TARN_INIT_ORTHOGONAL, NULL},
+               {"kinds.R={frozen: off}", TARN_FROZEN_NO, TARN_INIT_XAVIER, NULL},
+               {"kinds.R={frozen: matrices, init_gain: 0.25}", TARN_FROZEN_MATRICES, TARN_INIT_ORTHOGONAL,
+                "    init_gain: 0.25\n"},
+               {"kinds.R={frozen: yes, init_gain: 1.0}", TARN_FROZEN_YES, TARN_INIT_ORTHOGONAL, NULL}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    tarn_config *config;
+    char *text;
+    assert_int_equal(tarn_config_parse(&config, "m.yaml", SMALL, strlen(SMALL), &cases[i].override, 1), TARN_STATUS_OK);
+    const tarn_kind *kind = &config->kinds[strcmp(config->kinds[0].name, "R") != 0];
+    assert_int_equal(kind->frozen, cases[i].frozen);
+    assert_int_equal(kind->init, cases[i].init);
+    assert_int_equal(tarn_config_write(config, &text), TARN_STATUS_OK);
+    if (cases[i].written)
+      assert_non_null(strstr(text, cases[i].written));
+    else
+      assert_null(strstr(text, "init_gain"));
+    tarn_config_text_close(&text);
+    tarn_config_close(&config);
+  }
+  static const struct {
+    const char *text, *override, *message;
+  } refused[] = {
+      {SMALL, "kinds.R.frozen=matrics",
+       "--set kinds.R.frozen=matrics: kinds.R.frozen: \"matrics\" is not one of no, yes, matrices; did you mean "
+       "\"matrices\"?"},
+      {SMALL, "kinds.R.init_gain=0", "--set kinds.R.init_gain=0: kinds.R.init_gain: 0 is out of range (0 < x <= 1000)"},
+      {SMALL, "kinds.R.gain=2", "--set kinds.R.gain=2: unknown key \"gain\" in kinds.R; did you mean \"init_gain\"?"},
+  };
+  for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
+    expect_error(refused[i].text, refused[i].override, refused[i].message);
+}
+
+// A choice may have any number of words; a list of them that is too long ends in dots.
+static void choices_of_many_words(void **state) {
+  (void)state;
+  enum { WORDS = 60 };
+  char texts[WORDS][8];
+  tarn_config_word words[WORDS];
+  for (int i = 0; i < WORDS; i++) {
+    snprintf(texts[i], sizeof texts[i], "word%02d", i);
+    words[i] = (tarn_config_word){texts[i], "", i};
+  }
+  const tarn__option option = {.name = "many", .type = TARN__OPTION_WORD, .words = words, .word_count = WORDS};
+  int value = -1;
+  assert_int_equal(tarn__option_set(&option, &value, "word59", NULL), TARN_STATUS_OK);
+  assert_int_equal(value, 59);
+  assert_int_equal(tarn__option_set(&option, &value, "wodr59", NULL), TARN_STATUS_USAGE);
+  assert_non_null(strstr(tarn_error_message(), "word00, word01, "));
+  assert_non_null(strstr(tarn_error_message(), ", ...; did you mean \"word59\"?"));
+  assert_int_equal(value, 59);
+}
+
 // docs/configuration.md ends with tables made from the options; TARN_UPDATE=1 makes them anew.
 static void documentation_lists_every_option(void **state) {
   (void)state;
@@ -670,6 +738,8 @@ int main(void) {
       cmocka_unit_test(documentation_lists_every_option),
       cmocka_unit_test(examples_are_valid),
       cmocka_unit_test(every_failed_allocation_is_reported),
+      cmocka_unit_test(test_frozen_words),
+      cmocka_unit_test(choices_of_many_words),
       cmocka_unit_test(damaged_files_are_survived),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

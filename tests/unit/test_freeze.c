@@ -249,6 +249,26 @@ static void autofreeze_sums_gradients(void **state) {
   tarn_train_close(&t);
 }
 
+// A description stays valid when it is pruned, but a training of which nothing is left to learn is none.
+static void layers_that_are_left_out_do_not_learn(void **state) {
+  (void)state;
+  const char *overrides[] = {"train.freeze={ encoder.layer1: 5, decoder: 6, embeddings: 7 }", "encoder.layers=L L",
+                             "encoder.layers_to_keep=[1]"};
+  tarn_config *config;
+  assert_int_equal(tarn_config_read(&config, "tiny.yaml", overrides, 2), TARN_STATUS_OK);
+  assert_int_equal(tarn_config_check_training(config), TARN_STATUS_OK);
+  tarn_config_close(&config);
+  assert_int_equal(tarn_config_read(&config, "tiny.yaml", overrides, 3), TARN_STATUS_OK);
+  assert_int_equal(tarn_config_check_training(config), TARN_STATUS_USAGE);
+  assert_non_null(strstr(tarn_error_message(), "everything would be frozen that layers_to_keep leaves"));
+  tarn_config_close(&config);
+  const char *unfrozen[] = {"train.freeze=", "train.autofreeze=4", "encoder.layers=R L", "encoder.layers_to_keep=[1]"};
+  assert_int_equal(tarn_config_read(&config, "tiny.yaml", unfrozen, 4), TARN_STATUS_OK);
+  assert_int_equal(tarn_config_check_training(config), TARN_STATUS_USAGE);
+  assert_non_null(strstr(tarn_error_message(), "no trained layer that could be frozen"));
+  tarn_config_close(&config);
+}
+
 static void refuse(const char *freeze, const char *message) {
   char override[300];
   const char *overrides[] = {override};
@@ -326,6 +346,7 @@ int main(void) {
       cmocka_unit_test(resuming_gives_the_same_bits),
       cmocka_unit_test(frozen_parts_leave_the_step),
       cmocka_unit_test(what_cannot_be_frozen_is_refused),
+      cmocka_unit_test(layers_that_are_left_out_do_not_learn),
       cmocka_unit_test(the_largest_model_has_room),
       cmocka_unit_test(the_configuration_reads_back),
   };

@@ -113,12 +113,12 @@ static void widths_mix(void **state) {
   }
 }
 
-static tarn__model *open_model(tarn_config **config, const char *frozen, tarn__dtype dtype) {
+static tarn__model *open_model(tarn_config **config, const char *frozen, double gain, tarn__dtype dtype) {
   char text[512];
   snprintf(text, sizeof text,
            "model: { d_model: 64, embeddings: all }\nencoder: { layers: R }\ndecoder: { layers: R }\n"
-           "kinds:\n  R: { mixer: attention, heads: 2, ffn: 96, frozen: %s, init: hadamard }\n",
-           frozen);
+           "kinds:\n  R: { mixer: attention, heads: 2, ffn: 96, frozen: %s, init: hadamard, init_gain: %g }\n",
+           frozen, gain);
   tarn__model *model;
   must(tarn_config_parse(config, "hadamard", text, strlen(text), NULL, 0));
   must(tarn__model_open(&model, *config, 20, 20, dtype, true));
@@ -133,13 +133,12 @@ static const tarn__param *find(const tarn__model *model, const char *name) {
   return NULL;
 }
 
-static void trained_and_frozen_are_equal(void **state) {
-  (void)state;
+static void check_trained_and_frozen(double gain) {
   static const char *const names[] = {"encoder.layer1.self_attn.qkv", "encoder.layer1.ffn.in", "encoder.layer1.ffn.out",
                                       "decoder.layer1.cross_attn.kv"};
   tarn_config *configs[2];
-  tarn__model *trained = open_model(&configs[0], "no", TARN__F32);
-  tarn__model *frozen = open_model(&configs[1], "yes", TARN__BF16);
+  tarn__model *trained = open_model(&configs[0], "no", gain, TARN__F32);
+  tarn__model *frozen = open_model(&configs[1], "yes", gain, TARN__BF16);
   for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
     char name[128];
     snprintf(name, sizeof name, "%s.weight", names[i]);
@@ -158,6 +157,12 @@ static void trained_and_frozen_are_equal(void **state) {
     float *values = take(weight->rows * weight->cols);
     must(tarn__hadamard_dense(values, signs->value, &shape));
     assert_memory_equal(values, weight->value, (size_t)(weight->rows * weight->cols) * sizeof(float));
+    // All singular values are the gain.
+    double squares = 0.0;
+    const int64_t n = weight->rows * weight->cols, rows = weight->rows / weight->init.blocks;
+    const int64_t values_of_block = rows < weight->cols ? rows : weight->cols;
+    for (int64_t k = 0; k < n; k++) squares += (double)values[k] * (double)values[k];
+    assert_true(fabs(squares / (double)(weight->init.blocks * values_of_block) / (gain * gain) - 1.0) < 1e-5);
     tarn__free(values);
   }
   // Three signs a width of a square transform of 64, six of 96, a bias for each output, and the norms.
@@ -170,15 +175,21 @@ static void trained_and_frozen_are_equal(void **state) {
   for (int i = 0; i < 2; i++) tarn_config_close(&configs[i]);
 }
 
+static void trained_and_frozen_are_equal(void **state) {
+  (void)state;
+  check_trained_and_frozen(1.0);
+  check_trained_and_frozen(0.3);
+}
+
 // A recipe gives the same bits for ever.
 static void values_are_a_function_of_the_seed(void **state) {
   (void)state;
   tarn_config *config;
-  tarn__model *model = open_model(&config, "yes", TARN__F32);
+  tarn__model *model = open_model(&config, "yes", 1.0, TARN__F32);
   assert_string_equal(find(model, "encoder.layer1.ffn.in.signs")->hash, "a4942e95a7c2b5c94e35de5095be788a");
   tarn__model_close(&model);
   tarn_config_close(&config);
-  model = open_model(&config, "no", TARN__F32);
+  model = open_model(&config, "no", 1.0, TARN__F32);
   const tarn__param *weight = find(model, "encoder.layer1.ffn.in.weight");
   char hash[TARN__HASH_TEXT];
   tarn__hash(hash, weight->value, (size_t)(weight->rows * weight->cols) * sizeof(float));

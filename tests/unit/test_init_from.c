@@ -119,11 +119,24 @@ static void refuses_what_does_not_fit(void **state) {
     fail_msg("%s", tarn_error_message());
 }
 
+// The signs of a Hadamard layer do not know the gain of their matrix.
+static void compares_the_gain_of_signs(void **state) {
+  (void)state;
+  const char *const base[] = {"kinds.R.init=hadamard", "train.average=0", "train.max_updates=2"};
+  assert_int_equal(tiny_train("tiny.yaml", "signs", base, 3, NULL, NULL, NULL), TARN_STATUS_OK);
+  const char *const other[] = {"train.init_from=signs", "kinds.R.init=hadamard", "kinds.R.init_gain=0.5"};
+  refuses("gain", other, 3, ".signs, which is frozen here, with an init_gain of 1, and the description asks for 0.5");
+  const char *const same[] = {"train.init_from=signs", "kinds.R.init=hadamard", "train.max_updates=2"};
+  if (tiny_train("tiny.yaml", "gain", same, 3, NULL, NULL, NULL) != TARN_STATUS_OK)
+    fail_msg("%s", tarn_error_message());
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(starts_from_the_weights),
       cmocka_unit_test(goes_on_without_the_file),
       cmocka_unit_test(refuses_what_does_not_fit),
+      cmocka_unit_test(compares_the_gain_of_signs),
   };
   return cmocka_run_group_tests(tests, open_all, sandbox_close);
 }

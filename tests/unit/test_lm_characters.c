@@ -207,9 +207,9 @@ static void another_vocabulary_is_refused(void **state) {
        "new",
        {"data.vocab=char", "data.train=byte_text"},
        2,
-       "byte_text: its text was prepared with another vocabulary"},
-      {NULL, "char.run", {"data.train=byte_text"}, 1, "byte_text: its text was prepared with another vocabulary"},
-      {NULL, "char.run", {"data.valid=byte_text"}, 1, "byte_text: its text was prepared with another vocabulary"},
+       "byte_text.tarn: its text was prepared with another vocabulary"},
+      {NULL, "char.run", {"data.train=byte_text"}, 1, "byte_text.tarn: its text was prepared with another vocabulary"},
+      {NULL, "char.run", {"data.valid=byte_text"}, 1, "byte_text.tarn: its text was prepared with another vocabulary"},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     assert_int_equal(tiny_train(cases[i].config, cases[i].run, cases[i].set, cases[i].count, NULL, NULL, NULL),

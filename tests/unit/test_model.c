@@ -81,6 +81,9 @@ static void test_counts_of_model0_to_model4(void **state) {
   // The published counts fall by two layers a sharing step: two sets a kind.
   assert_int_equal(two_sets.trained + two_sets.frozen, model0.trained - 4 * layer);
   assert_int_equal(model4.shared_uses, 6 * layer + (int64_t)VOCAB * D);
+  assert_int_equal(model4.shared_layers, 6 * layer);
+  assert_int_equal(model0.shared_uses, (int64_t)VOCAB * D);
+  assert_int_equal(model0.shared_layers, 0);
 }
 
 static void test_frozen_parameters_have_nothing_else(void **state) {

@@ -10,6 +10,25 @@
 #include "base/random.h"
 #include "graph/graph.h"
 
+// An op of the forward pass through which no gradient could flow must not cut the path to what learns in silence.
+static void test_an_op_without_gradient_fails_in_training(void **state) {
+  (void)state;
+  static const tarn__op blind = {.name = "blind"};
+  tarn__param weight = {.name = "w", .rows = 4, .cols = 32, .dtype = TARN__F32, .trained = true, .uses = 1};
+  for (int training = 0; training < 2; training++) {
+    tarn__graph graph = {0};
+    tarn__graph_begin(&graph, TARN__CPU, TARN__F32, training, 1);
+    tarn__node *node = tarn__graph_node(&graph, &blind, 0);
+    node->in[0] = tarn__graph_param(&graph, &weight);
+    node->out[0] = tarn__graph_tensor(&graph, TARN__F32, 4, 32, "t");
+    tarn__graph_emit(&graph, node);
+    assert_int_equal(tarn__graph_plan(&graph), training ? TARN_STATUS_INTERNAL : TARN_STATUS_OK);
+    if (training)
+      assert_string_equal(tarn_error_message(), "op blind has no gradient rule, but its input needs a gradient");
+    tarn__graph_close(&graph);
+  }
+}
+
 static const tarn__op plain = {.name = "plain"};
 static const tarn__op in_place = {.name = "in place", .in_place = true, .inplace_out = 0, .inplace_in = 0};
 
@@ -138,6 +157,7 @@ static void test_failures_of_building_are_reported_by_plan(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_an_op_without_gradient_fails_in_training),
       cmocka_unit_test(test_chain_needs_two_buffers),
       cmocka_unit_test(test_in_place_needs_one),
       cmocka_unit_test(test_in_place_spares_what_is_read_later),

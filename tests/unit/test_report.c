@@ -73,6 +73,17 @@ static tarn_results_table *compared(tarn_results **results, const char *path) {
   return table;
 }
 
+// Each point says what is frozen: a layer whose norms and biases learn is a reservoir all the same.
+static void frozen_matrices_are_told(void **state) {
+  (void)state;
+#define MATRICES "kinds:\n  L: { heads: 2 }\n  R: { heads: 2, frozen: matrices }\n  S: { heads: 2, frozen: yes }\n"
+  one_run("matrices/all", MATRICES "encoder: { layers: L R*2 }\ndecoder: { layers: L }\n", 1, VALID(20, 120, 4), 120);
+  one_run("matrices/some", MATRICES "encoder: { layers: L R S }\ndecoder: { layers: L }\n", 1, VALID(20, 120, 4), 120);
+  write_report("matrices");
+  has("results.csv", "\nall,encoder 2 3 of 3 frozen but for norms and biases,");
+  has("results.csv", "\nsome,\"encoder 2 3 of 3 frozen, 1 of them but for norms and biases\",");
+}
+
 static void nothing_saves_time_against_nothing(void **state) {
   (void)state;
   one_run("still/regular", RUN_REGULAR, 1, VALID(0, 0, 5), 120);
@@ -153,11 +164,47 @@ static void late_points_are_drawn(void **state) {
   has("figures/bleu-updates.svg", ">a</text>");
 }
 
+// A language model that gets the first `right` of 100 pairs right.
+static void paired_run(const char *path, const char *model, int right) {
+  char text[160] = "pairs ";
+  char json[128];
+  one_run(path, model, 1, VALID(0, 0, 0) VALID(20, 120, 4), 120);
+  for (int i = 0; i < 100; i++) strcat(text, i < right ? "1" : "0");
+  strcat(text, "\n");
+  run_file(path, "test.pairs", text);
+  snprintf(json, sizeof json, "{\"blimp\": %d, \"pairs\": 100, \"folder\": \"pairs\"}", right);
+  run_file(path, "test.json", json);
+}
+
+// The sentence on the best mean says what the verdicts say, whichever side the baseline is on.
+static void one_seed_decides_of_models(void **state) {
+  (void)state;
+  paired_run("models/a", LANGUAGE "decoder: { layers: L*2 }\n", 90);
+  paired_run("models/b", LANGUAGE "decoder: { layers: L R }\n", 60);
+  write_report("models");
+  has("report.md",
+      "with 90.00; against b it is better, of these two models (p \\< 0.001). With one seed each, nothing is decided "
+      "about "
+      "the configurations.");
+  has("report.md", " worse, of these two models: b (");
+  paired_run("models/b", LANGUAGE "decoder: { layers: L R }\n", 99);
+  write_report("models");
+  has("report.md", "p = 0.002: better, of these two models. With one seed each, nothing is decided about");
+  paired_run("models/b", LANGUAGE "decoder: { layers: L R }\n", 90);
+  write_report("models");
+  has("report.md", "; against b it is undecided, of these two models (p = 1.000). With one seed each, nothing is");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(first_seeds_may_not_have_begun),        cmocka_unit_test(nothing_saves_time_against_nothing),
-      cmocka_unit_test(the_untrained_model_is_never_the_best), cmocka_unit_test(language_models_have_regular_ones),
-      cmocka_unit_test(tests_of_both_kinds_have_columns),      cmocka_unit_test(late_points_are_drawn),
+      cmocka_unit_test(first_seeds_may_not_have_begun),
+      cmocka_unit_test(frozen_matrices_are_told),
+      cmocka_unit_test(nothing_saves_time_against_nothing),
+      cmocka_unit_test(the_untrained_model_is_never_the_best),
+      cmocka_unit_test(language_models_have_regular_ones),
+      cmocka_unit_test(tests_of_both_kinds_have_columns),
+      cmocka_unit_test(late_points_are_drawn),
+      cmocka_unit_test(one_seed_decides_of_models),
   };
   return cmocka_run_group_tests(tests, sandbox_open, sandbox_close);
 }

@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "base/memory.h"
 #include "report/markup.h"
 #include "report/svg_axis.h"
 #include "report/svg_chart.h"
@@ -171,11 +172,42 @@ static void charts_without_data_are_pictures(void **state) {
   tarn__buffer_close(&out);
 }
 
+// Most of the picture is labels, so that its text grows while they are written, too.
+static void charts_without_memory_fail(void **state) {
+  (void)state;
+  enum { LINES = 40 };
+  static char name[500];
+  tarn__chart chart = {{.id = "full", .title = "t", .description = "d"}, "x", "y"};
+  double x[] = {0, 1}, y[] = {3, 4};
+  tarn__chart_line lines[LINES];
+  memset(name, 'n', sizeof name - 1);
+  for (int i = 0; i < LINES; i++) lines[i] = (tarn__chart_line){.label = {.name = name}, .x = x, .y = y, .count = 2};
+  tarn__buffer whole = {0};
+  tarn__chart_lines(&whole, &chart, lines, LINES, 0, NAN, NAN);
+  assert_int_equal(whole.status, TARN_STATUS_OK);
+  int failures = 0;
+  for (uint64_t n = 1;; n++) {
+    tarn__buffer out = {0};
+    tarn__memory_fail_after(n);
+    tarn__chart_lines(&out, &chart, lines, LINES, 0, NAN, NAN);
+    tarn__memory_fail_after(0);
+    const bool done = out.status == TARN_STATUS_OK;
+    if (done) assert_int_equal(out.used, whole.used);
+    if (!done) assert_int_equal(out.status, TARN_STATUS_MEMORY);
+    tarn__buffer_close(&out);
+    if (done) break;
+    failures++;
+  }
+  assert_true(failures > 5);
+  tarn__buffer_close(&whole);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(ticks_are_round_and_few),      cmocka_unit_test(numbers_have_the_decimals_of_their_step),
       cmocka_unit_test(labels_keep_their_distance),   cmocka_unit_test(labels_of_points_do_not_overlap),
       cmocka_unit_test(text_from_outside_is_escaped), cmocka_unit_test(charts_without_data_are_pictures),
+      cmocka_unit_test(charts_without_memory_fail),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -214,6 +214,35 @@ static void names_the_key_that_ended_a_run(void **state) {
   }
 }
 
+// Many curves that end early are one note, which names the first six.
+static void early_ends_are_one_note(void **state) {
+  (void)state;
+  tarn_results *results;
+  tarn_results_table *table;
+  tarn_results_options options;
+  tarn_results_default(&options);
+  options.budget = 240;
+  for (int seed = 1; seed <= 8; seed++) {
+    char path[64];
+    snprintf(path, sizeof path, "early/seed-%d", seed);
+    run_config(path, RUN_REGULAR, seed, 2);
+    run_file(path, "log.jsonl", plain_log);
+    run_result(path, seed == 2 ? "patience" : "updates", 20, 120, "");
+  }
+  assert_int_equal(open_one(&results, "early"), TARN_STATUS_OK);
+  assert_int_equal(tarn_results_compare(&table, results, &options), TARN_STATUS_OK);
+  size_t held = 0;
+  for (size_t i = 0; i < table->note_count; i++) held += strstr(table->notes[i], "held") != NULL;
+  assert_int_equal(held, 1);
+  assert_string_equal(table->notes[0],
+                      "8 curves end before 4 minutes, and their last values are held: early/seed-1 after 2 "
+                      "(train.max_updates), early/seed-2 after 2 (train.patience), early/seed-3 after 2 "
+                      "(train.max_updates), early/seed-4 after 2 (train.max_updates), early/seed-5 after 2 "
+                      "(train.max_updates), early/seed-6 after 2 (train.max_updates) and 2 more");
+  tarn_results_table_close(&table);
+  tarn_results_close(&results);
+}
+
 static void says(tarn_status got, tarn_status expected, const char *part) {
   if (got == expected && strstr(tarn_error_message(), part)) return;
   print_error("status %d, expected %d with \"%s\": %s\n", (int)got, (int)expected, part, tarn_error_message());
@@ -495,6 +524,7 @@ int main(void) {
       cmocka_unit_test(names_are_unique),
       cmocka_unit_test(a_run_without_budget_is_seen_to_its_end),
       cmocka_unit_test(names_the_key_that_ended_a_run),
+      cmocka_unit_test(early_ends_are_one_note),
       cmocka_unit_test(refuses_what_cannot_be_compared),
       cmocka_unit_test(refuses_other_tests),
       cmocka_unit_test(failed_runs_are_in_no_mean),

@@ -279,11 +279,11 @@ static void learns_mackey_glass(void **state) {
   must(tarn__spectral_radius(&radius, &esn->w));
   assert_true(fabs(radius - 0.9) < 2e-9);
   must(tarn_esn_forecast(esn, &forecast, s, 1000, 300, TARN_FORECAST_ONE_STEP));
-  must(tarn_forecast_measure(&m, forecast, s, 1000, 0.4));
+  must(tarn_forecast_measure(&m, forecast, s, 1000, NULL, 0.4));
   assert_true(m.rows == 300 && m.nrmse < 5e-3 && m.valid_to_end && m.valid_steps == 300);
   tarn_series_close(&forecast);
   must(tarn_esn_forecast(esn, &forecast, s, 1000, 100, TARN_FORECAST_CLOSED));
-  must(tarn_forecast_measure(&m, forecast, s, 1000, 0.4));
+  must(tarn_forecast_measure(&m, forecast, s, 1000, NULL, 0.4));
   assert_true(m.valid_steps >= 30);
   tarn_series_close(&forecast);
   tarn_esn_close(&esn);
@@ -369,6 +369,33 @@ static void refuses_networks(void **state) {
   tarn_series_close(&s);
 }
 
+// Errors of 1 in two columns whose compared rows have standard deviations of 1 and 2, behind rows that vary much more.
+static void errors_are_divided_by_the_variance_of_the_rows_compared(void **state) {
+  (void)state;
+  tarn_series *s, *forecast;
+  tarn_forecast_measures m;
+  must(read_text(&s, "100,-300\n-100,300\n1,2\n3,6\n1,2\n3,6\n", TARN_SERIES_HEADER_AUTO, NULL));
+  must(read_text(&forecast, "2,3\n4,7\n", TARN_SERIES_HEADER_AUTO, NULL));
+  must(tarn_forecast_measure(&m, forecast, s, 2, NULL, 0.4));
+  assert_int_equal(m.rows, 2);
+  assert_true(fabs(m.nrmse - sqrt((1 + 0.25) / 2)) < 1e-12);
+  assert_int_equal(m.valid_steps, 2);      // by the variance of all rows, beside which these errors are small
+  const tarn_series_range all = {2, 100};  // the rows behind the end do not count
+  must(tarn_forecast_measure(&m, forecast, s, 4, &all, 0.4));
+  assert_true(fabs(m.nrmse - sqrt((1 + 0.25) / 2)) < 1e-12);
+  const tarn_series_range whole = {0, 6};
+  must(tarn_forecast_measure(&m, forecast, s, 4, &whole, 0.4));
+  assert_true(m.nrmse < 0.02);
+  // One row has no variance, so there is no NRMSE.
+  forecast->rows = 1;
+  must(tarn_forecast_measure(&m, forecast, s, 2, NULL, 0.4));
+  assert_true(isnan(m.nrmse));
+  const tarn_series_range outside = {6, 1};
+  refused(tarn_forecast_measure(&m, forecast, s, 2, &outside, 0.4), TARN_STATUS_USAGE, "are not in the series");
+  tarn_series_close(&forecast);
+  tarn_series_close(&s);
+}
+
 // A network knows its columns by their names.
 static void refuses_other_columns(void **state) {
   (void)state;
@@ -382,7 +409,7 @@ static void refuses_other_columns(void **state) {
   must(tarn_series_generate(&s, &recipe));
   must(tarn_esn_train(&esn, s, 200, &o));
   must(tarn_esn_forecast(esn, &forecast, s, 200, 5, TARN_FORECAST_CLOSED));
-  must(tarn_forecast_measure(&m, forecast, s, 200, 0.4));
+  must(tarn_forecast_measure(&m, forecast, s, 200, NULL, 0.4));
   char *y = s->names[1];
   s->names[1] = s->names[2];
   s->names[2] = y;
@@ -390,7 +417,8 @@ static void refuses_other_columns(void **state) {
   refused(tarn_esn_forecast(esn, &other, s, 200, 5, TARN_FORECAST_CLOSED), TARN_STATUS_DATA,
           "the network was trained on column y in place 2, where the series has z");
   assert_null(other);
-  refused(tarn_forecast_measure(&m, forecast, s, 200, 0.4), TARN_STATUS_DATA, "the forecast has column y in place 2");
+  refused(tarn_forecast_measure(&m, forecast, s, 200, NULL, 0.4), TARN_STATUS_DATA,
+          "the forecast has column y in place 2");
   tarn_series_close(&forecast);
   tarn_esn_close(&esn);
   tarn_series_close(&s);
@@ -407,11 +435,12 @@ static void refuses_other_columns(void **state) {
   must(read_text(&forecast, "0.1\n0.2\n0.1\n", TARN_SERIES_HEADER_AUTO, NULL));
   tarn_series_close(&s);
   must(read_text(&s, "0.1\n0.1\n0.1\n", TARN_SERIES_HEADER_AUTO, NULL));
-  refused(tarn_forecast_measure(&m, forecast, s, 0, 0.4), TARN_STATUS_DATA, "column 1 is constant");
+  refused(tarn_forecast_measure(&m, forecast, s, 0, NULL, 0.4), TARN_STATUS_DATA, "column 1 is constant");
   // An error over an infinite variance would be none.
   tarn_series_close(&s);
   must(read_text(&s, "0.1\n0.2\n1e200\n", TARN_SERIES_HEADER_AUTO, NULL));
-  refused(tarn_forecast_measure(&m, forecast, s, 0, 0.4), TARN_STATUS_DATA, "column 1: its numbers are too large");
+  refused(tarn_forecast_measure(&m, forecast, s, 0, NULL, 0.4), TARN_STATUS_DATA,
+          "column 1: its numbers are too large");
   tarn_series_close(&forecast);
   tarn_series_close(&s);
 }
@@ -486,6 +515,7 @@ int main(void) {
       cmocka_unit_test(learns_mackey_glass),
       cmocka_unit_test(is_deterministic_and_saved_whole),
       cmocka_unit_test(refuses_networks),
+      cmocka_unit_test(errors_are_divided_by_the_variance_of_the_rows_compared),
       cmocka_unit_test(refuses_other_columns),
       cmocka_unit_test(refuses_matrices_and_files),
       cmocka_unit_test(memory_fails_cleanly),

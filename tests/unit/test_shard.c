@@ -177,7 +177,7 @@ static void test_prepare_refusals(void **state) {
   expect_refusal(&options, TARN_STATUS_USAGE, "2 to");
   options = request();
   options.vocab = "source";
-  expect_refusal(&options, TARN_STATUS_DATA, "source: not a vocabulary");
+  expect_refusal(&options, TARN_STATUS_DATA, "source: this is text; a vocabulary is");
   options = request();
   options.target_vocab = "no-such-file";
   expect_refusal(&options, TARN_STATUS_IO, "no-such-file");
@@ -384,7 +384,7 @@ static void expect_other_vocab(const char *bytes, size_t size, const char *words
   open_ok(&shard, "d");
   if (tarn_config_parse(&config, "c", yaml, strlen(yaml), NULL, 0) != TARN_STATUS_OK)
     fail_msg("%s", tarn_error_message());
-  assert_int_equal(tarn__shard_check(&shard, "d", vocab, vocab, config), words ? TARN_STATUS_DATA : TARN_STATUS_OK);
+  assert_int_equal(tarn__shard_check(&shard, vocab, vocab, config), words ? TARN_STATUS_DATA : TARN_STATUS_OK);
   if (words && !strstr(tarn_error_message(), words)) fail_msg("\"%s\" lacks \"%s\"", tarn_error_message(), words);
   tarn_config_close(&config);
   tarn_vocab_close(&vocab);

@@ -1,0 +1,45 @@
+#!/usr/bin/env bash
+# The long form of the tests in tests/faults: faults, kills and power losses of the commands that write files.
+# usage: faults.sh BUILD [COMMAND...] [--places|--all] [--kills N] [--losses N] [--seed N]
+#   COMMAND   of those in tests/fault_commands.sh; all of them where none is named
+#   --places  every single call of the system fails once, and of allocations the first and the last of each place in the
+#             program; otherwise twenty of each kind do
+#   --all     every single call and every single allocation
+#   --kills, --losses   of each command (default 60)
+# Prints a line a command and kind; exit code 1 if anything was lost or left. With --all it takes hours.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+build=$PWD/$1
+shift
+faults=20 places=() kills=60 losses=60 seed=1 names=()
+while [ $# -gt 0 ]; do
+  case $1 in
+    --all) faults=0 places=() ;;
+    --places) faults=0 places=(--places) ;;
+    --kills) kills=$2 && shift ;;
+    --losses) losses=$2 && shift ;;
+    --seed) seed=$2 && shift ;;
+    --*)
+      echo "faults: unknown option $1; there are --places, --all, --kills, --losses and --seed" >&2
+      exit 2
+      ;;
+    *) names+=("$1") ;;
+  esac
+  shift
+done
+export TARN=$build/tarn FAULT_DRIVER=$build/tests/fault_driver FAULT_LIBRARY=$build/tests/libfaults.so TARN_SOURCE_DIR=$PWD
+. tests/fault_commands.sh
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+cd "$folder"
+make_inputs
+# Where a run is not taken over it is trained, so not every fault of that ends with the same bytes.
+kills_only=" sweep-reuse "
+[ ${#names[@]} -gt 0 ] || read -ra names <<<"$(echo $fault_commands $fault_forms)"
+code=0
+for name in "${names[@]}"; do
+  options=(--kills "$kills" --losses "$losses" --seed "$seed")
+  [[ $kills_only == *" $name "* ]] || options+=(--faults "$faults" "${places[@]}" --bends 20 --messages)
+  fault_command "$name" "${options[@]}" || code=1
+done
+exit $code

@@ -1,0 +1,221 @@
+#!/usr/bin/env bash
+# Tries what the README promises on a bare machine: a minimal Debian or Ubuntu (debootstrap and chroot), a fresh clone of
+# HEAD, and in it `./run demo` and `./run test`. Needs root and debootstrap; apt's sources, proxies and keys are those of
+# this machine.
+# usage: fresh_machine.sh DISTRIBUTION [--quick | --build | --compilers | --names | --short] [--keep]
+#   DISTRIBUTION  a suite: bookworm, trixie, testing, jammy, noble ...
+#   --quick       a demo of ten seconds a model and `./run test --quick`
+#   --build       `./run build` and `tarn --version` alone
+#   --compilers   kernels and their tests with every gcc and clang of the distribution (check_compilers.sh)
+#   --names       no root: whether the suite has a package of every name in ./run's lists
+#   --short       for ./run test: names, and a build where that takes less than four minutes; what has to do with the
+#                 network, or with what this machine lacks, is no failure (exit code 77)
+#   --keep        leave the root that was used, and say where
+# FRESH_ROOTS is where bare roots are kept (default /var/tmp/tarn-roots/SUITE; each run uses a copy), FRESH_MIRROR the
+# archive (default: apt's of this machine). The last line says what passed. Exit code 77: it cannot be tried here.
+set -u
+source_dir=$(cd "$(dirname "$(readlink -f "$0")")/.." && pwd)
+name=$(basename "$0")
+roots=${FRESH_ROOTS:-/var/tmp/tarn-roots}
+suite="" what=all keep=no
+for word in "$@"; do
+  case $word in
+    --quick | --build | --compilers | --names | --short) what=${word#--} ;;
+    --keep) keep=yes ;;
+    -*) suite="" && break ;;
+    *) suite=$word ;;
+  esac
+done
+if ! [[ $suite =~ ^[a-z][a-z0-9-]*$ ]]; then
+  sed -n 's/^# usage: /usage: /p; s/^#   /  /p' "$0" >&2
+  exit 2
+fi
+
+skip() {
+  echo "$name: skipped, $*"
+  exit 77
+}
+# What may be for want of network: no failure for a test.
+lack() {
+  [ $what != short ] || skip "$*"
+  fail "$*"
+}
+fail() {
+  echo "$name: $suite: $*" >&2
+  exit 1
+}
+
+# --- what this machine's apt knows ------------------------------------------------------------------------------------
+
+command -v apt-get >/dev/null || skip "there is no apt here"
+
+# The archives that apt uses, one "URI SUITE" a line, in the order of its sources.
+archives() {
+  apt-get indextargets --format '$(SITE) $(RELEASE)' 'Created-By: Packages' | sort -u
+}
+
+# Whether an archive has the suite.
+has_suite() {
+  /usr/lib/apt/apt-helper download-file "$1/dists/$suite/InRelease" "$2/InRelease" >/dev/null 2>&1
+}
+
+# The archive to take the suite from: one of apt's, without those of security updates.
+mirror_of() {
+  local candidate
+  if [ -n "${FRESH_MIRROR:-}" ]; then
+    echo "$FRESH_MIRROR"
+    return
+  fi
+  while read -r candidate; do
+    has_suite "$candidate" "$1" && echo "$candidate" && return
+  done < <(archives | cut -d ' ' -f 1 | grep -v security | sort -u)
+}
+
+# Every name in ./run's lists, but those that it leaves out where they are unknown.
+names() {
+  sed -n '/^build_packages=(/,/^bench_packages/p' "$source_dir/run" | grep -vE '^(format|sanitizer)_packages' |
+    sed 's/^[a-z_]*=//; s/#.*//' | tr -d '()' | tr -s ' \n' '\n\n' | grep .
+}
+
+check_names() {  # MIRROR FOLDER
+  local all missing=()
+  cat >"$2/apt.conf" <<TEXT
+Dir::State "$2/state";
+Dir::Cache "$2/cache";
+Dir::Etc::SourceList "$2/sources.list";
+Dir::Etc::SourceParts "-";
+Dir::State::status "/dev/null";
+Acquire::Retries "1";
+TEXT
+  mkdir -p "$2/state/lists/partial" "$2/cache/archives/partial"
+  local parts="main"
+  [[ $1 != *ubuntu* ]] || parts="main universe"
+  echo "deb $1 $suite $parts" >"$2/sources.list"
+  APT_CONFIG="$2/apt.conf" apt-get -q -q update >"$2/update.log" 2>&1 || skip "apt cannot read $suite: $(tail -n 1 "$2/update.log")"
+  all=$(APT_CONFIG="$2/apt.conf" apt-cache --no-all-names pkgnames | sort)
+  while read -r package; do
+    grep -qxF "$package" <<<"$all" || missing+=("$package")
+  done < <(names)
+  [ ${#missing[@]} -eq 0 ] || fail "no package ${missing[*]}"
+  echo "$name: $suite has all $(names | wc -l) packages"
+}
+
+work=$(mktemp -d) || exit 1
+root=""
+leave() {
+  local place
+  [ -z "$root" ] || for place in proc dev; do
+    mountpoint -q "$root/$place" && umount -R -l "$root/$place"
+  done
+  # Never through a mount that could not be undone.
+  if [ -n "$root" ] && ! grep -qF " $root/" /proc/self/mounts; then
+    [ $keep = yes ] && echo "$name: kept $root" || rm -rf --one-file-system "$root"
+  fi
+  rm -rf "$work"
+}
+trap leave EXIT
+trap 'exit 129' HUP
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+mirror=$(mirror_of "$work")
+[ -n "$mirror" ] || skip "no archive of apt's sources has the suite $suite (or none can be reached)"
+if [ $what = names ] || { [ $what = short ] && [ -z "${FRESH_LIMITED:-}" ]; }; then
+  check_names "$mirror" "$work"
+fi
+[ $what != names ] || exit 0
+limit=240
+if [ $what = short ] && [ -z "${FRESH_LIMITED:-}" ]; then
+  # The time limit reaches all that runs below, and this script then undoes its mounts.
+  code=0
+  FRESH_LIMITED=1 timeout "$limit" "$0" "$suite" --short || code=$?
+  [ $code -ne 124 ] || skip "more than $limit s on this machine"
+  exit $code
+fi
+
+# --- the bare root ----------------------------------------------------------------------------------------------------
+
+[ "$(id -u)" -eq 0 ] || skip "only root can make a bare root"
+command -v debootstrap >/dev/null || skip "debootstrap is not installed"
+command -v git >/dev/null || skip "git is not installed"
+
+# Proxies, keys and habits of this machine's apt; debootstrap takes proxies from the environment.
+http_proxy=${http_proxy:-$(apt-config dump --format '%v' Acquire::http::Proxy)}
+[ -z "$http_proxy" ] || export http_proxy
+
+# A test leaves nothing behind.
+[ $what != short ] || [ -e "$roots/$suite/etc/debian_version" ] || roots=$work
+bare=$roots/$suite
+if [ ! -e "$bare/etc/debian_version" ]; then
+  mkdir -p "$roots"
+  rm -rf --one-file-system "$bare.new"
+  script=""
+  [ -e "/usr/share/debootstrap/scripts/$suite" ] || script=/usr/share/debootstrap/scripts/sid
+  echo "$name: debootstrap of $suite"
+  debootstrap --variant=minbase "$suite" "$bare.new" "$mirror" ${script:+"$script"} >"$work/debootstrap.log" 2>&1 ||
+    lack "debootstrap failed: $(tail -n 3 "$work/debootstrap.log")"
+  mv "$bare.new" "$bare"
+fi
+root=$(mktemp -d "$roots/$suite-XXXXXX") || exit 1
+chmod 755 "$root"
+cp -a --reflink=auto "$bare/." "$root/" || fail "the bare root cannot be copied"
+components=main
+[[ $mirror != *ubuntu* ]] || components="main universe"
+echo "deb $mirror $suite $components" >"$root/etc/apt/sources.list"
+rm -f "$root"/etc/apt/sources.list.d/*
+# What speaks of proxies, certificates or dates; not what this machine does after installing.
+for file in /etc/apt/apt.conf /etc/apt/apt.conf.d/*; do
+  [ -f "$file" ] && grep -q '^ *Acquire' "$file" && cp "$file" "$root/etc/apt/apt.conf.d/"
+done
+[ ! -d /etc/apt/auth.conf.d ] || cp -r /etc/apt/auth.conf.d "$root/etc/apt/"
+cp -L /etc/resolv.conf /etc/hosts "$root/etc/" 2>/dev/null
+mount -t proc proc "$root/proc" && mount --rbind /dev "$root/dev" && mount --make-rslave "$root/dev" ||
+  skip "this machine does not let root mount"
+git clone -q "$source_dir" "$root/tarn" || fail "git clone failed"
+
+# --- the commands of the README ---------------------------------------------------------------------------------------
+
+passed=() failed=()
+inside() {  # NAME COMMAND...
+  local title=$1 code=0 start=$SECONDS
+  shift
+  echo "=== $suite: $title"
+  chroot "$root" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 \
+    ${TARN_JOBS:+"TARN_JOBS=$TARN_JOBS"} ${DEMO_MINUTES:+"DEMO_MINUTES=$DEMO_MINUTES"} \
+    ${CTEST_PARALLEL_LEVEL:+"CTEST_PARALLEL_LEVEL=$CTEST_PARALLEL_LEVEL"} sh -c "cd /tarn && $*" </dev/null || code=$?
+  if [ $code -eq 0 ]; then passed+=("$title ($((SECONDS - start)) s)"); else failed+=("$title (exit code $code)"); fi
+}
+
+# What ./run installs is fetched before, so that a want of network is told from a failure.
+fetch() {
+  local packages
+  mapfile -t packages < <(names)
+  chroot "$root" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin DEBIAN_FRONTEND=noninteractive sh -c \
+    "apt-get -q -q update && apt-get -q -q -y --no-install-recommends --download-only install $* ${packages[*]}"
+}
+
+case $what in
+  short)
+    fetch libprotobuf-dev libabsl-dev >"$work/fetch.log" 2>&1 || skip "packages cannot be fetched: $(tail -n 1 "$work/fetch.log")"
+    inside "./run build" "./run build && build/release/tarn --version"
+    ;;
+  compilers)
+    inside "./run build" ./run build
+    list="apt-cache pkgnames | grep -E '^(gcc-1[1-9]|clang-(1[4-9]|[2-9][0-9]))\$'"
+    inside "compilers" "apt-get -q -q -y --no-install-recommends install libcmocka-dev libomp-dev \$($list) >/dev/null &&
+      scripts/check_compilers.sh"
+    ;;
+  build) inside "./run build" "./run build && build/release/tarn --version" ;;
+  quick)
+    DEMO_MINUTES=${DEMO_MINUTES:-0.17} inside "./run demo" ./run demo
+    inside "./run test --quick" "./run test --quick"
+    ;;
+  all)
+    inside "./run demo" ./run demo
+    inside "./run test" "./run test"
+    ;;
+esac
+echo "=== $suite: $(. "$root/etc/os-release" && echo "$PRETTY_NAME"), commit $(git -C "$root/tarn" rev-parse --short HEAD)"
+printf 'passed: %s\n' "${passed[@]}"
+[ ${#failed[@]} -eq 0 ] || printf 'failed: %s\n' "${failed[@]}"
+[ ${#failed[@]} -eq 0 ]

@@ -1,0 +1,97 @@
+// jansson (2.14) does not look whether its text buffer could grow: without memory it reads on, and beyond the buffer.
+// So an allocation that fails leaves it at once, and what it had taken until then is given back.
+#include "base/json_io.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "base/file.h"
+#include "base/memory.h"
+
+// Whatever functions the process has given to jansson are kept, and called.
+static json_malloc_t take;
+static json_free_t give_back;
+
+// What a call of jansson has taken and not given back, while it is at work on this thread.
+static _Thread_local struct {
+  bool active;
+  jmp_buf out;
+  void **blocks;
+  size_t count, capacity;
+} work;
+
+static void *take_or_leave(size_t size) {
+  if (!work.active) return take(size);
+  if (tarn__grow(&work.blocks, &work.capacity, work.count + 1, sizeof *work.blocks) != TARN_STATUS_OK)
+    longjmp(work.out, 1);
+  void *memory = take(size);
+  if (!memory) longjmp(work.out, 1);
+  work.blocks[work.count++] = memory;
+  return memory;
+}
+
+static void forget_and_give_back(void *memory) {
+  // What is given back was taken a moment ago.
+  for (size_t i = work.active ? work.count : 0; i-- > 0;) {
+    if (work.blocks[i] != memory) continue;
+    work.blocks[i] = work.blocks[--work.count];
+    break;
+  }
+  give_back(memory);
+}
+
+static void watch(void) {
+  json_get_alloc_funcs(&take, &give_back);
+  json_set_alloc_funcs(take_or_leave, forget_and_give_back);
+}
+
+static void begin(void) {
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  pthread_once(&once, watch);
+  work.active = true;
+}
+
+// With `failed`, gives back what jansson had taken.
+static void end(bool failed) {
+  work.active = false;
+  for (size_t i = 0; failed && i < work.count; i++) give_back(work.blocks[i]);
+  tarn__free(work.blocks);
+  work.blocks = NULL;
+  work.count = work.capacity = 0;
+}
+
+tarn_status tarn__json_parse(json_t **out, const char *text, size_t size, size_t flags, json_error_t *error) {
+  begin();
+  if (setjmp(work.out) != 0) {
+    end(true);
+    *out = NULL;
+    return tarn__fail(TARN_STATUS_MEMORY, "out of memory: %zu bytes of JSON were read", size);
+  }
+  *out = json_loadb(text, size, flags, error);
+  end(false);
+  return TARN_STATUS_OK;
+}
+
+tarn_status tarn__json_file(json_t **out, const char *path, size_t flags, json_error_t *error) {
+  char *text;
+  size_t size;
+  *out = NULL;
+  TARN_TRY(tarn__file_read(path, &text, &size));
+  tarn_status status = tarn__json_parse(out, text, size, flags, error);
+  tarn__free(text);
+  return status;
+}
+
+char *tarn__json_dump(const json_t *object, size_t flags) {
+  if (!object) return NULL;
+  begin();
+  if (setjmp(work.out) != 0) {
+    end(true);
+    return NULL;
+  }
+  char *text = json_dumps(object, flags);
+  end(false);
+  return text;
+}

@@ -1,0 +1,23 @@
+// Reading and writing of JSON where memory may end: jansson itself then takes a text for damaged, goes on without the
+// characters that it had no memory for, or writes beyond them.
+#ifndef TARN_BASE_JSON_IO_H
+#define TARN_BASE_JSON_IO_H
+
+#include <jansson.h>
+
+#include "base/status.h"
+
+// Parses `size` bytes. Where they are no JSON, the status is OK, *out is NULL and `error` (which may be NULL) says why:
+// it is for the caller to judge. Fails with MEMORY. *out is the caller's to give back with json_decref(), which accepts
+// NULL.
+tarn_status tarn__json_parse(json_t **out, const char *text, size_t size, size_t flags,
+                             json_error_t *error) TARN_CHECKED;
+
+// The same for a file; fails with IO where it cannot be read.
+tarn_status tarn__json_file(json_t **out, const char *path, size_t flags, json_error_t *error) TARN_CHECKED;
+
+// The text of an object, to be given back with free(); NULL where memory ended, or had ended before the object was
+// made.
+char *tarn__json_dump(const json_t *object, size_t flags);
+
+#endif

@@ -1,0 +1,245 @@
+// Verdicts on the differences between configurations: the only place where they are made.
+#include <math.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "eval/verdict.h"
+#include "report/test_outputs.h"
+
+#define FIELD(name) offsetof(tarn_results_measures, name)
+static const struct {
+  const char *key;
+  size_t offset;
+  bool less, tested;
+} measures[TARN_RESULTS_JUDGED_MEASURES] = {
+    [TARN_RESULTS_JUDGED_TEST_BLEU] = {"test_bleu", FIELD(test_bleu), false, true},
+    [TARN_RESULTS_JUDGED_TEST_CHRF] = {"test_chrf", FIELD(test_chrf), false, true},
+    [TARN_RESULTS_JUDGED_TEST_BLIMP] = {"test_blimp", FIELD(test_blimp), false, true},
+    [TARN_RESULTS_JUDGED_BEST] = {"best", FIELD(best), false, false},  // `less` is the table's
+    [TARN_RESULTS_JUDGED_AUCC] = {"aucc_mean", FIELD(aucc_mean), false, false},
+    [TARN_RESULTS_JUDGED_MIN_LOSS] = {"min_loss", FIELD(min_loss), true, false},
+    [TARN_RESULTS_JUDGED_MIN_TRAIN_LOSS] = {"min_train_loss", FIELD(min_train_loss), true, false},
+    [TARN_RESULTS_JUDGED_EPOCH_TRAIN_LOSS] = {"epoch_train_loss", FIELD(epoch_train_loss), true, false},
+    [TARN_RESULTS_JUDGED_BEST_SECONDS] = {"best_seconds", FIELD(best_seconds), true, false},
+    [TARN_RESULTS_JUDGED_EPOCH_SECONDS] = {"epoch_seconds", FIELD(epoch_seconds), true, false},
+    [TARN_RESULTS_JUDGED_BUDGET_STEP] = {"budget_step", FIELD(budget_step), false, false},
+    [TARN_RESULTS_JUDGED_BUDGET_EPOCH] = {"budget_epoch", FIELD(budget_epoch), false, false},
+    [TARN_RESULTS_JUDGED_PEAK_BYTES] = {"peak_bytes", FIELD(peak_bytes), true, false},
+};
+
+void tarn_results_p(char text[TARN_RESULTS_P_TEXT], double p) {
+  if (isnan(p))
+    text[0] = '\0';
+  else if (p < 0.001)
+    snprintf(text, TARN_RESULTS_P_TEXT, "< 0.001");
+  else
+    snprintf(text, TARN_RESULTS_P_TEXT, "%.3f", fmin(p, 1));
+}
+
+static const char *verdict_words(const tarn_results_verdict *v) {
+  static const char *const none[TARN_RESULTS_BASES] = {[TARN_RESULTS_ONE_SEED] = "no verdict (one seed)",
+                                                       [TARN_RESULTS_TWO_SEEDS] = "no verdict (two seeds)",
+                                                       [TARN_RESULTS_NO_ITEMS] = "no verdict (outputs missing)",
+                                                       [TARN_RESULTS_NO_RESAMPLES] = "no verdict (no resamples)",
+                                                       [TARN_RESULTS_OTHER_LOSSES] = "no verdict (other losses)",
+                                                       [TARN_RESULTS_NO_SPREAD] = "no verdict (equal seeds)",
+                                                       [TARN_RESULTS_NO_SCORES] = "no verdict (no score)"};
+  bool models = v->basis == TARN_RESULTS_MODELS;
+  switch (v->decision) {
+    case TARN_RESULTS_BETTER:
+      return models ? "better, of these two models" : "better";
+    case TARN_RESULTS_WORSE:
+      return models ? "worse, of these two models" : "worse";
+    case TARN_RESULTS_UNDECIDED:
+      return models ? "undecided, of these two models" : "undecided";
+    case TARN_RESULTS_NONE:
+      break;
+  }
+  return none[v->basis];
+}
+
+// One measure of all rows.
+typedef struct work {
+  struct tarn__results_table_memory *table;
+  tarn_results_judged *judged;
+  size_t offset;
+  const tarn__test_outputs *outputs;  // NULL: a score of the log
+  tarn__verdict_test test;
+  bool comparable;            // it is the same thing in all runs
+  tarn__verdict_side *sides;  // (groups)
+  bool *incomplete;           // (groups): runs have the score, but not all of them its outputs
+  double *scores;             // (runs), those of a group one after the other
+  const double **resampled;   // (runs), likewise
+  int64_t *seeds;             // (runs), likewise
+} work;
+
+static double score_of(const work *w, size_t run) {
+  double value;
+  memcpy(&value, (const char *)&w->table->measures[run] + w->offset, sizeof value);
+  return value;
+}
+
+static tarn_status take(work *w) {
+  void *memory;
+  tarn__arena *arena = &w->table->arena;
+  const tarn_results *r = w->table->results;
+  TARN_TRY(tarn__arena_alloc(arena, &memory, r->group_count, sizeof *w->sides));
+  w->sides = memory;
+  TARN_TRY(tarn__arena_alloc(arena, &memory, r->group_count, sizeof *w->incomplete));
+  w->incomplete = memory;
+  TARN_TRY(tarn__arena_alloc(arena, &memory, r->run_count, sizeof *w->scores));
+  w->scores = memory;
+  TARN_TRY(tarn__arena_alloc(arena, &memory, r->run_count, sizeof *w->resampled));
+  w->resampled = memory;
+  TARN_TRY(tarn__arena_alloc(arena, &memory, r->run_count, sizeof *w->seeds));
+  w->seeds = memory;
+  return TARN_STATUS_OK;
+}
+
+// The sides of all rows: all runs with the score, as in the means. Where one of them has no outputs, the scores still
+// tell a difference, but nothing of chance.
+static void collect(work *w) {
+  const tarn_results *r = w->table->results;
+  size_t next = 0;
+  for (size_t g = 0; g < r->group_count; g++) {
+    const tarn_results_group *group = &r->groups[g];
+    tarn__verdict_side *side = &w->sides[g];
+    const bool resampled = w->outputs && w->outputs->resampled;
+    size_t scored = 0;
+    size_t present = 0;
+    for (size_t i = 0; i < group->run_count; i++) {
+      scored += !isnan(score_of(w, group->runs[i]));
+      present += !isnan(score_of(w, group->runs[i])) && resampled && w->outputs->resampled[group->runs[i]];
+    }
+    w->judged->rows += scored > 0;
+    w->incomplete[g] = w->outputs && present < scored;
+    *side = (tarn__verdict_side){.scores = w->scores + next, .resampled = w->resampled + next};
+    for (size_t i = 0; i < group->run_count; i++) {
+      size_t run = group->runs[i];
+      if (isnan(score_of(w, run))) continue;
+      w->scores[next] = score_of(w, run);
+      w->seeds[next] = r->runs[run].seed;
+      w->resampled[next++] = resampled ? w->outputs->resampled[run] : NULL;
+      side->runs++;
+    }
+  }
+}
+
+static void judge(tarn_results_verdict *v, const work *w, size_t a, size_t b) {
+  const bool complete = w->comparable && !w->incomplete[a] && !w->incomplete[b];
+  tarn__verdict_test test = w->test;
+  if (!complete) test.resamples = 0;  // one of the sides may have no list of them
+  tarn__verdict_of(v, &w->sides[a], &w->sides[b], &test);
+  if (complete || v->basis == TARN_RESULTS_NO_SCORES) return;
+  const tarn_results_basis items = w->table->options.resamples > 0 ? TARN_RESULTS_NO_ITEMS : TARN_RESULTS_NO_RESAMPLES;
+  *v = (tarn_results_verdict){.basis = w->comparable ? items : TARN_RESULTS_OTHER_LOSSES,
+                              .less = v->less,
+                              .runs = v->runs,
+                              .other_runs = v->other_runs,
+                              .difference = v->difference,
+                              .low = NAN,
+                              .high = NAN,
+                              .error = NAN,
+                              .freedom = NAN,
+                              .p_single = NAN,
+                              .p = NAN};
+}
+
+// The differences of the runs of the seeds that both have.
+static tarn_status by_seed(tarn_results_verdict *v, const work *w, size_t a, size_t b) {
+  void *seeds;
+  void *differences;
+  const size_t first_a = (size_t)(w->sides[a].scores - w->scores);
+  const size_t first_b = (size_t)(w->sides[b].scores - w->scores);
+  TARN_TRY(tarn__arena_alloc(&w->table->arena, &seeds, w->sides[a].runs, sizeof *v->seeds));
+  TARN_TRY(tarn__arena_alloc(&w->table->arena, &differences, w->sides[a].runs, sizeof *v->by_seed));
+  v->seeds = seeds;
+  v->by_seed = differences;
+  for (size_t i = 0; i < w->sides[a].runs; i++) {
+    for (size_t j = 0; j < w->sides[b].runs; j++) {
+      if (w->seeds[first_a + i] != w->seeds[first_b + j]) continue;
+      ((int64_t *)seeds)[v->seed_count] = w->seeds[first_a + i];
+      ((double *)differences)[v->seed_count++] = w->scores[first_a + i] - w->scores[first_b + j];
+    }
+  }
+  return TARN_STATUS_OK;
+}
+
+static double mean_of(const tarn__verdict_side *side) {
+  double sum = 0;
+  for (size_t i = 0; i < side->runs; i++) sum += side->scores[i];
+  return sum / (double)side->runs;
+}
+
+// The row with the best mean, if it is decided that it is better than each other one.
+static size_t leader_of(const work *w) {
+  const size_t count = w->table->results->group_count;
+  const double sign = w->test.less ? -1 : 1;
+  size_t best = count;
+  for (size_t g = 0; g < count; g++)
+    if (w->sides[g].runs > 0 && (best == count || sign * mean_of(&w->sides[g]) > sign * mean_of(&w->sides[best])))
+      best = g;
+  if (w->judged->rows < 2) return count;
+  for (size_t g = 0; g < count; g++) {
+    tarn_results_verdict v;
+    if (g == best || w->sides[g].runs == 0) continue;
+    judge(&v, w, best, g);
+    if (!tarn__verdict_leads(&v, w->judged->rows - 1)) return count;
+  }
+  return best;
+}
+
+// Losses have the label smoothing in them; a table that is of another score may hold runs that differ in it, and says
+// so in its notes.
+static bool is_comparable(const struct tarn__results_table_memory *t, int measure) {
+  if (measure == TARN_RESULTS_JUDGED_MIN_LOSS) return !t->other_smoothing && !t->other_losses;
+  const bool training =
+      measure == TARN_RESULTS_JUDGED_MIN_TRAIN_LOSS || measure == TARN_RESULTS_JUDGED_EPOCH_TRAIN_LOSS;
+  return !training || !t->other_smoothing;
+}
+
+static tarn_status judge_measure(struct tarn__results_table_memory *t, int measure, const tarn__test_outputs *outputs) {
+  const size_t count = t->results->group_count;
+  const bool less = measure == TARN_RESULTS_JUDGED_BEST ? t->public.less : measures[measure].less;
+  work w = {.table = t,
+            .judged = &t->public.judged[measure],
+            .offset = measures[measure].offset,
+            .outputs = outputs,
+            .test = {.less = less},
+            .comparable = is_comparable(t, measure)};
+  void *memory;
+  if (outputs && outputs->items > 0) {
+    w.test.resamples = t->options.resamples;
+    w.test.items = outputs->items;
+  }
+  TARN_TRY(take(&w));
+  TARN_TRY(tarn__arena_alloc(&t->arena, &memory, count, sizeof(tarn_results_verdict)));
+  tarn_results_verdict *verdicts = memory;
+  *w.judged = (tarn_results_judged){.key = measures[measure].key, .less = less, .verdicts = verdicts};
+  collect(&w);
+  const size_t baseline = t->public.baseline;
+  for (size_t g = 0; g < count; g++) {
+    judge(&verdicts[g], &w, g, baseline);
+    if (g != baseline) TARN_TRY(by_seed(&verdicts[g], &w, g, baseline));
+    if (g == baseline) verdicts[g].p_single = NAN;
+  }
+  w.judged->comparisons = tarn__verdict_correct(verdicts, count);
+  for (size_t g = 0; g < count; g++) verdicts[g].words = g == baseline ? "baseline" : verdict_words(&verdicts[g]);
+  w.judged->leader = leader_of(&w);
+  return TARN_STATUS_OK;
+}
+
+tarn_status tarn__table_verdicts(struct tarn__results_table_memory *t) {
+  tarn__test_outputs outputs[TARN_RESULTS_JUDGED_MEASURES] = {{0}};
+  tarn_status status = TARN_STATUS_OK;
+  if (t->options.resamples > 0) {
+    status = tarn__test_outputs_bleu(&outputs[TARN_RESULTS_JUDGED_TEST_BLEU], t);
+    if (status == TARN_STATUS_OK) status = tarn__test_outputs_chrf(&outputs[TARN_RESULTS_JUDGED_TEST_CHRF], t);
+    if (status == TARN_STATUS_OK) status = tarn__test_outputs_blimp(&outputs[TARN_RESULTS_JUDGED_TEST_BLIMP], t);
+  }
+  for (int m = 0; m < TARN_RESULTS_JUDGED_MEASURES && status == TARN_STATUS_OK; m++)
+    status = judge_measure(t, m, measures[m].tested ? &outputs[m] : NULL);
+  for (int m = 0; m < TARN_RESULTS_JUDGED_MEASURES; m++) tarn__test_outputs_close(&outputs[m]);
+  return status;
+}

@@ -1,0 +1,209 @@
+// Translations of the test set.
+#include "report/test_outputs.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "eval/statistics.h"
+#include "report/run_files.h"
+#include "tarn/score.h"
+
+// The two scores of translations.
+typedef struct kind {
+  const char *name;
+  double (*score)(const tarn_results_run *run);
+  const char *(*signature)(const tarn_results_run *run);
+} kind;
+
+static double bleu_score(const tarn_results_run *run) { return run->test_bleu; }
+static double chrf_score(const tarn_results_run *run) { return run->test_chrf; }
+static const char *bleu_signature(const tarn_results_run *run) { return run->test_signature; }
+static const char *chrf_signature(const tarn_results_run *run) { return run->test_chrf_signature; }
+static const kind bleu_kind = {"BLEU", bleu_score, bleu_signature};
+static const kind chrf_kind = {"chrF", chrf_score, chrf_signature};
+
+typedef struct work {
+  struct tarn__results_table_memory *table;
+  const kind *kind;
+  tarn_statistics **statistics;  // (systems)
+  size_t *runs;                  // (systems) of which run each is
+  size_t systems;
+  double *sums;  // room for those of any statistics
+  tarn_score_lines references;
+  // The references and options are those of the first run with outputs; tarn__table_check() saw that all have them.
+  bool known;
+  tarn_bleu_options bleu;
+  tarn_chrf_options chrf;
+  size_t missing;   // finished runs with a score whose outputs, references or signature are gone
+  size_t untested;  // finished runs without a score
+} work;
+
+// The value of a key of a signature, "lc" of "case:lc", in a buffer of 64 bytes.
+static const char *signature_word(char word[64], const char *signature, const char *key) {
+  size_t length = strlen(key);
+  for (const char *part = signature; part; part = strchr(part, '|') ? strchr(part, '|') + 1 : NULL) {
+    if (strncmp(part, key, length) != 0 || part[length] != ':') continue;
+    snprintf(word, 64, "%.*s", (int)strcspn(part + length + 1, "|"), part + length + 1);
+    return word;
+  }
+  return "";
+}
+
+static tarn_status parse_bleu(tarn_bleu_options *bleu, const char *signature) {
+  char word[64];
+  tarn_bleu_default(bleu);
+  bleu->lowercase = strcmp(signature_word(word, signature, "case"), "lc") == 0;
+  TARN_TRY(tarn_bleu_tokenizer_parse(&bleu->tokenizer, signature_word(word, signature, "tok")));
+  TARN_REQUIRE(strcmp(signature_word(word, signature, "smooth"), "exp") == 0, DATA,
+               "only BLEU with smooth:exp can be tested");
+  return TARN_STATUS_OK;
+}
+
+// The orders that tarn test takes; another program may have written others.
+static tarn_status parse_chrf(tarn_chrf_options *chrf, const char *signature) {
+  char words[3][64];
+  tarn_chrf_default(chrf);
+  chrf->lowercase = strcmp(signature_word(words[0], signature, "case"), "lc") == 0;
+  TARN_REQUIRE(strcmp(signature_word(words[0], signature, "nc"), "6") == 0 &&
+                   strcmp(signature_word(words[1], signature, "nw"), "0") == 0 &&
+                   strcmp(signature_word(words[2], signature, "space"), "no") == 0,
+               DATA, "only chrF with nc:6, nw:0 and space:no can be tested");
+  return TARN_STATUS_OK;
+}
+
+static tarn_status read_signature(work *w, const tarn_results_run *run) {
+  const char *signature = w->kind->signature(run);
+  tarn_status status = w->kind == &bleu_kind ? parse_bleu(&w->bleu, signature) : parse_chrf(&w->chrf, signature);
+  if (status != TARN_STATUS_OK) return tarn__fail_prefix(TARN_STATUS_DATA, "%s/test.json, signature: ", run->path);
+  return status;
+}
+
+static double score(void *user, size_t system, const uint32_t *times) {
+  const work *w = user;
+  return tarn__statistics_score_of(w->statistics[system], times, w->sums);
+}
+
+static tarn_status count_run(work *w, size_t run, const tarn_score_lines *hypotheses) {
+  const double expected = w->kind->score(&w->table->results->runs[run]);
+  const char *const *streams[] = {w->references.items};
+  tarn_statistics **statistics = &w->statistics[w->systems];
+  double value;
+  TARN_TRY(tarn_score_lines_match(hypotheses, &w->references));
+  if (w->kind == &bleu_kind) {
+    tarn_bleu_result result;
+    TARN_TRY(tarn_bleu_statistics(statistics, &result, hypotheses->items, streams, hypotheses->count, 1, &w->bleu));
+    value = result.score;
+  } else {
+    tarn_chrf_result result;
+    TARN_TRY(tarn_chrf_statistics(statistics, &result, hypotheses->items, streams, hypotheses->count, 1, &w->chrf));
+    value = result.score;
+  }
+  w->runs[w->systems++] = run;
+  if (!w->sums) {
+    void *memory;
+    TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, (*statistics)->width, sizeof *w->sums));
+    w->sums = memory;
+  }
+  TARN_REQUIRE(fabs(value - expected) < 1e-6, DATA,
+               "%s: its %s against %s is %.4f, but test.json says %.4f: they do not belong together", hypotheses->name,
+               w->kind->name, w->references.name, value, expected);
+  return TARN_STATUS_OK;
+}
+
+static tarn_status read_run(work *w, size_t index) {
+  const tarn_results_run *run = &w->table->results->runs[index];
+  const char *path;
+  if (run->state != TARN_RESULTS_FINISHED) return TARN_STATUS_OK;
+  TARN_TRY(tarn__join(&path, &w->table->arena, run->path, "test.hyp"));
+  const bool tested = !isnan(w->kind->score(run));
+  if (!tested || !w->kind->signature(run) || !tarn__file_exists(path) || !run->test_reference ||
+      !tarn__file_exists(run->test_reference)) {
+    *(tested ? &w->missing : &w->untested) += 1;
+    return TARN_STATUS_OK;
+  }
+  if (!w->known) {
+    TARN_TRY(read_signature(w, run));
+    TARN_TRY(tarn_score_lines_open(&w->references, run->test_reference));
+    w->known = true;
+  }
+  tarn_score_lines hypotheses;
+  TARN_TRY(tarn_score_lines_open(&hypotheses, path));
+  tarn_status status = count_run(w, index, &hypotheses);
+  tarn_score_lines_close(&hypotheses);
+  return status;
+}
+
+static tarn_status note_missing(const work *w) {
+  if (w->missing > 0)
+    TARN_TRY(
+        tarn__table_note(w->table,
+                         "%zu finished runs have a test %s, but its signature, their test.hyp or references are not "
+                         "there: their configurations get no verdict on it",
+                         w->missing, w->kind->name));
+  if (w->known && w->untested > 0)
+    TARN_TRY(tarn__table_note(w->table, "%zu finished runs have no test %s and no part in verdicts on it", w->untested,
+                              w->kind->name));
+  return TARN_STATUS_OK;
+}
+
+static tarn_status read_runs(work *w) {
+  void *memory;
+  size_t count = w->table->results->run_count;
+  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, count, sizeof *w->statistics));
+  w->statistics = memory;
+  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, count, sizeof *w->runs));
+  w->runs = memory;
+  for (size_t i = 0; i < count; i++) TARN_TRY(read_run(w, i));
+  return note_missing(w);
+}
+
+tarn_status tarn__test_outputs_resample(tarn__test_outputs *out, const struct tarn__results_table_memory *t,
+                                        const size_t *runs, size_t systems, size_t items,
+                                        tarn__bootstrap_score score_of, void *user, const size_t *strata,
+                                        size_t stratum_count) {
+  void *memory;
+  size_t all;
+  size_t resamples = (size_t)t->options.resamples;
+  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, t->results->run_count, sizeof *out->resampled));
+  out->resampled = memory;
+  if (systems == 0) return TARN_STATUS_OK;
+  TARN_TRY(tarn__mul_size(&all, systems, resamples + 1));
+  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, all, sizeof *out->scores));
+  out->scores = memory;
+  tarn__bootstrap_options options = {
+      .resamples = t->options.resamples, .seed = t->options.seed, .strata = strata, .stratum_count = stratum_count};
+  double *observed = out->scores + systems * resamples;
+  TARN_TRY(tarn__bootstrap(observed, out->scores, systems, items, score_of, user, &options));
+  for (size_t i = 0; i < systems; i++) out->resampled[runs[i]] = out->scores + i * resamples;
+  out->items = items;
+  return TARN_STATUS_OK;
+}
+
+static tarn_status translations(tarn__test_outputs *out, struct tarn__results_table_memory *t, const kind *which) {
+  work w = {.table = t, .kind = which};
+  tarn_status status = read_runs(&w);
+  if (status == TARN_STATUS_OK)
+    status = tarn__test_outputs_resample(out, t, w.runs, w.systems, w.references.count, score, &w, NULL, 0);
+  for (size_t i = 0; i < w.systems; i++) tarn_statistics_close(&w.statistics[i]);
+  tarn__free(w.statistics);
+  tarn__free(w.runs);
+  tarn__free(w.sums);
+  tarn_score_lines_close(&w.references);
+  return status;
+}
+
+tarn_status tarn__test_outputs_bleu(tarn__test_outputs *out, struct tarn__results_table_memory *t) {
+  return translations(out, t, &bleu_kind);
+}
+
+tarn_status tarn__test_outputs_chrf(tarn__test_outputs *out, struct tarn__results_table_memory *t) {
+  return translations(out, t, &chrf_kind);
+}
+
+void tarn__test_outputs_close(tarn__test_outputs *outputs) {
+  tarn__free(outputs->resampled);
+  tarn__free(outputs->scores);
+  *outputs = (tarn__test_outputs){0};
+}

@@ -1,0 +1,226 @@
+// Training of vocabularies: the lines of text files, counted, for the kinds that learn from them.
+#include <string.h>
+#include <unicode/uchar.h>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "tarn/vocab.h"
+#include "text/bytes.h"
+#include "text/chars.h"
+#include "text/cut.h"
+#include "text/lines.h"
+#include "text/spm.h"
+#include "text/utf8.h"
+#include "text/words.h"
+
+// SentencePiece writes this character for what is unknown, and skips every line that has it.
+static const char RESERVED[] = "\xE2\x96\x85";
+enum { RESERVED_BYTES = sizeof RESERVED - 1, MARK_OF_SPACE = 0x2581 };
+
+void tarn_vocab_default(tarn_vocab_options *options) {
+  *options = (tarn_vocab_options){
+      .type = TARN_VOCAB_TYPE_BPE, .size = 8000, .character_coverage = 1.0, .minimum_count = 1, .threads = 2};
+}
+
+// The lines of several files, one after the other; for SentencePiece in parts where they are long, and without what it
+// would skip or end the process for.
+typedef struct feed {
+  const char *const *files;
+  size_t count, next;
+  bool pieces;  // for SentencePiece
+  bool allow_loss;
+  tarn__lines lines;
+  const char *rest;  // of the line at hand; NULL: there is none
+  size_t rest_length;
+  char *room;  // for a part without reserved characters
+  size_t room_capacity;
+  tarn_vocab_report report;
+} feed;
+
+// Whether a text has anything but white space, and anything that is left behind SentencePiece's normalisation.
+static void look(bool *any, bool *visible, const char *text, size_t length) {
+  *any = *visible = false;
+  for (size_t at = 0; at < length && !*visible;) {
+    int32_t code;
+    at += tarn__utf8_decode(&code, text + at, length - at);
+    if (code < 0 || u_isUWhiteSpace(code)) continue;
+    *any = true;
+    *visible =
+        code != MARK_OF_SPACE && u_isgraph(code) && !u_hasBinaryProperty(code, UCHAR_DEFAULT_IGNORABLE_CODE_POINT);
+  }
+}
+
+// Takes the next line that is not empty; f->rest is NULL after the last one.
+static tarn_status next_line(feed *f) {
+  tarn_vocab_report *r = &f->report;
+  for (;;) {
+    bool any, visible;
+    f->rest = NULL;
+    if (f->lines.file) TARN_TRY(tarn__lines_next(&f->lines, &f->rest, &f->rest_length));
+    if (f->rest && f->rest_length == 0) continue;
+    if (f->rest) {
+      look(&any, &visible, f->rest, f->rest_length);
+      if (any) r->bytes += (int64_t)f->lines.length;
+      r->long_lines += f->pieces && f->rest_length > TARN__CUT_LONGEST;
+      return TARN_STATUS_OK;
+    }
+    r->lines += f->lines.number;
+    r->replaced += f->lines.replaced;
+    r->replaced_bytes += f->lines.replaced_bytes;
+    tarn__lines_close(&f->lines);
+    if (f->next == f->count) return TARN_STATUS_OK;
+    TARN_TRY(tarn__lines_open(&f->lines, f->files[f->next++], false));
+  }
+}
+
+// Puts a blank in the place of every character that SentencePiece keeps for itself.
+static tarn_status leave_out_reserved(feed *f, const char **text, size_t *length) {
+  const char *found = memmem(*text, *length, RESERVED, RESERVED_BYTES);
+  if (!found) return TARN_STATUS_OK;
+  TARN_TRY(tarn__grow(&f->room, &f->room_capacity, *length, 1));
+  size_t used = 0;
+  for (const char *at = *text, *end = at + *length; at < end;
+       found = memmem(at, (size_t)(end - at), RESERVED, RESERVED_BYTES)) {
+    const size_t kept = (size_t)((found ? found : end) - at);
+    memcpy(f->room + used, at, kept);
+    used += kept;
+    at += kept;
+    if (!found) break;
+    f->room[used++] = ' ';
+    f->report.reserved++;
+    at += RESERVED_BYTES;
+  }
+  *text = f->room;
+  *length = used;
+  return TARN_STATUS_OK;
+}
+
+// Fails where too much of the text is lost.
+static tarn_status finish(feed *f) {
+  tarn_vocab_report *r = &f->report;
+  const int64_t reserved = r->reserved * RESERVED_BYTES;
+  const int64_t lost = r->replaced_bytes + r->invisible_bytes + reserved;
+  r->used_bytes = r->bytes - lost;
+  TARN_REQUIRE(f->allow_loss || r->given == 0 || (double)lost <= TARN_VOCAB_MOST_LOST * (double)r->bytes, DATA,
+               "%.1f %% of the text cannot be used (%lld of %lld bytes: %lld are no UTF-8, %lld in lines without a "
+               "visible character, %lld of U+2585, which SentencePiece keeps for itself); more than %g %% is refused "
+               "without --allow-loss",
+               100.0 * (double)lost / (double)r->bytes, (long long)lost, (long long)r->bytes,
+               (long long)r->replaced_bytes, (long long)r->invisible_bytes, (long long)reserved,
+               100.0 * TARN_VOCAB_MOST_LOST);
+  return TARN_STATUS_OK;
+}
+
+static tarn_status feed_next(void *user, const char **text, size_t *length) {
+  feed *f = user;
+  for (;;) {
+    bool within, within_word = false, any = true, visible = true;
+    size_t next, word_next = 0;
+    *text = NULL;
+    if (!f->rest || f->rest_length == 0) TARN_TRY(next_line(f));
+    if (!f->rest) return finish(f);
+    *text = f->rest;
+    *length = tarn__cut(&next, &within, f->rest, f->rest_length, f->pieces ? TARN__CUT_LONGEST : SIZE_MAX);
+    const size_t words =
+        f->pieces ? tarn__cut_words(&word_next, &within_word, *text, *length, TARN__CUT_LONGEST_WORD) : *length;
+    if (words < *length) {
+      *length = words;
+      next = word_next;
+      within = within_word;
+    }
+    f->rest += next;
+    f->rest_length -= next;
+    f->report.split_words += within;
+    if (f->pieces) {
+      TARN_TRY(leave_out_reserved(f, text, length));
+      look(&any, &visible, *text, *length);
+    }
+    f->report.given += visible;
+    if (visible) return TARN_STATUS_OK;
+    if (any) f->report.invisible_bytes += (int64_t)*length;
+  }
+}
+
+// What a type has no use for stands at its default.
+static tarn_status check_type(size_t count, const tarn_vocab_options *o) {
+  tarn_vocab_options fresh;
+  tarn_vocab_default(&fresh);
+  const bool byte = o->type == TARN_VOCAB_TYPE_BYTE;
+  const bool counted = o->type == TARN_VOCAB_TYPE_WHITESPACE || o->type == TARN_VOCAB_TYPE_CHAR;
+  const bool pieces = !byte && !counted;
+  TARN_REQUIRE(!byte || count == 0, USAGE, "a byte vocabulary has the 256 bytes: it takes no text");
+  TARN_REQUIRE(!byte || o->size == fresh.size, USAGE, "a byte vocabulary has 259 tokens: it takes no size");
+  TARN_REQUIRE(!byte || !o->lowercase, USAGE, "a byte vocabulary keeps every byte: it cannot fold the case");
+  TARN_REQUIRE(counted || o->minimum_count == fresh.minimum_count, USAGE,
+               "only whitespace and character vocabularies take a minimum count");
+  TARN_REQUIRE(pieces || o->character_coverage == fresh.character_coverage, USAGE,
+               "only SentencePiece's vocabularies (bpe, unigram) take a character coverage");
+  TARN_REQUIRE(pieces || o->sentences == fresh.sentences, USAGE,
+               "only SentencePiece's vocabularies (bpe, unigram) take a number of sentences");
+  TARN_REQUIRE(o->sentences == 0 || o->sentences > 100, USAGE,
+               "SentencePiece draws at least 101 sentences (0: all of them), not %lld", (long long)o->sentences);
+  TARN_REQUIRE(pieces || o->threads == fresh.threads, USAGE,
+               "only SentencePiece's vocabularies (bpe, unigram) are trained by threads");
+  return TARN_STATUS_OK;
+}
+
+static tarn_status check_options(size_t count, const tarn_vocab_options *o) {
+  TARN_REQUIRE(count > 0 || o->type == TARN_VOCAB_TYPE_BYTE, USAGE, "a vocabulary needs at least one text file");
+  TARN_REQUIRE(o->size >= 4 && o->size <= 1000000, USAGE, "the size of a vocabulary is 4 to 1000000, not %lld",
+               (long long)o->size);
+  TARN_REQUIRE(o->character_coverage >= 0.9 && o->character_coverage <= 1.0, USAGE,
+               "the character coverage is 0.9 to 1, not %g", o->character_coverage);
+  TARN_REQUIRE(o->minimum_count >= 1, USAGE, "the minimum count is at least 1, not %lld", (long long)o->minimum_count);
+  TARN_REQUIRE(o->threads >= 1 && o->threads <= 1024, USAGE, "the number of threads is 1 to 1024, not %d", o->threads);
+  return check_type(count, o);
+}
+
+// Makes the bytes of a vocabulary from the text of the feed.
+static tarn_status train(char **bytes, size_t *size, feed *f, const tarn_vocab_options *options) {
+  switch (options->type) {
+    case TARN_VOCAB_TYPE_BYTE:
+      return tarn__bytes_train(bytes, size);
+    case TARN_VOCAB_TYPE_CHAR:
+      return tarn__chars_train(bytes, size, feed_next, f, options);
+    case TARN_VOCAB_TYPE_WHITESPACE:
+      return tarn__words_train(bytes, size, feed_next, f, options);
+    case TARN_VOCAB_TYPE_BPE:
+    case TARN_VOCAB_TYPE_UNIGRAM:
+      return tarn__spm_train(bytes, size, feed_next, f, options);
+  }
+  return tarn__fail(TARN_STATUS_USAGE, "there is no type %d of a vocabulary", (int)options->type);
+}
+
+static void warn(const tarn_vocab_report *r) {
+  if (r->replaced) tarn__log(TARN_LOG_WARNING, "invalid UTF-8 was replaced in %lld lines", (long long)r->replaced);
+  if (r->split_words)
+    tarn__log(TARN_LOG_WARNING, "words of more than %d bytes were split, %lld times in all", TARN__CUT_LONGEST_WORD,
+              (long long)r->split_words);
+}
+
+tarn_status tarn_vocab_train(const char *output, const char *const *files, size_t count,
+                             const tarn_vocab_options *options) {
+  TARN_TRY(check_options(count, options));
+  TARN_TRY(tarn__mkdir_of_file(output));
+  feed f = {.files = files,
+            .count = count,
+            .allow_loss = options->allow_loss,
+            .pieces = options->type == TARN_VOCAB_TYPE_BPE || options->type == TARN_VOCAB_TYPE_UNIGRAM};
+  char *bytes = NULL;
+  size_t size = 0;
+  tarn_status status = train(&bytes, &size, &f, options);
+  // A failure while a file was read names that file.
+  const bool reading = f.lines.file != NULL;
+  tarn__lines_close(&f.lines);
+  tarn__free(f.room);
+  if (status == TARN_STATUS_DATA && f.report.given == 0 && !reading)
+    status = tarn__fail(TARN_STATUS_DATA, "there is no text to train a vocabulary on");
+  if (status == TARN_STATUS_DATA && count > 0 && !reading)
+    status = tarn__fail_prefix(status, count > 1 ? "%s and others: " : "%s: ", files[0]);
+  if (status == TARN_STATUS_OK) warn(&f.report);
+  if (status == TARN_STATUS_OK) status = tarn__file_write(output, bytes, size);
+  if (options->report) *options->report = f.report;
+  tarn__free(bytes);
+  return status;
+}

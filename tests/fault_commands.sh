@@ -1,0 +1,143 @@
+# The commands that write files, each with small inputs, for the fault tests. Source it in an empty folder, with the
+# program in $TARN, the driver in $FAULT_DRIVER and the library in $FAULT_LIBRARY:  . "$(dirname "$0")/../fault_commands.sh"
+. "$(dirname "${BASH_SOURCE[0]}")/helpers.sh"
+export OMP_NUM_THREADS=1
+# The library comes before that of the address sanitizer, and calls it.
+export ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}verify_asan_link_order=0"
+
+# Every command works in a folder of its own that already holds older output, with the inputs in ../../../in.
+fault_commands="corpus sentences vocab prepare train resume translate average export import-gpt2 prune test sweep report
+  blimp generate series"
+# Further forms of these commands, and those that write to standard output.
+fault_forms="vocab-bpe vocab-gpt2 prepare-text export-gpt2 series-generate series-forecast train-cached sweep-reuse
+  encode decode compare score"
+
+# Memory that these libraries ask for is not refused: without it GCC's OpenMP ends the process (gomp_fatal), SentencePiece
+# does so from threads and destructors (terminate), and the run-time library of Fortran and the dynamic linker likewise.
+FAULT_EXCLUDED="libgomp libsentencepiece libstdc++ libgfortran ld-linux"
+
+quiet() { "$@" >said.txt 2>&1 || fail "$*: $(cat said.txt)"; }
+
+make_inputs() {
+  mkdir in && cd in || fail "no folder for inputs"
+  local golden="${TARN_SOURCE_DIR:?}/tests/golden" part
+  quiet "$TARN" corpus --output c --sentences 40 --held-out 4
+  quiet "$TARN" corpus --output old-c --sentences 30 --held-out 4 --seed 7
+  quiet "$TARN" vocab --type whitespace --size 100 --output v c/train.de c/train.en
+  quiet "$TARN" vocab --type bpe --size 60 --output old-v c/train.de c/train.en
+  quiet "$TARN" vocab --type byte --output bytes
+  for part in train valid; do quiet "$TARN" prepare --vocab v --source c/$part.de --target c/$part.en --output $part; done
+  quiet "$TARN" prepare --vocab v --text c/valid.en --output text
+  cat >model.yaml <<'YAML'
+model: { d_model: 8, embeddings: all }
+encoder: { layers: R L }
+decoder: { layers: L }
+kinds:
+  L: { mixer: attention, heads: 1, ffn: 8 }
+  R: { mixer: attention, heads: 1, ffn: 8, frozen: yes }
+data: { vocab: ../../../in/v, train: ../../../in/train, valid: ../../../in/valid }
+train: { max_updates: 6, max_tokens: 200, lr: 0.01, warmup: 2, log_every: 1, save_every: 2, keep_last: 2, average: 2, threads: 1 }
+valid: { every: 3, max_sentences: 2, at_start: yes }
+translate: { beam: 1, max_len_b: 2 }
+YAML
+  cat >lm.yaml <<'YAML'
+model: { d_model: 8, norm: pre, positions: learned, max_length: 40, embedding_scale: no, activation: gelu_tanh, dropout: 0 }
+decoder: { layers: L }
+kinds:
+  L: { mixer: attention, heads: 1, ffn: 8 }
+data: { vocab: ../../../in/toy, train: ../../../in/toy-text }
+train: { max_updates: 2, max_tokens: 200, lr: 0.01, warmup: 2, threads: 1 }
+YAML
+  sed 's/embeddings: all/embeddings: none, frozen_embeddings: encoder, dropout: 0/; s/^train: {/& cache_frozen: yes,/' model.yaml >cached.yaml
+  cat >sweep.yaml <<'YAML'
+base: model.yaml
+baseline: one
+seeds: [1]
+parallel: 1
+threads: 1
+set: { train: { max_updates: 3, keep_last: 1, average: 1 }, valid: { every: 3 } }
+test: { source: ../../../in/c/valid.de, reference: ../../../in/c/valid.en, beam: 1 }
+variants:
+  one: { encoder.layers: L }
+  two: { encoder.layers: R L }
+YAML
+  quiet "$TARN" vocab --import-gpt2 "$golden/gpt2_toy" --output toy
+  quiet "$TARN" prepare --vocab toy --text c/valid.en --output toy-text
+  cp -r "$golden/gpt2_model/tied" gpt2
+  quiet "$TARN" import-gpt2 gpt2 --vocab bytes --output lm-model
+  mkdir pairs
+  printf '{"sentence_good": "%s", "sentence_bad": "%s"}\n' ab abc b abcd >pairs/half.jsonl
+  quiet "$TARN" series generate mackey-glass --rows 120 --output mg.csv
+  quiet "$TARN" series train mg.csv --rows 80 --warmup 10 --units 8 --output esn
+  # Trainings and sweeps name their data as seen from a working folder.
+  mkdir -p ../w/in/now
+  (cd ../w/in/now && quiet "$TARN" train ../../../in/model.yaml --run run --quiet &&
+    quiet "$TARN" train ../../../in/model.yaml --run half --set train.max_updates=3 --quiet &&
+    quiet "$TARN" train ../../../in/lm.yaml --run lm --quiet &&
+    quiet "$TARN" sweep ../../../in/sweep.yaml --output sweep --quiet) || exit 1
+  mv ../w/in/now/* . && rm -r ../w/in
+  head -3 c/valid.de >three.de
+  printf "ab\nabc d\n" >short
+  cd .. || exit 1
+}
+
+# drive NAME [options of the driver] -- ARGUMENTS of the program. What it begins with lies in w/NAME/before.
+drive() {
+  local name=$1
+  shift
+  "$FAULT_DRIVER" --name "$name" --library "$FAULT_LIBRARY" --work "$PWD/w/$name" --excluded "$FAULT_EXCLUDED" \
+    "${drive_options[@]}" "$@"
+}
+
+# fault_command NAME [options of the driver]: faults, kills or power losses for one command.
+fault_command() {
+  local name=$1 b="w/$1/before" i=../../../in
+  shift
+  drive_options=("$@")
+  mkdir -p "$b"
+  # What is left of a training loads; and it goes on, or begins where nothing had been written.
+  local loads='for f in run/*.safetensors; do [ ! -e "$f" ] || "$TARN" inspect "$f" >/dev/null || exit 1; done'
+  local again='if [ -e run/config.yaml ]; then "$TARN" train --resume run --quiet; else "$TARN" train ../../../in/CONFIG --run run --quiet; fi'
+  case $name in
+    corpus) cp -r in/old-c "$b/c" && drive corpus -- "$TARN" corpus --output c --sentences 40 --held-out 4 ;;
+    sentences) cp in/c/valid.en "$b/s" && drive sentences -- "$TARN" sentences --output s $i/c/valid.en $i/c/test.en ;;
+    vocab) cp in/old-v "$b/v" && drive vocab -- "$TARN" vocab --type whitespace --size 100 --output v $i/c/train.de $i/c/train.en ;;
+    vocab-bpe) cp in/v "$b/v" && drive vocab-bpe -- "$TARN" vocab --type bpe --size 60 --threads 1 --output v $i/c/valid.de $i/c/valid.en ;;
+    vocab-gpt2) cp in/v "$b/v" && drive vocab-gpt2 -- "$TARN" vocab --import-gpt2 "$TARN_SOURCE_DIR/tests/golden/gpt2_toy" --output v ;;
+    prepare) cp in/text.tarn "$b/p.tarn" && drive prepare -- "$TARN" prepare --vocab $i/v --source $i/c/valid.de --target $i/c/valid.en --output p ;;
+    prepare-text) drive prepare-text -- "$TARN" prepare --vocab $i/old-v --text $i/c/valid.en --output folder/p ;;
+    train) drive train --loads "$loads" --again "${again/CONFIG/model.yaml}" -- "$TARN" train $i/model.yaml --run run --quiet ;;
+    train-cached) drive train-cached --loads "$loads" --again "${again/CONFIG/cached.yaml}" -- "$TARN" train $i/cached.yaml --run run --quiet ;;
+    resume)
+      cp -r in/half "$b/run" && drive resume --drops "run/result.json run/checkpoint_average.safetensors" --loads "$loads" --again '"$TARN" train --resume run --set train.max_updates=6 --quiet' \
+        -- "$TARN" train --resume run --set train.max_updates=6 --quiet ;;
+    translate) echo old >"$b/t" && drive translate -- "$TARN" translate $i/run --threads 1 --input $i/three.de --output t ;;
+    average)
+      cp in/run/checkpoint_last.safetensors "$b/mean" &&
+        drive average -- "$TARN" average --output mean $i/run/checkpoint_4.safetensors $i/run/checkpoint_6.safetensors ;;
+    export) cp in/gpt2/model.safetensors "$b/e" && drive export -- "$TARN" export --dense $i/run e ;;
+    export-gpt2) drive export-gpt2 -- "$TARN" export --format gpt2 $i/lm e ;;
+    import-gpt2) cp in/esn "$b/m" && drive import-gpt2 -- "$TARN" import-gpt2 $i/gpt2 --vocab $i/bytes --output m ;;
+    prune) cp in/esn "$b/m" && drive prune -- "$TARN" prune $i/run m --encoder-layers-to-keep 2 ;;
+    test)
+      cp -r in/run "$b/run" && rm "$b"/run/checkpoint_[0-9]* &&
+        drive test -- "$TARN" test run --source $i/c/valid.de --reference $i/c/valid.en --threads 1 --quiet ;;
+    sweep)
+      drive sweep --only-first --loads 'for f in s/*/seed-*/*.safetensors; do [ ! -e "$f" ] || "$TARN" inspect "$f" >/dev/null || exit 1; done' \
+        --again '"$TARN" sweep ../../../in/sweep.yaml --output s --quiet --retry-failed' -- "$TARN" sweep $i/sweep.yaml --output s --quiet ;;
+    sweep-reuse)
+      drive sweep-reuse --only-first --loads true --again '"$TARN" sweep ../../../in/sweep.yaml --output s --reuse ../../../in/sweep --quiet --retry-failed' \
+        -- "$TARN" sweep $i/sweep.yaml --output s --reuse $i/sweep --quiet ;;
+    report) drive report -- "$TARN" report $i/sweep --output r --resamples 40 ;;
+    blimp) echo old >"$b/j" && drive blimp -- "$TARN" blimp $i/lm-model $i/pairs --threads 1 --quiet --output j ;;
+    generate) echo old >"$b/g" && drive generate -- "$TARN" generate $i/lm-model --prompt ab --top-k 5 --seed 1 --number 2 --max-tokens 4 --threads 1 --output g ;;
+    series) cp in/v "$b/m" && drive series -- "$TARN" series train $i/mg.csv --rows 80 --warmup 10 --units 8 --output m ;;
+    series-generate) drive series-generate -- "$TARN" series generate lorenz --rows 30 --output l ;;
+    series-forecast) echo old >"$b/f" && drive series-forecast -- "$TARN" series forecast $i/esn $i/mg.csv --steps 5 --output f ;;
+    encode) drive encode --input "$PWD/in/three.de" -- "$TARN" encode --vocab $i/old-v ;;
+    decode) "$TARN" encode --vocab in/v <in/three.de >in/ids && drive decode --input "$PWD/in/ids" -- "$TARN" decode --vocab $i/v ;;
+    compare) drive compare -- "$TARN" compare $i/sweep --json --resamples 40 ;;
+    score) drive score -- "$TARN" score $i/lm-model $i/short --threads 1 ;;
+    *) fail "no command \"$name\"; there are $fault_commands $fault_forms" ;;
+  esac
+}

@@ -1,0 +1,271 @@
+#!/usr/bin/env bash
+# Makes the seeds of the fuzz targets, the inputs that fuzzing starts from: small files that the program itself wrote, in
+# FOLDER/TARGET. The checkpoints are those of tests/versions/, which fuzz.sh takes from there.
+# usage: TARN=PROGRAM make_seeds.sh FOLDER
+set -eu
+tarn=$(readlink -f "${TARN:?the program}")
+here=$(cd "$(dirname "$0")" && pwd)
+root=$(cd "$here/../.." && pwd)
+mkdir -p "$1"
+out=$(readlink -f "$1")
+made="$root/tests/versions/0.1.0"
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+while read -r name _; do mkdir -p "$out/$name"; done < <(grep -v '^#' "$here/targets.txt")
+# archive FOLDER FILE...: as fuzz_unpack() takes it apart.
+archive() {
+  local folder=$1 file
+  shift
+  for file in "$@"; do printf -- '-- %s --\n' "$file"; cat "$folder/$file"; done
+}
+
+# The tiny language model that scores the minimal pairs; every byte is known to it.
+printf 'a b\nab ba\nc\n' >text
+"$tarn" vocab --type byte --output bytes
+"$tarn" prepare --vocab bytes --text text --output text >/dev/null
+cat >lm.yaml <<'END'
+model: { d_model: 4, positions: none, embeddings: decoder, dropout: 0, max_length: 64 }
+decoder: { layers: G }
+kinds: { G: { mixer: gru, residual: no } }
+data: { vocab: bytes, train: text }
+train: { max_updates: 2, max_tokens: 50, threads: 1, tensorboard: no }
+END
+"$tarn" train lm.yaml --run lm --quiet
+mkdir -p "$out/../data"
+"$tarn" average --output "$out/../data/lm.safetensors" lm/checkpoint_last.safetensors >/dev/null
+
+# --- resume: the last checkpoint of the training that the target itself makes
+printf 'tarn-vocab whitespace 1\nlowercase 0\nsize 12\n<unk>\n<s>\n</s>\nw3\nw4\nw5\nw6\nw7\nw8\nw9\nw10\nw11\n' >vocab
+printf 'w3 w4\nw5 w6 w7\nw8 w9 w10 w11\n' >pairs
+"$tarn" prepare --vocab vocab --source pairs --target pairs --output train >/dev/null
+cat >resume.yaml <<'END'
+model: { d_model: 4, embeddings: all, max_length: 64 }
+encoder: { layers: (R1 L1)*2 }
+decoder: { layers: L }
+kinds:
+  L: { mixer: attention, heads: 2, ffn: 4 }
+  R: { mixer: attention, heads: 2, ffn: 4, frozen: yes, backskip: { method: predictor, refresh: 2 } }
+data: { vocab: vocab, train: train }
+train: { max_updates: 3, lr: 0.01, warmup: 2, max_tokens: 100, log_every: 1, save_every: 2, threads: 1, tensorboard: no, autofreeze: 2 }
+END
+"$tarn" train resume.yaml --run resume --quiet
+cp resume/checkpoint_last.safetensors last.safetensors
+
+# --- checkpoints: those of tests/versions/ say all keys of their configuration; here are some that say only what is not a
+# default, so that reading them takes less time. Hashes are passed over.
+python3 - "$made/models" "$out/checkpoint" <<'END'
+import json, re, struct, sys
+
+KEEP = re.compile(r"(d_model|embeddings|max_length|positions|frozen_embeddings|output_rank|output_bias|activation|layers|mixer|"
+                  r"heads|ffn|frozen|hidden|sparsity|topology|residual|input|init|kernel|norm|embedding_scale|frozen_input|"
+                  r"spectral_radius|embedding_std|nonlinearity|leak_rate|embedding_dropout|dropout): ")
+for name in sys.argv[3:] or ["frozen-shared-pre", "hadamard", "convolutions", "bigru", "esn-random", "esn-sparse", "lstm",
+                             "learned-positions", "gpt2", "no-mixer"]:
+    data = open(f"{sys.argv[1]}/{name}.safetensors", "rb").read()
+    size = struct.unpack("<Q", data[:8])[0]
+    head = json.loads(data[8:8 + size])
+    texts = head["__metadata__"]
+    lines = [line for line in texts["tarn.model"].split("\n") if not line.startswith("  ") or line.endswith(":") or KEEP.match(line.strip())]
+    texts["tarn.model"] = texts["tarn.config"] = "\n".join(lines)
+    new = json.dumps(head, separators=(",", ":")).encode()
+    open(f"{sys.argv[2]}/{name}", "wb").write(struct.pack("<Q", len(new)) + new + data[8 + size:])
+data = open("last.safetensors", "rb").read()
+size = struct.unpack("<Q", data[:8])[0]
+head = json.loads(data[8:8 + size])
+head["__metadata__"]["tarn.config"] = head["__metadata__"]["tarn.model"] = open("resume.yaml").read()
+new = json.dumps(head, separators=(",", ":")).encode()
+open(f"{sys.argv[2]}/../resume/last", "wb").write(struct.pack("<Q", len(new)) + new + data[8 + size:])
+END
+
+# --- shards
+cp train.tarn "$out/shard/pairs"
+cp text.tarn "$out/shard/text"
+cp "$made/data/valid.tarn" "$out/shard/valid"
+
+# --- configurations: examples, and what is written of them
+cp resume.yaml "$out/config/resume"
+for file in demo/model3 babylm/esn babylm/gpt2 iwslt14/model4 multi30k/backskip multi30k/half-conv multi30k/bigru-reservoir; do
+  cp "$root/examples/$file.yaml" "$out/config/$(tr / - <<<$file)"
+done
+cp "$made/resume/predictor/config.yaml" "$out/config/written"
+cat >"$out/config/overrides" <<'END'
+#set encoder.layers=(R1 L1)*2
+#set train.seeds=[1,2]
+model: { d_model: 8 }
+encoder: { place: { reservoirs: 1, of: 3, rule: middle } }
+decoder: { layers: L*2, layers_to_keep: [1] }
+kinds: { L: { heads: 2, ffn: 8 }, R: { mixer: none, ffn: 8, init: hadamard, frozen: yes } }
+train: { freeze: { encoder.layer1: 5 }, schedule: cosine, max_updates: 9, autofreeze: 3 }
+END
+
+# --- sweeps, with the data that the target makes
+cat >base.yaml <<'END'
+model: { d_model: 8, embeddings: all }
+encoder: { layers: (R1 L)*2 }
+decoder: { layers: L }
+kinds:
+  L: { mixer: attention, heads: 2, ffn: 8 }
+  R: { mixer: attention, heads: 2, ffn: 8, frozen: yes }
+data: { vocab: vocab, train: train, valid: valid }
+train: { max_updates: 4, warmup: 2, max_tokens: 100, threads: 1 }
+END
+cat >sweep.yaml <<'END'
+base: base.yaml
+baseline: full
+seeds: [1, 2]
+budget: 10 min
+parallel: 2
+threads: 1
+set: { train.clock: cpu, data: { train: train } }
+test: { source: test.de, reference: test.en, beam: 2, precision: fp32 }
+variants:
+  full: { encoder.layers: L*2 }
+  half: { encoder: { place: { reservoirs: 1, of: 2 } } }
+  same: { equalize: parameters, kinds.L.ffn: 16, train.lr: 0.01 }
+END
+archive . sweep.yaml base.yaml >"$out/sweep/three"
+# A sweep that was run; it is not the data that are looked at when it is opened, but what was said of them.
+mkdir in
+printf 'base: base.yaml\nbaseline: full\nseeds: [1]\nthreads: 1\ntest: { source: test.de, reference: test.en }\nvariants: { full: {}, half: { encoder.layers: R1 } }\n' >in/sweep.yaml
+cp base.yaml in
+cp train.tarn valid.tarn
+cp pairs test.de
+cp pairs test.en
+"$tarn" sweep in/sweep.yaml --output in/out --quiet
+archive in {,out/}{sweep.yaml,base.yaml} out/sweep.json out/{full,half}/seed-1/{config.yaml,log.jsonl,result.json,test.json} >"$out/sweep/done"
+rm in/out/half/seed-1/*.json
+archive in {,out/}{sweep.yaml,base.yaml} out/sweep.json out/full/seed-1/{config.yaml,log.jsonl,result.json} out/half/seed-1/{config.yaml,log.jsonl} >"$out/sweep/begun"
+
+# --- runs: those of a version, and one alone
+mkdir -p runs/sweep
+cp -r "$made/sweep" runs
+for run in runs/sweep/*/seed-*; do
+  sed -i 's/"source": "[^"]*"/"source": "test.de"/; s/"reference": "[^"]*"/"reference": "test.en"/; s/"sentences": *[0-9]*/"sentences": 2/' "$run/test.json"
+  printf 'a b c d\ne g\n' >"$run/test.hyp"
+  printf 'a b c d\ne f\n' >test.en  # as the target has it
+  score=$("$tarn" bleu --json --reference test.en <"$run/test.hyp" | sed -E 's/.*"score": *([0-9.]+).*/\1/')
+  chrf=$("$tarn" chrf --json --reference test.en <"$run/test.hyp" | sed -E 's/.*"score": *([0-9.]+).*/\1/')
+  sed -i "s/\"bleu\": *[0-9.]*/\"bleu\": $score/; s/\"chrf\": *[0-9.]*/\"chrf\": $chrf/" "$run/test.json"
+  head -n 4 "$run/log.jsonl" >"$run/log" && mv "$run/log" "$run/log.jsonl"
+done
+for variant in full half; do
+  archive runs/sweep sweep.json $variant/seed-1/{config.yaml,log.jsonl,result.json,test.json,test.hyp} >"$out/run/$variant"
+done
+archive runs/sweep {full,half}/seed-1/{config.yaml,log.jsonl,result.json} >"$out/run/two"
+archive "$made/resume" predictor/{config.yaml,log.jsonl,result.json} >"$out/run/backskip"
+
+# Two language models, tested on minimal pairs.
+mkdir pairs-folder
+printf '{"sentence_good": "ab", "sentence_bad": "ba"}\n{"sentence_good": "a", "sentence_bad": "c"}\n' >pairs-folder/order.jsonl
+sed 's/train: text }/train: text, valid: text }/' lm.yaml >lm-valid.yaml
+echo 'valid: { every: 1, at_start: yes }' >>lm-valid.yaml
+for rate in 0.1 0.01; do
+  "$tarn" train lm-valid.yaml --run lms/lr-$rate --quiet --set train.lr=$rate
+  "$tarn" test lms/lr-$rate --blimp pairs-folder --threads 1 >/dev/null 2>&1
+done
+archive lms lr-{0.1,0.01}/{config.yaml,log.jsonl,result.json,test.json,test.pairs} >"$out/run/pairs"
+
+{ printf '\x14\x01'; cat "$made/sweep/full/seed-1/log.jsonl"; } >"$out/log/events"
+{ printf '\x04\x02'; head -n 6 "$made/resume/predictor/log.jsonl"; } >"$out/log/backskip"
+
+# --- vocabularies. SentencePiece's tables of Unicode, which are most of its file, are cut down to a few units.
+cp "$made/vocabularies/words" "$out/words/lowercase"
+cp "$made/data/vocab" "$out/words/data"
+cp vocab "$out/words/vocab"
+cp "$made/vocabularies/char" "$out/characters/char"
+cp bytes "$out/bytes/byte"
+cp "$made/vocabularies/gpt2" "$out/gpt2_vocab/toy"
+python3 - "$made/vocabularies/bpe" "$out/sentencepiece" <<'END'
+import sys
+
+def varint(n):
+    out = b""
+    while n > 127:
+        out += bytes([n & 127 | 128])
+        n >>= 7
+    return out + bytes([n])
+
+def fields(data):
+    at = 0
+    def number():
+        nonlocal at
+        value = shift = 0
+        while True:
+            byte = data[at]
+            at += 1
+            value |= (byte & 127) << shift
+            shift += 7
+            if byte < 128:
+                return value
+    while at < len(data):
+        key = number()
+        if key & 7 == 0:
+            yield key, number()
+        else:
+            size = number() if key & 7 == 2 else 8 if key & 7 == 1 else 4
+            yield key, data[at:at + size]
+            at += size
+
+def join(items):
+    out = b""
+    for key, value in items:
+        out += varint(key)
+        out += varint(value) if key & 7 == 0 else (varint(len(value)) if key & 7 == 2 else b"") + value
+    return out
+
+model = list(fields(open(sys.argv[1], "rb").read()))
+def write(name, tables, pieces, kind):
+    items = []
+    for key, value in model:
+        if key >> 3 == 1:
+            if pieces == 0:
+                continue
+            pieces -= 1
+        if key >> 3 == 2 and kind:
+            value = join([(k, kind if k >> 3 == 3 else v) for k, v in fields(value)])
+        if key >> 3 == 3:
+            value = join([(k, tables if k >> 3 == 2 else v) for k, v in fields(value)])
+        items.append((key, value))
+    open(sys.argv[2] + "/" + name, "wb").write(join(items))
+
+write("bpe", b"", 120, 0)
+write("unigram", b"", 40, 1)
+units = bytes(4) * 512
+write("tables", (len(units)).to_bytes(4, "little") + units + b"a\0bc\0", 12, 0)
+END
+
+# --- GPT-2: a vocabulary of the 256 bytes and a few merges in its own files, and a model
+cp -r "$root/tests/golden/gpt2_toy" toy
+archive toy vocab.json merges.txt >"$out/gpt2_files/toy"
+cp toy/vocab.json toy/encoder.json
+cp toy/merges.txt toy/vocab.bpe
+archive toy encoder.json vocab.bpe >"$out/gpt2_files/openai"
+cat >gpt2.yaml <<'END'
+model: { d_model: 4, norm: pre, positions: learned, max_length: 6, embedding_scale: no, activation: gelu_tanh, dropout: 0 }
+decoder: { layers: L }
+kinds: { L: { mixer: attention, heads: 2, ffn: 16 } }
+data: { vocab: bytes, train: text }
+train: { max_updates: 1, max_tokens: 50, threads: 1, tensorboard: no }
+END
+"$tarn" train gpt2.yaml --run gpt2 --quiet
+"$tarn" export --format gpt2 gpt2 hf
+{ cat hf/config.json; printf -- '\n-- model --\n'; cat hf/model.safetensors; } >"$out/gpt2_model/tied"
+{ cat "$root/tests/golden/gpt2_model/untied/config.json"; printf -- '\n-- model --\n'; cat hf/model.safetensors; } >"$out/gpt2_model/other"
+
+# --- series
+head -n 6 "$made/series/lorenz.csv" >"$out/series/lorenz"
+printf '1,2\n-3e2,.5\r\n4,5\n' >"$out/series/plain"
+{ echo '#columns z,1'; head -n 4 "$made/series/lorenz.csv"; } >"$out/series/columns"
+"$tarn" series train "$made/series/lorenz.csv" --rows 150 --units 6 --rc-connectivity 0.6 --output "$out/esn/model" >/dev/null
+"$tarn" series train "$made/series/lorenz.csv" --rows 150 --units 6 --rc-connectivity 0.6 --activation relu --lr 0.5 --bias-scaling 0 --output "$out/esn/relu" >/dev/null
+
+# --- texts
+archive "$made/data/pairs" order.jsonl >"$out/pairs/order"
+printf -- '-- a.jsonl --\n{"sentence_good": "ab a", "sentence_bad": "ab b", "field": "x/y", "linguistics_term": "t"}\n-- b.jsonl --\n{"sentence_good": "caf\\u00e9 \\ud83d\\ude00", "sentence_bad": "b"}\n' >"$out/pairs/two"
+{ printf 'ab'; cat "$made/data/test.en" "$made/data/test.de"; } >"$out/scores/corpus"
+{ printf '\x47\x23'; printf 'It costs 1,234.5 \xe2\x82\xac (don\x27t ask).\nB\n\xe4\xbd\xa0\xe5\xa5\xbd &quot;x&quot;\nIt cost 1,234.5$.\nB c\n\xe4\xbd\xa0 \xff\n'; } >"$out/scores/signs"
+cp "$made/data/train.de" "$out/sentences/german"
+printf '"Why?" John asked. He lives in the U.S. No. 5 is Dr. Smith... "Yes!" (See p. 3.) Etc.\n1. One\n\nAm 3. Mai z.\xc2\xa0B. kam Prof. Dr. M\xc3\xbcller.\n' >"$out/sentences/marks"
+cp "$made/data/train.en" "$out/text/english"
+printf '\xef\xbb\xbfa b\r\nc \xff\xfe b\n\na a\xcc\x81 \xf0\x9f\x98\x80 b\nlast' >"$out/text/bytes"

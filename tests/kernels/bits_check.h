@@ -1,0 +1,85 @@
+// The record of bits: all that a test's fast kernels compute goes into one hash for each instruction set, and bits.txt
+// has what that must be. So neither another compiler nor another version or level of optimisation may change a bit:
+// what decides them (products that are fused with sums, the order of sums) is written in the kernels.
+//
+// Where a change means to change bits, or a test gets other cases, record anew:
+//   TARN_RECORD_BITS=/tmp/bits build/release/tests/test_NAME
+// appends the lines that take the place of the old ones. Bits of other processors than x86-64 are not on record.
+#ifndef TARN_TESTS_BITS_CHECK_H
+#define TARN_TESTS_BITS_CHECK_H
+
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ops/isa.h"
+
+#define BITS_NONE UINT64_C(14695981039346656037)
+
+// FNV-1a of all values so far, and of those since the last line of a trace.
+typedef struct bits_record {
+  uint64_t hash, since;
+  uint64_t count;
+} bits_record;
+
+static bits_record bits_so_far = {BITS_NONE, BITS_NONE, 0};
+
+// Values as doubles; every NaN counts as the same one, because which operand's NaN an instruction passes on is left to
+// compilers.
+static inline void bits_add(const double *values, size_t n) {
+  for (size_t i = 0; i < n; i++) {
+    const double value = isnan(values[i]) ? (double)NAN : values[i];
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    for (int byte = 0; byte < 8; byte++) {
+      bits_so_far.hash = (bits_so_far.hash ^ (bits >> 8 * byte & 0xFF)) * 1099511628211u;
+      bits_so_far.since = (bits_so_far.since ^ (bits >> 8 * byte & 0xFF)) * 1099511628211u;
+    }
+  }
+  bits_so_far.count += n;
+}
+
+static inline void bits_add_floats(const float *values, size_t n) {
+  for (size_t i = 0; i < n; i++) {
+    const double value = (double)values[i];
+    bits_add(&value, 1);
+  }
+}
+
+// For an own look at where bits part: with TARN_TRACE_BITS, a line after every run of a graph.
+static inline void bits_trace(const char *what) {
+  static int number;
+  if (getenv("TARN_TRACE_BITS"))
+    fprintf(stderr, "%s %d %s: %016llx\n", tarn__isa_name(), number++, what, (unsigned long long)bits_so_far.since);
+  bits_so_far.since = BITS_NONE;
+}
+
+// Compares with the record of the test program of this name; returns the number of failures, 0 or 1.
+static inline int bits_end(const char *program) {
+  char line[160], own[160];
+  snprintf(own, sizeof own, "%s %s %llu %016llx\n", program, tarn__isa_name(), (unsigned long long)bits_so_far.count,
+           (unsigned long long)bits_so_far.hash);
+  const char *record = getenv("TARN_RECORD_BITS");
+  FILE *file = fopen(record ? record : TARN_SOURCE_DIR "/tests/kernels/bits.txt", record ? "a" : "r");
+  if (!file) {
+    fprintf(stderr, "bits: the record cannot be opened\n");
+    return 1;
+  }
+  int failures = 0;
+#ifdef TARN_X86
+  const size_t name = strlen(program) + 1 + strlen(tarn__isa_name()) + 1;
+  while (!record && fgets(line, sizeof line, file))
+    if (strncmp(line, own, name) == 0 && strcmp(line, own) != 0) {
+      fprintf(stderr, "bits: not those on record\n  record %s  now    %s", line, own);
+      failures = 1;
+    }
+#endif
+  if (record) fputs(own, file);
+  fclose(file);
+  return failures;
+}
+
+#endif

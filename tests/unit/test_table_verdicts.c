@@ -1,0 +1,336 @@
+// Verdicts and measures of tables, from run directories that are made by hand: minimal pairs, training losses, the time
+// to best against regular models.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <math.h>
+
+#include "base/memory.h"
+#include "results_runs.h"
+#include "tarn/results.h"
+
+#define LANGUAGE "model: { d_model: 8, embeddings: none }\nkinds:\n  L: { heads: 2 }\n  R: { heads: 2, frozen: yes }\n"
+#define REGULAR_LM LANGUAGE "decoder: { layers: L*2 }\n"
+#define FROZEN_LM LANGUAGE "decoder: { layers: L R }\n"
+#define LOG(loss)                                                             \
+  "{\"kind\":\"valid\",\"step\":0,\"epoch\":0,\"time\":0,\"valid_loss\":9}\n" \
+  "{\"kind\":\"valid\",\"step\":20,\"epoch\":1,\"time\":120,\"valid_loss\":" #loss "}\n"
+
+static void near(double got, double expected) {
+  if (fabs(got - expected) <= 1e-9 * fmax(1, fabs(expected))) return;
+  print_error("got %.17g, expected %.17g\n", got, expected);
+  fail();
+}
+
+static tarn_status open_table(tarn_results_table **table, tarn_results **results, const char *path) {
+  *table = NULL;
+  tarn_status status = tarn_results_open(results, &path, 1);
+  if (status == TARN_STATUS_OK) status = tarn_results_compare(table, *results, NULL);
+  return status;
+}
+
+static void close_table(tarn_results_table **table, tarn_results **results) {
+  tarn_results_table_close(table);
+  tarn_results_close(results);
+}
+
+static void one_run(const char *path, const char *model, int seed, const char *log) {
+  run_config(path, model, seed, 2);
+  run_file(path, "log.jsonl", log);
+  run_result(path, "minutes", 20, 120, "");
+}
+
+// --- minimal pairs
+// ----------------------------------------------------------------------------------------------------------
+
+enum { PAIRS = 200 };
+
+// A run that gets `right[k]` of the pairs of paradigm k right, those that are first after `shift`; the second paradigm
+// has half as many pairs.
+static void lm_run(const char *group, const char *model, int seed, const int right[2], int shift) {
+  char path[128];
+  char text[1024] = "";
+  char json[256];
+  snprintf(path, sizeof path, "lm/%s/seed-%d", group, seed);
+  one_run(path, model, seed, LOG(5));
+  for (int k = 0; k < 2; k++) {
+    const int pairs = PAIRS / (k + 1);
+    strcat(text, k ? "second one " : "first ");
+    for (int i = 0; i < pairs; i++) strcat(text, (i + pairs - shift) % pairs < right[k] ? "1" : "0");
+    strcat(text, "\n");
+  }
+  run_file(path, "test.pairs", text);
+  snprintf(json, sizeof json, "{\"blimp\": %.17g, \"pairs\": %d, \"folder\": \"pairs\"}",
+           50.0 * right[0] / PAIRS + 100.0 * right[1] / PAIRS, PAIRS + PAIRS / 2);
+  run_file(path, "test.json", json);
+}
+
+static void minimal_pairs_are_compared_pair_by_pair(void **state) {
+  tarn_results *results;
+  tarn_results_table *table;
+  (void)state;
+  // The same pairs right but for ten: 5 points of the first paradigm, 2.5 of the mean.
+  lm_run("a", REGULAR_LM, 1, (const int[]){110, 55}, 0);
+  lm_run("b", FROZEN_LM, 1, (const int[]){120, 55}, 0);
+  assert_int_equal(open_table(&table, &results, "lm"), TARN_STATUS_OK);
+  const tarn_results_judged *judged = &table->judged[TARN_RESULTS_JUDGED_TEST_BLIMP];
+  const tarn_results_verdict *v = &judged->verdicts[1];
+  assert_int_equal(v->basis, TARN_RESULTS_MODELS);
+  near(v->difference, 2.5);
+  // Ten of 200 pairs differ, all to one side; exactly sqrt(p (1 - p) / n) / 2 with p = 1 / 20.
+  assert_true(fabs(v->error - 50 * sqrt(0.05 * 0.95 / PAIRS)) < 0.08);
+  assert_int_equal(v->decision, TARN_RESULTS_BETTER);
+  assert_string_equal(v->words, "better, of these two models");
+  assert_int_equal(judged->leader, 2);  // of two models nothing is said about the configurations
+  const double paired = v->error;
+  close_table(&table, &results);
+  // As many right, but other ones: the same difference is unsure.
+  lm_run("b", FROZEN_LM, 1, (const int[]){120, 55}, 60);
+  assert_int_equal(open_table(&table, &results, "lm"), TARN_STATUS_OK);
+  v = &table->judged[TARN_RESULTS_JUDGED_TEST_BLIMP].verdicts[1];
+  near(v->difference, 2.5);
+  assert_true(v->error > 2 * paired);
+  assert_int_equal(v->decision, TARN_RESULTS_UNDECIDED);
+  close_table(&table, &results);
+}
+
+static void three_seeds_lead(void **state) {
+  tarn_results *results;
+  tarn_results_table *table;
+  (void)state;
+  for (int seed = 1; seed <= 3; seed++) {
+    lm_run("a", REGULAR_LM, seed, (const int[]){100 + seed, 50}, seed);
+    lm_run("b", FROZEN_LM, seed, (const int[]){150 + 2 * seed, 70 - seed}, seed);
+  }
+  assert_int_equal(open_table(&table, &results, "lm"), TARN_STATUS_OK);
+  const tarn_results_judged *judged = &table->judged[TARN_RESULTS_JUDGED_TEST_BLIMP];
+  const tarn_results_verdict *v = &judged->verdicts[1];
+  assert_string_equal(v->words, "better");
+  assert_int_equal(v->seed_count, 3);
+  near(v->by_seed[2], 50.0 * (156 - 103) / PAIRS + 100.0 * (67 - 50) / PAIRS);
+  assert_int_equal(judged->leader, 1);
+  assert_int_equal(judged->comparisons, 1);
+  // Losses that are equal over all seeds lead nowhere, and are no difference.
+  assert_int_equal(table->judged[TARN_RESULTS_JUDGED_BEST].leader, 2);
+  near(table->judged[TARN_RESULTS_JUDGED_BEST].verdicts[1].p, 1);
+  close_table(&table, &results);
+}
+
+static void survives_lack_of_memory(void **state) {
+  tarn_results *results;
+  tarn_results_table *table;
+  tarn_status status = TARN_STATUS_MEMORY;
+  (void)state;
+  for (uint64_t n = 1; status == TARN_STATUS_MEMORY; n++) {
+    tarn__memory_fail_after(n);
+    status = open_table(&table, &results, "lm");
+    tarn__memory_fail_after(0);
+    if (status != TARN_STATUS_OK) assert_null(table);
+    close_table(&table, &results);
+  }
+  assert_int_equal(status, TARN_STATUS_OK);
+}
+
+// So few resamples say nothing of 5 %; without any there is no verdict, and the words say why.
+static void resamples_are_checked(void **state) {
+  static const struct {
+    int64_t resamples;
+    bool taken;
+  } cases[] = {{-1, false}, {1, false}, {39, false}, {40, true}, {0, true}, {1000001, false}};
+  const char *path = "lm";
+  tarn_results *results;
+  tarn_results_table *table;
+  tarn_results_options options;
+  (void)state;
+  tarn_results_default(&options);
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    assert_int_equal(tarn_results_open(&results, &path, 1), TARN_STATUS_OK);
+    options.resamples = cases[i].resamples;
+    const tarn_status status = tarn_results_compare(&table, results, &options);
+    assert_int_equal(status, cases[i].taken ? TARN_STATUS_OK : TARN_STATUS_USAGE);
+    if (!cases[i].taken) assert_non_null(strstr(tarn_error_message(), "takes 0, or 40 to 1000000, resamples"));
+    if (cases[i].taken)
+      assert_string_equal(table->judged[TARN_RESULTS_JUDGED_TEST_BLIMP].verdicts[1].words,
+                          cases[i].resamples ? "better" : "no verdict (no resamples)");
+    close_table(&table, &results);
+  }
+}
+
+static void answers_are_checked(void **state) {
+  static const struct {
+    const char *text, *message;
+  } cases[] = {
+      {"first 01\nsecond\n", "test.pairs:2: it must be the name of a paradigm"},
+      {"first 01\nsecond 012\n", "test.pairs:2: it must be the name of a paradigm"},
+      {"first 01", "cut short"},
+      {"", "cut short"},
+      {"first 01\nsecond 0011\n", "do not belong together"},
+      {"other 1\n", "do not belong together"},
+  };
+  tarn_results *results;
+  tarn_results_table *table;
+  (void)state;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    run_file("lm/b/seed-2", "test.pairs", cases[i].text);
+    assert_int_equal(open_table(&table, &results, "lm"), TARN_STATUS_DATA);
+    if (!strstr(tarn_error_message(), cases[i].message)) fail_msg("%s", tarn_error_message());
+    close_table(&table, &results);
+  }
+  // Of the right accuracy, but of other paradigms.
+  run_file("lm/b/seed-2", "test.pairs", "other 1111\n");
+  run_file("lm/b/seed-2", "test.json", "{\"blimp\": 100, \"pairs\": 300, \"folder\": \"pairs\"}");
+  assert_int_equal(open_table(&table, &results, "lm"), TARN_STATUS_DATA);
+  assert_non_null(strstr(tarn_error_message(), "its paradigms are not those of lm/a/seed-1"));
+  close_table(&table, &results);
+  // Answers of one run are gone: the difference is that of the means of all runs, and nothing is decided.
+  assert_int_equal(remove("lm/b/seed-2/test.pairs"), 0);
+  assert_int_equal(open_table(&table, &results, "lm"), TARN_STATUS_OK);
+  const tarn_results_verdict *v = &table->judged[TARN_RESULTS_JUDGED_TEST_BLIMP].verdicts[1];
+  assert_int_equal(v->basis, TARN_RESULTS_NO_ITEMS);
+  assert_string_equal(v->words, "no verdict (outputs missing)");
+  assert_int_equal(v->runs, 3);
+  assert_int_equal(v->seed_count, 3);
+  near(v->difference, table->rows[1].test_blimp.mean - table->rows[0].test_blimp.mean);
+  assert_true(isnan(v->low) && isnan(v->p));
+  assert_int_equal(table->judged[TARN_RESULTS_JUDGED_TEST_BLIMP].comparisons, 0);
+  bool noted = false;
+  for (size_t i = 0; i < table->note_count; i++) noted |= strstr(table->notes[i], "test.pairs is not there") != NULL;
+  assert_true(noted);
+  close_table(&table, &results);
+  for (int seed = 1; seed <= 3; seed++) {
+    char path[64];
+    snprintf(path, sizeof path, "lm/b/seed-%d/test.pairs", seed);
+    remove(path);
+  }
+  assert_int_equal(open_table(&table, &results, "lm"), TARN_STATUS_OK);
+  v = &table->judged[TARN_RESULTS_JUDGED_TEST_BLIMP].verdicts[1];
+  assert_int_equal(v->basis, TARN_RESULTS_NO_ITEMS);
+  near(v->difference, table->rows[1].test_blimp.mean - table->rows[0].test_blimp.mean);
+  assert_true(isnan(v->low) && isnan(v->p));
+  close_table(&table, &results);
+}
+
+// --- measures
+// -----------------------------------------------------------------------------------------------------------
+
+#define TRAIN(step, epoch, time, loss) \
+  "{\"kind\":\"train\",\"step\":" #step ",\"epoch\":" #epoch ",\"time\":" #time ",\"loss\":" #loss "}\n"
+#define VALID(step, epoch, time, bleu) \
+  "{\"kind\":\"valid\",\"step\":" #step ",\"epoch\":" #epoch ",\"time\":" #time ",\"valid_bleu\":" #bleu "}\n"
+
+static void training_losses_are_measured(void **state) {
+  tarn_results *results;
+  tarn_results_table *table;
+  (void)state;
+  // 2.5 epochs: of the line that ends at 1.75, half lies in the last epoch (from 1.5).
+  one_run("losses/a", RUN_REGULAR, 1,
+          VALID(0, 0, 0, 0) TRAIN(10, 0.5, 24, 6) TRAIN(20, 1.25, 60, 2) TRAIN(30, 1.75, 84, 4) TRAIN(40, 2.5, 120, 3)
+              VALID(40, 2.5, 120, 20));
+  // Less than one epoch: the mean of all of it.
+  one_run("losses/b", RUN_RESERVOIR, 1,
+          VALID(0, 0, 0, 0) TRAIN(10, 0.2, 60, 6) TRAIN(20, 0.6, 120, 5) VALID(20, 0.6, 120, 10));
+  assert_int_equal(open_table(&table, &results, "losses"), TARN_STATUS_OK);
+  near(table->measures[0].min_train_loss, 2);
+  near(table->measures[0].min_train_loss_seconds, 60);
+  assert_int_equal(table->measures[0].min_train_loss_step, 20);
+  near(table->measures[0].epoch_train_loss, 0.25 * 4 + 0.75 * 3);
+  near(table->measures[1].epoch_train_loss, (0.2 * 6 + 0.4 * 5) / 0.6);
+  near(table->rows[0].epoch_train_loss.mean, 3.25);
+  close_table(&table, &results);
+  // Up to an earlier T-hat only what was trained until then counts.
+  tarn_results_options options;
+  const char *path = "losses";
+  tarn_results_default(&options);
+  options.budget = 100;
+  assert_int_equal(tarn_results_open(&results, &path, 1), TARN_STATUS_OK);
+  assert_int_equal(tarn_results_compare(&table, results, &options), TARN_STATUS_OK);
+  near(table->measures[0].epoch_train_loss, 0.5 * 2 + 0.5 * 4);
+  near(table->measures[1].min_train_loss, 6);
+  close_table(&table, &results);
+}
+
+static void times_stand_against_regular_models(void **state) {
+  tarn_results *results;
+  tarn_results_table *table;
+  (void)state;
+  one_run("deep/r2", RUN_REGULAR, 1, VALID(0, 0, 0, 0) VALID(10, 1, 60, 5));
+  one_run("deep/r3", RUN_MODEL "encoder: { layers: L*3 }\ndecoder: { layers: L }\n", 1,
+          VALID(0, 0, 0, 0) VALID(20, 1, 120, 5));
+  one_run("deep/frozen", RUN_RESERVOIR, 1, VALID(0, 0, 0, 0) VALID(10, 1, 90, 6) VALID(20, 2, 120, 5));
+  one_run("deep/shared", RUN_MODEL "encoder: { layers: (L1)*3 }\ndecoder: { layers: L }\n", 1,
+          VALID(0, 0, 0, 0) VALID(10, 1, 60, 6));
+  assert_int_equal(open_table(&table, &results, "deep"), TARN_STATUS_OK);
+  for (size_t g = 0; g < results->group_count; g++) {
+    const tarn_results_row *row = &table->rows[g];
+    const char *name = results->groups[g].name;
+    const bool frozen = strcmp(name, "frozen") == 0;
+    if (!frozen && strcmp(name, "shared") != 0) continue;
+    assert_string_equal(results->groups[row->regular_deep].name, "r3");
+    near(row->time_ratio_deep, frozen ? 0.75 : 0.5);
+    if (!frozen) continue;
+    assert_string_equal(results->groups[row->regular].name, "r2");
+    near(row->time_ratio, 1.5);
+  }
+  close_table(&table, &results);
+}
+
+// Three seeds of two models, of which the second has the smaller losses and the label smoothing `smoothing`.
+static void open_losses(tarn_results_table **table, tarn_results **results, const char *folder, double smoothing) {
+  for (int i = 0; i < 6; i++) {
+    char path[64];
+    char text[1024];
+    const int seed = i % 3 + 1;
+    const double loss = (i < 3 ? 5 : 2) + 0.1 * seed;
+    snprintf(path, sizeof path, "%s/%s/seed-%d", folder, i < 3 ? "a" : "b", seed);
+    snprintf(text, sizeof text,
+             VALID(0, 0, 0, 0) "{\"kind\":\"train\",\"step\":20,\"epoch\":1,\"time\":120,\"loss\":%g}\n"
+                               "{\"kind\":\"valid\",\"step\":20,\"epoch\":1,\"time\":120,\"valid_bleu\":%g,"
+                               "\"valid_loss\":%g}\n",
+             loss, 10 - loss, loss);
+    one_run(path, i < 3 ? RUN_REGULAR : RUN_RESERVOIR, seed, text);
+    snprintf(text, sizeof text, "%strain: { seed: %d, max_minutes: 2, max_updates: 0, label_smoothing: %g }\n",
+             i < 3 ? RUN_REGULAR : RUN_RESERVOIR, seed, i < 3 ? 0.1 : smoothing);
+    run_file(path, "config.yaml", text);
+  }
+  if (open_table(table, results, folder) != TARN_STATUS_OK) fail_msg("%s", tarn_error_message());
+}
+
+// The notes say that losses of other label smoothing are not to be compared; then nothing is decided of them.
+static void other_losses_have_no_verdict(void **state) {
+  static const int losses[] = {TARN_RESULTS_JUDGED_MIN_LOSS, TARN_RESULTS_JUDGED_MIN_TRAIN_LOSS,
+                               TARN_RESULTS_JUDGED_EPOCH_TRAIN_LOSS};
+  tarn_results *results;
+  tarn_results_table *table;
+  (void)state;
+  for (int other = 0; other < 2; other++) {
+    open_losses(&table, &results, other ? "unlike" : "alike", other ? 0.3 : 0.1);
+    const size_t row = 1 - table->baseline;
+    assert_int_equal(table->row_count, 2);
+    assert_true(table->judged[TARN_RESULTS_JUDGED_BEST].leader < 2);
+    for (size_t i = 0; i < sizeof losses / sizeof *losses; i++) {
+      const tarn_results_judged *judged = &table->judged[losses[i]];
+      assert_int_equal(judged->verdicts[row].basis, other ? TARN_RESULTS_OTHER_LOSSES : TARN_RESULTS_CONFIGURATIONS);
+      assert_int_equal(judged->comparisons, !other);
+      assert_int_equal(judged->leader < 2, !other);
+      if (other) assert_string_equal(judged->verdicts[row].words, "no verdict (other losses)");
+    }
+    close_table(&table, &results);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(minimal_pairs_are_compared_pair_by_pair),
+      cmocka_unit_test(three_seeds_lead),
+      cmocka_unit_test(survives_lack_of_memory),
+      cmocka_unit_test(resamples_are_checked),
+      cmocka_unit_test(answers_are_checked),
+      cmocka_unit_test(training_losses_are_measured),
+      cmocka_unit_test(times_stand_against_regular_models),
+      cmocka_unit_test(other_losses_have_no_verdict),
+  };
+  return cmocka_run_group_tests(tests, sandbox_open, sandbox_close);
+}

@@ -1,0 +1,20 @@
+#include "fault_signal.h"
+
+#include <signal.h>
+#include <stddef.h>
+
+#include "tarn/mapped.h"
+
+static struct sigaction before;  // that of a sanitizer, say
+
+static void on_fault(int number, siginfo_t *info, void *context) {
+  (void)context;
+  // Where it is not ours, the access is repeated, and meets what would have met it without this handler.
+  if (!tarn_mapped_fault(info->si_addr)) sigaction(number, &before, NULL);
+}
+
+void catch_fault_signal(void) {
+  struct sigaction action = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO};
+  sigemptyset(&action.sa_mask);
+  sigaction(SIGBUS, &action, &before);
+}

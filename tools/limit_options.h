@@ -1,0 +1,31 @@
+// The limits of what a model from a file may cost (tarn/limits.h), for all commands that load one.
+#ifndef TARN_TOOLS_LIMIT_OPTIONS_H
+#define TARN_TOOLS_LIMIT_OPTIONS_H
+
+#include "cli.h"
+
+typedef struct limit_options {
+  const char *memory, *operations;
+} limit_options;
+
+// Two entries of a table of options; `limits` is a limit_options that starts as {0}.
+#define LIMIT_OPTIONS(limits)                                                                               \
+  {"max-memory",                                                                                            \
+   CLI_TEXT,                                                                                                \
+   &(limits).memory,                                                                                        \
+   "BYTES",                                                                                                 \
+   "memory that frozen weights computed from a line of the file may take, as 8G; 0: no limit (default 4G)", \
+   0,                                                                                                       \
+   0},                                                                                                      \
+  {                                                                                                         \
+    "max-operations", CLI_TEXT, &(limits).operations, "N",                                                  \
+        "operations that computing them may take; 0: no limit "                                             \
+        "(default 1e12)",                                                                                   \
+        0, 0                                                                                                \
+  }
+
+// Sets the limits, and a line of progress on standard error where it takes long. -1, or the exit code of a usage
+// mistake.
+int limit_options_set(const cli_command *command, const limit_options *options);
+
+#endif
