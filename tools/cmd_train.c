@@ -81,7 +81,7 @@ static void on_event(void *user, const tarn_train_event *e) {
   if (v->json) return;
   switch (e->kind) {
     case TARN_TRAIN_EVENT_UPDATE:
-      // Ten times a second of training is enough for eyes.
+      // The first update, and then ten times a second of training, are enough for eyes.
       if (!v->terminal || (e->seconds - v->shown_at < 0.1 && e->seconds >= v->shown_at)) break;
       v->shown_at = e->seconds;
       print_terminal(v, e);
@@ -235,7 +235,7 @@ static int run_all(const tarn_train_list *list, view *v) {
   int code = -1;
   for (size_t i = 0; i < list->count && code < 0; i++) {
     bool has_best = false;
-    v->shown_at = 0;
+    v->shown_at = -INFINITY;
     code = run_one(&list->runs[i], v, &values[count], &has_best);
     if (has_best) count++;
     if (list->runs[i].plan_only) break;  // the plan of every seed is the same

@@ -14,6 +14,8 @@ in_window() {
 }
 widest() { awk '{ if (length($0) > most) most = length($0) } END { print most }' "$@"; }
 
+# As long as it takes to see several lines, which come ten times a second, on however fast a machine.
+sed -i 's/max_updates: 60/max_updates: 0, max_minutes: 0.01/; s/every: 20,/every: 1000000,/' model.yaml
 in_window 100 "'$TARN' train model.yaml --run wide"
 grep -Eq '^update [0-9]+  loss [0-9.]+  (at least )?[0-9]+ s left  [0-9]+ tokens/s  lr [0-9.e-]+$' lines.txt ||
   fail "a wide window: $(cat lines.txt)"
@@ -26,7 +28,7 @@ in_window 5 "'$TARN' train model.yaml --run tiny"
 # The window becomes narrow while the training is at work.
 cat >shrink.sh <<END
 (until grep -q '"step":50,' shrunk/log.jsonl 2>/dev/null; do sleep 0.02; done; stty cols 24 </dev/tty; touch narrowed) &
-'$TARN' train model.yaml --run shrunk --set train.max_updates=300 --set valid.every=0 --set data.valid=
+'$TARN' train model.yaml --run shrunk --set train.max_minutes=0.03 --set valid.every=0 --set data.valid=
 wait
 END
 in_window 100 "bash shrink.sh"
@@ -42,7 +44,7 @@ seeds: [1]
 parallel: 1
 threads: 1
 set:
-  train: { max_updates: 0, max_minutes: 0.04, log_every: 1000000 }
+  train: { max_minutes: 0.04, log_every: 1000000 }
   valid: { every: 1000000 }
 variants:
   a-variant-with-a-name-that-is-longer-than-the-window-is-wide: {}
