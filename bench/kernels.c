@@ -14,7 +14,7 @@
 #include "graph/graph.h"
 #include "ops/hadamard.h"
 #include "ops/ops.h"
-#include "train/adam.h"
+#include "optim/adam.h"
 
 enum { ROWS = 4096, WORDS = 10000, LEAST_RUNS = 5, MOST_RUNS = 100, MOST_NODES = 16, MOST_PARAMS = 4 };
 

@@ -39,7 +39,7 @@ function(tarn_add_kernels target)
       -ffp-contract=off)
   endif()
   if(cpu_files)
-    # No contraction: what is fused is written (src/ops/fma_cpu.h), so that every compiler gives the same bits.
+    # No contraction: what is fused is written (src/device/cpu/fma_cpu.h), so that every compiler gives the same bits.
     # With -O3 and sanitizers gcc takes minutes and gigabytes for what it unrolls.
     set(optimisation $<$<NOT:$<CONFIG:Debug>>:-O3>)
     if(TARN_SANITIZE)

@@ -13,24 +13,16 @@ breach() {
 }
 mapfile -t files < <(sources include src tools tests bench examples)
 
-# Which folders of src/ a folder may include besides itself. Nothing points back.
-may_include() {
-  local below="ops graph base blocks model text data"
-  case $1 in
-    base) echo "" ;;
-    graph | text) echo "base" ;;
-    data) echo "text base" ;;
-    ops) echo "graph base" ;;
-    blocks) echo "ops graph base" ;;
-    model) echo "blocks ops graph base" ;;
-    eval) echo "text base" ;;
-    decode) echo "$below" ;;
-    train) echo "$below decode eval" ;;
-    report) echo "$below eval" ;;
-    series) echo "model ops base" ;;
-    sweep) echo "$below decode eval train" ;;
-    *) echo "unknown" ;;
-  esac
+# room_of FILE: the room of a file below src/, the longest folder of its path that src/rooms.txt names.
+declare -A may_take
+while IFS=: read -r room rest; do
+  case $room in \#* | "") continue ;; esac
+  may_take[$room]=${rest%%|*}
+done <src/rooms.txt
+room_of() {
+  local folder=${1%/*}
+  while [ -z "${may_take[$folder]+x}" ] && [ "$folder" != "${folder%/*}" ]; do folder=${folder%/*}; done
+  echo "$folder"
 }
 
 check_include() {  # FILE WORD: the word between the quotes of an include in FILE
@@ -42,12 +34,12 @@ check_include() {  # FILE WORD: the word between the quotes of an include in FIL
       [ "$folder" = tarn ] || [ -f "tools/$word" ] ||
         breach "$file: includes \"$word\"; the program uses tarn/ and its own headers only" ;;
     src/*)
-      own=${file#src/} own=${own%%/*}
+      own=$(room_of "${file#src/}")
       [ "$folder" = "$word" ] && [ "$word" != build_info.h ] &&
         breach "$file: includes \"$word\" without its folder (\"$own/$word\")"
-      case " tarn $own build_info.h $(may_include "$own") " in
-        *" $folder "*) ;;
-        *) breach "$file: src/$own must not include \"$word\"" ;;
+      case " tarn $own build_info.h ${may_take[$own]-} " in
+        *" $(room_of "$word") "*) ;;
+        *) breach "$file: src/$own must not include \"$word\" (src/rooms.txt)" ;;
       esac ;;
   esac
 }
@@ -57,10 +49,10 @@ while IFS=$'\t' read -r file word; do
 done < <(grep -Hn '^[[:space:]]*#[[:space:]]*include[[:space:]]*"' "${files[@]}" |
   sed -E 's/^([^:]+):[0-9]+:[^"]*"([^"]+)".*/\1\t\2/' | grep -E '^(include|tools|src)/')
 
-for folder in src/*/; do
-  folder=$(basename "$folder")
-  [ "$(may_include "$folder")" != unknown ] || breach "src/$folder: its place among the dependencies is not written down"
-done
+# Every folder is a room, and each takes only from rooms that are written above it.
+while read -r folder; do
+  [ -n "${may_take[${folder#src/}]+x}" ] || breach "$folder: src/rooms.txt does not name it"
+done < <(printf '%s\n' "${files[@]}" | grep '^src/' | sed 's|/[^/]*$||' | sort -u)
 
 # Lengths. All sources are formatted, so a function ends with a brace in the first column and begins with the last line
 # before it that has a letter in the first column.

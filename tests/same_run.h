@@ -7,7 +7,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
-#include "model/checkpoint.h"
+#include "store/checkpoint.h"
 #include "tiny_run.h"
 
 // Asks for a stop after every `every` updates.

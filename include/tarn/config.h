@@ -208,7 +208,7 @@ typedef struct tarn_kind {
                                      // follows other mixers in a translation model; divides d_model where there are
                                      // any; 0 for mixers none and bigru [4]
   int64_t hidden;                    // of recurrences: units of each direction; else 0 [d_model; bigru: half of it]
-  // Echo state networks, with W_rec [hidden, hidden] the recurrent matrix (src/model/reservoir.h):
+  // Echo state networks, with W_rec [hidden, hidden] the recurrent matrix (src/init/reservoir.h):
   //   h' = (1 - leak_rate) h + leak_rate f(W_rec h + W_in x)
   // 0 for other mixers.
   double leak_rate;                // 0 < a <= 1 [0.8]

@@ -7,7 +7,7 @@
 #include "base/memory.h"
 #include "base/threads.h"
 #include "decode/generator.h"
-#include "model/checkpoint.h"
+#include "store/checkpoint.h"
 #include "text/line_block.h"
 #include "text/repair.h"
 #include "text/utf8.h"

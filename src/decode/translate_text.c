@@ -7,7 +7,7 @@
 #include "base/threads.h"
 #include "decode/translate.h"
 #include "graph/profile.h"
-#include "model/checkpoint.h"
+#include "store/checkpoint.h"
 #include "tarn/translate.h"
 #include "text/line_block.h"
 #include "text/repair.h"

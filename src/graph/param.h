@@ -29,7 +29,7 @@ typedef struct tarn__init {
                // more
 } tarn__init;
 
-// The recurrent matrix of an echo state network (model/reservoir.h).
+// The recurrent matrix of an echo state network (init/reservoir.h).
 typedef enum tarn__topology {
   TARN__TOPOLOGY_RANDOM,
   TARN__TOPOLOGY_SMALL_WORLD,
@@ -54,13 +54,13 @@ typedef struct tarn__param {
   const tarn__reservoir *reservoir;  // of TARN__INIT_RESERVOIR; else NULL
   double factor;  // of TARN__INIT_RESERVOIR: what scales its normal values to the spectral radius; 0: not known yet
   char hash[TARN__HASH_TEXT];  // frozen only: of its fp32 values, set as they are made; a checkpoint records it
-  tarn__dtype dtype;  // of `value`: F32, BF16 (matrices only; vectors and signs stay F32) or F64 (reference in double)
-  void *value;        // [rows, cols], what kernels read
-  const void
-      *packed;       // while decoding: `value` as tarn__gemm_pack() writes it for y = x value^T (ops/gemm.h); else NULL
-  bool packed_int8;  // it is packed as INT8
-  float *master;     // trained only: the fp32 copy that the optimiser updates; equal to `value` in fp32
-  void *grad;        // trained only: float [rows, cols]; double when dtype is F64
+  tarn__dtype dtype;   // of `value`: F32, BF16 (matrices only; vectors and signs stay F32) or F64 (reference in double)
+  void *value;         // [rows, cols], what kernels read
+  const void *packed;  // while decoding: `value` as tarn__gemm_pack() writes it for y = x value^T (device/cpu/gemm.h);
+                       // else NULL
+  bool packed_int8;    // it is packed as INT8
+  float *master;       // trained only: the fp32 copy that the optimiser updates; equal to `value` in fp32
+  void *grad;          // trained only: float [rows, cols]; double when dtype is F64
   bool grad_written;   // false: the next kernel that adds to `grad` overwrites it instead
   uint8_t *used_rows;  // [rows], of a table that only embedding reads, or NULL: 0 for rows of `grad` that are zero,
                        // so that nobody need clear or read them; set it to 1 where something else wrote to `grad`

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "model/pattern.h"
+#include "config/pattern.h"
 
 // Counts one more use of the parameters [first, last).
 static void count_uses(tarn__model *model, size_t first, size_t last) {

@@ -6,8 +6,8 @@
 #ifndef TARN_MODEL_MODEL_H
 #define TARN_MODEL_MODEL_H
 
-#include "blocks/block.h"
 #include "graph/graph.h"
+#include "parts/block.h"
 #include "tarn/config.h"
 
 // Packed sentences of one side. Pointers may be NULL when the graph is only planned.

@@ -1,8 +1,8 @@
 // Weights in the order in which products read them, for decoding: its steps have few rows, so packing for every product
 // would cost more than the product.
 #include "base/memory.h"
+#include "device/cpu/gemm.h"
 #include "model/model.h"
-#include "ops/gemm.h"
 
 // Weights of linear layers, and the output table; not tables that are only looked up in, vectors and signs.
 static bool is_factor(const tarn__model *model, const tarn__param *param) {

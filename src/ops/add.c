@@ -1,8 +1,8 @@
 #include "ops/add.h"
 
-#include "ops/isa.h"
+#include "device/cpu/isa.h"
+#include "device/variant.h"
 #include "ops/ops.h"
-#include "ops/variant.h"
 
 static tarn_status add_cpu(const tarn__exec *exec, const tarn__node *node) {
   return TARN__TABLE_NOW(tarn__add_kernels)->add(exec, node);

@@ -2,8 +2,8 @@
 #ifndef TARN_OPS_ADD_H
 #define TARN_OPS_ADD_H
 
+#include "device/variant.h"
 #include "graph/graph.h"
-#include "ops/variant.h"
 
 tarn_status tarn__add_ref_f32(const tarn__exec *exec, const tarn__node *node);
 tarn_status tarn__add_ref_f64(const tarn__exec *exec, const tarn__node *node);

@@ -2,9 +2,9 @@
 
 #include <string.h>
 
-#include "ops/isa.h"
+#include "device/cpu/isa.h"
+#include "device/variant.h"
 #include "ops/offsets.h"
-#include "ops/variant.h"
 
 static const tarn__attention_kernels *kernels(void) { return TARN__TABLE_NOW(tarn__attention_kernels); }
 

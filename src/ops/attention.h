@@ -2,9 +2,9 @@
 #ifndef TARN_OPS_ATTENTION_H
 #define TARN_OPS_ATTENTION_H
 
+#include "device/variant.h"
 #include "graph/graph.h"
 #include "ops/ops.h"
-#include "ops/variant.h"
 
 // Forward: in QUERIES, KEYS_VALUES, the offsets of both; out [R, d].
 enum {

@@ -1,7 +1,7 @@
 #include "ops/attention_rows.h"
 
-#include "ops/isa.h"
-#include "ops/variant.h"
+#include "device/cpu/isa.h"
+#include "device/variant.h"
 
 static const tarn__attention_rows_kernels *kernels(void) { return TARN__TABLE_NOW(tarn__attention_rows_kernels); }
 

@@ -2,9 +2,9 @@
 #ifndef TARN_OPS_ATTENTION_ROWS_H
 #define TARN_OPS_ATTENTION_ROWS_H
 
+#include "device/variant.h"
 #include "graph/graph.h"
 #include "ops/ops.h"
-#include "ops/variant.h"
 
 // ROWS may be NULL: the range itself names rows.
 enum {

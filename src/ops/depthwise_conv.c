@@ -1,6 +1,6 @@
 #include "ops/depthwise_conv.h"
 
-#include "ops/isa.h"
+#include "device/cpu/isa.h"
 #include "ops/offsets.h"
 
 static const tarn__conv_kernels *kernels(void) { return TARN__TABLE_NOW(tarn__conv_kernels); }

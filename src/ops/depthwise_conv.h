@@ -5,9 +5,9 @@
 #ifndef TARN_OPS_DEPTHWISE_CONV_H
 #define TARN_OPS_DEPTHWISE_CONV_H
 
+#include "device/variant.h"
 #include "ops/dropout.h"
 #include "ops/ops.h"
-#include "ops/variant.h"
 
 typedef struct tarn__conv_attr {
   tarn__conv_spec spec;

@@ -1,6 +1,6 @@
 #include "ops/dropout_op.h"
 
-#include "ops/isa.h"
+#include "device/cpu/isa.h"
 #include "ops/ops.h"
 
 static tarn_status dropout_cpu(const tarn__exec *exec, const tarn__node *node) {

@@ -2,8 +2,8 @@
 #ifndef TARN_OPS_DROPOUT_OP_H
 #define TARN_OPS_DROPOUT_OP_H
 
+#include "device/variant.h"
 #include "ops/dropout.h"
-#include "ops/variant.h"
 
 // The attribute is a tarn__dropout.
 tarn_status tarn__dropout_ref_f32(const tarn__exec *exec, const tarn__node *node);

@@ -1,8 +1,8 @@
 #include "ops/embedding.h"
 
-#include "ops/isa.h"
+#include "device/cpu/isa.h"
+#include "device/variant.h"
 #include "ops/ops.h"
-#include "ops/variant.h"
 
 static const tarn__embedding_kernels *kernels(void) { return TARN__TABLE_NOW(tarn__embedding_kernels); }
 

@@ -2,8 +2,8 @@
 #ifndef TARN_OPS_EMBEDDING_H
 #define TARN_OPS_EMBEDDING_H
 
+#include "device/variant.h"
 #include "ops/dropout.h"
-#include "ops/variant.h"
 
 typedef struct tarn__embedding_attr {
   double scale;

@@ -1,8 +1,8 @@
 #include "ops/gated_conv.h"
 
-#include "ops/isa.h"
+#include "device/cpu/isa.h"
+#include "device/cpu/row_cpu.h"
 #include "ops/ops.h"
-#include "ops/row_cpu.h"
 
 static tarn_status forward_cpu(const tarn__exec *exec, const tarn__node *node) {
   return TARN__TABLE_NOW(tarn__gated_conv_kernels)->forward(exec, node);

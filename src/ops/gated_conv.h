@@ -1,5 +1,5 @@
 // The op gated_conv: a depthwise convolution of width 3 inside the borders of sentences, and a gate, of the network
-// that predicts gradients (blocks/backskip.h):
+// that predicts gradients (parts/backskip.h):
 //   y[t, c] = sigmoid(u[t, c] + v[t, c]) * sum over j = -1, 0, 1 of kernel[j + 1, c] * x[t + j, c]
 // Rows t + j of another sentence count as zeros. It is linear in x.
 //
@@ -10,8 +10,8 @@
 #ifndef TARN_OPS_GATED_CONV_H
 #define TARN_OPS_GATED_CONV_H
 
+#include "device/variant.h"
 #include "graph/graph.h"
-#include "ops/variant.h"
 
 enum { TARN__GC_X, TARN__GC_U, TARN__GC_V, TARN__GC_OFFSETS, TARN__GC_KERNEL };
 enum {

@@ -1,6 +1,6 @@
 #include "ops/gelu.h"
 
-#include "ops/isa.h"
+#include "device/cpu/isa.h"
 #include "ops/linear.h"
 
 void tarn__gelu_block(void *y, const void *x, tarn__dtype dtype, tarn__activation form, int64_t ld, int64_t row,

@@ -6,8 +6,8 @@
 #ifndef TARN_OPS_GELU_H
 #define TARN_OPS_GELU_H
 
+#include "device/variant.h"
 #include "ops/ops.h"
-#include "ops/variant.h"
 
 static inline bool tarn__is_gelu(tarn__activation activation) {
   return activation == TARN__GELU || activation == TARN__GELU_TANH;

@@ -1,6 +1,6 @@
 #include "ops/glu.h"
 
-#include "ops/isa.h"
+#include "device/cpu/isa.h"
 #include "ops/ops.h"
 
 static tarn_status forward_cpu(const tarn__exec *exec, const tarn__node *node) {

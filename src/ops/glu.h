@@ -2,8 +2,8 @@
 #ifndef TARN_OPS_GLU_H
 #define TARN_OPS_GLU_H
 
+#include "device/variant.h"
 #include "graph/graph.h"
-#include "ops/variant.h"
 
 // Forward: X is the only input and y the only output. Backward: PREVIOUS is the gradient of x so far, which the output
 // shares, or NULL.

@@ -3,11 +3,11 @@
 #include <math.h>
 
 #include "base/memory.h"
+#include "device/cpu/isa.h"
+#include "device/cpu/row_cpu.h"
 #include "ops/gelu.h"
-#include "ops/isa.h"
 #include "ops/linear.h"
 #include "ops/ops.h"
-#include "ops/row_cpu.h"
 
 tarn__hadamard_shape tarn__hadamard_shape_of(int64_t out, int64_t in, int blocks) {
   tarn__hadamard_shape shape = {.out = out / blocks, .in = in, .blocks = blocks, .parts = 1};

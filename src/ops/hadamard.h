@@ -21,8 +21,8 @@
 #define TARN_OPS_HADAMARD_H
 
 #include "base/status.h"
+#include "device/variant.h"
 #include "graph/graph.h"
-#include "ops/variant.h"
 
 // How a projection is cut into square transforms. Transform t = b * parts + j is number j of block b; its signs D1, D2,
 // .. are rows t * rounds, t * rounds + 1, .. of the signs, a matrix [rounds * blocks * parts, width].

@@ -2,11 +2,11 @@
 
 #include <string.h>
 
+#include "device/cpu/gemm.h"
+#include "device/cpu/isa.h"
+#include "device/cpu/row_cpu.h"
 #include "ops/gelu.h"
-#include "ops/gemm.h"
-#include "ops/isa.h"
 #include "ops/ops.h"
-#include "ops/row_cpu.h"
 
 enum { Y, Z };  // outputs of linear
 

@@ -6,9 +6,9 @@
 #ifndef TARN_OPS_LINEAR_H
 #define TARN_OPS_LINEAR_H
 
+#include "device/variant.h"
 #include "graph/graph.h"
 #include "ops/ops.h"
-#include "ops/variant.h"
 
 // Of linear and linear_dz.
 typedef struct tarn__linear_attr {

@@ -7,10 +7,10 @@
 
 #include <string.h>
 
-#include "ops/gemm.h"
-#include "ops/isa.h"
+#include "device/cpu/gemm.h"
+#include "device/cpu/isa.h"
+#include "device/cpu/row_cpu.h"
 #include "ops/ops.h"
-#include "ops/row_cpu.h"
 
 enum {
   CHUNK_BYTES = 24 << 20,  // of dlogits, at most, and in spite of that at least CHUNK_ROWS (see most_chunk_rows)

@@ -6,8 +6,8 @@
 #ifndef TARN_OPS_OUTPUT_H
 #define TARN_OPS_OUTPUT_H
 
+#include "device/variant.h"
 #include "graph/graph.h"
-#include "ops/variant.h"
 
 typedef struct tarn__output_attr {
   double smoothing;

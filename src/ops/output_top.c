@@ -3,10 +3,10 @@
 
 #include <omp.h>
 
-#include "ops/gemm.h"
-#include "ops/isa.h"
+#include "device/cpu/gemm.h"
+#include "device/cpu/isa.h"
+#include "device/variant.h"
 #include "ops/ops.h"
-#include "ops/variant.h"
 
 enum { CHUNK_BYTES = 4 << 20, CHUNK_ROWS = 48 };  // at most, and in spite of that at least
 

@@ -3,8 +3,8 @@
 #ifndef TARN_OPS_OUTPUT_TOP_H
 #define TARN_OPS_OUTPUT_TOP_H
 
+#include "device/variant.h"
 #include "graph/graph.h"
-#include "ops/variant.h"
 
 typedef struct tarn__output_top_attr {
   int64_t best;

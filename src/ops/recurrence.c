@@ -1,6 +1,6 @@
 #include "ops/recurrence.h"
 
-#include "ops/gemm.h"
+#include "device/cpu/gemm.h"
 
 // dweight (+)= du^T (the states of the step before)
 static tarn__gemm dweight_product(const tarn__node *node, bool accumulate) {

@@ -20,9 +20,9 @@
 #ifndef TARN_OPS_RECURRENCE_H
 #define TARN_OPS_RECURRENCE_H
 
+#include "device/variant.h"
 #include "graph/graph.h"
 #include "ops/ops.h"
-#include "ops/variant.h"
 
 enum {
   TARN__RECURRENCE_X,

@@ -2,8 +2,8 @@
 #ifndef TARN_OPS_RESIDUAL_NORM_H
 #define TARN_OPS_RESIDUAL_NORM_H
 
+#include "device/variant.h"
 #include "ops/dropout.h"
-#include "ops/variant.h"
 
 #define TARN__NORM_EPSILON 1e-5
 

@@ -1,6 +1,6 @@
 #include "ops/stand_in.h"
 
-#include "ops/isa.h"
+#include "device/cpu/isa.h"
 
 static const tarn__stand_in_kernels *kernels(void) { return TARN__TABLE_NOW(tarn__stand_in_kernels); }
 

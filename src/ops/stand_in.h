@@ -1,4 +1,4 @@
-// Ops on gradients that stand in for true ones (blocks/backskip.h), all of them nodes of a backward pass:
+// Ops on gradients that stand in for true ones (parts/backskip.h), all of them nodes of a backward pass:
 //   stand_in_copy     in: x                 out: y = x
 //   stand_in_add      in: dy, delta         out: dx = dy + scale delta, in the memory of dy where nothing else reads it
 //   stand_in_measure  in: approximation, truth
@@ -8,9 +8,9 @@
 #ifndef TARN_OPS_STAND_IN_H
 #define TARN_OPS_STAND_IN_H
 
+#include "device/variant.h"
 #include "graph/graph.h"
 #include "ops/ops.h"
-#include "ops/variant.h"
 
 typedef struct tarn__stand_in_add_attr {
   double scale;

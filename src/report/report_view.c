@@ -1,5 +1,5 @@
 #include "report/report_view.h"
-#include "model/config_word.h"
+#include "config/config_word.h"
 
 #include <math.h>
 #include <stdarg.h>

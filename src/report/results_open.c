@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/config_word.h"
+#include "config/config_word.h"
 #include "report/results_memory.h"
 #include "report/run_files.h"
 #include "report/run_find.h"

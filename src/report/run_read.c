@@ -7,10 +7,10 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "model/config_word.h"
-#include "model/log_check.h"
+#include "config/config_word.h"
 #include "report/log_read.h"
 #include "report/run_files.h"
+#include "store/log_check.h"
 #include "tarn/version.h"
 
 static bool has_file(const char *folder, const char *name) {

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "model/pattern.h"
+#include "config/pattern.h"
 
 // --- a row of small boxes
 // ---------------------------------------------------------------------------------------------

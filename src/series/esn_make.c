@@ -5,10 +5,10 @@
 
 #include "base/memory.h"
 #include "base/random.h"
-#include "model/safetensors.h"
-#include "model/spectral_radius.h"
+#include "init/spectral_radius.h"
 #include "series/esn.h"
 #include "series/esn_file.h"
+#include "store/safetensors.h"
 
 enum { STREAM_W = 0x57, STREAM_WIN = 0x57494e, STREAM_BIAS = 0x42494153 };
 

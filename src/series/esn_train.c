@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "ops/ridge.h"
+#include "optim/ridge.h"
 #include "series/esn.h"
 #include "series/measure.h"
 

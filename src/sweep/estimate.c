@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/threads.h"
-#include "ops/gemm.h"
+#include "device/cpu/gemm.h"
 #include "sweep/spec.h"
 
 enum { ROWS = 1024, WIDEST = 2048 };          // of the product: rows of a usual batch; d_model at the most

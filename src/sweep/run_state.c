@@ -12,7 +12,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/json_io.h"
-#include "model/checkpoint.h"
+#include "store/checkpoint.h"
 #include "sweep/spec.h"
 #include "tarn/checkpoint.h"
 #include "tarn/version.h"

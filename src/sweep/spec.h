@@ -7,7 +7,7 @@
 #include <sys/types.h>
 
 #include "base/memory.h"
-#include "model/config_read.h"
+#include "config/config_read.h"
 #include "tarn/sweep.h"
 
 // Files of a sweep's folder.

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ops/row_cpu.h"
+#include "device/cpu/row_cpu.h"
 #include "train/freeze.h"
 
 static int compare(const void *a, const void *b) {

@@ -8,7 +8,7 @@
 #ifndef TARN_TRAIN_AUTOFREEZE_H
 #define TARN_TRAIN_AUTOFREEZE_H
 
-#include "model/checkpoint.h"
+#include "store/checkpoint.h"
 
 // How many of `count` layers, given their changes from the bottom, are frozen: 0 .. count - 1 (0 of none). The
 // percentile is interpolated linearly between two values, as numpy.percentile() does.

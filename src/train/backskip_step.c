@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "blocks/backskip.h"
+#include "parts/backskip.h"
 
 static const tarn__adam_options options = {.learning_rate = 1e-3, .beta1 = 0.9, .beta2 = 0.98, .epsilon = 1e-8};
 

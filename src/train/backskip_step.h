@@ -1,5 +1,5 @@
 // What backskipping adds to an optimiser step: which updates refresh, the predictors' own optimiser, the line of the
-// log. See blocks/backskip.h.
+// log. See parts/backskip.h.
 #ifndef TARN_TRAIN_BACKSKIP_STEP_H
 #define TARN_TRAIN_BACKSKIP_STEP_H
 

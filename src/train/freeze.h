@@ -3,7 +3,7 @@
 #ifndef TARN_TRAIN_FREEZE_H
 #define TARN_TRAIN_FREEZE_H
 
-#include "model/config_freeze.h"
+#include "config/config_freeze.h"
 #include "model/model.h"
 
 // Stops what is frozen after `update` updates by the schedule, and the `sets` lowest trained sets of the encoder by

@@ -5,8 +5,8 @@
 
 #include "base/memory.h"
 #include "build_info.h"
-#include "model/recipe.h"
-#include "ops/isa.h"
+#include "device/cpu/isa.h"
+#include "store/recipe.h"
 #include "tarn/version.h"
 
 static const char MAGIC[8] = "TARNFRZN";

@@ -5,7 +5,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/memory.h"
-#include "model/checkpoint.h"
+#include "store/checkpoint.h"
 
 static tarn_status check_vocab(const tarn__checkpoint *from, const tarn_vocab *theirs, const tarn_vocab *ours,
                                const char *key) {

@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "graph/profile.h"
-#include "ops/ridge.h"
+#include "optim/ridge.h"
 #include "train/trainer.h"
 
 enum { ROOM = 1 << 24 };  // numbers, at most, of the states that are kept out and of their outputs

@@ -13,7 +13,7 @@
 #include "base/file_kind.h"
 #include "base/memory.h"
 #include "base/temporary.h"
-#include "model/checkpoint.h"
+#include "store/checkpoint.h"
 
 static tarn_status join(char **path, const char *folder, const char *name) {
   char text[PATH_MAX];

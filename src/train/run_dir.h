@@ -8,7 +8,7 @@
 #include "base/status.h"
 #include "tarn/config.h"
 
-// The outputs of frozen layers (train.cache_frozen); the checkpoints' names are in model/checkpoint.h.
+// The outputs of frozen layers (train.cache_frozen); the checkpoints' names are in store/checkpoint.h.
 #define TARN__CACHE_NAME "frozen_cache.bin"
 
 // Zero-initialise with lock = -1, or open.

@@ -5,7 +5,7 @@
 #include <jansson.h>
 
 #include "base/status.h"
-#include "model/checkpoint.h"
+#include "store/checkpoint.h"
 #include "train/event_file.h"
 
 // Zero-initialise with both fd = -1, or open.

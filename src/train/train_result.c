@@ -9,7 +9,7 @@
 #include "base/hash.h"
 #include "base/json_io.h"
 #include "base/memory.h"
-#include "model/config_word.h"
+#include "config/config_word.h"
 #include "tarn/version.h"
 #include "text/json_text.h"
 #include "train/trainer.h"

@@ -4,9 +4,9 @@
 
 #include "base/clock.h"
 #include "graph/profile.h"
+#include "optim/schedule.h"
 #include "train/autofreeze.h"
 #include "train/backskip_step.h"
-#include "train/schedule.h"
 #include "train/trainer.h"
 
 static const char NOT_FINITE[] = "not a finite number";

@@ -4,9 +4,9 @@
 #define TARN_TRAIN_TRAINER_H
 
 #include "data/loader.h"
-#include "model/checkpoint.h"
+#include "optim/adam.h"
+#include "store/checkpoint.h"
 #include "tarn/train.h"
-#include "train/adam.h"
 #include "train/readout.h"
 #include "train/run_dir.h"
 #include "train/run_log.h"

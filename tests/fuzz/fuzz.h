@@ -44,7 +44,7 @@ unsigned fuzz_choice(const uint8_t *data, size_t size);
     if (!(condition)) abort();  \
   } while (0)
 
-// Custom mutation of a file of tensors (model/safetensors.h): mostly of a text of its header, of a number or of the
+// Custom mutation of a file of tensors (store/safetensors.h): mostly of a text of its header, of a number or of the
 // bytes behind it, so that lengths agree. For LLVMFuzzerCustomMutator().
 size_t fuzz_mutate_tensors(uint8_t *data, size_t size, size_t room, unsigned seed);
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t room);

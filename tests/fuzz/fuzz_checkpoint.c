@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "fuzz/fuzz.h"
-#include "model/checkpoint.h"
+#include "store/checkpoint.h"
 #include "tarn/limits.h"
 #include "tarn/lm.h"
 #include "tarn/translate.h"

@@ -5,8 +5,8 @@
 #include "base/memory.h"
 #include "fuzz/fuzz.h"
 #include "make_shard.h"
-#include "model/checkpoint.h"
-#include "model/checkpoint_check.h"
+#include "store/checkpoint.h"
+#include "store/checkpoint_check.h"
 #include "tarn/train.h"
 #include "train/resume_config.h"
 

@@ -15,7 +15,7 @@
 #include "base/memory.h"
 #include "base/threads.h"
 #include "model/model.h"
-#include "model/safetensors.h"
+#include "store/safetensors.h"
 
 // A way of computing, and how far a gradient may be from PyTorch's: the largest difference over the largest element, or
 // for bf16 the norm of the difference over the norm. The loss is held to `loss`, relative. The batch is taken `copies`

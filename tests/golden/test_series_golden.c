@@ -10,10 +10,10 @@
 // cmocka needs the headers above.
 #include <cmocka.h>
 
-#include "model/safetensors.h"
-#include "model/spectral_radius.h"
+#include "init/spectral_radius.h"
 #include "series/esn.h"
 #include "series/table.h"
+#include "store/safetensors.h"
 
 static const double TOLERANCE = 1e-6;
 

@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "ops/isa.h"
+#include "device/cpu/isa.h"
 
 #define BITS_NONE UINT64_C(14695981039346656037)
 

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "kernels/kernel_check.h"
-#include "train/adam.h"
+#include "optim/adam.h"
 
 // A trained parameter with all that an optimiser needs; values from the generator.
 static tarn__param param_open(tarn__random *random, int64_t rows, int64_t cols, tarn__dtype dtype) {

@@ -6,8 +6,8 @@
 // cmocka needs the three above.
 #include <cmocka.h>
 
+#include "device/cpu/gemm.h"
 #include "kernels/kernel_check.h"
-#include "ops/gemm.h"
 
 typedef struct shape {
   int64_t m, n, k;

@@ -6,8 +6,8 @@
 // cmocka needs the three above.
 #include <cmocka.h>
 
+#include "device/cpu/spmm.h"
 #include "kernels/kernel_check.h"
-#include "ops/spmm.h"
 
 enum { GAP = 3, THREADS = 3 };
 

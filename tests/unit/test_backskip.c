@@ -9,10 +9,10 @@
 // cmocka needs the headers above.
 #include <cmocka.h>
 
-#include "blocks/backskip.h"
 #include "kernels/kernel_check.h"
 #include "model/model.h"
 #include "ops/hadamard.h"
+#include "parts/backskip.h"
 
 enum { D = 16, ROWS = 12, SENTENCES = 4, VOCAB = 19 };
 
@@ -173,7 +173,7 @@ static void shake(const tarn__model *model) {
   }
 }
 
-// z of blocks/backskip.h from what can be seen outside.
+// z of parts/backskip.h from what can be seen outside.
 static void last_branch(double *z, const spec *s, const check *c) {
   for (int i = 0; i < ROWS * D; i++) z[i] = c->output_value[0][i];
   if (s->config->kinds[1].norm == TARN_NORM_PRE)

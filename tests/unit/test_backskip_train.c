@@ -11,8 +11,8 @@
 #include <jansson.h>
 
 #include "base/memory.h"
-#include "model/checkpoint.h"
-#include "model/checkpoint_keys.h"
+#include "store/checkpoint.h"
+#include "store/checkpoint_keys.h"
 #include "tarn/checkpoint.h"
 #include "tiny_run.h"
 #include "train/trainer.h"

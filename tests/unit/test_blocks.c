@@ -15,12 +15,12 @@
 #include <cmocka.h>
 
 #include "base/memory.h"
-#include "blocks/registry.h"
 #include "decode/translate.h"
 #include "make_shard.h"
-#include "model/checkpoint.h"
+#include "optim/adam.h"
+#include "parts/registry.h"
 #include "sandbox.h"
-#include "train/adam.h"
+#include "store/checkpoint.h"
 
 enum { VOCAB = 13, EOS = 2, SENTENCES = 4, ROWS = 17, THREADS = 2 };
 

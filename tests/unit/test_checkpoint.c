@@ -9,9 +9,9 @@
 #include <cmocka.h>
 
 #include "base/memory.h"
-#include "model/checkpoint.h"
-#include "model/checkpoint_keys.h"
-#include "model/progress.h"
+#include "store/checkpoint.h"
+#include "store/checkpoint_keys.h"
+#include "store/progress.h"
 #include "tarn/checkpoint.h"
 #include "tiny_run.h"
 

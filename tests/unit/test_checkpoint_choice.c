@@ -13,8 +13,8 @@
 #include <jansson.h>
 
 #include "base/memory.h"
-#include "model/checkpoint.h"
 #include "same_run.h"
+#include "store/checkpoint.h"
 #include "tiny_run.h"
 
 // Two runs of 12 updates, validated every 4: "loss" by the loss, "bleu" by BLEU.

@@ -13,7 +13,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/random.h"
-#include "model/config_options.h"
+#include "config/config_options.h"
 #include "tarn/config.h"
 
 #define SMALL                           \

@@ -9,7 +9,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
-#include "data/grammar.h"
+#include "corpus/grammar.h"
 #include "sandbox.h"
 #include "tarn/corpus.h"
 

@@ -12,8 +12,8 @@
 #include <jansson.h>
 
 #include "base/hash.h"
-#include "model/checkpoint_keys.h"
 #include "same_run.h"
+#include "store/checkpoint_keys.h"
 
 static const char config_text[] =
     "model: { d_model: 16, dropout: 0, embedding_dropout: 0.1, positions: none, embeddings: none,\n"

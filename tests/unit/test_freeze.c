@@ -10,7 +10,7 @@
 // cmocka needs the headers above.
 #include <cmocka.h>
 
-#include "model/config_freeze.h"
+#include "config/config_freeze.h"
 #include "same_run.h"
 #include "train/autofreeze.h"
 #include "train/freeze.h"

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 #include <sys/stat.h>
 
-#include "model/checkpoint.h"
+#include "store/checkpoint.h"
 #include "tarn/log.h"
 #include "tarn/plan.h"
 #include "tiny_run.h"

@@ -9,8 +9,8 @@
 // cmocka needs the headers above.
 #include <cmocka.h>
 
-#include "model/checkpoint.h"
 #include "model/model.h"
+#include "store/checkpoint.h"
 #include "tiny_run.h"
 
 #define STACKS                                           \

@@ -15,7 +15,7 @@
 #include "base/memory.h"
 #include "base/random.h"
 #include "decode/generator.h"
-#include "decode/scorer.h"
+#include "score/scorer.h"
 
 enum { EOS = 2, VOCAB = 53, PROMPTS = 11, TOKENS = PROMPTS * 12 };
 

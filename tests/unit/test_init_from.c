@@ -10,7 +10,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
-#include "model/checkpoint.h"
+#include "store/checkpoint.h"
 #include "tiny_run.h"
 
 static int open_all(void **state) {

@@ -13,8 +13,8 @@
 
 #include "data/batch.h"
 #include "data/shard.h"
-#include "model/checkpoint.h"
 #include "same_run.h"
+#include "store/checkpoint.h"
 #include "tarn/data.h"
 #include "tarn/translate.h"
 #include "tiny_run.h"

@@ -10,8 +10,8 @@
 // cmocka needs the headers above.
 #include <cmocka.h>
 
-#include "model/checkpoint_keys.h"
 #include "same_run.h"
+#include "store/checkpoint_keys.h"
 #include "tarn/plan.h"
 #include "train/trainer.h"
 

@@ -12,9 +12,9 @@
 #include <cmocka.h>
 
 #include "base/memory.h"
-#include "decode/lm_text.h"
-#include "decode/scorer.h"
-#include "model/checkpoint.h"
+#include "score/lm_text.h"
+#include "score/scorer.h"
+#include "store/checkpoint.h"
 #include "tarn/train.h"
 #include "tiny_run.h"
 

@@ -11,8 +11,8 @@
 #include <cmocka.h>
 
 #include "base/file.h"
-#include "decode/scorer.h"
-#include "model/checkpoint.h"
+#include "score/scorer.h"
+#include "store/checkpoint.h"
 #include "tarn/data.h"
 #include "tarn/lm.h"
 #include "tiny_run.h"

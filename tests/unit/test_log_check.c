@@ -11,10 +11,10 @@
 #include <jansson.h>
 
 #include "base/memory.h"
-#include "model/checkpoint.h"
-#include "model/checkpoint_keys.h"
-#include "model/log_check.h"
 #include "same_run.h"
+#include "store/checkpoint.h"
+#include "store/checkpoint_keys.h"
+#include "store/log_check.h"
 #include "tiny_run.h"
 
 static int open_all(void **state) {

@@ -11,8 +11,8 @@
 
 #include "base/hash.h"
 #include "base/threads.h"
+#include "init/orthogonal.h"
 #include "model/model.h"
-#include "model/orthogonal.h"
 
 enum { VOCAB = 10000, D = 512, FFN = 1024 };
 

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "model/pattern.h"
+#include "config/pattern.h"
 
 static const tarn_kind kinds[] = {{.name = "L"}, {.name = "R"}, {.name = "big_kind"}};
 static tarn_layer layers[TARN_CONFIG_LAYERS];

@@ -14,8 +14,8 @@
 
 #include "base/file.h"
 #include "data/shard.h"
-#include "model/checkpoint.h"
-#include "ops/ridge.h"
+#include "optim/ridge.h"
+#include "store/checkpoint.h"
 #include "tarn/data.h"
 #include "tarn/lm.h"
 #include "tiny_run.h"

@@ -12,11 +12,11 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "make_shard.h"
-#include "model/checkpoint.h"
-#include "model/checkpoint_keys.h"
-#include "model/recipe.h"
-#include "model/regenerate.h"
 #include "sandbox.h"
+#include "store/checkpoint.h"
+#include "store/checkpoint_keys.h"
+#include "store/recipe.h"
+#include "store/regenerate.h"
 #include "tarn/limits.h"
 
 enum { VOCAB = 20, SEED = 3 };

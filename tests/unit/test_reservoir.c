@@ -10,8 +10,8 @@
 #include <cmocka.h>
 
 #include "base/memory.h"
-#include "model/reservoir.h"
-#include "model/spectral_radius.h"
+#include "init/reservoir.h"
+#include "init/spectral_radius.h"
 
 static void must(tarn_status status) {
   if (status != TARN_STATUS_OK) fail_msg("%s", tarn_error_message());

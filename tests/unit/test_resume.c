@@ -12,8 +12,8 @@
 #include <jansson.h>
 
 #include "base/memory.h"
-#include "model/checkpoint.h"
 #include "same_run.h"
+#include "store/checkpoint.h"
 #include "tarn/log.h"
 #include "tiny_run.h"
 #include "train/trainer.h"

@@ -9,8 +9,8 @@
 #include <cmocka.h>
 
 #include "base/memory.h"
-#include "model/safetensors.h"
 #include "sandbox.h"
+#include "store/safetensors.h"
 
 static const float weights[6] = {1.5f, -2.0f, 3.0f, 4.0f, 0.0f, -6.25f};
 static const uint8_t letters[3] = {'a', 'b', 'c'};

@@ -7,7 +7,7 @@
 // cmocka needs the headers above.
 #include <cmocka.h>
 
-#include "train/schedule.h"
+#include "optim/schedule.h"
 
 static void assert_near(double a, double b) { assert_true(fabs(a - b) <= 1e-15 + 1e-12 * fabs(b)); }
 

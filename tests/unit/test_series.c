@@ -13,12 +13,12 @@
 #include "base/memory.h"
 #include "base/random.h"
 #include "base/threads.h"
-#include "model/safetensors.h"
-#include "model/spectral_radius.h"
-#include "ops/ridge.h"
+#include "init/spectral_radius.h"
+#include "optim/ridge.h"
 #include "sandbox.h"
 #include "series/esn.h"
 #include "series/table.h"
+#include "store/safetensors.h"
 
 static void must(tarn_status status) {
   if (status != TARN_STATUS_OK) fail_msg("%s", tarn_error_message());

@@ -12,7 +12,7 @@
 
 #include "base/memory.h"
 #include "base/random.h"
-#include "model/spectral_radius.h"
+#include "init/spectral_radius.h"
 
 static void must(tarn_status status) {
   if (status != TARN_STATUS_OK) fail_msg("%s", tarn_error_message());

@@ -257,11 +257,9 @@ static void puts_a_removed_log_back(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(clocks_differ),
-                                     cmocka_unit_test(validates_the_untrained_model_once),
-                                     cmocka_unit_test(writes_how_it_ended),
-                                     cmocka_unit_test(writes_that_it_failed),
-                                     cmocka_unit_test(peak_is_of_all_sessions),
-                                     cmocka_unit_test(puts_a_removed_log_back)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(clocks_differ),           cmocka_unit_test(validates_the_untrained_model_once),
+      cmocka_unit_test(writes_how_it_ended),     cmocka_unit_test(writes_that_it_failed),
+      cmocka_unit_test(peak_is_of_all_sessions), cmocka_unit_test(puts_a_removed_log_back)};
   return cmocka_run_group_tests(tests, open_all, sandbox_close);
 }

@@ -1,0 +1,209 @@
+#include "config/config_freeze.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "config/config_read.h"
+#include "tarn/text.h"
+
+enum { TABLES = 6 };
+
+// The matrices of the embeddings, learned positions, and what else the output layer has, named as model.c declares
+// them; false where there is no such matrix of its own.
+static bool table_at(const tarn_config *config, int index, tarn__freeze_part *part) {
+  tarn_embeddings share = config->model.embeddings;
+  tarn_frozen_embeddings frozen = config->model.frozen_embeddings;
+  bool text = config->encoder.depth == 0;
+  bool both = frozen == TARN_FROZEN_EMBEDDINGS_BOTH;
+  bool single = share == TARN_EMBEDDINGS_ALL || (text && share == TARN_EMBEDDINGS_DECODER);
+  bool apart = share == TARN_EMBEDDINGS_NONE || share == TARN_EMBEDDINGS_ENCODER_DECODER;
+  bool learned = config->model.positions == TARN_POSITIONS_LEARNED;
+  const char *const names[TABLES] = {text ? "embeddings.input" : "embeddings.source",
+                                     "embeddings.target",
+                                     "embeddings.output",
+                                     "output",
+                                     "embeddings.source_positions",
+                                     text ? "embeddings.positions" : "embeddings.target_positions"};
+  const bool own[TABLES] = {true,
+                            !text && !single && share != TARN_EMBEDDINGS_ENCODER_DECODER,
+                            apart,
+                            config->model.output_bias || config->model.output_rank > 0,
+                            learned && !text,
+                            learned};
+  const bool trained[TABLES] = {
+      single || (text ? frozen == TARN_FROZEN_EMBEDDINGS_NONE : !both && frozen != TARN_FROZEN_EMBEDDINGS_ENCODER),
+      !both && frozen != TARN_FROZEN_EMBEDDINGS_DECODER,
+      true,
+      true,
+      !both && frozen != TARN_FROZEN_EMBEDDINGS_ENCODER,
+      !both && frozen != TARN_FROZEN_EMBEDDINGS_DECODER};
+  *part = (tarn__freeze_part){.trained = trained[index], .layer = -1};
+  snprintf(part->name, sizeof part->name, "%s", single && index == 0 ? "embeddings" : names[index]);
+  return own[index];
+}
+
+// The sets of a stack by depth, then its final norm. Those of layers that layers_to_keep leaves out count too, so that
+// a description stays valid when its model is pruned.
+static bool stack_part_at(const tarn_config *config, const tarn_stack *stack, const char *name, int index,
+                          tarn__freeze_part *part) {
+  if (index == stack->depth) {
+    *part = (tarn__freeze_part){.trained = true, .layer = -1};
+    snprintf(part->name, sizeof part->name, "%s.norm", name);
+    return index > 0 && config->kinds[stack->pattern[index - 1].kind].norm == TARN_NORM_PRE;
+  }
+  const tarn_layer *layer = &stack->pattern[index];
+  *part = (tarn__freeze_part){.trained = config->kinds[layer->kind].frozen != TARN_FROZEN_YES, .layer = index};
+  snprintf(part->name, sizeof part->name, "%s.%s", name, layer->set);
+  return layer->first == index;
+}
+
+bool tarn__freeze_next(const tarn_config *config, int *at, tarn__freeze_part *part) {
+  const int encoder = TABLES + config->encoder.depth + 1;
+  const int all = encoder + config->decoder.depth + 1;
+  while (*at < all) {
+    int i = (*at)++;
+    bool there = i < TABLES    ? table_at(config, i, part)
+                 : i < encoder ? stack_part_at(config, &config->encoder, "encoder", i - TABLES, part)
+                               : stack_part_at(config, &config->decoder, "decoder", i - encoder, part);
+    if (there) return true;
+  }
+  return false;
+}
+
+bool tarn__freeze_covers(const char *name, const char *other) {
+  size_t length = strlen(name);
+  return strncmp(name, other, length) == 0 && (other[length] == 0 || other[length] == '.');
+}
+
+static tarn_status fail_entry(const tarn__yaml_node *root, const tarn_freeze *entry, const char *text) {
+  char shown[TARN__YAML_SHOWN];
+  return tarn__yaml_fail(tarn__yaml_nearest(root, "train.freeze"), "train.freeze: %s %s",
+                         tarn__yaml_show(shown, entry->layers), text);
+}
+
+static tarn_status unknown(const tarn_config *config, const tarn__yaml_node *root, const tarn_freeze *entry) {
+  enum { WHOLE = 3, MOST = WHOLE + TABLES + 2 * (TARN_CONFIG_LAYERS + 1) };  // a stack has its sets and a norm
+  const char *names[MOST] = {"decoder", "embeddings", "encoder"};
+  const char *set = NULL;
+  size_t count = config->encoder.depth > 0 ? WHOLE : WHOLE - 1;
+  int at = 0;
+  tarn__freeze_part part;
+  while (tarn__freeze_next(config, &at, &part)) {
+    char *copy;
+    if (!part.trained) continue;
+    TARN_REQUIRE(count < MOST, INTERNAL, "a model of more than %d parts", (int)MOST);
+    TARN_TRY(tarn__arena_strdup(&config->memory->arena, &copy, part.name));
+    names[count++] = copy;
+    if (part.layer >= 0) set = copy;
+  }
+  char text[160];
+  const char *near = tarn_text_nearest(entry->layers, names, count);
+  if (near)
+    snprintf(text, sizeof text, "is not a part of the model; did you mean \"%s\"?", near);
+  else
+    snprintf(text, sizeof text, "is not a part of the model; there are decoder, embeddings%s, and %s such as \"%s\"",
+             config->encoder.depth > 0 ? ", encoder" : "", set ? "sets" : "parts", set ? set : names[count - 1]);
+  return fail_entry(root, entry, text);
+}
+
+// What other entry freezes the part, or NULL.
+static const tarn_freeze *other_entry(const tarn_config_train *train, const tarn_freeze *entry, const char *part) {
+  for (int64_t i = 0; i < train->freeze_count; i++)
+    if (&train->freeze[i] != entry && tarn__freeze_covers(train->freeze[i].layers, part)) return &train->freeze[i];
+  return NULL;
+}
+
+static tarn_status check_entry(const tarn_config *config, const tarn__yaml_node *root, const tarn_freeze *entry) {
+  tarn__freeze_part part;
+  int at = 0;
+  bool known = false;
+  bool learns = false;
+  char text[160];
+  while (tarn__freeze_next(config, &at, &part)) {
+    if (!tarn__freeze_covers(entry->layers, part.name)) continue;
+    known = true;
+    learns = learns || part.trained;
+    const tarn_freeze *other = part.trained ? other_entry(&config->train, entry, part.name) : NULL;
+    if (!other) continue;
+    char shown[TARN__YAML_SHOWN];
+    snprintf(text, sizeof text, "and %s both freeze %s; name it once", tarn__yaml_show(shown, other->layers),
+             part.name);
+    return fail_entry(root, entry, text);
+  }
+  if (!known) return unknown(config, root, entry);
+  if (!learns) return fail_entry(root, entry, "is frozen from the start, so it cannot be frozen later");
+  return TARN_STATUS_OK;
+}
+
+// AutoFreeze looks at the trained sets of the encoder.
+static tarn_status check_autofreeze(const tarn_config *config, const tarn__yaml_node *root) {
+  int at = 0;
+  tarn__freeze_part part;
+  while (tarn__freeze_next(config, &at, &part))
+    if (part.trained && part.layer >= 0 && tarn__freeze_covers("encoder", part.name)) return TARN_STATUS_OK;
+  return tarn__yaml_fail(tarn__yaml_nearest(root, "train.autofreeze"),
+                         "train.autofreeze: the encoder has no trained layer that could be frozen");
+}
+
+tarn_status tarn__freeze_check(const tarn_config *config, const tarn__yaml_node *root) {
+  const tarn_config_train *train = &config->train;
+  if (train->autofreeze > 0) TARN_TRY(check_autofreeze(config, root));
+  if (train->freeze_count == 0) return TARN_STATUS_OK;
+  for (int64_t i = 0; i < train->freeze_count; i++) TARN_TRY(check_entry(config, root, &train->freeze[i]));
+  tarn__freeze_part part;
+  int at = 0;
+  while (tarn__freeze_next(config, &at, &part))
+    if (part.trained && !other_entry(train, NULL, part.name)) return TARN_STATUS_OK;
+  return tarn__yaml_fail(
+      tarn__yaml_nearest(root, "train.freeze"),
+      "train.freeze: in the end everything would be frozen; end the training with train.max_updates");
+}
+
+// Whether layers_to_keep leaves a layer that uses the part; what is no set of a stack is always there.
+static bool is_there(const tarn_config *config, const tarn__freeze_part *part) {
+  if (part->layer < 0) return true;
+  const bool encoder = tarn__freeze_covers("encoder", part->name);
+  const tarn_stack *stack = encoder ? &config->encoder : &config->decoder;
+  for (int32_t i = 0; i < stack->count; i++)
+    if (strcmp(stack->layers[i].set, stack->pattern[part->layer].set) == 0) return true;
+  return false;
+}
+
+tarn_status tarn__freeze_check_training(const tarn_config *config) {
+  const tarn_config_train *train = &config->train;
+  bool learns = train->freeze_count == 0, freezes = train->autofreeze == 0;
+  tarn__freeze_part part;
+  int at = 0;
+  while (tarn__freeze_next(config, &at, &part)) {
+    if (!part.trained || !is_there(config, &part)) continue;
+    learns |= !other_entry(train, NULL, part.name);
+    freezes |= part.layer >= 0 && tarn__freeze_covers("encoder", part.name);
+  }
+  TARN_REQUIRE(learns, USAGE,
+               "%s: train.freeze: in the end everything would be frozen that layers_to_keep leaves; end the training "
+               "with train.max_updates",
+               config->name);
+  TARN_REQUIRE(freezes, USAGE,
+               "%s: train.autofreeze: encoder.layers_to_keep leaves no trained layer that could be frozen",
+               config->name);
+  return TARN_STATUS_OK;
+}
+
+static void warn_stack(const tarn_config *config, const tarn_stack *stack, const char *name) {
+  for (int32_t i = 0; stack->reservoir && i < stack->depth; i++) {
+    const tarn_kind *kind = &config->kinds[stack->pattern[i].kind];
+    const bool meant =
+        strcmp(kind->name, stack->reservoir) == 0 || strcmp(stack->pattern[i].set, stack->reservoir) == 0;
+    if (!meant || kind->frozen != TARN_FROZEN_NO) continue;
+    tarn__log(TARN_LOG_WARNING,
+              "%s: %s.place: the reservoirs %s are trained, because kinds.%s.frozen is no; set it to yes or matrices",
+              config->name, name, stack->reservoir, kind->name);
+    return;
+  }
+}
+
+void tarn__warn_trained_reservoirs(const tarn_config *config) {
+  warn_stack(config, &config->encoder, "encoder");
+  warn_stack(config, &config->decoder, "decoder");
+}

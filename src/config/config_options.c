@@ -1,0 +1,332 @@
+#include "config/config_options.h"
+
+#define LENGTH(array) ((int)(sizeof(array) / sizeof *(array)))
+#define WORD(value, word, text) {word, text, value},
+
+static const tarn_config_word norm_words[] = {TARN_NORM_MAP(WORD)};
+static const tarn_config_word positions_words[] = {TARN_POSITIONS_MAP(WORD)};
+static const tarn_config_word activation_words[] = {TARN_ACTIVATION_MAP(WORD)};
+static const tarn_config_word embeddings_words[] = {TARN_EMBEDDINGS_MAP(WORD)};
+static const tarn_config_word frozen_embeddings_words[] = {TARN_FROZEN_EMBEDDINGS_MAP(WORD)};
+static const tarn_config_word mixer_words[] = {TARN_MIXER_MAP(WORD)};
+static const tarn_config_word nonlinearity_words[] = {TARN_NONLINEARITY_MAP(WORD)};
+static const tarn_config_word topology_words[] = {TARN_TOPOLOGY_MAP(WORD)};
+static const tarn_config_word reservoir_input_words[] = {TARN_RESERVOIR_INPUT_MAP(WORD)};
+static const tarn_config_word frozen_words[] = {TARN_FROZEN_MAP(WORD)};
+static const tarn_config_word init_words[] = {TARN_INIT_MAP(WORD)};
+static const tarn_config_word backskip_words[] = {TARN_BACKSKIP_MAP(WORD)};
+static const tarn_config_word optimiser_words[] = {TARN_OPTIMISER_MAP(WORD)};
+static const tarn_config_word schedule_words[] = {TARN_SCHEDULE_MAP(WORD)};
+static const tarn_config_word precision_words[] = {TARN_PRECISION_MAP(WORD)};
+static const tarn_config_word recompute_words[] = {TARN_RECOMPUTE_MAP(WORD)};
+static const tarn_config_word clock_words[] = {TARN_CLOCK_MAP(WORD)};
+static const tarn_config_word metric_words[] = {TARN_METRIC_MAP(WORD)};
+static const tarn_config_word rule_words[] = {TARN__PLACE_RULE_MAP(WORD)};
+
+static const tarn_config_word tokenize_words[] = {
+    {"13a", "mteval-v13a, the default of the field", TARN_BLEU_TOKENIZER_13A},
+    {"intl", "international: at Unicode punctuation and symbols", TARN_BLEU_TOKENIZER_INTL},
+    {"char", "every character is a word", TARN_BLEU_TOKENIZER_CHAR},
+    {"none", "at white space only", TARN_BLEU_TOKENIZER_NONE},
+};
+
+// The first fields of a line of the table, by type.
+#define BOOL(structure, field) .type = TARN__OPTION_BOOL, .offset = offsetof(structure, field)
+#define INTEGER(structure, field, low, high) \
+  .type = TARN__OPTION_INTEGER, .offset = offsetof(structure, field), .least = low, .most = high
+#define REAL(structure, field, low, high) \
+  .type = TARN__OPTION_REAL, .offset = offsetof(structure, field), .least = low, .most = high
+#define CHOICE(structure, field, list) \
+  .type = TARN__OPTION_WORD, .offset = offsetof(structure, field), .words = list, .word_count = LENGTH(list)
+#define TEXT(structure, field) .type = TARN__OPTION_TEXT, .offset = offsetof(structure, field)
+#define BELOW_MOST .open_most = true
+#define WITH(mixer) (1u << TARN_MIXER_##mixer)
+#define CONVOLUTIONS (WITH(LIGHT_CONV) | WITH(DYNAMIC_CONV))
+#define ABOVE_LEAST .open_least = true
+#define RECURRENCES (WITH(BIGRU) | WITH(GRU) | WITH(LSTM))
+
+static const tarn__option model_options[] = {
+    {"d_model", INTEGER(tarn_config_model, d_model, 1, 65536), .value = "512",
+     .help = "width of every layer; even with sinusoidal positions", .also = "dim hidden_size dim-emb embed_dim"},
+    {"norm", CHOICE(tarn_config_model, norm, norm_words), .value = "post",
+     .help = "where the layer norm stands; default of kinds.NAME.norm", .also = "normalize_before"},
+    {"positions", CHOICE(tarn_config_model, positions, positions_words), .value = "sinusoidal",
+     .help = "what is added to the embeddings to tell positions apart",
+     .also = "encoder_learned_pos decoder_learned_pos position_embeddings"},
+    {"max_length", INTEGER(tarn_config_model, max_length, 2, 1048576), .value = "1024", .unit = "tokens",
+     .help = "longest sentence, end mark included; training leaves out longer pairs, translation cuts longer sentences",
+     .also = "max_positions max_source_positions max-length"},
+    {"dropout", REAL(tarn_config_model, dropout, 0, 1), BELOW_MOST, .value = "0.1",
+     .help = "default of model.embedding_dropout and of kinds.NAME.dropout", .also = "transformer-dropout"},
+    {"embedding_dropout", REAL(tarn_config_model, embedding_dropout, 0, 1), BELOW_MOST, .derived = "model.dropout",
+     .help = "on the sum of embeddings and positions of encoder and decoder"},
+    {"embeddings", CHOICE(tarn_config_model, embeddings, embeddings_words), .value = "decoder",
+     .help = "which embedding matrices are one",
+     .also = "share_all_embeddings share_decoder_input_output_embed tied-embeddings tied-embeddings-all"},
+    {"frozen_embeddings", CHOICE(tarn_config_model, frozen_embeddings, frozen_embeddings_words), .value = "none",
+     .help = "input embeddings that keep their random first values, with learned positions of that side; the output "
+             "layer is always trained",
+     .also = "freeze_embeddings embedding-fix-src embedding-fix-trg freeze_embedding"},
+    {"embedding_std", REAL(tarn_config_model, embedding_std, 0, 100), ABOVE_LEAST, .derived = "1 / sqrt(model.d_model)",
+     .help = "standard deviation of the first values of embeddings, an output matrix of its own excepted",
+     .also = "input_scaling init_std"},
+    {"embedding_scale", BOOL(tarn_config_model, embedding_scale), .value = "yes",
+     .help = "multiply input embeddings by sqrt(d_model)", .also = "no_scale_embedding"},
+    {"output_bias", BOOL(tarn_config_model, output_bias), .value = "no", .help = "add a trained bias to the logits",
+     .also = "output_projection_bias"},
+    {"output_rank", INTEGER(tarn_config_model, output_rank, 0, 65536), .value = "0",
+     .help = "rank of the output layer: its matrix is the product of two, d_model to rank and rank to vocabulary; at "
+             "least 2; 0: one matrix; only with embeddings none or encoder_decoder",
+     .also = "rank output_dim bottleneck"},
+    {"activation", CHOICE(tarn_config_model, activation, activation_words), .value = "relu",
+     .help = "between the two products of every FFN", .also = "activation_fn activation_function hidden_act"},
+};
+
+static const tarn__option stack_options[] = {
+    {"layers", .type = TARN__OPTION_PATTERN, .offset = 0,
+     .help = "pattern of kinds from the bottom to the top; this or place is required", .also = "pattern stack"},
+    {"layers_to_keep", .type = TARN__OPTION_INTEGERS, .offset = offsetof(tarn_stack, layers_to_keep), .least = 1,
+     .most = TARN_CONFIG_LAYERS,
+     .help = "depths of the pattern that there are, from 1; the others are left out; none: all",
+     .also = "encoder_layers_to_keep decoder_layers_to_keep keep prune"},
+    {"layerdrop", REAL(tarn_stack, layerdrop, 0, 1), BELOW_MOST, .value = "0",
+     .help = "probability that a training step leaves a layer out (LayerDrop)",
+     .also = "encoder_layerdrop decoder_layerdrop layer_drop structured_dropout"},
+};
+
+static const tarn__option place_options[] = {
+    {"reservoirs", INTEGER(tarn__placement, reservoirs, 0, TARN_CONFIG_LAYERS), .unit = "layers",
+     .help = "how many layers are reservoirs; required", .also = "frozen"},
+    {"of", INTEGER(tarn__placement, of, 1, TARN_CONFIG_LAYERS), .unit = "layers",
+     .help = "depth of the stack; required", .also = "layers depth total"},
+    {"rule", CHOICE(tarn__placement, rule, rule_words), .value = "alternate", .help = "where the reservoirs stand"},
+    {"trained", TEXT(tarn__placement, trained), .value = "L", .help = "kind or named set of the other layers"},
+    {"reservoir", TEXT(tarn__placement, reservoir), .value = "R", .help = "kind or named set of the reservoirs"},
+};
+
+static const tarn__option kind_options[] = {
+    {"mixer", CHOICE(tarn_kind, mixer, mixer_words), .value = "attention", .help = "token mixer of the layer",
+     .also = "type"},
+    {"heads", INTEGER(tarn_kind, heads, 1, 1024), .value = "4",
+     .mixers = WITH(ATTENTION) | CONVOLUTIONS | WITH(GRU) | WITH(LSTM) | WITH(ESN),
+     .help = "attention heads, and kernels of a convolution, a divisor of model.d_model; of gru, lstm and esn those of "
+             "the cross-attention, which language models do not have; not with mixers none and bigru",
+     .also = "attention_heads transformer-heads num_heads"},
+    {"hidden", INTEGER(tarn_kind, hidden, 1, 65536),
+     .derived = "model.d_model; half of it, rounded up, for mixer bigru", .mixers = RECURRENCES | WITH(ESN),
+     .help = "units of a recurrence, of each direction of bigru; with mixers bigru, gru, lstm and esn only",
+     .also = "hidden_size units reservoir_size n_rec"},
+    {"leak_rate", REAL(tarn_kind, leak_rate, 0, 1), ABOVE_LEAST, .value = "0.8", .mixers = WITH(ESN),
+     .help = "a in h' = (1 - a) h + a f(W_rec h + W_in x); this key and those to input_scaling only with mixer esn",
+     .also = "leak leaking_rate lr alpha"},
+    {"spectral_radius", REAL(tarn_kind, spectral_radius, 0, 1000), ABOVE_LEAST, .value = "0.993", .mixers = WITH(ESN),
+     .help = "largest modulus of the eigenvalues of W_rec", .also = "sr rho"},
+    {"sparsity", REAL(tarn_kind, sparsity, 0, 1), BELOW_MOST, .derived = "0.5; 1 - 1 / hidden for topology ring",
+     .mixers = WITH(ESN), .help = "share of the entries of W_rec that are 0",
+     .also = "lambda connectivity rc_connectivity density"},
+    {"topology", CHOICE(tarn_kind, topology, topology_words), .value = "random", .mixers = WITH(ESN),
+     .help = "which entries of W_rec there are", .also = "graph"},
+    {"nonlinearity", CHOICE(tarn_kind, nonlinearity, nonlinearity_words), .value = "relu", .mixers = WITH(ESN),
+     .help = "f of an echo state network", .also = "reservoir_activation activation"},
+    {"input", CHOICE(tarn_kind, input, reservoir_input_words), .value = "projection", .mixers = WITH(ESN),
+     .help = "what drives the units; direct needs hidden equal to model.d_model"},
+    {"input_scaling", REAL(tarn_kind, input_scaling, 0, 1000), .value = "0", .mixers = WITH(ESN),
+     .help = "standard deviation of a projection's W_in, which is normal; 0: as init says", .also = "sigma_in"},
+    {"frozen_input", BOOL(tarn_kind, frozen_input), .value = "no", .mixers = RECURRENCES | WITH(ESN),
+     .help = "freeze W_in of a recurrence whose kind is trained"},
+    {"frozen_recurrence", BOOL(tarn_kind, frozen_recurrence), .value = "no", .mixers = RECURRENCES,
+     .help = "freeze the recurrent weights of a recurrence whose kind is trained; mixer esn always does"},
+    {"frozen_output", BOOL(tarn_kind, frozen_output), .value = "no", .mixers = RECURRENCES | WITH(ESN),
+     .help = "freeze the projection of a recurrence's states where the kind is trained"},
+    {"kernel", INTEGER(tarn_kind, kernel, 1, 1023), .value = "7", .unit = "tokens", .mixers = CONVOLUTIONS,
+     .help = "width of a convolution; odd in the encoder; only with mixer light_conv and dynamic_conv",
+     .also = "kernel_size conv_kernel_size encoder_kernel_size_list decoder_kernel_size_list"},
+    {"kernel_dropout", REAL(tarn_kind, kernel_dropout, 0, 1), BELOW_MOST, .value = "0", .mixers = CONVOLUTIONS,
+     .help = "DropConnect on the softmax kernel of a convolution; only with mixer light_conv and dynamic_conv",
+     .also = "weight_dropout dropconnect"},
+    {"ffn", INTEGER(tarn_kind, ffn, 0, 1048576), .value = "1024",
+     .help = "inner width of the feed-forward network; 0: the layer is its token mixer only",
+     .also = "ffn_dim d_ff ffn_embed_dim transformer-dim-ffn"},
+    {"residual", BOOL(tarn_kind, residual), .value = "yes",
+     .help = "no: y = f(x) in place of x + f(x), without norm and FFN", .also = "skip residual_connection"},
+    {"frozen", CHOICE(tarn_kind, frozen, frozen_words), .value = "no",
+     .help = "what keeps its random initial values for ever; in the decoder of cross-attention too",
+     .also = "freeze trained reservoir"},
+    {"init", CHOICE(tarn_kind, init, init_words), .derived = "xavier if frozen is no, else orthogonal",
+     .help = "initialisation of the projection weights", .also = "initializer initialiser initialisation"},
+    {"init_gain", REAL(tarn_kind, init_gain, 0, 1000), ABOVE_LEAST, .value = "1", .later = true,
+     .help = "factor on the projection weights as init draws them", .also = "gain init_scale scale"},
+    {"norm", CHOICE(tarn_kind, norm, norm_words), .derived = "model.norm; pre for mixer none",
+     .help = "where the layer norm stands", .also = "normalize_before"},
+    {"dropout", REAL(tarn_kind, dropout, 0, 1), BELOW_MOST, .derived = "model.dropout",
+     .help = "on the output of mixer, cross-attention and FFN, before the residual sum"},
+};
+
+static const tarn__option backskip_options[] = {
+    {"method", CHOICE(tarn_backskip, method, backskip_words), .value = "none",
+     .help = "what stands in for the backward pass of a frozen layer; in the decoder only with mixer none"},
+    {"refresh", INTEGER(tarn_backskip, refresh, 0, 1e9), .value = "10", .unit = "updates",
+     .help = "every so many updates the true backward pass is done and compared; 0: never, not with predictor",
+     .also = "every interval"},
+};
+
+static const tarn__option data_options[] = {
+    {"vocab", TEXT(tarn_config_data, vocab), .help = "vocabulary of the source; training needs it", .also = "vocabs"},
+    {"target_vocab", TEXT(tarn_config_data, target_vocab), .derived = "data.vocab", .help = "vocabulary of the target"},
+    {"train", TEXT(tarn_config_data, train), .help = "prefix of the shards that tarn prepare wrote; training needs it",
+     .also = "train-sets trainpref"},
+    {"valid", TEXT(tarn_config_data, valid), .help = "prefix of the validation shards; without it nothing is validated",
+     .also = "valid-sets validpref dev"},
+    {"valid_reference", TEXT(tarn_config_data, valid_reference), .derived = "the shard's target, detokenized",
+     .help = "raw target text of the validation set, one sentence a line, for BLEU", .also = "reference"},
+};
+
+_Static_assert(offsetof(tarn_config_train, seed_count) == offsetof(tarn_config_train, seeds) + sizeof(int64_t *),
+               "the count of a list stands after its pointer");
+_Static_assert(offsetof(tarn_stack, keep_count) == offsetof(tarn_stack, layers_to_keep) + sizeof(int64_t *),
+               "the count of a list stands after its pointer");
+_Static_assert(offsetof(tarn_config_train, freeze_count) == offsetof(tarn_config_train, freeze) + sizeof(tarn_freeze *),
+               "the count of a list stands after its pointer");
+
+static const tarn__option train_options[] = {
+    {"seed", INTEGER(tarn_config_train, seed, 0, 4294967295.0), .value = "1",
+     .help = "of initialisation, shuffling and dropout"},
+    {"seeds", .type = TARN__OPTION_INTEGERS, .offset = offsetof(tarn_config_train, seeds), .least = 0,
+     .most = 4294967295.0, .help = "one run for each of these, in place of seed; at most 1000"},
+    {"max_updates", INTEGER(tarn_config_train, max_updates, 0, 1e12), .value = "50000", .unit = "updates",
+     .help = "stop after so many optimiser steps; 0: no limit", .also = "max_update max_steps updates after-batches"},
+    {"max_epochs", INTEGER(tarn_config_train, max_epochs, 0, 1e9), .value = "0", .unit = "epochs",
+     .help = "stop after so many passes over the data; 0: no limit", .also = "max_epoch epochs after-epochs"},
+    {"max_minutes", REAL(tarn_config_train, max_minutes, 0, 1e7), .value = "0", .unit = "minutes",
+     .help = "stop after so much training time, validation and saving not counted; 0: no limit",
+     .also = "stop_time_hours minutes"},
+    {"clock", CHOICE(tarn_config_train, clock, clock_words), .value = "wall",
+     .help = "what training time is, in max_minutes, log and result"},
+    {"max_tokens", INTEGER(tarn_config_train, max_tokens, 1, 16777216), .value = "4096", .unit = "tokens",
+     .help = "most source tokens and most target tokens of a batch", .also = "mini-batch-words"},
+    {"max_sentences", INTEGER(tarn_config_train, max_sentences, 0, 16777216), .value = "0", .unit = "sentences",
+     .help = "most sentences of a batch; 0: no limit", .also = "batch_size mini-batch"},
+    {"accumulate", INTEGER(tarn_config_train, accumulate, 1, 65536), .value = "1", .unit = "batches",
+     .help = "batches whose gradients are summed for an update", .also = "update_freq optimizer-delay"},
+    {"optimiser", CHOICE(tarn_config_train, optimiser, optimiser_words), .value = "adam", .help = "update rule"},
+    {"ridge", REAL(tarn_config_train, ridge, 0, 1e12), .value = "1e-6",
+     .help = "with optimiser ridge: the penalty, which is added to the diagonal of the summed products of the states",
+     .also = "regularization beta lambda alpha"},
+    {"lr", REAL(tarn_config_train, lr, 0, 100), ABOVE_LEAST, .value = "0.0005",
+     .help = "learning rate at the end of warm-up", .also = "learning_rate learn-rate"},
+    {"beta1", REAL(tarn_config_train, beta1, 0, 1), BELOW_MOST, .value = "0.9",
+     .help = "decay of the optimiser's first moment", .also = "betas adam_betas"},
+    {"beta2", REAL(tarn_config_train, beta2, 0, 1), BELOW_MOST, .value = "0.98",
+     .help = "decay of the optimiser's second moment"},
+    {"eps", REAL(tarn_config_train, eps, 1e-30, 1), .value = "1e-8", .help = "added to the root of the second moment",
+     .also = "adam_eps epsilon"},
+    {"weight_decay", REAL(tarn_config_train, weight_decay, 0, 1), .value = "0",
+     .help = "pull of all trained parameters towards 0, as the optimiser defines it"},
+    {"schedule", CHOICE(tarn_config_train, schedule, schedule_words), .value = "inverse_sqrt",
+     .help = "learning rate after warm-up", .also = "lr_scheduler lr_schedule lr-decay-inv-sqrt"},
+    {"warmup", INTEGER(tarn_config_train, warmup, 0, 1e12), .value = "4000", .unit = "updates",
+     .help = "updates in which the rate rises linearly from 0 to lr", .also = "warmup_updates warmup_steps lr-warmup"},
+    {"min_lr", REAL(tarn_config_train, min_lr, 0, 100), .value = "0",
+     .help = "the learning rate after warm-up never falls below it", .also = "stop_min_lr"},
+    {"clip_norm", REAL(tarn_config_train, clip_norm, 0, 1e6), .value = "0",
+     .help = "largest L2 norm of all gradients together, larger ones are scaled down; 0: off",
+     .also = "clip_grad gradient_clipping"},
+    {"label_smoothing", REAL(tarn_config_train, label_smoothing, 0, 1), BELOW_MOST, .value = "0.1",
+     .help = "probability spread evenly over the vocabulary", .also = "smoothing"},
+    {"precision", CHOICE(tarn_config_train, precision, precision_words), .value = "fp32",
+     .help = "number format of products and activations", .also = "fp16 bf16 dtype"},
+    {"recompute", CHOICE(tarn_config_train, recompute, recompute_words), .value = "none",
+     .help = "what the backward pass computes again to save memory; changes no bit of a result",
+     .also = "checkpoint_activations gradient_checkpointing"},
+    {"log_every", INTEGER(tarn_config_train, log_every, 1, 1e9), .value = "50", .unit = "updates",
+     .help = "updates between two lines of the log", .also = "log_interval disp-freq"},
+    {"tensorboard", BOOL(tarn_config_train, tensorboard), .value = "yes",
+     .help = "write event files for TensorBoard beside the log", .also = "tensorboard_logdir"},
+    {"save_every", INTEGER(tarn_config_train, save_every, 0, 1e12), .value = "0", .unit = "updates",
+     .help = "updates between two checkpoints; 0: only when validating and at the end",
+     .also = "save_interval_updates save-freq save_interval"},
+    {"keep_last", INTEGER(tarn_config_train, keep_last, 0, 1000), .value = "5", .unit = "checkpoints",
+     .help = "numbered checkpoints kept beside best and last", .also = "keep_last_epochs keep_interval_updates"},
+    {"average", INTEGER(tarn_config_train, average, 0, 1000), .value = "0", .unit = "checkpoints",
+     .help = "at the end write the mean of the last n numbered checkpoints; at most keep_last; 0: off",
+     .also = "average_checkpoints exponential-smoothing"},
+    {"patience", INTEGER(tarn_config_train, patience, 0, 1e6), .value = "0", .unit = "validations",
+     .help = "stop after so many validations without a better valid.metric; 0: off", .also = "early-stopping"},
+    {"threads", INTEGER(tarn_config_train, threads, 0, 4096), .value = "0", .help = "0: all that the process may use",
+     .also = "cpu-threads num_workers"},
+    {"cache_frozen", BOOL(tarn_config_train, cache_frozen), .value = "no",
+     .help =
+         "keep the outputs of the frozen layers at the bottom of the encoder on disk, where the encoder's embedding "
+         "is frozen and neither has dropout",
+     .also = "cache_outputs"},
+    {"init_from", TEXT(tarn_config_train, init_from),
+     .help = "run directory or checkpoint whose weights a new training starts from; without it they are random",
+     .also = "finetune_from_model restore_file pretrained-model init"},
+    {"freeze", .type = TARN__OPTION_FREEZE, .offset = offsetof(tarn_config_train, freeze), .least = 0, .most = 1e12,
+     .unit = "updates",
+     .help =
+         "staged freezing: layers and the update after which they stay as they are, such as { encoder.layer1: 1000, "
+         "embeddings.source: 500 }",
+     .also = "freeze_at frozen freeze_layers freeze_schedule"},
+    {"autofreeze", INTEGER(tarn_config_train, autofreeze, 0, 1e12), .value = "0", .unit = "updates",
+     .help = "updates between two tests of AutoFreeze, which freezes encoder layers from the bottom when the norms of "
+             "their "
+             "summed gradients change little; 0: off",
+     .also = "auto_freeze grad_eval_step freeze_interval"},
+    {"autofreeze_percentile", REAL(tarn_config_train, autofreeze_percentile, 0, 100), .value = "50",
+     .help = "layers below the lowest one whose change reaches this percentile of all changes are frozen",
+     .also = "percentile"},
+};
+
+static const tarn__option valid_options[] = {
+    {"every", INTEGER(tarn_config_valid, every, 0, 1e12), .value = "1000", .unit = "updates",
+     .help = "updates between two validations; 0: at the end of every epoch",
+     .also = "validate_interval_updates valid-freq interval"},
+    {"bleu", BOOL(tarn_config_valid, bleu), .value = "yes",
+     .help = "translate the validation sentences and score them; always no for a language model", .also = "eval_bleu"},
+    {"beam", INTEGER(tarn_config_valid, beam, 1, 1024), .value = "1", .help = "beam of that translation; 1: greedy",
+     .also = "beam_size"},
+    {"length_penalty", REAL(tarn_config_valid, length_penalty, -10, 10), .value = "1",
+     .help = "length penalty of that translation, as translate.length_penalty", .also = "lenpen normalize"},
+    {"max_sentences", INTEGER(tarn_config_valid, max_sentences, 0, 1e9), .value = "0", .unit = "sentences",
+     .help = "sentences translated, from the first; 0: all"},
+    {"at_start", BOOL(tarn_config_valid, at_start), .value = "no",
+     .help = "validate the untrained model too, at update 0 and time 0; it is never the best one"},
+    {"metric", CHOICE(tarn_config_valid, metric, metric_words), .derived = "bleu if valid.bleu, else loss",
+     .help = "what the best checkpoint and patience look at", .also = "best_checkpoint_metric valid-metrics"},
+    {"lowercase", BOOL(tarn_config_valid, lowercase), .value = "no", .help = "BLEU of lower-cased text",
+     .also = "lc sacrebleu_lowercase"},
+    {"tokenize", CHOICE(tarn_config_valid, tokenize, tokenize_words), .value = "13a",
+     .help = "sacreBLEU's tokenizer for BLEU", .also = "tokenizer tok"},
+};
+
+static const tarn__option translate_options[] = {
+    {"beam", INTEGER(tarn_config_translate, beam, 1, 1024), .value = "5", .help = "hypotheses kept; 1: greedy",
+     .also = "beam_size"},
+    {"length_penalty", REAL(tarn_config_translate, length_penalty, -10, 10), .value = "1",
+     .help = "a hypothesis' score is its log-probability / length^length_penalty", .also = "lenpen normalize"},
+    {"max_len_a", REAL(tarn_config_translate, max_len_a, 0, 100), .value = "1.2",
+     .help = "a translation has at most max_len_a * source tokens + max_len_b tokens", .also = "max-length-factor"},
+    {"max_len_b", INTEGER(tarn_config_translate, max_len_b, 0, 1048576), .value = "10", .unit = "tokens",
+     .help = "see max_len_a"},
+    {"max_tokens", INTEGER(tarn_config_translate, max_tokens, 1, 16777216), .value = "4096", .unit = "tokens",
+     .help = "most source tokens in work on a thread", .also = "mini-batch mini-batch-words batch_size"},
+};
+
+#define SECTION(name, table, place) \
+  { name, table, LENGTH(table), place }
+static const tarn__section sections[TARN__SECTION_COUNT] = {
+    [TARN__SECTION_MODEL] = SECTION("model", model_options, offsetof(tarn_config, model)),
+    [TARN__SECTION_ENCODER] = SECTION("encoder", stack_options, offsetof(tarn_config, encoder)),
+    [TARN__SECTION_ENCODER_PLACE] = SECTION("encoder.place", place_options, 0),
+    [TARN__SECTION_DECODER] = SECTION("decoder", stack_options, offsetof(tarn_config, decoder)),
+    [TARN__SECTION_DECODER_PLACE] = SECTION("decoder.place", place_options, 0),
+    [TARN__SECTION_KINDS] = SECTION("kinds", kind_options, 0),
+    [TARN__SECTION_KINDS_BACKSKIP] = SECTION("kinds.NAME.backskip", backskip_options, offsetof(tarn_kind, backskip)),
+    [TARN__SECTION_DATA] = SECTION("data", data_options, offsetof(tarn_config, data)),
+    [TARN__SECTION_TRAIN] = SECTION("train", train_options, offsetof(tarn_config, train)),
+    [TARN__SECTION_VALID] = SECTION("valid", valid_options, offsetof(tarn_config, valid)),
+    [TARN__SECTION_TRANSLATE] = SECTION("translate", translate_options, offsetof(tarn_config, translate)),
+};
+
+const tarn__section *tarn__config_section(tarn__section_id id) { return &sections[id]; }

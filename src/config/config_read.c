@@ -1,0 +1,438 @@
+// From YAML text and overrides to a tarn_config: each map of the file is read by its section of the option table.
+#include "config/config_read.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/file.h"
+#include "base/file_kind.h"
+#include "tarn/text.h"
+
+enum { LARGEST_FILE = 1 << 20, PATH_TEXT = 160 };
+
+#define TOO_LARGE "%s: larger than 1 MiB, so it is no description of a model"
+
+typedef struct reader {
+  tarn_config *config;
+  tarn__arena *arena;  // of the config
+  tarn__yaml tree;
+  tarn__yaml_node *root;
+} reader;
+
+// Puts "file:line: path: " before the recorded line.
+static tarn_status fail_in(tarn_status status, const tarn__yaml_node *node, const char *path, const char *name) {
+  const char *dot = name[0] ? "." : "";
+  if (status == TARN_STATUS_OK || status == TARN_STATUS_MEMORY) return status;
+  if (node->line > 0) return tarn__fail_prefix(status, "%s:%d: %s%s%s: ", node->origin, node->line, path, dot, name);
+  return tarn__fail_prefix(status, "%s: %s%s%s: ", node->origin, path, dot, name);
+}
+
+// Whether a word is among words separated by spaces, `_` and `-` being alike.
+static bool is_listed(const char *list, const char *word) {
+  while (list && *list) {
+    size_t n = strcspn(list, " ");
+    size_t i = 0;
+    while (i < n && word[i] &&
+           (list[i] == word[i] || (list[i] == '-' && word[i] == '_') || (list[i] == '_' && word[i] == '-'))) {
+      i++;
+    }
+    if (i == n && word[n] == 0) return true;
+    list += n + (list[n] == ' ');
+  }
+  return false;
+}
+
+// The section that has an option of this name, or NULL.
+static const char *other_section(const char *name) {
+  for (int id = 0; id < TARN__SECTION_COUNT; id++) {
+    const tarn__section *section = tarn__config_section((tarn__section_id)id);
+    for (int i = 0; i < section->count; i++) {
+      if (strcmp(section->options[i].name, name) == 0) return section->path;
+    }
+  }
+  return NULL;
+}
+
+static tarn_status unknown_key(const tarn__yaml_node *node, const char *path, const tarn__section *section,
+                               const char *extra) {
+  const char *names[64];
+  size_t count = 0;
+  const char *near = NULL;
+  char shown[TARN__YAML_SHOWN];
+  tarn__yaml_show(shown, node->key);
+  for (int i = 0; i < section->count; i++) {
+    names[count++] = section->options[i].name;
+    if (is_listed(section->options[i].also, node->key)) near = section->options[i].name;
+  }
+  if (extra) names[count++] = extra;
+  const char *elsewhere = other_section(node->key);
+  if (!near) near = tarn_text_nearest(node->key, names, count);
+  if (near) return tarn__yaml_fail(node, "unknown key \"%s\" in %s; did you mean \"%s\"?", shown, path, near);
+  if (elsewhere) {
+    return tarn__yaml_fail(node, "unknown key \"%s\" in %s; there is one in %s", shown, path, elsewhere);
+  }
+  return tarn__yaml_fail(node, "unknown key \"%s\" in %s", shown, path);
+}
+
+static tarn_status read_integers(reader *r, const tarn__option *option, void *section, const tarn__yaml_node *node) {
+  void *memory;
+  int64_t count = 0;
+  TARN_REQUIRE(node->type == TARN__YAML_LIST, USAGE, "expected a list such as [1, 2, 3]");
+  for (const tarn__yaml_node *item = node->first; item; item = item->next) count++;
+  TARN_REQUIRE(count <= TARN_CONFIG_SEEDS, USAGE, "more than %d numbers", (int)TARN_CONFIG_SEEDS);
+  TARN_TRY(tarn__arena_alloc(r->arena, &memory, (size_t)count, sizeof(int64_t)));
+  int64_t *values = memory;
+  int64_t i = 0;
+  for (const tarn__yaml_node *item = node->first; item; item = item->next, i++) {
+    TARN_REQUIRE(item->type == TARN__YAML_SCALAR, USAGE, "expected a list of integers");
+    TARN_TRY(tarn__option_integer(option, &values[i], item->text));
+    for (int64_t j = 0; j < i; j++) TARN_REQUIRE(values[j] != values[i], USAGE, "%s is given twice", item->text);
+  }
+  struct {
+    const int64_t *values;
+    int64_t count;
+  } field = {values, count};
+  memcpy((char *)section + option->offset, &field, sizeof field);
+  return TARN_STATUS_OK;
+}
+
+static tarn_status read_freeze(reader *r, const tarn__option *option, void *section, const tarn__yaml_node *node) {
+  void *memory;
+  int64_t count = 0;
+  TARN_REQUIRE(node->type == TARN__YAML_MAP, USAGE, "expected layers and updates, such as { encoder.layer1: 1000 }");
+  for (const tarn__yaml_node *item = node->first; item; item = item->next) count++;
+  TARN_TRY(tarn__arena_alloc(r->arena, &memory, (size_t)count, sizeof(tarn_freeze)));
+  tarn_freeze *entries = memory;
+  int64_t i = 0;
+  for (const tarn__yaml_node *item = node->first; item; item = item->next, i++) {
+    char *name;
+    char shown[TARN__YAML_SHOWN];
+    tarn__yaml_show(shown, item->key);
+    TARN_REQUIRE(item->type == TARN__YAML_SCALAR, USAGE, "%s: expected the number of an update", shown);
+    tarn_status status = tarn__option_integer(option, &entries[i].at, item->text);
+    if (status != TARN_STATUS_OK) return tarn__fail_prefix(status, "%s: ", shown);
+    TARN_TRY(tarn__arena_strdup(r->arena, &name, item->key));
+    entries[i].layers = name;
+  }
+  struct {
+    const tarn_freeze *entries;
+    int64_t count;
+  } field = {entries, count};
+  memcpy((char *)section + option->offset, &field, sizeof field);
+  return TARN_STATUS_OK;
+}
+
+static tarn_status read_value(reader *r, const tarn__option *option, void *section, const tarn__yaml_node *node) {
+  if (option->type == TARN__OPTION_INTEGERS) return read_integers(r, option, section, node);
+  if (option->type == TARN__OPTION_FREEZE) return read_freeze(r, option, section, node);
+  TARN_REQUIRE(node->type == TARN__YAML_SCALAR, USAGE, "expected one value, not a %s",
+               node->type == TARN__YAML_LIST ? "list" : "map");
+  return tarn__option_set(option, section, node->text, r->arena);
+}
+
+static const tarn__option *find_option(const tarn__section *section, const char *name) {
+  for (int i = 0; i < section->count; i++) {
+    if (strcmp(section->options[i].name, name) == 0) return &section->options[i];
+  }
+  return NULL;
+}
+
+static tarn_status expect_map(const tarn__yaml_node *node, const char *path) {
+  if (tarn__yaml_is_empty(node) || node->type == TARN__YAML_MAP) return TARN_STATUS_OK;
+  return fail_in(tarn__fail(TARN_STATUS_USAGE, "expected keys and values"), node, path, "");
+}
+
+// Sets a section's defaults, then reads its map if there is one. PATTERN options and the key `extra` are known here
+// but read by the caller.
+static tarn_status read_section(reader *r, tarn__section_id id, const char *path, void *fields,
+                                const tarn__yaml_node *node, const char *extra) {
+  const tarn__section *section = tarn__config_section(id);
+  for (int i = 0; i < section->count; i++) {
+    const tarn__option *option = &section->options[i];
+    tarn__option_unset(option, fields);
+    if (option->value) TARN_TRY(tarn__option_set(option, fields, option->value, r->arena));
+  }
+  TARN_TRY(expect_map(node, path));
+  for (const tarn__yaml_node *entry = node ? node->first : NULL; entry; entry = entry->next) {
+    const tarn__option *option = find_option(section, entry->key);
+    if (!option && extra && strcmp(extra, entry->key) == 0) continue;
+    if (!option) return unknown_key(entry, path, section, extra);
+    if (option->type == TARN__OPTION_PATTERN || tarn__yaml_is_empty(entry)) continue;
+    TARN_TRY(fail_in(read_value(r, option, fields, entry), entry, path, option->name));
+  }
+  return TARN_STATUS_OK;
+}
+
+static bool is_kind_name(const char *name) {
+  size_t letters = strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_");
+  return letters > 0 && letters < TARN_CONFIG_KIND_NAME && name[letters] == 0;
+}
+
+static tarn_status read_kind(reader *r, const tarn__yaml_node *node) {
+  char shown[TARN__YAML_SHOWN];
+  char path[PATH_TEXT];
+  if (!is_kind_name(node->key)) {
+    return tarn__yaml_fail(node,
+                           "kinds: \"%s\" is not a name of a kind: at most %d letters and underscores (digits name "
+                           "sets, in patterns)",
+                           tarn__yaml_show(shown, node->key), TARN_CONFIG_KIND_NAME - 1);
+  }
+  if (strcmp(node->key, "layer") == 0) {
+    return tarn__yaml_fail(node, "kinds: the name \"layer\" is taken: bare uses are called layer1, layer2, ...");
+  }
+  if (strcmp(node->key, "null") == 0) {
+    return tarn__yaml_fail(node,
+                           "kinds: the name \"null\" is taken: in YAML it stands for nothing, so \"layers: null\" "
+                           "has no layers");
+  }
+  if (r->config->kind_count == TARN_CONFIG_KINDS) {
+    return tarn__yaml_fail(node, "more than %d kinds", (int)TARN_CONFIG_KINDS);
+  }
+  tarn_kind *kind = &r->config->kinds[r->config->kind_count++];
+  snprintf(kind->name, sizeof kind->name, "%s", node->key);
+  snprintf(path, sizeof path, "kinds.%s", node->key);
+  TARN_TRY(read_section(r, TARN__SECTION_KINDS, path, kind, node, "backskip"));
+  snprintf(path, sizeof path, "kinds.%s.backskip", node->key);
+  return read_section(r, TARN__SECTION_KINDS_BACKSKIP, path, &kind->backskip, tarn__yaml_get(node, "backskip"), NULL);
+}
+
+static tarn_status read_kinds(reader *r) {
+  const tarn__yaml_node *kinds = tarn__yaml_get(r->root, "kinds");
+  void *memory;
+  TARN_TRY(expect_map(kinds, "kinds"));
+  TARN_TRY(tarn__arena_alloc(r->arena, &memory, TARN_CONFIG_KINDS, sizeof *r->config->kinds));
+  r->config->kinds = memory;
+  for (const tarn__yaml_node *entry = kinds ? kinds->first : NULL; entry; entry = entry->next) {
+    TARN_TRY(read_kind(r, entry));
+  }
+  return TARN_STATUS_OK;
+}
+
+// Reads `place` into the pattern that it stands for.
+static tarn_status read_place(reader *r, tarn__section_id id, char pattern[TARN__PATTERN_TEXT], const char **reservoir,
+                              const tarn__yaml_node *node) {
+  const char *path = tarn__config_section(id)->path;
+  tarn__placement place = {0};
+  TARN_TRY(read_section(r, id, path, &place, node, NULL));
+  bool whole =
+      !tarn__yaml_is_empty(tarn__yaml_get(node, "reservoirs")) && !tarn__yaml_is_empty(tarn__yaml_get(node, "of"));
+  if (!whole) {
+    return fail_in(tarn__fail(TARN_STATUS_USAGE, "both reservoirs and of are needed, as in { reservoirs: 3, of: 8 }"),
+                   node, path, "");
+  }
+  *reservoir = place.reservoirs > 0 ? place.reservoir : NULL;
+  return fail_in(tarn__place_pattern(pattern, &place), node, path, "");
+}
+
+// Leaves out the layers of the pattern that layers_to_keep does not name.
+static tarn_status keep_layers(reader *r, tarn_stack *stack) {
+  void *memory;
+  stack->layers = stack->pattern;
+  stack->count = stack->depth;
+  if (stack->keep_count == 0) return TARN_STATUS_OK;
+  bool kept[TARN_CONFIG_LAYERS] = {false};
+  for (int64_t i = 0; i < stack->keep_count; i++) {
+    int64_t depth = stack->layers_to_keep[i];
+    TARN_REQUIRE(depth <= stack->depth, USAGE, "layers_to_keep names layer %lld of a pattern of %d layers",
+                 (long long)depth, (int)stack->depth);
+    kept[depth - 1] = true;
+  }
+  TARN_TRY(tarn__arena_alloc(r->arena, &memory, (size_t)stack->keep_count, sizeof *stack->layers));
+  stack->layers = memory;
+  stack->count = 0;
+  for (int32_t i = 0; i < stack->depth; i++) {
+    if (!kept[i]) continue;
+    tarn_layer *layer = &stack->layers[stack->count];
+    *layer = stack->pattern[i];
+    layer->first = 0;
+    while (layer->first < stack->count && strcmp(stack->layers[layer->first].set, layer->set) != 0) layer->first++;
+    stack->count++;
+  }
+  return TARN_STATUS_OK;
+}
+
+static tarn_status read_layers(reader *r, tarn_stack *stack, const char *pattern) {
+  void *memory;
+  TARN_TRY(tarn__arena_alloc(r->arena, &memory, TARN_CONFIG_LAYERS, sizeof *stack->pattern));
+  stack->pattern = memory;
+  TARN_TRY(tarn__pattern_parse(stack->pattern, &stack->depth, pattern, r->config->kinds, r->config->kind_count));
+  return keep_layers(r, stack);
+}
+
+// Reads the encoder or the decoder; `place` is the id of the section of its `place` key.
+static tarn_status read_stack(reader *r, tarn__section_id id, tarn__section_id place_id, tarn_stack *stack) {
+  const char *path = tarn__config_section(id)->path;
+  const tarn__yaml_node *node = tarn__yaml_get(r->root, path);
+  if (tarn__yaml_is_empty(node) && id == TARN__SECTION_ENCODER) return TARN_STATUS_OK;  // a language model
+  if (tarn__yaml_is_empty(node)) return tarn__yaml_fail(node ? node : r->root, "%s.layers is missing", path);
+  TARN_TRY(read_section(r, id, path, stack, node, "place"));
+  const tarn__yaml_node *layers = tarn__yaml_get(node, "layers");
+  const tarn__yaml_node *place = tarn__yaml_get(node, "place");
+  bool by_place = !tarn__yaml_is_empty(place);
+  if (tarn__yaml_is_empty(layers) == !by_place) {
+    return tarn__yaml_fail(node, "%s: give either layers or place", path);
+  }
+  char pattern[TARN__PATTERN_TEXT];
+  if (by_place) {
+    TARN_TRY(read_place(r, place_id, pattern, &stack->reservoir, place));
+    return fail_in(read_layers(r, stack, pattern), place, path, "place");
+  }
+  if (layers->type != TARN__YAML_SCALAR) {
+    return fail_in(tarn__fail(TARN_STATUS_USAGE, "expected a pattern such as (R L)*4"), layers, path, "layers");
+  }
+  return fail_in(read_layers(r, stack, layers->text), layers, path, "layers");
+}
+
+static tarn_status check_top(const reader *r) {
+  const char *names[TARN__SECTION_COUNT];
+  size_t count = 0;
+  if (!tarn__yaml_is_empty(r->root) && r->root->type != TARN__YAML_MAP) {
+    return tarn__yaml_fail(r->root, "expected keys such as model, encoder, decoder and kinds");
+  }
+  for (int id = 0; id < TARN__SECTION_COUNT; id++) {
+    const char *path = tarn__config_section((tarn__section_id)id)->path;
+    if (!strchr(path, '.')) names[count++] = path;
+  }
+  for (const tarn__yaml_node *entry = r->root->first; entry; entry = entry->next) {
+    size_t i = 0;
+    char shown[TARN__YAML_SHOWN];
+    while (i < count && strcmp(names[i], entry->key) != 0) i++;
+    if (i < count) continue;
+    tarn__yaml_show(shown, entry->key);
+    const char *near = tarn_text_nearest(entry->key, names, count);
+    const char *section = other_section(entry->key);
+    if (near) return tarn__yaml_fail(entry, "unknown section \"%s\"; did you mean \"%s\"?", shown, near);
+    if (section) return tarn__yaml_fail(entry, "unknown section \"%s\"; it is a key of %s", shown, section);
+    return tarn__yaml_fail(entry, "unknown section \"%s\"", shown);
+  }
+  return TARN_STATUS_OK;
+}
+
+// Puts a value into the tree; `layers` and `place` of a stack replace each other.
+static tarn_status put_value(reader *r, const char *path, tarn__yaml_node *value) {
+  static const char *const stacks[] = {"encoder", "decoder"};
+  for (int i = 0; i < 2; i++) {
+    size_t n = strlen(stacks[i]);
+    if (strncmp(path, stacks[i], n) != 0 || path[n] != '.') continue;
+    tarn__yaml_node *stack = tarn__yaml_get(r->root, stacks[i]);
+    if (strcmp(path + n + 1, "layers") == 0) tarn__yaml_remove(stack, "place");
+    if (strncmp(path + n + 1, "place", 5) == 0) tarn__yaml_remove(stack, "layers");
+  }
+  return tarn__yaml_set(&r->tree, r->root, path, value);
+}
+
+// Applies "key=value" to the tree.
+static tarn_status apply_override(reader *r, const char *text) {
+  const char *equals = strchr(text, '=');
+  char origin[PATH_TEXT];
+  char *path;
+  void *memory;
+  tarn__yaml_node *value;
+  snprintf(origin, sizeof origin, "--set %.96s%s", text, strlen(text) > 96 ? "..." : "");
+  TARN_REQUIRE(equals, USAGE, "%s: expected key=value, such as train.lr=0.001", origin);
+  TARN_TRY(tarn__arena_alloc(r->arena, &memory, (size_t)(equals - text) + 1, 1));
+  path = memory;
+  memcpy(path, text, (size_t)(equals - text));
+  TARN_TRY(tarn__yaml_parse(&r->tree, &value, origin, false, equals + 1, strlen(equals + 1)));
+  return put_value(r, path, value);
+}
+
+// Applies a change of either sort.
+static tarn_status apply_edit(reader *r, const tarn__config_edit *edit) {
+  tarn__yaml_node *value;
+  if (edit->text) return apply_override(r, edit->text);
+  TARN_TRY(tarn__yaml_copy(&r->tree, &value, edit->value));
+  return put_value(r, edit->path, value);
+}
+
+static tarn_status read_tree(reader *r) {
+  tarn_config *config = r->config;
+  static const tarn__section_id plain[] = {TARN__SECTION_MODEL, TARN__SECTION_DATA, TARN__SECTION_TRAIN,
+                                           TARN__SECTION_VALID, TARN__SECTION_TRANSLATE};
+  TARN_TRY(check_top(r));
+  for (size_t i = 0; i < sizeof plain / sizeof *plain; i++) {
+    const tarn__section *section = tarn__config_section(plain[i]);
+    TARN_TRY(read_section(r, plain[i], section->path, (char *)config + section->offset,
+                          tarn__yaml_get(r->root, section->path), NULL));
+  }
+  TARN_TRY(read_kinds(r));
+  TARN_TRY(read_stack(r, TARN__SECTION_ENCODER, TARN__SECTION_ENCODER_PLACE, &config->encoder));
+  TARN_TRY(read_stack(r, TARN__SECTION_DECODER, TARN__SECTION_DECODER_PLACE, &config->decoder));
+  return tarn__config_resolve(config, r->root);
+}
+
+static tarn_status read_all(reader *r, const char *name, const char *text, size_t size, const tarn__config_edit *edits,
+                            size_t count) {
+  char *copy;
+  TARN_REQUIRE(size <= LARGEST_FILE, USAGE, TOO_LARGE, name);
+  TARN_TRY(tarn__arena_strdup(r->arena, &copy, name));
+  r->config->name = copy;
+  TARN_TRY(tarn__yaml_parse(&r->tree, &r->root, name, true, text, size));
+  TARN_TRY(check_top(r));
+  for (size_t i = 0; i < count; i++) TARN_TRY(apply_edit(r, &edits[i]));
+  return read_tree(r);
+}
+
+tarn_status tarn__config_parse_edited(tarn_config **out, const char *name, const char *text, size_t size,
+                                      const tarn__config_edit *edits, size_t count) {
+  void *memory;
+  reader r = {0};
+  *out = NULL;
+  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, 1, sizeof *r.config));
+  r.config = memory;
+  tarn_status status = tarn__alloc(&memory, TARN__MEMORY_OTHER, 1, sizeof *r.config->memory);
+  if (status == TARN_STATUS_OK) {
+    r.config->memory = memory;
+    r.arena = &r.config->memory->arena;
+    status = read_all(&r, name, text, size, edits, count);
+  }
+  tarn__yaml_close(&r.tree);
+  if (status != TARN_STATUS_OK) tarn_config_close(&r.config);
+  *out = r.config;
+  return status;
+}
+
+tarn_status tarn_config_parse(tarn_config **out, const char *name, const char *text, size_t size,
+                              const char *const *overrides, size_t count) {
+  void *memory;
+  *out = NULL;
+  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, count, sizeof(tarn__config_edit)));
+  tarn__config_edit *edits = memory;
+  for (size_t i = 0; i < count; i++) edits[i].text = overrides[i];
+  tarn_status status = tarn__config_parse_edited(out, name, text, size, edits, count);
+  tarn__free(edits);
+  return status;
+}
+
+static tarn_status read_file(tarn_config **out, const char *path, const char *const *overrides, size_t count) {
+  struct stat info;
+  char *text;
+  size_t size;
+  bool known = stat(path, &info) == 0;  // if not, reading says why
+  TARN_REQUIRE(!known || !S_ISCHR(info.st_mode), USAGE, "%s: a device, not a file", path);
+  TARN_REQUIRE(!known || info.st_size <= LARGEST_FILE, USAGE, TOO_LARGE, path);
+  TARN_TRY(tarn__file_read(path, &text, &size));
+  tarn_status status = tarn_config_parse(out, path, text, size, overrides, count);
+  tarn__free(text);
+  return status;
+}
+
+tarn_status tarn_config_read(tarn_config **out, const char *path, const char *const *overrides, size_t count) {
+  char file[PATH_MAX];
+  *out = NULL;
+  // A run directory stands for the configuration in it.
+  TARN_TRY(tarn__path_join(file, path, "config.yaml"));
+  const bool run = tarn__file_kind_at(path) == TARN__FILE_KIND_RUN;
+  tarn_status status = read_file(out, run ? file : path, overrides, count);
+  // With overrides the mistake may be in these.
+  return status == TARN_STATUS_OK ? status : tarn__file_kind_explain(status, path, TARN__FILE_KIND_CONFIG);
+}
+
+void tarn_config_close(tarn_config **config) {
+  if (!*config) return;
+  if ((*config)->memory) tarn__arena_close(&(*config)->memory->arena);
+  tarn__free((*config)->memory);
+  tarn__free(*config);
+  *config = NULL;
+}

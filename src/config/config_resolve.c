@@ -1,0 +1,443 @@
+// Defaults that depend on other keys, and checks that concern several keys at once.
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "config/config_freeze.h"
+#include "config/config_read.h"
+#include "config/config_ridge.h"
+#include "tarn/text.h"
+
+// Fails with the line of the key, or of the nearest map above it where the key has its default.
+static tarn_status fail_key(const tarn__yaml_node *root, const char *key, const char *text) {
+  return tarn__yaml_fail(tarn__yaml_nearest(root, key), "%s: %s", key, text);
+}
+
+// Fails if a key is in the file.
+static tarn_status refuse_key(const tarn__yaml_node *root, const char *key, const char *text) {
+  return tarn__yaml_is_empty(tarn__yaml_find(root, key)) ? TARN_STATUS_OK : fail_key(root, key, text);
+}
+
+static bool in_stack(const tarn_config *config, const tarn_stack *stack, const tarn_kind *kind) {
+  for (int32_t i = 0; i < stack->count; i++)
+    if (&config->kinds[stack->layers[i].kind] == kind) return true;
+  return false;
+}
+
+static tarn_status check_backskip(const tarn_config *config, const tarn_kind *kind, const tarn__yaml_node *root) {
+  char key[96];
+  char text[256];
+  const tarn_backskip *backskip = &kind->backskip;
+  if (backskip->method == TARN_BACKSKIP_NONE) return TARN_STATUS_OK;
+  snprintf(key, sizeof key, "kinds.%s.backskip.method", kind->name);
+  if (kind->frozen != TARN_FROZEN_YES) {
+    snprintf(text, sizeof text, "%s need the true gradient; set kinds.%s.frozen to yes",
+             kind->frozen == TARN_FROZEN_NO ? "the layer is trained, and its weights"
+                                            : "its norms and biases are trained and",
+             kind->name);
+    return fail_key(root, key, text);
+  }
+  // Its cross-attention has a second input, into which no gradient would flow.
+  if (config->encoder.count > 0 && kind->mixer != TARN_MIXER_NONE && in_stack(config, &config->decoder, kind)) {
+    snprintf(
+        text, sizeof text,
+        "in the decoder kind %s attends to the encoder, whose gradient has no stand-in; give the decoder a kind of "
+        "its own without backskip, or one with mixer none",
+        kind->name);
+    return fail_key(root, key, text);
+  }
+  if (backskip->method == TARN_BACKSKIP_PREDICTOR && backskip->refresh == 0) {
+    snprintf(key, sizeof key, "kinds.%s.backskip.refresh", kind->name);
+    return fail_key(root, key, "the predictor learns from true gradients; set it to 1 or more");
+  }
+  return TARN_STATUS_OK;
+}
+
+static const char *mixer_word(tarn_mixer mixer) {
+  static const char *const words[] = {
+#define WORD(value, word, text) word,
+      TARN_MIXER_MAP(WORD)
+#undef WORD
+  };
+  return words[mixer];
+}
+
+// Keys of other mixers are errors where they are given, and 0 where they are not.
+static tarn_status drop_keys(tarn_kind *kind, const tarn__yaml_node *root) {
+  const tarn__section *section = tarn__config_section(TARN__SECTION_KINDS);
+  char key[96];
+  char text[160];
+  for (int i = 0; i < section->count; i++) {
+    const tarn__option *option = &section->options[i];
+    if (tarn__option_applies(option, kind)) continue;
+    snprintf(key, sizeof key, "kinds.%s.%s", kind->name, option->name);
+    snprintf(text, sizeof text, "a layer with mixer %s has no %s", mixer_word(kind->mixer), option->name);
+    TARN_TRY(refuse_key(root, key, text));
+    tarn__option_clear(option, kind);
+  }
+  return TARN_STATUS_OK;
+}
+
+// A layer without a residual is its token mixer alone; one without an FFN needs a token mixer.
+static tarn_status resolve_residual(tarn_kind *kind, const tarn__yaml_node *root) {
+  char key[96];
+  if (!kind->residual) {
+    snprintf(key, sizeof key, "kinds.%s.norm", kind->name);
+    if (kind->norm != TARN_NORM_NONE)
+      TARN_TRY(refuse_key(root, key, "a layer without residual has no norm; leave it out or set it to none"));
+    kind->norm = TARN_NORM_NONE;
+    snprintf(key, sizeof key, "kinds.%s.ffn", kind->name);
+    if (kind->ffn != 0)
+      TARN_TRY(refuse_key(root, key, "a layer without residual has no FFN; leave it out or set it to 0"));
+    kind->ffn = 0;
+    snprintf(key, sizeof key, "kinds.%s.residual", kind->name);
+    if (kind->mixer == TARN_MIXER_NONE)
+      return fail_key(root, key, "a layer with mixer none is its FFN, which has a residual");
+  }
+  snprintf(key, sizeof key, "kinds.%s.ffn", kind->name);
+  if (kind->ffn == 0 && kind->mixer == TARN_MIXER_NONE)
+    return fail_key(root, key, "a layer with mixer none is its FFN, which cannot have width 0");
+  return TARN_STATUS_OK;
+}
+
+// A random graph needs an entry to be expected. Each other topology has a least graph, to which a share of entries is
+// rounded if it is nearer to that graph than to none.
+static tarn_status check_sparsity(const tarn_kind *kind, const tarn__yaml_node *root) {
+  char key[96];
+  char text[192];
+  const double n = (double)kind->hidden, entries = (1.0 - kind->sparsity) * n * n;
+  const double least_entries = kind->topology == TARN_TOPOLOGY_RING          ? n
+                               : kind->topology == TARN_TOPOLOGY_SMALL_WORLD ? 2.0 * n
+                                                                             : 2.0 * n - 2.0;
+  snprintf(key, sizeof key, "kinds.%s.sparsity", kind->name);
+  if (kind->topology == TARN_TOPOLOGY_RANDOM) {
+    if (entries >= 1.0) return TARN_STATUS_OK;
+    snprintf(text, sizeof text, "%.10g of %lld x %lld entries leaves no edges", kind->sparsity, (long long)kind->hidden,
+             (long long)kind->hidden);
+    return fail_key(root, key, text);
+  }
+  if (entries >= 0.5 * least_entries) return TARN_STATUS_OK;
+  snprintf(text, sizeof text,
+           "%.10g is sparser than a graph of this topology with %lld units can be; use at most %.10g", kind->sparsity,
+           (long long)kind->hidden, 1.0 - least_entries / (n * n));
+  return fail_key(root, key, text);
+}
+
+// What only echo state networks have.
+static tarn_status resolve_esn(tarn_kind *kind, int64_t d_model, const tarn__yaml_node *root) {
+  char key[96];
+  char text[224];
+  if (kind->mixer != TARN_MIXER_ESN) return TARN_STATUS_OK;
+  const double n = (double)kind->hidden;
+  if (isnan(kind->sparsity)) kind->sparsity = kind->topology == TARN_TOPOLOGY_RING ? 1.0 - 1.0 / n : 0.5;
+  const int64_t least = kind->topology == TARN_TOPOLOGY_SMALL_WORLD  ? 3
+                        : kind->topology == TARN_TOPOLOGY_SCALE_FREE ? 2
+                                                                     : 1;
+  snprintf(key, sizeof key, "kinds.%s.hidden", kind->name);
+  if (kind->hidden < least) {
+    snprintf(text, sizeof text, "a graph of this topology has at least %lld units", (long long)least);
+    return fail_key(root, key, text);
+  }
+  TARN_TRY(check_sparsity(kind, root));
+  if (kind->input == TARN_RESERVOIR_INPUT_PROJECTION) return TARN_STATUS_OK;
+  if (kind->hidden != d_model) {
+    snprintf(text, sizeof text,
+             "with input: direct the layer's input drives the units, so there are model.d_model %lld of them",
+             (long long)d_model);
+    return fail_key(root, key, text);
+  }
+  static const char *const unused[] = {"input_scaling", "frozen_input"};
+  for (int i = 0; i < 2; i++) {
+    if (i == 0 ? kind->input_scaling == 0 : !kind->frozen_input) continue;
+    snprintf(key, sizeof key, "kinds.%s.%s", kind->name, unused[i]);
+    return fail_key(root, key,
+                    "with input: direct the layer has no W_in; see model.embedding_std and frozen_embeddings");
+  }
+  return TARN_STATUS_OK;
+}
+
+// Attention and convolutions have heads; a recurrence only in its cross-attention, so in the decoder of a translation
+// model.
+static bool has_heads(const tarn_config *config, const tarn_kind *kind) {
+  const bool recurrent =
+      kind->mixer == TARN_MIXER_GRU || kind->mixer == TARN_MIXER_LSTM || kind->mixer == TARN_MIXER_ESN;
+  if (kind->heads == 0) return false;
+  return !recurrent || (config->encoder.count > 0 && in_stack(config, &config->decoder, kind));
+}
+
+// What is frozen in part must be there and learn otherwise.
+static tarn_status check_parts(const tarn_kind *kind, int64_t d_model, const tarn__yaml_node *root) {
+  const struct {
+    const char *name;
+    bool set;
+  } parts[] = {{"frozen_input", kind->frozen_input},
+               {"frozen_recurrence", kind->frozen_recurrence},
+               {"frozen_output", kind->frozen_output}};
+  char key[96];
+  for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+    if (!parts[i].set) continue;
+    snprintf(key, sizeof key, "kinds.%s.%s", kind->name, parts[i].name);
+    if (kind->frozen)
+      return fail_key(root, key,
+                      kind->frozen == TARN_FROZEN_YES ? "the whole layer is frozen; leave it out"
+                                                      : "all matrices of the layer are frozen; leave it out");
+  }
+  const bool projects = kind->residual || kind->mixer == TARN_MIXER_BIGRU || kind->hidden != d_model;
+  if (kind->frozen_output && !projects)
+    return fail_key(root, key, "without residual, and with model.d_model units, the layer has no W_out; leave it out");
+  return TARN_STATUS_OK;
+}
+
+static tarn_status resolve_kind(const tarn_config *config, tarn_kind *kind, const tarn__yaml_node *root) {
+  char key[96];
+  char text[160];
+  if (kind->init == TARN_INIT_COUNT)
+    kind->init = kind->frozen == TARN_FROZEN_NO ? TARN_INIT_XAVIER : TARN_INIT_ORTHOGONAL;
+  if (kind->norm == TARN_NORM_COUNT) kind->norm = kind->mixer == TARN_MIXER_NONE ? TARN_NORM_PRE : config->model.norm;
+  if (isnan(kind->dropout)) kind->dropout = config->model.dropout;
+  TARN_TRY(resolve_residual(kind, root));
+  const int64_t d = config->model.d_model;
+  if (kind->hidden == 0) kind->hidden = kind->mixer == TARN_MIXER_BIGRU ? (d + 1) / 2 : d;
+  TARN_TRY(drop_keys(kind, root));
+  TARN_TRY(resolve_esn(kind, d, root));
+  TARN_TRY(check_parts(kind, d, root));
+  if (!has_heads(config, kind) || config->model.d_model % kind->heads == 0) return TARN_STATUS_OK;
+  snprintf(key, sizeof key, "kinds.%s.heads", kind->name);
+  snprintf(text, sizeof text, "%lld does not divide model.d_model %lld", (long long)kind->heads,
+           (long long)config->model.d_model);
+  return fail_key(root, key, text);
+}
+
+// A decoder must not see the tokens that it is to predict.
+static tarn_status check_decoder(const tarn_config *config, const tarn__yaml_node *root) {
+  char text[224];
+  for (int32_t i = 0; i < config->decoder.count; i++) {
+    const tarn_kind *kind = &config->kinds[config->decoder.layers[i].kind];
+    if (kind->mixer != TARN_MIXER_BIGRU) continue;
+    snprintf(text, sizeof text,
+             "layer %d is of kind %s, whose mixer %s reads later tokens too; it can stand in the encoder only",
+             (int)i + 1, kind->name, mixer_word(kind->mixer));
+    return fail_key(root, "decoder.layers", text);
+  }
+  return TARN_STATUS_OK;
+}
+
+// The kernel of an encoder layer is centred.
+static tarn_status check_kernels(const tarn_config *config, const tarn__yaml_node *root) {
+  char key[96];
+  char text[160];
+  for (int32_t i = 0; i < config->encoder.count; i++) {
+    const tarn_kind *kind = &config->kinds[config->encoder.layers[i].kind];
+    if (kind->kernel == 0 || kind->kernel % 2 != 0) continue;
+    snprintf(key, sizeof key, "kinds.%s.kernel", kind->name);
+    snprintf(text, sizeof text,
+             "%lld is even, but a layer of the encoder sees as many tokens before it as after it; use %lld or %lld",
+             (long long)kind->kernel, (long long)kind->kernel - 1, (long long)kind->kernel + 1);
+    return fail_key(root, key, text);
+  }
+  return TARN_STATUS_OK;
+}
+
+// Two inputs or outputs that share a matrix must agree on whether it is frozen.
+static tarn_status check_frozen_embeddings(const tarn_config *config, const tarn__yaml_node *root) {
+  const tarn_config_model *model = &config->model;
+  tarn_frozen_embeddings frozen = model->frozen_embeddings;
+  tarn_embeddings share = model->embeddings;
+  bool encoder = frozen == TARN_FROZEN_EMBEDDINGS_ENCODER || frozen == TARN_FROZEN_EMBEDDINGS_BOTH;
+  bool decoder = frozen == TARN_FROZEN_EMBEDDINGS_DECODER || frozen == TARN_FROZEN_EMBEDDINGS_BOTH;
+  bool all = share == TARN_EMBEDDINGS_ALL;
+  if (encoder && (all || share == TARN_EMBEDDINGS_ENCODER_OUTPUT)) {
+    return fail_key(root, "model.frozen_embeddings",
+                    "with this model.embeddings the encoder shares its matrix with the output layer, which is trained; "
+                    "set model.embeddings to decoder or none");
+  }
+  if (decoder && (all || share == TARN_EMBEDDINGS_DECODER)) {
+    char text[224];
+    snprintf(text, sizeof text,
+             "with this model.embeddings the decoder shares its matrix with the output layer, which is trained; "
+             "set model.embeddings to none%s",
+             config->encoder.count > 0 ? ", encoder_decoder or encoder_output" : "");
+    return fail_key(root, "model.frozen_embeddings", text);
+  }
+  if (encoder != decoder && share == TARN_EMBEDDINGS_ENCODER_DECODER) {
+    return fail_key(root, "model.frozen_embeddings",
+                    "with model.embeddings: encoder_decoder one matrix serves both inputs; set both or none");
+  }
+  return TARN_STATUS_OK;
+}
+
+// An output layer of two matrices.
+static tarn_status check_output_rank(const tarn_config *config, const tarn__yaml_node *root) {
+  const tarn_config_model *model = &config->model;
+  char text[192];
+  if (model->output_rank == 0) return TARN_STATUS_OK;
+  if (model->embeddings != TARN_EMBEDDINGS_NONE && model->embeddings != TARN_EMBEDDINGS_ENCODER_DECODER) {
+    snprintf(text, sizeof text,
+             "with this model.embeddings the output layer shares its matrix with an input; set model.embeddings to "
+             "none%s",
+             config->encoder.count > 0 ? " or encoder_decoder" : "");
+    return fail_key(root, "model.output_rank", text);
+  }
+  if (model->output_rank > 1 && model->output_rank <= model->d_model) return TARN_STATUS_OK;
+  snprintf(text, sizeof text, "must be 2 to model.d_model (%lld), or 0 for one matrix, not %lld",
+           (long long)model->d_model, (long long)model->output_rank);
+  return fail_key(root, "model.output_rank", text);
+}
+
+static bool same_file(const char *a, const char *b) {
+  char x[PATH_MAX];
+  char y[PATH_MAX];
+  return strcmp(a, b) == 0 || (realpath(a, x) && realpath(b, y) && strcmp(x, y) == 0);
+}
+
+static tarn_status check_model(const tarn_config *config, const tarn__yaml_node *root) {
+  const tarn_config_model *model = &config->model;
+  if (model->positions == TARN_POSITIONS_SINUSOIDAL && model->d_model % 2 != 0) {
+    return fail_key(root, "model.d_model", "must be even with sinusoidal positions");
+  }
+  bool across = model->embeddings == TARN_EMBEDDINGS_ALL || model->embeddings == TARN_EMBEDDINGS_ENCODER_DECODER ||
+                model->embeddings == TARN_EMBEDDINGS_ENCODER_OUTPUT;
+  const tarn_config_data *data = &config->data;
+  if (across && data->vocab && data->target_vocab && !same_file(data->vocab, data->target_vocab)) {
+    return fail_key(root, "model.embeddings",
+                    "both sides share a matrix, so data.target_vocab must be the same file as data.vocab");
+  }
+  TARN_TRY(check_output_rank(config, root));
+  return check_frozen_embeddings(config, root);
+}
+
+// Without an encoder there is nothing to share with it, to freeze or to cache in it, and nothing to translate.
+static tarn_status resolve_language_model(tarn_config *config, const tarn__yaml_node *root) {
+  static const char no_encoder[] = "there is no encoder; a language model is trained on texts";
+  const tarn_config_model *model = &config->model;
+  const tarn_config_data *data = &config->data;
+  if (model->embeddings != TARN_EMBEDDINGS_DECODER && model->embeddings != TARN_EMBEDDINGS_NONE)
+    return fail_key(root, "model.embeddings", "there is no encoder; choose decoder or none");
+  if (model->frozen_embeddings == TARN_FROZEN_EMBEDDINGS_ENCODER ||
+      model->frozen_embeddings == TARN_FROZEN_EMBEDDINGS_BOTH)
+    return fail_key(root, "model.frozen_embeddings", "there is no encoder; choose decoder or none");
+  if (config->train.cache_frozen) return fail_key(root, "train.cache_frozen", no_encoder);
+  if (data->vocab && data->target_vocab && !same_file(data->vocab, data->target_vocab))
+    return fail_key(root, "data.target_vocab",
+                    "a language model has one vocabulary; leave it out, or give the same file as data.vocab");
+  if (data->valid_reference) return fail_key(root, "data.valid_reference", no_encoder);
+  if (config->valid.bleu) TARN_TRY(refuse_key(root, "valid.bleu", "a language model does not translate"));
+  config->valid.bleu = false;
+  return TARN_STATUS_OK;
+}
+
+// The outputs of the bottom must be a function of the sentence alone.
+static tarn_status check_cache(const tarn_config *config, const tarn__yaml_node *root) {
+  static const char key[] = "train.cache_frozen";
+  char text[224];
+  tarn_frozen_embeddings frozen = config->model.frozen_embeddings;
+  if (frozen != TARN_FROZEN_EMBEDDINGS_ENCODER && frozen != TARN_FROZEN_EMBEDDINGS_BOTH) {
+    return fail_key(root, key, "the encoder's embedding is trained; set model.frozen_embeddings to encoder or both");
+  }
+  const tarn_kind *lowest = &config->kinds[config->encoder.layers[0].kind];
+  if (lowest->frozen != TARN_FROZEN_YES) {
+    snprintf(text, sizeof text, "the lowest layer of the encoder (kind %s) is trained, so there is nothing to keep",
+             lowest->name);
+    return fail_key(root, key, text);
+  }
+  if (config->model.embedding_dropout > 0) {
+    snprintf(text, sizeof text,
+             "model.embedding_dropout is %g, so the outputs of the frozen layers differ from step to step; set it to 0",
+             config->model.embedding_dropout);
+    return fail_key(root, key, text);
+  }
+  if (config->encoder.layerdrop > 0) {
+    snprintf(text, sizeof text,
+             "encoder.layerdrop is %g, so the outputs of the frozen layers differ from step to step; set it to 0",
+             config->encoder.layerdrop);
+    return fail_key(root, key, text);
+  }
+  for (int32_t i = 0; i < config->encoder.count; i++) {
+    const tarn_kind *kind = &config->kinds[config->encoder.layers[i].kind];
+    if (kind->frozen != TARN_FROZEN_YES) break;
+    if (kind->dropout == 0 && kind->kernel_dropout == 0) continue;
+    snprintf(text, sizeof text,
+             "kinds.%s.%s is %g, so the outputs of the frozen layers differ from step to step; set it to 0", kind->name,
+             kind->dropout > 0 ? "dropout" : "kernel_dropout",
+             kind->dropout > 0 ? kind->dropout : kind->kernel_dropout);
+    return fail_key(root, key, text);
+  }
+  return TARN_STATUS_OK;
+}
+
+static bool in_pattern(const tarn_config *config, const tarn_stack *stack, const char *kind) {
+  for (int32_t i = 0; i < stack->depth; i++)
+    if (strcmp(config->kinds[stack->pattern[i].kind].name, kind) == 0) return true;
+  return false;
+}
+
+// An override on the command line of a kind that the file does not have, such as of "l" for "L", would change nothing.
+// What a sweep sets for all its variants may be of use to some of them only.
+static tarn_status check_new_kinds(const tarn_config *config, const tarn__yaml_node *root) {
+  const tarn__yaml_node *kinds = tarn__yaml_get(root, "kinds");
+  for (const tarn__yaml_node *kind = kinds ? kinds->first : NULL; kind; kind = kind->next) {
+    const char *names[TARN_CONFIG_KINDS];
+    size_t count = 0;
+    if (kind->line != 0 || strcmp(kind->origin, kinds->origin) == 0) continue;
+    if (in_pattern(config, &config->encoder, kind->key) || in_pattern(config, &config->decoder, kind->key)) continue;
+    for (const tarn__yaml_node *other = kinds->first; other; other = other->next)
+      if (other != kind) names[count++] = other->key;
+    const char *near = tarn_text_nearest(kind->key, names, count);
+    return tarn__yaml_fail(kind, "kinds.%s: no layer is of this kind, and the file has no such kind%s%s%s", kind->key,
+                           near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
+  }
+  return TARN_STATUS_OK;
+}
+
+static tarn_status check_train(const tarn_config *config, const tarn__yaml_node *root) {
+  const tarn_config_train *train = &config->train;
+  if (train->average > train->keep_last) {
+    return fail_key(root, "train.average", "more checkpoints than train.keep_last keeps");
+  }
+  if (train->min_lr > train->lr) return fail_key(root, "train.min_lr", "larger than train.lr");
+  if (config->valid.metric == TARN_METRIC_BLEU && !config->valid.bleu) {
+    return fail_key(root, "valid.metric", "bleu needs valid.bleu: yes");
+  }
+  return TARN_STATUS_OK;
+}
+
+tarn_status tarn__config_resolve(tarn_config *config, const tarn__yaml_node *root) {
+  tarn_config_data *data = &config->data;
+  if (config->encoder.count == 0) TARN_TRY(resolve_language_model(config, root));
+  if (config->valid.metric == TARN_METRIC_COUNT) {
+    config->valid.metric = config->valid.bleu ? TARN_METRIC_BLEU : TARN_METRIC_LOSS;
+  }
+  if (!data->target_vocab) data->target_vocab = data->vocab;
+  if (isnan(config->model.embedding_std)) config->model.embedding_std = 1.0 / sqrt((double)config->model.d_model);
+  if (isnan(config->model.embedding_dropout)) config->model.embedding_dropout = config->model.dropout;
+  TARN_TRY(check_model(config, root));
+  for (int32_t i = 0; i < config->kind_count; i++) {
+    TARN_TRY(resolve_kind(config, &config->kinds[i], root));
+    TARN_TRY(check_backskip(config, &config->kinds[i], root));
+  }
+  TARN_TRY(check_new_kinds(config, root));
+  TARN_TRY(check_decoder(config, root));
+  TARN_TRY(check_kernels(config, root));
+  if (config->train.cache_frozen) TARN_TRY(check_cache(config, root));
+  TARN_TRY(tarn__freeze_check(config, root));
+  TARN_TRY(tarn__config_check_ridge(config, root));
+  return check_train(config, root);
+}
+
+tarn_status tarn_config_check_training(const tarn_config *config) {
+  const tarn_config_train *train = &config->train;
+  const char *name = config->name;
+  TARN_REQUIRE(config->data.vocab, USAGE, "%s: data.vocab is missing", name);
+  TARN_REQUIRE(config->data.train, USAGE, "%s: data.train is missing", name);
+  bool ends = train->optimiser == TARN_OPTIMISER_RIDGE || train->max_updates > 0 || train->max_epochs > 0 ||
+              train->max_minutes > 0 || train->patience > 0;
+  TARN_REQUIRE(ends, USAGE, "%s: nothing ends the training; set train.max_updates, max_epochs, max_minutes or patience",
+               name);
+  TARN_REQUIRE(train->patience == 0 || config->data.valid, USAGE, "%s: train.patience needs data.valid", name);
+  bool cosine = train->schedule == TARN_SCHEDULE_COSINE;
+  TARN_REQUIRE(!cosine || train->max_updates > train->warmup, USAGE,
+               "%s: train.schedule cosine needs train.max_updates above train.warmup", name);
+  return tarn__freeze_check_training(config);
+}

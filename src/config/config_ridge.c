@@ -1,0 +1,92 @@
+#include "config/config_ridge.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "config/config_options.h"
+
+static tarn_status fail_key(const tarn__yaml_node *root, const char *key, const char *text) {
+  return tarn__yaml_fail(tarn__yaml_nearest(root, key), "%s: %s", key, text);
+}
+
+// Whether an option of train has its default.
+static tarn_status has_default(bool *same, const tarn_config *config, const char *name) {
+  const tarn__section *section = tarn__config_section(TARN__SECTION_TRAIN);
+  tarn_config_train plain;
+  memcpy(&plain, &config->train, sizeof plain);
+  const tarn__option *option = NULL;
+  for (int i = 0; i < section->count && !option; i++)
+    if (strcmp(section->options[i].name, name) == 0) option = &section->options[i];
+  TARN_REQUIRE(option, INTERNAL, "train has no option %s", name);
+  TARN_TRY(tarn__option_set(option, &plain, option->value, NULL));
+  *same = memcmp(&plain, &config->train, sizeof plain) == 0;
+  return TARN_STATUS_OK;
+}
+
+// What shapes the steps of an optimiser. A resolved configuration holds every key, so the defaults may stand there.
+static tarn_status check_steps(const tarn_config *config, const tarn__yaml_node *root) {
+  static const char *const names[] = {"lr",        "beta1",    "beta2",     "eps",       "weight_decay",
+                                      "schedule",  "warmup",   "min_lr",    "clip_norm", "accumulate",
+                                      "recompute", "patience", "autofreeze"};
+  char key[64];
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    bool same;
+    TARN_TRY(has_default(&same, config, names[i]));
+    snprintf(key, sizeof key, "train.%s", names[i]);
+    if (!same) return fail_key(root, key, "train.optimiser: ridge makes no steps; leave it out");
+  }
+  if (config->train.max_epochs > 1)
+    return fail_key(root, "train.max_epochs", "train.optimiser: ridge makes one pass; set it to 1 or leave it out");
+  if (config->train.freeze_count > 0)
+    return fail_key(root, "train.freeze", "train.optimiser: ridge makes no steps; leave it out");
+  return TARN_STATUS_OK;
+}
+
+static tarn_status check_output(const tarn_config_model *model, const tarn__yaml_node *root) {
+  if (model->embeddings != TARN_EMBEDDINGS_NONE)
+    return fail_key(
+        root, "model.embeddings",
+        "train.optimiser: ridge computes the output layer alone; set it to none, so that the input does not "
+        "share its matrix");
+  if (!model->output_bias)
+    return fail_key(root, "model.output_bias", "train.optimiser: ridge computes it; set it to yes");
+  if (model->output_rank != 0)
+    return fail_key(root, "model.output_rank", "train.optimiser: ridge computes one matrix; set it to 0");
+  return TARN_STATUS_OK;
+}
+
+static tarn_status fail_dropout(const tarn__yaml_node *root, const char *key, double p) {
+  char text[160];
+  snprintf(text, sizeof text, "it is %g, but train.optimiser: ridge sums the states as they are; set it to 0", p);
+  return fail_key(root, key, text);
+}
+
+static tarn_status check_dropout(const tarn_config *config, const tarn__yaml_node *root) {
+  char key[96];
+  if (config->model.embedding_dropout > 0)
+    return fail_dropout(root, "model.embedding_dropout", config->model.embedding_dropout);
+  if (config->decoder.layerdrop > 0) return fail_dropout(root, "decoder.layerdrop", config->decoder.layerdrop);
+  for (int32_t i = 0; i < config->decoder.count; i++) {
+    const tarn_kind *kind = &config->kinds[config->decoder.layers[i].kind];
+    const bool kernel = kind->dropout == 0;
+    if (kernel && kind->kernel_dropout == 0) continue;
+    snprintf(key, sizeof key, "kinds.%s.%s", kind->name, kernel ? "kernel_dropout" : "dropout");
+    return fail_dropout(root, key, kernel ? kind->kernel_dropout : kind->dropout);
+  }
+  return TARN_STATUS_OK;
+}
+
+tarn_status tarn__config_check_ridge(const tarn_config *config, const tarn__yaml_node *root) {
+  if (config->train.optimiser != TARN_OPTIMISER_RIDGE) {
+    bool same;
+    TARN_TRY(has_default(&same, config, "ridge"));
+    return same ? TARN_STATUS_OK
+                : fail_key(root, "train.ridge", "only train.optimiser: ridge has a penalty of this kind; leave it out");
+  }
+  if (config->encoder.count > 0)
+    return fail_key(root, "train.optimiser", "ridge computes the output layer of language models; there is an encoder");
+  TARN_TRY(check_output(&config->model, root));
+  TARN_TRY(check_dropout(config, root));
+  return check_steps(config, root);
+}

@@ -1,0 +1,218 @@
+// Values of single options: from text into a field, and the descriptions of types, ranges and defaults.
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "config/config_options.h"
+#include "config/yaml_tree.h"
+#include "tarn/text.h"
+
+static void *field_of(const tarn__option *option, void *section) { return (char *)section + option->offset; }
+
+void tarn__real_text(char text[TARN__REAL_TEXT], double value) {
+  if (value == floor(value) && fabs(value) < 1e15) {
+    snprintf(text, TARN__REAL_TEXT, "%.0f", value + 0.0);
+    return;
+  }
+  for (int digits = 1; digits <= 17; digits++) {
+    snprintf(text, TARN__REAL_TEXT, "%.*g", digits, value);
+    if (strtod(text, NULL) == value) return;
+  }
+}
+
+static void range_text(char text[80], const tarn__option *option) {
+  char least[TARN__REAL_TEXT];
+  char most[TARN__REAL_TEXT];
+  tarn__real_text(least, option->least);
+  tarn__real_text(most, option->most);
+  if (option->type != TARN__OPTION_REAL) {
+    snprintf(text, 80, "%.0f .. %.0f", option->least, option->most);
+  } else {
+    snprintf(text, 80, "%s %s x %s %s", least, option->open_least ? "<" : "<=", option->open_most ? "<" : "<=", most);
+  }
+}
+
+static bool in_range(const tarn__option *option, double value) {
+  bool above = option->open_least ? value > option->least : value >= option->least;
+  bool below = option->open_most ? value < option->most : value <= option->most;
+  return above && below;
+}
+
+static tarn_status check_range(const tarn__option *option, double value, const char *text) {
+  char range[80];
+  char shown[TARN__YAML_SHOWN];
+  if (in_range(option, value)) return TARN_STATUS_OK;
+  range_text(range, option);
+  return tarn__fail(TARN_STATUS_USAGE, "%s is out of range (%s)", tarn__yaml_show(shown, text), range);
+}
+
+tarn_status tarn__option_integer(const tarn__option *option, int64_t *out, const char *text) {
+  char shown[TARN__YAML_SHOWN];
+  int64_t value;
+  // A number too large for the type saturates and is then out of range.
+  TARN_REQUIRE(tarn_text_integer(&value, text), USAGE, "\"%s\" is not an integer", tarn__yaml_show(shown, text));
+  TARN_TRY(check_range(option, (double)value, text));
+  *out = value;
+  return TARN_STATUS_OK;
+}
+
+static tarn_status set_real(const tarn__option *option, double *out, const char *text) {
+  char shown[TARN__YAML_SHOWN];
+  char *end;
+  // The characters are checked first because strtod() also reads hexadecimal numbers, infinities and NaN.
+  bool plain = text[0] != 0 && strspn(text, "0123456789+-.eE") == strlen(text);
+  double value = plain ? strtod(text, &end) : 0;
+  TARN_REQUIRE(plain && *end == 0, USAGE, "\"%s\" is not a number", tarn__yaml_show(shown, text));
+  TARN_TRY(check_range(option, value, text));
+  *out = value;
+  return TARN_STATUS_OK;
+}
+
+// "yes" or "no" if the text is a truth value of YAML 1.1, else NULL.
+static const char *truth(const char *text) {
+  static const char *const words[] = {"no", "yes", "false", "true", "off", "on"};
+  for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+    if (strcasecmp(text, words[i]) == 0) return words[i % 2];
+  return NULL;
+}
+
+static tarn_status set_bool(bool *out, const char *text) {
+  char shown[TARN__YAML_SHOWN];
+  const char *word = truth(text);
+  if (word) {
+    *out = *word == 'y';
+    return TARN_STATUS_OK;
+  }
+  return tarn__fail(TARN_STATUS_USAGE, "\"%s\" is neither yes nor no", tarn__yaml_show(shown, text));
+}
+
+static tarn_status set_word(const tarn__option *option, void *field, const char *text) {
+  char list[256] = "";
+  char shown[TARN__YAML_SHOWN];
+  const char *word = truth(text), *near = NULL;
+  for (int i = 0; i < option->word_count; i++) {
+    const char *known = option->words[i].word, *nearer[2] = {near ? near : known, known};
+    if (strcmp(known, text) == 0 || (word && strcmp(known, word) == 0)) {
+      memcpy(field, &option->words[i].value, sizeof(int));
+      return TARN_STATUS_OK;
+    }
+    near = tarn_text_nearest(text, nearer, 2);
+    size_t used = strlen(list);
+    if (used + strlen(known) + sizeof ", , ..." <= sizeof list)
+      snprintf(list + used, sizeof list - used, "%s%s", i == 0 ? "" : ", ", known);
+    else if (strcmp(list + used - 3, "...") != 0)
+      snprintf(list + used, sizeof list - used, ", ...");
+  }
+  tarn__yaml_show(shown, text);
+  TARN_REQUIRE(!near, USAGE, "\"%s\" is not one of %s; did you mean \"%s\"?", shown, list, near);
+  return tarn__fail(TARN_STATUS_USAGE, "\"%s\" is not one of %s", shown, list);
+}
+
+// Refuses what tarn_config_write() could not put into a YAML file and get back: control characters, line separators
+// and non-characters. The text is valid UTF-8 because the YAML reader says so.
+static bool is_writable(const char *text) {
+  for (const unsigned char *p = (const unsigned char *)text; *p; p++) {
+    if (*p < 0x20 || *p == 0x7F) return false;
+    if (p[0] == 0xC2 && p[1] < 0xA0) return false;
+    if (p[0] == 0xE2 && p[1] == 0x80 && (p[2] == 0xA8 || p[2] == 0xA9)) return false;
+    if (p[0] == 0xEF && p[1] == 0xBB && p[2] == 0xBF) return false;
+    if (p[0] == 0xEF && p[1] == 0xBF && p[2] >= 0xBE) return false;
+  }
+  return true;
+}
+
+static tarn_status set_text(const char **out, const char *text, tarn__arena *arena) {
+  char *copy;
+  TARN_REQUIRE(text[0] != 0, USAGE, "an empty text");
+  TARN_REQUIRE(is_writable(text), USAGE, "control characters in a text");
+  TARN_TRY(tarn__arena_strdup(arena, &copy, text));
+  *out = copy;
+  return TARN_STATUS_OK;
+}
+
+tarn_status tarn__option_set(const tarn__option *option, void *section, const char *text, tarn__arena *arena) {
+  void *field = field_of(option, section);
+  switch (option->type) {
+    case TARN__OPTION_BOOL:
+      return set_bool(field, text);
+    case TARN__OPTION_INTEGER:
+      return tarn__option_integer(option, field, text);
+    case TARN__OPTION_REAL:
+      return set_real(option, field, text);
+    case TARN__OPTION_WORD:
+      return set_word(option, field, text);
+    case TARN__OPTION_TEXT:
+      return set_text(field, text, arena);
+    case TARN__OPTION_INTEGERS:
+    case TARN__OPTION_FREEZE:
+    case TARN__OPTION_PATTERN:
+      break;
+  }
+  return tarn__fail(TARN_STATUS_INTERNAL, "option %s has no plain value", option->name);
+}
+
+void tarn__option_unset(const tarn__option *option, void *section) {
+  void *field = field_of(option, section);
+  if (option->type == TARN__OPTION_WORD) memcpy(field, &option->word_count, sizeof(int));
+  if (option->type == TARN__OPTION_INTEGER) *(int64_t *)field = 0;
+  if (option->type == TARN__OPTION_REAL) *(double *)field = (double)NAN;
+  if (option->type == TARN__OPTION_TEXT) *(const char **)field = NULL;
+}
+
+void tarn__option_clear(const tarn__option *option, void *section) {
+  if (option->type == TARN__OPTION_INTEGER) *(int64_t *)field_of(option, section) = 0;
+  if (option->type == TARN__OPTION_REAL) *(double *)field_of(option, section) = 0.0;
+  if (option->type == TARN__OPTION_BOOL) *(bool *)field_of(option, section) = false;
+  if (option->type == TARN__OPTION_WORD) memset(field_of(option, section), 0, sizeof(int));
+}
+
+bool tarn__option_applies(const tarn__option *option, const tarn_kind *kind) {
+  return option->mixers == 0 || (option->mixers >> kind->mixer & 1u) != 0;
+}
+
+static const char *type_text(tarn__option_type type) {
+  switch (type) {
+    case TARN__OPTION_BOOL:
+      return "yes or no";
+    case TARN__OPTION_INTEGER:
+      return "integer";
+    case TARN__OPTION_REAL:
+      return "number";
+    case TARN__OPTION_WORD:
+      return "word";
+    case TARN__OPTION_TEXT:
+      return "text";
+    case TARN__OPTION_INTEGERS:
+      return "list of integers";
+    case TARN__OPTION_FREEZE:
+      return "map of layers to integers";
+    case TARN__OPTION_PATTERN:
+      break;
+  }
+  return "pattern";
+}
+
+bool tarn_config_option_at(size_t index, tarn_config_option *option) {
+  for (int id = 0; id < TARN__SECTION_COUNT; id++) {
+    const tarn__section *section = tarn__config_section((tarn__section_id)id);
+    if (index >= (size_t)section->count) {
+      index -= (size_t)section->count;
+      continue;
+    }
+    const tarn__option *entry = &section->options[index];
+    const char *value = entry->value ? entry->value : entry->derived;
+    *option = (tarn_config_option){.type = type_text(entry->type),
+                                   .unit = entry->unit ? entry->unit : "",
+                                   .help = entry->help,
+                                   .words = entry->words,
+                                   .word_count = (size_t)entry->word_count};
+    snprintf(option->key, sizeof option->key, "%s%s.%s", section->path, id == TARN__SECTION_KINDS ? ".NAME" : "",
+             entry->name);
+    snprintf(option->value, sizeof option->value, "%s", value ? value : "");
+    if (entry->most > entry->least) range_text(option->range, entry);
+    return true;
+  }
+  return false;
+}

@@ -1,0 +1,233 @@
+// A description as canonical YAML: every key, in the order of the option table, in a form that depends on the values
+// only.
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "config/config_options.h"
+
+typedef struct writer {
+  char *text;
+  size_t used, capacity;
+  tarn_status status;  // of the first failure
+} writer;
+
+static void put(writer *w, const char *text) {
+  size_t n = strlen(text);
+  if (w->status == TARN_STATUS_OK) w->status = tarn__grow(&w->text, &w->capacity, w->used + n + 1, 1);
+  if (w->status != TARN_STATUS_OK) return;
+  memcpy(w->text + w->used, text, n + 1);
+  w->used += n;
+}
+
+static void put_line(writer *w, int indent, const char *key, const char *value) {
+  put(w, indent == 0 ? "" : indent == 2 ? "  " : indent == 4 ? "    " : "      ");
+  put(w, key);
+  put(w, value[0] ? ": " : ":");
+  put(w, value);
+  put(w, "\n");
+}
+
+// Double quotes, with the two characters escaped that have a meaning in them; reading lets no control characters in.
+static void put_quoted(writer *w, const char *key, const char *text) {
+  char one[2] = "";
+  put(w, "  ");
+  put(w, key);
+  put(w, ": \"");
+  for (; *text; text++) {
+    one[0] = *text;
+    if (*text == '"' || *text == '\\') put(w, "\\");
+    put(w, one);
+  }
+  put(w, "\"\n");
+}
+
+static void put_integers(writer *w, const char *key, const void *field) {
+  struct {
+    const int64_t *values;
+    int64_t count;
+  } list;
+  memcpy(&list, field, sizeof list);
+  put(w, "  ");
+  put(w, key);
+  put(w, ": [");
+  for (int64_t i = 0; i < list.count; i++) {
+    char number[32];
+    snprintf(number, sizeof number, "%s%" PRId64, i ? ", " : "", list.values[i]);
+    put(w, number);
+  }
+  put(w, "]\n");
+}
+
+// Reading has checked that the names are those of layers, so they need no quotes.
+static void put_freeze(writer *w, const char *key, const void *field) {
+  struct {
+    const tarn_freeze *entries;
+    int64_t count;
+  } list;
+  memcpy(&list, field, sizeof list);
+  put(w, "  ");
+  put(w, key);
+  put(w, ": {");
+  for (int64_t i = 0; i < list.count; i++) {
+    char number[32];
+    snprintf(number, sizeof number, ": %" PRId64, list.entries[i].at);
+    put(w, i ? ", " : "");
+    put(w, list.entries[i].layers);
+    put(w, number);
+  }
+  put(w, "}\n");
+}
+
+static const char *word_of(writer *w, const tarn__option *option, const void *field) {
+  int value;
+  memcpy(&value, field, sizeof value);
+  for (int i = 0; i < option->word_count; i++) {
+    if (option->words[i].value == value) return option->words[i].word;
+  }
+  w->status = tarn__fail(TARN_STATUS_INTERNAL, "%s has the value %d, which no word names", option->name, value);
+  return "";
+}
+
+static bool is_default(const tarn__option *option, const void *field) {
+  return option->type == TARN__OPTION_REAL ? *(const double *)field == strtod(option->value, NULL)
+                                           : *(const int64_t *)field == strtoll(option->value, NULL, 10);
+}
+
+static void put_option(writer *w, int indent, const tarn__option *option, const void *section) {
+  const void *field = (const char *)section + option->offset;
+  char text[TARN__REAL_TEXT];
+  if (option->later && is_default(option, field)) return;
+  switch (option->type) {
+    case TARN__OPTION_BOOL:
+      put_line(w, indent, option->name, *(const bool *)field ? "yes" : "no");
+      return;
+    case TARN__OPTION_INTEGER:
+      snprintf(text, sizeof text, "%" PRId64, *(const int64_t *)field);
+      put_line(w, indent, option->name, text);
+      return;
+    case TARN__OPTION_REAL:
+      tarn__real_text(text, *(const double *)field);
+      put_line(w, indent, option->name, text);
+      return;
+    case TARN__OPTION_WORD:
+      put_line(w, indent, option->name, word_of(w, option, field));
+      return;
+    case TARN__OPTION_TEXT:
+      if (*(const char *const *)field) put_quoted(w, option->name, *(const char *const *)field);
+      return;
+    case TARN__OPTION_INTEGERS:
+      put_integers(w, option->name, field);
+      return;
+    case TARN__OPTION_FREEZE:
+      put_freeze(w, option->name, field);
+      return;
+    case TARN__OPTION_PATTERN:
+      return;  // put_stack()
+  }
+}
+
+static void put_section(writer *w, tarn__section_id id, const tarn_config *config) {
+  const tarn__section *section = tarn__config_section(id);
+  put_line(w, 0, section->path, "");
+  for (int i = 0; i < section->count; i++) {
+    put_option(w, 2, &section->options[i], (const char *)config + section->offset);
+  }
+}
+
+// Only of a kind that skips: others have nothing to say.
+static void put_backskip(writer *w, const tarn_backskip *backskip) {
+  const tarn__section *section = tarn__config_section(TARN__SECTION_KINDS_BACKSKIP);
+  if (backskip->method == TARN_BACKSKIP_NONE) return;
+  put_line(w, 4, "backskip", "");
+  for (int i = 0; i < section->count; i++) put_option(w, 6, &section->options[i], backskip);
+}
+
+// `training`: with what only training needs to know.
+static void put_kind(writer *w, const tarn_kind *kind, bool training) {
+  const tarn__section *section = tarn__config_section(TARN__SECTION_KINDS);
+  put_line(w, 2, kind->name, "");
+  for (int i = 0; i < section->count; i++) {
+    const tarn__option *option = &section->options[i];
+    if (tarn__option_applies(option, kind)) put_option(w, 4, option, kind);
+  }
+  if (training) put_backskip(w, &kind->backskip);
+}
+
+static void put_stack(writer *w, tarn__section_id id, const tarn_stack *stack, const tarn_config *config) {
+  const tarn__section *section = tarn__config_section(id);
+  char pattern[TARN__PATTERN_TEXT];
+  if (w->status == TARN_STATUS_OK) {
+    w->status = tarn__pattern_write(pattern, stack->pattern, stack->depth, config->kinds);
+  }
+  if (w->status != TARN_STATUS_OK) return;
+  put_line(w, 0, section->path, "");
+  put_line(w, 2, "layers", pattern);
+  for (int i = 0; i < section->count; i++) put_option(w, 2, &section->options[i], stack);
+}
+
+static bool uses(const tarn_stack *stack, int32_t kind) {
+  for (int32_t i = 0; i < stack->depth; i++) {
+    if (stack->pattern[i].kind == kind) return true;
+  }
+  return false;
+}
+
+static void put_model(writer *w, const tarn_config *config, bool used_only) {
+  put_section(w, TARN__SECTION_MODEL, config);
+  if (config->encoder.count > 0) put_stack(w, TARN__SECTION_ENCODER, &config->encoder, config);
+  put_stack(w, TARN__SECTION_DECODER, &config->decoder, config);
+  put_line(w, 0, "kinds", "");
+  for (int32_t i = 0; i < config->kind_count; i++) {
+    if (!used_only || uses(&config->encoder, i) || uses(&config->decoder, i))
+      put_kind(w, &config->kinds[i], !used_only);
+  }
+}
+
+static tarn_status finish(writer *w, char **text) {
+  if (w->status != TARN_STATUS_OK) {
+    tarn__free(w->text);
+    w->text = NULL;
+  }
+  *text = w->text;
+  return w->status;
+}
+
+tarn_status tarn_config_write(const tarn_config *config, char **text) {
+  writer w = {0};
+  put_model(&w, config, false);
+  put_section(&w, TARN__SECTION_DATA, config);
+  put_section(&w, TARN__SECTION_TRAIN, config);
+  put_section(&w, TARN__SECTION_VALID, config);
+  put_section(&w, TARN__SECTION_TRANSLATE, config);
+  return finish(&w, text);
+}
+
+tarn_status tarn_config_write_model(const tarn_config *config, char **text) {
+  writer w = {0};
+  put_model(&w, config, true);
+  return finish(&w, text);
+}
+
+tarn_status tarn_config_pattern(const tarn_config *config, const tarn_stack *stack, char **text) {
+  char pattern[TARN__PATTERN_TEXT];
+  *text = NULL;
+  TARN_TRY(tarn__pattern_write(pattern, stack->layers, stack->count, config->kinds));
+  return tarn__strdup(text, pattern);
+}
+
+void tarn_config_text_close(char **text) {
+  tarn__free(*text);
+  *text = NULL;
+}
+
+tarn_status tarn_config_model_hash(const tarn_config *config, char hash[TARN_CONFIG_HASH]) {
+  char *text;
+  TARN_TRY(tarn_config_write_model(config, &text));
+  tarn__hash(hash, text, strlen(text));
+  tarn_config_text_close(&text);
+  return TARN_STATUS_OK;
+}

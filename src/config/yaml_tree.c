@@ -1,0 +1,327 @@
+#include "config/yaml_tree.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <yaml.h>
+
+// A description needs a few hundred values, four levels deep; more is a mistake or an attack.
+enum { MOST_NODES = 10000, DEEPEST = 16 };
+
+// One run of the parser over one text.
+typedef struct reader {
+  tarn__yaml *tree;
+  yaml_parser_t parser;
+  const char *origin;
+  bool lines;
+} reader;
+
+static int line_of(const reader *r, yaml_mark_t mark) { return r->lines ? (int)mark.line + 1 : 0; }
+
+static tarn_status fail_at(const char *origin, int line, const char *text) {
+  if (line > 0) return tarn__fail(TARN_STATUS_USAGE, "%s:%d: %s", origin, line, text);
+  return tarn__fail(TARN_STATUS_USAGE, "%s: %s", origin, text);
+}
+
+tarn_status tarn__yaml_fail(const tarn__yaml_node *node, const char *format, ...) {
+  char text[512];
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(text, sizeof text, format, arguments);
+  va_end(arguments);
+  return fail_at(node->origin, node->line, text);
+}
+
+const char *tarn__yaml_show(char shown[TARN__YAML_SHOWN], const char *text) {
+  size_t n = strnlen(text, TARN__YAML_SHOWN - 4);
+  bool cut = text[n] != 0;
+  // A cut in the middle of a UTF-8 sequence would make the message invalid.
+  while (cut && n > 0 && ((unsigned char)text[n] & 0xC0) == 0x80) n--;
+  memcpy(shown, text, n);
+  strcpy(shown + n, cut ? "..." : "");
+  return shown;
+}
+
+static tarn_status next_event(reader *r, yaml_event_t *event) {
+  if (yaml_parser_parse(&r->parser, event)) return TARN_STATUS_OK;
+  if (r->parser.error == YAML_MEMORY_ERROR) return tarn__fail(TARN_STATUS_MEMORY, "%s: not enough memory", r->origin);
+  char text[256];
+  const char *problem = r->parser.problem ? r->parser.problem : "it cannot be read";
+  if (r->parser.error == YAML_READER_ERROR) {
+    snprintf(text, sizeof text, "not valid YAML: %s at byte %zu", problem, r->parser.problem_offset);
+    return fail_at(r->origin, 0, text);
+  }
+  snprintf(text, sizeof text, "not valid YAML: %s%s%s", r->parser.context ? r->parser.context : "",
+           r->parser.context ? ", " : "", problem);
+  return fail_at(r->origin, line_of(r, r->parser.problem_mark), text);
+}
+
+static tarn_status new_node(tarn__yaml *tree, tarn__yaml_node **node, tarn__yaml_type type, const char *origin,
+                            int line) {
+  void *memory;
+  if (++tree->count > MOST_NODES) return fail_at(origin, line, "more than 10000 values");
+  TARN_TRY(tarn__arena_alloc(&tree->arena, &memory, 1, sizeof **node));
+  *node = memory;
+  (*node)->type = type;
+  (*node)->origin = origin;
+  (*node)->line = line;
+  return TARN_STATUS_OK;
+}
+
+static void append(tarn__yaml_node *parent, tarn__yaml_node *child) {
+  if (parent->last) {
+    parent->last->next = child;
+  } else {
+    parent->first = child;
+  }
+  parent->last = child;
+}
+
+static tarn_status scalar_text(reader *r, const yaml_event_t *event, char **out) {
+  const char *value = (const char *)event->data.scalar.value;
+  size_t length = event->data.scalar.length;
+  if (memchr(value, 0, length)) return fail_at(r->origin, line_of(r, event->start_mark), "a zero byte in a value");
+  return tarn__arena_strdup(&r->tree->arena, out, value);
+}
+
+static tarn_status plain_only(reader *r, const yaml_event_t *event) {
+  const yaml_char_t *anchor = NULL;
+  const yaml_char_t *tag = NULL;
+  switch (event->type) {
+    case YAML_SCALAR_EVENT:
+      anchor = event->data.scalar.anchor;
+      tag = event->data.scalar.tag;
+      break;
+    case YAML_SEQUENCE_START_EVENT:
+      anchor = event->data.sequence_start.anchor;
+      tag = event->data.sequence_start.tag;
+      break;
+    case YAML_MAPPING_START_EVENT:
+      anchor = event->data.mapping_start.anchor;
+      tag = event->data.mapping_start.tag;
+      break;
+    default:
+      break;
+  }
+  int line = line_of(r, event->start_mark);
+  if (anchor || event->type == YAML_ALIAS_EVENT) {
+    return fail_at(r->origin, line, "anchors and aliases (& and *) are not supported; put a pattern in quotes");
+  }
+  if (tag) return fail_at(r->origin, line, "tags (!) are not supported; put the text in quotes");
+  return TARN_STATUS_OK;
+}
+
+static tarn_status read_node(reader *r, tarn__yaml_node **out, const yaml_event_t *event, int depth);
+
+// Reads an event and the node that it begins; NULL where the event ends the list or map around it.
+static tarn_status read_next(reader *r, tarn__yaml_node **out, int depth) {
+  yaml_event_t event;
+  *out = NULL;
+  TARN_TRY(next_event(r, &event));
+  tarn_status status = TARN_STATUS_OK;
+  if (event.type != YAML_SEQUENCE_END_EVENT && event.type != YAML_MAPPING_END_EVENT) {
+    status = read_node(r, out, &event, depth);
+  }
+  yaml_event_delete(&event);
+  return status;
+}
+
+static tarn_status read_map(reader *r, tarn__yaml_node *map, int depth) {
+  for (;;) {
+    tarn__yaml_node *key;
+    tarn__yaml_node *value;
+    char shown[TARN__YAML_SHOWN];
+    TARN_TRY(read_next(r, &key, depth + 1));
+    if (!key) return TARN_STATUS_OK;
+    if (key->type != TARN__YAML_SCALAR) return tarn__yaml_fail(key, "a key must be one word");
+    if (tarn__yaml_get(map, key->text)) {
+      return tarn__yaml_fail(key, "key \"%s\" is given twice", tarn__yaml_show(shown, key->text));
+    }
+    TARN_TRY(read_next(r, &value, depth + 1));
+    if (!value) return tarn__yaml_fail(key, "key \"%s\" has no value", tarn__yaml_show(shown, key->text));
+    value->key = key->text;
+    value->line = key->line;
+    append(map, value);
+  }
+}
+
+static tarn_status read_list(reader *r, tarn__yaml_node *list, int depth) {
+  for (;;) {
+    tarn__yaml_node *item;
+    TARN_TRY(read_next(r, &item, depth + 1));
+    if (!item) return TARN_STATUS_OK;
+    append(list, item);
+  }
+}
+
+static tarn_status read_node(reader *r, tarn__yaml_node **out, const yaml_event_t *event, int depth) {
+  int line = line_of(r, event->start_mark);
+  TARN_TRY(plain_only(r, event));
+  if (depth > DEEPEST) return fail_at(r->origin, line, "nested too deeply");
+  switch (event->type) {
+    case YAML_SCALAR_EVENT: {
+      char *text;
+      TARN_TRY(scalar_text(r, event, &text));
+      TARN_TRY(new_node(r->tree, out, TARN__YAML_SCALAR, r->origin, line));
+      (*out)->text = text;
+      (*out)->quoted = event->data.scalar.style != YAML_PLAIN_SCALAR_STYLE;
+      return TARN_STATUS_OK;
+    }
+    case YAML_SEQUENCE_START_EVENT:
+      TARN_TRY(new_node(r->tree, out, TARN__YAML_LIST, r->origin, line));
+      return read_list(r, *out, depth);
+    case YAML_MAPPING_START_EVENT:
+      TARN_TRY(new_node(r->tree, out, TARN__YAML_MAP, r->origin, line));
+      return read_map(r, *out, depth);
+    default:
+      return tarn__fail(TARN_STATUS_INTERNAL, "%s: unexpected YAML event", r->origin);
+  }
+}
+
+// Reads the frame of a stream around its one document.
+static tarn_status read_stream(reader *r, tarn__yaml_node **root) {
+  bool seen = false;
+  for (;;) {
+    yaml_event_t event;
+    TARN_TRY(next_event(r, &event));
+    tarn_status status = TARN_STATUS_OK;
+    bool end = event.type == YAML_STREAM_END_EVENT;
+    if (event.type == YAML_DOCUMENT_START_EVENT) {
+      if (seen) status = fail_at(r->origin, line_of(r, event.start_mark), "more than one YAML document");
+      seen = true;
+    } else if (event.type != YAML_STREAM_START_EVENT && event.type != YAML_DOCUMENT_END_EVENT && !end) {
+      status = read_node(r, root, &event, 0);
+    }
+    yaml_event_delete(&event);
+    if (status != TARN_STATUS_OK || end) return status;
+  }
+}
+
+tarn_status tarn__yaml_parse(tarn__yaml *tree, tarn__yaml_node **root, const char *origin, bool lines, const char *text,
+                             size_t size) {
+  reader r = {.tree = tree, .lines = lines};
+  char *copy;
+  *root = NULL;
+  TARN_TRY(tarn__arena_strdup(&tree->arena, &copy, origin));
+  r.origin = copy;
+  if (!yaml_parser_initialize(&r.parser)) return tarn__fail(TARN_STATUS_MEMORY, "%s: not enough memory", origin);
+  yaml_parser_set_input_string(&r.parser, (const unsigned char *)text, size);
+  tarn_status status = read_stream(&r, root);
+  yaml_parser_delete(&r.parser);
+  if (status != TARN_STATUS_OK || *root) return status;
+  TARN_TRY(new_node(tree, root, TARN__YAML_SCALAR, r.origin, lines ? 1 : 0));
+  (*root)->text = "";
+  return TARN_STATUS_OK;
+}
+
+tarn_status tarn__yaml_copy(tarn__yaml *tree, tarn__yaml_node **out, const tarn__yaml_node *node) {
+  char *text;
+  TARN_TRY(tarn__arena_strdup(&tree->arena, &text, node->origin));
+  TARN_TRY(new_node(tree, out, node->type, text, node->line));
+  tarn__yaml_node *copy = *out;
+  copy->quoted = node->quoted;
+  if (node->key) {
+    TARN_TRY(tarn__arena_strdup(&tree->arena, &text, node->key));
+    copy->key = text;
+  }
+  if (node->text) {
+    TARN_TRY(tarn__arena_strdup(&tree->arena, &text, node->text));
+    copy->text = text;
+  }
+  for (const tarn__yaml_node *child = node->first; child; child = child->next) {
+    tarn__yaml_node *piece;
+    TARN_TRY(tarn__yaml_copy(tree, &piece, child));
+    append(copy, piece);
+  }
+  return TARN_STATUS_OK;
+}
+
+void tarn__yaml_close(tarn__yaml *tree) { tarn__arena_close(&tree->arena); }
+
+bool tarn__yaml_is_empty(const tarn__yaml_node *node) {
+  if (!node) return true;
+  if (node->type != TARN__YAML_SCALAR || node->quoted) return false;
+  return node->text[0] == 0 || strcmp(node->text, "~") == 0 || strcmp(node->text, "null") == 0;
+}
+
+tarn__yaml_node *tarn__yaml_get(const tarn__yaml_node *map, const char *key) {
+  if (!map || map->type != TARN__YAML_MAP) return NULL;
+  for (tarn__yaml_node *entry = map->first; entry; entry = entry->next) {
+    if (strcmp(entry->key, key) == 0) return entry;
+  }
+  return NULL;
+}
+
+void tarn__yaml_remove(tarn__yaml_node *map, const char *key) {
+  tarn__yaml_node *before = NULL;
+  if (!map || map->type != TARN__YAML_MAP) return;
+  for (tarn__yaml_node *entry = map->first; entry; before = entry, entry = entry->next) {
+    if (strcmp(entry->key, key) != 0) continue;
+    if (before) {
+      before->next = entry->next;
+    } else {
+      map->first = entry->next;
+    }
+    if (map->last == entry) map->last = before;
+    return;
+  }
+}
+
+// Copies the first word of a dotted path into `word` and returns what follows the dot, or NULL at the last word. A
+// word that does not fit, or is empty, comes back as "".
+static const char *split(char word[64], const char *path) {
+  size_t n = strcspn(path, ".");
+  bool fits = n < 64;
+  if (fits) memcpy(word, path, n);
+  word[fits ? n : 0] = 0;
+  return path[n] == '.' ? path + n + 1 : NULL;
+}
+
+tarn_status tarn__yaml_set(tarn__yaml *tree, tarn__yaml_node *root, const char *path, tarn__yaml_node *value) {
+  tarn__yaml_node *map = root;
+  for (;;) {
+    char word[64];
+    char *key;
+    path = split(word, path);
+    if (word[0] == 0) return tarn__yaml_fail(value, "a key is words with dots between them, such as train.lr");
+    if (tarn__yaml_is_empty(map)) map->type = TARN__YAML_MAP;
+    if (map->type != TARN__YAML_MAP) {
+      return tarn__yaml_fail(value, "%s has no keys below it", map->key ? map->key : "the file");
+    }
+    if (!path) {
+      TARN_TRY(tarn__arena_strdup(&tree->arena, &key, word));
+      tarn__yaml_remove(map, key);
+      value->key = key;
+      append(map, value);
+      return TARN_STATUS_OK;
+    }
+    tarn__yaml_node *next = tarn__yaml_get(map, word);
+    if (!next) {
+      TARN_TRY(tarn__arena_strdup(&tree->arena, &key, word));
+      TARN_TRY(new_node(tree, &next, TARN__YAML_MAP, value->origin, value->line));
+      next->key = key;
+      append(map, next);
+    }
+    map = next;
+  }
+}
+
+const tarn__yaml_node *tarn__yaml_nearest(const tarn__yaml_node *root, const char *path) {
+  while (path) {
+    char word[64];
+    path = split(word, path);
+    const tarn__yaml_node *next = tarn__yaml_get(root, word);
+    if (!next) break;
+    root = next;
+  }
+  return root;
+}
+
+const tarn__yaml_node *tarn__yaml_find(const tarn__yaml_node *root, const char *path) {
+  while (path && root) {
+    char word[64];
+    path = split(word, path);
+    root = tarn__yaml_get(root, word);
+  }
+  return root;
+}

@@ -1,0 +1,325 @@
+// Fast kernels: one head of one sequence at a time, in fp32 that lies in the scratch of a thread.
+// (attention_pairs_cpu.c has others for bf16.)
+//
+//   forward    S = Q K^T,  P = softmax(S),  O = P V
+//   backward   S and P again,  dP = dO V^T,  dS = P (dP - rowsum(P dP)),  dQ = dS K,  dK += dS^T Q,  dV += P^T dO
+//
+// Queries come in blocks of rows, so that scratch is O(block x keys); keys and values are converted once a head, with
+// the transposed copies that make every product one with rows as right operand. In causal attention the products go by
+// strips of rows, which leave out most of the empty half:
+//
+//        keys ->                     strip of queries i .. i + 5: keys 0 .. i + 5
+//        |####|    |
+//        |########||                 strip of keys j .. j + 5 (dK, dV): queries j and later
+//        |############|
+#include <omp.h>
+#include <string.h>
+
+#include "device/cpu/attention_head_cpu.h"
+#include "device/cpu/row_cpu.h"
+#include "device/cpu/tile_cpu.h"
+
+// Rows of a block of queries, and of a strip of a causal product; BLOCK is a multiple of STRIP.
+enum { STRIP = TARN__TILE_ROWS, BLOCK = 8 * STRIP };
+
+// Masked scores: far below every score, yet finite.
+static const float MASKED = -1e30f;
+
+typedef tarn__attention_head head;
+
+static float *take(head *h, int64_t floats) { return tarn__attention_take(h, floats); }
+
+// Step of rows that run over the keys; never a multiple of 512 bytes, which would put a column into few cache sets.
+static int64_t key_step(int64_t keys) {
+  int64_t step = tarn__tile_pad(keys);
+  return step % 128 == 0 ? step + TARN__TILE_PAD : step;
+}
+
+static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
+
+static int64_t forward_floats(const tarn__attention_spec *spec) {
+  const int64_t row = tarn__tile_pad(spec->d / spec->heads), keys = tarn__tile_pad(spec->longest);
+  const int64_t key_row = keys + TARN__TILE_PAD;
+  const int64_t floats = row * key_row + keys * row + 2 * BLOCK * row + BLOCK * key_row;
+  return larger(floats, tarn__attention_pairs_floats(spec));
+}
+
+static int64_t backward_floats(const tarn__attention_spec *spec) {
+  const int64_t row = tarn__tile_pad(spec->d / spec->heads), keys = tarn__tile_pad(spec->longest);
+  const int64_t key_row = keys + TARN__TILE_PAD;
+  const int64_t floats = 2 * row * key_row + 4 * keys * row + 3 * BLOCK * row + 2 * BLOCK * key_row;
+  return larger(floats, tarn__attention_pairs_backward_floats(spec));
+}
+
+static size_t scratch(const tarn__attention_spec *spec, int threads) {
+  const size_t reference = (size_t)spec->longest * sizeof(double);
+  const size_t bytes = (size_t)forward_floats(spec) * sizeof(float) * (size_t)threads;
+  return bytes > reference ? bytes : reference;
+}
+
+static size_t backward_scratch(const tarn__attention_spec *spec, int threads) {
+  const size_t width = (size_t)(spec->d / spec->heads), longest = (size_t)spec->longest;
+  const size_t reference = (2 * longest + width + 2 * longest * width) * sizeof(double);
+  const size_t bytes = (size_t)backward_floats(spec) * sizeof(float) * (size_t)threads;
+  return bytes > reference ? bytes : reference;
+}
+
+// n floats, a multiple of TARN__TILE_PAD, from an F32 or BF16 array.
+static inline void read_padded(float *out, const void *data, tarn__dtype dtype, int64_t at, int64_t n) {
+  if (dtype == TARN__F32) {
+    const float *in = (const float *)data + at;
+    for (int64_t c = 0; c < n; c += TARN__VEC_LANES) tarn__vec_store(out + c, tarn__vec_load(in + c));
+    return;
+  }
+  const uint16_t *in = (const uint16_t *)data + at;
+  for (int64_t c = 0; c < n; c += TARN__TILE_PAD) tarn__row_from_bf16(out + c, in + c, TARN__TILE_PAD);
+}
+
+// Rows of a tensor into rows of h->row floats, with zeros behind their ends.
+static void load(const head *h, float *out, const tarn__tensor *tensor, int64_t first, int64_t column, int64_t rows) {
+  for (int64_t i = 0; i < rows; i++) {
+    const int64_t at = (first + i) * tensor->cols + column;
+    float *row = out + i * h->row;
+    if (h->row == h->width) {
+      read_padded(row, tensor->data, tensor->dtype, at, h->width);
+      continue;
+    }
+    tarn__row_copy(row, tensor->data, tensor->dtype, at, h->width);
+    for (int64_t c = h->width; c < h->row; c++) row[c] = 0.0f;
+  }
+}
+
+// Loads the head's keys (or values); the rows up to a multiple of TARN__TILE_PAD are zero.
+static void load_keys(const head *h, float *out, const tarn__tensor *tensor, int64_t column) {
+  load(h, out, tensor, h->key, column + h->column, h->keys);
+  memset(out + h->keys * h->row, 0, (size_t)((tarn__tile_pad(h->keys) - h->keys) * h->row) * sizeof *out);
+}
+
+static void store(const head *h, const tarn__tensor *tensor, int64_t first, int64_t column, int64_t rows,
+                  const float *in) {
+  for (int64_t i = 0; i < rows; i++)
+    tarn__row_write(tensor->data, tensor->dtype, (first + i) * tensor->cols + column, h->width, in + i * h->row);
+}
+
+// The same for gradients, which may be added to what is there. Changes `in`.
+static void store_gradient(const head *h, const tarn__tensor *tensor, bool add, int64_t first, int64_t column,
+                           int64_t rows, float *in) {
+  for (int64_t i = 0; add && i < rows; i++) {
+    const int64_t at = (first + i) * tensor->cols + column;
+    float *row = in + i * h->row;
+    if (tensor->dtype == TARN__F32) {
+      tarn__row_add(row, (const float *)tensor->data + at, h->width);
+    } else {
+      for (int64_t c = 0; c < h->width; c++) row[c] += tarn__bf16_to_f32(((const uint16_t *)tensor->data)[at + c]);
+    }
+  }
+  store(h, tensor, first, column, rows, in);
+}
+
+static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
+
+// Number of keys that the products of a block compute for its row i: those that the row's strip sees.
+static int64_t keys_of(const head *h, int64_t first, int64_t i, int64_t rows) {
+  return h->spec->causal ? first + smaller(i - i % STRIP + STRIP, rows) : h->keys;
+}
+
+// Rows of the next product: all at once, or one strip.
+static int64_t strip(const head *h, int64_t left) { return h->spec->causal ? smaller(STRIP, left) : left; }
+
+// c [rows, keys] = a [rows, width] b [width, keys]
+static void product_scores(const head *h, float *c, const float *a, const float *b, int64_t first, int64_t rows) {
+  for (int64_t i = 0, m; i < rows; i += m) {
+    m = strip(h, rows - i);
+    tarn__tile_operands t = {.c = c + i * h->key_row, .a = a + i * h->row, .b = b};
+    t.c_row = t.b_row = h->key_row, t.a_row = h->row, t.a_step = 1;
+    tarn__tile_product(&t, m, tarn__tile_pad(keys_of(h, first, i, rows)), h->width, false);
+  }
+}
+
+// c [rows, width] = p [rows, keys] b [keys, width]
+static void product_rows(const head *h, float *c, const float *p, const float *b, int64_t first, int64_t rows) {
+  for (int64_t i = 0, m; i < rows; i += m) {
+    m = strip(h, rows - i);
+    tarn__tile_operands t = {.c = c + i * h->row, .a = p + i * h->key_row, .b = b};
+    t.c_row = t.b_row = h->row, t.a_row = h->key_row, t.a_step = 1;
+    tarn__tile_product(&t, m, h->row, keys_of(h, first, i, rows), false);
+  }
+}
+
+// c [keys, width] += p^T b, for p [rows, keys] and b [rows, width]. Keys that no earlier block saw are overwritten.
+static void product_keys(const head *h, float *c, const float *p, const float *b, int64_t first, int64_t rows) {
+  const int64_t keys = h->spec->causal ? first + rows : h->keys;
+  for (int64_t j = 0, m; j < keys; j += m) {
+    m = strip(h, keys - j);
+    const int64_t skip = h->spec->causal && j > first ? j - first : 0;  // these queries do not see key j
+    tarn__tile_operands t = {.c = c + j * h->row, .a = p + skip * h->key_row + j, .b = b + skip * h->row};
+    t.c_row = t.b_row = h->row, t.a_row = 1, t.a_step = h->key_row;
+    tarn__tile_product(&t, m, h->row, rows - skip, h->spec->causal ? j < first : first > 0);
+  }
+}
+
+// Scores of a block become probabilities; columns that were computed but are not seen become zero. Each step is done
+// for all rows before the next one, so that the chains of dependent operations of several rows overlap.
+static void softmax(const head *h, float *p, int64_t first, int64_t rows) {
+  tarn__vec shift[BLOCK], factor[BLOCK];
+  for (int64_t i = 0; i < rows; i++) {
+    const int64_t seen = h->spec->causal ? first + i + 1 : h->keys, n = tarn__tile_pad(keys_of(h, first, i, rows));
+    float *row = p + i * h->key_row;
+    tarn__vec most = tarn__vec_all(MASKED);
+    for (int64_t j = 0; j < n; j += TARN__VEC_LANES) {
+      tarn__vec score = tarn__vec_load(row + j);
+      if (j + TARN__VEC_LANES > seen) tarn__vec_store(row + j, score = tarn__vec_first(score, seen - j, MASKED));
+      most = tarn__vec_max(most, score);
+    }
+    shift[i] = tarn__vec_max_lane(most);
+  }
+  for (int64_t i = 0; i < rows; i++) {
+    const int64_t n = tarn__tile_pad(keys_of(h, first, i, rows));
+    float *row = p + i * h->key_row;
+    const float most = shift[i][0], scale = h->scale;
+    tarn__vec sum = {0};
+    for (int64_t j = 0; j < n; j += TARN__VEC_LANES) {
+#pragma omp simd
+      for (int64_t l = j; l < j + TARN__VEC_LANES; l++) row[l] = tarn__row_exp((row[l] - most) * scale);
+      sum += tarn__vec_load(row + j);
+    }
+    factor[i] = 1.0f / tarn__vec_sum_lanes(sum);
+  }
+  for (int64_t i = 0; i < rows; i++) {
+    const int64_t n = tarn__tile_pad(keys_of(h, first, i, rows));
+    float *row = p + i * h->key_row;
+    for (int64_t j = 0; j < n; j += TARN__VEC_LANES) tarn__vec_store(row + j, tarn__vec_load(row + j) * factor[i]);
+  }
+}
+
+static void pad_rows(head *h) { h->row = tarn__tile_pad(h->width), h->key_row = key_step(h->keys); }
+
+static void forward_head(head *h, const tarn__node *node) {
+  pad_rows(h);
+  const tarn__tensor *queries = node->in[TARN__ATTENTION_QUERIES], *kv = node->in[TARN__ATTENTION_KEYS_VALUES];
+  const tarn__tensor *out = node->out[0];
+  const tarn__attention_spec *spec = h->spec;
+  float *transposed = take(h, h->row * h->key_row), *v = take(h, tarn__tile_pad(h->keys) * h->row);
+  float *q = take(h, BLOCK * h->row), *o = take(h, BLOCK * h->row), *p = take(h, BLOCK * h->key_row);
+  load_keys(h, v, kv, spec->key_column);
+  tarn__tile_transpose(transposed, h->key_row, v, h->row, tarn__tile_pad(h->keys), h->row);
+  load_keys(h, v, kv, spec->value_column);
+  for (int64_t first = 0; first < h->queries; first += BLOCK) {
+    const int64_t rows = smaller(h->queries - first, BLOCK);
+    load(h, q, queries, h->query + first, spec->query_column + h->column, rows);
+    product_scores(h, p, q, transposed, first, rows);
+    softmax(h, p, first, rows);
+    product_rows(h, o, p, v, first, rows);
+    store(h, out, h->query + first, h->column, rows, o);
+  }
+}
+
+// What to fetch for the next sequence while this one is computed.
+static void ahead(head *h, const tarn__tensor *tensor, const int32_t *offsets, int64_t item, int64_t items) {
+  if (tensor && item + h->spec->heads < items)
+    h->range[h->ranges++] = tarn__attention_slice(h->spec, tensor, offsets, item + h->spec->heads);
+}
+
+static tarn_status forward(const tarn__exec *exec, const tarn__node *node) {
+  const tarn__attention_spec *spec = node->attr;
+  const int32_t *query_offsets = node->in[TARN__ATTENTION_QUERY_OFFSETS]->data;
+  const int32_t *key_offsets = node->in[TARN__ATTENTION_KEY_OFFSETS]->data;
+  const tarn__tensor *queries = node->in[TARN__ATTENTION_QUERIES], *kv = node->in[TARN__ATTENTION_KEYS_VALUES];
+  const bool pairs = tarn__attention_pairs_fit(spec, node->out[0]->dtype);
+  const int64_t items = (node->in[TARN__ATTENTION_QUERY_OFFSETS]->cols - 1) * spec->heads;
+#pragma omp parallel for num_threads(exec->threads) schedule(guided, spec->heads)
+  for (int64_t item = 0; item < items; item++) {
+    float *memory = (float *)node->scratch + omp_get_thread_num() * forward_floats(spec);
+    head h = tarn__attention_head_of(spec, query_offsets, key_offsets, item, memory);
+    ahead(&h, queries, query_offsets, item, items);
+    if (kv != queries) ahead(&h, kv, key_offsets, item, items);
+    ahead(&h, node->out[0], query_offsets, item, items);
+    if (pairs)
+      tarn__attention_pairs_forward(&h, node);
+    else
+      forward_head(&h, node);
+  }
+  return TARN_STATUS_OK;
+}
+
+// dS from P and dP, in the place of dP.
+static void score_gradient(const head *h, float *dp, const float *p, int64_t first, int64_t rows) {
+  for (int64_t i = 0; i < rows; i++, p += h->key_row, dp += h->key_row) {
+    const int64_t n = tarn__tile_pad(keys_of(h, first, i, rows));
+    tarn__vec sum = {0};
+    for (int64_t j = 0; j < n; j += TARN__VEC_LANES)
+      sum = tarn__vec_fma(tarn__vec_load(p + j), tarn__vec_load(dp + j), sum);
+    sum = tarn__vec_sum_lanes(sum);
+    for (int64_t j = 0; j < n; j += TARN__VEC_LANES)
+      tarn__vec_store(dp + j, tarn__vec_load(p + j) * (tarn__vec_load(dp + j) - sum) * h->scale);
+  }
+}
+
+// Scratch of a backward head: keys and both transposed copies, gradients of keys and values, and a block's rows.
+typedef struct buffers {
+  float *k, *k_transposed, *v_transposed, *dk, *dv, *q, *dout, *dq, *p, *dp;
+} buffers;
+
+static void backward_block(const head *h, const tarn__attention_backward *b, const buffers *f, int64_t first,
+                           int64_t rows) {
+  load(h, f->q, b->queries, h->query + first, h->spec->query_column + h->column, rows);
+  load(h, f->dout, b->dout, h->query + first, h->column, rows);
+  product_scores(h, f->p, f->q, f->k_transposed, first, rows);
+  softmax(h, f->p, first, rows);
+  product_scores(h, f->dp, f->dout, f->v_transposed, first, rows);
+  score_gradient(h, f->dp, f->p, first, rows);
+  if (b->dkeys_values) {
+    product_keys(h, f->dv, f->p, f->dout, first, rows);
+    product_keys(h, f->dk, f->dp, f->q, first, rows);
+  }
+  if (b->dqueries) {
+    product_rows(h, f->dq, f->dp, f->k, first, rows);
+    store_gradient(h, b->dqueries, b->add_queries, h->query + first, h->spec->query_column + h->column, rows, f->dq);
+  }
+}
+
+static void backward_head(head *h, const tarn__attention_backward *b) {
+  pad_rows(h);
+  const tarn__attention_spec *spec = h->spec;
+  const int64_t padded = tarn__tile_pad(h->keys);
+  buffers f;
+  f.k_transposed = take(h, h->row * h->key_row), f.v_transposed = take(h, h->row * h->key_row);
+  f.k = take(h, padded * h->row), f.dk = take(h, padded * h->row), f.dv = take(h, padded * h->row);
+  f.q = take(h, BLOCK * h->row), f.dout = take(h, BLOCK * h->row), f.dq = take(h, BLOCK * h->row);
+  f.p = take(h, BLOCK * h->key_row), f.dp = take(h, BLOCK * h->key_row);
+  load_keys(h, f.k, b->keys_values, spec->value_column);
+  tarn__tile_transpose(f.v_transposed, h->key_row, f.k, h->row, padded, h->row);
+  load_keys(h, f.k, b->keys_values, spec->key_column);
+  tarn__tile_transpose(f.k_transposed, h->key_row, f.k, h->row, padded, h->row);
+  if (h->queries == 0) {
+    memset(f.dk, 0, (size_t)(h->keys * h->row) * sizeof(float));
+    memset(f.dv, 0, (size_t)(h->keys * h->row) * sizeof(float));
+  }
+  for (int64_t first = 0; first < h->queries; first += BLOCK)
+    backward_block(h, b, &f, first, smaller(h->queries - first, BLOCK));
+  if (!b->dkeys_values) return;
+  store_gradient(h, b->dkeys_values, b->add_keys_values, h->key, spec->key_column + h->column, h->keys, f.dk);
+  store_gradient(h, b->dkeys_values, b->add_keys_values, h->key, spec->value_column + h->column, h->keys, f.dv);
+}
+
+static tarn_status backward(const tarn__exec *exec, const tarn__node *node) {
+  const tarn__attention_spec *spec = node->attr;
+  const tarn__attention_backward b = tarn__attention_backward_of(node);
+  const bool pairs = tarn__attention_pairs_fit(spec, b.dout->dtype);
+  const int64_t items = b.sequences * spec->heads;
+#pragma omp parallel for num_threads(exec->threads) schedule(guided, spec->heads)
+  for (int64_t item = 0; item < items; item++) {
+    float *memory = (float *)node->scratch + omp_get_thread_num() * backward_floats(spec);
+    head h = tarn__attention_head_of(spec, b.query_offsets, b.key_offsets, item, memory);
+    ahead(&h, b.queries, b.query_offsets, item, items);
+    if (b.keys_values != b.queries) ahead(&h, b.keys_values, b.key_offsets, item, items);
+    ahead(&h, b.dout, b.query_offsets, item, items);
+    if (pairs)
+      tarn__attention_pairs_backward(&h, &b);
+    else
+      backward_head(&h, &b);
+  }
+  return TARN_STATUS_OK;
+}
+
+const tarn__attention_kernels TARN__FAST(tarn__attention_kernels) = {forward, backward, scratch, backward_scratch};

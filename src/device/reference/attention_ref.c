@@ -1,0 +1,123 @@
+// Plain C reference: one query at a time.
+#include "ops/attention.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "device/variant.h"
+
+typedef TARN_REAL real;
+
+// Softmax of the scaled scores of one query against keys k[0], k[step], ..., into p[0..count).
+static void probabilities(real *p, const real *q, const real *k, int64_t step, int64_t count, int64_t width,
+                          real scale) {
+  real most = 0, sum = 0;
+  for (int64_t j = 0; j < count; j++) {
+    p[j] = 0;
+    for (int64_t c = 0; c < width; c++) p[j] += scale * q[c] * k[j * step + c];
+    if (j == 0 || p[j] > most) most = p[j];
+  }
+  for (int64_t j = 0; j < count; j++) {
+    p[j] = (real)exp((double)(p[j] - most));
+    sum += p[j];
+  }
+  for (int64_t j = 0; j < count; j++) p[j] /= sum;
+}
+
+tarn_status TARN__REF(tarn__attention)(const tarn__exec *exec, const tarn__node *node) {
+  (void)exec;
+  const tarn__attention_spec *spec = node->attr;
+  const tarn__tensor *queries = node->in[TARN__ATTENTION_QUERIES], *keys = node->in[TARN__ATTENTION_KEYS_VALUES];
+  const int32_t *q_at = node->in[TARN__ATTENTION_QUERY_OFFSETS]->data;
+  const int32_t *k_at = node->in[TARN__ATTENTION_KEY_OFFSETS]->data;
+  const int64_t width = spec->d / spec->heads, step = keys->cols;
+  const real scale = (real)(1.0 / sqrt((double)width));
+  real *p = node->scratch;
+  for (int64_t s = 0; s + 1 < node->in[TARN__ATTENTION_QUERY_OFFSETS]->cols; s++)
+    for (int64_t i = q_at[s]; i < q_at[s + 1]; i++)
+      for (int64_t h = 0; h < spec->heads; h++) {
+        const real *q = (const real *)queries->data + i * queries->cols + spec->query_column + h * width;
+        const real *k = (const real *)keys->data + k_at[s] * step + spec->key_column + h * width;
+        const real *v = (const real *)keys->data + k_at[s] * step + spec->value_column + h * width;
+        real *out = (real *)node->out[0]->data + i * spec->d + h * width;
+        const int64_t count = spec->causal ? i - q_at[s] + 1 : k_at[s + 1] - k_at[s];
+        probabilities(p, q, k, step, count, width, scale);
+        for (int64_t c = 0; c < width; c++) out[c] = 0;
+        for (int64_t j = 0; j < count; j++)
+          for (int64_t c = 0; c < width; c++) out[c] += p[j] * v[j * step + c];
+      }
+  return TARN_STATUS_OK;
+}
+
+// One head of one sequence. dk and dv are [keys, width]; the gradient of a query replaces it in `dq`.
+typedef struct head {
+  const real *q, *k, *v, *dout;  // first row of the sequence, first column of the head
+  int64_t q_step, k_step, out_step, rows, keys, width;
+  bool causal;
+  real *p, *ds, *dq, *dk, *dv;
+} head;
+
+static void backward_query(const head *a, int64_t i, real scale) {
+  const real *q = a->q + i * a->q_step, *dout = a->dout + i * a->out_step;
+  const int64_t count = a->causal ? i + 1 : a->keys, width = a->width;
+  real sum = 0;
+  probabilities(a->p, q, a->k, a->k_step, count, width, scale);
+  for (int64_t j = 0; j < count; j++) {
+    a->ds[j] = 0;
+    for (int64_t c = 0; c < width; c++) a->ds[j] += dout[c] * a->v[j * a->k_step + c];
+    sum += a->p[j] * a->ds[j];
+  }
+  for (int64_t c = 0; c < width; c++) a->dq[c] = 0;
+  for (int64_t j = 0; j < count; j++) {
+    const real ds = scale * a->p[j] * (a->ds[j] - sum);
+    for (int64_t c = 0; c < width; c++) {
+      a->dq[c] += ds * a->k[j * a->k_step + c];
+      a->dk[j * width + c] += ds * q[c];
+      a->dv[j * width + c] += a->p[j] * dout[c];
+    }
+  }
+}
+
+static void put(const tarn__tensor *tensor, int64_t row, int64_t column, const real *values, int64_t width, bool add) {
+  real *out = (real *)tensor->data + row * tensor->cols + column;
+  for (int64_t c = 0; c < width; c++) out[c] = add ? out[c] + values[c] : values[c];
+}
+
+tarn_status TARN__REF(tarn__attention_backward)(const tarn__exec *exec, const tarn__node *node) {
+  (void)exec;
+  const tarn__attention_spec *spec = node->attr;
+  const tarn__attention_backward b = tarn__attention_backward_of(node);
+  const int64_t width = spec->d / spec->heads, longest = spec->longest;
+  const real scale = (real)(1.0 / sqrt((double)width));
+  real *memory = node->scratch;
+  for (int64_t s = 0; s < b.sequences; s++)
+    for (int64_t h = 0; h < spec->heads; h++) {
+      const int64_t q0 = b.query_offsets[s], k0 = b.key_offsets[s];
+      head a = {.q = (const real *)b.queries->data + q0 * b.queries->cols + spec->query_column + h * width,
+                .k = (const real *)b.keys_values->data + k0 * b.keys_values->cols + spec->key_column + h * width,
+                .v = (const real *)b.keys_values->data + k0 * b.keys_values->cols + spec->value_column + h * width,
+                .dout = (const real *)b.dout->data + q0 * spec->d + h * width,
+                .q_step = b.queries->cols,
+                .k_step = b.keys_values->cols,
+                .out_step = spec->d,
+                .rows = b.query_offsets[s + 1] - q0,
+                .keys = b.key_offsets[s + 1] - k0,
+                .width = width,
+                .causal = spec->causal,
+                .p = memory,
+                .ds = memory + longest,
+                .dq = memory + 2 * longest,
+                .dk = memory + 2 * longest + width,
+                .dv = memory + 2 * longest + width + longest * width};
+      memset(a.dk, 0, (size_t)(2 * longest * width) * sizeof(real));
+      for (int64_t i = 0; i < a.rows; i++) {
+        backward_query(&a, i, scale);
+        if (b.dqueries) put(b.dqueries, q0 + i, spec->query_column + h * width, a.dq, width, b.add_queries);
+      }
+      for (int64_t j = 0; b.dkeys_values && j < a.keys; j++) {
+        put(b.dkeys_values, k0 + j, spec->key_column + h * width, a.dk + j * width, width, b.add_keys_values);
+        put(b.dkeys_values, k0 + j, spec->value_column + h * width, a.dv + j * width, width, b.add_keys_values);
+      }
+    }
+  return TARN_STATUS_OK;
+}

@@ -1,0 +1,85 @@
+// Plain C reference. Outputs may lie in the memory of inputs, so every row is read before it is written.
+#include "ops/residual_norm.h"
+
+#include <math.h>
+
+#include "device/variant.h"
+
+typedef TARN_REAL real;
+
+static real value_or_zero(const tarn__tensor *tensor, int64_t i) {
+  return tensor ? ((const real *)tensor->data)[i] : 0;
+}
+
+tarn_status TARN__REF(tarn__residual_norm)(const tarn__exec *exec, const tarn__node *node) {
+  const tarn__tensor *x = node->in[TARN__RN_X], *branch = node->in[TARN__RN_BRANCH];
+  const tarn__tensor *sum = node->out[TARN__RN_SUM], *y = node->out[TARN__RN_Y], *stats = node->out[TARN__RN_STATS];
+  const tarn__residual_norm_attr *attr = node->attr;
+  const real scale = (real)tarn__dropout_scale(attr->dropout);
+  const int64_t d = x->cols;
+  real *row = node->scratch;
+  for (int64_t r = 0; r < x->rows; r++) {
+    real mean = 0, variance = 0;
+    for (int64_t c = 0; c < d; c++) {
+      row[c] = ((const real *)x->data)[r * d + c];
+      if (branch && tarn__dropout_keeps(attr->dropout, exec, r, c))
+        row[c] += scale * ((const real *)branch->data)[r * d + c];
+      mean += row[c] / (real)d;
+    }
+    for (int64_t c = 0; sum && c < d; c++) ((real *)sum->data)[r * d + c] = row[c];
+    if (!y) continue;
+    for (int64_t c = 0; c < d; c++) variance += (row[c] - mean) * (row[c] - mean) / (real)d;
+    real rstd = 1 / (real)sqrt((double)(variance + (real)TARN__NORM_EPSILON));
+    for (int64_t c = 0; c < d; c++)
+      ((real *)y->data)[r * d + c] = (row[c] - mean) * rstd * value_or_zero(node->in[TARN__RN_GAIN], c) +
+                                     value_or_zero(node->in[TARN__RN_BIAS], c);
+    if (!stats) continue;
+    ((real *)stats->data)[2 * r] = mean;
+    ((real *)stats->data)[2 * r + 1] = rstd;
+  }
+  return TARN_STATUS_OK;
+}
+
+// dsum of one row into row[]; adds to the gradients of gain and bias.
+static void norm_row(real *row, const tarn__node *node, int64_t r, int64_t d) {
+  const real *dy = (const real *)node->in[TARN__RN_DY]->data + r * d;
+  const real *saved = (const real *)node->in[TARN__RN_SAVED]->data + r * d;
+  const real *stats = (const real *)node->in[TARN__RN_SAVED_STATS]->data + 2 * r;
+  const real *gain = node->in[TARN__RN_SAVED_GAIN]->data;
+  real mean_g = 0, mean_gx = 0;
+  for (int64_t c = 0; c < d; c++) {
+    real normal = (saved[c] - stats[0]) * stats[1];
+    mean_g += gain[c] * dy[c] / (real)d;
+    mean_gx += gain[c] * dy[c] * normal / (real)d;
+    if (node->dparam[TARN__RN_DGAIN]) ((real *)node->dparam[TARN__RN_DGAIN]->grad)[c] += dy[c] * normal;
+    if (node->dparam[TARN__RN_DBIAS]) ((real *)node->dparam[TARN__RN_DBIAS]->grad)[c] += dy[c];
+  }
+  for (int64_t c = 0; c < d; c++) {
+    real normal = (saved[c] - stats[0]) * stats[1];
+    row[c] =
+        stats[1] * (gain[c] * dy[c] - mean_g - normal * mean_gx) + value_or_zero(node->in[TARN__RN_DSUM], r * d + c);
+  }
+}
+
+tarn_status TARN__REF(tarn__residual_norm_backward)(const tarn__exec *exec, const tarn__node *node) {
+  const tarn__tensor *dy = node->in[TARN__RN_DY], *dsum = node->in[TARN__RN_DSUM];
+  const tarn__tensor *dx = node->out[TARN__RN_DX], *dbranch = node->out[TARN__RN_DBRANCH];
+  const tarn__residual_norm_attr *attr = node->attr;
+  const real scale = (real)tarn__dropout_scale(attr->dropout);
+  const int64_t rows = dy ? dy->rows : dsum->rows, d = dy ? dy->cols : dsum->cols;
+  real *row = node->scratch;
+  for (int p = 0; p < TARN__MAX_PARAM_GRADS; p++)
+    if (node->dparam[p] && !tarn__param_accumulate(node->dparam[p]))
+      for (int64_t c = 0; c < d; c++) ((real *)node->dparam[p]->grad)[c] = 0;
+  for (int64_t r = 0; r < rows; r++) {
+    if (dy)
+      norm_row(row, node, r, d);
+    else
+      for (int64_t c = 0; c < d; c++) row[c] = value_or_zero(dsum, r * d + c);
+    for (int64_t c = 0; dx && c < d; c++)
+      ((real *)dx->data)[r * d + c] = row[c] + value_or_zero(node->in[TARN__RN_PREVIOUS], r * d + c);
+    for (int64_t c = 0; dbranch && c < d; c++)
+      ((real *)dbranch->data)[r * d + c] = tarn__dropout_keeps(attr->dropout, exec, r, c) ? scale * row[c] : 0;
+  }
+  return TARN_STATUS_OK;
+}

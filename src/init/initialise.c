@@ -1,0 +1,172 @@
+// First values of parameters: a function of (generator, seed, name, initialiser), with equal bits on every machine and
+// for every number of threads. Compiled without contraction of a*b+c (see CMakeLists.txt).
+#include <math.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/random.h"
+#include "base/threads.h"
+#include "init/orthogonal.h"
+#include "init/reservoir.h"
+#include "model/model.h"
+#include "ops/hadamard.h"
+
+static void fill_normal(float *values, size_t count, double deviation, tarn__random *random) {
+  for (size_t i = 0; i < count; i++) values[i] = (float)(deviation * tarn__random_normal(random));
+}
+
+static void fill_uniform(float *values, size_t count, double bound, tarn__random *random) {
+  for (size_t i = 0; i < count; i++) values[i] = (float)(bound * (2.0 * tarn__random_uniform(random) - 1.0));
+}
+
+static void fill_signs(float *values, size_t count, tarn__random *random) {
+  for (size_t i = 0; i < count; i++) values[i] = tarn__random_u32(random) >> 31 ? -1.0f : 1.0f;
+}
+
+static tarn_status fill_hadamard(const tarn__param *param, float *values, tarn__random *random) {
+  tarn__hadamard_shape shape = tarn__hadamard_shape_of(param->rows, param->cols, param->init.blocks);
+  size_t count = (size_t)(tarn__hadamard_sign_rows(&shape) * shape.width);
+  shape.scale *= param->init.gain;
+  void *signs;
+  TARN_TRY(tarn__alloc(&signs, TARN__MEMORY_OTHER, count, sizeof(float)));
+  fill_signs(signs, count, random);
+  tarn_status status = tarn__hadamard_dense(values, signs, &shape);
+  tarn__free(signs);
+  return status;
+}
+
+// The matrix NAME.weight and the signs NAME.signs that stand for it have one stream, so that they are equal.
+static size_t length_for_stream(const tarn__param *param) {
+  size_t length = strlen(param->name);
+  bool structured = param->init.kind == TARN__INIT_HADAMARD || param->init.kind == TARN__INIT_SIGNS;
+  const char *dot = strrchr(param->name, '.');
+  return structured && dot ? (size_t)(dot - param->name) : length;
+}
+
+// A reservoir's *factor is used, or made if it is 0.
+static tarn_status fill_reservoir(const tarn__param *param, float *values, double *factor, tarn__random *random) {
+  tarn_status status = tarn__reservoir_values(values, factor, param->rows, param->init.gain, param->reservoir, random);
+  if (status == TARN_STATUS_OK) return status;
+  return tarn__fail_prefix(status, "kinds.%s.spectral_radius: %s: ", param->reservoir->kind, param->name);
+}
+
+static tarn_status make_values(const tarn__param *param, uint64_t seed, float *values, double *factor) {
+  size_t count = (size_t)(param->rows * param->cols);
+  tarn__random random;
+  tarn__random_init(&random, tarn__hash64(param->name, length_for_stream(param), seed), 0);
+  const tarn__init *init = &param->init;
+  int blocks = init->blocks > 1 ? init->blocks : 1;
+  int64_t rows = param->rows / blocks;
+  switch (init->kind) {
+    case TARN__INIT_ZERO:
+      memset(values, 0, count * sizeof *values);
+      break;
+    case TARN__INIT_ONE:
+      for (size_t i = 0; i < count; i++) values[i] = 1.0f;
+      break;
+    case TARN__INIT_NORMAL:
+      fill_normal(values, count, init->gain, &random);
+      break;
+    case TARN__INIT_UNIFORM:
+      fill_uniform(values, count, init->gain, &random);
+      break;
+    case TARN__INIT_XAVIER:
+      fill_uniform(values, count, init->gain * sqrt(6.0 / (double)(rows + param->cols)), &random);
+      break;
+    case TARN__INIT_ORTHOGONAL:
+      for (int b = 0; b < blocks; b++)
+        TARN_TRY(tarn__orthogonal(values + (size_t)(b * rows * param->cols), rows, param->cols, init->gain, &random));
+      break;
+    case TARN__INIT_HADAMARD:
+      return fill_hadamard(param, values, &random);
+    case TARN__INIT_SIGNS:
+      fill_signs(values, count, &random);
+      break;
+    case TARN__INIT_RESERVOIR:
+      return fill_reservoir(param, values, factor, &random);
+  }
+  return TARN_STATUS_OK;
+}
+
+tarn_status tarn__param_initialise(const tarn__param *param, uint64_t seed, float *values) {
+  double factor = param->factor;
+  return make_values(param, seed, values, &factor);
+}
+
+void tarn__param_set(tarn__param *param, const float *values) {
+  size_t count = (size_t)(param->rows * param->cols);
+  if (param->master) memcpy(param->master, values, count * sizeof *values);
+  switch (param->dtype) {
+    case TARN__F32:
+      if (param->value != param->master) memcpy(param->value, values, count * sizeof *values);
+      break;
+    case TARN__BF16:
+      for (size_t i = 0; i < count; i++) ((uint16_t *)param->value)[i] = tarn__bf16_from_f32(values[i]);
+      break;
+    case TARN__F64:
+      for (size_t i = 0; i < count; i++) ((double *)param->value)[i] = (double)values[i];
+      break;
+    case TARN__I32:
+      break;
+  }
+}
+
+void tarn__param_get(const tarn__param *param, float *values) {
+  size_t count = (size_t)(param->rows * param->cols);
+  if (param->master) {
+    memcpy(values, param->master, count * sizeof *values);
+    return;
+  }
+  switch (param->dtype) {
+    case TARN__F32:
+      memcpy(values, param->value, count * sizeof *values);
+      break;
+    case TARN__BF16:
+      for (size_t i = 0; i < count; i++) values[i] = tarn__bf16_to_f32(((const uint16_t *)param->value)[i]);
+      break;
+    case TARN__F64:
+      for (size_t i = 0; i < count; i++) values[i] = (float)((const double *)param->value)[i];
+      break;
+    case TARN__I32:
+      break;
+  }
+}
+
+static tarn_status initialise_one(tarn__param *param, uint64_t seed) {
+  void *values;
+  TARN_TRY(tarn__alloc(&values, TARN__MEMORY_OTHER, (size_t)(param->rows * param->cols), sizeof(float)));
+  tarn_status status = make_values(param, seed, values, &param->factor);
+  if (status == TARN_STATUS_OK) tarn__param_set(param, values);
+  if (status == TARN_STATUS_OK && !param->trained)
+    tarn__hash(param->hash, values, (size_t)(param->rows * param->cols) * sizeof(float));
+  tarn__free(values);
+  return status;
+}
+
+static tarn_status initialise(tarn__model *model, uint64_t seed, bool trained,
+                              void (*done)(void *user, const tarn__param *param), void *user) {
+  model->seed = seed;
+  tarn__failure failure = {0};
+#pragma omp parallel for schedule(dynamic, 1) num_threads(tarn__threads())
+  for (size_t i = 0; i < model->param_count + model->helper_count; i++) {
+    tarn__param *param = tarn__model_param(model, i);
+    if (param->trained && !trained) continue;
+    tarn__failure_note(&failure, initialise_one(param, seed));
+    if (done) done(user, param);
+  }
+  return tarn__failure_raise(&failure);
+}
+
+tarn_status tarn__model_initialise(tarn__model *model, uint64_t seed) {
+  for (size_t i = 0; i < model->param_count; i++) model->params[i]->factor = 0.0;
+  return initialise(model, seed, true, NULL, NULL);
+}
+
+tarn_status tarn__model_initialise_frozen(tarn__model *model, uint64_t seed) {
+  return initialise(model, seed, false, NULL, NULL);
+}
+
+tarn_status tarn__model_initialise_told(tarn__model *model, uint64_t seed,
+                                        void (*done)(void *user, const tarn__param *param), void *user) {
+  return initialise(model, seed, false, done, user);
+}

@@ -1,0 +1,28 @@
+// The spectral radius of a matrix: the largest modulus of its eigenvalues, which of a random matrix mostly come in
+// complex pairs.
+//
+// The matrix is split into the strongly connected components of its graph. A single unit and a simple ring are done by
+// hand, a small component by LAPACK (dgeev), a large one by ARPACK (dnaupd), and by LAPACK where ARPACK does not
+// converge, for example when many eigenvalues lie on one circle. A matrix without any cycle is nilpotent and has
+// exactly the radius 0.
+//
+// The last bits of a result depend on the BLAS that LAPACK uses and on its threads.
+#ifndef TARN_INIT_SPECTRAL_RADIUS_H
+#define TARN_INIT_SPECTRAL_RADIUS_H
+
+#include "base/sparse.h"
+#include "base/status.h"
+
+// Relative error about 1e-10 for matrices that are not far from normal. Fails with DATA (an entry is not finite),
+// MEMORY, or NUMERIC (LAPACK finds no eigenvalues, or a component that needs it has more than 8192 units).
+tarn_status tarn__spectral_radius(double *radius, const tarn__sparse *matrix) TARN_CHECKED;
+// The same of a dense matrix [n, n], row-major.
+tarn_status tarn__spectral_radius_dense(double *radius, const double *matrix, int64_t n) TARN_CHECKED;
+
+// Multiplies the matrix by a factor so that its spectral radius becomes `radius` (to 1e-9); *factor is that factor. It
+// is rounded to 30 bits, so that the last bits of LAPACK, which depend on its threads, do not show. Fails as above,
+// with USAGE when `radius` is not a positive finite number, and with DATA when the matrix has no edges or is nilpotent,
+// so that no factor does it. Numerically nilpotent is what has a radius below 1e-7 of the Frobenius norm.
+tarn_status tarn__spectral_scale(double *factor, tarn__sparse *matrix, double radius) TARN_CHECKED;
+
+#endif

@@ -1,8 +1,0 @@
-// The words of choices, for messages and files.
-#ifndef TARN_MODEL_CONFIG_WORD_H
-#define TARN_MODEL_CONFIG_WORD_H
-
-// The word of a value of the key ("kinds.NAME.mixer"), as in the description; "" if there is none.
-const char *tarn__config_word(const char *key, int value);
-
-#endif

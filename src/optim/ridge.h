@@ -1,0 +1,53 @@
+// Ridge regression in one pass: sums over samples, a closed form at the end.
+//
+// With means m of x and of y over n samples, as in reservoirpy's Ridge with fit_bias (the bias is not penalised):
+//   W = (X'X - n mx mx' + ridge I)^-1 (X'Y - n mx my'),   b = my - mx W
+//
+// Targets may be classes: y is then a row of zeros with a one in its place, and only the sums know its width.
+#ifndef TARN_OPTIM_RIDGE_H
+#define TARN_OPTIM_RIDGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+
+enum { TARN__RIDGE_PIECE = 64 };  // samples that are added at once
+
+// The sums, and samples that wait to be added. Zero-initialise or open it.
+typedef struct tarn__ridge {
+  int64_t inputs, outputs, width;  // width = inputs + outputs
+  bool classes;                    // targets are classes 0 .. outputs - 1
+  int64_t count;                   // samples in the sums
+  double *products;                // [inputs, width]: X'X (from the diagonal on) and X'Y
+  double *totals;                  // [width]: sums of x and y
+  int64_t wide, pitch;             // numbers of a sample that waits: width, of classes inputs; and between samples
+  double *waiting;                 // [TARN__RIDGE_PIECE, pitch]
+  int32_t waiting_classes[TARN__RIDGE_PIECE];
+  int64_t waiting_count;
+} tarn__ridge;
+
+tarn_status tarn__ridge_open(tarn__ridge *ridge, int64_t inputs, int64_t outputs) TARN_CHECKED;
+tarn_status tarn__ridge_open_classes(tarn__ridge *ridge, int64_t inputs, int64_t outputs) TARN_CHECKED;
+void tarn__ridge_close(tarn__ridge *ridge);
+
+// One sample: x [inputs], y [outputs]. The sums do not depend on the number of threads.
+void tarn__ridge_add(tarn__ridge *ridge, const double *x, const double *y);
+
+// Of classes: x [inputs] and its class.
+void tarn__ridge_add_class(tarn__ridge *ridge, const float *x, int32_t target);
+
+// Adds the samples of `other`, of the same widths and kind, so that parts of a series may be summed apart.
+void tarn__ridge_merge(tarn__ridge *ridge, tarn__ridge *other);
+
+// Bytes that the sums of classes and solving them take at most, beside weights and bias.
+size_t tarn__ridge_bytes(int64_t inputs, int64_t outputs);
+
+// weights [inputs, outputs] and bias [outputs]. Where Cholesky's factorisation fails, or a pivot is below 2^-49 of the
+// largest, the ridge is made ten times larger (at least 2^-52 of the mean of the diagonal); *used is what it came to.
+// The sums are kept. Fails with DATA (no samples), NUMERIC (sums that are not finite) or MEMORY.
+tarn_status tarn__ridge_solve(double *weights, double *bias, double *used, tarn__ridge *ridge,
+                              double penalty) TARN_CHECKED;
+
+#endif

@@ -1,0 +1,16 @@
+// Learning rate as a function of the update.
+#ifndef TARN_OPTIM_SCHEDULE_H
+#define TARN_OPTIM_SCHEDULE_H
+
+#include <stdint.h>
+
+#include "tarn/config.h"
+
+// The rate of the n-th update, n from 1. It rises linearly to train.lr in the first train.warmup updates, then
+//   inverse_sqrt  lr * sqrt(warmup / n)   (Vaswani et al. 2017; without warm-up lr / sqrt(n))
+//   cosine        min_lr + (lr - min_lr) * (1 + cos(pi t)) / 2, t from 0 at the end of warm-up to 1 at max_updates
+//   constant      lr
+// and never falls below min_lr.
+double tarn__schedule_rate(const tarn_config_train *train, int64_t n);
+
+#endif

@@ -1,0 +1,55 @@
+#include "parts/block.h"
+
+// Joins a pending branch without a norm.
+static void join(tarn__graph *graph, tarn__stream *stream) {
+  if (!stream->branch) return;
+  stream->x = tarn__residual_norm(graph, stream->x, stream->branch, stream->dropout, NULL, NULL).sum;
+  stream->branch = NULL;
+}
+
+static void begin_segment(tarn__graph *graph, tarn__stream *stream) {
+  if (stream->begins) tarn__graph_segment(graph);
+  if (stream->begins) stream->input = stream->x;
+  stream->begins = false;
+}
+
+tarn__tensor *tarn__stream_enter(tarn__graph *graph, tarn__stream *stream, const tarn__norm_weights *norm,
+                                 tarn_norm order) {
+  if (order == TARN_NORM_POST || order == TARN_NORM_NONE) {
+    join(graph, stream);
+    begin_segment(graph, stream);
+    return stream->x;
+  }
+  // The op that adds a branch belongs to the layer of the branch, so that one tensor, the sum, crosses the border.
+  if (!stream->branch) begin_segment(graph, stream);
+  tarn__residual_out out =
+      tarn__residual_norm(graph, stream->x, stream->branch, stream->dropout, norm->gain, norm->bias);
+  stream->x = out.sum;
+  stream->branch = NULL;
+  begin_segment(graph, stream);
+  return out.y;
+}
+
+void tarn__stream_leave(tarn__graph *graph, tarn__stream *stream, tarn__tensor *branch, double dropout,
+                        const tarn__norm_weights *norm, tarn_norm order) {
+  if (stream->replaced) {
+    stream->x = tarn__dropout_apply(graph, branch, dropout);
+    return;
+  }
+  if (order == TARN_NORM_PRE || order == TARN_NORM_NONE) {
+    stream->branch = branch;
+    stream->dropout = dropout;
+    return;
+  }
+  stream->x = tarn__residual_norm(graph, stream->x, branch, dropout, norm->gain, norm->bias).y;
+}
+
+tarn__tensor *tarn__stream_finish(tarn__graph *graph, tarn__stream *stream, const tarn__norm_weights *norm) {
+  if (norm->gain) {
+    stream->x = tarn__residual_norm(graph, stream->x, stream->branch, stream->dropout, norm->gain, norm->bias).y;
+    stream->branch = NULL;
+  }
+  join(graph, stream);
+  tarn__graph_segment_end(graph);
+  return stream->x;
+}

@@ -1,0 +1,186 @@
+#include "score/scorer.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/memory.h"
+#include "base/threads.h"
+
+struct tarn__scorer {
+  const tarn__model *model;
+  int32_t eos;
+  tarn__scorer_options options;
+  void *packed;  // weights of products
+  tarn__graph graph;
+  void *workspace;
+  size_t workspace_bytes;
+  int64_t *order;  // of the sentences by length
+  size_t order_capacity;
+  // The batch at hand.
+  int32_t *ids, *positions, *offsets, *rows, *targets;
+  size_t ids_capacity, positions_capacity, offsets_capacity, rows_capacity, targets_capacity;
+};
+
+void tarn__scorer_default(tarn__scorer_options *options) {
+  *options = (tarn__scorer_options){.max_tokens = 4096, .backend = TARN__CPU};
+}
+
+static tarn_status pack(tarn__scorer *s) {
+  if (s->options.backend == TARN__REFERENCE) return TARN_STATUS_OK;
+  size_t bytes = tarn__model_pack_bytes(s->model, s->options.int8);
+  TARN_TRY(tarn__alloc(&s->packed, TARN__MEMORY_OTHER, bytes, 1));
+  tarn__model_pack(s->model, s->packed, s->options.int8, s->options.threads);
+  return TARN_STATUS_OK;
+}
+
+tarn_status tarn__scorer_open(tarn__scorer **scorer, const tarn__model *model, int32_t eos,
+                              const tarn__scorer_options *options) {
+  *scorer = NULL;
+  TARN_REQUIRE(model->encoder.count == 0, USAGE, "a translation model does not score single sentences");
+  TARN_REQUIRE(options->max_tokens >= 1 && options->max_tokens <= 1 << 24, USAGE,
+               "the tokens computed together are 1 to %d, not %lld", 1 << 24, (long long)options->max_tokens);
+  void *memory;
+  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, 1, sizeof(tarn__scorer)));
+  tarn__scorer *s = memory;
+  *s = (tarn__scorer){.model = model, .eos = eos, .options = *options};
+  if (s->options.threads == 0) s->options.threads = tarn__threads();
+  tarn_status status = pack(s);
+  if (status != TARN_STATUS_OK) {
+    tarn__scorer_close(&s);
+    return status;
+  }
+  *scorer = s;
+  return TARN_STATUS_OK;
+}
+
+void tarn__scorer_close(tarn__scorer **scorer) {
+  tarn__scorer *s = *scorer;
+  if (!s) return;
+  if (s->packed) tarn__model_unpack(s->model);
+  tarn__graph_close(&s->graph);
+  tarn__free(s->packed);
+  tarn__free(s->workspace);
+  tarn__free(s->order);
+  tarn__free(s->ids);
+  tarn__free(s->positions);
+  tarn__free(s->offsets);
+  tarn__free(s->rows);
+  tarn__free(s->targets);
+  tarn__free(s);
+  *scorer = NULL;
+}
+
+static tarn_status check_ids(const tarn__scorer *s, const tarn__scorer_sentence *sentence) {
+  for (int64_t i = 0; i < sentence->length; i++)
+    TARN_REQUIRE(sentence->ids[i] >= 0 && sentence->ids[i] < s->model->target_vocab, DATA,
+                 "token %d is not in the vocabulary of %lld tokens", sentence->ids[i],
+                 (long long)s->model->target_vocab);
+  return TARN_STATUS_OK;
+}
+
+// Numbers of the sentences by rising length, equal lengths in their order: a counting sort would need the lengths to be
+// small, and there are few sentences beside the arithmetic that each takes.
+typedef struct key {
+  int64_t length, number;
+} key;
+
+static int compare_keys(const void *a, const void *b) {
+  const key *x = a, *y = b;
+  if (x->length != y->length) return x->length < y->length ? -1 : 1;
+  return x->number < y->number ? -1 : x->number > y->number;
+}
+
+static tarn_status sort_sentences(tarn__scorer *s, const tarn__scorer_sentence *sentences, int64_t count) {
+  void *memory;
+  TARN_TRY(tarn__grow(&s->order, &s->order_capacity, (size_t)count, sizeof *s->order));
+  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, (size_t)count, sizeof(key)));
+  key *keys = memory;
+  for (int64_t i = 0; i < count; i++) keys[i] = (key){sentences[i].length, i};
+  qsort(keys, (size_t)count, sizeof *keys, compare_keys);
+  for (int64_t i = 0; i < count; i++) s->order[i] = keys[i].number;
+  tarn__free(keys);
+  return TARN_STATUS_OK;
+}
+
+// Sentences [first, last) of the order that are computed together.
+static int64_t batch_end(const tarn__scorer *s, const tarn__scorer_sentence *sentences, int64_t first, int64_t count) {
+  int64_t tokens = 0;
+  int64_t last = first;
+  while (last < count && (last == first || tokens + sentences[s->order[last]].length <= s->options.max_tokens))
+    tokens += sentences[s->order[last++]].length;
+  return last;
+}
+
+// Packs a batch; *predicted are the tokens that the output layer is asked for.
+static tarn_status fill(tarn__scorer *s, tarn__packed *packed, int64_t *predicted,
+                        const tarn__scorer_sentence *sentences, int64_t first, int64_t last) {
+  size_t tokens = 0;
+  for (int64_t i = first; i < last; i++) tokens += (size_t)sentences[s->order[i]].length;
+  TARN_REQUIRE(tokens <= INT32_MAX, DATA, "a sentence of %zu tokens is too long", tokens);
+  TARN_TRY(tarn__grow(&s->ids, &s->ids_capacity, tokens, sizeof *s->ids));
+  TARN_TRY(tarn__grow(&s->positions, &s->positions_capacity, tokens, sizeof *s->positions));
+  TARN_TRY(tarn__grow(&s->rows, &s->rows_capacity, tokens, sizeof *s->rows));
+  TARN_TRY(tarn__grow(&s->targets, &s->targets_capacity, tokens, sizeof *s->targets));
+  TARN_TRY(tarn__grow(&s->offsets, &s->offsets_capacity, (size_t)(last - first) + 1, sizeof *s->offsets));
+  *packed = (tarn__packed){.ids = s->ids, .positions = s->positions, .offsets = s->offsets};
+  s->offsets[0] = 0;
+  *predicted = 0;
+  for (int64_t i = first; i < last; i++) {
+    const tarn__scorer_sentence *sentence = &sentences[s->order[i]];
+    for (int64_t t = 0; t < sentence->length; t++) {
+      int64_t row = packed->rows++;
+      s->ids[row] = t == 0 ? s->eos : sentence->ids[t - 1];
+      if (t < sentence->known) continue;
+      s->rows[*predicted] = (int32_t)row;
+      s->targets[(*predicted)++] = sentence->ids[t];
+    }
+    s->offsets[++packed->sentences] = (int32_t)packed->rows;
+    packed->longest = sentence->length;  // they come by rising length
+  }
+  tarn__packed_positions(s->positions, s->offsets, packed->sentences);
+  return TARN_STATUS_OK;
+}
+
+static tarn_status make_room(tarn__scorer *s) {
+  if (s->graph.workspace_bytes <= s->workspace_bytes) return TARN_STATUS_OK;
+  tarn__free(s->workspace);
+  s->workspace = NULL;
+  s->workspace_bytes = 0;
+  TARN_TRY(tarn__alloc(&s->workspace, TARN__MEMORY_ACTIVATION, s->graph.workspace_bytes, 1));
+  s->workspace_bytes = s->graph.workspace_bytes;
+  return TARN_STATUS_OK;
+}
+
+static tarn_status run_batch(tarn__scorer *s, const tarn__scorer_sentence *sentences, int64_t first, int64_t last) {
+  tarn__packed packed;
+  int64_t predicted = 0;
+  TARN_TRY(fill(s, &packed, &predicted, sentences, first, last));
+  if (predicted == 0) return TARN_STATUS_OK;
+  tarn__graph_begin(&s->graph, s->options.backend, s->model->dtype, false, s->options.threads);
+  tarn__tensor *losses = tarn__model_build_scores(s->model, &s->graph, &packed, s->rows, s->targets, predicted);
+  TARN_TRY(tarn__graph_plan(&s->graph));
+  TARN_TRY(make_room(s));
+  tarn__graph_bind(&s->graph, s->workspace);
+  tarn__exec exec = {.threads = s->options.threads};
+  TARN_TRY(tarn__graph_run(&s->graph, &exec));
+  const double *values = losses->data;
+  for (int64_t i = first; i < last; i++) {
+    const tarn__scorer_sentence *sentence = &sentences[s->order[i]];
+    for (int64_t t = sentence->known; t < sentence->length; t++, values += 2) {
+      TARN_REQUIRE(isfinite(values[1]), NUMERIC, "the model gives a log-probability that is not a finite number");
+      sentence->log_probabilities[t] = -values[1];
+    }
+  }
+  return TARN_STATUS_OK;
+}
+
+tarn_status tarn__scorer_run(tarn__scorer *scorer, const tarn__scorer_sentence *sentences, int64_t count) {
+  for (int64_t i = 0; i < count; i++) TARN_TRY(check_ids(scorer, &sentences[i]));
+  TARN_TRY(sort_sentences(scorer, sentences, count));
+  for (int64_t first = 0; first < count;) {
+    int64_t last = batch_end(scorer, sentences, first, count);
+    TARN_TRY(run_batch(scorer, sentences, first, last));
+    first = last;
+  }
+  return TARN_STATUS_OK;
+}

@@ -1,0 +1,40 @@
+// Log-probabilities of sentences under a language model in memory.
+#ifndef TARN_SCORE_SCORER_H
+#define TARN_SCORE_SCORER_H
+
+#include <stdint.h>
+
+#include "base/status.h"
+#include "model/model.h"
+
+typedef struct tarn__scorer_options {
+  int64_t max_tokens;     // most tokens computed together; a longer sentence is computed alone. Default 4096
+  int threads;            // 0: those of the pool; default 0
+  bool int8;              // weights of products as INT8; default false
+  tarn__backend backend;  // default TARN__CPU; a model in F64 needs TARN__REFERENCE
+} tarn__scorer_options;
+
+void tarn__scorer_default(tarn__scorer_options *options);
+
+// One sentence: w1 .. wn and the end of sentence. The model reads the end of sentence, then w1 .. wn.
+typedef struct tarn__scorer_sentence {
+  const int32_t *ids;  // [length]
+  int64_t length;
+  int64_t known;  // the output layer is not computed for so many tokens from the first: an earlier sentence of the list
+                  // begins with the same ones; 0 .. length
+  double *log_probabilities;  // [length], natural logarithm; those of `known` tokens are left alone
+} tarn__scorer_sentence;
+
+typedef struct tarn__scorer tarn__scorer;
+
+// The model must be a language model, and stay open and unchanged: its weights are packed once. `eos` is the end of
+// sentence. Fails with USAGE or MEMORY.
+tarn_status tarn__scorer_open(tarn__scorer **scorer, const tarn__model *model, int32_t eos,
+                              const tarn__scorer_options *options) TARN_CHECKED;
+void tarn__scorer_close(tarn__scorer **scorer);
+
+// Fills log_probabilities. Sentences are computed in batches of similar length; the bits of a sentence do not depend on
+// the others. Fails with DATA (an id outside the vocabulary), NUMERIC (the model gives no numbers) or MEMORY.
+tarn_status tarn__scorer_run(tarn__scorer *scorer, const tarn__scorer_sentence *sentences, int64_t count) TARN_CHECKED;
+
+#endif

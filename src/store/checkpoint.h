@@ -1,0 +1,122 @@
+// Checkpoints: one safetensors file that holds a whole model (docs/checkpoint-format.md): the description, the
+// vocabularies, trained parameters as fp32, and for each frozen random parameter a line of text from which its values
+// are computed again. The checkpoint of a running training also holds the optimiser's moments and where it stands.
+#ifndef TARN_STORE_CHECKPOINT_H
+#define TARN_STORE_CHECKPOINT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/status.h"
+#include "model/model.h"
+#include "store/log_check.h"
+#include "store/safetensors.h"
+#include "tarn/checkpoint.h"
+#include "tarn/config.h"
+#include "tarn/vocab.h"
+
+// Names of files in a run directory. A number of updates takes the place of the last one's %.
+#define TARN__CHECKPOINT_LAST "checkpoint_last.safetensors"
+#define TARN__CHECKPOINT_BEST "checkpoint_best.safetensors"
+#define TARN__CHECKPOINT_AVERAGE "checkpoint_average.safetensors"
+#define TARN__CHECKPOINT_NUMBERED "checkpoint_%lld.safetensors"
+
+// A model that is ready to translate.
+typedef struct tarn__checkpoint {
+  char *path;                   // the file that was read
+  tarn_config *config;          // the whole description that the model was trained with
+  tarn_vocab *source, *target;  // equal pointers when one vocabulary serves both sides
+  tarn__model *model;           // not for training; weights set in the dtype asked for
+  int64_t update;               // optimiser steps that made it
+  bool dense;                   // the file held values of frozen parameters, not recipes
+} tarn__checkpoint;
+
+// Opens a file, or of a run directory the one that tarn_checkpoint_find() takes. dtype: F32
+// or BF16 (F64 for the reference backend). The contents are checked against their hash, frozen weights are computed
+// again and checked against theirs. Fails with DATA, IO, MEMORY; *checkpoint is then NULL.
+tarn_status tarn__checkpoint_open(tarn__checkpoint **checkpoint, const char *path, tarn__dtype dtype) TARN_CHECKED;
+// The same without the layers that `prune` leaves out (NULL: a whole model). Fails with USAGE too.
+tarn_status tarn__checkpoint_open_pruned(tarn__checkpoint **checkpoint, const char *path, tarn__dtype dtype,
+                                         const tarn_prune *prune) TARN_CHECKED;
+void tarn__checkpoint_close(tarn__checkpoint **checkpoint);
+
+// The path that tarn__checkpoint_open() would read, to be freed with tarn__free().
+tarn_status tarn__checkpoint_find(char **file, const char *path) TARN_CHECKED;
+
+// Whether a value of valid.metric is better than another: larger for BLEU, smaller for loss.
+bool tarn__metric_better(double metric, double than, const tarn_config *config);
+
+// Where a training stands. Everything that the next update depends on is here, in the parameters, in their moments, or
+// a function of the configuration.
+typedef struct tarn__progress {
+  int64_t update;                        // optimiser steps done
+  int64_t batches;                       // batches computed: the counter of the dropout masks
+  int64_t epoch, index;                  // position of the next batch
+  double seconds;                        // training time: without validation and saving
+  int64_t best_update;                   // of the best validation so far; 0: none yet
+  double best;                           // its metric
+  int64_t worse;                         // validations since then
+  int64_t validated;                     // update of the last validation; 0: none yet
+  int64_t at_start;                      // 1: the untrained model was validated (valid.at_start)
+  int64_t saved;                         // update of the last numbered checkpoint; 0: none yet
+  int64_t source_tokens, target_tokens;  // trained on so far
+  // Sums since the last line of the log.
+  double loss_sum, nll_sum, norm_sum, window_seconds;
+  int64_t window_updates, window_source, window_target;
+  // AutoFreeze: trained sets of the encoder that are frozen, from the bottom, and of each set the norm of its summed
+  // gradients at the last test.
+  int64_t frozen_sets, norm_count;
+  double norms[TARN_CONFIG_LAYERS];
+  int64_t peak_bytes;  // the most memory that a session of the run held; 0: not known
+  tarn__log_sum log;   // of the run's log as it was then; zero where an older version wrote the checkpoint
+} tarn__progress;
+
+// What goes into a file beside the model.
+typedef struct tarn__checkpoint_extra {
+  const tarn_vocab *source, *target;  // equal pointers when one serves both sides
+  int64_t update;
+  const char *data_hash;           // of the training shard; NULL: not said
+  const char *valid_hash;          // of what validation is done with; NULL: not said
+  const tarn__progress *progress;  // NULL: the model only, without moments
+  bool dense;                      // store frozen parameters too, for other tools
+} tarn__checkpoint_extra;
+
+// Writes a checkpoint atomically: on any failure, or a kill at any moment, an older file stays as it was.
+tarn_status tarn__checkpoint_save(const char *path, const tarn__model *model,
+                                  const tarn__checkpoint_extra *extra) TARN_CHECKED;
+
+// Writes the mean of the trained parameters of `count` checkpoints of one model. Fails with DATA unless their
+// descriptions, vocabularies and frozen weights are the same. The sums are made in `room` (aligned to 64 bytes), if it
+// has bytes enough for the trained parameters in fp32, each rounded up to 64 bytes; NULL and 0: in memory of their own.
+tarn_status tarn__checkpoint_average(const char *path, const char *const *files, size_t count, void *room,
+                                     size_t room_bytes) TARN_CHECKED;
+
+// Writes tensors and metadata as a checkpoint, with the hash of all of them.
+tarn_status tarn__checkpoint_write(const char *path, const tarn__stored *tensors, size_t count,
+                                   const tarn__stored_text *texts, size_t text_count) TARN_CHECKED;
+// The same of tensors of which some lie in a map: fails with IO, and writes nothing, if its file changed meanwhile.
+tarn_status tarn__checkpoint_write_mapped(const char *path, const tarn__stored *tensors, size_t count,
+                                          const tarn__stored_text *texts, size_t text_count,
+                                          const tarn__map *map) TARN_CHECKED;
+
+// A file that is open and whose contents agree with their hash.
+typedef struct tarn__checkpoint_file {
+  tarn__safetensors tensors;
+  const char *config_text, *model_text;  // in `tensors`
+  int64_t update;
+  uint64_t seed;
+  bool has_progress;
+  tarn__progress progress;
+} tarn__checkpoint_file;
+
+tarn_status tarn__checkpoint_file_open(tarn__checkpoint_file *file, const char *path) TARN_CHECKED;
+void tarn__checkpoint_file_close(tarn__checkpoint_file *file);
+// The description, and the vocabularies (*target == *source when one serves both sides).
+tarn_status tarn__checkpoint_file_config(const tarn__checkpoint_file *file, tarn_config **config) TARN_CHECKED;
+tarn_status tarn__checkpoint_file_vocabs(const tarn__checkpoint_file *file, tarn_vocab **source,
+                                         tarn_vocab **target) TARN_CHECKED;
+// Sets all parameters of an allocated model of the same description, and with `moments` the optimiser's moments.
+tarn_status tarn__checkpoint_file_load(const tarn__checkpoint_file *file, tarn__model *model,
+                                       bool moments) TARN_CHECKED;
+
+#endif

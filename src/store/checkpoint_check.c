@@ -1,0 +1,94 @@
+#include "store/checkpoint_check.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "store/checkpoint_keys.h"
+
+const tarn__stored *tarn__checkpoint_values(const tarn__safetensors *tensors, const char *prefix,
+                                            const tarn__param *param) {
+  char name[512];
+  snprintf(name, sizeof name, "%s%s", prefix, param->name);
+  return tarn__safetensors_find(tensors, name);
+}
+
+// A dense file may hold any frozen weights, but signs are signs: all that is said of their matrix hangs on it.
+static tarn_status check_signs(const tarn__safetensors *tensors, const tarn__stored *tensor) {
+  for (size_t i = 0; i < tensor->bytes / sizeof(float); i++) {
+    float value;
+    memcpy(&value, (const char *)tensor->data + i * sizeof value, sizeof value);
+    TARN_REQUIRE(value == 1.0f || value == -1.0f, DATA, "%s: tensor \"%s\" holds %g where 1 or -1 was expected",
+                 tensors->path, tensor->name, (double)value);
+  }
+  return TARN_STATUS_OK;
+}
+
+tarn_status tarn__checkpoint_check_values(const tarn__safetensors *tensors, const char *prefix,
+                                          const tarn__param *param) {
+  const tarn__stored *tensor = tarn__checkpoint_values(tensors, prefix, param);
+  TARN_REQUIRE(tensor, DATA, "%s: tensor \"%s%s\", which its description asks for, is missing", tensors->path, prefix,
+               param->name);
+  bool same = param->rows == 1
+                  ? tensor->dims == 1 && tensor->shape[0] == param->cols
+                  : tensor->dims == 2 && tensor->shape[0] == param->rows && tensor->shape[1] == param->cols;
+  TARN_REQUIRE(same && strcmp(tensor->dtype, "F32") == 0, DATA,
+               "%s: tensor \"%s\" is not F32 of %lld x %lld, which its description asks for", tensors->path,
+               tensor->name, (long long)param->rows, (long long)param->cols);
+  return param->init.kind == TARN__INIT_SIGNS ? check_signs(tensors, tensor) : TARN_STATUS_OK;
+}
+
+static void mark(bool *known, const tarn__safetensors *tensors, const tarn__stored *tensor) {
+  if (tensor) known[tensor - tensors->tensors] = true;
+}
+
+// The matrix NAME.weight that signs stand for, which a dense file holds for other tools.
+static tarn_status mark_matrix(bool *known, const tarn__safetensors *tensors, const tarn__param *signs) {
+  char name[512];
+  snprintf(name, sizeof name, "%.*s.weight", (int)(strrchr(signs->name, '.') - signs->name), signs->name);
+  const tarn__param matrix = {.name = name, .rows = signs->out, .cols = signs->in};
+  const tarn__stored *tensor = tarn__checkpoint_values(tensors, "", &matrix);
+  mark(known, tensors, tensor);
+  return tensor ? tarn__checkpoint_check_values(tensors, "", &matrix) : TARN_STATUS_OK;
+}
+
+static tarn_status mark_param(bool *known, const tarn__checkpoint_file *file, const tarn__param *param) {
+  const tarn__safetensors *tensors = &file->tensors;
+  mark(known, tensors, tarn__checkpoint_values(tensors, "", param));
+  if (param->trained && file->has_progress) {
+    mark(known, tensors, tarn__checkpoint_values(tensors, TARN__TENSOR_MOMENT1, param));
+    mark(known, tensors, tarn__checkpoint_values(tensors, TARN__TENSOR_MOMENT2, param));
+    mark(known, tensors, tarn__checkpoint_values(tensors, TARN__TENSOR_SUM, param));
+  }
+  return param->init.kind == TARN__INIT_SIGNS ? mark_matrix(known, tensors, param) : TARN_STATUS_OK;
+}
+
+// Backskipping's own parameters and their moments: only a model that trains has them, so that the name must do.
+static bool is_helper(const tarn__checkpoint_file *file, const char *name) {
+  static const char *const states[] = {TARN__TENSOR_MOMENT1, TARN__TENSOR_MOMENT2};
+  for (size_t i = 0; i < sizeof states / sizeof *states; i++) {
+    if (strncmp(name, states[i], strlen(states[i])) != 0) continue;
+    name += strlen(states[i]);
+    break;
+  }
+  return file->has_progress && strncmp(name, TARN__TENSOR_HELPER, strlen(TARN__TENSOR_HELPER)) == 0;
+}
+
+tarn_status tarn__checkpoint_check_names(const tarn__checkpoint_file *file, const tarn__model *model) {
+  const tarn__safetensors *tensors = &file->tensors;
+  void *memory;
+  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, tensors->count, sizeof(bool)));
+  bool *known = memory;
+  mark(known, tensors, tarn__safetensors_find(tensors, TARN__TENSOR_SOURCE_VOCAB));
+  mark(known, tensors, tarn__safetensors_find(tensors, TARN__TENSOR_TARGET_VOCAB));
+  tarn_status status = TARN_STATUS_OK;
+  for (size_t i = 0; i < model->param_count && status == TARN_STATUS_OK; i++)
+    status = mark_param(known, file, model->params[i]);
+  size_t first = 0;
+  while (first < tensors->count && (known[first] || is_helper(file, tensors->tensors[first].name))) first++;
+  tarn__free(known);
+  TARN_TRY(status);
+  TARN_REQUIRE(first == tensors->count, DATA, "%s: its description does not ask for its tensor \"%.200s\"",
+               tensors->path, tensors->tensors[first].name);
+  return TARN_STATUS_OK;
+}

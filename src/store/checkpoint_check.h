@@ -1,0 +1,24 @@
+// Are the tensors of a checkpoint those that its description asks for? Shared by all that read one.
+#ifndef TARN_STORE_CHECKPOINT_CHECK_H
+#define TARN_STORE_CHECKPOINT_CHECK_H
+
+#include "store/checkpoint.h"
+
+// The tensor of a parameter's values ("") or of its state (TARN__TENSOR_MOMENT1, ...), or NULL.
+const tarn__stored *tarn__checkpoint_values(const tarn__safetensors *tensors, const char *prefix,
+                                            const tarn__param *param);
+
+// Fails with DATA unless there is such a tensor, of the parameter's shape in fp32; signs must be 1 or -1.
+tarn_status tarn__checkpoint_check_values(const tarn__safetensors *tensors, const char *prefix,
+                                          const tarn__param *param) TARN_CHECKED;
+
+// Fails with DATA if there is a tensor that belongs neither to the model of the file's whole description, nor to its
+// training, nor is a vocabulary. Whether all are there and have the right shapes is not looked at.
+tarn_status tarn__checkpoint_check_names(const tarn__checkpoint_file *file, const tarn__model *model) TARN_CHECKED;
+
+// The line of a frozen parameter that says how its values are drawn, checked, and its factor taken over into the
+// parameter; NULL for one that the file holds as a tensor, and for trained ones. Both at once are refused.
+tarn_status tarn__checkpoint_recipe(const char **recipe, const tarn__checkpoint_file *file,
+                                    tarn__param *param) TARN_CHECKED;
+
+#endif

@@ -1,0 +1,38 @@
+// Public functions that make one checkpoint from others.
+#include "base/memory.h"
+#include "store/checkpoint.h"
+#include "tarn/checkpoint.h"
+
+tarn_status tarn_checkpoint_export(const char *output, const char *path) {
+  tarn__checkpoint *c;
+  TARN_TRY(tarn__checkpoint_open(&c, path, TARN__F32));
+  tarn__checkpoint_extra extra = {.source = c->source, .target = c->target, .update = c->update, .dense = true};
+  tarn_status status = tarn__checkpoint_save(output, c->model, &extra);
+  tarn__checkpoint_close(&c);
+  return status;
+}
+
+tarn_status tarn_checkpoint_prune(const char *output, const char *path, const tarn_prune *prune) {
+  tarn__checkpoint *c;
+  TARN_TRY(tarn__checkpoint_open_pruned(&c, path, TARN__F32, prune));
+  tarn__checkpoint_extra extra = {.source = c->source, .target = c->target, .update = c->update, .dense = c->dense};
+  tarn_status status = tarn__checkpoint_save(output, c->model, &extra);
+  tarn__checkpoint_close(&c);
+  return status;
+}
+
+static tarn_status find_all(char **files, const char *const *paths, size_t count) {
+  for (size_t i = 0; i < count; i++) TARN_TRY(tarn__checkpoint_find(&files[i], paths[i]));
+  return TARN_STATUS_OK;
+}
+
+tarn_status tarn_checkpoint_average(const char *output, const char *const *paths, size_t count) {
+  void *memory;
+  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, count, sizeof(char *)));
+  char **files = memory;
+  tarn_status status = find_all(files, paths, count);
+  if (status == TARN_STATUS_OK) status = tarn__checkpoint_average(output, (const char *const *)files, count, NULL, 0);
+  for (size_t i = 0; i < count; i++) tarn__free(files[i]);
+  tarn__free(files);
+  return status;
+}

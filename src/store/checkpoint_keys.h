@@ -1,0 +1,30 @@
+// The words of a checkpoint's metadata and the names of its tensors that are no parameters (docs/checkpoint-format.md).
+#ifndef TARN_STORE_CHECKPOINT_KEYS_H
+#define TARN_STORE_CHECKPOINT_KEYS_H
+
+#define TARN__KEY_FORMAT "tarn.format"  // version of the format
+#define TARN__KEY_PROGRAM "tarn.version"
+#define TARN__KEY_MODEL "tarn.model"
+#define TARN__KEY_CONFIG "tarn.config"
+#define TARN__KEY_SEED "tarn.seed"
+#define TARN__KEY_GENERATOR "tarn.generator"
+#define TARN__KEY_UPDATE "tarn.update"
+#define TARN__KEY_AVERAGE "tarn.average"
+#define TARN__KEY_PROGRESS "tarn.progress"
+#define TARN__KEY_DATA "tarn.data.train"            // hash of the training shard
+#define TARN__KEY_VALID "tarn.data.valid"           // tarn__validator_hash()
+#define TARN__KEY_SOURCE_VOCAB "tarn.vocab.source"  // hash
+#define TARN__KEY_TARGET_VOCAB "tarn.vocab.target"
+#define TARN__KEY_FROZEN "tarn.frozen."  // and the parameter's name: its recipe
+#define TARN__KEY_HASH "tarn.hash"
+
+#define TARN__TENSOR_SOURCE_VOCAB "vocab.source"
+#define TARN__TENSOR_TARGET_VOCAB "vocab.target"
+#define TARN__TENSOR_MOMENT1 "optimiser.moment1."  // and the parameter's name
+#define TARN__TENSOR_HELPER "backskip."            // begins the names of backskipping's own parameters
+#define TARN__TENSOR_MOMENT2 "optimiser.moment2."
+#define TARN__TENSOR_SUM "optimiser.sum."
+
+#define TARN__CHECKPOINT_VERSION "1"
+
+#endif

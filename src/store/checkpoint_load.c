@@ -1,0 +1,311 @@
+// Reading of checkpoints. Nothing in a file is believed: its contents must agree with their hash, its description must
+// be valid, and its tensors must be those that the description asks for, before memory for a model is taken.
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file_kind.h"
+#include "base/memory.h"
+#include "store/checkpoint.h"
+#include "store/checkpoint_check.h"
+#include "store/checkpoint_keys.h"
+#include "store/progress.h"
+#include "store/prune.h"
+#include "store/recipe.h"
+#include "store/regenerate.h"
+#include "tarn/plan.h"
+
+static tarn_status require_text(const tarn__checkpoint_file *file, const char **text, const char *key) {
+  *text = tarn__safetensors_text(&file->tensors, key);
+  TARN_REQUIRE(*text, DATA, "%s: its metadata has no \"%s\"; this is no checkpoint of tarn", file->tensors.path, key);
+  return TARN_STATUS_OK;
+}
+
+static tarn_status read_number(const tarn__checkpoint_file *file, int64_t *number, const char *key) {
+  const char *text;
+  char *end;
+  TARN_TRY(require_text(file, &text, key));
+  errno = 0;
+  *number = strtoll(text, &end, 10);
+  TARN_REQUIRE(!errno && end != text && !*end, DATA, "%s: \"%s\" is no whole number in its metadata",
+               file->tensors.path, key);
+  return TARN_STATUS_OK;
+}
+
+static tarn_status read_texts(tarn__checkpoint_file *file) {
+  const tarn__safetensors *t = &file->tensors;
+  const char *text;
+  TARN_TRY(require_text(file, &text, TARN__KEY_FORMAT));
+  TARN_REQUIRE(strcmp(text, TARN__CHECKPOINT_VERSION) == 0, DATA,
+               "%s: format %.20s is not known; this program reads format %s", t->path, text, TARN__CHECKPOINT_VERSION);
+  TARN_TRY(require_text(file, &text, TARN__KEY_HASH));
+  char hash[TARN__HASH_TEXT];
+  TARN_TRY(tarn__safetensors_hash(hash, t->tensors, t->count, t->texts, t->text_count, TARN__KEY_HASH, &t->map));
+  TARN_REQUIRE(tarn__hash_same(text, hash), DATA,
+               "%s: the file is damaged: its contents hash to %s, but %.32s was written with them", t->path, hash,
+               text);
+  TARN_TRY(require_text(file, &file->config_text, TARN__KEY_CONFIG));
+  TARN_TRY(require_text(file, &file->model_text, TARN__KEY_MODEL));
+  int64_t seed;
+  TARN_TRY(read_number(file, &seed, TARN__KEY_SEED));
+  file->seed = (uint64_t)seed;
+  TARN_TRY(read_number(file, &file->update, TARN__KEY_UPDATE));
+  text = tarn__safetensors_text(t, TARN__KEY_PROGRESS);
+  file->has_progress = text != NULL;
+  return text ? tarn__progress_read(&file->progress, text, t->path) : TARN_STATUS_OK;
+}
+
+tarn_status tarn__checkpoint_file_open(tarn__checkpoint_file *file, const char *path) {
+  *file = (tarn__checkpoint_file){0};
+  tarn_status status = tarn__safetensors_open(&file->tensors, path);
+  if (status == TARN_STATUS_OK) status = tarn__map_judge(&file->tensors.map, read_texts(file));
+  if (status == TARN_STATUS_OK) return status;
+  const bool changed = tarn__map_check(&file->tensors.map) != TARN_STATUS_OK;  // whose line names the file
+  tarn__checkpoint_file_close(file);
+  return changed ? status : tarn__file_kind_explain(status, path, TARN__FILE_KIND_MODEL);
+}
+
+void tarn__checkpoint_file_close(tarn__checkpoint_file *file) {
+  tarn__safetensors_close(&file->tensors);
+  *file = (tarn__checkpoint_file){0};
+}
+
+// The description of the model stands in the file twice: for people and other tools alone, and within the
+// configuration. They must mean the same.
+static tarn_status check_model_text(const tarn__checkpoint_file *file, const tarn_config *config) {
+  tarn_config *model;
+  char hash[TARN_CONFIG_HASH];
+  char model_hash[TARN_CONFIG_HASH];
+  TARN_TRY(tarn_config_parse(&model, file->tensors.path, file->model_text, strlen(file->model_text), NULL, 0));
+  tarn_status status = tarn_config_model_hash(model, model_hash);
+  tarn_config_close(&model);
+  TARN_TRY(status);
+  TARN_TRY(tarn_config_model_hash(config, hash));
+  TARN_REQUIRE(tarn__hash_same(model_hash, hash), DATA, "%s: its model description and its configuration differ",
+               file->tensors.path);
+  return TARN_STATUS_OK;
+}
+
+tarn_status tarn__checkpoint_file_config(const tarn__checkpoint_file *file, tarn_config **config) {
+  tarn_status status =
+      tarn_config_parse(config, file->tensors.path, file->config_text, strlen(file->config_text), NULL, 0);
+  if (status == TARN_STATUS_OK) status = check_model_text(file, *config);
+  if (status == TARN_STATUS_OK) return status;
+  tarn_config_close(config);
+  // A wrong description in a file is a wrong file, not a mistake of usage.
+  return status == TARN_STATUS_USAGE ? TARN_STATUS_DATA : status;
+}
+
+// The model was trained with the vocabulary of hash `key`.
+static tarn_status open_vocab(const tarn__checkpoint_file *file, tarn_vocab **vocab, const tarn__stored *tensor,
+                              const char *key) {
+  TARN_REQUIRE(strcmp(tensor->dtype, "U8") == 0, DATA, "%s: tensor \"%s\" has type %s where U8 was expected",
+               file->tensors.path, tensor->name, tensor->dtype);
+  tarn_status status = tarn_vocab_open_memory(vocab, tensor->data, tensor->bytes);
+  if (status != TARN_STATUS_OK) return tarn__fail_prefix(status, "%s: ", file->tensors.path);
+  const char *hash = tarn__safetensors_text(&file->tensors, key);
+  if (hash && tarn__hash_same(hash, tarn_vocab_hash(*vocab))) return TARN_STATUS_OK;
+  status =
+      tarn__fail(TARN_STATUS_DATA, "%s: its vocabulary (tensor \"%s\", hash %s) is not that of its model (hash %.32s)",
+                 file->tensors.path, tensor->name, tarn_vocab_hash(*vocab), hash ? hash : "missing");
+  tarn_vocab_close(vocab);
+  return status;
+}
+
+tarn_status tarn__checkpoint_file_vocabs(const tarn__checkpoint_file *file, tarn_vocab **source, tarn_vocab **target) {
+  *source = *target = NULL;
+  const tarn__stored *first = tarn__safetensors_find(&file->tensors, TARN__TENSOR_SOURCE_VOCAB);
+  const tarn__stored *second = tarn__safetensors_find(&file->tensors, TARN__TENSOR_TARGET_VOCAB);
+  TARN_REQUIRE(first, DATA, "%s: it has no vocabulary (tensor \"%s\")", file->tensors.path, TARN__TENSOR_SOURCE_VOCAB);
+  TARN_TRY(open_vocab(file, source, first, TARN__KEY_SOURCE_VOCAB));
+  tarn_status status = TARN_STATUS_OK;
+  if (second)
+    status = open_vocab(file, target, second, TARN__KEY_TARGET_VOCAB);
+  else
+    *target = *source;
+  if (status != TARN_STATUS_OK) tarn_vocab_close(source);
+  return status;
+}
+
+static const char *find_recipe(const tarn__checkpoint_file *file, const tarn__param *param) {
+  char key[512];
+  snprintf(key, sizeof key, "%s%s", TARN__KEY_FROZEN, param->name);
+  return param->trained ? NULL : tarn__safetensors_text(&file->tensors, key);
+}
+
+tarn_status tarn__checkpoint_recipe(const char **recipe, const tarn__checkpoint_file *file, tarn__param *param) {
+  const char *path = file->tensors.path;
+  *recipe = find_recipe(file, param);
+  if (!*recipe) return TARN_STATUS_OK;
+  TARN_REQUIRE(
+      !tarn__checkpoint_values(&file->tensors, "", param), DATA,
+      "%s: it holds values of %s as well as the line that says how they are drawn (\"%s%s\"); leave one of them "
+      "out",
+      path, param->name, TARN__KEY_FROZEN, param->name);
+  TARN_TRY(tarn__recipe_take_factor(*recipe, path, param));
+  return tarn__recipe_check(*recipe, path, param, file->seed);
+}
+
+// Checks that all that the model needs is there. *recipes is set if frozen values must be computed: if the model does
+// not hold just these already.
+static tarn_status check_contents(const tarn__checkpoint_file *file, const tarn__model *model, bool moments,
+                                  bool *recipes) {
+  *recipes = false;
+  for (size_t i = 0; i < model->param_count; i++) {
+    tarn__param *param = model->params[i];
+    const char *recipe;
+    TARN_TRY(tarn__checkpoint_recipe(&recipe, file, param));
+    if (recipe) {
+      *recipes = *recipes || tarn__recipe_verify(recipe, file->tensors.path, param) != TARN_STATUS_OK;
+      continue;
+    }
+    TARN_TRY(tarn__checkpoint_check_values(&file->tensors, "", param));
+    if (!moments || !param->trained) continue;
+    TARN_TRY(tarn__checkpoint_check_values(&file->tensors, TARN__TENSOR_MOMENT1, param));
+    TARN_TRY(tarn__checkpoint_check_values(&file->tensors, TARN__TENSOR_MOMENT2, param));
+    if (param->grad_sum) TARN_TRY(tarn__checkpoint_check_values(&file->tensors, TARN__TENSOR_SUM, param));
+  }
+  for (size_t i = 0; moments && i < model->helper_count; i++) {
+    const tarn__param *param = model->helpers[i];
+    if (!param->trained) continue;
+    TARN_TRY(tarn__checkpoint_check_values(&file->tensors, "", param));
+    TARN_TRY(tarn__checkpoint_check_values(&file->tensors, TARN__TENSOR_MOMENT1, param));
+    TARN_TRY(tarn__checkpoint_check_values(&file->tensors, TARN__TENSOR_MOMENT2, param));
+  }
+  return TARN_STATUS_OK;
+}
+
+// A copy, because the place of a tensor in files of other tools need not be aligned.
+static void take_values(const tarn__checkpoint_file *file, const char *prefix, const tarn__param *param, float *out) {
+  const tarn__stored *tensor = tarn__checkpoint_values(&file->tensors, prefix, param);
+  tarn__map_take(out, &file->tensors.map, tensor->data, tensor->bytes);
+}
+
+// Where the values of a parameter can lie on their way: a gradient has the right size, and means nothing yet.
+static float *passage(const tarn__param *param) { return param->dtype == TARN__F64 ? NULL : param->grad; }
+
+// `buffer` has room for the largest parameter without a gradient.
+static void set_values(const tarn__checkpoint_file *file, tarn__param *param, float *buffer, bool moments) {
+  if (!find_recipe(file, param)) {
+    float *values = passage(param) ? passage(param) : buffer;
+    take_values(file, "", param, values);
+    tarn__param_set(param, values);
+    if (param->used_rows) memset(param->used_rows, 1, (size_t)param->rows);
+    if (!param->trained) tarn__hash(param->hash, values, (size_t)(param->rows * param->cols) * sizeof(float));
+  }
+  if (!moments || !param->trained) return;
+  take_values(file, TARN__TENSOR_MOMENT1, param, param->moment1);
+  take_values(file, TARN__TENSOR_MOMENT2, param, param->moment2);
+  if (param->grad_sum) take_values(file, TARN__TENSOR_SUM, param, param->grad_sum);
+}
+
+// Backskipping's own parameters: predictors are stored, feedback is a function of the seed alone.
+static tarn_status load_helpers(const tarn__checkpoint_file *file, tarn__model *model) {
+  for (size_t i = 0; i < model->helper_count; i++) {
+    tarn__param *param = model->helpers[i];
+    if (param->trained)
+      set_values(file, param, NULL, true);
+    else
+      TARN_TRY(tarn__param_initialise(param, file->seed, param->value));
+  }
+  return TARN_STATUS_OK;
+}
+
+static tarn_status load(const tarn__checkpoint_file *file, tarn__model *model, bool moments) {
+  bool recipes;
+  TARN_TRY(check_contents(file, model, moments, &recipes));
+  model->seed = file->seed;
+  if (recipes) TARN_TRY(tarn__regenerate(model, file->seed, file->tensors.path));
+  size_t largest = 0;
+  for (size_t i = 0; i < model->param_count; i++) {
+    const tarn__param *param = model->params[i];
+    const char *recipe = find_recipe(file, param);
+    if (recipe) TARN_TRY(tarn__recipe_verify(recipe, file->tensors.path, param));
+    size_t count = (size_t)(param->rows * param->cols);
+    if (!passage(param) && count > largest) largest = count;
+  }
+  void *buffer;
+  TARN_TRY(tarn__alloc(&buffer, TARN__MEMORY_OTHER, largest, sizeof(float)));
+  for (size_t i = 0; i < model->param_count; i++) set_values(file, model->params[i], buffer, moments);
+  tarn__free(buffer);
+  return moments ? load_helpers(file, model) : TARN_STATUS_OK;
+}
+
+// Whoever writes into the file while it is read must not make a model of his own.
+tarn_status tarn__checkpoint_file_load(const tarn__checkpoint_file *file, tarn__model *model, bool moments) {
+  return tarn__map_judge(&file->tensors.map, load(file, model, moments));
+}
+
+static tarn_status open_model(tarn__checkpoint *c, tarn__dtype dtype) {
+  return tarn__model_open(&c->model, c->config, tarn_vocab_size(c->source), tarn_vocab_size(c->target), dtype, false);
+}
+
+// Frozen layers take a line of text in a file and any amount of memory in a model.
+static tarn_status check_memory(const tarn__checkpoint_file *file, const tarn__model *model) {
+  tarn__model_size size;
+  tarn__model_measure(model, &size);
+  const double bytes = (double)size.trained_bytes + (double)size.frozen_bytes,
+               available = (double)tarn_memory_available();
+  TARN_REQUIRE(available == 0 || bytes <= available, MEMORY,
+               "%s: its model takes %.0f MB, and %.0f MB of memory are available", file->tensors.path, bytes / 1e6,
+               available / 1e6);
+  return TARN_STATUS_OK;
+}
+
+static tarn_status open_parts(tarn__checkpoint *c, const tarn__checkpoint_file *file, tarn__dtype dtype,
+                              const tarn_prune *prune) {
+  bool recipes;
+  TARN_TRY(tarn__checkpoint_file_config(file, &c->config));
+  TARN_TRY(tarn__checkpoint_file_vocabs(file, &c->source, &c->target));
+  TARN_TRY(open_model(c, dtype));
+  TARN_TRY(tarn__checkpoint_check_names(file, c->model));
+  if (prune) {
+    tarn__model_close(&c->model);
+    TARN_TRY(tarn__prune_config(&c->config, file->config_text, prune));
+    TARN_TRY(open_model(c, dtype));
+  }
+  TARN_TRY(check_contents(file, c->model, false, &recipes));
+  TARN_TRY(tarn__regenerate_check(c->model, file->tensors.path, recipes));
+  TARN_TRY(check_memory(file, c->model));
+  TARN_TRY(tarn__model_allocate(c->model));
+  c->update = file->update;
+  for (size_t i = 0; i < c->model->param_count; i++)
+    c->dense |= !c->model->params[i]->trained && !find_recipe(file, c->model->params[i]);
+  return tarn__checkpoint_file_load(file, c->model, false);
+}
+
+tarn_status tarn__checkpoint_open(tarn__checkpoint **checkpoint, const char *path, tarn__dtype dtype) {
+  return tarn__checkpoint_open_pruned(checkpoint, path, dtype, NULL);
+}
+
+tarn_status tarn__checkpoint_open_pruned(tarn__checkpoint **checkpoint, const char *path, tarn__dtype dtype,
+                                         const tarn_prune *prune) {
+  *checkpoint = NULL;
+  void *memory;
+  tarn__checkpoint_file file = {0};
+  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, 1, sizeof(tarn__checkpoint)));
+  tarn__checkpoint *c = memory;
+  tarn_status status = tarn__checkpoint_find(&c->path, path);
+  if (status == TARN_STATUS_OK) status = tarn__checkpoint_file_open(&file, c->path);
+  if (status == TARN_STATUS_OK) status = tarn__map_judge(&file.tensors.map, open_parts(c, &file, dtype, prune));
+  tarn__checkpoint_file_close(&file);
+  if (status != TARN_STATUS_OK) {
+    tarn__checkpoint_close(&c);
+    return status;
+  }
+  *checkpoint = c;
+  return TARN_STATUS_OK;
+}
+
+void tarn__checkpoint_close(tarn__checkpoint **checkpoint) {
+  tarn__checkpoint *c = *checkpoint;
+  if (!c) return;
+  tarn__model_close(&c->model);
+  if (c->target != c->source) tarn_vocab_close(&c->target);
+  tarn_vocab_close(&c->source);
+  tarn_config_close(&c->config);
+  tarn__free(c->path);
+  tarn__free(c);
+  *checkpoint = NULL;
+}

@@ -1,0 +1,177 @@
+// Writing of checkpoints: collects tensors and texts, hashes them, hands them to the writer of safetensors.
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "ops/hadamard.h"
+#include "store/checkpoint.h"
+#include "store/checkpoint_keys.h"
+#include "store/progress.h"
+#include "store/recipe.h"
+
+// What goes into the file. The arena owns texts and names.
+typedef struct contents {
+  tarn__arena arena;
+  tarn__stored *tensors;
+  tarn__stored_text *texts;
+  size_t tensor_count, tensor_capacity, text_count, text_capacity;
+} contents;
+
+static void contents_close(contents *c) {
+  tarn__free(c->tensors);
+  tarn__free(c->texts);
+  tarn__arena_close(&c->arena);
+}
+
+static tarn_status add_text(contents *c, const char *key, const char *text) {
+  TARN_TRY(tarn__grow(&c->texts, &c->text_capacity, c->text_count + 1, sizeof *c->texts));
+  char *copy;
+  TARN_TRY(tarn__arena_strdup(&c->arena, &copy, text));
+  c->texts[c->text_count++] = (tarn__stored_text){key, copy};
+  return TARN_STATUS_OK;
+}
+
+static tarn_status add_number(contents *c, const char *key, int64_t number) {
+  char text[32];
+  snprintf(text, sizeof text, "%" PRId64, number);
+  return add_text(c, key, text);
+}
+
+static tarn_status add_joined(contents *c, char **name, const char *prefix, const char *rest) {
+  char text[512];
+  snprintf(text, sizeof text, "%s%s", prefix, rest);
+  return tarn__arena_strdup(&c->arena, name, text);
+}
+
+static tarn_status add_values(contents *c, const char *prefix, const tarn__param *param, const float *values) {
+  TARN_TRY(tarn__grow(&c->tensors, &c->tensor_capacity, c->tensor_count + 1, sizeof *c->tensors));
+  TARN_REQUIRE(values, INTERNAL, "parameter %s has no fp32 values to store", param->name);
+  char *name;
+  TARN_TRY(add_joined(c, &name, prefix, param->name));
+  tarn__stored tensor = {.name = name, .dtype = "F32", .dims = 2, .shape = {param->rows, param->cols}, .data = values};
+  if (param->rows == 1) {
+    tensor.dims = 1;
+    tensor.shape[0] = param->cols;
+  }
+  tensor.bytes = (size_t)(param->rows * param->cols) * sizeof(float);
+  c->tensors[c->tensor_count++] = tensor;
+  return TARN_STATUS_OK;
+}
+
+// For other tools: the matrix NAME.weight that the signs NAME.signs stand for.
+static tarn_status add_dense(contents *c, const tarn__param *signs, const float *values) {
+  void *memory;
+  size_t count;
+  char name[512];
+  tarn__hadamard_shape shape = tarn__hadamard_shape_signs(signs);
+  TARN_REQUIRE(values, INTERNAL, "parameter %s has no fp32 values to store", signs->name);
+  TARN_TRY(tarn__mul_size(&count, (size_t)signs->out, (size_t)signs->in));
+  TARN_TRY(tarn__arena_alloc(&c->arena, &memory, count, sizeof(float)));
+  TARN_TRY(tarn__hadamard_dense(memory, values, &shape));
+  snprintf(name, sizeof name, "%.*s.weight", (int)(strrchr(signs->name, '.') - signs->name), signs->name);
+  return add_values(c, "", &(tarn__param){.name = name, .rows = signs->out, .cols = signs->in}, memory);
+}
+
+static tarn_status add_parameters(contents *c, const tarn__model *model, const tarn__checkpoint_extra *extra) {
+  for (size_t i = 0; i < model->param_count; i++) {
+    const tarn__param *param = model->params[i];
+    const float *values = param->master ? param->master : param->dtype == TARN__F32 ? param->value : NULL;
+    if (param->trained || extra->dense) {
+      TARN_TRY(add_values(c, "", param, values));
+      if (param->init.kind == TARN__INIT_SIGNS) TARN_TRY(add_dense(c, param, values));
+      continue;
+    }
+    char *key;
+    char recipe[TARN__RECIPE_TEXT];
+    tarn__recipe_write(recipe, param, model->seed);
+    TARN_TRY(add_joined(c, &key, TARN__KEY_FROZEN, param->name));
+    TARN_TRY(add_text(c, key, recipe));
+  }
+  // The state of the training: moments, and what helps it but is no part of the model.
+  for (size_t i = 0; extra->progress && i < model->param_count + model->helper_count; i++) {
+    const tarn__param *param = tarn__model_param(model, i);
+    if (!param->trained) continue;
+    if (i >= model->param_count) TARN_TRY(add_values(c, "", param, param->master));
+    TARN_TRY(add_values(c, TARN__TENSOR_MOMENT1, param, param->moment1));
+    TARN_TRY(add_values(c, TARN__TENSOR_MOMENT2, param, param->moment2));
+    if (param->grad_sum) TARN_TRY(add_values(c, TARN__TENSOR_SUM, param, param->grad_sum));
+  }
+  return TARN_STATUS_OK;
+}
+
+static tarn_status add_vocab(contents *c, const char *name, const char *key, const tarn_vocab *vocab) {
+  size_t size;
+  const void *bytes = tarn_vocab_bytes(vocab, &size);
+  TARN_TRY(tarn__grow(&c->tensors, &c->tensor_capacity, c->tensor_count + 1, sizeof *c->tensors));
+  c->tensors[c->tensor_count++] =
+      (tarn__stored){.name = name, .dtype = "U8", .dims = 1, .shape = {(int64_t)size}, .data = bytes, .bytes = size};
+  return add_text(c, key, tarn_vocab_hash(vocab));
+}
+
+static tarn_status add_config(contents *c, const tarn_config *config) {
+  char *text;
+  TARN_TRY(tarn_config_write_model(config, &text));
+  tarn_status status = add_text(c, TARN__KEY_MODEL, text);
+  tarn_config_text_close(&text);
+  TARN_TRY(status);
+  TARN_TRY(tarn_config_write(config, &text));
+  status = add_text(c, TARN__KEY_CONFIG, text);
+  tarn_config_text_close(&text);
+  return status;
+}
+
+static tarn_status add_progress(contents *c, const tarn__progress *progress) {
+  char *text;
+  TARN_TRY(tarn__progress_write(&text, progress));
+  tarn_status status = add_text(c, TARN__KEY_PROGRESS, text);
+  free(text);
+  return status;
+}
+
+static tarn_status collect(contents *c, const tarn__model *model, const tarn__checkpoint_extra *extra) {
+  TARN_TRY(add_text(c, TARN__KEY_FORMAT, TARN__CHECKPOINT_VERSION));
+  TARN_TRY(add_text(c, TARN__KEY_PROGRAM, TARN_VERSION));
+  TARN_TRY(add_text(c, TARN__KEY_GENERATOR, tarn__generator));
+  TARN_TRY(add_number(c, TARN__KEY_SEED, (int64_t)model->seed));
+  TARN_TRY(add_number(c, TARN__KEY_UPDATE, extra->update));
+  TARN_TRY(add_config(c, model->config));
+  if (extra->data_hash) TARN_TRY(add_text(c, TARN__KEY_DATA, extra->data_hash));
+  if (extra->valid_hash) TARN_TRY(add_text(c, TARN__KEY_VALID, extra->valid_hash));
+  if (extra->progress) TARN_TRY(add_progress(c, extra->progress));
+  TARN_TRY(add_parameters(c, model, extra));
+  TARN_TRY(add_vocab(c, TARN__TENSOR_SOURCE_VOCAB, TARN__KEY_SOURCE_VOCAB, extra->source));
+  if (extra->target != extra->source)
+    TARN_TRY(add_vocab(c, TARN__TENSOR_TARGET_VOCAB, TARN__KEY_TARGET_VOCAB, extra->target));
+  return TARN_STATUS_OK;
+}
+
+tarn_status tarn__checkpoint_write(const char *path, const tarn__stored *tensors, size_t count,
+                                   const tarn__stored_text *texts, size_t text_count) {
+  return tarn__checkpoint_write_mapped(path, tensors, count, texts, text_count, &(tarn__map){0});
+}
+
+tarn_status tarn__checkpoint_write_mapped(const char *path, const tarn__stored *tensors, size_t count,
+                                          const tarn__stored_text *texts, size_t text_count, const tarn__map *map) {
+  void *memory;
+  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, text_count + 1, sizeof *texts));
+  tarn__stored_text *all = memory;
+  size_t used = 0;
+  for (size_t i = 0; i < text_count; i++)
+    if (strcmp(texts[i].key, TARN__KEY_HASH) != 0) all[used++] = texts[i];
+  char hash[TARN__HASH_TEXT];
+  tarn_status status = tarn__safetensors_hash(hash, tensors, count, all, used, TARN__KEY_HASH, NULL);
+  all[used++] = (tarn__stored_text){TARN__KEY_HASH, hash};
+  if (status == TARN_STATUS_OK) status = tarn__safetensors_write_mapped(path, tensors, count, all, used, map);
+  tarn__free(memory);
+  return status;
+}
+
+tarn_status tarn__checkpoint_save(const char *path, const tarn__model *model, const tarn__checkpoint_extra *extra) {
+  contents c = {0};
+  tarn_status status = collect(&c, model, extra);
+  if (status == TARN_STATUS_OK) status = tarn__checkpoint_write(path, c.tensors, c.tensor_count, c.texts, c.text_count);
+  contents_close(&c);
+  return status;
+}

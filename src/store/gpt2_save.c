@@ -1,0 +1,165 @@
+// A checkpoint as a folder for the package transformers.
+#include <stdio.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "ops/hadamard.h"
+#include "store/checkpoint.h"
+#include "store/gpt2_format.h"
+
+// What is written; the arena owns names and values.
+typedef struct target {
+  const tarn__checkpoint *from;
+  tarn__gpt2_config config;
+  tarn__stored *tensors;
+  size_t count, capacity;
+  tarn__arena arena;
+} target;
+
+// The format says these things once, for all layers.
+static tarn_status check_layer(const tarn__checkpoint *c, int32_t layer) {
+  const tarn_stack *stack = &c->config->decoder;
+  const tarn_kind *kind = &c->config->kinds[stack->layers[layer].kind];
+  const tarn_kind *first = &c->config->kinds[stack->layers[0].kind];
+  TARN_REQUIRE(kind->mixer == TARN_MIXER_ATTENTION, USAGE,
+               "%s: layer %d (kind %s) is none of attention, as GPT-2's are", c->path, (int)layer + 1, kind->name);
+  TARN_REQUIRE(kind->norm == TARN_NORM_PRE, USAGE, "%s: layer %d (kind %s) is not pre-norm, as GPT-2's are", c->path,
+               (int)layer + 1, kind->name);
+  TARN_REQUIRE(kind->ffn > 0, USAGE, "%s: layer %d (kind %s) has no FFN, and GPT-2's have one", c->path, (int)layer + 1,
+               kind->name);
+  TARN_REQUIRE(kind->heads == first->heads && kind->ffn == first->ffn, USAGE,
+               "%s: kinds %s and %s have different heads or ffn, and GPT-2's format has one number for all layers",
+               c->path, first->name, kind->name);
+  return TARN_STATUS_OK;
+}
+
+static tarn_status check_model(const tarn__checkpoint *c) {
+  const tarn_config_model *m = &c->config->model;
+  TARN_REQUIRE(c->config->encoder.count == 0, USAGE, "%s: a translation model; GPT-2 is a language model", c->path);
+  TARN_REQUIRE(m->positions == TARN_POSITIONS_LEARNED, USAGE, "%s: model.positions is not learned, as GPT-2's are",
+               c->path);
+  TARN_REQUIRE(!m->embedding_scale, USAGE, "%s: model.embedding_scale is yes, and GPT-2's format has none", c->path);
+  TARN_REQUIRE(!m->output_bias, USAGE, "%s: model.output_bias is yes, and GPT-2's format has none", c->path);
+  TARN_REQUIRE(m->output_rank == 0, USAGE, "%s: model.output_rank is %lld, and GPT-2's output is one matrix", c->path,
+               (long long)m->output_rank);
+  for (int32_t i = 0; i < c->config->decoder.count; i++) TARN_TRY(check_layer(c, i));
+  TARN_REQUIRE(c->model->decoder.norm_gain, USAGE, "%s: there is no norm behind the last layer, as GPT-2's have one",
+               c->path);
+  return TARN_STATUS_OK;
+}
+
+static void describe(target *t) {
+  const tarn__checkpoint *c = t->from;
+  const tarn_config_model *m = &c->config->model;
+  const tarn_kind *kind = &c->config->kinds[c->config->decoder.layers[0].kind];
+  t->config = (tarn__gpt2_config){.d_model = m->d_model,
+                                  .layers = c->config->decoder.count,
+                                  .heads = kind->heads,
+                                  .ffn = kind->ffn,
+                                  .positions = m->max_length,
+                                  .vocab = tarn_vocab_size(c->target),
+                                  .activation = m->activation,
+                                  .dropout = kind->dropout,
+                                  .embedding_dropout = m->embedding_dropout,
+                                  .tied = m->embeddings == TARN_EMBEDDINGS_DECODER,
+                                  .eos = tarn_vocab_eos(c->target)};
+}
+
+static const tarn__param *find_param(const tarn__model *model, const char *name) {
+  for (size_t i = 0; i < model->param_count; i++)
+    if (strcmp(model->params[i]->name, name) == 0) return model->params[i];
+  return NULL;
+}
+
+// The values of a parameter by its name as a matrix; a structured one is NAME.signs in place of NAME.weight.
+static tarn_status values_of(target *t, const char *name, const float **values, int64_t *rows, int64_t *cols) {
+  const tarn__param *param = find_param(t->from->model, name);
+  char signs[128];
+  const char *dot = strrchr(name, '.');
+  snprintf(signs, sizeof signs, "%.*s.signs", (int)(dot - name), name);
+  if (!param) param = find_param(t->from->model, signs);
+  TARN_REQUIRE(param, INTERNAL, "the model has no parameter %s", name);
+  *values = param->value;
+  *rows = param->rows;
+  *cols = param->cols;
+  if (param->init.kind != TARN__INIT_SIGNS) return TARN_STATUS_OK;
+  void *memory;
+  tarn__hadamard_shape shape = tarn__hadamard_shape_signs(param);
+  *rows = param->out;
+  *cols = param->in;
+  TARN_TRY(tarn__arena_alloc(&t->arena, &memory, (size_t)(*rows * *cols), sizeof(float)));
+  *values = memory;
+  return tarn__hadamard_dense(memory, param->value, &shape);
+}
+
+static tarn_status add(target *t, const char *theirs, const char *ours, bool transposed) {
+  const float *values = NULL;
+  int64_t rows = 0, cols = 0;
+  char *name;
+  TARN_TRY(tarn__grow(&t->tensors, &t->capacity, t->count + 1, sizeof *t->tensors));
+  TARN_TRY(tarn__arena_strdup(&t->arena, &name, theirs));
+  TARN_TRY(values_of(t, ours, &values, &rows, &cols));
+  tarn__stored tensor = {.name = name, .dtype = "F32", .data = values, .bytes = (size_t)(rows * cols) * sizeof(float)};
+  if (transposed) {
+    void *memory;
+    TARN_TRY(tarn__arena_alloc(&t->arena, &memory, (size_t)(rows * cols), sizeof(float)));
+    float *turned = memory;
+    for (int64_t r = 0; r < rows; r++)
+      for (int64_t c = 0; c < cols; c++) turned[c * rows + r] = values[r * cols + c];
+    tensor.data = turned;
+  }
+  const bool vector = rows == 1 && strcmp(strrchr(ours, '.'), ".weight") != 0;
+  tensor.dims = vector ? 1 : 2;
+  tensor.shape[0] = vector || transposed ? cols : rows;
+  if (!vector) tensor.shape[1] = transposed ? rows : cols;
+  t->tensors[t->count++] = tensor;
+  return TARN_STATUS_OK;
+}
+
+static tarn_status add_all(target *t) {
+  const tarn_stack *stack = &t->from->config->decoder;
+  char theirs[96], ours[160];
+  for (int i = 0; i < TARN__GPT2_MODEL_NAMES; i++) {
+    const tarn__gpt2_name *name = &tarn__gpt2_model_names[i];
+    if (i == TARN__GPT2_OUTPUT && t->config.tied) continue;
+    snprintf(theirs, sizeof theirs, "%s%s", i == TARN__GPT2_OUTPUT ? "" : TARN__GPT2_PREFIX, name->theirs);
+    bool untied = i == TARN__GPT2_EMBEDDING && !t->config.tied;
+    TARN_TRY(add(t, theirs, untied ? "embeddings.input.weight" : name->ours, name->transposed));
+  }
+  for (int32_t l = 0; l < stack->count; l++)
+    for (int i = 0; i < TARN__GPT2_LAYER_NAMES; i++) {
+      const tarn__gpt2_name *name = &tarn__gpt2_layer_names[i];
+      snprintf(theirs, sizeof theirs, TARN__GPT2_PREFIX "h.%d.%s", (int)l, name->theirs);
+      snprintf(ours, sizeof ours, "decoder.%s.%s", stack->layers[l].set, name->ours);
+      TARN_TRY(add(t, theirs, ours, name->transposed));
+    }
+  return TARN_STATUS_OK;
+}
+
+static tarn_status write_files(target *t, const char *folder) {
+  static const tarn__stored_text format = {"format", "pt"};
+  char path[PATH_MAX];
+  TARN_TRY(tarn__mkdir(folder));
+  TARN_TRY(tarn__path_join(path, folder, TARN__GPT2_WEIGHTS));
+  TARN_TRY(tarn__safetensors_write(path, t->tensors, t->count, &format, 1));
+  TARN_TRY(tarn__path_join(path, folder, TARN__GPT2_CONFIG));
+  TARN_TRY(tarn__gpt2_config_write(&t->config, path));
+  return tarn_vocab_is_gpt2(t->from->target) ? tarn_vocab_export_gpt2(folder, t->from->target) : TARN_STATUS_OK;
+}
+
+tarn_status tarn_checkpoint_export_gpt2(const char *folder, const char *path) {
+  tarn__checkpoint *c;
+  TARN_TRY(tarn__checkpoint_open(&c, path, TARN__F32));
+  target t = {.from = c};
+  tarn_status status = check_model(c);
+  if (status == TARN_STATUS_OK) {
+    describe(&t);
+    status = add_all(&t);
+  }
+  if (status == TARN_STATUS_OK) status = write_files(&t, folder);
+  tarn__free(t.tensors);
+  tarn__arena_close(&t.arena);
+  tarn__checkpoint_close(&c);
+  return status;
+}

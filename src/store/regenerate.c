@@ -1,0 +1,150 @@
+#include "store/regenerate.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "base/threads.h"
+#include "init/reservoir.h"
+#include "tarn/limits.h"
+
+static tarn_limits limits = {.max_operations = TARN_LIMITS_OPERATIONS, .max_memory = TARN_LIMITS_MEMORY};
+
+void tarn_limits_default(tarn_limits *out) {
+  *out = (tarn_limits){.max_operations = TARN_LIMITS_OPERATIONS, .max_memory = TARN_LIMITS_MEMORY};
+}
+
+void tarn_limits_set(const tarn_limits *given) { limits = *given; }
+
+// Steps for one number, as measured in units of the arithmetic of orthogonal matrices: uniform and normal draws, and
+// finding a place of a graph in memory.
+enum { UNIFORM = 20, NORMAL = 80, PLACE = 30 };
+// Operations from which on it is said at the start that it may take long, and seconds otherwise.
+static const double MANY = 1e10, LONG = 2.0, OFTEN = 1.0;
+
+// Householder reflections of n columns of m >= n rows, to factor and to form (orthogonal.c).
+static tarn__regenerate_cost cost_of_orthogonal(double rows, double cols, double blocks) {
+  const double block = rows / blocks, m = fmax(block, cols), n = fmin(block, cols);
+  return (tarn__regenerate_cost){blocks * (NORMAL * m * n + 4.0 * m * n * n - 4.0 / 3.0 * n * n * n),
+                                 16.0 * m * n + 8.0 * n};
+}
+
+// A look at every pair, and draws for those that are joined. A unit of a small world that knows nearly all others draws
+// many times until it finds one it does not know.
+static tarn__regenerate_cost cost_of_reservoir(double n, const tarn__reservoir *reservoir) {
+  const double pairs = n * n, entries = (1.0 - reservoir->sparsity) * pairs;
+  double operations = (UNIFORM + 4) * pairs + (NORMAL + PLACE) * entries;
+  if (reservoir->topology == TARN__TOPOLOGY_SMALL_WORLD)
+    operations += 0.05 * entries * (UNIFORM + PLACE) * n / fmax(1.0, n - 1.0 - entries / n);
+  if (reservoir->topology == TARN__TOPOLOGY_SCALE_FREE) operations += entries * 2.0 * (UNIFORM + PLACE);
+  return (tarn__regenerate_cost){operations, pairs + 24.0 * entries + 24.0 * n};
+}
+
+tarn__regenerate_cost tarn__regenerate_param(const tarn__param *param) {
+  const double rows = (double)param->rows, cols = (double)param->cols, count = rows * cols;
+  tarn__regenerate_cost cost = {count, 0};
+  switch (param->init.kind) {
+    case TARN__INIT_ZERO:
+    case TARN__INIT_ONE:
+      break;
+    case TARN__INIT_NORMAL:
+      cost.operations = NORMAL * count;
+      break;
+    case TARN__INIT_UNIFORM:
+    case TARN__INIT_XAVIER:
+    case TARN__INIT_SIGNS:
+      cost.operations = UNIFORM * count;
+      break;
+    case TARN__INIT_HADAMARD:  // a transform of each row of the identity
+      cost = (tarn__regenerate_cost){count * (UNIFORM + 8.0 * log2(fmax(rows, cols) + 2.0)), 16.0 * count};
+      break;
+    case TARN__INIT_ORTHOGONAL:
+      cost = cost_of_orthogonal(rows, cols, param->init.blocks > 1 ? param->init.blocks : 1);
+      break;
+    case TARN__INIT_RESERVOIR:
+      cost = cost_of_reservoir(rows, param->reservoir);
+      break;
+  }
+  cost.bytes += count * sizeof(float);  // the values on their way into the model
+  return cost;
+}
+
+static int by_size(const void *a, const void *b) {
+  const double x = *(const double *)a, y = *(const double *)b;
+  return (x < y) - (x > y);
+}
+
+tarn__regenerate_cost tarn__regenerate_all(const tarn__model *model) {
+  tarn__regenerate_cost all = {0};
+  enum { MOST = 64 };
+  double largest[MOST + 1] = {0};  // in falling order
+  const size_t at_once = tarn__threads() < MOST ? (size_t)tarn__threads() : MOST;
+  for (size_t i = 0; i < model->param_count; i++) {
+    if (model->params[i]->trained) continue;
+    const tarn__regenerate_cost cost = tarn__regenerate_param(model->params[i]);
+    all.operations += cost.operations;
+    largest[at_once] = cost.bytes;
+    qsort(largest, at_once + 1, sizeof *largest, by_size);
+  }
+  for (size_t i = 0; i < at_once; i++) all.bytes += largest[i];
+  return all;
+}
+
+tarn_status tarn__regenerate_check(const tarn__model *model, const char *file, bool recipes) {
+  if (!recipes) return TARN_STATUS_OK;
+  tarn__model_size size;
+  tarn__model_measure(model, &size);
+  const tarn__regenerate_cost cost = tarn__regenerate_all(model);
+  const double bytes = cost.bytes + (double)size.frozen_bytes;
+  TARN_REQUIRE(limits.max_memory <= 0 || bytes <= limits.max_memory, MEMORY,
+               "%s: its frozen weights, which are computed from a line of text, take %.3g bytes of memory, more than "
+               "the %.3g of --max-memory; raise it if you trust the file",
+               file, bytes, limits.max_memory);
+  TARN_REQUIRE(limits.max_operations <= 0 || cost.operations <= limits.max_operations, DATA,
+               "%s: computing its frozen weights again takes %.3g operations, more than the %.3g of --max-operations; "
+               "raise it if you trust the file",
+               file, cost.operations, limits.max_operations);
+  return TARN_STATUS_OK;
+}
+
+typedef struct progress {
+  pthread_mutex_t lock;
+  const char *file;
+  double done, operations;
+  double begun, told;  // on the clock
+  double last;         // what was told last; -1: nothing
+} progress;
+
+static void tell(progress *p, double done) {
+  p->last = done;
+  limits.on_progress(limits.user, p->file, done, p->operations);
+}
+
+static void note(void *user, const tarn__param *param) {
+  progress *p = user;
+  pthread_mutex_lock(&p->lock);
+  const double now = tarn__seconds();
+  p->done = fmin(p->done + tarn__regenerate_param(param).operations, p->operations);
+  const bool is_long = now - p->begun > LONG || p->operations > MANY;
+  if (is_long && now - p->told > OFTEN) {
+    p->told = now;
+    tell(p, p->done);
+  }
+  pthread_mutex_unlock(&p->lock);
+}
+
+tarn_status tarn__regenerate(tarn__model *model, uint64_t seed, const char *file) {
+  if (!limits.on_progress) return tarn__model_initialise_frozen(model, seed);
+  progress p = {
+      .file = file, .operations = tarn__regenerate_all(model).operations, .begun = tarn__seconds(), .last = -1};
+  pthread_mutex_init(&p.lock, NULL);
+  if (p.operations > MANY) tell(&p, 0);
+  p.told = p.begun;
+  tarn_status status = tarn__model_initialise_told(model, seed, note, &p);
+  pthread_mutex_destroy(&p.lock);
+  // Whoever shows it takes it away now, also where it failed.
+  if (p.last >= 0 && p.last < p.operations) tell(&p, p.operations);
+  return status;
+}
