@@ -148,8 +148,8 @@ static tarn_status take_room(tarn__batch_room *room, const tarn__batcher *b) {
   int64_t sentences;
   tarn__batcher_largest(b, &source_rows, &target_rows, &sentences);
   TARN_TRY(take(&room->source_ids, source_rows, sizeof *room->source_ids));
-  TARN_TRY(take(&room->target_in, target_rows, sizeof *room->target_in));
-  TARN_TRY(take(&room->target_out, target_rows, sizeof *room->target_out));
+  TARN_TRY(take(&room->target_ids, target_rows, sizeof *room->target_ids));
+  TARN_TRY(take(&room->targets, target_rows, sizeof *room->targets));
   TARN_TRY(take(&room->source_positions, source_rows, sizeof *room->source_positions));
   TARN_TRY(take(&room->target_positions, target_rows, sizeof *room->target_positions));
   TARN_TRY(take(&room->source_offsets, sentences + 1, sizeof *room->source_offsets));
@@ -166,8 +166,8 @@ tarn_status tarn__batch_room_open(tarn__batch_room *room, const tarn__batcher *b
 
 void tarn__batch_room_close(tarn__batch_room *room) {
   tarn__free(room->source_ids);
-  tarn__free(room->target_in);
-  tarn__free(room->target_out);
+  tarn__free(room->target_ids);
+  tarn__free(room->targets);
   tarn__free(room->source_positions);
   tarn__free(room->target_positions);
   tarn__free(room->source_offsets);
@@ -215,41 +215,36 @@ void tarn__batcher_close(tarn__batcher **batcher) {
   *batcher = NULL;
 }
 
-static void number(int32_t *positions, int64_t length) {
-  for (int32_t i = 0; i < length; i++) positions[i] = i;
+// Counts a sentence of a side whose ids have been put behind its rows.
+static void add_sentence(tarn__packed *side, int32_t *positions, int32_t *offsets, int64_t length) {
+  for (int32_t i = 0; i < length; i++) positions[side->rows + i] = i;
+  if (length > side->longest) side->longest = length;
+  side->rows += length;
+  offsets[++side->sentences] = (int32_t)side->rows;
 }
 
 // Packs one pair behind the batch's rows.
 static void pack(const tarn__batcher *b, tarn__batch *batch, const tarn__batch_room *room, int64_t pair) {
   int64_t source_length = tarn__shard_source_length(b->shard, pair);
   int64_t target_length = tarn__shard_target_length(b->shard, pair);
-  int32_t *in = room->target_in + batch->target_rows;
-  int32_t *out = room->target_out + batch->target_rows;
-  tarn__shard_source(b->shard, pair, room->source_ids + batch->source_rows);
+  int32_t *in = room->target_ids + batch->target.rows;
+  int32_t *out = room->targets + batch->target.rows;
+  tarn__shard_source(b->shard, pair, room->source_ids + batch->source.rows);
   tarn__shard_target(b->shard, pair, out);
   in[0] = b->shard->target_eos;
   memcpy(in + 1, out, (size_t)(target_length - 1) * sizeof *in);
-  number(room->source_positions + batch->source_rows, source_length);
-  number(room->target_positions + batch->target_rows, target_length);
-  if (source_length > batch->longest_source) batch->longest_source = source_length;
-  if (target_length > batch->longest_target) batch->longest_target = target_length;
-  batch->source_rows += source_length;
-  batch->target_rows += target_length;
-  room->index[batch->sentences++] = pair;
-  room->source_offsets[batch->sentences] = (int32_t)batch->source_rows;
-  room->target_offsets[batch->sentences] = (int32_t)batch->target_rows;
+  room->index[batch->target.sentences] = pair;
+  add_sentence(&batch->source, room->source_positions, room->source_offsets, source_length);
+  add_sentence(&batch->target, room->target_positions, room->target_offsets, target_length);
 }
 
 void tarn__batcher_next_into(tarn__batcher *b, tarn__batch *batch, const tarn__batch_room *room) {
   int64_t batch_number = b->order[b->index];
-  *batch = (tarn__batch){.source_ids = room->source_ids,
-                         .target_in = room->target_in,
-                         .target_out = room->target_out,
-                         .source_positions = room->source_positions,
-                         .target_positions = room->target_positions,
-                         .source_offsets = room->source_offsets,
-                         .target_offsets = room->target_offsets,
-                         .index = room->index};
+  *batch = (tarn__batch){
+      .source = {.ids = room->source_ids, .positions = room->source_positions, .offsets = room->source_offsets},
+      .target = {.ids = room->target_ids, .positions = room->target_positions, .offsets = room->target_offsets},
+      .targets = room->targets,
+      .index = room->index};
   for (int64_t i = b->starts[batch_number]; i < b->starts[batch_number + 1]; i++)
     pack(b, batch, room, b->entries[i].pair);
   if (++b->index == b->batches) begin_epoch(b, b->epoch + 1);

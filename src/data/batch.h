@@ -1,9 +1,9 @@
 // Packed batches from a shard. Padding does not exist: a batch is the concatenation of its sentences with offsets.
 //
-//   source_ids     a a a $ | b b $ | c $            source_rows = 9
-//   target_in      $ A A   | $ B B B | $ C          target_rows = 9    (the end of sentence comes first, as in fairseq)
-//   target_out     A A $   | B B B $ | C $
-//   source_offsets 0 4 7 9                          target_offsets 0 3 7 9
+//   source.ids     a a a $ | b b $ | c $            source.rows = 9
+//   target.ids     $ A A   | $ B B B | $ C          target.rows = 9    (the end of sentence comes first, as in fairseq)
+//   targets        A A $   | B B B $ | C $
+//   source.offsets 0 4 7 9                          target.offsets 0 3 7 9
 //
 // The batches of a text (data/shard.h) have no source rows, and all source offsets are 0.
 //
@@ -16,18 +16,15 @@
 #include <stdint.h>
 
 #include "base/status.h"
+#include "data/packed.h"
 #include "data/shard.h"
 
 // The memory belongs to the batcher and is valid until its next call.
 typedef struct tarn__batch {
-  int64_t sentences, source_rows, target_rows;
-  int64_t longest_source, longest_target;          // tokens of the longest sentence
-  const int32_t *source_ids;                       // (source_rows); each sentence ends in the end of sentence
-  const int32_t *target_in, *target_out;           // (target_rows)
-  const int32_t *source_positions;                 // (source_rows) place of each token in its sentence, from 0
-  const int32_t *target_positions;                 // (target_rows)
-  const int32_t *source_offsets, *target_offsets;  // (sentences + 1)
-  const int64_t *index;                            // (sentences) numbers of the pairs in the shard
+  tarn__packed source;     // each sentence ends in the end of sentence
+  tarn__packed target;     // as many sentences; `longest` of both is the tokens of the longest sentence
+  const int32_t *targets;  // [target.rows] what follows each row of the target
+  const int64_t *index;    // [target.sentences] numbers of the pairs in the shard
 } tarn__batch;
 
 typedef struct tarn__batcher_options {
@@ -53,7 +50,7 @@ void tarn__batcher_close(tarn__batcher **batcher);
 
 // Room for one batch of a batcher. Zero-initialise it; closing accepts that.
 typedef struct tarn__batch_room {
-  int32_t *source_ids, *target_in, *target_out;
+  int32_t *source_ids, *target_ids, *targets;
   int32_t *source_positions, *target_positions;
   int32_t *source_offsets, *target_offsets;
   int64_t *index;

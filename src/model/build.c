@@ -3,6 +3,9 @@
 
 #include "model/model.h"
 
+// Nothing is left out.
+static const tarn__model_shortcuts WHOLE = {0};
+
 static tarn__tensor *external_ids(tarn__graph *graph, const int32_t *data, int64_t count, const char *name) {
   return tarn__graph_external(graph, TARN__I32, 1, count, (void *)(uintptr_t)data, name);
 }
@@ -74,17 +77,18 @@ tarn__param tarn__model_bottom_table(const tarn__model *model, int64_t tokens) {
 
 // The residual stream above the frozen bottom. It is joined there whether it is cached or not: a norm that adds a
 // pending branch itself would read a sum that no rounding to the activations' precision has touched.
-static tarn__tensor *build_bottom(const tarn__model *model, const tarn__block_run *run, const tarn__packed *source) {
+static tarn__tensor *build_bottom(const tarn__model *model, const tarn__block_run *run, const tarn__packed *source,
+                                  const bool *skip) {
   tarn__stream stream = {.x =
                              embed(model, run->graph, model->source_table, model->source_positions, tokens_of(source))};
-  run_layers(&model->encoder, 0, tarn__model_bottom(model), source->skip, run, &stream);
+  run_layers(&model->encoder, 0, tarn__model_bottom(model), skip, run, &stream);
   return tarn__stream_finish(run->graph, &stream, &(tarn__norm_weights){NULL, NULL});
 }
 
-static tarn__tensor *read_bottom(tarn__graph *graph, const tarn__packed *source) {
+static tarn__tensor *read_bottom(tarn__graph *graph, int64_t rows, const tarn__model_shortcuts *cuts) {
   graph->label = "embeddings";
-  return tarn__embedding(graph, external_ids(graph, source->bottom_ids, source->rows, "rows of the cache"), NULL,
-                         source->bottom, NULL, 1.0, 0.0);
+  return tarn__embedding(graph, external_ids(graph, cuts->bottom_ids, rows, "rows of the cache"), NULL, cuts->bottom,
+                         NULL, 1.0, 0.0);
 }
 
 static tarn__block_run encoder_run(const tarn__model *model, tarn__graph *graph, const tarn__packed *source,
@@ -94,24 +98,25 @@ static tarn__block_run encoder_run(const tarn__model *model, tarn__graph *graph,
 }
 
 static tarn__tensor *encode(const tarn__model *model, tarn__graph *graph, const tarn__packed *source,
-                            tarn__tensor *offsets) {
+                            tarn__tensor *offsets, const tarn__model_shortcuts *cuts) {
   tarn__block_run run = encoder_run(model, graph, source, offsets);
-  tarn__stream stream = {.x = source->bottom ? read_bottom(graph, source) : build_bottom(model, &run, source)};
-  run_layers(&model->encoder, tarn__model_bottom(model), model->encoder.count, source->skip, &run, &stream);
+  tarn__stream stream = {.x = cuts->bottom ? read_bottom(graph, source->rows, cuts)
+                                           : build_bottom(model, &run, source, cuts->skip_encoder)};
+  run_layers(&model->encoder, tarn__model_bottom(model), model->encoder.count, cuts->skip_encoder, &run, &stream);
   return finish_stack(&model->encoder, &run, &stream);
 }
 
 tarn__tensor *tarn__model_build_bottom(const tarn__model *model, tarn__graph *graph, const tarn__packed *source) {
   tarn__tensor *offsets = external_ids(graph, source->offsets, source->sentences + 1, "source offsets");
   tarn__block_run run = encoder_run(model, graph, source, offsets);
-  tarn__tensor *x = build_bottom(model, &run, source);
+  tarn__tensor *x = build_bottom(model, &run, source, NULL);
   x->keep = true;
   return x;
 }
 
 // The decoder's output, which the output layer reads; `source` is not looked at for a language model.
 static tarn__tensor *decode(const tarn__model *model, tarn__graph *graph, const tarn__packed *source,
-                            const tarn__packed *target) {
+                            const tarn__packed *target, const tarn__model_shortcuts *cuts) {
   tarn__block_run run = {.graph = graph,
                          .d_model = model->config->model.d_model,
                          .offsets = external_ids(graph, target->offsets, target->sentences + 1, "target offsets"),
@@ -119,18 +124,20 @@ static tarn__tensor *decode(const tarn__model *model, tarn__graph *graph, const 
                          .causal = true};
   if (model->encoder.count > 0) {
     run.memory_offsets = external_ids(graph, source->offsets, source->sentences + 1, "source offsets");
-    run.memory = encode(model, graph, source, run.memory_offsets);
+    run.memory = encode(model, graph, source, run.memory_offsets, cuts);
     run.memory_longest = source->longest;
   }
   tarn__stream stream = {.x = embed(model, graph, model->target_table, model->target_positions, tokens_of(target))};
-  run_layers(&model->decoder, 0, model->decoder.count, target->skip, &run, &stream);
+  run_layers(&model->decoder, 0, model->decoder.count, cuts->skip_decoder, &run, &stream);
   return finish_stack(&model->decoder, &run, &stream);
 }
 
 tarn__tensor *tarn__model_build_loss(const tarn__model *model, tarn__graph *graph, const tarn__packed *source,
-                                     const tarn__packed *target, const int32_t *targets, double label_smoothing,
+                                     const tarn__packed *target, const int32_t *targets,
+                                     const tarn__model_shortcuts *shortcuts, double label_smoothing,
                                      const double *grad_scale) {
-  tarn__tensor *x = output_input(model, graph, decode(model, graph, source, target));
+  if (!shortcuts) shortcuts = &WHOLE;
+  tarn__tensor *x = output_input(model, graph, decode(model, graph, source, target, shortcuts));
   tarn__tensor *ids = external_ids(graph, targets, target->rows, "targets");
   tarn__tensor *loss =
       tarn__output_loss(graph, x, model->output_table, model->output_bias, ids, label_smoothing, grad_scale);
@@ -139,14 +146,14 @@ tarn__tensor *tarn__model_build_loss(const tarn__model *model, tarn__graph *grap
 }
 
 tarn__tensor *tarn__model_build_states(const tarn__model *model, tarn__graph *graph, const tarn__packed *target) {
-  tarn__tensor *x = decode(model, graph, NULL, target);
+  tarn__tensor *x = decode(model, graph, NULL, target, &WHOLE);
   x->keep = true;
   return x;
 }
 
 tarn__tensor *tarn__model_build_scores(const tarn__model *model, tarn__graph *graph, const tarn__packed *target,
                                        const int32_t *rows, const int32_t *targets, int64_t count) {
-  tarn__tensor *x = decode(model, graph, NULL, target);
+  tarn__tensor *x = decode(model, graph, NULL, target, &WHOLE);
   graph->label = "output";
   x = tarn__select_rows(graph, x, external_ids(graph, rows, count, "rows"));
   x = output_input(model, graph, x);
@@ -177,7 +184,7 @@ void tarn__model_build_encode(const tarn__model *model, tarn__graph *graph, cons
   tarn__tensor *offsets = external_ids(graph, source->offsets, source->sentences + 1, "source offsets");
   tarn__block_run run = {.graph = graph,
                          .d_model = model->config->model.d_model,
-                         .memory = encode(model, graph, source, offsets),
+                         .memory = encode(model, graph, source, offsets, &WHOLE),
                          .memory_offsets = offsets,
                          .memory_longest = source->longest};
   for (int i = 0; i < model->decoder.count; i++) {
@@ -232,9 +239,4 @@ tarn__top tarn__model_build_step(const tarn__model *model, tarn__graph *graph, c
     tarn__layer_build(&run, weights, &stream);
   }
   return predict(model, graph, step, finish_stack(&model->decoder, &run, &stream));
-}
-
-void tarn__packed_positions(int32_t *positions, const int32_t *offsets, int64_t sentences) {
-  for (int64_t s = 0; s < sentences; s++)
-    for (int32_t r = offsets[s]; r < offsets[s + 1]; r++) positions[r] = r - offsets[s];
 }

@@ -6,25 +6,21 @@
 #ifndef TARN_MODEL_MODEL_H
 #define TARN_MODEL_MODEL_H
 
+#include "data/packed.h"
 #include "graph/graph.h"
 #include "parts/block.h"
 #include "tarn/config.h"
 
-// Packed sentences of one side. Pointers may be NULL when the graph is only planned.
-typedef struct tarn__packed {
-  int64_t sentences, rows;
-  int64_t longest;           // upper bound of the tokens of one sentence
-  const int32_t *ids;        // [rows]
-  const int32_t *positions;  // [rows], place of each token in its sentence, from 0
-  const int32_t *offsets;    // [sentences + 1]
-  // Of the source in training: outputs of the frozen bottom that were computed before, to be read in place of running
-  // it (tarn__model_bottom_table()), and the table's row of each token [rows]. NULL: the bottom runs.
+// What a step of training does not compute.
+typedef struct tarn__model_shortcuts {
+  // Outputs of the frozen bottom that were computed before, to be read in place of running it
+  // (tarn__model_bottom_table()), and the table's row of each source token [source.rows]. NULL: the bottom runs.
   tarn__param *bottom;
   const int32_t *bottom_ids;
-  // The layers of this side's stack that the step leaves out (LayerDrop), one flag a layer from the bottom. They are
-  // not in the graph at all. NULL: all run.
-  const bool *skip;
-} tarn__packed;
+  // The layers of each stack that the step leaves out (LayerDrop), one flag a layer from the bottom. They are not in
+  // the graph at all. NULL: all run.
+  const bool *skip_encoder, *skip_decoder;
+} tarn__model_shortcuts;
 
 // One layer of a stack: its block and the weights it uses (shared layers point to the same weights).
 typedef struct tarn__model_layer {
@@ -112,10 +108,11 @@ tarn__tensor *tarn__model_build_bottom(const tarn__model *model, tarn__graph *gr
 bool tarn__model_refreshes(const tarn__model *model);
 
 // Appends the whole training (or evaluation) forward pass and returns the loss tensor of tarn__output_loss():
-// F64 [1, 2] = {sum of the smoothed loss, sum of nll}. targets [target.rows] are the ids to predict. Call
-// tarn__model_differentiate() on it for training.
+// F64 [1, 2] = {sum of the smoothed loss, sum of nll}. targets [target.rows] are the ids to predict. `shortcuts` may be
+// NULL. Call tarn__model_differentiate() on it for training.
 tarn__tensor *tarn__model_build_loss(const tarn__model *model, tarn__graph *graph, const tarn__packed *source,
-                                     const tarn__packed *target, const int32_t *targets, double label_smoothing,
+                                     const tarn__packed *target, const int32_t *targets,
+                                     const tarn__model_shortcuts *shortcuts, double label_smoothing,
                                      const double *grad_scale);
 
 // Of a language model: what the output layer reads of every target row [target.rows, d_model] (kept), without dropout
@@ -176,8 +173,5 @@ tarn__top tarn__model_build_step(const tarn__model *model, tarn__graph *graph, c
 size_t tarn__model_pack_bytes(const tarn__model *model, bool int8);
 void tarn__model_pack(const tarn__model *model, void *memory, bool int8, int threads);
 void tarn__model_unpack(const tarn__model *model);
-
-// positions[r] of packed sentences from their offsets.
-void tarn__packed_positions(int32_t *positions, const int32_t *offsets, int64_t sentences);
 
 #endif

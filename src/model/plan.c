@@ -78,31 +78,33 @@ static tarn_status make_offsets(int32_t **offsets, int64_t sentences, int64_t ro
 
 // The graph of a step of update number `update` (0: one that refreshes nothing), planned.
 static tarn_status plan_step(tarn__graph *graph, const tarn__model *model, const tarn__packed *source,
-                             const tarn__packed *target, int64_t update, int threads) {
+                             const tarn__packed *target, const tarn__model_shortcuts *shortcuts, int64_t update,
+                             int threads) {
   static const double scale = 1.0;
   tarn__graph_begin(graph, TARN__CPU, model->dtype, true, threads);
   graph->update = update;
-  tarn__tensor *loss =
-      tarn__model_build_loss(model, graph, source, target, NULL, model->config->train.label_smoothing, &scale);
+  tarn__tensor *loss = tarn__model_build_loss(model, graph, source, target, NULL, shortcuts,
+                                              model->config->train.label_smoothing, &scale);
   tarn__model_differentiate(model, graph, loss);
   return tarn__graph_plan(graph);
 }
 
 static tarn_status plan_graph(tarn_plan *plan, const tarn__model *model, const tarn__plan_batch *batch, int threads,
-                              tarn__packed *source, tarn__packed *target, tarn__graph *graph) {
+                              const tarn__packed *source, const tarn__packed *target, tarn__graph *graph) {
   tarn__param bottom = tarn__model_bottom_table(model, batch->source_tokens);
+  tarn__model_shortcuts shortcuts = {0};
   if (model->config->train.cache_frozen) {
-    source->bottom = &bottom;
+    shortcuts.bottom = &bottom;
     plan->cached_layers = tarn__model_bottom(model);
     plan->cache_bytes = (size_t)(bottom.rows * bottom.cols) * tarn__dtype_size(bottom.dtype);
   }
   // Backskipping: the first update does all the true backward passes that most updates leave out.
   if (tarn__model_refreshes(model)) {
-    TARN_TRY(plan_step(graph, model, source, target, 1, threads));
+    TARN_TRY(plan_step(graph, model, source, target, &shortcuts, 1, threads));
     plan->activation_bytes = graph->activation_bytes;
     plan->workspace_bytes = graph->scratch_bytes;
   }
-  TARN_TRY(plan_step(graph, model, source, target, 0, threads));
+  TARN_TRY(plan_step(graph, model, source, target, &shortcuts, 0, threads));
   if (graph->activation_bytes > plan->activation_bytes) plan->activation_bytes = graph->activation_bytes;
   if (graph->scratch_bytes > plan->workspace_bytes) plan->workspace_bytes = graph->scratch_bytes;
   void *parts;

@@ -169,7 +169,7 @@ tarn_status tarn__frozen_writer_commit(tarn__frozen_writer *writer, const tarn__
 void tarn__frozen_writer_abort(tarn__frozen_writer *writer) { tarn__writer_abort(&writer->file); }
 
 void tarn__frozen_cache_ids(const tarn__frozen_cache *cache, int32_t *ids, const tarn__batch *batch) {
-  for (int64_t s = 0; s < batch->sentences; s++)
-    for (int32_t r = batch->source_offsets[s]; r < batch->source_offsets[s + 1]; r++)
-      ids[r] = cache->first[batch->index[s]] + (r - batch->source_offsets[s]);
+  for (int64_t s = 0; s < batch->target.sentences; s++)
+    for (int32_t r = batch->source.offsets[s]; r < batch->source.offsets[s + 1]; r++)
+      ids[r] = cache->first[batch->index[s]] + (r - batch->source.offsets[s]);
 }

@@ -51,7 +51,7 @@ tarn_status tarn__frozen_writer_put(tarn__frozen_writer *writer, const void *row
 tarn_status tarn__frozen_writer_commit(tarn__frozen_writer *writer, const tarn__frozen_cache *cache) TARN_CHECKED;
 void tarn__frozen_writer_abort(tarn__frozen_writer *writer);
 
-// The rows of a batch's source tokens: ids [batch->source_rows].
+// The rows of a batch's source tokens: ids [batch->source.rows].
 void tarn__frozen_cache_ids(const tarn__frozen_cache *cache, int32_t *ids, const tarn__batch *batch);
 
 #endif

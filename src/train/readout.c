@@ -90,18 +90,18 @@ static const float *row_of(const readout *r, const void *rows, tarn__dtype dtype
 }
 
 static void add_batch(readout *r, const void *rows, tarn__dtype dtype, const tarn__batch *batch) {
-  for (int64_t s = 0; s < batch->sentences; s++) {
-    const int32_t first = batch->target_offsets[s], last = batch->target_offsets[s + 1];
+  for (int64_t s = 0; s < batch->target.sentences; s++) {
+    const int32_t first = batch->target.offsets[s], last = batch->target.offsets[s + 1];
     // Where there is room for its beginning alone, that is held: with nothing held there is no scale to be found.
     const int64_t room = r->sentences++ % TARN__READOUT_EVERY == 0 ? r->most - r->held : 0;
     for (int32_t i = first; i < last; i++) {
       const float *row = row_of(r, rows, dtype, i);
       if (i - first >= room) {
-        tarn__ridge_add_class(&r->sums, row, batch->target_out[i]);
+        tarn__ridge_add_class(&r->sums, row, batch->targets[i]);
         continue;
       }
       memcpy(r->states + r->held * r->width, row, (size_t)r->width * sizeof *row);
-      r->targets[r->held++] = batch->target_out[i];
+      r->targets[r->held++] = batch->targets[i];
     }
   }
 }
@@ -126,8 +126,8 @@ static tarn_status add_epoch(readout *r, tarn_train *t, tarn__progress *next) {
     TARN_TRY(tarn__train_check_data(t));
     add_batch(r, rows, t->model->dtype, &loaded->batch);
     next->batches++;
-    next->target_tokens += loaded->batch.target_rows;
-    next->window_target += loaded->batch.target_rows;
+    next->target_tokens += loaded->batch.target.rows;
+    next->window_target += loaded->batch.target.rows;
     next->epoch = loaded->next_epoch;
     next->index = loaded->next_index;
     t->epoch_batches = loaded->next_batches;

@@ -7,10 +7,11 @@ static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
 
 // The graph of a batch, planned. With `offsets` and ids NULL it is planned only.
 static tarn_status build(tarn__stepper *s, const tarn__packed *source, const tarn__packed *target,
-                         const int32_t *targets, bool training, tarn__tensor **loss) {
+                         const int32_t *targets, const tarn__model_shortcuts *shortcuts, bool training,
+                         tarn__tensor **loss) {
   tarn__graph_begin(&s->graph, TARN__CPU, s->model->dtype, training, s->exec.threads);
   s->graph.update = s->update;
-  *loss = tarn__model_build_loss(s->model, &s->graph, source, target, targets, s->smoothing, &s->grad_scale);
+  *loss = tarn__model_build_loss(s->model, &s->graph, source, target, targets, shortcuts, s->smoothing, &s->grad_scale);
   if (training) tarn__model_differentiate(s->model, &s->graph, *loss);
   return tarn__graph_plan(&s->graph);
 }
@@ -40,15 +41,16 @@ static tarn_status plan_largest(tarn__stepper *s, const tarn__stepper_bounds *bo
                          .rows = bounds->target_rows,
                          .longest = bounds->longest_target,
                          .offsets = target_offsets};
+  tarn__model_shortcuts shortcuts = {0};
   tarn__tensor *result;
   if (training && s->cache) {
     TARN_TRY(build_bottom(s, &source, &result));
     *bytes = (size_t)larger((int64_t)*bytes, (int64_t)s->graph.workspace_bytes);
-    source.bottom = &s->cache->table;
+    shortcuts.bottom = &s->cache->table;
   }
   // The first update does all the true backward passes that others leave out.
   for (s->update = 0; s->update <= (training && tarn__model_refreshes(s->model) ? 1 : 0); s->update++) {
-    TARN_TRY(build(s, &source, &target, NULL, training, &result));
+    TARN_TRY(build(s, &source, &target, NULL, &shortcuts, training, &result));
     *bytes = (size_t)larger((int64_t)*bytes, (int64_t)s->graph.workspace_bytes);
   }
   s->update = 0;
@@ -110,36 +112,21 @@ static const bool *draw_layers(tarn__stepper *s, tarn__layerdrop_stack which, co
   return s->skip[which];
 }
 
-static tarn__packed target_of(const tarn__batch *batch) {
-  return (tarn__packed){.sentences = batch->sentences,
-                        .rows = batch->target_rows,
-                        .longest = batch->longest_target,
-                        .ids = batch->target_in,
-                        .positions = batch->target_positions,
-                        .offsets = batch->target_offsets};
-}
-
 static tarn_status compute(tarn__stepper *s, tarn__stepper_loss *loss, const tarn__batch *batch, bool training) {
   double begin = tarn__profile_clock(s->exec.profile);
-  tarn__packed source = {.sentences = batch->sentences,
-                         .rows = batch->source_rows,
-                         .longest = batch->longest_source,
-                         .ids = batch->source_ids,
-                         .positions = batch->source_positions,
-                         .offsets = batch->source_offsets};
-  tarn__packed target = target_of(batch);
+  tarn__model_shortcuts shortcuts = {0};
   bool cached = training && s->cache;
   if (cached) {
     tarn__frozen_cache_ids(s->cache, s->cache_ids, batch);
-    source.bottom = &s->cache->table;
-    source.bottom_ids = s->cache_ids;
+    shortcuts.bottom = &s->cache->table;
+    shortcuts.bottom_ids = s->cache_ids;
   }
   if (training) {
-    source.skip = draw_layers(s, TARN__LAYERDROP_ENCODER, &s->model->config->encoder);
-    target.skip = draw_layers(s, TARN__LAYERDROP_DECODER, &s->model->config->decoder);
+    shortcuts.skip_encoder = draw_layers(s, TARN__LAYERDROP_ENCODER, &s->model->config->encoder);
+    shortcuts.skip_decoder = draw_layers(s, TARN__LAYERDROP_DECODER, &s->model->config->decoder);
   }
   tarn__tensor *result;
-  TARN_TRY(build(s, &source, &target, batch->target_out, training, &result));
+  TARN_TRY(build(s, &batch->source, &batch->target, batch->targets, &shortcuts, training, &result));
   TARN_TRY(make_room(s));
   tarn__graph_bind(&s->graph, s->workspace);
   TARN_TRY(tarn__profile_work(s->exec.profile, "building and planning graphs", begin));
@@ -172,10 +159,9 @@ static tarn_status run_rows(tarn__stepper *s, const void **rows, const tarn__ten
 }
 
 tarn_status tarn__stepper_states(tarn__stepper *stepper, const void **rows, const tarn__batch *batch) {
-  tarn__packed target = target_of(batch);
   stepper->exec.profile = stepper->profile;
   tarn__graph_begin(&stepper->graph, TARN__CPU, stepper->model->dtype, false, stepper->exec.threads);
-  tarn__tensor *result = tarn__model_build_states(stepper->model, &stepper->graph, &target);
+  tarn__tensor *result = tarn__model_build_states(stepper->model, &stepper->graph, &batch->target);
   TARN_TRY(tarn__graph_plan(&stepper->graph));
   return run_rows(stepper, rows, result);
 }

@@ -39,8 +39,8 @@ static tarn_status add_gradients(tarn_train *t, tarn__progress *next, tarn__step
     if (!isfinite(loss.loss)) return tarn__train_fail(t, next->update + 1, "the loss", NOT_FINITE);
     sum->loss += loss.loss;
     sum->nll += loss.nll;
-    next->source_tokens += loaded->batch.source_rows;
-    next->window_source += loaded->batch.source_rows;
+    next->source_tokens += loaded->batch.source.rows;
+    next->window_source += loaded->batch.source.rows;
     *last = loaded;
   } while (++done < (*last)->batches);
   next->target_tokens += (*last)->targets;

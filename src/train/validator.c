@@ -248,7 +248,7 @@ static tarn_status run_loss(tarn__validator *v, tarn__validation *result, tarn__
     TARN_TRY(tarn__stepper_evaluate(stepper, &loss, &batch));
     result->loss += loss.loss;
     result->nll += loss.nll;
-    tokens += batch.target_rows;
+    tokens += batch.target.rows;
   }
   result->loss /= (double)tokens;
   result->nll /= (double)tokens;

@@ -33,8 +33,8 @@ static void read_batches(const tarn__shard *shard) {
   for (int64_t i = 0; i < batches && i < MOST_BATCHES; i++) {
     tarn__batch batch;
     tarn__batcher_next(batcher, &batch);
-    sentences += batch.sentences;
-    FUZZ_REQUIRE(batch.target_rows <= 64 && batch.source_rows <= 64);
+    sentences += batch.target.sentences;
+    FUZZ_REQUIRE(batch.target.rows <= 64 && batch.source.rows <= 64);
   }
   FUZZ_REQUIRE(batches > MOST_BATCHES || sentences == shard->pairs - tarn__batcher_left_out(batcher));
   tarn__batcher_close(&batcher);

@@ -192,8 +192,8 @@ static void run_case(void **state) {
   double grad_scale = 1.0 / (double)target.packed.rows;
   tarn__graph graph = {0};
   tarn__graph_begin(&graph, way->backend, way->dtype, true, way->threads);
-  tarn__tensor *loss =
-      tarn__model_build_loss(model, &graph, &source.packed, &target.packed, target.targets, smoothing, &grad_scale);
+  tarn__tensor *loss = tarn__model_build_loss(model, &graph, &source.packed, &target.packed, target.targets, NULL,
+                                              smoothing, &grad_scale);
   tarn__graph_differentiate(&graph, loss);
   must(tarn__graph_plan(&graph));
   void *workspace;

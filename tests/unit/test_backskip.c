@@ -309,7 +309,7 @@ static void run_whole(whole *w, const char *kind, const char *encoder, tarn__dty
   tarn__backend backend = dtype == TARN__F64 ? TARN__REFERENCE : TARN__CPU;
   tarn__graph_begin(&w->graph, backend, dtype, true, 2);
   w->graph.update = update;
-  w->loss = tarn__model_build_loss(w->s.model, &w->graph, &source, &target, w->ids[2], 0.1, &w->scale);
+  w->loss = tarn__model_build_loss(w->s.model, &w->graph, &source, &target, w->ids[2], NULL, 0.1, &w->scale);
   tarn__model_differentiate(w->s.model, &w->graph, w->loss);
   check_ok(tarn__graph_plan(&w->graph));
   w->workspace = check_alloc(w->graph.workspace_bytes, 1);
@@ -444,7 +444,7 @@ static void at_the_bottom_nothing_is_done(void **state) {
     int marks = 0;
     tarn__graph_begin(&graph, TARN__CPU, TARN__F32, true, 1);
     graph.update = update;
-    tarn__tensor *loss = tarn__model_build_loss(s.model, &graph, &side, &side, NULL, 0.1, &scale);
+    tarn__tensor *loss = tarn__model_build_loss(s.model, &graph, &side, &side, NULL, NULL, 0.1, &scale);
     tarn__model_differentiate(s.model, &graph, loss);
     check_ok(tarn__graph_plan(&graph));
     for (size_t n = 0; n < graph.node_count; n++) {

@@ -42,37 +42,37 @@ static tarn__batcher *open_batcher(double noise, uint64_t seed, bool shuffle) {
 // Checks one batch against the shard and counts its sentences.
 static void check_batch(const tarn__batch *batch, int *seen) {
   int32_t ids[MAKE_SHARD_LONGEST];
-  assert_true(batch->sentences >= 1);
-  assert_true(batch->source_rows <= BUDGET && batch->target_rows <= BUDGET);
-  assert_int_equal(batch->source_offsets[0], 0);
-  assert_int_equal(batch->target_offsets[0], 0);
-  assert_int_equal(batch->source_offsets[batch->sentences], batch->source_rows);
-  assert_int_equal(batch->target_offsets[batch->sentences], batch->target_rows);
+  assert_true(batch->target.sentences >= 1);
+  assert_true(batch->source.rows <= BUDGET && batch->target.rows <= BUDGET);
+  assert_int_equal(batch->source.offsets[0], 0);
+  assert_int_equal(batch->target.offsets[0], 0);
+  assert_int_equal(batch->source.offsets[batch->target.sentences], batch->source.rows);
+  assert_int_equal(batch->target.offsets[batch->target.sentences], batch->target.rows);
   int64_t longest_source = 0;
   int64_t longest_target = 0;
-  for (int64_t i = 0; i < batch->sentences; i++) {
+  for (int64_t i = 0; i < batch->target.sentences; i++) {
     int64_t pair = batch->index[i];
-    int32_t start = batch->source_offsets[i];
-    int64_t length = batch->source_offsets[i + 1] - start;
-    for (int64_t k = 0; k < length; k++) assert_int_equal(batch->source_positions[start + k], k);
+    int32_t start = batch->source.offsets[i];
+    int64_t length = batch->source.offsets[i + 1] - start;
+    for (int64_t k = 0; k < length; k++) assert_int_equal(batch->source.positions[start + k], k);
     if (length > longest_source) longest_source = length;
     assert_true(pair >= 0 && pair < PAIRS);
     seen[pair]++;
     assert_int_equal(length, tarn__shard_source_length(&shard, pair));
     tarn__shard_source(&shard, pair, ids);
-    assert_memory_equal(batch->source_ids + start, ids, (size_t)length * sizeof *ids);
-    start = batch->target_offsets[i];
-    length = batch->target_offsets[i + 1] - start;
+    assert_memory_equal(batch->source.ids + start, ids, (size_t)length * sizeof *ids);
+    start = batch->target.offsets[i];
+    length = batch->target.offsets[i + 1] - start;
     assert_int_equal(length, tarn__shard_target_length(&shard, pair));
     tarn__shard_target(&shard, pair, ids);
-    assert_memory_equal(batch->target_out + start, ids, (size_t)length * sizeof *ids);
-    assert_int_equal(batch->target_in[start], shard.target_eos);
-    assert_memory_equal(batch->target_in + start + 1, ids, (size_t)(length - 1) * sizeof *ids);
-    for (int64_t k = 0; k < length; k++) assert_int_equal(batch->target_positions[start + k], k);
+    assert_memory_equal(batch->targets + start, ids, (size_t)length * sizeof *ids);
+    assert_int_equal(batch->target.ids[start], shard.target_eos);
+    assert_memory_equal(batch->target.ids + start + 1, ids, (size_t)(length - 1) * sizeof *ids);
+    for (int64_t k = 0; k < length; k++) assert_int_equal(batch->target.positions[start + k], k);
     if (length > longest_target) longest_target = length;
   }
-  assert_int_equal(batch->longest_source, longest_source);
-  assert_int_equal(batch->longest_target, longest_target);
+  assert_int_equal(batch->source.longest, longest_source);
+  assert_int_equal(batch->target.longest, longest_target);
 }
 
 static void test_every_sentence_once(void **state) {
@@ -96,8 +96,8 @@ static void test_every_sentence_once(void **state) {
         assert_int_equal(at_index, i);
         tarn__batcher_next(batcher, &batch);
         check_batch(&batch, seen);
-        assert_true(batch.source_rows <= largest_source && batch.target_rows <= largest_target);
-        assert_true(batch.sentences <= largest_sentences);
+        assert_true(batch.source.rows <= largest_source && batch.target.rows <= largest_target);
+        assert_true(batch.target.sentences <= largest_sentences);
       }
       for (int i = 0; i < PAIRS; i++) assert_int_equal(seen[i], 1);
     }
@@ -113,9 +113,9 @@ static uint64_t fingerprint(tarn__batcher *batcher, int64_t count) {
   for (int64_t i = 0; i < count; i++) {
     tarn__batch batch;
     tarn__batcher_next(batcher, &batch);
-    hash = tarn__hash64(batch.index, (size_t)batch.sentences * sizeof *batch.index, hash);
-    hash = tarn__hash64(batch.source_ids, (size_t)batch.source_rows * sizeof *batch.source_ids, hash);
-    hash = tarn__hash64(batch.target_in, (size_t)batch.target_rows * sizeof *batch.target_in, hash);
+    hash = tarn__hash64(batch.index, (size_t)batch.target.sentences * sizeof *batch.index, hash);
+    hash = tarn__hash64(batch.source.ids, (size_t)batch.source.rows * sizeof *batch.source.ids, hash);
+    hash = tarn__hash64(batch.target.ids, (size_t)batch.target.rows * sizeof *batch.target.ids, hash);
   }
   return hash;
 }
@@ -175,7 +175,7 @@ static void test_unshuffled_is_sorted(void **state) {
   for (int64_t i = tarn__batcher_batches(batcher); i > 0; i--) {
     tarn__batch batch;
     tarn__batcher_next(batcher, &batch);
-    for (int64_t k = 0; k < batch.sentences; k++) {
+    for (int64_t k = 0; k < batch.target.sentences; k++) {
       int64_t length = longer_side(batch.index[k]);
       assert_true(length > last || (length == last && batch.index[k] > last_pair));
       last = length;
@@ -198,7 +198,7 @@ static void test_buckets(void **state) {
       tarn__batcher_next(batcher, &batch);
       int64_t least = INT64_MAX;
       int64_t most = 0;
-      for (int64_t n = 0; n < batch.sentences; n++) {
+      for (int64_t n = 0; n < batch.target.sentences; n++) {
         int64_t length = longer_side(batch.index[n]);
         if (length < least) least = length;
         if (length > most) most = length;

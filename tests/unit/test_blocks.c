@@ -134,7 +134,7 @@ static void run_packed(fixture *f, tarn__backend backend, const packed *source, 
   tarn__graph graph = {0};
   tarn__graph_begin(&graph, backend, f->model->dtype, training, THREADS);
   tarn__tensor *loss =
-      tarn__model_build_loss(f->model, &graph, &source->view, &target->view, target->out, smoothing, &f->scale);
+      tarn__model_build_loss(f->model, &graph, &source->view, &target->view, target->out, NULL, smoothing, &f->scale);
   if (training) tarn__graph_differentiate(&graph, loss);
   must(tarn__graph_plan(&graph));
   tarn__free(f->workspace);
@@ -403,7 +403,8 @@ static void bottom_needs_no_backward(const place *at) {
   pack(&target, target_out, target_offsets, 0, SENTENCES, true);
   tarn__graph graph = {0};
   tarn__graph_begin(&graph, TARN__CPU, TARN__F32, true, THREADS);
-  tarn__tensor *loss = tarn__model_build_loss(f.model, &graph, &source.view, &target.view, target.out, 0.1, &scale);
+  tarn__tensor *loss =
+      tarn__model_build_loss(f.model, &graph, &source.view, &target.view, target.out, NULL, 0.1, &scale);
   tarn__graph_differentiate(&graph, loss);
   must(tarn__graph_plan(&graph));
   int forward = 0, kept = 0;

@@ -132,14 +132,14 @@ static void assert_rows(tarn_train *t, const tarn__batch *batch, const char *all
                         int64_t last) {
   int32_t offsets[2000];
   const void *rows;
-  int32_t begin = batch->source_offsets[first];
+  int32_t begin = batch->source.offsets[first];
   assert_true(last - first < 2000);
-  for (int64_t s = first; s <= last; s++) offsets[s - first] = batch->source_offsets[s] - begin;
+  for (int64_t s = first; s <= last; s++) offsets[s - first] = batch->source.offsets[s] - begin;
   tarn__packed source = {.sentences = last - first,
                          .rows = offsets[last - first],
-                         .longest = batch->longest_source,
-                         .ids = batch->source_ids + begin,
-                         .positions = batch->source_positions + begin,
+                         .longest = batch->source.longest,
+                         .ids = batch->source.ids + begin,
+                         .positions = batch->source.positions + begin,
                          .offsets = offsets};
   assert_int_equal(tarn__stepper_bottom(&t->stepper, &rows, &source), 0);
   assert_memory_equal(rows, all + (size_t)begin * bytes, (size_t)offsets[last - first] * bytes);
@@ -147,14 +147,8 @@ static void assert_rows(tarn_train *t, const tarn__batch *batch, const char *all
 
 static void bottom_rows(tarn_train *t, const tarn__batch *batch, char *all, size_t bytes) {
   const void *rows;
-  tarn__packed source = {.sentences = batch->sentences,
-                         .rows = batch->source_rows,
-                         .longest = batch->longest_source,
-                         .ids = batch->source_ids,
-                         .positions = batch->source_positions,
-                         .offsets = batch->source_offsets};
-  assert_int_equal(tarn__stepper_bottom(&t->stepper, &rows, &source), 0);
-  memcpy(all, rows, (size_t)batch->source_rows * bytes);
+  assert_int_equal(tarn__stepper_bottom(&t->stepper, &rows, &batch->source), 0);
+  memcpy(all, rows, (size_t)batch->source.rows * bytes);
 }
 
 // A model where the rows of products are cut into tiles in many ways.
@@ -179,15 +173,15 @@ static void a_row_depends_on_its_sentence_alone(void **state) {
     assert_int_equal(tarn__batcher_open(&batcher, &t->shard, &shape), TARN_STATUS_OK);
     tarn__batcher_next(batcher, &batch);
     size_t bytes = (size_t)t->cache.table.cols * tarn__dtype_size(t->cache.table.dtype);
-    assert_true(batch.source_rows > 1000);
-    char *all = calloc((size_t)batch.source_rows, bytes);
+    assert_true(batch.source.rows > 1000);
+    char *all = calloc((size_t)batch.source.rows, bytes);
     assert_non_null(all);
     bottom_rows(t, &batch, all, bytes);
-    int64_t middle = batch.sentences / 2;
+    int64_t middle = batch.target.sentences / 2;
     assert_rows(t, &batch, all, bytes, 0, middle);
-    assert_rows(t, &batch, all, bytes, middle, batch.sentences);
+    assert_rows(t, &batch, all, bytes, middle, batch.target.sentences);
     assert_rows(t, &batch, all, bytes, middle / 4, middle + middle / 3);
-    for (int64_t s = 0; s < batch.sentences; s++) assert_rows(t, &batch, all, bytes, s, s + 1);
+    for (int64_t s = 0; s < batch.target.sentences; s++) assert_rows(t, &batch, all, bytes, s, s + 1);
     free(all);
     tarn__batcher_close(&batcher);
     tarn_train_close(&t);

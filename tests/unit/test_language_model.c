@@ -91,15 +91,15 @@ static void batches_keep_to_both_limits(void **state) {
   for (int64_t b = tarn__batcher_batches(batcher); b > 0; b--) {
     tarn__batch batch;
     tarn__batcher_next(batcher, &batch);
-    assert_true(batch.sentences <= 7 && batch.target_rows <= target_rows);
-    assert_int_equal(batch.source_rows, 0);
-    for (int64_t s = 0; s < batch.sentences; s++) {
-      int32_t first = batch.target_offsets[s], last = batch.target_offsets[s + 1] - 1;
-      assert_int_equal(batch.target_in[first], 2);
-      assert_int_equal(batch.target_out[last], 2);
+    assert_true(batch.target.sentences <= 7 && batch.target.rows <= target_rows);
+    assert_int_equal(batch.source.rows, 0);
+    for (int64_t s = 0; s < batch.target.sentences; s++) {
+      int32_t first = batch.target.offsets[s], last = batch.target.offsets[s + 1] - 1;
+      assert_int_equal(batch.target.ids[first], 2);
+      assert_int_equal(batch.targets[last], 2);
     }
-    sentences += batch.sentences;
-    if (batch.sentences > largest) largest = batch.sentences;
+    sentences += batch.target.sentences;
+    if (batch.target.sentences > largest) largest = batch.target.sentences;
   }
   assert_int_equal(sentences, 120);
   assert_int_equal(largest, 7);

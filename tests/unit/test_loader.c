@@ -41,22 +41,22 @@ static tarn__batcher *open_batcher(void) {
 }
 
 static void assert_same(const tarn__batch *a, const tarn__batch *b) {
-  size_t sentences = (size_t)a->sentences;
-  size_t source = (size_t)a->source_rows * sizeof(int32_t);
-  size_t target = (size_t)a->target_rows * sizeof(int32_t);
-  assert_int_equal(a->sentences, b->sentences);
-  assert_int_equal(a->source_rows, b->source_rows);
-  assert_int_equal(a->target_rows, b->target_rows);
-  assert_int_equal(a->longest_source, b->longest_source);
-  assert_int_equal(a->longest_target, b->longest_target);
+  size_t sentences = (size_t)a->target.sentences;
+  size_t source = (size_t)a->source.rows * sizeof(int32_t);
+  size_t target = (size_t)a->target.rows * sizeof(int32_t);
+  assert_int_equal(a->target.sentences, b->target.sentences);
+  assert_int_equal(a->source.rows, b->source.rows);
+  assert_int_equal(a->target.rows, b->target.rows);
+  assert_int_equal(a->source.longest, b->source.longest);
+  assert_int_equal(a->target.longest, b->target.longest);
   assert_memory_equal(a->index, b->index, sentences * sizeof *a->index);
-  assert_memory_equal(a->source_offsets, b->source_offsets, (sentences + 1) * sizeof(int32_t));
-  assert_memory_equal(a->target_offsets, b->target_offsets, (sentences + 1) * sizeof(int32_t));
-  assert_memory_equal(a->source_ids, b->source_ids, source);
-  assert_memory_equal(a->source_positions, b->source_positions, source);
-  assert_memory_equal(a->target_in, b->target_in, target);
-  assert_memory_equal(a->target_out, b->target_out, target);
-  assert_memory_equal(a->target_positions, b->target_positions, target);
+  assert_memory_equal(a->source.offsets, b->source.offsets, (sentences + 1) * sizeof(int32_t));
+  assert_memory_equal(a->target.offsets, b->target.offsets, (sentences + 1) * sizeof(int32_t));
+  assert_memory_equal(a->source.ids, b->source.ids, source);
+  assert_memory_equal(a->source.positions, b->source.positions, source);
+  assert_memory_equal(a->target.ids, b->target.ids, target);
+  assert_memory_equal(a->targets, b->targets, target);
+  assert_memory_equal(a->target.positions, b->target.positions, target);
 }
 
 // Two epochs and a half, in updates of `accumulate` batches, from an update's beginning within the first epoch on.
@@ -92,7 +92,7 @@ static void check_stream(int64_t accumulate, int64_t first) {
     assert_int_equal(loaded->next_index, index);
     assert_int_equal(loaded->next_batches, tarn__batcher_batches(plain));
     assert_true(loaded->end >= loaded->begin);
-    targets += batch.target_rows;
+    targets += batch.target.rows;
     rest--;
   }
   tarn__loader_close(&loader);
@@ -119,7 +119,7 @@ static void stops_at_any_time(void **state) {
     tarn__loader *loader;
     assert_int_equal(tarn__batcher_seek(batcher, 0, 0), TARN_STATUS_OK);
     assert_int_equal(tarn__loader_open(&loader, batcher, 2), TARN_STATUS_OK);
-    for (int i = 0; i < taken; i++) assert_true(tarn__loader_next(loader)->batch.sentences > 0);
+    for (int i = 0; i < taken; i++) assert_true(tarn__loader_next(loader)->batch.target.sentences > 0);
     tarn__loader_close(&loader);
   }
   assert_int_equal(tarn__memory_now(TARN__MEMORY_OTHER), before);

@@ -166,9 +166,9 @@ static void shard_that_changes(void **state) {
     for (int64_t left = 3 * tarn__batcher_batches(batcher); left > 0; left--) {
       tarn__batch batch;
       tarn__batcher_next(batcher, &batch);
-      assert_in_range(batch.target_rows, 1, MOST);
-      for (int64_t i = 0; i < batch.target_rows; i++) assert_in_range(batch.target_out[i], 0, WORDS - 1);
-      for (int64_t i = 0; i < batch.source_rows; i++) assert_in_range(batch.source_ids[i], 0, WORDS - 1);
+      assert_in_range(batch.target.rows, 1, MOST);
+      for (int64_t i = 0; i < batch.target.rows; i++) assert_in_range(batch.targets[i], 0, WORDS - 1);
+      for (int64_t i = 0; i < batch.source.rows; i++) assert_in_range(batch.source.ids[i], 0, WORDS - 1);
     }
     assert_int_equal(tarn__map_check(&shard.map), TARN_STATUS_IO);
     tarn__batcher_close(&batcher);

@@ -98,10 +98,10 @@ static void plan(fixture *f, tarn__backend backend) {
   }
   tarn__packed_positions(f->positions[0], source_offsets, SENTENCES);
   tarn__packed_positions(f->positions[1], target_offsets, SENTENCES);
-  tarn__packed source = {SENTENCES, ROWS, 24, f->ids[0], f->positions[0], source_offsets, NULL, NULL, NULL};
-  tarn__packed target = {SENTENCES, ROWS, 24, f->ids[1], f->positions[1], target_offsets, NULL, NULL, NULL};
+  tarn__packed source = {SENTENCES, ROWS, 24, f->ids[0], f->positions[0], source_offsets};
+  tarn__packed target = {SENTENCES, ROWS, 24, f->ids[1], f->positions[1], target_offsets};
   tarn__graph_begin(&f->graph, backend, f->model->dtype, true, THREADS);
-  f->loss = tarn__model_build_loss(f->model, &f->graph, &source, &target, f->targets, 0.1, &f->scale);
+  f->loss = tarn__model_build_loss(f->model, &f->graph, &source, &target, f->targets, NULL, 0.1, &f->scale);
   tarn__model_differentiate(f->model, &f->graph, f->loss);
   must(tarn__graph_plan(&f->graph));
 }
