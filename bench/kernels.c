@@ -147,8 +147,9 @@ static tarn__tensor *build_conv(bench *b, const bench_case *c) {
 static tarn__tensor *build_residual(bench *b, const bench_case *c) {
   tarn__tensor *x = input(b, c->d);
   tarn__tensor *branch = input(b, c->d);
-  tarn__param *gain = param(b, 1, c->d);
-  return tarn__residual_norm(&b->graph, x, branch, 0.3, gain, param(b, 1, c->d)).y;
+  tarn__norm norm = {.form = c->flag ? TARN__NORM_RMS : TARN__NORM_LAYER, .epsilon = 1e-5, .gain = param(b, 1, c->d)};
+  if (norm.form == TARN__NORM_LAYER) norm.bias = param(b, 1, c->d);
+  return tarn__residual_norm(&b->graph, x, branch, 0.3, norm).y;
 }
 
 static tarn__tensor *build_embedding(bench *b, const bench_case *c) {
@@ -167,6 +168,7 @@ static const bench_case cases[] = {{"linear-qkv", build_linear, 512, 1536, 0, fa
                                    {"attention-causal-20", build_attention, 512, 512, 20, true},
                                    {"attention-256", build_attention, 512, 512, 256, false},
                                    {"residual-norm", build_residual, 512, 512, 0, false},
+                                   {"residual-rms-norm", build_residual, 512, 512, 0, true},
                                    {"glu", build_glu, 512, 512, 0, false},
                                    {"light-conv-7", build_conv, 512, 7, 0, false},
                                    {"light-conv-31", build_conv, 512, 31, 0, false},

@@ -25,16 +25,24 @@ tarn__tensor *tarn__hadamard(tarn__graph *graph, tarn__tensor *x, tarn__param *s
 // y [R, n] = GELU(x), `form` one of its two.
 tarn__tensor *tarn__gelu(tarn__graph *graph, tarn__tensor *x, tarn__activation form);
 
-// Residual sum with dropout on the branch, and layer normalisation of the sum (Ba, Kiros, Hinton 2016):
-//   sum [R, d] = x + dropout(branch);  y [R, d] = gain * (sum - mean) / sqrt(variance + 1e-5) + bias
+// Residual sum with dropout on the branch, and a norm of the sum, whose gain and bias are [1, d]:
+//   sum [R, d] = x + dropout(branch)
+//   LAYER  y [R, d] = gain * (sum - mean) / sqrt(variance + epsilon) + bias               (Ba, Kiros, Hinton 2016)
+//   RMS    y [R, d] = gain * sum / sqrt(mean square + epsilon), bias is NULL              (Zhang and Sennrich 2019)
 // y is the norm of the sum as it is stored, rounded to bf16 if the sum is. branch may be NULL (sum = x, then no sum is
-// stored); gain and bias are both NULL for the sum alone (y = NULL).
+// stored); a norm whose gain is NULL is none: the sum alone (y = NULL).
 // Post-norm uses y alone; pre-norm goes on with the sum and feeds y to the next sublayer.
+typedef enum tarn__norm_form { TARN__NORM_LAYER, TARN__NORM_RMS } tarn__norm_form;
+typedef struct tarn__norm {
+  tarn__norm_form form;
+  double epsilon;
+  tarn__param *gain, *bias;
+} tarn__norm;
 typedef struct tarn__residual_out {
   tarn__tensor *sum, *y;
 } tarn__residual_out;
 tarn__residual_out tarn__residual_norm(tarn__graph *graph, tarn__tensor *x, tarn__tensor *branch, double dropout,
-                                       tarn__param *gain, tarn__param *bias);
+                                       tarn__norm norm);
 
 // Multi-head scaled dot-product attention (Vaswani et al. 2017) over packed sequences: sequence s has query rows
 // query_offsets[s] .. query_offsets[s+1]-1 and key rows key_offsets[s] .. key_offsets[s+1]-1 (I32 tensors [1, n + 1]).

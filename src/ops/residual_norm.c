@@ -41,6 +41,11 @@ static const tarn__op op_branch_backward = {.name = "residual_backward",
 
 static bool wants(const tarn__tensor *tensor) { return tensor && tensor->needs_grad; }
 
+// The parameter of a tensor, if there is one and its gradient is wanted.
+static tarn__param *learner(const tarn__tensor *tensor) {
+  return tensor && tarn__param_learns(tensor->param) ? tensor->param : NULL;
+}
+
 // No gradient reaches y (or there is none): the gradient of the sum is that of x as it stands.
 static void grad_of_sum(tarn__graph *graph, const tarn__node *node, tarn__tensor *dsum) {
   tarn__tensor *x = node->in[TARN__RN_X];
@@ -73,10 +78,8 @@ static void grad(tarn__graph *graph, tarn__node *node) {
   back->in[TARN__RN_SAVED] = sum ? sum : x;
   back->in[TARN__RN_SAVED_STATS] = node->out[TARN__RN_STATS];
   back->in[TARN__RN_SAVED_GAIN] = node->in[TARN__RN_GAIN];
-  tarn__param *gain = node->in[TARN__RN_GAIN]->param;
-  tarn__param *bias = node->in[TARN__RN_BIAS]->param;
-  back->dparam[TARN__RN_DGAIN] = tarn__param_learns(gain) ? gain : NULL;
-  back->dparam[TARN__RN_DBIAS] = tarn__param_learns(bias) ? bias : NULL;
+  back->dparam[TARN__RN_DGAIN] = learner(node->in[TARN__RN_GAIN]);
+  back->dparam[TARN__RN_DBIAS] = learner(node->in[TARN__RN_BIAS]);
   if (wants(x)) back->out[TARN__RN_DX] = tarn__grad_into(graph, x, &back->in[TARN__RN_PREVIOUS]);
   if (wants(branch))
     back->out[TARN__RN_DBRANCH] = tarn__graph_tensor(graph, branch->dtype, branch->rows, branch->cols, "gradient");
@@ -115,6 +118,8 @@ static const tarn__op op_norm = {.name = "norm",
 static tarn__tensor *renew(tarn__graph *graph, const tarn__node *node) {
   tarn__tensor *sum = node->out[TARN__RN_SUM];
   tarn__node *norm = tarn__graph_node(graph, &op_norm, sizeof(tarn__residual_norm_attr));
+  *(tarn__residual_norm_attr *)norm->attr = *(const tarn__residual_norm_attr *)node->attr;
+  ((tarn__residual_norm_attr *)norm->attr)->dropout = (tarn__dropout){0};
   norm->in[TARN__RN_X] = sum;
   norm->in[TARN__RN_GAIN] = node->in[TARN__RN_GAIN];
   norm->in[TARN__RN_BIAS] = node->in[TARN__RN_BIAS];
@@ -123,32 +128,39 @@ static tarn__tensor *renew(tarn__graph *graph, const tarn__node *node) {
   return norm->out[TARN__RN_Y];
 }
 
-static bool fits(const tarn__tensor *x, const tarn__tensor *branch, const tarn__param *gain, const tarn__param *bias) {
-  bool fit = (gain != NULL) == (bias != NULL) && (gain || branch);
+static bool is_vector_of(const tarn__param *param, const tarn__tensor *x) {
+  return param && param->rows * param->cols == x->cols;
+}
+
+static bool fits(const tarn__tensor *x, const tarn__tensor *branch, const tarn__norm *norm) {
+  bool fit = norm->gain || branch;
   if (branch) fit = fit && branch->rows == x->rows && branch->cols == x->cols && branch->dtype == x->dtype;
-  if (gain && bias) fit = fit && gain->rows * gain->cols == x->cols && bias->rows * bias->cols == x->cols;
-  return fit;
+  if (norm->gain) fit = fit && is_vector_of(norm->gain, x) && norm->epsilon > 0.0;
+  if (norm->gain && norm->form == TARN__NORM_LAYER) return fit && is_vector_of(norm->bias, x);
+  return fit && !norm->bias;
 }
 
 tarn__residual_out tarn__residual_norm(tarn__graph *graph, tarn__tensor *x, tarn__tensor *branch, double dropout,
-                                       tarn__param *gain, tarn__param *bias) {
-  if (!fits(x, branch, gain, bias))
+                                       tarn__norm norm) {
+  if (!fits(x, branch, &norm))
     tarn__graph_fail(graph, TARN_STATUS_INTERNAL, "residual_norm: its inputs do not fit together");
   tarn__node *node = tarn__graph_node(graph, branch ? &op_residual : &op_norm, sizeof(tarn__residual_norm_attr));
-  if (branch) ((tarn__residual_norm_attr *)node->attr)->dropout = tarn__dropout_make(graph, dropout);
+  *(tarn__residual_norm_attr *)node->attr =
+      (tarn__residual_norm_attr){.dropout = branch ? tarn__dropout_make(graph, dropout) : (tarn__dropout){0},
+                                 .form = norm.form,
+                                 .epsilon = norm.epsilon};
   node->in[TARN__RN_X] = x;
   node->in[TARN__RN_BRANCH] = branch;
   tarn__residual_out out = {.sum = x, .y = NULL};
   if (branch) out.sum = node->out[TARN__RN_SUM] = tarn__graph_tensor(graph, x->dtype, x->rows, x->cols, "residual sum");
-  if (gain && bias) {
-    node->in[TARN__RN_GAIN] = tarn__graph_param(graph, gain);
-    node->in[TARN__RN_BIAS] = tarn__graph_param(graph, bias);
+  if (norm.gain) {
+    node->in[TARN__RN_GAIN] = tarn__graph_param(graph, norm.gain);
+    node->in[TARN__RN_BIAS] = norm.bias ? tarn__graph_param(graph, norm.bias) : NULL;
     out.y = node->out[TARN__RN_Y] = tarn__graph_tensor(graph, x->dtype, x->rows, x->cols, "norm");
-    bool learns = tarn__param_learns(gain) || tarn__param_learns(bias);
-    bool backward = graph->training && (wants(x) || wants(branch) || learns);
-    if (backward)
-      node->out[TARN__RN_STATS] =
-          tarn__graph_tensor(graph, x->dtype == TARN__F64 ? TARN__F64 : TARN__F32, x->rows, 2, "norm statistics");
+    const bool learns = tarn__param_learns(norm.gain) || (norm.bias && tarn__param_learns(norm.bias));
+    if (graph->training && (wants(x) || wants(branch) || learns))
+      node->out[TARN__RN_STATS] = tarn__graph_tensor(graph, x->dtype == TARN__F64 ? TARN__F64 : TARN__F32, x->rows,
+                                                     norm.form == TARN__NORM_LAYER ? 2 : 1, "norm statistics");
   }
   tarn__graph_emit(graph, node);
   return out;

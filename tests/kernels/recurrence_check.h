@@ -60,7 +60,7 @@ static inline void recurrence_build(check *c, tarn__graph *graph, const void *sp
     if (!at->no_biases) weights[d].bias = check_param(c, 1, gates * n, 0.5, at->biases && here);
   }
   // A copy of x in the workspace, over which the gates may be written.
-  tarn__tensor *copy = tarn__residual_norm(graph, x, x, 0.0, NULL, NULL).sum;
+  tarn__tensor *copy = tarn__residual_norm(graph, x, x, 0.0, (tarn__norm){0}).sum;
   check_output(c, tarn__recurrence(graph, copy, offsets, weights, at->spec));
   if (at->twice) check_output(c, tarn__recurrence(graph, copy, offsets, weights, at->spec));
 }

@@ -115,7 +115,7 @@ static void build_in_place(check *c, tarn__graph *graph, const void *spec) {
   tarn__tensor *x = check_input(c, graph, rows, 3 * s->d, 1.0, true);
   tarn__tensor *y = check_input(c, graph, rows, 3 * s->d, 1.0, true);
   tarn__tensor *at = check_ints(c, graph, offsets, s->sequences + 1);
-  tarn__tensor *qkv = tarn__residual_norm(graph, x, y, 0.0, NULL, NULL).sum;
+  tarn__tensor *qkv = tarn__residual_norm(graph, x, y, 0.0, (tarn__norm){0}).sum;
   tarn__attention_spec attention = {.heads = s->heads,
                                     .d = s->d,
                                     .key_column = s->d,

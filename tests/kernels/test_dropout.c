@@ -27,7 +27,7 @@ static void run_mask(float *out, const mask *m) {
   for (int i = 0; i < m->skipped_sites; i++) tarn__graph_site(&graph);
   tarn__tensor *x = tarn__graph_external(&graph, TARN__F32, m->rows, m->cols, zeros, "zeros");
   tarn__tensor *branch = tarn__graph_external(&graph, TARN__F32, m->rows, m->cols, ones, "ones");
-  tarn__tensor *sum = tarn__residual_norm(&graph, x, branch, m->p, NULL, NULL).sum;
+  tarn__tensor *sum = tarn__residual_norm(&graph, x, branch, m->p, (tarn__norm){0}).sum;
   sum->keep = true;
   check_ok(tarn__graph_plan(&graph));
   void *workspace = check_alloc(graph.workspace_bytes, 1);
@@ -121,7 +121,7 @@ static void limits(void **state) {
     tarn__graph graph = {0};
     tarn__graph_begin(&graph, TARN__CPU, TARN__F32, true, 1);
     tarn__tensor *x = tarn__graph_external(&graph, TARN__F32, 16, 24, out, "x");
-    tarn__residual_norm(&graph, x, x, bad[k], NULL, NULL);
+    tarn__residual_norm(&graph, x, x, bad[k], (tarn__norm){0});
     assert_int_equal(tarn__graph_plan(&graph), TARN_STATUS_USAGE);
     tarn__graph_close(&graph);
   }

@@ -43,6 +43,20 @@ static part part_of(const tarn__exec *exec, const tarn__node *node, int which, i
                 .last = rows * (which + 1) / exec->threads};
 }
 
+// part(..., dtype, dropped, centred) with three constants, so that a kernel is compiled once for each of the eight.
+// centred: layer normalisation, else RMSNorm, whose mean counts as zero.
+#define WITH_FORM(part, dtype, dropped, centred, ...) \
+  ((centred) ? part(__VA_ARGS__, dtype, dropped, true) : part(__VA_ARGS__, dtype, dropped, false))
+#define WITH_DROPOUT(part, dtype, dropped, centred, ...) \
+  ((dropped) ? WITH_FORM(part, dtype, true, centred, __VA_ARGS__) : WITH_FORM(part, dtype, false, centred, __VA_ARGS__))
+#define WITH_CONSTANTS(part, dtype, dropped, centred, ...)                               \
+  ((dtype) == TARN__BF16 ? WITH_DROPOUT(part, TARN__BF16, dropped, centred, __VA_ARGS__) \
+                         : WITH_DROPOUT(part, TARN__F32, dropped, centred, __VA_ARGS__))
+
+static bool is_centred(const tarn__node *node) {
+  return ((const tarn__residual_norm_attr *)node->attr)->form == TARN__NORM_LAYER;
+}
+
 // Kept elements of a branch or of its gradient, scaled.
 TARN__VEC_INLINE tarn__vec drop(const part *p, int64_t i, tarn__vec x) {
   const tarn__vec_int kept = tarn__vec_load_u16(p->numbers + i) >= (int32_t)p->dropout.threshold;
@@ -92,28 +106,33 @@ static inline float squares(const float *x, float mean, int64_t d) {
   return tarn__vec_sum_lanes((sum[0] + sum[1]) + (sum[2] + sum[3]))[0];
 }
 
-TARN__VEC_INLINE void forward_part(const tarn__node *node, const part *p, tarn__dtype dtype, bool dropped) {
+TARN__VEC_INLINE void forward_part(const tarn__node *node, const part *p, tarn__dtype dtype, bool dropped,
+                                   bool centred) {
   const tarn__tensor *x = node->in[TARN__RN_X], *branch = node->in[TARN__RN_BRANCH];
   const tarn__tensor *sum = node->out[TARN__RN_SUM], *y = node->out[TARN__RN_Y], *stats = node->out[TARN__RN_STATS];
-  const float *gain = y ? node->in[TARN__RN_GAIN]->data : NULL, *bias = y ? node->in[TARN__RN_BIAS]->data : NULL;
+  const float *gain = y ? node->in[TARN__RN_GAIN]->data : NULL;
+  const float *bias = y && centred ? node->in[TARN__RN_BIAS]->data : NULL;
+  const float epsilon = (float)((const tarn__residual_norm_attr *)node->attr)->epsilon;
   const int64_t d = x->cols;
   for (int64_t r = p->first; r < p->last; r++) {
     if (dropped) tarn__dropout_numbers(p->numbers, p->exec, p->dropout.site, r, 0, d);
-    const float mean = add_branch(p, x, branch, sum, r, dtype, dropped);
+    const float first = add_branch(p, x, branch, sum, r, dtype, dropped), mean = centred ? first : 0.0f;
     if (!y) continue;
-    const float rstd = 1.0f / sqrtf(squares(p->row, mean, d) / (float)d + (float)TARN__NORM_EPSILON);
+    const float rstd = 1.0f / sqrtf(squares(p->row, mean, d) / (float)d + epsilon);
     void *out = y->data;
     const int64_t at = r * d;
-#define STEP(i, n)                                                               \
-  do {                                                                           \
-    const tarn__vec normal = (tarn__vec_load(p->row + (i)) - mean) * rstd;       \
-    const tarn__vec g = tarn__vec_read_first(gain, TARN__F32, i, n);             \
-    const tarn__vec b = tarn__vec_read_first(bias, TARN__F32, i, n);             \
-    tarn__vec_write_first(out, dtype, at + (i), tarn__vec_fma(normal, g, b), n); \
+#define STEP(i, n)                                                                                    \
+  do {                                                                                                \
+    const tarn__vec normal = (tarn__vec_load(p->row + (i)) - mean) * rstd;                            \
+    const tarn__vec g = tarn__vec_read_first(gain, TARN__F32, i, n);                                  \
+    const tarn__vec normed =                                                                          \
+        centred ? tarn__vec_fma(normal, g, tarn__vec_read_first(bias, TARN__F32, i, n)) : normal * g; \
+    tarn__vec_write_first(out, dtype, at + (i), normed, n);                                           \
   } while (0)
     TARN__VEC_EACH(0, d, STEP);
 #undef STEP
-    if (stats) memcpy((float *)stats->data + 2 * r, (float[]){mean, rstd}, 2 * sizeof(float));
+    if (stats && centred) memcpy((float *)stats->data + 2 * r, (float[]){mean, rstd}, 2 * sizeof(float));
+    if (stats && !centred) ((float *)stats->data)[r] = rstd;
   }
 }
 
@@ -122,27 +141,33 @@ static tarn_status forward(const tarn__exec *exec, const tarn__node *node) {
 #pragma omp parallel for num_threads(exec->threads) schedule(static, 1)
   for (int which = 0; which < exec->threads; which++) {
     const part p = part_of(exec, node, which, x->rows, x->cols);
-    const bool dropped = p.dropout.threshold != 0;
-    if (x->dtype == TARN__BF16)
-      dropped ? forward_part(node, &p, TARN__BF16, true) : forward_part(node, &p, TARN__BF16, false);
-    else
-      dropped ? forward_part(node, &p, TARN__F32, true) : forward_part(node, &p, TARN__F32, false);
+    WITH_CONSTANTS(forward_part, x->dtype, p.dropout.threshold != 0, is_centred(node), node, &p);
   }
   return TARN_STATUS_OK;
 }
 
-// Means over a row of the gradient of the normal, and of that times the normal.
+// Mean of a row and 1 / its deviation, as the forward pass found them.
+typedef struct moments {
+  float mean, rstd;
+} moments;
+
+TARN__VEC_INLINE moments moments_of(const tarn__node *node, int64_t r, bool centred) {
+  const float *stats = node->in[TARN__RN_SAVED_STATS]->data;
+  return centred ? (moments){stats[2 * r], stats[2 * r + 1]} : (moments){0.0f, stats[r]};
+}
+
+// Means over a row of the gradient of the normal (RMS: nought), and of that times the normal.
 typedef struct means {
   float g, gx;
 } means;
 
 // Those of row r; adds to the sums for the gradients of gain and bias. Rows are taken one by one because reading
 // several at a time, which would save loads and stores of the sums, makes the processor lose sight of what comes next.
-TARN__VEC_INLINE means reduce(const tarn__node *node, const part *p, int64_t r, tarn__dtype dtype) {
+TARN__VEC_INLINE means reduce(const tarn__node *node, const part *p, int64_t r, tarn__dtype dtype, bool centred) {
   const void *dy = node->in[TARN__RN_DY]->data, *x = node->in[TARN__RN_SAVED]->data;
   const float *gain = node->in[TARN__RN_SAVED_GAIN]->data;
-  const float *stats = (const float *)node->in[TARN__RN_SAVED_STATS]->data + 2 * r;
-  const float mean = stats[0], rstd = stats[1];
+  const moments row = moments_of(node, r, centred);
+  const float mean = row.mean, rstd = row.rstd;
   const int64_t d = node->in[TARN__RN_DY]->cols, at = r * d;
   tarn__vec g_sum = {0}, gx_sum = {0};
 #define STEP(i, n)                                                                                    \
@@ -150,10 +175,10 @@ TARN__VEC_INLINE means reduce(const tarn__node *node, const part *p, int64_t r, 
     const tarn__vec gradient = tarn__vec_read_first(dy, dtype, at + (i), n);                          \
     const tarn__vec normal = (tarn__vec_read_first(x, dtype, at + (i), n) - mean) * rstd;             \
     const tarn__vec g = gradient * tarn__vec_read_first(gain, TARN__F32, i, n);                       \
-    g_sum += g;                                                                                       \
+    if (centred) g_sum += g;                                                                          \
     gx_sum = tarn__vec_fma(g, normal, gx_sum);                                                        \
     tarn__vec_store(p->dgain + (i), tarn__vec_fma(gradient, normal, tarn__vec_load(p->dgain + (i)))); \
-    tarn__vec_store(p->dbias + (i), tarn__vec_load(p->dbias + (i)) + gradient);                       \
+    if (centred) tarn__vec_store(p->dbias + (i), tarn__vec_load(p->dbias + (i)) + gradient);          \
   } while (0)
   TARN__VEC_EACH(0, d, STEP);
 #undef STEP
@@ -169,15 +194,15 @@ TARN__VEC_INLINE tarn__vec with_sum(bool norm, bool sum, tarn__vec g, float rstd
 
 // The gradient of the sum of row r, and what follows from it. Without a norm m is NULL.
 TARN__VEC_INLINE void backward_row(const tarn__node *node, const part *p, const means *m, int64_t r, tarn__dtype dtype,
-                                   bool dropped) {
+                                   bool dropped, bool centred) {
   const tarn__tensor *dsum = node->in[TARN__RN_DSUM], *previous = node->in[TARN__RN_PREVIOUS];
   const tarn__tensor *dx = node->out[TARN__RN_DX], *dbranch = node->out[TARN__RN_DBRANCH];
   const void *dy = m ? node->in[TARN__RN_DY]->data : NULL, *x = m ? node->in[TARN__RN_SAVED]->data : NULL;
   const void *dsum_data = dsum ? dsum->data : NULL, *previous_data = previous ? previous->data : NULL;
   void *dx_data = dx ? dx->data : NULL, *dbranch_data = dbranch ? dbranch->data : NULL;
   const float *gain = m ? node->in[TARN__RN_SAVED_GAIN]->data : NULL;
-  const float *stats = m ? (const float *)node->in[TARN__RN_SAVED_STATS]->data + 2 * r : NULL;
-  const float mean = m ? stats[0] : 0.0f, rstd = m ? stats[1] : 0.0f;
+  const moments row = m ? moments_of(node, r, centred) : (moments){0};
+  const float mean = row.mean, rstd = row.rstd;
   const float mean_g = m ? m->g : 0.0f, mean_gx = m ? m->gx : 0.0f;
   const int64_t d = m ? node->in[TARN__RN_DY]->cols : dsum->cols, at = r * d;
 #define STEP(i, n)                                                                                                  \
@@ -199,14 +224,15 @@ TARN__VEC_INLINE void backward_row(const tarn__node *node, const part *p, const 
 #undef STEP
 }
 
-TARN__VEC_INLINE void backward_part(const tarn__node *node, const part *p, int64_t d, tarn__dtype dtype, bool dropped) {
+TARN__VEC_INLINE void backward_part(const tarn__node *node, const part *p, int64_t d, tarn__dtype dtype, bool dropped,
+                                    bool centred) {
   for (int64_t r = p->first; r < p->last; r++) {
     if (dropped) tarn__dropout_numbers(p->numbers, p->exec, p->dropout.site, r, 0, d);
     if (node->in[TARN__RN_DY]) {
-      const means m = reduce(node, p, r, dtype);
-      backward_row(node, p, &m, r, dtype, dropped);
+      const means m = reduce(node, p, r, dtype, centred);
+      backward_row(node, p, &m, r, dtype, dropped, centred);
     } else {
-      backward_row(node, p, NULL, r, dtype, dropped);
+      backward_row(node, p, NULL, r, dtype, dropped, centred);
     }
   }
 }
@@ -229,12 +255,7 @@ static tarn_status backward(const tarn__exec *exec, const tarn__node *node) {
     const part p = part_of(exec, node, which, any->rows, any->cols);
     const bool dropped = p.dropout.threshold != 0 && node->out[TARN__RN_DBRANCH] != NULL;
     memset(p.dgain, 0, 2 * tarn__row_floats(any->cols) * sizeof(float));
-    if (any->dtype == TARN__BF16)
-      dropped ? backward_part(node, &p, any->cols, TARN__BF16, true)
-              : backward_part(node, &p, any->cols, TARN__BF16, false);
-    else
-      dropped ? backward_part(node, &p, any->cols, TARN__F32, true)
-              : backward_part(node, &p, any->cols, TARN__F32, false);
+    WITH_CONSTANTS(backward_part, any->dtype, dropped, is_centred(node), node, &p, any->cols);
   }
   add_to_gradient(exec, node, TARN__RN_DGAIN, any->rows, any->cols);
   add_to_gradient(exec, node, TARN__RN_DBIAS, any->rows, any->cols);

@@ -16,26 +16,26 @@ tarn_status TARN__REF(tarn__residual_norm)(const tarn__exec *exec, const tarn__n
   const tarn__tensor *sum = node->out[TARN__RN_SUM], *y = node->out[TARN__RN_Y], *stats = node->out[TARN__RN_STATS];
   const tarn__residual_norm_attr *attr = node->attr;
   const real scale = (real)tarn__dropout_scale(attr->dropout);
+  const bool centred = attr->form == TARN__NORM_LAYER;
   const int64_t d = x->cols;
   real *row = node->scratch;
   for (int64_t r = 0; r < x->rows; r++) {
-    real mean = 0, variance = 0;
+    real mean = 0, variance = 0;  // RMS: about zero
     for (int64_t c = 0; c < d; c++) {
       row[c] = ((const real *)x->data)[r * d + c];
       if (branch && tarn__dropout_keeps(attr->dropout, exec, r, c))
         row[c] += scale * ((const real *)branch->data)[r * d + c];
-      mean += row[c] / (real)d;
+      if (centred) mean += row[c] / (real)d;
     }
     for (int64_t c = 0; sum && c < d; c++) ((real *)sum->data)[r * d + c] = row[c];
     if (!y) continue;
     for (int64_t c = 0; c < d; c++) variance += (row[c] - mean) * (row[c] - mean) / (real)d;
-    real rstd = 1 / (real)sqrt((double)(variance + (real)TARN__NORM_EPSILON));
+    real rstd = 1 / (real)sqrt((double)(variance + (real)attr->epsilon));
     for (int64_t c = 0; c < d; c++)
       ((real *)y->data)[r * d + c] = (row[c] - mean) * rstd * value_or_zero(node->in[TARN__RN_GAIN], c) +
                                      value_or_zero(node->in[TARN__RN_BIAS], c);
-    if (!stats) continue;
-    ((real *)stats->data)[2 * r] = mean;
-    ((real *)stats->data)[2 * r + 1] = rstd;
+    if (stats && centred) ((real *)stats->data)[2 * r] = mean;
+    if (stats) ((real *)stats->data)[stats->cols * (r + 1) - 1] = rstd;
   }
   return TARN_STATUS_OK;
 }
@@ -44,20 +44,21 @@ tarn_status TARN__REF(tarn__residual_norm)(const tarn__exec *exec, const tarn__n
 static void norm_row(real *row, const tarn__node *node, int64_t r, int64_t d) {
   const real *dy = (const real *)node->in[TARN__RN_DY]->data + r * d;
   const real *saved = (const real *)node->in[TARN__RN_SAVED]->data + r * d;
-  const real *stats = (const real *)node->in[TARN__RN_SAVED_STATS]->data + 2 * r;
-  const real *gain = node->in[TARN__RN_SAVED_GAIN]->data;
+  const tarn__tensor *stats = node->in[TARN__RN_SAVED_STATS];
+  const real *stat = (const real *)stats->data + stats->cols * r, *gain = node->in[TARN__RN_SAVED_GAIN]->data;
+  const bool centred = ((const tarn__residual_norm_attr *)node->attr)->form == TARN__NORM_LAYER;
+  const real mean = centred ? stat[0] : 0, rstd = stat[stats->cols - 1];
   real mean_g = 0, mean_gx = 0;
   for (int64_t c = 0; c < d; c++) {
-    real normal = (saved[c] - stats[0]) * stats[1];
-    mean_g += gain[c] * dy[c] / (real)d;
+    real normal = (saved[c] - mean) * rstd;
+    if (centred) mean_g += gain[c] * dy[c] / (real)d;
     mean_gx += gain[c] * dy[c] * normal / (real)d;
     if (node->dparam[TARN__RN_DGAIN]) ((real *)node->dparam[TARN__RN_DGAIN]->grad)[c] += dy[c] * normal;
     if (node->dparam[TARN__RN_DBIAS]) ((real *)node->dparam[TARN__RN_DBIAS]->grad)[c] += dy[c];
   }
   for (int64_t c = 0; c < d; c++) {
-    real normal = (saved[c] - stats[0]) * stats[1];
-    row[c] =
-        stats[1] * (gain[c] * dy[c] - mean_g - normal * mean_gx) + value_or_zero(node->in[TARN__RN_DSUM], r * d + c);
+    real normal = (saved[c] - mean) * rstd;
+    row[c] = rstd * (gain[c] * dy[c] - mean_g - normal * mean_gx) + value_or_zero(node->in[TARN__RN_DSUM], r * d + c);
   }
 }
 
