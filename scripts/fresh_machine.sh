@@ -4,7 +4,7 @@
 # this machine.
 # usage: fresh_machine.sh DISTRIBUTION [--quick | --build | --compilers | --names | --short] [--keep]
 #   DISTRIBUTION  a suite: bookworm, trixie, testing, jammy, noble ...
-#   --quick       a demo of ten seconds a model and `./run test --quick`
+#   --quick       a demo of ten seconds a model and `./run test --quick`, the fast tests
 #   --build       `./run build` and `tarn --version` alone
 #   --compilers   kernels and their tests with every gcc and clang of the distribution (check_compilers.sh)
 #   --names       no root: whether the suite has a package of every name in ./run's lists
