@@ -10,3 +10,23 @@ refuse() {
   [ "$(wc -l <error.txt)" -eq 1 ] || fail "$*: not one line: $(cat error.txt)"
   grep -q -- "$pattern" error.txt || fail "$*: no \"$pattern\" in: $(cat error.txt)"
 }
+
+# within_two_minutes COMMAND...: waits until the command succeeds, and fails if it never does. However busy the machine is,
+# that is enough; on a quiet one it takes a moment.
+within_two_minutes() {
+  local end=$((SECONDS + 120))
+  until "$@"; do
+    [ $SECONDS -lt $end ] || return 1
+    sleep 0.02
+  done
+}
+
+# catches PID NUMBER: whether the process handles this signal by now; before its main() has said so, nobody can.
+catches() {
+  local mask
+  mask=$(sed -n 's/^SigCgt:[[:space:]]*/0x/p' "/proc/$1/status" 2>/dev/null) && [ -n "$mask" ] &&
+    [ $((mask >> ($2 - 1) & 1)) -eq 1 ]
+}
+
+# gone PID: whether a process that this script started has ended.
+gone() { ! kill -0 "$1" 2>/dev/null; }

@@ -21,11 +21,9 @@ mkfifo questions
 program=$!
 exec 3>questions
 head -n 1 text >&3
-for _ in $(seq 100); do
-  [ -s answers.txt ] && break
-  sleep 0.1
-done
-cmp -s answers.txt <(head -n 1 lines.txt) || fail "no answer while the pipe is open"
+answered() { [ -s answers.txt ] || gone $program; }
+within_two_minutes answered || fail "no answer while the pipe is open"
+cmp -s answers.txt <(head -n 1 lines.txt) || fail "another answer while the pipe is open: $(cat answers.txt)"
 exec 3>&-
 wait $program || fail "--window 1 fails at the end of its input"
 score model text --max-tokens 3 | cmp - lines.txt || fail "--max-tokens changes the scores"

@@ -63,11 +63,9 @@ env -u GOMP_SPINCOUNT -u OMP_WAIT_POLICY "$TARN" translate run --threads 2 --win
 program=$!
 exec 3>questions
 head -n 1 lines.de >&3
-for _ in $(seq 100); do
-  [ -s answers.en ] && break
-  sleep 0.1
-done
-cmp -s answers.en <(head -n 1 plain.en) || fail "no answer while the pipe is open"
+answered() { [ -s answers.en ] || gone $program; }
+within_two_minutes answered || fail "no answer while the pipe is open"
+cmp -s answers.en <(head -n 1 plain.en) || fail "another answer while the pipe is open: $(cat answers.en)"
 name=$(cat /proc/$program/comm)
 [ "$name" = "$(basename "$TARN")" ] || fail "the program runs under the name $name"
 exec 3>&-

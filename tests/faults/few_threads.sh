@@ -20,6 +20,7 @@ few() {
 # A sanitizer takes all addresses for itself.
 [ -n "${TARN_SANITIZED:-}" ] || few prlimit --as=900000000
 if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null; then
+  # A user of its own: the limit counts the processes of all tests that run as the same one.
   chmod 777 . && chmod -R a+rwX .
-  few setpriv --reuid=61234 --clear-groups prlimit --nproc=6
+  few setpriv --reuid=$((61000 + RANDOM % 4000)) --clear-groups prlimit --nproc=6
 fi

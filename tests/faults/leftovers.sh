@@ -6,29 +6,20 @@ set -euo pipefail
 
 temporary() { find . -name '*.tmp.*' | sort; }
 
-# killed OUTPUT COMMAND...: kills the command once its temporary file is there, which it must leave, then runs it again.
-# A limit on the size of files keeps it from ending before.
+# killed COMMAND...: kills the command while it writes, which must leave its temporary file, then runs it again. What kills
+# it is the signal for files that are too large, at the first kilobyte.
 killed() {
-  local output=$1 pid
-  shift
-  for try in $(seq 40); do
-    "$@" >/dev/null 2>&1 &
-    pid=$!
-    while [ -z "$(compgen -G "$output.tmp.*")" ] && kill -0 $pid 2>/dev/null; do :; done
-    kill -9 $pid 2>/dev/null || true
-    wait $pid 2>/dev/null || true
-    if [ -n "$(temporary)" ]; then break; fi
-  done
+  local got=0
+  (ulimit -c 0; ulimit -f 1; exec "$@") >/dev/null 2>&1 || got=$?
+  [ $got -eq $((128 + $(kill -l XFSZ))) ] || fail "$*: not killed, but exit code $got"
   [ -n "$(temporary)" ] || fail "$*: could not be killed while it wrote"
   "$@" >/dev/null 2>error.txt || fail "$*: $(cat error.txt)"
   [ -z "$(temporary)" ] || fail "$*: it leaves $(temporary)"
 }
-for i in $(seq 200); do cat corpus/train.de; done >long.de
-for i in $(seq 200); do cat corpus/train.en; done >long.en
-killed big.tarn "$TARN" prepare --vocab vocab --source long.de --target long.en --output big
-killed mean.safetensors "$TARN" average --output mean.safetensors run/checkpoint_best.safetensors run/checkpoint_last.safetensors
-killed dense.safetensors "$TARN" export --dense run dense.safetensors
-killed out.en "$TARN" translate run --output out.en --input corpus/train.de
+killed "$TARN" prepare --vocab vocab --source corpus/train.de --target corpus/train.en --output big
+killed "$TARN" average --output mean.safetensors run/checkpoint_best.safetensors run/checkpoint_last.safetensors
+killed "$TARN" export --dense run dense.safetensors
+killed "$TARN" translate run --output out.en --input corpus/train.de
 
 # What is not ours stays.
 : >'dense.safetensors.tmp.mine'

@@ -22,32 +22,33 @@ variants:
 END
 "$TARN" sweep sweep.yaml --output whole --quiet || fail "the sweep fails"
 
-# Processes that work in the folder: their command line names it, as that of grep does not.
-workers() { grep -l -a "[k]illed/" /proc/[0-9]*/cmdline 2>/dev/null || true; }
-# Whether a process handles SIGTERM (bit 14) by now: what comes before its main() has said so, nobody can answer.
-catches() {
-  local mask
-  mask=$(sed -n 's/^SigCgt:[[:space:]]*/0x/p' "/proc/$1/status" 2>/dev/null) && [ -n "$mask" ] && [ $((mask & 0x4000)) -ne 0 ]
+# Processes that work in the folder: their command line names it, as that of grep does not, and they run where we do.
+workers() {
+  local process
+  for process in $(grep -l -a "[k]illed/" /proc/[0-9]*/cmdline 2>/dev/null); do
+    [ "$(readlink "${process%/cmdline}/cwd")" != "$PWD" ] || echo "$process"
+  done
 }
+no_workers() { [ -z "$(workers)" ]; }
+halted_or_gone() { gone "$1" || grep -q '^State:[[:space:]]*T' "/proc/$1/status" 2>/dev/null; }
 reached() { cat killed/*/seed-*/log.jsonl 2>/dev/null | wc -l || true; }
 # Whatever the machine's speed, the signal comes in the middle: after so many lines of all logs, and a random pause.
 interrupt_after() {  # LINES SIGNAL
   local lines=$1 signal=$2 pid got=0
   "$TARN" sweep sweep.yaml --output killed --quiet 2>error.txt &
   pid=$!
-  while { [ "$(reached)" -lt "$lines" ] || ! catches $pid; } && kill -0 $pid 2>/dev/null; do sleep 0.02; done
+  while { [ "$(reached)" -lt "$lines" ] || ! catches $pid "$(kill -l TERM)"; } && kill -0 $pid 2>/dev/null; do sleep 0.02; done
   sleep "0.$((RANDOM % 3))$((RANDOM % 10))"
-  if [ "$signal" = KILL ] && kill -0 $pid 2>/dev/null; then
-    refuse 1 "another process" "$TARN" sweep sweep.yaml --output killed --quiet
+  if [ "$signal" = KILL ]; then
+    # A sweep that is halted does not end while another one looks at its lock.
+    kill -STOP $pid 2>/dev/null || true
+    within_two_minutes halted_or_gone $pid || fail "SIGSTOP does not halt the sweep"
+    gone $pid || refuse 1 "another process" "$TARN" sweep sweep.yaml --output killed --quiet
   fi
   kill -"$signal" $pid 2>/dev/null || true
   wait $pid 2>/dev/null || got=$?
   if [ "$signal" = KILL ]; then
-    for _ in 1 2 3 4 5 6 7 8 9 10; do
-      [ -n "$(workers)" ] || break
-      sleep 0.1
-    done
-    [ -z "$(workers)" ] || fail "processes outlive the sweep: $(workers)"
+    within_two_minutes no_workers || fail "processes outlive the sweep: $(workers)"
   elif [ $got -ne 0 ]; then
     [ $got -eq $((128 + $(kill -l "$signal"))) ] || fail "SIG$signal gives exit code $got: $(cat error.txt)"
     grep -q "tarn sweep --output killed\|stopped before it began" error.txt || fail "no word on how to go on: $(cat error.txt)"

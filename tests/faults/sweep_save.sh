@@ -21,20 +21,13 @@ mkdir -p runs/regular/.seed-2.partial
 pid=$!
 lines() { cat runs/regular/seed-"$1"/log.jsonl 2>/dev/null | wc -l; }
 update_of() { "$TARN" inspect runs/regular/seed-"$1" 2>/dev/null | sed -nE '1s/.*update ([0-9]+).*/\1/p'; }
-for i in $(seq 1000); do
-  if [ "$(lines 1)" -ge 3 ] && [ "$(lines 2)" -ge 3 ]; then break; fi
-  kill -0 $pid 2>/dev/null || fail "the sweep ended: $(cat error.txt)"
-  sleep 0.05
-done
+both_train() { gone $pid || { [ "$(lines 1)" -ge 3 ] && [ "$(lines 2)" -ge 3 ]; }; }
+within_two_minutes both_train || fail "the sweep trains nothing: $(cat error.txt)"
+! gone $pid || fail "the sweep ended: $(cat error.txt)"
 [ ! -e runs/regular/.seed-2.partial ] || fail "a half-made copy is left"
 kill -USR1 $pid
-for seed in 1 2; do
-  for i in $(seq 200); do
-    if [ "$(update_of $seed)" -gt 0 ]; then break; fi
-    sleep 0.05
-  done
-  [ "$(update_of $seed)" -gt 0 ] || fail "SIGUSR1 does not save seed $seed"
-done
+saved() { local update; update=$(update_of "$1"); [ "${update:-0}" -gt 0 ]; }
+for seed in 1 2; do within_two_minutes saved $seed || fail "SIGUSR1 does not save seed $seed"; done
 kill -0 $pid || fail "SIGUSR1 ended the sweep: $(cat error.txt)"
 kill -HUP $pid
 got=0; wait $pid || got=$?

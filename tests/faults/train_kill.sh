@@ -6,8 +6,10 @@ set -euo pipefail
 "$TARN" train model.yaml --run whole --quiet
 "$TARN" train model.yaml --run killed --quiet &
 pid=$!
-for pause in 0.05 0.4 0.15 0.6 0.3; do
-  sleep $pause
+# However fast the machine is: at a place in the log, and once before there is one.
+for lines in 0 2 5 7 11; do
+  sleep 0.0$((RANDOM % 10))
+  until [ "$(cat killed/log.jsonl 2>/dev/null | wc -l)" -ge $lines ] || gone $pid; do :; done
   kill -9 $pid 2>/dev/null || true
   wait $pid 2>/dev/null || true
   if [ -e killed/checkpoint_last.safetensors ]; then

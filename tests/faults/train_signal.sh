@@ -3,13 +3,12 @@
 set -euo pipefail
 . "$(dirname "$0")/../tiny_run.sh"
 
-"$TARN" train model.yaml --run whole --quiet
 stop_at() {  # SIGNAL CODE LINES COMMAND...: waits for so many lines of the log, sends the signal, checks the exit code
   local signal=$1 code=$2 lines=$3 got=0
   shift 3
   "$@" >out.txt 2>error.txt &
   local pid=$!
-  while [ "$(cat run/log.jsonl 2>/dev/null | wc -l)" -lt "$lines" ] && kill -0 $pid 2>/dev/null; do sleep 0.02; done
+  until [ "$(cat run/log.jsonl 2>/dev/null | wc -l)" -ge "$lines" ] || gone $pid; do sleep 0.02; done
   if [ "$lines" = 3 ]; then refuse 1 "another process" "$TARN" train --resume run; fi
   kill -"$signal" $pid
   wait $pid || got=$?
@@ -19,11 +18,13 @@ stop_at() {  # SIGNAL CODE LINES COMMAND...: waits for so many lines of the log,
 sed 's/max_updates: 60/max_updates: 100000/' model.yaml >long.yaml
 stop_at INT 130 3 env "$TARN" train long.yaml --run run
 stop_at TERM 143 8 "$TARN" train --resume run
-# Its limit comes down to that of the other run, unless it is past it already.
-if [ "$(tail -1 run/log.jsonl | sed -E 's/.*"step":([0-9]+).*/\1/')" -lt 60 ]; then
-  "$TARN" train --resume run --set train.max_updates=60 --quiet
-  same_runs whole run
-fi
+# However far it came, it ends as a training that nobody stopped.
+last=$("$TARN" inspect run/checkpoint_last.safetensors | sed -nE '1s/.*update ([0-9]+).*/\1/p')
+limit=$((last / 20 * 20 + 40))
+"$TARN" train --resume run --set train.max_updates=$limit --quiet
+sed "s/max_updates: 60/max_updates: $limit/" model.yaml >whole.yaml
+"$TARN" train whole.yaml --run whole --quiet
+same_runs whole run
 refuse 2 "no run to resume" "$TARN" train --resume nowhere
 refuse 2 "stands alone" "$TARN" train model.yaml --resume run
 refuse 2 "already holds" "$TARN" train model.yaml --run run

@@ -104,9 +104,9 @@ static int threads_now(void) {
   return count;
 }
 
-// Whether the process has so many threads some time within ten seconds.
+// Whether the process has so many threads some time within a minute.
 static bool threads_become(int count) {
-  for (double end = tarn__seconds() + 10; tarn__seconds() < end;) {
+  for (double end = tarn__seconds() + 60; tarn__seconds() < end;) {
     if (threads_now() == count) return true;
     nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
   }

@@ -89,7 +89,7 @@ static void *count_threads(void *user) {
 
 // The pool of a thread that has ended goes a little later.
 static void wait_for_others(void) {
-  for (int i = 0; i < 5000 && atomic_load(&alive) > 0; i++) usleep(1000);
+  for (int i = 0; i < 60000 && atomic_load(&alive) > 0; i++) usleep(1000);
   assert_int_equal(atomic_load(&alive), 0);
 }
 
