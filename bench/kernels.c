@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/threads.h"
+#include "device/devices.h"
 #include "graph/graph.h"
 #include "ops/hadamard.h"
 #include "ops/ops.h"
@@ -272,7 +273,7 @@ static void print_graph(const bench *b, timing *times, int runs) {
 
 static tarn_status measure_graph(bench *b, const bench_case *c) {
   static timing times[MOST_NODES];
-  tarn__graph_begin(&b->graph, TARN__CPU, b->dtype, true, b->threads);
+  tarn__graph_begin(&b->graph, &tarn__device_cpu, b->dtype, true, b->threads);
   tarn__tensor *out = c->build(b, c);
   tarn__tensor *loss = out->dtype == TARN__F64 ? out : sink(b, out);
   TARN_TRY(b->status);

@@ -31,7 +31,6 @@ typedef struct tarn__decoder_options {
   int64_t max_tokens;            // most source or prompt tokens in work, and most hypotheses; a longer item is alone
   int64_t n_best;                // hypotheses to return of each item, 1 .. beam
   struct tarn_profile *profile;  // NULL: nothing is measured
-  tarn__backend backend;
 } tarn__decoder_options;
 
 typedef struct tarn__hypothesis {

@@ -29,8 +29,7 @@ void tarn__generator_default(tarn__generator_options *options) {
                                        .number = 1,
                                        .beam = 1,
                                        .length_penalty = 1.0,
-                                       .sampling = {.temperature = 1.0, .top_p = 1.0, .seed = 1},
-                                       .backend = TARN__CPU};
+                                       .sampling = {.temperature = 1.0, .top_p = 1.0, .seed = 1}};
 }
 
 static tarn_status check_sampling(const tarn__sampling *s) {
@@ -58,8 +57,7 @@ static tarn_status check_options(const tarn__generator_options *o, const tarn__m
                "a beam of %lld gives at most as many continuations, not %lld", (long long)o->beam,
                (long long)o->number);
   if (o->samples) TARN_TRY(check_sampling(&o->sampling));
-  TARN_REQUIRE(model->dtype != TARN__F64 || o->backend == TARN__REFERENCE, USAGE,
-               "double precision needs the reference backend");
+  TARN_TRY(tarn__model_pack_check(model, o->int8));
   TARN_REQUIRE(o->banned_count >= 0 && o->banned_count <= TARN__BANNED, USAGE, "too many tokens are banned");
   TARN_REQUIRE(eos >= 0 && eos < model->target_vocab, DATA, "the end of sentence %d is outside the vocabulary", eos);
   return TARN_STATUS_OK;
@@ -76,11 +74,9 @@ static tarn_status open_all(tarn__generator *g, int32_t eos) {
                                .sampling = o->samples ? &o->sampling : NULL,
                                .max_len_b = o->max_tokens,
                                .max_tokens = PROMPT_TOKENS,
-                               .n_best = o->samples ? 1 : o->number,
-                               .backend = o->backend};
+                               .n_best = o->samples ? 1 : o->number};
   memcpy(own.search.banned, o->banned, sizeof o->banned);
   TARN_TRY(tarn__crew_open(&g->crew, g->model, &own, g->threads));
-  if (o->backend == TARN__REFERENCE) return TARN_STATUS_OK;
   TARN_TRY(tarn__alloc(&g->packed, TARN__MEMORY_OTHER, tarn__model_pack_bytes(g->model, o->int8), 1));
   tarn__model_pack(g->model, g->packed, o->int8, g->threads);
   return TARN_STATUS_OK;

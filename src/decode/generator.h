@@ -19,9 +19,8 @@ typedef struct tarn__generator_options {
   tarn__sampling sampling;       // default: temperature 1, all tokens, seed 1
   int32_t banned[TARN__BANNED];  // tokens that are never taken; default none
   int banned_count;
-  int threads;            // 0: those of the pool; default 0
-  bool int8;              // weights of products as INT8; default false
-  tarn__backend backend;  // default TARN__CPU; a model in F64 needs TARN__REFERENCE
+  int threads;  // 0: those of the pool; default 0
+  bool int8;    // weights of products as INT8; default false
 } tarn__generator_options;
 
 void tarn__generator_default(tarn__generator_options *options);

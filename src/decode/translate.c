@@ -23,8 +23,7 @@ void tarn__translator_default(tarn__translator_options *options) {
                                         .max_tokens = 4096,
                                         .n_best = 1,
                                         .threads = 0,
-                                        .pad = -1,
-                                        .backend = TARN__CPU};
+                                        .pad = -1};
 }
 
 void tarn__translator_from_config(tarn__translator_options *options, const tarn_config *config) {
@@ -50,8 +49,7 @@ static tarn_status check_options(const tarn__translator_options *options, const 
                (long long)options->max_len_b);
   TARN_REQUIRE(options->max_tokens >= 1 && options->max_tokens <= 1 << 24, USAGE,
                "max-tokens must be from 1 to 16777216, not %lld", (long long)options->max_tokens);
-  TARN_REQUIRE(model->dtype != TARN__F64 || options->backend == TARN__REFERENCE, USAGE,
-               "double precision needs the reference backend");
+  TARN_TRY(tarn__model_pack_check(model, options->int8));
   TARN_REQUIRE(eos >= 0 && eos < model->target_vocab, DATA, "the end of sentence %d is outside the vocabulary", eos);
   return TARN_STATUS_OK;
 }
@@ -72,11 +70,10 @@ tarn_status tarn__translator_open(tarn__translator **translator, const tarn__mod
       .max_len_b = options->max_len_b,
       .max_tokens = options->max_tokens,
       .n_best = options->n_best,
-      .profile = options->profile,
-      .backend = options->backend};
+      .profile = options->profile};
   if (options->pad >= 0 && options->pad != eos) own.search.banned[own.search.banned_count++] = options->pad;
   tarn_status status = tarn__crew_open(&t->crew, model, &own, t->threads);
-  if (status == TARN_STATUS_OK && options->backend == TARN__CPU && !options->weights_change)
+  if (status == TARN_STATUS_OK && !options->weights_change)
     status = tarn__alloc(&t->packed, TARN__MEMORY_OTHER, tarn__model_pack_bytes(model, options->int8), 1);
   if (status != TARN_STATUS_OK) {
     tarn__translator_close(&t);
@@ -157,9 +154,8 @@ tarn_status tarn__translator_run(tarn__translator *translator, tarn__translation
   tarn__item *items = memory;
   for (int64_t s = 0; s < sentences; s++)
     items[s] = (tarn__item){.ids = ids + offsets[s], .length = offsets[s + 1] - offsets[s], .index = s};
-  tarn_status status = translator->options.weights_change && translator->options.backend == TARN__CPU
-                           ? translate_packed(translator, items, sentences, translations)
-                           : translate_items(translator, items, sentences, translations);
+  tarn_status status = translator->options.weights_change ? translate_packed(translator, items, sentences, translations)
+                                                          : translate_items(translator, items, sentences, translations);
   tarn__free(items);
   return status;
 }

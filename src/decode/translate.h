@@ -26,7 +26,6 @@ typedef struct tarn__translator_options {
   bool weights_change;  // between runs, so that they are packed in every run; default false: once
   int32_t pad;          // of the target vocabulary, which is never taken; default -1: there is none
   struct tarn_profile *profile;  // measures runs (graph/profile.h); default NULL: nothing is measured
-  tarn__backend backend;         // default TARN__CPU; a model in F64 needs TARN__REFERENCE
 } tarn__translator_options;
 
 // The constants above.

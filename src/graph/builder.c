@@ -3,7 +3,7 @@
 
 #include "graph/graph.h"
 
-void tarn__graph_begin(tarn__graph *graph, tarn__backend backend, tarn__dtype dtype, bool training, int threads) {
+void tarn__graph_begin(tarn__graph *graph, const tarn__device *device, tarn__dtype dtype, bool training, int threads) {
   tarn__arena arena = graph->arena;
   tarn__node **nodes = graph->nodes;
   tarn__tensor **tensors = graph->tensors;
@@ -11,7 +11,7 @@ void tarn__graph_begin(tarn__graph *graph, tarn__backend backend, tarn__dtype dt
   size_t tensor_capacity = graph->tensor_capacity;
   tarn__arena_reset(&arena);
   *graph = (tarn__graph){.arena = arena,
-                         .backend = backend,
+                         .device = device,
                          .dtype = dtype,
                          .training = training,
                          .threads = threads,
@@ -19,8 +19,9 @@ void tarn__graph_begin(tarn__graph *graph, tarn__backend backend, tarn__dtype dt
                          .node_capacity = node_capacity,
                          .tensors = tensors,
                          .tensor_capacity = tensor_capacity};
-  if ((backend == TARN__CPU && dtype == TARN__F64) || (backend == TARN__REFERENCE && dtype == TARN__BF16))
-    tarn__graph_fail(graph, TARN_STATUS_UNSUPPORTED, "no kernels of this backend compute in this precision");
+  if (!device->computes[dtype])
+    tarn__graph_fail(graph, TARN_STATUS_UNSUPPORTED, "the device %s does not compute in %s", device->name,
+                     tarn__dtype_name(dtype));
 }
 
 void tarn__graph_close(tarn__graph *graph) {

@@ -3,9 +3,8 @@
 
 static tarn_status run_node(const tarn__graph *graph, const tarn__exec *exec, const tarn__node *node) {
   const tarn__op *op = node->op;
-  tarn__kernel kernel = op->cpu;
-  if (graph->backend == TARN__REFERENCE) kernel = graph->dtype == TARN__F64 ? op->reference_f64 : op->reference_f32;
-  TARN_REQUIRE(kernel, INTERNAL, "op %s has no kernel for this backend", op->name);
+  tarn__kernel kernel = graph->device->kernel(op, graph->dtype);
+  TARN_REQUIRE(kernel, INTERNAL, "op %s has no kernel on the device %s", op->name, graph->device->name);
   if (op->check) TARN_TRY(op->check(node));
   return kernel(exec, node);
 }

@@ -19,13 +19,10 @@
 
 #include "base/memory.h"
 #include "base/status.h"
-#include "graph/dtype.h"
+#include "device/device.h"
 #include "graph/param.h"
 
 enum { TARN__MAX_INPUTS = 8, TARN__MAX_OUTPUTS = 4, TARN__MAX_PARAM_GRADS = 2 };
-
-// Which kernels run: the plain C reference or the fast ones.
-typedef enum tarn__backend { TARN__REFERENCE, TARN__CPU } tarn__backend;
 
 typedef struct tarn__graph tarn__graph;
 typedef struct tarn__node tarn__node;
@@ -68,8 +65,6 @@ typedef struct tarn__exec {
   struct tarn_profile *profile;  // is told how long every node took (graph/profile.h); NULL: nothing is measured
 } tarn__exec;
 
-typedef tarn_status (*tarn__kernel)(const tarn__exec *exec, const tarn__node *node);
-
 // An op: one entry, in src/ops/, for each kind of node.
 typedef struct tarn__op {
   const char *name;
@@ -90,7 +85,7 @@ typedef struct tarn__op {
   tarn__tensor *(*renew)(tarn__graph *graph, const tarn__node *node);
   int renew_out, renew_in;
   bool cheap;  // running it again costs little beside the memory of its outputs
-  // Runs before a kernel, on every backend: fails with INTERNAL where integers in the inputs, such as offsets, would
+  // Runs before a kernel, on every device: fails with INTERNAL where integers in the inputs, such as offsets, would
   // lead outside a tensor. NULL: nothing to check.
   tarn_status (*check)(const tarn__node *node);
   tarn__kernel reference_f32, reference_f64;  // plain C
@@ -113,10 +108,10 @@ struct tarn__node {
 
 struct tarn__graph {
   tarn__arena arena;
-  tarn__backend backend;
-  tarn__dtype dtype;  // of activations: F32, BF16, or F64 with the reference backend
-  bool training;      // dropout is on and gradients are wanted
-  bool backward;      // tarn__graph_differentiate() has begun: what is emitted now needs no gradient rule
+  const tarn__device *device;  // whose kernels run, in whose memory all tensors lie
+  tarn__dtype dtype;           // of activations: F32, BF16, or F64 on the reference device
+  bool training;               // dropout is on and gradients are wanted
+  bool backward;               // tarn__graph_differentiate() has begun: what is emitted now needs no gradient rule
   int threads;
   int64_t update;  // number of the optimiser step, from 1, for what differs from step to step; 0: none; set after begin
   tarn_status status;  // first failure of building
@@ -135,7 +130,7 @@ struct tarn__graph {
 };
 
 // Starts a graph (zero-initialise before the first use); keeps the memory of an earlier one for reuse.
-void tarn__graph_begin(tarn__graph *graph, tarn__backend backend, tarn__dtype dtype, bool training, int threads);
+void tarn__graph_begin(tarn__graph *graph, const tarn__device *device, tarn__dtype dtype, bool training, int threads);
 void tarn__graph_close(tarn__graph *graph);
 
 // Records a failure of building; the first one stays.

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "base/hash.h"
-#include "graph/dtype.h"
+#include "device/dtype.h"
 
 // How the first values are made. The value of element (i, j) is a function of (generator, seed, name, initialiser).
 typedef enum tarn__init_kind {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "config/pattern.h"
+#include "device/devices.h"
 
 // Counts one more use of the parameters [first, last).
 static void count_uses(tarn__model *model, size_t first, size_t last) {
@@ -172,7 +173,8 @@ tarn_status tarn__model_open(tarn__model **out, const tarn_config *config, int64
   model->target_vocab = target_vocab;
   model->dtype = dtype;
   model->training = training;
-  tarn_status status = declare_model(model);
+  tarn_status status = tarn__device_default(&model->device, dtype);
+  if (status == TARN_STATUS_OK) status = declare_model(model);
   if (status != TARN_STATUS_OK) {
     tarn__model_close(&model);
     return status;

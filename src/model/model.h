@@ -38,10 +38,12 @@ typedef struct tarn__model_stack {
 typedef struct tarn__model {
   const tarn_config *config;  // the caller's; must outlive the model
   int64_t source_vocab, target_vocab;
-  tarn__dtype dtype;     // of compute: F32, BF16, F64 (reference)
-  bool training;         // gradients, master copies (and moments, by the trainer) exist
-  uint64_t seed;         // of the frozen weights; a checkpoint records it
-  tarn__param **params;  // all parameters, each once, in a fixed order
+  tarn__dtype dtype;           // of compute: F32, BF16, F64
+  const tarn__device *device;  // where it lives: tarn__device_default(), unless the caller sets another one before
+                               // memory is taken
+  bool training;               // gradients, master copies (and moments, by the trainer) exist
+  uint64_t seed;               // of the frozen weights; a checkpoint records it
+  tarn__param **params;        // all parameters, each once, in a fixed order
   size_t param_count;
   tarn__param **helpers;  // of backskipping, while training: no part of the model, with an optimiser of their own
   size_t helper_count;
@@ -170,6 +172,9 @@ tarn__top tarn__model_build_step(const tarn__model *model, tarn__graph *graph, c
 // packing them into `memory` (aligned to 64 bytes, the caller's), after which every forward product of a graph reads
 // them in place of the values, until they are given up. int8: as INT8 with a scale for each output, for models in F32.
 // A model that trains must not run a step in between.
+// On a device whose products read weights as they lie both do nothing; the first of the three says whether the device
+// has what is wanted.
+tarn_status tarn__model_pack_check(const tarn__model *model, bool int8) TARN_CHECKED;
 size_t tarn__model_pack_bytes(const tarn__model *model, bool int8);
 void tarn__model_pack(const tarn__model *model, void *memory, bool int8, int threads);
 void tarn__model_unpack(const tarn__model *model);

@@ -1,7 +1,5 @@
 // Weights in the order in which products read them, for decoding: its steps have few rows, so packing for every product
 // would cost more than the product.
-#include "base/memory.h"
-#include "device/cpu/gemm.h"
 #include "model/model.h"
 
 // Weights of linear layers, and the output table; not tables that are only looked up in, vectors and signs.
@@ -11,36 +9,35 @@ static bool is_factor(const tarn__model *model, const tarn__param *param) {
          param != model->target_table && param != model->source_positions && param != model->target_positions;
 }
 
-static tarn__gemm product_of(const tarn__param *param, bool int8) {
-  return (tarn__gemm){.m = 1,
-                      .n = param->rows,
-                      .k = param->cols,
-                      .b = param->value,
-                      .ldb = param->cols,
-                      .dtype = param->dtype,
-                      .transpose_b = true,
-                      .int8 = int8};
+static tarn__device_weight weight_of(const tarn__param *param, bool int8) {
+  return (tarn__device_weight){
+      .value = param->value, .rows = param->rows, .cols = param->cols, .dtype = param->dtype, .int8 = int8};
+}
+
+tarn_status tarn__model_pack_check(const tarn__model *model, bool int8) {
+  TARN_REQUIRE(!int8 || model->device->pack, UNSUPPORTED, "the device %s has no products of INT8", model->device->name);
+  return TARN_STATUS_OK;
 }
 
 size_t tarn__model_pack_bytes(const tarn__model *model, bool int8) {
   size_t bytes = 0;
-  for (size_t i = 0; i < model->param_count; i++) {
-    tarn__gemm product = product_of(model->params[i], int8);
-    if (is_factor(model, model->params[i])) bytes += tarn__gemm_pack_bytes(&product);
+  for (size_t i = 0; model->device->pack && i < model->param_count; i++) {
+    const tarn__device_weight weight = weight_of(model->params[i], int8);
+    if (is_factor(model, model->params[i])) bytes += model->device->pack_bytes(&weight);
   }
   return bytes;
 }
 
 void tarn__model_pack(const tarn__model *model, void *memory, bool int8, int threads) {
   char *at = memory;
-  for (size_t i = 0; i < model->param_count; i++) {
+  for (size_t i = 0; model->device->pack && i < model->param_count; i++) {
     tarn__param *param = model->params[i];
     if (!is_factor(model, param)) continue;
-    tarn__gemm product = product_of(param, int8);
-    tarn__gemm_pack(at, &product, threads);
+    const tarn__device_weight weight = weight_of(param, int8);
+    model->device->pack(at, &weight, threads);
     param->packed = at;
     param->packed_int8 = int8;
-    at += tarn__gemm_pack_bytes(&product);
+    at += model->device->pack_bytes(&weight);
   }
 }
 

@@ -81,7 +81,7 @@ static tarn_status plan_step(tarn__graph *graph, const tarn__model *model, const
                              const tarn__packed *target, const tarn__model_shortcuts *shortcuts, int64_t update,
                              int threads) {
   static const double scale = 1.0;
-  tarn__graph_begin(graph, TARN__CPU, model->dtype, true, threads);
+  tarn__graph_begin(graph, model->device, model->dtype, true, threads);
   graph->update = update;
   tarn__tensor *loss = tarn__model_build_loss(model, graph, source, target, NULL, shortcuts,
                                               model->config->train.label_smoothing, &scale);

@@ -9,7 +9,7 @@ typedef struct cache_attr {
 
 enum { CACHE_X, CACHE_CACHE };
 
-// Copying is the same for every backend and dtype.
+// Copying is the same for every device and dtype.
 static tarn_status append(const tarn__exec *exec, const tarn__node *node) {
   (void)exec;
   const cache_attr *attr = node->attr;

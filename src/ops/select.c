@@ -3,7 +3,7 @@
 
 #include "ops/ops.h"
 
-// Copying is the same for every backend and dtype.
+// Copying is the same for every device and dtype.
 static tarn_status select_rows(const tarn__exec *exec, const tarn__node *node) {
   (void)exec;
   const tarn__tensor *x = node->in[0], *rows = node->in[1];

@@ -21,12 +21,10 @@ struct tarn__scorer {
   size_t ids_capacity, positions_capacity, offsets_capacity, rows_capacity, targets_capacity;
 };
 
-void tarn__scorer_default(tarn__scorer_options *options) {
-  *options = (tarn__scorer_options){.max_tokens = 4096, .backend = TARN__CPU};
-}
+void tarn__scorer_default(tarn__scorer_options *options) { *options = (tarn__scorer_options){.max_tokens = 4096}; }
 
 static tarn_status pack(tarn__scorer *s) {
-  if (s->options.backend == TARN__REFERENCE) return TARN_STATUS_OK;
+  TARN_TRY(tarn__model_pack_check(s->model, s->options.int8));
   size_t bytes = tarn__model_pack_bytes(s->model, s->options.int8);
   TARN_TRY(tarn__alloc(&s->packed, TARN__MEMORY_OTHER, bytes, 1));
   tarn__model_pack(s->model, s->packed, s->options.int8, s->options.threads);
@@ -156,7 +154,7 @@ static tarn_status run_batch(tarn__scorer *s, const tarn__scorer_sentence *sente
   int64_t predicted = 0;
   TARN_TRY(fill(s, &packed, &predicted, sentences, first, last));
   if (predicted == 0) return TARN_STATUS_OK;
-  tarn__graph_begin(&s->graph, s->options.backend, s->model->dtype, false, s->options.threads);
+  tarn__graph_begin(&s->graph, s->model->device, s->model->dtype, false, s->options.threads);
   tarn__tensor *losses = tarn__model_build_scores(s->model, &s->graph, &packed, s->rows, s->targets, predicted);
   TARN_TRY(tarn__graph_plan(&s->graph));
   TARN_TRY(make_room(s));

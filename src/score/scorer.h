@@ -8,10 +8,9 @@
 #include "model/model.h"
 
 typedef struct tarn__scorer_options {
-  int64_t max_tokens;     // most tokens computed together; a longer sentence is computed alone. Default 4096
-  int threads;            // 0: those of the pool; default 0
-  bool int8;              // weights of products as INT8; default false
-  tarn__backend backend;  // default TARN__CPU; a model in F64 needs TARN__REFERENCE
+  int64_t max_tokens;  // most tokens computed together; a longer sentence is computed alone. Default 4096
+  int threads;         // 0: those of the pool; default 0
+  bool int8;           // weights of products as INT8; default false
 } tarn__scorer_options;
 
 void tarn__scorer_default(tarn__scorer_options *options);

@@ -32,7 +32,7 @@ typedef struct tarn__checkpoint {
 } tarn__checkpoint;
 
 // Opens a file, or of a run directory the one that tarn_checkpoint_find() takes. dtype: F32
-// or BF16 (F64 for the reference backend). The contents are checked against their hash, frozen weights are computed
+// or BF16 (F64 for the reference device). The contents are checked against their hash, frozen weights are computed
 // again and checked against theirs. Fails with DATA, IO, MEMORY; *checkpoint is then NULL.
 tarn_status tarn__checkpoint_open(tarn__checkpoint **checkpoint, const char *path, tarn__dtype dtype) TARN_CHECKED;
 // The same without the layers that `prune` leaves out (NULL: a whole model). Fails with USAGE too.

@@ -14,6 +14,7 @@
 
 #include "base/memory.h"
 #include "base/threads.h"
+#include "device/devices.h"
 #include "model/model.h"
 #include "store/safetensors.h"
 
@@ -23,7 +24,7 @@
 // many sentences.
 typedef struct bounds {
   const char *name;
-  tarn__backend backend;
+  const tarn__device *device;
   tarn__dtype dtype;
   int copies, threads;
   double loss, gradient;
@@ -31,13 +32,13 @@ typedef struct bounds {
 } bounds;
 
 static const bounds ways[] = {
-    {"fast fp32", TARN__CPU, TARN__F32, 1, 2, 1e-6, 1e-4, false},
-    {"fast fp32, 40 times", TARN__CPU, TARN__F32, 40, 3, 1e-6, 1e-4, false},
-    {"fast fp32, 40 times, one thread", TARN__CPU, TARN__F32, 40, 1, 1e-6, 1e-4, false},
-    {"reference fp32", TARN__REFERENCE, TARN__F32, 1, 1, 1e-6, 1e-4, false},
-    {"reference fp64", TARN__REFERENCE, TARN__F64, 1, 1, 1e-12, 2e-7, false},
-    {"fast bf16", TARN__CPU, TARN__BF16, 1, 2, 1e-2, 0.2, true},
-    {"fast bf16, 40 times", TARN__CPU, TARN__BF16, 40, 2, 1e-2, 0.2, true},
+    {"fast fp32", &tarn__device_cpu, TARN__F32, 1, 2, 1e-6, 1e-4, false},
+    {"fast fp32, 40 times", &tarn__device_cpu, TARN__F32, 40, 3, 1e-6, 1e-4, false},
+    {"fast fp32, 40 times, one thread", &tarn__device_cpu, TARN__F32, 40, 1, 1e-6, 1e-4, false},
+    {"reference fp32", &tarn__device_reference, TARN__F32, 1, 1, 1e-6, 1e-4, false},
+    {"reference fp64", &tarn__device_reference, TARN__F64, 1, 1, 1e-12, 2e-7, false},
+    {"fast bf16", &tarn__device_cpu, TARN__BF16, 1, 2, 1e-2, 0.2, true},
+    {"fast bf16, 40 times", &tarn__device_cpu, TARN__BF16, 40, 2, 1e-2, 0.2, true},
 };
 
 static const char *const cases[] = {"model0_post", "model0_pre",      "model2_post",    "model2_pre",   "model4_post",
@@ -191,7 +192,7 @@ static void run_case(void **state) {
   double smoothing = strtod(tarn__safetensors_text(&file, "label_smoothing"), NULL);
   double grad_scale = 1.0 / (double)target.packed.rows;
   tarn__graph graph = {0};
-  tarn__graph_begin(&graph, way->backend, way->dtype, true, way->threads);
+  tarn__graph_begin(&graph, way->device, way->dtype, true, way->threads);
   tarn__tensor *loss = tarn__model_build_loss(model, &graph, &source.packed, &target.packed, target.targets, NULL,
                                               smoothing, &grad_scale);
   tarn__graph_differentiate(&graph, loss);

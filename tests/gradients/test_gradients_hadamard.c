@@ -5,6 +5,7 @@
 // cmocka needs the three above.
 #include <cmocka.h>
 
+#include "device/devices.h"
 #include "kernels/hadamard_check.h"
 #include "ops/ops.h"
 
@@ -43,7 +44,7 @@ static void one_node_backward(void **state) {
   check_open(&c);
   tarn__graph graph = {0};
   c.dtype = TARN__F32;
-  tarn__graph_begin(&graph, TARN__CPU, TARN__F32, true, 1);
+  tarn__graph_begin(&graph, &tarn__device_cpu, TARN__F32, true, 1);
   tarn__tensor *x = check_input(&c, &graph, 4, 8, 1.0, true);
   check_output(&c,
                tarn__hadamard(&graph, x, check_signs(&c, 16, 8, 1), check_param(&c, 1, 16, 0.5, false), TARN__RELU));
@@ -62,7 +63,7 @@ static void trained_signs_are_refused(void **state) {
   check_open(&c);
   tarn__graph graph = {0};
   c.dtype = TARN__F32;
-  tarn__graph_begin(&graph, TARN__CPU, TARN__F32, true, 1);
+  tarn__graph_begin(&graph, &tarn__device_cpu, TARN__F32, true, 1);
   tarn__tensor *x = check_input(&c, &graph, 4, 8, 1.0, true);
   tarn__param *signs = check_signs(&c, 16, 8, 1);
   signs->trained = true;

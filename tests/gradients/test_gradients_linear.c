@@ -69,7 +69,7 @@ static void frozen_has_no_gradient_node(void **state) {
   tarn__param table = {.name = "table", .rows = 10, .cols = 8, .dtype = TARN__F32, .value = words};
   int32_t targets[4] = {0};
   double scale = 1.0;
-  tarn__graph_begin(&graph, TARN__CPU, TARN__F32, true, 1);
+  tarn__graph_begin(&graph, &tarn__device_cpu, TARN__F32, true, 1);
   float input[32] = {0};
   tarn__tensor *x = tarn__graph_external(&graph, TARN__F32, 4, 8, input, "x");
   tarn__tensor *hidden = tarn__linear(&graph, x, &trained, NULL, TARN__IDENTITY);

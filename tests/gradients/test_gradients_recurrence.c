@@ -64,7 +64,7 @@ static void frozen_keeps_nothing(void **state) {
   check_open(&c);
   c.dtype = TARN__F32;
   tarn__graph graph = {0};
-  tarn__graph_begin(&graph, TARN__CPU, TARN__F32, true, 1);
+  tarn__graph_begin(&graph, &tarn__device_cpu, TARN__F32, true, 1);
   recurrence_build(&c, &graph, &at);
   const tarn__node *node = graph.nodes[graph.node_count - 1];
   assert_string_equal(node->op->name, "recurrence");

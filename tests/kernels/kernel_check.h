@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "base/random.h"
+#include "device/devices.h"
 #include "graph/graph.h"
 #include "kernels/bits_check.h"
 
@@ -251,13 +252,13 @@ static inline void check_record(const check *c, bool training) {
 
 // Builds, differentiates (if training), plans and runs the model once; results are in item[].grad, output_value[] and
 // loss_value. The workspace starts full of NaNs, so that nothing may rely on what it finds there.
-static inline void check_run(check *c, check_build build, const void *spec, tarn__backend backend, tarn__dtype dtype,
-                             bool training) {
+static inline void check_run(check *c, check_build build, const void *spec, const tarn__device *device,
+                             tarn__dtype dtype, bool training) {
   tarn__graph graph = {0};
   c->next = c->outputs = 0;
   c->loss = NULL;
   c->dtype = dtype;
-  tarn__graph_begin(&graph, backend, dtype, training, CHECK_THREADS);
+  tarn__graph_begin(&graph, device, dtype, training, CHECK_THREADS);
   build(c, &graph, spec);
   c->own_loss = c->loss != NULL;
   if (!c->own_loss) check_sum(c, &graph);
@@ -275,7 +276,7 @@ static inline void check_run(check *c, check_build build, const void *spec, tarn
     for (size_t i = 0; c->output_value[k] != NULL && i < c->output_size[k]; i++)
       c->output_value[k][i] = check_load(c->output[k]->data, c->output[k]->dtype, i);
   c->loss_value = *(const double *)c->loss->data;
-  if (backend == TARN__CPU) check_record(c, training);
+  if (device == &tarn__device_cpu) check_record(c, training);
   for (int i = 0; i < c->items; i++) c->item[i].tensor = NULL;
   tarn__free(workspace);
   tarn__graph_close(&graph);
@@ -335,15 +336,15 @@ static inline void check_kernels_mode(check_build build, const void *spec, const
   check_open(&exact);
   check_open(&tried);
   char text[160];
-  check_run(&exact, build, spec, TARN__REFERENCE, TARN__F64, training);
-  check_run(&tried, build, spec, TARN__REFERENCE, TARN__F32, training);
+  check_run(&exact, build, spec, &tarn__device_reference, TARN__F64, training);
+  check_run(&tried, build, spec, &tarn__device_reference, TARN__F32, training);
   snprintf(text, sizeof text, "%s, reference f32", name);
   check_same(&tried, &exact, training, tolerance_f32, text);
-  check_run(&tried, build, spec, TARN__CPU, TARN__F32, training);
+  check_run(&tried, build, spec, &tarn__device_cpu, TARN__F32, training);
   snprintf(text, sizeof text, "%s, cpu f32", name);
   check_same(&tried, &exact, training, tolerance_f32, text);
   if (tolerance_bf16 > 0.0) {
-    check_run(&tried, build, spec, TARN__CPU, TARN__BF16, training);
+    check_run(&tried, build, spec, &tarn__device_cpu, TARN__BF16, training);
     snprintf(text, sizeof text, "%s, cpu bf16", name);
     check_same(&tried, &exact, training, tolerance_bf16, text);
   }
@@ -365,7 +366,7 @@ static inline void check_gradients(check_build build, const void *spec, const ch
   const double h = 1e-5;
   check c;
   check_open(&c);
-  check_run(&c, build, spec, TARN__REFERENCE, TARN__F64, true);
+  check_run(&c, build, spec, &tarn__device_reference, TARN__F64, true);
   tarn__random random;
   tarn__random_init(&random, 5, 2);
   int checked = 0;
@@ -373,7 +374,7 @@ static inline void check_gradients(check_build build, const void *spec, const ch
     check_item *item = &c.item[k];
     if (!item->wants_grad || item->kind == CHECK_INTS) continue;
     checked++;
-    check_run(&c, build, spec, TARN__REFERENCE, TARN__F64, true);  // the last one was at other values
+    check_run(&c, build, spec, &tarn__device_reference, TARN__F64, true);  // the last one was at other values
     size_t n = (size_t)(item->rows * item->cols), count = n < ELEMENTS ? n : ELEMENTS;
     double *expected = check_alloc(count, sizeof(double)), *found = check_alloc(count, sizeof(double));
     size_t *element = check_alloc(count, sizeof(size_t));
@@ -385,7 +386,7 @@ static inline void check_gradients(check_build build, const void *spec, const ch
       double kept = item->value[element[e]];
       for (int p = 0; p < POINTS; p++) {
         item->value[element[e]] = kept + at[p] * h;
-        check_run(&c, build, spec, TARN__REFERENCE, TARN__F64, true);
+        check_run(&c, build, spec, &tarn__device_reference, TARN__F64, true);
         expected[e] += weight[p] * c.loss_value / (12.0 * h);
       }
       item->value[element[e]] = kept;

@@ -188,7 +188,7 @@ static void cached(void **state) {
   check c;
   check_open(&c);
   for (int dtype = 0; dtype < 2; dtype++) {
-    check_run(&c, build_cached, NULL, TARN__CPU, dtype ? TARN__BF16 : TARN__F32, false);
+    check_run(&c, build_cached, NULL, &tarn__device_cpu, dtype ? TARN__BF16 : TARN__F32, false);
     check_close_to(c.output_value[1], c.output_value[0], c.output_size[0], dtype ? 0.01 : 1e-5, "cached", "output", 1);
   }
   check_close(&c);
@@ -201,7 +201,7 @@ static void bad_offsets(void **state) {
   static float qkv[16 * 24];
   for (size_t i = 0; i < 4; i++) {
     tarn__graph graph = {0};
-    tarn__graph_begin(&graph, TARN__CPU, TARN__F32, false, 1);
+    tarn__graph_begin(&graph, &tarn__device_cpu, TARN__F32, false, 1);
     tarn__tensor *x = tarn__graph_external(&graph, TARN__F32, 4, 24, qkv, "qkv");
     tarn__tensor *at = tarn__graph_external(&graph, TARN__I32, 1, 3, offsets[i], "offsets");
     tarn__attention_spec spec = {.heads = 1, .d = 8, .key_column = 8, .value_column = 16, .longest = 3};

@@ -90,7 +90,7 @@ static void glu_far_out(void **state) {
   enum { N = 4 };
   static float x[2 * N] = {2.0f, 2.0f, 2.0f, 2.0f, 1e30f, -1e30f, 0.0f, NAN};
   tarn__graph graph = {0};
-  tarn__graph_begin(&graph, TARN__CPU, TARN__F32, false, 1);
+  tarn__graph_begin(&graph, &tarn__device_cpu, TARN__F32, false, 1);
   tarn__tensor *y = tarn__glu(&graph, tarn__graph_external(&graph, TARN__F32, 1, 2 * N, x, "x"));
   y->keep = true;
   check_ok(tarn__graph_plan(&graph));
@@ -116,7 +116,7 @@ static tarn_status run_batch(void *out, tarn__dtype dtype, void *x, void *logits
   tarn__conv_spec spec = {.heads = HEADS, .width = WIDTH, .before = WIDTH - 1};
   int32_t list[LENGTH * LENGTH], ranges[2 * LENGTH];
   int64_t listed = 0;
-  tarn__graph_begin(&graph, TARN__CPU, dtype, false, threads);
+  tarn__graph_begin(&graph, &tarn__device_cpu, dtype, false, threads);
   tarn__tensor *from = tarn__graph_external(&graph, dtype, rows, D, x, "x");
   tarn__tensor *kernels = tarn__graph_external(&graph, dtype, rows, HEADS * WIDTH, logits, "logits");
   tarn__tensor *y;

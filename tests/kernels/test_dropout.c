@@ -23,7 +23,7 @@ static void run_mask(float *out, const mask *m) {
   const size_t n = (size_t)(m->rows * m->cols);
   float *zeros = check_alloc(n, sizeof *zeros), *ones = check_alloc(n, sizeof *ones);
   for (size_t i = 0; i < n; i++) ones[i] = 1.0f;
-  tarn__graph_begin(&graph, TARN__CPU, TARN__F32, m->training, m->exec.threads);
+  tarn__graph_begin(&graph, &tarn__device_cpu, TARN__F32, m->training, m->exec.threads);
   for (int i = 0; i < m->skipped_sites; i++) tarn__graph_site(&graph);
   tarn__tensor *x = tarn__graph_external(&graph, TARN__F32, m->rows, m->cols, zeros, "zeros");
   tarn__tensor *branch = tarn__graph_external(&graph, TARN__F32, m->rows, m->cols, ones, "ones");
@@ -119,7 +119,7 @@ static void limits(void **state) {
   static const double bad[] = {-0.1, 1.0, NAN};
   for (size_t k = 0; k < sizeof bad / sizeof bad[0]; k++) {
     tarn__graph graph = {0};
-    tarn__graph_begin(&graph, TARN__CPU, TARN__F32, true, 1);
+    tarn__graph_begin(&graph, &tarn__device_cpu, TARN__F32, true, 1);
     tarn__tensor *x = tarn__graph_external(&graph, TARN__F32, 16, 24, out, "x");
     tarn__residual_norm(&graph, x, x, bad[k], (tarn__norm){0});
     assert_int_equal(tarn__graph_plan(&graph), TARN_STATUS_USAGE);

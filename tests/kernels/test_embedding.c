@@ -77,7 +77,7 @@ static void published_values(void **state) {
   check c;
   check_open(&c);
   shape s = {2, 8, 1, true, 0.0, 0, 1, false};
-  check_run(&c, build, &s, TARN__CPU, TARN__F32, false);
+  check_run(&c, build, &s, &tarn__device_cpu, TARN__F32, false);
   static const double expected[16] = {0,           0,           0,           0,           1,           1,
                                       1,           1,           0.841470985, 0.046399223, 0.002154433, 0.0001,
                                       0.540302306, 0.998922976, 0.999997679, 0.999999995};
@@ -99,7 +99,7 @@ static void add_gradient(tarn__param *table, int32_t first) {
   tarn__param output = {.name = "output", .rows = 5, .cols = table->cols, .uses = 1, .dtype = TARN__F32};
   output.value = check_alloc((size_t)(output.rows * output.cols), sizeof(float));
   for (int64_t i = 0; i < output.rows * output.cols; i++) ((float *)output.value)[i] = (float)(i % 7) - 3.0f;
-  tarn__graph_begin(&graph, TARN__CPU, TARN__F32, true, CHECK_THREADS);
+  tarn__graph_begin(&graph, &tarn__device_cpu, TARN__F32, true, CHECK_THREADS);
   tarn__tensor *x = tarn__embedding(&graph, tarn__graph_external(&graph, TARN__I32, 1, ROWS, ids, "ids"), NULL, table,
                                     NULL, 1.0, 0.0);
   tarn__tensor *loss = tarn__output_loss(

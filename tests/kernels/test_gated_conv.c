@@ -53,7 +53,7 @@ static void stand_in(void **state) {
     for (int k = 0; k < 4; k++) {
       check c;
       check_open(&c);
-      check_run(&c, build, &shapes[i], k < 2 ? TARN__REFERENCE : TARN__CPU, dtypes[k], false);
+      check_run(&c, build, &shapes[i], k < 2 ? &tarn__device_reference : &tarn__device_cpu, dtypes[k], false);
       assert_sums(&c);
       if (k >= 2) bits_add((const double[]){sums.dot, sums.approximation, sums.truth}, 3);
       check_close(&c);

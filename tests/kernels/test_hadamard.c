@@ -6,6 +6,7 @@
 // cmocka needs the three above.
 #include <cmocka.h>
 
+#include "device/devices.h"
 #include "kernels/hadamard_check.h"
 #include "ops/ops.h"
 
@@ -86,9 +87,9 @@ static void is_the_dense_matrix(void **state) {
   for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
     check c;
     check_open(&c);
-    check_run(&c, build_both, &shapes[i], TARN__REFERENCE, TARN__F64, false);
+    check_run(&c, build_both, &shapes[i], &tarn__device_reference, TARN__F64, false);
     check_close_to(c.output_value[0], c.output_value[1], c.output_size[0], 1e-6, "reference", "output", 0);
-    check_run(&c, build_both, &shapes[i], TARN__CPU, TARN__F32, false);
+    check_run(&c, build_both, &shapes[i], &tarn__device_cpu, TARN__F32, false);
     check_close_to(c.output_value[0], c.output_value[1], c.output_size[0], 1e-5, "fast kernels", "output", 0);
     check_close(&c);
   }

@@ -84,7 +84,7 @@ static void parts(void **state) {
 static void no_rows(void **state) {
   (void)state;
   enum { WORDS = 20, D = 8 };
-  for (int backend = 0; backend < 2; backend++) {
+  for (int fast = 0; fast < 2; fast++) {
     tarn__graph graph = {0};
     float values[WORDS * D] = {0}, grads[WORDS * D], bias_values[WORDS] = {0}, bias_grads[WORDS];
     for (int i = 0; i < WORDS * D; i++) grads[i] = NAN;
@@ -93,7 +93,7 @@ static void no_rows(void **state) {
     tarn__param bias = {.name = "bias", .rows = 1, .cols = WORDS, .trained = true, .value = bias_values};
     bias.grad = bias_grads;
     table.dtype = bias.dtype = TARN__F32;
-    tarn__graph_begin(&graph, backend == 0 ? TARN__REFERENCE : TARN__CPU, TARN__F32, true, CHECK_THREADS);
+    tarn__graph_begin(&graph, fast ? &tarn__device_cpu : &tarn__device_reference, TARN__F32, true, CHECK_THREADS);
     int32_t target = 0;
     tarn__tensor *x = tarn__graph_external(&graph, TARN__F32, 0, D, values, "x");
     x->needs_grad = true;
@@ -127,7 +127,7 @@ static void not_finite(void **state) {
     for (int j = 0; j < 160; j++) table[j] = 0.25f;
     x[9] = bad[i];
     tarn__param param = {.name = "table", .rows = 20, .cols = 8, .dtype = TARN__F32, .value = table};
-    tarn__graph_begin(&graph, TARN__CPU, TARN__F32, false, CHECK_THREADS);
+    tarn__graph_begin(&graph, &tarn__device_cpu, TARN__F32, false, CHECK_THREADS);
     tarn__tensor *loss =
         tarn__output_loss(&graph, tarn__graph_external(&graph, TARN__F32, 3, 8, x, "x"), &param, NULL,
                           tarn__graph_external(&graph, TARN__I32, 1, 3, targets, "targets"), 0.1, &grad_scale);
@@ -152,15 +152,15 @@ typedef struct top_case {
   int values;  // different logits, so that many words are equally likely
 } top_case;
 
-// Logits are whole numbers, the same for every backend to the last bit: so are the words that are chosen.
-static void top_of(const top_case *t, tarn__backend backend, int threads, int32_t *ids, float *values) {
+// Logits are whole numbers, the same for every device to the last bit: so are the words that are chosen.
+static void top_of(const top_case *t, const tarn__device *device, int threads, int32_t *ids, float *values) {
   enum { D = 4 };
   tarn__graph graph = {0};
   float *x = check_alloc((size_t)t->rows * D, sizeof *x), *table = check_alloc((size_t)t->words * D, sizeof *table);
   for (int64_t r = 0; r < t->rows; r++) x[r * D + r % D] = 1.0f;
   for (int64_t i = 0; i < t->words * D; i++) table[i] = (float)((i * 7919 + i / 3) % t->values);
   tarn__param param = {.name = "table", .rows = t->words, .cols = D, .dtype = TARN__F32, .value = table};
-  tarn__graph_begin(&graph, backend, TARN__F32, false, threads);
+  tarn__graph_begin(&graph, device, TARN__F32, false, threads);
   tarn__top top = tarn__output_top(&graph, tarn__graph_external(&graph, TARN__F32, t->rows, D, x, "x"), &param, NULL,
                                    t->best, (int32_t)t->words - 1);
   top.values->keep = top.ids->keep = true;
@@ -187,8 +187,8 @@ static void top_words(void **state) {
     size_t count = (size_t)(t->rows * t->best), value_count = count + (size_t)t->rows;
     int32_t *ids = check_alloc(2 * count, sizeof *ids), *wanted = ids + count;
     float *values = check_alloc(2 * value_count, sizeof *values), *exact = values + value_count;
-    top_of(t, TARN__CPU, CHECK_THREADS, ids, values);
-    top_of(t, TARN__REFERENCE, 1, wanted, exact);
+    top_of(t, &tarn__device_cpu, CHECK_THREADS, ids, values);
+    top_of(t, &tarn__device_reference, 1, wanted, exact);
     assert_memory_equal(ids, wanted, count * sizeof *ids);
     for (size_t k = 0; k < value_count; k++) assert_true(values[k] == exact[k] || fabsf(values[k] - exact[k]) < 1e-4f);
     tarn__free(ids);

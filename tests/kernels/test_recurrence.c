@@ -88,7 +88,7 @@ static void count_flops(double flops[2], double sparsity) {
   check_open(&c);
   tarn__graph graph = {0};
   c.dtype = TARN__F32;
-  tarn__graph_begin(&graph, TARN__CPU, TARN__F32, true, CHECK_THREADS);
+  tarn__graph_begin(&graph, &tarn__device_cpu, TARN__F32, true, CHECK_THREADS);
   recurrence_build(&c, &graph, &at);
   check_sum(&c, &graph);
   tarn__graph_differentiate(&graph, c.loss);
@@ -170,7 +170,7 @@ static void extremes(void **state) {
     at.spec.hidden = 18;
     check c;
     check_open(&c);
-    check_run(&c, build_extreme, &at, TARN__CPU, TARN__F32, false);
+    check_run(&c, build_extreme, &at, &tarn__device_cpu, TARN__F32, false);
     assert_true(isnan(c.output_value[0][0]));
     check_close(&c);
   }
@@ -224,9 +224,9 @@ static void bits_depend_on_the_sentence(void **state) {
       check many, one;
       check_open(&many);
       check_open(&one);
-      check_run(&many, build_company, &at, TARN__CPU, bf16 ? TARN__BF16 : TARN__F32, false);
+      check_run(&many, build_company, &at, &tarn__device_cpu, bf16 ? TARN__BF16 : TARN__F32, false);
       at.alone = true;
-      check_run(&one, build_company, &at, TARN__CPU, bf16 ? TARN__BF16 : TARN__F32, false);
+      check_run(&one, build_company, &at, &tarn__device_cpu, bf16 ? TARN__BF16 : TARN__F32, false);
       assert_true(one.output_size[0] > 0);
       assert_memory_equal(many.output_value[0] + offset[CHOSEN] * cols, one.output_value[0],
                           one.output_size[0] * sizeof(double));

@@ -30,7 +30,7 @@ static void evaluation(void **state) {
 enum { ROWS = 11, D = 40, EARLIER = 4 };
 
 typedef struct batch {
-  tarn__backend backend;
+  const tarn__device *device;
   tarn__dtype dtype;
   int64_t rows;
   int threads;
@@ -44,7 +44,7 @@ static void run_batch(void *out, const batch *b, void *x, void *branch, void *ga
   tarn__param param = {.name = "gain", .rows = 1, .cols = D, .dtype = b->dtype, .value = gain};
   if (b->dtype == TARN__BF16) param.dtype = TARN__F32;
   const tarn__norm norm = {.form = TARN__NORM_RMS, .epsilon = b->epsilon, .gain = &param};
-  tarn__graph_begin(&graph, b->backend, b->dtype, false, b->threads);
+  tarn__graph_begin(&graph, b->device, b->dtype, false, b->threads);
   tarn__residual_out sum = tarn__residual_norm(&graph, tarn__graph_external(&graph, b->dtype, b->rows, D, x, "x"),
                                                tarn__graph_external(&graph, b->dtype, b->rows, D, branch, "branch"),
                                                0.0, b->twice ? (tarn__norm){0} : norm);
@@ -69,7 +69,7 @@ static void equation(void **state) {
   for (int i = 0; i < ROWS * D; i++) x[i] = tarn__random_normal(&random), branch[i] = tarn__random_normal(&random);
   for (int i = 0; i < D; i++) gain[i] = tarn__random_normal(&random);
   for (int e = 0; e < 2; e++) {
-    const batch b = {TARN__REFERENCE, TARN__F64, ROWS, 1, epsilons[e], false};
+    const batch b = {&tarn__device_reference, TARN__F64, ROWS, 1, epsilons[e], false};
     run_batch(y, &b, x, branch, gain);
     for (int r = 0; r < ROWS; r++) {
       double squares = 0.0;
@@ -96,12 +96,12 @@ static void bits(void **state) {
     for (size_t i = 0; i < ROWS * D; i++) check_store(x, dtype, i, tarn__random_normal(&random));
     for (size_t i = 0; i < ROWS * D; i++) check_store(branch, dtype, i, tarn__random_normal(&random));
     for (size_t i = 0; i < D; i++) gain[i] = (float)tarn__random_normal(&random);
-    batch b = {TARN__CPU, dtype, ROWS - EARLIER, 1, 1e-5, false};
+    batch b = {&tarn__device_cpu, dtype, ROWS - EARLIER, 1, 1e-5, false};
     run_batch(first, &b, (char *)x + before, (char *)branch + before, gain);
     b.twice = true;
     run_batch(other, &b, (char *)x + before, (char *)branch + before, gain);
     assert_memory_equal(first, other, size);
-    b = (batch){TARN__CPU, dtype, ROWS, 1, 1e-5, false};
+    b = (batch){&tarn__device_cpu, dtype, ROWS, 1, 1e-5, false};
     for (b.threads = 1; b.threads <= 5; b.threads++) {
       run_batch(other, &b, x, branch, gain);
       assert_memory_equal(first, (char *)other + before, size);
@@ -122,7 +122,7 @@ static void bad_norms(void **state) {
                             {TARN__NORM_RMS, 1e-5, NULL, NULL}};
   for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
     tarn__graph graph = {0};
-    tarn__graph_begin(&graph, TARN__CPU, TARN__F32, false, 1);
+    tarn__graph_begin(&graph, &tarn__device_cpu, TARN__F32, false, 1);
     tarn__residual_norm(&graph, tarn__graph_external(&graph, TARN__F32, ROWS, D, x, "x"), NULL, 0.0, bad[i]);
     assert_int_equal(tarn__graph_plan(&graph), TARN_STATUS_INTERNAL);
     tarn__graph_close(&graph);

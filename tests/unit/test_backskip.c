@@ -93,7 +93,7 @@ static void identity_hands_it_on(void **state) {
     open_kind(&s, "R R", places[place], "identity", 3, "");
     s.update = 3;
     check_open(&c);
-    check_run(&c, build, &s, TARN__REFERENCE, TARN__F64, true);
+    check_run(&c, build, &s, &tarn__device_reference, TARN__F64, true);
     assert_memory_equal(c.item[0].grad, c.output_weight[0], ROWS * D * sizeof(double));
     check_close(&c);
     close_spec(&s);
@@ -122,7 +122,7 @@ static void feedback_adds_a_random_image(void **state) {
     open_kind(&s, "R", places[place], "feedback", 0, "");
     s.update = 1;
     check_open(&c);
-    check_run(&c, build, &s, TARN__REFERENCE, TARN__F64, true);
+    check_run(&c, build, &s, &tarn__device_reference, TARN__F64, true);
     assert_int_equal(s.model->helper_count, 1);
     assert_false(s.model->helpers[0]->trained);
     feedback_of(dx, c.output_weight[0], s.model->helpers[0]);
@@ -185,7 +185,7 @@ static void open_predictor(spec *s, check *c, int place, int64_t update) {
   shake(s->model);
   s->update = update;
   check_open(c);
-  check_run(c, build, s, TARN__REFERENCE, TARN__F64, true);
+  check_run(c, build, s, &tarn__device_reference, TARN__F64, true);
 }
 
 // In pre-norm with attention the last branch is not to be seen outside.
@@ -228,7 +228,7 @@ static void compares_with_the_truth(void **state) {
       if (method == 2) shake(s.model);
       s.update = 1;
       check_open(&c);
-      check_run(&c, build, &s, TARN__REFERENCE, TARN__F64, true);
+      check_run(&c, build, &s, &tarn__device_reference, TARN__F64, true);
       last_branch(z, &s, &c);
       const double *dy = c.output_weight[0];
       memcpy(dx, dy, sizeof dx);
@@ -306,8 +306,8 @@ static void run_whole(whole *w, const char *kind, const char *encoder, tarn__dty
   source.offsets = offsets;
   tarn__packed target = source;
   target.ids = w->ids[1];
-  tarn__backend backend = dtype == TARN__F64 ? TARN__REFERENCE : TARN__CPU;
-  tarn__graph_begin(&w->graph, backend, dtype, true, 2);
+  const tarn__device *device = dtype == TARN__F64 ? &tarn__device_reference : &tarn__device_cpu;
+  tarn__graph_begin(&w->graph, device, dtype, true, 2);
   w->graph.update = update;
   w->loss = tarn__model_build_loss(w->s.model, &w->graph, &source, &target, w->ids[2], NULL, 0.1, &w->scale);
   tarn__model_differentiate(w->s.model, &w->graph, w->loss);
@@ -442,7 +442,7 @@ static void at_the_bottom_nothing_is_done(void **state) {
   tarn__packed side = {.sentences = SENTENCES, .rows = ROWS, .longest = 8, .offsets = offsets};
   for (int64_t update = 1; update <= 2; update++) {
     int marks = 0;
-    tarn__graph_begin(&graph, TARN__CPU, TARN__F32, true, 1);
+    tarn__graph_begin(&graph, &tarn__device_cpu, TARN__F32, true, 1);
     graph.update = update;
     tarn__tensor *loss = tarn__model_build_loss(s.model, &graph, &side, &side, NULL, NULL, 0.1, &scale);
     tarn__model_differentiate(s.model, &graph, loss);

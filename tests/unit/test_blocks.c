@@ -16,6 +16,7 @@
 
 #include "base/memory.h"
 #include "decode/translate.h"
+#include "device/devices.h"
 #include "make_shard.h"
 #include "optim/adam.h"
 #include "parts/registry.h"
@@ -129,10 +130,10 @@ static void pack(packed *p, const int32_t *ids, const int32_t *offsets, int firs
 }
 
 // Loss of packed sentences, and in training their gradients.
-static void run_packed(fixture *f, tarn__backend backend, const packed *source, const packed *target, bool training,
-                       double smoothing) {
+static void run_packed(fixture *f, const tarn__device *device, const packed *source, const packed *target,
+                       bool training, double smoothing) {
   tarn__graph graph = {0};
-  tarn__graph_begin(&graph, backend, f->model->dtype, training, THREADS);
+  tarn__graph_begin(&graph, device, f->model->dtype, training, THREADS);
   tarn__tensor *loss =
       tarn__model_build_loss(f->model, &graph, &source->view, &target->view, target->out, NULL, smoothing, &f->scale);
   if (training) tarn__graph_differentiate(&graph, loss);
@@ -148,20 +149,20 @@ static void run_packed(fixture *f, tarn__backend backend, const packed *source, 
   tarn__graph_close(&graph);
 }
 
-static void run_sentences(fixture *f, tarn__backend backend, int first, int last, bool training) {
+static void run_sentences(fixture *f, const tarn__device *device, int first, int last, bool training) {
   packed source, target;
   pack(&source, source_ids, source_offsets, first, last, false);
   pack(&target, target_out, target_offsets, first, last, true);
-  run_packed(f, backend, &source, &target, training, 0.1);
+  run_packed(f, device, &source, &target, training, 0.1);
 }
 
 static void forget_gradients(fixture *f) {
   for (size_t i = 0; i < f->model->param_count; i++) f->model->params[i]->grad_written = false;
 }
 
-static void run_step(fixture *f, tarn__backend backend) {
+static void run_step(fixture *f, const tarn__device *device) {
   forget_gradients(f);
-  run_sentences(f, backend, 0, SENTENCES, true);
+  run_sentences(f, device, 0, SENTENCES, true);
 }
 
 static double grad_at(const tarn__param *param, int64_t i) {
@@ -182,7 +183,7 @@ static void gradients_are_differences(const place *at) {
   const double h = 1e-7;  // small, so that few differences straddle a kink of ReLU
   fixture f;
   open_model(&f, at, TARN__F64, 0.15, true);
-  run_step(&f, TARN__REFERENCE);
+  run_step(&f, &tarn__device_reference);
   for (size_t p = 0; p < f.model->param_count; p++) {
     tarn__param *param = f.model->params[p];
     if (!param->trained) continue;
@@ -194,11 +195,11 @@ static void gradients_are_differences(const place *at) {
       double kept = value[i], found = grad_at(param, i), expected = 0.0;
       for (int k = 0; k < 4; k++) {
         value[i] = kept + step[k] * h;
-        run_step(&f, TARN__REFERENCE);
+        run_step(&f, &tarn__device_reference);
         expected += weight[k] * f.loss / (12.0 * h);
       }
       value[i] = kept;
-      run_step(&f, TARN__REFERENCE);
+      run_step(&f, &tarn__device_reference);
       if (!(fabs(found - expected) <= 1e-5 * (1.0 + fabs(expected) + rms)))
         fail_msg("%s: gradient of %s at %lld is %.9g, expected %.9g", at->name, param->name, (long long)i, found,
                  expected);
@@ -241,9 +242,9 @@ static void bf16_is_the_reference(place at) {
     fixture exact, fast;
     const tarn__param *where = NULL;
     open_model(&exact, &at, TARN__F64, 0.15, true);
-    run_step(&exact, TARN__REFERENCE);
+    run_step(&exact, &tarn__device_reference);
     open_model(&fast, &at, TARN__BF16, 0.15, true);
-    run_step(&fast, TARN__CPU);
+    run_step(&fast, &tarn__device_cpu);
     assert_true(fabs(fast.loss / exact.loss - 1.0) < 0.03);
     double off = farthest(&fast, &exact, &where);
     assert_true(off <= 1.0);
@@ -257,12 +258,12 @@ static void bf16_is_the_reference(place at) {
 static void kernels_are_the_reference(const place *at) {
   fixture exact, fast;
   open_model(&exact, at, TARN__F64, 0.15, true);
-  run_step(&exact, TARN__REFERENCE);
+  run_step(&exact, &tarn__device_reference);
   open_model(&fast, at, TARN__F32, 0.15, true);
-  run_step(&fast, TARN__REFERENCE);
+  run_step(&fast, &tarn__device_reference);
   assert_true(fabs(fast.loss / exact.loss - 1.0) < 1e-5);
   same_gradients(at, &fast, &exact, 1e-4);
-  run_step(&fast, TARN__CPU);
+  run_step(&fast, &tarn__device_cpu);
   assert_true(fabs(fast.loss / exact.loss - 1.0) < 1e-5);
   same_gradients(at, &fast, &exact, 1e-4);
   close_model(&fast);
@@ -297,7 +298,7 @@ static void frozen_stays(const place *at, tarn__dtype dtype) {
   tarn__adam_options options = {.learning_rate = 0.01, .beta1 = 0.9, .beta2 = 0.98, .epsilon = 1e-8};
   double losses[2];
   for (int step = 1; step <= 2; step++) {
-    run_step(&f, TARN__CPU);
+    run_step(&f, &tarn__device_cpu);
     losses[step - 1] = f.loss;
     for (size_t p = 0; p < model->param_count; p++)
       assert_int_equal(model->params[p]->grad_written, model->params[p]->trained);
@@ -318,11 +319,11 @@ static void packed_is_one_by_one(const place *at) {
   fixture together, alone;
   open_model(&together, at, TARN__F32, 0.0, true);
   open_model(&alone, at, TARN__F32, 0.0, true);
-  run_step(&together, TARN__CPU);
+  run_step(&together, &tarn__device_cpu);
   double loss = 0.0, nll = 0.0;
   forget_gradients(&alone);
   for (int s = 0; s < SENTENCES; s++) {
-    run_sentences(&alone, TARN__CPU, s, s + 1, true);
+    run_sentences(&alone, &tarn__device_cpu, s, s + 1, true);
     loss += alone.loss;
     nll += alone.nll;
   }
@@ -338,13 +339,13 @@ static void checkpoint_comes_back(const place *at) {
   tarn_vocab *vocab = make_vocab(VOCAB);
   assert_int_equal(tarn_vocab_size(vocab), VOCAB);
   open_model(&f, at, TARN__F32, 0.1, false);
-  run_sentences(&f, TARN__CPU, 0, SENTENCES, false);
+  run_sentences(&f, &tarn__device_cpu, 0, SENTENCES, false);
   tarn__checkpoint_extra extra = {.source = vocab, .target = vocab, .update = 3};
   must(tarn__checkpoint_save("block", f.model, &extra));
   tarn__checkpoint *checkpoint;
   must(tarn__checkpoint_open(&checkpoint, "block", TARN__F32));
   again.model = checkpoint->model;
-  run_sentences(&again, TARN__CPU, 0, SENTENCES, false);
+  run_sentences(&again, &tarn__device_cpu, 0, SENTENCES, false);
   assert_true(again.loss == f.loss && again.nll == f.nll);
   for (size_t p = 0; p < f.model->param_count; p++) {
     const tarn__param *a = f.model->params[p], *b = again.model->params[p];
@@ -359,7 +360,7 @@ static void checkpoint_comes_back(const place *at) {
 }
 
 // The log-probability that the search found step by step is that of the whole decoder.
-static void incremental_is_full(const place *at, tarn__dtype dtype, tarn__backend backend, double tolerance) {
+static void incremental_is_full(const place *at, tarn__dtype dtype, const tarn__device *device, double tolerance) {
   fixture f;
   open_model(&f, at, dtype, 0.1, false);
   tarn__translator_options options;
@@ -368,7 +369,7 @@ static void incremental_is_full(const place *at, tarn__dtype dtype, tarn__backen
   options.max_len_a = 0.0;
   options.max_len_b = 7;
   options.threads = THREADS;
-  options.backend = backend;
+  f.model->device = device;
   tarn__translator *translator;
   tarn__translation translations[SENTENCES];
   int64_t offsets[SENTENCES + 1];
@@ -382,7 +383,7 @@ static void incremental_is_full(const place *at, tarn__dtype dtype, tarn__backen
       packed source, target;
       pack(&source, source_ids, source_offsets, s, s + 1, false);
       pack(&target, found->ids, whole, 0, 1, true);
-      run_packed(&f, backend, &source, &target, false, 0.0);
+      run_packed(&f, device, &source, &target, false, 0.0);
       if (!(fabs(f.nll + found->log_probability) <= tolerance * (double)found->length))
         fail_msg("%s: log-probability %g step by step, %g at once", at->name, found->log_probability, -f.nll);
     }
@@ -402,7 +403,7 @@ static void bottom_needs_no_backward(const place *at) {
   pack(&source, source_ids, source_offsets, 0, SENTENCES, false);
   pack(&target, target_out, target_offsets, 0, SENTENCES, true);
   tarn__graph graph = {0};
-  tarn__graph_begin(&graph, TARN__CPU, TARN__F32, true, THREADS);
+  tarn__graph_begin(&graph, &tarn__device_cpu, TARN__F32, true, THREADS);
   tarn__tensor *loss =
       tarn__model_build_loss(f.model, &graph, &source.view, &target.view, target.out, NULL, 0.1, &scale);
   tarn__graph_differentiate(&graph, loss);
@@ -476,9 +477,9 @@ static void test_checkpoints(void **state) {
 }
 
 static void incremental_in_all(const place *at) {
-  incremental_is_full(at, TARN__F64, TARN__REFERENCE, 1e-6);
-  incremental_is_full(at, TARN__F32, TARN__CPU, 1e-5);
-  incremental_is_full(at, TARN__BF16, TARN__CPU, 0.05);
+  incremental_is_full(at, TARN__F64, &tarn__device_reference, 1e-6);
+  incremental_is_full(at, TARN__F32, &tarn__device_cpu, 1e-5);
+  incremental_is_full(at, TARN__BF16, &tarn__device_cpu, 0.05);
 }
 
 static void test_incremental(void **state) {

@@ -1,5 +1,5 @@
 // Translation of ids by small random models: incremental against full decoding, batched against one by one, order,
-// n-best lists, repeatability, both backends and precisions, caches that are swept, bad input and no memory.
+// n-best lists, repeatability, both devices and precisions, caches that are swept, bad input and no memory.
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,6 +15,7 @@
 #include "base/threads.h"
 #include "decode/caches.h"
 #include "decode/translate.h"
+#include "device/devices.h"
 
 enum { EOS = 2, SOURCE_VOCAB = 37, TARGET_VOCAB = 83, SENTENCES = 24, TOKENS = SENTENCES * 16 };
 
@@ -91,7 +92,6 @@ static tarn__translator *open_threaded(const fixture *f, int64_t beam, int64_t n
   options.n_best = n_best;
   options.max_tokens = max_tokens;
   options.threads = threads;
-  if (f->model->dtype == TARN__F64) options.backend = TARN__REFERENCE;
   tarn__translator *translator;
   must(tarn__translator_open(&translator, f->model, EOS, &options));
   return translator;
@@ -103,7 +103,7 @@ static tarn__translator *open_translator(const fixture *f, int64_t beam, int64_t
 
 // The negative log-likelihood of the first `length` tokens of a translation, by the graph of training.
 static double full_nll(const fixture *f, const int32_t *source, int64_t source_length, const int32_t *target,
-                       int64_t length, tarn__backend backend) {
+                       int64_t length) {
   int32_t positions[2][64], target_in[64];
   int32_t offsets[2][2] = {{0, (int32_t)source_length}, {0, (int32_t)length}};
   target_in[0] = EOS;
@@ -114,7 +114,7 @@ static double full_nll(const fixture *f, const int32_t *source, int64_t source_l
   tarn__packed to = {1, length, length, target_in, positions[1], offsets[1]};
   tarn__graph graph = {0};
   double scale = 1;
-  tarn__graph_begin(&graph, backend, f->model->dtype, false, tarn__threads());
+  tarn__graph_begin(&graph, f->model->device, f->model->dtype, false, tarn__threads());
   tarn__tensor *loss = tarn__model_build_loss(f->model, &graph, &from, &to, target, NULL, 0.0, &scale);
   must(tarn__graph_plan(&graph));
   void *workspace;
@@ -129,9 +129,10 @@ static double full_nll(const fixture *f, const int32_t *source, int64_t source_l
 }
 
 // Every token's log-probability from the caches equals that of the whole decoder, for all hypotheses of a beam.
-static void incremental_is_full(int kind, tarn__dtype dtype, tarn__backend backend, double bound) {
+static void incremental_is_full(int kind, tarn__dtype dtype, const tarn__device *device, double bound) {
   fixture f = {0};
   open_model(&f, kind, dtype);
+  f.model->device = device;
   tarn__translator *translator = open_translator(&f, 4, 4, 100);
   tarn__translation translations[SENTENCES];
   must(tarn__translator_run(translator, translations, f.ids, f.offsets, SENTENCES));
@@ -147,7 +148,7 @@ static void incremental_is_full(int kind, tarn__dtype dtype, tarn__backend backe
       different_lengths += hypothesis->length != translations[0].hypotheses[0].length;
       assert_int_equal(hypothesis->ids[hypothesis->length - 1], EOS);
       for (int64_t length = 1; length <= hypothesis->length; length++) {
-        double nll = full_nll(&f, source, source_length, hypothesis->ids, length, backend);
+        double nll = full_nll(&f, source, source_length, hypothesis->ids, length);
         worst = fmax(worst, fabs(before - nll - (double)hypothesis->log_probabilities[length - 1]));
         before = nll;
       }
@@ -164,10 +165,10 @@ static void incremental_is_full(int kind, tarn__dtype dtype, tarn__backend backe
 static void test_incremental(void **state) {
   (void)state;
   for (int kind = 0; kind < KINDS; kind++) {
-    incremental_is_full(kind, TARN__F32, TARN__CPU, 1e-4);
-    incremental_is_full(kind, TARN__F32, TARN__REFERENCE, 1e-4);
-    incremental_is_full(kind, TARN__F64, TARN__REFERENCE, 1e-5);
-    incremental_is_full(kind, TARN__BF16, TARN__CPU, 0.05);
+    incremental_is_full(kind, TARN__F32, &tarn__device_cpu, 1e-4);
+    incremental_is_full(kind, TARN__F32, &tarn__device_reference, 1e-4);
+    incremental_is_full(kind, TARN__F64, &tarn__device_reference, 1e-5);
+    incremental_is_full(kind, TARN__BF16, &tarn__device_cpu, 0.05);
   }
 }
 
@@ -319,7 +320,7 @@ static void test_repeatable(void **state) {
 }
 
 // The fast kernels and the reference in double choose the same translations.
-static void test_backends(void **state) {
+static void test_devices(void **state) {
   (void)state;
   fixture fast = {0}, exact = {0};
   open_model(&fast, 0, TARN__F32);
@@ -485,7 +486,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_caches),       cmocka_unit_test(test_incremental),     cmocka_unit_test(test_batches),
       cmocka_unit_test(test_lent_memory),  cmocka_unit_test(test_n_best),          cmocka_unit_test(test_repeatable),
-      cmocka_unit_test(test_backends),     cmocka_unit_test(test_greatest_length), cmocka_unit_test(test_bad_input),
+      cmocka_unit_test(test_devices),      cmocka_unit_test(test_greatest_length), cmocka_unit_test(test_bad_input),
       cmocka_unit_test(test_not_a_number), cmocka_unit_test(test_no_memory)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

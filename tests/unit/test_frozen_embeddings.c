@@ -9,6 +9,7 @@
 // cmocka needs the headers above.
 #include <cmocka.h>
 
+#include "device/devices.h"
 #include "model/model.h"
 #include "store/checkpoint.h"
 #include "tiny_run.h"
@@ -94,7 +95,7 @@ static int backward_nodes(const char *frozen, const char *label) {
   tarn__packed side = {.sentences = 2, .rows = 8, .longest = 5, .offsets = offsets};
   if (parse(&config, "decoder", frozen) != TARN_STATUS_OK) fail_msg("%s", tarn_error_message());
   assert_int_equal(tarn__model_open(&model, config, 20, 20, TARN__F32, true), TARN_STATUS_OK);
-  tarn__graph_begin(&graph, TARN__CPU, TARN__F32, true, 1);
+  tarn__graph_begin(&graph, &tarn__device_cpu, TARN__F32, true, 1);
   tarn__graph_differentiate(&graph, tarn__model_build_loss(model, &graph, &side, &side, NULL, NULL, 0.1, &scale));
   assert_int_equal(tarn__graph_plan(&graph), TARN_STATUS_OK);
   int count = 0;

@@ -82,10 +82,8 @@ static void close_model(fixture *f) {
 }
 
 static tarn__generator *open_generator(const fixture *f, const tarn__generator_options *options) {
-  tarn__generator_options own = *options;
-  if (f->model->dtype == TARN__F64) own.backend = TARN__REFERENCE;
   tarn__generator *generator;
-  must(tarn__generator_open(&generator, f->model, EOS, &own));
+  must(tarn__generator_open(&generator, f->model, EOS, options));
   return generator;
 }
 
@@ -352,8 +350,7 @@ static void sample_alone(const fixture *f, tarn__translation *result, tarn__deco
       .sampling = sampling,
       .max_len_b = tokens,
       .max_tokens = 100,
-      .n_best = 1,
-      .backend = TARN__CPU};
+      .n_best = 1};
   tarn__queue queue = {.lock = PTHREAD_MUTEX_INITIALIZER, .items = &item, .count = 1, .share = 1};
   must(tarn__decoder_open(decoder, f->model, &options, 1));
   must(tarn__decoder_run(*decoder, &queue, result));

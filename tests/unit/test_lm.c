@@ -41,7 +41,6 @@ static void reference(double *out, const int32_t *ids, int64_t length) {
   assert_int_equal(tarn__checkpoint_open(&c, "run", TARN__F64), TARN_STATUS_OK);
   tarn__scorer_options options;
   tarn__scorer_default(&options);
-  options.backend = TARN__REFERENCE;
   tarn__scorer *scorer;
   assert_int_equal(tarn__scorer_open(&scorer, c->model, 2, &options), TARN_STATUS_OK);
   tarn__scorer_sentence sentence = {.ids = ids, .length = length, .log_probabilities = out};

@@ -130,7 +130,6 @@ static void a_trained_model_has_what_the_reference_says(void **state) {
     must(tarn__checkpoint_open(&c, paths[i], TARN__F64));
     tarn__scorer_options options;
     tarn__scorer_default(&options);
-    options.backend = TARN__REFERENCE;
     tarn__scorer *scorer;
     must(tarn__scorer_open(&scorer, c->model, 2, &options));
     double sum = 0;

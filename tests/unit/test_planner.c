@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "base/random.h"
+#include "device/devices.h"
 #include "graph/graph.h"
 
 // An op of the forward pass through which no gradient could flow must not cut the path to what learns in silence.
@@ -17,7 +18,7 @@ static void test_an_op_without_gradient_fails_in_training(void **state) {
   tarn__param weight = {.name = "w", .rows = 4, .cols = 32, .dtype = TARN__F32, .trained = true, .uses = 1};
   for (int training = 0; training < 2; training++) {
     tarn__graph graph = {0};
-    tarn__graph_begin(&graph, TARN__CPU, TARN__F32, training, 1);
+    tarn__graph_begin(&graph, &tarn__device_cpu, TARN__F32, training, 1);
     tarn__node *node = tarn__graph_node(&graph, &blind, 0);
     node->in[0] = tarn__graph_param(&graph, &weight);
     node->out[0] = tarn__graph_tensor(&graph, TARN__F32, 4, 32, "t");
@@ -44,7 +45,7 @@ static tarn__tensor *step(tarn__graph *graph, const tarn__op *op, tarn__tensor *
 static void test_chain_needs_two_buffers(void **state) {
   (void)state;
   tarn__graph graph = {0};
-  tarn__graph_begin(&graph, TARN__CPU, TARN__F32, false, 1);
+  tarn__graph_begin(&graph, &tarn__device_cpu, TARN__F32, false, 1);
   tarn__tensor *t = NULL;
   for (int i = 0; i < 10; i++) t = step(&graph, &plain, t, NULL, 64);
   assert_int_equal(tarn__graph_plan(&graph), TARN_STATUS_OK);
@@ -55,7 +56,7 @@ static void test_chain_needs_two_buffers(void **state) {
 static void test_in_place_needs_one(void **state) {
   (void)state;
   tarn__graph graph = {0};
-  tarn__graph_begin(&graph, TARN__CPU, TARN__F32, false, 1);
+  tarn__graph_begin(&graph, &tarn__device_cpu, TARN__F32, false, 1);
   tarn__tensor *t = NULL;
   for (int i = 0; i < 10; i++) t = step(&graph, &in_place, t, NULL, 64);
   assert_int_equal(tarn__graph_plan(&graph), TARN_STATUS_OK);
@@ -66,7 +67,7 @@ static void test_in_place_needs_one(void **state) {
 static void test_in_place_spares_what_is_read_later(void **state) {
   (void)state;
   tarn__graph graph = {0};
-  tarn__graph_begin(&graph, TARN__CPU, TARN__F32, false, 1);
+  tarn__graph_begin(&graph, &tarn__device_cpu, TARN__F32, false, 1);
   tarn__tensor *a = step(&graph, &plain, NULL, NULL, 64);
   tarn__tensor *b = step(&graph, &in_place, a, NULL, 64);
   tarn__tensor *c = step(&graph, &plain, b, a, 64);
@@ -80,7 +81,7 @@ static void test_in_place_spares_what_is_read_later(void **state) {
 static void test_kept_tensors_survive(void **state) {
   (void)state;
   tarn__graph graph = {0};
-  tarn__graph_begin(&graph, TARN__CPU, TARN__F32, false, 1);
+  tarn__graph_begin(&graph, &tarn__device_cpu, TARN__F32, false, 1);
   tarn__tensor *kept = step(&graph, &plain, NULL, NULL, 64);
   kept->keep = true;
   for (int i = 0; i < 5; i++) step(&graph, &plain, NULL, NULL, 64);
@@ -116,7 +117,7 @@ static void test_random_graphs_never_overlap(void **state) {
   tarn__random random;
   tarn__random_init(&random, 7, 0);
   for (int round = 0; round < 50; round++) {
-    tarn__graph_begin(&graph, TARN__CPU, TARN__F32, false, 1);
+    tarn__graph_begin(&graph, &tarn__device_cpu, TARN__F32, false, 1);
     tarn__tensor *all[60];
     for (int i = 0; i < 60; i++) {
       tarn__tensor *a = i ? all[tarn__random_below(&random, (uint64_t)i)] : NULL;
@@ -145,12 +146,12 @@ static void test_random_graphs_never_overlap(void **state) {
 static void test_failures_of_building_are_reported_by_plan(void **state) {
   (void)state;
   tarn__graph graph = {0};
-  tarn__graph_begin(&graph, TARN__CPU, TARN__F32, false, 1);
+  tarn__graph_begin(&graph, &tarn__device_cpu, TARN__F32, false, 1);
   step(&graph, &plain, NULL, NULL, -5);
   step(&graph, &plain, NULL, NULL, 5);
   assert_int_equal(tarn__graph_plan(&graph), TARN_STATUS_INTERNAL);
   tarn__graph_close(&graph);
-  tarn__graph_begin(&graph, TARN__CPU, TARN__F64, false, 1);
+  tarn__graph_begin(&graph, &tarn__device_cpu, TARN__F64, false, 1);
   assert_int_equal(tarn__graph_plan(&graph), TARN_STATUS_UNSUPPORTED);
   tarn__graph_close(&graph);
 }

@@ -14,6 +14,7 @@
 
 #include "base/file.h"
 #include "data/shard.h"
+#include "device/devices.h"
 #include "optim/ridge.h"
 #include "store/checkpoint.h"
 #include "tarn/data.h"
@@ -220,7 +221,7 @@ static void regress(double *w, double *b, double *shares, const char *run, int64
                            .positions = positions,
                            .offsets = offsets};
     tarn__graph graph = {0};
-    tarn__graph_begin(&graph, TARN__REFERENCE, TARN__F64, false, 1);
+    tarn__graph_begin(&graph, &tarn__device_reference, TARN__F64, false, 1);
     tarn__tensor *states = tarn__model_build_states(c->model, &graph, &packed);
     must(tarn__graph_plan(&graph));
     void *room;

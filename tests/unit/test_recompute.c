@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "base/memory.h"
+#include "device/devices.h"
 #include "model/model.h"
 
 enum { VOCAB = 19, SENTENCES = 5, ROWS = 40, THREADS = 2 };
@@ -90,7 +91,7 @@ static void close_model(fixture *f) {
 }
 
 // Builds and plans the graph of the batch.
-static void plan(fixture *f, tarn__backend backend) {
+static void plan(fixture *f, const tarn__device *device) {
   for (int r = 0; r < ROWS; r++) {
     f->ids[0][r] = 3 + r * 7 % (VOCAB - 3);
     f->ids[1][r] = 3 + r * 5 % (VOCAB - 3);
@@ -100,15 +101,15 @@ static void plan(fixture *f, tarn__backend backend) {
   tarn__packed_positions(f->positions[1], target_offsets, SENTENCES);
   tarn__packed source = {SENTENCES, ROWS, 24, f->ids[0], f->positions[0], source_offsets};
   tarn__packed target = {SENTENCES, ROWS, 24, f->ids[1], f->positions[1], target_offsets};
-  tarn__graph_begin(&f->graph, backend, f->model->dtype, true, THREADS);
+  tarn__graph_begin(&f->graph, device, f->model->dtype, true, THREADS);
   f->loss = tarn__model_build_loss(f->model, &f->graph, &source, &target, f->targets, NULL, 0.1, &f->scale);
   tarn__model_differentiate(f->model, &f->graph, f->loss);
   must(tarn__graph_plan(&f->graph));
 }
 
 // Two micro-steps whose gradients are summed. What is not written holds NaNs.
-static void run(fixture *f, tarn__backend backend) {
-  plan(f, backend);
+static void run(fixture *f, const tarn__device *device) {
+  plan(f, device);
   void *memory;
   must(tarn__alloc(&memory, TARN__MEMORY_OTHER, f->graph.workspace_bytes, 1));
   f->workspace = memory;
@@ -120,12 +121,12 @@ static void run(fixture *f, tarn__backend backend) {
   }
 }
 
-static void same_bits(const stacks *at, tarn__backend backend, tarn__dtype dtype, tarn_recompute recompute) {
+static void same_bits(const stacks *at, const tarn__device *device, tarn__dtype dtype, tarn_recompute recompute) {
   fixture kept, again;
   open_model(&kept, at, dtype, TARN_RECOMPUTE_NONE);
   open_model(&again, at, dtype, recompute);
-  run(&kept, backend);
-  run(&again, backend);
+  run(&kept, device);
+  run(&again, device);
   assert_true(again.graph.node_count > kept.graph.node_count);
   assert_true(again.graph.activation_bytes <= kept.graph.activation_bytes);
   assert_memory_equal(kept.loss->data, again.loss->data, 2 * sizeof(double));
@@ -147,9 +148,9 @@ static void test_bits(void **state) {
   (void)state;
   for (size_t i = 0; i < sizeof all / sizeof *all; i++)
     for (int recompute = TARN_RECOMPUTE_CHEAP; recompute < TARN_RECOMPUTE_COUNT; recompute++) {
-      same_bits(&all[i], TARN__REFERENCE, TARN__F64, (tarn_recompute)recompute);
-      same_bits(&all[i], TARN__CPU, TARN__F32, (tarn_recompute)recompute);
-      same_bits(&all[i], TARN__CPU, TARN__BF16, (tarn_recompute)recompute);
+      same_bits(&all[i], &tarn__device_reference, TARN__F64, (tarn_recompute)recompute);
+      same_bits(&all[i], &tarn__device_cpu, TARN__F32, (tarn_recompute)recompute);
+      same_bits(&all[i], &tarn__device_cpu, TARN__BF16, (tarn_recompute)recompute);
     }
 }
 
@@ -197,7 +198,7 @@ static void test_what_runs_again(void **state) {
     const stacks at = {"L*4", "L*3", pre ? "pre" : "post", NULL};
     fixture f;
     open_model(&f, &at, TARN__F32, TARN_RECOMPUTE_BLOCK);
-    plan(&f, TARN__CPU);
+    plan(&f, &tarn__device_cpu);
     assert_int_equal(count(&f, "encoder 2 L", "linear", false), 4);
     assert_int_equal(count(&f, "encoder 2 L", "linear", true), 3);
     assert_int_equal(count(&f, "encoder 2 L", "attention", true), 1);
@@ -228,7 +229,7 @@ static void test_cheap(void **state) {
     const stacks at = {"L*4", "L*3", pre ? "pre" : "post", NULL};
     fixture f;
     open_model(&f, &at, TARN__F32, TARN_RECOMPUTE_CHEAP);
-    plan(&f, TARN__CPU);
+    plan(&f, &tarn__device_cpu);
     assert_int_equal(count(&f, "encoder 2 L", "linear", true), 0);
     assert_int_equal(count(&f, "encoder 2 L", "attention", true), 1);
     assert_int_equal(count(&f, "encoder 2 L", "residual_norm", true), 0);
@@ -249,7 +250,7 @@ static void test_frozen_bottom(void **state) {
     fixture f;
     open_model(&f, &at, TARN__F32, TARN_RECOMPUTE_BLOCK);
     f.model->source_table->trained = false;
-    plan(&f, TARN__CPU);
+    plan(&f, &tarn__device_cpu);
     for (int k = 0; k < 4; k++) {
       assert_int_equal(count(&f, "encoder 1 R", ops[k], true), 0);
       assert_int_equal(count(&f, "encoder 2 R", ops[k], true), 0);
@@ -270,7 +271,7 @@ static void test_memory_of_depth(void **state) {
     const stacks at = {depths[i], "L*2", "post", NULL};
     fixture f;
     open_model(&f, &at, TARN__BF16, TARN_RECOMPUTE_BLOCK);
-    plan(&f, TARN__CPU);
+    plan(&f, &tarn__device_cpu);
     bytes[i] = f.graph.activation_bytes;
     close_model(&f);
   }

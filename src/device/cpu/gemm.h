@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "graph/dtype.h"
+#include "device/dtype.h"
 
 // C [m, n] = act(A [m, k] B [k, n] + bias), or C += A B. All matrices are row-major; the leading dimension is the
 // distance of two rows in elements.

@@ -12,8 +12,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "device/dtype.h"
 #include "device/variant.h"
-#include "graph/dtype.h"
 
 // What the packed operands hold.
 typedef enum tarn__gemm_arithmetic {

@@ -13,8 +13,8 @@
 #include <string.h>
 
 #include "device/cpu/fma_cpu.h"
+#include "device/dtype.h"
 #include "device/variant.h"
-#include "graph/dtype.h"
 
 // Alignment of scratch rows: one cache line, one AVX-512 register.
 #define TARN__ROW_ALIGNED _Alignas(64)

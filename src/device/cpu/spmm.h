@@ -8,8 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "device/dtype.h"
 #include "device/variant.h"
-#include "graph/dtype.h"
 
 // A square matrix by rows (CSR): row i has the entries starts[i] .. starts[i + 1] - 1, by growing column.
 typedef struct tarn__spmm_rows {

@@ -10,7 +10,7 @@
 #endif
 
 #include "device/cpu/fma_cpu.h"
-#include "graph/dtype.h"
+#include "device/dtype.h"
 
 #if defined(__AVX512F__)
 enum { TARN__VEC_LANES = 16 };

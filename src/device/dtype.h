@@ -1,12 +1,19 @@
-// Element types of tensors.
-#ifndef TARN_GRAPH_DTYPE_H
-#define TARN_GRAPH_DTYPE_H
+// Element types of arrays in the memory of a device.
+#ifndef TARN_DEVICE_DTYPE_H
+#define TARN_DEVICE_DTYPE_H
 
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
 typedef enum tarn__dtype { TARN__F32, TARN__BF16, TARN__F64, TARN__I32 } tarn__dtype;
+enum { TARN__DTYPES = TARN__I32 + 1 };
+
+// For messages.
+static inline const char *tarn__dtype_name(tarn__dtype dtype) {
+  static const char *const names[TARN__DTYPES] = {"fp32", "bf16", "fp64", "int32"};
+  return names[dtype];
+}
 
 static inline size_t tarn__dtype_size(tarn__dtype dtype) {
   return dtype == TARN__BF16 ? 2 : dtype == TARN__F64 ? 8 : 4;

@@ -1,0 +1,47 @@
+// A device: what a computation runs on. It gives memory and the kernels of ops; graphs and models hold a pointer to it
+// and know nothing else of it. An entry is a constant in a folder of its own (src/device/NAME/), devices.c lists them.
+#ifndef TARN_DEVICE_DEVICE_H
+#define TARN_DEVICE_DEVICE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/memory.h"
+#include "base/status.h"
+#include "device/dtype.h"
+
+struct tarn__exec;
+struct tarn__node;
+struct tarn__op;
+
+// Computes a node of a graph (graph/graph.h) whose tensors lie in the memory of the device.
+typedef tarn_status (*tarn__kernel)(const struct tarn__exec *exec, const struct tarn__node *node);
+
+// The weight of a product, [rows, cols] at `value`, F32 or BF16; int8: to be rounded to INT8 with a scale for each row.
+typedef struct tarn__device_weight {
+  const void *value;
+  int64_t rows, cols;
+  tarn__dtype dtype;
+  bool int8;
+} tarn__device_weight;
+
+typedef struct tarn__device {
+  const char *name;
+  // The kernel of an op for graphs that compute in a type; NULL: there is none.
+  tarn__kernel (*kernel)(const struct tarn__op *op, tarn__dtype dtype);
+  bool computes[TARN__DTYPES];  // in which types graphs may compute
+  // Memory is aligned to 64 bytes and zeroed; 0 bytes give a valid pointer; free accepts NULL. Fails with MEMORY.
+  tarn_status (*allocate)(void **out, tarn__memory_kind kind, size_t count, size_t size) TARN_CHECKED;
+  void (*free)(void *memory);
+  // From the host's memory into that of the device, and back. Both come after all that was computed before.
+  tarn_status (*copy_in)(void *to, const void *from, size_t bytes) TARN_CHECKED;
+  tarn_status (*copy_out)(void *to, const void *from, size_t bytes) TARN_CHECKED;
+  // The weights of products y = x weight^T may be packed once into the order in which products read them, where they
+  // are used often: the bytes that it takes, and the packing. Both NULL: products read weights as they lie.
+  size_t (*pack_bytes)(const tarn__device_weight *weight);
+  void (*pack)(void *packed, const tarn__device_weight *weight, int threads);
+  // Waits until all that was begun is over, and says whether it failed.
+  tarn_status (*synchronise)(void) TARN_CHECKED;
+} tarn__device;
+
+#endif

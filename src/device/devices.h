@@ -1,0 +1,18 @@
+// The devices that are built in, one line each here and in devices.c.
+#ifndef TARN_DEVICE_DEVICES_H
+#define TARN_DEVICE_DEVICES_H
+
+#include "device/device.h"
+
+extern const tarn__device tarn__device_cpu;        // the processor, with the best of its instruction sets
+extern const tarn__device tarn__device_reference;  // plain C, in float and in double: what others are compared with
+
+// The device of a name. Fails with USAGE: one line that names the nearest word and all there are.
+tarn_status tarn__device_find(const tarn__device **device, const char *name) TARN_CHECKED;
+
+// The device that models of a type live on where nobody asks for another: that of the environment variable TARN_DEVICE,
+// or the first one that computes in the type. Fails with USAGE as above, or with UNSUPPORTED where the device that was
+// asked for does not compute in the type.
+tarn_status tarn__device_default(const tarn__device **device, tarn__dtype dtype) TARN_CHECKED;
+
+#endif

@@ -1,0 +1,15 @@
+// Memory of devices that compute in the memory of the host, where a copy is a memcpy and nothing is ever under way.
+#ifndef TARN_DEVICE_HOST_MEMORY_H
+#define TARN_DEVICE_HOST_MEMORY_H
+
+#include "device/device.h"
+
+tarn_status tarn__host_copy(void *to, const void *from, size_t bytes) TARN_CHECKED;
+tarn_status tarn__host_synchronise(void) TARN_CHECKED;
+
+// For the entry of such a device.
+#define TARN__HOST_MEMORY                                                                               \
+  .allocate = tarn__alloc, .free = tarn__free, .copy_in = tarn__host_copy, .copy_out = tarn__host_copy, \
+  .synchronise = tarn__host_synchronise
+
+#endif
