@@ -6,7 +6,6 @@
 #include "base/memory.h"
 #include "init/spectral_radius.h"
 
-enum { FACTOR_BITS = 20 };
 static const double REWIRED = 0.1;  // share of a small world's pairs that are rewired
 
 // Which entries there are: mask[i n + j].
@@ -135,30 +134,26 @@ tarn_status tarn__reservoir_graph(tarn__sparse *matrix, int64_t n, const tarn__r
   return status;
 }
 
-static tarn_status find_factor(double *factor, tarn__sparse *matrix, double radius) {
-  const int64_t entries = matrix->starts[matrix->n];
-  void *kept;
-  TARN_TRY(tarn__alloc(&kept, TARN__MEMORY_OTHER, (size_t)entries, sizeof *matrix->values));
-  memcpy(kept, matrix->values, (size_t)entries * sizeof *matrix->values);
-  tarn_status status = tarn__spectral_scale(factor, matrix, radius);
-  memcpy(matrix->values, kept, (size_t)entries * sizeof *matrix->values);
-  tarn__free(kept);
-  if (status != TARN_STATUS_OK) return status;
-  int exponent;
-  const double mantissa = frexp(*factor, &exponent);
-  *factor = ldexp(round(ldexp(mantissa, FACTOR_BITS)), exponent - FACTOR_BITS);
+tarn_status tarn__reservoir_matrix(tarn__sparse *matrix, double *factor, int64_t n, double radius,
+                                   const tarn__reservoir *reservoir, tarn__random *random) {
+  TARN_TRY(tarn__reservoir_graph(matrix, n, reservoir, random));
+  const tarn_status status = *factor == 0 ? tarn__spectral_factor(factor, matrix, radius) : TARN_STATUS_OK;
+  if (status != TARN_STATUS_OK) {
+    tarn__sparse_close(matrix);
+    return status;
+  }
+  for (int64_t e = 0; e < matrix->starts[n]; e++) matrix->values[e] *= *factor;
   return TARN_STATUS_OK;
 }
 
 tarn_status tarn__reservoir_values(float *values, double *factor, int64_t n, double radius,
                                    const tarn__reservoir *reservoir, tarn__random *random) {
   tarn__sparse matrix;
-  TARN_TRY(tarn__reservoir_graph(&matrix, n, reservoir, random));
-  tarn_status status = *factor == 0 ? find_factor(factor, &matrix, radius) : TARN_STATUS_OK;
+  TARN_TRY(tarn__reservoir_matrix(&matrix, factor, n, radius, reservoir, random));
   memset(values, 0, (size_t)n * (size_t)n * sizeof *values);
-  for (int64_t i = 0; i < n && status == TARN_STATUS_OK; i++)
+  for (int64_t i = 0; i < n; i++)
     for (int64_t e = matrix.starts[i]; e < matrix.starts[i + 1]; e++)
-      values[i * n + matrix.columns[e]] = (float)(*factor * matrix.values[e]);
+      values[i * n + matrix.columns[e]] = (float)matrix.values[e];
   tarn__sparse_close(&matrix);
-  return status;
+  return TARN_STATUS_OK;
 }

@@ -1,12 +1,13 @@
-// The recurrent matrices of echo state networks: a graph, normal weights on its edges, scaled to a spectral radius.
+// The recurrent matrices of echo state networks, in models of sentences and of series of numbers: a graph, normal
+// weights on its edges, scaled to a spectral radius.
 //
 // Entry (i, j) is what unit i hears from unit j. With n units and a sparsity s there are about (1 - s) n edges a unit:
 //   random       every entry, a unit's own among them, with probability 1 - s (Gilbert 1959, Erdos and Renyi 1959; the
 //                Bernoulli mask of Ueda et al.)
-//   small_world  a ring on which each unit knows its k nearest, k the even number next to (1 - s) n; each of the n k /
-//   2
-//                pairs is rewired at one end with probability 0.1, which is where paths are short and neighbourhoods
-//                still dense (Watts and Strogatz 1998); both directions of a pair have weights of their own
+//   small_world  a ring on which each unit knows its k nearest, k the even number next to (1 - s) n; each of the
+//                n k / 2 pairs is rewired at one end with probability 0.1, which is where paths are short and
+//                neighbourhoods still dense (Watts and Strogatz 1998); both directions of a pair have weights of their
+//                own
 //   scale_free   growth from a complete graph of m + 1 units, each new unit knowing m others drawn in proportion to how
 //                many they know (Barabasi and Albert 1999); m gives the number of entries next to (1 - s) n^2; both
 //                directions of a pair have weights of their own
@@ -23,9 +24,12 @@
 tarn_status tarn__reservoir_graph(tarn__sparse *matrix, int64_t n, const tarn__reservoir *reservoir,
                                   tarn__random *random) TARN_CHECKED;
 
-// The matrix as values [n, n], times *factor, which if it is 0 is made such that the spectral radius becomes `radius`,
-// and is rounded to 20 bits, so that machines whose LAPACKs differ in the last bits agree on it. Equal generators and
-// factors give equal bits on every machine. Fails with DATA if no factor does it; see tarn__spectral_scale().
+// The graph with its weights times *factor, which if it is 0 is made such that the spectral radius becomes `radius`;
+// see tarn__spectral_factor(), also for how it fails. Equal generators and factors give equal bits on every machine. On
+// a failure there is no matrix to close.
+tarn_status tarn__reservoir_matrix(tarn__sparse *matrix, double *factor, int64_t n, double radius,
+                                   const tarn__reservoir *reservoir, tarn__random *random) TARN_CHECKED;
+// The same as values [n, n], rounded to float.
 tarn_status tarn__reservoir_values(float *values, double *factor, int64_t n, double radius,
                                    const tarn__reservoir *reservoir, tarn__random *random) TARN_CHECKED;
 

@@ -14,7 +14,7 @@ enum {
   WANTED = 6,  // eigenvalues that ARPACK looks for; more than a pair, so that a close one is not taken for the largest
   BASIS = 64,  // Krylov vectors
   RESTARTS = 400,
-  FACTOR_BITS = 30
+  FACTOR_BITS = 20
 };
 
 // LAPACK and ARPACK (Lehoucq, Sorensen, Yang 1998), called as gfortran compiles them: the lengths of strings come last.
@@ -204,7 +204,7 @@ tarn_status tarn__spectral_radius_dense(double *radius, const double *matrix, in
   return status;
 }
 
-tarn_status tarn__spectral_scale(double *factor, tarn__sparse *matrix, double radius) {
+tarn_status tarn__spectral_factor(double *factor, const tarn__sparse *matrix, double radius) {
   TARN_REQUIRE(isfinite(radius) && radius > 0, USAGE, "a spectral radius of %g cannot be had; it must be above 0",
                radius);
   double now, norm = 0;
@@ -218,8 +218,7 @@ tarn_status tarn__spectral_scale(double *factor, tarn__sparse *matrix, double ra
                " edges, spectral radius %.3g) cannot be scaled to the spectral radius %g",
                matrix->n, entries, now, radius);
   int exponent;
-  double mantissa = frexp(radius / now, &exponent);
-  *factor = ldexp(rint(ldexp(mantissa, FACTOR_BITS)), exponent - FACTOR_BITS);
-  for (int64_t e = 0; e < entries; e++) matrix->values[e] *= *factor;
+  const double mantissa = frexp(radius / now, &exponent);
+  *factor = ldexp(round(ldexp(mantissa, FACTOR_BITS)), exponent - FACTOR_BITS);
   return TARN_STATUS_OK;
 }

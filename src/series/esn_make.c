@@ -5,7 +5,7 @@
 
 #include "base/memory.h"
 #include "base/random.h"
-#include "init/spectral_radius.h"
+#include "init/reservoir.h"
 #include "series/esn.h"
 #include "series/esn_file.h"
 #include "store/safetensors.h"
@@ -49,24 +49,12 @@ static tarn_status check(const tarn_esn_options *o) {
 }
 
 static tarn_status draw(tarn_esn *esn, const tarn_esn_options *o) {
-  int64_t n = o->units, entries = 0;
+  const tarn__reservoir reservoir = {.topology = TARN__TOPOLOGY_RANDOM, .sparsity = 1 - o->rc_connectivity};
+  const int64_t n = o->units;
+  double factor = 0;
   tarn__random random;
-  // The mask is drawn twice: to count, and to fill.
   tarn__random_init(&random, o->seed, STREAM_W);
-  for (int64_t i = 0; i < n * n; i++) entries += tarn__random_uniform(&random) < o->rc_connectivity;
-  TARN_TRY(tarn__sparse_alloc(&esn->w, n, entries));
-  tarn__random values;
-  tarn__random_init(&random, o->seed, STREAM_W);
-  tarn__random_init(&values, o->seed, STREAM_W + 1);
-  int64_t at = 0;
-  for (int64_t i = 0; i < n; i++) {
-    for (int64_t j = 0; j < n; j++) {
-      if (tarn__random_uniform(&random) >= o->rc_connectivity) continue;
-      esn->w.columns[at] = (int32_t)j;
-      esn->w.values[at++] = tarn__random_normal(&values);
-    }
-    esn->w.starts[i + 1] = at;
-  }
+  TARN_TRY(tarn__reservoir_matrix(&esn->w, &factor, n, o->sr, &reservoir, &random));
   tarn__random_init(&random, o->seed, STREAM_WIN);
   for (int64_t i = 0; i < n * esn->info.columns; i++) {
     double value = o->input_scaling * (2 * tarn__random_uniform(&random) - 1);
@@ -74,8 +62,7 @@ static tarn_status draw(tarn_esn *esn, const tarn_esn_options *o) {
   }
   tarn__random_init(&random, o->seed, STREAM_BIAS);
   for (int64_t i = 0; i < n; i++) esn->bias[i] = o->bias_scaling * (2 * tarn__random_uniform(&random) - 1);
-  double factor;
-  return tarn__spectral_scale(&factor, &esn->w, o->sr);
+  return TARN_STATUS_OK;
 }
 
 static tarn_status from_file(tarn_esn **esn, const tarn__safetensors *file, const char *path, int64_t columns) {

@@ -130,15 +130,11 @@ static void scaling(void **state) {
     double *a = random_matrix(n, 0.2, 9), factor, now;
     tarn__sparse sparse;
     must(tarn__sparse_from_dense(&sparse, a, n));
-    must(tarn__spectral_scale(&factor, &sparse, 0.993));
+    must(tarn__spectral_factor(&factor, &sparse, 0.993));
     must(tarn__spectral_radius(&now, &sparse));
-    assert_true(factor > 0 && fabs(now - 0.993) < 2e-9);
-    double *b = take(n * n);
-    tarn__sparse_to_dense(b, &sparse);
-    for (int64_t i = 0; i < n * n; i++) assert_true(b[i] == a[i] * factor);
+    assert_true(factor > 0 && fabs(now * factor - 0.993) < 2e-6);
     tarn__sparse_close(&sparse);
     tarn__free(a);
-    tarn__free(b);
   }
 }
 
@@ -146,7 +142,7 @@ static void refuse(const double *matrix, int64_t n, double radius, tarn_status e
   tarn__sparse sparse;
   double factor;
   must(tarn__sparse_from_dense(&sparse, matrix, n));
-  assert_int_equal(tarn__spectral_scale(&factor, &sparse, radius), expected);
+  assert_int_equal(tarn__spectral_factor(&factor, &sparse, radius), expected);
   if (!strstr(tarn_error_message(), text)) fail_msg("\"%s\" does not say \"%s\"", tarn_error_message(), text);
   tarn__sparse_close(&sparse);
 }
