@@ -3,6 +3,7 @@
 #include <limits.h>
 #include <omp.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,13 +16,15 @@
 #include "base/log.h"
 #include "base/memory.h"
 
-static int pool_size;
+static atomic_int pool_size;
 static _Thread_local int pooled = 1;  // threads that OpenMP has started for the calling one, with itself
 
-static void flush_denormals(void) {
+static void flush_denormals(int threads) {
 #if defined(__x86_64__)
-#pragma omp parallel num_threads(pool_size)
+#pragma omp parallel num_threads(threads)
   _mm_setcsr(_mm_getcsr() | 0x8040u);  // flush-to-zero and denormals-are-zero
+#else
+  (void)threads;
 #endif
 }
 
@@ -90,17 +93,19 @@ static int threads_to_be_had(int threads) {
   return had;
 }
 
-void tarn__threads_set(int threads) {
-  pool_size = threads_to_be_had(threads > 0 ? threads : omp_get_num_procs());
-  pooled = pool_size;
+int tarn__threads_set(int threads) {
+  const int had = threads_to_be_had(threads > 0 ? threads : omp_get_num_procs());
+  atomic_store(&pool_size, had);
+  pooled = had;
   omp_set_dynamic(0);
-  omp_set_num_threads(pool_size);
-  flush_denormals();
+  omp_set_num_threads(had);
+  flush_denormals(had);
+  return had;
 }
 
 int tarn__threads(void) {
-  if (pool_size == 0) tarn__threads_set(0);
-  return pool_size;
+  const int size = atomic_load(&pool_size);
+  return size > 0 ? size : tarn__threads_set(0);
 }
 
 void tarn__failure_note(tarn__failure *failure, tarn_status status) {

@@ -10,7 +10,9 @@
 // OpenMP ends the program where it cannot start a thread (limits on processes or memory: ulimit -u, -v). So it is tried
 // first whether they can be had, and one more for those who start one beside the pool; where they cannot, there are as
 // many as there can be, and a warning says how many.
-void tarn__threads_set(int threads);
+// Returns how many there are. The number is the process's, so whoever shares it with others (several trainings on
+// threads of their own) keeps what is returned; each thread that computes has a pool of its own.
+int tarn__threads_set(int threads);
 int tarn__threads(void);
 
 // How many of `count` threads with stacks of OpenMP's size this process can start now, to run at the same time.

@@ -238,6 +238,11 @@ static void pack(const tarn__batcher *b, tarn__batch *batch, const tarn__batch_r
   add_sentence(&batch->target, room->target_positions, room->target_offsets, target_length);
 }
 
+void tarn__batcher_skip(tarn__batcher *b, int64_t count) {
+  b->index += count;
+  if (b->index == b->batches) begin_epoch(b, b->epoch + 1);
+}
+
 void tarn__batcher_next_into(tarn__batcher *b, tarn__batch *batch, const tarn__batch_room *room) {
   int64_t batch_number = b->order[b->index];
   *batch = (tarn__batch){
@@ -247,7 +252,7 @@ void tarn__batcher_next_into(tarn__batcher *b, tarn__batch *batch, const tarn__b
       .index = room->index};
   for (int64_t i = b->starts[batch_number]; i < b->starts[batch_number + 1]; i++)
     pack(b, batch, room, b->entries[i].pair);
-  if (++b->index == b->batches) begin_epoch(b, b->epoch + 1);
+  tarn__batcher_skip(b, 1);
 }
 
 void tarn__batcher_next(tarn__batcher *b, tarn__batch *batch) { tarn__batcher_next_into(b, batch, &b->room); }

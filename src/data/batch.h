@@ -70,6 +70,9 @@ int64_t tarn__batcher_left_out(const tarn__batcher *batcher);
 // Batches of the epoch that the next batch belongs to; with noise this number differs a little from epoch to epoch.
 int64_t tarn__batcher_batches(const tarn__batcher *batcher);
 
+// Passes over the next `count` batches, which must belong to one epoch.
+void tarn__batcher_skip(tarn__batcher *batcher, int64_t count);
+
 // Target tokens of the next `count` batches, which must belong to one epoch.
 int64_t tarn__batcher_targets(const tarn__batcher *batcher, int64_t count);
 

@@ -14,8 +14,8 @@ enum { ROOMS = 2, STACK = 512 * 1024 };
 
 struct tarn__loader {
   tarn__batcher *batcher;
-  int64_t accumulate;
-  int64_t left;  // batches of the update that are still to be prepared
+  tarn__loader_share share;
+  int64_t number;  // of the update's batch that comes next, of all ranks'; `batches` where a new update begins
   int64_t batches, targets;
   tarn__batch_room rooms[ROOMS];
   tarn__loaded loaded[ROOMS];
@@ -32,20 +32,38 @@ static void wait_for(sem_t *semaphore) {
   while (sem_wait(semaphore) != 0 && errno == EINTR) continue;
 }
 
+// Passes over batches of the update up to number `end`, which are others' to compute.
+static void skip(tarn__loader *l, int64_t end) {
+  if (end > l->batches) end = l->batches;
+  if (end > l->number) tarn__batcher_skip(l->batcher, end - l->number);
+  l->number = end;
+}
+
+static void begin_update(tarn__loader *l) {
+  int64_t epoch;
+  int64_t index;
+  tarn__batcher_position(l->batcher, &epoch, &index);
+  const int64_t rest = tarn__batcher_batches(l->batcher) - index;
+  const int64_t most = l->share.accumulate * l->share.ranks;
+  l->batches = rest < most ? rest : most;
+  l->targets = tarn__batcher_targets(l->batcher, l->batches);
+  l->number = 0;
+  skip(l, l->share.rank);
+}
+
 static void prepare(tarn__loader *l, tarn__loaded *loaded, const tarn__batch_room *room) {
   loaded->begin = tarn__seconds();
-  if (l->left == 0) {
-    int64_t epoch;
-    int64_t index;
-    tarn__batcher_position(l->batcher, &epoch, &index);
-    int64_t rest = tarn__batcher_batches(l->batcher) - index;
-    l->left = l->batches = rest < l->accumulate ? rest : l->accumulate;
-    l->targets = tarn__batcher_targets(l->batcher, l->batches);
-  }
-  l->left--;
+  if (l->number == l->batches) begin_update(l);
   loaded->batches = l->batches;
   loaded->targets = l->targets;
-  tarn__batcher_next_into(l->batcher, &loaded->batch, room);
+  loaded->number = l->number;
+  loaded->batch = (tarn__batch){0};
+  if (l->number < l->batches) {
+    tarn__batcher_next_into(l->batcher, &loaded->batch, room);
+    l->number++;
+    skip(l, l->number + l->share.ranks - 1);
+  }
+  loaded->last = l->number == l->batches;
   tarn__batcher_position(l->batcher, &loaded->next_epoch, &loaded->next_index);
   loaded->next_batches = tarn__batcher_batches(l->batcher);
   loaded->end = tarn__seconds();
@@ -81,13 +99,13 @@ static int start_thread(tarn__loader *l) {
   return error;
 }
 
-tarn_status tarn__loader_open(tarn__loader **loader, tarn__batcher *batcher, int64_t accumulate) {
+tarn_status tarn__loader_open(tarn__loader **loader, tarn__batcher *batcher, const tarn__loader_share *share) {
   *loader = NULL;
   void *memory;
   TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, 1, sizeof(tarn__loader)));
   tarn__loader *l = memory;
   l->batcher = batcher;
-  l->accumulate = accumulate;
+  l->share = *share;
   sem_init(&l->empty, 0, ROOMS);
   sem_init(&l->full, 0, 0);
   tarn_status status = TARN_STATUS_OK;

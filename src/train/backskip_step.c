@@ -23,6 +23,18 @@ void tarn__backskip_begin(tarn_train *t, int64_t update) {
     }
 }
 
+tarn_status tarn__backskip_sum(tarn_train *t) {
+  for (int s = 0; s < STACKS; s++)
+    for (int i = 0; i < stack_at(t, s)->count; i++) {
+      const tarn__model_layer *layer = &stack_at(t, s)->layers[i];
+      if (!layer->sums || !tarn__backskip_refreshes(&layer->weights->backskip->how, t->stepper.update)) continue;
+      double sums[] = {layer->sums->dot, layer->sums->approximation, layer->sums->truth};
+      TARN_TRY(tarn__comm_sum_doubles(t->comm, sums, sizeof sums / sizeof *sums));
+      *layer->sums = (tarn__stand_in_sums){.dot = sums[0], .approximation = sums[1], .truth = sums[2]};
+    }
+  return TARN_STATUS_OK;
+}
+
 double tarn__backskip_norm(const tarn_train *t) {
   return tarn__grad_norm(t->model->helpers, t->model->helper_count, t->threads);
 }

@@ -1,5 +1,5 @@
-// Data that change under a training. Its state is that of the last update that was made, which nothing of them has
-// touched, so it is saved before the training ends.
+// Data that change under a training, and ranks that fail. Its state is that of the last update that was made, which
+// nothing of that has touched, so it is saved before the training ends.
 #include <stdio.h>
 
 #include "train/trainer.h"
@@ -18,12 +18,13 @@ tarn_status tarn__train_check_data(tarn_train *t) {
 
 tarn_status tarn__train_rescue(tarn_train *t, tarn_status status) {
   char line[1024];
-  if (status == TARN_STATUS_OK || !t->data_changed) return status;
+  // Whatever ended another rank, what is here is the state after the last update; numbers that are none are everyone's.
+  const bool left = t->comm->failed && status != TARN_STATUS_NUMERIC;
+  if (status == TARN_STATUS_OK || t->comm->rank > 0 || !(t->data_changed || left)) return status;
   snprintf(line, sizeof line, "%s", tarn_error_message());
   tarn_status saved = t->averaged ? TARN_STATUS_OK : tarn__train_save(t, false);
   if (saved != TARN_STATUS_OK) return tarn__fail_prefix(saved, "%s; and its state could not be saved: ", line);
-  return tarn__fail(status,
-                    "%s; the training is saved after update %lld: make the file what it was, then tarn train "
-                    "--resume %s",
-                    line, (long long)t->progress.update, t->go_on);
+  return tarn__fail(status, "%s; the training is saved after update %lld%s tarn train --resume %s", line,
+                    (long long)t->progress.update,
+                    t->data_changed ? ": make the file what it was, then" : "; go on with:", t->go_on);
 }

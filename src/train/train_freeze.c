@@ -32,8 +32,9 @@ static tarn_status log_freeze(tarn_train *t, char *names) {
 
 static tarn_status freeze_due(tarn_train *t) {
   char *names;
-  TARN_TRY(tarn__freeze_apply(t->model, t->progress.update, t->progress.frozen_sets, &names));
-  if (!names) return TARN_STATUS_OK;
+  const bool logs = t->comm->rank == 0;
+  TARN_TRY(tarn__freeze_apply(t->model, t->progress.update, t->progress.frozen_sets, logs ? &names : NULL));
+  if (!logs || !names) return TARN_STATUS_OK;
   tarn_status status = log_freeze(t, names);
   tarn__free(names);
   return status;

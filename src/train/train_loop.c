@@ -26,7 +26,7 @@ static bool add_readout(json_t *record, const tarn__readout *r) {
 }
 
 static tarn_status log_window(tarn_train *t, double rate) {
-  tarn__progress *p = &t->progress;
+  const tarn__progress *p = &t->progress;
   double tokens = (double)p->window_target;
   tarn_train_event event = {
       .kind = TARN_TRAIN_EVENT_LOG,
@@ -44,14 +44,18 @@ static tarn_status log_window(tarn_train *t, double rate) {
     json_decref(record);
     record = NULL;
   }
-  p->loss_sum = p->nll_sum = p->norm_sum = p->window_seconds = 0.0;
-  p->window_updates = p->window_source = p->window_target = 0;
   char *line;
   TARN_TRY(tarn__run_log_add(&t->log, record, &line));
   event.line = line;
   tarn__train_tell(t, &event);
   free(line);
   return TARN_STATUS_OK;
+}
+
+// The next line of the log begins after it.
+static void begin_window(tarn__progress *p) {
+  p->loss_sum = p->nll_sum = p->norm_sum = p->window_seconds = 0.0;
+  p->window_updates = p->window_source = p->window_target = 0;
 }
 
 static tarn_status log_validation(tarn_train *t, bool best, const char *path) {
@@ -86,8 +90,11 @@ static tarn_status log_validation(tarn_train *t, bool best, const char *path) {
   return TARN_STATUS_OK;
 }
 
+static tarn_status save_state(tarn_train *t) { return tarn__train_save(t, false); }
+static tarn_status save_numbered(tarn_train *t) { return tarn__train_save(t, true); }
+
 static tarn_status interrupt(tarn_train *t) {
-  TARN_TRY(tarn__train_save(t, false));
+  TARN_TRY(tarn__train_lead(t, save_state));
   return tarn__fail(TARN_STATUS_INTERRUPTED,
                     "stopped after update %lld, all is saved; go on with: tarn train --resume %s",
                     (long long)t->progress.update, t->go_on);
@@ -130,9 +137,7 @@ static tarn_status validate(tarn_train *t) {
 
 // The untrained model: a point of the curve at time 0, but never the best model.
 static tarn_status validate_start(tarn_train *t) {
-  tarn_status status = compute_validation(t);
-  if (status == TARN_STATUS_INTERRUPTED) return interrupt(t);
-  TARN_TRY(status);
+  TARN_TRY(compute_validation(t));
   t->progress.at_start = 1;
   return log_validation(t, false, NULL);
 }
@@ -173,6 +178,20 @@ bool tarn_train_is_over(const tarn_train *train, tarn_train_end *end) {
   return train->progress.update > 0 && limit_reached(train, end);
 }
 
+static tarn_status tell_update(tarn_train *t, const tarn__train_update_result *result, bool logs) {
+  const tarn__progress *p = &t->progress;
+  tarn_train_event event = {
+      .kind = TARN_TRAIN_EVENT_UPDATE,
+      .loss = result->loss,
+      .nll = result->nll,
+      .lr = result->rate,
+      .grad_norm = result->norm,
+      .tokens_per_second = rate_of((double)(p->window_source + p->window_target), p->window_seconds)};
+  tarn__train_tell(t, &event);
+  TARN_TRY(tarn__backskip_log(t));
+  return logs ? log_window(t, result->rate) : TARN_STATUS_OK;
+}
+
 static tarn_status step_and_log(tarn_train *t) {
   tarn__train_update_result result;
   const bool closed = t->config->train.optimiser == TARN_OPTIMISER_RIDGE;
@@ -181,52 +200,57 @@ static tarn_status step_and_log(tarn_train *t) {
   TARN_TRY(closed ? tarn__train_readout(t, &result) : tarn__train_step(t, &result));
   t->step_wall += tarn__seconds() - begin;
   t->step_clock += p->seconds - trained;
-  tarn_train_event event = {
-      .kind = TARN_TRAIN_EVENT_UPDATE,
-      .loss = result.loss,
-      .nll = result.nll,
-      .lr = result.rate,
-      .grad_norm = result.norm,
-      .tokens_per_second = rate_of((double)(p->window_source + p->window_target), p->window_seconds)};
-  tarn__train_tell(t, &event);
-  TARN_TRY(tarn__backskip_log(t));
-  if (closed || p->update % t->config->train.log_every == 0) TARN_TRY(log_window(t, result.rate));
+  const bool logs = closed || p->update % t->config->train.log_every == 0;
+  if (t->comm->rank == 0) TARN_TRY(tell_update(t, &result, logs));
+  if (logs) begin_window(p);
   return tarn__train_freeze(t);
+}
+
+// Rank 0 validates, and the others wait. Whoever is stopped in it is stopped together.
+static tarn_status validate_together(tarn_train *t, tarn_status (*how)(tarn_train *)) {
+  const tarn_status status = tarn__train_lead(t, how);
+  return status == TARN_STATUS_INTERRUPTED ? interrupt(t) : status;
 }
 
 // Everything between two steps. *ended is set when a limit is reached and all that belongs to the end is done.
 static tarn_status between_steps(tarn_train *t, tarn_train_end *end, bool *ended) {
-  if (t->stop && *t->stop) return interrupt(t);
+  bool stop;
+  TARN_TRY(tarn__train_asked_to_stop(t, &stop));
+  if (stop) return interrupt(t);
   *ended = limit_reached(t, end);
   if (validation_due(t, *ended)) {
-    tarn_status status = validate(t);
-    if (status == TARN_STATUS_INTERRUPTED) return interrupt(t);
-    TARN_TRY(status);
+    TARN_TRY(validate_together(t, validate));
     *ended = *ended || limit_reached(t, end);  // patience
   }
-  const bool asked = t->save && *t->save != t->saves;
-  if (asked) t->saves = *t->save;
-  if (save_due(t, *ended)) return tarn__train_save(t, true);
-  return asked || tarn__seconds() - t->saved_at > AUTOSAVE ? tarn__train_save(t, false) : TARN_STATUS_OK;
+  bool save = t->save && *t->save != t->saves;
+  if (save) t->saves = *t->save;
+  if (save_due(t, *ended)) return tarn__train_lead(t, save_numbered);
+  save = save || tarn__seconds() - t->saved_at > AUTOSAVE;
+  TARN_TRY(tarn__comm_any(t->comm, &save));
+  return save ? tarn__train_lead(t, save_state) : TARN_STATUS_OK;
+}
+
+// The mean of the last checkpoints, and its validation.
+static tarn_status average(tarn_train *t) {
+  if (t->config->train.average == 0 || t->config->train.keep_last == 0 || t->progress.update == 0) {
+    unlink(t->dir.average);  // an older mean would be taken for the result of this training
+    return TARN_STATUS_OK;
+  }
+  TARN_TRY(tarn__train_average(t));
+  if (!t->validator) return TARN_STATUS_OK;
+  tarn_status status = compute_validation(t);
+  TARN_REQUIRE(status != TARN_STATUS_INTERRUPTED, INTERRUPTED,
+               "stopped while validating the average; go on with: tarn train --resume %s", t->go_on);
+  TARN_TRY(status);
+  TARN_TRY(log_validation(t, false, t->dir.average));
+  if (tarn__train_has_diverged(t, t->validation.nll))
+    return tarn__train_diverged(t, t->progress.update, "validation loss of the average", t->validation.nll);
+  return TARN_STATUS_OK;
 }
 
 static tarn_status finish(tarn_train *t, tarn_train_result *result) {
-  bool averaged = t->config->train.average > 0 && t->config->train.keep_last > 0 && t->progress.update > 0;
-  if (averaged) {
-    TARN_TRY(tarn__train_average(t));
-    if (t->validator) {
-      tarn_status status = compute_validation(t);
-      TARN_REQUIRE(status != TARN_STATUS_INTERRUPTED, INTERRUPTED,
-                   "stopped while validating the average; go on with: tarn train --resume %s", t->go_on);
-      TARN_TRY(status);
-      TARN_TRY(log_validation(t, false, t->dir.average));
-      if (tarn__train_has_diverged(t, t->validation.nll))
-        return tarn__train_diverged(t, t->progress.update, "validation loss of the average", t->validation.nll);
-    }
-  }
+  TARN_TRY(tarn__train_lead(t, average));
   tarn__train_result_fill(t, result);
-  // An older mean would be taken for the result of this training.
-  if (!averaged) unlink(t->dir.average);
   tarn_checkpoint_found_close(&t->found);
   TARN_TRY(tarn_checkpoint_find(&t->found, t->dir.path, TARN_CHECKPOINT_CHOICE_AUTO));
   result->checkpoint = t->found.path;
@@ -241,10 +265,22 @@ static tarn_status fill_cache(tarn_train *t) {
   bool computed;
   tarn_status status = tarn__frozen_pass(&t->stepper, &computed, t->dir.cache, &t->shard, t->stop);
   TARN_TRY(tarn__train_check_data(t));
-  if (status == TARN_STATUS_INTERRUPTED) return interrupt(t);
   TARN_TRY(status);
   t->progress.seconds += tarn__train_clock(t) - begin;
   return computed ? tarn__train_save(t, false) : TARN_STATUS_OK;
+}
+
+// Rank 0 fills it, and the others read the file.
+static tarn_status share_cache(tarn_train *t) {
+  const char *why;
+  const tarn_status status = tarn__train_lead(t, fill_cache);
+  if (status == TARN_STATUS_INTERRUPTED) return interrupt(t);
+  TARN_TRY(status);
+  if (t->comm->rank == 0) return TARN_STATUS_OK;
+  TARN_TRY(tarn__frozen_cache_key(&t->cache, t->model, &t->shard));
+  TARN_TRY(tarn__frozen_cache_read(&t->cache, t->dir.cache, &why));
+  TARN_REQUIRE(!why, DATA, "%s does not serve, because %s", t->dir.cache, why);
+  return TARN_STATUS_OK;
 }
 
 // The mark of a log that did not fit. The checkpoint that is written at once knows of it, so that it cannot be lost
@@ -259,35 +295,41 @@ static tarn_status mark_log(tarn_train *t) {
   return tarn__train_save(t, false);
 }
 
-// The log is cut back to where the training stands once result.json, which knows all of it, is away. *begun: it already
-// says what is frozen from the start on.
-static tarn_status begin(tarn_train *t, bool *begun) {
+// The log is cut back to where the training stands once result.json, which knows all of it, is away.
+static tarn_status open_log(tarn_train *t) {
   TARN_TRY(tarn__train_result_remove(t));
   if (t->log_why[0]) t->progress.log = (tarn__log_sum){0};
-  *begun = t->progress.log.bytes > 0;
   TARN_TRY(tarn__run_log_open(&t->log, t->dir.log, t->config->train.tensorboard ? t->dir.path : NULL, &t->progress));
   t->validation_seconds = t->log.validation_seconds;
   return t->log_why[0] ? mark_log(t) : TARN_STATUS_OK;
 }
 
-static tarn_status run(tarn_train *t, tarn_train_result *result) {
-  bool log_begun;
-  TARN_TRY(begin(t, &log_begun));
+// What is written before the first step.
+static tarn_status begin(tarn_train *t) {
+  const bool log_begun = t->progress.log.bytes > 0 && !t->log_why[0];  // it says what is frozen from the start on
+  TARN_TRY(open_log(t));
   t->saved_at = tarn__seconds();
   TARN_TRY(tarn__train_freeze_first(t, log_begun));
   // From the start on there is something to resume.
   if (!tarn__file_exists(t->dir.last)) TARN_TRY(tarn__train_save(t, false));
   // A kill may have come between saving and dropping what was too much then.
-  TARN_TRY(tarn__run_dir_prune(&t->dir, t->config->train.keep_last));
+  return tarn__run_dir_prune(&t->dir, t->config->train.keep_last);
+}
+
+static tarn_status run(tarn_train *t, tarn_train_result *result) {
+  TARN_TRY(tarn__train_lead(t, begin));
+  t->saved_at = tarn__seconds();
+  if (t->comm->rank > 0) TARN_TRY(tarn__train_freeze_first(t, true));
   if (t->validator && t->config->valid.at_start && t->progress.update == 0 && !t->progress.at_start)
-    TARN_TRY(validate_start(t));
-  if (t->config->train.cache_frozen) TARN_TRY(fill_cache(t));
+    TARN_TRY(validate_together(t, validate_start));
+  if (t->config->train.cache_frozen) TARN_TRY(share_cache(t));
   bool begun = false;
   for (;;) {
     bool ended = false;
     TARN_TRY(between_steps(t, &result->end, &ended));
     if (ended) break;
-    if (!begun) unlink(t->dir.average);  // the mean of an earlier end, of which the run now moves away
+    if (!begun && t->comm->rank == 0)
+      unlink(t->dir.average);  // the mean of an earlier end, of which the run now moves away
     begun = true;
     TARN_TRY(step_and_log(t));
   }
@@ -300,5 +342,9 @@ tarn_status tarn_train_run(tarn_train *t, tarn_train_result *result) {
   tarn__profile_start(t->profile);
   tarn_status status = tarn__train_rescue(t, run(t, result));
   tarn__profile_stop(t->profile);
-  return tarn__train_result_write(t, result, status);
+  if (t->comm->rank == 0) status = tarn__train_result_write(t, result, status);
+  // The others are told how it ended, or that it could not be written.
+  if (status == TARN_STATUS_OK) status = tarn__comm_barrier(t->comm);
+  if (status != TARN_STATUS_OK) tarn__comm_fail(t->comm, status);
+  return status;
 }

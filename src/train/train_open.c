@@ -114,7 +114,11 @@ static tarn_status make_plan(tarn_train *t) {
                             .longest_source = bounds.longest_source,
                             .longest_target = bounds.longest_target,
                             .source_tokens = t->shard.source_tokens};
-  return tarn__plan_run(&t->plan, t->model, &batch, &t->shard, t->threads);
+  TARN_TRY(tarn__plan_run(&t->plan, t->model, &batch, &t->shard, t->threads));
+  const size_t sums = tarn__gradient_sum_bytes(t->model, t->comm->size);
+  t->plan.program_bytes += sums;
+  t->plan.total_bytes += sums;
+  return TARN_STATUS_OK;
 }
 
 static tarn_status check_memory(const tarn_train *t) {
@@ -155,6 +159,7 @@ static tarn_status take_moments(tarn_train *t) {
 static tarn_status take_memory(tarn_train *t) {
   TARN_TRY(tarn__model_allocate(t->model));
   TARN_TRY(take_moments(t));
+  TARN_TRY(tarn__gradient_sum_open(&t->gradient_sum, t->comm, t->model));
   tarn__stepper_bounds train;
   tarn__stepper_bounds valid;
   training_bounds(t, &train);
@@ -267,9 +272,9 @@ static tarn_status check_parts(tarn_train *t, const tarn_train_options *o) {
   if (o->run) TARN_TRY(tarn__run_dir_look(&t->dir, o->run));
   t->accept_log = o->accept_log;
   TARN_TRY(read_config(t, o));
-  t->threads = o->threads > 0 ? o->threads : (int)t->config->train.threads;
-  tarn__threads_set(t->threads);
-  t->threads = tarn__threads();
+  TARN_REQUIRE(t->comm->size == 1 || t->config->train.optimiser != TARN_OPTIMISER_RIDGE, USAGE,
+               "%s: train.optimiser: ridge is one pass on one rank, not on %d", t->config->name, t->comm->size);
+  t->threads = tarn__threads_set(o->threads > 0 ? o->threads : (int)t->config->train.threads);
   TARN_TRY(open_data(t));
   TARN_TRY(make_plan(t));
   if (t->config->data.valid) TARN_TRY(tarn__validator_open(&t->validator, t->model, t->source, t->target, t->threads));
@@ -278,13 +283,19 @@ static tarn_status check_parts(tarn_train *t, const tarn_train_options *o) {
   return o->plan_only && o->resume ? start(t, true, false) : TARN_STATUS_OK;
 }
 
-static tarn_status open_parts(tarn_train *t, const tarn_train_options *o) {
-  TARN_TRY(check_parts(t, o));
-  warn_left_out(t);
-  if (o->plan_only) return TARN_STATUS_OK;
-  // Only a training that can run makes its folder.
+// Only a training that can run makes its folder. The other ranks look at what is in it once rank 0 has it.
+static tarn_status open_dir(tarn_train *t, const tarn_train_options *o) {
+  if (t->comm->rank > 0) return tarn__comm_barrier(t->comm);
   tarn__run_dir_close(&t->dir);
   TARN_TRY(tarn__run_dir_open(&t->dir, o->run));
+  return tarn__comm_barrier(t->comm);
+}
+
+static tarn_status open_parts(tarn_train *t, const tarn_train_options *o) {
+  TARN_TRY(check_parts(t, o));
+  if (t->comm->rank == 0) warn_left_out(t);
+  if (o->plan_only) return TARN_STATUS_OK;
+  TARN_TRY(open_dir(t, o));
   t->was_over = tarn__file_exists(t->dir.result);
   tarn__memory_reset_peak();  // what an earlier seed of this process held is not this run's
   // A copy: the list that the options may come from can be closed before the training is.
@@ -295,17 +306,22 @@ static tarn_status open_parts(tarn_train *t, const tarn_train_options *o) {
   // What is frozen from the start on is logged when the training runs.
   if (t->progress.update > 0) TARN_TRY(tarn__freeze_apply(t->model, t->progress.update, t->progress.frozen_sets, NULL));
   t->epoch_batches = tarn__batcher_batches(t->batcher);
-  TARN_TRY(tarn__loader_open(&t->loader, t->batcher, t->config->train.accumulate));
-  return tarn__run_dir_write_config(&t->dir, t->config);
+  const tarn__loader_share share = {
+      .rank = t->comm->rank, .ranks = t->comm->size, .accumulate = t->config->train.accumulate};
+  TARN_TRY(tarn__loader_open(&t->loader, t->batcher, &share));
+  // Rank 0 writes nothing until all have seen what was there before.
+  TARN_TRY(tarn__train_check_ranks(t));
+  return t->comm->rank == 0 ? tarn__run_dir_write_config(&t->dir, t->config) : TARN_STATUS_OK;
 }
 
-static tarn_status make_train(tarn_train **train) {
+static tarn_status make_train(tarn_train **train, tarn__comm *comm) {
   *train = NULL;
   void *memory;
   TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, 1, sizeof(tarn_train)));
   tarn_train *t = memory;
   t->dir.lock = -1;
   t->log = (tarn__run_log){.fd = -1, .events = {.fd = -1}};
+  t->comm = comm;
   *train = t;
   return TARN_STATUS_OK;
 }
@@ -313,7 +329,8 @@ static tarn_status make_train(tarn_train **train) {
 tarn_status tarn__train_check(tarn_config **config, const tarn_train_options *options) {
   *config = NULL;
   tarn_train *t;
-  TARN_TRY(make_train(&t));
+  tarn__comm alone = {.kind = &tarn__comm_self, .size = 1};
+  TARN_TRY(make_train(&t, &alone));
   tarn_train_options o = *options;
   o.plan_only = true;
   tarn_status status = check_parts(t, &o);
@@ -327,29 +344,40 @@ tarn_status tarn__train_check(tarn_config **config, const tarn_train_options *op
   return status;
 }
 
-tarn_status tarn_train_open(tarn_train **train, const tarn_train_options *options) {
-  *train = NULL;
+tarn_status tarn__train_open_rank(tarn_train **train, const tarn_train_options *options, tarn__comm *comm) {
   tarn_train *t;
-  TARN_TRY(make_train(&t));
-  t->on_event = options->on_event;
+  TARN_TRY(make_train(train, comm));
+  t = *train;
+  t->on_event = comm->rank == 0 ? options->on_event : NULL;
   t->user = options->user;
   t->stop = options->stop;
   t->save = options->save;
   t->profile = options->profile;
   t->planned_only = options->plan_only;
   tarn_status status = open_parts(t, options);
-  if (status != TARN_STATUS_OK) {
-    tarn_train_close(&t);
-    return status;
-  }
-  *train = t;
-  return TARN_STATUS_OK;
+  if (status == TARN_STATUS_OK) return status;
+  tarn__comm_fail(comm, status);
+  tarn_train_close(train);
+  return status;
+}
+
+tarn_status tarn_train_open(tarn_train **train, const tarn_train_options *options) {
+  tarn__comm *comm;
+  *train = NULL;
+  TARN_TRY(tarn__comm_open(&comm, tarn__comm_self.name));
+  tarn_status status = tarn__train_open_rank(train, options, comm);
+  if (status == TARN_STATUS_OK)
+    (*train)->own_comm = comm;
+  else
+    tarn__comm_close(&comm);
+  return status;
 }
 
 void tarn_train_close(tarn_train **train) {
   tarn_train *t = *train;
   if (!t) return;
   tarn__run_log_close(&t->log);
+  tarn__gradient_sum_close(&t->gradient_sum);
   tarn__stepper_close(&t->stepper);
   tarn__frozen_cache_close(&t->cache);
   tarn__validator_close(&t->validator);
@@ -365,6 +393,7 @@ void tarn_train_close(tarn_train **train) {
   tarn__free(t->go_on);
   tarn_checkpoint_found_close(&t->found);
   tarn__run_dir_close(&t->dir);
+  tarn__comm_close(&t->own_comm);
   tarn__free(t);
   *train = NULL;
 }

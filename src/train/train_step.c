@@ -24,25 +24,29 @@ static tarn_status take_batch(const tarn_train *t, const tarn__loaded **loaded) 
 }
 
 // Gradients of all batches; their sums and the position behind them go into *next. The loss is the mean over the target
-// tokens of the whole update, which are known before its first batch.
+// tokens of the whole update, which are known before its first batch. What is random in a batch depends on its number
+// among those of all ranks.
 static tarn_status add_gradients(tarn_train *t, tarn__progress *next, tarn__stepper_loss *sum,
                                  const tarn__loaded **last) {
   *sum = (tarn__stepper_loss){0};
-  int64_t done = 0;
+  int64_t source_tokens = 0;
   do {
-    const tarn__loaded *loaded;
     tarn__stepper_loss loss;
-    TARN_TRY(take_batch(t, &loaded));
-    t->stepper.grad_scale = 1.0 / (double)loaded->targets;
-    TARN_TRY(tarn__stepper_train(&t->stepper, &loss, &loaded->batch, next->batches++));
+    TARN_TRY(take_batch(t, last));
+    const tarn__batch *batch = &(*last)->batch;
+    if (batch->target.sentences == 0) break;
+    t->stepper.grad_scale = 1.0 / (double)(*last)->targets;
+    TARN_TRY(tarn__stepper_train(&t->stepper, &loss, batch, next->batches + (*last)->number));
     TARN_TRY(tarn__train_check_data(t));
-    if (!isfinite(loss.loss)) return tarn__train_fail(t, next->update + 1, "the loss", NOT_FINITE);
     sum->loss += loss.loss;
     sum->nll += loss.nll;
-    next->source_tokens += loaded->batch.source.rows;
-    next->window_source += loaded->batch.source.rows;
-    *last = loaded;
-  } while (++done < (*last)->batches);
+    source_tokens += batch->source.rows;
+  } while (!(*last)->last);
+  TARN_TRY(tarn__train_sum(t, &sum->loss, &sum->nll, &source_tokens));
+  if (!isfinite(sum->loss)) return tarn__train_fail(t, next->update + 1, "the loss", NOT_FINITE);
+  next->batches += (*last)->batches;
+  next->source_tokens += source_tokens;
+  next->window_source += source_tokens;
   next->target_tokens += (*last)->targets;
   next->window_target += (*last)->targets;
   next->epoch = (*last)->next_epoch;

@@ -1,12 +1,14 @@
 // What a training consists of, for the files that share it: train_open.c, train_loop.c, train_step.c, train_save.c,
-// train_freeze.c, train_events.c, train_result.c.
+// train_freeze.c, train_events.c, train_result.c, train_ranks.c.
 #ifndef TARN_TRAIN_TRAINER_H
 #define TARN_TRAIN_TRAINER_H
 
+#include "comm/comm.h"
 #include "data/loader.h"
 #include "optim/adam.h"
 #include "store/checkpoint.h"
 #include "tarn/train.h"
+#include "train/gradient_sum.h"
 #include "train/readout.h"
 #include "train/run_dir.h"
 #include "train/run_log.h"
@@ -14,6 +16,8 @@
 #include "train/validator.h"
 
 struct tarn_train {
+  tarn__comm *comm;      // rank 0 alone has a lock, a log and a receiver of events
+  tarn__comm *own_comm;  // that was opened here; NULL: the caller's
   tarn_config *config;
   tarn__run_dir dir;
   tarn_vocab *source, *target;  // equal pointers when one serves both sides
@@ -25,6 +29,7 @@ struct tarn_train {
   tarn__validator *validator;  // NULL: no validation
   tarn__frozen_cache cache;    // open if train.cache_frozen, filled when the training runs
   tarn__stepper stepper;
+  tarn__gradient_sum gradient_sum;
   void *moments;                // memory of all parameters' moments
   tarn__run_log log;            // open while it runs
   bool accept_log;              // go on with a log that does not fit,
@@ -58,6 +63,22 @@ tarn_status tarn__train_check_options(const tarn_train_options *options) TARN_CH
 // is the resolved description.
 tarn_status tarn__train_check(tarn_config **config, const tarn_train_options *options) TARN_CHECKED;
 
+// tarn_train_open() as one of the ranks of `comm`, which must outlive the training. All ranks make the same calls with
+// options that differ in `threads`, `stop`, `save` and `profile` alone, and see the same files. What ends one ends all:
+// decisions are taken together, and a failure of one is the failure of all. Results that come from validation are rank
+// 0's. Fails with USAGE where the description asks for what works on one rank alone.
+tarn_status tarn__train_open_rank(tarn_train **train, const tarn_train_options *options, tarn__comm *comm) TARN_CHECKED;
+
+// Rank 0 works, the others wait for it: all have its status and know where the training stands. A failure other than
+// INTERRUPTED ends rank 0 and thereby all.
+tarn_status tarn__train_lead(tarn_train *train, tarn_status (*work)(tarn_train *train)) TARN_CHECKED;
+// Whether any rank was asked to stop. The clock is rank 0's from here on.
+tarn_status tarn__train_asked_to_stop(tarn_train *train, bool *stop) TARN_CHECKED;
+// Adds up over all ranks what the batches of an update gave: losses, tokens, gradients.
+tarn_status tarn__train_sum(tarn_train *train, double *loss, double *nll, int64_t *source_tokens) TARN_CHECKED;
+// Fails with DATA unless all ranks have the same description, data, program and weights.
+tarn_status tarn__train_check_ranks(tarn_train *train) TARN_CHECKED;
+
 // Tells the receiver of events, if there is one. Fields that every event has are filled in.
 void tarn__train_tell(const tarn_train *train, tarn_train_event *event);
 // Passes over the data so far.
@@ -89,8 +110,8 @@ tarn_status tarn__train_check_loss(const tarn_train *train, int64_t update, doub
 // (base/map.h). Nothing that was read since the last call may be used before: it is called between a step's gradients
 // and its update.
 tarn_status tarn__train_check_data(tarn_train *train) TARN_CHECKED;
-// What a training does that failed: where the data have changed, its state, which they have not touched, is saved, and
-// the line says how to go on.
+// What a training does that failed: where the data have changed or another rank has failed, its state, which that has
+// not touched, is saved, and the line says how to go on.
 tarn_status tarn__train_rescue(tarn_train *train, tarn_status status) TARN_CHECKED;
 
 // Freezes what is due after the update that was just done, and logs it. A checkpoint of this update is written later,

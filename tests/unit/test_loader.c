@@ -66,7 +66,8 @@ static void check_stream(int64_t accumulate, int64_t first) {
   tarn__loader *loader;
   assert_int_equal(tarn__batcher_seek(plain, 0, first), TARN_STATUS_OK);
   assert_int_equal(tarn__batcher_seek(owned, 0, first), TARN_STATUS_OK);
-  if (tarn__loader_open(&loader, owned, accumulate) != TARN_STATUS_OK) fail_msg("%s", tarn_error_message());
+  if (tarn__loader_open(&loader, owned, &(tarn__loader_share){0, 1, accumulate}) != TARN_STATUS_OK)
+    fail_msg("%s", tarn_error_message());
   int64_t rest = 0;  // of the update, with the batch in hand
   int64_t targets = 0;
   int64_t claimed = 0;
@@ -111,6 +112,57 @@ static void gives_the_batches_of_the_batcher(void **state) {
   check_stream(1000000, 0);
 }
 
+// Two epochs and a half of one of several ranks: of every update its own batches, or one without sentences.
+static void check_share(int rank, int ranks, int64_t accumulate) {
+  tarn__batcher *plain = open_batcher();
+  tarn__batcher *owned = open_batcher();
+  tarn__loader *loader;
+  const tarn__loader_share share = {rank, ranks, accumulate};
+  if (tarn__loader_open(&loader, owned, &share) != TARN_STATUS_OK) fail_msg("%s", tarn_error_message());
+  int64_t epoch = 0, index = 0, empty = 0;
+  while (epoch < 2 || (epoch == 2 && index < 7)) {
+    const int64_t left = tarn__batcher_batches(plain) - index;
+    const int64_t batches = left < accumulate * ranks ? left : accumulate * ranks;
+    const int64_t targets = tarn__batcher_targets(plain, batches);
+    const tarn__loaded *loaded = NULL;
+    tarn__batch batch;
+    for (int64_t k = 0; k < batches; k++) {
+      tarn__batcher_next(plain, &batch);
+      if (k % ranks != rank) continue;
+      if (loaded) assert_false(loaded->last);
+      loaded = tarn__loader_next(loader);
+      assert_same(&loaded->batch, &batch);
+      assert_int_equal(loaded->number, k);
+    }
+    if (!loaded) {
+      loaded = tarn__loader_next(loader);
+      assert_int_equal(loaded->batch.target.sentences, 0);
+      empty++;
+    }
+    tarn__batcher_position(plain, &epoch, &index);
+    assert_true(loaded->last);
+    assert_int_equal(loaded->batches, batches);
+    assert_int_equal(loaded->targets, targets);
+    assert_int_equal(loaded->next_epoch, epoch);
+    assert_int_equal(loaded->next_index, index);
+    assert_int_equal(loaded->next_batches, tarn__batcher_batches(plain));
+  }
+  assert_true(rank < 100 || empty >= 2);
+  tarn__loader_close(&loader);
+  tarn__batcher_close(&plain);
+  tarn__batcher_close(&owned);
+}
+
+static void deals_an_update_out_to_ranks(void **state) {
+  (void)state;
+  for (int rank = 0; rank < 3; rank++) {
+    check_share(rank, 3, 1);
+    check_share(rank, 3, 4);
+  }
+  check_share(1, 2, 1000000);
+  check_share(999, 1000, 1);
+}
+
 static void stops_at_any_time(void **state) {
   (void)state;
   tarn__batcher *batcher = open_batcher();
@@ -118,7 +170,7 @@ static void stops_at_any_time(void **state) {
   for (int taken = 0; taken < 20; taken++) {
     tarn__loader *loader;
     assert_int_equal(tarn__batcher_seek(batcher, 0, 0), TARN_STATUS_OK);
-    assert_int_equal(tarn__loader_open(&loader, batcher, 2), TARN_STATUS_OK);
+    assert_int_equal(tarn__loader_open(&loader, batcher, &(tarn__loader_share){0, 1, 2}), TARN_STATUS_OK);
     for (int i = 0; i < taken; i++) assert_true(tarn__loader_next(loader)->batch.target.sentences > 0);
     tarn__loader_close(&loader);
   }
@@ -134,7 +186,7 @@ static void out_of_memory_is_a_message(void **state) {
   for (uint64_t n = 1; status != TARN_STATUS_OK; n++) {
     tarn__loader *loader;
     tarn__memory_fail_after(n);
-    status = tarn__loader_open(&loader, batcher, 1);
+    status = tarn__loader_open(&loader, batcher, &(tarn__loader_share){0, 1, 1});
     tarn__memory_fail_after(0);
     assert_true(status == TARN_STATUS_OK || status == TARN_STATUS_MEMORY);
     tarn__loader_close(&loader);
@@ -167,7 +219,7 @@ static void no_thread_is_a_message(void **state) {
     if (tarn__batcher_open(&batcher, &shard, &options) != TARN_STATUS_OK) _exit(1);
     struct rlimit limit = {.rlim_cur = address_space() + 256 * 1024, .rlim_max = RLIM_INFINITY};
     if (setrlimit(RLIMIT_AS, &limit) != 0) _exit(2);
-    tarn_status status = tarn__loader_open(&loader, batcher, 1);
+    tarn_status status = tarn__loader_open(&loader, batcher, &(tarn__loader_share){0, 1, 1});
     _exit(status != TARN_STATUS_MEMORY ? 3 : !strstr(tarn_error_message(), "cannot be started") ? 4 : loader ? 5 : 0);
   }
   int status;
@@ -179,6 +231,7 @@ static void no_thread_is_a_message(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(no_thread_is_a_message),
                                      cmocka_unit_test(gives_the_batches_of_the_batcher),
+                                     cmocka_unit_test(deals_an_update_out_to_ranks),
                                      cmocka_unit_test(stops_at_any_time), cmocka_unit_test(out_of_memory_is_a_message)};
   return cmocka_run_group_tests(tests, open_all, close_all);
 }

@@ -1,0 +1,147 @@
+#include "train/gradient_sum.h"
+
+#include <string.h>
+
+#include "base/memory.h"
+
+enum { ROOM = 1 << 20 };  // floats that are summed at a time: few calls, and a cache holds them
+
+// The one place where gradients leave the parameters' memory and come back.
+static void take_out(float *to, const tarn__param *param, int64_t first, int64_t count) {
+  memcpy(to, (const float *)param->grad + first, (size_t)count * sizeof *to);
+}
+
+static void put_back(const tarn__param *param, const float *from, int64_t first, int64_t count) {
+  memcpy((float *)param->grad + first, from, (size_t)count * sizeof *from);
+}
+
+static void clear(const tarn__param *param, int64_t first, int64_t count) {
+  memset((float *)param->grad + first, 0, (size_t)count * sizeof(float));
+}
+
+static size_t count_params(const tarn__model *model) { return model->param_count + model->helper_count; }
+
+// Of the parameter, then of its rows where these are told apart.
+static int64_t marks_of(const tarn__param *param) { return 1 + (param->used_rows ? param->rows : 0); }
+
+static int64_t count_marks(const tarn__model *model) {
+  int64_t count = 0;
+  for (size_t i = 0; i < count_params(model); i++) count += 1 + tarn__model_param(model, i)->rows;
+  return count;
+}
+
+size_t tarn__gradient_sum_bytes(const tarn__model *model, int ranks) {
+  return ranks > 1 ? ((size_t)count_marks(model) + ROOM) * sizeof(float) : 0;
+}
+
+tarn_status tarn__gradient_sum_open(tarn__gradient_sum *sum, tarn__comm *comm, const tarn__model *model) {
+  *sum = (tarn__gradient_sum){.comm = comm, .model = model};
+  if (comm->size == 1) return TARN_STATUS_OK;
+  void *memory;
+  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, tarn__gradient_sum_bytes(model, comm->size), 1));
+  sum->room = memory;
+  sum->marks = sum->room + ROOM;
+  return TARN_STATUS_OK;
+}
+
+void tarn__gradient_sum_close(tarn__gradient_sum *sum) {
+  tarn__free(sum->room);
+  *sum = (tarn__gradient_sum){0};
+}
+
+static void mark(tarn__gradient_sum *sum) {
+  float *at = sum->marks;
+  for (size_t i = 0; i < count_params(sum->model); i++) {
+    const tarn__param *param = tarn__model_param(sum->model, i);
+    const bool written = tarn__param_learns(param) && param->grad_written;
+    *at++ = written ? 1.0f : 0.0f;
+    for (int64_t row = 1; row < marks_of(param); row++) *at++ = written && param->used_rows[row - 1] ? 1.0f : 0.0f;
+  }
+  sum->mark_count = at - sum->marks;
+}
+
+// Rows that some rank used: what lies there from an earlier update is none of this one's.
+static void share_rows(tarn__param *param, const float *used) {
+  for (int64_t row = 0; row < param->rows; row++) {
+    if (param->used_rows[row] && !param->grad_written) clear(param, row * param->cols, param->cols);
+    param->used_rows[row] = used[row] > 0;
+  }
+}
+
+// What one rank wrote, all have written: the others zeros.
+static void share_marks(const tarn__gradient_sum *sum) {
+  const float *at = sum->marks;
+  for (size_t i = 0; i < count_params(sum->model); i++) {
+    tarn__param *param = tarn__model_param(sum->model, i);
+    const float *marks = at;
+    at += marks_of(param);
+    if (marks[0] <= 0) continue;
+    if (param->used_rows)
+      share_rows(param, marks + 1);
+    else if (!param->grad_written)
+      clear(param, 0, param->rows * param->cols);
+    param->grad_written = true;
+  }
+}
+
+typedef struct piece {
+  const tarn__param *param;
+  int64_t first, count;
+} piece;
+
+// Where a walk over all that travels stands.
+typedef struct place {
+  size_t param;
+  int64_t at;  // its next element
+} place;
+
+// The next elements in a row that travel, `most` at most; false at the end.
+static bool next_piece(piece *out, place *p, const tarn__model *model, int64_t most) {
+  for (; p->param < count_params(model); *p = (place){.param = p->param + 1}) {
+    const tarn__param *param = tarn__model_param(model, p->param);
+    const int64_t size = param->rows * param->cols;
+    if (!tarn__param_learns(param) || !param->grad_written) continue;
+    int64_t end = size;
+    if (param->used_rows) {
+      int64_t row = p->at / param->cols;
+      while (row < param->rows && !param->used_rows[row]) row++;
+      if (row * param->cols > p->at) p->at = row * param->cols;
+      while (row < param->rows && param->used_rows[row]) row++;
+      end = row * param->cols;
+    }
+    if (p->at >= size) continue;
+    *out = (piece){param, p->at, end - p->at < most ? end - p->at : most};
+    p->at += out->count;
+    return true;
+  }
+  return false;
+}
+
+// As much as there is room for, from *p on; *p is then behind it, and *used 0 at the end.
+static tarn_status sum_some(const tarn__gradient_sum *sum, place *p, int64_t *used) {
+  place again = *p;
+  piece next;
+  *used = 0;
+  while (*used < ROOM && next_piece(&next, p, sum->model, ROOM - *used)) {
+    take_out(sum->room + *used, next.param, next.first, next.count);
+    *used += next.count;
+  }
+  if (*used == 0) return TARN_STATUS_OK;
+  TARN_TRY(tarn__comm_sum(sum->comm, sum->room, *used));
+  for (int64_t at = 0; at < *used && next_piece(&next, &again, sum->model, ROOM - at); at += next.count)
+    put_back(next.param, sum->room + at, next.first, next.count);
+  return TARN_STATUS_OK;
+}
+
+tarn_status tarn__gradient_sum_run(tarn__gradient_sum *sum) {
+  if (sum->comm->size == 1) return TARN_STATUS_OK;
+  place p = {0};
+  int64_t used;
+  mark(sum);
+  TARN_TRY(tarn__comm_sum(sum->comm, sum->marks, sum->mark_count));
+  share_marks(sum);
+  do {
+    TARN_TRY(sum_some(sum, &p, &used));
+  } while (used > 0);
+  return TARN_STATUS_OK;
+}
