@@ -153,6 +153,15 @@ static tarn__tensor *build_residual(bench *b, const bench_case *c) {
   return tarn__residual_norm(&b->graph, x, branch, 0.3, norm).y;
 }
 
+// Sentences of 20, windows of `out` tokens.
+static tarn__tensor *build_pooling(bench *b, const bench_case *c) {
+  const int64_t length = 20;
+  tarn__tensor *x = input(b, c->d);
+  x->rows = ROWS / length * length;
+  return tarn__pooling(&b->graph, x, numbers(b, ROWS / length + 1, length, INT32_MAX),
+                       (tarn__pooling_spec){.width = c->out, .before = (c->out - 1) / 2});
+}
+
 static tarn__tensor *build_embedding(bench *b, const bench_case *c) {
   tarn__tensor *ids = numbers(b, ROWS, 7919, WORDS);
   return tarn__embedding(&b->graph, ids, numbers(b, ROWS, 1, 20), param(b, WORDS, c->d), NULL, sqrt((double)c->d), 0.3);
@@ -175,6 +184,8 @@ static const bench_case cases[] = {{"linear-qkv", build_linear, 512, 1536, 0, fa
                                    {"light-conv-31", build_conv, 512, 31, 0, false},
                                    {"dynamic-conv-7", build_conv, 512, 7, 0, true},
                                    {"dynamic-conv-31", build_conv, 512, 31, 0, true},
+                                   {"pooling-3", build_pooling, 512, 3, 0, false},
+                                   {"pooling-31", build_pooling, 512, 31, 0, false},
                                    {"embedding", build_embedding, 512, 512, 0, false},
                                    {"adam", NULL, 512, WORDS, 0, false}};
 enum { CASES = sizeof cases / sizeof cases[0] };

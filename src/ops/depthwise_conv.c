@@ -12,17 +12,8 @@ static tarn_status check(const tarn__node *node) {
     const tarn__tensor *any = node->in[TARN__CONV_X] ? node->in[TARN__CONV_X] : node->in[TARN__CONV_DY];
     return tarn__offsets_check(offsets, any->rows, "depthwise_conv", "sentences");
   }
-  const int64_t rows = node->in[TARN__CONV_X]->rows, count = node->in[TARN__CONV_ROWS]->cols;
-  const int32_t *list = node->in[TARN__CONV_ROWS]->data, *range = node->in[TARN__CONV_RANGES]->data;
-  for (int64_t i = 0; i < node->out[0]->rows; i++) {
-    TARN_REQUIRE(range[2 * i] >= 0 && range[2 * i] < range[2 * i + 1] && range[2 * i + 1] <= count, INTERNAL,
-                 "depthwise_conv: row %lld has the range %d to %d of %lld", (long long)i, (int)range[2 * i],
-                 (int)range[2 * i + 1], (long long)count);
-    for (int32_t j = range[2 * i]; j < range[2 * i + 1]; j++)
-      TARN_REQUIRE(list[j] >= 0 && list[j] < rows, INTERNAL, "depthwise_conv: row %lld names row %d of %lld",
-                   (long long)i, (int)list[j], (long long)rows);
-  }
-  return TARN_STATUS_OK;
+  return tarn__ranges_check(node->in[TARN__CONV_ROWS], node->in[TARN__CONV_RANGES], node->out[0]->rows,
+                            node->in[TARN__CONV_X]->rows, "depthwise_conv");
 }
 
 static tarn_status forward_cpu(const tarn__exec *exec, const tarn__node *node) {
@@ -33,20 +24,10 @@ static tarn_status backward_cpu(const tarn__exec *exec, const tarn__node *node) 
   return kernels()->backward(exec, node);
 }
 
-// Taps of one head over all rows: exact when the offsets are known, else a bound.
+// Taps of one head over all rows.
 static double taps(const tarn__node *node, int64_t rows) {
   const tarn__conv_spec *spec = &((const tarn__conv_attr *)node->attr)->spec;
-  const tarn__tensor *offsets = node->in[TARN__CONV_OFFSETS];
-  const int32_t *offset = offsets ? offsets->data : NULL;
-  if (!offset) return (double)rows * (double)spec->width;
-  double sum = 0.0;
-  for (int64_t s = 0; s + 1 < offsets->cols; s++)
-    for (int64_t k = 0; k < spec->width; k++) {
-      const int64_t distance = k < spec->before ? spec->before - k : k - spec->before;
-      const int64_t length = offset[s + 1] - offset[s];
-      if (distance < length) sum += (double)(length - distance);
-    }
-  return sum;
+  return tarn__offsets_taps(node->in[TARN__CONV_OFFSETS], rows, spec->width, spec->before);
 }
 
 static double flops(const tarn__node *node) {

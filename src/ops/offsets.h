@@ -8,6 +8,16 @@
 tarn_status tarn__offsets_check(const tarn__tensor *offsets, int64_t rows, const char *op,
                                 const char *what) TARN_CHECKED;
 
+// Single rows of incremental decoding name the rows that they see: row i, list[ranges[2 i]] .. list[ranges[2 i + 1] -
+// 1], at least one. Fails with INTERNAL, in the name of `op`, unless those of `count` rows are in `list` and among
+// `rows`.
+tarn_status tarn__ranges_check(const tarn__tensor *list, const tarn__tensor *ranges, int64_t count, int64_t rows,
+                               const char *op) TARN_CHECKED;
+
+// How many rows all rows see together that see `width` rows from `before` before themselves on, within their sentence:
+// exact where the offsets are known, else (offsets NULL, or without numbers) a bound.
+double tarn__offsets_taps(const tarn__tensor *offsets, int64_t rows, int64_t width, int64_t before);
+
 // The sentence that row `row` (0 <= row < rows) belongs to.
 static inline int64_t tarn__offsets_find(const tarn__tensor *offsets, int64_t row) {
   const int32_t *offset = offsets->data;

@@ -121,6 +121,22 @@ tarn__tensor *tarn__depthwise_conv(tarn__graph *graph, tarn__tensor *x, tarn__te
 tarn__tensor *tarn__depthwise_conv_rows(tarn__graph *graph, tarn__tensor *x, tarn__tensor *logits, tarn__tensor *rows,
                                         tarn__tensor *ranges, tarn__conv_spec spec);
 
+// Average pooling over packed sentences as a token mixer (PoolFormer, Yu et al. 2022): the mean of a window of tokens,
+// less the token itself, which the residual adds again (AvgPool(x) - x):
+//   y[r] = mean of x[j] over the rows j of the sentence with r - before <= j < r - before + width, less x[r]
+// The mean is that of the tokens that there are (count_include_pad=False). `before`: rows before the row itself;
+// (width - 1) / 2 is centred, width - 1 causal; less than width. Its gradient needs nothing of the forward pass.
+typedef struct tarn__pooling_spec {
+  int64_t width, before;
+} tarn__pooling_spec;
+tarn__tensor *tarn__pooling(tarn__graph *graph, tarn__tensor *x, tarn__tensor *offsets, tarn__pooling_spec spec);
+
+// The causal form of single rows for incremental decoding (no gradient): row i of the result [m, d] is the mean of the
+// last `width` of the rows rows[ranges[2 i]] .. rows[ranges[2 i + 1] - 1] of x (a cache), which are in the order of
+// time, less the last of them, its own; ranges is I32 [1, 2 m].
+tarn__tensor *tarn__pooling_rows(tarn__graph *graph, tarn__tensor *x, tarn__tensor *rows, tarn__tensor *ranges,
+                                 int64_t width);
+
 // Copies columns [column, column + cols of cache) of x [R, *] into cache rows [first_row, first_row + R); for the key
 // and value cache of incremental decoding. cache is EXTERNAL. Returns a tensor that shares the cache's memory, through
 // which later nodes read it (so that the order of execution is visible in the graph).

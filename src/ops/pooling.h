@@ -1,0 +1,43 @@
+// What the files of the op pooling share: places of inputs and outputs, kernels. The attribute is tarn__pooling_spec.
+#ifndef TARN_OPS_POOLING_H
+#define TARN_OPS_POOLING_H
+
+#include "device/variant.h"
+#include "ops/ops.h"
+
+// Forward: whole sentences have OFFSETS; single rows have ROWS and RANGES in its place.
+enum { TARN__POOLING_X, TARN__POOLING_OFFSETS, TARN__POOLING_ROWS, TARN__POOLING_RANGES };
+
+// Backward, with OFFSETS: PREVIOUS is the gradient of x so far, which the output shares, or NULL.
+enum { TARN__POOLING_DY = TARN__POOLING_X, TARN__POOLING_PREVIOUS = TARN__POOLING_ROWS };
+
+// The rows of a sentence [begin, end) that row r of it sees: [first, last).
+typedef struct tarn__pooling_window {
+  int64_t first, last;
+} tarn__pooling_window;
+static inline tarn__pooling_window tarn__pooling_window_of(int64_t r, int64_t begin, int64_t end,
+                                                           const tarn__pooling_spec *spec) {
+  const int64_t first = r - spec->before, last = first + spec->width;
+  return (tarn__pooling_window){first > begin ? first : begin, last < end ? last : end};
+}
+
+// Most rows that a row of the node sees.
+static inline int64_t tarn__pooling_most(const tarn__node *node) {
+  const int64_t width = ((const tarn__pooling_spec *)node->attr)->width;
+  const int64_t rows =
+      node->in[TARN__POOLING_OFFSETS] ? node->in[TARN__POOLING_X]->rows : node->in[TARN__POOLING_ROWS]->cols;
+  return width < rows ? width : rows;
+}
+
+tarn_status tarn__pooling_f32(const tarn__exec *exec, const tarn__node *node);
+tarn_status tarn__pooling_f64(const tarn__exec *exec, const tarn__node *node);
+tarn_status tarn__pooling_backward_f32(const tarn__exec *exec, const tarn__node *node);
+tarn_status tarn__pooling_backward_f64(const tarn__exec *exec, const tarn__node *node);
+
+typedef struct tarn__pooling_kernels {
+  tarn__kernel forward, backward;
+  size_t (*scratch)(const tarn__node *node, int threads);  // bytes, for both
+} tarn__pooling_kernels;
+TARN__TABLES(tarn__pooling_kernels);
+
+#endif
