@@ -162,6 +162,12 @@ static tarn__tensor *build_pooling(bench *b, const bench_case *c) {
                        (tarn__pooling_spec){.width = c->out, .before = (c->out - 1) / 2});
 }
 
+// Queries and keys of `out` columns each, in heads of 64.
+static tarn__tensor *build_rotary(bench *b, const bench_case *c) {
+  const tarn__rotary_spec spec = {.heads = 2 * c->out / 64, .width = 64, .rotated = 64, .base = 10000.0};
+  return tarn__rotary(&b->graph, input(b, c->d), numbers(b, ROWS, 1, 20), spec);
+}
+
 static tarn__tensor *build_embedding(bench *b, const bench_case *c) {
   tarn__tensor *ids = numbers(b, ROWS, 7919, WORDS);
   return tarn__embedding(&b->graph, ids, numbers(b, ROWS, 1, 20), param(b, WORDS, c->d), NULL, sqrt((double)c->d), 0.3);
@@ -186,6 +192,7 @@ static const bench_case cases[] = {{"linear-qkv", build_linear, 512, 1536, 0, fa
                                    {"dynamic-conv-31", build_conv, 512, 31, 0, true},
                                    {"pooling-3", build_pooling, 512, 3, 0, false},
                                    {"pooling-31", build_pooling, 512, 31, 0, false},
+                                   {"rotary", build_rotary, 1536, 512, 0, false},
                                    {"embedding", build_embedding, 512, 512, 0, false},
                                    {"adam", NULL, 512, WORDS, 0, false}};
 enum { CASES = sizeof cases / sizeof cases[0] };

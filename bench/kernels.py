@@ -15,7 +15,7 @@ PROGRAM = os.path.join(BUILD, "bench_kernels")
 PRODUCTS = {"linear-qkv": (512, 1536), "linear-out": (512, 512), "linear-ffn-in": (512, 1024),
             "linear-ffn-out": (1024, 512), "linear-qkv-256": (256, 768), "output": (512, 10000)}
 OTHERS = ("hadamard-qkv", "attention-20", "attention-causal-20", "attention-256", "residual-norm", "residual-rms-norm", "glu",
-          "light-conv-7", "light-conv-31", "dynamic-conv-7", "dynamic-conv-31", "pooling-3", "pooling-31",
+          "light-conv-7", "light-conv-31", "dynamic-conv-7", "dynamic-conv-31", "pooling-3", "pooling-31", "rotary",
           "embedding", "adam")
 CASES = [(case, precision) for precision in ("fp32", "bf16") for case in (*PRODUCTS, *OTHERS)]
 NAMES = [f"kernel-{case}-{precision}" for case, precision in CASES]

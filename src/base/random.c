@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+#include "base/fixed.h"
+
 void tarn__random_init(tarn__random *random, uint64_t seed, uint32_t stream) {
   *random = (tarn__random){.key = {(uint32_t)seed, (uint32_t)(seed >> 32)}, .stream = stream};
 }
@@ -33,41 +35,10 @@ uint64_t tarn__random_below(tarn__random *random, uint64_t n) {
   return value % n;
 }
 
-// Natural logarithm of x in (0, 1]: x = m * 2^e with m in [sqrt(1/2), sqrt(2)), then the series of artanh. Only
-// operations that IEEE 754 rounds exactly are used, in a fixed order.
-static double fixed_log(double x) {
-  int exponent;
-  double m = frexp(x, &exponent);
-  if (m < 0.70710678118654752) {
-    m *= 2.0;
-    exponent--;
-  }
-  double t = (m - 1.0) / (m + 1.0);
-  double t2 = t * t;
-  double sum = 0.0;
-  for (int k = 23; k >= 1; k -= 2) sum = sum * t2 + 1.0 / k;
-  return 2.0 * t * sum + exponent * 0.69314718055994530942;
-}
-
-// cos(2 pi u) for u in [0, 1) by reduction to an eighth of a turn and Taylor series.
-static double fixed_cos_turn(double u) {
-  double v = u < 0.5 ? u : 1.0 - u;  // cos is even: v in [0, 1/2]
-  double sign = 1.0;
-  if (v > 0.25) {  // cos(pi - x) = -cos(x)
-    v = 0.5 - v;
-    sign = -1.0;
-  }
-  double x = v * 6.28318530717958647692;  // in [0, pi/2]
-  double x2 = x * x;
-  double sum = 1.0;
-  for (int k = 22; k >= 2; k -= 2) sum = 1.0 - x2 / ((k - 1) * k) * sum;
-  return sign * sum;
-}
-
 double tarn__random_normal(tarn__random *random) {
   double u = 1.0 - tarn__random_uniform(random);
   double v = tarn__random_uniform(random);
-  return sqrt(-2.0 * fixed_log(u)) * fixed_cos_turn(v);
+  return sqrt(-2.0 * tarn__fixed_log(u)) * tarn__fixed_cos_turn(v);
 }
 
 void tarn__random_shuffle(tarn__random *random, int64_t *items, int64_t n) {

@@ -121,6 +121,19 @@ tarn__tensor *tarn__depthwise_conv(tarn__graph *graph, tarn__tensor *x, tarn__te
 tarn__tensor *tarn__depthwise_conv_rows(tarn__graph *graph, tarn__tensor *x, tarn__tensor *logits, tarn__tensor *rows,
                                         tarn__tensor *ranges, tarn__conv_spec spec);
 
+// Rotary positions (Su et al. 2021) on the queries and keys of packed rows, in the convention of LLaMA and GPT-NeoX
+// (rotate_half): from `column` on x [R, *] has `heads` heads of `width` columns, and of each head the first n =
+// `rotated` columns (even) are turned by the row's position, i < n / 2:
+//   angle = position base^(-2 i / n);  y[i] = x[i] cos(angle) - x[i + n/2] sin(angle),
+//                                      y[i + n/2] = x[i + n/2] cos(angle) + x[i] sin(angle)
+// y [R, *] is x in all other columns, and takes over its memory where nobody else reads it. positions: I32 [1, R], of
+// whole sentences or of the rows of a decoding step, whose keys are cached as they are turned. Gradient: turned back.
+typedef struct tarn__rotary_spec {
+  int64_t column, heads, width, rotated;
+  double base;  // more than 1
+} tarn__rotary_spec;
+tarn__tensor *tarn__rotary(tarn__graph *graph, tarn__tensor *x, tarn__tensor *positions, tarn__rotary_spec spec);
+
 // Average pooling over packed sentences as a token mixer (PoolFormer, Yu et al. 2022): the mean of a window of tokens,
 // less the token itself, which the residual adds again (AvgPool(x) - x):
 //   y[r] = mean of x[j] over the rows j of the sentence with r - before <= j < r - before + width, less x[r]

@@ -1,0 +1,62 @@
+#include "ops/rotary.h"
+
+#include "device/cpu/isa.h"
+
+static tarn_status forward_cpu(const tarn__exec *exec, const tarn__node *node) {
+  return TARN__TABLE_NOW(tarn__rotary_kernels)->forward(exec, node);
+}
+
+static size_t scratch(const tarn__node *node, int threads) {
+  return TARN__TABLE_NOW(tarn__rotary_kernels)->scratch(node, threads);
+}
+
+static const tarn__op op_backward = {.name = "rotary_backward",
+                                     .scratch = scratch,
+                                     .in_place = true,
+                                     .inplace_out = 0,
+                                     .inplace_in = TARN__ROTARY_X,
+                                     .reference_f32 = tarn__rotary_f32,
+                                     .reference_f64 = tarn__rotary_f64,
+                                     .cpu = forward_cpu};
+
+// A rotation is orthogonal: its gradient is the rotation back.
+static void grad(tarn__graph *graph, tarn__node *node) {
+  tarn__tensor *x = node->in[TARN__ROTARY_X];
+  tarn__node *back = tarn__graph_node(graph, &op_backward, sizeof(tarn__rotary_attr));
+  *(tarn__rotary_attr *)back->attr = (tarn__rotary_attr){((const tarn__rotary_attr *)node->attr)->spec, true};
+  back->in[TARN__ROTARY_X] = node->out[0]->grad;
+  back->in[TARN__ROTARY_POSITIONS] = node->in[TARN__ROTARY_POSITIONS];
+  tarn__tensor *dx = back->out[0] = tarn__graph_tensor(graph, x->dtype, x->rows, x->cols, "gradient");
+  tarn__graph_emit(graph, back);
+  tarn__grad_add(graph, x, dx);
+}
+
+static const tarn__op op_rotary = {.name = "rotary",
+                                   .grad = grad,
+                                   .scratch = scratch,
+                                   .in_place = true,
+                                   .inplace_out = 0,
+                                   .inplace_in = TARN__ROTARY_X,
+                                   .cheap = true,
+                                   .reference_f32 = tarn__rotary_f32,
+                                   .reference_f64 = tarn__rotary_f64,
+                                   .cpu = forward_cpu};
+
+static bool fits(const tarn__tensor *x, const tarn__tensor *positions, const tarn__rotary_spec *spec) {
+  return spec->heads > 0 && spec->width > 0 && spec->column >= 0 &&
+         spec->column + spec->heads * spec->width <= x->cols && spec->rotated > 0 && spec->rotated <= spec->width &&
+         spec->rotated % 2 == 0 && spec->base > 1.0 && positions->dtype == TARN__I32 && positions->rows == 1 &&
+         positions->cols == x->rows;
+}
+
+tarn__tensor *tarn__rotary(tarn__graph *graph, tarn__tensor *x, tarn__tensor *positions, tarn__rotary_spec spec) {
+  if (!fits(x, positions, &spec))
+    tarn__graph_fail(graph, TARN_STATUS_INTERNAL, "rotary: its inputs do not fit together");
+  tarn__node *node = tarn__graph_node(graph, &op_rotary, sizeof(tarn__rotary_attr));
+  *(tarn__rotary_attr *)node->attr = (tarn__rotary_attr){spec, false};
+  node->in[TARN__ROTARY_X] = x;
+  node->in[TARN__ROTARY_POSITIONS] = positions;
+  tarn__tensor *y = node->out[0] = tarn__graph_tensor(graph, x->dtype, x->rows, x->cols, "rotary");
+  tarn__graph_emit(graph, node);
+  return y;
+}
