@@ -78,7 +78,7 @@ static json_t *cosines(const tarn_train *t) {
 
 tarn_status tarn__backskip_log(tarn_train *t) {
   json_t *cosine = cosines(t);
-  TARN_REQUIRE(cosine, MEMORY, "out of memory: a line of %s", t->log.path);
+  TARN_REQUIRE(cosine, MEMORY, "out of memory: a line of %s", t->session.log.path);
   if (json_object_size(cosine) == 0) {
     json_decref(cosine);
     return TARN_STATUS_OK;
@@ -86,7 +86,7 @@ tarn_status tarn__backskip_log(tarn_train *t) {
   char *line;
   json_t *record = json_pack("{s:s, s:I, s:f, s:o}", "kind", "backskip", "step", (json_int_t)t->progress.update, "time",
                              t->progress.seconds, "cosine", cosine);
-  TARN_TRY(tarn__run_log_add(&t->log, record, &line));
+  TARN_TRY(tarn__run_log_add(&t->session.log, record, &line));
   free(line);
   return TARN_STATUS_OK;
 }

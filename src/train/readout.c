@@ -146,7 +146,7 @@ static double share_of(const readout *r, int64_t word) {
 
 // A token that does not occur is taken to have come half a time.
 static tarn_status solve(readout *r, tarn_train *t) {
-  tarn_status status = tarn__ridge_solve(r->weights, r->bias, &t->readout.ridge, &r->sums, t->config->train.ridge);
+  tarn_status status = tarn__ridge_solve(r->weights, r->bias, &t->end.readout.ridge, &r->sums, t->config->train.ridge);
   for (int64_t v = 0; v < r->words && status == TARN_STATUS_OK; v++)
     r->log_shares[v] = log(fmax(share_of(r, v), 0.5 / (double)r->sums.count));
   if (status != TARN_STATUS_NUMERIC) return status;
@@ -194,9 +194,9 @@ static tarn_status compute(readout *r, tarn_train *t, tarn__calibration *c) {
                                        .words = r->words,
                                        .smoothing = t->config->train.label_smoothing};
   TARN_TRY(tarn__calibrate(c, &data));
-  t->readout.power = c->power;
-  t->readout.scale = c->scale;
-  t->readout.held = r->held;
+  t->end.readout.power = c->power;
+  t->end.readout.scale = c->scale;
+  t->end.readout.held = r->held;
   if (apart) {
     add_held(r);
     TARN_TRY(solve(r, t));

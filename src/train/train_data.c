@@ -12,7 +12,7 @@ static tarn_status check_data(const tarn_train *t) {
 
 tarn_status tarn__train_check_data(tarn_train *t) {
   tarn_status status = check_data(t);
-  t->data_changed = t->data_changed || status != TARN_STATUS_OK;
+  t->session.data_changed = t->session.data_changed || status != TARN_STATUS_OK;
   return status;
 }
 
@@ -20,11 +20,11 @@ tarn_status tarn__train_rescue(tarn_train *t, tarn_status status) {
   char line[1024];
   // Whatever ended another rank, what is here is the state after the last update; numbers that are none are everyone's.
   const bool left = t->comm->failed && status != TARN_STATUS_NUMERIC;
-  if (status == TARN_STATUS_OK || t->comm->rank > 0 || !(t->data_changed || left)) return status;
+  if (status == TARN_STATUS_OK || t->comm->rank > 0 || !(t->session.data_changed || left)) return status;
   snprintf(line, sizeof line, "%s", tarn_error_message());
-  tarn_status saved = t->averaged ? TARN_STATUS_OK : tarn__train_save(t, false);
+  tarn_status saved = t->end.averaged ? TARN_STATUS_OK : tarn__train_save(t, false);
   if (saved != TARN_STATUS_OK) return tarn__fail_prefix(saved, "%s; and its state could not be saved: ", line);
   return tarn__fail(status, "%s; the training is saved after update %lld%s tarn train --resume %s", line,
                     (long long)t->progress.update,
-                    t->data_changed ? ": make the file what it was, then" : "; go on with:", t->go_on);
+                    t->session.data_changed ? ": make the file what it was, then" : "; go on with:", t->go_on);
 }

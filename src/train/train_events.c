@@ -50,10 +50,10 @@ static double seconds_left(const tarn_train *t, bool *at_least) {
   const double left = clock_left(t);
   *at_least = false;
   if (left < 0 || p->seconds <= 0) return left;
-  const double wall = t->step_clock > 0 ? t->step_wall / t->step_clock : 1.0;
+  const double wall = t->session.step_clock > 0 ? t->session.step_wall / t->session.step_clock : 1.0;
   const double validations = validations_left(t, left * (double)p->update / p->seconds);
-  *at_least = validations > 0 && t->validation_seconds <= 0;
-  return left * wall + validations * t->validation_seconds;
+  *at_least = validations > 0 && t->session.validation_seconds <= 0;
+  return left * wall + validations * t->session.validation_seconds;
 }
 
 void tarn__train_tell(const tarn_train *t, tarn_train_event *event) {

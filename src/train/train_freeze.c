@@ -23,7 +23,7 @@ static tarn_status log_freeze(tarn_train *t, char *names) {
     record = NULL;
   }
   char *line;
-  TARN_TRY(tarn__run_log_add(&t->log, record, &line));
+  TARN_TRY(tarn__run_log_add(&t->session.log, record, &line));
   event.line = line;
   tarn__train_tell(t, &event);
   free(line);

@@ -40,12 +40,12 @@ static tarn_status log_window(tarn_train *t, double rate) {
       "epoch", tarn__train_epoch(t), "time", p->seconds, "loss", event.loss, "nll", event.nll, "ppl",
       fmin(exp(event.nll), DBL_MAX), "lr", rate, "tokens_per_second", event.tokens_per_second, "grad_norm",
       event.grad_norm, "source_tokens", (json_int_t)p->source_tokens, "target_tokens", (json_int_t)p->target_tokens);
-  if (t->config->train.optimiser == TARN_OPTIMISER_RIDGE && record && !add_readout(record, &t->readout)) {
+  if (t->config->train.optimiser == TARN_OPTIMISER_RIDGE && record && !add_readout(record, &t->end.readout)) {
     json_decref(record);
     record = NULL;
   }
   char *line;
-  TARN_TRY(tarn__run_log_add(&t->log, record, &line));
+  TARN_TRY(tarn__run_log_add(&t->session.log, record, &line));
   event.line = line;
   tarn__train_tell(t, &event);
   free(line);
@@ -59,7 +59,7 @@ static void begin_window(tarn__progress *p) {
 }
 
 static tarn_status log_validation(tarn_train *t, bool best, const char *path) {
-  const tarn__validation *v = &t->validation;
+  const tarn__validation *v = &t->session.validation;
   json_t *record =
       json_pack("{s:s, s:I, s:f, s:f, s:f, s:f}", "kind", "valid", "step", (json_int_t)t->progress.update, "epoch",
                 tarn__train_epoch(t), "time", t->progress.seconds, "valid_loss", v->loss, "valid_nll", v->nll);
@@ -76,7 +76,7 @@ static tarn_status log_validation(tarn_train *t, bool best, const char *path) {
     record = NULL;
   }
   char *line;
-  TARN_TRY(tarn__run_log_add(&t->log, record, &line));
+  TARN_TRY(tarn__run_log_add(&t->session.log, record, &line));
   tarn_train_event event = {.kind = TARN_TRAIN_EVENT_VALID,
                             .valid_loss = v->loss,
                             .valid_nll = v->nll,
@@ -109,9 +109,9 @@ static tarn_status compute_validation(tarn_train *t) {
   TARN_TRY(tarn__profile_work(t->profile, "validation", begin));
   if (!isfinite(result.loss))
     return tarn__train_fail(t, t->progress.update, "the validation loss", "not a finite number");
-  t->validation = result;
-  t->validated = true;
-  t->validation_seconds = result.seconds;
+  t->session.validation = result;
+  t->session.validated = true;
+  t->session.validation_seconds = result.seconds;
   return TARN_STATUS_OK;
 }
 
@@ -119,11 +119,11 @@ static tarn_status compute_validation(tarn_train *t) {
 static tarn_status validate(tarn_train *t) {
   tarn__progress *p = &t->progress;
   TARN_TRY(compute_validation(t));
-  if (tarn__train_has_diverged(t, t->validation.nll)) {
+  if (tarn__train_has_diverged(t, t->session.validation.nll)) {
     TARN_TRY(log_validation(t, false, NULL));
-    return tarn__train_diverged(t, p->update, "validation loss", t->validation.nll);
+    return tarn__train_diverged(t, p->update, "validation loss", t->session.validation.nll);
   }
-  double metric = tarn__validation_metric(&t->validation, t->config);
+  double metric = tarn__validation_metric(&t->session.validation, t->config);
   bool best = p->best_update == 0 || tarn__metric_better(metric, p->best, t->config);
   p->validated = p->update;
   p->worse = best ? 0 : p->worse + 1;
@@ -198,8 +198,8 @@ static tarn_status step_and_log(tarn_train *t) {
   tarn__progress *p = &t->progress;
   const double begin = tarn__seconds(), trained = p->seconds;
   TARN_TRY(closed ? tarn__train_readout(t, &result) : tarn__train_step(t, &result));
-  t->step_wall += tarn__seconds() - begin;
-  t->step_clock += p->seconds - trained;
+  t->session.step_wall += tarn__seconds() - begin;
+  t->session.step_clock += p->seconds - trained;
   const bool logs = closed || p->update % t->config->train.log_every == 0;
   if (t->comm->rank == 0) TARN_TRY(tell_update(t, &result, logs));
   if (logs) begin_window(p);
@@ -222,10 +222,10 @@ static tarn_status between_steps(tarn_train *t, tarn_train_end *end, bool *ended
     TARN_TRY(validate_together(t, validate));
     *ended = *ended || limit_reached(t, end);  // patience
   }
-  bool save = t->save && *t->save != t->saves;
-  if (save) t->saves = *t->save;
+  bool save = t->save && *t->save != t->session.saves;
+  if (save) t->session.saves = *t->save;
   if (save_due(t, *ended)) return tarn__train_lead(t, save_numbered);
-  save = save || tarn__seconds() - t->saved_at > AUTOSAVE;
+  save = save || tarn__seconds() - t->session.saved_at > AUTOSAVE;
   TARN_TRY(tarn__comm_any(t->comm, &save));
   return save ? tarn__train_lead(t, save_state) : TARN_STATUS_OK;
 }
@@ -243,18 +243,18 @@ static tarn_status average(tarn_train *t) {
                "stopped while validating the average; go on with: tarn train --resume %s", t->go_on);
   TARN_TRY(status);
   TARN_TRY(log_validation(t, false, t->dir.average));
-  if (tarn__train_has_diverged(t, t->validation.nll))
-    return tarn__train_diverged(t, t->progress.update, "validation loss of the average", t->validation.nll);
+  if (tarn__train_has_diverged(t, t->session.validation.nll))
+    return tarn__train_diverged(t, t->progress.update, "validation loss of the average", t->session.validation.nll);
   return TARN_STATUS_OK;
 }
 
 static tarn_status finish(tarn_train *t, tarn_train_result *result) {
   TARN_TRY(tarn__train_lead(t, average));
   tarn__train_result_fill(t, result);
-  tarn_checkpoint_found_close(&t->found);
-  TARN_TRY(tarn_checkpoint_find(&t->found, t->dir.path, TARN_CHECKPOINT_CHOICE_AUTO));
-  result->checkpoint = t->found.path;
-  result->checkpoint_reason = t->found.reason;
+  tarn_checkpoint_found_close(&t->end.found);
+  TARN_TRY(tarn_checkpoint_find(&t->end.found, t->dir.path, TARN_CHECKPOINT_CHOICE_AUTO));
+  result->checkpoint = t->end.found.path;
+  result->checkpoint_reason = t->end.found.reason;
   return TARN_STATUS_OK;
 }
 
@@ -290,7 +290,7 @@ static tarn_status mark_log(tarn_train *t) {
   tarn__log(TARN_LOG_WARNING, "%s: %s; the run goes on and is marked", t->dir.log, t->log_why);
   json_t *record = json_pack("{s:s, s:I, s:f, s:s}", "kind", TARN__LOG_ACCEPTED, "step", (json_int_t)t->progress.update,
                              "time", t->progress.seconds, "message", t->log_why);
-  TARN_TRY(tarn__run_log_add(&t->log, record, &line));
+  TARN_TRY(tarn__run_log_add(&t->session.log, record, &line));
   free(line);
   return tarn__train_save(t, false);
 }
@@ -299,8 +299,9 @@ static tarn_status mark_log(tarn_train *t) {
 static tarn_status open_log(tarn_train *t) {
   TARN_TRY(tarn__train_result_remove(t));
   if (t->log_why[0]) t->progress.log = (tarn__log_sum){0};
-  TARN_TRY(tarn__run_log_open(&t->log, t->dir.log, t->config->train.tensorboard ? t->dir.path : NULL, &t->progress));
-  t->validation_seconds = t->log.validation_seconds;
+  TARN_TRY(
+      tarn__run_log_open(&t->session.log, t->dir.log, t->config->train.tensorboard ? t->dir.path : NULL, &t->progress));
+  t->session.validation_seconds = t->session.log.validation_seconds;
   return t->log_why[0] ? mark_log(t) : TARN_STATUS_OK;
 }
 
@@ -308,7 +309,7 @@ static tarn_status open_log(tarn_train *t) {
 static tarn_status begin(tarn_train *t) {
   const bool log_begun = t->progress.log.bytes > 0 && !t->log_why[0];  // it says what is frozen from the start on
   TARN_TRY(open_log(t));
-  t->saved_at = tarn__seconds();
+  t->session.saved_at = tarn__seconds();
   TARN_TRY(tarn__train_freeze_first(t, log_begun));
   // From the start on there is something to resume.
   if (!tarn__file_exists(t->dir.last)) TARN_TRY(tarn__train_save(t, false));
@@ -318,7 +319,7 @@ static tarn_status begin(tarn_train *t) {
 
 static tarn_status run(tarn_train *t, tarn_train_result *result) {
   TARN_TRY(tarn__train_lead(t, begin));
-  t->saved_at = tarn__seconds();
+  t->session.saved_at = tarn__seconds();
   if (t->comm->rank > 0) TARN_TRY(tarn__train_freeze_first(t, true));
   if (t->validator && t->config->valid.at_start && t->progress.update == 0 && !t->progress.at_start)
     TARN_TRY(validate_together(t, validate_start));

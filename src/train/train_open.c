@@ -320,7 +320,7 @@ static tarn_status make_train(tarn_train **train, tarn__comm *comm) {
   TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, 1, sizeof(tarn_train)));
   tarn_train *t = memory;
   t->dir.lock = -1;
-  t->log = (tarn__run_log){.fd = -1, .events = {.fd = -1}};
+  t->session.log = (tarn__run_log){.fd = -1, .events = {.fd = -1}};
   t->comm = comm;
   *train = t;
   return TARN_STATUS_OK;
@@ -376,7 +376,7 @@ tarn_status tarn_train_open(tarn_train **train, const tarn_train_options *option
 void tarn_train_close(tarn_train **train) {
   tarn_train *t = *train;
   if (!t) return;
-  tarn__run_log_close(&t->log);
+  tarn__run_log_close(&t->session.log);
   tarn__gradient_sum_close(&t->gradient_sum);
   tarn__stepper_close(&t->stepper);
   tarn__frozen_cache_close(&t->cache);
@@ -391,7 +391,7 @@ void tarn_train_close(tarn_train **train) {
   tarn_plan_close(&t->plan);
   tarn_config_close(&t->config);
   tarn__free(t->go_on);
-  tarn_checkpoint_found_close(&t->found);
+  tarn_checkpoint_found_close(&t->end.found);
   tarn__run_dir_close(&t->dir);
   tarn__comm_close(&t->own_comm);
   tarn__free(t);

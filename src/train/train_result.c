@@ -36,12 +36,12 @@ void tarn__train_result_fill(const tarn_train *t, tarn_train_result *result) {
   result->epoch = tarn__train_epoch(t);
   result->seconds = p->seconds;
   result->tokens_per_second = p->seconds > 0 ? (double)(p->source_tokens + p->target_tokens) / p->seconds : 0.0;
-  result->has_valid = t->validated;
-  result->has_bleu = t->validated && t->validation.has_bleu;
+  result->has_valid = t->session.validated;
+  result->has_bleu = t->session.validated && t->session.validation.has_bleu;
   result->best_update = p->best_update;
   result->best = p->best;
-  result->valid_loss = t->validation.loss;
-  result->valid_bleu = t->validation.bleu;
+  result->valid_loss = t->session.validation.loss;
+  result->valid_bleu = t->session.validation.bleu;
   result->peak_bytes = (size_t)tarn__train_peak(t);
   result->checkpoint = p->best_update > 0 ? t->dir.best : t->dir.last;
   result->checkpoint_reason = "";
@@ -114,7 +114,7 @@ static json_t *describe(const tarn_train *t, const tarn_train_result *r, const c
     failed |= json_object_set_new(object, "best", json_real(r->best)) != 0;
   }
   failed |= json_object_set_new(object, "checkpoint", json_string(file_of(r->checkpoint))) != 0;
-  failed |= json_object_set_new(object, "log", tarn__log_sum_write(&t->log.sum)) != 0;
+  failed |= json_object_set_new(object, "log", tarn__log_sum_write(&t->session.log.sum)) != 0;
   failed |= json_object_set_new(object, "encoder", stack_of(config, &config->encoder)) != 0;
   failed |= json_object_set_new(object, "decoder", stack_of(config, &config->decoder)) != 0;
   failed |= json_object_set_new(object, "config_hash", json_string(config_text)) != 0;
@@ -129,7 +129,7 @@ static json_t *describe(const tarn_train *t, const tarn_train_result *r, const c
 
 static tarn_status write_file(tarn_train *t, const tarn_train_result *r, const char *message) {
   char hash[TARN__HASH_TEXT];
-  TARN_TRY(tarn__run_log_sync(&t->log));
+  TARN_TRY(tarn__run_log_sync(&t->session.log));
   TARN_TRY(config_hash(t->config, hash));
   json_t *object = describe(t, r, hash);
   int failed = json_object_set_new(object, "status", json_string(message ? "failed" : "finished")) != 0;

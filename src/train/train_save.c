@@ -33,11 +33,11 @@ tarn_status tarn__train_save(tarn_train *t, bool numbered) {
       return status;
     }
   }
-  TARN_TRY(tarn__run_log_sync(&t->log));
-  t->progress.log = t->log.sum;
+  TARN_TRY(tarn__run_log_sync(&t->session.log));
+  t->progress.log = t->session.log.sum;
   t->progress.peak_bytes = tarn__train_peak(t);
   TARN_TRY(write_file(t, t->dir.last, true));
-  t->saved_at = tarn__seconds();
+  t->session.saved_at = tarn__seconds();
   return tarn__run_dir_prune(&t->dir, keep);
 }
 
@@ -58,7 +58,7 @@ tarn_status tarn__train_average(tarn_train *t) {
   TARN_TRY(status);
   tarn__checkpoint_file file;
   TARN_TRY(tarn__checkpoint_file_open(&file, t->dir.average));
-  t->averaged = true;
+  t->end.averaged = true;
   status = tarn__checkpoint_file_load(&file, t->model, false);
   tarn__checkpoint_file_close(&file);
   TARN_TRY(status);

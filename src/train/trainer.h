@@ -15,45 +15,57 @@
 #include "train/stepper.h"
 #include "train/validator.h"
 
+// What running holds, from tarn_train_run() on.
+typedef struct tarn__train_session {
+  tarn__run_log log;
+  sig_atomic_t saves;            // of *save, what was seen
+  double saved_at;               // on the clock: when the last checkpoint was written
+  double step_wall, step_clock;  // seconds in the steps, on the wall and on the clock of train.clock
+  double validation_seconds;     // of the newest validation, of an earlier session too; 0: there was none
+  tarn__validation validation;   // the newest one
+  bool validated;
+  bool data_changed;  // tarn__train_check_data() has failed
+} tarn__train_session;
+
+// What belongs to the end.
+typedef struct tarn__train_ending {
+  tarn__readout readout;        // of optimiser ridge
+  bool averaged;                // the model holds the mean of checkpoints; the last state is on disk
+  tarn_checkpoint_found found;  // of the run
+} tarn__train_ending;
+
 struct tarn_train {
+  // Opened once.
   tarn__comm *comm;      // rank 0 alone has a lock, a log and a receiver of events
   tarn__comm *own_comm;  // that was opened here; NULL: the caller's
   tarn_config *config;
   tarn__run_dir dir;
+  char *go_on;                  // the folder that is named to go on with: that of the run, or of the runs of all seeds
+  bool was_over;                // result.json was there
+  bool accept_log;              // go on with a log that does not fit,
+  char log_why[TARN__LOG_WHY];  // which says why it does not; "" if it does
+  bool planned_only;
+  tarn_plan plan;
+  int threads;
   tarn_vocab *source, *target;  // equal pointers when one serves both sides
   tarn__shard shard;
   tarn__batcher *batcher;  // the loader's while there is one
   tarn__loader *loader;
-  int64_t epoch_batches;  // of the epoch of progress.epoch
   tarn__model *model;
   tarn__validator *validator;  // NULL: no validation
   tarn__frozen_cache cache;    // open if train.cache_frozen, filled when the training runs
   tarn__stepper stepper;
   tarn__gradient_sum gradient_sum;
-  void *moments;                // memory of all parameters' moments
-  tarn__run_log log;            // open while it runs
-  bool accept_log;              // go on with a log that does not fit,
-  char log_why[TARN__LOG_WHY];  // which says why it does not; "" if it does
-  tarn__progress progress;
-  tarn_plan plan;
-  int threads;
-  bool planned_only;
-  tarn_checkpoint_found found;   // of the run when it is over
-  char *go_on;                   // the folder that is named to go on with: that of the run, or of the runs of all seeds
-  double saved_at;               // on the clock: when the last checkpoint was written
-  tarn__readout readout;         // of optimiser ridge, when it is done
-  double step_wall, step_clock;  // seconds in the steps of this session, on the wall and on the clock of train.clock
-  double validation_seconds;     // of the newest validation, of an earlier session too; 0: there was none
-  bool was_over;                 // result.json was there when it was opened
-  tarn__validation validation;   // the newest one
-  bool validated;
+  void *moments;  // memory of all parameters' moments
   void (*on_event)(void *user, const tarn_train_event *event);
   void *user;
   const volatile sig_atomic_t *stop, *save;
-  sig_atomic_t saves;  // of *save, what was seen
   tarn_profile *profile;
-  bool data_changed;  // tarn__train_check_data() has failed
-  bool averaged;      // the model holds the mean of checkpoints; the last state is on disk
+  // Where it stands, which checkpoints hold.
+  tarn__progress progress;
+  int64_t epoch_batches;  // of the epoch of progress.epoch
+  tarn__train_session session;
+  tarn__train_ending end;
 };
 
 // Fails with USAGE unless the options ask for one thing: a new training in a run directory, a plan, or going on.

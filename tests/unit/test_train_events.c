@@ -39,7 +39,7 @@ static void open_at(place *p, const char *const *overrides, size_t count, int64_
   if (tarn_train_open(&p->train, &options) != TARN_STATUS_OK) fail_msg("%s", tarn_error_message());
   p->train->progress.update = update;
   p->train->progress.seconds = (double)update;
-  p->train->validation_seconds = 1000;
+  p->train->session.validation_seconds = 1000;
 }
 
 static void assert_left(place *p, double seconds) {
@@ -60,7 +60,7 @@ static void validations_count(void **state) {
   assert_left(&p, 8 + 4000);  // that at 4 comes after the event
   p.train->progress.validated = 4;
   assert_left(&p, 8 + 3000);
-  p.train->validation_seconds = 0;
+  p.train->session.validation_seconds = 0;
   assert_left(&p, 8);
   assert_true(p.event.left_at_least);
   tarn_train_close(&p.train);
@@ -73,7 +73,7 @@ static void validations_count(void **state) {
   const char *const none[] = {"data.valid="};
   open_at(&p, none, 1, 2);
   assert_left(&p, 10);
-  p.train->validation_seconds = 0;
+  p.train->session.validation_seconds = 0;
   assert_left(&p, 10);
   assert_false(p.event.left_at_least);
   tarn_train_close(&p.train);
@@ -110,8 +110,8 @@ static void left_is_on_the_wall(void **state) {
   place p;
   const char *const cpu[] = {"train.clock=cpu", "data.valid="};
   open_at(&p, cpu, 2, 2);
-  p.train->step_clock = 2;
-  p.train->step_wall = 6;
+  p.train->session.step_clock = 2;
+  p.train->session.step_wall = 6;
   assert_left(&p, 30);
   tarn_train_close(&p.train);
 }
