@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Checks the rules that keep the project readable (see CONTRIBUTING.md). Prints one line a breach; exit code 1 if any.
-# usage: check_structure.sh [libtarn.a]
+# usage: check_structure.sh [libtarn.a]    symbols are checked where the library is given
+#        check_structure.sh --write        writes the layers into docs/design.md
 set -u
 cd "$(dirname "$0")/.." || exit 1
 . scripts/sources.sh
@@ -13,12 +14,58 @@ breach() {
 }
 mapfile -t files < <(sources include src tools tests bench examples)
 
-# room_of FILE: the room of a file below src/, the longest folder of its path that src/rooms.txt names.
-declare -A may_take
+# Rooms and their rules, in the order of src/rooms.txt, whose first lines explain the marks.
+rooms=()
+declare -A may_take includes_from
 while IFS=: read -r room rest; do
   case $room in \#* | "") continue ;; esac
+  rooms+=("$room")
   may_take[$room]=${rest%%|*}
+  for word in ${may_take[$room]}; do
+    case $word in
+      @*) ;;
+      !*) includes_from[$room]+=" ${word#!}" ;;
+      *)
+        includes_from[$room]+=" $word"
+        [ -n "${may_take[$word]+x}" ] && [ "$word" != "$room" ] ||
+          breach "src/rooms.txt: $room names $word, which does not stand above it"
+        ;;
+    esac
+  done
 done <src/rooms.txt
+for room in "${rooms[@]}"; do
+  for word in ${may_take[$room]}; do
+    case $word in [@!]*) [ -n "${may_take[${word#[@!]}]+x}" ] || breach "src/rooms.txt: $room names $word, which is no room" ;; esac
+  done
+done
+
+# The layers as docs/design.md shows them, from the top to the bottom.
+layers() {
+  local i room line
+  printf '    %-22s%s\n' tools/ 'the program: one file a command; takes from include/tarn/ only'
+  for ((i = ${#rooms[@]} - 1; i >= 0; i--)); do
+    room=${rooms[i]}
+    line=$(grep -m 1 "^$room:" src/rooms.txt)
+    printf '    %-22s%s\n' "src/$room" "${line#*| }"
+  done
+}
+begin='<!-- src/rooms.txt, by ./run format -->' end='<!-- end of src/rooms.txt -->'
+# with_layers FILE: the file with the layers, between the two marks, as they are now.
+with_layers() {
+  layers | awk -v begin="$begin" -v end="$end" '
+    NR == FNR { text = text $0 "\n"; next }
+    $0 == end { print "\n" text; inside = 0 }
+    !inside { print }
+    $0 == begin { inside = 1 }' - "$1"
+}
+if [ "${1:-}" = --write ]; then
+  with_layers docs/design.md >docs/design.md.new && mv docs/design.md.new docs/design.md
+  exit
+fi
+grep -qxF "$begin" docs/design.md && with_layers docs/design.md | cmp -s - docs/design.md ||
+  breach "docs/design.md shows other layers than src/rooms.txt: ./run format writes them anew"
+
+# room_of FILE: the room of a file below src/, the longest folder of its path that src/rooms.txt names.
 room_of() {
   local folder=${1%/*}
   while [ -z "${may_take[$folder]+x}" ] && [ "$folder" != "${folder%/*}" ]; do folder=${folder%/*}; done
@@ -37,7 +84,7 @@ check_include() {  # FILE WORD: the word between the quotes of an include in FIL
       own=$(room_of "${file#src/}")
       [ "$folder" = "$word" ] && [ "$word" != build_info.h ] &&
         breach "$file: includes \"$word\" without its folder (\"$own/$word\")"
-      case " tarn $own build_info.h ${may_take[$own]-} " in
+      case " tarn $own build_info.h ${includes_from[$own]-} " in
         *" $(room_of "$word") "*) ;;
         *) breach "$file: src/$own must not include \"$word\" (src/rooms.txt)" ;;
       esac ;;
@@ -49,7 +96,7 @@ while IFS=$'\t' read -r file word; do
 done < <(grep -Hn '^[[:space:]]*#[[:space:]]*include[[:space:]]*"' "${files[@]}" |
   sed -E 's/^([^:]+):[0-9]+:[^"]*"([^"]+)".*/\1\t\2/' | grep -E '^(include|tools|src)/')
 
-# Every folder is a room, and each takes only from rooms that are written above it.
+# Every folder is a room.
 while read -r folder; do
   [ -n "${may_take[${folder#src/}]+x}" ] || breach "$folder: src/rooms.txt does not name it"
 done < <(printf '%s\n' "${files[@]}" | grep '^src/' | sed 's|/[^/]*$||' | sort -u)
@@ -89,8 +136,13 @@ for header in include/tarn/*.h; do
     breach "$header: declares functions without extern \"C\""
 done
 
-# What others can link against is named tarn_ or tarn__.
+# What others can link against is named tarn_ or tarn__, and who uses it may take from the room that defines it.
 if [ $# -gt 0 ]; then
+  while read -r line; do breach "$line"; done < <({
+    sed 's/^/room /' src/rooms.txt
+    printf '%s\n' "${files[@]}" | sed 's/^/file /'
+    nm -A -P "$1" | sed 's/^/symbol /'
+  } | awk -f scripts/check_symbols.awk)
   while read -r symbol; do
     breach "$(basename "$1"): the symbol $symbol does not begin with tarn_"
   done < <(nm -g --defined-only "$1" 2>/dev/null | awk 'NF == 3 && $2 ~ /^[TDBRC]$/ && $3 !~ /^tarn_/ {print $3}')

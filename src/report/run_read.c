@@ -50,14 +50,14 @@ tarn_status tarn__run_check_version(const char *version, const char *path) {
   int ours[3];
   char end;
   TARN_REQUIRE(version && sscanf(version, "%d.%d.%d%c", &theirs[0], &theirs[1], &theirs[2], &end) == 3, DATA,
-               "%s: \"version\" must be that of the program, such as \"%s\"", path, tarn_version());
-  if (sscanf(tarn_version(), "%d.%d.%d", &ours[0], &ours[1], &ours[2]) != 3) return TARN_STATUS_OK;
+               "%s: \"version\" must be that of the program, such as \"%s\"", path, TARN_VERSION);
+  if (sscanf(TARN_VERSION, "%d.%d.%d", &ours[0], &ours[1], &ours[2]) != 3) return TARN_STATUS_OK;
   for (int i = 0; i < 3 && theirs[i] >= ours[i]; i++)
     TARN_REQUIRE(
         theirs[i] == ours[i], DATA,
         "%s was written by tarn %s, and this is tarn %s, which cannot know what later versions write; use tarn "
         "%s",
-        path, version, tarn_version(), version);
+        path, version, TARN_VERSION, version);
   return TARN_STATUS_OK;
 }
 

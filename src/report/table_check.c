@@ -267,8 +267,8 @@ tarn_status tarn__table_check(struct tarn__results_table_memory *t) {
     if (!same_text(first->version, run->version))
       TARN_TRY(tarn__table_note(t, "%s was trained by tarn %s, %s by tarn %s", run->path, shown(run->version),
                                 first->path, shown(first->version)));
-    else if (run == first && run->version && strcmp(run->version, tarn_version()) != 0)
-      TARN_TRY(tarn__table_note(t, "the runs were trained by tarn %s, this is tarn %s", run->version, tarn_version()));
+    else if (run == first && run->version && strcmp(run->version, TARN_VERSION) != 0)
+      TARN_TRY(tarn__table_note(t, "the runs were trained by tarn %s, this is tarn %s", run->version, TARN_VERSION));
   }
   if (!given && first->config->train.max_minutes <= 0)
     TARN_TRY(tarn__table_note(t,
