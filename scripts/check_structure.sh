@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Checks the rules that keep the project readable (see CONTRIBUTING.md). Prints one line a breach; exit code 1 if any.
 # usage: check_structure.sh [libtarn.a]    symbols are checked where the library is given
-#        check_structure.sh --write        writes the layers into docs/design.md
+#        check_structure.sh --write        writes what src/rooms.txt says into docs/design.md and the README.md of each room
 set -u
 cd "$(dirname "$0")/.." || exit 1
 . scripts/sources.sh
@@ -58,7 +58,21 @@ with_layers() {
     !inside { print }
     $0 == begin { inside = 1 }' - "$1"
 }
+# The line of a room's README.md that says what it may take from.
+use_of() {
+  local word line=""
+  for word in include/tarn ${may_take[$1]}; do
+    case $word in
+      @*) line+=", the entries of \`src/${word#@}\` in a table" ;;
+      !*) line+=", for now \`src/${word#!}\`" ;;
+      include/tarn) line='May use: `include/tarn`' ;;
+      *) line+=", \`src/$word\`" ;;
+    esac
+  done
+  echo "$line."
+}
 if [ "${1:-}" = --write ]; then
+  for room in "${rooms[@]}"; do sed -i "s|^May use:.*|$(use_of "$room")|" "src/$room/README.md"; done
   with_layers docs/design.md >docs/design.md.new && mv docs/design.md.new docs/design.md
   exit
 fi
@@ -100,6 +114,18 @@ done < <(grep -Hn '^[[:space:]]*#[[:space:]]*include[[:space:]]*"' "${files[@]}"
 while read -r folder; do
   [ -n "${may_take[${folder#src/}]+x}" ] || breach "$folder: src/rooms.txt does not name it"
 done < <(printf '%s\n' "${files[@]}" | grep '^src/' | sed 's|/[^/]*$||' | sort -u)
+
+# The README.md of each room: what lives there, what it may use, what to read first. The files it names are there.
+for room in "${rooms[@]}"; do
+  readme=src/$room/README.md
+  [ -f "$readme" ] || { breach "src/$room has no README.md"; continue; }
+  [ "$(head -n 1 "$readme")" = "# src/$room" ] || breach "$readme: does not begin with \"# src/$room\""
+  grep -qxF "$(use_of "$room")" "$readme" || breach "$readme: says other rooms than src/rooms.txt: ./run format writes them anew"
+  grep -q '^Read first: ' "$readme" || breach "$readme: does not say what to read first"
+  while read -r name; do
+    [ -e "src/$room/$name" ] || [ -e "$name" ] || breach "$readme: there is no $name"
+  done < <(grep -o '`[^`]*[./][^`]*`' "$readme" | tr -d '`')
+done
 
 # Lengths. All sources are formatted, so a function ends with a brace in the first column and begins with the last line
 # before it that has a letter in the first column.
