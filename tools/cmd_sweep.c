@@ -12,6 +12,7 @@
 #include "json_output.h"
 #include "progress_line.h"
 #include "stop_signal.h"
+#include "tarn/measure.h"
 #include "tarn/sweep.h"
 
 static const cli_command COMMAND = {
@@ -41,8 +42,12 @@ static json_t *run_json(const tarn_sweep *sweep, const tarn_sweep_run *run) {
                              (json_int_t)run->update, "seconds", run->seconds);
   if (run->path) json_object_set_new(object, "path", json_output_text(run->path));
   set_number(object, "loss", run->loss);
-  set_number(object, "valid_loss", run->valid_loss);
-  set_number(object, "valid_bleu", run->valid_bleu);
+  for (int m = 0; m < TARN_METRIC_COUNT; m++) {
+    const tarn_measure *measure = tarn_measure_of((tarn_metric)m);
+    char key[32];
+    snprintf(key, sizeof key, "valid_%s", measure->word);
+    if (!measure->derived) set_number(object, key, run->valid[m]);
+  }
   set_number(object, "test_bleu", run->test_bleu);
   set_number(object, "test_blimp", run->test_blimp);
   if (run->message) json_object_set_new(object, "message", json_output_text(run->message));
@@ -63,14 +68,13 @@ static const char *event_word(tarn_sweep_event_kind kind) {
 }
 
 // What a run has reached, behind its name.
-static void print_state(const tarn_sweep_run *run) {
+static void print_state(const tarn_sweep *sweep, const tarn_sweep_run *run) {
   char time[32];
   if (run->update > 0) printf("  update %lld, %s of training", (long long)run->update, cli_time(time, run->seconds));
   if (!isnan(run->loss)) printf(", loss %.3f", run->loss);
-  if (!isnan(run->valid_bleu))
-    printf(", validation BLEU %.2f", run->valid_bleu);
-  else if (!isnan(run->valid_loss))
-    printf(", validation loss %.3f", run->valid_loss);
+  const tarn_measure *measure = tarn_measure_of(sweep->variants[run->variant].config->valid.metric);
+  if (!isnan(run->valid[measure->metric]))
+    printf(", validation %s %.*f", measure->name, measure->digits, run->valid[measure->metric]);
   if (!isnan(run->test_bleu)) printf(", test BLEU %.2f", run->test_bleu);
   if (!isnan(run->test_blimp)) printf(", BLiMP %.2f %%", run->test_blimp);
 }
@@ -101,7 +105,7 @@ static void print_event(view *v, const tarn_sweep_event *e) {
   }
   printf("%-9s %s seed %lld", progress ? "running" : event_word(e->kind), v->sweep->variants[run->variant].name,
          (long long)run->seed);
-  print_state(run);
+  print_state(v->sweep, run);
   if (run->message) printf("  %s", run->message);
   printf("  [%zu of %zu done", e->done, e->count);
   if (e->failed) printf(", %zu failed", e->failed);
@@ -170,7 +174,7 @@ static int print_plan(const tarn_sweep *sweep) {
     const tarn_sweep_run *run = &sweep->runs[i];
     printf("%-9s %s seed %lld", tarn_sweep_state_name(run->state), sweep->variants[run->variant].name,
            (long long)run->seed);
-    print_state(run);
+    print_state(sweep, run);
     if (run->message) printf("  %s", run->message);
     if (run->reuse) printf("  reused from %s", run->reuse);
     printf("\n");

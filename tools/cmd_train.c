@@ -14,6 +14,7 @@
 #include "progress_line.h"
 #include "sharing_text.h"
 #include "stop_signal.h"
+#include "tarn/measure.h"
 #include "tarn/train.h"
 
 static const cli_command COMMAND = {
@@ -64,9 +65,13 @@ static void print_step(const tarn_train_event *e) {
 }
 
 static void print_validation(const tarn_train_event *e) {
-  printf("update %lld  epoch %.2f  %s  loss %.4f  nll %.4f", (long long)e->update, e->epoch,
-         e->path ? "validation of the average" : "validation", e->valid_loss, e->valid_nll);
-  if (e->valid_bleu >= 0) printf("  BLEU %.2f", e->valid_bleu);
+  printf("update %lld  epoch %.2f  %s", (long long)e->update, e->epoch,
+         e->path ? "validation of the average" : "validation");
+  for (int m = 0; m < TARN_METRIC_COUNT; m++) {
+    const tarn_measure *measure = tarn_measure_of((tarn_metric)m);
+    if (!measure->derived && !isnan(e->scores[m]))
+      printf("  %s %.*f", measure->name, measure->told_digits, e->scores[m]);
+  }
   printf("%s\n", e->best ? "  (best so far)" : "");
   fflush(stdout);
 }
@@ -147,8 +152,12 @@ static int print_result_json(const tarn_train_result *r, const tarn_plan *plan) 
                              r->tokens_per_second, "checkpoint", json_output_text(r->checkpoint));
   json_object_set_new(object, "planned_bytes", json_integer((json_int_t)plan->total_bytes));
   json_object_set_new(object, "peak_resident_bytes", json_integer((json_int_t)r->peak_bytes));
-  if (r->has_valid) json_object_set_new(object, "valid_loss", json_real(r->valid_loss));
-  if (r->has_bleu) json_object_set_new(object, "valid_bleu", json_real(r->valid_bleu));
+  for (int m = 0; m < TARN_METRIC_COUNT; m++) {
+    const tarn_measure *measure = tarn_measure_of((tarn_metric)m);
+    char key[32];
+    snprintf(key, sizeof key, "valid_%s", measure->word);
+    if (!measure->derived && !isnan(r->scores[m])) json_object_set_new(object, key, json_real(r->scores[m]));
+  }
   if (r->best_update > 0) json_object_set_new(object, "best", json_real(r->best));
   if (r->best_update > 0) json_object_set_new(object, "best_step", json_integer(r->best_update));
   return json_output_print(&COMMAND, stdout, object, JSON_COMPACT | JSON_REAL_PRECISION(9));
@@ -160,7 +169,7 @@ static void print_result(const tarn_train_result *r, const tarn_config *config, 
   printf("done        %s reached at update %lld, epoch %.2f, after %s of training at %.0f tokens/s\n", end_text(r->end),
          (long long)r->update, r->epoch, time, r->tokens_per_second);
   if (r->best_update > 0)
-    printf("best        %s %.4f at update %lld\n", config->valid.metric == TARN_METRIC_BLEU ? "BLEU" : "loss", r->best,
+    printf("best        %s %.4f at update %lld\n", tarn_measure_of(config->valid.metric)->name, r->best,
            (long long)r->best_update);
   printf("memory      %.0f MB at the most, %.0f MB planned\n", (double)r->peak_bytes / 1e6,
          (double)plan->total_bytes / 1e6);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tarn/measure.h"
 #include "text_table.h"
 
 enum { SEEDS_SHOWN = 5 };
@@ -179,8 +180,9 @@ static void print_sizes(printer *p) {
     text_table_cell(&table, "%s", group->name);
     text_table_cell(&table, "%s", group->encoder.pattern ? group->encoder.pattern : "-");
     text_table_cell(&table, "%s", group->decoder.pattern ? group->decoder.pattern : "-");
-    text_table_cell(&table, "%d+%d of %d+%d", (int)group->encoder.trained, (int)group->decoder.trained,
-                    (int)group->encoder.count, (int)group->decoder.count);
+    const tarn_results_stack *encoder = &group->encoder, *decoder = &group->decoder;
+    text_table_cell(&table, "%d+%d of %d+%d", (int)encoder->trained, (int)decoder->trained, (int)encoder->count,
+                    (int)decoder->count);
     cell_shared(&table, p, group, offsetof(tarn_results_run, trained_parameters));
     cell_shared(&table, p, group, offsetof(tarn_results_run, frozen_parameters));
     cell_shared(&table, p, group, offsetof(tarn_results_run, parameters));
@@ -252,7 +254,8 @@ int compare_print_text(const cli_command *command, const tarn_results *results, 
                .table = t,
                .metric = strncmp(t->metric, "valid/", 6) == 0 ? t->metric + 6 : t->metric,
                .whole = true};
-  p.digits = strstr(p.metric, "loss") || strstr(p.metric, "nll") ? 3 : 2;
+  const tarn_measure *measure = tarn_measure_find(t->metric);
+  p.digits = measure ? measure->digits : 2;
   printf("%s over T = %.4g minutes of training (%s clock)%s\n\n", t->metric, t->budget / 60,
          t->clock ? t->clock : "unknown", t->less ? "; areas are of its negative, so that more is better" : "");
   print_scores(&p);

@@ -131,9 +131,19 @@ extern "C" {
   X(TARN_CLOCK_CPU, "cpu",                                                                 \
     "processor seconds of the process in the training steps, divided by its threads: for " \
     "machines that others use too")
-#define TARN_METRIC_MAP(X)                                                   \
-  X(TARN_METRIC_BLEU, "bleu", "BLEU of the translated validation sentences") \
-  X(TARN_METRIC_LOSS, "loss", "validation loss per target token")
+#define TARN_METRIC_MAP(X)                                                            \
+  X(TARN_METRIC_LOSS, "loss", "validation loss per target token")                     \
+  X(TARN_METRIC_NLL, "nll", "the same without label smoothing, in nats")              \
+  X(TARN_METRIC_PPL, "ppl", "perplexity per target token: exp(nll)")                  \
+  X(TARN_METRIC_BLEU, "bleu", "BLEU of the translated validation sentences")          \
+  X(TARN_METRIC_BPC, "bpc",                                                           \
+    "bits per character of the validation text; of language models whose vocabulary " \
+    "is one of bytes or characters")
+#define TARN_ARCHITECTURE_MAP(X)                                                                        \
+  X(TARN_ARCHITECTURE_ENCODER_DECODER, "encoder-decoder",                                               \
+    "a decoder that attends to what an encoder makes of a source: translation")                         \
+  X(TARN_ARCHITECTURE_DECODER, "decoder", "a decoder alone, without cross-attention: a language model") \
+  X(TARN_ARCHITECTURE_ENCODER, "encoder", "an encoder alone; nothing is learnt by one yet")
 
 #define TARN_CHOICE_VALUE(value, word, text) value,
 typedef enum tarn_norm { TARN_NORM_MAP(TARN_CHOICE_VALUE) TARN_NORM_COUNT } tarn_norm;
@@ -158,6 +168,7 @@ typedef enum tarn_precision { TARN_PRECISION_MAP(TARN_CHOICE_VALUE) TARN_PRECISI
 typedef enum tarn_recompute { TARN_RECOMPUTE_MAP(TARN_CHOICE_VALUE) TARN_RECOMPUTE_COUNT } tarn_recompute;
 typedef enum tarn_clock { TARN_CLOCK_MAP(TARN_CHOICE_VALUE) TARN_CLOCK_COUNT } tarn_clock;
 typedef enum tarn_metric { TARN_METRIC_MAP(TARN_CHOICE_VALUE) TARN_METRIC_COUNT } tarn_metric;
+typedef enum tarn_architecture { TARN_ARCHITECTURE_MAP(TARN_CHOICE_VALUE) TARN_ARCHITECTURE_COUNT } tarn_architecture;
 #undef TARN_CHOICE_VALUE
 
 enum {
@@ -189,7 +200,9 @@ typedef struct tarn_config_model {
   bool output_bias;      // the output layer adds a trained bias to the logits, zero at first [no]
   int64_t output_rank;   // logits = B A x with A [rank, d_model] and B [vocabulary, rank]; 2 .. d_model, not with an
                          // output matrix that is shared with an input; 0: one matrix [0]
-  tarn_activation activation;  // between the two products of every FFN [relu]
+  tarn_activation activation;      // between the two products of every FFN [relu]
+  tarn_architecture architecture;  // which stacks there are, and so what is learnt; it says what the sections encoder
+                                   // and decoder say [by them]
 } tarn_config_model;
 
 // What stands in for the backward pass of a frozen layer (Shen et al. 2021; docs/backskipping.md).
@@ -330,7 +343,7 @@ typedef struct tarn_config_valid {
   double length_penalty;         // of that translation; see tarn_config_translate [1]
   int64_t max_sentences;         // sentences translated, from the first; 0: all [0]
   bool at_start;                 // validate the untrained model too, at update 0; it is never the best one [no]
-  tarn_metric metric;            // what "best" and patience look at [bleu if valid.bleu, else loss]
+  tarn_metric metric;            // what "best" and patience look at (tarn/measure.h) [bleu if valid.bleu, else loss]
   bool lowercase;                // BLEU of lower-cased text [no]
   tarn_bleu_tokenizer tokenize;  // [13a]
 } tarn_config_valid;

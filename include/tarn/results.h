@@ -10,8 +10,8 @@
 // Names of scores. Each number that the log has is a series under the name that TensorBoard shows as well:
 // "valid/bleu", "valid/loss", "valid/nll", "valid/ppl" (exp(nll), computed here), "train/loss", "train/nll",
 // "train/ppl", "train/lr", "train/grad_norm", "train/tokens_per_second", "backskip/cosine/encoder 3 R", ... Where a
-// name is taken, "bleu" means "valid/bleu". Less is better for names that end in loss, nll or ppl, and more is better
-// for all others.
+// name is taken, "bleu" means "valid/bleu". Whether less is better is said by tarn/measure.h; of what is no measure,
+// more is.
 //
 // Times are seconds of the training clock (train.clock), which does not run during validation and saving. A double that
 // is not known is NAN, an integer that is not known is -1, a text that is not known is NULL.
@@ -103,7 +103,7 @@ typedef struct tarn_results_run {
   const char *version;        // of the program that wrote result.json
   const tarn_config *config;  // NULL: the run has none yet
   const char *config_text;    // config.yaml as it is on the disk; NULL: the run has none yet
-  const char *metric;         // valid.metric: "bleu" or "loss"; NULL: the run has none yet
+  const char *metric;         // valid.metric: "bleu", "loss", ...; NULL: the run has none yet
 
   const tarn_results_series *series;  // sorted by name
   size_t series_count;

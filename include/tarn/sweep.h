@@ -70,13 +70,14 @@ typedef struct tarn_sweep_run {
   const char *path;   // run directory; NULL for a sweep without a folder
   const char *reuse;  // finished run of another sweep that will be copied in place of a training; NULL: none
   tarn_sweep_state state;
-  const char *message;            // of a failed run; else NULL
-  int64_t update;                 // where the training stands
-  double seconds;                 // training time so far
-  double loss;                    // of the newest line of the log; NAN: not known
-  double valid_loss, valid_bleu;  // of the checkpoint that is tested (test_checkpoint); while it trains with AUTO, BEST
-                                  // and AVERAGE the best so far, with LAST the newest; NAN: not known
-  double test_bleu, test_blimp;   // NAN: not known
+  const char *message;  // of a failed run; else NULL
+  int64_t update;       // where the training stands
+  double seconds;       // training time so far
+  double loss;          // of the newest line of the log; NAN: not known
+  // Scores in validation, by measure (tarn/measure.h), of the checkpoint that is tested (test_checkpoint); while it
+  // trains with AUTO, BEST and AVERAGE the best so far, with LAST the newest; NAN: not known.
+  double valid[TARN_METRIC_COUNT];
+  double test_bleu, test_blimp;  // NAN: not known
 } tarn_sweep_run;
 
 typedef struct tarn_sweep {

@@ -50,13 +50,12 @@ typedef struct tarn_train_event {
   double loss, nll;          // per target token, natural logarithm; loss has the label smoothing
   double lr, grad_norm;      // of the update; the norm before clipping
   double tokens_per_second;  // source and target tokens together
-  double valid_loss, valid_nll;
-  double valid_bleu;      // negative: not computed
-  bool best;              // the best validation so far
-  const char *signature;  // of the BLEU; NULL: not computed
-  const char *path;       // of the checkpoint that was saved or validated; NULL: the model in memory
-  const char *layers;     // FREEZE: which, with spaces between them
-  const char *line;       // LOG, VALID, FREEZE: the line of the log, without newline
+  const double *scores;      // VALID: [TARN_METRIC_COUNT], by measure (tarn/measure.h); NAN: not computed
+  bool best;                 // the best validation so far
+  const char *signature;     // of the BLEU; NULL: not computed
+  const char *path;          // of the checkpoint that was saved or validated; NULL: the model in memory
+  const char *layers;        // FREEZE: which, with spaces between them
+  const char *line;          // LOG, VALID, FREEZE: the line of the log, without newline
 } tarn_train_event;
 
 typedef struct tarn_train_options {
@@ -115,18 +114,17 @@ bool tarn_train_was_over(const tarn_train *train);
 
 typedef struct tarn_train_result {
   tarn_train_end end;
-  int64_t update;            // optimiser steps
-  double epoch;              // passes over the data
-  double seconds;            // training time
-  double tokens_per_second;  // over all of it, source and target tokens
-  bool has_valid, has_bleu;  // whether the next lines mean something
-  int64_t best_update;       // of the best validation
-  double best;               // its value of valid.metric
-  double valid_loss;         // of the last validation (of the average if there is one)
-  double valid_bleu;         // likewise
-  size_t peak_bytes;         // the most memory (resident) that the process held in a session of the run, since it was
-                             // opened; where the kernel cannot count anew (/proc/self/clear_refs), since it began
-  const char *checkpoint;    // what `tarn translate RUN` takes (tarn_checkpoint_find()), and why; valid until close
+  int64_t update;                    // optimiser steps
+  double epoch;                      // passes over the data
+  double seconds;                    // training time
+  double tokens_per_second;          // over all of it, source and target tokens
+  double scores[TARN_METRIC_COUNT];  // of the last validation (of the average if there is one), by measure
+                                     // (tarn/measure.h); NAN: not computed
+  int64_t best_update;               // of the best validation
+  double best;                       // its value of valid.metric
+  size_t peak_bytes;       // the most memory (resident) that the process held in a session of the run, since it was
+                           // opened; where the kernel cannot count anew (/proc/self/clear_refs), since it began
+  const char *checkpoint;  // what `tarn translate RUN` takes (tarn_checkpoint_find()), and why; valid until close
   const char *checkpoint_reason;
 } tarn_train_result;
 

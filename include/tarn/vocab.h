@@ -122,6 +122,9 @@ int32_t tarn_vocab_pad(const tarn_vocab *vocab);
 // "<0x0A>", "<U+0020>"), valid until close; "" for an id outside the vocabulary.
 const char *tarn_vocab_piece(const tarn_vocab *vocab, int32_t id);
 
+// Whether its tokens are bytes or characters, so that what a model makes of them is a figure on each character.
+bool tarn_vocab_is_spelling(const tarn_vocab *vocab);
+
 // The XXH3-128 hash of the file's bytes as 32 hexadecimal digits, and the bytes themselves; valid until close.
 const char *tarn_vocab_hash(const tarn_vocab *vocab);
 const void *tarn_vocab_bytes(const tarn_vocab *vocab, size_t *size);

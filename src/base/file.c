@@ -116,6 +116,12 @@ tarn_status tarn__path_join(char path[PATH_MAX], const char *folder, const char 
 
 int tarn__file_exists(const char *path) { return access(path, F_OK) == 0; }
 
+bool tarn__file_same(const char *a, const char *b) {
+  char x[PATH_MAX];
+  char y[PATH_MAX];
+  return strcmp(a, b) == 0 || (realpath(a, x) && realpath(b, y) && strcmp(x, y) == 0);
+}
+
 static tarn_status fail_busy(int fd, const char *path) {
   char holder[32] = "";
   ssize_t got = pread(fd, holder, sizeof holder - 1, 0);

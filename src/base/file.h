@@ -3,6 +3,7 @@
 #define TARN_BASE_FILE_H
 
 #include <limits.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -42,6 +43,9 @@ tarn_status tarn__path_join(char path[PATH_MAX], const char *folder, const char 
 
 // 1 if the path exists, else 0.
 int tarn__file_exists(const char *path);
+
+// Whether two paths name one file; paths that cannot be followed, only where they are the same text.
+bool tarn__file_same(const char *a, const char *b);
 
 // Takes an exclusive lock that the kernel drops when the process ends. Fails with TARN_STATUS_BUSY, naming the
 // holder's process id where it is known. `*fd` is to be given to tarn__unlock().

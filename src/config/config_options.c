@@ -21,6 +21,7 @@ static const tarn_config_word precision_words[] = {TARN_PRECISION_MAP(WORD)};
 static const tarn_config_word recompute_words[] = {TARN_RECOMPUTE_MAP(WORD)};
 static const tarn_config_word clock_words[] = {TARN_CLOCK_MAP(WORD)};
 static const tarn_config_word metric_words[] = {TARN_METRIC_MAP(WORD)};
+static const tarn_config_word architecture_words[] = {TARN_ARCHITECTURE_MAP(WORD)};
 static const tarn_config_word rule_words[] = {TARN__PLACE_RULE_MAP(WORD)};
 
 static const tarn_config_word tokenize_words[] = {
@@ -80,6 +81,10 @@ static const tarn__option model_options[] = {
      .also = "rank output_dim bottleneck"},
     {"activation", CHOICE(tarn_config_model, activation, activation_words), .value = "relu",
      .help = "between the two products of every FFN", .also = "activation_fn activation_function hidden_act"},
+    {"architecture", CHOICE(tarn_config_model, architecture, architecture_words),
+     .derived = "by the sections encoder and decoder", .later = true,
+     .help = "which stacks the model has, and so what it learns; the sections encoder and decoder say it too",
+     .also = "arch task model_type type"},
 };
 
 static const tarn__option stack_options[] = {

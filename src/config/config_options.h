@@ -30,8 +30,8 @@ typedef struct tarn__option {
   const char *derived;  // the default in words where it depends on other keys
   const char *unit;     // NULL: none
   const char *help;
-  bool later;        // written only where it differs from `value`, so that descriptions from before there was this key
-                     // stay the same text; numbers only
+  bool later;        // written only where it differs from `value` (a number), and never where it has a derived default:
+                     // descriptions from before there was this key stay the same text
   unsigned mixers;   // of kinds: set of the mixers (1 << id) whose layers have this key; 0: all
   const char *also;  // names that other programs use for it, separated by spaces, for "did you mean"
 } tarn__option;

@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "base/file_kind.h"
+#include "config/architecture.h"
 #include "tarn/text.h"
 
 enum { LARGEST_FILE = 1 << 20, PATH_TEXT = 160 };
@@ -356,9 +357,11 @@ static tarn_status read_tree(reader *r) {
     TARN_TRY(read_section(r, plain[i], section->path, (char *)config + section->offset,
                           tarn__yaml_get(r->root, section->path), NULL));
   }
+  TARN_TRY(tarn__config_check_architecture(config, r->root));
   TARN_TRY(read_kinds(r));
   TARN_TRY(read_stack(r, TARN__SECTION_ENCODER, TARN__SECTION_ENCODER_PLACE, &config->encoder));
   TARN_TRY(read_stack(r, TARN__SECTION_DECODER, TARN__SECTION_DECODER_PLACE, &config->decoder));
+  TARN_TRY(tarn__config_resolve_architecture(config, r->root));
   return tarn__config_resolve(config, r->root);
 }
 

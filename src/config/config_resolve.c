@@ -1,14 +1,15 @@
 // Defaults that depend on other keys, and checks that concern several keys at once.
-#include <limits.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
+#include "config/architecture.h"
 #include "config/config_freeze.h"
 #include "config/config_read.h"
 #include "config/config_ridge.h"
 #include "tarn/text.h"
+#include "task/task.h"
 
 // Fails with the line of the key, or of the nearest map above it where the key has its default.
 static tarn_status fail_key(const tarn__yaml_node *root, const char *key, const char *text) {
@@ -40,7 +41,7 @@ static tarn_status check_backskip(const tarn_config *config, const tarn_kind *ki
     return fail_key(root, key, text);
   }
   // Its cross-attention has a second input, into which no gradient would flow.
-  if (config->encoder.count > 0 && kind->mixer != TARN_MIXER_NONE && in_stack(config, &config->decoder, kind)) {
+  if (tarn__config_encodes(config) && kind->mixer != TARN_MIXER_NONE && in_stack(config, &config->decoder, kind)) {
     snprintf(
         text, sizeof text,
         "in the decoder kind %s attends to the encoder, whose gradient has no stand-in; give the decoder a kind of "
@@ -164,7 +165,7 @@ static bool has_heads(const tarn_config *config, const tarn_kind *kind) {
   const bool recurrent =
       kind->mixer == TARN_MIXER_GRU || kind->mixer == TARN_MIXER_LSTM || kind->mixer == TARN_MIXER_ESN;
   if (kind->heads == 0) return false;
-  return !recurrent || (config->encoder.count > 0 && in_stack(config, &config->decoder, kind));
+  return !recurrent || (tarn__config_encodes(config) && in_stack(config, &config->decoder, kind));
 }
 
 // What is frozen in part must be there and learn otherwise.
@@ -228,8 +229,9 @@ static tarn_status check_decoder(const tarn_config *config, const tarn__yaml_nod
 static tarn_status check_kernels(const tarn_config *config, const tarn__yaml_node *root) {
   char key[96];
   char text[160];
-  for (int32_t i = 0; i < config->encoder.count; i++) {
-    const tarn_kind *kind = &config->kinds[config->encoder.layers[i].kind];
+  const tarn_stack *encoder = &config->encoder;
+  for (int32_t i = 0; i < encoder->count; i++) {
+    const tarn_kind *kind = &config->kinds[encoder->layers[i].kind];
     if (kind->kernel == 0 || kind->kernel % 2 != 0) continue;
     snprintf(key, sizeof key, "kinds.%s.kernel", kind->name);
     snprintf(text, sizeof text,
@@ -258,7 +260,7 @@ static tarn_status check_frozen_embeddings(const tarn_config *config, const tarn
     snprintf(text, sizeof text,
              "with this model.embeddings the decoder shares its matrix with the output layer, which is trained; "
              "set model.embeddings to none%s",
-             config->encoder.count > 0 ? ", encoder_decoder or encoder_output" : "");
+             tarn__config_encodes(config) ? ", encoder_decoder or encoder_output" : "");
     return fail_key(root, "model.frozen_embeddings", text);
   }
   if (encoder != decoder && share == TARN_EMBEDDINGS_ENCODER_DECODER) {
@@ -277,19 +279,13 @@ static tarn_status check_output_rank(const tarn_config *config, const tarn__yaml
     snprintf(text, sizeof text,
              "with this model.embeddings the output layer shares its matrix with an input; set model.embeddings to "
              "none%s",
-             config->encoder.count > 0 ? " or encoder_decoder" : "");
+             tarn__config_encodes(config) ? " or encoder_decoder" : "");
     return fail_key(root, "model.output_rank", text);
   }
   if (model->output_rank > 1 && model->output_rank <= model->d_model) return TARN_STATUS_OK;
   snprintf(text, sizeof text, "must be 2 to model.d_model (%lld), or 0 for one matrix, not %lld",
            (long long)model->d_model, (long long)model->output_rank);
   return fail_key(root, "model.output_rank", text);
-}
-
-static bool same_file(const char *a, const char *b) {
-  char x[PATH_MAX];
-  char y[PATH_MAX];
-  return strcmp(a, b) == 0 || (realpath(a, x) && realpath(b, y) && strcmp(x, y) == 0);
 }
 
 static tarn_status check_model(const tarn_config *config, const tarn__yaml_node *root) {
@@ -300,32 +296,12 @@ static tarn_status check_model(const tarn_config *config, const tarn__yaml_node 
   bool across = model->embeddings == TARN_EMBEDDINGS_ALL || model->embeddings == TARN_EMBEDDINGS_ENCODER_DECODER ||
                 model->embeddings == TARN_EMBEDDINGS_ENCODER_OUTPUT;
   const tarn_config_data *data = &config->data;
-  if (across && data->vocab && data->target_vocab && !same_file(data->vocab, data->target_vocab)) {
+  if (across && data->vocab && data->target_vocab && !tarn__file_same(data->vocab, data->target_vocab)) {
     return fail_key(root, "model.embeddings",
                     "both sides share a matrix, so data.target_vocab must be the same file as data.vocab");
   }
   TARN_TRY(check_output_rank(config, root));
   return check_frozen_embeddings(config, root);
-}
-
-// Without an encoder there is nothing to share with it, to freeze or to cache in it, and nothing to translate.
-static tarn_status resolve_language_model(tarn_config *config, const tarn__yaml_node *root) {
-  static const char no_encoder[] = "there is no encoder; a language model is trained on texts";
-  const tarn_config_model *model = &config->model;
-  const tarn_config_data *data = &config->data;
-  if (model->embeddings != TARN_EMBEDDINGS_DECODER && model->embeddings != TARN_EMBEDDINGS_NONE)
-    return fail_key(root, "model.embeddings", "there is no encoder; choose decoder or none");
-  if (model->frozen_embeddings == TARN_FROZEN_EMBEDDINGS_ENCODER ||
-      model->frozen_embeddings == TARN_FROZEN_EMBEDDINGS_BOTH)
-    return fail_key(root, "model.frozen_embeddings", "there is no encoder; choose decoder or none");
-  if (config->train.cache_frozen) return fail_key(root, "train.cache_frozen", no_encoder);
-  if (data->vocab && data->target_vocab && !same_file(data->vocab, data->target_vocab))
-    return fail_key(root, "data.target_vocab",
-                    "a language model has one vocabulary; leave it out, or give the same file as data.vocab");
-  if (data->valid_reference) return fail_key(root, "data.valid_reference", no_encoder);
-  if (config->valid.bleu) TARN_TRY(refuse_key(root, "valid.bleu", "a language model does not translate"));
-  config->valid.bleu = false;
-  return TARN_STATUS_OK;
 }
 
 // The outputs of the bottom must be a function of the sentence alone.
@@ -354,8 +330,9 @@ static tarn_status check_cache(const tarn_config *config, const tarn__yaml_node 
              config->encoder.layerdrop);
     return fail_key(root, key, text);
   }
-  for (int32_t i = 0; i < config->encoder.count; i++) {
-    const tarn_kind *kind = &config->kinds[config->encoder.layers[i].kind];
+  const tarn_stack *encoder = &config->encoder;
+  for (int32_t i = 0; i < encoder->count; i++) {
+    const tarn_kind *kind = &config->kinds[encoder->layers[i].kind];
     if (kind->frozen != TARN_FROZEN_YES) break;
     if (kind->dropout == 0 && kind->kernel_dropout == 0) continue;
     snprintf(text, sizeof text,
@@ -397,18 +374,26 @@ static tarn_status check_train(const tarn_config *config, const tarn__yaml_node 
     return fail_key(root, "train.average", "more checkpoints than train.keep_last keeps");
   }
   if (train->min_lr > train->lr) return fail_key(root, "train.min_lr", "larger than train.lr");
-  if (config->valid.metric == TARN_METRIC_BLEU && !config->valid.bleu) {
-    return fail_key(root, "valid.metric", "bleu needs valid.bleu: yes");
-  }
   return TARN_STATUS_OK;
+}
+
+static tarn_status fail_task_key(const void *root, const char *key, const char *text) {
+  return fail_key(root, key, text);
+}
+
+static bool is_given(const void *root, const char *key) { return !tarn__yaml_is_empty(tarn__yaml_find(root, key)); }
+
+// What depends on what the model learns.
+static tarn_status resolve_task(tarn_config *config, const tarn__yaml_node *root) {
+  const tarn__task_keys keys = {root, fail_task_key, is_given};
+  const tarn__task *task = tarn__config_task(config);
+  TARN_TRY(task->resolve(config, &keys));
+  return tarn__task_check_metric(task, config->valid.metric, &keys);
 }
 
 tarn_status tarn__config_resolve(tarn_config *config, const tarn__yaml_node *root) {
   tarn_config_data *data = &config->data;
-  if (config->encoder.count == 0) TARN_TRY(resolve_language_model(config, root));
-  if (config->valid.metric == TARN_METRIC_COUNT) {
-    config->valid.metric = config->valid.bleu ? TARN_METRIC_BLEU : TARN_METRIC_LOSS;
-  }
+  TARN_TRY(resolve_task(config, root));
   if (!data->target_vocab) data->target_vocab = data->vocab;
   if (isnan(config->model.embedding_std)) config->model.embedding_std = 1.0 / sqrt((double)config->model.d_model);
   if (isnan(config->model.embedding_dropout)) config->model.embedding_dropout = config->model.dropout;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "config/architecture.h"
 #include "config/config_options.h"
 
 static tarn_status fail_key(const tarn__yaml_node *root, const char *key, const char *text) {
@@ -84,7 +85,7 @@ tarn_status tarn__config_check_ridge(const tarn_config *config, const tarn__yaml
     return same ? TARN_STATUS_OK
                 : fail_key(root, "train.ridge", "only train.optimiser: ridge has a penalty of this kind; leave it out");
   }
-  if (config->encoder.count > 0)
+  if (tarn__config_encodes(config))
     return fail_key(root, "train.optimiser", "ridge computes the output layer of language models; there is an encoder");
   TARN_TRY(check_output(&config->model, root));
   TARN_TRY(check_dropout(config, root));

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "config/architecture.h"
 #include "config/config_options.h"
 
 typedef struct writer {
@@ -93,6 +94,7 @@ static const char *word_of(writer *w, const tarn__option *option, const void *fi
 }
 
 static bool is_default(const tarn__option *option, const void *field) {
+  if (!option->value) return true;
   return option->type == TARN__OPTION_REAL ? *(const double *)field == strtod(option->value, NULL)
                                            : *(const int64_t *)field == strtoll(option->value, NULL, 10);
 }
@@ -178,7 +180,7 @@ static bool uses(const tarn_stack *stack, int32_t kind) {
 
 static void put_model(writer *w, const tarn_config *config, bool used_only) {
   put_section(w, TARN__SECTION_MODEL, config);
-  if (config->encoder.count > 0) put_stack(w, TARN__SECTION_ENCODER, &config->encoder, config);
+  if (tarn__config_encodes(config)) put_stack(w, TARN__SECTION_ENCODER, &config->encoder, config);
   put_stack(w, TARN__SECTION_DECODER, &config->decoder, config);
   put_line(w, 0, "kinds", "");
   for (int32_t i = 0; i < config->kind_count; i++) {

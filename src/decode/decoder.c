@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "decode/caches.h"
 #include "graph/profile.h"
+#include "task/task.h"
 
 // Memory that a graph works in; grows, never shrinks.
 typedef struct workspace {
@@ -290,7 +291,7 @@ static tarn_status encode(tarn__decoder *d, int64_t count) {
   return TARN_STATUS_OK;
 }
 
-static bool translates(const tarn__decoder *d) { return d->model->encoder.count > 0; }
+static bool translates(const tarn__decoder *d) { return tarn__config_task(d->model->config)->source; }
 
 static int64_t greatest_length(const tarn__decoder *d, int64_t tokens) {
   if (!translates(d)) {

@@ -8,6 +8,7 @@
 #include "base/threads.h"
 #include "decode/generator.h"
 #include "store/checkpoint.h"
+#include "task/task.h"
 #include "text/line_block.h"
 #include "text/repair.h"
 #include "text/utf8.h"
@@ -75,8 +76,7 @@ static tarn_status open_all(tarn_generator *g, const char *path) {
   tarn__threads_set(o->threads);
   tarn__dtype dtype = o->precision == TARN_TRANSLATE_PRECISION_BF16 ? TARN__BF16 : TARN__F32;
   TARN_TRY(tarn__checkpoint_open(&g->checkpoint, path, dtype));
-  TARN_REQUIRE(g->checkpoint->config->encoder.count == 0, USAGE,
-               "%s: a translation model; only language models (models without an encoder) generate text", path);
+  TARN_TRY(tarn__task_require(g->checkpoint->config, TARN__USE_CONTINUE_TEXT, path));
   tarn__generator_options core;
   tarn__generator_default(&core);
   core.max_tokens = o->max_tokens;

@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "base/threads.h"
 #include "decode/crew.h"
+#include "task/task.h"
 
 // Prompt tokens in work on one decoder: their keys and values stay in its caches.
 enum { PROMPT_TOKENS = 1 << 16 };
@@ -41,7 +42,7 @@ static tarn_status check_sampling(const tarn__sampling *s) {
 }
 
 static tarn_status check_options(const tarn__generator_options *o, const tarn__model *model, int32_t eos) {
-  TARN_REQUIRE(model->encoder.count == 0, USAGE, "a translation model does not continue text");
+  TARN_TRY(tarn__task_require(model->config, TARN__USE_CONTINUE_TEXT, NULL));
   TARN_REQUIRE(o->max_tokens >= 1 && o->max_tokens <= (int64_t)1 << 30, USAGE,
                "max-tokens must be from 1 to %d, not %lld", 1 << 30, (long long)o->max_tokens);
   TARN_REQUIRE(o->min_tokens >= 0 && o->min_tokens <= o->max_tokens, USAGE,

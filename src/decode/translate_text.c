@@ -9,6 +9,7 @@
 #include "graph/profile.h"
 #include "store/checkpoint.h"
 #include "tarn/translate.h"
+#include "task/task.h"
 #include "text/line_block.h"
 #include "text/repair.h"
 
@@ -74,8 +75,7 @@ static tarn_status open_all(tarn_translator *t, const char *path) {
   tarn__threads_set(options->threads);
   tarn__dtype dtype = options->precision == TARN_TRANSLATE_PRECISION_BF16 ? TARN__BF16 : TARN__F32;
   TARN_TRY(tarn__checkpoint_open_pruned(&t->checkpoint, path, dtype, &options->prune));
-  TARN_REQUIRE(t->checkpoint->config->encoder.count > 0, USAGE,
-               "%s: a language model (a model without an encoder) does not translate", path);
+  TARN_TRY(tarn__task_require(t->checkpoint->config, TARN__USE_TRANSLATE, path));
   fill_options(options, &t->checkpoint->config->translate);
   tarn__translator_options core;
   tarn__translator_default(&core);

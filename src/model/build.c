@@ -1,6 +1,7 @@
 // The graphs of an encoder-decoder: loss over whole sentences, and the two parts of decoding.
 #include <math.h>
 
+#include "config/architecture.h"
 #include "model/model.h"
 
 // Nothing is left out.
@@ -62,8 +63,8 @@ static tarn__tensor *finish_stack(const tarn__model_stack *stack, const tarn__bl
 int tarn__model_bottom(const tarn__model *model) {
   int layers = 0;
   if (!model->source_table || model->source_table->trained) return 0;
-  while (layers < model->encoder.count && model->encoder.layers[layers].weights->kind->frozen == TARN_FROZEN_YES)
-    layers++;
+  const tarn__model_stack *encoder = &model->encoder;
+  while (layers < encoder->count && encoder->layers[layers].weights->kind->frozen == TARN_FROZEN_YES) layers++;
   return layers;
 }
 
@@ -100,10 +101,11 @@ static tarn__block_run encoder_run(const tarn__model *model, tarn__graph *graph,
 static tarn__tensor *encode(const tarn__model *model, tarn__graph *graph, const tarn__packed *source,
                             tarn__tensor *offsets, const tarn__model_shortcuts *cuts) {
   tarn__block_run run = encoder_run(model, graph, source, offsets);
+  const tarn__model_stack *encoder = &model->encoder;
   tarn__stream stream = {.x = cuts->bottom ? read_bottom(graph, source->rows, cuts)
                                            : build_bottom(model, &run, source, cuts->skip_encoder)};
-  run_layers(&model->encoder, tarn__model_bottom(model), model->encoder.count, cuts->skip_encoder, &run, &stream);
-  return finish_stack(&model->encoder, &run, &stream);
+  run_layers(encoder, tarn__model_bottom(model), encoder->count, cuts->skip_encoder, &run, &stream);
+  return finish_stack(encoder, &run, &stream);
 }
 
 tarn__tensor *tarn__model_build_bottom(const tarn__model *model, tarn__graph *graph, const tarn__packed *source) {
@@ -122,7 +124,7 @@ static tarn__tensor *decode(const tarn__model *model, tarn__graph *graph, const 
                          .offsets = external_ids(graph, target->offsets, target->sentences + 1, "target offsets"),
                          .longest = target->longest,
                          .causal = true};
-  if (model->encoder.count > 0) {
+  if (tarn__config_encodes(model->config)) {
     run.memory_offsets = external_ids(graph, source->offsets, source->sentences + 1, "source offsets");
     run.memory = encode(model, graph, source, run.memory_offsets, cuts);
     run.memory_longest = source->longest;

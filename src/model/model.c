@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "config/architecture.h"
 #include "config/pattern.h"
 #include "device/devices.h"
 
@@ -120,8 +121,8 @@ static tarn_status declare_positions(tarn__model *model, tarn__declare *declare)
 
 static tarn_status declare_embeddings(tarn__model *model, tarn__declare *declare) {
   declare->prefix = "embeddings";
-  TARN_TRY(model->config->encoder.count > 0 ? declare_pair_embeddings(model, declare)
-                                            : declare_text_embeddings(model, declare));
+  TARN_TRY(tarn__config_encodes(model->config) ? declare_pair_embeddings(model, declare)
+                                               : declare_text_embeddings(model, declare));
   tarn__param *tables[] = {model->source_table, model->target_table, model->output_table};
   for (int i = 0; i < 3; i++)
     if (tables[i]) tables[i]->uses = 0;
@@ -148,9 +149,9 @@ static tarn_status declare_model(tarn__model *model) {
                            .params = {&model->params, &model->param_count, &capacity}};
   if (model->training) declare.helpers = (tarn__param_list){&model->helpers, &model->helper_count, &helper_capacity};
   TARN_TRY(declare_embeddings(model, &declare));
-  bool translates = model->config->encoder.count > 0;
-  if (translates) TARN_TRY(declare_stack(model, &declare, &model->encoder, &model->config->encoder, "encoder"));
-  declare.decoder = translates;
+  const bool encodes = tarn__config_encodes(model->config);
+  if (encodes) TARN_TRY(declare_stack(model, &declare, &model->encoder, &model->config->encoder, "encoder"));
+  declare.decoder = encodes;
   TARN_TRY(declare_stack(model, &declare, &model->decoder, &model->config->decoder, "decoder"));
   for (size_t i = 0; i < model->param_count + model->helper_count; i++) {
     tarn__param *param = tarn__model_param(model, i);

@@ -108,7 +108,8 @@ static tarn_status plan_graph(tarn_plan *plan, const tarn__model *model, const t
   if (graph->activation_bytes > plan->activation_bytes) plan->activation_bytes = graph->activation_bytes;
   if (graph->scratch_bytes > plan->workspace_bytes) plan->workspace_bytes = graph->scratch_bytes;
   void *parts;
-  size_t most = (size_t)(model->encoder.count + model->decoder.count) + 4;
+  const tarn__model_stack *encoder = &model->encoder, *decoder = &model->decoder;
+  size_t most = (size_t)(encoder->count + decoder->count) + 4;
   TARN_TRY(tarn__alloc(&parts, TARN__MEMORY_OTHER, most, sizeof(tarn_plan_part)));
   plan->parts = parts;
   tarn_plan_part *embeddings = part_of(plan, "embeddings");

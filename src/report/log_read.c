@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/json_io.h"
 #include "base/record.h"
+#include "tarn/measure.h"
 
 enum { SERIES_MOST = 4096 };
 
@@ -120,13 +121,8 @@ static tarn_status read_lines(reader *r, tarn_results_run *run, const char *text
 }
 
 static bool less_is_better(const char *name) {
-  static const char *const ends[] = {"loss", "nll", "ppl"};
-  for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
-    size_t end = strlen(ends[i]);
-    size_t length = strlen(name);
-    if (length > end && strcmp(name + length - end, ends[i]) == 0) return true;
-  }
-  return false;
+  const tarn_measure *measure = tarn_measure_find(name);
+  return measure && measure->less;
 }
 
 static int by_name(const void *a, const void *b) {

@@ -5,6 +5,7 @@
 
 #include "base/memory.h"
 #include "eval/aucc.h"
+#include "tarn/measure.h"
 
 void tarn__measures_blank(tarn_results_measures *m) {
   *m = (tarn_results_measures){.aucc = NAN,
@@ -56,11 +57,12 @@ static tarn_status measure_area(tarn_results_measures *m, const tarn_results_run
   m->held = budget - end->seconds > 0.01 * budget;
   m->assumed_start = points[0].step > 0;
   if (m->assumed_start) {
-    bool bleu = strcmp(series->name, "valid/bleu") == 0;
-    TARN_REQUIRE(bleu || strncmp(series->name, "valid/", 6) != 0, DATA,
+    const tarn_measure *measure = tarn_measure_find(series->name);
+    const bool from_zero = measure && measure->from_zero;
+    TARN_REQUIRE(from_zero || strncmp(series->name, "valid/", 6) != 0, DATA,
                  "%s: the area under %s needs a validation at time 0; train with valid.at_start: yes", run->path,
                  series->name);
-    if (bleu) start = 0;
+    if (from_zero) start = 0;
   }
   double area = tarn__curve_area(points, series->count, start, budget);
   double sign = series->less ? -1 : 1;

@@ -5,6 +5,7 @@
 
 #include "report/measures.h"
 #include "report/report_figures.h"
+#include "tarn/measure.h"
 
 enum { SAMPLES = 161 };
 
@@ -167,11 +168,8 @@ static bool has_negative(const curves *c) {
 }
 
 static const char *unit_of(tarn__report *view, const char *metric) {
-  const char *word = strrchr(metric, '/') ? strrchr(metric, '/') + 1 : metric;
-  if (strcmp(word, "bleu") == 0) return "BLEU (0 to 100)";
-  if (strcmp(word, "loss") == 0 || strcmp(word, "nll") == 0)
-    return tarn__report_text(view, "%s per token (nats)", word);
-  return tarn__report_score(view, metric);
+  const tarn_measure *measure = tarn_measure_find(metric);
+  return measure ? measure->axis : tarn__report_score(view, metric);
 }
 
 static void draw(tarn__figures *figures, curves *c, const char *name, const char *title, const char *caption,

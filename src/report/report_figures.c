@@ -39,8 +39,9 @@ static void draw_models(tarn__figures *figures, tarn__report *view) {
     const tarn__report_entry *entry = &view->entries[i];
     const tarn_results_group *group = entry->group;
     if (!entry->label.encoder || !entry->label.decoder) continue;
-    const char *encoder = group->encoder.count ? tarn__report_text(view, "Encoder %s, ", group->encoder.pattern) : "";
-    const char *decoder = group->decoder.count ? tarn__report_text(view, "decoder %s: ", group->decoder.pattern) : "";
+    const tarn_results_stack *low = &group->encoder, *high = &group->decoder;
+    const char *encoder = low->count ? tarn__report_text(view, "Encoder %s, ", low->pattern) : "";
+    const char *decoder = high->count ? tarn__report_text(view, "decoder %s: ", high->pattern) : "";
     const char *caption = tarn__report_text(view, "%s%s%s.", encoder, decoder, entry->label.note);
     tarn__figure *figure = tarn__figure_add(figures, view, TARN__FIGURE_MODELS,
                                             tarn__report_text(view, "model-%s", group->name), group->name, caption);

@@ -1,12 +1,14 @@
 #include "report/report_view.h"
-#include "config/config_word.h"
 
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "config/architecture.h"
+#include "config/config_word.h"
 #include "report/svg_axis.h"
+#include "tarn/measure.h"
 
 #define DASH "\xE2\x80\x93"
 #define MINUS "\xE2\x88\x92"
@@ -100,9 +102,14 @@ static int count_matrices(const tarn_results_stack *stack) {
   return count;
 }
 
+static bool has_layers(const tarn_results_group *group) {
+  const tarn_results_stack *encoder = &group->encoder, *decoder = &group->decoder;
+  return encoder->count + decoder->count > 0;
+}
+
 const char *tarn__report_frozen(tarn__report *view, const tarn_results_group *group) {
   const tarn_results_run *first = tarn__report_first(view, group, tarn__report_has_config);
-  if (group->encoder.count + group->decoder.count == 0) return "not begun";
+  if (!has_layers(group)) return "not begun";
   const char *text = "no layer frozen";
   const char *encoder = stack_frozen(view, "encoder", &group->encoder);
   const char *decoder = stack_frozen(view, "decoder", &group->decoder);
@@ -117,7 +124,8 @@ const char *tarn__report_frozen(tarn__report *view, const tarn_results_group *gr
                : tarn__report_text(view, "%s, %d of them but for norms and biases", text, matrices);
   const tarn_config *config = first ? first->config : NULL;
   if (config && config->model.frozen_embeddings != TARN_FROZEN_EMBEDDINGS_NONE)
-    text = tarn__report_text(view, config->encoder.count ? "%s, input embeddings (%s) frozen" : "%s, embedding frozen",
+    text = tarn__report_text(view,
+                             tarn__config_encodes(config) ? "%s, input embeddings (%s) frozen" : "%s, embedding frozen",
                              text, tarn__config_word("model.frozen_embeddings", (int)config->model.frozen_embeddings));
   const int partly = count_partly(&group->encoder) + count_partly(&group->decoder);
   if (partly)
@@ -142,17 +150,16 @@ const char *tarn__report_score(tarn__report *view, const char *name) {
   if (!slash) return tarn__report_text(view, "%s", name);
   const char *word = slash + 1;
   size_t part = (size_t)(slash - name);
-  word = strcmp(word, "bleu") == 0 ? "BLEU" : strcmp(word, "ppl") == 0 ? "perplexity" : word;
+  const tarn_measure *measure = tarn_measure_find(name);
+  if (measure) word = measure->name;
   if (part == 5 && strncmp(name, "valid", 5) == 0) return tarn__report_text(view, "validation %s", word);
   if (part == 5 && strncmp(name, "train", 5) == 0) return tarn__report_text(view, "training %s", word);
   return tarn__report_text(view, "%.*s %s", (int)part, name, word);
 }
 
 int tarn__report_decimals(const char *name) {
-  size_t length = strlen(name);
-  bool loss =
-      (length >= 4 && strcmp(name + length - 4, "loss") == 0) || (length >= 3 && strcmp(name + length - 3, "nll") == 0);
-  return loss ? 3 : 2;
+  const tarn_measure *measure = tarn_measure_find(name);
+  return measure ? measure->digits : 2;
 }
 
 static void take_units(tarn__report *view) {
@@ -176,7 +183,7 @@ static void take_entries(tarn__report *view) {
     tarn__report_entry *entry = &view->entries[i];
     entry->group = &view->results->groups[i];
     if (entry->row && entry->group->finished == 0) entry->row = NULL;
-    bool begun = entry->group->encoder.count + entry->group->decoder.count > 0;
+    const bool begun = has_layers(entry->group);
     entry->label = (tarn__chart_label){.name = entry->group->name,
                                        .note = tarn__report_frozen(view, entry->group),
                                        .encoder = begun ? &entry->group->encoder : NULL,

@@ -7,6 +7,7 @@
 #include "report/measures.h"
 #include "report/run_files.h"
 #include "report/table_build.h"
+#include "tarn/measure.h"
 #include "tarn/significance.h"
 #include "tarn/text.h"
 
@@ -263,10 +264,12 @@ static tarn_status build(struct tarn__results_table_memory *t) {
     find_regular(t, g, same_depth, &row->regular_deep, &row->time_ratio_deep);
     assumed += t->rows[g].assumed_start;
   }
-  if (assumed > 0 && strcmp(t->public.metric, "valid/bleu") == 0)
-    TARN_TRY(
-        tarn__table_note(t, "BLEU is taken as 0 at time 0, where %zu runs did not validate (valid.at_start)", assumed));
-  if (assumed > 0 && strcmp(t->public.metric, "valid/bleu") != 0)
+  const tarn_measure *measure = tarn_measure_find(t->public.metric);
+  const bool from_zero = measure && measure->from_zero;
+  if (assumed > 0 && from_zero)
+    TARN_TRY(tarn__table_note(t, "%s is taken as 0 at time 0, where %zu runs did not validate (valid.at_start)",
+                              measure->name, assumed));
+  if (assumed > 0 && !from_zero)
     TARN_TRY(tarn__table_note(t, "%s has no value at time 0; the first value of %zu runs stands for it",
                               t->public.metric, assumed));
   TARN_TRY(tarn__table_verdicts(t));

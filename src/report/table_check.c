@@ -1,11 +1,11 @@
 // Which runs may be compared: one T-hat, one clock, one validation set, one test, one way of scoring.
-#include <limits.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "report/table_build.h"
+#include "tarn/measure.h"
 #include "tarn/score.h"
 #include "tarn/text.h"
 #include "tarn/version.h"
@@ -103,7 +103,8 @@ static tarn_status check_pair(const tarn_results_run *a, const tarn_results_run 
                "%s and %s cannot stand in one table: their clocks differ (train.clock %s and %s)", a->path, b->path,
                shown(a->clock), shown(b->clock));
   if (strncmp(metric, "valid/", 6) != 0) return TARN_STATUS_OK;
-  const bool bleu = strcmp(metric, "valid/bleu") == 0;
+  const tarn_measure *measure = tarn_measure_find(metric);
+  const bool bleu = measure && measure->metric == TARN_METRIC_BLEU;
   const bool same = bleu && a->valid_bleu_hash && b->valid_bleu_hash ? same_text(a->valid_bleu_hash, b->valid_bleu_hash)
                                                                      : same_text(a->valid_hash, b->valid_hash);
   TARN_REQUIRE(
@@ -113,7 +114,7 @@ static tarn_status check_pair(const tarn_results_run *a, const tarn_results_run 
       a->path, b->path, shown(a->config->data.valid), shown(b->config->data.valid),
       (long long)a->config->model.max_length, (long long)b->config->model.max_length,
       bleu ? ", with valid.max_sentences and data.valid_reference" : "");
-  TARN_REQUIRE(strcmp(metric, "valid/loss") != 0 || same_smoothing(a, b), DATA,
+  TARN_REQUIRE(!measure || measure->metric != TARN_METRIC_LOSS || same_smoothing(a, b), DATA,
                "%s and %s cannot stand in one table: their losses have other label smoothing (%g and %g); compare nll",
                a->path, b->path, a->config->train.label_smoothing, b->config->train.label_smoothing);
   if (!bleu) return TARN_STATUS_OK;
@@ -144,11 +145,7 @@ static tarn_status same_lines(bool *same, const char *a, const char *b) {
   return status == TARN_STATUS_MEMORY ? status : TARN_STATUS_OK;
 }
 
-static bool same_folder(const char *a, const char *b) {
-  char x[PATH_MAX];
-  char y[PATH_MAX];
-  return same_text(a, b) || (a && b && realpath(a, x) && realpath(b, y) && strcmp(x, y) == 0);
-}
+static bool same_folder(const char *a, const char *b) { return a == b || (a && b && tarn__file_same(a, b)); }
 
 static tarn_status check_precisions(const tarn_results_run *a, const tarn_results_run *b) {
   const char *x = a->test_precision ? a->test_precision : "fp32";

@@ -9,6 +9,7 @@
 #include "base/threads.h"
 #include "score/scorer.h"
 #include "store/checkpoint.h"
+#include "task/task.h"
 #include "text/line_block.h"
 #include "text/repair.h"
 
@@ -46,8 +47,7 @@ static tarn_status open_all(tarn_lm *lm, const char *path) {
   tarn__threads_set(o->threads);
   tarn__dtype dtype = o->precision == TARN_TRANSLATE_PRECISION_BF16 ? TARN__BF16 : TARN__F32;
   TARN_TRY(tarn__checkpoint_open(&lm->checkpoint, path, dtype));
-  TARN_REQUIRE(lm->checkpoint->config->encoder.count == 0, USAGE,
-               "%s: a translation model; only language models (models without an encoder) score sentences", path);
+  TARN_TRY(tarn__task_require(lm->checkpoint->config, TARN__USE_SCORE_TEXT, path));
   tarn__scorer_options core;
   tarn__scorer_default(&core);
   core.max_tokens = o->max_tokens;

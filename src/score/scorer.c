@@ -5,6 +5,7 @@
 
 #include "base/memory.h"
 #include "base/threads.h"
+#include "task/task.h"
 
 struct tarn__scorer {
   const tarn__model *model;
@@ -34,7 +35,7 @@ static tarn_status pack(tarn__scorer *s) {
 tarn_status tarn__scorer_open(tarn__scorer **scorer, const tarn__model *model, int32_t eos,
                               const tarn__scorer_options *options) {
   *scorer = NULL;
-  TARN_REQUIRE(model->encoder.count == 0, USAGE, "a translation model does not score single sentences");
+  TARN_TRY(tarn__task_require(model->config, TARN__USE_SCORE_TEXT, NULL));
   TARN_REQUIRE(options->max_tokens >= 1 && options->max_tokens <= 1 << 24, USAGE,
                "the tokens computed together are 1 to %d, not %lld", 1 << 24, (long long)options->max_tokens);
   void *memory;

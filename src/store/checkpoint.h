@@ -43,9 +43,6 @@ void tarn__checkpoint_close(tarn__checkpoint **checkpoint);
 // The path that tarn__checkpoint_open() would read, to be freed with tarn__free().
 tarn_status tarn__checkpoint_find(char **file, const char *path) TARN_CHECKED;
 
-// Whether a value of valid.metric is better than another: larger for BLEU, smaller for loss.
-bool tarn__metric_better(double metric, double than, const tarn_config *config);
-
 // Where a training stands. Everything that the next update depends on is here, in the parameters, in their moments, or
 // a function of the configuration.
 typedef struct tarn__progress {

@@ -10,8 +10,10 @@
 #include "base/file_kind.h"
 #include "base/json_io.h"
 #include "base/memory.h"
+#include "base/record.h"
 #include "store/checkpoint.h"
 #include "store/checkpoint_keys.h"
+#include "task/task.h"
 
 static const char *const file_names[] = {[TARN_CHECKPOINT_CHOICE_BEST] = TARN__CHECKPOINT_BEST,
                                          [TARN_CHECKPOINT_CHOICE_LAST] = TARN__CHECKPOINT_LAST,
@@ -20,10 +22,6 @@ static const char *const file_names[] = {[TARN_CHECKPOINT_CHOICE_BEST] = TARN__C
 const char *tarn_checkpoint_choice_name(tarn_checkpoint_choice choice) {
   static const char *const words[] = {"auto", "best", "last", "average"};
   return choice >= 0 && choice < TARN_CHECKPOINT_CHOICE_COUNT ? words[choice] : NULL;
-}
-
-bool tarn__metric_better(double metric, double than, const tarn_config *config) {
-  return config->valid.metric == TARN_METRIC_BLEU ? metric > than : metric < than;
 }
 
 // A folder of several seeds has a run directory for each.
@@ -58,25 +56,33 @@ static tarn_status read_update(int64_t *update, const char *path) {
 // What the log says of the validations of two checkpoints.
 typedef struct contest {
   int64_t best_update, average_update;
-  const char *key;  // of the metric
+  const char *word;  // of the metric
   double best, average;
   bool has_best, has_average;
+  int64_t step;  // of the record
 } contest;
 
-static void take_record(contest *c, const json_t *record) {
-  const char *kind = json_string_value(json_object_get(record, "kind"));
-  const json_t *metric = json_object_get(record, c->key);
-  if (!kind || strcmp(kind, "valid") != 0 || !json_is_number(metric)) return;
-  const int64_t step = json_integer_value(json_object_get(record, "step"));
-  const bool average = json_object_get(record, "checkpoint") != NULL;
-  if (average && step == c->average_update) {
-    c->average = json_number_value(metric);
+static tarn_status take_score(void *user, const char *name, double value) {
+  contest *c = user;
+  const bool average = strncmp(name, "average/", 8) == 0;
+  if ((!average && strncmp(name, "valid/", 6) != 0) || strcmp(strchr(name, '/') + 1, c->word) != 0)
+    return TARN_STATUS_OK;
+  if (average && c->step == c->average_update) {
+    c->average = value;
     c->has_average = true;
   }
-  if (!average && step == c->best_update) {
-    c->best = json_number_value(metric);
+  if (!average && c->step == c->best_update) {
+    c->best = value;
     c->has_best = true;
   }
+  return TARN_STATUS_OK;
+}
+
+static tarn_status take_record(contest *c, const json_t *record) {
+  const char *kind = json_string_value(json_object_get(record, "kind"));
+  if (!kind || strcmp(kind, "valid") != 0) return TARN_STATUS_OK;
+  c->step = json_integer_value(json_object_get(record, "step"));
+  return tarn__record_scores(record, take_score, c);
 }
 
 static tarn_status read_log(contest *c, const char *run) {
@@ -94,8 +100,9 @@ static tarn_status read_log(contest *c, const char *run) {
     json_t *record;
     status = tarn__json_parse(&record, text + begin, length, 0, NULL);
     if (status != TARN_STATUS_OK) break;
-    take_record(c, record);
+    status = take_record(c, record);
     json_decref(record);
+    if (status != TARN_STATUS_OK) break;
     begin += length + 1;
   }
   tarn__free(text);
@@ -124,11 +131,11 @@ static tarn_status compare(tarn_checkpoint_choice *choice, char reason[160], con
     snprintf(reason, 160, "the average is not compared with it: config.yaml cannot be read");
     return TARN_STATUS_OK;
   }
-  const bool bleu = config->valid.metric == TARN_METRIC_BLEU;
-  const char *name = bleu ? "BLEU" : "loss";
-  c.key = bleu ? "valid_bleu" : "valid_loss";
+  const tarn_metric metric = config->valid.metric;
+  const tarn_measure *measure = tarn_measure_of(metric);
+  c.word = measure->word;
   status = read_log(&c, run);
-  const bool better = c.has_average && c.has_best && tarn__metric_better(c.average, c.best, config);
+  const bool better = c.has_average && c.has_best && tarn__metric_better(c.average, c.best, metric);
   tarn_config_close(&config);
   TARN_TRY(status);
   if (better) *choice = TARN_CHECKPOINT_CHOICE_AVERAGE;
@@ -136,8 +143,9 @@ static tarn_status compare(tarn_checkpoint_choice *choice, char reason[160], con
     snprintf(reason, 160, "the average is not compared with it: the log has no validation of %s",
              c.has_best ? "the average" : "the best");
   else
-    snprintf(reason, 160, "%s %.*f in validation, the %s %.*f", name, bleu ? 2 : 4, better ? c.average : c.best,
-             better ? "best" : "average", bleu ? 2 : 4, better ? c.best : c.average);
+    snprintf(reason, 160, "%s %.*f in validation, the %s %.*f", measure->name, measure->told_digits,
+             better ? c.average : c.best, better ? "best" : "average", measure->told_digits,
+             better ? c.best : c.average);
   return TARN_STATUS_OK;
 }
 

@@ -7,6 +7,7 @@
 #include "ops/hadamard.h"
 #include "store/checkpoint.h"
 #include "store/gpt2_format.h"
+#include "task/task.h"
 
 // What is written; the arena owns names and values.
 typedef struct target {
@@ -36,7 +37,8 @@ static tarn_status check_layer(const tarn__checkpoint *c, int32_t layer) {
 
 static tarn_status check_model(const tarn__checkpoint *c) {
   const tarn_config_model *m = &c->config->model;
-  TARN_REQUIRE(c->config->encoder.count == 0, USAGE, "%s: a translation model; GPT-2 is a language model", c->path);
+  TARN_REQUIRE(c->config->model.architecture == TARN_ARCHITECTURE_DECODER, USAGE, "%s: %s; GPT-2 is a language model",
+               c->path, tarn__config_task(c->config)->model);
   TARN_REQUIRE(m->positions == TARN_POSITIONS_LEARNED, USAGE, "%s: model.positions is not learned, as GPT-2's are",
                c->path);
   TARN_REQUIRE(!m->embedding_scale, USAGE, "%s: model.embedding_scale is yes, and GPT-2's format has none", c->path);

@@ -12,10 +12,12 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/json_io.h"
+#include "base/record.h"
 #include "store/checkpoint.h"
 #include "sweep/spec.h"
 #include "tarn/checkpoint.h"
 #include "tarn/version.h"
+#include "task/task.h"
 #include "text/json_text.h"
 
 static const char RESULT[] = "result.json";
@@ -194,16 +196,20 @@ static void take(const json_t *record, const char *key, double *value) {
   if (json_is_number(number)) *value = json_number_value(number);
 }
 
-static double metric_of(const tarn_config *config, double loss, double bleu) {
-  return config->valid.metric == TARN_METRIC_BLEU ? bleu : loss;
+// The scores of a validation, of an average too, by measure.
+static tarn_status take_score(void *user, const char *name, double value) {
+  double *scores = user;
+  const tarn_measure *measure = tarn_measure_find(name);
+  if (measure && (strncmp(name, "valid/", 6) == 0 || strncmp(name, "average/", 8) == 0))
+    scores[measure->metric] = value;
+  return TARN_STATUS_OK;
 }
 
 // Whether a validation is that of the checkpoint that the sweep tests, as far as the log goes (tarn_checkpoint_find()).
-static bool counts(const tarn_sweep *sweep, const tarn_sweep_run *run, const json_t *record, double loss, double bleu) {
-  const tarn_config *config = sweep->variants[run->variant].config;
+static bool counts(const tarn_sweep *sweep, const tarn_sweep_run *run, const json_t *record, const double *scores) {
+  const tarn_metric metric = sweep->variants[run->variant].config->valid.metric;
   const bool best = json_is_true(json_object_get(record, "best"));
   const bool average = json_object_get(record, "checkpoint") != NULL;
-  const double known = metric_of(config, run->valid_loss, run->valid_bleu);
   switch (sweep->test_checkpoint) {
     case TARN_CHECKPOINT_CHOICE_LAST:
       return !average;
@@ -212,17 +218,15 @@ static bool counts(const tarn_sweep *sweep, const tarn_sweep_run *run, const jso
     case TARN_CHECKPOINT_CHOICE_BEST:
       return best;
     default:
-      return best || (average && tarn__metric_better(metric_of(config, loss, bleu), known, config));
+      return best || (average && tarn__metric_better(scores[metric], run->valid[metric], metric));
   }
 }
 
 static void take_validation(const tarn_sweep *sweep, tarn_sweep_run *run, const json_t *record) {
-  double loss = NAN, bleu = NAN;
-  take(record, "valid_loss", &loss);
-  take(record, "valid_bleu", &bleu);
-  if (isnan(loss) || !counts(sweep, run, record, loss, bleu)) return;
-  run->valid_loss = loss;
-  run->valid_bleu = bleu;
+  double scores[TARN_METRIC_COUNT];
+  for (int m = 0; m < TARN_METRIC_COUNT; m++) scores[m] = NAN;
+  if (tarn__record_scores(record, take_score, scores) != TARN_STATUS_OK) return;  // as of a line that is not whole
+  if (!isnan(scores[TARN_METRIC_LOSS]) && counts(sweep, run, record, scores)) memcpy(run->valid, scores, sizeof scores);
 }
 
 static void take_line(const tarn_sweep *sweep, tarn_sweep_run *run, const char *line, size_t length) {
@@ -246,7 +250,7 @@ bool tarn__sweep_read_log(const tarn_sweep *sweep, tarn_sweep_run *run, int64_t 
   if (fd < 0) return false;
   // A run that goes on cuts its log back first.
   if (lseek(fd, 0, SEEK_END) < *offset) *offset = 0;
-  if (*offset == 0) run->valid_loss = run->valid_bleu = NAN;
+  for (int m = 0; *offset == 0 && m < TARN_METRIC_COUNT; m++) run->valid[m] = NAN;
   for (;;) {
     ssize_t got = pread(fd, piece, sizeof piece, *offset);
     const char *newline = got > 0 ? memrchr(piece, '\n', (size_t)got) : NULL;

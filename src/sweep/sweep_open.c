@@ -13,6 +13,7 @@
 #include "data/shard.h"
 #include "sweep/spec.h"
 #include "tarn/score.h"
+#include "task/task.h"
 
 void tarn_sweep_default(tarn_sweep_options *options) { *options = (tarn_sweep_options){0}; }
 
@@ -109,13 +110,8 @@ static tarn_status list_runs(tarn_sweep *sweep) {
   for (size_t s = 0; s < sweep->seed_count; s++) {
     for (size_t v = 0; v < sweep->variant_count; v++) {
       tarn_sweep_run *run = &m->runs[sweep->run_count++];
-      *run = (tarn_sweep_run){.variant = v,
-                              .seed = sweep->seeds[s],
-                              .loss = NAN,
-                              .valid_loss = NAN,
-                              .valid_bleu = NAN,
-                              .test_bleu = NAN,
-                              .test_blimp = NAN};
+      *run = (tarn_sweep_run){.variant = v, .seed = sweep->seeds[s], .loss = NAN, .test_bleu = NAN, .test_blimp = NAN};
+      for (int k = 0; k < TARN_METRIC_COUNT; k++) run->valid[k] = NAN;
       if (!sweep->folder) continue;
       TARN_TRY(tarn__sweep_text(sweep, &run->path, "%s/%s/seed-%lld", sweep->folder, sweep->variants[v].name,
                                 (long long)run->seed));
@@ -171,12 +167,11 @@ static tarn_status check_test(const tarn_sweep *sweep) {
   tarn_score_lines reference = {0};
   if (!sweep->test_source && !sweep->test_blimp) return TARN_STATUS_OK;
   for (size_t i = 0; i < sweep->variant_count; i++) {
-    const bool translates = sweep->variants[i].config->encoder.count > 0;
-    TARN_REQUIRE(translates || sweep->test_blimp, USAGE,
-                 "test: the variant %s is a language model, which does not translate", sweep->variants[i].name);
-    TARN_REQUIRE(!translates || sweep->test_source, USAGE,
-                 "test: the variant %s is a translation model, and blimp is for language models",
-                 sweep->variants[i].name);
+    const tarn__task *task = tarn__config_task(sweep->variants[i].config);
+    TARN_REQUIRE(!sweep->test_source || task->uses >> TARN__USE_TRANSLATE & 1u, USAGE,
+                 "test: the variant %s is %s, which does not translate", sweep->variants[i].name, task->model);
+    TARN_REQUIRE(!sweep->test_blimp || task->uses >> TARN__USE_SCORE_TEXT & 1u, USAGE,
+                 "test: the variant %s is %s, and blimp is for language models", sweep->variants[i].name, task->model);
   }
   if (sweep->test_blimp) return check_pairs(sweep->test_blimp);
   tarn_status status = tarn_score_lines_open(&source, sweep->test_source);

@@ -108,6 +108,9 @@ int32_t tarn_vocab_unk(const tarn_vocab *vocab) { return vocab->facts.unk; }
 int32_t tarn_vocab_bos(const tarn_vocab *vocab) { return vocab->facts.bos; }
 int32_t tarn_vocab_eos(const tarn_vocab *vocab) { return vocab->facts.eos; }
 int32_t tarn_vocab_pad(const tarn_vocab *vocab) { return vocab->facts.pad; }
+bool tarn_vocab_is_spelling(const tarn_vocab *vocab) {
+  return vocab->kind == &tarn__bytes_kind || vocab->kind == &tarn__chars_kind;
+}
 const char *tarn_vocab_hash(const tarn_vocab *vocab) { return vocab->hash; }
 
 const void *tarn_vocab_bytes(const tarn_vocab *vocab, size_t *size) {

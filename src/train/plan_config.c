@@ -4,6 +4,7 @@
 #include "data/batch.h"
 #include "data/shard.h"
 #include "tarn/vocab.h"
+#include "task/task.h"
 #include "train/plan_run.h"
 #include "train/shard_check.h"
 
@@ -55,7 +56,7 @@ static tarn__plan_batch assumed_batch(const tarn_config *config, const tarn__sha
   const int64_t sentences = config->train.max_sentences;
   int64_t longest = config->model.max_length < rows ? config->model.max_length : rows;
   tarn__plan_batch batch = {rows, rows, usual, usual, longest, longest, 0};
-  if (config->encoder.count == 0) {
+  if (!tarn__config_task(config)->source) {
     batch = (tarn__plan_batch){.target_rows = rows, .target_length = usual, .longest_target = longest};
     if (shard->pairs) batch.target_length = (double)shard->target_tokens / (double)shard->pairs;
     if (shard->pairs && shard->longest_target < longest) batch.longest_target = shard->longest_target;

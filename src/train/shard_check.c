@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "task/task.h"
 
 // What a shard says of the vocabulary of one side.
 typedef struct side {
@@ -27,12 +28,12 @@ static tarn_status check_side(const char *path, const side *s, const tarn_vocab 
 
 // A language model trains on a text, a translation model on pairs.
 static tarn_status check_sides(const tarn__shard *shard, const char *path, const tarn_config *config) {
-  bool text = config->encoder.count == 0;
-  TARN_REQUIRE(!text || shard->text, DATA,
+  const bool pairs = tarn__config_task(config)->source;
+  TARN_REQUIRE(pairs || shard->text, DATA,
                "%s: it holds pairs, but a model without an encoder is trained on a text; run tarn prepare --text",
                path);
   TARN_REQUIRE(
-      text || !shard->text, DATA,
+      !pairs || !shard->text, DATA,
       "%s: it holds a text, but a model with an encoder is trained on pairs; run tarn prepare with --source and "
       "--target, or leave out the encoder",
       path);

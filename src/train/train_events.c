@@ -62,6 +62,5 @@ void tarn__train_tell(const tarn_train *t, tarn_train_event *event) {
   event->epoch = tarn__train_epoch(t);
   event->seconds = t->progress.seconds;
   event->seconds_left = seconds_left(t, &event->left_at_least);
-  if (event->kind != TARN_TRAIN_EVENT_VALID) event->valid_bleu = -1.0;
   t->on_event(t->user, event);
 }

@@ -2,6 +2,7 @@
 // training that is resumed at any step does what one that ran through does.
 #include <float.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -9,6 +10,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "graph/profile.h"
+#include "task/task.h"
 #include "train/backskip_step.h"
 #include "train/frozen_pass.h"
 #include "train/trainer.h"
@@ -58,16 +60,26 @@ static void begin_window(tarn__progress *p) {
   p->window_updates = p->window_source = p->window_target = 0;
 }
 
+// Every measure that was computed, under its own name.
+static bool add_scores(json_t *record, const tarn__validation *v) {
+  char key[32];
+  bool added = true;
+  for (int m = 0; m < TARN_METRIC_COUNT && added; m++) {
+    const tarn_measure *measure = tarn_measure_of((tarn_metric)m);
+    if (measure->derived || isnan(v->scores[m])) continue;
+    snprintf(key, sizeof key, "valid_%s", measure->word);
+    added = json_object_set_new(record, key, json_real(v->scores[m])) == 0;
+    if (added && m == TARN_METRIC_BLEU)
+      added = json_object_set_new(record, "signature", json_string(v->signature)) == 0;
+  }
+  return added;
+}
+
 static tarn_status log_validation(tarn_train *t, bool best, const char *path) {
   const tarn__validation *v = &t->session.validation;
-  json_t *record =
-      json_pack("{s:s, s:I, s:f, s:f, s:f, s:f}", "kind", "valid", "step", (json_int_t)t->progress.update, "epoch",
-                tarn__train_epoch(t), "time", t->progress.seconds, "valid_loss", v->loss, "valid_nll", v->nll);
-  int failed = !record;
-  if (v->has_bleu) {
-    failed |= json_object_set_new(record, "valid_bleu", json_real(v->bleu)) != 0;
-    failed |= json_object_set_new(record, "signature", json_string(v->signature)) != 0;
-  }
+  json_t *record = json_pack("{s:s, s:I, s:f, s:f}", "kind", "valid", "step", (json_int_t)t->progress.update, "epoch",
+                             tarn__train_epoch(t), "time", t->progress.seconds);
+  int failed = !record || !add_scores(record, v);
   failed |= json_object_set_new(record, "seconds", json_real(v->seconds)) != 0;
   if (path) failed |= json_object_set_new(record, "checkpoint", json_string("average")) != 0;
   if (!path) failed |= json_object_set_new(record, "best", json_boolean(best)) != 0;
@@ -78,11 +90,9 @@ static tarn_status log_validation(tarn_train *t, bool best, const char *path) {
   char *line;
   TARN_TRY(tarn__run_log_add(&t->session.log, record, &line));
   tarn_train_event event = {.kind = TARN_TRAIN_EVENT_VALID,
-                            .valid_loss = v->loss,
-                            .valid_nll = v->nll,
-                            .valid_bleu = v->has_bleu ? v->bleu : -1.0,
+                            .scores = v->scores,
                             .best = best,
-                            .signature = v->has_bleu ? v->signature : NULL,
+                            .signature = *v->signature ? v->signature : NULL,
                             .path = path,
                             .line = line};
   tarn__train_tell(t, &event);
@@ -107,7 +117,7 @@ static tarn_status compute_validation(tarn_train *t) {
   TARN_TRY(tarn__train_check_data(t));
   TARN_TRY(status);
   TARN_TRY(tarn__profile_work(t->profile, "validation", begin));
-  if (!isfinite(result.loss))
+  if (!isfinite(result.scores[TARN_METRIC_LOSS]))
     return tarn__train_fail(t, t->progress.update, "the validation loss", "not a finite number");
   t->session.validation = result;
   t->session.validated = true;
@@ -119,12 +129,13 @@ static tarn_status compute_validation(tarn_train *t) {
 static tarn_status validate(tarn_train *t) {
   tarn__progress *p = &t->progress;
   TARN_TRY(compute_validation(t));
-  if (tarn__train_has_diverged(t, t->session.validation.nll)) {
+  if (tarn__train_has_diverged(t, t->session.validation.scores[TARN_METRIC_NLL])) {
     TARN_TRY(log_validation(t, false, NULL));
-    return tarn__train_diverged(t, p->update, "validation loss", t->session.validation.nll);
+    return tarn__train_diverged(t, p->update, "validation loss", t->session.validation.scores[TARN_METRIC_NLL]);
   }
-  double metric = tarn__validation_metric(&t->session.validation, t->config);
-  bool best = p->best_update == 0 || tarn__metric_better(metric, p->best, t->config);
+  const tarn_metric by = t->config->valid.metric;
+  const double metric = t->session.validation.scores[by];
+  bool best = p->best_update == 0 || tarn__metric_better(metric, p->best, by);
   p->validated = p->update;
   p->worse = best ? 0 : p->worse + 1;
   if (best) {
@@ -243,8 +254,9 @@ static tarn_status average(tarn_train *t) {
                "stopped while validating the average; go on with: tarn train --resume %s", t->go_on);
   TARN_TRY(status);
   TARN_TRY(log_validation(t, false, t->dir.average));
-  if (tarn__train_has_diverged(t, t->session.validation.nll))
-    return tarn__train_diverged(t, t->progress.update, "validation loss of the average", t->session.validation.nll);
+  const double nll = t->session.validation.scores[TARN_METRIC_NLL];
+  if (tarn__train_has_diverged(t, nll))
+    return tarn__train_diverged(t, t->progress.update, "validation loss of the average", nll);
   return TARN_STATUS_OK;
 }
 

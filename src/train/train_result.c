@@ -36,12 +36,10 @@ void tarn__train_result_fill(const tarn_train *t, tarn_train_result *result) {
   result->epoch = tarn__train_epoch(t);
   result->seconds = p->seconds;
   result->tokens_per_second = p->seconds > 0 ? (double)(p->source_tokens + p->target_tokens) / p->seconds : 0.0;
-  result->has_valid = t->session.validated;
-  result->has_bleu = t->session.validated && t->session.validation.has_bleu;
+  for (int m = 0; m < TARN_METRIC_COUNT; m++)
+    result->scores[m] = t->session.validated ? t->session.validation.scores[m] : NAN;
   result->best_update = p->best_update;
   result->best = p->best;
-  result->valid_loss = t->session.validation.loss;
-  result->valid_bleu = t->session.validation.bleu;
   result->peak_bytes = (size_t)tarn__train_peak(t);
   result->checkpoint = p->best_update > 0 ? t->dir.best : t->dir.last;
   result->checkpoint_reason = "";

@@ -5,20 +5,16 @@
 #include <signal.h>
 
 #include "decode/translate.h"
+#include "tarn/measure.h"
 #include "tarn/score.h"
 #include "tarn/vocab.h"
 #include "train/stepper.h"
 
 typedef struct tarn__validation {
-  double loss, nll;  // per target token
-  bool has_bleu;
-  double bleu;
-  char signature[TARN_SIGNATURE_TEXT];
+  double scores[TARN_METRIC_COUNT];     // by measure; NAN: not computed
+  char signature[TARN_SIGNATURE_TEXT];  // of the BLEU; "": it was not computed
   double seconds;
 } tarn__validation;
-
-// What to compare by: tarn__metric_better().
-double tarn__validation_metric(const tarn__validation *validation, const tarn_config *config);
 
 // How validation translates. Its batches are a quarter of the training's (not larger than translate.max_tokens asks
 // for), so that they find room in the workspace of the training step.

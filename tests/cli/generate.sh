@@ -147,5 +147,5 @@ data: { vocab: both.model, train: both }
 train: { max_updates: 1, max_tokens: 200 }
 END
 "$TARN" train both.yaml --run both-run --threads 2 >train.txt 2>&1 || fail "train both: $(tail -n 3 train.txt)"
-refuse_prompt 2 'a translation model; only language models' both-run
+refuse_prompt 2 'a translation model does not continue text; only language models' both-run
 exit 0

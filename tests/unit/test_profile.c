@@ -139,7 +139,7 @@ static void measures_a_training(void **state) {
     train(run, profile, &measured);
   }
   train("plain", NULL, &plain);
-  assert_true(measured.valid_loss == plain.valid_loss);
+  assert_true(measured.scores[TARN_METRIC_LOSS] == plain.scores[TARN_METRIC_LOSS]);
   check_table(profile);
   tarn_profile_summary summary;
   assert_int_equal(tarn_profile_sum(profile, &summary), TARN_STATUS_OK);

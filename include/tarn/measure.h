@@ -1,0 +1,34 @@
+// Measures: what a model can be scored by. Which of them a model has is decided by what it learns and, of some, by its
+// vocabulary; each of them can choose the best checkpoint and end a training (valid.metric), and be compared by.
+#ifndef TARN_MEASURE_H
+#define TARN_MEASURE_H
+
+#include <stdbool.h>
+
+#include "tarn/config.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct tarn_measure {
+  tarn_metric metric;
+  const char *word;  // in valid.metric, and behind the slash in the names of scores: "bleu" of "valid/bleu"
+  const char *name;  // in running text: "BLEU"
+  const char *axis;  // with its unit: "loss per token (nats)"
+  bool less;         // less is better
+  bool from_zero;    // of a model that knows nothing it is 0, so a curve may begin there
+  bool derived;      // it follows from another one, so no line of a log has it
+  int digits;        // behind the point where means are compared
+  int told_digits;   // and where one value is told
+} tarn_measure;
+
+const tarn_measure *tarn_measure_of(tarn_metric metric);
+
+// The measure of a score's name, such as "valid/bleu" or "bleu"; NULL: the score is none ("train/lr").
+const tarn_measure *tarn_measure_find(const char *name);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,56 @@
+#include <string.h>
+
+#include "task/task.h"
+
+static const tarn_measure table[TARN_METRIC_COUNT] = {
+    [TARN_METRIC_LOSS] = {.metric = TARN_METRIC_LOSS,
+                          .word = "loss",
+                          .name = "loss",
+                          .axis = "loss per token (nats)",
+                          .less = true,
+                          .digits = 3,
+                          .told_digits = 4},
+    [TARN_METRIC_NLL] = {.metric = TARN_METRIC_NLL,
+                         .word = "nll",
+                         .name = "nll",
+                         .axis = "nll per token (nats)",
+                         .less = true,
+                         .digits = 3,
+                         .told_digits = 4},
+    [TARN_METRIC_PPL] = {.metric = TARN_METRIC_PPL,
+                         .word = "ppl",
+                         .name = "perplexity",
+                         .axis = "perplexity per token",
+                         .less = true,
+                         .derived = true,
+                         .digits = 2,
+                         .told_digits = 2},
+    [TARN_METRIC_BLEU] = {.metric = TARN_METRIC_BLEU,
+                          .word = "bleu",
+                          .name = "BLEU",
+                          .axis = "BLEU (0 to 100)",
+                          .from_zero = true,
+                          .digits = 2,
+                          .told_digits = 2},
+    [TARN_METRIC_BPC] = {.metric = TARN_METRIC_BPC,
+                         .word = "bpc",
+                         .name = "bits per character",
+                         .axis = "bits per character",
+                         .less = true,
+                         .digits = 3,
+                         .told_digits = 4},
+};
+
+const tarn_measure *tarn_measure_of(tarn_metric metric) { return &table[metric]; }
+
+const tarn_measure *tarn_measure_find(const char *name) {
+  const char *slash = strrchr(name, '/');
+  const char *word = slash ? slash + 1 : name;
+  for (int m = 0; m < TARN_METRIC_COUNT; m++)
+    if (strcmp(table[m].word, word) == 0) return &table[m];
+  return NULL;
+}
+
+bool tarn__metric_better(double value, double than, tarn_metric metric) {
+  return table[metric].less ? value < than : value > than;
+}
