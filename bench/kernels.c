@@ -85,7 +85,7 @@ static tarn__param *param(bench *b, int64_t rows, int64_t cols) {
 static tarn__tensor *numbers(bench *b, int64_t count, int64_t step, int64_t limit) {
   int32_t *data = take(b, (size_t)count, sizeof *data);
   for (int64_t i = 0; data && i < count; i++) data[i] = (int32_t)(i * step % limit);
-  return tarn__graph_external(&b->graph, TARN__I32, 1, count, data, "bench numbers");
+  return tarn__graph_input(&b->graph, count, data, "bench numbers");
 }
 
 // --- the cases

@@ -9,8 +9,10 @@ typedef struct tarn__region_block {
   size_t begin, end;  // in the lent memory
 } tarn__region_block;
 
-// Zero-initialise: a region to which nothing is lent allocates as tarn__alloc() does.
+// Zero-initialise, or give it an allocator: a region to which nothing is lent allocates as that does.
 typedef struct tarn__region {
+  tarn_status (*allocate)(void **out, tarn__memory_kind kind, size_t count, size_t size);  // NULL: tarn__alloc()
+  void (*release)(void *pointer);                                                          // NULL: tarn__free()
   char *memory;
   size_t bytes;
   tarn__region_block *blocks;  // in use, by rising place
@@ -22,7 +24,7 @@ typedef struct tarn__region {
 void tarn__region_lend(tarn__region *region, void *memory, size_t bytes);
 void tarn__region_close(tarn__region *region);
 
-// Like tarn__alloc() and tarn__free(), but that lent memory is not zeroed.
+// Like the allocator, but that lent memory is not zeroed.
 tarn_status tarn__region_alloc(tarn__region *region, void **out, tarn__memory_kind kind, size_t count,
                                size_t size) TARN_CHECKED;
 void tarn__region_free(tarn__region *region, void *pointer);

@@ -1,11 +1,10 @@
 #include "decode/caches.h"
 
-#include <string.h>
-
 #include "base/memory.h"
 
-tarn_status tarn__caches_open(tarn__caches *caches, int layers, const size_t *row_bytes, tarn__region *region) {
-  *caches = (tarn__caches){.region = region};
+tarn_status tarn__caches_open(tarn__caches *caches, const tarn__device *device, int layers, const size_t *row_bytes,
+                              tarn__region *region) {
+  *caches = (tarn__caches){.device = device, .region = region};
   void *memory;
   TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, (size_t)layers, sizeof *caches->rows));
   caches->rows = memory;
@@ -47,15 +46,16 @@ static int64_t number_rows(const tarn__caches *caches, const int32_t *seen, size
 }
 
 // Copies the rows of a layer that are kept to the front of `to`, which may be the layer's own matrix.
-static void sweep(const tarn__caches *caches, int layer, char *to) {
+static tarn_status sweep(const tarn__caches *caches, int layer, char *to) {
   const char *from = caches->rows[layer];
   const size_t row = caches->row_bytes[layer];
-  if (row == 0) return;
+  if (row == 0) return TARN_STATUS_OK;
   for (int64_t i = 0; i < caches->used; i++) {
     int64_t place = caches->numbers[i];
     if (place < 0 || (place == i && to == from)) continue;
-    memcpy(to + (size_t)place * row, from + (size_t)i * row, row);
+    TARN_TRY(caches->device->copy(to + (size_t)place * row, from + (size_t)i * row, row));
   }
+  return TARN_STATUS_OK;
 }
 
 // Moves the rows that are kept into new matrices of `capacity` rows. On failure the caches are as before.
@@ -71,6 +71,7 @@ static tarn_status move_all(tarn__caches *caches, int64_t capacity, int64_t kept
     if (caches->row_bytes[l] > 0)
       status = tarn__region_alloc(caches->region, &fresh[l], TARN__MEMORY_ACTIVATION, (size_t)capacity,
                                   caches->row_bytes[l]);
+  for (int l = 0; l < caches->layers && kept > 0 && status == TARN_STATUS_OK; l++) status = sweep(caches, l, fresh[l]);
   if (status != TARN_STATUS_OK) {
     for (int l = 0; fresh && l < caches->layers; l++) tarn__region_free(caches->region, fresh[l]);
     tarn__free(fresh);
@@ -78,7 +79,6 @@ static tarn_status move_all(tarn__caches *caches, int64_t capacity, int64_t kept
     return status;
   }
   for (int l = 0; l < caches->layers; l++) {
-    if (kept > 0) sweep(caches, l, fresh[l]);
     tarn__region_free(caches->region, caches->rows[l]);
     caches->rows[l] = fresh[l];
   }
@@ -100,7 +100,7 @@ tarn_status tarn__caches_reserve(tarn__caches *caches, int64_t rows, int32_t *se
     for (size_t i = 0; i < count && used > 0; i++) seen[i] = caches->numbers[seen[i]];
     TARN_TRY(move_all(caches, 2 * need, kept));
   } else {
-    for (int l = 0; l < caches->layers; l++) sweep(caches, l, caches->rows[l]);
+    for (int l = 0; l < caches->layers; l++) TARN_TRY(sweep(caches, l, caches->rows[l]));
     for (size_t i = 0; i < count; i++) seen[i] = caches->numbers[seen[i]];
   }
   caches->used = kept;

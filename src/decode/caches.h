@@ -10,19 +10,21 @@
 #include <stdint.h>
 
 #include "base/region.h"
+#include "device/device.h"
 
-// Zero-initialise; tarn__caches_open() sets layers, row_bytes and region; the region must outlive the caches.
+// Zero-initialise; tarn__caches_open() sets device, layers, row_bytes and region; the region must outlive the caches.
 typedef struct tarn__caches {
+  const tarn__device *device;
   void **rows;        // [layers], each [capacity] rows; NULL for layers that keep nothing
   size_t *row_bytes;  // [layers], 0 for layers that keep nothing
   int layers;
   int64_t capacity, used;  // rows
   int32_t *numbers;        // [capacity], scratch of a sweep
-  tarn__region *region;    // where the matrices come from
+  tarn__region *region;    // where the matrices come from: memory of the device
 } tarn__caches;
 
 // row_bytes [layers] is copied. On failure as well, tarn__caches_close() frees what was taken.
-tarn_status tarn__caches_open(tarn__caches *caches, int layers, const size_t *row_bytes,
+tarn_status tarn__caches_open(tarn__caches *caches, const tarn__device *device, int layers, const size_t *row_bytes,
                               tarn__region *region) TARN_CHECKED;
 void tarn__caches_close(tarn__caches *caches);
 

@@ -9,7 +9,7 @@
 #include "graph/profile.h"
 #include "task/task.h"
 
-// Memory that a graph works in; grows, never shrinks.
+// Memory of the device that a graph works in; grows, never shrinks.
 typedef struct workspace {
   void *memory;
   size_t bytes;
@@ -71,6 +71,10 @@ struct tarn__decoder {
   numbers ranges, source_range;  // [rows][2]
   numbers predicted;             // [predicted_count] rows whose next token is wanted
   int64_t predicted_count;
+  // What the step found, as the host reads it (model.h: tarn__model_build_step()).
+  int32_t *top_ids;
+  void *top_values;
+  tarn__host_room ids_room, values_room;
   // Sampling: what is drawn, in the shape of the best continuations, for which slot, and room for all words of each
   // thread.
   numbers drawn_ids, owners;
@@ -89,8 +93,8 @@ static tarn_status open_caches(tarn__decoder *d) {
     source[l] = size * (size_t)tarn__layer_cross_width(weights, d_model);
     self[l] = size * (size_t)tarn__layer_cache_width(weights, d_model);
   }
-  TARN_TRY(tarn__caches_open(&d->source, stack->count, source, &d->region));
-  return tarn__caches_open(&d->caches, stack->count, self, &d->region);
+  TARN_TRY(tarn__caches_open(&d->source, d->model->device, stack->count, source, &d->region));
+  return tarn__caches_open(&d->caches, d->model->device, stack->count, self, &d->region);
 }
 
 // What the layers see of earlier tokens.
@@ -135,6 +139,7 @@ tarn_status tarn__decoder_open(tarn__decoder **decoder, const tarn__model *model
   d->options = *options;
   d->model = model;
   d->threads = threads;
+  d->region = (tarn__region){.allocate = model->device->allocate, .release = model->device->free};
   tarn_status status = open_all(d);
   if (status != TARN_STATUS_OK) {
     tarn__decoder_close(&d);
@@ -157,6 +162,8 @@ void tarn__decoder_close(tarn__decoder **decoder) {
   tarn__free(d->cross);
   tarn__free(d->drawn_values);
   tarn__free(d->candidates);
+  tarn__host_room_close(&d->ids_room);
+  tarn__host_room_close(&d->values_room);
   tarn__caches_close(&d->source);
   tarn__caches_close(&d->caches);
   tarn__graph_close(&d->encode);
@@ -285,7 +292,8 @@ static tarn_status encode(tarn__decoder *d, int64_t count) {
   for (int l = 0; l < d->model->decoder.count; l++) {
     const size_t row = d->source.row_bytes[l];
     if (row > 0)
-      memcpy((char *)d->source.rows[l] + (size_t)d->source.used * row, d->cross[l]->data, (size_t)rows * row);
+      TARN_TRY(d->model->device->copy((char *)d->source.rows[l] + (size_t)d->source.used * row, d->cross[l]->data,
+                                      (size_t)rows * row));
   }
   d->source.used += rows;
   return TARN_STATUS_OK;
@@ -457,6 +465,17 @@ static void narrow(void *data, size_t count) {
   }
 }
 
+static tarn_status read_top(tarn__decoder *d, const tarn__top *top) {
+  void *memory;
+  if (!top->values) return TARN_STATUS_OK;
+  TARN_TRY(tarn__graph_read(&d->step, &d->top_values, top->values, &d->values_room));
+  if (top->values->dtype == TARN__F64) narrow(d->top_values, (size_t)(top->values->rows * top->values->cols));
+  if (!top->ids) return TARN_STATUS_OK;
+  TARN_TRY(tarn__graph_read(&d->step, &memory, top->ids, &d->ids_room));
+  d->top_ids = memory;
+  return TARN_STATUS_OK;
+}
+
 // How many continuations a search or a draw needs; 0: all words.
 static int64_t best_of(const tarn__decoder *d) {
   const tarn__sampling *sampling = d->options.sampling;
@@ -490,8 +509,7 @@ static tarn_status run_step(tarn__decoder *d, tarn__top *top) {
   tarn__graph_begin(&d->step, d->model->device, d->model->dtype, false, d->threads);
   *top = tarn__model_build_step(d->model, &d->step, &step);
   TARN_TRY(run_graph(d, &d->step, &d->step_workspace, begin));
-  if (top->values && top->values->dtype == TARN__F64)
-    narrow(top->values->data, (size_t)(top->values->rows * top->values->cols));
+  TARN_TRY(read_top(d, top));
   d->caches.used += d->rows;
   d->stats.steps++;
   d->stats.rows += d->rows;
@@ -515,8 +533,8 @@ static void draw_token(tarn__decoder *d, const tarn__top *top, int64_t number) {
   if (!tarn__beam_allows(&s->beam, search->eos)) banned[ban.count++] = search->eos;
   // The best continuations with the end of sentence behind them, or all words.
   const int64_t width = top->values->cols, best = top->ids ? top->ids->cols : width;
-  const int32_t *row_ids = top->ids ? (const int32_t *)top->ids->data + s->first_top * best : NULL;
-  const float *row = (const float *)top->values->data + s->first_top * width;
+  const int32_t *row_ids = top->ids ? d->top_ids + s->first_top * best : NULL;
+  const float *row = (const float *)d->top_values + s->first_top * width;
   tarn__candidate *candidates = d->candidates + (int64_t)omp_get_thread_num() * d->model->target_vocab;
   const int64_t found = tarn__sample_collect(candidates, row_ids, row, best, ban);
   const double uniform = tarn__sampling_uniform(sampling->seed, s->item.key, s->item.sample, (uint32_t)s->beam.step);
@@ -554,7 +572,7 @@ static tarn_status choices_of(tarn__decoder *d, choices *out, const tarn__top *t
   *out = (choices){NULL, NULL};
   if (d->predicted_count == 0) return TARN_STATUS_OK;
   if (d->options.sampling) return draw(d, out, top);
-  *out = (choices){top->ids->data, top->values->data};
+  *out = (choices){d->top_ids, d->top_values};
   return TARN_STATUS_OK;
 }
 

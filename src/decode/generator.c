@@ -78,7 +78,8 @@ static tarn_status open_all(tarn__generator *g, int32_t eos) {
                                .n_best = o->samples ? 1 : o->number};
   memcpy(own.search.banned, o->banned, sizeof o->banned);
   TARN_TRY(tarn__crew_open(&g->crew, g->model, &own, g->threads));
-  TARN_TRY(tarn__alloc(&g->packed, TARN__MEMORY_OTHER, tarn__model_pack_bytes(g->model, o->int8), 1));
+  const size_t bytes = tarn__model_pack_bytes(g->model, o->int8);
+  TARN_TRY(g->model->device->allocate(&g->packed, TARN__MEMORY_OTHER, bytes, 1));
   tarn__model_pack(g->model, g->packed, o->int8, g->threads);
   return TARN_STATUS_OK;
 }
@@ -105,9 +106,11 @@ tarn_status tarn__generator_open(tarn__generator **generator, const tarn__model 
 void tarn__generator_close(tarn__generator **generator) {
   tarn__generator *g = *generator;
   if (!g) return;
-  if (g->packed) tarn__model_unpack(g->model);
   tarn__crew_close(&g->crew);
-  tarn__free(g->packed);
+  if (g->packed) {
+    tarn__model_unpack(g->model);
+    g->model->device->free(g->packed);
+  }
   tarn__free(g->items);
   tarn__free(g->found);
   tarn__arena_close(&g->results);

@@ -74,7 +74,7 @@ tarn_status tarn__translator_open(tarn__translator **translator, const tarn__mod
   if (options->pad >= 0 && options->pad != eos) own.search.banned[own.search.banned_count++] = options->pad;
   tarn_status status = tarn__crew_open(&t->crew, model, &own, t->threads);
   if (status == TARN_STATUS_OK && !options->weights_change)
-    status = tarn__alloc(&t->packed, TARN__MEMORY_OTHER, tarn__model_pack_bytes(model, options->int8), 1);
+    status = model->device->allocate(&t->packed, TARN__MEMORY_OTHER, tarn__model_pack_bytes(model, options->int8), 1);
   if (status != TARN_STATUS_OK) {
     tarn__translator_close(&t);
     return status;
@@ -88,8 +88,10 @@ void tarn__translator_close(tarn__translator **translator) {
   tarn__translator *t = *translator;
   if (!t) return;
   tarn__crew_close(&t->crew);
-  if (t->packed) tarn__model_unpack(t->model);
-  tarn__free(t->packed);
+  if (t->packed) {
+    tarn__model_unpack(t->model);
+    t->model->device->free(t->packed);
+  }
   tarn__free(t);
   *translator = NULL;
 }
@@ -138,11 +140,12 @@ static tarn_status translate_packed(tarn__translator *t, tarn__item *items, int6
                                     tarn__translation *translations) {
   void *own = NULL;
   if (!t->lent_packed)
-    TARN_TRY(tarn__alloc(&own, TARN__MEMORY_OTHER, tarn__model_pack_bytes(t->model, t->options.int8), 1));
+    TARN_TRY(
+        t->model->device->allocate(&own, TARN__MEMORY_OTHER, tarn__model_pack_bytes(t->model, t->options.int8), 1));
   tarn__model_pack(t->model, own ? own : t->lent_packed, t->options.int8, t->threads);
   tarn_status status = translate_items(t, items, sentences, translations);
   tarn__model_unpack(t->model);
-  tarn__free(own);
+  if (own) t->model->device->free(own);
   return status;
 }
 

@@ -30,12 +30,15 @@ typedef struct tarn__device {
   // The kernel of an op for graphs that compute in a type; NULL: there is none.
   tarn__kernel (*kernel)(const struct tarn__op *op, tarn__dtype dtype);
   bool computes[TARN__DTYPES];  // in which types graphs may compute
+  bool host_memory;             // its memory is the host's, which may read and write it as it likes (device/transfer.h)
   // Memory is aligned to 64 bytes and zeroed; 0 bytes give a valid pointer; free accepts NULL. Fails with MEMORY.
   tarn_status (*allocate)(void **out, tarn__memory_kind kind, size_t count, size_t size) TARN_CHECKED;
   void (*free)(void *memory);
   // From the host's memory into that of the device, and back. Both come after all that was computed before.
   tarn_status (*copy_in)(void *to, const void *from, size_t bytes) TARN_CHECKED;
   tarn_status (*copy_out)(void *to, const void *from, size_t bytes) TARN_CHECKED;
+  // Between places of the device's memory that do not overlap.
+  tarn_status (*copy)(void *to, const void *from, size_t bytes) TARN_CHECKED;
   // The weights of products y = x weight^T may be packed once into the order in which products read them, where they
   // are used often: the bytes that it takes, and the packing. Both NULL: products read weights as they lie.
   size_t (*pack_bytes)(const tarn__device_weight *weight);

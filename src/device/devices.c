@@ -24,8 +24,14 @@ tarn_status tarn__device_find(const tarn__device **device, const char *name) {
   return TARN_STATUS_OK;
 }
 
+static const tarn__device *used;
+
+void tarn__device_use(const tarn__device *device) { used = device; }
+
 tarn_status tarn__device_default(const tarn__device **device, tarn__dtype dtype) {
   const char *wanted = getenv("TARN_DEVICE");
+  *device = used;
+  if (used && used->computes[dtype]) return TARN_STATUS_OK;
   if (wanted && *wanted) {
     TARN_TRY(tarn__device_find(device, wanted));
     TARN_REQUIRE((*device)->computes[dtype], UNSUPPORTED, "TARN_DEVICE: the device %s does not compute in %s", wanted,

@@ -15,4 +15,7 @@ tarn_status tarn__device_find(const tarn__device **device, const char *name) TAR
 // asked for does not compute in the type.
 tarn_status tarn__device_default(const tarn__device **device, tarn__dtype dtype) TARN_CHECKED;
 
+// For tests: tarn__device_default() gives this device, which need not be built in; NULL ends that.
+void tarn__device_use(const tarn__device *device);
+
 #endif

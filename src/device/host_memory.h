@@ -8,8 +8,8 @@ tarn_status tarn__host_copy(void *to, const void *from, size_t bytes) TARN_CHECK
 tarn_status tarn__host_synchronise(void) TARN_CHECKED;
 
 // For the entry of such a device.
-#define TARN__HOST_MEMORY                                                                               \
-  .allocate = tarn__alloc, .free = tarn__free, .copy_in = tarn__host_copy, .copy_out = tarn__host_copy, \
-  .synchronise = tarn__host_synchronise
+#define TARN__HOST_MEMORY                                                                       \
+  .host_memory = true, .allocate = tarn__alloc, .free = tarn__free, .copy_in = tarn__host_copy, \
+  .copy_out = tarn__host_copy, .copy = tarn__host_copy, .synchronise = tarn__host_synchronise
 
 #endif

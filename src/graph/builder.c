@@ -84,6 +84,14 @@ tarn__tensor *tarn__graph_external(tarn__graph *graph, tarn__dtype dtype, int64_
       (tarn__tensor){.name = name, .dtype = dtype, .place = TARN__EXTERNAL, .rows = rows, .cols = cols, .data = data});
 }
 
+tarn__tensor *tarn__graph_input(tarn__graph *graph, int64_t count, const int32_t *host, const char *name) {
+  void *data = graph->device->host_memory ? (void *)(uintptr_t)host : NULL;
+  tarn__tensor *tensor = tarn__graph_external(graph, TARN__I32, 1, count, data, name);
+  tensor->place = TARN__INPUT;
+  tensor->host = host;
+  return tensor;
+}
+
 tarn__tensor *tarn__graph_detached(tarn__graph *graph, tarn__tensor *tensor) {
   tarn__tensor *detached = tarn__graph_tensor(graph, tensor->dtype, tensor->rows, tensor->cols, tensor->name);
   detached->shares = tarn__tensor_owner(tensor);

@@ -15,11 +15,29 @@ static tarn_status run_measured(const tarn__graph *graph, const tarn__exec *exec
   return tarn__profile_node(exec->profile, graph->nodes[n], n >= graph->forward_count, begin);
 }
 
+// Inputs that the device cannot read where the host made them.
+static tarn_status copy_inputs(const tarn__graph *graph) {
+  for (size_t i = 0; i < graph->tensor_count; i++) {
+    const tarn__tensor *tensor = graph->tensors[i];
+    if (tensor->place != TARN__INPUT || tensor->first < 0 || tensor->cols == 0) continue;
+    TARN_REQUIRE(tensor->host, INTERNAL, "the input %s of a graph has no values", tensor->name);
+    TARN_TRY(graph->device->copy_in(tensor->data, tensor->host, (size_t)tensor->cols * sizeof *tensor->host));
+  }
+  return TARN_STATUS_OK;
+}
+
 tarn_status tarn__graph_run(tarn__graph *graph, const tarn__exec *exec) {
   tarn__spinning_look();
+  if (!graph->device->host_memory) TARN_TRY(copy_inputs(graph));
   for (size_t n = 0; n < graph->node_count; n++)
     TARN_TRY(exec->profile ? run_measured(graph, exec, n) : run_node(graph, exec, graph->nodes[n]));
   return TARN_STATUS_OK;
+}
+
+tarn_status tarn__graph_read(const tarn__graph *graph, void **values, const tarn__tensor *tensor,
+                             tarn__host_room *room) {
+  const size_t bytes = (size_t)(tensor->rows * tensor->cols) * tarn__dtype_size(tensor->dtype);
+  return tarn__device_read(graph->device, values, tensor->data, bytes, room);
 }
 
 int tarn__param_accumulate(tarn__param *param) {

@@ -19,7 +19,7 @@
 
 #include "base/memory.h"
 #include "base/status.h"
-#include "device/device.h"
+#include "device/transfer.h"
 #include "graph/param.h"
 
 enum { TARN__MAX_INPUTS = 8, TARN__MAX_OUTPUTS = 4, TARN__MAX_PARAM_GRADS = 2 };
@@ -30,7 +30,8 @@ typedef struct tarn__node tarn__node;
 typedef enum tarn__place {
   TARN__WORKSPACE,  // memory given by the planner
   TARN__PARAMETER,  // the value of a parameter
-  TARN__EXTERNAL    // memory of the caller: token ids, offsets, caches of the decoder
+  TARN__EXTERNAL,   // memory of the caller on the device: caches of the decoder
+  TARN__INPUT       // integers of the host: token ids, offsets
 } tarn__place;
 
 typedef struct tarn__tensor {
@@ -39,7 +40,8 @@ typedef struct tarn__tensor {
   tarn__place place;
   int64_t rows, cols;
   tarn__param *param;           // for PARAMETER
-  void *data;                   // valid from tarn__graph_plan()'s binding on
+  void *data;                   // in the device's memory; valid from tarn__graph_plan()'s binding on
+  const int32_t *host;          // for INPUT: the same values in the host's memory; NULL where the graph is only planned
   bool needs_grad;              // a path leads from a trained parameter to it
   bool keep;                    // lives to the end of the run (results that the caller reads)
   struct tarn__tensor *shares;  // in place: the tensor whose memory it uses; NULL for memory of its own
@@ -141,6 +143,10 @@ void tarn__graph_fail(tarn__graph *graph, tarn_status status, const char *format
 tarn__tensor *tarn__graph_tensor(tarn__graph *graph, tarn__dtype dtype, int64_t rows, int64_t cols, const char *name);
 tarn__tensor *tarn__graph_external(tarn__graph *graph, tarn__dtype dtype, int64_t rows, int64_t cols, void *data,
                                    const char *name);
+// Integers that the host has made [1, count], in its memory at `host` until the run is over. Shape rules, checks and
+// counts read them there; kernels read tensor->data, which is the same memory where the device computes in the host's,
+// and else a copy in the workspace that tarn__graph_run() makes.
+tarn__tensor *tarn__graph_input(tarn__graph *graph, int64_t count, const int32_t *host, const char *name);
 // The same values in the same memory, without a source: what reads it sends no gradient back.
 tarn__tensor *tarn__graph_detached(tarn__graph *graph, tarn__tensor *tensor);
 // The tensor of a parameter.
@@ -186,10 +192,13 @@ void tarn__graph_recompute(tarn__graph *graph, tarn__recompute what);
 
 // Lifetimes, offsets, sizes. Reports the first failure of building. Takes no memory for tensors.
 tarn_status tarn__graph_plan(tarn__graph *graph) TARN_CHECKED;
-// Gives every tensor its address in `workspace` (graph->workspace_bytes, aligned to 64).
+// Gives every tensor its address in `workspace` (memory of the device, graph->workspace_bytes, aligned to 64).
 void tarn__graph_bind(tarn__graph *graph, void *workspace);
 // Runs all nodes in order.
 tarn_status tarn__graph_run(tarn__graph *graph, const tarn__exec *exec) TARN_CHECKED;
+// The values of a tensor that was kept, for the host: as tarn__device_read().
+tarn_status tarn__graph_read(const tarn__graph *graph, void **values, const tarn__tensor *tensor,
+                             tarn__host_room *room) TARN_CHECKED;
 
 // For kernels: 0 if the next addition to a parameter's gradient overwrites, else 1; marks the gradient as written.
 // Called once a node, outside of parallel regions.

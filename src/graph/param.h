@@ -54,6 +54,8 @@ typedef struct tarn__param {
   const tarn__reservoir *reservoir;  // of TARN__INIT_RESERVOIR; else NULL
   double factor;  // of TARN__INIT_RESERVOIR: what scales its normal values to the spectral radius; 0: not known yet
   char hash[TARN__HASH_TEXT];  // frozen only: of its fp32 values, set as they are made; a checkpoint records it
+  // In whose memory all that follows lies; NULL: the host's. The host reads and writes it by device/transfer.h alone.
+  const struct tarn__device *device;
   tarn__dtype dtype;   // of `value`: F32, BF16 (matrices only; vectors and signs stay F32) or F64 (reference in double)
   void *value;         // [rows, cols], what kernels read
   const void *packed;  // while decoding: `value` as tarn__gemm_pack() writes it for y = x value^T (device/cpu/gemm.h);

@@ -11,10 +11,15 @@
 
 #include "graph/graph.h"
 
-static void touch(tarn__tensor *tensor, int node) {
-  if (!tensor || tensor->place != TARN__WORKSPACE) return;
+// What the planner gives memory: results of nodes, and copies of the host's integers, where the device needs them.
+static bool is_placed(const tarn__graph *graph, const tarn__tensor *tensor) {
+  return tensor->place == TARN__WORKSPACE || (tensor->place == TARN__INPUT && !graph->device->host_memory);
+}
+
+static void touch(const tarn__graph *graph, tarn__tensor *tensor, int node) {
+  if (!tensor || !is_placed(graph, tensor)) return;
   tensor = tarn__tensor_owner(tensor);
-  if (tensor->first < 0) tensor->first = node;
+  if (tensor->first < 0) tensor->first = tensor->place == TARN__INPUT ? 0 : node;  // inputs are there from the start
   tensor->last = node;
 }
 
@@ -30,8 +35,8 @@ static tarn_status tensor_bytes(const tarn__tensor *tensor, size_t *bytes) {
 static void lifetimes(tarn__graph *graph) {
   for (size_t i = 0; i < graph->tensor_count; i++) graph->tensors[i]->first = graph->tensors[i]->last = -1;
   for (size_t n = 0; n < graph->node_count; n++) {
-    for (int k = 0; k < TARN__MAX_INPUTS; k++) touch(graph->nodes[n]->in[k], (int)n);
-    for (int k = 0; k < TARN__MAX_OUTPUTS; k++) touch(graph->nodes[n]->out[k], (int)n);
+    for (int k = 0; k < TARN__MAX_INPUTS; k++) touch(graph, graph->nodes[n]->in[k], (int)n);
+    for (int k = 0; k < TARN__MAX_OUTPUTS; k++) touch(graph, graph->nodes[n]->out[k], (int)n);
   }
   for (size_t i = 0; i < graph->tensor_count; i++)
     if (graph->tensors[i]->keep) tarn__tensor_owner(graph->tensors[i])->last = (int)graph->node_count;
@@ -99,7 +104,7 @@ tarn_status tarn__graph_plan(tarn__graph *graph) {
   size_t count = 0;
   for (size_t i = 0; i < graph->tensor_count; i++) {
     tarn__tensor *tensor = graph->tensors[i];
-    if (tensor->place != TARN__WORKSPACE || tensor->shares || tensor->first < 0) continue;
+    if (!is_placed(graph, tensor) || tensor->shares || tensor->first < 0) continue;
     TARN_TRY(tensor_bytes(tensor, &tensor->bytes));
     order[count++] = tensor;
   }
@@ -124,7 +129,7 @@ void tarn__graph_bind(tarn__graph *graph, void *workspace) {
   char *base = workspace;
   for (size_t i = 0; i < graph->tensor_count; i++) {
     tarn__tensor *tensor = graph->tensors[i];
-    if (tensor->place == TARN__WORKSPACE && !tensor->shares) tensor->data = base + tensor->offset;
+    if (is_placed(graph, tensor) && !tensor->shares) tensor->data = base + tensor->offset;
   }
   for (size_t i = 0; i < graph->tensor_count; i++) {
     tarn__tensor *tensor = graph->tensors[i];

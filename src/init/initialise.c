@@ -6,6 +6,7 @@
 #include "base/hash.h"
 #include "base/random.h"
 #include "base/threads.h"
+#include "device/transfer.h"
 #include "init/orthogonal.h"
 #include "init/reservoir.h"
 #include "model/model.h"
@@ -93,50 +94,56 @@ tarn_status tarn__param_initialise(const tarn__param *param, uint64_t seed, floa
   return make_values(param, seed, values, &factor);
 }
 
-void tarn__param_set(tarn__param *param, const float *values) {
-  size_t count = (size_t)(param->rows * param->cols);
-  if (param->master) memcpy(param->master, values, count * sizeof *values);
-  switch (param->dtype) {
-    case TARN__F32:
-      if (param->value != param->master) memcpy(param->value, values, count * sizeof *values);
-      break;
-    case TARN__BF16:
-      for (size_t i = 0; i < count; i++) ((uint16_t *)param->value)[i] = tarn__bf16_from_f32(values[i]);
-      break;
-    case TARN__F64:
-      for (size_t i = 0; i < count; i++) ((double *)param->value)[i] = (double)values[i];
-      break;
-    case TARN__I32:
-      break;
+// Values change their type piece by piece on their way between the host and the device.
+enum { PIECE = 1024 };
+
+static tarn_status put_value(const tarn__param *param, const float *values, size_t count) {
+  const size_t size = tarn__dtype_size(param->dtype);
+  double piece[PIECE];
+  for (size_t done = 0; done < count; done += PIECE) {
+    const size_t n = count - done < PIECE ? count - done : PIECE;
+    if (param->dtype == TARN__BF16)
+      for (size_t i = 0; i < n; i++) ((uint16_t *)(void *)piece)[i] = tarn__bf16_from_f32(values[done + i]);
+    else
+      for (size_t i = 0; i < n; i++) piece[i] = (double)values[done + i];
+    TARN_TRY(tarn__device_put(param->device, (char *)param->value + done * size, piece, n * size));
   }
+  return TARN_STATUS_OK;
 }
 
-void tarn__param_get(const tarn__param *param, float *values) {
-  size_t count = (size_t)(param->rows * param->cols);
-  if (param->master) {
-    memcpy(values, param->master, count * sizeof *values);
-    return;
+static tarn_status get_value(const tarn__param *param, float *values, size_t count) {
+  const size_t size = tarn__dtype_size(param->dtype);
+  double piece[PIECE];
+  for (size_t done = 0; done < count; done += PIECE) {
+    const size_t n = count - done < PIECE ? count - done : PIECE;
+    TARN_TRY(tarn__device_get(param->device, piece, (const char *)param->value + done * size, n * size));
+    if (param->dtype == TARN__BF16)
+      for (size_t i = 0; i < n; i++) values[done + i] = tarn__bf16_to_f32(((const uint16_t *)(const void *)piece)[i]);
+    else
+      for (size_t i = 0; i < n; i++) values[done + i] = (float)piece[i];
   }
-  switch (param->dtype) {
-    case TARN__F32:
-      memcpy(values, param->value, count * sizeof *values);
-      break;
-    case TARN__BF16:
-      for (size_t i = 0; i < count; i++) values[i] = tarn__bf16_to_f32(((const uint16_t *)param->value)[i]);
-      break;
-    case TARN__F64:
-      for (size_t i = 0; i < count; i++) values[i] = (float)((const double *)param->value)[i];
-      break;
-    case TARN__I32:
-      break;
-  }
+  return TARN_STATUS_OK;
+}
+
+tarn_status tarn__param_set(tarn__param *param, const float *values) {
+  const size_t count = (size_t)(param->rows * param->cols), bytes = count * sizeof *values;
+  if (param->master) TARN_TRY(tarn__device_put(param->device, param->master, values, bytes));
+  if (param->dtype != TARN__F32) return put_value(param, values, count);
+  return param->value != param->master ? tarn__device_put(param->device, param->value, values, bytes) : TARN_STATUS_OK;
+}
+
+tarn_status tarn__param_get(const tarn__param *param, float *values) {
+  const size_t count = (size_t)(param->rows * param->cols), bytes = count * sizeof *values;
+  if (param->master) return tarn__device_get(param->device, values, param->master, bytes);
+  if (param->dtype == TARN__F32) return tarn__device_get(param->device, values, param->value, bytes);
+  return get_value(param, values, count);
 }
 
 static tarn_status initialise_one(tarn__param *param, uint64_t seed) {
   void *values;
   TARN_TRY(tarn__alloc(&values, TARN__MEMORY_OTHER, (size_t)(param->rows * param->cols), sizeof(float)));
   tarn_status status = make_values(param, seed, values, &param->factor);
-  if (status == TARN_STATUS_OK) tarn__param_set(param, values);
+  if (status == TARN_STATUS_OK) status = tarn__param_set(param, values);
   if (status == TARN_STATUS_OK && !param->trained)
     tarn__hash(param->hash, values, (size_t)(param->rows * param->cols) * sizeof(float));
   tarn__free(values);

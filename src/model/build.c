@@ -7,10 +7,6 @@
 // Nothing is left out.
 static const tarn__model_shortcuts WHOLE = {0};
 
-static tarn__tensor *external_ids(tarn__graph *graph, const int32_t *data, int64_t count, const char *name) {
-  return tarn__graph_external(graph, TARN__I32, 1, count, (void *)(uintptr_t)data, name);
-}
-
 // The tokens that one side's embedding reads.
 typedef struct token_rows {
   const int32_t *ids, *positions;
@@ -31,9 +27,9 @@ static tarn__tensor *embed(const tarn__model *model, tarn__graph *graph, tarn__p
                      "a sentence of %lld tokens is longer than model.max_length (%lld), and has no learned positions",
                      (long long)t.longest, (long long)learned->rows);
   tarn__tensor *place = NULL;
-  if (config->positions != TARN_POSITIONS_NONE) place = external_ids(graph, t.positions, t.rows, "positions");
+  if (config->positions != TARN_POSITIONS_NONE) place = tarn__graph_input(graph, t.rows, t.positions, "positions");
   double scale = config->embedding_scale ? sqrt((double)config->d_model) : 1.0;
-  return tarn__embedding(graph, external_ids(graph, t.ids, t.rows, "ids"), place, table, learned, scale,
+  return tarn__embedding(graph, tarn__graph_input(graph, t.rows, t.ids, "ids"), place, table, learned, scale,
                          config->embedding_dropout);
 }
 
@@ -88,8 +84,8 @@ static tarn__tensor *build_bottom(const tarn__model *model, const tarn__block_ru
 
 static tarn__tensor *read_bottom(tarn__graph *graph, int64_t rows, const tarn__model_shortcuts *cuts) {
   graph->label = "embeddings";
-  return tarn__embedding(graph, external_ids(graph, cuts->bottom_ids, rows, "rows of the cache"), NULL, cuts->bottom,
-                         NULL, 1.0, 0.0);
+  return tarn__embedding(graph, tarn__graph_input(graph, rows, cuts->bottom_ids, "rows of the cache"), NULL,
+                         cuts->bottom, NULL, 1.0, 0.0);
 }
 
 static tarn__block_run encoder_run(const tarn__model *model, tarn__graph *graph, const tarn__packed *source,
@@ -109,7 +105,7 @@ static tarn__tensor *encode(const tarn__model *model, tarn__graph *graph, const 
 }
 
 tarn__tensor *tarn__model_build_bottom(const tarn__model *model, tarn__graph *graph, const tarn__packed *source) {
-  tarn__tensor *offsets = external_ids(graph, source->offsets, source->sentences + 1, "source offsets");
+  tarn__tensor *offsets = tarn__graph_input(graph, source->sentences + 1, source->offsets, "source offsets");
   tarn__block_run run = encoder_run(model, graph, source, offsets);
   tarn__tensor *x = build_bottom(model, &run, source, NULL);
   x->keep = true;
@@ -121,11 +117,11 @@ static tarn__tensor *decode(const tarn__model *model, tarn__graph *graph, const 
                             const tarn__packed *target, const tarn__model_shortcuts *cuts) {
   tarn__block_run run = {.graph = graph,
                          .d_model = model->config->model.d_model,
-                         .offsets = external_ids(graph, target->offsets, target->sentences + 1, "target offsets"),
+                         .offsets = tarn__graph_input(graph, target->sentences + 1, target->offsets, "target offsets"),
                          .longest = target->longest,
                          .causal = true};
   if (tarn__config_encodes(model->config)) {
-    run.memory_offsets = external_ids(graph, source->offsets, source->sentences + 1, "source offsets");
+    run.memory_offsets = tarn__graph_input(graph, source->sentences + 1, source->offsets, "source offsets");
     run.memory = encode(model, graph, source, run.memory_offsets, cuts);
     run.memory_longest = source->longest;
   }
@@ -140,7 +136,7 @@ tarn__tensor *tarn__model_build_loss(const tarn__model *model, tarn__graph *grap
                                      const double *grad_scale) {
   if (!shortcuts) shortcuts = &WHOLE;
   tarn__tensor *x = output_input(model, graph, decode(model, graph, source, target, shortcuts));
-  tarn__tensor *ids = external_ids(graph, targets, target->rows, "targets");
+  tarn__tensor *ids = tarn__graph_input(graph, target->rows, targets, "targets");
   tarn__tensor *loss =
       tarn__output_loss(graph, x, model->output_table, model->output_bias, ids, label_smoothing, grad_scale);
   loss->keep = true;
@@ -157,9 +153,9 @@ tarn__tensor *tarn__model_build_scores(const tarn__model *model, tarn__graph *gr
                                        const int32_t *rows, const int32_t *targets, int64_t count) {
   tarn__tensor *x = decode(model, graph, NULL, target, &WHOLE);
   graph->label = "output";
-  x = tarn__select_rows(graph, x, external_ids(graph, rows, count, "rows"));
+  x = tarn__select_rows(graph, x, tarn__graph_input(graph, count, rows, "rows"));
   x = output_input(model, graph, x);
-  tarn__tensor *ids = external_ids(graph, targets, count, "targets");
+  tarn__tensor *ids = tarn__graph_input(graph, count, targets, "targets");
   tarn__tensor *losses = tarn__output_token_loss(graph, x, model->output_table, model->output_bias, ids);
   losses->keep = true;
   return losses;
@@ -183,7 +179,7 @@ void tarn__model_differentiate(const tarn__model *model, tarn__graph *graph, tar
 
 void tarn__model_build_encode(const tarn__model *model, tarn__graph *graph, const tarn__packed *source,
                               tarn__tensor **cross) {
-  tarn__tensor *offsets = external_ids(graph, source->offsets, source->sentences + 1, "source offsets");
+  tarn__tensor *offsets = tarn__graph_input(graph, source->sentences + 1, source->offsets, "source offsets");
   tarn__block_run run = {.graph = graph,
                          .d_model = model->config->model.d_model,
                          .memory = encode(model, graph, source, offsets, &WHOLE),
@@ -204,7 +200,7 @@ static tarn__top predict(const tarn__model *model, tarn__graph *graph, const tar
   if (step->predicted && step->predicted_count == 0) return (tarn__top){NULL, NULL};
   graph->label = "output";
   if (step->predicted)
-    x = tarn__select_rows(graph, x, external_ids(graph, step->predicted, step->predicted_count, "predicted rows"));
+    x = tarn__select_rows(graph, x, tarn__graph_input(graph, step->predicted_count, step->predicted, "predicted rows"));
   x = output_input(model, graph, x);
   tarn__top top = {NULL, NULL};
   if (step->best > 0)
@@ -218,15 +214,16 @@ static tarn__top predict(const tarn__model *model, tarn__graph *graph, const tar
 
 tarn__top tarn__model_build_step(const tarn__model *model, tarn__graph *graph, const tarn__model_step *step) {
   int64_t d = model->config->model.d_model;
-  tarn__block_run run = {.graph = graph,
-                         .d_model = d,
-                         .longest = step->longest,
-                         .memory_longest = step->longest,
-                         .incremental = true,
-                         .history = external_ids(graph, step->history, step->history_count, "history"),
-                         .history_ranges = external_ids(graph, step->history_ranges, 2 * step->rows, "history ranges"),
-                         .source_ranges = external_ids(graph, step->source_ranges, 2 * step->rows, "source ranges"),
-                         .first_row = step->first_row};
+  tarn__block_run run = {
+      .graph = graph,
+      .d_model = d,
+      .longest = step->longest,
+      .memory_longest = step->longest,
+      .incremental = true,
+      .history = tarn__graph_input(graph, step->history_count, step->history, "history"),
+      .history_ranges = tarn__graph_input(graph, 2 * step->rows, step->history_ranges, "history ranges"),
+      .source_ranges = tarn__graph_input(graph, 2 * step->rows, step->source_ranges, "source ranges"),
+      .first_row = step->first_row};
   token_rows last = {step->ids, step->positions, step->rows, step->positions_end};
   tarn__stream stream = {.x = embed(model, graph, model->target_table, model->target_positions, last)};
   for (int i = 0; i < model->decoder.count; i++) {

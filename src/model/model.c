@@ -192,7 +192,8 @@ int64_t tarn__model_longest(const tarn__model *model) {
 void tarn__model_close(tarn__model **model) {
   tarn__model *m = *model;
   if (!m) return;
-  for (int k = 0; k < TARN__MEMORY_KINDS; k++) tarn__free(m->storage[k]);
+  for (int k = 0; k < TARN__MEMORY_KINDS; k++)
+    if (m->storage[k]) m->device->free(m->storage[k]);
   tarn__free(m->params);
   tarn__free(m->helpers);
   tarn__arena_close(&m->arena);
@@ -263,15 +264,18 @@ void tarn__model_measure(const tarn__model *model, tarn__model_size *size) {
 tarn_status tarn__model_allocate(tarn__model *model) {
   tarn__model_size size;
   tarn__model_measure(model, &size);
-  TARN_TRY(tarn__alloc(&model->storage[TARN__MEMORY_TRAINED], TARN__MEMORY_TRAINED, size.trained_bytes, 1));
-  TARN_TRY(tarn__alloc(&model->storage[TARN__MEMORY_FROZEN], TARN__MEMORY_FROZEN, size.frozen_bytes, 1));
-  TARN_TRY(tarn__alloc(&model->storage[TARN__MEMORY_GRADIENT], TARN__MEMORY_GRADIENT, size.gradient_bytes, 1));
+  const size_t bytes[] = {[TARN__MEMORY_TRAINED] = size.trained_bytes,
+                          [TARN__MEMORY_FROZEN] = size.frozen_bytes,
+                          [TARN__MEMORY_GRADIENT] = size.gradient_bytes};
+  for (int k = 0; k < (int)(sizeof bytes / sizeof *bytes); k++)
+    TARN_TRY(model->device->allocate(&model->storage[k], (tarn__memory_kind)k, bytes[k], 1));
   char *trained = model->storage[TARN__MEMORY_TRAINED];
   char *frozen = model->storage[TARN__MEMORY_FROZEN];
   char *gradient = model->storage[TARN__MEMORY_GRADIENT];
   for (size_t i = 0; i < model->param_count + model->helper_count; i++) {
     tarn__param *param = tarn__model_param(model, i);
     char **from = param->trained ? &trained : &frozen;
+    param->device = model->device;
     param->value = *from;
     *from += aligned(count_of(param) * tarn__dtype_size(param->dtype));
     if (has_master(model, param)) {

@@ -80,9 +80,9 @@ tarn_status tarn__model_initialise_told(tarn__model *model, uint64_t seed,
 // The same for one parameter, in fp32 into `values` [rows, cols]: what a checkpoint's recipe is checked against.
 tarn_status tarn__param_initialise(const tarn__param *param, uint64_t seed, float *values) TARN_CHECKED;
 // Sets a parameter from fp32 values [rows, cols]: the master copy (if trained) and the compute copy.
-void tarn__param_set(tarn__param *param, const float *values);
+tarn_status tarn__param_set(tarn__param *param, const float *values) TARN_CHECKED;
 // Reads a parameter as fp32: the master copy if it has one, else the compute copy (exact for frozen bf16).
-void tarn__param_get(const tarn__param *param, float *values);
+tarn_status tarn__param_get(const tarn__param *param, float *values) TARN_CHECKED;
 void tarn__model_close(tarn__model **model);
 
 // Bytes by category of parameters and what belongs to them, without allocating.

@@ -17,7 +17,7 @@ static tarn_status check(const tarn__node *node) {
   const tarn__tensor *key_offsets = node->in[TARN__ATTENTION_KEY_OFFSETS];
   TARN_TRY(tarn__offsets_check(query_offsets, queries->rows, "attention", "queries"));
   TARN_TRY(tarn__offsets_check(key_offsets, keys->rows, "attention", "keys"));
-  const int32_t *q = query_offsets->data, *k = key_offsets->data;
+  const int32_t *q = query_offsets->host, *k = key_offsets->host;
   for (int64_t s = 0; s + 1 < key_offsets->cols; s++) {
     const long long length = (long long)k[s + 1] - k[s];
     TARN_REQUIRE(length <= spec->longest, INTERNAL, "attention: sequence %lld has %lld keys; the plan allows %lld",
@@ -98,7 +98,7 @@ static tarn_status backward_f64(const tarn__exec *exec, const tarn__node *node) 
 static double pairs(const tarn__node *node) {
   const tarn__attention_spec *spec = node->attr;
   const tarn__tensor *query_offsets = node->in[TARN__ATTENTION_QUERY_OFFSETS];
-  const int32_t *q = query_offsets->data, *k = node->in[TARN__ATTENTION_KEY_OFFSETS]->data;
+  const int32_t *q = query_offsets->host, *k = node->in[TARN__ATTENTION_KEY_OFFSETS]->host;
   if (!q || !k) return (double)node->in[TARN__ATTENTION_QUERIES]->rows * (double)spec->longest;
   double sum = 0.0;
   for (int64_t s = 0; s + 1 < query_offsets->cols; s++) {

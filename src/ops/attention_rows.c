@@ -11,14 +11,14 @@ static tarn_status check(const tarn__node *node) {
   const tarn__tensor *list = node->in[TARN__ATTENTION_ROWS_ROWS];
   const int64_t rows = node->in[TARN__ATTENTION_ROWS_KEYS_VALUES]->rows;
   const int64_t limit = list ? list->cols : rows;
-  const int32_t *range = node->in[TARN__ATTENTION_ROWS_RANGES]->data;
+  const int32_t *range = node->in[TARN__ATTENTION_ROWS_RANGES]->host;
   for (int64_t i = 0; i < node->in[TARN__ATTENTION_ROWS_QUERIES]->rows; i++) {
     const int64_t first = range[2 * i], last = range[2 * i + 1];
     TARN_REQUIRE(first >= 0 && first <= last && last <= limit && last - first <= spec->longest, INTERNAL,
                  "attention_rows: query %lld has the range %lld .. %lld of %lld rows, at most %lld at once",
                  (long long)i, (long long)first, (long long)last, (long long)limit, (long long)spec->longest);
     for (int64_t j = first; list && j < last; j++) {
-      const int64_t row = ((const int32_t *)list->data)[j];
+      const int64_t row = list->host[j];
       TARN_REQUIRE(row >= 0 && row < rows, INTERNAL, "attention_rows: query %lld names row %lld of %lld", (long long)i,
                    (long long)row, (long long)rows);
     }
@@ -33,7 +33,7 @@ static tarn_status forward_cpu(const tarn__exec *exec, const tarn__node *node) {
 static double flops(const tarn__node *node) {
   const tarn__attention_spec *spec = node->attr;
   const int64_t queries = node->in[TARN__ATTENTION_ROWS_QUERIES]->rows;
-  const int32_t *range = node->in[TARN__ATTENTION_ROWS_RANGES]->data;
+  const int32_t *range = node->in[TARN__ATTENTION_ROWS_RANGES]->host;
   double pairs = 0.0;
   for (int64_t i = 0; i < queries; i++) pairs += range ? range[2 * i + 1] - range[2 * i] : (double)spec->longest;
   return 2.0 * 2.0 * pairs * (double)spec->d;

@@ -11,10 +11,11 @@ struct tarn__scorer {
   const tarn__model *model;
   int32_t eos;
   tarn__scorer_options options;
-  void *packed;  // weights of products
+  void *packed;  // weights of products, in the memory of the device, as the workspace
   tarn__graph graph;
   void *workspace;
   size_t workspace_bytes;
+  tarn__host_room losses;
   int64_t *order;  // of the sentences by length
   size_t order_capacity;
   // The batch at hand.
@@ -27,7 +28,7 @@ void tarn__scorer_default(tarn__scorer_options *options) { *options = (tarn__sco
 static tarn_status pack(tarn__scorer *s) {
   TARN_TRY(tarn__model_pack_check(s->model, s->options.int8));
   size_t bytes = tarn__model_pack_bytes(s->model, s->options.int8);
-  TARN_TRY(tarn__alloc(&s->packed, TARN__MEMORY_OTHER, bytes, 1));
+  TARN_TRY(s->model->device->allocate(&s->packed, TARN__MEMORY_OTHER, bytes, 1));
   tarn__model_pack(s->model, s->packed, s->options.int8, s->options.threads);
   return TARN_STATUS_OK;
 }
@@ -55,10 +56,13 @@ tarn_status tarn__scorer_open(tarn__scorer **scorer, const tarn__model *model, i
 void tarn__scorer_close(tarn__scorer **scorer) {
   tarn__scorer *s = *scorer;
   if (!s) return;
-  if (s->packed) tarn__model_unpack(s->model);
+  if (s->packed) {
+    tarn__model_unpack(s->model);
+    s->model->device->free(s->packed);
+  }
   tarn__graph_close(&s->graph);
-  tarn__free(s->packed);
-  tarn__free(s->workspace);
+  if (s->workspace) s->model->device->free(s->workspace);
+  tarn__host_room_close(&s->losses);
   tarn__free(s->order);
   tarn__free(s->ids);
   tarn__free(s->positions);
@@ -142,10 +146,11 @@ static tarn_status fill(tarn__scorer *s, tarn__packed *packed, int64_t *predicte
 
 static tarn_status make_room(tarn__scorer *s) {
   if (s->graph.workspace_bytes <= s->workspace_bytes) return TARN_STATUS_OK;
-  tarn__free(s->workspace);
+  const tarn__device *device = s->model->device;
+  if (s->workspace) device->free(s->workspace);
   s->workspace = NULL;
   s->workspace_bytes = 0;
-  TARN_TRY(tarn__alloc(&s->workspace, TARN__MEMORY_ACTIVATION, s->graph.workspace_bytes, 1));
+  TARN_TRY(device->allocate(&s->workspace, TARN__MEMORY_ACTIVATION, s->graph.workspace_bytes, 1));
   s->workspace_bytes = s->graph.workspace_bytes;
   return TARN_STATUS_OK;
 }
@@ -162,7 +167,9 @@ static tarn_status run_batch(tarn__scorer *s, const tarn__scorer_sentence *sente
   tarn__graph_bind(&s->graph, s->workspace);
   tarn__exec exec = {.threads = s->options.threads};
   TARN_TRY(tarn__graph_run(&s->graph, &exec));
-  const double *values = losses->data;
+  void *read;
+  TARN_TRY(tarn__graph_read(&s->graph, &read, losses, &s->losses));
+  const double *values = read;
   for (int64_t i = first; i < last; i++) {
     const tarn__scorer_sentence *sentence = &sentences[s->order[i]];
     for (int64_t t = sentence->known; t < sentence->length; t++, values += 2) {

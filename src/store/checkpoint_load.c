@@ -7,6 +7,7 @@
 
 #include "base/file_kind.h"
 #include "base/memory.h"
+#include "device/transfer.h"
 #include "store/checkpoint.h"
 #include "store/checkpoint_check.h"
 #include "store/checkpoint_keys.h"
@@ -182,32 +183,48 @@ static void take_values(const tarn__checkpoint_file *file, const char *prefix, c
   tarn__map_take(out, &file->tensors.map, tensor->data, tensor->bytes);
 }
 
-// Where the values of a parameter can lie on their way: a gradient has the right size, and means nothing yet.
-static float *passage(const tarn__param *param) { return param->dtype == TARN__F64 ? NULL : param->grad; }
+// The same for an array of the parameter's device; by way of `buffer`, if the host cannot write there.
+static tarn_status take_state(const tarn__checkpoint_file *file, const char *prefix, const tarn__param *param,
+                              float *out, float *buffer) {
+  if (tarn__device_is_host(param->device)) {
+    take_values(file, prefix, param, out);
+    return TARN_STATUS_OK;
+  }
+  take_values(file, prefix, param, buffer);
+  return tarn__device_put(param->device, out, buffer, (size_t)(param->rows * param->cols) * sizeof *buffer);
+}
 
-// `buffer` has room for the largest parameter without a gradient.
-static void set_values(const tarn__checkpoint_file *file, tarn__param *param, float *buffer, bool moments) {
+// Where the values of a parameter can lie on their way: a gradient has the right size, and means nothing yet.
+static float *passage(const tarn__param *param) {
+  return param->dtype == TARN__F64 || !tarn__device_is_host(param->device) ? NULL : param->grad;
+}
+
+// `buffer` has room for the largest parameter without a passage.
+static tarn_status set_values(const tarn__checkpoint_file *file, tarn__param *param, float *buffer, bool moments) {
   if (!find_recipe(file, param)) {
     float *values = passage(param) ? passage(param) : buffer;
     take_values(file, "", param, values);
-    tarn__param_set(param, values);
-    if (param->used_rows) memset(param->used_rows, 1, (size_t)param->rows);
+    TARN_TRY(tarn__param_set(param, values));
+    if (param->used_rows) TARN_TRY(tarn__device_fill(param->device, param->used_rows, 1, (size_t)param->rows));
     if (!param->trained) tarn__hash(param->hash, values, (size_t)(param->rows * param->cols) * sizeof(float));
   }
-  if (!moments || !param->trained) return;
-  take_values(file, TARN__TENSOR_MOMENT1, param, param->moment1);
-  take_values(file, TARN__TENSOR_MOMENT2, param, param->moment2);
-  if (param->grad_sum) take_values(file, TARN__TENSOR_SUM, param, param->grad_sum);
+  if (!moments || !param->trained) return TARN_STATUS_OK;
+  TARN_TRY(take_state(file, TARN__TENSOR_MOMENT1, param, param->moment1, buffer));
+  TARN_TRY(take_state(file, TARN__TENSOR_MOMENT2, param, param->moment2, buffer));
+  return param->grad_sum ? take_state(file, TARN__TENSOR_SUM, param, param->grad_sum, buffer) : TARN_STATUS_OK;
 }
 
-// Backskipping's own parameters: predictors are stored, feedback is a function of the seed alone.
-static tarn_status load_helpers(const tarn__checkpoint_file *file, tarn__model *model) {
-  for (size_t i = 0; i < model->helper_count; i++) {
+// With backskipping's own parameters: predictors are stored, feedback is a function of the seed alone.
+static tarn_status set_all(const tarn__checkpoint_file *file, tarn__model *model, float *buffer, bool moments) {
+  for (size_t i = 0; i < model->param_count; i++) TARN_TRY(set_values(file, model->params[i], buffer, moments));
+  for (size_t i = 0; moments && i < model->helper_count; i++) {
     tarn__param *param = model->helpers[i];
-    if (param->trained)
-      set_values(file, param, NULL, true);
-    else
-      TARN_TRY(tarn__param_initialise(param, file->seed, param->value));
+    if (param->trained) {
+      TARN_TRY(set_values(file, param, buffer, true));
+    } else {
+      TARN_TRY(tarn__param_initialise(param, file->seed, buffer));
+      TARN_TRY(tarn__param_set(param, buffer));
+    }
   }
   return TARN_STATUS_OK;
 }
@@ -222,14 +239,17 @@ static tarn_status load(const tarn__checkpoint_file *file, tarn__model *model, b
     const tarn__param *param = model->params[i];
     const char *recipe = find_recipe(file, param);
     if (recipe) TARN_TRY(tarn__recipe_verify(recipe, file->tensors.path, param));
-    size_t count = (size_t)(param->rows * param->cols);
+  }
+  for (size_t i = 0; i < model->param_count + (moments ? model->helper_count : 0); i++) {
+    const tarn__param *param = tarn__model_param(model, i);
+    const size_t count = (size_t)(param->rows * param->cols);
     if (!passage(param) && count > largest) largest = count;
   }
   void *buffer;
   TARN_TRY(tarn__alloc(&buffer, TARN__MEMORY_OTHER, largest, sizeof(float)));
-  for (size_t i = 0; i < model->param_count; i++) set_values(file, model->params[i], buffer, moments);
+  tarn_status status = set_all(file, model, buffer, moments);
   tarn__free(buffer);
-  return moments ? load_helpers(file, model) : TARN_STATUS_OK;
+  return status;
 }
 
 // Whoever writes into the file while it is read must not make a model of his own.

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "device/transfer.h"
 #include "ops/hadamard.h"
 #include "store/checkpoint.h"
 #include "store/checkpoint_keys.h"
@@ -45,12 +46,18 @@ static tarn_status add_joined(contents *c, char **name, const char *prefix, cons
   return tarn__arena_strdup(&c->arena, name, text);
 }
 
+// `values` lie in the memory of the parameter's device.
 static tarn_status add_values(contents *c, const char *prefix, const tarn__param *param, const float *values) {
   TARN_TRY(tarn__grow(&c->tensors, &c->tensor_capacity, c->tensor_count + 1, sizeof *c->tensors));
   TARN_REQUIRE(values, INTERNAL, "parameter %s has no fp32 values to store", param->name);
   char *name;
   TARN_TRY(add_joined(c, &name, prefix, param->name));
-  tarn__stored tensor = {.name = name, .dtype = "F32", .dims = 2, .shape = {param->rows, param->cols}, .data = values};
+  tarn__stored tensor = {.name = name,
+                         .dtype = "F32",
+                         .dims = 2,
+                         .shape = {param->rows, param->cols},
+                         .data = values,
+                         .device = param->device};
   if (param->rows == 1) {
     tensor.dims = 1;
     tensor.shape[0] = param->cols;
@@ -69,7 +76,13 @@ static tarn_status add_dense(contents *c, const tarn__param *signs, const float 
   TARN_REQUIRE(values, INTERNAL, "parameter %s has no fp32 values to store", signs->name);
   TARN_TRY(tarn__mul_size(&count, (size_t)signs->out, (size_t)signs->in));
   TARN_TRY(tarn__arena_alloc(&c->arena, &memory, count, sizeof(float)));
-  TARN_TRY(tarn__hadamard_dense(memory, values, &shape));
+  void *own;
+  tarn__host_room room = {0};
+  const size_t bytes = (size_t)(signs->rows * signs->cols) * sizeof *values;
+  tarn_status status = tarn__device_read(signs->device, &own, values, bytes, &room);
+  if (status == TARN_STATUS_OK) status = tarn__hadamard_dense(memory, own, &shape);
+  tarn__host_room_close(&room);
+  TARN_TRY(status);
   snprintf(name, sizeof name, "%.*s.weight", (int)(strrchr(signs->name, '.') - signs->name), signs->name);
   return add_values(c, "", &(tarn__param){.name = name, .rows = signs->out, .cols = signs->in}, memory);
 }

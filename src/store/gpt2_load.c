@@ -166,8 +166,9 @@ static tarn_status set_param(tarn__param *param, const tarn__stored *tensor, boo
       finite &= isfinite(value) != 0;
       values[r * cols + c] = value;
     }
-  if (finite) tarn__param_set(param, values);
+  tarn_status status = finite ? tarn__param_set(param, values) : TARN_STATUS_OK;
   tarn__free(values);
+  TARN_TRY(status);
   TARN_REQUIRE(finite, DATA, "%s: tensor \"%s\" holds numbers that are not finite", path, tensor->name);
   return TARN_STATUS_OK;
 }

@@ -4,6 +4,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "device/transfer.h"
 #include "ops/hadamard.h"
 #include "store/checkpoint.h"
 #include "store/gpt2_format.h"
@@ -74,6 +75,17 @@ static const tarn__param *find_param(const tarn__model *model, const char *name)
   return NULL;
 }
 
+// The values of a parameter in the host's memory.
+static tarn_status host_values(target *t, const float **values, const tarn__param *param) {
+  *values = param->value;
+  if (tarn__device_is_host(param->device)) return TARN_STATUS_OK;
+  void *memory;
+  const size_t count = (size_t)(param->rows * param->cols);
+  TARN_TRY(tarn__arena_alloc(&t->arena, &memory, count, sizeof(float)));
+  *values = memory;
+  return tarn__device_get(param->device, memory, param->value, count * sizeof(float));
+}
+
 // The values of a parameter by its name as a matrix; a structured one is NAME.signs in place of NAME.weight.
 static tarn_status values_of(target *t, const char *name, const float **values, int64_t *rows, int64_t *cols) {
   const tarn__param *param = find_param(t->from->model, name);
@@ -82,7 +94,7 @@ static tarn_status values_of(target *t, const char *name, const float **values, 
   snprintf(signs, sizeof signs, "%.*s.signs", (int)(dot - name), name);
   if (!param) param = find_param(t->from->model, signs);
   TARN_REQUIRE(param, INTERNAL, "the model has no parameter %s", name);
-  *values = param->value;
+  TARN_TRY(host_values(t, values, param));
   *rows = param->rows;
   *cols = param->cols;
   if (param->init.kind != TARN__INIT_SIGNS) return TARN_STATUS_OK;
@@ -91,8 +103,9 @@ static tarn_status values_of(target *t, const char *name, const float **values, 
   *rows = param->out;
   *cols = param->in;
   TARN_TRY(tarn__arena_alloc(&t->arena, &memory, (size_t)(*rows * *cols), sizeof(float)));
+  const float *own = *values;
   *values = memory;
-  return tarn__hadamard_dense(memory, param->value, &shape);
+  return tarn__hadamard_dense(memory, own, &shape);
 }
 
 static tarn_status add(target *t, const char *theirs, const char *ours, bool transposed) {

@@ -7,6 +7,7 @@
 
 #include "base/json_io.h"
 #include "base/memory.h"
+#include "device/transfer.h"
 
 enum { LENGTH_BYTES = 8, ALIGN = 64 };
 static const uint64_t LONGEST_HEADER = 100000000;  // as the reference implementation has it
@@ -239,8 +240,15 @@ static tarn_status put_file(tarn__writer *writer, const char *header, const tarn
   TARN_TRY(tarn__writer_put(writer, bytes, sizeof bytes));
   TARN_TRY(tarn__writer_put(writer, header, length));
   TARN_TRY(tarn__writer_put(writer, spaces, padding));
-  for (size_t i = 0; i < count; i++) TARN_TRY(tarn__writer_put(writer, order[i]->data, order[i]->bytes));
-  return TARN_STATUS_OK;
+  tarn__host_room room = {0};
+  tarn_status status = TARN_STATUS_OK;
+  for (size_t i = 0; i < count && status == TARN_STATUS_OK; i++) {
+    void *data;
+    status = tarn__device_read(order[i]->device, &data, order[i]->data, order[i]->bytes, &room);
+    if (status == TARN_STATUS_OK) status = tarn__writer_put(writer, data, order[i]->bytes);
+  }
+  tarn__host_room_close(&room);
+  return status;
 }
 
 static tarn_status check_for_writing(const char *path, const tarn__stored *tensors, size_t count) {
@@ -281,6 +289,7 @@ tarn_status tarn__safetensors_write_mapped(const char *path, const tarn__stored 
 typedef struct manifest {
   char *text;
   size_t length, capacity;
+  tarn__host_room room;  // for values that lie on a device
 } manifest;
 
 static tarn_status manifest_add(manifest *m, const char *text) {
@@ -307,10 +316,12 @@ static tarn_status manifest_fill(manifest *m, const tarn__stored *tensors, size_
       TARN_TRY(manifest_add(m, word));
     }
     char hash[TARN__HASH_TEXT];
+    void *data;
+    TARN_TRY(tarn__device_read(tensors[i].device, &data, tensors[i].data, tensors[i].bytes, &m->room));
     if (map)
-      tarn__hash_map(hash, map, tensors[i].data, tensors[i].bytes);
+      tarn__hash_map(hash, map, data, tensors[i].bytes);
     else
-      tarn__hash(hash, tensors[i].data, tensors[i].bytes);
+      tarn__hash(hash, data, tensors[i].bytes);
     TARN_TRY(manifest_add(m, hash));
   }
   return TARN_STATUS_OK;
@@ -338,6 +349,7 @@ tarn_status tarn__safetensors_hash(char hash[TARN__HASH_TEXT], const tarn__store
   if (status == TARN_STATUS_OK) status = manifest_fill(&m, tensor_order, count, text_order, text_count, except, map);
   if (status == TARN_STATUS_OK) tarn__hash(hash, m.text, m.length);
   tarn__free(m.text);
+  tarn__host_room_close(&m.room);
   tarn__free(tensor_order);
   tarn__free(text_order);
   return status;

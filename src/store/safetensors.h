@@ -19,6 +19,7 @@ typedef struct tarn__stored {
   int64_t shape[TARN__TENSOR_DIMS];
   const void *data;  // row-major, little-endian
   size_t bytes;
+  const struct tarn__device *device;  // to be written: in whose memory `data` lies; NULL: the host's
 } tarn__stored;
 
 // A string of the metadata.

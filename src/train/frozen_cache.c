@@ -21,12 +21,12 @@ typedef struct header {
 } header;
 _Static_assert(sizeof(header) == 128, "rows begin at a multiple of 64 bytes");
 
-static size_t row_bytes(const tarn__frozen_cache *cache) {
+size_t tarn__frozen_cache_row_bytes(const tarn__frozen_cache *cache) {
   return (size_t)cache->table.cols * tarn__dtype_size(cache->table.dtype);
 }
 
 size_t tarn__frozen_cache_bytes(const tarn__frozen_cache *cache) {
-  return sizeof(header) + (size_t)cache->table.rows * row_bytes(cache) + sizeof(uint64_t);
+  return sizeof(header) + (size_t)cache->table.rows * tarn__frozen_cache_row_bytes(cache) + sizeof(uint64_t);
 }
 
 static header expected_header(const tarn__frozen_cache *cache) {
@@ -104,7 +104,7 @@ tarn_status tarn__frozen_cache_key(tarn__frozen_cache *cache, const tarn__model 
 
 // Whether the rows have the hash behind them. Their pages are given back on the way.
 static bool rows_are_whole(const tarn__frozen_cache *cache) {
-  const size_t bytes = row_bytes(cache);
+  const size_t bytes = tarn__frozen_cache_row_bytes(cache);
   const uint8_t *row = cache->map.data + sizeof(header);
   uint64_t hash = 0;
   size_t resident = 0;
@@ -143,7 +143,7 @@ tarn_status tarn__frozen_cache_read(tarn__frozen_cache *cache, const char *path,
 }
 
 tarn_status tarn__frozen_writer_open(tarn__frozen_writer *writer, const tarn__frozen_cache *cache, const char *path) {
-  *writer = (tarn__frozen_writer){.row_bytes = row_bytes(cache)};
+  *writer = (tarn__frozen_writer){.row_bytes = tarn__frozen_cache_row_bytes(cache)};
   header h = expected_header(cache);
   TARN_TRY(tarn__writer_open(&writer->file, path));
   tarn_status status = tarn__writer_put(writer->file, &h, sizeof h);

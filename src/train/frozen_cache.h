@@ -18,7 +18,7 @@
 
 // Zero-initialise or open.
 typedef struct tarn__frozen_cache {
-  tarn__param table;  // [source tokens of the shard, d_model]; value: in the map, NULL until it is read
+  tarn__param table;  // [source tokens of the shard, d_model]; value: in the map (the host's), NULL until it is read
   int32_t *first;     // [pairs] the row of the first source token of each pair
   char key[TARN__HASH_TEXT];
   tarn__map map;
@@ -32,6 +32,7 @@ void tarn__frozen_cache_close(tarn__frozen_cache *cache);
 // Computes the key; the model must have its frozen values.
 tarn_status tarn__frozen_cache_key(tarn__frozen_cache *cache, const tarn__model *model,
                                    const tarn__shard *shard) TARN_CHECKED;
+size_t tarn__frozen_cache_row_bytes(const tarn__frozen_cache *cache);
 // Bytes of the whole file.
 size_t tarn__frozen_cache_bytes(const tarn__frozen_cache *cache);
 // Maps the file and checks all of it: size, header, key and hash. *why is NULL if it serves, else it says in words why

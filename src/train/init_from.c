@@ -44,10 +44,9 @@ static tarn_status take(tarn__param *param, const tarn__checkpoint *from, float 
   TARN_REQUIRE(theirs->rows == param->rows && theirs->cols == param->cols, DATA,
                "%s: %s is %lld x %lld, and the description asks for %lld x %lld", from->path, param->name,
                (long long)theirs->rows, (long long)theirs->cols, (long long)param->rows, (long long)param->cols);
-  tarn__param_get(theirs, values);
+  TARN_TRY(tarn__param_get(theirs, values));
   if (!param->trained) return check_frozen(param, theirs, values, from->path);
-  tarn__param_set(param, values);
-  return TARN_STATUS_OK;
+  return tarn__param_set(param, values);
 }
 
 static tarn_status take_all(tarn__model *model, const tarn__checkpoint *from, const tarn_vocab *source,

@@ -170,15 +170,15 @@ static void find_gaps(readout *r) {
 }
 
 // log p + s (W h + b - p) / p^a as a matrix and a bias.
-static void set_output(readout *r, const tarn__model *model, const tarn__calibration *c) {
+static tarn_status set_output(readout *r, const tarn__model *model, const tarn__calibration *c) {
   for (int64_t v = 0; v < r->words; v++) {
     const double factor = c->scale * exp(-c->power * r->log_shares[v]);
     for (int64_t k = 0; k < r->width; k++) r->values[v * r->width + k] = (float)(factor * r->weights[k * r->words + v]);
     r->bias[v] = r->log_shares[v] + factor * (r->bias[v] - share_of(r, v));
   }
-  tarn__param_set(model->output_table, r->values);
+  TARN_TRY(tarn__param_set(model->output_table, r->values));
   for (int64_t v = 0; v < r->words; v++) r->values[v] = (float)r->bias[v];
-  tarn__param_set(model->output_bias, r->values);
+  return tarn__param_set(model->output_bias, r->values);
 }
 
 static tarn_status compute(readout *r, tarn_train *t, tarn__calibration *c) {
@@ -201,8 +201,7 @@ static tarn_status compute(readout *r, tarn_train *t, tarn__calibration *c) {
     add_held(r);
     TARN_TRY(solve(r, t));
   }
-  set_output(r, t->model, c);
-  return TARN_STATUS_OK;
+  return set_output(r, t->model, c);
 }
 
 tarn_status tarn__train_readout(tarn_train *t, tarn__train_update_result *result) {

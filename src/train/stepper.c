@@ -1,5 +1,7 @@
 #include "train/stepper.h"
 
+#include <string.h>
+
 #include "base/memory.h"
 #include "graph/profile.h"
 
@@ -73,7 +75,13 @@ static tarn_status take_memory(tarn__stepper *s, const tarn__stepper_bounds *tra
     TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, (size_t)train->source_rows, sizeof(int32_t)));
     s->cache_ids = memory;
   }
-  return tarn__alloc(&s->workspace, TARN__MEMORY_ACTIVATION, s->workspace_bytes, 1);
+  if (s->cache && !s->model->device->host_memory) {
+    s->cache_rows = s->cache->table;
+    s->cache_rows.rows = train->source_rows;
+    TARN_TRY(s->model->device->allocate(&s->cache_rows.value, TARN__MEMORY_OTHER, (size_t)train->source_rows,
+                                        tarn__frozen_cache_row_bytes(s->cache)));
+  }
+  return s->model->device->allocate(&s->workspace, TARN__MEMORY_ACTIVATION, s->workspace_bytes, 1);
 }
 
 tarn_status tarn__stepper_open(tarn__stepper *stepper, const tarn__model *model, const tarn__stepper_bounds *train,
@@ -89,8 +97,11 @@ tarn_status tarn__stepper_open(tarn__stepper *stepper, const tarn__model *model,
 
 void tarn__stepper_close(tarn__stepper *stepper) {
   tarn__graph_close(&stepper->graph);
-  tarn__free(stepper->workspace);
+  if (stepper->workspace) stepper->model->device->free(stepper->workspace);
+  if (stepper->cache_rows.value) stepper->model->device->free(stepper->cache_rows.value);
   tarn__free(stepper->cache_ids);
+  tarn__host_room_close(&stepper->results);
+  tarn__host_room_close(&stepper->cache_room);
   *stepper = (tarn__stepper){0};
 }
 
@@ -98,8 +109,8 @@ void tarn__stepper_close(tarn__stepper *stepper) {
 static tarn_status make_room(tarn__stepper *s) {
   if (s->graph.workspace_bytes <= s->workspace_bytes) return TARN_STATUS_OK;
   void *memory;
-  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_ACTIVATION, s->graph.workspace_bytes, 1));
-  tarn__free(s->workspace);
+  TARN_TRY(s->model->device->allocate(&memory, TARN__MEMORY_ACTIVATION, s->graph.workspace_bytes, 1));
+  s->model->device->free(s->workspace);
   s->workspace = memory;
   s->workspace_bytes = s->graph.workspace_bytes;
   return TARN_STATUS_OK;
@@ -112,15 +123,28 @@ static const bool *draw_layers(tarn__stepper *s, tarn__layerdrop_stack which, co
   return s->skip[which];
 }
 
+// Lets the step read the outputs of the frozen bottom.
+static tarn_status read_cache(tarn__stepper *s, tarn__model_shortcuts *shortcuts, const tarn__batch *batch) {
+  tarn__frozen_cache_ids(s->cache, s->cache_ids, batch);
+  shortcuts->bottom = &s->cache->table;
+  shortcuts->bottom_ids = s->cache_ids;
+  if (!s->cache_rows.value) return TARN_STATUS_OK;
+  const size_t row = tarn__frozen_cache_row_bytes(s->cache), bytes = (size_t)batch->source.rows * row;
+  TARN_TRY(tarn__grow(&s->cache_room.memory, &s->cache_room.capacity, bytes, 1));
+  for (int64_t r = 0; r < batch->source.rows; r++) {
+    memcpy((char *)s->cache_room.memory + (size_t)r * row,
+           (const char *)s->cache->table.value + (size_t)s->cache_ids[r] * row, row);
+    s->cache_ids[r] = (int32_t)r;
+  }
+  shortcuts->bottom = &s->cache_rows;
+  return s->model->device->copy_in(s->cache_rows.value, s->cache_room.memory, bytes);
+}
+
 static tarn_status compute(tarn__stepper *s, tarn__stepper_loss *loss, const tarn__batch *batch, bool training) {
   double begin = tarn__profile_clock(s->exec.profile);
   tarn__model_shortcuts shortcuts = {0};
   bool cached = training && s->cache;
-  if (cached) {
-    tarn__frozen_cache_ids(s->cache, s->cache_ids, batch);
-    shortcuts.bottom = &s->cache->table;
-    shortcuts.bottom_ids = s->cache_ids;
-  }
+  if (cached) TARN_TRY(read_cache(s, &shortcuts, batch));
   if (training) {
     shortcuts.skip_encoder = draw_layers(s, TARN__LAYERDROP_ENCODER, &s->model->config->encoder);
     shortcuts.skip_decoder = draw_layers(s, TARN__LAYERDROP_DECODER, &s->model->config->decoder);
@@ -132,7 +156,9 @@ static tarn_status compute(tarn__stepper *s, tarn__stepper_loss *loss, const tar
   TARN_TRY(tarn__profile_work(s->exec.profile, "building and planning graphs", begin));
   TARN_TRY(tarn__graph_run(&s->graph, &s->exec));
   if (cached) tarn__map_release(&s->cache->map);
-  const double *sums = result->data;
+  void *values;
+  TARN_TRY(tarn__graph_read(&s->graph, &values, result, &s->results));
+  const double *sums = values;
   *loss = (tarn__stepper_loss){sums[0], sums[1]};
   return TARN_STATUS_OK;
 }
@@ -154,7 +180,9 @@ static tarn_status run_rows(tarn__stepper *s, const void **rows, const tarn__ten
   TARN_TRY(make_room(s));
   tarn__graph_bind(&s->graph, s->workspace);
   TARN_TRY(tarn__graph_run(&s->graph, &s->exec));
-  *rows = result->data;
+  void *values;
+  TARN_TRY(tarn__graph_read(&s->graph, &values, result, &s->results));
+  *rows = values;
   return TARN_STATUS_OK;
 }
 

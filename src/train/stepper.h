@@ -16,10 +16,14 @@ typedef struct tarn__stepper_bounds {
 typedef struct tarn__stepper {
   const tarn__model *model;
   tarn__graph graph;
-  void *workspace;
+  void *workspace;  // of the model's device, as all that kernels read
   size_t workspace_bytes;
+  tarn__host_room results;    // what the caller reads of the last run
   tarn__frozen_cache *cache;  // outputs of the frozen bottom, read in training steps; NULL: computed
   int32_t *cache_ids;
+  // Where the device cannot read the cache's file: the rows of a batch, and room to collect them in.
+  tarn__param cache_rows;
+  tarn__host_room cache_room;
   bool skip[TARN__LAYERDROP_STACKS][TARN_CONFIG_LAYERS];  // layers that the batch being trained on leaves out
   double grad_scale;  // 1 / target tokens of the whole update; set it before computing gradients
   double smoothing;

@@ -140,7 +140,7 @@ static tarn_status take_moments(tarn_train *t) {
     size_t aligned = ((size_t)(param->rows * param->cols) + 15) & ~(size_t)15;
     if (param->trained) count += (tarn__model_sums(t->model, param) ? 3 : 2) * aligned;
   }
-  TARN_TRY(tarn__alloc(&t->moments, TARN__MEMORY_OPTIMISER, count, sizeof(float)));
+  TARN_TRY(t->model->device->allocate(&t->moments, TARN__MEMORY_OPTIMISER, count, sizeof(float)));
   float *next = t->moments;
   for (size_t i = 0; i < t->model->param_count + t->model->helper_count; i++) {
     tarn__param *param = tarn__model_param(t->model, i);
@@ -381,8 +381,8 @@ void tarn_train_close(tarn_train **train) {
   tarn__stepper_close(&t->stepper);
   tarn__frozen_cache_close(&t->cache);
   tarn__validator_close(&t->validator);
+  if (t->moments) t->model->device->free(t->moments);
   tarn__model_close(&t->model);
-  tarn__free(t->moments);
   tarn__loader_close(&t->loader);
   tarn__batcher_close(&t->batcher);
   tarn__shard_close(&t->shard);

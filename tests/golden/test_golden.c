@@ -78,7 +78,7 @@ static void set_weights(tarn__model *model, const tarn__safetensors *file) {
     assert_int_equal(tensor->dims, 2);
     assert_int_equal(tensor->shape[0], param->rows);
     assert_int_equal(tensor->shape[1], param->cols);
-    tarn__param_set(param, tensor->data);
+    must(tarn__param_set(param, tensor->data));
   }
 }
 

@@ -51,7 +51,7 @@ static tarn__tensor *input(tarn__graph *graph, const tarn__stored *t) {
 }
 
 static tarn__tensor *ints(tarn__graph *graph, const int32_t *data, int64_t n) {
-  return tarn__graph_external(graph, TARN__I32, 1, n, (void *)(uintptr_t)data, "ints");
+  return tarn__graph_input(graph, n, data, "ints");
 }
 
 // Runs a graph and copies a tensor of it.

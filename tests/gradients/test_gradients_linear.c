@@ -74,7 +74,7 @@ static void frozen_has_no_gradient_node(void **state) {
   tarn__tensor *x = tarn__graph_external(&graph, TARN__F32, 4, 8, input, "x");
   tarn__tensor *hidden = tarn__linear(&graph, x, &trained, NULL, TARN__IDENTITY);
   tarn__tensor *y = tarn__linear(&graph, hidden, &frozen, NULL, TARN__IDENTITY);
-  tarn__tensor *wanted = tarn__graph_external(&graph, TARN__I32, 1, 4, targets, "targets");
+  tarn__tensor *wanted = tarn__graph_input(&graph, 4, targets, "targets");
   tarn__tensor *loss = tarn__output_loss(&graph, y, &table, NULL, wanted, 0.0, &scale);
   assert_int_equal(graph.node_count, 3);
   tarn__graph_differentiate(&graph, loss);

@@ -118,7 +118,7 @@ static inline tarn__tensor *check_input(check *c, tarn__graph *graph, int64_t ro
 static inline tarn__tensor *check_ints(check *c, tarn__graph *graph, const int32_t *ints, int64_t n) {
   check_item *item = check_next(c, CHECK_INTS, 1, n, 0.0, false);
   memcpy(item->data, ints, (size_t)n * sizeof *ints);
-  return item->tensor = tarn__graph_external(graph, TARN__I32, 1, n, item->data, "check ints");
+  return item->tensor = tarn__graph_input(graph, n, item->data, "check ints");
 }
 
 // A random parameter; `mean` is added by check_param_around(), for gains of norms.

@@ -203,7 +203,7 @@ static void bad_offsets(void **state) {
     tarn__graph graph = {0};
     tarn__graph_begin(&graph, &tarn__device_cpu, TARN__F32, false, 1);
     tarn__tensor *x = tarn__graph_external(&graph, TARN__F32, 4, 24, qkv, "qkv");
-    tarn__tensor *at = tarn__graph_external(&graph, TARN__I32, 1, 3, offsets[i], "offsets");
+    tarn__tensor *at = tarn__graph_input(&graph, 3, offsets[i], "offsets");
     tarn__attention_spec spec = {.heads = 1, .d = 8, .key_column = 8, .value_column = 16, .longest = 3};
     tarn__attention(&graph, x, x, at, at, spec);
     check_ok(tarn__graph_plan(&graph));

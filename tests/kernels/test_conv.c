@@ -126,13 +126,11 @@ static tarn_status run_batch(void *out, tarn__dtype dtype, void *x, void *logits
       for (int32_t j = 0; j <= r; j++) list[listed++] = j;
       ranges[2 * r + 1] = (int32_t)listed;
     }
-    y = tarn__depthwise_conv_rows(&graph, from, kernels,
-                                  tarn__graph_external(&graph, TARN__I32, 1, listed, list, "list"),
-                                  tarn__graph_external(&graph, TARN__I32, 1, 2 * rows, ranges, "ranges"), spec);
+    y = tarn__depthwise_conv_rows(&graph, from, kernels, tarn__graph_input(&graph, listed, list, "list"),
+                                  tarn__graph_input(&graph, 2 * rows, ranges, "ranges"), spec);
   } else {
-    y = tarn__depthwise_conv(
-        &graph, from, kernels,
-        tarn__graph_external(&graph, TARN__I32, 1, sentences + 1, (void *)(uintptr_t)offsets, "offsets"), spec, 0.1);
+    y = tarn__depthwise_conv(&graph, from, kernels, tarn__graph_input(&graph, sentences + 1, offsets, "offsets"), spec,
+                             0.1);
   }
   y->keep = true;
   check_ok(tarn__graph_plan(&graph));

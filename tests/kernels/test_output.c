@@ -97,7 +97,7 @@ static void no_rows(void **state) {
     int32_t target = 0;
     tarn__tensor *x = tarn__graph_external(&graph, TARN__F32, 0, D, values, "x");
     x->needs_grad = true;
-    tarn__tensor *targets = tarn__graph_external(&graph, TARN__I32, 1, 0, &target, "targets");
+    tarn__tensor *targets = tarn__graph_input(&graph, 0, &target, "targets");
     tarn__tensor *loss = tarn__output_loss(&graph, x, &table, &bias, targets, 0.1, &grad_scale);
     loss->keep = true;
     tarn__graph_differentiate(&graph, loss);
@@ -128,9 +128,8 @@ static void not_finite(void **state) {
     x[9] = bad[i];
     tarn__param param = {.name = "table", .rows = 20, .cols = 8, .dtype = TARN__F32, .value = table};
     tarn__graph_begin(&graph, &tarn__device_cpu, TARN__F32, false, CHECK_THREADS);
-    tarn__tensor *loss =
-        tarn__output_loss(&graph, tarn__graph_external(&graph, TARN__F32, 3, 8, x, "x"), &param, NULL,
-                          tarn__graph_external(&graph, TARN__I32, 1, 3, targets, "targets"), 0.1, &grad_scale);
+    tarn__tensor *loss = tarn__output_loss(&graph, tarn__graph_external(&graph, TARN__F32, 3, 8, x, "x"), &param, NULL,
+                                           tarn__graph_input(&graph, 3, targets, "targets"), 0.1, &grad_scale);
     loss->keep = true;
     check_ok(tarn__graph_plan(&graph));
     void *workspace = check_alloc(graph.workspace_bytes, 1);

@@ -79,7 +79,7 @@ typedef struct batch {
 } batch;
 
 static tarn__tensor *ints(tarn__graph *graph, const int32_t *data, int64_t n) {
-  return tarn__graph_external(graph, TARN__I32, 1, n, (void *)(uintptr_t)data, "ints");
+  return tarn__graph_input(graph, n, data, "ints");
 }
 
 static tarn_status run_batch(void *out, const batch *b, void *x) {

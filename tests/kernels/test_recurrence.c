@@ -205,8 +205,7 @@ static void build_company(check *c, tarn__graph *graph, const void *spec) {
     weights[d].bias = check_param(c, 1, gates * n, 0.5, false);
   }
   tarn__tensor *offsets = check_ints(c, graph, offset, AMONG + 1);
-  if (at->alone)
-    offsets = tarn__graph_external(graph, TARN__I32, 1, 2, memcpy(c->item[c->next - 1].data, whole, 8), "");
+  if (at->alone) offsets = tarn__graph_input(graph, 2, memcpy(c->item[c->next - 1].data, whole, 8), "");
   check_output(c, tarn__recurrence(graph, x, offsets, weights, at->spec));
 }
 

@@ -80,7 +80,7 @@ static void run_rows(void *y, const tarn__device *device, tarn__dtype dtype, con
   tarn__graph_begin(&graph, device, dtype, false, threads);
   tarn__tensor *out = tarn__rotary(
       &graph, tarn__graph_external(&graph, dtype, rows, D, (void *)(uintptr_t)x, "x"),
-      tarn__graph_external(&graph, TARN__I32, 1, rows, (void *)(uintptr_t)positions, "positions"),
+      tarn__graph_input(&graph, rows, positions, "positions"),
       (tarn__rotary_spec){.column = 2, .heads = 2 * HEADS, .width = WIDTH, .rotated = ROTATED, .base = 1e4});
   out->keep = true;
   check_ok(tarn__graph_plan(&graph));
@@ -150,7 +150,7 @@ static void bad_specs(void **state) {
     tarn__graph graph = {0};
     tarn__graph_begin(&graph, &tarn__device_cpu, TARN__F32, false, 1);
     tarn__rotary(&graph, tarn__graph_external(&graph, TARN__F32, 1, 16, x, "x"),
-                 tarn__graph_external(&graph, TARN__I32, 1, 1, position, "positions"), bad[i]);
+                 tarn__graph_input(&graph, 1, position, "positions"), bad[i]);
     assert_int_equal(tarn__graph_plan(&graph), TARN_STATUS_INTERNAL);
     tarn__graph_close(&graph);
   }

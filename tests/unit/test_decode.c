@@ -63,9 +63,9 @@ static void open_model(fixture *f, int kind, tarn__dtype dtype) {
   tarn__param *table = f->model->output_table;
   size_t count = (size_t)(table->rows * table->cols);
   float *values = malloc(count * sizeof *values);
-  tarn__param_get(table, values);
+  must(tarn__param_get(table, values));
   for (size_t i = 0; i < count; i++) values[i] *= 2.5f;
-  tarn__param_set(table, values);
+  must(tarn__param_set(table, values));
   free(values);
   tarn__random random;
   tarn__random_init(&random, 5, 0);
@@ -447,7 +447,7 @@ static void test_caches(void **state) {
   tarn__caches caches;
   static const int widths[] = {3, 0, 5};  // layer 1 keeps nothing
   static const size_t bytes[] = {3 * sizeof(int32_t), 0, 5 * sizeof(int32_t)};
-  must(tarn__caches_open(&caches, 3, bytes, &region));
+  must(tarn__caches_open(&caches, &tarn__device_cpu, 3, bytes, &region));
   enum { LIVE = 10 };
   int32_t seen[LIVE];
   int32_t contents[LIVE];

@@ -62,9 +62,9 @@ static void open_model(fixture *f, const char *text, int64_t vocab, tarn__dtype 
   tarn__param *table = f->model->output_table;
   size_t count = (size_t)(table->rows * table->cols);
   float *values = malloc(count * sizeof *values);
-  tarn__param_get(table, values);
+  must(tarn__param_get(table, values));
   for (size_t i = 0; i < count; i++) values[i] *= 4.0f;
-  tarn__param_set(table, values);
+  must(tarn__param_set(table, values));
   free(values);
   tarn__random random;
   tarn__random_init(&random, 5, 0);
