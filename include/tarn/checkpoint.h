@@ -1,7 +1,7 @@
 // Checkpoints as files (docs/checkpoint-format.md): looking into them, averaging them, and writing everything out for
 // other tools.
 //
-// Wherever a checkpoint is asked for, a run directory will do: tarn_checkpoint_find() says which of its files stands
+// Wherever a checkpoint is expected, a run directory will do: tarn_checkpoint_find() says which of its files stands
 // for it.
 #ifndef TARN_CHECKPOINT_H
 #define TARN_CHECKPOINT_H
@@ -35,13 +35,13 @@ const char *tarn_checkpoint_choice_name(tarn_checkpoint_choice choice);
 // A checkpoint of a run directory. Zero-initialise or find.
 typedef struct tarn_checkpoint_found {
   char *path;        // of the file; the caller's until close
-  bool in_run;       // true: a run directory was asked for; false: a file, which is `path`
+  bool in_run;       // true: a run directory was given; false: a file, which is `path`
   char reason[160];  // in_run: why it is this one, "BLEU 4.35 in validation, the average 2.99"; "" for other choices
                      // than AUTO
 } tarn_checkpoint_found;
 
-// The file that is read where `path`, a file or a run directory, is asked for. Fails with USAGE where a choice other
-// than AUTO is asked for of a file, DATA (a folder without checkpoints, or without the one that is asked for: the line
+// The file that is read when `path`, a file or a run directory, is given. Fails with USAGE where a choice other
+// than AUTO is made for a file, DATA (a folder without checkpoints, or without the one that is wanted: the line
 // names those that are there), IO or MEMORY.
 tarn_status tarn_checkpoint_find(tarn_checkpoint_found *found, const char *path,
                                  tarn_checkpoint_choice choice) TARN_CHECKED;

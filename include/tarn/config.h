@@ -205,7 +205,7 @@ typedef struct tarn_config_model {
                                    // and decoder say [by them]
 } tarn_config_model;
 
-// What stands in for the backward pass of a frozen layer (Shen et al. 2021; docs/backskipping.md).
+// What replaces the backward pass of a frozen layer (Shen et al. 2021; docs/backskipping.md).
 typedef struct tarn_backskip {
   tarn_backskip_method method;  // not with a trained kind; in the decoder only for mixer none [none]
   // Updates 1, 1 + n, 1 + 2 n, .. do the true backward pass, use it, and log how far the stand-in points the same way;

@@ -53,7 +53,7 @@ typedef struct tarn_prepare_result {
 // Writes the shard, atomically: on any failure an older file stays as it was. Each sentence ends with the end of
 // sentence of its vocabulary. Line ends may be LF or CRLF; a byte order mark at the start of a file is left out.
 // Fails with USAGE (options), IO, or DATA: different numbers of lines (the message says both and the first line without
-// a partner), no pair left, damaged vocabulary, a file that is no text, and what `strict` and `overlong`
+// a partner), no pair left, damaged vocabulary, a file that is not text, and what `strict` and `overlong`
 // refuse. Warns (tarn/log.h) where more than 1 % of a side's tokens are unknown (TARN_VOCAB_UNKNOWN_WARNED) or were cut
 // off by truncation.
 tarn_status tarn_prepare_run(tarn_prepare_result *result, const tarn_prepare_options *options) TARN_CHECKED;

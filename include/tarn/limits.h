@@ -3,7 +3,7 @@
 //
 // So opening a model (tarn/translate.h, tarn/lm.h, tarn/generate.h, tarn_checkpoint_export() and so on, and a
 // training's train.init_from) counts first what its frozen values take, and refuses with TARN_STATUS_MEMORY or
-// TARN_STATUS_DATA what goes beyond the limits. Trained values stand in the file, whose size bounds them. The limits do
+// TARN_STATUS_DATA what goes beyond the limits. Trained values are in the file, whose size bounds them. The limits do
 // not hold for a training of a description: tarn_train_open() compares its plan with the memory there is, and resuming
 // a run computes what its description says.
 #ifndef TARN_LIMITS_H
@@ -23,7 +23,7 @@ typedef struct tarn_limits {
   // Called while the frozen values of `file` are computed: how many of the operations are done. From 1e10 operations on
   // it is called at the start, with 0, and then about once a second at most; with fewer, not before two seconds have
   // passed. If anything was told, it is called at the end with all of them. Calls do not overlap, but come from any
-  // thread. NULL: nobody is told. [NULL]
+  // thread. NULL: no reports. [NULL]
   void (*on_progress)(void *user, const char *file, double done, double operations);
   void *user;
 } tarn_limits;

@@ -57,7 +57,7 @@ typedef struct tarn_lm_line {
   const double *log_probabilities;  // [tokens]
   int64_t characters, bytes;        // of the line, its end counted as one; code points, after replacing invalid UTF-8;
                                     // of a truncated line those of the text that its tokens give (tarn_vocab_decode())
-  int64_t unknown;                  // tokens that are not in the vocabulary; a guess of them is no guess of the text
+  int64_t unknown;                  // tokens not in the vocabulary; predicting them does not predict the text
   bool truncated;                   // to what the model takes
   bool replaced;                    // invalid UTF-8 by U+FFFD
   bool cut;                         // it was so long that it was encoded in parts (tarn_vocab_encode())
@@ -115,7 +115,7 @@ typedef struct tarn_minimal_pairs_result {
   struct tarn__minimal_pairs_memory *memory;
 } tarn_minimal_pairs_result;
 
-// Called when a paradigm is done; NULL: nobody.
+// Called when a paradigm is done; NULL: never.
 typedef void (*tarn_minimal_pairs_progress)(void *user, const tarn_minimal_pairs_count *paradigm, size_t done,
                                             size_t count);
 

@@ -10,7 +10,7 @@
 //   status = tarn_profile_write_trace(profile, "trace.json");
 //   tarn_profile_close(&profile);
 //
-// Times are those of the thread that drives the ops, on the clock of the wall: an op lasts from its start until all
+// Times are those of the thread that drives the ops, on the wall clock: an op lasts from its start until all
 // threads are done with it. Without a profile nothing is measured. A profile may be given to several trainings one
 // after the other; it adds them up.
 #ifndef TARN_PROFILE_H
@@ -45,7 +45,7 @@ typedef struct tarn_profile_row {
 } tarn_profile_row;
 
 typedef struct tarn_profile_summary {
-  const tarn_profile_row *rows;  // by falling time; their times add up to `seconds`: what nothing accounts for is the
+  const tarn_profile_row *rows;  // longest first; their times add up to `seconds`: what nothing accounts for is the
   size_t count;                  // row "other"
   double seconds;                // between the beginning and the end of the training or translation
   int64_t units;                 // updates, or steps of decoding

@@ -10,8 +10,8 @@
 // Names of scores. Each number that the log has is a series under the name that TensorBoard shows as well:
 // "valid/bleu", "valid/loss", "valid/nll", "valid/ppl" (exp(nll), computed here), "train/loss", "train/nll",
 // "train/ppl", "train/lr", "train/grad_norm", "train/tokens_per_second", "backskip/cosine/encoder 3 R", ... Where a
-// name is taken, "bleu" means "valid/bleu". Whether less is better is said by tarn/measure.h; of what is no measure,
-// more is.
+// name is expected, "bleu" means "valid/bleu". tarn/measure.h says whether less is better; of anything that is not
+// a measure, more is.
 //
 // Times are seconds of the training clock (train.clock), which does not run during validation and saving. A double that
 // is not known is NAN, an integer that is not known is -1, a text that is not known is NULL.
@@ -59,7 +59,7 @@ typedef struct tarn_results_point {
 } tarn_results_point;
 
 // One score over a run, in the order of the log: steps and times never fall. The validation of an averaged checkpoint
-// is not a point of a curve and stands in the run's `average_*`.
+// is not a point of a curve; it is in the run's `average_*`.
 typedef struct tarn_results_series {
   const char *name;  // "valid/bleu"
   bool less;         // less is better
@@ -112,7 +112,7 @@ typedef struct tarn_results_run {
   const char *signature;  // of the validation BLEU
   // log_changed: why log.jsonl is not the one that the training wrote. It lost lines or was edited, so that curves and
   // all that is measured on them are not those of the training. NULL: it is that one, or nothing there says how it was.
-  // log_accepted: the same of the log with which the training went on all the same (--accept-log), and at which update;
+  // log_accepted: the same of a log with which the training continued anyway (--accept-log), and at which update;
   // NULL and -1: it never did.
   const char *log_changed, *log_accepted;
   int64_t log_accepted_step;
@@ -149,7 +149,7 @@ typedef struct tarn_results_group {
                           // path where another one has the name, or "NAME (2)" where both are taken; unique
   const char *changes;    // in a sweep: what the variant sets, "key=value key=value"; else NULL
   const char *equalized;  // in a sweep: what `equalize` changed, likewise; NULL: nothing
-  const size_t *runs;     // indices into tarn_results.runs, by rising seed
+  const size_t *runs;     // indices into tarn_results.runs, in order of seeds
   size_t run_count;
   size_t finished, failed;  // runs in these states
   // Of the first run that has begun (all have the same); counts are 0 and pointers NULL where none has.
@@ -378,7 +378,7 @@ typedef struct tarn_results_table {
 } tarn_results_table;
 
 // Compares the finished runs. `results` must stay open until the table is closed; options NULL: defaults. Fails with
-// - USAGE: no finished run, options out of range, a metric or a baseline that there is not (the nearest is named);
+// - USAGE: no finished run, options out of range, an unknown metric or baseline (the nearest one is named);
 // - DATA, naming two runs: different T-hat, clocks, validation data, or ways of scoring (signature, valid.beam,
 //   valid.length_penalty, valid.max_sentences) in one table, or test scores of different tests (source, reference,
 //   beam, signature; folder and number of pairs); or one run: it ended by train.max_minutes before T-hat,

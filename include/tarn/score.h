@@ -159,7 +159,7 @@ typedef struct tarn_score_lines {
   char *name;  // for messages: the path, or "standard input"
 } tarn_score_lines;
 
-// Reads `path`, or standard input when it is NULL or "-". Fails with IO, MEMORY, or DATA where the file is no text:
+// Reads `path`, or standard input when it is NULL or "-". Fails with IO, MEMORY, or DATA where the file is not text:
 // UTF-16, compressed, a shard, with a zero byte. A byte order mark stays part of its line, as in sacreBLEU, with a
 // warning (tarn/log.h). Close frees and zeroes; it accepts NULL and a zeroed struct.
 tarn_status tarn_score_lines_open(tarn_score_lines *lines, const char *path) TARN_CHECKED;

@@ -57,7 +57,7 @@ typedef struct tarn_sweep_variant {
 
 typedef enum tarn_sweep_state {
   TARN_SWEEP_WAITING,   // nothing is done yet
-  TARN_SWEEP_BEGUN,     // it was stopped, and goes on from its last checkpoint
+  TARN_SWEEP_BEGUN,     // it was stopped, and continues from its last checkpoint
   TARN_SWEEP_TRAINED,   // the training is over, the test is not done yet
   TARN_SWEEP_FINISHED,  // all is done
   TARN_SWEEP_FAILED     // see `message`; it runs again only with retry_failed
@@ -103,7 +103,7 @@ typedef struct tarn_sweep {
 
 typedef enum tarn_sweep_event_kind {
   TARN_SWEEP_EVENT_SKIPPED,   // it was finished, or had failed, before
-  TARN_SWEEP_EVENT_STARTED,   // training begins or goes on
+  TARN_SWEEP_EVENT_STARTED,   // training begins or continues
   TARN_SWEEP_EVENT_PROGRESS,  // its log has grown
   TARN_SWEEP_EVENT_TRAINED,   // training is over; the test set is next
   TARN_SWEEP_EVENT_FINISHED,
@@ -127,10 +127,10 @@ typedef struct tarn_sweep_options {
                              // the same settings, seed, test and version of the program, are copied, not trained.
                              // That the data behind the same paths are the same is the caller's word
   size_t reuse_count;
-  bool retry_failed;  // runs that failed are tried again: a training goes on from its last checkpoint (default no)
-  void (*on_event)(void *user, const tarn_sweep_event *event);  // from tarn_sweep_run_all(); NULL: nobody
+  bool retry_failed;  // runs that failed are tried again: a training resumes from its last checkpoint (default no)
+  void (*on_event)(void *user, const tarn_sweep_event *event);  // from tarn_sweep_run_all(); NULL: never
   void *user;
-  const volatile sig_atomic_t *save;  // when it changes, the runs that train save their state and go on. NULL: never
+  const volatile sig_atomic_t *save;  // when it changes, the runs that train save their state and continue. NULL: never
   const volatile sig_atomic_t *stop;  // not 0: stop all runs, with their state saved, and return INTERRUPTED. NULL:
                                       // never
 } tarn_sweep_options;

@@ -15,12 +15,12 @@ extern "C" {
 // allowed). The result is one of the candidates.
 const char *tarn_text_nearest(const char *word, const char *const *candidates, size_t count);
 
-// Reads a whole number as it stands in configurations and options: digits with a sign, or with a power of ten whose
+// Reads a whole number as written in configurations and options: digits with a sign, or with a power of ten whose
 // value is whole: 1000, +7, 1e3, 1.5e3, 20e-1. False, and *value untouched, for all else: 1.5e0, 2.0, 0x10, blanks.
 // What is too large becomes the largest or smallest number there is.
 bool tarn_text_integer(int64_t *value, const char *text);
 
-// Copies a text, such as a path, and puts U+FFFD for every piece of it that is no UTF-8, as JSON must have it. `out`
+// Copies a text, such as a path, and puts U+FFFD for every piece of it that is not UTF-8, as JSON requires. `out`
 // has room for 3 * strlen(text) + 1 bytes and does not overlap `text`.
 void tarn_text_repair(char *out, const char *text);
 

@@ -1,7 +1,7 @@
 // Training: from a description (tarn/config.h) and prepared data (tarn/data.h) to a run directory.
 //
 // A run directory holds the resolved configuration (config.yaml), the log (log.jsonl, one JSON object a line), a lock,
-// and checkpoints: `last` with all that is needed to go on, `best` by the validation metric, numbered ones, and their
+// and checkpoints: `last` with all that is needed to resume, `best` by the validation metric, numbered ones, and their
 // average (docs/training.md). Every file is replaced atomically, so a kill at any moment leaves loadable checkpoints.
 //
 // With an equal configuration, equal data and an equal number of threads, a training gives equal bits, whether it ran
@@ -38,7 +38,7 @@ typedef enum tarn_train_event_kind {
   TARN_TRAIN_EVENT_SAVED    // a checkpoint is on disk
 } tarn_train_event_kind;
 
-// What the receiver of events is told. Pointers are valid during the call.
+// What the receiver of events gets. Pointers are valid during the call.
 typedef struct tarn_train_event {
   tarn_train_event_kind kind;
   int64_t update;            // optimiser steps done
@@ -63,20 +63,20 @@ typedef struct tarn_train_options {
   const char *run;               // run directory; made if it does not exist
   const char *const *overrides;  // "train.lr=0.001" and so on; with `resume` only keys without a part in the course of
   size_t override_count;         // the training: limits, how often to log, save and validate, files, threads, translate
-  const char *folder;            // of the runs of all seeds, if it is one of several: what messages name to go on with;
+  const char *folder;            // of the runs of all seeds, if it is one of several: what messages tell to resume;
                                  // tarn_train_list_open() sets it; copied
-  bool resume;                   // go on from the last checkpoint of `run`, or from the start if there is none
+  bool resume;                   // continue from the last checkpoint of `run`, or from the start if there is none
   bool accept_log;               // with `resume`: go on although the log is not the one that the last checkpoint knows,
                                  // and mark the run (docs/training.md)
   bool plan_only;                // open checks everything and plans; it takes no memory for the model, writes nothing
   int threads;                   // 0: train.threads of the description (default)
-  void (*on_event)(void *user, const tarn_train_event *event);  // called from tarn_train_run(); NULL: nobody
+  void (*on_event)(void *user, const tarn_train_event *event);  // called from tarn_train_run(); NULL: never
   void *user;
   // Looked at after every update and within validations; when it is not 0, the training saves its state and returns
-  // TARN_STATUS_INTERRUPTED. Made to be set by a signal handler. NULL: never.
+  // TARN_STATUS_INTERRUPTED. Meant to be set by a signal handler. NULL: never.
   const volatile sig_atomic_t *stop;
-  // Looked at after every update; when it is not what it was, the training saves its state and goes on. Made to be
-  // counted up by a signal handler. NULL: never.
+  // Looked at after every update; when it has changed, the training saves its state and continues. Meant to be
+  // incremented by a signal handler. NULL: never.
   const volatile sig_atomic_t *save;
   tarn_profile *profile;  // measures tarn_train_run(); the caller's. NULL: nothing is measured
 } tarn_train_options;
@@ -123,7 +123,7 @@ typedef struct tarn_train_result {
   int64_t best_update;               // of the best validation
   double best;                       // its value of valid.metric
   size_t peak_bytes;       // the most memory (resident) that the process held in a session of the run, since it was
-                           // opened; where the kernel cannot count anew (/proc/self/clear_refs), since it began
+                           // opened; where the kernel cannot reset it (/proc/self/clear_refs), since it began
   const char *checkpoint;  // what `tarn translate RUN` takes (tarn_checkpoint_find()), and why; valid until close
   const char *checkpoint_reason;
 } tarn_train_result;

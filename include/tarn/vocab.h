@@ -1,6 +1,6 @@
 // Vocabularies: what turns a line of text into token ids and back.
 //
-// One object stands for several kinds of file. A SentencePiece model (Kudo and Richardson, EMNLP 2018; byte-pair
+// One object covers several kinds of file. A SentencePiece model (Kudo and Richardson, EMNLP 2018; byte-pair
 // encoding or unigram language model) works on raw text and its decoding gives plain text back. A whitespace vocabulary
 // is a list of words for text that is split already. GPT-2's vocabulary (Radford et al. 2019) is byte-pair encoding on
 // bytes: no text is unknown, and decoding gives the same bytes back. Byte and character vocabularies are for models of
@@ -90,7 +90,7 @@ tarn_status tarn_vocab_train(const char *output, const char *const *files, size_
 
 // Writes GPT-2's vocabulary as one file of ours, atomically, making its folder. `path` is a folder that holds
 // vocab.json and merges.txt, as Hugging Face names them, or else encoder.json and vocab.bpe, as OpenAI did; or one of
-// the four files, beside which the other one of its pair must lie. The ids must be 0 .. size-1 without holes, with all
+// the four files, with the other one of its pair beside it. The ids must be 0 .. size-1 without gaps, with all
 // 256 bytes and <|endoftext|> among the tokens, and each merge must be of two tokens and make a third one. Fails with
 // USAGE (another name), IO, or DATA, naming the file and the token, or the line and the merge.
 tarn_status tarn_vocab_import_gpt2(const char *output, const char *path) TARN_CHECKED;
@@ -159,7 +159,7 @@ typedef tarn_status (*tarn_vocab_sink)(void *user, const tarn_vocab_ids *ids);
 
 // Encodes the lines of a text file, or of a pipe or device ("-": standard input), and gives each to `sink`, in order.
 // Invalid UTF-8 is replaced by U+FFFD, and *replaced counts the lines where it was; `strict` refuses it with DATA.
-// Fails with IO as well, and with DATA where the file is no text (UTF-16, a zero byte, a shard).
+// Fails with IO as well, and with DATA where the file is not text (UTF-16, a zero byte, a shard).
 tarn_status tarn_vocab_encode_file(const tarn_vocab *vocab, int64_t *replaced, const char *path, bool strict,
                                    tarn_vocab_sink sink, void *user) TARN_CHECKED;
 
