@@ -40,6 +40,7 @@ tarn_status tarn__gradient_sum_open(tarn__gradient_sum *sum, tarn__comm *comm, c
   void *memory;
   TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, tarn__gradient_sum_bytes(model, comm->size), 1));
   sum->room = memory;
+  sum->most = ROOM;
   sum->marks = sum->room + ROOM;
   return TARN_STATUS_OK;
 }
@@ -122,13 +123,13 @@ static tarn_status sum_some(const tarn__gradient_sum *sum, place *p, int64_t *us
   place again = *p;
   piece next;
   *used = 0;
-  while (*used < ROOM && next_piece(&next, p, sum->model, ROOM - *used)) {
+  while (*used < sum->most && next_piece(&next, p, sum->model, sum->most - *used)) {
     take_out(sum->room + *used, next.param, next.first, next.count);
     *used += next.count;
   }
   if (*used == 0) return TARN_STATUS_OK;
   TARN_TRY(tarn__comm_sum(sum->comm, sum->room, *used));
-  for (int64_t at = 0; at < *used && next_piece(&next, &again, sum->model, ROOM - at); at += next.count)
+  for (int64_t at = 0; at < *used && next_piece(&next, &again, sum->model, sum->most - at); at += next.count)
     put_back(next.param, sum->room + at, next.first, next.count);
   return TARN_STATUS_OK;
 }

@@ -176,8 +176,12 @@ static void must_run(const char *config, const char *run, const char *const *ove
     fail_msg("%s: %s", run, tarn_error_message());
 }
 
+// With three ranks gradients travel in many pieces, which end within parameters and within their rows.
+static void sum_in_pieces(tarn_train *train) { train->gradient_sum.most = 37; }
+
 static void train_on(int size, const char *config, const char *run, const char *const *overrides, size_t count) {
   prepare(size, config, run, overrides, count);
+  for (int r = 0; r < size; r++) ranks[r].before = size == 3 ? sum_in_pieces : NULL;
   go(size);
   must_end(size, TARN_STATUS_OK);
   for (int r = 0; r < size; r++) assert_true(ranks[r].weights == ranks[0].weights);
