@@ -13,8 +13,9 @@ typedef struct tarn__gradient_sum {
   const tarn__model *model;
   float *marks;  // [mark_count]: 1 for each parameter that was written, and for each row of it that was used
   int64_t mark_count;
-  float *room;   // what is summed at a time
-  int64_t most;  // floats of it
+  float *room;    // what is summed at a time
+  int64_t most;   // floats of it
+  uint8_t *used;  // rows of one table
 } tarn__gradient_sum;
 
 // Bytes that it takes with so many ranks: none with one.

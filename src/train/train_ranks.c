@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "device/cpu/isa.h"
+#include "device/transfer.h"
 #include "graph/profile.h"
 #include "tarn/version.h"
 #include "train/backskip_step.h"
@@ -59,6 +60,21 @@ static const char *const things[THINGS] = {"another description", "other data",
 
 static uint64_t hash_text(const char *text, uint64_t seed) { return tarn__hash64(text, strlen(text), seed); }
 
+static tarn_status hash_weights(uint64_t *hash, const tarn_train *t) {
+  tarn__host_room room = {0};
+  tarn_status status = TARN_STATUS_OK;
+  *hash = (uint64_t)t->progress.update;
+  for (size_t i = 0; i < t->model->param_count + t->model->helper_count && status == TARN_STATUS_OK; i++) {
+    const tarn__param *param = tarn__model_param(t->model, i);
+    const size_t bytes = (size_t)(param->rows * param->cols) * tarn__dtype_size(param->dtype);
+    void *values;
+    status = tarn__device_read(param->device, &values, param->value, bytes, &room);
+    if (status == TARN_STATUS_OK) *hash = tarn__hash64(values, bytes, *hash);
+  }
+  tarn__host_room_close(&room);
+  return status;
+}
+
 static tarn_status hash_things(uint64_t hashes[THINGS], const tarn_train *t) {
   char *text;
   TARN_TRY(tarn_config_write(t->config, &text));
@@ -67,13 +83,7 @@ static tarn_status hash_things(uint64_t hashes[THINGS], const tarn_train *t) {
   hashes[DATA] =
       hash_text(t->shard.hash, hash_text(tarn_vocab_hash(t->target), hash_text(tarn_vocab_hash(t->source), 0)));
   hashes[PROGRAM] = hash_text(tarn__isa_name(), hash_text(tarn_version(), 0));
-  hashes[WEIGHTS] = (uint64_t)t->progress.update;
-  for (size_t i = 0; i < t->model->param_count + t->model->helper_count; i++) {
-    const tarn__param *param = tarn__model_param(t->model, i);
-    const size_t bytes = (size_t)(param->rows * param->cols) * tarn__dtype_size(param->dtype);
-    hashes[WEIGHTS] = tarn__hash64(param->value, bytes, hashes[WEIGHTS]);
-  }
-  return TARN_STATUS_OK;
+  return hash_weights(&hashes[WEIGHTS], t);
 }
 
 tarn_status tarn__train_check_ranks(tarn_train *t) {
