@@ -12,7 +12,6 @@
 
 struct tarn__exec;
 struct tarn__node;
-struct tarn__op;
 
 // Computes a node of a graph (graph/graph.h) whose tensors lie in the memory of the device.
 typedef tarn_status (*tarn__kernel)(const struct tarn__exec *exec, const struct tarn__node *node);
@@ -25,12 +24,20 @@ typedef struct tarn__device_weight {
   bool int8;
 } tarn__device_weight;
 
+// What a device has for an op.
+typedef struct tarn__device_kernel {
+  tarn__kernel run;  // NULL: the device cannot compute the op
+  // Bytes of scratch in the workspace for a node with `threads` threads; NULL: none.
+  size_t (*scratch)(const struct tarn__node *node, int threads);
+} tarn__device_kernel;
+
 typedef struct tarn__device {
   const char *name;
-  // The kernel of an op for graphs that compute in a type; NULL: there is none.
-  tarn__kernel (*kernel)(const struct tarn__op *op, tarn__dtype dtype);
-  bool computes[TARN__DTYPES];  // in which types graphs may compute
-  bool host_memory;             // its memory is the host's, which may read and write it as it likes (device/transfer.h)
+  // For graphs that compute in a type: the kernels of all ops, by number (device/op_list.h), `ops` of them; NULL: the
+  // device does not compute in that type.
+  const tarn__device_kernel *kernels[TARN__DTYPES];
+  int ops;
+  bool host_memory;  // its memory is the host's, which may read and write it as it likes (device/transfer.h)
   // Memory is aligned to 64 bytes and zeroed; 0 bytes give a valid pointer; free accepts NULL. Fails with MEMORY.
   tarn_status (*allocate)(void **out, tarn__memory_kind kind, size_t count, size_t size) TARN_CHECKED;
   void (*free)(void *memory);

@@ -31,16 +31,16 @@ void tarn__device_use(const tarn__device *device) { used = device; }
 tarn_status tarn__device_default(const tarn__device **device, tarn__dtype dtype) {
   const char *wanted = getenv("TARN_DEVICE");
   *device = used;
-  if (used && used->computes[dtype]) return TARN_STATUS_OK;
+  if (used && used->kernels[dtype]) return TARN_STATUS_OK;
   if (wanted && *wanted) {
     TARN_TRY(tarn__device_find(device, wanted));
-    TARN_REQUIRE((*device)->computes[dtype], UNSUPPORTED, "TARN_DEVICE: the device %s does not compute in %s", wanted,
+    TARN_REQUIRE((*device)->kernels[dtype], UNSUPPORTED, "TARN_DEVICE: the device %s does not compute in %s", wanted,
                  tarn__dtype_name(dtype));
     return TARN_STATUS_OK;
   }
   for (size_t i = 0; i < DEVICES; i++) {
     *device = devices[i];
-    if ((*device)->computes[dtype]) return TARN_STATUS_OK;
+    if ((*device)->kernels[dtype]) return TARN_STATUS_OK;
   }
   return tarn__fail(TARN_STATUS_UNSUPPORTED, "no device of this program computes in %s", tarn__dtype_name(dtype));
 }

@@ -12,6 +12,7 @@ void tarn__graph_begin(tarn__graph *graph, const tarn__device *device, tarn__dty
   tarn__arena_reset(&arena);
   *graph = (tarn__graph){.arena = arena,
                          .device = device,
+                         .kernels = device->kernels[dtype],
                          .dtype = dtype,
                          .training = training,
                          .threads = threads,
@@ -19,7 +20,7 @@ void tarn__graph_begin(tarn__graph *graph, const tarn__device *device, tarn__dty
                          .node_capacity = node_capacity,
                          .tensors = tensors,
                          .tensor_capacity = tensor_capacity};
-  if (!device->computes[dtype])
+  if (!graph->kernels)
     tarn__graph_fail(graph, TARN_STATUS_UNSUPPORTED, "the device %s does not compute in %s", device->name,
                      tarn__dtype_name(dtype));
 }

@@ -2,11 +2,8 @@
 #include "graph/profile.h"
 
 static tarn_status run_node(const tarn__graph *graph, const tarn__exec *exec, const tarn__node *node) {
-  const tarn__op *op = node->op;
-  tarn__kernel kernel = graph->device->kernel(op, graph->dtype);
-  TARN_REQUIRE(kernel, INTERNAL, "op %s has no kernel on the device %s", op->name, graph->device->name);
-  if (op->check) TARN_TRY(op->check(node));
-  return kernel(exec, node);
+  if (node->op->check) TARN_TRY(node->op->check(node));
+  return graph->kernels[node->op->id].run(exec, node);
 }
 
 static tarn_status run_measured(const tarn__graph *graph, const tarn__exec *exec, size_t n) {

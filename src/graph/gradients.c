@@ -1,4 +1,4 @@
-#include "graph/graph.h"
+#include "graph/add.h"
 
 tarn__tensor *tarn__grad_into(tarn__graph *graph, tarn__tensor *tensor, tarn__tensor **previous) {
   *previous = tensor->grad;

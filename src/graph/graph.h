@@ -19,6 +19,7 @@
 
 #include "base/memory.h"
 #include "base/status.h"
+#include "device/op_list.h"
 #include "device/transfer.h"
 #include "graph/param.h"
 
@@ -67,8 +68,9 @@ typedef struct tarn__exec {
   struct tarn_profile *profile;  // is told how long every node took (graph/profile.h); NULL: nothing is measured
 } tarn__exec;
 
-// An op: one entry, in src/ops/, for each kind of node.
+// An op: one entry, in src/ops/, for each kind of node. What computes it is the device's to know.
 typedef struct tarn__op {
+  int id;  // its place in the tables of devices (device/op_list.h)
   const char *name;
   // Appends the nodes that compute the gradients of the inputs from node->out[i]->grad (NULL: no gradient reaches that
   // output) and adds to the gradients of trained parameters. NULL for nodes that are themselves part of a backward
@@ -78,8 +80,6 @@ typedef struct tarn__op {
   double (*flops)(const tarn__node *node);
   // The same of gradients that a node of the forward pass computes on top; NULL: none.
   double (*gradient_flops)(const tarn__node *node);
-  // Bytes of scratch in the workspace for this node with `threads` threads; NULL: none.
-  size_t (*scratch)(const tarn__node *node, int threads);
   bool in_place;  // output `inplace_out` may overwrite input `inplace_in` when nothing reads that input later
   int inplace_out, inplace_in;
   // Appends a node that computes output `renew_out` again, with equal bits, from output `renew_in`, and returns the new
@@ -90,8 +90,6 @@ typedef struct tarn__op {
   // Runs before a kernel, on every device: fails with INTERNAL where integers in the inputs, such as offsets, would
   // lead outside a tensor. NULL: nothing to check.
   tarn_status (*check)(const tarn__node *node);
-  tarn__kernel reference_f32, reference_f64;  // plain C
-  tarn__kernel cpu;                           // fast, for F32 and BF16 tensors; chooses the instruction set itself
 } tarn__op;
 
 struct tarn__node {
@@ -110,10 +108,11 @@ struct tarn__node {
 
 struct tarn__graph {
   tarn__arena arena;
-  const tarn__device *device;  // whose kernels run, in whose memory all tensors lie
-  tarn__dtype dtype;           // of activations: F32, BF16, or F64 on the reference device
-  bool training;               // dropout is on and gradients are wanted
-  bool backward;               // tarn__graph_differentiate() has begun: what is emitted now needs no gradient rule
+  const tarn__device *device;          // whose kernels run, in whose memory all tensors lie
+  const tarn__device_kernel *kernels;  // of the device for `dtype`, by op
+  tarn__dtype dtype;                   // of activations: F32, BF16, or F64 on the reference device
+  bool training;                       // dropout is on and gradients are wanted
+  bool backward;  // tarn__graph_differentiate() has begun: what is emitted now needs no gradient rule
   int threads;
   int64_t update;  // number of the optimiser step, from 1, for what differs from step to step; 0: none; set after begin
   tarn_status status;  // first failure of building
@@ -203,8 +202,5 @@ tarn_status tarn__graph_read(const tarn__graph *graph, void **values, const tarn
 // For kernels: 0 if the next addition to a parameter's gradient overwrites, else 1; marks the gradient as written.
 // Called once a node, outside of parallel regions.
 int tarn__param_accumulate(tarn__param *param);
-
-// sum = a + b, element by element, in place of a: the one op that the graph itself needs (ops/add.c).
-extern const tarn__op tarn__op_add;
 
 #endif

@@ -58,7 +58,7 @@ typedef struct tarn__param {
   const struct tarn__device *device;
   tarn__dtype dtype;   // of `value`: F32, BF16 (matrices only; vectors and signs stay F32) or F64 (reference in double)
   void *value;         // [rows, cols], what kernels read
-  const void *packed;  // while decoding: `value` as tarn__gemm_pack() writes it for y = x value^T (device/cpu/gemm.h);
+  const void *packed;  // while decoding: `value` as the device packs it for products y = x value^T (device/device.h);
                        // else NULL
   bool packed_int8;    // it is packed as INT8
   float *master;       // trained only: the fp32 copy that the optimiser updates; equal to `value` in fp32

@@ -92,6 +92,11 @@ static void place(tarn__tensor **placed, size_t count, tarn__tensor *tensor) {
   placed[at] = tensor;
 }
 
+static const tarn__device_kernel *kernel_of(const tarn__graph *graph, const tarn__op *op) {
+  const bool known = op->id >= 0 && op->id < graph->device->ops && graph->kernels[op->id].run;
+  return known ? &graph->kernels[op->id] : NULL;
+}
+
 tarn_status tarn__graph_plan(tarn__graph *graph) {
   if (graph->status != TARN_STATUS_OK) return graph->status;
   if (graph->forward_count == 0) graph->forward_count = graph->node_count;
@@ -119,7 +124,10 @@ tarn_status tarn__graph_plan(tarn__graph *graph) {
   graph->scratch_bytes = 0;
   for (size_t n = 0; n < graph->node_count; n++) {
     tarn__node *node = graph->nodes[n];
-    node->scratch_bytes = node->op->scratch ? node->op->scratch(node, graph->threads) : 0;
+    const tarn__device_kernel *kernel = kernel_of(graph, node->op);
+    TARN_REQUIRE(kernel, UNSUPPORTED, "the device %s has no kernel for the op %s in %s", graph->device->name,
+                 node->op->name, tarn__dtype_name(graph->dtype));
+    node->scratch_bytes = kernel->scratch ? kernel->scratch(node, graph->threads) : 0;
     if (node->scratch_bytes > graph->scratch_bytes) graph->scratch_bytes = node->scratch_bytes;
   }
   return tarn__add_size(&graph->workspace_bytes, graph->activation_bytes, graph->scratch_bytes);

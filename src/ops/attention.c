@@ -1,12 +1,6 @@
 #include "ops/attention.h"
 
-#include <string.h>
-
-#include "device/cpu/isa.h"
-#include "device/variant.h"
 #include "ops/offsets.h"
-
-static const tarn__attention_kernels *kernels(void) { return TARN__TABLE_NOW(tarn__attention_kernels); }
 
 // Fails with INTERNAL unless the offsets cover all rows in order and no sequence is longer than spec.longest keys.
 static tarn_status check(const tarn__node *node) {
@@ -28,10 +22,6 @@ static tarn_status check(const tarn__node *node) {
   return TARN_STATUS_OK;
 }
 
-static tarn_status forward_cpu(const tarn__exec *exec, const tarn__node *node) {
-  return kernels()->forward(exec, node);
-}
-
 tarn__attention_backward tarn__attention_backward_of(const tarn__node *node) {
   bool self = node->in[TARN__ATTENTION_KEYS_VALUES] == NULL;
   return (tarn__attention_backward){
@@ -46,52 +36,6 @@ tarn__attention_backward tarn__attention_backward_of(const tarn__node *node) {
       .query_offsets = node->in[TARN__ATTENTION_QUERY_OFFSETS]->data,
       .key_offsets = node->in[TARN__ATTENTION_KEY_OFFSETS]->data,
       .sequences = node->in[TARN__ATTENTION_QUERY_OFFSETS]->cols - 1};
-}
-
-// Columns of a gradient tensor that attention does not write (the tensor holds more than q, k and v) become zero.
-static void zero_other_columns(const tarn__tensor *tensor, const int64_t *begin, int count, int64_t d) {
-  if (tensor->cols == count * d) return;
-  const size_t size = tarn__dtype_size(tensor->dtype);
-  for (int64_t r = 0; r < tensor->rows; r++) {
-    int64_t c = 0;
-    while (c < tensor->cols) {
-      int64_t next = tensor->cols, resume = tensor->cols;
-      for (int i = 0; i < count; i++)
-        if (begin[i] >= c && begin[i] < next) next = begin[i], resume = begin[i] + d;
-      memset((char *)tensor->data + (size_t)(r * tensor->cols + c) * size, 0, (size_t)(next - c) * size);
-      c = resume;
-    }
-  }
-}
-
-static void zero_unwritten(const tarn__node *node) {
-  const tarn__attention_spec *spec = node->attr;
-  const tarn__attention_backward b = tarn__attention_backward_of(node);
-  const int64_t begin[] = {spec->query_column, spec->key_column, spec->value_column};
-  if (b.dqueries && b.dqueries == b.dkeys_values) {
-    if (!b.add_queries) zero_other_columns(b.dqueries, begin, 3, spec->d);
-    return;
-  }
-  if (b.dqueries && !b.add_queries) zero_other_columns(b.dqueries, begin, 1, spec->d);
-  if (b.dkeys_values && !b.add_keys_values) zero_other_columns(b.dkeys_values, begin + 1, 2, spec->d);
-}
-
-static tarn_status backward_cpu(const tarn__exec *exec, const tarn__node *node) {
-  TARN_TRY(kernels()->backward(exec, node));
-  zero_unwritten(node);
-  return TARN_STATUS_OK;
-}
-
-static tarn_status backward_f32(const tarn__exec *exec, const tarn__node *node) {
-  TARN_TRY(tarn__attention_backward_f32(exec, node));
-  zero_unwritten(node);
-  return TARN_STATUS_OK;
-}
-
-static tarn_status backward_f64(const tarn__exec *exec, const tarn__node *node) {
-  TARN_TRY(tarn__attention_backward_f64(exec, node));
-  zero_unwritten(node);
-  return TARN_STATUS_OK;
 }
 
 // Pairs of a query and a key that it sees: exact when the offsets are known, else a bound.
@@ -119,24 +63,15 @@ static double backward_flops(const tarn__node *node) {
   return products * 2.0 * pairs(node) * (double)((const tarn__attention_spec *)node->attr)->d;
 }
 
-static size_t scratch(const tarn__node *node, int threads) { return kernels()->scratch(node->attr, threads); }
-
-static size_t backward_scratch(const tarn__node *node, int threads) {
-  return kernels()->backward_scratch(node->attr, threads);
-}
-
 // The gradient takes over the memory of queries (self-attention: of q, k and v): a sequence's head is read before its
 // gradient is written.
-static const tarn__op op_backward = {.name = "attention_backward",
+static const tarn__op op_backward = {.id = TARN__OP_ATTENTION_BACKWARD,
+                                     .name = "attention_backward",
                                      .flops = backward_flops,
-                                     .scratch = backward_scratch,
                                      .in_place = true,
                                      .inplace_out = TARN__ATTENTION_DQUERIES,
                                      .inplace_in = TARN__ATTENTION_QUERIES,
-                                     .check = check,
-                                     .reference_f32 = backward_f32,
-                                     .reference_f64 = backward_f64,
-                                     .cpu = backward_cpu};
+                                     .check = check};
 
 static void grad(tarn__graph *graph, tarn__node *node) {
   tarn__tensor *queries = node->in[TARN__ATTENTION_QUERIES], *keys_values = node->in[TARN__ATTENTION_KEYS_VALUES];
@@ -156,15 +91,8 @@ static void grad(tarn__graph *graph, tarn__node *node) {
   tarn__graph_emit(graph, back);
 }
 
-static const tarn__op op_attention = {.name = "attention",
-                                      .grad = grad,
-                                      .flops = flops,
-                                      .scratch = scratch,
-                                      .cheap = true,
-                                      .check = check,
-                                      .reference_f32 = tarn__attention_f32,
-                                      .reference_f64 = tarn__attention_f64,
-                                      .cpu = forward_cpu};
+static const tarn__op op_attention = {
+    .id = TARN__OP_ATTENTION, .name = "attention", .grad = grad, .flops = flops, .cheap = true, .check = check};
 
 static bool holds(const tarn__tensor *tensor, int64_t column, int64_t d) {
   return column >= 0 && column <= tensor->cols - d;

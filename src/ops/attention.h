@@ -1,8 +1,7 @@
-// What the files of the op attention share: attributes, places of inputs and outputs, kernels.
+// What the files of the op attention share: attributes, places of inputs and outputs.
 #ifndef TARN_OPS_ATTENTION_H
 #define TARN_OPS_ATTENTION_H
 
-#include "device/variant.h"
 #include "graph/graph.h"
 #include "ops/ops.h"
 
@@ -29,17 +28,5 @@ typedef struct tarn__attention_backward {
   int64_t sequences;
 } tarn__attention_backward;
 tarn__attention_backward tarn__attention_backward_of(const tarn__node *node);
-
-tarn_status tarn__attention_f32(const tarn__exec *exec, const tarn__node *node);
-tarn_status tarn__attention_f64(const tarn__exec *exec, const tarn__node *node);
-tarn_status tarn__attention_backward_f32(const tarn__exec *exec, const tarn__node *node);
-tarn_status tarn__attention_backward_f64(const tarn__exec *exec, const tarn__node *node);
-
-typedef struct tarn__attention_kernels {
-  tarn__kernel forward, backward;
-  size_t (*scratch)(const tarn__attention_spec *spec, int threads);           // bytes
-  size_t (*backward_scratch)(const tarn__attention_spec *spec, int threads);  // bytes
-} tarn__attention_kernels;
-TARN__TABLES(tarn__attention_kernels);
 
 #endif

@@ -1,10 +1,5 @@
 #include "ops/attention_rows.h"
 
-#include "device/cpu/isa.h"
-#include "device/variant.h"
-
-static const tarn__attention_rows_kernels *kernels(void) { return TARN__TABLE_NOW(tarn__attention_rows_kernels); }
-
 // Every range must be in order, no longer than planned, and name rows that exist.
 static tarn_status check(const tarn__node *node) {
   const tarn__attention_spec *spec = node->attr;
@@ -26,10 +21,6 @@ static tarn_status check(const tarn__node *node) {
   return TARN_STATUS_OK;
 }
 
-static tarn_status forward_cpu(const tarn__exec *exec, const tarn__node *node) {
-  return kernels()->forward(exec, node);
-}
-
 static double flops(const tarn__node *node) {
   const tarn__attention_spec *spec = node->attr;
   const int64_t queries = node->in[TARN__ATTENTION_ROWS_QUERIES]->rows;
@@ -39,15 +30,8 @@ static double flops(const tarn__node *node) {
   return 2.0 * 2.0 * pairs * (double)spec->d;
 }
 
-static size_t scratch(const tarn__node *node, int threads) { return kernels()->scratch(node->attr, threads); }
-
-static const tarn__op op_attention_rows = {.name = "attention_rows",
-                                           .flops = flops,
-                                           .scratch = scratch,
-                                           .check = check,
-                                           .reference_f32 = tarn__attention_rows_f32,
-                                           .reference_f64 = tarn__attention_rows_f64,
-                                           .cpu = forward_cpu};
+static const tarn__op op_attention_rows = {
+    .id = TARN__OP_ATTENTION_ROWS, .name = "attention_rows", .flops = flops, .check = check};
 
 tarn__tensor *tarn__attention_rows(tarn__graph *graph, tarn__tensor *queries, tarn__tensor *keys_values,
                                    tarn__tensor *rows, tarn__tensor *ranges, tarn__attention_spec spec) {

@@ -2,7 +2,6 @@
 #ifndef TARN_OPS_ATTENTION_ROWS_H
 #define TARN_OPS_ATTENTION_ROWS_H
 
-#include "device/variant.h"
 #include "graph/graph.h"
 #include "ops/ops.h"
 
@@ -13,14 +12,5 @@ enum {
   TARN__ATTENTION_ROWS_ROWS,
   TARN__ATTENTION_ROWS_RANGES
 };
-
-tarn_status tarn__attention_rows_f32(const tarn__exec *exec, const tarn__node *node);
-tarn_status tarn__attention_rows_f64(const tarn__exec *exec, const tarn__node *node);
-
-typedef struct tarn__attention_rows_kernels {
-  tarn__kernel forward;
-  size_t (*scratch)(const tarn__attention_spec *spec, int threads);  // bytes
-} tarn__attention_rows_kernels;
-TARN__TABLES(tarn__attention_rows_kernels);
 
 #endif

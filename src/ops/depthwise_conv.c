@@ -1,9 +1,6 @@
 #include "ops/depthwise_conv.h"
 
-#include "device/cpu/isa.h"
 #include "ops/offsets.h"
-
-static const tarn__conv_kernels *kernels(void) { return TARN__TABLE_NOW(tarn__conv_kernels); }
 
 // Fails with INTERNAL unless sentences cover all rows, or single rows name rows that x has.
 static tarn_status check(const tarn__node *node) {
@@ -14,14 +11,6 @@ static tarn_status check(const tarn__node *node) {
   }
   return tarn__ranges_check(node->in[TARN__CONV_ROWS], node->in[TARN__CONV_RANGES], node->out[0]->rows,
                             node->in[TARN__CONV_X]->rows, "depthwise_conv");
-}
-
-static tarn_status forward_cpu(const tarn__exec *exec, const tarn__node *node) {
-  return kernels()->forward(exec, node);
-}
-
-static tarn_status backward_cpu(const tarn__exec *exec, const tarn__node *node) {
-  return kernels()->backward(exec, node);
 }
 
 // Taps of one head over all rows.
@@ -40,21 +29,8 @@ static double backward_flops(const tarn__node *node) {
   return products * 2.0 * taps(node, dy->rows) * (double)dy->cols;
 }
 
-static size_t scratch(const tarn__node *node, int threads) {
-  const tarn__conv_attr *attr = node->attr;
-  const tarn__tensor *any = node->in[TARN__CONV_X] ? node->in[TARN__CONV_X] : node->in[TARN__CONV_DY];
-  const size_t fast = kernels()->scratch(&attr->spec, any->cols, any->dtype, threads);
-  const size_t reference = 2 * (size_t)(attr->spec.heads * attr->spec.width) * sizeof(double);
-  return fast > reference ? fast : reference;
-}
-
-static const tarn__op op_backward = {.name = "depthwise_conv_backward",
-                                     .flops = backward_flops,
-                                     .scratch = scratch,
-                                     .check = check,
-                                     .reference_f32 = tarn__conv_backward_f32,
-                                     .reference_f64 = tarn__conv_backward_f64,
-                                     .cpu = backward_cpu};
+static const tarn__op op_backward = {
+    .id = TARN__OP_DEPTHWISE_CONV_BACKWARD, .name = "depthwise_conv_backward", .flops = backward_flops, .check = check};
 
 static void grad(tarn__graph *graph, tarn__node *node) {
   tarn__tensor *x = node->in[TARN__CONV_X], *logits = node->in[TARN__CONV_LOGITS];
@@ -74,23 +50,15 @@ static void grad(tarn__graph *graph, tarn__node *node) {
   tarn__graph_emit(graph, back);
 }
 
-static const tarn__op op_conv = {.name = "depthwise_conv",
+static const tarn__op op_conv = {.id = TARN__OP_DEPTHWISE_CONV,
+                                 .name = "depthwise_conv",
                                  .grad = grad,
                                  .flops = flops,
-                                 .scratch = scratch,
                                  .cheap = true,
-                                 .check = check,
-                                 .reference_f32 = tarn__conv_f32,
-                                 .reference_f64 = tarn__conv_f64,
-                                 .cpu = forward_cpu};
+                                 .check = check};
 
-static const tarn__op op_conv_rows = {.name = "depthwise_conv_rows",
-                                      .flops = flops,
-                                      .scratch = scratch,
-                                      .check = check,
-                                      .reference_f32 = tarn__conv_f32,
-                                      .reference_f64 = tarn__conv_f64,
-                                      .cpu = forward_cpu};
+static const tarn__op op_conv_rows = {
+    .id = TARN__OP_DEPTHWISE_CONV_ROWS, .name = "depthwise_conv_rows", .flops = flops, .check = check};
 
 static bool fits(const tarn__tensor *x, const tarn__tensor *logits, int64_t rows, const tarn__conv_spec *spec) {
   return spec->heads > 0 && spec->width > 0 && spec->before >= 0 && spec->before < spec->width &&

@@ -1,11 +1,10 @@
-// What the files of the op depthwise_conv share: attributes, places of inputs and outputs, kernels.
+// What the files of the op depthwise_conv share: attributes, places of inputs and outputs.
 //
 // A tap of row r is a row that its kernel reaches. Tap k of row r is row r + k - before; taps outside of the sentence
 // do not exist, but the softmax goes over the whole width all the same (fairseq's renorm_padding is off).
 #ifndef TARN_OPS_DEPTHWISE_CONV_H
 #define TARN_OPS_DEPTHWISE_CONV_H
 
-#include "device/variant.h"
 #include "ops/dropout.h"
 #include "ops/ops.h"
 
@@ -22,16 +21,5 @@ enum { TARN__CONV_X, TARN__CONV_LOGITS, TARN__CONV_OFFSETS, TARN__CONV_ROWS, TAR
 // parameter of logits is dparam[0]. PREVIOUS is the gradient of x so far, which DX shares, or NULL.
 enum { TARN__CONV_DY = TARN__CONV_ROWS, TARN__CONV_PREVIOUS, TARN__CONV_PREVIOUS_LOGITS };
 enum { TARN__CONV_DX, TARN__CONV_DLOGITS };
-
-tarn_status tarn__conv_f32(const tarn__exec *exec, const tarn__node *node);
-tarn_status tarn__conv_f64(const tarn__exec *exec, const tarn__node *node);
-tarn_status tarn__conv_backward_f32(const tarn__exec *exec, const tarn__node *node);
-tarn_status tarn__conv_backward_f64(const tarn__exec *exec, const tarn__node *node);
-
-typedef struct tarn__conv_kernels {
-  tarn__kernel forward, backward;
-  size_t (*scratch)(const tarn__conv_spec *spec, int64_t d, tarn__dtype dtype, int threads);  // bytes, for both
-} tarn__conv_kernels;
-TARN__TABLES(tarn__conv_kernels);
 
 #endif

@@ -1,17 +1,9 @@
-#include "ops/dropout_op.h"
+#include "ops/dropout.h"
 
-#include "device/cpu/isa.h"
 #include "ops/ops.h"
 
-static tarn_status dropout_cpu(const tarn__exec *exec, const tarn__node *node) {
-  return TARN__TABLE_NOW(tarn__dropout_kernels)->apply(exec, node);
-}
-
-static const tarn__op backward_op = {.name = "dropout_backward",
-                                     .in_place = true,
-                                     .reference_f32 = tarn__dropout_ref_f32,
-                                     .reference_f64 = tarn__dropout_ref_f64,
-                                     .cpu = dropout_cpu};
+// Forward and backward nodes do the same, y = mask * x / (1 - p); the attribute is a tarn__dropout.
+static const tarn__op backward_op = {.id = TARN__OP_DROPOUT_BACKWARD, .name = "dropout_backward", .in_place = true};
 
 static void gradient(tarn__graph *graph, tarn__node *node) {
   tarn__tensor *x = node->in[0], *y = node->out[0];
@@ -24,13 +16,8 @@ static void gradient(tarn__graph *graph, tarn__node *node) {
   tarn__grad_add(graph, x, back->out[0]);
 }
 
-static const tarn__op forward_op = {.name = "dropout",
-                                    .grad = gradient,
-                                    .in_place = true,
-                                    .cheap = true,
-                                    .reference_f32 = tarn__dropout_ref_f32,
-                                    .reference_f64 = tarn__dropout_ref_f64,
-                                    .cpu = dropout_cpu};
+static const tarn__op forward_op = {
+    .id = TARN__OP_DROPOUT, .name = "dropout", .grad = gradient, .in_place = true, .cheap = true};
 
 tarn__tensor *tarn__dropout_apply(tarn__graph *graph, tarn__tensor *x, double p) {
   tarn__dropout dropout = tarn__dropout_make(graph, p);

@@ -1,30 +1,8 @@
 #include "ops/embedding.h"
 
-#include "device/cpu/isa.h"
-#include "device/variant.h"
 #include "ops/ops.h"
 
-static const tarn__embedding_kernels *kernels(void) { return TARN__TABLE_NOW(tarn__embedding_kernels); }
-
-static tarn_status forward_cpu(const tarn__exec *exec, const tarn__node *node) {
-  return kernels()->forward(exec, node);
-}
-
-static tarn_status backward_cpu(const tarn__exec *exec, const tarn__node *node) {
-  return kernels()->backward(exec, node);
-}
-
-static size_t scratch(const tarn__node *node, int threads) { return kernels()->scratch(node->out[0]->cols, threads); }
-
-static size_t backward_scratch(const tarn__node *node, int threads) {
-  return kernels()->scratch(node->in[TARN__EMBEDDING_BACKWARD_DY]->cols, threads);
-}
-
-static const tarn__op op_backward = {.name = "embedding_backward",
-                                     .scratch = backward_scratch,
-                                     .reference_f32 = tarn__embedding_backward_f32,
-                                     .reference_f64 = tarn__embedding_backward_f64,
-                                     .cpu = backward_cpu};
+static const tarn__op op_backward = {.id = TARN__OP_EMBEDDING_BACKWARD, .name = "embedding_backward"};
 
 // The gradient of one of the tables, which row r of the result takes row ids[r] of, times `scale`.
 static void grad_table(tarn__graph *graph, const tarn__node *node, tarn__tensor *ids, const tarn__tensor *table,
@@ -45,13 +23,7 @@ static void grad(tarn__graph *graph, tarn__node *node) {
   grad_table(graph, node, node->in[TARN__EMBEDDING_POSITIONS], node->in[TARN__EMBEDDING_LEARNED], 1.0);
 }
 
-static const tarn__op op_embedding = {.name = "embedding",
-                                      .grad = grad,
-                                      .scratch = scratch,
-                                      .cheap = true,
-                                      .reference_f32 = tarn__embedding_f32,
-                                      .reference_f64 = tarn__embedding_f64,
-                                      .cpu = forward_cpu};
+static const tarn__op op_embedding = {.id = TARN__OP_EMBEDDING, .name = "embedding", .grad = grad, .cheap = true};
 
 tarn__tensor *tarn__embedding(tarn__graph *graph, tarn__tensor *ids, tarn__tensor *positions, tarn__param *table,
                               tarn__param *learned, double scale, double dropout) {

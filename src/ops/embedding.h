@@ -1,8 +1,7 @@
-// What the files of the op embedding share: attributes, places of inputs and outputs, kernels.
+// What the files of the op embedding share: attributes, places of inputs and outputs.
 #ifndef TARN_OPS_EMBEDDING_H
 #define TARN_OPS_EMBEDDING_H
 
-#include "device/variant.h"
 #include "ops/dropout.h"
 
 typedef struct tarn__embedding_attr {
@@ -20,16 +19,5 @@ static inline double tarn__embedding_turns(int64_t i, int64_t half) {
   const double steps = half > 1 ? (double)(half - 1) : 1.0;
   return exp(-(double)i * log(10000.0) / steps) / 6.283185307179586476925;
 }
-
-tarn_status tarn__embedding_f32(const tarn__exec *exec, const tarn__node *node);
-tarn_status tarn__embedding_f64(const tarn__exec *exec, const tarn__node *node);
-tarn_status tarn__embedding_backward_f32(const tarn__exec *exec, const tarn__node *node);
-tarn_status tarn__embedding_backward_f64(const tarn__exec *exec, const tarn__node *node);
-
-typedef struct tarn__embedding_kernels {
-  tarn__kernel forward, backward;
-  size_t (*scratch)(int64_t cols, int threads);  // bytes, for both
-} tarn__embedding_kernels;
-TARN__TABLES(tarn__embedding_kernels);
 
 #endif

@@ -1,34 +1,8 @@
 #include "ops/gated_conv.h"
 
-#include "device/cpu/isa.h"
-#include "device/cpu/row_cpu.h"
 #include "ops/ops.h"
 
-static tarn_status forward_cpu(const tarn__exec *exec, const tarn__node *node) {
-  return TARN__TABLE_NOW(tarn__gated_conv_kernels)->forward(exec, node);
-}
-
-static tarn_status backward_cpu(const tarn__exec *exec, const tarn__node *node) {
-  return TARN__TABLE_NOW(tarn__gated_conv_kernels)->backward(exec, node);
-}
-
-static size_t rows_of_scratch(const tarn__node *node, int rows, int threads) {
-  return (size_t)rows * tarn__row_floats(node->in[0]->cols) * sizeof(float) * (size_t)threads;
-}
-
-static size_t forward_scratch(const tarn__node *node, int threads) {
-  return rows_of_scratch(node, TARN__GC_FORWARD_ROWS, threads);
-}
-
-static size_t backward_scratch(const tarn__node *node, int threads) {
-  return rows_of_scratch(node, TARN__GC_BACKWARD_ROWS, threads);
-}
-
-static const tarn__op op_backward = {.name = "gated_conv_backward",
-                                     .scratch = backward_scratch,
-                                     .reference_f32 = tarn__gated_conv_backward_ref_f32,
-                                     .reference_f64 = tarn__gated_conv_backward_ref_f64,
-                                     .cpu = backward_cpu};
+static const tarn__op op_backward = {.id = TARN__OP_GATED_CONV_BACKWARD, .name = "gated_conv_backward"};
 
 static void grad(tarn__graph *graph, tarn__node *node) {
   tarn__node *back = tarn__graph_node(graph, &op_backward, 0);
@@ -45,12 +19,7 @@ static void grad(tarn__graph *graph, tarn__node *node) {
     if (back->out[k]) tarn__grad_add(graph, node->in[k], back->out[k]);
 }
 
-static const tarn__op op_forward = {.name = "gated_conv",
-                                    .grad = grad,
-                                    .scratch = forward_scratch,
-                                    .reference_f32 = tarn__gated_conv_ref_f32,
-                                    .reference_f64 = tarn__gated_conv_ref_f64,
-                                    .cpu = forward_cpu};
+static const tarn__op op_forward = {.id = TARN__OP_GATED_CONV, .name = "gated_conv", .grad = grad};
 
 static bool same_shape(const tarn__tensor *a, const tarn__tensor *b) {
   return a->rows == b->rows && a->cols == b->cols && a->dtype == b->dtype;

@@ -10,7 +10,6 @@
 #ifndef TARN_OPS_GATED_CONV_H
 #define TARN_OPS_GATED_CONV_H
 
-#include "device/variant.h"
 #include "graph/graph.h"
 
 enum { TARN__GC_X, TARN__GC_U, TARN__GC_V, TARN__GC_OFFSETS, TARN__GC_KERNEL };
@@ -23,19 +22,5 @@ enum {
   TARN__GC_SAVED_KERNEL
 };
 enum { TARN__GC_DX, TARN__GC_DU, TARN__GC_DV };
-
-tarn_status tarn__gated_conv_ref_f32(const tarn__exec *exec, const tarn__node *node);
-tarn_status tarn__gated_conv_ref_f64(const tarn__exec *exec, const tarn__node *node);
-tarn_status tarn__gated_conv_backward_ref_f32(const tarn__exec *exec, const tarn__node *node);
-tarn_status tarn__gated_conv_backward_ref_f64(const tarn__exec *exec, const tarn__node *node);
-
-// Rows of floats of scratch that one thread needs: forward 4, backward 11.
-enum { TARN__GC_FORWARD_ROWS = 4, TARN__GC_BACKWARD_ROWS = 11 };
-
-typedef struct tarn__gated_conv_kernels {
-  tarn__kernel forward, backward;
-} tarn__gated_conv_kernels;
-
-TARN__TABLES(tarn__gated_conv_kernels);
 
 #endif

@@ -1,24 +1,10 @@
 #include "ops/glu.h"
 
-#include "device/cpu/isa.h"
 #include "ops/ops.h"
 
-static tarn_status forward_cpu(const tarn__exec *exec, const tarn__node *node) {
-  return TARN__TABLE_NOW(tarn__glu_kernels)->forward(exec, node);
-}
-
-static tarn_status backward_cpu(const tarn__exec *exec, const tarn__node *node) {
-  return TARN__TABLE_NOW(tarn__glu_kernels)->backward(exec, node);
-}
-
 // The gradient takes over the memory of x: both halves of an element are read before either is written.
-static const tarn__op op_backward = {.name = "glu_backward",
-                                     .in_place = true,
-                                     .inplace_out = 0,
-                                     .inplace_in = TARN__GLU_X,
-                                     .reference_f32 = tarn__glu_backward_f32,
-                                     .reference_f64 = tarn__glu_backward_f64,
-                                     .cpu = backward_cpu};
+static const tarn__op op_backward = {
+    .id = TARN__OP_GLU_BACKWARD, .name = "glu_backward", .in_place = true, .inplace_out = 0, .inplace_in = TARN__GLU_X};
 
 static void grad(tarn__graph *graph, tarn__node *node) {
   tarn__node *back = tarn__graph_node(graph, &op_backward, 0);
@@ -28,12 +14,7 @@ static void grad(tarn__graph *graph, tarn__node *node) {
   tarn__graph_emit(graph, back);
 }
 
-static const tarn__op op_glu = {.name = "glu",
-                                .grad = grad,
-                                .cheap = true,
-                                .reference_f32 = tarn__glu_f32,
-                                .reference_f64 = tarn__glu_f64,
-                                .cpu = forward_cpu};
+static const tarn__op op_glu = {.id = TARN__OP_GLU, .name = "glu", .grad = grad, .cheap = true};
 
 tarn__tensor *tarn__glu(tarn__graph *graph, tarn__tensor *x) {
   if (x->cols % 2 != 0) tarn__graph_fail(graph, TARN_STATUS_INTERNAL, "glu: its input has an odd number of columns");

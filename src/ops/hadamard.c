@@ -1,10 +1,7 @@
-#include "ops/hadamard.h"
-
-#include <math.h>
+#define TARN_REAL double  // of tarn__hadamard_dense()
+#include "ops/hadamard_row.h"
 
 #include "base/memory.h"
-#include "device/cpu/isa.h"
-#include "device/cpu/row_cpu.h"
 #include "ops/gelu.h"
 #include "ops/linear.h"
 #include "ops/ops.h"
@@ -40,7 +37,7 @@ tarn_status tarn__hadamard_dense(float *values, const float *signs, const tarn__
   // Column i is what becomes of the unit vector i.
   for (int64_t i = 0; i < shape->in; i++) {
     x[i] = 1.0;
-    tarn__hadamard_row_f64(y, x, sign, shape, work);
+    tarn__hadamard_row(y, x, sign, shape, work);
     x[i] = 0.0;
     for (int64_t r = 0; r < rows; r++) values[r * shape->in + i] = (float)y[r];
   }
@@ -48,91 +45,36 @@ tarn_status tarn__hadamard_dense(float *values, const float *signs, const tarn__
   return TARN_STATUS_OK;
 }
 
-size_t tarn__hadamard_scratch(const tarn__hadamard_shape *shape) {
-  int64_t rows = shape->blocks * shape->out;
-  int64_t longest = rows > shape->in ? rows : shape->in;
-  // The transform; the input, the sum of transforms and what was there before as floats.
-  return tarn__row_floats(shape->width) + 3 * tarn__row_floats(longest);
-}
-
-static size_t scratch(const tarn__node *node, int threads) {
-  const tarn__hadamard_job *job = node->attr;
-  // The reference takes doubles for one thread.
-  return tarn__hadamard_scratch(&job->shape) * sizeof(float) * (size_t)(threads > 1 ? threads : 2);
-}
-
-static tarn_status run(const tarn__exec *exec, const tarn__node *node, tarn__hadamard_job job) {
-  const tarn__hadamard_kernels *kernels = TARN__TABLE_NOW(tarn__hadamard_kernels);
-  const tarn__tensor *from = node->in[0], *to = node->out[0];
-  job.signs = node->in[1]->data;
-  job.from = from->data;
-  job.to = to->data;
-  job.from_cols = from->cols;
-  job.to_cols = to->cols;
-  job.dtype = from->dtype;
-  size_t each = tarn__hadamard_scratch(&job.shape);
-#pragma omp parallel for schedule(static) num_threads(exec->threads)
-  for (int part = 0; part < exec->threads; part++)
-    kernels->run(&job, from->rows * part / exec->threads, from->rows * (part + 1) / exec->threads,
-                 (float *)node->scratch + (size_t)part * each);
-  return TARN_STATUS_OK;
-}
-
-static tarn_status forward_cpu(const tarn__exec *exec, const tarn__node *node) {
-  tarn__hadamard_job job = *(const tarn__hadamard_job *)node->attr;
-  if (node->in[2] != NULL) job.bias = node->in[2]->data;
-  return run(exec, node, job);
-}
-
-static tarn_status dx_cpu(const tarn__exec *exec, const tarn__node *node) {
-  tarn__hadamard_job job = *(const tarn__hadamard_job *)node->attr;
-  job.transposed = true;
-  if (node->in[2] != NULL) job.mask = node->in[2]->data;
-  job.accumulate = node->in[3] != NULL;
-  return run(exec, node, job);
-}
-
 // Additions of the butterflies.
 static double flops(const tarn__node *node) {
-  const tarn__hadamard_shape *shape = &((const tarn__hadamard_job *)node->attr)->shape;
+  const tarn__hadamard_shape *shape = &((const tarn__hadamard_attr *)node->attr)->shape;
   double n = (double)shape->window, rounds = (double)(shape->blocks * shape->parts * shape->rounds);
   return (double)node->in[0]->rows * rounds * n * log2(n);
 }
 
-static const tarn__op dx_op = {.name = "hadamard_dx",
-                               .flops = flops,
-                               .scratch = scratch,
-                               .reference_f32 = tarn__hadamard_dx_ref_f32,
-                               .reference_f64 = tarn__hadamard_dx_ref_f64,
-                               .cpu = dx_cpu};
+static const tarn__op dx_op = {.id = TARN__OP_HADAMARD_DX, .name = "hadamard_dx", .flops = flops};
 
 static void gradient(tarn__graph *graph, tarn__node *forward) {
   tarn__tensor *x = forward->in[0], *bias = forward->in[2], *y = forward->out[0], *dz = y->grad;
-  bool masked = ((const tarn__hadamard_job *)forward->attr)->relu;
+  bool masked = ((const tarn__hadamard_attr *)forward->attr)->relu;
   // What the bias sums is masked already.
   if (bias != NULL && bias->needs_grad) {
     dz = tarn__linear_dz(graph, dz, y, bias->param, masked ? TARN__RELU : TARN__IDENTITY);
     masked = false;
   }
   if (!x->needs_grad) return;
-  tarn__node *node = tarn__graph_node(graph, &dx_op, sizeof(tarn__hadamard_job));
-  tarn__hadamard_job *job = node->attr;
-  *job = *(const tarn__hadamard_job *)forward->attr;
+  tarn__node *node = tarn__graph_node(graph, &dx_op, sizeof(tarn__hadamard_attr));
+  tarn__hadamard_attr *attr = node->attr;
+  *attr = *(const tarn__hadamard_attr *)forward->attr;
   node->in[0] = dz;
   node->in[1] = forward->in[1];
   node->in[2] = masked ? y : NULL;
-  job->relu = false;
+  attr->relu = false;
   node->out[0] = tarn__grad_into(graph, x, &node->in[3]);
   tarn__graph_emit(graph, node);
 }
 
-static const tarn__op hadamard_op = {.name = "hadamard",
-                                     .grad = gradient,
-                                     .flops = flops,
-                                     .scratch = scratch,
-                                     .reference_f32 = tarn__hadamard_ref_f32,
-                                     .reference_f64 = tarn__hadamard_ref_f64,
-                                     .cpu = forward_cpu};
+static const tarn__op hadamard_op = {.id = TARN__OP_HADAMARD, .name = "hadamard", .grad = gradient, .flops = flops};
 
 static bool fits(const tarn__tensor *x, const tarn__param *signs, const tarn__param *bias,
                  const tarn__hadamard_shape *shape) {
@@ -146,8 +88,8 @@ tarn__tensor *tarn__hadamard(tarn__graph *graph, tarn__tensor *x, tarn__param *s
   if (!fits(x, signs, bias, &shape))
     tarn__graph_fail(graph, TARN_STATUS_INTERNAL, "hadamard: the signs %s do not fit the input or bias, or are trained",
                      signs->name);
-  tarn__node *node = tarn__graph_node(graph, &hadamard_op, sizeof(tarn__hadamard_job));
-  *(tarn__hadamard_job *)node->attr = (tarn__hadamard_job){.shape = shape, .relu = activation == TARN__RELU};
+  tarn__node *node = tarn__graph_node(graph, &hadamard_op, sizeof(tarn__hadamard_attr));
+  *(tarn__hadamard_attr *)node->attr = (tarn__hadamard_attr){.shape = shape, .relu = activation == TARN__RELU};
   node->in[0] = x;
   node->in[1] = tarn__graph_param(graph, signs);
   node->in[2] = bias != NULL ? tarn__graph_param(graph, bias) : NULL;

@@ -21,7 +21,6 @@
 #define TARN_OPS_HADAMARD_H
 
 #include "base/status.h"
-#include "device/variant.h"
 #include "graph/graph.h"
 
 // How a projection is cut into square transforms. Transform t = b * parts + j is number j of block b; its signs D1, D2,
@@ -73,38 +72,10 @@ static inline int64_t tarn__hadamard_start(const tarn__hadamard_shape *shape, in
   return round % 3 == 0 ? 0 : round % 3 == 1 ? rest : rest / 2;
 }
 
-tarn_status tarn__hadamard_ref_f32(const tarn__exec *exec, const tarn__node *node);
-tarn_status tarn__hadamard_ref_f64(const tarn__exec *exec, const tarn__node *node);
-tarn_status tarn__hadamard_dx_ref_f32(const tarn__exec *exec, const tarn__node *node);
-tarn_status tarn__hadamard_dx_ref_f64(const tarn__exec *exec, const tarn__node *node);
-
-// The reference of one row: y [blocks * out] = x [in] Q^T. work: width elements.
-void tarn__hadamard_row_f32(float *y, const float *x, const float *signs, const tarn__hadamard_shape *shape,
-                            float *work);
-void tarn__hadamard_row_f64(double *y, const double *x, const double *signs, const tarn__hadamard_shape *shape,
-                            double *work);
-
-// What the fast kernel does: to = act(from Q^T + bias), or transposed to (+)= from Q.
-typedef struct tarn__hadamard_job {
+// The attribute of both nodes; relu: of hadamard alone.
+typedef struct tarn__hadamard_attr {
   tarn__hadamard_shape shape;
-  const float *signs;
-  const float *bias;  // forward, or NULL
-  const void *from;   // [rows, from_cols]
-  const void *mask;   // transposed: `from` counts only where this [rows, from_cols] is above 0; or NULL
-  void *to;           // [rows, to_cols]
-  int64_t from_cols, to_cols;
-  tarn__dtype dtype;  // of from, mask and to
-  bool relu, transposed, accumulate;
-} tarn__hadamard_job;
-
-// Floats of scratch that one thread needs.
-size_t tarn__hadamard_scratch(const tarn__hadamard_shape *shape);
-
-typedef struct tarn__hadamard_kernels {
-  // Rows [first, last).
-  void (*run)(const tarn__hadamard_job *job, int64_t first, int64_t last, float *scratch);
-} tarn__hadamard_kernels;
-
-TARN__TABLES(tarn__hadamard_kernels);
+  bool relu;
+} tarn__hadamard_attr;
 
 #endif

@@ -1,5 +1,6 @@
 // The ops: builders that append nodes to a graph. Tensors are [rows, cols]; rows are packed tokens. Every op stands in
-// a file of its own (shape and gradient rule), with NAME_ref.c (plain C, in float and in double) and NAME_cpu.c (fast).
+// a file of its own: shape rule, gradient rule, operations counted and checks. What computes it stands in the tables of
+// devices (device/op_list.h).
 //
 // Letters: R rows, d model width, V vocabulary, H heads, n sequences.
 #ifndef TARN_OPS_OPS_H

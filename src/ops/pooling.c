@@ -1,17 +1,6 @@
 #include "ops/pooling.h"
 
-#include "device/cpu/isa.h"
 #include "ops/offsets.h"
-
-static const tarn__pooling_kernels *kernels(void) { return TARN__TABLE_NOW(tarn__pooling_kernels); }
-
-static tarn_status forward_cpu(const tarn__exec *exec, const tarn__node *node) {
-  return kernels()->forward(exec, node);
-}
-
-static tarn_status backward_cpu(const tarn__exec *exec, const tarn__node *node) {
-  return kernels()->backward(exec, node);
-}
 
 // Fails with INTERNAL unless sentences cover all rows, or single rows name rows that x has.
 static tarn_status check(const tarn__node *node) {
@@ -28,15 +17,8 @@ static double flops(const tarn__node *node) {
          tarn__offsets_taps(node->in[TARN__POOLING_OFFSETS], y->rows, spec->width, spec->before);
 }
 
-static size_t scratch(const tarn__node *node, int threads) { return kernels()->scratch(node, threads); }
-
-static const tarn__op op_backward = {.name = "pooling_backward",
-                                     .flops = flops,
-                                     .scratch = scratch,
-                                     .check = check,
-                                     .reference_f32 = tarn__pooling_backward_f32,
-                                     .reference_f64 = tarn__pooling_backward_f64,
-                                     .cpu = backward_cpu};
+static const tarn__op op_backward = {
+    .id = TARN__OP_POOLING_BACKWARD, .name = "pooling_backward", .flops = flops, .check = check};
 
 static void grad(tarn__graph *graph, tarn__node *node) {
   tarn__node *back = tarn__graph_node(graph, &op_backward, sizeof(tarn__pooling_spec));
@@ -47,23 +29,11 @@ static void grad(tarn__graph *graph, tarn__node *node) {
   tarn__graph_emit(graph, back);
 }
 
-static const tarn__op op_pooling = {.name = "pooling",
-                                    .grad = grad,
-                                    .flops = flops,
-                                    .scratch = scratch,
-                                    .cheap = true,
-                                    .check = check,
-                                    .reference_f32 = tarn__pooling_f32,
-                                    .reference_f64 = tarn__pooling_f64,
-                                    .cpu = forward_cpu};
+static const tarn__op op_pooling = {
+    .id = TARN__OP_POOLING, .name = "pooling", .grad = grad, .flops = flops, .cheap = true, .check = check};
 
-static const tarn__op op_pooling_rows = {.name = "pooling_rows",
-                                         .flops = flops,
-                                         .scratch = scratch,
-                                         .check = check,
-                                         .reference_f32 = tarn__pooling_f32,
-                                         .reference_f64 = tarn__pooling_f64,
-                                         .cpu = forward_cpu};
+static const tarn__op op_pooling_rows = {
+    .id = TARN__OP_POOLING_ROWS, .name = "pooling_rows", .flops = flops, .check = check};
 
 static tarn__node *new_node(tarn__graph *graph, const tarn__op *op, tarn__tensor *x, int64_t rows,
                             tarn__pooling_spec spec) {

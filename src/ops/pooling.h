@@ -1,8 +1,7 @@
-// What the files of the op pooling share: places of inputs and outputs, kernels. The attribute is tarn__pooling_spec.
+// What the files of the op pooling share: places of inputs and outputs. The attribute is tarn__pooling_spec.
 #ifndef TARN_OPS_POOLING_H
 #define TARN_OPS_POOLING_H
 
-#include "device/variant.h"
 #include "ops/ops.h"
 
 // Forward: whole sentences have OFFSETS; single rows have ROWS and RANGES in its place.
@@ -28,16 +27,5 @@ static inline int64_t tarn__pooling_most(const tarn__node *node) {
       node->in[TARN__POOLING_OFFSETS] ? node->in[TARN__POOLING_X]->rows : node->in[TARN__POOLING_ROWS]->cols;
   return width < rows ? width : rows;
 }
-
-tarn_status tarn__pooling_f32(const tarn__exec *exec, const tarn__node *node);
-tarn_status tarn__pooling_f64(const tarn__exec *exec, const tarn__node *node);
-tarn_status tarn__pooling_backward_f32(const tarn__exec *exec, const tarn__node *node);
-tarn_status tarn__pooling_backward_f64(const tarn__exec *exec, const tarn__node *node);
-
-typedef struct tarn__pooling_kernels {
-  tarn__kernel forward, backward;
-  size_t (*scratch)(const tarn__node *node, int threads);  // bytes, for both
-} tarn__pooling_kernels;
-TARN__TABLES(tarn__pooling_kernels);
 
 #endif

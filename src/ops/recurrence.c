@@ -1,40 +1,16 @@
 #include "ops/recurrence.h"
 
-#include "device/cpu/gemm.h"
+#include "ops/offsets.h"
 
-// dweight (+)= du^T (the states of the step before)
-static tarn__gemm dweight_product(const tarn__node *node, bool accumulate) {
-  const tarn__recurrence_dweight_attr *attr = node->attr;
-  const tarn__tensor *du = node->in[0], *y = node->in[1];
-  const int64_t n = attr->spec.hidden, width = tarn__recurrence_gates(&attr->spec) * n;
-  const bool reverse = tarn__recurrence_reverse(&attr->spec, attr->direction);
-  const int64_t size = (int64_t)tarn__dtype_size(du->dtype), rows = du->rows > 0 ? du->rows - 1 : 0;
-  const int64_t du_first = (reverse ? 0 : du->cols) + attr->direction * width;
-  const int64_t y_first = (reverse ? y->cols : 0) + attr->direction * n;
-  return (tarn__gemm){.m = width,
-                      .n = n,
-                      .k = rows,
-                      .a = du->data ? (const char *)du->data + du_first * size : NULL,
-                      .b = y->data ? (const char *)y->data + y_first * size : NULL,
-                      .c = node->dparam[0]->grad,
-                      .lda = du->cols,
-                      .ldb = y->cols,
-                      .ldc = n,
-                      .dtype = du->dtype,
-                      .c_dtype = TARN__F32,
-                      .transpose_a = true,
-                      .accumulate = accumulate};
-}
+// Share of zeros from which on the recurrent matrix of an echo state network is multiplied as a sparse one. The
+// break-even points differ between machines: 0.6 in fp32 and 0.8 in bf16 on Zen 4, 0.85 and 0.65 on a Xeon with AVX-512
+// (docs/performance.md).
+static const double SPARSE = 0.85;
 
-static tarn_status dweight_cpu(const tarn__exec *exec, const tarn__node *node) {
-  tarn__gemm product = dweight_product(node, tarn__param_accumulate(node->dparam[0]) != 0);
-  tarn__gemm_run(&product, exec->threads, node->scratch);
-  return TARN_STATUS_OK;
-}
-
-static size_t dweight_scratch(const tarn__node *node, int threads) {
-  tarn__gemm product = dweight_product(node, false);
-  return tarn__gemm_scratch(&product, threads);
+bool tarn__recurrence_sparse(const tarn__tensor *weight) {
+  const tarn__param *param = weight->param;
+  return param->reservoir && weight->rows == weight->cols && !param->packed_int8 &&
+         param->reservoir->sparsity >= SPARSE;
 }
 
 // Of the products of all steps with one recurrent weight. Of a sparse one only the entries count that it is to have:
@@ -70,23 +46,26 @@ static double dweight_flops(const tarn__node *node) {
   return 2.0 * (double)node->in[0]->rows * (double)tarn__recurrence_gates(&attr->spec) * n * n;
 }
 
-static const tarn__op dweight_op = {.name = "recurrence_dweight",
-                                    .flops = dweight_flops,
-                                    .scratch = dweight_scratch,
-                                    .reference_f32 = tarn__recurrence_dweight_ref_f32,
-                                    .reference_f64 = tarn__recurrence_dweight_ref_f64,
-                                    .cpu = dweight_cpu};
+static tarn_status check(const tarn__node *node) {
+  return tarn__offsets_check(node->in[TARN__RECURRENCE_OFFSETS], node->in[TARN__RECURRENCE_X]->rows, "recurrence", "x");
+}
+
+static tarn_status backward_check(const tarn__node *node) {
+  return tarn__offsets_check(node->in[TARN__RECURRENCE_BACK_OFFSETS], node->in[TARN__RECURRENCE_BACK_DY]->rows,
+                             "recurrence", "x");
+}
+
+static const tarn__op dweight_op = {
+    .id = TARN__OP_RECURRENCE_DWEIGHT, .name = "recurrence_dweight", .flops = dweight_flops};
 
 // The gradient of x takes over the memory of the gates, which were written over x.
-static const tarn__op backward_op = {.name = "recurrence_backward",
+static const tarn__op backward_op = {.id = TARN__OP_RECURRENCE_BACKWARD,
+                                     .name = "recurrence_backward",
                                      .flops = backward_flops,
-                                     .scratch = tarn__recurrence_backward_scratch,
+                                     .check = backward_check,
                                      .in_place = true,
                                      .inplace_out = TARN__RECURRENCE_BACK_DX,
-                                     .inplace_in = TARN__RECURRENCE_BACK_GATES,
-                                     .reference_f32 = tarn__recurrence_backward_ref_f32,
-                                     .reference_f64 = tarn__recurrence_backward_ref_f64,
-                                     .cpu = tarn__recurrence_backward_cpu};
+                                     .inplace_in = TARN__RECURRENCE_BACK_GATES};
 
 static void append_dweight(tarn__graph *graph, const tarn__recurrence_spec *spec, int direction, tarn__tensor *du,
                            tarn__tensor *y, tarn__param *weight) {
@@ -126,16 +105,14 @@ static void gradient(tarn__graph *graph, tarn__node *forward) {
   }
 }
 
-static const tarn__op recurrence_op = {.name = "recurrence",
+static const tarn__op recurrence_op = {.id = TARN__OP_RECURRENCE,
+                                       .name = "recurrence",
                                        .grad = gradient,
                                        .flops = flops,
-                                       .scratch = tarn__recurrence_forward_scratch,
+                                       .check = check,
                                        .in_place = true,
                                        .inplace_out = TARN__RECURRENCE_GATES,
-                                       .inplace_in = TARN__RECURRENCE_X,
-                                       .reference_f32 = tarn__recurrence_ref_f32,
-                                       .reference_f64 = tarn__recurrence_ref_f64,
-                                       .cpu = tarn__recurrence_forward_cpu};
+                                       .inplace_in = TARN__RECURRENCE_X};
 
 static bool fits(const tarn__tensor *x, const tarn__tensor *offsets, const tarn__recurrent weights[2],
                  const tarn__recurrence_spec *spec) {

@@ -1,12 +1,6 @@
-// Inside of the op recurrence: its nodes, its time loop and its kernels.
+// Inside of the op recurrence: its nodes.
 //
-// A direction's time loop goes over the sentences by falling length, so that those that still run at a step are a
-// prefix: one product computes what the recurrent weights make of their states, and one pass over them all that
-// follows. Nothing is computed for sentences that have ended. Sentences may be dealt out to threads, each with a time
-// loop of its own and no meeting before the end; no bit of a row depends on that.
-//
-// States and the gradients that flow back in time are carried in fp32 (products read them rounded to the activations'
-// type). If something is trained, forward keeps, in the activations' type: the gates behind their activations, in the
+// If something is trained, forward keeps, in the activations' type: the gates behind their activations, in the
 // memory of x where nobody else reads that, and one more number a unit (GRU: W_hn h + b_hn; LSTM: the cell).
 //
 // Nodes:
@@ -20,7 +14,6 @@
 #ifndef TARN_OPS_RECURRENCE_H
 #define TARN_OPS_RECURRENCE_H
 
-#include "device/variant.h"
 #include "graph/graph.h"
 #include "ops/ops.h"
 
@@ -95,49 +88,7 @@ static inline int64_t tarn__recurrence_at(const tarn__recurrence_band *band, int
   return row * band->cols + band->first;
 }
 
-// What the kernels do at one time step: row i of the scratch matrices belongs to row rows[i] of the bands.
-typedef struct tarn__recurrence_step {
-  tarn__recurrence_spec spec;
-  tarn__dtype dtype;
-  int64_t count;
-  const int32_t *rows;
-  float *state;    // [count, state_ld]: h, in and out; backward: dh from later steps, in and out
-  float *cell;     // [count, hidden], LSTM: c, in and out; backward: dc from later steps
-  void *operand;   // [count, operand_ld] out: h, or the gradient du [count, gates * hidden], for the next product
-  const float *u;  // [count, u_ld] forward: W h + b; u_ld is 0 where all rows are equal
-  int64_t state_ld, operand_ld, u_ld;
-  tarn__recurrence_band y, gates, extra;
-  tarn__recurrence_band x;           // forward
-  tarn__recurrence_band dy, dx, du;  // backward; dx and du may be absent
-  int64_t before;                    // backward: distance of the row of the step before; 0 at a sentence's first step
-  bool accumulate;                   // backward: dx += in place of dx =
-  float *sums;                       // backward: [gates * hidden] += du over all rows; or NULL
-} tarn__recurrence_step;
-
-typedef struct tarn__recurrence_kernels {
-  // Units [first, last) of all rows; `first` is a multiple of 32.
-  void (*forward)(const tarn__recurrence_step *step, int64_t first, int64_t last);
-  void (*backward)(const tarn__recurrence_step *step, int64_t first, int64_t last);
-} tarn__recurrence_kernels;
-
-TARN__TABLES(tarn__recurrence_kernels);
-
-// The fast time loop (recurrence_steps.c) of the nodes recurrence and recurrence_backward, and its scratch in bytes.
-tarn_status tarn__recurrence_forward_cpu(const tarn__exec *exec, const tarn__node *node);
-tarn_status tarn__recurrence_backward_cpu(const tarn__exec *exec, const tarn__node *node);
-size_t tarn__recurrence_forward_scratch(const tarn__node *node, int threads);
-size_t tarn__recurrence_backward_scratch(const tarn__node *node, int threads);
-
-// Whether that loop takes a recurrent weight as sparse, by what is known of it before it has values.
+// Whether a recurrent weight is better multiplied as a sparse matrix, by what is known of it before it has values.
 bool tarn__recurrence_sparse(const tarn__tensor *weight);
-
-tarn_status tarn__recurrence_ref_f32(const tarn__exec *exec, const tarn__node *node);
-tarn_status tarn__recurrence_ref_f64(const tarn__exec *exec, const tarn__node *node);
-tarn_status tarn__recurrence_backward_ref_f32(const tarn__exec *exec, const tarn__node *node);
-tarn_status tarn__recurrence_backward_ref_f64(const tarn__exec *exec, const tarn__node *node);
-tarn_status tarn__recurrence_dweight_ref_f32(const tarn__exec *exec, const tarn__node *node);
-tarn_status tarn__recurrence_dweight_ref_f64(const tarn__exec *exec, const tarn__node *node);
-tarn_status tarn__recurrence_rows_ref_f32(const tarn__exec *exec, const tarn__node *node);
-tarn_status tarn__recurrence_rows_ref_f64(const tarn__exec *exec, const tarn__node *node);
 
 #endif

@@ -1,43 +1,20 @@
 #include "ops/residual_norm.h"
 
-#include "device/cpu/isa.h"
-#include "device/variant.h"
 #include "ops/ops.h"
 
-static const tarn__residual_norm_kernels *kernels(void) { return TARN__TABLE_NOW(tarn__residual_norm_kernels); }
-
-static tarn_status forward_cpu(const tarn__exec *exec, const tarn__node *node) {
-  return kernels()->forward(exec, node);
-}
-
-static tarn_status backward_cpu(const tarn__exec *exec, const tarn__node *node) {
-  return kernels()->backward(exec, node);
-}
-
-static size_t scratch(const tarn__node *node, int threads) {
-  const tarn__tensor *tensor = node->in[0] ? node->in[0] : node->in[1];
-  return kernels()->scratch(tensor->cols, threads);
-}
-
 // Backward node. The gradient of x takes over the memory of the gradient of y.
-static const tarn__op op_backward = {.name = "residual_norm_backward",
-                                     .scratch = scratch,
+static const tarn__op op_backward = {.id = TARN__OP_RESIDUAL_NORM_BACKWARD,
+                                     .name = "residual_norm_backward",
                                      .in_place = true,
                                      .inplace_out = TARN__RN_DX,
-                                     .inplace_in = TARN__RN_DY,
-                                     .reference_f32 = tarn__residual_norm_backward_f32,
-                                     .reference_f64 = tarn__residual_norm_backward_f64,
-                                     .cpu = backward_cpu};
+                                     .inplace_in = TARN__RN_DY};
 
 // The same without a norm, where only the branch's gradient is computed.
-static const tarn__op op_branch_backward = {.name = "residual_backward",
-                                            .scratch = scratch,
+static const tarn__op op_branch_backward = {.id = TARN__OP_RESIDUAL_BACKWARD,
+                                            .name = "residual_backward",
                                             .in_place = true,
                                             .inplace_out = TARN__RN_DBRANCH,
-                                            .inplace_in = TARN__RN_DSUM,
-                                            .reference_f32 = tarn__residual_norm_backward_f32,
-                                            .reference_f64 = tarn__residual_norm_backward_f64,
-                                            .cpu = backward_cpu};
+                                            .inplace_in = TARN__RN_DSUM};
 
 static bool wants(const tarn__tensor *tensor) { return tensor && tensor->needs_grad; }
 
@@ -91,29 +68,23 @@ static void grad(tarn__graph *graph, tarn__node *node) {
 static tarn__tensor *renew(tarn__graph *graph, const tarn__node *node);
 
 // With a branch: the sum takes over its memory.
-static const tarn__op op_residual = {.name = "residual_norm",
+static const tarn__op op_residual = {.id = TARN__OP_RESIDUAL_NORM,
+                                     .name = "residual_norm",
                                      .grad = grad,
-                                     .scratch = scratch,
                                      .in_place = true,
                                      .inplace_out = TARN__RN_SUM,
                                      .inplace_in = TARN__RN_BRANCH,
                                      .renew = renew,
                                      .renew_out = TARN__RN_Y,
-                                     .renew_in = TARN__RN_SUM,
-                                     .reference_f32 = tarn__residual_norm_f32,
-                                     .reference_f64 = tarn__residual_norm_f64,
-                                     .cpu = forward_cpu};
+                                     .renew_in = TARN__RN_SUM};
 
 // Without a branch: y takes over the memory of x.
-static const tarn__op op_norm = {.name = "norm",
+static const tarn__op op_norm = {.id = TARN__OP_NORM,
+                                 .name = "norm",
                                  .grad = grad,
-                                 .scratch = scratch,
                                  .in_place = true,
                                  .inplace_out = TARN__RN_Y,
-                                 .inplace_in = TARN__RN_X,
-                                 .reference_f32 = tarn__residual_norm_f32,
-                                 .reference_f64 = tarn__residual_norm_f64,
-                                 .cpu = forward_cpu};
+                                 .inplace_in = TARN__RN_X};
 
 static tarn__tensor *renew(tarn__graph *graph, const tarn__node *node) {
   tarn__tensor *sum = node->out[TARN__RN_SUM];

@@ -1,8 +1,7 @@
-// What the files of the op residual_norm share: attributes, places of inputs and outputs, kernels.
+// What the files of the op residual_norm share: attributes, places of inputs and outputs.
 #ifndef TARN_OPS_RESIDUAL_NORM_H
 #define TARN_OPS_RESIDUAL_NORM_H
 
-#include "device/variant.h"
 #include "ops/dropout.h"
 #include "ops/ops.h"
 
@@ -23,16 +22,5 @@ enum { TARN__RN_SUM, TARN__RN_Y, TARN__RN_STATS };
 enum { TARN__RN_DY, TARN__RN_DSUM, TARN__RN_SAVED, TARN__RN_SAVED_STATS, TARN__RN_SAVED_GAIN, TARN__RN_PREVIOUS };
 enum { TARN__RN_DX, TARN__RN_DBRANCH };
 enum { TARN__RN_DGAIN, TARN__RN_DBIAS };
-
-tarn_status tarn__residual_norm_f32(const tarn__exec *exec, const tarn__node *node);
-tarn_status tarn__residual_norm_f64(const tarn__exec *exec, const tarn__node *node);
-tarn_status tarn__residual_norm_backward_f32(const tarn__exec *exec, const tarn__node *node);
-tarn_status tarn__residual_norm_backward_f64(const tarn__exec *exec, const tarn__node *node);
-
-typedef struct tarn__residual_norm_kernels {
-  tarn__kernel forward, backward;
-  size_t (*scratch)(int64_t cols, int threads);  // bytes, for both
-} tarn__residual_norm_kernels;
-TARN__TABLES(tarn__residual_norm_kernels);
 
 #endif

@@ -1,23 +1,10 @@
 #include "ops/rotary.h"
 
-#include "device/cpu/isa.h"
-
-static tarn_status forward_cpu(const tarn__exec *exec, const tarn__node *node) {
-  return TARN__TABLE_NOW(tarn__rotary_kernels)->forward(exec, node);
-}
-
-static size_t scratch(const tarn__node *node, int threads) {
-  return TARN__TABLE_NOW(tarn__rotary_kernels)->scratch(node, threads);
-}
-
-static const tarn__op op_backward = {.name = "rotary_backward",
-                                     .scratch = scratch,
+static const tarn__op op_backward = {.id = TARN__OP_ROTARY_BACKWARD,
+                                     .name = "rotary_backward",
                                      .in_place = true,
                                      .inplace_out = 0,
-                                     .inplace_in = TARN__ROTARY_X,
-                                     .reference_f32 = tarn__rotary_f32,
-                                     .reference_f64 = tarn__rotary_f64,
-                                     .cpu = forward_cpu};
+                                     .inplace_in = TARN__ROTARY_X};
 
 // A rotation is orthogonal: its gradient is the rotation back.
 static void grad(tarn__graph *graph, tarn__node *node) {
@@ -31,16 +18,13 @@ static void grad(tarn__graph *graph, tarn__node *node) {
   tarn__grad_add(graph, x, dx);
 }
 
-static const tarn__op op_rotary = {.name = "rotary",
+static const tarn__op op_rotary = {.id = TARN__OP_ROTARY,
+                                   .name = "rotary",
                                    .grad = grad,
-                                   .scratch = scratch,
                                    .in_place = true,
                                    .inplace_out = 0,
                                    .inplace_in = TARN__ROTARY_X,
-                                   .cheap = true,
-                                   .reference_f32 = tarn__rotary_f32,
-                                   .reference_f64 = tarn__rotary_f64,
-                                   .cpu = forward_cpu};
+                                   .cheap = true};
 
 static bool fits(const tarn__tensor *x, const tarn__tensor *positions, const tarn__rotary_spec *spec) {
   return spec->heads > 0 && spec->width > 0 && spec->column >= 0 &&

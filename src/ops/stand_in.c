@@ -1,34 +1,11 @@
 #include "ops/stand_in.h"
 
-#include "device/cpu/isa.h"
+static const tarn__op op_copy = {.id = TARN__OP_STAND_IN_COPY, .name = "stand_in_copy"};
 
-static const tarn__stand_in_kernels *kernels(void) { return TARN__TABLE_NOW(tarn__stand_in_kernels); }
+static const tarn__op op_add = {
+    .id = TARN__OP_STAND_IN_ADD, .name = "stand_in_add", .in_place = true, .inplace_out = 0, .inplace_in = 0};
 
-static tarn_status copy_cpu(const tarn__exec *exec, const tarn__node *node) { return kernels()->copy(exec, node); }
-
-static tarn_status add_cpu(const tarn__exec *exec, const tarn__node *node) { return kernels()->add(exec, node); }
-
-static tarn_status measure_cpu(const tarn__exec *exec, const tarn__node *node) {
-  return kernels()->measure(exec, node);
-}
-
-static const tarn__op op_copy = {.name = "stand_in_copy",
-                                 .reference_f32 = tarn__stand_in_copy_ref_f32,
-                                 .reference_f64 = tarn__stand_in_copy_ref_f64,
-                                 .cpu = copy_cpu};
-
-static const tarn__op op_add = {.name = "stand_in_add",
-                                .in_place = true,
-                                .inplace_out = 0,
-                                .inplace_in = 0,
-                                .reference_f32 = tarn__stand_in_add_ref_f32,
-                                .reference_f64 = tarn__stand_in_add_ref_f64,
-                                .cpu = add_cpu};
-
-static const tarn__op op_measure = {.name = "stand_in_measure",
-                                    .reference_f32 = tarn__stand_in_measure_ref_f32,
-                                    .reference_f64 = tarn__stand_in_measure_ref_f64,
-                                    .cpu = measure_cpu};
+static const tarn__op op_measure = {.id = TARN__OP_STAND_IN_MEASURE, .name = "stand_in_measure"};
 
 static void require_same(tarn__graph *graph, const tarn__tensor *a, const tarn__tensor *b) {
   if (a->rows != b->rows || a->cols != b->cols || a->dtype != b->dtype)

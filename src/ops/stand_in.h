@@ -8,7 +8,6 @@
 #ifndef TARN_OPS_STAND_IN_H
 #define TARN_OPS_STAND_IN_H
 
-#include "device/variant.h"
 #include "graph/graph.h"
 #include "ops/ops.h"
 
@@ -19,18 +18,5 @@ typedef struct tarn__stand_in_add_attr {
 typedef struct tarn__stand_in_measure_attr {
   tarn__stand_in_sums *sums;
 } tarn__stand_in_measure_attr;
-
-tarn_status tarn__stand_in_copy_ref_f32(const tarn__exec *exec, const tarn__node *node);
-tarn_status tarn__stand_in_copy_ref_f64(const tarn__exec *exec, const tarn__node *node);
-tarn_status tarn__stand_in_add_ref_f32(const tarn__exec *exec, const tarn__node *node);
-tarn_status tarn__stand_in_add_ref_f64(const tarn__exec *exec, const tarn__node *node);
-tarn_status tarn__stand_in_measure_ref_f32(const tarn__exec *exec, const tarn__node *node);
-tarn_status tarn__stand_in_measure_ref_f64(const tarn__exec *exec, const tarn__node *node);
-
-typedef struct tarn__stand_in_kernels {
-  tarn__kernel copy, add, measure;
-} tarn__stand_in_kernels;
-
-TARN__TABLES(tarn__stand_in_kernels);
 
 #endif

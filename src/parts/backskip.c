@@ -56,12 +56,6 @@ tarn__backskip_weights *tarn__backskip_declare(tarn__declare *declare) {
   return weights;
 }
 
-static tarn_status do_nothing(const tarn__exec *exec, const tarn__node *node) {
-  (void)exec;
-  (void)node;
-  return TARN_STATUS_OK;
-}
-
 static void build_features(tarn__graph *graph, tarn__backskip *skip) {
   const tarn__backskip_weights *w = skip->weights;
   skip->features[0] = tarn__linear(graph, skip->input, w->input, w->input_bias, TARN__IDENTITY);
@@ -115,11 +109,7 @@ static void enter_grad(tarn__graph *graph, tarn__node *node) {
   if (skip->below->needs_grad) tarn__grad_add(graph, skip->below, truth);
 }
 
-static const tarn__op op_enter = {.name = "backskip_enter",
-                                  .grad = enter_grad,
-                                  .reference_f32 = do_nothing,
-                                  .reference_f64 = do_nothing,
-                                  .cpu = do_nothing};
+static const tarn__op op_enter = {.id = TARN__OP_MARK, .name = "backskip_enter", .grad = enter_grad};
 
 // The layer's output: where its gradient is known.
 static void leave_grad(tarn__graph *graph, tarn__node *node) {
@@ -133,11 +123,7 @@ static void leave_grad(tarn__graph *graph, tarn__node *node) {
   tarn__grad_add(graph, skip->below, add_delta(graph, skip, dy, build_delta(graph, skip, dy)));
 }
 
-static const tarn__op op_leave = {.name = "backskip_leave",
-                                  .grad = leave_grad,
-                                  .reference_f32 = do_nothing,
-                                  .reference_f64 = do_nothing,
-                                  .cpu = do_nothing};
+static const tarn__op op_leave = {.id = TARN__OP_MARK, .name = "backskip_leave", .grad = leave_grad};
 
 // A node that computes nothing: the same values in the same memory, under a gradient rule of its own.
 static tarn__tensor *mark(tarn__graph *graph, const tarn__op *op, tarn__tensor *x, tarn__backskip *skip) {

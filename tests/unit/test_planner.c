@@ -14,7 +14,7 @@
 // An op of the forward pass through which no gradient could flow must not cut the path to what learns in silence.
 static void test_an_op_without_gradient_fails_in_training(void **state) {
   (void)state;
-  static const tarn__op blind = {.name = "blind"};
+  static const tarn__op blind = {.id = TARN__OP_MARK, .name = "blind"};
   tarn__param weight = {.name = "w", .rows = 4, .cols = 32, .dtype = TARN__F32, .trained = true, .uses = 1};
   for (int training = 0; training < 2; training++) {
     tarn__graph graph = {0};
@@ -30,8 +30,9 @@ static void test_an_op_without_gradient_fails_in_training(void **state) {
   }
 }
 
-static const tarn__op plain = {.name = "plain"};
-static const tarn__op in_place = {.name = "in place", .in_place = true, .inplace_out = 0, .inplace_in = 0};
+static const tarn__op plain = {.id = TARN__OP_MARK, .name = "plain"};
+static const tarn__op in_place = {
+    .id = TARN__OP_MARK, .name = "in place", .in_place = true, .inplace_out = 0, .inplace_in = 0};
 
 static tarn__tensor *step(tarn__graph *graph, const tarn__op *op, tarn__tensor *a, tarn__tensor *b, int64_t rows) {
   tarn__node *node = tarn__graph_node(graph, op, 0);

@@ -1,5 +1,5 @@
+#include "device/cpu/node_tables.h"
 #include "device/cpu/row_cpu.h"
-#include "ops/add.h"
 
 // Pieces that fit into L1 three times.
 enum { PIECE = 1024 };

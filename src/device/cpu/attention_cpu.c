@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "device/cpu/attention_head_cpu.h"
+#include "device/cpu/node_tables.h"
 #include "device/cpu/row_cpu.h"
 #include "device/cpu/tile_cpu.h"
 

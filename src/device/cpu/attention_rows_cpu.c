@@ -5,6 +5,7 @@
 #include <omp.h>
 #include <string.h>
 
+#include "device/cpu/node_tables.h"
 #include "device/cpu/row_cpu.h"
 #include "device/cpu/tile_cpu.h"
 #include "ops/attention_rows.h"

@@ -1,12 +1,7 @@
+#include "device/cpu/cpu_kernels.h"
 #include "device/cpu/gemm.h"
 #include "device/devices.h"
 #include "device/host_memory.h"
-#include "graph/graph.h"
-
-static tarn__kernel kernel(const tarn__op *op, tarn__dtype dtype) {
-  (void)dtype;
-  return op->cpu;
-}
 
 static tarn__gemm product_of(const tarn__device_weight *weight) {
   return (tarn__gemm){.m = 1,
@@ -30,8 +25,8 @@ static void pack(void *packed, const tarn__device_weight *weight, int threads) {
 }
 
 const tarn__device tarn__device_cpu = {.name = "cpu",
-                                       .kernel = kernel,
-                                       .computes = {[TARN__F32] = true, [TARN__BF16] = true},
+                                       .ops = TARN__OPS,
+                                       .kernels = {[TARN__F32] = tarn__cpu_kernels, [TARN__BF16] = tarn__cpu_kernels},
                                        TARN__HOST_MEMORY,
                                        .pack_bytes = pack_bytes,
                                        .pack = pack};

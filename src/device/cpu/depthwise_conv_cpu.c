@@ -2,6 +2,7 @@
 // its sentence alone, in the order of the taps. Channels lie in registers, four at a time, while the taps are summed.
 // In BF16 the rows that a kernel reaches are floats in a ring of as many rows as the kernel is wide, so that each is
 // converted once; in F32 they are read where they lie. Kernels that are a function of the row have such a ring as well.
+#include "device/cpu/node_tables.h"
 #include "device/cpu/row_cpu.h"
 #include "device/cpu/vec_cpu.h"
 #include "ops/depthwise_conv.h"

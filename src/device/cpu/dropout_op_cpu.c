@@ -1,5 +1,6 @@
+#include "device/cpu/node_tables.h"
 #include "device/cpu/row_cpu.h"
-#include "ops/dropout_op.h"
+#include "ops/dropout.h"
 
 enum { PIECE = 8 * TARN__DROPOUT_CHUNK };  // columns that stay in L1 with their numbers
 

@@ -1,5 +1,6 @@
 // Fast kernels. Sinusoids are computed anew for every row with a short vectorised sine: that costs about as much as
 // the dropout mask, needs no table and works for every position.
+#include "device/cpu/node_tables.h"
 #include "device/cpu/row_cpu.h"
 #include "ops/dropout.h"
 #include "ops/embedding.h"

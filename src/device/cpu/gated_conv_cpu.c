@@ -1,5 +1,6 @@
 // Sentences are spread over the threads in equal numbers, so the rows of each sum depend on the number of threads
 // alone.
+#include "device/cpu/node_tables.h"
 #include "device/cpu/row_cpu.h"
 #include "ops/gated_conv.h"
 

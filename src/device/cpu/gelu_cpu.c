@@ -1,3 +1,4 @@
+#include "device/cpu/gelu_kernels.h"
 #include "device/cpu/gelu_vec.h"
 
 TARN__VEC_INLINE void run(void *y, const void *x, tarn__dtype dtype, tarn__activation form, int64_t first,

@@ -1,4 +1,5 @@
 // Fast kernels: one pass over the rows in registers. Bound by memory.
+#include "device/cpu/node_tables.h"
 #include "device/cpu/vec_cpu.h"
 #include "ops/glu.h"
 

@@ -4,6 +4,7 @@
 // each pair "near, near" and "far, far" is one pass over the row, with the signs between them applied in registers.
 #include <math.h>
 
+#include "device/cpu/hadamard_kernels.h"
 #include "device/cpu/row_cpu.h"
 #include "device/cpu/vec_cpu.h"
 #include "ops/hadamard.h"

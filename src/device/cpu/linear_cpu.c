@@ -1,3 +1,4 @@
+#include "device/cpu/linear_kernels.h"
 #include "ops/linear.h"
 
 #include "device/cpu/gelu_vec.h"

@@ -1,6 +1,7 @@
 // A row of logits is read from the last cache once: it is gone through in pieces that stay in L1 between their maximum
 // and their exponentials, which are taken off the largest logit so far (Milakov and Gimelshein 2018) and put in the
 // place of the logits. The gradient needs one factor a piece.
+#include "device/cpu/output_kernels.h"
 #include "ops/output.h"
 
 #include <float.h>

@@ -3,6 +3,7 @@
 #include <float.h>
 #include <math.h>
 
+#include "device/cpu/output_top_kernels.h"
 #include "device/cpu/row_cpu.h"
 #include "device/cpu/vec_cpu.h"
 #include "ops/output_top.h"

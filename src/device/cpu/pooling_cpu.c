@@ -1,6 +1,7 @@
 // Fast kernels. The rows are cut into one part a thread, whatever the sentences are; a row is summed in registers over
 // the rows that it sees, in their order, so that its bits depend on its sentence alone. A running sum, which would take
 // as long for wide windows as for narrow ones, would hand the rounding of every row on to all rows behind it.
+#include "device/cpu/node_tables.h"
 #include "device/cpu/row_cpu.h"
 #include "device/cpu/vec_cpu.h"
 #include "ops/offsets.h"

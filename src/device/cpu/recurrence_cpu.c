@@ -1,4 +1,5 @@
 // Fast kernels: all that a time step computes beside its product, in one pass in registers.
+#include "device/cpu/recurrence_kernels.h"
 #include "device/cpu/vec_cpu.h"
 #include "ops/recurrence.h"
 

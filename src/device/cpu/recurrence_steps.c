@@ -1,12 +1,19 @@
 // The time loop of recurrences: which sentences run, who computes them, products and kernels in turn.
+//
+// A direction's time loop goes over the sentences by falling length, so that those that still run at a step are a
+// prefix: one product computes what the recurrent weights make of their states, and one pass over them all that
+// follows. Nothing is computed for sentences that have ended. Sentences may be dealt out to threads, each with a time
+// loop of its own and no meeting before the end; no bit of a row depends on that.
+// States and the gradients that flow back in time are carried in fp32 (products read them rounded to the activations'
+// type).
 #include <omp.h>
 #include <string.h>
 
+#include "device/cpu/cpu_kernels.h"
 #include "device/cpu/gemm.h"
 #include "device/cpu/isa.h"
+#include "device/cpu/recurrence_kernels.h"
 #include "device/cpu/spmm.h"
-#include "ops/offsets.h"
-#include "ops/recurrence.h"
 
 enum {
   LEAST_SENTENCES = 16,  // that a thread gets for a time loop of its own: fewer make its products too narrow
@@ -93,13 +100,6 @@ static tarn__gemm product_of(const tarn__node *node, const tarn__recurrence_spec
   g.packed = weight->param->packed;
   g.int8 = weight->param->packed_int8;
   return g;
-}
-
-// Whether the weight is that of an echo state network which is sparse enough.
-bool tarn__recurrence_sparse(const tarn__tensor *weight) {
-  const tarn__param *param = weight->param;
-  return param->reservoir && weight->rows == weight->cols && !param->packed_int8 &&
-         tarn__spmm_wins(param->reservoir->sparsity);
 }
 
 // Bytes that the product needs for any number of running sentences.
@@ -192,9 +192,11 @@ static size_t scratch(const tarn__node *node, int threads, bool backward) {
   return r.used > row ? r.used : row;
 }
 
-size_t tarn__recurrence_forward_scratch(const tarn__node *node, int threads) { return scratch(node, threads, false); }
+size_t tarn__cpu_recurrence_scratch(const tarn__node *node, int threads) { return scratch(node, threads, false); }
 
-size_t tarn__recurrence_backward_scratch(const tarn__node *node, int threads) { return scratch(node, threads, true); }
+size_t tarn__cpu_recurrence_backward_scratch(const tarn__node *node, int threads) {
+  return scratch(node, threads, true);
+}
 
 static void sift(int64_t *heap, int64_t at, int64_t count) {
   for (int64_t child; (child = 2 * at + 1) < count; at = child) {
@@ -346,10 +348,9 @@ static void run_backward(job *j, const tarn__recurrence_kernels *kernels) {
   }
 }
 
-static tarn_status run(const tarn__exec *exec, const tarn__node *node, int64_t rows, bool backward, shared *all) {
+static void run(const tarn__exec *exec, const tarn__node *node, bool backward, shared *all) {
   const tarn__recurrence_kernels *kernels = TARN__TABLE_NOW(tarn__recurrence_kernels);
   const tarn__recurrence_spec *spec = node->attr;
-  TARN_TRY(tarn__offsets_check(offsets_of(node, backward), rows, "recurrence", "x"));
   room r = {.base = node->scratch};
   *all = share(node, &r, exec->threads, backward);
   for (int task = 0; task < all->cut.tasks; task++) all->jobs[task] = job_of(exec, node, all, &r, task);
@@ -365,23 +366,23 @@ static tarn_status run(const tarn__exec *exec, const tarn__node *node, int64_t r
   void (*loop)(job *, const tarn__recurrence_kernels *) = backward ? run_backward : run_forward;
   if (exec->threads == 1 || all->cut.tasks == 1) {
     for (int task = 0; task < all->cut.tasks; task++) loop(&all->jobs[task], kernels);
-    return TARN_STATUS_OK;
+    return;
   }
   // Of all threads, though some may get no loop: a smaller team would end them, and the next op would start them anew.
 #pragma omp parallel for schedule(dynamic, 1) num_threads(exec->threads)
   for (int task = 0; task < all->cut.tasks; task++) loop(&all->jobs[task], kernels);
+}
+
+tarn_status tarn__cpu_recurrence(const tarn__exec *exec, const tarn__node *node) {
+  shared all;
+  run(exec, node, false, &all);
   return TARN_STATUS_OK;
 }
 
-tarn_status tarn__recurrence_forward_cpu(const tarn__exec *exec, const tarn__node *node) {
-  shared all;
-  return run(exec, node, node->in[TARN__RECURRENCE_X]->rows, false, &all);
-}
-
-tarn_status tarn__recurrence_backward_cpu(const tarn__exec *exec, const tarn__node *node) {
+tarn_status tarn__cpu_recurrence_backward(const tarn__exec *exec, const tarn__node *node) {
   const tarn__recurrence_spec *spec = node->attr;
   shared all;
-  TARN_TRY(run(exec, node, node->in[TARN__RECURRENCE_BACK_DY]->rows, true, &all));
+  run(exec, node, true, &all);
   // Sums of all time loops, in their order.
   for (int d = 0; d < spec->directions; d++) {
     tarn__param *bias = node->dparam[d];

@@ -1,6 +1,7 @@
 // Fast kernels: one pass over the rows, each computed in fp32 while it lies in L1. The rows are cut into one part a
 // thread; the gradients of gain and bias are summed in each part, then over the parts in order, so that equal numbers
 // of threads give equal bits.
+#include "device/cpu/node_tables.h"
 #include "device/cpu/row_cpu.h"
 #include "device/cpu/vec_cpu.h"
 #include "ops/dropout.h"

@@ -1,6 +1,7 @@
 // Fast kernel: the cosines and sines of a row are computed once, in double, for all of its heads. Nothing here depends
 // on a library's functions or is fused, so that every instruction set and every compiler gives the same bits.
 #include "base/fixed.h"
+#include "device/cpu/node_tables.h"
 #include "device/cpu/row_cpu.h"
 #include "device/cpu/vec_cpu.h"
 #include "ops/rotary.h"

@@ -12,10 +12,6 @@ enum {
   CUT = 16                // multiple of which a thread takes rows: a cache line
 };
 
-// The break-even points differ between machines: 0.6 in fp32 and 0.8 in bf16 on Zen 4, 0.85 and 0.65 on a Xeon with
-// AVX-512 (docs/performance.md).
-bool tarn__spmm_wins(double sparsity) { return sparsity >= 0.85; }
-
 int64_t tarn__spmm_room(int64_t n, double sparsity) {
   const double entries = 1.5 * (1.0 - sparsity) * (double)n * (double)n + 64.0 * (double)n;
   const double all = (double)n * (double)n;

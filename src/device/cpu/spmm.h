@@ -19,9 +19,6 @@ typedef struct tarn__spmm_rows {
   float *values;
 } tarn__spmm_rows;
 
-// Whether a matrix of which this share is zeros is better taken as sparse.
-bool tarn__spmm_wins(double sparsity);
-
 // Most entries that are made room for in a matrix of n rows of that sparsity: more than graphs of it have.
 int64_t tarn__spmm_room(int64_t n, double sparsity);
 

@@ -1,3 +1,4 @@
+#include "device/cpu/node_tables.h"
 #include "device/cpu/row_cpu.h"
 #include "device/cpu/vec_double_cpu.h"
 #include "ops/stand_in.h"

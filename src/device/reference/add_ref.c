@@ -1,5 +1,4 @@
-#include "device/variant.h"
-#include "ops/add.h"
+#include "device/reference/reference_kernels.h"
 
 typedef TARN_REAL real;
 

@@ -1,10 +1,9 @@
 // Plain C reference: one query at a time.
+#include "device/reference/reference_kernels.h"
 #include "ops/attention.h"
 
 #include <math.h>
 #include <string.h>
-
-#include "device/variant.h"
 
 typedef TARN_REAL real;
 
@@ -24,7 +23,7 @@ static void probabilities(real *p, const real *q, const real *k, int64_t step, i
   for (int64_t j = 0; j < count; j++) p[j] /= sum;
 }
 
-tarn_status TARN__REF(tarn__attention)(const tarn__exec *exec, const tarn__node *node) {
+tarn_status TARN__REF(tarn__attention_ref)(const tarn__exec *exec, const tarn__node *node) {
   (void)exec;
   const tarn__attention_spec *spec = node->attr;
   const tarn__tensor *queries = node->in[TARN__ATTENTION_QUERIES], *keys = node->in[TARN__ATTENTION_KEYS_VALUES];
@@ -83,7 +82,25 @@ static void put(const tarn__tensor *tensor, int64_t row, int64_t column, const r
   for (int64_t c = 0; c < width; c++) out[c] = add ? out[c] + values[c] : values[c];
 }
 
-tarn_status TARN__REF(tarn__attention_backward)(const tarn__exec *exec, const tarn__node *node) {
+// Columns of a gradient that attention does not write become zero: the tensor holds more than q, k and v. `begin`:
+// where the `count` parts begin that are written.
+static void zero_others(const tarn__tensor *tensor, const int64_t *begin, int count, int64_t d) {
+  for (int64_t r = 0; r < tensor->rows; r++)
+    for (int64_t c = 0; c < tensor->cols; c++) {
+      bool written = false;
+      for (int i = 0; i < count; i++) written |= c >= begin[i] && c < begin[i] + d;
+      if (!written) ((real *)tensor->data)[r * tensor->cols + c] = 0;
+    }
+}
+
+static void zero_unwritten(const tarn__attention_spec *spec, const tarn__attention_backward *b) {
+  const int64_t begin[] = {spec->query_column, spec->key_column, spec->value_column};
+  const bool one = b->dqueries == b->dkeys_values;
+  if (b->dqueries && !b->add_queries) zero_others(b->dqueries, begin, one ? 3 : 1, spec->d);
+  if (b->dkeys_values && !one && !b->add_keys_values) zero_others(b->dkeys_values, begin + 1, 2, spec->d);
+}
+
+tarn_status TARN__REF(tarn__attention_backward_ref)(const tarn__exec *exec, const tarn__node *node) {
   (void)exec;
   const tarn__attention_spec *spec = node->attr;
   const tarn__attention_backward b = tarn__attention_backward_of(node);
@@ -119,5 +136,18 @@ tarn_status TARN__REF(tarn__attention_backward)(const tarn__exec *exec, const ta
         put(b.dkeys_values, k0 + j, spec->value_column + h * width, a.dv + j * width, width, b.add_keys_values);
       }
     }
+  zero_unwritten(spec, &b);
   return TARN_STATUS_OK;
+}
+
+size_t TARN__REF(tarn__attention_ref_scratch)(const tarn__node *node, int threads) {
+  (void)threads;
+  return (size_t)((const tarn__attention_spec *)node->attr)->longest * sizeof(real);
+}
+
+size_t TARN__REF(tarn__attention_backward_ref_scratch)(const tarn__node *node, int threads) {
+  (void)threads;
+  const tarn__attention_spec *spec = node->attr;
+  const int64_t width = spec->d / spec->heads;
+  return (size_t)(2 * spec->longest + width + 2 * spec->longest * width) * sizeof(real);
 }

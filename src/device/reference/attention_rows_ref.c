@@ -1,12 +1,11 @@
+#include "device/reference/reference_kernels.h"
 #include "ops/attention_rows.h"
 
 #include <math.h>
 
-#include "device/variant.h"
-
 typedef TARN_REAL real;
 
-tarn_status TARN__REF(tarn__attention_rows)(const tarn__exec *exec, const tarn__node *node) {
+tarn_status TARN__REF(tarn__attention_rows_ref)(const tarn__exec *exec, const tarn__node *node) {
   (void)exec;
   const tarn__attention_spec *spec = node->attr;
   const tarn__tensor *queries = node->in[TARN__ATTENTION_ROWS_QUERIES];
@@ -36,4 +35,9 @@ tarn_status TARN__REF(tarn__attention_rows)(const tarn__exec *exec, const tarn__
       }
     }
   return TARN_STATUS_OK;
+}
+
+size_t TARN__REF(tarn__attention_rows_ref_scratch)(const tarn__node *node, int threads) {
+  (void)threads;
+  return (size_t)(((const tarn__attention_spec *)node->attr)->longest) * sizeof(real);
 }

@@ -1,4 +1,5 @@
 // Plain C reference.
+#include "device/reference/reference_kernels.h"
 #include "ops/depthwise_conv.h"
 
 #include <math.h>
@@ -43,7 +44,7 @@ static int64_t tap(const tarn__node *node, int64_t r, int64_t k) {
   return at < offset[s] || at >= offset[s + 1] ? -1 : at;
 }
 
-tarn_status TARN__REF(tarn__conv)(const tarn__exec *exec, const tarn__node *node) {
+tarn_status TARN__REF(tarn__conv_ref)(const tarn__exec *exec, const tarn__node *node) {
   const tarn__conv_spec *spec = &((const tarn__conv_attr *)node->attr)->spec;
   const tarn__tensor *x = node->in[TARN__CONV_X], *y = node->out[0];
   const int64_t d = x->cols, channels = d / spec->heads;
@@ -80,7 +81,7 @@ static void logits_of_row(real *to, const real *p, real *w, const tarn__node *no
   }
 }
 
-tarn_status TARN__REF(tarn__conv_backward)(const tarn__exec *exec, const tarn__node *node) {
+tarn_status TARN__REF(tarn__conv_backward_ref)(const tarn__exec *exec, const tarn__node *node) {
   const tarn__conv_spec *spec = &((const tarn__conv_attr *)node->attr)->spec;
   const tarn__tensor *dy = node->in[TARN__CONV_DY];
   tarn__tensor *dx = node->out[TARN__CONV_DX], *dlogits = node->out[TARN__CONV_DLOGITS];
@@ -103,4 +104,10 @@ tarn_status TARN__REF(tarn__conv_backward)(const tarn__exec *exec, const tarn__n
     if (dparam) logits_of_row(dparam, p, w, node, r);
   }
   return TARN_STATUS_OK;
+}
+
+size_t TARN__REF(tarn__conv_ref_scratch)(const tarn__node *node, int threads) {
+  (void)threads;
+  const tarn__conv_spec *spec = &((const tarn__conv_attr *)node->attr)->spec;
+  return (size_t)(2 * spec->heads * spec->width) * sizeof(real);
 }

@@ -1,4 +1,5 @@
-#include "ops/dropout_op.h"
+#include "device/reference/reference_kernels.h"
+#include "ops/dropout.h"
 
 typedef TARN_REAL real;
 

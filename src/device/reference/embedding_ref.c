@@ -1,8 +1,7 @@
+#include "device/reference/reference_kernels.h"
 #include "ops/embedding.h"
 
 #include <math.h>
-
-#include "device/variant.h"
 
 typedef TARN_REAL real;
 
@@ -13,7 +12,7 @@ static double position_value(int64_t position, int64_t c, int64_t d) {
   return c < half ? sin(angle) : cos(angle);
 }
 
-tarn_status TARN__REF(tarn__embedding)(const tarn__exec *exec, const tarn__node *node) {
+tarn_status TARN__REF(tarn__embedding_ref)(const tarn__exec *exec, const tarn__node *node) {
   const tarn__tensor *y = node->out[0], *positions = node->in[TARN__EMBEDDING_POSITIONS];
   const tarn__embedding_attr *attr = node->attr;
   const real *table = node->in[TARN__EMBEDDING_TABLE]->data;
@@ -31,7 +30,7 @@ tarn_status TARN__REF(tarn__embedding)(const tarn__exec *exec, const tarn__node 
   return TARN_STATUS_OK;
 }
 
-tarn_status TARN__REF(tarn__embedding_backward)(const tarn__exec *exec, const tarn__node *node) {
+tarn_status TARN__REF(tarn__embedding_backward_ref)(const tarn__exec *exec, const tarn__node *node) {
   const tarn__tensor *dy = node->in[TARN__EMBEDDING_BACKWARD_DY];
   const tarn__embedding_attr *attr = node->attr;
   const int32_t *ids = node->in[TARN__EMBEDDING_BACKWARD_IDS]->data;

@@ -1,6 +1,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "device/reference/reference_kernels.h"
 #include "ops/gated_conv.h"
 
 typedef TARN_REAL real;

@@ -1,5 +1,6 @@
 #include <math.h>
 
+#include "device/reference/reference_kernels.h"
 #include "ops/gelu.h"
 
 typedef TARN_REAL real;

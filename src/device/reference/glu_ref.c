@@ -1,4 +1,5 @@
 // Plain C reference. The gradient may lie in the memory of x.
+#include "device/reference/reference_kernels.h"
 #include "ops/glu.h"
 
 #include <math.h>
@@ -7,7 +8,7 @@ typedef TARN_REAL real;
 
 static real sigmoid(real x) { return (real)(1.0 / (1.0 + exp(-(double)x))); }
 
-tarn_status TARN__REF(tarn__glu)(const tarn__exec *exec, const tarn__node *node) {
+tarn_status TARN__REF(tarn__glu_ref)(const tarn__exec *exec, const tarn__node *node) {
   (void)exec;
   const tarn__tensor *x = node->in[TARN__GLU_X], *y = node->out[0];
   const int64_t d = y->cols;
@@ -19,7 +20,7 @@ tarn_status TARN__REF(tarn__glu)(const tarn__exec *exec, const tarn__node *node)
   return TARN_STATUS_OK;
 }
 
-tarn_status TARN__REF(tarn__glu_backward)(const tarn__exec *exec, const tarn__node *node) {
+tarn_status TARN__REF(tarn__glu_backward_ref)(const tarn__exec *exec, const tarn__node *node) {
   (void)exec;
   const tarn__tensor *x = node->in[TARN__GLU_X], *dy = node->in[TARN__GLU_DY], *dx = node->out[0];
   const int64_t d = dy->cols;

@@ -1,4 +1,4 @@
-#include "device/variant.h"
+#include "device/reference/reference_kernels.h"
 #include "ops/gelu.h"
 #include "ops/linear.h"
 

@@ -1,6 +1,6 @@
 #include <math.h>
 
-#include "device/variant.h"
+#include "device/reference/reference_kernels.h"
 #include "ops/output.h"
 
 typedef TARN_REAL real;
@@ -88,4 +88,9 @@ tarn_status TARN__REF(tarn__output_log_ref)(const tarn__exec *exec, const tarn__
     for (int64_t j = 0; j < words; j++) row[j] -= log_sum;
   }
   return TARN_STATUS_OK;
+}
+
+size_t TARN__REF(tarn__output_loss_ref_scratch)(const tarn__node *node, int threads) {
+  (void)threads;
+  return (size_t)(node->in[1]->rows) * sizeof(real);
 }

@@ -1,6 +1,6 @@
 #include <math.h>
 
-#include "device/variant.h"
+#include "device/reference/reference_kernels.h"
 #include "ops/output_top.h"
 
 typedef TARN_REAL real;
@@ -49,4 +49,9 @@ tarn_status TARN__REF(tarn__output_top_ref)(const tarn__exec *exec, const tarn__
     values[best] = logits[attr->always] - shift;
   }
   return TARN_STATUS_OK;
+}
+
+size_t TARN__REF(tarn__output_top_ref_scratch)(const tarn__node *node, int threads) {
+  (void)threads;
+  return (size_t)(node->in[1]->rows) * sizeof(real);
 }

@@ -1,4 +1,5 @@
 // Plain C reference.
+#include "device/reference/reference_kernels.h"
 #include "ops/pooling.h"
 
 #include "ops/offsets.h"
@@ -22,7 +23,7 @@ static tarn__pooling_window window_in_list(const tarn__node *node, int64_t r) {
   return tarn__pooling_window_of(range[1] - 1, range[0], range[1], node->attr);
 }
 
-tarn_status TARN__REF(tarn__pooling)(const tarn__exec *exec, const tarn__node *node) {
+tarn_status TARN__REF(tarn__pooling_ref)(const tarn__exec *exec, const tarn__node *node) {
   (void)exec;
   const tarn__tensor *x = node->in[TARN__POOLING_X], *y = node->out[0];
   const int32_t *list = node->in[TARN__POOLING_OFFSETS] ? NULL : node->in[TARN__POOLING_ROWS]->data;
@@ -38,7 +39,7 @@ tarn_status TARN__REF(tarn__pooling)(const tarn__exec *exec, const tarn__node *n
   return TARN_STATUS_OK;
 }
 
-tarn_status TARN__REF(tarn__pooling_backward)(const tarn__exec *exec, const tarn__node *node) {
+tarn_status TARN__REF(tarn__pooling_backward_ref)(const tarn__exec *exec, const tarn__node *node) {
   (void)exec;
   const tarn__tensor *dy = node->in[TARN__POOLING_DY];
   real *dx = node->out[0]->data;

@@ -1,4 +1,5 @@
 // Plain C reference: one sentence after the other, one step at a time.
+#include "device/reference/reference_kernels.h"
 #include "ops/recurrence.h"
 
 #include <math.h>
@@ -223,4 +224,16 @@ tarn_status TARN__REF(tarn__recurrence_rows_ref)(const tarn__exec *exec, const t
     }
   }
   return TARN_STATUS_OK;
+}
+
+size_t TARN__REF(tarn__recurrence_ref_scratch)(const tarn__node *node, int threads) {
+  (void)threads;
+  const tarn__recurrence_spec *spec = node->attr;
+  return (size_t)((tarn__recurrence_gates(spec) + 3) * spec->hidden) * sizeof(real);
+}
+
+size_t TARN__REF(tarn__recurrence_rows_ref_scratch)(const tarn__node *node, int threads) {
+  (void)threads;
+  const tarn__recurrence_spec *spec = &((const tarn__recurrence_rows_attr *)node->attr)->spec;
+  return (size_t)((tarn__recurrence_gates(spec) + 2) * spec->hidden) * sizeof(real);
 }

@@ -1,11 +1,12 @@
 // One entry for both types: they differ in nothing but the table of kernels, which are compiled from the same files.
 #include "device/devices.h"
 #include "device/host_memory.h"
-#include "graph/graph.h"
+#include "device/op_list.h"
 
-static tarn__kernel kernel(const tarn__op *op, tarn__dtype dtype) {
-  return dtype == TARN__F64 ? op->reference_f64 : op->reference_f32;
-}
+extern const tarn__device_kernel tarn__reference_kernels_f32[TARN__OPS], tarn__reference_kernels_f64[TARN__OPS];
 
 const tarn__device tarn__device_reference = {
-    .name = "reference", .kernel = kernel, .computes = {[TARN__F32] = true, [TARN__F64] = true}, TARN__HOST_MEMORY};
+    .name = "reference",
+    .ops = TARN__OPS,
+    .kernels = {[TARN__F32] = tarn__reference_kernels_f32, [TARN__F64] = tarn__reference_kernels_f64},
+    TARN__HOST_MEMORY};

@@ -1,9 +1,8 @@
 // Plain C reference. Outputs may lie in the memory of inputs, so every row is read before it is written.
+#include "device/reference/reference_kernels.h"
 #include "ops/residual_norm.h"
 
 #include <math.h>
-
-#include "device/variant.h"
 
 typedef TARN_REAL real;
 
@@ -11,7 +10,7 @@ static real value_or_zero(const tarn__tensor *tensor, int64_t i) {
   return tensor ? ((const real *)tensor->data)[i] : 0;
 }
 
-tarn_status TARN__REF(tarn__residual_norm)(const tarn__exec *exec, const tarn__node *node) {
+tarn_status TARN__REF(tarn__residual_norm_ref)(const tarn__exec *exec, const tarn__node *node) {
   const tarn__tensor *x = node->in[TARN__RN_X], *branch = node->in[TARN__RN_BRANCH];
   const tarn__tensor *sum = node->out[TARN__RN_SUM], *y = node->out[TARN__RN_Y], *stats = node->out[TARN__RN_STATS];
   const tarn__residual_norm_attr *attr = node->attr;
@@ -62,7 +61,7 @@ static void norm_row(real *row, const tarn__node *node, int64_t r, int64_t d) {
   }
 }
 
-tarn_status TARN__REF(tarn__residual_norm_backward)(const tarn__exec *exec, const tarn__node *node) {
+tarn_status TARN__REF(tarn__residual_norm_backward_ref)(const tarn__exec *exec, const tarn__node *node) {
   const tarn__tensor *dy = node->in[TARN__RN_DY], *dsum = node->in[TARN__RN_DSUM];
   const tarn__tensor *dx = node->out[TARN__RN_DX], *dbranch = node->out[TARN__RN_DBRANCH];
   const tarn__residual_norm_attr *attr = node->attr;
@@ -83,4 +82,9 @@ tarn_status TARN__REF(tarn__residual_norm_backward)(const tarn__exec *exec, cons
       ((real *)dbranch->data)[r * d + c] = tarn__dropout_keeps(attr->dropout, exec, r, c) ? scale * row[c] : 0;
   }
   return TARN_STATUS_OK;
+}
+
+size_t TARN__REF(tarn__residual_norm_ref_scratch)(const tarn__node *node, int threads) {
+  (void)threads;
+  return (size_t)((node->in[0] ? node->in[0] : node->in[1])->cols) * sizeof(real);
 }

@@ -1,4 +1,5 @@
 // Plain C reference. The result may lie in the memory of x.
+#include "device/reference/reference_kernels.h"
 #include "ops/rotary.h"
 
 #include <math.h>
@@ -6,7 +7,7 @@
 
 typedef TARN_REAL real;
 
-tarn_status TARN__REF(tarn__rotary)(const tarn__exec *exec, const tarn__node *node) {
+tarn_status TARN__REF(tarn__rotary_ref)(const tarn__exec *exec, const tarn__node *node) {
   (void)exec;
   const tarn__rotary_attr *attr = node->attr;
   const tarn__rotary_spec *spec = &attr->spec;

@@ -1,5 +1,6 @@
 #include <string.h>
 
+#include "device/reference/reference_kernels.h"
 #include "ops/stand_in.h"
 
 typedef TARN_REAL real;

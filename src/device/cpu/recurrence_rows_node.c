@@ -1,30 +1,11 @@
 // One step of a recurrence for incremental decoding.
+#include <string.h>
+
+#include "device/cpu/cpu_kernels.h"
 #include "device/cpu/gemm.h"
 #include "device/cpu/isa.h"
+#include "device/cpu/recurrence_kernels.h"
 #include "device/cpu/row_cpu.h"
-#include "ops/recurrence.h"
-
-int64_t tarn__recurrence_cache_width(tarn__cell cell, int64_t hidden) {
-  return cell == TARN__CELL_LSTM ? 2 * hidden : hidden;
-}
-
-// Every range must name rows that exist, its own the last of them.
-static tarn_status check(const tarn__node *node) {
-  const tarn__recurrence_rows_attr *attr = node->attr;
-  const tarn__tensor *list = node->in[TARN__RECURRENCE_ROWS_ROWS], *cache = node->in[TARN__RECURRENCE_ROWS_CACHE];
-  const int32_t *row = list->data, *range = node->in[TARN__RECURRENCE_ROWS_RANGES]->data;
-  for (int64_t i = 0; i < node->in[TARN__RECURRENCE_ROWS_X]->rows; i++) {
-    const int64_t first = range[2 * i], last = range[2 * i + 1];
-    TARN_REQUIRE(first >= 0 && first < last && last <= list->cols && row[last - 1] == attr->first_row + i, INTERNAL,
-                 "recurrence_rows: row %lld has the range %lld .. %lld, which does not end with it", (long long)i,
-                 (long long)first, (long long)last);
-    const int64_t before = tarn__recurrence_row_before(node, i);
-    TARN_REQUIRE(before < cache->rows && (before >= 0 || last - first == 1), INTERNAL,
-                 "recurrence_rows: row %lld follows row %lld of %lld", (long long)i, (long long)before,
-                 (long long)cache->rows);
-  }
-  return TARN_STATUS_OK;
-}
 
 // What a step needs beside the tensors.
 typedef struct room {
@@ -70,11 +51,8 @@ static room lay_out(const tarn__node *node, int threads, char *base) {
   return r;
 }
 
-static size_t scratch(const tarn__node *node, int threads) {
-  const tarn__tensor *weight = node->in[TARN__RECURRENCE_ROWS_WEIGHT];
-  const size_t reference = (size_t)(weight->rows + 2 * weight->cols) * sizeof(double);
-  const size_t bytes = lay_out(node, threads, NULL).bytes;
-  return bytes > reference ? bytes : reference;
+size_t tarn__cpu_recurrence_rows_scratch(const tarn__node *node, int threads) {
+  return lay_out(node, threads, NULL).bytes;
 }
 
 // The states of the rows before, zeros where there are none.
@@ -94,7 +72,7 @@ static void gather(const tarn__node *node, const room *r, int64_t n, bool lstm) 
   }
 }
 
-static tarn_status forward_cpu(const tarn__exec *exec, const tarn__node *node) {
+tarn_status tarn__cpu_recurrence_rows(const tarn__exec *exec, const tarn__node *node) {
   const tarn__recurrence_rows_attr *attr = node->attr;
   const tarn__tensor *x = node->in[TARN__RECURRENCE_ROWS_X], *cache = node->in[TARN__RECURRENCE_ROWS_CACHE];
   const int64_t n = attr->spec.hidden;
@@ -125,40 +103,4 @@ static tarn_status forward_cpu(const tarn__exec *exec, const tarn__node *node) {
     if (lstm) tarn__row_write(cache->data, cache->dtype, at + n, n, r.cell + i * n);
   }
   return TARN_STATUS_OK;
-}
-
-static double flops(const tarn__node *node) {
-  const tarn__tensor *weight = node->in[TARN__RECURRENCE_ROWS_WEIGHT];
-  return 2.0 * (double)node->in[TARN__RECURRENCE_ROWS_X]->rows * (double)weight->rows * (double)weight->cols;
-}
-
-static const tarn__op recurrence_rows_op = {.name = "recurrence_rows",
-                                            .flops = flops,
-                                            .scratch = scratch,
-                                            .check = check,
-                                            .reference_f32 = tarn__recurrence_rows_ref_f32,
-                                            .reference_f64 = tarn__recurrence_rows_ref_f64,
-                                            .cpu = forward_cpu};
-
-tarn__tensor *tarn__recurrence_rows(tarn__graph *graph, tarn__tensor *x, tarn__tensor *cache, int64_t first_row,
-                                    tarn__tensor *rows, tarn__tensor *ranges, tarn__recurrent weights,
-                                    tarn__recurrence_spec spec) {
-  const int64_t n = spec.hidden, width = tarn__recurrence_gates(&spec) * n;
-  bool fits = spec.directions == 1 && !spec.reverse && x->cols == width && weights.weight->rows == width &&
-              weights.weight->cols == n && weights.weight->dtype == x->dtype && cache->dtype == x->dtype;
-  fits = fits && cache->cols == tarn__recurrence_cache_width(spec.cell, n) && first_row >= 0 &&
-         first_row + x->rows <= cache->rows && rows->dtype == TARN__I32 && ranges->dtype == TARN__I32 &&
-         ranges->cols == 2 * x->rows && (!weights.bias || weights.bias->cols == width);
-  if (!fits) tarn__graph_fail(graph, TARN_STATUS_INTERNAL, "recurrence_rows: its inputs do not fit together");
-  tarn__node *node = tarn__graph_node(graph, &recurrence_rows_op, sizeof(tarn__recurrence_rows_attr));
-  *(tarn__recurrence_rows_attr *)node->attr = (tarn__recurrence_rows_attr){spec, first_row};
-  node->in[TARN__RECURRENCE_ROWS_X] = x;
-  node->in[TARN__RECURRENCE_ROWS_CACHE] = cache;
-  node->in[TARN__RECURRENCE_ROWS_ROWS] = rows;
-  node->in[TARN__RECURRENCE_ROWS_RANGES] = ranges;
-  node->in[TARN__RECURRENCE_ROWS_WEIGHT] = tarn__graph_param(graph, weights.weight);
-  node->in[TARN__RECURRENCE_ROWS_BIAS] = weights.bias ? tarn__graph_param(graph, weights.bias) : NULL;
-  tarn__tensor *y = node->out[0] = tarn__graph_tensor(graph, x->dtype, x->rows, n, "recurrence");
-  tarn__graph_emit(graph, node);
-  return y;
 }

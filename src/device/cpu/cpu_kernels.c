@@ -1,0 +1,138 @@
+#include "device/cpu/cpu_kernels.h"
+
+#include "device/cpu/isa.h"
+#include "device/cpu/node_tables.h"
+#include "device/cpu/row_cpu.h"
+#include "ops/embedding.h"
+
+static tarn_status mark(const tarn__exec *exec, const tarn__node *node) {
+  (void)exec;
+  (void)node;
+  return TARN_STATUS_OK;
+}
+
+// The kernel of a node from the table of the instruction set in use.
+#define NODE_OF(function, table, member)                                        \
+  static tarn_status function(const tarn__exec *exec, const tarn__node *node) { \
+    return TARN__TABLE_NOW(table)->member(exec, node);                          \
+  }
+
+NODE_OF(add, tarn__add_kernels, add)
+NODE_OF(attention_forward, tarn__attention_kernels, forward)
+NODE_OF(attention_rows_forward, tarn__attention_rows_kernels, forward)
+NODE_OF(conv_backward, tarn__conv_kernels, backward)
+NODE_OF(conv_forward, tarn__conv_kernels, forward)
+NODE_OF(dropout, tarn__dropout_kernels, apply)
+NODE_OF(embedding_backward, tarn__embedding_kernels, backward)
+NODE_OF(embedding_forward, tarn__embedding_kernels, forward)
+NODE_OF(gated_conv_backward, tarn__gated_conv_kernels, backward)
+NODE_OF(gated_conv_forward, tarn__gated_conv_kernels, forward)
+NODE_OF(glu_backward, tarn__glu_kernels, backward)
+NODE_OF(glu_forward, tarn__glu_kernels, forward)
+NODE_OF(pooling_backward, tarn__pooling_kernels, backward)
+NODE_OF(pooling_forward, tarn__pooling_kernels, forward)
+NODE_OF(residual_norm_backward, tarn__residual_norm_kernels, backward)
+NODE_OF(residual_norm_forward, tarn__residual_norm_kernels, forward)
+NODE_OF(rotary_forward, tarn__rotary_kernels, forward)
+NODE_OF(stand_in_add, tarn__stand_in_kernels, add)
+NODE_OF(stand_in_copy, tarn__stand_in_kernels, copy)
+NODE_OF(stand_in_measure, tarn__stand_in_kernels, measure)
+#undef NODE_OF
+
+static size_t attention_scratch(const tarn__node *node, int threads) {
+  return TARN__TABLE_NOW(tarn__attention_kernels)->scratch(node->attr, threads);
+}
+
+static size_t attention_backward_scratch(const tarn__node *node, int threads) {
+  return TARN__TABLE_NOW(tarn__attention_kernels)->backward_scratch(node->attr, threads);
+}
+
+static size_t attention_rows_scratch(const tarn__node *node, int threads) {
+  return TARN__TABLE_NOW(tarn__attention_rows_kernels)->scratch(node->attr, threads);
+}
+
+static size_t conv_scratch(const tarn__node *node, int threads) {
+  const tarn__conv_attr *attr = node->attr;
+  const tarn__tensor *any = node->in[TARN__CONV_X] ? node->in[TARN__CONV_X] : node->in[TARN__CONV_DY];
+  return TARN__TABLE_NOW(tarn__conv_kernels)->scratch(&attr->spec, any->cols, any->dtype, threads);
+}
+
+static size_t embedding_scratch(const tarn__node *node, int threads) {
+  return TARN__TABLE_NOW(tarn__embedding_kernels)->scratch(node->out[0]->cols, threads);
+}
+
+static size_t embedding_backward_scratch(const tarn__node *node, int threads) {
+  return TARN__TABLE_NOW(tarn__embedding_kernels)->scratch(node->in[TARN__EMBEDDING_BACKWARD_DY]->cols, threads);
+}
+
+static size_t rows_of_floats(const tarn__node *node, int rows, int threads) {
+  return (size_t)rows * tarn__row_floats(node->in[0]->cols) * sizeof(float) * (size_t)threads;
+}
+
+static size_t gated_conv_scratch(const tarn__node *node, int threads) {
+  return rows_of_floats(node, TARN__GC_FORWARD_ROWS, threads);
+}
+
+static size_t gated_conv_backward_scratch(const tarn__node *node, int threads) {
+  return rows_of_floats(node, TARN__GC_BACKWARD_ROWS, threads);
+}
+
+static size_t pooling_scratch(const tarn__node *node, int threads) {
+  return TARN__TABLE_NOW(tarn__pooling_kernels)->scratch(node, threads);
+}
+
+static size_t residual_norm_scratch(const tarn__node *node, int threads) {
+  const tarn__tensor *tensor = node->in[0] ? node->in[0] : node->in[1];
+  return TARN__TABLE_NOW(tarn__residual_norm_kernels)->scratch(tensor->cols, threads);
+}
+
+static size_t rotary_scratch(const tarn__node *node, int threads) {
+  return TARN__TABLE_NOW(tarn__rotary_kernels)->scratch(node, threads);
+}
+
+const tarn__device_kernel tarn__cpu_kernels[TARN__OPS] = {
+    [TARN__OP_ADD] = {add},
+    [TARN__OP_ATTENTION] = {attention_forward, attention_scratch},
+    [TARN__OP_ATTENTION_BACKWARD] = {tarn__cpu_attention_backward, attention_backward_scratch},
+    [TARN__OP_ATTENTION_ROWS] = {attention_rows_forward, attention_rows_scratch},
+    [TARN__OP_CACHE_APPEND] = {tarn__cpu_cache_append},
+    [TARN__OP_DEPTHWISE_CONV] = {conv_forward, conv_scratch},
+    [TARN__OP_DEPTHWISE_CONV_BACKWARD] = {conv_backward, conv_scratch},
+    [TARN__OP_DEPTHWISE_CONV_ROWS] = {conv_forward, conv_scratch},
+    [TARN__OP_DROPOUT] = {dropout},
+    [TARN__OP_DROPOUT_BACKWARD] = {dropout},
+    [TARN__OP_EMBEDDING] = {embedding_forward, embedding_scratch},
+    [TARN__OP_EMBEDDING_BACKWARD] = {embedding_backward, embedding_backward_scratch},
+    [TARN__OP_GATED_CONV] = {gated_conv_forward, gated_conv_scratch},
+    [TARN__OP_GATED_CONV_BACKWARD] = {gated_conv_backward, gated_conv_backward_scratch},
+    [TARN__OP_GELU] = {tarn__cpu_gelu},
+    [TARN__OP_GLU] = {glu_forward},
+    [TARN__OP_GLU_BACKWARD] = {glu_backward},
+    [TARN__OP_HADAMARD] = {tarn__cpu_hadamard, tarn__cpu_hadamard_scratch},
+    [TARN__OP_HADAMARD_DX] = {tarn__cpu_hadamard_dx, tarn__cpu_hadamard_scratch},
+    [TARN__OP_LINEAR] = {tarn__cpu_linear, tarn__cpu_linear_scratch},
+    [TARN__OP_LINEAR_DWEIGHT] = {tarn__cpu_linear_dweight, tarn__cpu_linear_dweight_scratch},
+    [TARN__OP_LINEAR_DX] = {tarn__cpu_linear_dx, tarn__cpu_linear_dx_scratch},
+    [TARN__OP_LINEAR_DZ] = {tarn__cpu_linear_dz, tarn__cpu_linear_dz_scratch},
+    [TARN__OP_MARK] = {mark},
+    [TARN__OP_NORM] = {residual_norm_forward, residual_norm_scratch},
+    [TARN__OP_OUTPUT_LOG_PROBABILITIES] = {tarn__cpu_output_log, tarn__cpu_output_log_scratch},
+    [TARN__OP_OUTPUT_LOSS] = {tarn__cpu_output_loss, tarn__cpu_output_loss_scratch},
+    [TARN__OP_OUTPUT_TOP] = {tarn__cpu_output_top, tarn__cpu_output_top_scratch},
+    [TARN__OP_POOLING] = {pooling_forward, pooling_scratch},
+    [TARN__OP_POOLING_BACKWARD] = {pooling_backward, pooling_scratch},
+    [TARN__OP_POOLING_ROWS] = {pooling_forward, pooling_scratch},
+    [TARN__OP_RECURRENCE] = {tarn__cpu_recurrence, tarn__cpu_recurrence_scratch},
+    [TARN__OP_RECURRENCE_BACKWARD] = {tarn__cpu_recurrence_backward, tarn__cpu_recurrence_backward_scratch},
+    [TARN__OP_RECURRENCE_DWEIGHT] = {tarn__cpu_recurrence_dweight, tarn__cpu_recurrence_dweight_scratch},
+    [TARN__OP_RECURRENCE_ROWS] = {tarn__cpu_recurrence_rows, tarn__cpu_recurrence_rows_scratch},
+    [TARN__OP_RESIDUAL_BACKWARD] = {residual_norm_backward, residual_norm_scratch},
+    [TARN__OP_RESIDUAL_NORM] = {residual_norm_forward, residual_norm_scratch},
+    [TARN__OP_RESIDUAL_NORM_BACKWARD] = {residual_norm_backward, residual_norm_scratch},
+    [TARN__OP_ROTARY] = {rotary_forward, rotary_scratch},
+    [TARN__OP_ROTARY_BACKWARD] = {rotary_forward, rotary_scratch},
+    [TARN__OP_SELECT_ROWS] = {tarn__cpu_select_rows},
+    [TARN__OP_STAND_IN_ADD] = {stand_in_add},
+    [TARN__OP_STAND_IN_COPY] = {stand_in_copy},
+    [TARN__OP_STAND_IN_MEASURE] = {stand_in_measure},
+};

@@ -1,0 +1,44 @@
+// What the processor runs for nodes of a graph. Most kernels take a node as it is and are compiled for each instruction
+// set (node_tables.h); here are those that first cut a node into products and rows (NAME_node.c), and their scratch in
+// bytes.
+#ifndef TARN_DEVICE_CPU_CPU_KERNELS_H
+#define TARN_DEVICE_CPU_CPU_KERNELS_H
+
+#include "device/op_list.h"
+#include "graph/graph.h"
+
+tarn_status tarn__cpu_attention_backward(const tarn__exec *exec, const tarn__node *node);
+tarn_status tarn__cpu_cache_append(const tarn__exec *exec, const tarn__node *node);
+tarn_status tarn__cpu_gelu(const tarn__exec *exec, const tarn__node *node);
+tarn_status tarn__cpu_hadamard(const tarn__exec *exec, const tarn__node *node);
+tarn_status tarn__cpu_hadamard_dx(const tarn__exec *exec, const tarn__node *node);
+tarn_status tarn__cpu_linear(const tarn__exec *exec, const tarn__node *node);
+tarn_status tarn__cpu_linear_dweight(const tarn__exec *exec, const tarn__node *node);
+tarn_status tarn__cpu_linear_dx(const tarn__exec *exec, const tarn__node *node);
+tarn_status tarn__cpu_linear_dz(const tarn__exec *exec, const tarn__node *node);
+tarn_status tarn__cpu_output_log(const tarn__exec *exec, const tarn__node *node);
+tarn_status tarn__cpu_output_loss(const tarn__exec *exec, const tarn__node *node);
+tarn_status tarn__cpu_output_top(const tarn__exec *exec, const tarn__node *node);
+tarn_status tarn__cpu_recurrence(const tarn__exec *exec, const tarn__node *node);
+tarn_status tarn__cpu_recurrence_backward(const tarn__exec *exec, const tarn__node *node);
+tarn_status tarn__cpu_recurrence_dweight(const tarn__exec *exec, const tarn__node *node);
+tarn_status tarn__cpu_recurrence_rows(const tarn__exec *exec, const tarn__node *node);
+tarn_status tarn__cpu_select_rows(const tarn__exec *exec, const tarn__node *node);
+
+size_t tarn__cpu_hadamard_scratch(const tarn__node *node, int threads);
+size_t tarn__cpu_linear_scratch(const tarn__node *node, int threads);
+size_t tarn__cpu_linear_dweight_scratch(const tarn__node *node, int threads);
+size_t tarn__cpu_linear_dx_scratch(const tarn__node *node, int threads);
+size_t tarn__cpu_linear_dz_scratch(const tarn__node *node, int threads);
+size_t tarn__cpu_output_log_scratch(const tarn__node *node, int threads);
+size_t tarn__cpu_output_loss_scratch(const tarn__node *node, int threads);
+size_t tarn__cpu_output_top_scratch(const tarn__node *node, int threads);
+size_t tarn__cpu_recurrence_scratch(const tarn__node *node, int threads);
+size_t tarn__cpu_recurrence_backward_scratch(const tarn__node *node, int threads);
+size_t tarn__cpu_recurrence_dweight_scratch(const tarn__node *node, int threads);
+size_t tarn__cpu_recurrence_rows_scratch(const tarn__node *node, int threads);
+
+// One line an op.
+extern const tarn__device_kernel tarn__cpu_kernels[TARN__OPS];
+
+#endif

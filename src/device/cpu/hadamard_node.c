@@ -1,0 +1,52 @@
+#include "device/cpu/cpu_kernels.h"
+#include "device/cpu/hadamard_kernels.h"
+#include "device/cpu/isa.h"
+#include "device/cpu/row_cpu.h"
+
+size_t tarn__hadamard_scratch(const tarn__hadamard_shape *shape) {
+  int64_t rows = shape->blocks * shape->out;
+  int64_t longest = rows > shape->in ? rows : shape->in;
+  // The transform; the input, the sum of transforms and what was there before as floats.
+  return tarn__row_floats(shape->width) + 3 * tarn__row_floats(longest);
+}
+
+size_t tarn__cpu_hadamard_scratch(const tarn__node *node, int threads) {
+  const tarn__hadamard_attr *attr = node->attr;
+  return tarn__hadamard_scratch(&attr->shape) * sizeof(float) * (size_t)threads;
+}
+
+static tarn__hadamard_job job_of(const tarn__node *node) {
+  const tarn__hadamard_attr *attr = node->attr;
+  return (tarn__hadamard_job){.shape = attr->shape, .relu = attr->relu};
+}
+
+static tarn_status run(const tarn__exec *exec, const tarn__node *node, tarn__hadamard_job job) {
+  const tarn__hadamard_kernels *kernels = TARN__TABLE_NOW(tarn__hadamard_kernels);
+  const tarn__tensor *from = node->in[0], *to = node->out[0];
+  job.signs = node->in[1]->data;
+  job.from = from->data;
+  job.to = to->data;
+  job.from_cols = from->cols;
+  job.to_cols = to->cols;
+  job.dtype = from->dtype;
+  size_t each = tarn__hadamard_scratch(&job.shape);
+#pragma omp parallel for schedule(static) num_threads(exec->threads)
+  for (int part = 0; part < exec->threads; part++)
+    kernels->run(&job, from->rows * part / exec->threads, from->rows * (part + 1) / exec->threads,
+                 (float *)node->scratch + (size_t)part * each);
+  return TARN_STATUS_OK;
+}
+
+tarn_status tarn__cpu_hadamard(const tarn__exec *exec, const tarn__node *node) {
+  tarn__hadamard_job job = job_of(node);
+  if (node->in[2] != NULL) job.bias = node->in[2]->data;
+  return run(exec, node, job);
+}
+
+tarn_status tarn__cpu_hadamard_dx(const tarn__exec *exec, const tarn__node *node) {
+  tarn__hadamard_job job = job_of(node);
+  job.transposed = true;
+  if (node->in[2] != NULL) job.mask = node->in[2]->data;
+  job.accumulate = node->in[3] != NULL;
+  return run(exec, node, job);
+}

@@ -1,0 +1,82 @@
+// Kernels that compute whole nodes, compiled once for each instruction set: a table an op and set. Tables of kernels
+// that compute a part of a node are in headers of their own (linear_kernels.h and others).
+#ifndef TARN_DEVICE_CPU_NODE_TABLES_H
+#define TARN_DEVICE_CPU_NODE_TABLES_H
+
+#include "device/variant.h"
+#include "graph/graph.h"
+#include "ops/depthwise_conv.h"
+#include "ops/ops.h"
+
+typedef struct tarn__add_kernels {
+  tarn__kernel add;
+} tarn__add_kernels;
+TARN__TABLES(tarn__add_kernels);
+
+typedef struct tarn__attention_kernels {
+  tarn__kernel forward, backward;
+  size_t (*scratch)(const tarn__attention_spec *spec, int threads);           // bytes
+  size_t (*backward_scratch)(const tarn__attention_spec *spec, int threads);  // bytes
+} tarn__attention_kernels;
+TARN__TABLES(tarn__attention_kernels);
+
+typedef struct tarn__attention_rows_kernels {
+  tarn__kernel forward;
+  size_t (*scratch)(const tarn__attention_spec *spec, int threads);  // bytes
+} tarn__attention_rows_kernels;
+TARN__TABLES(tarn__attention_rows_kernels);
+
+typedef struct tarn__conv_kernels {
+  tarn__kernel forward, backward;
+  size_t (*scratch)(const tarn__conv_spec *spec, int64_t d, tarn__dtype dtype, int threads);  // bytes, for both
+} tarn__conv_kernels;
+TARN__TABLES(tarn__conv_kernels);
+
+typedef struct tarn__dropout_kernels {
+  tarn__kernel apply;
+} tarn__dropout_kernels;
+TARN__TABLES(tarn__dropout_kernels);
+
+typedef struct tarn__embedding_kernels {
+  tarn__kernel forward, backward;
+  size_t (*scratch)(int64_t cols, int threads);  // bytes, for both
+} tarn__embedding_kernels;
+TARN__TABLES(tarn__embedding_kernels);
+
+// Rows of floats of scratch that one thread needs: forward 4, backward 11.
+enum { TARN__GC_FORWARD_ROWS = 4, TARN__GC_BACKWARD_ROWS = 11 };
+
+typedef struct tarn__gated_conv_kernels {
+  tarn__kernel forward, backward;
+} tarn__gated_conv_kernels;
+TARN__TABLES(tarn__gated_conv_kernels);
+
+typedef struct tarn__glu_kernels {
+  tarn__kernel forward, backward;
+} tarn__glu_kernels;
+TARN__TABLES(tarn__glu_kernels);
+
+typedef struct tarn__pooling_kernels {
+  tarn__kernel forward, backward;
+  size_t (*scratch)(const tarn__node *node, int threads);  // bytes, for both
+} tarn__pooling_kernels;
+TARN__TABLES(tarn__pooling_kernels);
+
+typedef struct tarn__residual_norm_kernels {
+  tarn__kernel forward, backward;
+  size_t (*scratch)(int64_t cols, int threads);  // bytes, for both
+} tarn__residual_norm_kernels;
+TARN__TABLES(tarn__residual_norm_kernels);
+
+typedef struct tarn__rotary_kernels {
+  tarn__kernel forward;
+  size_t (*scratch)(const tarn__node *node, int threads);  // bytes
+} tarn__rotary_kernels;
+TARN__TABLES(tarn__rotary_kernels);
+
+typedef struct tarn__stand_in_kernels {
+  tarn__kernel copy, add, measure;
+} tarn__stand_in_kernels;
+TARN__TABLES(tarn__stand_in_kernels);
+
+#endif

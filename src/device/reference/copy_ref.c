@@ -1,0 +1,27 @@
+#include "device/reference/reference_kernels.h"
+#include "ops/cache.h"
+
+typedef TARN_REAL real;
+
+tarn_status TARN__REF(tarn__cache_append_ref)(const tarn__exec *exec, const tarn__node *node) {
+  (void)exec;
+  const tarn__cache_attr *attr = node->attr;
+  const tarn__tensor *x = node->in[TARN__CACHE_X], *cache = node->in[TARN__CACHE_CACHE];
+  for (int64_t r = 0; r < x->rows; r++)
+    for (int64_t c = 0; c < cache->cols; c++)
+      ((real *)cache->data)[(attr->first_row + r) * cache->cols + c] =
+          ((const real *)x->data)[r * x->cols + attr->column + c];
+  return TARN_STATUS_OK;
+}
+
+tarn_status TARN__REF(tarn__select_rows_ref)(const tarn__exec *exec, const tarn__node *node) {
+  (void)exec;
+  const tarn__tensor *x = node->in[0], *rows = node->in[1];
+  const int32_t *numbers = rows->data;
+  for (int64_t i = 0; i < rows->cols; i++) {
+    TARN_REQUIRE(numbers[i] >= 0 && numbers[i] < x->rows, INTERNAL, "there is no row %d to select", numbers[i]);
+    for (int64_t c = 0; c < x->cols; c++)
+      ((real *)node->out[0]->data)[i * x->cols + c] = ((const real *)x->data)[numbers[i] * x->cols + c];
+  }
+  return TARN_STATUS_OK;
+}

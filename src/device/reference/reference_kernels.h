@@ -1,0 +1,71 @@
+// The plain C kernels, for files that are compiled in float and in double (cmake/kernels.cmake). They are slow and
+// simple: what every other device is compared with.
+#ifndef TARN_DEVICE_REFERENCE_REFERENCE_KERNELS_H
+#define TARN_DEVICE_REFERENCE_REFERENCE_KERNELS_H
+
+#include "device/op_list.h"
+#include "device/variant.h"
+#include "graph/graph.h"
+#include "ops/ops.h"
+
+#define TARN__REF_KERNEL(name) tarn_status TARN__REF(name)(const tarn__exec *exec, const tarn__node *node)
+TARN__REF_KERNEL(tarn__add_ref);
+TARN__REF_KERNEL(tarn__attention_ref);
+TARN__REF_KERNEL(tarn__attention_backward_ref);
+TARN__REF_KERNEL(tarn__attention_rows_ref);
+TARN__REF_KERNEL(tarn__cache_append_ref);
+TARN__REF_KERNEL(tarn__conv_ref);
+TARN__REF_KERNEL(tarn__conv_backward_ref);
+TARN__REF_KERNEL(tarn__dropout_ref);
+TARN__REF_KERNEL(tarn__embedding_ref);
+TARN__REF_KERNEL(tarn__embedding_backward_ref);
+TARN__REF_KERNEL(tarn__gated_conv_ref);
+TARN__REF_KERNEL(tarn__gated_conv_backward_ref);
+TARN__REF_KERNEL(tarn__gelu_ref);
+TARN__REF_KERNEL(tarn__glu_ref);
+TARN__REF_KERNEL(tarn__glu_backward_ref);
+TARN__REF_KERNEL(tarn__hadamard_ref);
+TARN__REF_KERNEL(tarn__hadamard_dx_ref);
+TARN__REF_KERNEL(tarn__linear_ref);
+TARN__REF_KERNEL(tarn__linear_dweight_ref);
+TARN__REF_KERNEL(tarn__linear_dx_ref);
+TARN__REF_KERNEL(tarn__linear_dz_ref);
+TARN__REF_KERNEL(tarn__residual_norm_ref);
+TARN__REF_KERNEL(tarn__output_log_ref);
+TARN__REF_KERNEL(tarn__output_loss_ref);
+TARN__REF_KERNEL(tarn__output_top_ref);
+TARN__REF_KERNEL(tarn__pooling_ref);
+TARN__REF_KERNEL(tarn__pooling_backward_ref);
+TARN__REF_KERNEL(tarn__recurrence_ref);
+TARN__REF_KERNEL(tarn__recurrence_backward_ref);
+TARN__REF_KERNEL(tarn__recurrence_dweight_ref);
+TARN__REF_KERNEL(tarn__recurrence_rows_ref);
+TARN__REF_KERNEL(tarn__residual_norm_backward_ref);
+TARN__REF_KERNEL(tarn__rotary_ref);
+TARN__REF_KERNEL(tarn__select_rows_ref);
+TARN__REF_KERNEL(tarn__stand_in_add_ref);
+TARN__REF_KERNEL(tarn__stand_in_copy_ref);
+TARN__REF_KERNEL(tarn__stand_in_measure_ref);
+#undef TARN__REF_KERNEL
+
+#define TARN__REF_SCRATCH(name) size_t TARN__REF(name)(const tarn__node *node, int threads)
+TARN__REF_SCRATCH(tarn__attention_ref_scratch);
+TARN__REF_SCRATCH(tarn__attention_backward_ref_scratch);
+TARN__REF_SCRATCH(tarn__attention_rows_ref_scratch);
+TARN__REF_SCRATCH(tarn__conv_ref_scratch);
+TARN__REF_SCRATCH(tarn__hadamard_ref_scratch);
+TARN__REF_SCRATCH(tarn__hadamard_dx_ref_scratch);
+TARN__REF_SCRATCH(tarn__residual_norm_ref_scratch);
+TARN__REF_SCRATCH(tarn__output_loss_ref_scratch);
+TARN__REF_SCRATCH(tarn__output_top_ref_scratch);
+TARN__REF_SCRATCH(tarn__recurrence_ref_scratch);
+TARN__REF_SCRATCH(tarn__recurrence_rows_ref_scratch);
+#undef TARN__REF_SCRATCH
+
+// GELU of one number and its derivative.
+TARN_REAL TARN__REF(tarn__gelu_value)(TARN_REAL x, tarn__activation form);
+TARN_REAL TARN__REF(tarn__gelu_slope)(TARN_REAL x, tarn__activation form);
+
+extern const tarn__device_kernel TARN__REF(tarn__reference_kernels)[TARN__OPS];
+
+#endif

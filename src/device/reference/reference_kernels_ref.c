@@ -1,0 +1,58 @@
+#include "device/reference/reference_kernels.h"
+
+static tarn_status TARN__REF(tarn__mark_ref)(const tarn__exec *exec, const tarn__node *node) {
+  (void)exec;
+  (void)node;
+  return TARN_STATUS_OK;
+}
+
+const tarn__device_kernel TARN__REF(tarn__reference_kernels)[TARN__OPS] = {
+    [TARN__OP_ADD] = {TARN__REF(tarn__add_ref)},
+    [TARN__OP_ATTENTION] = {TARN__REF(tarn__attention_ref), TARN__REF(tarn__attention_ref_scratch)},
+    [TARN__OP_ATTENTION_BACKWARD] = {TARN__REF(tarn__attention_backward_ref),
+                                     TARN__REF(tarn__attention_backward_ref_scratch)},
+    [TARN__OP_ATTENTION_ROWS] = {TARN__REF(tarn__attention_rows_ref), TARN__REF(tarn__attention_rows_ref_scratch)},
+    [TARN__OP_CACHE_APPEND] = {TARN__REF(tarn__cache_append_ref)},
+    [TARN__OP_DEPTHWISE_CONV] = {TARN__REF(tarn__conv_ref), TARN__REF(tarn__conv_ref_scratch)},
+    [TARN__OP_DEPTHWISE_CONV_BACKWARD] = {TARN__REF(tarn__conv_backward_ref), TARN__REF(tarn__conv_ref_scratch)},
+    [TARN__OP_DEPTHWISE_CONV_ROWS] = {TARN__REF(tarn__conv_ref), TARN__REF(tarn__conv_ref_scratch)},
+    [TARN__OP_DROPOUT] = {TARN__REF(tarn__dropout_ref)},
+    [TARN__OP_DROPOUT_BACKWARD] = {TARN__REF(tarn__dropout_ref)},
+    [TARN__OP_EMBEDDING] = {TARN__REF(tarn__embedding_ref)},
+    [TARN__OP_EMBEDDING_BACKWARD] = {TARN__REF(tarn__embedding_backward_ref)},
+    [TARN__OP_GATED_CONV] = {TARN__REF(tarn__gated_conv_ref)},
+    [TARN__OP_GATED_CONV_BACKWARD] = {TARN__REF(tarn__gated_conv_backward_ref)},
+    [TARN__OP_GELU] = {TARN__REF(tarn__gelu_ref)},
+    [TARN__OP_GLU] = {TARN__REF(tarn__glu_ref)},
+    [TARN__OP_GLU_BACKWARD] = {TARN__REF(tarn__glu_backward_ref)},
+    [TARN__OP_HADAMARD] = {TARN__REF(tarn__hadamard_ref), TARN__REF(tarn__hadamard_ref_scratch)},
+    [TARN__OP_HADAMARD_DX] = {TARN__REF(tarn__hadamard_dx_ref), TARN__REF(tarn__hadamard_dx_ref_scratch)},
+    [TARN__OP_LINEAR] = {TARN__REF(tarn__linear_ref)},
+    [TARN__OP_LINEAR_DWEIGHT] = {TARN__REF(tarn__linear_dweight_ref)},
+    [TARN__OP_LINEAR_DX] = {TARN__REF(tarn__linear_dx_ref)},
+    [TARN__OP_LINEAR_DZ] = {TARN__REF(tarn__linear_dz_ref)},
+    [TARN__OP_MARK] = {TARN__REF(tarn__mark_ref)},
+    [TARN__OP_NORM] = {TARN__REF(tarn__residual_norm_ref), TARN__REF(tarn__residual_norm_ref_scratch)},
+    [TARN__OP_OUTPUT_LOG_PROBABILITIES] = {TARN__REF(tarn__output_log_ref)},
+    [TARN__OP_OUTPUT_LOSS] = {TARN__REF(tarn__output_loss_ref), TARN__REF(tarn__output_loss_ref_scratch)},
+    [TARN__OP_OUTPUT_TOP] = {TARN__REF(tarn__output_top_ref), TARN__REF(tarn__output_top_ref_scratch)},
+    [TARN__OP_POOLING] = {TARN__REF(tarn__pooling_ref)},
+    [TARN__OP_POOLING_BACKWARD] = {TARN__REF(tarn__pooling_backward_ref)},
+    [TARN__OP_POOLING_ROWS] = {TARN__REF(tarn__pooling_ref)},
+    [TARN__OP_RECURRENCE] = {TARN__REF(tarn__recurrence_ref), TARN__REF(tarn__recurrence_ref_scratch)},
+    [TARN__OP_RECURRENCE_BACKWARD] = {TARN__REF(tarn__recurrence_backward_ref),
+                                      TARN__REF(tarn__recurrence_ref_scratch)},
+    [TARN__OP_RECURRENCE_DWEIGHT] = {TARN__REF(tarn__recurrence_dweight_ref)},
+    [TARN__OP_RECURRENCE_ROWS] = {TARN__REF(tarn__recurrence_rows_ref), TARN__REF(tarn__recurrence_rows_ref_scratch)},
+    [TARN__OP_RESIDUAL_BACKWARD] = {TARN__REF(tarn__residual_norm_backward_ref),
+                                    TARN__REF(tarn__residual_norm_ref_scratch)},
+    [TARN__OP_RESIDUAL_NORM] = {TARN__REF(tarn__residual_norm_ref), TARN__REF(tarn__residual_norm_ref_scratch)},
+    [TARN__OP_RESIDUAL_NORM_BACKWARD] = {TARN__REF(tarn__residual_norm_backward_ref),
+                                         TARN__REF(tarn__residual_norm_ref_scratch)},
+    [TARN__OP_ROTARY] = {TARN__REF(tarn__rotary_ref)},
+    [TARN__OP_ROTARY_BACKWARD] = {TARN__REF(tarn__rotary_ref)},
+    [TARN__OP_SELECT_ROWS] = {TARN__REF(tarn__select_rows_ref)},
+    [TARN__OP_STAND_IN_ADD] = {TARN__REF(tarn__stand_in_add_ref)},
+    [TARN__OP_STAND_IN_COPY] = {TARN__REF(tarn__stand_in_copy_ref)},
+    [TARN__OP_STAND_IN_MEASURE] = {TARN__REF(tarn__stand_in_measure_ref)},
+};

@@ -1,0 +1,107 @@
+// Devices: their names, their tables of kernels, and what a graph says that its device cannot compute.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "device/devices.h"
+#include "graph/graph.h"
+
+#define WORD(word) #word,
+static const char *const words[] = {TARN__OP_LIST(WORD)};
+static const tarn__device *const devices[] = {&tarn__device_cpu, &tarn__device_reference};
+enum { DEVICES = sizeof devices / sizeof *devices };
+
+// A line that is forgotten in the table of a device would be found only where somebody runs that op.
+static void test_every_op_has_kernels(void **state) {
+  (void)state;
+  for (int d = 0; d < DEVICES; d++) {
+    int types = 0;
+    assert_int_equal(devices[d]->ops, TARN__OPS);
+    for (int type = 0; type < TARN__DTYPES; type++) {
+      const tarn__device_kernel *kernels = devices[d]->kernels[type];
+      types += kernels != NULL;
+      for (int op = 0; kernels && op < TARN__OPS; op++)
+        if (!kernels[op].run) fail_msg("%s has no kernel for %s", devices[d]->name, words[op]);
+    }
+    assert_int_equal(types, 2);
+  }
+}
+
+static void test_a_device_is_found_by_name(void **state) {
+  (void)state;
+  const tarn__device *device;
+  for (int d = 0; d < DEVICES; d++) {
+    assert_int_equal(tarn__device_find(&device, devices[d]->name), TARN_STATUS_OK);
+    assert_ptr_equal(device, devices[d]);
+  }
+  assert_int_equal(tarn__device_find(&device, "referense"), TARN_STATUS_USAGE);
+  assert_string_equal(tarn_error_message(),
+                      "there is no device \"referense\" in this program; did you mean \"reference\"? there are cpu, "
+                      "reference");
+  assert_int_equal(tarn__device_find(&device, "cuda"), TARN_STATUS_USAGE);
+  assert_string_equal(tarn_error_message(), "there is no device \"cuda\" in this program; there are cpu, reference");
+}
+
+static void test_default_device(void **state) {
+  (void)state;
+  const tarn__device *device;
+  unsetenv("TARN_DEVICE");
+  assert_int_equal(tarn__device_default(&device, TARN__BF16), TARN_STATUS_OK);
+  assert_ptr_equal(device, &tarn__device_cpu);
+  assert_int_equal(tarn__device_default(&device, TARN__F64), TARN_STATUS_OK);
+  assert_ptr_equal(device, &tarn__device_reference);
+  assert_int_equal(tarn__device_default(&device, TARN__I32), TARN_STATUS_UNSUPPORTED);
+  setenv("TARN_DEVICE", "reference", 1);
+  assert_int_equal(tarn__device_default(&device, TARN__F32), TARN_STATUS_OK);
+  assert_ptr_equal(device, &tarn__device_reference);
+  assert_int_equal(tarn__device_default(&device, TARN__BF16), TARN_STATUS_UNSUPPORTED);
+  assert_string_equal(tarn_error_message(), "TARN_DEVICE: the device reference does not compute in bf16");
+  setenv("TARN_DEVICE", "gpu", 1);
+  assert_int_equal(tarn__device_default(&device, TARN__F32), TARN_STATUS_USAGE);
+  unsetenv("TARN_DEVICE");
+}
+
+static tarn_status plan(const tarn__device *device, tarn__dtype dtype, int op) {
+  const tarn__op probe = {.id = op, .name = "probe"};
+  tarn__graph graph = {0};
+  tarn__graph_begin(&graph, device, dtype, false, 1);
+  tarn__node *node = tarn__graph_node(&graph, &probe, 0);
+  node->out[0] = tarn__graph_tensor(&graph, dtype, 4, 32, "t");
+  tarn__graph_emit(&graph, node);
+  const tarn_status status = tarn__graph_plan(&graph);
+  tarn__graph_close(&graph);
+  return status;
+}
+
+// What a device cannot compute is said when the graph is planned, before anything runs.
+static void test_what_a_device_lacks_fails_in_planning(void **state) {
+  (void)state;
+  tarn__device_kernel kernels[TARN__OPS];
+  memcpy(kernels, tarn__device_cpu.kernels[TARN__F32], sizeof kernels);
+  kernels[TARN__OP_GLU].run = NULL;
+  tarn__device poor = tarn__device_cpu;
+  poor.name = "poor";
+  poor.kernels[TARN__F32] = kernels;
+  assert_int_equal(plan(&poor, TARN__F32, TARN__OP_MARK), TARN_STATUS_OK);
+  const int missing[] = {TARN__OP_GLU, TARN__OPS, -1};
+  for (int i = 0; i < 3; i++) {
+    assert_int_equal(plan(&poor, TARN__F32, missing[i]), TARN_STATUS_UNSUPPORTED);
+    assert_string_equal(tarn_error_message(), "the device poor has no kernel for the op probe in fp32");
+  }
+  assert_int_equal(plan(&tarn__device_cpu, TARN__F64, TARN__OP_MARK), TARN_STATUS_UNSUPPORTED);
+  assert_string_equal(tarn_error_message(), "the device cpu does not compute in fp64");
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_every_op_has_kernels),
+      cmocka_unit_test(test_a_device_is_found_by_name),
+      cmocka_unit_test(test_default_device),
+      cmocka_unit_test(test_what_a_device_lacks_fails_in_planning),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
