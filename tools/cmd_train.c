@@ -66,7 +66,9 @@ static void print_step(const tarn_train_event *e) {
 
 static void print_validation(const tarn_train_event *e) {
   printf("update %lld  epoch %.2f  %s", (long long)e->update, e->epoch,
-         e->path ? "validation of the average" : "validation");
+         e->path  ? "validation of the average"
+         : e->set ? e->set
+                  : "validation");
   for (int m = 0; m < TARN_METRIC_COUNT; m++) {
     const tarn_measure *measure = tarn_measure_of((tarn_metric)m);
     if (!measure->derived && !isnan(e->scores[m]))

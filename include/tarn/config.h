@@ -175,6 +175,7 @@ enum {
   TARN_CONFIG_LAYERS = 512,    // most layers of a stack
   TARN_CONFIG_KINDS = 64,      // most kinds
   TARN_CONFIG_SEEDS = 1000,    // most seeds of train.seeds
+  TARN_CONFIG_SETS = 16,       // most scored sets
   TARN_CONFIG_KIND_NAME = 32,  // bytes of a kind's name with its zero byte
   TARN_CONFIG_SET_NAME = 48,   // bytes of a set's name with its zero byte
   TARN_CONFIG_HASH = 33        // bytes of a hash in hexadecimal with its zero byte
@@ -348,6 +349,17 @@ typedef struct tarn_config_valid {
   tarn_bleu_tokenizer tokenize;  // [13a]
 } tarn_config_valid;
 
+// One entry of sets: sentences that are scored beside the validation data, on their own schedule, and choose nothing.
+// They are translated and scored as valid says. The log has their scores under the name of the set.
+typedef struct tarn_config_set {
+  char name[TARN_CONFIG_KIND_NAME];  // letters, digits and underscores, from a letter on; none of the log's own kinds
+  const char *data;                  // prefix of the shards; required
+  const char *reference;             // as data.valid_reference
+  int64_t every;                     // updates between two scores; 0: at the end of every epoch [valid.every]
+  bool bleu;                         // [valid.bleu]
+  int64_t max_sentences;             // sentences translated, from the first; 0: all [0]
+} tarn_config_set;
+
 // Defaults of `tarn translate`; its options override them.
 typedef struct tarn_config_translate {
   int64_t beam;           // 1: greedy [5]
@@ -369,6 +381,8 @@ typedef struct tarn_config {
   tarn_config_data data;
   tarn_config_train train;
   tarn_config_valid valid;
+  tarn_config_set *sets;  // in the order of the file
+  int32_t set_count;
   tarn_config_translate translate;
   struct tarn__config_memory *memory;  // owns all strings and arrays above
 } tarn_config;

@@ -9,9 +9,9 @@
 //
 // Names of scores. Each number that the log has is a series under the name that TensorBoard shows as well:
 // "valid/bleu", "valid/loss", "valid/nll", "valid/ppl" (exp(nll), computed here), "train/loss", "train/nll",
-// "train/ppl", "train/lr", "train/grad_norm", "train/tokens_per_second", "backskip/cosine/encoder 3 R", ... Where a
-// name is expected, "bleu" means "valid/bleu". tarn/measure.h says whether less is better; of anything that is not
-// a measure, more is.
+// "train/ppl", "train/lr", "train/grad_norm", "test/bleu" of the scored set "test", "train/tokens_per_second",
+// "backskip/cosine/encoder 3 R", ... Where a name is expected, "bleu" means "valid/bleu". tarn/measure.h says whether
+// less is better; of anything that is not a measure, more is.
 //
 // Times are seconds of the training clock (train.clock), which does not run during validation and saving. A double that
 // is not known is NAN, an integer that is not known is -1, a text that is not known is NULL.
@@ -93,6 +93,12 @@ typedef struct tarn_results_freeze {
   const char *layer;  // as the log names it: "encoder.layer1"
 } tarn_results_freeze;
 
+// What a scored set of a run was (sets in the configuration), as hashes: of what the loss counts, and of what BLEU
+// does, NULL: it was not computed.
+typedef struct tarn_results_set {
+  const char *name, *hash, *bleu_hash;
+} tarn_results_set;
+
 // One run directory.
 typedef struct tarn_results_run {
   const char *path;  // of the directory
@@ -128,7 +134,9 @@ typedef struct tarn_results_run {
   int64_t shared_parameters;                                  // that sharing saves
   int64_t planned_bytes, peak_bytes;                          // memory of the process
   const char *valid_hash;                                     // of the validation data as the loss counts them
-  const char *valid_bleu_hash;  // as BLEU does; NULL: there is none, or an earlier program did not say
+  const char *valid_bleu_hash;   // as BLEU does; NULL: there is none, or an earlier program did not say
+  const tarn_results_set *sets;  // that were scored
+  size_t set_count;
 
   // Of the test set, from test.json (docs/experiments.md).
   double test_bleu, test_chrf;

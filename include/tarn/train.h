@@ -51,6 +51,7 @@ typedef struct tarn_train_event {
   double lr, grad_norm;      // of the update; the norm before clipping
   double tokens_per_second;  // source and target tokens together
   const double *scores;      // VALID: [TARN_METRIC_COUNT], by measure (tarn/measure.h); NAN: not computed
+  const char *set;           // VALID: name of the scored set; NULL: the validation data
   bool best;                 // the best validation so far
   const char *signature;     // of the BLEU; NULL: not computed
   const char *path;          // of the checkpoint that was saved or validated; NULL: the model in memory

@@ -45,9 +45,12 @@ static tarn_status read_object(const receiver *r, const char *key, const json_t 
 tarn_status tarn__record_scores(const json_t *record, tarn__record_fn receive, void *user) {
   const char *kind = json_string_value(json_object_get(record, "kind"));
   TARN_REQUIRE(kind && *kind, DATA, "a record of the log needs a \"kind\"");
+  const bool scored = strcmp(kind, "scored") == 0;
+  if (scored) kind = json_string_value(json_object_get(record, "set"));
+  TARN_REQUIRE(kind && *kind, DATA, "a record of the kind \"scored\" needs a \"set\"");
   bool average = json_object_get(record, "checkpoint") != NULL;
   receiver r = {average ? "average" : kind, receive, user};
   TARN_TRY(read_object(&r, NULL, record));
-  const json_t *nll = json_object_get(record, "valid_nll");
+  const json_t *nll = json_object_get(record, scored ? "nll" : "valid_nll");
   return json_is_number(nll) ? hand_out(&r, "ppl", NULL, fmin(exp(json_number_value(nll)), DBL_MAX)) : TARN_STATUS_OK;
 }

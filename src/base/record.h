@@ -2,7 +2,8 @@
 //
 // A number under the key K of a record of the kind "train" is the score "train/K"; one in an object under K has its own
 // key behind that ("backskip/cosine/encoder 3 R"). A key of a validation loses its "valid_", and "valid/ppl" =
-// exp(valid_nll) is added; the validation of an averaged checkpoint is of the kind "average". "kind", "step", "epoch",
+// exp(valid_nll) is added; the validation of an averaged checkpoint is of the kind "average". A record of the kind
+// "scored" goes by the name of its "set": "test/bleu"; "test/ppl" is added to it likewise. "kind", "step", "epoch",
 // "time" and "seconds" are no scores.
 #ifndef TARN_BASE_RECORD_H
 #define TARN_BASE_RECORD_H

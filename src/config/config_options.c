@@ -305,6 +305,18 @@ static const tarn__option valid_options[] = {
      .help = "sacreBLEU's tokenizer for BLEU", .also = "tokenizer tok"},
 };
 
+static const tarn__option set_options[] = {
+    {"data", TEXT(tarn_config_set, data), .help = "prefix of the shards that are scored; required", .also = "path"},
+    {"reference", TEXT(tarn_config_set, reference), .derived = "the shard's target, detokenized",
+     .help = "raw target text, one sentence a line, for BLEU", .also = "valid_reference"},
+    {"every", INTEGER(tarn_config_set, every, 0, 1e12), .derived = "valid.every", .unit = "updates",
+     .help = "updates between two scores; 0: at the end of every epoch", .also = "interval"},
+    {"bleu", BOOL(tarn_config_set, bleu), .derived = "valid.bleu",
+     .help = "translate the sentences and score them, as valid says", .also = "eval_bleu"},
+    {"max_sentences", INTEGER(tarn_config_set, max_sentences, 0, 1e9), .value = "0", .unit = "sentences",
+     .help = "sentences translated, from the first; 0: all"},
+};
+
 static const tarn__option translate_options[] = {
     {"beam", INTEGER(tarn_config_translate, beam, 1, 1024), .value = "5", .help = "hypotheses kept; 1: greedy",
      .also = "beam_size"},
@@ -331,6 +343,7 @@ static const tarn__section sections[TARN__SECTION_COUNT] = {
     [TARN__SECTION_DATA] = SECTION("data", data_options, offsetof(tarn_config, data)),
     [TARN__SECTION_TRAIN] = SECTION("train", train_options, offsetof(tarn_config, train)),
     [TARN__SECTION_VALID] = SECTION("valid", valid_options, offsetof(tarn_config, valid)),
+    [TARN__SECTION_SETS] = SECTION("sets", set_options, 0),
     [TARN__SECTION_TRANSLATE] = SECTION("translate", translate_options, offsetof(tarn_config, translate)),
 };
 

@@ -9,6 +9,7 @@
 #include "base/file_kind.h"
 #include "config/architecture.h"
 #include "tarn/text.h"
+#include "task/task.h"
 
 enum { LARGEST_FILE = 1 << 20, PATH_TEXT = 160 };
 
@@ -347,6 +348,61 @@ static tarn_status apply_edit(reader *r, const tarn__config_edit *edit) {
   return put_value(r, edit->path, value);
 }
 
+// Words that lines of the log have for their kind, or that could be taken for it.
+static bool is_set_name(const char *name) {
+  static const char *const taken[] = {"train", "valid", "average", "freeze", "backskip", "scored", "log_accepted"};
+  for (size_t i = 0; i < sizeof taken / sizeof *taken; i++)
+    if (strcmp(name, taken[i]) == 0) return false;
+  static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+  const size_t length = strlen(name);
+  return length < TARN_CONFIG_KIND_NAME && strspn(name, letters) > 0 &&
+         length == strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_");
+}
+
+// A set's BLEU is that of the task.
+static tarn_status check_set(const tarn_config *config, const tarn_config_set *set, const tarn__yaml_node *node,
+                             const char *path) {
+  const tarn__task *task = tarn__config_task(config);
+  if (!set->data) return tarn__yaml_fail(node, "%s.data is missing", path);
+  if (tarn__task_has(task, TARN_METRIC_BLEU)) return TARN_STATUS_OK;
+  const char *key = set->bleu ? "bleu" : set->reference ? "reference" : NULL;
+  const tarn__yaml_node *at = key ? tarn__yaml_get(node, key) : NULL;
+  return at ? tarn__yaml_fail(at, "%s.%s: %s does not translate", path, key, task->model) : TARN_STATUS_OK;
+}
+
+static tarn_status read_set(reader *r, tarn_config_set *set, const tarn__yaml_node *node) {
+  char shown[TARN__YAML_SHOWN];
+  char path[PATH_TEXT];
+  if (!is_set_name(node->key))
+    return tarn__yaml_fail(node,
+                           "sets: \"%s\" is not a name of a set: at most %d letters, digits and underscores, from a "
+                           "letter on, and no word that lines of the log begin with",
+                           tarn__yaml_show(shown, node->key), TARN_CONFIG_KIND_NAME - 1);
+  snprintf(set->name, sizeof set->name, "%s", node->key);
+  snprintf(path, sizeof path, "sets.%s", node->key);
+  TARN_TRY(read_section(r, TARN__SECTION_SETS, path, set, node, NULL));
+  if (tarn__yaml_is_empty(tarn__yaml_get(node, "every"))) set->every = r->config->valid.every;
+  if (tarn__yaml_is_empty(tarn__yaml_get(node, "bleu"))) set->bleu = r->config->valid.bleu;
+  return check_set(r->config, set, node, path);
+}
+
+// What a set has by default depends on valid and on the task, which are known by now.
+static tarn_status read_sets(reader *r) {
+  const tarn__yaml_node *sets = tarn__yaml_get(r->root, "sets");
+  tarn_config *config = r->config;
+  void *memory;
+  TARN_TRY(expect_map(sets, "sets"));
+  TARN_TRY(tarn__arena_alloc(r->arena, &memory, TARN_CONFIG_SETS, sizeof *config->sets));
+  config->sets = memory;
+  for (const tarn__yaml_node *entry = sets ? sets->first : NULL; entry; entry = entry->next) {
+    if (tarn__yaml_is_empty(entry)) continue;
+    if (config->set_count == TARN_CONFIG_SETS)
+      return tarn__yaml_fail(entry, "more than %d sets", (int)TARN_CONFIG_SETS);
+    TARN_TRY(read_set(r, &config->sets[config->set_count++], entry));
+  }
+  return TARN_STATUS_OK;
+}
+
 static tarn_status read_tree(reader *r) {
   tarn_config *config = r->config;
   static const tarn__section_id plain[] = {TARN__SECTION_MODEL, TARN__SECTION_DATA, TARN__SECTION_TRAIN,
@@ -362,7 +418,8 @@ static tarn_status read_tree(reader *r) {
   TARN_TRY(read_stack(r, TARN__SECTION_ENCODER, TARN__SECTION_ENCODER_PLACE, &config->encoder));
   TARN_TRY(read_stack(r, TARN__SECTION_DECODER, TARN__SECTION_DECODER_PLACE, &config->decoder));
   TARN_TRY(tarn__config_resolve_architecture(config, r->root));
-  return tarn__config_resolve(config, r->root);
+  TARN_TRY(tarn__config_resolve(config, r->root));
+  return read_sets(r);
 }
 
 static tarn_status read_all(reader *r, const char *name, const char *text, size_t size, const tarn__config_edit *edits,

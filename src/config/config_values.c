@@ -208,8 +208,8 @@ bool tarn_config_option_at(size_t index, tarn_config_option *option) {
                                    .help = entry->help,
                                    .words = entry->words,
                                    .word_count = (size_t)entry->word_count};
-    snprintf(option->key, sizeof option->key, "%s%s.%s", section->path, id == TARN__SECTION_KINDS ? ".NAME" : "",
-             entry->name);
+    snprintf(option->key, sizeof option->key, "%s%s.%s", section->path,
+             id == TARN__SECTION_KINDS || id == TARN__SECTION_SETS ? ".NAME" : "", entry->name);
     snprintf(option->value, sizeof option->value, "%s", value ? value : "");
     if (entry->most > entry->least) range_text(option->range, entry);
     return true;

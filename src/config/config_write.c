@@ -33,9 +33,9 @@ static void put_line(writer *w, int indent, const char *key, const char *value) 
 }
 
 // Double quotes, with the two characters escaped that have a meaning in them; reading lets no control characters in.
-static void put_quoted(writer *w, const char *key, const char *text) {
+static void put_quoted(writer *w, int indent, const char *key, const char *text) {
   char one[2] = "";
-  put(w, "  ");
+  put(w, indent == 2 ? "  " : "    ");
   put(w, key);
   put(w, ": \"");
   for (; *text; text++) {
@@ -119,7 +119,7 @@ static void put_option(writer *w, int indent, const tarn__option *option, const 
       put_line(w, indent, option->name, word_of(w, option, field));
       return;
     case TARN__OPTION_TEXT:
-      if (*(const char *const *)field) put_quoted(w, option->name, *(const char *const *)field);
+      if (*(const char *const *)field) put_quoted(w, indent, option->name, *(const char *const *)field);
       return;
     case TARN__OPTION_INTEGERS:
       put_integers(w, option->name, field);
@@ -171,6 +171,17 @@ static void put_stack(writer *w, tarn__section_id id, const tarn_stack *stack, c
   for (int i = 0; i < section->count; i++) put_option(w, 2, &section->options[i], stack);
 }
 
+// A description from before there were scored sets stays the same text.
+static void put_sets(writer *w, const tarn_config *config) {
+  const tarn__section *section = tarn__config_section(TARN__SECTION_SETS);
+  if (config->set_count == 0) return;
+  put_line(w, 0, section->path, "");
+  for (int32_t s = 0; s < config->set_count; s++) {
+    put_line(w, 2, config->sets[s].name, "");
+    for (int i = 0; i < section->count; i++) put_option(w, 4, &section->options[i], &config->sets[s]);
+  }
+}
+
 static bool uses(const tarn_stack *stack, int32_t kind) {
   for (int32_t i = 0; i < stack->depth; i++) {
     if (stack->pattern[i].kind == kind) return true;
@@ -204,6 +215,7 @@ tarn_status tarn_config_write(const tarn_config *config, char **text) {
   put_section(&w, TARN__SECTION_DATA, config);
   put_section(&w, TARN__SECTION_TRAIN, config);
   put_section(&w, TARN__SECTION_VALID, config);
+  put_sets(&w, config);
   put_section(&w, TARN__SECTION_TRANSLATE, config);
   return finish(&w, text);
 }

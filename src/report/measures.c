@@ -30,6 +30,14 @@ void tarn__measures_blank(tarn_results_measures *m) {
                                .peak_bytes = NAN};
 }
 
+const tarn_results_set *tarn__results_set_of(const tarn_results_run *run, const char *score) {
+  for (size_t i = 0; i < run->set_count; i++) {
+    const size_t length = strlen(run->sets[i].name);
+    if (strncmp(score, run->sets[i].name, length) == 0 && score[length] == '/') return &run->sets[i];
+  }
+  return NULL;
+}
+
 bool tarn__measures_ends_at(const tarn_results_run *run, double budget) {
   double own = run->config->train.max_minutes * 60;
   return strcmp(run->end, "minutes") == 0 && fabs(own - budget) <= 1e-6 * budget;
@@ -59,8 +67,8 @@ static tarn_status measure_area(tarn_results_measures *m, const tarn_results_run
   if (m->assumed_start) {
     const tarn_measure *measure = tarn_measure_find(series->name);
     const bool from_zero = measure && measure->from_zero;
-    TARN_REQUIRE(from_zero || strncmp(series->name, "valid/", 6) != 0, DATA,
-                 "%s: the area under %s needs a validation at time 0; train with valid.at_start: yes", run->path,
+    TARN_REQUIRE(from_zero || (strncmp(series->name, "valid/", 6) != 0 && !tarn__results_set_of(run, series->name)),
+                 DATA, "%s: the area under %s needs a validation at time 0; train with valid.at_start: yes", run->path,
                  series->name);
     if (from_zero) start = 0;
   }

@@ -11,6 +11,9 @@ void tarn__measures_blank(tarn_results_measures *measures);
 // update ended a little later.
 bool tarn__measures_ends_at(const tarn_results_run *run, double budget);
 
+// The scored set whose name a score begins with, such as "test/bleu"; NULL: it is of something else.
+const tarn_results_set *tarn__results_set_of(const tarn_results_run *run, const char *score);
+
 // Of a finished run that has the series; see tarn_results_measures. Fails with DATA (no point at time 0 for a score
 // that needs it) or NUMERIC.
 tarn_status tarn__measures_of(tarn_results_measures *measures, const tarn_results_run *run,

@@ -61,6 +61,27 @@ tarn_status tarn__run_check_version(const char *version, const char *path) {
   return TARN_STATUS_OK;
 }
 
+static tarn_status take_sets(tarn_results_run *run, const tarn__run_file *file, tarn__arena *arena) {
+  const json_t *sets = json_object_get(file->root, "sets");
+  void *memory;
+  TARN_REQUIRE(!sets || json_is_object(sets), DATA, "%s: \"sets\" must be an object", file->path);
+  if (!sets) return TARN_STATUS_OK;
+  TARN_TRY(tarn__arena_alloc(arena, &memory, json_object_size(sets), sizeof(tarn_results_set)));
+  tarn_results_set *set = memory;
+  run->sets = set;
+  // Jansson's iteration takes a pointer to what it does not change.
+  json_t *object = (json_t *)(uintptr_t)sets;
+  for (void *at = json_object_iter(object); at; at = json_object_iter_next(object, at), set++, run->set_count++) {
+    char *name;
+    const json_t *value = json_object_iter_value(at);
+    TARN_TRY(tarn__arena_strdup(arena, &name, json_object_iter_key(at)));
+    *set = (tarn_results_set){.name = name};
+    TARN_TRY(tarn__run_file_text(file, value, "hash", &set->hash, arena));
+    TARN_TRY(tarn__run_file_text(file, value, "bleu_hash", &set->bleu_hash, arena));
+  }
+  return TARN_STATUS_OK;
+}
+
 static tarn_status take_result(tarn_results_run *run, const tarn__run_file *file, tarn__arena *arena) {
   const json_t *o = file->root;
   const json_t *parameters = json_object_get(o, "parameters");
@@ -86,6 +107,7 @@ static tarn_status take_result(tarn_results_run *run, const tarn__run_file *file
   TARN_TRY(tarn__run_file_whole(file, parameters, "trained", &run->trained_parameters));
   TARN_TRY(tarn__run_file_whole(file, parameters, "frozen", &run->frozen_parameters));
   TARN_TRY(tarn__run_file_whole(file, parameters, "shared_saved", &run->shared_parameters));
+  TARN_TRY(take_sets(run, file, arena));
   TARN_REQUIRE(run->seconds >= 0 && run->epoch >= 0, DATA, "%s: \"seconds\" and \"epoch\" must not be negative",
                file->path);
   TARN_REQUIRE(run->state != TARN_RESULTS_FINISHED || run->end, DATA, "%s: \"end\" of a finished run is missing",

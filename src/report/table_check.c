@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "report/measures.h"
 #include "report/table_build.h"
 #include "tarn/measure.h"
 #include "tarn/score.h"
@@ -95,16 +96,7 @@ static tarn_status note_losses(struct tarn__results_table_memory *t, const tarn_
                           b->path);
 }
 
-// Fails unless both runs measure one thing in one way.
-static tarn_status check_pair(const tarn_results_run *a, const tarn_results_run *b, const char *metric) {
-  const tarn_config_valid *x = &a->config->valid;
-  const tarn_config_valid *y = &b->config->valid;
-  TARN_REQUIRE(same_text(a->clock, b->clock), DATA,
-               "%s and %s cannot stand in one table: their clocks differ (train.clock %s and %s)", a->path, b->path,
-               shown(a->clock), shown(b->clock));
-  if (strncmp(metric, "valid/", 6) != 0) return TARN_STATUS_OK;
-  const tarn_measure *measure = tarn_measure_find(metric);
-  const bool bleu = measure && measure->metric == TARN_METRIC_BLEU;
+static tarn_status check_validation(const tarn_results_run *a, const tarn_results_run *b, bool bleu) {
   const bool same = bleu && a->valid_bleu_hash && b->valid_bleu_hash ? same_text(a->valid_bleu_hash, b->valid_bleu_hash)
                                                                      : same_text(a->valid_hash, b->valid_hash);
   TARN_REQUIRE(
@@ -114,6 +106,33 @@ static tarn_status check_pair(const tarn_results_run *a, const tarn_results_run 
       a->path, b->path, shown(a->config->data.valid), shown(b->config->data.valid),
       (long long)a->config->model.max_length, (long long)b->config->model.max_length,
       bleu ? ", with valid.max_sentences and data.valid_reference" : "");
+  return TARN_STATUS_OK;
+}
+
+static tarn_status check_sets(const tarn_results_run *a, const tarn_results_run *b, const tarn_results_set *own,
+                              const tarn_results_set *other, bool bleu) {
+  const bool same = own && other && same_text(bleu ? own->bleu_hash : own->hash, bleu ? other->bleu_hash : other->hash);
+  TARN_REQUIRE(same, DATA,
+               "%s and %s cannot stand in one table: what they scored as %s differs (sets.%s, of which "
+               "model.max_length %lld and %lld are taken)",
+               a->path, b->path, own ? own->name : other->name, own ? own->name : other->name,
+               (long long)a->config->model.max_length, (long long)b->config->model.max_length);
+  return TARN_STATUS_OK;
+}
+
+// Fails unless both runs measure one thing in one way.
+static tarn_status check_pair(const tarn_results_run *a, const tarn_results_run *b, const char *metric) {
+  const tarn_config_valid *x = &a->config->valid;
+  const tarn_config_valid *y = &b->config->valid;
+  TARN_REQUIRE(same_text(a->clock, b->clock), DATA,
+               "%s and %s cannot stand in one table: their clocks differ (train.clock %s and %s)", a->path, b->path,
+               shown(a->clock), shown(b->clock));
+  const bool valid = strncmp(metric, "valid/", 6) == 0;
+  const tarn_results_set *own = tarn__results_set_of(a, metric), *other = tarn__results_set_of(b, metric);
+  if (!valid && !own && !other) return TARN_STATUS_OK;
+  const tarn_measure *measure = tarn_measure_find(metric);
+  const bool bleu = measure && measure->metric == TARN_METRIC_BLEU;
+  TARN_TRY(valid ? check_validation(a, b, bleu) : check_sets(a, b, own, other, bleu));
   TARN_REQUIRE(!measure || measure->metric != TARN_METRIC_LOSS || same_smoothing(a, b), DATA,
                "%s and %s cannot stand in one table: their losses have other label smoothing (%g and %g); compare nll",
                a->path, b->path, a->config->train.label_smoothing, b->config->train.label_smoothing);
@@ -121,12 +140,13 @@ static tarn_status check_pair(const tarn_results_run *a, const tarn_results_run 
   TARN_REQUIRE(same_text(a->signature, b->signature), DATA,
                "%s and %s cannot stand in one table: their BLEU has other signatures (%s and %s)", a->path, b->path,
                shown(a->signature), shown(b->signature));
-  TARN_REQUIRE(x->beam == y->beam && x->length_penalty == y->length_penalty && x->max_sentences == y->max_sentences,
-               DATA,
-               "%s and %s cannot stand in one table: valid.beam (%lld and %lld), valid.length_penalty (%g and %g) and "
-               "valid.max_sentences (%lld and %lld) must be the same",
-               a->path, b->path, (long long)x->beam, (long long)y->beam, x->length_penalty, y->length_penalty,
-               (long long)x->max_sentences, (long long)y->max_sentences);
+  TARN_REQUIRE(
+      x->beam == y->beam && x->length_penalty == y->length_penalty && (!valid || x->max_sentences == y->max_sentences),
+      DATA,
+      "%s and %s cannot stand in one table: valid.beam (%lld and %lld), valid.length_penalty (%g and %g) and "
+      "valid.max_sentences (%lld and %lld) must be the same",
+      a->path, b->path, (long long)x->beam, (long long)y->beam, x->length_penalty, y->length_penalty,
+      (long long)x->max_sentences, (long long)y->max_sentences);
   return TARN_STATUS_OK;
 }
 

@@ -55,6 +55,7 @@ typedef struct tarn__progress {
   int64_t worse;                         // validations since then
   int64_t validated;                     // update of the last validation; 0: none yet
   int64_t at_start;                      // 1: the untrained model was validated (valid.at_start)
+  int64_t scored[TARN_CONFIG_SETS];      // of each of sets: 1 + the update of its last score; 0: none yet
   int64_t saved;                         // update of the last numbered checkpoint; 0: none yet
   int64_t source_tokens, target_tokens;  // trained on so far
   // Sums since the last line of the log.

@@ -58,6 +58,17 @@ static json_t *write_norms(const tarn__progress *progress) {
   return array;
 }
 
+// Of the sets up to the last one that was scored; NULL when there is no memory.
+static json_t *write_scored(const tarn__progress *progress, int count) {
+  json_t *array = json_array();
+  for (int i = 0; i < count; i++) {
+    if (json_array_append_new(array, json_integer(progress->scored[i])) == 0) continue;
+    json_decref(array);
+    return NULL;
+  }
+  return array;
+}
+
 tarn_status tarn__progress_write(char **text, const tarn__progress *progress) {
   *text = NULL;
   json_t *object = json_object();
@@ -72,6 +83,9 @@ tarn_status tarn__progress_write(char **text, const tarn__progress *progress) {
                                  fields[i].sort == COUNT ? json_integer(whole) : json_real(real)) != 0;
   }
   if (!failed && progress->norm_count > 0) failed = json_object_set_new(object, "norms", write_norms(progress)) != 0;
+  int sets = TARN_CONFIG_SETS;
+  while (sets > 0 && progress->scored[sets - 1] == 0) sets--;
+  if (!failed && sets > 0) failed = json_object_set_new(object, "scored", write_scored(progress, sets)) != 0;
   if (!failed && progress->log.bytes > 0)
     failed = json_object_set_new(object, "log", tarn__log_sum_write(&progress->log)) != 0;
   if (!failed) *text = tarn__json_dump(object, JSON_COMPACT | JSON_REAL_PRECISION(17));
@@ -113,6 +127,18 @@ static tarn_status read_norms(tarn__progress *progress, const json_t *array, con
   return TARN_STATUS_OK;
 }
 
+static tarn_status read_scored(tarn__progress *progress, const json_t *array, const char *file) {
+  TARN_REQUIRE(json_array_size(array) <= TARN_CONFIG_SETS, DATA, "%s: the training's progress has more than %d sets",
+               file, (int)TARN_CONFIG_SETS);
+  for (size_t i = 0; i < json_array_size(array); i++) {
+    const json_t *value = json_array_get(array, i);
+    TARN_REQUIRE(json_is_integer(value) && json_integer_value(value) >= 0 && json_integer_value(value) <= MOST, DATA,
+                 "%s: what the training's progress says of a set is no update", file);
+    progress->scored[i] = json_integer_value(value);
+  }
+  return TARN_STATUS_OK;
+}
+
 tarn_status tarn__progress_read(tarn__progress *progress, const char *text, const char *file) {
   json_error_t error;
   *progress = (tarn__progress){0};
@@ -123,6 +149,7 @@ tarn_status tarn__progress_read(tarn__progress *progress, const char *text, cons
   for (size_t i = 0; i < FIELDS && status == TARN_STATUS_OK; i++)
     status = read_field(progress, i, json_object_get(object, fields[i].name), file);
   if (status == TARN_STATUS_OK) status = read_norms(progress, json_object_get(object, "norms"), file);
+  if (status == TARN_STATUS_OK) status = read_scored(progress, json_object_get(object, "scored"), file);
   if (status == TARN_STATUS_OK) status = tarn__log_sum_read(&progress->log, json_object_get(object, "log"), file);
   json_decref(object);
   return status;

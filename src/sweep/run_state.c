@@ -235,7 +235,7 @@ static void take_line(const tarn_sweep *sweep, tarn_sweep_run *run, const char *
   const json_t *step = json_object_get(record, "step");
   if (json_is_integer(step)) run->update = json_integer_value(step);
   take(record, "time", &run->seconds);
-  take(record, "loss", &run->loss);
+  if (has_text(record, "kind", "train")) take(record, "loss", &run->loss);
   take_validation(sweep, run, record);
   json_decref(record);
 }

@@ -11,30 +11,41 @@ static const size_t PROGRAM = 20000000;
 static const size_t PAIR = 48;
 
 // Sentences that a validation translates; where the data cannot be read, more than any decoder holds.
-static tarn_status count_sentences(int64_t *sentences, const tarn_config *config) {
+static tarn_status count_sentences(int64_t *sentences, const char *data, int64_t most) {
   *sentences = INT32_MAX;
   tarn__shard shard = {0};
-  tarn_status status = tarn__shard_open(&shard, config->data.valid);
+  tarn_status status = tarn__shard_open(&shard, data);
   if (status == TARN_STATUS_OK) *sentences = shard.pairs;
   tarn__shard_close(&shard);
-  if (config->valid.max_sentences > 0 && config->valid.max_sentences < *sentences)
-    *sentences = config->valid.max_sentences;
+  if (most > 0 && most < *sentences) *sentences = most;
   return status == TARN_STATUS_IO ? TARN_STATUS_OK : status;
 }
 
-// What translation takes beyond the workspace of the training step, in which it runs.
-static tarn_status plan_validation(tarn_plan *plan, const tarn__model *model, const tarn__plan_batch *batch,
-                                   int threads) {
+// What the translation of some data takes beyond the workspace of the training step, in which it runs.
+static tarn_status plan_translation(tarn_plan *plan, const tarn__model *model, const tarn__plan_batch *batch,
+                                    int threads, const char *data, int64_t most) {
   const tarn_config *config = model->config;
-  if (!config->data.valid || !config->valid.bleu) return TARN_STATUS_OK;
   tarn__translator_options options;
   tarn__validator_translation(&options, config, threads);
   size_t need;
   int64_t sentences;
-  TARN_TRY(count_sentences(&sentences, config));
+  TARN_TRY(count_sentences(&sentences, data, most));
   TARN_TRY(tarn__translator_plan(&need, model, &options, batch->source_length, sentences));
   size_t room = plan->activation_bytes + plan->workspace_bytes;
-  if (need > room) plan->validation_bytes = need - room;
+  if (need > room) plan->validation_bytes += need - room;
+  return TARN_STATUS_OK;
+}
+
+// Each translator keeps what it has taken, so it is the sum over all that is translated.
+static tarn_status plan_validation(tarn_plan *plan, const tarn__model *model, const tarn__plan_batch *batch,
+                                   int threads) {
+  const tarn_config *config = model->config;
+  if (config->data.valid && config->valid.bleu)
+    TARN_TRY(plan_translation(plan, model, batch, threads, config->data.valid, config->valid.max_sentences));
+  for (int32_t i = 0; i < config->set_count; i++) {
+    const tarn_config_set *set = &config->sets[i];
+    if (set->bleu) TARN_TRY(plan_translation(plan, model, batch, threads, set->data, set->max_sentences));
+  }
   return TARN_STATUS_OK;
 }
 

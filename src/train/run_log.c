@@ -26,13 +26,15 @@ static tarn_status keep_line(bool *keep, const char *line, size_t length, const 
   const char *kind = json_string_value(json_object_get(record, "kind"));
   const char *checkpoint = json_string_value(json_object_get(record, "checkpoint"));
   bool valid = kind && strcmp(kind, "valid") == 0;
+  // A checkpoint that knows of a set's score knows the length of its log, too.
+  const bool scored = kind && strcmp(kind, "scored") == 0;
   bool first_freeze = kind && step == 0 && progress->update == 0 && strcmp(kind, "freeze") == 0;
   // That of the untrained model leaves a mark of its own.
   bool validated = step == 0 ? progress->at_start != 0 : progress->validated == step;
   // The validation of an average comes after everything else of its step.
   *keep = step < progress->update
               ? checkpoint == NULL
-              : step == progress->update && (!valid || validated) && !first_freeze && checkpoint == NULL;
+              : step == progress->update && (!valid || validated) && !scored && !first_freeze && checkpoint == NULL;
   json_decref(record);
   return TARN_STATUS_OK;
 }

@@ -2,7 +2,6 @@
 // training that is resumed at any step does what one that ran through does.
 #include <float.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -60,26 +59,11 @@ static void begin_window(tarn__progress *p) {
   p->window_updates = p->window_source = p->window_target = 0;
 }
 
-// Every measure that was computed, under its own name.
-static bool add_scores(json_t *record, const tarn__validation *v) {
-  char key[32];
-  bool added = true;
-  for (int m = 0; m < TARN_METRIC_COUNT && added; m++) {
-    const tarn_measure *measure = tarn_measure_of((tarn_metric)m);
-    if (measure->derived || isnan(v->scores[m])) continue;
-    snprintf(key, sizeof key, "valid_%s", measure->word);
-    added = json_object_set_new(record, key, json_real(v->scores[m])) == 0;
-    if (added && m == TARN_METRIC_BLEU)
-      added = json_object_set_new(record, "signature", json_string(v->signature)) == 0;
-  }
-  return added;
-}
-
 static tarn_status log_validation(tarn_train *t, bool best, const char *path) {
   const tarn__validation *v = &t->session.validation;
   json_t *record = json_pack("{s:s, s:I, s:f, s:f}", "kind", "valid", "step", (json_int_t)t->progress.update, "epoch",
                              tarn__train_epoch(t), "time", t->progress.seconds);
-  int failed = !record || !add_scores(record, v);
+  int failed = !record || !tarn__train_add_scores(record, "valid_", v);
   failed |= json_object_set_new(record, "seconds", json_real(v->seconds)) != 0;
   if (path) failed |= json_object_set_new(record, "checkpoint", json_string("average")) != 0;
   if (!path) failed |= json_object_set_new(record, "best", json_boolean(best)) != 0;
@@ -233,6 +217,8 @@ static tarn_status between_steps(tarn_train *t, tarn_train_end *end, bool *ended
     TARN_TRY(validate_together(t, validate));
     *ended = *ended || limit_reached(t, end);  // patience
   }
+  t->session.ends = *ended;
+  if (tarn__train_sets_due(t, *ended)) TARN_TRY(validate_together(t, tarn__train_score_sets));
   bool save = t->save && *t->save != t->session.saves;
   if (save) t->session.saves = *t->save;
   if (save_due(t, *ended)) return tarn__train_lead(t, save_numbered);
@@ -335,6 +321,7 @@ static tarn_status run(tarn_train *t, tarn_train_result *result) {
   if (t->comm->rank > 0) TARN_TRY(tarn__train_freeze_first(t, true));
   if (t->validator && t->config->valid.at_start && t->progress.update == 0 && !t->progress.at_start)
     TARN_TRY(validate_together(t, validate_start));
+  if (t->progress.update == 0 && tarn__train_sets_due(t, false)) TARN_TRY(validate_together(t, tarn__train_score_sets));
   if (t->config->train.cache_frozen) TARN_TRY(share_cache(t));
   bool begun = false;
   for (;;) {

@@ -92,6 +92,7 @@ static tarn_status open_data(tarn_train *t) {
 static void warn_left_out(const tarn_train *t) {
   tarn__shard_warn_left_out(&t->shard, t->batcher, t->config, "");
   if (t->validator) tarn__validator_warn_left_out(t->validator);
+  for (int32_t i = 0; i < t->config->set_count; i++) tarn__validator_warn_left_out(t->sets[i]);
   tarn__warn_trained_reservoirs(t->config);
 }
 
@@ -161,12 +162,12 @@ static tarn_status take_memory(tarn_train *t) {
   TARN_TRY(take_moments(t));
   TARN_TRY(tarn__gradient_sum_open(&t->gradient_sum, t->comm, t->model));
   tarn__stepper_bounds train;
-  tarn__stepper_bounds valid;
+  tarn__stepper_bounds valid = {0};
   training_bounds(t, &train);
-  if (t->validator) tarn__validator_bounds(t->validator, &valid);
+  const bool scores = tarn__train_scoring_bounds(t, &valid);
   bool cached = t->config->train.cache_frozen;
   if (cached) TARN_TRY(tarn__frozen_cache_open(&t->cache, t->model, &t->shard));
-  TARN_TRY(tarn__stepper_open(&t->stepper, t->model, &train, t->validator ? &valid : NULL, cached ? &t->cache : NULL,
+  TARN_TRY(tarn__stepper_open(&t->stepper, t->model, &train, scores ? &valid : NULL, cached ? &t->cache : NULL,
                               t->threads, (uint64_t)t->config->train.seed));
   t->stepper.profile = t->profile;
   return TARN_STATUS_OK;
@@ -190,13 +191,18 @@ static tarn_status check_same_data(const tarn_train *t, const tarn__checkpoint_f
 // that are older than their hash say nothing.
 static tarn_status check_same_validation(const tarn_train *t, const tarn__checkpoint_file *file) {
   const char *stored = tarn__safetensors_text(&file->tensors, TARN__KEY_VALID);
-  const bool scored = file->progress.best_update > 0 || file->progress.at_start;
+  const tarn__progress *p = &file->progress;
+  char hash[TARN__HASH_TEXT];
+  bool scored = p->best_update > 0 || p->at_start;
+  for (int i = 0; i < TARN_CONFIG_SETS; i++) scored = scored || p->scored[i] > 0;
   if (!stored || !scored) return TARN_STATUS_OK;
-  TARN_REQUIRE(t->validator, DATA, "%s was validated, so the run cannot go on without data.valid", file->tensors.path);
-  TARN_REQUIRE(tarn__hash_same(stored, tarn__validator_hash(t->validator)), DATA,
-               "%s was validated on other data than %s%s%s", file->tensors.path, t->config->data.valid,
+  tarn__train_scoring_hash(t, hash);
+  TARN_REQUIRE(*hash, DATA, "%s was validated, so the run cannot go on without data.valid", file->tensors.path);
+  TARN_REQUIRE(tarn__hash_same(stored, hash), DATA, "%s was validated on other data than %s%s%s%s", file->tensors.path,
+               t->config->data.valid ? t->config->data.valid : "those of sets",
                t->config->data.valid_reference ? " and " : "",
-               t->config->data.valid_reference ? t->config->data.valid_reference : "");
+               t->config->data.valid_reference ? t->config->data.valid_reference : "",
+               t->config->data.valid && t->config->set_count > 0 ? ", with those of sets" : "");
   return TARN_STATUS_OK;
 }
 
@@ -277,7 +283,7 @@ static tarn_status check_parts(tarn_train *t, const tarn_train_options *o) {
   t->threads = tarn__threads_set(o->threads > 0 ? o->threads : (int)t->config->train.threads);
   TARN_TRY(open_data(t));
   TARN_TRY(make_plan(t));
-  if (t->config->data.valid) TARN_TRY(tarn__validator_open(&t->validator, t->model, t->source, t->target, t->threads));
+  TARN_TRY(tarn__train_open_scoring(t));
   TARN_TRY(check_memory(t));
   // Who takes the memory finds the same when the last checkpoint is loaded.
   return o->plan_only && o->resume ? start(t, true, false) : TARN_STATUS_OK;
@@ -380,7 +386,7 @@ void tarn_train_close(tarn_train **train) {
   tarn__gradient_sum_close(&t->gradient_sum);
   tarn__stepper_close(&t->stepper);
   tarn__frozen_cache_close(&t->cache);
-  tarn__validator_close(&t->validator);
+  tarn__train_close_scoring(t);
   if (t->moments) t->model->device->free(t->moments);
   tarn__model_close(&t->model);
   tarn__loader_close(&t->loader);

@@ -120,6 +120,7 @@ static json_t *describe(const tarn_train *t, const tarn_train_result *r, const c
     failed |= json_object_set_new(object, "valid_hash", json_string(tarn__validator_loss_hash(t->validator))) != 0;
   if (t->validator && *tarn__validator_bleu_hash(t->validator))
     failed |= json_object_set_new(object, "valid_bleu_hash", json_string(tarn__validator_bleu_hash(t->validator))) != 0;
+  failed |= !tarn__train_describe_sets(t, object);
   if (!failed) return object;
   json_decref(object);
   return NULL;

@@ -24,6 +24,7 @@ typedef struct tarn__train_session {
   double validation_seconds;     // of the newest validation, of an earlier session too; 0: there was none
   tarn__validation validation;   // the newest one
   bool validated;
+  bool ends;          // a limit is reached, so all sets are scored
   bool data_changed;  // tarn__train_check_data() has failed
 } tarn__train_session;
 
@@ -52,8 +53,9 @@ struct tarn_train {
   tarn__batcher *batcher;  // the loader's while there is one
   tarn__loader *loader;
   tarn__model *model;
-  tarn__validator *validator;  // NULL: no validation
-  tarn__frozen_cache cache;    // open if train.cache_frozen, filled when the training runs
+  tarn__validator *validator;               // NULL: no validation
+  tarn__validator *sets[TARN_CONFIG_SETS];  // of config->sets
+  tarn__frozen_cache cache;                 // open if train.cache_frozen, filled when the training runs
   tarn__stepper stepper;
   tarn__gradient_sum gradient_sum;
   void *moments;  // memory of all parameters' moments
@@ -132,6 +134,22 @@ tarn_status tarn__train_freeze(tarn_train *train) TARN_CHECKED;
 // The same before the first update. `logged`: the log that the run goes on with says it already. Where older versions
 // wrote the checkpoint it is logged again, and the log drops the first record.
 tarn_status tarn__train_freeze_first(tarn_train *train, bool logged) TARN_CHECKED;
+
+// Opens the validator, and one for each of config->sets. The description, the data and the model are open.
+tarn_status tarn__train_open_scoring(tarn_train *train) TARN_CHECKED;
+void tarn__train_close_scoring(tarn_train *train);
+// Bounds of all that is scored; false: nothing is.
+bool tarn__train_scoring_bounds(const tarn_train *train, tarn__stepper_bounds *bounds);
+// Of all that is scored, as a training that goes on must have it again; "": nothing is.
+void tarn__train_scoring_hash(const tarn_train *train, char hash[TARN__HASH_TEXT]);
+// Adds what a comparison must know of the sets to result.json; false: memory was lacking.
+bool tarn__train_describe_sets(const tarn_train *train, json_t *object);
+// Scores sets. due() says whether one has to be, at the end of the training or before it; tarn__train_score_sets() does
+// all that are.
+bool tarn__train_sets_due(const tarn_train *train, bool ends);
+tarn_status tarn__train_score_sets(tarn_train *train) TARN_CHECKED;
+// Adds every measure that was computed to a record, "valid_" or "" before its word; false: memory was lacking.
+bool tarn__train_add_scores(json_t *record, const char *prefix, const tarn__validation *validation);
 
 // Writes `last`, and before it a numbered checkpoint if asked to.
 tarn_status tarn__train_save(tarn_train *train, bool numbered) TARN_CHECKED;

@@ -13,6 +13,7 @@
 #include "train/shard_check.h"
 
 struct tarn__validator {
+  tarn__validator_data what;
   const tarn__model *model;
   const tarn_vocab *target;
   tarn__shard shard;
@@ -53,7 +54,7 @@ static tarn_status open_batcher(tarn__validator *v) {
 
 void tarn__validator_warn_left_out(const tarn__validator *v) {
   const tarn_config *config = v->model->config;
-  tarn__shard_warn_left_out(&v->shard, v->batcher, config, " of the validation loss");
+  tarn__shard_warn_left_out(&v->shard, v->batcher, config, v->what.of);
 }
 
 // A sentence that is longer than the model takes is cut, as `tarn translate` does.
@@ -105,13 +106,13 @@ static tarn_status decode_references(tarn__validator *v) {
 }
 
 static tarn_status read_references(tarn__validator *v) {
-  const char *path = v->model->config->data.valid_reference;
+  const char *path = v->what.reference;
   if (!path) return decode_references(v);
   TARN_TRY(tarn_score_lines_open(&v->lines, path));
   TARN_REQUIRE(
       (int64_t)v->lines.count == v->shard.pairs, DATA,
       "%s has %zu lines, but the validation data %s has %lld pairs; prepare leaves out pairs with an empty side", path,
-      v->lines.count, v->model->config->data.valid, (long long)v->shard.pairs);
+      v->lines.count, v->what.data, (long long)v->shard.pairs);
   for (int64_t i = 0; i < v->sentences; i++) v->references[i] = v->lines.items[i];
   return TARN_STATUS_OK;
 }
@@ -156,7 +157,8 @@ static tarn_status count_characters(tarn__validator *v) {
 static tarn_status open_bleu(tarn__validator *v, int threads) {
   const tarn_config_valid *config = &v->model->config->valid;
   v->sentences = v->shard.pairs;
-  if (config->max_sentences > 0 && config->max_sentences < v->sentences) v->sentences = config->max_sentences;
+  const int64_t most = v->what.max_sentences;
+  if (most > 0 && most < v->sentences) v->sentences = most;
   tarn_bleu_default(&v->bleu);
   v->bleu.lowercase = config->lowercase;
   v->bleu.tokenizer = config->tokenize;
@@ -201,22 +203,24 @@ static void make_hashes(tarn__validator *v) {
 
 static tarn_status open_parts(tarn__validator *v, const tarn_vocab *source, int threads) {
   const tarn_config *config = v->model->config;
-  TARN_TRY(tarn__shard_open(&v->shard, config->data.valid));
+  TARN_TRY(tarn__shard_open(&v->shard, v->what.data));
   TARN_TRY(tarn__shard_check(&v->shard, source, v->target, config));
   TARN_TRY(open_batcher(v));
   TARN_TRY(count_characters(v));
-  if (config->valid.bleu) TARN_TRY(open_bleu(v, threads));
+  if (v->what.bleu) TARN_TRY(open_bleu(v, threads));
   TARN_TRY(tarn__validator_check(v));
   make_hashes(v);
   return TARN_STATUS_OK;
 }
 
-tarn_status tarn__validator_open(tarn__validator **validator, const tarn__model *model, const tarn_vocab *source,
-                                 const tarn_vocab *target, int threads) {
+tarn_status tarn__validator_open(tarn__validator **validator, const tarn__validator_data *what,
+                                 const tarn__model *model, const tarn_vocab *source, const tarn_vocab *target,
+                                 int threads) {
   *validator = NULL;
   void *memory;
   TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, 1, sizeof **validator));
   tarn__validator *v = memory;
+  v->what = *what;
   v->model = model;
   v->target = target;
   tarn_status status = open_parts(v, source, threads);
@@ -252,10 +256,16 @@ const char *tarn__validator_hash(const tarn__validator *v) { return v->hash; }
 const char *tarn__validator_loss_hash(const tarn__validator *v) { return v->loss_hash; }
 const char *tarn__validator_bleu_hash(const tarn__validator *v) { return v->bleu_hash; }
 
+static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
+
 void tarn__validator_bounds(const tarn__validator *v, tarn__stepper_bounds *bounds) {
-  tarn__batcher_largest(v->batcher, &bounds->source_rows, &bounds->target_rows, &bounds->sentences);
-  bounds->longest_source = v->shard.longest_source;
-  bounds->longest_target = v->shard.longest_target;
+  tarn__stepper_bounds own;
+  tarn__batcher_largest(v->batcher, &own.source_rows, &own.target_rows, &own.sentences);
+  bounds->source_rows = larger(bounds->source_rows, own.source_rows);
+  bounds->target_rows = larger(bounds->target_rows, own.target_rows);
+  bounds->sentences = larger(bounds->sentences, own.sentences);
+  bounds->longest_source = larger(bounds->longest_source, v->shard.longest_source);
+  bounds->longest_target = larger(bounds->longest_target, v->shard.longest_target);
 }
 
 static tarn_status check_stop(const volatile sig_atomic_t *stop) {

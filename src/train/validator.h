@@ -22,10 +22,19 @@ void tarn__validator_translation(tarn__translator_options *options, const tarn_c
 
 typedef struct tarn__validator tarn__validator;
 
-// Reads the validation shard and the references. `eos` is the end of sentence of the target. Everything that is given
-// must outlive the validator; the model needs no memory yet.
-tarn_status tarn__validator_open(tarn__validator **validator, const tarn__model *model, const tarn_vocab *source,
-                                 const tarn_vocab *target, int threads) TARN_CHECKED;
+// Which sentences, and how. What is not said here is as tarn_config.valid says.
+typedef struct tarn__validator_data {
+  const char *data, *reference;  // as in tarn_config_set
+  bool bleu;
+  int64_t max_sentences;
+  const char *of;  // the loss, in messages: " of the validation loss"
+} tarn__validator_data;
+
+// Reads the shard and the references. Everything that is given must outlive the validator; the model needs no memory
+// yet.
+tarn_status tarn__validator_open(tarn__validator **validator, const tarn__validator_data *what,
+                                 const tarn__model *model, const tarn_vocab *source, const tarn_vocab *target,
+                                 int threads) TARN_CHECKED;
 void tarn__validator_close(tarn__validator **validator);
 // Warns of sentences that are longer than the model takes.
 void tarn__validator_warn_left_out(const tarn__validator *validator);
@@ -38,7 +47,7 @@ const char *tarn__validator_loss_hash(const tarn__validator *validator);
 const char *tarn__validator_bleu_hash(const tarn__validator *validator);
 // Fails with IO if the validation data were changed or lost since they were opened (base/map.h).
 tarn_status tarn__validator_check(const tarn__validator *validator) TARN_CHECKED;
-// Bounds of its batches, for the stepper.
+// Makes the bounds of a stepper's batches (zero: of none) wide enough for its own.
 void tarn__validator_bounds(const tarn__validator *validator, tarn__stepper_bounds *bounds);
 
 // Validates the model as it is, in the workspace of the stepper. Stops with TARN_STATUS_INTERRUPTED soon after *stop

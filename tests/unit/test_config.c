@@ -227,47 +227,6 @@ static void messages_name_file_line_and_key(void **state) {
   }
 }
 
-// What a model learns is decided by its stacks; the key says the same or nothing.
-static void tasks_have_measures(void **state) {
-  (void)state;
-  static const struct {
-    const char *text, *override, *message;
-  } cases[] = {
-      {SMALL, "model.architecture=decoder",
-       "--set model.architecture=decoder: model.architecture: a decoder has no encoder; leave out the section encoder, "
-       "or choose encoder-decoder"},
-      {SMALL, "valid.metric=bpc",
-       "--set valid.metric=bpc: valid.metric: a translation model has no bpc; its measures are loss, nll, ppl, bleu"},
-      {"decoder: { layers: L }\nkinds: { L: }\nvalid:\n  metric: bleu\n", NULL,
-       "m.yaml:4: valid.metric: a language model has no bleu; its measures are loss, nll, ppl, bpc"},
-      {"decoder: { layers: L }\nkinds: { L: }\nvalid: { metric: pll }\n", NULL,
-       "m.yaml:3: valid.metric: \"pll\" is not one of loss, nll, ppl, bleu, bpc; did you mean \"nll\"?"},
-      {"decoder: { layers: L }\nkinds: { L: }\nmodel: { architecture: encoder-decoder }\n", NULL,
-       "m.yaml:3: model.architecture: encoder-decoder needs encoder.layers, or encoder.place; a language model is a "
-       "decoder"},
-      {"encoder: { layers: L }\nkinds: { L: }\nmodel: { architecture: encoder }\n", NULL,
-       "m.yaml:3: model.architecture: nothing is learnt by an encoder alone yet; choose encoder-decoder or decoder"},
-      {"decoder: { layers: L }\nkinds: { L: }\nmodel: { architecture: encoder_decoder }\n", NULL,
-       "m.yaml:3: model.architecture: \"encoder_decoder\" is not one of encoder-decoder, decoder, encoder; did you "
-       "mean "
-       "\"encoder-decoder\"?"},
-  };
-  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-    expect_error(cases[i].text, cases[i].override, cases[i].message);
-  tarn_config *config = parsed(
-      "decoder: { layers: L }\nkinds: { L: }\nmodel: { architecture: decoder, embeddings: none }\n"
-      "valid: { metric: bpc }\n",
-      NULL);
-  char *text;
-  assert_int_equal(config->valid.metric, TARN_METRIC_BPC);
-  assert_int_equal(config->model.architecture, TARN_ARCHITECTURE_DECODER);
-  assert_int_equal(tarn_config_write(config, &text), TARN_STATUS_OK);
-  assert_null(strstr(text, "architecture"));  // what follows from the stacks is not written
-  assert_non_null(strstr(text, "metric: bpc"));
-  tarn_config_text_close(&text);
-  tarn_config_close(&config);
-}
-
 // Language models, and layers without residual or FFN.
 static void messages_of_language_models(void **state) {
   (void)state;
@@ -531,7 +490,7 @@ static void listed_defaults_are_the_defaults(void **state) {
   // C, E and G have the keys of convolutions and recurrences, which are errors in L.
   static const char text[] =
       "encoder: { layers: L C E G }\ndecoder: { layers: L }\n"
-      "kinds: { L: , C: { mixer: light_conv }, E: { mixer: esn }, G: { mixer: gru } }\n";
+      "kinds: { L: , C: { mixer: light_conv }, E: { mixer: esn }, G: { mixer: gru } }\nsets: { t: { data: d } }\n";
   tarn_config *config = parsed(text, NULL);
   char *expected;
   char *actual;
@@ -544,10 +503,14 @@ static void listed_defaults_are_the_defaults(void **state) {
     const char *name = strstr(option.key, "NAME");
     assert_true(option.help[0] != 0);
     bool plain = option.value[0] != 0 && !strchr(option.value, ' ') && !strstr(option.value, "model.") &&
-                 !strstr(option.value, "data.") && !strstr(option.key, ".place.");
+                 !strstr(option.value, "valid.") && !strstr(option.value, "data.") && !strstr(option.key, ".place.");
     if (!plain) continue;
     snprintf(override, sizeof override, "%s=%s", option.key, option.value);
     tarn_status status = TARN_STATUS_USAGE;
+    if (strncmp(option.key, "sets.", 5) == 0) {
+      snprintf(override, sizeof override, "sets.t%s=%s", name + 4, option.value);
+      name = NULL;
+    }
     for (const char *kind = "LCEG"; name && *kind && status != TARN_STATUS_OK; kind++) {
       snprintf(override, sizeof override, "kinds.%c%s=%s", *kind, name + 4, option.value);
       status = parse(&config, text, override);
@@ -765,7 +728,7 @@ int main(void) {
       cmocka_unit_test(overrides_edit_the_file),
       cmocka_unit_test(placements_and_patterns_replace_each_other),
       cmocka_unit_test(messages_name_file_line_and_key),
-      cmocka_unit_test(tasks_have_measures),
+
       cmocka_unit_test(messages_of_language_models),
       cmocka_unit_test(kinds_are_named_like_keys),
       cmocka_unit_test(heads_divide_where_there_are_any),

@@ -1,0 +1,116 @@
+// What a description says of the task: architecture, measures, scored sets.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+// cmocka needs the headers above.
+#include <cmocka.h>
+
+#include "tarn/config.h"
+#include "tarn/status.h"
+
+#define SMALL                           \
+  "model: { d_model: 8, norm: post }\n" \
+  "encoder:\n"                          \
+  "  layers: (R L)*2\n"                 \
+  "decoder: { layers: L }\n"            \
+  "kinds:\n"                            \
+  "  L: { heads: 2, ffn: 16 }\n"        \
+  "  R: { heads: 2, frozen: yes }\n"    \
+  "train: { lr: 0.002 }\n"
+
+static tarn_status parse(tarn_config **config, const char *text, const char *override) {
+  return tarn_config_parse(config, "m.yaml", text, strlen(text), &override, override ? 1 : 0);
+}
+
+static tarn_config *parsed(const char *text, const char *override) {
+  tarn_config *config;
+  if (parse(&config, text, override) != TARN_STATUS_OK) fail_msg("%s", tarn_error_message());
+  return config;
+}
+
+static void expect_error(const char *text, const char *override, const char *message) {
+  tarn_config *config;
+  assert_int_equal(parse(&config, text, override), TARN_STATUS_USAGE);
+  assert_null(config);
+  assert_string_equal(tarn_error_message(), message);
+}
+
+// What a model learns is decided by its stacks; the key says the same or nothing.
+static void tasks_have_measures(void **state) {
+  (void)state;
+  static const struct {
+    const char *text, *override, *message;
+  } cases[] = {
+      {SMALL, "model.architecture=decoder",
+       "--set model.architecture=decoder: model.architecture: a decoder has no encoder; leave out the section encoder, "
+       "or choose encoder-decoder"},
+      {SMALL, "valid.metric=bpc",
+       "--set valid.metric=bpc: valid.metric: a translation model has no bpc; its measures are loss, nll, ppl, bleu"},
+      {"decoder: { layers: L }\nkinds: { L: }\nvalid:\n  metric: bleu\n", NULL,
+       "m.yaml:4: valid.metric: a language model has no bleu; its measures are loss, nll, ppl, bpc"},
+      {"decoder: { layers: L }\nkinds: { L: }\nvalid: { metric: pll }\n", NULL,
+       "m.yaml:3: valid.metric: \"pll\" is not one of loss, nll, ppl, bleu, bpc; did you mean \"nll\"?"},
+      {"decoder: { layers: L }\nkinds: { L: }\nmodel: { architecture: encoder-decoder }\n", NULL,
+       "m.yaml:3: model.architecture: encoder-decoder needs encoder.layers, or encoder.place; a language model is a "
+       "decoder"},
+      {"encoder: { layers: L }\nkinds: { L: }\nmodel: { architecture: encoder }\n", NULL,
+       "m.yaml:3: model.architecture: nothing is learnt by an encoder alone yet; choose encoder-decoder or decoder"},
+      {"decoder: { layers: L }\nkinds: { L: }\nmodel: { architecture: encoder_decoder }\n", NULL,
+       "m.yaml:3: model.architecture: \"encoder_decoder\" is not one of encoder-decoder, decoder, encoder; did you "
+       "mean "
+       "\"encoder-decoder\"?"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+    expect_error(cases[i].text, cases[i].override, cases[i].message);
+  tarn_config *config = parsed(
+      "decoder: { layers: L }\nkinds: { L: }\nmodel: { architecture: decoder, embeddings: none }\n"
+      "valid: { metric: bpc }\n",
+      NULL);
+  char *text;
+  assert_int_equal(config->valid.metric, TARN_METRIC_BPC);
+  assert_int_equal(config->model.architecture, TARN_ARCHITECTURE_DECODER);
+  assert_int_equal(tarn_config_write(config, &text), TARN_STATUS_OK);
+  assert_null(strstr(text, "architecture"));  // what follows from the stacks is not written
+  assert_non_null(strstr(text, "metric: bpc"));
+  tarn_config_text_close(&text);
+  tarn_config_close(&config);
+}
+
+static void sets_are_scored(void **state) {
+  (void)state;
+  static const struct {
+    const char *text, *override, *message;
+  } cases[] = {
+      {SMALL, "sets={valid: {data: x}}",
+       "--set sets={valid: {data: x}}: sets: \"valid\" is not a name of a set: at most 31 letters, digits and "
+       "underscores, from a letter on, and no word that lines of the log begin with"},
+      {SMALL, "sets={test: {every: 5}}", "--set sets={test: {every: 5}}: sets.test.data is missing"},
+      {SMALL, "sets={test: {data: x, evry: 5}}",
+       "--set sets={test: {data: x, evry: 5}}: unknown key \"evry\" in sets.test; did you mean \"every\"?"},
+      {"decoder: { layers: L }\nkinds: { L: }\nsets:\n  test: { data: x,\n    bleu: yes }\n", NULL,
+       "m.yaml:5: sets.test.bleu: a language model does not translate"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+    expect_error(cases[i].text, cases[i].override, cases[i].message);
+  tarn_config *config = parsed(SMALL, "sets={test: {data: a b, reference: r}, other: {data: c, every: 0, bleu: no}}");
+  char *text, *again;
+  assert_int_equal(config->set_count, 2);
+  assert_int_equal(config->sets[0].every, config->valid.every);
+  assert_true(config->sets[0].bleu && !config->sets[1].bleu);
+  assert_int_equal(config->sets[1].every, 0);
+  assert_int_equal(tarn_config_write(config, &text), TARN_STATUS_OK);
+  tarn_config_close(&config);
+  config = parsed(text, NULL);
+  assert_int_equal(tarn_config_write(config, &again), TARN_STATUS_OK);
+  assert_string_equal(text, again);
+  tarn_config_text_close(&text);
+  tarn_config_text_close(&again);
+  tarn_config_close(&config);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(tasks_have_measures), cmocka_unit_test(sets_are_scored)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
