@@ -10,8 +10,10 @@
 #include "base/status.h"
 #include "device/dtype.h"
 
+struct tarn__adam_options;
 struct tarn__exec;
 struct tarn__node;
+struct tarn__param;
 
 // Computes a node of a graph (graph/graph.h) whose tensors lie in the memory of the device.
 typedef tarn_status (*tarn__kernel)(const struct tarn__exec *exec, const struct tarn__node *node);
@@ -50,6 +52,11 @@ typedef struct tarn__device {
   // are used often: the bytes that it takes, and the packing. Both NULL: products read weights as they lie.
   size_t (*pack_bytes)(const tarn__device_weight *weight);
   void (*pack)(void *packed, const tarn__device_weight *weight, int threads);
+  // Work on parameters outside of graphs, on arrays in the device's memory (optim/adam.h says what each computes).
+  double (*grad_norm)(struct tarn__param *const *params, size_t count, int threads);
+  void (*adam_step)(struct tarn__param *const *params, size_t count, const struct tarn__adam_options *options,
+                    int64_t step, double factor, int threads);
+  void (*grad_sum_add)(float *sum, const float *grad, int64_t count);
   // Waits until all that was begun is over, and says whether it failed.
   tarn_status (*synchronise)(void) TARN_CHECKED;
 } tarn__device;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "device/cpu/isa.h"
+#include "device/cpu/row_cpu.h"
 #include "device/variant.h"
 
 // All elements of all parameters, end to end, are cut into this many equal parts: more than any machine has cores, few
@@ -84,6 +85,8 @@ double tarn__grad_norm(tarn__param *const *params, size_t count, int threads) {
   for (int part = 0; part < PARTS; part++) sum += sums[part];
   return sqrt(sum);
 }
+
+void tarn__grad_sum_add(float *sum, const float *grad, int64_t count) { tarn__row_add(sum, grad, count); }
 
 static void update_piece(const tarn__adam_kernels *kernels, const range *r, bool used,
                          const tarn__adam_factors *factors) {

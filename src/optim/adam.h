@@ -32,6 +32,13 @@ void tarn__adam_step(tarn__param *const *params, size_t count, const tarn__adam_
 // of them is: test it with isfinite().
 double tarn__grad_norm(tarn__param *const *params, size_t count, int threads);
 
+// sum += grad.
+void tarn__grad_sum_add(float *sum, const float *grad, int64_t count);
+
+// For the entry of a device that computes in the memory of the host. Whoever trains calls that of the model's device.
+#define TARN__HOST_OPTIMISER \
+  .grad_norm = tarn__grad_norm, .adam_step = tarn__adam_step, .grad_sum_add = tarn__grad_sum_add
+
 // Inside: constants of a step in fp32, and the kernels.
 typedef struct tarn__adam_factors {
   float gradient, decay_gradient, keep_weight;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "device/cpu/row_cpu.h"
+#include "device/transfer.h"
 #include "train/freeze.h"
 
 static int compare(const void *a, const void *b) {
@@ -32,23 +32,28 @@ void tarn__autofreeze_add(const tarn__model *model, int threads) {
   for (size_t i = 0; i < model->param_count; i++) {
     const tarn__param *param = model->params[i];
     if (!param->grad_sum || !param->grad_written || !tarn__param_learns(param)) continue;
-    tarn__row_add(param->grad_sum, param->grad, param->rows * param->cols);
+    model->device->grad_sum_add(param->grad_sum, param->grad, param->rows * param->cols);
   }
 }
 
 // The norm of a set's sum, which is cleared. *learns: whether the set is not frozen yet.
-static double take_norm(const tarn__model *model, const char *set, bool *learns) {
-  double norm = 0.0;
+static tarn_status take_norm(const tarn__model *model, const char *set, tarn__host_room *room, double *norm,
+                             bool *learns) {
+  *norm = 0.0;
   *learns = false;
   for (size_t i = 0; i < model->param_count; i++) {
     const tarn__param *param = model->params[i];
     if (!param->grad_sum || !tarn__freeze_covers(set, param->name)) continue;
-    int64_t n = param->rows * param->cols;
-    for (int64_t k = 0; k < n; k++) norm += fabs((double)param->grad_sum[k]);
-    memset(param->grad_sum, 0, (size_t)n * sizeof *param->grad_sum);
+    const int64_t n = param->rows * param->cols;
+    const size_t bytes = (size_t)n * sizeof *param->grad_sum;
+    void *read;
+    TARN_TRY(tarn__device_read(model->device, &read, param->grad_sum, bytes, room));
+    const float *sum = read;
+    for (int64_t k = 0; k < n; k++) *norm += fabs((double)sum[k]);
+    TARN_TRY(tarn__device_fill(model->device, param->grad_sum, 0, bytes));
     *learns |= tarn__param_learns(param);
   }
-  return norm;
+  return TARN_STATUS_OK;
 }
 
 // A set without a gradient in the last interval (LayerDrop left it out) has changed beyond measure.
@@ -57,25 +62,31 @@ static double change(double before, double now) {
   return now > 0 ? DBL_MAX : 0.0;
 }
 
-void tarn__autofreeze_test(const tarn__model *model, tarn__progress *progress) {
+tarn_status tarn__autofreeze_test(const tarn__model *model, tarn__progress *progress) {
   int64_t every = model->config->train.autofreeze;
-  if (every == 0 || progress->update % every != 0) return;
+  if (every == 0 || progress->update % every != 0) return TARN_STATUS_OK;
   double changes[TARN_CONFIG_LAYERS];
   int64_t sets[TARN_CONFIG_LAYERS];
   size_t count = 0;
   int64_t set = 0;
   int at = 0;
   tarn__freeze_part part;
-  for (; tarn__freeze_next_set(model, &at, &part); set++) {
+  tarn__host_room room = {0};
+  tarn_status status = TARN_STATUS_OK;
+  for (; status == TARN_STATUS_OK && tarn__freeze_next_set(model, &at, &part); set++) {
     bool learns;
-    double norm = take_norm(model, part.name, &learns);
+    double norm;
+    status = take_norm(model, part.name, &room, &norm, &learns);
     if (learns && set < progress->norm_count) {
       changes[count] = change(progress->norms[set], norm);
       sets[count++] = set;
     }
     progress->norms[set] = norm;
   }
+  tarn__host_room_close(&room);
+  TARN_TRY(status);
   progress->norm_count = set;
   size_t frozen = tarn__autofreeze_rule(changes, count, model->config->train.autofreeze_percentile);
   if (frozen > 0) progress->frozen_sets = sets[frozen];
+  return TARN_STATUS_OK;
 }

@@ -18,6 +18,6 @@ size_t tarn__autofreeze_rule(const double *changes, size_t count, double percent
 void tarn__autofreeze_add(const tarn__model *model, int threads);
 
 // If a test is due after progress->update updates: sets progress->frozen_sets and norms, and clears the sums.
-void tarn__autofreeze_test(const tarn__model *model, tarn__progress *progress);
+tarn_status tarn__autofreeze_test(const tarn__model *model, tarn__progress *progress) TARN_CHECKED;
 
 #endif

@@ -36,15 +36,15 @@ tarn_status tarn__backskip_sum(tarn_train *t) {
 }
 
 double tarn__backskip_norm(const tarn_train *t) {
-  return tarn__grad_norm(t->model->helpers, t->model->helper_count, t->threads);
+  return t->model->device->grad_norm(t->model->helpers, t->model->helper_count, t->threads);
 }
 
 // The predictor of one set of weights; shared layers come to it once.
-static void optimise_set(const tarn__backskip_weights *w, int64_t update, int threads) {
+static void optimise_set(const tarn_train *t, const tarn__backskip_weights *w, int64_t update) {
   if (w->how.method != TARN_BACKSKIP_PREDICTOR || !tarn__backskip_refreshes(&w->how, update)) return;
   tarn__param *const params[] = {w->down, w->input, w->input_bias, w->output, w->kernel, w->head};
   int64_t step = (update - 1) / w->how.refresh + 1;
-  tarn__adam_step(params, sizeof params / sizeof *params, &options, step, 1.0, threads);
+  t->model->device->adam_step(params, sizeof params / sizeof *params, &options, step, 1.0, t->threads);
 }
 
 void tarn__backskip_optimise(tarn_train *t, int64_t update) {
@@ -54,7 +54,7 @@ void tarn__backskip_optimise(tarn_train *t, int64_t update) {
       const tarn__layer_weights *weights = stack->layers[i].weights;
       bool first = true;
       for (int k = 0; k < i; k++) first = first && stack->layers[k].weights != weights;
-      if (weights->backskip && first) optimise_set(weights->backskip, update, t->threads);
+      if (weights->backskip && first) optimise_set(t, weights->backskip, update);
     }
   }
 }

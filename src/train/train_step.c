@@ -75,7 +75,7 @@ static tarn_status optimise(tarn_train *t, int64_t step, double rate, double *no
   const tarn_config_train *config = &t->config->train;
   tarn__param *const *params = t->model->params;
   double begin = tarn__profile_clock(t->profile);
-  *norm = tarn__grad_norm(params, t->model->param_count, t->threads);
+  *norm = t->model->device->grad_norm(params, t->model->param_count, t->threads);
   TARN_TRY(tarn__profile_work(t->profile, "norm of the gradients", begin));
   const double factor = clip_factor(*norm, config->clip_norm);
   TARN_TRY(check_norm(t, "the norm of the gradients", *norm, factor));
@@ -87,7 +87,7 @@ static tarn_status optimise(tarn_train *t, int64_t step, double rate, double *no
                                 .weight_decay = config->weight_decay,
                                 .decoupled = config->optimiser == TARN_OPTIMISER_ADAMW};
   begin = tarn__profile_clock(t->profile);
-  tarn__adam_step(params, t->model->param_count, &options, step, factor, t->threads);
+  t->model->device->adam_step(params, t->model->param_count, &options, step, factor, t->threads);
   tarn__backskip_optimise(t, step);
   return tarn__profile_work(t->profile, "optimiser", begin);
 }

@@ -240,7 +240,7 @@ static void autofreeze_sums_gradients(void **state) {
   }
   assert_true(with > 20);
   assert_int_equal(tarn__train_step(t, &result), TARN_STATUS_OK);
-  tarn__autofreeze_test(t->model, &t->progress);
+  assert_int_equal(tarn__autofreeze_test(t->model, &t->progress), TARN_STATUS_OK);
   assert_int_equal(t->progress.norm_count, 4);  // four trained sets: L1 is one
   assert_int_equal(t->progress.frozen_sets, 0);
   for (size_t i = 0; i < t->model->param_count; i++)

@@ -2,6 +2,7 @@
 #include "device/cpu/gemm.h"
 #include "device/devices.h"
 #include "device/host_memory.h"
+#include "optim/adam.h"
 
 static tarn__gemm product_of(const tarn__device_weight *weight) {
   return (tarn__gemm){.m = 1,
@@ -28,5 +29,6 @@ const tarn__device tarn__device_cpu = {.name = "cpu",
                                        .ops = TARN__OPS,
                                        .kernels = {[TARN__F32] = tarn__cpu_kernels, [TARN__BF16] = tarn__cpu_kernels},
                                        TARN__HOST_MEMORY,
+                                       TARN__HOST_OPTIMISER,
                                        .pack_bytes = pack_bytes,
                                        .pack = pack};

@@ -2,6 +2,7 @@
 #include "device/devices.h"
 #include "device/host_memory.h"
 #include "device/op_list.h"
+#include "optim/adam.h"
 
 extern const tarn__device_kernel tarn__reference_kernels_f32[TARN__OPS], tarn__reference_kernels_f64[TARN__OPS];
 
@@ -9,4 +10,5 @@ const tarn__device tarn__device_reference = {
     .name = "reference",
     .ops = TARN__OPS,
     .kernels = {[TARN__F32] = tarn__reference_kernels_f32, [TARN__F64] = tarn__reference_kernels_f64},
-    TARN__HOST_MEMORY};
+    TARN__HOST_MEMORY,
+    TARN__HOST_OPTIMISER};

@@ -1,0 +1,197 @@
+// A device whose memory the host cannot touch: the processor's kernels on memory that is mapped apart and protected
+// whenever no kernel and no copy runs. Whatever reads or writes it outside of the interface faults at once; so what
+// runs here runs on a device with memory of its own. In the other direction, kernels are refused tensors of the host's.
+//
+// With several decoders on threads of their own the memory is open to all while one of them computes.
+#ifndef TARN_TESTS_SHADOW_DEVICE_H
+#define TARN_TESTS_SHADOW_DEVICE_H
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "device/devices.h"
+#include "device/op_list.h"
+#include "graph/graph.h"
+
+typedef struct shadow_block {
+  struct shadow_block *next;
+  char *memory;
+  size_t bytes;
+} shadow_block;
+
+static struct {
+  pthread_mutex_t lock;
+  shadow_block *blocks;
+  int inside;        // kernels and copies that run
+  size_t now, most;  // bytes, in whole pages
+} shadow = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static inline void shadow_stop(const char *what) {
+  fprintf(stderr, "shadow device: %s\n", what);
+  abort();
+}
+
+static inline void shadow_protect(int how) {
+  for (shadow_block *b = shadow.blocks; b; b = b->next)
+    if (mprotect(b->memory, b->bytes, how) != 0) shadow_stop("mprotect fails");
+}
+
+static inline void shadow_enter(void) {
+  pthread_mutex_lock(&shadow.lock);
+  if (shadow.inside++ == 0) shadow_protect(PROT_READ | PROT_WRITE);
+  pthread_mutex_unlock(&shadow.lock);
+}
+
+static inline void shadow_leave(void) {
+  pthread_mutex_lock(&shadow.lock);
+  if (--shadow.inside == 0) shadow_protect(PROT_NONE);
+  pthread_mutex_unlock(&shadow.lock);
+}
+
+static inline bool shadow_owns(const void *memory) {
+  bool owns = false;
+  pthread_mutex_lock(&shadow.lock);
+  for (const shadow_block *b = shadow.blocks; b; b = b->next)
+    owns |= (const char *)memory >= b->memory && (const char *)memory < b->memory + b->bytes;
+  pthread_mutex_unlock(&shadow.lock);
+  return owns;
+}
+
+static inline tarn_status shadow_allocate(void **out, tarn__memory_kind kind, size_t count, size_t size) {
+  (void)kind;
+  size_t bytes;
+  *out = NULL;
+  TARN_TRY(tarn__mul_size(&bytes, count, size));
+  shadow_block *block = malloc(sizeof *block);
+  TARN_REQUIRE(block, MEMORY, "shadow device: out of memory");
+  pthread_mutex_lock(&shadow.lock);
+  block->bytes = (bytes + 4096) & ~(size_t)4095;  // a page at least
+  void *memory = mmap(NULL, block->bytes, shadow.inside ? PROT_READ | PROT_WRITE : PROT_NONE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) shadow_stop("mmap fails");
+  *out = block->memory = memory;
+  block->next = shadow.blocks;
+  shadow.blocks = block;
+  shadow.now += block->bytes;
+  if (shadow.now > shadow.most) shadow.most = shadow.now;
+  pthread_mutex_unlock(&shadow.lock);
+  return TARN_STATUS_OK;
+}
+
+static inline void shadow_free(void *memory) {
+  if (!memory) return;
+  pthread_mutex_lock(&shadow.lock);
+  shadow_block **at = &shadow.blocks;
+  while (*at && (*at)->memory != memory) at = &(*at)->next;
+  shadow_block *block = *at;
+  if (!block) shadow_stop("memory is freed that it did not give");
+  *at = block->next;
+  shadow.now -= block->bytes;
+  munmap(block->memory, block->bytes);
+  free(block);
+  pthread_mutex_unlock(&shadow.lock);
+}
+
+static inline tarn_status shadow_move(void *to, const void *from, size_t bytes) {
+  shadow_enter();
+  memcpy(to, from, bytes);
+  shadow_leave();
+  return TARN_STATUS_OK;
+}
+
+static inline tarn_status shadow_copy_in(void *to, const void *from, size_t bytes) {
+  if (!shadow_owns(to) || shadow_owns(from)) shadow_stop("copy_in: not from the host to the device");
+  return shadow_move(to, from, bytes);
+}
+
+static inline tarn_status shadow_copy_out(void *to, const void *from, size_t bytes) {
+  if (shadow_owns(to) || !shadow_owns(from)) shadow_stop("copy_out: not from the device to the host");
+  return shadow_move(to, from, bytes);
+}
+
+static inline tarn_status shadow_copy(void *to, const void *from, size_t bytes) {
+  if (!shadow_owns(to) || !shadow_owns(from)) shadow_stop("copy: not within the device");
+  return shadow_move(to, from, bytes);
+}
+
+static inline tarn_status shadow_synchronise(void) { return TARN_STATUS_OK; }
+
+static inline tarn_status shadow_check(const tarn__node *node, const tarn__tensor *tensor) {
+  TARN_REQUIRE(!tensor || !tensor->data || shadow_owns(tensor->data), INTERNAL,
+               "shadow device: %s is given %s in the memory of the host", node->op->name, tensor->name);
+  return TARN_STATUS_OK;
+}
+
+// The processor has one table of kernels for both of its types.
+static inline const tarn__device_kernel *shadow_kernel(const tarn__node *node) {
+  return &tarn__device_cpu.kernels[TARN__F32][node->op->id];
+}
+
+static inline tarn_status shadow_run(const tarn__exec *exec, const tarn__node *node) {
+  for (int i = 0; i < TARN__MAX_INPUTS; i++) TARN_TRY(shadow_check(node, node->in[i]));
+  for (int i = 0; i < TARN__MAX_OUTPUTS; i++) TARN_TRY(shadow_check(node, node->out[i]));
+  shadow_enter();
+  const tarn_status status = shadow_kernel(node)->run(exec, node);
+  shadow_leave();
+  return status;
+}
+
+static inline size_t shadow_scratch(const tarn__node *node, int threads) {
+  const tarn__device_kernel *kernel = shadow_kernel(node);
+  return kernel->scratch ? kernel->scratch(node, threads) : 0;
+}
+
+#define SHADOW_ENTRY(word) [TARN__OP_##word] = {shadow_run, shadow_scratch},
+static const tarn__device_kernel shadow_kernels[TARN__OPS] = {TARN__OP_LIST(SHADOW_ENTRY)};
+#undef SHADOW_ENTRY
+
+static inline size_t shadow_pack_bytes(const tarn__device_weight *weight) {
+  return tarn__device_cpu.pack_bytes(weight);
+}
+
+static inline void shadow_pack(void *packed, const tarn__device_weight *weight, int threads) {
+  if (!shadow_owns(packed) || !shadow_owns(weight->value)) shadow_stop("pack: not within the device");
+  shadow_enter();
+  tarn__device_cpu.pack(packed, weight, threads);
+  shadow_leave();
+}
+
+static inline double shadow_grad_norm(tarn__param *const *params, size_t count, int threads) {
+  shadow_enter();
+  const double norm = tarn__device_cpu.grad_norm(params, count, threads);
+  shadow_leave();
+  return norm;
+}
+
+static inline void shadow_adam_step(tarn__param *const *params, size_t count, const struct tarn__adam_options *options,
+                                    int64_t step, double factor, int threads) {
+  shadow_enter();
+  tarn__device_cpu.adam_step(params, count, options, step, factor, threads);
+  shadow_leave();
+}
+
+static inline void shadow_grad_sum_add(float *sum, const float *grad, int64_t count) {
+  shadow_enter();
+  tarn__device_cpu.grad_sum_add(sum, grad, count);
+  shadow_leave();
+}
+
+static const tarn__device shadow_device = {.name = "shadow",
+                                           .ops = TARN__OPS,
+                                           .kernels = {[TARN__F32] = shadow_kernels, [TARN__BF16] = shadow_kernels},
+                                           .allocate = shadow_allocate,
+                                           .free = shadow_free,
+                                           .copy_in = shadow_copy_in,
+                                           .copy_out = shadow_copy_out,
+                                           .copy = shadow_copy,
+                                           .synchronise = shadow_synchronise,
+                                           .pack_bytes = shadow_pack_bytes,
+                                           .pack = shadow_pack,
+                                           .grad_norm = shadow_grad_norm,
+                                           .adam_step = shadow_adam_step,
+                                           .grad_sum_add = shadow_grad_sum_add};
+
+#endif
