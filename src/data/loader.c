@@ -16,7 +16,7 @@ struct tarn__loader {
   tarn__batcher *batcher;
   tarn__loader_share share;
   int64_t number;  // of the update's batch that comes next, of all ranks'; `batches` where a new update begins
-  int64_t batches, targets;
+  int64_t batches, predictions;
   tarn__batch_room rooms[ROOMS];
   tarn__loaded loaded[ROOMS];
   sem_t empty, full;  // rooms to be filled; rooms with a batch that waits
@@ -46,7 +46,7 @@ static void begin_update(tarn__loader *l) {
   const int64_t rest = tarn__batcher_batches(l->batcher) - index;
   const int64_t most = l->share.accumulate * l->share.ranks;
   l->batches = rest < most ? rest : most;
-  l->targets = tarn__batcher_targets(l->batcher, l->batches);
+  l->predictions = l->share.count(l->batcher, l->batches);
   l->number = 0;
   skip(l, l->share.rank);
 }
@@ -55,7 +55,7 @@ static void prepare(tarn__loader *l, tarn__loaded *loaded, const tarn__batch_roo
   loaded->begin = tarn__seconds();
   if (l->number == l->batches) begin_update(l);
   loaded->batches = l->batches;
-  loaded->targets = l->targets;
+  loaded->predictions = l->predictions;
   loaded->number = l->number;
   loaded->batch = (tarn__batch){0};
   if (l->number < l->batches) {

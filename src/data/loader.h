@@ -17,7 +17,7 @@ typedef struct tarn__loaded {
   int64_t batches;                 // of the update that it is a part of
   int64_t number;                  // of this one in the update, from 0
   bool last;                       // this rank has no other one in the update
-  int64_t targets;                 // target tokens of that whole update
+  int64_t predictions;             // of that whole update, which its loss is a mean over
   int64_t next_epoch, next_index;  // position behind the batch and those of other ranks before this rank's next one
   int64_t next_batches;            // batches of the epoch of that position
   double begin, end;               // when it was prepared (tarn__seconds())
@@ -29,6 +29,7 @@ typedef struct tarn__loader tarn__loader;
 typedef struct tarn__loader_share {
   int rank, ranks;
   int64_t accumulate;
+  int64_t (*count)(const tarn__batcher *batcher, int64_t batches);  // predictions in the next batches
 } tarn__loader_share;
 
 // Starts the thread at the batcher's position, where an update must begin. An update is `accumulate` batches of each

@@ -1,5 +1,6 @@
 // Language modelling: the next token of a text.
 #include "base/file.h"
+#include "task/next_token.h"
 #include "task/task.h"
 
 // Without an encoder there is nothing to share with it, to freeze or to cache in it, and nothing to translate.
@@ -31,5 +32,8 @@ const tarn__task tarn__task_language_model = {
     .architecture = TARN_ARCHITECTURE_DECODER,
     .uses = 1u << TARN__USE_SCORE_TEXT | 1u << TARN__USE_CONTINUE_TEXT,
     .measures = 1u << TARN_METRIC_LOSS | 1u << TARN_METRIC_NLL | 1u << TARN_METRIC_PPL | 1u << TARN_METRIC_BPC,
+    .predictions = tarn__next_token_predictions,
+    .predictions_ahead = tarn__batcher_targets,
+    .blind_nll = tarn__next_token_blind_nll,
     .resolve = resolve,
 };

@@ -1,9 +1,10 @@
-// Tasks: what a model learns. An entry says which sides of the data it has, by what its models are scored, what a
-// description of one must look like, and what its models are used for; src/task/fit is what training does for it.
+// Tasks: what a model learns. An entry says which sides of the data it has, what its loss is a mean over, by what its
+// models are scored, what a description of one must look like, and what its models are used for.
 #ifndef TARN_TASK_TASK_H
 #define TARN_TASK_TASK_H
 
 #include "base/status.h"
+#include "data/batch.h"
 #include "tarn/config.h"
 #include "tarn/measure.h"
 
@@ -26,6 +27,11 @@ typedef struct tarn__task {
   bool source;        // its data are pairs of a source and a target; else they are a text, which is the target
   unsigned uses;      // set of tarn__use (1 << use)
   unsigned measures;  // set of tarn_metric (1 << metric)
+  // What the loss is a mean over: predictions in a batch, and in the next `count` batches of a batcher.
+  int64_t (*predictions)(const tarn__batch *batch);
+  int64_t (*predictions_ahead)(const tarn__batcher *batcher, int64_t count);
+  // The nll of a model that knows nothing but the number of words; one with a hundred times that has diverged.
+  double (*blind_nll)(int64_t words);
   // Fills in defaults that depend on the task, and checks keys that only some tasks have.
   tarn_status (*resolve)(tarn_config *config, const tarn__task_keys *keys);
 } tarn__task;

@@ -1,4 +1,5 @@
 // Translation: from the sentences of a source to those of a target.
+#include "task/next_token.h"
 #include "task/task.h"
 
 static tarn_status resolve(tarn_config *config, const tarn__task_keys *keys) {
@@ -17,5 +18,8 @@ const tarn__task tarn__task_translation = {
     .source = true,
     .uses = 1u << TARN__USE_TRANSLATE,
     .measures = 1u << TARN_METRIC_LOSS | 1u << TARN_METRIC_NLL | 1u << TARN_METRIC_PPL | 1u << TARN_METRIC_BLEU,
+    .predictions = tarn__next_token_predictions,
+    .predictions_ahead = tarn__batcher_targets,
+    .blind_nll = tarn__next_token_blind_nll,
     .resolve = resolve,
 };

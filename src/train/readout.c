@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "graph/profile.h"
 #include "optim/ridge.h"
+#include "task/task.h"
 #include "train/trainer.h"
 
 enum { ROOM = 1 << 24 };  // numbers, at most, of the states that are kept out and of their outputs
@@ -126,8 +127,9 @@ static tarn_status add_epoch(readout *r, tarn_train *t, tarn__progress *next) {
     TARN_TRY(tarn__train_check_data(t));
     add_batch(r, rows, t->model->dtype, &loaded->batch);
     next->batches++;
-    next->target_tokens += loaded->batch.target.rows;
-    next->window_target += loaded->batch.target.rows;
+    const int64_t predictions = tarn__config_task(t->config)->predictions(&loaded->batch);
+    next->target_tokens += predictions;
+    next->window_target += predictions;
     next->epoch = loaded->next_epoch;
     next->index = loaded->next_index;
     t->epoch_batches = loaded->next_batches;

@@ -1,7 +1,7 @@
 // What ends a training that goes wrong.
-#include <math.h>
 #include <stdio.h>
 
+#include "task/task.h"
 #include "train/trainer.h"
 
 // Updates after which a loss that large is no longer that of a bad start.
@@ -25,7 +25,9 @@ tarn_status tarn__train_fail(const tarn_train *t, int64_t update, const char *wh
                                 : "");
 }
 
-static double knows_nothing(const tarn_train *t) { return log((double)t->model->target_vocab); }
+static double knows_nothing(const tarn_train *t) {
+  return tarn__config_task(t->config)->blind_nll(t->model->target_vocab);
+}
 
 bool tarn__train_has_diverged(const tarn_train *t, double nll) { return nll >= 100.0 * knows_nothing(t); }
 

@@ -8,6 +8,7 @@
 #include "config/config_freeze.h"
 #include "store/checkpoint_check.h"
 #include "store/checkpoint_keys.h"
+#include "task/task.h"
 #include "train/freeze.h"
 #include "train/init_from.h"
 #include "train/plan_run.h"
@@ -312,8 +313,10 @@ static tarn_status open_parts(tarn_train *t, const tarn_train_options *o) {
   // What is frozen from the start on is logged when the training runs.
   if (t->progress.update > 0) TARN_TRY(tarn__freeze_apply(t->model, t->progress.update, t->progress.frozen_sets, NULL));
   t->epoch_batches = tarn__batcher_batches(t->batcher);
-  const tarn__loader_share share = {
-      .rank = t->comm->rank, .ranks = t->comm->size, .accumulate = t->config->train.accumulate};
+  const tarn__loader_share share = {.rank = t->comm->rank,
+                                    .ranks = t->comm->size,
+                                    .accumulate = t->config->train.accumulate,
+                                    .count = tarn__config_task(t->config)->predictions_ahead};
   TARN_TRY(tarn__loader_open(&t->loader, t->batcher, &share));
   // Rank 0 writes nothing until all have seen what was there before.
   TARN_TRY(tarn__train_check_ranks(t));

@@ -35,7 +35,7 @@ static tarn_status add_gradients(tarn_train *t, tarn__progress *next, tarn__step
     TARN_TRY(take_batch(t, last));
     const tarn__batch *batch = &(*last)->batch;
     if (batch->target.sentences == 0) break;
-    t->stepper.grad_scale = 1.0 / (double)(*last)->targets;
+    t->stepper.grad_scale = 1.0 / (double)(*last)->predictions;
     TARN_TRY(tarn__stepper_train(&t->stepper, &loss, batch, next->batches + (*last)->number));
     TARN_TRY(tarn__train_check_data(t));
     sum->loss += loss.loss;
@@ -47,8 +47,8 @@ static tarn_status add_gradients(tarn_train *t, tarn__progress *next, tarn__step
   next->batches += (*last)->batches;
   next->source_tokens += source_tokens;
   next->window_source += source_tokens;
-  next->target_tokens += (*last)->targets;
-  next->window_target += (*last)->targets;
+  next->target_tokens += (*last)->predictions;
+  next->window_target += (*last)->predictions;
   next->epoch = (*last)->next_epoch;
   next->index = (*last)->next_index;
   return TARN_STATUS_OK;
@@ -101,7 +101,7 @@ tarn_status tarn__train_step(tarn_train *t, tarn__train_update_result *result) {
   for (size_t i = 0; i < t->model->param_count; i++) t->model->params[i]->grad_written = false;
   tarn__backskip_begin(t, next.update + 1);
   TARN_TRY(add_gradients(t, &next, &sum, &last));
-  TARN_TRY(tarn__train_check_loss(t, next.update + 1, sum.nll / (double)last->targets));
+  TARN_TRY(tarn__train_check_loss(t, next.update + 1, sum.nll / (double)last->predictions));
   result->rate = tarn__schedule_rate(&t->config->train, next.update + 1);
   TARN_TRY(optimise(t, next.update + 1, result->rate, &result->norm));
   if (t->config->train.autofreeze > 0) tarn__autofreeze_add(t->model, t->threads);
@@ -116,7 +116,7 @@ tarn_status tarn__train_step(tarn_train *t, tarn__train_update_result *result) {
   t->progress = next;
   t->epoch_batches = last->next_batches;
   TARN_TRY(tarn__profile_unit(t->profile, "update", begin));
-  result->loss = sum.loss / (double)last->targets;
-  result->nll = sum.nll / (double)last->targets;
+  result->loss = sum.loss / (double)last->predictions;
+  result->nll = sum.nll / (double)last->predictions;
   return TARN_STATUS_OK;
 }

@@ -275,6 +275,7 @@ static tarn_status check_stop(const volatile sig_atomic_t *stop) {
 
 static tarn_status run_loss(tarn__validator *v, tarn__validation *result, tarn__stepper *stepper,
                             const volatile sig_atomic_t *stop) {
+  const tarn__task *task = tarn__config_task(v->model->config);
   double sum = 0, nll_sum = 0;
   int64_t tokens = 0;
   TARN_TRY(tarn__batcher_seek(v->batcher, 0, 0));
@@ -287,7 +288,7 @@ static tarn_status run_loss(tarn__validator *v, tarn__validation *result, tarn__
     TARN_TRY(tarn__stepper_evaluate(stepper, &loss, &batch));
     sum += loss.loss;
     nll_sum += loss.nll;
-    tokens += batch.target.rows;
+    tokens += task->predictions(&batch);
   }
   double *scores = result->scores;
   scores[TARN_METRIC_LOSS] = sum / (double)tokens;
