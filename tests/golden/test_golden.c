@@ -1,7 +1,7 @@
 // Loss and every gradient against PyTorch's (make_transformer.py): Models 0, 2 and 4 of the light Reservoir
 // Transformer, pre- and post-norm, FFN reservoirs, recurrences and convolutions, frozen and shared layers in the
 // decoder, and all ways of sharing embeddings, with the fast kernels in fp32 and bf16 and the reference kernels in
-// float and double.
+// float and double. On the shadow device the bits are those of the fast kernels.
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,6 +16,7 @@
 #include "base/threads.h"
 #include "device/devices.h"
 #include "model/model.h"
+#include "shadow_device.h"
 #include "store/safetensors.h"
 
 // A way of computing, and how far a gradient may be from PyTorch's: the largest difference over the largest element, or
@@ -33,11 +34,13 @@ typedef struct bounds {
 
 static const bounds ways[] = {
     {"fast fp32", &tarn__device_cpu, TARN__F32, 1, 2, 1e-6, 1e-4, false},
+    {"shadow fp32", &shadow_device, TARN__F32, 1, 2, 1e-6, 1e-4, false},
     {"fast fp32, 40 times", &tarn__device_cpu, TARN__F32, 40, 3, 1e-6, 1e-4, false},
     {"fast fp32, 40 times, one thread", &tarn__device_cpu, TARN__F32, 40, 1, 1e-6, 1e-4, false},
     {"reference fp32", &tarn__device_reference, TARN__F32, 1, 1, 1e-6, 1e-4, false},
     {"reference fp64", &tarn__device_reference, TARN__F64, 1, 1, 1e-12, 2e-7, false},
     {"fast bf16", &tarn__device_cpu, TARN__BF16, 1, 2, 1e-2, 0.2, true},
+    {"shadow bf16", &shadow_device, TARN__BF16, 1, 2, 1e-2, 0.2, true},
     {"fast bf16, 40 times", &tarn__device_cpu, TARN__BF16, 40, 2, 1e-2, 0.2, true},
 };
 
@@ -114,21 +117,30 @@ static void pack(side *s, const tarn__safetensors *file, const char *ids, const 
   tarn__packed_positions(s->positions, s->offsets, packed->sentences);
 }
 
-static double element(const tarn__param *param, int64_t i) {
-  if (param->dtype == TARN__F64) return ((const double *)param->grad)[i];
-  return (double)((const float *)param->grad)[i];
+static double element(const void *gradient, tarn__dtype dtype, int64_t i) {
+  return dtype == TARN__F64 ? ((const double *)gradient)[i] : (double)((const float *)gradient)[i];
 }
+
+// Of the losses and gradients of the case that ran before this one, and of this one.
+static uint64_t bits_before, bits;
 
 // The distance of a gradient from PyTorch's, as `bounds` says.
 static double distance(const tarn__param *param, const float *wanted, bool by_norm) {
   double worst = 0, largest = 0, square = 0, difference = 0;
+  tarn__host_room room = {0};
+  void *gradient;
+  const size_t size = param->dtype == TARN__F64 ? sizeof(double) : sizeof(float);
+  const size_t bytes = (size_t)(param->rows * param->cols) * size;
+  must(tarn__device_read(param->device, &gradient, param->grad, bytes, &room));
+  bits = tarn__hash64(gradient, bytes, bits);
   for (int64_t i = 0; i < param->rows * param->cols; i++) {
-    double d = element(param, i) - (double)wanted[i];
+    double d = element(gradient, param->dtype, i) - (double)wanted[i];
     if (!(fabs(d) <= worst)) worst = fabs(d);
     largest = fmax(largest, fabs((double)wanted[i]));
     difference += d * d;
     square += (double)wanted[i] * (double)wanted[i];
   }
+  tarn__host_room_close(&room);
   return by_norm ? sqrt(difference / square) : worst / largest;
 }
 
@@ -183,6 +195,7 @@ static void run_case(void **state) {
   const tarn__stored *target_table = find(&file, "weight", "embeddings.target.weight");
   if (!target_table) target_table = source_table;
   must(tarn__model_open(&model, config, source_table->shape[0], target_table->shape[0], way->dtype, true));
+  model->device = way->device;
   must(tarn__model_allocate(model));
   set_weights(model, &file);
 
@@ -198,18 +211,28 @@ static void run_case(void **state) {
   tarn__graph_differentiate(&graph, loss);
   must(tarn__graph_plan(&graph));
   void *workspace;
-  must(tarn__alloc(&workspace, TARN__MEMORY_ACTIVATION, graph.workspace_bytes, 1));
+  must(way->device->allocate(&workspace, TARN__MEMORY_ACTIVATION, graph.workspace_bytes, 1));
   tarn__graph_bind(&graph, workspace);
   tarn__exec exec = {.threads = way->threads, .seed = 1, .step = 1};
+  tarn__host_room room = {0};
   for (int round = 0; round < 2; round++) {
-    memset(workspace, 0xFF, graph.workspace_bytes);  // not numbers: nothing may be read that was not written
+    // Not numbers: nothing may be read that was not written.
+    must(tarn__device_fill(way->device, workspace, 0xFF, graph.workspace_bytes));
+    bits = 0;
     for (size_t i = 0; i < model->param_count; i++) model->params[i]->grad_written = false;
     must(tarn__graph_run(&graph, &exec));
-    compare_losses(loss->data, &file, way);
+    void *sums;
+    must(tarn__graph_read(&graph, &sums, loss, &room));
+    bits = tarn__hash64(sums, 2 * sizeof(double), bits);
+    compare_losses(sums, &file, way);
     compare_gradients(model, &file, golden);
   }
+  // The way before the shadow is the same on the processor.
+  if (way->device == &shadow_device) assert_true(bits == bits_before);
+  bits_before = bits;
+  tarn__host_room_close(&room);
   tarn__graph_close(&graph);
-  tarn__free(workspace);
+  way->device->free(workspace);
   tarn__model_close(&model);
   tarn_config_close(&config);
   tarn__safetensors_close(&file);

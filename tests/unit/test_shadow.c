@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -107,6 +108,126 @@ static void training_is_the_same(void **state) {
   assert_same_training(t->name, t->overrides, count, t->pieces);
 }
 
+// All kinds of caches that a language model keeps.
+static const char text_config[] =
+    "model: { d_model: 16, dropout: 0.2, output_bias: yes, max_length: 20 }\n"
+    "decoder: { layers: L G C R }\n"
+    "kinds:\n"
+    "  L: { mixer: attention, heads: 2, ffn: 32 }\n"
+    "  R: { mixer: attention, heads: 2, ffn: 32, frozen: yes, init: hadamard }\n"
+    "  G: { mixer: gru, ffn: 0 }\n"
+    "  C: { mixer: light_conv, heads: 2, kernel: 3, ffn: 32 }\n"
+    "data: { vocab: vocab, train: text }\n"
+    "train: { max_updates: 5, lr: 0.05, warmup: 2, max_tokens: 400, threads: 2 }\n";
+
+static const char *const lines[] = {"w3 w4 w5 w6",       "w3 w4 w9",          "w7 w8",
+                                    "w10 w11 w12 w3 w3", "w10 w11 w12 w3 w4", "w59 w58 w57 w56 w55 w54 w3 w4 w5 w6"};
+enum { LINES = sizeof lines / sizeof *lines };
+
+static void lengths_of(size_t lengths[LINES]) {
+  for (int i = 0; i < LINES; i++) lengths[i] = strlen(lines[i]);
+}
+
+static void translate(FILE *out, tarn_translate_precision precision) {
+  tarn_translator_options options;
+  tarn_translator_default(&options);
+  options.beam = options.n_best = 4;
+  options.precision = precision;
+  tarn_translator *translator;
+  tarn_translate_result results[LINES];
+  size_t lengths[LINES];
+  lengths_of(lengths);
+  must(tarn_translator_open(&translator, "pairs-cpu", &options));
+  must(tarn_translator_lines(translator, results, lines, lengths, LINES));
+  for (int i = 0; i < LINES; i++)
+    for (int64_t k = 0; k < results[i].count; k++)
+      fprintf(out, "%s %a %a\n", results[i].hypotheses[k].text, results[i].hypotheses[k].log_probability,
+              results[i].hypotheses[k].score);
+  tarn_translator_close(&translator);
+}
+
+static void generate(FILE *out, tarn_generator_method method, tarn_translate_precision precision) {
+  tarn_generator_options options;
+  tarn_generator_default(&options);
+  options.method = method;
+  options.precision = precision;
+  options.max_tokens = 12;
+  options.number = method == TARN_GENERATOR_METHOD_GREEDY ? 1 : 3;
+  tarn_generator *generator;
+  tarn_generator_result results[LINES];
+  size_t lengths[LINES];
+  lengths_of(lengths);
+  must(tarn_generator_open(&generator, "text-cpu", &options));
+  must(tarn_generator_lines(generator, results, lines, lengths, LINES));
+  for (int i = 0; i < LINES; i++)
+    for (int64_t k = 0; k < results[i].count; k++) {
+      const tarn_generator_text *text = &results[i].texts[k];
+      for (int64_t t = 0; t < text->tokens; t++)
+        fprintf(out, "%d %a ", text->ids[t], (double)text->log_probabilities[t]);
+      fprintf(out, "%a\n", text->score);
+    }
+  tarn_generator_close(&generator);
+}
+
+static void score(FILE *out, tarn_translate_precision precision) {
+  tarn_lm_options options;
+  tarn_lm_default(&options);
+  options.precision = precision;
+  tarn_lm *lm;
+  tarn_lm_line scores[LINES];
+  size_t lengths[LINES];
+  lengths_of(lengths);
+  must(tarn_lm_open(&lm, "text-cpu", &options));
+  must(tarn_lm_score(lm, scores, lines, lengths, LINES));
+  for (int i = 0; i < LINES; i++)
+    for (int64_t t = 0; t < scores[i].tokens; t++) fprintf(out, "%a ", scores[i].log_probabilities[t]);
+  tarn_minimal_pairs_result *result;
+  must(tarn_minimal_pairs_run(&result, lm, "minimal", NULL, NULL));
+  fprintf(out, "%s %a\n", result->paradigms[0].answers, result->overall.accuracy);
+  tarn_minimal_pairs_close(&result);
+  tarn_lm_close(&lm);
+}
+
+// All that the models of the two trainings are used for, as text.
+static char *use_models(void) {
+  char *text;
+  size_t size;
+  FILE *out = open_memstream(&text, &size);
+  for (int p = 0; p < TARN_TRANSLATE_PRECISION_COUNT; p++) {
+    translate(out, (tarn_translate_precision)p);
+    score(out, (tarn_translate_precision)p);
+    generate(out, TARN_GENERATOR_METHOD_GREEDY, (tarn_translate_precision)p);
+    generate(out, TARN_GENERATOR_METHOD_BEAM, (tarn_translate_precision)p);
+    generate(out, TARN_GENERATOR_METHOD_SAMPLE, (tarn_translate_precision)p);
+  }
+  fclose(out);
+  return text;
+}
+
+static void use_is_the_same(void **state) {
+  (void)state;
+  static const char pairs[] =
+      "{\"sentence_good\": \"w3 w4 w5\", \"sentence_bad\": \"w3 w4 w6\", \"field\": \"a\"}\n"
+      "{\"sentence_good\": \"w9 w8\", \"sentence_bad\": \"w7 w8\", \"field\": \"a\"}\n";
+  assert_int_equal(mkdir("minimal", 0777), 0);
+  sandbox_write("minimal/one.jsonl", pairs, sizeof pairs - 1);
+  run_through("pairs-cpu", NULL, 0);
+  make_text_shard("text", 120, TINY_VOCAB, 5);
+  sandbox_write("text.yaml", text_config, sizeof text_config - 1);
+  must(tiny_train("text.yaml", "text-cpu", NULL, 0, NULL, NULL, NULL));
+  char *cpu = use_models();
+  shadow.most = 0;
+  tarn__device_use(&shadow_device);
+  char *apart = use_models();
+  tarn__device_use(NULL);
+  assert_true(shadow.most > 0);
+  assert_int_equal(shadow.now, 0);
+  assert_true(strlen(cpu) > 5000);
+  assert_string_equal(cpu, apart);
+  free(cpu);
+  free(apart);
+}
+
 static int open_sandbox(void **state) {
   if (sandbox_open(state) != 0) return -1;
   tiny_files();
@@ -115,9 +236,9 @@ static int open_sandbox(void **state) {
 
 int main(void) {
   enum { TRAININGS = sizeof trainings / sizeof *trainings };
-  struct CMUnitTest tests[TRAININGS + 1] = {cmocka_unit_test(host_access_faults)};
+  struct CMUnitTest tests[TRAININGS + 2] = {cmocka_unit_test(host_access_faults), cmocka_unit_test(use_is_the_same)};
   for (int i = 0; i < TRAININGS; i++)
-    tests[1 + i] =
+    tests[2 + i] =
         (struct CMUnitTest){trainings[i].name, training_is_the_same, NULL, NULL, (void *)(uintptr_t)&trainings[i]};
   return cmocka_run_group_tests(tests, open_sandbox, sandbox_close);
 }
