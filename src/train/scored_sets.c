@@ -124,6 +124,7 @@ static tarn_status score(tarn_train *t, int32_t index) {
   if (!isfinite(result.scores[TARN_METRIC_LOSS]))
     return tarn__train_fail(t, t->progress.update, what, "not a finite number");
   t->progress.scored[index] = t->progress.update + 1;
+  t->session.set_seconds[index] = result.seconds;
   return log_scores(t, set, &result);
 }
 

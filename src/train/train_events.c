@@ -30,18 +30,38 @@ static double clock_left(const tarn_train *t) {
   return left;
 }
 
-// Validations that so many updates bring: those in between, the one at the end, and that of the average.
-static double validations_left(const tarn_train *t, double updates) {
+// Scores of something that so many updates bring: those in between and the one at the end. done: that of this very
+// update is behind us.
+static double scores_left(const tarn_train *t, int64_t every, bool done, double updates) {
   const tarn__progress *p = &t->progress;
-  const tarn_config *config = t->config;
-  const double small = 1e-6;  // of what lies between two validations
-  if (!t->validator) return 0.0;
-  const double at = config->valid.every > 0 ? (double)p->update / (double)config->valid.every : tarn__train_epoch(t);
+  const double small = 1e-6;  // of what lies between two of them
+  const double at = every > 0 ? (double)p->update / (double)every : tarn__train_epoch(t);
   const double end = at + updates * at / (double)p->update;
   double count = ceil(end - small) - floor(at + small);
   // That of this very update comes after the event of it.
-  if (fabs(at - round(at)) < small && p->validated != p->update) count += 1.0;
+  if (fabs(at - round(at)) < small && !done) count += 1.0;
+  return count;
+}
+
+// With that of the average.
+static double validations_left(const tarn_train *t, double updates) {
+  const tarn_config *config = t->config;
+  if (!t->validator) return 0.0;
+  const double count = scores_left(t, config->valid.every, t->progress.validated == t->progress.update, updates);
   return count + (config->train.average > 0 && config->train.keep_last > 0 ? 1.0 : 0.0);
+}
+
+// On the wall, of all sets, each as long as it last took; *known becomes false where one has not been scored yet.
+static double set_seconds_left(const tarn_train *t, double updates, bool *known) {
+  double seconds = 0;
+  for (int32_t i = 0; i < t->config->set_count; i++) {
+    const double took = t->session.set_seconds[i];
+    const bool done = t->progress.scored[i] == t->progress.update + 1;
+    const double count = scores_left(t, t->config->sets[i].every, done, updates);
+    *known = *known && (took > 0 || count <= 0);
+    seconds += count * took;
+  }
+  return seconds;
 }
 
 // On the wall: steps at their speed in this session, validations as long as the last one was.
@@ -51,9 +71,12 @@ static double seconds_left(const tarn_train *t, bool *at_least) {
   *at_least = false;
   if (left < 0 || p->seconds <= 0) return left;
   const double wall = t->session.step_clock > 0 ? t->session.step_wall / t->session.step_clock : 1.0;
-  const double validations = validations_left(t, left * (double)p->update / p->seconds);
-  *at_least = validations > 0 && t->session.validation_seconds <= 0;
-  return left * wall + validations * t->session.validation_seconds;
+  const double updates = left * (double)p->update / p->seconds;
+  const double validations = validations_left(t, updates);
+  bool known = validations <= 0 || t->session.validation_seconds > 0;
+  const double sets = set_seconds_left(t, updates, &known);
+  *at_least = !known;
+  return left * wall + validations * t->session.validation_seconds + sets;
 }
 
 void tarn__train_tell(const tarn_train *t, tarn_train_event *event) {

@@ -18,11 +18,12 @@
 // What running holds, from tarn_train_run() on.
 typedef struct tarn__train_session {
   tarn__run_log log;
-  sig_atomic_t saves;            // of *save, what was seen
-  double saved_at;               // on the clock: when the last checkpoint was written
-  double step_wall, step_clock;  // seconds in the steps, on the wall and on the clock of train.clock
-  double validation_seconds;     // of the newest validation, of an earlier session too; 0: there was none
-  tarn__validation validation;   // the newest one
+  sig_atomic_t saves;                    // of *save, what was seen
+  double saved_at;                       // on the clock: when the last checkpoint was written
+  double step_wall, step_clock;          // seconds in the steps, on the wall and on the clock of train.clock
+  double validation_seconds;             // of the newest validation, of an earlier session too; 0: there was none
+  tarn__validation validation;           // the newest one
+  double set_seconds[TARN_CONFIG_SETS];  // of the newest score of each set; 0: there was none
   bool validated;
   bool ends;          // a limit is reached, so all sets are scored
   bool data_changed;  // tarn__train_check_data() has failed
