@@ -1,6 +1,7 @@
 #include "cli.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -195,6 +196,11 @@ int cli_word(const cli_command *command, int *place, const char *what, const cha
 int cli_no_memory(const cli_command *command) {
   fprintf(stderr, "tarn %s: out of memory\n", command->name);
   return CLI_FAILURE;
+}
+
+const char *cli_count(char text[64], int64_t number, const char *thing) {
+  snprintf(text, 64, "%" PRId64 " %s%s", number, thing, number == 1 ? "" : "s");
+  return text;
 }
 
 const char *cli_time(char text[32], double seconds) {

@@ -66,6 +66,11 @@ int cli_no_memory(const cli_command *command);
 // A time for people: "50 s", "12 min", "3.4 h"; "?" where it is negative.
 const char *cli_time(char text[32], double seconds);
 
+// A number of things, "1 line" or "2 lines". CLI_COUNT() gives it the memory, which lives as long as the block around
+// it.
+const char *cli_count(char text[64], int64_t number, const char *thing);
+#define CLI_COUNT(number, thing) cli_count((char[64]){0}, number, thing)
+
 // Prints a usage mistake ("tarn COMMAND: ...") and returns CLI_USAGE.
 int cli_usage(const cli_command *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

@@ -1,4 +1,5 @@
 // tarn average: the mean of several checkpoints.
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "cli.h"
@@ -43,6 +44,8 @@ int cmd_average(int argc, char **argv) {
   int code = cli_parse(&COMMAND, table, argc, argv, &files, 1, SIZE_MAX);
   if (code < 0 && !output) code = cli_usage(&COMMAND, "--output is missing");
   if (code < 0) code = average(output, &files, which);
+  if (code == CLI_OK && files.count == 1)
+    fprintf(stderr, "tarn average: warning: only one checkpoint was given, so %s holds its parameters\n", output);
   cli_list_free(&files);
   return code;
 }

@@ -67,7 +67,7 @@ static int test_pairs(tarn_lm *lm, const char *folder, bool json, bool quiet, FI
   if (!json) print_text(result);
   int code = json ? print_json(lm, result, stdout) : CLI_OK;
   if (code == CLI_OK && file) code = print_json(lm, result, file);
-  lm_print_changes(result->unknown, result->truncated, "sentences", result->replaced);
+  lm_print_changes(result->unknown, result->truncated, "sentence", result->replaced);
   lm_print_equal(result->equal);
   tarn_minimal_pairs_close(&result);
   return code;

@@ -43,7 +43,7 @@ static int encode(const char *path, bool as_ids, bool strict) {
   tarn_vocab_close(&vocab);
   if (ferror(stdout)) return CLI_OK;  // main() says that standard output cannot be written, and fails
   if (status != TARN_STATUS_OK) return cli_report(&command, status);
-  if (replaced) fprintf(stderr, "invalid UTF-8 replaced in: %lld lines\n", (long long)replaced);
+  if (replaced) fprintf(stderr, "invalid UTF-8 replaced in: %s\n", CLI_COUNT(replaced, "line"));
   text_notes_cut(out.cut);
   return CLI_OK;
 }

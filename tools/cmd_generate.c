@@ -92,10 +92,9 @@ static tarn_status print_result(void *user, const tarn_generator_result *result)
 static void print_summary(const tarn_generator *generator) {
   tarn_generator_summary s;
   tarn_generator_get_summary(generator, &s);
-  fprintf(stderr,
-          "%" PRId64 " prompts, %" PRId64 " prompt tokens, %" PRId64 " texts, %" PRId64
-          " tokens in %.2f s: %.0f tokens/s\n",
-          s.prompts, s.prompt_tokens, s.texts, s.tokens, s.seconds, s.seconds > 0 ? (double)s.tokens / s.seconds : 0);
+  fprintf(stderr, "%s, %s, %s, %s in %.2f s: %.0f tokens/s\n", CLI_COUNT(s.prompts, "prompt"),
+          CLI_COUNT(s.prompt_tokens, "prompt token"), CLI_COUNT(s.texts, "text"), CLI_COUNT(s.tokens, "token"),
+          s.seconds, s.seconds > 0 ? (double)s.tokens / s.seconds : 0);
   if (s.unknown) fprintf(stderr, "tokens of prompts that are not in the vocabulary: %" PRId64 "\n", s.unknown);
   text_notes_cut(s.cut);
   text_notes_unknown(&COMMAND, "tokens of prompts", s.unknown, s.prompt_tokens);

@@ -53,14 +53,15 @@ static void print_text(const tarn_prepare_result *r) {
   printf("%s  %10" PRId64 " of %" PRId64 " lines\n", pairs ? "pairs" : "lines", r->pairs, r->lines);
   if (pairs) print_side("source", r->source_tokens, r->source_unknown, r->longest_source, r->source_left_out);
   print_side(pairs ? "target" : "text  ", r->target_tokens, r->target_unknown, r->longest_target, r->target_left_out);
-  if (r->empty) printf("left out because a side is empty: %" PRId64 " pairs\n", r->empty);
-  if (r->brief) printf("left out because a side is shorter than the least: %" PRId64 "\n", r->brief);
-  if (r->dropped) printf("left out because a side is overlong: %" PRId64 " pairs\n", r->dropped);
-  if (r->truncated) printf("truncated: %" PRId64 " pairs\n", r->truncated);
-  if (r->replaced) printf("invalid UTF-8 replaced in: %" PRId64 " lines\n", r->replaced);
+  const char *which = pairs ? "a side is" : "they are", *unit = pairs ? "pair" : "sentence";
+  if (r->empty) printf("left out because %s empty: %s\n", which, CLI_COUNT(r->empty, unit));
+  if (r->brief) printf("left out because %s shorter than --min-tokens: %s\n", which, CLI_COUNT(r->brief, unit));
+  if (r->dropped) printf("left out because %s overlong: %s\n", which, CLI_COUNT(r->dropped, unit));
+  if (r->truncated) printf("truncated: %s\n", CLI_COUNT(r->truncated, unit));
+  if (r->replaced) printf("invalid UTF-8 replaced in: %s\n", CLI_COUNT(r->replaced, "line"));
   if (r->cut)
-    printf("longer than 65536 bytes, encoded in parts: %" PRId64 " lines, %" PRId64 " parts end within a word\n",
-           r->cut, r->split);
+    printf("longer than 65536 bytes, encoded in parts: %s, %s %s within a word\n", CLI_COUNT(r->cut, "line"),
+           CLI_COUNT(r->split, "part"), r->split == 1 ? "ends" : "end");
 }
 
 int cmd_prepare(int argc, char **argv) {

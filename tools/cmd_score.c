@@ -82,11 +82,10 @@ static int print_summary(const output *out) {
     return json_output_print(&COMMAND, stdout, object, JSON_COMPACT);
   }
   fprintf(out->quiet ? stdout : stderr,
-          "%" PRId64 " lines, %" PRId64
-          " tokens: %.4f nats a token, perplexity %.4f, %.4f bits a character, %.4f bits a "
+          "%s, %s: %.4f nats a token, perplexity %.4f, %.4f bits a character, %.4f bits a "
           "byte\n",
-          t->lines, t->tokens, -t->log_probability / (double)t->tokens, tarn_lm_perplexity(t),
-          tarn_lm_bits_per_character(t), tarn_lm_bits_per_byte(t));
+          CLI_COUNT(t->lines, "line"), CLI_COUNT(t->tokens, "token"), -t->log_probability / (double)t->tokens,
+          tarn_lm_perplexity(t), tarn_lm_bits_per_character(t), tarn_lm_bits_per_byte(t));
   return CLI_OK;
 }
 
@@ -106,7 +105,7 @@ static int run(const char *path, const char *input, const tarn_lm_options *optio
     code = CLI_FAILURE;
   } else {
     code = print_summary(out);
-    lm_print_changes(out->total.unknown, out->total.truncated, "lines", out->total.replaced);
+    lm_print_changes(out->total.unknown, out->total.truncated, "line", out->total.replaced);
     text_notes_cut(out->total.cut);
     text_notes_unknown(&COMMAND, "tokens", out->total.unknown, out->total.tokens);
   }

@@ -17,12 +17,12 @@ static const cli_command COMMAND = {
 
 static void print_result(const tarn_testset_result *r, bool pairs) {
   if (pairs)
-    printf("BLiMP %.2f %% (95 %%: %.2f .. %.2f)\n%lld pairs in %.1f s\n", r->blimp, r->blimp_low, r->blimp_high,
-           (long long)r->pairs, r->seconds);
+    printf("BLiMP %.2f %% (95 %%: %.2f .. %.2f)\n%s in %.1f s\n", r->blimp, r->blimp_low, r->blimp_high,
+           CLI_COUNT(r->pairs, "pair"), r->seconds);
   else
-    printf("BLEU %.2f (%s)\nchrF %.2f (%s)\n%lld sentences in %.1f s, beam %lld\n", r->bleu, r->bleu_signature, r->chrf,
-           r->chrf_signature, (long long)r->sentences, r->seconds, (long long)r->beam);
-  lm_print_changes(r->unknown, r->truncated, "sentences", r->replaced);
+    printf("BLEU %.2f (%s)\nchrF %.2f (%s)\n%s in %.1f s, beam %lld\n", r->bleu, r->bleu_signature, r->chrf,
+           r->chrf_signature, CLI_COUNT(r->sentences, "sentence"), r->seconds, (long long)r->beam);
+  lm_print_changes(r->unknown, r->truncated, "sentence", r->replaced);
   lm_print_equal(r->equal);
 }
 

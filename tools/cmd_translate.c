@@ -78,15 +78,13 @@ static void print_summary(const tarn_translator *translator) {
   tarn_translate_summary s;
   tarn_translator_summary(translator, &s);
   double rate = s.seconds > 0 ? (double)s.target_tokens / s.seconds : 0;
-  fprintf(stderr,
-          "%" PRId64 " sentences, %" PRId64 " source tokens, %" PRId64
-          " target tokens in %.2f s: %.0f target tokens/s\n",
-          s.lines, s.source_tokens, s.target_tokens, s.seconds, rate);
+  fprintf(stderr, "%s, %s, %s in %.2f s: %.0f target tokens/s\n", CLI_COUNT(s.lines, "sentence"),
+          CLI_COUNT(s.source_tokens, "source token"), CLI_COUNT(s.target_tokens, "target token"), s.seconds, rate);
   if (s.empty) fprintf(stderr, "empty lines: %" PRId64 "\n", s.empty);
-  if (s.truncated) fprintf(stderr, "truncated to the model's longest sentence: %" PRId64 " lines\n", s.truncated);
-  if (s.replaced) fprintf(stderr, "invalid UTF-8 replaced in: %" PRId64 " lines\n", s.replaced);
+  if (s.truncated) fprintf(stderr, "truncated to the model's longest sentence: %s\n", CLI_COUNT(s.truncated, "line"));
+  if (s.replaced) fprintf(stderr, "invalid UTF-8 replaced in: %s\n", CLI_COUNT(s.replaced, "line"));
   text_notes_cut(s.cut);
-  if (s.unknown) fprintf(stderr, "unknown to the vocabulary: %" PRId64 " source tokens\n", s.unknown);
+  if (s.unknown) fprintf(stderr, "unknown to the vocabulary: %s\n", CLI_COUNT(s.unknown, "source token"));
   text_notes_unknown(&COMMAND, "source tokens", s.unknown, s.source_tokens);
 }
 

@@ -87,12 +87,12 @@ static void print_text(const tarn_vocab_report *r, int64_t sentences) {
   if (sentences > 0 && sentences < r->given)
     printf("drawn  %12" PRId64 " of %" PRId64 " lines (--sentences)\n", sentences, r->given);
   if (r->long_lines)
-    printf("longer than 65536 bytes and split at white space: %" PRId64 " lines; lines and parts in all: %" PRId64 "\n",
-           r->long_lines, r->given);
-  if (r->split_words) printf("split within a word that is longer: %" PRId64 " times\n", r->split_words);
+    printf("longer than 65536 bytes and split at white space: %s; lines and parts in all: %" PRId64 "\n",
+           CLI_COUNT(r->long_lines, "line"), r->given);
+  if (r->split_words) printf("split within a word that is longer: %s\n", CLI_COUNT(r->split_words, "time"));
   if (r->replaced)
-    printf("invalid UTF-8 replaced in: %" PRId64 " lines, %" PRId64 " bytes\n", r->replaced, r->replaced_bytes);
-  if (r->invisible_bytes) printf("left out without a visible character: %" PRId64 " bytes\n", r->invisible_bytes);
+    printf("invalid UTF-8 replaced in: %s, %s\n", CLI_COUNT(r->replaced, "line"), CLI_COUNT(r->replaced_bytes, "byte"));
+  if (r->invisible_bytes) printf("left out without a visible character: %s\n", CLI_COUNT(r->invisible_bytes, "byte"));
   if (r->reserved)
     printf("blanks in place of U+2585, which SentencePiece keeps for itself: %" PRId64 "\n", r->reserved);
 }

@@ -3,14 +3,15 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-void lm_print_changes(int64_t unknown, int64_t truncated, const char *units, int64_t replaced) {
+#include "cli.h"
+
+void lm_print_changes(int64_t unknown, int64_t truncated, const char *unit, int64_t replaced) {
   if (unknown)
     fprintf(stderr,
-            "unknown to the vocabulary: %" PRId64
-            " tokens; what they stand for is not predicted, so the figures are too good\n",
-            unknown);
-  if (truncated) fprintf(stderr, "truncated to the model's longest sentence: %" PRId64 " %s\n", truncated, units);
-  if (replaced) fprintf(stderr, "invalid UTF-8 replaced in: %" PRId64 " lines\n", replaced);
+            "unknown to the vocabulary: %s; what they stand for is not predicted, so the figures are too good\n",
+            CLI_COUNT(unknown, "token"));
+  if (truncated) fprintf(stderr, "truncated to the model's longest sentence: %s\n", CLI_COUNT(truncated, unit));
+  if (replaced) fprintf(stderr, "invalid UTF-8 replaced in: %s\n", CLI_COUNT(replaced, "line"));
 }
 
 void lm_print_equal(int64_t equal) {

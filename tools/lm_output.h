@@ -4,8 +4,8 @@
 
 #include <stdint.h>
 
-// A line on standard error for each number that is not 0. `units` are what is truncated: "lines" or "sentences".
-void lm_print_changes(int64_t unknown, int64_t truncated, const char *units, int64_t replaced);
+// A line on standard error for each number that is not 0. `unit` is what is truncated: "line" or "sentence".
+void lm_print_changes(int64_t unknown, int64_t truncated, const char *unit, int64_t replaced);
 
 // The same of minimal pairs whose two sentences are the same tokens.
 void lm_print_equal(int64_t equal);

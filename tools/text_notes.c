@@ -13,5 +13,5 @@ void text_notes_unknown(const cli_command *command, const char *what, int64_t un
 }
 
 void text_notes_cut(int64_t lines) {
-  if (lines) fprintf(stderr, "longer than 65536 bytes, encoded in parts: %" PRId64 " lines\n", lines);
+  if (lines) fprintf(stderr, "longer than 65536 bytes, encoded in parts: %s\n", CLI_COUNT(lines, "line"));
 }

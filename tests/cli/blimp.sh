@@ -33,8 +33,8 @@ mkdir hard
 refuse 1 'hard/x.jsonl: line 3, its bad sentence: 20 tokens, and the model takes 16 .*overlong is refused here' "$TARN" blimp model hard --quiet
 refuse 1 'hard/x.jsonl:4: invalid UTF-8' "$TARN" blimp model hard --quiet --overlong truncate --strict
 blimp hard --quiet --overlong truncate --json >hard.json
-grep -q "^truncated to the model's longest sentence: 1 sentences$" progress.txt || fail "truncated: $(cat progress.txt)"
-grep -q '^invalid UTF-8 replaced in: 1 lines$' progress.txt || fail "replaced: $(cat progress.txt)"
+grep -q "^truncated to the model's longest sentence: 1 sentence$" progress.txt || fail "truncated: $(cat progress.txt)"
+grep -q '^invalid UTF-8 replaced in: 1 line$' progress.txt || fail "replaced: $(cat progress.txt)"
 tr -d ' \n' <hard.json | grep -q '"unknown":0,"truncated":1,"replaced":1,"equal":0}$' || fail "$(cat hard.json)"
 # tarn test does it alike, and writes what was changed.
 mkdir run

@@ -34,7 +34,7 @@ for run in attention recurrent; do
   # Greedy is the default, a beam of 1, a nucleus of nothing and the one most likely token.
   generate $run --prompt "The old" --max-tokens 20 >greedy.txt
   grep -q '^The old' greedy.txt || fail "the prompt is not there: $(cat greedy.txt)"
-  grep -Eq '^1 prompts, [0-9]+ prompt tokens, 1 texts, [0-9]+ tokens in .* tokens/s$' summary.txt ||
+  grep -Eq '^1 prompt, [0-9]+ prompt tokens?, 1 text, [0-9]+ tokens? in .* tokens/s$' summary.txt ||
     fail "no summary: $(cat summary.txt)"
   for options in "--beam 1" "--top-k 1" "--top-p 0.000001" "--temperature 0.00001"; do
     # shellcheck disable=SC2086

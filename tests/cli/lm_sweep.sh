@@ -87,7 +87,7 @@ mkdir odd
 printf '{"sentence_good": "\\u00e9 a", "sentence_bad": "b\xff"}\n{"sentence_good": "a", "sentence_bad": "a"}\n' >odd/x.jsonl
 cp -r runs/small/seed-1 tested
 "$TARN" test tested --blimp odd >out.txt 2>error.txt || fail "odd pairs: $(cat error.txt)"
-grep -qx 'invalid UTF-8 replaced in: 1 lines' error.txt || fail "replaced: $(cat error.txt)"
+grep -qx 'invalid UTF-8 replaced in: 1 line' error.txt || fail "replaced: $(cat error.txt)"
 grep -qx 'pairs of two equal sentences, which count as wrong: 1' error.txt || fail "equal: $(cat error.txt)"
 tr -d ' \n' <tested/test.json | grep -q '"unknown":0,"truncated":0,"replaced":1,"equal":1,' || fail "$(cat tested/test.json)"
 "$TARN" test tested --blimp odd --quiet >out.txt 2>error.txt || fail "odd pairs: $(cat error.txt)"

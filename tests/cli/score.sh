@@ -55,8 +55,8 @@ refuse 1 '^tarn score: hard: line 2: 20 tokens, and the model takes 16 with the 
 refuse 1 '^tarn score: hard: line 3: invalid UTF-8 at byte 1' "$TARN" score model hard --strict --overlong truncate
 score model hard --overlong truncate >cut.txt
 cut -f 2,3 cut.txt | diff - <(printf '3\t3\n16\t16\n4\t2\n') || fail "what is kept of a line: $(cat cut.txt)"
-grep -q "^truncated to the model's longest sentence: 1 lines$" summary.txt || fail "truncated: $(cat summary.txt)"
-grep -q '^invalid UTF-8 replaced in: 1 lines$' summary.txt || fail "replaced: $(cat summary.txt)"
+grep -q "^truncated to the model's longest sentence: 1 line$" summary.txt || fail "truncated: $(cat summary.txt)"
+grep -q '^invalid UTF-8 replaced in: 1 line$' summary.txt || fail "replaced: $(cat summary.txt)"
 score model hard --overlong truncate --json --summary-only >cut.json
 grep -q '"characters":21,"bytes":23,"unknown":0,"truncated":1,"replaced":1,' cut.json || fail "$(cat cut.json)"
 

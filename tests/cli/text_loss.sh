@@ -9,7 +9,7 @@ novel() { for _ in $(seq "$1"); do printf '%s ' "$words"; done; echo; }
 { novel 5500; novel 110; } >novel
 "$TARN" vocab --size 60 --output v novel >out.txt 2>error.txt || fail "vocab: $(cat error.txt)"
 says "bytes, 100.00 % used" out.txt
-says "longer than 65536 bytes and split at white space: 1 lines; lines and parts in all: 8" out.txt
+says "longer than 65536 bytes and split at white space: 1 line; lines and parts in all: 8" out.txt
 "$TARN" vocab --size 60 --output v --json novel >out.txt || fail "vocab --json"
 says "\"lines\": 2, \"bytes\": $(tr -d '\n' <novel | wc -c), \"used_bytes\": $(tr -d '\n' <novel | wc -c), \"used\": 1.000000" out.txt
 
@@ -32,7 +32,7 @@ refuse 1 "9.5 % of the text cannot be used.*--allow-loss" "$TARN" vocab --type w
 [ ! -e x ] || fail "a refused vocabulary is written"
 "$TARN" vocab --type whitespace --allow-loss --output x latin1 >out.txt 2>error.txt || fail "--allow-loss: $(cat error.txt)"
 says "text             42 bytes, 90.48 % used" out.txt
-says "invalid UTF-8 replaced in: 1 lines, 4 bytes" out.txt
+says "invalid UTF-8 replaced in: 1 line, 4 bytes" out.txt
 refuse 2 "type byte takes no --allow-loss" "$TARN" vocab --type byte --allow-loss --output x
 
 # What is no text is refused by every command that reads text, and named.
@@ -64,8 +64,8 @@ cmp <("$TARN" encode --vocab v <marked) <("$TARN" encode --vocab v <plain) || fa
 "$TARN" prepare --vocab v --text novel --output shard >out.txt 2>error.txt || fail "prepare: $(cat error.txt)"
 says "tarn: warning: novel: 98." error.txt
 says "% of its tokens were cut off, because sentences are longer than 1024 tokens; tarn sentences" error.txt
-says "truncated: 2 pairs" out.txt
-says "longer than 65536 bytes, encoded in parts: 1 lines, 0 parts end within a word" out.txt
+says "truncated: 2 sentences" out.txt
+says "longer than 65536 bytes, encoded in parts: 1 line, 0 parts end within a word" out.txt
 "$TARN" prepare --vocab v --text novel --output shard --max-tokens 1000000 --json >out.txt 2>error.txt || fail "prepare"
 [ ! -s error.txt ] || fail "a warning without a loss: $(cat error.txt)"
 says '"cut": 1, "split": 0, "source_left_out": 0, "target_left_out": 0,' out.txt
@@ -81,7 +81,7 @@ printf '%s\n' "$words" "Привет, как дела?" >foreign
 "$TARN" prepare --vocab v --text foreign --output shard >out.txt 2>error.txt || fail "unknown: $(cat error.txt)"
 grep -q "^tarn: warning: foreign: [0-9.]* % of its tokens are unknown to v;" error.txt || fail "unknown: $(cat error.txt)"
 "$TARN" encode --vocab v <novel 2>error.txt >/dev/null || fail "encode"
-says "longer than 65536 bytes, encoded in parts: 1 lines" error.txt
+says "longer than 65536 bytes, encoded in parts: 1 line" error.txt
 
 # A model's commands say what they do not know, and what they had to cut.
 "$TARN" vocab --size 200 --output pieces corpus/train.de corpus/train.en >/dev/null || fail "vocab"
@@ -102,9 +102,9 @@ grep -q "tarn score: warning: [0-9.]* % of the tokens are unknown" error.txt || 
 "$TARN" generate lm --prompt Привет --max-tokens 2 >out.txt 2>error.txt || fail "generate: $(cat error.txt)"
 grep -q "tarn generate: warning: [0-9.]* % of the tokens of prompts are unknown" error.txt || fail "generate does not warn: $(cat error.txt)"
 "$TARN" translate mt --input long >out.txt 2>error.txt || fail "translate: $(cat error.txt)"
-says "longer than 65536 bytes, encoded in parts: 1 lines" error.txt
+says "longer than 65536 bytes, encoded in parts: 1 line" error.txt
 "$TARN" score lm long --overlong truncate >out.txt 2>error.txt || fail "score: $(cat error.txt)"
-says "longer than 65536 bytes, encoded in parts: 1 lines" error.txt
+says "longer than 65536 bytes, encoded in parts: 1 line" error.txt
 head -n 1 corpus/valid.de >known
 for command in "translate mt --input known" "score lm known"; do
   # shellcheck disable=SC2086

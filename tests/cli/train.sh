@@ -31,7 +31,10 @@ grep -q "encoder.R1.ffn.in.weight .* frozen .* 0  shared: encoder layer 1 3" out
 grep -q " 0 frozen, 0 optimiser" out.txt || fail "inspect: $(cat out.txt)"
 "$TARN" inspect --json run/checkpoint_last.safetensors >out.txt
 grep -q '"kind":"training"' out.txt || fail "inspect --json"
-"$TARN" average --output mean run/checkpoint_50.safetensors run/checkpoint_60.safetensors
+"$TARN" average --output mean run/checkpoint_60.safetensors 2>told.txt
+grep -q "warning: only one checkpoint was given" told.txt || fail "the mean of one: $(cat told.txt)"
+"$TARN" average --output mean run/checkpoint_50.safetensors run/checkpoint_60.safetensors 2>told.txt
+! grep -q warning told.txt || fail "the mean of two: $(cat told.txt)"
 cmp <(tensors_of mean) <(tensors_of run/checkpoint_average.safetensors) || fail "average differs from the training's"
 "$TARN" export --dense run dense
 "$TARN" inspect dense >out.txt

@@ -100,11 +100,11 @@ translate </dev/null >nothing.en
 printf 'gut\nschl\xffecht\ngut\n' >invalid.de
 translate <invalid.de >invalid.en
 [ "$(wc -l <invalid.en)" -eq 3 ] || fail "invalid UTF-8 loses lines"
-grep -q '^invalid UTF-8 replaced in: 1 lines$' summary.txt || fail "invalid UTF-8 is not reported: $(cat summary.txt)"
+grep -q '^invalid UTF-8 replaced in: 1 line$' summary.txt || fail "invalid UTF-8 is not reported: $(cat summary.txt)"
 yes Hund | head -n 100000 | tr '\n' ' ' >long.de
 translate <long.de >long.en
 [ "$(wc -l <long.en)" -eq 1 ] || fail "an overlong line gives $(wc -l <long.en) lines"
-grep -q '^truncated .*: 1 lines$' summary.txt || fail "an overlong line is not reported: $(cat summary.txt)"
+grep -q '^truncated .*: 1 line$' summary.txt || fail "an overlong line is not reported: $(cat summary.txt)"
 cp lines.de kept.de
 cp invalid.de lines.de
 refuse_lines 1 'line 2: invalid UTF-8' run --strict
