@@ -25,7 +25,9 @@ tarn_status tarn__train_rescue(tarn_train *t, tarn_status status) {
   snprintf(line, sizeof line, "%s", tarn_error_message());
   tarn_status saved = t->end.averaged ? TARN_STATUS_OK : tarn__train_save(t, false);
   if (saved != TARN_STATUS_OK) return tarn__fail_prefix(saved, "%s; and its state could not be saved: ", line);
-  return tarn__fail(status, "%s; the training is saved after update %lld%s tarn train --resume %s", line,
-                    (long long)t->progress.update,
-                    t->session.data_changed ? ": make the file what it was, then" : "; go on with:", t->go_on);
+  return tarn__fail(
+      status, "%s; the training is saved after update %lld%s tarn train --resume %s", line,
+      (long long)t->progress.update,
+      t->session.data_changed ? ": restore the file (if only its time changed, as it is), then" : "; go on with:",
+      t->go_on);
 }
