@@ -36,22 +36,12 @@ extern "C" {
 #endif
 
 // The words of each choice: X(value, "word in the file", "meaning").
-#define TARN_NORM_MAP(X)                                                                       \
-  X(TARN_NORM_POST, "post", "y = LayerNorm(x + f(x)): Vaswani et al. 2017, fairseq's default") \
-  X(TARN_NORM_PRE, "pre",                                                                      \
-    "y = x + f(LayerNorm(x)), and one more LayerNorm at the top of each stack "                \
-    "whose last layer is pre-norm")                                                            \
-  X(TARN_NORM_NONE, "none", "y = x + f(x), no LayerNorm")
-#define TARN_POSITIONS_MAP(X)                                                                 \
-  X(TARN_POSITIONS_SINUSOIDAL, "sinusoidal", "sine and cosine of Vaswani et al. 2017")        \
-  X(TARN_POSITIONS_LEARNED, "learned",                                                        \
-    "a trained vector for each of max_length positions, as in GPT-2; a matrix for each side") \
-  X(TARN_POSITIONS_NONE, "none", "no positions are added")
-#define TARN_ACTIVATION_MAP(X)                                                                              \
-  X(TARN_ACTIVATION_RELU, "relu", "max(x, 0)")                                                              \
-  X(TARN_ACTIVATION_GELU, "gelu", "x Phi(x) with the normal distribution's Phi, Hendrycks and Gimpel 2016") \
-  X(TARN_ACTIVATION_GELU_TANH, "gelu_tanh",                                                                 \
-    "x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))): that of GPT-2, gelu_new at Hugging Face")
+#define TARN_NORM_MAP(X)                                                                  \
+  X(TARN_NORM_POST, "post", "y = Norm(x + f(x)): Vaswani et al. 2017, fairseq's default") \
+  X(TARN_NORM_PRE, "pre",                                                                 \
+    "y = x + f(Norm(x)), and one more norm at the top of each stack "                     \
+    "whose last layer is pre-norm")                                                       \
+  X(TARN_NORM_NONE, "none", "y = x + f(x), no norm")
 #define TARN_EMBEDDINGS_MAP(X)                                                                       \
   X(TARN_EMBEDDINGS_NONE, "none", "encoder input, decoder input and output have a matrix each")      \
   X(TARN_EMBEDDINGS_DECODER, "decoder", "decoder input and output share one")                        \
@@ -63,34 +53,6 @@ extern "C" {
   X(TARN_FROZEN_EMBEDDINGS_ENCODER, "encoder", "the matrix of the encoder input is frozen") \
   X(TARN_FROZEN_EMBEDDINGS_DECODER, "decoder", "the matrix of the decoder input is frozen") \
   X(TARN_FROZEN_EMBEDDINGS_BOTH, "both", "the matrices of both inputs are frozen")
-#define TARN_MIXER_MAP(X)                                                                                             \
-  X(TARN_MIXER_ATTENTION, "attention", "multi-head self-attention; in the decoder causal, then cross-attention")      \
-  X(TARN_MIXER_NONE, "none", "no token mixer: the layer is its FFN only")                                             \
-  X(TARN_MIXER_BIGRU, "bigru", "bidirectional GRU and a projection of both directions; encoder only")                 \
-  X(TARN_MIXER_LIGHT_CONV, "light_conv",                                                                              \
-    "light convolution, Wu et al. 2019: GLU, then a depthwise convolution whose kernel is shared by the channels of " \
-    "a head and normalised by a softmax; in the decoder causal, then cross-attention")                                \
-  X(TARN_MIXER_DYNAMIC_CONV, "dynamic_conv",                                                                          \
-    "dynamic convolution, Wu et al. 2019: the same with kernels that each position computes from itself")             \
-  X(TARN_MIXER_GRU, "gru", "GRU and a projection of its states; in the decoder then cross-attention")                 \
-  X(TARN_MIXER_LSTM, "lstm", "LSTM and a projection of its states; in the decoder then cross-attention")              \
-  X(TARN_MIXER_ESN, "esn",                                                                                            \
-    "echo state network, Jaeger 2001: a leaky recurrence whose recurrent matrix is random, scaled and frozen, and a " \
-    "projection of its states; in the decoder then cross-attention")
-#define TARN_NONLINEARITY_MAP(X)                 \
-  X(TARN_NONLINEARITY_RELU, "relu", "max(x, 0)") \
-  X(TARN_NONLINEARITY_TANH, "tanh", "hyperbolic tangent")
-#define TARN_TOPOLOGY_MAP(X)                                                                                    \
-  X(TARN_TOPOLOGY_RANDOM, "random", "each entry is there with probability 1 - sparsity (Erdos and Renyi 1959)") \
-  X(TARN_TOPOLOGY_SMALL_WORLD, "small_world",                                                                   \
-    "a ring of near neighbours of which a tenth is rewired, Watts and Strogatz 1998")                           \
-  X(TARN_TOPOLOGY_SCALE_FREE, "scale_free", "few units know many, Barabasi and Albert 1999")                    \
-  X(TARN_TOPOLOGY_RING, "ring", "each unit hears those before it, by default one, Rodan and Tino 2011")
-#define TARN_RESERVOIR_INPUT_MAP(X)                                       \
-  X(TARN_RESERVOIR_INPUT_PROJECTION, "projection",                        \
-    "a matrix W_in of the layer projects the layer's input to its units") \
-  X(TARN_RESERVOIR_INPUT_DIRECT, "direct",                                \
-    "the layer's input drives the d_model units: W_in is the embedding matrix, above another layer the identity")
 #define TARN_INIT_MAP(X)                                                                     \
   X(TARN_INIT_XAVIER, "xavier", "uniform in +-sqrt(6 / (inputs + outputs)), Glorot 2010")    \
   X(TARN_INIT_ORTHOGONAL, "orthogonal", "orthonormal rows or columns, Saxe et al. 2013")     \
@@ -147,20 +109,12 @@ extern "C" {
 
 #define TARN_CHOICE_VALUE(value, word, text) value,
 typedef enum tarn_norm { TARN_NORM_MAP(TARN_CHOICE_VALUE) TARN_NORM_COUNT } tarn_norm;
-typedef enum tarn_positions { TARN_POSITIONS_MAP(TARN_CHOICE_VALUE) TARN_POSITIONS_COUNT } tarn_positions;
-typedef enum tarn_activation { TARN_ACTIVATION_MAP(TARN_CHOICE_VALUE) TARN_ACTIVATION_COUNT } tarn_activation;
 typedef enum tarn_embeddings { TARN_EMBEDDINGS_MAP(TARN_CHOICE_VALUE) TARN_EMBEDDINGS_COUNT } tarn_embeddings;
 typedef enum tarn_frozen_embeddings {
   TARN_FROZEN_EMBEDDINGS_MAP(TARN_CHOICE_VALUE) TARN_FROZEN_EMBEDDINGS_COUNT
 } tarn_frozen_embeddings;
-typedef enum tarn_mixer { TARN_MIXER_MAP(TARN_CHOICE_VALUE) TARN_MIXER_COUNT } tarn_mixer;
 typedef enum tarn_frozen { TARN_FROZEN_MAP(TARN_CHOICE_VALUE) TARN_FROZEN_COUNT } tarn_frozen;
 typedef enum tarn_init { TARN_INIT_MAP(TARN_CHOICE_VALUE) TARN_INIT_COUNT } tarn_init;
-typedef enum tarn_nonlinearity { TARN_NONLINEARITY_MAP(TARN_CHOICE_VALUE) TARN_NONLINEARITY_COUNT } tarn_nonlinearity;
-typedef enum tarn_topology { TARN_TOPOLOGY_MAP(TARN_CHOICE_VALUE) TARN_TOPOLOGY_COUNT } tarn_topology;
-typedef enum tarn_reservoir_input {
-  TARN_RESERVOIR_INPUT_MAP(TARN_CHOICE_VALUE) TARN_RESERVOIR_INPUT_COUNT
-} tarn_reservoir_input;
 typedef enum tarn_backskip_method { TARN_BACKSKIP_MAP(TARN_CHOICE_VALUE) TARN_BACKSKIP_COUNT } tarn_backskip_method;
 typedef enum tarn_optimiser { TARN_OPTIMISER_MAP(TARN_CHOICE_VALUE) TARN_OPTIMISER_COUNT } tarn_optimiser;
 typedef enum tarn_schedule { TARN_SCHEDULE_MAP(TARN_CHOICE_VALUE) TARN_SCHEDULE_COUNT } tarn_schedule;
@@ -181,11 +135,20 @@ enum {
   TARN_CONFIG_HASH = 33        // bytes of a hash in hexadecimal with its zero byte
 };
 
+// A part of a layer or of the model: an entry of one of the program's tables of parts, and its keys. What there is, and
+// the keys of each, stands in docs/configuration.md; tarn_part_word() and tarn_kind_number() read them.
+struct tarn__part;
+typedef struct tarn_part_use {
+  const struct tarn__part *part;  // NULL: there is none, as with ffn: 0
+  void *keys;                     // NULL: it has none
+} tarn_part_use;
+
 // What belongs to the whole model.
 typedef struct tarn_config_model {
   int64_t d_model;             // width of every layer's input and output; even with sinusoidal positions [512]
   tarn_norm norm;              // default of kinds.NAME.norm [post]
-  tarn_positions positions;    // [sinusoidal]
+  tarn_part_use norm_type;     // default of kinds.NAME.norm_type [layer]
+  tarn_part_use positions;     // [sinusoidal]
   int64_t max_length;          // tokens of the longest sentence, end mark included; training leaves out longer pairs
                                // and counts them, translation cuts longer sentences and says so [1024]
   double dropout;              // default of model.embedding_dropout and of kinds.NAME.dropout; 0 <= p < 1 [0.1]
@@ -201,54 +164,37 @@ typedef struct tarn_config_model {
   bool output_bias;      // the output layer adds a trained bias to the logits, zero at first [no]
   int64_t output_rank;   // logits = B A x with A [rank, d_model] and B [vocabulary, rank]; 2 .. d_model, not with an
                          // output matrix that is shared with an input; 0: one matrix [0]
-  tarn_activation activation;      // between the two products of every FFN [relu]
+  tarn_part_use activation;        // of FFNs that name none of their own [relu]
   tarn_architecture architecture;  // which stacks there are, and so what is learnt; it says what the sections encoder
                                    // and decoder say [by them]
 } tarn_config_model;
 
 // What replaces the backward pass of a frozen layer (Shen et al. 2021; docs/backskipping.md).
 typedef struct tarn_backskip {
-  tarn_backskip_method method;  // not with a trained kind; in the decoder only for mixer none [none]
+  tarn_backskip_method method;  // not with a trained kind; in a decoder with an encoder only where the layer does not
+                                // attend to it [none]
   // Updates 1, 1 + n, 1 + 2 n, .. do the true backward pass, use it, and log how far the stand-in points the same way;
   // 0: none do, which the predictor, which learns from them, does not allow [10]
   int64_t refresh;
 } tarn_backskip;
 
-// A kind of layer: a token mixer, then an FFN, each with its residual, norm and dropout.
+// A kind of layer: a token mixer, then a channel mixer (FFN), each with its residual, norm and dropout.
 typedef struct tarn_kind {
   char name[TARN_CONFIG_KIND_NAME];  // letters and underscores; not "layer", as sets of bare uses begin, nor "null"
-  tarn_mixer mixer;                  // [attention]
-  int64_t heads;                     // of attention, or kernels of a convolution, and of the cross-attention that
-                                     // follows other mixers in a translation model; divides d_model where there are
-                                     // any; 0 for mixers none and bigru [4]
-  int64_t hidden;                    // of recurrences: units of each direction; else 0 [d_model; bigru: half of it]
-  // Echo state networks, with W_rec [hidden, hidden] the recurrent matrix (src/init/reservoir.h):
-  //   h' = (1 - leak_rate) h + leak_rate f(W_rec h + W_in x)
-  // 0 for other mixers.
-  double leak_rate;                // 0 < a <= 1 [0.8]
-  double spectral_radius;          // of W_rec: the largest modulus of its eigenvalues; above 0 [0.993]
-  double sparsity;                 // share of W_rec's entries that are 0; 0 <= x < 1 [0.5; ring: one edge a unit]
-  tarn_topology topology;          // which entries of W_rec there are [random]
-  tarn_nonlinearity nonlinearity;  // f [relu]
-  tarn_reservoir_input input;      // [projection]
-  double input_scaling;            // standard deviation of a projection's W_in, which is normal; 0: as `init` says [0]
-  // Recurrences whose kind is trained: parts that keep their random first values all the same. The recurrent matrix of
-  // an echo state network always does.
-  bool frozen_input;       // W_in, the projection of the layer's input to all gates [no]
-  bool frozen_recurrence;  // W_rec, the recurrent weights; not of mixer esn [no]
-  bool frozen_output;      // W_out, the projection of the states [no]
-  int64_t kernel;          // width of a convolution, in tokens; odd in the encoder; 0 for other mixers [7]
-  double kernel_dropout;   // DropConnect on the softmax kernel; 0 for other mixers [0]
-  int64_t ffn;             // inner width of the FFN; 0: the layer is its token mixer only [1024]
-  bool residual;           // no: y = f(x) in place of x + f(x), without norm and FFN, as recurrent language
-                           // models stack their layers [yes]
-  tarn_frozen frozen;      // in the decoder self-attention, cross-attention and FFN alike [no]
-  tarn_init init;          // of projection weights [xavier if frozen is no, else orthogonal]
+  tarn_part_use mixer;               // token mixer; its keys stand beside it in the kind [attention]
+  tarn_part_use channel;             // key `ffn`: a width, or a map; part NULL for width 0: the layer is its token
+                                     // mixer only [1024]
+  bool residual;                     // no: y = f(x) in place of x + f(x), without norm and FFN, as recurrent language
+                                     // models stack their layers [yes]
+  tarn_frozen frozen;                // in the decoder mixer, cross-attention and FFN alike [no]
+  tarn_init init;                    // of projection weights [xavier if frozen is no, else orthogonal]
   double init_gain;  // factor on what `init` draws, as PyTorch's initialisers have it: of orthogonal weights every
                      // singular value is init_gain; not on biases, the kernel of a light convolution, W_rec, or a W_in
                      // with its own input_scaling; 0 < g <= 1000 [1]
-  tarn_norm norm;    // [model.norm; pre for mixer none: y = x + FFN(LayerNorm(x))]
-  double dropout;    // on the output of attention and of the FFN, before the residual sum [model.dropout]
+  tarn_norm norm;    // [model.norm; pre for a layer without token mixer: y = x + FFN(Norm(x))]
+  tarn_part_use norm_type;  // of the layer's norms, and of the stack's final norm if the layer is the highest
+                            // [model.norm_type]
+  double dropout;           // on the output of mixer, cross-attention and FFN, before the residual sum [model.dropout]
   tarn_backskip backskip;
 } tarn_kind;
 
@@ -421,27 +367,42 @@ tarn_status tarn_config_model_hash(const tarn_config *config, char hash[TARN_CON
 // The layers of a stack as a short pattern, such as "(R L)*4", in *text as above.
 tarn_status tarn_config_pattern(const tarn_config *config, const tarn_stack *stack, char **text) TARN_CHECKED;
 
+// The word of a part in the description; "" if there is none.
+const char *tarn_part_word(const tarn_part_use *use);
+
+// The value of a number that a kind has as a key of its own or of one of its parts: "dropout", "heads" of its mixer,
+// "ffn.width". Yes is 1 and no is 0. False, with *value 0, if a layer of this kind has no such key.
+bool tarn_kind_number(const tarn_kind *kind, const char *key, double *value);
+
+// Fails with USAGE, naming kind and mixer, if a layer of the decoder has no form for decoding token by token, which
+// translation and generation need.
+tarn_status tarn_config_check_decoding(const tarn_config *config) TARN_CHECKED;
+
 // A word of a choice.
 typedef struct tarn_config_word {
   const char *word;
   const char *text;  // its meaning
-  int value;         // of the choice's enum
+  int value;         // of the choice's enum; of a part: its place in its table
 } tarn_config_word;
 
 // One key of the language, for --help and the documentation.
 typedef struct tarn_config_option {
-  char key[64];      // "train.max_updates"; keys of a kind are "kinds.NAME.heads"
-  const char *type;  // "integer", "number", "yes or no", "text", "list of integers", "pattern" or "word"
-  char range[80];    // "1 .. 65536", "0 <= x < 1"; "" where the type says all
-  char value[64];    // the default as written in a file, or in words where it depends on another key; "" for none
-  const char *unit;  // "tokens", "updates", "minutes", … or ""
-  const char *help;  // one line
-  const tarn_config_word *words;  // of type "word": the words there are
-  size_t word_count;
+  char key[64];       // "train.max_updates"; keys of a kind are "kinds.NAME.heads"
+  char part[48];      // the part that has this key: "mixer attention"; "": it is no key of a part
+  const char *type;   // "integer", "number", "yes or no", "text", "list of integers", "pattern" or "word"
+  char range[80];     // "1 .. 65536", "0 <= x < 1"; "" where the type says all
+  char value[64];     // the default as written in a file, or in words where it depends on another key; "" for none
+  const char *unit;   // "tokens", "updates", "minutes", … or ""
+  const char *help;   // one line
+  size_t word_count;  // of type "word": the words there are, for tarn_config_option_word()
+  const void *source;
 } tarn_config_option;
 
 // Fills *option with the key of that index, in the order of the documentation; false past the last one.
 bool tarn_config_option_at(size_t index, tarn_config_option *option);
+
+// Fills *word with a word of the option; false past the last one.
+bool tarn_config_option_word(const tarn_config_option *option, size_t index, tarn_config_word *word);
 
 #ifdef __cplusplus
 }

@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "config/config_read.h"
+#include "parts/block.h"
 #include "tarn/text.h"
 
 enum { TABLES = 6 };
@@ -18,7 +19,7 @@ static bool table_at(const tarn_config *config, int index, tarn__freeze_part *pa
   bool both = frozen == TARN_FROZEN_EMBEDDINGS_BOTH;
   bool single = share == TARN_EMBEDDINGS_ALL || (text && share == TARN_EMBEDDINGS_DECODER);
   bool apart = share == TARN_EMBEDDINGS_NONE || share == TARN_EMBEDDINGS_ENCODER_DECODER;
-  bool learned = config->model.positions == TARN_POSITIONS_LEARNED;
+  bool learned = tarn__position_of(&config->model.positions)->declare != NULL;
   const char *const names[TABLES] = {text ? "embeddings.input" : "embeddings.source",
                                      "embeddings.target",
                                      "embeddings.output",

@@ -4,14 +4,8 @@
 #define WORD(value, word, text) {word, text, value},
 
 static const tarn_config_word norm_words[] = {TARN_NORM_MAP(WORD)};
-static const tarn_config_word positions_words[] = {TARN_POSITIONS_MAP(WORD)};
-static const tarn_config_word activation_words[] = {TARN_ACTIVATION_MAP(WORD)};
 static const tarn_config_word embeddings_words[] = {TARN_EMBEDDINGS_MAP(WORD)};
 static const tarn_config_word frozen_embeddings_words[] = {TARN_FROZEN_EMBEDDINGS_MAP(WORD)};
-static const tarn_config_word mixer_words[] = {TARN_MIXER_MAP(WORD)};
-static const tarn_config_word nonlinearity_words[] = {TARN_NONLINEARITY_MAP(WORD)};
-static const tarn_config_word topology_words[] = {TARN_TOPOLOGY_MAP(WORD)};
-static const tarn_config_word reservoir_input_words[] = {TARN_RESERVOIR_INPUT_MAP(WORD)};
 static const tarn_config_word frozen_words[] = {TARN_FROZEN_MAP(WORD)};
 static const tarn_config_word init_words[] = {TARN_INIT_MAP(WORD)};
 static const tarn_config_word backskip_words[] = {TARN_BACKSKIP_MAP(WORD)};
@@ -31,29 +25,25 @@ static const tarn_config_word tokenize_words[] = {
     {"none", "at white space only", TARN_BLEU_TOKENIZER_NONE},
 };
 
-// The first fields of a line of the table, by type.
-#define BOOL(structure, field) .type = TARN__OPTION_BOOL, .offset = offsetof(structure, field)
-#define INTEGER(structure, field, low, high) \
-  .type = TARN__OPTION_INTEGER, .offset = offsetof(structure, field), .least = low, .most = high
-#define REAL(structure, field, low, high) \
-  .type = TARN__OPTION_REAL, .offset = offsetof(structure, field), .least = low, .most = high
-#define CHOICE(structure, field, list) \
-  .type = TARN__OPTION_WORD, .offset = offsetof(structure, field), .words = list, .word_count = LENGTH(list)
+#define BOOL(structure, field) TARN__KEY_BOOL(structure, field)
+#define INTEGER(structure, field, low, high) TARN__KEY_INTEGER(structure, field, low, high)
+#define REAL(structure, field, low, high) TARN__KEY_REAL(structure, field, low, high)
+#define CHOICE(structure, field, list) TARN__KEY_WORD(structure, field, list)
+#define PART(structure, field, of) TARN__KEY_PART(structure, field, TARN__TABLE_##of)
 #define TEXT(structure, field) .type = TARN__OPTION_TEXT, .offset = offsetof(structure, field)
-#define BELOW_MOST .open_most = true
-#define WITH(mixer) (1u << TARN_MIXER_##mixer)
-#define CONVOLUTIONS (WITH(LIGHT_CONV) | WITH(DYNAMIC_CONV))
-#define ABOVE_LEAST .open_least = true
-#define RECURRENCES (WITH(BIGRU) | WITH(GRU) | WITH(LSTM))
+#define BELOW_MOST TARN__KEY_BELOW_MOST
+#define ABOVE_LEAST TARN__KEY_ABOVE_LEAST
 
 static const tarn__option model_options[] = {
     {"d_model", INTEGER(tarn_config_model, d_model, 1, 65536), .value = "512",
      .help = "width of every layer; even with sinusoidal positions", .also = "dim hidden_size dim-emb embed_dim"},
     {"norm", CHOICE(tarn_config_model, norm, norm_words), .value = "post",
-     .help = "where the layer norm stands; default of kinds.NAME.norm", .also = "normalize_before"},
-    {"positions", CHOICE(tarn_config_model, positions, positions_words), .value = "sinusoidal",
-     .help = "what is added to the embeddings to tell positions apart",
-     .also = "encoder_learned_pos decoder_learned_pos position_embeddings"},
+     .help = "where the norm stands; default of kinds.NAME.norm", .also = "normalize_before"},
+    {"norm_type", PART(tarn_config_model, norm_type, NORM), .value = "layer", .later = true,
+     .help = "which norm; default of kinds.NAME.norm_type", .also = "normalization normalisation norm_layer"},
+    {"positions", PART(tarn_config_model, positions, POSITION), .value = "sinusoidal",
+     .help = "how positions are told apart",
+     .also = "encoder_learned_pos decoder_learned_pos position_embeddings pos_emb"},
     {"max_length", INTEGER(tarn_config_model, max_length, 2, 1048576), .value = "1024", .unit = "tokens",
      .help = "longest sentence, end mark included; training leaves out longer pairs, translation cuts longer sentences",
      .also = "max_positions max_source_positions max-length"},
@@ -79,8 +69,9 @@ static const tarn__option model_options[] = {
      .help = "rank of the output layer: its matrix is the product of two, d_model to rank and rank to vocabulary; at "
              "least 2; 0: one matrix; only with embeddings none or encoder_decoder",
      .also = "rank output_dim bottleneck"},
-    {"activation", CHOICE(tarn_config_model, activation, activation_words), .value = "relu",
-     .help = "between the two products of every FFN", .also = "activation_fn activation_function hidden_act"},
+    {"activation", PART(tarn_config_model, activation, ACTIVATION), .value = "relu",
+     .help = "between the two products of an FFN; default of kinds.NAME.ffn.activation",
+     .also = "activation_fn activation_function hidden_act"},
     {"architecture", CHOICE(tarn_config_model, architecture, architecture_words),
      .derived = "by the sections encoder and decoder", .later = true,
      .help = "which stacks the model has, and so what it learns; the sections encoder and decoder say it too",
@@ -110,48 +101,12 @@ static const tarn__option place_options[] = {
 };
 
 static const tarn__option kind_options[] = {
-    {"mixer", CHOICE(tarn_kind, mixer, mixer_words), .value = "attention", .help = "token mixer of the layer",
-     .also = "type"},
-    {"heads", INTEGER(tarn_kind, heads, 1, 1024), .value = "4",
-     .mixers = WITH(ATTENTION) | CONVOLUTIONS | WITH(GRU) | WITH(LSTM) | WITH(ESN),
-     .help = "attention heads, and kernels of a convolution, a divisor of model.d_model; of gru, lstm and esn those of "
-             "the cross-attention, which language models do not have; not with mixers none and bigru",
-     .also = "attention_heads transformer-heads num_heads"},
-    {"hidden", INTEGER(tarn_kind, hidden, 1, 65536),
-     .derived = "model.d_model; half of it, rounded up, for mixer bigru", .mixers = RECURRENCES | WITH(ESN),
-     .help = "units of a recurrence, of each direction of bigru; with mixers bigru, gru, lstm and esn only",
-     .also = "hidden_size units reservoir_size n_rec"},
-    {"leak_rate", REAL(tarn_kind, leak_rate, 0, 1), ABOVE_LEAST, .value = "0.8", .mixers = WITH(ESN),
-     .help = "a in h' = (1 - a) h + a f(W_rec h + W_in x); this key and those to input_scaling only with mixer esn",
-     .also = "leak leaking_rate lr alpha"},
-    {"spectral_radius", REAL(tarn_kind, spectral_radius, 0, 1000), ABOVE_LEAST, .value = "0.993", .mixers = WITH(ESN),
-     .help = "largest modulus of the eigenvalues of W_rec", .also = "sr rho"},
-    {"sparsity", REAL(tarn_kind, sparsity, 0, 1), BELOW_MOST, .derived = "0.5; 1 - 1 / hidden for topology ring",
-     .mixers = WITH(ESN), .help = "share of the entries of W_rec that are 0",
-     .also = "lambda connectivity rc_connectivity density"},
-    {"topology", CHOICE(tarn_kind, topology, topology_words), .value = "random", .mixers = WITH(ESN),
-     .help = "which entries of W_rec there are", .also = "graph"},
-    {"nonlinearity", CHOICE(tarn_kind, nonlinearity, nonlinearity_words), .value = "relu", .mixers = WITH(ESN),
-     .help = "f of an echo state network", .also = "reservoir_activation activation"},
-    {"input", CHOICE(tarn_kind, input, reservoir_input_words), .value = "projection", .mixers = WITH(ESN),
-     .help = "what drives the units; direct needs hidden equal to model.d_model"},
-    {"input_scaling", REAL(tarn_kind, input_scaling, 0, 1000), .value = "0", .mixers = WITH(ESN),
-     .help = "standard deviation of a projection's W_in, which is normal; 0: as init says", .also = "sigma_in"},
-    {"frozen_input", BOOL(tarn_kind, frozen_input), .value = "no", .mixers = RECURRENCES | WITH(ESN),
-     .help = "freeze W_in of a recurrence whose kind is trained"},
-    {"frozen_recurrence", BOOL(tarn_kind, frozen_recurrence), .value = "no", .mixers = RECURRENCES,
-     .help = "freeze the recurrent weights of a recurrence whose kind is trained; mixer esn always does"},
-    {"frozen_output", BOOL(tarn_kind, frozen_output), .value = "no", .mixers = RECURRENCES | WITH(ESN),
-     .help = "freeze the projection of a recurrence's states where the kind is trained"},
-    {"kernel", INTEGER(tarn_kind, kernel, 1, 1023), .value = "7", .unit = "tokens", .mixers = CONVOLUTIONS,
-     .help = "width of a convolution; odd in the encoder; only with mixer light_conv and dynamic_conv",
-     .also = "kernel_size conv_kernel_size encoder_kernel_size_list decoder_kernel_size_list"},
-    {"kernel_dropout", REAL(tarn_kind, kernel_dropout, 0, 1), BELOW_MOST, .value = "0", .mixers = CONVOLUTIONS,
-     .help = "DropConnect on the softmax kernel of a convolution; only with mixer light_conv and dynamic_conv",
-     .also = "weight_dropout dropconnect"},
-    {"ffn", INTEGER(tarn_kind, ffn, 0, 1048576), .value = "1024",
-     .help = "inner width of the feed-forward network; 0: the layer is its token mixer only",
-     .also = "ffn_dim d_ff ffn_embed_dim transformer-dim-ffn"},
+    {"mixer", PART(tarn_kind, mixer, MIXER), .value = "attention", .beside = true,
+     .help = "token mixer of the layer; its own keys stand beside it", .also = "type"},
+    {"ffn", PART(tarn_kind, channel, CHANNEL), .value = "1024", .number = "width",
+     .help = "channel mixer of the layer: the inner width of a feed-forward network, or a map of type and keys; 0: the "
+             "layer is its token mixer only",
+     .also = "ffn_dim d_ff ffn_embed_dim transformer-dim-ffn channel"},
     {"residual", BOOL(tarn_kind, residual), .value = "yes",
      .help = "no: y = f(x) in place of x + f(x), without norm and FFN", .also = "skip residual_connection"},
     {"frozen", CHOICE(tarn_kind, frozen, frozen_words), .value = "no",
@@ -161,15 +116,20 @@ static const tarn__option kind_options[] = {
      .help = "initialisation of the projection weights", .also = "initializer initialiser initialisation"},
     {"init_gain", REAL(tarn_kind, init_gain, 0, 1000), ABOVE_LEAST, .value = "1", .later = true,
      .help = "factor on the projection weights as init draws them", .also = "gain init_scale scale"},
-    {"norm", CHOICE(tarn_kind, norm, norm_words), .derived = "model.norm; pre for mixer none",
-     .help = "where the layer norm stands", .also = "normalize_before"},
+    {"norm", CHOICE(tarn_kind, norm, norm_words), .derived = "model.norm; pre for a layer without token mixer",
+     .help = "where the norm stands", .also = "normalize_before"},
+    {"norm_type", PART(tarn_kind, norm_type, NORM), .derived = "model.norm_type",
+     .inherits = offsetof(tarn_config_model, norm_type), .later = true,
+     .help = "which norm; at the top of a stack that of the highest layer",
+     .also = "normalization normalisation norm_layer"},
     {"dropout", REAL(tarn_kind, dropout, 0, 1), BELOW_MOST, .derived = "model.dropout",
-     .help = "on the output of mixer, cross-attention and FFN, before the residual sum"},
+     .help = "on the output of mixer, cross-attention and FFN, before the residual sum", .random = true},
 };
 
 static const tarn__option backskip_options[] = {
     {"method", CHOICE(tarn_backskip, method, backskip_words), .value = "none",
-     .help = "what stands in for the backward pass of a frozen layer; in the decoder only with mixer none"},
+     .help = "what stands in for the backward pass of a frozen layer; in the decoder only of a layer without "
+             "cross-attention"},
     {"refresh", INTEGER(tarn_backskip, refresh, 0, 1e9), .value = "10", .unit = "updates",
      .help = "every so many updates the true backward pass is done and compared; 0: never, not with predictor",
      .also = "every interval"},

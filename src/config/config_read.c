@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/file_kind.h"
 #include "config/architecture.h"
+#include "config/config_part.h"
 #include "tarn/text.h"
 #include "task/task.h"
 
@@ -30,21 +31,6 @@ static tarn_status fail_in(tarn_status status, const tarn__yaml_node *node, cons
   return tarn__fail_prefix(status, "%s: %s%s%s: ", node->origin, path, dot, name);
 }
 
-// Whether a word is among words separated by spaces, `_` and `-` being alike.
-static bool is_listed(const char *list, const char *word) {
-  while (list && *list) {
-    size_t n = strcspn(list, " ");
-    size_t i = 0;
-    while (i < n && word[i] &&
-           (list[i] == word[i] || (list[i] == '-' && word[i] == '_') || (list[i] == '_' && word[i] == '-'))) {
-      i++;
-    }
-    if (i == n && word[n] == 0) return true;
-    list += n + (list[n] == ' ');
-  }
-  return false;
-}
-
 // The section that has an option of this name, or NULL.
 static const char *other_section(const char *name) {
   for (int id = 0; id < TARN__SECTION_COUNT; id++) {
@@ -56,25 +42,56 @@ static const char *other_section(const char *name) {
   return NULL;
 }
 
+// The nearest of two keys to the one that was written; either may be NULL.
+static const char *nearer(const char *written, const char *near, const char *known) {
+  const char *candidates[2] = {near ? near : known, known};
+  return tarn_text_nearest(written, candidates, 2);
+}
+
+// The key among options that another program calls so, or which is nearest and nearer than `near`.
+static const char *near_option(const char *written, const char *near, bool *meant, const tarn__option *options,
+                               int count) {
+  for (int i = 0; i < count && !*meant; i++) {
+    *meant = tarn__part_listed(options[i].also, written);
+    near = *meant ? options[i].name : nearer(written, near, options[i].name);
+  }
+  return near;
+}
+
 static tarn_status unknown_key(const tarn__yaml_node *node, const char *path, const tarn__section *section,
-                               const char *extra) {
-  const char *names[64];
-  size_t count = 0;
-  const char *near = NULL;
+                               const char *extra, const tarn__part *beside) {
+  bool meant = false;
   char shown[TARN__YAML_SHOWN];
   tarn__yaml_show(shown, node->key);
-  for (int i = 0; i < section->count; i++) {
-    names[count++] = section->options[i].name;
-    if (is_listed(section->options[i].also, node->key)) near = section->options[i].name;
-  }
-  if (extra) names[count++] = extra;
+  const char *near = near_option(node->key, NULL, &meant, section->options, section->count);
+  if (beside && !meant) near = near_option(node->key, near, &meant, beside->options, beside->option_count);
+  const tarn__part *part;
+  for (int i = 0; beside && !near && (part = tarn__part_at(TARN__TABLE_MIXER, i)) != NULL; i++)
+    near = near_option(node->key, near, &meant, part->options, part->option_count);
+  if (extra && !meant) near = nearer(node->key, near, extra);
   const char *elsewhere = other_section(node->key);
-  if (!near) near = tarn_text_nearest(node->key, names, count);
   if (near) return tarn__yaml_fail(node, "unknown key \"%s\" in %s; did you mean \"%s\"?", shown, path, near);
   if (elsewhere) {
     return tarn__yaml_fail(node, "unknown key \"%s\" in %s; there is one in %s", shown, path, elsewhere);
   }
   return tarn__yaml_fail(node, "unknown key \"%s\" in %s", shown, path);
+}
+
+// Whether some entry of the table has the key.
+static bool is_foreign(const tarn__option *option, const char *key) {
+  char words[TARN__PART_LIST];
+  return tarn__part_list(words, option->table, tarn__part_has_key, key)[0] != 0;
+}
+
+// Fails for a key that other entries of the table have; the part at hand has not.
+static tarn_status refuse_foreign(const tarn__yaml_node *node, const char *path, const tarn__option *option,
+                                  const tarn__part *part) {
+  char words[TARN__PART_LIST];
+  const char *noun = tarn__part_noun(option->table);
+  if (!is_foreign(option, node->key)) return TARN_STATUS_OK;
+  tarn__part_list(words, option->table, tarn__part_has_key, node->key);
+  return tarn__yaml_fail(node, "%s.%s: %s%s %s has no %s; there is one with %s", path, node->key,
+                         option->beside ? "a layer with " : "", noun, part->word, node->key, words);
 }
 
 static tarn_status read_integers(reader *r, const tarn__option *option, void *section, const tarn__yaml_node *node) {
@@ -145,23 +162,98 @@ static tarn_status expect_map(const tarn__yaml_node *node, const char *path) {
   return fail_in(tarn__fail(TARN_STATUS_USAGE, "expected keys and values"), node, path, "");
 }
 
+// The entry that the key `type` of a part's map names, with the defaults of its keys; without it the default entry.
+static tarn_status read_type(reader *r, const tarn__option *option, tarn_part_use *use, const tarn__yaml_node *map,
+                             const char *path) {
+  const tarn__yaml_node *type = tarn__yaml_get(map, "type");
+  tarn__option words = *option;
+  words.number = NULL;
+  if (tarn__yaml_is_empty(type)) return tarn__part_begin(use, use->part, &r->config->model, r->arena);
+  tarn_status status = type->type == TARN__YAML_SCALAR
+                           ? tarn__part_set(&words, use, type->text, &r->config->model, r->arena)
+                           : tarn__fail(TARN_STATUS_USAGE, "expected a word");
+  return fail_in(status, type, path, "type");
+}
+
+static tarn_status read_option(reader *r, const tarn__option *option, void *fields, const tarn__yaml_node *node,
+                               const char *path);
+
+// Reads a part, which has its default: a word or number, or a map.
+static tarn_status read_part(reader *r, const tarn__option *option, tarn_part_use *use, const tarn__yaml_node *node,
+                             const char *above) {
+  char path[PATH_TEXT + TARN_CONFIG_KIND_NAME];
+  if (node->type == TARN__YAML_SCALAR)
+    return fail_in(tarn__part_set(option, use, node->text, &r->config->model, r->arena), node, above, option->name);
+  if (node->type == TARN__YAML_LIST || option->beside)
+    return fail_in(
+        tarn__fail(TARN_STATUS_USAGE, "expected one value, not a %s", node->type == TARN__YAML_LIST ? "list" : "map"),
+        node, above, option->name);
+  snprintf(path, sizeof path, "%s.%s", above, option->name);
+  TARN_TRY(read_type(r, option, use, node, path));
+  const tarn__section keys = {path, use->part->options, use->part->option_count, 0};
+  for (const tarn__yaml_node *entry = node->first; entry; entry = entry->next) {
+    const tarn__option *key = find_option(&keys, entry->key);
+    if (strcmp(entry->key, "type") == 0 || (key && tarn__yaml_is_empty(entry))) continue;
+    if (!key) TARN_TRY(refuse_foreign(entry, path, option, use->part));
+    if (!key) return unknown_key(entry, path, &keys, "type", NULL);
+    TARN_TRY(read_option(r, key, use->keys, entry, path));
+  }
+  return TARN_STATUS_OK;
+}
+
+static tarn_status read_option(reader *r, const tarn__option *option, void *fields, const tarn__yaml_node *node,
+                               const char *path) {
+  if (option->type == TARN__OPTION_PART)
+    return read_part(r, option, (tarn_part_use *)(void *)((char *)fields + option->offset), node, path);
+  return fail_in(read_value(r, option, fields, node), node, path, option->name);
+}
+
+// The part whose keys stand beside a key of this section: its option and its use; read before the others.
+typedef struct beside {
+  const tarn__option *option;
+  tarn_part_use *use;
+} beside;
+
+static tarn_status set_defaults(reader *r, const tarn__section *section, void *fields, const tarn__yaml_node *node,
+                                const char *path, beside *part) {
+  *part = (beside){NULL, NULL};
+  for (int i = 0; i < section->count; i++) {
+    const tarn__option *option = &section->options[i];
+    tarn__option_unset(option, fields);
+    if (option->type == TARN__OPTION_PART) {
+      tarn_part_use *use = (tarn_part_use *)(void *)((char *)fields + option->offset);
+      const tarn__yaml_node *given = option->beside ? tarn__yaml_get(node, option->name) : NULL;
+      TARN_TRY(tarn__part_set_default(option, use, &r->config->model, r->arena));
+      if (!tarn__yaml_is_empty(given)) TARN_TRY(read_part(r, option, use, given, path));
+      if (option->beside) *part = (beside){option, use};
+    } else if (option->value) {
+      TARN_TRY(tarn__option_set(option, fields, option->value, r->arena));
+    }
+  }
+  return TARN_STATUS_OK;
+}
+
 // Sets a section's defaults, then reads its map if there is one. PATTERN options and the key `extra` are known here
 // but read by the caller.
 static tarn_status read_section(reader *r, tarn__section_id id, const char *path, void *fields,
                                 const tarn__yaml_node *node, const char *extra) {
   const tarn__section *section = tarn__config_section(id);
-  for (int i = 0; i < section->count; i++) {
-    const tarn__option *option = &section->options[i];
-    tarn__option_unset(option, fields);
-    if (option->value) TARN_TRY(tarn__option_set(option, fields, option->value, r->arena));
-  }
+  beside part;
   TARN_TRY(expect_map(node, path));
+  TARN_TRY(set_defaults(r, section, fields, node, path, &part));
   for (const tarn__yaml_node *entry = node ? node->first : NULL; entry; entry = entry->next) {
     const tarn__option *option = find_option(section, entry->key);
+    void *structure = fields;
     if (!option && extra && strcmp(extra, entry->key) == 0) continue;
-    if (!option) return unknown_key(entry, path, section, extra);
-    if (option->type == TARN__OPTION_PATTERN || tarn__yaml_is_empty(entry)) continue;
-    TARN_TRY(fail_in(read_value(r, option, fields, entry), entry, path, option->name));
+    if (!option && part.option) {
+      option = tarn__part_option(part.use->part, entry->key);
+      structure = part.use->keys;
+      if (!option && !tarn__yaml_is_empty(entry)) TARN_TRY(refuse_foreign(entry, path, part.option, part.use->part));
+      if (!option && is_foreign(part.option, entry->key)) continue;
+    }
+    if (!option) return unknown_key(entry, path, section, extra, part.option ? part.use->part : NULL);
+    if (option->type == TARN__OPTION_PATTERN || option->beside || tarn__yaml_is_empty(entry)) continue;
+    TARN_TRY(read_option(r, option, structure, entry, path));
   }
   return TARN_STATUS_OK;
 }

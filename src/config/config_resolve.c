@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "config/architecture.h"
 #include "config/config_freeze.h"
+#include "config/config_part.h"
 #include "config/config_read.h"
 #include "config/config_ridge.h"
 #include "tarn/text.h"
@@ -27,6 +28,12 @@ static bool in_stack(const tarn_config *config, const tarn_stack *stack, const t
   return false;
 }
 
+static bool attends_to_nothing(const tarn__part *part, const void *user) {
+  const tarn__mixer_entry *mixer = (const tarn__mixer_entry *)(const void *)part;
+  (void)user;
+  return mixer->causal && !mixer->attends;
+}
+
 static tarn_status check_backskip(const tarn_config *config, const tarn_kind *kind, const tarn__yaml_node *root) {
   char key[96];
   char text[256];
@@ -41,12 +48,13 @@ static tarn_status check_backskip(const tarn_config *config, const tarn_kind *ki
     return fail_key(root, key, text);
   }
   // Its cross-attention has a second input, into which no gradient would flow.
-  if (tarn__config_encodes(config) && kind->mixer != TARN_MIXER_NONE && in_stack(config, &config->decoder, kind)) {
+  if (tarn__config_encodes(config) && tarn__mixer_of(kind)->attends && in_stack(config, &config->decoder, kind)) {
+    char words[TARN__PART_LIST];
     snprintf(
         text, sizeof text,
         "in the decoder kind %s attends to the encoder, whose gradient has no stand-in; give the decoder a kind of "
-        "its own without backskip, or one with mixer none",
-        kind->name);
+        "its own without backskip, or one with mixer %s",
+        kind->name, tarn__part_list(words, TARN__TABLE_MIXER, attends_to_nothing, NULL));
     return fail_key(root, key, text);
   }
   if (backskip->method == TARN_BACKSKIP_PREDICTOR && backskip->refresh == 0) {
@@ -56,190 +64,36 @@ static tarn_status check_backskip(const tarn_config *config, const tarn_kind *ki
   return TARN_STATUS_OK;
 }
 
-static const char *mixer_word(tarn_mixer mixer) {
-  static const char *const words[] = {
-#define WORD(value, word, text) word,
-      TARN_MIXER_MAP(WORD)
-#undef WORD
-  };
-  return words[mixer];
-}
-
-// Keys of other mixers are errors where they are given, and 0 where they are not.
-static tarn_status drop_keys(tarn_kind *kind, const tarn__yaml_node *root) {
-  const tarn__section *section = tarn__config_section(TARN__SECTION_KINDS);
-  char key[96];
-  char text[160];
-  for (int i = 0; i < section->count; i++) {
-    const tarn__option *option = &section->options[i];
-    if (tarn__option_applies(option, kind)) continue;
-    snprintf(key, sizeof key, "kinds.%s.%s", kind->name, option->name);
-    snprintf(text, sizeof text, "a layer with mixer %s has no %s", mixer_word(kind->mixer), option->name);
-    TARN_TRY(refuse_key(root, key, text));
-    tarn__option_clear(option, kind);
-  }
-  return TARN_STATUS_OK;
-}
-
 // A layer without a residual is its token mixer alone; one without an FFN needs a token mixer.
 static tarn_status resolve_residual(tarn_kind *kind, const tarn__yaml_node *root) {
   char key[96];
+  char text[160];
   if (!kind->residual) {
     snprintf(key, sizeof key, "kinds.%s.norm", kind->name);
     if (kind->norm != TARN_NORM_NONE)
       TARN_TRY(refuse_key(root, key, "a layer without residual has no norm; leave it out or set it to none"));
     kind->norm = TARN_NORM_NONE;
     snprintf(key, sizeof key, "kinds.%s.ffn", kind->name);
-    if (kind->ffn != 0)
+    if (kind->channel.part)
       TARN_TRY(refuse_key(root, key, "a layer without residual has no FFN; leave it out or set it to 0"));
-    kind->ffn = 0;
-    snprintf(key, sizeof key, "kinds.%s.residual", kind->name);
-    if (kind->mixer == TARN_MIXER_NONE)
-      return fail_key(root, key, "a layer with mixer none is its FFN, which has a residual");
+    kind->channel = (tarn_part_use){NULL, NULL};
   }
-  snprintf(key, sizeof key, "kinds.%s.ffn", kind->name);
-  if (kind->ffn == 0 && kind->mixer == TARN_MIXER_NONE)
-    return fail_key(root, key, "a layer with mixer none is its FFN, which cannot have width 0");
-  return TARN_STATUS_OK;
-}
-
-// A random graph needs an entry to be expected. Each other topology has a least graph, to which a share of entries is
-// rounded if it is nearer to that graph than to none.
-static tarn_status check_sparsity(const tarn_kind *kind, const tarn__yaml_node *root) {
-  char key[96];
-  char text[192];
-  const double n = (double)kind->hidden, entries = (1.0 - kind->sparsity) * n * n;
-  const double least_entries = kind->topology == TARN_TOPOLOGY_RING          ? n
-                               : kind->topology == TARN_TOPOLOGY_SMALL_WORLD ? 2.0 * n
-                                                                             : 2.0 * n - 2.0;
-  snprintf(key, sizeof key, "kinds.%s.sparsity", kind->name);
-  if (kind->topology == TARN_TOPOLOGY_RANDOM) {
-    if (entries >= 1.0) return TARN_STATUS_OK;
-    snprintf(text, sizeof text, "%.10g of %lld x %lld entries leaves no edges", kind->sparsity, (long long)kind->hidden,
-             (long long)kind->hidden);
-    return fail_key(root, key, text);
-  }
-  if (entries >= 0.5 * least_entries) return TARN_STATUS_OK;
-  snprintf(text, sizeof text,
-           "%.10g is sparser than a graph of this topology with %lld units can be; use at most %.10g", kind->sparsity,
-           (long long)kind->hidden, 1.0 - least_entries / (n * n));
+  if (!tarn__mixer_of(kind)->empty || kind->channel.part) return TARN_STATUS_OK;
+  snprintf(key, sizeof key, "kinds.%s.%s", kind->name, kind->residual ? "ffn" : "residual");
+  snprintf(text, sizeof text, "a layer with mixer %s is its FFN, which %s", kind->mixer.part->word,
+           kind->residual ? "cannot have width 0" : "has a residual");
   return fail_key(root, key, text);
-}
-
-// What only echo state networks have.
-static tarn_status resolve_esn(tarn_kind *kind, int64_t d_model, const tarn__yaml_node *root) {
-  char key[96];
-  char text[224];
-  if (kind->mixer != TARN_MIXER_ESN) return TARN_STATUS_OK;
-  const double n = (double)kind->hidden;
-  if (isnan(kind->sparsity)) kind->sparsity = kind->topology == TARN_TOPOLOGY_RING ? 1.0 - 1.0 / n : 0.5;
-  const int64_t least = kind->topology == TARN_TOPOLOGY_SMALL_WORLD  ? 3
-                        : kind->topology == TARN_TOPOLOGY_SCALE_FREE ? 2
-                                                                     : 1;
-  snprintf(key, sizeof key, "kinds.%s.hidden", kind->name);
-  if (kind->hidden < least) {
-    snprintf(text, sizeof text, "a graph of this topology has at least %lld units", (long long)least);
-    return fail_key(root, key, text);
-  }
-  TARN_TRY(check_sparsity(kind, root));
-  if (kind->input == TARN_RESERVOIR_INPUT_PROJECTION) return TARN_STATUS_OK;
-  if (kind->hidden != d_model) {
-    snprintf(text, sizeof text,
-             "with input: direct the layer's input drives the units, so there are model.d_model %lld of them",
-             (long long)d_model);
-    return fail_key(root, key, text);
-  }
-  static const char *const unused[] = {"input_scaling", "frozen_input"};
-  for (int i = 0; i < 2; i++) {
-    if (i == 0 ? kind->input_scaling == 0 : !kind->frozen_input) continue;
-    snprintf(key, sizeof key, "kinds.%s.%s", kind->name, unused[i]);
-    return fail_key(root, key,
-                    "with input: direct the layer has no W_in; see model.embedding_std and frozen_embeddings");
-  }
-  return TARN_STATUS_OK;
-}
-
-// Attention and convolutions have heads; a recurrence only in its cross-attention, so in the decoder of a translation
-// model.
-static bool has_heads(const tarn_config *config, const tarn_kind *kind) {
-  const bool recurrent =
-      kind->mixer == TARN_MIXER_GRU || kind->mixer == TARN_MIXER_LSTM || kind->mixer == TARN_MIXER_ESN;
-  if (kind->heads == 0) return false;
-  return !recurrent || (tarn__config_encodes(config) && in_stack(config, &config->decoder, kind));
-}
-
-// What is frozen in part must be there and learn otherwise.
-static tarn_status check_parts(const tarn_kind *kind, int64_t d_model, const tarn__yaml_node *root) {
-  const struct {
-    const char *name;
-    bool set;
-  } parts[] = {{"frozen_input", kind->frozen_input},
-               {"frozen_recurrence", kind->frozen_recurrence},
-               {"frozen_output", kind->frozen_output}};
-  char key[96];
-  for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
-    if (!parts[i].set) continue;
-    snprintf(key, sizeof key, "kinds.%s.%s", kind->name, parts[i].name);
-    if (kind->frozen)
-      return fail_key(root, key,
-                      kind->frozen == TARN_FROZEN_YES ? "the whole layer is frozen; leave it out"
-                                                      : "all matrices of the layer are frozen; leave it out");
-  }
-  const bool projects = kind->residual || kind->mixer == TARN_MIXER_BIGRU || kind->hidden != d_model;
-  if (kind->frozen_output && !projects)
-    return fail_key(root, key, "without residual, and with model.d_model units, the layer has no W_out; leave it out");
-  return TARN_STATUS_OK;
 }
 
 static tarn_status resolve_kind(const tarn_config *config, tarn_kind *kind, const tarn__yaml_node *root) {
-  char key[96];
-  char text[160];
   if (kind->init == TARN_INIT_COUNT)
     kind->init = kind->frozen == TARN_FROZEN_NO ? TARN_INIT_XAVIER : TARN_INIT_ORTHOGONAL;
-  if (kind->norm == TARN_NORM_COUNT) kind->norm = kind->mixer == TARN_MIXER_NONE ? TARN_NORM_PRE : config->model.norm;
+  if (kind->norm == TARN_NORM_COUNT) kind->norm = tarn__mixer_of(kind)->empty ? TARN_NORM_PRE : config->model.norm;
   if (isnan(kind->dropout)) kind->dropout = config->model.dropout;
+  const int64_t *width = tarn__kind_width(kind);
+  if (width && *width == 0) kind->channel = (tarn_part_use){NULL, NULL};
   TARN_TRY(resolve_residual(kind, root));
-  const int64_t d = config->model.d_model;
-  if (kind->hidden == 0) kind->hidden = kind->mixer == TARN_MIXER_BIGRU ? (d + 1) / 2 : d;
-  TARN_TRY(drop_keys(kind, root));
-  TARN_TRY(resolve_esn(kind, d, root));
-  TARN_TRY(check_parts(kind, d, root));
-  if (!has_heads(config, kind) || config->model.d_model % kind->heads == 0) return TARN_STATUS_OK;
-  snprintf(key, sizeof key, "kinds.%s.heads", kind->name);
-  snprintf(text, sizeof text, "%lld does not divide model.d_model %lld", (long long)kind->heads,
-           (long long)config->model.d_model);
-  return fail_key(root, key, text);
-}
-
-// A decoder must not see the tokens that it is to predict.
-static tarn_status check_decoder(const tarn_config *config, const tarn__yaml_node *root) {
-  char text[224];
-  for (int32_t i = 0; i < config->decoder.count; i++) {
-    const tarn_kind *kind = &config->kinds[config->decoder.layers[i].kind];
-    if (kind->mixer != TARN_MIXER_BIGRU) continue;
-    snprintf(text, sizeof text,
-             "layer %d is of kind %s, whose mixer %s reads later tokens too; it can stand in the encoder only",
-             (int)i + 1, kind->name, mixer_word(kind->mixer));
-    return fail_key(root, "decoder.layers", text);
-  }
-  return TARN_STATUS_OK;
-}
-
-// The kernel of an encoder layer is centred.
-static tarn_status check_kernels(const tarn_config *config, const tarn__yaml_node *root) {
-  char key[96];
-  char text[160];
-  const tarn_stack *encoder = &config->encoder;
-  for (int32_t i = 0; i < encoder->count; i++) {
-    const tarn_kind *kind = &config->kinds[encoder->layers[i].kind];
-    if (kind->kernel == 0 || kind->kernel % 2 != 0) continue;
-    snprintf(key, sizeof key, "kinds.%s.kernel", kind->name);
-    snprintf(text, sizeof text,
-             "%lld is even, but a layer of the encoder sees as many tokens before it as after it; use %lld or %lld",
-             (long long)kind->kernel, (long long)kind->kernel - 1, (long long)kind->kernel + 1);
-    return fail_key(root, key, text);
-  }
-  return TARN_STATUS_OK;
+  return tarn__parts_resolve_kind(config, kind, root);
 }
 
 // Two inputs or outputs that share a matrix must agree on whether it is frozen.
@@ -290,9 +144,7 @@ static tarn_status check_output_rank(const tarn_config *config, const tarn__yaml
 
 static tarn_status check_model(const tarn_config *config, const tarn__yaml_node *root) {
   const tarn_config_model *model = &config->model;
-  if (model->positions == TARN_POSITIONS_SINUSOIDAL && model->d_model % 2 != 0) {
-    return fail_key(root, "model.d_model", "must be even with sinusoidal positions");
-  }
+  TARN_TRY(tarn__parts_resolve_model(config, root));
   bool across = model->embeddings == TARN_EMBEDDINGS_ALL || model->embeddings == TARN_EMBEDDINGS_ENCODER_DECODER ||
                 model->embeddings == TARN_EMBEDDINGS_ENCODER_OUTPUT;
   const tarn_config_data *data = &config->data;
@@ -334,11 +186,12 @@ static tarn_status check_cache(const tarn_config *config, const tarn__yaml_node 
   for (int32_t i = 0; i < encoder->count; i++) {
     const tarn_kind *kind = &config->kinds[encoder->layers[i].kind];
     if (kind->frozen != TARN_FROZEN_YES) break;
-    if (kind->dropout == 0 && kind->kernel_dropout == 0) continue;
+    double p;
+    const char *random = tarn__kind_random(kind, &p);
+    if (!random) continue;
     snprintf(text, sizeof text,
              "kinds.%s.%s is %g, so the outputs of the frozen layers differ from step to step; set it to 0", kind->name,
-             kind->dropout > 0 ? "dropout" : "kernel_dropout",
-             kind->dropout > 0 ? kind->dropout : kind->kernel_dropout);
+             random, p);
     return fail_key(root, key, text);
   }
   return TARN_STATUS_OK;
@@ -403,8 +256,7 @@ tarn_status tarn__config_resolve(tarn_config *config, const tarn__yaml_node *roo
     TARN_TRY(check_backskip(config, &config->kinds[i], root));
   }
   TARN_TRY(check_new_kinds(config, root));
-  TARN_TRY(check_decoder(config, root));
-  TARN_TRY(check_kernels(config, root));
+  TARN_TRY(tarn__parts_check_places(config, root));
   if (config->train.cache_frozen) TARN_TRY(check_cache(config, root));
   TARN_TRY(tarn__freeze_check(config, root));
   TARN_TRY(tarn__config_check_ridge(config, root));

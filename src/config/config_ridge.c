@@ -5,7 +5,7 @@
 
 #include "base/memory.h"
 #include "config/architecture.h"
-#include "config/config_options.h"
+#include "config/config_part.h"
 
 static tarn_status fail_key(const tarn__yaml_node *root, const char *key, const char *text) {
   return tarn__yaml_fail(tarn__yaml_nearest(root, key), "%s: %s", key, text);
@@ -70,10 +70,11 @@ static tarn_status check_dropout(const tarn_config *config, const tarn__yaml_nod
   if (config->decoder.layerdrop > 0) return fail_dropout(root, "decoder.layerdrop", config->decoder.layerdrop);
   for (int32_t i = 0; i < config->decoder.count; i++) {
     const tarn_kind *kind = &config->kinds[config->decoder.layers[i].kind];
-    const bool kernel = kind->dropout == 0;
-    if (kernel && kind->kernel_dropout == 0) continue;
-    snprintf(key, sizeof key, "kinds.%s.%s", kind->name, kernel ? "kernel_dropout" : "dropout");
-    return fail_dropout(root, key, kernel ? kind->kernel_dropout : kind->dropout);
+    double p;
+    const char *random = tarn__kind_random(kind, &p);
+    if (!random) continue;
+    snprintf(key, sizeof key, "kinds.%s.%s", kind->name, random);
+    return fail_dropout(root, key, p);
   }
   return TARN_STATUS_OK;
 }

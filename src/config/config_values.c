@@ -7,6 +7,7 @@
 
 #include "config/config_options.h"
 #include "config/yaml_tree.h"
+#include "parts/table/part_table.h"
 #include "tarn/text.h"
 
 static void *field_of(const tarn__option *option, void *section) { return (char *)section + option->offset; }
@@ -148,6 +149,7 @@ tarn_status tarn__option_set(const tarn__option *option, void *section, const ch
     case TARN__OPTION_INTEGERS:
     case TARN__OPTION_FREEZE:
     case TARN__OPTION_PATTERN:
+    case TARN__OPTION_PART:
       break;
   }
   return tarn__fail(TARN_STATUS_INTERNAL, "option %s has no plain value", option->name);
@@ -159,21 +161,11 @@ void tarn__option_unset(const tarn__option *option, void *section) {
   if (option->type == TARN__OPTION_INTEGER) *(int64_t *)field = 0;
   if (option->type == TARN__OPTION_REAL) *(double *)field = (double)NAN;
   if (option->type == TARN__OPTION_TEXT) *(const char **)field = NULL;
+  if (option->type == TARN__OPTION_PART) *(tarn_part_use *)field = (tarn_part_use){NULL, NULL};
 }
 
-void tarn__option_clear(const tarn__option *option, void *section) {
-  if (option->type == TARN__OPTION_INTEGER) *(int64_t *)field_of(option, section) = 0;
-  if (option->type == TARN__OPTION_REAL) *(double *)field_of(option, section) = 0.0;
-  if (option->type == TARN__OPTION_BOOL) *(bool *)field_of(option, section) = false;
-  if (option->type == TARN__OPTION_WORD) memset(field_of(option, section), 0, sizeof(int));
-}
-
-bool tarn__option_applies(const tarn__option *option, const tarn_kind *kind) {
-  return option->mixers == 0 || (option->mixers >> kind->mixer & 1u) != 0;
-}
-
-static const char *type_text(tarn__option_type type) {
-  switch (type) {
+static const char *type_text(const tarn__option *option) {
+  switch (option->type) {
     case TARN__OPTION_BOOL:
       return "yes or no";
     case TARN__OPTION_INTEGER:
@@ -182,6 +174,8 @@ static const char *type_text(tarn__option_type type) {
       return "number";
     case TARN__OPTION_WORD:
       return "word";
+    case TARN__OPTION_PART:
+      return option->beside ? "word" : option->number ? "integer or map" : "word or map";
     case TARN__OPTION_TEXT:
       return "text";
     case TARN__OPTION_INTEGERS:
@@ -194,25 +188,74 @@ static const char *type_text(tarn__option_type type) {
   return "pattern";
 }
 
-bool tarn_config_option_at(size_t index, tarn_config_option *option) {
-  for (int id = 0; id < TARN__SECTION_COUNT; id++) {
-    const tarn__section *section = tarn__config_section((tarn__section_id)id);
-    if (index >= (size_t)section->count) {
-      index -= (size_t)section->count;
-      continue;
-    }
-    const tarn__option *entry = &section->options[index];
-    const char *value = entry->value ? entry->value : entry->derived;
-    *option = (tarn_config_option){.type = type_text(entry->type),
-                                   .unit = entry->unit ? entry->unit : "",
-                                   .help = entry->help,
-                                   .words = entry->words,
-                                   .word_count = (size_t)entry->word_count};
-    snprintf(option->key, sizeof option->key, "%s%s.%s", section->path,
-             id == TARN__SECTION_KINDS || id == TARN__SECTION_SETS ? ".NAME" : "", entry->name);
-    snprintf(option->value, sizeof option->value, "%s", value ? value : "");
-    if (entry->most > entry->least) range_text(option->range, entry);
+// Where an option is looked for: `left` options stand before it.
+typedef struct search {
+  size_t left;
+  tarn_config_option *found;
+} search;
+
+static size_t word_count(const tarn__option *option) {
+  if (option->type != TARN__OPTION_PART) return (size_t)option->word_count;
+  size_t count = 0;
+  while (tarn__part_at(option->table, (int)count)) count++;
+  return count;
+}
+
+static void describe(tarn_config_option *out, const char *path, const char *owner, const tarn__option *option) {
+  const char *value = option->value ? option->value : option->derived;
+  *out = (tarn_config_option){.type = type_text(option),
+                              .unit = option->unit ? option->unit : "",
+                              .help = option->help,
+                              .word_count = word_count(option),
+                              .source = option};
+  snprintf(out->key, sizeof out->key, "%s.%s", path, option->name);
+  snprintf(out->part, sizeof out->part, "%s", owner);
+  snprintf(out->value, sizeof out->value, "%s", value ? value : "");
+  if (option->most > option->least) range_text(out->range, option);
+}
+
+// The keys of a table of options, then those of the parts that can stand for them.
+static bool find_option(search *s, const char *path, const char *owner, const tarn__option *options, int count) {
+  if (s->left < (size_t)count) {
+    describe(s->found, path, owner, &options[s->left]);
     return true;
   }
+  s->left -= (size_t)count;
+  for (int i = 0; i < count; i++) {
+    const tarn__option *option = &options[i];
+    const tarn__part *part;
+    if (option->type != TARN__OPTION_PART) continue;
+    for (int n = 0; (part = tarn__part_at(option->table, n)) != NULL; n++) {
+      char below[64], name[48];
+      if (part->option_count == 0) continue;
+      snprintf(below, sizeof below, "%s%s%s", path, option->beside ? "" : ".", option->beside ? "" : option->name);
+      snprintf(name, sizeof name, "%s %s", tarn__part_noun(option->table), part->word);
+      if (find_option(s, below, name, part->options, part->option_count)) return true;
+    }
+  }
   return false;
+}
+
+bool tarn_config_option_at(size_t index, tarn_config_option *option) {
+  search s = {index, option};
+  for (int id = 0; id < TARN__SECTION_COUNT; id++) {
+    const tarn__section *section = tarn__config_section((tarn__section_id)id);
+    const bool named = id == TARN__SECTION_KINDS || id == TARN__SECTION_SETS;
+    char path[48];
+    snprintf(path, sizeof path, "%s%s", section->path, named ? ".NAME" : "");
+    if (find_option(&s, path, "", section->options, section->count)) return true;
+  }
+  return false;
+}
+
+bool tarn_config_option_word(const tarn_config_option *option, size_t index, tarn_config_word *word) {
+  const tarn__option *source = option->source;
+  if (index >= option->word_count) return false;
+  if (source->type != TARN__OPTION_PART) {
+    *word = source->words[index];
+    return true;
+  }
+  const tarn__part *part = tarn__part_at(source->table, (int)index);
+  *word = (tarn_config_word){part->word, part->text, (int)index};
+  return true;
 }

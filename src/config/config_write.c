@@ -9,6 +9,7 @@
 #include "base/hash.h"
 #include "config/architecture.h"
 #include "config/config_options.h"
+#include "config/config_part.h"
 
 typedef struct writer {
   char *text;
@@ -25,7 +26,7 @@ static void put(writer *w, const char *text) {
 }
 
 static void put_line(writer *w, int indent, const char *key, const char *value) {
-  put(w, indent == 0 ? "" : indent == 2 ? "  " : indent == 4 ? "    " : "      ");
+  for (int i = 0; i < indent; i++) put(w, " ");
   put(w, key);
   put(w, value[0] ? ": " : ":");
   put(w, value);
@@ -93,16 +94,31 @@ static const char *word_of(writer *w, const tarn__option *option, const void *fi
   return "";
 }
 
-static bool is_default(const tarn__option *option, const void *field) {
-  if (!option->value) return true;
-  return option->type == TARN__OPTION_REAL ? *(const double *)field == strtod(option->value, NULL)
-                                           : *(const int64_t *)field == strtoll(option->value, NULL, 10);
+static void put_option(writer *w, int indent, const tarn__option *option, const void *section,
+                       const tarn_config_model *model);
+
+// A part: one word or number where its other keys have their defaults, else a map.
+static void put_part(writer *w, int indent, const tarn__option *option, const tarn_part_use *use,
+                     const tarn_config_model *model) {
+  char number[32];
+  const bool plain = option->beside || tarn__part_is_plain(option, use, model);
+  if (plain && option->number) {
+    const tarn__option *key = use->part ? tarn__part_option(use->part, option->number) : NULL;
+    snprintf(number, sizeof number, "%" PRId64, key ? *(const int64_t *)((const char *)use->keys + key->offset) : 0);
+    put_line(w, indent, option->name, number);
+    return;
+  }
+  put_line(w, indent, option->name, plain ? use->part->word : "");
+  if (!plain) put_line(w, indent + 2, "type", use->part->word);
+  for (int i = 0; (!plain || option->beside) && i < use->part->option_count; i++)
+    put_option(w, plain ? indent : indent + 2, &use->part->options[i], use->keys, model);
 }
 
-static void put_option(writer *w, int indent, const tarn__option *option, const void *section) {
+static void put_option(writer *w, int indent, const tarn__option *option, const void *section,
+                       const tarn_config_model *model) {
   const void *field = (const char *)section + option->offset;
   char text[TARN__REAL_TEXT];
-  if (option->later && is_default(option, field)) return;
+  if (option->later && tarn__option_is_default(option, field, model)) return;
   switch (option->type) {
     case TARN__OPTION_BOOL:
       put_line(w, indent, option->name, *(const bool *)field ? "yes" : "no");
@@ -127,6 +143,9 @@ static void put_option(writer *w, int indent, const tarn__option *option, const 
     case TARN__OPTION_FREEZE:
       put_freeze(w, option->name, field);
       return;
+    case TARN__OPTION_PART:
+      put_part(w, indent, option, field, model);
+      return;
     case TARN__OPTION_PATTERN:
       return;  // put_stack()
   }
@@ -136,27 +155,24 @@ static void put_section(writer *w, tarn__section_id id, const tarn_config *confi
   const tarn__section *section = tarn__config_section(id);
   put_line(w, 0, section->path, "");
   for (int i = 0; i < section->count; i++) {
-    put_option(w, 2, &section->options[i], (const char *)config + section->offset);
+    put_option(w, 2, &section->options[i], (const char *)config + section->offset, &config->model);
   }
 }
 
 // Only of a kind that skips: others have nothing to say.
-static void put_backskip(writer *w, const tarn_backskip *backskip) {
+static void put_backskip(writer *w, const tarn_backskip *backskip, const tarn_config_model *model) {
   const tarn__section *section = tarn__config_section(TARN__SECTION_KINDS_BACKSKIP);
   if (backskip->method == TARN_BACKSKIP_NONE) return;
   put_line(w, 4, "backskip", "");
-  for (int i = 0; i < section->count; i++) put_option(w, 6, &section->options[i], backskip);
+  for (int i = 0; i < section->count; i++) put_option(w, 6, &section->options[i], backskip, model);
 }
 
 // `training`: with what only training needs to know.
-static void put_kind(writer *w, const tarn_kind *kind, bool training) {
+static void put_kind(writer *w, const tarn_kind *kind, const tarn_config_model *model, bool training) {
   const tarn__section *section = tarn__config_section(TARN__SECTION_KINDS);
   put_line(w, 2, kind->name, "");
-  for (int i = 0; i < section->count; i++) {
-    const tarn__option *option = &section->options[i];
-    if (tarn__option_applies(option, kind)) put_option(w, 4, option, kind);
-  }
-  if (training) put_backskip(w, &kind->backskip);
+  for (int i = 0; i < section->count; i++) put_option(w, 4, &section->options[i], kind, model);
+  if (training) put_backskip(w, &kind->backskip, model);
 }
 
 static void put_stack(writer *w, tarn__section_id id, const tarn_stack *stack, const tarn_config *config) {
@@ -168,7 +184,7 @@ static void put_stack(writer *w, tarn__section_id id, const tarn_stack *stack, c
   if (w->status != TARN_STATUS_OK) return;
   put_line(w, 0, section->path, "");
   put_line(w, 2, "layers", pattern);
-  for (int i = 0; i < section->count; i++) put_option(w, 2, &section->options[i], stack);
+  for (int i = 0; i < section->count; i++) put_option(w, 2, &section->options[i], stack, &config->model);
 }
 
 // A description from before there were scored sets stays the same text.
@@ -178,7 +194,7 @@ static void put_sets(writer *w, const tarn_config *config) {
   put_line(w, 0, section->path, "");
   for (int32_t s = 0; s < config->set_count; s++) {
     put_line(w, 2, config->sets[s].name, "");
-    for (int i = 0; i < section->count; i++) put_option(w, 4, &section->options[i], &config->sets[s]);
+    for (int i = 0; i < section->count; i++) put_option(w, 4, &section->options[i], &config->sets[s], &config->model);
   }
 }
 
@@ -196,7 +212,7 @@ static void put_model(writer *w, const tarn_config *config, bool used_only) {
   put_line(w, 0, "kinds", "");
   for (int32_t i = 0; i < config->kind_count; i++) {
     if (!used_only || uses(&config->encoder, i) || uses(&config->decoder, i))
-      put_kind(w, &config->kinds[i], !used_only);
+      put_kind(w, &config->kinds[i], &config->model, !used_only);
   }
 }
 

@@ -104,7 +104,7 @@ static void look_back(tarn__decoder *d) {
     const tarn__layer_weights *weights = d->model->decoder.layers[l].weights;
     const int64_t rows = tarn__layer_history(weights);
     if (rows > d->sight) d->sight = rows;
-    d->sequential |= weights->mixer->sequential;
+    d->sequential |= tarn__mixer_of(weights->kind)->sequential;
   }
 }
 
@@ -134,6 +134,7 @@ tarn_status tarn__decoder_open(tarn__decoder **decoder, const tarn__model *model
                                int threads) {
   *decoder = NULL;
   void *memory;
+  TARN_TRY(tarn_config_check_decoding(model->config));
   TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, 1, sizeof(tarn__decoder)));
   tarn__decoder *d = memory;
   d->options = *options;

@@ -17,20 +17,27 @@ static token_rows tokens_of(const tarn__packed *packed) {
   return (token_rows){packed->ids, packed->positions, packed->rows, packed->longest};
 }
 
-static tarn__tensor *embed(const tarn__model *model, tarn__graph *graph, tarn__param *table, tarn__param *learned,
-                           token_rows t) {
+// Places of rows in their sentences, where the position scheme looks at them.
+static tarn__tensor *positions_of(const tarn__model *model, tarn__graph *graph, const int32_t *positions,
+                                  int64_t rows) {
+  const bool read = tarn__position_of(&model->config->model.positions)->reads;
+  return read ? tarn__graph_input(graph, rows, positions, "positions") : NULL;
+}
+
+static tarn__tensor *embed(const tarn__model *model, const tarn__block_run *run, tarn__param *table,
+                           tarn__param *learned, token_rows t) {
   const tarn_config_model *config = &model->config->model;
+  tarn__graph *graph = run->graph;
   graph->label = "embeddings";
   tarn__graph_segment(graph);
-  if (learned && t.positions && t.longest > learned->rows)
-    tarn__graph_fail(graph, TARN_STATUS_DATA,
-                     "a sentence of %lld tokens is longer than model.max_length (%lld), and has no learned positions",
-                     (long long)t.longest, (long long)learned->rows);
-  tarn__tensor *place = NULL;
-  if (config->positions != TARN_POSITIONS_NONE) place = tarn__graph_input(graph, t.rows, t.positions, "positions");
-  double scale = config->embedding_scale ? sqrt((double)config->d_model) : 1.0;
-  return tarn__embedding(graph, tarn__graph_input(graph, t.rows, t.ids, "ids"), place, table, learned, scale,
-                         config->embedding_dropout);
+  const tarn__embedded embedded = {.ids = tarn__graph_input(graph, t.rows, t.ids, "ids"),
+                                   .positions = run->positions,
+                                   .table = table,
+                                   .position_table = learned,
+                                   .scale = config->embedding_scale ? sqrt((double)config->d_model) : 1.0,
+                                   .dropout = config->embedding_dropout,
+                                   .longest = t.positions ? t.longest : 0};
+  return tarn__position_of(run->position)->embed(graph, &embedded);
 }
 
 // What the output table reads.
@@ -52,8 +59,7 @@ static void run_layers(const tarn__model_stack *stack, int first, int last, cons
 }
 
 static tarn__tensor *finish_stack(const tarn__model_stack *stack, const tarn__block_run *run, tarn__stream *stream) {
-  tarn__norm_weights norm = {stack->norm_gain, stack->norm_bias};
-  return tarn__stream_finish(run->graph, stream, &norm);
+  return tarn__stream_finish(run->graph, stream, &stack->norm);
 }
 
 int tarn__model_bottom(const tarn__model *model) {
@@ -76,10 +82,9 @@ tarn__param tarn__model_bottom_table(const tarn__model *model, int64_t tokens) {
 // pending branch itself would read a sum that no rounding to the activations' precision has touched.
 static tarn__tensor *build_bottom(const tarn__model *model, const tarn__block_run *run, const tarn__packed *source,
                                   const bool *skip) {
-  tarn__stream stream = {.x =
-                             embed(model, run->graph, model->source_table, model->source_positions, tokens_of(source))};
+  tarn__stream stream = {.x = embed(model, run, model->source_table, model->source_positions, tokens_of(source))};
   run_layers(&model->encoder, 0, tarn__model_bottom(model), skip, run, &stream);
-  return tarn__stream_finish(run->graph, &stream, &(tarn__norm_weights){NULL, NULL});
+  return tarn__stream_finish(run->graph, &stream, &(tarn__norm_weights){0});
 }
 
 static tarn__tensor *read_bottom(tarn__graph *graph, int64_t rows, const tarn__model_shortcuts *cuts) {
@@ -90,8 +95,12 @@ static tarn__tensor *read_bottom(tarn__graph *graph, int64_t rows, const tarn__m
 
 static tarn__block_run encoder_run(const tarn__model *model, tarn__graph *graph, const tarn__packed *source,
                                    tarn__tensor *offsets) {
-  return (tarn__block_run){
-      .graph = graph, .d_model = model->config->model.d_model, .offsets = offsets, .longest = source->longest};
+  return (tarn__block_run){.graph = graph,
+                           .d_model = model->config->model.d_model,
+                           .offsets = offsets,
+                           .positions = positions_of(model, graph, source->positions, source->rows),
+                           .position = &model->config->model.positions,
+                           .longest = source->longest};
 }
 
 static tarn__tensor *encode(const tarn__model *model, tarn__graph *graph, const tarn__packed *source,
@@ -118,6 +127,8 @@ static tarn__tensor *decode(const tarn__model *model, tarn__graph *graph, const 
   tarn__block_run run = {.graph = graph,
                          .d_model = model->config->model.d_model,
                          .offsets = tarn__graph_input(graph, target->sentences + 1, target->offsets, "target offsets"),
+                         .positions = positions_of(model, graph, target->positions, target->rows),
+                         .position = &model->config->model.positions,
                          .longest = target->longest,
                          .causal = true};
   if (tarn__config_encodes(model->config)) {
@@ -125,7 +136,7 @@ static tarn__tensor *decode(const tarn__model *model, tarn__graph *graph, const 
     run.memory = encode(model, graph, source, run.memory_offsets, cuts);
     run.memory_longest = source->longest;
   }
-  tarn__stream stream = {.x = embed(model, graph, model->target_table, model->target_positions, tokens_of(target))};
+  tarn__stream stream = {.x = embed(model, &run, model->target_table, model->target_positions, tokens_of(target))};
   run_layers(&model->decoder, 0, model->decoder.count, cuts->skip_decoder, &run, &stream);
   return finish_stack(&model->decoder, &run, &stream);
 }
@@ -189,8 +200,8 @@ void tarn__model_build_encode(const tarn__model *model, tarn__graph *graph, cons
     const tarn__layer_weights *weights = model->decoder.layers[i].weights;
     cross[i] = NULL;
     graph->label = model->decoder.layers[i].label;
-    if (!weights->crosses) continue;
-    cross[i] = weights->mixer->build_cross(&run, weights->mixing);
+    if (weights->cross.heads == 0) continue;
+    cross[i] = tarn__cross_memory(&run, &weights->cross);
     cross[i]->keep = true;
   }
 }
@@ -220,12 +231,14 @@ tarn__top tarn__model_build_step(const tarn__model *model, tarn__graph *graph, c
       .longest = step->longest,
       .memory_longest = step->longest,
       .incremental = true,
+      .positions = positions_of(model, graph, step->positions, step->rows),
+      .position = &model->config->model.positions,
       .history = tarn__graph_input(graph, step->history_count, step->history, "history"),
       .history_ranges = tarn__graph_input(graph, 2 * step->rows, step->history_ranges, "history ranges"),
       .source_ranges = tarn__graph_input(graph, 2 * step->rows, step->source_ranges, "source ranges"),
       .first_row = step->first_row};
   token_rows last = {step->ids, step->positions, step->rows, step->positions_end};
-  tarn__stream stream = {.x = embed(model, graph, model->target_table, model->target_positions, last)};
+  tarn__stream stream = {.x = embed(model, &run, model->target_table, model->target_positions, last)};
   for (int i = 0; i < model->decoder.count; i++) {
     const tarn__layer_weights *weights = model->decoder.layers[i].weights;
     graph->label = model->decoder.layers[i].label;

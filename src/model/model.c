@@ -52,9 +52,8 @@ static tarn_status declare_stack(tarn__model *model, tarn__declare *declare, tar
   if (top->norm == TARN_NORM_PRE) {
     declare->prefix = name;
     declare->kind = NULL;
-    tarn__norm_weights norm = tarn__declare_norm(declare, "norm");
-    stack->norm_gain = norm.gain;
-    stack->norm_bias = norm.bias;
+    declare->norm = top->norm_type;
+    stack->norm = tarn__declare_norm(declare, "norm");
   }
   return declare->status;
 }
@@ -104,18 +103,18 @@ static tarn_status declare_pair_embeddings(tarn__model *model, tarn__declare *de
   return declare->status;
 }
 
-// Learned positions are trained where their side's embedding is, and begin like it. The matrix of an output that an
-// input shares is trained, whatever the input's positions are.
+// A table of positions is trained where its side's embedding is. The matrix of an output that an input shares is
+// trained, whatever the input's positions are.
 static tarn_status declare_positions(tarn__model *model, tarn__declare *declare) {
   const tarn_config_model *config = &model->config->model;
-  if (config->positions != TARN_POSITIONS_LEARNED) return TARN_STATUS_OK;
+  const tarn__position_entry *position = tarn__position_of(&config->positions);
+  if (!position->declare) return TARN_STATUS_OK;
   bool text = !model->source_table;
-  tarn__param *const target = model->target_table;
   if (!text)
     model->source_positions =
-        declare_table(model, declare, "source_positions.weight", config->max_length, model->source_table->trained);
-  model->target_positions = declare_table(model, declare, text ? "positions.weight" : "target_positions.weight",
-                                          config->max_length, target->trained);
+        position->declare(declare, "source_positions.weight", config, model->source_table->trained);
+  model->target_positions = position->declare(declare, text ? "positions.weight" : "target_positions.weight", config,
+                                              model->target_table->trained);
   return declare->status;
 }
 
@@ -144,7 +143,6 @@ static tarn_status declare_model(tarn__model *model) {
   size_t capacity = 0, helper_capacity = 0;
   tarn__declare declare = {.prefix = "",
                            .d_model = model->config->model.d_model,
-                           .activation = model->config->model.activation,
                            .arena = &model->arena,
                            .params = {&model->params, &model->param_count, &capacity}};
   if (model->training) declare.helpers = (tarn__param_list){&model->helpers, &model->helper_count, &helper_capacity};
@@ -186,7 +184,7 @@ tarn_status tarn__model_open(tarn__model **out, const tarn_config *config, int64
 
 int64_t tarn__model_longest(const tarn__model *model) {
   const tarn_config_model *config = &model->config->model;
-  return config->positions == TARN_POSITIONS_NONE ? INT32_MAX / 2 : config->max_length;
+  return tarn__position_of(&config->positions)->bounded ? config->max_length : INT32_MAX / 2;
 }
 
 void tarn__model_close(tarn__model **model) {

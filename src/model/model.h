@@ -32,7 +32,7 @@ typedef struct tarn__model_layer {
 typedef struct tarn__model_stack {
   tarn__model_layer *layers;  // from the bottom
   int count;
-  tarn__param *norm_gain, *norm_bias;  // of the final norm, when the last layer is pre-norm; else NULL
+  tarn__norm_weights norm;  // the final norm, when the last layer is pre-norm; else without an entry
 } tarn__model_stack;
 
 typedef struct tarn__model {

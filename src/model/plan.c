@@ -38,10 +38,10 @@ static void add_stack(tarn_plan *plan, const tarn__model *model, const tarn__mod
     for (size_t p = 0; p < model->param_count; p++)
       if (strncmp(model->params[p]->name, prefix, (size_t)length) == 0) add_param(part, model, model->params[p]);
   }
-  if (!stack->norm_gain) return;
+  if (!stack->norm.gain) return;
   tarn_plan_part *top = part_of(plan, stack->layers[stack->count - 1].label);
-  add_param(top, model, stack->norm_gain);
-  add_param(top, model, stack->norm_bias);
+  add_param(top, model, stack->norm.gain);
+  add_param(top, model, stack->norm.bias);
 }
 
 static void add_flops(tarn_plan *plan, tarn_plan_part *part, const tarn__node *node, bool forward, double tokens) {

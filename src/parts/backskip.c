@@ -157,7 +157,7 @@ tarn__backskip *tarn__backskip_enter(const tarn__block_run *run, const tarn__bac
     // The pending branch is the work of the layer below.
     const char *label = graph->label;
     if (stream->branch && stream->branch->source) graph->label = stream->branch->source->label;
-    skip->below = tarn__stream_finish(graph, stream, &(tarn__norm_weights){NULL, NULL});
+    skip->below = tarn__stream_finish(graph, stream, &(tarn__norm_weights){0});
     graph->label = label;
     stream->x = tarn__graph_detached(graph, skip->below);
   }

@@ -1,11 +1,12 @@
-// Blocks: what a layer of the pattern is made of. A layer is a token mixer (one file each, listed in registry.c)
-// followed by an FFN, each a sublayer with residual, normalisation and dropout.
+// What a layer of the pattern is made of, and the entries of the tables of parts as those see them that build graphs. A
+// layer is a token mixer, in a decoder that has an encoder cross-attention, and a channel mixer, each a sublayer with
+// residual, norm and dropout. Entries lie one a file in the folders beside this file; table/part_table.h lists them.
 #ifndef TARN_PARTS_BLOCK_H
 #define TARN_PARTS_BLOCK_H
 
 #include "graph/graph.h"
 #include "ops/ops.h"
-#include "tarn/config.h"
+#include "parts/part.h"
 
 // The state between sublayers: the residual stream x and a branch that is not yet added to it, so that the addition,
 // its dropout and the next normalisation become one op.
@@ -17,8 +18,9 @@ typedef struct tarn__stream {
   bool replaced;        // of the layer at hand: its output takes the place of x (kinds.NAME.residual: no)
 } tarn__stream;
 
-// Gain and bias of one layer normalisation.
+// One norm: its entry and keys, and its parameters as the entry has declared them.
 typedef struct tarn__norm_weights {
+  tarn_part_use use;  // part NULL: there is no norm
   tarn__param *gain, *bias;
 } tarn__norm_weights;
 
@@ -39,9 +41,10 @@ typedef struct tarn__declare {
   const char *prefix;  // "encoder.layer3"
   const tarn_kind *kind;
   int64_t d_model;
-  tarn_activation activation;  // of the FFN
-  bool decoder;                // of an encoder-decoder: cross-attention follows
-  bool frozen_part;            // what is declared next is frozen, even where the kind is not
+  tarn_part_use norm;                 // of a norm that no kind has: the final one
+  struct tarn__cross_weights *cross;  // where a token mixer declares the cross-attention that follows it
+  bool decoder;                       // of an encoder-decoder: cross-attention follows
+  bool frozen_part;                   // what is declared next is frozen, even where the kind is not
   tarn__arena *arena;
   tarn__param_list params;
   tarn__param_list helpers;  // parameters that only training needs and that are no part of the model; list NULL: none
@@ -69,10 +72,12 @@ tarn__param *tarn__declare_signs(tarn__declare *declare, const char *name, int64
 // act(x weight^T + bias), whatever the weight is.
 tarn__tensor *tarn__project(tarn__graph *graph, tarn__tensor *x, const tarn__linear_weights *weights,
                             tarn__activation activation);
+// A norm of the layer's kind, without an entry where its layers have none; else declare->norm.
 tarn__norm_weights tarn__declare_norm(tarn__declare *declare, const char *name);
 
 // Cross-attention over the encoder's output: what a decoder layer has behind its token mixer.
 typedef struct tarn__cross_weights {
+  int64_t heads;                    // 0: there is none
   tarn__linear_weights q, kv, out;  // rows of kv are keys, values
   tarn__norm_weights norm;
 } tarn__cross_weights;
@@ -88,8 +93,12 @@ typedef struct tarn__block_run {
   tarn__tensor *offsets;
   tarn__tensor *memory, *memory_offsets;
   int64_t longest, memory_longest;
-  tarn__stand_in_sums *sums;  // of this layer: what a refresh of its backskipping adds to; NULL: none is done
-  bool causal;                // self-attention sees earlier tokens only
+  // Place of every row in its sentence, I32 [1, rows], in decoding too. How far two rows of a sentence are apart is the
+  // difference of their rows here, and while decoding of their places in `history`, whose last row is the step's own.
+  tarn__tensor *positions;
+  const tarn_part_use *position;  // the model's position scheme
+  tarn__stand_in_sums *sums;      // of this layer: what a refresh of its backskipping adds to; NULL: none is done
+  bool causal;                    // self-attention sees earlier tokens only
   // Incremental decoding: caches of this layer in place of the above; see model/model.h. Row i of the step appends row
   // first_row + i to self_cache and sees its rows history[ranges[2 i]] .. history[ranges[2 i + 1] - 1], which are those
   // of its hypothesis in the order of time, its own the last of them.
@@ -99,41 +108,123 @@ typedef struct tarn__block_run {
   tarn__tensor *cross_cache, *source_ranges;
 } tarn__block_run;
 
-// cross_attn.q, .kv, .out and .norm.
-tarn__cross_weights tarn__cross_declare(tarn__declare *declare);
+// cross_attn.q, .kv, .out and .norm, where the layer has cross-attention.
+void tarn__cross_declare(tarn__declare *declare, int64_t heads);
 // Keys and values of the encoder's output [rows, 2 d_model].
 tarn__tensor *tarn__cross_memory(const tarn__block_run *run, const tarn__cross_weights *weights);
-// The sublayer: attention with kind->heads heads, from whole sequences or from run->cross_cache.
+// The sublayer: attention from whole sequences or from run->cross_cache.
 void tarn__cross_build(const tarn__block_run *run, const tarn__cross_weights *weights, const tarn_kind *kind,
                        tarn__stream *stream);
 
-// A token mixer.
-typedef struct tarn__mixer {
-  tarn_mixer id;
-  // Declares the parameters and returns the mixer's own structure from the arena (tarn__declare_struct()), or NULL.
-  void *(*declare)(tarn__declare *declare);
+// A token mixer. Its keys stand beside `mixer` in the kind.
+typedef struct tarn__mixer_entry {
+  tarn__part part;
+  bool empty;       // no token mixer: the layer is its channel mixer alone, and pre-norm by default
+  bool causal;      // it has a causal form; else it can stand in an encoder only
+  bool decodes;     // it has a form for incremental decoding
+  bool attends;     // cross-attention follows it in a decoder that has an encoder
+  bool pairs;       // it compares pairs of tokens by queries and keys, which a position scheme may turn
+  bool sequential;  // a token reads what the token before it wrote: a step cannot have two tokens of one hypothesis
+  // Declares the parameters, those of cross-attention among them (tarn__cross_declare()), and returns the mixer's own
+  // structure from the arena (tarn__declare_struct()), or NULL.
+  void *(*declare)(tarn__declare *declare, const void *keys);
   void (*build)(const tarn__block_run *run, const void *weights, const tarn_kind *kind, tarn__stream *stream);
-  // Decoder: keys and values of the encoder's output for cross-attention [rows, 2 d_model], or NULL when the mixer has
-  // none.
-  tarn__tensor *(*build_cross)(const tarn__block_run *run, const void *weights);
   // Incremental decoding: how many numbers of every token it keeps in run->self_cache; NULL: none.
-  int64_t (*cache_width)(const tarn_kind *kind, int64_t d_model);
+  int64_t (*cache_width)(const void *keys, int64_t d_model);
   // How many rows of its hypothesis a token sees there, its own counted; NULL: all.
-  int64_t (*history)(const tarn_kind *kind);
-  // A token reads what the token before it wrote: a step cannot have two tokens of one hypothesis.
-  bool sequential;
-} tarn__mixer;
+  int64_t (*history)(const void *keys);
+  // Whether some of its matrices are frozen though the kind is trained; NULL: never.
+  bool (*partly_frozen)(const void *keys);
+  const char *explodes;  // what else to look at where a training diverges; NULL: nothing
+} tarn__mixer_entry;
+
+// A channel mixer: works on every row by itself, so it is causal and decodes without more.
+typedef struct tarn__channel_entry {
+  tarn__part part;
+  void *(*declare)(tarn__declare *declare, const void *keys);
+  void (*build)(const tarn__block_run *run, const void *weights, const tarn_kind *kind, tarn__stream *stream);
+} tarn__channel_entry;
+
+// A norm, of layers and at the top of a stack.
+typedef struct tarn__norm_entry {
+  tarn__part part;
+  // Declares NAME.gain and the like; use is set.
+  void (*declare)(tarn__declare *declare, const char *name, bool trained, tarn__norm_weights *weights);
+  // sum = x + dropout(branch), and y, the norm of the sum. branch may be NULL.
+  tarn__residual_out (*build)(tarn__graph *graph, tarn__tensor *x, tarn__tensor *branch, double dropout,
+                              const tarn__norm_weights *weights);
+} tarn__norm_entry;
+
+// The rows of a side's token embedding.
+typedef struct tarn__embedded {
+  tarn__tensor *ids, *positions;
+  tarn__param *table, *position_table;  // position_table: what the entry declared for this side, or NULL
+  double scale, dropout;
+  int64_t longest;  // above every position; 0: not known, because the graph is only planned
+} tarn__embedded;
+
+// A position scheme.
+typedef struct tarn__position_entry {
+  tarn__part part;
+  bool bounded;  // there are positions below model.max_length only
+  bool reads;    // it looks at positions; else run->positions and those of embeddings are NULL
+  // A table beside a side's embedding matrix, trained where that is; NULL: the scheme has none.
+  tarn__param *(*declare)(tarn__declare *declare, const char *name, const tarn_config_model *model, bool trained);
+  // The embedding of tokens, with what the scheme adds to it.
+  tarn__tensor *(*embed)(tarn__graph *graph, const tarn__embedded *embedded);
+  // Queries and keys, which are the first `columns` columns of x [rows, *] in heads of `head` columns, as the scheme
+  // turns them by their positions (run->positions), in whole sequences and while decoding, where keys are cached
+  // turned. NULL: it turns nothing.
+  tarn__tensor *(*turn)(const tarn__block_run *run, tarn__tensor *x, int64_t columns, int64_t head);
+  // Whether heads of a kind can be turned; site->path is the kind's. NULL where turn is.
+  tarn_status (*check_heads)(const tarn__part_site *site, int64_t heads);
+} tarn__position_entry;
+
+// An activation: act(x weight^T + bias).
+typedef struct tarn__activation_entry {
+  tarn__part part;
+  tarn__tensor *(*build)(tarn__graph *graph, tarn__tensor *x, const tarn__linear_weights *weights);
+} tarn__activation_entry;
+
+// The entry of a use in a table's own structure.
+static inline const tarn__mixer_entry *tarn__mixer_of(const tarn_kind *kind) {
+  return (const tarn__mixer_entry *)kind->mixer.part;
+}
+static inline const tarn__channel_entry *tarn__channel_of(const tarn_kind *kind) {
+  return (const tarn__channel_entry *)kind->channel.part;
+}
+static inline const tarn__norm_entry *tarn__norm_of(const tarn_part_use *use) {
+  return (const tarn__norm_entry *)use->part;
+}
+static inline const tarn__position_entry *tarn__position_of(const tarn_part_use *use) {
+  return (const tarn__position_entry *)use->part;
+}
+static inline const tarn__activation_entry *tarn__activation_of(const tarn_part_use *use) {
+  return (const tarn__activation_entry *)use->part;
+}
+
+// The key `heads`, which several mixers have, and its check: it divides d_model, and the position scheme can turn heads
+// of that width where the mixer has queries and keys.
+#define TARN__KEY_HEADS(structure, meaning)                                                                      \
+  {                                                                                                              \
+    "heads", TARN__KEY_INTEGER(structure, heads, 1, 1024), .value = "4", .help = meaning,                        \
+                                                           .also = "attention_heads transformer-heads num_heads" \
+  }
+// The key `epsilon` of norms.
+#define TARN__KEY_EPSILON(structure, meaning)                                                                   \
+  {                                                                                                             \
+    "epsilon", TARN__KEY_REAL(structure, epsilon, 0, 1), TARN__KEY_ABOVE_LEAST,                                 \
+        .value = "1e-5", .help = meaning, .also = "eps layer_norm_epsilon layer_norm_eps norm_eps rms_norm_eps" \
+  }
+tarn_status tarn__heads_check(const tarn__part_site *site, int64_t heads);
 
 // The weights of one set.
 typedef struct tarn__layer_weights {
   const tarn_kind *kind;
   const struct tarn__backskip_weights *backskip;  // parts/backskip.h; NULL: the layer has a true backward pass
-  const tarn__mixer *mixer;
-  void *mixing;  // the mixer's own structure
-  bool crosses;  // it has cross-attention
-  tarn_activation activation;
-  tarn__linear_weights ffn_in, ffn_out;
-  tarn__norm_weights ffn_norm;
+  void *mixing;                                   // the mixer's own structure
+  tarn__cross_weights cross;
+  void *channels;  // the channel mixer's own structure
 } tarn__layer_weights;
 
 tarn__layer_weights *tarn__layer_declare(tarn__declare *declare);
@@ -150,7 +241,7 @@ tarn__tensor *tarn__stream_enter(tarn__graph *graph, tarn__stream *stream, const
                                  tarn_norm order);
 void tarn__stream_leave(tarn__graph *graph, tarn__stream *stream, tarn__tensor *branch, double dropout,
                         const tarn__norm_weights *norm, tarn_norm order);
-// Joins a pending branch, with a final norm if its weights are not NULL, and returns the result.
+// Joins a pending branch, with a final norm if it has an entry, and returns the result.
 tarn__tensor *tarn__stream_finish(tarn__graph *graph, tarn__stream *stream, const tarn__norm_weights *norm);
 
 #endif

@@ -1,24 +1,24 @@
 // Cross-attention of a decoder layer, which every token mixer of decoders is followed by.
 #include "parts/block.h"
 
-tarn__cross_weights tarn__cross_declare(tarn__declare *declare) {
+void tarn__cross_declare(tarn__declare *declare, int64_t heads) {
+  if (!declare->decoder) return;
   const int64_t d = declare->d_model;
-  tarn__cross_weights weights;
-  weights.q = tarn__declare_linear(declare, "cross_attn.q", d, d, 1, TARN__ATTENTION_GAIN);
-  weights.kv = tarn__declare_linear(declare, "cross_attn.kv", 2 * d, d, 2, TARN__ATTENTION_GAIN);
-  weights.out = tarn__declare_linear(declare, "cross_attn.out", d, d, 1, 1.0);
-  weights.norm = tarn__declare_norm(declare, "cross_attn.norm");
-  return weights;
+  tarn__cross_weights *weights = declare->cross;
+  weights->heads = heads;
+  weights->q = tarn__declare_linear(declare, "cross_attn.q", d, d, 1, TARN__ATTENTION_GAIN);
+  weights->kv = tarn__declare_linear(declare, "cross_attn.kv", 2 * d, d, 2, TARN__ATTENTION_GAIN);
+  weights->out = tarn__declare_linear(declare, "cross_attn.out", d, d, 1, 1.0);
+  weights->norm = tarn__declare_norm(declare, "cross_attn.norm");
 }
 
 tarn__tensor *tarn__cross_memory(const tarn__block_run *run, const tarn__cross_weights *weights) {
   return tarn__project(run->graph, run->memory, &weights->kv, TARN__IDENTITY);
 }
 
-static tarn__tensor *attend(const tarn__block_run *run, const tarn__cross_weights *weights, const tarn_kind *kind,
-                            tarn__tensor *x) {
+static tarn__tensor *attend(const tarn__block_run *run, const tarn__cross_weights *weights, tarn__tensor *x) {
   tarn__attention_spec spec = {
-      .heads = (int)kind->heads, .d = run->d_model, .value_column = run->d_model, .longest = run->memory_longest};
+      .heads = (int)weights->heads, .d = run->d_model, .value_column = run->d_model, .longest = run->memory_longest};
   tarn__tensor *q = tarn__project(run->graph, x, &weights->q, TARN__IDENTITY);
   if (run->incremental) return tarn__attention_rows(run->graph, q, run->cross_cache, NULL, run->source_ranges, spec);
   return tarn__attention(run->graph, q, tarn__cross_memory(run, weights), run->offsets, run->memory_offsets, spec);
@@ -27,6 +27,6 @@ static tarn__tensor *attend(const tarn__block_run *run, const tarn__cross_weight
 void tarn__cross_build(const tarn__block_run *run, const tarn__cross_weights *weights, const tarn_kind *kind,
                        tarn__stream *stream) {
   tarn__tensor *x = tarn__stream_enter(run->graph, stream, &weights->norm, kind->norm);
-  tarn__tensor *y = tarn__project(run->graph, attend(run, weights, kind, x), &weights->out, TARN__IDENTITY);
+  tarn__tensor *y = tarn__project(run->graph, attend(run, weights, x), &weights->out, TARN__IDENTITY);
   tarn__stream_leave(run->graph, stream, y, kind->dropout, &weights->norm, kind->norm);
 }

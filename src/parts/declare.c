@@ -112,15 +112,11 @@ tarn__linear_weights tarn__declare_linear(tarn__declare *declare, const char *na
 }
 
 tarn__norm_weights tarn__declare_norm(tarn__declare *declare, const char *name) {
-  char part[128];
-  bool trained = !declare->kind || declare->kind->frozen != TARN_FROZEN_YES;
+  const tarn_kind *kind = declare->kind;
   tarn__norm_weights weights = {0};
-  if (declare->kind && declare->kind->norm == TARN_NORM_NONE) return weights;
-  snprintf(part, sizeof part, "%s.gain", name);
-  weights.gain = tarn__declare_param(declare, part, 1, declare->d_model, trained, (tarn__init){TARN__INIT_ONE, 0.0, 1});
-  snprintf(part, sizeof part, "%s.bias", name);
-  weights.bias =
-      tarn__declare_param(declare, part, 1, declare->d_model, trained, (tarn__init){TARN__INIT_ZERO, 0.0, 1});
+  if (kind && kind->norm == TARN_NORM_NONE) return weights;
+  weights.use = kind ? kind->norm_type : declare->norm;
+  tarn__norm_of(&weights.use)->declare(declare, name, !kind || kind->frozen != TARN_FROZEN_YES, &weights);
   return weights;
 }
 

@@ -1,64 +1,54 @@
-// A layer: a token mixer, then the feed-forward network.
+// A layer: a token mixer, in a decoder with an encoder cross-attention, then a channel mixer.
 #include "parts/backskip.h"
-#include "parts/registry.h"
+#include "parts/block.h"
 
 tarn__layer_weights *tarn__layer_declare(tarn__declare *declare) {
   tarn__layer_weights *weights = tarn__declare_struct(declare, sizeof *weights);
   if (!weights) return NULL;
-  weights->kind = declare->kind;
+  const tarn_kind *kind = declare->kind;
+  const tarn__mixer_entry *mixer = tarn__mixer_of(kind);
+  const tarn__channel_entry *channel = tarn__channel_of(kind);
+  weights->kind = kind;
   weights->backskip = tarn__backskip_declare(declare);
-  weights->mixer = tarn__mixer_find(declare->kind->mixer);
-  weights->crosses = declare->decoder && weights->mixer->build_cross;
-  weights->mixing = weights->mixer->declare(declare);
-  weights->activation = declare->activation;
-  int64_t ffn = declare->kind->ffn;
-  if (ffn == 0) return weights;
-  weights->ffn_in = tarn__declare_linear(declare, "ffn.in", ffn, declare->d_model, 1, 1.0);
-  weights->ffn_out = tarn__declare_linear(declare, "ffn.out", declare->d_model, ffn, 1, 1.0);
-  weights->ffn_norm = tarn__declare_norm(declare, "ffn.norm");
+  declare->cross = &weights->cross;
+  if (mixer->declare) weights->mixing = mixer->declare(declare, kind->mixer.keys);
+  if (channel) weights->channels = channel->declare(declare, kind->channel.keys);
   return weights;
-}
-
-static tarn__activation op_activation(tarn_activation activation) {
-  switch (activation) {
-    case TARN_ACTIVATION_GELU:
-      return TARN__GELU;
-    case TARN_ACTIVATION_GELU_TANH:
-      return TARN__GELU_TANH;
-    case TARN_ACTIVATION_RELU:
-    case TARN_ACTIVATION_COUNT:
-      break;
-  }
-  return TARN__RELU;
-}
-
-static void build_ffn(const tarn__block_run *run, const tarn__layer_weights *weights, tarn__stream *stream) {
-  const tarn_kind *kind = weights->kind;
-  tarn__tensor *x = tarn__stream_enter(run->graph, stream, &weights->ffn_norm, kind->norm);
-  tarn__tensor *hidden = tarn__project(run->graph, x, &weights->ffn_in, op_activation(weights->activation));
-  tarn__tensor *y = tarn__project(run->graph, hidden, &weights->ffn_out, TARN__IDENTITY);
-  tarn__stream_leave(run->graph, stream, y, kind->dropout, &weights->ffn_norm, kind->norm);
 }
 
 void tarn__layer_build(const tarn__block_run *run, const tarn__layer_weights *weights, tarn__stream *stream) {
   const tarn_kind *kind = weights->kind;
+  const tarn__mixer_entry *mixer = tarn__mixer_of(kind);
+  const tarn__channel_entry *channel = tarn__channel_of(kind);
   tarn__backskip *skip = tarn__backskip_enter(run, weights->backskip, stream);
   stream->begins = true;
   stream->replaced = !kind->residual;
-  weights->mixer->build(run, weights->mixing, kind, stream);
-  if (kind->ffn > 0) build_ffn(run, weights, stream);
+  if (mixer->build) mixer->build(run, weights->mixing, kind, stream);
+  if (weights->cross.heads > 0) tarn__cross_build(run, &weights->cross, kind, stream);
+  if (channel) channel->build(run, weights->channels, kind, stream);
   tarn__backskip_leave(run, skip, stream);
 }
 
 int64_t tarn__layer_cache_width(const tarn__layer_weights *weights, int64_t d_model) {
-  return weights->mixer->cache_width ? weights->mixer->cache_width(weights->kind, d_model) : 0;
+  const tarn__mixer_entry *mixer = tarn__mixer_of(weights->kind);
+  return mixer->cache_width ? mixer->cache_width(weights->kind->mixer.keys, d_model) : 0;
 }
 
 int64_t tarn__layer_history(const tarn__layer_weights *weights) {
-  if (!weights->mixer->cache_width) return 1;
-  return weights->mixer->history ? weights->mixer->history(weights->kind) : INT64_MAX;
+  const tarn__mixer_entry *mixer = tarn__mixer_of(weights->kind);
+  if (!mixer->cache_width) return 1;
+  return mixer->history ? mixer->history(weights->kind->mixer.keys) : INT64_MAX;
 }
 
 int64_t tarn__layer_cross_width(const tarn__layer_weights *weights, int64_t d_model) {
-  return weights->crosses ? 2 * d_model : 0;
+  return weights->cross.heads > 0 ? 2 * d_model : 0;
+}
+
+tarn_status tarn__heads_check(const tarn__part_site *site, int64_t heads) {
+  const tarn__position_entry *position = tarn__position_of(&site->model->positions);
+  if (site->model->d_model % heads != 0)
+    return tarn__part_fail(site, "heads", "%lld does not divide model.d_model %lld", (long long)heads,
+                           (long long)site->model->d_model);
+  const bool turned = position->turn && tarn__mixer_of(site->kind)->pairs;
+  return turned ? position->check_heads(site, heads) : TARN_STATUS_OK;
 }

@@ -2,15 +2,17 @@
 
 static const tarn__norm no_norm;
 
-static tarn__norm layer_norm(const tarn__norm_weights *weights) {
-  return (tarn__norm){TARN__NORM_LAYER, 1e-5, weights->gain, weights->bias};
-}
-
 // Joins a pending branch without a norm.
 static void join(tarn__graph *graph, tarn__stream *stream) {
   if (!stream->branch) return;
   stream->x = tarn__residual_norm(graph, stream->x, stream->branch, stream->dropout, no_norm).sum;
   stream->branch = NULL;
+}
+
+// The stream with a branch added to it, and its norm.
+static tarn__residual_out build_norm(tarn__graph *graph, const tarn__stream *stream, tarn__tensor *branch,
+                                     double dropout, const tarn__norm_weights *norm) {
+  return tarn__norm_of(&norm->use)->build(graph, stream->x, branch, dropout, norm);
 }
 
 static void begin_segment(tarn__graph *graph, tarn__stream *stream) {
@@ -28,7 +30,7 @@ tarn__tensor *tarn__stream_enter(tarn__graph *graph, tarn__stream *stream, const
   }
   // The op that adds a branch belongs to the layer of the branch, so that one tensor, the sum, crosses the border.
   if (!stream->branch) begin_segment(graph, stream);
-  tarn__residual_out out = tarn__residual_norm(graph, stream->x, stream->branch, stream->dropout, layer_norm(norm));
+  tarn__residual_out out = build_norm(graph, stream, stream->branch, stream->dropout, norm);
   stream->x = out.sum;
   stream->branch = NULL;
   begin_segment(graph, stream);
@@ -46,12 +48,12 @@ void tarn__stream_leave(tarn__graph *graph, tarn__stream *stream, tarn__tensor *
     stream->dropout = dropout;
     return;
   }
-  stream->x = tarn__residual_norm(graph, stream->x, branch, dropout, layer_norm(norm)).y;
+  stream->x = build_norm(graph, stream, branch, dropout, norm).y;
 }
 
 tarn__tensor *tarn__stream_finish(tarn__graph *graph, tarn__stream *stream, const tarn__norm_weights *norm) {
-  if (norm->gain) {
-    stream->x = tarn__residual_norm(graph, stream->x, stream->branch, stream->dropout, layer_norm(norm)).y;
+  if (norm->use.part) {
+    stream->x = build_norm(graph, stream, stream->branch, stream->dropout, norm).y;
     stream->branch = NULL;
   }
   join(graph, stream);

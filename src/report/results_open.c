@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "config/config_word.h"
+#include "parts/block.h"
 #include "report/results_memory.h"
 #include "report/run_files.h"
 #include "report/run_find.h"
@@ -131,7 +131,8 @@ tarn_status tarn__results_add_run(struct tarn__results_memory *m, const char *pa
 // -----------------------------------------------------------------------------------------
 
 static bool is_partly_frozen(const tarn_kind *kind) {
-  return kind->frozen_input || kind->frozen_recurrence || kind->frozen_output || kind->mixer == TARN_MIXER_ESN;
+  const tarn__mixer_entry *mixer = tarn__mixer_of(kind);
+  return mixer->partly_frozen && mixer->partly_frozen(kind->mixer.keys);
 }
 
 static tarn_status describe_stack(tarn_results_stack *out, const tarn_config *config, const tarn_stack *stack,
@@ -152,7 +153,7 @@ static tarn_status describe_stack(tarn_results_stack *out, const tarn_config *co
     const tarn_kind *kind = &config->kinds[layer->kind];
     layers[i] = (tarn_results_layer){.kind = kind->name,
                                      .set = layer->set,
-                                     .mixer = tarn__config_word("kinds.NAME.mixer", (int)kind->mixer),
+                                     .mixer = tarn_part_word(&kind->mixer),
                                      .frozen = kind->frozen != TARN_FROZEN_NO,
                                      .matrices = kind->frozen == TARN_FROZEN_MATRICES,
                                      .partly_frozen = kind->frozen == TARN_FROZEN_NO && is_partly_frozen(kind),

@@ -5,6 +5,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "parts/table/part_table.h"
 #include "store/checkpoint.h"
 #include "store/gpt2_format.h"
 
@@ -62,9 +63,13 @@ static tarn_status open_vocab(source *s, const char *given) {
 static tarn_status name_their_key(tarn_status status, const char *folder) {
   static const struct {
     const char *ours, *theirs;
-  } keys[] = {{"model.d_model: ", "n_embd"},      {"model.max_length: ", "n_positions"},
-              {"model.dropout: ", "resid_pdrop"}, {"model.embedding_dropout: ", "embd_pdrop"},
-              {"decoder.layers: ", "n_layer"},    {"kinds.L.heads: ", "n_head"},
+  } keys[] = {{"model.d_model: ", "n_embd"},
+              {"model.max_length: ", "n_positions"},
+              {"model.dropout: ", "resid_pdrop"},
+              {"model.norm_type.epsilon: ", "layer_norm_epsilon"},
+              {"model.embedding_dropout: ", "embd_pdrop"},
+              {"decoder.layers: ", "n_layer"},
+              {"kinds.L.heads: ", "n_head"},
               {"kinds.L.ffn: ", "n_inner"}};
   char message[512];
   snprintf(message, sizeof message, "%s", tarn_error_message());
@@ -79,23 +84,19 @@ static tarn_status name_their_key(tarn_status status, const char *folder) {
 }
 
 static tarn_status describe(source *s) {
-  static const char *const activations[] = {
-#define WORD(value, word, text) word,
-      TARN_ACTIVATION_MAP(WORD)
-#undef WORD
-  };
   char text[1024];
   char name[256];
   const tarn__gpt2_config *c = &s->config;
   snprintf(text, sizeof text,
-           "model: { d_model: %lld, norm: pre, positions: learned, max_length: %lld, dropout: %.9g,\n"
+           "model: { d_model: %lld, norm: pre, norm_type: { epsilon: %.9g }, positions: %s, max_length: %lld, dropout: "
+           "%.9g,\n"
            "         embedding_dropout: %.9g, embeddings: %s, embedding_scale: no, activation: %s }\n"
            "decoder: { layers: L*%lld }\n"
            "kinds:\n"
-           "  L: { mixer: attention, heads: %lld, ffn: %lld }\n",
-           (long long)c->d_model, (long long)c->positions, c->dropout, c->embedding_dropout,
-           c->tied ? "decoder" : "none", activations[c->activation], (long long)c->layers, (long long)c->heads,
-           (long long)c->ffn);
+           "  L: { mixer: %s, heads: %lld, ffn: %lld }\n",
+           (long long)c->d_model, c->epsilon, tarn__position_learned.part.word, (long long)c->positions, c->dropout,
+           c->embedding_dropout, c->tied ? "decoder" : "none", c->activation->word, (long long)c->layers,
+           tarn__mixer_attention.part.word, (long long)c->heads, (long long)c->ffn);
   snprintf(name, sizeof name, "%.200s/" TARN__GPT2_CONFIG " as a description of tarn", s->folder);
   return name_their_key(tarn_config_parse(&s->description, name, text, strlen(text), NULL, 0), s->folder);
 }

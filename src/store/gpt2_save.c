@@ -4,6 +4,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "config/config_part.h"
 #include "device/transfer.h"
 #include "ops/hadamard.h"
 #include "store/checkpoint.h"
@@ -19,18 +20,37 @@ typedef struct target {
   tarn__arena arena;
 } target;
 
+static const tarn__part *activation_of(const tarn_kind *kind) { return tarn__kind_part(kind, "ffn.activation")->part; }
+
+static double number_of(const tarn_kind *kind, const char *key) {
+  double value;
+  tarn_kind_number(kind, key, &value);
+  return value;
+}
+
 // The format says these things once, for all layers.
 static tarn_status check_layer(const tarn__checkpoint *c, int32_t layer) {
   const tarn_stack *stack = &c->config->decoder;
   const tarn_kind *kind = &c->config->kinds[stack->layers[layer].kind];
   const tarn_kind *first = &c->config->kinds[stack->layers[0].kind];
-  TARN_REQUIRE(kind->mixer == TARN_MIXER_ATTENTION, USAGE,
-               "%s: layer %d (kind %s) is none of attention, as GPT-2's are", c->path, (int)layer + 1, kind->name);
+  const tarn__part *mixer = &tarn__mixer_attention.part, *norm = &tarn__norm_layer.part, *ffn = &tarn__channel_ffn.part;
+  TARN_REQUIRE(kind->mixer.part == mixer, USAGE, "%s: layer %d (kind %s) is none of %s, as GPT-2's are", c->path,
+               (int)layer + 1, kind->name, mixer->word);
   TARN_REQUIRE(kind->norm == TARN_NORM_PRE, USAGE, "%s: layer %d (kind %s) is not pre-norm, as GPT-2's are", c->path,
                (int)layer + 1, kind->name);
-  TARN_REQUIRE(kind->ffn > 0, USAGE, "%s: layer %d (kind %s) has no FFN, and GPT-2's have one", c->path, (int)layer + 1,
-               kind->name);
-  TARN_REQUIRE(kind->heads == first->heads && kind->ffn == first->ffn, USAGE,
+  TARN_REQUIRE(kind->norm_type.part == norm, USAGE, "%s: layer %d (kind %s) has norms of type %s, and GPT-2's are %s",
+               c->path, (int)layer + 1, kind->name, kind->norm_type.part->word, norm->word);
+  TARN_REQUIRE(tarn__part_same(&kind->norm_type, &first->norm_type), USAGE,
+               "%s: norms of kinds %s and %s have different epsilons, and GPT-2's format has one for all", c->path,
+               first->name, kind->name);
+  TARN_REQUIRE(kind->channel.part == ffn, USAGE, "%s: layer %d (kind %s) has no FFN, and GPT-2's have one", c->path,
+               (int)layer + 1, kind->name);
+  TARN_REQUIRE(activation_of(kind) == activation_of(first), USAGE,
+               "%s: kinds %s and %s have different activations, and GPT-2's format has one for all layers", c->path,
+               first->name, kind->name);
+  TARN_REQUIRE(number_of(kind, "heads") == number_of(first, "heads") &&
+                   number_of(kind, "ffn.width") == number_of(first, "ffn.width"),
+               USAGE,
                "%s: kinds %s and %s have different heads or ffn, and GPT-2's format has one number for all layers",
                c->path, first->name, kind->name);
   return TARN_STATUS_OK;
@@ -40,15 +60,15 @@ static tarn_status check_model(const tarn__checkpoint *c) {
   const tarn_config_model *m = &c->config->model;
   TARN_REQUIRE(c->config->model.architecture == TARN_ARCHITECTURE_DECODER, USAGE, "%s: %s; GPT-2 is a language model",
                c->path, tarn__config_task(c->config)->model);
-  TARN_REQUIRE(m->positions == TARN_POSITIONS_LEARNED, USAGE, "%s: model.positions is not learned, as GPT-2's are",
-               c->path);
+  TARN_REQUIRE(m->positions.part == &tarn__position_learned.part, USAGE,
+               "%s: model.positions is not %s, as GPT-2's are", c->path, tarn__position_learned.part.word);
   TARN_REQUIRE(!m->embedding_scale, USAGE, "%s: model.embedding_scale is yes, and GPT-2's format has none", c->path);
   TARN_REQUIRE(!m->output_bias, USAGE, "%s: model.output_bias is yes, and GPT-2's format has none", c->path);
   TARN_REQUIRE(m->output_rank == 0, USAGE, "%s: model.output_rank is %lld, and GPT-2's output is one matrix", c->path,
                (long long)m->output_rank);
   for (int32_t i = 0; i < c->config->decoder.count; i++) TARN_TRY(check_layer(c, i));
-  TARN_REQUIRE(c->model->decoder.norm_gain, USAGE, "%s: there is no norm behind the last layer, as GPT-2's have one",
-               c->path);
+  TARN_REQUIRE(c->model->decoder.norm.use.part, USAGE,
+               "%s: there is no norm behind the last layer, as GPT-2's have one", c->path);
   return TARN_STATUS_OK;
 }
 
@@ -58,13 +78,14 @@ static void describe(target *t) {
   const tarn_kind *kind = &c->config->kinds[c->config->decoder.layers[0].kind];
   t->config = (tarn__gpt2_config){.d_model = m->d_model,
                                   .layers = c->config->decoder.count,
-                                  .heads = kind->heads,
-                                  .ffn = kind->ffn,
+                                  .heads = (int64_t)number_of(kind, "heads"),
+                                  .ffn = (int64_t)number_of(kind, "ffn.width"),
                                   .positions = m->max_length,
                                   .vocab = tarn_vocab_size(c->target),
-                                  .activation = m->activation,
+                                  .activation = activation_of(kind),
                                   .dropout = kind->dropout,
                                   .embedding_dropout = m->embedding_dropout,
+                                  .epsilon = number_of(kind, "norm_type.epsilon"),
                                   .tied = m->embeddings == TARN_EMBEDDINGS_DECODER,
                                   .eos = tarn_vocab_eos(c->target)};
 }

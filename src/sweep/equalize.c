@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "config/config_part.h"
 #include "sweep/spec.h"
 
 static const double NEAR = 0.01;
@@ -34,7 +35,8 @@ typedef struct trial {
 static void note_uses(trial *t, const tarn_stack *stack) {
   for (int32_t i = 0; i < stack->count; i++) {
     int32_t kind = stack->layers[i].kind;
-    t->widths[kind] = t->config->kinds[kind].ffn;
+    const int64_t *width = tarn__kind_width(&t->config->kinds[kind]);
+    t->widths[kind] = width ? *width : 0;
   }
 }
 
@@ -45,7 +47,9 @@ static tarn_status measure(const trial *t, double *value, double factor, int64_t
   for (int32_t k = 0; k < t->config->kind_count; k++) {
     if (t->widths[k] == 0) continue;
     double width = round((double)t->widths[k] * factor / (double)multiple) * (double)multiple;
-    t->config->kinds[k].ffn = width < (double)multiple ? multiple : width > 1048576 ? 1048576 : (int64_t)width;
+    *tarn__kind_width(&t->config->kinds[k]) = width < (double)multiple ? multiple
+                                              : width > 1048576        ? 1048576
+                                                                       : (int64_t)width;
   }
   TARN_TRY(tarn_plan_make(&plan, t->config, &options));
   *value = of_plan(&plan, t->what);
@@ -103,7 +107,9 @@ static tarn_status add_widths(tarn_sweep *sweep, size_t index, const trial *t) {
     if (t->widths[k] == 0) continue;
     const tarn_kind *kind = &t->config->kinds[k];
     const char **text = &widths[variant->width_count];
-    TARN_TRY(tarn__sweep_text(sweep, text, "kinds.%s.ffn=%lld", kind->name, (long long)kind->ffn));
+    char key[TARN__KIND_KEY];
+    tarn__kind_width_key(key, kind, &t->config->model);
+    TARN_TRY(tarn__sweep_text(sweep, text, "kinds.%s.%s=%lld", kind->name, key, (long long)*tarn__kind_width(kind)));
     TARN_TRY(tarn__sweep_add_text(&m->edits[index], *text));
     variant->width_count++;
   }

@@ -1,28 +1,29 @@
 // What ends a training that goes wrong.
 #include <stdio.h>
 
+#include "parts/block.h"
 #include "task/task.h"
 #include "train/trainer.h"
 
 // Updates after which a loss that large is no longer that of a bad start.
 enum { WARM = 100 };
 
-static bool has_reservoirs(const tarn_config *config) {
+// What a mixer of the model says of trainings that diverge; NULL: nothing.
+static const char *advice(const tarn_config *config) {
   for (int32_t i = 0; i < config->kind_count; i++)
-    if (config->kinds[i].mixer == TARN_MIXER_ESN) return true;
-  return false;
+    if (tarn__mixer_of(&config->kinds[i])->explodes) return tarn__mixer_of(&config->kinds[i])->explodes;
+  return NULL;
 }
 
 tarn_status tarn__train_fail(const tarn_train *t, int64_t update, const char *what, const char *is) {
   const bool best = t->progress.best_update > 0;
+  const char *also = advice(t->config);
   return tarn__fail(
       TARN_STATUS_NUMERIC,
       "%s is %s at update %lld; the last checkpoint is %s%s%s. A lower train.lr, a longer train.warmup or "
-      "train.clip_norm can help%s",
-      what, is, (long long)update, t->dir.last, best ? ", the best " : "", best ? t->dir.best : "",
-      has_reservoirs(t->config) ? "; states of an echo state network explode if its spectral_radius is "
-                                  "too large"
-                                : "");
+      "train.clip_norm can help%s%s",
+      what, is, (long long)update, t->dir.last, best ? ", the best " : "", best ? t->dir.best : "", also ? "; " : "",
+      also ? also : "");
 }
 
 static double knows_nothing(const tarn_train *t) {

@@ -66,9 +66,8 @@ static json_t *stack_of(const tarn_config *config, const tarn_stack *stack) {
   for (int32_t i = 0; layers && i < stack->count; i++) {
     const tarn_layer *layer = &stack->layers[i];
     const tarn_kind *kind = &config->kinds[layer->kind];
-    json_t *entry =
-        json_pack("{s:s, s:s, s:b, s:s, s:i}", "kind", kind->name, "set", layer->set, "frozen", (int)kind->frozen,
-                  "mixer", tarn__config_word("kinds.NAME.mixer", (int)kind->mixer), "first", (int)layer->first);
+    json_t *entry = json_pack("{s:s, s:s, s:b, s:s, s:i}", "kind", kind->name, "set", layer->set, "frozen",
+                              (int)kind->frozen, "mixer", tarn_part_word(&kind->mixer), "first", (int)layer->first);
     if (json_array_append_new(layers, entry) != 0) {
       json_decref(layers);
       return NULL;

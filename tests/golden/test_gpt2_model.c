@@ -337,7 +337,7 @@ static void wrong_configs(void **state) {
       {"\"gelu_new\"", "\"swish\"", "\"activation_function\" is \"swish\"; tarn has gelu_new"},
       {"\"vocab_size\": 259", "\"vocab_size\": 260", "has 259 tokens, but bad/config.json says 260"},
       {"\"eos_token_id\": 2", "\"eos_token_id\": 1", "the end of sentence is token 2"},
-      {"1e-05", "1e-06", "\"layer_norm_epsilon\" is 1e-06"},
+      {"1e-05", "0.0", "bad/config.json: \"layer_norm_epsilon\": 0 is out of range"},
       {"\"model_type\": \"gpt2\"", "\"model_type\": \"llama\"", "\"model_type\" is llama, not gpt2"},
       {"\"scale_attn_weights\": true", "\"scale_attn_weights\": false", "\"scale_attn_weights\" is false"},
       {"{", "[", "bad/config.json:"},

@@ -50,14 +50,17 @@ static void build(check *c, tarn__graph *graph, const void *given) {
   const spec *s = given;
   graph->update = s->update;
   tarn__stream stream = {.x = check_input(c, graph, ROWS, D, 1.0, true)};
-  tarn__block_run run = {
-      .graph = graph, .d_model = D, .offsets = check_ints(c, graph, offsets, SENTENCES + 1), .longest = 8};
+  tarn__block_run run = {.graph = graph,
+                         .d_model = D,
+                         .offsets = check_ints(c, graph, offsets, SENTENCES + 1),
+                         .position = &s->config->model.positions,
+                         .longest = 8};
   for (int i = 0; i < s->model->encoder.count; i++) {
     graph->label = s->model->encoder.layers[i].label;
     run.sums = s->model->encoder.layers[i].sums;
     tarn__layer_build(&run, s->model->encoder.layers[i].weights, &stream);
   }
-  check_output(c, tarn__stream_finish(graph, &stream, &(tarn__norm_weights){NULL, NULL}));
+  check_output(c, tarn__stream_finish(graph, &stream, &(tarn__norm_weights){0}));
 }
 
 static const char *const places[] = {"norm: pre, heads: 2", "norm: post, heads: 2", "norm: pre, mixer: none",

@@ -2,7 +2,7 @@
 // post-norm, trained, frozen, and with frozen matrices alone, dense and structured, its weights used twice, through the
 // same proofs: gradients against finite differences, fast kernels against the reference, frozen means bit-unchanged and
 // without gradient memory, packed against one by one, checkpoint round trip, incremental against full decoding. A new
-// mixer is covered by its line in TARN_MIXER_MAP and in the registry.
+// mixer is covered by its line in the table of parts.
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,7 +19,7 @@
 #include "device/devices.h"
 #include "make_shard.h"
 #include "optim/adam.h"
-#include "parts/registry.h"
+#include "parts/table/part_table.h"
 #include "sandbox.h"
 #include "store/checkpoint.h"
 
@@ -27,16 +27,17 @@ enum { VOCAB = 13, EOS = 2, SENTENCES = 4, ROWS = 17, THREADS = 2 };
 
 // Where a block stands, and how.
 typedef struct place {
-  tarn_mixer mixer;
+  const tarn__mixer_entry *mixer;
+  const tarn__part *norm, *position, *activation;
+  int index;  // of the part that varies
   bool decoder, pre;
   tarn_frozen frozen;
   const char *init;
   uint64_t seed;  // of the weights
-  char name[96];
+  char name[160];
 } place;
 
 #define WORD(value, word, text) word,
-static const char *const mixer_words[] = {TARN_MIXER_MAP(WORD)};
 static const char *const frozen_words[] = {TARN_FROZEN_MAP(WORD)};
 #undef WORD
 
@@ -68,22 +69,28 @@ typedef struct fixture {
 static void open_model(fixture *f, const place *at, tarn__dtype dtype, double dropout, bool training) {
   char text[512];
   // Keys that only some mixers have.
-  static const char *const own[TARN_MIXER_COUNT] = {
-      [TARN_MIXER_LIGHT_CONV] = "heads: 2, kernel: 3, kernel_dropout: ",
-      [TARN_MIXER_DYNAMIC_CONV] = "heads: 2, kernel: 5, kernel_dropout: "};
-  char keys[96] = "";
-  if (own[at->mixer]) snprintf(keys, sizeof keys, ", %s%g", own[at->mixer], dropout);
-  if (at->mixer == TARN_MIXER_ESN)
-    snprintf(keys, sizeof keys, ", hidden: 10, spectral_radius: 1.1, nonlinearity: %s", at->pre ? "tanh" : "relu");
+  const struct {
+    const tarn__mixer_entry *mixer;
+    char keys[96];
+  } own[] = {{&tarn__mixer_light_conv, ", heads: 2, kernel: 3, kernel_dropout: "},
+             {&tarn__mixer_dynamic_conv, ", heads: 2, kernel: 5, kernel_dropout: "},
+             {&tarn__mixer_esn, ", hidden: 10, spectral_radius: 1.1, nonlinearity: "}};
+  char keys[128] = "";
+  for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+    if (own[i].mixer == at->mixer && at->mixer == &tarn__mixer_esn)
+      snprintf(keys, sizeof keys, "%s%s", own[i].keys, at->pre ? "tanh" : "relu");
+    else if (own[i].mixer == at->mixer)
+      snprintf(keys, sizeof keys, "%s%g", own[i].keys, dropout);
   *f = (fixture){.scale = 1.0};
   snprintf(text, sizeof text,
-           "model: { d_model: 8, embeddings: none, max_length: 24, dropout: %g, norm: %s }\n"
+           "model: { d_model: 8, embeddings: none, max_length: 24, dropout: %g, norm: %s, norm_type: %s,\n"
+           "         positions: %s, activation: %s }\n"
            "encoder: { layers: \"%s\" }\ndecoder: { layers: \"%s\" }\n"
            "kinds:\n  L: { mixer: attention, heads: 2, ffn: 12 }\n  B: { mixer: %s, ffn: 12, frozen: %s, norm: %s, "
            "init: %s, init_gain: %g%s }\n",
-           dropout, at->pre ? "pre" : "post", at->decoder ? "L" : "B1 L B1", at->decoder ? "B1 L B1" : "L",
-           mixer_words[at->mixer], frozen_words[at->frozen], at->pre ? "pre" : "post", at->init,
-           at->frozen == TARN_FROZEN_MATRICES ? 0.7 : 1.0, keys);
+           dropout, at->pre ? "pre" : "post", at->norm->word, at->position->word, at->activation->word,
+           at->decoder ? "L" : "B1 L B1", at->decoder ? "B1 L B1" : "L", at->mixer->part.word, frozen_words[at->frozen],
+           at->pre ? "pre" : "post", at->init, at->frozen == TARN_FROZEN_MATRICES ? 0.7 : 1.0, keys);
   must(tarn_config_parse(&f->config, at->name, text, strlen(text), NULL, 0));
   must(tarn__model_open(&f->model, f->config, VOCAB, VOCAB, dtype, training));
   must(tarn__model_allocate(f->model));
@@ -294,7 +301,7 @@ static void frozen_stays(const place *at, tarn__dtype dtype) {
     param->moment2 = take(n, sizeof(float));
   }
   assert_true(block_seen);
-  assert_int_equal(at->frozen != TARN_FROZEN_NO || at->mixer == TARN_MIXER_ESN, size.frozen > 0);
+  assert_int_equal(at->frozen != TARN_FROZEN_NO || at->mixer == &tarn__mixer_esn, size.frozen > 0);
   tarn__adam_options options = {.learning_rate = 0.01, .beta1 = 0.9, .beta2 = 0.98, .epsilon = 1e-8};
   double losses[2];
   for (int step = 1; step <= 2; step++) {
@@ -398,6 +405,7 @@ static void bottom_needs_no_backward(const place *at) {
   fixture f;
   open_model(&f, at, TARN__F32, 0.1, true);
   f.model->source_table->trained = false;
+  if (f.model->source_positions) f.model->source_positions->trained = false;
   const char *bottom = f.model->encoder.layers[0].label;
   packed source, target;
   pack(&source, source_ids, source_offsets, 0, SENTENCES, false);
@@ -426,23 +434,48 @@ static void bottom_needs_no_backward(const place *at) {
   close_model(&f);
 }
 
-// One proof at every place of every mixer.
+// A proof at the places of a block.
+static void at_places(void (*proof)(const place *at), const place *parts, int places, int step) {
+  for (int bits = 0; bits < places; bits += step) {
+    // Trained weights forget their initialiser.
+    place at = *parts;
+    at.decoder = bits & 1;
+    at.pre = bits & 2;
+    at.seed = 5;
+    if (at.decoder && !at.mixer->causal) continue;  // it is refused there
+    at.frozen = bits < 4 ? TARN_FROZEN_NO : bits < 12 ? TARN_FROZEN_YES : TARN_FROZEN_MATRICES;
+    const bool structured = bits >= 4 && bits / 4 % 2 == 0;
+    at.init = structured ? "hadamard" : at.frozen == TARN_FROZEN_NO ? "xavier" : at.decoder ? "normal" : "orthogonal";
+    snprintf(at.name, sizeof at.name, "%s, %s, %s, %s, %s, %s-norm, frozen: %s, %s", at.mixer->part.word, at.norm->word,
+             at.position->word, at.activation->word, at.decoder ? "decoder" : "encoder", at.pre ? "pre" : "post",
+             frozen_words[at.frozen], at.init);
+    proof(&at);
+  }
+}
+
+// One proof at every place of every mixer, and of every other norm, position scheme and activation with attention.
 static void everywhere(void (*proof)(const place *at)) {
-  for (int mixer = 0; mixer < TARN_MIXER_COUNT; mixer++) {
-    const tarn__mixer *found = tarn__mixer_find((tarn_mixer)mixer);
-    assert_non_null(found);
-    assert_int_equal(found->id, mixer);
-    for (int bits = 0; bits < 20; bits++) {
-      // Trained weights forget their initialiser.
-      place at = {.mixer = (tarn_mixer)mixer, .decoder = bits & 1, .pre = bits & 2, .seed = 5};
-      if (at.decoder && at.mixer == TARN_MIXER_BIGRU) continue;  // it is refused there
-      at.frozen = bits < 4 ? TARN_FROZEN_NO : bits < 12 ? TARN_FROZEN_YES : TARN_FROZEN_MATRICES;
-      const bool structured = bits >= 4 && bits / 4 % 2 == 0;
-      at.init = structured ? "hadamard" : at.frozen == TARN_FROZEN_NO ? "xavier" : at.decoder ? "normal" : "orthogonal";
-      snprintf(at.name, sizeof at.name, "%s, %s, %s-norm, frozen: %s, %s", mixer_words[mixer],
-               at.decoder ? "decoder" : "encoder", at.pre ? "pre" : "post", frozen_words[at.frozen], at.init);
-      proof(&at);
-    }
+  const place plain = {.mixer = &tarn__mixer_attention,
+                       .norm = tarn__part_at(TARN__TABLE_NORM, 0),
+                       .position = tarn__part_at(TARN__TABLE_POSITION, 0),
+                       .activation = tarn__part_at(TARN__TABLE_ACTIVATION, 0)};
+  const tarn__part *part;
+  place at = plain;
+  for (int i = 0; (part = tarn__part_at(TARN__TABLE_MIXER, i)) != NULL; i++) {
+    at.mixer = (const tarn__mixer_entry *)(const void *)part;
+    at_places(proof, &at, 20, 1);
+  }
+  for (at = plain; (part = tarn__part_at(TARN__TABLE_NORM, ++at.index)) != NULL;) {
+    at.norm = part;
+    at_places(proof, &at, 8, 3);
+  }
+  for (at = plain; (part = tarn__part_at(TARN__TABLE_POSITION, ++at.index)) != NULL;) {
+    at.position = part;
+    at_places(proof, &at, 8, 3);
+  }
+  for (at = plain; (part = tarn__part_at(TARN__TABLE_ACTIVATION, ++at.index)) != NULL;) {
+    at.activation = part;
+    at_places(proof, &at, 8, 3);
   }
 }
 

@@ -67,8 +67,8 @@ static void layers_are_left_out_by_depth(void **state) {
     expect_sets(&c->config->encoder, cases[i].encoder);
     expect_sets(&c->config->decoder, cases[i].decoder);
     // The highest layer of the whole pattern is pre-norm, so the encoder keeps its final norm.
-    assert_non_null(c->model->encoder.norm_gain);
-    assert_null(c->model->decoder.norm_gain);
+    assert_non_null(c->model->encoder.norm.gain);
+    assert_null(c->model->decoder.norm.gain);
     tarn__checkpoint_close(&c);
   }
 }

@@ -1,22 +1,36 @@
 // Multi-head attention (Vaswani et al. 2017): self-attention, and in the decoder causal self-attention followed by
 // cross-attention over the encoder's output.
 #include "parts/block.h"
-#include "parts/registry.h"
+
+typedef struct attention_keys {
+  int64_t heads;  // divides d_model; of self-attention and cross-attention
+} attention_keys;
+
+static const tarn__option options[] = {
+    TARN__KEY_HEADS(attention_keys,
+                    "attention heads, a divisor of model.d_model; of self-attention and cross-attention"),
+};
 
 typedef struct attention_weights {
+  int64_t heads;
   tarn__linear_weights qkv, out;  // self-attention: rows of qkv are queries, keys, values
   tarn__norm_weights norm;
-  tarn__cross_weights cross;  // decoder only
 } attention_weights;
 
-static void *declare_attention(tarn__declare *declare) {
+static tarn_status resolve(const tarn__part_site *site, void *memory) {
+  return tarn__heads_check(site, ((const attention_keys *)memory)->heads);
+}
+
+static void *declare_attention(tarn__declare *declare, const void *memory) {
+  const attention_keys *keys = memory;
   attention_weights *weights = tarn__declare_struct(declare, sizeof *weights);
   if (!weights) return NULL;
   int64_t d = declare->d_model;
+  weights->heads = keys->heads;
   weights->qkv = tarn__declare_linear(declare, "self_attn.qkv", 3 * d, d, 3, TARN__ATTENTION_GAIN);
   weights->out = tarn__declare_linear(declare, "self_attn.out", d, d, 1, 1.0);
   weights->norm = tarn__declare_norm(declare, "self_attn.norm");
-  if (declare->decoder) weights->cross = tarn__cross_declare(declare);
+  tarn__cross_declare(declare, keys->heads);
   return weights;
 }
 
@@ -24,16 +38,17 @@ static tarn__tensor *linear(const tarn__block_run *run, tarn__tensor *x, const t
   return tarn__project(run->graph, x, weights, TARN__IDENTITY);
 }
 
-static tarn__tensor *self_attention(const tarn__block_run *run, const attention_weights *weights, const tarn_kind *kind,
-                                    tarn__tensor *x) {
+static tarn__tensor *self_attention(const tarn__block_run *run, const attention_weights *weights, tarn__tensor *x) {
+  const tarn__position_entry *position = tarn__position_of(run->position);
   int64_t d = run->d_model;
   tarn__tensor *qkv = linear(run, x, &weights->qkv);
+  if (position->turn) qkv = position->turn(run, qkv, 2 * d, d / weights->heads);
   if (run->incremental) {
     tarn__tensor *cache = tarn__cache_append(run->graph, qkv, d, run->self_cache, run->first_row);
-    tarn__attention_spec spec = {.heads = (int)kind->heads, .d = d, .value_column = d, .longest = run->longest};
+    tarn__attention_spec spec = {.heads = (int)weights->heads, .d = d, .value_column = d, .longest = run->longest};
     return tarn__attention_rows(run->graph, qkv, cache, run->history, run->history_ranges, spec);
   }
-  tarn__attention_spec spec = {.heads = (int)kind->heads,
+  tarn__attention_spec spec = {.heads = (int)weights->heads,
                                .d = d,
                                .key_column = d,
                                .value_column = 2 * d,
@@ -42,26 +57,30 @@ static tarn__tensor *self_attention(const tarn__block_run *run, const attention_
   return tarn__attention(run->graph, qkv, qkv, run->offsets, run->offsets, spec);
 }
 
-static tarn__tensor *build_cross(const tarn__block_run *run, const void *memory) {
-  return tarn__cross_memory(run, &((const attention_weights *)memory)->cross);
-}
-
 static void build(const tarn__block_run *run, const void *memory, const tarn_kind *kind, tarn__stream *stream) {
   const attention_weights *weights = memory;
   tarn__tensor *x = tarn__stream_enter(run->graph, stream, &weights->norm, kind->norm);
-  tarn__tensor *y = linear(run, self_attention(run, weights, kind, x), &weights->out);
+  tarn__tensor *y = linear(run, self_attention(run, weights, x), &weights->out);
   tarn__stream_leave(run->graph, stream, y, kind->dropout, &weights->norm, kind->norm);
-  if (weights->cross.q.weight) tarn__cross_build(run, &weights->cross, kind, stream);
 }
 
 // Keys and values.
-static int64_t cache_width(const tarn_kind *kind, int64_t d_model) {
-  (void)kind;
+static int64_t cache_width(const void *keys, int64_t d_model) {
+  (void)keys;
   return 2 * d_model;
 }
 
-const tarn__mixer tarn__mixer_attention = {.id = TARN_MIXER_ATTENTION,
-                                           .declare = declare_attention,
-                                           .build = build,
-                                           .build_cross = build_cross,
-                                           .cache_width = cache_width};
+const tarn__mixer_entry tarn__mixer_attention = {
+    .part = {.word = "attention",
+             .text = "multi-head self-attention; in the decoder causal, then cross-attention",
+             .also = "self_attention self-attention multihead_attention mha transformer",
+             TARN__PART_KEYS(attention_keys, options),
+             .resolve = resolve},
+    .causal = true,
+    .decodes = true,
+    .attends = true,
+    .pairs = true,
+    .declare = declare_attention,
+    .build = build,
+    .cache_width = cache_width,
+};

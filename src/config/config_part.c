@@ -1,0 +1,260 @@
+// Parts as values of keys.
+#include "config/config_part.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "tarn/text.h"
+
+const tarn__option *tarn__part_option(const tarn__part *part, const char *name) {
+  for (int i = 0; i < part->option_count; i++)
+    if (strcmp(part->options[i].name, name) == 0) return &part->options[i];
+  return NULL;
+}
+
+tarn_status tarn__part_begin(tarn_part_use *use, const tarn__part *part, const tarn_config_model *model,
+                             tarn__arena *arena) {
+  *use = (tarn_part_use){.part = part};
+  if (part->size == 0) return TARN_STATUS_OK;
+  TARN_TRY(tarn__arena_alloc(arena, &use->keys, 1, part->size));
+  for (int i = 0; i < part->option_count; i++) {
+    const tarn__option *option = &part->options[i];
+    tarn__option_unset(option, use->keys);
+    if (option->type == TARN__OPTION_PART) {
+      tarn_part_use *below = (tarn_part_use *)(void *)((char *)use->keys + option->offset);
+      TARN_TRY(tarn__part_set_default(option, below, model, arena));
+    } else if (option->value) {
+      TARN_TRY(tarn__option_set(option, use->keys, option->value, arena));
+    }
+  }
+  return TARN_STATUS_OK;
+}
+
+static tarn_status unknown_word(tarn__part_table table, const char *text) {
+  char list[256] = "";
+  char shown[TARN__YAML_SHOWN];
+  const char *near = NULL, *meant = NULL;
+  const tarn__part *part;
+  for (int i = 0; (part = tarn__part_at(table, i)) != NULL; i++) {
+    const char *nearer[2] = {near ? near : part->word, part->word};
+    const size_t used = strlen(list);
+    near = tarn_text_nearest(text, nearer, 2);
+    if (tarn__part_listed(part->also, text)) meant = part->word;
+    snprintf(list + used, sizeof list - used, "%s%s", i == 0 ? "" : ", ", part->word);
+  }
+  tarn__yaml_show(shown, text);
+  if (meant) near = meant;
+  TARN_REQUIRE(!near, USAGE, "\"%s\" is not one of %s; did you mean \"%s\"?", shown, list, near);
+  return tarn__fail(TARN_STATUS_USAGE, "\"%s\" is not one of %s", shown, list);
+}
+
+tarn_status tarn__part_set(const tarn__option *option, tarn_part_use *use, const char *text,
+                           const tarn_config_model *model, tarn__arena *arena) {
+  const bool number = option->number && (text[0] == 0 || strchr("+-.0123456789", text[0]));
+  const tarn__part *part = number ? tarn__part_at(option->table, 0) : tarn__part_find(option->table, text);
+  if (!part) return unknown_word(option->table, text);
+  TARN_TRY(tarn__part_begin(use, part, model, arena));
+  if (!number) return TARN_STATUS_OK;
+  return tarn__option_set(tarn__part_option(part, option->number), use->keys, text, arena);
+}
+
+tarn_status tarn__part_set_default(const tarn__option *option, tarn_part_use *use, const tarn_config_model *model,
+                                   tarn__arena *arena) {
+  if (!option->inherits) return tarn__part_set(option, use, option->value, model, arena);
+  memcpy(use, (const char *)model + option->inherits, sizeof *use);
+  return TARN_STATUS_OK;
+}
+
+bool tarn__part_same(const tarn_part_use *use, const tarn_part_use *other) {
+  if (use->part != other->part) return false;
+  if (use->keys == other->keys) return true;
+  for (int i = 0; i < use->part->option_count; i++) {
+    const tarn__option *option = &use->part->options[i];
+    if (!tarn__option_same(option, (const char *)use->keys + option->offset,
+                           (const char *)other->keys + option->offset))
+      return false;
+  }
+  return true;
+}
+
+bool tarn__option_same(const tarn__option *option, const void *field, const void *other) {
+  switch (option->type) {
+    case TARN__OPTION_BOOL:
+      return *(const bool *)field == *(const bool *)other;
+    case TARN__OPTION_REAL:
+      return *(const double *)field == *(const double *)other;
+    case TARN__OPTION_WORD:
+      return memcmp(field, other, sizeof(int)) == 0;
+    case TARN__OPTION_PART:
+      return tarn__part_same(field, other);
+    default:
+      return *(const int64_t *)field == *(const int64_t *)other;
+  }
+}
+
+// Whether all keys of a part but `except` (or NULL) have their defaults.
+static bool has_defaults(const tarn_part_use *use, const char *except, const tarn_config_model *model) {
+  for (int i = 0; use->part && i < use->part->option_count; i++) {
+    const tarn__option *option = &use->part->options[i];
+    if (except && strcmp(option->name, except) == 0) continue;
+    if (!tarn__option_is_default(option, (const char *)use->keys + option->offset, model)) return false;
+  }
+  return true;
+}
+
+bool tarn__part_is_plain(const tarn__option *option, const tarn_part_use *use, const tarn_config_model *model) {
+  if (!use->part) return true;
+  if (option->number && use->part != tarn__part_at(option->table, 0)) return false;
+  return has_defaults(use, option->number, model);
+}
+
+bool tarn__option_is_default(const tarn__option *option, const void *field, const tarn_config_model *model) {
+  union {
+    int64_t integer;
+    double real;
+    bool truth;
+    int word;
+  } plain = {0};
+  if (option->type == TARN__OPTION_PART && option->inherits)
+    return tarn__part_same(field, (const tarn_part_use *)(const void *)((const char *)model + option->inherits));
+  if (option->type == TARN__OPTION_PART) {
+    const tarn_part_use *use = field;
+    return use->part == tarn__part_find(option->table, option->value) && has_defaults(use, NULL, model);
+  }
+  if (!option->value) return true;  // what is derived and comes later says nothing of its own
+  tarn__option at_zero = *option;
+  at_zero.offset = 0;
+  return tarn__option_set(&at_zero, &plain, option->value, NULL) == TARN_STATUS_OK &&
+         tarn__option_same(option, field, &plain);
+}
+
+const char *tarn_part_word(const tarn_part_use *use) { return use->part ? use->part->word : ""; }
+
+static double number_of(const tarn__option *option, const void *structure) {
+  const void *field = (const char *)structure + option->offset;
+  int word;
+  switch (option->type) {
+    case TARN__OPTION_BOOL:
+      return *(const bool *)field;
+    case TARN__OPTION_INTEGER:
+      return (double)*(const int64_t *)field;
+    case TARN__OPTION_WORD:
+      memcpy(&word, field, sizeof word);
+      return word;
+    default:
+      return *(const double *)field;
+  }
+}
+
+static bool is_number(const tarn__option *option) {
+  return option->type == TARN__OPTION_BOOL || option->type == TARN__OPTION_INTEGER || option->type == TARN__OPTION_REAL;
+}
+
+// The part of a kind whose keys begin with what `key` begins with, and the rest of the key.
+static const tarn_part_use *part_of(const tarn_kind *kind, const char **key) {
+  const tarn__section *section = tarn__config_section(TARN__SECTION_KINDS);
+  for (int i = 0; i < section->count; i++) {
+    const tarn__option *option = &section->options[i];
+    const size_t n = strlen(option->name);
+    if (option->type != TARN__OPTION_PART || strncmp(*key, option->name, n) != 0 || (*key)[n] != '.') continue;
+    *key += n + 1;
+    return (const tarn_part_use *)(const void *)((const char *)kind + option->offset);
+  }
+  return &kind->mixer;
+}
+
+bool tarn_kind_number(const tarn_kind *kind, const char *key, double *value) {
+  const tarn__section *section = tarn__config_section(TARN__SECTION_KINDS);
+  *value = 0;
+  for (int i = 0; i < section->count; i++) {
+    const tarn__option *option = &section->options[i];
+    if (strcmp(option->name, key) != 0 || !is_number(option)) continue;
+    *value = number_of(option, kind);
+    return true;
+  }
+  const tarn_part_use *use = part_of(kind, &key);
+  const tarn__option *option = use->part ? tarn__part_option(use->part, key) : NULL;
+  if (!option || !is_number(option)) return false;
+  *value = number_of(option, use->keys);
+  return true;
+}
+
+const tarn_part_use *tarn__kind_part(const tarn_kind *kind, const char *key) {
+  const tarn_part_use *use = part_of(kind, &key);
+  const tarn__option *option = use->part ? tarn__part_option(use->part, key) : NULL;
+  if (!option || option->type != TARN__OPTION_PART) return NULL;
+  return (const tarn_part_use *)(const void *)((const char *)use->keys + option->offset);
+}
+
+static const char *random_key(const tarn__option *options, int count, const void *structure, double *p) {
+  for (int i = 0; i < count; i++) {
+    if (!options[i].random) continue;
+    *p = number_of(&options[i], structure);
+    if (*p > 0) return options[i].name;
+  }
+  return NULL;
+}
+
+const char *tarn__kind_random(const tarn_kind *kind, double *p) {
+  const tarn__section *section = tarn__config_section(TARN__SECTION_KINDS);
+  const char *key = random_key(section->options, section->count, kind, p);
+  if (!key) key = random_key(kind->mixer.part->options, kind->mixer.part->option_count, kind->mixer.keys, p);
+  return key;
+}
+
+// The option of kinds that a plain number can set, which gives the width.
+static const tarn__option *width_option(void) {
+  const tarn__section *section = tarn__config_section(TARN__SECTION_KINDS);
+  int i = 0;
+  while (i < section->count && !section->options[i].number) i++;
+  return i < section->count ? &section->options[i] : NULL;
+}
+
+static const tarn_part_use *use_of(const tarn__option *option, const tarn_kind *kind) {
+  return (const tarn_part_use *)(const void *)((const char *)kind + option->offset);
+}
+
+int64_t *tarn__kind_width(const tarn_kind *kind) {
+  const tarn__option *option = width_option();
+  const tarn_part_use *use = option ? use_of(option, kind) : NULL;
+  const tarn__option *width = use && use->part ? tarn__part_option(use->part, option->number) : NULL;
+  return width ? (int64_t *)(void *)((char *)use->keys + width->offset) : NULL;
+}
+
+void tarn__kind_width_key(char key[TARN__KIND_KEY], const tarn_kind *kind, const tarn_config_model *model) {
+  const tarn__option *option = width_option();
+  const bool plain = tarn__part_is_plain(option, use_of(option, kind), model);
+  snprintf(key, TARN__KIND_KEY, "%s%s%s", option->name, plain ? "" : ".", plain ? "" : option->number);
+}
+
+const char *tarn__part_list(char list[TARN__PART_LIST], tarn__part_table table,
+                            bool (*which)(const tarn__part *part, const void *user), const void *user) {
+  const tarn__part *part, *last = NULL;
+  size_t used = 0;
+  list[0] = 0;
+  for (int i = 0;; i++) {
+    part = tarn__part_at(table, i);
+    if (part && which && !which(part, user)) continue;
+    if (last && used < TARN__PART_LIST)
+      used += (size_t)snprintf(list + used, TARN__PART_LIST - used, "%s%s",
+                               used == 0 ? ""
+                               : part    ? ", "
+                                         : " and ",
+                               last->word);
+    if (!part) return list;
+    last = part;
+  }
+}
+
+bool tarn__part_has_key(const tarn__part *part, const void *user) { return tarn__part_option(part, user) != NULL; }
+
+bool tarn__part_is_causal(const tarn__part *part, const void *user) {
+  (void)user;
+  return ((const tarn__mixer_entry *)(const void *)part)->causal;
+}
+
+bool tarn__part_decodes(const tarn__part *part, const void *user) {
+  (void)user;
+  const tarn__mixer_entry *mixer = (const tarn__mixer_entry *)(const void *)part;
+  return mixer->causal && mixer->decodes;
+}

@@ -1,0 +1,67 @@
+// Parts of a description: the entry that a key names, and its keys.
+#ifndef TARN_CONFIG_CONFIG_PART_H
+#define TARN_CONFIG_CONFIG_PART_H
+
+#include "config/config_options.h"
+#include "config/yaml_tree.h"
+#include "parts/table/part_table.h"
+
+// The option of an entry; NULL if it has none of that name.
+const tarn__option *tarn__part_option(const tarn__part *part, const char *name);
+
+// Makes *use the entry with the defaults of its keys; keys that are derived have no value yet, but those that the model
+// gives have that.
+tarn_status tarn__part_begin(tarn_part_use *use, const tarn__part *part, const tarn_config_model *model,
+                             tarn__arena *arena) TARN_CHECKED;
+
+// Sets a part from one word, or for options with `number` from a number. Fails with a line that names neither file nor
+// key.
+tarn_status tarn__part_set(const tarn__option *option, tarn_part_use *use, const char *text,
+                           const tarn_config_model *model, tarn__arena *arena) TARN_CHECKED;
+
+// Sets the default of a part's option: that of the model, or its value.
+tarn_status tarn__part_set_default(const tarn__option *option, tarn_part_use *use, const tarn_config_model *model,
+                                   tarn__arena *arena) TARN_CHECKED;
+
+// Whether two values of an option are the same; of one of a part, entry and all keys.
+bool tarn__option_same(const tarn__option *option, const void *field, const void *other);
+bool tarn__part_same(const tarn_part_use *use, const tarn_part_use *other);
+
+// Whether a word, or a number, says all of a part.
+bool tarn__part_is_plain(const tarn__option *option, const tarn_part_use *use, const tarn_config_model *model);
+
+// Whether a field has its default. Only for options that have one that depends on the model at most.
+bool tarn__option_is_default(const tarn__option *option, const void *field, const tarn_config_model *model);
+
+// The first probability above 0 with which a layer of the kind leaves something out, and its key below the kind; NULL
+// if there is none.
+const char *tarn__kind_random(const tarn_kind *kind, double *p);
+
+// Of a kind with a channel mixer whose width `ffn: NUMBER` gives: a pointer to it, NULL if there is none.
+int64_t *tarn__kind_width(const tarn_kind *kind);
+// The key below the kind that sets it and nothing else: "ffn", or "ffn.width" where the part has more to say.
+enum { TARN__KIND_KEY = 64 };
+void tarn__kind_width_key(char key[TARN__KIND_KEY], const tarn_kind *kind, const tarn_config_model *model);
+
+// A part that a part of the kind has as a key ("ffn.activation"); NULL if there is no such key.
+const tarn_part_use *tarn__kind_part(const tarn_kind *kind, const char *key);
+
+// "a, b and c": the words of a table's entries that `which` takes (NULL: all).
+enum { TARN__PART_LIST = 256 };
+const char *tarn__part_list(char list[TARN__PART_LIST], tarn__part_table table,
+                            bool (*which)(const tarn__part *part, const void *user), const void *user);
+// For it: entries with the key `user`; mixers that a decoder can have; mixers that decode token by token.
+bool tarn__part_has_key(const tarn__part *part, const void *user);
+bool tarn__part_is_causal(const tarn__part *part, const void *user);
+bool tarn__part_decodes(const tarn__part *part, const void *user);
+
+// Resolves and checks the parts of the model, of a kind.
+tarn_status tarn__parts_resolve_model(const tarn_config *config, const tarn__yaml_node *root) TARN_CHECKED;
+tarn_status tarn__parts_resolve_kind(const tarn_config *config, const tarn_kind *kind,
+                                     const tarn__yaml_node *root) TARN_CHECKED;
+
+// What parts cannot do where they stand: mixers in the decoder that are not causal, validation that decodes with one
+// that does not, a position scheme that turns queries and keys where no layer has any.
+tarn_status tarn__parts_check_places(const tarn_config *config, const tarn__yaml_node *root) TARN_CHECKED;
+
+#endif

@@ -1,0 +1,106 @@
+// What parts say of the places where they stand.
+#include <stdio.h>
+
+#include "config/architecture.h"
+#include "config/config_part.h"
+
+static tarn_status fail_at(const tarn__part_site *site, const char *key, const char *text) {
+  return tarn__yaml_fail(tarn__yaml_nearest(site->root, key), "%s: %s", key, text);
+}
+
+static bool in_stack(const tarn_config *config, const tarn_stack *stack, const tarn_kind *kind) {
+  for (int32_t i = 0; i < stack->count; i++)
+    if (&config->kinds[stack->layers[i].kind] == kind) return true;
+  return false;
+}
+
+static tarn_status resolve(const tarn__part_site *site, const tarn_part_use *use) {
+  return use->part && use->part->resolve ? use->part->resolve(site, use->keys) : TARN_STATUS_OK;
+}
+
+tarn_status tarn__parts_resolve_model(const tarn_config *config, const tarn__yaml_node *root) {
+  const tarn_config_model *model = &config->model;
+  const tarn__part_site site = {.model = model, .path = "model", .fail = fail_at, .root = root};
+  TARN_TRY(resolve(&site, &model->positions));
+  TARN_TRY(resolve(&site, &model->norm_type));
+  return resolve(&site, &model->activation);
+}
+
+tarn_status tarn__parts_resolve_kind(const tarn_config *config, const tarn_kind *kind, const tarn__yaml_node *root) {
+  char path[64];
+  snprintf(path, sizeof path, "kinds.%s", kind->name);
+  const tarn__part_site site = {.model = &config->model,
+                                .kind = kind,
+                                .in_encoder = in_stack(config, &config->encoder, kind),
+                                .attends = tarn__mixer_of(kind)->attends && tarn__config_encodes(config) &&
+                                           in_stack(config, &config->decoder, kind),
+                                .path = path,
+                                .fail = fail_at,
+                                .root = root};
+  TARN_TRY(resolve(&site, &kind->mixer));
+  TARN_TRY(resolve(&site, &kind->norm_type));
+  return resolve(&site, &kind->channel);
+}
+
+// A decoder must not see the tokens that it is to predict.
+static tarn_status check_decoder(const tarn_config *config, const tarn__yaml_node *root) {
+  char words[TARN__PART_LIST];
+  for (int32_t i = 0; i < config->decoder.count; i++) {
+    const tarn_kind *kind = &config->kinds[config->decoder.layers[i].kind];
+    if (tarn__mixer_of(kind)->causal) continue;
+    return tarn__yaml_fail(tarn__yaml_nearest(root, "decoder.layers"),
+                           "decoder.layers: layer %d is of kind %s, whose mixer %s reads later tokens too; it can "
+                           "stand in the encoder only; in a decoder there are %s",
+                           (int)i + 1, kind->name, kind->mixer.part->word,
+                           tarn__part_list(words, TARN__TABLE_MIXER, tarn__part_is_causal, NULL));
+  }
+  return TARN_STATUS_OK;
+}
+
+// The lowest layer of the decoder that does not decode, or NULL.
+static const tarn_kind *undecodable(const tarn_config *config) {
+  for (int32_t i = 0; i < config->decoder.count; i++) {
+    const tarn_kind *kind = &config->kinds[config->decoder.layers[i].kind];
+    if (!tarn__mixer_of(kind)->decodes) return kind;
+  }
+  return NULL;
+}
+
+tarn_status tarn_config_check_decoding(const tarn_config *config) {
+  char words[TARN__PART_LIST];
+  const tarn_kind *kind = undecodable(config);
+  if (!kind) return TARN_STATUS_OK;
+  return tarn__fail(TARN_STATUS_USAGE,
+                    "%s: kinds.%s.mixer: %s has no form for decoding token by token; mixers that have one are %s",
+                    config->name, kind->name, kind->mixer.part->word,
+                    tarn__part_list(words, TARN__TABLE_MIXER, tarn__part_decodes, NULL));
+}
+
+static bool compares_pairs(const tarn__part *part, const void *user) {
+  (void)user;
+  return ((const tarn__mixer_entry *)(const void *)part)->pairs;
+}
+
+// A scheme that only turns queries and keys would do nothing without any.
+static tarn_status check_turned(const tarn_config *config, const tarn__yaml_node *root) {
+  const tarn_stack *stacks[] = {&config->encoder, &config->decoder};
+  char words[TARN__PART_LIST];
+  if (!tarn__position_of(&config->model.positions)->turn) return TARN_STATUS_OK;
+  for (int s = 0; s < 2; s++)
+    for (int32_t i = 0; i < stacks[s]->count; i++)
+      if (tarn__mixer_of(&config->kinds[stacks[s]->layers[i].kind])->pairs) return TARN_STATUS_OK;
+  return tarn__yaml_fail(tarn__yaml_nearest(root, "model.positions"),
+                         "model.positions: %s turns queries and keys, and no layer has any; mixers that have them: %s",
+                         config->model.positions.part->word,
+                         tarn__part_list(words, TARN__TABLE_MIXER, compares_pairs, NULL));
+}
+
+tarn_status tarn__parts_check_places(const tarn_config *config, const tarn__yaml_node *root) {
+  TARN_TRY(check_decoder(config, root));
+  TARN_TRY(check_turned(config, root));
+  const tarn_kind *kind = config->valid.bleu ? undecodable(config) : NULL;
+  if (!kind) return TARN_STATUS_OK;
+  return tarn__yaml_fail(tarn__yaml_nearest(root, "valid.bleu"),
+                         "valid.bleu: the mixer %s of kind %s has no form for decoding token by token; set it to no",
+                         kind->mixer.part->word, kind->name);
+}

@@ -1,0 +1,36 @@
+// Layer normalisation (Ba, Kiros and Hinton 2016).
+#include <stdio.h>
+
+#include "parts/block.h"
+
+typedef struct layer_norm_keys {
+  double epsilon;  // added to the variance
+} layer_norm_keys;
+
+static const tarn__option options[] = {TARN__KEY_EPSILON(layer_norm_keys, "added to the variance")};
+
+static void declare_layer_norm(tarn__declare *declare, const char *name, bool trained, tarn__norm_weights *weights) {
+  char part[128];
+  snprintf(part, sizeof part, "%s.gain", name);
+  weights->gain =
+      tarn__declare_param(declare, part, 1, declare->d_model, trained, (tarn__init){TARN__INIT_ONE, 0.0, 1});
+  snprintf(part, sizeof part, "%s.bias", name);
+  weights->bias =
+      tarn__declare_param(declare, part, 1, declare->d_model, trained, (tarn__init){TARN__INIT_ZERO, 0.0, 1});
+}
+
+static tarn__residual_out build(tarn__graph *graph, tarn__tensor *x, tarn__tensor *branch, double dropout,
+                                const tarn__norm_weights *weights) {
+  const layer_norm_keys *keys = weights->use.keys;
+  return tarn__residual_norm(graph, x, branch, dropout,
+                             (tarn__norm){TARN__NORM_LAYER, keys->epsilon, weights->gain, weights->bias});
+}
+
+const tarn__norm_entry tarn__norm_layer = {
+    .part = {.word = "layer",
+             .text = "layer normalisation, Ba et al. 2016: less the mean, divided by the standard deviation",
+             .also = "layer_norm layernorm ln",
+             TARN__PART_KEYS(layer_norm_keys, options)},
+    .declare = declare_layer_norm,
+    .build = build,
+};

@@ -1,0 +1,23 @@
+// Sine and cosine of each position, added to the embeddings (Vaswani et al. 2017).
+#include "parts/block.h"
+
+static tarn_status resolve(const tarn__part_site *site, void *keys) {
+  (void)keys;
+  if (site->model->d_model % 2 == 0) return TARN_STATUS_OK;
+  return tarn__part_fail(site, "d_model", "must be even with sinusoidal positions");
+}
+
+static tarn__tensor *embed(tarn__graph *graph, const tarn__embedded *e) {
+  return tarn__embedding(graph, e->ids, e->positions, e->table, NULL, e->scale, e->dropout);
+}
+
+// Their formula has no end, but a model has learnt to read positions below max_length only.
+const tarn__position_entry tarn__position_sinusoidal = {
+    .part = {.word = "sinusoidal",
+             .text = "sine and cosine of Vaswani et al. 2017",
+             .also = "sin sinusoid trigonometric",
+             .resolve = resolve},
+    .bounded = true,
+    .reads = true,
+    .embed = embed,
+};

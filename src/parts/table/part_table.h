@@ -1,0 +1,47 @@
+// The tables of parts, a line an entry: TABLE(X) with X(entry). The first entry of a table is its default.
+#ifndef TARN_PARTS_TABLE_PART_TABLE_H
+#define TARN_PARTS_TABLE_PART_TABLE_H
+
+#include "parts/block.h"
+
+#define TARN__MIXERS(X)       \
+  X(tarn__mixer_attention)    \
+  X(tarn__mixer_none)         \
+  X(tarn__mixer_bigru)        \
+  X(tarn__mixer_light_conv)   \
+  X(tarn__mixer_dynamic_conv) \
+  X(tarn__mixer_gru)          \
+  X(tarn__mixer_lstm)         \
+  X(tarn__mixer_esn)
+#define TARN__CHANNELS(X) X(tarn__channel_ffn)
+#define TARN__NORMS(X) X(tarn__norm_layer)
+#define TARN__POSITIONS(X)     \
+  X(tarn__position_sinusoidal) \
+  X(tarn__position_learned)    \
+  X(tarn__position_none)
+#define TARN__ACTIVATIONS(X) \
+  X(tarn__activation_relu)   \
+  X(tarn__activation_gelu)   \
+  X(tarn__activation_gelu_tanh)
+
+#define TARN__DECLARE_MIXER(name) extern const tarn__mixer_entry name;
+#define TARN__DECLARE_CHANNEL(name) extern const tarn__channel_entry name;
+#define TARN__DECLARE_NORM(name) extern const tarn__norm_entry name;
+#define TARN__DECLARE_POSITION(name) extern const tarn__position_entry name;
+#define TARN__DECLARE_ACTIVATION(name) extern const tarn__activation_entry name;
+TARN__MIXERS(TARN__DECLARE_MIXER)
+TARN__CHANNELS(TARN__DECLARE_CHANNEL)
+TARN__NORMS(TARN__DECLARE_NORM)
+TARN__POSITIONS(TARN__DECLARE_POSITION)
+TARN__ACTIVATIONS(TARN__DECLARE_ACTIVATION)
+
+// Entry `index` of a table; NULL past the last one.
+const tarn__part *tarn__part_at(tarn__part_table table, int index);
+
+// The entry of a word; NULL if there is none.
+const tarn__part *tarn__part_find(tarn__part_table table, const char *word);
+
+// What the entries of a table are, in a message: "mixer".
+const char *tarn__part_noun(tarn__part_table table);
+
+#endif

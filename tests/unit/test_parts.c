@@ -1,0 +1,308 @@
+// The tables of parts: every entry and every key of it is documented, written, and read back; what belongs to another
+// entry is refused with the words that have it; what an entry cannot do is refused where it is needed. An entry is
+// covered by its line in the table.
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+// cmocka needs the headers above.
+#include <cmocka.h>
+
+#include "config/config_part.h"
+#include "model/model.h"
+
+enum { TEXT = 4096 };
+
+// How a part is named in a description: what stands before and behind its word and keys.
+static const struct {
+  const char *before, *after;
+  const char *key;  // the path of its keys; "" where they stand beside the word
+} slots[TARN__TABLE_COUNT] = {
+    [TARN__TABLE_MIXER] = {"encoder: { layers: K }\ndecoder: { layers: L }\nkinds: { L: , K: { mixer: ", " } }\n", ""},
+    [TARN__TABLE_CHANNEL] = {"decoder: { layers: K }\nkinds: { K: { ffn: { type: ", " } } }\n", "kinds.K.ffn"},
+    [TARN__TABLE_NORM] = {"decoder: { layers: K }\nkinds: { K: { norm_type: { type: ", " } } }\n", "kinds.K.norm_type"},
+    [TARN__TABLE_POSITION] = {"decoder: { layers: K }\nkinds: { K: }\nmodel: { positions: { type: ", " } }\n",
+                              "model.positions"},
+    [TARN__TABLE_ACTIVATION] = {"decoder: { layers: K }\nkinds: { K: }\nmodel: { activation: { type: ", " } }\n",
+                                "model.activation"},
+};
+
+static tarn_status parse(tarn_config **config, const char *text) {
+  return tarn_config_parse(config, "p.yaml", text, strlen(text), NULL, 0);
+}
+
+static void describe(char text[TEXT], tarn__part_table table, const char *word, const char *keys) {
+  snprintf(text, TEXT, "%s%s%s%s", slots[table].before, word, keys, slots[table].after);
+}
+
+// Each entry with each of its keys at another value than the default, written and read back.
+static void expect_round_trip(const char *text) {
+  tarn_config *config, *again;
+  char *written, *same;
+  if (parse(&config, text) != TARN_STATUS_OK) fail_msg("%s: %s", text, tarn_error_message());
+  assert_int_equal(tarn_config_write(config, &written), TARN_STATUS_OK);
+  if (parse(&again, written) != TARN_STATUS_OK) fail_msg("%s: %s", written, tarn_error_message());
+  assert_int_equal(tarn_config_write(again, &same), TARN_STATUS_OK);
+  assert_string_equal(written, same);
+  tarn_config_text_close(&written);
+  tarn_config_text_close(&same);
+  tarn_config_close(&config);
+  tarn_config_close(&again);
+}
+
+// A value of an option that is not its default; false where there is none that does without other keys.
+static bool other_value(char value[64], const tarn__option *option) {
+  const double plain = option->value ? strtod(option->value, NULL) : 0;
+  const tarn__part *part = NULL;
+  switch (option->type) {
+    case TARN__OPTION_BOOL:
+      snprintf(value, 64, "%s", strcmp(option->value, "no") == 0 ? "yes" : "no");
+      return true;
+    case TARN__OPTION_INTEGER:
+      snprintf(value, 64, "%lld", plain == 2 ? 4LL : plain == 7 ? 9LL : 2LL);
+      return true;
+    case TARN__OPTION_REAL:
+      snprintf(value, 64, "%g", plain == 0.5 ? 0.25 : 0.5);
+      return true;
+    case TARN__OPTION_WORD:
+      snprintf(value, 64, "%s", option->words[option->word_count - 1].word);
+      return true;
+    case TARN__OPTION_PART:
+      part = tarn__part_at(option->table, 1);
+      snprintf(value, 64, "%s", part ? part->word : "");
+      return part != NULL;
+    default:
+      return false;
+  }
+}
+
+static void entries_are_written_and_read(void **state) {
+  (void)state;
+  char text[TEXT], keys[128], value[64];
+  const tarn__part *part;
+  for (tarn__part_table table = 0; table < TARN__TABLE_COUNT; table++)
+    for (int i = 0; (part = tarn__part_at(table, i)) != NULL; i++) {
+      assert_true(part->size <= TARN__PART_KEYS_MOST);
+      assert_ptr_equal(tarn__part_find(table, part->word), part);
+      describe(text, table, part->word, "");
+      expect_round_trip(text);
+      for (int k = 0; k < part->option_count; k++) {
+        if (!other_value(value, &part->options[k])) continue;
+        snprintf(keys, sizeof keys, ", %s: %s", part->options[k].name, value);
+        describe(text, table, part->word, keys);
+        expect_round_trip(text);
+      }
+    }
+}
+
+static bool is_documented(const char *key, const char *owner, const char *word) {
+  tarn_config_option option;
+  tarn_config_word one;
+  for (size_t i = 0; tarn_config_option_at(i, &option); i++) {
+    if (strcmp(strrchr(option.key, '.') + 1, key) != 0 || strcmp(option.part, owner) != 0) continue;
+    if (!word) return option.help[0] != 0;
+    for (size_t w = 0; tarn_config_option_word(&option, w, &one); w++)
+      if (strcmp(one.word, word) == 0) return one.text[0] != 0;
+  }
+  return false;
+}
+
+static void entries_are_documented(void **state) {
+  (void)state;
+  static const char *const names[TARN__TABLE_COUNT] = {"mixer", "ffn", "norm_type", "positions", "activation"};
+  const tarn__part *part;
+  char owner[48];
+  for (tarn__part_table table = 0; table < TARN__TABLE_COUNT; table++)
+    for (int i = 0; (part = tarn__part_at(table, i)) != NULL; i++) {
+      if (!is_documented(names[table], "", part->word)) fail_msg("%s is not documented", part->word);
+      snprintf(owner, sizeof owner, "%s %s", tarn__part_noun(table), part->word);
+      for (int k = 0; k < part->option_count; k++)
+        if (!is_documented(part->options[k].name, owner, NULL))
+          fail_msg("%s of %s is not documented", part->options[k].name, owner);
+    }
+}
+
+// A key that another entry of the table has, and a word with a letter too many.
+static void others_are_refused(void **state) {
+  (void)state;
+  const tarn__part *part, *other;
+  char text[TEXT], keys[128], expected[512], words[TARN__PART_LIST];
+  tarn_config *config;
+  for (tarn__part_table table = 0; table < TARN__TABLE_COUNT; table++)
+    for (int i = 0; (part = tarn__part_at(table, i)) != NULL; i++) {
+      snprintf(keys, sizeof keys, "%sq", part->word);
+      describe(text, table, keys, "");
+      assert_int_equal(parse(&config, text), TARN_STATUS_USAGE);
+      snprintf(expected, sizeof expected, "\"%sq\" is not one of ", part->word);
+      assert_non_null(strstr(tarn_error_message(), expected));
+      snprintf(expected, sizeof expected, "did you mean \"%s\"?", part->word);
+      if (!strstr(tarn_error_message(), expected)) fail_msg("%s", tarn_error_message());
+      for (int o = 0; (other = tarn__part_at(table, o)) != NULL; o++)
+        for (int k = 0; k < other->option_count; k++) {
+          const char *key = other->options[k].name;
+          if (tarn__part_option(part, key)) continue;
+          snprintf(keys, sizeof keys, ", %s: 1", key);
+          describe(text, table, part->word, keys);
+          assert_int_equal(parse(&config, text), TARN_STATUS_USAGE);
+          snprintf(expected, sizeof expected, "%s %s has no %s; there is one with %s", tarn__part_noun(table),
+                   part->word, key, tarn__part_list(words, table, tarn__part_has_key, key));
+          if (!strstr(tarn_error_message(), expected)) fail_msg("%s", tarn_error_message());
+        }
+    }
+}
+
+static void expect_refused(const char *text, const char *message) {
+  tarn_config *config;
+  assert_int_equal(parse(&config, text), TARN_STATUS_USAGE);
+  assert_string_equal(tarn_error_message(), message);
+}
+
+#define LM "decoder: { layers: K }\nkinds:\n  K: "
+
+static void keys_of_parts_are_checked(void **state) {
+  (void)state;
+  expect_refused(LM "{ ffn: { width: 8, hidden_size: 3 } }\n",
+                 "p.yaml:3: unknown key \"hidden_size\" in kinds.K.ffn; did you mean \"width\"?");
+  expect_refused(LM "{ ffn: { type: fnn } }\n",
+                 "p.yaml:3: kinds.K.ffn.type: \"fnn\" is not one of ffn; did you mean \"ffn\"?");
+  expect_refused(LM "{ ffn: -1 }\n", "p.yaml:3: kinds.K.ffn: -1 is out of range (0 .. 1048576)");
+  expect_refused(LM "{ ffn: [1] }\n", "p.yaml:3: kinds.K.ffn: expected one value, not a list");
+  expect_refused(LM "{ mixer: { type: gru } }\n", "p.yaml:3: kinds.K.mixer: expected one value, not a map");
+  expect_refused(LM "{ norm_type: { epsilon: 0 } }\n",
+                 "p.yaml:3: kinds.K.norm_type.epsilon: 0 is out of range (0 < x <= 1)");
+  expect_refused(LM "{ ffn: { width: 8, activation: gelu_new } }\n",
+                 "p.yaml:3: kinds.K.ffn.activation: \"gelu_new\" is not one of relu, gelu, gelu_tanh; did you mean "
+                 "\"gelu_tanh\"?");
+}
+
+// What is at its default, or that of the model, is a word or a number as it always was.
+static void parts_are_written_shortly(void **state) {
+  (void)state;
+  static const struct {
+    const char *text, *there, *absent;
+  } cases[] = {
+      {LM "{ ffn: { width: 8 } }\n", "\n    ffn: 8\n", "norm_type"},
+      {LM "{ ffn: { width: 8, activation: gelu } }\nmodel: { activation: gelu }\n", "\n    ffn: 8\n", "type: ffn"},
+      {LM "{ ffn: { width: 8, activation: gelu } }\n",
+       "\n    ffn:\n      type: ffn\n      width: 8\n      activation: gelu\n", "norm_type"},
+      {LM "{ ffn: { width: 0 } }\n", "\n    ffn: 0\n", "type: ffn"},
+      {LM "{ norm_type: { epsilon: 1e-6 } }\n", "\n    norm_type:\n      type: layer\n      epsilon: 1e-06\n",
+       "\n  norm_type"},
+      {LM "{ norm_type: { epsilon: 1e-6 } }\nmodel: { norm_type: { epsilon: 1e-6 } }\n",
+       "\n  norm_type:\n    type: layer\n    epsilon: 1e-06\n", "\n    norm_type"},
+      {LM "{ norm_type: layer }\nmodel: { norm_type: { epsilon: 1e-6 } }\n", "\n    norm_type: layer\n",
+       "\n    norm_type:\n"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    tarn_config *config;
+    char *text;
+    if (parse(&config, cases[i].text) != TARN_STATUS_OK) fail_msg("%s", tarn_error_message());
+    assert_int_equal(tarn_config_write(config, &text), TARN_STATUS_OK);
+    if (!strstr(text, cases[i].there) || strstr(text, cases[i].absent)) fail_msg("%zu: %s", i, text);
+    tarn_config_text_close(&text);
+    tarn_config_close(&config);
+    expect_round_trip(cases[i].text);
+  }
+}
+
+// The norm's kind and epsilon reach the final norm of the stack, and come from its highest layer.
+static void final_norms_have_the_kind(void **state) {
+  (void)state;
+  tarn_config *config;
+  tarn__model *model;
+  assert_int_equal(parse(&config,
+                         "model: { d_model: 8, norm: pre }\ndecoder: { layers: L K }\n"
+                         "kinds: { L: , K: { norm_type: { epsilon: 0.25 } } }\n"),
+                   TARN_STATUS_OK);
+  assert_int_equal(tarn__model_open(&model, config, 9, 9, TARN__F32, false), TARN_STATUS_OK);
+  assert_ptr_equal(model->decoder.norm.use.part, config->kinds[1].norm_type.part);
+  assert_ptr_equal(model->decoder.norm.use.keys, config->kinds[1].norm_type.keys);
+  double epsilon;
+  assert_true(tarn_kind_number(&config->kinds[1], "norm_type.epsilon", &epsilon) && epsilon == 0.25);
+  assert_true(tarn_kind_number(&config->kinds[0], "norm_type.epsilon", &epsilon) && epsilon == 1e-5);
+  tarn__model_close(&model);
+  tarn_config_close(&config);
+}
+
+// Whether a model ends at max_length is said by its position scheme.
+static void schemes_say_where_positions_end(void **state) {
+  (void)state;
+  const tarn__part *part;
+  for (int i = 0; (part = tarn__part_at(TARN__TABLE_POSITION, i)) != NULL; i++) {
+    char text[TEXT];
+    tarn_config *config;
+    tarn__model *model;
+    snprintf(text, sizeof text, LM "{ heads: 2 }\nmodel: { d_model: 8, max_length: 17, positions: %s }\n", part->word);
+    if (parse(&config, text) != TARN_STATUS_OK) fail_msg("%s", tarn_error_message());
+    assert_int_equal(tarn__model_open(&model, config, 9, 9, TARN__F32, false), TARN_STATUS_OK);
+    const bool bounded = tarn__position_of(&config->model.positions)->bounded;
+    assert_int_equal(tarn__model_longest(model) == 17, bounded);
+    assert_int_equal(tarn__model_longest(model) > 1 << 20, !bounded);
+    assert_int_equal(model->target_positions != NULL, tarn__position_of(&config->model.positions)->declare != NULL);
+    tarn__model_close(&model);
+    tarn_config_close(&config);
+  }
+}
+
+static void what_a_part_cannot_do_is_refused(void **state) {
+  (void)state;
+  char words[TARN__PART_LIST], text[TEXT], expected[512];
+  const tarn__part *part;
+  tarn_config *config;
+  for (int i = 0; (part = tarn__part_at(TARN__TABLE_MIXER, i)) != NULL; i++) {
+    snprintf(text, sizeof text, "decoder:\n  layers: K\nkinds: { K: { mixer: %s } }\n", part->word);
+    const tarn_status status = parse(&config, text);
+    if (tarn__part_is_causal(part, NULL)) {
+      assert_int_equal(status, TARN_STATUS_OK);
+      tarn_config_close(&config);
+      continue;
+    }
+    assert_int_equal(status, TARN_STATUS_USAGE);
+    snprintf(expected, sizeof expected,
+             "p.yaml:2: decoder.layers: layer 1 is of kind K, whose mixer %s reads later tokens too; it can stand in "
+             "the encoder only; in a decoder there are %s",
+             part->word, tarn__part_list(words, TARN__TABLE_MIXER, tarn__part_is_causal, NULL));
+    assert_string_equal(tarn_error_message(), expected);
+  }
+}
+
+// A mixer like the first one, but without a form for decoding.
+static void decoding_needs_a_form(void **state) {
+  (void)state;
+  tarn_config *config;
+  assert_int_equal(parse(&config, LM "{ heads: 2 }\n"), TARN_STATUS_OK);
+  assert_int_equal(tarn_config_check_decoding(config), TARN_STATUS_OK);
+  tarn__mixer_entry mixer = *tarn__mixer_of(&config->kinds[0]);
+  mixer.decodes = false;
+  config->kinds[0].mixer.part = &mixer.part;
+  assert_int_equal(tarn_config_check_decoding(config), TARN_STATUS_USAGE);
+  assert_non_null(strstr(tarn_error_message(),
+                         "p.yaml: kinds.K.mixer: attention has no form for decoding token by token; mixers that have "
+                         "one are "));
+  const tarn__yaml_node root = {.type = TARN__YAML_SCALAR, .text = "", .origin = "p.yaml", .line = 1};
+  config->valid.bleu = true;
+  assert_int_equal(tarn__parts_check_places(config, &root), TARN_STATUS_USAGE);
+  assert_string_equal(tarn_error_message(),
+                      "p.yaml:1: valid.bleu: the mixer attention of kind K has no form for decoding token by token; "
+                      "set it to no");
+  tarn_config_close(&config);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(entries_are_written_and_read),
+      cmocka_unit_test(entries_are_documented),
+      cmocka_unit_test(others_are_refused),
+      cmocka_unit_test(keys_of_parts_are_checked),
+      cmocka_unit_test(parts_are_written_shortly),
+      cmocka_unit_test(final_norms_have_the_kind),
+      cmocka_unit_test(schemes_say_where_positions_end),
+      cmocka_unit_test(what_a_part_cannot_do_is_refused),
+      cmocka_unit_test(decoding_needs_a_form),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
