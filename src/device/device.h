@@ -35,6 +35,8 @@ typedef struct tarn__device_kernel {
 
 typedef struct tarn__device {
   const char *name;
+  // Which of its kernels are in use, where there is a choice ("avx2"): what computes with others may round differently.
+  const char *(*variant)(void);
   // For graphs that compute in a type: the kernels of all ops, by number (device/op_list.h), `ops` of them; NULL: the
   // device does not compute in that type.
   const tarn__device_kernel *kernels[TARN__DTYPES];

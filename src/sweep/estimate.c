@@ -4,40 +4,69 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/threads.h"
-#include "device/cpu/gemm.h"
+#include "device/devices.h"
+#include "ops/ops.h"
 #include "sweep/spec.h"
 
 enum { ROWS = 1024, WIDEST = 2048 };          // of the product: rows of a usual batch; d_model at the most
 static const double SECONDS = 0.05;           // that a measurement takes, about
 static const double SHARE_OF_PRODUCTS = 0.8;  // of a product's speed that whole updates reach (docs/performance.md)
 
-// Operations a second of C [ROWS, 4 d] = A [ROWS, d] B [d, 4 d], the first product of a usual FFN.
-static tarn_status measure(double *rate, int64_t d, tarn__dtype dtype, int threads) {
-  void *memory[4] = {0};
-  tarn__gemm product = {
-      .m = ROWS, .n = 4 * d, .k = d, .lda = d, .ldb = 4 * d, .ldc = 4 * d, .dtype = dtype, .c_dtype = dtype};
-  const size_t sizes[] = {(size_t)(product.m * product.k), (size_t)(product.k * product.n),
-                          (size_t)(product.m * product.n)};
-  tarn_status status = TARN_STATUS_OK;
-  for (int i = 0; i < 3 && status == TARN_STATUS_OK; i++)
-    status = tarn__alloc(&memory[i], TARN__MEMORY_OTHER, sizes[i], tarn__dtype_size(dtype));
-  if (status == TARN_STATUS_OK)
-    status = tarn__alloc(&memory[3], TARN__MEMORY_OTHER, tarn__gemm_scratch(&product, threads), 1);
-  if (status == TARN_STATUS_OK) {
-    product.a = memory[0];
-    product.b = memory[1];
-    product.c = memory[2];
-    tarn__gemm_run(&product, threads, memory[3]);  // pages, and the clock frequency of the wide instructions
-    double least = HUGE_VAL;                       // other work on the machine makes some products slower
-    double begun = tarn__seconds();
-    for (double last = begun, now; last - begun < SECONDS; last = now) {
-      tarn__gemm_run(&product, threads, memory[3]);
-      now = tarn__seconds();
-      if (now - last < least) least = now - last;
-    }
-    *rate = 2.0 * (double)product.m * (double)product.n * (double)product.k / least;
+// A product and the memory that it needs.
+typedef struct product {
+  const tarn__device *device;
+  tarn__graph graph;
+  tarn__param weight;
+  void *x, *workspace;
+} product;
+
+// y [ROWS, 4 d] = x [ROWS, d] weight^T, the first product of a usual FFN.
+static tarn_status open_product(product *p, int64_t d, tarn__dtype dtype, int threads) {
+  const tarn__memory_kind kind = TARN__MEMORY_OTHER;
+  const size_t size = tarn__dtype_size(dtype);
+  p->weight = (tarn__param){.name = "weight", .rows = 4 * d, .cols = d, .dtype = dtype, .device = p->device};
+  TARN_TRY(p->device->allocate(&p->x, kind, (size_t)(ROWS * d), size));
+  TARN_TRY(p->device->allocate(&p->weight.value, kind, (size_t)(4 * d * d), size));
+  tarn__graph_begin(&p->graph, p->device, dtype, false, threads);
+  tarn__tensor *x = tarn__graph_external(&p->graph, dtype, ROWS, d, p->x, "x");
+  tarn__linear(&p->graph, x, &p->weight, NULL, TARN__IDENTITY)->keep = true;
+  TARN_TRY(tarn__graph_plan(&p->graph));
+  TARN_TRY(p->device->allocate(&p->workspace, kind, p->graph.workspace_bytes, 1));
+  tarn__graph_bind(&p->graph, p->workspace);
+  return TARN_STATUS_OK;
+}
+
+static void close_product(product *p) {
+  tarn__graph_close(&p->graph);
+  p->device->free(p->x);
+  p->device->free(p->weight.value);
+  p->device->free(p->workspace);
+}
+
+// Seconds of one run: other work on the machine makes some of them slower.
+static tarn_status least_seconds(double *least, product *p, int threads) {
+  const tarn__exec exec = {.threads = threads};
+  TARN_TRY(tarn__graph_run(&p->graph, &exec));  // pages, and the clock frequency of the wide instructions
+  const double begun = tarn__seconds();
+  *least = HUGE_VAL;
+  for (double last = begun, now; last - begun < SECONDS; last = now) {
+    TARN_TRY(tarn__graph_run(&p->graph, &exec));
+    TARN_TRY(p->device->synchronise());
+    now = tarn__seconds();
+    if (now - last < *least) *least = now - last;
   }
-  for (int i = 0; i < 4; i++) tarn__free(memory[i]);
+  return TARN_STATUS_OK;
+}
+
+// Operations a second that such a product reaches.
+static tarn_status measure(double *rate, int64_t d, tarn__dtype dtype, int threads) {
+  product p = {0};
+  double least = 0;
+  TARN_TRY(tarn__device_default(&p.device, dtype));
+  tarn_status status = open_product(&p, d, dtype, threads);
+  if (status == TARN_STATUS_OK) status = least_seconds(&least, &p, threads);
+  if (status == TARN_STATUS_OK) *rate = 2.0 * ROWS * 4.0 * (double)d * (double)d / least;
+  close_product(&p);
   return status;
 }
 

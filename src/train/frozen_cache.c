@@ -5,7 +5,6 @@
 
 #include "base/memory.h"
 #include "build_info.h"
-#include "device/cpu/isa.h"
 #include "store/recipe.h"
 #include "tarn/version.h"
 
@@ -83,7 +82,7 @@ static tarn_status add_all(char **text, size_t *capacity, const tarn__model *mod
   char line[256];
   char *description;
   snprintf(line, sizeof line, "version=%s compiler=%s isa=%s shard=%s", tarn_version(), TARN_BUILD_COMPILER,
-           tarn__isa_name(), shard->hash);
+           model->device->variant(), shard->hash);
   TARN_TRY(add_line(text, capacity, line));
   TARN_TRY(tarn_config_write_model(model->config, &description));
   tarn_status status = add_line(text, capacity, description);

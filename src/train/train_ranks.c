@@ -2,7 +2,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "device/cpu/isa.h"
 #include "device/transfer.h"
 #include "graph/profile.h"
 #include "tarn/version.h"
@@ -82,7 +81,7 @@ static tarn_status hash_things(uint64_t hashes[THINGS], const tarn_train *t) {
   tarn_config_text_close(&text);
   hashes[DATA] =
       hash_text(t->shard.hash, hash_text(tarn_vocab_hash(t->target), hash_text(tarn_vocab_hash(t->source), 0)));
-  hashes[PROGRAM] = hash_text(tarn__isa_name(), hash_text(tarn_version(), 0));
+  hashes[PROGRAM] = hash_text(t->model->device->variant(), hash_text(tarn_version(), 0));
   return hash_weights(&hashes[WEIGHTS], t);
 }
 

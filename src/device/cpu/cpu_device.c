@@ -1,5 +1,6 @@
 #include "device/cpu/cpu_kernels.h"
 #include "device/cpu/gemm.h"
+#include "device/cpu/isa.h"
 #include "device/devices.h"
 #include "device/host_memory.h"
 #include "optim/adam.h"
@@ -26,6 +27,7 @@ static void pack(void *packed, const tarn__device_weight *weight, int threads) {
 }
 
 const tarn__device tarn__device_cpu = {.name = "cpu",
+                                       .variant = tarn__isa_name,
                                        .ops = TARN__OPS,
                                        .kernels = {[TARN__F32] = tarn__cpu_kernels, [TARN__BF16] = tarn__cpu_kernels},
                                        TARN__HOST_MEMORY,

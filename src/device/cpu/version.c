@@ -13,8 +13,6 @@
 #include "build_info.h"
 #include "device/cpu/isa.h"
 
-const char *tarn_version(void) { return TARN_VERSION; }
-
 static void pcre2_version(char text[64]) {
   // "10.42 2022-12-11"; the date is of no use here.
   if (pcre2_config(PCRE2_CONFIG_VERSION, NULL) > 64 || pcre2_config(PCRE2_CONFIG_VERSION, text) < 0) *text = '\0';

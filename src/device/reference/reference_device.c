@@ -6,8 +6,11 @@
 
 extern const tarn__device_kernel tarn__reference_kernels_f32[TARN__OPS], tarn__reference_kernels_f64[TARN__OPS];
 
+static const char *variant(void) { return "reference"; }
+
 const tarn__device tarn__device_reference = {
     .name = "reference",
+    .variant = variant,
     .ops = TARN__OPS,
     .kernels = {[TARN__F32] = tarn__reference_kernels_f32, [TARN__F64] = tarn__reference_kernels_f64},
     TARN__HOST_MEMORY,
