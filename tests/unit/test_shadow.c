@@ -91,6 +91,10 @@ typedef struct training {
 static const training trainings[] = {
     {"plain", {NULL}, 0},
     {"resumed", {NULL}, 3},
+    {"initialised", {"train.init_from=plain-cpu", NULL}, 0},
+    {"feedback",
+     {"encoder.layers=L R L R", "kinds.R.backskip={method: feedback, refresh: 4}", "train.precision=bf16", NULL},
+     5},
     {"bf16", {"train.precision=bf16", NULL}, 5},
     {"bleu", {"valid.bleu=yes", "valid.metric=bleu", "train.accumulate=2", NULL}, 0},
     {"recomputed", {"train.recompute=block", "encoder.layerdrop=0.5", NULL}, 0},
