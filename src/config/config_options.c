@@ -39,10 +39,9 @@ static const tarn__option model_options[] = {
      .help = "width of every layer; even with sinusoidal positions", .also = "dim hidden_size dim-emb embed_dim"},
     {"norm", CHOICE(tarn_config_model, norm, norm_words), .value = "post",
      .help = "where the norm stands; default of kinds.NAME.norm", .also = "normalize_before"},
-    {"norm_type", PART(tarn_config_model, norm_type, NORM), .value = "layer", .later = true,
+    {"norm_type", PART(tarn_config_model, norm_type, NORM), .later = true,
      .help = "which norm; default of kinds.NAME.norm_type", .also = "normalization normalisation norm_layer"},
-    {"positions", PART(tarn_config_model, positions, POSITION), .value = "sinusoidal",
-     .help = "how positions are told apart",
+    {"positions", PART(tarn_config_model, positions, POSITION), .help = "how positions are told apart",
      .also = "encoder_learned_pos decoder_learned_pos position_embeddings pos_emb"},
     {"max_length", INTEGER(tarn_config_model, max_length, 2, 1048576), .value = "1024", .unit = "tokens",
      .help = "longest sentence, end mark included; training leaves out longer pairs, translation cuts longer sentences",
@@ -69,7 +68,7 @@ static const tarn__option model_options[] = {
      .help = "rank of the output layer: its matrix is the product of two, d_model to rank and rank to vocabulary; at "
              "least 2; 0: one matrix; only with embeddings none or encoder_decoder",
      .also = "rank output_dim bottleneck"},
-    {"activation", PART(tarn_config_model, activation, ACTIVATION), .value = "relu",
+    {"activation", PART(tarn_config_model, activation, ACTIVATION),
      .help = "between the two products of an FFN; default of kinds.NAME.ffn.activation",
      .also = "activation_fn activation_function hidden_act"},
     {"architecture", CHOICE(tarn_config_model, architecture, architecture_words),
@@ -101,7 +100,7 @@ static const tarn__option place_options[] = {
 };
 
 static const tarn__option kind_options[] = {
-    {"mixer", PART(tarn_kind, mixer, MIXER), .value = "attention", .beside = true,
+    {"mixer", PART(tarn_kind, mixer, MIXER), .beside = true,
      .help = "token mixer of the layer; its own keys stand beside it", .also = "type"},
     {"ffn", PART(tarn_kind, channel, CHANNEL), .value = "1024", .number = "width",
      .help = "channel mixer of the layer: the inner width of a feed-forward network, or a map of type and keys; 0: the "

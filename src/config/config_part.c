@@ -60,7 +60,8 @@ tarn_status tarn__part_set(const tarn__option *option, tarn_part_use *use, const
 
 tarn_status tarn__part_set_default(const tarn__option *option, tarn_part_use *use, const tarn_config_model *model,
                                    tarn__arena *arena) {
-  if (!option->inherits) return tarn__part_set(option, use, option->value, model, arena);
+  if (!option->inherits && option->value) return tarn__part_set(option, use, option->value, model, arena);
+  if (!option->inherits) return tarn__part_begin(use, tarn__part_at(option->table, 0), model, arena);
   memcpy(use, (const char *)model + option->inherits, sizeof *use);
   return TARN_STATUS_OK;
 }
@@ -119,7 +120,7 @@ bool tarn__option_is_default(const tarn__option *option, const void *field, cons
     return tarn__part_same(field, (const tarn_part_use *)(const void *)((const char *)model + option->inherits));
   if (option->type == TARN__OPTION_PART) {
     const tarn_part_use *use = field;
-    return use->part == tarn__part_find(option->table, option->value) && has_defaults(use, NULL, model);
+    return use->part == tarn__part_at(option->table, 0) && has_defaults(use, NULL, model);
   }
   if (!option->value) return true;  // what is derived and comes later says nothing of its own
   tarn__option at_zero = *option;

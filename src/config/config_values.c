@@ -203,6 +203,7 @@ static size_t word_count(const tarn__option *option) {
 
 static void describe(tarn_config_option *out, const char *path, const char *owner, const tarn__option *option) {
   const char *value = option->value ? option->value : option->derived;
+  if (!value && option->type == TARN__OPTION_PART) value = tarn__part_at(option->table, 0)->word;
   *out = (tarn_config_option){.type = type_text(option),
                               .unit = option->unit ? option->unit : "",
                               .help = option->help,

@@ -51,7 +51,7 @@ typedef struct tarn__option {
   bool beside;         // the keys of the entry stand beside this key, which is a word alone
   const char *number;  // the key of the table's first entry that a plain number sets; 0: there is no such part. Such a
                        // part is written as that number where all its other keys have their defaults. NULL: none
-  size_t inherits;     // where in tarn_config_model its default stands; 0: `value` is its default
+  size_t inherits;     // where in tarn_config_model its default stands; 0: `value`, or the first entry
 } tarn__option;
 
 // The first fields of an option, by type.
