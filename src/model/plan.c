@@ -41,7 +41,7 @@ static void add_stack(tarn_plan *plan, const tarn__model *model, const tarn__mod
   if (!stack->norm.gain) return;
   tarn_plan_part *top = part_of(plan, stack->layers[stack->count - 1].label);
   add_param(top, model, stack->norm.gain);
-  add_param(top, model, stack->norm.bias);
+  if (stack->norm.bias) add_param(top, model, stack->norm.bias);
 }
 
 static void add_flops(tarn_plan *plan, tarn_plan_part *part, const tarn__node *node, bool forward, double tokens) {

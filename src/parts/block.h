@@ -210,6 +210,16 @@ static inline const tarn__activation_entry *tarn__activation_of(const tarn_part_
     "heads", TARN__KEY_INTEGER(structure, heads, 1, 1024), .value = "4", .help = meaning,                        \
                                                            .also = "attention_heads transformer-heads num_heads" \
   }
+// The key `heads` of mixers that have heads only where cross-attention follows them.
+#define TARN__KEY_CROSS_HEADS(structure, field)                                                           \
+  {                                                                                                       \
+    "heads", TARN__KEY_INTEGER(structure, field, 1, 1024),                                                \
+        .value = "4",                                                                                     \
+        .help =                                                                                           \
+            "heads of the cross-attention that follows, which language models do not have; a divisor of " \
+            "model.d_model",                                                                              \
+        .also = "attention_heads transformer-heads num_heads"                                             \
+  }
 // The key `epsilon` of norms.
 #define TARN__KEY_EPSILON(structure, meaning)                                                                   \
   {                                                                                                             \

@@ -1,8 +1,8 @@
 // Every registered token mixer, in the encoder and (unless it is for the encoder only) in the decoder, pre- and
 // post-norm, trained, frozen, and with frozen matrices alone, dense and structured, its weights used twice, through the
 // same proofs: gradients against finite differences, fast kernels against the reference, frozen means bit-unchanged and
-// without gradient memory, packed against one by one, checkpoint round trip, incremental against full decoding. A new
-// mixer is covered by its line in the table of parts.
+// without gradient memory, packed against one by one, checkpoint round trip, export, incremental against full decoding.
+// A new mixer is covered by its line in the table of parts.
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -360,6 +360,14 @@ static void checkpoint_comes_back(const place *at) {
     assert_int_equal(a->trained, b->trained);
     assert_memory_equal(a->value, b->value, (size_t)(a->rows * a->cols) * sizeof(float));
   }
+  tarn__free(again.workspace);
+  tarn__checkpoint_close(&checkpoint);
+  must(tarn_checkpoint_export("exported", "block"));
+  must(tarn__checkpoint_open(&checkpoint, "exported", TARN__F32));
+  again = (fixture){.scale = 1.0, .model = checkpoint->model};
+  run_sentences(&again, &tarn__device_cpu, 0, SENTENCES, false);
+  // A structured matrix is written out, and multiplied as any other.
+  assert_true(fabs(again.loss - f.loss) <= 1e-5 * f.loss);
   tarn__free(again.workspace);
   tarn__checkpoint_close(&checkpoint);
   tarn_vocab_close(&vocab);

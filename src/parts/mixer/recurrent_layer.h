@@ -23,15 +23,6 @@ typedef struct tarn__recurrent_keys {
 } tarn__recurrent_keys;
 
 // The keys, for a table of options: a structure, and its field.
-#define TARN__KEY_CROSS_HEADS(structure, field)                                                           \
-  {                                                                                                       \
-    "heads", TARN__KEY_INTEGER(structure, field, 1, 1024),                                                \
-        .value = "4",                                                                                     \
-        .help =                                                                                           \
-            "heads of the cross-attention that follows, which language models do not have; a divisor of " \
-            "model.d_model",                                                                              \
-        .also = "attention_heads transformer-heads num_heads"                                             \
-  }
 #define TARN__KEY_HIDDEN(structure, field, otherwise, meaning)                                                \
   {                                                                                                           \
     "hidden", TARN__KEY_INTEGER(structure, field, 1, 65536), .derived = otherwise, .help = meaning,           \
