@@ -36,11 +36,12 @@ static const char *const DESCRIPTIONS[] = {
     LANGUAGE("positions: none, max_length: 60", "C*2", "  C: { mixer: light_conv, heads: 4, kernel: 3, ffn: 48 }\n"),
     LANGUAGE("positions: none, max_length: 60", "C D",
              "  C: { mixer: light_conv, heads: 4, kernel: 3 }\n  D: { mixer: dynamic_conv, heads: 2, kernel: 5 }\n"),
+    LANGUAGE("positions: none, max_length: 60", "P*2", "  P: { mixer: pooling, window: 4, ffn: 48 }\n"),
     LANGUAGE(
         "max_length: 60, output_rank: 16", "L G C",
         "  L: { mixer: attention, heads: 4 }\n  G: { mixer: gru }\n  C: { mixer: light_conv, heads: 4, kernel: 5 }\n"),
 };
-enum { KINDS = sizeof DESCRIPTIONS / sizeof *DESCRIPTIONS, FIRST_RECURRENT = 2, FIRST_MIXED = 7 };
+enum { KINDS = sizeof DESCRIPTIONS / sizeof *DESCRIPTIONS, FIRST_RECURRENT = 2, FIRST_MIXED = 8 };
 
 typedef struct fixture {
   tarn_config *config;
@@ -291,7 +292,7 @@ static void wide_beams_are_exhaustive(void **state) {
 // text is; nothing of the prompt goes through the model twice.
 static void cost_does_not_grow(void **state) {
   (void)state;
-  static const int64_t sight[KINDS] = {0, 0, 2, 2, 2, 3, 5, 0};
+  static const int64_t sight[KINDS] = {0, 0, 2, 2, 2, 3, 5, 4, 0};
   for (int kind = FIRST_RECURRENT; kind < FIRST_MIXED; kind++) {
     size_t memory[2];
     for (int far = 0; far < 2; far++) {

@@ -192,6 +192,10 @@ static void keys_of_parts_are_checked(void **state) {
   expect_refused(LM "{ ffn: { width: 8, activation: gelu_new } }\n",
                  "p.yaml:3: kinds.K.ffn.activation: \"gelu_new\" is not one of relu, gelu, gelu_tanh; did you mean "
                  "\"gelu_tanh\"?");
+  expect_refused(
+      "encoder: { layers: K }\ndecoder: { layers: L }\nkinds:\n  L:\n  K: { mixer: pooling, window: 4 }\n",
+      "p.yaml:5: kinds.K.window: 4 is even, but a layer of the encoder sees as many tokens before it as after "
+      "it; use 3 or 5");
 }
 
 // What is at its default, or that of the model, is a word or a number as it always was.

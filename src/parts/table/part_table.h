@@ -12,7 +12,8 @@
   X(tarn__mixer_dynamic_conv) \
   X(tarn__mixer_gru)          \
   X(tarn__mixer_lstm)         \
-  X(tarn__mixer_esn)
+  X(tarn__mixer_esn)          \
+  X(tarn__mixer_pooling)
 #define TARN__CHANNELS(X) X(tarn__channel_ffn)
 #define TARN__NORMS(X) X(tarn__norm_layer)
 #define TARN__POSITIONS(X)     \
