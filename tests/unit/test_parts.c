@@ -196,6 +196,8 @@ static void keys_of_parts_are_checked(void **state) {
       "encoder: { layers: K }\ndecoder: { layers: L }\nkinds:\n  L:\n  K: { mixer: pooling, window: 4 }\n",
       "p.yaml:5: kinds.K.window: 4 is even, but a layer of the encoder sees as many tokens before it as after "
       "it; use 3 or 5");
+  expect_refused(LM "{ norm_type: { type: rms, epsilon: -1 } }\n",
+                 "p.yaml:3: kinds.K.norm_type.epsilon: -1 is out of range (0 < x <= 1)");
 }
 
 // What is at its default, or that of the model, is a word or a number as it always was.

@@ -15,7 +15,7 @@
   X(tarn__mixer_esn)          \
   X(tarn__mixer_pooling)
 #define TARN__CHANNELS(X) X(tarn__channel_ffn)
-#define TARN__NORMS(X) X(tarn__norm_layer)
+#define TARN__NORMS(X) X(tarn__norm_layer) X(tarn__norm_rms)
 #define TARN__POSITIONS(X)     \
   X(tarn__position_sinusoidal) \
   X(tarn__position_learned)    \
