@@ -42,6 +42,8 @@ static const char *const DESCRIPTIONS[] = {
         "  L: { mixer: attention, heads: 4 }\n  G: { mixer: gru }\n  C: { mixer: light_conv, heads: 4, kernel: 5 }\n"),
     LANGUAGE("max_length: 60, norm: pre, norm_type: { type: rms, epsilon: 1e-6 }", "L P",
              "  L: { mixer: attention, heads: 4, ffn: 48 }\n  P: { mixer: pooling, norm: post, frozen: yes }\n"),
+    LANGUAGE("max_length: 60, norm: pre, positions: { type: rotary, base: 100, share: 0.5 }", "L R*2",
+             "  L: { mixer: attention, heads: 4 }\n  R: { mixer: attention, heads: 2, frozen: yes }\n"),
 };
 enum { KINDS = sizeof DESCRIPTIONS / sizeof *DESCRIPTIONS, FIRST_RECURRENT = 2, FIRST_MIXED = 8 };
 

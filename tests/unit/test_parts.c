@@ -198,6 +198,11 @@ static void keys_of_parts_are_checked(void **state) {
       "it; use 3 or 5");
   expect_refused(LM "{ norm_type: { type: rms, epsilon: -1 } }\n",
                  "p.yaml:3: kinds.K.norm_type.epsilon: -1 is out of range (0 < x <= 1)");
+  expect_refused(LM "{ heads: 8 }\nmodel: { d_model: 64, positions: { type: rotary, share: 0.6 } }\n",
+                 "p.yaml:3: kinds.K.heads: 8 heads have 8 columns each, of which rotary positions turn 4.8; it must be "
+                 "an even number: change heads, model.d_model or model.positions.share");
+  expect_refused(LM "{ heads: 8 }\nmodel: { positions: { type: rotary, base: 1 } }\n",
+                 "p.yaml:4: model.positions.base: 1 is out of range (1 < x <= 1000000000000)");
 }
 
 // What is at its default, or that of the model, is a word or a number as it always was.

@@ -19,7 +19,8 @@
 #define TARN__POSITIONS(X)     \
   X(tarn__position_sinusoidal) \
   X(tarn__position_learned)    \
-  X(tarn__position_none)
+  X(tarn__position_none)       \
+  X(tarn__position_rotary)
 #define TARN__ACTIVATIONS(X) \
   X(tarn__activation_relu)   \
   X(tarn__activation_gelu)   \

@@ -1,0 +1,49 @@
+# Pooling, RMSNorm and rotary positions in one model, trained and frozen: recomputation changes no bit, a resumed training
+# is one that ran through, an exported model translates as its run does, and what they cannot do is said in one line.
+. "$(dirname "$0")/../tiny_run.sh"
+
+cat >parts.yaml <<'END'
+model: { d_model: 32, embeddings: all, norm: pre, norm_type: { type: rms, epsilon: 1e-6 },
+         positions: { type: rotary, base: 500, share: 0.5 } }
+encoder: { layers: (P1 R1 L1)*2 }
+decoder: { layers: Q L }
+kinds:
+  L: { mixer: attention, heads: 2, ffn: 64 }
+  R: { mixer: attention, heads: 4, ffn: 64, frozen: yes }
+  P: { mixer: pooling, window: 5, ffn: 64, frozen: matrices }
+  Q: { mixer: pooling, window: 4, heads: 2, ffn: 64, norm: post }
+data: { vocab: vocab, train: train, valid: valid }
+train: { max_updates: 40, max_tokens: 500, lr: 0.005, warmup: 20, log_every: 5, save_every: 20, keep_last: 2, threads: 2 }
+valid: { every: 20, max_sentences: 5 }
+END
+for precision in fp32 bf16; do
+  for recompute in none cheap block; do
+    "$TARN" train --quiet parts.yaml --run $precision-$recompute --set train.precision=$precision \
+      --set train.recompute=$recompute 2>errors.txt || fail "train, $precision, $recompute: $(cat errors.txt)"
+  done
+  same_runs $precision-none $precision-cheap
+  same_runs $precision-none $precision-block
+done
+"$TARN" train --quiet parts.yaml --run halved --set train.max_updates=20 --set train.precision=bf16 2>errors.txt ||
+  fail "train half: $(cat errors.txt)"
+"$TARN" train --quiet --resume halved --set train.max_updates=40 2>errors.txt || fail "resume: $(cat errors.txt)"
+same_runs bf16-none halved
+
+# A model that does not need its recipe any more.
+"$TARN" export --dense fp32-none exported.safetensors 2>errors.txt || fail "export: $(cat errors.txt)"
+for model in fp32-none exported.safetensors; do
+  "$TARN" translate --scores "$model" <corpus/valid.de >"$model.out" 2>errors.txt || fail "translate: $(cat errors.txt)"
+done
+cmp fp32-none.out exported.safetensors.out || fail "an exported model translates otherwise"
+[ -s fp32-none.out ] || fail "nothing was translated"
+
+refused() {  # MESSAGE, options of plan
+  local message=$1
+  shift
+  "$TARN" plan parts.yaml "$@" >out.txt 2>errors.txt && fail "plan with $* is accepted"
+  grep -qF "$message" errors.txt || fail "plan with $*: $(cat errors.txt)"
+}
+refused 'did you mean "rotary"?' --set model.positions.type=rope
+refused 'kinds.P.window: 6 is even' --set kinds.P.window=6
+refused 'did you mean "window"?' --set kinds.P.pool_size=3
+refused 'an even number' --set model.positions.share=0.3
