@@ -179,7 +179,10 @@ static inline void shadow_grad_sum_add(float *sum, const float *grad, int64_t co
   shadow_leave();
 }
 
+static inline const char *shadow_variant(void) { return tarn__device_cpu.variant(); }
+
 static const tarn__device shadow_device = {.name = "shadow",
+                                           .variant = shadow_variant,
                                            .ops = TARN__OPS,
                                            .kernels = {[TARN__F32] = shadow_kernels, [TARN__BF16] = shadow_kernels},
                                            .allocate = shadow_allocate,
