@@ -72,11 +72,11 @@ static tarn__param *param(bench *b, int64_t rows, int64_t cols) {
   tarn__param *p = &b->params[b->param_count++];
   *p = (tarn__param){.name = "bench param", .rows = rows, .cols = cols, .trained = true, .uses = 1};
   p->dtype = rows == 1 ? TARN__F32 : b->dtype;
-  p->master = take(b, count, sizeof(float));
-  p->value = p->dtype == TARN__F32 ? p->master : take(b, count, tarn__dtype_size(p->dtype));
-  p->grad = take(b, count, sizeof(float));
+  p->training.master = take(b, count, sizeof(float));
+  p->value = p->dtype == TARN__F32 ? p->training.master : take(b, count, tarn__dtype_size(p->dtype));
+  p->training.grad = take(b, count, sizeof(float));
   double scale = sqrt(6.0 / (double)(rows + cols));
-  fill(p->master, TARN__F32, count, scale);
+  fill(p->training.master, TARN__F32, count, scale);
   fill(p->value, p->dtype, count, scale);
   return p;
 }
@@ -105,13 +105,13 @@ static tarn__tensor *build_hadamard(bench *b, const bench_case *c) {
   tarn__param *signs = param(b, tarn__hadamard_sign_rows(&shape), shape.width);
   tarn__param *bias = param(b, 1, c->out);
   signs->dtype = TARN__F32;
-  signs->value = signs->master;
+  signs->value = signs->training.master;
   signs->trained = bias->trained = false;
   signs->out = c->out;
   signs->in = c->d;
   signs->init.blocks = blocks;
-  for (int64_t i = 0; signs->master && i < signs->rows * signs->cols; i++)
-    signs->master[i] = signs->master[i] < 0 ? -1.0f : 1.0f;
+  for (int64_t i = 0; signs->training.master && i < signs->rows * signs->cols; i++)
+    signs->training.master[i] = signs->training.master[i] < 0 ? -1.0f : 1.0f;
   return tarn__hadamard(&b->graph, x, signs, bias, TARN__IDENTITY);
 }
 
@@ -282,7 +282,7 @@ static bool enough(int run, double start) {
 
 static tarn_status run_once(bench *b, timing *times, int run) {
   const tarn__exec exec = {.threads = b->threads, .seed = 1, .step = 1};
-  for (int i = 0; i < b->param_count; i++) b->params[i].grad_written = false;
+  for (int i = 0; i < b->param_count; i++) b->params[i].training.grad_written = false;
   for (size_t n = 0; n < b->graph.node_count; n++) {
     const tarn__node *node = b->graph.nodes[n];
     double start = tarn__seconds();
@@ -329,11 +329,11 @@ static tarn_status measure_adam(bench *b, const bench_case *c) {
   static timing times;
   static const tarn__adam_options options = {5e-4, 0.9, 0.98, 1e-8, 1e-4, true};
   tarn__param *p = param(b, c->out, c->d);
-  p->moment1 = take(b, (size_t)(p->rows * p->cols), sizeof(float));
-  p->moment2 = take(b, (size_t)(p->rows * p->cols), sizeof(float));
+  p->training.moment1 = take(b, (size_t)(p->rows * p->cols), sizeof(float));
+  p->training.moment2 = take(b, (size_t)(p->rows * p->cols), sizeof(float));
   TARN_TRY(b->status);
-  fill(p->grad, TARN__F32, (size_t)(p->rows * p->cols), 1e-3);
-  p->grad_written = true;
+  fill(p->training.grad, TARN__F32, (size_t)(p->rows * p->cols), 1e-3);
+  p->training.grad_written = true;
   tarn__param *const list[] = {p};
   int runs = 0;
   tarn__adam_step(list, 1, &options, 1, 1.0, b->threads);

@@ -38,7 +38,7 @@ tarn_status tarn__graph_read(const tarn__graph *graph, void **values, const tarn
 }
 
 int tarn__param_accumulate(tarn__param *param) {
-  int accumulate = param->grad_written;
-  param->grad_written = true;
+  int accumulate = param->training.grad_written;
+  param->training.grad_written = true;
   return accumulate;
 }

@@ -42,6 +42,26 @@ typedef struct tarn__reservoir {
   const char *kind;  // of the layer, for messages
 } tarn__reservoir;
 
+// What a parameter has beside its value while a model is trained; all NULL and false otherwise. In the memory of the
+// parameter's device.
+typedef struct tarn__param_training {
+  float *master;       // the fp32 copy that the optimiser updates; equal to `value` in fp32
+  void *grad;          // float [rows, cols]; double when dtype is F64
+  bool grad_written;   // false: the next kernel that adds to `grad` overwrites it instead
+  uint8_t *used_rows;  // [rows], of a table that only embedding reads, or NULL: 0 for rows of `grad` that are zero,
+                       // so that nobody need clear or read them; set it to 1 where something else wrote to `grad`
+  float *moment1, *moment2;  // while an optimiser exists
+  float *grad_sum;  // sum of the gradients since AutoFreeze's last test, of parameters that it looks at; else NULL
+} tarn__param_training;
+
+// What it has while a model decodes.
+typedef struct tarn__param_decoding {
+  const void *packed;  // `value` as the device packs it for products y = x value^T (device/device.h); NULL: it is not
+  bool packed_int8;    // it is packed as INT8
+} tarn__param_decoding;
+
+// Split by lifetime: what is declared when a model is opened, what is known once its first values are made, its value,
+// and what training and decoding add.
 typedef struct tarn__param {
   const char *name;    // "encoder.layer1.self_attn.qkv.weight"
   int64_t rows, cols;  // a weight of a linear layer is [out, in]; a vector is [1, n]
@@ -56,18 +76,10 @@ typedef struct tarn__param {
   char hash[TARN__HASH_TEXT];  // frozen only: of its fp32 values, set as they are made; a checkpoint records it
   // In whose memory all that follows lies; NULL: the host's. The host reads and writes it by device/transfer.h alone.
   const struct tarn__device *device;
-  tarn__dtype dtype;   // of `value`: F32, BF16 (matrices only; vectors and signs stay F32) or F64 (reference in double)
-  void *value;         // [rows, cols], what kernels read
-  const void *packed;  // while decoding: `value` as the device packs it for products y = x value^T (device/device.h);
-                       // else NULL
-  bool packed_int8;    // it is packed as INT8
-  float *master;       // trained only: the fp32 copy that the optimiser updates; equal to `value` in fp32
-  void *grad;          // trained only: float [rows, cols]; double when dtype is F64
-  bool grad_written;   // false: the next kernel that adds to `grad` overwrites it instead
-  uint8_t *used_rows;  // [rows], of a table that only embedding reads, or NULL: 0 for rows of `grad` that are zero,
-                       // so that nobody need clear or read them; set it to 1 where something else wrote to `grad`
-  float *moment1, *moment2;  // trained only, while an optimiser exists
-  float *grad_sum;  // sum of the gradients since AutoFreeze's last test, of parameters that it looks at; else NULL
+  tarn__dtype dtype;  // of `value`: F32, BF16 (matrices only; vectors and signs stay F32) or F64 (reference in double)
+  void *value;        // [rows, cols], what kernels read
+  tarn__param_training training;  // of a trained one
+  tarn__param_decoding decoding;
 } tarn__param;
 
 // Whether a step computes its gradient and the optimiser updates it.

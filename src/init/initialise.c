@@ -127,14 +127,15 @@ static tarn_status get_value(const tarn__param *param, float *values, size_t cou
 
 tarn_status tarn__param_set(tarn__param *param, const float *values) {
   const size_t count = (size_t)(param->rows * param->cols), bytes = count * sizeof *values;
-  if (param->master) TARN_TRY(tarn__device_put(param->device, param->master, values, bytes));
+  if (param->training.master) TARN_TRY(tarn__device_put(param->device, param->training.master, values, bytes));
   if (param->dtype != TARN__F32) return put_value(param, values, count);
-  return param->value != param->master ? tarn__device_put(param->device, param->value, values, bytes) : TARN_STATUS_OK;
+  return param->value != param->training.master ? tarn__device_put(param->device, param->value, values, bytes)
+                                                : TARN_STATUS_OK;
 }
 
 tarn_status tarn__param_get(const tarn__param *param, float *values) {
   const size_t count = (size_t)(param->rows * param->cols), bytes = count * sizeof *values;
-  if (param->master) return tarn__device_get(param->device, values, param->master, bytes);
+  if (param->training.master) return tarn__device_get(param->device, values, param->training.master, bytes);
   if (param->dtype == TARN__F32) return tarn__device_get(param->device, values, param->value, bytes);
   return get_value(param, values, count);
 }

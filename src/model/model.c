@@ -277,17 +277,17 @@ tarn_status tarn__model_allocate(tarn__model *model) {
     param->value = *from;
     *from += aligned(count_of(param) * tarn__dtype_size(param->dtype));
     if (has_master(model, param)) {
-      param->master = (float *)(void *)*from;
+      param->training.master = (float *)(void *)*from;
       *from += aligned(count_of(param) * sizeof(float));
     } else if (model->training && param->trained && param->dtype == TARN__F32) {
-      param->master = param->value;
+      param->training.master = param->value;
     }
     if (gradient_bytes(model, param)) {
-      param->grad = gradient;
+      param->training.grad = gradient;
       gradient += gradient_bytes(model, param);
     }
     if (used_bytes(model, param)) {
-      param->used_rows = (uint8_t *)gradient;
+      param->training.used_rows = (uint8_t *)gradient;
       gradient += used_bytes(model, param);
     }
   }

@@ -35,15 +35,15 @@ void tarn__model_pack(const tarn__model *model, void *memory, bool int8, int thr
     if (!is_factor(model, param)) continue;
     const tarn__device_weight weight = weight_of(param, int8);
     model->device->pack(at, &weight, threads);
-    param->packed = at;
-    param->packed_int8 = int8;
+    param->decoding.packed = at;
+    param->decoding.packed_int8 = int8;
     at += model->device->pack_bytes(&weight);
   }
 }
 
 void tarn__model_unpack(const tarn__model *model) {
   for (size_t i = 0; i < model->param_count; i++) {
-    model->params[i]->packed = NULL;
-    model->params[i]->packed_int8 = false;
+    model->params[i]->decoding.packed = NULL;
+    model->params[i]->decoding.packed_int8 = false;
   }
 }

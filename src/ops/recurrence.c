@@ -9,7 +9,7 @@ static const double SPARSE = 0.85;
 
 bool tarn__recurrence_sparse(const tarn__tensor *weight) {
   const tarn__param *param = weight->param;
-  return param->reservoir && weight->rows == weight->cols && !param->packed_int8 &&
+  return param->reservoir && weight->rows == weight->cols && !param->decoding.packed_int8 &&
          param->reservoir->sparsity >= SPARSE;
 }
 

@@ -11,7 +11,7 @@
 // enough for an array on the stack, and the same for every number of threads.
 enum { PARTS = 1024 };
 
-static bool takes_part(const tarn__param *param) { return param->trained && param->grad_written; }
+static bool takes_part(const tarn__param *param) { return param->trained && param->training.grad_written; }
 
 static int64_t total_size(tarn__param *const *params, size_t count) {
   int64_t total = 0;
@@ -50,10 +50,10 @@ static bool next_piece(range *out, bool *used, const range *whole, int64_t *at) 
   if (*at >= whole->end) return false;
   *out = (range){param, *at, whole->end};
   *used = true;
-  if (param->used_rows) {
+  if (param->training.used_rows) {
     int64_t row = *at / param->cols;
-    *used = param->used_rows[row];
-    while (row < param->rows && row * param->cols < whole->end && param->used_rows[row] == *used) row++;
+    *used = param->training.used_rows[row];
+    while (row < param->rows && row * param->cols < whole->end && param->training.used_rows[row] == *used) row++;
     if (row * param->cols < whole->end) out->end = row * param->cols;
   }
   *at = out->end;
@@ -65,7 +65,7 @@ static double squares(const tarn__adam_kernels *kernels, const range *r) {
   range piece;
   bool used;
   for (int64_t at = r->first; next_piece(&piece, &used, r, &at);)
-    if (used) sum += kernels->squares((const float *)piece.param->grad + piece.first, piece.end - piece.first);
+    if (used) sum += kernels->squares((const float *)piece.param->training.grad + piece.first, piece.end - piece.first);
   return sum;
 }
 
@@ -93,10 +93,11 @@ static void update_piece(const tarn__adam_kernels *kernels, const range *r, bool
   tarn__param *param = r->param;
   int64_t n = r->end - r->first;
   uint16_t *value = param->dtype == TARN__BF16 ? (uint16_t *)param->value + r->first : NULL;
-  kernels->step(param->master + r->first, param->moment1 + r->first, param->moment2 + r->first, value,
-                used ? (const float *)param->grad + r->first : NULL, n, factors);
-  if (param->dtype == TARN__F32 && param->value != param->master)
-    memcpy((float *)param->value + r->first, param->master + r->first, (size_t)n * sizeof(float));
+  kernels->step(param->training.master + r->first, param->training.moment1 + r->first,
+                param->training.moment2 + r->first, value, used ? (const float *)param->training.grad + r->first : NULL,
+                n, factors);
+  if (param->dtype == TARN__F32 && param->value != param->training.master)
+    memcpy((float *)param->value + r->first, param->training.master + r->first, (size_t)n * sizeof(float));
 }
 
 static void update(const tarn__adam_kernels *kernels, const range *r, const tarn__adam_factors *factors) {

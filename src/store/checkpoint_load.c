@@ -165,7 +165,7 @@ static tarn_status check_contents(const tarn__checkpoint_file *file, const tarn_
     if (!moments || !param->trained) continue;
     TARN_TRY(tarn__checkpoint_check_values(&file->tensors, TARN__TENSOR_MOMENT1, param));
     TARN_TRY(tarn__checkpoint_check_values(&file->tensors, TARN__TENSOR_MOMENT2, param));
-    if (param->grad_sum) TARN_TRY(tarn__checkpoint_check_values(&file->tensors, TARN__TENSOR_SUM, param));
+    if (param->training.grad_sum) TARN_TRY(tarn__checkpoint_check_values(&file->tensors, TARN__TENSOR_SUM, param));
   }
   for (size_t i = 0; moments && i < model->helper_count; i++) {
     const tarn__param *param = model->helpers[i];
@@ -196,7 +196,7 @@ static tarn_status take_state(const tarn__checkpoint_file *file, const char *pre
 
 // Where the values of a parameter can lie on their way: a gradient has the right size, and means nothing yet.
 static float *passage(const tarn__param *param) {
-  return param->dtype == TARN__F64 || !tarn__device_is_host(param->device) ? NULL : param->grad;
+  return param->dtype == TARN__F64 || !tarn__device_is_host(param->device) ? NULL : param->training.grad;
 }
 
 // `buffer` has room for the largest parameter without a passage.
@@ -205,13 +205,15 @@ static tarn_status set_values(const tarn__checkpoint_file *file, tarn__param *pa
     float *values = passage(param) ? passage(param) : buffer;
     take_values(file, "", param, values);
     TARN_TRY(tarn__param_set(param, values));
-    if (param->used_rows) TARN_TRY(tarn__device_fill(param->device, param->used_rows, 1, (size_t)param->rows));
+    if (param->training.used_rows)
+      TARN_TRY(tarn__device_fill(param->device, param->training.used_rows, 1, (size_t)param->rows));
     if (!param->trained) tarn__hash(param->hash, values, (size_t)(param->rows * param->cols) * sizeof(float));
   }
   if (!moments || !param->trained) return TARN_STATUS_OK;
-  TARN_TRY(take_state(file, TARN__TENSOR_MOMENT1, param, param->moment1, buffer));
-  TARN_TRY(take_state(file, TARN__TENSOR_MOMENT2, param, param->moment2, buffer));
-  return param->grad_sum ? take_state(file, TARN__TENSOR_SUM, param, param->grad_sum, buffer) : TARN_STATUS_OK;
+  TARN_TRY(take_state(file, TARN__TENSOR_MOMENT1, param, param->training.moment1, buffer));
+  TARN_TRY(take_state(file, TARN__TENSOR_MOMENT2, param, param->training.moment2, buffer));
+  return param->training.grad_sum ? take_state(file, TARN__TENSOR_SUM, param, param->training.grad_sum, buffer)
+                                  : TARN_STATUS_OK;
 }
 
 // With backskipping's own parameters: predictors are stored, feedback is a function of the seed alone.

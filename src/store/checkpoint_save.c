@@ -90,7 +90,9 @@ static tarn_status add_dense(contents *c, const tarn__param *signs, const float 
 static tarn_status add_parameters(contents *c, const tarn__model *model, const tarn__checkpoint_extra *extra) {
   for (size_t i = 0; i < model->param_count; i++) {
     const tarn__param *param = model->params[i];
-    const float *values = param->master ? param->master : param->dtype == TARN__F32 ? param->value : NULL;
+    const float *values = param->training.master      ? param->training.master
+                          : param->dtype == TARN__F32 ? param->value
+                                                      : NULL;
     if (param->trained || extra->dense) {
       TARN_TRY(add_values(c, "", param, values));
       if (param->init.kind == TARN__INIT_SIGNS) TARN_TRY(add_dense(c, param, values));
@@ -106,10 +108,10 @@ static tarn_status add_parameters(contents *c, const tarn__model *model, const t
   for (size_t i = 0; extra->progress && i < model->param_count + model->helper_count; i++) {
     const tarn__param *param = tarn__model_param(model, i);
     if (!param->trained) continue;
-    if (i >= model->param_count) TARN_TRY(add_values(c, "", param, param->master));
-    TARN_TRY(add_values(c, TARN__TENSOR_MOMENT1, param, param->moment1));
-    TARN_TRY(add_values(c, TARN__TENSOR_MOMENT2, param, param->moment2));
-    if (param->grad_sum) TARN_TRY(add_values(c, TARN__TENSOR_SUM, param, param->grad_sum));
+    if (i >= model->param_count) TARN_TRY(add_values(c, "", param, param->training.master));
+    TARN_TRY(add_values(c, TARN__TENSOR_MOMENT1, param, param->training.moment1));
+    TARN_TRY(add_values(c, TARN__TENSOR_MOMENT2, param, param->training.moment2));
+    if (param->training.grad_sum) TARN_TRY(add_values(c, TARN__TENSOR_SUM, param, param->training.grad_sum));
   }
   return TARN_STATUS_OK;
 }

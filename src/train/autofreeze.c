@@ -31,8 +31,8 @@ void tarn__autofreeze_add(const tarn__model *model, int threads) {
 #pragma omp parallel for schedule(dynamic) num_threads(threads)
   for (size_t i = 0; i < model->param_count; i++) {
     const tarn__param *param = model->params[i];
-    if (!param->grad_sum || !param->grad_written || !tarn__param_learns(param)) continue;
-    model->device->grad_sum_add(param->grad_sum, param->grad, param->rows * param->cols);
+    if (!param->training.grad_sum || !param->training.grad_written || !tarn__param_learns(param)) continue;
+    model->device->grad_sum_add(param->training.grad_sum, param->training.grad, param->rows * param->cols);
   }
 }
 
@@ -43,14 +43,14 @@ static tarn_status take_norm(const tarn__model *model, const char *set, tarn__ho
   *learns = false;
   for (size_t i = 0; i < model->param_count; i++) {
     const tarn__param *param = model->params[i];
-    if (!param->grad_sum || !tarn__freeze_covers(set, param->name)) continue;
+    if (!param->training.grad_sum || !tarn__freeze_covers(set, param->name)) continue;
     const int64_t n = param->rows * param->cols;
-    const size_t bytes = (size_t)n * sizeof *param->grad_sum;
+    const size_t bytes = (size_t)n * sizeof *param->training.grad_sum;
     void *read;
-    TARN_TRY(tarn__device_read(model->device, &read, param->grad_sum, bytes, room));
+    TARN_TRY(tarn__device_read(model->device, &read, param->training.grad_sum, bytes, room));
     const float *sum = read;
     for (int64_t k = 0; k < n; k++) *norm += fabs((double)sum[k]);
-    TARN_TRY(tarn__device_fill(model->device, param->grad_sum, 0, bytes));
+    TARN_TRY(tarn__device_fill(model->device, param->training.grad_sum, 0, bytes));
     *learns |= tarn__param_learns(param);
   }
   return TARN_STATUS_OK;

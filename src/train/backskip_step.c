@@ -15,7 +15,7 @@ static const tarn__model_stack *stack_at(const tarn_train *t, int index) {
 
 void tarn__backskip_begin(tarn_train *t, int64_t update) {
   t->stepper.update = update;
-  for (size_t i = 0; i < t->model->helper_count; i++) t->model->helpers[i]->grad_written = false;
+  for (size_t i = 0; i < t->model->helper_count; i++) t->model->helpers[i]->training.grad_written = false;
   for (int s = 0; s < STACKS; s++)
     for (int i = 0; i < stack_at(t, s)->count; i++) {
       tarn__stand_in_sums *sums = stack_at(t, s)->layers[i].sums;

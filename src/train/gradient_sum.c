@@ -7,21 +7,21 @@ enum { ROOM = 1 << 20 };  // floats that are summed at a time: few calls, and a 
 
 // The one place where gradients leave the parameters' memory, which is the device's, and come back.
 static tarn_status take_out(float *to, const tarn__param *param, int64_t first, int64_t count) {
-  return tarn__device_get(param->device, to, (const float *)param->grad + first, (size_t)count * sizeof *to);
+  return tarn__device_get(param->device, to, (const float *)param->training.grad + first, (size_t)count * sizeof *to);
 }
 
 static tarn_status put_back(const tarn__param *param, const float *from, int64_t first, int64_t count) {
-  return tarn__device_put(param->device, (float *)param->grad + first, from, (size_t)count * sizeof *from);
+  return tarn__device_put(param->device, (float *)param->training.grad + first, from, (size_t)count * sizeof *from);
 }
 
 static tarn_status clear(const tarn__param *param, int64_t first, int64_t count) {
-  return tarn__device_fill(param->device, (float *)param->grad + first, 0, (size_t)count * sizeof(float));
+  return tarn__device_fill(param->device, (float *)param->training.grad + first, 0, (size_t)count * sizeof(float));
 }
 
 static size_t count_params(const tarn__model *model) { return model->param_count + model->helper_count; }
 
 // Of the parameter, then of its rows where these are told apart.
-static int64_t marks_of(const tarn__param *param) { return 1 + (param->used_rows ? param->rows : 0); }
+static int64_t marks_of(const tarn__param *param) { return 1 + (param->training.used_rows ? param->rows : 0); }
 
 static int64_t count_marks(const tarn__model *model) {
   int64_t count = 0;
@@ -61,10 +61,10 @@ static tarn_status mark(tarn__gradient_sum *sum) {
   float *at = sum->marks;
   for (size_t i = 0; i < count_params(sum->model); i++) {
     const tarn__param *param = tarn__model_param(sum->model, i);
-    const bool written = tarn__param_learns(param) && param->grad_written;
+    const bool written = tarn__param_learns(param) && param->training.grad_written;
     *at++ = written ? 1.0f : 0.0f;
-    if (param->used_rows && written)
-      TARN_TRY(tarn__device_get(param->device, sum->used, param->used_rows, (size_t)param->rows));
+    if (param->training.used_rows && written)
+      TARN_TRY(tarn__device_get(param->device, sum->used, param->training.used_rows, (size_t)param->rows));
     for (int64_t row = 1; row < marks_of(param); row++) *at++ = written && sum->used[row - 1] ? 1.0f : 0.0f;
   }
   sum->mark_count = at - sum->marks;
@@ -73,12 +73,12 @@ static tarn_status mark(tarn__gradient_sum *sum) {
 
 // Rows that some rank used: what lies there from an earlier update is none of this one's.
 static tarn_status share_rows(const tarn__gradient_sum *sum, const tarn__param *param, const float *used) {
-  TARN_TRY(tarn__device_get(param->device, sum->used, param->used_rows, (size_t)param->rows));
+  TARN_TRY(tarn__device_get(param->device, sum->used, param->training.used_rows, (size_t)param->rows));
   for (int64_t row = 0; row < param->rows; row++) {
-    if (sum->used[row] && !param->grad_written) TARN_TRY(clear(param, row * param->cols, param->cols));
+    if (sum->used[row] && !param->training.grad_written) TARN_TRY(clear(param, row * param->cols, param->cols));
     sum->used[row] = used[row] > 0;
   }
-  return tarn__device_put(param->device, param->used_rows, sum->used, (size_t)param->rows);
+  return tarn__device_put(param->device, param->training.used_rows, sum->used, (size_t)param->rows);
 }
 
 // What one rank wrote, all have written: the others zeros.
@@ -89,11 +89,11 @@ static tarn_status share_marks(const tarn__gradient_sum *sum) {
     const float *marks = at;
     at += marks_of(param);
     if (marks[0] <= 0) continue;
-    if (param->used_rows)
+    if (param->training.used_rows)
       TARN_TRY(share_rows(sum, param, marks + 1));
-    else if (!param->grad_written)
+    else if (!param->training.grad_written)
       TARN_TRY(clear(param, 0, param->rows * param->cols));
-    param->grad_written = true;
+    param->training.grad_written = true;
   }
   return TARN_STATUS_OK;
 }
@@ -117,7 +117,7 @@ static bool next_piece(piece *out, place *p, const tarn__gradient_sum *sum, int6
     const float *marks = sum->marks + p->mark;
     const int64_t size = marks[0] > 0 ? param->rows * param->cols : 0;
     int64_t end = size;
-    if (param->used_rows && size > 0) {
+    if (param->training.used_rows && size > 0) {
       int64_t row = p->at / param->cols;
       while (row < param->rows && marks[1 + row] <= 0) row++;
       if (row * param->cols > p->at) p->at = row * param->cols;

@@ -148,11 +148,11 @@ static tarn_status take_moments(tarn_train *t) {
     tarn__param *param = tarn__model_param(t->model, i);
     size_t aligned = ((size_t)(param->rows * param->cols) + 15) & ~(size_t)15;  // 64 bytes
     if (!param->trained) continue;
-    param->moment1 = next;
-    param->moment2 = next + aligned;
+    param->training.moment1 = next;
+    param->training.moment2 = next + aligned;
     next += 2 * aligned;
     if (!tarn__model_sums(t->model, param)) continue;
-    param->grad_sum = next;
+    param->training.grad_sum = next;
     next += aligned;
   }
   return TARN_STATUS_OK;

@@ -98,7 +98,7 @@ tarn_status tarn__train_step(tarn_train *t, tarn__train_update_result *result) {
   tarn__progress next = t->progress;
   tarn__stepper_loss sum;
   const tarn__loaded *last = NULL;
-  for (size_t i = 0; i < t->model->param_count; i++) t->model->params[i]->grad_written = false;
+  for (size_t i = 0; i < t->model->param_count; i++) t->model->params[i]->training.grad_written = false;
   tarn__backskip_begin(t, next.update + 1);
   TARN_TRY(add_gradients(t, &next, &sum, &last));
   TARN_TRY(tarn__train_check_loss(t, next.update + 1, sum.nll / (double)last->predictions));

@@ -62,9 +62,9 @@ static void take_moments(void) {
     tarn__param *param = tarn__model_param(model, i);
     const size_t size = (size_t)(param->rows * param->cols);
     if (!param->trained) continue;
-    param->moment1 = next;
-    param->moment2 = next + size;
-    if (tarn__model_sums(model, param)) param->grad_sum = next + 2 * size;
+    param->training.moment1 = next;
+    param->training.moment2 = next + size;
+    if (tarn__model_sums(model, param)) param->training.grad_sum = next + 2 * size;
     next += 3 * size;
   }
 }

@@ -131,7 +131,7 @@ static double distance(const tarn__param *param, const float *wanted, bool by_no
   void *gradient;
   const size_t size = param->dtype == TARN__F64 ? sizeof(double) : sizeof(float);
   const size_t bytes = (size_t)(param->rows * param->cols) * size;
-  must(tarn__device_read(param->device, &gradient, param->grad, bytes, &room));
+  must(tarn__device_read(param->device, &gradient, param->training.grad, bytes, &room));
   bits = tarn__hash64(gradient, bytes, bits);
   for (int64_t i = 0; i < param->rows * param->cols; i++) {
     double d = element(gradient, param->dtype, i) - (double)wanted[i];
@@ -152,11 +152,11 @@ static void compare_gradients(const tarn__model *model, const tarn__safetensors 
     const tarn__stored *wanted = find(file, "gradient", param->name);
     assert_int_equal(param->trained, wanted != NULL);
     if (!param->trained) {
-      assert_null(param->grad);
-      assert_null(param->master);
+      assert_null(param->training.grad);
+      assert_null(param->training.master);
       continue;
     }
-    assert_true(param->grad_written);
+    assert_true(param->training.grad_written);
     double d = distance(param, wanted->data, golden->bounds->by_norm);
     if (!(d <= worst)) {
       worst = d;
@@ -219,7 +219,7 @@ static void run_case(void **state) {
     // Not numbers: nothing may be read that was not written.
     must(tarn__device_fill(way->device, workspace, 0xFF, graph.workspace_bytes));
     bits = 0;
-    for (size_t i = 0; i < model->param_count; i++) model->params[i]->grad_written = false;
+    for (size_t i = 0; i < model->param_count; i++) model->params[i]->training.grad_written = false;
     must(tarn__graph_run(&graph, &exec));
     void *sums;
     must(tarn__graph_read(&graph, &sums, loss, &room));

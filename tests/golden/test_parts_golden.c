@@ -162,7 +162,7 @@ static void rms(void **state) {
       check_extend(&graph, run_dy, run_loss);
       for (size_t i = 0; i < d; i++) check_store(value, ways[w].dtype, i, (double)((const float *)gain->data)[i]);
       tarn__param param = {.name = "gain", .rows = 1, .cols = (int64_t)d, .trained = true, .dtype = ways[w].dtype};
-      param.value = value, param.grad = grad;
+      param.value = value, param.training.grad = grad;
       tarn__tensor *x = input(&graph, stored("x", "rms"));
       x->needs_grad = true;
       tarn__tensor *y = tarn__residual_norm(&graph, x, NULL, 0.0, (tarn__norm){TARN__NORM_RMS, 1e-6, &param, NULL}).y;

@@ -62,8 +62,13 @@ static void frozen_has_no_gradient_node(void **state) {
   (void)state;
   tarn__graph graph = {0};
   float weight[48] = {0}, grad[48] = {0};
-  tarn__param trained = {
-      .name = "trained", .rows = 6, .cols = 8, .trained = true, .dtype = TARN__F32, .value = weight, .grad = grad};
+  tarn__param trained = {.name = "trained",
+                         .rows = 6,
+                         .cols = 8,
+                         .trained = true,
+                         .dtype = TARN__F32,
+                         .value = weight,
+                         .training.grad = grad};
   tarn__param frozen = {.name = "frozen", .rows = 8, .cols = 6, .dtype = TARN__F32, .value = weight};
   float words[80] = {0};
   tarn__param table = {.name = "table", .rows = 10, .cols = 8, .dtype = TARN__F32, .value = words};

@@ -131,7 +131,7 @@ static inline tarn__param *check_param_around(check *c, int64_t rows, int64_t co
     item->value[i] = tarn__bf16_to_f32(tarn__bf16_from_f32((float)(item->value[i] + mean)));
   tarn__dtype dtype = c->dtype == TARN__BF16 && rows == 1 ? TARN__F32 : c->dtype;
   for (size_t i = 0; i < n; i++) check_store(item->data, dtype, i, item->value[i]);
-  void *grad = item->param.grad;
+  void *grad = item->param.training.grad;
   if (trained && grad == NULL) grad = check_alloc(n, sizeof(double));
   item->param = (tarn__param){.name = "check param",
                               .rows = rows,
@@ -140,7 +140,7 @@ static inline tarn__param *check_param_around(check *c, int64_t rows, int64_t co
                               .uses = 1,
                               .dtype = dtype,
                               .value = item->data,
-                              .grad = grad};
+                              .training.grad = grad};
   return &item->param;
 }
 
@@ -244,10 +244,10 @@ static inline void check_read_item(check_item *item, bool training) {
   if (item->kind == CHECK_INTS || !item->wants_grad || !training) return;
   bool param = item->kind == CHECK_PARAM;
   const tarn__tensor *grad = param ? NULL : item->tensor->grad;
-  if (param && !item->param.grad_written) fail_msg("no kernel wrote the gradient of a trained parameter");
+  if (param && !item->param.training.grad_written) fail_msg("no kernel wrote the gradient of a trained parameter");
   if (!param && grad == NULL) fail_msg("an input that wants a gradient got none");
   tarn__dtype dtype = !param ? grad->dtype : item->param.dtype == TARN__F64 ? TARN__F64 : TARN__F32;
-  const void *data = param ? item->param.grad : grad->data;
+  const void *data = param ? item->param.training.grad : grad->data;
   for (size_t i = 0; i < (size_t)(item->rows * item->cols); i++) item->grad[i] = check_load(data, dtype, i);
 }
 
@@ -303,7 +303,7 @@ static inline void check_close(check *c) {
     tarn__free(c->item[i].value);
     tarn__free(c->item[i].grad);
     tarn__free(c->item[i].data);
-    tarn__free(c->item[i].param.grad);
+    tarn__free(c->item[i].param.training.grad);
   }
   for (int k = 0; k < CHECK_MAX; k++) {
     tarn__free(c->output_weight[k]);

@@ -12,25 +12,26 @@
 // A trained parameter with all that an optimiser needs; values from the generator.
 static tarn__param param_open(tarn__random *random, int64_t rows, int64_t cols, tarn__dtype dtype) {
   size_t n = (size_t)(rows * cols);
-  tarn__param p = {.name = "p", .rows = rows, .cols = cols, .trained = true, .grad_written = true, .dtype = dtype};
-  p.master = check_alloc(n, sizeof(float));
-  p.grad = check_alloc(n, sizeof(float));
-  p.moment1 = check_alloc(n, sizeof(float));
-  p.moment2 = check_alloc(n, sizeof(float));
-  p.value = dtype == TARN__F32 ? p.master : check_alloc(n, sizeof(uint16_t));
+  tarn__param p = {
+      .name = "p", .rows = rows, .cols = cols, .trained = true, .training.grad_written = true, .dtype = dtype};
+  p.training.master = check_alloc(n, sizeof(float));
+  p.training.grad = check_alloc(n, sizeof(float));
+  p.training.moment1 = check_alloc(n, sizeof(float));
+  p.training.moment2 = check_alloc(n, sizeof(float));
+  p.value = dtype == TARN__F32 ? p.training.master : check_alloc(n, sizeof(uint16_t));
   for (size_t i = 0; i < n; i++) {
-    p.master[i] = (float)tarn__random_normal(random);
-    ((float *)p.grad)[i] = (float)(0.1 * tarn__random_normal(random));
+    p.training.master[i] = (float)tarn__random_normal(random);
+    ((float *)p.training.grad)[i] = (float)(0.1 * tarn__random_normal(random));
   }
   return p;
 }
 
 static void param_close(tarn__param *p) {
-  if (p->value != p->master) tarn__free(p->value);
-  tarn__free(p->master);
-  tarn__free(p->grad);
-  tarn__free(p->moment1);
-  tarn__free(p->moment2);
+  if (p->value != p->training.master) tarn__free(p->value);
+  tarn__free(p->training.master);
+  tarn__free(p->training.grad);
+  tarn__free(p->training.moment1);
+  tarn__free(p->training.moment2);
 }
 
 static const tarn__adam_options adam = {0.01, 0.9, 0.98, 1e-8, 0.0, false};
@@ -56,13 +57,13 @@ static void as_pytorch(void **state) {
     tarn__random_init(&random, 1, 1);
     tarn__param p = param_open(&random, 2, 4, TARN__F32);
     tarn__param *list[] = {&p};
-    memcpy(p.master, weights, sizeof weights);
+    memcpy(p.training.master, weights, sizeof weights);
     for (int step = 0; step < 3; step++) {
-      memcpy(p.grad, gradients[step], sizeof gradients[step]);
+      memcpy(p.training.grad, gradients[step], sizeof gradients[step]);
       double norm = tarn__grad_norm(list, 1, 1), factor = 1.0 / (norm + 1e-6);
       tarn__adam_step(list, 1, options[k], step + 1, factor < 1.0 ? factor : 1.0, 1);
     }
-    for (int i = 0; i < 8; i++) assert_true(fabs(p.master[i] - expected[k][i]) < 1e-6);
+    for (int i = 0; i < 8; i++) assert_true(fabs(p.training.master[i] - expected[k][i]) < 1e-6);
     param_close(&p);
   }
 }
@@ -96,16 +97,16 @@ static void as_defined(void **state) {
       w[i] = check_alloc(n, sizeof(double));
       m[i] = check_alloc(n, sizeof(double));
       v[i] = check_alloc(n, sizeof(double));
-      for (size_t j = 0; j < n; j++) w[i][j] = p[i].master[j];
+      for (size_t j = 0; j < n; j++) w[i][j] = p[i].training.master[j];
     }
     p[4].trained = k != 1;
-    p[3].grad_written = k != 2;
+    p[3].training.grad_written = k != 2;
     double squares = 0.0;
     for (int step = 1; step <= 3; step++) {
       tarn__adam_step(list, PARAMS, options[k], step, 0.5, 2);
       for (int i = 0; i < PARAMS; i++)
-        for (int64_t j = 0; p[i].trained && p[i].grad_written && j < rows[i] * cols[i]; j++) {
-          double g = ((const float *)p[i].grad)[j];
+        for (int64_t j = 0; p[i].trained && p[i].training.grad_written && j < rows[i] * cols[i]; j++) {
+          double g = ((const float *)p[i].training.grad)[j];
           plain_step(&w[i][j], &m[i][j], &v[i][j], 0.5 * g, options[k], step);
           if (step == 1) squares += g * g;
         }
@@ -116,15 +117,16 @@ static void as_defined(void **state) {
     bits_trace("norm");
     for (int i = 0; i < PARAMS; i++) {
       for (int64_t j = 0; j < rows[i] * cols[i]; j++) {
-        if (!(fabs(p[i].master[j] - w[i][j]) < 2e-6 * (1.0 + fabs(w[i][j]))))
-          fail_msg("parameter %d, element %lld: %.9g, expected %.9g", i, (long long)j, p[i].master[j], w[i][j]);
-        if (p[i].dtype == TARN__BF16 && p[i].trained && p[i].grad_written)
-          assert_int_equal(((const uint16_t *)p[i].value)[j], tarn__bf16_from_f32(p[i].master[j]));
+        if (!(fabs(p[i].training.master[j] - w[i][j]) < 2e-6 * (1.0 + fabs(w[i][j]))))
+          fail_msg("parameter %d, element %lld: %.9g, expected %.9g", i, (long long)j, p[i].training.master[j],
+                   w[i][j]);
+        if (p[i].dtype == TARN__BF16 && p[i].trained && p[i].training.grad_written)
+          assert_int_equal(((const uint16_t *)p[i].value)[j], tarn__bf16_from_f32(p[i].training.master[j]));
       }
       const size_t n = (size_t)(rows[i] * cols[i]);
-      bits_add_floats(p[i].master, n);
-      bits_add_floats(p[i].moment1, n);
-      bits_add_floats(p[i].moment2, n);
+      bits_add_floats(p[i].training.master, n);
+      bits_add_floats(p[i].training.moment1, n);
+      bits_add_floats(p[i].training.moment2, n);
       bits_trace("adam");
       param_close(&p[i]);
       tarn__free(w[i]);
@@ -147,10 +149,10 @@ static void threads_give_equal_bits(void **state) {
     size_t bytes = (size_t)(p.rows * p.cols) * sizeof(float);
     if (kept == NULL) {
       kept = check_alloc(1, bytes);
-      memcpy(kept, p.master, bytes);
+      memcpy(kept, p.training.master, bytes);
       norm = now;
     }
-    assert_memory_equal(kept, p.master, bytes);
+    assert_memory_equal(kept, p.training.master, bytes);
     assert_true(now == norm);
     param_close(&p);
   }
@@ -168,26 +170,28 @@ static void unused_rows_are_passed_over(void **state) {
       tarn__random_init(&random, 5, 5);
       p[i] = param_open(&random, 301, 67, k == 1 ? TARN__F32 : TARN__BF16);
     }
-    p[1].used_rows = check_alloc((size_t)p[1].rows, 1);
+    p[1].training.used_rows = check_alloc((size_t)p[1].rows, 1);
     size_t n = (size_t)(p[0].rows * p[0].cols);
     for (int step = 1; step <= 3; step++) {
       for (int64_t r = 0; r < p[0].rows; r++) {
-        p[1].used_rows[r] = (r * 7919 + step) % 5 < 2;
+        p[1].training.used_rows[r] = (r * 7919 + step) % 5 < 2;
         for (int64_t c = 0; c < p[0].cols; c++)
-          ((float *)p[0].grad)[r * p[0].cols + c] = p[1].used_rows[r] ? (float)(c + step) * 0.01f : 0.0f;
+          ((float *)p[0].training.grad)[r * p[0].cols + c] =
+              p[1].training.used_rows[r] ? (float)(c + step) * 0.01f : 0.0f;
       }
       // Nobody reads what is not used.
       for (size_t i = 0; i < n; i++)
-        ((float *)p[1].grad)[i] = p[1].used_rows[i / (size_t)p[1].cols] ? ((float *)p[0].grad)[i] : NAN;
+        ((float *)p[1].training.grad)[i] =
+            p[1].training.used_rows[i / (size_t)p[1].cols] ? ((float *)p[0].training.grad)[i] : NAN;
       double norm = tarn__grad_norm(list[0], 1, 2);
       assert_true(fabs(tarn__grad_norm(list[1], 1, 2) / norm - 1.0) < 1e-12);
       for (int i = 0; i < 2; i++) tarn__adam_step(list[i], 1, options[k], step, 0.5, 2);
-      assert_memory_equal(p[0].master, p[1].master, n * sizeof(float));
-      assert_memory_equal(p[0].moment1, p[1].moment1, n * sizeof(float));
-      assert_memory_equal(p[0].moment2, p[1].moment2, n * sizeof(float));
+      assert_memory_equal(p[0].training.master, p[1].training.master, n * sizeof(float));
+      assert_memory_equal(p[0].training.moment1, p[1].training.moment1, n * sizeof(float));
+      assert_memory_equal(p[0].training.moment2, p[1].training.moment2, n * sizeof(float));
       if (k != 1) assert_memory_equal(p[0].value, p[1].value, n * sizeof(uint16_t));
     }
-    tarn__free(p[1].used_rows);
+    tarn__free(p[1].training.used_rows);
     for (int i = 0; i < 2; i++) param_close(&p[i]);
   }
 }
@@ -198,9 +202,9 @@ static void norm_shows_what_is_not_finite(void **state) {
   tarn__random_init(&random, 4, 4);
   tarn__param p = param_open(&random, 3, 5, TARN__F32), *list[] = {&p};
   assert_true(isfinite(tarn__grad_norm(list, 1, 2)));
-  ((float *)p.grad)[14] = -INFINITY;
+  ((float *)p.training.grad)[14] = -INFINITY;
   assert_false(isfinite(tarn__grad_norm(list, 1, 2)));
-  ((float *)p.grad)[14] = NAN;
+  ((float *)p.training.grad)[14] = NAN;
   assert_false(isfinite(tarn__grad_norm(list, 1, 2)));
   param_close(&p);
 }

@@ -123,29 +123,29 @@ static void used_rows(void **state) {
   for (int i = 0; i < 2; i++) {
     table[i] = (tarn__param){.name = "table", .rows = 40, .cols = 24, .trained = true, .uses = 1, .dtype = TARN__F32};
     table[i].value = check_alloc(n, sizeof(float));
-    table[i].grad = check_alloc(n, sizeof(float));
+    table[i].training.grad = check_alloc(n, sizeof(float));
     for (size_t j = 0; j < n; j++) ((float *)table[i].value)[j] = 0.1f * (float)(j % 13);
   }
   // Something else was kept in this gradient.
-  for (size_t j = 0; j < n; j++) ((float *)table[1].grad)[j] = 3.0f;
-  table[1].used_rows = check_alloc(40, 1);
-  memset(table[1].used_rows, 1, 40);
+  for (size_t j = 0; j < n; j++) ((float *)table[1].training.grad)[j] = 3.0f;
+  table[1].training.used_rows = check_alloc(40, 1);
+  memset(table[1].training.used_rows, 1, 40);
   for (int32_t update = 0; update < 3; update++) {
     int used = 0;
     for (int i = 0; i < 2; i++) {
-      table[i].grad_written = false;
+      table[i].training.grad_written = false;
       add_gradient(&table[i], 5 * update);
       add_gradient(&table[i], 7 * update + 20);
     }
-    assert_memory_equal(table[0].grad, table[1].grad, n * sizeof(float));
-    for (int r = 0; r < 40; r++) used += table[1].used_rows[r];
+    assert_memory_equal(table[0].training.grad, table[1].training.grad, n * sizeof(float));
+    for (int r = 0; r < 40; r++) used += table[1].training.used_rows[r];
     assert_true(used >= 4 && used <= 8);
   }
   for (int i = 0; i < 2; i++) {
     tarn__free(table[i].value);
-    tarn__free(table[i].grad);
+    tarn__free(table[i].training.grad);
   }
-  tarn__free(table[1].used_rows);
+  tarn__free(table[1].training.used_rows);
 }
 
 static int run(void) {

@@ -89,9 +89,10 @@ static void no_rows(void **state) {
     float values[WORDS * D] = {0}, grads[WORDS * D], bias_values[WORDS] = {0}, bias_grads[WORDS];
     for (int i = 0; i < WORDS * D; i++) grads[i] = NAN;
     for (int i = 0; i < WORDS; i++) bias_grads[i] = NAN;
-    tarn__param table = {.name = "table", .rows = WORDS, .cols = D, .trained = true, .value = values, .grad = grads};
+    tarn__param table = {
+        .name = "table", .rows = WORDS, .cols = D, .trained = true, .value = values, .training.grad = grads};
     tarn__param bias = {.name = "bias", .rows = 1, .cols = WORDS, .trained = true, .value = bias_values};
-    bias.grad = bias_grads;
+    bias.training.grad = bias_grads;
     table.dtype = bias.dtype = TARN__F32;
     tarn__graph_begin(&graph, fast ? &tarn__device_cpu : &tarn__device_reference, TARN__F32, true, CHECK_THREADS);
     int32_t target = 0;
@@ -106,7 +107,7 @@ static void no_rows(void **state) {
     tarn__graph_bind(&graph, workspace);
     tarn__exec exec = {.threads = CHECK_THREADS};
     check_ok(tarn__graph_run(&graph, &exec));
-    assert_true(table.grad_written && bias.grad_written);
+    assert_true(table.training.grad_written && bias.training.grad_written);
     for (int i = 0; i < WORDS * D; i++) assert_true(grads[i] == 0.0f);
     for (int i = 0; i < WORDS; i++) assert_true(bias_grads[i] == 0.0f);
     assert_true(*(const double *)loss->data == 0.0);

@@ -37,9 +37,9 @@ static uint64_t hash_weights(const tarn_train *train) {
     const size_t count = (size_t)(param->rows * param->cols);
     hash = tarn__hash64(param->value, count * tarn__dtype_size(param->dtype), hash);
     if (!param->trained) continue;
-    hash = tarn__hash64(param->master, count * sizeof(float), hash);
-    hash = tarn__hash64(param->moment1, count * sizeof(float), hash);
-    hash = tarn__hash64(param->moment2, count * sizeof(float), hash);
+    hash = tarn__hash64(param->training.master, count * sizeof(float), hash);
+    hash = tarn__hash64(param->training.moment1, count * sizeof(float), hash);
+    hash = tarn__hash64(param->training.moment2, count * sizeof(float), hash);
   }
   return hash;
 }

@@ -202,7 +202,7 @@ static void predictor_predicts(void **state) {
     last_branch(z, &s, &c);
     predict(dx, s.model->encoder.layers[0].weights->backskip, c.output_weight[0], c.item[0].value, z);
     check_close_to(c.item[0].grad, dx, ROWS * D, 1e-9, places[place], "gradient", 0);
-    for (size_t i = 0; i < s.model->helper_count; i++) assert_false(s.model->helpers[i]->grad_written);
+    for (size_t i = 0; i < s.model->helper_count; i++) assert_false(s.model->helpers[i]->training.grad_written);
     check_close(&c);
     close_spec(&s);
   }
@@ -266,7 +266,7 @@ static void predictor_learns(void **state) {
     assert_int_equal(s.model->helper_count, 6);
     for (size_t p = 0; p < s.model->helper_count; p++) {
       tarn__param *param = s.model->helpers[p];
-      assert_true(param->grad_written);
+      assert_true(param->training.grad_written);
       for (int64_t i = 0; i < param->rows * param->cols; i += 5) {
         double *value = (double *)param->value + i, kept = *value, expected = 0;
         static const double at[4] = {1, -1, 2, -2}, weight[4] = {8, -8, -1, 1};
@@ -275,7 +275,7 @@ static void predictor_learns(void **state) {
           expected += weight[k] * relative_error(&s, &c, z, c.item[0].grad) / (12 * h);
         }
         *value = kept;
-        double found = ((const double *)param->grad)[i];
+        double found = ((const double *)param->training.grad)[i];
         if (fabs(found - expected) > 1e-8 + 1e-6 * fabs(expected))
           fail_msg("%s: %s: %g where %g was expected", places[place], param->name, found, expected);
       }
@@ -334,7 +334,7 @@ static void assert_same_gradients(const whole *a, const whole *b, const char *na
     const tarn__param *x = a->s.model->params[p], *y = b->s.model->params[p];
     size_t size = x->dtype == TARN__F64 ? sizeof(double) : sizeof(float);
     assert_string_equal(x->name, y->name);
-    if (x->trained && memcmp(x->grad, y->grad, (size_t)(x->rows * x->cols) * size) != 0)
+    if (x->trained && memcmp(x->training.grad, y->training.grad, (size_t)(x->rows * x->cols) * size) != 0)
       fail_msg("%s: the gradient of %s has other bits", name, x->name);
   }
 }

@@ -164,7 +164,7 @@ static void run_sentences(fixture *f, const tarn__device *device, int first, int
 }
 
 static void forget_gradients(fixture *f) {
-  for (size_t i = 0; i < f->model->param_count; i++) f->model->params[i]->grad_written = false;
+  for (size_t i = 0; i < f->model->param_count; i++) f->model->params[i]->training.grad_written = false;
 }
 
 static void run_step(fixture *f, const tarn__device *device) {
@@ -173,7 +173,8 @@ static void run_step(fixture *f, const tarn__device *device) {
 }
 
 static double grad_at(const tarn__param *param, int64_t i) {
-  return param->dtype == TARN__F64 ? ((const double *)param->grad)[i] : (double)((const float *)param->grad)[i];
+  return param->dtype == TARN__F64 ? ((const double *)param->training.grad)[i]
+                                   : (double)((const float *)param->training.grad)[i];
 }
 
 static double rms_of_gradient(const tarn__param *param) {
@@ -194,7 +195,7 @@ static void gradients_are_differences(const place *at) {
   for (size_t p = 0; p < f.model->param_count; p++) {
     tarn__param *param = f.model->params[p];
     if (!param->trained) continue;
-    assert_true(param->grad_written);
+    assert_true(param->training.grad_written);
     int64_t n = param->rows * param->cols;
     double *value = param->value, rms = rms_of_gradient(param);
     for (int64_t e = 0; e < ELEMENTS; e++) {
@@ -292,13 +293,13 @@ static void frozen_stays(const place *at, tarn__dtype dtype) {
     tarn__param *param = model->params[p];
     block_seen |= is_block(param);
     assert_int_equal(param->trained, !is_frozen(at, param));
-    assert_int_equal(param->grad != NULL, param->trained);
-    assert_int_equal(param->master != NULL, param->trained);
+    assert_int_equal(param->training.grad != NULL, param->trained);
+    assert_int_equal(param->training.master != NULL, param->trained);
     assert_int_equal(param->uses, is_block(param) ? 2 : 1);
     if (!param->trained) continue;
     size_t n = (size_t)(param->rows * param->cols);
-    param->moment1 = take(n, sizeof(float));
-    param->moment2 = take(n, sizeof(float));
+    param->training.moment1 = take(n, sizeof(float));
+    param->training.moment2 = take(n, sizeof(float));
   }
   assert_true(block_seen);
   assert_int_equal(at->frozen != TARN_FROZEN_NO || at->mixer == &tarn__mixer_esn, size.frozen > 0);
@@ -308,14 +309,14 @@ static void frozen_stays(const place *at, tarn__dtype dtype) {
     run_step(&f, &tarn__device_cpu);
     losses[step - 1] = f.loss;
     for (size_t p = 0; p < model->param_count; p++)
-      assert_int_equal(model->params[p]->grad_written, model->params[p]->trained);
+      assert_int_equal(model->params[p]->training.grad_written, model->params[p]->trained);
     tarn__adam_step(model->params, model->param_count, &options, step, 1.0, THREADS);
   }
   assert_true(losses[0] != losses[1]);
   assert_memory_equal(before, model->storage[TARN__MEMORY_FROZEN], size.frozen_bytes);
   for (size_t p = 0; p < model->param_count; p++) {
-    tarn__free(model->params[p]->moment1);
-    tarn__free(model->params[p]->moment2);
+    tarn__free(model->params[p]->training.moment1);
+    tarn__free(model->params[p]->training.moment2);
   }
   tarn__free(before);
   close_model(&f);

@@ -121,7 +121,7 @@ static void parts_are_trained_and_frozen(void **state) {
     const tarn__param *param = find(model, parts[i].name);
     if (!param) fail_msg("there is no %s", parts[i].name);
     assert_int_equal(param->trained, parts[i].trained);
-    assert_int_equal(param->grad != NULL, parts[i].trained);
+    assert_int_equal(param->training.grad != NULL, parts[i].trained);
   }
   const tarn__param *in = find(model, "decoder.layer1.esn.in.weight");
   double squares = 0;

@@ -233,9 +233,10 @@ static void autofreeze_sums_gradients(void **state) {
   for (size_t i = 0; i < t->model->param_count; i++) {
     const tarn__param *param = t->model->params[i];
     bool expected = param->trained && strncmp(param->name, "encoder.", 8) == 0;
-    assert_int_equal(param->grad_sum != NULL, expected);
+    assert_int_equal(param->training.grad_sum != NULL, expected);
     if (!expected) continue;
-    assert_memory_equal(param->grad_sum, param->grad, (size_t)(param->rows * param->cols) * sizeof(float));
+    assert_memory_equal(param->training.grad_sum, param->training.grad,
+                        (size_t)(param->rows * param->cols) * sizeof(float));
     with++;
   }
   assert_true(with > 20);
@@ -244,7 +245,7 @@ static void autofreeze_sums_gradients(void **state) {
   assert_int_equal(t->progress.norm_count, 4);  // four trained sets: L1 is one
   assert_int_equal(t->progress.frozen_sets, 0);
   for (size_t i = 0; i < t->model->param_count; i++)
-    if (t->model->params[i]->grad_sum) assert_true(t->model->params[i]->grad_sum[0] == 0);
+    if (t->model->params[i]->training.grad_sum) assert_true(t->model->params[i]->training.grad_sum[0] == 0);
   for (int i = 0; i < 4; i++) assert_true(t->progress.norms[i] > 0);
   tarn_train_close(&t);
 }

@@ -98,8 +98,8 @@ static void test_frozen_parameters_have_nothing_else(void **state) {
     assert_int_equal(param->trained, !frozen);
     assert_non_null(param->value);
     if (!frozen) continue;
-    assert_null(param->grad);
-    assert_null(param->master);
+    assert_null(param->training.grad);
+    assert_null(param->training.master);
   }
   tarn__model_close(&model);
   tarn_config_close(&config);

@@ -133,11 +133,11 @@ static void same_bits(const stacks *at, const tarn__device *device, tarn__dtype 
   assert_int_equal(kept.model->param_count, again.model->param_count);
   for (size_t p = 0; p < kept.model->param_count; p++) {
     const tarn__param *a = kept.model->params[p], *b = again.model->params[p];
-    assert_int_equal(a->grad_written, b->grad_written);
+    assert_int_equal(a->training.grad_written, b->training.grad_written);
     if (!a->trained) continue;
-    assert_true(a->grad_written);
+    assert_true(a->training.grad_written);
     size_t size = dtype == TARN__F64 ? sizeof(double) : sizeof(float);
-    if (memcmp(a->grad, b->grad, (size_t)(a->rows * a->cols) * size) != 0)
+    if (memcmp(a->training.grad, b->training.grad, (size_t)(a->rows * a->cols) * size) != 0)
       fail_msg("%s | %s, %s-norm: the gradient of %s has other bits", at->encoder, at->decoder, at->norm, a->name);
   }
   close_model(&kept);

@@ -95,9 +95,9 @@ static uint64_t hash_frozen(const tarn_train *train) {
   for (size_t i = 0; i < train->model->param_count; i++) {
     const tarn__param *param = train->model->params[i];
     if (param->trained) continue;
-    assert_null(param->grad);
-    assert_null(param->master);
-    assert_null(param->moment1);
+    assert_null(param->training.grad);
+    assert_null(param->training.master);
+    assert_null(param->training.moment1);
     size_t bytes = (size_t)(param->rows * param->cols) * tarn__dtype_size(param->dtype);
     hash = tarn__hash64(param->value, bytes, hash);
   }
@@ -148,7 +148,7 @@ static void poison(void *user, const tarn_train_event *event) {
   if (event->kind != TARN_TRAIN_EVENT_UPDATE || event->update != 7) return;
   for (size_t i = 0; i < train->model->param_count; i++) {
     tarn__param *param = train->model->params[i];
-    if (param->trained && param->rows > 1) param->master[3] = NAN;
+    if (param->trained && param->rows > 1) param->training.master[3] = NAN;
   }
 }
 
@@ -180,7 +180,7 @@ static void swell(void *user, const tarn_train_event *event) {
   for (size_t i = 0; i < train->model->param_count; i++)
     if (strstr(train->model->params[i]->name, ".gain")) gain = train->model->params[i];
   assert_non_null(gain);
-  for (int64_t i = 0; i < gain->cols; i++) gain->master[i] *= 1e20f;
+  for (int64_t i = 0; i < gain->cols; i++) gain->training.master[i] *= 1e20f;
 }
 
 // The square of a gradient of 1e20 is infinite in fp32: its weight would never move again.

@@ -70,7 +70,7 @@ static void on_event(void *user, const tarn_train_event *event) {
   if (!a->poison) a->stop = 1;
   for (size_t i = 0; a->poison && i < a->train->model->param_count; i++) {
     tarn__param *param = a->train->model->params[i];
-    if (param->trained && param->rows > 1) param->master[3] = NAN;
+    if (param->trained && param->rows > 1) param->training.master[3] = NAN;
   }
 }
 

@@ -322,9 +322,9 @@ static void add_to_parameter(const tarn__exec *exec, const tarn__node *node) {
     tarn__row_add(all.sums, part_of(exec, node, which, dy->rows, dy->cols, dy->dtype).sums, all.kernels);
   through_softmax(all.sums, all.shared, &all.spec);
   if (tarn__param_accumulate(param))
-    tarn__row_add(param->grad, all.sums, all.kernels);
+    tarn__row_add(param->training.grad, all.sums, all.kernels);
   else
-    memcpy(param->grad, all.sums, (size_t)all.kernels * sizeof *all.sums);
+    memcpy(param->training.grad, all.sums, (size_t)all.kernels * sizeof *all.sums);
 }
 
 static tarn_status backward(const tarn__exec *exec, const tarn__node *node) {

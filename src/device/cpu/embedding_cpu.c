@@ -93,11 +93,11 @@ static tarn_status forward(const tarn__exec *exec, const tarn__node *node) {
 // The rows that the last update used, where that is known, or else all.
 static void clear_gradient(const tarn__exec *exec, const tarn__param *table) {
   const size_t row_bytes = (size_t)table->cols * sizeof(float);
-  uint8_t *used = table->used_rows;
+  uint8_t *used = table->training.used_rows;
 #pragma omp parallel for num_threads(exec->threads) schedule(static)
   for (int64_t v = 0; v < table->rows; v++) {
     if (used && !used[v]) continue;
-    memset((char *)table->grad + (size_t)v * row_bytes, 0, row_bytes);
+    memset((char *)table->training.grad + (size_t)v * row_bytes, 0, row_bytes);
     if (used) used[v] = 0;
   }
 }
@@ -109,7 +109,7 @@ static void backward_part(const tarn__exec *exec, const tarn__node *node, float 
   const tarn__embedding_attr *attr = node->attr;
   const int32_t *ids = node->in[TARN__EMBEDDING_BACKWARD_IDS]->data;
   const tarn__param *table = node->dparam[0];
-  float *grad = table->grad;
+  float *grad = table->training.grad;
   const int64_t d = dy->cols, n = last - first;
   uint16_t *numbers = (uint16_t *)(void *)(scratch_rows + 2 * tarn__row_floats(d));
   const uint32_t threshold = attr->dropout.threshold;
@@ -132,8 +132,8 @@ static tarn_status backward(const tarn__exec *exec, const tarn__node *node) {
   const int32_t *ids = node->in[TARN__EMBEDDING_BACKWARD_IDS]->data;
   tarn__param *table = node->dparam[0];
   if (!tarn__param_accumulate(table)) clear_gradient(exec, table);
-  for (int64_t r = 0; table->used_rows && r < node->in[TARN__EMBEDDING_BACKWARD_DY]->rows; r++)
-    table->used_rows[ids[r]] = 1;
+  for (int64_t r = 0; table->training.used_rows && r < node->in[TARN__EMBEDDING_BACKWARD_DY]->rows; r++)
+    table->training.used_rows[ids[r]] = 1;
   float *rows = (float *)node->scratch + turns_floats(d);
   const int64_t blocks = (d + TARN__DROPOUT_BLOCK - 1) / TARN__DROPOUT_BLOCK;
 #pragma omp parallel for num_threads(exec->threads) schedule(static, 1)

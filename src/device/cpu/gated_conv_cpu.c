@@ -126,7 +126,7 @@ static tarn_status backward(const tarn__exec *exec, const tarn__node *node) {
   }
   tarn__param *kernel = node->dparam[0];
   if (!kernel) return TARN_STATUS_OK;
-  float *dkernel = kernel->grad;
+  float *dkernel = kernel->training.grad;
   if (!tarn__param_accumulate(kernel)) memset(dkernel, 0, 3 * (size_t)w.cols * sizeof *dkernel);
   for (int part = 0; part < exec->threads; part++)
     for (int k = 0; k < 3; k++)

@@ -23,8 +23,8 @@ static tarn__gemm forward_product(const tarn__node *node) {
                       .k = x->cols,
                       .a = x->data,
                       .b = weight->data,
-                      .packed = weight->param->packed,
-                      .int8 = weight->param->packed_int8,
+                      .packed = weight->param->decoding.packed,
+                      .int8 = weight->param->decoding.packed_int8,
                       .c = node->out[TARN__LINEAR_Z] != NULL ? node->out[TARN__LINEAR_Z]->data : y->data,
                       .bias = bias != NULL ? bias->data : NULL,
                       .lda = x->cols,
@@ -63,7 +63,7 @@ static tarn__gemm dweight_product(const tarn__node *node, bool accumulate) {
                       .k = x->rows,
                       .a = dz->data,
                       .b = x->data,
-                      .c = node->dparam[0]->grad,
+                      .c = node->dparam[0]->training.grad,
                       .lda = dz->cols,
                       .ldb = x->cols,
                       .ldc = x->cols,
@@ -128,7 +128,7 @@ tarn_status tarn__cpu_linear_dz(const tarn__exec *exec, const tarn__node *node) 
                 dy->rows * part / exec->threads, dy->rows * (part + 1) / exec->threads);
   }
   if (bias == NULL) return TARN_STATUS_OK;
-  float *grad = bias->grad;
+  float *grad = bias->training.grad;
   if (!tarn__param_accumulate(bias)) memset(grad, 0, (size_t)dy->cols * sizeof *grad);
   for (int part = 0; part < exec->threads; part++) tarn__row_add(grad, scratch + (size_t)part * width, dy->cols);
   return TARN_STATUS_OK;

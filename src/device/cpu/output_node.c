@@ -94,7 +94,7 @@ static tarn__gemm dtable_product(const tarn__node *node, const layout *l, int64_
   tarn__gemm product = dtable_shape(node, l, rows);
   product.a = (const char *)node->scratch + l->dlogits;
   product.b = row_of(node->in[0], first);
-  product.c = node->dparam[0]->grad;
+  product.c = node->dparam[0]->training.grad;
   product.accumulate = accumulate;
   return product;
 }
@@ -248,7 +248,7 @@ static void pack_table(const tarn__exec *exec, const tarn__node *node, const lay
 
 static void add_bias_gradient(const tarn__exec *exec, const tarn__node *node, const layout *l) {
   tarn__param *bias = node->dparam[1];
-  float *grad = bias->grad, *sums = (float *)((char *)node->scratch + l->sums);
+  float *grad = bias->training.grad, *sums = (float *)((char *)node->scratch + l->sums);
   if (!tarn__param_accumulate(bias)) memset(grad, 0, (size_t)l->words * sizeof *grad);
   for (int part = 0; part < exec->threads; part++) tarn__row_add(grad, sums + part * l->words, l->words);
 }
@@ -287,8 +287,8 @@ static tarn__gemm log_product(const tarn__node *node) {
                       .k = table->cols,
                       .a = x->data,
                       .b = table->data,
-                      .packed = table->param->packed,
-                      .int8 = table->param->packed_int8,
+                      .packed = table->param->decoding.packed,
+                      .int8 = table->param->decoding.packed_int8,
                       .c = out->data,
                       .bias = bias != NULL ? bias->data : NULL,
                       .lda = x->cols,

@@ -17,7 +17,7 @@ static tarn__gemm dweight_product(const tarn__node *node, bool accumulate) {
                       .k = rows,
                       .a = du->data ? (const char *)du->data + du_first * size : NULL,
                       .b = y->data ? (const char *)y->data + y_first * size : NULL,
-                      .c = node->dparam[0]->grad,
+                      .c = node->dparam[0]->training.grad,
                       .lda = du->cols,
                       .ldb = y->cols,
                       .ldc = n,

@@ -97,8 +97,8 @@ static tarn__gemm product_of(const tarn__node *node, const tarn__recurrence_spec
   if (c->backward) return g;
   const tarn__tensor *bias = node->in[TARN__RECURRENCE_BIASES + direction];
   g.bias = bias ? bias->data : NULL;
-  g.packed = weight->param->packed;
-  g.int8 = weight->param->packed_int8;
+  g.packed = weight->param->decoding.packed;
+  g.int8 = weight->param->decoding.packed_int8;
   return g;
 }
 
@@ -387,7 +387,7 @@ tarn_status tarn__cpu_recurrence_backward(const tarn__exec *exec, const tarn__no
   for (int d = 0; d < spec->directions; d++) {
     tarn__param *bias = node->dparam[d];
     if (!bias) continue;
-    float *grad = bias->grad;
+    float *grad = bias->training.grad;
     const int64_t width = bias->cols;
     if (!tarn__param_accumulate(bias)) memset(grad, 0, (size_t)width * sizeof *grad);
     for (int group = 0; group < all.cut.groups; group++)

@@ -241,7 +241,7 @@ TARN__VEC_INLINE void backward_part(const tarn__node *node, const part *p, int64
 static void add_to_gradient(const tarn__exec *exec, const tarn__node *node, int which, int64_t rows, int64_t d) {
   tarn__param *param = node->dparam[which];
   if (!param) return;
-  float *grad = param->grad;
+  float *grad = param->training.grad;
   if (!tarn__param_accumulate(param)) memset(grad, 0, (size_t)d * sizeof *grad);
   for (int t = 0; t < exec->threads; t++) {
     const part p = part_of(exec, node, t, rows, d);

@@ -87,7 +87,7 @@ tarn_status TARN__REF(tarn__conv_backward_ref)(const tarn__exec *exec, const tar
   tarn__tensor *dx = node->out[TARN__CONV_DX], *dlogits = node->out[TARN__CONV_DLOGITS];
   const int64_t d = dy->cols, channels = d / spec->heads, size = spec->heads * spec->width;
   real *p = node->scratch, *w = p + size;
-  real *dparam = node->dparam[0] ? node->dparam[0]->grad : NULL;
+  real *dparam = node->dparam[0] ? node->dparam[0]->training.grad : NULL;
   if (dparam && !tarn__param_accumulate(node->dparam[0]))
     for (int64_t i = 0; i < size; i++) dparam[i] = 0;
   for (int64_t i = 0; dx && !node->in[TARN__CONV_PREVIOUS] && i < dy->rows * d; i++) ((real *)dx->data)[i] = 0;

@@ -35,12 +35,12 @@ tarn_status TARN__REF(tarn__embedding_backward_ref)(const tarn__exec *exec, cons
   const tarn__embedding_attr *attr = node->attr;
   const int32_t *ids = node->in[TARN__EMBEDDING_BACKWARD_IDS]->data;
   tarn__param *table = node->dparam[0];
-  real *grad = table->grad;
+  real *grad = table->training.grad;
   const real scale = (real)(attr->scale * tarn__dropout_scale(attr->dropout));
   const int64_t d = dy->cols;
   if (!tarn__param_accumulate(table))
     for (int64_t i = 0; i < table->rows * d; i++) grad[i] = 0;
-  for (int64_t r = 0; table->used_rows && r < dy->rows; r++) table->used_rows[ids[r]] = 1;
+  for (int64_t r = 0; table->training.used_rows && r < dy->rows; r++) table->training.used_rows[ids[r]] = 1;
   for (int64_t r = 0; r < dy->rows; r++)
     for (int64_t c = 0; c < d; c++)
       if (tarn__dropout_keeps(attr->dropout, exec, r, c))

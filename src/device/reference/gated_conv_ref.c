@@ -69,7 +69,7 @@ tarn_status TARN__REF(tarn__gated_conv_backward_ref)(const tarn__exec *exec, con
   real *d[3];
   for (int k = 0; k < 3; k++) d[k] = node->out[k] ? node->out[k]->data : NULL;
   tarn__param *kernel = node->dparam[0];
-  real *dkernel = kernel ? kernel->grad : NULL;
+  real *dkernel = kernel ? kernel->training.grad : NULL;
   if (kernel && !tarn__param_accumulate(kernel)) memset(dkernel, 0, 3 * (size_t)w.cols * sizeof *dkernel);
   if (d[TARN__GC_DX]) memset(d[TARN__GC_DX], 0, (size_t)(node->out[0]->rows * w.cols) * sizeof(real));
   for (int64_t s = 0; s < w.sentences; s++)

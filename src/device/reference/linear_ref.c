@@ -43,9 +43,9 @@ tarn_status TARN__REF(tarn__linear_dz_ref)(const tarn__exec *exec, const tarn__n
   if (bias == NULL) return TARN_STATUS_OK;
   int accumulate = tarn__param_accumulate(bias);
   for (int64_t j = 0; j < dy->cols; j++) {
-    real sum = accumulate ? ((real *)bias->grad)[j] : 0;
+    real sum = accumulate ? ((real *)bias->training.grad)[j] : 0;
     for (int64_t r = 0; r < dy->rows; r++) sum += dz[r * dy->cols + j];
-    ((real *)bias->grad)[j] = sum;
+    ((real *)bias->training.grad)[j] = sum;
   }
   return TARN_STATUS_OK;
 }
@@ -55,7 +55,7 @@ tarn_status TARN__REF(tarn__linear_dweight_ref)(const tarn__exec *exec, const ta
   const tarn__tensor *dz = node->in[0], *x = node->in[1];
   tarn__param *weight = node->dparam[0];
   int accumulate = tarn__param_accumulate(weight);
-  real *dweight = weight->grad;
+  real *dweight = weight->training.grad;
   for (int64_t j = 0; j < weight->rows; j++)
     for (int64_t i = 0; i < weight->cols; i++) {
       real sum = accumulate ? dweight[j * weight->cols + i] : 0;

@@ -24,7 +24,7 @@ static real row_logits(real *logits, const tarn__node *node, int64_t r) {
 // The gradients of a parameter are added up in its buffer, which begins at zero where nothing is there yet.
 static void begin_gradient(tarn__param *param) {
   if (param == NULL || tarn__param_accumulate(param)) return;
-  for (int64_t i = 0; i < param->rows * param->cols; i++) ((real *)param->grad)[i] = 0;
+  for (int64_t i = 0; i < param->rows * param->cols; i++) ((real *)param->training.grad)[i] = 0;
 }
 
 static void row_gradients(const tarn__node *node, const real *dlogits, int64_t r) {
@@ -33,8 +33,8 @@ static void row_gradients(const tarn__node *node, const real *dlogits, int64_t r
   int64_t words = table->rows, d = table->cols;
   for (int64_t j = 0; dtable != NULL && j < words; j++)
     for (int64_t i = 0; i < d; i++)
-      ((real *)dtable->grad)[j * d + i] += dlogits[j] * ((const real *)x->data)[r * d + i];
-  for (int64_t j = 0; dbias != NULL && j < words; j++) ((real *)dbias->grad)[j] += dlogits[j];
+      ((real *)dtable->training.grad)[j * d + i] += dlogits[j] * ((const real *)x->data)[r * d + i];
+  for (int64_t j = 0; dbias != NULL && j < words; j++) ((real *)dbias->training.grad)[j] += dlogits[j];
   // Last, because dx may lie in the memory of x.
   for (int64_t i = 0; dx != NULL && i < d; i++) {
     real sum = 0;

@@ -169,7 +169,7 @@ tarn_status TARN__REF(tarn__recurrence_backward_ref)(const tarn__exec *exec, con
     tarn__param *bias = node->dparam[i];
     direction d = {.spec = spec,
                    .weight = node->in[TARN__RECURRENCE_BACK_WEIGHTS + i],
-                   .dbias = bias ? bias->grad : NULL,
+                   .dbias = bias ? bias->training.grad : NULL,
                    .y = tarn__recurrence_band_of(node->in[TARN__RECURRENCE_BACK_Y], i, n),
                    .gates = tarn__recurrence_band_of(node->in[TARN__RECURRENCE_BACK_GATES], i, width),
                    .extra = tarn__recurrence_band_of(node->in[TARN__RECURRENCE_BACK_EXTRA], i, n),
@@ -194,7 +194,7 @@ tarn_status TARN__REF(tarn__recurrence_dweight_ref)(const tarn__exec *exec, cons
   const tarn__recurrence_band du = tarn__recurrence_band_of(node->in[0], attr->direction, width);
   const tarn__recurrence_band y = tarn__recurrence_band_of(node->in[1], attr->direction, n);
   const bool reverse = tarn__recurrence_reverse(&attr->spec, attr->direction);
-  real *grad = node->dparam[0]->grad;
+  real *grad = node->dparam[0]->training.grad;
   if (!tarn__param_accumulate(node->dparam[0])) memset(grad, 0, (size_t)(width * n) * sizeof *grad);
   for (int64_t r = 1; r < node->in[0]->rows; r++) {
     const real *to = row_of(&du, reverse ? r - 1 : r), *h = row_of(&y, reverse ? r : r - 1);

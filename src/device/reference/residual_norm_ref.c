@@ -52,8 +52,8 @@ static void norm_row(real *row, const tarn__node *node, int64_t r, int64_t d) {
     real normal = (saved[c] - mean) * rstd;
     if (centred) mean_g += gain[c] * dy[c] / (real)d;
     mean_gx += gain[c] * dy[c] * normal / (real)d;
-    if (node->dparam[TARN__RN_DGAIN]) ((real *)node->dparam[TARN__RN_DGAIN]->grad)[c] += dy[c] * normal;
-    if (node->dparam[TARN__RN_DBIAS]) ((real *)node->dparam[TARN__RN_DBIAS]->grad)[c] += dy[c];
+    if (node->dparam[TARN__RN_DGAIN]) ((real *)node->dparam[TARN__RN_DGAIN]->training.grad)[c] += dy[c] * normal;
+    if (node->dparam[TARN__RN_DBIAS]) ((real *)node->dparam[TARN__RN_DBIAS]->training.grad)[c] += dy[c];
   }
   for (int64_t c = 0; c < d; c++) {
     real normal = (saved[c] - mean) * rstd;
@@ -70,7 +70,7 @@ tarn_status TARN__REF(tarn__residual_norm_backward_ref)(const tarn__exec *exec, 
   real *row = node->scratch;
   for (int p = 0; p < TARN__MAX_PARAM_GRADS; p++)
     if (node->dparam[p] && !tarn__param_accumulate(node->dparam[p]))
-      for (int64_t c = 0; c < d; c++) ((real *)node->dparam[p]->grad)[c] = 0;
+      for (int64_t c = 0; c < d; c++) ((real *)node->dparam[p]->training.grad)[c] = 0;
   for (int64_t r = 0; r < rows; r++) {
     if (dy)
       norm_row(row, node, r, d);
