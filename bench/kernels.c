@@ -336,10 +336,10 @@ static tarn_status measure_adam(bench *b, const bench_case *c) {
   p->training.grad_written = true;
   tarn__param *const list[] = {p};
   int runs = 0;
-  tarn__adam_step(list, 1, &options, 1, 1.0, b->threads);
+  tarn__adam_step(&tarn__device_cpu, list, 1, &options, 1, 1.0, b->threads);
   for (double begin = tarn__seconds(); !enough(runs, begin); runs++) {
     double start = tarn__seconds();
-    tarn__adam_step(list, 1, &options, runs + 2, 1.0, b->threads);
+    tarn__adam_step(&tarn__device_cpu, list, 1, &options, runs + 2, 1.0, b->threads);
     times.seconds[runs] = tarn__seconds() - start;
   }
   print_part(true, "adam", median(&times, runs), 0, (double)(p->rows * p->cols) * (b->dtype == TARN__BF16 ? 30 : 28));

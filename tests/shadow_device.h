@@ -166,16 +166,16 @@ static inline double shadow_grad_norm(tarn__param *const *params, size_t count, 
   return norm;
 }
 
-static inline void shadow_adam_step(tarn__param *const *params, size_t count, const struct tarn__adam_options *options,
-                                    int64_t step, double factor, int threads) {
+static inline void shadow_adam_step(tarn__param *const *params, size_t count, const struct tarn__adam_factors *factors,
+                                    int threads) {
   shadow_enter();
-  tarn__device_cpu.adam_step(params, count, options, step, factor, threads);
+  tarn__device_cpu.adam_step(params, count, factors, threads);
   shadow_leave();
 }
 
-static inline void shadow_grad_sum_add(float *sum, const float *grad, int64_t count) {
+static inline void shadow_grad_sum_add(const tarn__param *param) {
   shadow_enter();
-  tarn__device_cpu.grad_sum_add(sum, grad, count);
+  tarn__device_cpu.grad_sum_add(param);
   shadow_leave();
 }
 

@@ -10,7 +10,7 @@
 #include "base/status.h"
 #include "device/dtype.h"
 
-struct tarn__adam_options;
+struct tarn__adam_factors;
 struct tarn__exec;
 struct tarn__node;
 struct tarn__param;
@@ -54,11 +54,14 @@ typedef struct tarn__device {
   // are used often: the bytes that it takes, and the packing. Both NULL: products read weights as they lie.
   size_t (*pack_bytes)(const tarn__device_weight *weight);
   void (*pack)(void *packed, const tarn__device_weight *weight, int threads);
-  // Work on parameters outside of graphs, on arrays in the device's memory (optim/adam.h says what each computes).
+  // Work on parameters outside of graphs, whose arrays lie in the device's memory. What is known to be zero of a
+  // gradient (used_rows) is not read. The Euclidean norm of the gradients of those that move (optim/adam.h), added up
+  // in double in a fixed order. Infinite or NaN if one of them is: test it with isfinite().
   double (*grad_norm)(struct tarn__param *const *params, size_t count, int threads);
-  void (*adam_step)(struct tarn__param *const *params, size_t count, const struct tarn__adam_options *options,
-                    int64_t step, double factor, int threads);
-  void (*grad_sum_add)(float *sum, const float *grad, int64_t count);
+  // An update of the same by Adam, as optim/adam.h writes it: the moments, the fp32 copy and what kernels read.
+  void (*adam_step)(struct tarn__param *const *params, size_t count, const struct tarn__adam_factors *factors,
+                    int threads);
+  void (*grad_sum_add)(const struct tarn__param *param);  // grad_sum += grad
   // Waits until all that was begun is over, and says whether it failed.
   tarn_status (*synchronise)(void) TARN_CHECKED;
 } tarn__device;

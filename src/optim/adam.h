@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "device/variant.h"
+#include "device/device.h"
 #include "graph/param.h"
 
 typedef struct tarn__adam_options {
@@ -22,37 +22,22 @@ typedef struct tarn__adam_options {
   bool decoupled;       // AdamW
 } tarn__adam_options;
 
-// Updates every parameter of the list that is trained and whose gradient was written; the others stay as they are, as
-// PyTorch does with a gradient of None. `step` counts from 1. `factor` scales the gradients (clipping, averaging).
-// The bits of the result do not depend on the number of threads.
-void tarn__adam_step(tarn__param *const *params, size_t count, const tarn__adam_options *options, int64_t step,
-                     double factor, int threads);
+// Updates every parameter of the list that moves; the others stay as they are, as PyTorch does with a gradient of None.
+// `step` counts from 1. `factor` scales the gradients (clipping, averaging). All lies in the memory of the device,
+// which computes it.
+void tarn__adam_step(const tarn__device *device, tarn__param *const *params, size_t count,
+                     const tarn__adam_options *options, int64_t step, double factor, int threads);
 
-// Euclidean norm of the gradients of the same parameters, added up in double in a fixed order. Infinite or NaN if one
-// of them is: test it with isfinite().
-double tarn__grad_norm(tarn__param *const *params, size_t count, int threads);
+// Whether an update moves a parameter and its gradient counts in the norm.
+static inline bool tarn__adam_moves(const tarn__param *param) { return param->trained && param->training.grad_written; }
 
-// sum += grad.
-void tarn__grad_sum_add(float *sum, const float *grad, int64_t count);
-
-// For the entry of a device that computes in the memory of the host. Whoever trains calls that of the model's device.
-#define TARN__HOST_OPTIMISER \
-  .grad_norm = tarn__grad_norm, .adam_step = tarn__adam_step, .grad_sum_add = tarn__grad_sum_add
-
-// Inside: constants of a step in fp32, and the kernels.
+// What a device is given: the constants of a step, the same for every parameter.
+//   g = gradient * grad + decay_gradient * w;   m += beta1_rest * (g - m);   v = beta2 * v + beta2_rest * g * g
+//   w = keep_weight * w - step_size * m / (sqrt(v) * inverse_correction2 + epsilon)
 typedef struct tarn__adam_factors {
-  float gradient, decay_gradient, keep_weight;
-  float beta1_rest, beta2, beta2_rest;
-  float step_size, inverse_correction2, epsilon;
+  double gradient, decay_gradient, keep_weight;
+  double beta1_rest, beta2, beta2_rest;
+  double step_size, inverse_correction2, epsilon;
 } tarn__adam_factors;
-
-typedef struct tarn__adam_kernels {
-  // value is NULL or the bf16 copy, grad NULL or not all zeros.
-  void (*step)(float *master, float *moment1, float *moment2, uint16_t *value, const float *grad, int64_t n,
-               const tarn__adam_factors *factors);
-  double (*squares)(const float *x, int64_t n);
-} tarn__adam_kernels;
-
-TARN__TABLES(tarn__adam_kernels);
 
 #endif

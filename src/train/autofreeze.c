@@ -32,7 +32,7 @@ void tarn__autofreeze_add(const tarn__model *model, int threads) {
   for (size_t i = 0; i < model->param_count; i++) {
     const tarn__param *param = model->params[i];
     if (!param->training.grad_sum || !param->training.grad_written || !tarn__param_learns(param)) continue;
-    model->device->grad_sum_add(param->training.grad_sum, param->training.grad, param->rows * param->cols);
+    model->device->grad_sum_add(param);
   }
 }
 

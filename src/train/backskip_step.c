@@ -44,7 +44,7 @@ static void optimise_set(const tarn_train *t, const tarn__backskip_weights *w, i
   if (w->how.method != TARN_BACKSKIP_PREDICTOR || !tarn__backskip_refreshes(&w->how, update)) return;
   tarn__param *const params[] = {w->down, w->input, w->input_bias, w->output, w->kernel, w->head};
   int64_t step = (update - 1) / w->how.refresh + 1;
-  t->model->device->adam_step(params, sizeof params / sizeof *params, &options, step, 1.0, t->threads);
+  tarn__adam_step(t->model->device, params, sizeof params / sizeof *params, &options, step, 1.0, t->threads);
 }
 
 void tarn__backskip_optimise(tarn_train *t, int64_t update) {

@@ -9,7 +9,7 @@
 void tarn__backskip_begin(tarn_train *train, int64_t update);
 // After them: adds up over all ranks what a refresh has measured.
 tarn_status tarn__backskip_sum(tarn_train *train) TARN_CHECKED;
-// Then: the norm of the predictors' gradients, as tarn__grad_norm() gives it.
+// Then: the norm of the predictors' gradients, as the device gives it.
 double tarn__backskip_norm(const tarn_train *train);
 // Steps the predictors that learned in that update. Adam with a fixed learning rate of 0.001, beta1 0.9, beta2 0.98; it
 // counts the refreshes of the kind.

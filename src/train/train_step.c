@@ -87,7 +87,7 @@ static tarn_status optimise(tarn_train *t, int64_t step, double rate, double *no
                                 .weight_decay = config->weight_decay,
                                 .decoupled = config->optimiser == TARN_OPTIMISER_ADAMW};
   begin = tarn__profile_clock(t->profile);
-  t->model->device->adam_step(params, t->model->param_count, &options, step, factor, t->threads);
+  tarn__adam_step(t->model->device, params, t->model->param_count, &options, step, factor, t->threads);
   tarn__backskip_optimise(t, step);
   return tarn__profile_work(t->profile, "optimiser", begin);
 }

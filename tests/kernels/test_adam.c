@@ -1,11 +1,12 @@
-// Adam and AdamW against PyTorch's numbers, against plain double arithmetic at odd sizes, and bit for bit over numbers
-// of threads; for every instruction set.
+// Adam and AdamW, norms and sums of gradients: against PyTorch's numbers, against plain double arithmetic at odd sizes,
+// against the reference, and bit for bit over numbers of threads; for every instruction set.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 // cmocka needs the three above.
 #include <cmocka.h>
 
+#include "device/devices.h"
 #include "kernels/kernel_check.h"
 #include "optim/adam.h"
 
@@ -60,8 +61,8 @@ static void as_pytorch(void **state) {
     memcpy(p.training.master, weights, sizeof weights);
     for (int step = 0; step < 3; step++) {
       memcpy(p.training.grad, gradients[step], sizeof gradients[step]);
-      double norm = tarn__grad_norm(list, 1, 1), factor = 1.0 / (norm + 1e-6);
-      tarn__adam_step(list, 1, options[k], step + 1, factor < 1.0 ? factor : 1.0, 1);
+      double norm = tarn__device_cpu.grad_norm(list, 1, 1), factor = 1.0 / (norm + 1e-6);
+      tarn__adam_step(&tarn__device_cpu, list, 1, options[k], step + 1, factor < 1.0 ? factor : 1.0, 1);
     }
     for (int i = 0; i < 8; i++) assert_true(fabs(p.training.master[i] - expected[k][i]) < 1e-6);
     param_close(&p);
@@ -103,7 +104,7 @@ static void as_defined(void **state) {
     p[3].training.grad_written = k != 2;
     double squares = 0.0;
     for (int step = 1; step <= 3; step++) {
-      tarn__adam_step(list, PARAMS, options[k], step, 0.5, 2);
+      tarn__adam_step(&tarn__device_cpu, list, PARAMS, options[k], step, 0.5, 2);
       for (int i = 0; i < PARAMS; i++)
         for (int64_t j = 0; p[i].trained && p[i].training.grad_written && j < rows[i] * cols[i]; j++) {
           double g = ((const float *)p[i].training.grad)[j];
@@ -111,7 +112,7 @@ static void as_defined(void **state) {
           if (step == 1) squares += g * g;
         }
     }
-    const double norm = tarn__grad_norm(list, PARAMS, 2);
+    const double norm = tarn__device_cpu.grad_norm(list, PARAMS, 2);
     assert_true(fabs(norm / sqrt(squares) - 1.0) < 1e-12);
     bits_add(&norm, 1);
     bits_trace("norm");
@@ -144,8 +145,8 @@ static void threads_give_equal_bits(void **state) {
     tarn__random random;
     tarn__random_init(&random, 3, 3);
     tarn__param p = param_open(&random, 211, 317, TARN__BF16), *list[] = {&p};
-    double now = tarn__grad_norm(list, 1, threads);
-    tarn__adam_step(list, 1, &adamw, 1, 1.0, threads);
+    double now = tarn__device_cpu.grad_norm(list, 1, threads);
+    tarn__adam_step(&tarn__device_cpu, list, 1, &adamw, 1, 1.0, threads);
     size_t bytes = (size_t)(p.rows * p.cols) * sizeof(float);
     if (kept == NULL) {
       kept = check_alloc(1, bytes);
@@ -183,9 +184,9 @@ static void unused_rows_are_passed_over(void **state) {
       for (size_t i = 0; i < n; i++)
         ((float *)p[1].training.grad)[i] =
             p[1].training.used_rows[i / (size_t)p[1].cols] ? ((float *)p[0].training.grad)[i] : NAN;
-      double norm = tarn__grad_norm(list[0], 1, 2);
-      assert_true(fabs(tarn__grad_norm(list[1], 1, 2) / norm - 1.0) < 1e-12);
-      for (int i = 0; i < 2; i++) tarn__adam_step(list[i], 1, options[k], step, 0.5, 2);
+      double norm = tarn__device_cpu.grad_norm(list[0], 1, 2);
+      assert_true(fabs(tarn__device_cpu.grad_norm(list[1], 1, 2) / norm - 1.0) < 1e-12);
+      for (int i = 0; i < 2; i++) tarn__adam_step(&tarn__device_cpu, list[i], 1, options[k], step, 0.5, 2);
       assert_memory_equal(p[0].training.master, p[1].training.master, n * sizeof(float));
       assert_memory_equal(p[0].training.moment1, p[1].training.moment1, n * sizeof(float));
       assert_memory_equal(p[0].training.moment2, p[1].training.moment2, n * sizeof(float));
@@ -201,18 +202,125 @@ static void norm_shows_what_is_not_finite(void **state) {
   tarn__random random;
   tarn__random_init(&random, 4, 4);
   tarn__param p = param_open(&random, 3, 5, TARN__F32), *list[] = {&p};
-  assert_true(isfinite(tarn__grad_norm(list, 1, 2)));
+  assert_true(isfinite(tarn__device_cpu.grad_norm(list, 1, 2)));
   ((float *)p.training.grad)[14] = -INFINITY;
-  assert_false(isfinite(tarn__grad_norm(list, 1, 2)));
+  assert_false(isfinite(tarn__device_cpu.grad_norm(list, 1, 2)));
   ((float *)p.training.grad)[14] = NAN;
-  assert_false(isfinite(tarn__grad_norm(list, 1, 2)));
+  assert_false(isfinite(tarn__device_cpu.grad_norm(list, 1, 2)));
   param_close(&p);
 }
 
+static const tarn__device *const devices[] = {&tarn__device_cpu, &tarn__device_reference};
+
+static void assert_near(const float *found, const float *expected, size_t n, double tolerance, const char *what) {
+  for (size_t i = 0; i < n; i++)
+    if (!(fabs((double)found[i] - expected[i]) < tolerance * (1.0 + fabs((double)expected[i]))))
+      fail_msg("%s %zu: %.9g, the reference has %.9g", what, i, (double)found[i], (double)expected[i]);
+}
+
+// New gradients, the same for both; what is not used is nobody's to read.
+static void fill_gradients(tarn__param *const p[2], int step) {
+  tarn__random random;
+  tarn__random_init(&random, 7, (uint64_t)step);
+  for (int64_t r = 0; r < p[0]->rows; r++) {
+    const bool used = !p[0]->training.used_rows || (r * 7919 + step) % 5 < 2;
+    for (int d = 0; d < 2 && p[0]->training.used_rows; d++) p[d]->training.used_rows[r] = used;
+    for (int64_t i = r * p[0]->cols; i < (r + 1) * p[0]->cols; i++) {
+      const float g = (float)(0.1 * tarn__random_normal(&random));
+      for (int d = 0; d < 2; d++) ((float *)p[d]->training.grad)[i] = used ? g : NAN;
+    }
+  }
+}
+
+static void as_the_reference(void **state) {
+  (void)state;
+  enum { PARAMS = 4, STEPS = 5 };
+  static const int64_t rows[PARAMS] = {1, 129, 40, 33}, cols[PARAMS] = {517, 67, 100, 31};
+  const tarn__adam_options *options[3] = {&adam, &adam_decay, &adamw};
+  for (int k = 0; k < 3; k++) {
+    tarn__param p[2][PARAMS], *list[2][PARAMS];
+    for (int d = 0; d < 2; d++) {
+      tarn__random random;
+      tarn__random_init(&random, 6, 6);
+      for (int i = 0; i < PARAMS; i++) {
+        p[d][i] = param_open(&random, rows[i], cols[i], i % 2 == 1 ? TARN__BF16 : TARN__F32);
+        p[d][i].training.grad_sum = check_alloc((size_t)(rows[i] * cols[i]), sizeof(float));
+        if (i == 1 || i == 2) p[d][i].training.used_rows = check_alloc((size_t)rows[i], 1);
+        list[d][i] = &p[d][i];
+      }
+      p[d][3].training.grad_written = k != 2;
+    }
+    for (int step = 1; step <= STEPS; step++) {
+      double norms[2];
+      for (int i = 0; i < PARAMS; i++) fill_gradients((tarn__param *[]){&p[0][i], &p[1][i]}, step * PARAMS + i);
+      for (int d = 0; d < 2; d++) {
+        norms[d] = devices[d]->grad_norm(list[d], PARAMS, 2);
+        tarn__adam_step(devices[d], list[d], PARAMS, options[k], step, 0.5, 2);
+        for (int i = 0; i < PARAMS; i++) devices[d]->grad_sum_add(list[d][i]);
+      }
+      assert_true(norms[1] > 1.0 && fabs(norms[0] / norms[1] - 1.0) < 1e-12);
+    }
+    for (int i = 0; i < PARAMS; i++) {
+      const size_t n = (size_t)(rows[i] * cols[i]);
+      assert_near(p[0][i].training.master, p[1][i].training.master, n, 2e-6, "weight");
+      assert_near(p[0][i].training.moment1, p[1][i].training.moment1, n, 2e-6, "first moment");
+      assert_near(p[0][i].training.moment2, p[1][i].training.moment2, n, 2e-6, "second moment");
+      assert_memory_equal(p[0][i].training.grad_sum, p[1][i].training.grad_sum, n * sizeof(float));
+      const bool moved = p[1][i].training.moment2[p[1][i].training.used_rows ? 2 * cols[i] : 0] > 0;
+      assert_int_equal(moved, p[1][i].training.grad_written);
+      for (int d = 0; d < 2 && moved && p[1][i].dtype == TARN__BF16; d++)
+        for (size_t j = 0; j < n; j++)
+          assert_int_equal(((const uint16_t *)p[d][i].value)[j], tarn__bf16_from_f32(p[d][i].training.master[j]));
+      for (int d = 0; d < 2; d++) {
+        tarn__free(p[d][i].training.grad_sum);
+        tarn__free(p[d][i].training.used_rows);
+        param_close(&p[d][i]);
+      }
+    }
+  }
+}
+
+// Values in double are updated in double, of which the fp32 copy is the rounded one.
+static void reference_in_double(void **state) {
+  (void)state;
+  const tarn__adam_options *options[3] = {&adam, &adam_decay, &adamw};
+  for (int k = 0; k < 3; k++) {
+    enum { N = 35 };
+    double value[N], grad[N], w[N], m[N] = {0}, v[N] = {0}, squares = 0.0;
+    float master[N], moment1[N] = {0}, moment2[N] = {0}, sum[N] = {0};
+    tarn__param p = {.rows = 5, .cols = 7, .trained = true, .training.grad_written = true, .dtype = TARN__F64};
+    p.value = value;
+    p.training.grad = grad;
+    p.training.master = master;
+    p.training.moment1 = moment1;
+    p.training.moment2 = moment2;
+    p.training.grad_sum = sum;
+    tarn__param *const list[] = {&p};
+    for (int i = 0; i < N; i++) {
+      w[i] = value[i] = sin(i + 1.0);
+      grad[i] = 0.1 * cos(3.0 * i);
+      squares += grad[i] * grad[i];
+      plain_step(&w[i], &m[i], &v[i], 0.5 * grad[i], options[k], 1);
+    }
+    assert_true(fabs(tarn__device_reference.grad_norm(list, 1, 1) / sqrt(squares) - 1.0) < 1e-15);
+    tarn__adam_step(&tarn__device_reference, list, 1, options[k], 1, 0.5, 1);
+    tarn__device_reference.grad_sum_add(&p);
+    for (int i = 0; i < N; i++) {
+      assert_true(fabs(value[i] - w[i]) < 1e-12);
+      assert_true(master[i] == (float)value[i]);
+      assert_true(sum[i] == (float)grad[i]);
+    }
+  }
+}
+
 static int run(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(as_pytorch), cmocka_unit_test(as_defined), cmocka_unit_test(threads_give_equal_bits),
-      cmocka_unit_test(unused_rows_are_passed_over), cmocka_unit_test(norm_shows_what_is_not_finite)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(as_pytorch),
+                                     cmocka_unit_test(as_defined),
+                                     cmocka_unit_test(threads_give_equal_bits),
+                                     cmocka_unit_test(unused_rows_are_passed_over),
+                                     cmocka_unit_test(norm_shows_what_is_not_finite),
+                                     cmocka_unit_test(as_the_reference),
+                                     cmocka_unit_test(reference_in_double)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
 

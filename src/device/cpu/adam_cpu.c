@@ -1,16 +1,16 @@
 #include <math.h>
 
+#include "device/cpu/adam_kernels.h"
 #include "device/cpu/row_cpu.h"
 #include "device/cpu/vec_double_cpu.h"
-#include "optim/adam.h"
 
 enum { PIECE = 512 };
 
 static inline __attribute__((always_inline)) void step_with(float *restrict master, float *restrict moment1,
                                                             float *restrict moment2, uint16_t *restrict value,
                                                             const float *restrict grad, bool zero, int64_t n,
-                                                            const tarn__adam_factors *factors) {
-  const tarn__adam_factors f = *factors;
+                                                            const tarn__adam_floats *factors) {
+  const tarn__adam_floats f = *factors;
   for (int64_t first = 0; first < n; first += PIECE) {
     int64_t end = n - first < PIECE ? n : first + PIECE;
 #pragma omp simd
@@ -30,7 +30,7 @@ static inline __attribute__((always_inline)) void step_with(float *restrict mast
 }
 
 static void step(float *master, float *moment1, float *moment2, uint16_t *value, const float *grad, int64_t n,
-                 const tarn__adam_factors *factors) {
+                 const tarn__adam_floats *factors) {
   grad != NULL ? step_with(master, moment1, moment2, value, grad, false, n, factors)
                : step_with(master, moment1, moment2, value, grad, true, n, factors);
 }

@@ -1,9 +1,9 @@
+#include "device/cpu/adam_kernels.h"
 #include "device/cpu/cpu_kernels.h"
 #include "device/cpu/gemm.h"
 #include "device/cpu/isa.h"
 #include "device/devices.h"
 #include "device/host_memory.h"
-#include "optim/adam.h"
 
 static tarn__gemm product_of(const tarn__device_weight *weight) {
   return (tarn__gemm){.m = 1,
@@ -31,6 +31,8 @@ const tarn__device tarn__device_cpu = {.name = "cpu",
                                        .ops = TARN__OPS,
                                        .kernels = {[TARN__F32] = tarn__cpu_kernels, [TARN__BF16] = tarn__cpu_kernels},
                                        TARN__HOST_MEMORY,
-                                       TARN__HOST_OPTIMISER,
+                                       .grad_norm = tarn__cpu_grad_norm,
+                                       .adam_step = tarn__cpu_adam_step,
+                                       .grad_sum_add = tarn__cpu_grad_sum_add,
                                        .pack_bytes = pack_bytes,
                                        .pack = pack};

@@ -1,0 +1,30 @@
+// Adam, norms and sums of gradients on the processor (device/device.h says what each computes).
+#ifndef TARN_DEVICE_CPU_ADAM_KERNELS_H
+#define TARN_DEVICE_CPU_ADAM_KERNELS_H
+
+#include "device/variant.h"
+#include "graph/param.h"
+#include "optim/adam.h"
+
+// The bits of all three do not depend on the number of threads.
+double tarn__cpu_grad_norm(tarn__param *const *params, size_t count, int threads);
+void tarn__cpu_adam_step(tarn__param *const *params, size_t count, const tarn__adam_factors *factors, int threads);
+void tarn__cpu_grad_sum_add(const tarn__param *param);
+
+// The constants of a step in fp32.
+typedef struct tarn__adam_floats {
+  float gradient, decay_gradient, keep_weight;
+  float beta1_rest, beta2, beta2_rest;
+  float step_size, inverse_correction2, epsilon;
+} tarn__adam_floats;
+
+typedef struct tarn__adam_kernels {
+  // value is NULL or the bf16 copy, grad NULL or not all zeros.
+  void (*step)(float *master, float *moment1, float *moment2, uint16_t *value, const float *grad, int64_t n,
+               const tarn__adam_floats *factors);
+  double (*squares)(const float *x, int64_t n);
+} tarn__adam_kernels;
+
+TARN__TABLES(tarn__adam_kernels);
+
+#endif

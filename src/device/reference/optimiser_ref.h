@@ -1,0 +1,16 @@
+// Adam, squares and sums of the gradients of one parameter in plain C: in float, and in double where its values are F64
+// (moments, sums and the copy that is stored are fp32 in either case).
+#ifndef TARN_DEVICE_REFERENCE_OPTIMISER_REF_H
+#define TARN_DEVICE_REFERENCE_OPTIMISER_REF_H
+
+#include "graph/param.h"
+#include "optim/adam.h"
+
+double tarn__squares_ref_f32(const tarn__param *param);
+double tarn__squares_ref_f64(const tarn__param *param);
+void tarn__adam_ref_f32(const tarn__param *param, const tarn__adam_factors *factors);
+void tarn__adam_ref_f64(const tarn__param *param, const tarn__adam_factors *factors);
+void tarn__grad_sum_ref_f32(const tarn__param *param);
+void tarn__grad_sum_ref_f64(const tarn__param *param);
+
+#endif
