@@ -15,6 +15,7 @@
 #include "device/devices.h"
 #include "device/op_list.h"
 #include "graph/graph.h"
+#include "optim/ridge.h"
 
 typedef struct shadow_block {
   struct shadow_block *next;
@@ -179,6 +180,21 @@ static inline void shadow_grad_sum_add(const tarn__param *param) {
   shadow_leave();
 }
 
+static inline void shadow_ridge_add(const tarn__ridge *ridge) {
+  if (!shadow_owns(ridge->products) || !shadow_owns(ridge->waiting)) shadow_stop("ridge_add: not within the device");
+  shadow_enter();
+  tarn__device_cpu.ridge_add(ridge);
+  shadow_leave();
+}
+
+static inline bool shadow_cholesky(double *a, int64_t n, double least) {
+  if (!shadow_owns(a)) shadow_stop("cholesky: not within the device");
+  shadow_enter();
+  const bool done = tarn__device_cpu.cholesky(a, n, least);
+  shadow_leave();
+  return done;
+}
+
 static inline const char *shadow_variant(void) { return tarn__device_cpu.variant(); }
 
 static const tarn__device shadow_device = {.name = "shadow",
@@ -195,6 +211,8 @@ static const tarn__device shadow_device = {.name = "shadow",
                                            .pack = shadow_pack,
                                            .grad_norm = shadow_grad_norm,
                                            .adam_step = shadow_adam_step,
-                                           .grad_sum_add = shadow_grad_sum_add};
+                                           .grad_sum_add = shadow_grad_sum_add,
+                                           .ridge_add = shadow_ridge_add,
+                                           .cholesky = shadow_cholesky};
 
 #endif

@@ -14,6 +14,7 @@ struct tarn__adam_factors;
 struct tarn__exec;
 struct tarn__node;
 struct tarn__param;
+struct tarn__ridge;
 
 // Computes a node of a graph (graph/graph.h) whose tensors lie in the memory of the device.
 typedef tarn_status (*tarn__kernel)(const struct tarn__exec *exec, const struct tarn__node *node);
@@ -62,6 +63,11 @@ typedef struct tarn__device {
   void (*adam_step)(struct tarn__param *const *params, size_t count, const struct tarn__adam_factors *factors,
                     int threads);
   void (*grad_sum_add)(const struct tarn__param *param);  // grad_sum += grad
+  // Ridge regression (optim/ridge.h), in double. The samples that wait are added to the products, from the diagonal on,
+  // and to the totals; what is left of the diagonal is never read. The result does not depend on the number of threads.
+  void (*ridge_add)(const struct tarn__ridge *ridge);
+  // U in place of the upper triangle of A = U'U, [n, n]; false where a pivot is not above `least`.
+  bool (*cholesky)(double *a, int64_t n, double least);
   // Waits until all that was begun is over, and says whether it failed.
   tarn_status (*synchronise)(void) TARN_CHECKED;
 } tarn__device;

@@ -6,32 +6,47 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "device/cpu/isa.h"
-#include "device/cpu/ridge_kernels.h"
+#include "device/transfer.h"
 
 // An odd number of cache lines, so that a column of many samples does not fall into a few sets of the cache.
 static int64_t pitch_of(int64_t wide) { return ((wide + 7) / 8 | 1) * 8; }
 
-static tarn_status open_sums(tarn__ridge *ridge, int64_t inputs, int64_t outputs, bool classes) {
-  int64_t width = inputs + outputs;
-  int64_t wide = classes ? inputs : width;
-  *ridge = (tarn__ridge){
-      .inputs = inputs, .outputs = outputs, .width = width, .classes = classes, .wide = wide, .pitch = pitch_of(wide)};
+static tarn_status open_sums(tarn__ridge *ridge, const tarn__device *device, int64_t inputs, int64_t outputs,
+                             bool classes) {
+  const int64_t width = inputs + outputs, wide = classes ? inputs : width, pitch = pitch_of(wide);
+  const size_t waiting = (size_t)(TARN__RIDGE_PIECE * pitch);
+  *ridge = (tarn__ridge){.device = device,
+                         .inputs = inputs,
+                         .outputs = outputs,
+                         .width = width,
+                         .classes = classes,
+                         .wide = wide,
+                         .pitch = pitch};
   void *memory;
-  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, (size_t)((inputs + 1) * width + TARN__RIDGE_PIECE * ridge->pitch),
-                       sizeof *ridge->products));
+  TARN_TRY(device->allocate(&memory, TARN__MEMORY_OTHER, (size_t)((inputs + 1) * width) + waiting, sizeof(double)));
   ridge->products = memory;
   ridge->totals = ridge->products + inputs * width;
   ridge->waiting = ridge->totals + width;
+  ridge->filling = ridge->waiting;
+  ridge->solved_totals = ridge->totals;
+  if (tarn__device_is_host(device)) return TARN_STATUS_OK;
+  ridge->filling = NULL;
+  tarn_status status = tarn__alloc(&memory, TARN__MEMORY_OTHER, waiting + (size_t)width, sizeof(double));
+  if (status != TARN_STATUS_OK) {
+    tarn__ridge_close(ridge);
+    return status;
+  }
+  ridge->filling = memory;
+  ridge->solved_totals = ridge->filling + waiting;
   return TARN_STATUS_OK;
 }
 
-tarn_status tarn__ridge_open(tarn__ridge *ridge, int64_t inputs, int64_t outputs) {
-  return open_sums(ridge, inputs, outputs, false);
+tarn_status tarn__ridge_open(tarn__ridge *ridge, const tarn__device *device, int64_t inputs, int64_t outputs) {
+  return open_sums(ridge, device, inputs, outputs, false);
 }
 
-tarn_status tarn__ridge_open_classes(tarn__ridge *ridge, int64_t inputs, int64_t outputs) {
-  return open_sums(ridge, inputs, outputs, true);
+tarn_status tarn__ridge_open_classes(tarn__ridge *ridge, const tarn__device *device, int64_t inputs, int64_t outputs) {
+  return open_sums(ridge, device, inputs, outputs, true);
 }
 
 size_t tarn__ridge_bytes(int64_t inputs, int64_t outputs) {
@@ -41,97 +56,74 @@ size_t tarn__ridge_bytes(int64_t inputs, int64_t outputs) {
 }
 
 void tarn__ridge_close(tarn__ridge *ridge) {
-  tarn__free(ridge->products);
+  if (ridge->filling != ridge->waiting) tarn__free(ridge->filling);
+  if (ridge->device) ridge->device->free(ridge->products);
   *ridge = (tarn__ridge){0};
 }
 
-// Rows of a block begin a multiple of this apart, and the last block has the rest.
-static int64_t rows_from(int64_t i, int64_t end) { return end - i < TARN__RIDGE_ROWS ? end - i : TARN__RIDGE_ROWS; }
-
-// The part of X'Y that lies in the rows from i on.
-static void add_classes(double *sums, const tarn__ridge *ridge, int64_t i, int64_t rows) {
-  for (int64_t r = 0; r < rows; r++)
-    for (int64_t t = 0; t < ridge->waiting_count; t++)
-      sums[r * ridge->width + ridge->inputs + ridge->waiting_classes[t]] += ridge->waiting[t * ridge->pitch + i + r];
-}
-
-static void flush(tarn__ridge *ridge) {
-  int64_t width = ridge->width, wide = ridge->wide, pitch = ridge->pitch, samples = ridge->waiting_count;
-  const double *z = ridge->waiting;
-  const tarn__ridge_kernels *kernels = TARN__TABLE_NOW(tarn__ridge_kernels);
-#pragma omp parallel for schedule(static, 1) if (ridge->inputs >= 128)
-  for (int64_t i = 0; i < ridge->inputs; i += TARN__RIDGE_ROWS) {
-    double *sums = ridge->products + i * width;
-    const int64_t rows = rows_from(i, ridge->inputs);
-    kernels->add_products(sums, width, z, pitch, samples, i, rows, wide, 1);
-    if (ridge->classes) add_classes(sums, ridge, i, rows);
-  }
-  for (int64_t t = 0; t < samples; t++) {
-    for (int64_t j = 0; j < wide; j++) ridge->totals[j] += z[t * pitch + j];
-    if (ridge->classes) ridge->totals[ridge->inputs + ridge->waiting_classes[t]]++;
-  }
-  ridge->count += samples;
+// Adds the samples that wait.
+static tarn_status flush(tarn__ridge *ridge) {
+  const size_t bytes = (size_t)(ridge->waiting_count * ridge->pitch) * sizeof *ridge->waiting;
+  if (ridge->filling != ridge->waiting && bytes > 0)
+    TARN_TRY(ridge->device->copy_in(ridge->waiting, ridge->filling, bytes));
+  ridge->device->ridge_add(ridge);
+  ridge->count += ridge->waiting_count;
   ridge->waiting_count = 0;
+  return TARN_STATUS_OK;
 }
 
-void tarn__ridge_add(tarn__ridge *ridge, const double *x, const double *y) {
-  double *z = ridge->waiting + ridge->waiting_count++ * ridge->pitch;
+static tarn_status flush_full(tarn__ridge *ridge) {
+  return ridge->waiting_count == TARN__RIDGE_PIECE ? flush(ridge) : TARN_STATUS_OK;
+}
+
+tarn_status tarn__ridge_add(tarn__ridge *ridge, const double *x, const double *y) {
+  double *z = ridge->filling + ridge->waiting_count++ * ridge->pitch;
   memcpy(z, x, (size_t)ridge->inputs * sizeof *z);
   memcpy(z + ridge->inputs, y, (size_t)ridge->outputs * sizeof *z);
-  if (ridge->waiting_count == TARN__RIDGE_PIECE) flush(ridge);
+  return flush_full(ridge);
 }
 
-void tarn__ridge_add_class(tarn__ridge *ridge, const float *x, int32_t target) {
-  double *z = ridge->waiting + ridge->waiting_count * ridge->pitch;
+tarn_status tarn__ridge_add_class(tarn__ridge *ridge, const float *x, int32_t target) {
+  double *z = ridge->filling + ridge->waiting_count * ridge->pitch;
   for (int64_t i = 0; i < ridge->inputs; i++) z[i] = (double)x[i];
   ridge->waiting_classes[ridge->waiting_count++] = target;
-  if (ridge->waiting_count == TARN__RIDGE_PIECE) flush(ridge);
+  return flush_full(ridge);
 }
 
-void tarn__ridge_merge(tarn__ridge *ridge, tarn__ridge *other) {
-  flush(ridge);
-  flush(other);
-  for (int64_t i = 0; i < (ridge->inputs + 1) * ridge->width; i++) ridge->products[i] += other->products[i];
-  ridge->count += other->count;
+tarn_status tarn__ridge_merge(tarn__ridge *ridge, tarn__ridge *other) {
+  TARN_TRY(flush(ridge));
+  TARN_TRY(flush(other));
+  const int64_t n = (ridge->inputs + 1) * ridge->width;
+  const size_t bytes = (size_t)n * sizeof(double);
+  tarn__host_room rooms[2] = {0};
+  void *sums = NULL, *more;
+  tarn_status status = tarn__device_read(ridge->device, &sums, ridge->products, bytes, &rooms[0]);
+  if (status == TARN_STATUS_OK) status = tarn__device_read(other->device, &more, other->products, bytes, &rooms[1]);
+  for (int64_t i = 0; i < n && status == TARN_STATUS_OK; i++) ((double *)sums)[i] += ((const double *)more)[i];
+  if (status == TARN_STATUS_OK && sums != ridge->products)
+    status = ridge->device->copy_in(ridge->products, sums, bytes);
+  for (int i = 0; i < 2; i++) tarn__host_room_close(&rooms[i]);
+  if (status == TARN_STATUS_OK) ridge->count += other->count;
+  return status;
 }
 
 // The centred sums of x on and right of the diagonal.
-static void fill_matrix(double *a, const tarn__ridge *ridge, double penalty) {
+static void fill_matrix(double *a, const tarn__ridge *ridge, const double *products, double penalty) {
   int64_t n = ridge->inputs;
   for (int64_t i = 0; i < n; i++) {
-    double mean = ridge->totals[i] / (double)ridge->count;
-    for (int64_t j = i; j < n; j++) a[i * n + j] = ridge->products[i * ridge->width + j] - mean * ridge->totals[j];
+    double mean = ridge->solved_totals[i] / (double)ridge->count;
+    for (int64_t j = i; j < n; j++) a[i * n + j] = products[i * ridge->width + j] - mean * ridge->solved_totals[j];
     a[i * n + i] += penalty;
   }
 }
 
-static void fill_targets(double *b, const tarn__ridge *ridge) {
+static void fill_targets(double *b, const tarn__ridge *ridge, const double *products) {
   int64_t n = ridge->inputs;
   for (int64_t i = 0; i < n; i++) {
-    double mean = ridge->totals[i] / (double)ridge->count;
+    double mean = ridge->solved_totals[i] / (double)ridge->count;
     for (int64_t o = 0; o < ridge->outputs; o++)
-      b[o * n + i] = ridge->products[i * ridge->width + n + o] - mean * ridge->totals[n + o];
+      b[o * n + i] = products[i * ridge->width + n + o] - mean * ridge->solved_totals[n + o];
   }
-}
-
-// U in place of the upper triangle of A = U'U; false where a pivot is not above `least`. LAPACK's would be as good, but
-// its bits depend on the number of threads.
-static bool cholesky(double *a, int64_t n, double least) {
-  const tarn__ridge_kernels *kernels = TARN__TABLE_NOW(tarn__ridge_kernels);
-  for (int64_t begin = 0; begin < n; begin += TARN__RIDGE_PIECE) {
-    int64_t end = begin + TARN__RIDGE_PIECE < n ? begin + TARN__RIDGE_PIECE : n;
-    for (int64_t k = begin; k < end; k++) {
-      double *row = a + k * n;
-      if (!(row[k] > least)) return false;
-      double root = sqrt(row[k]);
-      for (int64_t j = k; j < n; j++) row[j] /= root;
-      for (int64_t i = k + 1; i < end; i++) kernels->add_products(a + i * n, n, row, n, 1, i, 1, n, -1);
-    }
-#pragma omp parallel for schedule(static, 1) if (n - end >= 128)
-    for (int64_t i = end; i < n; i += TARN__RIDGE_ROWS)
-      kernels->add_products(a + i * n, n, a + begin * n, n, end - begin, i, rows_from(i, n), n, -1);
-  }
-  return true;
 }
 
 // b becomes the solution of U'U x = b.
@@ -146,43 +138,80 @@ static void substitute(double *b, const double *u, int64_t n) {
   }
 }
 
-static tarn_status factor(double *a, double *used, const tarn__ridge *ridge) {
+// U in place of the upper triangle of A = U'U; *fails: a pivot is not above `least`. `apart` is room for A in the
+// memory of the device, or A itself.
+static tarn_status factorise(double *a, double *apart, const tarn__ridge *ridge, double least, bool *fails) {
+  const size_t bytes = (size_t)(ridge->inputs * ridge->inputs) * sizeof *a;
+  if (apart != a) TARN_TRY(ridge->device->copy_in(apart, a, bytes));
+  *fails = !ridge->device->cholesky(apart, ridge->inputs, least);
+  return apart != a ? ridge->device->copy_out(a, apart, bytes) : TARN_STATUS_OK;
+}
+
+static tarn_status factor(double *a, double *apart, double *used, const tarn__ridge *ridge, const double *products) {
   int64_t n = ridge->inputs;
   for (int attempt = 0; attempt < 40; attempt++) {
     double trace = 0, largest = 0;
-    fill_matrix(a, ridge, *used);
+    bool fails;
+    fill_matrix(a, ridge, products, *used);
     for (int64_t i = 0; i < n; i++) {
       trace += a[i * n + i];
       largest = fmax(largest, a[i * n + i]);
     }
     TARN_REQUIRE(isfinite(trace), NUMERIC, "the sums of the regression are not finite");
-    if (cholesky(a, n, 8 * DBL_EPSILON * largest)) return TARN_STATUS_OK;
+    TARN_TRY(factorise(a, apart, ridge, 8 * DBL_EPSILON * largest, &fails));
+    if (!fails) return TARN_STATUS_OK;
     *used = fmax(10 * *used, fmax(DBL_EPSILON * trace / (double)n, DBL_MIN / DBL_EPSILON));
   }
   return tarn__fail(TARN_STATUS_NUMERIC, "the regression fails even with the ridge %g", *used);
 }
 
-tarn_status tarn__ridge_solve(double *weights, double *bias, double *used, tarn__ridge *ridge, double penalty) {
-  flush(ridge);
-  TARN_REQUIRE(ridge->count > 0, DATA, "a regression needs at least one sample");
-  int64_t n = ridge->inputs, outputs = ridge->outputs;
-  void *memory;
-  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, (size_t)(n * (n + outputs)), sizeof(double)));
-  double *a = memory, *b = a + n * n;
-  *used = penalty;
-  tarn_status status = factor(a, used, ridge);
-  if (status == TARN_STATUS_OK) {
-    fill_targets(b, ridge);
+static void solve_outputs(double *weights, double *bias, const double *a, double *b, const tarn__ridge *ridge) {
+  const int64_t n = ridge->inputs, outputs = ridge->outputs;
+  const double *totals = ridge->solved_totals;
 #pragma omp parallel for schedule(static) if (n >= 128 && outputs > 1)
-    for (int64_t o = 0; o < outputs; o++) {
-      substitute(b + o * n, a, n);
-      bias[o] = ridge->totals[n + o] / (double)ridge->count;
-      for (int64_t i = 0; i < n; i++) {
-        weights[i * outputs + o] = b[o * n + i];
-        bias[o] -= ridge->totals[i] / (double)ridge->count * b[o * n + i];
-      }
+  for (int64_t o = 0; o < outputs; o++) {
+    substitute(b + o * n, a, n);
+    bias[o] = totals[n + o] / (double)ridge->count;
+    for (int64_t i = 0; i < n; i++) {
+      weights[i * outputs + o] = b[o * n + i];
+      bias[o] -= totals[i] / (double)ridge->count * b[o * n + i];
     }
   }
+}
+
+// With the products as the host sees them.
+static tarn_status solve_on(double *weights, double *bias, double *used, const tarn__ridge *ridge,
+                            const double *products) {
+  const tarn__device *device = ridge->device;
+  const int64_t n = ridge->inputs;
+  void *memory, *apart = NULL;
+  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, (size_t)(n * (n + ridge->outputs)), sizeof(double)));
+  double *a = memory, *b = a + n * n;
+  tarn_status status = TARN_STATUS_OK;
+  if (!tarn__device_is_host(device))
+    status = device->allocate(&apart, TARN__MEMORY_OTHER, (size_t)(n * n), sizeof(double));
+  if (status == TARN_STATUS_OK) status = factor(a, apart ? apart : a, used, ridge, products);
+  if (status == TARN_STATUS_OK) {
+    fill_targets(b, ridge, products);
+    solve_outputs(weights, bias, a, b, ridge);
+  }
+  if (apart) device->free(apart);
   tarn__free(memory);
+  return status;
+}
+
+tarn_status tarn__ridge_solve(double *weights, double *bias, double *used, tarn__ridge *ridge, double penalty) {
+  TARN_TRY(flush(ridge));
+  TARN_REQUIRE(ridge->count > 0, DATA, "a regression needs at least one sample");
+  *used = penalty;
+  const tarn__device *device = ridge->device;
+  if (ridge->solved_totals != ridge->totals)
+    TARN_TRY(device->copy_out(ridge->solved_totals, ridge->totals, (size_t)ridge->width * sizeof *ridge->totals));
+  tarn__host_room room = {0};
+  void *products;
+  const size_t bytes = (size_t)(ridge->inputs * ridge->width) * sizeof *ridge->products;
+  tarn_status status = tarn__device_read(device, &products, ridge->products, bytes, &room);
+  if (status == TARN_STATUS_OK) status = solve_on(weights, bias, used, ridge, products);
+  tarn__host_room_close(&room);
   return status;
 }

@@ -12,11 +12,14 @@
 #include <stdint.h>
 
 #include "base/status.h"
+#include "device/device.h"
 
 enum { TARN__RIDGE_PIECE = 64 };  // samples that are added at once
 
-// The sums, and samples that wait to be added. Zero-initialise or open it.
+// The sums, and samples that wait to be added. Zero-initialise or open it. Products, totals and waiting samples lie in
+// the memory of the device, which adds one to the other (device/device.h); the host solves.
 typedef struct tarn__ridge {
+  const tarn__device *device;
   int64_t inputs, outputs, width;  // width = inputs + outputs
   bool classes;                    // targets are classes 0 .. outputs - 1
   int64_t count;                   // samples in the sums
@@ -26,20 +29,24 @@ typedef struct tarn__ridge {
   double *waiting;                 // [TARN__RIDGE_PIECE, pitch]
   int32_t waiting_classes[TARN__RIDGE_PIECE];
   int64_t waiting_count;
+  // In the host's memory, which may be the device's: where samples are written, and the totals of the last solution.
+  double *filling, *solved_totals;
 } tarn__ridge;
 
-tarn_status tarn__ridge_open(tarn__ridge *ridge, int64_t inputs, int64_t outputs) TARN_CHECKED;
-tarn_status tarn__ridge_open_classes(tarn__ridge *ridge, int64_t inputs, int64_t outputs) TARN_CHECKED;
+tarn_status tarn__ridge_open(tarn__ridge *ridge, const tarn__device *device, int64_t inputs,
+                             int64_t outputs) TARN_CHECKED;
+tarn_status tarn__ridge_open_classes(tarn__ridge *ridge, const tarn__device *device, int64_t inputs,
+                                     int64_t outputs) TARN_CHECKED;
 void tarn__ridge_close(tarn__ridge *ridge);
 
 // One sample: x [inputs], y [outputs]. The sums do not depend on the number of threads.
-void tarn__ridge_add(tarn__ridge *ridge, const double *x, const double *y);
+tarn_status tarn__ridge_add(tarn__ridge *ridge, const double *x, const double *y) TARN_CHECKED;
 
 // Of classes: x [inputs] and its class.
-void tarn__ridge_add_class(tarn__ridge *ridge, const float *x, int32_t target);
+tarn_status tarn__ridge_add_class(tarn__ridge *ridge, const float *x, int32_t target) TARN_CHECKED;
 
 // Adds the samples of `other`, of the same widths and kind, so that parts of a series may be summed apart.
-void tarn__ridge_merge(tarn__ridge *ridge, tarn__ridge *other);
+tarn_status tarn__ridge_merge(tarn__ridge *ridge, tarn__ridge *other) TARN_CHECKED;
 
 // Bytes that the sums of classes and solving them take at most, beside weights and bias.
 size_t tarn__ridge_bytes(int64_t inputs, int64_t outputs);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "device/devices.h"
 #include "optim/ridge.h"
 #include "series/esn.h"
 #include "series/measure.h"
@@ -31,7 +32,7 @@ static tarn_status pass(const tarn_esn *esn, tarn__ridge *sums, double *squares,
       else
         squares[c] += (row[c] - next[c]) * (row[c] - next[c]);
     }
-    if (sums) tarn__ridge_add(sums, state, row);
+    if (sums) TARN_TRY(tarn__ridge_add(sums, state, row));
   }
   for (int64_t i = 0; i < n; i++)
     TARN_REQUIRE(isfinite(state[i]), NUMERIC,
@@ -43,8 +44,10 @@ static tarn_status fit(tarn_esn *esn, const tarn_series *series, double penalty,
   int64_t d = esn->info.columns;
   double *squares = work + 2 * esn->info.units + 2 * d, *mean = squares + d, *variance = mean + d;
   TARN_TRY(tarn__column_moments(mean, variance, series, esn->info.rows));
+  const tarn__device *device;
+  TARN_TRY(tarn__device_default(&device, TARN__F32));  // sums are in double on every device
   tarn__ridge sums;
-  TARN_TRY(tarn__ridge_open(&sums, esn->info.units, d));
+  TARN_TRY(tarn__ridge_open(&sums, device, esn->info.units, d));
   tarn_status status = pass(esn, &sums, NULL, series, work);
   if (status == TARN_STATUS_OK) status = tarn__ridge_solve(esn->wout, esn->readout, &esn->info.ridge, &sums, penalty);
   tarn__ridge_close(&sums);

@@ -61,7 +61,7 @@ static tarn_status open_readout(readout *r, const tarn__model *model) {
   void *memory;
   *r = (readout){.width = model->output_table->cols, .words = model->target_vocab};
   r->most = most_held(r->width, r->words);
-  TARN_TRY(tarn__ridge_open_classes(&r->sums, r->width, r->words));
+  TARN_TRY(tarn__ridge_open_classes(&r->sums, model->device, r->width, r->words));
   TARN_TRY(take(&memory, (r->most + 1 + r->words) * r->width, sizeof(float)));
   r->row = memory;
   r->states = r->row + r->width;
@@ -90,7 +90,7 @@ static const float *row_of(const readout *r, const void *rows, tarn__dtype dtype
   return r->row;
 }
 
-static void add_batch(readout *r, const void *rows, tarn__dtype dtype, const tarn__batch *batch) {
+static tarn_status add_batch(readout *r, const void *rows, tarn__dtype dtype, const tarn__batch *batch) {
   for (int64_t s = 0; s < batch->target.sentences; s++) {
     const int32_t first = batch->target.offsets[s], last = batch->target.offsets[s + 1];
     // Where there is room for its beginning alone, that is held: with nothing held there is no scale to be found.
@@ -98,13 +98,14 @@ static void add_batch(readout *r, const void *rows, tarn__dtype dtype, const tar
     for (int32_t i = first; i < last; i++) {
       const float *row = row_of(r, rows, dtype, i);
       if (i - first >= room) {
-        tarn__ridge_add_class(&r->sums, row, batch->targets[i]);
+        TARN_TRY(tarn__ridge_add_class(&r->sums, row, batch->targets[i]));
         continue;
       }
       memcpy(r->states + r->held * r->width, row, (size_t)r->width * sizeof *row);
       r->targets[r->held++] = batch->targets[i];
     }
   }
+  return TARN_STATUS_OK;
 }
 
 static bool late(const tarn_train *t, double start) {
@@ -125,7 +126,7 @@ static tarn_status add_epoch(readout *r, tarn_train *t, tarn__progress *next) {
     const tarn__loaded *loaded = tarn__loader_next(t->loader);
     TARN_TRY(tarn__stepper_states(&t->stepper, &rows, &loaded->batch));
     TARN_TRY(tarn__train_check_data(t));
-    add_batch(r, rows, t->model->dtype, &loaded->batch);
+    TARN_TRY(add_batch(r, rows, t->model->dtype, &loaded->batch));
     next->batches++;
     const int64_t predictions = tarn__config_task(t->config)->predictions(&loaded->batch);
     next->target_tokens += predictions;
@@ -137,13 +138,15 @@ static tarn_status add_epoch(readout *r, tarn_train *t, tarn__progress *next) {
   return TARN_STATUS_OK;
 }
 
-static void add_held(readout *r) {
-  for (int64_t i = 0; i < r->held; i++) tarn__ridge_add_class(&r->sums, r->states + i * r->width, r->targets[i]);
+static tarn_status add_held(readout *r) {
+  for (int64_t i = 0; i < r->held; i++)
+    TARN_TRY(tarn__ridge_add_class(&r->sums, r->states + i * r->width, r->targets[i]));
+  return TARN_STATUS_OK;
 }
 
 // The share of a token in the samples of the last regression.
 static double share_of(const readout *r, int64_t word) {
-  return r->sums.totals[r->width + word] / (double)r->sums.count;
+  return r->sums.solved_totals[r->width + word] / (double)r->sums.count;
 }
 
 // A token that does not occur is taken to have come half a time.
@@ -186,7 +189,7 @@ static tarn_status set_output(readout *r, const tarn__model *model, const tarn__
 static tarn_status compute(readout *r, tarn_train *t, tarn__calibration *c) {
   // Very little text: then the sentences that find the scale are those of the regression.
   const bool apart = r->sums.count + r->sums.waiting_count > 0;
-  if (!apart) add_held(r);
+  if (!apart) TARN_TRY(add_held(r));
   TARN_TRY(solve(r, t));
   find_gaps(r);
   const tarn__calibration_data data = {.gaps = r->gaps,
@@ -200,7 +203,7 @@ static tarn_status compute(readout *r, tarn_train *t, tarn__calibration *c) {
   t->end.readout.scale = c->scale;
   t->end.readout.held = r->held;
   if (apart) {
-    add_held(r);
+    TARN_TRY(add_held(r));
     TARN_TRY(solve(r, t));
   }
   return set_output(r, t->model, c);

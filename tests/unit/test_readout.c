@@ -46,14 +46,14 @@ static int32_t sample(float x[N], int t) {
 static void classes_are_those_of_numpy(void **state) {
   (void)state;
   tarn__ridge sums[3];  // all, and two halves
-  for (int k = 0; k < 3; k++) must(tarn__ridge_open_classes(&sums[k], N, V));
+  for (int k = 0; k < 3; k++) must(tarn__ridge_open_classes(&sums[k], &tarn__device_cpu, N, V));
   for (int t = 0; t < T; t++) {
     float x[N];
     int32_t word = sample(x, t);
-    tarn__ridge_add_class(&sums[0], x, word);
-    tarn__ridge_add_class(&sums[t < T / 2 ? 1 : 2], x, word);
+    must(tarn__ridge_add_class(&sums[0], x, word));
+    must(tarn__ridge_add_class(&sums[t < T / 2 ? 1 : 2], x, word));
   }
-  tarn__ridge_merge(&sums[1], &sums[2]);
+  must(tarn__ridge_merge(&sums[1], &sums[2]));
   for (int k = 0; k < 2; k++) {
     double w[N * V], b[V], used;
     must(tarn__ridge_solve(w, b, &used, &sums[k], 0.5));
@@ -72,16 +72,16 @@ static void a_class_is_a_row_with_a_one(void **state) {
   tarn__ridge classes, rows;
   tarn__random random;
   tarn__random_init(&random, 3, 1);
-  must(tarn__ridge_open_classes(&classes, INPUTS, WORDS));
-  must(tarn__ridge_open(&rows, INPUTS, WORDS));
+  must(tarn__ridge_open_classes(&classes, &tarn__device_cpu, INPUTS, WORDS));
+  must(tarn__ridge_open(&rows, &tarn__device_cpu, INPUTS, WORDS));
   for (int t = 0; t < SAMPLES; t++) {
     float x[INPUTS];
     double wide[INPUTS], y[WORDS] = {0};
     for (int i = 0; i < INPUTS; i++) wide[i] = x[i] = (float)tarn__random_normal(&random);
     int32_t word = (int32_t)tarn__random_below(&random, WORDS);
     y[word] = 1;
-    tarn__ridge_add_class(&classes, x, word);
-    tarn__ridge_add(&rows, wide, y);
+    must(tarn__ridge_add_class(&classes, x, word));
+    must(tarn__ridge_add(&rows, wide, y));
   }
   static double w[2][INPUTS * WORDS], b[2][WORDS];
   double used;
@@ -206,7 +206,7 @@ static void regress(double *w, double *b, double *shares, const char *run, int64
   double used;
   must(tarn__checkpoint_open(&c, run, TARN__F64));
   must(tarn__shard_open(&shard, "cycle"));
-  must(tarn__ridge_open(&sums, width, TINY_VOCAB));
+  must(tarn__ridge_open(&sums, &tarn__device_cpu, width, TINY_VOCAB));
   memset(shares, 0, TINY_VOCAB * sizeof *shares);
   for (int64_t k = 0; k < shard.pairs; k++) {
     int32_t out[40], in[40], positions[40], offsets[2] = {0, (int32_t)tarn__shard_target_length(&shard, k)};
@@ -233,7 +233,7 @@ static void regress(double *w, double *b, double *shares, const char *run, int64
       double y[TINY_VOCAB] = {0};
       y[out[i]] = 1;
       shares[out[i]] += 1.0 / (double)shard.target_tokens;
-      tarn__ridge_add(&sums, (const double *)states->data + i * width, y);
+      must(tarn__ridge_add(&sums, (const double *)states->data + i * width, y));
     }
     tarn__free(room);
     tarn__graph_close(&graph);

@@ -13,6 +13,7 @@
 #include "base/memory.h"
 #include "base/random.h"
 #include "base/threads.h"
+#include "device/devices.h"
 #include "init/spectral_radius.h"
 #include "optim/ridge.h"
 #include "sandbox.h"
@@ -178,11 +179,11 @@ static void ridge_is_the_minimum(void **state) {
         slope_b[OUTPUTS] = {0};
     tarn__ridge ridge;
     tarn__random random;
-    must(tarn__ridge_open(&ridge, INPUTS, OUTPUTS));
+    must(tarn__ridge_open(&ridge, &tarn__device_cpu, INPUTS, OUTPUTS));
     tarn__random_init(&random, 4, 0);
     for (int t = 0; t < SAMPLES; t++) {
       sample(&random, x, y);
-      tarn__ridge_add(&ridge, x, y);
+      must(tarn__ridge_add(&ridge, x, y));
     }
     must(tarn__ridge_solve(w, b, &used, &ridge, penalties[p]));
     assert_true(used == penalties[p]);
@@ -209,13 +210,13 @@ static void parts_merge(void **state) {
   tarn__ridge sums[3];  // all, and two parts
   tarn__random random;
   tarn__random_init(&random, 5, 0);
-  for (int i = 0; i < 3; i++) must(tarn__ridge_open(&sums[i], INPUTS, OUTPUTS));
+  for (int i = 0; i < 3; i++) must(tarn__ridge_open(&sums[i], &tarn__device_cpu, INPUTS, OUTPUTS));
   for (int t = 0; t < SAMPLES; t++) {
     sample(&random, x, y);
-    tarn__ridge_add(&sums[0], x, y);
-    tarn__ridge_add(&sums[t < 70 ? 1 : 2], x, y);
+    must(tarn__ridge_add(&sums[0], x, y));
+    must(tarn__ridge_add(&sums[t < 70 ? 1 : 2], x, y));
   }
-  tarn__ridge_merge(&sums[1], &sums[2]);
+  must(tarn__ridge_merge(&sums[1], &sums[2]));
   for (int i = 0; i < 3; i++) must(tarn__ridge_solve(w[i], b[i], &used, &sums[i], 0.1));
   assert_int_equal(sums[1].count, SAMPLES);
   for (int i = 0; i < INPUTS * OUTPUTS; i++) assert_true(fabs(w[0][i] - w[1][i]) < 1e-12);
@@ -228,17 +229,17 @@ static void ridge_grows(void **state) {
   (void)state;
   double w[3], b[1], used;
   tarn__ridge ridge;
-  must(tarn__ridge_open(&ridge, 3, 1));
+  must(tarn__ridge_open(&ridge, &tarn__device_cpu, 3, 1));
   refused(tarn__ridge_solve(w, b, &used, &ridge, 1), TARN_STATUS_DATA, "at least one sample");
   for (int t = 0; t < 100; t++) {  // the second column is twice the first
     double x[3] = {sin(t), 2 * sin(t), cos(0.7 * t)}, y[1] = {5 * sin(t) + 1};
-    tarn__ridge_add(&ridge, x, y);
+    must(tarn__ridge_add(&ridge, x, y));
   }
   must(tarn__ridge_solve(w, b, &used, &ridge, 0));
   assert_true(used > 0 && used < 1e-9);
   assert_true(fabs(w[0] + 2 * w[1] - 5) < 1e-6 && fabs(b[0] - 1) < 1e-6);
   double bad[3] = {NAN, 0, 0}, y[1] = {0};
-  tarn__ridge_add(&ridge, bad, y);
+  must(tarn__ridge_add(&ridge, bad, y));
   refused(tarn__ridge_solve(w, b, &used, &ridge, 1), TARN_STATUS_NUMERIC, "not finite");
   tarn__ridge_close(&ridge);
 }

@@ -1,6 +1,7 @@
 // What runs on a device whose memory the host cannot touch has the bits that it has on the processor: trainings of all
 // kinds of layers, whole, stopped and resumed, with validation, averaging and every way of freezing; translation,
 // generation and scores. Whatever the host reads or writes behind the device's back ends the test with a fault.
+#include <math.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -232,6 +233,38 @@ static void use_is_the_same(void **state) {
   free(apart);
 }
 
+// Ridge regression of values and of classes, of two sums that are merged: the bits of the processor's, and near those
+// of the reference.
+static void ridge_is_the_same(void **state) {
+  (void)state;
+  enum { N = 21, M = 3, T = 150, DEVICES = 3 };
+  static const tarn__device *const on[DEVICES] = {&tarn__device_cpu, &shadow_device, &tarn__device_reference};
+  for (int classes = 0; classes < 2; classes++) {
+    double w[DEVICES][N * M], b[DEVICES][M], used;
+    for (int d = 0; d < DEVICES; d++) {
+      tarn__ridge sums[2];
+      for (int k = 0; k < 2; k++)
+        must(classes ? tarn__ridge_open_classes(&sums[k], on[d], N, M) : tarn__ridge_open(&sums[k], on[d], N, M));
+      for (int t = 0; t < T; t++) {
+        float x[N];
+        double wide[N], y[M];
+        for (int i = 0; i < N; i++) wide[i] = x[i] = (float)sin(1.0 + t * (i + 1.3) + i * i);
+        for (int o = 0; o < M; o++) y[o] = cos(t * (o + 0.7));
+        must(classes ? tarn__ridge_add_class(&sums[t < 80], x, t * 7 % M) : tarn__ridge_add(&sums[t < 80], wide, y));
+      }
+      must(tarn__ridge_merge(&sums[0], &sums[1]));
+      must(tarn__ridge_solve(w[d], b[d], &used, &sums[0], 0.1));
+      assert_true(used == 0.1);
+      for (int k = 0; k < 2; k++) tarn__ridge_close(&sums[k]);
+    }
+    assert_memory_equal(w[0], w[1], sizeof w[0]);
+    assert_memory_equal(b[0], b[1], sizeof b[0]);
+    for (int i = 0; i < N * M; i++) assert_true(fabs(w[0][i] - w[2][i]) < 1e-10);
+    for (int o = 0; o < M; o++) assert_true(fabs(b[0][o] - b[2][o]) < 1e-10);
+  }
+  assert_int_equal(shadow.now, 0);
+}
+
 static int open_sandbox(void **state) {
   if (sandbox_open(state) != 0) return -1;
   tiny_files();
@@ -240,9 +273,10 @@ static int open_sandbox(void **state) {
 
 int main(void) {
   enum { TRAININGS = sizeof trainings / sizeof *trainings };
-  struct CMUnitTest tests[TRAININGS + 2] = {cmocka_unit_test(host_access_faults), cmocka_unit_test(use_is_the_same)};
+  struct CMUnitTest tests[TRAININGS + 3] = {cmocka_unit_test(host_access_faults), cmocka_unit_test(use_is_the_same),
+                                            cmocka_unit_test(ridge_is_the_same)};
   for (int i = 0; i < TRAININGS; i++)
-    tests[2 + i] =
+    tests[3 + i] =
         (struct CMUnitTest){trainings[i].name, training_is_the_same, NULL, NULL, (void *)(uintptr_t)&trainings[i]};
   return cmocka_run_group_tests(tests, open_sandbox, sandbox_close);
 }

@@ -1,10 +1,15 @@
-// The kernel of ridge regression (optim/ridge.h): sums of products in double.
+// Ridge regression on the processor (device/device.h says what it computes), and its kernel: sums of products in
+// double.
 #ifndef TARN_DEVICE_CPU_RIDGE_KERNELS_H
 #define TARN_DEVICE_CPU_RIDGE_KERNELS_H
 
 #include <stdint.h>
 
 #include "device/variant.h"
+#include "optim/ridge.h"
+
+void tarn__cpu_ridge_add(const tarn__ridge *ridge);
+bool tarn__cpu_cholesky(double *a, int64_t n, double least);
 
 enum { TARN__RIDGE_ROWS = 8 };  // rows that are summed together
 

@@ -5,6 +5,7 @@
 #include "device/host_memory.h"
 #include "device/op_list.h"
 #include "device/reference/optimiser_ref.h"
+#include "device/reference/reference_ridge.h"
 
 extern const tarn__device_kernel tarn__reference_kernels_f32[TARN__OPS], tarn__reference_kernels_f64[TARN__OPS];
 
@@ -38,4 +39,6 @@ const tarn__device tarn__device_reference = {
     TARN__HOST_MEMORY,
     .grad_norm = grad_norm,
     .adam_step = adam_step,
-    .grad_sum_add = grad_sum_add};
+    .grad_sum_add = grad_sum_add,
+    .ridge_add = tarn__reference_ridge_add,
+    .cholesky = tarn__reference_cholesky};

@@ -1,0 +1,30 @@
+#include "device/reference/reference_ridge.h"
+
+#include <math.h>
+
+// Element j of the sample t, x and y side by side.
+static double element(const tarn__ridge *ridge, int64_t t, int64_t j) {
+  if (j < ridge->wide) return ridge->waiting[t * ridge->pitch + j];
+  return ridge->waiting_classes[t] == j - ridge->inputs ? 1.0 : 0.0;
+}
+
+void tarn__reference_ridge_add(const tarn__ridge *ridge) {
+  for (int64_t t = 0; t < ridge->waiting_count; t++)
+    for (int64_t j = 0; j < ridge->width; j++) {
+      const double z = element(ridge, t, j);
+      ridge->totals[j] += z;
+      for (int64_t i = 0; i <= j && i < ridge->inputs; i++)
+        ridge->products[i * ridge->width + j] += ridge->waiting[t * ridge->pitch + i] * z;
+    }
+}
+
+bool tarn__reference_cholesky(double *a, int64_t n, double least) {
+  for (int64_t i = 0; i < n; i++)
+    for (int64_t j = i; j < n; j++) {
+      double rest = a[i * n + j];
+      for (int64_t k = 0; k < i; k++) rest -= a[k * n + i] * a[k * n + j];
+      if (j == i && !(rest > least)) return false;
+      a[i * n + j] = j == i ? sqrt(rest) : rest / a[i * n + i];
+    }
+  return true;
+}
