@@ -77,6 +77,7 @@ static tarn_status take_sets(tarn_results_run *run, const tarn__run_file *file, 
     TARN_TRY(tarn__arena_strdup(arena, &name, json_object_iter_key(at)));
     *set = (tarn_results_set){.name = name};
     TARN_TRY(tarn__run_file_text(file, value, "hash", &set->hash, arena));
+    TARN_REQUIRE(set->hash, DATA, "%s: \"%s\" of \"sets\" must be an object with a \"hash\"", file->path, name);
     TARN_TRY(tarn__run_file_text(file, value, "bleu_hash", &set->bleu_hash, arena));
   }
   return TARN_STATUS_OK;

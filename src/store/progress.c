@@ -128,6 +128,7 @@ static tarn_status read_norms(tarn__progress *progress, const json_t *array, con
 }
 
 static tarn_status read_scored(tarn__progress *progress, const json_t *array, const char *file) {
+  TARN_REQUIRE(!array || json_is_array(array), DATA, "%s: \"scored\" of the training's progress is no list", file);
   TARN_REQUIRE(json_array_size(array) <= TARN_CONFIG_SETS, DATA, "%s: the training's progress has more than %d sets",
                file, (int)TARN_CONFIG_SETS);
   for (size_t i = 0; i < json_array_size(array); i++) {

@@ -458,7 +458,7 @@ static void finds_the_file_of_a_folder(void **state) {
 
 // A progress with another value in place of a field's.
 static tarn_status read_progress(const char *field, const char *value) {
-  tarn__progress progress = {.update = 3, .seconds = 2.5, .log = {5, 0xabc}};
+  tarn__progress progress = {.update = 3, .seconds = 2.5, .scored = {4}, .log = {5, 0xabc}};
   char *text;
   char changed[2048];
   char key[64];
@@ -499,6 +499,10 @@ static void refuses_impossible_progress(void **state) {
   assert_int_equal(read_progress("hash", "\"0000000000000abX\""), TARN_STATUS_DATA);
   assert_non_null(strstr(tarn_error_message(), "file: the length and hash of the log are damaged"));
   assert_int_equal(read_progress("log", "1,\"x\":{\"a\":2"), TARN_STATUS_DATA);
+  static const char *const scored[] = {"4", "\"4\"", "null", "{}", "[-1]", "[\"4\"]"};
+  assert_int_equal(read_progress("scored", "[5]"), TARN_STATUS_OK);
+  for (size_t i = 0; i < sizeof scored / sizeof *scored; i++)
+    assert_int_equal(read_progress("scored", scored[i]), TARN_STATUS_DATA);
 }
 
 static void survives_lack_of_memory(void **state) {

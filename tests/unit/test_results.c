@@ -283,6 +283,37 @@ static void refuses_what_cannot_be_compared(void **state) {
   says(compare_one(&m, "pair", "bleu", 100), TARN_STATUS_DATA, "written by tarn 0.2.0");
 }
 
+// What is not known of two sets does not make them one.
+static void refuses_other_sets(void **state) {
+  (void)state;
+  tarn_results_measures m = {0};
+#define SCORED(step, time)                                                              \
+  "{\"kind\":\"scored\",\"set\":\"t\",\"step\":" #step ",\"epoch\":0.1,\"time\":" #time \
+  ",\"loss\":3,\"nll\":3,"                                                              \
+  "\"bleu\":10}\n"
+  static const char log[] = SCORED(0, 0) SCORED(10, 60);
+#undef SCORED
+  static const struct {
+    const char *sets, *metric, *words;
+  } cases[] = {{"{\"t\": 5}", "t/loss", "\"t\" of \"sets\" must be an object with a \"hash\""},
+               {"{\"t\": {}}", "t/loss", "\"t\" of \"sets\" must be an object with a \"hash\""},
+               {"{\"t\": {\"hash\": \"aa\"}}", "t/loss", NULL},
+               {"{\"t\": {\"hash\": \"aa\"}}", "t/bleu", "what they scored as t differs"},
+               {"{\"t\": {\"hash\": \"aa\", \"bleu_hash\": \"bb\"}}", "t/bleu", NULL}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    char more[128];
+    snprintf(more, sizeof more, ", \"sets\": %s", cases[i].sets);
+    one_run("two/a", log, "updates", 120);
+    one_run("two/b", log, "updates", 120);
+    run_config("two/b", RUN_RESERVOIR, 1, 2);
+    run_result("two/a", "updates", 20, 120, more);
+    run_result("two/b", "updates", 20, 120, more);
+    const tarn_status status = compare_one(&m, "two", cases[i].metric, 120);
+    if (cases[i].words) says(status, TARN_STATUS_DATA, cases[i].words);
+    if (!cases[i].words && status != TARN_STATUS_OK) fail_msg("%s", tarn_error_message());
+  }
+}
+
 // Test scores of one table are of one test; a copy of a file, and a folder by another name, are the same.
 static void refuses_other_tests(void **state) {
   (void)state;
@@ -526,6 +557,7 @@ int main(void) {
       cmocka_unit_test(names_the_key_that_ended_a_run),
       cmocka_unit_test(early_ends_are_one_note),
       cmocka_unit_test(refuses_what_cannot_be_compared),
+      cmocka_unit_test(refuses_other_sets),
       cmocka_unit_test(refuses_other_tests),
       cmocka_unit_test(failed_runs_are_in_no_mean),
       cmocka_unit_test(sweeps_list_their_runs),
