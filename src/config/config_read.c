@@ -451,15 +451,18 @@ static bool is_set_name(const char *name) {
          length == strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_");
 }
 
-// A set's BLEU is that of the task.
+// A set's BLEU is that of the task; without it there is nothing to say of its translations.
 static tarn_status check_set(const tarn_config *config, const tarn_config_set *set, const tarn__yaml_node *node,
                              const char *path) {
   const tarn__task *task = tarn__config_task(config);
   if (!set->data) return tarn__yaml_fail(node, "%s.data is missing", path);
-  if (tarn__task_has(task, TARN_METRIC_BLEU)) return TARN_STATUS_OK;
-  const char *key = set->bleu ? "bleu" : set->reference ? "reference" : NULL;
+  const bool translates = tarn__task_has(task, TARN_METRIC_BLEU);
+  if (translates && set->bleu) return TARN_STATUS_OK;
+  const char *key = set->bleu ? "bleu" : set->reference ? "reference" : set->max_sentences > 0 ? "max_sentences" : NULL;
   const tarn__yaml_node *at = key ? tarn__yaml_get(node, key) : NULL;
-  return at ? tarn__yaml_fail(at, "%s.%s: %s does not translate", path, key, task->model) : TARN_STATUS_OK;
+  if (!at) return TARN_STATUS_OK;
+  if (!translates) return tarn__yaml_fail(at, "%s.%s: %s does not translate", path, key, task->model);
+  return tarn__yaml_fail(at, "%s.%s is for translations, and %s.bleu is no", path, key, path);
 }
 
 static tarn_status read_set(reader *r, tarn_config_set *set, const tarn__yaml_node *node) {

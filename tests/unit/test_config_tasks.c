@@ -91,6 +91,14 @@ static void sets_are_scored(void **state) {
        "--set sets={test: {data: x, evry: 5}}: unknown key \"evry\" in sets.test; did you mean \"every\"?"},
       {"decoder: { layers: L }\nkinds: { L: }\nsets:\n  test: { data: x,\n    bleu: yes }\n", NULL,
        "m.yaml:5: sets.test.bleu: a language model does not translate"},
+      {"decoder: { layers: L }\nkinds: { L: }\nsets:\n  test: { data: x,\n    max_sentences: 9 }\n", NULL,
+       "m.yaml:5: sets.test.max_sentences: a language model does not translate"},
+      {SMALL, "sets={test: {data: x, bleu: no, max_sentences: 9}}",
+       "--set sets={test: {data: x, bleu: no, max_sentences: 9}}: sets.test.max_sentences is for translations, and "
+       "sets.test.bleu is no"},
+      {SMALL, "sets={test: {data: x, bleu: no, reference: r}}",
+       "--set sets={test: {data: x, bleu: no, reference: r}}: sets.test.reference is for translations, and "
+       "sets.test.bleu is no"},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
     expect_error(cases[i].text, cases[i].override, cases[i].message);
