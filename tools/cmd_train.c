@@ -31,7 +31,13 @@ typedef struct view {
   bool json, quiet, terminal;
   bool open_line;  // the progress line stands on the terminal
   double shown_at;
+  tarn_metric metric;  // by which the training chooses the best model
 } view;
+
+// What is derived from another measure is told where the best model is chosen by it.
+static bool is_told(const double *scores, int metric, tarn_metric chosen) {
+  return !isnan(scores[metric]) && (!tarn_measure_of((tarn_metric)metric)->derived || metric == (int)chosen);
+}
 
 static void end_line(view *v) {
   if (v->open_line) progress_line_clear();
@@ -64,15 +70,14 @@ static void print_step(const tarn_train_event *e) {
   fflush(stdout);
 }
 
-static void print_validation(const tarn_train_event *e) {
+static void print_validation(const view *v, const tarn_train_event *e) {
   printf("update %lld  epoch %.2f  %s", (long long)e->update, e->epoch,
          e->path  ? "validation of the average"
          : e->set ? e->set
                   : "validation");
   for (int m = 0; m < TARN_METRIC_COUNT; m++) {
     const tarn_measure *measure = tarn_measure_of((tarn_metric)m);
-    if (!measure->derived && !isnan(e->scores[m]))
-      printf("  %s %.*f", measure->name, measure->told_digits, e->scores[m]);
+    if (is_told(e->scores, m, v->metric)) printf("  %s %.*f", measure->name, measure->told_digits, e->scores[m]);
   }
   printf("%s\n", e->best ? "  (best so far)" : "");
   fflush(stdout);
@@ -98,7 +103,7 @@ static void on_event(void *user, const tarn_train_event *e) {
       break;
     case TARN_TRAIN_EVENT_VALID:
       end_line(v);
-      print_validation(e);
+      print_validation(v, e);
       break;
     case TARN_TRAIN_EVENT_FREEZE:
       end_line(v);
@@ -148,7 +153,7 @@ static const char *end_text(tarn_train_end end) {
   return "";
 }
 
-static int print_result_json(const tarn_train_result *r, const tarn_plan *plan) {
+static int print_result_json(const tarn_train_result *r, tarn_metric chosen, const tarn_plan *plan) {
   json_t *object = json_pack("{s:s, s:s, s:I, s:f, s:f, s:f, s:o}", "kind", "end", "reason", end_text(r->end), "step",
                              (json_int_t)r->update, "epoch", r->epoch, "time", r->seconds, "tokens_per_second",
                              r->tokens_per_second, "checkpoint", json_output_text(r->checkpoint));
@@ -158,20 +163,21 @@ static int print_result_json(const tarn_train_result *r, const tarn_plan *plan) 
     const tarn_measure *measure = tarn_measure_of((tarn_metric)m);
     char key[32];
     snprintf(key, sizeof key, "valid_%s", measure->word);
-    if (!measure->derived && !isnan(r->scores[m])) json_object_set_new(object, key, json_real(r->scores[m]));
+    if (is_told(r->scores, m, chosen)) json_object_set_new(object, key, json_real(r->scores[m]));
   }
   if (r->best_update > 0) json_object_set_new(object, "best", json_real(r->best));
   if (r->best_update > 0) json_object_set_new(object, "best_step", json_integer(r->best_update));
   return json_output_print(&COMMAND, stdout, object, JSON_COMPACT | JSON_REAL_PRECISION(9));
 }
 
-static void print_result(const tarn_train_result *r, const tarn_config *config, const tarn_plan *plan) {
+static void print_result(const tarn_train_result *r, tarn_metric chosen, const tarn_plan *plan) {
+  const tarn_measure *measure = tarn_measure_of(chosen);
   char time[32];
   cli_time(time, r->seconds);
   printf("done        %s reached at update %lld, epoch %.2f, after %s of training at %.0f tokens/s\n", end_text(r->end),
          (long long)r->update, r->epoch, time, r->tokens_per_second);
   if (r->best_update > 0)
-    printf("best        %s %.4f at update %lld\n", tarn_measure_of(config->valid.metric)->name, r->best,
+    printf("best        %s %.*f at update %lld\n", measure->name, measure->told_digits, r->best,
            (long long)r->best_update);
   printf("memory      %.0f MB at the most, %.0f MB planned\n", (double)r->peak_bytes / 1e6,
          (double)plan->total_bytes / 1e6);
@@ -195,6 +201,7 @@ static int run_one(const tarn_train_options *options, view *v, double *best, boo
   tarn_train_result result = {0};
   int printed = CLI_OK;
   tarn_status status = tarn_train_open(&train, options);
+  if (status == TARN_STATUS_OK) v->metric = tarn_train_config(train)->valid.metric;
   if (status == TARN_STATUS_OK && !v->json && !v->quiet) print_head(train, options);
   if (status == TARN_STATUS_OK) tell_over(train, options, v->quiet);
   if (status == TARN_STATUS_OK && options->plan_only && v->json && !v->quiet) plan_print_json(tarn_train_plan(train));
@@ -203,9 +210,9 @@ static int run_one(const tarn_train_options *options, view *v, double *best, boo
     status = tarn_train_run(train, &result);
     stop_in_order(false);
     end_line(v);
-    if (status == TARN_STATUS_OK && v->json && !v->quiet) printed = print_result_json(&result, tarn_train_plan(train));
-    if (status == TARN_STATUS_OK && !v->json && !v->quiet)
-      print_result(&result, tarn_train_config(train), tarn_train_plan(train));
+    if (status == TARN_STATUS_OK && v->json && !v->quiet)
+      printed = print_result_json(&result, v->metric, tarn_train_plan(train));
+    if (status == TARN_STATUS_OK && !v->json && !v->quiet) print_result(&result, v->metric, tarn_train_plan(train));
     *best = result.best;
     *has_best = result.best_update > 0;
   }
@@ -215,21 +222,25 @@ static int run_one(const tarn_train_options *options, view *v, double *best, boo
   return status == TARN_STATUS_INTERRUPTED && stop_signal ? 128 + (int)stop_signal : code;
 }
 
-static void print_summary(const double *values, size_t count, bool json) {
+// Of the best values of all runs, which are of one measure.
+static void print_summary(const double *values, size_t count, const view *v) {
+  const tarn_measure *measure = tarn_measure_of(v->metric);
+  const int digits = measure->told_digits;
   double mean = 0;
   double square = 0;
   for (size_t i = 0; i < count; i++) mean += values[i] / (double)count;
   for (size_t i = 0; i < count; i++) square += (values[i] - mean) * (values[i] - mean);
-  if (count == 1) {  // one run does not deviate
-    printf(json ? "{\"kind\":\"summary\",\"runs\":1,\"best_mean\":%.9g}\n" : "all seeds   best %.4f (of one run)\n",
-           mean);
-    return;
+  const double deviation = count > 1 ? sqrt(square / (double)(count - 1)) : 0.0;  // one run does not deviate
+  if (v->json) {
+    printf("{\"kind\":\"summary\",\"runs\":%zu,\"measure\":\"%s\",\"best_mean\":%.9g", count, measure->word, mean);
+    if (count > 1) printf(",\"best_sd\":%.9g", deviation);
+    printf("}\n");
+  } else if (count == 1) {
+    printf("all seeds   best %s %.*f (of one run)\n", measure->name, digits, mean);
+  } else {
+    printf("all seeds   best %s %.*f ± %.*f (mean and standard deviation of %zu runs)\n", measure->name, digits, mean,
+           digits, deviation, count);
   }
-  double deviation = sqrt(square / (double)(count - 1));
-  if (json)
-    printf("{\"kind\":\"summary\",\"runs\":%zu,\"best_mean\":%.9g,\"best_sd\":%.9g}\n", count, mean, deviation);
-  else
-    printf("all seeds   best %.4f ± %.4f (mean and standard deviation of %zu runs)\n", mean, deviation, count);
 }
 
 // A signal that came when a run was over.
@@ -252,7 +263,7 @@ static int run_all(const tarn_train_list *list, view *v) {
     if (list->runs[i].plan_only) break;  // the plan of every seed is the same
     if (code < 0 && stop_signal && i + 1 < list->count) code = stopped_between(list, i);
   }
-  if (code < 0 && list->seeds && count > 0 && !v->quiet) print_summary(values, count, v->json);
+  if (code < 0 && list->seeds && count > 0 && !v->quiet) print_summary(values, count, v);
   free(values);
   return code < 0 ? CLI_OK : code;
 }

@@ -79,9 +79,13 @@ refuse 2 "run/checkpoint_last.safetensors is no run directory" \
 grep -q '"kind":"summary","runs":2' out.txt || fail "summary: $(cat out.txt)"
 [ -s seeds/seed-1/log.jsonl ] && [ -s seeds/seed-2/log.jsonl ] || fail "seeds: $(ls seeds)"
 "$TARN" train model.yaml --run alone --seeds 3 --set train.max_updates=20 >out.txt
-grep -q '^all seeds .* (of one run)$' out.txt || fail "one seed: $(cat out.txt)"
-"$TARN" train --resume alone --json | grep -q '^{"kind":"summary","runs":1,"best_mean":[0-9.e+-]*}$' ||
+grep -q '^all seeds   best [A-Za-z]* [0-9.]* (of one run)$' out.txt || fail "one seed: $(cat out.txt)"
+"$TARN" train --resume alone --json | grep -q '^{"kind":"summary","runs":1,"measure":"[a-z]*","best_mean":[0-9.e+-]*}$' ||
   fail "one seed deviates"
+"$TARN" train model.yaml --run ppl --set valid.metric=ppl --set train.max_updates=20 >out.txt
+grep -q '^update .* perplexity [0-9]*\.[0-9][0-9] .*(best so far)$' out.txt && grep -q '^best  *perplexity [0-9]*\.[0-9][0-9] at update' out.txt ||
+  fail "chosen by perplexity: $(cat out.txt)"
+"$TARN" train --resume ppl --set train.max_updates=24 --json | grep -q '"valid_ppl":' || fail "no perplexity in JSON"
 "$TARN" train --resume seeds --quiet >out.txt
 [ ! -s out.txt ] || fail "--quiet prints $(cat out.txt)"
 "$TARN" train model.yaml --run seed2 --set train.seed=2 --set train.max_updates=20 --quiet
