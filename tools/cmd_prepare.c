@@ -53,10 +53,10 @@ static void print_text(const tarn_prepare_result *r) {
   printf("%s  %10" PRId64 " of %" PRId64 " lines\n", pairs ? "pairs" : "lines", r->pairs, r->lines);
   if (pairs) print_side("source", r->source_tokens, r->source_unknown, r->longest_source, r->source_left_out);
   print_side(pairs ? "target" : "text  ", r->target_tokens, r->target_unknown, r->longest_target, r->target_left_out);
-  const char *which = pairs ? "a side is" : "they are", *unit = pairs ? "pair" : "sentence";
-  if (r->empty) printf("left out because %s empty: %s\n", which, CLI_COUNT(r->empty, unit));
-  if (r->brief) printf("left out because %s shorter than --min-tokens: %s\n", which, CLI_COUNT(r->brief, unit));
-  if (r->dropped) printf("left out because %s overlong: %s\n", which, CLI_COUNT(r->dropped, unit));
+  const char *which = pairs ? "a side is " : "", *unit = pairs ? "pair" : "sentence";
+  if (r->empty) printf("%s left out: %sempty\n", CLI_COUNT(r->empty, unit), which);
+  if (r->brief) printf("%s left out: %sshorter than --min-tokens\n", CLI_COUNT(r->brief, unit), which);
+  if (r->dropped) printf("%s left out: %soverlong\n", CLI_COUNT(r->dropped, unit), which);
   if (r->truncated) printf("truncated: %s\n", CLI_COUNT(r->truncated, unit));
   if (r->replaced) printf("invalid UTF-8 replaced in: %s\n", CLI_COUNT(r->replaced, "line"));
   if (r->cut)

@@ -49,11 +49,11 @@ head -n 90 c/valid.en > short.en
 prepare 1 "c/valid.de has 100 lines and short.en has 90: line 91 of c/valid.de has no partner" --source c/valid.de --target short.en
 { head -n 98 c/valid.de; printf 'Das ist \377 schlecht.\r\n\r\n'; } > bad.de
 prepare 0 "invalid UTF-8 replaced in: 1 line" --source bad.de --target c/valid.en
-grep -q "a side is empty: 1 pair" out.txt || fail "the empty line is not reported"
+grep -q "^1 pair left out: a side is empty$" out.txt || fail "the empty line is not reported"
 prepare 1 "bad.de:99: invalid UTF-8 at byte 9" --source bad.de --target c/valid.en --strict
 { head -n 99 c/valid.de; head -c 300000 /dev/zero | sed 's/\x0\x0\x0/Ja /g'; echo; } > long.de
 prepare 0 "truncated: 1 pair" --source long.de --target c/valid.en
-prepare 0 "a side is overlong: 1 pair" --source long.de --target c/valid.en --overlong drop
+prepare 0 "1 pair left out: a side is overlong" --source long.de --target c/valid.en --overlong drop
 prepare 1 "long.de:100:" --source long.de --target c/valid.en --overlong refuse
 prepare 2 "did you mean refuse?" --source long.de --target c/valid.en --overlong refus
 prepare 2 "--target is missing" --source long.de

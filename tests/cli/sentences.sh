@@ -16,7 +16,7 @@ grep -q 'sentences  *2$' out || fail "no count: $(cat out)"
 
 "$TARN" vocab --type byte --output byte
 "$TARN" prepare --vocab byte --text one --output shard --min-tokens 5 --max-tokens 13 --overlong drop >out || fail "prepare"
-grep -q '^lines  *3 of 5 lines$' out && grep -q 'they are shorter than --min-tokens: 1 sentence$' out && grep -q 'overlong: 1 sentence$' out ||
+grep -q '^lines  *3 of 5 lines$' out && grep -q '^1 sentence left out: shorter than --min-tokens$' out && grep -q '^1 sentence left out: overlong$' out ||
   fail "lengths: $(cat out)"
 
 "$TARN" sentences text --language fr --output no 2>err
