@@ -15,9 +15,23 @@
 
 enum { DIGITS = 9 };
 
-// Whether a record was written before the state that `progress` describes was saved. A validation at the very step of
-// the checkpoint may have come before it or after.
-static tarn_status keep_line(bool *keep, const char *line, size_t length, const tarn__progress *progress) {
+// What a log is cut back to: where the training stands, and its description.
+typedef struct place {
+  const tarn__progress *progress;
+  const tarn_config *config;
+} place;
+
+// Whether the score of a set at a step is one that the training has.
+static bool is_scored(const place *at, const char *set, json_int_t step) {
+  for (int32_t i = 0; set && i < at->config->set_count; i++)
+    if (strcmp(at->config->sets[i].name, set) == 0) return at->progress->scored[i] == step + 1;
+  return false;
+}
+
+// Whether a record was written before the state that `at` describes was saved. A validation or a score at the very step
+// of the checkpoint may have come before it or after.
+static tarn_status keep_line(bool *keep, const char *line, size_t length, const place *at) {
+  const tarn__progress *progress = at->progress;
   json_t *record;
   *keep = false;
   TARN_TRY(tarn__json_parse(&record, line, length, 0, NULL));
@@ -26,15 +40,15 @@ static tarn_status keep_line(bool *keep, const char *line, size_t length, const 
   const char *kind = json_string_value(json_object_get(record, "kind"));
   const char *checkpoint = json_string_value(json_object_get(record, "checkpoint"));
   bool valid = kind && strcmp(kind, "valid") == 0;
-  // A checkpoint that knows of a set's score knows the length of its log, too.
-  const bool scored = kind && strcmp(kind, "scored") == 0;
+  const bool score = kind && strcmp(kind, "scored") == 0;
+  const bool scored = is_scored(at, json_string_value(json_object_get(record, "set")), step);
   bool first_freeze = kind && step == 0 && progress->update == 0 && strcmp(kind, "freeze") == 0;
   // That of the untrained model leaves a mark of its own.
   bool validated = step == 0 ? progress->at_start != 0 : progress->validated == step;
   // The validation of an average comes after everything else of its step.
-  *keep = step < progress->update
-              ? checkpoint == NULL
-              : step == progress->update && (!valid || validated) && !scored && !first_freeze && checkpoint == NULL;
+  *keep = step < progress->update ? checkpoint == NULL
+                                  : step == progress->update && (!valid || validated) && (!score || scored) &&
+                                        !first_freeze && checkpoint == NULL;
   json_decref(record);
   return TARN_STATUS_OK;
 }
@@ -57,24 +71,24 @@ static tarn_status last_validation(double *seconds, const char *text, size_t siz
   return TARN_STATUS_OK;
 }
 
-static tarn_status cut_back(tarn__run_log *log, const char *path, const tarn__progress *progress) {
+static tarn_status cut_back(tarn__run_log *log, const char *path, const place *at) {
   char *text;
   size_t size;
   if (!tarn__file_exists(path)) return TARN_STATUS_OK;
   TARN_TRY(tarn__file_read(path, &text, &size));
   // It was compared when the training was opened, under the lock of the run.
-  if ((size_t)progress->log.bytes > size) {
+  if ((size_t)at->progress->log.bytes > size) {
     tarn__free(text);
     return tarn__fail(TARN_STATUS_DATA, "%s: it became shorter", path);
   }
-  size_t kept = (size_t)progress->log.bytes;
+  size_t kept = (size_t)at->progress->log.bytes;
   tarn_status status = TARN_STATUS_OK;
   for (size_t begin = kept > 0 ? size : 0; begin < size;) {
     const char *newline = memchr(text + begin, '\n', size - begin);
     if (!newline) break;
     size_t length = (size_t)(newline - (text + begin)) + 1;
     bool keep;
-    status = keep_line(&keep, text + begin, length, progress);
+    status = keep_line(&keep, text + begin, length, at);
     if (status != TARN_STATUS_OK) break;
     if (keep) {
       memmove(text + kept, text + begin, length);
@@ -119,18 +133,19 @@ static tarn_status open_events(tarn__run_log *log, const char *folder, const tar
   return status;
 }
 
-static tarn_status open_log(tarn__run_log *log, const char *path, const tarn__progress *progress) {
-  TARN_TRY(cut_back(log, path, progress));
+static tarn_status open_log(tarn__run_log *log, const char *path, const place *at) {
+  TARN_TRY(cut_back(log, path, at));
   TARN_TRY(tarn__strdup(&log->path, path));
   log->fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
   TARN_REQUIRE(log->fd >= 0, IO, "%s: cannot write: %s", path, strerror(errno));
   return TARN_STATUS_OK;
 }
 
-tarn_status tarn__run_log_open(tarn__run_log *log, const char *path, const char *events,
-                               const tarn__progress *progress) {
+tarn_status tarn__run_log_open(tarn__run_log *log, const char *path, const char *events, const tarn__progress *progress,
+                               const tarn_config *config) {
+  const place at = {.progress = progress, .config = config};
   *log = (tarn__run_log){.fd = -1, .events = {.fd = -1}};
-  tarn_status status = open_log(log, path, progress);
+  tarn_status status = open_log(log, path, &at);
   if (status == TARN_STATUS_OK && events) status = open_events(log, events, progress);
   if (status != TARN_STATUS_OK) tarn__run_log_close(log);
   return status;

@@ -21,9 +21,9 @@ typedef struct tarn__run_log {
 // that of a run that went through: what lies behind progress->log goes, which must fit, or, where that is not known,
 // records of later steps and a line that a kill cut off. With `events`, a folder,
 // every record goes to a new event file there as well; the file starts with the records of the step that progress
-// stands at, or with all of the log if the folder has no event file yet.
-tarn_status tarn__run_log_open(tarn__run_log *log, const char *path, const char *events,
-                               const tarn__progress *progress) TARN_CHECKED;
+// stands at, or with all of the log if the folder has no event file yet. The description names the scored sets.
+tarn_status tarn__run_log_open(tarn__run_log *log, const char *path, const char *events, const tarn__progress *progress,
+                               const tarn_config *config) TARN_CHECKED;
 // Adds a record, whose reference is taken over (NULL: memory was lacking), and returns its text, to be freed with
 // free(). A line reaches the file whole or the call fails; after
 // that the file may end within it.

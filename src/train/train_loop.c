@@ -222,7 +222,7 @@ static tarn_status between_steps(tarn_train *t, tarn_train_end *end, bool *ended
   bool save = t->save && *t->save != t->session.saves;
   if (save) t->session.saves = *t->save;
   if (save_due(t, *ended)) return tarn__train_lead(t, save_numbered);
-  save = save || tarn__seconds() - t->session.saved_at > AUTOSAVE;
+  save = save || (t->comm->rank == 0 && tarn__seconds() - t->session.saved_at > AUTOSAVE);
   TARN_TRY(tarn__comm_any(t->comm, &save));
   return save ? tarn__train_lead(t, save_state) : TARN_STATUS_OK;
 }
@@ -297,8 +297,8 @@ static tarn_status mark_log(tarn_train *t) {
 static tarn_status open_log(tarn_train *t) {
   TARN_TRY(tarn__train_result_remove(t));
   if (t->log_why[0]) t->progress.log = (tarn__log_sum){0};
-  TARN_TRY(
-      tarn__run_log_open(&t->session.log, t->dir.log, t->config->train.tensorboard ? t->dir.path : NULL, &t->progress));
+  const char *events = t->config->train.tensorboard ? t->dir.path : NULL;
+  TARN_TRY(tarn__run_log_open(&t->session.log, t->dir.log, events, &t->progress, t->config));
   t->session.validation_seconds = t->session.log.validation_seconds;
   return t->log_why[0] ? mark_log(t) : TARN_STATUS_OK;
 }
@@ -317,7 +317,6 @@ static tarn_status begin(tarn_train *t) {
 
 static tarn_status run(tarn_train *t, tarn_train_result *result) {
   TARN_TRY(tarn__train_lead(t, begin));
-  t->session.saved_at = tarn__seconds();
   if (t->comm->rank > 0) TARN_TRY(tarn__train_freeze_first(t, true));
   if (t->validator && t->config->valid.at_start && t->progress.update == 0 && !t->progress.at_start)
     TARN_TRY(validate_together(t, validate_start));

@@ -277,6 +277,28 @@ static void any_rank_may_ask_to_save(void **state) {
   assert_int_equal(saved, 1);
 }
 
+static tarn_train *second;
+static void keep_second(tarn_train *train) { second = train; }
+static void let_time_pass(void *user, const tarn_train_event *event) {
+  (void)user;
+  if (event->kind == TARN_TRAIN_EVENT_UPDATE && event->update == 2) second->session.saved_at -= 1e6;
+  saved += event->kind == TARN_TRAIN_EVENT_SAVED && event->update > 0 && event->update < 12;
+}
+
+// Rank 0 alone knows when it saved last.
+static void others_do_not_ask_to_save_by_their_clock(void **state) {
+  (void)state;
+  const char *keys[] = {"valid.every=100000", "train.save_every=100000"};
+  prepare(2, tiny, "clock", keys, 2);
+  ranks[0].options.on_event = let_time_pass;
+  ranks[1].before = keep_second;
+  saved = 0;
+  go(2);
+  must_end(2, TARN_STATUS_OK);
+  assert_int_equal(ranks[0].update, 12);
+  assert_int_equal(saved, 0);
+}
+
 // The clock of rank 0 ends all of them.
 static void limits_are_reached_together(void **state) {
   (void)state;
@@ -285,7 +307,7 @@ static void limits_are_reached_together(void **state) {
   prepare(3, tiny, "minutes", keys, 5);
   go(3);
   must_end(3, TARN_STATUS_OK);
-  assert_true(ranks[0].update > 1 && ranks[0].update < 100000);
+  assert_true(ranks[0].update >= 1 && ranks[0].update < 100000);
   const char *patience[] = {"train.max_updates=100000", "train.patience=2", "valid.every=2", "train.threads=1"};
   prepare(2, tiny, "patience", patience, 4);
   go(2);
@@ -461,6 +483,7 @@ int main(void) {
       cmocka_unit_test(ranks_learn_what_accumulation_learns),
       cmocka_unit_test(the_same_ranks_give_the_same_bits),
       cmocka_unit_test(any_rank_may_ask_to_save),
+      cmocka_unit_test(others_do_not_ask_to_save_by_their_clock),
       cmocka_unit_test(limits_are_reached_together),
       cmocka_unit_test(numbers_that_are_none_end_all),
       cmocka_unit_test(what_one_rank_loses_is_saved),

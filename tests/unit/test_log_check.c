@@ -133,6 +133,27 @@ static void a_log_that_is_accepted_leaves_a_mark(void **state) {
   assert_state("marked", TARN__LOG_CHANGED, "", -1);
 }
 
+// The score of a set at the very update from which the run goes on stays, as a validation does.
+static void a_log_that_is_accepted_keeps_its_scores(void **state) {
+  (void)state;
+  const char *sets[] = {"sets={held: {data: valid, every: 5, bleu: no}}"};
+  const char *more[] = {"train.max_updates=14"};
+  static const int64_t steps[] = {5, 10, 12, 14};
+  run_through("scores", sets, 1);
+  lose_line("scores", 1);
+  assert_int_equal(resume("scores", true, more, 1), TARN_STATUS_OK);
+  json_t *lines = read_log("scores");
+  size_t found = 0;
+  for (size_t i = 0; i < json_array_size(lines); i++) {
+    const json_t *record = json_array_get(lines, i);
+    if (strcmp(json_string_value(json_object_get(record, "kind")), "scored") != 0) continue;
+    assert_true(found < sizeof steps / sizeof *steps);
+    assert_int_equal(json_integer_value(json_object_get(record, "step")), steps[found++]);
+  }
+  assert_int_equal(found, sizeof steps / sizeof *steps);
+  json_decref(lines);
+}
+
 static void a_log_that_fits_is_not_marked(void **state) {
   (void)state;
   stopped_run("fits");
@@ -236,10 +257,14 @@ static void what_is_frozen_first_is_logged_once(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(a_log_that_lost_lines_is_refused),        cmocka_unit_test(a_log_that_was_edited_is_refused),
-      cmocka_unit_test(a_log_that_is_accepted_leaves_a_mark),    cmocka_unit_test(a_log_that_fits_is_not_marked),
-      cmocka_unit_test(a_log_may_be_ahead_of_the_checkpoint),    cmocka_unit_test(result_knows_the_whole_log),
-      cmocka_unit_test(older_checkpoints_do_not_know_their_log), cmocka_unit_test(what_is_frozen_first_is_logged_once)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(a_log_that_lost_lines_is_refused),
+                                     cmocka_unit_test(a_log_that_was_edited_is_refused),
+                                     cmocka_unit_test(a_log_that_is_accepted_leaves_a_mark),
+                                     cmocka_unit_test(a_log_that_fits_is_not_marked),
+                                     cmocka_unit_test(a_log_may_be_ahead_of_the_checkpoint),
+                                     cmocka_unit_test(result_knows_the_whole_log),
+                                     cmocka_unit_test(a_log_that_is_accepted_keeps_its_scores),
+                                     cmocka_unit_test(older_checkpoints_do_not_know_their_log),
+                                     cmocka_unit_test(what_is_frozen_first_is_logged_once)};
   return cmocka_run_group_tests(tests, open_all, sandbox_close);
 }
