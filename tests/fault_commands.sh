@@ -38,6 +38,7 @@ kinds:
 data: { vocab: ../../../in/v, train: ../../../in/train, valid: ../../../in/valid }
 train: { max_updates: 6, max_tokens: 200, lr: 0.01, warmup: 2, log_every: 1, save_every: 2, keep_last: 2, average: 2, threads: 1 }
 valid: { every: 3, max_sentences: 2, at_start: yes }
+sets: { held: { data: ../../../in/valid, every: 4, max_sentences: 1 } }
 translate: { beam: 1, max_len_b: 2 }
 YAML
   cat >lm.yaml <<'YAML'

@@ -25,7 +25,7 @@ typedef struct tarn__loaded {
 
 typedef struct tarn__loader tarn__loader;
 
-// Whose batches are wanted, and how many each rank has in an update: 0, 1 and 1 are all, one by one.
+// Whose batches are wanted, and how many each rank has in an update. Rank 0 of 1 with accumulate 1 gets every batch.
 typedef struct tarn__loader_share {
   int rank, ranks;
   int64_t accumulate;

@@ -75,6 +75,7 @@ typedef struct tarn__checkpoint_extra {
   int64_t update;
   const char *data_hash;           // of the training shard; NULL: not said
   const char *valid_hash;          // of what validation is done with; NULL: not said
+  const char *set_hashes;          // of the scored sets, in their order; NULL: there are none
   const tarn__progress *progress;  // NULL: the model only, without moments
   bool dense;                      // store frozen parameters too, for other tools
 } tarn__checkpoint_extra;

@@ -154,6 +154,7 @@ static tarn_status collect(contents *c, const tarn__model *model, const tarn__ch
   TARN_TRY(add_config(c, model->config));
   if (extra->data_hash) TARN_TRY(add_text(c, TARN__KEY_DATA, extra->data_hash));
   if (extra->valid_hash) TARN_TRY(add_text(c, TARN__KEY_VALID, extra->valid_hash));
+  if (extra->set_hashes) TARN_TRY(add_text(c, TARN__KEY_SETS, extra->set_hashes));
   if (extra->progress) TARN_TRY(add_progress(c, extra->progress));
   TARN_TRY(add_parameters(c, model, extra));
   TARN_TRY(add_vocab(c, TARN__TENSOR_SOURCE_VOCAB, TARN__KEY_SOURCE_VOCAB, extra->source));

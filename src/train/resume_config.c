@@ -14,17 +14,32 @@ static const char *const free_keys[] = {
 };
 enum { FREE_KEYS = sizeof free_keys / sizeof *free_keys };
 
+// The same of every set, behind its name.
+static const char *const free_set_keys[] = {".data=", ".reference=", ".every="};
+enum { FREE_SET_KEYS = sizeof free_set_keys / sizeof *free_set_keys };
+
+// Of the key of an override, with its "=".
+static bool is_free(const char *key, size_t length) {
+  static const char sets[] = "sets.";
+  for (size_t k = 0; k < FREE_KEYS; k++)
+    if (strlen(free_keys[k]) == length && strncmp(free_keys[k], key, length) == 0) return true;
+  if (strncmp(key, sets, strlen(sets)) != 0) return false;
+  const size_t name = strlen(sets) + strcspn(key + strlen(sets), ".=");
+  for (size_t k = 0; k < FREE_SET_KEYS; k++)
+    if (name + strlen(free_set_keys[k]) == length && strncmp(free_set_keys[k], key + name, length - name) == 0)
+      return true;
+  return false;
+}
+
 tarn_status tarn__resume_check_overrides(const char *const *overrides, size_t count) {
   for (size_t i = 0; i < count; i++) {
     const char *equals = strchr(overrides[i], '=');
     size_t length = equals ? (size_t)(equals - overrides[i]) + 1 : strlen(overrides[i]);
-    bool free_key = false;
-    for (size_t k = 0; k < FREE_KEYS && !free_key; k++)
-      free_key = strlen(free_keys[k]) == length && strncmp(free_keys[k], overrides[i], length) == 0;
-    TARN_REQUIRE(free_key || !equals, USAGE,
+    TARN_REQUIRE(!equals || is_free(overrides[i], length), USAGE,
                  "%.*s cannot change when a run goes on; limits (train.max_updates, ...), train.log_every, "
                  "train.save_every, train.keep_last, train.average, train.patience, train.recompute, train.threads, "
-                 "train.tensorboard, train.cache_frozen, valid.every, data.* and translate.* can",
+                 "train.tensorboard, train.cache_frozen, valid.every, data.*, sets.NAME.data, sets.NAME.reference, "
+                 "sets.NAME.every and translate.* can",
                  (int)length - 1, overrides[i]);
   }
   return TARN_STATUS_OK;
@@ -34,6 +49,10 @@ tarn_status tarn__resume_check_overrides(const char *const *overrides, size_t co
 static tarn_status neutral(char **text, const char *name, const char *yaml) {
   tarn_config *config;
   TARN_TRY(tarn_config_parse(&config, name, yaml, strlen(yaml), free_keys, FREE_KEYS));
+  for (int32_t i = 0; i < config->set_count; i++) {
+    config->sets[i].data = config->sets[i].reference = NULL;
+    config->sets[i].every = config->valid.every;
+  }
   tarn_status status = tarn_config_write(config, text);
   tarn_config_close(&config);
   return status;

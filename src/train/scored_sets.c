@@ -1,12 +1,10 @@
 // What is scored in the course of a training: the validation data, and the sets that choose nothing. All of it is
 // outside of training time.
-#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/hash.h"
 #include "graph/profile.h"
 #include "train/trainer.h"
 
@@ -38,13 +36,12 @@ bool tarn__train_scoring_bounds(const tarn_train *t, tarn__stepper_bounds *bound
   return t->validator || t->config->set_count > 0;
 }
 
-void tarn__train_scoring_hash(const tarn_train *t, char hash[TARN__HASH_TEXT]) {
-  char all[2 * TARN__HASH_TEXT];
-  snprintf(hash, TARN__HASH_TEXT, "%s", t->validator ? tarn__validator_hash(t->validator) : "");
-  for (int32_t i = 0; i < t->config->set_count; i++) {
-    snprintf(all, sizeof all, "%s %s", hash, tarn__validator_hash(t->sets[i]));
-    tarn__hash(hash, all, strlen(all));
-  }
+void tarn__train_set_hashes(const tarn_train *t, char hashes[TARN__SET_HASHES]) {
+  size_t used = 0;
+  *hashes = '\0';
+  for (int32_t i = 0; i < t->config->set_count; i++)
+    used += (size_t)snprintf(hashes + used, TARN__SET_HASHES - used, "%s%s", i > 0 ? " " : "",
+                             tarn__validator_hash(t->sets[i]));
 }
 
 bool tarn__train_describe_sets(const tarn_train *t, json_t *object) {
@@ -55,7 +52,7 @@ bool tarn__train_describe_sets(const tarn_train *t, json_t *object) {
     const char *bleu = tarn__validator_bleu_hash(t->sets[i]);
     json_t *set = json_pack("{s:s}", "hash", tarn__validator_loss_hash(t->sets[i]));
     whole = set && (!*bleu || json_object_set_new(set, "bleu_hash", json_string(bleu)) == 0);
-    whole = json_object_set_new(sets, t->config->sets[i].name, whole ? set : NULL) == 0;
+    whole = json_object_set_new(sets, t->config->sets[i].name, set) == 0 && whole;
   }
   return json_object_set_new(object, "sets", sets) == 0 && whole;
 }

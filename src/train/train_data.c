@@ -19,15 +19,15 @@ tarn_status tarn__train_check_data(tarn_train *t) {
 
 tarn_status tarn__train_rescue(tarn_train *t, tarn_status status) {
   char line[1024];
-  // Whatever ended another rank, what is here is the state after the last update; numbers that are none are everyone's.
+  // A failure of another rank leaves the state after the last update intact here; one of NaN or infinity is that of
+  // all.
   const bool left = t->comm->failed && status != TARN_STATUS_NUMERIC;
   if (status == TARN_STATUS_OK || t->comm->rank > 0 || !(t->session.data_changed || left)) return status;
   snprintf(line, sizeof line, "%s", tarn_error_message());
   tarn_status saved = t->end.averaged ? TARN_STATUS_OK : tarn__train_save(t, false);
   if (saved != TARN_STATUS_OK) return tarn__fail_prefix(saved, "%s; and its state could not be saved: ", line);
-  return tarn__fail(
-      status, "%s; the training is saved after update %lld%s tarn train --resume %s", line,
-      (long long)t->progress.update,
-      t->session.data_changed ? ": restore the file (if only its time changed, as it is), then" : "; go on with:",
-      t->go_on);
+  const bool changed = t->session.data_changed;
+  return tarn__fail(status, "%s; the training is saved after update %lld. %s: tarn train --resume %s%s", line,
+                    (long long)t->progress.update, changed ? "Restore the file, then run" : "Go on with", t->go_on,
+                    changed ? " (if only its time changed, just run that)" : "");
 }

@@ -30,15 +30,15 @@ static double clock_left(const tarn_train *t) {
   return left;
 }
 
-// Scores of something that so many updates bring: those in between and the one at the end. done: that of this very
-// update is behind us.
+// How often something is scored in the next `updates` updates, the end included. done: it was scored after the last
+// update already.
 static double scores_left(const tarn_train *t, int64_t every, bool done, double updates) {
   const tarn__progress *p = &t->progress;
   const double small = 1e-6;  // of what lies between two of them
   const double at = every > 0 ? (double)p->update / (double)every : tarn__train_epoch(t);
   const double end = at + updates * at / (double)p->update;
   double count = ceil(end - small) - floor(at + small);
-  // That of this very update comes after the event of it.
+  // The score after an update comes later than the event of that update.
   if (fabs(at - round(at)) < small && !done) count += 1.0;
   return count;
 }

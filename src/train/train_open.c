@@ -77,6 +77,10 @@ static tarn_status open_vocabs(tarn_train *t) {
 static tarn_status open_data(tarn_train *t) {
   const tarn_config *config = t->config;
   TARN_TRY(open_vocabs(t));
+  TARN_REQUIRE(config->valid.metric != TARN_METRIC_BPC || tarn_vocab_is_spelling(t->target), USAGE,
+               "%s: valid.metric: bpc needs a vocabulary of bytes or characters, and %s is of longer tokens; choose "
+               "loss, nll or ppl",
+               config->name, config->data.vocab);
   TARN_TRY(tarn__shard_open(&t->shard, config->data.train));
   TARN_TRY(tarn__shard_check(&t->shard, t->source, t->target, config));
   tarn__batcher_options options;
@@ -192,18 +196,29 @@ static tarn_status check_same_data(const tarn_train *t, const tarn__checkpoint_f
 // that are older than their hash say nothing.
 static tarn_status check_same_validation(const tarn_train *t, const tarn__checkpoint_file *file) {
   const char *stored = tarn__safetensors_text(&file->tensors, TARN__KEY_VALID);
-  const tarn__progress *p = &file->progress;
-  char hash[TARN__HASH_TEXT];
-  bool scored = p->best_update > 0 || p->at_start;
-  for (int i = 0; i < TARN_CONFIG_SETS; i++) scored = scored || p->scored[i] > 0;
-  if (!stored || !scored) return TARN_STATUS_OK;
-  tarn__train_scoring_hash(t, hash);
-  TARN_REQUIRE(*hash, DATA, "%s was validated, so the run cannot go on without data.valid", file->tensors.path);
-  TARN_REQUIRE(tarn__hash_same(stored, hash), DATA, "%s was validated on other data than %s%s%s%s", file->tensors.path,
-               t->config->data.valid ? t->config->data.valid : "those of sets",
-               t->config->data.valid_reference ? " and " : "",
-               t->config->data.valid_reference ? t->config->data.valid_reference : "",
-               t->config->data.valid && t->config->set_count > 0 ? ", with those of sets" : "");
+  const tarn_config_data *data = &t->config->data;
+  const bool validated = file->progress.best_update > 0 || file->progress.at_start;
+  if (!stored || !validated) return TARN_STATUS_OK;
+  TARN_REQUIRE(t->validator, DATA, "%s was validated, so the run cannot go on without data.valid", file->tensors.path);
+  TARN_REQUIRE(tarn__hash_same(stored, tarn__validator_hash(t->validator)), DATA,
+               "%s was validated on other data than %s%s%s", file->tensors.path, data->valid,
+               data->valid_reference ? " and " : "", data->valid_reference ? data->valid_reference : "");
+  return TARN_STATUS_OK;
+}
+
+// The same of each set on its own.
+static tarn_status check_same_sets(const tarn_train *t, const tarn__checkpoint_file *file) {
+  const char *next = tarn__safetensors_text(&file->tensors, TARN__KEY_SETS);
+  for (int32_t i = 0; next && i < t->config->set_count; i++) {
+    const tarn_config_set *set = &t->config->sets[i];
+    char stored[TARN__HASH_TEXT];
+    const size_t length = strcspn(next, " ");
+    snprintf(stored, sizeof stored, "%.*s", (int)length, next);
+    next += length + strspn(next + length, " ");
+    TARN_REQUIRE(file->progress.scored[i] == 0 || tarn__hash_same(stored, tarn__validator_hash(t->sets[i])), DATA,
+                 "%s has scores of other data as sets.%s than %s%s%s", file->tensors.path, set->name, set->data,
+                 set->reference ? " and " : "", set->reference ? set->reference : "");
+  }
   return TARN_STATUS_OK;
 }
 
@@ -225,6 +240,7 @@ static tarn_status load_state(tarn_train *t, const tarn__checkpoint_file *file, 
   TARN_TRY(tarn__resume_check_config(t->config, file->config_text, file->tensors.path));
   TARN_TRY(check_same_data(t, file));
   TARN_TRY(check_same_validation(t, file));
+  TARN_TRY(check_same_sets(t, file));
   TARN_TRY(tarn__checkpoint_check_names(file, t->model));
   TARN_TRY(check_same_log(t, file));
   t->progress = file->progress;

@@ -5,13 +5,14 @@
 #include "train/trainer.h"
 
 static tarn_status write_file(tarn_train *t, const char *path, bool with_state) {
-  char hash[TARN__HASH_TEXT];
-  tarn__train_scoring_hash(t, hash);
+  char sets[TARN__SET_HASHES];
+  tarn__train_set_hashes(t, sets);
   tarn__checkpoint_extra extra = {.source = t->source,
                                   .target = t->target,
                                   .update = t->progress.update,
                                   .data_hash = t->shard.hash,
-                                  .valid_hash = *hash ? hash : NULL,
+                                  .valid_hash = t->validator ? tarn__validator_hash(t->validator) : NULL,
+                                  .set_hashes = *sets ? sets : NULL,
                                   .progress = with_state ? &t->progress : NULL};
   double begin = tarn__profile_clock(t->profile);
   TARN_TRY(tarn__checkpoint_save(path, t->model, &extra));

@@ -1,5 +1,4 @@
-// What a training consists of, for the files that share it: train_open.c, train_loop.c, train_step.c, train_save.c,
-// train_freeze.c, train_events.c, train_result.c, train_ranks.c.
+// What a training consists of, for the files that share it: train_*.c, readout.c and scored_sets.c.
 #ifndef TARN_TRAIN_TRAINER_H
 #define TARN_TRAIN_TRAINER_H
 
@@ -19,7 +18,7 @@
 typedef struct tarn__train_session {
   tarn__run_log log;
   sig_atomic_t saves;                    // of *save, what was seen
-  double saved_at;                       // on the clock: when the last checkpoint was written
+  double saved_at;                       // on the clock of rank 0: when it wrote the last checkpoint
   double step_wall, step_clock;          // seconds in the steps, on the wall and on the clock of train.clock
   double validation_seconds;             // of the newest validation, of an earlier session too; 0: there was none
   tarn__validation validation;           // the newest one
@@ -80,8 +79,8 @@ tarn_status tarn__train_check(tarn_config **config, const tarn_train_options *op
 
 // tarn_train_open() as one of the ranks of `comm`, which must outlive the training. All ranks make the same calls with
 // options that differ in `threads`, `stop`, `save` and `profile` alone, and see the same files. What ends one ends all:
-// decisions are taken together, and a failure of one is the failure of all. Results that come from validation are rank
-// 0's. Fails with USAGE where the description asks for what works on one rank alone.
+// decisions are taken together, and a failure of one is the failure of all. Only rank 0 has the results of validation.
+// Fails with USAGE where the description asks for what works on one rank alone.
 tarn_status tarn__train_open_rank(tarn_train **train, const tarn_train_options *options, tarn__comm *comm) TARN_CHECKED;
 
 // Rank 0 works, the others wait for it: all have its status and know where the training stands. A failure other than
@@ -141,8 +140,10 @@ tarn_status tarn__train_open_scoring(tarn_train *train) TARN_CHECKED;
 void tarn__train_close_scoring(tarn_train *train);
 // Bounds of all that is scored; false: nothing is.
 bool tarn__train_scoring_bounds(const tarn_train *train, tarn__stepper_bounds *bounds);
-// Of all that is scored, as a training that goes on must have it again; "": nothing is.
-void tarn__train_scoring_hash(const tarn_train *train, char hash[TARN__HASH_TEXT]);
+// The hashes of the sets, as a training that goes on must have them again, in their order, a space between two; "":
+// there are none.
+enum { TARN__SET_HASHES = TARN_CONFIG_SETS * TARN__HASH_TEXT };
+void tarn__train_set_hashes(const tarn_train *train, char hashes[TARN__SET_HASHES]);
 // Adds what a comparison must know of the sets to result.json; false: memory was lacking.
 bool tarn__train_describe_sets(const tarn_train *train, json_t *object);
 // Scores sets. due() says whether one has to be, at the end of the training or before it; tarn__train_score_sets() does

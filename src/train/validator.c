@@ -132,10 +132,6 @@ void tarn__validator_translation(tarn__translator_options *options, const tarn_c
 static tarn_status count_characters(tarn__validator *v) {
   const tarn_config *config = v->model->config;
   const bool spells = tarn_vocab_is_spelling(v->target);
-  TARN_REQUIRE(spells || config->valid.metric != TARN_METRIC_BPC, USAGE,
-               "%s: valid.metric: bpc needs a vocabulary of bytes or characters, and %s is of longer tokens; choose "
-               "loss, nll or ppl",
-               config->name, config->data.vocab);
   if (!spells || !tarn__task_has(tarn__config_task(config), TARN_METRIC_BPC)) return TARN_STATUS_OK;
   void *memory;
   TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, (size_t)v->shard.longest_target, sizeof(int32_t)));

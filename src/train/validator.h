@@ -1,4 +1,5 @@
-// Validation: the loss of the validation sentences, and the BLEU of their translations.
+// Scores of sentences that are not trained on, those of validation or of a scored set: the loss, what follows from it,
+// and the BLEU of their translations.
 #ifndef TARN_TRAIN_VALIDATOR_H
 #define TARN_TRAIN_VALIDATOR_H
 

@@ -22,7 +22,7 @@ disturb() {
   wait $pid || got=$?
   [ $got -eq 1 ] || fail "$*: exit code $got: $(cat error.txt)"
   [ "$(wc -l <error.txt)" -eq 1 ] || fail "$*: not one line: $(cat error.txt)"
-  grep -q "^tarn train: $file: .*$pattern.*saved after update [1-9][0-9]*: .*tarn train --resume run" error.txt ||
+  grep -q "^tarn train: $file: .*$pattern.*saved after update [1-9][0-9]*\. Restore the file, then run: tarn train --resume run" error.txt ||
     fail "$*: $(cat error.txt)"
   # What is saved is the update that the line names, and it is where the run that was not disturbed came by.
   local update

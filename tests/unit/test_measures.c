@@ -197,11 +197,16 @@ static void words_have_none(void **state) {
   tiny_files();
   make_text_shard("words", 30, TINY_VOCAB, 5);
   static const char *const set[] = {"data.vocab=vocab", "data.train=words", "data.valid=words", "model.max_length=60"};
-  assert_int_equal(tiny_train("config.yaml", "words.run", set, 4, NULL, NULL, NULL), TARN_STATUS_USAGE);
-  assert_string_equal(
-      tarn_error_message(),
-      "config.yaml: valid.metric: bpc needs a vocabulary of bytes or characters, and vocab is of longer "
-      "tokens; choose loss, nll or ppl");
+  static const char *const only[] = {"data.vocab=vocab", "data.train=words", "data.valid=", "model.max_length=60",
+                                     "sets={words: {data: words}}"};
+  for (int sets = 0; sets < 2; sets++) {
+    assert_int_equal(tiny_train("config.yaml", "words.run", sets ? only : set, sets ? 5 : 4, NULL, NULL, NULL),
+                     TARN_STATUS_USAGE);
+    assert_string_equal(
+        tarn_error_message(),
+        "config.yaml: valid.metric: bpc needs a vocabulary of bytes or characters, and vocab is of longer "
+        "tokens; choose loss, nll or ppl");
+  }
   static const char *const by_ppl[] = {"data.vocab=vocab", "data.train=words",    "data.valid=words",
                                        "valid.metric=ppl", "model.max_length=60", "train.average=2",
                                        "train.keep_last=2"};

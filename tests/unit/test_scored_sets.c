@@ -13,6 +13,7 @@
 
 #include "same_run.h"
 #include "tarn/results.h"
+#include "train/trainer.h"
 
 #define SETS "sets={test: {data: test, every: 3}, held: {data: valid, every: 5, bleu: no}}"
 
@@ -154,14 +155,82 @@ static void changed_sentences_are_refused(void **state) {
                    TARN_STATUS_INTERRUPTED);
   make_shard("test", 9, TINY_VOCAB, TINY_VOCAB, 8);
   assert_int_equal(tiny_train(NULL, "changed", NULL, 0, NULL, NULL, NULL), TARN_STATUS_DATA);
-  if (!strstr(tarn_error_message(), "was validated on other data than valid, with those of sets"))
+  if (!strstr(tarn_error_message(), "has scores of other data as sets.test than test"))
     fail_msg("%s", tarn_error_message());
   make_shard("test", 9, TINY_VOCAB, TINY_VOCAB, 7);
   assert_int_equal(tiny_train(NULL, "changed", NULL, 0, NULL, NULL, NULL), TARN_STATUS_OK);
 }
 
+static void stopped_run(const char *run, int64_t every, const char *const *overrides, size_t count) {
+  stopper s = {.every = every};
+  assert_int_equal(tiny_train("tiny.yaml", run, overrides, count, stop_now_and_then, &s, &s.stop),
+                   TARN_STATUS_INTERRUPTED);
+}
+
+static void goes_on(const char *run, const char *const *overrides, size_t count) {
+  if (tiny_train(NULL, run, overrides, count, NULL, NULL, NULL) != TARN_STATUS_OK) fail_msg("%s", tarn_error_message());
+}
+
+// Scores of a set do not hold the validation data, nor those of another set.
+static void each_holds_its_own_data(void **state) {
+  (void)state;
+  static const char *const keys[] = {"sets={test: {data: test}, late: {data: late, every: 10}}",
+                                     "data.valid=", "sets.test.every=3"};
+  static const char *const valid[] = {"data.valid=valid"};
+  make_shard("late", 9, TINY_VOCAB, TINY_VOCAB, 8);
+  stopped_run("own", 4, keys, 3);
+  make_shard("late", 9, TINY_VOCAB, TINY_VOCAB, 9);
+  goes_on("own", valid, 1);
+}
+
+static void data_may_move(void **state) {
+  (void)state;
+  static const char *const moved[] = {"sets.test.data=moved", "sets.test.every=2"};
+  static const char *const refused[] = {"sets.test.bleu=no", "sets.test.date=moved", "sets.data=moved", "sets.test=x"};
+  stopped_run("moves", 4, with_sets, 2);
+  make_shard("moved", 9, TINY_VOCAB, TINY_VOCAB, 7);
+  for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+    assert_int_equal(tiny_train(NULL, "moves", &refused[i], 1, NULL, NULL, NULL), TARN_STATUS_USAGE);
+    if (!strstr(tarn_error_message(), "sets.NAME.data")) fail_msg("%s", tarn_error_message());
+  }
+  goes_on("moves", moved, 2);
+  static const int64_t steps[] = {0, 3, 4, 6, 8, 10, 12};
+  json_t *lines = read_log("moves");
+  assert_steps(lines, "test", steps, 7);
+  json_decref(lines);
+}
+
+static void scoring_is_no_training_time(void **state) {
+  (void)state;
+  stopper s = {.every = 3};
+  tarn_train *train;
+  tarn_train_result result;
+  tarn_train_options options;
+  tarn_train_default(&options);
+  options.config = "tiny.yaml";
+  options.run = "time";
+  options.overrides = with_sets;
+  options.override_count = 2;
+  options.on_event = stop_now_and_then;
+  options.user = &s;
+  options.stop = &s.stop;
+  assert_int_equal(tarn_train_open(&train, &options), TARN_STATUS_OK);
+  assert_int_equal(tarn_train_run(train, &result), TARN_STATUS_INTERRUPTED);
+  const double seconds = train->progress.seconds, window = train->progress.window_seconds;
+  s.stop = 0;
+  assert_true(seconds > 0 && tarn__train_sets_due(train, false));
+  assert_int_equal(tarn__train_score_sets(train), TARN_STATUS_OK);
+  assert_int_equal(train->progress.scored[0], 4);
+  assert_true(train->session.set_seconds[0] > 0);
+  assert_true(train->progress.seconds == seconds && train->progress.window_seconds == window);
+  tarn_train_close(&train);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(each_holds_its_own_data),     cmocka_unit_test(data_may_move),
+      cmocka_unit_test(scoring_is_no_training_time),
+
       cmocka_unit_test(each_has_its_schedule),       cmocka_unit_test(the_training_is_the_same),
       cmocka_unit_test(it_resumes_to_the_line),      cmocka_unit_test(the_area_of_a_test_is_there),
       cmocka_unit_test(other_sets_are_not_compared), cmocka_unit_test(changed_sentences_are_refused),
