@@ -22,10 +22,6 @@ static void join(const graph *g, int64_t i, int64_t j, bool joined) {
   g->mask[i * g->n + j] = g->mask[j * g->n + i] = joined;
 }
 
-static void draw_random(const graph *g, double share) {
-  for (int64_t e = 0; e < g->n * g->n; e++) g->mask[e] = tarn__random_uniform(g->random) < share;
-}
-
 static void draw_ring(const graph *g, double share) {
   int64_t degree = llround(share * (double)g->n);
   degree = degree < 1 ? 1 : degree > g->n ? g->n : degree;
@@ -99,8 +95,7 @@ static tarn_status draw(const graph *g, const tarn__reservoir *reservoir) {
     case TARN__TOPOLOGY_RING:
       draw_ring(g, share);
       break;
-    case TARN__TOPOLOGY_RANDOM:
-      draw_random(g, share);
+    case TARN__TOPOLOGY_RANDOM:  // draw_random()
       break;
   }
   return TARN_STATUS_OK;
@@ -121,9 +116,28 @@ static tarn_status take_edges(tarn__sparse *matrix, const graph *g) {
   return TARN_STATUS_OK;
 }
 
+// Entries do not depend on each other here: they are counted, then drawn again from a copy of the generator, instead of
+// being kept in a mask, which would be many times as large as a sparse matrix. The weights follow all entries.
+static tarn_status draw_random(tarn__sparse *matrix, int64_t n, double share, tarn__random *random) {
+  tarn__random again = *random;
+  int64_t entries = 0, at = 0;
+  for (int64_t e = 0; e < n * n; e++) entries += tarn__random_uniform(random) < share;
+  TARN_TRY(tarn__sparse_alloc(matrix, n, entries));
+  for (int64_t i = 0; i < n; i++) {
+    for (int64_t j = 0; j < n; j++) {
+      if (tarn__random_uniform(&again) >= share) continue;
+      matrix->columns[at] = (int32_t)j;
+      matrix->values[at++] = tarn__random_normal(random);
+    }
+    matrix->starts[i + 1] = at;
+  }
+  return TARN_STATUS_OK;
+}
+
 tarn_status tarn__reservoir_graph(tarn__sparse *matrix, int64_t n, const tarn__reservoir *reservoir,
                                   tarn__random *random) {
   *matrix = (tarn__sparse){0};
+  if (reservoir->topology == TARN__TOPOLOGY_RANDOM) return draw_random(matrix, n, 1.0 - reservoir->sparsity, random);
   void *mask;
   TARN_TRY(tarn__alloc(&mask, TARN__MEMORY_OTHER, (size_t)n, (size_t)n));
   const graph g = {n, mask, random};
