@@ -1,5 +1,6 @@
 #include "ops/embedding.h"
 
+#include "ops/offsets.h"
 #include "ops/ops.h"
 
 static const tarn__op op_backward = {.id = TARN__OP_EMBEDDING_BACKWARD, .name = "embedding_backward"};
@@ -23,7 +24,15 @@ static void grad(tarn__graph *graph, tarn__node *node) {
   grad_table(graph, node, node->in[TARN__EMBEDDING_POSITIONS], node->in[TARN__EMBEDDING_LEARNED], 1.0);
 }
 
-static const tarn__op op_embedding = {.id = TARN__OP_EMBEDDING, .name = "embedding", .grad = grad, .cheap = true};
+static tarn_status check(const tarn__node *node) {
+  const tarn__tensor *learned = node->in[TARN__EMBEDDING_LEARNED];
+  if (learned)
+    TARN_TRY(tarn__numbers_check(node->in[TARN__EMBEDDING_POSITIONS], learned->rows, "embedding", "position"));
+  return tarn__numbers_check(node->in[TARN__EMBEDDING_IDS], node->in[TARN__EMBEDDING_TABLE]->rows, "embedding", "id");
+}
+
+static const tarn__op op_embedding = {
+    .id = TARN__OP_EMBEDDING, .name = "embedding", .grad = grad, .cheap = true, .check = check};
 
 tarn__tensor *tarn__embedding(tarn__graph *graph, tarn__tensor *ids, tarn__tensor *positions, tarn__param *table,
                               tarn__param *learned, double scale, double dropout) {

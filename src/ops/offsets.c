@@ -26,15 +26,28 @@ tarn_status tarn__ranges_check(const tarn__tensor *list, const tarn__tensor *ran
   return TARN_STATUS_OK;
 }
 
+tarn_status tarn__numbers_check(const tarn__tensor *numbers, int64_t rows, const char *op, const char *what) {
+  const int32_t *number = numbers->host;
+  TARN_REQUIRE(number || numbers->cols == 0, INTERNAL, "%s: there are no numbers of a %s", op, what);
+  for (int64_t i = 0; i < numbers->cols; i++)
+    TARN_REQUIRE(number[i] >= 0 && number[i] < rows, INTERNAL, "%s: %s %lld is %d; expected 0 to %lld", op, what,
+                 (long long)i, (int)number[i], (long long)rows - 1);
+  return TARN_STATUS_OK;
+}
+
+// The sum of length - distance for the distances 1 to `most` that are less than the length.
+static double taps_on_one_side(int64_t length, int64_t most) {
+  const int64_t count = most < length ? most : length - 1;
+  return count > 0 ? (double)count * ((double)length - (double)(count + 1) / 2.0) : 0.0;
+}
+
 double tarn__offsets_taps(const tarn__tensor *offsets, int64_t rows, int64_t width, int64_t before) {
   const int32_t *offset = offsets ? offsets->host : NULL;
   if (!offset) return (double)rows * (double)width;
   double sum = 0.0;
-  for (int64_t s = 0; s + 1 < offsets->cols; s++)
-    for (int64_t k = 0; k < width; k++) {
-      const int64_t distance = k < before ? before - k : k - before;
-      const int64_t length = offset[s + 1] - offset[s];
-      if (distance < length) sum += (double)(length - distance);
-    }
+  for (int64_t s = 0; s + 1 < offsets->cols; s++) {
+    const int64_t length = offset[s + 1] - offset[s];
+    sum += (double)length + taps_on_one_side(length, before) + taps_on_one_side(length, width - 1 - before);
+  }
   return sum;
 }

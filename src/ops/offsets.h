@@ -1,4 +1,4 @@
-// Offsets of packed sentences, which ops on sequences take: I32 [1, n + 1].
+// Integers that ops take: offsets of packed sentences, I32 [1, n + 1], and numbers of rows, I32 [1, n].
 #ifndef TARN_OPS_OFFSETS_H
 #define TARN_OPS_OFFSETS_H
 
@@ -13,6 +13,10 @@ tarn_status tarn__offsets_check(const tarn__tensor *offsets, int64_t rows, const
 // `rows`.
 tarn_status tarn__ranges_check(const tarn__tensor *list, const tarn__tensor *ranges, int64_t count, int64_t rows,
                                const char *op) TARN_CHECKED;
+
+// Fails with INTERNAL, in the name of `op`, unless all of the numbers, each of which is a `what`, are 0 to rows - 1.
+tarn_status tarn__numbers_check(const tarn__tensor *numbers, int64_t rows, const char *op,
+                                const char *what) TARN_CHECKED;
 
 // How many rows all rows see together that see `width` rows from `before` before themselves on, within their sentence:
 // exact where the offsets are known, else (offsets NULL, or without numbers) a bound.

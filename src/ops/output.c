@@ -1,6 +1,7 @@
 // The output layer: losses of the next token and log-probabilities of all words.
 #include "ops/output.h"
 
+#include "ops/offsets.h"
 #include "ops/ops.h"
 
 static double product_flops(const tarn__node *node) {
@@ -21,6 +22,10 @@ static void loss_gradient(tarn__graph *graph, tarn__node *node) {
   tarn__grad_add(graph, x, node->out[1]);
 }
 
+static tarn_status loss_check(const tarn__node *node) {
+  return tarn__numbers_check(node->in[3], node->in[1]->rows, "output_loss", "target");
+}
+
 static const tarn__op loss_op = {.id = TARN__OP_OUTPUT_LOSS,
                                  .name = "output_loss",
                                  .grad = loss_gradient,
@@ -28,7 +33,8 @@ static const tarn__op loss_op = {.id = TARN__OP_OUTPUT_LOSS,
                                  .gradient_flops = loss_gradient_flops,
                                  .in_place = true,
                                  .inplace_out = 1,
-                                 .inplace_in = 0};
+                                 .inplace_in = 0,
+                                 .check = loss_check};
 
 static const tarn__op log_op = {
     .id = TARN__OP_OUTPUT_LOG_PROBABILITIES, .name = "output_log_probabilities", .flops = product_flops};

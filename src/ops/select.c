@@ -1,7 +1,12 @@
 // Rows of a matrix by number.
+#include "ops/offsets.h"
 #include "ops/ops.h"
 
-static const tarn__op op_select_rows = {.id = TARN__OP_SELECT_ROWS, .name = "select_rows"};
+static tarn_status check(const tarn__node *node) {
+  return tarn__numbers_check(node->in[1], node->in[0]->rows, "select_rows", "row");
+}
+
+static const tarn__op op_select_rows = {.id = TARN__OP_SELECT_ROWS, .name = "select_rows", .check = check};
 
 tarn__tensor *tarn__select_rows(tarn__graph *graph, tarn__tensor *x, tarn__tensor *rows) {
   if (rows->dtype != TARN__I32)

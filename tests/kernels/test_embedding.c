@@ -148,13 +148,51 @@ static void used_rows(void **state) {
   tarn__free(table[1].training.used_rows);
 }
 
+// Numbers of rows that are not there are refused, on every device.
+static void bad_numbers(void **state) {
+  (void)state;
+  enum { ROWS = 3, WORDS = 5, POSITIONS = 4, D = 8 };
+  static const struct {
+    int32_t id, position, row;
+    tarn_status status;
+  } cases[] = {{WORDS - 1, POSITIONS - 1, ROWS - 1, TARN_STATUS_OK},
+               {WORDS, 0, 0, TARN_STATUS_INTERNAL},
+               {-1, 0, 0, TARN_STATUS_INTERNAL},
+               {0, POSITIONS, 0, TARN_STATUS_INTERNAL},
+               {0, -1, 0, TARN_STATUS_INTERNAL},
+               {0, 0, ROWS, TARN_STATUS_INTERNAL},
+               {0, 0, -1, TARN_STATUS_INTERNAL}};
+  static const tarn__device *const devices[] = {&tarn__device_reference, &tarn__device_cpu};
+  static float words[WORDS * D], places[POSITIONS * D];
+  tarn__param table = {.name = "table", .rows = WORDS, .cols = D, .dtype = TARN__F32, .value = words};
+  tarn__param learned = {.name = "learned", .rows = POSITIONS, .cols = D, .dtype = TARN__F32, .value = places};
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+    for (int d = 0; d < 2; d++) {
+      const int32_t ids[ROWS] = {0, 1, cases[i].id}, positions[ROWS] = {0, cases[i].position, 1};
+      const int32_t rows[] = {0, cases[i].row};
+      tarn__graph graph = {0};
+      tarn__graph_begin(&graph, devices[d], TARN__F32, false, CHECK_THREADS);
+      tarn__tensor *x =
+          tarn__embedding(&graph, tarn__graph_input(&graph, ROWS, ids, "ids"),
+                          tarn__graph_input(&graph, ROWS, positions, "positions"), &table, &learned, 1.0, 0.0);
+      tarn__select_rows(&graph, x, tarn__graph_input(&graph, 2, rows, "rows"))->keep = true;
+      check_ok(tarn__graph_plan(&graph));
+      void *workspace = check_alloc(graph.workspace_bytes, 1);
+      tarn__graph_bind(&graph, workspace);
+      assert_int_equal(tarn__graph_run(&graph, &(tarn__exec){.threads = CHECK_THREADS}), cases[i].status);
+      tarn__graph_close(&graph);
+      tarn__free(workspace);
+    }
+}
+
 static int run(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(sizes),
                                      cmocka_unit_test(far_positions),
                                      cmocka_unit_test(shared_table),
                                      cmocka_unit_test(published_values),
                                      cmocka_unit_test(learned_positions),
-                                     cmocka_unit_test(used_rows)};
+                                     cmocka_unit_test(used_rows),
+                                     cmocka_unit_test(bad_numbers)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
 

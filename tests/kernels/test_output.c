@@ -140,6 +140,9 @@ static void not_finite(void **state) {
     assert_true(isnan(*(const double *)loss->data));
     targets[1] = 20;
     assert_int_equal(tarn__graph_run(&graph, &exec), TARN_STATUS_INTERNAL);
+    assert_string_equal(tarn_error_message(), "output_loss: target 1 is 20; expected 0 to 19");
+    targets[1] = 1, targets[2] = -1;
+    assert_int_equal(tarn__graph_run(&graph, &exec), TARN_STATUS_INTERNAL);
     tarn__graph_close(&graph);
     tarn__free(workspace);
     tarn__free(x);

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "kernels/kernel_check.h"
+#include "ops/offsets.h"
 #include "ops/ops.h"
 
 typedef struct shape {
@@ -174,10 +175,25 @@ static void bad_windows(void **state) {
   }
 }
 
+// What the operations of pooling and convolutions are counted by, against a count of every row that every row sees.
+static void rows_seen(void **state) {
+  (void)state;
+  static const int64_t widths[] = {1, 2, 3, 4, 31, 92, 93, 94, 300};
+  const tarn__tensor offsets = {.dtype = TARN__I32, .rows = 1, .cols = MANY + 1, .host = many};
+  for (size_t w = 0; w < sizeof widths / sizeof widths[0]; w++)
+    for (int64_t before = 0; before < widths[w]; before++) {
+      int64_t count = 0;
+      for (int s = 0; s < MANY; s++)
+        for (int64_t r = many[s]; r < many[s + 1]; r++)
+          for (int64_t k = 0; k < widths[w]; k++) count += r + k - before >= many[s] && r + k - before < many[s + 1];
+      assert_true(tarn__offsets_taps(&offsets, many[MANY], widths[w], before) == (double)count);
+    }
+}
+
 static int run(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(sizes),      cmocka_unit_test(few_rows),
-                                     cmocka_unit_test(chain),      cmocka_unit_test(bits),
-                                     cmocka_unit_test(bad_places), cmocka_unit_test(bad_windows)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(sizes),      cmocka_unit_test(few_rows),    cmocka_unit_test(chain),    cmocka_unit_test(bits),
+      cmocka_unit_test(bad_places), cmocka_unit_test(bad_windows), cmocka_unit_test(rows_seen)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
 
