@@ -126,6 +126,20 @@ static inline tarn_status shadow_check(const tarn__node *node, const tarn__tenso
   return TARN_STATUS_OK;
 }
 
+// Every array that a training keeps of a parameter.
+static inline bool shadow_holds(const tarn__param *param) {
+  const tarn__param_training *t = &param->training;
+  const void *const arrays[] = {param->value, t->master, t->grad, t->used_rows, t->moment1, t->moment2, t->grad_sum};
+  for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++)
+    if (arrays[i] && !shadow_owns(arrays[i])) return false;
+  return true;
+}
+
+static inline void shadow_check_params(tarn__param *const *params, size_t count) {
+  for (size_t i = 0; i < count; i++)
+    if (!shadow_holds(params[i])) shadow_stop("an array of a parameter is in the memory of the host");
+}
+
 // The processor has one table of kernels for both of its types.
 static inline const tarn__device_kernel *shadow_kernel(const tarn__node *node) {
   return &tarn__device_cpu.kernels[TARN__F32][node->op->id];
@@ -134,6 +148,12 @@ static inline const tarn__device_kernel *shadow_kernel(const tarn__node *node) {
 static inline tarn_status shadow_run(const tarn__exec *exec, const tarn__node *node) {
   for (int i = 0; i < TARN__MAX_INPUTS; i++) TARN_TRY(shadow_check(node, node->in[i]));
   for (int i = 0; i < TARN__MAX_OUTPUTS; i++) TARN_TRY(shadow_check(node, node->out[i]));
+  for (int i = 0; i < TARN__MAX_PARAM_GRADS; i++)
+    TARN_REQUIRE(!node->dparam[i] || shadow_holds(node->dparam[i]), INTERNAL,
+                 "shadow device: %s is given arrays of %s in the memory of the host", node->op->name,
+                 node->dparam[i]->name);
+  TARN_REQUIRE(node->scratch_bytes == 0 || shadow_owns(node->scratch), INTERNAL,
+               "shadow device: %s is given scratch in the memory of the host", node->op->name);
   shadow_enter();
   const tarn_status status = shadow_kernel(node)->run(exec, node);
   shadow_leave();
@@ -161,6 +181,7 @@ static inline void shadow_pack(void *packed, const tarn__device_weight *weight, 
 }
 
 static inline double shadow_grad_norm(tarn__param *const *params, size_t count, int threads) {
+  shadow_check_params(params, count);
   shadow_enter();
   const double norm = tarn__device_cpu.grad_norm(params, count, threads);
   shadow_leave();
@@ -169,12 +190,14 @@ static inline double shadow_grad_norm(tarn__param *const *params, size_t count, 
 
 static inline void shadow_adam_step(tarn__param *const *params, size_t count, const struct tarn__adam_factors *factors,
                                     int threads) {
+  shadow_check_params(params, count);
   shadow_enter();
   tarn__device_cpu.adam_step(params, count, factors, threads);
   shadow_leave();
 }
 
 static inline void shadow_grad_sum_add(const tarn__param *param) {
+  if (!shadow_holds(param)) shadow_stop("grad_sum_add: not within the device");
   shadow_enter();
   tarn__device_cpu.grad_sum_add(param);
   shadow_leave();

@@ -17,6 +17,7 @@
 #include "decode/generator.h"
 #include "sandbox.h"
 #include "score/scorer.h"
+#include "shadow_device.h"
 #include "store/checkpoint.h"
 #include "tarn/checkpoint.h"
 #include "tarn/log.h"
@@ -124,6 +125,16 @@ static void greedy_continuations(void **state) {
     tarn__safetensors_close(&file);
     tarn__checkpoint_close(&c);
   }
+}
+
+// The same on a device with memory of its own.
+static void on_the_shadow(void **state) {
+  tarn__device_use(&shadow_device);
+  log_probabilities(state);
+  greedy_continuations(state);
+  tarn__device_use(NULL);
+  assert_true(shadow.most > 0);
+  assert_int_equal(shadow.now, 0);
 }
 
 // The tensors come back as they were, under the names that transformers writes.
@@ -402,6 +413,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(log_probabilities),
       cmocka_unit_test(greedy_continuations),
+      cmocka_unit_test(on_the_shadow),
       cmocka_unit_test(there_and_back),
       cmocka_unit_test(reservoirs_are_written_out),
       cmocka_unit_test(other_models_are_refused),

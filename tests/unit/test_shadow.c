@@ -102,6 +102,10 @@ static const training trainings[] = {
     {"cached",
      {"train.cache_frozen=yes", "model.dropout=0", "model.embeddings=none", "model.frozen_embeddings=encoder", NULL},
      4},
+    {"parts",
+     {"encoder.layers=P R1 L1", "kinds.P={mixer: pooling, window: 3, ffn: 32}", "model.norm_type=rms",
+      "model.positions=rotary", NULL},
+     5},
     {"autofreeze", {"train.autofreeze=3", NULL}, 4},
     {"predictor", {"encoder.layers=L R L R", "kinds.R.backskip={method: predictor, refresh: 3}", NULL}, 4},
 };
@@ -122,6 +126,18 @@ static const char text_config[] =
     "  R: { mixer: attention, heads: 2, ffn: 32, frozen: yes, init: hadamard }\n"
     "  G: { mixer: gru, ffn: 0 }\n"
     "  C: { mixer: light_conv, heads: 2, kernel: 3, ffn: 32 }\n"
+    "data: { vocab: vocab, train: text }\n"
+    "train: { max_updates: 5, lr: 0.05, warmup: 2, max_tokens: 400, threads: 2 }\n";
+
+// And the other parts, those without caches of their own among them.
+static const char parts_config[] =
+    "model: { d_model: 16, dropout: 0.2, norm_type: rms, positions: rotary, max_length: 20 }\n"
+    "decoder: { layers: L P E T }\n"
+    "kinds:\n"
+    "  L: { mixer: attention, heads: 2, ffn: 32 }\n"
+    "  P: { mixer: pooling, window: 3, ffn: 32 }\n"
+    "  E: { mixer: esn, hidden: 24, ffn: 0 }\n"
+    "  T: { mixer: lstm, ffn: 0 }\n"
     "data: { vocab: vocab, train: text }\n"
     "train: { max_updates: 5, lr: 0.05, warmup: 2, max_tokens: 400, threads: 2 }\n";
 
@@ -151,7 +167,7 @@ static void translate(FILE *out, tarn_translate_precision precision) {
   tarn_translator_close(&translator);
 }
 
-static void generate(FILE *out, tarn_generator_method method, tarn_translate_precision precision) {
+static void generate(FILE *out, const char *run, tarn_generator_method method, tarn_translate_precision precision) {
   tarn_generator_options options;
   tarn_generator_default(&options);
   options.method = method;
@@ -162,7 +178,7 @@ static void generate(FILE *out, tarn_generator_method method, tarn_translate_pre
   tarn_generator_result results[LINES];
   size_t lengths[LINES];
   lengths_of(lengths);
-  must(tarn_generator_open(&generator, "text-cpu", &options));
+  must(tarn_generator_open(&generator, run, &options));
   must(tarn_generator_lines(generator, results, lines, lengths, LINES));
   for (int i = 0; i < LINES; i++)
     for (int64_t k = 0; k < results[i].count; k++) {
@@ -174,7 +190,7 @@ static void generate(FILE *out, tarn_generator_method method, tarn_translate_pre
   tarn_generator_close(&generator);
 }
 
-static void score(FILE *out, tarn_translate_precision precision) {
+static void score(FILE *out, const char *run, tarn_translate_precision precision) {
   tarn_lm_options options;
   tarn_lm_default(&options);
   options.precision = precision;
@@ -182,7 +198,7 @@ static void score(FILE *out, tarn_translate_precision precision) {
   tarn_lm_line scores[LINES];
   size_t lengths[LINES];
   lengths_of(lengths);
-  must(tarn_lm_open(&lm, "text-cpu", &options));
+  must(tarn_lm_open(&lm, run, &options));
   must(tarn_lm_score(lm, scores, lines, lengths, LINES));
   for (int i = 0; i < LINES; i++)
     for (int64_t t = 0; t < scores[i].tokens; t++) fprintf(out, "%a ", scores[i].log_probabilities[t]);
@@ -193,17 +209,20 @@ static void score(FILE *out, tarn_translate_precision precision) {
   tarn_lm_close(&lm);
 }
 
-// All that the models of the two trainings are used for, as text.
+// All that the models of the trainings are used for, as text.
 static char *use_models(void) {
+  static const char *const runs[] = {"text-cpu", "parts-text-cpu"};
   char *text;
   size_t size;
   FILE *out = open_memstream(&text, &size);
   for (int p = 0; p < TARN_TRANSLATE_PRECISION_COUNT; p++) {
     translate(out, (tarn_translate_precision)p);
-    score(out, (tarn_translate_precision)p);
-    generate(out, TARN_GENERATOR_METHOD_GREEDY, (tarn_translate_precision)p);
-    generate(out, TARN_GENERATOR_METHOD_BEAM, (tarn_translate_precision)p);
-    generate(out, TARN_GENERATOR_METHOD_SAMPLE, (tarn_translate_precision)p);
+    for (size_t r = 0; r < sizeof runs / sizeof *runs; r++) {
+      score(out, runs[r], (tarn_translate_precision)p);
+      generate(out, runs[r], TARN_GENERATOR_METHOD_GREEDY, (tarn_translate_precision)p);
+      generate(out, runs[r], TARN_GENERATOR_METHOD_BEAM, (tarn_translate_precision)p);
+      generate(out, runs[r], TARN_GENERATOR_METHOD_SAMPLE, (tarn_translate_precision)p);
+    }
   }
   fclose(out);
   return text;
@@ -220,6 +239,8 @@ static void use_is_the_same(void **state) {
   make_text_shard("text", 120, TINY_VOCAB, 5);
   sandbox_write("text.yaml", text_config, sizeof text_config - 1);
   must(tiny_train("text.yaml", "text-cpu", NULL, 0, NULL, NULL, NULL));
+  sandbox_write("parts.yaml", parts_config, sizeof parts_config - 1);
+  must(tiny_train("parts.yaml", "parts-text-cpu", NULL, 0, NULL, NULL, NULL));
   char *cpu = use_models();
   shadow.most = 0;
   tarn__device_use(&shadow_device);
