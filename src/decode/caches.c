@@ -45,15 +45,19 @@ static int64_t number_rows(const tarn__caches *caches, const int32_t *seen, size
   return kept;
 }
 
-// Copies the rows of a layer that are kept to the front of `to`, which may be the layer's own matrix.
+// Copies the rows of a layer that are kept to the front of `to`, which may be the layer's own matrix. Rows that are
+// kept one behind the other stay so: they are one copy, or more where it would overlap with itself.
 static tarn_status sweep(const tarn__caches *caches, int layer, char *to) {
   const char *from = caches->rows[layer];
   const size_t row = caches->row_bytes[layer];
   if (row == 0) return TARN_STATUS_OK;
-  for (int64_t i = 0; i < caches->used; i++) {
-    int64_t place = caches->numbers[i];
+  for (int64_t i = 0, run; i < caches->used; i += run) {
+    const int64_t place = caches->numbers[i];
+    run = 1;
     if (place < 0 || (place == i && to == from)) continue;
-    TARN_TRY(caches->device->copy(to + (size_t)place * row, from + (size_t)i * row, row));
+    const int64_t most = to == from ? i - place : caches->used;
+    while (run < most && i + run < caches->used && caches->numbers[i + run] >= 0) run++;
+    TARN_TRY(caches->device->copy(to + (size_t)place * row, from + (size_t)i * row, (size_t)run * row));
   }
   return TARN_STATUS_OK;
 }
