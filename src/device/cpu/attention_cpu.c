@@ -52,6 +52,7 @@ static int64_t backward_floats(const tarn__attention_spec *spec) {
   return larger(floats, tarn__attention_pairs_backward_floats(spec));
 }
 
+// These kernels need no `reference` bytes, which are what the reference takes: plans keep their sizes by it.
 static size_t scratch(const tarn__attention_spec *spec, int threads) {
   const size_t reference = (size_t)spec->longest * sizeof(double);
   const size_t bytes = (size_t)forward_floats(spec) * sizeof(float) * (size_t)threads;

@@ -40,6 +40,7 @@ static layout layout_of(const tarn__attention_spec *spec) {
 
 static size_t scratch(const tarn__attention_spec *spec, int threads) {
   const size_t bytes = (size_t)layout_of(spec).all * sizeof(float) * (size_t)threads;
+  // Nothing here needs them: plans keep their sizes by it.
   const size_t reference = (size_t)spec->longest * sizeof(double);
   return bytes > reference ? bytes : reference;
 }

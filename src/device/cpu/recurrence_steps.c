@@ -187,7 +187,8 @@ static size_t scratch(const tarn__node *node, int threads, bool backward) {
   room r = {0};
   shared all = share(node, &r, threads, backward);
   for (int task = 0; task < all.cut.tasks; task++) (void)job_of(NULL, node, &all, &r, task);
-  // The reference takes doubles for a row and a few states.
+  // What the reference takes, doubles for a row and a few states. Nothing here needs them: plans keep their sizes by
+  // it.
   const size_t row = (size_t)((tarn__recurrence_gates(spec) + 4) * spec->hidden) * sizeof(double);
   return r.used > row ? r.used : row;
 }

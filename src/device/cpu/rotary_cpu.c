@@ -40,7 +40,10 @@ static inline __attribute__((always_inline)) double sin_turn(double x) {
   return p * x;
 }
 
-// Cosines and sines of a position's angles. Whole turns are taken off: adding 1.5 * 2^52 rounds to a whole number.
+// Cosines and sines of a position's angles. They are folded to quarter turns as in embedding_cpu.c, but in double and
+// without fused products: sinusoids are added to embeddings in fp32, where that is fast and exact enough, while what
+// turns queries and keys must be as exact as fp32 far from the first position. Whole turns are taken off: adding 1.5 *
+// 2^52 rounds to a whole number.
 static void make_angles(float *cosine, float *sine, double position, double sign, const double *turns, int64_t half) {
 #pragma omp simd
   for (int64_t i = 0; i < half; i++) {
