@@ -67,8 +67,18 @@ static tarn_status check_model(const tarn__checkpoint *c) {
   TARN_REQUIRE(m->output_rank == 0, USAGE, "%s: model.output_rank is %lld, and GPT-2's output is one matrix", c->path,
                (long long)m->output_rank);
   for (int32_t i = 0; i < c->config->decoder.count; i++) TARN_TRY(check_layer(c, i));
-  TARN_REQUIRE(c->model->decoder.norm.use.part, USAGE,
-               "%s: there is no norm behind the last layer, as GPT-2's have one", c->path);
+  // It is that of the pattern's highest layer, which layers_to_keep may have left out.
+  const tarn_kind *first = &c->config->kinds[c->config->decoder.layers[0].kind];
+  const tarn_part_use *top = &c->model->decoder.norm.use;
+  TARN_REQUIRE(top->part, USAGE, "%s: there is no norm behind the last layer, as GPT-2's have one", c->path);
+  TARN_REQUIRE(top->part == &tarn__norm_layer.part, USAGE,
+               "%s: the norm behind the last layer is of type %s, and GPT-2's is %s", c->path, top->part->word,
+               tarn__norm_layer.part.word);
+  TARN_REQUIRE(
+      tarn__part_same(top, &first->norm_type), USAGE,
+      "%s: the norm behind the last layer and those of kind %s have different epsilons, and GPT-2's format has "
+      "one for all",
+      c->path, first->name);
   return TARN_STATUS_OK;
 }
 

@@ -237,6 +237,13 @@ static void other_models_are_refused(void **state) {
       {"model: { d_model: 16, " GPT2 " }\ndecoder: { layers: L N }\n" KINDS, "layer 2 (kind N) is none of attention"},
       {"model: { d_model: 16, " GPT2 " }\ndecoder: { layers: L W }\n" KINDS,
        "kinds L and W have different heads or ffn"},
+      // The norm behind the last layer is that of a layer that is left out.
+      {"model: { d_model: 16, " GPT2 " }\ndecoder: { layers: L E, layers_to_keep: [1] }\n" KINDS
+       "  E: { mixer: attention, heads: 2, ffn: 24, norm_type: { epsilon: 0.001 } }\n",
+       "the norm behind the last layer and those of kind L have different epsilons"},
+      {"model: { d_model: 16, " GPT2 " }\ndecoder: { layers: L E, layers_to_keep: [1] }\n" KINDS
+       "  E: { mixer: attention, heads: 2, ffn: 24, norm_type: rms }\n",
+       "the norm behind the last layer is of type rms, and GPT-2's is layer"},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     save_model("other", cases[i].text, "bytes");
