@@ -77,6 +77,7 @@ typedef struct tarn_results_layer {
   bool partly_frozen;  // trained, but for W_in, W_rec or W_out of its recurrence
   bool shared;         // another layer of the stack has the same weights
   int32_t first;       // the lowest layer with the same weights
+  bool empty;          // it has no token mixer: it is its FFN alone
 } tarn_results_layer;
 
 typedef struct tarn_results_stack {

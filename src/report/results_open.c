@@ -157,7 +157,8 @@ static tarn_status describe_stack(tarn_results_stack *out, const tarn_config *co
                                      .frozen = kind->frozen != TARN_FROZEN_NO,
                                      .matrices = kind->frozen == TARN_FROZEN_MATRICES,
                                      .partly_frozen = kind->frozen == TARN_FROZEN_NO && is_partly_frozen(kind),
-                                     .first = layer->first};
+                                     .first = layer->first,
+                                     .empty = tarn__mixer_of(kind)->empty};
     out->frozen += layers[i].frozen;
     out->trained += !layers[i].frozen;
   }

@@ -100,7 +100,7 @@ static void box(tarn__buffer *out, double x, double y, double height, const tarn
   bool own = tarn__pattern_is_bare(layer->set);
   char text[160];
   snprintf(text, sizeof text, "%s \xC2\xB7 %s", own ? layer->kind : layer->set,
-           strcmp(layer->mixer, "none") == 0 ? "FFN only" : layer->mixer);
+           layer->empty ? "FFN only" : layer->mixer);
   tarn__svg_font font = {size, TARN__SVG_START, "ink", false};
   tarn__svg_text_within(out, x + TAB + 7, line, font, BOX_WIDTH - TAB - 10 - (layer->frozen ? 48 : 0), text);
   font.anchor = TARN__SVG_END, font.colour = "soft";
