@@ -8,10 +8,14 @@
 // Updates after which a loss that large is no longer that of a bad start.
 enum { WARM = 100 };
 
-// What a mixer of the model says of trainings that diverge; NULL: nothing.
+// What the mixer of a layer of the model says of trainings that diverge; NULL: nothing.
 static const char *advice(const tarn_config *config) {
-  for (int32_t i = 0; i < config->kind_count; i++)
-    if (tarn__mixer_of(&config->kinds[i])->explodes) return tarn__mixer_of(&config->kinds[i])->explodes;
+  const tarn_stack *stacks[] = {&config->encoder, &config->decoder};
+  for (int s = 0; s < 2; s++)
+    for (int32_t i = 0; i < stacks[s]->count; i++) {
+      const char *explodes = tarn__mixer_of(&config->kinds[stacks[s]->layers[i].kind])->explodes;
+      if (explodes) return explodes;
+    }
   return NULL;
 }
 
