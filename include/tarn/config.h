@@ -387,15 +387,16 @@ typedef struct tarn_config_word {
 
 // One key of the language, for --help and the documentation.
 typedef struct tarn_config_option {
-  char key[64];       // "train.max_updates"; keys of a kind are "kinds.NAME.heads"
-  char part[48];      // the part that has this key: "mixer attention"; "": it is no key of a part
-  const char *type;   // "integer", "number", "yes or no", "text", "list of integers", "pattern" or "word"
-  char range[80];     // "1 .. 65536", "0 <= x < 1"; "" where the type says all
-  char value[64];     // the default as written in a file, or in words where it depends on another key; "" for none
-  const char *unit;   // "tokens", "updates", "minutes", … or ""
-  const char *help;   // one line
-  size_t word_count;  // of type "word": the words there are, for tarn_config_option_word()
-  const void *source;
+  char key[64];        // "train.max_updates"; keys of a kind are "kinds.NAME.heads"
+  char part[48];       // the part that has this key: "mixer attention"; "": it is no key of a part
+  const char *type;    // "integer", "number", "yes or no", "text", "list of integers", "pattern", "word", "word or map"
+                       // or "integer or map"
+  char range[80];      // "1 .. 65536", "0 <= x < 1"; "" where the type says all
+  char value[64];      // the default as written in a file, or in words where it depends on another key; "" for none
+  const char *unit;    // "tokens", "updates", "minutes", … or ""
+  const char *help;    // one line
+  size_t word_count;   // the words there are, for tarn_config_option_word(); 0 where words are no values of it
+  const void *source;  // for tarn_config_option_word()
 } tarn_config_option;
 
 // Fills *option with the key of that index, in the order of the documentation; false past the last one.

@@ -119,7 +119,7 @@ static const tarn__option kind_options[] = {
      .help = "where the norm stands", .also = "normalize_before"},
     {"norm_type", PART(tarn_kind, norm_type, NORM), .derived = "model.norm_type",
      .inherits = offsetof(tarn_config_model, norm_type), .later = true,
-     .help = "which norm; at the top of a stack that of the highest layer",
+     .help = "which norm; at the top of a stack that of the highest layer of its pattern, kept or not",
      .also = "normalization normalisation norm_layer"},
     {"dropout", REAL(tarn_kind, dropout, 0, 1), BELOW_MOST, .derived = "model.dropout",
      .help = "on the output of mixer, cross-attention and FFN, before the residual sum", .random = true},

@@ -1,4 +1,4 @@
-// The option tables: one line a key of the description language. They drive reading, overrides, defaults, messages,
+// The option tables: one line per key of the description language. They drive reading, overrides, defaults, messages,
 // writing, the documentation and --help. Keys of parts stand with their entries (parts/part.h).
 #ifndef TARN_CONFIG_CONFIG_OPTIONS_H
 #define TARN_CONFIG_CONFIG_OPTIONS_H

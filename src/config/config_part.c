@@ -30,12 +30,12 @@ tarn_status tarn__part_begin(tarn_part_use *use, const tarn__part *part, const t
   return TARN_STATUS_OK;
 }
 
-static tarn_status unknown_word(tarn__part_table table, const char *text) {
+static tarn_status unknown_word(const tarn__option *option, const char *text) {
   char list[256] = "";
   char shown[TARN__YAML_SHOWN];
   const char *near = NULL, *meant = NULL;
   const tarn__part *part;
-  for (int i = 0; (part = tarn__part_at(table, i)) != NULL; i++) {
+  for (int i = 0; (part = tarn__part_at(option->table, i)) != NULL; i++) {
     const char *nearer[2] = {near ? near : part->word, part->word};
     const size_t used = strlen(list);
     near = tarn_text_nearest(text, nearer, 2);
@@ -44,18 +44,69 @@ static tarn_status unknown_word(tarn__part_table table, const char *text) {
   }
   tarn__yaml_show(shown, text);
   if (meant) near = meant;
-  TARN_REQUIRE(!near, USAGE, "\"%s\" is not one of %s; did you mean \"%s\"?", shown, list, near);
-  return tarn__fail(TARN_STATUS_USAGE, "\"%s\" is not one of %s", shown, list);
+  const char *is = option->number ? "neither a number nor" : "not";
+  TARN_REQUIRE(!near, USAGE, "\"%s\" is %s one of %s; did you mean \"%s\"?", shown, is, list, near);
+  return tarn__fail(TARN_STATUS_USAGE, "\"%s\" is %s one of %s", shown, is, list);
+}
+
+static bool is_number_text(const tarn__option *option, const char *text) {
+  return option->number && (text[0] == 0 || strchr("+-.0123456789", text[0]));
 }
 
 tarn_status tarn__part_set(const tarn__option *option, tarn_part_use *use, const char *text,
                            const tarn_config_model *model, tarn__arena *arena) {
-  const bool number = option->number && (text[0] == 0 || strchr("+-.0123456789", text[0]));
+  const bool number = is_number_text(option, text);
   const tarn__part *part = number ? tarn__part_at(option->table, 0) : tarn__part_find(option->table, text);
-  if (!part) return unknown_word(option->table, text);
+  if (!part) return unknown_word(option, text);
   TARN_TRY(tarn__part_begin(use, part, model, arena));
   if (!number) return TARN_STATUS_OK;
   return tarn__option_set(tarn__part_option(part, option->number), use->keys, text, arena);
+}
+
+// The option called as the first word of the path, which is left behind; NULL if there is none, or nothing follows.
+static const tarn__option *next_option(const char **path, const tarn__option *options, int count) {
+  const size_t n = strcspn(*path, ".");
+  for (int i = 0; (*path)[n] == '.' && i < count; i++) {
+    if (strlen(options[i].name) != n || strncmp(options[i].name, *path, n) != 0) continue;
+    *path += n + 1;
+    return &options[i];
+  }
+  return NULL;
+}
+
+tarn_status tarn__parts_open(tarn__yaml *tree, tarn__yaml_node *root, const char *path) {
+  const tarn__section *section = tarn__config_section(TARN__SECTION_MODEL);
+  const char *kinds = tarn__config_section(TARN__SECTION_KINDS)->path;
+  const size_t n = strlen(kinds);
+  char name[TARN_CONFIG_KIND_NAME];
+  tarn__yaml_node *map = tarn__yaml_get(root, section->path);
+  if (strncmp(path, kinds, n) == 0 && path[n] == '.') {
+    const size_t length = strcspn(path + n + 1, ".");
+    if (length >= sizeof name) return TARN_STATUS_OK;
+    snprintf(name, sizeof name, "%.*s", (int)length, path + n + 1);
+    section = tarn__config_section(TARN__SECTION_KINDS);
+    map = tarn__yaml_get(tarn__yaml_get(root, kinds), name);
+    path += n + 1 + length;
+  } else {
+    if (strncmp(path, section->path, strlen(section->path)) != 0) return TARN_STATUS_OK;
+    path += strlen(section->path);
+  }
+  if (*path++ != '.') return TARN_STATUS_OK;
+  const tarn__option *options = section->options, *option;
+  int count = section->count;
+  while ((option = next_option(&path, options, count)) != NULL && option->type == TARN__OPTION_PART &&
+         !option->beside) {
+    map = tarn__yaml_get(map, option->name);
+    if (tarn__yaml_is_empty(map)) return TARN_STATUS_OK;
+    if (map->type == TARN__YAML_SCALAR)
+      TARN_TRY(tarn__yaml_wrap(tree, map, is_number_text(option, map->text) ? option->number : "type"));
+    const tarn__yaml_node *type = tarn__yaml_get(map, "type");
+    const tarn__part *part = type && type->text ? tarn__part_find(option->table, type->text) : NULL;
+    if (!part) part = tarn__part_at(option->table, 0);
+    options = part->options;
+    count = part->option_count;
+  }
+  return TARN_STATUS_OK;
 }
 
 tarn_status tarn__part_set_default(const tarn__option *option, tarn_part_use *use, const tarn_config_model *model,
@@ -187,20 +238,30 @@ const tarn_part_use *tarn__kind_part(const tarn_kind *kind, const char *key) {
   return (const tarn_part_use *)(const void *)((const char *)use->keys + option->offset);
 }
 
-static const char *random_key(const tarn__option *options, int count, const void *structure, double *p) {
+// Writes PREFIX and the key, below which the keys of parts stand, into `key`.
+static bool find_random(char key[TARN__KIND_KEY], const char *prefix, const tarn__option *options, int count,
+                        const void *structure, double *p) {
+  char name[TARN__KIND_KEY];
   for (int i = 0; i < count; i++) {
-    if (!options[i].random) continue;
-    *p = number_of(&options[i], structure);
-    if (*p > 0) return options[i].name;
+    const tarn__option *option = &options[i];
+    if (option->random) *p = number_of(option, structure);
+    if (option->random && *p > 0) {
+      snprintf(key, TARN__KIND_KEY, "%s%s", prefix, option->name);
+      return true;
+    }
+    if (option->type != TARN__OPTION_PART) continue;
+    const tarn_part_use *use = (const tarn_part_use *)(const void *)((const char *)structure + option->offset);
+    snprintf(name, sizeof name, "%.40s%.20s.", prefix, option->name);
+    if (use->part &&
+        find_random(key, option->beside ? prefix : name, use->part->options, use->part->option_count, use->keys, p))
+      return true;
   }
-  return NULL;
+  return false;
 }
 
-const char *tarn__kind_random(const tarn_kind *kind, double *p) {
+bool tarn__kind_random(char key[TARN__KIND_KEY], const tarn_kind *kind, double *p) {
   const tarn__section *section = tarn__config_section(TARN__SECTION_KINDS);
-  const char *key = random_key(section->options, section->count, kind, p);
-  if (!key) key = random_key(kind->mixer.part->options, kind->mixer.part->option_count, kind->mixer.keys, p);
-  return key;
+  return find_random(key, "", section->options, section->count, kind, p);
 }
 
 // The option of kinds that a plain number can set, which gives the width.
@@ -210,6 +271,8 @@ static const tarn__option *width_option(void) {
   while (i < section->count && !section->options[i].number) i++;
   return i < section->count ? &section->options[i] : NULL;
 }
+
+const char *tarn__kind_width_name(void) { return width_option()->number; }
 
 static const tarn_part_use *use_of(const tarn__option *option, const tarn_kind *kind) {
   return (const tarn_part_use *)(const void *)((const char *)kind + option->offset);

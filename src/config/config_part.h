@@ -19,6 +19,10 @@ tarn_status tarn__part_begin(tarn_part_use *use, const tarn__part *part, const t
 tarn_status tarn__part_set(const tarn__option *option, tarn_part_use *use, const char *text,
                            const tarn_config_model *model, tarn__arena *arena) TARN_CHECKED;
 
+// Makes the parts that stand above a key of this path and are words or numbers the maps that say the same, so that the
+// key can be set.
+tarn_status tarn__parts_open(tarn__yaml *tree, tarn__yaml_node *root, const char *path) TARN_CHECKED;
+
 // Sets the default of a part's option: that of the model, or its value.
 tarn_status tarn__part_set_default(const tarn__option *option, tarn_part_use *use, const tarn_config_model *model,
                                    tarn__arena *arena) TARN_CHECKED;
@@ -33,15 +37,20 @@ bool tarn__part_is_plain(const tarn__option *option, const tarn_part_use *use, c
 // Whether a field has its default. Only for options that have one that depends on the model at most.
 bool tarn__option_is_default(const tarn__option *option, const void *field, const tarn_config_model *model);
 
-// The first probability above 0 with which a layer of the kind leaves something out, and its key below the kind; NULL
-// if there is none.
-const char *tarn__kind_random(const tarn_kind *kind, double *p);
+// A key below a kind: "heads", "ffn.width".
+enum { TARN__KIND_KEY = 64 };
+
+// Finds the first probability above 0 with which a layer of the kind leaves something out, and its key; false if there
+// is none.
+bool tarn__kind_random(char key[TARN__KIND_KEY], const tarn_kind *kind, double *p);
 
 // Of a kind with a channel mixer whose width `ffn: NUMBER` gives: a pointer to it, NULL if there is none.
 int64_t *tarn__kind_width(const tarn_kind *kind);
 // The key below the kind that sets it and nothing else: "ffn", or "ffn.width" where the part has more to say.
-enum { TARN__KIND_KEY = 64 };
 void tarn__kind_width_key(char key[TARN__KIND_KEY], const tarn_kind *kind, const tarn_config_model *model);
+
+// The last word of that longer key.
+const char *tarn__kind_width_name(void);
 
 // A part that a part of the kind has as a key ("ffn.activation"); NULL if there is no such key.
 const tarn_part_use *tarn__kind_part(const tarn_kind *kind, const char *key);

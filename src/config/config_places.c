@@ -14,19 +14,31 @@ static bool in_stack(const tarn_config *config, const tarn_stack *stack, const t
   return false;
 }
 
-static tarn_status resolve(const tarn__part_site *site, const tarn_part_use *use) {
-  return use->part && use->part->resolve ? use->part->resolve(site, use->keys) : TARN_STATUS_OK;
+// The parts among options, each followed by those that are keys of it. Keys of an entry stand below its own key, or
+// beside it.
+static tarn_status resolve(const tarn__part_site *site, const tarn__option *options, int count, const void *structure) {
+  for (int i = 0; i < count; i++) {
+    if (options[i].type != TARN__OPTION_PART) continue;
+    const tarn_part_use *use = (const tarn_part_use *)(const void *)((const char *)structure + options[i].offset);
+    if (!use->part) continue;
+    char path[112];
+    tarn__part_site below = *site;
+    snprintf(path, sizeof path, "%.70s.%.40s", site->path, options[i].name);
+    if (!options[i].beside) below.path = path;
+    if (use->part->resolve) TARN_TRY(use->part->resolve(&below, use->keys));
+    TARN_TRY(resolve(&below, use->part->options, use->part->option_count, use->keys));
+  }
+  return TARN_STATUS_OK;
 }
 
 tarn_status tarn__parts_resolve_model(const tarn_config *config, const tarn__yaml_node *root) {
-  const tarn_config_model *model = &config->model;
-  const tarn__part_site site = {.model = model, .path = "model", .fail = fail_at, .root = root};
-  TARN_TRY(resolve(&site, &model->positions));
-  TARN_TRY(resolve(&site, &model->norm_type));
-  return resolve(&site, &model->activation);
+  const tarn__section *section = tarn__config_section(TARN__SECTION_MODEL);
+  const tarn__part_site site = {.model = &config->model, .path = section->path, .fail = fail_at, .root = root};
+  return resolve(&site, section->options, section->count, &config->model);
 }
 
 tarn_status tarn__parts_resolve_kind(const tarn_config *config, const tarn_kind *kind, const tarn__yaml_node *root) {
+  const tarn__section *section = tarn__config_section(TARN__SECTION_KINDS);
   char path[64];
   snprintf(path, sizeof path, "kinds.%s", kind->name);
   const tarn__part_site site = {.model = &config->model,
@@ -37,9 +49,7 @@ tarn_status tarn__parts_resolve_kind(const tarn_config *config, const tarn_kind 
                                 .path = path,
                                 .fail = fail_at,
                                 .root = root};
-  TARN_TRY(resolve(&site, &kind->mixer));
-  TARN_TRY(resolve(&site, &kind->norm_type));
-  return resolve(&site, &kind->channel);
+  return resolve(&site, section->options, section->count, kind);
 }
 
 // A decoder must not see the tokens that it is to predict.
@@ -81,14 +91,15 @@ static bool compares_pairs(const tarn__part *part, const void *user) {
   return ((const tarn__mixer_entry *)(const void *)part)->pairs;
 }
 
-// A scheme that only turns queries and keys would do nothing without any.
+// A scheme that only turns queries and keys would do nothing without any. Layers that layers_to_keep leaves out count:
+// a model stays valid as it is pruned.
 static tarn_status check_turned(const tarn_config *config, const tarn__yaml_node *root) {
   const tarn_stack *stacks[] = {&config->encoder, &config->decoder};
   char words[TARN__PART_LIST];
   if (!tarn__position_of(&config->model.positions)->turn) return TARN_STATUS_OK;
   for (int s = 0; s < 2; s++)
-    for (int32_t i = 0; i < stacks[s]->count; i++)
-      if (tarn__mixer_of(&config->kinds[stacks[s]->layers[i].kind])->pairs) return TARN_STATUS_OK;
+    for (int32_t i = 0; i < stacks[s]->depth; i++)
+      if (tarn__mixer_of(&config->kinds[stacks[s]->pattern[i].kind])->pairs) return TARN_STATUS_OK;
   return tarn__yaml_fail(tarn__yaml_nearest(root, "model.positions"),
                          "model.positions: %s turns queries and keys, and no layer has any; mixers that have them: %s",
                          config->model.positions.part->word,

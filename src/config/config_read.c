@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/file_kind.h"
 #include "config/architecture.h"
+#include "config/config_near.h"
 #include "config/config_part.h"
 #include "tarn/text.h"
 #include "task/task.h"
@@ -29,17 +30,6 @@ static tarn_status fail_in(tarn_status status, const tarn__yaml_node *node, cons
   if (status == TARN_STATUS_OK || status == TARN_STATUS_MEMORY) return status;
   if (node->line > 0) return tarn__fail_prefix(status, "%s:%d: %s%s%s: ", node->origin, node->line, path, dot, name);
   return tarn__fail_prefix(status, "%s: %s%s%s: ", node->origin, path, dot, name);
-}
-
-// The section that has an option of this name, or NULL.
-static const char *other_section(const char *name) {
-  for (int id = 0; id < TARN__SECTION_COUNT; id++) {
-    const tarn__section *section = tarn__config_section((tarn__section_id)id);
-    for (int i = 0; i < section->count; i++) {
-      if (strcmp(section->options[i].name, name) == 0) return section->path;
-    }
-  }
-  return NULL;
 }
 
 // The nearest of two keys to the one that was written; either may be NULL.
@@ -69,11 +59,11 @@ static tarn_status unknown_key(const tarn__yaml_node *node, const char *path, co
   for (int i = 0; beside && !near && (part = tarn__part_at(TARN__TABLE_MIXER, i)) != NULL; i++)
     near = near_option(node->key, near, &meant, part->options, part->option_count);
   if (extra && !meant) near = nearer(node->key, near, extra);
-  const char *elsewhere = other_section(node->key);
+  char found[TARN__NEAR_PATH];
+  if (!near && tarn__key_elsewhere(found, node->key, path))
+    return tarn__yaml_fail(node, "unknown key \"%s\" in %s; there is one in %s", shown, path, tarn__key_map(found));
+  if (!near && tarn__key_called(found, node->key, path)) near = found;
   if (near) return tarn__yaml_fail(node, "unknown key \"%s\" in %s; did you mean \"%s\"?", shown, path, near);
-  if (elsewhere) {
-    return tarn__yaml_fail(node, "unknown key \"%s\" in %s; there is one in %s", shown, path, elsewhere);
-  }
   return tarn__yaml_fail(node, "unknown key \"%s\" in %s", shown, path);
 }
 
@@ -395,9 +385,11 @@ static tarn_status check_top(const reader *r) {
     if (i < count) continue;
     tarn__yaml_show(shown, entry->key);
     const char *near = tarn_text_nearest(entry->key, names, count);
-    const char *section = other_section(entry->key);
+    char found[TARN__NEAR_PATH];
+    if (!near && tarn__key_elsewhere(found, entry->key, ""))
+      return tarn__yaml_fail(entry, "unknown section \"%s\"; it is a key of %s", shown, tarn__key_map(found));
+    if (!near && tarn__key_called(found, entry->key, "")) near = found;
     if (near) return tarn__yaml_fail(entry, "unknown section \"%s\"; did you mean \"%s\"?", shown, near);
-    if (section) return tarn__yaml_fail(entry, "unknown section \"%s\"; it is a key of %s", shown, section);
     return tarn__yaml_fail(entry, "unknown section \"%s\"", shown);
   }
   return TARN_STATUS_OK;
@@ -413,6 +405,7 @@ static tarn_status put_value(reader *r, const char *path, tarn__yaml_node *value
     if (strcmp(path + n + 1, "layers") == 0) tarn__yaml_remove(stack, "place");
     if (strncmp(path + n + 1, "place", 5) == 0) tarn__yaml_remove(stack, "layers");
   }
+  TARN_TRY(tarn__parts_open(&r->tree, r->root, path));
   return tarn__yaml_set(&r->tree, r->root, path, value);
 }
 

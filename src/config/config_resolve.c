@@ -85,6 +85,26 @@ static tarn_status resolve_residual(tarn_kind *kind, const tarn__yaml_node *root
   return fail_key(root, key, text);
 }
 
+// Keys that would do nothing: which norm where there is none, and of an FFN without width all others.
+static tarn_status refuse_idle(const tarn_kind *kind, const tarn__yaml_node *root) {
+  char key[128];
+  snprintf(key, sizeof key, "kinds.%s.norm_type", kind->name);
+  if (kind->norm == TARN_NORM_NONE)
+    TARN_TRY(refuse_key(root, key,
+                        kind->residual ? "a layer with norm none has none to choose; leave it out"
+                                       : "a layer without residual has no norm; leave it out"));
+  if (kind->channel.part) return TARN_STATUS_OK;
+  snprintf(key, sizeof key, "kinds.%s.ffn", kind->name);
+  const tarn__yaml_node *ffn = tarn__yaml_find(root, key);
+  for (const tarn__yaml_node *entry = ffn && ffn->type == TARN__YAML_MAP ? ffn->first : NULL; entry;
+       entry = entry->next) {
+    if (strcmp(entry->key, "type") == 0 || strcmp(entry->key, tarn__kind_width_name()) == 0) continue;
+    snprintf(key, sizeof key, "kinds.%s.ffn.%s", kind->name, entry->key);
+    TARN_TRY(refuse_key(root, key, "an FFN of width 0 is none; leave it out, or give a width"));
+  }
+  return TARN_STATUS_OK;
+}
+
 static tarn_status resolve_kind(const tarn_config *config, tarn_kind *kind, const tarn__yaml_node *root) {
   if (kind->init == TARN_INIT_COUNT)
     kind->init = kind->frozen == TARN_FROZEN_NO ? TARN_INIT_XAVIER : TARN_INIT_ORTHOGONAL;
@@ -93,6 +113,7 @@ static tarn_status resolve_kind(const tarn_config *config, tarn_kind *kind, cons
   const int64_t *width = tarn__kind_width(kind);
   if (width && *width == 0) kind->channel = (tarn_part_use){NULL, NULL};
   TARN_TRY(resolve_residual(kind, root));
+  TARN_TRY(refuse_idle(kind, root));
   return tarn__parts_resolve_kind(config, kind, root);
 }
 
@@ -187,8 +208,8 @@ static tarn_status check_cache(const tarn_config *config, const tarn__yaml_node 
     const tarn_kind *kind = &config->kinds[encoder->layers[i].kind];
     if (kind->frozen != TARN_FROZEN_YES) break;
     double p;
-    const char *random = tarn__kind_random(kind, &p);
-    if (!random) continue;
+    char random[TARN__KIND_KEY];
+    if (!tarn__kind_random(random, kind, &p)) continue;
     snprintf(text, sizeof text,
              "kinds.%s.%s is %g, so the outputs of the frozen layers differ from step to step; set it to 0", kind->name,
              random, p);

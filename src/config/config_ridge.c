@@ -64,15 +64,15 @@ static tarn_status fail_dropout(const tarn__yaml_node *root, const char *key, do
 }
 
 static tarn_status check_dropout(const tarn_config *config, const tarn__yaml_node *root) {
-  char key[96];
+  char key[128];
   if (config->model.embedding_dropout > 0)
     return fail_dropout(root, "model.embedding_dropout", config->model.embedding_dropout);
   if (config->decoder.layerdrop > 0) return fail_dropout(root, "decoder.layerdrop", config->decoder.layerdrop);
   for (int32_t i = 0; i < config->decoder.count; i++) {
     const tarn_kind *kind = &config->kinds[config->decoder.layers[i].kind];
     double p;
-    const char *random = tarn__kind_random(kind, &p);
-    if (!random) continue;
+    char random[TARN__KIND_KEY];
+    if (!tarn__kind_random(random, kind, &p)) continue;
     snprintf(key, sizeof key, "kinds.%s.%s", kind->name, random);
     return fail_dropout(root, key, p);
   }

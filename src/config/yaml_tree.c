@@ -267,6 +267,20 @@ void tarn__yaml_remove(tarn__yaml_node *map, const char *key) {
   }
 }
 
+tarn_status tarn__yaml_wrap(tarn__yaml *tree, tarn__yaml_node *scalar, const char *key) {
+  tarn__yaml_node *inner = NULL;
+  char *copy;
+  TARN_TRY(tarn__arena_strdup(&tree->arena, &copy, key));
+  TARN_TRY(new_node(tree, &inner, TARN__YAML_SCALAR, scalar->origin, scalar->line));
+  inner->key = copy;
+  inner->text = scalar->text;
+  inner->quoted = scalar->quoted;
+  scalar->type = TARN__YAML_MAP;
+  scalar->text = NULL;
+  append(scalar, inner);
+  return TARN_STATUS_OK;
+}
+
 // Copies the first word of a dotted path into `word` and returns what follows the dot, or NULL at the last word. A
 // word that does not fit, or is empty, comes back as "".
 static const char *split(char word[64], const char *path) {

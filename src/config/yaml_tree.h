@@ -48,6 +48,9 @@ tarn__yaml_node *tarn__yaml_get(const tarn__yaml_node *map, const char *key);
 // Takes an entry out of a map if it is there.
 void tarn__yaml_remove(tarn__yaml_node *map, const char *key);
 
+// Makes a scalar the map { key: scalar }.
+tarn_status tarn__yaml_wrap(tarn__yaml *tree, tarn__yaml_node *scalar, const char *key) TARN_CHECKED;
+
 // Puts `value` at a path such as "kinds.R.heads" below the map `root`, making maps on the way and replacing what was
 // there.
 tarn_status tarn__yaml_set(tarn__yaml *tree, tarn__yaml_node *root, const char *path,

@@ -176,6 +176,8 @@ typedef struct tarn__position_entry {
   // turns them by their positions (run->positions), in whole sequences and while decoding, where keys are cached
   // turned. NULL: it turns nothing.
   tarn__tensor *(*turn)(const tarn__block_run *run, tarn__tensor *x, int64_t columns, int64_t head);
+  // There is no hook for schemes that add to the scores of pairs instead, such as ALiBi's: the attention kernels would
+  // have to take the term.
   // Whether heads of a kind can be turned; site->path is the kind's. NULL where turn is.
   tarn_status (*check_heads)(const tarn__part_site *site, int64_t heads);
 } tarn__position_entry;
@@ -220,13 +222,15 @@ static inline const tarn__activation_entry *tarn__activation_of(const tarn_part_
             "model.d_model",                                                                              \
         .also = "attention_heads transformer-heads num_heads"                                             \
   }
-// The key `epsilon` of norms.
+// The key `epsilon` of norms; its least value is a normal number in the floats of kernels too.
 #define TARN__KEY_EPSILON(structure, meaning)                                                                   \
   {                                                                                                             \
-    "epsilon", TARN__KEY_REAL(structure, epsilon, 0, 1), TARN__KEY_ABOVE_LEAST,                                 \
+    "epsilon", TARN__KEY_REAL(structure, epsilon, 1e-30, 1),                                                    \
         .value = "1e-5", .help = meaning, .also = "eps layer_norm_epsilon layer_norm_eps norm_eps rms_norm_eps" \
   }
 tarn_status tarn__heads_check(const tarn__part_site *site, int64_t heads);
+// A key that is a width in tokens, which an encoder layer centres on the token: there it is odd.
+tarn_status tarn__centred_check(const tarn__part_site *site, const char *key, int64_t width);
 
 // The weights of one set.
 typedef struct tarn__layer_weights {

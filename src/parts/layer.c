@@ -1,4 +1,6 @@
 // A layer: a token mixer, in a decoder with an encoder cross-attention, then a channel mixer.
+#include <stdio.h>
+
 #include "parts/backskip.h"
 #include "parts/block.h"
 
@@ -42,6 +44,16 @@ int64_t tarn__layer_history(const tarn__layer_weights *weights) {
 
 int64_t tarn__layer_cross_width(const tarn__layer_weights *weights, int64_t d_model) {
   return weights->cross.heads > 0 ? 2 * d_model : 0;
+}
+
+tarn_status tarn__centred_check(const tarn__part_site *site, const char *key, int64_t width) {
+  char below[32] = "";
+  if (!site->in_encoder || width % 2 != 0) return TARN_STATUS_OK;
+  if (width > 2) snprintf(below, sizeof below, "%lld or ", (long long)width - 1);
+  return tarn__part_fail(site, key,
+                         "%lld is even, but a layer of the encoder sees as many tokens before it as after it; use "
+                         "%s%lld",
+                         (long long)width, below, (long long)width + 1);
 }
 
 tarn_status tarn__heads_check(const tarn__part_site *site, int64_t heads) {

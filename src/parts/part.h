@@ -87,14 +87,12 @@ typedef struct tarn__part {
 #define TARN__PART_KEYS(structure, list) \
   .options = list, .option_count = (int)(sizeof(list) / sizeof *(list)), .size = sizeof(structure)
 
-enum { TARN__PART_KEYS_MOST = 256 };  // bytes of the largest structure of keys
-
 struct tarn__part_site {
   const tarn_config_model *model;
   const tarn_kind *kind;  // NULL: the part is one of the whole model
   bool in_encoder;        // a layer of the encoder is of this kind
   bool attends;           // a layer of a decoder that has an encoder is, and its mixer is followed by cross-attention
-  const char *path;       // "kinds.R"
+  const char *path;       // of the map that has the part's keys: "kinds.R", "kinds.R.norm_type"
   // Fails with the line of the key "kinds.R.heads", or of what stands above it.
   tarn_status (*fail)(const tarn__part_site *site, const char *key, const char *text);
   const void *root;

@@ -1,4 +1,4 @@
-// The registry: a line an entry.
+// The registry: a line per entry.
 #include <stdio.h>
 #include <string.h>
 

@@ -56,6 +56,17 @@ static void expect_round_trip(const char *text) {
   tarn_config_text_close(&twice);
 }
 
+// A key at another value than its default is written, and makes another text.
+static void expect_written(const char *text, const char *plain, const char *key, const char *value) {
+  char line[128], *once = written(text), *without = written(plain);
+  snprintf(line, sizeof line, " %s: %s\n", key, value);
+  if (!strstr(once, line)) fail_msg("%s: there is no%s in %s", text, line, once);
+  if (strcmp(once, without) == 0) fail_msg("%s: as without it", text);
+  tarn_config_text_close(&once);
+  tarn_config_text_close(&without);
+  expect_round_trip(text);
+}
+
 static void expect_same(const char *text, const char *other) {
   char *a = written(text), *b = written(other);
   assert_string_equal(a, b);
@@ -75,7 +86,7 @@ static bool other_value(char value[64], const tarn__option *option) {
       snprintf(value, 64, "%lld", plain == 2 ? 4LL : fmod(plain, 2) == 1 && plain > 1 ? (long long)plain + 2 : 2LL);
       return true;
     case TARN__OPTION_REAL:
-      snprintf(value, 64, "%g", option->least >= 0.5 ? plain / 2 : plain == 0.5 ? 0.25 : 0.5);
+      snprintf(value, 64, "%g", option->least >= 0.5 ? plain / 2 : plain == 0.5 || !option->value ? 0.25 : 0.5);
       return true;
     case TARN__OPTION_WORD:
       snprintf(value, 64, "%s", option->words[option->word_count - 1].word);
@@ -96,11 +107,12 @@ static void entries_are_written_and_read(void **state) {
   const tarn__part *part;
   for (tarn__part_table table = 0; table < TARN__TABLE_COUNT; table++)
     for (int i = 0; (part = tarn__part_at(table, i)) != NULL; i++) {
-      assert_true(part->size <= TARN__PART_KEYS_MOST);
       assert_ptr_equal(tarn__part_find(table, part->word), part);
       describe(plain, table, part->word, "");
       expect_round_trip(plain);
       for (int k = 0; k < part->option_count; k++) {
+        // Writing has no form for the other types in a part.
+        assert_true(part->options[k].type <= TARN__OPTION_WORD || part->options[k].type == TARN__OPTION_PART);
         if (part->options[k].value) {
           snprintf(keys, sizeof keys, ", %s: %s", part->options[k].name, part->options[k].value);
           describe(text, table, part->word, keys);
@@ -109,7 +121,10 @@ static void entries_are_written_and_read(void **state) {
         if (!other_value(value, &part->options[k])) continue;
         snprintf(keys, sizeof keys, ", %s: %s", part->options[k].name, value);
         describe(text, table, part->word, keys);
-        expect_round_trip(text);
+        // A width alone is the plain number.
+        const bool number =
+            table == TARN__TABLE_CHANNEL && i == 0 && strcmp(part->options[k].name, tarn__kind_width_name()) == 0;
+        expect_written(text, plain, number ? strrchr(slots[table].key, '.') + 1 : part->options[k].name, value);
       }
     }
 }
@@ -184,11 +199,23 @@ static void keys_of_parts_are_checked(void **state) {
                  "p.yaml:3: unknown key \"hidden_size\" in kinds.K.ffn; did you mean \"width\"?");
   expect_refused(LM "{ ffn: { type: fnn } }\n",
                  "p.yaml:3: kinds.K.ffn.type: \"fnn\" is not one of ffn; did you mean \"ffn\"?");
+  expect_refused(LM "{ ffn: big }\n", "p.yaml:3: kinds.K.ffn: \"big\" is neither a number nor one of ffn");
+  expect_refused(LM "{ norm: none, norm_type: rms }\n",
+                 "p.yaml:3: kinds.K.norm_type: a layer with norm none has none to choose; leave it out");
+  expect_refused(LM "{ residual: no, norm_type: rms }\n",
+                 "p.yaml:3: kinds.K.norm_type: a layer without residual has no norm; leave it out");
+  expect_refused(LM "{ ffn: { width: 0, activation: gelu } }\n",
+                 "p.yaml:3: kinds.K.ffn.activation: an FFN of width 0 is none; leave it out, or give a width");
+  expect_refused(LM "{ mixer: pooling, window: 1 }\n", "p.yaml:3: kinds.K.window: 1 is out of range (2 .. 65536)");
+  expect_refused(
+      "encoder: { layers: K }\ndecoder: { layers: L }\nkinds:\n  L:\n  K: { mixer: pooling, window: 2 }\n",
+      "p.yaml:5: kinds.K.window: 2 is even, but a layer of the encoder sees as many tokens before it as after "
+      "it; use 3");
   expect_refused(LM "{ ffn: -1 }\n", "p.yaml:3: kinds.K.ffn: -1 is out of range (0 .. 1048576)");
   expect_refused(LM "{ ffn: [1] }\n", "p.yaml:3: kinds.K.ffn: expected one value, not a list");
   expect_refused(LM "{ mixer: { type: gru } }\n", "p.yaml:3: kinds.K.mixer: expected one value, not a map");
   expect_refused(LM "{ norm_type: { epsilon: 0 } }\n",
-                 "p.yaml:3: kinds.K.norm_type.epsilon: 0 is out of range (0 < x <= 1)");
+                 "p.yaml:3: kinds.K.norm_type.epsilon: 0 is out of range (1e-30 <= x <= 1)");
   expect_refused(LM "{ ffn: { width: 8, activation: gelu_new } }\n",
                  "p.yaml:3: kinds.K.ffn.activation: \"gelu_new\" is not one of relu, gelu, gelu_tanh; did you mean "
                  "\"gelu_tanh\"?");
@@ -197,12 +224,58 @@ static void keys_of_parts_are_checked(void **state) {
       "p.yaml:5: kinds.K.window: 4 is even, but a layer of the encoder sees as many tokens before it as after "
       "it; use 3 or 5");
   expect_refused(LM "{ norm_type: { type: rms, epsilon: -1 } }\n",
-                 "p.yaml:3: kinds.K.norm_type.epsilon: -1 is out of range (0 < x <= 1)");
+                 "p.yaml:3: kinds.K.norm_type.epsilon: -1 is out of range (1e-30 <= x <= 1)");
   expect_refused(LM "{ heads: 8 }\nmodel: { d_model: 64, positions: { type: rotary, share: 0.6 } }\n",
                  "p.yaml:3: kinds.K.heads: 8 heads have 8 columns each, of which rotary positions turn 4.8; it must be "
                  "an even number: change heads, model.d_model or model.positions.share");
   expect_refused(LM "{ heads: 8 }\nmodel: { positions: { type: rotary, base: 1 } }\n",
                  "p.yaml:4: model.positions.base: 1 is out of range (1 < x <= 1000000000000)");
+}
+
+// What a key is called elsewhere, or where it stands, whichever table has it.
+static void keys_elsewhere_are_found(void **state) {
+  (void)state;
+  expect_refused(LM "\nmodel: { heads: 8 }\n", "p.yaml:4: unknown key \"heads\" in model; there is one in kinds");
+  expect_refused(LM "\nheads: 8\n", "p.yaml:4: unknown section \"heads\"; it is a key of kinds");
+  expect_refused(LM "\nmodel: { rope_theta: 8 }\n",
+                 "p.yaml:4: unknown key \"rope_theta\" in model; did you mean \"model.positions.base\"?");
+  expect_refused(LM "\nmodel: { layer_norm_eps: 1 }\n",
+                 "p.yaml:4: unknown key \"layer_norm_eps\" in model; did you mean \"model.norm_type.epsilon\"?");
+  expect_refused(LM "{ epsilon: 1 }\n",
+                 "p.yaml:3: unknown key \"epsilon\" in kinds.K; there is one in kinds.NAME.norm_type");
+  expect_refused(LM "{ ffn: { heads: 4 } }\n", "p.yaml:3: unknown key \"heads\" in kinds.K.ffn; there is one in kinds");
+  expect_refused(LM "\nrope_theta: 8\n",
+                 "p.yaml:4: unknown section \"rope_theta\"; did you mean \"model.positions.base\"?");
+}
+
+// A key of a part is set whether the part is written as a word, a number or a map.
+static void parts_are_opened_for_their_keys(void **state) {
+  (void)state;
+  static const struct {
+    const char *text, *set, *same;
+  } cases[] = {
+      {LM "\nmodel: { positions: rotary }\n", "model.positions.base=500",
+       LM "\nmodel: { positions: { type: rotary, base: 500 } }\n"},
+      {LM "\nmodel: { norm_type: rms }\n", "model.norm_type.epsilon=0.5",
+       LM "\nmodel: { norm_type: { type: rms, epsilon: 0.5 } }\n"},
+      {LM "{ norm_type: rms }\n", "kinds.K.norm_type.epsilon=0.5", LM "{ norm_type: { type: rms, epsilon: 0.5 } }\n"},
+      {LM "{ ffn: 8 }\n", "kinds.K.ffn.activation=gelu", LM "{ ffn: { width: 8, activation: gelu } }\n"},
+      {LM "{ ffn: 8 }\n", "kinds.K.ffn.width=16", LM "{ ffn: 16 }\n"},
+      {LM "{ ffn: ffn }\n", "kinds.K.ffn.width=16", LM "{ ffn: 16 }\n"},
+      {LM "\nmodel: { positions: rotary }\n", "model.positions=learned", LM "\nmodel: { positions: learned }\n"},
+      {LM "\n", "model.norm_type.epsilon=0.5", LM "\nmodel: { norm_type: { epsilon: 0.5 } }\n"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    tarn_config *config;
+    char *text, *same = written(cases[i].same);
+    if (tarn_config_parse(&config, "p.yaml", cases[i].text, strlen(cases[i].text), &cases[i].set, 1) != TARN_STATUS_OK)
+      fail_msg("%s", tarn_error_message());
+    assert_int_equal(tarn_config_write(config, &text), TARN_STATUS_OK);
+    assert_string_equal(text, same);
+    tarn_config_text_close(&text);
+    tarn_config_text_close(&same);
+    tarn_config_close(&config);
+  }
 }
 
 // What is at its default, or that of the model, is a word or a number as it always was.
@@ -252,6 +325,67 @@ static void final_norms_have_the_kind(void **state) {
   assert_true(tarn_kind_number(&config->kinds[0], "norm_type.epsilon", &epsilon) && epsilon == 1e-5);
   tarn__model_close(&model);
   tarn_config_close(&config);
+  // In both stacks, and where the highest layer is left out.
+  assert_int_equal(parse(&config,
+                         "model: { d_model: 8, norm: pre }\nencoder: { layers: L K }\n"
+                         "decoder: { layers: L K, layers_to_keep: [1] }\n"
+                         "kinds: { L: , K: { norm_type: { type: rms, epsilon: 0.25 } } }\n"),
+                   TARN_STATUS_OK);
+  assert_int_equal(tarn__model_open(&model, config, 9, 9, TARN__F32, false), TARN_STATUS_OK);
+  assert_ptr_equal(model->encoder.norm.use.keys, config->kinds[1].norm_type.keys);
+  assert_ptr_equal(model->decoder.norm.use.keys, config->kinds[1].norm_type.keys);
+  assert_ptr_equal(model->decoder.norm.use.part, &tarn__norm_rms.part);
+  tarn__model_close(&model);
+  tarn_config_close(&config);
+}
+
+// A scheme that turns queries and keys stays valid where pruning leaves no layer that has any.
+static void pruned_models_stay_valid(void **state) {
+  (void)state;
+  tarn_config *config;
+  if (parse(&config,
+            "model: { positions: rotary }\ndecoder: { layers: G K, layers_to_keep: [1] }\n"
+            "kinds: { G: { mixer: gru }, K: }\n") != TARN_STATUS_OK)
+    fail_msg("%s", tarn_error_message());
+  tarn_config_close(&config);
+  expect_refused("model: { positions: rotary }\ndecoder: { layers: G }\nkinds: { G: { mixer: gru }, K: }\n",
+                 "p.yaml:1: model.positions: rotary turns queries and keys, and no layer has any; mixers that have "
+                 "them: attention");
+}
+
+static tarn_status refuse_nested(const tarn__part_site *site, void *keys) {
+  (void)keys;
+  return tarn__part_fail(site, "slope", "asked");
+}
+
+// Keys of a part within a part are checked and looked at as those of any other.
+static void parts_within_parts_are_reached(void **state) {
+  (void)state;
+  typedef struct nested_keys {
+    double drop;
+  } nested_keys;
+  static const tarn__option options[] = {
+      {"drop", TARN__KEY_REAL(nested_keys, drop, 0, 1), .value = "0", .help = "", .random = true}};
+  const tarn__yaml_node root = {.type = TARN__YAML_SCALAR, .text = "", .origin = "p.yaml", .line = 1};
+  tarn_config *config;
+  double p;
+  char key[TARN__KIND_KEY];
+  assert_int_equal(parse(&config, LM "{ ffn: 8 }\n"), TARN_STATUS_OK);
+  const tarn_kind *kind = &config->kinds[0];
+  tarn_part_use *use = (tarn_part_use *)(void *)(uintptr_t)tarn__kind_part(kind, "ffn.activation");
+  nested_keys keys = {0.5};
+  tarn__activation_entry entry = {.part = {.word = "leaky", TARN__PART_KEYS(nested_keys, options)}};
+  config->kinds[0].dropout = 0;
+  assert_false(tarn__kind_random(key, kind, &p));
+  *use = (tarn_part_use){&entry.part, &keys};
+  assert_true(tarn__kind_random(key, kind, &p));
+  assert_string_equal(key, "ffn.activation.drop");
+  assert_true(p == 0.5);
+  assert_int_equal(tarn__parts_resolve_kind(config, kind, &root), TARN_STATUS_OK);
+  entry.part.resolve = refuse_nested;
+  assert_int_equal(tarn__parts_resolve_kind(config, kind, &root), TARN_STATUS_USAGE);
+  assert_string_equal(tarn_error_message(), "p.yaml:1: kinds.K.ffn.activation.slope: asked");
+  tarn_config_close(&config);
 }
 
 // Whether a model ends at max_length is said by its position scheme.
@@ -265,10 +399,11 @@ static void schemes_say_where_positions_end(void **state) {
     snprintf(text, sizeof text, LM "{ heads: 2 }\nmodel: { d_model: 8, max_length: 17, positions: %s }\n", part->word);
     if (parse(&config, text) != TARN_STATUS_OK) fail_msg("%s", tarn_error_message());
     assert_int_equal(tarn__model_open(&model, config, 9, 9, TARN__F32, false), TARN_STATUS_OK);
-    const bool bounded = tarn__position_of(&config->model.positions)->bounded;
-    assert_int_equal(tarn__model_longest(model) == 17, bounded);
-    assert_int_equal(tarn__model_longest(model) > 1 << 20, !bounded);
-    assert_int_equal(model->target_positions != NULL, tarn__position_of(&config->model.positions)->declare != NULL);
+    // Without positions there is no end; only learned ones are a table.
+    const bool endless = part == &tarn__position_none.part;
+    assert_int_equal(tarn__model_longest(model) == 17, !endless);
+    assert_int_equal(tarn__model_longest(model) > 1 << 20, endless);
+    assert_int_equal(model->target_positions != NULL, part == &tarn__position_learned.part);
     tarn__model_close(&model);
     tarn_config_close(&config);
   }
@@ -324,8 +459,12 @@ int main(void) {
       cmocka_unit_test(entries_are_documented),
       cmocka_unit_test(others_are_refused),
       cmocka_unit_test(keys_of_parts_are_checked),
+      cmocka_unit_test(keys_elsewhere_are_found),
+      cmocka_unit_test(parts_are_opened_for_their_keys),
       cmocka_unit_test(parts_are_written_shortly),
       cmocka_unit_test(final_norms_have_the_kind),
+      cmocka_unit_test(pruned_models_stay_valid),
+      cmocka_unit_test(parts_within_parts_are_reached),
       cmocka_unit_test(schemes_say_where_positions_end),
       cmocka_unit_test(what_a_part_cannot_do_is_refused),
       cmocka_unit_test(decoding_needs_a_form),

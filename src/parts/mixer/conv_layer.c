@@ -11,15 +11,10 @@ const tarn__option tarn__conv_options[TARN__CONV_OPTIONS] = {
      .help = "DropConnect on the softmax kernel", .random = true, .also = "weight_dropout dropconnect"},
 };
 
-// The kernel of an encoder layer is centred.
 tarn_status tarn__conv_resolve(const tarn__part_site *site, void *memory) {
   const tarn__conv_keys *keys = memory;
   TARN_TRY(tarn__heads_check(site, keys->heads));
-  if (!site->in_encoder || keys->kernel % 2 != 0) return TARN_STATUS_OK;
-  return tarn__part_fail(
-      site, "kernel",
-      "%lld is even, but a layer of the encoder sees as many tokens before it as after it; use %lld or %lld",
-      (long long)keys->kernel, (long long)keys->kernel - 1, (long long)keys->kernel + 1);
+  return tarn__centred_check(site, "kernel", keys->kernel);
 }
 
 tarn__conv_weights *tarn__conv_declare(tarn__declare *declare, const tarn__conv_keys *keys) {

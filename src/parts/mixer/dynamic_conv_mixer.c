@@ -11,8 +11,8 @@ static void *declare_dynamic(tarn__declare *declare, const void *memory) {
 
 const tarn__mixer_entry tarn__mixer_dynamic_conv = {
     .part = {.word = "dynamic_conv",
-             .text =
-                 "dynamic convolution, Wu et al. 2019: the same with kernels that each position computes from itself",
+             .text = "dynamic convolution, Wu et al. 2019: a light convolution with kernels that each position "
+                     "computes from itself",
              .also = "dynamic dynamicconv",
              TARN__PART_KEYS(tarn__conv_keys, tarn__conv_options),
              .resolve = tarn__conv_resolve},

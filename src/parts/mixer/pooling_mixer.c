@@ -5,14 +5,15 @@
 
 typedef struct pooling_keys {
   int64_t heads;   // of the cross-attention that follows, if one does
-  int64_t window;  // tokens; odd in the encoder
+  int64_t window;  // tokens; odd in the encoder; of 1 the mean would be the token itself, less which nothing is left
 } pooling_keys;
 
 static const tarn__option options[] = {
     TARN__KEY_CROSS_HEADS(pooling_keys, heads),
-    {"window", TARN__KEY_INTEGER(pooling_keys, window, 1, 65536), .value = "3", .unit = "tokens",
-     .help = "tokens that are averaged, as many before a token as after it and so odd; in the decoder, and in language "
-             "models, the token and those before it",
+    {"window", TARN__KEY_INTEGER(pooling_keys, window, 2, 65536), .value = "3", .unit = "tokens",
+     .help =
+         "tokens that are averaged, centred on the token, so the width is odd; in the decoder, and in language models, "
+         "the token and those before it",
      .also = "pool_size pool pooling_size window_size"},
 };
 
@@ -21,14 +22,9 @@ typedef struct pooling_weights {
   tarn__norm_weights norm;
 } pooling_weights;
 
-// The window of an encoder layer is centred.
 static tarn_status resolve(const tarn__part_site *site, void *memory) {
   const pooling_keys *keys = memory;
-  if (site->in_encoder && keys->window % 2 == 0)
-    return tarn__part_fail(
-        site, "window",
-        "%lld is even, but a layer of the encoder sees as many tokens before it as after it; use %lld or %lld",
-        (long long)keys->window, (long long)keys->window - 1, (long long)keys->window + 1);
+  TARN_TRY(tarn__centred_check(site, "window", keys->window));
   return site->attends ? tarn__heads_check(site, keys->heads) : TARN_STATUS_OK;
 }
 

@@ -4,7 +4,7 @@
 static tarn_status resolve(const tarn__part_site *site, void *keys) {
   (void)keys;
   if (site->model->d_model % 2 == 0) return TARN_STATUS_OK;
-  return tarn__part_fail(site, "d_model", "must be even with sinusoidal positions");
+  return site->fail(site, "model.d_model", "must be even with sinusoidal positions");
 }
 
 static tarn__tensor *embed(tarn__graph *graph, const tarn__embedded *e) {

@@ -1,4 +1,4 @@
-// The tables of parts, a line an entry: TABLE(X) with X(entry). The first entry of a table is its default.
+// The tables of parts, a line per entry: TABLE(X) with X(entry). The first entry of a table is its default.
 #ifndef TARN_PARTS_TABLE_PART_TABLE_H
 #define TARN_PARTS_TABLE_PART_TABLE_H
 
