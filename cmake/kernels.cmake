@@ -52,7 +52,7 @@ function(tarn_add_kernels target)
     if("avx512_bf16" IN_LIST TARN_ISA_VARIANTS)
       file(GLOB_RECURSE amx_files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/*_amx.c)
       tarn_add_variant(${target} amx "${amx_files}" ""
-        ${optimisation} -ffp-contract=off ${TARN_ISA_FLAGS_avx512_bf16} -mamx-tile -mamx-bf16)
+        ${optimisation} -ffp-contract=off ${TARN_ISA_FLAGS_avx512_bf16} -mamx-tile -mamx-bf16 -mamx-int8)
     endif()
   endif()
 endfunction()

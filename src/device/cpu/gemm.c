@@ -16,7 +16,8 @@ enum {
   TASKS = 2,  // for each thread, at least, where a task has LEAST_ROWS rows or LEAST_COLUMNS columns
   LEAST_ROWS = 64,
   LEAST_COLUMNS = 256,
-  PACK_TERMS = 64  // of k that one thread packs at a time; even
+  PACK_TERMS = 64,  // of k that one thread packs at a time; even
+  INT8_ROWS = 4     // a multiple of which the kernels read of A
 };
 
 static const double SERIAL_FLOPS = 1e6;  // a smaller product is not worth waking other threads
@@ -86,8 +87,11 @@ static bool must_pack_a(const tarn__gemm *g, tarn__gemm_arithmetic arithmetic) {
   return g->transpose_a || arithmetic == TARN__GEMM_WIDE || odd || same_places;
 }
 
+// Rows of A as bytes and their scales, of whole groups: behind the last row a kernel reads what lies there, for sums
+// that go nowhere.
 static size_t quantised_bytes(const tarn__gemm *g) {
-  return g->int8 ? aligned((size_t)(g->m * round_up(g->k, 4))) + aligned((size_t)g->m * sizeof(float)) : 0;
+  const int64_t rows = round_up(g->m, INT8_ROWS);
+  return g->int8 ? aligned((size_t)(rows * round_up(g->k, 4))) + aligned((size_t)rows * sizeof(float)) : 0;
 }
 
 static size_t panels_bytes(const tarn__gemm *g, const plan *p) {
@@ -111,6 +115,7 @@ static void make_amx(void) {
   amx.group_bf16 = amx.step_bf16 = TARN__GEMM_AMX_GROUP;
   amx.multiply_bf16 = tarn__gemm_amx_multiply;
   amx.pack = pack_amx;
+  if (tarn__isa_int8_tiles()) amx.multiply_int8 = tarn__gemm_int8_amx_multiply;
 }
 #endif
 
@@ -254,8 +259,8 @@ static void run_chunk(const tarn__gemm *g, const plan *p, const uint32_t *b, uin
   int64_t j = split_start(&p->n, ni), cols = split_size(&p->n, ni);
   int64_t units = tarn__gemm_units(split_size(&p->k, chunk), p->arithmetic);
   bool last = chunk == p->k.pieces - 1;
-  // Rows that fill no step are packed, with zeros beside them.
-  int64_t direct = p->pack_a ? 0 : rows / p->step * p->step;
+  // Rows that fill no step are packed, with zeros beside them, but for those of INT8.
+  int64_t direct = p->pack_a ? 0 : g->int8 ? rows : rows / p->step * p->step;
   tarn__gemm_block block = {
       .b = b + j * units,
       .n = cols,
@@ -294,7 +299,6 @@ static void run_chunk(const tarn__gemm *g, const plan *p, const uint32_t *b, uin
     block.a = a;
     block.row_bytes = 0;
     block.m = rows - direct;
-    if (g->int8) block.row_scales += direct;
     block.c = (char *)block.c + direct * block.ldc * (int64_t)tarn__dtype_size(block.c_dtype);
     multiply(&block);
   }
@@ -336,7 +340,7 @@ static float inverse_of(float scale) { return scale > 0.0f ? 1.0f / scale : 0.0f
 // Rows of A as bytes, and the scale of each.
 static void quantise_rows(const tarn__gemm *g, plan *p, char *memory) {
   int64_t stride = round_up(g->k, 4);
-  float *scales = (float *)(void *)(memory + aligned((size_t)(g->m * stride)));
+  float *scales = (float *)(void *)(memory + aligned((size_t)(round_up(g->m, INT8_ROWS) * stride)));
 #pragma omp for schedule(static)
   for (int64_t r = 0; r < g->m; r++) {
     uint8_t *out = (uint8_t *)memory + r * stride;
@@ -357,7 +361,7 @@ void tarn__gemm_run(const tarn__gemm *gemm, int threads, void *scratch) {
     p.a = quantised;
     p.lda = round_up(gemm->k, 4);
     p.a_size = 1;
-    p.row_scales = (const float *)(const void *)(quantised + aligned((size_t)(gemm->m * p.lda)));
+    p.row_scales = (const float *)(const void *)(quantised + aligned((size_t)(round_up(gemm->m, INT8_ROWS) * p.lda)));
   }
   int64_t tasks = p.m.pieces * p.n.pieces;
 #pragma omp parallel num_threads(p.threads)

@@ -73,6 +73,8 @@ TARN__TABLES(tarn__gemm_kernels);
 enum { TARN__GEMM_AMX_GROUP = 16 };
 void tarn__gemm_amx_multiply(const tarn__gemm_block *block);
 void tarn__gemm_amx_pack(uint32_t *out, const tarn__gemm_lines *lines);
+// Of gemm_int8_amx.c, where tarn__isa_int8_tiles().
+void tarn__gemm_int8_amx_multiply(const tarn__gemm_block *block);
 
 enum { TARN__GEMM_ZERO = 128 };  // the byte of A that stands for 0
 

@@ -66,4 +66,14 @@ tarn__isa tarn__isa_now(void) {
   return chosen;
 }
 
+bool tarn__isa_int8_tiles(void) {
+#ifdef TARN_X86
+  enum { INT8 = 1 << 25 };
+  unsigned a, b, c, d = 0;
+  return tarn__isa_now() == TARN__ISA_AMX && __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d & INT8);
+#else
+  return false;
+#endif
+}
+
 const char *tarn__isa_name(void) { return names[tarn__isa_now()]; }

@@ -3,6 +3,8 @@
 #ifndef TARN_DEVICE_CPU_ISA_H
 #define TARN_DEVICE_CPU_ISA_H
 
+#include <stdbool.h>
+
 typedef enum tarn__isa {
   TARN__ISA_PORTABLE,
   TARN__ISA_AVX2,         // AVX2, FMA
@@ -14,6 +16,8 @@ typedef enum tarn__isa {
 // The best set that the processor and the operating system support, or less if TARN_ISA asks for less. Constant during
 // a run.
 tarn__isa tarn__isa_now(void);
+// Whether that is TARN__ISA_AMX and there are products of tiles of INT8 too (AMX-INT8).
+bool tarn__isa_int8_tiles(void);
 // "avx512_bf16" and so on.
 const char *tarn__isa_name(void);
 

@@ -1,0 +1,184 @@
+// Products of INT8 by Intel's matrix extension (AMX-TILE, AMX-INT8): one instruction multiplies 16 rows of 64 bytes of
+// A with 16 units of 16 columns of B. Both operands are those of the vector kernel, the rounded rows of A as they lie
+// and the panels of B; sums are exact integers, and what follows them has the same operations in the same order, so
+// every bit is that of the vector kernel. Compiled for this extension alone and reached through tarn__isa_int8_tiles()
+// only.
+#include <immintrin.h>
+#include <string.h>
+
+#include "device/cpu/gemm_kernels.h"
+
+enum {
+  ROWS = 16,
+  PANEL = 32,
+  UNITS = 16,
+  BLOCK = 2 * ROWS,
+  LEAST_ROWS = 5,               // fewer are left to the vector kernel, whose tile has four
+  RESIDENT_BYTES = 1024 << 10,  // of a B that is gone through for each block of rows
+  AHEAD = 4096                  // bytes of B that are fetched ahead of their use
+};
+
+// Tiles 0 to 3: sums; 4, 5: A; 6, 7: B. All are whole.
+typedef struct tile_config {
+  uint8_t palette, start_row, reserved[14];
+  uint16_t row_bytes[16];
+  uint8_t rows[16];
+} tile_config;
+
+static void configure(void) {
+  tile_config config = {.palette = 1};
+  for (int i = 0; i < 8; i++) {
+    config.row_bytes[i] = 64;
+    config.rows[i] = ROWS;
+  }
+  _tile_loadconfig(&config);
+}
+
+// The last units of rows and panels, where there are fewer than a tile has, with zeros behind them, and the last rows,
+// where there are fewer than ROWS.
+typedef struct tail {
+  int64_t units;
+  _Alignas(64) uint32_t a[BLOCK][UNITS];
+  _Alignas(64) uint32_t b[UNITS][PANEL];
+} tail;
+
+// What tile loads read was written by the compiler's stores, of which their intrinsics do not know.
+#define WRITTEN() __asm__ volatile("" ::: "memory")
+
+static inline __attribute__((always_inline)) void step(const char *a, int64_t row_bytes, const void *b, int groups) {
+  _tile_loadd(6, b, PANEL * 4);
+  _tile_loadd(7, (const char *)b + 64, PANEL * 4);
+  _tile_loadd(4, a, (size_t)row_bytes);
+  _tile_dpbusd(0, 4, 6);
+  _tile_dpbusd(1, 4, 7);
+  if (groups == 1) return;
+  _tile_loadd(5, a + ROWS * row_bytes, (size_t)row_bytes);
+  _tile_dpbusd(2, 5, 6);
+  _tile_dpbusd(3, 5, 7);
+}
+
+// A block of rows of A as tiles read it.
+typedef struct lines {
+  const char *from;
+  int64_t row_bytes;
+  int groups;
+} lines;
+
+// Sums of a block of rows with one panel of B go to [groups * ROWS][PANEL].
+static inline __attribute__((always_inline)) void sum_up(int32_t *sums, const lines *a, const uint32_t *b,
+                                                         int64_t units, const tail *t, int groups) {
+  _tile_zero(0);
+  _tile_zero(1);
+  _tile_zero(2);
+  _tile_zero(3);
+  const int64_t whole = units - t->units;
+  for (int64_t u = 0; u < whole; u += UNITS) {
+    const char *at = (const char *)(b + u * PANEL);
+    for (int line = 0; line < 2 * UNITS; line++) _mm_prefetch(at + AHEAD + 64 * line, _MM_HINT_T0);
+    step(a->from + 4 * u, a->row_bytes, at, groups);
+  }
+  if (t->units > 0) step((const char *)t->a, UNITS * 4, t->b, groups);
+  _tile_stored(0, sums, PANEL * 4);
+  _tile_stored(1, sums + 16, PANEL * 4);
+  if (groups == 1) return;
+  _tile_stored(2, sums + ROWS * PANEL, PANEL * 4);
+  _tile_stored(3, sums + ROWS * PANEL + 16, PANEL * 4);
+}
+
+// Integer sums of half a row become floats in C. The bytes of A stand TARN__GEMM_ZERO too high.
+static inline __attribute__((always_inline)) void finish_half(char *c, const int32_t *sums, float row_scale, int64_t j,
+                                                              __mmask16 here, const tarn__gemm_block *g) {
+  const __m512i zero = _mm512_set1_epi32(TARN__GEMM_ZERO);
+  const __m512i whole = _mm512_sub_epi32(_mm512_load_si512(sums),
+                                         _mm512_mullo_epi32(zero, _mm512_maskz_loadu_epi32(here, g->column_sums + j)));
+  const __m512 scale = _mm512_mul_ps(_mm512_set1_ps(row_scale), _mm512_maskz_loadu_ps(here, g->column_scales + j));
+  const __m512 bias = g->bias ? _mm512_maskz_loadu_ps(here, g->bias + j) : _mm512_setzero_ps();
+  __m512 v = _mm512_fmadd_ps(_mm512_cvtepi32_ps(whole), scale, bias);
+  const bool narrow = g->c_dtype == TARN__BF16;
+  if (g->accumulate && narrow) {
+    const __m512i old = _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(here, c));
+    v = _mm512_add_ps(v, _mm512_castsi512_ps(_mm512_slli_epi32(old, 16)));
+  } else if (g->accumulate) {
+    v = _mm512_add_ps(v, _mm512_maskz_loadu_ps(here, c));
+  }
+  if (g->relu)  // a NaN stays
+    v = _mm512_mask_mov_ps(v, _mm512_cmp_ps_mask(v, _mm512_setzero_ps(), _CMP_LT_OQ), _mm512_setzero_ps());
+  if (narrow)
+    _mm256_mask_storeu_epi16(c, here, (__m256i)_mm512_cvtneps_pbh(v));
+  else
+    _mm512_mask_storeu_ps(c, here, v);
+}
+
+static void finish(const int32_t *sums, const tarn__gemm_block *g, int64_t i, int64_t rows, int64_t j) {
+  const int64_t size = g->c_dtype == TARN__BF16 ? 2 : 4;
+  for (int64_t first = j; first < g->n && first < j + PANEL; first += 16) {
+    const int64_t left = g->n - first;
+    const __mmask16 here = left >= 16 ? 0xFFFF : (__mmask16)((1u << left) - 1);
+    char *c = (char *)g->c + (i * g->ldc + first) * size;
+    for (int64_t r = 0; r < rows; r++, c += g->ldc * size)
+      finish_half(c, sums + r * PANEL + (first - j), g->row_scales[i + r], first, here, g);
+  }
+}
+
+// The block of rows from i on. Rows that fill no group are copied to `room`, [ROWS][4 units], behind which there is
+// nothing to read.
+static lines take_rows(tail *t, const tarn__gemm_block *g, int64_t i, char *room) {
+  const int64_t rows = g->m - i < BLOCK ? g->m - i : BLOCK, length = 4 * g->units;
+  lines a = {(const char *)g->a + i * g->row_bytes, g->row_bytes, rows > ROWS ? 2 : 1};
+  if (rows % ROWS != 0) {
+    for (int64_t r = 0; r < rows; r++) memcpy(room + r * length, a.from + r * a.row_bytes, (size_t)length);
+    a.from = room;
+    a.row_bytes = length;
+  }
+  if (t->units > 0)
+    for (int64_t r = 0; r < rows; r++)
+      memcpy(t->a[r], a.from + r * a.row_bytes + length - 4 * t->units, (size_t)t->units * 4);
+  WRITTEN();
+  return a;
+}
+
+static void take_panel(tail *t, const tarn__gemm_block *g, int64_t j) {
+  if (t->units == 0) return;
+  memcpy(t->b, g->b + j * g->units + (g->units - t->units) * PANEL, (size_t)(t->units * PANEL) * sizeof *t->b[0]);
+  WRITTEN();
+}
+
+static void multiply_panel(const tarn__gemm_block *g, const tail *t, const lines *a, int64_t i, int64_t j) {
+  _Alignas(64) int32_t sums[BLOCK * PANEL];
+  const int64_t rows = g->m - i < BLOCK ? g->m - i : BLOCK;
+  const uint32_t *b = g->b + j * g->units;
+  if (a->groups == 2)
+    sum_up(sums, a, b, g->units, t, 2);
+  else
+    sum_up(sums, a, b, g->units, t, 1);
+  finish(sums, g, i, rows, j);
+}
+
+void tarn__gemm_int8_amx_multiply(const tarn__gemm_block *g) {
+  enum { MOST_UNITS = 1024 };  // of a chunk of k: gemm.c cuts lines of 4,096 bytes
+  if (g->row_bytes == 0 || g->m < LEAST_ROWS || g->units > MOST_UNITS) {
+    tarn__gemm_kernels_avx512_bf16.multiply_int8(g);
+    return;
+  }
+  _Alignas(64) char room[BLOCK * MOST_UNITS * 4];
+  tail t = {.units = g->units % UNITS};
+  configure();
+  if (g->n * g->units * 4 <= RESIDENT_BYTES) {
+    for (int64_t i = 0; i < g->m; i += BLOCK) {
+      const lines a = take_rows(&t, g, i, room);
+      for (int64_t j = 0; j < g->n; j += PANEL) {
+        take_panel(&t, g, j);
+        multiply_panel(g, &t, &a, i, j);
+      }
+    }
+  } else {
+    for (int64_t j = 0; j < g->n; j += PANEL) {
+      take_panel(&t, g, j);
+      for (int64_t i = 0; i < g->m; i += BLOCK) {
+        const lines a = take_rows(&t, g, i, room);
+        multiply_panel(g, &t, &a, i, j);
+      }
+    }
+  }
+  _tile_release();
+}
