@@ -13,14 +13,26 @@
 typedef struct shape {
   int64_t rows, in, out;
   int blocks, uses;  // uses: of the same signs and the same input
-  bool bias, relu;
+  bool bias, relu;   // with relu there is a bias in any case
 } shape;
+
+// A bias that decides the signs of all outputs, so that rounding on the way turns none of them: what is below 0 counts
+// for nothing in the gradient.
+static tarn__param *deciding_bias(check *c, int64_t n) {
+  tarn__param *bias = check_param(c, 1, n, 1.0, false);
+  check_item *item = &c->item[c->next - 1];
+  for (int64_t i = 0; i < n; i++) {
+    item->value[i] = item->value[i] < 0.0 ? -8.0 : 8.0;
+    check_store(bias->value, bias->dtype, (size_t)i, item->value[i]);
+  }
+  return bias;
+}
 
 static void build(check *c, tarn__graph *graph, const void *spec) {
   const shape *s = spec;
   tarn__tensor *x = check_input(c, graph, s->rows, s->in, 1.0, true);
   tarn__param *signs = check_signs(c, s->out, s->in, s->blocks);
-  tarn__param *bias = s->bias ? check_param(c, 1, s->out, 0.5, false) : NULL;
+  tarn__param *bias = s->relu ? deciding_bias(c, s->out) : s->bias ? check_param(c, 1, s->out, 0.5, false) : NULL;
   for (int i = 0; i < s->uses; i++)
     check_output(c, tarn__hadamard(graph, x, signs, bias, s->relu ? TARN__RELU : TARN__IDENTITY));
 }
@@ -57,6 +69,19 @@ static void blocks_and_uses(void **state) {
   try_shape((shape){6, 64, 96, 3, 3, false, true}, 1e-5);
   try_shape((shape){6, 40, 16, 2, 1, false, false}, 1e-5);
   try_shape((shape){6, 40, 60, 2, 1, true, false}, 1e-5);
+}
+
+// Widths that tiles transform, rows that fill groups of 8, 16 and 32 and some more; a gradient that adds to another.
+static void groups_of_rows(void **state) {
+  (void)state;
+  static const int64_t rows[] = {1, 8, 15, 16, 17, 31, 35, 70};
+  static const int64_t size[][2] = {{512, 512},  {512, 1024}, {1024, 512}, {256, 256},
+                                    {256, 1024}, {128, 128},  {384, 128}};
+  for (size_t i = 0; i < sizeof size / sizeof size[0]; i++)
+    for (size_t r = 0; r < sizeof rows / sizeof rows[0]; r++) {
+      const int uses = 1 + (int)(r % 2), blocks = r % 3 == 0 ? 3 : 1;
+      try_shape((shape){rows[r], size[i][0], size[i][1] * blocks, blocks, uses, r % 4 < 2, (i + r) % 3 == 0}, 1e-5);
+    }
 }
 
 // Output 0 by signs, output 1 by the matrix.
@@ -97,7 +122,8 @@ static void is_the_dense_matrix(void **state) {
 
 static int run(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(square), cmocka_unit_test(tall_and_wide),
-                                     cmocka_unit_test(blocks_and_uses), cmocka_unit_test(is_the_dense_matrix)};
+                                     cmocka_unit_test(blocks_and_uses), cmocka_unit_test(groups_of_rows),
+                                     cmocka_unit_test(is_the_dense_matrix)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
 

@@ -251,22 +251,19 @@ static void rotate(float *work, const float *from, int64_t from_count, int64_t t
   tarn__row_write(last.to, last.dtype, last.at, to_count, work);
 }
 
-// Row r of `to` is cut into equal regions, each the sum of `terms` transforms.
 static void run_row(const tarn__hadamard_job *job, const float *from, const float *start, int64_t r, const passes *far,
                     float *work, float *sum) {
   const tarn__hadamard_shape *shape = &job->shape;
-  bool back = job->transposed, side_by_side = shape->in > shape->out;
-  int64_t all = shape->blocks * shape->parts;
-  int64_t regions = !back ? (side_by_side ? shape->blocks : all) : side_by_side ? shape->parts : 1;
-  int64_t terms = all / regions;
-  for (int64_t region = 0; region < regions; region++)
-    for (int64_t term = 0; term < terms; term++) {
-      int64_t t = back && side_by_side ? term * shape->parts + region : region * terms + term;
+  bool back = job->transposed;
+  tarn__hadamard_cut cut = tarn__hadamard_cut_of(shape, back);
+  for (int64_t region = 0; region < cut.regions; region++)
+    for (int64_t term = 0; term < cut.terms; term++) {
+      int64_t t = tarn__hadamard_transform_of(shape, back, region, term);
       tarn__hadamard_ends ends = tarn__hadamard_ends_of(shape, t);
       int64_t from_at = back ? ends.out_at : ends.in_at, to_at = back ? ends.in_at : ends.out_at;
       finish last = {.add = term > 0 ? sum : start ? start + to_at : NULL, .to = sum, .dtype = TARN__F32};
       last.scale = (float)shape->scale;
-      if (term + 1 == terms) {
+      if (term + 1 == cut.terms) {
         last.to = job->to;
         last.at = r * job->to_cols + to_at;
         last.dtype = job->dtype;

@@ -18,13 +18,38 @@ typedef struct tarn__hadamard_job {
   bool relu, transposed, accumulate;
 } tarn__hadamard_job;
 
-// Floats of scratch that one thread needs.
-size_t tarn__hadamard_scratch(const tarn__hadamard_shape *shape);
+// A row of `to` is cut into equal regions, each the sum of as many transforms.
+typedef struct tarn__hadamard_cut {
+  int64_t regions, terms;
+} tarn__hadamard_cut;
+
+static inline tarn__hadamard_cut tarn__hadamard_cut_of(const tarn__hadamard_shape *shape, bool transposed) {
+  const bool side_by_side = shape->in > shape->out;
+  const int64_t all = shape->blocks * shape->parts;
+  const int64_t regions = !transposed ? (side_by_side ? shape->blocks : all) : side_by_side ? shape->parts : 1;
+  return (tarn__hadamard_cut){regions, all / regions};
+}
+
+// The transform that is this term of this region.
+static inline int64_t tarn__hadamard_transform_of(const tarn__hadamard_shape *shape, bool transposed, int64_t region,
+                                                  int64_t term) {
+  if (transposed && shape->in > shape->out) return term * shape->parts + region;
+  return region * tarn__hadamard_cut_of(shape, transposed).terms + term;
+}
 
 typedef struct tarn__hadamard_kernels {
   // Rows [first, last).
   void (*run)(const tarn__hadamard_job *job, int64_t first, int64_t last, float *scratch);
 } tarn__hadamard_kernels;
 TARN__TABLES(tarn__hadamard_kernels);
+
+// Of hadamard_amx.c, in place of `run` where it can do the job: BF16, a width of 128, 256 or 512, transforms that no
+// input or output falls short of. Floats of scratch, which is aligned to 64 bytes: for the rows on their way, and for
+// the signs of each transform.
+enum { TARN__HADAMARD_AMX_TILE = 512, TARN__HADAMARD_AMX_TILES = 4 };
+enum { TARN__HADAMARD_AMX_FLOATS = TARN__HADAMARD_AMX_TILE * (TARN__HADAMARD_AMX_TILES * 5 / 2 + 1) };
+enum { TARN__HADAMARD_AMX_TABLE = TARN__HADAMARD_AMX_TILE * 3 };
+bool tarn__hadamard_amx_can(const tarn__hadamard_job *job);
+void tarn__hadamard_amx_run(const tarn__hadamard_job *job, int64_t first, int64_t last, float *scratch);
 
 #endif

@@ -3,7 +3,25 @@
 #include "device/cpu/isa.h"
 #include "device/cpu/row_cpu.h"
 
-size_t tarn__hadamard_scratch(const tarn__hadamard_shape *shape) {
+static tarn__hadamard_job job_of(const tarn__node *node) {
+  const tarn__hadamard_attr *attr = node->attr;
+  return (tarn__hadamard_job){.shape = attr->shape, .relu = attr->relu, .dtype = node->in[0]->dtype};
+}
+
+static bool by_tiles(const tarn__hadamard_job *job) {
+#ifdef TARN_X86
+  return tarn__isa_now() == TARN__ISA_AMX && tarn__hadamard_amx_can(job);
+#else
+  (void)job;
+  return false;
+#endif
+}
+
+// Floats of scratch that one thread needs.
+static size_t scratch(const tarn__hadamard_job *job) {
+  const tarn__hadamard_shape *shape = &job->shape;
+  if (by_tiles(job))
+    return TARN__HADAMARD_AMX_FLOATS + (size_t)(shape->blocks * shape->parts) * TARN__HADAMARD_AMX_TABLE;
   int64_t rows = shape->blocks * shape->out;
   int64_t longest = rows > shape->in ? rows : shape->in;
   // The transform; the input, the sum of transforms and what was there before as floats.
@@ -11,29 +29,32 @@ size_t tarn__hadamard_scratch(const tarn__hadamard_shape *shape) {
 }
 
 size_t tarn__cpu_hadamard_scratch(const tarn__node *node, int threads) {
-  const tarn__hadamard_attr *attr = node->attr;
-  return tarn__hadamard_scratch(&attr->shape) * sizeof(float) * (size_t)threads;
+  const tarn__hadamard_job job = job_of(node);
+  return scratch(&job) * sizeof(float) * (size_t)threads;
 }
 
-static tarn__hadamard_job job_of(const tarn__node *node) {
-  const tarn__hadamard_attr *attr = node->attr;
-  return (tarn__hadamard_job){.shape = attr->shape, .relu = attr->relu};
+static void run_rows(const tarn__hadamard_job *job, int64_t first, int64_t last, float *memory) {
+#ifdef TARN_X86
+  if (by_tiles(job)) {
+    tarn__hadamard_amx_run(job, first, last, memory);
+    return;
+  }
+#endif
+  TARN__TABLE_NOW(tarn__hadamard_kernels)->run(job, first, last, memory);
 }
 
 static tarn_status run(const tarn__exec *exec, const tarn__node *node, tarn__hadamard_job job) {
-  const tarn__hadamard_kernels *kernels = TARN__TABLE_NOW(tarn__hadamard_kernels);
   const tarn__tensor *from = node->in[0], *to = node->out[0];
   job.signs = node->in[1]->data;
   job.from = from->data;
   job.to = to->data;
   job.from_cols = from->cols;
   job.to_cols = to->cols;
-  job.dtype = from->dtype;
-  size_t each = tarn__hadamard_scratch(&job.shape);
+  size_t each = scratch(&job);
 #pragma omp parallel for schedule(static) num_threads(exec->threads)
   for (int part = 0; part < exec->threads; part++)
-    kernels->run(&job, from->rows * part / exec->threads, from->rows * (part + 1) / exec->threads,
-                 (float *)node->scratch + (size_t)part * each);
+    run_rows(&job, from->rows * part / exec->threads, from->rows * (part + 1) / exec->threads,
+             (float *)node->scratch + (size_t)part * each);
   return TARN_STATUS_OK;
 }
 

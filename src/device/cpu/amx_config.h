@@ -1,0 +1,25 @@
+// The shape of tile registers that all products by tiles use. For files NAME_amx.c.
+#ifndef TARN_DEVICE_CPU_AMX_CONFIG_H
+#define TARN_DEVICE_CPU_AMX_CONFIG_H
+
+#include <immintrin.h>
+#include <stdint.h>
+
+// All eight tiles are whole: 16 rows of 64 bytes.
+static inline void tarn__amx_configure(void) {
+  struct {
+    uint8_t palette, start_row, reserved[14];
+    uint16_t row_bytes[16];
+    uint8_t rows[16];
+  } config = {.palette = 1};
+  for (int i = 0; i < 8; i++) {
+    config.row_bytes[i] = 64;
+    config.rows[i] = 16;
+  }
+  _tile_loadconfig(&config);
+}
+
+// gcc does not know that the loads of tiles read memory: what was written for them must stand before this.
+static inline void tarn__amx_written(void) { __asm__ volatile("" ::: "memory"); }
+
+#endif
