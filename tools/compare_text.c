@@ -180,9 +180,8 @@ static void print_sizes(printer *p) {
     text_table_cell(&table, "%s", group->name);
     text_table_cell(&table, "%s", group->encoder.pattern ? group->encoder.pattern : "-");
     text_table_cell(&table, "%s", group->decoder.pattern ? group->decoder.pattern : "-");
-    const tarn_results_stack *encoder = &group->encoder, *decoder = &group->decoder;
-    text_table_cell(&table, "%d+%d of %d+%d", (int)encoder->trained, (int)decoder->trained, (int)encoder->count,
-                    (int)decoder->count);
+    const tarn_results_stack *low = &group->encoder, *high = &group->decoder;
+    text_table_cell(&table, "%d+%d of %d+%d", (int)low->trained, (int)high->trained, (int)low->count, (int)high->count);
     cell_shared(&table, p, group, offsetof(tarn_results_run, trained_parameters));
     cell_shared(&table, p, group, offsetof(tarn_results_run, frozen_parameters));
     cell_shared(&table, p, group, offsetof(tarn_results_run, parameters));

@@ -5,10 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "config/architecture.h"
 #include "config/config_word.h"
 #include "report/svg_axis.h"
 #include "tarn/measure.h"
+#include "task/task.h"
 
 #define DASH "\xE2\x80\x93"
 #define MINUS "\xE2\x88\x92"
@@ -102,10 +102,7 @@ static int count_matrices(const tarn_results_stack *stack) {
   return count;
 }
 
-static bool has_layers(const tarn_results_group *group) {
-  const tarn_results_stack *encoder = &group->encoder, *decoder = &group->decoder;
-  return encoder->count + decoder->count > 0;
-}
+static bool has_layers(const tarn_results_group *group) { return group->encoder.layers || group->decoder.layers; }
 
 const char *tarn__report_frozen(tarn__report *view, const tarn_results_group *group) {
   const tarn_results_run *first = tarn__report_first(view, group, tarn__report_has_config);
@@ -124,9 +121,9 @@ const char *tarn__report_frozen(tarn__report *view, const tarn_results_group *gr
                : tarn__report_text(view, "%s, %d of them but for norms and biases", text, matrices);
   const tarn_config *config = first ? first->config : NULL;
   if (config && config->model.frozen_embeddings != TARN_FROZEN_EMBEDDINGS_NONE)
-    text = tarn__report_text(view,
-                             tarn__config_encodes(config) ? "%s, input embeddings (%s) frozen" : "%s, embedding frozen",
-                             text, tarn__config_word("model.frozen_embeddings", (int)config->model.frozen_embeddings));
+    text = tarn__report_text(
+        view, tarn__config_task(config)->source ? "%s, input embeddings (%s) frozen" : "%s, embedding frozen", text,
+        tarn__config_word("model.frozen_embeddings", (int)config->model.frozen_embeddings));
   const int partly = count_partly(&group->encoder) + count_partly(&group->decoder);
   if (partly)
     text = group->encoder.frozen + group->decoder.frozen

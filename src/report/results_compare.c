@@ -176,7 +176,7 @@ static bool is_regular(const tarn_results *r, const tarn_results_group *group) {
   for (size_t i = 0; i < group->run_count; i++)
     if (r->runs[group->runs[i]].freeze_count > 0) return false;
   return config->model.frozen_embeddings == TARN_FROZEN_EMBEDDINGS_NONE && all_regular(&group->encoder) &&
-         all_regular(&group->decoder) && group->decoder.count > 0;  // a language model has no encoder
+         all_regular(&group->decoder) && (group->encoder.layers || group->decoder.layers);
 }
 
 // Whether the updatable layers of both stacks mix tokens in the same ways, from the bottom to the top.

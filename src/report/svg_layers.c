@@ -11,15 +11,28 @@
 
 enum { STRIP_WIDEST = 120, STRIP_BAR = 9 };
 
-// From one box to the next: 9 units, less where the whole would not fit.
-static double strip_pitch(const tarn_results_stack *encoder, const tarn_results_stack *decoder) {
-  int count = encoder->count + decoder->count;
-  return count < 1 ? 9 : fmin(9, (double)(STRIP_WIDEST - STRIP_BAR) / count);
+// Both stacks have boxes, with a bar between those that have any.
+enum { STACKS = 2 };
+
+typedef struct strip {
+  int count, bars;
+  double pitch;  // from one box to the next: 9 units, less where the whole would not fit
+} strip;
+
+static strip measure(const tarn_results_stack *const stacks[STACKS]) {
+  strip size = {0};
+  for (int s = 0; s < STACKS; s++) {
+    size.bars += size.count > 0 && stacks[s]->count > 0;
+    size.count += stacks[s]->count;
+  }
+  size.pitch = size.count < 1 ? 9 : fmin(9, (double)(STRIP_WIDEST - STRIP_BAR) / size.count);
+  return size;
 }
 
 double tarn__svg_strip_width(const tarn_results_stack *encoder, const tarn_results_stack *decoder) {
-  int bar = encoder->count > 0 && decoder->count > 0 ? STRIP_BAR : 0;
-  return (encoder->count + decoder->count) * strip_pitch(encoder, decoder) + bar;
+  const tarn_results_stack *const stacks[STACKS] = {encoder, decoder};
+  const strip size = measure(stacks);
+  return size.count * size.pitch + size.bars * STRIP_BAR;
 }
 
 static double strip_part(tarn__buffer *out, double x, double y, double pitch, const tarn_results_stack *stack) {
@@ -39,13 +52,19 @@ static double strip_part(tarn__buffer *out, double x, double y, double pitch, co
 
 void tarn__svg_strip(tarn__buffer *out, double x, double y, const tarn_results_stack *encoder,
                      const tarn_results_stack *decoder) {
-  double pitch = strip_pitch(encoder, decoder);
+  const tarn_results_stack *const stacks[STACKS] = {encoder, decoder};
+  const double pitch = measure(stacks).pitch;
+  int drawn = 0;
   tarn__buffer_add(out, "<g class=\"soft\">");
-  x = strip_part(out, x, y, pitch, encoder);
-  if (encoder->count > 0 && decoder->count > 0)
-    tarn__buffer_format(out, "<path d=\"M%.1f %.1fv%d\" stroke=\"currentColor\" stroke-width=\"1.5\"/>",
-                        x + STRIP_BAR / 2.0 - 1, y - TARN__SVG_STRIP - 2, TARN__SVG_STRIP + 4);
-  strip_part(out, encoder->count > 0 ? x + STRIP_BAR : x, y, pitch, decoder);
+  for (int s = 0; s < STACKS; s++) {
+    if (drawn > 0 && stacks[s]->count > 0) {
+      tarn__buffer_format(out, "<path d=\"M%.1f %.1fv%d\" stroke=\"currentColor\" stroke-width=\"1.5\"/>",
+                          x + STRIP_BAR / 2.0 - 1, y - TARN__SVG_STRIP - 2, TARN__SVG_STRIP + 4);
+      x += STRIP_BAR;
+    }
+    x = strip_part(out, x, y, pitch, stacks[s]);
+    drawn += stacks[s]->count;
+  }
   tarn__buffer_add(out, "</g>\n");
 }
 
@@ -131,15 +150,23 @@ static void draw_stack(tarn__buffer *out, double x, double bottom, double pitch,
 
 void tarn__svg_layers(tarn__buffer *out, tarn__svg_head head, const tarn_results_stack *encoder,
                       const tarn_results_stack *decoder) {
-  int most = encoder->count > decoder->count ? encoder->count : decoder->count;
-  double pitch = box_pitch(most);
-  double right = MARGIN + (encoder->count > 0 ? BOX_WIDTH + 16 + LANE * lanes(encoder) : 0);
-  head.width = right + (decoder->count > 0 ? BOX_WIDTH + 8 + LANE * lanes(decoder) : 0) + MARGIN;
+  static const char *const names[STACKS] = {"encoder", "decoder"};
+  static const int behind[STACKS] = {16, 8};  // of the boxes, before the lanes
+  const tarn_results_stack *const stacks[STACKS] = {encoder, decoder};
+  double x[STACKS], width = MARGIN;
+  int most = 0;
+  for (int s = 0; s < STACKS; s++) {
+    x[s] = width;
+    if (stacks[s]->count > 0) width += BOX_WIDTH + behind[s] + LANE * lanes(stacks[s]);
+    if (stacks[s]->count > most) most = stacks[s]->count;
+  }
+  const double pitch = box_pitch(most);
+  head.width = width + MARGIN;
   head.height = HEAD + most * pitch + FOOT;
   tarn__svg_open(out, &head);
   tarn__svg_text_within(out, MARGIN, 22, (tarn__svg_font){TARN__SVG_HEADING, TARN__SVG_START, "ink", true},
                         head.width - 2 * MARGIN, head.title);
-  if (encoder->count > 0) draw_stack(out, MARGIN, head.height - FOOT, pitch, encoder, "encoder");
-  if (decoder->count > 0) draw_stack(out, right, head.height - FOOT, pitch, decoder, "decoder");
+  for (int s = 0; s < STACKS; s++)
+    if (stacks[s]->count > 0) draw_stack(out, x[s], head.height - FOOT, pitch, stacks[s], names[s]);
   tarn__svg_close(out);
 }
