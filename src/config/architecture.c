@@ -16,12 +16,16 @@ tarn_status tarn__config_check_architecture(const tarn_config *config, const tar
 }
 
 tarn_status tarn__config_resolve_architecture(tarn_config *config, const tarn__yaml_node *root) {
-  const tarn_stack *encoder = &config->encoder;
-  const tarn_architecture found = encoder->count > 0 ? TARN_ARCHITECTURE_ENCODER_DECODER : TARN_ARCHITECTURE_DECODER;
   tarn_architecture *architecture = &config->model.architecture;
-  if (*architecture == TARN_ARCHITECTURE_COUNT) *architecture = found;
-  if (*architecture == found) return TARN_STATUS_OK;
-  return fail(root, found == TARN_ARCHITECTURE_DECODER
-                        ? "encoder-decoder needs encoder.layers, or encoder.place; a language model is a decoder"
-                        : "a decoder has no encoder; leave out the section encoder, or choose encoder-decoder");
+  unsigned stacks = 0;
+  for (int id = 0; id < TARN__STACKS; id++)
+    stacks |= tarn__config_stack(config, (tarn__stack_id)id)->count > 0 ? 1u << id : 0;
+  const tarn__task *found = tarn__task_with(stacks);
+  if (!found) {
+    const char *missing = tarn__stack_name(tarn__task_missing(stacks));
+    const tarn__yaml_node *section = tarn__yaml_get(root, missing);
+    return tarn__yaml_fail(section ? section : root, "%s.layers is missing", missing);
+  }
+  if (*architecture == TARN_ARCHITECTURE_COUNT) *architecture = found->architecture;
+  return found->architecture == *architecture ? TARN_STATUS_OK : fail(root, tarn__config_task(config)->other_stacks);
 }

@@ -5,11 +5,6 @@
 #include "config/yaml_tree.h"
 #include "tarn/config.h"
 
-// Whether an encoder reads a source. Every model that there is so far has a decoder.
-static inline bool tarn__config_encodes(const tarn_config *config) {
-  return config->model.architecture == TARN_ARCHITECTURE_ENCODER_DECODER;
-}
-
 // Fails where nothing is learnt by a model of the architecture that was asked for.
 tarn_status tarn__config_check_architecture(const tarn_config *config, const tarn__yaml_node *root) TARN_CHECKED;
 // Fills in model.architecture from the stacks that were read. Fails where the key says another thing than they do.

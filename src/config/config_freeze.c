@@ -7,6 +7,7 @@
 #include "config/config_read.h"
 #include "parts/block.h"
 #include "tarn/text.h"
+#include "task/task.h"
 
 enum { TABLES = 6 };
 
@@ -15,7 +16,7 @@ enum { TABLES = 6 };
 static bool table_at(const tarn_config *config, int index, tarn__freeze_part *part) {
   tarn_embeddings share = config->model.embeddings;
   tarn_frozen_embeddings frozen = config->model.frozen_embeddings;
-  bool text = config->encoder.depth == 0;
+  bool text = !tarn__config_task(config)->source;
   bool both = frozen == TARN_FROZEN_EMBEDDINGS_BOTH;
   bool single = share == TARN_EMBEDDINGS_ALL || (text && share == TARN_EMBEDDINGS_DECODER);
   bool apart = share == TARN_EMBEDDINGS_NONE || share == TARN_EMBEDDINGS_ENCODER_DECODER;
@@ -60,14 +61,14 @@ static bool stack_part_at(const tarn_config *config, const tarn_stack *stack, co
 }
 
 bool tarn__freeze_next(const tarn_config *config, int *at, tarn__freeze_part *part) {
-  const int encoder = TABLES + config->encoder.depth + 1;
-  const int all = encoder + config->decoder.depth + 1;
-  while (*at < all) {
-    int i = (*at)++;
-    bool there = i < TABLES    ? table_at(config, i, part)
-                 : i < encoder ? stack_part_at(config, &config->encoder, "encoder", i - TABLES, part)
-                               : stack_part_at(config, &config->decoder, "decoder", i - encoder, part);
-    if (there) return true;
+  int first = TABLES;  // of the stack at hand
+  while (*at < TABLES)
+    if (table_at(config, (*at)++, part)) return true;
+  for (int id = 0; id < TARN__STACKS; id++) {
+    const tarn_stack *stack = tarn__config_stack(config, (tarn__stack_id)id);
+    while (*at <= first + stack->depth)
+      if (stack_part_at(config, stack, tarn__stack_name((tarn__stack_id)id), (*at)++ - first, part)) return true;
+    first += stack->depth + 1;
   }
   return false;
 }
@@ -84,10 +85,20 @@ static tarn_status fail_entry(const tarn__yaml_node *root, const tarn_freeze *en
 }
 
 static tarn_status unknown(const tarn_config *config, const tarn__yaml_node *root, const tarn_freeze *entry) {
-  enum { WHOLE = 3, MOST = WHOLE + TABLES + 2 * (TARN_CONFIG_LAYERS + 1) };  // a stack has its sets and a norm
-  const char *names[MOST] = {"decoder", "embeddings", "encoder"};
+  // A stack has its sets and a norm.
+  enum { MOST = 1 + TARN__STACKS + TABLES + TARN__STACKS * (TARN_CONFIG_LAYERS + 1), TEXT = 40 };
+  const char *names[MOST];
   const char *set = NULL;
-  size_t count = config->encoder.depth > 0 ? WHOLE : WHOLE - 1;
+  const tarn__task *task = tarn__config_task(config);
+  char whole[TEXT] = "";
+  size_t count = 0;
+  for (int s = task->stack_count; s-- > 0;) {
+    names[count++] = tarn__stack_name(task->stacks[s].id);
+    snprintf(whole + strlen(whole), sizeof whole - strlen(whole), "%s, ", names[count - 1]);
+    if (count > 1) continue;
+    names[count++] = "embeddings";
+    snprintf(whole + strlen(whole), sizeof whole - strlen(whole), "%s, ", names[count - 1]);
+  }
   int at = 0;
   tarn__freeze_part part;
   while (tarn__freeze_next(config, &at, &part)) {
@@ -103,8 +114,8 @@ static tarn_status unknown(const tarn_config *config, const tarn__yaml_node *roo
   if (near)
     snprintf(text, sizeof text, "is not a part of the model; did you mean \"%s\"?", near);
   else
-    snprintf(text, sizeof text, "is not a part of the model; there are decoder, embeddings%s, and %s such as \"%s\"",
-             config->encoder.depth > 0 ? ", encoder" : "", set ? "sets" : "parts", set ? set : names[count - 1]);
+    snprintf(text, sizeof text, "is not a part of the model; there are %sand %s such as \"%s\"", whole,
+             set ? "sets" : "parts", set ? set : names[count - 1]);
   return fail_entry(root, entry, text);
 }
 

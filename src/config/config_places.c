@@ -1,17 +1,11 @@
 // What parts say of the places where they stand.
 #include <stdio.h>
 
-#include "config/architecture.h"
 #include "config/config_part.h"
+#include "task/task.h"
 
 static tarn_status fail_at(const tarn__part_site *site, const char *key, const char *text) {
   return tarn__yaml_fail(tarn__yaml_nearest(site->root, key), "%s: %s", key, text);
-}
-
-static bool in_stack(const tarn_config *config, const tarn_stack *stack, const tarn_kind *kind) {
-  for (int32_t i = 0; i < stack->count; i++)
-    if (&config->kinds[stack->layers[i].kind] == kind) return true;
-  return false;
 }
 
 // The parts among options, each followed by those that are keys of it. Keys of an entry stand below its own key, or
@@ -43,9 +37,8 @@ tarn_status tarn__parts_resolve_kind(const tarn_config *config, const tarn_kind 
   snprintf(path, sizeof path, "kinds.%s", kind->name);
   const tarn__part_site site = {.model = &config->model,
                                 .kind = kind,
-                                .in_encoder = in_stack(config, &config->encoder, kind),
-                                .attends = tarn__mixer_of(kind)->attends && tarn__config_encodes(config) &&
-                                           in_stack(config, &config->decoder, kind),
+                                .in_encoder = tarn__stack_has(&config->encoder, config, kind),
+                                .attends = tarn__config_crosses(config, kind),
                                 .path = path,
                                 .fail = fail_at,
                                 .root = root};

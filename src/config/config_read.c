@@ -348,8 +348,7 @@ static tarn_status read_layers(reader *r, tarn_stack *stack, const char *pattern
 static tarn_status read_stack(reader *r, tarn__section_id id, tarn__section_id place_id, tarn_stack *stack) {
   const char *path = tarn__config_section(id)->path;
   const tarn__yaml_node *node = tarn__yaml_get(r->root, path);
-  if (tarn__yaml_is_empty(node) && id == TARN__SECTION_ENCODER) return TARN_STATUS_OK;  // a language model
-  if (tarn__yaml_is_empty(node)) return tarn__yaml_fail(node ? node : r->root, "%s.layers is missing", path);
+  if (tarn__yaml_is_empty(node)) return TARN_STATUS_OK;  // which stacks there must be follows from the task
   TARN_TRY(read_section(r, id, path, stack, node, "place"));
   const tarn__yaml_node *layers = tarn__yaml_get(node, "layers");
   const tarn__yaml_node *place = tarn__yaml_get(node, "place");

@@ -22,12 +22,6 @@ static tarn_status refuse_key(const tarn__yaml_node *root, const char *key, cons
   return tarn__yaml_is_empty(tarn__yaml_find(root, key)) ? TARN_STATUS_OK : fail_key(root, key, text);
 }
 
-static bool in_stack(const tarn_config *config, const tarn_stack *stack, const tarn_kind *kind) {
-  for (int32_t i = 0; i < stack->count; i++)
-    if (&config->kinds[stack->layers[i].kind] == kind) return true;
-  return false;
-}
-
 static bool attends_to_nothing(const tarn__part *part, const void *user) {
   const tarn__mixer_entry *mixer = (const tarn__mixer_entry *)(const void *)part;
   (void)user;
@@ -48,7 +42,7 @@ static tarn_status check_backskip(const tarn_config *config, const tarn_kind *ki
     return fail_key(root, key, text);
   }
   // Its cross-attention has a second input, into which no gradient would flow.
-  if (tarn__config_encodes(config) && tarn__mixer_of(kind)->attends && in_stack(config, &config->decoder, kind)) {
+  if (tarn__config_crosses(config, kind)) {
     char words[TARN__PART_LIST];
     snprintf(
         text, sizeof text,
@@ -135,7 +129,7 @@ static tarn_status check_frozen_embeddings(const tarn_config *config, const tarn
     snprintf(text, sizeof text,
              "with this model.embeddings the decoder shares its matrix with the output layer, which is trained; "
              "set model.embeddings to none%s",
-             tarn__config_encodes(config) ? ", encoder_decoder or encoder_output" : "");
+             tarn__config_task(config)->source ? ", encoder_decoder or encoder_output" : "");
     return fail_key(root, "model.frozen_embeddings", text);
   }
   if (encoder != decoder && share == TARN_EMBEDDINGS_ENCODER_DECODER) {
@@ -154,7 +148,7 @@ static tarn_status check_output_rank(const tarn_config *config, const tarn__yaml
     snprintf(text, sizeof text,
              "with this model.embeddings the output layer shares its matrix with an input; set model.embeddings to "
              "none%s",
-             tarn__config_encodes(config) ? " or encoder_decoder" : "");
+             tarn__config_task(config)->source ? " or encoder_decoder" : "");
     return fail_key(root, "model.output_rank", text);
   }
   if (model->output_rank > 1 && model->output_rank <= model->d_model) return TARN_STATUS_OK;
@@ -260,9 +254,7 @@ static bool is_given(const void *root, const char *key) { return !tarn__yaml_is_
 // What depends on what the model learns.
 static tarn_status resolve_task(tarn_config *config, const tarn__yaml_node *root) {
   const tarn__task_keys keys = {root, fail_task_key, is_given};
-  const tarn__task *task = tarn__config_task(config);
-  TARN_TRY(task->resolve(config, &keys));
-  return tarn__task_check_metric(task, config->valid.metric, &keys);
+  return tarn__task_resolve(config, &keys);
 }
 
 tarn_status tarn__config_resolve(tarn_config *config, const tarn__yaml_node *root) {

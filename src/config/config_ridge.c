@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "config/architecture.h"
 #include "config/config_part.h"
+#include "task/task.h"
 
 static tarn_status fail_key(const tarn__yaml_node *root, const char *key, const char *text) {
   return tarn__yaml_fail(tarn__yaml_nearest(root, key), "%s: %s", key, text);
@@ -86,7 +86,7 @@ tarn_status tarn__config_check_ridge(const tarn_config *config, const tarn__yaml
     return same ? TARN_STATUS_OK
                 : fail_key(root, "train.ridge", "only train.optimiser: ridge has a penalty of this kind; leave it out");
   }
-  if (tarn__config_encodes(config))
+  if (!tarn__config_task(config)->readout)
     return fail_key(root, "train.optimiser", "ridge computes the output layer of language models; there is an encoder");
   TARN_TRY(check_output(&config->model, root));
   TARN_TRY(check_dropout(config, root));

@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "base/hash.h"
-#include "config/architecture.h"
 #include "config/config_options.h"
 #include "config/config_part.h"
+#include "task/task.h"
 
 typedef struct writer {
   char *text;
@@ -207,8 +207,13 @@ static bool uses(const tarn_stack *stack, int32_t kind) {
 
 static void put_model(writer *w, const tarn_config *config, bool used_only) {
   put_section(w, TARN__SECTION_MODEL, config);
-  if (tarn__config_encodes(config)) put_stack(w, TARN__SECTION_ENCODER, &config->encoder, config);
-  put_stack(w, TARN__SECTION_DECODER, &config->decoder, config);
+  static const tarn__section_id sections[TARN__STACKS] = {
+      [TARN__STACK_ENCODER] = TARN__SECTION_ENCODER, [TARN__STACK_DECODER] = TARN__SECTION_DECODER};
+  const tarn__task *task = tarn__config_task(config);
+  for (int s = 0; s < task->stack_count; s++) {
+    const tarn__stack_id id = task->stacks[s].id;
+    put_stack(w, sections[id], tarn__config_stack(config, id), config);
+  }
   put_line(w, 0, "kinds", "");
   for (int32_t i = 0; i < config->kind_count; i++) {
     if (!used_only || uses(&config->encoder, i) || uses(&config->decoder, i))

@@ -1,8 +1,8 @@
-// The graphs of an encoder-decoder: loss over whole sentences, and the two parts of decoding.
+// The graphs of a model: loss over whole sentences, and the two parts of decoding.
 #include <math.h>
 
-#include "config/architecture.h"
 #include "model/model.h"
+#include "task/next_token.h"
 
 // Nothing is left out.
 static const tarn__model_shortcuts WHOLE = {0};
@@ -40,12 +40,6 @@ static tarn__tensor *embed(const tarn__model *model, const tarn__block_run *run,
   return tarn__position_of(run->position)->embed(graph, &embedded);
 }
 
-// What the output table reads.
-static tarn__tensor *output_input(const tarn__model *model, tarn__graph *graph, tarn__tensor *x) {
-  graph->label = "output";
-  return model->output_in ? tarn__linear(graph, x, model->output_in, NULL, TARN__IDENTITY) : x;
-}
-
 // The layers [first, last) of a stack, without those that `skip` (or NULL) names.
 static void run_layers(const tarn__model_stack *stack, int first, int last, const bool *skip,
                        const tarn__block_run *run, tarn__stream *stream) {
@@ -62,11 +56,36 @@ static tarn__tensor *finish_stack(const tarn__model_stack *stack, const tarn__bl
   return tarn__stream_finish(run->graph, stream, &stack->norm);
 }
 
+// What one side of a batch gives a stack.
+static tarn__param *table_of(const tarn__model *model, tarn__side side) {
+  return side == TARN__SIDE_SOURCE ? model->weights.source_table : model->weights.target_table;
+}
+
+static tarn__tensor *embed_side(const tarn__model *model, const tarn__block_run *run, tarn__side side,
+                                const tarn__packed *packed) {
+  tarn__param *learned = side == TARN__SIDE_SOURCE ? model->source_positions : model->target_positions;
+  return embed(model, run, table_of(model, side), learned, tokens_of(packed));
+}
+
+static tarn__tensor *offsets_of(tarn__graph *graph, tarn__side side, const tarn__packed *packed) {
+  return tarn__graph_input(graph, packed->sentences + 1, packed->offsets,
+                           side == TARN__SIDE_SOURCE ? "source offsets" : "target offsets");
+}
+
+// The stack that may have a frozen bottom; NULL: the model has none.
+static const tarn__task_stack *bottom_stack(const tarn__model *model) {
+  const tarn__task *task = tarn__config_task(model->config);
+  for (int s = 0; s < task->stack_count; s++)
+    if (task->stacks[s].bottom) return &task->stacks[s];
+  return NULL;
+}
+
 int tarn__model_bottom(const tarn__model *model) {
   int layers = 0;
-  if (!model->source_table || model->source_table->trained) return 0;
-  const tarn__model_stack *encoder = &model->encoder;
-  while (layers < encoder->count && encoder->layers[layers].weights->kind->frozen == TARN_FROZEN_YES) layers++;
+  const tarn__task_stack *what = bottom_stack(model);
+  if (!what || table_of(model, what->side)->trained) return 0;
+  const tarn__model_stack *stack = tarn__model_stack_at(model, what->id);
+  while (layers < stack->count && stack->layers[layers].weights->kind->frozen == TARN_FROZEN_YES) layers++;
   return layers;
 }
 
@@ -80,10 +99,10 @@ tarn__param tarn__model_bottom_table(const tarn__model *model, int64_t tokens) {
 
 // The residual stream above the frozen bottom. It is joined there whether it is cached or not: a norm that adds a
 // pending branch itself would read a sum that no rounding to the activations' precision has touched.
-static tarn__tensor *build_bottom(const tarn__model *model, const tarn__block_run *run, const tarn__packed *source,
-                                  const bool *skip) {
-  tarn__stream stream = {.x = embed(model, run, model->source_table, model->source_positions, tokens_of(source))};
-  run_layers(&model->encoder, 0, tarn__model_bottom(model), skip, run, &stream);
+static tarn__tensor *build_bottom(const tarn__model *model, const tarn__task_stack *what, const tarn__block_run *run,
+                                  const tarn__packed *packed, const bool *skip) {
+  tarn__stream stream = {.x = embed_side(model, run, what->side, packed)};
+  run_layers(tarn__model_stack_at(model, what->id), 0, tarn__model_bottom(model), skip, run, &stream);
   return tarn__stream_finish(run->graph, &stream, &(tarn__norm_weights){0});
 }
 
@@ -93,81 +112,102 @@ static tarn__tensor *read_bottom(tarn__graph *graph, int64_t rows, const tarn__m
                          cuts->bottom, NULL, 1.0, 0.0);
 }
 
-static tarn__block_run encoder_run(const tarn__model *model, tarn__graph *graph, const tarn__packed *source,
-                                   tarn__tensor *offsets) {
+static tarn__block_run run_of(const tarn__model *model, tarn__graph *graph, const tarn__packed *packed,
+                              tarn__tensor *offsets) {
   return (tarn__block_run){.graph = graph,
                            .d_model = model->config->model.d_model,
                            .offsets = offsets,
-                           .positions = positions_of(model, graph, source->positions, source->rows),
+                           .positions = positions_of(model, graph, packed->positions, packed->rows),
                            .position = &model->config->model.positions,
-                           .longest = source->longest};
+                           .longest = packed->longest};
 }
 
-static tarn__tensor *encode(const tarn__model *model, tarn__graph *graph, const tarn__packed *source,
-                            tarn__tensor *offsets, const tarn__model_shortcuts *cuts) {
-  tarn__block_run run = encoder_run(model, graph, source, offsets);
-  const tarn__model_stack *encoder = &model->encoder;
-  tarn__stream stream = {.x = cuts->bottom ? read_bottom(graph, source->rows, cuts)
-                                           : build_bottom(model, &run, source, cuts->skip_encoder)};
-  run_layers(encoder, tarn__model_bottom(model), encoder->count, cuts->skip_encoder, &run, &stream);
-  return finish_stack(encoder, &run, &stream);
+// The output of a stack. `run` holds what it attends to.
+static tarn__tensor *build_stack(const tarn__model *model, const tarn__task_stack *what, const tarn__block_run *run,
+                                 const tarn__packed *packed, const tarn__model_shortcuts *cuts) {
+  const tarn__model_stack *stack = tarn__model_stack_at(model, what->id);
+  const int bottom = what->bottom ? tarn__model_bottom(model) : 0;
+  tarn__stream stream;
+  if (!what->bottom)
+    stream = (tarn__stream){.x = embed_side(model, run, what->side, packed)};
+  else if (cuts->bottom)
+    stream = (tarn__stream){.x = read_bottom(run->graph, packed->rows, cuts)};
+  else
+    stream = (tarn__stream){.x = build_bottom(model, what, run, packed, cuts->skip[what->id])};
+  run_layers(stack, bottom, stack->count, cuts->skip[what->id], run, &stream);
+  return finish_stack(stack, run, &stream);
 }
 
 tarn__tensor *tarn__model_build_bottom(const tarn__model *model, tarn__graph *graph, const tarn__packed *source) {
-  tarn__tensor *offsets = tarn__graph_input(graph, source->sentences + 1, source->offsets, "source offsets");
-  tarn__block_run run = encoder_run(model, graph, source, offsets);
-  tarn__tensor *x = build_bottom(model, &run, source, NULL);
+  const tarn__task_stack *what = bottom_stack(model);
+  tarn__block_run run = run_of(model, graph, source, offsets_of(graph, what->side, source));
+  tarn__tensor *x = build_bottom(model, what, &run, source, NULL);
   x->keep = true;
   return x;
 }
 
-// The decoder's output, which the output layer reads; `source` is not looked at for a language model.
-static tarn__tensor *decode(const tarn__model *model, tarn__graph *graph, const tarn__packed *source,
-                            const tarn__packed *target, const tarn__model_shortcuts *cuts) {
-  tarn__block_run run = {.graph = graph,
-                         .d_model = model->config->model.d_model,
-                         .offsets = tarn__graph_input(graph, target->sentences + 1, target->offsets, "target offsets"),
-                         .positions = positions_of(model, graph, target->positions, target->rows),
-                         .position = &model->config->model.positions,
-                         .longest = target->longest,
-                         .causal = true};
-  if (tarn__config_encodes(model->config)) {
-    run.memory_offsets = tarn__graph_input(graph, source->sentences + 1, source->offsets, "source offsets");
-    run.memory = encode(model, graph, source, run.memory_offsets, cuts);
-    run.memory_longest = source->longest;
+// The output of the last of the first `count` stacks, and what a stack above needs to attend to it.
+static tarn__tensor *build_stacks(const tarn__model *model, tarn__graph *graph, int count,
+                                  const tarn__packed *const sides[TARN__SIDES], const tarn__model_shortcuts *cuts,
+                                  tarn__block_run *above) {
+  const tarn__task *task = tarn__config_task(model->config);
+  tarn__block_run below = {0};
+  tarn__tensor *x = NULL;
+  for (int s = 0; s < count; s++) {
+    const tarn__task_stack *what = &task->stacks[s];
+    const tarn__packed *packed = sides[what->side];
+    tarn__block_run run = run_of(model, graph, packed, offsets_of(graph, what->side, packed));
+    run.causal = what->causal;
+    if (what->attends) {
+      run.memory = below.memory;
+      run.memory_offsets = below.memory_offsets;
+      run.memory_longest = below.memory_longest;
+    }
+    x = build_stack(model, what, &run, packed, cuts);
+    below = (tarn__block_run){.memory = x, .memory_offsets = run.offsets, .memory_longest = packed->longest};
   }
-  tarn__stream stream = {.x = embed(model, &run, model->target_table, model->target_positions, tokens_of(target))};
-  run_layers(&model->decoder, 0, model->decoder.count, cuts->skip_decoder, &run, &stream);
-  return finish_stack(&model->decoder, &run, &stream);
+  if (above) *above = below;
+  return x;
+}
+
+// The output of the last stack.
+static tarn__tensor *build_states(const tarn__model *model, tarn__graph *graph, const tarn__packed *source,
+                                  const tarn__packed *target, const tarn__model_shortcuts *cuts) {
+  const tarn__packed *const sides[TARN__SIDES] = {source, target};
+  return build_stacks(model, graph, tarn__config_task(model->config)->stack_count, sides, cuts, NULL);
 }
 
 tarn__tensor *tarn__model_build_loss(const tarn__model *model, tarn__graph *graph, const tarn__packed *source,
                                      const tarn__packed *target, const int32_t *targets,
                                      const tarn__model_shortcuts *shortcuts, double label_smoothing,
                                      const double *grad_scale) {
-  if (!shortcuts) shortcuts = &WHOLE;
-  tarn__tensor *x = output_input(model, graph, decode(model, graph, source, target, shortcuts));
-  tarn__tensor *ids = tarn__graph_input(graph, target->rows, targets, "targets");
-  tarn__tensor *loss =
-      tarn__output_loss(graph, x, model->output_table, model->output_bias, ids, label_smoothing, grad_scale);
+  const tarn__task *task = tarn__config_task(model->config);
+  const tarn__task_loss from = {.states = build_states(model, graph, source, target, shortcuts ? shortcuts : &WHOLE),
+                                .read = task->stacks[task->stack_count - 1].side == TARN__SIDE_SOURCE ? source : target,
+                                .targets = targets,
+                                .weights = &model->weights,
+                                .smoothing = label_smoothing,
+                                .grad_scale = grad_scale};
+  tarn__tensor *loss = task->loss(graph, &from);
   loss->keep = true;
   return loss;
 }
 
 tarn__tensor *tarn__model_build_states(const tarn__model *model, tarn__graph *graph, const tarn__packed *target) {
-  tarn__tensor *x = decode(model, graph, NULL, target, &WHOLE);
+  tarn__tensor *x = build_states(model, graph, NULL, target, &WHOLE);
   x->keep = true;
   return x;
 }
 
 tarn__tensor *tarn__model_build_scores(const tarn__model *model, tarn__graph *graph, const tarn__packed *target,
                                        const int32_t *rows, const int32_t *targets, int64_t count) {
-  tarn__tensor *x = decode(model, graph, NULL, target, &WHOLE);
+  tarn__tensor *x = build_states(model, graph, NULL, target, &WHOLE);
   graph->label = "output";
   x = tarn__select_rows(graph, x, tarn__graph_input(graph, count, rows, "rows"));
-  x = output_input(model, graph, x);
+  x = tarn__next_token_input(graph, x, &model->weights);
   tarn__tensor *ids = tarn__graph_input(graph, count, targets, "targets");
-  tarn__tensor *losses = tarn__output_token_loss(graph, x, model->output_table, model->output_bias, ids);
+  tarn__tensor *losses =
+      tarn__output_token_loss(graph, x, model->weights.output_table, model->weights.output_bias, ids);
   losses->keep = true;
   return losses;
 }
@@ -190,12 +230,11 @@ void tarn__model_differentiate(const tarn__model *model, tarn__graph *graph, tar
 
 void tarn__model_build_encode(const tarn__model *model, tarn__graph *graph, const tarn__packed *source,
                               tarn__tensor **cross) {
-  tarn__tensor *offsets = tarn__graph_input(graph, source->sentences + 1, source->offsets, "source offsets");
-  tarn__block_run run = {.graph = graph,
-                         .d_model = model->config->model.d_model,
-                         .memory = encode(model, graph, source, offsets, &WHOLE),
-                         .memory_offsets = offsets,
-                         .memory_longest = source->longest};
+  const tarn__packed *const sides[TARN__SIDES] = {[TARN__SIDE_SOURCE] = source};
+  tarn__block_run run;
+  build_stacks(model, graph, 1, sides, &WHOLE, &run);
+  run.graph = graph;
+  run.d_model = model->config->model.d_model;
   for (int i = 0; i < model->decoder.count; i++) {
     const tarn__layer_weights *weights = model->decoder.layers[i].weights;
     cross[i] = NULL;
@@ -212,12 +251,12 @@ static tarn__top predict(const tarn__model *model, tarn__graph *graph, const tar
   graph->label = "output";
   if (step->predicted)
     x = tarn__select_rows(graph, x, tarn__graph_input(graph, step->predicted_count, step->predicted, "predicted rows"));
-  x = output_input(model, graph, x);
+  x = tarn__next_token_input(graph, x, &model->weights);
   tarn__top top = {NULL, NULL};
   if (step->best > 0)
-    top = tarn__output_top(graph, x, model->output_table, model->output_bias, step->best, step->eos);
+    top = tarn__output_top(graph, x, model->weights.output_table, model->weights.output_bias, step->best, step->eos);
   else
-    top.values = tarn__output_log_probabilities(graph, x, model->output_table, model->output_bias);
+    top.values = tarn__output_log_probabilities(graph, x, model->weights.output_table, model->weights.output_bias);
   top.values->keep = true;
   if (top.ids) top.ids->keep = true;
   return top;
@@ -238,7 +277,7 @@ tarn__top tarn__model_build_step(const tarn__model *model, tarn__graph *graph, c
       .source_ranges = tarn__graph_input(graph, 2 * step->rows, step->source_ranges, "source ranges"),
       .first_row = step->first_row};
   token_rows last = {step->ids, step->positions, step->rows, step->positions_end};
-  tarn__stream stream = {.x = embed(model, &run, model->target_table, model->target_positions, last)};
+  tarn__stream stream = {.x = embed(model, &run, model->weights.target_table, model->target_positions, last)};
   for (int i = 0; i < model->decoder.count; i++) {
     const tarn__layer_weights *weights = model->decoder.layers[i].weights;
     graph->label = model->decoder.layers[i].label;

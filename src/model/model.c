@@ -1,10 +1,8 @@
 #include "model/model.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "config/architecture.h"
 #include "config/pattern.h"
 #include "device/devices.h"
 
@@ -13,8 +11,10 @@ static void count_uses(tarn__model *model, size_t first, size_t last) {
   for (size_t i = first; i < last; i++) model->params[i]->uses++;
 }
 
-static tarn_status declare_stack(tarn__model *model, tarn__declare *declare, tarn__model_stack *stack,
-                                 const tarn_stack *layers, const char *name) {
+static tarn_status declare_stack(tarn__model *model, tarn__declare *declare, tarn__stack_id id) {
+  tarn__model_stack *stack = id == TARN__STACK_ENCODER ? &model->encoder : &model->decoder;
+  const tarn_stack *layers = tarn__config_stack(model->config, id);
+  const char *name = tarn__stack_name(id);
   void *memory;
   TARN_TRY(tarn__arena_alloc(&model->arena, &memory, (size_t)layers->count, sizeof(tarn__model_layer)));
   stack->layers = memory;
@@ -58,85 +58,35 @@ static tarn_status declare_stack(tarn__model *model, tarn__declare *declare, tar
   return declare->status;
 }
 
-static tarn__param *declare_table(tarn__model *model, tarn__declare *declare, const char *name, int64_t vocab,
-                                  bool trained) {
-  tarn__init init = {TARN__INIT_NORMAL, model->config->model.embedding_std, 1};
-  return tarn__declare_param(declare, name, vocab, declare->d_model, trained, init);
-}
-
-// A matrix of the output layer alone keeps fairseq's spread, whatever that of the inputs is: logits begin near 0. With
-// a low rank it reads what has the variance of x, so this rule gives the logits the same variance.
-static tarn__param *declare_output(tarn__model *model, tarn__declare *declare) {
-  const int64_t rank = model->config->model.output_rank, cols = rank > 0 ? rank : declare->d_model;
-  tarn__init init = {TARN__INIT_NORMAL, 1.0 / sqrt((double)cols), 1};
-  return tarn__declare_param(declare, "output.weight", model->target_vocab, cols, true, init);
-}
-
-static tarn_status declare_text_embeddings(tarn__model *model, tarn__declare *declare) {
-  bool tied = model->config->model.embeddings == TARN_EMBEDDINGS_DECODER;
-  bool train = model->config->model.frozen_embeddings == TARN_FROZEN_EMBEDDINGS_NONE;
-  model->target_table =
-      declare_table(model, declare, tied ? "weight" : "input.weight", model->target_vocab, tied || train);
-  model->output_table = tied ? model->target_table : declare_output(model, declare);
-  return declare->status;
-}
-
-static tarn_status declare_pair_embeddings(tarn__model *model, tarn__declare *declare) {
-  tarn_embeddings share = model->config->model.embeddings;
-  tarn_frozen_embeddings frozen = model->config->model.frozen_embeddings;
-  bool train_source = frozen == TARN_FROZEN_EMBEDDINGS_NONE || frozen == TARN_FROZEN_EMBEDDINGS_DECODER;
-  bool train_target = frozen == TARN_FROZEN_EMBEDDINGS_NONE || frozen == TARN_FROZEN_EMBEDDINGS_ENCODER;
-  bool source_is_target = share == TARN_EMBEDDINGS_ALL || share == TARN_EMBEDDINGS_ENCODER_DECODER;
-  bool source_is_output = share == TARN_EMBEDDINGS_ALL || share == TARN_EMBEDDINGS_ENCODER_OUTPUT;
-  bool target_is_output = share == TARN_EMBEDDINGS_ALL || share == TARN_EMBEDDINGS_DECODER;
-  TARN_REQUIRE((!source_is_target && !source_is_output) || model->source_vocab == model->target_vocab, USAGE,
-               "model.embeddings: one matrix for encoder and decoder needs one vocabulary, but the source has %lld "
-               "tokens and the target %lld",
-               (long long)model->source_vocab, (long long)model->target_vocab);
-  model->source_table = declare_table(model, declare, share == TARN_EMBEDDINGS_ALL ? "weight" : "source.weight",
-                                      model->source_vocab, train_source);
-  model->target_table = model->source_table;
-  model->output_table = model->source_table;
-  if (!source_is_target)
-    model->target_table = declare_table(model, declare, "target.weight", model->target_vocab, train_target);
-  if (!source_is_output) model->output_table = target_is_output ? model->target_table : declare_output(model, declare);
-  return declare->status;
-}
-
 // A table of positions is trained where its side's embedding is. The matrix of an output that an input shares is
 // trained, whatever the input's positions are.
 static tarn_status declare_positions(tarn__model *model, tarn__declare *declare) {
   const tarn_config_model *config = &model->config->model;
   const tarn__position_entry *position = tarn__position_of(&config->positions);
   if (!position->declare) return TARN_STATUS_OK;
-  bool text = !model->source_table;
-  if (!text)
+  const tarn__param *source = model->weights.source_table, *target = model->weights.target_table;
+  if (source)
     model->source_positions =
-        position->declare(declare, "source_positions.weight", config, model->source_table->trained);
-  model->target_positions = position->declare(declare, text ? "positions.weight" : "target_positions.weight", config,
-                                              model->target_table->trained);
+        position->declare(declare, target ? "source_positions.weight" : "positions.weight", config, source->trained);
+  if (target)
+    model->target_positions =
+        position->declare(declare, source ? "target_positions.weight" : "positions.weight", config, target->trained);
   return declare->status;
 }
 
-static tarn_status declare_embeddings(tarn__model *model, tarn__declare *declare) {
+static tarn_status declare_weights(tarn__model *model, tarn__declare *declare) {
+  const tarn__task *task = tarn__config_task(model->config);
+  const tarn__task_site site = {declare, &model->config->model, model->source_vocab, model->target_vocab};
   declare->prefix = "embeddings";
-  TARN_TRY(tarn__config_encodes(model->config) ? declare_pair_embeddings(model, declare)
-                                               : declare_text_embeddings(model, declare));
-  tarn__param *tables[] = {model->source_table, model->target_table, model->output_table};
+  TARN_TRY(task->declare_tables(&site, &model->weights));
+  tarn__param *tables[] = {model->weights.source_table, model->weights.target_table, model->weights.output_table};
   for (int i = 0; i < 3; i++)
     if (tables[i]) tables[i]->uses = 0;
   for (int i = 0; i < 3; i++)
     if (tables[i]) tables[i]->uses++;
   TARN_TRY(declare_positions(model, declare));
   declare->prefix = "output";
-  if (model->config->model.output_rank > 0)
-    model->output_in =
-        tarn__declare_param(declare, "in.weight", model->config->model.output_rank, declare->d_model, true,
-                            (tarn__init){TARN__INIT_NORMAL, 1.0 / sqrt((double)declare->d_model), 1});
-  if (model->config->model.output_bias)
-    model->output_bias =
-        tarn__declare_param(declare, "bias", 1, model->target_vocab, true, (tarn__init){TARN__INIT_ZERO, 0.0, 1});
-  return declare->status;
+  return task->declare_output(&site, &model->weights);
 }
 
 static tarn_status declare_model(tarn__model *model) {
@@ -146,11 +96,12 @@ static tarn_status declare_model(tarn__model *model) {
                            .arena = &model->arena,
                            .params = {&model->params, &model->param_count, &capacity}};
   if (model->training) declare.helpers = (tarn__param_list){&model->helpers, &model->helper_count, &helper_capacity};
-  TARN_TRY(declare_embeddings(model, &declare));
-  const bool encodes = tarn__config_encodes(model->config);
-  if (encodes) TARN_TRY(declare_stack(model, &declare, &model->encoder, &model->config->encoder, "encoder"));
-  declare.decoder = encodes;
-  TARN_TRY(declare_stack(model, &declare, &model->decoder, &model->config->decoder, "decoder"));
+  TARN_TRY(declare_weights(model, &declare));
+  const tarn__task *task = tarn__config_task(model->config);
+  for (int s = 0; s < task->stack_count; s++) {
+    declare.attends = task->stacks[s].attends;
+    TARN_TRY(declare_stack(model, &declare, task->stacks[s].id));
+  }
   for (size_t i = 0; i < model->param_count + model->helper_count; i++) {
     tarn__param *param = tarn__model_param(model, i);
     param->dtype = model->dtype;
@@ -220,8 +171,8 @@ static size_t gradient_bytes(const tarn__model *model, const tarn__param *param)
 
 // Bytes for the rows that are used of a table that only embeddings read (param.h); 0 for all other parameters.
 static size_t used_bytes(const tarn__model *model, const tarn__param *param) {
-  bool read = param == model->source_table || param == model->target_table;
-  bool known = read && param != model->output_table && param->dtype != TARN__F64;
+  bool read = param == model->weights.source_table || param == model->weights.target_table;
+  bool known = read && param != model->weights.output_table && param->dtype != TARN__F64;
   return known && gradient_bytes(model, param) ? aligned((size_t)param->rows) : 0;
 }
 
@@ -254,7 +205,8 @@ void tarn__model_measure(const tarn__model *model, tarn__model_size *size) {
     if (model->training && param->trained) size->optimiser_bytes += 2 * aligned((size_t)count * sizeof(float));
     if (tarn__model_sums(model, param)) size->optimiser_bytes += aligned((size_t)count * sizeof(float));
     size->shared_uses += (param->uses - 1) * count;
-    const bool table = param == model->source_table || param == model->target_table || param == model->output_table;
+    const bool table = param == model->weights.source_table || param == model->weights.target_table ||
+                       param == model->weights.output_table;
     if (!table) size->shared_layers += (param->uses - 1) * count;
   }
 }

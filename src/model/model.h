@@ -1,6 +1,5 @@
-// A model: the parameters that a description asks for, and the graphs that are built from them. It is an
-// encoder-decoder, or, without layers in the encoder, a language model: then there is no source, and whatever below
-// speaks of one is not looked at.
+// A model: the parameters that a description asks for, and the graphs that are built from them. Its task says which
+// stacks it has and what they read; of a side that none reads, whatever below speaks of it is not looked at.
 //
 // A model is opened without memory (names, shapes, counts: enough to plan), then allocated, then initialised or loaded.
 #ifndef TARN_MODEL_MODEL_H
@@ -10,6 +9,7 @@
 #include "graph/graph.h"
 #include "parts/block.h"
 #include "tarn/config.h"
+#include "task/task.h"
 
 // What a step of training does not compute.
 typedef struct tarn__model_shortcuts {
@@ -19,7 +19,7 @@ typedef struct tarn__model_shortcuts {
   const int32_t *bottom_ids;
   // The layers of each stack that the step leaves out (LayerDrop), one flag a layer from the bottom. They are not in
   // the graph at all. NULL: all run.
-  const bool *skip_encoder, *skip_decoder;
+  const bool *skip[TARN__STACKS];
 } tarn__model_shortcuts;
 
 // One layer of a stack: its block and the weights it uses (shared layers point to the same weights).
@@ -47,17 +47,17 @@ typedef struct tarn__model {
   size_t param_count;
   tarn__param **helpers;  // of backskipping, while training: no part of the model, with an optimiser of their own
   size_t helper_count;
-  tarn__param *source_table, *target_table, *output_table;  // embeddings; equal pointers where shared; the output's is
-                                                            // trained; a language model has no source table
-  tarn__param *source_positions, *target_positions;         // learned ones [max_length, d_model], or NULL
-  // Low-rank output layer: [output_rank, d_model], what output_table reads is the output times its transpose; NULL: it
-  // reads the output.
-  tarn__param *output_in;
-  tarn__param *output_bias;  // [1, target_vocab], or NULL
+  tarn__task_weights weights;                        // what there is beside the layers
+  tarn__param *source_positions, *target_positions;  // learned ones [max_length, d_model], or NULL
   tarn__model_stack encoder, decoder;
   tarn__arena arena;  // owns params, names, layers
   void *storage[TARN__MEMORY_KINDS];
 } tarn__model;
+
+// A stack; without layers where the model has none of that id.
+static inline const tarn__model_stack *tarn__model_stack_at(const tarn__model *model, tarn__stack_id id) {
+  return id == TARN__STACK_ENCODER ? &model->encoder : &model->decoder;
+}
 
 // Number `index` of all parameters (param_count), and behind them the helpers (helper_count).
 static inline tarn__param *tarn__model_param(const tarn__model *model, size_t index) {
@@ -97,8 +97,9 @@ void tarn__model_measure(const tarn__model *model, tarn__model_size *size);
 // Whether train.autofreeze sums the gradients of a parameter: it belongs to a trained set of the encoder.
 bool tarn__model_sums(const tarn__model *model, const tarn__param *param);
 
-// The frozen bottom: the lowest layers of the encoder that are frozen, if its embedding is frozen too. The number of
-// these layers, or 0. Without dropout their output is a function of the sentence alone.
+// The frozen bottom: the lowest layers of the stack that may have one (tarn__task_stack) that are frozen, if its
+// embedding is frozen too. The number of these layers, or 0. Without dropout their output is a function of the sentence
+// alone.
 int tarn__model_bottom(const tarn__model *model);
 // A frozen table of that output, without values: a row for each of `tokens` source tokens, in the model's precision.
 tarn__param tarn__model_bottom_table(const tarn__model *model, int64_t tokens);
@@ -109,8 +110,8 @@ tarn__tensor *tarn__model_build_bottom(const tarn__model *model, tarn__graph *gr
 // Whether some layer's backskipping does a true backward pass now and then.
 bool tarn__model_refreshes(const tarn__model *model);
 
-// Appends the whole training (or evaluation) forward pass and returns the loss tensor of tarn__output_loss():
-// F64 [1, 2] = {sum of the smoothed loss, sum of nll}. targets [target.rows] are the ids to predict. `shortcuts` may be
+// Appends the whole training (or evaluation) forward pass and returns the loss tensor of the task: F64 [1, 2] = {sum of
+// the loss, sum of its watched measure}. targets [target.rows] are the ids to predict. `shortcuts` may be
 // NULL. Call tarn__model_differentiate() on it for training.
 tarn__tensor *tarn__model_build_loss(const tarn__model *model, tarn__graph *graph, const tarn__packed *source,
                                      const tarn__packed *target, const int32_t *targets,

@@ -4,9 +4,9 @@
 
 // Weights of linear layers, and the output table; not tables that are only looked up in, vectors and signs.
 static bool is_factor(const tarn__model *model, const tarn__param *param) {
-  if (param == model->output_table) return true;
-  return param->rows > 1 && param->init.kind != TARN__INIT_SIGNS && param != model->source_table &&
-         param != model->target_table && param != model->source_positions && param != model->target_positions;
+  if (param == model->weights.output_table) return true;
+  return param->rows > 1 && param->init.kind != TARN__INIT_SIGNS && param != model->weights.source_table &&
+         param != model->weights.target_table && param != model->source_positions && param != model->target_positions;
 }
 
 static tarn__device_weight weight_of(const tarn__param *param, bool int8) {

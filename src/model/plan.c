@@ -25,10 +25,13 @@ static void add_param(tarn_plan_part *part, const tarn__model *model, const tarn
 }
 
 // Parameters of a stack: those named "<stack>.<set>." belong to the layer that uses the set first.
-static void add_stack(tarn_plan *plan, const tarn__model *model, const tarn__model_stack *stack,
-                      const tarn_stack *layers, const char *name) {
+static void add_stack(tarn_plan *plan, const tarn__model *model, const tarn__task_stack *what) {
+  const tarn__model_stack *stack = tarn__model_stack_at(model, what->id);
+  const tarn_stack *layers = tarn__config_stack(model->config, what->id);
+  const char *name = tarn__stack_name(what->id);
   for (int i = 0; i < stack->count; i++) {
     tarn_plan_part *part = part_of(plan, stack->layers[i].label);
+    part->cached = what->bottom && i < plan->cached_layers;
     const tarn_frozen frozen = stack->layers[i].weights->kind->frozen;
     part->frozen = frozen == TARN_FROZEN_YES;
     part->matrices = frozen == TARN_FROZEN_MATRICES;
@@ -108,23 +111,24 @@ static tarn_status plan_graph(tarn_plan *plan, const tarn__model *model, const t
   if (graph->activation_bytes > plan->activation_bytes) plan->activation_bytes = graph->activation_bytes;
   if (graph->scratch_bytes > plan->workspace_bytes) plan->workspace_bytes = graph->scratch_bytes;
   void *parts;
-  const tarn__model_stack *encoder = &model->encoder, *decoder = &model->decoder;
-  size_t most = (size_t)(encoder->count + decoder->count) + 4;
+  const tarn__task *task = tarn__config_task(model->config);
+  size_t most = 4;
+  for (int i = 0; i < task->stack_count; i++) most += (size_t)tarn__model_stack_at(model, task->stacks[i].id)->count;
   TARN_TRY(tarn__alloc(&parts, TARN__MEMORY_OTHER, most, sizeof(tarn_plan_part)));
   plan->parts = parts;
+  const tarn__task_weights *weights = &model->weights;
   tarn_plan_part *embeddings = part_of(plan, "embeddings");
-  if (model->source_table) add_param(embeddings, model, model->source_table);
-  if (model->target_table != model->source_table) add_param(embeddings, model, model->target_table);
+  if (weights->source_table) add_param(embeddings, model, weights->source_table);
+  if (weights->target_table && weights->target_table != weights->source_table)
+    add_param(embeddings, model, weights->target_table);
   if (model->source_positions) add_param(embeddings, model, model->source_positions);
   if (model->target_positions) add_param(embeddings, model, model->target_positions);
-  add_stack(plan, model, &model->encoder, &model->config->encoder, "encoder");
-  for (int i = 0; i < plan->cached_layers; i++) part_of(plan, model->encoder.layers[i].label)->cached = 1;
-  add_stack(plan, model, &model->decoder, &model->config->decoder, "decoder");
+  for (int i = 0; i < task->stack_count; i++) add_stack(plan, model, &task->stacks[i]);
   tarn_plan_part *output = part_of(plan, "output");
-  if (model->output_table != model->source_table && model->output_table != model->target_table)
-    add_param(output, model, model->output_table);
-  if (model->output_in) add_param(output, model, model->output_in);
-  if (model->output_bias) add_param(output, model, model->output_bias);
+  if (weights->output_table != weights->source_table && weights->output_table != weights->target_table)
+    add_param(output, model, weights->output_table);
+  if (weights->output_in) add_param(output, model, weights->output_in);
+  if (weights->output_bias) add_param(output, model, weights->output_bias);
   add_nodes(plan, graph, (double)(batch->source_rows + batch->target_rows));
   return TARN_STATUS_OK;
 }

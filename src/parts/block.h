@@ -43,7 +43,7 @@ typedef struct tarn__declare {
   int64_t d_model;
   tarn_part_use norm;                 // of a norm that no kind has: the final one
   struct tarn__cross_weights *cross;  // where a token mixer declares the cross-attention that follows it
-  bool decoder;                       // of an encoder-decoder: cross-attention follows
+  bool attends;                       // of a stack that attends to another: cross-attention follows
   bool frozen_part;                   // what is declared next is frozen, even where the kind is not
   tarn__arena *arena;
   tarn__param_list params;

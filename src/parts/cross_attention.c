@@ -2,7 +2,7 @@
 #include "parts/block.h"
 
 void tarn__cross_declare(tarn__declare *declare, int64_t heads) {
-  if (!declare->decoder) return;
+  if (!declare->attends) return;
   const int64_t d = declare->d_model;
   tarn__cross_weights *weights = declare->cross;
   weights->heads = heads;

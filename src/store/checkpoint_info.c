@@ -45,10 +45,10 @@ static void find_places(char *places, const tarn__model *model, const tarn__para
   *places = '\0';
   if (param == model->source_positions) append(places, "source positions");
   if (param == model->target_positions) append(places, "target positions");
-  if (param == model->output_in || param == model->output_bias) append(places, "output");
-  if (param == model->source_table) append(places, "source");
-  if (param == model->target_table) append(places, "target");
-  if (param == model->output_table) append(places, "output");
+  if (param == model->weights.output_in || param == model->weights.output_bias) append(places, "output");
+  if (param == model->weights.source_table) append(places, "source");
+  if (param == model->weights.target_table) append(places, "target");
+  if (param == model->weights.output_table) append(places, "output");
   if (*places) return;
   layers_of(places, param->name, "encoder", &model->config->encoder);
   layers_of(places, param->name, "decoder", &model->config->decoder);

@@ -1,7 +1,7 @@
 // Language modelling: the next token of a text.
 #include "base/file.h"
+#include "base/memory.h"
 #include "task/next_token.h"
-#include "task/task.h"
 
 // Without an encoder there is nothing to share with it, to freeze or to cache in it, and nothing to translate.
 static tarn_status resolve(tarn_config *config, const tarn__task_keys *keys) {
@@ -18,11 +18,37 @@ static tarn_status resolve(tarn_config *config, const tarn__task_keys *keys) {
     return keys->fail(keys->root, "data.target_vocab",
                       "a language model has one vocabulary; leave it out, or give the same file as data.vocab");
   if (data->valid_reference) return keys->fail(keys->root, "data.valid_reference", no_encoder);
-  if (config->valid.bleu && keys->given(keys->root, "valid.bleu"))
-    return keys->fail(keys->root, "valid.bleu", "a language model does not translate");
-  config->valid.bleu = false;
   if (config->valid.metric == TARN_METRIC_COUNT) config->valid.metric = TARN_METRIC_LOSS;
   return TARN_STATUS_OK;
+}
+
+static tarn_status declare_tables(const tarn__task_site *site, tarn__task_weights *weights) {
+  const bool tied = site->model->embeddings == TARN_EMBEDDINGS_DECODER;
+  const bool trained = tied || site->model->frozen_embeddings == TARN_FROZEN_EMBEDDINGS_NONE;
+  weights->target_table = tarn__next_token_table(site, tied ? "weight" : "input.weight", site->target_vocab, trained);
+  weights->output_table = tied ? weights->target_table : tarn__next_token_output(site);
+  return site->declare->status;
+}
+
+// Those of the sentences that are not left out, as `tarn score` counts them: the end of a sentence is one more.
+static tarn_status count_characters(tarn__task_tally *tally, const tarn__shard *shard, const tarn_vocab *vocab,
+                                    int64_t longest) {
+  if (!tarn_vocab_is_spelling(vocab)) return TARN_STATUS_OK;
+  void *memory;
+  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, (size_t)shard->longest_target, sizeof(int32_t)));
+  int32_t *ids = memory;
+  tarn_vocab_text text = {0};
+  tarn_status status = TARN_STATUS_OK;
+  for (int64_t i = 0; i < shard->pairs && status == TARN_STATUS_OK; i++) {
+    const int64_t length = tarn__shard_target_length(shard, i);
+    if (length > longest) continue;
+    tarn__shard_target(shard, i, ids);
+    status = tarn_vocab_decode(vocab, &text, ids, (size_t)length - 1);
+    if (status == TARN_STATUS_OK) tally->characters += (int64_t)tarn_vocab_characters(text.data, text.length) + 1;
+  }
+  tarn_vocab_text_close(&text);
+  tarn__free(ids);
+  return status;
 }
 
 const tarn__task tarn__task_language_model = {
@@ -30,10 +56,20 @@ const tarn__task tarn__task_language_model = {
     .model = "a language model",
     .models = "language models (models without an encoder)",
     .architecture = TARN_ARCHITECTURE_DECODER,
+    .stack_count = 1,
+    .stacks = {{.id = TARN__STACK_DECODER, .side = TARN__SIDE_TARGET, .causal = true}},
+    .other_stacks = "a decoder has no encoder; leave out the section encoder, or choose encoder-decoder",
+    .readout = true,
     .uses = 1u << TARN__USE_SCORE_TEXT | 1u << TARN__USE_CONTINUE_TEXT,
     .measures = 1u << TARN_METRIC_LOSS | 1u << TARN_METRIC_NLL | 1u << TARN_METRIC_PPL | 1u << TARN_METRIC_BPC,
+    .declare_tables = declare_tables,
+    .declare_output = tarn__next_token_declare,
+    .loss = tarn__next_token_loss,
     .predictions = tarn__next_token_predictions,
     .predictions_ahead = tarn__batcher_targets,
-    .blind_nll = tarn__next_token_blind_nll,
+    .watched = TARN_METRIC_NLL,
+    .diverged = tarn__next_token_diverged,
+    .count = count_characters,
+    .scores = tarn__next_token_scores,
     .resolve = resolve,
 };

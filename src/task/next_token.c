@@ -1,7 +1,59 @@
 #include "task/next_token.h"
 
+#include <float.h>
 #include <math.h>
+#include <stdio.h>
 
 int64_t tarn__next_token_predictions(const tarn__batch *batch) { return batch->target.rows; }
 
-double tarn__next_token_blind_nll(int64_t words) { return log((double)words); }
+tarn__param *tarn__next_token_table(const tarn__task_site *site, const char *name, int64_t vocab, bool trained) {
+  const tarn__init init = {TARN__INIT_NORMAL, site->model->embedding_std, 1};
+  return tarn__declare_param(site->declare, name, vocab, site->declare->d_model, trained, init);
+}
+
+// It keeps fairseq's spread, whatever that of the inputs is: logits begin near 0. With a low rank it reads what has the
+// variance of x, so this rule gives the logits the same variance.
+tarn__param *tarn__next_token_output(const tarn__task_site *site) {
+  const int64_t rank = site->model->output_rank, cols = rank > 0 ? rank : site->declare->d_model;
+  const tarn__init init = {TARN__INIT_NORMAL, 1.0 / sqrt((double)cols), 1};
+  return tarn__declare_param(site->declare, "output.weight", site->target_vocab, cols, true, init);
+}
+
+tarn_status tarn__next_token_declare(const tarn__task_site *site, tarn__task_weights *weights) {
+  tarn__declare *declare = site->declare;
+  if (site->model->output_rank > 0)
+    weights->output_in = tarn__declare_param(declare, "in.weight", site->model->output_rank, declare->d_model, true,
+                                             (tarn__init){TARN__INIT_NORMAL, 1.0 / sqrt((double)declare->d_model), 1});
+  if (site->model->output_bias)
+    weights->output_bias =
+        tarn__declare_param(declare, "bias", 1, site->target_vocab, true, (tarn__init){TARN__INIT_ZERO, 0.0, 1});
+  return declare->status;
+}
+
+tarn__tensor *tarn__next_token_input(tarn__graph *graph, tarn__tensor *states, const tarn__task_weights *weights) {
+  graph->label = "output";
+  return weights->output_in ? tarn__linear(graph, states, weights->output_in, NULL, TARN__IDENTITY) : states;
+}
+
+tarn__tensor *tarn__next_token_loss(tarn__graph *graph, const tarn__task_loss *from) {
+  const tarn__task_weights *weights = from->weights;
+  tarn__tensor *x = tarn__next_token_input(graph, from->states, weights);
+  tarn__tensor *ids = tarn__graph_input(graph, from->read->rows, from->targets, "targets");
+  return tarn__output_loss(graph, x, weights->output_table, weights->output_bias, ids, from->smoothing,
+                           from->grad_scale);
+}
+
+bool tarn__next_token_diverged(char is[TARN__TASK_TEXT], double nll, int64_t words) {
+  const double blind = log((double)words);
+  if (!(nll >= 100.0 * blind)) return false;
+  snprintf(is, TARN__TASK_TEXT, "%.4g nats a token, over a hundred times the %.4g of equal chances for all %lld words,",
+           nll, blind, (long long)words);
+  return true;
+}
+
+void tarn__next_token_scores(double scores[TARN_METRIC_COUNT], const tarn__task_tally *tally) {
+  scores[TARN_METRIC_LOSS] = tally->loss / (double)tally->predictions;
+  scores[TARN_METRIC_NLL] = tally->watched / (double)tally->predictions;
+  scores[TARN_METRIC_PPL] = fmin(exp(scores[TARN_METRIC_NLL]), DBL_MAX);
+  if (tally->characters > 0) scores[TARN_METRIC_BPC] = tally->watched / log(2.0) / (double)tally->characters;
+}

@@ -2,13 +2,25 @@
 #ifndef TARN_TASK_NEXT_TOKEN_H
 #define TARN_TASK_NEXT_TOKEN_H
 
-#include <stdint.h>
-
-#include "data/batch.h"
+#include "task/task.h"
 
 // One for each token of the target, the end of the sentence included; tarn__batcher_targets() counts them ahead.
 int64_t tarn__next_token_predictions(const tarn__batch *batch);
-// Of equal chances for all words.
-double tarn__next_token_blind_nll(int64_t words);
+
+// The embedding of a side, NAME [vocab, d_model].
+tarn__param *tarn__next_token_table(const tarn__task_site *site, const char *name, int64_t vocab, bool trained);
+// A matrix of the output layer alone.
+tarn__param *tarn__next_token_output(const tarn__task_site *site);
+// What else the output layer has: the lower matrix of two, a bias.
+tarn_status tarn__next_token_declare(const tarn__task_site *site, tarn__task_weights *weights) TARN_CHECKED;
+
+// What the output table reads of states.
+tarn__tensor *tarn__next_token_input(tarn__graph *graph, tarn__tensor *states, const tarn__task_weights *weights);
+tarn__tensor *tarn__next_token_loss(tarn__graph *graph, const tarn__task_loss *from);
+
+// A model has diverged with a hundred times the nll of one that knows nothing but the number of words.
+bool tarn__next_token_diverged(char is[TARN__TASK_TEXT], double nll, int64_t words);
+// Loss, nll and perplexity; bits per character where characters are counted.
+void tarn__next_token_scores(double scores[TARN_METRIC_COUNT], const tarn__task_tally *tally);
 
 #endif

@@ -1,12 +1,15 @@
-// Tasks: what a model learns. An entry says which sides of the data it has, what its loss is a mean over, by what its
-// models are scored, what a description of one must look like, and what its models are used for.
+// Tasks: what a model learns. An entry says which stacks of layers read which sides of the data, what its models have
+// beside their layers and what they lose, by what they are scored and what that is counted from, what a description of
+// one must look like, and what its models are used for.
 #ifndef TARN_TASK_TASK_H
 #define TARN_TASK_TASK_H
 
 #include "base/status.h"
 #include "data/batch.h"
+#include "parts/block.h"
 #include "tarn/config.h"
 #include "tarn/measure.h"
+#include "tarn/vocab.h"
 
 // The keys of a description as an entry's checks see them: the file is the reader's affair.
 typedef struct tarn__task_keys {
@@ -19,19 +22,87 @@ typedef struct tarn__task_keys {
 // What a model is used for.
 typedef enum tarn__use { TARN__USE_TRANSLATE, TARN__USE_SCORE_TEXT, TARN__USE_CONTINUE_TEXT } tarn__use;
 
+enum { TARN__TASK_TEXT = 160 };
+
+// The sides of a batch, and the stacks of layers that a description may have.
+typedef enum tarn__side { TARN__SIDE_SOURCE, TARN__SIDE_TARGET, TARN__SIDES } tarn__side;
+typedef enum tarn__stack_id { TARN__STACK_ENCODER, TARN__STACK_DECODER, TARN__STACKS } tarn__stack_id;
+
+// A stack of a task's models, which reads one side. The output of the last one is what the loss is computed from.
+typedef struct tarn__task_stack {
+  tarn__stack_id id;
+  tarn__side side;
+  bool causal;   // a token sees those before it only
+  bool attends;  // its layers attend to the output of the stack before it, where their mixers do
+  bool bottom;   // the outputs of its frozen bottom may be computed once for all (train.cache_frozen)
+} tarn__task_stack;
+
+// What a model has beside its layers. Equal pointers where a matrix is shared; what the output has is trained.
+typedef struct tarn__task_weights {
+  tarn__param *source_table, *target_table;  // embeddings of the sides; NULL: no stack reads the side
+  tarn__param *output_table;
+  // Low-rank output layer: [output_rank, d_model], what output_table reads is the states times its transpose; NULL: it
+  // reads the states.
+  tarn__param *output_in;
+  tarn__param *output_bias;  // [1, target_vocab], or NULL
+} tarn__task_weights;
+
+// Where an entry declares them.
+typedef struct tarn__task_site {
+  tarn__declare *declare;
+  const tarn_config_model *model;
+  int64_t source_vocab, target_vocab;
+} tarn__task_site;
+
+// A loss to be appended to a graph.
+typedef struct tarn__task_loss {
+  tarn__tensor *states;      // [read->rows, d_model] the output of the last stack
+  const tarn__packed *read;  // the side that it reads; ids NULL: the graph is only planned
+  const int32_t *targets;    // [target.rows] of the batch, or NULL as these
+  const tarn__task_weights *weights;
+  double smoothing;
+  const double *grad_scale;  // read at run time: 1 / predictions of the whole update
+} tarn__task_loss;
+
+// What is counted over the batches of a set of data. Zero-initialise it.
+typedef struct tarn__task_tally {
+  double loss, watched;  // sums
+  int64_t predictions;
+  int64_t characters;  // of the set, where it is scored by them; 0: it is not
+} tarn__task_tally;
+
 typedef struct tarn__task {
   const char *name;    // "translation"
   const char *model;   // "a translation model"
   const char *models;  // "translation models (models with an encoder)"
   tarn_architecture architecture;
-  bool source;        // its data are pairs of a source and a target; else they are a text, which is the target
+  bool source;  // its data are pairs of a source and a target; else they are a text, which is the target
+  int stack_count;
+  tarn__task_stack stacks[TARN__STACKS];  // from the first to the last
+  const char *other_stacks;               // what to do where a description has others
+  bool readout;       // its output layer may be computed by regression from the states (train.optimiser: ridge)
   unsigned uses;      // set of tarn__use (1 << use)
   unsigned measures;  // set of tarn_metric (1 << metric)
+  // The matrices beside the layers, in the order of checkpoints: those that inputs and output share, and, behind the
+  // tables of positions, what else the output has.
+  tarn_status (*declare_tables)(const tarn__task_site *site, tarn__task_weights *weights) TARN_CHECKED;
+  tarn_status (*declare_output)(const tarn__task_site *site, tarn__task_weights *weights) TARN_CHECKED;
+  // Appends the loss: F64 [1, 2], sums over a batch of the loss, which training makes small, and of the watched
+  // measure.
+  tarn__tensor *(*loss)(tarn__graph *graph, const tarn__task_loss *from);
   // What the loss is a mean over: predictions in a batch, and in the next `count` batches of a batcher.
   int64_t (*predictions)(const tarn__batch *batch);
   int64_t (*predictions_ahead)(const tarn__batcher *batcher, int64_t count);
-  // The nll of a model that knows nothing but the number of words; one with a hundred times that has diverged.
-  double (*blind_nll)(int64_t words);
+  // The measure that shows whether a training goes wrong. diverged() says whether a value of it, a mean over
+  // predictions, is that of a model that has diverged, and in `is` what to say of it: "%.4g nats a token, over ...,".
+  tarn_metric watched;
+  bool (*diverged)(char is[TARN__TASK_TEXT], double value, int64_t words);
+  // What measures need to know of a set of data beside its batches; NULL: nothing. Sentences with a side of more than
+  // `longest` tokens are left out.
+  tarn_status (*count)(tarn__task_tally *tally, const tarn__shard *shard, const tarn_vocab *target,
+                       int64_t longest) TARN_CHECKED;
+  // The measures that follow from the batches of a set, all of them added: sets those that the entry has.
+  void (*scores)(double scores[TARN_METRIC_COUNT], const tarn__task_tally *tally);
   // Fills in defaults that depend on the task, and checks keys that only some tasks have.
   tarn_status (*resolve)(tarn_config *config, const tarn__task_keys *keys);
 } tarn__task;
@@ -40,17 +111,35 @@ extern const tarn__task tarn__task_translation, tarn__task_language_model;
 
 // The task of an architecture; NULL: there is none yet.
 const tarn__task *tarn__task_of(tarn_architecture architecture);
+// For tests: a task that no line names is that of its architecture and its stacks; NULL ends that.
+void tarn__task_use(const tarn__task *task);
 static inline const tarn__task *tarn__config_task(const tarn_config *config) {
   return tarn__task_of(config->model.architecture);
 }
 
+// The task whose models have these stacks (a set of 1 << tarn__stack_id); NULL: there is none.
+const tarn__task *tarn__task_with(unsigned stacks);
+// Where it gives NULL: a stack that would have to be added.
+tarn__stack_id tarn__task_missing(unsigned stacks);
+// A stack of the task's models; NULL: they have none of that id.
+const tarn__task_stack *tarn__task_stack_of(const tarn__task *task, tarn__stack_id id);
+// The layers of a stack in a description, and the name of its section, with which names of parameters begin.
+const tarn_stack *tarn__config_stack(const tarn_config *config, tarn__stack_id id);
+const char *tarn__stack_name(tarn__stack_id id);
+// Whether a layer of a stack is of a kind.
+bool tarn__stack_has(const tarn_stack *stack, const tarn_config *config, const tarn_kind *kind);
+// Whether layers of a kind attend to the output of another stack, which they do in all the stacks that attend.
+bool tarn__config_crosses(const tarn_config *config, const tarn_kind *kind);
+
 // Fails with USAGE unless models of the description are for that use, in a line that begins with `path` (NULL: none).
 tarn_status tarn__task_require(const tarn_config *config, tarn__use use, const char *path) TARN_CHECKED;
 
-// Whether a task has a measure. tarn__task_check_metric() fails where it has not, and names those that it has.
+// Whether a task has a measure.
 bool tarn__task_has(const tarn__task *task, tarn_metric metric);
-tarn_status tarn__task_check_metric(const tarn__task *task, tarn_metric metric,
-                                    const tarn__task_keys *keys) TARN_CHECKED;
+
+// Resolves and checks a description by its task. Fails where it asks for a measure that the task has not, and names
+// those that it has.
+tarn_status tarn__task_resolve(tarn_config *config, const tarn__task_keys *keys) TARN_CHECKED;
 
 // Whether a value of a measure is better than another.
 bool tarn__metric_better(double value, double than, tarn_metric metric);

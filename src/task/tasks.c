@@ -7,10 +7,66 @@
 static const tarn__task *const tasks[] = {&tarn__task_translation, &tarn__task_language_model};
 enum { TASKS = sizeof tasks / sizeof *tasks };
 
+static const tarn__task *given;
+
+void tarn__task_use(const tarn__task *task) { given = task; }
+
 const tarn__task *tarn__task_of(tarn_architecture architecture) {
+  if (given && given->architecture == architecture) return given;
   for (int i = 0; i < TASKS; i++)
     if (tasks[i]->architecture == architecture) return tasks[i];
   return NULL;
+}
+
+static unsigned stacks_of(const tarn__task *task) {
+  unsigned stacks = 0;
+  for (int s = 0; s < task->stack_count; s++) stacks |= 1u << task->stacks[s].id;
+  return stacks;
+}
+
+const tarn__task *tarn__task_with(unsigned stacks) {
+  if (given && stacks_of(given) == stacks) return given;
+  for (int i = 0; i < TASKS; i++)
+    if (stacks_of(tasks[i]) == stacks) return tasks[i];
+  return NULL;
+}
+
+tarn__stack_id tarn__task_missing(unsigned stacks) {
+  const tarn__task *least = NULL;
+  for (int i = 0; i < TASKS; i++)
+    if ((stacks_of(tasks[i]) & stacks) == stacks && (!least || tasks[i]->stack_count < least->stack_count))
+      least = tasks[i];
+  tarn__stack_id id = TARN__STACK_DECODER;
+  for (int s = 0; least && s < least->stack_count; s++)
+    if (!(stacks >> least->stacks[s].id & 1u)) id = least->stacks[s].id;
+  return id;
+}
+
+const tarn__task_stack *tarn__task_stack_of(const tarn__task *task, tarn__stack_id id) {
+  for (int s = 0; s < task->stack_count; s++)
+    if (task->stacks[s].id == id) return &task->stacks[s];
+  return NULL;
+}
+
+const tarn_stack *tarn__config_stack(const tarn_config *config, tarn__stack_id id) {
+  return id == TARN__STACK_ENCODER ? &config->encoder : &config->decoder;
+}
+
+const char *tarn__stack_name(tarn__stack_id id) { return id == TARN__STACK_ENCODER ? "encoder" : "decoder"; }
+
+bool tarn__config_crosses(const tarn_config *config, const tarn_kind *kind) {
+  const tarn__task *task = tarn__config_task(config);
+  if (!tarn__mixer_of(kind)->attends) return false;
+  for (int s = 0; s < task->stack_count; s++)
+    if (task->stacks[s].attends && tarn__stack_has(tarn__config_stack(config, task->stacks[s].id), config, kind))
+      return true;
+  return false;
+}
+
+bool tarn__stack_has(const tarn_stack *stack, const tarn_config *config, const tarn_kind *kind) {
+  for (int32_t i = 0; i < stack->count; i++)
+    if (&config->kinds[stack->layers[i].kind] == kind) return true;
+  return false;
 }
 
 bool tarn__task_has(const tarn__task *task, tarn_metric metric) { return (task->measures >> metric & 1u) != 0; }
@@ -27,7 +83,7 @@ tarn_status tarn__task_require(const tarn_config *config, tarn__use use, const c
   return tarn__fail(TARN_STATUS_USAGE, "%s: %s does not %s; only %s do", path, task->model, verbs[use], other->models);
 }
 
-tarn_status tarn__task_check_metric(const tarn__task *task, tarn_metric metric, const tarn__task_keys *keys) {
+static tarn_status check_metric(const tarn__task *task, tarn_metric metric, const tarn__task_keys *keys) {
   char text[256];
   if (tarn__task_has(task, metric)) return TARN_STATUS_OK;
   int used = snprintf(text, sizeof text, "%s has no %s; its measures are", task->model, tarn_measure_of(metric)->word);
@@ -38,4 +94,16 @@ tarn_status tarn__task_check_metric(const tarn__task *task, tarn_metric metric, 
     separator = ", ";
   }
   return keys->fail(keys->root, "valid.metric", text);
+}
+
+tarn_status tarn__task_resolve(tarn_config *config, const tarn__task_keys *keys) {
+  const tarn__task *task = tarn__config_task(config);
+  if (!tarn__task_has(task, TARN_METRIC_BLEU)) {
+    char text[TARN__TASK_TEXT];
+    snprintf(text, sizeof text, "%s does not translate", task->model);
+    if (config->valid.bleu && keys->given(keys->root, "valid.bleu")) return keys->fail(keys->root, "valid.bleu", text);
+    config->valid.bleu = false;
+  }
+  TARN_TRY(task->resolve(config, keys));
+  return check_metric(task, config->valid.metric, keys);
 }

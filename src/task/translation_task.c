@@ -1,6 +1,5 @@
 // Translation: from the sentences of a source to those of a target.
 #include "task/next_token.h"
-#include "task/task.h"
 
 static tarn_status resolve(tarn_config *config, const tarn__task_keys *keys) {
   if (config->valid.metric == TARN_METRIC_COUNT)
@@ -10,16 +9,47 @@ static tarn_status resolve(tarn_config *config, const tarn__task_keys *keys) {
   return TARN_STATUS_OK;
 }
 
+static tarn_status declare_tables(const tarn__task_site *site, tarn__task_weights *weights) {
+  const tarn_embeddings share = site->model->embeddings;
+  const tarn_frozen_embeddings frozen = site->model->frozen_embeddings;
+  const bool train_source = frozen == TARN_FROZEN_EMBEDDINGS_NONE || frozen == TARN_FROZEN_EMBEDDINGS_DECODER;
+  const bool train_target = frozen == TARN_FROZEN_EMBEDDINGS_NONE || frozen == TARN_FROZEN_EMBEDDINGS_ENCODER;
+  const bool source_is_target = share == TARN_EMBEDDINGS_ALL || share == TARN_EMBEDDINGS_ENCODER_DECODER;
+  const bool source_is_output = share == TARN_EMBEDDINGS_ALL || share == TARN_EMBEDDINGS_ENCODER_OUTPUT;
+  const bool target_is_output = share == TARN_EMBEDDINGS_ALL || share == TARN_EMBEDDINGS_DECODER;
+  TARN_REQUIRE((!source_is_target && !source_is_output) || site->source_vocab == site->target_vocab, USAGE,
+               "model.embeddings: one matrix for encoder and decoder needs one vocabulary, but the source has %lld "
+               "tokens and the target %lld",
+               (long long)site->source_vocab, (long long)site->target_vocab);
+  tarn__param *source = tarn__next_token_table(site, share == TARN_EMBEDDINGS_ALL ? "weight" : "source.weight",
+                                               site->source_vocab, train_source);
+  *weights = (tarn__task_weights){.source_table = source, .target_table = source, .output_table = source};
+  if (!source_is_target)
+    weights->target_table = tarn__next_token_table(site, "target.weight", site->target_vocab, train_target);
+  if (!source_is_output)
+    weights->output_table = target_is_output ? weights->target_table : tarn__next_token_output(site);
+  return site->declare->status;
+}
+
 const tarn__task tarn__task_translation = {
     .name = "translation",
     .model = "a translation model",
     .models = "translation models (models with an encoder)",
     .architecture = TARN_ARCHITECTURE_ENCODER_DECODER,
     .source = true,
+    .stack_count = 2,
+    .stacks = {{.id = TARN__STACK_ENCODER, .side = TARN__SIDE_SOURCE, .bottom = true},
+               {.id = TARN__STACK_DECODER, .side = TARN__SIDE_TARGET, .causal = true, .attends = true}},
+    .other_stacks = "encoder-decoder needs encoder.layers, or encoder.place; a language model is a decoder",
     .uses = 1u << TARN__USE_TRANSLATE,
     .measures = 1u << TARN_METRIC_LOSS | 1u << TARN_METRIC_NLL | 1u << TARN_METRIC_PPL | 1u << TARN_METRIC_BLEU,
+    .declare_tables = declare_tables,
+    .declare_output = tarn__next_token_declare,
+    .loss = tarn__next_token_loss,
     .predictions = tarn__next_token_predictions,
     .predictions_ahead = tarn__batcher_targets,
-    .blind_nll = tarn__next_token_blind_nll,
+    .watched = TARN_METRIC_NLL,
+    .diverged = tarn__next_token_diverged,
+    .scores = tarn__next_token_scores,
     .resolve = resolve,
 };

@@ -58,11 +58,11 @@ tarn_status tarn__freeze_apply(const tarn__model *model, int64_t update, int64_t
   int64_t set = 0;
   tarn__freeze_part part;
   tarn_status status = TARN_STATUS_OK;
-  bool below = sets > 0 && model->source_table && model->source_table->uses == 1;
+  bool below = sets > 0 && model->weights.source_table && model->weights.source_table->uses == 1;
   while (tarn__freeze_next(model->config, &at, &part)) {
     bool frozen = is_scheduled(&model->config->train, part.name, update);
     if (is_set(model, &part)) frozen |= set++ < sets;
-    frozen |= below && (tarn__freeze_covers(part.name, model->source_table->name) ||
+    frozen |= below && (tarn__freeze_covers(part.name, model->weights.source_table->name) ||
                         (model->source_positions && tarn__freeze_covers(part.name, model->source_positions->name)));
     if (!part.trained || !frozen || !stop(model, part.name)) continue;
     if (names && status == TARN_STATUS_OK) status = add_name(&stopped, part.name);

@@ -8,14 +8,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-typedef enum tarn__layerdrop_stack {
-  TARN__LAYERDROP_ENCODER,
-  TARN__LAYERDROP_DECODER,
-  TARN__LAYERDROP_STACKS
-} tarn__layerdrop_stack;
+#include "task/task.h"
 
 // Sets skip[0 .. layers - 1], a function of (seed, step, stack, layer) alone: `step` is the number of the batch, so a
 // resumed training leaves out the same layers.
-void tarn__layerdrop_draw(bool *skip, int layers, double p, uint64_t seed, uint32_t step, tarn__layerdrop_stack stack);
+void tarn__layerdrop_draw(bool *skip, int layers, double p, uint64_t seed, uint32_t step, tarn__stack_id stack);
 
 #endif

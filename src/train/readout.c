@@ -30,7 +30,7 @@ static int64_t most_held(int64_t width, int64_t words) {
 }
 
 size_t tarn__readout_bytes(const tarn__model *model) {
-  const int64_t width = model->output_table->cols, words = model->target_vocab, most = most_held(width, words);
+  const int64_t width = model->weights.output_table->cols, words = model->target_vocab, most = most_held(width, words);
   const size_t numbers = (size_t)((width + 2 + most) * words), states = (size_t)((most + 1 + words) * width + most);
   return tarn__ridge_bytes(width, words) + numbers * sizeof(double) + states * sizeof(float);
 }
@@ -39,7 +39,7 @@ tarn_status tarn__readout_check(const tarn__model *model) {
   const char *name = model->config->name;
   for (size_t i = 0; i < model->param_count; i++) {
     const tarn__param *param = model->params[i];
-    const bool output = param == model->output_table || param == model->output_bias;
+    const bool output = param == model->weights.output_table || param == model->weights.output_bias;
     TARN_REQUIRE(output || !param->trained, USAGE,
                  "%s: train.optimiser: ridge computes the output layer alone, but %s is trained; freeze it "
                  "(model.frozen_embeddings: decoder, kinds.NAME.frozen: yes, norms left out)",
@@ -59,7 +59,7 @@ static tarn_status take(void *out, int64_t count, size_t size) {
 
 static tarn_status open_readout(readout *r, const tarn__model *model) {
   void *memory;
-  *r = (readout){.width = model->output_table->cols, .words = model->target_vocab};
+  *r = (readout){.width = model->weights.output_table->cols, .words = model->target_vocab};
   r->most = most_held(r->width, r->words);
   TARN_TRY(tarn__ridge_open_classes(&r->sums, model->device, r->width, r->words));
   TARN_TRY(take(&memory, (r->most + 1 + r->words) * r->width, sizeof(float)));
@@ -181,9 +181,9 @@ static tarn_status set_output(readout *r, const tarn__model *model, const tarn__
     for (int64_t k = 0; k < r->width; k++) r->values[v * r->width + k] = (float)(factor * r->weights[k * r->words + v]);
     r->bias[v] = r->log_shares[v] + factor * (r->bias[v] - share_of(r, v));
   }
-  TARN_TRY(tarn__param_set(model->output_table, r->values));
+  TARN_TRY(tarn__param_set(model->weights.output_table, r->values));
   for (int64_t v = 0; v < r->words; v++) r->values[v] = (float)r->bias[v];
-  return tarn__param_set(model->output_bias, r->values);
+  return tarn__param_set(model->weights.output_bias, r->values);
 }
 
 static tarn_status compute(readout *r, tarn_train *t, tarn__calibration *c) {

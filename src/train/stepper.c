@@ -117,7 +117,8 @@ static tarn_status make_room(tarn__stepper *s) {
 }
 
 // What LayerDrop leaves out of one stack in this step; NULL: nothing.
-static const bool *draw_layers(tarn__stepper *s, tarn__layerdrop_stack which, const tarn_stack *stack) {
+static const bool *draw_layers(tarn__stepper *s, tarn__stack_id which) {
+  const tarn_stack *stack = tarn__config_stack(s->model->config, which);
   if (stack->layerdrop == 0) return NULL;
   tarn__layerdrop_draw(s->skip[which], stack->count, stack->layerdrop, s->exec.seed, s->exec.step, which);
   return s->skip[which];
@@ -146,8 +147,7 @@ static tarn_status compute(tarn__stepper *s, tarn__stepper_loss *loss, const tar
   bool cached = training && s->cache;
   if (cached) TARN_TRY(read_cache(s, &shortcuts, batch));
   if (training) {
-    shortcuts.skip_encoder = draw_layers(s, TARN__LAYERDROP_ENCODER, &s->model->config->encoder);
-    shortcuts.skip_decoder = draw_layers(s, TARN__LAYERDROP_DECODER, &s->model->config->decoder);
+    for (int id = 0; id < TARN__STACKS; id++) shortcuts.skip[id] = draw_layers(s, (tarn__stack_id)id);
   }
   tarn__tensor *result;
   TARN_TRY(build(s, &batch->source, &batch->target, batch->targets, &shortcuts, training, &result));
@@ -159,7 +159,7 @@ static tarn_status compute(tarn__stepper *s, tarn__stepper_loss *loss, const tar
   void *values;
   TARN_TRY(tarn__graph_read(&s->graph, &values, result, &s->results));
   const double *sums = values;
-  *loss = (tarn__stepper_loss){sums[0], sums[1]};
+  *loss = (tarn__stepper_loss){.loss = sums[0], .watched = sums[1]};
   return TARN_STATUS_OK;
 }
 

@@ -24,7 +24,7 @@ typedef struct tarn__stepper {
   // Where the device cannot read the cache's file: the rows of a batch, and room to collect them in.
   tarn__param cache_rows;
   tarn__host_room cache_room;
-  bool skip[TARN__LAYERDROP_STACKS][TARN_CONFIG_LAYERS];  // layers that the batch being trained on leaves out
+  bool skip[TARN__STACKS][TARN_CONFIG_LAYERS];  // layers that the batch being trained on leaves out
   double grad_scale;  // 1 / target tokens of the whole update; set it before computing gradients
   double smoothing;
   int64_t update;  // number of the optimiser step, from 1, that training steps belong to; 0: none
@@ -39,9 +39,9 @@ tarn_status tarn__stepper_open(tarn__stepper *stepper, const tarn__model *model,
                                uint64_t seed) TARN_CHECKED;
 void tarn__stepper_close(tarn__stepper *stepper);
 
-// Sums over the target tokens of a batch.
+// Sums over the predictions of a batch: of the loss, and of the measure that the task watches.
 typedef struct tarn__stepper_loss {
-  double loss, nll;
+  double loss, watched;
 } tarn__stepper_loss;
 
 // Adds the gradients of one batch; `number` is the counter of the dropout masks and of LayerDrop.

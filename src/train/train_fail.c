@@ -30,22 +30,26 @@ tarn_status tarn__train_fail(const tarn_train *t, int64_t update, const char *wh
       also ? also : "");
 }
 
-static double knows_nothing(const tarn_train *t) {
-  return tarn__config_task(t->config)->blind_nll(t->model->target_vocab);
+static bool diverged(const tarn_train *t, char is[TARN__TASK_TEXT], double watched) {
+  return tarn__config_task(t->config)->diverged(is, watched, t->model->target_vocab);
 }
 
-bool tarn__train_has_diverged(const tarn_train *t, double nll) { return nll >= 100.0 * knows_nothing(t); }
-
-tarn_status tarn__train_diverged(const tarn_train *t, int64_t update, const char *what, double nll) {
-  char is[160];
-  snprintf(is, sizeof is, "%.4g nats a token, over a hundred times the %.4g of equal chances for all %lld words,", nll,
-           knows_nothing(t), (long long)t->model->target_vocab);
-  char diverged[96];
-  snprintf(diverged, sizeof diverged, "the training has diverged: the %s", what);
-  return tarn__train_fail(t, update, diverged, is);
+double tarn__train_watched(const tarn_train *t) {
+  return t->session.validation.scores[tarn__config_task(t->config)->watched];
 }
 
-tarn_status tarn__train_check_loss(const tarn_train *t, int64_t update, double nll) {
-  if (update <= WARM || !tarn__train_has_diverged(t, nll)) return TARN_STATUS_OK;
-  return tarn__train_diverged(t, update, "loss", nll);
+bool tarn__train_has_diverged(const tarn_train *t, double watched) {
+  char is[TARN__TASK_TEXT];
+  return diverged(t, is, watched);
+}
+
+tarn_status tarn__train_check_diverged(const tarn_train *t, int64_t update, const char *what, double watched) {
+  char is[TARN__TASK_TEXT], text[96];
+  if (!diverged(t, is, watched)) return TARN_STATUS_OK;
+  snprintf(text, sizeof text, "the training has diverged: the %s", what);
+  return tarn__train_fail(t, update, text, is);
+}
+
+tarn_status tarn__train_check_loss(const tarn_train *t, int64_t update, double watched) {
+  return update <= WARM ? TARN_STATUS_OK : tarn__train_check_diverged(t, update, "loss", watched);
 }

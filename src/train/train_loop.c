@@ -113,9 +113,9 @@ static tarn_status compute_validation(tarn_train *t) {
 static tarn_status validate(tarn_train *t) {
   tarn__progress *p = &t->progress;
   TARN_TRY(compute_validation(t));
-  if (tarn__train_has_diverged(t, t->session.validation.scores[TARN_METRIC_NLL])) {
+  if (tarn__train_has_diverged(t, tarn__train_watched(t))) {
     TARN_TRY(log_validation(t, false, NULL));
-    return tarn__train_diverged(t, p->update, "validation loss", t->session.validation.scores[TARN_METRIC_NLL]);
+    return tarn__train_check_diverged(t, p->update, "validation loss", tarn__train_watched(t));
   }
   const tarn_metric by = t->config->valid.metric;
   const double metric = t->session.validation.scores[by];
@@ -240,10 +240,7 @@ static tarn_status average(tarn_train *t) {
                "stopped while validating the average; go on with: tarn train --resume %s", t->go_on);
   TARN_TRY(status);
   TARN_TRY(log_validation(t, false, t->dir.average));
-  const double nll = t->session.validation.scores[TARN_METRIC_NLL];
-  if (tarn__train_has_diverged(t, nll))
-    return tarn__train_diverged(t, t->progress.update, "validation loss of the average", nll);
-  return TARN_STATUS_OK;
+  return tarn__train_check_diverged(t, t->progress.update, "validation loss of the average", tarn__train_watched(t));
 }
 
 static tarn_status finish(tarn_train *t, tarn_train_result *result) {

@@ -39,10 +39,10 @@ static tarn_status add_gradients(tarn_train *t, tarn__progress *next, tarn__step
     TARN_TRY(tarn__stepper_train(&t->stepper, &loss, batch, next->batches + (*last)->number));
     TARN_TRY(tarn__train_check_data(t));
     sum->loss += loss.loss;
-    sum->nll += loss.nll;
+    sum->watched += loss.watched;
     source_tokens += batch->source.rows;
   } while (!(*last)->last);
-  TARN_TRY(tarn__train_sum(t, &sum->loss, &sum->nll, &source_tokens));
+  TARN_TRY(tarn__train_sum(t, &sum->loss, &sum->watched, &source_tokens));
   if (!isfinite(sum->loss)) return tarn__train_fail(t, next->update + 1, "the loss", NOT_FINITE);
   next->batches += (*last)->batches;
   next->source_tokens += source_tokens;
@@ -101,13 +101,13 @@ tarn_status tarn__train_step(tarn_train *t, tarn__train_update_result *result) {
   for (size_t i = 0; i < t->model->param_count; i++) t->model->params[i]->training.grad_written = false;
   tarn__backskip_begin(t, next.update + 1);
   TARN_TRY(add_gradients(t, &next, &sum, &last));
-  TARN_TRY(tarn__train_check_loss(t, next.update + 1, sum.nll / (double)last->predictions));
+  TARN_TRY(tarn__train_check_loss(t, next.update + 1, sum.watched / (double)last->predictions));
   result->rate = tarn__schedule_rate(&t->config->train, next.update + 1);
   TARN_TRY(optimise(t, next.update + 1, result->rate, &result->norm));
   if (t->config->train.autofreeze > 0) tarn__autofreeze_add(t->model, t->threads);
   next.update++;
   next.loss_sum += sum.loss;
-  next.nll_sum += sum.nll;
+  next.nll_sum += sum.watched;
   next.norm_sum += result->norm;
   next.window_updates++;
   double seconds = tarn__train_clock(t) - start;
@@ -117,6 +117,6 @@ tarn_status tarn__train_step(tarn_train *t, tarn__train_update_result *result) {
   t->epoch_batches = last->next_batches;
   TARN_TRY(tarn__profile_unit(t->profile, "update", begin));
   result->loss = sum.loss / (double)last->predictions;
-  result->nll = sum.nll / (double)last->predictions;
+  result->nll = sum.watched / (double)last->predictions;
   return TARN_STATUS_OK;
 }

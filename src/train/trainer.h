@@ -113,12 +113,15 @@ tarn_status tarn__train_result_write(tarn_train *train, const tarn_train_result 
 
 // NUMERIC: "WHAT is IS at update N", which checkpoint there is, and what can help.
 tarn_status tarn__train_fail(const tarn_train *train, int64_t update, const char *what, const char *is) TARN_CHECKED;
-// Whether a loss is that of a model that has diverged, however finite its numbers: a hundred times that of one which
-// knows nothing, which gives all words equal chances. nll: nats a token.
-bool tarn__train_has_diverged(const tarn_train *train, double nll);
-tarn_status tarn__train_diverged(const tarn_train *train, int64_t update, const char *what, double nll) TARN_CHECKED;
-// The loss of an update, which a run must have brought below that after its first hundred.
-tarn_status tarn__train_check_loss(const tarn_train *train, int64_t update, double nll) TARN_CHECKED;
+// Of the last validation, the measure that shows whether the training goes wrong.
+double tarn__train_watched(const tarn_train *train);
+// Whether a value of it is that of a model that has diverged, however finite its numbers; the task knows. The second
+// fails then, for the WHAT that it is.
+bool tarn__train_has_diverged(const tarn_train *train, double watched);
+tarn_status tarn__train_check_diverged(const tarn_train *train, int64_t update, const char *what,
+                                       double watched) TARN_CHECKED;
+// That of an update, which a run must have brought below that after its first hundred.
+tarn_status tarn__train_check_loss(const tarn_train *train, int64_t update, double watched) TARN_CHECKED;
 
 // Fails with IO if a file of the data, or the cache of frozen layers, was changed or lost since it was opened
 // (base/map.h). Nothing that was read since the last call may be used before: it is called between a step's gradients

@@ -1,6 +1,5 @@
 #include "train/validator.h"
 
-#include <float.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -28,9 +27,8 @@ struct tarn__validator {
   char **texts;                           // [sentences] own references, decoded; NULL when they come from a file
   tarn_score_lines lines;                 // references of a file
   tarn_bleu_options bleu;
-  bool cut;  // sources were, to model.max_length
-  // For bits per character.
-  int64_t characters;  // of the sentences that are scored, with the end of each; 0: the vocabulary has no characters
+  bool cut;                // sources were, to model.max_length
+  tarn__task_tally empty;  // what the task's measures need to know of the data, and no batch yet
   // Of the data: all that the scores depend on, and what the loss and BLEU each depend on (validator.h).
   char hash[TARN__HASH_TEXT], loss_hash[TARN__HASH_TEXT], bleu_hash[TARN__HASH_TEXT];
 };
@@ -128,28 +126,6 @@ void tarn__validator_translation(tarn__translator_options *options, const tarn_c
   options->weights_change = true;
 }
 
-// Those of the sentences that are not left out, as `tarn score` counts them: the end of a sentence is one more.
-static tarn_status count_characters(tarn__validator *v) {
-  const tarn_config *config = v->model->config;
-  const bool spells = tarn_vocab_is_spelling(v->target);
-  if (!spells || !tarn__task_has(tarn__config_task(config), TARN_METRIC_BPC)) return TARN_STATUS_OK;
-  void *memory;
-  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, (size_t)v->shard.longest_target, sizeof(int32_t)));
-  int32_t *ids = memory;
-  tarn_vocab_text text = {0};
-  tarn_status status = TARN_STATUS_OK;
-  for (int64_t i = 0; i < v->shard.pairs && status == TARN_STATUS_OK; i++) {
-    const int64_t length = tarn__shard_target_length(&v->shard, i);
-    if (length > config->model.max_length) continue;
-    tarn__shard_target(&v->shard, i, ids);
-    status = tarn_vocab_decode(v->target, &text, ids, (size_t)length - 1);
-    if (status == TARN_STATUS_OK) v->characters += (int64_t)tarn_vocab_characters(text.data, text.length) + 1;
-  }
-  tarn_vocab_text_close(&text);
-  tarn__free(ids);
-  return status;
-}
-
 static tarn_status open_bleu(tarn__validator *v, int threads) {
   const tarn_config_valid *config = &v->model->config->valid;
   v->sentences = v->shard.pairs;
@@ -202,7 +178,8 @@ static tarn_status open_parts(tarn__validator *v, const tarn_vocab *source, int 
   TARN_TRY(tarn__shard_open(&v->shard, v->what.data));
   TARN_TRY(tarn__shard_check(&v->shard, source, v->target, config));
   TARN_TRY(open_batcher(v));
-  TARN_TRY(count_characters(v));
+  const tarn__task *task = tarn__config_task(config);
+  if (task->count) TARN_TRY(task->count(&v->empty, &v->shard, v->target, config->model.max_length));
   if (v->what.bleu) TARN_TRY(open_bleu(v, threads));
   TARN_TRY(tarn__validator_check(v));
   make_hashes(v);
@@ -269,11 +246,10 @@ static tarn_status check_stop(const volatile sig_atomic_t *stop) {
   return TARN_STATUS_OK;
 }
 
-static tarn_status run_loss(tarn__validator *v, tarn__validation *result, tarn__stepper *stepper,
-                            const volatile sig_atomic_t *stop) {
+static tarn_status run_batches(tarn__validator *v, tarn__validation *result, tarn__stepper *stepper,
+                               const volatile sig_atomic_t *stop) {
   const tarn__task *task = tarn__config_task(v->model->config);
-  double sum = 0, nll_sum = 0;
-  int64_t tokens = 0;
+  tarn__task_tally tally = v->empty;
   TARN_TRY(tarn__batcher_seek(v->batcher, 0, 0));
   int64_t batches = tarn__batcher_batches(v->batcher);
   for (int64_t b = 0; b < batches; b++) {
@@ -282,15 +258,11 @@ static tarn_status run_loss(tarn__validator *v, tarn__validation *result, tarn__
     tarn__stepper_loss loss;
     tarn__batcher_next(v->batcher, &batch);
     TARN_TRY(tarn__stepper_evaluate(stepper, &loss, &batch));
-    sum += loss.loss;
-    nll_sum += loss.nll;
-    tokens += task->predictions(&batch);
+    tally.loss += loss.loss;
+    tally.watched += loss.watched;
+    tally.predictions += task->predictions(&batch);
   }
-  double *scores = result->scores;
-  scores[TARN_METRIC_LOSS] = sum / (double)tokens;
-  scores[TARN_METRIC_NLL] = nll_sum / (double)tokens;
-  scores[TARN_METRIC_PPL] = fmin(exp(scores[TARN_METRIC_NLL]), DBL_MAX);
-  if (v->characters > 0) scores[TARN_METRIC_BPC] = nll_sum / log(2.0) / (double)v->characters;
+  task->scores(result->scores, &tally);
   return TARN_STATUS_OK;
 }
 
@@ -329,7 +301,7 @@ tarn_status tarn__validator_run(tarn__validator *validator, tarn__validation *re
   *result = (tarn__validation){0};
   for (int m = 0; m < TARN_METRIC_COUNT; m++) result->scores[m] = NAN;
   double begin = tarn__seconds();
-  TARN_TRY(run_loss(validator, result, stepper, stop));
+  TARN_TRY(run_batches(validator, result, stepper, stop));
   if (validator->translator) TARN_TRY(run_bleu(validator, result, stepper, stop));
   result->seconds = tarn__seconds() - begin;
   return TARN_STATUS_OK;

@@ -441,7 +441,7 @@ static void at_the_bottom_nothing_is_done(void **state) {
   static const double scale = 1.0;
   open_spec(&s, "R R L R L", "heads: 2, backskip: { method: predictor, refresh: 2 }", TARN__F32,
             "train: { recompute: none }");
-  s.model->source_table->trained = false;
+  s.model->weights.source_table->trained = false;
   tarn__packed side = {.sentences = SENTENCES, .rows = ROWS, .longest = 8, .offsets = offsets};
   for (int64_t update = 1; update <= 2; update++) {
     int marks = 0;

@@ -426,7 +426,7 @@ static void bottom_needs_no_backward(const place *at) {
   static const double scale = 1.0;
   fixture f;
   open_model(&f, at, TARN__F32, 0.1, true);
-  f.model->source_table->trained = false;
+  f.model->weights.source_table->trained = false;
   if (f.model->source_positions) f.model->source_positions->trained = false;
   const char *bottom = f.model->encoder.layers[0].label;
   packed source, target;

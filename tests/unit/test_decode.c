@@ -60,7 +60,7 @@ static void open_model(fixture *f, int kind, tarn__dtype dtype) {
   must(tarn__model_open(&f->model, f->config, SOURCE_VOCAB, TARGET_VOCAB, dtype, false));
   must(tarn__model_allocate(f->model));
   must(tarn__model_initialise(f->model, 11));
-  tarn__param *table = f->model->output_table;
+  tarn__param *table = f->model->weights.output_table;
   size_t count = (size_t)(table->rows * table->cols);
   float *values = malloc(count * sizeof *values);
   must(tarn__param_get(table, values));
@@ -399,7 +399,7 @@ static void test_not_a_number(void **state) {
   (void)state;
   fixture f = {0};
   open_model(&f, 0, TARN__F32);
-  for (int64_t i = 0; i < 32; i++) ((float *)f.model->output_table->value)[7 * 32 + i] = NAN;
+  for (int64_t i = 0; i < 32; i++) ((float *)f.model->weights.output_table->value)[7 * 32 + i] = NAN;
   tarn__translator *translator = open_translator(&f, 2, 1, 4096);
   tarn__translation translations[SENTENCES];
   assert_int_equal(tarn__translator_run(translator, translations, f.ids, f.offsets, SENTENCES), TARN_STATUS_NUMERIC);

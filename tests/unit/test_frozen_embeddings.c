@@ -64,7 +64,8 @@ static void each_sharing_with_each_freezing(void **state) {
     if (status != TARN_STATUS_OK) fail_msg("%s", tarn_error_message());
     tarn__model *model;
     assert_int_equal(tarn__model_open(&model, config, 20, 20, TARN__F32, true), TARN_STATUS_OK);
-    const tarn__param *tables[] = {model->source_table, model->target_table, model->output_table};
+    const tarn__param *tables[] = {model->weights.source_table, model->weights.target_table,
+                                   model->weights.output_table};
     for (int k = 0; k < 3; k++) assert_int_equal(tables[k]->trained, cases[i].tables[k] == 't');
     tarn__model_close(&model);
     tarn_config_close(&config);
@@ -131,7 +132,7 @@ static void a_checkpoint_holds_a_recipe(void **state) {
   tarn__checkpoint_file_close(&file);
   tarn__checkpoint *checkpoint;
   if (tarn__checkpoint_open(&checkpoint, path, TARN__F32) != TARN_STATUS_OK) fail_msg("%s", tarn_error_message());
-  const tarn__param *table = checkpoint->model->source_table;
+  const tarn__param *table = checkpoint->model->weights.source_table;
   assert_false(table->trained);
   float *first = calloc((size_t)(table->rows * table->cols), sizeof *first);
   assert_non_null(first);

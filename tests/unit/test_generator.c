@@ -64,7 +64,7 @@ static void open_model(fixture *f, const char *text, int64_t vocab, tarn__dtype 
   must(tarn__model_open(&f->model, f->config, vocab, vocab, dtype, false));
   must(tarn__model_allocate(f->model));
   must(tarn__model_initialise(f->model, 11));
-  tarn__param *table = f->model->output_table;
+  tarn__param *table = f->model->weights.output_table;
   size_t count = (size_t)(table->rows * table->cols);
   float *values = malloc(count * sizeof *values);
   must(tarn__param_get(table, values));
@@ -508,7 +508,7 @@ static void bad_input(void **state) {
   must(tarn__generator_run(generator, results, ids, (int64_t[]){0}, 0));
   tarn__generator_close(&generator);
   // Weights that are not numbers are noticed by every method.
-  for (int64_t i = 0; i < 32; i++) ((float *)f.model->output_table->value)[7 * 32 + i] = NAN;
+  for (int64_t i = 0; i < 32; i++) ((float *)f.model->weights.output_table->value)[7 * 32 + i] = NAN;
   for (int method = 0; method < 2; method++) {
     generator = open_generator(&f, method ? &samples : &o);
     assert_int_equal(tarn__generator_run(generator, results, ids + 2, (int64_t[]){0, 2}, 1), TARN_STATUS_NUMERIC);

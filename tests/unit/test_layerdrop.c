@@ -30,11 +30,11 @@ static void draws_follow_the_probability(void **state) {
   bool again[LAYERS];
   for (uint32_t step = 0; step < STEPS; step++) {
     for (int stack = 0; stack < 2; stack++) {
-      tarn__layerdrop_draw(skip[stack], LAYERS, 0.2, 7, step, (tarn__layerdrop_stack)stack);
+      tarn__layerdrop_draw(skip[stack], LAYERS, 0.2, 7, step, (tarn__stack_id)stack);
       for (int i = 0; i < LAYERS; i++) skipped[stack][i] += skip[stack][i];
     }
     both += skip[0][0] && skip[0][1];
-    tarn__layerdrop_draw(again, LAYERS, 0.2, 7, step, TARN__LAYERDROP_ENCODER);
+    tarn__layerdrop_draw(again, LAYERS, 0.2, 7, step, TARN__STACK_ENCODER);
     assert_memory_equal(again, skip[0], sizeof again);
   }
   // Five standard deviations of a binomial count; layers are independent.
@@ -44,7 +44,7 @@ static void draws_follow_the_probability(void **state) {
     assert_true(fabs(skipped[1][i] - STEPS * 0.2) < 5 * deviation);
   }
   assert_true(fabs(both - STEPS * 0.04) < 5 * sqrt(STEPS * 0.04 * 0.96));
-  tarn__layerdrop_draw(skip[0], LAYERS, 0.0, 7, 1, TARN__LAYERDROP_ENCODER);
+  tarn__layerdrop_draw(skip[0], LAYERS, 0.0, 7, 1, TARN__STACK_ENCODER);
   for (int i = 0; i < LAYERS; i++) assert_false(skip[0][i]);
 }
 
@@ -91,12 +91,12 @@ static void a_skipped_layer_is_not_in_the_step(void **state) {
       assert_int_equal(tarn__stepper_train(&t->stepper, &loss, &loaded->batch, step), TARN_STATUS_OK);
       assert_true(isfinite(loss.loss));
       for (int i = 0; i < 4; i++) {
-        bool skipped = t->stepper.skip[TARN__LAYERDROP_ENCODER][i];
+        bool skipped = t->stepper.skip[TARN__STACK_ENCODER][i];
         assert_int_equal(nodes_of(t, "encoder", i + 1) == 0, skipped);
         seen += skipped;
       }
       for (int i = 0; i < 2; i++)
-        assert_int_equal(nodes_of(t, "decoder", i + 1) == 0, t->stepper.skip[TARN__LAYERDROP_DECODER][i]);
+        assert_int_equal(nodes_of(t, "decoder", i + 1) == 0, t->stepper.skip[TARN__STACK_DECODER][i]);
     }
     assert_true(seen > 24 && seen < 72);
     tarn_train_close(&t);
@@ -159,7 +159,7 @@ static void evaluation_runs_all_layers(void **state) {
     assert_int_equal(tarn__stepper_evaluate(&t[i]->stepper, &loss[i], &loaded->batch), TARN_STATUS_OK);
     assert_int_equal(tarn_train_plan(t[i])->upper_bound, i);
   }
-  assert_true(loss[0].loss == loss[1].loss && loss[0].nll == loss[1].nll);
+  assert_true(loss[0].loss == loss[1].loss && loss[0].watched == loss[1].watched);
   assert_int_equal(tarn_train_plan(t[0])->activation_bytes, tarn_train_plan(t[1])->activation_bytes);
   tarn_train_close(&t[0]);
   tarn_train_close(&t[1]);

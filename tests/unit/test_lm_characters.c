@@ -64,9 +64,9 @@ static void make(const char *name, tarn_vocab_type type) {
   must(tiny_train("config.yaml", run, set, 2, NULL, NULL, NULL));
   tarn__checkpoint *c;
   must(tarn__checkpoint_open(&c, run, TARN__F32));
-  memset(c->model->output_table->value, 0,
-         (size_t)(c->model->output_table->rows * c->model->output_table->cols) * sizeof(float));
-  memset(c->model->output_bias->value, 0, (size_t)c->model->output_bias->cols * sizeof(float));
+  memset(c->model->weights.output_table->value, 0,
+         (size_t)(c->model->weights.output_table->rows * c->model->weights.output_table->cols) * sizeof(float));
+  memset(c->model->weights.output_bias->value, 0, (size_t)c->model->weights.output_bias->cols * sizeof(float));
   tarn__checkpoint_extra extra = {.source = c->source, .target = c->target};
   must(tarn__checkpoint_save(zero, c->model, &extra));
   tarn__checkpoint_close(&c);

@@ -259,7 +259,7 @@ static void a_run_is_the_regression(void **state) {
   regress(w, b, shares, "run", WIDTH);
   tarn__checkpoint *c;
   must(tarn__checkpoint_open(&c, "run", TARN__F32));
-  const float *table = c->model->output_table->value, *bias = c->model->output_bias->value;
+  const float *table = c->model->weights.output_table->value, *bias = c->model->weights.output_bias->value;
   for (int v = 0; v < TINY_VOCAB; v++) {
     const double factor = scale * pow(shares[v], -power);
     const bool occurs = b[v] != 0;

@@ -249,7 +249,7 @@ static void test_frozen_bottom(void **state) {
     const stacks at = {"R R L", "L", pre ? "pre" : "post", NULL};
     fixture f;
     open_model(&f, &at, TARN__F32, TARN_RECOMPUTE_BLOCK);
-    f.model->source_table->trained = false;
+    f.model->weights.source_table->trained = false;
     plan(&f, &tarn__device_cpu);
     for (int k = 0; k < 4; k++) {
       assert_int_equal(count(&f, "encoder 1 R", ops[k], true), 0);
