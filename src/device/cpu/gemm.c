@@ -3,7 +3,9 @@
 #include <omp.h>
 #include <pthread.h>
 
+#include "device/cpu/gemm_cut.h"
 #include "device/cpu/gemm_kernels.h"
+#include "device/cpu/gemm_tiles.h"
 #include "device/cpu/isa.h"
 #include "device/cpu/row_cpu.h"
 
@@ -22,34 +24,12 @@ enum {
 
 static const double SERIAL_FLOPS = 1e6;  // a smaller product is not worth waking other threads
 
-// `total` cut into `pieces` of nearly equal numbers of units; at least one, so that nobody divides by none where there
-// is nothing to cut.
-typedef struct split {
-  int64_t total, unit, units, pieces;
-} split;
-
-static split split_into(int64_t total, int64_t unit, int64_t pieces) {
-  int64_t units = (total + unit - 1) / unit;
-  if (pieces > units) pieces = units;
-  return (split){total, unit, units, pieces > 1 ? pieces : 1};
-}
-
-static int64_t split_start(const split *s, int64_t piece) {
-  int64_t start = s->units * piece / s->pieces * s->unit;
-  return start < s->total ? start : s->total;
-}
-
-static int64_t split_size(const split *s, int64_t piece) { return split_start(s, piece + 1) - split_start(s, piece); }
-
-// Pieces are nearly equal: the largest has at most one unit more than the mean.
-static int64_t largest_piece(const split *s) { return (s->units + s->pieces - 1) / s->pieces * s->unit; }
-
 // How a product runs.
 typedef struct plan {
   const tarn__gemm_kernels *kernels;
   tarn__gemm_arithmetic arithmetic;
   int64_t group, step;  // of rows of A in this arithmetic
-  split m, n, k;        // rows of C; columns of C, in whole panels; terms of the sums
+  tarn__cut m, n, k;    // rows of C; columns of C, in whole panels; terms of the sums
   int threads;
   const char *a;        // A as it is read: g->a, or its rows rounded to INT8
   int64_t lda, a_size;  // elements between rows, bytes of an element
@@ -73,10 +53,10 @@ static tarn__gemm_arithmetic arithmetic_of(const tarn__gemm_kernels *kernels, co
 }
 
 // Chunks of k are whole units of 32 bits, but for the last.
-static split chunks_of(const tarn__gemm *g, tarn__gemm_arithmetic arithmetic) {
+static tarn__cut chunks_of(const tarn__gemm *g, tarn__gemm_arithmetic arithmetic) {
   int64_t bytes = arithmetic == TARN__GEMM_INT8 ? 1 : arithmetic == TARN__GEMM_BF16 ? 2 : 4;
   int64_t most = (g->transpose_a ? ACROSS_BYTES : LINE_BYTES) / bytes;
-  return split_into(g->k, CHUNK_UNIT, (g->k + most - 1) / most);
+  return tarn__cut_into(g->k, CHUNK_UNIT, (g->k + most - 1) / most);
 }
 
 // Rows that begin a whole number of pages apart fall into the same few places of the first cache.
@@ -102,19 +82,8 @@ static size_t panels_bytes(const tarn__gemm *g, const plan *p) {
 static tarn__gemm_kernels amx;
 static pthread_once_t amx_once = PTHREAD_ONCE_INIT;
 
-// Groups of A of BF16 have a width of their own.
-static void pack_amx(uint32_t *out, const tarn__gemm_lines *lines) {
-  if (lines->arithmetic == TARN__GEMM_BF16 && lines->width == TARN__GEMM_AMX_GROUP)
-    tarn__gemm_amx_pack(out, lines);
-  else
-    tarn__gemm_kernels_avx512_bf16.pack(out, lines);
-}
-
 static void make_amx(void) {
   amx = tarn__gemm_kernels_avx512_bf16;
-  amx.group_bf16 = amx.step_bf16 = TARN__GEMM_AMX_GROUP;
-  amx.multiply_bf16 = tarn__gemm_amx_multiply;
-  amx.pack = pack_amx;
   if (tarn__isa_int8_tiles()) amx.multiply_int8 = tarn__gemm_int8_amx_multiply;
 }
 #endif
@@ -137,7 +106,7 @@ static plan plan_of(const tarn__gemm *g, int threads) {
   p.step = bf16 ? kernels->step_bf16 : kernels->step;
   if (2.0 * (double)g->m * (double)g->n * (double)g->k < SERIAL_FLOPS) p.threads = 1;
   p.k = chunks_of(g, p.arithmetic);
-  int64_t units = tarn__gemm_units(largest_piece(&p.k), p.arithmetic);
+  int64_t units = tarn__gemm_units(tarn__cut_largest(&p.k), p.arithmetic);
   int64_t most = BLOCK_BYTES / (units * 4) / p.step * p.step;
   if (most < p.group) most = p.group;
   // Few rows: each thread reads its own part of B, which is the larger operand.
@@ -148,23 +117,35 @@ static plan plan_of(const tarn__gemm *g, int threads) {
   int64_t tasks = p.threads == 1 ? 1 : (int64_t)TASKS * p.threads;
   if (!narrow && blocks < tasks && g->m >= tasks * LEAST_ROWS) blocks = tasks;
   bool wide = !p.pack_a && g->n >= tasks * LEAST_COLUMNS;
-  p.m = split_into(g->m, p.step, narrow ? 1 : round_up(blocks, p.threads));
-  p.n = split_into(g->n, kernels->panel, !narrow ? 1 : wide ? tasks : p.threads);
+  p.m = tarn__cut_into(g->m, p.step, narrow ? 1 : round_up(blocks, p.threads));
+  p.n = tarn__cut_into(g->n, kernels->panel, !narrow ? 1 : wide ? tasks : p.threads);
   p.a = g->a;
   p.lda = g->lda;
   p.a_size = (int64_t)tarn__dtype_size(g->dtype);
   p.partial = p.k.pieces > 1 && g->c_dtype == TARN__BF16;
-  int64_t rows = largest_piece(&p.m);
+  int64_t rows = tarn__cut_largest(&p.m);
   p.a_bytes = aligned((size_t)((p.pack_a ? rows : p.step) * units) * 4);
   if (g->packed == NULL) p.b_bytes = aligned(panels_bytes(g, &p));
-  if (p.partial) p.partial_bytes = aligned((size_t)(rows * largest_piece(&p.n)) * sizeof(float));
+  if (p.partial) p.partial_bytes = aligned((size_t)(rows * tarn__cut_largest(&p.n)) * sizeof(float));
   return p;
 }
 
 static bool is_empty(const tarn__gemm *g) { return g->m == 0 || g->n == 0 || g->k == 0; }
 
+// Another way to run the product than that of this file, or NULL.
+static const tarn__gemm_way *way_of(const tarn__gemm *g) {
+#ifdef TARN_X86
+  if (g->dtype == TARN__BF16 && !g->int8 && tarn__isa_now() == TARN__ISA_AMX) return &tarn__gemm_tiles;
+#else
+  (void)g;
+#endif
+  return NULL;
+}
+
 size_t tarn__gemm_scratch(const tarn__gemm *gemm, int threads) {
   if (is_empty(gemm) || gemm->dtype == TARN__F64) return 0;
+  const tarn__gemm_way *way = way_of(gemm);
+  if (way != NULL) return way->scratch(gemm, threads);
   plan p = plan_of(gemm, threads);
   return p.b_bytes + quantised_bytes(gemm) + (p.a_bytes + p.partial_bytes) * (size_t)p.threads;
 }
@@ -188,7 +169,7 @@ static int8_columns columns_of(const tarn__gemm *g, const plan *p) {
 // Part `part` of the packing of a chunk of B: panels where their columns lie along the memory, terms of k where they
 // lie across it, so that the memory is read from end to end.
 static void pack_b(uint32_t *out, const tarn__gemm *g, const plan *p, int64_t chunk, int64_t part) {
-  int64_t width = p->kernels->panel, k = split_start(&p->k, chunk), length = split_size(&p->k, chunk);
+  int64_t width = p->kernels->panel, k = tarn__cut_start(&p->k, chunk), length = tarn__cut_size(&p->k, chunk);
   tarn__gemm_lines lines = {.ld = g->ldb,
                             .count = g->n,
                             .k = length,
@@ -210,18 +191,18 @@ static void pack_b(uint32_t *out, const tarn__gemm *g, const plan *p, int64_t ch
 }
 
 static int64_t pack_parts(const tarn__gemm *g, const plan *p, int64_t chunk) {
-  int64_t total = g->transpose_b ? g->n : split_size(&p->k, chunk);
+  int64_t total = g->transpose_b ? g->n : tarn__cut_size(&p->k, chunk);
   int64_t unit = g->transpose_b ? p->kernels->panel : PACK_TERMS;
   return (total + unit - 1) / unit;
 }
 
 // Rows [i, i + rows) of chunk `chunk` of A.
 static void pack_a(uint32_t *out, const tarn__gemm *g, const plan *p, int64_t chunk, int64_t i, int64_t rows) {
-  int64_t k = split_start(&p->k, chunk), group = p->group, whole = rows / group * group;
+  int64_t k = tarn__cut_start(&p->k, chunk), group = p->group, whole = rows / group * group;
   tarn__gemm_lines lines = {.from = p->a + (g->transpose_a ? k * p->lda + i : i * p->lda + k) * p->a_size,
                             .ld = p->lda,
                             .count = whole,
-                            .k = split_size(&p->k, chunk),
+                            .k = tarn__cut_size(&p->k, chunk),
                             .width = group,
                             .across = g->transpose_a,
                             .arithmetic = p->arithmetic};
@@ -255,9 +236,9 @@ static void finish_block(const tarn__gemm *g, const float *sums, int64_t i, int6
 static void run_chunk(const tarn__gemm *g, const plan *p, const uint32_t *b, uint32_t *a, float *sums, int64_t chunk,
                       int64_t task) {
   int64_t mi = task / p->n.pieces, ni = task % p->n.pieces;
-  int64_t i = split_start(&p->m, mi), rows = split_size(&p->m, mi);
-  int64_t j = split_start(&p->n, ni), cols = split_size(&p->n, ni);
-  int64_t units = tarn__gemm_units(split_size(&p->k, chunk), p->arithmetic);
+  int64_t i = tarn__cut_start(&p->m, mi), rows = tarn__cut_size(&p->m, mi);
+  int64_t j = tarn__cut_start(&p->n, ni), cols = tarn__cut_size(&p->n, ni);
+  int64_t units = tarn__gemm_units(tarn__cut_size(&p->k, chunk), p->arithmetic);
   bool last = chunk == p->k.pieces - 1;
   // Rows that fill no step are packed, with zeros beside them, but for those of INT8.
   int64_t direct = p->pack_a ? 0 : g->int8 ? rows : rows / p->step * p->step;
@@ -282,14 +263,14 @@ static void run_chunk(const tarn__gemm *g, const plan *p, const uint32_t *b, uin
     block.column_sums = columns.sums + chunk * round_up(g->n, p->kernels->panel) + j;
   }
   if (direct > 0) {
-    block.a = p->a + (i * p->lda + split_start(&p->k, chunk)) * p->a_size;
+    block.a = p->a + (i * p->lda + tarn__cut_start(&p->k, chunk)) * p->a_size;
     block.row_bytes = p->lda * p->a_size;
     block.m = direct;
     // Tasks are dealt out in turn, so a thread probably gets the one after those that the others have now.
     int64_t following = mi + p->threads;
     if (p->n.pieces == 1 && p->k.pieces == 1 && following < p->m.pieces) {
-      block.next = (const char *)block.a + (split_start(&p->m, following) - i) * block.row_bytes;
-      block.next_rows = split_size(&p->m, following);
+      block.next = (const char *)block.a + (tarn__cut_start(&p->m, following) - i) * block.row_bytes;
+      block.next_rows = tarn__cut_size(&p->m, following);
     }
     multiply(&block);
     block.next_rows = 0;
@@ -308,7 +289,7 @@ static void run_chunk(const tarn__gemm *g, const plan *p, const uint32_t *b, uin
 // Where the packed chunk behind `chunk` begins.
 static uint32_t *after_chunk(const uint32_t *b, const tarn__gemm *g, const plan *p, int64_t chunk) {
   int64_t columns = round_up(g->n, p->kernels->panel);
-  return (uint32_t *)(uintptr_t)b + columns * tarn__gemm_units(split_size(&p->k, chunk), p->arithmetic);
+  return (uint32_t *)(uintptr_t)b + columns * tarn__gemm_units(tarn__cut_size(&p->k, chunk), p->arithmetic);
 }
 
 // One block of C: it stays in the second cache while the chunks of k are added.
@@ -319,7 +300,8 @@ static void run_task(const tarn__gemm *g, const plan *p, const uint32_t *b, uint
   }
   int64_t mi = task / p->n.pieces, ni = task % p->n.pieces;
   if (g->complete != NULL)
-    g->complete(g, split_start(&p->m, mi), split_size(&p->m, mi), split_start(&p->n, ni), split_size(&p->n, ni));
+    g->complete(g, tarn__cut_start(&p->m, mi), tarn__cut_size(&p->m, mi), tarn__cut_start(&p->n, ni),
+                tarn__cut_size(&p->n, ni));
 }
 
 // C = act(bias), for an empty sum.
@@ -355,6 +337,11 @@ void tarn__gemm_run(const tarn__gemm *gemm, int threads, void *scratch) {
     empty_sum(gemm);
     return;
   }
+  const tarn__gemm_way *way = way_of(gemm);
+  if (way != NULL) {
+    way->run(gemm, threads, scratch);
+    return;
+  }
   plan p = plan_of(gemm, threads);
   char *quantised = (char *)scratch + p.b_bytes, *own = quantised + quantised_bytes(gemm);
   if (gemm->int8) {
@@ -387,6 +374,8 @@ void tarn__gemm_run(const tarn__gemm *gemm, int threads, void *scratch) {
 
 size_t tarn__gemm_pack_bytes(const tarn__gemm *gemm) {
   if (gemm->n == 0 || gemm->k == 0) return 0;
+  const tarn__gemm_way *way = way_of(gemm);
+  if (way != NULL) return way->pack_bytes(gemm);
   plan p = plan_of(gemm, 1);
   int64_t columns = round_up(gemm->n, p.kernels->panel);
   size_t bytes = panels_bytes(gemm, &p);
@@ -406,7 +395,7 @@ static void pack_panel_int8(const tarn__gemm *g, const plan *p, void *packed, in
   for (int64_t i = count; i < width; i++) out.scales[j + i] = 0.0f;
   uint32_t *to = packed;
   for (int64_t chunk = 0; chunk < p->k.pieces; chunk++) {
-    int64_t k = split_start(&p->k, chunk), end = k + split_size(&p->k, chunk);
+    int64_t k = tarn__cut_start(&p->k, chunk), end = k + tarn__cut_size(&p->k, chunk);
     int64_t units = tarn__gemm_units(end - k, TARN__GEMM_INT8);
     uint32_t *at = to + j * units;
     memset(out.sums + chunk * columns + j, 0, (size_t)width * sizeof *out.sums);
@@ -432,6 +421,11 @@ static void pack_panel_int8(const tarn__gemm *g, const plan *p, void *packed, in
 
 void tarn__gemm_pack(void *packed, const tarn__gemm *gemm, int threads) {
   if (gemm->n == 0 || gemm->k == 0) return;
+  const tarn__gemm_way *way = way_of(gemm);
+  if (way != NULL) {
+    way->pack(packed, gemm, threads);
+    return;
+  }
   tarn__gemm g = *gemm;
   g.packed = packed;
   plan p = plan_of(&g, threads);

@@ -1,16 +1,14 @@
-// Products of BF16 by Intel's matrix extension (AMX-TILE, AMX-BF16): a tile register holds 16 rows of 64 bytes, and one
-// instruction multiplies 16 rows of 16 units of A with 16 units of 16 columns of B. The packed B of gemm_kernels.h is
-// what a tile of B is loaded from. A is read row by row: groups have 16 rows, and a packed group holds its rows one
-// behind the other, [16][units], so that both kinds of A are one matrix. Compiled for this extension alone and reached
-// through tarn__isa_now() only.
+// Tiles by Intel's matrix extension (AMX-TILE, AMX-BF16): a tile register holds 16 rows of 64 bytes, and one
+// instruction multiplies 16 rows of 32 terms of A with 32 terms of 16 columns of B. Compiled for this extension alone
+// and reached through tarn__isa_now() only.
 #include <immintrin.h>
 #include <string.h>
 
-#include "device/cpu/gemm_kernels.h"
+#include "device/cpu/gemm_tiles.h"
 
-enum { GROUP = TARN__GEMM_AMX_GROUP, PANEL = 32, UNITS = 16, BLOCK = 2 * GROUP };
+enum { ROWS = 16, PANEL = TARN__TILES_LINES, STEP = TARN__TILES_STEP_BYTES, TILE = STEP / 2, TILE_SUMS = 256 };
 
-enum { RESIDENT_BYTES = 512 << 10 };  // of a B that leaves room for A and C in a second cache of 2 MB
+#define ALWAYS_INLINE static inline __attribute__((always_inline))
 
 // Tiles 0 to 3: sums; 4, 5: A; 6, 7: B. All are whole.
 typedef struct tile_config {
@@ -19,84 +17,76 @@ typedef struct tile_config {
   uint8_t rows[16];
 } tile_config;
 
-static void configure(void) {
-  tile_config config = {.palette = 1};
-  for (int i = 0; i < 8; i++) {
-    config.row_bytes[i] = 64;
-    config.rows[i] = 16;
-  }
-  _tile_loadconfig(&config);
-}
+// A constant: compilers see of what is loaded the first eight bytes alone, and may leave out stores to the rest.
+static const tile_config whole_tiles = {.palette = 1,
+                                        .row_bytes = {64, 64, 64, 64, 64, 64, 64, 64},
+                                        .rows = {ROWS, ROWS, ROWS, ROWS, ROWS, ROWS, ROWS, ROWS}};
 
-// The last units of a row or a panel, where there are fewer than a tile has, with zeros behind them.
-typedef struct tail {
-  int64_t units;
-  _Alignas(64) uint32_t a[BLOCK][UNITS];
-  _Alignas(64) uint32_t b[UNITS][PANEL];
-} tail;
+void tarn__tiles_begin(void) { _tile_loadconfig(&whole_tiles); }
 
-static void take_a_tail(tail *t, const char *a, int64_t row_bytes, int groups, int64_t first) {
-  for (int r = 0; r < groups * GROUP; r++)
-    memcpy(t->a[r], a + r * row_bytes + 4 * first, (size_t)t->units * sizeof(uint32_t));
-}
+void tarn__tiles_end(void) { _tile_release(); }
 
-// A tile is there when its last line is, and the processor does not see where the next tiles will come from. So what is
-// wanted a panel later (of B), or at the end of a block (of C), is fetched into the second cache early; into the first
-// one, rows of C that are a power of two apart would throw each other out.
-static inline __attribute__((always_inline)) void fetch(const char *from, int64_t bytes) {
-  for (int64_t at = 0; at < bytes; at += 64) _mm_prefetch(from + at, _MM_HINT_T1);
-}
+// --- multiplication
 
-// One step of the sums of one or two groups.
-static inline __attribute__((always_inline)) void step(const char *a, int64_t row_bytes, const void *b, int groups) {
-  _tile_loadd(6, b, PANEL * 4);
-  _tile_loadd(7, (const char *)b + 64, PANEL * 4);
-  _tile_loadd(4, a, (size_t)row_bytes);
+// One step of the sums of 32 rows, or of 16. Each tile is loaded right before it is wanted first.
+ALWAYS_INLINE void step(const char *a, const char *b, bool both) {
+  _tile_loadd(4, a, 64);
+  _tile_loadd(6, b, 64);
   _tile_dpbf16ps(0, 4, 6);
+  _tile_loadd(7, b + TILE, 64);
   _tile_dpbf16ps(1, 4, 7);
-  if (groups == 1) return;
-  _tile_loadd(5, a + GROUP * row_bytes, (size_t)row_bytes);
+  if (!both) return;
+  _tile_loadd(5, a + TILE, 64);
   _tile_dpbf16ps(2, 5, 6);
   _tile_dpbf16ps(3, 5, 7);
 }
 
-// Sums of `groups` groups with one panel of B go to [groups * GROUP][PANEL].
-static inline __attribute__((always_inline)) void sum_up(float *sums, const char *a, int64_t row_bytes,
-                                                         const uint32_t *b, int64_t units, tail *t, int groups,
-                                                         const char *ahead) {
-  _tile_zero(0);
-  _tile_zero(1);
-  _tile_zero(2);
-  _tile_zero(3);
-  const int64_t whole = units - t->units;
-  for (int64_t u = 0; u < whole; u += UNITS) {
-    if (ahead) fetch(ahead + u * PANEL * 4, UNITS * PANEL * 4);
-    step(a + 4 * u, row_bytes, b + u * PANEL, groups);
+// Sums of one panel of A, from `from` (NULL: zero) to `to`.
+ALWAYS_INLINE void sum_up(float *to, const float *from, const tarn__tiles_block *g, int64_t panel, bool both) {
+  if (from) {
+    _tile_loadd(0, from, 64);
+    _tile_loadd(1, from + TILE_SUMS, 64);
+    if (both) _tile_loadd(2, from + 2 * TILE_SUMS, 64);
+    if (both) _tile_loadd(3, from + 3 * TILE_SUMS, 64);
+  } else {
+    _tile_zero(0);
+    _tile_zero(1);
+    _tile_zero(2);
+    _tile_zero(3);
   }
-  if (t->units > 0) {
-    take_a_tail(t, a, row_bytes, groups, whole);
-    step((const char *)t->a, UNITS * 4, t->b, groups);
+  for (int p = 0; p < g->products; p++) {
+    const char *a = (const char *)g->a[p] + panel * g->a_stride, *b = g->b[p];
+    for (int64_t s = 0; s < g->steps; s++, a += STEP, b += STEP) step(a, b, both);
   }
-  _tile_stored(0, sums, PANEL * 4);
-  _tile_stored(1, sums + 16, PANEL * 4);
-  if (groups == 1) return;
-  _tile_stored(2, sums + GROUP * PANEL, PANEL * 4);
-  _tile_stored(3, sums + GROUP * PANEL + 16, PANEL * 4);
+  _tile_stored(0, to, 64);
+  _tile_stored(1, to + TILE_SUMS, 64);
+  if (!both) return;
+  _tile_stored(2, to + 2 * TILE_SUMS, 64);
+  _tile_stored(3, to + 3 * TILE_SUMS, 64);
+}
+
+// The lines of C that will be written to. A store waits for its line, and the processor does not see from the rows
+// before where the next ones will be.
+static inline void fetch_c(const tarn__tiles_finish *f, int64_t row, int64_t rows) {
+  const int64_t size = f->c_dtype == TARN__BF16 ? 2 : 4;
+  const char *c = (const char *)f->c + row * f->ldc * size;
+  for (int64_t r = 0; r < rows; r++, c += f->ldc * size)
+    for (int64_t at = 0; at < f->columns * size; at += 64) _mm_prefetch(c + at, _MM_HINT_T1);
 }
 
 // Half a row of sums goes to C.
-static inline void finish_half(char *c, const float *sums, const float *bias, __mmask16 here,
-                               const tarn__gemm_block *g) {
-  const bool narrow = g->c_dtype == TARN__BF16;
+ALWAYS_INLINE void finish_half(char *c, const float *sums, const float *bias, __mmask16 here,
+                               const tarn__tiles_finish *f) {
+  const bool narrow = f->c_dtype == TARN__BF16;
   __m512 v = _mm512_load_ps(sums);
   if (bias) v = _mm512_add_ps(v, _mm512_maskz_loadu_ps(here, bias));
-  if (g->accumulate && narrow) {
+  if (f->accumulate && narrow) {
     const __m512i old = _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(here, c));
     v = _mm512_add_ps(v, _mm512_castsi512_ps(_mm512_slli_epi32(old, 16)));
-  } else if (g->accumulate) {
+  } else if (f->accumulate) {
     v = _mm512_add_ps(v, _mm512_maskz_loadu_ps(here, c));
   }
-  if (g->relu)  // a NaN stays
+  if (f->relu)  // a NaN stays
     v = _mm512_mask_mov_ps(v, _mm512_cmp_ps_mask(v, _mm512_setzero_ps(), _CMP_LT_OQ), _mm512_setzero_ps());
   if (narrow)
     _mm256_mask_storeu_epi16(c, here, (__m256i)_mm512_cvtneps_pbh(v));
@@ -104,132 +94,137 @@ static inline void finish_half(char *c, const float *sums, const float *bias, __
     _mm512_mask_storeu_ps(c, here, v);
 }
 
-// The lines of C that a block will be written to.
-static inline __attribute__((always_inline)) void fetch_c(const tarn__gemm_block *g, int64_t i, int64_t rows,
-                                                          int64_t j) {
-  const int64_t size = g->c_dtype == TARN__BF16 ? 2 : 4, cols = g->n - j < PANEL ? g->n - j : PANEL;
-  const char *c = (const char *)g->c + (i * g->ldc + j) * size;
-  for (int64_t r = 0; r < rows; r++, c += g->ldc * size) fetch(c, cols * size);
-}
-
-static void finish(const float *sums, const tarn__gemm_block *g, int64_t i, int64_t rows, int64_t j) {
-  const int64_t size = g->c_dtype == TARN__BF16 ? 2 : 4, cols = g->n - j;
-  for (int half = 0; half < 2; half++) {
-    const int64_t left = cols - 16 * half;
-    if (left <= 0) return;
+// The sums of a panel of A go to rows from `row` on.
+static void finish_panel(const tarn__tiles_finish *f, const float *sums, int64_t row, int64_t rows) {
+  const int64_t size = f->c_dtype == TARN__BF16 ? 2 : 4;
+  for (int64_t half = 0; half < 2 && f->columns > half * 16; half++) {
+    const int64_t left = f->columns - 16 * half;
     const __mmask16 here = left >= 16 ? 0xFFFF : (__mmask16)((1u << left) - 1);
-    const float *bias = g->bias ? g->bias + j + 16 * half : NULL;
-    char *c = (char *)g->c + (i * g->ldc + j + 16 * half) * size;
-    for (int64_t r = 0; r < rows; r++, c += g->ldc * size) finish_half(c, sums + r * PANEL + 16 * half, bias, here, g);
+    const float *bias = f->bias ? f->bias + 16 * half : NULL;
+    char *c = (char *)f->c + (row * f->ldc + 16 * half) * size;
+    for (int64_t r = 0; r < rows; r++, c += f->ldc * size)
+      finish_half(c, sums + half * TILE_SUMS + r / 16 * 2 * TILE_SUMS + r % 16 * 16, bias, here, f);
   }
 }
 
-// Sums of the rows from i on with the panel of columns from j on. ahead: the panel to be fetched, or NULL.
-static void multiply_block(const tarn__gemm_block *g, int64_t i, int64_t j, tail *t, const char *ahead) {
-  _Alignas(64) float sums[BLOCK * PANEL];
-  const int64_t row_bytes = g->row_bytes != 0 ? g->row_bytes : 4 * g->units;
-  const int64_t rows = g->m - i < BLOCK ? g->m - i : BLOCK;
-  const char *a = (const char *)g->a + i * row_bytes;
-  const uint32_t *b = g->b + j * g->units;
-  fetch_c(g, i, rows, j);
-  if (rows > GROUP)
-    sum_up(sums, a, row_bytes, b, g->units, t, 2, ahead);
-  else
-    sum_up(sums, a, row_bytes, b, g->units, t, 1, ahead);
-  finish(sums, g, i, rows, j);
+void tarn__tiles_finish_rows(const tarn__tiles_finish *finish, const float *sums, int64_t rows) {
+  for (int64_t row = 0; row < rows; row += PANEL, sums += TARN__TILES_SUMS)
+    finish_panel(finish, sums, row, rows - row < PANEL ? rows - row : PANEL);
 }
 
-static void take_b_tail(tail *t, const tarn__gemm_block *g, int64_t j) {
-  memcpy(t->b, g->b + j * g->units + (g->units - t->units) * PANEL, (size_t)(t->units * PANEL) * sizeof *t->b[0]);
-}
-
-void tarn__gemm_amx_multiply(const tarn__gemm_block *g) {
-  tail t = {.units = g->units % UNITS};
-  configure();
-  // Either all of B stays in the second cache and C is gone through row by row, or a panel of B stays in the first.
-  if (g->n * g->units * 4 <= RESIDENT_BYTES) {
-    for (int64_t i = 0; i < g->m; i += BLOCK)
-      for (int64_t j = 0; j < g->n; j += PANEL) {
-        take_b_tail(&t, g, j);
-        multiply_block(g, i, j, &t, NULL);
-      }
-  } else {
-    for (int64_t j = 0; j < g->n; j += PANEL) {
-      const char *ahead = j + PANEL < g->n ? (const char *)(g->b + (j + PANEL) * g->units) : NULL;
-      take_b_tail(&t, g, j);
-      for (int64_t i = 0; i < g->m; i += BLOCK) multiply_block(g, i, j, &t, i == 0 ? ahead : NULL);
-    }
-  }
-  _tile_release();
-}
-
-// A row that lies along the memory.
-static void pack_along(uint32_t *out, const tarn__gemm_lines *l, int64_t first, int64_t units) {
-  for (int64_t r = 0; r < GROUP; r++, out += units) {
-    if (first + r >= l->count) {
-      memset(out, 0, (size_t)units * sizeof *out);
-      continue;
-    }
-    if (l->k % 2 != 0) out[units - 1] = 0;
-    memcpy(out, (const uint16_t *)l->from + (first + r) * l->ld, (size_t)l->k * sizeof(uint16_t));
-  }
-}
-
-// 16 x 16 units: a row becomes a column.
-static inline __attribute__((always_inline)) void transpose(__m512i v[16]) {
-  __m512i w[16];
-  for (int i = 0; i < 16; i += 2) {
-    w[i] = _mm512_unpacklo_epi32(v[i], v[i + 1]);
-    w[i + 1] = _mm512_unpackhi_epi32(v[i], v[i + 1]);
-  }
-  for (int i = 0; i < 16; i += 4) {
-    v[i] = _mm512_unpacklo_epi64(w[i], w[i + 2]);
-    v[i + 1] = _mm512_unpackhi_epi64(w[i], w[i + 2]);
-    v[i + 2] = _mm512_unpacklo_epi64(w[i + 1], w[i + 3]);
-    v[i + 3] = _mm512_unpackhi_epi64(w[i + 1], w[i + 3]);
-  }
-  // Lane l of v[4 q + c] holds column 4 l + c of rows 4 q to 4 q + 3.
-  for (int c = 0; c < 4; c++) {
-    const __m512i even01 = _mm512_shuffle_i32x4(v[c], v[c + 4], 0x88),
-                  odd01 = _mm512_shuffle_i32x4(v[c], v[c + 4], 0xDD);
-    const __m512i even23 = _mm512_shuffle_i32x4(v[c + 8], v[c + 12], 0x88);
-    const __m512i odd23 = _mm512_shuffle_i32x4(v[c + 8], v[c + 12], 0xDD);
-    w[c] = _mm512_shuffle_i32x4(even01, even23, 0x88);
-    w[c + 4] = _mm512_shuffle_i32x4(odd01, odd23, 0x88);
-    w[c + 8] = _mm512_shuffle_i32x4(even01, even23, 0xDD);
-    w[c + 12] = _mm512_shuffle_i32x4(odd01, odd23, 0xDD);
-  }
-  for (int i = 0; i < 16; i++) v[i] = w[i];
-}
-
-// Rows that lie across it: two terms of k of 16 rows make 16 units, which go to 16 rows.
-static void pack_across(uint32_t *out, const tarn__gemm_lines *l, int64_t first, int64_t units) {
-  const int64_t left = l->count - first;
-  const __mmask16 here = left >= GROUP ? 0xFFFF : (__mmask16)((1u << left) - 1);
-  const uint16_t *from = (const uint16_t *)l->from + first;
-  for (int64_t u = 0; u < units; u += UNITS, from += 2 * UNITS * l->ld) {
-    __m512i pairs[UNITS];
-    const int64_t count = units - u < UNITS ? units - u : UNITS;
-    for (int64_t i = 0; i < UNITS; i++) {
-      pairs[i] = _mm512_setzero_si512();
-      if (i >= count) continue;
-      const uint16_t *at = from + 2 * i * l->ld;
-      pairs[i] = _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(here, at));
-      if (2 * (u + i) + 1 >= l->k) continue;
-      const __m512i second = _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(here, at + l->ld));
-      pairs[i] = _mm512_or_si512(pairs[i], _mm512_slli_epi32(second, 16));
-    }
-    transpose(pairs);
-    const __mmask16 whole = count == UNITS ? 0xFFFF : (__mmask16)((1u << count) - 1);
-    for (int64_t r = 0; r < GROUP; r++) _mm512_mask_storeu_epi32(out + r * units + u, whole, pairs[r]);
-  }
-}
-
-void tarn__gemm_amx_pack(uint32_t *out, const tarn__gemm_lines *l) {
-  const int64_t units = tarn__gemm_units(l->k, TARN__GEMM_BF16);
-  for (int64_t first = 0; first < l->count; first += GROUP, out += l->stride)
-    if (l->across)
-      pack_across(out, l, first, units);
+void tarn__tiles_multiply(const tarn__tiles_block *g) {
+  _Alignas(64) float complete[TARN__TILES_SUMS];
+  for (int64_t panel = 0; panel * PANEL < g->rows; panel++) {
+    const int64_t row = panel * PANEL, rows = g->rows - row < PANEL ? g->rows - row : PANEL;
+    float *sums = g->sums + panel * TARN__TILES_SUMS, *to = g->finish ? complete : sums;
+    if (g->finish) fetch_c(g->finish, row, rows);
+    if (rows > ROWS)
+      sum_up(to, g->add ? sums : NULL, g, panel, true);
     else
-      pack_along(out, l, first, units);
+      sum_up(to, g->add ? sums : NULL, g, panel, false);
+    if (g->finish) finish_panel(g->finish, complete, row, rows);
+  }
+}
+
+// --- packing
+
+// A 128-bit piece of each of four places, one a lane.
+ALWAYS_INLINE __m512i gather4(const uint16_t *a, const uint16_t *b, const uint16_t *c, const uint16_t *d) {
+  __m512i v = _mm512_castsi128_si512(_mm_loadu_si128((const __m128i *)(const void *)a));
+  v = _mm512_inserti32x4(v, _mm_loadu_si128((const __m128i *)(const void *)b), 1);
+  v = _mm512_inserti32x4(v, _mm_loadu_si128((const __m128i *)(const void *)c), 2);
+  return _mm512_inserti32x4(v, _mm_loadu_si128((const __m128i *)(const void *)d), 3);
+}
+
+// A whole step of rows of A that lie along the memory.
+ALWAYS_INLINE void a_along(char *out, const uint16_t *from, int64_t ld) {
+  for (int r = 0; r < PANEL; r++) _mm512_store_si512(out + 64 * r, _mm512_loadu_si512(from + r * ld));
+}
+
+// Rows of A that lie across it. Lane l of eight vectors holds terms 8 l to 8 l + 7 of eight rows; transposed within the
+// lanes they are these rows.
+ALWAYS_INLINE void a_across(char *out, const uint16_t *from, int64_t ld) {
+  for (int eight = 0; eight < PANEL; eight += 8, from += 8, out += 8 * 64) {
+    __m512i v[8], w[8];
+    for (int i = 0; i < 8; i++)
+      v[i] = gather4(from + i * ld, from + (8 + i) * ld, from + (16 + i) * ld, from + (24 + i) * ld);
+    for (int i = 0; i < 8; i += 2) {
+      w[i] = _mm512_unpacklo_epi16(v[i], v[i + 1]);
+      w[i + 1] = _mm512_unpackhi_epi16(v[i], v[i + 1]);
+    }
+    for (int i = 0; i < 8; i += 4) {
+      v[i] = _mm512_unpacklo_epi32(w[i], w[i + 2]);
+      v[i + 1] = _mm512_unpackhi_epi32(w[i], w[i + 2]);
+      v[i + 2] = _mm512_unpacklo_epi32(w[i + 1], w[i + 3]);
+      v[i + 3] = _mm512_unpackhi_epi32(w[i + 1], w[i + 3]);
+    }
+    for (int i = 0; i < 4; i++) {
+      _mm512_store_si512(out + 64 * (2 * i), _mm512_unpacklo_epi64(v[i], v[i + 4]));
+      _mm512_store_si512(out + 64 * (2 * i + 1), _mm512_unpackhi_epi64(v[i], v[i + 4]));
+    }
+  }
+}
+
+// Columns of B that lie along the memory: lane l of four vectors holds four pairs of columns 4 l to 4 l + 3.
+ALWAYS_INLINE void b_along(char *out, const uint16_t *from, int64_t ld) {
+  for (int tile = 0; tile < 2; tile++, from += 16 * ld)
+    for (int four = 0; four < 4; four++, out += 4 * 64) {
+      __m512i v[4], w[4];
+      for (int i = 0; i < 4; i++) {
+        const uint16_t *at = from + i * ld + 8 * four;
+        v[i] = gather4(at, at + 4 * ld, at + 8 * ld, at + 12 * ld);
+      }
+      w[0] = _mm512_unpacklo_epi32(v[0], v[1]);
+      w[1] = _mm512_unpackhi_epi32(v[0], v[1]);
+      w[2] = _mm512_unpacklo_epi32(v[2], v[3]);
+      w[3] = _mm512_unpackhi_epi32(v[2], v[3]);
+      _mm512_store_si512(out, _mm512_unpacklo_epi64(w[0], w[2]));
+      _mm512_store_si512(out + 64, _mm512_unpackhi_epi64(w[0], w[2]));
+      _mm512_store_si512(out + 128, _mm512_unpacklo_epi64(w[1], w[3]));
+      _mm512_store_si512(out + 192, _mm512_unpackhi_epi64(w[1], w[3]));
+    }
+}
+
+// Columns of B that lie across it: of two terms the lanes are dealt out so that pairs of neighbours unpack in order.
+ALWAYS_INLINE void b_across(char *out, const uint16_t *from, int64_t ld) {
+  const __m512i order = _mm512_setr_epi64(0, 4, 1, 5, 2, 6, 3, 7);
+  for (int pair = 0; pair < 16; pair++, from += 2 * ld, out += 64) {
+    const __m512i first = _mm512_permutexvar_epi64(order, _mm512_loadu_si512(from));
+    const __m512i second = _mm512_permutexvar_epi64(order, _mm512_loadu_si512(from + ld));
+    _mm512_store_si512(out, _mm512_unpacklo_epi16(first, second));
+    _mm512_store_si512(out + TILE, _mm512_unpackhi_epi16(first, second));
+  }
+}
+
+ALWAYS_INLINE void pack_step(char *out, const uint16_t *from, int64_t ld, bool is_b, bool across) {
+  if (is_b)
+    across ? b_across(out, from, ld) : b_along(out, from, ld);
+  else
+    across ? a_across(out, from, ld) : a_along(out, from, ld);
+}
+
+// A step that is not whole, by way of one with zeros beside it.
+static void pack_partly(char *out, const uint16_t *from, const tarn__tiles_lines *l, int64_t terms) {
+  _Alignas(64) uint16_t whole[PANEL * TARN__TILES_TERMS] = {0};
+  const int64_t rows = l->across ? terms : l->lines, columns = l->across ? l->lines : terms;
+  for (int64_t r = 0; r < rows; r++) memcpy(whole + r * 32, from + r * l->ld, (size_t)columns * sizeof *from);
+  pack_step(out, whole, 32, l->is_b, l->across);
+}
+
+ALWAYS_INLINE void pack_steps(char *out, const tarn__tiles_lines *l, bool is_b, bool across) {
+  const uint16_t *from = l->from;
+  const int64_t next = TARN__TILES_TERMS * (across ? l->ld : 1);
+  int64_t left = l->terms;
+  if (l->lines == PANEL)
+    for (; left >= TARN__TILES_TERMS; left -= TARN__TILES_TERMS, from += next, out += STEP)
+      pack_step(out, from, l->ld, is_b, across);
+  for (; left > 0; left -= TARN__TILES_TERMS, from += next, out += STEP)
+    pack_partly(out, from, l, left < TARN__TILES_TERMS ? left : TARN__TILES_TERMS);
+}
+
+void tarn__tiles_pack(void *out, const tarn__tiles_lines *l) {
+  if (l->is_b)
+    l->across ? pack_steps(out, l, true, true) : pack_steps(out, l, true, false);
+  else
+    l->across ? pack_steps(out, l, false, true) : pack_steps(out, l, false, false);
 }

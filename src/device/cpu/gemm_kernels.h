@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "device/cpu/gemm.h"
 #include "device/dtype.h"
 #include "device/variant.h"
 
@@ -69,12 +70,16 @@ typedef struct tarn__gemm_kernels {
 
 TARN__TABLES(tarn__gemm_kernels);
 
-// Of gemm_amx.c, in place of those of avx512_bf16: products of BF16, and the packing of their A.
-enum { TARN__GEMM_AMX_GROUP = 16 };
-void tarn__gemm_amx_multiply(const tarn__gemm_block *block);
-void tarn__gemm_amx_pack(uint32_t *out, const tarn__gemm_lines *lines);
 // Of gemm_int8_amx.c, where tarn__isa_int8_tiles().
 void tarn__gemm_int8_amx_multiply(const tarn__gemm_block *block);
+
+// The functions of gemm.h for products that run in a way of their own; none is empty.
+typedef struct tarn__gemm_way {
+  size_t (*scratch)(const tarn__gemm *gemm, int threads);
+  void (*run)(const tarn__gemm *gemm, int threads, void *scratch);
+  size_t (*pack_bytes)(const tarn__gemm *gemm);
+  void (*pack)(void *packed, const tarn__gemm *gemm, int threads);
+} tarn__gemm_way;
 
 enum { TARN__GEMM_ZERO = 128 };  // the byte of A that stands for 0
 
