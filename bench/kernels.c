@@ -35,7 +35,7 @@ typedef struct bench_case {
   tarn__tensor *(*build)(bench *b, const struct bench_case *c);  // returns the output, or the loss
   int64_t d, out;                                                // widths of input and output
   int length;                                                    // tokens of a sentence, for attention
-  bool flag;                                                     // relu; causal
+  bool flag;                                                     // relu; causal; moments in bf16
 } bench_case;
 
 static void *take(bench *b, size_t count, size_t size) {
@@ -194,7 +194,9 @@ static const bench_case cases[] = {{"linear-qkv", build_linear, 512, 1536, 0, fa
                                    {"pooling-31", build_pooling, 512, 31, 0, false},
                                    {"rotary", build_rotary, 1536, 512, 0, false},
                                    {"embedding", build_embedding, 512, 512, 0, false},
-                                   {"adam", NULL, 512, WORDS, 0, false}};
+                                   {"adam", NULL, 512, WORDS, 0, false},
+                                   {"adam-50257", NULL, 512, 50257, 0, false},
+                                   {"adam-50257-bf16-moments", NULL, 512, 50257, 0, true}};
 enum { CASES = sizeof cases / sizeof cases[0] };
 
 // --- the loss of a case without its own: gives the output a gradient, which is copied so that it may be overwritten
@@ -327,10 +329,11 @@ static tarn_status measure_graph(bench *b, const bench_case *c) {
 // Moments, master copy and gradient are read, the first three written; in bf16 the copy for the products too.
 static tarn_status measure_adam(bench *b, const bench_case *c) {
   static timing times;
-  static const tarn__adam_options options = {5e-4, 0.9, 0.98, 1e-8, 1e-4, true};
+  static const tarn__adam_options options = {5e-4, 0.9, 0.98, 1e-8, 1e-4, true, 1};
   tarn__param *p = param(b, c->out, c->d);
-  p->training.moment1 = take(b, (size_t)(p->rows * p->cols), sizeof(float));
-  p->training.moment2 = take(b, (size_t)(p->rows * p->cols), sizeof(float));
+  p->training.moments = c->flag ? TARN__BF16 : TARN__F32;
+  p->training.moment1 = take(b, (size_t)(p->rows * p->cols), tarn__dtype_size(p->training.moments));
+  p->training.moment2 = take(b, (size_t)(p->rows * p->cols), tarn__dtype_size(p->training.moments));
   TARN_TRY(b->status);
   fill(p->training.grad, TARN__F32, (size_t)(p->rows * p->cols), 1e-3);
   p->training.grad_written = true;
@@ -342,7 +345,8 @@ static tarn_status measure_adam(bench *b, const bench_case *c) {
     tarn__adam_step(&tarn__device_cpu, list, 1, &options, runs + 2, 1.0, b->threads);
     times.seconds[runs] = tarn__seconds() - start;
   }
-  print_part(true, "adam", median(&times, runs), 0, (double)(p->rows * p->cols) * (b->dtype == TARN__BF16 ? 30 : 28));
+  const int bytes = 12 + (c->flag ? 8 : 16) + (b->dtype == TARN__BF16 ? 2 : 0);
+  print_part(true, "adam", median(&times, runs), 0, (double)(p->rows * p->cols) * bytes);
   return TARN_STATUS_OK;
 }
 

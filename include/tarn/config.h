@@ -262,6 +262,8 @@ typedef struct tarn_config_train {
   double clip_norm;          // gradients with a larger L2 norm over all parameters are scaled down to it; 0: off [0]
   double label_smoothing;    // mass spread evenly over the vocabulary (PyTorch's definition) [0.1]
   tarn_precision precision;  // [fp32]
+  // Of the optimiser's moments, which bf16 rounds at random without bias: half of their memory, other results [fp32]
+  tarn_precision moments;
   tarn_recompute recompute;  // what the backward pass computes again to save memory; changes no bit of a result [none]
   int64_t log_every;         // updates between two lines of the log [50]
   bool tensorboard;          // write the log's scores as event files for TensorBoard too; changes no result [yes]

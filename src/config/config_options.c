@@ -199,6 +199,10 @@ static const tarn__option train_options[] = {
      .help = "probability spread evenly over the vocabulary", .also = "smoothing"},
     {"precision", CHOICE(tarn_config_train, precision, precision_words), .value = "fp32",
      .help = "number format of products and activations", .also = "fp16 bf16 dtype"},
+    {"moments", CHOICE(tarn_config_train, moments, precision_words), .value = "fp32",
+     .help =
+         "number format of the optimiser's moments; bf16 halves their memory, and rounds them at random, without bias",
+     .also = "optimizer_state optim_bits fp32_moments"},
     {"recompute", CHOICE(tarn_config_train, recompute, recompute_words), .value = "none",
      .help = "what the backward pass computes again to save memory; changes no bit of a result",
      .also = "checkpoint_activations gradient_checkpointing"},

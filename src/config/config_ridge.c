@@ -27,9 +27,9 @@ static tarn_status has_default(bool *same, const tarn_config *config, const char
 
 // What shapes the steps of an optimiser. A resolved configuration holds every key, so the defaults may stand there.
 static tarn_status check_steps(const tarn_config *config, const tarn__yaml_node *root) {
-  static const char *const names[] = {"lr",        "beta1",    "beta2",     "eps",       "weight_decay",
-                                      "schedule",  "warmup",   "min_lr",    "clip_norm", "accumulate",
-                                      "recompute", "patience", "autofreeze"};
+  static const char *const names[] = {"lr",       "beta1",     "beta2",    "eps",       "weight_decay",
+                                      "schedule", "warmup",    "min_lr",   "clip_norm", "accumulate",
+                                      "moments",  "recompute", "patience", "autofreeze"};
   char key[64];
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
     bool same;

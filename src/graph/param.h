@@ -50,7 +50,9 @@ typedef struct tarn__param_training {
   bool grad_written;   // false: the next kernel that adds to `grad` overwrites it instead
   uint8_t *used_rows;  // [rows], of a table that only embedding reads, or NULL: 0 for rows of `grad` that are zero,
                        // so that nobody need clear or read them; set it to 1 where something else wrote to `grad`
-  float *moment1, *moment2;  // while an optimiser exists
+  void *moment1, *moment2;  // while an optimiser exists; of type `moments`
+  tarn__dtype moments;      // F32, or BF16: rounded at random (optim/moments.h)
+  uint32_t number;          // its place among the parameters of the model, which tells their random numbers apart
   float *grad_sum;  // sum of the gradients since AutoFreeze's last test, of parameters that it looks at; else NULL
 } tarn__param_training;
 

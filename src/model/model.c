@@ -181,6 +181,18 @@ bool tarn__model_sums(const tarn__model *model, const tarn__param *param) {
   return model->training && model->config->train.autofreeze > 0 && param->trained && set;
 }
 
+size_t tarn__model_sum_bytes(const tarn__model *model, const tarn__param *param) {
+  return tarn__model_sums(model, param) ? aligned(count_of(param) * sizeof(float)) : 0;
+}
+
+tarn__dtype tarn__model_moments(const tarn__model *model) {
+  return model->config->train.moments == TARN_PRECISION_BF16 ? TARN__BF16 : TARN__F32;
+}
+
+size_t tarn__model_moment_bytes(const tarn__model *model, const tarn__param *param) {
+  return aligned(count_of(param) * tarn__dtype_size(tarn__model_moments(model)));
+}
+
 static bool stack_refreshes(const tarn__model_stack *stack) {
   bool any = false;
   for (int i = 0; i < stack->count; i++) {
@@ -202,8 +214,8 @@ void tarn__model_measure(const tarn__model *model, tarn__model_size *size) {
     if (i < model->param_count) *(param->trained ? &size->trained : &size->frozen) += count;
     *(param->trained ? &size->trained_bytes : &size->frozen_bytes) += value_bytes(model, param);
     size->gradient_bytes += gradient_bytes(model, param) + used_bytes(model, param);
-    if (model->training && param->trained) size->optimiser_bytes += 2 * aligned((size_t)count * sizeof(float));
-    if (tarn__model_sums(model, param)) size->optimiser_bytes += aligned((size_t)count * sizeof(float));
+    if (model->training && param->trained) size->optimiser_bytes += 2 * tarn__model_moment_bytes(model, param);
+    size->optimiser_bytes += tarn__model_sum_bytes(model, param);
     size->shared_uses += (param->uses - 1) * count;
     const bool table = param == model->weights.source_table || param == model->weights.target_table ||
                        param == model->weights.output_table;

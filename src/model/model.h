@@ -96,6 +96,11 @@ void tarn__model_measure(const tarn__model *model, tarn__model_size *size);
 
 // Whether train.autofreeze sums the gradients of a parameter: it belongs to a trained set of the encoder.
 bool tarn__model_sums(const tarn__model *model, const tarn__param *param);
+// Bytes of such a sum, 0 where there is none, and of each moment of a trained parameter, whose type is that of
+// train.moments; multiples of 64.
+size_t tarn__model_sum_bytes(const tarn__model *model, const tarn__param *param);
+tarn__dtype tarn__model_moments(const tarn__model *model);
+size_t tarn__model_moment_bytes(const tarn__model *model, const tarn__param *param);
 
 // The frozen bottom: the lowest layers of the stack that may have one (tarn__task_stack) that are frozen, if its
 // embedding is frozen too. The number of these layers, or 0. Without dropout their output is a function of the sentence

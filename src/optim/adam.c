@@ -16,6 +16,8 @@ void tarn__adam_step(const tarn__device *device, tarn__param *const *params, siz
       .step_size = o->learning_rate / correction1,
       .inverse_correction2 = 1.0 / sqrt(correction2),
       .epsilon = o->epsilon,
+      .seed = o->seed,
+      .step = (uint32_t)step,
   };
   device->adam_step(params, count, &factors, threads);
 }

@@ -20,6 +20,7 @@ typedef struct tarn__adam_options {
   double epsilon;       // 1e-8
   double weight_decay;  // 0: none
   bool decoupled;       // AdamW
+  uint64_t seed;        // of the rounding of moments in BF16
 } tarn__adam_options;
 
 // Updates every parameter of the list that moves; the others stay as they are, as PyTorch does with a gradient of None.
@@ -38,6 +39,8 @@ typedef struct tarn__adam_factors {
   double gradient, decay_gradient, keep_weight;
   double beta1_rest, beta2, beta2_rest;
   double step_size, inverse_correction2, epsilon;
+  uint64_t seed;  // of the rounding of moments in BF16, and the update
+  uint32_t step;
 } tarn__adam_factors;
 
 #endif

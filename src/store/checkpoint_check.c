@@ -24,18 +24,29 @@ static tarn_status check_signs(const tarn__safetensors *tensors, const tarn__sto
   return TARN_STATUS_OK;
 }
 
-tarn_status tarn__checkpoint_check_values(const tarn__safetensors *tensors, const char *prefix,
-                                          const tarn__param *param) {
+static tarn_status check_typed(const tarn__safetensors *tensors, const char *prefix, const tarn__param *param,
+                               const char *dtype) {
   const tarn__stored *tensor = tarn__checkpoint_values(tensors, prefix, param);
   TARN_REQUIRE(tensor, DATA, "%s: tensor \"%s%s\", which its description asks for, is missing", tensors->path, prefix,
                param->name);
   bool same = param->rows == 1
                   ? tensor->dims == 1 && tensor->shape[0] == param->cols
                   : tensor->dims == 2 && tensor->shape[0] == param->rows && tensor->shape[1] == param->cols;
-  TARN_REQUIRE(same && strcmp(tensor->dtype, "F32") == 0, DATA,
-               "%s: tensor \"%s\" is not F32 of %lld x %lld, which its description asks for", tensors->path,
-               tensor->name, (long long)param->rows, (long long)param->cols);
+  TARN_REQUIRE(same && strcmp(tensor->dtype, dtype) == 0, DATA,
+               "%s: tensor \"%s\" is not %s of %lld x %lld, which its description asks for", tensors->path,
+               tensor->name, dtype, (long long)param->rows, (long long)param->cols);
   return param->init.kind == TARN__INIT_SIGNS ? check_signs(tensors, tensor) : TARN_STATUS_OK;
+}
+
+tarn_status tarn__checkpoint_check_values(const tarn__safetensors *tensors, const char *prefix,
+                                          const tarn__param *param) {
+  return check_typed(tensors, prefix, param, "F32");
+}
+
+tarn_status tarn__checkpoint_check_moments(const tarn__safetensors *tensors, const tarn__param *param) {
+  const char *dtype = param->training.moments == TARN__BF16 ? "BF16" : "F32";
+  TARN_TRY(check_typed(tensors, TARN__TENSOR_MOMENT1, param, dtype));
+  return check_typed(tensors, TARN__TENSOR_MOMENT2, param, dtype);
 }
 
 static void mark(bool *known, const tarn__safetensors *tensors, const tarn__stored *tensor) {

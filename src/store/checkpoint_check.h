@@ -11,6 +11,8 @@ const tarn__stored *tarn__checkpoint_values(const tarn__safetensors *tensors, co
 // Fails with DATA unless there is such a tensor, of the parameter's shape in fp32; signs must be 1 or -1.
 tarn_status tarn__checkpoint_check_values(const tarn__safetensors *tensors, const char *prefix,
                                           const tarn__param *param) TARN_CHECKED;
+// The same of its moments, which must be of the type that the training keeps them in.
+tarn_status tarn__checkpoint_check_moments(const tarn__safetensors *tensors, const tarn__param *param) TARN_CHECKED;
 
 // Fails with DATA if there is a tensor that belongs neither to the model of the file's whole description, nor to its
 // training, nor is a vocabulary. Whether all are there and have the right shapes is not looked at.

@@ -163,35 +163,33 @@ static tarn_status check_contents(const tarn__checkpoint_file *file, const tarn_
     }
     TARN_TRY(tarn__checkpoint_check_values(&file->tensors, "", param));
     if (!moments || !param->trained) continue;
-    TARN_TRY(tarn__checkpoint_check_values(&file->tensors, TARN__TENSOR_MOMENT1, param));
-    TARN_TRY(tarn__checkpoint_check_values(&file->tensors, TARN__TENSOR_MOMENT2, param));
+    TARN_TRY(tarn__checkpoint_check_moments(&file->tensors, param));
     if (param->training.grad_sum) TARN_TRY(tarn__checkpoint_check_values(&file->tensors, TARN__TENSOR_SUM, param));
   }
   for (size_t i = 0; moments && i < model->helper_count; i++) {
     const tarn__param *param = model->helpers[i];
     if (!param->trained) continue;
     TARN_TRY(tarn__checkpoint_check_values(&file->tensors, "", param));
-    TARN_TRY(tarn__checkpoint_check_values(&file->tensors, TARN__TENSOR_MOMENT1, param));
-    TARN_TRY(tarn__checkpoint_check_values(&file->tensors, TARN__TENSOR_MOMENT2, param));
+    TARN_TRY(tarn__checkpoint_check_moments(&file->tensors, param));
   }
   return TARN_STATUS_OK;
 }
 
 // A copy, because the place of a tensor in files of other tools need not be aligned.
-static void take_values(const tarn__checkpoint_file *file, const char *prefix, const tarn__param *param, float *out) {
+static void take_values(const tarn__checkpoint_file *file, const char *prefix, const tarn__param *param, void *out) {
   const tarn__stored *tensor = tarn__checkpoint_values(&file->tensors, prefix, param);
   tarn__map_take(out, &file->tensors.map, tensor->data, tensor->bytes);
 }
 
 // The same for an array of the parameter's device; by way of `buffer`, if the host cannot write there.
 static tarn_status take_state(const tarn__checkpoint_file *file, const char *prefix, const tarn__param *param,
-                              float *out, float *buffer) {
+                              tarn__dtype dtype, void *out, float *buffer) {
   if (tarn__device_is_host(param->device)) {
     take_values(file, prefix, param, out);
     return TARN_STATUS_OK;
   }
   take_values(file, prefix, param, buffer);
-  return tarn__device_put(param->device, out, buffer, (size_t)(param->rows * param->cols) * sizeof *buffer);
+  return tarn__device_put(param->device, out, buffer, (size_t)(param->rows * param->cols) * tarn__dtype_size(dtype));
 }
 
 // Where the values of a parameter can lie on their way: a gradient has the right size, and means nothing yet.
@@ -210,10 +208,11 @@ static tarn_status set_values(const tarn__checkpoint_file *file, tarn__param *pa
     if (!param->trained) tarn__hash(param->hash, values, (size_t)(param->rows * param->cols) * sizeof(float));
   }
   if (!moments || !param->trained) return TARN_STATUS_OK;
-  TARN_TRY(take_state(file, TARN__TENSOR_MOMENT1, param, param->training.moment1, buffer));
-  TARN_TRY(take_state(file, TARN__TENSOR_MOMENT2, param, param->training.moment2, buffer));
-  return param->training.grad_sum ? take_state(file, TARN__TENSOR_SUM, param, param->training.grad_sum, buffer)
-                                  : TARN_STATUS_OK;
+  TARN_TRY(take_state(file, TARN__TENSOR_MOMENT1, param, param->training.moments, param->training.moment1, buffer));
+  TARN_TRY(take_state(file, TARN__TENSOR_MOMENT2, param, param->training.moments, param->training.moment2, buffer));
+  return param->training.grad_sum
+             ? take_state(file, TARN__TENSOR_SUM, param, TARN__F32, param->training.grad_sum, buffer)
+             : TARN_STATUS_OK;
 }
 
 // With backskipping's own parameters: predictors are stored, feedback is a function of the seed alone.

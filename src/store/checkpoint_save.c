@@ -46,14 +46,15 @@ static tarn_status add_joined(contents *c, char **name, const char *prefix, cons
   return tarn__arena_strdup(&c->arena, name, text);
 }
 
-// `values` lie in the memory of the parameter's device.
-static tarn_status add_values(contents *c, const char *prefix, const tarn__param *param, const float *values) {
+// `values`, F32 or BF16, lie in the memory of the parameter's device.
+static tarn_status add_typed(contents *c, const char *prefix, const tarn__param *param, const void *values,
+                             tarn__dtype dtype) {
   TARN_TRY(tarn__grow(&c->tensors, &c->tensor_capacity, c->tensor_count + 1, sizeof *c->tensors));
-  TARN_REQUIRE(values, INTERNAL, "parameter %s has no fp32 values to store", param->name);
+  TARN_REQUIRE(values, INTERNAL, "parameter %s has no values to store", param->name);
   char *name;
   TARN_TRY(add_joined(c, &name, prefix, param->name));
   tarn__stored tensor = {.name = name,
-                         .dtype = "F32",
+                         .dtype = dtype == TARN__BF16 ? "BF16" : "F32",
                          .dims = 2,
                          .shape = {param->rows, param->cols},
                          .data = values,
@@ -62,9 +63,19 @@ static tarn_status add_values(contents *c, const char *prefix, const tarn__param
     tensor.dims = 1;
     tensor.shape[0] = param->cols;
   }
-  tensor.bytes = (size_t)(param->rows * param->cols) * sizeof(float);
+  tensor.bytes = (size_t)(param->rows * param->cols) * tarn__dtype_size(dtype);
   c->tensors[c->tensor_count++] = tensor;
   return TARN_STATUS_OK;
+}
+
+static tarn_status add_values(contents *c, const char *prefix, const tarn__param *param, const float *values) {
+  return add_typed(c, prefix, param, values, TARN__F32);
+}
+
+static tarn_status add_moments(contents *c, const tarn__param *param) {
+  const tarn__param_training *training = &param->training;
+  TARN_TRY(add_typed(c, TARN__TENSOR_MOMENT1, param, training->moment1, training->moments));
+  return add_typed(c, TARN__TENSOR_MOMENT2, param, training->moment2, training->moments);
 }
 
 // For other tools: the matrix NAME.weight that the signs NAME.signs stand for.
@@ -109,8 +120,7 @@ static tarn_status add_parameters(contents *c, const tarn__model *model, const t
     const tarn__param *param = tarn__model_param(model, i);
     if (!param->trained) continue;
     if (i >= model->param_count) TARN_TRY(add_values(c, "", param, param->training.master));
-    TARN_TRY(add_values(c, TARN__TENSOR_MOMENT1, param, param->training.moment1));
-    TARN_TRY(add_values(c, TARN__TENSOR_MOMENT2, param, param->training.moment2));
+    TARN_TRY(add_moments(c, param));
     if (param->training.grad_sum) TARN_TRY(add_values(c, TARN__TENSOR_SUM, param, param->training.grad_sum));
   }
   return TARN_STATUS_OK;

@@ -5,8 +5,6 @@
 
 #include "parts/backskip.h"
 
-static const tarn__adam_options options = {.learning_rate = 1e-3, .beta1 = 0.9, .beta2 = 0.98, .epsilon = 1e-8};
-
 enum { STACKS = 2 };
 
 static const tarn__model_stack *stack_at(const tarn_train *t, int index) {
@@ -43,6 +41,8 @@ double tarn__backskip_norm(const tarn_train *t) {
 static void optimise_set(const tarn_train *t, const tarn__backskip_weights *w, int64_t update) {
   if (w->how.method != TARN_BACKSKIP_PREDICTOR || !tarn__backskip_refreshes(&w->how, update)) return;
   tarn__param *const params[] = {w->down, w->input, w->input_bias, w->output, w->kernel, w->head};
+  const tarn__adam_options options = {
+      .learning_rate = 1e-3, .beta1 = 0.9, .beta2 = 0.98, .epsilon = 1e-8, .seed = (uint64_t)t->config->train.seed};
   int64_t step = (update - 1) / w->how.refresh + 1;
   tarn__adam_step(t->model->device, params, sizeof params / sizeof *params, &options, step, 1.0, t->threads);
 }

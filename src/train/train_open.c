@@ -140,24 +140,22 @@ static tarn_status check_memory(const tarn_train *t) {
 
 // Gives the parameters room for their moments, and for the sums that AutoFreeze needs.
 static tarn_status take_moments(tarn_train *t) {
-  size_t count = 0;
-  for (size_t i = 0; i < t->model->param_count + t->model->helper_count; i++) {
-    const tarn__param *param = tarn__model_param(t->model, i);
-    size_t aligned = ((size_t)(param->rows * param->cols) + 15) & ~(size_t)15;
-    if (param->trained) count += (tarn__model_sums(t->model, param) ? 3 : 2) * aligned;
-  }
-  TARN_TRY(t->model->device->allocate(&t->moments, TARN__MEMORY_OPTIMISER, count, sizeof(float)));
-  float *next = t->moments;
+  tarn__model_size size;
+  tarn__model_measure(t->model, &size);
+  TARN_TRY(t->model->device->allocate(&t->moments, TARN__MEMORY_OPTIMISER, size.optimiser_bytes, 1));
+  char *next = t->moments;
   for (size_t i = 0; i < t->model->param_count + t->model->helper_count; i++) {
     tarn__param *param = tarn__model_param(t->model, i);
-    size_t aligned = ((size_t)(param->rows * param->cols) + 15) & ~(size_t)15;  // 64 bytes
     if (!param->trained) continue;
+    const size_t moment = tarn__model_moment_bytes(t->model, param);
+    param->training.moments = tarn__model_moments(t->model);
+    param->training.number = (uint32_t)i;
     param->training.moment1 = next;
-    param->training.moment2 = next + aligned;
-    next += 2 * aligned;
+    param->training.moment2 = next + moment;
+    next += 2 * moment;
     if (!tarn__model_sums(t->model, param)) continue;
-    param->training.grad_sum = next;
-    next += aligned;
+    param->training.grad_sum = (float *)(void *)next;
+    next += tarn__model_sum_bytes(t->model, param);
   }
   return TARN_STATUS_OK;
 }

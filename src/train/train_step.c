@@ -85,7 +85,8 @@ static tarn_status optimise(tarn_train *t, int64_t step, double rate, double *no
                                 .beta2 = config->beta2,
                                 .epsilon = config->eps,
                                 .weight_decay = config->weight_decay,
-                                .decoupled = config->optimiser == TARN_OPTIMISER_ADAMW};
+                                .decoupled = config->optimiser == TARN_OPTIMISER_ADAMW,
+                                .seed = (uint64_t)config->seed};
   begin = tarn__profile_clock(t->profile);
   tarn__adam_step(t->model->device, params, t->model->param_count, &options, step, factor, t->threads);
   tarn__backskip_optimise(t, step);

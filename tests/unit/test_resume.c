@@ -26,18 +26,20 @@ static int open_all(void **state) {
 
 static void pieces_give_the_bits_of_the_whole(void **state) {
   (void)state;
-  static const char *const variants[][2] = {{"train.precision=fp32", "train.accumulate=1"},
-                                            {"train.precision=fp32", "train.accumulate=3"},
-                                            {"train.precision=bf16", "train.accumulate=1"},
-                                            {"train.precision=bf16", "train.accumulate=3"}};
-  for (size_t i = 0; i < 4; i++) {
+  static const char *const variants[][3] = {{"train.precision=fp32", "train.accumulate=1", "train.moments=fp32"},
+                                            {"train.precision=fp32", "train.accumulate=3", "train.moments=fp32"},
+                                            {"train.precision=bf16", "train.accumulate=1", "train.moments=fp32"},
+                                            {"train.precision=bf16", "train.accumulate=3", "train.moments=fp32"},
+                                            {"train.precision=bf16", "train.accumulate=1", "train.moments=bf16"},
+                                            {"train.precision=fp32", "train.accumulate=3", "train.moments=bf16"}};
+  for (size_t i = 0; i < sizeof variants / sizeof *variants; i++) {
     char whole[32];
     char pieces[32];
     snprintf(whole, sizeof whole, "whole%zu", i);
     snprintf(pieces, sizeof pieces, "pieces%zu", i);
-    run_through(whole, variants[i], 2);
+    run_through(whole, variants[i], 3);
     // 1: between any two updates; 3 and 4 fall on validations, and 5 on checkpoints, in turn.
-    run_in_pieces(pieces, i == 0 ? 1 : 2 + (int64_t)i, variants[i], 2);
+    run_in_pieces(pieces, i == 0 ? 1 : 2 + (int64_t)i % 4, variants[i], 3);
     assert_same_run(whole, pieces);
   }
 }
@@ -224,6 +226,8 @@ static void refuses_what_would_mix_runs(void **state) {
   refuse("tiny.yaml", "run", NULL, TARN_STATUS_USAGE, "--resume");
   refuse("tiny.yaml", "run", "train.lr=0.5", TARN_STATUS_USAGE, "another configuration");
   refuse(NULL, "run", "train.lr=0.5", TARN_STATUS_USAGE, "train.lr");
+  // The file has moments of one kind, and rounding them, or not any more, would make another training.
+  refuse(NULL, "run", "train.moments=bf16", TARN_STATUS_USAGE, "train.moments cannot change");
   refuse(NULL, "run", "model.d_model=8", TARN_STATUS_USAGE, "model.d_model");
   refuse(NULL, "none", NULL, TARN_STATUS_USAGE, "no run to resume");
   make_shard("other", 120, TINY_VOCAB, TINY_VOCAB, 9);

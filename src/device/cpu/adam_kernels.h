@@ -3,7 +3,7 @@
 #define TARN_DEVICE_CPU_ADAM_KERNELS_H
 
 #include "device/variant.h"
-#include "graph/param.h"
+#include "graph/graph.h"
 #include "optim/adam.h"
 
 // The bits of all three do not depend on the number of threads.
@@ -18,10 +18,20 @@ typedef struct tarn__adam_floats {
   float step_size, inverse_correction2, epsilon;
 } tarn__adam_floats;
 
+// Elements [first, end) of a parameter; the arrays begin with its element 0.
+typedef struct tarn__adam_piece {
+  float *master;
+  void *moment1, *moment2;
+  tarn__dtype moments;
+  uint16_t *value;    // the bf16 copy, or NULL
+  const float *grad;  // NULL: all zeros
+  int64_t first, end;
+  tarn__exec stream;  // random numbers (optim/moments.h)
+  uint32_t number;
+} tarn__adam_piece;
+
 typedef struct tarn__adam_kernels {
-  // value is NULL or the bf16 copy, grad NULL or not all zeros.
-  void (*step)(float *master, float *moment1, float *moment2, uint16_t *value, const float *grad, int64_t n,
-               const tarn__adam_floats *factors);
+  void (*step)(const tarn__adam_piece *piece, const tarn__adam_floats *factors);
   double (*squares)(const float *x, int64_t n);
 } tarn__adam_kernels;
 

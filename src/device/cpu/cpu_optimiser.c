@@ -5,6 +5,7 @@
 #include "device/cpu/adam_kernels.h"
 #include "device/cpu/isa.h"
 #include "device/cpu/row_cpu.h"
+#include "optim/moments.h"
 
 // All elements of all parameters, end to end, are cut into this many equal parts: more than any machine has cores, few
 // enough for an array on the stack, and the same for every number of threads.
@@ -83,22 +84,30 @@ double tarn__cpu_grad_norm(tarn__param *const *params, size_t count, int threads
   return sqrt(sum);
 }
 
-static void update_piece(const tarn__adam_kernels *kernels, const range *r, bool used,
+static void update_piece(const tarn__adam_kernels *kernels, const range *r, bool used, const tarn__exec *stream,
                          const tarn__adam_floats *factors) {
   tarn__param *param = r->param;
-  int64_t n = r->end - r->first;
-  uint16_t *value = param->dtype == TARN__BF16 ? (uint16_t *)param->value + r->first : NULL;
-  kernels->step(param->training.master + r->first, param->training.moment1 + r->first,
-                param->training.moment2 + r->first, value, used ? (const float *)param->training.grad + r->first : NULL,
-                n, factors);
+  const tarn__adam_piece piece = {.master = param->training.master,
+                                  .moment1 = param->training.moment1,
+                                  .moment2 = param->training.moment2,
+                                  .moments = param->training.moments,
+                                  .value = param->dtype == TARN__BF16 ? param->value : NULL,
+                                  .grad = used ? param->training.grad : NULL,
+                                  .first = r->first,
+                                  .end = r->end,
+                                  .stream = *stream,
+                                  .number = param->training.number};
+  kernels->step(&piece, factors);
   if (param->dtype == TARN__F32 && param->value != param->training.master)
-    memcpy((float *)param->value + r->first, param->training.master + r->first, (size_t)n * sizeof(float));
+    memcpy((float *)param->value + r->first, param->training.master + r->first,
+           (size_t)(r->end - r->first) * sizeof(float));
 }
 
-static void update(const tarn__adam_kernels *kernels, const range *r, const tarn__adam_floats *factors) {
+static void update(const tarn__adam_kernels *kernels, const range *r, const tarn__exec *stream,
+                   const tarn__adam_floats *factors) {
   range piece;
   bool used;
-  for (int64_t at = r->first; next_piece(&piece, &used, r, &at);) update_piece(kernels, &piece, used, factors);
+  for (int64_t at = r->first; next_piece(&piece, &used, r, &at);) update_piece(kernels, &piece, used, stream, factors);
 }
 
 void tarn__cpu_adam_step(tarn__param *const *params, size_t count, const tarn__adam_factors *factors, int threads) {
@@ -114,6 +123,7 @@ void tarn__cpu_adam_step(tarn__param *const *params, size_t count, const tarn__a
       .inverse_correction2 = (float)factors->inverse_correction2,
       .epsilon = (float)factors->epsilon,
   };
+  const tarn__exec stream = tarn__moment_stream(factors->seed, factors->step);
   int64_t total = total_size(params, count);
 #pragma omp parallel for schedule(static) num_threads(threads)
   for (int part = 0; part < PARTS; part++) {
@@ -121,7 +131,7 @@ void tarn__cpu_adam_step(tarn__param *const *params, size_t count, const tarn__a
     size_t at = 0;
     int64_t before = 0;
     while (next_range(&r, params, count, total * part / PARTS, total * (part + 1) / PARTS, &at, &before))
-      update(kernels, &r, &floats);
+      update(kernels, &r, &stream, &floats);
   }
 }
 

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "device/variant.h"
+#include "optim/moments.h"
 
 // Rows that are not used hold nothing.
 static TARN_REAL gradient(const tarn__param *param, int64_t i) {
@@ -26,17 +27,38 @@ static void store(const tarn__param *param, int64_t i, TARN_REAL w) {
     ((TARN_REAL *)param->value)[i] = w;
 }
 
+static TARN_REAL moment(const tarn__param *param, const void *moments, int64_t i) {
+  return param->training.moments == TARN__BF16 ? (TARN_REAL)tarn__bf16_to_f32(((const uint16_t *)moments)[i])
+                                               : (TARN_REAL)((const float *)moments)[i];
+}
+
+// `which` is 1 or 2.
+static void store_moment(const tarn__param *param, uint32_t which, int64_t i, TARN_REAL value,
+                         const tarn__adam_factors *factors) {
+  void *moments = which == 1 ? param->training.moment1 : param->training.moment2;
+  if (param->training.moments == TARN__BF16) {
+    const tarn__exec stream = tarn__moment_stream(factors->seed, factors->step);
+    uint16_t numbers[TARN__DROPOUT_BLOCK];
+    tarn__dropout_block(numbers, &stream, param->training.number, 0, (uint32_t)(i / TARN__DROPOUT_BLOCK));
+    const uint16_t number = numbers[i % TARN__DROPOUT_BLOCK];
+    ((uint16_t *)moments)[i] = tarn__moment_round((float)value, which == 1 ? number : tarn__moment_second(number));
+  } else {
+    ((float *)moments)[i] = (float)value;
+  }
+}
+
 void TARN__REF(tarn__adam_ref)(const tarn__param *param, const tarn__adam_factors *factors) {
   const tarn__adam_factors *f = factors;
   for (int64_t i = 0; i < param->rows * param->cols; i++) {
     const TARN_REAL w =
         param->dtype == TARN__F64 ? ((const TARN_REAL *)param->value)[i] : (TARN_REAL)param->training.master[i];
     const TARN_REAL g = gradient(param, i) * (TARN_REAL)f->gradient + w * (TARN_REAL)f->decay_gradient;
-    const TARN_REAL m = param->training.moment1[i] + (TARN_REAL)f->beta1_rest * (g - param->training.moment1[i]);
-    const TARN_REAL v = (TARN_REAL)f->beta2 * param->training.moment2[i] + (TARN_REAL)f->beta2_rest * g * g;
+    const TARN_REAL m0 = moment(param, param->training.moment1, i), v0 = moment(param, param->training.moment2, i);
+    const TARN_REAL m = m0 + (TARN_REAL)f->beta1_rest * (g - m0);
+    const TARN_REAL v = (TARN_REAL)f->beta2 * v0 + (TARN_REAL)f->beta2_rest * g * g;
     const TARN_REAL root = (TARN_REAL)sqrt((double)v) * (TARN_REAL)f->inverse_correction2;
-    param->training.moment1[i] = (float)m;
-    param->training.moment2[i] = (float)v;
+    store_moment(param, 1, i, m, f);
+    store_moment(param, 2, i, v, f);
     store(param, i, w * (TARN_REAL)f->keep_weight - (TARN_REAL)f->step_size * m / (root + (TARN_REAL)f->epsilon));
   }
 }
