@@ -19,7 +19,7 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64" AND NOT TARN_FUZZ)
   list(APPEND TARN_ISA_VARIANTS avx2 avx512 avx512_bf16)
   target_compile_definitions(tarn_flags INTERFACE TARN_X86=1)
 endif()
-# For people: AMX has products alone.
+# For people: AMX has *_amx.c alone.
 set(TARN_ISA_NAMES ${TARN_ISA_VARIANTS})
 if("avx512_bf16" IN_LIST TARN_ISA_VARIANTS)
   list(APPEND TARN_ISA_NAMES amx)

@@ -81,6 +81,11 @@ static void long_sequences(void **state) {
     s.d = 64;
     check_kernels(build, &s, "long sequences, heads of 32", 2e-5, 0.03);
   }
+  // More than one range of queries, and keys that are no whole number of tiles.
+  for (int64_t d = 40; d <= 64; d += 24) {
+    shape cross = {d, 2, 3, {300, 5, 520}, {45, 280, 17}, false, false, true, true, 0, 1};
+    check_kernels(build, &cross, "long sequences, cross-attention", 2e-5, 0.03);
+  }
 }
 
 static void empty_sequences(void **state) {

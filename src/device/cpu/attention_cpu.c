@@ -1,5 +1,5 @@
 // Fast kernels: one head of one sequence at a time, in fp32 that lies in the scratch of a thread.
-// (attention_pairs_cpu.c has others for bf16.)
+// (attention_pairs_cpu.c and attention_tiles_amx.c have others for bf16.)
 //
 //   forward    S = Q K^T,  P = softmax(S),  O = P V
 //   backward   S and P again,  dP = dO V^T,  dS = P (dP - rowsum(P dP)),  dQ = dS K,  dK += dS^T Q,  dV += P^T dO
@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "device/cpu/attention_head_cpu.h"
+#include "device/cpu/isa.h"
 #include "device/cpu/node_tables.h"
 #include "device/cpu/row_cpu.h"
 #include "device/cpu/tile_cpu.h"
@@ -36,34 +37,16 @@ static int64_t key_step(int64_t keys) {
   return step % 128 == 0 ? step + TARN__TILE_PAD : step;
 }
 
-static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
-
 static int64_t forward_floats(const tarn__attention_spec *spec) {
   const int64_t row = tarn__tile_pad(spec->d / spec->heads), keys = tarn__tile_pad(spec->longest);
   const int64_t key_row = keys + TARN__TILE_PAD;
-  const int64_t floats = row * key_row + keys * row + 2 * BLOCK * row + BLOCK * key_row;
-  return larger(floats, tarn__attention_pairs_floats(spec));
+  return row * key_row + keys * row + 2 * BLOCK * row + BLOCK * key_row;
 }
 
 static int64_t backward_floats(const tarn__attention_spec *spec) {
   const int64_t row = tarn__tile_pad(spec->d / spec->heads), keys = tarn__tile_pad(spec->longest);
   const int64_t key_row = keys + TARN__TILE_PAD;
-  const int64_t floats = 2 * row * key_row + 4 * keys * row + 3 * BLOCK * row + 2 * BLOCK * key_row;
-  return larger(floats, tarn__attention_pairs_backward_floats(spec));
-}
-
-// These kernels need no `reference` bytes, which are what the reference takes: plans keep their sizes by it.
-static size_t scratch(const tarn__attention_spec *spec, int threads) {
-  const size_t reference = (size_t)spec->longest * sizeof(double);
-  const size_t bytes = (size_t)forward_floats(spec) * sizeof(float) * (size_t)threads;
-  return bytes > reference ? bytes : reference;
-}
-
-static size_t backward_scratch(const tarn__attention_spec *spec, int threads) {
-  const size_t width = (size_t)(spec->d / spec->heads), longest = (size_t)spec->longest;
-  const size_t reference = (2 * longest + width + 2 * longest * width) * sizeof(double);
-  const size_t bytes = (size_t)backward_floats(spec) * sizeof(float) * (size_t)threads;
-  return bytes > reference ? bytes : reference;
+  return 2 * row * key_row + 4 * keys * row + 3 * BLOCK * row + 2 * BLOCK * key_row;
 }
 
 // n floats, a multiple of TARN__TILE_PAD, from an F32 or BF16 array.
@@ -217,33 +200,6 @@ static void forward_head(head *h, const tarn__node *node) {
 }
 
 // What to fetch for the next sequence while this one is computed.
-static void ahead(head *h, const tarn__tensor *tensor, const int32_t *offsets, int64_t item, int64_t items) {
-  if (tensor && item + h->spec->heads < items)
-    h->range[h->ranges++] = tarn__attention_slice(h->spec, tensor, offsets, item + h->spec->heads);
-}
-
-static tarn_status forward(const tarn__exec *exec, const tarn__node *node) {
-  const tarn__attention_spec *spec = node->attr;
-  const int32_t *query_offsets = node->in[TARN__ATTENTION_QUERY_OFFSETS]->data;
-  const int32_t *key_offsets = node->in[TARN__ATTENTION_KEY_OFFSETS]->data;
-  const tarn__tensor *queries = node->in[TARN__ATTENTION_QUERIES], *kv = node->in[TARN__ATTENTION_KEYS_VALUES];
-  const bool pairs = tarn__attention_pairs_fit(spec, node->out[0]->dtype);
-  const int64_t items = (node->in[TARN__ATTENTION_QUERY_OFFSETS]->cols - 1) * spec->heads;
-#pragma omp parallel for num_threads(exec->threads) schedule(guided, spec->heads)
-  for (int64_t item = 0; item < items; item++) {
-    float *memory = (float *)node->scratch + omp_get_thread_num() * forward_floats(spec);
-    head h = tarn__attention_head_of(spec, query_offsets, key_offsets, item, memory);
-    ahead(&h, queries, query_offsets, item, items);
-    if (kv != queries) ahead(&h, kv, key_offsets, item, items);
-    ahead(&h, node->out[0], query_offsets, item, items);
-    if (pairs)
-      tarn__attention_pairs_forward(&h, node);
-    else
-      forward_head(&h, node);
-  }
-  return TARN_STATUS_OK;
-}
-
 // dS from P and dP, in the place of dP.
 static void score_gradient(const head *h, float *dp, const float *p, int64_t first, int64_t rows) {
   for (int64_t i = 0; i < rows; i++, p += h->key_row, dp += h->key_row) {
@@ -304,22 +260,83 @@ static void backward_head(head *h, const tarn__attention_backward *b) {
   store_gradient(h, b->dkeys_values, b->add_keys_values, h->key, spec->value_column + h->column, h->keys, f.dv);
 }
 
+// The kernels of a head, and floats of scratch of one thread.
+typedef struct family {
+  void (*forward)(head *h, const tarn__node *node);
+  void (*backward)(head *h, const tarn__attention_backward *b);
+  int64_t (*floats)(const tarn__attention_spec *spec);
+  int64_t (*backward_floats)(const tarn__attention_spec *spec);
+} family;
+
+static family family_of(const tarn__attention_spec *spec, tarn__dtype dtype) {
+#if defined(__AVX512BF16__)
+  if (dtype == TARN__BF16 && spec->d / spec->heads % 32 == 0)
+    return tarn__isa_now() == TARN__ISA_AMX
+               ? (family){tarn__attention_tiles_forward, tarn__attention_tiles_backward, tarn__attention_tiles_floats,
+                          tarn__attention_tiles_backward_floats}
+               : (family){tarn__attention_pairs_forward, tarn__attention_pairs_backward, tarn__attention_pairs_floats,
+                          tarn__attention_pairs_backward_floats};
+#endif
+  (void)spec, (void)dtype;
+  return (family){forward_head, backward_head, forward_floats, backward_floats};
+}
+
+// Floats from the scratch of one thread to that of the next: whole lines.
+static int64_t apart(int64_t floats) { return (floats + 15) / 16 * 16; }
+
+// These kernels need no `reference` bytes, which are what the reference takes: plans keep their sizes by it.
+static size_t scratch(const tarn__attention_spec *spec, tarn__dtype dtype, int threads) {
+  const size_t reference = (size_t)spec->longest * sizeof(double);
+  const size_t bytes = (size_t)apart(family_of(spec, dtype).floats(spec)) * sizeof(float) * (size_t)threads;
+  return bytes > reference ? bytes : reference;
+}
+
+static size_t backward_scratch(const tarn__attention_spec *spec, tarn__dtype dtype, int threads) {
+  const size_t width = (size_t)(spec->d / spec->heads), longest = (size_t)spec->longest;
+  const size_t reference = (2 * longest + width + 2 * longest * width) * sizeof(double);
+  const size_t bytes = (size_t)apart(family_of(spec, dtype).backward_floats(spec)) * sizeof(float) * (size_t)threads;
+  return bytes > reference ? bytes : reference;
+}
+
+static void ahead(head *h, const tarn__tensor *tensor, const int32_t *offsets, int64_t item, int64_t items) {
+  if (tensor && item + h->spec->heads < items)
+    h->range[h->ranges++] = tarn__attention_slice(h->spec, tensor, offsets, item + h->spec->heads);
+}
+
+static tarn_status forward(const tarn__exec *exec, const tarn__node *node) {
+  const tarn__attention_spec *spec = node->attr;
+  const int32_t *query_offsets = node->in[TARN__ATTENTION_QUERY_OFFSETS]->data;
+  const int32_t *key_offsets = node->in[TARN__ATTENTION_KEY_OFFSETS]->data;
+  const tarn__tensor *queries = node->in[TARN__ATTENTION_QUERIES], *kv = node->in[TARN__ATTENTION_KEYS_VALUES];
+  const family kernels = family_of(spec, node->out[0]->dtype);
+  const int64_t floats = apart(kernels.floats(spec));
+  const int64_t items = (node->in[TARN__ATTENTION_QUERY_OFFSETS]->cols - 1) * spec->heads;
+#pragma omp parallel for num_threads(exec->threads) schedule(guided, spec->heads)
+  for (int64_t item = 0; item < items; item++) {
+    float *memory = (float *)node->scratch + omp_get_thread_num() * floats;
+    head h = tarn__attention_head_of(spec, query_offsets, key_offsets, item, memory);
+    ahead(&h, queries, query_offsets, item, items);
+    if (kv != queries) ahead(&h, kv, key_offsets, item, items);
+    ahead(&h, node->out[0], query_offsets, item, items);
+    kernels.forward(&h, node);
+  }
+  return TARN_STATUS_OK;
+}
+
 static tarn_status backward(const tarn__exec *exec, const tarn__node *node) {
   const tarn__attention_spec *spec = node->attr;
   const tarn__attention_backward b = tarn__attention_backward_of(node);
-  const bool pairs = tarn__attention_pairs_fit(spec, b.dout->dtype);
+  const family kernels = family_of(spec, b.dout->dtype);
+  const int64_t floats = apart(kernels.backward_floats(spec));
   const int64_t items = b.sequences * spec->heads;
 #pragma omp parallel for num_threads(exec->threads) schedule(guided, spec->heads)
   for (int64_t item = 0; item < items; item++) {
-    float *memory = (float *)node->scratch + omp_get_thread_num() * backward_floats(spec);
+    float *memory = (float *)node->scratch + omp_get_thread_num() * floats;
     head h = tarn__attention_head_of(spec, b.query_offsets, b.key_offsets, item, memory);
     ahead(&h, b.queries, b.query_offsets, item, items);
     if (b.keys_values != b.queries) ahead(&h, b.keys_values, b.key_offsets, item, items);
     ahead(&h, b.dout, b.query_offsets, item, items);
-    if (pairs)
-      tarn__attention_pairs_backward(&h, &b);
-    else
-      backward_head(&h, &b);
+    kernels.backward(&h, &b);
   }
   return TARN_STATUS_OK;
 }

@@ -74,20 +74,18 @@ static inline void tarn__attention_fetch(tarn__attention_head *h) {
   }
 }
 
-// The kernels of attention_pairs_cpu.c, for BF16 tensors and heads whose width is a multiple of 32 where the
-// instruction set multiplies pairs of bf16. Floats are the scratch of one thread.
+// The kernels for BF16 tensors and heads whose width is a multiple of 32: of attention_pairs_cpu.c where the
+// instruction set multiplies pairs of bf16, of attention_tiles_amx.c where it has tiles. Floats are the scratch of one
+// thread.
 #if defined(__AVX512BF16__)
-bool tarn__attention_pairs_fit(const tarn__attention_spec *spec, tarn__dtype dtype);
 int64_t tarn__attention_pairs_floats(const tarn__attention_spec *spec);
 int64_t tarn__attention_pairs_backward_floats(const tarn__attention_spec *spec);
 void tarn__attention_pairs_forward(tarn__attention_head *h, const tarn__node *node);
 void tarn__attention_pairs_backward(tarn__attention_head *h, const tarn__attention_backward *b);
-#else
-#define tarn__attention_pairs_fit(spec, dtype) false
-#define tarn__attention_pairs_floats(spec) INT64_C(0)
-#define tarn__attention_pairs_backward_floats(spec) INT64_C(0)
-#define tarn__attention_pairs_forward(h, node) ((void)0)
-#define tarn__attention_pairs_backward(h, b) ((void)0)
+int64_t tarn__attention_tiles_floats(const tarn__attention_spec *spec);
+int64_t tarn__attention_tiles_backward_floats(const tarn__attention_spec *spec);
+void tarn__attention_tiles_forward(tarn__attention_head *h, const tarn__node *node);
+void tarn__attention_tiles_backward(tarn__attention_head *h, const tarn__attention_backward *b);
 #endif
 
 #endif

@@ -22,11 +22,11 @@
 #include <omp.h>
 #include <string.h>
 
-#include "device/cpu/vec_cpu.h"
+#include "device/cpu/attention_bf16_cpu.h"
 
 enum { LANES = 16, VECTORS = 4, BLOCK = LANES * VECTORS, ROWS = 8, WIDTH_STEP = 32 };
 
-#define UNROLL _Pragma("GCC unroll 16")
+#define UNROLL TARN__ATTENTION_UNROLL
 
 // A product of pairs: element (i, p) of the left factor is a[i * a_row + p * a_step], row p of the right one is at
 // b + p * b_row.
@@ -155,18 +155,6 @@ typedef struct target {
   int64_t row, column, width;  // first row and column in the tensor
 } target;
 
-// 32 columns of a row: two registers in the order of ribbons.
-TARN__VEC_INLINE void put(const target *to, int64_t i, int64_t j, __m512 low, __m512 high) {
-  const __m512i order = _mm512_setr_epi64(0, 4, 1, 5, 2, 6, 3, 7);
-  uint16_t *out = (uint16_t *)to->out->data + (to->row + i) * to->out->cols + to->column + j;
-  if (to->add) {
-    const __m512i there = _mm512_loadu_si512(out), zero = _mm512_setzero_si512();
-    low = _mm512_add_ps(low, _mm512_castsi512_ps(_mm512_unpacklo_epi16(zero, there)));
-    high = _mm512_add_ps(high, _mm512_castsi512_ps(_mm512_unpackhi_epi16(zero, there)));
-  }
-  _mm512_storeu_si512(out, _mm512_permutexvar_epi64(order, (__m512i)_mm512_cvtne2ps_pbh(high, low)));
-}
-
 TARN__VEC_INLINE void target_tile(const target *to, const product *t, int64_t i, int64_t j, int64_t begin, int64_t end,
                                   int rows, int vectors) {
   __m512 sum[ROWS][VECTORS];
@@ -175,7 +163,8 @@ TARN__VEC_INLINE void target_tile(const target *to, const product *t, int64_t i,
   multiply(sum, t, i, j, begin, end, rows, vectors);
   UNROLL for (int r = 0; r < rows; r++) UNROLL for (int v = 0; v < vectors; v += 2) {
     if (to->out) {
-      put(to, i + r, j + v * LANES, sum[r][v], sum[r][v + 1]);
+      uint16_t *out = tarn__attention_at(to->out, to->row + i + r, to->column + j + v * LANES);
+      tarn__attention_put(out, to->add, sum[r][v], sum[r][v + 1]);
     } else {
       float *sums = to->sums + (i + r) * to->width + j + v * LANES;
       _mm512_storeu_ps(sums, sum[r][v]);
@@ -218,50 +207,26 @@ static void keys_product(const block *k, const target *to, const uint32_t *turne
   }
 }
 
-static const uint16_t *row_at(const tarn__tensor *tensor, int64_t row, int64_t column) {
-  return (const uint16_t *)tensor->data + row * tensor->cols + column;
-}
-
 static void copy_rows(uint32_t *out, const tarn__tensor *tensor, int64_t first, int64_t column, int64_t rows,
                       int64_t width) {
   for (int64_t i = 0; i < rows; i++, out += width / 2) {
-    const uint16_t *row = row_at(tensor, first + i, column);
+    const uint16_t *row = tarn__attention_at(tensor, first + i, column);
     for (int64_t c = 0; c < width; c += WIDTH_STEP) _mm512_storeu_si512(out + c / 2, _mm512_loadu_si512(row + c));
   }
 }
 
 // out[i / 2][...]: pairs of elements of rows i and i + 1 (zero behind the end). Of 32 columns, columns 0-3, 8-11, 16-19
-// and 24-27 come first, as unpacking leaves them; put() undoes that.
+// and 24-27 come first, as unpacking leaves them; tarn__attention_put() undoes that.
 static void ribbons(uint32_t *out, const tarn__tensor *tensor, int64_t first, int64_t column, int64_t rows,
                     int64_t width) {
   for (int64_t i = 0; i < rows; i += 2, out += width) {
-    const uint16_t *row = row_at(tensor, first + i, column), *next = i + 1 < rows ? row + tensor->cols : NULL;
+    const uint16_t *row = tarn__attention_at(tensor, first + i, column),
+                   *next = i + 1 < rows ? row + tensor->cols : NULL;
     for (int64_t c = 0; c < width; c += WIDTH_STEP) {
       const __m512i a = _mm512_loadu_si512(row + c), b = next ? _mm512_loadu_si512(next + c) : _mm512_setzero_si512();
       _mm512_storeu_si512(out + c, _mm512_unpacklo_epi16(a, b));
       _mm512_storeu_si512(out + c + LANES, _mm512_unpackhi_epi16(a, b));
     }
-  }
-}
-
-// x[c] lane r becomes x[r] lane c, of 16 registers.
-TARN__VEC_INLINE void transpose(__m512i x[LANES]) {
-  __m512i y[LANES];
-  UNROLL for (int i = 0; i < LANES; i += 2) {
-    y[i] = _mm512_unpacklo_epi32(x[i], x[i + 1]);
-    y[i + 1] = _mm512_unpackhi_epi32(x[i], x[i + 1]);
-  }
-  UNROLL for (int i = 0; i < LANES; i += 4) UNROLL for (int k = 0; k < 2; k++) {
-    x[i + 2 * k] = _mm512_unpacklo_epi64(y[i + k], y[i + k + 2]);
-    x[i + 2 * k + 1] = _mm512_unpackhi_epi64(y[i + k], y[i + k + 2]);
-  }
-  UNROLL for (int i = 0; i < LANES; i += 8) UNROLL for (int k = 0; k < 4; k++) {
-    y[i + k] = _mm512_shuffle_i32x4(x[i + k], x[i + k + 4], 0x88);
-    y[i + k + 4] = _mm512_shuffle_i32x4(x[i + k], x[i + k + 4], 0xDD);
-  }
-  UNROLL for (int k = 0; k < 8; k++) {
-    x[k] = _mm512_shuffle_i32x4(y[k], y[k + 8], 0x88);
-    x[k + 8] = _mm512_shuffle_i32x4(y[k], y[k + 8], 0xDD);
   }
 }
 
@@ -271,7 +236,7 @@ static void columns(uint32_t *out, const tarn__tensor *tensor, int64_t first, in
   for (int64_t i = 0; i < rows; i += LANES)
     for (int64_t c = 0; c < width; c += WIDTH_STEP) {
       __m512i x[LANES];
-      const uint16_t *row = row_at(tensor, first + i, column + c);
+      const uint16_t *row = tarn__attention_at(tensor, first + i, column + c);
       if (rows - i >= LANES) {
         UNROLL for (int r = 0; r < LANES; r++) x[r] = _mm512_loadu_si512(row + r * tensor->cols);
       } else {
@@ -279,7 +244,7 @@ static void columns(uint32_t *out, const tarn__tensor *tensor, int64_t first, in
         UNROLL for (int r = 0; r < LANES; r++) x[r] =
             r < some ? _mm512_loadu_si512(row + r * tensor->cols) : _mm512_setzero_si512();
       }
-      transpose(x);
+      tarn__attention_transpose(x);
       UNROLL for (int r = 0; r < LANES; r++) _mm512_storeu_si512(out + (c / 2 + r) * BLOCK + i, x[r]);
     }
 }
@@ -288,12 +253,6 @@ static void columns(uint32_t *out, const tarn__tensor *tensor, int64_t first, in
 TARN__VEC_INLINE __mmask16 seen(const block *k, int64_t j, int64_t v) {
   const int64_t unseeing = k->causal ? j - k->first - v * LANES : 0;
   return unseeing <= 0 ? 0xFFFF : unseeing >= LANES ? 0 : (__mmask16)(0xFFFFu << unseeing);
-}
-
-// exp(scale (s - most)), for lanes of the mask, else 0.
-TARN__VEC_INLINE __m512 probability(const float *s, __mmask16 mask, __m512 scale, __m512 shift) {
-  const __m512 x = _mm512_fmsub_ps(_mm512_maskz_loadu_ps(mask, s), scale, shift);
-  return _mm512_maskz_mov_ps(mask, (__m512)tarn__vec_exp2((tarn__vec)x));
 }
 
 // Pairs of two registers: lane i becomes bf16 of (a lane i, b lane i).
@@ -324,7 +283,7 @@ static void softmax(const head *h, const block *k, float *scores_of, uint32_t *p
     const __m512 shift = largest(k, s, v, scale);
     __m512 sum = _mm512_setzero_ps();
     for (int64_t j = 0; j < k->keys; j++) {
-      const __m512 e = probability(s + j * BLOCK, seen(k, j, v), scale, shift);
+      const __m512 e = tarn__attention_probability(s + j * BLOCK, seen(k, j, v), scale, shift);
       _mm512_storeu_ps(s + j * BLOCK, e);
       sum = _mm512_add_ps(sum, e);
     }
@@ -360,7 +319,7 @@ static void softmax_gradient(const head *h, const block *k, const gradients *g) 
     __m512 sum = zero, dot = zero;
     for (int64_t j = 0; j < k->keys; j++) {
       const __mmask16 mask = seen(k, j, v);
-      const __m512 e = probability(s + j * BLOCK, mask, scale, shift);
+      const __m512 e = tarn__attention_probability(s + j * BLOCK, mask, scale, shift);
       _mm512_storeu_ps(s + j * BLOCK, e);
       sum = _mm512_add_ps(sum, e);
       dot = _mm512_mask3_fmadd_ps(e, _mm512_loadu_ps(dp + j * BLOCK), dot, mask);
@@ -384,10 +343,6 @@ static void softmax_gradient(const head *h, const block *k, const gradients *g) 
 }
 
 static uint32_t *take(head *h, int64_t words) { return (uint32_t *)tarn__attention_take(h, words); }
-
-bool tarn__attention_pairs_fit(const tarn__attention_spec *spec, tarn__dtype dtype) {
-  return dtype == TARN__BF16 && spec->d / spec->heads % WIDTH_STEP == 0;
-}
 
 int64_t tarn__attention_pairs_floats(const tarn__attention_spec *spec) {
   const int64_t width = spec->d / spec->heads, keys = spec->longest + 1;
@@ -504,7 +459,7 @@ void tarn__attention_pairs_backward(head *h, const tarn__attention_backward *b) 
   if (h->queries > 0 || !b->dkeys_values || b->add_keys_values) return;
   // Keys that no query sees.
   for (int64_t j = h->key; j < h->key + h->keys; j++) {
-    uint16_t *row = (uint16_t *)b->dkeys_values->data + j * b->dkeys_values->cols + h->column;
+    uint16_t *row = tarn__attention_at(b->dkeys_values, j, h->column);
     memset(row + spec->key_column, 0, (size_t)h->width * sizeof *row);
     memset(row + spec->value_column, 0, (size_t)h->width * sizeof *row);
   }

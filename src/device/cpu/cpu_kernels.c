@@ -3,6 +3,7 @@
 #include "device/cpu/isa.h"
 #include "device/cpu/node_tables.h"
 #include "device/cpu/row_cpu.h"
+#include "ops/attention.h"
 #include "ops/embedding.h"
 
 static tarn_status mark(const tarn__exec *exec, const tarn__node *node) {
@@ -40,11 +41,12 @@ NODE_OF(stand_in_measure, tarn__stand_in_kernels, measure)
 #undef NODE_OF
 
 static size_t attention_scratch(const tarn__node *node, int threads) {
-  return TARN__TABLE_NOW(tarn__attention_kernels)->scratch(node->attr, threads);
+  return TARN__TABLE_NOW(tarn__attention_kernels)->scratch(node->attr, node->out[0]->dtype, threads);
 }
 
 static size_t attention_backward_scratch(const tarn__node *node, int threads) {
-  return TARN__TABLE_NOW(tarn__attention_kernels)->backward_scratch(node->attr, threads);
+  return TARN__TABLE_NOW(tarn__attention_kernels)
+      ->backward_scratch(node->attr, node->in[TARN__ATTENTION_DO]->dtype, threads);
 }
 
 static size_t attention_rows_scratch(const tarn__node *node, int threads) {

@@ -10,7 +10,7 @@ typedef enum tarn__isa {
   TARN__ISA_AVX2,         // AVX2, FMA
   TARN__ISA_AVX512,       // F, BW, DQ, VL
   TARN__ISA_AVX512_BF16,  // and dot products of bf16 pairs and of int8 (BF16, VNNI)
-  TARN__ISA_AMX           // and products of tiles of bf16 (AMX-TILE, AMX-BF16); all other kernels are those before
+  TARN__ISA_AMX           // and products of tiles of bf16 (AMX-TILE, AMX-BF16): *_amx.c; else those before
 } tarn__isa;
 
 // The best set that the processor and the operating system support, or less if TARN_ISA asks for less. Constant during

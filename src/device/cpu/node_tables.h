@@ -15,8 +15,8 @@ TARN__TABLES(tarn__add_kernels);
 
 typedef struct tarn__attention_kernels {
   tarn__kernel forward, backward;
-  size_t (*scratch)(const tarn__attention_spec *spec, int threads);           // bytes
-  size_t (*backward_scratch)(const tarn__attention_spec *spec, int threads);  // bytes
+  size_t (*scratch)(const tarn__attention_spec *spec, tarn__dtype dtype, int threads);           // bytes
+  size_t (*backward_scratch)(const tarn__attention_spec *spec, tarn__dtype dtype, int threads);  // bytes
 } tarn__attention_kernels;
 TARN__TABLES(tarn__attention_kernels);
 
