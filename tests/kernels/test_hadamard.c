@@ -84,6 +84,12 @@ static void groups_of_rows(void **state) {
     }
 }
 
+// Enough to be written past the caches.
+static void many_rows(void **state) {
+  (void)state;
+  try_shape((shape){2800, 256, 1024, 1, 1, true, false}, 1e-5);
+}
+
 // Output 0 by signs, output 1 by the matrix.
 static void build_both(check *c, tarn__graph *graph, const void *spec) {
   const shape *s = spec;
@@ -121,9 +127,9 @@ static void is_the_dense_matrix(void **state) {
 }
 
 static int run(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(square), cmocka_unit_test(tall_and_wide),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(square),          cmocka_unit_test(tall_and_wide),
                                      cmocka_unit_test(blocks_and_uses), cmocka_unit_test(groups_of_rows),
-                                     cmocka_unit_test(is_the_dense_matrix)};
+                                     cmocka_unit_test(many_rows),       cmocka_unit_test(is_the_dense_matrix)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
 

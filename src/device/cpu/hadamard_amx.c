@@ -127,46 +127,56 @@ INLINE void turn(work *w, const table *signs, int count) {
     }
 }
 
-// Where the rows of a transform end, element 0 of the first row: as the total of transforms so far, or in the tensor.
+// What becomes of the rows of a transform: act(factor * x + add), as the total of transforms so far or, narrow, for the
+// tensor.
 typedef struct target {
   const float *factor;
-  const float *add;  // rows that are `add_stride` apart are added
+  const float *add;  // rows that are `add_stride` apart
   int64_t add_stride;
-  uint16_t *narrow;  // NULL: w->total
-  int64_t stride, rows;
+  bool narrow, relu;
 } target;
 
-INLINE void put(work *w, const target *to, int64_t row, int64_t column, __m512 v, bool relu, bool narrow) {
-  v = _mm512_fmadd_ps(v, _mm512_load_ps(to->factor + column), _mm512_loadu_ps(to->add + row * to->add_stride + column));
-  if (relu) v = _mm512_max_ps(_mm512_setzero_ps(), v);  // a NaN stays
-  if (narrow)
-    _mm256_storeu_si256((__m256i *)(to->narrow + row * to->stride + column), (__m256i)_mm512_cvtneps_pbh(v));
-  else
-    _mm512_store_ps(w->total[0] + row * to->stride + column, v);
-}
-
-INLINE void far_last(work *w, const target *to, int count, bool relu, bool narrow) {
-  const int64_t rows_of_tile = SEGMENTS / count;
-  for (int64_t t = 0; t * rows_of_tile < to->rows; t++)
+INLINE void far_last_of(work *w, const target *to, int count, bool narrow, bool relu) {
+  for (int t = 0; t < TILES; t++)
     for (int half = 0; half < SEGMENT; half += 16) {
       __m512 v[SEGMENTS];
       load_half(v, w->sums[t], half);
       far_stages(v, count);
 #pragma GCC unroll 16
       for (int i = 0; i < SEGMENTS; i++) {
-        const int64_t row = t * rows_of_tile + i / count;
-        if (row < to->rows) put(w, to, row, i % count * SEGMENT + half, v[i], relu, narrow);
+        const int64_t row = t * (SEGMENTS / count) + i / count, column = i % count * SEGMENT + half;
+        const float *add = to->add + row * to->add_stride + column;
+        v[i] = _mm512_fmadd_ps(v[i], _mm512_load_ps(to->factor + column), _mm512_loadu_ps(add));
+        if (relu) v[i] = _mm512_max_ps(_mm512_setzero_ps(), v[i]);  // a NaN stays
+        if (narrow)
+          _mm256_store_si256((__m256i *)(w->narrow[t] + i * SEGMENT + half), (__m256i)_mm512_cvtneps_pbh(v[i]));
+        else
+          _mm512_store_ps(w->total[t] + i * SEGMENT + half, v[i]);
       }
     }
 }
 
-INLINE void finish(work *w, const target *to, int count, bool relu) {
-  if (to->narrow == NULL)
-    far_last(w, to, count, false, false);
-  else if (relu)
-    far_last(w, to, count, true, true);
+INLINE void far_last(work *w, const target *to, int count) {
+  if (!to->narrow)
+    far_last_of(w, to, count, false, false);
+  else if (to->relu)
+    far_last_of(w, to, count, true, true);
   else
-    far_last(w, to, count, false, true);
+    far_last_of(w, to, count, true, false);
+}
+
+// Rows of n elements to where they belong. Whole lines that go past the caches need not be read before: that takes less
+// than half of the time where the tensor is in no cache.
+static void send_rows(const work *w, uint16_t *to, int64_t stride, int64_t rows, int64_t n, bool past) {
+  const uint16_t *from = w->narrow[0];
+  for (int64_t r = 0; r < rows; r++, to += stride)
+    for (int64_t i = 0; i < n; i += 32, from += 32) {
+      const __m512i line = _mm512_load_si512(from);
+      if (past)
+        _mm512_stream_si512((__m512i *)(to + i), line);
+      else
+        _mm512_storeu_si512(to + i, line);
+    }
 }
 
 // The bits to turn for n signs.
@@ -219,13 +229,13 @@ static void take_total(work *w, const tarn__hadamard_job *job, int64_t first, in
     }
 }
 
-INLINE void transform(work *w, const table *signs, const target *to, bool relu, int count) {
+INLINE void transform(work *w, const table *signs, const target *to, int count) {
   near_stages(w);
   far_twice(w, signs, count);
   near_stages(w);
   turn(w, signs, count);
   near_stages(w);
-  finish(w, to, count, relu);
+  far_last(w, to, count);
 }
 
 // Rows [first, first + rows): those that fit into the tiles.
@@ -241,23 +251,21 @@ static void run_group(work *w, const table *tables, const tarn__hadamard_job *jo
       const table *signs = &tables[t];
       take_rows(w, job, signs, first, rows, from_at);
       if (term == 0 && job->accumulate) take_total(w, job, first, rows, to_at);
-      target to = {.factor = signs->factor, .add = w->zero, .stride = n, .rows = rows};
+      target to = {.factor = signs->factor, .add = w->zero, .narrow = term + 1 == cut.terms, .relu = job->relu};
       if (term > 0 || job->accumulate) {
         to.add = w->total[0];
         to.add_stride = n;
       } else if (job->bias) {
         to.add = job->bias + to_at;
       }
-      if (term + 1 == cut.terms) {
-        to.narrow = (uint16_t *)job->to + first * job->to_cols + to_at;
-        to.stride = job->to_cols;
-      }
       if (n == 512)
-        transform(w, signs, &to, job->relu, 16);
+        transform(w, signs, &to, 16);
       else if (n == 256)
-        transform(w, signs, &to, job->relu, 8);
+        transform(w, signs, &to, 8);
       else
-        transform(w, signs, &to, job->relu, 4);
+        transform(w, signs, &to, 4);
+      uint16_t *end = (uint16_t *)job->to + first * job->to_cols + to_at;
+      if (to.narrow) send_rows(w, end, job->to_cols, rows, n, job->past);
     }
 }
 
@@ -277,5 +285,6 @@ void tarn__hadamard_amx_run(const tarn__hadamard_job *job, int64_t first, int64_
   tarn__amx_configure();
   load_near();
   for (int64_t r = first; r < last; r += rows) run_group(w, tables, job, r, last - r < rows ? last - r : rows);
+  _mm_sfence();  // what went past the caches is there before other threads read it
   _tile_release();
 }

@@ -16,6 +16,7 @@ typedef struct tarn__hadamard_job {
   int64_t from_cols, to_cols;
   tarn__dtype dtype;  // of from, mask and to
   bool relu, transposed, accumulate;
+  bool past;  // BF16 by tiles: write past the caches, to whole lines
 } tarn__hadamard_job;
 
 // A row of `to` is cut into equal regions, each the sum of as many transforms.

@@ -43,6 +43,9 @@ static void run_rows(const tarn__hadamard_job *job, int64_t first, int64_t last,
   TARN__TABLE_NOW(tarn__hadamard_kernels)->run(job, first, last, memory);
 }
 
+// What each thread writes at the most if what reads it next shall find it in a cache of its own.
+enum { CACHED_BYTES = 2 << 20 };
+
 static tarn_status run(const tarn__exec *exec, const tarn__node *node, tarn__hadamard_job job) {
   const tarn__tensor *from = node->in[0], *to = node->out[0];
   job.signs = node->in[1]->data;
@@ -50,6 +53,8 @@ static tarn_status run(const tarn__exec *exec, const tarn__node *node, tarn__had
   job.to = to->data;
   job.from_cols = from->cols;
   job.to_cols = to->cols;
+  const int64_t bytes = to->rows * to->cols * (int64_t)sizeof(uint16_t);
+  job.past = bytes > (int64_t)exec->threads * CACHED_BYTES && (uintptr_t)to->data % 64 == 0;
   size_t each = scratch(&job);
 #pragma omp parallel for schedule(static) num_threads(exec->threads)
   for (int part = 0; part < exec->threads; part++)
