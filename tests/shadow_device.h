@@ -28,6 +28,7 @@ static struct {
   shadow_block *blocks;
   int inside;        // kernels and copies that run
   size_t now, most;  // bytes, in whole pages
+  int sums, means;   // how often AutoFreeze's norms and means of checkpoints were computed there
 } shadow = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static inline void shadow_stop(const char *what) {
@@ -118,6 +119,32 @@ static inline tarn_status shadow_copy(void *to, const void *from, size_t bytes) 
   return shadow_move(to, from, bytes);
 }
 
+static inline tarn_status shadow_fill(void *to, unsigned char byte, size_t bytes) {
+  if (!shadow_owns(to)) shadow_stop("fill: not within the device");
+  shadow_enter();
+  memset(to, byte, bytes);
+  shadow_leave();
+  return TARN_STATUS_OK;
+}
+
+static inline tarn_status shadow_absolute_sum(double *sum, const float *x, size_t n) {
+  if (!shadow_owns(x)) shadow_stop("absolute_sum: not within the device");
+  shadow.sums++;
+  shadow_enter();
+  tarn_status status = tarn__device_cpu.absolute_sum(sum, x, n);
+  shadow_leave();
+  return status;
+}
+
+static inline tarn_status shadow_add_scaled(float *sums, const void *values, size_t n, double weight) {
+  if (!shadow_owns(sums) || !shadow_owns(values)) shadow_stop("add_scaled: not within the device");
+  shadow.means++;
+  shadow_enter();
+  tarn_status status = tarn__device_cpu.add_scaled(sums, values, n, weight);
+  shadow_leave();
+  return status;
+}
+
 static inline tarn_status shadow_synchronise(void) { return TARN_STATUS_OK; }
 
 static inline tarn_status shadow_check(const tarn__node *node, const tarn__tensor *tensor) {
@@ -173,11 +200,12 @@ static inline size_t shadow_pack_bytes(const tarn__device_weight *weight) {
   return tarn__device_cpu.pack_bytes(weight);
 }
 
-static inline void shadow_pack(void *packed, const tarn__device_weight *weight, int threads) {
+static inline tarn_status shadow_pack(void *packed, const tarn__device_weight *weight, int threads) {
   if (!shadow_owns(packed) || !shadow_owns(weight->value)) shadow_stop("pack: not within the device");
   shadow_enter();
-  tarn__device_cpu.pack(packed, weight, threads);
+  tarn_status status = tarn__device_cpu.pack(packed, weight, threads);
   shadow_leave();
+  return status;
 }
 
 static inline double shadow_grad_norm(tarn__param *const *params, size_t count, int threads) {
@@ -229,7 +257,10 @@ static const tarn__device shadow_device = {.name = "shadow",
                                            .copy_in = shadow_copy_in,
                                            .copy_out = shadow_copy_out,
                                            .copy = shadow_copy,
+                                           .fill = shadow_fill,
                                            .synchronise = shadow_synchronise,
+                                           .absolute_sum = shadow_absolute_sum,
+                                           .add_scaled = shadow_add_scaled,
                                            .pack_bytes = shadow_pack_bytes,
                                            .pack = shadow_pack,
                                            .grad_norm = shadow_grad_norm,

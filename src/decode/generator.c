@@ -80,8 +80,7 @@ static tarn_status open_all(tarn__generator *g, int32_t eos) {
   TARN_TRY(tarn__crew_open(&g->crew, g->model, &own, g->threads));
   const size_t bytes = tarn__model_pack_bytes(g->model, o->int8);
   TARN_TRY(g->model->device->allocate(&g->packed, TARN__MEMORY_OTHER, bytes, 1));
-  tarn__model_pack(g->model, g->packed, o->int8, g->threads);
-  return TARN_STATUS_OK;
+  return tarn__model_pack(g->model, g->packed, o->int8, g->threads);
 }
 
 tarn_status tarn__generator_open(tarn__generator **generator, const tarn__model *model, int32_t eos,

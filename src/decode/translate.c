@@ -75,11 +75,11 @@ tarn_status tarn__translator_open(tarn__translator **translator, const tarn__mod
   tarn_status status = tarn__crew_open(&t->crew, model, &own, t->threads);
   if (status == TARN_STATUS_OK && !options->weights_change)
     status = model->device->allocate(&t->packed, TARN__MEMORY_OTHER, tarn__model_pack_bytes(model, options->int8), 1);
+  if (status == TARN_STATUS_OK && t->packed) status = tarn__model_pack(model, t->packed, options->int8, t->threads);
   if (status != TARN_STATUS_OK) {
     tarn__translator_close(&t);
     return status;
   }
-  if (t->packed) tarn__model_pack(model, t->packed, options->int8, t->threads);
   *translator = t;
   return TARN_STATUS_OK;
 }
@@ -142,8 +142,8 @@ static tarn_status translate_packed(tarn__translator *t, tarn__item *items, int6
   if (!t->lent_packed)
     TARN_TRY(
         t->model->device->allocate(&own, TARN__MEMORY_OTHER, tarn__model_pack_bytes(t->model, t->options.int8), 1));
-  tarn__model_pack(t->model, own ? own : t->lent_packed, t->options.int8, t->threads);
-  tarn_status status = translate_items(t, items, sentences, translations);
+  tarn_status status = tarn__model_pack(t->model, own ? own : t->lent_packed, t->options.int8, t->threads);
+  if (status == TARN_STATUS_OK) status = translate_items(t, items, sentences, translations);
   tarn__model_unpack(t->model);
   if (own) t->model->device->free(own);
   return status;

@@ -51,10 +51,12 @@ typedef struct tarn__device {
   tarn_status (*copy_out)(void *to, const void *from, size_t bytes) TARN_CHECKED;
   // Between places of the device's memory that do not overlap.
   tarn_status (*copy)(void *to, const void *from, size_t bytes) TARN_CHECKED;
+  // Sets all bytes of a place there to one value.
+  tarn_status (*fill)(void *to, unsigned char byte, size_t bytes) TARN_CHECKED;
   // The weights of products y = x weight^T may be packed once into the order in which products read them, where they
   // are used often: the bytes that it takes, and the packing. Both NULL: products read weights as they lie.
   size_t (*pack_bytes)(const tarn__device_weight *weight);
-  void (*pack)(void *packed, const tarn__device_weight *weight, int threads);
+  tarn_status (*pack)(void *packed, const tarn__device_weight *weight, int threads) TARN_CHECKED;
   // Work on parameters outside of graphs, whose arrays lie in the device's memory. What is known to be zero of a
   // gradient (used_rows) is not read. The Euclidean norm of the gradients of those that move (optim/adam.h), added up
   // in double in a fixed order. Infinite or NaN if one of them is: test it with isfinite().
@@ -63,12 +65,17 @@ typedef struct tarn__device {
   void (*adam_step)(struct tarn__param *const *params, size_t count, const struct tarn__adam_factors *factors,
                     int threads);
   void (*grad_sum_add)(const struct tarn__param *param);  // grad_sum += grad
+  // *sum += |x[0]|, |x[1]| and so on, one after the other in double: AutoFreeze's norms.
+  tarn_status (*absolute_sum)(double *sum, const float *x, size_t n) TARN_CHECKED;
+  // sums[i] += (float)(weight * values[i]), the product in double: means of checkpoints. Values need not be aligned.
+  tarn_status (*add_scaled)(float *sums, const void *values, size_t n, double weight) TARN_CHECKED;
   // Ridge regression (optim/ridge.h), in double. The samples that wait are added to the products, from the diagonal on,
   // and to the totals; what is left of the diagonal is never read. The result does not depend on the number of threads.
   void (*ridge_add)(const struct tarn__ridge *ridge);
   // U in place of the upper triangle of A = U'U, [n, n]; false where a pivot is not above `least`.
   bool (*cholesky)(double *a, int64_t n, double least);
-  // Waits until all that was begun is over, and says whether it failed.
+  // What the device is asked for it does in that order. It may answer before it has done it, but for copy_out and for
+  // what returns a number. synchronise waits until all is over, and says whether something failed.
   tarn_status (*synchronise)(void) TARN_CHECKED;
 } tarn__device;
 

@@ -29,15 +29,7 @@ tarn_status tarn__device_put(const tarn__device *device, void *to, const void *f
 }
 
 tarn_status tarn__device_fill(const tarn__device *device, void *to, unsigned char byte, size_t bytes) {
-  if (tarn__device_is_host(device)) {
-    memset(to, byte, bytes);
-    return TARN_STATUS_OK;
-  }
-  unsigned char piece[4096];
-  memset(piece, byte, sizeof piece);
-  for (size_t done = 0; done < bytes; done += sizeof piece) {
-    const size_t left = bytes - done;
-    TARN_TRY(device->copy_in((char *)to + done, piece, left < sizeof piece ? left : sizeof piece));
-  }
+  if (device) return device->fill(to, byte, bytes);
+  memset(to, byte, bytes);
   return TARN_STATUS_OK;
 }

@@ -182,7 +182,7 @@ tarn__top tarn__model_build_step(const tarn__model *model, tarn__graph *graph, c
 // has what is wanted.
 tarn_status tarn__model_pack_check(const tarn__model *model, bool int8) TARN_CHECKED;
 size_t tarn__model_pack_bytes(const tarn__model *model, bool int8);
-void tarn__model_pack(const tarn__model *model, void *memory, bool int8, int threads);
+tarn_status tarn__model_pack(const tarn__model *model, void *memory, bool int8, int threads) TARN_CHECKED;
 void tarn__model_unpack(const tarn__model *model);
 
 #endif

@@ -28,17 +28,18 @@ size_t tarn__model_pack_bytes(const tarn__model *model, bool int8) {
   return bytes;
 }
 
-void tarn__model_pack(const tarn__model *model, void *memory, bool int8, int threads) {
+tarn_status tarn__model_pack(const tarn__model *model, void *memory, bool int8, int threads) {
   char *at = memory;
   for (size_t i = 0; model->device->pack && i < model->param_count; i++) {
     tarn__param *param = model->params[i];
     if (!is_factor(model, param)) continue;
     const tarn__device_weight weight = weight_of(param, int8);
-    model->device->pack(at, &weight, threads);
+    TARN_TRY(model->device->pack(at, &weight, threads));
     param->decoding.packed = at;
     param->decoding.packed_int8 = int8;
     at += model->device->pack_bytes(&weight);
   }
+  return TARN_STATUS_OK;
 }
 
 void tarn__model_unpack(const tarn__model *model) {

@@ -29,8 +29,7 @@ static tarn_status pack(tarn__scorer *s) {
   TARN_TRY(tarn__model_pack_check(s->model, s->options.int8));
   size_t bytes = tarn__model_pack_bytes(s->model, s->options.int8);
   TARN_TRY(s->model->device->allocate(&s->packed, TARN__MEMORY_OTHER, bytes, 1));
-  tarn__model_pack(s->model, s->packed, s->options.int8, s->options.threads);
-  return TARN_STATUS_OK;
+  return tarn__model_pack(s->model, s->packed, s->options.int8, s->options.threads);
 }
 
 tarn_status tarn__scorer_open(tarn__scorer **scorer, const tarn__model *model, int32_t eos,

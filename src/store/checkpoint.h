@@ -85,10 +85,11 @@ tarn_status tarn__checkpoint_save(const char *path, const tarn__model *model,
                                   const tarn__checkpoint_extra *extra) TARN_CHECKED;
 
 // Writes the mean of the trained parameters of `count` checkpoints of one model. Fails with DATA unless their
-// descriptions, vocabularies and frozen weights are the same. The sums are made in `room` (aligned to 64 bytes), if it
-// has bytes enough for the trained parameters in fp32, each rounded up to 64 bytes; NULL and 0: in memory of their own.
-tarn_status tarn__checkpoint_average(const char *path, const char *const *files, size_t count, void *room,
-                                     size_t room_bytes) TARN_CHECKED;
+// descriptions, vocabularies and frozen weights are the same. The device sums, in its memory at `room` (aligned to 64
+// bytes), if that has bytes enough for the trained parameters in fp32, each rounded up to 64 bytes; NULL and 0: in
+// memory of their own.
+tarn_status tarn__checkpoint_average(const char *path, const char *const *files, size_t count,
+                                     const tarn__device *device, void *room, size_t room_bytes) TARN_CHECKED;
 
 // Writes tensors and metadata as a checkpoint, with the hash of all of them.
 tarn_status tarn__checkpoint_write(const char *path, const tarn__stored *tensors, size_t count,

@@ -44,8 +44,11 @@ static bool is_averaged(const tarn__stored *tensor, const tarn_checkpoint_info *
 typedef struct mean {
   tarn__stored *tensors;
   tarn__stored_text *texts;
-  float **sums;  // [count]; NULL where the first file's tensor is taken as it is
+  const tarn__device *device;
+  float **sums;  // [count] in the memory of the device; NULL where the first file's tensor is taken as it is
   void *own;     // memory of the sums, unless the caller's is used
+  void *piece;   // of a file, where the device cannot read the host's memory
+  void *copy;    // of the sums, where the host cannot read them
   size_t count, text_count;
   char *names;  // updates of the files
   size_t names_size;
@@ -54,7 +57,9 @@ typedef struct mean {
 enum { NAME_TEXT = 21 };  // most bytes of an update and a space
 
 static void mean_close(mean *m) {
-  tarn__free(m->own);
+  if (m->own) m->device->free(m->own);
+  if (m->piece) m->device->free(m->piece);
+  tarn__free(m->copy);
   tarn__free(m->sums);
   tarn__free(m->tensors);
   tarn__free(m->texts);
@@ -69,18 +74,22 @@ static tarn_status take_sums(mean *m, const tarn_checkpoint_info *info, void *ro
   for (size_t i = 0; i < m->count; i++)
     if (is_averaged(&m->tensors[i], info)) TARN_TRY(tarn__add_size(&need, need, aligned(m->tensors[i].bytes)));
   if (need > room_bytes) {
-    TARN_TRY(tarn__alloc(&m->own, TARN__MEMORY_OTHER, need, 1));
+    TARN_TRY(m->device->allocate(&m->own, TARN__MEMORY_OTHER, need, 1));
     room = m->own;
   } else if (need > 0) {
-    memset(room, 0, need);
+    TARN_TRY(m->device->fill(room, 0, need));
   }
-  char *next = room;
+  const bool apart = !m->device->host_memory;
+  if (apart) TARN_TRY(m->device->allocate(&m->piece, TARN__MEMORY_OTHER, TARN__MAP_PIECE, 1));
+  if (apart) TARN_TRY(tarn__alloc(&m->copy, TARN__MEMORY_OTHER, need, 1));
+  char *next = room, *copy = apart ? m->copy : room;
   for (size_t i = 0; i < m->count; i++) {
     tarn__stored *tensor = &m->tensors[i];
     if (!is_averaged(tensor, info)) continue;
     m->sums[i] = (float *)(void *)next;
-    tensor->data = next;
+    tensor->data = copy;
     next += aligned(tensor->bytes);
+    copy += aligned(tensor->bytes);
   }
   return TARN_STATUS_OK;
 }
@@ -105,20 +114,19 @@ static tarn_status mean_start(mean *m, const tarn__safetensors *first, size_t fi
   return TARN_STATUS_OK;
 }
 
-// The values need not be aligned. Their pages are released piece by piece.
-static void add_values(float *sums, const tarn__safetensors *tensors, const tarn__stored *from, double weight) {
-  const size_t piece = TARN__MAP_PIECE / sizeof(float);
-  size_t count = from->bytes / sizeof(float);
+// Piece by piece, whose pages are released.
+static tarn_status add_values(const mean *m, float *sums, const tarn__safetensors *tensors, const tarn__stored *from,
+                              double weight) {
   const char *values = from->data;
-  for (size_t done = 0; done < count; done += piece) {
-    size_t end = count - done < piece ? count : done + piece;
-    for (size_t k = done; k < end; k++) {
-      float value;
-      memcpy(&value, values + k * sizeof value, sizeof value);
-      sums[k] += (float)(weight * (double)value);
-    }
-    tarn__map_release_part(&tensors->map, values + done * sizeof(float), (end - done) * sizeof(float));
+  for (size_t done = 0; done < from->bytes; done += TARN__MAP_PIECE) {
+    const size_t left = from->bytes - done, bytes = left < TARN__MAP_PIECE ? left : TARN__MAP_PIECE;
+    const void *piece = values + done;
+    if (m->piece) TARN_TRY(m->device->copy_in(m->piece, piece, bytes));
+    if (m->piece) piece = m->piece;
+    TARN_TRY(m->device->add_scaled(sums + done / sizeof *sums, piece, bytes / sizeof *sums, weight));
+    tarn__map_release_part(&tensors->map, values + done, bytes);
   }
+  return TARN_STATUS_OK;
 }
 
 static bool same_shape(const tarn__stored *a, const tarn__stored *b) {
@@ -137,7 +145,7 @@ static tarn_status mean_add(mean *m, const tarn__checkpoint_file *file, double w
                  into->name);
     TARN_REQUIRE(m->sums[i] || memcmp(from->data, into->data, into->bytes) == 0, DATA,
                  "%s cannot be averaged: its tensor \"%s\", which is not trained, differs", tensors->path, into->name);
-    if (m->sums[i]) add_values(m->sums[i], tensors, from, weight);
+    if (m->sums[i]) TARN_TRY(add_values(m, m->sums[i], tensors, from, weight));
   }
   return TARN_STATUS_OK;
 }
@@ -152,19 +160,29 @@ static tarn_status add_file(mean *m, const char *path, const tarn__checkpoint_fi
   return status;
 }
 
-tarn_status tarn__checkpoint_average(const char *path, const char *const *files, size_t count, void *room,
-                                     size_t room_bytes) {
+// Lets the host see the sums.
+static tarn_status fetch_sums(const mean *m) {
+  for (size_t i = 0; m->copy && i < m->count; i++) {
+    const tarn__stored *tensor = &m->tensors[i];
+    if (m->sums[i]) TARN_TRY(m->device->copy_out((void *)(uintptr_t)tensor->data, m->sums[i], tensor->bytes));
+  }
+  return TARN_STATUS_OK;
+}
+
+tarn_status tarn__checkpoint_average(const char *path, const char *const *files, size_t count,
+                                     const tarn__device *device, void *room, size_t room_bytes) {
   TARN_REQUIRE(count > 0, USAGE, "there is no checkpoint to average");
   tarn__checkpoint_file first;
   // The texts of the newest file (the last one given) become those of the mean.
   TARN_TRY(tarn__checkpoint_file_open(&first, files[count - 1]));
-  mean m = {0};
+  mean m = {.device = device};
   tarn_checkpoint_info *info;
   tarn_status status = tarn_checkpoint_info_open(&info, files[count - 1]);
   if (status == TARN_STATUS_OK) status = mean_start(&m, &first.tensors, count);
   if (status == TARN_STATUS_OK) status = take_sums(&m, info, room, room_bytes);
   for (size_t i = 0; i < count && status == TARN_STATUS_OK; i++)
     status = add_file(&m, files[i], &first, 1.0 / (double)count);
+  if (status == TARN_STATUS_OK) status = fetch_sums(&m);
   if (status == TARN_STATUS_OK)
     status = tarn__checkpoint_write_mapped(path, m.tensors, m.count, m.texts, m.text_count, &first.tensors.map);
   mean_close(&m);

@@ -1,5 +1,6 @@
 // Public functions that make one checkpoint from others.
 #include "base/memory.h"
+#include "device/devices.h"
 #include "store/checkpoint.h"
 #include "tarn/checkpoint.h"
 
@@ -31,7 +32,10 @@ tarn_status tarn_checkpoint_average(const char *output, const char *const *paths
   TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, count, sizeof(char *)));
   char **files = memory;
   tarn_status status = find_all(files, paths, count);
-  if (status == TARN_STATUS_OK) status = tarn__checkpoint_average(output, (const char *const *)files, count, NULL, 0);
+  const tarn__device *device;
+  if (status == TARN_STATUS_OK) status = tarn__device_default(&device, TARN__F32);
+  if (status == TARN_STATUS_OK)
+    status = tarn__checkpoint_average(output, (const char *const *)files, count, device, NULL, 0);
   for (size_t i = 0; i < count; i++) tarn__free(files[i]);
   tarn__free(files);
   return status;

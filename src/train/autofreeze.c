@@ -37,20 +37,16 @@ void tarn__autofreeze_add(const tarn__model *model, int threads) {
 }
 
 // The norm of a set's sum, which is cleared. *learns: whether the set is not frozen yet.
-static tarn_status take_norm(const tarn__model *model, const char *set, tarn__host_room *room, double *norm,
-                             bool *learns) {
+static tarn_status take_norm(const tarn__model *model, const char *set, double *norm, bool *learns) {
   *norm = 0.0;
   *learns = false;
   for (size_t i = 0; i < model->param_count; i++) {
     const tarn__param *param = model->params[i];
     if (!param->training.grad_sum || !tarn__freeze_covers(set, param->name)) continue;
-    const int64_t n = param->rows * param->cols;
-    const size_t bytes = (size_t)n * sizeof *param->training.grad_sum;
-    void *read;
-    TARN_TRY(tarn__device_read(model->device, &read, param->training.grad_sum, bytes, room));
-    const float *sum = read;
-    for (int64_t k = 0; k < n; k++) *norm += fabs((double)sum[k]);
-    TARN_TRY(tarn__device_fill(model->device, param->training.grad_sum, 0, bytes));
+    float *sum = param->training.grad_sum;
+    const size_t n = (size_t)(param->rows * param->cols);
+    TARN_TRY(model->device->absolute_sum(norm, sum, n));
+    TARN_TRY(tarn__device_fill(model->device, sum, 0, n * sizeof *sum));
     *learns |= tarn__param_learns(param);
   }
   return TARN_STATUS_OK;
@@ -71,20 +67,16 @@ tarn_status tarn__autofreeze_test(const tarn__model *model, tarn__progress *prog
   int64_t set = 0;
   int at = 0;
   tarn__freeze_part part;
-  tarn__host_room room = {0};
-  tarn_status status = TARN_STATUS_OK;
-  for (; status == TARN_STATUS_OK && tarn__freeze_next_set(model, &at, &part); set++) {
+  for (; tarn__freeze_next_set(model, &at, &part); set++) {
     bool learns;
     double norm;
-    status = take_norm(model, part.name, &room, &norm, &learns);
+    TARN_TRY(take_norm(model, part.name, &norm, &learns));
     if (learns && set < progress->norm_count) {
       changes[count] = change(progress->norms[set], norm);
       sets[count++] = set;
     }
     progress->norms[set] = norm;
   }
-  tarn__host_room_close(&room);
-  TARN_TRY(status);
   progress->norm_count = set;
   size_t frozen = tarn__autofreeze_rule(changes, count, model->config->train.autofreeze_percentile);
   if (frozen > 0) progress->frozen_sets = sets[frozen];

@@ -52,12 +52,12 @@ tarn_status tarn__train_average(tarn_train *t) {
   TARN_TRY(tarn__run_dir_numbered(&t->dir, &list));
   size_t count = (size_t)t->config->train.average;
   if (count > list.count) count = list.count;
-  // The training is over, so the gradients are of no use any more: where the host can write there, it sums in them.
-  tarn__model_size size = {0};
-  void *room = t->model->device->host_memory ? t->model->storage[TARN__MEMORY_GRADIENT] : NULL;
-  if (room) tarn__model_measure(t->model, &size);
-  tarn_status status = tarn__checkpoint_average(t->dir.average, (const char *const *)list.paths + (list.count - count),
-                                                count, room, size.gradient_bytes);
+  // The training is over, so the gradients are of no use any more: the sums stand in their place.
+  tarn__model_size size;
+  tarn__model_measure(t->model, &size);
+  tarn_status status =
+      tarn__checkpoint_average(t->dir.average, (const char *const *)list.paths + (list.count - count), count,
+                               t->model->device, t->model->storage[TARN__MEMORY_GRADIENT], size.gradient_bytes);
   tarn__run_dir_list_close(&list);
   TARN_TRY(status);
   tarn__checkpoint_file file;

@@ -90,6 +90,7 @@ static tarn_status optimise(tarn_train *t, int64_t step, double rate, double *no
   begin = tarn__profile_clock(t->profile);
   tarn__adam_step(t->model->device, params, t->model->param_count, &options, step, factor, t->threads);
   tarn__backskip_optimise(t, step);
+  TARN_TRY(t->model->device->synchronise());
   return tarn__profile_work(t->profile, "optimiser", begin);
 }
 

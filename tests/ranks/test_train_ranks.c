@@ -14,6 +14,7 @@
 
 #include "base/hash.h"
 #include "same_run.h"
+#include "shadow_device.h"
 #include "thread_ranks.h"
 #include "train/trainer.h"
 
@@ -32,6 +33,7 @@ typedef struct rank_run {
 
 static uint64_t hash_weights(const tarn_train *train) {
   uint64_t hash = 0;
+  if (!train->model->device->host_memory) return 0;
   for (size_t i = 0; i < train->model->param_count + train->model->helper_count; i++) {
     const tarn__param *param = tarn__model_param(train->model, i);
     const size_t count = (size_t)(param->rows * param->cols);
@@ -451,6 +453,24 @@ static void trainings_beside_each_other_do_not_meet(void **state) {
   }
 }
 
+// Gradients go from the memory of the device to the other ranks and back.
+static void ranks_on_a_device_apart_are_the_same(void **state) {
+  (void)state;
+  static const char *const keys[] = {"train.precision=bf16", "train.autofreeze=3", "encoder.layers=L*3",
+                                     "model.embeddings=none"};
+  static const char *const runs[] = {"on-cpu", "on-shadow"};
+  for (int apart = 0; apart < 2; apart++) {
+    tarn__device_use(apart ? &shadow_device : NULL);
+    prepare(2, tiny, runs[apart], keys, 4);
+    go(2);
+    tarn__device_use(NULL);
+    must_end(2, TARN_STATUS_OK);
+  }
+  assert_true(shadow.most > 0);
+  assert_int_equal(shadow.now, 0);
+  assert_same_run(runs[0], runs[1]);
+}
+
 static const char text_config[] =
     "model: { d_model: 16, dropout: 0.2, output_bias: yes }\n"
     "decoder: { layers: L R }\n"
@@ -491,6 +511,7 @@ int main(void) {
       cmocka_unit_test(ranks_must_be_of_one_training),
       cmocka_unit_test(what_works_on_one_rank_alone_is_refused),
       cmocka_unit_test(trainings_beside_each_other_do_not_meet),
+      cmocka_unit_test(ranks_on_a_device_apart_are_the_same),
   };
   return cmocka_run_group_tests(tests, open_all, sandbox_close);
 }

@@ -96,12 +96,48 @@ static void test_what_a_device_lacks_fails_in_planning(void **state) {
   assert_string_equal(tarn_error_message(), "the device cpu does not compute in fp64");
 }
 
+// Work outside of graphs that every device has, against the order and rounding that device.h gives.
+static void test_arrays(void **state) {
+  (void)state;
+  enum { N = 1003 };
+  char bytes[sizeof(float) * N + 1];
+  float values[N], sums[N], expected[N];
+  double absolute = 0.25;
+  for (int i = 0; i < N; i++) {
+    values[i] = (float)(i % 3 == 0 ? -0.1 * i : 1e-3 * i * i);
+    sums[i] = (float)(0.7 * i);
+    expected[i] = sums[i] + (float)(1.0 / 3.0 * (double)values[i]);
+    absolute += values[i] < 0 ? -(double)values[i] : (double)values[i];
+  }
+  memcpy(bytes + 1, values, sizeof values);  // not aligned
+  for (int d = 0; d < DEVICES; d++) {
+    void *memory;
+    float back[N];
+    double sum = 0.25;
+    assert_int_equal(devices[d]->allocate(&memory, TARN__MEMORY_OTHER, N, sizeof(float)), TARN_STATUS_OK);
+    assert_int_equal(devices[d]->copy_in(memory, values, sizeof values), TARN_STATUS_OK);
+    assert_int_equal(devices[d]->absolute_sum(&sum, memory, N), TARN_STATUS_OK);
+    assert_true(sum == absolute);
+    assert_int_equal(devices[d]->copy_in(memory, sums, sizeof sums), TARN_STATUS_OK);
+    assert_int_equal(devices[d]->add_scaled(memory, bytes + 1, N, 1.0 / 3.0), TARN_STATUS_OK);
+    assert_int_equal(devices[d]->copy_out(back, memory, sizeof back), TARN_STATUS_OK);
+    assert_memory_equal(back, expected, sizeof back);
+    assert_int_equal(devices[d]->fill((char *)memory + 3, 0xA5, 2), TARN_STATUS_OK);
+    assert_int_equal(devices[d]->copy_out(back, memory, sizeof back), TARN_STATUS_OK);
+    const unsigned char *now = (const unsigned char *)back;
+    const unsigned char *before = (const unsigned char *)expected;
+    for (size_t i = 0; i < sizeof back; i++) assert_int_equal(now[i], i == 3 || i == 4 ? 0xA5 : before[i]);
+    devices[d]->free(memory);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_every_op_has_kernels),
       cmocka_unit_test(test_a_device_is_found_by_name),
       cmocka_unit_test(test_default_device),
       cmocka_unit_test(test_what_a_device_lacks_fails_in_planning),
+      cmocka_unit_test(test_arrays),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

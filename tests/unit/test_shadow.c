@@ -72,6 +72,7 @@ static void assert_same_training(const char *name, const char *const *overrides,
   snprintf(apart, sizeof apart, "%s-shadow", name);
   run_through(cpu, overrides, count);
   shadow.most = 0;
+  shadow.sums = shadow.means = 0;
   tarn__device_use(&shadow_device);
   if (pieces > 0)
     run_in_pieces(apart, pieces, overrides, count);
@@ -80,6 +81,8 @@ static void assert_same_training(const char *name, const char *const *overrides,
   tarn__device_use(NULL);
   assert_true(shadow.most > 0);
   assert_int_equal(shadow.now, 0);
+  assert_true(shadow.means > 0);  // train.average: 2
+  assert_int_equal(shadow.sums > 0, strcmp(name, "autofreeze") == 0);
   assert_same_run(cpu, apart);
 }
 
@@ -287,6 +290,80 @@ static void ridge_is_the_same(void **state) {
   assert_int_equal(shadow.now, 0);
 }
 
+// One pass over a text, whose states are summed and solved for on the device.
+static const char ridge_config[] =
+    "model: { d_model: 16, embeddings: none, dropout: 0, output_bias: yes, frozen_embeddings: decoder }\n"
+    "decoder: { layers: R }\n"
+    "kinds: { R: { mixer: esn, sparsity: 0.5, ffn: 0, norm: none, frozen: yes } }\n"
+    "data: { vocab: vocab, train: ridge_text, valid: ridge_text }\n"
+    "train: { optimiser: ridge, max_tokens: 200, threads: 2 }\n";
+
+static void ridge_training_is_the_same(void **state) {
+  (void)state;
+  static const char *const runs[] = {"ridge-cpu", "ridge-shadow"};
+  static const char *const precisions[] = {"train.precision=fp32", "train.precision=bf16"};
+  make_text_shard("ridge_text", 120, TINY_VOCAB, 7);
+  sandbox_write("ridge.yaml", ridge_config, strlen(ridge_config));
+  for (size_t p = 0; p < 2; p++) {
+    char names[2][32];
+    for (int apart = 0; apart < 2; apart++) {
+      snprintf(names[apart], sizeof names[apart], "%s-%zu", runs[apart], p);
+      shadow.most = 0;
+      tarn__device_use(apart ? &shadow_device : NULL);
+      must(tiny_train("ridge.yaml", names[apart], &precisions[p], 1, NULL, NULL, NULL));
+      tarn__device_use(NULL);
+      assert_int_equal(shadow.most > 0, apart);
+      assert_int_equal(shadow.now, 0);
+    }
+    assert_same_tensors(names[0], names[1], TARN__CHECKPOINT_LAST);
+  }
+}
+
+// A device that answers at once and fails later: the processor, of whose updates the third fails.
+static int updates_left;
+
+static tarn_status lose(void) {
+  if (--updates_left > 0) return TARN_STATUS_OK;
+  return tarn__fail(TARN_STATUS_IO, "the device is lost");
+}
+
+static tarn_status no_pack(void *packed, const tarn__device_weight *weight, int threads) {
+  (void)packed;
+  (void)weight;
+  (void)threads;
+  return tarn__fail(TARN_STATUS_IO, "the device is lost");
+}
+
+static void what_a_device_loses_is_told(void **state) {
+  (void)state;
+  tarn__device device = tarn__device_cpu;
+  int64_t updates = 0;
+  device.synchronise = lose;
+  updates_left = 3;
+  sandbox_write("tiny.yaml", tiny_config, strlen(tiny_config));
+  tarn_train_options options;
+  tarn_train_default(&options);
+  options.config = "tiny.yaml";
+  options.run = "lost";
+  tarn_train *train;
+  tarn_train_result result;
+  tarn__device_use(&device);
+  must(tarn_train_open(&train, &options));
+  assert_int_equal(tarn_train_run(train, &result), TARN_STATUS_IO);
+  assert_non_null(strstr(tarn_error_message(), "the device is lost"));
+  updates = tarn_train_update(train);
+  tarn_train_close(&train);
+  assert_int_equal(updates, 2);
+  device = tarn__device_cpu;
+  device.pack = no_pack;
+  tarn_translator *translator;
+  tarn_translator_options translating;
+  tarn_translator_default(&translating);
+  assert_int_equal(tarn_translator_open(&translator, "plain-cpu", &translating), TARN_STATUS_IO);
+  assert_non_null(strstr(tarn_error_message(), "the device is lost"));
+  tarn__device_use(NULL);
+}
+
 static int open_sandbox(void **state) {
   if (sandbox_open(state) != 0) return -1;
   tiny_files();
@@ -295,10 +372,12 @@ static int open_sandbox(void **state) {
 
 int main(void) {
   enum { TRAININGS = sizeof trainings / sizeof *trainings };
-  struct CMUnitTest tests[TRAININGS + 3] = {cmocka_unit_test(host_access_faults), cmocka_unit_test(use_is_the_same),
-                                            cmocka_unit_test(ridge_is_the_same)};
+  struct CMUnitTest tests[TRAININGS + 5] = {cmocka_unit_test(host_access_faults), cmocka_unit_test(use_is_the_same),
+                                            cmocka_unit_test(ridge_is_the_same),
+                                            cmocka_unit_test(ridge_training_is_the_same)};
   for (int i = 0; i < TRAININGS; i++)
-    tests[3 + i] =
+    tests[4 + i] =
         (struct CMUnitTest){trainings[i].name, training_is_the_same, NULL, NULL, (void *)(uintptr_t)&trainings[i]};
+  tests[4 + TRAININGS] = (struct CMUnitTest)cmocka_unit_test(what_a_device_loses_is_told);
   return cmocka_run_group_tests(tests, open_sandbox, sandbox_close);
 }

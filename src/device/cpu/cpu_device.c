@@ -22,9 +22,10 @@ static size_t pack_bytes(const tarn__device_weight *weight) {
   return tarn__gemm_pack_bytes(&product);
 }
 
-static void pack(void *packed, const tarn__device_weight *weight, int threads) {
+static tarn_status pack(void *packed, const tarn__device_weight *weight, int threads) {
   const tarn__gemm product = product_of(weight);
   tarn__gemm_pack(packed, &product, threads);
+  return TARN_STATUS_OK;
 }
 
 const tarn__device tarn__device_cpu = {.name = "cpu",
