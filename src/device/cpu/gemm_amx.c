@@ -2,11 +2,13 @@
 // instruction multiplies 16 rows of 32 terms of A with 32 terms of 16 columns of B. Compiled for this extension alone
 // and reached through tarn__isa_now() only.
 #include <immintrin.h>
+#include <math.h>
 #include <string.h>
 
 #include "device/cpu/gemm_tiles.h"
 
 enum { ROWS = 16, PANEL = TARN__TILES_LINES, STEP = TARN__TILES_STEP_BYTES, TILE = STEP / 2, TILE_SUMS = 256 };
+enum { ROWS_BESIDE = PANEL / TARN__TILES_CHUNK_STEPS };  // that are finished in a step
 
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
 
@@ -41,8 +43,105 @@ ALWAYS_INLINE void step(const char *a, const char *b, bool both) {
   _tile_dpbf16ps(3, 5, 7);
 }
 
-// Sums of one panel of A, from `from` (NULL: zero) to `to`.
-ALWAYS_INLINE void sum_up(float *to, const float *from, const tarn__tiles_block *g, int64_t panel, bool both) {
+// What becomes of complete sums, for compilers to make code of its own for each.
+typedef enum result { NOTHING, NARROW, NARROW_ADDED, WIDE, WIDE_ADDED } result;
+
+static result form_of(const tarn__tiles_finish *f) {
+  if (!f) return NOTHING;
+  if (f->c_dtype == TARN__BF16) return f->accumulate ? NARROW_ADDED : NARROW;
+  return f->accumulate ? WIDE_ADDED : WIDE;
+}
+
+// The tile unit multiplies while other instructions do what is to be done beside: sums of the panel of B before go to
+// C, the lines of C that this panel will be written to are fetched, and so is what the next packing will read.
+typedef struct beside {
+  __m512 bias[2];
+  __m512 least;  // smaller ones become this one
+  __mmask16 here[2];
+  int64_t row_bytes;   // between rows of C
+  const float *sums;   // of the panel before
+  char *c;             // its columns of the first row
+  int64_t row, rows;   // that comes next, and their number
+  const char *coming;  // line of C of this panel that is fetched next
+  int64_t coming_rows;
+} beside;
+
+static beside beside_of(const tarn__tiles_finish *f) {
+  beside s = {.least = _mm512_set1_ps(-INFINITY)};
+  if (!f) return s;
+  s.row_bytes = f->ldc * (f->c_dtype == TARN__BF16 ? 2 : 4);
+  if (f->relu) s.least = _mm512_setzero_ps();
+  return s;
+}
+
+// From now on the sums of columns from `column` on are those that go to C.
+ALWAYS_INLINE void take_panel(beside *s, const tarn__tiles_block *g, const float *sums, int64_t column, result form) {
+  s->sums = sums;
+  s->c = (char *)g->finish->c + column * (form == NARROW || form == NARROW_ADDED ? 2 : 4);
+  s->row = 0;
+  s->rows = g->rows;
+  for (int64_t half = 0; half < 2; half++) {
+    const int64_t first = column + 16 * half, left = g->columns - first;
+    s->here[half] = left >= 16 ? 0xFFFF : left <= 0 ? 0 : (__mmask16)((1u << left) - 1);
+    // A zero that changes no sum.
+    s->bias[half] = _mm512_set1_ps(-0.0f);
+    if (g->finish->bias && left > 0) s->bias[half] = _mm512_maskz_loadu_ps(s->here[half], g->finish->bias + first);
+  }
+}
+
+ALWAYS_INLINE __m512 widened(__m256i v) { return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(v), 16)); }
+
+ALWAYS_INLINE void finish_row(const beside *s, const float *sums, char *c, result form) {
+  __m512 v[2] = {_mm512_load_ps(sums), _mm512_load_ps(sums + TILE_SUMS)};
+  for (int half = 0; half < 2; half++) {
+    v[half] = _mm512_add_ps(v[half], s->bias[half]);
+    if (form == NARROW_ADDED)
+      v[half] = _mm512_add_ps(v[half], widened(_mm256_maskz_loadu_epi16(s->here[half], c + 32 * half)));
+    if (form == WIDE_ADDED) v[half] = _mm512_add_ps(v[half], _mm512_maskz_loadu_ps(s->here[half], c + 64 * half));
+    // A NaN stays.
+    v[half] = _mm512_mask_mov_ps(v[half], _mm512_cmp_ps_mask(v[half], s->least, _CMP_LT_OQ), s->least);
+  }
+  if (form == NARROW || form == NARROW_ADDED) {
+    const __mmask32 here = (__mmask32)s->here[0] | (__mmask32)s->here[1] << 16;
+    _mm512_mask_storeu_epi16(c, here, (__m512i)_mm512_cvtne2ps_pbh(v[1], v[0]));
+  } else {
+    _mm512_mask_storeu_ps(c, s->here[0], v[0]);
+    _mm512_mask_storeu_ps(c + 64, s->here[1], v[1]);
+  }
+}
+
+// At most `count` rows of the panel before, in the order of tiles [rows / 16][columns / 16][16][16].
+ALWAYS_INLINE void finish_rows(beside *s, int64_t count, result form) {
+  const int64_t end = s->row + count < s->rows ? s->row + count : s->rows;
+  for (; s->row < end; s->row++)
+    finish_row(s, s->sums + s->row / 16 * 2 * TILE_SUMS + s->row % 16 * 16, s->c + s->row * s->row_bytes, form);
+}
+
+ALWAYS_INLINE void fetch(tarn__tiles_ahead *ahead) {
+  for (int64_t i = 0; i < ahead->lines; i++) {
+    _mm_prefetch(ahead->at, _MM_HINT_T1);
+    ahead->at += 64;
+    if (ahead->at < ahead->end) continue;
+    ahead->end += ahead->stride;
+    ahead->at = ahead->end - ahead->width;
+  }
+}
+
+ALWAYS_INLINE void do_beside(beside *s, const tarn__tiles_block *g, result form) {
+  if (form != NOTHING) {
+    finish_rows(s, ROWS_BESIDE, form);
+    for (int i = 0; i < ROWS_BESIDE && s->coming_rows > 0; i++, s->coming_rows--, s->coming += s->row_bytes) {
+      _mm_prefetch(s->coming, _MM_HINT_T1);
+      if (form == WIDE || form == WIDE_ADDED) _mm_prefetch(s->coming + 64, _MM_HINT_T1);
+    }
+  }
+  if (g->ahead[0]) fetch(g->ahead[0]);
+  if (g->ahead[1]) fetch(g->ahead[1]);
+}
+
+// Sums of one panel of B, from `from` (NULL: zero) to `to`.
+ALWAYS_INLINE void sum_up(float *to, const float *from, const tarn__tiles_block *g, int64_t panel, bool both, beside *s,
+                          result form) {
   if (from) {
     _tile_loadd(0, from, 64);
     _tile_loadd(1, from + TILE_SUMS, 64);
@@ -55,8 +154,11 @@ ALWAYS_INLINE void sum_up(float *to, const float *from, const tarn__tiles_block 
     _tile_zero(3);
   }
   for (int p = 0; p < g->products; p++) {
-    const char *a = (const char *)g->a[p] + panel * g->a_stride, *b = g->b[p];
-    for (int64_t s = 0; s < g->steps; s++, a += STEP, b += STEP) step(a, b, both);
+    const char *a = g->a[p], *b = (const char *)g->b[p] + panel * g->b_stride;
+    for (int64_t n = 0; n < g->steps; n++, a += STEP, b += STEP) {
+      step(a, b, both);
+      do_beside(s, g, form);
+    }
   }
   _tile_stored(0, to, 64);
   _tile_stored(1, to + TILE_SUMS, 64);
@@ -65,64 +167,43 @@ ALWAYS_INLINE void sum_up(float *to, const float *from, const tarn__tiles_block 
   _tile_stored(3, to + 3 * TILE_SUMS, 64);
 }
 
-// The lines of C that will be written to. A store waits for its line, and the processor does not see from the rows
-// before where the next ones will be.
-static inline void fetch_c(const tarn__tiles_finish *f, int64_t row, int64_t rows) {
-  const int64_t size = f->c_dtype == TARN__BF16 ? 2 : 4;
-  const char *c = (const char *)f->c + row * f->ldc * size;
-  for (int64_t r = 0; r < rows; r++, c += f->ldc * size)
-    for (int64_t at = 0; at < f->columns * size; at += 64) _mm_prefetch(c + at, _MM_HINT_T1);
-}
-
-// Half a row of sums goes to C.
-ALWAYS_INLINE void finish_half(char *c, const float *sums, const float *bias, __mmask16 here,
-                               const tarn__tiles_finish *f) {
-  const bool narrow = f->c_dtype == TARN__BF16;
-  __m512 v = _mm512_load_ps(sums);
-  if (bias) v = _mm512_add_ps(v, _mm512_maskz_loadu_ps(here, bias));
-  if (f->accumulate && narrow) {
-    const __m512i old = _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(here, c));
-    v = _mm512_add_ps(v, _mm512_castsi512_ps(_mm512_slli_epi32(old, 16)));
-  } else if (f->accumulate) {
-    v = _mm512_add_ps(v, _mm512_maskz_loadu_ps(here, c));
-  }
-  if (f->relu)  // a NaN stays
-    v = _mm512_mask_mov_ps(v, _mm512_cmp_ps_mask(v, _mm512_setzero_ps(), _CMP_LT_OQ), _mm512_setzero_ps());
-  if (narrow)
-    _mm256_mask_storeu_epi16(c, here, (__m256i)_mm512_cvtneps_pbh(v));
-  else
-    _mm512_mask_storeu_ps(c, here, v);
-}
-
-// The sums of a panel of A go to rows from `row` on.
-static void finish_panel(const tarn__tiles_finish *f, const float *sums, int64_t row, int64_t rows) {
-  const int64_t size = f->c_dtype == TARN__BF16 ? 2 : 4;
-  for (int64_t half = 0; half < 2 && f->columns > half * 16; half++) {
-    const int64_t left = f->columns - 16 * half;
-    const __mmask16 here = left >= 16 ? 0xFFFF : (__mmask16)((1u << left) - 1);
-    const float *bias = f->bias ? f->bias + 16 * half : NULL;
-    char *c = (char *)f->c + (row * f->ldc + 16 * half) * size;
-    for (int64_t r = 0; r < rows; r++, c += f->ldc * size)
-      finish_half(c, sums + half * TILE_SUMS + r / 16 * 2 * TILE_SUMS + r % 16 * 16, bias, here, f);
-  }
-}
-
-void tarn__tiles_finish_rows(const tarn__tiles_finish *finish, const float *sums, int64_t rows) {
-  for (int64_t row = 0; row < rows; row += PANEL, sums += TARN__TILES_SUMS)
-    finish_panel(finish, sums, row, rows - row < PANEL ? rows - row : PANEL);
-}
-
-void tarn__tiles_multiply(const tarn__tiles_block *g) {
-  _Alignas(64) float complete[TARN__TILES_SUMS];
-  for (int64_t panel = 0; panel * PANEL < g->rows; panel++) {
-    const int64_t row = panel * PANEL, rows = g->rows - row < PANEL ? g->rows - row : PANEL;
-    float *sums = g->sums + panel * TARN__TILES_SUMS, *to = g->finish ? complete : sums;
-    if (g->finish) fetch_c(g->finish, row, rows);
-    if (rows > ROWS)
-      sum_up(to, g->add ? sums : NULL, g, panel, true);
+ALWAYS_INLINE void multiply(const tarn__tiles_block *g, result form) {
+  _Alignas(64) float complete[2][TARN__TILES_SUMS];
+  beside s = beside_of(g->finish);
+  for (int64_t panel = 0; panel * PANEL < g->columns; panel++) {
+    float *sums = g->sums + panel * TARN__TILES_SUMS, *to = form != NOTHING ? complete[panel % 2] : sums;
+    if (form != NOTHING) {
+      s.coming = (const char *)g->finish->c + panel * PANEL * (form == NARROW || form == NARROW_ADDED ? 2 : 4);
+      s.coming_rows = g->rows;
+    }
+    if (g->rows > ROWS)
+      sum_up(to, g->add ? sums : NULL, g, panel, true, &s, form);
     else
-      sum_up(to, g->add ? sums : NULL, g, panel, false);
-    if (g->finish) finish_panel(g->finish, complete, row, rows);
+      sum_up(to, g->add ? sums : NULL, g, panel, false, &s, form);
+    if (form == NOTHING) continue;
+    finish_rows(&s, s.rows, form);
+    take_panel(&s, g, to, panel * PANEL, form);
+  }
+  if (form != NOTHING) finish_rows(&s, s.rows, form);
+}
+
+void tarn__tiles_multiply(const tarn__tiles_block *block) {
+  switch (form_of(block->finish)) {
+    case NOTHING:
+      multiply(block, NOTHING);
+      break;
+    case NARROW:
+      multiply(block, NARROW);
+      break;
+    case NARROW_ADDED:
+      multiply(block, NARROW_ADDED);
+      break;
+    case WIDE:
+      multiply(block, WIDE);
+      break;
+    case WIDE_ADDED:
+      multiply(block, WIDE_ADDED);
+      break;
   }
 }
 
@@ -189,6 +270,9 @@ ALWAYS_INLINE void b_along(char *out, const uint16_t *from, int64_t ld) {
 ALWAYS_INLINE void b_across(char *out, const uint16_t *from, int64_t ld) {
   const __m512i order = _mm512_setr_epi64(0, 4, 1, 5, 2, 6, 3, 7);
   for (int pair = 0; pair < 16; pair++, from += 2 * ld, out += 64) {
+    // The next step's lines lie too far apart for the processor to see where they come from.
+    _mm_prefetch((const char *)(from + TARN__TILES_TERMS * ld), _MM_HINT_T1);
+    _mm_prefetch((const char *)(from + (TARN__TILES_TERMS + 1) * ld), _MM_HINT_T1);
     const __m512i first = _mm512_permutexvar_epi64(order, _mm512_loadu_si512(from));
     const __m512i second = _mm512_permutexvar_epi64(order, _mm512_loadu_si512(from + ld));
     _mm512_store_si512(out, _mm512_unpacklo_epi16(first, second));

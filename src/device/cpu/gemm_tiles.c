@@ -13,11 +13,12 @@ enum {
   STEP = TARN__TILES_STEP_BYTES,
   CHUNK = TARN__TILES_CHUNK_STEPS,
   SUMS_BYTES = TARN__TILES_SUMS * (int)sizeof(float),
-  // A thread has a second cache of 2 MB for its packed rows of A (a span of k of them), its sums, and B passing by.
-  A_BYTES = 512 << 10,
-  MOST_ROWS = 512,         // of a block of C
-  SPAN_STEPS = 2 * CHUNK,  // of a span, where a block of A does not fit as a whole
-  SPAN_ROWS = 256,
+  // A thread has a second cache of 2 MB for a block of B that stays there while rows of A pass by, and, where k is so
+  // long that it is cut into spans, for the sums of a block of C.
+  B_BYTES = 1 << 20,
+  WHOLE_STEPS = 32,    // of a k that is not cut
+  MOST_ROWS = 256,     // of a block of C
+  SPAN_STEPS = CHUNK,  // one chunk
   SPAN_COLUMNS = 512,
   TASKS = 2,  // for each thread, at least, where a task has LEAST_ROWS rows or LEAST_COLUMNS columns
   LEAST_ROWS = 64,
@@ -26,8 +27,8 @@ enum {
 
 static const double SERIAL_FLOPS = 1e6;  // a smaller product is not worth waking other threads
 
-// How a product runs. A task is a block of C. For each span of k its rows of A are packed; then its panels of B pass
-// by, chunk by chunk, and each chunk of a panel stays in the first cache while all rows are multiplied with it.
+// How a product runs. A task is a block of C. For each span of k panels of A pass by: one is packed, and each chunk of
+// it stays in the first cache while it is multiplied with all panels of B.
 typedef struct plan {
   tarn__cut m, n;
   int64_t steps;     // of k
@@ -47,30 +48,22 @@ static size_t pack_bytes(const tarn__gemm *g) { return (size_t)(over(g->n, LINES
 static plan plan_of(const tarn__gemm *g, int threads) {
   plan p = {.steps = over(g->k, TERMS), .b_panels = over(g->n, LINES), .threads = threads};
   if (2.0 * (double)g->m * (double)g->n * (double)g->k < SERIAL_FLOPS) p.threads = 1;
+  const bool whole = p.steps <= WHOLE_STEPS || g->m <= LINES;
+  p.span = whole ? p.steps : SPAN_STEPS;
+  const int64_t fit = whole ? B_BYTES / (p.steps * STEP) * LINES : SPAN_COLUMNS;
   const int64_t tasks = p.threads == 1 ? 1 : (int64_t)TASKS * p.threads;
-  const int64_t fit = A_BYTES / (p.steps * STEP) * LINES;  // rows of A
-  const bool whole = fit >= smaller(SPAN_ROWS, g->m);
-  const int64_t most = whole ? smaller(fit, MOST_ROWS) : SPAN_ROWS;
+  int64_t blocks = over(g->m, MOST_ROWS), parts = over(g->n, fit > LINES ? fit : LINES);
   // Few rows: each thread reads its own part of B, which is the larger operand.
-  const bool narrow = g->m < g->n && g->m <= most;
-  int64_t blocks = over(g->m, most), parts = whole ? 1 : over(g->n, SPAN_COLUMNS);
-  // More tasks than threads even out what disturbs one of them.
-  if (!narrow && blocks * parts < tasks && g->m >= tasks * LEAST_ROWS) blocks = tasks;
-  if (!narrow) blocks = over(blocks, p.threads) * p.threads;
-  if (narrow) {
-    blocks = 1;
-    parts = over(smaller(tasks, g->n / LEAST_COLUMNS), p.threads) * p.threads;
-    if (!whole) parts = over(over(g->n, SPAN_COLUMNS), p.threads) * p.threads;
-    if (parts < p.threads) parts = p.threads;
-  }
+  if (g->m < g->n && blocks < p.threads)
+    parts = over(parts, p.threads) * p.threads;
+  else if (blocks * parts < tasks && g->m >= tasks * LEAST_ROWS)
+    blocks = tasks;  // more tasks than threads even out what disturbs one of them
   p.m = tarn__cut_into(g->m, LINES, blocks);
   p.n = tarn__cut_into(g->n, LINES, parts);
-  p.span = whole ? p.steps : SPAN_STEPS;
-  const int64_t panels = over(tarn__cut_largest(&p.m), LINES);
-  p.a_bytes = (size_t)(panels * smaller(p.span, p.steps) * STEP);
-  // Sums of a panel of B go on from chunk to chunk, those of the whole block from span to span.
-  const int64_t kept = p.span < p.steps ? over(tarn__cut_largest(&p.n), LINES) : p.steps > CHUNK ? 1 : 0;
-  p.sums_bytes = (size_t)(panels * kept * SUMS_BYTES);
+  p.a_bytes = (size_t)(smaller(p.span, p.steps) * STEP);
+  // Sums of a panel of A go on from chunk to chunk, those of the whole block from span to span.
+  const int64_t kept = !whole ? over(tarn__cut_largest(&p.m), LINES) : p.steps > CHUNK ? 1 : 0;
+  p.sums_bytes = (size_t)(kept * over(tarn__cut_largest(&p.n), LINES) * SUMS_BYTES);
   if (g->packed == NULL) p.b_bytes = pack_bytes(g);
   return p;
 }
@@ -123,80 +116,100 @@ static void pack_b_part(char *out, const tarn__gemm *g, int64_t part) {
   }
 }
 
-// Steps [first, first + steps) of rows [row, row + rows) of A, which is packed for itself.
+// Steps [first, first + steps) of rows [row, row + rows) of A, at most a panel, which is packed for itself.
 static void pack_a(char *out, const tarn__gemm *g, int64_t row, int64_t rows, int64_t first, int64_t steps) {
-  const int64_t panels = over(rows, LINES);
-  for (int64_t chunk = 0; chunk * CHUNK < steps; chunk++) {
-    const int64_t at = (first + chunk * CHUNK) * TERMS, terms = smaller(steps_of(chunk, steps) * TERMS, g->k - at);
-    if (!g->transpose_a) {
-      for (int64_t panel = 0; panel < panels; panel++) {
-        const tarn__tiles_lines l = lines_at(g->a, g->lda, false, false, row + panel * LINES, row + rows, at, terms);
-        tarn__tiles_pack(out + place(chunk, panel, panels, steps), &l);
-      }
-      continue;
-    }
-    for (int64_t step = 0; step < steps_of(chunk, steps); step++)
-      for (int64_t panel = 0; panel < panels; panel++) {
-        const tarn__tiles_lines l = lines_at(g->a, g->lda, true, false, row + panel * LINES, row + rows,
-                                             at + step * TERMS, smaller(TERMS, terms - step * TERMS));
-        tarn__tiles_pack(out + place(chunk, panel, panels, steps) + step * STEP, &l);
-      }
-  }
+  const tarn__tiles_lines l = lines_at(g->a, g->lda, g->transpose_a, false, row, row + rows, first * TERMS,
+                                       smaller(steps * TERMS, g->k - first * TERMS));
+  tarn__tiles_pack(out, &l);
 }
 
 // --- running
 
-// A block of C: rows [i, i + rows), columns [j, j + columns); a and sums are the thread's own.
+// A task's block of C: rows [i, i + rows), columns [j, j + columns); a and sums are the thread's own.
 typedef struct block {
   int64_t i, rows, j, columns;
   char *a;
   float *sums;
+  tarn__tiles_ahead a_ahead, b_ahead;  // what will be packed next; B of the next span
 } block;
 
-// One panel of B with all rows, over the steps [first, first + steps) that are packed in b->a.
-static void run_panel(const tarn__gemm *g, const plan *p, const char *packed_b, const block *b, int64_t panel,
-                      int64_t first, int64_t steps) {
-  const int64_t panels = over(b->rows, LINES), column = b->j + panel * LINES;
-  const int64_t columns = smaller(LINES, b->j + b->columns - column);
+static block block_of(const plan *p, int64_t task, char *memory) {
+  const int64_t mi = task % p->m.pieces, ni = task / p->m.pieces;
+  return (block){.i = tarn__cut_start(&p->m, mi),
+                 .rows = tarn__cut_size(&p->m, mi),
+                 .j = tarn__cut_start(&p->n, ni),
+                 .columns = tarn__cut_size(&p->n, ni),
+                 .a = memory,
+                 .sums = (float *)(void *)(memory + p->a_bytes)};
+}
+
+// At most 32 rows from b->i + row on with all columns, over the steps [first, first + steps) that are packed in b->a.
+static void run_panel(const tarn__gemm *g, const plan *p, const char *packed_b, block *b, int64_t row, int64_t first,
+                      int64_t steps) {
   const int64_t size = (int64_t)tarn__dtype_size(g->c_dtype);
-  const tarn__tiles_finish finish = {.c = (char *)g->c + (b->i * g->ldc + column) * size,
+  const tarn__tiles_finish finish = {.c = (char *)g->c + ((b->i + row) * g->ldc + b->j) * size,
                                      .ldc = g->ldc,
-                                     .columns = columns,
                                      .c_dtype = g->c_dtype,
-                                     .bias = g->bias != NULL ? g->bias + column : NULL,
+                                     .bias = g->bias != NULL ? g->bias + b->j : NULL,
                                      .accumulate = g->accumulate,
                                      .relu = g->relu};
-  float *sums = b->sums + (p->span < p->steps ? panel * panels * TARN__TILES_SUMS : 0);
-  for (int64_t chunk = 0; chunk * CHUNK < steps; chunk++) {
-    const int64_t from = first + chunk * CHUNK, count = steps_of(chunk, steps);
+  float *sums = b->sums + (p->span < p->steps ? row * over(b->columns, LINES) * LINES : 0);
+  for (int64_t at = first; at < first + steps; at += CHUNK) {
+    const int64_t chunk = at / CHUNK, count = steps_of(chunk, p->steps);
     const tarn__tiles_block product = {
         .products = 1,
-        .a = {b->a + place(chunk, 0, panels, steps)},
-        .b = {packed_b + place(from / CHUNK, column / LINES, p->b_panels, p->steps)},
-        .rows = b->rows,
+        .a = {b->a + (at - first) * STEP},
+        .b = {packed_b + place(chunk, b->j / LINES, p->b_panels, p->steps)},
+        .rows = smaller(LINES, b->rows - row),
+        .columns = b->columns,
         .steps = count,
-        .a_stride = count * STEP,
+        .b_stride = count * STEP,
         .sums = sums,
-        .add = from > 0,
-        .finish = from + count == p->steps ? &finish : NULL,
+        .add = at > 0,
+        .ahead = {b->a_ahead.lines > 0 ? &b->a_ahead : NULL, b->b_ahead.lines > 0 ? &b->b_ahead : NULL},
+        .finish = at + count == p->steps ? &finish : NULL,
     };
     tarn__tiles_multiply(&product);
   }
-  if (g->complete != NULL && first + steps == p->steps) g->complete(g, b->i, b->rows, column, columns);
+}
+
+// What will be packed: a panel of A from row `i` on, over a span, to be fetched in the course of `steps` steps.
+static tarn__tiles_ahead a_ahead_of(const tarn__gemm *g, const plan *p, int64_t i, int64_t first, int64_t steps) {
+  const int64_t rows = smaller(LINES, g->m - i), k = first * TERMS, terms = smaller(p->span * TERMS, g->k - k);
+  const int64_t lines = g->transpose_a ? terms : rows, width = (g->transpose_a ? rows : terms) * 2;
+  const char *at = (const char *)((const uint16_t *)g->a + (g->transpose_a ? k * g->lda + i : i * g->lda + k));
+  return (tarn__tiles_ahead){
+      .at = at, .end = at + width, .width = width, .stride = g->lda * 2, .lines = over(lines * over(width, 64), steps)};
+}
+
+// A block's panels of B in the span from step `first` on, which is one chunk.
+static tarn__tiles_ahead b_ahead_of(const plan *p, const char *packed_b, const block *b, int64_t first, int64_t steps) {
+  const char *at = packed_b + place(first / CHUNK, b->j / LINES, p->b_panels, p->steps);
+  const int64_t bytes = over(b->columns, LINES) * steps_of(first / CHUNK, p->steps) * STEP;
+  return (tarn__tiles_ahead){.at = at, .end = at + bytes, .width = bytes, .lines = over(bytes / 64, steps)};
 }
 
 static void run_task(const tarn__gemm *g, const plan *p, const char *packed_b, char *memory, int64_t task) {
-  const int64_t mi = task / p->n.pieces, ni = task % p->n.pieces;
-  const block b = {.i = tarn__cut_start(&p->m, mi),
-                   .rows = tarn__cut_size(&p->m, mi),
-                   .j = tarn__cut_start(&p->n, ni),
-                   .columns = tarn__cut_size(&p->n, ni),
-                   .a = memory,
-                   .sums = (float *)(void *)(memory + p->a_bytes)};
+  block b = block_of(p, task, memory);
+  // Tasks are dealt out in turn, so a thread probably gets the one after those that the others have now.
+  const bool last = task + p->threads >= p->m.pieces * p->n.pieces;
+  const int64_t next = last ? 0 : block_of(p, task + p->threads, memory).i;
   for (int64_t first = 0; first < p->steps; first += p->span) {
-    const int64_t steps = smaller(p->span, p->steps - first);
-    pack_a(b.a, g, b.i, b.rows, first, steps);
-    for (int64_t panel = 0; panel * LINES < b.columns; panel++) run_panel(g, p, packed_b, &b, panel, first, steps);
+    const int64_t steps = smaller(p->span, p->steps - first), all = over(b.columns, LINES) * steps;
+    const bool goes_on = first + steps < p->steps;
+    b.b_ahead.lines = 0;
+    if (p->span < p->steps && (goes_on || !last))
+      b.b_ahead = b_ahead_of(p, packed_b, &b, goes_on ? first + steps : 0, all * over(b.rows, LINES));
+    for (int64_t row = 0; row < b.rows; row += LINES) {
+      pack_a(b.a, g, b.i + row, smaller(LINES, b.rows - row), first, steps);
+      b.a_ahead.lines = 0;
+      if (row + LINES < b.rows)
+        b.a_ahead = a_ahead_of(g, p, b.i + row + LINES, first, all);
+      else if (goes_on || !last)
+        b.a_ahead = a_ahead_of(g, p, goes_on ? b.i : next, goes_on ? first + steps : 0, all);
+      run_panel(g, p, packed_b, &b, row, first, steps);
+      if (g->complete != NULL && !goes_on) g->complete(g, b.i + row, smaller(LINES, b.rows - row), b.j, b.columns);
+    }
   }
 }
 

@@ -39,20 +39,28 @@ typedef struct tarn__tiles_lines {
 // What becomes of complete sums: C = act(sums + bias), or C += sums.
 typedef struct tarn__tiles_finish {
   void *c;  // of the first row, first column
-  int64_t ldc, columns;
+  int64_t ldc;
   tarn__dtype c_dtype;
-  const float *bias;  // [columns] or NULL
+  const float *bias;  // of the columns, or NULL
   bool accumulate, relu;
 } tarn__tiles_finish;
 
-// Sums of some panels of A with one panel of B over some steps: the sum of `products` products.
+// Memory that will be read before long: rows of `width` bytes, `stride` bytes apart. With every step of a
+// multiplication `lines` cache lines of it are fetched, from `at` on; `end` is where the row of `at` ends.
+typedef struct tarn__tiles_ahead {
+  const char *at, *end;
+  int64_t width, stride, lines;
+} tarn__tiles_ahead;
+
+// Sums of one panel of A with panels of B over some steps: the sum of `products` products.
 typedef struct tarn__tiles_block {
   int products;
   const void *a[TARN__TILES_PRODUCTS], *b[TARN__TILES_PRODUCTS];
-  int64_t rows, steps;
-  int64_t a_stride;                  // bytes between two panels of A
-  float *sums;                       // TARN__TILES_SUMS for each panel of A; not read unless `add`
+  int64_t rows, columns, steps;      // at most 32 rows
+  int64_t b_stride;                  // bytes between two panels of B
+  float *sums;                       // TARN__TILES_SUMS for each panel of B; not read unless `add`
   bool add;                          // to the sums
+  tarn__tiles_ahead *ahead[2];       // or NULL
   const tarn__tiles_finish *finish;  // NULL: the sums are written to `sums`; else they go to C, and `sums` is only read
 } tarn__tiles_block;
 
@@ -60,7 +68,6 @@ typedef struct tarn__tiles_block {
 void tarn__tiles_begin(void);
 void tarn__tiles_end(void);
 void tarn__tiles_multiply(const tarn__tiles_block *block);
-void tarn__tiles_finish_rows(const tarn__tiles_finish *finish, const float *sums, int64_t rows);
 void tarn__tiles_pack(void *out, const tarn__tiles_lines *lines);
 
 // How products of BF16 run by them (gemm_tiles.c).
