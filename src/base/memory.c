@@ -3,6 +3,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #if defined(__SANITIZE_ADDRESS__)
 #define ADDRESS_SANITIZER 1
@@ -43,6 +44,22 @@ static void count(tarn__memory_kind kind, size_t bytes) {
 
 static header *header_of(void *pointer) { return (header *)(void *)((char *)pointer - ALIGN); }
 
+#ifndef ADDRESS_SANITIZER
+// Large blocks ask for large pages, which a processor keeps the addresses of 512 times as much memory at a time with,
+// and which come with a 512th of the faults. Only pages that lie in the block entirely are meant, so it never holds
+// more memory than it was asked to have. This is advice: without it, or where it is not heard, nothing else changes.
+static void advise(void *raw, size_t total) {
+#ifdef MADV_HUGEPAGE
+  const uintptr_t page = 2 << 20, begin = ((uintptr_t)raw + page - 1) / page * page;
+  const uintptr_t end = ((uintptr_t)raw + total) / page * page;
+  if (begin < end) (void)madvise((char *)raw + (begin - (uintptr_t)raw), end - begin, MADV_HUGEPAGE);
+#else
+  (void)raw;
+  (void)total;
+#endif
+}
+#endif
+
 // Takes zeroed memory from the system and returns the aligned place in it that has room for a header in front.
 static char *take(void **raw, size_t bytes, size_t total) {
 #ifdef ADDRESS_SANITIZER
@@ -54,6 +71,7 @@ static char *take(void **raw, size_t bytes, size_t total) {
   // calloc, because large blocks then come as untouched zero pages: memory that is planned but not used costs nothing.
   (void)bytes;
   *raw = calloc(1, total);
+  if (*raw) advise(*raw, total);
   return *raw ? (char *)*raw + 2 * ALIGN - (uintptr_t)*raw % ALIGN : NULL;
 #endif
 }
