@@ -14,13 +14,14 @@ typedef struct shape {
   bool bias, x_grad, table_trained, bias_trained;
   double smoothing;
   bool through_linear;  // x comes out of the workspace, so that dx may take its memory
+  double spread;        // of the logits; 0: 1.5
 } shape;
 
 static const double grad_scale = 0.125;
 
 static tarn__tensor *inputs(check *c, tarn__graph *graph, const shape *s, tarn__param **table, tarn__param **bias) {
   tarn__tensor *x = check_input(c, graph, s->rows, s->d, 1.0, s->x_grad);
-  *table = check_param(c, s->words, s->d, 1.5 / sqrt((double)s->d), s->table_trained);
+  *table = check_param(c, s->words, s->d, (s->spread > 0 ? s->spread : 1.5) / sqrt((double)s->d), s->table_trained);
   *bias = s->bias ? check_param(c, 1, s->words, 0.5, s->bias_trained) : NULL;
   if (!s->through_linear) return x;
   return tarn__linear(graph, x, check_param(c, s->d, s->d, 1.0 / sqrt((double)s->d), true), NULL, TARN__IDENTITY);
@@ -54,7 +55,8 @@ static void sizes(void **state) {
   static const int64_t rows[] = {1, 15, 17, 257}, widths[] = {8, 24, 100, 512}, words[] = {8, 37, 600, 1024};
   for (size_t r = 0; r < 4; r++)
     for (size_t w = 0; w < 4; w++) {
-      shape s = {rows[r], widths[(r + w) % 4], words[w], w % 2 == 0, true, true, true, w < 2 ? 0.1 : 0.0, r % 2 == 1};
+      shape s = {rows[r], widths[(r + w) % 4], words[w],   w % 2 == 0, true, true,
+                 true,    w < 2 ? 0.1 : 0.0,   r % 2 == 1, 0.0};
       char name[80];
       snprintf(name, sizeof name, "output %lld x %lld -> %lld", (long long)s.rows, (long long)s.d, (long long)s.words);
       check_kernels(build_loss, &s, name, 2e-5, 0.03);
@@ -66,17 +68,29 @@ static void sizes(void **state) {
 // So many words that the rows fall into several chunks, the last one of another size.
 static void chunks(void **state) {
   (void)state;
-  shape s = {580, 8, 24001, true, true, true, true, 0.1, true};
+  shape s = {580, 8, 24001, true, true, true, true, 0.1, true, 0.0};
   check_kernels(build_loss, &s, "output in chunks", 1e-4, 0.03);
+}
+
+// More rows than stay in a cache for a word, more columns than a step of the sums has, and logits of which the target's
+// may lie hundreds below the largest.
+static void far(void **state) {
+  (void)state;
+  shape deep = {700, 8, 333, true, true, true, true, 0.1, true, 0.0};
+  check_kernels(build_loss, &deep, "output of many rows", 1e-4, 0.03);
+  shape wide = {70, 1060, 700, false, true, true, false, 0.0, true, 0.0};
+  check_kernels(build_loss, &wide, "output of many columns", 2e-5, 0.03);
+  shape apart = {130, 24, 300, true, true, true, true, 0.1, false, 90.0};
+  check_kernels(build_loss, &apart, "output of logits far apart", 1e-4, 0.03);
 }
 
 static void parts(void **state) {
   (void)state;
-  shape frozen = {33, 24, 60, true, true, false, false, 0.1, true};
+  shape frozen = {33, 24, 60, true, true, false, false, 0.1, true, 0.0};
   check_kernels(build_loss, &frozen, "frozen output layer", 2e-5, 0.03);
-  shape no_dx = {33, 24, 60, true, false, true, false, 0.1, false};
+  shape no_dx = {33, 24, 60, true, false, true, false, 0.1, false, 0.0};
   check_kernels(build_loss, &no_dx, "output layer alone", 2e-5, 0.03);
-  shape evaluation = {33, 24, 60, true, true, true, true, 0.1, true};
+  shape evaluation = {33, 24, 60, true, true, true, true, 0.1, true, 0.0};
   check_kernels_mode(build_loss, &evaluation, "output in evaluation", false, 2e-5, 0.03);
 }
 
@@ -120,16 +134,21 @@ static void no_rows(void **state) {
 static void not_finite(void **state) {
   (void)state;
   static const float bad[] = {NAN, INFINITY};
-  for (int i = 0; i < 2; i++) {
+  for (int i = 0; i < 4; i++) {
+    const tarn__dtype dtype = i < 2 ? TARN__F32 : TARN__BF16;
     tarn__graph graph = {0};
     float *x = check_alloc(3 * 8, sizeof *x), *table = check_alloc(20 * 8, sizeof *table);
     int32_t targets[3] = {1, 2, 3};
     for (int j = 0; j < 24; j++) x[j] = 0.5f;
     for (int j = 0; j < 160; j++) table[j] = 0.25f;
-    x[9] = bad[i];
-    tarn__param param = {.name = "table", .rows = 20, .cols = 8, .dtype = TARN__F32, .value = table};
-    tarn__graph_begin(&graph, &tarn__device_cpu, TARN__F32, false, CHECK_THREADS);
-    tarn__tensor *loss = tarn__output_loss(&graph, tarn__graph_external(&graph, TARN__F32, 3, 8, x, "x"), &param, NULL,
+    x[9] = bad[i % 2];
+    for (int j = 0; dtype == TARN__BF16 && j < 160; j++) {
+      if (j < 24) check_store(x, dtype, (size_t)j, (double)x[j]);
+      check_store(table, dtype, (size_t)j, (double)table[j]);
+    }
+    tarn__param param = {.name = "table", .rows = 20, .cols = 8, .dtype = dtype, .value = table};
+    tarn__graph_begin(&graph, &tarn__device_cpu, dtype, false, CHECK_THREADS);
+    tarn__tensor *loss = tarn__output_loss(&graph, tarn__graph_external(&graph, dtype, 3, 8, x, "x"), &param, NULL,
                                            tarn__graph_input(&graph, 3, targets, "targets"), 0.1, &grad_scale);
     loss->keep = true;
     check_ok(tarn__graph_plan(&graph));
@@ -200,9 +219,9 @@ static void top_words(void **state) {
 }
 
 static int run(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(sizes),      cmocka_unit_test(chunks),
-                                     cmocka_unit_test(parts),      cmocka_unit_test(no_rows),
-                                     cmocka_unit_test(not_finite), cmocka_unit_test(top_words)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(sizes),   cmocka_unit_test(chunks),     cmocka_unit_test(far),      cmocka_unit_test(parts),
+      cmocka_unit_test(no_rows), cmocka_unit_test(not_finite), cmocka_unit_test(top_words)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
 

@@ -9,6 +9,7 @@
 #include "device/cpu/gemm.h"
 #include "device/cpu/isa.h"
 #include "device/cpu/output_kernels.h"
+#include "device/cpu/output_tiles.h"
 #include "device/cpu/row_cpu.h"
 
 enum {
@@ -179,6 +180,7 @@ static layout layout_of(const tarn__node *node, int threads) {
 }
 
 size_t tarn__cpu_output_loss_scratch(const tarn__node *node, int threads) {
+  if (tarn__output_tiles_fit(node)) return tarn__output_tiles_scratch(node, threads);
   layout l = layout_of(node, threads);
   return l.bytes + products_scratch(node, &l, threads);
 }
@@ -254,6 +256,10 @@ static void add_bias_gradient(const tarn__exec *exec, const tarn__node *node, co
 }
 
 tarn_status tarn__cpu_output_loss(const tarn__exec *exec, const tarn__node *node) {
+  if (tarn__output_tiles_fit(node)) {
+    tarn__output_tiles_run(exec, node);
+    return TARN_STATUS_OK;
+  }
   layout l = layout_of(node, exec->threads);
   if (node->dparam[1] != NULL)
     memset((char *)node->scratch + l.sums, 0, (size_t)(l.words * exec->threads) * sizeof(float));
