@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "graph/profile.h"
+#include "optim/schedule.h"
 #include "task/task.h"
 #include "train/backskip_step.h"
 #include "train/frozen_pass.h"
@@ -53,10 +54,14 @@ static tarn_status log_window(tarn_train *t, double rate) {
   return TARN_STATUS_OK;
 }
 
-// The next line of the log begins after it.
-static void begin_window(tarn__progress *p) {
+// Tells of the updates since the last such line, if there are any; the next begins after it.
+static tarn_status close_window(tarn_train *t, double rate) {
+  tarn__progress *p = &t->progress;
+  if (p->window_updates == 0) return TARN_STATUS_OK;
+  if (t->comm->rank == 0) TARN_TRY(log_window(t, rate));
   p->loss_sum = p->nll_sum = p->norm_sum = p->window_seconds = 0.0;
   p->window_updates = p->window_source = p->window_target = 0;
+  return TARN_STATUS_OK;
 }
 
 static tarn_status log_validation(tarn_train *t, bool best, const char *path) {
@@ -173,7 +178,7 @@ bool tarn_train_is_over(const tarn_train *train, tarn_train_end *end) {
   return train->progress.update > 0 && limit_reached(train, end);
 }
 
-static tarn_status tell_update(tarn_train *t, const tarn__train_update_result *result, bool logs) {
+static tarn_status tell_update(tarn_train *t, const tarn__train_update_result *result) {
   const tarn__progress *p = &t->progress;
   tarn_train_event event = {
       .kind = TARN_TRAIN_EVENT_UPDATE,
@@ -183,8 +188,7 @@ static tarn_status tell_update(tarn_train *t, const tarn__train_update_result *r
       .grad_norm = result->norm,
       .tokens_per_second = rate_of((double)(p->window_source + p->window_target), p->window_seconds)};
   tarn__train_tell(t, &event);
-  TARN_TRY(tarn__backskip_log(t));
-  return logs ? log_window(t, result->rate) : TARN_STATUS_OK;
+  return tarn__backskip_log(t);
 }
 
 static tarn_status step_and_log(tarn_train *t) {
@@ -196,8 +200,8 @@ static tarn_status step_and_log(tarn_train *t) {
   t->session.step_wall += tarn__seconds() - begin;
   t->session.step_clock += p->seconds - trained;
   const bool logs = closed || p->update % t->config->train.log_every == 0;
-  if (t->comm->rank == 0) TARN_TRY(tell_update(t, &result, logs));
-  if (logs) begin_window(p);
+  if (t->comm->rank == 0) TARN_TRY(tell_update(t, &result));
+  if (logs) TARN_TRY(close_window(t, result.rate));
   return tarn__train_freeze(t);
 }
 
@@ -213,9 +217,11 @@ static tarn_status between_steps(tarn_train *t, tarn_train_end *end, bool *ended
   TARN_TRY(tarn__train_asked_to_stop(t, &stop));
   if (stop) return interrupt(t);
   *ended = limit_reached(t, end);
+  if (*ended) TARN_TRY(close_window(t, tarn__schedule_rate(&t->config->train, t->progress.update)));
   if (validation_due(t, *ended)) {
     TARN_TRY(validate_together(t, validate));
     *ended = *ended || limit_reached(t, end);  // patience
+    if (*ended) TARN_TRY(close_window(t, tarn__schedule_rate(&t->config->train, t->progress.update)));
   }
   t->session.ends = *ended;
   if (tarn__train_sets_due(t, *ended)) TARN_TRY(validate_together(t, tarn__train_score_sets));

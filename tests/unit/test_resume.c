@@ -70,6 +70,39 @@ static void equal_seeds_give_equal_bits(void **state) {
   json_decref(y);
 }
 
+// Updates that a line of the log tells of, and the last line's step.
+static int64_t logged(const char *run, int *lines) {
+  json_t *log = read_log(run);
+  int64_t step = 0;
+  *lines = 0;
+  for (size_t i = 0; i < json_array_size(log); i++) {
+    const json_t *record = json_array_get(log, i);
+    if (strcmp(json_string_value(json_object_get(record, "kind")), "train") != 0) continue;
+    step = json_integer_value(json_object_get(record, "step"));
+    ++*lines;
+  }
+  json_decref(log);
+  return step;
+}
+
+// An end between two lines of the log has one of its own, whether a limit or patience ends the training.
+static void the_last_updates_are_logged(void **state) {
+  (void)state;
+  static const char *const limit[] = {"train.log_every=5", "valid.every=1"}, *const patience[] = {"train.log_every=5",
+                                                                                                  "train.patience=1",
+                                                                                                  "train.lr=1e-30",
+                                                                                                  "valid.every=3"};
+  int lines;
+  run_through("ended", limit, 2);
+  assert_int_equal(logged("ended", &lines), 12);
+  assert_int_equal(lines, 3);
+  run_in_pieces("ended_pieces", 4, limit, 2);
+  assert_same_log("ended", "ended_pieces");
+  run_through("patient", patience, 4);
+  const int64_t end = logged("patient", &lines);
+  assert_true(end < 12 && end % 5 != 0 && end % 3 == 0);
+}
+
 static void frozen_weights_stay_and_others_move(void **state) {
   (void)state;
   run_through("moving", NULL, 0);
@@ -592,6 +625,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(pieces_give_the_bits_of_the_whole),
                                      cmocka_unit_test(equal_seeds_give_equal_bits),
                                      cmocka_unit_test(recomputation_may_change),
+                                     cmocka_unit_test(the_last_updates_are_logged),
                                      cmocka_unit_test(frozen_weights_stay_and_others_move),
                                      cmocka_unit_test(frozen_weights_stay_in_memory),
                                      cmocka_unit_test(steps_take_no_memory),
