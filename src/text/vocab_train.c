@@ -193,7 +193,6 @@ static tarn_status train(char **bytes, size_t *size, feed *f, const tarn_vocab_o
 }
 
 static void warn(const tarn_vocab_report *r) {
-  if (r->replaced) tarn__log(TARN_LOG_WARNING, "invalid UTF-8 was replaced in %lld lines", (long long)r->replaced);
   if (r->split_words)
     tarn__log(TARN_LOG_WARNING, "words of more than %d bytes were split, %lld times in all", TARN__CUT_LONGEST_WORD,
               (long long)r->split_words);

@@ -33,6 +33,7 @@ refuse 1 "9.5 % of the text cannot be used.*--allow-loss" "$TARN" vocab --type w
 "$TARN" vocab --type whitespace --allow-loss --output x latin1 >out.txt 2>error.txt || fail "--allow-loss: $(cat error.txt)"
 says "text             42 bytes, 90.48 % used" out.txt
 says "invalid UTF-8 replaced in: 1 line, 4 bytes" out.txt
+[ "$(cat out.txt error.txt | grep -c 'invalid UTF-8')" = 1 ] || fail "told twice: $(cat error.txt)"
 refuse 2 "type byte takes no --allow-loss" "$TARN" vocab --type byte --allow-loss --output x
 
 # What is no text is refused by every command that reads text, and named.
