@@ -160,6 +160,16 @@ bool tarn__part_is_plain(const tarn__option *option, const tarn_part_use *use, c
   return has_defaults(use, option->number, model);
 }
 
+// Whether a part is what a description has that says nothing of it: `value`, a word or a number, else the first entry.
+static bool is_default_part(const tarn__option *option, const tarn_part_use *use, const tarn_config_model *model) {
+  tarn_part_use plain;
+  tarn__arena arena = {0};
+  const bool same =
+      tarn__part_set_default(option, &plain, model, &arena) == TARN_STATUS_OK && tarn__part_same(use, &plain);
+  tarn__arena_close(&arena);
+  return same;
+}
+
 bool tarn__option_is_default(const tarn__option *option, const void *field, const tarn_config_model *model) {
   union {
     int64_t integer;
@@ -169,10 +179,7 @@ bool tarn__option_is_default(const tarn__option *option, const void *field, cons
   } plain = {0};
   if (option->type == TARN__OPTION_PART && option->inherits)
     return tarn__part_same(field, (const tarn_part_use *)(const void *)((const char *)model + option->inherits));
-  if (option->type == TARN__OPTION_PART) {
-    const tarn_part_use *use = field;
-    return use->part == tarn__part_at(option->table, 0) && has_defaults(use, NULL, model);
-  }
+  if (option->type == TARN__OPTION_PART) return is_default_part(option, field, model);
   if (!option->value) return true;  // what is derived and comes later says nothing of its own
   tarn__option at_zero = *option;
   at_zero.offset = 0;

@@ -72,5 +72,8 @@ tarn_status tarn__parts_resolve_kind(const tarn_config *config, const tarn_kind 
 // What parts cannot do where they stand: mixers in the decoder that are not causal, validation that decodes with one
 // that does not, a position scheme that turns queries and keys where no layer has any.
 tarn_status tarn__parts_check_places(const tarn_config *config, const tarn__yaml_node *root) TARN_CHECKED;
+// The second of these, for the section or set at `path` that asks for BLEU.
+tarn_status tarn__parts_check_bleu(const tarn_config *config, const tarn__yaml_node *root,
+                                   const char *path) TARN_CHECKED;
 
 #endif

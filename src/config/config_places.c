@@ -102,9 +102,15 @@ static tarn_status check_turned(const tarn_config *config, const tarn__yaml_node
 tarn_status tarn__parts_check_places(const tarn_config *config, const tarn__yaml_node *root) {
   TARN_TRY(check_decoder(config, root));
   TARN_TRY(check_turned(config, root));
-  const tarn_kind *kind = config->valid.bleu ? undecodable(config) : NULL;
+  return config->valid.bleu ? tarn__parts_check_bleu(config, root, "valid") : TARN_STATUS_OK;
+}
+
+tarn_status tarn__parts_check_bleu(const tarn_config *config, const tarn__yaml_node *root, const char *path) {
+  char key[192];
+  const tarn_kind *kind = undecodable(config);
   if (!kind) return TARN_STATUS_OK;
-  return tarn__yaml_fail(tarn__yaml_nearest(root, "valid.bleu"),
-                         "valid.bleu: the mixer %s of kind %s has no form for decoding token by token; set it to no",
+  snprintf(key, sizeof key, "%s.bleu", path);
+  return tarn__yaml_fail(tarn__yaml_nearest(root, key),
+                         "%s: the mixer %s of kind %s has no form for decoding token by token; set it to no", key,
                          kind->mixer.part->word, kind->name);
 }

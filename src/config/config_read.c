@@ -444,12 +444,12 @@ static bool is_set_name(const char *name) {
 }
 
 // A set's BLEU is that of the task; without it there is nothing to say of its translations.
-static tarn_status check_set(const tarn_config *config, const tarn_config_set *set, const tarn__yaml_node *node,
-                             const char *path) {
+static tarn_status check_set(const tarn_config *config, const tarn_config_set *set, const tarn__yaml_node *root,
+                             const tarn__yaml_node *node, const char *path) {
   const tarn__task *task = tarn__config_task(config);
   if (!set->data) return tarn__yaml_fail(node, "%s.data is missing", path);
   const bool translates = tarn__task_has(task, TARN_METRIC_BLEU);
-  if (translates && set->bleu) return TARN_STATUS_OK;
+  if (translates && set->bleu) return tarn__parts_check_bleu(config, root, path);
   const char *key = set->bleu ? "bleu" : set->reference ? "reference" : set->max_sentences > 0 ? "max_sentences" : NULL;
   const tarn__yaml_node *at = key ? tarn__yaml_get(node, key) : NULL;
   if (!at) return TARN_STATUS_OK;
@@ -470,7 +470,7 @@ static tarn_status read_set(reader *r, tarn_config_set *set, const tarn__yaml_no
   TARN_TRY(read_section(r, TARN__SECTION_SETS, path, set, node, NULL));
   if (tarn__yaml_is_empty(tarn__yaml_get(node, "every"))) set->every = r->config->valid.every;
   if (tarn__yaml_is_empty(tarn__yaml_get(node, "bleu"))) set->bleu = r->config->valid.bleu;
-  return check_set(r->config, set, node, path);
+  return check_set(r->config, set, r->root, node, path);
 }
 
 // What a set has by default depends on valid and on the task, which are known by now.

@@ -450,6 +450,32 @@ static void decoding_needs_a_form(void **state) {
   assert_string_equal(tarn_error_message(),
                       "p.yaml:1: valid.bleu: the mixer attention of kind K has no form for decoding token by token; "
                       "set it to no");
+  assert_int_equal(tarn__parts_check_bleu(config, &root, "sets.test"), TARN_STATUS_USAGE);
+  assert_string_equal(
+      tarn_error_message(),
+      "p.yaml:1: sets.test.bleu: the mixer attention of kind K has no form for decoding token by token; "
+      "set it to no");
+  tarn_config_close(&config);
+}
+
+// The default of a part may be another entry than the first.
+static void defaults_may_be_any_entry(void **state) {
+  (void)state;
+  tarn_config *config;
+  assert_int_equal(parse(&config, LM "{ heads: 2, ffn: 8 }\n"), TARN_STATUS_OK);
+  const tarn__section *section = tarn__config_section(TARN__SECTION_MODEL);
+  int i = 0;
+  while (strcmp(section->options[i].name, "activation") != 0) i++;
+  tarn__option option = section->options[i];
+  assert_int_equal(option.type, TARN__OPTION_PART);
+  tarn_part_use first = {tarn__part_at(option.table, 0), NULL}, second = {tarn__part_at(option.table, 1), NULL};
+  option.inherits = 0;
+  option.value = NULL;
+  assert_true(tarn__option_is_default(&option, &first, &config->model));
+  assert_false(tarn__option_is_default(&option, &second, &config->model));
+  option.value = second.part->word;
+  assert_false(tarn__option_is_default(&option, &first, &config->model));
+  assert_true(tarn__option_is_default(&option, &second, &config->model));
   tarn_config_close(&config);
 }
 
@@ -468,6 +494,7 @@ int main(void) {
       cmocka_unit_test(schemes_say_where_positions_end),
       cmocka_unit_test(what_a_part_cannot_do_is_refused),
       cmocka_unit_test(decoding_needs_a_form),
+      cmocka_unit_test(defaults_may_be_any_entry),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
