@@ -5,14 +5,10 @@
 
 static const char KEY[] = "model.architecture";
 
-static tarn_status fail(const tarn__yaml_node *root, const char *text) {
-  return tarn__yaml_fail(tarn__yaml_nearest(root, KEY), "%s: %s", KEY, text);
-}
-
 tarn_status tarn__config_check_architecture(const tarn_config *config, const tarn__yaml_node *root) {
   const tarn_architecture architecture = config->model.architecture;
   if (architecture == TARN_ARCHITECTURE_COUNT || tarn__task_of(architecture)) return TARN_STATUS_OK;
-  return fail(root, "nothing is learnt by an encoder alone yet; choose encoder-decoder or decoder");
+  return tarn__yaml_fail_key(root, KEY, "nothing is learnt by an encoder alone yet; choose encoder-decoder or decoder");
 }
 
 tarn_status tarn__config_resolve_architecture(tarn_config *config, const tarn__yaml_node *root) {
@@ -27,5 +23,6 @@ tarn_status tarn__config_resolve_architecture(tarn_config *config, const tarn__y
     return tarn__yaml_fail(section ? section : root, "%s.layers is missing", missing);
   }
   if (*architecture == TARN_ARCHITECTURE_COUNT) *architecture = found->architecture;
-  return found->architecture == *architecture ? TARN_STATUS_OK : fail(root, tarn__config_task(config)->other_stacks);
+  return found->architecture == *architecture ? TARN_STATUS_OK
+                                              : tarn__yaml_fail_key(root, KEY, tarn__config_task(config)->other_stacks);
 }

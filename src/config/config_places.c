@@ -5,7 +5,7 @@
 #include "task/task.h"
 
 static tarn_status fail_at(const tarn__part_site *site, const char *key, const char *text) {
-  return tarn__yaml_fail(tarn__yaml_nearest(site->root, key), "%s: %s", key, text);
+  return tarn__yaml_fail_key(site->root, key, text);
 }
 
 // The parts among options, each followed by those that are keys of it. Keys of an entry stand below its own key, or

@@ -12,14 +12,9 @@
 #include "tarn/text.h"
 #include "task/task.h"
 
-// Fails with the line of the key, or of the nearest map above it where the key has its default.
-static tarn_status fail_key(const tarn__yaml_node *root, const char *key, const char *text) {
-  return tarn__yaml_fail(tarn__yaml_nearest(root, key), "%s: %s", key, text);
-}
-
 // Fails if a key is in the file.
 static tarn_status refuse_key(const tarn__yaml_node *root, const char *key, const char *text) {
-  return tarn__yaml_is_empty(tarn__yaml_find(root, key)) ? TARN_STATUS_OK : fail_key(root, key, text);
+  return tarn__yaml_is_empty(tarn__yaml_find(root, key)) ? TARN_STATUS_OK : tarn__yaml_fail_key(root, key, text);
 }
 
 static bool attends_to_nothing(const tarn__part *part, const void *user) {
@@ -39,7 +34,7 @@ static tarn_status check_backskip(const tarn_config *config, const tarn_kind *ki
              kind->frozen == TARN_FROZEN_NO ? "the layer is trained, and its weights"
                                             : "its norms and biases are trained and",
              kind->name);
-    return fail_key(root, key, text);
+    return tarn__yaml_fail_key(root, key, text);
   }
   // Its cross-attention has a second input, into which no gradient would flow.
   if (tarn__config_crosses(config, kind)) {
@@ -49,11 +44,11 @@ static tarn_status check_backskip(const tarn_config *config, const tarn_kind *ki
         "in the decoder kind %s attends to the encoder, whose gradient has no stand-in; give the decoder a kind of "
         "its own without backskip, or one with mixer %s",
         kind->name, tarn__part_list(words, TARN__TABLE_MIXER, attends_to_nothing, NULL));
-    return fail_key(root, key, text);
+    return tarn__yaml_fail_key(root, key, text);
   }
   if (backskip->method == TARN_BACKSKIP_PREDICTOR && backskip->refresh == 0) {
     snprintf(key, sizeof key, "kinds.%s.backskip.refresh", kind->name);
-    return fail_key(root, key, "the predictor learns from true gradients; set it to 1 or more");
+    return tarn__yaml_fail_key(root, key, "the predictor learns from true gradients; set it to 1 or more");
   }
   return TARN_STATUS_OK;
 }
@@ -76,7 +71,7 @@ static tarn_status resolve_residual(tarn_kind *kind, const tarn__yaml_node *root
   snprintf(key, sizeof key, "kinds.%s.%s", kind->name, kind->residual ? "ffn" : "residual");
   snprintf(text, sizeof text, "a layer with mixer %s is its FFN, which %s", kind->mixer.part->word,
            kind->residual ? "cannot have width 0" : "has a residual");
-  return fail_key(root, key, text);
+  return tarn__yaml_fail_key(root, key, text);
 }
 
 // Keys that would do nothing: which norm where there is none, and of an FFN without width all others.
@@ -120,9 +115,10 @@ static tarn_status check_frozen_embeddings(const tarn_config *config, const tarn
   bool decoder = frozen == TARN_FROZEN_EMBEDDINGS_DECODER || frozen == TARN_FROZEN_EMBEDDINGS_BOTH;
   bool all = share == TARN_EMBEDDINGS_ALL;
   if (encoder && (all || share == TARN_EMBEDDINGS_ENCODER_OUTPUT)) {
-    return fail_key(root, "model.frozen_embeddings",
-                    "with this model.embeddings the encoder shares its matrix with the output layer, which is trained; "
-                    "set model.embeddings to decoder or none");
+    return tarn__yaml_fail_key(
+        root, "model.frozen_embeddings",
+        "with this model.embeddings the encoder shares its matrix with the output layer, which is trained; "
+        "set model.embeddings to decoder or none");
   }
   if (decoder && (all || share == TARN_EMBEDDINGS_DECODER)) {
     char text[224];
@@ -130,11 +126,12 @@ static tarn_status check_frozen_embeddings(const tarn_config *config, const tarn
              "with this model.embeddings the decoder shares its matrix with the output layer, which is trained; "
              "set model.embeddings to none%s",
              tarn__config_task(config)->source ? ", encoder_decoder or encoder_output" : "");
-    return fail_key(root, "model.frozen_embeddings", text);
+    return tarn__yaml_fail_key(root, "model.frozen_embeddings", text);
   }
   if (encoder != decoder && share == TARN_EMBEDDINGS_ENCODER_DECODER) {
-    return fail_key(root, "model.frozen_embeddings",
-                    "with model.embeddings: encoder_decoder one matrix serves both inputs; set both or none");
+    return tarn__yaml_fail_key(
+        root, "model.frozen_embeddings",
+        "with model.embeddings: encoder_decoder one matrix serves both inputs; set both or none");
   }
   return TARN_STATUS_OK;
 }
@@ -149,12 +146,12 @@ static tarn_status check_output_rank(const tarn_config *config, const tarn__yaml
              "with this model.embeddings the output layer shares its matrix with an input; set model.embeddings to "
              "none%s",
              tarn__config_task(config)->source ? " or encoder_decoder" : "");
-    return fail_key(root, "model.output_rank", text);
+    return tarn__yaml_fail_key(root, "model.output_rank", text);
   }
   if (model->output_rank > 1 && model->output_rank <= model->d_model) return TARN_STATUS_OK;
   snprintf(text, sizeof text, "must be 2 to model.d_model (%lld), or 0 for one matrix, not %lld",
            (long long)model->d_model, (long long)model->output_rank);
-  return fail_key(root, "model.output_rank", text);
+  return tarn__yaml_fail_key(root, "model.output_rank", text);
 }
 
 static tarn_status check_model(const tarn_config *config, const tarn__yaml_node *root) {
@@ -164,8 +161,8 @@ static tarn_status check_model(const tarn_config *config, const tarn__yaml_node 
                 model->embeddings == TARN_EMBEDDINGS_ENCODER_OUTPUT;
   const tarn_config_data *data = &config->data;
   if (across && data->vocab && data->target_vocab && !tarn__file_same(data->vocab, data->target_vocab)) {
-    return fail_key(root, "model.embeddings",
-                    "both sides share a matrix, so data.target_vocab must be the same file as data.vocab");
+    return tarn__yaml_fail_key(root, "model.embeddings",
+                               "both sides share a matrix, so data.target_vocab must be the same file as data.vocab");
   }
   TARN_TRY(check_output_rank(config, root));
   return check_frozen_embeddings(config, root);
@@ -177,25 +174,26 @@ static tarn_status check_cache(const tarn_config *config, const tarn__yaml_node 
   char text[224];
   tarn_frozen_embeddings frozen = config->model.frozen_embeddings;
   if (frozen != TARN_FROZEN_EMBEDDINGS_ENCODER && frozen != TARN_FROZEN_EMBEDDINGS_BOTH) {
-    return fail_key(root, key, "the encoder's embedding is trained; set model.frozen_embeddings to encoder or both");
+    return tarn__yaml_fail_key(root, key,
+                               "the encoder's embedding is trained; set model.frozen_embeddings to encoder or both");
   }
   const tarn_kind *lowest = &config->kinds[config->encoder.layers[0].kind];
   if (lowest->frozen != TARN_FROZEN_YES) {
     snprintf(text, sizeof text, "the lowest layer of the encoder (kind %s) is trained, so there is nothing to keep",
              lowest->name);
-    return fail_key(root, key, text);
+    return tarn__yaml_fail_key(root, key, text);
   }
   if (config->model.embedding_dropout > 0) {
     snprintf(text, sizeof text,
              "model.embedding_dropout is %g, so the outputs of the frozen layers differ from step to step; set it to 0",
              config->model.embedding_dropout);
-    return fail_key(root, key, text);
+    return tarn__yaml_fail_key(root, key, text);
   }
   if (config->encoder.layerdrop > 0) {
     snprintf(text, sizeof text,
              "encoder.layerdrop is %g, so the outputs of the frozen layers differ from step to step; set it to 0",
              config->encoder.layerdrop);
-    return fail_key(root, key, text);
+    return tarn__yaml_fail_key(root, key, text);
   }
   const tarn_stack *encoder = &config->encoder;
   for (int32_t i = 0; i < encoder->count; i++) {
@@ -207,7 +205,7 @@ static tarn_status check_cache(const tarn_config *config, const tarn__yaml_node 
     snprintf(text, sizeof text,
              "kinds.%s.%s is %g, so the outputs of the frozen layers differ from step to step; set it to 0", kind->name,
              random, p);
-    return fail_key(root, key, text);
+    return tarn__yaml_fail_key(root, key, text);
   }
   return TARN_STATUS_OK;
 }
@@ -239,14 +237,14 @@ static tarn_status check_new_kinds(const tarn_config *config, const tarn__yaml_n
 static tarn_status check_train(const tarn_config *config, const tarn__yaml_node *root) {
   const tarn_config_train *train = &config->train;
   if (train->average > train->keep_last) {
-    return fail_key(root, "train.average", "more checkpoints than train.keep_last keeps");
+    return tarn__yaml_fail_key(root, "train.average", "more checkpoints than train.keep_last keeps");
   }
-  if (train->min_lr > train->lr) return fail_key(root, "train.min_lr", "larger than train.lr");
+  if (train->min_lr > train->lr) return tarn__yaml_fail_key(root, "train.min_lr", "larger than train.lr");
   return TARN_STATUS_OK;
 }
 
 static tarn_status fail_task_key(const void *root, const char *key, const char *text) {
-  return fail_key(root, key, text);
+  return tarn__yaml_fail_key(root, key, text);
 }
 
 static bool is_given(const void *root, const char *key) { return !tarn__yaml_is_empty(tarn__yaml_find(root, key)); }

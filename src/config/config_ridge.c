@@ -7,10 +7,6 @@
 #include "config/config_part.h"
 #include "task/task.h"
 
-static tarn_status fail_key(const tarn__yaml_node *root, const char *key, const char *text) {
-  return tarn__yaml_fail(tarn__yaml_nearest(root, key), "%s: %s", key, text);
-}
-
 // Whether an option of train has its default.
 static tarn_status has_default(bool *same, const tarn_config *config, const char *name) {
   const tarn__section *section = tarn__config_section(TARN__SECTION_TRAIN);
@@ -35,32 +31,33 @@ static tarn_status check_steps(const tarn_config *config, const tarn__yaml_node 
     bool same;
     TARN_TRY(has_default(&same, config, names[i]));
     snprintf(key, sizeof key, "train.%s", names[i]);
-    if (!same) return fail_key(root, key, "train.optimiser: ridge makes no steps; leave it out");
+    if (!same) return tarn__yaml_fail_key(root, key, "train.optimiser: ridge makes no steps; leave it out");
   }
   if (config->train.max_epochs > 1)
-    return fail_key(root, "train.max_epochs", "train.optimiser: ridge makes one pass; set it to 1 or leave it out");
+    return tarn__yaml_fail_key(root, "train.max_epochs",
+                               "train.optimiser: ridge makes one pass; set it to 1 or leave it out");
   if (config->train.freeze_count > 0)
-    return fail_key(root, "train.freeze", "train.optimiser: ridge makes no steps; leave it out");
+    return tarn__yaml_fail_key(root, "train.freeze", "train.optimiser: ridge makes no steps; leave it out");
   return TARN_STATUS_OK;
 }
 
 static tarn_status check_output(const tarn_config_model *model, const tarn__yaml_node *root) {
   if (model->embeddings != TARN_EMBEDDINGS_NONE)
-    return fail_key(
+    return tarn__yaml_fail_key(
         root, "model.embeddings",
         "train.optimiser: ridge computes the output layer alone; set it to none, so that the input does not "
         "share its matrix");
   if (!model->output_bias)
-    return fail_key(root, "model.output_bias", "train.optimiser: ridge computes it; set it to yes");
+    return tarn__yaml_fail_key(root, "model.output_bias", "train.optimiser: ridge computes it; set it to yes");
   if (model->output_rank != 0)
-    return fail_key(root, "model.output_rank", "train.optimiser: ridge computes one matrix; set it to 0");
+    return tarn__yaml_fail_key(root, "model.output_rank", "train.optimiser: ridge computes one matrix; set it to 0");
   return TARN_STATUS_OK;
 }
 
 static tarn_status fail_dropout(const tarn__yaml_node *root, const char *key, double p) {
   char text[160];
   snprintf(text, sizeof text, "it is %g, but train.optimiser: ridge sums the states as they are; set it to 0", p);
-  return fail_key(root, key, text);
+  return tarn__yaml_fail_key(root, key, text);
 }
 
 static tarn_status check_dropout(const tarn_config *config, const tarn__yaml_node *root) {
@@ -84,10 +81,12 @@ tarn_status tarn__config_check_ridge(const tarn_config *config, const tarn__yaml
     bool same;
     TARN_TRY(has_default(&same, config, "ridge"));
     return same ? TARN_STATUS_OK
-                : fail_key(root, "train.ridge", "only train.optimiser: ridge has a penalty of this kind; leave it out");
+                : tarn__yaml_fail_key(root, "train.ridge",
+                                      "only train.optimiser: ridge has a penalty of this kind; leave it out");
   }
   if (!tarn__config_task(config)->readout)
-    return fail_key(root, "train.optimiser", "ridge computes the output layer of language models; there is an encoder");
+    return tarn__yaml_fail_key(root, "train.optimiser",
+                               "ridge computes the output layer of language models; there is an encoder");
   TARN_TRY(check_output(&config->model, root));
   TARN_TRY(check_dropout(config, root));
   return check_steps(config, root);

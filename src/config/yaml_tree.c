@@ -32,6 +32,10 @@ tarn_status tarn__yaml_fail(const tarn__yaml_node *node, const char *format, ...
   return fail_at(node->origin, node->line, text);
 }
 
+tarn_status tarn__yaml_fail_key(const tarn__yaml_node *root, const char *key, const char *text) {
+  return tarn__yaml_fail(tarn__yaml_nearest(root, key), "%s: %s", key, text);
+}
+
 const char *tarn__yaml_show(char shown[TARN__YAML_SHOWN], const char *text) {
   size_t n = strnlen(text, TARN__YAML_SHOWN - 4);
   bool cut = text[n] != 0;

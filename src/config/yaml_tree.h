@@ -65,6 +65,10 @@ const tarn__yaml_node *tarn__yaml_find(const tarn__yaml_node *root, const char *
 // Fails with TARN_STATUS_USAGE and the line "origin:line: ...".
 tarn_status tarn__yaml_fail(const tarn__yaml_node *node, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+// The same of a key, by its path: "origin:line: KEY: TEXT", with the line of the nearest map above it where it is not
+// in the file.
+tarn_status tarn__yaml_fail_key(const tarn__yaml_node *root, const char *key, const char *text) TARN_CHECKED;
+
 // Copies text for a message: at most 48 bytes of it.
 enum { TARN__YAML_SHOWN = 52 };
 const char *tarn__yaml_show(char shown[TARN__YAML_SHOWN], const char *text);

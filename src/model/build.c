@@ -37,7 +37,9 @@ static tarn__tensor *embed(const tarn__model *model, const tarn__block_run *run,
                                    .scale = config->embedding_scale ? sqrt((double)config->d_model) : 1.0,
                                    .dropout = config->embedding_dropout,
                                    .longest = t.positions ? t.longest : 0};
-  return tarn__position_of(run->position)->embed(graph, &embedded);
+  const tarn__position_entry *position = tarn__position_of(run->position);
+  if (position->embed) return position->embed(graph, &embedded);
+  return tarn__embedding(graph, embedded.ids, NULL, table, NULL, embedded.scale, embedded.dropout);
 }
 
 // The layers [first, last) of a stack, without those that `skip` (or NULL) names.

@@ -170,14 +170,13 @@ typedef struct tarn__position_entry {
   bool reads;    // it looks at positions; else run->positions and those of embeddings are NULL
   // A table beside a side's embedding matrix, trained where that is; NULL: the scheme has none.
   tarn__param *(*declare)(tarn__declare *declare, const char *name, const tarn_config_model *model, bool trained);
-  // The embedding of tokens, with what the scheme adds to it.
+  // The embedding of tokens, with what the scheme adds to it; NULL: nothing.
   tarn__tensor *(*embed)(tarn__graph *graph, const tarn__embedded *embedded);
   // Queries and keys, which are the first `columns` columns of x [rows, *] in heads of `head` columns, as the scheme
   // turns them by their positions (run->positions), in whole sequences and while decoding, where keys are cached
   // turned. NULL: it turns nothing.
   tarn__tensor *(*turn)(const tarn__block_run *run, tarn__tensor *x, int64_t columns, int64_t head);
-  // There is no hook for schemes that add to the scores of pairs instead, such as ALiBi's: the attention kernels would
-  // have to take the term.
+  // There is no hook yet for schemes that add to the scores of pairs (README.md).
   // Whether heads of a kind can be turned; site->path is the kind's. NULL where turn is.
   tarn_status (*check_heads)(const tarn__part_site *site, int64_t heads);
 } tarn__position_entry;

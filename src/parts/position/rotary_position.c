@@ -22,10 +22,6 @@ static const tarn__option options[] = {
 // Columns of a head that are turned, which need not be a whole number.
 static double turned(const rotary_keys *keys, int64_t head) { return keys->share * (double)head; }
 
-static tarn__tensor *embed(tarn__graph *graph, const tarn__embedded *e) {
-  return tarn__embedding(graph, e->ids, NULL, e->table, NULL, e->scale, e->dropout);
-}
-
 static tarn__tensor *turn(const tarn__block_run *run, tarn__tensor *x, int64_t columns, int64_t head) {
   const rotary_keys *keys = run->position->keys;
   const tarn__rotary_spec spec = {
@@ -54,7 +50,6 @@ const tarn__position_entry tarn__position_rotary = {
              TARN__PART_KEYS(rotary_keys, options)},
     .reads = true,
     .bounded = true,
-    .embed = embed,
     .turn = turn,
     .check_heads = check_heads,
 };
