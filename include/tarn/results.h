@@ -135,6 +135,7 @@ typedef struct tarn_results_run {
   int64_t shared_parameters;                                  // that sharing saves
   int64_t planned_bytes, peak_bytes;                          // memory of the process
   const char *valid_hash;                                     // of the validation data as the loss counts them
+  const char *config_hash;       // of the config.yaml that it was trained by; NULL: not known
   const char *valid_bleu_hash;   // as BLEU does; NULL: there is none, or an earlier program did not say
   const tarn_results_set *sets;  // that were scored
   size_t set_count;

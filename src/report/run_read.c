@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/hash.h"
+#include "base/log.h"
 #include "config/config_word.h"
 #include "report/log_read.h"
 #include "report/run_files.h"
@@ -96,6 +98,7 @@ static tarn_status take_result(tarn_results_run *run, const tarn__run_file *file
   TARN_TRY(tarn__run_file_text(file, o, "message", &run->message, arena));
   TARN_TRY(tarn__run_file_text(file, o, "end", &run->end, arena));
   TARN_TRY(tarn__run_file_text(file, o, "clock", &run->clock, arena));
+  TARN_TRY(tarn__run_file_text(file, o, "config_hash", &run->config_hash, arena));
   TARN_TRY(tarn__run_file_text(file, o, "valid_hash", &run->valid_hash, arena));
   TARN_TRY(tarn__run_file_text(file, o, "valid_bleu_hash", &run->valid_bleu_hash, arena));
   TARN_TRY(tarn__run_file_whole(file, o, "update", &run->step));
@@ -170,6 +173,15 @@ static tarn_status read_file(tarn_results_run *run, const char *name, tarn__aren
   return status;
 }
 
+// A description that was edited later says of the run what was not so. Paths in it may have to be.
+static void check_config(const tarn_results_run *run, const char *path, const char *text, size_t size) {
+  char hash[TARN__HASH_TEXT];
+  if (!run->config_hash) return;
+  tarn__hash(hash, text, size);
+  if (!tarn__hash_same(hash, run->config_hash))
+    tarn__log(TARN_LOG_WARNING, "%s was changed after the training of which result.json tells", path);
+}
+
 static tarn_status read_config(tarn_results_run *run, tarn_config **config, tarn__arena *arena) {
   const char *path;
   char *text;
@@ -177,6 +189,7 @@ static tarn_status read_config(tarn_results_run *run, tarn_config **config, tarn
   size_t size;
   TARN_TRY(tarn__join(&path, arena, run->path, "config.yaml"));
   TARN_TRY(tarn__file_read(path, &text, &size));
+  check_config(run, path, text, size);
   tarn_status status = tarn_config_parse(config, path, text, size, NULL, 0);
   if (status == TARN_STATUS_OK) status = tarn__arena_strdup(arena, &copy, text);
   tarn__free(text);
