@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "device/cpu/gemm.h"
+#include "device/cpu/isa.h"
 #include "kernels/kernel_check.h"
 
 typedef struct shape {
@@ -163,6 +164,19 @@ static void packed_factor(void **state) {
     }
 }
 
+// Sums so long that tiles add them up in spans of k, of more rows and columns than a block of C has.
+static void spans(void **state) {
+  (void)state;
+  if (tarn__isa_now() != TARN__ISA_AMX) return;
+  static const shape s = {280, 540, 1061, 3};
+  const variant variants[] = {
+      {.transpose_a = true, .accumulate = true, .dtype = TARN__BF16, .c_dtype = TARN__F32},
+      {.bias = true, .relu = true, .packed = true, .dtype = TARN__BF16, .c_dtype = TARN__BF16},
+      {.transpose_b = true, .accumulate = true, .dtype = TARN__BF16, .c_dtype = TARN__BF16},
+  };
+  for (int i = 0; i < 3; i++) check_product(&s, &variants[i], 1 + i);
+}
+
 // A product of INT8 is that of the rounded factors, exactly.
 static void int8_factor(void **state) {
   (void)state;
@@ -251,7 +265,8 @@ static void check_bits(const shape *s, const variant *v) {
 
 static void rows_alone(void **state) {
   (void)state;
-  static const shape shapes[] = {{5, 8, 8, 0}, {26, 100, 24, 3}, {37, 160, 66, 0}, {13, 72, 5001, 0}, {30, 530, 40, 0}};
+  static const shape shapes[] = {{5, 8, 8, 0},      {26, 100, 24, 3}, {37, 160, 66, 0},
+                                 {13, 72, 5001, 0}, {30, 530, 40, 0}, {70, 40, 1100, 0}};
   for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++)
     for (int bits = 0; bits < 64; bits++) {
       variant v = {.accumulate = bits & 1, .bias = !(bits & 1) && bits & 2, .relu = !(bits & 1) && bits & 2};
@@ -274,9 +289,9 @@ static void many_threads(void **state) {
 }
 
 static int run(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(products), cmocka_unit_test(packed_factor),
-                                     cmocka_unit_test(int8_factor), cmocka_unit_test(rows_alone),
-                                     cmocka_unit_test(many_threads)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(products),   cmocka_unit_test(packed_factor),
+                                     cmocka_unit_test(spans),      cmocka_unit_test(int8_factor),
+                                     cmocka_unit_test(rows_alone), cmocka_unit_test(many_threads)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
 
