@@ -48,7 +48,8 @@
   X(SELECT_ROWS)              \
   X(STAND_IN_ADD)             \
   X(STAND_IN_COPY)            \
-  X(STAND_IN_MEASURE)
+  X(STAND_IN_MEASURE)         \
+  X(UPDATE)
 
 #define TARN__OP_NUMBER(word) TARN__OP_##word,
 typedef enum tarn__op_id { TARN__OP_LIST(TARN__OP_NUMBER) TARN__OPS } tarn__op_id;

@@ -66,6 +66,7 @@ typedef struct tarn__exec {
   uint64_t seed;                 // key of the dropout masks
   uint32_t step;                 // counter of the dropout masks: number of the (micro) step
   struct tarn_profile *profile;  // is told how long every node took (graph/profile.h); NULL: nothing is measured
+  const struct tarn__adam_factors *update;  // for graphs with updates (graph/update.h)
 } tarn__exec;
 
 // An op: one entry, in src/ops/, for each kind of node. What computes it is the device's to know.
@@ -94,10 +95,11 @@ typedef struct tarn__op {
 
 struct tarn__node {
   const tarn__op *op;
-  tarn__tensor *in[TARN__MAX_INPUTS];          // NULL where an optional input is absent
-  tarn__tensor *out[TARN__MAX_OUTPUTS];        // NULL where an optional output is not wanted
-  tarn__param *dparam[TARN__MAX_PARAM_GRADS];  // trained parameters whose gradient this node adds to; else NULL
-  void *attr;                                  // the op's own attributes, in the graph's arena
+  tarn__tensor *in[TARN__MAX_INPUTS];                // NULL where an optional input is absent
+  tarn__tensor *out[TARN__MAX_OUTPUTS];              // NULL where an optional output is not wanted
+  tarn__param *dparam[TARN__MAX_PARAM_GRADS];        // trained parameters whose gradient this node adds to; else NULL
+  tarn__tensor *dparam_grad[TARN__MAX_PARAM_GRADS];  // their memory, where it is in the workspace (graph/update.h)
+  void *attr;                                        // the op's own attributes, in the graph's arena
   size_t scratch_bytes;
   void *scratch;
   const char *label;  // the part of the model it belongs to; a backward node has the label of its forward node

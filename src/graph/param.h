@@ -4,6 +4,7 @@
 #define TARN_GRAPH_PARAM_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/hash.h"
@@ -45,9 +46,12 @@ typedef struct tarn__reservoir {
 // What a parameter has beside its value while a model is trained; all NULL and false otherwise. In the memory of the
 // parameter's device.
 typedef struct tarn__param_training {
-  float *master;       // the fp32 copy that the optimiser updates; equal to `value` in fp32
-  void *grad;          // float [rows, cols]; double when dtype is F64
-  bool grad_written;   // false: the next kernel that adds to `grad` overwrites it instead
+  float *master;                  // the fp32 copy that the optimiser updates; equal to `value` in fp32
+  void *grad;                     // float [rows, cols]; double when dtype is F64
+  bool grad_written;              // false: the next kernel that adds to `grad` overwrites it instead
+  bool planned;                   // `grad` is memory of the workspace, while a graph runs (graph/update.h)
+  struct tarn__tensor *gradient;  // while the updates of a graph are placed: that memory, and the last node that adds
+  size_t last;                    // to it or reads the parameter
   uint8_t *used_rows;  // [rows], of a table that only embedding reads, or NULL: 0 for rows of `grad` that are zero,
                        // so that nobody need clear or read them; set it to 1 where something else wrote to `grad`
   void *moment1, *moment2;  // while an optimiser exists; of type `moments`

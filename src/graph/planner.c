@@ -37,6 +37,7 @@ static void lifetimes(tarn__graph *graph) {
   for (size_t n = 0; n < graph->node_count; n++) {
     for (int k = 0; k < TARN__MAX_INPUTS; k++) touch(graph, graph->nodes[n]->in[k], (int)n);
     for (int k = 0; k < TARN__MAX_OUTPUTS; k++) touch(graph, graph->nodes[n]->out[k], (int)n);
+    for (int k = 0; k < TARN__MAX_PARAM_GRADS; k++) touch(graph, graph->nodes[n]->dparam_grad[k], (int)n);
   }
   for (size_t i = 0; i < graph->tensor_count; i++)
     if (graph->tensors[i]->keep) tarn__tensor_owner(graph->tensors[i])->last = (int)graph->node_count;
@@ -143,5 +144,10 @@ void tarn__graph_bind(tarn__graph *graph, void *workspace) {
     tarn__tensor *tensor = graph->tensors[i];
     if (tensor->shares) tensor->data = tarn__tensor_owner(tensor)->data;
   }
-  for (size_t n = 0; n < graph->node_count; n++) graph->nodes[n]->scratch = base + graph->activation_bytes;
+  for (size_t n = 0; n < graph->node_count; n++) {
+    const tarn__node *node = graph->nodes[n];
+    for (int k = 0; k < TARN__MAX_PARAM_GRADS; k++)
+      if (node->dparam_grad[k]) node->dparam[k]->training.grad = node->dparam_grad[k]->data;
+    graph->nodes[n]->scratch = base + graph->activation_bytes;
+  }
 }

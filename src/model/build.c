@@ -1,6 +1,7 @@
 // The graphs of a model: loss over whole sentences, and the two parts of decoding.
 #include <math.h>
 
+#include "graph/update.h"
 #include "model/model.h"
 #include "task/next_token.h"
 
@@ -228,6 +229,7 @@ void tarn__model_differentiate(const tarn__model *model, tarn__graph *graph, tar
       tarn__graph_recompute(graph, TARN__RECOMPUTE_SEGMENTS);
       break;
   }
+  if (model->updates_at_once) tarn__graph_update(graph);
 }
 
 void tarn__model_build_encode(const tarn__model *model, tarn__graph *graph, const tarn__packed *source,

@@ -165,7 +165,7 @@ static size_t value_bytes(const tarn__model *model, const tarn__param *param) {
 }
 
 static size_t gradient_bytes(const tarn__model *model, const tarn__param *param) {
-  if (!model->training || !param->trained) return 0;
+  if (!model->training || !param->trained || param->training.planned) return 0;
   return aligned(count_of(param) * (param->dtype == TARN__F64 ? sizeof(double) : sizeof(float)));
 }
 
@@ -173,12 +173,17 @@ static size_t gradient_bytes(const tarn__model *model, const tarn__param *param)
 static size_t used_bytes(const tarn__model *model, const tarn__param *param) {
   bool read = param == model->weights.source_table || param == model->weights.target_table;
   bool known = read && param != model->weights.output_table && param->dtype != TARN__F64;
-  return known && gradient_bytes(model, param) ? aligned((size_t)param->rows) : 0;
+  return known && model->training && param->trained ? aligned((size_t)param->rows) : 0;
 }
 
 bool tarn__model_sums(const tarn__model *model, const tarn__param *param) {
   bool set = strncmp(param->name, "encoder.", 8) == 0 && strncmp(param->name, "encoder.norm.", 13) != 0;
   return model->training && model->config->train.autofreeze > 0 && param->trained && set;
+}
+
+void tarn__model_update_at_once(tarn__model *model) {
+  model->updates_at_once = true;
+  for (size_t i = 0; i < model->param_count; i++) model->params[i]->training.planned = model->params[i]->trained;
 }
 
 size_t tarn__model_sum_bytes(const tarn__model *model, const tarn__param *param) {

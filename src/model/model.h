@@ -42,6 +42,7 @@ typedef struct tarn__model {
   const tarn__device *device;  // where it lives: tarn__device_default(), unless the caller sets another one before
                                // memory is taken
   bool training;               // gradients, master copies (and moments, by the trainer) exist
+  bool updates_at_once;        // tarn__model_update_at_once()
   uint64_t seed;               // of the frozen weights; a checkpoint records it
   tarn__param **params;        // all parameters, each once, in a fixed order
   size_t param_count;
@@ -67,6 +68,9 @@ static inline tarn__param *tarn__model_param(const tarn__model *model, size_t in
 // Declares the parameters. Takes memory for names and shapes only.
 tarn_status tarn__model_open(tarn__model **model, const tarn_config *config, int64_t source_vocab, int64_t target_vocab,
                              tarn__dtype dtype, bool training) TARN_CHECKED;
+// Makes a model of trainings that update each parameter as soon as its gradient is whole (graph/update.h): gradients
+// get no memory of their own. To be called before the model is allocated.
+void tarn__model_update_at_once(tarn__model *model);
 // Takes memory for values, master copies and gradients. In bf16 a frozen matrix exists in bf16 only.
 tarn_status tarn__model_allocate(tarn__model *model) TARN_CHECKED;
 // Gives every parameter its first value as a function of (seed, name, initialiser). Orthogonal matrices take about half

@@ -19,7 +19,7 @@ static void add_param(tarn_plan_part *part, const tarn__model *model, const tarn
     return;
   }
   part->trained_parameters += count;
-  part->gradient_bytes += (size_t)count * sizeof(float);
+  if (!param->training.planned) part->gradient_bytes += (size_t)count * sizeof(float);
   // Adam's moments, and AutoFreeze's sum.
   part->optimiser_bytes += 2 * (size_t)count * tarn__dtype_size(tarn__model_moments(model));
   if (tarn__model_sums(model, param)) part->optimiser_bytes += (size_t)count * sizeof(float);

@@ -2,11 +2,11 @@
 
 #include <math.h>
 
-void tarn__adam_step(const tarn__device *device, tarn__param *const *params, size_t count,
-                     const tarn__adam_options *options, int64_t step, double factor, int threads) {
+void tarn__adam_factors_set(tarn__adam_factors *factors, const tarn__adam_options *options, int64_t step,
+                            double factor) {
   const tarn__adam_options *o = options;
   const double correction1 = 1.0 - pow(o->beta1, (double)step), correction2 = 1.0 - pow(o->beta2, (double)step);
-  const tarn__adam_factors factors = {
+  *factors = (tarn__adam_factors){
       .gradient = factor,
       .decay_gradient = o->decoupled ? 0.0 : o->weight_decay,
       .keep_weight = o->decoupled ? 1.0 - o->learning_rate * o->weight_decay : 1.0,
@@ -19,5 +19,11 @@ void tarn__adam_step(const tarn__device *device, tarn__param *const *params, siz
       .seed = o->seed,
       .step = (uint32_t)step,
   };
+}
+
+void tarn__adam_step(const tarn__device *device, tarn__param *const *params, size_t count,
+                     const tarn__adam_options *options, int64_t step, double factor, int threads) {
+  tarn__adam_factors factors;
+  tarn__adam_factors_set(&factors, options, step, factor);
   device->adam_step(params, count, &factors, threads);
 }

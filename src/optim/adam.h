@@ -29,6 +29,11 @@ typedef struct tarn__adam_options {
 void tarn__adam_step(const tarn__device *device, tarn__param *const *params, size_t count,
                      const tarn__adam_options *options, int64_t step, double factor, int threads);
 
+// The constants of a step, for a device.
+struct tarn__adam_factors;
+void tarn__adam_factors_set(struct tarn__adam_factors *factors, const tarn__adam_options *options, int64_t step,
+                            double factor);
+
 // Whether an update moves a parameter and its gradient counts in the norm.
 static inline bool tarn__adam_moves(const tarn__param *param) { return param->trained && param->training.grad_written; }
 

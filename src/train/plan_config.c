@@ -97,6 +97,7 @@ tarn_status tarn_plan_make(tarn_plan *plan, const tarn_config *config, const tar
   if (status == TARN_STATUS_OK) status = find_vocabs(&source, &target, config, options, &shard);
   tarn__dtype dtype = config->train.precision == TARN_PRECISION_BF16 ? TARN__BF16 : TARN__F32;
   if (status == TARN_STATUS_OK) status = tarn__model_open(&model, config, source, target, dtype, true);
+  if (status == TARN_STATUS_OK && tarn__plan_updates_at_once(config, 1)) tarn__model_update_at_once(model);
   int threads = options->threads ? options->threads : (int)config->train.threads;
   if (threads == 0) threads = tarn__threads();
   tarn__plan_batch batch = assumed_batch(config, &shard);

@@ -49,6 +49,23 @@ static tarn_status plan_validation(tarn_plan *plan, const tarn__model *model, co
   return TARN_STATUS_OK;
 }
 
+bool tarn__plan_updates_at_once(const tarn_config *config, int ranks) {
+  const tarn_config_train *train = &config->train;
+  for (int32_t i = 0; i < config->kind_count; i++)
+    if (config->kinds[i].backskip.method != TARN_BACKSKIP_NONE) return false;
+  return ranks == 1 && train->optimiser != TARN_OPTIMISER_RIDGE && train->clip_norm <= 0 && train->accumulate == 1 &&
+         train->autofreeze == 0 && !train->cache_frozen;
+}
+
+// The mean of checkpoints is summed in memory that the training does not need any more (tarn__train_average).
+static void plan_average(tarn_plan *plan, const tarn__model *model) {
+  size_t room = plan->activation_bytes + plan->workspace_bytes, need = 0;
+  if (!model->updates_at_once || model->config->train.average == 0) return;
+  for (size_t i = 0; i < model->param_count; i++)
+    if (model->params[i]->trained) need += (size_t)(model->params[i]->rows * model->params[i]->cols) * sizeof(float);
+  if (need > room + plan->validation_bytes) plan->validation_bytes = need - room;
+}
+
 // The sums of the closed form stand in the optimiser's column of the output layer.
 static void add_readout(tarn_plan *plan, size_t bytes) {
   for (size_t i = 0; i < plan->part_count; i++)
@@ -64,6 +81,7 @@ tarn_status tarn__plan_run(tarn_plan *plan, const tarn__model *model, const tarn
   TARN_TRY(tarn__plan_model(plan, model, batch, threads));
   if (closed) add_readout(plan, tarn__readout_bytes(model));
   tarn_status status = plan_validation(plan, model, batch, threads);
+  plan_average(plan, model);
   plan->program_bytes = PROGRAM + shard->map.size + PAIR * (size_t)shard->pairs;
   plan->total_bytes += plan->validation_bytes + plan->program_bytes;
   plan->epoch_tokens = (double)(shard->source_tokens + shard->target_tokens);

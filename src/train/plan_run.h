@@ -5,6 +5,11 @@
 #include "data/shard.h"
 #include "model/plan.h"
 
+// Whether a training can update each parameter as soon as its gradient is whole, in the backward pass (graph/update.h),
+// with the bits of one that updates at the end: where no update needs all gradients first (clip_norm, sums over batches
+// or ranks, AutoFreeze), none is left out of it (backskipping) and no file is read meanwhile (cache_frozen).
+bool tarn__plan_updates_at_once(const tarn_config *config, int ranks);
+
 // `shard`: the training data; all zero if they cannot be read. Free with tarn_plan_close().
 tarn_status tarn__plan_run(tarn_plan *plan, const tarn__model *model, const tarn__plan_batch *batch,
                            const tarn__shard *shard, int threads) TARN_CHECKED;

@@ -4,6 +4,7 @@
 
 #include "base/memory.h"
 #include "graph/profile.h"
+#include "graph/update.h"
 
 static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
 
@@ -141,6 +142,13 @@ static tarn_status read_cache(tarn__stepper *s, tarn__model_shortcuts *shortcuts
   return s->model->device->copy_in(s->cache_rows.value, s->cache_room.memory, bytes);
 }
 
+// Their gradients are gone with the workspace.
+static tarn_status take_squares(tarn__stepper *s) {
+  for (size_t i = 0; i < s->model->param_count; i++)
+    if (s->model->params[i]->training.planned) s->model->params[i]->training.grad = NULL;
+  return tarn__graph_update_squares(&s->graph, &s->squares);
+}
+
 static tarn_status compute(tarn__stepper *s, tarn__stepper_loss *loss, const tarn__batch *batch, bool training) {
   double begin = tarn__profile_clock(s->exec.profile);
   tarn__model_shortcuts shortcuts = {0};
@@ -154,7 +162,9 @@ static tarn_status compute(tarn__stepper *s, tarn__stepper_loss *loss, const tar
   TARN_TRY(make_room(s));
   tarn__graph_bind(&s->graph, s->workspace);
   TARN_TRY(tarn__profile_work(s->exec.profile, "building and planning graphs", begin));
+  s->exec.update = s->factors;
   TARN_TRY(tarn__graph_run(&s->graph, &s->exec));
+  if (training && s->model->updates_at_once) TARN_TRY(take_squares(s));
   if (cached) tarn__map_release(&s->cache->map);
   void *values;
   TARN_TRY(tarn__graph_read(&s->graph, &values, result, &s->results));

@@ -27,6 +27,8 @@ typedef struct tarn__stepper {
   bool skip[TARN__STACKS][TARN_CONFIG_LAYERS];  // layers that the batch being trained on leaves out
   double grad_scale;  // 1 / target tokens of the whole update; set it before computing gradients
   double smoothing;
+  const struct tarn__adam_factors *factors;  // of a model that updates at once; set it before training
+  double squares;                            // of such a model: of all its gradients, after training on a batch
   int64_t update;  // number of the optimiser step, from 1, that training steps belong to; 0: none
   tarn__exec exec;
   struct tarn_profile *profile;  // measures training, not evaluation; set it after open; NULL: nobody

@@ -111,6 +111,7 @@ static void training_bounds(const tarn_train *t, tarn__stepper_bounds *bounds) {
 static tarn_status make_plan(tarn_train *t) {
   tarn__dtype dtype = t->config->train.precision == TARN_PRECISION_BF16 ? TARN__BF16 : TARN__F32;
   TARN_TRY(tarn__model_open(&t->model, t->config, tarn_vocab_size(t->source), tarn_vocab_size(t->target), dtype, true));
+  if (tarn__plan_updates_at_once(t->config, t->comm->size)) tarn__model_update_at_once(t->model);
   tarn__stepper_bounds bounds;
   training_bounds(t, &bounds);
   tarn__plan_batch batch = {.source_rows = bounds.source_rows,

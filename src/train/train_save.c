@@ -52,12 +52,15 @@ tarn_status tarn__train_average(tarn_train *t) {
   TARN_TRY(tarn__run_dir_numbered(&t->dir, &list));
   size_t count = (size_t)t->config->train.average;
   if (count > list.count) count = list.count;
-  // The training is over, so the gradients are of no use any more: the sums stand in their place.
+  // The training is over, so the gradients, or the workspace that they come and go in, are of no use any more: the sums
+  // stand in their place.
+  const bool at_once = t->model->updates_at_once;
   tarn__model_size size;
   tarn__model_measure(t->model, &size);
-  tarn_status status =
-      tarn__checkpoint_average(t->dir.average, (const char *const *)list.paths + (list.count - count), count,
-                               t->model->device, t->model->storage[TARN__MEMORY_GRADIENT], size.gradient_bytes);
+  tarn_status status = tarn__checkpoint_average(
+      t->dir.average, (const char *const *)list.paths + (list.count - count), count, t->model->device,
+      at_once ? t->stepper.workspace : t->model->storage[TARN__MEMORY_GRADIENT],
+      at_once ? t->stepper.workspace_bytes : size.gradient_bytes);
   tarn__run_dir_list_close(&list);
   TARN_TRY(status);
   tarn__checkpoint_file file;

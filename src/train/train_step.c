@@ -36,8 +36,10 @@ static tarn_status add_gradients(tarn_train *t, tarn__progress *next, tarn__step
     const tarn__batch *batch = &(*last)->batch;
     if (batch->target.sentences == 0) break;
     t->stepper.grad_scale = 1.0 / (double)(*last)->predictions;
+    // Who updates at once must know before that the data were there; the batch has all of them.
+    if (t->model->updates_at_once) TARN_TRY(tarn__train_check_data(t));
     TARN_TRY(tarn__stepper_train(&t->stepper, &loss, batch, next->batches + (*last)->number));
-    TARN_TRY(tarn__train_check_data(t));
+    if (!t->model->updates_at_once) TARN_TRY(tarn__train_check_data(t));
     sum->loss += loss.loss;
     sum->watched += loss.watched;
     source_tokens += batch->source.rows;
@@ -70,9 +72,24 @@ static tarn_status check_norm(const tarn_train *t, const char *what, double norm
   return tarn__train_fail(t, t->progress.update + 1, what, is);
 }
 
-// Nothing is changed unless the norms are finite and not too large.
+static tarn__adam_options options_of(const tarn_config_train *config, double rate) {
+  return (tarn__adam_options){.learning_rate = rate,
+                              .beta1 = config->beta1,
+                              .beta2 = config->beta2,
+                              .epsilon = config->eps,
+                              .weight_decay = config->weight_decay,
+                              .decoupled = config->optimiser == TARN_OPTIMISER_ADAMW,
+                              .seed = (uint64_t)config->seed};
+}
+
+// Nothing is changed unless the norms are finite and not too large. Where the backward pass has updated already, a norm
+// that is not ends the training all the same: the weights are lost, the last checkpoint is not.
 static tarn_status optimise(tarn_train *t, int64_t step, double rate, double *norm) {
   const tarn_config_train *config = &t->config->train;
+  if (t->model->updates_at_once) {
+    *norm = sqrt(t->stepper.squares);
+    return check_norm(t, "the norm of the gradients", *norm, 1.0);
+  }
   tarn__param *const *params = t->model->params;
   double begin = tarn__profile_clock(t->profile);
   *norm = t->model->device->grad_norm(params, t->model->param_count, t->threads);
@@ -80,13 +97,7 @@ static tarn_status optimise(tarn_train *t, int64_t step, double rate, double *no
   const double factor = clip_factor(*norm, config->clip_norm);
   TARN_TRY(check_norm(t, "the norm of the gradients", *norm, factor));
   TARN_TRY(check_norm(t, "the norm of the gradients of backskipping's predictor", tarn__backskip_norm(t), 1.0));
-  tarn__adam_options options = {.learning_rate = rate,
-                                .beta1 = config->beta1,
-                                .beta2 = config->beta2,
-                                .epsilon = config->eps,
-                                .weight_decay = config->weight_decay,
-                                .decoupled = config->optimiser == TARN_OPTIMISER_ADAMW,
-                                .seed = (uint64_t)config->seed};
+  const tarn__adam_options options = options_of(config, rate);
   begin = tarn__profile_clock(t->profile);
   tarn__adam_step(t->model->device, params, t->model->param_count, &options, step, factor, t->threads);
   tarn__backskip_optimise(t, step);
@@ -102,9 +113,13 @@ tarn_status tarn__train_step(tarn_train *t, tarn__train_update_result *result) {
   const tarn__loaded *last = NULL;
   for (size_t i = 0; i < t->model->param_count; i++) t->model->params[i]->training.grad_written = false;
   tarn__backskip_begin(t, next.update + 1);
+  result->rate = tarn__schedule_rate(&t->config->train, next.update + 1);
+  const tarn__adam_options options = options_of(&t->config->train, result->rate);
+  tarn__adam_factors factors;
+  tarn__adam_factors_set(&factors, &options, next.update + 1, 1.0);
+  t->stepper.factors = &factors;
   TARN_TRY(add_gradients(t, &next, &sum, &last));
   TARN_TRY(tarn__train_check_loss(t, next.update + 1, sum.watched / (double)last->predictions));
-  result->rate = tarn__schedule_rate(&t->config->train, next.update + 1);
   TARN_TRY(optimise(t, next.update + 1, result->rate, &result->norm));
   if (t->config->train.autofreeze > 0) tarn__autofreeze_add(t->model, t->threads);
   next.update++;

@@ -33,11 +33,19 @@ for limit in "" --set=train.max_sentences=2; do
 done
 
 # What frozen layers do not need is not there.
-"$TARN" plan model.yaml --json >mixed.json
-"$TARN" plan model.yaml --json --set 'encoder.layers=L*8' >trained.json
+"$TARN" plan model.yaml --json --set train.clip_norm=1 >clipped.json
+"$TARN" plan model.yaml --json --set train.clip_norm=1 --set 'encoder.layers=L*8' >trained.json
 for key in gradient_bytes optimiser_bytes; do
-  [ "$(number $key mixed.json)" -lt "$(number $key trained.json)" ] || fail "freezing saves no $key"
+  [ "$(number $key clipped.json)" -lt "$(number $key trained.json)" ] || fail "freezing saves no $key"
 done
+# Without clipping, updates come as gradients are whole, and what is left of gradients is in the activations. Moments in bf16
+# take half of the memory.
+"$TARN" plan model.yaml --json >mixed.json
+[ "$(number gradient_bytes mixed.json)" -eq 0 ] || fail "gradients have memory of their own: $(cat mixed.json)"
+[ "$(number total_bytes mixed.json)" -lt "$(number total_bytes clipped.json)" ] || fail "updates at once save nothing"
+"$TARN" plan model.yaml --json --set train.moments=bf16 >rounded.json
+[ $((2 * $(number optimiser_bytes rounded.json))) -eq "$(number optimiser_bytes mixed.json)" ] ||
+  fail "moments in bf16 take $(number optimiser_bytes rounded.json) bytes"
 [ "$(number frozen_parameters mixed.json)" -gt 0 ] || fail "no frozen parameters in the plan"
 grep -q '"label": "encoder 1 R", "frozen": true, "trained_parameters": 0, "frozen_parameters": 2102784, "gradient_bytes": 0, "optimiser_bytes": 0' \
   mixed.json || fail "encoder 1 R has something it does not need: $(cat mixed.json)"

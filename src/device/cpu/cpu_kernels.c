@@ -137,4 +137,5 @@ const tarn__device_kernel tarn__cpu_kernels[TARN__OPS] = {
     [TARN__OP_STAND_IN_ADD] = {stand_in_add, NULL},
     [TARN__OP_STAND_IN_COPY] = {stand_in_copy, NULL},
     [TARN__OP_STAND_IN_MEASURE] = {stand_in_measure, NULL},
+    [TARN__OP_UPDATE] = {tarn__cpu_update, NULL},
 };

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "device/cpu/adam_kernels.h"
+#include "device/cpu/cpu_kernels.h"
 #include "device/cpu/isa.h"
 #include "device/cpu/row_cpu.h"
 #include "optim/moments.h"
@@ -110,9 +111,8 @@ static void update(const tarn__adam_kernels *kernels, const range *r, const tarn
   for (int64_t at = r->first; next_piece(&piece, &used, r, &at);) update_piece(kernels, &piece, used, stream, factors);
 }
 
-void tarn__cpu_adam_step(tarn__param *const *params, size_t count, const tarn__adam_factors *factors, int threads) {
-  const tarn__adam_kernels *kernels = TARN__TABLE_NOW(tarn__adam_kernels);
-  const tarn__adam_floats floats = {
+static tarn__adam_floats floats_of(const tarn__adam_factors *factors) {
+  return (tarn__adam_floats){
       .gradient = (float)factors->gradient,
       .decay_gradient = (float)factors->decay_gradient,
       .keep_weight = (float)factors->keep_weight,
@@ -123,6 +123,11 @@ void tarn__cpu_adam_step(tarn__param *const *params, size_t count, const tarn__a
       .inverse_correction2 = (float)factors->inverse_correction2,
       .epsilon = (float)factors->epsilon,
   };
+}
+
+void tarn__cpu_adam_step(tarn__param *const *params, size_t count, const tarn__adam_factors *factors, int threads) {
+  const tarn__adam_kernels *kernels = TARN__TABLE_NOW(tarn__adam_kernels);
+  const tarn__adam_floats floats = floats_of(factors);
   const tarn__exec stream = tarn__moment_stream(factors->seed, factors->step);
   int64_t total = total_size(params, count);
 #pragma omp parallel for schedule(static) num_threads(threads)
@@ -133,6 +138,29 @@ void tarn__cpu_adam_step(tarn__param *const *params, size_t count, const tarn__a
     while (next_range(&r, params, count, total * part / PARTS, total * (part + 1) / PARTS, &at, &before))
       update(kernels, &r, &stream, &floats);
   }
+}
+
+// The gradient, which the node before has made, is read from memory once: each part is squared and then applied. A part
+// has enough elements to be worth a thread, and their number depends on the parameter alone.
+tarn_status tarn__cpu_update(const tarn__exec *exec, const tarn__node *node) {
+  enum { LEAST = 4096 };
+  const tarn__adam_kernels *kernels = TARN__TABLE_NOW(tarn__adam_kernels);
+  tarn__param *param = node->dparam[0];
+  TARN_REQUIRE(exec->update, INTERNAL, "a graph with updates runs without what they need");
+  const tarn__adam_floats floats = floats_of(exec->update);
+  const tarn__exec stream = tarn__moment_stream(exec->update->seed, exec->update->step);
+  const int64_t size = param->rows * param->cols;
+  const int parts = size < LEAST ? 1 : size / LEAST < PARTS ? (int)(size / LEAST) : PARTS;
+  double sums[PARTS], sum = 0.0;
+#pragma omp parallel for schedule(static) num_threads(exec->threads) if (parts > 1)
+  for (int part = 0; part < parts; part++) {
+    const range r = {param, size * part / parts, size * (part + 1) / parts};
+    sums[part] = squares(kernels, &r);
+    update(kernels, &r, &stream, &floats);
+  }
+  for (int part = 0; part < parts; part++) sum += sums[part];
+  *(double *)node->out[0]->data = sum;
+  return TARN_STATUS_OK;
 }
 
 void tarn__cpu_grad_sum_add(const tarn__param *param) {

@@ -90,15 +90,29 @@ static tarn_status forward(const tarn__exec *exec, const tarn__node *node) {
   return TARN_STATUS_OK;
 }
 
-// The rows that the last update used, where that is known, or else all.
+// The rows that the last update used, where that is known, or else all. In memory of the workspace nothing is left of
+// the last update: there rows are cleared as they come into use.
 static void clear_gradient(const tarn__exec *exec, const tarn__param *table) {
   const size_t row_bytes = (size_t)table->cols * sizeof(float);
   uint8_t *used = table->training.used_rows;
+  if (used && table->training.planned) {
+    memset(used, 0, (size_t)table->rows);
+    return;
+  }
 #pragma omp parallel for num_threads(exec->threads) schedule(static)
   for (int64_t v = 0; v < table->rows; v++) {
     if (used && !used[v]) continue;
     memset((char *)table->training.grad + (size_t)v * row_bytes, 0, row_bytes);
     if (used) used[v] = 0;
+  }
+}
+
+// Of rows that are given more than once only the first finds anything to do.
+static void use_rows(tarn__param *table, const int32_t *ids, int64_t rows) {
+  for (int64_t r = 0; table->training.used_rows && r < rows; r++) {
+    if (table->training.planned && !table->training.used_rows[ids[r]])
+      memset((float *)table->training.grad + ids[r] * table->cols, 0, (size_t)table->cols * sizeof(float));
+    table->training.used_rows[ids[r]] = 1;
   }
 }
 
@@ -132,8 +146,7 @@ static tarn_status backward(const tarn__exec *exec, const tarn__node *node) {
   const int32_t *ids = node->in[TARN__EMBEDDING_BACKWARD_IDS]->data;
   tarn__param *table = node->dparam[0];
   if (!tarn__param_accumulate(table)) clear_gradient(exec, table);
-  for (int64_t r = 0; table->training.used_rows && r < node->in[TARN__EMBEDDING_BACKWARD_DY]->rows; r++)
-    table->training.used_rows[ids[r]] = 1;
+  use_rows(table, ids, node->in[TARN__EMBEDDING_BACKWARD_DY]->rows);
   float *rows = (float *)node->scratch + turns_floats(d);
   const int64_t blocks = (d + TARN__DROPOUT_BLOCK - 1) / TARN__DROPOUT_BLOCK;
 #pragma omp parallel for num_threads(exec->threads) schedule(static, 1)

@@ -1,4 +1,5 @@
 #include "device/reference/optimiser_ref.h"
+#include "device/reference/reference_kernels.h"
 
 #include <math.h>
 
@@ -61,6 +62,13 @@ void TARN__REF(tarn__adam_ref)(const tarn__param *param, const tarn__adam_factor
     store_moment(param, 2, i, v, f);
     store(param, i, w * (TARN_REAL)f->keep_weight - (TARN_REAL)f->step_size * m / (root + (TARN_REAL)f->epsilon));
   }
+}
+
+tarn_status TARN__REF(tarn__update_ref)(const tarn__exec *exec, const tarn__node *node) {
+  TARN_REQUIRE(exec->update, INTERNAL, "a graph with updates runs without what they need");
+  *(double *)node->out[0]->data = TARN__REF(tarn__squares_ref)(node->dparam[0]);
+  TARN__REF(tarn__adam_ref)(node->dparam[0], exec->update);
+  return TARN_STATUS_OK;
 }
 
 void TARN__REF(tarn__grad_sum_ref)(const tarn__param *param) {

@@ -46,6 +46,7 @@ TARN__REF_KERNEL(tarn__select_rows_ref);
 TARN__REF_KERNEL(tarn__stand_in_add_ref);
 TARN__REF_KERNEL(tarn__stand_in_copy_ref);
 TARN__REF_KERNEL(tarn__stand_in_measure_ref);
+TARN__REF_KERNEL(tarn__update_ref);
 #undef TARN__REF_KERNEL
 
 #define TARN__REF_SCRATCH(name) size_t TARN__REF(name)(const tarn__node *node, int threads)

@@ -55,4 +55,5 @@ const tarn__device_kernel TARN__REF(tarn__reference_kernels)[TARN__OPS] = {
     [TARN__OP_STAND_IN_ADD] = {TARN__REF(tarn__stand_in_add_ref), NULL},
     [TARN__OP_STAND_IN_COPY] = {TARN__REF(tarn__stand_in_copy_ref), NULL},
     [TARN__OP_STAND_IN_MEASURE] = {TARN__REF(tarn__stand_in_measure_ref), NULL},
+    [TARN__OP_UPDATE] = {TARN__REF(tarn__update_ref), NULL},
 };

@@ -1,0 +1,73 @@
+#include "graph/update.h"
+
+#include "base/memory.h"
+
+const tarn__op tarn__op_update = {.id = TARN__OP_UPDATE, .name = "update"};
+
+// Gives a node the gradients that it adds to.
+static void plan_gradients(tarn__graph *graph, tarn__node *node, size_t number) {
+  for (int k = 0; k < TARN__MAX_PARAM_GRADS; k++) {
+    tarn__param *param = node->dparam[k];
+    if (!param || !param->training.planned) continue;
+    if (!param->training.gradient)
+      param->training.gradient =
+          tarn__graph_tensor(graph, TARN__F32, param->rows, param->cols, "gradient of a parameter");
+    node->dparam_grad[k] = param->training.gradient;
+    param->training.last = number;
+  }
+}
+
+// A parameter that is read must keep its values, if its gradient has begun: else some later node adds to it.
+static void note_reads(const tarn__node *node, size_t number) {
+  for (int k = 0; k < TARN__MAX_INPUTS; k++) {
+    const tarn__tensor *in = node->in[k];
+    if (in && in->place == TARN__PARAMETER && in->param->training.gradient) in->param->training.last = number;
+  }
+}
+
+static void emit_update(tarn__graph *graph, tarn__param *param, size_t number, const tarn__node *after) {
+  if (!param->training.gradient || param->training.last != number) return;
+  graph->label = after->label;
+  tarn__node *update = tarn__graph_node(graph, &tarn__op_update, 0);
+  update->dparam[0] = param;
+  update->dparam_grad[0] = param->training.gradient;
+  update->out[0] = tarn__graph_tensor(graph, TARN__F64, 1, 1, "squares");
+  update->out[0]->keep = true;
+  param->training.gradient = NULL;
+  tarn__graph_emit(graph, update);
+}
+
+void tarn__graph_update(tarn__graph *graph) {
+  const size_t forward = graph->forward_count, count = graph->node_count;
+  void *memory;
+  if (graph->status == TARN_STATUS_OK)
+    graph->status = tarn__arena_alloc(&graph->arena, &memory, count + 1, sizeof(tarn__node *));
+  if (graph->status != TARN_STATUS_OK) return;
+  tarn__node **nodes = memory;
+  for (size_t n = 0; n < count; n++) {
+    nodes[n] = graph->nodes[n];
+    plan_gradients(graph, nodes[n], n);
+    note_reads(nodes[n], n);
+  }
+  // The loss may make gradients too: its node is the last of the forward pass, so that no update comes before that.
+  graph->node_count = forward - 1;
+  for (size_t n = forward - 1; n < count; n++) {
+    tarn__graph_emit(graph, nodes[n]);
+    for (int k = 0; k < TARN__MAX_PARAM_GRADS; k++)
+      if (nodes[n]->dparam[k]) emit_update(graph, nodes[n]->dparam[k], n, nodes[n]);
+    for (int k = 0; k < TARN__MAX_INPUTS; k++)
+      if (nodes[n]->in[k] && nodes[n]->in[k]->place == TARN__PARAMETER)
+        emit_update(graph, nodes[n]->in[k]->param, n, nodes[n]);
+  }
+}
+
+tarn_status tarn__graph_update_squares(const tarn__graph *graph, double *sum) {
+  *sum = 0.0;
+  for (size_t n = 0; n < graph->node_count; n++) {
+    if (graph->nodes[n]->op != &tarn__op_update) continue;
+    double squares;
+    TARN_TRY(tarn__device_get(graph->device, &squares, graph->nodes[n]->out[0]->data, sizeof squares));
+    *sum += squares;
+  }
+  return TARN_STATUS_OK;
+}

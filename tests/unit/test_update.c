@@ -1,0 +1,191 @@
+// Updates in the backward pass: the bits of updates at the end, whatever parameters share, whatever is left out of a
+// step or computed again, and no memory for the gradients of a whole model.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+// cmocka needs the headers above.
+#include <cmocka.h>
+
+#include "graph/update.h"
+#include "same_run.h"
+#include "train/plan_run.h"
+#include "train/trainer.h"
+
+static int open_all(void **state) {
+  if (sandbox_open(state) != 0) return -1;
+  tiny_files();
+  return 0;
+}
+
+// The last is the key that decides: a limit that no norm reaches changes no bit, but must know the norm.
+static const char AT_ONCE[] = "train.clip_norm=0", AT_END[] = "train.clip_norm=1e6";
+
+enum { MOST = 6 };
+
+static void same_bits(const char *name, const char *const *overrides, size_t count) {
+  const char *keys[MOST];
+  char at_once[64], at_end[64], pieces[64];
+  for (size_t i = 0; i < count; i++) keys[i] = overrides[i];
+  snprintf(at_once, sizeof at_once, "%s-once", name);
+  snprintf(at_end, sizeof at_end, "%s-end", name);
+  snprintf(pieces, sizeof pieces, "%s-pieces", name);
+  keys[count] = AT_END;
+  run_through(at_end, keys, count + 1);
+  keys[count] = AT_ONCE;
+  run_through(at_once, keys, count + 1);
+  run_in_pieces(pieces, 5, keys, count + 1);
+  assert_same_run(at_once, pieces);
+  assert_same_tensors(at_once, at_end, "checkpoint_last.safetensors");
+  assert_same_tensors(at_once, at_end, "checkpoint_average.safetensors");
+}
+
+// tiny.yaml shares layers and ties the three tables; without, tables know the rows that they use.
+static void bits_are_those_of_updates_at_the_end(void **state) {
+  (void)state;
+  static const char *const variants[][MOST - 1] = {
+      {"train.precision=fp32"},
+      {"train.precision=bf16", "train.moments=bf16", "train.optimiser=adamw", "train.weight_decay=0.1"},
+      {"model.embeddings=none", "train.recompute=block", "train.weight_decay=0.1"},
+      {"encoder.layers=(R1 L1 L)*2", "encoder.layerdrop=0.5", "train.recompute=cheap", "train.precision=bf16"},
+      {"train.freeze={ encoder.L1: 4, embeddings: 7 }", "model.norm=pre"}};
+  for (size_t v = 0; v < sizeof variants / sizeof *variants; v++) {
+    char name[32];
+    size_t count = 0;
+    while (count < MOST - 1 && variants[v][count]) count++;
+    snprintf(name, sizeof name, "variant%zu", v);
+    same_bits(name, variants[v], count);
+  }
+}
+
+static tarn_train *open_train(const char *run, const char *const *overrides, size_t count) {
+  tarn_train_options options;
+  tarn_train_default(&options);
+  options.config = "tiny.yaml";
+  options.run = run;
+  options.overrides = overrides;
+  options.override_count = count;
+  tarn_train *train;
+  if (tarn_train_open(&train, &options) != TARN_STATUS_OK) fail_msg("%s", tarn_error_message());
+  return train;
+}
+
+static size_t count_updates(const tarn__graph *graph, const tarn__param *param) {
+  size_t count = 0;
+  for (size_t n = 0; n < graph->node_count; n++)
+    count += graph->nodes[n]->op == &tarn__op_update && graph->nodes[n]->dparam[0] == param;
+  return count;
+}
+
+// What is trained is updated once, behind all that reads it or adds to its gradient, whose memory is in the workspace.
+static void check_order(const tarn__graph *graph, const tarn__param *param) {
+  bool updated = false, gradient = false;
+  for (size_t n = 0; n < graph->node_count; n++) {
+    const tarn__node *node = graph->nodes[n];
+    if (node->op == &tarn__op_update && node->dparam[0] == param) {
+      assert_true(gradient);
+      updated = true;
+      continue;
+    }
+    for (int k = 0; k < TARN__MAX_PARAM_GRADS; k++) {
+      if (node->dparam[k] != param) continue;
+      assert_false(updated);
+      assert_non_null(node->dparam_grad[k]);
+      gradient = true;
+    }
+    for (int k = 0; k < TARN__MAX_INPUTS; k++)
+      if (node->in[k] && node->in[k]->place == TARN__PARAMETER && node->in[k]->param == param) assert_false(updated);
+  }
+}
+
+static void gradients_have_no_memory(void **state) {
+  (void)state;
+  const char *keys[] = {AT_ONCE, "train.recompute=block"};
+  tarn_train *t = open_train("memory", keys, 2);
+  tarn__model_size size;
+  tarn__model_measure(t->model, &size);
+  assert_true(t->model->updates_at_once);
+  assert_true(size.gradient_bytes == 0 && size.optimiser_bytes > 0);
+  assert_true(t->plan.gradient_bytes == 0);
+  tarn_train_result result;
+  assert_int_equal(tarn_train_run(t, &result), TARN_STATUS_OK);
+  // The average was loaded, and a validation came last: a step more leaves its graph to look at.
+  const tarn__loaded *loaded = tarn__loader_next(t->loader);
+  tarn__stepper_loss loss;
+  const tarn__adam_options options = {.learning_rate = 0.01, .beta1 = 0.9, .beta2 = 0.98, .epsilon = 1e-8};
+  tarn__adam_factors factors;
+  tarn__adam_factors_set(&factors, &options, 13, 1.0);
+  t->stepper.factors = &factors;
+  assert_int_equal(tarn__stepper_train(&t->stepper, &loss, &loaded->batch, 99), TARN_STATUS_OK);
+  assert_true(t->stepper.squares > 0);
+  for (size_t i = 0; i < t->model->param_count; i++) {
+    const tarn__param *param = t->model->params[i];
+    assert_null(param->training.grad);
+    assert_int_equal(count_updates(&t->stepper.graph, param), param->trained);
+    check_order(&t->stepper.graph, param);
+  }
+  t->stepper.factors = NULL;
+  assert_int_equal(tarn__stepper_train(&t->stepper, &loss, &loaded->batch, 99), TARN_STATUS_INTERNAL);
+  tarn_train_close(&t);
+}
+
+// What needs all gradients at once, or more than one batch, waits.
+static void others_wait(void **state) {
+  (void)state;
+  static const char *const waits[] = {"train.clip_norm=1", "train.accumulate=2", "train.autofreeze=3",
+                                      "kinds.R.backskip={method: feedback, refresh: 4}"};
+  for (size_t i = 0; i < sizeof waits / sizeof *waits; i++) {
+    const char *keys[] = {AT_ONCE, waits[i]};
+    tarn_config *config;
+    assert_int_equal(tarn_config_read(&config, "tiny.yaml", keys, 1), TARN_STATUS_OK);
+    assert_true(tarn__plan_updates_at_once(config, 1));
+    assert_false(tarn__plan_updates_at_once(config, 2));
+    tarn_config_close(&config);
+    assert_int_equal(tarn_config_read(&config, "tiny.yaml", keys, 2), TARN_STATUS_OK);
+    assert_false(tarn__plan_updates_at_once(config, 1));
+    tarn_config_close(&config);
+  }
+}
+
+static void poison(void *user, const tarn_train_event *event) {
+  tarn_train *train = *(tarn_train **)user;
+  if (event->kind != TARN_TRAIN_EVENT_UPDATE || event->update != 7) return;
+  for (size_t i = 0; i < train->model->param_count; i++) {
+    tarn__param *param = train->model->params[i];
+    if (param->trained) ((float *)param->value)[0] = 1e30f;
+  }
+}
+
+// The weights are lost, but not the last good checkpoint.
+static void a_norm_that_is_not_finite_ends_it(void **state) {
+  (void)state;
+  tarn_train *train;
+  tarn_train_options options;
+  tarn_train_default(&options);
+  const char *keys[] = {AT_ONCE};
+  options.config = "tiny.yaml";
+  options.run = "poisoned";
+  options.overrides = keys;
+  options.override_count = 1;
+  options.on_event = poison;
+  options.user = &train;
+  assert_int_equal(tarn_train_open(&train, &options), TARN_STATUS_OK);
+  tarn_train_result result;
+  assert_int_equal(tarn_train_run(train, &result), TARN_STATUS_NUMERIC);
+  tarn_train_close(&train);
+  tarn__checkpoint_file file;
+  assert_int_equal(tarn__checkpoint_file_open(&file, "poisoned/checkpoint_last.safetensors"), TARN_STATUS_OK);
+  assert_true(file.update > 0 && file.update <= 7);
+  tarn__checkpoint_file_close(&file);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test_setup_teardown(bits_are_those_of_updates_at_the_end, open_all, sandbox_close),
+      cmocka_unit_test_setup_teardown(gradients_have_no_memory, open_all, sandbox_close),
+      cmocka_unit_test_setup_teardown(others_wait, open_all, sandbox_close),
+      cmocka_unit_test_setup_teardown(a_norm_that_is_not_finite_ends_it, open_all, sandbox_close)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
