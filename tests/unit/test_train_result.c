@@ -292,10 +292,12 @@ static void tells_of_a_changed_description(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(clocks_differ),           cmocka_unit_test(validates_the_untrained_model_once),
-      cmocka_unit_test(writes_how_it_ended),     cmocka_unit_test(writes_that_it_failed),
-      cmocka_unit_test(peak_is_of_all_sessions), cmocka_unit_test(puts_a_removed_log_back),
-      cmocka_unit_test(tells_of_a_changed_description)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(clocks_differ),
+                                     cmocka_unit_test(validates_the_untrained_model_once),
+                                     cmocka_unit_test(writes_how_it_ended),
+                                     cmocka_unit_test(writes_that_it_failed),
+                                     cmocka_unit_test(peak_is_of_all_sessions),
+                                     cmocka_unit_test(puts_a_removed_log_back),
+                                     cmocka_unit_test(tells_of_a_changed_description)};
   return cmocka_run_group_tests(tests, open_all, sandbox_close);
 }
