@@ -6,6 +6,7 @@
 #include <immintrin.h>
 #include <string.h>
 
+#include "device/cpu/amx_config.h"
 #include "device/cpu/gemm_kernels.h"
 
 enum {
@@ -19,20 +20,6 @@ enum {
 };
 
 // Tiles 0 to 3: sums; 4, 5: A; 6, 7: B. All are whole.
-typedef struct tile_config {
-  uint8_t palette, start_row, reserved[14];
-  uint16_t row_bytes[16];
-  uint8_t rows[16];
-} tile_config;
-
-static void configure(void) {
-  tile_config config = {.palette = 1};
-  for (int i = 0; i < 8; i++) {
-    config.row_bytes[i] = 64;
-    config.rows[i] = ROWS;
-  }
-  _tile_loadconfig(&config);
-}
 
 // The last units of rows and panels, where there are fewer than a tile has, with zeros behind them, and the last rows,
 // where there are fewer than ROWS.
@@ -162,7 +149,7 @@ void tarn__gemm_int8_amx_multiply(const tarn__gemm_block *g) {
   }
   _Alignas(64) char room[BLOCK * MOST_UNITS * 4];
   tail t = {.units = g->units % UNITS};
-  configure();
+  tarn__amx_configure();
   if (g->n * g->units * 4 <= RESIDENT_BYTES) {
     for (int64_t i = 0; i < g->m; i += BLOCK) {
       const lines a = take_rows(&t, g, i, room);

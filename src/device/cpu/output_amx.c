@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "device/cpu/amx_config.h"
 #include "device/cpu/output_tiles.h"
 #include "device/cpu/transpose_amx.h"
 #include "device/cpu/vec_cpu.h"
@@ -23,20 +24,6 @@ enum {
 #define WRITTEN() __asm__ volatile("" ::: "memory")
 
 // Tiles 0 to 3: sums; 4, 5: A; 6, 7: B. All are whole.
-typedef struct tile_config {
-  uint8_t palette, start_row, reserved[14];
-  uint16_t row_bytes[16];
-  uint8_t rows[16];
-} tile_config;
-
-static void configure(void) {
-  tile_config config = {.palette = 1};
-  for (int i = 0; i < 8; i++) {
-    config.row_bytes[i] = 64;
-    config.rows[i] = LINES;
-  }
-  _tile_loadconfig(&config);
-}
 
 INLINE void clear_sums(void) {
   _tile_zero(0);
@@ -239,7 +226,7 @@ static void add_dx(const tarn__output_block *g, int64_t first, int64_t count) {
 void tarn__output_amx_block(const tarn__output_block *g) {
   const int64_t pairs = (g->words + PAIR - 1) / PAIR, rows = g->pairs * PAIR;
   for (int64_t i = 0; i < rows * 16; i++) g->lanes[i] = g->most ? NOWHERE : 0.0f;
-  configure();
+  tarn__amx_configure();
   WRITTEN();
   for (int64_t first = 0; first < pairs; first += VISIT) {
     const int64_t count = pairs - first < VISIT ? pairs - first : VISIT;
@@ -395,7 +382,7 @@ static void fetch_words(const tarn__output_words *g, int64_t part, int64_t all) 
 
 void tarn__output_amx_words(const tarn__output_words *g) {
   const int64_t width = (g->d + PAIR - 1) / PAIR, first = g->table ? 0 : width, end = width + (g->bias != NULL);
-  configure();
+  tarn__amx_configure();
   WRITTEN();
   int64_t part = 0, parts = (end - first) * ((g->pairs + DEEP - 1) / DEEP);
   for (int64_t from = 0; from < g->pairs; from += DEEP) {
