@@ -260,25 +260,31 @@ static void backward_head(head *h, const tarn__attention_backward *b) {
   store_gradient(h, b->dkeys_values, b->add_keys_values, h->key, spec->value_column + h->column, h->keys, f.dv);
 }
 
-// The kernels of a head, and floats of scratch of one thread.
+// The kernels of a head, and floats of scratch of one thread. begin and end: for a thread; NULL: nothing.
 typedef struct family {
   void (*forward)(head *h, const tarn__node *node);
   void (*backward)(head *h, const tarn__attention_backward *b);
   int64_t (*floats)(const tarn__attention_spec *spec);
   int64_t (*backward_floats)(const tarn__attention_spec *spec);
+  void (*begin)(void), (*end)(void);
 } family;
 
 static family family_of(const tarn__attention_spec *spec, tarn__dtype dtype) {
 #if defined(__AVX512BF16__)
   if (dtype == TARN__BF16 && spec->d / spec->heads % 32 == 0)
     return tarn__isa_now() == TARN__ISA_AMX
-               ? (family){tarn__attention_tiles_forward, tarn__attention_tiles_backward, tarn__attention_tiles_floats,
-                          tarn__attention_tiles_backward_floats}
-               : (family){tarn__attention_pairs_forward, tarn__attention_pairs_backward, tarn__attention_pairs_floats,
-                          tarn__attention_pairs_backward_floats};
+               ? (family){tarn__attention_tiles_forward, tarn__attention_tiles_backward,
+                          tarn__attention_tiles_floats,  tarn__attention_tiles_backward_floats,
+                          tarn__attention_tiles_begin,   tarn__attention_tiles_end}
+               : (family){tarn__attention_pairs_forward,
+                          tarn__attention_pairs_backward,
+                          tarn__attention_pairs_floats,
+                          tarn__attention_pairs_backward_floats,
+                          NULL,
+                          NULL};
 #endif
   (void)spec, (void)dtype;
-  return (family){forward_head, backward_head, forward_floats, backward_floats};
+  return (family){forward_head, backward_head, forward_floats, backward_floats, NULL, NULL};
 }
 
 // Floats from the scratch of one thread to that of the next: whole lines.
@@ -311,14 +317,19 @@ static tarn_status forward(const tarn__exec *exec, const tarn__node *node) {
   const family kernels = family_of(spec, node->out[0]->dtype);
   const int64_t floats = apart(kernels.floats(spec));
   const int64_t items = (node->in[TARN__ATTENTION_QUERY_OFFSETS]->cols - 1) * spec->heads;
-#pragma omp parallel for num_threads(exec->threads) schedule(guided, spec->heads)
-  for (int64_t item = 0; item < items; item++) {
-    float *memory = (float *)node->scratch + omp_get_thread_num() * floats;
-    head h = tarn__attention_head_of(spec, query_offsets, key_offsets, item, memory);
-    ahead(&h, queries, query_offsets, item, items);
-    if (kv != queries) ahead(&h, kv, key_offsets, item, items);
-    ahead(&h, node->out[0], query_offsets, item, items);
-    kernels.forward(&h, node);
+#pragma omp parallel num_threads(exec->threads)
+  {
+    if (kernels.begin) kernels.begin();
+#pragma omp for schedule(guided, spec->heads) nowait
+    for (int64_t item = 0; item < items; item++) {
+      float *memory = (float *)node->scratch + omp_get_thread_num() * floats;
+      head h = tarn__attention_head_of(spec, query_offsets, key_offsets, item, memory);
+      ahead(&h, queries, query_offsets, item, items);
+      if (kv != queries) ahead(&h, kv, key_offsets, item, items);
+      ahead(&h, node->out[0], query_offsets, item, items);
+      kernels.forward(&h, node);
+    }
+    if (kernels.end) kernels.end();
   }
   return TARN_STATUS_OK;
 }
@@ -329,14 +340,19 @@ static tarn_status backward(const tarn__exec *exec, const tarn__node *node) {
   const family kernels = family_of(spec, b.dout->dtype);
   const int64_t floats = apart(kernels.backward_floats(spec));
   const int64_t items = b.sequences * spec->heads;
-#pragma omp parallel for num_threads(exec->threads) schedule(guided, spec->heads)
-  for (int64_t item = 0; item < items; item++) {
-    float *memory = (float *)node->scratch + omp_get_thread_num() * floats;
-    head h = tarn__attention_head_of(spec, b.query_offsets, b.key_offsets, item, memory);
-    ahead(&h, b.queries, b.query_offsets, item, items);
-    if (b.keys_values != b.queries) ahead(&h, b.keys_values, b.key_offsets, item, items);
-    ahead(&h, b.dout, b.query_offsets, item, items);
-    kernels.backward(&h, &b);
+#pragma omp parallel num_threads(exec->threads)
+  {
+    if (kernels.begin) kernels.begin();
+#pragma omp for schedule(guided, spec->heads) nowait
+    for (int64_t item = 0; item < items; item++) {
+      float *memory = (float *)node->scratch + omp_get_thread_num() * floats;
+      head h = tarn__attention_head_of(spec, b.query_offsets, b.key_offsets, item, memory);
+      ahead(&h, b.queries, b.query_offsets, item, items);
+      if (b.keys_values != b.queries) ahead(&h, b.keys_values, b.key_offsets, item, items);
+      ahead(&h, b.dout, b.query_offsets, item, items);
+      kernels.backward(&h, &b);
+    }
+    if (kernels.end) kernels.end();
   }
   return TARN_STATUS_OK;
 }

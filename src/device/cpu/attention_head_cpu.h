@@ -84,6 +84,10 @@ void tarn__attention_pairs_forward(tarn__attention_head *h, const tarn__node *no
 void tarn__attention_pairs_backward(tarn__attention_head *h, const tarn__attention_backward *b);
 int64_t tarn__attention_tiles_floats(const tarn__attention_spec *spec);
 int64_t tarn__attention_tiles_backward_floats(const tarn__attention_spec *spec);
+// A thread begins before its first head and ends after its last: to say how tiles are used takes as long as a head's
+// softmax.
+void tarn__attention_tiles_begin(void);
+void tarn__attention_tiles_end(void);
 void tarn__attention_tiles_forward(tarn__attention_head *h, const tarn__node *node);
 void tarn__attention_tiles_backward(tarn__attention_head *h, const tarn__attention_backward *b);
 #endif

@@ -17,8 +17,7 @@
 //
 // P and dS are rounded to bf16 as factors; scores, sums and gradients are fp32. P is divided by its sum where it ends,
 // in the forward pass after the product.
-#include <immintrin.h>
-
+#include "device/cpu/amx_config.h"
 #include "device/cpu/attention_bf16_cpu.h"
 #include "device/cpu/attention_head_cpu.h"
 
@@ -39,15 +38,9 @@ static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 
 static int64_t blocks_of(int64_t n) { return (n + GROUP - 1) / GROUP; }
 
-static void configure(void) {
-  struct {
-    uint8_t palette, start_row, reserved[14];
-    uint16_t row_bytes[16];
-    uint8_t rows[16];
-  } config = {.palette = 1};
-  for (int i = 0; i < 8; i++) config.row_bytes[i] = 64, config.rows[i] = 16;
-  _tile_loadconfig(&config);
-}
+void tarn__attention_tiles_begin(void) { tarn__amx_configure(); }
+
+void tarn__attention_tiles_end(void) { _tile_release(); }
 
 // Tile (i, s) of the left factor is at left + i * left_line + s * left_step, tile (s, j) of the right one likewise.
 typedef struct factors {
@@ -62,6 +55,7 @@ TARN__VEC_INLINE void multiply(float *c, bool add, const factors *f, int64_t i, 
   const uint32_t *b = f->right + j * f->right_line + begin * f->right_step;
   float *right = c + LANES, *below = c + LANES * GROUP, *across = below + LANES;
   enum { LINE = GROUP * sizeof(float) };
+  tarn__amx_written();
   if (add) {
     _tile_loadd(0, c, LINE);
     if (columns > 1) _tile_loadd(1, right, LINE);
@@ -246,7 +240,8 @@ TARN__VEC_INLINE void softmax_of(const head *h, const group *g, const float *s, 
       UNROLL for (int k = 0; k < 2; k++) {
         const int64_t j = first + 2 * t + k;
         __m512 e[2] = {_mm512_setzero_ps(), _mm512_setzero_ps()};
-        UNROLL for (int v = 0; v < vectors && j < g->keys; v++) {
+        UNROLL for (int v = 0; v < vectors; v++) {
+          if (j >= g->keys) continue;
           e[v] = tarn__attention_probability(s + j * GROUP + v * LANES, seen(g, j, v, causal), scale, shift[v]);
           sum[v] = _mm512_add_ps(sum[v], e[v]);
         }
@@ -300,7 +295,8 @@ TARN__VEC_INLINE void gradient_of(const head *h, const group *g, const gradients
       UNROLL for (int k = 0; k < 2; k++) {
         const int64_t j = first + 2 * t + k;
         __m512 p[2] = {zero, zero}, ds[2] = {zero, zero};
-        UNROLL for (int v = 0; v < vectors && j < g->keys; v++) {
+        UNROLL for (int v = 0; v < vectors; v++) {
+          if (j >= g->keys) continue;
           const __m512 e = _mm512_load_ps(to->s + j * GROUP + v * LANES);
           const __m512 dp = _mm512_maskz_load_ps(seen(g, j, v, causal), to->dp + j * GROUP + v * LANES);
           p[v] = _mm512_mul_ps(e, factor[v]);
@@ -339,7 +335,6 @@ void tarn__attention_tiles_forward(head *h, const tarn__node *node) {
   uint32_t *p = take(h, keys * LANES);
   float *s = tarn__attention_take(h, keys * GROUP);
   _Alignas(64) float factor[GROUP];
-  configure();
   left_rows(k, kv, h->key, spec->key_column + h->column, h->keys, width);
   tarn__attention_fetch(h);
   right_rows(v, kv, h->key, spec->value_column + h->column, h->keys, width);
@@ -355,7 +350,6 @@ void tarn__attention_tiles_forward(head *h, const tarn__node *node) {
     queries_product(h, &g, p, v, factor, node->out[0], false, h->column);
     tarn__attention_fetch(h);
   }
-  _tile_release();
 }
 
 // Scratch of a backward head.
@@ -449,7 +443,6 @@ void tarn__attention_tiles_backward(head *h, const tarn__attention_backward *b) 
   const int64_t value_column = spec->value_column + h->column;
   const factors v_factors = {f.g.p_turned, f.dout, f.g.turned_line, TILE, TILE, width / LANES * TILE};
   const factors k_factors = {f.g.ds_turned, f.q, f.g.turned_line, TILE, TILE, width / LANES * TILE};
-  configure();
   left_rows(f.v_left, b->keys_values, h->key, value_column, h->keys, width);
   left_rows(f.k_left, b->keys_values, h->key, key_column, h->keys, width);
   right_rows(f.k, b->keys_values, h->key, key_column, h->keys, width);
@@ -465,5 +458,4 @@ void tarn__attention_tiles_backward(head *h, const tarn__attention_backward *b) 
     }
     r.first += RANGE;
   } while (r.first < h->queries);
-  _tile_release();
 }
