@@ -5,8 +5,8 @@
 #include <immintrin.h>
 #include <stdint.h>
 
-// All eight tiles are whole: 16 rows of 64 bytes. A constant, because gcc sees of what is loaded the first 8 bytes alone
-// and may leave out stores to the others.
+// All eight tiles are whole: 16 rows of 64 bytes. A constant, because gcc sees of what is loaded the first 8 bytes
+// alone and may leave out stores to the others.
 static inline void tarn__amx_configure(void) {
   static const struct {
     uint8_t palette, start_row, reserved[14];
