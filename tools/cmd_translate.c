@@ -165,7 +165,9 @@ int cmd_translate(int argc, char **argv) {
       {"prune-rate", CLI_REAL, &options.prune.rate, "X",
        "of a stack without a list, leave out depths that floor(1/X) divides", 0, 0.5},
       {"profile", CLI_TEXT, &profile, "FILE",
-       "measure every op: print a table to standard error, write a trace for chrome://tracing to FILE", 0, 0},
+       "measure every op: print a table (time, operations, bytes, and what both would take at the machine's peaks) to "
+       "standard error, write a trace for chrome://tracing to FILE",
+       0, 0},
       {"output", CLI_TEXT, &destination, "FILE", "where to write instead of standard output", 0, 0},
       LIMIT_OPTIONS(limits),
       {0}};

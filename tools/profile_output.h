@@ -8,7 +8,9 @@
 #include "cli.h"
 #include "tarn/profile.h"
 
-#define PROFILE_HELP "measure every op: print a table at the end, write a trace for chrome://tracing to FILE"
+#define PROFILE_HELP                                                                                                \
+  "measure every op: print a table at the end (time, operations, bytes, and what both would take at the machine's " \
+  "peaks), write a trace for chrome://tracing to FILE"
 
 // Prints the table (json: one object on one line; stream NULL: nothing) and writes the trace. Returns the exit code.
 int profile_output(const cli_command *command, tarn_profile *profile, const char *path, FILE *stream, bool json);

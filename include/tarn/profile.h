@@ -42,7 +42,19 @@ typedef struct tarn_profile_row {
   double seconds;
   double flops;  // floating-point operations, a multiply-add counts two; 0: not counted (element-wise work); a
                  // recurrent matrix that is taken as sparse counts the share of entries that its sparsity leaves
+  double bytes;  // read and written: inputs, outputs, weights, gradients and moments, each once, as if no cache held
+                 // anything, without scratch; 0: not counted
+  // Seconds that the operations alone and the bytes alone would take at the peaks. What is left of `seconds` above the
+  // larger of the two is lost, or was not counted; where caches hold what is read, less than the second may do.
+  double flops_seconds, bytes_seconds;
 } tarn_profile_row;
+
+// What the machine does a second at most, with the threads of the training or translation, measured once before it
+// begins (a quarter of a second, 201 MB of memory that are given back); 0: not known.
+typedef struct tarn_profile_peaks {
+  double fp32_flops, bf16_flops;  // of products of that type
+  double bytes;                   // to and from memory
+} tarn_profile_peaks;
 
 typedef struct tarn_profile_summary {
   const tarn_profile_row *rows;  // longest first; their times add up to `seconds`: what nothing accounts for is the
@@ -50,11 +62,12 @@ typedef struct tarn_profile_summary {
   double seconds;                // between the beginning and the end of the training or translation
   int64_t units;                 // updates, or steps of decoding
   const char *unit;              // "update" or "step"; "" if there was none
+  tarn_profile_peaks peaks;
 } tarn_profile_summary;
 
 typedef struct tarn_profile tarn_profile;
 
-// `traced`: how many updates (steps, in translation) the trace shows, 0 or more. It has at most 262,144 events, 32
+// `traced`: how many updates (steps, in translation) the trace shows, 0 or more. It has at most 262,144 events, 40
 // bytes each in memory, whatever `traced` says. Fails with USAGE or MEMORY.
 tarn_status tarn_profile_open(tarn_profile **profile, int64_t traced) TARN_CHECKED;
 void tarn_profile_close(tarn_profile **profile);

@@ -230,6 +230,7 @@ static tarn_status translate_lines(tarn_translator *t, tarn_translate_result *re
 
 tarn_status tarn_translator_lines(tarn_translator *translator, tarn_translate_result *results, const char *const *lines,
                                   const size_t *lengths, size_t count) {
+  TARN_TRY(tarn__profile_peaks(translator->options.profile, translator->checkpoint->model->device, tarn__threads()));
   double start = tarn__seconds();
   tarn__profile_start(translator->options.profile);
   tarn_status status = translate_lines(translator, results, lines, lengths, count);

@@ -34,6 +34,12 @@ typedef struct tarn__device_kernel {
   size_t (*scratch)(const struct tarn__node *node, int threads);
 } tarn__device_kernel;
 
+// What a device does a second at most; 0: not known.
+typedef struct tarn__device_peaks {
+  double flops[TARN__DTYPES];  // floating-point operations of products, by the type of what is multiplied
+  double bytes;                // to and from memory that no cache holds, two of three read
+} tarn__device_peaks;
+
 typedef struct tarn__device {
   const char *name;
   // Which of its kernels are in use, where there is a choice ("avx2"): what computes with others may round differently.
@@ -74,6 +80,8 @@ typedef struct tarn__device {
   void (*ridge_add)(const struct tarn__ridge *ridge);
   // U in place of the upper triangle of A = U'U, [n, n]; false where a pivot is not above `least`.
   bool (*cholesky)(double *a, int64_t n, double least);
+  // Measures the peaks with so many threads, in a fraction of a second; NULL: none is known. Fails with MEMORY.
+  tarn_status (*peaks)(tarn__device_peaks *peaks, int threads) TARN_CHECKED;
   // What the device is asked for it does in that order. It may answer before it has done it, but for copy_out and for
   // what returns a number. synchronise waits until all is over, and says whether something failed.
   tarn_status (*synchronise)(void) TARN_CHECKED;

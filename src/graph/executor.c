@@ -7,9 +7,10 @@ static tarn_status run_node(const tarn__graph *graph, const tarn__exec *exec, co
 }
 
 static tarn_status run_measured(const tarn__graph *graph, const tarn__exec *exec, size_t n) {
+  const double bytes = tarn__node_bytes(graph->nodes[n]);
   double begin = tarn__profile_clock(exec->profile);
   TARN_TRY(run_node(graph, exec, graph->nodes[n]));
-  return tarn__profile_node(exec->profile, graph->nodes[n], n >= graph->forward_count, begin);
+  return tarn__profile_node(exec->profile, graph->nodes[n], n >= graph->forward_count, begin, bytes);
 }
 
 // Inputs that the device cannot read where the host made them.

@@ -81,6 +81,8 @@ typedef struct tarn__op {
   double (*flops)(const tarn__node *node);
   // The same of gradients that a node of the forward pass computes on top; NULL: none.
   double (*gradient_flops)(const tarn__node *node);
+  // Bytes that a node moves through memory; NULL: tarn__node_bytes() says the general rule.
+  double (*bytes)(const tarn__node *node);
   bool in_place;  // output `inplace_out` may overwrite input `inplace_in` when nothing reads that input later
   int inplace_out, inplace_in;
   // Appends a node that computes output `renew_out` again, with equal bits, from output `renew_in`, and returns the new
@@ -200,6 +202,16 @@ tarn_status tarn__graph_run(tarn__graph *graph, const tarn__exec *exec) TARN_CHE
 // The values of a tensor that was kept, for the host: as tarn__device_read().
 tarn_status tarn__graph_read(const tarn__graph *graph, void **values, const tarn__tensor *tensor,
                              tarn__host_room *room) TARN_CHECKED;
+
+// Bytes that a node reads and writes, as if no cache held anything: every input once, parameters too, every output
+// once, and the gradients of parameters, which are read too where the node adds to them; a value that is replaced in
+// place is read and written. Scratch does not count, nor what an op reads several times. Ops of which less is read say
+// so themselves (tarn__op). To be asked before the node runs.
+double tarn__node_bytes(const tarn__node *node);
+double tarn__tensor_bytes(const tarn__tensor *tensor);  // NULL: 0
+// Of an update by Adam: the gradient is read, the fp32 copy and the moments are read and written, and what kernels read
+// is written where it is another copy.
+double tarn__update_bytes(const tarn__param *param);
 
 // For kernels: 0 if the next addition to a parameter's gradient overwrites, else 1; marks the gradient as written.
 // Called once a node, outside of parallel regions.

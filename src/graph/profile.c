@@ -75,15 +75,40 @@ static tarn_status add_event(tarn_profile *p, tarn__profile_event event) {
   return TARN_STATUS_OK;
 }
 
-static tarn_status record(tarn_profile *p, int entry, double begin, double end, double flops) {
+// `peak`: of the operations; 0 if it is not known.
+static tarn_status record(tarn_profile *p, int entry, tarn__profile_event event, double peak) {
   tarn__profile_entry *e = &p->entries[entry];
   e->calls++;
-  e->seconds += end - begin;
-  e->flops += flops;
-  return add_event(p, (tarn__profile_event){entry, TARN__PROFILE_MAIN, begin, end, flops});
+  e->seconds += event.end - event.begin;
+  e->flops += event.flops;
+  e->bytes += event.bytes;
+  if (peak > 0) e->flops_seconds += event.flops / peak;
+  event.entry = entry;
+  event.lane = TARN__PROFILE_MAIN;
+  return add_event(p, event);
 }
 
-tarn_status tarn__profile_node(tarn_profile *profile, const tarn__node *node, bool backward, double begin) {
+tarn_status tarn__profile_peaks(tarn_profile *profile, const tarn__device *device, int threads) {
+  if (!profile || profile->peaks_known || !device->peaks) return TARN_STATUS_OK;
+  TARN_TRY(device->peaks(&profile->peaks, threads));
+  profile->peaks_known = true;
+  return TARN_STATUS_OK;
+}
+
+// Of the type that a node computes in: that of its first input that holds no integers. What products of INT8 could do
+// is not measured.
+static double peak_of(const tarn_profile *p, const tarn__node *node) {
+  double peak = 0.0;
+  for (int i = TARN__MAX_INPUTS - 1; i >= 0; i--) {
+    const tarn__tensor *in = node->in[i];
+    if (in && in->param && in->param->decoding.packed_int8) return 0.0;
+    if (in && in->dtype != TARN__I32) peak = p->peaks.flops[in->dtype];
+  }
+  return peak;
+}
+
+tarn_status tarn__profile_node(tarn_profile *profile, const tarn__node *node, bool backward, double begin,
+                               double bytes) {
   double end = tarn__profile_clock(profile);
   if (!profile) return TARN_STATUS_OK;
   const tarn__op *op = node->op;
@@ -92,22 +117,27 @@ tarn_status tarn__profile_node(tarn_profile *profile, const tarn__node *node, bo
   tarn_profile_pass pass = backward ? TARN_PROFILE_BACKWARD : gradient > 0 ? TARN_PROFILE_BOTH : TARN_PROFILE_FORWARD;
   int entry;
   TARN_TRY(find_entry(profile, &entry, op->name, node->label ? node->label : "", pass, true));
-  return record(profile, entry, begin, end, flops + gradient);
+  const tarn__profile_event event = {.begin = begin, .end = end, .flops = flops + gradient, .bytes = bytes};
+  return record(profile, entry, event, peak_of(profile, node));
 }
 
 tarn_status tarn__profile_work(tarn_profile *profile, const char *what, double begin) {
+  return tarn__profile_moving(profile, what, begin, 0.0);
+}
+
+tarn_status tarn__profile_moving(tarn_profile *profile, const char *what, double begin, double bytes) {
   double end = tarn__profile_clock(profile);
   if (!profile) return TARN_STATUS_OK;
   int entry;
   TARN_TRY(find_entry(profile, &entry, what, "", TARN_PROFILE_OUTSIDE, true));
-  return record(profile, entry, begin, end, 0.0);
+  return record(profile, entry, (tarn__profile_event){.begin = begin, .end = end, .bytes = bytes}, 0.0);
 }
 
 tarn_status tarn__profile_unit(tarn_profile *profile, const char *what, double begin) {
   if (!profile) return TARN_STATUS_OK;
   int entry;
   TARN_TRY(find_entry(profile, &entry, what, "", TARN_PROFILE_OUTSIDE, false));
-  TARN_TRY(record(profile, entry, begin, tarn__seconds(), 0.0));
+  TARN_TRY(record(profile, entry, (tarn__profile_event){.begin = begin, .end = tarn__seconds()}, 0.0));
   profile->unit = what;
   profile->units++;
   return TARN_STATUS_OK;
@@ -117,7 +147,7 @@ tarn_status tarn__profile_beside(tarn_profile *profile, const char *what, double
   if (!profile) return TARN_STATUS_OK;
   int entry;
   TARN_TRY(find_entry(profile, &entry, what, "", TARN_PROFILE_OUTSIDE, false));
-  return add_event(profile, (tarn__profile_event){entry, TARN__PROFILE_BATCHES, begin, end, 0.0});
+  return add_event(profile, (tarn__profile_event){entry, TARN__PROFILE_BATCHES, begin, end, 0.0, 0.0});
 }
 
 // The label of a layer without its number: "encoder 3 R" is of the part "encoder R".
@@ -140,6 +170,9 @@ static tarn_status add_row(tarn_profile *p, const tarn_profile_row *row) {
     same->calls += row->calls;
     same->seconds += row->seconds;
     same->flops += row->flops;
+    same->bytes += row->bytes;
+    same->flops_seconds += row->flops_seconds;
+    same->bytes_seconds += row->bytes_seconds;
     return TARN_STATUS_OK;
   }
   TARN_TRY(tarn__grow(&p->rows, &p->row_capacity, p->row_count + 1, sizeof *p->rows));
@@ -159,7 +192,14 @@ tarn_status tarn_profile_sum(tarn_profile *profile, tarn_profile_summary *summar
   for (size_t i = 0; i < profile->entry_count; i++) {
     const tarn__profile_entry *e = &profile->entries[i];
     if (!e->counted) continue;
-    tarn_profile_row row = {.op = e->op, .pass = e->pass, .calls = e->calls, .seconds = e->seconds, .flops = e->flops};
+    tarn_profile_row row = {.op = e->op,
+                            .pass = e->pass,
+                            .calls = e->calls,
+                            .seconds = e->seconds,
+                            .flops = e->flops,
+                            .bytes = e->bytes,
+                            .flops_seconds = e->flops_seconds};
+    if (profile->peaks.bytes > 0) row.bytes_seconds = e->bytes / profile->peaks.bytes;
     TARN_TRY(part_of(profile, &row.part, e->label));
     TARN_TRY(add_row(profile, &row));
     known += e->seconds;
@@ -168,6 +208,13 @@ tarn_status tarn_profile_sum(tarn_profile *profile, tarn_profile_summary *summar
   other.seconds = profile->seconds > known ? profile->seconds - known : 0.0;
   TARN_TRY(add_row(profile, &other));
   qsort(profile->rows, profile->row_count, sizeof *profile->rows, slower_first);
-  *summary = (tarn_profile_summary){profile->rows, profile->row_count, profile->seconds, profile->units, profile->unit};
+  const tarn__device_peaks *peaks = &profile->peaks;
+  *summary = (tarn_profile_summary){
+      .rows = profile->rows,
+      .count = profile->row_count,
+      .seconds = profile->seconds,
+      .units = profile->units,
+      .unit = profile->unit,
+      .peaks = {.fp32_flops = peaks->flops[TARN__F32], .bf16_flops = peaks->flops[TARN__BF16], .bytes = peaks->bytes}};
   return TARN_STATUS_OK;
 }

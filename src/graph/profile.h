@@ -13,11 +13,17 @@ double tarn__profile_clock(const tarn_profile *profile);
 void tarn__profile_start(tarn_profile *profile);
 void tarn__profile_stop(tarn_profile *profile);
 
-// A node ran from `begin` (tarn__profile_clock()) until now.
-tarn_status tarn__profile_node(tarn_profile *profile, const tarn__node *node, bool backward, double begin) TARN_CHECKED;
+// Measures what the device can do at most, once a profile.
+tarn_status tarn__profile_peaks(tarn_profile *profile, const tarn__device *device, int threads) TARN_CHECKED;
+
+// A node ran from `begin` (tarn__profile_clock()) until now and moved so many bytes.
+tarn_status tarn__profile_node(tarn_profile *profile, const tarn__node *node, bool backward, double begin,
+                               double bytes) TARN_CHECKED;
 // Work outside of graphs, from `begin` until now. Such work may not contain nodes or other such work that is told to
 // the profile too: it would be counted twice. `what` is a string literal.
 tarn_status tarn__profile_work(tarn_profile *profile, const char *what, double begin) TARN_CHECKED;
+// The same of work that moves so many bytes.
+tarn_status tarn__profile_moving(tarn_profile *profile, const char *what, double begin, double bytes) TARN_CHECKED;
 // An update or a step of decoding, with all that it consists of; counted, shown in the trace, not part of the table.
 tarn_status tarn__profile_unit(tarn_profile *profile, const char *what, double begin) TARN_CHECKED;
 // Work of the thread that prepares batches: shown in the trace, not part of the table, because nobody waits for it.
@@ -32,16 +38,16 @@ typedef struct tarn__profile_entry {
   tarn_profile_pass pass;
   bool counted;  // in the table
   int64_t calls;
-  double seconds, flops;
+  double seconds, flops, bytes, flops_seconds;
   int next;  // in the same bucket; -1: none
 } tarn__profile_entry;
 
 typedef struct tarn__profile_event {
   int entry;
   tarn__profile_lane lane;
-  double begin, end, flops;
+  double begin, end, flops, bytes;
 } tarn__profile_event;
-_Static_assert(sizeof(tarn__profile_event) == 32, "tarn/profile.h tells the bytes of an event");
+_Static_assert(sizeof(tarn__profile_event) == 40, "tarn/profile.h tells the bytes of an event");
 
 enum { TARN__PROFILE_BUCKETS = 1024, TARN__PROFILE_EVENTS = 1 << 18 };
 
@@ -57,6 +63,8 @@ struct tarn_profile {
   int64_t traced, units;
   const char *unit;
   double started, seconds;
+  tarn__device_peaks peaks;
+  bool peaks_known;
 };
 
 #endif

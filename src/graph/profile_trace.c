@@ -34,6 +34,10 @@ static tarn_status put_event(tarn__writer *writer, const tarn_profile *profile, 
     snprintf(text, sizeof text, ",\"GFLOP/s\":%.1f", event->flops / seconds * 1e-9);
     TARN_TRY(put(writer, text));
   }
+  if (event->bytes > 0 && seconds > 0) {
+    snprintf(text, sizeof text, ",\"MB\":%.3f,\"GB/s\":%.2f", event->bytes * 1e-6, event->bytes / seconds * 1e-9);
+    TARN_TRY(put(writer, text));
+  }
   snprintf(text, sizeof text, "},\"ph\":\"X\",\"pid\":1,\"tid\":%d,\"ts\":%.3f,\"dur\":%.3f}", (int)event->lane,
            (event->begin - origin) * 1e6, seconds * 1e6);
   return put(writer, text);

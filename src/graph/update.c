@@ -2,7 +2,9 @@
 
 #include "base/memory.h"
 
-const tarn__op tarn__op_update = {.id = TARN__OP_UPDATE, .name = "update"};
+static double bytes(const tarn__node *node) { return tarn__update_bytes(node->dparam[0]); }
+
+const tarn__op tarn__op_update = {.id = TARN__OP_UPDATE, .name = "update", .bytes = bytes};
 
 // Gives a node the gradients that it adds to.
 static void plan_gradients(tarn__graph *graph, tarn__node *node, size_t number) {

@@ -1,5 +1,7 @@
 #include "ops/attention_rows.h"
 
+#include "ops/offsets.h"
+
 // Every range must be in order, no longer than planned, and name rows that exist.
 static tarn_status check(const tarn__node *node) {
   const tarn__attention_spec *spec = node->attr;
@@ -21,17 +23,26 @@ static tarn_status check(const tarn__node *node) {
   return TARN_STATUS_OK;
 }
 
+// Pairs of a query and a key; a bound where nothing is known but the shapes.
+static double pairs_of(const tarn__node *node) {
+  const tarn__attention_spec *spec = node->attr;
+  return tarn__ranges_rows(node->in[TARN__ATTENTION_ROWS_RANGES], spec->longest);
+}
+
 static double flops(const tarn__node *node) {
   const tarn__attention_spec *spec = node->attr;
-  const int64_t queries = node->in[TARN__ATTENTION_ROWS_QUERIES]->rows;
-  const int32_t *range = node->in[TARN__ATTENTION_ROWS_RANGES]->host;
-  double pairs = 0.0;
-  for (int64_t i = 0; i < queries; i++) pairs += range ? range[2 * i + 1] - range[2 * i] : (double)spec->longest;
-  return 2.0 * 2.0 * pairs * (double)spec->d;
+  return 2.0 * 2.0 * pairs_of(node) * (double)spec->d;
+}
+
+// A key and a value for each pair.
+static double bytes(const tarn__node *node) {
+  const tarn__tensor *y = node->out[0];
+  return 2.0 * (pairs_of(node) * (double)y->cols * (double)tarn__dtype_size(y->dtype) + tarn__tensor_bytes(y)) +
+         tarn__tensor_bytes(node->in[TARN__ATTENTION_ROWS_RANGES]);
 }
 
 static const tarn__op op_attention_rows = {
-    .id = TARN__OP_ATTENTION_ROWS, .name = "attention_rows", .flops = flops, .check = check};
+    .id = TARN__OP_ATTENTION_ROWS, .name = "attention_rows", .flops = flops, .bytes = bytes, .check = check};
 
 tarn__tensor *tarn__attention_rows(tarn__graph *graph, tarn__tensor *queries, tarn__tensor *keys_values,
                                    tarn__tensor *rows, tarn__tensor *ranges, tarn__attention_spec spec) {

@@ -3,7 +3,13 @@
 
 #include "ops/ops.h"
 
-static const tarn__op op_cache_append = {.id = TARN__OP_CACHE_APPEND, .name = "cache_append"};
+// The rows that are appended, twice; the cache is longer.
+static double bytes(const tarn__node *node) {
+  const tarn__tensor *cache = node->in[TARN__CACHE_CACHE];
+  return 2.0 * (double)node->in[TARN__CACHE_X]->rows * (double)cache->cols * (double)tarn__dtype_size(cache->dtype);
+}
+
+static const tarn__op op_cache_append = {.id = TARN__OP_CACHE_APPEND, .name = "cache_append", .bytes = bytes};
 
 tarn__tensor *tarn__cache_append(tarn__graph *graph, tarn__tensor *x, int64_t column, tarn__tensor *cache,
                                  int64_t first_row) {

@@ -57,8 +57,20 @@ static const tarn__op op_conv = {.id = TARN__OP_DEPTHWISE_CONV,
                                  .cheap = true,
                                  .check = check};
 
-static const tarn__op op_conv_rows = {
-    .id = TARN__OP_DEPTHWISE_CONV_ROWS, .name = "depthwise_conv_rows", .flops = flops, .check = check};
+// Of x the rows that are named.
+static double rows_bytes(const tarn__node *node) {
+  const tarn__conv_spec *spec = &((const tarn__conv_attr *)node->attr)->spec;
+  const tarn__tensor *y = node->out[0];
+  const double rows = tarn__ranges_rows(node->in[TARN__CONV_RANGES], spec->width);
+  return rows * (double)y->cols * (double)tarn__dtype_size(y->dtype) + tarn__tensor_bytes(node->in[TARN__CONV_LOGITS]) +
+         tarn__tensor_bytes(y);
+}
+
+static const tarn__op op_conv_rows = {.id = TARN__OP_DEPTHWISE_CONV_ROWS,
+                                      .name = "depthwise_conv_rows",
+                                      .flops = flops,
+                                      .bytes = rows_bytes,
+                                      .check = check};
 
 static bool fits(const tarn__tensor *x, const tarn__tensor *logits, int64_t rows, const tarn__conv_spec *spec) {
   return spec->heads > 0 && spec->width > 0 && spec->before >= 0 && spec->before < spec->width &&

@@ -3,7 +3,25 @@
 #include "ops/offsets.h"
 #include "ops/ops.h"
 
-static const tarn__op op_backward = {.id = TARN__OP_EMBEDDING_BACKWARD, .name = "embedding_backward"};
+// Rows of the tables, as many as the result has, and not the tables.
+static double bytes(const tarn__node *node) {
+  const tarn__tensor *table = node->in[TARN__EMBEDDING_TABLE], *y = node->out[0];
+  const int tables = node->in[TARN__EMBEDDING_LEARNED] ? 2 : 1;
+  const double rows = (double)y->rows * (double)y->cols * (double)tarn__dtype_size(table->dtype) * tables;
+  return rows + tarn__tensor_bytes(node->in[TARN__EMBEDDING_IDS]) +
+         tarn__tensor_bytes(node->in[TARN__EMBEDDING_POSITIONS]) + tarn__tensor_bytes(y);
+}
+
+// The same of the gradient, which every row is added to.
+static double backward_bytes(const tarn__node *node) {
+  const tarn__tensor *dy = node->in[TARN__EMBEDDING_BACKWARD_DY];
+  const double size = node->dparam[0]->dtype == TARN__F64 ? sizeof(double) : sizeof(float);
+  return tarn__tensor_bytes(node->in[TARN__EMBEDDING_BACKWARD_IDS]) + tarn__tensor_bytes(dy) +
+         2.0 * size * (double)dy->rows * (double)dy->cols;
+}
+
+static const tarn__op op_backward = {
+    .id = TARN__OP_EMBEDDING_BACKWARD, .name = "embedding_backward", .bytes = backward_bytes};
 
 // The gradient of one of the tables, which row r of the result takes row ids[r] of, times `scale`.
 static void grad_table(tarn__graph *graph, const tarn__node *node, tarn__tensor *ids, const tarn__tensor *table,
@@ -32,7 +50,7 @@ static tarn_status check(const tarn__node *node) {
 }
 
 static const tarn__op op_embedding = {
-    .id = TARN__OP_EMBEDDING, .name = "embedding", .grad = grad, .cheap = true, .check = check};
+    .id = TARN__OP_EMBEDDING, .name = "embedding", .grad = grad, .bytes = bytes, .cheap = true, .check = check};
 
 tarn__tensor *tarn__embedding(tarn__graph *graph, tarn__tensor *ids, tarn__tensor *positions, tarn__param *table,
                               tarn__param *learned, double scale, double dropout) {

@@ -51,3 +51,10 @@ double tarn__offsets_taps(const tarn__tensor *offsets, int64_t rows, int64_t wid
   }
   return sum;
 }
+
+double tarn__ranges_rows(const tarn__tensor *ranges, int64_t bound) {
+  if (!ranges->host) return (double)(ranges->cols / 2) * (double)bound;
+  double rows = 0.0;
+  for (int64_t i = 0; i + 1 < ranges->cols; i += 2) rows += ranges->host[i + 1] - ranges->host[i];
+  return rows;
+}

@@ -22,6 +22,9 @@ tarn_status tarn__numbers_check(const tarn__tensor *numbers, int64_t rows, const
 // exact where the offsets are known, else (offsets NULL, or without numbers) a bound.
 double tarn__offsets_taps(const tarn__tensor *offsets, int64_t rows, int64_t width, int64_t before);
 
+// How many rows the ranges [2 n] of n single rows hold together; `bound` for each row where they are not known yet.
+double tarn__ranges_rows(const tarn__tensor *ranges, int64_t bound);
+
 // The sentence that row `row` (0 <= row < rows) belongs to.
 static inline int64_t tarn__offsets_find(const tarn__tensor *offsets, int64_t row) {
   const int32_t *offset = offsets->data;

@@ -32,8 +32,16 @@ static void grad(tarn__graph *graph, tarn__node *node) {
 static const tarn__op op_pooling = {
     .id = TARN__OP_POOLING, .name = "pooling", .grad = grad, .flops = flops, .cheap = true, .check = check};
 
+// Of x the rows that are named.
+static double rows_bytes(const tarn__node *node) {
+  const tarn__pooling_spec *spec = node->attr;
+  const tarn__tensor *y = node->out[0];
+  const double rows = tarn__ranges_rows(node->in[TARN__POOLING_RANGES], spec->width);
+  return rows * (double)y->cols * (double)tarn__dtype_size(y->dtype) + tarn__tensor_bytes(y);
+}
+
 static const tarn__op op_pooling_rows = {
-    .id = TARN__OP_POOLING_ROWS, .name = "pooling_rows", .flops = flops, .check = check};
+    .id = TARN__OP_POOLING_ROWS, .name = "pooling_rows", .flops = flops, .bytes = rows_bytes, .check = check};
 
 static tarn__node *new_node(tarn__graph *graph, const tarn__op *op, tarn__tensor *x, int64_t rows,
                             tarn__pooling_spec spec) {

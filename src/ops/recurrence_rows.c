@@ -28,8 +28,16 @@ static double flops(const tarn__node *node) {
   return 2.0 * (double)node->in[TARN__RECURRENCE_ROWS_X]->rows * (double)weight->rows * (double)weight->cols;
 }
 
+// Of the cache the state before and the state after each row.
+static double bytes(const tarn__node *node) {
+  const tarn__tensor *x = node->in[TARN__RECURRENCE_ROWS_X], *cache = node->in[TARN__RECURRENCE_ROWS_CACHE];
+  return tarn__tensor_bytes(x) + tarn__tensor_bytes(node->in[TARN__RECURRENCE_ROWS_WEIGHT]) +
+         tarn__tensor_bytes(node->in[TARN__RECURRENCE_ROWS_BIAS]) + tarn__tensor_bytes(node->out[0]) +
+         2.0 * (double)x->rows * (double)cache->cols * (double)tarn__dtype_size(cache->dtype);
+}
+
 static const tarn__op recurrence_rows_op = {
-    .id = TARN__OP_RECURRENCE_ROWS, .name = "recurrence_rows", .flops = flops, .check = check};
+    .id = TARN__OP_RECURRENCE_ROWS, .name = "recurrence_rows", .flops = flops, .bytes = bytes, .check = check};
 
 tarn__tensor *tarn__recurrence_rows(tarn__graph *graph, tarn__tensor *x, tarn__tensor *cache, int64_t first_row,
                                     tarn__tensor *rows, tarn__tensor *ranges, tarn__recurrent weights,

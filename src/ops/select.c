@@ -6,7 +6,13 @@ static tarn_status check(const tarn__node *node) {
   return tarn__numbers_check(node->in[1], node->in[0]->rows, "select_rows", "row");
 }
 
-static const tarn__op op_select_rows = {.id = TARN__OP_SELECT_ROWS, .name = "select_rows", .check = check};
+// The rows that are selected, twice.
+static double bytes(const tarn__node *node) {
+  return tarn__tensor_bytes(node->in[1]) + 2.0 * tarn__tensor_bytes(node->out[0]);
+}
+
+static const tarn__op op_select_rows = {
+    .id = TARN__OP_SELECT_ROWS, .name = "select_rows", .bytes = bytes, .check = check};
 
 tarn__tensor *tarn__select_rows(tarn__graph *graph, tarn__tensor *x, tarn__tensor *rows) {
   if (rows->dtype != TARN__I32)

@@ -2,6 +2,8 @@
 
 #include <math.h>
 
+#include "graph/graph.h"
+
 void tarn__adam_factors_set(tarn__adam_factors *factors, const tarn__adam_options *options, int64_t step,
                             double factor) {
   const tarn__adam_options *o = options;
@@ -26,4 +28,15 @@ void tarn__adam_step(const tarn__device *device, tarn__param *const *params, siz
   tarn__adam_factors factors;
   tarn__adam_factors_set(&factors, options, step, factor);
   device->adam_step(params, count, &factors, threads);
+}
+
+double tarn__adam_bytes(tarn__param *const *params, size_t count, double *gradients) {
+  double bytes = *gradients = 0.0;
+  for (size_t i = 0; i < count; i++) {
+    const tarn__param *p = params[i];
+    if (!tarn__adam_moves(p)) continue;
+    *gradients += (double)p->rows * (double)p->cols * (double)(p->dtype == TARN__F64 ? sizeof(double) : sizeof(float));
+    bytes += tarn__update_bytes(p);
+  }
+  return bytes;
 }

@@ -37,6 +37,10 @@ void tarn__adam_factors_set(struct tarn__adam_factors *factors, const tarn__adam
 // Whether an update moves a parameter and its gradient counts in the norm.
 static inline bool tarn__adam_moves(const tarn__param *param) { return param->trained && param->training.grad_written; }
 
+// Bytes that such an update reads and writes: gradients, fp32 copies, moments, and what kernels read where it is
+// another copy. grad_norm() of the device reads the gradients: `gradients`.
+double tarn__adam_bytes(tarn__param *const *params, size_t count, double *gradients);
+
 // What a device is given: the constants of a step, the same for every parameter.
 //   g = gradient * grad + decay_gradient * w;   m += beta1_rest * (g - m);   v = beta2 * v + beta2_rest * g * g
 //   w = keep_weight * w - step_size * m / (sqrt(v) * inverse_correction2 + epsilon)

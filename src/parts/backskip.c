@@ -109,7 +109,12 @@ static void enter_grad(tarn__graph *graph, tarn__node *node) {
   if (skip->below->needs_grad) tarn__grad_add(graph, skip->below, truth);
 }
 
-static const tarn__op op_enter = {.id = TARN__OP_MARK, .name = "backskip_enter", .grad = enter_grad};
+static double no_bytes(const tarn__node *node) {
+  (void)node;
+  return 0.0;
+}
+
+static const tarn__op op_enter = {.id = TARN__OP_MARK, .name = "backskip_enter", .grad = enter_grad, .bytes = no_bytes};
 
 // The layer's output: where its gradient is known.
 static void leave_grad(tarn__graph *graph, tarn__node *node) {
@@ -123,7 +128,7 @@ static void leave_grad(tarn__graph *graph, tarn__node *node) {
   tarn__grad_add(graph, skip->below, add_delta(graph, skip, dy, build_delta(graph, skip, dy)));
 }
 
-static const tarn__op op_leave = {.id = TARN__OP_MARK, .name = "backskip_leave", .grad = leave_grad};
+static const tarn__op op_leave = {.id = TARN__OP_MARK, .name = "backskip_leave", .grad = leave_grad, .bytes = no_bytes};
 
 // A node that computes nothing: the same values in the same memory, under a gradient rule of its own.
 static tarn__tensor *mark(tarn__graph *graph, const tarn__op *op, tarn__tensor *x, tarn__backskip *skip) {

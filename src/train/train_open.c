@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "base/threads.h"
 #include "config/config_freeze.h"
+#include "graph/profile.h"
 #include "store/checkpoint_check.h"
 #include "store/checkpoint_keys.h"
 #include "task/task.h"
@@ -319,7 +320,8 @@ static tarn_status open_parts(tarn_train *t, const tarn_train_options *o) {
   if (o->plan_only) return TARN_STATUS_OK;
   TARN_TRY(open_dir(t, o));
   t->was_over = tarn__file_exists(t->dir.result);
-  tarn__memory_reset_peak();  // what an earlier seed of this process held is not this run's
+  TARN_TRY(tarn__profile_peaks(t->profile, t->model->device, t->threads));
+  tarn__memory_reset_peak();  // what an earlier seed of this process held is not this run's, nor what peaks took
   // A copy: the list that the options may come from can be closed before the training is.
   TARN_TRY(tarn__strdup(&t->go_on, o->folder ? o->folder : t->dir.path));
   if (!o->resume) TARN_TRY(check_new(t));

@@ -91,9 +91,11 @@ static tarn_status optimise(tarn_train *t, int64_t step, double rate, double *no
     return check_norm(t, "the norm of the gradients", *norm, 1.0);
   }
   tarn__param *const *params = t->model->params;
+  double gradients;
+  const double bytes = tarn__adam_bytes(params, t->model->param_count, &gradients);
   double begin = tarn__profile_clock(t->profile);
   *norm = t->model->device->grad_norm(params, t->model->param_count, t->threads);
-  TARN_TRY(tarn__profile_work(t->profile, "norm of the gradients", begin));
+  TARN_TRY(tarn__profile_moving(t->profile, "norm of the gradients", begin, gradients));
   const double factor = clip_factor(*norm, config->clip_norm);
   TARN_TRY(check_norm(t, "the norm of the gradients", *norm, factor));
   TARN_TRY(check_norm(t, "the norm of the gradients of backskipping's predictor", tarn__backskip_norm(t), 1.0));
@@ -102,7 +104,7 @@ static tarn_status optimise(tarn_train *t, int64_t step, double rate, double *no
   tarn__adam_step(t->model->device, params, t->model->param_count, &options, step, factor, t->threads);
   tarn__backskip_optimise(t, step);
   TARN_TRY(t->model->device->synchronise());
-  return tarn__profile_work(t->profile, "optimiser", begin);
+  return tarn__profile_moving(t->profile, "optimiser", begin, bytes);
 }
 
 tarn_status tarn__train_step(tarn_train *t, tarn__train_update_result *result) {

@@ -12,7 +12,10 @@
 #include <jansson.h>
 
 #include "base/memory.h"
+#include "device/devices.h"
 #include "graph/profile.h"
+#include "ops/ops.h"
+#include "optim/adam.h"
 #include "tiny_run.h"
 
 enum { UPDATES = 12, VALIDATIONS = 4, TRACED = 5 };  // of tiny_config; one validation is that of the average
@@ -71,6 +74,7 @@ static void check_table(tarn_profile *profile) {
     assert_false(strcmp(s.rows[i].op, "linear_dweight") == 0 && strcmp(s.rows[i].part, "encoder R1") == 0);
   row = find(&s, "output_loss", "output", TARN_PROFILE_BOTH);
   assert_int_equal(row->calls, UPDATES);
+  assert_true(s.peaks.bytes > 0 && row->bytes > 0 && row->bytes_seconds > 0 && row->flops_seconds > 0);
   // Three products of rows x 16 x 60 tokens, rows at most 400 an update.
   assert_true(row->flops > 0 && row->flops <= 3 * 2.0 * 400 * 16 * TINY_VOCAB * UPDATES);
 }
@@ -176,7 +180,110 @@ static void bounds_and_nothing(void **state) {
   tarn_profile_close(&profile);
 }
 
+static tarn__param matrix(int64_t rows, int64_t cols) {
+  return (tarn__param){.name = "w", .rows = rows, .cols = cols, .dtype = TARN__F32, .trained = true, .uses = 1};
+}
+
+static double bytes_of(const tarn__graph *graph, const char *op) {
+  for (size_t i = 0; i < graph->node_count; i++)
+    if (strcmp(graph->nodes[i]->op->name, op) == 0) return tarn__node_bytes(graph->nodes[i]);
+  fail_msg("no node %s", op);
+  return 0.0;
+}
+
+// Three tokens, embedded in 4 dimensions of a table of 5 words, through a layer of 2 with ReLU to 6 words: bytes
+// counted by hand, 4 for each number.
+static void counts_bytes(void **state) {
+  (void)state;
+  static const int32_t ids[] = {1, 0, 4}, targets[] = {5, 2, 0};
+  static const double grad_scale = 1.0;
+  tarn__param table = matrix(5, 4), weight = matrix(2, 4), bias = matrix(1, 2), words = matrix(6, 2);
+  tarn__graph graph = {0};
+  tarn__graph_begin(&graph, &tarn__device_reference, TARN__F32, true, 1);
+  tarn__tensor *id = tarn__graph_input(&graph, 3, ids, "ids");
+  tarn__tensor *h = tarn__embedding(&graph, id, NULL, &table, NULL, 1.0, 0.0);
+  tarn__tensor *y = tarn__linear(&graph, h, &weight, &bias, TARN__RELU);
+  tarn__tensor *target = tarn__graph_input(&graph, 3, targets, "targets");
+  tarn__graph_differentiate(&graph, tarn__output_loss(&graph, y, &words, NULL, target, 0.0, &grad_scale));
+  assert_int_equal(tarn__graph_plan(&graph), TARN_STATUS_OK);
+  // Ids, three rows of the table, the result.
+  assert_true(bytes_of(&graph, "embedding") == 4 * (3 + 12 + 12));
+  // Input, weight, bias, output.
+  assert_true(bytes_of(&graph, "linear") == 4 * (12 + 8 + 2 + 6));
+  // Input, table, targets and the gradients of the first two; two sums in double.
+  assert_true(bytes_of(&graph, "output_loss") == 4 * (6 + 12 + 3 + 6 + 12) + 16);
+  // Gradient and result, the gradient before the activation, that of the bias.
+  assert_true(bytes_of(&graph, "linear_dz") == 4 * (6 + 6 + 6 + 2));
+  assert_true(bytes_of(&graph, "linear_dx") == 4 * (6 + 8 + 12));
+  // What is added to is read too.
+  assert_true(bytes_of(&graph, "linear_dweight") == 4 * (6 + 12 + 8));
+  weight.training.grad_written = true;
+  assert_true(bytes_of(&graph, "linear_dweight") == 4 * (6 + 12 + 2 * 8));
+  assert_true(bytes_of(&graph, "embedding_backward") == 4 * (3 + 12 + 2 * 12));
+  tarn__graph_close(&graph);
+  // Gradient read, weights and two moments read and written; then with moments of BF16 and another copy in BF16. What
+  // has no gradient is left alone.
+  tarn__param *const params[] = {&weight, &bias};
+  double gradients;
+  assert_true(tarn__adam_bytes(params, 2, &gradients) == 8 * 4 * (1 + 2 + 4));
+  assert_true(gradients == 8 * 4);
+  uint16_t copy[8];
+  weight.value = copy;
+  weight.dtype = TARN__BF16;
+  weight.training.moments = TARN__BF16;
+  assert_true(tarn__adam_bytes(params, 2, &gradients) == 8 * (4 * (1 + 2) + 2 * 4 + 2));
+}
+
+// A device that does a thousand operations and a hundred bytes a second.
+static tarn_status known_peaks(tarn__device_peaks *peaks, int threads) {
+  assert_int_equal(threads, 3);
+  *peaks = (tarn__device_peaks){.flops = {[TARN__F32] = 1000.0}, .bytes = 100.0};
+  return TARN_STATUS_OK;
+}
+
+static void compares_with_peaks(void **state) {
+  (void)state;
+  tarn__device device = tarn__device_reference;
+  tarn_profile *profile;
+  tarn_profile_summary s;
+  assert_int_equal(tarn_profile_open(&profile, 0), TARN_STATUS_OK);
+  assert_int_equal(tarn__profile_peaks(profile, &device, 3), TARN_STATUS_OK);  // it knows none
+  device.peaks = known_peaks;
+  assert_int_equal(tarn__profile_peaks(profile, &device, 3), TARN_STATUS_OK);
+  assert_int_equal(tarn__profile_peaks(profile, &device, 4), TARN_STATUS_OK);  // not measured again
+  tarn__param weight = matrix(2, 4);
+  tarn__graph graph = {0};
+  tarn__graph_begin(&graph, &device, TARN__F32, true, 1);
+  float x[12];
+  tarn__linear(&graph, tarn__graph_external(&graph, TARN__F32, 3, 4, x, "x"), &weight, NULL, TARN__IDENTITY);
+  const double bytes = tarn__node_bytes(graph.nodes[0]);
+  for (int i = 0; i < 2; i++)
+    assert_int_equal(tarn__profile_node(profile, graph.nodes[0], false, tarn__profile_clock(profile), bytes),
+                     TARN_STATUS_OK);
+  assert_int_equal(tarn__profile_moving(profile, "optimiser", tarn__profile_clock(profile), 50.0), TARN_STATUS_OK);
+  assert_int_equal(tarn_profile_sum(profile, &s), TARN_STATUS_OK);
+  assert_true(s.peaks.fp32_flops == 1000.0 && s.peaks.bf16_flops == 0.0 && s.peaks.bytes == 100.0);
+  const tarn_profile_row *row = find(&s, "linear", "", TARN_PROFILE_FORWARD);
+  assert_true(row->flops == 2 * 2.0 * 3 * 4 * 2 && row->bytes == 2 * 4.0 * (12 + 8 + 6));
+  assert_true(fabs(row->flops_seconds - 0.096) < 1e-12 && fabs(row->bytes_seconds - 2.08) < 1e-12);
+  row = find(&s, "optimiser", "", TARN_PROFILE_OUTSIDE);
+  assert_true(row->bytes == 50.0 && row->bytes_seconds == 0.5 && row->flops_seconds == 0.0);
+  tarn__graph_close(&graph);
+  tarn_profile_close(&profile);
+}
+
+// Products of floats and of BF16, and memory, do something on every machine.
+static void measures_the_processor(void **state) {
+  (void)state;
+  tarn__device_peaks peaks = {0};
+  assert_int_equal(tarn__device_cpu.peaks(&peaks, 1), TARN_STATUS_OK);
+  assert_true(peaks.flops[TARN__F32] > 1e6 && peaks.flops[TARN__BF16] > 1e6 && peaks.bytes > 1e6);
+  assert_true(peaks.flops[TARN__F64] == 0.0 && peaks.flops[TARN__I32] == 0.0);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(measures_a_training), cmocka_unit_test(bounds_and_nothing)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(measures_a_training), cmocka_unit_test(bounds_and_nothing),
+                                     cmocka_unit_test(counts_bytes), cmocka_unit_test(compares_with_peaks),
+                                     cmocka_unit_test(measures_the_processor)};
   return cmocka_run_group_tests(tests, open_all, sandbox_close);
 }

@@ -2,6 +2,7 @@
 #include "device/cpu/cpu_kernels.h"
 #include "device/cpu/gemm.h"
 #include "device/cpu/isa.h"
+#include "device/cpu/peak_kernels.h"
 #include "device/cpu/ridge_kernels.h"
 #include "device/devices.h"
 #include "device/host_memory.h"
@@ -38,5 +39,6 @@ const tarn__device tarn__device_cpu = {.name = "cpu",
                                        .grad_sum_add = tarn__cpu_grad_sum_add,
                                        .ridge_add = tarn__cpu_ridge_add,
                                        .cholesky = tarn__cpu_cholesky,
+                                       .peaks = tarn__cpu_peaks,
                                        .pack_bytes = pack_bytes,
                                        .pack = pack};

@@ -1,0 +1,47 @@
+// The memory that nodes move.
+#include "graph/graph.h"
+
+double tarn__tensor_bytes(const tarn__tensor *tensor) {
+  if (!tensor) return 0.0;
+  const bool small = tensor->param && tensor->param->decoding.packed_int8;
+  return (double)tensor->rows * (double)tensor->cols * (small ? 1.0 : (double)tarn__dtype_size(tensor->dtype));
+}
+
+static const tarn__tensor *owner(const tarn__tensor *tensor) {
+  while (tensor->shares) tensor = tensor->shares;
+  return tensor;
+}
+
+// Whether an input before it is the same matrix, such as queries and keys of one product.
+static bool counted(const tarn__node *node, int input) {
+  const tarn__tensor *tensor = node->in[input];
+  for (int i = 0; i < input; i++) {
+    const tarn__tensor *other = node->in[i];
+    if (other && owner(other) == owner(tensor) && (!tensor->param || tensor->param == other->param)) return true;
+  }
+  return false;
+}
+
+static double gradient_bytes(const tarn__param *param) {
+  const double size = param->dtype == TARN__F64 ? sizeof(double) : sizeof(float);
+  return (double)param->rows * (double)param->cols * size * (param->training.grad_written ? 2.0 : 1.0);
+}
+
+double tarn__update_bytes(const tarn__param *param) {
+  const double count = (double)param->rows * (double)param->cols;
+  const double real = param->dtype == TARN__F64 ? sizeof(double) : sizeof(float);
+  const bool copy = param->value != (const void *)param->training.master;
+  const double moments = 4.0 * (double)tarn__dtype_size(param->training.moments);
+  return count * (3.0 * real + moments + (copy ? (double)tarn__dtype_size(param->dtype) : 0.0));
+}
+
+double tarn__node_bytes(const tarn__node *node) {
+  if (node->op->bytes) return node->op->bytes(node);
+  double bytes = 0.0;
+  for (int i = 0; i < TARN__MAX_INPUTS; i++)
+    if (node->in[i] && !counted(node, i)) bytes += tarn__tensor_bytes(node->in[i]);
+  for (int i = 0; i < TARN__MAX_OUTPUTS; i++) bytes += tarn__tensor_bytes(node->out[i]);
+  for (int i = 0; i < TARN__MAX_PARAM_GRADS; i++)
+    if (node->dparam[i]) bytes += gradient_bytes(node->dparam[i]);
+  return bytes;
+}
