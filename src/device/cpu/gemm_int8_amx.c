@@ -14,9 +14,8 @@ enum {
   PANEL = 32,
   UNITS = 16,
   BLOCK = 2 * ROWS,
-  LEAST_ROWS = 5,               // fewer are left to the vector kernel, whose tile has four
-  RESIDENT_BYTES = 1024 << 10,  // of a B that is gone through for each block of rows
-  AHEAD = 4096                  // bytes of B that are fetched ahead of their use
+  LEAST_ROWS = 5,              // fewer are left to the vector kernel, whose tile has four
+  RESIDENT_BYTES = 1024 << 10  // of a B that is gone through for each block of rows
 };
 
 // Tiles 0 to 3: sums; 4, 5: A; 6, 7: B. All are whole.
@@ -53,16 +52,17 @@ typedef struct lines {
 
 // Sums of a block of rows with one panel of B go to [groups * ROWS][PANEL].
 static inline __attribute__((always_inline)) void sum_up(int32_t *sums, const lines *a, const uint32_t *b,
-                                                         int64_t units, const tail *t, int groups) {
+                                                         int64_t units, const tail *t, int groups,
+                                                         const uint32_t *ahead) {
   _tile_zero(0);
   _tile_zero(1);
   _tile_zero(2);
   _tile_zero(3);
   const int64_t whole = units - t->units;
   for (int64_t u = 0; u < whole; u += UNITS) {
-    const char *at = (const char *)(b + u * PANEL);
-    for (int line = 0; line < 2 * UNITS; line++) _mm_prefetch(at + AHEAD + 64 * line, _MM_HINT_T0);
-    step(a->from + 4 * u, a->row_bytes, at, groups);
+    if (ahead)
+      for (int i = 0; i < 2 * UNITS; i++) _mm_prefetch((const char *)(ahead + u * PANEL + 16 * i), _MM_HINT_T0);
+    step(a->from + 4 * u, a->row_bytes, b + u * PANEL, groups);
   }
   if (t->units > 0) step((const char *)t->a, UNITS * 4, t->b, groups);
   _tile_stored(0, sums, PANEL * 4);
@@ -72,38 +72,61 @@ static inline __attribute__((always_inline)) void sum_up(int32_t *sums, const li
   _tile_stored(3, sums + ROWS * PANEL + 16, PANEL * 4);
 }
 
-// Integer sums of half a row become floats in C. The bytes of A stand TARN__GEMM_ZERO too high.
-static inline __attribute__((always_inline)) void finish_half(char *c, const int32_t *sums, float row_scale, int64_t j,
-                                                              __mmask16 here, const tarn__gemm_block *g) {
-  const __m512i zero = _mm512_set1_epi32(TARN__GEMM_ZERO);
-  const __m512i whole = _mm512_sub_epi32(_mm512_load_si512(sums),
-                                         _mm512_mullo_epi32(zero, _mm512_maskz_loadu_epi32(here, g->column_sums + j)));
-  const __m512 scale = _mm512_mul_ps(_mm512_set1_ps(row_scale), _mm512_maskz_loadu_ps(here, g->column_scales + j));
-  const __m512 bias = g->bias ? _mm512_maskz_loadu_ps(here, g->bias + j) : _mm512_setzero_ps();
-  __m512 v = _mm512_fmadd_ps(_mm512_cvtepi32_ps(whole), scale, bias);
-  const bool narrow = g->c_dtype == TARN__BF16;
-  if (g->accumulate && narrow) {
-    const __m512i old = _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(here, c));
+// What is common to a column of registers of C.
+typedef struct column {
+  __m512i zero;  // what the sums stand too high: the bytes of A stand for numbers TARN__GEMM_ZERO lower
+  __m512 scale, bias;
+  __mmask16 here;
+} column;
+
+static column column_of(const tarn__gemm_block *g, int64_t j) {
+  const int64_t left = g->n - j;
+  const __mmask16 here = left >= 16 ? 0xFFFF : (__mmask16)((1u << left) - 1);
+  return (column){
+      _mm512_mullo_epi32(_mm512_set1_epi32(TARN__GEMM_ZERO), _mm512_maskz_loadu_epi32(here, g->column_sums + j)),
+      _mm512_maskz_loadu_ps(here, g->column_scales + j),
+      g->bias ? _mm512_maskz_loadu_ps(here, g->bias + j) : _mm512_setzero_ps(), here};
+}
+
+// Integer sums of half a row become floats in C.
+static inline __attribute__((always_inline)) void finish_half(char *c, const int32_t *sums, float row_scale,
+                                                              const column *k, bool accumulate, bool relu,
+                                                              bool narrow) {
+  const __m512i whole = _mm512_sub_epi32(_mm512_load_si512(sums), k->zero);
+  const __m512 scale = _mm512_mul_ps(_mm512_set1_ps(row_scale), k->scale);
+  __m512 v = _mm512_fmadd_ps(_mm512_cvtepi32_ps(whole), scale, k->bias);
+  if (accumulate && narrow) {
+    const __m512i old = _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(k->here, c));
     v = _mm512_add_ps(v, _mm512_castsi512_ps(_mm512_slli_epi32(old, 16)));
-  } else if (g->accumulate) {
-    v = _mm512_add_ps(v, _mm512_maskz_loadu_ps(here, c));
+  } else if (accumulate) {
+    v = _mm512_add_ps(v, _mm512_maskz_loadu_ps(k->here, c));
   }
-  if (g->relu)  // a NaN stays
+  if (relu)  // a NaN stays
     v = _mm512_mask_mov_ps(v, _mm512_cmp_ps_mask(v, _mm512_setzero_ps(), _CMP_LT_OQ), _mm512_setzero_ps());
   if (narrow)
-    _mm256_mask_storeu_epi16(c, here, (__m256i)_mm512_cvtneps_pbh(v));
+    _mm256_mask_storeu_epi16(c, k->here, (__m256i)_mm512_cvtneps_pbh(v));
   else
-    _mm512_mask_storeu_ps(c, here, v);
+    _mm512_mask_storeu_ps(c, k->here, v);
 }
 
 static void finish(const int32_t *sums, const tarn__gemm_block *g, int64_t i, int64_t rows, int64_t j) {
-  const int64_t size = g->c_dtype == TARN__BF16 ? 2 : 4;
-  for (int64_t first = j; first < g->n && first < j + PANEL; first += 16) {
-    const int64_t left = g->n - first;
-    const __mmask16 here = left >= 16 ? 0xFFFF : (__mmask16)((1u << left) - 1);
-    char *c = (char *)g->c + (i * g->ldc + first) * size;
-    for (int64_t r = 0; r < rows; r++, c += g->ldc * size)
-      finish_half(c, sums + r * PANEL + (first - j), g->row_scales[i + r], first, here, g);
+  const bool narrow = g->c_dtype == TARN__BF16;
+  const int64_t size = narrow ? 2 : 4;
+  const column left = column_of(g, j), right = column_of(g, j + 16 < g->n ? j + 16 : j);
+  const bool both = j + 16 < g->n;
+  char *c = (char *)g->c + (i * g->ldc + j) * size;
+  const float *scales = g->row_scales + i;
+  // What is common is compiled for itself.
+  if (both && !narrow && !g->accumulate && !g->relu) {
+    for (int64_t r = 0; r < rows; r++, c += g->ldc * size) {
+      finish_half(c, sums + r * PANEL, scales[r], &left, false, false, false);
+      finish_half(c + 64, sums + r * PANEL + 16, scales[r], &right, false, false, false);
+    }
+    return;
+  }
+  for (int64_t r = 0; r < rows; r++, c += g->ldc * size) {
+    finish_half(c, sums + r * PANEL, scales[r], &left, g->accumulate, g->relu, narrow);
+    if (both) finish_half(c + 16 * size, sums + r * PANEL + 16, scales[r], &right, g->accumulate, g->relu, narrow);
   }
 }
 
@@ -130,14 +153,16 @@ static void take_panel(tail *t, const tarn__gemm_block *g, int64_t j) {
   WRITTEN();
 }
 
-static void multiply_panel(const tarn__gemm_block *g, const tail *t, const lines *a, int64_t i, int64_t j) {
+// fetch: the panel behind this one is brought into the first cache meanwhile.
+static void multiply_panel(const tarn__gemm_block *g, const tail *t, const lines *a, int64_t i, int64_t j, bool fetch) {
   _Alignas(64) int32_t sums[BLOCK * PANEL];
   const int64_t rows = g->m - i < BLOCK ? g->m - i : BLOCK;
   const uint32_t *b = g->b + j * g->units;
+  const uint32_t *ahead = fetch && j + PANEL < g->n ? b + PANEL * g->units : NULL;
   if (a->groups == 2)
-    sum_up(sums, a, b, g->units, t, 2);
+    sum_up(sums, a, b, g->units, t, 2, ahead);
   else
-    sum_up(sums, a, b, g->units, t, 1);
+    sum_up(sums, a, b, g->units, t, 1, ahead);
   finish(sums, g, i, rows, j);
 }
 
@@ -155,7 +180,7 @@ void tarn__gemm_int8_amx_multiply(const tarn__gemm_block *g) {
       const lines a = take_rows(&t, g, i, room);
       for (int64_t j = 0; j < g->n; j += PANEL) {
         take_panel(&t, g, j);
-        multiply_panel(g, &t, &a, i, j);
+        multiply_panel(g, &t, &a, i, j, i == 0);
       }
     }
   } else {
@@ -163,7 +188,7 @@ void tarn__gemm_int8_amx_multiply(const tarn__gemm_block *g) {
       take_panel(&t, g, j);
       for (int64_t i = 0; i < g->m; i += BLOCK) {
         const lines a = take_rows(&t, g, i, room);
-        multiply_panel(g, &t, &a, i, j);
+        multiply_panel(g, &t, &a, i, j, i == 0);
       }
     }
   }
