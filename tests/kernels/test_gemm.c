@@ -189,6 +189,10 @@ static void int8_factor(void **state) {
       v.dtype = v.c_dtype = bits & 4 ? TARN__BF16 : TARN__F32;
       check_product(&shapes[i], &v, 1 + (int)(i % 3));
     }
+  // More than a megabyte of B, and rows that fill neither a block nor a group of it.
+  static const shape large = {71, 1030, 1100, 0};
+  const variant v = {.transpose_b = true, .packed = true, .int8 = true, .bias = true};
+  check_product(&large, &v, 1);
 }
 
 // Rows [first, first + rows) of the product of a company, on a copy of what c holds.
