@@ -196,6 +196,8 @@ static inline size_t shadow_scratch(const tarn__node *node, int threads) {
 static const tarn__device_kernel shadow_kernels[TARN__OPS] = {TARN__OP_LIST(SHADOW_ENTRY)};
 #undef SHADOW_ENTRY
 
+static inline const char *shadow_split_lacks(void) { return tarn__device_cpu.split_lacks(); }
+
 static inline size_t shadow_pack_bytes(const tarn__device_weight *weight) {
   return tarn__device_cpu.pack_bytes(weight);
 }
@@ -251,6 +253,7 @@ static inline const char *shadow_variant(void) { return tarn__device_cpu.variant
 static const tarn__device shadow_device = {.name = "shadow",
                                            .variant = shadow_variant,
                                            .ops = TARN__OPS,
+                                           .split_lacks = shadow_split_lacks,
                                            .kernels = {[TARN__F32] = shadow_kernels, [TARN__BF16] = shadow_kernels},
                                            .allocate = shadow_allocate,
                                            .free = shadow_free,

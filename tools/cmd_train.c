@@ -131,6 +131,7 @@ static void print_head(const tarn_train *train, const tarn_train_options *option
       (double)p->workspace_bytes / million, (double)(p->validation_bytes + p->program_bytes) / million);
   printf("run         %s, seed %lld, %s", options->run ? options->run : "(none)", (long long)c->train.seed,
          c->train.precision == TARN_PRECISION_BF16 ? "bf16" : "fp32");
+  if (c->train.fp32 != TARN_FP32_EXACT) printf(" by %s", tarn_fp32_name(c->train.fp32));
   if (tarn_train_update(train) > 0) printf(", from update %lld on", (long long)tarn_train_update(train));
   if (tarn_train_was_over(train)) printf(", where it had ended");
   printf("\n");

@@ -46,6 +46,7 @@ void plan_print_text(const tarn_plan *plan) {
          (long long)plan->frozen_parameters, sharing_text(sharing, plan->shared_uses, plan->shared_layers, false));
   printf("floating-point operations per token: %.2f M forward, %.2f M backward, %.2f M computed again\n",
          plan->forward_flops / 1e6, plan->backward_flops / 1e6, plan->recompute_flops / 1e6);
+  if (plan->fp32 != TARN_FP32_EXACT) printf("products of fp32 numbers by %s\n", tarn_fp32_name(plan->fp32));
   if (plan->upper_bound) printf("this is the plan of a step in which every layer runs and learns; others take less\n");
   if (plan->cached_layers && plan->cache_bytes)
     printf("outputs of %d frozen encoder layers on disk: %.1f MB\n", plan->cached_layers, mb(plan->cache_bytes));
@@ -61,6 +62,8 @@ void plan_print_json(const tarn_plan *plan) {
       "\"total_bytes\": %zu, ",
       plan->trained_bytes, plan->frozen_bytes, plan->gradient_bytes, plan->optimiser_bytes, plan->activation_bytes,
       plan->workspace_bytes, plan->validation_bytes, plan->program_bytes, plan->total_bytes);
+  printf("\"precision\": \"%s\", \"fp32\": \"%s\", ", plan->precision == TARN_PRECISION_BF16 ? "bf16" : "fp32",
+         tarn_fp32_name(plan->fp32));
   printf(
       "\"trained_parameters\": %lld, \"frozen_parameters\": %lld, \"shared_uses\": %lld, \"shared_layers\": %lld, "
       "\"forward_flops_per_token\": %.0f, \"backward_flops_per_token\": %.0f, "

@@ -83,6 +83,12 @@ extern "C" {
 #define TARN_PRECISION_MAP(X)                                        \
   X(TARN_PRECISION_FP32, "fp32", "32-bit floating point throughout") \
   X(TARN_PRECISION_BF16, "bf16", "bfloat16 products and activations, fp32 master weights and sums")
+#define TARN_FP32_MAP(X)                                                                               \
+  X(TARN_FP32_EXACT, "exact", "products of fp32 numbers as they are")                                  \
+  X(TARN_FP32_SPLIT6, "split6",                                                                        \
+    "each number as the sum of three of bfloat16, six products on matrix tiles: as accurate as exact") \
+  X(TARN_FP32_SPLIT3, "split3",                                                                        \
+    "each as the sum of two, three products on matrix tiles: ten times less accurate, and far above bf16")
 #define TARN_RECOMPUTE_MAP(X)                                                              \
   X(TARN_RECOMPUTE_NONE, "none", "keep what the backward pass needs")                      \
   X(TARN_RECOMPUTE_CHEAP, "cheap",                                                         \
@@ -119,6 +125,9 @@ typedef enum tarn_backskip_method { TARN_BACKSKIP_MAP(TARN_CHOICE_VALUE) TARN_BA
 typedef enum tarn_optimiser { TARN_OPTIMISER_MAP(TARN_CHOICE_VALUE) TARN_OPTIMISER_COUNT } tarn_optimiser;
 typedef enum tarn_schedule { TARN_SCHEDULE_MAP(TARN_CHOICE_VALUE) TARN_SCHEDULE_COUNT } tarn_schedule;
 typedef enum tarn_precision { TARN_PRECISION_MAP(TARN_CHOICE_VALUE) TARN_PRECISION_COUNT } tarn_precision;
+typedef enum tarn_fp32 { TARN_FP32_MAP(TARN_CHOICE_VALUE) TARN_FP32_COUNT } tarn_fp32;
+// "exact" and so on; NULL for another value.
+const char *tarn_fp32_name(tarn_fp32 fp32);
 typedef enum tarn_recompute { TARN_RECOMPUTE_MAP(TARN_CHOICE_VALUE) TARN_RECOMPUTE_COUNT } tarn_recompute;
 typedef enum tarn_clock { TARN_CLOCK_MAP(TARN_CHOICE_VALUE) TARN_CLOCK_COUNT } tarn_clock;
 typedef enum tarn_metric { TARN_METRIC_MAP(TARN_CHOICE_VALUE) TARN_METRIC_COUNT } tarn_metric;
@@ -264,6 +273,8 @@ typedef struct tarn_config_train {
   tarn_precision precision;  // [fp32]
   // Of the optimiser's moments, which bf16 rounds at random without bias: half of their memory, other results [fp32]
   tarn_precision moments;
+  tarn_fp32 fp32;            // how products of precision fp32 are computed. All but exact need a processor with matrix
+                             // tiles (Intel's AMX), to start and to go on [exact]
   tarn_recompute recompute;  // what the backward pass computes again to save memory; changes no bit of a result [none]
   int64_t log_every;         // updates between two lines of the log [50]
   bool tensorboard;          // write the log's scores as event files for TensorBoard too; changes no result [yes]

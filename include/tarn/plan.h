@@ -29,6 +29,8 @@ typedef struct tarn_plan_part {
 } tarn_plan_part;
 
 typedef struct tarn_plan {
+  tarn_precision precision;  // of products and activations
+  tarn_fp32 fp32;            // how products of fp32 are computed
   // Peak bytes by category.
   size_t trained_bytes;  // trained parameters: compute copies and fp32 master copies
   size_t frozen_bytes;   // frozen parameters

@@ -12,11 +12,14 @@ static const tarn_config_word backskip_words[] = {TARN_BACKSKIP_MAP(WORD)};
 static const tarn_config_word optimiser_words[] = {TARN_OPTIMISER_MAP(WORD)};
 static const tarn_config_word schedule_words[] = {TARN_SCHEDULE_MAP(WORD)};
 static const tarn_config_word precision_words[] = {TARN_PRECISION_MAP(WORD)};
+static const tarn_config_word fp32_words[] = {TARN_FP32_MAP(WORD)};
 static const tarn_config_word recompute_words[] = {TARN_RECOMPUTE_MAP(WORD)};
 static const tarn_config_word clock_words[] = {TARN_CLOCK_MAP(WORD)};
 static const tarn_config_word metric_words[] = {TARN_METRIC_MAP(WORD)};
 static const tarn_config_word architecture_words[] = {TARN_ARCHITECTURE_MAP(WORD)};
 static const tarn_config_word rule_words[] = {TARN__PLACE_RULE_MAP(WORD)};
+
+const char *tarn_fp32_name(tarn_fp32 fp32) { return (unsigned)fp32 < TARN_FP32_COUNT ? fp32_words[fp32].word : NULL; }
 
 static const tarn_config_word tokenize_words[] = {
     {"13a", "mteval-v13a, the default of the field", TARN_BLEU_TOKENIZER_13A},
@@ -203,6 +206,11 @@ static const tarn__option train_options[] = {
      .help =
          "number format of the optimiser's moments; bf16 halves their memory, and rounds them at random, without bias",
      .also = "optimizer_state optim_bits fp32_moments"},
+    {"fp32", CHOICE(tarn_config_train, fp32, fp32_words), .value = "exact",
+     .help =
+         "how products of fp32 numbers are computed, in training and its validation; all but exact need matrix tiles "
+         "(Intel's AMX)",
+     .also = "tf32 allow_tf32 matmul_precision float32_matmul_precision"},
     {"recompute", CHOICE(tarn_config_train, recompute, recompute_words), .value = "none",
      .help = "what the backward pass computes again to save memory; changes no bit of a result",
      .also = "checkpoint_activations gradient_checkpointing"},

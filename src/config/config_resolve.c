@@ -239,6 +239,8 @@ static tarn_status check_train(const tarn_config *config, const tarn__yaml_node 
   if (train->average > train->keep_last) {
     return tarn__yaml_fail_key(root, "train.average", "more checkpoints than train.keep_last keeps");
   }
+  if (train->fp32 != TARN_FP32_EXACT && train->precision != TARN_PRECISION_FP32)
+    return tarn__yaml_fail_key(root, "train.fp32", "train.precision is bf16, so there are no products of fp32 numbers");
   if (train->min_lr > train->lr) return tarn__yaml_fail_key(root, "train.min_lr", "larger than train.lr");
   return TARN_STATUS_OK;
 }

@@ -287,7 +287,7 @@ static tarn_status encode(tarn__decoder *d, int64_t count) {
                          .positions = d->source_positions.data,
                          .offsets = offsets};
   double begin = tarn__profile_clock(d->options.profile);
-  tarn__graph_begin(&d->encode, d->model->device, d->model->dtype, false, d->threads);
+  tarn__model_begin(d->model, &d->encode, false, d->threads);
   tarn__model_build_encode(d->model, &d->encode, &source, d->cross);
   TARN_TRY(run_graph(d, &d->encode, &d->encode_workspace, begin));
   for (int l = 0; l < d->model->decoder.count; l++) {
@@ -507,7 +507,7 @@ static tarn_status run_step(tarn__decoder *d, tarn__top *top) {
                            .best = best_of(d),
                            .eos = d->options.search.eos};
   double begin = tarn__profile_clock(d->options.profile);
-  tarn__graph_begin(&d->step, d->model->device, d->model->dtype, false, d->threads);
+  tarn__model_begin(d->model, &d->step, false, d->threads);
   *top = tarn__model_build_step(d->model, &d->step, &step);
   TARN_TRY(run_graph(d, &d->step, &d->step_workspace, begin));
   TARN_TRY(read_top(d, top));

@@ -15,7 +15,7 @@ static tarn_status plan_encode(size_t *bytes, const tarn__model *model, const ta
   tarn__graph graph = {0};
   if (status == TARN_STATUS_OK) {
     tarn__packed source = {.sentences = sentences, .rows = rows, .longest = rows / sentences + 1, .offsets = at};
-    tarn__graph_begin(&graph, model->device, model->dtype, false, options->threads);
+    tarn__model_begin(model, &graph, false, options->threads);
     tarn__model_build_encode(model, &graph, &source, cross);
     status = tarn__graph_plan(&graph);
     *bytes = graph.workspace_bytes;
@@ -40,7 +40,7 @@ static tarn_status plan_step(size_t *bytes, const tarn__model *model, const tarn
                            .source_rows = source_rows,
                            .best = tarn__beam_choices(&(tarn__beam_options){.beam = options->beam})};
   tarn__graph graph = {0};
-  tarn__graph_begin(&graph, model->device, model->dtype, false, options->threads);
+  tarn__model_begin(model, &graph, false, options->threads);
   tarn__model_build_step(model, &graph, &step);
   tarn_status status = tarn__graph_plan(&graph);
   *bytes = graph.workspace_bytes;

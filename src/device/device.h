@@ -25,6 +25,7 @@ typedef struct tarn__device_weight {
   int64_t rows, cols;
   tarn__dtype dtype;
   bool int8;
+  tarn__fp32 fp32;  // of the products that will read it, in F32
 } tarn__device_weight;
 
 // What a device has for an op.
@@ -48,6 +49,8 @@ typedef struct tarn__device {
   // device does not compute in that type.
   const tarn__device_kernel *kernels[TARN__DTYPES];
   int ops;
+  // What it lacks for products of fp32 that are not EXACT, as words behind "needs"; NULL: nothing.
+  const char *(*split_lacks)(void);
   bool host_memory;  // its memory is the host's, which may read and write it as it likes (device/transfer.h)
   // Memory is aligned to 64 bytes and zeroed; 0 bytes give a valid pointer; free accepts NULL. Fails with MEMORY.
   tarn_status (*allocate)(void **out, tarn__memory_kind kind, size_t count, size_t size) TARN_CHECKED;

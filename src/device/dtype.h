@@ -9,6 +9,13 @@
 typedef enum tarn__dtype { TARN__F32, TARN__BF16, TARN__F64, TARN__I32 } tarn__dtype;
 enum { TARN__DTYPES = TARN__I32 + 1 };
 
+// How numbers of fp32 are multiplied in products of matrices.
+typedef enum tarn__fp32 {
+  TARN__FP32_EXACT,   // as they are
+  TARN__FP32_SPLIT6,  // each as the sum of three of bf16: six products, of the accuracy of fp32
+  TARN__FP32_SPLIT3   // each as the sum of two of bf16: three products, eight bits less accurate
+} tarn__fp32;
+
 // For messages.
 static inline const char *tarn__dtype_name(tarn__dtype dtype) {
   static const char *const names[TARN__DTYPES] = {"fp32", "bf16", "fp64", "int32"};

@@ -121,7 +121,12 @@ tarn__node *tarn__graph_node(tarn__graph *graph, const tarn__op *op, size_t attr
     if (attr_size > sizeof spare_attr && graph->status == TARN_STATUS_OK)
       tarn__graph_fail(graph, TARN_STATUS_INTERNAL, "op %s has too large attributes", op->name);
   }
-  *node = (tarn__node){.op = op, .attr = attr, .label = graph->label, .segment = graph->segment, .lean = graph->lean};
+  *node = (tarn__node){.op = op,
+                       .attr = attr,
+                       .label = graph->label,
+                       .fp32 = graph->fp32,
+                       .segment = graph->segment,
+                       .lean = graph->lean};
   return node;
 }
 

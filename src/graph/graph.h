@@ -105,6 +105,7 @@ struct tarn__node {
   size_t scratch_bytes;
   void *scratch;
   const char *label;  // the part of the model it belongs to; a backward node has the label of its forward node
+  tarn__fp32 fp32;    // how its products are computed, where it has any and they are of fp32
   int segment;        // of the forward pass, from 1; 0: none
   bool lean;          // of a segment whose results are recomputed whatever the rest of the graph does
   bool again;         // runs in the backward pass what a node of the forward pass ran before
@@ -115,6 +116,7 @@ struct tarn__graph {
   const tarn__device *device;          // whose kernels run, in whose memory all tensors lie
   const tarn__device_kernel *kernels;  // of the device for `dtype`, by op
   tarn__dtype dtype;                   // of activations: F32, BF16, or F64 on the reference device
+  tarn__fp32 fp32;                     // of the nodes that are made from now on, in F32; EXACT; set after begin
   bool training;                       // dropout is on and gradients are wanted
   bool backward;  // tarn__graph_differentiate() has begun: what is emitted now needs no gradient rule
   int threads;

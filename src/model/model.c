@@ -111,6 +111,22 @@ static tarn_status declare_model(tarn__model *model) {
   return TARN_STATUS_OK;
 }
 
+tarn__fp32 tarn__model_products(const tarn_config_train *train) {
+  static const tarn__fp32 products[TARN_FP32_COUNT] = {[TARN_FP32_EXACT] = TARN__FP32_EXACT,
+                                                       [TARN_FP32_SPLIT6] = TARN__FP32_SPLIT6,
+                                                       [TARN_FP32_SPLIT3] = TARN__FP32_SPLIT3};
+  return products[train->fp32];
+}
+
+static tarn_status check_products(const tarn__model *model) {
+  if (model->fp32 == TARN__FP32_EXACT) return TARN_STATUS_OK;
+  const tarn__device *device = model->device;
+  const char *lacks = device->split_lacks ? device->split_lacks() : "another device";
+  TARN_REQUIRE(!lacks, UNSUPPORTED, "%s: train.fp32: %s needs %s, and the device %s computes with %s; set it to exact",
+               model->config->name, tarn_fp32_name(model->config->train.fp32), lacks, device->name, device->variant());
+  return TARN_STATUS_OK;
+}
+
 tarn_status tarn__model_open(tarn__model **out, const tarn_config *config, int64_t source_vocab, int64_t target_vocab,
                              tarn__dtype dtype, bool training) {
   *out = NULL;
@@ -123,7 +139,9 @@ tarn_status tarn__model_open(tarn__model **out, const tarn_config *config, int64
   model->target_vocab = target_vocab;
   model->dtype = dtype;
   model->training = training;
+  model->fp32 = training ? tarn__model_products(&config->train) : TARN__FP32_EXACT;
   tarn_status status = tarn__device_default(&model->device, dtype);
+  if (status == TARN_STATUS_OK) status = check_products(model);
   if (status == TARN_STATUS_OK) status = declare_model(model);
   if (status != TARN_STATUS_OK) {
     tarn__model_close(&model);

@@ -39,6 +39,7 @@ typedef struct tarn__model {
   const tarn_config *config;  // the caller's; must outlive the model
   int64_t source_vocab, target_vocab;
   tarn__dtype dtype;           // of compute: F32, BF16, F64
+  tarn__fp32 fp32;             // how products of fp32 are computed: as train.fp32 says while training, else EXACT
   const tarn__device *device;  // where it lives: tarn__device_default(), unless the caller sets another one before
                                // memory is taken
   bool training;               // gradients, master copies (and moments, by the trainer) exist
@@ -65,7 +66,17 @@ static inline tarn__param *tarn__model_param(const tarn__model *model, size_t in
   return index < model->param_count ? model->params[index] : model->helpers[index - model->param_count];
 }
 
-// Declares the parameters. Takes memory for names and shapes only.
+// What train.fp32 asks for.
+tarn__fp32 tarn__model_products(const tarn_config_train *train);
+
+// Starts a graph of the model.
+static inline void tarn__model_begin(const tarn__model *model, tarn__graph *graph, bool training, int threads) {
+  tarn__graph_begin(graph, model->device, model->dtype, training, threads);
+  graph->fp32 = model->fp32;
+}
+
+// Declares the parameters. Takes memory for names and shapes only. Fails with UNSUPPORTED where training asks for
+// products that the device does not have.
 tarn_status tarn__model_open(tarn__model **model, const tarn_config *config, int64_t source_vocab, int64_t target_vocab,
                              tarn__dtype dtype, bool training) TARN_CHECKED;
 // Makes a model of trainings that update each parameter as soon as its gradient is whole (graph/update.h): gradients

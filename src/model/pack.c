@@ -9,9 +9,13 @@ static bool is_factor(const tarn__model *model, const tarn__param *param) {
          param != model->weights.target_table && param != model->source_positions && param != model->target_positions;
 }
 
-static tarn__device_weight weight_of(const tarn__param *param, bool int8) {
-  return (tarn__device_weight){
-      .value = param->value, .rows = param->rows, .cols = param->cols, .dtype = param->dtype, .int8 = int8};
+static tarn__device_weight weight_of(const tarn__model *model, const tarn__param *param, bool int8) {
+  return (tarn__device_weight){.value = param->value,
+                               .rows = param->rows,
+                               .cols = param->cols,
+                               .dtype = param->dtype,
+                               .int8 = int8,
+                               .fp32 = model->fp32};
 }
 
 tarn_status tarn__model_pack_check(const tarn__model *model, bool int8) {
@@ -22,7 +26,7 @@ tarn_status tarn__model_pack_check(const tarn__model *model, bool int8) {
 size_t tarn__model_pack_bytes(const tarn__model *model, bool int8) {
   size_t bytes = 0;
   for (size_t i = 0; model->device->pack && i < model->param_count; i++) {
-    const tarn__device_weight weight = weight_of(model->params[i], int8);
+    const tarn__device_weight weight = weight_of(model, model->params[i], int8);
     if (is_factor(model, model->params[i])) bytes += model->device->pack_bytes(&weight);
   }
   return bytes;
@@ -33,7 +37,7 @@ tarn_status tarn__model_pack(const tarn__model *model, void *memory, bool int8, 
   for (size_t i = 0; model->device->pack && i < model->param_count; i++) {
     tarn__param *param = model->params[i];
     if (!is_factor(model, param)) continue;
-    const tarn__device_weight weight = weight_of(param, int8);
+    const tarn__device_weight weight = weight_of(model, param, int8);
     TARN_TRY(model->device->pack(at, &weight, threads));
     param->decoding.packed = at;
     param->decoding.packed_int8 = int8;

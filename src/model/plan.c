@@ -85,7 +85,7 @@ static tarn_status plan_step(tarn__graph *graph, const tarn__model *model, const
                              const tarn__packed *target, const tarn__model_shortcuts *shortcuts, int64_t update,
                              int threads) {
   static const double scale = 1.0;
-  tarn__graph_begin(graph, model->device, model->dtype, true, threads);
+  tarn__model_begin(model, graph, true, threads);
   graph->update = update;
   tarn__tensor *loss = tarn__model_build_loss(model, graph, source, target, NULL, shortcuts,
                                               model->config->train.label_smoothing, &scale);
@@ -150,6 +150,8 @@ tarn_status tarn__plan_model(tarn_plan *plan, const tarn__model *model, const ta
   plan->optimiser_bytes = size.optimiser_bytes;
   plan->trained_parameters = size.trained;
   plan->frozen_parameters = size.frozen;
+  plan->precision = model->config->train.precision;
+  plan->fp32 = model->config->train.fp32;
   plan->shared_uses = size.shared_uses;
   plan->shared_layers = size.shared_layers;
   double mean = batch->source_length > batch->target_length ? batch->source_length : batch->target_length;

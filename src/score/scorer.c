@@ -159,7 +159,7 @@ static tarn_status run_batch(tarn__scorer *s, const tarn__scorer_sentence *sente
   int64_t predicted = 0;
   TARN_TRY(fill(s, &packed, &predicted, sentences, first, last));
   if (predicted == 0) return TARN_STATUS_OK;
-  tarn__graph_begin(&s->graph, s->model->device, s->model->dtype, false, s->options.threads);
+  tarn__model_begin(s->model, &s->graph, false, s->options.threads);
   tarn__tensor *losses = tarn__model_build_scores(s->model, &s->graph, &packed, s->rows, s->targets, predicted);
   TARN_TRY(tarn__graph_plan(&s->graph));
   TARN_TRY(make_room(s));

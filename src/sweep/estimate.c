@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "base/threads.h"
 #include "device/devices.h"
+#include "model/model.h"
 #include "ops/ops.h"
 #include "sweep/spec.h"
 
@@ -21,13 +22,14 @@ typedef struct product {
 } product;
 
 // y [ROWS, 4 d] = x [ROWS, d] weight^T, the first product of a usual FFN.
-static tarn_status open_product(product *p, int64_t d, tarn__dtype dtype, int threads) {
+static tarn_status open_product(product *p, int64_t d, tarn__dtype dtype, tarn__fp32 fp32, int threads) {
   const tarn__memory_kind kind = TARN__MEMORY_OTHER;
   const size_t size = tarn__dtype_size(dtype);
   p->weight = (tarn__param){.name = "weight", .rows = 4 * d, .cols = d, .dtype = dtype, .device = p->device};
   TARN_TRY(p->device->allocate(&p->x, kind, (size_t)(ROWS * d), size));
   TARN_TRY(p->device->allocate(&p->weight.value, kind, (size_t)(4 * d * d), size));
   tarn__graph_begin(&p->graph, p->device, dtype, false, threads);
+  p->graph.fp32 = fp32;
   tarn__tensor *x = tarn__graph_external(&p->graph, dtype, ROWS, d, p->x, "x");
   tarn__linear(&p->graph, x, &p->weight, NULL, TARN__IDENTITY)->keep = true;
   TARN_TRY(tarn__graph_plan(&p->graph));
@@ -59,11 +61,11 @@ static tarn_status least_seconds(double *least, product *p, int threads) {
 }
 
 // Operations a second that such a product reaches.
-static tarn_status measure(double *rate, int64_t d, tarn__dtype dtype, int threads) {
+static tarn_status measure(double *rate, int64_t d, tarn__dtype dtype, tarn__fp32 fp32, int threads) {
   product p = {0};
   double least = 0;
   TARN_TRY(tarn__device_default(&p.device, dtype));
-  tarn_status status = open_product(&p, d, dtype, threads);
+  tarn_status status = open_product(&p, d, dtype, fp32, threads);
   if (status == TARN_STATUS_OK) status = least_seconds(&least, &p, threads);
   if (status == TARN_STATUS_OK) *rate = 2.0 * ROWS * 4.0 * (double)d * (double)d / least;
   close_product(&p);
@@ -89,14 +91,17 @@ tarn_status tarn_sweep_estimate(tarn_sweep *sweep) {
   double rate = 0;
   int64_t last_d = 0;
   tarn__dtype last_dtype = TARN__F32;
+  tarn__fp32 last_fp32 = TARN__FP32_EXACT;
   for (size_t i = 0; i < sweep->variant_count; i++) {
     tarn_sweep_variant *v = &sweep->memory->variants[i];
     const tarn_plan *plan = &v->plan;
     int64_t d = v->config->model.d_model < WIDEST ? v->config->model.d_model : WIDEST;
     tarn__dtype dtype = v->config->train.precision == TARN_PRECISION_BF16 ? TARN__BF16 : TARN__F32;
-    if (d != last_d || dtype != last_dtype) TARN_TRY(measure(&rate, d, dtype, threads));
+    const tarn__fp32 fp32 = tarn__model_products(&v->config->train);
+    if (d != last_d || dtype != last_dtype || fp32 != last_fp32) TARN_TRY(measure(&rate, d, dtype, fp32, threads));
     last_d = d;
     last_dtype = dtype;
+    last_fp32 = fp32;
     double token = (plan->forward_flops + plan->backward_flops + plan->recompute_flops) / (SHARE_OF_PRODUCTS * rate);
     v->epoch_seconds = plan->epoch_tokens * token;
     v->run_seconds = sweep->budget_seconds > 0 ? sweep->budget_seconds : tokens_of_run(v->config, plan) * token;

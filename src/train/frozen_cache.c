@@ -81,8 +81,10 @@ static tarn_status add_param(char **text, size_t *capacity, const tarn__param *p
 static tarn_status add_all(char **text, size_t *capacity, const tarn__model *model, const tarn__shard *shard) {
   char line[256];
   char *description;
-  snprintf(line, sizeof line, "version=%s compiler=%s isa=%s shard=%s", tarn_version(), TARN_BUILD_COMPILER,
-           model->device->variant(), shard->hash);
+  const tarn_fp32 fp32 = model->config->train.fp32;
+  snprintf(line, sizeof line, "version=%s compiler=%s isa=%s shard=%s%s%s", tarn_version(), TARN_BUILD_COMPILER,
+           model->device->variant(), shard->hash,
+           fp32 == TARN_FP32_EXACT ? "" : " fp32=", fp32 == TARN_FP32_EXACT ? "" : tarn_fp32_name(fp32));
   TARN_TRY(add_line(text, capacity, line));
   TARN_TRY(tarn_config_write_model(model->config, &description));
   tarn_status status = add_line(text, capacity, description);

@@ -12,7 +12,7 @@ static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
 static tarn_status build(tarn__stepper *s, const tarn__packed *source, const tarn__packed *target,
                          const int32_t *targets, const tarn__model_shortcuts *shortcuts, bool training,
                          tarn__tensor **loss) {
-  tarn__graph_begin(&s->graph, s->model->device, s->model->dtype, training, s->exec.threads);
+  tarn__model_begin(s->model, &s->graph, training, s->exec.threads);
   s->graph.update = s->update;
   *loss = tarn__model_build_loss(s->model, &s->graph, source, target, targets, shortcuts, s->smoothing, &s->grad_scale);
   if (training) tarn__model_differentiate(s->model, &s->graph, *loss);
@@ -21,7 +21,7 @@ static tarn_status build(tarn__stepper *s, const tarn__packed *source, const tar
 
 // The graph of the frozen bottom alone, planned.
 static tarn_status build_bottom(tarn__stepper *s, const tarn__packed *source, tarn__tensor **rows) {
-  tarn__graph_begin(&s->graph, s->model->device, s->model->dtype, false, s->exec.threads);
+  tarn__model_begin(s->model, &s->graph, false, s->exec.threads);
   *rows = tarn__model_build_bottom(s->model, &s->graph, source);
   return tarn__graph_plan(&s->graph);
 }
@@ -198,7 +198,7 @@ static tarn_status run_rows(tarn__stepper *s, const void **rows, const tarn__ten
 
 tarn_status tarn__stepper_states(tarn__stepper *stepper, const void **rows, const tarn__batch *batch) {
   stepper->exec.profile = stepper->profile;
-  tarn__graph_begin(&stepper->graph, stepper->model->device, stepper->model->dtype, false, stepper->exec.threads);
+  tarn__model_begin(stepper->model, &stepper->graph, false, stepper->exec.threads);
   tarn__tensor *result = tarn__model_build_states(stepper->model, &stepper->graph, &batch->target);
   TARN_TRY(tarn__graph_plan(&stepper->graph));
   return run_rows(stepper, rows, result);

@@ -1,6 +1,7 @@
 #include "device/cpu/adam_kernels.h"
 #include "device/cpu/cpu_kernels.h"
 #include "device/cpu/gemm.h"
+#include "device/cpu/gemm_split.h"
 #include "device/cpu/isa.h"
 #include "device/cpu/peak_kernels.h"
 #include "device/cpu/ridge_kernels.h"
@@ -15,7 +16,8 @@ static tarn__gemm product_of(const tarn__device_weight *weight) {
                       .ldb = weight->cols,
                       .dtype = weight->dtype,
                       .transpose_b = true,
-                      .int8 = weight->int8};
+                      .int8 = weight->int8,
+                      .fp32 = weight->fp32};
 }
 
 static size_t pack_bytes(const tarn__device_weight *weight) {
@@ -29,10 +31,15 @@ static tarn_status pack(void *packed, const tarn__device_weight *weight, int thr
   return TARN_STATUS_OK;
 }
 
+static const char *split_lacks(void) {
+  return tarn__gemm_split_there() ? NULL : "matrix tiles (amx_tile and amx_bf16 in /proc/cpuinfo)";
+}
+
 const tarn__device tarn__device_cpu = {.name = "cpu",
                                        .variant = tarn__isa_name,
                                        .ops = TARN__OPS,
                                        .kernels = {[TARN__F32] = tarn__cpu_kernels, [TARN__BF16] = tarn__cpu_kernels},
+                                       .split_lacks = split_lacks,
                                        TARN__HOST_MEMORY,
                                        .grad_norm = tarn__cpu_grad_norm,
                                        .adam_step = tarn__cpu_adam_step,

@@ -5,6 +5,7 @@
 
 #include "device/cpu/gemm_cut.h"
 #include "device/cpu/gemm_kernels.h"
+#include "device/cpu/gemm_split.h"
 #include "device/cpu/gemm_tiles.h"
 #include "device/cpu/isa.h"
 #include "device/cpu/row_cpu.h"
@@ -134,10 +135,9 @@ static bool is_empty(const tarn__gemm *g) { return g->m == 0 || g->n == 0 || g->
 
 // Another way to run the product than that of this file, or NULL.
 static const tarn__gemm_way *way_of(const tarn__gemm *g) {
+  if (g->fp32 != TARN__FP32_EXACT && g->dtype == TARN__F32 && !g->int8) return &tarn__gemm_split;
 #ifdef TARN_X86
   if (g->dtype == TARN__BF16 && !g->int8 && tarn__isa_now() == TARN__ISA_AMX) return &tarn__gemm_tiles;
-#else
-  (void)g;
 #endif
   return NULL;
 }

@@ -25,6 +25,7 @@ typedef struct tarn__gemm {
   int64_t lda, ldb, ldc;
   tarn__dtype dtype;    // of A and B: F32 or BF16
   tarn__dtype c_dtype;  // F32 or BF16 (BF16 only if `dtype` is)
+  tarn__fp32 fp32;      // for F32 that is not INT8; else without effect. Not EXACT: only on processors with tiles
   bool transpose_a, transpose_b;
   bool accumulate;  // adds to C; without bias and relu
   bool relu;

@@ -31,6 +31,7 @@ static tarn__gemm forward_product(const tarn__node *node) {
                       .ldb = weight->cols,
                       .ldc = y->cols,
                       .dtype = x->dtype,
+                      .fp32 = node->fp32,
                       .c_dtype = y->dtype,
                       .transpose_b = true,
                       .relu = attr->activation == TARN__RELU,
@@ -51,6 +52,7 @@ static tarn__gemm dx_product(const tarn__node *node) {
                       .ldb = weight->cols,
                       .ldc = dx->cols,
                       .dtype = dz->dtype,
+                      .fp32 = node->fp32,
                       .c_dtype = dx->dtype,
                       .accumulate = node->in[2] != NULL};
 }
@@ -68,6 +70,7 @@ static tarn__gemm dweight_product(const tarn__node *node, bool accumulate) {
                       .ldb = x->cols,
                       .ldc = x->cols,
                       .dtype = dz->dtype,
+                      .fp32 = node->fp32,
                       .c_dtype = TARN__F32,
                       .transpose_a = true,
                       .accumulate = accumulate};

@@ -46,6 +46,7 @@ static tarn__gemm logits_shape(const tarn__node *node, const layout *l, int64_t 
                       .ldb = l->d,
                       .ldc = l->words,
                       .dtype = node->in[0]->dtype,
+                      .fp32 = node->fp32,
                       .c_dtype = TARN__F32,
                       .transpose_b = true};
 }
@@ -58,6 +59,7 @@ static tarn__gemm dtable_shape(const tarn__node *node, const layout *l, int64_t 
                       .ldb = l->d,
                       .ldc = l->d,
                       .dtype = node->in[0]->dtype,
+                      .fp32 = node->fp32,
                       .c_dtype = TARN__F32,
                       .transpose_a = true};
 }
@@ -71,6 +73,7 @@ static tarn__gemm dx_shape(const tarn__node *node, const layout *l, int64_t rows
                       .ldb = l->d,
                       .ldc = l->d,
                       .dtype = node->in[0]->dtype,
+                      .fp32 = node->fp32,
                       .c_dtype = node->out[1]->dtype};
 }
 
@@ -297,6 +300,7 @@ static tarn__gemm log_product(const tarn__node *node) {
                       .ldb = table->cols,
                       .ldc = out->cols,
                       .dtype = x->dtype,
+                      .fp32 = node->fp32,
                       .c_dtype = TARN__F32,
                       .transpose_b = true};
 }

@@ -44,6 +44,7 @@ static tarn__gemm product_of(const tarn__node *node, int64_t rows) {
                       .ldb = table->cols,
                       .ldc = table->rows,
                       .dtype = x->dtype,
+                      .fp32 = node->fp32,
                       .c_dtype = TARN__F32,
                       .transpose_b = true};
 }

@@ -22,6 +22,7 @@ static tarn__gemm dweight_product(const tarn__node *node, bool accumulate) {
                       .ldb = y->cols,
                       .ldc = n,
                       .dtype = du->dtype,
+                      .fp32 = node->fp32,
                       .c_dtype = TARN__F32,
                       .transpose_a = true,
                       .accumulate = accumulate};

@@ -29,6 +29,7 @@ static tarn__gemm product_of(const tarn__node *node) {
                       .ldb = weight->cols,
                       .ldc = weight->rows,
                       .dtype = weight->dtype,
+                      .fp32 = node->fp32,
                       .c_dtype = TARN__F32,
                       .transpose_b = true};
 }

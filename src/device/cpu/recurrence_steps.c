@@ -90,6 +90,7 @@ static tarn__gemm product_of(const tarn__node *node, const tarn__recurrence_spec
                   .ldb = n,
                   .lda = leading(c->backward ? width : n, weight->dtype),
                   .dtype = weight->dtype,
+                  .fp32 = node->fp32,
                   .c_dtype = TARN__F32,
                   .transpose_b = !c->backward,
                   .accumulate = c->backward};
