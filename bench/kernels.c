@@ -3,7 +3,7 @@
 // A case is a graph of one op on 4,096 rows, or the optimiser's pass. Every node is timed by itself, after a run that
 // is not counted; medians are printed as one line of JSON:
 //   {"case", "precision", "threads", "rows", "parts": [{"op", "seconds", "flops", "bytes"}]}
-// flops or bytes is 0 where the other one (or neither) is what the op is measured by.
+// rows is that of most cases; a step of a recurrence has 32. flops is 0 where operations are not counted.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -122,6 +122,13 @@ static tarn__tensor *build_output(bench *b, const bench_case *c) {
   return tarn__output_loss(&b->graph, x, table, NULL, numbers(b, ROWS, 7919, c->out), 0.1, &grad_scale);
 }
 
+// A step of a recurrence: the product of the states of 32 sentences with the matrix of all gates.
+static tarn__tensor *build_step(bench *b, const bench_case *c) {
+  tarn__tensor *x = input(b, c->d);
+  x->rows = 32;
+  return tarn__linear(&b->graph, x, param(b, c->out, c->d), NULL, TARN__IDENTITY);
+}
+
 static tarn__tensor *build_attention(bench *b, const bench_case *c) {
   const int64_t sentences = ROWS / c->length;
   tarn__tensor *qkv = input(b, 3 * c->d);
@@ -180,6 +187,10 @@ static const bench_case cases[] = {{"linear-qkv", build_linear, 512, 1536, 0, fa
                                    {"linear-qkv-256", build_linear, 256, 768, 0, false},
                                    {"hadamard-qkv", build_hadamard, 512, 1536, 0, false},
                                    {"output", build_output, 512, WORDS, 0, false},
+                                   {"output-50257", build_output, 512, 50257, 0, false},
+                                   {"step-gru", build_step, 512, 1536, 0, false},
+                                   {"step-lstm", build_step, 512, 2048, 0, false},
+                                   {"step-esn", build_step, 512, 512, 0, false},
                                    {"attention-20", build_attention, 512, 512, 20, false},
                                    {"attention-causal-20", build_attention, 512, 512, 20, true},
                                    {"attention-256", build_attention, 512, 512, 256, false},

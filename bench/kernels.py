@@ -13,9 +13,12 @@ PROGRAM = os.path.join(BUILD, "bench_kernels")
 # Cases that are products, with the widths of input and output. The peer computes the three products of the output layer
 # alone, without the loss between them.
 PRODUCTS = {"linear-qkv": (512, 1536), "linear-out": (512, 512), "linear-ffn-in": (512, 1024),
-            "linear-ffn-out": (1024, 512), "linear-qkv-256": (256, 768), "output": (512, 10000)}
-OTHERS = ("hadamard-qkv", "attention-20", "attention-causal-20", "attention-256", "residual-norm", "residual-rms-norm", "glu",
-          "light-conv-7", "light-conv-31", "dynamic-conv-7", "dynamic-conv-31", "pooling-3", "pooling-31", "rotary",
+            "linear-ffn-out": (1024, 512), "linear-qkv-256": (256, 768), "output": (512, 10000),
+            "output-50257": (512, 50257)}
+# Products of 32 rows, as the steps of recurrences.
+STEPS = ("step-esn", "step-gru", "step-lstm")
+OTHERS = (*STEPS, "hadamard-qkv", "attention-20", "attention-causal-20", "attention-256", "residual-norm",
+          "residual-rms-norm", "glu", "light-conv-7", "light-conv-31", "dynamic-conv-7", "dynamic-conv-31", "pooling-3", "pooling-31", "rotary",
           "embedding", "adam")
 CASES = [(case, precision) for precision in ("fp32", "bf16") for case in (*PRODUCTS, *OTHERS)]
 NAMES = [f"kernel-{case}-{precision}" for case, precision in CASES]
@@ -53,7 +56,7 @@ def of_torch(python, case, precision):
 
 def measure_one(context, case, precision):
     # Attention multiplies its pairs in the precision of its inputs; the rest computes in fp32.
-    limit = precision if case in PRODUCTS or case.startswith("attention") else "fp32"
+    limit = precision if case in (*PRODUCTS, *STEPS) or case.startswith("attention") else "fp32"
     sides = {"tarn": lambda: of_tarn(case, precision, THREADS, limit),
              "one": lambda: of_tarn(case, precision, 1, limit)}
     race = {}

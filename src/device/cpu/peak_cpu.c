@@ -5,31 +5,36 @@
 
 enum { CHAINS = 12 };
 
-static float total(const tarn__vec *sum) {
-  float all = 0.0f;
-  for (int i = 0; i < CHAINS; i++) all += sum[i][0];
-  return all;
-}
+// The chains are variables of their own: compilers keep an array of them in memory.
+#define EACH(act) act(0) act(1) act(2) act(3) act(4) act(5) act(6) act(7) act(8) act(9) act(10) act(11)
+#define DECLARE(i) tarn__vec s##i = tarn__vec_all((float)(i));
+#define ADD(i) total += s##i[0];
 
 static float loop_f32(int64_t rounds) {
   const tarn__vec a = tarn__vec_all(0.999f), b = tarn__vec_all(1e-3f);
-  tarn__vec sum[CHAINS];
-  for (int i = 0; i < CHAINS; i++) sum[i] = tarn__vec_all((float)i);
-  for (int64_t n = 0; n < rounds; n++)
-#pragma GCC unroll 12
-    for (int i = 0; i < CHAINS; i++) sum[i] = tarn__vec_fma(sum[i], a, b);
-  return total(sum);
+  float total = 0.0f;
+  EACH(DECLARE)
+#define STEP(i) s##i = tarn__vec_fma(s##i, a, b);
+  for (int64_t n = 0; n < rounds; n++) {
+    EACH(STEP)
+  }
+#undef STEP
+  EACH(ADD)
+  return total;
 }
 
 #if defined(__AVX512BF16__)
 static float loop_bf16(int64_t rounds) {
   const __m512bh a = _mm512_cvtne2ps_pbh(_mm512_set1_ps(1e-3f), _mm512_set1_ps(1e-3f));
-  tarn__vec sum[CHAINS];
-  for (int i = 0; i < CHAINS; i++) sum[i] = tarn__vec_all((float)i);
-  for (int64_t n = 0; n < rounds; n++)
-#pragma GCC unroll 12
-    for (int i = 0; i < CHAINS; i++) sum[i] = (tarn__vec)_mm512_dpbf16_ps((__m512)sum[i], a, a);
-  return total(sum);
+  float total = 0.0f;
+  EACH(DECLARE)
+#define STEP(i) s##i = (tarn__vec)_mm512_dpbf16_ps((__m512)s##i, a, a);
+  for (int64_t n = 0; n < rounds; n++) {
+    EACH(STEP)
+  }
+#undef STEP
+  EACH(ADD)
+  return total;
 }
 enum { PAIRS = 2 };
 #else
