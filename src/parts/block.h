@@ -176,7 +176,6 @@ typedef struct tarn__position_entry {
   // turns them by their positions (run->positions), in whole sequences and while decoding, where keys are cached
   // turned. NULL: it turns nothing.
   tarn__tensor *(*turn)(const tarn__block_run *run, tarn__tensor *x, int64_t columns, int64_t head);
-  // There is no hook yet for schemes that add to the scores of pairs (README.md).
   // Whether heads of a kind can be turned; site->path is the kind's. NULL where turn is.
   tarn_status (*check_heads)(const tarn__part_site *site, int64_t heads);
 } tarn__position_entry;

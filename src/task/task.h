@@ -1,6 +1,6 @@
 // Tasks: what a model learns. An entry says which stacks of layers read which sides of the data, what its models have
-// beside their layers and what they lose, by what they are scored and what that is counted from, what a description of
-// one must look like, and what its models are used for.
+// beside their layers, the loss, the measures and the sums they come from, what a description of one must look like,
+// and what its models are used for.
 #ifndef TARN_TASK_TASK_H
 #define TARN_TASK_TASK_H
 
@@ -41,8 +41,8 @@ typedef struct tarn__task_stack {
 typedef struct tarn__task_weights {
   tarn__param *source_table, *target_table;  // embeddings of the sides; NULL: no stack reads the side
   tarn__param *output_table;
-  // Low-rank output layer: [output_rank, d_model], what output_table reads is the states times its transpose; NULL: it
-  // reads the states.
+  // Low-rank output layer: [output_rank, d_model]; output_table reads the states times its transpose. NULL: it reads
+  // the states.
   tarn__param *output_in;
   tarn__param *output_bias;  // [1, target_vocab], or NULL
 } tarn__task_weights;
@@ -87,8 +87,7 @@ typedef struct tarn__task {
   // tables of positions, what else the output has.
   tarn_status (*declare_tables)(const tarn__task_site *site, tarn__task_weights *weights) TARN_CHECKED;
   tarn_status (*declare_output)(const tarn__task_site *site, tarn__task_weights *weights) TARN_CHECKED;
-  // Appends the loss: F64 [1, 2], sums over a batch of the loss, which training makes small, and of the watched
-  // measure.
+  // Appends the loss: F64 [1, 2], sums over a batch of the loss, which training minimises, and of the watched measure.
   tarn__tensor *(*loss)(tarn__graph *graph, const tarn__task_loss *from);
   // What the loss is a mean over: predictions in a batch, and in the next `count` batches of a batcher.
   int64_t (*predictions)(const tarn__batch *batch);
@@ -109,7 +108,7 @@ typedef struct tarn__task {
 
 extern const tarn__task tarn__task_translation, tarn__task_language_model;
 
-// The task of an architecture; NULL: there is none yet.
+// The task of an architecture; NULL: there is none.
 const tarn__task *tarn__task_of(tarn_architecture architecture);
 // For tests: a task that no line names is that of its architecture and its stacks; NULL ends that.
 void tarn__task_use(const tarn__task *task);
