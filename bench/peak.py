@@ -18,6 +18,10 @@ def per_second(unit, threads=THREADS):
     return run_program(unit, threads)["per_second"]
 
 
+def has_tiles():
+    return run_program("bf16", 1)["instruction"] == "tdpbf16ps"
+
+
 def measure(_, names):
     return {name: entry_of(name[len("peak-"):]) for name in NAMES if name in names}
 
