@@ -12,6 +12,7 @@ static const tarn_config_word backskip_words[] = {TARN_BACKSKIP_MAP(WORD)};
 static const tarn_config_word optimiser_words[] = {TARN_OPTIMISER_MAP(WORD)};
 static const tarn_config_word schedule_words[] = {TARN_SCHEDULE_MAP(WORD)};
 static const tarn_config_word precision_words[] = {TARN_PRECISION_MAP(WORD)};
+static const tarn_config_word moments_words[] = {TARN_MOMENTS_MAP(WORD)};
 static const tarn_config_word fp32_words[] = {TARN_FP32_MAP(WORD)};
 static const tarn_config_word recompute_words[] = {TARN_RECOMPUTE_MAP(WORD)};
 static const tarn_config_word clock_words[] = {TARN_CLOCK_MAP(WORD)};
@@ -202,11 +203,9 @@ static const tarn__option train_options[] = {
      .help = "probability spread evenly over the vocabulary", .also = "smoothing"},
     {"precision", CHOICE(tarn_config_train, precision, precision_words), .value = "fp32",
      .help = "number format of products and activations", .also = "fp16 bf16 dtype"},
-    {"moments", CHOICE(tarn_config_train, moments, precision_words), .value = "fp32",
-     .help =
-         "number format of the optimiser's moments; bf16 halves their memory, and rounds them at random, without bias",
-     .also = "optimizer_state optim_bits fp32_moments"},
-    {"fp32", CHOICE(tarn_config_train, fp32, fp32_words), .value = "exact",
+    {"moments", CHOICE(tarn_config_train, moments, moments_words), .value = "fp32", .later = true,
+     .help = "number format of the optimiser's moments", .also = "optimizer_state optim_bits"},
+    {"fp32", CHOICE(tarn_config_train, fp32, fp32_words), .value = "exact", .later = true,
      .help =
          "how products of fp32 numbers are computed, in training and its validation; all but exact need matrix tiles "
          "(Intel's AMX)",

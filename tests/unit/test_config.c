@@ -527,6 +527,25 @@ static void listed_defaults_are_the_defaults(void **state) {
   tarn_config_text_close(&expected);
 }
 
+// A run's folder and a checkpoint hold the whole text: a key that came later must not stand there while it has its
+// default, or a run of an earlier version would be said to have another configuration.
+static void texts_of_the_first_version_are_kept(void **state) {
+  static const char *const runs[] = {"resume/shared", "resume/predictor", "resume/cached", "sweep/full/seed-1"};
+  (void)state;
+  for (size_t i = 0; i < sizeof runs / sizeof *runs; i++) {
+    char path[512], *text, *written;
+    size_t size;
+    snprintf(path, sizeof path, TARN_SOURCE_DIR "/tests/versions/0.1.0/%s/config.yaml", runs[i]);
+    assert_int_equal(tarn__file_read(path, &text, &size), TARN_STATUS_OK);
+    tarn_config *config = parsed(text, NULL);
+    assert_int_equal(tarn_config_write(config, &written), TARN_STATUS_OK);
+    assert_string_equal(written, text);
+    tarn_config_text_close(&written);
+    tarn_config_close(&config);
+    tarn__free(text);
+  }
+}
+
 static void put_row(FILE *out, const tarn_config_option *option) {
   fprintf(out, "| `%s` | %s", strrchr(option->key, '.') + 1, option->type);
   if (option->range[0]) fprintf(out, ", %s", option->range);
@@ -743,6 +762,7 @@ int main(void) {
       cmocka_unit_test(the_model_hash_is_of_the_model_only),
       cmocka_unit_test(training_needs_more),
       cmocka_unit_test(listed_defaults_are_the_defaults),
+      cmocka_unit_test(texts_of_the_first_version_are_kept),
       cmocka_unit_test(documentation_lists_every_option),
       cmocka_unit_test(examples_are_valid),
       cmocka_unit_test(every_failed_allocation_is_reported),
