@@ -73,8 +73,9 @@ typedef struct tarn_vocab_options {
   // thread, so this number is part of the result; it is a constant by default, so that equal text gives equal bytes on
   // every machine.
   int threads;
-  bool allow_loss;            // default false: the training fails where more than 1 % of the text cannot be used
-  tarn_vocab_report *report;  // filled in, also where the training fails; default NULL: no report
+  bool allow_loss;  // default false: the training fails where more than 1 % of the text cannot be used
+  // Filled in, also where the training fails; default NULL: no report, but a warning where words were split.
+  tarn_vocab_report *report;
 } tarn_vocab_options;
 
 void tarn_vocab_default(tarn_vocab_options *options);

@@ -217,7 +217,7 @@ tarn_status tarn_vocab_train(const char *output, const char *const *files, size_
     status = tarn__fail(TARN_STATUS_DATA, "there is no text to train a vocabulary on");
   if (status == TARN_STATUS_DATA && count > 0 && !reading)
     status = tarn__fail_prefix(status, count > 1 ? "%s and others: " : "%s: ", files[0]);
-  if (status == TARN_STATUS_OK) warn(&f.report);
+  if (status == TARN_STATUS_OK && !options->report) warn(&f.report);
   if (status == TARN_STATUS_OK) status = tarn__file_write(output, bytes, size);
   if (options->report) *options->report = f.report;
   tarn__free(bytes);

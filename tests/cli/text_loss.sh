@@ -19,6 +19,8 @@ for type in bpe unigram; do
   "$TARN" vocab --type $type --size 40 --output w word >out.txt 2>error.txt || fail "a long word, $type: $(cat error.txt)"
   says "bytes, 100.00 % used" out.txt
   "$TARN" vocab --type $type --size 40 --output w --json word | grep -q '"split_words": 4' || fail "split words, $type"
+  "$TARN" vocab --type $type --size 40 --output w word >told.txt 2>&1 || fail "split words, $type"
+  [ "$(grep -c 'split within\|were split' told.txt)" = 1 ] || fail "split words are not told once: $(cat told.txt)"
 done
 
 printf '  \n \n' >blank
