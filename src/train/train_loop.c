@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "config/config_word.h"
 #include "graph/profile.h"
 #include "optim/schedule.h"
 #include "task/task.h"
@@ -27,22 +28,45 @@ static bool add_readout(json_t *record, const tarn__readout *r) {
          json_object_set_new(record, "held", json_integer(r->held)) == 0;
 }
 
+// The watched measure of a task that has no nll is not one.
+static double nll_of(const tarn_train *t, double watched) {
+  return tarn__config_task(t->config)->watched == TARN_METRIC_NLL ? watched : NAN;
+}
+
+// The watched measure by its name, and what follows from it. Where it is the loss there is nothing to add.
+static bool add_watched(json_t *record, const tarn__task *task, double watched) {
+  const char *word = tarn__config_word("valid.metric", (int)task->watched);
+  if (task->watched == TARN_METRIC_LOSS) return true;
+  if (json_object_set_new(record, word, json_real(watched)) != 0) return false;
+  return task->watched != TARN_METRIC_NLL || !tarn__task_has(task, TARN_METRIC_PPL) ||
+         json_object_set_new(record, "ppl", json_real(fmin(exp(watched), DBL_MAX))) == 0;
+}
+
+// Takes `more` in any case.
+static bool add_all(json_t *record, json_t *more) {
+  const bool added = more && json_object_update(record, more) == 0;
+  json_decref(more);
+  return added;
+}
+
 static tarn_status log_window(tarn_train *t, double rate) {
   const tarn__progress *p = &t->progress;
   double tokens = (double)p->window_target;
   tarn_train_event event = {
       .kind = TARN_TRAIN_EVENT_LOG,
       .loss = p->loss_sum / tokens,
-      .nll = p->nll_sum / tokens,
+      .nll = nll_of(t, p->nll_sum / tokens),
       .lr = rate,
       .grad_norm = p->norm_sum / (double)p->window_updates,
       .tokens_per_second = rate_of((double)(p->window_source + p->window_target), p->window_seconds)};
-  json_t *record = json_pack(
-      "{s:s, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:I, s:I}", "kind", "train", "step", (json_int_t)p->update,
-      "epoch", tarn__train_epoch(t), "time", p->seconds, "loss", event.loss, "nll", event.nll, "ppl",
-      fmin(exp(event.nll), DBL_MAX), "lr", rate, "tokens_per_second", event.tokens_per_second, "grad_norm",
-      event.grad_norm, "source_tokens", (json_int_t)p->source_tokens, "target_tokens", (json_int_t)p->target_tokens);
-  if (t->config->train.optimiser == TARN_OPTIMISER_RIDGE && record && !add_readout(record, &t->end.readout)) {
+  json_t *record = json_pack("{s:s, s:I, s:f, s:f, s:f}", "kind", "train", "step", (json_int_t)p->update, "epoch",
+                             tarn__train_epoch(t), "time", p->seconds, "loss", event.loss);
+  bool whole = record && add_watched(record, tarn__config_task(t->config), p->nll_sum / tokens) &&
+               add_all(record, json_pack("{s:f, s:f, s:f, s:I, s:I}", "lr", rate, "tokens_per_second",
+                                         event.tokens_per_second, "grad_norm", event.grad_norm, "source_tokens",
+                                         (json_int_t)p->source_tokens, "target_tokens", (json_int_t)p->target_tokens));
+  if (t->config->train.optimiser == TARN_OPTIMISER_RIDGE) whole = whole && add_readout(record, &t->end.readout);
+  if (!whole) {
     json_decref(record);
     record = NULL;
   }
@@ -62,6 +86,10 @@ static tarn_status close_window(tarn_train *t, double rate) {
   p->loss_sum = p->nll_sum = p->norm_sum = p->window_seconds = 0.0;
   p->window_updates = p->window_source = p->window_target = 0;
   return TARN_STATUS_OK;
+}
+
+static tarn_status close_last_window(tarn_train *t) {
+  return close_window(t, tarn__schedule_rate(&t->config->train, t->progress.update));
 }
 
 static tarn_status log_validation(tarn_train *t, bool best, const char *path) {
@@ -183,7 +211,7 @@ static tarn_status tell_update(tarn_train *t, const tarn__train_update_result *r
   tarn_train_event event = {
       .kind = TARN_TRAIN_EVENT_UPDATE,
       .loss = result->loss,
-      .nll = result->nll,
+      .nll = nll_of(t, result->nll),
       .lr = result->rate,
       .grad_norm = result->norm,
       .tokens_per_second = rate_of((double)(p->window_source + p->window_target), p->window_seconds)};
@@ -217,11 +245,11 @@ static tarn_status between_steps(tarn_train *t, tarn_train_end *end, bool *ended
   TARN_TRY(tarn__train_asked_to_stop(t, &stop));
   if (stop) return interrupt(t);
   *ended = limit_reached(t, end);
-  if (*ended) TARN_TRY(close_window(t, tarn__schedule_rate(&t->config->train, t->progress.update)));
+  if (*ended) TARN_TRY(close_last_window(t));
   if (validation_due(t, *ended)) {
     TARN_TRY(validate_together(t, validate));
     *ended = *ended || limit_reached(t, end);  // patience
-    if (*ended) TARN_TRY(close_window(t, tarn__schedule_rate(&t->config->train, t->progress.update)));
+    if (*ended) TARN_TRY(close_last_window(t));
   }
   t->session.ends = *ended;
   if (tarn__train_sets_due(t, *ended)) TARN_TRY(validate_together(t, tarn__train_score_sets));

@@ -178,6 +178,7 @@ static void it_learns_and_is_scored(void **state) {
   for (size_t i = 0; i < json_array_size(log); i++) {
     const json_t *record = json_array_get(log, i), *loss_of = json_object_get(record, "valid_loss");
     assert_null(json_object_get(record, "valid_nll"));
+    assert_null(json_object_get(record, "nll"));
     if (loss_of) ppl = exp(json_real_value(loss_of));
   }
   assert_true(ppl > 1 && ppl < 1.2);  // 2: it knows nothing
