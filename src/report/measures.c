@@ -99,15 +99,44 @@ static void measure_position(tarn_results_measures *m, const tarn_results_run *r
   m->budget_epoch = before.epoch + share * (after.epoch - before.epoch);
 }
 
+// Updates of the windows that are whole: those between two lines, or fewer where the training never got that far.
+static int64_t window_updates(const tarn_results_series *loss, const tarn_results_run *run) {
+  int64_t longest = 0;
+  for (size_t i = 0; i < loss->count; i++) {
+    const int64_t updates = loss->points[i].step - (i > 0 ? loss->points[i - 1].step : 0);
+    if (updates > longest) longest = updates;
+  }
+  const int64_t every = run->config->train.log_every;
+  return longest < every ? longest : every;
+}
+
+// The line with the least training loss up to T-hat. A line at the end of a training may be of one update, and the one
+// after it of few if the training went on: the loss of so few varies more, so their least is no measure.
+static const tarn_results_point *least_window(const tarn_results_series *loss, const tarn_results_run *run,
+                                              double budget) {
+  const double limit = tarn__measures_ends_at(run, budget) ? INFINITY : budget;
+  const int64_t whole = window_updates(loss, run);
+  const tarn_results_point *best = NULL;
+  int64_t before = 0;
+  for (size_t i = 0; i < loss->count && loss->points[i].seconds <= limit; i++) {
+    const tarn_results_point *p = &loss->points[i];
+    if (p->step > 0 && p->step - before >= whole && (!best || p->value < best->value)) best = p;
+    before = p->step;
+  }
+  return best;
+}
+
 // The least training loss, and its mean over the last epoch. A line of the log is the mean over the updates since the
 // one before it, so it weighs as much of the epoch as lies between the two.
 static void measure_training(tarn_results_measures *m, const tarn_results_run *run, double budget) {
   const tarn_results_series *loss = tarn_results_find(run, "train/loss");
-  const tarn_results_point *least = loss ? best_point(loss, run, budget) : NULL;
-  if (!least) return;
-  m->min_train_loss = least->value;
-  m->min_train_loss_seconds = least->seconds;
-  m->min_train_loss_step = least->step;
+  if (!loss || !best_point(loss, run, budget)) return;
+  const tarn_results_point *least = least_window(loss, run, budget);
+  if (least) {
+    m->min_train_loss = least->value;
+    m->min_train_loss_seconds = least->seconds;
+    m->min_train_loss_step = least->step;
+  }
   double limit = tarn__measures_ends_at(run, budget) ? INFINITY : budget;
   double end = NAN;
   for (size_t i = 0; i < loss->count && loss->points[i].seconds <= limit; i++) end = loss->points[i].epoch;

@@ -174,7 +174,8 @@ static tarn_status losses(tarn__table *table, tarn__report *view) {
       .caption = tarn__report_text(
           view,
           "Up to %s of training. Training losses are with dropout and label smoothing: the least is that of one line "
-          "of the log, which is a mean over the updates before it; the last epoch is the last pass over the data, or "
+          "of the log, which is a mean over the updates before it, and lines of fewer updates than the others are left "
+          "out; the last epoch is the last pass over the data, or "
           "all of the training where it is less than one.",
           view->budget),
       .columns = {{"model", true, 0},

@@ -232,10 +232,16 @@ static void training_losses_are_measured(void **state) {
   // Less than one epoch: the mean of all of it.
   one_run("losses/b", RUN_RESERVOIR, 1,
           VALID(0, 0, 0, 0) TRAIN(10, 0.2, 60, 6) TRAIN(20, 0.6, 120, 5) VALID(20, 0.6, 120, 10));
+  // Lines of fewer updates than the others, where a training ended, and after it where it went on, are of too few.
+  one_run("losses/c", RUN_RESERVOIR, 2,
+          VALID(0, 0, 0, 0) TRAIN(10, 0.2, 30, 8) TRAIN(12, 0.2, 36, 3) TRAIN(20, 0.4, 60, 1) TRAIN(30, 0.6, 90, 5)
+              TRAIN(31, 0.6, 93, 2) VALID(31, 0.6, 120, 10));
   assert_int_equal(open_table(&table, &results, "losses"), TARN_STATUS_OK);
   near(table->measures[0].min_train_loss, 2);
   near(table->measures[0].min_train_loss_seconds, 60);
   assert_int_equal(table->measures[0].min_train_loss_step, 20);
+  near(table->measures[2].min_train_loss, 5);
+  assert_int_equal(table->measures[2].min_train_loss_step, 30);
   near(table->measures[0].epoch_train_loss, 0.25 * 4 + 0.75 * 3);
   near(table->measures[1].epoch_train_loss, (0.2 * 6 + 0.4 * 5) / 0.6);
   near(table->rows[0].epoch_train_loss.mean, 3.25);
