@@ -69,6 +69,7 @@ static json_t *run_object(const tarn_results_run *run, const tarn_results_measur
   json_t *o = json_pack("{s:o, s:I, s:s}", "path", text(run->path), "seed", (json_int_t)run->seed, "state",
                         tarn_results_state_name(run->state));
   if (run->message) json_object_set_new(o, "message", text(run->message));
+  if (run->config_changed) json_object_set_new(o, "config_changed", text(run->config_changed));
   if (run->log_changed) json_object_set_new(o, "log_changed", text(run->log_changed));
   if (run->log_accepted) json_object_set_new(o, "log_accepted", text(run->log_accepted));
   if (run->log_accepted) json_object_set_new(o, "log_accepted_step", json_integer(run->log_accepted_step));

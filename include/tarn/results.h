@@ -117,6 +117,8 @@ typedef struct tarn_results_run {
   const tarn_results_freeze *freezes;  // in the order of the log
   size_t freeze_count;
   const char *signature;  // of the validation BLEU
+  const char
+      *config_changed;  // how it is known that config.yaml is not the one that this run was trained with; or NULL
   // log_changed: why log.jsonl is not the one that the training wrote. It lost lines or was edited, so that curves and
   // all that is measured on them are not those of the training. NULL: it is that one, or nothing there says how it was.
   // log_accepted: the same of a log with which the training continued anyway (--accept-log), and at which update;

@@ -134,7 +134,8 @@ void tarn__report_results_csv(tarn__buffer *out, const tarn__report *view) {
 void tarn__report_runs_csv(tarn__buffer *out, const tarn__report *view) {
   tarn__buffer_add(
       out,
-      "model,frozen_layers,seed,path,state,message,log_changed,log_accepted,log_accepted_update,end,seconds,updates,"
+      "model,frozen_layers,seed,path,state,message,config_changed,log_changed,log_accepted,log_accepted_update,end,"
+      "seconds,updates,"
       "epochs,clock,threads,parameters,"
       "trained_parameters,frozen_parameters,shared_parameters,planned_bytes,peak_bytes,aucc,aucc_mean,held,"
       "assumed_start,best,best_seconds,best_update,min_loss,min_loss_seconds,min_train_loss,min_train_loss_seconds,"
@@ -151,6 +152,7 @@ void tarn__report_runs_csv(tarn__buffer *out, const tarn__report *view) {
       field(out, run->path);
       field(out, tarn_results_state_name(run->state));
       field(out, run->message);
+      field(out, run->config_changed);
       field(out, run->log_changed);
       field(out, run->log_accepted);
       whole(out, run->log_accepted_step);

@@ -271,6 +271,9 @@ static tarn_status each_run(tarn__table *table, tarn__report *view) {
       row->cells[2] = tarn__report_text(view, "%lld", (long long)run->seed);
       const char *state = tarn_results_state_name(run->state);
       row->cells[3] = run->message ? tarn__report_text(view, "%s: %s", state, run->message) : state;
+      if (run->config_changed)
+        row->cells[3] =
+            tarn__report_text(view, "%s; its config.yaml was changed: %s", row->cells[3], run->config_changed);
       if (run->log_changed)
         row->cells[3] = tarn__report_text(view, "%s; its log was changed: %s", row->cells[3], run->log_changed);
       if (run->log_accepted)

@@ -81,6 +81,9 @@ static tarn_status measure_runs(struct tarn__results_table_memory *t) {
     const tarn_results_run *run = &r->runs[i];
     tarn_results_measures *m = &t->measures[i];
     tarn__measures_blank(m);
+    if (run->config_changed)
+      TARN_TRY(tarn__table_note(t, "%s/config.yaml is not the one that this run was trained with (%s)", run->path,
+                                run->config_changed));
     if (run->log_changed)
       TARN_TRY(tarn__table_note(t, "%s: its log is not the one that the training wrote, so its curve is not either: %s",
                                 run->path, run->log_changed));

@@ -174,12 +174,11 @@ static tarn_status read_file(tarn_results_run *run, const char *name, tarn__aren
 }
 
 // A description that was edited later says of the run what was not so. Paths in it may have to be.
-static void check_config(const tarn_results_run *run, const char *path, const char *text, size_t size) {
+static void check_config(tarn_results_run *run, const char *text, size_t size) {
   char hash[TARN__HASH_TEXT];
   if (!run->config_hash) return;
   tarn__hash(hash, text, size);
-  if (!tarn__hash_same(hash, run->config_hash))
-    tarn__log(TARN_LOG_WARNING, "%s was changed after the training of which result.json tells", path);
+  if (!tarn__hash_same(hash, run->config_hash)) run->config_changed = "its hash in result.json differs";
 }
 
 static tarn_status read_config(tarn_results_run *run, tarn_config **config, tarn__arena *arena) {
@@ -189,7 +188,7 @@ static tarn_status read_config(tarn_results_run *run, tarn_config **config, tarn
   size_t size;
   TARN_TRY(tarn__join(&path, arena, run->path, "config.yaml"));
   TARN_TRY(tarn__file_read(path, &text, &size));
-  check_config(run, path, text, size);
+  check_config(run, text, size);
   tarn_status status = tarn_config_parse(config, path, text, size, NULL, 0);
   if (status == TARN_STATUS_OK) status = tarn__arena_strdup(arena, &copy, text);
   tarn__free(text);

@@ -114,6 +114,17 @@ grep -q '"log_changed": "' changed.json || fail "a changed log is not in the JSO
 "$TARN" report changed --budget 5 --output pages >printed.txt || fail "report of a changed log"
 grep -q 'its log was changed: ' pages/report.html || fail "a changed log is not in the page"
 grep -q ',log_changed,log_accepted,log_accepted_update,' pages/runs.csv || fail "no column"
+# So is a description that was edited since.
+cp -r runs edited
+echo '# later' >>edited/shared/seed-1/config.yaml
+"$TARN" compare edited --budget 5 --json >edited.json 2>error.txt || fail "compare of an edited description"
+[ ! -s error.txt ] || fail "$(cat error.txt)"
+grep -q '"config_changed": "' edited.json || fail "an edited description is not in the JSON"
+"$TARN" compare edited --budget 5 | grep -q 'note: edited/shared/seed-1/config.yaml is not the one that this run was trained with (its hash in result.json differs)' || fail "an edited description is not said"
+"$TARN" report edited --budget 5 --output edited_pages >printed.txt || fail "report of an edited description"
+grep -q 'its config.yaml was changed: ' edited_pages/report.html || fail "an edited description is not in the page"
+grep -q ',its hash in result.json differs,' edited_pages/runs.csv || fail "an edited description is not in runs.csv"
+rm -r edited edited_pages
 "$TARN" train --resume changed/shared/seed-1 --accept-log --set train.max_updates=18 --quiet || fail "training"
 "$TARN" compare changed --budget 5 | grep -q 'note: changed/shared/seed-1 went on at update 12 with a log that was not the training.s (--accept-log)' || fail "an accepted log is not said"
 
