@@ -146,8 +146,11 @@ void tarn__graph_bind(tarn__graph *graph, void *workspace) {
   }
   for (size_t n = 0; n < graph->node_count; n++) {
     const tarn__node *node = graph->nodes[n];
-    for (int k = 0; k < TARN__MAX_PARAM_GRADS; k++)
-      if (node->dparam_grad[k]) node->dparam[k]->training.grad = node->dparam_grad[k]->data;
+    for (int k = 0; k < TARN__MAX_PARAM_GRADS; k++) {
+      if (!node->dparam_grad[k]) continue;
+      node->dparam[k]->training.grad = node->dparam_grad[k]->data;
+      node->dparam[k]->training.grad_written = false;  // what lies in the workspace is of no gradient yet
+    }
     graph->nodes[n]->scratch = base + graph->activation_bytes;
   }
 }

@@ -127,7 +127,8 @@ static tarn_status get_value(const tarn__param *param, float *values, size_t cou
 
 tarn_status tarn__param_set(tarn__param *param, const float *values) {
   const size_t count = (size_t)(param->rows * param->cols), bytes = count * sizeof *values;
-  if (param->training.master) TARN_TRY(tarn__device_put(param->device, param->training.master, values, bytes));
+  if (param->training.master && values != param->training.master)
+    TARN_TRY(tarn__device_put(param->device, param->training.master, values, bytes));
   if (param->dtype != TARN__F32) return put_value(param, values, count);
   return param->value != param->training.master ? tarn__device_put(param->device, param->value, values, bytes)
                                                 : TARN_STATUS_OK;

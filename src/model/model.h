@@ -94,7 +94,8 @@ tarn_status tarn__model_initialise_told(tarn__model *model, uint64_t seed,
                                         void (*done)(void *user, const tarn__param *param), void *user) TARN_CHECKED;
 // The same for one parameter, in fp32 into `values` [rows, cols]: what a checkpoint's recipe is checked against.
 tarn_status tarn__param_initialise(const tarn__param *param, uint64_t seed, float *values) TARN_CHECKED;
-// Sets a parameter from fp32 values [rows, cols]: the master copy (if trained) and the compute copy.
+// Sets a parameter from fp32 values [rows, cols], which may be its master copy: that copy (if trained) and the compute
+// copy.
 tarn_status tarn__param_set(tarn__param *param, const float *values) TARN_CHECKED;
 // Reads a parameter as fp32: the master copy if it has one, else the compute copy (exact for frozen bf16).
 tarn_status tarn__param_get(const tarn__param *param, float *values) TARN_CHECKED;

@@ -46,7 +46,7 @@ typedef struct mean {
   tarn__stored_text *texts;
   const tarn__device *device;
   float **sums;  // [count] in the memory of the device; NULL where the first file's tensor is taken as it is
-  void *own;     // memory of the sums, unless the caller's is used
+  void *own;     // memory of the sums for which the caller's does not suffice
   void *piece;   // of a file, where the device cannot read the host's memory
   void *copy;    // of the sums, where the host cannot read them
   size_t count, text_count;
@@ -68,28 +68,33 @@ static void mean_close(mean *m) {
 
 static size_t aligned(size_t bytes) { return (bytes + 63) & ~(size_t)63; }
 
-// Gives every averaged tensor room for its sum: in `room`, if it suffices, which is then cleared.
-static tarn_status take_sums(mean *m, const tarn_checkpoint_info *info, void *room, size_t room_bytes) {
-  size_t need = 0;
-  for (size_t i = 0; i < m->count; i++)
-    if (is_averaged(&m->tensors[i], info)) TARN_TRY(tarn__add_size(&need, need, aligned(m->tensors[i].bytes)));
-  if (need > room_bytes) {
-    TARN_TRY(m->device->allocate(&m->own, TARN__MEMORY_OTHER, need, 1));
-    room = m->own;
-  } else if (need > 0) {
-    TARN_TRY(m->device->fill(room, 0, need));
+// Gives every averaged tensor room for its sum: in `room`, whose part in use is cleared, as long as tensors fit; in
+// memory of its own where they do not.
+static tarn_status take_sums(mean *m, const tarn_checkpoint_info *info, char *room, size_t room_bytes) {
+  size_t need = 0, used = 0;
+  for (size_t i = 0; i < m->count; i++) {
+    if (!is_averaged(&m->tensors[i], info)) continue;
+    const size_t bytes = aligned(m->tensors[i].bytes);
+    TARN_TRY(tarn__add_size(&need, need, bytes));
+    if (bytes > room_bytes - used) continue;
+    m->sums[i] = (float *)(void *)(room + used);
+    used += bytes;
   }
+  if (used > 0) TARN_TRY(m->device->fill(room, 0, used));
+  if (need > used) TARN_TRY(m->device->allocate(&m->own, TARN__MEMORY_OTHER, need - used, 1));
   const bool apart = !m->device->host_memory;
   if (apart) TARN_TRY(m->device->allocate(&m->piece, TARN__MEMORY_OTHER, TARN__MAP_PIECE, 1));
   if (apart) TARN_TRY(tarn__alloc(&m->copy, TARN__MEMORY_OTHER, need, 1));
-  char *next = room, *copy = apart ? m->copy : room;
+  char *next = m->own, *copy = m->copy;
   for (size_t i = 0; i < m->count; i++) {
     tarn__stored *tensor = &m->tensors[i];
     if (!is_averaged(tensor, info)) continue;
-    m->sums[i] = (float *)(void *)next;
-    tensor->data = copy;
-    next += aligned(tensor->bytes);
-    copy += aligned(tensor->bytes);
+    if (!m->sums[i]) {
+      m->sums[i] = (float *)(void *)next;
+      next += aligned(tensor->bytes);
+    }
+    tensor->data = apart ? (const void *)copy : m->sums[i];
+    if (apart) copy += aligned(tensor->bytes);
   }
   return TARN_STATUS_OK;
 }

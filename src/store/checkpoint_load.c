@@ -192,9 +192,9 @@ static tarn_status take_state(const tarn__checkpoint_file *file, const char *pre
   return tarn__device_put(param->device, out, buffer, (size_t)(param->rows * param->cols) * tarn__dtype_size(dtype));
 }
 
-// Where the values of a parameter can lie on their way: a gradient has the right size, and means nothing yet.
+// Where the values of a parameter can lie at once: what the optimiser updates is fp32, as they are.
 static float *passage(const tarn__param *param) {
-  return param->dtype == TARN__F64 || !tarn__device_is_host(param->device) ? NULL : param->training.grad;
+  return param->dtype == TARN__F64 || !tarn__device_is_host(param->device) ? NULL : param->training.master;
 }
 
 // `buffer` has room for the largest parameter without a passage.
@@ -244,6 +244,7 @@ static tarn_status load(const tarn__checkpoint_file *file, tarn__model *model, b
   for (size_t i = 0; i < model->param_count + (moments ? model->helper_count : 0); i++) {
     const tarn__param *param = tarn__model_param(model, i);
     const size_t count = (size_t)(param->rows * param->cols);
+    if (i < model->param_count && find_recipe(file, param)) continue;  // the model holds these
     if (!passage(param) && count > largest) largest = count;
   }
   void *buffer;

@@ -57,13 +57,20 @@ bool tarn__plan_updates_at_once(const tarn_config *config, int ranks) {
          train->autofreeze == 0 && !train->cache_frozen;
 }
 
-// The mean of checkpoints is summed in memory that the training does not need any more (tarn__train_average).
+// The mean of checkpoints is summed in memory that the training does not need any more (tarn__train_average). Sums that
+// do not fit there take their own, beside the translators; less than the largest one is left unused before that.
 static void plan_average(tarn_plan *plan, const tarn__model *model) {
-  size_t room = plan->activation_bytes + plan->workspace_bytes, need = 0;
+  const size_t room = plan->activation_bytes + plan->workspace_bytes;
+  size_t need = 0, largest = 0;
   if (!model->updates_at_once || model->config->train.average == 0) return;
-  for (size_t i = 0; i < model->param_count; i++)
-    if (model->params[i]->trained) need += (size_t)(model->params[i]->rows * model->params[i]->cols) * sizeof(float);
-  if (need > room + plan->validation_bytes) plan->validation_bytes = need - room;
+  for (size_t i = 0; i < model->param_count; i++) {
+    const tarn__param *param = model->params[i];
+    const size_t bytes = ((size_t)(param->rows * param->cols) * sizeof(float) + 63) & ~(size_t)63;
+    if (!param->trained) continue;
+    need += bytes;
+    if (bytes > largest) largest = bytes;
+  }
+  if (need > room) plan->validation_bytes += largest < room ? need - room + largest : need;
 }
 
 // The sums of the closed form stand in the optimiser's column of the output layer.

@@ -142,11 +142,15 @@ static tarn_status read_cache(tarn__stepper *s, tarn__model_shortcuts *shortcuts
   return s->model->device->copy_in(s->cache_rows.value, s->cache_room.memory, bytes);
 }
 
-// Their gradients are gone with the workspace.
-static tarn_status take_squares(tarn__stepper *s) {
+// Runs the graph that is planned and bound. Planned gradients are gone with the workspace, however it ends.
+static tarn_status run_graph(tarn__stepper *s, bool training, double begin) {
+  s->exec.update = training ? s->factors : NULL;
+  tarn_status status = tarn__profile_work(s->exec.profile, "building and planning graphs", begin);
+  if (status == TARN_STATUS_OK) status = tarn__graph_run(&s->graph, &s->exec);
+  s->exec.update = NULL;
   for (size_t i = 0; i < s->model->param_count; i++)
     if (s->model->params[i]->training.planned) s->model->params[i]->training.grad = NULL;
-  return tarn__graph_update_squares(&s->graph, &s->squares);
+  return status;
 }
 
 static tarn_status compute(tarn__stepper *s, tarn__stepper_loss *loss, const tarn__batch *batch, bool training) {
@@ -161,10 +165,8 @@ static tarn_status compute(tarn__stepper *s, tarn__stepper_loss *loss, const tar
   TARN_TRY(build(s, &batch->source, &batch->target, batch->targets, &shortcuts, training, &result));
   TARN_TRY(make_room(s));
   tarn__graph_bind(&s->graph, s->workspace);
-  TARN_TRY(tarn__profile_work(s->exec.profile, "building and planning graphs", begin));
-  s->exec.update = s->factors;
-  TARN_TRY(tarn__graph_run(&s->graph, &s->exec));
-  if (training && s->model->updates_at_once) TARN_TRY(take_squares(s));
+  TARN_TRY(run_graph(s, training, begin));
+  if (training && s->model->updates_at_once) TARN_TRY(tarn__graph_update_squares(&s->graph, &s->squares));
   if (cached) tarn__map_release(&s->cache->map);
   void *values;
   TARN_TRY(tarn__graph_read(&s->graph, &values, result, &s->results));

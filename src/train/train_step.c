@@ -87,6 +87,7 @@ static tarn__adam_options options_of(const tarn_config_train *config, double rat
 static tarn_status optimise(tarn_train *t, int64_t step, double rate, double *norm) {
   const tarn_config_train *config = &t->config->train;
   if (t->model->updates_at_once) {
+    TARN_TRY(t->model->device->synchronise());
     *norm = sqrt(t->stepper.squares);
     return check_norm(t, "the norm of the gradients", *norm, 1.0);
   }
@@ -120,7 +121,9 @@ tarn_status tarn__train_step(tarn_train *t, tarn__train_update_result *result) {
   tarn__adam_factors factors;
   tarn__adam_factors_set(&factors, &options, next.update + 1, 1.0);
   t->stepper.factors = &factors;
-  TARN_TRY(add_gradients(t, &next, &sum, &last));
+  tarn_status status = add_gradients(t, &next, &sum, &last);
+  t->stepper.factors = NULL;
+  TARN_TRY(status);
   TARN_TRY(tarn__train_check_loss(t, next.update + 1, sum.watched / (double)last->predictions));
   TARN_TRY(optimise(t, next.update + 1, result->rate, &result->norm));
   if (t->config->train.autofreeze > 0) tarn__autofreeze_add(t->model, t->threads);

@@ -62,6 +62,15 @@ done
 [ "$(number recompute_flops_per_token mixed.json)" = 0 ] || fail "something is computed again without being asked for"
 grep -q '"label": "encoder 2 L".*"recompute_flops_per_token": [1-9]' block.json || fail "encoder 2 L is not computed again"
 
+# The sums of the average stand in the workspace; what does not fit there is planned beside the translators.
+small="--set train.max_tokens=64 --set data.valid=train --set train.keep_last=2"
+"$TARN" plan model.yaml --json $small >alone.json
+"$TARN" plan model.yaml --json $small --set train.average=2 >average.json
+rest=$(($(number trained_parameters average.json) * 4 - $(number activation_bytes average.json) - $(number workspace_bytes average.json)))
+[ "$rest" -gt 0 ] || fail "the sums fit into the workspace: $(cat average.json)"
+[ $(($(number validation_bytes average.json) - $(number validation_bytes alone.json))) -ge "$rest" ] ||
+  fail "sums of $rest bytes are not planned: $(cat alone.json average.json)"
+
 # Data and vocabulary that do not belong together.
 "$TARN" vocab --type whitespace --size 50 --output other text/train.en
 if "$TARN" plan model.yaml --set data.vocab=other >out.txt 2>error.txt; then fail "a plan for another vocabulary"; fi

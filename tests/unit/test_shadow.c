@@ -335,26 +335,33 @@ static tarn_status no_pack(void *packed, const tarn__device_weight *weight, int 
   return tarn__fail(TARN_STATUS_IO, "the device is lost");
 }
 
-static void what_a_device_loses_is_told(void **state) {
-  (void)state;
-  tarn__device device = tarn__device_cpu;
-  int64_t updates = 0;
-  device.synchronise = lose;
+static void lose_third_update(const tarn__device *device, const char *run, const char *clip_norm) {
   updates_left = 3;
-  sandbox_write("tiny.yaml", tiny_config, strlen(tiny_config));
   tarn_train_options options;
   tarn_train_default(&options);
   options.config = "tiny.yaml";
-  options.run = "lost";
+  options.run = run;
+  options.overrides = &clip_norm;
+  options.override_count = 1;
   tarn_train *train;
   tarn_train_result result;
-  tarn__device_use(&device);
+  tarn__device_use(device);
   must(tarn_train_open(&train, &options));
   assert_int_equal(tarn_train_run(train, &result), TARN_STATUS_IO);
   assert_non_null(strstr(tarn_error_message(), "the device is lost"));
-  updates = tarn_train_update(train);
+  const int64_t updates = tarn_train_update(train);
   tarn_train_close(&train);
   assert_int_equal(updates, 2);
+}
+
+// Whether updates come at the end or at once.
+static void what_a_device_loses_is_told(void **state) {
+  (void)state;
+  tarn__device device = tarn__device_cpu;
+  device.synchronise = lose;
+  sandbox_write("tiny.yaml", tiny_config, strlen(tiny_config));
+  lose_third_update(&device, "lost", "train.clip_norm=1");
+  lose_third_update(&device, "lost-at-once", "train.clip_norm=0");
   device = tarn__device_cpu;
   device.pack = no_pack;
   tarn_translator *translator;

@@ -1,5 +1,6 @@
 // Updates in the backward pass: the bits of updates at the end, whatever parameters share, whatever is left out of a
 // step or computed again, and no memory for the gradients of a whole model.
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,6 +10,8 @@
 // cmocka needs the headers above.
 #include <cmocka.h>
 
+#include "base/memory.h"
+#include "device/devices.h"
 #include "graph/update.h"
 #include "same_run.h"
 #include "train/plan_run.h"
@@ -100,8 +103,34 @@ static void check_order(const tarn__graph *graph, const tarn__param *param) {
   }
 }
 
+// One step more of a training that is over, on the next batch. Leaves its graph to look at.
+static void step_more(tarn_train *t) {
+  const tarn__loaded *loaded = tarn__loader_next(t->loader);
+  tarn__stepper_loss loss;
+  const tarn__adam_options options = {.learning_rate = 0.01, .beta1 = 0.9, .beta2 = 0.98, .epsilon = 1e-8};
+  tarn__adam_factors factors;
+  tarn__adam_factors_set(&factors, &options, 13, 1.0);
+  t->stepper.factors = &factors;
+  assert_int_equal(tarn__stepper_train(&t->stepper, &loss, &loaded->batch, 99), TARN_STATUS_OK);
+  t->stepper.factors = NULL;
+}
+
+// The norm of the gradients of such a step of the same training with updates at the end.
+static double norm_at_the_end(void) {
+  const char *keys[] = {AT_END, "train.recompute=block"};
+  tarn_train *t = open_train("norm", keys, 2);
+  tarn_train_result result;
+  assert_int_equal(tarn_train_run(t, &result), TARN_STATUS_OK);
+  for (size_t i = 0; i < t->model->param_count; i++) t->model->params[i]->training.grad_written = false;
+  step_more(t);
+  const double norm = t->model->device->grad_norm(t->model->params, t->model->param_count, 1);
+  tarn_train_close(&t);
+  return norm;
+}
+
 static void gradients_have_no_memory(void **state) {
   (void)state;
+  const double norm = norm_at_the_end();
   const char *keys[] = {AT_ONCE, "train.recompute=block"};
   tarn_train *t = open_train("memory", keys, 2);
   tarn__model_size size;
@@ -111,24 +140,83 @@ static void gradients_have_no_memory(void **state) {
   assert_true(t->plan.gradient_bytes == 0);
   tarn_train_result result;
   assert_int_equal(tarn_train_run(t, &result), TARN_STATUS_OK);
-  // The average was loaded, and a validation came last: a step more leaves its graph to look at.
-  const tarn__loaded *loaded = tarn__loader_next(t->loader);
-  tarn__stepper_loss loss;
-  const tarn__adam_options options = {.learning_rate = 0.01, .beta1 = 0.9, .beta2 = 0.98, .epsilon = 1e-8};
-  tarn__adam_factors factors;
-  tarn__adam_factors_set(&factors, &options, 13, 1.0);
-  t->stepper.factors = &factors;
-  assert_int_equal(tarn__stepper_train(&t->stepper, &loss, &loaded->batch, 99), TARN_STATUS_OK);
-  assert_true(t->stepper.squares > 0);
+  assert_null(t->stepper.factors);
+  // The average was loaded, and a validation came last. What the workspace holds of that is in no gradient.
+  step_more(t);
+  assert_true(norm > 0 && fabs(sqrt(t->stepper.squares) - norm) <= 1e-6 * norm);
   for (size_t i = 0; i < t->model->param_count; i++) {
     const tarn__param *param = t->model->params[i];
     assert_null(param->training.grad);
     assert_int_equal(count_updates(&t->stepper.graph, param), param->trained);
     check_order(&t->stepper.graph, param);
   }
-  t->stepper.factors = NULL;
+  tarn__stepper_loss loss;
+  const tarn__loaded *loaded = tarn__loader_next(t->loader);
   assert_int_equal(tarn__stepper_train(&t->stepper, &loss, &loaded->batch, 99), TARN_STATUS_INTERNAL);
+  for (size_t i = 0; i < t->model->param_count; i++) assert_null(t->model->params[i]->training.grad);
   tarn_train_close(&t);
+}
+
+// Nor is memory taken for the largest parameter on its way from a file.
+static void loading_takes_no_copy(void **state) {
+  (void)state;
+  const char *keys[] = {AT_ONCE};
+  tarn_train *t = open_train("loaded", keys, 1);
+  tarn_train_result result;
+  assert_int_equal(tarn_train_run(t, &result), TARN_STATUS_OK);
+  size_t largest = 0;
+  for (size_t i = 0; i < t->model->param_count; i++) {
+    const tarn__param *param = t->model->params[i];
+    const size_t bytes = (size_t)(param->rows * param->cols) * sizeof(float);
+    if (bytes > largest) largest = bytes;
+  }
+  tarn__checkpoint_file file;
+  assert_int_equal(tarn__checkpoint_file_open(&file, "loaded/checkpoint_last.safetensors"), TARN_STATUS_OK);
+  const size_t before = tarn__memory_peak(TARN__MEMORY_OTHER);
+  void *rest;
+  assert_int_equal(tarn__alloc(&rest, TARN__MEMORY_OTHER, before - tarn__memory_now(TARN__MEMORY_OTHER), 1),
+                   TARN_STATUS_OK);
+  assert_int_equal(tarn__checkpoint_file_load(&file, t->model, true), TARN_STATUS_OK);
+  assert_true(tarn__memory_peak(TARN__MEMORY_OTHER) < before + largest);
+  tarn__free(rest);
+  tarn__checkpoint_file_close(&file);
+  tarn_train_close(&t);
+}
+
+static size_t own_bytes;
+
+static tarn_status count_own(void **out, tarn__memory_kind kind, size_t count, size_t size) {
+  own_bytes += count * size;
+  return tarn__device_cpu.allocate(out, kind, count, size);
+}
+
+// Sums take the room that there is, and of their own only what is left.
+static void averages_fill_the_room(void **state) {
+  (void)state;
+  const char *keys[] = {AT_ONCE};
+  run_through("averaged", keys, 1);
+  const char *files[] = {"averaged/checkpoint_last.safetensors", "averaged/checkpoint_best.safetensors"};
+  tarn__device device = tarn__device_cpu;
+  device.allocate = count_own;
+  own_bytes = 0;
+  assert_int_equal(tarn__checkpoint_average("averaged/none.safetensors", files, 2, &device, NULL, 0), TARN_STATUS_OK);
+  const size_t need = own_bytes, room_bytes = need / 2;
+  void *room;
+  assert_int_equal(tarn__alloc(&room, TARN__MEMORY_OTHER, room_bytes, 1), TARN_STATUS_OK);
+  memset(room, 0x7f, room_bytes);
+  own_bytes = 0;
+  assert_int_equal(tarn__checkpoint_average("averaged/half.safetensors", files, 2, &device, room, room_bytes),
+                   TARN_STATUS_OK);
+  assert_true(own_bytes >= need - room_bytes && own_bytes < need);
+  tarn__free(room);
+  char *a, *b;
+  size_t sizes[2];
+  assert_int_equal(tarn__file_read("averaged/none.safetensors", &a, &sizes[0]), TARN_STATUS_OK);
+  assert_int_equal(tarn__file_read("averaged/half.safetensors", &b, &sizes[1]), TARN_STATUS_OK);
+  assert_int_equal(sizes[0], sizes[1]);
+  assert_memory_equal(a, b, sizes[0]);
+  tarn__free(a);
+  tarn__free(b);
 }
 
 // What needs all gradients at once, or more than one batch, waits.
@@ -142,6 +230,11 @@ static void others_wait(void **state) {
     assert_int_equal(tarn_config_read(&config, "tiny.yaml", keys, 1), TARN_STATUS_OK);
     assert_true(tarn__plan_updates_at_once(config, 1));
     assert_false(tarn__plan_updates_at_once(config, 2));
+    config->train.cache_frozen = true;  // which tiny.yaml has nothing for, as for ridge
+    assert_false(tarn__plan_updates_at_once(config, 1));
+    config->train.cache_frozen = false;
+    config->train.optimiser = TARN_OPTIMISER_RIDGE;
+    assert_false(tarn__plan_updates_at_once(config, 1));
     tarn_config_close(&config);
     assert_int_equal(tarn_config_read(&config, "tiny.yaml", keys, 2), TARN_STATUS_OK);
     assert_false(tarn__plan_updates_at_once(config, 1));
@@ -185,6 +278,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(bits_are_those_of_updates_at_the_end, open_all, sandbox_close),
       cmocka_unit_test_setup_teardown(gradients_have_no_memory, open_all, sandbox_close),
+      cmocka_unit_test_setup_teardown(loading_takes_no_copy, open_all, sandbox_close),
+      cmocka_unit_test_setup_teardown(averages_fill_the_room, open_all, sandbox_close),
       cmocka_unit_test_setup_teardown(others_wait, open_all, sandbox_close),
       cmocka_unit_test_setup_teardown(a_norm_that_is_not_finite_ends_it, open_all, sandbox_close)};
   return cmocka_run_group_tests(tests, NULL, NULL);
