@@ -45,9 +45,9 @@ static void count(tarn__memory_kind kind, size_t bytes) {
 static header *header_of(void *pointer) { return (header *)(void *)((char *)pointer - ALIGN); }
 
 #ifndef ADDRESS_SANITIZER
-// Large blocks ask for large pages, which a processor keeps the addresses of 512 times as much memory at a time with,
-// and which come with a 512th of the faults. Only pages that lie in the block entirely are meant, so it never holds
-// more memory than it was asked to have. This is advice: without it, or where it is not heard, nothing else changes.
+// Large blocks ask for large pages, with which the processor's address cache covers 512 times as much memory, and which
+// come with a 512th of the faults. Only pages entirely inside the block are advised, so it never holds more memory than
+// it was asked to have. This is advice: without it, or where it is not heard, nothing else changes.
 static void advise(void *raw, size_t total) {
 #ifdef MADV_HUGEPAGE
   const uintptr_t page = 2 << 20, begin = ((uintptr_t)raw + page - 1) / page * page;
@@ -68,7 +68,8 @@ static char *take(void **raw, size_t bytes, size_t total) {
   memset(*raw, 0, ALIGN + bytes);
   return (char *)*raw + ALIGN;
 #else
-  // calloc, because large blocks then come as untouched zero pages: memory that is planned but not used costs nothing.
+  // calloc, because large blocks then come as untouched zero pages: what is planned costs
+  // nothing before it is used, and then a page, which may be 2 MB (advise()).
   (void)bytes;
   *raw = calloc(1, total);
   if (*raw) advise(*raw, total);

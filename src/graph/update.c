@@ -19,7 +19,7 @@ static void plan_gradients(tarn__graph *graph, tarn__node *node, size_t number) 
   }
 }
 
-// A parameter that is read must keep its values, if its gradient has begun: else some later node adds to it.
+// A read counts only once the gradient has begun; before that, a later node that adds to it will be the last.
 static void note_reads(const tarn__node *node, size_t number) {
   for (int k = 0; k < TARN__MAX_INPUTS; k++) {
     const tarn__tensor *in = node->in[k];
