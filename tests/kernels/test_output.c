@@ -84,6 +84,27 @@ static void far(void **state) {
   check_kernels(build_loss, &apart, "output of logits far apart", 1e-4, 0.03);
 }
 
+// One word is sure: its bias is beyond what the exponential of a float can take.
+static void build_sure(check *c, tarn__graph *graph, const void *spec) {
+  const shape *s = spec;
+  tarn__param *table, *bias;
+  tarn__tensor *x = inputs(c, graph, s, &table, &bias);
+  check_item *item = &c->item[c->next - 1];
+  item->value[5] = 100.0;
+  check_store(item->data, bias->dtype, 5, item->value[5]);
+  int32_t targets[64];
+  for (int64_t r = 0; r < s->rows; r++) targets[r] = (int32_t)(r % s->words);
+  tarn__tensor *wanted = check_ints(c, graph, targets, s->rows);
+  check_loss(c, tarn__output_loss(graph, x, table, bias, wanted, s->smoothing, &grad_scale));
+}
+
+// Rows that only fill a block of 32 must not spoil the gradients.
+static void sure_word(void **state) {
+  (void)state;
+  shape s = {33, 24, 60, true, true, true, true, 0.1, false, 0.0};
+  check_kernels(build_sure, &s, "output with a bias of 100", 1e-4, 0.03);
+}
+
 static void parts(void **state) {
   (void)state;
   shape frozen = {33, 24, 60, true, true, false, false, 0.1, true, 0.0};
@@ -219,9 +240,10 @@ static void top_words(void **state) {
 }
 
 static int run(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(sizes),   cmocka_unit_test(chunks),     cmocka_unit_test(far),      cmocka_unit_test(parts),
-      cmocka_unit_test(no_rows), cmocka_unit_test(not_finite), cmocka_unit_test(top_words)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(sizes),      cmocka_unit_test(chunks),
+                                     cmocka_unit_test(far),        cmocka_unit_test(parts),
+                                     cmocka_unit_test(sure_word),  cmocka_unit_test(no_rows),
+                                     cmocka_unit_test(not_finite), cmocka_unit_test(top_words)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
 

@@ -210,12 +210,16 @@ static float target_logit(const work *w, int64_t row, int32_t target) {
   return tarn__output_amx_dot(row_of(w, row), word_of(w, target), w->l.d) + bias;
 }
 
+// So far below this lies every logit that its weight is exactly 0, whatever the bias.
+static const float NO_ROW = 1e30f;
+
 // Weights of all words, off the target's logit; a block with rows for which that does not do is gone through again.
+// Rows that only fill the last pair weigh nothing: an infinite weight times their zeros of x would be NaN.
 static void weigh(const work *w, block_rows *b, float *shift, int32_t *targets, float *most) {
   const int32_t *wanted = (const int32_t *)w->node->in[3]->data + b->first;
   for (int64_t r = 0; r < b->block.pairs * PAIR; r++) {
     targets[r] = r < b->rows ? wanted[r] : -1;
-    shift[r] = r < b->rows ? target_logit(w, b->first + r, wanted[r]) : 0.0f;
+    shift[r] = r < b->rows ? target_logit(w, b->first + r, wanted[r]) : NO_ROW;
   }
   tarn__output_amx_pack_rows((uint16_t *)(uintptr_t)b->block.x, row_of(w, b->first), b->rows, w->l.d);
   tarn__output_amx_block(&b->block);
