@@ -20,9 +20,8 @@ enum {
   MOST_ROWS = 256,     // of a block of C
   SPAN_STEPS = CHUNK,  // one chunk
   SPAN_COLUMNS = 512,
-  TASKS = 2,  // for each thread, at least, where a task has LEAST_ROWS rows or LEAST_COLUMNS columns
-  LEAST_ROWS = 64,
-  LEAST_COLUMNS = 256
+  TASKS = 2,  // for each thread, as far as tasks of LEAST_ROWS rows go round
+  LEAST_ROWS = 64
 };
 
 static const double SERIAL_FLOPS = 1e6;  // a smaller product is not worth waking other threads
@@ -56,8 +55,8 @@ static plan plan_of(const tarn__gemm *g, int threads) {
   // Few rows: each thread reads its own part of B, which is the larger operand.
   if (g->m < g->n && blocks < p.threads)
     parts = over(parts, p.threads) * p.threads;
-  else if (blocks * parts < tasks && g->m >= tasks * LEAST_ROWS)
-    blocks = tasks;  // more tasks than threads even out what disturbs one of them
+  else if (blocks * parts < tasks && g->m >= LEAST_ROWS)
+    blocks = smaller(tasks, g->m / LEAST_ROWS);  // more tasks than threads even out what disturbs one of them
   p.m = tarn__cut_into(g->m, LINES, blocks);
   p.n = tarn__cut_into(g->n, LINES, parts);
   p.a_bytes = (size_t)(smaller(p.span, p.steps) * STEP);
