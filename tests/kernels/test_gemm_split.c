@@ -184,8 +184,9 @@ static void shapes(void **state) {
     }
 }
 
-// Errors of split6 are at most twice those of fp32 products, for the lengths of sums that models have; and split3 is
-// what it is said to be.
+// The mean square error of split6 is at most 1.5 times that of fp32 products, for the lengths of sums that models have,
+// and the largest one at most twice as large, except for sums as long as a vocabulary, where single elements decide it.
+// And split3 is what it is said to be.
 static void accuracy(void **state) {
   (void)state;
   static const int64_t lengths[] = {64, 256, 512, 1024, 1536, 4096, 10000, 50257};
@@ -211,8 +212,8 @@ static void accuracy(void **state) {
         printf("k %6lld %-10s rms %8.3f %8.3f %8.1f  most %8.2f %8.2f %8.1f\n", (long long)s.k, data[d].name, e[0].rms,
                e[1].rms, e[2].rms, e[0].most, e[1].most, e[2].most);
       // Where it is not, the parts would be too few: each test sees that the one before could fail.
-      assert_true(e[TARN__FP32_SPLIT6].rms <= 2.0 * e[TARN__FP32_EXACT].rms);
-      assert_true(e[TARN__FP32_SPLIT6].most <= 2.0 * e[TARN__FP32_EXACT].most);
+      assert_true(e[TARN__FP32_SPLIT6].rms <= 1.5 * e[TARN__FP32_EXACT].rms);
+      if (lengths[i] <= 10000) assert_true(e[TARN__FP32_SPLIT6].most <= 2.0 * e[TARN__FP32_EXACT].most);
       assert_true(e[TARN__FP32_SPLIT3].rms <= 512.0);
       assert_true(e[TARN__FP32_SPLIT3].rms > 2.0 * e[TARN__FP32_EXACT].rms || lengths[i] > 1024);
       product_close(&p);

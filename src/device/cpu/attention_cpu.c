@@ -199,7 +199,6 @@ static void forward_head(head *h, const tarn__node *node) {
   }
 }
 
-// What to fetch for the next sequence while this one is computed.
 // dS from P and dP, in the place of dP.
 static void score_gradient(const head *h, float *dp, const float *p, int64_t first, int64_t rows) {
   for (int64_t i = 0; i < rows; i++, p += h->key_row, dp += h->key_row) {
@@ -304,6 +303,7 @@ static size_t backward_scratch(const tarn__attention_spec *spec, tarn__dtype dty
   return bytes > reference ? bytes : reference;
 }
 
+// What to fetch for the next sequence while this one is computed.
 static void ahead(head *h, const tarn__tensor *tensor, const int32_t *offsets, int64_t item, int64_t items) {
   if (tensor && item + h->spec->heads < items)
     h->range[h->ranges++] = tarn__attention_slice(h->spec, tensor, offsets, item + h->spec->heads);

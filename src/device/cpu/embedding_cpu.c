@@ -107,7 +107,7 @@ static void clear_gradient(const tarn__exec *exec, const tarn__param *table) {
   }
 }
 
-// Of rows that are given more than once only the first finds anything to do.
+// A row that occurs more than once is cleared at its first occurrence only.
 static void use_rows(tarn__param *table, const int32_t *ids, int64_t rows) {
   for (int64_t r = 0; table->training.used_rows && r < rows; r++) {
     if (table->training.planned && !table->training.used_rows[ids[r]])

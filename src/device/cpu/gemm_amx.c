@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "device/cpu/amx_config.h"
 #include "device/cpu/gemm_tiles.h"
 
 enum { ROWS = 16, PANEL = TARN__TILES_LINES, STEP = TARN__TILES_STEP_BYTES, TILE = STEP / 2, TILE_SUMS = 256 };
@@ -13,18 +14,8 @@ enum { ROWS_BESIDE = PANEL / TARN__TILES_CHUNK_STEPS };  // that are finished in
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
 
 // Tiles 0 to 3: sums; 4, 5: A; 6, 7: B. All are whole.
-typedef struct tile_config {
-  uint8_t palette, start_row, reserved[14];
-  uint16_t row_bytes[16];
-  uint8_t rows[16];
-} tile_config;
 
-// A constant: compilers see of what is loaded the first eight bytes alone, and may leave out stores to the rest.
-static const tile_config whole_tiles = {.palette = 1,
-                                        .row_bytes = {64, 64, 64, 64, 64, 64, 64, 64},
-                                        .rows = {ROWS, ROWS, ROWS, ROWS, ROWS, ROWS, ROWS, ROWS}};
-
-void tarn__tiles_begin(void) { _tile_loadconfig(&whole_tiles); }
+void tarn__tiles_begin(void) { tarn__amx_configure(); }
 
 void tarn__tiles_end(void) { _tile_release(); }
 
@@ -188,6 +179,7 @@ ALWAYS_INLINE void multiply(const tarn__tiles_block *g, result form) {
 }
 
 void tarn__tiles_multiply(const tarn__tiles_block *block) {
+  tarn__amx_written();
   switch (form_of(block->finish)) {
     case NOTHING:
       multiply(block, NOTHING);

@@ -28,9 +28,6 @@ typedef struct tail {
   _Alignas(64) uint32_t b[UNITS][PANEL];
 } tail;
 
-// What tile loads read was written by the compiler's stores, of which their intrinsics do not know.
-#define WRITTEN() __asm__ volatile("" ::: "memory")
-
 static inline __attribute__((always_inline)) void step(const char *a, int64_t row_bytes, const void *b, int groups) {
   _tile_loadd(6, b, PANEL * 4);
   _tile_loadd(7, (const char *)b + 64, PANEL * 4);
@@ -143,14 +140,14 @@ static lines take_rows(tail *t, const tarn__gemm_block *g, int64_t i, char *room
   if (t->units > 0)
     for (int64_t r = 0; r < rows; r++)
       memcpy(t->a[r], a.from + r * a.row_bytes + length - 4 * t->units, (size_t)t->units * 4);
-  WRITTEN();
+  tarn__amx_written();
   return a;
 }
 
 static void take_panel(tail *t, const tarn__gemm_block *g, int64_t j) {
   if (t->units == 0) return;
   memcpy(t->b, g->b + j * g->units + (g->units - t->units) * PANEL, (size_t)(t->units * PANEL) * sizeof *t->b[0]);
-  WRITTEN();
+  tarn__amx_written();
 }
 
 // fetch: the panel behind this one is brought into the first cache meanwhile.

@@ -7,7 +7,9 @@
 #include <immintrin.h>
 #include <string.h>
 
+#include "device/cpu/amx_config.h"
 #include "device/cpu/gemm_split_kernels.h"
+#include "device/cpu/transpose_amx.h"
 
 enum {
   GROUP = TARN__SPLIT_GROUP,
@@ -22,20 +24,6 @@ enum {
 #define INLINE static inline __attribute__((always_inline))
 
 // Tiles 0 to 3: sums; 4, 5: A; 6, 7: B. All are whole.
-typedef struct tile_config {
-  uint8_t palette, start_row, reserved[14];
-  uint16_t row_bytes[16];
-  uint8_t rows[16];
-} tile_config;
-
-static void configure(void) {
-  tile_config config = {.palette = 1};
-  for (int i = 0; i < 8; i++) {
-    config.row_bytes[i] = 64;
-    config.rows[i] = 16;
-  }
-  _tile_loadconfig(&config);
-}
 
 // Sums of `rows` groups of A with two groups of B, over one part of each.
 INLINE void add_products(int rows) {
@@ -210,7 +198,8 @@ INLINE void multiply_blocks(const tarn__split_block *g, int parts) {
 }
 
 static void multiply(const tarn__split_block *g) {
-  configure();
+  tarn__amx_configure();
+  tarn__amx_written();
   if (g->parts == 3)
     multiply_blocks(g, 3);
   else
@@ -268,33 +257,6 @@ INLINE void split(__m512i units[PARTS], __m512 x, __m512 y, int parts) {
   units[2] = _mm512_or_si512(_mm512_srli_epi32(px, 16), upper(py));
 }
 
-// 16 x 16 units: a row becomes a column.
-INLINE void transpose(__m512i v[16]) {
-  __m512i w[16];
-  for (int i = 0; i < 16; i += 2) {
-    w[i] = _mm512_unpacklo_epi32(v[i], v[i + 1]);
-    w[i + 1] = _mm512_unpackhi_epi32(v[i], v[i + 1]);
-  }
-  for (int i = 0; i < 16; i += 4) {
-    v[i] = _mm512_unpacklo_epi64(w[i], w[i + 2]);
-    v[i + 1] = _mm512_unpackhi_epi64(w[i], w[i + 2]);
-    v[i + 2] = _mm512_unpacklo_epi64(w[i + 1], w[i + 3]);
-    v[i + 3] = _mm512_unpackhi_epi64(w[i + 1], w[i + 3]);
-  }
-  // Lane l of v[4 q + c] holds column 4 l + c of rows 4 q to 4 q + 3.
-  for (int c = 0; c < 4; c++) {
-    const __m512i even01 = _mm512_shuffle_i32x4(v[c], v[c + 4], 0x88),
-                  odd01 = _mm512_shuffle_i32x4(v[c], v[c + 4], 0xDD);
-    const __m512i even23 = _mm512_shuffle_i32x4(v[c + 8], v[c + 12], 0x88);
-    const __m512i odd23 = _mm512_shuffle_i32x4(v[c + 8], v[c + 12], 0xDD);
-    w[c] = _mm512_shuffle_i32x4(even01, even23, 0x88);
-    w[c + 4] = _mm512_shuffle_i32x4(odd01, odd23, 0x88);
-    w[c + 8] = _mm512_shuffle_i32x4(even01, even23, 0xDD);
-    w[c + 12] = _mm512_shuffle_i32x4(odd01, odd23, 0xDD);
-  }
-  for (int i = 0; i < 16; i++) v[i] = w[i];
-}
-
 static __mmask16 lanes(int64_t left) { return left >= 16 ? 0xFFFF : left <= 0 ? 0 : (__mmask16)((1u << left) - 1); }
 
 // Row i of a tile as it lies in the memory: terms i and i + 16 of 16 lines (across), or the 32 terms of line i.
@@ -325,7 +287,7 @@ INLINE void pack_tiles(char *out, const tarn__split_lines *l, int64_t first, int
   }
   for (int p = 0; p < parts; p++) {
     // Rows across the memory are tiles of B as they are, and rows along it are tiles of A.
-    if (l->across != l->right) transpose(units[p]);
+    if (l->across != l->right) tarn__transpose_units(units[p]);
     for (int64_t i = 0; i < GROUP; i++) _mm512_store_si512(out + p * TILE + i * 64, units[p][i]);
   }
 }

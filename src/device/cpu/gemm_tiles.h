@@ -8,7 +8,7 @@
 // first cache of 48 KB.
 //
 // A step of a block of 2 x 2 tiles of sums is four loads of tiles and four multiplications of 16 cycles each, an eighth
-// of 256 terms. Sums go on from chunk to chunk in fp32, so the length of a chunk decides no bits.
+// of 256 terms. Sums go on from chunk to chunk in fp32, so the length of a chunk does not affect the result.
 #ifndef TARN_DEVICE_CPU_GEMM_TILES_H
 #define TARN_DEVICE_CPU_GEMM_TILES_H
 

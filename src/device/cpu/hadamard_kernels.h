@@ -44,9 +44,9 @@ typedef struct tarn__hadamard_kernels {
 } tarn__hadamard_kernels;
 TARN__TABLES(tarn__hadamard_kernels);
 
-// Of hadamard_amx.c, in place of `run` where it can do the job: BF16, a width of 128, 256 or 512, transforms that no
-// input or output falls short of. Floats of scratch, which is aligned to 64 bytes: for the rows on their way, and for
-// the signs of each transform.
+// Of hadamard_amx.c, in place of `run` where it can do the job: BF16, a width of 128, 256 or 512, transforms
+// whose inputs and outputs fill every transform. Floats of scratch, which is aligned to 64 bytes: for the rows on their
+// way, and for the signs of each transform.
 enum { TARN__HADAMARD_AMX_TILE = 512, TARN__HADAMARD_AMX_TILES = 4 };
 enum { TARN__HADAMARD_AMX_FLOATS = TARN__HADAMARD_AMX_TILE * (TARN__HADAMARD_AMX_TILES * 5 / 2 + 1) };
 enum { TARN__HADAMARD_AMX_TABLE = TARN__HADAMARD_AMX_TILE * 3 };

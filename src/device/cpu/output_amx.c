@@ -20,8 +20,6 @@ enum {
 };
 
 #define INLINE static inline __attribute__((always_inline))
-// What tile loads read was written by the compiler's stores, of which their intrinsics do not know.
-#define WRITTEN() __asm__ volatile("" ::: "memory")
 
 // Tiles 0 to 3: sums; 4, 5: A; 6, 7: B. All are whole.
 
@@ -196,7 +194,7 @@ static void weigh_visit(const tarn__output_block *g, int64_t first, int64_t coun
     }
   }
   if (!g->most) finish_weighing(&w[!now]);
-  WRITTEN();
+  tarn__amx_written();
 }
 
 // dx += weights of the visit times its words.
@@ -227,7 +225,7 @@ void tarn__output_amx_block(const tarn__output_block *g) {
   const int64_t pairs = (g->words + PAIR - 1) / PAIR, rows = g->pairs * PAIR;
   for (int64_t i = 0; i < rows * 16; i++) g->lanes[i] = g->most ? NOWHERE : 0.0f;
   tarn__amx_configure();
-  WRITTEN();
+  tarn__amx_written();
   for (int64_t first = 0; first < pairs; first += VISIT) {
     const int64_t count = pairs - first < VISIT ? pairs - first : VISIT;
     weigh_visit(g, first, count);
@@ -383,7 +381,7 @@ static void fetch_words(const tarn__output_words *g, int64_t part, int64_t all) 
 void tarn__output_amx_words(const tarn__output_words *g) {
   const int64_t width = (g->d + PAIR - 1) / PAIR, first = g->table ? 0 : width, end = width + (g->bias != NULL);
   tarn__amx_configure();
-  WRITTEN();
+  tarn__amx_written();
   int64_t part = 0, parts = (end - first) * ((g->pairs + DEEP - 1) / DEEP);
   for (int64_t from = 0; from < g->pairs; from += DEEP) {
     const int64_t deep = g->pairs - from < DEEP ? g->pairs - from : DEEP;

@@ -1,6 +1,6 @@
 // The output layer's loss and gradients by tiles of BF16, without logits in memory (output_amx.c; output_tiles_node.c
-// says what follows what). A tile is 16 lines of 64 bytes; what is packed is a sequence of pairs of tiles, of 32 rows,
-// words or columns each, with zeros where there are fewer.
+// describes the order of the steps). A tile is 16 lines of 64 bytes; what is packed is a sequence of pairs of tiles, of
+// 32 rows, words or columns each, with zeros where there are fewer.
 //
 // A row's logits l_w become weights e_w = exp(l_w - shift) as soon as they are there, before their sum is known:
 //   nll = log(e_t + sum of e_w over w != t) + shift - l_t,   p_w = e_w / sum
