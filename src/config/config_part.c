@@ -160,31 +160,38 @@ bool tarn__part_is_plain(const tarn__option *option, const tarn_part_use *use, c
   return has_defaults(use, option->number, model);
 }
 
-// Whether a part is what a description has that says nothing of it: `value`, a word or a number, else the first entry.
-static bool is_default_part(const tarn__option *option, const tarn_part_use *use, const tarn_config_model *model) {
-  tarn_part_use plain;
-  tarn__arena arena = {0};
-  const bool same =
-      tarn__part_set_default(option, &plain, model, &arena) == TARN_STATUS_OK && tarn__part_same(use, &plain);
-  tarn__arena_close(&arena);
-  return same;
-}
-
-bool tarn__option_is_default(const tarn__option *option, const void *field, const tarn_config_model *model) {
+// Whether a number, a word or a truth is the one that `value` names.
+static bool is_value(const tarn__option *option, const void *field, const char *value) {
   union {
     int64_t integer;
     double real;
     bool truth;
     int word;
   } plain = {0};
+  tarn__option at_zero = *option;
+  at_zero.offset = 0;
+  return tarn__option_set(&at_zero, &plain, value, NULL) == TARN_STATUS_OK && tarn__option_same(option, field, &plain);
+}
+
+// Whether a part is what a description has that says nothing of it: `value`, a word or a number, else the first entry.
+// Nothing is allocated, so that a lack of memory cannot change what is written.
+static bool is_default_part(const tarn__option *option, const tarn_part_use *use, const tarn_config_model *model) {
+  const tarn__part *first = tarn__part_at(option->table, 0);
+  if (option->value && is_number_text(option, option->value)) {
+    const tarn__option *key = tarn__part_option(first, option->number);
+    return use->part == first && is_value(key, (const char *)use->keys + key->offset, option->value) &&
+           has_defaults(use, option->number, model);
+  }
+  const bool same = option->value ? strcmp(use->part->word, option->value) == 0 : use->part == first;
+  return same && has_defaults(use, NULL, model);
+}
+
+bool tarn__option_is_default(const tarn__option *option, const void *field, const tarn_config_model *model) {
   if (option->type == TARN__OPTION_PART && option->inherits)
     return tarn__part_same(field, (const tarn_part_use *)(const void *)((const char *)model + option->inherits));
   if (option->type == TARN__OPTION_PART) return is_default_part(option, field, model);
-  if (!option->value) return true;  // what is derived and comes later says nothing of its own
-  tarn__option at_zero = *option;
-  at_zero.offset = 0;
-  return tarn__option_set(&at_zero, &plain, option->value, NULL) == TARN_STATUS_OK &&
-         tarn__option_same(option, field, &plain);
+  // Without `value` it is derived; and what is derived and comes later says nothing of its own.
+  return !option->value || is_value(option, field, option->value);
 }
 
 const char *tarn_part_word(const tarn_part_use *use) { return use->part ? use->part->word : ""; }
