@@ -221,11 +221,12 @@ static void take_rows(work *w, const tarn__hadamard_job *job, const table *signs
 // What was in the tensor before, as floats.
 static void take_total(work *w, const tarn__hadamard_job *job, int64_t first, int64_t rows, int64_t at) {
   const int64_t n = job->shape.width;
+  float *total = (float *)(void *)w->total;  // rows go on from tile to tile
   for (int64_t r = 0; r < rows; r++)
     for (int64_t i = 0; i < n; i += 16) {
       const __m256i *from = (const void *)((const uint16_t *)job->to + (first + r) * job->to_cols + at + i);
       const __m512i wide = _mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_loadu_si256(from)), 16);
-      _mm512_store_ps(w->total[0] + r * n + i, _mm512_castsi512_ps(wide));
+      _mm512_store_ps(total + r * n + i, _mm512_castsi512_ps(wide));
     }
 }
 
