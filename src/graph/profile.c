@@ -95,16 +95,23 @@ tarn_status tarn__profile_peaks(tarn_profile *profile, const tarn__device *devic
   return TARN_STATUS_OK;
 }
 
-// Of the type that a node computes in: that of its first input that holds no integers. What products of INT8 could do
-// is not measured.
+// Of the type that a node computes in: that of its first input that holds no integers. Products of fp32 with weights
+// that are split into parts of bf16 (node->fp32) have six or three of these for each. What products of INT8 could do is
+// not measured.
 static double peak_of(const tarn_profile *p, const tarn__node *node) {
   double peak = 0.0;
+  tarn__dtype dtype = TARN__I32;
+  bool weighs = node->dparam[0] != NULL;
   for (int i = TARN__MAX_INPUTS - 1; i >= 0; i--) {
     const tarn__tensor *in = node->in[i];
     if (in && in->param && in->param->decoding.packed_int8) return 0.0;
-    if (in && in->dtype != TARN__I32) peak = p->peaks.flops[in->dtype];
+    weighs |= in && in->param;
+    if (!in || in->dtype == TARN__I32) continue;
+    dtype = in->dtype;
+    peak = p->peaks.flops[dtype];
   }
-  return peak;
+  if (!weighs || dtype != TARN__F32 || node->fp32 == TARN__FP32_EXACT) return peak;
+  return p->peaks.flops[TARN__BF16] / (node->fp32 == TARN__FP32_SPLIT6 ? 6 : 3);
 }
 
 tarn_status tarn__profile_node(tarn_profile *profile, const tarn__node *node, bool backward, double begin,
