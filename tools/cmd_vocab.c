@@ -49,6 +49,7 @@ static int settle_options(tarn_vocab_options *options, const given *g, const cha
                {"minimum-count", g->minimum_count != CLI_NO_INT, COUNTED},
                {"sentences", g->sentences != CLI_NO_INT, PIECES},
                {"threads", g->threads != CLI_NO_INT, PIECES},
+               {"mask-symbols", options->mask_symbols, PIECES | COUNTED | 1 << TARN_VOCAB_TYPE_BYTE},
                {"allow-loss", options->allow_loss, PIECES | COUNTED}};
   for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
     if (!table[i].is_given || (type && table[i].types >> options->type & 1)) continue;
@@ -130,7 +131,7 @@ int cmd_vocab(int argc, char **argv) {
       {"import-gpt2", CLI_TEXT, &gpt2, "PATH",
        "a folder with vocab.json and merges.txt, or encoder.json and vocab.bpe, or one of these files", 0, 0},
       {"size", CLI_INT, &g.size, "N",
-       "tokens, with <unk>, <s> and </s>; for whitespace and char at most (default 8000; not byte)", 4, 1000000},
+       "tokens, special ones included; for whitespace and char at most (default 8000; not byte)", 4, 1000000},
       {"character-coverage", CLI_REAL, &g.character_coverage, "SHARE",
        "share of the characters that get tokens (bpe, unigram; default 1)", 0.9, 1.0},
       {"lowercase", CLI_FLAG, &options.lowercase, NULL, "fold the case of all text (not byte)", 0, 0},
@@ -140,6 +141,8 @@ int cmd_vocab(int argc, char **argv) {
        "train on a sample of this many lines, 0 for all (bpe, unigram; default 0)", 0, 1e15},
       {"threads", CLI_INT, &g.threads, "N",
        "threads of the training (bpe, unigram; default 2); for unigram part of the result", 1, 1024},
+      {"mask-symbols", CLI_FLAG, &options.mask_symbols, NULL,
+       "add <cls>, <sep> and <mask>, which masked language models and classification need", 0, 0},
       {"allow-loss", CLI_FLAG, &options.allow_loss, NULL,
        "go on where more than 1 % of the text cannot be used (not byte)", 0, 0},
       {"json", CLI_FLAG, &json, NULL, "print the summary as JSON", 0, 0},

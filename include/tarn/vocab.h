@@ -55,9 +55,9 @@ typedef struct tarn_vocab_report {
 // What a type does not take must stand at its default.
 typedef struct tarn_vocab_options {
   tarn_vocab_type type;  // default: byte-pair encoding
-  // Tokens of the vocabulary with the three special ones, 4 .. 1000000; default 8000. SentencePiece gives exactly this
-  // many or fails; a whitespace or character vocabulary has at most this many; a byte vocabulary has 259 and takes
-  // none.
+  // Tokens of the vocabulary with the special ones, 4 .. 1000000 (with `mask_symbols` 7 ..); default 8000.
+  // SentencePiece gives exactly this many or fails; a whitespace or character vocabulary has at most this many; a byte
+  // vocabulary has 259 or 262 and takes none.
   int64_t size;
   // Share of the text's characters that get tokens of their own, 0.9 .. 1; default 1. SentencePiece only.
   double character_coverage;
@@ -73,6 +73,9 @@ typedef struct tarn_vocab_options {
   // thread, so this number is part of the result; it is a constant by default, so that equal text gives equal bytes on
   // every machine.
   int threads;
+  // Add <cls>, <sep> and <mask> as control symbols, which no text gives: masked language models and classification need
+  // them. Default false. They count in `size`.
+  bool mask_symbols;
   bool allow_loss;  // default false: the training fails where more than 1 % of the text cannot be used
   // Filled in, also where the training fails; default NULL: no report, but a warning where words were split.
   tarn_vocab_report *report;
@@ -119,6 +122,19 @@ int32_t tarn_vocab_unk(const tarn_vocab *vocab);
 int32_t tarn_vocab_bos(const tarn_vocab *vocab);
 int32_t tarn_vocab_eos(const tarn_vocab *vocab);
 int32_t tarn_vocab_pad(const tarn_vocab *vocab);
+
+// What begins and ends the segments of a row, and stands for a token that a model is to guess.
+typedef enum tarn_special { TARN_SPECIAL_CLS, TARN_SPECIAL_SEP, TARN_SPECIAL_MASK } tarn_special;
+enum { TARN_SPECIAL_COUNT = TARN_SPECIAL_MASK + 1 };
+// Its id, or -1 where the vocabulary has none. <cls>, <sep> and <mask> of a vocabulary that was trained with
+// `mask_symbols`; control symbols named so or [CLS], [SEP] and [MASK] of a SentencePiece model made elsewhere. The end
+// of sentence stands for the end of a segment where there is no other. Text never gives any of them.
+int32_t tarn_vocab_special(const tarn_vocab *vocab, tarn_special special);
+// Whether a word begins with this token: "▁Haus" of SentencePiece, "ĠHaus" and other tokens of GPT-2's that begin with
+// white space, white space itself among bytes and characters, every word of a whitespace vocabulary, and every special
+// token, the unknown one included. The first token of a text begins a word whatever it is.
+bool tarn_vocab_begins_word(const tarn_vocab *vocab, int32_t id);
+
 // The text of one token ("▁Haus"; GPT-2: "ĠHaus", as in its own files; bytes and characters that cannot be seen:
 // "<0x0A>", "<U+0020>"), valid until close; "" for an id outside the vocabulary.
 const char *tarn_vocab_piece(const tarn_vocab *vocab, int32_t id);
@@ -164,7 +180,7 @@ typedef tarn_status (*tarn_vocab_sink)(void *user, const tarn_vocab_ids *ids);
 tarn_status tarn_vocab_encode_file(const tarn_vocab *vocab, int64_t *replaced, const char *path, bool strict,
                                    tarn_vocab_sink sink, void *user) TARN_CHECKED;
 
-// Replaces the contents of `text` by the text of `count` tokens. Begin and end of sentence give nothing; unknown tokens
+// Replaces the contents of `text` by the text of `count` tokens. Special tokens give nothing; but unknown tokens
 // give " ⁇ " (SentencePiece), "<unk>" (whitespace), U+FFFD (characters) or nothing (bytes). GPT-2's and byte
 // vocabularies give bytes, which are UTF-8 if the tokens are of a whole text. An id outside the vocabulary fails with
 // DATA.

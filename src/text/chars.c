@@ -10,20 +10,14 @@
 #include "text/vocab_kind.h"
 
 static const char MAGIC[] = "tarn-vocab char ";
-enum {
-  SPECIALS = TARN__VOCAB_SPECIALS,
-  UNK = TARN__VOCAB_UNK,
-  CODES = 0x110000,
-  UNKNOWN = 0xFFFD,
-  PAGE = 256,
-  LONGEST_NAME = 12
-};
+enum { UNK = TARN__VOCAB_UNK, CODES = 0x110000, UNKNOWN = 0xFFFD, PAGE = 256, LONGEST_NAME = 12 };
 
 typedef struct chars {
   int32_t *pages[CODES / PAGE];  // ids by code point; 0: unknown. NULL: none of the page is known
   int32_t *codes;                // by id; the special ones are -1
   char (*names)[LONGEST_NAME];
   int32_t count;
+  int32_t specials;
   bool lowercase;
   tarn__arena arena;
 } chars;
@@ -75,16 +69,19 @@ static tarn_status parse(chars *c, const char *bytes, size_t length_of_all) {
   int64_t lowercase;
   int64_t size;
   void *memory;
-  TARN_TRY(tarn__vocab_head(&reader, MAGIC));
+  int64_t version;
+  TARN_TRY(tarn__vocab_head(&reader, &version, MAGIC, 2));
+  c->specials = version == 2 ? TARN__VOCAB_ALL_SPECIALS : TARN__VOCAB_SPECIALS;
   TARN_TRY(tarn__vocab_number(&reader, &lowercase, "lowercase ", 1));
   TARN_TRY(tarn__vocab_number(&reader, &size, "size ", CODES));
-  TARN_REQUIRE(size >= SPECIALS, DATA, "damaged vocabulary: it needs the tokens <unk>, <s> and </s>");
+  TARN_REQUIRE(size >= c->specials, DATA, "damaged vocabulary: it needs the tokens <unk>, <s> and </s>%s",
+               version == 2 ? ", <cls>, <sep> and <mask>" : "");
   c->lowercase = lowercase;
   TARN_TRY(tarn__arena_alloc(&c->arena, &memory, (size_t)size, sizeof *c->codes));
   c->codes = memory;
   TARN_TRY(tarn__arena_alloc(&c->arena, &memory, (size_t)size, sizeof *c->names));
   c->names = memory;
-  for (; c->count < SPECIALS; c->count++) {
+  for (; c->count < c->specials; c->count++) {
     c->codes[c->count] = -1;
     snprintf(c->names[c->count], LONGEST_NAME, "%s", tarn__vocab_specials[c->count]);
   }
@@ -104,7 +101,7 @@ static tarn_status open_chars(void **self, tarn__vocab_facts *facts, const void 
   TARN_TRY(tarn__alloc(self, TARN__MEMORY_OTHER, 1, sizeof(chars)));
   chars *c = *self;
   tarn_status status = parse(c, bytes, size);
-  *facts = (tarn__vocab_facts){.size = c->count, .unk = UNK, .bos = TARN__VOCAB_BOS, .eos = TARN__VOCAB_EOS, .pad = -1};
+  *facts = tarn__vocab_own_facts(c->count, c->specials);
   if (status != TARN_STATUS_OK) close_chars(c);
   return status;
 }
@@ -138,10 +135,15 @@ static tarn_status decode(const void *self, tarn_vocab_text *text, const int32_t
   TARN_TRY(tarn__grow(&text->data, &text->capacity, room + 1, 1));
   text->length = 0;
   for (size_t i = 0; i < count; i++)
-    if (ids[i] == UNK || ids[i] >= SPECIALS)
+    if (ids[i] == UNK || ids[i] >= c->specials)
       text->length += tarn__utf8_encode(text->data + text->length, ids[i] == UNK ? UNKNOWN : c->codes[ids[i]]);
   text->data[text->length] = '\0';
   return TARN_STATUS_OK;
+}
+
+static bool begins_word(const void *self, int32_t id) {
+  const chars *c = self;
+  return c->codes[id] >= 0 && u_isUWhiteSpace(c->codes[id]);
 }
 
 typedef struct tally {
@@ -170,12 +172,14 @@ static tarn_status count_characters(tally *tallies, tarn__text_next next, void *
 static tarn_status write_file(tarn_vocab_text *out, const tally *tallies, const tarn_vocab_options *options) {
   char line[128];
   int64_t kept = 0;
-  while (kept < CODES && kept < options->size - SPECIALS && tallies[kept].count > 0 &&
+  const int specials = tarn__vocab_count_specials(options);
+  while (kept < CODES && kept < options->size - specials && tallies[kept].count > 0 &&
          tallies[kept].count >= options->minimum_count)
     kept++;
   TARN_REQUIRE(kept > 0, DATA, "the text has no character that occurs at least %lld times",
                (long long)options->minimum_count);
-  snprintf(line, sizeof line, "%s1\nlowercase %d\nsize %lld\n", MAGIC, options->lowercase, (long long)kept + SPECIALS);
+  snprintf(line, sizeof line, "%s%d\nlowercase %d\nsize %lld\n", MAGIC, options->mask_symbols ? 2 : 1,
+           options->lowercase, (long long)kept + specials);
   TARN_TRY(tarn__vocab_append(out, line, strlen(line)));
   for (int64_t i = 0; i < kept; i++) {
     snprintf(line, sizeof line, "U+%04X\n", (unsigned)tallies[i].code);
@@ -203,4 +207,4 @@ tarn_status tarn__chars_train(char **bytes, size_t *size, tarn__text_next next, 
   return status;
 }
 
-const tarn__vocab_kind tarn__chars_kind = {detect, open_chars, close_chars, piece, encode, decode};
+const tarn__vocab_kind tarn__chars_kind = {detect, open_chars, close_chars, piece, encode, decode, begins_word};

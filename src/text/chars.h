@@ -2,7 +2,8 @@
 //
 // The file is text: a line "tarn-vocab char 1" (the last word is the version), a line "lowercase 0" or "lowercase 1", a
 // line "size N", and N - 3 lines with a code point each, as in U+00E4, for the ids from 3 on: the ids 0, 1 and 2 are
-// <unk>, <s> and </s>. All are distinct. tarn__chars_kind (text/vocab_kind.h) opens it.
+// <unk>, <s> and </s>. All are distinct. In a file of version 2 the ids 3, 4 and 5 are <cls>, <sep> and <mask>, and the
+// code points begin behind them. tarn__chars_kind (text/vocab_kind.h) opens it.
 #ifndef TARN_TEXT_CHARS_H
 #define TARN_TEXT_CHARS_H
 

@@ -209,7 +209,8 @@ static tarn_status parse(gpt2 *g, const char *bytes, size_t size, int64_t *merge
   tarn__vocab_reader reader = {bytes, bytes + size};
   int16_t byte_of[ALPHABET];
   fill_alphabet(byte_of);
-  TARN_TRY(tarn__vocab_head(&reader, TARN__GPT2_MAGIC));
+  int64_t version;
+  TARN_TRY(tarn__vocab_head(&reader, &version, TARN__GPT2_MAGIC, 1));
   TARN_TRY(read_tokens(g, &reader, byte_of));
   TARN_TRY(read_merges(g, &reader, byte_of, merge));
   *merge = -1;
@@ -231,7 +232,8 @@ static tarn_status open_gpt2(void **self, tarn__vocab_facts *facts, const void *
   int64_t merge;
   tarn_status status = parse(g, bytes, size, &merge);
   if (status == TARN_STATUS_OK) status = find_whole_tokens(g);
-  *facts = (tarn__vocab_facts){.size = g->count, .unk = -1, .bos = g->end, .eos = g->end, .pad = -1};
+  *facts = (tarn__vocab_facts){
+      .size = g->count, .unk = -1, .bos = g->end, .eos = g->end, .pad = -1, .special = TARN__VOCAB_NO_SPECIAL};
   if (status != TARN_STATUS_OK) close_gpt2(g);
   return status;
 }
@@ -267,4 +269,10 @@ static tarn_status decode(const void *self, tarn_vocab_text *text, const int32_t
   return TARN_STATUS_OK;
 }
 
-const tarn__vocab_kind tarn__gpt2_kind = {detect, open_gpt2, close_gpt2, piece, encode, decode};
+static bool begins_word(const void *self, int32_t id) {
+  const gpt2 *g = self;
+  const char first = g->bytes[g->tokens[id].at];
+  return first == ' ' || (first >= '\t' && first <= '\r');
+}
+
+const tarn__vocab_kind tarn__gpt2_kind = {detect, open_gpt2, close_gpt2, piece, encode, decode, begins_word};

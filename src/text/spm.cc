@@ -144,6 +144,19 @@ int32_t tarn__spm_eos(const tarn__spm *spm) { return spm->processor.eos_id(); }
 int32_t tarn__spm_pad(const tarn__spm *spm) { return spm->processor.pad_id(); }
 const char *tarn__spm_piece(const tarn__spm *spm, int32_t id) { return spm->processor.IdToPiece(id).c_str(); }
 
+int32_t tarn__spm_control(const tarn__spm *spm, const char *name) {
+  const int id = spm->processor.PieceToId(name);
+  return id >= 0 && id < spm->processor.GetPieceSize() && spm->processor.IsControl(id) &&
+                 spm->processor.IdToPiece(id) == name
+             ? id
+             : -1;
+}
+
+bool tarn__spm_begins_word(const tarn__spm *spm, int32_t id) {
+  const std::string &piece = spm->processor.IdToPiece(id);
+  return spm->processor.IsControl(id) || piece.compare(0, 3, "\xE2\x96\x81") == 0;
+}
+
 tarn_status tarn__spm_encode(const tarn__spm *spm, tarn_vocab_ids *ids, const char *text, size_t length) {
   return guard([&] {
     std::vector<int> found;
@@ -176,7 +189,7 @@ tarn_status tarn__spm_train(char **bytes, size_t *size, tarn__text_next next, vo
   *bytes = nullptr;
   *size = 0;
   return guard([&] {
-    const std::unordered_map<std::string, std::string> arguments = {
+    std::unordered_map<std::string, std::string> arguments = {
         {"model_type", options->type == TARN_VOCAB_TYPE_UNIGRAM ? "unigram" : "bpe"},
         {"vocab_size", std::to_string(options->size)},
         {"character_coverage", std::to_string(options->character_coverage)},
@@ -190,6 +203,7 @@ tarn_status tarn__spm_train(char **bytes, size_t *size, tarn__text_next next, vo
         {"pad_id", "-1"},
         {"minloglevel", "4"},
     };
+    if (options->mask_symbols) arguments["control_symbols"] = "<cls>,<sep>,<mask>";
     Lines lines(next, user);
     std::string model;
     Status status;

@@ -25,6 +25,10 @@ int32_t tarn__spm_bos(const tarn__spm *spm);
 int32_t tarn__spm_eos(const tarn__spm *spm);
 int32_t tarn__spm_pad(const tarn__spm *spm);
 const char *tarn__spm_piece(const tarn__spm *spm, int32_t id);
+// The id of a control symbol of this name, or -1.
+int32_t tarn__spm_control(const tarn__spm *spm, const char *name);
+// Whether a piece begins with the mark of a blank, or stands for no text.
+bool tarn__spm_begins_word(const tarn__spm *spm, int32_t id);
 
 // As the functions of tarn/vocab.h, but encode appends to the ids; decode takes ids that are in range.
 tarn_status tarn__spm_encode(const tarn__spm *spm, tarn_vocab_ids *ids, const char *text, size_t length) TARN_CHECKED;

@@ -23,6 +23,9 @@ static tarn_status check(const tarn__vocab_facts *f) {
   return TARN_STATUS_OK;
 }
 
+// How ALBERT's models name <cls>, <sep> and <mask>.
+static const char *const OF_ALBERT[TARN_SPECIAL_COUNT] = {"[CLS]", "[SEP]", "[MASK]"};
+
 static tarn_status open_spm(void **self, tarn__vocab_facts *facts, const void *bytes, size_t size) {
   tarn__spm *spm = NULL;
   TARN_TRY(tarn__spm_check(bytes, size));
@@ -32,6 +35,10 @@ static tarn_status open_spm(void **self, tarn__vocab_facts *facts, const void *b
                                .bos = tarn__spm_bos(spm),
                                .eos = tarn__spm_eos(spm),
                                .pad = tarn__spm_pad(spm)};
+  for (int i = 0; i < TARN_SPECIAL_COUNT; i++) {
+    facts->special[i] = tarn__spm_control(spm, tarn__vocab_specials[TARN__VOCAB_CLS + i]);
+    if (facts->special[i] < 0) facts->special[i] = tarn__spm_control(spm, OF_ALBERT[i]);
+  }
   tarn_status status = check(facts);
   if (status != TARN_STATUS_OK) tarn__spm_close(&spm);
   *self = spm;
@@ -57,4 +64,6 @@ static tarn_status decode(const void *self, tarn_vocab_text *text, const int32_t
   return tarn__spm_decode(self, text, ids, count);
 }
 
-const tarn__vocab_kind tarn__spm_kind = {detect, open_spm, close_spm, piece, encode, decode};
+static bool begins_word(const void *self, int32_t id) { return tarn__spm_begins_word(self, id); }
+
+const tarn__vocab_kind tarn__spm_kind = {detect, open_spm, close_spm, piece, encode, decode, begins_word};

@@ -108,6 +108,18 @@ int32_t tarn_vocab_unk(const tarn_vocab *vocab) { return vocab->facts.unk; }
 int32_t tarn_vocab_bos(const tarn_vocab *vocab) { return vocab->facts.bos; }
 int32_t tarn_vocab_eos(const tarn_vocab *vocab) { return vocab->facts.eos; }
 int32_t tarn_vocab_pad(const tarn_vocab *vocab) { return vocab->facts.pad; }
+int32_t tarn_vocab_special(const tarn_vocab *vocab, tarn_special special) {
+  const int32_t id = vocab->facts.special[special];
+  return id < 0 && special == TARN_SPECIAL_SEP ? vocab->facts.eos : id;
+}
+bool tarn_vocab_begins_word(const tarn_vocab *vocab, int32_t id) {
+  if (id < 0 || id >= vocab->facts.size || id == vocab->facts.unk || id == vocab->facts.bos || id == vocab->facts.eos ||
+      id == vocab->facts.pad)
+    return true;
+  for (int i = 0; i < TARN_SPECIAL_COUNT; i++)
+    if (id == vocab->facts.special[i]) return true;
+  return vocab->kind->begins_word(vocab->self, id);
+}
 bool tarn_vocab_is_spelling(const tarn_vocab *vocab) {
   return vocab->kind == &tarn__bytes_kind || vocab->kind == &tarn__chars_kind;
 }

@@ -4,7 +4,22 @@
 
 #include "base/memory.h"
 
-const char *const tarn__vocab_specials[TARN__VOCAB_SPECIALS] = {"<unk>", "<s>", "</s>"};
+const char *const tarn__vocab_specials[TARN__VOCAB_ALL_SPECIALS] = {"<unk>", "<s>", "</s>", "<cls>", "<sep>", "<mask>"};
+
+int tarn__vocab_count_specials(const tarn_vocab_options *options) {
+  return options->mask_symbols ? TARN__VOCAB_ALL_SPECIALS : TARN__VOCAB_SPECIALS;
+}
+
+tarn__vocab_facts tarn__vocab_own_facts(int32_t size, int specials) {
+  tarn__vocab_facts facts = {.size = size,
+                             .unk = TARN__VOCAB_UNK,
+                             .bos = TARN__VOCAB_BOS,
+                             .eos = TARN__VOCAB_EOS,
+                             .pad = -1,
+                             .special = TARN__VOCAB_NO_SPECIAL};
+  for (int i = TARN__VOCAB_CLS; i < specials; i++) facts.special[i - TARN__VOCAB_CLS] = i;
+  return facts;
+}
 
 bool tarn__vocab_line(tarn__vocab_reader *reader, const char **line, size_t *length) {
   const char *newline = reader->at < reader->end ? memchr(reader->at, '\n', (size_t)(reader->end - reader->at)) : NULL;
@@ -32,10 +47,10 @@ tarn_status tarn__vocab_number(tarn__vocab_reader *reader, int64_t *number, cons
   return TARN_STATUS_OK;
 }
 
-tarn_status tarn__vocab_head(tarn__vocab_reader *reader, const char *magic) {
-  int64_t version = 0;
-  TARN_TRY(tarn__vocab_number(reader, &version, magic, 999999999));
-  TARN_REQUIRE(version == 1, DATA, "vocabulary of version %lld; this program reads version 1", (long long)version);
+tarn_status tarn__vocab_head(tarn__vocab_reader *reader, int64_t *version, const char *magic, int64_t newest) {
+  TARN_TRY(tarn__vocab_number(reader, version, magic, 999999999));
+  TARN_REQUIRE(*version >= 1 && *version <= newest, DATA, "vocabulary of version %lld; this program reads version %s",
+               (long long)*version, newest > 1 ? "1 or 2" : "1");
   return TARN_STATUS_OK;
 }
 

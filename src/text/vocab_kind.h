@@ -9,8 +9,12 @@
 #include "tarn/vocab.h"
 
 typedef struct tarn__vocab_facts {
-  int32_t size, unk, bos, eos, pad;  // unk, bos and pad: -1 if there is none
+  int32_t size, unk, bos, eos, pad;     // unk, bos and pad: -1 if there is none
+  int32_t special[TARN_SPECIAL_COUNT];  // -1 for what there is not; TARN__VOCAB_NO_SPECIAL for all of them
 } tarn__vocab_facts;
+
+#define TARN__VOCAB_NO_SPECIAL \
+  { -1, -1, -1 }
 
 // `self` is the object that open made. The other functions are called with ids that are in range only.
 typedef struct tarn__vocab_kind {
@@ -22,13 +26,28 @@ typedef struct tarn__vocab_kind {
   const char *(*piece)(const void *self, int32_t id);
   tarn_status (*encode)(const void *self, tarn_vocab_ids *ids, const char *text, size_t length);
   tarn_status (*decode)(const void *self, tarn_vocab_text *text, const int32_t *ids, size_t count);
+  bool (*begins_word)(const void *self, int32_t id);  // special tokens are not asked for
 } tarn__vocab_kind;
 
-// The first tokens of our own kinds of file.
-enum { TARN__VOCAB_UNK, TARN__VOCAB_BOS, TARN__VOCAB_EOS, TARN__VOCAB_SPECIALS };
-extern const char *const tarn__vocab_specials[TARN__VOCAB_SPECIALS];
+// The first tokens of our own kinds of file, and those of masked models, which a file of version 2 has too.
+enum {
+  TARN__VOCAB_UNK,
+  TARN__VOCAB_BOS,
+  TARN__VOCAB_EOS,
+  TARN__VOCAB_SPECIALS,
+  TARN__VOCAB_CLS = TARN__VOCAB_SPECIALS,
+  TARN__VOCAB_SEP,
+  TARN__VOCAB_MASK,
+  TARN__VOCAB_ALL_SPECIALS
+};
+extern const char *const tarn__vocab_specials[TARN__VOCAB_ALL_SPECIALS];
 
 extern const tarn__vocab_kind tarn__spm_kind, tarn__words_kind, tarn__gpt2_kind, tarn__bytes_kind, tarn__chars_kind;
+
+// The special tokens that `options` ask for: TARN__VOCAB_SPECIALS or TARN__VOCAB_ALL_SPECIALS.
+int tarn__vocab_count_specials(const tarn_vocab_options *options);
+// The facts of a file of ours whose first `specials` tokens are the special ones.
+tarn__vocab_facts tarn__vocab_own_facts(int32_t size, int specials);
 
 // Reads the lines of a vocabulary that is text. `at` moves from the first byte to `end`.
 typedef struct tarn__vocab_reader {
@@ -40,8 +59,9 @@ bool tarn__vocab_line(tarn__vocab_reader *reader, const char **line, size_t *len
 // Takes a line that is `key` (with a blank at its end) and a number of one to nine digits, 0 .. maximum.
 tarn_status tarn__vocab_number(tarn__vocab_reader *reader, int64_t *number, const char *key,
                                int64_t maximum) TARN_CHECKED;
-// Takes the first line: `magic` (with a blank at its end) and the version, which must be 1.
-tarn_status tarn__vocab_head(tarn__vocab_reader *reader, const char *magic) TARN_CHECKED;
+// Takes the first line: `magic` (with a blank at its end) and the version, 1 .. `newest`.
+tarn_status tarn__vocab_head(tarn__vocab_reader *reader, int64_t *version, const char *magic,
+                             int64_t newest) TARN_CHECKED;
 // Fails unless everything has been read.
 tarn_status tarn__vocab_finish(const tarn__vocab_reader *reader) TARN_CHECKED;
 

@@ -12,6 +12,7 @@
 #include "text/lines.h"
 #include "text/spm.h"
 #include "text/utf8.h"
+#include "text/vocab_kind.h"
 #include "text/words.h"
 
 // SentencePiece writes this character for what is unknown, and skips every line that has it.
@@ -167,8 +168,9 @@ static tarn_status check_type(size_t count, const tarn_vocab_options *o) {
 
 static tarn_status check_options(size_t count, const tarn_vocab_options *o) {
   TARN_REQUIRE(count > 0 || o->type == TARN_VOCAB_TYPE_BYTE, USAGE, "a vocabulary needs at least one text file");
-  TARN_REQUIRE(o->size >= 4 && o->size <= 1000000, USAGE, "the size of a vocabulary is 4 to 1000000, not %lld",
-               (long long)o->size);
+  const int least = tarn__vocab_count_specials(o) + 1;
+  TARN_REQUIRE(o->size >= least && o->size <= 1000000, USAGE, "the size of a vocabulary%s is %d to 1000000, not %lld",
+               o->mask_symbols ? " with <cls>, <sep> and <mask>" : "", least, (long long)o->size);
   TARN_REQUIRE(o->character_coverage >= 0.9 && o->character_coverage <= 1.0, USAGE,
                "the character coverage is 0.9 to 1, not %g", o->character_coverage);
   TARN_REQUIRE(o->minimum_count >= 1, USAGE, "the minimum count is at least 1, not %lld", (long long)o->minimum_count);
@@ -180,7 +182,7 @@ static tarn_status check_options(size_t count, const tarn_vocab_options *o) {
 static tarn_status train(char **bytes, size_t *size, feed *f, const tarn_vocab_options *options) {
   switch (options->type) {
     case TARN_VOCAB_TYPE_BYTE:
-      return tarn__bytes_train(bytes, size);
+      return tarn__bytes_train(bytes, size, options->mask_symbols);
     case TARN_VOCAB_TYPE_CHAR:
       return tarn__chars_train(bytes, size, feed_next, f, options);
     case TARN_VOCAB_TYPE_WHITESPACE:

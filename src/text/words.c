@@ -11,7 +11,7 @@
 #include "text/utf8.h"
 #include "text/vocab_kind.h"
 
-enum { SPECIALS = TARN__VOCAB_SPECIALS, UNK = TARN__VOCAB_UNK };
+enum { UNK = TARN__VOCAB_UNK };
 static const char MAGIC[] = "tarn-vocab whitespace ";
 
 typedef struct word {
@@ -31,6 +31,7 @@ typedef struct words {
   table words;
   tarn__arena arena;
   bool lowercase;
+  int specials;
 } words;
 
 static bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
@@ -103,7 +104,9 @@ static tarn_status parse(words *self, const char *bytes, size_t length_of_all) {
   tarn__vocab_reader reader = {bytes, bytes + length_of_all};
   int64_t lowercase;
   int64_t size;
-  TARN_TRY(tarn__vocab_head(&reader, MAGIC));
+  int64_t version;
+  TARN_TRY(tarn__vocab_head(&reader, &version, MAGIC, 2));
+  self->specials = version == 2 ? TARN__VOCAB_ALL_SPECIALS : TARN__VOCAB_SPECIALS;
   TARN_TRY(tarn__vocab_number(&reader, &lowercase, "lowercase ", 1));
   TARN_TRY(tarn__vocab_number(&reader, &size, "size ", 999999999));
   self->lowercase = lowercase;
@@ -116,7 +119,7 @@ static tarn_status parse(words *self, const char *bytes, size_t length_of_all) {
                  "damaged vocabulary: token %lld is empty or not UTF-8", (long long)i);
     for (size_t k = 0; k < length; k++)
       TARN_REQUIRE(!is_space(line[k]), DATA, "damaged vocabulary: token %lld holds white space", (long long)i);
-    TARN_REQUIRE(i >= SPECIALS ||
+    TARN_REQUIRE(i >= self->specials ||
                      (length == strlen(tarn__vocab_specials[i]) && memcmp(line, tarn__vocab_specials[i], length) == 0),
                  DATA, "damaged vocabulary: token %lld must be %s", (long long)i, tarn__vocab_specials[i]);
     word *w;
@@ -124,7 +127,8 @@ static tarn_status parse(words *self, const char *bytes, size_t length_of_all) {
     TARN_TRY(add_word(&self->words, &self->arena, &w, &fresh, line, length));
     TARN_REQUIRE(fresh, DATA, "damaged vocabulary: token %lld is there twice", (long long)i);
   }
-  TARN_REQUIRE(size >= SPECIALS, DATA, "damaged vocabulary: it needs the tokens <unk>, <s> and </s>");
+  TARN_REQUIRE(size >= self->specials, DATA, "damaged vocabulary: it needs the tokens <unk>, <s> and </s>%s",
+               version == 2 ? ", <cls>, <sep> and <mask>" : "");
   return tarn__vocab_finish(&reader);
 }
 
@@ -139,8 +143,7 @@ static tarn_status open_words(void **self, tarn__vocab_facts *facts, const void 
   TARN_TRY(tarn__alloc(self, TARN__MEMORY_OTHER, 1, sizeof(words)));
   words *w = *self;
   tarn_status status = parse(w, bytes, size);
-  *facts = (tarn__vocab_facts){
-      .size = (int32_t)w->words.index.count, .unk = UNK, .bos = TARN__VOCAB_BOS, .eos = TARN__VOCAB_EOS, .pad = -1};
+  *facts = tarn__vocab_own_facts((int32_t)w->words.index.count, w->specials);
   if (status != TARN_STATUS_OK) close_words(w);
   return status;
 }
@@ -161,7 +164,8 @@ static tarn_status encode(const void *self, tarn_vocab_ids *ids, const char *tex
     status = tarn__grow(&ids->data, &ids->capacity, ids->count + 1, sizeof *ids->data);
     if (status != TARN_STATUS_OK) break;
     const int64_t found = find_word(&vocab->words, item, size, tarn__hash64(item, size, 0));
-    ids->data[ids->count++] = found >= SPECIALS ? (int32_t)found : UNK;  // "</s>" in a text is no end of sentence
+    ids->data[ids->count++] =
+        found >= vocab->specials ? (int32_t)found : UNK;  // "</s>" in a text is no end of sentence
   }
   tarn_vocab_text_close(&room);
   return status;
@@ -171,7 +175,7 @@ static tarn_status decode(const void *self, tarn_vocab_text *text, const int32_t
   const words *vocab = self;
   text->length = 0;
   for (size_t i = 0; i < count; i++) {
-    if (ids[i] != UNK && ids[i] < SPECIALS) continue;
+    if (ids[i] != UNK && ids[i] < vocab->specials) continue;
     const word *w = &vocab->words.items[ids[i]];
     TARN_TRY(tarn__grow(&text->data, &text->capacity, text->length + w->length + 2, 1));
     if (text->length) text->data[text->length++] = ' ';
@@ -181,6 +185,12 @@ static tarn_status decode(const void *self, tarn_vocab_text *text, const int32_t
   TARN_TRY(tarn__grow(&text->data, &text->capacity, text->length + 1, 1));
   text->data[text->length] = '\0';
   return TARN_STATUS_OK;
+}
+
+static bool begins_word(const void *self, int32_t id) {
+  (void)self;
+  (void)id;
+  return true;
 }
 
 static tarn_status count_words(table *t, tarn__arena *arena, tarn_vocab_text *room, tarn__text_next next, void *user,
@@ -211,8 +221,8 @@ static int by_frequency(const void *a, const void *b) {
   return strcmp(x->text, y->text);
 }
 
-static bool is_special(const char *text) {
-  for (int i = 0; i < SPECIALS; i++)
+static bool is_special(const char *text, int specials) {
+  for (int i = 0; i < specials; i++)
     if (strcmp(text, tarn__vocab_specials[i]) == 0) return true;
   return false;
 }
@@ -223,18 +233,20 @@ static tarn_status append(tarn_vocab_text *out, const char *text) {
 
 static tarn_status write_file(tarn_vocab_text *out, table *t, const tarn_vocab_options *options) {
   int64_t kept = 0;
+  const int specials = tarn__vocab_count_specials(options);
   if (t->index.count) qsort(t->items, t->index.count, sizeof *t->items, by_frequency);
-  for (size_t i = 0; i < t->index.count && kept < options->size - SPECIALS; i++) {
+  for (size_t i = 0; i < t->index.count && kept < options->size - specials; i++) {
     if (t->items[i].count < options->minimum_count) break;
-    if (!is_special(t->items[i].text)) t->items[kept++] = t->items[i];
+    if (!is_special(t->items[i].text, specials)) t->items[kept++] = t->items[i];
   }
   TARN_REQUIRE(kept > 0, DATA, "the text has no word that occurs at least %lld times",
                (long long)options->minimum_count);
   char head[128];
-  snprintf(head, sizeof head, "%s1\nlowercase %d\nsize %lld\n", MAGIC, options->lowercase, (long long)kept + SPECIALS);
+  snprintf(head, sizeof head, "%s%d\nlowercase %d\nsize %lld\n", MAGIC, options->mask_symbols ? 2 : 1,
+           options->lowercase, (long long)kept + specials);
   TARN_TRY(append(out, head));
-  for (int64_t i = -SPECIALS; i < kept; i++) {
-    TARN_TRY(append(out, i < 0 ? tarn__vocab_specials[i + SPECIALS] : t->items[i].text));
+  for (int64_t i = -specials; i < kept; i++) {
+    TARN_TRY(append(out, i < 0 ? tarn__vocab_specials[i + specials] : t->items[i].text));
     TARN_TRY(append(out, "\n"));
   }
   return TARN_STATUS_OK;
@@ -257,4 +269,4 @@ tarn_status tarn__words_train(char **bytes, size_t *size, tarn__text_next next, 
   return status;
 }
 
-const tarn__vocab_kind tarn__words_kind = {detect, open_words, close_words, piece, encode, decode};
+const tarn__vocab_kind tarn__words_kind = {detect, open_words, close_words, piece, encode, decode, begins_word};

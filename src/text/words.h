@@ -2,7 +2,8 @@
 //
 // The file is text in UTF-8: a line "tarn-vocab whitespace 1" (the last word is the version), a line "lowercase 0" or
 // "lowercase 1", a line "size N", and N lines with a token each in the order of their ids. The first three are <unk>,
-// <s> and </s>; all are distinct and hold no white space. tarn__words_kind (text/vocab_kind.h) opens
+// <s> and </s>, in a file of version 2 the first six, with <cls>, <sep> and <mask> behind
+// them; all are distinct and hold no white space. tarn__words_kind (text/vocab_kind.h) opens
 // it.
 #ifndef TARN_TEXT_WORDS_H
 #define TARN_TEXT_WORDS_H

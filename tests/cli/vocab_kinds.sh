@@ -15,6 +15,13 @@ printf 'ab\xc3\xa4\na b\n' >text
 [ "$("$TARN" encode --vocab byte --ids <text)" = "$(printf '100 101 198 167\n100 35 101')" ] || fail "bytes"
 [ "$("$TARN" encode --vocab gpt2 <text | tr -d ' ')" = "$(printf 'ab\xc3\x83\xc2\xa4\na\xc4\xa0b')" ] || fail "GPT-2"
 
+# <cls>, <sep> and <mask>
+"$TARN" vocab --type byte --mask-symbols --output masked || fail "byte with symbols"
+[ "$(echo 259 104 261 105 260 | "$TARN" decode --vocab masked --ids)" = ef ] || fail "symbols give text"
+[ "$("$TARN" encode --vocab masked --ids <text)" = "$("$TARN" encode --vocab byte --ids <text)" ] || fail "bytes differ"
+"$TARN" vocab --type char --mask-symbols --output masked text >/dev/null || fail "char with symbols"
+[ "$("$TARN" encode --vocab masked --ids <text | head -1)" = "6 7 9" ] || fail "ids behind symbols: $("$TARN" encode --vocab masked --ids <text)"
+
 # At most 128 tokens and at least 6, with BOS and EOS: BOS is no token of a line here, so 127 and 5.
 for n in 3 4 126 127; do printf "%0${n}d\n" 0; done >lengths
 "$TARN" prepare --vocab byte --text lengths --output shard --min-tokens 5 --max-tokens 127 --overlong drop --json >json ||
@@ -31,6 +38,7 @@ for option in "--lowercase" "--size 300" "--character-coverage 0.95" "--minimum-
   # shellcheck disable=SC2086
   refuse 2 "type byte takes no ${option%% *}" "$TARN" vocab --type byte $option --output x
 done
+refuse 2 "it is, without --mask-symbols" "$TARN" vocab --import-gpt2 . --mask-symbols --output x
 refuse 2 "it is, without --json" "$TARN" vocab --import-gpt2 . --json --output x
 refuse 2 "it takes no text" "$TARN" vocab --type byte --output x text
 refuse 2 "type whitespace takes no --character-coverage" \

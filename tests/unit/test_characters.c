@@ -127,7 +127,7 @@ static void test_count(void **state) {
 static void test_damaged(void **state) {
   (void)state;
   static const char *const files[] = {
-      "tarn-vocab byte 2\n",
+      "tarn-vocab byte 3\n",
       "tarn-vocab byte 1",
       "tarn-vocab byte 1\nmore\n",
       "tarn-vocab char 1\nlowercase 0\n",

@@ -1,0 +1,163 @@
+// The special tokens of masked models in every kind of vocabulary, and where words begin.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+// cmocka needs the headers above.
+#include <cmocka.h>
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "sandbox.h"
+#include "tarn/vocab.h"
+
+static const char TEXT[] =
+    "the cat sat on the mat\nthe <mask> sat <cls> on\na cat and a mat sat\non <sep> the other mat a cat sat again\n";
+
+static tarn_status train(tarn_vocab_type type, int64_t size, bool mask_symbols) {
+  const char *files[] = {"text"};
+  const size_t count = type != TARN_VOCAB_TYPE_BYTE;
+  tarn_vocab_options options;
+  tarn_vocab_default(&options);
+  options.type = type;
+  if (count) options.size = size;
+  options.mask_symbols = mask_symbols;
+  sandbox_write("text", TEXT, sizeof TEXT - 1);
+  return tarn_vocab_train("v", files, count, &options);
+}
+
+static tarn_vocab *make(tarn_vocab_type type, int64_t size, bool mask_symbols) {
+  tarn_vocab *vocab;
+  const tarn_status status = train(type, size, mask_symbols);
+  if (status) print_error("%s\n", tarn_error_message());
+  assert_int_equal(status, TARN_STATUS_OK);
+  assert_int_equal(tarn_vocab_open(&vocab, "v"), TARN_STATUS_OK);
+  return vocab;
+}
+
+static const struct {
+  tarn_vocab_type type;
+  int64_t size;
+  int32_t first;  // the id of <cls>
+} KINDS[] = {{TARN_VOCAB_TYPE_BPE, 40, 3},
+             {TARN_VOCAB_TYPE_UNIGRAM, 26, 3},
+             {TARN_VOCAB_TYPE_WHITESPACE, 12, 3},
+             {TARN_VOCAB_TYPE_BYTE, 262, 259},
+             {TARN_VOCAB_TYPE_CHAR, 20, 3}};
+enum { KIND_COUNT = sizeof KINDS / sizeof *KINDS };
+
+// No text gives a special token, and none of them gives text.
+static void expect_apart(const tarn_vocab *vocab) {
+  const int32_t all[] = {tarn_vocab_bos(vocab), tarn_vocab_special(vocab, TARN_SPECIAL_CLS),
+                         tarn_vocab_special(vocab, TARN_SPECIAL_MASK), tarn_vocab_special(vocab, TARN_SPECIAL_SEP),
+                         tarn_vocab_eos(vocab)};
+  static const char hostile[] = "<cls> a <sep><mask> <mask> </s>";
+  tarn_vocab_ids ids = {0};
+  tarn_vocab_text text = {0};
+  assert_int_equal(tarn_vocab_encode(vocab, &ids, hostile, sizeof hostile - 1), TARN_STATUS_OK);
+  assert_true(ids.count > 0);
+  for (size_t i = 0; i < ids.count; i++)
+    for (size_t k = 0; k < sizeof all / sizeof *all; k++) assert_int_not_equal(ids.data[i], all[k]);
+  assert_int_equal(tarn_vocab_decode(vocab, &text, all, sizeof all / sizeof *all), TARN_STATUS_OK);
+  assert_string_equal(text.data, "");
+  tarn_vocab_ids_close(&ids);
+  tarn_vocab_text_close(&text);
+}
+
+static void test_with_symbols(void **state) {
+  (void)state;
+  static const char *const NAMES[] = {"<cls>", "<sep>", "<mask>"};
+  for (int kind = 0; kind < KIND_COUNT; kind++) {
+    tarn_vocab *vocab = make(KINDS[kind].type, KINDS[kind].size, true);
+    assert_true(tarn_vocab_size(vocab) <= KINDS[kind].size);
+    assert_int_equal(tarn_vocab_bos(vocab), 1);
+    assert_int_equal(tarn_vocab_eos(vocab), 2);
+    for (int i = 0; i < TARN_SPECIAL_COUNT; i++) {
+      const int32_t id = tarn_vocab_special(vocab, (tarn_special)i);
+      assert_int_equal(id, KINDS[kind].first + i);
+      assert_string_equal(tarn_vocab_piece(vocab, id), NAMES[i]);
+      assert_true(tarn_vocab_begins_word(vocab, id));
+    }
+    expect_apart(vocab);
+    tarn_vocab_close(&vocab);
+  }
+}
+
+// Without the option nothing is as it was not: ids, and the bytes of a file.
+static void test_without_symbols(void **state) {
+  (void)state;
+  for (int kind = 0; kind < KIND_COUNT; kind++) {
+    tarn_vocab *vocab =
+        make(KINDS[kind].type, KINDS[kind].type == TARN_VOCAB_TYPE_BYTE ? 259 : KINDS[kind].size, false);
+    assert_int_equal(tarn_vocab_special(vocab, TARN_SPECIAL_CLS), -1);
+    assert_int_equal(tarn_vocab_special(vocab, TARN_SPECIAL_SEP), 2);
+    assert_int_equal(tarn_vocab_special(vocab, TARN_SPECIAL_MASK), -1);
+    size_t size;
+    const char *bytes = tarn_vocab_bytes(vocab, &size);
+    if (KINDS[kind].type == TARN_VOCAB_TYPE_BYTE) assert_memory_equal(bytes, "tarn-vocab byte 1\n", size);
+    if (KINDS[kind].type == TARN_VOCAB_TYPE_CHAR) assert_memory_equal(bytes, "tarn-vocab char 1\nlowercase 0\n", 30);
+    tarn_vocab_close(&vocab);
+  }
+}
+
+// "cat a" and "ca t" in each kind: a 1 for a token that begins a word.
+static void expect_words(const tarn_vocab *vocab, const char *text, const char *expected) {
+  tarn_vocab_ids ids = {0};
+  char begins[64];
+  assert_int_equal(tarn_vocab_encode(vocab, &ids, text, strlen(text)), TARN_STATUS_OK);
+  assert_true(ids.count < sizeof begins);
+  for (size_t i = 0; i < ids.count; i++) begins[i] = tarn_vocab_begins_word(vocab, ids.data[i]) ? '1' : '0';
+  begins[ids.count] = '\0';
+  assert_string_equal(begins, expected);
+  tarn_vocab_ids_close(&ids);
+}
+
+static void test_words(void **state) {
+  (void)state;
+  static const char *const EXPECTED[] = {"1101", NULL, "111", "0001000010", "0001000010"};
+  for (int kind = 0; kind < KIND_COUNT; kind++) {
+    tarn_vocab *vocab = make(KINDS[kind].type, KINDS[kind].size, true);
+    if (EXPECTED[kind]) expect_words(vocab, "the cats a", EXPECTED[kind]);
+    assert_true(tarn_vocab_begins_word(vocab, -1));
+    assert_true(tarn_vocab_begins_word(vocab, tarn_vocab_size(vocab)));
+    assert_true(tarn_vocab_begins_word(vocab, tarn_vocab_unk(vocab)));
+    for (int32_t id = 0; id < tarn_vocab_size(vocab) && KINDS[kind].type <= TARN_VOCAB_TYPE_UNIGRAM; id++) {
+      const char *piece = tarn_vocab_piece(vocab, id);
+      assert_int_equal(tarn_vocab_begins_word(vocab, id), id < 6 || strncmp(piece, "\xE2\x96\x81", 3) == 0);
+    }
+    tarn_vocab_close(&vocab);
+  }
+}
+
+static void test_damaged(void **state) {
+  (void)state;
+  static const struct {
+    const char *bytes, *message;
+  } cases[] = {{"tarn-vocab byte 3\n", "version 3; this program reads version 1 or 2"},
+               {"tarn-vocab byte 0\n", "version 0"},
+               {"tarn-vocab byte 2\nx", "more after its end"},
+               {"tarn-vocab char 2\nlowercase 0\nsize 5\nU+0061\nU+0062\n", "<cls>, <sep> and <mask>"},
+               {"tarn-vocab whitespace 2\nlowercase 0\nsize 7\n<unk>\n<s>\n</s>\n<cls>\n<mask>\n<sep>\na\n",
+                "token 4 must be <sep>"},
+               {"tarn-vocab whitespace 2\nlowercase 0\nsize 3\n<unk>\n<s>\n</s>\n", "<cls>, <sep> and <mask>"},
+               {"tarn-vocab gpt2 2\nsize 0\n", "version 2; this program reads version 1"}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    tarn_vocab *vocab;
+    assert_int_equal(tarn_vocab_open_memory(&vocab, cases[i].bytes, strlen(cases[i].bytes)), TARN_STATUS_DATA);
+    if (!strstr(tarn_error_message(), cases[i].message)) fail_msg("%zu: %s", i, tarn_error_message());
+    assert_null(vocab);
+  }
+  assert_int_equal(train(TARN_VOCAB_TYPE_CHAR, 6, true), TARN_STATUS_USAGE);
+  assert_non_null(strstr(tarn_error_message(), "with <cls>, <sep> and <mask> is 7 to"));
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_with_symbols),
+      cmocka_unit_test(test_without_symbols),
+      cmocka_unit_test(test_words),
+      cmocka_unit_test(test_damaged),
+  };
+  return cmocka_run_group_tests(tests, sandbox_open, sandbox_close);
+}
