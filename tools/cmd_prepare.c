@@ -69,6 +69,7 @@ int cmd_prepare(int argc, char **argv) {
   tarn_prepare_default(&options);
   const char *overlong = "truncate";
   bool json = false;
+  int64_t threads = 0;
   cli_list none = {0};
   const cli_option table[] = {
       {"vocab", CLI_TEXT, &options.vocab, "FILE", "vocabulary of both sides, or of the source; needed", 0, 0},
@@ -82,6 +83,7 @@ int cmd_prepare(int argc, char **argv) {
        1 << 24},
       {"max-tokens", CLI_INT, &options.max_tokens, "N", "longest sentence with its end of sentence", 2, 1 << 24},
       {"overlong", CLI_TEXT, &overlong, "WHAT", "truncate, drop or refuse sentences that are longer", 0, 0},
+      {"threads", CLI_INT, &threads, "N", "threads; 0: all that the process may use", 0, 1024},
       {"json", CLI_FLAG, &json, NULL, "print the summary as JSON", 0, 0},
       {0}};
   int code = cli_parse(&COMMAND, table, argc, argv, &none, 0, 0);
@@ -89,6 +91,7 @@ int cmd_prepare(int argc, char **argv) {
   if (code < 0) code = check(&options);
   if (code < 0) code = parse_overlong(&options.overlong, overlong);
   if (code >= 0) return code;
+  options.threads = (int)threads;
   tarn_prepare_result result;
   tarn_status status = tarn_prepare_run(&result, &options);
   if (status != TARN_STATUS_OK) return cli_report(&COMMAND, status);

@@ -29,6 +29,7 @@ typedef struct tarn_prepare_options {
   int64_t min_tokens;              // shorter sentences (with their end of sentence) are left out and counted; default 2
   int64_t max_tokens;              // longest side of a pair with its end of sentence, 2 .. 2^24; default 1024
   tarn_prepare_overlong overlong;  // default: truncate
+  int threads;                     // 0: all that the process may use; default 0. The shard does not depend on it
 } tarn_prepare_options;
 
 void tarn_prepare_default(tarn_prepare_options *options);
@@ -50,12 +51,12 @@ typedef struct tarn_prepare_result {
   int64_t longest_source, longest_target;  // tokens of the longest sentence of each side; a text is the target side
 } tarn_prepare_result;
 
-// Writes the shard, atomically: on any failure an older file stays as it was. Each sentence ends with the end of
-// sentence of its vocabulary. Line ends may be LF or CRLF; a byte order mark at the start of a file is left out.
-// Fails with USAGE (options), IO, or DATA: different numbers of lines (the message says both and the first line without
-// a partner), no pair left, damaged vocabulary, a file that is not text, and what `strict` and `overlong`
-// refuse. Warns (tarn/log.h) where more than 1 % of a side's tokens are unknown (TARN_VOCAB_UNKNOWN_WARNED) or were cut
-// off by truncation.
+// Writes the shard, atomically: on any failure an older file stays as it was. Memory does not grow with the text; the
+// disk needs room for the shard twice. Each sentence ends with the end of sentence of its vocabulary. Line ends may be
+// LF or CRLF; a byte order mark at the start of a file is left out. Fails with USAGE (options), IO, or DATA: different
+// numbers of lines (the message says both and the first line without a partner), no pair left, damaged vocabulary, a
+// file that is not text, a line of more than 2^24 bytes, and what `strict` and `overlong` refuse. Warns (tarn/log.h)
+// where more than 1 % of a side's tokens are unknown (TARN_VOCAB_UNKNOWN_WARNED) or were cut off by truncation.
 tarn_status tarn_prepare_run(tarn_prepare_result *result, const tarn_prepare_options *options) TARN_CHECKED;
 
 #ifdef __cplusplus

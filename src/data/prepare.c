@@ -3,13 +3,16 @@
 
 #include "base/log.h"
 #include "base/status.h"
+#include "base/threads.h"
+#include "data/encoded_lines.h"
 #include "data/shard.h"
 #include "data/shard_format.h"
 #include "data/shard_writer.h"
 #include "tarn/data.h"
 #include "tarn/vocab.h"
-#include "text/lines.h"
 
+// Bytes: a text without line ends is not read into memory to become one sentence.
+enum { LONGEST_LINE = TARN__SHARD_LONGEST };
 static const double CUT_OFF_WARNED = 0.01;  // share of the tokens
 
 void tarn_prepare_default(tarn_prepare_options *options) {
@@ -19,10 +22,11 @@ void tarn_prepare_default(tarn_prepare_options *options) {
 // One side of the parallel text.
 typedef struct side {
   const tarn_vocab *vocab;
-  tarn__lines lines;
-  const char *text;  // the line at hand; NULL: there is none
-  size_t length;
-  tarn_vocab_ids ids;
+  tarn__encoded_lines lines;
+  const tarn__encoded_line *line;  // at hand; NULL: there is none
+  const int32_t *ids;              // [length] of it that are kept
+  int64_t length;
+  int64_t given;                     // lines
   int64_t tokens, unknown, longest;  // of what was kept
   int64_t cut_off, left_out;         // tokens of truncated sentences, and of pairs that were left out
 } side;
@@ -46,6 +50,13 @@ static tarn_status check_options(const tarn_prepare_options *o) {
                (long long)o->max_tokens, (long long)o->min_tokens);
   TARN_REQUIRE(o->max_tokens >= 2 && o->max_tokens <= TARN__SHARD_LONGEST, USAGE,
                "the longest sentence has 2 to %d tokens, not %lld", TARN__SHARD_LONGEST, (long long)o->max_tokens);
+  TARN_REQUIRE(o->threads >= 0 && o->threads <= 1024, USAGE, "the threads are 0 to 1024, not %d", o->threads);
+  return TARN_STATUS_OK;
+}
+
+static tarn_status open_lines(side *s, const char *path, bool strict) {
+  TARN_TRY(tarn__encoded_lines_open(&s->lines, s->vocab, path, strict));
+  s->lines.lines.longest = LONGEST_LINE;
   return TARN_STATUS_OK;
 }
 
@@ -55,34 +66,42 @@ static tarn_status open_all(task *t) {
   if (o->target_vocab) TARN_TRY(tarn_vocab_open(&t->target_vocab, o->target_vocab));
   t->target.vocab = t->vocab;
   if (o->text) {
-    TARN_TRY(tarn__lines_open(&t->target.lines, o->text, o->strict));
+    TARN_TRY(open_lines(&t->target, o->text, o->strict));
     return tarn__shard_writer_open(&t->writer, o->output, NULL, t->vocab);
   }
   t->source.vocab = t->vocab;
   t->target.vocab = o->target_vocab ? t->target_vocab : t->vocab;
-  TARN_TRY(tarn__lines_open(&t->source.lines, o->source, o->strict));
-  TARN_TRY(tarn__lines_open(&t->target.lines, o->target, o->strict));
+  TARN_TRY(open_lines(&t->source, o->source, o->strict));
+  TARN_TRY(open_lines(&t->target, o->target, o->strict));
   return tarn__shard_writer_open(&t->writer, o->output, t->source.vocab, t->target.vocab);
+}
+
+static tarn_status next_line(side *s) {
+  TARN_TRY(tarn__encoded_lines_next(&s->lines, &s->line));
+  if (!s->line) return TARN_STATUS_OK;
+  s->given++;
+  s->ids = s->line->ids;
+  s->length = s->line->count;
+  return TARN_STATUS_OK;
 }
 
 // Counts the rest of the longer file, so that the message can say both numbers.
 static tarn_status fail_counts(task *t) {
-  side *longer = t->source.text ? &t->source : &t->target;
-  int64_t first = longer->lines.number;
-  while (longer->text) TARN_TRY(tarn__lines_next(&longer->lines, &longer->text, &longer->length));
+  side *longer = t->source.line ? &t->source : &t->target;
+  int64_t first = longer->given;
+  while (longer->line) TARN_TRY(next_line(longer));
   return tarn__fail(TARN_STATUS_DATA, "%s has %lld lines and %s has %lld: line %lld of %s has no partner",
-                    t->options->source, (long long)t->source.lines.number, t->options->target,
-                    (long long)t->target.lines.number, (long long)first,
-                    longer == &t->source ? t->options->source : t->options->target);
+                    t->options->source, (long long)t->source.given, t->options->target, (long long)t->target.given,
+                    (long long)first, longer == &t->source ? t->options->source : t->options->target);
 }
 
 // What the options say of an overlong side: *drop asks to leave the pair out, *cut to truncate it.
 static tarn_status limit(const task *t, side *s, bool *drop, bool *cut) {
   int64_t most = t->options->max_tokens - 1;
-  if ((int64_t)s->ids.count <= most) return TARN_STATUS_OK;
+  if (s->length <= most) return TARN_STATUS_OK;
   TARN_REQUIRE(t->options->overlong != TARN_PREPARE_OVERLONG_REFUSE, DATA,
-               "%s:%lld: %zu tokens with the end of sentence, but at most %lld are allowed", s->lines.path,
-               (long long)s->lines.number, s->ids.count + 1, (long long)most + 1);
+               "%s:%lld: %lld tokens with the end of sentence, but at most %lld are allowed", s->lines.lines.path,
+               (long long)s->line->number, (long long)s->length + 1, (long long)most + 1);
   if (t->options->overlong == TARN_PREPARE_OVERLONG_DROP)
     *drop = true;
   else
@@ -91,46 +110,45 @@ static tarn_status limit(const task *t, side *s, bool *drop, bool *cut) {
 }
 
 static void truncate(const task *t, side *s) {
-  const int64_t more = (int64_t)s->ids.count + 1 - t->options->max_tokens;
+  const int64_t more = s->length + 1 - t->options->max_tokens;
   if (more <= 0) return;
   s->cut_off += more;
-  s->ids.count -= (size_t)more;
+  s->length -= more;
 }
 
 // Counts a pair that is left out.
 static tarn_status leave_out(task *t) {
-  t->source.left_out += (int64_t)t->source.ids.count;
-  t->target.left_out += (int64_t)t->target.ids.count;
+  t->source.left_out += t->source.length;
+  t->target.left_out += t->target.length;
   return TARN_STATUS_OK;
 }
 
 static void count_side(side *s) {
-  int64_t length = (int64_t)s->ids.count + 1;
+  const int64_t length = s->length + 1;
+  const int32_t unknown = tarn_vocab_unk(s->vocab);
   s->tokens += length;
   if (length > s->longest) s->longest = length;
-  for (size_t i = 0; i < s->ids.count; i++) s->unknown += s->ids.data[i] == tarn_vocab_unk(s->vocab);
+  for (int64_t i = 0; i < s->length; i++) s->unknown += s->ids[i] == unknown;
 }
 
 // Whether a side is too short, counted in *count if so.
 static bool too_short(const task *t, const side *s, int64_t least, int64_t *count) {
-  bool less = (s == &t->target || !t->options->text) && (int64_t)s->ids.count + 1 < least;
+  bool less = (s == &t->target || !t->options->text) && s->length + 1 < least;
   *count += less;
   return less;
 }
 
-static tarn_status encode(task *t, side *s) {
-  TARN_TRY(tarn_vocab_encode(s->vocab, &s->ids, s->text, s->length));
-  t->result->cut += s->ids.parts > 1;
-  t->result->split += (int64_t)s->ids.broken;
-  return TARN_STATUS_OK;
+static void count_parts(task *t, const side *s) {
+  t->result->cut += s->line->parts > 1;
+  t->result->split += (int64_t)s->line->broken;
 }
 
 static tarn_status add_pair(task *t) {
   bool drop = false;
   bool cut = false;
   const tarn_prepare_options *o = t->options;
-  if (!o->text) TARN_TRY(encode(t, &t->source));
-  TARN_TRY(encode(t, &t->target));
+  if (!o->text) count_parts(t, &t->source);
+  count_parts(t, &t->target);
   t->result->lines++;
   if (too_short(t, &t->source, 2, &t->result->empty) || too_short(t, &t->target, 2, &t->result->empty))
     return leave_out(t);
@@ -149,22 +167,21 @@ static tarn_status add_pair(task *t) {
   t->result->pairs++;
   if (!o->text) count_side(&t->source);
   count_side(&t->target);
-  return tarn__shard_writer_put(t->writer, t->source.ids.data, (int64_t)t->source.ids.count, t->target.ids.data,
-                                (int64_t)t->target.ids.count);
+  return tarn__shard_writer_put(t->writer, t->source.ids, t->source.length, t->target.ids, t->target.length);
 }
 
 static tarn_status add_all(task *t) {
   for (;;) {
-    if (!t->options->text) TARN_TRY(tarn__lines_next(&t->source.lines, &t->source.text, &t->source.length));
-    TARN_TRY(tarn__lines_next(&t->target.lines, &t->target.text, &t->target.length));
-    if (!t->source.text && !t->target.text) return TARN_STATUS_OK;
-    if (!t->options->text && (!t->source.text || !t->target.text)) return fail_counts(t);
+    if (!t->options->text) TARN_TRY(next_line(&t->source));
+    TARN_TRY(next_line(&t->target));
+    if (!t->source.line && !t->target.line) return TARN_STATUS_OK;
+    if (!t->options->text && (!t->source.line || !t->target.line)) return fail_counts(t);
     TARN_TRY(add_pair(t));
   }
 }
 
 static void warn(const task *t, const side *s, const char *vocab) {
-  const char *path = s->lines.path;
+  const char *path = s->lines.lines.path;
   if ((double)s->unknown > TARN_VOCAB_UNKNOWN_WARNED * (double)s->tokens)
     tarn__log(TARN_LOG_WARNING,
               "%s: %.1f %% of its tokens are unknown to %s; is that vocabulary of its language, and large enough?",
@@ -197,7 +214,7 @@ static tarn_status run(task *t) {
   r->longest_target = t->target.longest;
   r->source_left_out = t->source.left_out + t->source.cut_off;
   r->target_left_out = t->target.left_out + t->target.cut_off;
-  r->replaced = t->source.lines.replaced + t->target.lines.replaced;
+  r->replaced = t->source.lines.lines.replaced + t->target.lines.lines.replaced;
   TARN_TRY(tarn__shard_writer_commit(&t->writer));
   if (!o->text) warn(t, &t->source, o->vocab);
   warn(t, &t->target, o->target_vocab ? o->target_vocab : o->vocab);
@@ -207,13 +224,12 @@ static tarn_status run(task *t) {
 tarn_status tarn_prepare_run(tarn_prepare_result *result, const tarn_prepare_options *options) {
   *result = (tarn_prepare_result){0};
   TARN_TRY(check_options(options));
+  (void)tarn__threads_set(options->threads);
   task t = {.options = options, .result = result};
   tarn_status status = run(&t);
   tarn__shard_writer_abort(&t.writer);
-  tarn__lines_close(&t.source.lines);
-  tarn__lines_close(&t.target.lines);
-  tarn_vocab_ids_close(&t.source.ids);
-  tarn_vocab_ids_close(&t.target.ids);
+  tarn__encoded_lines_close(&t.source.lines);
+  tarn__encoded_lines_close(&t.target.lines);
   tarn_vocab_close(&t.vocab);
   tarn_vocab_close(&t.target_vocab);
   return status;

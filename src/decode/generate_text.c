@@ -243,7 +243,7 @@ tarn_status tarn_generator_lines(tarn_generator *generator, tarn_generator_resul
 static tarn_status generate_windows(tarn_generator *g, tarn__lines *lines, tarn_generator_sink sink, void *user) {
   for (int64_t before = 0;; before += (int64_t)g->block.count) {
     tarn__line_block *block = &g->block;
-    TARN_TRY(tarn__line_block_read(block, lines, (size_t)g->options.window));
+    TARN_TRY(tarn__line_block_read(block, lines, (size_t)g->options.window, SIZE_MAX));
     if (block->count == 0) return TARN_STATUS_OK;
     TARN_TRY(tarn__grow(&g->window, &g->window_capacity, block->count, sizeof *g->window));
     g->before = before;

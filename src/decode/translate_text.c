@@ -242,7 +242,7 @@ tarn_status tarn_translator_lines(tarn_translator *translator, tarn_translate_re
 static tarn_status translate_windows(tarn_translator *t, tarn__lines *lines, tarn_translate_sink sink, void *user) {
   for (int64_t before = 0;; before += (int64_t)t->block.count) {
     tarn__line_block *block = &t->block;
-    TARN_TRY(tarn__line_block_read(block, lines, (size_t)t->options.window));
+    TARN_TRY(tarn__line_block_read(block, lines, (size_t)t->options.window, SIZE_MAX));
     if (block->count == 0) return TARN_STATUS_OK;
     TARN_TRY(tarn__grow(&t->window, &t->window_capacity, block->count, sizeof *t->window));
     t->before = before;

@@ -195,7 +195,7 @@ double tarn_lm_bits_per_byte(const tarn_lm_total *total) { return bits(total, to
 static tarn_status score_windows(tarn_lm *lm, tarn__lines *lines, tarn_lm_sink sink, void *user) {
   for (int64_t number = 1;;) {
     tarn__line_block *block = &lm->block;
-    TARN_TRY(tarn__line_block_read(block, lines, (size_t)lm->options.window));
+    TARN_TRY(tarn__line_block_read(block, lines, (size_t)lm->options.window, SIZE_MAX));
     if (block->count == 0) return TARN_STATUS_OK;
     TARN_TRY(tarn__grow(&lm->window, &lm->window_capacity, block->count, sizeof *lm->window));
     lm->before = number - 1;

@@ -8,14 +8,16 @@
 typedef struct tarn__line_block {
   const char **lines;  // [count], without a zero byte at their ends
   size_t *lengths;
+  bool *more;  // a part of a line, which goes on with the next one (tarn__lines.parts)
   size_t count;
   // Private.
   char *bytes;
-  size_t bytes_capacity, lines_capacity, lengths_capacity;
+  size_t bytes_capacity, lines_capacity, lengths_capacity, more_capacity;
 } tarn__line_block;
 
-// Replaces the contents by the next lines, at most `most`; fewer only at the end of the file.
-tarn_status tarn__line_block_read(tarn__line_block *block, tarn__lines *lines, size_t most) TARN_CHECKED;
+// Replaces the contents by the next lines: at most `most`, and none behind the one that fills `bytes` bytes; fewer only
+// at the end of the file. Where a line cannot be read, the contents are those before it.
+tarn_status tarn__line_block_read(tarn__line_block *block, tarn__lines *lines, size_t most, size_t bytes) TARN_CHECKED;
 void tarn__line_block_close(tarn__line_block *block);
 
 #endif

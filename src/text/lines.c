@@ -5,10 +5,11 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "text/cut.h"
 #include "text/text_check.h"
 #include "text/utf8.h"
 
-enum { CHUNK = 1 << 16 };
+enum { CHUNK = 1 << 16, LONGEST_CHARACTER = 8 };  // bytes
 
 tarn_status tarn__lines_open(tarn__lines *lines, const char *path, bool strict) {
   const bool standard = strcmp(path, "-") == 0 || strcmp(path, "/dev/stdin") == 0;
@@ -71,27 +72,53 @@ static tarn_status check(tarn__lines *lines, const char **text, size_t *length) 
   return TARN_STATUS_OK;
 }
 
-tarn_status tarn__lines_next(tarn__lines *lines, const char **text, size_t *length) {
-  *text = NULL;
-  *length = 0;
-  size_t searched = 0;
+// What of a line is at hand, until its end was found, the file has ended or it is too long anyway: tarn__cut() looks at
+// a character behind the longest.
+static tarn_status find_line(tarn__lines *lines, const char **line, size_t *size, bool *ended) {
   const char *end = NULL;
+  size_t searched = 0;
   for (;;) {
-    size_t left = lines->end - lines->start;
+    const size_t left = lines->end - lines->start;
     if (left > searched) end = memchr(lines->buffer + lines->start + searched, '\n', left - searched);
-    if (end || lines->ended) break;
+    if (end || lines->ended || (lines->longest > 0 && left > lines->longest + LONGEST_CHARACTER)) break;
     searched = left;
     TARN_TRY(read_more(lines));
   }
-  const char *line = lines->buffer + lines->start;
-  size_t size = end ? (size_t)(end - line) : lines->end - lines->start;
-  if (!end && size == 0) return TARN_STATUS_OK;
+  *line = lines->buffer + lines->start;
+  *ended = end != NULL;
+  *size = end ? (size_t)(end - *line) : lines->end - lines->start;
+  return TARN_STATUS_OK;
+}
+
+// Takes the first part of a line that is longer than it may be.
+static tarn_status cut(tarn__lines *lines, const char *line, size_t *size) {
+  size_t next;
+  bool within;
+  TARN_REQUIRE(lines->parts, DATA, "%s:%lld: this line has more than %zu bytes; is this a text without line ends?",
+               lines->path, (long long)lines->number, lines->longest);
+  *size = tarn__cut(&next, &within, line, *size, lines->longest);
+  lines->more = true;
+  return TARN_STATUS_OK;
+}
+
+tarn_status tarn__lines_next(tarn__lines *lines, const char **text, size_t *length) {
+  const char *line;
+  size_t size;
+  bool ended;
+  *text = NULL;
+  *length = 0;
+  TARN_TRY(find_line(lines, &line, &size, &ended));
+  if (!ended && size == 0) return TARN_STATUS_OK;
   const size_t at_hand = lines->end - lines->start;
-  lines->start += size + (end != NULL);
-  lines->number++;
-  TARN_TRY(tarn__text_check(lines->path, lines->number, line, size, at_hand));
-  if (size && line[size - 1] == '\r') size--;
-  if (lines->number == 1 && size >= 3 && memcmp(line, "\xEF\xBB\xBF", 3) == 0) {
+  const bool begins = !lines->more;
+  lines->number += begins;
+  lines->more = false;
+  if (lines->longest > 0 && size > lines->longest) TARN_TRY(cut(lines, line, &size));
+  lines->open_end = !ended && !lines->more;
+  lines->start += size + (ended && !lines->more);
+  TARN_TRY(tarn__text_check(lines->path, lines->number, line, size, begins ? at_hand : 0));
+  if (!lines->verbatim && !lines->more && size && line[size - 1] == '\r') size--;
+  if (!lines->verbatim && begins && lines->number == 1 && size >= 3 && memcmp(line, "\xEF\xBB\xBF", 3) == 0) {
     line += 3;
     size -= 3;
   }

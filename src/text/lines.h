@@ -18,7 +18,13 @@ typedef struct tarn__lines {
   size_t length;           // bytes of the last line as it stands in the file, without its end
   int64_t replaced;        // lines so far in which invalid UTF-8 was replaced
   int64_t replaced_bytes;  // invalid bytes in them
-  bool raw;                // set it after opening to be given invalid UTF-8 as it is
+  bool more;               // the last one is a part of a line that goes on with the next one
+  bool open_end;           // the last line of the file has no line end; known once it was given
+  // To be set after opening.
+  bool raw;        // invalid UTF-8 is given as it is
+  bool verbatim;   // so are all other bytes: a byte order mark, and a CR before a line end
+  size_t longest;  // bytes of a line; a longer one is refused, at the cost of its first bytes only. 0: no limit
+  bool parts;      // a longer one is given in parts: cut before a blank, or where tarn__cut() (text/cut.h) does else
   // Private.
   FILE *file;
   char *buffer;
@@ -34,7 +40,7 @@ void tarn__lines_close(tarn__lines *lines);
 
 // Gives the next line without its end, valid until the next call; *text is NULL after the last line. A last line
 // without an end counts as a line. Fails with DATA where the file is no text: UTF-16, compressed, a shard, or with a
-// zero byte.
+// zero byte; or where a line is longer than `longest`.
 tarn_status tarn__lines_next(tarn__lines *lines, const char **text, size_t *length) TARN_CHECKED;
 
 #endif

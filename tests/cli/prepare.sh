@@ -60,6 +60,16 @@ prepare 2 "--target is missing" --source long.de
 prepare 2 "unknown option --sauce; did you mean --source?" --sauce long.de
 prepare 1 "c/valid.de: this is text; a vocabulary is a file that tarn vocab makes" --vocab c/valid.de --source c/valid.de --target c/valid.en
 prepare 1 "data/p: there is no such file, and data/p.tarn is a shard; a vocabulary is a file that tarn vocab makes" --vocab data/p --source c/valid.de --target c/valid.en
+# A text without line ends is not taken for one sentence, and what is no text is found wherever it is.
+head -c 17000000 /dev/zero | tr '\0' 'x' > endless
+prepare 1 "endless:1: this line has more than 16777216 bytes; is this a text without line ends?" --source endless --target c/valid.en
+{ head -n 99 c/valid.en; printf 'one \0 two\n'; } > zero.en
+prepare 1 "zero.en:100: a zero byte, which no text in UTF-8 has" --source c/valid.de --target zero.en
+# The number of threads is no part of the result.
+p --source c/valid.de --target c/valid.en --threads 1 > out.txt
+cmp data/p.tarn keep.tarn || fail "one thread gives another shard"
+p --source c/valid.de --target c/valid.en --threads 3 > out.txt
+cmp data/p.tarn keep.tarn || fail "three threads give another shard"
 : > empty
 prepare 1 "no pair is left" --source empty --target empty
 prepare 1 "empty: the vocabulary is empty" --vocab empty --source c/valid.de --target c/valid.en
