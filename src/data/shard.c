@@ -7,14 +7,7 @@
 
 #include "base/memory.h"
 #include "data/shard_format.h"
-
-static bool same_hash(const char stored[TARN__SHARD_HASH], const void *data, size_t size) {
-  char text[TARN__HASH_TEXT];
-  char stored_text[TARN__HASH_TEXT] = "";
-  tarn__hash(text, data, size);
-  memcpy(stored_text, stored, TARN__SHARD_HASH);
-  return tarn__hash_same(stored_text, text);
-}
+#include "data/shard_sections.h"
 
 static bool is_hash(const char stored[TARN__SHARD_HASH]) {
   for (int i = 0; i < TARN__SHARD_HASH; i++) {
@@ -27,14 +20,15 @@ static bool is_hash(const char stored[TARN__SHARD_HASH]) {
 static tarn_status check_header(const tarn__shard_header *h, size_t size) {
   TARN_REQUIRE(size >= sizeof *h && memcmp(h->magic, TARN__SHARD_MAGIC, sizeof h->magic) == 0, DATA,
                "not a shard (tarn prepare makes them), or a truncated one");
-  TARN_REQUIRE(h->version == TARN__SHARD_VERSION, DATA, "shard of version %u; this program reads version %d",
-               h->version, TARN__SHARD_VERSION);
-  TARN_REQUIRE(same_hash(h->header_hash, h, offsetof(tarn__shard_header, header_hash)), DATA,
+  TARN_REQUIRE(h->version == TARN__SHARD_VERSION || h->version == TARN__SHARD_VERSION_ROWS, DATA,
+               "shard of version %u; this program reads versions %d and %d", h->version, TARN__SHARD_VERSION,
+               TARN__SHARD_VERSION_ROWS);
+  TARN_REQUIRE(tarn__shard_same_hash(h->header_hash, h, offsetof(tarn__shard_header, header_hash)), DATA,
                "damaged shard: its header does not have the hash it should have");
   TARN_REQUIRE(h->id_bytes == 2 || h->id_bytes == 4, DATA, "damaged shard: ids of %u bytes", h->id_bytes);
   TARN_REQUIRE(h->sides <= 1, DATA, "damaged shard: %u sides", h->sides);
   TARN_REQUIRE(
-      h->pairs >= 1 && h->target_tokens >= 2 && (h->sides == 1 ? h->source_tokens == 0 : h->source_tokens >= 2), DATA,
+      h->pairs >= 1 && h->target_tokens >= 1 && (h->sides == 1 ? h->source_tokens == 0 : h->source_tokens >= 2), DATA,
       "damaged shard: it has no sentences");
   TARN_REQUIRE(h->source_vocab_size >= 1 && h->target_vocab_size >= 1 && h->source_eos >= 0 && h->target_eos >= 0 &&
                    h->source_eos < h->source_vocab_size && h->target_eos < h->target_vocab_size,
@@ -44,8 +38,9 @@ static tarn_status check_header(const tarn__shard_header *h, size_t size) {
   return TARN_STATUS_OK;
 }
 
-// Gives the bytes of offsets and ids, which must fill the file.
-static tarn_status check_size(size_t *offsets_size, size_t *ids_size, const tarn__shard_header *h, size_t size) {
+// Gives the bytes of offsets and ids, which must fill the file with what version 2 has beside them.
+static tarn_status check_size(size_t *offsets_size, size_t *ids_size, const tarn__shard_header *h, size_t beside,
+                              size_t size) {
   size_t count;
   size_t expected;
   TARN_TRY(tarn__mul_size(&count, (size_t)h->pairs, h->sides == 1 ? 1 : 2));
@@ -56,6 +51,7 @@ static tarn_status check_size(size_t *offsets_size, size_t *ids_size, const tarn
   TARN_TRY(tarn__mul_size(ids_size, count, h->id_bytes));
   TARN_TRY(tarn__add_size(&expected, *offsets_size, *ids_size));
   TARN_TRY(tarn__add_size(&expected, expected, sizeof *h));
+  TARN_TRY(tarn__add_size(&expected, expected, beside));
   TARN_REQUIRE(expected == size, DATA, "damaged shard: %zu bytes, but its header says %zu", size, expected);
   return TARN_STATUS_OK;
 }
@@ -75,7 +71,7 @@ static tarn_status check_offsets(const tarn__shard *s) {
     TARN_REQUIRE(next >= s->offsets[k] && next <= tokens, DATA, "damaged shard: pair %lld points outside of it",
                  (long long)(k / sides));
     int64_t length = next - s->offsets[k];
-    TARN_REQUIRE(length >= 2 && length <= TARN__SHARD_LONGEST, DATA,
+    TARN_REQUIRE(length >= (s->continues ? 1 : 2) && length <= TARN__SHARD_LONGEST, DATA,
                  "damaged shard: pair %lld has a side of %lld tokens", (long long)(k / sides), (long long)length);
     int side = is_target(s, k);
     sum[side] += length;
@@ -93,6 +89,12 @@ static int32_t id_at(const tarn__shard *s, int64_t token) {
   return id > INT32_MAX ? INT32_MAX : (int32_t)id;
 }
 
+// Where an end of sentence must stand beside the last token, and nowhere else: before a second sentence. -1: nowhere.
+static int64_t first_end(const tarn__shard *s, int64_t k) {
+  if (!s->segments || s->offsets[k] + s->segments[k] == s->offsets[k + 1]) return -1;
+  return s->offsets[k] + s->segments[k] - 1;
+}
+
 // Checks that every id is in its vocabulary and that each sentence has its one end of sentence at its end.
 static tarn_status check_ids(const tarn__shard *s) {
   int sides = s->text ? 1 : 2;
@@ -100,28 +102,20 @@ static tarn_status check_ids(const tarn__shard *s) {
     int32_t size = is_target(s, k) ? s->target_vocab_size : s->source_vocab_size;
     int32_t eos = is_target(s, k) ? s->target_eos : s->source_eos;
     int64_t last = s->offsets[k + 1] - 1;
+    int64_t first = first_end(s, k);
     for (int64_t i = s->offsets[k]; i <= last; i++) {
       int32_t id = id_at(s, i);
       TARN_REQUIRE(id < size, DATA, "damaged shard: pair %lld has token %d of a vocabulary of %d",
                    (long long)(k / sides), id, size);
-      TARN_REQUIRE((id == eos) == (i == last), DATA, "damaged shard: pair %lld has no or a wrong end of sentence",
-                   (long long)(k / sides));
+      TARN_REQUIRE(s->continues || (id == eos) == (i == last || i == first), DATA,
+                   "damaged shard: pair %lld has no or a wrong end of sentence", (long long)(k / sides));
     }
   }
   return TARN_STATUS_OK;
 }
 
-// Fills the fields from the map and checks everything. Header and offsets are copied first: what was checked is what
-// is used, even if somebody writes into the file.
-static tarn_status read_all(tarn__shard *s) {
-  tarn__shard_header copy = {0};
-  const tarn__shard_header *h = &copy;
-  size_t offsets_size;
-  size_t ids_size;
-  void *memory;
-  if (s->map.size > 0) memcpy(&copy, s->map.data, s->map.size < sizeof copy ? s->map.size : sizeof copy);
-  TARN_TRY(check_header(h, s->map.size));
-  TARN_TRY(check_size(&offsets_size, &ids_size, h, s->map.size));
+// Fills the fields that stand in the header.
+static void take_header(tarn__shard *s, const tarn__shard_header *h) {
   s->pairs = h->pairs;
   s->text = h->sides == 1;
   s->source_tokens = h->source_tokens;
@@ -135,14 +129,33 @@ static tarn_status read_all(tarn__shard *s) {
   memcpy(s->source_vocab_hash, h->source_vocab_hash, TARN__SHARD_HASH);
   memcpy(s->target_vocab_hash, h->target_vocab_hash, TARN__SHARD_HASH);
   memcpy(s->hash, h->header_hash, TARN__SHARD_HASH);  // the header holds the hashes of the rest
+  s->id_bytes = (int)h->id_bytes;
+}
+
+// Fills the fields from the map and checks everything. Header and offsets are copied first: what was checked is what
+// is used, even if somebody writes into the file.
+static tarn_status read_all(tarn__shard *s) {
+  tarn__shard_header copy = {0};
+  tarn__shard_rows rows = {0};
+  const tarn__shard_header *h = &copy;
+  size_t header_size = sizeof *h, beside, offsets_size, ids_size;
+  void *memory;
+  if (s->map.size > 0) memcpy(&copy, s->map.data, s->map.size < sizeof copy ? s->map.size : sizeof copy);
+  TARN_TRY(check_header(h, s->map.size));
+  TARN_TRY(tarn__shard_take_rows(&rows, &beside, h, &s->map));
+  if (h->version == TARN__SHARD_VERSION_ROWS) header_size += sizeof rows;
+  TARN_TRY(check_size(&offsets_size, &ids_size, h, beside, s->map.size));
+  take_header(s, h);
   TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, offsets_size, 1));
   s->offsets = memory;
-  tarn__map_take(memory, &s->map, s->map.data + sizeof *h, offsets_size);
-  s->ids = s->map.data + sizeof *h + offsets_size;
-  s->id_bytes = (int)h->id_bytes;
-  TARN_REQUIRE(same_hash(h->offsets_hash, s->offsets, offsets_size) && same_hash(h->ids_hash, s->ids, ids_size), DATA,
-               "damaged shard: its contents do not have the hash they should have");
+  tarn__map_take(memory, &s->map, s->map.data + header_size, offsets_size);
+  s->ids = s->map.data + header_size + offsets_size;
+  TARN_REQUIRE(tarn__shard_same_hash(h->offsets_hash, s->offsets, offsets_size) &&
+                   tarn__shard_same_hash(h->ids_hash, s->ids, ids_size),
+               DATA, "damaged shard: its contents do not have the hash they should have");
+  s->continues = (rows.flags & TARN__SHARD_CONTINUES) != 0;
   TARN_TRY(check_offsets(s));
+  if (rows.flags) TARN_TRY(tarn__shard_take_sections(s, &rows, s->ids + ids_size));
   return check_ids(s);
 }
 
@@ -189,6 +202,7 @@ tarn_status tarn__shard_open(tarn__shard *shard, const char *prefix) {
 void tarn__shard_close(tarn__shard *shard) {
   tarn__map_close(&shard->map);
   tarn__free((void *)(uintptr_t)shard->offsets);
+  tarn__free(shard->sections);
   tarn__free(shard->path);
   *shard = (tarn__shard){0};
 }

@@ -27,11 +27,21 @@ typedef struct tarn__shard {
   char target_vocab_hash[TARN__HASH_TEXT];
   char hash[TARN__HASH_TEXT];  // of the contents: equal for equal data
   char *path;                  // of the file
+  // What a text may say of its rows (version 2 of the format).
+  bool continues;   // they are windows of a stream: no end of sentence is added to a row, and it may have one token
+  int32_t classes;  // 0, or at least 2: the classes of its labels
+  const char *const *names;  // [classes], or NULL; UTF-8, each another
+  const int32_t *labels;     // [pairs] 0 .. classes-1, or NULL
+  const float *numbers;      // [pairs] finite, or NULL: to be predicted by regression
+  // [pairs] where the second sentence of a row begins, behind the end of the first; its length where it has none; NULL:
+  // no row has.
+  const int32_t *segments;
   // Private.
   tarn__map map;
   const int64_t *offsets;  // a copy; 2 * pairs + 1: source 0, target 0, source 1, ...; in tokens
   const uint8_t *ids;
-  int id_bytes;  // 2 or 4
+  int id_bytes;    // 2 or 4
+  void *sections;  // labels, numbers, segments and names; copies
 } tarn__shard;
 
 // Opens the shard of a prefix (see tarn__shard_path()). Reads the file once: magic, version, sizes, offsets,
@@ -43,7 +53,8 @@ void tarn__shard_close(tarn__shard *shard);
 // The path of a shard from its prefix: "<prefix>.tarn", or `prefix` itself if it ends in ".tarn".
 tarn_status tarn__shard_path(char *path, size_t size, const char *prefix) TARN_CHECKED;
 
-// Tokens of a sentence, with its end of sentence; at least 2, or 0 for the source of a text. pair: 0 .. pairs-1.
+// Tokens of a sentence, with its end of sentence; at least 2, or 0 for the source of a text; of a window of a stream at
+// least 1. pair: 0 .. pairs-1.
 int64_t tarn__shard_source_length(const tarn__shard *shard, int64_t pair);
 int64_t tarn__shard_target_length(const tarn__shard *shard, int64_t pair);
 // Copies the ids of a sentence (as many as its length) to `ids`.

@@ -7,7 +7,17 @@
 #include "base/file_kind.h"
 #include "base/status.h"
 
-enum { TARN__SHARD_VERSION = 1, TARN__SHARD_HASH = 32, TARN__SHARD_LONGEST = 1 << 24 };
+// Version 2 is what files have that say more of their rows than tokens; all others are written as version 1.
+enum { TARN__SHARD_VERSION = 1, TARN__SHARD_VERSION_ROWS = 2, TARN__SHARD_HASH = 32, TARN__SHARD_LONGEST = 1 << 24 };
+// What version 2 may say of the rows of a text.
+enum {
+  TARN__SHARD_CONTINUES = 1,  // windows of a stream
+  TARN__SHARD_CLASSES = 2,    // a class a row, and the names of the classes
+  TARN__SHARD_NUMBERS = 4,    // a number a row
+  TARN__SHARD_SEGMENTS = 8,   // where the second sentence of a row begins
+  TARN__SHARD_FLAGS = 16      // one more than all of them together
+};
+enum { TARN__SHARD_CLASSES_MOST = 10000, TARN__SHARD_NAME_LONGEST = 255 };  // classes, and bytes of a name
 
 typedef struct tarn__shard_header {
   char magic[8];
@@ -22,6 +32,17 @@ typedef struct tarn__shard_header {
 } tarn__shard_header;
 
 _Static_assert(sizeof(tarn__shard_header) == 256, "the header of a shard has 256 bytes and no gaps");
+// Behind the header in version 2.
+typedef struct tarn__shard_rows {
+  uint32_t flags;
+  int32_t classes;     // 0: the rows have none
+  int64_t names_size;  // bytes of all names of classes, each with a zero byte at its end
+  char names_hash[TARN__SHARD_HASH], labels_hash[TARN__SHARD_HASH], segments_hash[TARN__SHARD_HASH];
+  char zero[112];
+  char hash[TARN__SHARD_HASH];  // of all before it, with the header
+} tarn__shard_rows;
+
+_Static_assert(sizeof(tarn__shard_rows) == 256, "what version 2 adds to the header has 256 bytes and no gaps");
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "shards are read in place and little-endian");
 
 #endif

@@ -22,6 +22,8 @@ struct tarn__shard_writer {
   size_t count, capacity;  // of offsets
   uint8_t buffer[BUFFER * sizeof(uint32_t)];
   size_t used;  // bytes
+  tarn__shard_rows rows;
+  tarn__shard_labels labels;  // borrowed
 };
 
 static void copy_hash(char out[TARN__SHARD_HASH], const char *text) { memcpy(out, text, TARN__SHARD_HASH); }
@@ -86,12 +88,17 @@ static tarn_status put_id(tarn__shard_writer *w, int32_t id) {
   return TARN_STATUS_OK;
 }
 
+// Tokens that are added to each sentence: its end, but none to a window of a stream.
+static int64_t added(const tarn__shard_writer *w) { return w->rows.flags & TARN__SHARD_CONTINUES ? 0 : 1; }
+
 static tarn_status put_sentence(tarn__shard_writer *w, const int32_t *ids, int64_t length, int32_t eos) {
-  TARN_REQUIRE(length >= 1 && length < TARN__SHARD_LONGEST, INTERNAL, "a sentence of %lld tokens", (long long)length);
+  const int64_t ends = added(w);
+  TARN_REQUIRE(length >= 1 && length + ends <= TARN__SHARD_LONGEST, INTERNAL, "a sentence of %lld tokens",
+               (long long)length);
   for (int64_t i = 0; i < length; i++) TARN_TRY(put_id(w, ids[i]));
-  TARN_TRY(put_id(w, eos));
+  if (ends) TARN_TRY(put_id(w, eos));
   TARN_TRY(tarn__grow(&w->offsets, &w->capacity, w->count + 1, sizeof *w->offsets));
-  w->offsets[w->count] = w->offsets[w->count - 1] + length + 1;
+  w->offsets[w->count] = w->offsets[w->count - 1] + length + ends;
   w->count++;
   return TARN_STATUS_OK;
 }
@@ -102,27 +109,96 @@ tarn_status tarn__shard_writer_put(tarn__shard_writer *w, const int32_t *source,
   if (h->sides != 1) TARN_TRY(put_sentence(w, source, source_length, h->source_eos));
   TARN_TRY(put_sentence(w, target, target_length, h->target_eos));
   h->pairs++;
-  h->target_tokens += target_length + 1;
-  if (target_length + 1 > h->longest_target) h->longest_target = target_length + 1;
+  target_length += added(w);
+  h->target_tokens += target_length;
+  if (target_length > h->longest_target) h->longest_target = target_length;
   if (h->sides == 1) return TARN_STATUS_OK;
   h->source_tokens += source_length + 1;
   if (source_length + 1 > h->longest_source) h->longest_source = source_length + 1;
   return TARN_STATUS_OK;
 }
 
-static tarn_status write_file(tarn__shard_writer *w, const tarn__map *ids) {
+void tarn__shard_writer_continues(tarn__shard_writer *writer) { writer->rows.flags |= TARN__SHARD_CONTINUES; }
+
+void tarn__shard_writer_label(tarn__shard_writer *writer, const tarn__shard_labels *labels) {
+  writer->labels = *labels;
+  if (labels->classes) writer->rows.flags |= TARN__SHARD_CLASSES;
+  if (labels->numbers) writer->rows.flags |= TARN__SHARD_NUMBERS;
+  if (labels->segments) writer->rows.flags |= TARN__SHARD_SEGMENTS;
+}
+
+// The sections behind the ids, in their order.
+enum { NAMES, LABELS, SEGMENTS, SECTIONS };
+typedef struct section {
+  const void *data;
+  size_t size;
+} section;
+
+// The names of the classes, one behind the other.
+static tarn_status join_names(char **names, tarn__shard_writer *w) {
+  const tarn__shard_labels *l = &w->labels;
+  void *memory;
+  size_t size = 0;
+  for (int32_t c = 0; c < l->classes; c++) size += strlen(l->names[c]) + 1;
+  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, size, 1));
+  *names = memory;
+  size = 0;
+  for (int32_t c = 0; c < l->classes; c++) {
+    const size_t length = strlen(l->names[c]) + 1;
+    memcpy(*names + size, l->names[c], length);
+    size += length;
+  }
+  w->rows.classes = l->classes;
+  w->rows.names_size = (int64_t)size;
+  return TARN_STATUS_OK;
+}
+
+// Fills in the hashes, of which the last one covers all others.
+static void seal(tarn__shard_writer *w, const tarn__map *ids, const section *sections) {
   tarn__shard_header *h = &w->header;
-  size_t offsets_size = w->count * sizeof *w->offsets;
-  put_hash(h->offsets_hash, w->offsets, offsets_size);
+  put_hash(h->offsets_hash, w->offsets, w->count * sizeof *w->offsets);
   put_hash(h->ids_hash, ids->data, ids->size);
+  if (w->rows.flags) h->version = TARN__SHARD_VERSION_ROWS;
   put_hash(h->header_hash, h, offsetof(tarn__shard_header, header_hash));
+  if (!w->rows.flags) return;
+  char *hashes[SECTIONS] = {w->rows.names_hash, w->rows.labels_hash, w->rows.segments_hash};
+  for (int i = 0; i < SECTIONS; i++) put_hash(hashes[i], sections[i].data, sections[i].size);
+  struct {
+    tarn__shard_header header;
+    tarn__shard_rows rows;
+  } both = {*h, w->rows};
+  put_hash(w->rows.hash, &both, sizeof both - TARN__SHARD_HASH);
+}
+
+static tarn_status write_file(tarn__shard_writer *w, const tarn__map *ids, const section *sections) {
   tarn__writer *file;
+  seal(w, ids, sections);
   TARN_TRY(tarn__writer_open(&file, w->path));
-  tarn_status status = tarn__writer_put(file, h, sizeof *h);
-  if (status == TARN_STATUS_OK) status = tarn__writer_put(file, w->offsets, offsets_size);
+  tarn_status status = tarn__writer_put(file, &w->header, sizeof w->header);
+  if (status == TARN_STATUS_OK && w->rows.flags) status = tarn__writer_put(file, &w->rows, sizeof w->rows);
+  if (status == TARN_STATUS_OK) status = tarn__writer_put(file, w->offsets, w->count * sizeof *w->offsets);
   if (status == TARN_STATUS_OK) status = tarn__map_judge(ids, tarn__writer_put(file, ids->data, ids->size));
+  for (int i = 0; i < SECTIONS && status == TARN_STATUS_OK; i++)
+    status = tarn__writer_put(file, sections[i].data, sections[i].size);
   if (status == TARN_STATUS_OK) return tarn__writer_commit(&file);
   tarn__writer_abort(&file);
+  return status;
+}
+
+static tarn_status write_sections(tarn__shard_writer *w, const tarn__map *ids) {
+  const tarn__shard_labels *l = &w->labels;
+  char *names = NULL;
+  const size_t rows = (size_t)w->header.pairs * sizeof(int32_t);
+  tarn_status status = l->classes ? join_names(&names, w) : TARN_STATUS_OK;
+  const section sections[SECTIONS] = {
+      [NAMES] = {names ? names : "", names ? (size_t)w->rows.names_size : 0},
+      [LABELS] = {l->classes   ? (const void *)l->labels
+                  : l->numbers ? (const void *)l->numbers
+                               : "",
+                  l->classes || l->numbers ? rows : 0},
+      [SEGMENTS] = {l->segments ? (const void *)l->segments : "", l->segments ? rows : 0}};
+  if (status == TARN_STATUS_OK) status = write_file(w, ids, sections);
+  tarn__free(names);
   return status;
 }
 
@@ -132,7 +208,7 @@ static tarn_status finish(tarn__shard_writer *w) {
   tarn__map ids = {0};
   tarn_status status = tarn__map_open(&ids, tarn_output_file_temporary(w->ids_file));
   tarn__writer_abort(&w->ids_file);  // the map keeps the contents
-  if (status == TARN_STATUS_OK) status = write_file(w, &ids);
+  if (status == TARN_STATUS_OK) status = write_sections(w, &ids);
   tarn__map_close(&ids);
   return status;
 }

@@ -19,6 +19,22 @@ tarn_status tarn__shard_writer_open(tarn__shard_writer **writer, const char *pre
 tarn_status tarn__shard_writer_put(tarn__shard_writer *writer, const int32_t *source, int64_t source_length,
                                    const int32_t *target, int64_t target_length) TARN_CHECKED;
 
+// Makes the rows of a text windows of a stream, before the first: no end of sentence is added to them, and their ids
+// may hold it anywhere.
+void tarn__shard_writer_continues(tarn__shard_writer *writer);
+
+// What is known of the rows of a text beside their tokens; what is not is NULL or 0. Arrays have one entry a row.
+typedef struct tarn__shard_labels {
+  const char *const *names;  // [classes], 2 .. TARN__SHARD_CLASSES_MOST of them: UTF-8 without control characters
+  int32_t classes;
+  const int32_t *labels;    // classes
+  const float *numbers;     // in place of classes
+  const int32_t *segments;  // where second sentences begin; a row with two holds an end of sentence before it
+} tarn__shard_labels;
+// Gives them, after the last row; they are borrowed until the writer is closed. Where there are any, the rows that are
+// put may hold ends of sentences (before second sentences); one is added to each, as ever.
+void tarn__shard_writer_label(tarn__shard_writer *writer, const tarn__shard_labels *labels);
+
 // Writes the file, atomically, and closes the writer, also on failure. At least one pair is needed.
 tarn_status tarn__shard_writer_commit(tarn__shard_writer **writer) TARN_CHECKED;
 void tarn__shard_writer_abort(tarn__shard_writer **writer);

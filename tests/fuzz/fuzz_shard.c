@@ -1,5 +1,7 @@
-// A shard: opening, every sentence, and an epoch of batches.
+// A shard: opening, every sentence with what is said of it, and an epoch of batches.
+#include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "data/batch.h"
 #include "fuzz/fuzz.h"
@@ -16,9 +18,20 @@ static void read_sentences(const tarn__shard *shard) {
     tarn__shard_source(shard, i, ids);
     FUZZ_REQUIRE(shard->text || ids[source - 1] == shard->source_eos);
     tarn__shard_target(shard, i, ids);
-    FUZZ_REQUIRE(ids[target - 1] == shard->target_eos);
+    FUZZ_REQUIRE(shard->continues || ids[target - 1] == shard->target_eos);
     for (int64_t k = 0; k < target; k++) FUZZ_REQUIRE(ids[k] >= 0 && ids[k] < shard->target_vocab_size);
     free(ids);
+  }
+}
+
+static void read_labels(const tarn__shard *shard) {
+  FUZZ_REQUIRE((shard->labels != NULL) == (shard->classes >= 2) && !(shard->labels && shard->numbers));
+  for (int32_t c = 0; c < shard->classes; c++) FUZZ_REQUIRE(strlen(shard->names[c]) > 0);
+  for (int64_t i = 0; i < shard->pairs; i++) {
+    const int64_t length = tarn__shard_target_length(shard, i);
+    FUZZ_REQUIRE(!shard->labels || (shard->labels[i] >= 0 && shard->labels[i] < shard->classes));
+    FUZZ_REQUIRE(!shard->numbers || isfinite(shard->numbers[i]));
+    FUZZ_REQUIRE(!shard->segments || (shard->segments[i] >= 2 && shard->segments[i] <= length));
   }
 }
 
@@ -45,6 +58,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   fuzz_write("data.tarn", data, size);
   if (!fuzz_good(tarn__shard_open(&shard, "data"))) return 0;
   read_sentences(&shard);
+  read_labels(&shard);
   read_batches(&shard);
   tarn__shard_close(&shard);
   return 0;

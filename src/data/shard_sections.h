@@ -1,0 +1,20 @@
+// What version 2 of a shard says of its rows beside their tokens, as the reader takes it in.
+#ifndef TARN_DATA_SHARD_SECTIONS_H
+#define TARN_DATA_SHARD_SECTIONS_H
+
+#include "data/shard.h"
+#include "data/shard_format.h"
+
+// Whether bytes have a hash that was stored.
+bool tarn__shard_same_hash(const char stored[TARN__SHARD_HASH], const void *data, size_t size);
+
+// Copies what stands behind the header of version 2 (of version 1: nothing) and checks it. *beside: bytes that the file
+// has for it, beside header, offsets and ids.
+tarn_status tarn__shard_take_rows(tarn__shard_rows *rows, size_t *beside, const tarn__shard_header *header,
+                                  const tarn__map *map) TARN_CHECKED;
+
+// Fills the fields of version 2 with copies of the sections, which begin at `at`, and checks them; `continues` and the
+// offsets are there, and checked.
+tarn_status tarn__shard_take_sections(tarn__shard *shard, const tarn__shard_rows *rows, const uint8_t *at) TARN_CHECKED;
+
+#endif
