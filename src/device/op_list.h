@@ -46,6 +46,7 @@
   X(ROTARY)                   \
   X(ROTARY_BACKWARD)          \
   X(SELECT_ROWS)              \
+  X(SELECT_ROWS_BACKWARD)     \
   X(STAND_IN_ADD)             \
   X(STAND_IN_COPY)            \
   X(STAND_IN_MEASURE)         \

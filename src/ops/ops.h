@@ -200,7 +200,8 @@ tarn__tensor *tarn__output_token_loss(tarn__graph *graph, tarn__tensor *x, tarn_
 // where nothing is dropped.
 tarn__tensor *tarn__dropout_apply(tarn__graph *graph, tarn__tensor *x, double p);
 
-// Rows of x by number: y [n, d] = x[rows[i]], rows I32 [1, n] (no gradient).
+// Rows of x by number: y [n, d] = x[rows[i]], rows I32 [1, n], in any order. Gradient: dx[rows[i]] += dy[i], zeros in
+// rows that nobody selects.
 tarn__tensor *tarn__select_rows(tarn__graph *graph, tarn__tensor *x, tarn__tensor *rows);
 
 // Log-probabilities of the next token, F32 [R, V] = log_softmax(x table^T + bias), for decoding (no gradient).

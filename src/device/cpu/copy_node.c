@@ -1,8 +1,9 @@
-// Ops that only copy rows, whatever their type is.
+// Ops that copy rows, whatever their type is, and add them where they came from.
 #include <string.h>
 
 #include "device/cpu/cpu_kernels.h"
 #include "ops/cache.h"
+#include "ops/select.h"
 
 tarn_status tarn__cpu_cache_append(const tarn__exec *exec, const tarn__node *node) {
   (void)exec;
@@ -17,11 +18,39 @@ tarn_status tarn__cpu_cache_append(const tarn__exec *exec, const tarn__node *nod
 
 tarn_status tarn__cpu_select_rows(const tarn__exec *exec, const tarn__node *node) {
   (void)exec;
-  const tarn__tensor *x = node->in[0], *rows = node->in[1];
+  const tarn__tensor *x = node->in[TARN__SELECT_X], *rows = node->in[TARN__SELECT_ROWS];
   const size_t bytes = (size_t)x->cols * tarn__dtype_size(x->dtype);
   const int32_t *numbers = rows->data;
   char *out = node->out[0]->data;
   for (int64_t i = 0; i < rows->cols; i++)
     memcpy(out + (size_t)i * bytes, (const char *)x->data + (size_t)numbers[i] * bytes, bytes);
+  return TARN_STATUS_OK;
+}
+
+static void add_row(void *to, const void *from, int64_t n, tarn__dtype dtype) {
+  if (dtype == TARN__BF16) {
+    for (int64_t c = 0; c < n; c++)
+      ((uint16_t *)to)[c] =
+          tarn__bf16_from_f32(tarn__bf16_to_f32(((uint16_t *)to)[c]) + tarn__bf16_to_f32(((const uint16_t *)from)[c]));
+    return;
+  }
+  for (int64_t c = 0; c < n; c++) ((float *)to)[c] += ((const float *)from)[c];
+}
+
+// Each thread has rows of x of its own, and adds what was selected of them in the order of the list.
+tarn_status tarn__cpu_select_rows_backward(const tarn__exec *exec, const tarn__node *node) {
+  const tarn__tensor *dy = node->in[TARN__SELECT_DY], *rows = node->in[TARN__SELECT_ROWS], *dx = node->out[0];
+  const size_t bytes = (size_t)dx->cols * tarn__dtype_size(dx->dtype);
+  const int32_t *numbers = rows->data;
+#pragma omp parallel for num_threads(exec->threads) schedule(static, 1)
+  for (int which = 0; which < exec->threads; which++) {
+    const int64_t first = dx->rows * which / exec->threads, last = dx->rows * (which + 1) / exec->threads;
+    if (!node->in[TARN__SELECT_PREVIOUS])
+      memset((char *)dx->data + (size_t)first * bytes, 0, (size_t)(last - first) * bytes);
+    for (int64_t i = 0; i < rows->cols; i++)
+      if (numbers[i] >= first && numbers[i] < last)
+        add_row((char *)dx->data + (size_t)numbers[i] * bytes, (const char *)dy->data + (size_t)i * bytes, dx->cols,
+                dx->dtype);
+  }
   return TARN_STATUS_OK;
 }

@@ -134,6 +134,7 @@ const tarn__device_kernel tarn__cpu_kernels[TARN__OPS] = {
     [TARN__OP_ROTARY] = {rotary_forward, rotary_scratch},
     [TARN__OP_ROTARY_BACKWARD] = {rotary_forward, rotary_scratch},
     [TARN__OP_SELECT_ROWS] = {tarn__cpu_select_rows, NULL},
+    [TARN__OP_SELECT_ROWS_BACKWARD] = {tarn__cpu_select_rows_backward, NULL},
     [TARN__OP_STAND_IN_ADD] = {stand_in_add, NULL},
     [TARN__OP_STAND_IN_COPY] = {stand_in_copy, NULL},
     [TARN__OP_STAND_IN_MEASURE] = {stand_in_measure, NULL},

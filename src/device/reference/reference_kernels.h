@@ -43,6 +43,7 @@ TARN__REF_KERNEL(tarn__recurrence_rows_ref);
 TARN__REF_KERNEL(tarn__residual_norm_backward_ref);
 TARN__REF_KERNEL(tarn__rotary_ref);
 TARN__REF_KERNEL(tarn__select_rows_ref);
+TARN__REF_KERNEL(tarn__select_rows_backward_ref);
 TARN__REF_KERNEL(tarn__stand_in_add_ref);
 TARN__REF_KERNEL(tarn__stand_in_copy_ref);
 TARN__REF_KERNEL(tarn__stand_in_measure_ref);

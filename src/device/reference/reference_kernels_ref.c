@@ -52,6 +52,7 @@ const tarn__device_kernel TARN__REF(tarn__reference_kernels)[TARN__OPS] = {
     [TARN__OP_ROTARY] = {TARN__REF(tarn__rotary_ref), NULL},
     [TARN__OP_ROTARY_BACKWARD] = {TARN__REF(tarn__rotary_ref), NULL},
     [TARN__OP_SELECT_ROWS] = {TARN__REF(tarn__select_rows_ref), NULL},
+    [TARN__OP_SELECT_ROWS_BACKWARD] = {TARN__REF(tarn__select_rows_backward_ref), NULL},
     [TARN__OP_STAND_IN_ADD] = {TARN__REF(tarn__stand_in_add_ref), NULL},
     [TARN__OP_STAND_IN_COPY] = {TARN__REF(tarn__stand_in_copy_ref), NULL},
     [TARN__OP_STAND_IN_MEASURE] = {TARN__REF(tarn__stand_in_measure_ref), NULL},
