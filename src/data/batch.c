@@ -29,7 +29,7 @@ struct tarn__batcher {
 };
 
 void tarn__batcher_default(tarn__batcher_options *options) {
-  *options = (tarn__batcher_options){.max_tokens = 4096, .noise = 2, .seed = 1, .shuffle = true};
+  *options = (tarn__batcher_options){.max_tokens = 4096, .noise = 2, .seed = 1, .shuffle = true, .first = -1};
 }
 
 // Sorts by key, least significant byte first; equal keys keep their order. No memory is taken, unlike qsort().
@@ -47,15 +47,22 @@ static void sort_entries(entry **entries, entry **spare, int64_t n) {
   }
 }
 
-// Length in tokens that sentences are sorted by: the longer side, as the budget counts the sides one by one.
-static int64_t length_of(const tarn__shard *shard, int64_t pair) {
+// Rows in front of each sentence of the target side.
+static int64_t front(const tarn__batcher_options *options) { return options->first >= 0 ? 1 : 0; }
+
+static int64_t rows_of_target(const tarn__shard *shard, const tarn__batcher_options *options, int64_t pair) {
+  return tarn__shard_target_length(shard, pair) + front(options);
+}
+
+// Length in rows that sentences are sorted by: the longer side, as the budget counts the sides one by one.
+static int64_t length_of(const tarn__shard *shard, const tarn__batcher_options *options, int64_t pair) {
   int64_t source = tarn__shard_source_length(shard, pair);
-  int64_t target = tarn__shard_target_length(shard, pair);
+  int64_t target = rows_of_target(shard, options, pair);
   return source > target ? source : target;
 }
 
 static bool left_out(const tarn__shard *shard, const tarn__batcher_options *options, int64_t pair) {
-  return options->longest > 0 && length_of(shard, pair) > options->longest;
+  return options->longest > 0 && length_of(shard, options, pair) > options->longest;
 }
 
 static void draw_keys(tarn__batcher *b, tarn__random *random) {
@@ -63,7 +70,7 @@ static void draw_keys(tarn__batcher *b, tarn__random *random) {
   b->used = 0;
   for (int64_t i = 0; i < b->shard->pairs; i++) {
     if (left_out(b->shard, &b->options, i)) continue;
-    uint64_t length = (uint64_t)length_of(b->shard, i) << KEY_FRACTION;
+    uint64_t length = (uint64_t)length_of(b->shard, &b->options, i) << KEY_FRACTION;
     if (!b->options.shuffle) {
       b->entries[b->used++] = (entry){length, i};
       continue;
@@ -81,7 +88,7 @@ static void cut_batches(tarn__batcher *b) {
   b->batches = 0;
   for (int64_t i = 0; i < b->used; i++) {
     int64_t more_source = tarn__shard_source_length(b->shard, b->entries[i].pair);
-    int64_t more_target = tarn__shard_target_length(b->shard, b->entries[i].pair);
+    int64_t more_target = rows_of_target(b->shard, &b->options, b->entries[i].pair);
     int64_t most = b->options.max_sentences;
     bool full = i > 0 && most > 0 && i - b->starts[b->batches - 1] == most;
     bool fits = source + more_source <= b->options.max_tokens && target + more_target <= b->options.max_tokens;
@@ -108,6 +115,8 @@ static void begin_epoch(tarn__batcher *b, int64_t epoch) {
   if (b->options.shuffle) tarn__random_shuffle(&random, b->order, b->batches);
 }
 
+static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
+
 static tarn_status check_options(const tarn__shard *shard, const tarn__batcher_options *o) {
   TARN_REQUIRE(o->max_tokens >= 1 && o->max_tokens <= MOST_TOKENS, USAGE,
                "the token budget of a batch is 1 to %d, not %lld", MOST_TOKENS, (long long)o->max_tokens);
@@ -116,7 +125,7 @@ static tarn_status check_options(const tarn__shard *shard, const tarn__batcher_o
                MOST_NOISE, o->noise);
   int64_t pair = 0;
   int64_t used = 0;
-  for (; pair < shard->pairs && (left_out(shard, o, pair) || length_of(shard, pair) <= o->max_tokens); pair++)
+  for (; pair < shard->pairs && (left_out(shard, o, pair) || length_of(shard, o, pair) <= o->max_tokens); pair++)
     used += !left_out(shard, o, pair);
   if (pair == shard->pairs) {
     TARN_REQUIRE(used > 0, USAGE, "all %lld pairs of the shard are longer than %lld tokens", (long long)shard->pairs,
@@ -127,9 +136,8 @@ static tarn_status check_options(const tarn__shard *shard, const tarn__batcher_o
       TARN_STATUS_USAGE,
       "pair %lld of the shard has %lld source and %lld target tokens, more than the budget of %lld tokens a "
       "batch; raise the budget to %lld or prepare the data with --max-tokens %lld",
-      (long long)pair, (long long)tarn__shard_source_length(shard, pair),
-      (long long)tarn__shard_target_length(shard, pair), (long long)o->max_tokens,
-      (long long)(shard->longest_source > shard->longest_target ? shard->longest_source : shard->longest_target),
+      (long long)pair, (long long)tarn__shard_source_length(shard, pair), (long long)rows_of_target(shard, o, pair),
+      (long long)o->max_tokens, (long long)larger(shard->longest_source, shard->longest_target + front(o)),
       (long long)o->max_tokens);
 }
 
@@ -154,6 +162,10 @@ static tarn_status take_room(tarn__batch_room *room, const tarn__batcher *b) {
   TARN_TRY(take(&room->target_positions, target_rows, sizeof *room->target_positions));
   TARN_TRY(take(&room->source_offsets, sentences + 1, sizeof *room->source_offsets));
   TARN_TRY(take(&room->target_offsets, sentences + 1, sizeof *room->target_offsets));
+  if (b->options.finish.run) {
+    TARN_TRY(take(&room->selected, target_rows, sizeof *room->selected));
+    TARN_TRY(take(&room->values, target_rows, sizeof *room->values));
+  }
   return take(&room->index, sentences, sizeof *room->index);
 }
 
@@ -172,6 +184,8 @@ void tarn__batch_room_close(tarn__batch_room *room) {
   tarn__free(room->target_positions);
   tarn__free(room->source_offsets);
   tarn__free(room->target_offsets);
+  tarn__free(room->selected);
+  tarn__free(room->values);
   tarn__free(room->index);
   *room = (tarn__batch_room){0};
 }
@@ -185,15 +199,19 @@ static tarn_status take_memory(tarn__batcher *b) {
   return tarn__batch_room_open(&b->room, b);
 }
 
-tarn_status tarn__batcher_open(tarn__batcher **batcher, const tarn__shard *shard,
-                               const tarn__batcher_options *options) {
+static void close_finish(const tarn__batch_finish *finish) {
+  if (finish->close) finish->close(finish->user);
+}
+
+static tarn_status open_checked(tarn__batcher **batcher, const tarn__shard *shard,
+                                const tarn__batcher_options *options) {
   void *memory;
-  *batcher = NULL;
   TARN_TRY(check_options(shard, options));
   TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, 1, sizeof **batcher));
   tarn__batcher *b = memory;
   b->shard = shard;
   b->options = *options;
+  b->options.finish.close = NULL;  // the caller's, until all is well
   tarn_status status = take_memory(b);
   if (status == TARN_STATUS_OK)
     begin_epoch(b, 0);
@@ -203,9 +221,21 @@ tarn_status tarn__batcher_open(tarn__batcher **batcher, const tarn__shard *shard
   return status;
 }
 
+tarn_status tarn__batcher_open(tarn__batcher **batcher, const tarn__shard *shard,
+                               const tarn__batcher_options *options) {
+  *batcher = NULL;
+  tarn_status status = open_checked(batcher, shard, options);
+  if (status == TARN_STATUS_OK)
+    (*batcher)->options.finish = options->finish;
+  else
+    close_finish(&options->finish);
+  return status;
+}
+
 void tarn__batcher_close(tarn__batcher **batcher) {
   tarn__batcher *b = *batcher;
   if (!b) return;
+  close_finish(&b->options.finish);
   tarn__free(b->entries);
   tarn__free(b->spare);
   tarn__free(b->starts);
@@ -223,19 +253,42 @@ static void add_sentence(tarn__packed *side, int32_t *positions, int32_t *offset
   offsets[++side->sentences] = (int32_t)side->rows;
 }
 
-// Packs one pair behind the batch's rows.
-static void pack(const tarn__batcher *b, tarn__batch *batch, const tarn__batch_room *room, int64_t pair) {
-  int64_t source_length = tarn__shard_source_length(b->shard, pair);
-  int64_t target_length = tarn__shard_target_length(b->shard, pair);
+// The epoch that batches are finished for.
+static int64_t finished_epoch(const tarn__batcher *b) { return b->options.shuffle ? b->epoch : TARN__BATCH_FIXED; }
+
+// The rows of a target sentence, which are put behind the batch's rows.
+static void put_target(const tarn__batcher *b, const tarn__batch *batch, const tarn__batch_room *room, int64_t pair) {
+  const int64_t length = tarn__shard_target_length(b->shard, pair);
   int32_t *in = room->target_ids + batch->target.rows;
+  if (b->options.rows == TARN__ROWS_WHOLE) {
+    if (b->options.first >= 0) *in++ = b->options.first;
+    tarn__shard_target(b->shard, pair, in);
+    return;
+  }
   int32_t *out = room->targets + batch->target.rows;
-  tarn__shard_source(b->shard, pair, room->source_ids + batch->source.rows);
   tarn__shard_target(b->shard, pair, out);
   in[0] = b->shard->target_eos;
-  memcpy(in + 1, out, (size_t)(target_length - 1) * sizeof *in);
+  memcpy(in + 1, out, (size_t)(length - 1) * sizeof *in);
+}
+
+// Packs one pair behind the batch's rows.
+static void pack(const tarn__batcher *b, tarn__batch *batch, const tarn__batch_room *room, int64_t pair) {
+  tarn__shard_source(b->shard, pair, room->source_ids + batch->source.rows);
+  put_target(b, batch, room, pair);
   room->index[batch->target.sentences] = pair;
-  add_sentence(&batch->source, room->source_positions, room->source_offsets, source_length);
-  add_sentence(&batch->target, room->target_positions, room->target_offsets, target_length);
+  add_sentence(&batch->source, room->source_positions, room->source_offsets, tarn__shard_source_length(b->shard, pair));
+  add_sentence(&batch->target, room->target_positions, room->target_offsets,
+               rows_of_target(b->shard, &b->options, pair));
+}
+
+// What is predicted.
+static void finish(const tarn__batcher *b, tarn__batch *batch, const tarn__batch_room *room) {
+  if (b->options.rows == TARN__ROWS_NEXT) {
+    batch->predictions = batch->target.rows;
+    batch->targets = room->targets;
+  } else if (b->options.finish.run) {
+    b->options.finish.run(b->options.finish.user, batch, room, b->options.seed, finished_epoch(b));
+  }
 }
 
 void tarn__batcher_skip(tarn__batcher *b, int64_t count) {
@@ -248,22 +301,30 @@ void tarn__batcher_next_into(tarn__batcher *b, tarn__batch *batch, const tarn__b
   *batch = (tarn__batch){
       .source = {.ids = room->source_ids, .positions = room->source_positions, .offsets = room->source_offsets},
       .target = {.ids = room->target_ids, .positions = room->target_positions, .offsets = room->target_offsets},
-      .targets = room->targets,
       .index = room->index};
   for (int64_t i = b->starts[batch_number]; i < b->starts[batch_number + 1]; i++)
     pack(b, batch, room, b->entries[i].pair);
+  finish(b, batch, room);
   tarn__batcher_skip(b, 1);
 }
 
 void tarn__batcher_next(tarn__batcher *b, tarn__batch *batch) { tarn__batcher_next_into(b, batch, &b->room); }
 
-int64_t tarn__batcher_targets(const tarn__batcher *b, int64_t count) {
-  int64_t tokens = 0;
+static int64_t predictions_of(const tarn__batcher *b, int64_t pair) {
+  const tarn__batch_finish *finish = &b->options.finish;
+  if (b->options.rows == TARN__ROWS_NEXT) return tarn__shard_target_length(b->shard, pair);
+  return finish->run ? finish->count(finish->user, pair, b->options.seed, finished_epoch(b)) : 0;
+}
+
+int64_t tarn__batcher_predictions(const tarn__batcher *b, int64_t count) {
+  int64_t predictions = 0;
   for (int64_t k = b->index; k < b->index + count; k++)
     for (int64_t i = b->starts[b->order[k]]; i < b->starts[b->order[k] + 1]; i++)
-      tokens += tarn__shard_target_length(b->shard, b->entries[i].pair);
-  return tokens;
+      predictions += predictions_of(b, b->entries[i].pair);
+  return predictions;
 }
+
+int64_t tarn__batcher_longest_target(const tarn__batcher *b) { return b->shard->longest_target + front(&b->options); }
 
 int64_t tarn__batcher_left_out(const tarn__batcher *b) { return b->shard->pairs - b->used; }
 
@@ -298,7 +359,8 @@ static int64_t side_rows(const tarn__batcher *b, int64_t tokens, int64_t longest
 
 void tarn__batcher_largest(const tarn__batcher *b, int64_t *source_rows, int64_t *target_rows, int64_t *sentences) {
   *source_rows = side_rows(b, b->shard->source_tokens, b->shard->longest_source);
-  *target_rows = side_rows(b, b->shard->target_tokens, b->shard->longest_target);
+  *target_rows = side_rows(b, b->shard->target_tokens + front(&b->options) * b->shard->pairs,
+                           b->shard->longest_target + front(&b->options));
   int64_t rows = b->shard->text ? *target_rows : smaller(*source_rows, *target_rows);
   *sentences = smaller(b->shard->pairs, rows / 2);  // a sentence has 2 tokens at least
   if (b->options.max_sentences > 0) *sentences = smaller(*sentences, b->options.max_sentences);

@@ -7,6 +7,12 @@
 //
 // The batches of a text (data/shard.h) have no source rows, and all source offsets are 0.
 //
+// That is the form of tasks that predict the next token. In the other one the rows of the target are its sentences as
+// they are, with a token in front where there is one, and what is predicted comes from whoever finishes the batch:
+//
+//   target.ids     ^ A A $ | ^ B B B $ | ^ C $      ^ begins each sentence (a special token of the vocabulary)
+//   selected       1 2         6 8         10       targets: what is to be predicted at these rows
+//
 // The order of an epoch is a function of (seed, epoch) alone: the sentences get a sort key of their length plus noise,
 // neighbours fill batches up to the token budget, and the batches are shuffled. So any step can be reached by a seek.
 #ifndef TARN_DATA_BATCH_H
@@ -19,13 +25,47 @@
 #include "data/packed.h"
 #include "data/shard.h"
 
-// The memory belongs to the batcher and is valid until its next call.
+// The memory belongs to the batcher and is valid until its next call. Pointers may be NULL where a graph is only
+// planned.
 typedef struct tarn__batch {
-  tarn__packed source;     // each sentence ends in the end of sentence
-  tarn__packed target;     // as many sentences; `longest` of both is the tokens of the longest sentence
-  const int32_t *targets;  // [target.rows] what follows each row of the target
-  const int64_t *index;    // [target.sentences] numbers of the pairs in the shard
+  tarn__packed source;      // each sentence ends in the end of sentence
+  tarn__packed target;      // as many sentences; `longest` of both is the rows of the longest sentence
+  const int64_t *index;     // [target.sentences] numbers of the pairs in the shard
+  int64_t predictions;      // what the loss is summed over
+  const int32_t *selected;  // [predictions] rows of the target that they are made from; NULL: the task knows
+  const int32_t *targets;   // [predictions] tokens or classes to predict; next token: what follows each target row
+  const float *values;      // [predictions] numbers to predict; NULL: there are targets
 } tarn__batch;
+
+// Room for one batch of a batcher. Zero-initialise it; closing accepts that.
+typedef struct tarn__batch_room {
+  int32_t *source_ids, *target_ids, *targets;
+  int32_t *source_positions, *target_positions;
+  int32_t *source_offsets, *target_offsets;
+  int32_t *selected;  // as many as target rows, as targets and values
+  float *values;
+  int64_t *index;
+} tarn__batch_room;
+
+// What a row of the target side is.
+typedef enum tarn__row_form {
+  TARN__ROWS_NEXT,  // the token before the one to be predicted, which is the next one; the batcher gives the targets
+  TARN__ROWS_WHOLE  // a token of the sentence, end of sentence included
+} tarn__row_form;
+
+// What finishes batches of whole sentences: it says what is predicted, and may change ids for it (masks). All that it
+// does is a function of (seed, epoch, number of the sentence). It is called in the thread that makes the batches, one
+// call at a time.
+typedef struct tarn__batch_finish {
+  void *user;
+  // Predictions that a sentence will have.
+  int64_t (*count)(void *user, int64_t pair, uint64_t seed, int64_t epoch);
+  // Sets predictions, and selected, targets or values in the room's memory; room->target_ids may be changed. epoch is
+  // TARN__BATCH_FIXED where every epoch is to be the same.
+  void (*run)(void *user, tarn__batch *batch, const tarn__batch_room *room, uint64_t seed, int64_t epoch);
+  void (*close)(void *user);
+} tarn__batch_finish;
+enum { TARN__BATCH_FIXED = -1 };
 
 typedef struct tarn__batcher_options {
   // Budget: the source tokens and the target tokens of a batch are each at most this, 1 .. 2^24; default 4096.
@@ -36,25 +76,23 @@ typedef struct tarn__batcher_options {
   double noise;
   int64_t longest;  // pairs with a side of more tokens are left out; default 0: none is
   uint64_t seed;    // default 1
-  bool shuffle;     // default true. false: every epoch is sorted by length, equal lengths in the order of the shard
+  bool shuffle;     // default true. false: every epoch is sorted by length, equal lengths in the order of the shard,
+                    // and finished as TARN__BATCH_FIXED
+  tarn__row_form rows;        // default NEXT
+  int32_t first;              // of whole rows: the token in front of each sentence; default -1: none
+  tarn__batch_finish finish;  // of whole rows; default: none, then nothing is predicted. The batcher closes it
 } tarn__batcher_options;
 
 void tarn__batcher_default(tarn__batcher_options *options);
 
 // The shard must stay open as long as the batcher. No call after open allocates memory. Fails with USAGE if an option
 // is out of range, a pair alone is longer than the budget (the message names it) or all are left out; or with MEMORY.
+// options->finish is closed in any case.
 typedef struct tarn__batcher tarn__batcher;
 tarn_status tarn__batcher_open(tarn__batcher **batcher, const tarn__shard *shard,
                                const tarn__batcher_options *options) TARN_CHECKED;
 void tarn__batcher_close(tarn__batcher **batcher);
 
-// Room for one batch of a batcher. Zero-initialise it; closing accepts that.
-typedef struct tarn__batch_room {
-  int32_t *source_ids, *target_ids, *targets;
-  int32_t *source_positions, *target_positions;
-  int32_t *source_offsets, *target_offsets;
-  int64_t *index;
-} tarn__batch_room;
 tarn_status tarn__batch_room_open(tarn__batch_room *room, const tarn__batcher *batcher) TARN_CHECKED;
 void tarn__batch_room_close(tarn__batch_room *room);
 
@@ -73,13 +111,16 @@ int64_t tarn__batcher_batches(const tarn__batcher *batcher);
 // Passes over the next `count` batches, which must belong to one epoch.
 void tarn__batcher_skip(tarn__batcher *batcher, int64_t count);
 
-// Target tokens of the next `count` batches, which must belong to one epoch.
-int64_t tarn__batcher_targets(const tarn__batcher *batcher, int64_t count);
+// Predictions of the next `count` batches, which must belong to one epoch.
+int64_t tarn__batcher_predictions(const tarn__batcher *batcher, int64_t count);
 
 // The position of the next batch: epoch from 0, index 0 .. batches-1. Seeking to a position gives the same batches from
 // there on as coming there by next. Fails with DATA if the epoch has no such batch.
 void tarn__batcher_position(const tarn__batcher *batcher, int64_t *epoch, int64_t *index);
 tarn_status tarn__batcher_seek(tarn__batcher *batcher, int64_t epoch, int64_t index) TARN_CHECKED;
+
+// Rows of the longest sentence of the target side, left out or not.
+int64_t tarn__batcher_longest_target(const tarn__batcher *batcher);
 
 // Most rows of a side of a batch: limits of tokens and of sentences (0: none), tokens of the side in all, and of its
 // longest sentence.

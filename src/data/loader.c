@@ -46,7 +46,7 @@ static void begin_update(tarn__loader *l) {
   const int64_t rest = tarn__batcher_batches(l->batcher) - index;
   const int64_t most = l->share.accumulate * l->share.ranks;
   l->batches = rest < most ? rest : most;
-  l->predictions = l->share.count(l->batcher, l->batches);
+  l->predictions = tarn__batcher_predictions(l->batcher, l->batches);
   l->number = 0;
   skip(l, l->share.rank);
 }

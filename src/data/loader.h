@@ -29,7 +29,6 @@ typedef struct tarn__loader tarn__loader;
 typedef struct tarn__loader_share {
   int rank, ranks;
   int64_t accumulate;
-  int64_t (*count)(const tarn__batcher *batcher, int64_t batches);  // predictions in the next batches
 } tarn__loader_share;
 
 // Starts the thread at the batcher's position, where an update must begin. An update is `accumulate` batches of each

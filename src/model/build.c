@@ -173,38 +173,36 @@ static tarn__tensor *build_stacks(const tarn__model *model, tarn__graph *graph, 
   return x;
 }
 
-// The output of the last stack.
-static tarn__tensor *build_states(const tarn__model *model, tarn__graph *graph, const tarn__packed *source,
-                                  const tarn__packed *target, const tarn__model_shortcuts *cuts) {
-  const tarn__packed *const sides[TARN__SIDES] = {source, target};
-  return build_stacks(model, graph, tarn__config_task(model->config)->stack_count, sides, cuts, NULL);
+// The output of the last stack, of a text.
+static tarn__tensor *build_states(const tarn__model *model, tarn__graph *graph, const tarn__packed *target) {
+  const tarn__packed *const sides[TARN__SIDES] = {[TARN__SIDE_TARGET] = target};
+  return build_stacks(model, graph, tarn__config_task(model->config)->stack_count, sides, &WHOLE, NULL);
 }
 
-tarn__tensor *tarn__model_build_loss(const tarn__model *model, tarn__graph *graph, const tarn__packed *source,
-                                     const tarn__packed *target, const int32_t *targets,
+tarn__tensor *tarn__model_build_loss(const tarn__model *model, tarn__graph *graph, const tarn__batch *batch,
                                      const tarn__model_shortcuts *shortcuts, double label_smoothing,
                                      const double *grad_scale) {
+  const tarn__packed *const sides[TARN__SIDES] = {&batch->source, &batch->target};
   const tarn__task *task = tarn__config_task(model->config);
-  const tarn__task_loss from = {.states = build_states(model, graph, source, target, shortcuts ? shortcuts : &WHOLE),
-                                .read = task->stacks[task->stack_count - 1].side == TARN__SIDE_SOURCE ? source : target,
-                                .targets = targets,
-                                .weights = &model->weights,
-                                .smoothing = label_smoothing,
-                                .grad_scale = grad_scale};
+  tarn__block_run top;
+  tarn__task_loss from = {
+      .batch = batch, .weights = &model->weights, .smoothing = label_smoothing, .grad_scale = grad_scale};
+  from.states = build_stacks(model, graph, task->stack_count, sides, shortcuts ? shortcuts : &WHOLE, &top);
+  from.offsets = top.memory_offsets;
   tarn__tensor *loss = task->loss(graph, &from);
   loss->keep = true;
   return loss;
 }
 
 tarn__tensor *tarn__model_build_states(const tarn__model *model, tarn__graph *graph, const tarn__packed *target) {
-  tarn__tensor *x = build_states(model, graph, NULL, target, &WHOLE);
+  tarn__tensor *x = build_states(model, graph, target);
   x->keep = true;
   return x;
 }
 
 tarn__tensor *tarn__model_build_scores(const tarn__model *model, tarn__graph *graph, const tarn__packed *target,
                                        const int32_t *rows, const int32_t *targets, int64_t count) {
-  tarn__tensor *x = build_states(model, graph, NULL, target, &WHOLE);
+  tarn__tensor *x = build_states(model, graph, target);
   graph->label = "output";
   x = tarn__select_rows(graph, x, tarn__graph_input(graph, count, rows, "rows"));
   x = tarn__next_token_input(graph, x, &model->weights);

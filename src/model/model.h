@@ -5,7 +5,7 @@
 #ifndef TARN_MODEL_MODEL_H
 #define TARN_MODEL_MODEL_H
 
-#include "data/packed.h"
+#include "data/batch.h"
 #include "graph/graph.h"
 #include "parts/block.h"
 #include "tarn/config.h"
@@ -132,10 +132,9 @@ tarn__tensor *tarn__model_build_bottom(const tarn__model *model, tarn__graph *gr
 bool tarn__model_refreshes(const tarn__model *model);
 
 // Appends the whole training (or evaluation) forward pass and returns the loss tensor of the task: F64 [1, 2] = {sum of
-// the loss, sum of its watched measure}. targets [target.rows] are the ids to predict. `shortcuts` may be
-// NULL. Call tarn__model_differentiate() on it for training.
-tarn__tensor *tarn__model_build_loss(const tarn__model *model, tarn__graph *graph, const tarn__packed *source,
-                                     const tarn__packed *target, const int32_t *targets,
+// the loss, sum of its watched measure} over the batch's predictions. `shortcuts` may be NULL. Call
+// tarn__model_differentiate() on it for training.
+tarn__tensor *tarn__model_build_loss(const tarn__model *model, tarn__graph *graph, const tarn__batch *batch,
                                      const tarn__model_shortcuts *shortcuts, double label_smoothing,
                                      const double *grad_scale);
 

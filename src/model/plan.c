@@ -81,20 +81,19 @@ static tarn_status make_offsets(int32_t **offsets, int64_t sentences, int64_t ro
 }
 
 // The graph of a step of update number `update` (0: one that refreshes nothing), planned.
-static tarn_status plan_step(tarn__graph *graph, const tarn__model *model, const tarn__packed *source,
-                             const tarn__packed *target, const tarn__model_shortcuts *shortcuts, int64_t update,
-                             int threads) {
+static tarn_status plan_step(tarn__graph *graph, const tarn__model *model, const tarn__batch *step,
+                             const tarn__model_shortcuts *shortcuts, int64_t update, int threads) {
   static const double scale = 1.0;
   tarn__model_begin(model, graph, true, threads);
   graph->update = update;
-  tarn__tensor *loss = tarn__model_build_loss(model, graph, source, target, NULL, shortcuts,
-                                              model->config->train.label_smoothing, &scale);
+  tarn__tensor *loss =
+      tarn__model_build_loss(model, graph, step, shortcuts, model->config->train.label_smoothing, &scale);
   tarn__model_differentiate(model, graph, loss);
   return tarn__graph_plan(graph);
 }
 
 static tarn_status plan_graph(tarn_plan *plan, const tarn__model *model, const tarn__plan_batch *batch, int threads,
-                              const tarn__packed *source, const tarn__packed *target, tarn__graph *graph) {
+                              const tarn__batch *step, tarn__graph *graph) {
   tarn__param bottom = tarn__model_bottom_table(model, batch->source_tokens);
   tarn__model_shortcuts shortcuts = {0};
   if (model->config->train.cache_frozen) {
@@ -104,11 +103,11 @@ static tarn_status plan_graph(tarn_plan *plan, const tarn__model *model, const t
   }
   // Backskipping: the first update does all the true backward passes that most updates leave out.
   if (tarn__model_refreshes(model)) {
-    TARN_TRY(plan_step(graph, model, source, target, &shortcuts, 1, threads));
+    TARN_TRY(plan_step(graph, model, step, &shortcuts, 1, threads));
     plan->activation_bytes = graph->activation_bytes;
     plan->workspace_bytes = graph->scratch_bytes;
   }
-  TARN_TRY(plan_step(graph, model, source, target, &shortcuts, 0, threads));
+  TARN_TRY(plan_step(graph, model, step, &shortcuts, 0, threads));
   if (graph->activation_bytes > plan->activation_bytes) plan->activation_bytes = graph->activation_bytes;
   if (graph->scratch_bytes > plan->workspace_bytes) plan->workspace_bytes = graph->scratch_bytes;
   void *parts;
@@ -164,15 +163,16 @@ tarn_status tarn__plan_model(tarn_plan *plan, const tarn__model *model, const ta
   tarn_status status = make_offsets(&source_offsets, sentences, batch->source_rows);
   if (status == TARN_STATUS_OK) status = make_offsets(&target_offsets, sentences, batch->target_rows);
   if (status == TARN_STATUS_OK) {
-    tarn__packed source = {.sentences = sentences,
-                           .rows = batch->source_rows,
-                           .longest = batch->longest_source,
-                           .offsets = source_offsets};
-    tarn__packed target = {.sentences = sentences,
-                           .rows = batch->target_rows,
-                           .longest = batch->longest_target,
-                           .offsets = target_offsets};
-    status = plan_graph(plan, model, batch, threads, &source, &target, &graph);
+    const tarn__batch step = {.source = {.sentences = sentences,
+                                         .rows = batch->source_rows,
+                                         .longest = batch->longest_source,
+                                         .offsets = source_offsets},
+                              .target = {.sentences = sentences,
+                                         .rows = batch->target_rows,
+                                         .longest = batch->longest_target,
+                                         .offsets = target_offsets},
+                              .predictions = tarn__task_most_predictions(config, batch->target_rows, sentences)};
+    status = plan_graph(plan, model, batch, threads, &step, &graph);
   }
   tarn__graph_close(&graph);
   tarn__free(source_offsets);

@@ -4,8 +4,6 @@
 #include <math.h>
 #include <stdio.h>
 
-int64_t tarn__next_token_predictions(const tarn__batch *batch) { return batch->target.rows; }
-
 tarn__param *tarn__next_token_table(const tarn__task_site *site, const char *name, int64_t vocab, bool trained) {
   const tarn__init init = {TARN__INIT_NORMAL, site->model->embedding_std, 1};
   return tarn__declare_param(site->declare, name, vocab, site->declare->d_model, trained, init);
@@ -38,7 +36,7 @@ tarn__tensor *tarn__next_token_input(tarn__graph *graph, tarn__tensor *states, c
 tarn__tensor *tarn__next_token_loss(tarn__graph *graph, const tarn__task_loss *from) {
   const tarn__task_weights *weights = from->weights;
   tarn__tensor *x = tarn__next_token_input(graph, from->states, weights);
-  tarn__tensor *ids = tarn__graph_input(graph, from->read->rows, from->targets, "targets");
+  tarn__tensor *ids = tarn__graph_input(graph, from->batch->predictions, from->batch->targets, "targets");
   return tarn__output_loss(graph, x, weights->output_table, weights->output_bias, ids, from->smoothing,
                            from->grad_scale);
 }

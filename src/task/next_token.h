@@ -4,9 +4,6 @@
 
 #include "task/task.h"
 
-// One for each token of the target, the end of the sentence included; tarn__batcher_targets() counts them ahead.
-int64_t tarn__next_token_predictions(const tarn__batch *batch);
-
 // The embedding of a side, NAME [vocab, d_model].
 tarn__param *tarn__next_token_table(const tarn__task_site *site, const char *name, int64_t vocab, bool trained);
 // A matrix of the output layer alone.

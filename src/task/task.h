@@ -56,9 +56,9 @@ typedef struct tarn__task_site {
 
 // A loss to be appended to a graph.
 typedef struct tarn__task_loss {
-  tarn__tensor *states;      // [read->rows, d_model] the output of the last stack
-  const tarn__packed *read;  // the side that it reads; ids NULL: the graph is only planned
-  const int32_t *targets;    // [target.rows] of the batch, or NULL as these
+  tarn__tensor *states;      // [rows of the side that it reads, d_model] the output of the last stack
+  tarn__tensor *offsets;     // of that side's sentences
+  const tarn__batch *batch;  // ids NULL: the graph is only planned
   const tarn__task_weights *weights;
   double smoothing;
   const double *grad_scale;  // read at run time: 1 / predictions of the whole update
@@ -89,9 +89,11 @@ typedef struct tarn__task {
   tarn_status (*declare_output)(const tarn__task_site *site, tarn__task_weights *weights) TARN_CHECKED;
   // Appends the loss: F64 [1, 2], sums over a batch of the loss, which training minimises, and of the watched measure.
   tarn__tensor *(*loss)(tarn__graph *graph, const tarn__task_loss *from);
-  // What the loss is a mean over: predictions in a batch, and in the next `count` batches of a batcher.
-  int64_t (*predictions)(const tarn__batch *batch);
-  int64_t (*predictions_ahead)(const tarn__batcher *batcher, int64_t count);
+  // The form of its batches, of a set of data: sets `rows`, `first` and `finish`. NULL: each row predicts the next one.
+  tarn_status (*batches)(tarn__batcher_options *options, const tarn_config *config, const tarn__shard *shard,
+                         const tarn_vocab *target) TARN_CHECKED;
+  // Most predictions of a batch of `rows` target rows in so many sentences; NULL: one a row.
+  int64_t (*most_predictions)(const tarn_config *config, int64_t rows, int64_t sentences);
   // The measure that shows whether a training goes wrong. diverged() says whether a value of it, a mean over
   // predictions, is that of a model that has diverged, and in `is` what to say of it: "%.4g nats a token, over ...,".
   tarn_metric watched;
@@ -135,6 +137,11 @@ tarn_status tarn__task_require(const tarn_config *config, tarn__use use, const c
 
 // Whether a task has a measure.
 bool tarn__task_has(const tarn__task *task, tarn_metric metric);
+
+// The form of the batches of the description's task, which options have otherwise been filled in.
+tarn_status tarn__task_batches(tarn__batcher_options *options, const tarn_config *config, const tarn__shard *shard,
+                               const tarn_vocab *target) TARN_CHECKED;
+int64_t tarn__task_most_predictions(const tarn_config *config, int64_t rows, int64_t sentences);
 
 // Resolves and checks a description by its task. Fails where it asks for a measure that the task has not, and names
 // those that it has.

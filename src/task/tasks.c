@@ -96,6 +96,17 @@ static tarn_status check_metric(const tarn__task *task, tarn_metric metric, cons
   return keys->fail(keys->root, "valid.metric", text);
 }
 
+tarn_status tarn__task_batches(tarn__batcher_options *options, const tarn_config *config, const tarn__shard *shard,
+                               const tarn_vocab *target) {
+  const tarn__task *task = tarn__config_task(config);
+  return task->batches ? task->batches(options, config, shard, target) : TARN_STATUS_OK;
+}
+
+int64_t tarn__task_most_predictions(const tarn_config *config, int64_t rows, int64_t sentences) {
+  const tarn__task *task = tarn__config_task(config);
+  return task->most_predictions ? task->most_predictions(config, rows, sentences) : rows;
+}
+
 tarn_status tarn__task_resolve(tarn_config *config, const tarn__task_keys *keys) {
   const tarn__task *task = tarn__config_task(config);
   if (!tarn__task_has(task, TARN_METRIC_BLEU)) {

@@ -128,9 +128,8 @@ static tarn_status add_epoch(readout *r, tarn_train *t, tarn__progress *next) {
     TARN_TRY(tarn__train_check_data(t));
     TARN_TRY(add_batch(r, rows, t->model->dtype, &loaded->batch));
     next->batches++;
-    const int64_t predictions = tarn__config_task(t->config)->predictions(&loaded->batch);
-    next->target_tokens += predictions;
-    next->window_target += predictions;
+    next->target_tokens += loaded->batch.predictions;
+    next->window_target += loaded->batch.predictions;
     next->epoch = loaded->next_epoch;
     next->index = loaded->next_index;
     t->epoch_batches = loaded->next_batches;

@@ -9,12 +9,11 @@
 static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
 
 // The graph of a batch, planned. With `offsets` and ids NULL it is planned only.
-static tarn_status build(tarn__stepper *s, const tarn__packed *source, const tarn__packed *target,
-                         const int32_t *targets, const tarn__model_shortcuts *shortcuts, bool training,
-                         tarn__tensor **loss) {
+static tarn_status build(tarn__stepper *s, const tarn__batch *batch, const tarn__model_shortcuts *shortcuts,
+                         bool training, tarn__tensor **loss) {
   tarn__model_begin(s->model, &s->graph, training, s->exec.threads);
   s->graph.update = s->update;
-  *loss = tarn__model_build_loss(s->model, &s->graph, source, target, targets, shortcuts, s->smoothing, &s->grad_scale);
+  *loss = tarn__model_build_loss(s->model, &s->graph, batch, shortcuts, s->smoothing, &s->grad_scale);
   if (training) tarn__model_differentiate(s->model, &s->graph, *loss);
   return tarn__graph_plan(&s->graph);
 }
@@ -36,24 +35,26 @@ static tarn_status plan_largest(tarn__stepper *s, const tarn__stepper_bounds *bo
     source_offsets[i] = (int32_t)(bounds->source_rows * i / bounds->sentences);
     target_offsets[i] = (int32_t)(bounds->target_rows * i / bounds->sentences);
   }
-  tarn__packed source = {.sentences = bounds->sentences,
-                         .rows = bounds->source_rows,
-                         .longest = bounds->longest_source,
-                         .offsets = source_offsets};
-  tarn__packed target = {.sentences = bounds->sentences,
-                         .rows = bounds->target_rows,
-                         .longest = bounds->longest_target,
-                         .offsets = target_offsets};
+  const tarn__batch largest = {
+      .source = {.sentences = bounds->sentences,
+                 .rows = bounds->source_rows,
+                 .longest = bounds->longest_source,
+                 .offsets = source_offsets},
+      .target = {.sentences = bounds->sentences,
+                 .rows = bounds->target_rows,
+                 .longest = bounds->longest_target,
+                 .offsets = target_offsets},
+      .predictions = tarn__task_most_predictions(s->model->config, bounds->target_rows, bounds->sentences)};
   tarn__model_shortcuts shortcuts = {0};
   tarn__tensor *result;
   if (training && s->cache) {
-    TARN_TRY(build_bottom(s, &source, &result));
+    TARN_TRY(build_bottom(s, &largest.source, &result));
     *bytes = (size_t)larger((int64_t)*bytes, (int64_t)s->graph.workspace_bytes);
     shortcuts.bottom = &s->cache->table;
   }
   // The first update does all the true backward passes that others leave out.
   for (s->update = 0; s->update <= (training && tarn__model_refreshes(s->model) ? 1 : 0); s->update++) {
-    TARN_TRY(build(s, &source, &target, NULL, &shortcuts, training, &result));
+    TARN_TRY(build(s, &largest, &shortcuts, training, &result));
     *bytes = (size_t)larger((int64_t)*bytes, (int64_t)s->graph.workspace_bytes);
   }
   s->update = 0;
@@ -162,7 +163,7 @@ static tarn_status compute(tarn__stepper *s, tarn__stepper_loss *loss, const tar
     for (int id = 0; id < TARN__STACKS; id++) shortcuts.skip[id] = draw_layers(s, (tarn__stack_id)id);
   }
   tarn__tensor *result;
-  TARN_TRY(build(s, &batch->source, &batch->target, batch->targets, &shortcuts, training, &result));
+  TARN_TRY(build(s, batch, &shortcuts, training, &result));
   TARN_TRY(make_room(s));
   tarn__graph_bind(&s->graph, s->workspace);
   TARN_TRY(run_graph(s, training, begin));

@@ -90,6 +90,7 @@ static tarn_status open_data(tarn_train *t) {
   options.max_sentences = config->train.max_sentences;
   options.longest = config->model.max_length;
   options.seed = (uint64_t)config->train.seed;
+  TARN_TRY(tarn__task_batches(&options, config, &t->shard, t->target));
   tarn_status status = tarn__batcher_open(&t->batcher, &t->shard, &options);
   if (status != TARN_STATUS_OK) return tarn__fail_prefix(status, "%s: ", t->shard.path);
   return TARN_STATUS_OK;
@@ -106,7 +107,8 @@ static void training_bounds(const tarn_train *t, tarn__stepper_bounds *bounds) {
   int64_t longest = t->config->model.max_length;
   tarn__batcher_largest(t->batcher, &bounds->source_rows, &bounds->target_rows, &bounds->sentences);
   bounds->longest_source = t->shard.longest_source < longest ? t->shard.longest_source : longest;
-  bounds->longest_target = t->shard.longest_target < longest ? t->shard.longest_target : longest;
+  bounds->longest_target = tarn__batcher_longest_target(t->batcher);
+  if (bounds->longest_target > longest) bounds->longest_target = longest;
 }
 
 static tarn_status make_plan(tarn_train *t) {
@@ -330,10 +332,8 @@ static tarn_status open_parts(tarn_train *t, const tarn_train_options *o) {
   // What is frozen from the start on is logged when the training runs.
   if (t->progress.update > 0) TARN_TRY(tarn__freeze_apply(t->model, t->progress.update, t->progress.frozen_sets, NULL));
   t->epoch_batches = tarn__batcher_batches(t->batcher);
-  const tarn__loader_share share = {.rank = t->comm->rank,
-                                    .ranks = t->comm->size,
-                                    .accumulate = t->config->train.accumulate,
-                                    .count = tarn__config_task(t->config)->predictions_ahead};
+  const tarn__loader_share share = {
+      .rank = t->comm->rank, .ranks = t->comm->size, .accumulate = t->config->train.accumulate};
   TARN_TRY(tarn__loader_open(&t->loader, t->batcher, &share));
   // Rank 0 writes nothing until all have seen what was there before.
   TARN_TRY(tarn__train_check_ranks(t));

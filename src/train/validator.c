@@ -33,6 +33,8 @@ struct tarn__validator {
   char hash[TARN__HASH_TEXT], loss_hash[TARN__HASH_TEXT], bleu_hash[TARN__HASH_TEXT];
 };
 
+static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
+
 static tarn_status open_batcher(tarn__validator *v) {
   const tarn_config *config = v->model->config;
   tarn__batcher_options options;
@@ -41,8 +43,8 @@ static tarn_status open_batcher(tarn__validator *v) {
   options.longest = config->model.max_length;
   options.max_tokens = config->train.max_tokens;
   // The budget is the training's, but every sentence must find room.
-  int64_t longest =
-      v->shard.longest_source > v->shard.longest_target ? v->shard.longest_source : v->shard.longest_target;
+  TARN_TRY(tarn__task_batches(&options, config, &v->shard, v->target));
+  int64_t longest = larger(v->shard.longest_source, v->shard.longest_target + (options.first >= 0 ? 1 : 0));
   if (longest > options.longest) longest = options.longest;
   if (longest > options.max_tokens) options.max_tokens = longest;
   tarn_status status = tarn__batcher_open(&v->batcher, &v->shard, &options);
@@ -229,8 +231,6 @@ const char *tarn__validator_hash(const tarn__validator *v) { return v->hash; }
 const char *tarn__validator_loss_hash(const tarn__validator *v) { return v->loss_hash; }
 const char *tarn__validator_bleu_hash(const tarn__validator *v) { return v->bleu_hash; }
 
-static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
-
 void tarn__validator_bounds(const tarn__validator *v, tarn__stepper_bounds *bounds) {
   tarn__stepper_bounds own;
   tarn__batcher_largest(v->batcher, &own.source_rows, &own.target_rows, &own.sentences);
@@ -238,7 +238,7 @@ void tarn__validator_bounds(const tarn__validator *v, tarn__stepper_bounds *boun
   bounds->target_rows = larger(bounds->target_rows, own.target_rows);
   bounds->sentences = larger(bounds->sentences, own.sentences);
   bounds->longest_source = larger(bounds->longest_source, v->shard.longest_source);
-  bounds->longest_target = larger(bounds->longest_target, v->shard.longest_target);
+  bounds->longest_target = larger(bounds->longest_target, tarn__batcher_longest_target(v->batcher));
 }
 
 static tarn_status check_stop(const volatile sig_atomic_t *stop) {
@@ -260,7 +260,7 @@ static tarn_status run_batches(tarn__validator *v, tarn__validation *result, tar
     TARN_TRY(tarn__stepper_evaluate(stepper, &loss, &batch));
     tally.loss += loss.loss;
     tally.watched += loss.watched;
-    tally.predictions += task->predictions(&batch);
+    tally.predictions += batch.predictions;
   }
   task->scores(result->scores, &tally);
   return TARN_STATUS_OK;

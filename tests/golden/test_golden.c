@@ -206,8 +206,9 @@ static void run_case(void **state) {
   double grad_scale = 1.0 / (double)target.packed.rows;
   tarn__graph graph = {0};
   tarn__graph_begin(&graph, way->device, way->dtype, true, way->threads);
-  tarn__tensor *loss = tarn__model_build_loss(model, &graph, &source.packed, &target.packed, target.targets, NULL,
-                                              smoothing, &grad_scale);
+  const tarn__batch batch = {
+      .source = source.packed, .target = target.packed, .predictions = target.packed.rows, .targets = target.targets};
+  tarn__tensor *loss = tarn__model_build_loss(model, &graph, &batch, NULL, smoothing, &grad_scale);
   tarn__graph_differentiate(&graph, loss);
   must(tarn__graph_plan(&graph));
   void *workspace;

@@ -154,8 +154,9 @@ static void run_packed(fixture *f, const tarn__device *device, const packed *sou
                        bool training, double smoothing) {
   tarn__graph graph = {0};
   tarn__graph_begin(&graph, device, f->model->dtype, training, THREADS);
-  tarn__tensor *loss =
-      tarn__model_build_loss(f->model, &graph, &source->view, &target->view, target->out, NULL, smoothing, &f->scale);
+  const tarn__batch batch = {
+      .source = source->view, .target = target->view, .predictions = target->view.rows, .targets = target->out};
+  tarn__tensor *loss = tarn__model_build_loss(f->model, &graph, &batch, NULL, smoothing, &f->scale);
   if (training && !f->forward) tarn__graph_differentiate(&graph, loss);
   must(tarn__graph_plan(&graph));
   tarn__free(f->workspace);
@@ -435,8 +436,9 @@ static void bottom_needs_no_backward(const place *at) {
   pack(&target, target_out, target_offsets, 0, SENTENCES, true);
   tarn__graph graph = {0};
   tarn__graph_begin(&graph, &tarn__device_cpu, TARN__F32, true, THREADS);
-  tarn__tensor *loss =
-      tarn__model_build_loss(f.model, &graph, &source.view, &target.view, target.out, NULL, 0.1, &scale);
+  const tarn__batch batch = {
+      .source = source.view, .target = target.view, .predictions = target.view.rows, .targets = target.out};
+  tarn__tensor *loss = tarn__model_build_loss(f.model, &graph, &batch, NULL, 0.1, &scale);
   tarn__graph_differentiate(&graph, loss);
   must(tarn__graph_plan(&graph));
   int forward = 0, kept = 0;

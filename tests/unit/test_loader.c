@@ -66,8 +66,7 @@ static void check_stream(int64_t accumulate, int64_t first) {
   tarn__loader *loader;
   assert_int_equal(tarn__batcher_seek(plain, 0, first), TARN_STATUS_OK);
   assert_int_equal(tarn__batcher_seek(owned, 0, first), TARN_STATUS_OK);
-  if (tarn__loader_open(&loader, owned, &(tarn__loader_share){0, 1, accumulate, tarn__batcher_targets}) !=
-      TARN_STATUS_OK)
+  if (tarn__loader_open(&loader, owned, &(tarn__loader_share){0, 1, accumulate}) != TARN_STATUS_OK)
     fail_msg("%s", tarn_error_message());
   int64_t rest = 0;  // of the update, with the batch in hand
   int64_t targets = 0;
@@ -118,13 +117,13 @@ static void check_share(int rank, int ranks, int64_t accumulate) {
   tarn__batcher *plain = open_batcher();
   tarn__batcher *owned = open_batcher();
   tarn__loader *loader;
-  const tarn__loader_share share = {rank, ranks, accumulate, tarn__batcher_targets};
+  const tarn__loader_share share = {rank, ranks, accumulate};
   if (tarn__loader_open(&loader, owned, &share) != TARN_STATUS_OK) fail_msg("%s", tarn_error_message());
   int64_t epoch = 0, index = 0, empty = 0;
   while (epoch < 2 || (epoch == 2 && index < 7)) {
     const int64_t left = tarn__batcher_batches(plain) - index;
     const int64_t batches = left < accumulate * ranks ? left : accumulate * ranks;
-    const int64_t targets = tarn__batcher_targets(plain, batches);
+    const int64_t targets = tarn__batcher_predictions(plain, batches);
     const tarn__loaded *loaded = NULL;
     tarn__batch batch;
     for (int64_t k = 0; k < batches; k++) {
@@ -171,8 +170,7 @@ static void stops_at_any_time(void **state) {
   for (int taken = 0; taken < 20; taken++) {
     tarn__loader *loader;
     assert_int_equal(tarn__batcher_seek(batcher, 0, 0), TARN_STATUS_OK);
-    assert_int_equal(tarn__loader_open(&loader, batcher, &(tarn__loader_share){0, 1, 2, tarn__batcher_targets}),
-                     TARN_STATUS_OK);
+    assert_int_equal(tarn__loader_open(&loader, batcher, &(tarn__loader_share){0, 1, 2}), TARN_STATUS_OK);
     for (int i = 0; i < taken; i++) assert_true(tarn__loader_next(loader)->batch.target.sentences > 0);
     tarn__loader_close(&loader);
   }
@@ -188,7 +186,7 @@ static void out_of_memory_is_a_message(void **state) {
   for (uint64_t n = 1; status != TARN_STATUS_OK; n++) {
     tarn__loader *loader;
     tarn__memory_fail_after(n);
-    status = tarn__loader_open(&loader, batcher, &(tarn__loader_share){0, 1, 1, tarn__batcher_targets});
+    status = tarn__loader_open(&loader, batcher, &(tarn__loader_share){0, 1, 1});
     tarn__memory_fail_after(0);
     assert_true(status == TARN_STATUS_OK || status == TARN_STATUS_MEMORY);
     tarn__loader_close(&loader);
@@ -221,7 +219,7 @@ static void no_thread_is_a_message(void **state) {
     if (tarn__batcher_open(&batcher, &shard, &options) != TARN_STATUS_OK) _exit(1);
     struct rlimit limit = {.rlim_cur = address_space() + 256 * 1024, .rlim_max = RLIM_INFINITY};
     if (setrlimit(RLIMIT_AS, &limit) != 0) _exit(2);
-    tarn_status status = tarn__loader_open(&loader, batcher, &(tarn__loader_share){0, 1, 1, tarn__batcher_targets});
+    tarn_status status = tarn__loader_open(&loader, batcher, &(tarn__loader_share){0, 1, 1});
     _exit(status != TARN_STATUS_MEMORY ? 3 : !strstr(tarn_error_message(), "cannot be started") ? 4 : loader ? 5 : 0);
   }
   int status;

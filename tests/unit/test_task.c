@@ -42,11 +42,11 @@ static tarn_status declare_output(const tarn__task_site *site, tarn__task_weight
 static int32_t classes[4096];
 
 static tarn__tensor *loss(tarn__graph *graph, const tarn__task_loss *from) {
-  const int64_t rows = from->read->rows;
-  assert_in_range(rows, 1, sizeof classes / sizeof *classes);
-  for (int64_t i = 0; from->read->ids && i < rows; i++) classes[i] = from->read->ids[i] % 2;
+  const tarn__packed *read = &from->batch->target;
+  assert_in_range(read->rows, 1, sizeof classes / sizeof *classes);
+  for (int64_t i = 0; read->ids && i < read->rows; i++) classes[i] = read->ids[i] % 2;
   graph->label = "output";
-  tarn__tensor *ids = tarn__graph_input(graph, rows, from->read->ids ? classes : NULL, "classes");
+  tarn__tensor *ids = tarn__graph_input(graph, read->rows, read->ids ? classes : NULL, "classes");
   return tarn__output_loss(graph, from->states, from->weights->output_table, from->weights->output_bias, ids, 0.0,
                            from->grad_scale);
 }
@@ -83,8 +83,6 @@ static const tarn__task parity = {
     .declare_tables = declare_tables,
     .declare_output = declare_output,
     .loss = loss,
-    .predictions = tarn__next_token_predictions,
-    .predictions_ahead = tarn__batcher_targets,
     .watched = TARN_METRIC_LOSS,
     .diverged = diverged,
     .count = count,
