@@ -1,15 +1,18 @@
-// tarn prepare: parallel text, or one text, becomes a shard.
+// tarn prepare: parallel text, one text, or sentences with labels become a shard.
 #include <inttypes.h>
 #include <stdio.h>
 
 #include "cli.h"
 #include "commands.h"
+#include "prepare_labels.h"
 #include "tarn/data.h"
 
 static const cli_command COMMAND = {
-    "prepare", "", "Turn parallel text, or one text for a language model, into a shard of token ids.",
+    "prepare", "", "Turn parallel text, one text, or sentences with labels into a shard of token ids.",
     "Writes PREFIX.tarn. Source and target are text files with one sentence a line and the same number of lines;\n"
-    "a text has one sentence a line. Pairs with an empty side are left out and counted."};
+    "a text has one sentence a line. Pairs with an empty side are left out and counted.\n"
+    "A table has a sentence with its label a line, its fields are separated by tabs, and quotes are text; --text,\n"
+    "--pair and --labels name columns: by a word of its first line, or by a number from 1."};
 
 static int parse_overlong(tarn_prepare_overlong *overlong, const char *word) {
   static const char *const names[] = {"truncate", "drop", "refuse"};
@@ -17,6 +20,33 @@ static int parse_overlong(tarn_prepare_overlong *overlong, const char *word) {
   int code = cli_word(&COMMAND, &place, "--overlong", word, names, 3);
   *overlong = (tarn_prepare_overlong)place;
   return code;
+}
+
+// What is given for a table, and all that is known before it is read.
+static int check_table(const tarn_prepare_options *o, const tarn_labelled_options *l) {
+  if (!l->table) return cli_usage(&COMMAND, "--labels, --pair, --labels-from, --numbers and --header need --table");
+  const char *other = o->source           ? "source"
+                      : o->target         ? "target"
+                      : o->target_vocab   ? "target-vocab"
+                      : o->min_tokens > 2 ? "min-tokens"
+                                          : NULL;
+  if (other) return cli_usage(&COMMAND, "a table has no --%s", other);
+  const char *missing = !o->vocab ? "vocab" : !l->label ? "labels" : !o->text ? "text" : !o->output ? "output" : NULL;
+  return missing ? cli_usage(&COMMAND, "--%s is missing", missing) : -1;
+}
+
+static bool is_labelled(const tarn_labelled_options *l) {
+  return l->table || l->label || l->pair || l->labels_from || l->numbers || l->header;
+}
+
+static int run_table(const tarn_prepare_options *o, tarn_labelled_options *l, bool json) {
+  l->vocab = o->vocab;
+  l->text = o->text;
+  l->output = o->output;
+  l->strict = o->strict;
+  l->max_tokens = o->max_tokens;
+  l->overlong = o->overlong;
+  return prepare_labels(&COMMAND, l, json);
 }
 
 static int check(const tarn_prepare_options *o) {
@@ -67,6 +97,8 @@ static void print_text(const tarn_prepare_result *r) {
 int cmd_prepare(int argc, char **argv) {
   tarn_prepare_options options;
   tarn_prepare_default(&options);
+  tarn_labelled_options labelled;
+  tarn_labelled_default(&labelled);
   const char *overlong = "truncate";
   bool json = false;
   int64_t threads = 0;
@@ -76,7 +108,14 @@ int cmd_prepare(int argc, char **argv) {
       {"target-vocab", CLI_TEXT, &options.target_vocab, "FILE", "vocabulary of the target if it has its own", 0, 0},
       {"source", CLI_TEXT, &options.source, "FILE", "source text; needed without --text", 0, 0},
       {"target", CLI_TEXT, &options.target, "FILE", "target text; needed without --text", 0, 0},
-      {"text", CLI_TEXT, &options.text, "FILE", "text for a language model, in place of the two", 0, 0},
+      {"text", CLI_TEXT, &options.text, "FILE", "text for a language model, in place of the two; column of a table", 0,
+       0},
+      {"table", CLI_TEXT, &labelled.table, "FILE", "tab-separated sentences with labels, in place of texts", 0, 0},
+      {"labels", CLI_TEXT, &labelled.label, "COLUMN", "of the table", 0, 0},
+      {"pair", CLI_TEXT, &labelled.pair, "COLUMN", "of the table, with second sentences", 0, 0},
+      {"labels-from", CLI_TEXT, &labelled.labels_from, "PREFIX", "shard of the training set, for its classes", 0, 0},
+      {"numbers", CLI_FLAG, &labelled.numbers, NULL, "the labels are numbers, for regression", 0, 0},
+      {"header", CLI_FLAG, &labelled.header, NULL, "pass over the first line though all columns are numbers", 0, 0},
       {"output", CLI_TEXT, &options.output, "PREFIX", "writes PREFIX.tarn; needed", 0, 0},
       {"strict", CLI_FLAG, &options.strict, NULL, "refuse invalid UTF-8 instead of replacing it by U+FFFD", 0, 0},
       {"min-tokens", CLI_INT, &options.min_tokens, "N", "leave out shorter sentences; with the end of sentence", 2,
@@ -88,9 +127,10 @@ int cmd_prepare(int argc, char **argv) {
       {0}};
   int code = cli_parse(&COMMAND, table, argc, argv, &none, 0, 0);
   cli_list_free(&none);
-  if (code < 0) code = check(&options);
+  if (code < 0) code = is_labelled(&labelled) ? check_table(&options, &labelled) : check(&options);
   if (code < 0) code = parse_overlong(&options.overlong, overlong);
   if (code >= 0) return code;
+  if (labelled.table) return run_table(&options, &labelled, json);
   options.threads = (int)threads;
   tarn_prepare_result result;
   tarn_status status = tarn_prepare_run(&result, &options);

@@ -1,5 +1,5 @@
-// Preparing data: parallel text, or one text for a language model, becomes a shard, one memory-mapped file of token ids
-// (docs/shard-format.md).
+// Preparing data: parallel text, one text for a language model, or sentences with labels become a shard, one
+// memory-mapped file of token ids (docs/shard-format.md).
 #ifndef TARN_DATA_H
 #define TARN_DATA_H
 
@@ -58,6 +58,46 @@ typedef struct tarn_prepare_result {
 // file that is not text, a line of more than 2^24 bytes, and what `strict` and `overlong` refuse. Warns (tarn/log.h)
 // where more than 1 % of a side's tokens are unknown (TARN_VOCAB_UNKNOWN_WARNED) or were cut off by truncation.
 tarn_status tarn_prepare_run(tarn_prepare_result *result, const tarn_prepare_options *options) TARN_CHECKED;
+
+// Sentences with labels, from a tab-separated file. A column is given by its name in the file's first line, a header
+// then, or by its number, from 1.
+typedef struct tarn_labelled_options {
+  const char *vocab;               // file of the vocabulary, needed
+  const char *table;               // the file, one row a line, without quoting: quotes are text; needed
+  const char *label, *text;        // columns, needed
+  const char *pair;                // column of a second sentence; default NULL: none
+  const char *output;              // the shard is written to "<output>.tarn", needed
+  const char *labels_from;         // shard of the training set, whose classes are these; default NULL: those found here
+  bool numbers;                    // labels are numbers, for regression; default false: names of classes
+  bool header;                     // the first line is a header although all columns are given by number
+  bool strict;                     // refuse invalid UTF-8 instead of replacing it by U+FFFD; default false
+  int64_t max_tokens;              // longest row with all its ends of sentences, 4 .. 2^24; default 1024
+  tarn_prepare_overlong overlong;  // default: truncate; of two sentences the longer one is cut first
+} tarn_labelled_options;
+
+void tarn_labelled_default(tarn_labelled_options *options);
+
+typedef struct tarn_labelled_result {
+  int64_t lines;           // rows of the file
+  int64_t rows;            // in the shard
+  int64_t tokens;          // of them, with their ends of sentences
+  int64_t unknown;         // unknown tokens among them
+  int64_t longest;         // tokens of the longest row
+  int64_t dropped;         // rows left out because they are overlong
+  int64_t truncated;       // rows that were cut
+  int64_t left_out;        // tokens of them that are not in the shard
+  int64_t replaced;        // lines in which bytes were replaced by U+FFFD
+  int32_t classes;         // 0: the labels are numbers
+  int64_t most;            // rows of the most frequent class: their share is what a guess that knows no text gets right
+  double least, greatest;  // of the numbers
+} tarn_labelled_result;
+
+// Writes the shard, atomically: on any failure an older file stays as it was. Classes are ordered by the bytes of their
+// names, at most 10000 of 255 bytes each. Fails with USAGE (options), IO, or DATA in a line that names file and line:
+// a column that is missing or given twice, a line with more or fewer fields than the first, an empty label or text, a
+// label that is no number or not in `labels_from`, one class only, a sentence that gives no token, and what `strict`
+// and `overlong` refuse. Warns as tarn_prepare_run() does.
+tarn_status tarn_labelled_prepare(tarn_labelled_result *result, const tarn_labelled_options *options) TARN_CHECKED;
 
 #ifdef __cplusplus
 }

@@ -83,6 +83,16 @@ cp train.tarn "$out/shard/pairs"
 cp text.tarn "$out/shard/text"
 cp "$made/data/valid.tarn" "$out/shard/valid"
 
+# --- sentences with labels: shards, and the tables that they are made of behind a byte that says how
+printf 'text\tlabel\tpair\na b\t1\tc\nab ba\t2\ta b c\nc\t1\tba\n' >table
+"$tarn" prepare --vocab bytes --table table --text text --pair pair --labels label --output labels >/dev/null
+cp labels.tarn "$out/shard/labels"
+"$tarn" prepare --vocab bytes --table table --text text --labels label --numbers --output labels >/dev/null
+cp labels.tarn "$out/shard/numbers"
+for how in 003 007 217 023 203; do { printf "\\$how"; cat table; } >"$out/labels/named-$how"; done
+for how in 000 014 020; do { printf "\\$how"; tail -n +2 table; } >"$out/labels/numbered-$how"; done
+printf '\043text\tlabel\nx\ta\ny\tb\n' >"$out/labels/known"
+
 # --- configurations: examples, and what is written of them
 cp resume.yaml "$out/config/resume"
 for file in demo/model3 babylm/esn babylm/gpt2 iwslt14/model4 multi30k/backskip multi30k/half-conv multi30k/bigru-reservoir; do

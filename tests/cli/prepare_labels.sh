@@ -1,0 +1,75 @@
+#!/usr/bin/env bash
+# tarn prepare with a table: columns by name and by number, one sentence and two, classes and numbers, and every message.
+set -euo pipefail
+
+. "$(dirname "$0")/../helpers.sh"
+printf 'a b c d e f g h "quoted" it\n' >words
+"$TARN" vocab --type whitespace --size 40 --output v words
+
+p() { "$TARN" prepare --vocab v --output out "$@"; }
+export -f p
+export TARN
+
+printf 'sentence\tlabel\na b\tgood\n"quoted" c\tbad\nd e f\tgood\n' >one.tsv
+p --table one.tsv --text sentence --labels label --output train >out.txt
+grep -q '^labels          2 classes, the most frequent one has 66.67 % of the rows$' out.txt || fail "$(cat out.txt)"
+grep -q '10 tokens, 0 unknown' out.txt || fail "quotes are not text: $(cat out.txt)"
+# The same rows without header and with other columns, and the other order of classes: the numbers of the classes are those
+# of their names.
+printf 'x\tbad\t\t"quoted" c\nx\tgood\t\td e f\r\nx\tgood\t\ta b' >number.tsv
+p --table number.tsv --text 4 --labels 2 --json >out.txt
+[ "$(cat out.txt)" = '{"lines": 3, "rows": 3, "tokens": 10, "unknown": 0, "longest": 4, "dropped": 0, "truncated": 0, "left_out": 0, "replaced": 0, "classes": 2, "most": 2}' ] ||
+  fail "wrong summary: $(cat out.txt)"
+printf 'sentence\tlabel\n"quoted" c\tbad\nd e f\tgood\na b\tgood\n' >again.tsv
+p --table again.tsv --text sentence --labels label --output again >out.txt
+cmp out.tarn again.tarn || fail "columns by number give another shard than columns by name"
+p --table again.tsv --text 1 --labels 2 --header >out.txt
+cmp out.tarn again.tarn || fail "--header does not pass over the first line"
+
+# A set that has one of the classes only takes them from the training set.
+printf 'sentence\tlabel\nc\tgood\n' >dev.tsv
+p --table dev.tsv --text sentence --labels label --labels-from train --output dev --json >out.txt
+grep -q '"classes": 2, "most": 1' out.txt || fail "classes of the training set: $(cat out.txt)"
+
+# Two sentences: the longer one is cut first, and both where both are too long.
+printf 'l\ts\tt\n1\ta b c d e f\tg h\n2\ta b c d\te f g h\n' >two.tsv
+p --table two.tsv --labels l --text s --pair t --max-tokens 7 --json >out.txt
+grep -q '"tokens": 14, "unknown": 0, "longest": 7, "dropped": 0, "truncated": 2, "left_out": 6' out.txt || fail "$(cat out.txt)"
+p --table two.tsv --labels l --text s --pair t --max-tokens 10 --overlong drop --json >out.txt
+grep -q '"rows": 2' out.txt || fail "10 tokens are not too long for 10: $(cat out.txt)"
+p --table two.tsv --labels l --text s --numbers --json >out.txt
+grep -q '"least": 1, "greatest": 2}' out.txt || fail "numbers: $(cat out.txt)"
+
+cp again.tarn out.tarn
+o() { refuse "$1" "$2" p --table "${@:3}"; cmp -s again.tarn out.tarn || fail "a failure changed the shard"; }
+o 1 'one.tsv:1: there is no column "labels"; the columns are sentence, label' one.tsv --text sentence --labels labels
+o 1 'one.tsv:1: there is no column 3; it has 2' one.tsv --text sentence --labels 3
+o 2 'columns are counted from 1' one.tsv --text 0 --labels label
+o 2 'one column is given for two things' one.tsv --text label --labels label
+o 2 '--labels is missing' one.tsv --text sentence
+o 2 '--text is missing' one.tsv --labels label
+o 2 'a table has no --source' one.tsv --text sentence --labels label --source words
+refuse 2 'need --table' p --text words --labels label
+printf 'a\tl\tl\nb\tc\td\n' >twice.tsv
+o 1 'twice.tsv:1: 2 columns are called "l"; give its number' twice.tsv --text a --labels l
+printf 'a b\t1\nc\td\t0\n' >tab.tsv
+o 1 'tab.tsv:2: 3 fields, but the first line has 2: is there a tab within a field?' tab.tsv --text 1 --labels 2
+printf 'a b\t1\nc\n' >few.tsv
+o 1 'few.tsv:2: 1 field, but the first line has 2: fields are missing' few.tsv --text 1 --labels 2
+printf 'a b\t1\nc\t \n' >empty.tsv
+o 1 'empty.tsv:2: the label (column 2) is empty' empty.tsv --text 1 --labels 2
+printf 'a b\t1\n\t0\n' >blank.tsv
+o 1 'blank.tsv:2: the text (column 1) is empty' blank.tsv --text 1 --labels 2
+printf 'a b\t1\nc\t1\n' >same.tsv
+o 1 'same.tsv: all 2 labels are "1", but there must be two classes at least' same.tsv --text 1 --labels 2
+printf 'sentence\tlabel\nc\tgood\nd\tgoof\n' >other.tsv
+o 1 'other.tsv:3: "goof" is none of the 2 classes of train; the nearest is "good"' other.tsv --text sentence --labels label --labels-from train
+o 1 'one.tsv:2: "good" is not a number' one.tsv --text sentence --labels label --numbers
+printf 'a\t1\nb\t1e99\n' >huge.tsv
+o 1 'huge.tsv:2: "1e99" is not a number' huge.tsv --text 1 --labels 2 --numbers
+o 2 'no classes that could come from another set' one.tsv --text sentence --labels label --numbers --labels-from train
+o 1 'two.tsv:2: 10 tokens with all ends of sentences, but at most 9' two.tsv --labels l --text s --pair t --max-tokens 9 --overlong refuse
+printf 'sentence\tlabel\n' >header.tsv
+o 1 'header.tsv: no row is left of 0' header.tsv --text sentence --labels label
+"$TARN" prepare --vocab v --text words --output plain >out.txt
+o 1 'plain.tarn: its sentences have no classes' one.tsv --text sentence --labels label --labels-from plain

@@ -1,0 +1,11 @@
+// tarn prepare --table: sentences with labels.
+#ifndef TARN_TOOLS_PREPARE_LABELS_H
+#define TARN_TOOLS_PREPARE_LABELS_H
+
+#include "cli.h"
+#include "tarn/data.h"
+
+// Prepares them and prints what came of it. Returns the exit code.
+int prepare_labels(const cli_command *command, const tarn_labelled_options *options, bool json);
+
+#endif
