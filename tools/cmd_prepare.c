@@ -4,7 +4,7 @@
 
 #include "cli.h"
 #include "commands.h"
-#include "prepare_labels.h"
+#include "labelled_output.h"
 #include "tarn/data.h"
 
 static const cli_command COMMAND = {

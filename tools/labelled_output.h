@@ -1,6 +1,6 @@
 // tarn prepare --table: sentences with labels.
-#ifndef TARN_TOOLS_PREPARE_LABELS_H
-#define TARN_TOOLS_PREPARE_LABELS_H
+#ifndef TARN_TOOLS_LABELLED_OUTPUT_H
+#define TARN_TOOLS_LABELLED_OUTPUT_H
 
 #include "cli.h"
 #include "tarn/data.h"

@@ -1,4 +1,4 @@
-#include "prepare_labels.h"
+#include "labelled_output.h"
 
 #include <inttypes.h>
 #include <stdio.h>
