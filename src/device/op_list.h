@@ -47,9 +47,14 @@
   X(ROTARY_BACKWARD)          \
   X(SELECT_ROWS)              \
   X(SELECT_ROWS_BACKWARD)     \
+  X(SENTENCE_MEAN)            \
+  X(SENTENCE_MEAN_BACKWARD)   \
+  X(SQUARED_ERROR)            \
   X(STAND_IN_ADD)             \
   X(STAND_IN_COPY)            \
   X(STAND_IN_MEASURE)         \
+  X(TANH)                     \
+  X(TANH_BACKWARD)            \
   X(UPDATE)
 
 #define TARN__OP_NUMBER(word) TARN__OP_##word,

@@ -204,6 +204,21 @@ tarn__tensor *tarn__dropout_apply(tarn__graph *graph, tarn__tensor *x, double p)
 // rows that nobody selects.
 tarn__tensor *tarn__select_rows(tarn__graph *graph, tarn__tensor *x, tarn__tensor *rows);
 
+// The mean of the rows of each packed sentence: y [n, d], offsets I32 [1, n + 1]; zeros for a sentence without rows.
+tarn__tensor *tarn__sentence_mean(tarn__graph *graph, tarn__tensor *x, tarn__tensor *offsets);
+
+// y [R, n] = tanh(x).
+tarn__tensor *tarn__tanh(tarn__graph *graph, tarn__tensor *x);
+
+// Regression: the numbers x weight^T + bias of the rows of x [n, d], weight [1, d], bias [1, 1], computed in double,
+// and
+//   loss = sum over rows of (number - value)^2
+// Returns F64 [1, 2] = {loss, loss}, unscaled; in training the same pass computes the gradients of grad_scale * loss,
+// of x, and added to those of weight and bias. values: I32 [1, n], which holds the bits of floats (a graph's inputs are
+// integers); NULL: there is no loss. *numbers: F32 [n, 1] (F64 in the reference in double).
+tarn__tensor *tarn__squared_error(tarn__graph *graph, tarn__tensor *x, tarn__param *weight, tarn__param *bias,
+                                  tarn__tensor *values, const double *grad_scale, tarn__tensor **numbers);
+
 // Log-probabilities of the next token, F32 [R, V] = log_softmax(x table^T + bias), for decoding (no gradient).
 tarn__tensor *tarn__output_log_probabilities(tarn__graph *graph, tarn__tensor *x, tarn__param *table,
                                              tarn__param *bias);

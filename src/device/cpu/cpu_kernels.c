@@ -35,9 +35,13 @@ NODE_OF(pooling_forward, tarn__pooling_kernels, forward)
 NODE_OF(residual_norm_backward, tarn__residual_norm_kernels, backward)
 NODE_OF(residual_norm_forward, tarn__residual_norm_kernels, forward)
 NODE_OF(rotary_forward, tarn__rotary_kernels, forward)
+NODE_OF(sentence_mean_backward, tarn__sentence_mean_kernels, backward)
+NODE_OF(sentence_mean_forward, tarn__sentence_mean_kernels, forward)
 NODE_OF(stand_in_add, tarn__stand_in_kernels, add)
 NODE_OF(stand_in_copy, tarn__stand_in_kernels, copy)
 NODE_OF(stand_in_measure, tarn__stand_in_kernels, measure)
+NODE_OF(tanh_backward, tarn__tanh_kernels, backward)
+NODE_OF(tanh_forward, tarn__tanh_kernels, forward)
 #undef NODE_OF
 
 static size_t attention_scratch(const tarn__node *node, int threads) {
@@ -135,8 +139,13 @@ const tarn__device_kernel tarn__cpu_kernels[TARN__OPS] = {
     [TARN__OP_ROTARY_BACKWARD] = {rotary_forward, rotary_scratch},
     [TARN__OP_SELECT_ROWS] = {tarn__cpu_select_rows, NULL},
     [TARN__OP_SELECT_ROWS_BACKWARD] = {tarn__cpu_select_rows_backward, NULL},
+    [TARN__OP_SENTENCE_MEAN] = {sentence_mean_forward, NULL},
+    [TARN__OP_SENTENCE_MEAN_BACKWARD] = {sentence_mean_backward, NULL},
+    [TARN__OP_SQUARED_ERROR] = {tarn__cpu_squared_error, NULL},
     [TARN__OP_STAND_IN_ADD] = {stand_in_add, NULL},
     [TARN__OP_STAND_IN_COPY] = {stand_in_copy, NULL},
     [TARN__OP_STAND_IN_MEASURE] = {stand_in_measure, NULL},
+    [TARN__OP_TANH] = {tanh_forward, NULL},
+    [TARN__OP_TANH_BACKWARD] = {tanh_backward, NULL},
     [TARN__OP_UPDATE] = {tarn__cpu_update, NULL},
 };

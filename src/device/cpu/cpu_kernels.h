@@ -25,6 +25,7 @@ tarn_status tarn__cpu_recurrence_dweight(const tarn__exec *exec, const tarn__nod
 tarn_status tarn__cpu_recurrence_rows(const tarn__exec *exec, const tarn__node *node);
 tarn_status tarn__cpu_select_rows(const tarn__exec *exec, const tarn__node *node);
 tarn_status tarn__cpu_select_rows_backward(const tarn__exec *exec, const tarn__node *node);
+tarn_status tarn__cpu_squared_error(const tarn__exec *exec, const tarn__node *node);
 tarn_status tarn__cpu_update(const tarn__exec *exec, const tarn__node *node);
 
 size_t tarn__cpu_hadamard_scratch(const tarn__node *node, int threads);

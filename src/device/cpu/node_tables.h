@@ -74,9 +74,19 @@ typedef struct tarn__rotary_kernels {
 } tarn__rotary_kernels;
 TARN__TABLES(tarn__rotary_kernels);
 
+typedef struct tarn__sentence_mean_kernels {
+  tarn__kernel forward, backward;
+} tarn__sentence_mean_kernels;
+TARN__TABLES(tarn__sentence_mean_kernels);
+
 typedef struct tarn__stand_in_kernels {
   tarn__kernel copy, add, measure;
 } tarn__stand_in_kernels;
 TARN__TABLES(tarn__stand_in_kernels);
+
+typedef struct tarn__tanh_kernels {
+  tarn__kernel forward, backward;
+} tarn__tanh_kernels;
+TARN__TABLES(tarn__tanh_kernels);
 
 #endif

@@ -53,8 +53,13 @@ const tarn__device_kernel TARN__REF(tarn__reference_kernels)[TARN__OPS] = {
     [TARN__OP_ROTARY_BACKWARD] = {TARN__REF(tarn__rotary_ref), NULL},
     [TARN__OP_SELECT_ROWS] = {TARN__REF(tarn__select_rows_ref), NULL},
     [TARN__OP_SELECT_ROWS_BACKWARD] = {TARN__REF(tarn__select_rows_backward_ref), NULL},
+    [TARN__OP_SENTENCE_MEAN] = {TARN__REF(tarn__sentence_mean_ref), NULL},
+    [TARN__OP_SENTENCE_MEAN_BACKWARD] = {TARN__REF(tarn__sentence_mean_backward_ref), NULL},
+    [TARN__OP_SQUARED_ERROR] = {TARN__REF(tarn__squared_error_ref), NULL},
     [TARN__OP_STAND_IN_ADD] = {TARN__REF(tarn__stand_in_add_ref), NULL},
     [TARN__OP_STAND_IN_COPY] = {TARN__REF(tarn__stand_in_copy_ref), NULL},
     [TARN__OP_STAND_IN_MEASURE] = {TARN__REF(tarn__stand_in_measure_ref), NULL},
+    [TARN__OP_TANH] = {TARN__REF(tarn__tanh_ref), NULL},
+    [TARN__OP_TANH_BACKWARD] = {TARN__REF(tarn__tanh_backward_ref), NULL},
     [TARN__OP_UPDATE] = {TARN__REF(tarn__update_ref), NULL},
 };

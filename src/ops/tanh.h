@@ -1,0 +1,10 @@
+// What the files of the op tanh share: places of inputs of its gradient, which needs what came out. PREVIOUS is the
+// gradient of x so far, which the output shares, or NULL.
+#ifndef TARN_OPS_TANH_H
+#define TARN_OPS_TANH_H
+
+#include "graph/graph.h"
+
+enum { TARN__TANH_Y, TARN__TANH_DY, TARN__TANH_PREVIOUS };
+
+#endif
