@@ -10,10 +10,11 @@
 #include "tarn/vocab.h"
 
 static const cli_command COMMAND = {
-    "vocab", "[FILE...]", "Train a vocabulary on text files, or import GPT-2's.",
+    "vocab", "[FILE...]", "Train a vocabulary on text files, or import GPT-2's or BERT's.",
     "The lines of all files are taken together: give source and target for a joint vocabulary. bpe and unigram are\n"
     "SentencePiece models for raw text; whitespace is a list of words for text that is split already; char has the\n"
-    "characters of the text; byte has the 256 bytes and needs no text. --import-gpt2 makes one file of GPT-2's two.\n"
+    "characters of the text; byte has the 256 bytes and needs no text. --import-gpt2 makes one file of GPT-2's two,\n"
+    "--import-wordpiece one of BERT's vocab.txt and what tokenizer_config.json beside it says of case and accents.\n"
     "It prints how much of the text was used, and fails where more than 1 % of it cannot be used (invalid UTF-8, for\n"
     "example). bpe and unigram are given lines of more than 65536 bytes in parts, cut at white space."};
 
@@ -34,9 +35,18 @@ typedef struct given {
   double character_coverage;
 } given;
 
+static int take_over(tarn_vocab_options *options, const given *g) {
+  if (g->size != CLI_NO_INT) options->size = g->size;
+  if (!isnan(g->character_coverage)) options->character_coverage = g->character_coverage;
+  if (g->minimum_count != CLI_NO_INT) options->minimum_count = g->minimum_count;
+  if (g->sentences != CLI_NO_INT) options->sentences = g->sentences;
+  if (g->threads != CLI_NO_INT) options->threads = (int)g->threads;
+  return -1;
+}
+
 // The exit code of an option that does nothing with this type, or -1 once the others are taken over. `type` NULL: none
-// is trained.
-static int settle_options(tarn_vocab_options *options, const given *g, const char *type) {
+// is trained, but `import` is done.
+static int settle_options(tarn_vocab_options *options, const given *g, const char *type, const char *import) {
   enum { PIECES = 1 << TARN_VOCAB_TYPE_BPE | 1 << TARN_VOCAB_TYPE_UNIGRAM };
   enum { COUNTED = 1 << TARN_VOCAB_TYPE_WHITESPACE | 1 << TARN_VOCAB_TYPE_CHAR };
   const struct {
@@ -53,20 +63,42 @@ static int settle_options(tarn_vocab_options *options, const given *g, const cha
                {"allow-loss", options->allow_loss, PIECES | COUNTED}};
   for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
     if (!table[i].is_given || (type && table[i].types >> options->type & 1)) continue;
-    if (!type) return cli_usage(&COMMAND, "--import-gpt2 takes a vocabulary as it is, without --%s", table[i].name);
+    if (!type) return cli_usage(&COMMAND, "%s takes a vocabulary as it is, without --%s", import, table[i].name);
     return cli_usage(&COMMAND, "--type %s takes no --%s", type, table[i].name);
   }
-  if (g->size != CLI_NO_INT) options->size = g->size;
-  if (!isnan(g->character_coverage)) options->character_coverage = g->character_coverage;
-  if (g->minimum_count != CLI_NO_INT) options->minimum_count = g->minimum_count;
-  if (g->sentences != CLI_NO_INT) options->sentences = g->sentences;
-  if (g->threads != CLI_NO_INT) options->threads = (int)g->threads;
-  return -1;
+  return take_over(options, g);
 }
 
-static int import_gpt2(const char *output, const char *path) {
-  tarn_status status = tarn_vocab_import_gpt2(output, path);
+// What another program made.
+typedef struct imported {
+  const char *gpt2, *wordpiece;
+  bool cased;
+} imported;
+
+static int import(const char *output, const imported *from, bool lowercase) {
+  const tarn_wordpiece_case casing = from->cased ? TARN_WORDPIECE_CASED
+                                     : lowercase ? TARN_WORDPIECE_UNCASED
+                                                 : TARN_WORDPIECE_CASE_AS_SAID;
+  tarn_status status = from->gpt2 ? tarn_vocab_import_gpt2(output, from->gpt2)
+                                  : tarn_vocab_import_wordpiece(output, from->wordpiece, casing);
   return status == TARN_STATUS_OK ? CLI_OK : cli_report(&COMMAND, status);
+}
+
+// The exit code where options do not go with an import, or -1.
+static int check_import(tarn_vocab_options *options, const given *g, const imported *from, bool others, bool json) {
+  const char *name = from->gpt2 ? "--import-gpt2" : "--import-wordpiece";
+  const bool lowercase = options->lowercase;
+  if (from->gpt2 && from->wordpiece)
+    return cli_usage(&COMMAND, "--import-gpt2 and --import-wordpiece exclude each other");
+  if (from->cased && !from->wordpiece) return cli_usage(&COMMAND, "--cased goes with --import-wordpiece only");
+  if (!from->gpt2 && !from->wordpiece) return -1;
+  if (others) return cli_usage(&COMMAND, "%s takes neither --type nor text files", name);
+  if (json) return cli_usage(&COMMAND, "%s takes a vocabulary as it is, without --json", name);
+  if (from->cased && lowercase) return cli_usage(&COMMAND, "--cased and --lowercase exclude each other");
+  if (from->wordpiece) options->lowercase = false;
+  const int code = settle_options(options, g, NULL, name);
+  options->lowercase = lowercase;
+  return code;
 }
 
 // 1 of a text of nothing but white space, of which nothing can be lost.
@@ -103,7 +135,7 @@ static int train(const char *output, const cli_list *files, tarn_vocab_options *
   tarn_vocab_report report = {0};
   options->report = &report;
   int code = parse_type(&options->type, type);
-  if (code < 0) code = settle_options(options, g, type);
+  if (code < 0) code = settle_options(options, g, type, NULL);
   if (code >= 0) return code;
   if (files->count == 0 && options->type != TARN_VOCAB_TYPE_BYTE)
     return cli_usage(&COMMAND, "an argument is missing: tarn vocab [options] FILE...");
@@ -121,20 +153,24 @@ int cmd_vocab(int argc, char **argv) {
   tarn_vocab_default(&options);
   const char *type = NULL;
   const char *output = NULL;
-  const char *gpt2 = NULL;
+  imported from = {0};
   bool json = false;
   cli_list files = {0};
   given g = {CLI_NO_INT, CLI_NO_INT, CLI_NO_INT, CLI_NO_INT, NAN};
   const cli_option table[] = {
       {"output", CLI_TEXT, &output, "FILE", "where to write the vocabulary; needed", 0, 0},
       {"type", CLI_TEXT, &type, "TYPE", "bpe (the default), unigram, whitespace, byte or char", 0, 0},
-      {"import-gpt2", CLI_TEXT, &gpt2, "PATH",
+      {"import-gpt2", CLI_TEXT, &from.gpt2, "PATH",
        "a folder with vocab.json and merges.txt, or encoder.json and vocab.bpe, or one of these files", 0, 0},
+      {"import-wordpiece", CLI_TEXT, &from.wordpiece, "PATH",
+       "a folder with vocab.txt, or the file; uncased unless tokenizer_config.json or --cased says otherwise", 0, 0},
+      {"cased", CLI_FLAG, &from.cased, NULL, "keep case and accents (with --import-wordpiece)", 0, 0},
       {"size", CLI_INT, &g.size, "N",
        "tokens, special ones included; for whitespace and char at most (default 8000; not byte)", 4, 1000000},
       {"character-coverage", CLI_REAL, &g.character_coverage, "SHARE",
        "share of the characters that get tokens (bpe, unigram; default 1)", 0.9, 1.0},
-      {"lowercase", CLI_FLAG, &options.lowercase, NULL, "fold the case of all text (not byte)", 0, 0},
+      {"lowercase", CLI_FLAG, &options.lowercase, NULL, "fold the case of all text (not byte, not --import-gpt2)", 0,
+       0},
       {"minimum-count", CLI_INT, &g.minimum_count, "N",
        "leave out rarer words or characters (whitespace, char; default 1)", 1, 1e15},
       {"sentences", CLI_INT, &g.sentences, "N",
@@ -149,12 +185,10 @@ int cmd_vocab(int argc, char **argv) {
       {0}};
   int code = cli_parse(&COMMAND, table, argc, argv, &files, 0, SIZE_MAX);
   if (code < 0 && !output) code = cli_usage(&COMMAND, "--output is missing");
-  if (code < 0 && gpt2 && (type || files.count))
-    code = cli_usage(&COMMAND, "--import-gpt2 takes neither --type nor text files");
-  if (code < 0 && gpt2 && json) code = cli_usage(&COMMAND, "--import-gpt2 takes a vocabulary as it is, without --json");
-  if (code < 0 && gpt2) code = settle_options(&options, &g, NULL);
+  if (code < 0) code = check_import(&options, &g, &from, type || files.count, json);
   if (code < 0)
-    code = gpt2 ? import_gpt2(output, gpt2) : train(output, &files, &options, &g, type ? type : "bpe", json);
+    code = from.gpt2 || from.wordpiece ? import(output, &from, options.lowercase)
+                                       : train(output, &files, &options, &g, type ? type : "bpe", json);
   cli_list_free(&files);
   return code;
 }

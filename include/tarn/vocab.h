@@ -99,6 +99,20 @@ tarn_status tarn_vocab_train(const char *output, const char *const *files, size_
 // USAGE (another name), IO, or DATA, naming the file and the token, or the line and the merge.
 tarn_status tarn_vocab_import_gpt2(const char *output, const char *path) TARN_CHECKED;
 
+// Whether a WordPiece vocabulary folds the case and leaves accents out.
+typedef enum tarn_wordpiece_case {
+  TARN_WORDPIECE_CASE_AS_SAID,  // in tokenizer_config.json; uncased where there is none, as in the package transformers
+  TARN_WORDPIECE_CASED,
+  TARN_WORDPIECE_UNCASED
+} tarn_wordpiece_case;
+
+// Writes BERT's vocabulary as one file of ours, atomically, making its folder. `path` is a folder that holds vocab.txt
+// and neither vocab.json nor encoder.json, or a file named vocab.txt: a token a line, without the white space at its
+// end, in the order of the ids; where a line comes twice text gives the last of them. tokenizer_config.json beside it
+// may say do_lower_case, strip_accents and tokenize_chinese_chars. [UNK], [CLS] and [SEP] must be there. Fails with
+// USAGE (another name), IO, or DATA, naming the file and the line or the key.
+tarn_status tarn_vocab_import_wordpiece(const char *output, const char *path, tarn_wordpiece_case casing) TARN_CHECKED;
+
 typedef struct tarn_vocab tarn_vocab;
 
 // Whether a vocabulary is of GPT-2's kind, and writing it as vocab.json and merges.txt into an existing folder. Fails
@@ -107,8 +121,8 @@ bool tarn_vocab_is_gpt2(const tarn_vocab *vocab);
 tarn_status tarn_vocab_export_gpt2(const char *folder, const tarn_vocab *vocab) TARN_CHECKED;
 
 // Opens a file, or a copy of the bytes of one. The kinds are told apart by their first bytes. A path that
-// tarn_vocab_import_gpt2() takes opens the vocabulary as that makes it, with the same bytes and hash. A damaged file
-// fails with DATA.
+// tarn_vocab_import_gpt2() or tarn_vocab_import_wordpiece() takes opens the vocabulary as that makes it (with the case
+// as said), with the same bytes and hash. A damaged file fails with DATA.
 tarn_status tarn_vocab_open(tarn_vocab **vocab, const char *path) TARN_CHECKED;
 tarn_status tarn_vocab_open_memory(tarn_vocab **vocab, const void *bytes, size_t size) TARN_CHECKED;
 void tarn_vocab_close(tarn_vocab **vocab);

@@ -1,70 +1,47 @@
 // GPT-2's vocabulary from the files that OpenAI and Hugging Face give: a JSON object from tokens to ids, and a list of
 // merges.
-#include <errno.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/file.h"
 #include "base/json_io.h"
 #include "base/memory.h"
 #include "text/gpt2.h"
+#include "text/vocab_files.h"
 #include "text/vocab_kind.h"
+#include "text/wordpiece.h"
 
-enum { PAIRS = 2, LARGEST = 1 << 26 };  // bytes of a file
+enum { PAIRS = 2 };
 
 // As Hugging Face names them, and as OpenAI did.
 static const struct {
   const char *tokens, *merges;
 } NAMES[PAIRS] = {{"vocab.json", "merges.txt"}, {"encoder.json", "vocab.bpe"}};
 
-static const char *base_name(const char *path) {
-  const char *slash = strrchr(path, '/');
-  return slash ? slash + 1 : path;
-}
-
 // The pair that a file's name belongs to, or -1.
 static int pair_of(const char *path) {
-  const char *name = base_name(path);
+  const char *name = tarn__vocab_base_name(path);
   for (int i = 0; i < PAIRS; i++)
     if (strcmp(name, NAMES[i].tokens) == 0 || strcmp(name, NAMES[i].merges) == 0) return i;
   return -1;
 }
 
-static bool is_folder(const char *path) {
-  struct stat info;
-  return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
+// A folder of BERT's is none of GPT-2's.
+bool tarn__gpt2_is_original(const char *path) {
+  return pair_of(path) >= 0 || (tarn__vocab_is_folder(path) && !tarn__wordpiece_is_original(path));
 }
-
-bool tarn__gpt2_is_original(const char *path) { return is_folder(path) || pair_of(path) >= 0; }
 
 // The two files.
 static tarn_status find_files(char tokens[PATH_MAX], char merges[PATH_MAX], const char *path) {
-  char folder[PATH_MAX] = "";
-  int pair = -1;
-  if (is_folder(path)) {
-    TARN_TRY(tarn__path_join(folder, path, ""));
-  } else {
-    pair = pair_of(path);
-    TARN_REQUIRE(strlen(path) < PATH_MAX, IO, "%s: the path is too long", path);
-    memcpy(folder, path, (size_t)(base_name(path) - path));
-  }
+  int pair = tarn__vocab_is_folder(path) ? -1 : pair_of(path);
   for (int i = 0; i < PAIRS && pair < 0; i++) {
-    TARN_TRY(tarn__path_join(tokens, folder, NAMES[i].tokens));
+    TARN_TRY(tarn__vocab_sibling(tokens, path, NAMES[i].tokens));
     if (tarn__file_exists(tokens)) pair = i;
   }
   TARN_REQUIRE(pair >= 0, DATA, "%s: there is neither vocab.json nor encoder.json in this folder", path);
-  TARN_TRY(tarn__path_join(tokens, folder, NAMES[pair].tokens));
-  return tarn__path_join(merges, folder, NAMES[pair].merges);
-}
-
-static tarn_status read_limited(const char *path, char **data, size_t *size) {
-  struct stat info;
-  TARN_REQUIRE(stat(path, &info) == 0, IO, "%s: cannot read: %s", path, strerror(errno));
-  TARN_REQUIRE(S_ISREG(info.st_mode) && info.st_size <= LARGEST, DATA,
-               "%s: not a file of GPT-2's vocabulary: it is a special file or has more than %d bytes", path, LARGEST);
-  return tarn__file_read(path, data, size);
+  TARN_TRY(tarn__vocab_sibling(tokens, path, NAMES[pair].tokens));
+  return tarn__vocab_sibling(merges, path, NAMES[pair].merges);
 }
 
 // Puts the tokens of the object at the places of their ids.
@@ -109,7 +86,7 @@ static tarn_status import_tokens(tarn_vocab_text *out, const char *path) {
   char *data = NULL;
   size_t size;
   json_error_t error;
-  TARN_TRY(read_limited(path, &data, &size));
+  TARN_TRY(tarn__vocab_file_read(path, &data, &size, "GPT-2's"));
   json_t *object;
   tarn_status status = tarn__json_parse(&object, data, size, JSON_REJECT_DUPLICATES, &error);
   tarn__free(data);
@@ -182,7 +159,7 @@ static tarn_status check(const tarn_vocab_text *out, const char *tokens, const c
 static tarn_status import_merges(tarn_vocab_text *out, const char *tokens, const char *path) {
   char *data = NULL;
   size_t size;
-  TARN_TRY(read_limited(path, &data, &size));
+  TARN_TRY(tarn__vocab_file_read(path, &data, &size, "GPT-2's"));
   tarn_status status = write_merges(out, data, size, path);
   if (status == TARN_STATUS_OK) status = check(out, tokens, path, data, size);
   tarn__free(data);

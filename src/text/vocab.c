@@ -9,6 +9,7 @@
 #include "text/gpt2.h"
 #include "text/utf8.h"
 #include "text/vocab_kind.h"
+#include "text/wordpiece.h"
 
 struct tarn_vocab {
   char *bytes;
@@ -20,8 +21,8 @@ struct tarn_vocab {
 };
 
 // The first kind that takes the bytes; the last one takes all.
-static const tarn__vocab_kind *const KINDS[] = {&tarn__words_kind, &tarn__gpt2_kind, &tarn__bytes_kind,
-                                                &tarn__chars_kind, &tarn__spm_kind};
+static const tarn__vocab_kind *const KINDS[] = {&tarn__words_kind, &tarn__gpt2_kind,  &tarn__wordpiece_kind,
+                                                &tarn__bytes_kind, &tarn__chars_kind, &tarn__spm_kind};
 
 // Takes over the bytes, also when it fails.
 static tarn_status open_bytes(tarn_vocab **vocab, char *bytes, size_t size) {
@@ -56,10 +57,19 @@ tarn_status tarn_vocab_open_memory(tarn_vocab **vocab, const void *bytes, size_t
   return open_bytes(vocab, copy, size);
 }
 
-static tarn_status open_file(tarn_vocab **vocab, const char *path) {
+// A file of ours may be named vocab.txt as well.
+static bool is_wordpiece(const char *path) {
+  return tarn__wordpiece_is_original(path) && tarn__file_kind_at(path) != TARN__FILE_KIND_VOCAB;
+}
+
+static bool is_original(const char *path) { return is_wordpiece(path) || tarn__gpt2_is_original(path); }
+
+static tarn_status open_file(tarn_vocab **vocab, const char *path, tarn_wordpiece_case casing) {
   char *bytes;
   size_t size;
-  if (tarn__gpt2_is_original(path))
+  if (is_wordpiece(path))
+    TARN_TRY(tarn__wordpiece_import(&bytes, &size, path, casing));
+  else if (tarn__gpt2_is_original(path))
     TARN_TRY(tarn__gpt2_import(&bytes, &size, path));
   else
     TARN_TRY(tarn__file_read(path, &bytes, &size));
@@ -73,11 +83,19 @@ static tarn_status open_file(tarn_vocab **vocab, const char *path) {
 
 tarn_status tarn_vocab_open(tarn_vocab **vocab, const char *path) {
   *vocab = NULL;
-  tarn_status status = open_file(vocab, path);
-  // What names one of GPT-2's two files says more of it.
-  if (status == TARN_STATUS_OK || (tarn__gpt2_is_original(path) && tarn__file_kind_at(path) < TARN__FILE_KIND_FOLDER))
+  tarn_status status = open_file(vocab, path, TARN_WORDPIECE_CASE_AS_SAID);
+  // What names one of another program's files says more of it.
+  if (status == TARN_STATUS_OK || (is_original(path) && tarn__file_kind_at(path) < TARN__FILE_KIND_FOLDER))
     return status;
   return tarn__file_kind_explain(status, path, TARN__FILE_KIND_VOCAB);
+}
+
+// Writes the bytes of a vocabulary, which is closed.
+static tarn_status write_file(const char *output, tarn_vocab **vocab) {
+  tarn_status status = tarn__mkdir_of_file(output);
+  if (status == TARN_STATUS_OK) status = tarn__file_write(output, (*vocab)->bytes, (*vocab)->bytes_size);
+  tarn_vocab_close(vocab);
+  return status;
 }
 
 tarn_status tarn_vocab_import_gpt2(const char *output, const char *path) {
@@ -88,10 +106,15 @@ tarn_status tarn_vocab_import_gpt2(const char *output, const char *path) {
       "of these files",
       path);
   TARN_TRY(tarn_vocab_open(&vocab, path));
-  tarn_status status = tarn__mkdir_of_file(output);
-  if (status == TARN_STATUS_OK) status = tarn__file_write(output, vocab->bytes, vocab->bytes_size);
-  tarn_vocab_close(&vocab);
-  return status;
+  return write_file(output, &vocab);
+}
+
+tarn_status tarn_vocab_import_wordpiece(const char *output, const char *path, tarn_wordpiece_case casing) {
+  tarn_vocab *vocab;
+  TARN_REQUIRE(is_wordpiece(path), USAGE,
+               "%s: BERT's vocabulary is a file vocab.txt, or a folder with it and without vocab.json", path);
+  TARN_TRY(open_file(&vocab, path, casing));
+  return write_file(output, &vocab);
 }
 
 void tarn_vocab_close(tarn_vocab **vocab) {

@@ -28,6 +28,30 @@ for n in 3 4 126 127; do printf "%0${n}d\n" 0; done >lengths
   fail "prepare"
 grep -q '"pairs": 2, .*"brief": 1, "dropped": 1,.*"longest_target": 127}' json || fail "lengths: $(cat json)"
 
+# BERT's vocab.txt, with the case that is said
+bert="$TARN_SOURCE_DIR/tests/golden/wordpiece_toy"
+mkdir bert && cp "$bert/vocab.txt" bert && echo '{"do_lower_case": false}' >bert/tokenizer_config.json
+"$TARN" vocab --import-wordpiece bert --output cased && "$TARN" vocab --import-wordpiece "$bert" --cased --output again ||
+  fail "import of BERT's"
+cmp cased again || fail "the case that is said, and --cased"
+"$TARN" vocab --import-wordpiece bert --lowercase --output uncased && "$TARN" vocab --import-wordpiece "$bert" --output again &&
+  cmp uncased again || fail "uncased"
+[ "$(echo "The reservoir layers, we'll" | "$TARN" encode --vocab uncased)" = "the reservoir layers , we ' ll" ] ||
+  fail "pieces: $(echo "The reservoir layers, we'll" | "$TARN" encode --vocab uncased)"
+[ "$(echo "The reservoir layers, we" | "$TARN" encode --vocab bert | "$TARN" decode --vocab bert)" = "The reservoir layers, we" ] ||
+  fail "decoding"
+refuse 2 "takes neither --type nor text files" "$TARN" vocab --import-wordpiece bert --output x text
+refuse 2 "takes neither --type nor text files" "$TARN" vocab --import-wordpiece bert --type bpe --output x
+refuse 2 "--import-wordpiece takes a vocabulary as it is, without --size" \
+  "$TARN" vocab --import-wordpiece bert --size 100 --output x
+refuse 2 "exclude each other" "$TARN" vocab --import-wordpiece bert --import-gpt2 . --output x
+refuse 2 "exclude each other" "$TARN" vocab --import-wordpiece bert --cased --lowercase --output x
+refuse 2 "goes with --import-wordpiece" "$TARN" vocab --cased --output x text
+refuse 2 "vocab.txt, or a folder" "$TARN" vocab --import-wordpiece nowhere --output x
+refuse 1 "cannot read" "$TARN" vocab --import-wordpiece nowhere/vocab.txt --output x
+echo '{"do_lower_case": 1}' >bert/tokenizer_config.json
+refuse 1 "\"do_lower_case\" must be true or false" "$TARN" encode --vocab bert
+
 refuse 2 "one of these files" "$TARN" vocab --import-gpt2 nowhere --output x
 refuse 2 "neither --type nor text files" "$TARN" vocab --import-gpt2 . --output x text
 refuse 2 "an argument is missing" "$TARN" vocab --type char --output x

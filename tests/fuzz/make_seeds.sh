@@ -251,6 +251,12 @@ archive toy vocab.json merges.txt >"$out/gpt2_files/toy"
 cp toy/vocab.json toy/encoder.json
 cp toy/merges.txt toy/vocab.bpe
 archive toy encoder.json vocab.bpe >"$out/gpt2_files/openai"
+# --- WordPiece: BERT's two files, and ours
+mkdir -p bert && head -n 80 "$root/tests/golden/wordpiece_toy/vocab.txt" >bert/vocab.txt
+printf '{"do_lower_case": false, "strip_accents": null, "tokenize_chinese_chars": true}\n' >bert/tokenizer_config.json
+archive bert vocab.txt tokenizer_config.json >"$out/wordpiece/bert"
+"$tarn" vocab --import-wordpiece bert/vocab.txt --lowercase --output "$out/wordpiece/ours"
+
 cat >gpt2.yaml <<'END'
 model: { d_model: 4, norm: pre, positions: learned, max_length: 6, embedding_scale: no, activation: gelu_tanh, dropout: 0 }
 decoder: { layers: L }
