@@ -112,12 +112,19 @@ extern "C" {
   X(TARN_METRIC_BLEU, "bleu", "BLEU of the translated validation sentences")          \
   X(TARN_METRIC_BPC, "bpc",                                                           \
     "bits per character of the validation text; of language models whose vocabulary " \
-    "is one of bytes or characters")
+    "is one of bytes or characters")                                                  \
+  X(TARN_METRIC_ACCURACY, "accuracy", "share of masked tokens whose likeliest word is the right one")
 #define TARN_ARCHITECTURE_MAP(X)                                                                        \
   X(TARN_ARCHITECTURE_ENCODER_DECODER, "encoder-decoder",                                               \
     "a decoder that attends to what an encoder makes of a source: translation")                         \
   X(TARN_ARCHITECTURE_DECODER, "decoder", "a decoder alone, without cross-attention: a language model") \
-  X(TARN_ARCHITECTURE_ENCODER, "encoder", "an encoder alone; nothing is learnt by one yet")
+  X(TARN_ARCHITECTURE_ENCODER, "encoder", "an encoder alone, whose tokens see the whole text: a masked language model")
+#define TARN_TASK_MAP(X)                                                                            \
+  X(TARN_TASK_TRANSLATION, "translation", "from the sentences of a source to those of a target")    \
+  X(TARN_TASK_LANGUAGE_MODEL, "language-model", "each token of a text from those before it")        \
+  X(TARN_TASK_MASKED_LANGUAGE_MODEL, "masked-language-model",                                       \
+    "tokens of a text that are hidden from the model, from all others (Devlin et al. 2019, Liu et " \
+    "al. 2019)")
 
 #define TARN_CHOICE_VALUE(value, word, text) value,
 typedef enum tarn_norm { TARN_NORM_MAP(TARN_CHOICE_VALUE) TARN_NORM_COUNT } tarn_norm;
@@ -138,6 +145,7 @@ typedef enum tarn_recompute { TARN_RECOMPUTE_MAP(TARN_CHOICE_VALUE) TARN_RECOMPU
 typedef enum tarn_clock { TARN_CLOCK_MAP(TARN_CHOICE_VALUE) TARN_CLOCK_COUNT } tarn_clock;
 typedef enum tarn_metric { TARN_METRIC_MAP(TARN_CHOICE_VALUE) TARN_METRIC_COUNT } tarn_metric;
 typedef enum tarn_architecture { TARN_ARCHITECTURE_MAP(TARN_CHOICE_VALUE) TARN_ARCHITECTURE_COUNT } tarn_architecture;
+typedef enum tarn_task { TARN_TASK_MAP(TARN_CHOICE_VALUE) TARN_TASK_COUNT } tarn_task;
 #undef TARN_CHOICE_VALUE
 
 enum {
@@ -170,7 +178,8 @@ typedef struct tarn_config_model {
   double embedding_dropout;    // on the sum of embeddings and positions, encoder and decoder; 0 <= p < 1
                                // [model.dropout]
   tarn_embeddings embeddings;  // which matrices are one; all, encoder_decoder and encoder_output need one vocabulary
-                               // for both sides; a language model has none or decoder [decoder]
+                               // for both sides; a language model has none or decoder, an encoder alone none or
+                               // encoder_output [decoder; of an encoder alone encoder_output]
   tarn_frozen_embeddings frozen_embeddings;  // input matrices that stay as they were drawn; the output layer's matrix
                                              // is always trained, so it cannot be one with a frozen one [none]
   double embedding_std;  // standard deviation of the first values of embeddings, which are normal; of an output matrix
@@ -180,9 +189,23 @@ typedef struct tarn_config_model {
   int64_t output_rank;   // logits = B A x with A [rank, d_model] and B [vocabulary, rank]; 2 .. d_model, not with an
                          // output matrix that is shared with an input; 0: one matrix [0]
   tarn_part_use activation;        // of FFNs that name none of their own [relu]
-  tarn_architecture architecture;  // which stacks there are, and so what is learnt; it says what the sections encoder
-                                   // and decoder say [by them]
+  tarn_architecture architecture;  // which stacks there are; it says what the sections encoder and decoder say [by
+                                   // them]
+  tarn_task task;                  // what is learnt [translation with encoder and decoder, language-model of a decoder,
+                                   // masked-language-model of an encoder alone]
+  int64_t segments;     // vectors that tell the first sentence of a row from the second, added to the embeddings of an
+                        // encoder alone (BERT's token types); a row's second sentence has the last of two; 0: none [0]
+  bool embedding_norm;  // a norm of model.norm_type on the sum of embeddings, positions and segments, before their
+                        // dropout; not with a source and a target [no]
 } tarn_config_model;
+
+// What a masked language model has to guess, drawn anew for each sentence in each epoch (docs/masked-models.md).
+typedef struct tarn_config_masking {
+  double share;      // of a sentence's tokens, special ones not counted, that are to be guessed; 0 < share <= 1 [0.15]
+  double random;     // of these, the share that is replaced by a random token, not a special one [0.1]
+  double keep;       // and the share that is left as it is; random + keep <= 1; the others become <mask> [0.1]
+  bool whole_words;  // all tokens of a word or none [no]
+} tarn_config_masking;
 
 // What replaces the backward pass of a frozen layer (Shen et al. 2021; docs/backskipping.md).
 typedef struct tarn_backskip {
@@ -223,7 +246,7 @@ typedef struct tarn_layer {
 
 typedef struct tarn_stack {
   tarn_layer *layers;  // from the bottom to the top
-  int32_t count;       // 1 .. TARN_CONFIG_LAYERS; 0: the encoder of a language model
+  int32_t count;       // 1 .. TARN_CONFIG_LAYERS; 0: the model has no such stack
   // Depths of the pattern that there are, from 1, each once; the layers between them are left out, and the others keep
   // the names of their sets, so that weights trained without this key serve (fairseq's encoder_layers_to_keep) [all]
   const int64_t *layers_to_keep;
@@ -344,6 +367,7 @@ typedef struct tarn_config {
   tarn_kind *kinds;  // in the order of the file
   int32_t kind_count;
   tarn_config_data data;
+  tarn_config_masking masking;
   tarn_config_train train;
   tarn_config_valid valid;
   tarn_config_set *sets;  // in the order of the file

@@ -1,14 +1,32 @@
 #include "config/architecture.h"
 
+#include <stdio.h>
+
 #include "base/status.h"
 #include "task/task.h"
 
-static const char KEY[] = "model.architecture";
+static const char *word_of(tarn_task task) {
+  static const char *const words[] = {
+#define WORD(value, word, text) [value] = word,
+      TARN_TASK_MAP(WORD)
+#undef WORD
+  };
+  return words[task];
+}
 
-tarn_status tarn__config_check_architecture(const tarn_config *config, const tarn__yaml_node *root) {
-  const tarn_architecture architecture = config->model.architecture;
-  if (architecture == TARN_ARCHITECTURE_COUNT || tarn__task_of(architecture)) return TARN_STATUS_OK;
-  return tarn__yaml_fail_key(root, KEY, "nothing is learnt by an encoder alone yet; choose encoder-decoder or decoder");
+// The task that was asked for must be one of the stacks that there are.
+static tarn_status resolve_task(tarn_config *config, const tarn__yaml_node *root, const tarn__task *usual) {
+  tarn_task *task = &config->model.task;
+  char text[256];
+  if (*task == TARN_TASK_COUNT) *task = usual->task;
+  if (tarn__config_task(config)) return TARN_STATUS_OK;
+  int used = snprintf(text, sizeof text, "%s is learnt by", word_of(*task));
+  const tarn__task *other;
+  for (int i = 0; (other = tarn__task_at(i)) != NULL; i++)
+    if (other->task == *task)
+      used += snprintf(text + used, sizeof text - (size_t)used, " %s", tarn__architecture_text(other->architecture));
+  snprintf(text + used, sizeof text - (size_t)used, "; this is %s", tarn__architecture_text(usual->architecture));
+  return tarn__yaml_fail_key(root, "model.task", text);
 }
 
 tarn_status tarn__config_resolve_architecture(tarn_config *config, const tarn__yaml_node *root) {
@@ -23,6 +41,7 @@ tarn_status tarn__config_resolve_architecture(tarn_config *config, const tarn__y
     return tarn__yaml_fail(section ? section : root, "%s.layers is missing", missing);
   }
   if (*architecture == TARN_ARCHITECTURE_COUNT) *architecture = found->architecture;
-  return found->architecture == *architecture ? TARN_STATUS_OK
-                                              : tarn__yaml_fail_key(root, KEY, tarn__config_task(config)->other_stacks);
+  if (found->architecture != *architecture)
+    return tarn__yaml_fail_key(root, "model.architecture", tarn__task_usual(*architecture)->other_stacks);
+  return resolve_task(config, root, found);
 }

@@ -18,6 +18,7 @@ static const tarn_config_word recompute_words[] = {TARN_RECOMPUTE_MAP(WORD)};
 static const tarn_config_word clock_words[] = {TARN_CLOCK_MAP(WORD)};
 static const tarn_config_word metric_words[] = {TARN_METRIC_MAP(WORD)};
 static const tarn_config_word architecture_words[] = {TARN_ARCHITECTURE_MAP(WORD)};
+static const tarn_config_word task_words[] = {TARN_TASK_MAP(WORD)};
 static const tarn_config_word rule_words[] = {TARN__PLACE_RULE_MAP(WORD)};
 
 const char *tarn_fp32_name(tarn_fp32 fp32) { return (unsigned)fp32 < TARN_FP32_COUNT ? fp32_words[fp32].word : NULL; }
@@ -55,7 +56,7 @@ static const tarn__option model_options[] = {
     {"embedding_dropout", REAL(tarn_config_model, embedding_dropout, 0, 1), BELOW_MOST, .derived = "model.dropout",
      .help = "on the sum of embeddings and positions of encoder and decoder"},
     {"embeddings", CHOICE(tarn_config_model, embeddings, embeddings_words), .value = "decoder",
-     .help = "which embedding matrices are one",
+     .help = "which embedding matrices are one; of an encoder alone encoder_output or none",
      .also = "share_all_embeddings share_decoder_input_output_embed tied-embeddings tied-embeddings-all"},
     {"frozen_embeddings", CHOICE(tarn_config_model, frozen_embeddings, frozen_embeddings_words), .value = "none",
      .help = "input embeddings that keep their random first values, with learned positions of that side; the output "
@@ -77,8 +78,19 @@ static const tarn__option model_options[] = {
      .also = "activation_fn activation_function hidden_act"},
     {"architecture", CHOICE(tarn_config_model, architecture, architecture_words),
      .derived = "by the sections encoder and decoder", .later = true,
-     .help = "which stacks the model has, and so what it learns; the sections encoder and decoder say it too",
-     .also = "arch task model_type type"},
+     .help = "which stacks the model has; the sections encoder and decoder say it too", .also = "arch model_type type"},
+    {"task", CHOICE(tarn_config_model, task, task_words),
+     .derived =
+         "translation with encoder and decoder, language-model of a decoder, masked-language-model of an encoder",
+     .later = true, .help = "what the model learns", .also = "objective criterion"},
+    {"segments", INTEGER(tarn_config_model, segments, 0, 65536), .value = "0", .later = true,
+     .help =
+         "vectors added to the embeddings that tell the first sentence of a row from the second, where the data say "
+         "where it begins; of an encoder alone",
+     .also = "type_vocab_size token_type_embeddings num_segments segment_embeddings"},
+    {"embedding_norm", BOOL(tarn_config_model, embedding_norm), .value = "no", .later = true,
+     .help = "a norm on the sum of embeddings, positions and segments; not with a source and a target",
+     .also = "layernorm_embedding encoder_normalize_before emb_layer_norm"},
 };
 
 static const tarn__option stack_options[] = {
@@ -253,6 +265,19 @@ static const tarn__option train_options[] = {
      .also = "percentile"},
 };
 
+static const tarn__option masking_options[] = {
+    {"share", REAL(tarn_config_masking, share, 0, 1), ABOVE_LEAST, .value = "0.15",
+     .help = "share of a sentence's tokens that are to be guessed; special tokens never are",
+     .also = "mask_prob mlm_probability masked_lm_prob"},
+    {"random", REAL(tarn_config_masking, random, 0, 1), .value = "0.1",
+     .help = "share of these in whose place the model reads a random token", .also = "random_token_prob"},
+    {"keep", REAL(tarn_config_masking, keep, 0, 1), .value = "0.1",
+     .help = "share of these that the model reads as they are; in place of all others it reads <mask>",
+     .also = "leave_unmasked_prob"},
+    {"whole_words", BOOL(tarn_config_masking, whole_words), .value = "no",
+     .help = "all tokens of a word are to be guessed, or none", .also = "mask_whole_words do_whole_word_mask"},
+};
+
 static const tarn__option valid_options[] = {
     {"every", INTEGER(tarn_config_valid, every, 0, 1e12), .value = "1000", .unit = "updates",
      .help = "updates between two validations; 0: at the end of every epoch",
@@ -311,6 +336,7 @@ static const tarn__section sections[TARN__SECTION_COUNT] = {
     [TARN__SECTION_KINDS] = SECTION("kinds", kind_options, 0),
     [TARN__SECTION_KINDS_BACKSKIP] = SECTION("kinds.NAME.backskip", backskip_options, offsetof(tarn_kind, backskip)),
     [TARN__SECTION_DATA] = SECTION("data", data_options, offsetof(tarn_config, data)),
+    [TARN__SECTION_MASKING] = SECTION("masking", masking_options, offsetof(tarn_config, masking)),
     [TARN__SECTION_TRAIN] = SECTION("train", train_options, offsetof(tarn_config, train)),
     [TARN__SECTION_VALID] = SECTION("valid", valid_options, offsetof(tarn_config, valid)),
     [TARN__SECTION_SETS] = SECTION("sets", set_options, 0),

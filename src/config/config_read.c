@@ -492,15 +492,14 @@ static tarn_status read_sets(reader *r) {
 
 static tarn_status read_tree(reader *r) {
   tarn_config *config = r->config;
-  static const tarn__section_id plain[] = {TARN__SECTION_MODEL, TARN__SECTION_DATA, TARN__SECTION_TRAIN,
-                                           TARN__SECTION_VALID, TARN__SECTION_TRANSLATE};
+  static const tarn__section_id plain[] = {TARN__SECTION_MODEL, TARN__SECTION_DATA,  TARN__SECTION_MASKING,
+                                           TARN__SECTION_TRAIN, TARN__SECTION_VALID, TARN__SECTION_TRANSLATE};
   TARN_TRY(check_top(r));
   for (size_t i = 0; i < sizeof plain / sizeof *plain; i++) {
     const tarn__section *section = tarn__config_section(plain[i]);
     TARN_TRY(read_section(r, plain[i], section->path, (char *)config + section->offset,
                           tarn__yaml_get(r->root, section->path), NULL));
   }
-  TARN_TRY(tarn__config_check_architecture(config, r->root));
   TARN_TRY(read_kinds(r));
   TARN_TRY(read_stack(r, TARN__SECTION_ENCODER, TARN__SECTION_ENCODER_PLACE, &config->encoder));
   TARN_TRY(read_stack(r, TARN__SECTION_DECODER, TARN__SECTION_DECODER_PLACE, &config->decoder));

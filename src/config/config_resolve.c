@@ -251,9 +251,28 @@ static tarn_status fail_task_key(const void *root, const char *key, const char *
 
 static bool is_given(const void *root, const char *key) { return !tarn__yaml_is_empty(tarn__yaml_find(root, key)); }
 
+// A key of a section that the task does not have would change nothing.
+static tarn_status check_sections(const tarn_config *config, const tarn__yaml_node *root) {
+  static const tarn__section_id own[TARN__TASK_SECTIONS] = {[TARN__TASK_MASKING] = TARN__SECTION_MASKING};
+  const tarn__task *task = tarn__config_task(config);
+  for (int s = 0; s < TARN__TASK_SECTIONS; s++) {
+    const tarn__section *section = tarn__config_section(own[s]);
+    for (int i = 0; !(task->sections >> s & 1u) && i < section->count; i++) {
+      char key[64], text[TARN__TASK_TEXT];
+      const char *field = (const char *)config + section->offset + section->options[i].offset;
+      if (tarn__option_is_default(&section->options[i], field, &config->model)) continue;
+      snprintf(key, sizeof key, "%s.%s", section->path, section->options[i].name);
+      snprintf(text, sizeof text, "%s has no %s; leave the section out", task->model, section->path);
+      return tarn__yaml_fail_key(root, key, text);
+    }
+  }
+  return TARN_STATUS_OK;
+}
+
 // What depends on what the model learns.
 static tarn_status resolve_task(tarn_config *config, const tarn__yaml_node *root) {
   const tarn__task_keys keys = {root, fail_task_key, is_given};
+  TARN_TRY(check_sections(config, root));
   return tarn__task_resolve(config, &keys);
 }
 

@@ -205,8 +205,18 @@ static bool uses(const tarn_stack *stack, int32_t kind) {
   return false;
 }
 
+// What its stacks do not say.
+static void put_task(writer *w, const tarn_config *config) {
+  const tarn__section *section = tarn__config_section(TARN__SECTION_MODEL);
+  if (tarn__config_task(config) == tarn__task_usual(config->model.architecture)) return;
+  for (int i = 0; i < section->count; i++)
+    if (strcmp(section->options[i].name, "task") == 0)
+      put_line(w, 2, "task", word_of(w, &section->options[i], &config->model.task));
+}
+
 static void put_model(writer *w, const tarn_config *config, bool used_only) {
   put_section(w, TARN__SECTION_MODEL, config);
+  put_task(w, config);
   static const tarn__section_id sections[TARN__STACKS] = {
       [TARN__STACK_ENCODER] = TARN__SECTION_ENCODER, [TARN__STACK_DECODER] = TARN__SECTION_DECODER};
   const tarn__task *task = tarn__config_task(config);
@@ -234,6 +244,7 @@ tarn_status tarn_config_write(const tarn_config *config, char **text) {
   writer w = {0};
   put_model(&w, config, false);
   put_section(&w, TARN__SECTION_DATA, config);
+  if (tarn__config_task(config)->sections >> TARN__TASK_MASKING & 1u) put_section(&w, TARN__SECTION_MASKING, config);
   put_section(&w, TARN__SECTION_TRAIN, config);
   put_section(&w, TARN__SECTION_VALID, config);
   put_sets(&w, config);

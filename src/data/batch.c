@@ -162,6 +162,7 @@ static tarn_status take_room(tarn__batch_room *room, const tarn__batcher *b) {
   TARN_TRY(take(&room->target_positions, target_rows, sizeof *room->target_positions));
   TARN_TRY(take(&room->source_offsets, sentences + 1, sizeof *room->source_offsets));
   TARN_TRY(take(&room->target_offsets, sentences + 1, sizeof *room->target_offsets));
+  if (b->options.segments > 0) TARN_TRY(take(&room->segments, target_rows, sizeof *room->segments));
   if (b->options.finish.run) {
     TARN_TRY(take(&room->selected, target_rows, sizeof *room->selected));
     TARN_TRY(take(&room->values, target_rows, sizeof *room->values));
@@ -184,6 +185,7 @@ void tarn__batch_room_close(tarn__batch_room *room) {
   tarn__free(room->target_positions);
   tarn__free(room->source_offsets);
   tarn__free(room->target_offsets);
+  tarn__free(room->segments);
   tarn__free(room->selected);
   tarn__free(room->values);
   tarn__free(room->index);
@@ -271,10 +273,18 @@ static void put_target(const tarn__batcher *b, const tarn__batch *batch, const t
   memcpy(in + 1, out, (size_t)(length - 1) * sizeof *in);
 }
 
+// The segments of a target sentence: what stands in front belongs to the first.
+static void put_segments(const tarn__batcher *b, int32_t *segments, int64_t pair) {
+  const int64_t rows = rows_of_target(b->shard, &b->options, pair);
+  const int64_t second = b->shard->segments ? b->shard->segments[pair] + front(&b->options) : rows;
+  for (int64_t i = 0; i < rows; i++) segments[i] = i >= second && b->options.segments > 1;
+}
+
 // Packs one pair behind the batch's rows.
 static void pack(const tarn__batcher *b, tarn__batch *batch, const tarn__batch_room *room, int64_t pair) {
   tarn__shard_source(b->shard, pair, room->source_ids + batch->source.rows);
   put_target(b, batch, room, pair);
+  if (room->segments) put_segments(b, room->segments + batch->target.rows, pair);
   room->index[batch->target.sentences] = pair;
   add_sentence(&batch->source, room->source_positions, room->source_offsets, tarn__shard_source_length(b->shard, pair));
   add_sentence(&batch->target, room->target_positions, room->target_offsets,
@@ -300,7 +310,10 @@ void tarn__batcher_next_into(tarn__batcher *b, tarn__batch *batch, const tarn__b
   int64_t batch_number = b->order[b->index];
   *batch = (tarn__batch){
       .source = {.ids = room->source_ids, .positions = room->source_positions, .offsets = room->source_offsets},
-      .target = {.ids = room->target_ids, .positions = room->target_positions, .offsets = room->target_offsets},
+      .target = {.ids = room->target_ids,
+                 .positions = room->target_positions,
+                 .offsets = room->target_offsets,
+                 .segments = room->segments},
       .index = room->index};
   for (int64_t i = b->starts[batch_number]; i < b->starts[batch_number + 1]; i++)
     pack(b, batch, room, b->entries[i].pair);

@@ -42,6 +42,7 @@ typedef struct tarn__batch_room {
   int32_t *source_ids, *target_ids, *targets;
   int32_t *source_positions, *target_positions;
   int32_t *source_offsets, *target_offsets;
+  int32_t *segments;  // of target rows
   int32_t *selected;  // as many as target rows, as targets and values
   float *values;
   int64_t *index;
@@ -64,6 +65,7 @@ typedef struct tarn__batch_finish {
   // TARN__BATCH_FIXED where every epoch is to be the same.
   void (*run)(void *user, tarn__batch *batch, const tarn__batch_room *room, uint64_t seed, int64_t epoch);
   void (*close)(void *user);
+  char text[96];  // what it does: of equal data and equal texts, fixed batches are equal; "": nothing
 } tarn__batch_finish;
 enum { TARN__BATCH_FIXED = -1 };
 
@@ -80,6 +82,7 @@ typedef struct tarn__batcher_options {
                     // and finished as TARN__BATCH_FIXED
   tarn__row_form rows;        // default NEXT
   int32_t first;              // of whole rows: the token in front of each sentence; default -1: none
+  int32_t segments;           // of whole rows: how many segments target.segments may name; default 0: it is NULL
   tarn__batch_finish finish;  // of whole rows; default: none, then nothing is predicted. The batcher closes it
 } tarn__batcher_options;
 

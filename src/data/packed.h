@@ -11,6 +11,7 @@ typedef struct tarn__packed {
   const int32_t *ids;        // [rows]
   const int32_t *positions;  // [rows], place of each token in its sentence, from 0
   const int32_t *offsets;    // [sentences + 1]
+  const int32_t *segments;   // [rows], of models that have segments: that of each token, from 0
 } tarn__packed;
 
 // positions[r] of packed sentences from their offsets.

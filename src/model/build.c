@@ -11,11 +11,12 @@ static const tarn__model_shortcuts WHOLE = {0};
 // The tokens that one side's embedding reads.
 typedef struct token_rows {
   const int32_t *ids, *positions;
-  int64_t rows, longest;  // longest: above every position
+  int64_t rows, longest;    // longest: above every position
+  const int32_t *segments;  // of models that have some
 } token_rows;
 
 static token_rows tokens_of(const tarn__packed *packed) {
-  return (token_rows){packed->ids, packed->positions, packed->rows, packed->longest};
+  return (token_rows){packed->ids, packed->positions, packed->rows, packed->longest, packed->segments};
 }
 
 // Places of rows in their sentences, where the position scheme looks at them.
@@ -25,22 +26,35 @@ static tarn__tensor *positions_of(const tarn__model *model, tarn__graph *graph, 
   return read ? tarn__graph_input(graph, rows, positions, "positions") : NULL;
 }
 
-static tarn__tensor *embed(const tarn__model *model, const tarn__block_run *run, tarn__param *table,
-                           tarn__param *learned, token_rows t) {
+static tarn__tensor *embed_plain(const tarn__model *model, const tarn__block_run *run, tarn__param *table,
+                                 tarn__param *learned, token_rows t, double dropout) {
   const tarn_config_model *config = &model->config->model;
-  tarn__graph *graph = run->graph;
-  graph->label = "embeddings";
-  tarn__graph_segment(graph);
-  const tarn__embedded embedded = {.ids = tarn__graph_input(graph, t.rows, t.ids, "ids"),
+  const tarn__embedded embedded = {.ids = tarn__graph_input(run->graph, t.rows, t.ids, "ids"),
                                    .positions = run->positions,
                                    .table = table,
                                    .position_table = learned,
                                    .scale = config->embedding_scale ? sqrt((double)config->d_model) : 1.0,
-                                   .dropout = config->embedding_dropout,
+                                   .dropout = dropout,
                                    .longest = t.positions ? t.longest : 0};
   const tarn__position_entry *position = tarn__position_of(run->position);
-  if (position->embed) return position->embed(graph, &embedded);
-  return tarn__embedding(graph, embedded.ids, NULL, table, NULL, embedded.scale, embedded.dropout);
+  if (position->embed) return position->embed(run->graph, &embedded);
+  return tarn__embedding(run->graph, embedded.ids, NULL, table, NULL, embedded.scale, embedded.dropout);
+}
+
+static tarn__tensor *embed(const tarn__model *model, const tarn__block_run *run, tarn__param *table,
+                           tarn__param *learned, token_rows t) {
+  const double dropout = model->config->model.embedding_dropout;
+  tarn__graph *graph = run->graph;
+  graph->label = "embeddings";
+  tarn__graph_segment(graph);
+  const tarn__norm_weights *norm = &model->embedding_norm;
+  if (!model->segments && !norm->use.part) return embed_plain(model, run, table, learned, t, dropout);
+  tarn__tensor *segments = NULL;
+  if (model->segments)
+    segments = tarn__embedding(graph, tarn__graph_input(graph, t.rows, t.segments, "segments"), NULL, model->segments,
+                               NULL, 1.0, 0.0);
+  tarn__stream sum = {.x = embed_plain(model, run, table, learned, t, 0.0), .branch = segments};
+  return tarn__dropout_apply(graph, tarn__stream_finish(graph, &sum, norm), dropout);
 }
 
 // The layers [first, last) of a stack, without those that `skip` (or NULL) names.
@@ -181,16 +195,19 @@ static tarn__tensor *build_states(const tarn__model *model, tarn__graph *graph, 
 
 tarn__tensor *tarn__model_build_loss(const tarn__model *model, tarn__graph *graph, const tarn__batch *batch,
                                      const tarn__model_shortcuts *shortcuts, double label_smoothing,
-                                     const double *grad_scale) {
+                                     const double *grad_scale, tarn__tensor **answers) {
   const tarn__packed *const sides[TARN__SIDES] = {&batch->source, &batch->target};
   const tarn__task *task = tarn__config_task(model->config);
   tarn__block_run top;
   tarn__task_loss from = {
       .batch = batch, .weights = &model->weights, .smoothing = label_smoothing, .grad_scale = grad_scale};
+  if (answers) *answers = NULL;
+  from.answers = answers;
   from.states = build_stacks(model, graph, task->stack_count, sides, shortcuts ? shortcuts : &WHOLE, &top);
   from.offsets = top.memory_offsets;
   tarn__tensor *loss = task->loss(graph, &from);
   loss->keep = true;
+  if (answers && *answers) (*answers)->keep = true;
   return loss;
 }
 
@@ -278,7 +295,7 @@ tarn__top tarn__model_build_step(const tarn__model *model, tarn__graph *graph, c
       .history_ranges = tarn__graph_input(graph, 2 * step->rows, step->history_ranges, "history ranges"),
       .source_ranges = tarn__graph_input(graph, 2 * step->rows, step->source_ranges, "source ranges"),
       .first_row = step->first_row};
-  token_rows last = {step->ids, step->positions, step->rows, step->positions_end};
+  token_rows last = {step->ids, step->positions, step->rows, step->positions_end, NULL};
   tarn__stream stream = {.x = embed(model, &run, model->weights.target_table, model->target_positions, last)};
   for (int i = 0; i < model->decoder.count; i++) {
     const tarn__layer_weights *weights = model->decoder.layers[i].weights;

@@ -74,6 +74,21 @@ static tarn_status declare_positions(tarn__model *model, tarn__declare *declare)
   return declare->status;
 }
 
+// What else the embeddings of a text are made of. Segments begin like the embeddings.
+static tarn_status declare_sum(tarn__model *model, tarn__declare *declare) {
+  const tarn_config_model *config = &model->config->model;
+  const tarn__init init = {TARN__INIT_NORMAL, config->embedding_std, 1};
+  if (config->segments > 0)
+    model->segments = tarn__declare_param(declare, "segments.weight", config->segments, declare->d_model,
+                                          model->weights.target_table->trained, init);
+  if (config->embedding_norm) {
+    declare->kind = NULL;
+    declare->norm = config->norm_type;
+    model->embedding_norm = tarn__declare_norm(declare, "norm");
+  }
+  return declare->status;
+}
+
 static tarn_status declare_weights(tarn__model *model, tarn__declare *declare) {
   const tarn__task *task = tarn__config_task(model->config);
   const tarn__task_site site = {declare, &model->config->model, model->source_vocab, model->target_vocab};
@@ -85,6 +100,7 @@ static tarn_status declare_weights(tarn__model *model, tarn__declare *declare) {
   for (int i = 0; i < 3; i++)
     if (tables[i]) tables[i]->uses++;
   TARN_TRY(declare_positions(model, declare));
+  TARN_TRY(declare_sum(model, declare));
   declare->prefix = "output";
   return task->declare_output(&site, &model->weights);
 }

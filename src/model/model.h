@@ -51,6 +51,8 @@ typedef struct tarn__model {
   size_t helper_count;
   tarn__task_weights weights;                        // what there is beside the layers
   tarn__param *source_positions, *target_positions;  // learned ones [max_length, d_model], or NULL
+  tarn__param *segments;                             // [model.segments, d_model] of a text's sentences, or NULL
+  tarn__norm_weights embedding_norm;                 // of the embeddings of a text; else without an entry
   tarn__model_stack encoder, decoder;
   tarn__arena arena;  // owns params, names, layers
   void *storage[TARN__MEMORY_KINDS];
@@ -133,10 +135,11 @@ bool tarn__model_refreshes(const tarn__model *model);
 
 // Appends the whole training (or evaluation) forward pass and returns the loss tensor of the task: F64 [1, 2] = {sum of
 // the loss, sum of its watched measure} over the batch's predictions. `shortcuts` may be NULL. Call
-// tarn__model_differentiate() on it for training.
+// tarn__model_differentiate() on it for training. `answers` (NULL: not wanted) is given what tarn__task.tally reads
+// (kept), NULL where the task's measures need no answers.
 tarn__tensor *tarn__model_build_loss(const tarn__model *model, tarn__graph *graph, const tarn__batch *batch,
                                      const tarn__model_shortcuts *shortcuts, double label_smoothing,
-                                     const double *grad_scale);
+                                     const double *grad_scale, tarn__tensor **answers);
 
 // Of a language model: what the output layer reads of every target row [target.rows, d_model] (kept), without dropout
 // if the graph does not train.

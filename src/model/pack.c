@@ -6,7 +6,8 @@
 static bool is_factor(const tarn__model *model, const tarn__param *param) {
   if (param == model->weights.output_table) return true;
   return param->rows > 1 && param->init.kind != TARN__INIT_SIGNS && param != model->weights.source_table &&
-         param != model->weights.target_table && param != model->source_positions && param != model->target_positions;
+         param != model->weights.target_table && param != model->source_positions && param != model->target_positions &&
+         param != model->segments;
 }
 
 static tarn__device_weight weight_of(const tarn__model *model, const tarn__param *param, bool int8) {

@@ -48,6 +48,21 @@ static void add_stack(tarn_plan *plan, const tarn__model *model, const tarn__tas
   if (stack->norm.bias) add_param(top, model, stack->norm.bias);
 }
 
+// Parameters beside the layers: those of the output layer alone, which are named after it or a table of its own, or all
+// others.
+static void add_beside(tarn_plan *plan, const tarn__model *model, const char *label) {
+  const tarn__task_weights *weights = &model->weights;
+  tarn_plan_part *part = part_of(plan, label);
+  for (size_t p = 0; p < model->param_count; p++) {
+    const tarn__param *param = model->params[p];
+    const bool own = param == weights->output_table && param != weights->source_table && param != weights->target_table;
+    const char *of = own || strncmp(param->name, "output.", 7) == 0 ? "output"
+                     : strncmp(param->name, "embeddings.", 11) == 0 ? "embeddings"
+                                                                    : "";
+    if (strcmp(of, label) == 0) add_param(part, model, param);
+  }
+}
+
 static void add_flops(tarn_plan *plan, tarn_plan_part *part, const tarn__node *node, bool forward, double tokens) {
   double flops = node->op->flops ? node->op->flops(node) / tokens : 0.0;
   double gradients = node->op->gradient_flops ? node->op->gradient_flops(node) / tokens : 0.0;
@@ -87,7 +102,7 @@ static tarn_status plan_step(tarn__graph *graph, const tarn__model *model, const
   tarn__model_begin(model, graph, true, threads);
   graph->update = update;
   tarn__tensor *loss =
-      tarn__model_build_loss(model, graph, step, shortcuts, model->config->train.label_smoothing, &scale);
+      tarn__model_build_loss(model, graph, step, shortcuts, model->config->train.label_smoothing, &scale, NULL);
   tarn__model_differentiate(model, graph, loss);
   return tarn__graph_plan(graph);
 }
@@ -116,19 +131,9 @@ static tarn_status plan_graph(tarn_plan *plan, const tarn__model *model, const t
   for (int i = 0; i < task->stack_count; i++) most += (size_t)tarn__model_stack_at(model, task->stacks[i].id)->count;
   TARN_TRY(tarn__alloc(&parts, TARN__MEMORY_OTHER, most, sizeof(tarn_plan_part)));
   plan->parts = parts;
-  const tarn__task_weights *weights = &model->weights;
-  tarn_plan_part *embeddings = part_of(plan, "embeddings");
-  if (weights->source_table) add_param(embeddings, model, weights->source_table);
-  if (weights->target_table && weights->target_table != weights->source_table)
-    add_param(embeddings, model, weights->target_table);
-  if (model->source_positions) add_param(embeddings, model, model->source_positions);
-  if (model->target_positions) add_param(embeddings, model, model->target_positions);
+  add_beside(plan, model, "embeddings");
   for (int i = 0; i < task->stack_count; i++) add_stack(plan, model, &task->stacks[i]);
-  tarn_plan_part *output = part_of(plan, "output");
-  if (weights->output_table != weights->source_table && weights->output_table != weights->target_table)
-    add_param(output, model, weights->output_table);
-  if (weights->output_in) add_param(output, model, weights->output_in);
-  if (weights->output_bias) add_param(output, model, weights->output_bias);
+  add_beside(plan, model, "output");
   add_nodes(plan, graph, (double)(batch->source_rows + batch->target_rows));
   return TARN_STATUS_OK;
 }

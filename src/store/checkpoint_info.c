@@ -45,7 +45,9 @@ static void find_places(char *places, const tarn__model *model, const tarn__para
   *places = '\0';
   if (param == model->source_positions) append(places, "source positions");
   if (param == model->target_positions) append(places, "target positions");
-  if (param == model->weights.output_in || param == model->weights.output_bias) append(places, "output");
+  if (param == model->segments) append(places, "segments");
+  if (param == model->embedding_norm.gain || param == model->embedding_norm.bias) append(places, "embeddings");
+  if (strncmp(param->name, "output.", 7) == 0) append(places, "output");
   if (param == model->weights.source_table) append(places, "source");
   if (param == model->weights.target_table) append(places, "target");
   if (param == model->weights.output_table) append(places, "output");

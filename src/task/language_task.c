@@ -55,6 +55,7 @@ const tarn__task tarn__task_language_model = {
     .name = "language model",
     .model = "a language model",
     .models = "language models (models without an encoder)",
+    .task = TARN_TASK_LANGUAGE_MODEL,
     .architecture = TARN_ARCHITECTURE_DECODER,
     .stack_count = 1,
     .stacks = {{.id = TARN__STACK_DECODER, .side = TARN__SIDE_TARGET, .causal = true}},

@@ -39,6 +39,13 @@ static const tarn_measure table[TARN_METRIC_COUNT] = {
                          .less = true,
                          .digits = 3,
                          .told_digits = 4},
+    [TARN_METRIC_ACCURACY] = {.metric = TARN_METRIC_ACCURACY,
+                              .word = "accuracy",
+                              .name = "accuracy",
+                              .axis = "accuracy (0 to 1)",
+                              .from_zero = true,
+                              .digits = 4,
+                              .told_digits = 4},
 };
 
 const tarn_measure *tarn_measure_of(tarn_metric metric) { return &table[metric]; }

@@ -22,6 +22,9 @@ typedef struct tarn__task_keys {
 // What a model is used for.
 typedef enum tarn__use { TARN__USE_TRANSLATE, TARN__USE_SCORE_TEXT, TARN__USE_CONTINUE_TEXT } tarn__use;
 
+// Sections of a description that only some tasks have.
+typedef enum tarn__task_section { TARN__TASK_MASKING, TARN__TASK_SECTIONS } tarn__task_section;
+
 enum { TARN__TASK_TEXT = 160 };
 
 // The sides of a batch, and the stacks of layers that a description may have.
@@ -37,7 +40,8 @@ typedef struct tarn__task_stack {
   bool bottom;   // the outputs of its frozen bottom may be computed once for all (train.cache_frozen)
 } tarn__task_stack;
 
-// What a model has beside its layers. Equal pointers where a matrix is shared; what the output has is trained.
+// What a model has beside its layers. Equal pointers where a matrix is shared; what the output has is trained. Names of
+// what is declared for the output begin with "output", all others with "embeddings".
 typedef struct tarn__task_weights {
   tarn__param *source_table, *target_table;  // embeddings of the sides; NULL: no stack reads the side
   tarn__param *output_table;
@@ -45,6 +49,9 @@ typedef struct tarn__task_weights {
   // the states.
   tarn__param *output_in;
   tarn__param *output_bias;  // [1, target_vocab], or NULL
+  // A head between the states and the output table: a layer of d_model with an activation, and a norm.
+  tarn__linear_weights dense;
+  tarn__norm_weights norm;
 } tarn__task_weights;
 
 // Where an entry declares them.
@@ -62,6 +69,9 @@ typedef struct tarn__task_loss {
   const tarn__task_weights *weights;
   double smoothing;
   const double *grad_scale;  // read at run time: 1 / predictions of the whole update
+  // Where measures need more than sums of the loss: what the model answers, a row a prediction, of which the entry's
+  // `tally` is given the values. NULL: nobody asks for it.
+  tarn__tensor **answers;
 } tarn__task_loss;
 
 // What is counted over the batches of a set of data. Zero-initialise it.
@@ -69,19 +79,24 @@ typedef struct tarn__task_tally {
   double loss, watched;  // sums
   int64_t predictions;
   int64_t characters;  // of the set, where it is scored by them; 0: it is not
+  int64_t right;       // predictions that are right, where the entry counts them
 } tarn__task_tally;
 
 typedef struct tarn__task {
   const char *name;    // "translation"
   const char *model;   // "a translation model"
   const char *models;  // "translation models (models with an encoder)"
+  tarn_task task;      // what it is called in a description
   tarn_architecture architecture;
   bool source;  // its data are pairs of a source and a target; else they are a text, which is the target
   int stack_count;
   tarn__task_stack stacks[TARN__STACKS];  // from the first to the last
   const char *other_stacks;               // what to do where a description has others
+  bool segments;                          // its rows may have two sentences, which model.segments tells apart
+  bool head;                              // its output has parameters beside the output table, whatever the keys say
   bool readout;       // its output layer may be computed by regression from the states (train.optimiser: ridge)
   unsigned uses;      // set of tarn__use (1 << use)
+  unsigned sections;  // set of tarn__task_section: the sections of a description that are its own
   unsigned measures;  // set of tarn_metric (1 << metric)
   // The matrices beside the layers, in the order of checkpoints: those that inputs and output share, and, behind the
   // tables of positions, what else the output has.
@@ -98,6 +113,8 @@ typedef struct tarn__task {
   // predictions, is that of a model that has diverged, and in `is` what to say of it: "%.4g nats a token, over ...,".
   tarn_metric watched;
   bool (*diverged)(char is[TARN__TASK_TEXT], double value, int64_t words);
+  // Adds what measures need of a batch beside the sums of its loss, from the answers that `loss` gave; NULL: nothing.
+  void (*tally)(tarn__task_tally *tally, const tarn__batch *batch, const void *answers);
   // What measures need to know of a set of data beside its batches; NULL: nothing. Sentences with a side of more than
   // `longest` tokens are left out.
   tarn_status (*count)(tarn__task_tally *tally, const tarn__shard *shard, const tarn_vocab *target,
@@ -108,17 +125,23 @@ typedef struct tarn__task {
   tarn_status (*resolve)(tarn_config *config, const tarn__task_keys *keys);
 } tarn__task;
 
-extern const tarn__task tarn__task_translation, tarn__task_language_model;
+extern const tarn__task tarn__task_translation, tarn__task_language_model, tarn__task_masked_model;
 
-// The task of an architecture; NULL: there is none.
-const tarn__task *tarn__task_of(tarn_architecture architecture);
-// For tests: a task that no line names is that of its architecture and its stacks; NULL ends that.
-void tarn__task_use(const tarn__task *task);
-static inline const tarn__task *tarn__config_task(const tarn_config *config) {
-  return tarn__task_of(config->model.architecture);
-}
+// The registry: a line per entry (task_table.c). Of the entries of an architecture the first is what its models learn
+// where nothing else is said.
+extern const tarn__task *const tarn__task_table[];
+extern const int tarn__task_count;
 
-// The task whose models have these stacks (a set of 1 << tarn__stack_id); NULL: there is none.
+// Entry number `index`; NULL behind the last one.
+const tarn__task *tarn__task_at(int index);
+// What models of an architecture learn where nothing else is said; NULL: there is no entry.
+const tarn__task *tarn__task_usual(tarn_architecture architecture);
+// The task of a description, from its architecture and model.task; NULL: there is none.
+const tarn__task *tarn__config_task(const tarn_config *config);
+// "an encoder alone" and so on.
+const char *tarn__architecture_text(tarn_architecture architecture);
+
+// What models with these stacks (a set of 1 << tarn__stack_id) learn where nothing else is said; NULL: there is none.
 const tarn__task *tarn__task_with(unsigned stacks);
 // Where it gives NULL: a stack that would have to be added.
 tarn__stack_id tarn__task_missing(unsigned stacks);

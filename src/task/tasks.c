@@ -1,21 +1,29 @@
-// The registry: a line per entry.
 #include <stdio.h>
 #include <string.h>
 
 #include "task/task.h"
 
-static const tarn__task *const tasks[] = {&tarn__task_translation, &tarn__task_language_model};
-enum { TASKS = sizeof tasks / sizeof *tasks };
+const tarn__task *tarn__task_at(int index) { return index < tarn__task_count ? tarn__task_table[index] : NULL; }
 
-static const tarn__task *given;
-
-void tarn__task_use(const tarn__task *task) { given = task; }
-
-const tarn__task *tarn__task_of(tarn_architecture architecture) {
-  if (given && given->architecture == architecture) return given;
-  for (int i = 0; i < TASKS; i++)
-    if (tasks[i]->architecture == architecture) return tasks[i];
+const tarn__task *tarn__task_usual(tarn_architecture architecture) {
+  for (int i = 0; i < tarn__task_count; i++)
+    if (tarn__task_table[i]->architecture == architecture) return tarn__task_table[i];
   return NULL;
+}
+
+const tarn__task *tarn__config_task(const tarn_config *config) {
+  const tarn_config_model *model = &config->model;
+  for (int i = 0; i < tarn__task_count; i++)
+    if (tarn__task_table[i]->architecture == model->architecture && tarn__task_table[i]->task == model->task)
+      return tarn__task_table[i];
+  return NULL;
+}
+
+const char *tarn__architecture_text(tarn_architecture architecture) {
+  static const char *const texts[] = {[TARN_ARCHITECTURE_ENCODER_DECODER] = "an encoder and a decoder",
+                                      [TARN_ARCHITECTURE_DECODER] = "a decoder alone",
+                                      [TARN_ARCHITECTURE_ENCODER] = "an encoder alone"};
+  return texts[architecture];
 }
 
 static unsigned stacks_of(const tarn__task *task) {
@@ -25,17 +33,17 @@ static unsigned stacks_of(const tarn__task *task) {
 }
 
 const tarn__task *tarn__task_with(unsigned stacks) {
-  if (given && stacks_of(given) == stacks) return given;
-  for (int i = 0; i < TASKS; i++)
-    if (stacks_of(tasks[i]) == stacks) return tasks[i];
+  for (int i = 0; i < tarn__task_count; i++)
+    if (stacks_of(tarn__task_table[i]) == stacks) return tarn__task_table[i];
   return NULL;
 }
 
 tarn__stack_id tarn__task_missing(unsigned stacks) {
   const tarn__task *least = NULL;
-  for (int i = 0; i < TASKS; i++)
-    if ((stacks_of(tasks[i]) & stacks) == stacks && (!least || tasks[i]->stack_count < least->stack_count))
-      least = tasks[i];
+  for (int i = 0; i < tarn__task_count; i++)
+    if ((stacks_of(tarn__task_table[i]) & stacks) == stacks &&
+        (!least || tarn__task_table[i]->stack_count < least->stack_count))
+      least = tarn__task_table[i];
   tarn__stack_id id = TARN__STACK_DECODER;
   for (int s = 0; least && s < least->stack_count; s++)
     if (!(stacks >> least->stacks[s].id & 1u)) id = least->stacks[s].id;
@@ -78,8 +86,8 @@ tarn_status tarn__task_require(const tarn_config *config, tarn__use use, const c
   const tarn__task *task = tarn__config_task(config), *other = task;
   if (task->uses >> use & 1u) return TARN_STATUS_OK;
   TARN_REQUIRE(path, USAGE, "%s does not %s", task->model, verbs[use]);
-  for (int i = 0; i < TASKS; i++)
-    if (tasks[i]->uses >> use & 1u) other = tasks[i];
+  for (int i = 0; i < tarn__task_count; i++)
+    if (tarn__task_table[i]->uses >> use & 1u) other = tarn__task_table[i];
   return tarn__fail(TARN_STATUS_USAGE, "%s: %s does not %s; only %s do", path, task->model, verbs[use], other->models);
 }
 
@@ -109,6 +117,10 @@ int64_t tarn__task_most_predictions(const tarn_config *config, int64_t rows, int
 
 tarn_status tarn__task_resolve(tarn_config *config, const tarn__task_keys *keys) {
   const tarn__task *task = tarn__config_task(config);
+  if (config->model.embedding_norm && task->source)
+    return keys->fail(keys->root, "model.embedding_norm", "is for models of one text; there are a source and a target");
+  if (config->model.segments > 0 && !task->segments)
+    return keys->fail(keys->root, "model.segments", "is for an encoder alone, whose rows may have two sentences");
   if (!tarn__task_has(task, TARN_METRIC_BLEU)) {
     char text[TARN__TASK_TEXT];
     snprintf(text, sizeof text, "%s does not translate", task->model);

@@ -35,6 +35,7 @@ const tarn__task tarn__task_translation = {
     .name = "translation",
     .model = "a translation model",
     .models = "translation models (models with an encoder)",
+    .task = TARN_TASK_TRANSLATION,
     .architecture = TARN_ARCHITECTURE_ENCODER_DECODER,
     .source = true,
     .stack_count = 2,

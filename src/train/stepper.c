@@ -10,10 +10,10 @@ static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
 
 // The graph of a batch, planned. With `offsets` and ids NULL it is planned only.
 static tarn_status build(tarn__stepper *s, const tarn__batch *batch, const tarn__model_shortcuts *shortcuts,
-                         bool training, tarn__tensor **loss) {
+                         bool training, tarn__tensor **loss, tarn__tensor **answers) {
   tarn__model_begin(s->model, &s->graph, training, s->exec.threads);
   s->graph.update = s->update;
-  *loss = tarn__model_build_loss(s->model, &s->graph, batch, shortcuts, s->smoothing, &s->grad_scale);
+  *loss = tarn__model_build_loss(s->model, &s->graph, batch, shortcuts, s->smoothing, &s->grad_scale, answers);
   if (training) tarn__model_differentiate(s->model, &s->graph, *loss);
   return tarn__graph_plan(&s->graph);
 }
@@ -46,7 +46,7 @@ static tarn_status plan_largest(tarn__stepper *s, const tarn__stepper_bounds *bo
                  .offsets = target_offsets},
       .predictions = tarn__task_most_predictions(s->model->config, bounds->target_rows, bounds->sentences)};
   tarn__model_shortcuts shortcuts = {0};
-  tarn__tensor *result;
+  tarn__tensor *result, *answers;
   if (training && s->cache) {
     TARN_TRY(build_bottom(s, &largest.source, &result));
     *bytes = (size_t)larger((int64_t)*bytes, (int64_t)s->graph.workspace_bytes);
@@ -54,7 +54,7 @@ static tarn_status plan_largest(tarn__stepper *s, const tarn__stepper_bounds *bo
   }
   // The first update does all the true backward passes that others leave out.
   for (s->update = 0; s->update <= (training && tarn__model_refreshes(s->model) ? 1 : 0); s->update++) {
-    TARN_TRY(build(s, &largest, &shortcuts, training, &result));
+    TARN_TRY(build(s, &largest, &shortcuts, training, &result, training ? NULL : &answers));
     *bytes = (size_t)larger((int64_t)*bytes, (int64_t)s->graph.workspace_bytes);
   }
   s->update = 0;
@@ -103,6 +103,7 @@ void tarn__stepper_close(tarn__stepper *stepper) {
   if (stepper->cache_rows.value) stepper->model->device->free(stepper->cache_rows.value);
   tarn__free(stepper->cache_ids);
   tarn__host_room_close(&stepper->results);
+  tarn__host_room_close(&stepper->answers);
   tarn__host_room_close(&stepper->cache_room);
   *stepper = (tarn__stepper){0};
 }
@@ -162,8 +163,8 @@ static tarn_status compute(tarn__stepper *s, tarn__stepper_loss *loss, const tar
   if (training) {
     for (int id = 0; id < TARN__STACKS; id++) shortcuts.skip[id] = draw_layers(s, (tarn__stack_id)id);
   }
-  tarn__tensor *result;
-  TARN_TRY(build(s, batch, &shortcuts, training, &result));
+  tarn__tensor *result, *answers = NULL;
+  TARN_TRY(build(s, batch, &shortcuts, training, &result, training ? NULL : &answers));
   TARN_TRY(make_room(s));
   tarn__graph_bind(&s->graph, s->workspace);
   TARN_TRY(run_graph(s, training, begin));
@@ -173,6 +174,8 @@ static tarn_status compute(tarn__stepper *s, tarn__stepper_loss *loss, const tar
   TARN_TRY(tarn__graph_read(&s->graph, &values, result, &s->results));
   const double *sums = values;
   *loss = (tarn__stepper_loss){.loss = sums[0], .watched = sums[1]};
+  if (answers) TARN_TRY(tarn__graph_read(&s->graph, &values, answers, &s->answers));
+  if (answers) loss->answers = values;
   return TARN_STATUS_OK;
 }
 

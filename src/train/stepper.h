@@ -18,8 +18,8 @@ typedef struct tarn__stepper {
   tarn__graph graph;
   void *workspace;  // of the model's device, as all that kernels read
   size_t workspace_bytes;
-  tarn__host_room results;    // what the caller reads of the last run
-  tarn__frozen_cache *cache;  // outputs of the frozen bottom, read in training steps; NULL: computed
+  tarn__host_room results, answers;  // what the caller reads of the last run
+  tarn__frozen_cache *cache;         // outputs of the frozen bottom, read in training steps; NULL: computed
   int32_t *cache_ids;
   // Where the device cannot read the cache's file: the rows of a batch, and room to collect them in.
   tarn__param cache_rows;
@@ -44,6 +44,7 @@ void tarn__stepper_close(tarn__stepper *stepper);
 // Sums over the predictions of a batch: of the loss, and of the measure that the task watches.
 typedef struct tarn__stepper_loss {
   double loss, watched;
+  const void *answers;  // of an evaluation, for tarn__task.tally, valid until the next run; NULL: there are none
 } tarn__stepper_loss;
 
 // Adds the gradients of one batch; `number` is the counter of the dropout masks and of LayerDrop.

@@ -35,14 +35,16 @@ static tarn_status add_gradients(tarn_train *t, tarn__progress *next, tarn__step
     TARN_TRY(take_batch(t, last));
     const tarn__batch *batch = &(*last)->batch;
     if (batch->target.sentences == 0) break;
-    t->stepper.grad_scale = 1.0 / (double)(*last)->predictions;
+    // Masks are drawn, so an update of a few short sentences may predict nothing; then it changes nothing.
+    t->stepper.grad_scale = (*last)->predictions > 0 ? 1.0 / (double)(*last)->predictions : 0.0;
     // Who updates at once must know before that the data were there; the batch has all of them.
     if (t->model->updates_at_once) TARN_TRY(tarn__train_check_data(t));
     TARN_TRY(tarn__stepper_train(&t->stepper, &loss, batch, next->batches + (*last)->number));
     if (!t->model->updates_at_once) TARN_TRY(tarn__train_check_data(t));
     sum->loss += loss.loss;
     sum->watched += loss.watched;
-    source_tokens += batch->source.rows;
+    // What is read and not predicted counts as a source, of masked models too.
+    source_tokens += batch->source.rows + batch->target.rows - batch->predictions;
   } while (!(*last)->last);
   TARN_TRY(tarn__train_sum(t, &sum->loss, &sum->watched, &source_tokens));
   if (!isfinite(sum->loss)) return tarn__train_fail(t, next->update + 1, "the loss", NOT_FINITE);

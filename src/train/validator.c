@@ -30,6 +30,7 @@ struct tarn__validator {
   bool cut;                // sources were, to model.max_length
   tarn__task_tally empty;  // what the task's measures need to know of the data, and no batch yet
   // Of the data: all that the scores depend on, and what the loss and BLEU each depend on (validator.h).
+  char finish[sizeof((tarn__batch_finish){0}).text];  // what finishes the batches, in words; "": nothing
   char hash[TARN__HASH_TEXT], loss_hash[TARN__HASH_TEXT], bleu_hash[TARN__HASH_TEXT];
 };
 
@@ -44,6 +45,7 @@ static tarn_status open_batcher(tarn__validator *v) {
   options.max_tokens = config->train.max_tokens;
   // The budget is the training's, but every sentence must find room.
   TARN_TRY(tarn__task_batches(&options, config, &v->shard, v->target));
+  memcpy(v->finish, options.finish.text, sizeof v->finish);
   int64_t longest = larger(v->shard.longest_source, v->shard.longest_target + (options.first >= 0 ? 1 : 0));
   if (longest > options.longest) longest = options.longest;
   if (longest > options.max_tokens) options.max_tokens = longest;
@@ -161,9 +163,10 @@ static void add_lines(tarn__validator *v) {
 }
 
 static void make_hashes(tarn__validator *v) {
-  char all[2 * TARN__HASH_TEXT + 64];
+  char all[2 * TARN__HASH_TEXT + 64 + sizeof v->finish];
   // Which sentences are left out follows from their lengths, so that their number says which.
   snprintf(all, sizeof all, "%s %" PRId64, v->shard.hash, v->shard.pairs - tarn__batcher_left_out(v->batcher));
+  if (*v->finish) snprintf(all + strlen(all), sizeof all - strlen(all), " %s", v->finish);
   tarn__hash(v->loss_hash, all, strlen(all));
   if (v->sentences > 0) {
     snprintf(all, sizeof all, "%s %" PRId64 " %" PRId64, v->shard.hash, v->sentences,
@@ -261,7 +264,10 @@ static tarn_status run_batches(tarn__validator *v, tarn__validation *result, tar
     tally.loss += loss.loss;
     tally.watched += loss.watched;
     tally.predictions += batch.predictions;
+    if (task->tally) task->tally(&tally, &batch, loss.answers);
   }
+  TARN_REQUIRE(tally.predictions > 0, DATA, "%s: there is nothing to predict in these sentences%s", v->shard.path,
+               task->sections >> TARN__TASK_MASKING & 1u ? ", no token of which is masked; raise masking.share" : "");
   task->scores(result->scores, &tally);
   return TARN_STATUS_OK;
 }

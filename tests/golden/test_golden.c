@@ -208,7 +208,7 @@ static void run_case(void **state) {
   tarn__graph_begin(&graph, way->device, way->dtype, true, way->threads);
   const tarn__batch batch = {
       .source = source.packed, .target = target.packed, .predictions = target.packed.rows, .targets = target.targets};
-  tarn__tensor *loss = tarn__model_build_loss(model, &graph, &batch, NULL, smoothing, &grad_scale);
+  tarn__tensor *loss = tarn__model_build_loss(model, &graph, &batch, NULL, smoothing, &grad_scale, NULL);
   tarn__graph_differentiate(&graph, loss);
   must(tarn__graph_plan(&graph));
   void *workspace;

@@ -313,7 +313,7 @@ static void run_whole(whole *w, const char *kind, const char *encoder, tarn__dty
   tarn__graph_begin(&w->graph, device, dtype, true, 2);
   w->graph.update = update;
   const tarn__batch batch = {.source = source, .target = target, .predictions = target.rows, .targets = w->ids[2]};
-  w->loss = tarn__model_build_loss(w->s.model, &w->graph, &batch, NULL, 0.1, &w->scale);
+  w->loss = tarn__model_build_loss(w->s.model, &w->graph, &batch, NULL, 0.1, &w->scale, NULL);
   tarn__model_differentiate(w->s.model, &w->graph, w->loss);
   check_ok(tarn__graph_plan(&w->graph));
   w->workspace = check_alloc(w->graph.workspace_bytes, 1);
@@ -449,7 +449,7 @@ static void at_the_bottom_nothing_is_done(void **state) {
     tarn__graph_begin(&graph, &tarn__device_cpu, TARN__F32, true, 1);
     graph.update = update;
     const tarn__batch batch = {.source = side, .target = side, .predictions = ROWS};
-    tarn__tensor *loss = tarn__model_build_loss(s.model, &graph, &batch, NULL, 0.1, &scale);
+    tarn__tensor *loss = tarn__model_build_loss(s.model, &graph, &batch, NULL, 0.1, &scale, NULL);
     tarn__model_differentiate(s.model, &graph, loss);
     check_ok(tarn__graph_plan(&graph));
     for (size_t n = 0; n < graph.node_count; n++) {

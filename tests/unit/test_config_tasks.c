@@ -51,12 +51,33 @@ static void tasks_have_measures(void **state) {
       {"decoder: { layers: L }\nkinds: { L: }\nvalid:\n  metric: bleu\n", NULL,
        "m.yaml:4: valid.metric: a language model has no bleu; its measures are loss, nll, ppl, bpc"},
       {"decoder: { layers: L }\nkinds: { L: }\nvalid: { metric: pll }\n", NULL,
-       "m.yaml:3: valid.metric: \"pll\" is not one of loss, nll, ppl, bleu, bpc; did you mean \"nll\"?"},
+       "m.yaml:3: valid.metric: \"pll\" is not one of loss, nll, ppl, bleu, bpc, accuracy; did you mean \"nll\"?"},
       {"decoder: { layers: L }\nkinds: { L: }\nmodel: { architecture: encoder-decoder }\n", NULL,
        "m.yaml:3: model.architecture: encoder-decoder needs encoder.layers, or encoder.place; a language model is a "
        "decoder"},
-      {"encoder: { layers: L }\nkinds: { L: }\nmodel: { architecture: encoder }\n", NULL,
-       "m.yaml:3: model.architecture: nothing is learnt by an encoder alone yet; choose encoder-decoder or decoder"},
+      {"encoder: { layers: L }\nkinds: { L: }\nmodel: { task: translation }\n", NULL,
+       "m.yaml:3: model.task: translation is learnt by an encoder and a decoder; this is an encoder alone"},
+      {"encoder: { layers: L }\nkinds: { L: }\nmodel: { architecture: decoder }\n", NULL,
+       "m.yaml:3: model.architecture: a decoder has no encoder; leave out the section encoder, or choose "
+       "encoder-decoder"},
+      {"encoder: { layers: L }\nkinds: { L: }\nmodel: { task: masked-languge-model }\n", NULL,
+       "m.yaml:3: model.task: \"masked-languge-model\" is not one of translation, language-model, "
+       "masked-language-model; did you mean \"masked-language-model\"?"},
+      {SMALL, "masking={share: 0.2}",
+       "--set masking={share: 0.2}: masking.share: a translation model has no masking; leave the section out"},
+      {SMALL, "model.embedding_norm=yes",
+       "--set model.embedding_norm=yes: model.embedding_norm: is for models of one text; there are a source and a "
+       "target"},
+      {"decoder: { layers: L }\nkinds: { L: }\nmodel: { segments: 2 }\n", NULL,
+       "m.yaml:3: model.segments: is for an encoder alone, whose rows may have two sentences"},
+      {"encoder: { layers: L }\nkinds: { L: }\nmodel: { embeddings: decoder }\n", NULL,
+       "m.yaml:3: model.embeddings: there is an encoder alone; choose encoder_output or none"},
+      {"encoder: { layers: L }\nkinds: { L: }\nmasking: { random: 0.5, keep: 0.6 }\n", NULL,
+       "m.yaml:3: masking.keep: masking.random and masking.keep are more than 1 together"},
+      {"encoder: { layers: L }\nkinds: { L: }\nmasking: { share: 0 }\n", NULL,
+       "m.yaml:3: masking.share: 0 is out of range (0 < x <= 1)"},
+      {"encoder: { layers: L }\nkinds: { L: }\nvalid: { metric: bleu }\n", NULL,
+       "m.yaml:3: valid.metric: a masked language model has no bleu; its measures are loss, nll, ppl, accuracy"},
       {"decoder: { layers: L }\nkinds: { L: }\nmodel: { architecture: encoder_decoder }\n", NULL,
        "m.yaml:3: model.architecture: \"encoder_decoder\" is not one of encoder-decoder, decoder, encoder; did you "
        "mean "
@@ -75,6 +96,34 @@ static void tasks_have_measures(void **state) {
   assert_null(strstr(text, "architecture"));  // what follows from the stacks is not written
   assert_non_null(strstr(text, "metric: bpc"));
   tarn_config_text_close(&text);
+  tarn_config_close(&config);
+}
+
+// An encoder alone learns from masks; what is not said of it is not written, and what is said comes back.
+static void encoders_learn_from_masks(void **state) {
+  (void)state;
+  tarn_config *config =
+      parsed("encoder: { layers: L }\nkinds: { L: }\nmodel: { segments: 2, embedding_norm: yes }\n", NULL);
+  char *text, *again;
+  assert_int_equal(config->model.architecture, TARN_ARCHITECTURE_ENCODER);
+  assert_int_equal(config->model.task, TARN_TASK_MASKED_LANGUAGE_MODEL);
+  assert_int_equal(config->model.embeddings, TARN_EMBEDDINGS_ENCODER_OUTPUT);
+  assert_true(config->masking.share == 0.15 && config->masking.random == 0.1 && config->masking.keep == 0.1);
+  assert_false(config->masking.whole_words || config->valid.bleu);
+  assert_int_equal(tarn_config_write(config, &text), TARN_STATUS_OK);
+  tarn_config_close(&config);
+  assert_null(strstr(text, "task:"));
+  assert_non_null(strstr(text, "\nmasking:\n  share: 0.15\n"));
+  assert_non_null(strstr(text, "\n  segments: 2\n"));
+  assert_non_null(strstr(text, "\n  embedding_norm: yes\n"));
+  config = parsed(text, NULL);
+  assert_int_equal(tarn_config_write(config, &again), TARN_STATUS_OK);
+  assert_string_equal(text, again);
+  tarn_config_text_close(&text);
+  tarn_config_text_close(&again);
+  tarn_config_close(&config);
+  config = parsed("encoder: { layers: L }\nkinds: { L: }\nmodel: { task: masked-language-model }\n", "masking.share=1");
+  assert_true(config->masking.share == 1.0);
   tarn_config_close(&config);
 }
 
@@ -119,6 +168,7 @@ static void sets_are_scored(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(tasks_have_measures), cmocka_unit_test(sets_are_scored)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(tasks_have_measures), cmocka_unit_test(encoders_learn_from_masks),
+                                     cmocka_unit_test(sets_are_scored)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

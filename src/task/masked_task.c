@@ -1,0 +1,120 @@
+// Masked language modelling: tokens of a text that are hidden from the model, from all that stand around them (Devlin
+// et al. 2019), as RoBERTa trains it (Liu et al. 2019): masks are drawn anew in every epoch, and nothing else is
+// learnt.
+#include <math.h>
+
+#include "base/file.h"
+#include "task/masks.h"
+#include "task/next_token.h"
+
+static tarn_status resolve_embeddings(tarn_config *config, const tarn__task_keys *keys) {
+  tarn_config_model *model = &config->model;
+  if (!keys->given(keys->root, "model.embeddings")) model->embeddings = TARN_EMBEDDINGS_ENCODER_OUTPUT;
+  if (model->embeddings != TARN_EMBEDDINGS_ENCODER_OUTPUT && model->embeddings != TARN_EMBEDDINGS_NONE)
+    return keys->fail(keys->root, "model.embeddings", "there is an encoder alone; choose encoder_output or none");
+  if (model->frozen_embeddings == TARN_FROZEN_EMBEDDINGS_DECODER ||
+      model->frozen_embeddings == TARN_FROZEN_EMBEDDINGS_BOTH)
+    return keys->fail(keys->root, "model.frozen_embeddings", "there is no decoder; choose encoder or none");
+  return TARN_STATUS_OK;
+}
+
+static tarn_status resolve(tarn_config *config, const tarn__task_keys *keys) {
+  const tarn_config_data *data = &config->data;
+  TARN_TRY(resolve_embeddings(config, keys));
+  if (config->masking.random + config->masking.keep > 1.0)
+    return keys->fail(keys->root, "masking.keep", "masking.random and masking.keep are more than 1 together");
+  if (config->train.cache_frozen)
+    return keys->fail(keys->root, "train.cache_frozen", "masks change what the encoder reads in every epoch");
+  if (data->vocab && data->target_vocab && !tarn__file_same(data->vocab, data->target_vocab))
+    return keys->fail(keys->root, "data.target_vocab",
+                      "a masked language model has one vocabulary; leave it out, or give the same file as data.vocab");
+  if (data->valid_reference)
+    return keys->fail(keys->root, "data.valid_reference", "a masked language model is trained on texts");
+  if (config->valid.metric == TARN_METRIC_COUNT) config->valid.metric = TARN_METRIC_LOSS;
+  return TARN_STATUS_OK;
+}
+
+static tarn_status declare_tables(const tarn__task_site *site, tarn__task_weights *weights) {
+  const bool tied = site->model->embeddings == TARN_EMBEDDINGS_ENCODER_OUTPUT;
+  const bool trained = tied || site->model->frozen_embeddings == TARN_FROZEN_EMBEDDINGS_NONE;
+  weights->target_table = tarn__next_token_table(site, tied ? "weight" : "input.weight", site->target_vocab, trained);
+  weights->output_table = tied ? weights->target_table : tarn__next_token_output(site);
+  return site->declare->status;
+}
+
+// As RoBERTa's lm_head: a layer with GELU and a norm, then the words, each with a bias.
+static tarn_status declare_output(const tarn__task_site *site, tarn__task_weights *weights) {
+  tarn__declare *declare = site->declare;
+  const int64_t d = declare->d_model;
+  const tarn__init normal = {TARN__INIT_NORMAL, 1.0 / sqrt((double)d), 1}, zero = {TARN__INIT_ZERO, 0.0, 1};
+  weights->dense.weight = tarn__declare_param(declare, "dense.weight", d, d, true, normal);
+  weights->dense.bias = tarn__declare_param(declare, "dense.bias", 1, d, true, zero);
+  declare->kind = NULL;
+  declare->norm = site->model->norm_type;
+  weights->norm = tarn__declare_norm(declare, "norm");
+  weights->output_bias = tarn__declare_param(declare, "bias", 1, site->target_vocab, true, zero);
+  return declare->status;
+}
+
+static tarn_status form_batches(tarn__batcher_options *options, const tarn_config *config, const tarn__shard *shard,
+                                const tarn_vocab *vocab) {
+  options->rows = TARN__ROWS_WHOLE;
+  options->first = tarn_vocab_special(vocab, TARN_SPECIAL_CLS);
+  options->segments = (int32_t)config->model.segments;
+  return tarn__masks_open(&options->finish, &config->masking, shard, vocab, config->data.vocab);
+}
+
+static int64_t most_predictions(const tarn_config *config, int64_t rows, int64_t sentences) {
+  return tarn__masks_most(&config->masking, rows, sentences);
+}
+
+// The rows that are masked alone go through the head: a seventh of all.
+static tarn__tensor *loss(tarn__graph *graph, const tarn__task_loss *from) {
+  const tarn__task_weights *weights = from->weights;
+  const tarn__batch *batch = from->batch;
+  graph->label = "output";
+  tarn__tensor *rows = tarn__graph_input(graph, batch->predictions, batch->selected, "masked rows");
+  tarn__tensor *x = tarn__select_rows(graph, from->states, rows);
+  x = tarn__linear(graph, x, weights->dense.weight, weights->dense.bias, TARN__GELU);
+  x = tarn__norm_of(&weights->norm.use)->build(graph, x, NULL, 0.0, &weights->norm).y;
+  tarn__tensor *ids = tarn__graph_input(graph, batch->predictions, batch->targets, "targets");
+  if (from->answers) *from->answers = tarn__output_top(graph, x, weights->output_table, weights->output_bias, 1, 0).ids;
+  return tarn__output_loss(graph, x, weights->output_table, weights->output_bias, ids, from->smoothing,
+                           from->grad_scale);
+}
+
+// The answers are the likeliest words.
+static void tally(tarn__task_tally *sums, const tarn__batch *batch, const void *answers) {
+  const int32_t *words = answers;
+  for (int64_t i = 0; i < batch->predictions; i++) sums->right += words[i] == batch->targets[i];
+}
+
+static void scores(double all[TARN_METRIC_COUNT], const tarn__task_tally *sums) {
+  tarn__next_token_scores(all, sums);
+  all[TARN_METRIC_ACCURACY] = (double)sums->right / (double)sums->predictions;
+}
+
+const tarn__task tarn__task_masked_model = {
+    .name = "masked language model",
+    .model = "a masked language model",
+    .models = "masked language models (models with an encoder alone)",
+    .task = TARN_TASK_MASKED_LANGUAGE_MODEL,
+    .architecture = TARN_ARCHITECTURE_ENCODER,
+    .stack_count = 1,
+    .stacks = {{.id = TARN__STACK_ENCODER, .side = TARN__SIDE_TARGET}},
+    .other_stacks = "an encoder has no decoder; leave out the section decoder, or choose encoder-decoder",
+    .segments = true,
+    .head = true,
+    .sections = 1u << TARN__TASK_MASKING,
+    .measures = 1u << TARN_METRIC_LOSS | 1u << TARN_METRIC_NLL | 1u << TARN_METRIC_PPL | 1u << TARN_METRIC_ACCURACY,
+    .declare_tables = declare_tables,
+    .declare_output = declare_output,
+    .loss = loss,
+    .batches = form_batches,
+    .most_predictions = most_predictions,
+    .watched = TARN_METRIC_NLL,
+    .diverged = tarn__next_token_diverged,
+    .tally = tally,
+    .scores = scores,
+    .resolve = resolve,
+};
