@@ -9,7 +9,6 @@
 #include "device/cpu/gemm_tiles.h"
 
 enum { ROWS = 16, PANEL = TARN__TILES_LINES, STEP = TARN__TILES_STEP_BYTES, TILE = STEP / 2, TILE_SUMS = 256 };
-enum { ROWS_BESIDE = PANEL / TARN__TILES_CHUNK_STEPS };  // that are finished in a step
 
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
 
@@ -21,17 +20,55 @@ void tarn__tiles_end(void) { _tile_release(); }
 
 // --- multiplication
 
-// One step of the sums of 32 rows, or of 16. Each tile is loaded right before it is wanted first.
-ALWAYS_INLINE void step(const char *a, const char *b, bool both) {
+// The tiles of a step. A panel of A is read again and again and stays in the first cache; B comes from the second and
+// is not wanted in the first, where it would push A out. All four loads come before the multiplications: so they are on
+// their way while those of the step before go on.
+ALWAYS_INLINE void load_step(const char *a, const char *b, bool both) {
+  _tile_stream_loadd(6, b, 64);
+  _tile_stream_loadd(7, b + TILE, 64);
   _tile_loadd(4, a, 64);
-  _tile_loadd(6, b, 64);
+  if (both) _tile_loadd(5, a + TILE, 64);
+}
+
+// One step of the sums of 32 rows, or of 16.
+ALWAYS_INLINE void step(const char *a, const char *b, bool both) {
+  load_step(a, b, both);
   _tile_dpbf16ps(0, 4, 6);
-  _tile_loadd(7, b + TILE, 64);
   _tile_dpbf16ps(1, 4, 7);
   if (!both) return;
-  _tile_loadd(5, a + TILE, 64);
   _tile_dpbf16ps(2, 5, 6);
   _tile_dpbf16ps(3, 5, 7);
+}
+
+ALWAYS_INLINE void store_sums(float *to, bool both) {
+  _tile_stored(0, to, 64);
+  _tile_stored(1, to + TILE_SUMS, 64);
+  if (!both) return;
+  _tile_stored(2, to + 2 * TILE_SUMS, 64);
+  _tile_stored(3, to + 3 * TILE_SUMS, 64);
+}
+
+// The first step of the sums of a panel of B, to which those at `from` are added unless it is NULL. The tiles still
+// hold sums of the panel before, which go to `before` (NULL: there is none) one by one: so the multiplications of both
+// panels follow each other without a gap.
+ALWAYS_INLINE void first_step(const char *a, const char *b, bool both, float *before, const float *from) {
+#define TAKE_TURN(tile)                                          \
+  if (before) _tile_stored(tile, before + (tile)*TILE_SUMS, 64); \
+  if (from)                                                      \
+    _tile_stream_loadd(tile, from + (tile)*TILE_SUMS, 64);       \
+  else                                                           \
+    _tile_zero(tile)
+  load_step(a, b, both);
+  TAKE_TURN(0);
+  _tile_dpbf16ps(0, 4, 6);
+  TAKE_TURN(1);
+  _tile_dpbf16ps(1, 4, 7);
+  if (!both) return;
+  TAKE_TURN(2);
+  _tile_dpbf16ps(2, 5, 6);
+  TAKE_TURN(3);
+  _tile_dpbf16ps(3, 5, 7);
+#undef TAKE_TURN
 }
 
 // What becomes of complete sums, for compilers to make code of its own for each.
@@ -53,6 +90,7 @@ typedef struct beside {
   const float *sums;   // of the panel before
   char *c;             // its columns of the first row
   int64_t row, rows;   // that comes next, and their number
+  int64_t share;       // of them, for a step
   const char *coming;  // line of C of this panel that is fetched next
   int64_t coming_rows;
 } beside;
@@ -120,8 +158,8 @@ ALWAYS_INLINE void fetch(tarn__tiles_ahead *ahead) {
 
 ALWAYS_INLINE void do_beside(beside *s, const tarn__tiles_block *g, result form) {
   if (form != NOTHING) {
-    finish_rows(s, ROWS_BESIDE, form);
-    for (int i = 0; i < ROWS_BESIDE && s->coming_rows > 0; i++, s->coming_rows--, s->coming += s->row_bytes) {
+    finish_rows(s, s->share, form);
+    for (int64_t i = 0; i < s->share && s->coming_rows > 0; i++, s->coming_rows--, s->coming += s->row_bytes) {
       _mm_prefetch(s->coming, _MM_HINT_T1);
       if (form == WIDE || form == WIDE_ADDED) _mm_prefetch(s->coming + 64, _MM_HINT_T1);
     }
@@ -130,52 +168,41 @@ ALWAYS_INLINE void do_beside(beside *s, const tarn__tiles_block *g, result form)
   if (g->ahead[1]) fetch(g->ahead[1]);
 }
 
-// Sums of one panel of B, from `from` (NULL: zero) to `to`.
-ALWAYS_INLINE void sum_up(float *to, const float *from, const tarn__tiles_block *g, int64_t panel, bool both, beside *s,
-                          result form) {
-  if (from) {
-    _tile_loadd(0, from, 64);
-    _tile_loadd(1, from + TILE_SUMS, 64);
-    if (both) _tile_loadd(2, from + 2 * TILE_SUMS, 64);
-    if (both) _tile_loadd(3, from + 3 * TILE_SUMS, 64);
-  } else {
-    _tile_zero(0);
-    _tile_zero(1);
-    _tile_zero(2);
-    _tile_zero(3);
-  }
-  for (int p = 0; p < g->products; p++) {
-    const char *a = g->a[p], *b = (const char *)g->b[p] + panel * g->b_stride;
-    for (int64_t n = 0; n < g->steps; n++, a += STEP, b += STEP) {
-      step(a, b, both);
-      do_beside(s, g, form);
-    }
-  }
-  _tile_stored(0, to, 64);
-  _tile_stored(1, to + TILE_SUMS, 64);
-  if (!both) return;
-  _tile_stored(2, to + 2 * TILE_SUMS, 64);
-  _tile_stored(3, to + 3 * TILE_SUMS, 64);
-}
-
-ALWAYS_INLINE void multiply(const tarn__tiles_block *g, result form) {
-  _Alignas(64) float complete[2][TARN__TILES_SUMS];
+ALWAYS_INLINE void multiply_rows(const tarn__tiles_block *g, result form, bool both) {
+  _Alignas(64) float complete[TARN__TILES_SUMS];
   beside s = beside_of(g->finish);
+  // A panel's first step begins with what the panel before left in the tiles.
+  s.share = g->steps > 1 ? (g->rows + g->steps - 2) / (g->steps - 1) : 0;
+  float *before = NULL;
   for (int64_t panel = 0; panel * PANEL < g->columns; panel++) {
-    float *sums = g->sums + panel * TARN__TILES_SUMS, *to = form != NOTHING ? complete[panel % 2] : sums;
+    const char *a = g->a, *b = (const char *)g->b + panel * g->b_stride;
+    float *sums = g->sums + panel * TARN__TILES_SUMS;
+    if (form != NOTHING) finish_rows(&s, s.rows, form);
+    first_step(a, b, both, before, g->add ? sums : NULL);
     if (form != NOTHING) {
+      if (before) take_panel(&s, g, complete, (panel - 1) * PANEL, form);
       s.coming = (const char *)g->finish->c + panel * PANEL * (form == NARROW || form == NARROW_ADDED ? 2 : 4);
       s.coming_rows = g->rows;
     }
-    if (g->rows > ROWS)
-      sum_up(to, g->add ? sums : NULL, g, panel, true, &s, form);
-    else
-      sum_up(to, g->add ? sums : NULL, g, panel, false, &s, form);
-    if (form == NOTHING) continue;
-    finish_rows(&s, s.rows, form);
-    take_panel(&s, g, to, panel * PANEL, form);
+    for (int64_t n = 1; n < g->steps; n++) {
+      do_beside(&s, g, form);
+      step(a + n * STEP, b + n * STEP, both);
+    }
+    before = form != NOTHING ? complete : sums;
   }
+  if (!before) return;
   if (form != NOTHING) finish_rows(&s, s.rows, form);
+  store_sums(before, both);
+  if (form == NOTHING) return;
+  take_panel(&s, g, complete, (g->columns - 1) / PANEL * PANEL, form);
+  finish_rows(&s, s.rows, form);
+}
+
+ALWAYS_INLINE void multiply(const tarn__tiles_block *g, result form) {
+  if (g->rows > ROWS)
+    multiply_rows(g, form, true);
+  else
+    multiply_rows(g, form, false);
 }
 
 void tarn__tiles_multiply(const tarn__tiles_block *block) {

@@ -156,9 +156,8 @@ static void run_panel(const tarn__gemm *g, const plan *p, const char *packed_b, 
   for (int64_t at = first; at < first + steps; at += CHUNK) {
     const int64_t chunk = at / CHUNK, count = steps_of(chunk, p->steps);
     const tarn__tiles_block product = {
-        .products = 1,
-        .a = {b->a + (at - first) * STEP},
-        .b = {packed_b + place(chunk, b->j / LINES, p->b_panels, p->steps)},
+        .a = b->a + (at - first) * STEP,
+        .b = packed_b + place(chunk, b->j / LINES, p->b_panels, p->steps),
         .rows = smaller(LINES, b->rows - row),
         .columns = b->columns,
         .steps = count,

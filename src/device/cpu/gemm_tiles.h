@@ -22,9 +22,8 @@ enum {
   TARN__TILES_LINES = 32,
   TARN__TILES_TERMS = 32,         // of a step
   TARN__TILES_STEP_BYTES = 2048,  // of a step of a panel
-  TARN__TILES_CHUNK_STEPS = 8,
-  TARN__TILES_SUMS = 1024,  // of a panel of A with one of B, in fp32: four tiles, [rows / 16][columns / 16][16][16]
-  TARN__TILES_PRODUCTS = 6  // at most, that are added up in the same sums
+  TARN__TILES_CHUNK_STEPS = 16,
+  TARN__TILES_SUMS = 1024  // of a panel of A with one of B, in fp32: four tiles, [rows / 16][columns / 16][16][16]
 };
 
 // At most 32 lines, and any number of terms, to be packed as the steps of one panel.
@@ -52,10 +51,9 @@ typedef struct tarn__tiles_ahead {
   int64_t width, stride, lines;
 } tarn__tiles_ahead;
 
-// Sums of one panel of A with panels of B over some steps: the sum of `products` products.
+// Sums of one panel of A with panels of B over some steps.
 typedef struct tarn__tiles_block {
-  int products;
-  const void *a[TARN__TILES_PRODUCTS], *b[TARN__TILES_PRODUCTS];
+  const void *a, *b;
   int64_t rows, columns, steps;      // at most 32 rows
   int64_t b_stride;                  // bytes between two panels of B
   float *sums;                       // TARN__TILES_SUMS for each panel of B; not read unless `add`
