@@ -23,16 +23,16 @@ void tarn__tiles_end(void) { _tile_release(); }
 // The tiles of a step. A panel of A is read again and again and stays in the first cache; B comes from the second and
 // is not wanted in the first, where it would push A out. All four loads come before the multiplications: so they are on
 // their way while those of the step before go on.
-ALWAYS_INLINE void load_step(const char *a, const char *b, bool both) {
+ALWAYS_INLINE void load_step(const char *a, int64_t a_row, const char *b, bool both) {
   _tile_stream_loadd(6, b, 64);
   _tile_stream_loadd(7, b + TILE, 64);
-  _tile_loadd(4, a, 64);
-  if (both) _tile_loadd(5, a + TILE, 64);
+  _tile_loadd(4, a, a_row);
+  if (both) _tile_loadd(5, a + ROWS * a_row, a_row);
 }
 
 // One step of the sums of 32 rows, or of 16.
-ALWAYS_INLINE void step(const char *a, const char *b, bool both) {
-  load_step(a, b, both);
+ALWAYS_INLINE void step(const char *a, int64_t a_row, const char *b, bool both) {
+  load_step(a, a_row, b, both);
   _tile_dpbf16ps(0, 4, 6);
   _tile_dpbf16ps(1, 4, 7);
   if (!both) return;
@@ -51,14 +51,15 @@ ALWAYS_INLINE void store_sums(float *to, bool both) {
 // The first step of the sums of a panel of B, to which those at `from` are added unless it is NULL. The tiles still
 // hold sums of the panel before, which go to `before` (NULL: there is none) one by one: so the multiplications of both
 // panels follow each other without a gap.
-ALWAYS_INLINE void first_step(const char *a, const char *b, bool both, float *before, const float *from) {
+ALWAYS_INLINE void first_step(const char *a, int64_t a_row, const char *b, bool both, float *before,
+                              const float *from) {
 #define TAKE_TURN(tile)                                          \
   if (before) _tile_stored(tile, before + (tile)*TILE_SUMS, 64); \
   if (from)                                                      \
     _tile_stream_loadd(tile, from + (tile)*TILE_SUMS, 64);       \
   else                                                           \
     _tile_zero(tile)
-  load_step(a, b, both);
+  load_step(a, a_row, b, both);
   TAKE_TURN(0);
   _tile_dpbf16ps(0, 4, 6);
   TAKE_TURN(1);
@@ -178,7 +179,7 @@ ALWAYS_INLINE void multiply_rows(const tarn__tiles_block *g, result form, bool b
     const char *a = g->a, *b = (const char *)g->b + panel * g->b_stride;
     float *sums = g->sums + panel * TARN__TILES_SUMS;
     if (form != NOTHING) finish_rows(&s, s.rows, form);
-    first_step(a, b, both, before, g->add ? sums : NULL);
+    first_step(a, g->a_row, b, both, before, g->add ? sums : NULL);
     if (form != NOTHING) {
       if (before) take_panel(&s, g, complete, (panel - 1) * PANEL, form);
       s.coming = (const char *)g->finish->c + panel * PANEL * (form == NARROW || form == NARROW_ADDED ? 2 : 4);
@@ -186,7 +187,7 @@ ALWAYS_INLINE void multiply_rows(const tarn__tiles_block *g, result form, bool b
     }
     for (int64_t n = 1; n < g->steps; n++) {
       do_beside(&s, g, form);
-      step(a + n * STEP, b + n * STEP, both);
+      step(a + n * g->a_step, g->a_row, b + n * STEP, both);
     }
     before = form != NOTHING ? complete : sums;
   }

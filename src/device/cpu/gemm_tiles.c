@@ -16,11 +16,12 @@ enum {
   // A thread has a second cache of 2 MB for a block of B that stays there while rows of A pass by, and, where k is so
   // long that it is cut into spans, for the sums of a block of C.
   B_BYTES = 1 << 20,
-  WHOLE_STEPS = 32,    // of a k that is not cut
-  MOST_ROWS = 256,     // of a block of C
+  WHOLE_STEPS = 48,    // of a k that is not cut
+  MOST_ROWS = 512,     // of a block of C
   SPAN_STEPS = CHUNK,  // one chunk
-  SPAN_COLUMNS = 512,
-  TASKS = 2,  // for each thread, as far as tasks of LEAST_ROWS rows go round
+  SPAN_COLUMNS = 512,  // of a span, and at least of a k that is not cut
+  OWN_BLOCKS = 2,      // of rows for each thread, up to which each packs its own B
+  TASKS = 2,           // for each thread, where k is not cut and as far as tasks of LEAST_ROWS rows go round
   LEAST_ROWS = 64
 };
 
@@ -33,43 +34,69 @@ typedef struct plan {
   int64_t steps;     // of k
   int64_t span;      // steps of a span, a whole number of chunks
   int64_t b_panels;  // of all of B
+  bool direct;       // whole panels of A are read as they lie
+  bool own_b;        // each task packs its B span by span: all of it would go to memory and back
   int threads;
-  size_t b_bytes;              // of the scratch: the packed B
-  size_t a_bytes, sums_bytes;  // and for every thread
+  size_t b_bytes;                           // of the scratch: the packed B
+  size_t a_bytes, own_b_bytes, sums_bytes;  // and for every thread
 } plan;
 
 static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
+
+static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
 
 static int64_t over(int64_t n, int64_t unit) { return (n + unit - 1) / unit; }
 
 static size_t pack_bytes(const tarn__gemm *g) { return (size_t)(over(g->n, LINES) * over(g->k, TERMS) * STEP); }
 
+// Whether a chunk of a panel of A is read as fast where it lies as when packed: whole lines that are dealt out to the
+// sets of the first cache evenly enough to stay there.
+static bool lies_well(const tarn__gemm *g) {
+  enum { LINE = 64, SETS = 64, WAYS = 12, FREE_WAYS = 3 };
+  if (g->transpose_a || g->k % TERMS != 0 || g->lda * 2 % LINE != 0 || (uintptr_t)g->a % LINE != 0) return false;
+  int8_t used[SETS] = {0}, most = 0;
+  const int64_t lines = smaller(CHUNK * TERMS, g->k) * 2 / LINE;
+  for (int64_t row = 0; row < LINES; row++)
+    for (int64_t i = 0; i < lines; i++) {
+      int8_t *set = &used[(row * g->lda * 2 / LINE + i) % SETS];
+      if (++*set > most) most = *set;
+    }
+  return most <= WAYS - FREE_WAYS;
+}
+
 static plan plan_of(const tarn__gemm *g, int threads) {
-  plan p = {.steps = over(g->k, TERMS), .b_panels = over(g->n, LINES), .threads = threads};
+  plan p = {.steps = over(g->k, TERMS), .b_panels = over(g->n, LINES), .direct = lies_well(g), .threads = threads};
   if (2.0 * (double)g->m * (double)g->n * (double)g->k < SERIAL_FLOPS) p.threads = 1;
   const bool whole = p.steps <= WHOLE_STEPS || g->m <= LINES;
   p.span = whole ? p.steps : SPAN_STEPS;
-  const int64_t fit = whole ? B_BYTES / (p.steps * STEP) * LINES : SPAN_COLUMNS;
-  const int64_t tasks = p.threads == 1 ? 1 : (int64_t)TASKS * p.threads;
-  int64_t blocks = over(g->m, MOST_ROWS), parts = over(g->n, fit > LINES ? fit : LINES);
+  const int64_t fit = larger(SPAN_COLUMNS, whole ? B_BYTES / (p.steps * STEP) * LINES : 0);
+  // More tasks than threads even out what disturbs one of them, but each reads all of B.
+  const int64_t tasks = p.threads == 1 ? 1 : whole ? (int64_t)TASKS * p.threads : p.threads;
+  int64_t blocks = over(g->m, MOST_ROWS), parts = over(g->n, fit);
   // Few rows: each thread reads its own part of B, which is the larger operand.
   if (g->m < g->n && blocks < p.threads)
     parts = over(parts, p.threads) * p.threads;
   else if (blocks * parts < tasks && g->m >= LEAST_ROWS)
-    blocks = smaller(tasks, g->m / LEAST_ROWS);  // more tasks than threads even out what disturbs one of them
+    blocks = smaller(tasks, g->m / LEAST_ROWS);
+  else if (parts % p.threads != 0)
+    blocks = over(blocks, p.threads) * p.threads;
   p.m = tarn__cut_into(g->m, LINES, blocks);
   p.n = tarn__cut_into(g->n, LINES, parts);
   p.a_bytes = (size_t)(smaller(p.span, p.steps) * STEP);
   // Sums of a panel of A go on from chunk to chunk, those of the whole block from span to span.
   const int64_t kept = !whole ? over(tarn__cut_largest(&p.m), LINES) : p.steps > CHUNK ? 1 : 0;
   p.sums_bytes = (size_t)(kept * over(tarn__cut_largest(&p.n), LINES) * SUMS_BYTES);
-  if (g->packed == NULL) p.b_bytes = pack_bytes(g);
+  p.own_b = !whole && g->packed == NULL && p.m.pieces <= OWN_BLOCKS * p.threads;
+  if (p.own_b) p.own_b_bytes = (size_t)(over(tarn__cut_largest(&p.n), LINES) * p.span * STEP);
+  if (g->packed == NULL && !p.own_b) p.b_bytes = pack_bytes(g);
   return p;
 }
 
+static size_t own_bytes(const plan *p) { return p->a_bytes + p->own_b_bytes + p->sums_bytes; }
+
 static size_t scratch_of(const tarn__gemm *gemm, int threads) {
   const plan p = plan_of(gemm, threads);
-  return p.b_bytes + (p.a_bytes + p.sums_bytes) * (size_t)p.threads;
+  return p.b_bytes + own_bytes(&p) * (size_t)p.threads;
 }
 
 static int64_t steps_of(int64_t chunk, int64_t steps) { return smaller(CHUNK, steps - chunk * CHUNK); }
@@ -127,7 +154,7 @@ static void pack_a(char *out, const tarn__gemm *g, int64_t row, int64_t rows, in
 // A task's block of C: rows [i, i + rows), columns [j, j + columns); a and sums are the thread's own.
 typedef struct block {
   int64_t i, rows, j, columns;
-  char *a;
+  char *a, *own_b;
   float *sums;
   tarn__tiles_ahead a_ahead, b_ahead;  // what will be packed next; B of the next span
 } block;
@@ -139,7 +166,8 @@ static block block_of(const plan *p, int64_t task, char *memory) {
                  .j = tarn__cut_start(&p->n, ni),
                  .columns = tarn__cut_size(&p->n, ni),
                  .a = memory,
-                 .sums = (float *)(void *)(memory + p->a_bytes)};
+                 .own_b = memory + p->a_bytes,
+                 .sums = (float *)(void *)(memory + p->a_bytes + p->own_b_bytes)};
 }
 
 // At most 32 rows from b->i + row on with all columns, over the steps [first, first + steps) that are packed in b->a.
@@ -152,12 +180,16 @@ static void run_panel(const tarn__gemm *g, const plan *p, const char *packed_b, 
                                      .bias = g->bias != NULL ? g->bias + b->j : NULL,
                                      .accumulate = g->accumulate,
                                      .relu = g->relu};
+  const bool direct = p->direct && b->rows - row >= LINES;
   float *sums = b->sums + (p->span < p->steps ? row * over(b->columns, LINES) * LINES : 0);
   for (int64_t at = first; at < first + steps; at += CHUNK) {
     const int64_t chunk = at / CHUNK, count = steps_of(chunk, p->steps);
     const tarn__tiles_block product = {
-        .a = b->a + (at - first) * STEP,
-        .b = packed_b + place(chunk, b->j / LINES, p->b_panels, p->steps),
+        .a = direct ? (const char *)((const uint16_t *)g->a + (b->i + row) * g->lda + at * TERMS)
+                    : b->a + (at - first) * STEP,
+        .a_row = direct ? g->lda * 2 : TERMS * 2,
+        .a_step = direct ? TERMS * 2 : STEP,
+        .b = p->own_b ? b->own_b : packed_b + place(chunk, b->j / LINES, p->b_panels, p->steps),
         .rows = smaller(LINES, b->rows - row),
         .columns = b->columns,
         .steps = count,
@@ -171,7 +203,7 @@ static void run_panel(const tarn__gemm *g, const plan *p, const char *packed_b, 
   }
 }
 
-// What will be packed: a panel of A from row `i` on, over a span, to be fetched in the course of `steps` steps.
+// What will be multiplied: a panel of A from row `i` on, over a span, to be fetched in the course of `steps` steps.
 static tarn__tiles_ahead a_ahead_of(const tarn__gemm *g, const plan *p, int64_t i, int64_t first, int64_t steps) {
   const int64_t rows = smaller(LINES, g->m - i), k = first * TERMS, terms = smaller(p->span * TERMS, g->k - k);
   const int64_t lines = g->transpose_a ? terms : rows, width = (g->transpose_a ? rows : terms) * 2;
@@ -180,11 +212,32 @@ static tarn__tiles_ahead a_ahead_of(const tarn__gemm *g, const plan *p, int64_t 
       .at = at, .end = at + width, .width = width, .stride = g->lda * 2, .lines = over(lines * over(width, 64), steps)};
 }
 
-// A block's panels of B in the span from step `first` on, which is one chunk.
-static tarn__tiles_ahead b_ahead_of(const plan *p, const char *packed_b, const block *b, int64_t first, int64_t steps) {
+// A block's columns of B in the span from step `first` on, which is one chunk: packed ones, or those it will pack.
+static tarn__tiles_ahead b_ahead_of(const tarn__gemm *g, const plan *p, const char *packed_b, const block *b,
+                                    int64_t first, int64_t steps) {
+  if (p->own_b) {
+    const int64_t k = first * TERMS, terms = smaller(p->span * TERMS, g->k - k);
+    const int64_t lines = g->transpose_b ? b->columns : terms, width = (g->transpose_b ? terms : b->columns) * 2;
+    const char *at = (const char *)((const uint16_t *)g->b + (g->transpose_b ? b->j * g->ldb + k : k * g->ldb + b->j));
+    return (tarn__tiles_ahead){.at = at,
+                               .end = at + width,
+                               .width = width,
+                               .stride = g->ldb * 2,
+                               .lines = over(lines * over(width, 64), steps)};
+  }
   const char *at = packed_b + place(first / CHUNK, b->j / LINES, p->b_panels, p->steps);
   const int64_t bytes = over(b->columns, LINES) * steps_of(first / CHUNK, p->steps) * STEP;
   return (tarn__tiles_ahead){.at = at, .end = at + bytes, .width = bytes, .lines = over(bytes / 64, steps)};
+}
+
+// A block's columns of B over one span.
+static void pack_own_b(const tarn__gemm *g, const block *b, int64_t first, int64_t steps) {
+  const int64_t k = first * TERMS, terms = smaller(steps * TERMS, g->k - k), end = b->j + b->columns;
+  char *out = b->own_b;
+  for (int64_t j = b->j; j < end; j += LINES, out += steps * STEP) {
+    const tarn__tiles_lines l = lines_at(g->b, g->ldb, !g->transpose_b, true, j, end, k, terms);
+    tarn__tiles_pack(out, &l);
+  }
 }
 
 static void run_task(const tarn__gemm *g, const plan *p, const char *packed_b, char *memory, int64_t task) {
@@ -195,11 +248,12 @@ static void run_task(const tarn__gemm *g, const plan *p, const char *packed_b, c
   for (int64_t first = 0; first < p->steps; first += p->span) {
     const int64_t steps = smaller(p->span, p->steps - first), all = over(b.columns, LINES) * steps;
     const bool goes_on = first + steps < p->steps;
+    if (p->own_b) pack_own_b(g, &b, first, steps);
     b.b_ahead.lines = 0;
     if (p->span < p->steps && (goes_on || !last))
-      b.b_ahead = b_ahead_of(p, packed_b, &b, goes_on ? first + steps : 0, all * over(b.rows, LINES));
+      b.b_ahead = b_ahead_of(g, p, packed_b, &b, goes_on ? first + steps : 0, all * over(b.rows, LINES));
     for (int64_t row = 0; row < b.rows; row += LINES) {
-      pack_a(b.a, g, b.i + row, smaller(LINES, b.rows - row), first, steps);
+      if (!p->direct || b.rows - row < LINES) pack_a(b.a, g, b.i + row, smaller(LINES, b.rows - row), first, steps);
       b.a_ahead.lines = 0;
       if (row + LINES < b.rows)
         b.a_ahead = a_ahead_of(g, p, b.i + row + LINES, first, all);
@@ -213,12 +267,12 @@ static void run_task(const tarn__gemm *g, const plan *p, const char *packed_b, c
 
 static void run(const tarn__gemm *gemm, int threads, void *scratch) {
   const plan p = plan_of(gemm, threads);
-  const int64_t tasks = p.m.pieces * p.n.pieces, parts = b_parts(gemm);
+  const int64_t tasks = p.m.pieces * p.n.pieces, parts = p.b_bytes > 0 ? b_parts(gemm) : 0;
   char *own = (char *)scratch + p.b_bytes;
 #pragma omp parallel num_threads(p.threads)
   {
-    char *memory = own + (p.a_bytes + p.sums_bytes) * (size_t)omp_get_thread_num();
-    if (gemm->packed == NULL) {
+    char *memory = own + own_bytes(&p) * (size_t)omp_get_thread_num();
+    if (parts > 0) {
 #pragma omp for schedule(static)
       for (int64_t part = 0; part < parts; part++) pack_b_part(scratch, gemm, part);
     }

@@ -54,6 +54,7 @@ typedef struct tarn__tiles_ahead {
 // Sums of one panel of A with panels of B over some steps.
 typedef struct tarn__tiles_block {
   const void *a, *b;
+  int64_t a_row, a_step;             // bytes between two rows of A and between two of its steps
   int64_t rows, columns, steps;      // at most 32 rows
   int64_t b_stride;                  // bytes between two panels of B
   float *sums;                       // TARN__TILES_SUMS for each panel of B; not read unless `add`
