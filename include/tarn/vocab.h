@@ -95,7 +95,8 @@ tarn_status tarn_vocab_train(const char *output, const char *const *files, size_
 // Writes GPT-2's vocabulary as one file of ours, atomically, making its folder. `path` is a folder that holds
 // vocab.json and merges.txt, as Hugging Face names them, or else encoder.json and vocab.bpe, as OpenAI did; or one of
 // the four files, with the other one of its pair beside it. The ids must be 0 .. size-1 without gaps, with all
-// 256 bytes and <|endoftext|> among the tokens, and each merge must be of two tokens and make a third one. Fails with
+// 256 bytes and <|endoftext|> among the tokens, and each merge must be of two tokens and make a third one. Where there
+// are <s>, </s> and <mask>, it is RoBERTa's, and <|endoftext|> a token like others, if it is there. Fails with
 // USAGE (another name), IO, or DATA, naming the file and the token, or the line and the merge.
 tarn_status tarn_vocab_import_gpt2(const char *output, const char *path) TARN_CHECKED;
 
@@ -115,10 +116,16 @@ tarn_status tarn_vocab_import_wordpiece(const char *output, const char *path, ta
 
 typedef struct tarn_vocab tarn_vocab;
 
-// Whether a vocabulary is of GPT-2's kind, and writing it as vocab.json and merges.txt into an existing folder. Fails
-// with USAGE for another kind, IO or MEMORY.
+// Whether a vocabulary is of GPT-2's or of RoBERTa's kind, and writing either as vocab.json and merges.txt into an
+// existing folder. Fails with USAGE for another kind, IO or MEMORY.
 bool tarn_vocab_is_gpt2(const tarn_vocab *vocab);
+bool tarn_vocab_is_roberta(const tarn_vocab *vocab);
 tarn_status tarn_vocab_export_gpt2(const char *folder, const tarn_vocab *vocab) TARN_CHECKED;
+
+// Whether a vocabulary is WordPiece, and writing it as vocab.txt and tokenizer_config.json into an existing folder.
+// Fails with USAGE for another kind, IO or MEMORY.
+bool tarn_vocab_is_wordpiece(const tarn_vocab *vocab);
+tarn_status tarn_vocab_export_wordpiece(const char *folder, const tarn_vocab *vocab) TARN_CHECKED;
 
 // Opens a file, or a copy of the bytes of one. The kinds are told apart by their first bytes. A path that
 // tarn_vocab_import_gpt2() or tarn_vocab_import_wordpiece() takes opens the vocabulary as that makes it (with the case
@@ -130,8 +137,9 @@ void tarn_vocab_close(tarn_vocab **vocab);
 // Number of tokens; ids are 0 .. size-1.
 int32_t tarn_vocab_size(const tarn_vocab *vocab);
 // Special ids. Every vocabulary has an end of sentence. A SentencePiece model made elsewhere may lack the begin of
-// sentence, which then is -1. GPT-2's has no unknown token (-1), and <|endoftext|> is both begin and end. Padding is -1
-// but for SentencePiece models made elsewhere that have it.
+// sentence, which then is -1. GPT-2's has no unknown token (-1), and <|endoftext|> is both begin and end; RoBERTa's may
+// have <unk>, which no text gives. WordPiece has [CLS], [SEP] and [UNK]. Padding is -1 but for SentencePiece models
+// made elsewhere, RoBERTa's and WordPiece where they have it.
 int32_t tarn_vocab_unk(const tarn_vocab *vocab);
 int32_t tarn_vocab_bos(const tarn_vocab *vocab);
 int32_t tarn_vocab_eos(const tarn_vocab *vocab);
@@ -141,10 +149,12 @@ int32_t tarn_vocab_pad(const tarn_vocab *vocab);
 typedef enum tarn_special { TARN_SPECIAL_CLS, TARN_SPECIAL_SEP, TARN_SPECIAL_MASK } tarn_special;
 enum { TARN_SPECIAL_COUNT = TARN_SPECIAL_MASK + 1 };
 // Its id, or -1 where the vocabulary has none. <cls>, <sep> and <mask> of a vocabulary that was trained with
-// `mask_symbols`; control symbols named so or [CLS], [SEP] and [MASK] of a SentencePiece model made elsewhere. The end
-// of sentence stands for the end of a segment where there is no other. Text never gives any of them.
+// `mask_symbols`; control symbols named so or [CLS], [SEP] and [MASK] of a SentencePiece model made elsewhere; [CLS],
+// [SEP] and [MASK] of WordPiece; <s>, </s> and <mask> of RoBERTa's. The end of sentence stands for the end of a segment
+// where there is no other. Text never gives any of them.
 int32_t tarn_vocab_special(const tarn_vocab *vocab, tarn_special special);
-// Whether a word begins with this token: "▁Haus" of SentencePiece, "ĠHaus" and other tokens of GPT-2's that begin with
+// Whether a word begins with this token: "▁Haus" of SentencePiece, what has no "##" of WordPiece, "ĠHaus" and other
+// tokens of GPT-2's and RoBERTa's that begin with
 // white space, white space itself among bytes and characters, every word of a whitespace vocabulary, and every special
 // token, the unknown one included. The first token of a text begins a word whatever it is.
 bool tarn_vocab_begins_word(const tarn_vocab *vocab, int32_t id);

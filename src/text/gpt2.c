@@ -16,9 +16,15 @@ typedef struct token {
   bool whole;           // the merges make this token of its bytes, so a piece of text can be looked up at once
 } token;
 
+// The special tokens of RoBERTa's; of GPT-2's the end alone, which begins as well.
+typedef enum special { BEGIN, END, MASK, PAD, UNKNOWN, SPECIALS } special;
+static const char *const NAMES[SPECIALS] = {"<s>", "</s>", "<mask>", "<pad>", "<unk>"};
+
 typedef struct gpt2 {
   token *tokens;
-  int32_t count, end;
+  int32_t count;
+  int32_t special[SPECIALS];  // -1: there is none
+  tarn__gpt2_sort sort;
   char *bytes;        // of all tokens, one after the other
   tarn__index index;  // by bytes
   int32_t of_byte[256];
@@ -34,8 +40,21 @@ static void close_gpt2(void *self) {
   tarn__free(g);
 }
 
-static bool detect(const void *bytes, size_t size) {
-  return size >= sizeof TARN__GPT2_MAGIC - 1 && memcmp(bytes, TARN__GPT2_MAGIC, sizeof TARN__GPT2_MAGIC - 1) == 0;
+static bool begins_with(const void *bytes, size_t size, const char *magic) {
+  return size >= strlen(magic) && memcmp(bytes, magic, strlen(magic)) == 0;
+}
+
+tarn__gpt2_sort tarn__gpt2_sort_of(const void *bytes, size_t size) {
+  if (begins_with(bytes, size, TARN__GPT2_MAGIC)) return TARN__GPT2_OWN;
+  return begins_with(bytes, size, TARN__ROBERTA_MAGIC) ? TARN__GPT2_ROBERTA : TARN__GPT2_NONE;
+}
+
+static bool detect(const void *bytes, size_t size) { return tarn__gpt2_sort_of(bytes, size) != TARN__GPT2_NONE; }
+
+static bool is_special(const gpt2 *g, int32_t id) {
+  for (int i = 0; i < SPECIALS; i++)
+    if (g->special[i] == id) return true;
+  return false;
 }
 
 // Whether a byte is written as the character of its own number: the printable ones of Latin-1.
@@ -97,6 +116,17 @@ static tarn_status add_token(gpt2 *g, size_t *used, const char *line, size_t len
   return tarn__index_add(&g->index, hash);
 }
 
+static tarn_status find_specials(gpt2 *g) {
+  const bool own = g->sort == TARN__GPT2_OWN;
+  for (int i = 0; i < SPECIALS; i++) {
+    const char *name = own ? TARN__GPT2_END : NAMES[i];
+    g->special[i] = own && i > END ? -1 : find_token(g, name, strlen(name));
+    TARN_REQUIRE(g->special[i] >= 0 || i >= PAD || (own && i > END), DATA, "damaged vocabulary: it has no token %s",
+                 name);
+  }
+  return TARN_STATUS_OK;
+}
+
 static tarn_status read_tokens(gpt2 *g, tarn__vocab_reader *reader, const int16_t byte_of[ALPHABET]) {
   int64_t size;
   void *memory;
@@ -120,9 +150,7 @@ static tarn_status read_tokens(gpt2 *g, tarn__vocab_reader *reader, const int16_
     g->of_byte[b] = find_token(g, &byte, 1);
     TARN_REQUIRE(g->of_byte[b] >= 0, DATA, "damaged vocabulary: byte 0x%02X has no token", (unsigned)b);
   }
-  g->end = find_token(g, TARN__GPT2_END, strlen(TARN__GPT2_END));
-  TARN_REQUIRE(g->end >= 0, DATA, "damaged vocabulary: it has no token " TARN__GPT2_END);
-  return TARN_STATUS_OK;
+  return find_specials(g);
 }
 
 // One side of a merge: its id and its bytes.
@@ -130,8 +158,9 @@ static tarn_status read_side(const gpt2 *g, int32_t *id, char *room, const char 
                              const int16_t byte_of[ALPHABET]) {
   size_t size = read_token(room, text, length, byte_of);
   *id = size ? find_token(g, room, size) : -1;
-  TARN_REQUIRE(*id >= 0 && *id != g->end, DATA, "damaged vocabulary: merge %lld is of \"%.*s\", which is no token",
-               (long long)number, length > 80 ? 80 : (int)length, text);
+  TARN_REQUIRE(*id >= 0 && !is_special(g, *id), DATA,
+               "damaged vocabulary: merge %lld is of \"%.*s\", which is no token", (long long)number,
+               length > 80 ? 80 : (int)length, text);
   return TARN_STATUS_OK;
 }
 
@@ -153,8 +182,8 @@ static tarn_status add_merge(gpt2 *g, tarn_vocab_text *room, const char *line, s
   merge.product = find_token(g, room->data, (size_t)first->length + second->length);
   TARN_REQUIRE(merge.product >= 0, DATA, "damaged vocabulary: merge %lld (\"%.*s\") makes no token", (long long)number,
                length > 80 ? 80 : (int)length, line);
-  TARN_REQUIRE(merge.product != g->end, DATA, "damaged vocabulary: merge %lld makes " TARN__GPT2_END,
-               (long long)number);
+  TARN_REQUIRE(!is_special(g, merge.product), DATA, "damaged vocabulary: merge %lld makes %s", (long long)number,
+               g->tokens[merge.product].text);
   TARN_TRY(tarn__pair_table_add(&g->merges, &fresh, &merge));
   TARN_REQUIRE(fresh, DATA, "damaged vocabulary: merge %lld (\"%.*s\") is there twice", (long long)number,
                length > 80 ? 80 : (int)length, line);
@@ -210,7 +239,9 @@ static tarn_status parse(gpt2 *g, const char *bytes, size_t size, int64_t *merge
   int16_t byte_of[ALPHABET];
   fill_alphabet(byte_of);
   int64_t version;
-  TARN_TRY(tarn__vocab_head(&reader, &version, TARN__GPT2_MAGIC, 1));
+  g->sort = tarn__gpt2_sort_of(bytes, size);
+  TARN_TRY(
+      tarn__vocab_head(&reader, &version, g->sort == TARN__GPT2_ROBERTA ? TARN__ROBERTA_MAGIC : TARN__GPT2_MAGIC, 1));
   TARN_TRY(read_tokens(g, &reader, byte_of));
   TARN_TRY(read_merges(g, &reader, byte_of, merge));
   *merge = -1;
@@ -232,8 +263,17 @@ static tarn_status open_gpt2(void **self, tarn__vocab_facts *facts, const void *
   int64_t merge;
   tarn_status status = parse(g, bytes, size, &merge);
   if (status == TARN_STATUS_OK) status = find_whole_tokens(g);
-  *facts = (tarn__vocab_facts){
-      .size = g->count, .unk = -1, .bos = g->end, .eos = g->end, .pad = -1, .special = TARN__VOCAB_NO_SPECIAL};
+  *facts = (tarn__vocab_facts){.size = g->count,
+                               .unk = g->special[UNKNOWN],
+                               .bos = g->special[BEGIN],
+                               .eos = g->special[END],
+                               .pad = g->special[PAD],
+                               .special = TARN__VOCAB_NO_SPECIAL};
+  if (g->sort == TARN__GPT2_ROBERTA) {
+    facts->special[TARN_SPECIAL_CLS] = g->special[BEGIN];
+    facts->special[TARN_SPECIAL_SEP] = g->special[END];
+    facts->special[TARN_SPECIAL_MASK] = g->special[MASK];
+  }
   if (status != TARN_STATUS_OK) close_gpt2(g);
   return status;
 }
@@ -264,7 +304,7 @@ static tarn_status decode(const void *self, tarn_vocab_text *text, const int32_t
   TARN_TRY(tarn__vocab_append(text, "", 0));
   for (size_t i = 0; i < count; i++) {
     const token *t = &g->tokens[ids[i]];
-    if (ids[i] != g->end) TARN_TRY(tarn__vocab_append(text, g->bytes + t->at, t->length));
+    if (!is_special(g, ids[i])) TARN_TRY(tarn__vocab_append(text, g->bytes + t->at, t->length));
   }
   return TARN_STATUS_OK;
 }

@@ -1,8 +1,9 @@
 // GPT-2's vocabulary: byte-level byte-pair encoding (Radford et al. 2019). Every text has tokens and no text is
 // unknown; decoding gives the same bytes back, invalid UTF-8 included. The one special token, <|endoftext|>, begins and
-// ends.
+// ends. RoBERTa's (Liu et al. 2019) is the same with other special tokens: <s> begins, </s> ends, <mask> hides, and there
+// may be <pad> and <unk>, which no text gives.
 //
-// The file is text in UTF-8: a line "tarn-vocab gpt2 1" (the last word is the version), a line "size N" and N lines
+// The file is text in UTF-8: a line "tarn-vocab gpt2 1" or "tarn-vocab roberta 1" (the last word is the version), a line "size N" and N lines
 // with a token each in the order of their ids, a line "merges M" and M lines with two tokens and a blank between them,
 // the earlier the more urgent. Tokens are written as in GPT-2's own files, a character for each byte: the printable
 // characters of Latin-1 stand for themselves, and the other 68 bytes in order for U+0100 to U+0143.
@@ -16,12 +17,17 @@
 #include "tarn/vocab.h"
 
 #define TARN__GPT2_MAGIC "tarn-vocab gpt2 "
+#define TARN__ROBERTA_MAGIC "tarn-vocab roberta "
 #define TARN__GPT2_END "<|endoftext|>"
 
 enum { TARN__GPT2_MOST = 1000000 };  // tokens, and merges
 
 // Whether a path is a folder, or a file with one of the four names of GPT-2's files.
 bool tarn__gpt2_is_original(const char *path);
+
+// Which of the two kinds the bytes of our file begin as, or none.
+typedef enum tarn__gpt2_sort { TARN__GPT2_NONE, TARN__GPT2_OWN, TARN__GPT2_ROBERTA } tarn__gpt2_sort;
+tarn__gpt2_sort tarn__gpt2_sort_of(const void *bytes, size_t size);
 
 // Makes the bytes of our file of GPT-2's two files, as tarn_vocab_import_gpt2() says, and reads them once, so that what
 // is wrong is told with its file and the line of a merge. The caller frees them with tarn__free().

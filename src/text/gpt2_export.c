@@ -9,11 +9,14 @@
 #include "base/memory.h"
 #include "text/gpt2.h"
 
-bool tarn_vocab_is_gpt2(const tarn_vocab *vocab) {
+static tarn__gpt2_sort sort_of(const tarn_vocab *vocab) {
   size_t size;
-  const char *bytes = tarn_vocab_bytes(vocab, &size);
-  return size >= sizeof TARN__GPT2_MAGIC - 1 && memcmp(bytes, TARN__GPT2_MAGIC, sizeof TARN__GPT2_MAGIC - 1) == 0;
+  const void *bytes = tarn_vocab_bytes(vocab, &size);
+  return tarn__gpt2_sort_of(bytes, size);
 }
+
+bool tarn_vocab_is_gpt2(const tarn_vocab *vocab) { return sort_of(vocab) == TARN__GPT2_OWN; }
+bool tarn_vocab_is_roberta(const tarn_vocab *vocab) { return sort_of(vocab) == TARN__GPT2_ROBERTA; }
 
 static tarn_status write_file(const char *folder, const char *name, const char *data, size_t size) {
   char path[PATH_MAX];
@@ -59,7 +62,8 @@ static tarn_status write_merges(const char *folder, const tarn_vocab *vocab) {
 }
 
 tarn_status tarn_vocab_export_gpt2(const char *folder, const tarn_vocab *vocab) {
-  TARN_REQUIRE(tarn_vocab_is_gpt2(vocab), USAGE, "only a vocabulary of GPT-2's kind has merges.txt and vocab.json");
+  TARN_REQUIRE(sort_of(vocab) != TARN__GPT2_NONE, USAGE,
+               "only a vocabulary of GPT-2's or RoBERTa's kind has merges.txt and vocab.json");
   TARN_TRY(write_tokens(folder, vocab));
   return write_merges(folder, vocab);
 }

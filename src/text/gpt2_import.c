@@ -63,6 +63,14 @@ static tarn_status order_tokens(const char **tokens, json_t *object, const char 
   return TARN_STATUS_OK;
 }
 
+// RoBERTa's vocabularies hold GPT-2's, and may hold its end of text too.
+static bool is_roberta(const json_t *object) {
+  static const char *const names[] = {"<s>", "</s>", "<mask>"};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    if (!json_object_get(object, names[i])) return false;
+  return true;
+}
+
 static tarn_status write_tokens(tarn_vocab_text *out, json_t *object, const char *path) {
   char head[64];
   void *memory;
@@ -72,7 +80,7 @@ static tarn_status write_tokens(tarn_vocab_text *out, json_t *object, const char
   TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, count, sizeof(const char *)));
   const char **tokens = memory;
   tarn_status status = order_tokens(tokens, object, path);
-  snprintf(head, sizeof head, TARN__GPT2_MAGIC "1\nsize %zu\n", count);
+  snprintf(head, sizeof head, "%s1\nsize %zu\n", is_roberta(object) ? TARN__ROBERTA_MAGIC : TARN__GPT2_MAGIC, count);
   if (status == TARN_STATUS_OK) status = tarn__vocab_append(out, head, strlen(head));
   for (size_t i = 0; i < count && status == TARN_STATUS_OK; i++) {
     status = tarn__vocab_append(out, tokens[i], strlen(tokens[i]));

@@ -152,12 +152,93 @@ static void test_damaged(void **state) {
   assert_non_null(strstr(tarn_error_message(), "with <cls>, <sep> and <mask> is 7 to"));
 }
 
+// GPT-2's toy with the tokens of RoBERTa behind its own, in the folder "roberta".
+static void make_roberta(const char *tokens) {
+  tarn_vocab *toy;
+  char *json;
+  size_t size;
+  assert_int_equal(tarn_vocab_open(&toy, TARN_SOURCE_DIR "/tests/golden/gpt2_toy"), TARN_STATUS_OK);
+  assert_int_equal(tarn__mkdir("roberta"), TARN_STATUS_OK);
+  assert_int_equal(tarn_vocab_export_gpt2("roberta", toy), TARN_STATUS_OK);
+  assert_int_equal(tarn__file_read("roberta/vocab.json", &json, &size), TARN_STATUS_OK);
+  FILE *file = fopen("roberta/vocab.json", "wb");
+  assert_non_null(file);
+  fprintf(file, "%.*s, %s}", (int)(strrchr(json, '}') - json), json, tokens);
+  assert_int_equal(fclose(file), 0);
+  tarn__free(json);
+  tarn_vocab_close(&toy);
+}
+
+static void test_roberta(void **state) {
+  (void)state;
+  static const char text[] = "the <s> </s> <mask> <pad> \xFF layers";
+  tarn_vocab *toy, *vocab, *again;
+  tarn_vocab_ids ids[2] = {{0}};
+  tarn_vocab_text back = {0};
+  make_roberta("\"<s>\": 640, \"</s>\": 641, \"<pad>\": 642, \"<mask>\": 643");
+  assert_int_equal(tarn_vocab_open(&toy, TARN_SOURCE_DIR "/tests/golden/gpt2_toy"), TARN_STATUS_OK);
+  assert_int_equal(tarn_vocab_open(&vocab, "roberta"), TARN_STATUS_OK);
+  assert_true(tarn_vocab_is_roberta(vocab) && !tarn_vocab_is_gpt2(vocab));
+  assert_int_equal(tarn_vocab_size(vocab), 644);
+  assert_int_equal(tarn_vocab_bos(vocab), 640);
+  assert_int_equal(tarn_vocab_eos(vocab), 641);
+  assert_int_equal(tarn_vocab_pad(vocab), 642);
+  assert_int_equal(tarn_vocab_unk(vocab), -1);
+  assert_int_equal(tarn_vocab_special(vocab, TARN_SPECIAL_CLS), 640);
+  assert_int_equal(tarn_vocab_special(vocab, TARN_SPECIAL_SEP), 641);
+  assert_int_equal(tarn_vocab_special(vocab, TARN_SPECIAL_MASK), 643);
+  // Text has the tokens of GPT-2's, and gives its bytes back.
+  assert_int_equal(tarn_vocab_encode(toy, &ids[0], text, sizeof text - 1), TARN_STATUS_OK);
+  assert_int_equal(tarn_vocab_encode(vocab, &ids[1], text, sizeof text - 1), TARN_STATUS_OK);
+  assert_int_equal(ids[0].count, ids[1].count);
+  assert_memory_equal(ids[0].data, ids[1].data, ids[0].count * sizeof(int32_t));
+  assert_int_equal(tarn_vocab_decode(vocab, &back, ids[1].data, ids[1].count), TARN_STATUS_OK);
+  assert_string_equal(back.data, text);
+  assert_int_equal(tarn_vocab_decode(vocab, &back, (const int32_t[]){640, 643, 642, 641}, 4), TARN_STATUS_OK);
+  assert_string_equal(back.data, "");
+  assert_true(tarn_vocab_begins_word(vocab, 643));
+  assert_int_equal(tarn__mkdir("back"), TARN_STATUS_OK);
+  assert_int_equal(tarn_vocab_export_gpt2("back", vocab), TARN_STATUS_OK);
+  assert_int_equal(tarn_vocab_open(&again, "back"), TARN_STATUS_OK);
+  assert_string_equal(tarn_vocab_hash(vocab), tarn_vocab_hash(again));
+  for (int i = 0; i < 2; i++) tarn_vocab_ids_close(&ids[i]);
+  tarn_vocab_text_close(&back);
+  tarn_vocab_close(&toy);
+  tarn_vocab_close(&vocab);
+  tarn_vocab_close(&again);
+  // Without a mask it is GPT-2's with tokens that are called so.
+  make_roberta("\"<s>\": 640, \"</s>\": 641");
+  assert_int_equal(tarn_vocab_open(&vocab, "roberta"), TARN_STATUS_OK);
+  assert_true(tarn_vocab_is_gpt2(vocab));
+  assert_int_equal(tarn_vocab_special(vocab, TARN_SPECIAL_MASK), -1);
+  tarn_vocab_close(&vocab);
+}
+
+// vocab.txt and its settings come back.
+static void test_wordpiece_export(void **state) {
+  (void)state;
+  static const tarn_wordpiece_case CASES[] = {TARN_WORDPIECE_CASED, TARN_WORDPIECE_UNCASED};
+  tarn_vocab *vocab, *again;
+  assert_int_equal(tarn__mkdir("bert"), TARN_STATUS_OK);
+  for (int i = 0; i < 2; i++) {
+    assert_int_equal(tarn_vocab_import_wordpiece("w", TARN_SOURCE_DIR "/tests/golden/wordpiece_toy", CASES[i]),
+                     TARN_STATUS_OK);
+    assert_int_equal(tarn_vocab_open(&vocab, "w"), TARN_STATUS_OK);
+    assert_true(tarn_vocab_is_wordpiece(vocab));
+    assert_int_equal(tarn_vocab_export_wordpiece("bert", vocab), TARN_STATUS_OK);
+    assert_int_equal(tarn_vocab_export_gpt2("bert", vocab), TARN_STATUS_USAGE);
+    assert_int_equal(tarn_vocab_open(&again, "bert"), TARN_STATUS_OK);
+    assert_string_equal(tarn_vocab_hash(vocab), tarn_vocab_hash(again));
+    tarn_vocab_close(&vocab);
+    tarn_vocab_close(&again);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_with_symbols),
-      cmocka_unit_test(test_without_symbols),
-      cmocka_unit_test(test_words),
-      cmocka_unit_test(test_damaged),
+      cmocka_unit_test(test_with_symbols), cmocka_unit_test(test_without_symbols),
+      cmocka_unit_test(test_words),        cmocka_unit_test(test_damaged),
+      cmocka_unit_test(test_roberta),      cmocka_unit_test(test_wordpiece_export),
   };
   return cmocka_run_group_tests(tests, sandbox_open, sandbox_close);
 }
