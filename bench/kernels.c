@@ -1,5 +1,6 @@
 // Times the ops of a training step at the shapes of the models, forward and backward.
-//   bench_kernels CASE fp32|bf16 THREADS      or bench_kernels --list
+//   bench_kernels CASE fp32|split6|split3|bf16 THREADS      or bench_kernels --list
+// split6 and split3 are fp32 through tiles (train.fp32), where the processor has them.
 // A case is a graph of one op on 4,096 rows, or the optimiser's pass. Every node is timed by itself, after a run that
 // is not counted; medians are printed as one line of JSON:
 //   {"case", "precision", "threads", "rows", "parts": [{"op", "seconds", "flops", "bytes"}]}
@@ -24,6 +25,7 @@ typedef struct bench {
   tarn__arena arena;
   tarn__graph graph;
   tarn__dtype dtype;
+  tarn__fp32 fp32;
   int threads;
   tarn__param params[MOST_PARAMS];
   int param_count;
@@ -320,6 +322,7 @@ static void print_graph(const bench *b, timing *times, int runs) {
 static tarn_status measure_graph(bench *b, const bench_case *c) {
   static timing times[MOST_NODES];
   tarn__graph_begin(&b->graph, own_device(), b->dtype, true, b->threads);
+  b->graph.fp32 = b->fp32;
   tarn__tensor *out = c->build(b, c);
   tarn__tensor *loss = out->dtype == TARN__F64 ? out : sink(b, out);
   TARN_TRY(b->status);
@@ -367,20 +370,41 @@ static const bench_case *find_case(const char *name) {
   return NULL;
 }
 
+static bool set_precision(bench *b, const char *name) {
+  static const struct {
+    const char *name;
+    tarn__dtype dtype;
+    tarn__fp32 fp32;
+  } all[] = {{"fp32", TARN__F32, TARN__FP32_EXACT},
+             {"split6", TARN__F32, TARN__FP32_SPLIT6},
+             {"split3", TARN__F32, TARN__FP32_SPLIT3},
+             {"bf16", TARN__BF16, TARN__FP32_EXACT}};
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+    if (strcmp(all[i].name, name) == 0) {
+      b->dtype = all[i].dtype;
+      b->fp32 = all[i].fp32;
+      return true;
+    }
+  return false;
+}
+
 int main(int argc, char **argv) {
   if (argc == 2 && strcmp(argv[1], "--list") == 0) {
     for (int i = 0; i < CASES; i++) printf("%s\n", cases[i].name);
     return 0;
   }
   const bench_case *c = argc == 4 ? find_case(argv[1]) : NULL;
-  bool bf16 = c && strcmp(argv[2], "bf16") == 0;
+  static bench b;
+  const bool known = c && set_precision(&b, argv[2]);
   int threads = c ? atoi(argv[3]) : 0;
-  if (!c || (!bf16 && strcmp(argv[2], "fp32") != 0) || threads < 1 || threads > 1024) {
-    fprintf(stderr, "usage: bench_kernels CASE fp32|bf16 THREADS, or bench_kernels --list\n");
+  if (!known || threads < 1 || threads > 1024) {
+    fprintf(stderr, "usage: bench_kernels CASE fp32|split6|split3|bf16 THREADS, or bench_kernels --list\n");
     return 2;
   }
-  static bench b;
-  b.dtype = bf16 ? TARN__BF16 : TARN__F32;
+  if (b.fp32 != TARN__FP32_EXACT && tarn__device_cpu.split_lacks() != NULL) {
+    fprintf(stderr, "bench_kernels: %s: the processor has no tiles\n", argv[2]);
+    return 1;
+  }
   b.threads = threads;
   tarn__threads_set(threads);
   printf("{\"case\": \"%s\", \"precision\": \"%s\", \"threads\": %d, \"rows\": %d, \"parts\": [", c->name, argv[2],

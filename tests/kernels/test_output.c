@@ -15,6 +15,7 @@ typedef struct shape {
   double smoothing;
   bool through_linear;  // x comes out of the workspace, so that dx may take its memory
   double spread;        // of the logits; 0: 1.5
+  tarn__fp32 fp32;      // of the fast kernels
 } shape;
 
 static const double grad_scale = 0.125;
@@ -30,6 +31,7 @@ static tarn__tensor *inputs(check *c, tarn__graph *graph, const shape *s, tarn__
 static void build_loss(check *c, tarn__graph *graph, const void *spec) {
   const shape *s = spec;
   tarn__param *table, *bias;
+  graph->fp32 = s->fp32;
   tarn__tensor *x = inputs(c, graph, s, &table, &bias);
   int32_t targets[1024];
   for (int64_t r = 0; r < s->rows; r++) targets[r] = (int32_t)((r * 7919 + 3) % s->words);
@@ -55,8 +57,8 @@ static void sizes(void **state) {
   static const int64_t rows[] = {1, 15, 17, 257}, widths[] = {8, 24, 100, 512}, words[] = {8, 37, 600, 1024};
   for (size_t r = 0; r < 4; r++)
     for (size_t w = 0; w < 4; w++) {
-      shape s = {rows[r], widths[(r + w) % 4], words[w],   w % 2 == 0, true, true,
-                 true,    w < 2 ? 0.1 : 0.0,   r % 2 == 1, 0.0};
+      shape s = {rows[r],           widths[(r + w) % 4], words[w], w % 2 == 0,      true, true, true,
+                 w < 2 ? 0.1 : 0.0, r % 2 == 1,          0.0,      TARN__FP32_EXACT};
       char name[80];
       snprintf(name, sizeof name, "output %lld x %lld -> %lld", (long long)s.rows, (long long)s.d, (long long)s.words);
       check_kernels(build_loss, &s, name, 2e-5, 0.03);
@@ -68,7 +70,7 @@ static void sizes(void **state) {
 // So many words that the rows fall into several chunks, the last one of another size.
 static void chunks(void **state) {
   (void)state;
-  shape s = {580, 8, 24001, true, true, true, true, 0.1, true, 0.0};
+  shape s = {580, 8, 24001, true, true, true, true, 0.1, true, 0.0, TARN__FP32_EXACT};
   check_kernels(build_loss, &s, "output in chunks", 1e-4, 0.03);
 }
 
@@ -76,12 +78,38 @@ static void chunks(void **state) {
 // may lie hundreds below the largest.
 static void far(void **state) {
   (void)state;
-  shape deep = {700, 8, 333, true, true, true, true, 0.1, true, 0.0};
+  shape deep = {700, 8, 333, true, true, true, true, 0.1, true, 0.0, TARN__FP32_EXACT};
   check_kernels(build_loss, &deep, "output of many rows", 1e-4, 0.03);
-  shape wide = {70, 1060, 700, false, true, true, false, 0.0, true, 0.0};
+  shape wide = {70, 1060, 700, false, true, true, false, 0.0, true, 0.0, TARN__FP32_EXACT};
   check_kernels(build_loss, &wide, "output of many columns", 2e-5, 0.03);
-  shape apart = {130, 24, 300, true, true, true, true, 0.1, false, 90.0};
+  shape apart = {130, 24, 300, true, true, true, true, 0.1, false, 90.0, TARN__FP32_EXACT};
   check_kernels(build_loss, &apart, "output of logits far apart", 1e-4, 0.03);
+}
+
+// Through tiles, where the processor has them: several chunks and blocks of rows, several visits to words and groups of
+// them, and logits far apart.
+static void splits(void **state) {
+  (void)state;
+  if (tarn__device_cpu.split_lacks() != NULL) return;
+  for (int way = 0; way < 2; way++) {
+    const tarn__fp32 fp32 = way == 0 ? TARN__FP32_SPLIT6 : TARN__FP32_SPLIT3;
+    const double tolerance = way == 0 ? 1e-4 : 3e-4;
+    shape small = {33, 24, 60, true, true, true, true, 0.1, true, 0.0, fp32};
+    check_kernels(build_loss, &small, "output through tiles", tolerance, 0.03);
+    shape several = {580, 100, 1100, true, true, true, true, 0.1, true, 0.0, fp32};
+    check_kernels(build_loss, &several, "output through tiles, many rows", tolerance, 0.03);
+    shape wide = {70, 520, 5000, false, true, true, false, 0.0, true, 0.0, fp32};
+    check_kernels(build_loss, &wide, "output through tiles, many words", tolerance, 0.03);
+    shape apart = {130, 24, 300, true, true, true, true, 0.1, false, 90.0, fp32};
+    check_kernels(build_loss, &apart, "output through tiles, logits far apart", 10 * tolerance, 0.03);
+  }
+}
+
+// More words than are packed at a time.
+static void groups(void **state) {
+  (void)state;
+  shape s = {20, 350, 24001, true, true, true, true, 0.1, true, 0.0, TARN__FP32_EXACT};
+  check_kernels(build_loss, &s, "output in groups of words", 1e-4, 0.03);
 }
 
 // One word is sure: its bias is beyond what the exponential of a float can take.
@@ -101,17 +129,17 @@ static void build_sure(check *c, tarn__graph *graph, const void *spec) {
 // Rows that only fill a block of 32 must not spoil the gradients.
 static void sure_word(void **state) {
   (void)state;
-  shape s = {33, 24, 60, true, true, true, true, 0.1, false, 0.0};
+  shape s = {33, 24, 60, true, true, true, true, 0.1, false, 0.0, TARN__FP32_EXACT};
   check_kernels(build_sure, &s, "output with a bias of 100", 1e-4, 0.03);
 }
 
 static void parts(void **state) {
   (void)state;
-  shape frozen = {33, 24, 60, true, true, false, false, 0.1, true, 0.0};
+  shape frozen = {33, 24, 60, true, true, false, false, 0.1, true, 0.0, TARN__FP32_EXACT};
   check_kernels(build_loss, &frozen, "frozen output layer", 2e-5, 0.03);
-  shape no_dx = {33, 24, 60, true, false, true, false, 0.1, false, 0.0};
+  shape no_dx = {33, 24, 60, true, false, true, false, 0.1, false, 0.0, TARN__FP32_EXACT};
   check_kernels(build_loss, &no_dx, "output layer alone", 2e-5, 0.03);
-  shape evaluation = {33, 24, 60, true, true, true, true, 0.1, true, 0.0};
+  shape evaluation = {33, 24, 60, true, true, true, true, 0.1, true, 0.0, TARN__FP32_EXACT};
   check_kernels_mode(build_loss, &evaluation, "output in evaluation", false, 2e-5, 0.03);
 }
 
@@ -240,10 +268,10 @@ static void top_words(void **state) {
 }
 
 static int run(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(sizes),      cmocka_unit_test(chunks),
-                                     cmocka_unit_test(far),        cmocka_unit_test(parts),
-                                     cmocka_unit_test(sure_word),  cmocka_unit_test(no_rows),
-                                     cmocka_unit_test(not_finite), cmocka_unit_test(top_words)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(sizes),      cmocka_unit_test(chunks),   cmocka_unit_test(far),    cmocka_unit_test(parts),
+      cmocka_unit_test(sure_word),  cmocka_unit_test(splits),   cmocka_unit_test(groups), cmocka_unit_test(no_rows),
+      cmocka_unit_test(not_finite), cmocka_unit_test(top_words)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
 

@@ -237,7 +237,7 @@ static void counts_bytes(void **state) {
 // A device that does a thousand operations and a hundred bytes a second.
 static tarn_status known_peaks(tarn__device_peaks *peaks, int threads) {
   assert_int_equal(threads, 3);
-  *peaks = (tarn__device_peaks){.flops = {[TARN__F32] = 1000.0}, .bytes = 100.0};
+  *peaks = (tarn__device_peaks){.flops = {[TARN__F32] = 1000.0, [TARN__BF16] = 9000.0}, .bytes = 100.0};
   return TARN_STATUS_OK;
 }
 
@@ -262,7 +262,7 @@ static void compares_with_peaks(void **state) {
                      TARN_STATUS_OK);
   assert_int_equal(tarn__profile_moving(profile, "optimiser", tarn__profile_clock(profile), 50.0), TARN_STATUS_OK);
   assert_int_equal(tarn_profile_sum(profile, &s), TARN_STATUS_OK);
-  assert_true(s.peaks.fp32_flops == 1000.0 && s.peaks.bf16_flops == 0.0 && s.peaks.bytes == 100.0);
+  assert_true(s.peaks.fp32_flops == 1000.0 && s.peaks.bf16_flops == 9000.0 && s.peaks.bytes == 100.0);
   const tarn_profile_row *row = find(&s, "linear", "", TARN_PROFILE_FORWARD);
   assert_true(row->flops == 2 * 2.0 * 3 * 4 * 2 && row->bytes == 2 * 4.0 * (12 + 8 + 6));
   assert_true(fabs(row->flops_seconds - 0.096) < 1e-12 && fabs(row->bytes_seconds - 2.08) < 1e-12);
@@ -270,6 +270,45 @@ static void compares_with_peaks(void **state) {
   assert_true(row->bytes == 50.0 && row->bytes_seconds == 0.5 && row->flops_seconds == 0.0);
   tarn__graph_close(&graph);
   tarn_profile_close(&profile);
+}
+
+// Products of fp32 with a weight through tiles take six or three of BF16 for each, and what has no weight is exact.
+static void counts_splits(void **state) {
+  (void)state;
+  static const struct {
+    tarn__fp32 fp32;
+    double linear;  // seconds of its 48 operations
+  } cases[] = {
+      {TARN__FP32_EXACT, 48 / 1000.0}, {TARN__FP32_SPLIT6, 48 / (9000.0 / 6)}, {TARN__FP32_SPLIT3, 48 / (9000.0 / 3)}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    tarn__device device = tarn__device_reference;
+    device.peaks = known_peaks;
+    tarn_profile *profile;
+    tarn_profile_summary s;
+    assert_int_equal(tarn_profile_open(&profile, 0), TARN_STATUS_OK);
+    assert_int_equal(tarn__profile_peaks(profile, &device, 3), TARN_STATUS_OK);
+    tarn__param weight = matrix(2, 4);
+    tarn__graph graph = {0};
+    tarn__graph_begin(&graph, &device, TARN__F32, true, 1);
+    graph.fp32 = cases[i].fp32;
+    float x[12];
+    tarn__linear(&graph, tarn__graph_external(&graph, TARN__F32, 3, 4, x, "x"), &weight, NULL, TARN__IDENTITY);
+    static const int32_t offsets[] = {0, 3};
+    tarn__tensor *pair = tarn__graph_input(&graph, 2, offsets, "offsets");
+    tarn__tensor *qkv = tarn__graph_external(&graph, TARN__F32, 3, 12, x, "qkv");
+    tarn__attention_spec spec = {.heads = 1, .d = 4, .key_column = 4, .value_column = 8, .longest = 3};
+    tarn__attention(&graph, qkv, qkv, pair, pair, spec);
+    for (int n = 0; n < 2; n++)
+      assert_int_equal(tarn__profile_node(profile, graph.nodes[n], false, tarn__profile_clock(profile), 0.0),
+                       TARN_STATUS_OK);
+    assert_int_equal(tarn_profile_sum(profile, &s), TARN_STATUS_OK);
+    const tarn_profile_row *row = find(&s, "linear", "", TARN_PROFILE_FORWARD);
+    assert_true(row->flops == 48.0 && fabs(row->flops_seconds - cases[i].linear) < 1e-12);
+    row = find(&s, "attention", "", TARN_PROFILE_FORWARD);
+    assert_true(row->flops > 0 && fabs(row->flops_seconds - row->flops / 1000.0) < 1e-12);
+    tarn__graph_close(&graph);
+    tarn_profile_close(&profile);
+  }
 }
 
 // Products of floats and of BF16, and memory, do something on every machine.
@@ -283,7 +322,7 @@ static void measures_the_processor(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(measures_a_training), cmocka_unit_test(bounds_and_nothing),
-                                     cmocka_unit_test(counts_bytes), cmocka_unit_test(compares_with_peaks),
-                                     cmocka_unit_test(measures_the_processor)};
+                                     cmocka_unit_test(counts_bytes),        cmocka_unit_test(compares_with_peaks),
+                                     cmocka_unit_test(counts_splits),       cmocka_unit_test(measures_the_processor)};
   return cmocka_run_group_tests(tests, open_all, sandbox_close);
 }

@@ -69,16 +69,15 @@ TARN__VEC_INLINE void reduce(reduced *r, float *x, int64_t words, bool keep) {
   }
 }
 
-TARN__VEC_INLINE void gradient_step(void *dlogits, const float *e, float *sum, float factor, float base,
-                                    tarn__dtype dtype, int64_t i, int64_t n) {
+TARN__VEC_INLINE void gradient_step(uint16_t *dlogits, const float *e, float *sum, float factor, float base, int64_t i,
+                                    int64_t n) {
   const tarn__vec g = tarn__vec_axpy(factor, tarn__vec_read_first(e, TARN__F32, i, n), tarn__vec_all(-base));
   if (sum) tarn__vec_write_first(sum, TARN__F32, i, tarn__vec_read_first(sum, TARN__F32, i, n) + g, n);
-  tarn__vec_write_first(dlogits, dtype, i, g, n);
+  tarn__vec_write_first(dlogits, TARN__BF16, i, g, n);
 }
 
 // (p - smoothing / V - (1 - smoothing) [j = target]) * scale, where p = e / sum, e off the largest logit
-TARN__VEC_INLINE void gradient(void *dlogits, const float *e, const reduced *r, const tarn__output_row *row,
-                               tarn__dtype dtype) {
+TARN__VEC_INLINE void gradient(uint16_t *dlogits, const float *e, const reduced *r, const tarn__output_row *row) {
   const float base = (float)(row->scale * row->smoothing / (double)row->words);
   const float wanted = (float)((1.0 - row->smoothing) * row->scale);
   float target = 0.0f;
@@ -87,17 +86,14 @@ TARN__VEC_INLINE void gradient(void *dlogits, const float *e, const reduced *r, 
     const float factor = (float)(row->scale * exp((double)r->shift[p] - (double)r->most) / r->sum);
     if (row->target >= first && row->target < end) target = tarn__fma(e[row->target], factor, -base) - wanted;
     int64_t i = first;
-    for (; i + LANES <= end; i += LANES) gradient_step(dlogits, e, row->sums, factor, base, dtype, i, LANES);
-    if (i < end) gradient_step(dlogits, e, row->sums, factor, base, dtype, i, end - i);
+    for (; i + LANES <= end; i += LANES) gradient_step(dlogits, e, row->sums, factor, base, i, LANES);
+    if (i < end) gradient_step(dlogits, e, row->sums, factor, base, i, end - i);
   }
-  if (dtype == TARN__F32)
-    ((float *)dlogits)[row->target] = target;
-  else
-    ((uint16_t *)dlogits)[row->target] = tarn__bf16_from_f32(target);
+  dlogits[row->target] = tarn__bf16_from_f32(target);
   if (row->sums) row->sums[row->target] -= wanted;
 }
 
-static void loss(float *logits, void *dlogits, double result[2], const tarn__output_row *row) {
+static void loss(float *logits, uint16_t *dlogits, double result[2], const tarn__output_row *row) {
   const double target = (double)logits[row->target];
   reduced r;
   row->wants_grad ? reduce(&r, logits, row->words, true) : reduce(&r, logits, row->words, false);
@@ -106,9 +102,7 @@ static void loss(float *logits, void *dlogits, double result[2], const tarn__out
   result[0] = (1.0 - row->smoothing) * result[1];
   if (row->smoothing > 0.0)
     result[0] = tarn__fma_double(row->smoothing, log_sum - r.total / (double)row->words, result[0]);
-  if (!row->wants_grad) return;
-  row->dtype == TARN__BF16 ? gradient(dlogits, logits, &r, row, TARN__BF16)
-                           : gradient(dlogits, logits, &r, row, TARN__F32);
+  if (row->wants_grad) gradient(dlogits, logits, &r, row);
 }
 
 static void log_softmax(float *logits, int64_t words) {

@@ -10,15 +10,14 @@ typedef struct tarn__output_row {
   int64_t words;
   int32_t target;
   double smoothing;
-  float scale;        // of the gradient
-  tarn__dtype dtype;  // of the gradient
-  bool wants_grad;    // false: only the loss
-  float *sums;        // [words] += gradient; NULL: not wanted
+  float scale;      // of the gradient
+  bool wants_grad;  // false: only the loss
+  float *sums;      // [words] += gradient; NULL: not wanted
 } tarn__output_row;
 
 typedef struct tarn__output_kernels {
-  // loss = {smoothed loss, nll}. dlogits: F32, and then it may be the logits, or BF16. The logits are lost.
-  void (*loss)(float *logits, void *dlogits, double loss[2], const tarn__output_row *row);
+  // loss = {smoothed loss, nll}. The logits are lost.
+  void (*loss)(float *logits, uint16_t *dlogits, double loss[2], const tarn__output_row *row);
   // logits become log-probabilities.
   void (*log_softmax)(float *logits, int64_t words);
 } tarn__output_kernels;

@@ -1,4 +1,5 @@
-// The output layer never holds all logits: it goes through the rows in chunks, and for each chunk computes
+// The output layer in BF16 without matrix tiles (output_tiles.h), for fp32 see output_blocks.h. It never holds all
+// logits: it goes through the rows in chunks, and for each chunk computes
 //   logits = x table^T + bias;  loss and dlogits;  dtable += dlogits^T x;  dx = dlogits table
 // dx comes last: it may lie in the memory of x. The gradient of the table is as large as the table, so a chunk has many
 // rows (most_chunk_rows). Logits in fp32 beside dlogits in BF16 live only from their product to their
@@ -8,6 +9,7 @@
 #include "device/cpu/cpu_kernels.h"
 #include "device/cpu/gemm.h"
 #include "device/cpu/isa.h"
+#include "device/cpu/output_blocks.h"
 #include "device/cpu/output_kernels.h"
 #include "device/cpu/output_tiles.h"
 #include "device/cpu/row_cpu.h"
@@ -46,7 +48,6 @@ static tarn__gemm logits_shape(const tarn__node *node, const layout *l, int64_t 
                       .ldb = l->d,
                       .ldc = l->words,
                       .dtype = node->in[0]->dtype,
-                      .fp32 = node->fp32,
                       .c_dtype = TARN__F32,
                       .transpose_b = true};
 }
@@ -59,7 +60,6 @@ static tarn__gemm dtable_shape(const tarn__node *node, const layout *l, int64_t 
                       .ldb = l->d,
                       .ldc = l->d,
                       .dtype = node->in[0]->dtype,
-                      .fp32 = node->fp32,
                       .c_dtype = TARN__F32,
                       .transpose_a = true};
 }
@@ -73,7 +73,6 @@ static tarn__gemm dx_shape(const tarn__node *node, const layout *l, int64_t rows
                       .ldb = l->d,
                       .ldc = l->d,
                       .dtype = node->in[0]->dtype,
-                      .fp32 = node->fp32,
                       .c_dtype = node->out[1]->dtype};
 }
 
@@ -143,20 +142,16 @@ static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
 
 // Each chunk reads and writes the gradient of the table once: where products are so fast that this shows, in BF16,
 // dlogits may take half of the memory that the gradient takes.
-static int64_t most_chunk_rows(const layout *l, bool separate, int64_t row_bytes) {
-  int64_t bytes = CHUNK_BYTES;
-  if (separate) bytes = larger(bytes, l->words * l->d * (int64_t)sizeof(float) / 2);
+static int64_t most_chunk_rows(const layout *l, int64_t row_bytes) {
+  const int64_t bytes = larger(CHUNK_BYTES, l->words * l->d * (int64_t)sizeof(float) / 2);
   return larger(bytes / row_bytes, CHUNK_ROWS);
 }
 
 static layout layout_of(const tarn__node *node, int threads) {
   const tarn__tensor *x = node->in[0];
   layout l = {.words = node->in[1]->rows, .d = node->in[1]->cols, .rows = x->rows, .wants_grad = wants_grad(node)};
-  // Without a gradient, and in fp32, there is one buffer.
-  bool separate = l.wants_grad && x->dtype == TARN__BF16;
-  int64_t row_bytes = l.words * (int64_t)(separate ? sizeof(uint16_t) : sizeof(float));
   int64_t part = larger((int64_t)PART_BYTES / (l.words * (int64_t)sizeof(float)), PART_ROWS);
-  int64_t most = l.wants_grad ? most_chunk_rows(&l, separate, row_bytes) : part;
+  int64_t most = l.wants_grad ? most_chunk_rows(&l, l.words * (int64_t)sizeof(uint16_t)) : part;
   // Without rows there is one chunk of none: its product clears the gradient of the table.
   l.chunks = larger((l.rows + most - 1) / most, 1);
   l.chunk_rows = (l.rows + l.chunks - 1) / l.chunks;
@@ -164,10 +159,10 @@ static layout layout_of(const tarn__node *node, int threads) {
     l.chunk_rows = smaller((l.chunk_rows + ROW_UNIT - 1) / ROW_UNIT * ROW_UNIT, most);
     l.chunks = (l.rows + l.chunk_rows - 1) / l.chunk_rows;
   }
-  l.part_rows = separate && part < l.chunk_rows ? part : larger(l.chunk_rows, 1);
+  l.part_rows = l.wants_grad && part < l.chunk_rows ? part : larger(l.chunk_rows, 1);
   size_t end = 0;
-  l.logits = after(&end, (size_t)((separate ? l.part_rows : l.chunk_rows) * l.words) * sizeof(float));
-  l.dlogits = separate ? after(&end, (size_t)(l.chunk_rows * l.words) * sizeof(uint16_t)) : l.logits;
+  l.logits = after(&end, (size_t)(l.part_rows * l.words) * sizeof(float));
+  l.dlogits = after(&end, l.wants_grad ? (size_t)(l.chunk_rows * l.words) * sizeof(uint16_t) : 0);
   l.losses = after(&end, (size_t)l.rows * 2 * sizeof(double));
   l.sums = after(&end, node->dparam[1] != NULL ? (size_t)(l.words * threads) * sizeof(float) : 0);
   tarn__gemm logits = logits_shape(node, &l, 1);
@@ -184,6 +179,7 @@ static layout layout_of(const tarn__node *node, int threads) {
 
 size_t tarn__cpu_output_loss_scratch(const tarn__node *node, int threads) {
   if (tarn__output_tiles_fit(node)) return tarn__output_tiles_scratch(node, threads);
+  if (tarn__output_blocks_fit(node)) return tarn__output_blocks_scratch(node, threads);
   layout l = layout_of(node, threads);
   return l.bytes + products_scratch(node, &l, threads);
 }
@@ -202,19 +198,17 @@ static void part_loss(const tarn__exec *exec, const tarn__node *node, const layo
   float *logits = (float *)((char *)node->scratch + l->logits);
   float *sums = (float *)((char *)node->scratch + l->sums);
   double *losses = losses_of(node, l);
-  size_t size = tarn__dtype_size(node->in[0]->dtype);
-  char *dlogits = (char *)node->scratch + l->dlogits + (size_t)(to * l->words) * size;
+  uint16_t *dlogits = (uint16_t *)(void *)((char *)node->scratch + l->dlogits) + to * l->words;
 #pragma omp parallel for schedule(static) num_threads(exec->threads)
   for (int part = 0; part < exec->threads; part++) {
     tarn__output_row row = {.words = l->words,
                             .smoothing = attr->smoothing,
                             .scale = l->wants_grad ? (float)*attr->grad_scale : 0.0f,
-                            .dtype = node->in[0]->dtype,
                             .wants_grad = l->wants_grad,
                             .sums = node->dparam[1] != NULL ? sums + part * l->words : NULL};
     for (int64_t r = rows * part / exec->threads; r < rows * (part + 1) / exec->threads; r++) {
       row.target = targets[first + r];
-      kernels->loss(logits + r * l->words, dlogits + (size_t)(r * l->words) * size, losses + 2 * (first + r), &row);
+      kernels->loss(logits + r * l->words, dlogits + r * l->words, losses + 2 * (first + r), &row);
     }
   }
 }
@@ -261,6 +255,10 @@ static void add_bias_gradient(const tarn__exec *exec, const tarn__node *node, co
 tarn_status tarn__cpu_output_loss(const tarn__exec *exec, const tarn__node *node) {
   if (tarn__output_tiles_fit(node)) {
     tarn__output_tiles_run(exec, node);
+    return TARN_STATUS_OK;
+  }
+  if (tarn__output_blocks_fit(node)) {
+    tarn__output_blocks_run(exec, node);
     return TARN_STATUS_OK;
   }
   layout l = layout_of(node, exec->threads);
