@@ -79,10 +79,10 @@ static const tarn__option model_options[] = {
     {"architecture", CHOICE(tarn_config_model, architecture, architecture_words),
      .derived = "by the sections encoder and decoder", .later = true,
      .help = "which stacks the model has; the sections encoder and decoder say it too", .also = "arch model_type type"},
-    {"task", CHOICE(tarn_config_model, task, task_words),
-     .derived =
-         "translation with encoder and decoder, language-model of a decoder, masked-language-model of an encoder",
-     .later = true, .help = "what the model learns", .also = "objective criterion"},
+    {"task", CHOICE(tarn_config_model, task, task_words), .derived = "by model.architecture", .later = true,
+     .help = "what the model learns: with an encoder and a decoder translation, of a decoder alone language-model, of an "
+             "encoder alone masked-language-model, unless this says another task",
+     .also = "objective criterion"},
     {"segments", INTEGER(tarn_config_model, segments, 0, 65536), .value = "0", .later = true,
      .help =
          "vectors added to the embeddings that tell the first sentence of a row from the second, where the data say "
