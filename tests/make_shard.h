@@ -48,9 +48,20 @@ static inline void make_shard(const char *prefix, int64_t pairs, int source_size
   tarn_vocab_close(&target);
 }
 
-// Writes "<prefix>.tarn", a text of random sentences of 2 .. MAKE_SHARD_LONGEST tokens.
-static inline void make_text_shard(const char *prefix, int64_t sentences, int size, uint64_t seed) {
-  tarn_vocab *vocab = make_vocab(size);
+// The same with the special tokens of masked models, 3 to 5.
+static inline tarn_vocab *make_masked_vocab(int size) {
+  char text[4096];
+  int used = snprintf(text, sizeof text,
+                      "tarn-vocab whitespace 2\nlowercase 0\nsize %d\n<unk>\n<s>\n</s>\n<cls>\n<sep>\n<mask>\n", size);
+  for (int i = 6; i < size; i++) used += snprintf(text + used, sizeof text - (size_t)used, "w%d\n", i);
+  tarn_vocab *vocab;
+  if (tarn_vocab_open_memory(&vocab, text, (size_t)used) != TARN_STATUS_OK) abort();
+  return vocab;
+}
+
+// Writes "<prefix>.tarn", a text of random sentences of 2 .. MAKE_SHARD_LONGEST tokens of a vocabulary.
+static inline void make_text_shard_of(const char *prefix, int64_t sentences, const tarn_vocab *vocab, uint64_t seed) {
+  const int32_t size = tarn_vocab_size(vocab);
   tarn__shard_writer *writer;
   tarn__random random;
   tarn__random_init(&random, seed, 1);
@@ -62,6 +73,11 @@ static inline void make_text_shard(const char *prefix, int64_t sentences, int si
     if (tarn__shard_writer_put(writer, NULL, 0, ids, length) != TARN_STATUS_OK) abort();
   }
   if (tarn__shard_writer_commit(&writer) != TARN_STATUS_OK) abort();
+}
+
+static inline void make_text_shard(const char *prefix, int64_t sentences, int size, uint64_t seed) {
+  tarn_vocab *vocab = make_vocab(size);
+  make_text_shard_of(prefix, sentences, vocab, seed);
   tarn_vocab_close(&vocab);
 }
 

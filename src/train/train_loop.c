@@ -78,10 +78,11 @@ static tarn_status log_window(tarn_train *t, double rate) {
   return TARN_STATUS_OK;
 }
 
-// Tells of the updates since the last such line, if there are any; the next begins after it.
+// Tells of the updates since the last such line, if they have predicted anything, which few short sentences with masks
+// may not have; the next begins after it.
 static tarn_status close_window(tarn_train *t, double rate) {
   tarn__progress *p = &t->progress;
-  if (p->window_updates == 0) return TARN_STATUS_OK;
+  if (p->window_target == 0) return TARN_STATUS_OK;
   if (t->comm->rank == 0) TARN_TRY(log_window(t, rate));
   p->loss_sum = p->nll_sum = p->norm_sum = p->window_seconds = 0.0;
   p->window_updates = p->window_source = p->window_target = 0;

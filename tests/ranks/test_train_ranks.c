@@ -108,7 +108,8 @@ static void assert_near(const json_t *x, const json_t *y, const char *key, doubl
 
 // Everything that is counted is equal, and everything that is summed is so to rounding, which grows from step to step.
 static void assert_logs_near(const char *a, const char *b, double first, double later) {
-  static const char *const sums[] = {"loss", "nll", "ppl", "grad_norm", "valid_loss", "valid_nll", "valid_bleu"};
+  static const char *const sums[] = {"loss",       "nll",       "ppl",        "grad_norm",
+                                     "valid_loss", "valid_nll", "valid_bleu", "valid_accuracy"};
   json_t *x = read_log(a), *y = read_log(b);
   assert_true(json_array_size(x) >= 12);
   assert_int_equal(json_array_size(x), json_array_size(y));
@@ -161,6 +162,8 @@ static const variant variants[] = {
      {"encoder.layers=R R L", "model.frozen_embeddings=encoder", "model.embeddings=none", "model.embedding_dropout=0",
       "kinds.R.dropout=0", "train.cache_frozen=yes"}},
     {"text", "text.yaml", 2e-6, 2e-3, {"train.threads=1"}},
+    // Masks are those of the sentence, whichever rank has it.
+    {"masked", "masked.yaml", 2e-6, 2e-3, {"train.threads=1"}},
 };
 
 // Overrides of a variant with so many batches of each rank in an update.
@@ -481,6 +484,16 @@ static const char text_config[] =
     "train: { max_updates: 12, lr: 0.01, warmup: 4, max_tokens: 200, save_every: 5 }\n"
     "valid: { every: 4 }\n";
 
+static const char masked_config[] =
+    "model: { d_model: 16, dropout: 0.2, embedding_norm: yes }\n"
+    "encoder: { layers: L R }\n"
+    "kinds:\n"
+    "  L: { mixer: attention, heads: 2, ffn: 32 }\n"
+    "  R: { mixer: attention, heads: 2, ffn: 32, frozen: yes }\n"
+    "data: { vocab: masks, train: masked, valid: masked.valid }\n"
+    "train: { max_updates: 12, lr: 0.01, warmup: 4, max_tokens: 200, save_every: 5 }\n"
+    "valid: { every: 4 }\n";
+
 static const char ridge_config[] =
     "model: { d_model: 16, embeddings: none, dropout: 0, output_bias: yes, frozen_embeddings: decoder }\n"
     "decoder: { layers: R }\n"
@@ -494,6 +507,14 @@ static int open_all(void **state) {
   make_text_shard("text", 120, TINY_VOCAB, 7);
   make_text_shard("text.valid", 12, TINY_VOCAB, 8);
   sandbox_write("text.yaml", text_config, strlen(text_config));
+  tarn_vocab *vocab = make_masked_vocab(TINY_VOCAB);
+  size_t size;
+  const void *bytes = tarn_vocab_bytes(vocab, &size);
+  sandbox_write("masks", bytes, size);
+  make_text_shard_of("masked", 120, vocab, 5);
+  make_text_shard_of("masked.valid", 12, vocab, 6);
+  tarn_vocab_close(&vocab);
+  sandbox_write("masked.yaml", masked_config, strlen(masked_config));
   sandbox_write("ridge.yaml", ridge_config, strlen(ridge_config));
   return 0;
 }

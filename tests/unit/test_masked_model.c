@@ -1,0 +1,169 @@
+// Masked language models: an encoder alone learns from masks, resumes to the bit, has the same bits on memory that the
+// host cannot touch, and is kept apart from models that translate or go on with a text.
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+// cmocka needs the headers above.
+#include <cmocka.h>
+#include <jansson.h>
+
+#include "same_run.h"
+#include "shadow_device.h"
+#include "store/checkpoint.h"
+#include "tarn/translate.h"
+#include "tiny_run.h"
+
+static const char description[] =
+    "model: { d_model: 16, dropout: 0.1, positions: learned, max_length: 64, segments: 2, embedding_norm: yes }\n"
+    "encoder: { layers: L R L }\n"
+    "kinds:\n"
+    "  L: { mixer: attention, heads: 2, ffn: { width: 32, activation: gelu } }\n"
+    "  R: { mixer: attention, heads: 2, ffn: 32, frozen: yes }\n"
+    "data: { vocab: masks, train: text, valid: valid_text }\n"
+    "train: { max_updates: 12, lr: 0.01, warmup: 4, max_tokens: 400, label_smoothing: 0, log_every: 2, save_every: 5,\n"
+    "         keep_last: 2, average: 2, threads: 2 }\n"
+    "valid: { every: 4 }\n";
+
+static int open_all(void **state) {
+  if (sandbox_open(state) != 0) return -1;
+  tiny_files();
+  tarn_vocab *vocab = make_masked_vocab(TINY_VOCAB);
+  size_t size;
+  const void *bytes = tarn_vocab_bytes(vocab, &size);
+  sandbox_write("masks", bytes, size);
+  make_text_shard_of("text", 120, vocab, 5);
+  make_text_shard_of("valid_text", 12, vocab, 6);
+  // Sentences in which each word follows from its neighbours.
+  tarn__shard_writer *writer;
+  if (tarn__shard_writer_open(&writer, "easy", NULL, vocab) != TARN_STATUS_OK) return -1;
+  for (int32_t i = 0; i < 300; i++) {
+    int32_t ids[12];
+    for (int32_t k = 0; k < 12; k++) ids[k] = 6 + (i * 7 + k) % (TINY_VOCAB - 6);
+    if (tarn__shard_writer_put(writer, NULL, 0, ids, 12) != TARN_STATUS_OK) return -1;
+  }
+  if (tarn__shard_writer_commit(&writer) != TARN_STATUS_OK) return -1;
+  tarn_vocab_close(&vocab);
+  sandbox_write("tiny.yaml", description, strlen(description));
+  return 0;
+}
+
+static void a_model_has_embeddings_layers_and_a_head(void **state) {
+  (void)state;
+  static const char *const names[] = {"embeddings.weight",
+                                      "embeddings.positions.weight",
+                                      "embeddings.segments.weight",
+                                      "embeddings.norm.gain",
+                                      "embeddings.norm.bias",
+                                      "output.dense.weight",
+                                      "output.dense.bias",
+                                      "output.norm.gain",
+                                      "output.norm.bias",
+                                      "output.bias",
+                                      "encoder.layer1.self_attn.qkv.weight"};
+  tarn_config *config;
+  tarn__model *model;
+  assert_int_equal(tarn_config_read(&config, "tiny.yaml", NULL, 0), TARN_STATUS_OK);
+  assert_int_equal(tarn__model_open(&model, config, TINY_VOCAB, TINY_VOCAB, TARN__F32, true), TARN_STATUS_OK);
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    if (strcmp(model->params[i]->name, names[i]) != 0)
+      fail_msg("parameter %zu is %s, expected %s", i, model->params[i]->name, names[i]);
+  assert_ptr_equal(model->weights.output_table, model->weights.target_table);
+  assert_int_equal(model->decoder.count, 0);
+  tarn__model_close(&model);
+  tarn_config_close(&config);
+}
+
+static void it_resumes_to_the_bit(void **state) {
+  (void)state;
+  static const char *const variants[][3] = {
+      {"model.segments=0", "model.embedding_norm=no", "masking.whole_words=yes"},
+      {"train.precision=bf16", "train.accumulate=2", "train.clip_norm=1"},
+      {"model.embeddings=none", "model.frozen_embeddings=encoder", "model.positions=rotary"}};
+  run_through("whole", NULL, 0);
+  run_in_pieces("pieces", 3, NULL, 0);
+  assert_same_run("whole", "pieces");
+  for (size_t i = 0; i < sizeof variants / sizeof *variants; i++) {
+    char whole[32], pieces[32];
+    snprintf(whole, sizeof whole, "whole%zu", i);
+    snprintf(pieces, sizeof pieces, "pieces%zu", i);
+    run_through(whole, variants[i], 3);
+    run_in_pieces(pieces, 5, variants[i], 3);
+    assert_same_run(whole, pieces);
+  }
+}
+
+static void it_is_the_same_on_a_device(void **state) {
+  (void)state;
+  run_through("here", NULL, 0);
+  tarn__device_use(&shadow_device);
+  run_in_pieces("apart", 5, NULL, 0);
+  tarn__device_use(NULL);
+  assert_true(shadow.most > 0);
+  assert_int_equal(shadow.now, 0);
+  assert_same_run("here", "apart");
+}
+
+// The last value of a key in a run's log.
+static double last_of(const char *run, const char *key) {
+  json_t *log = read_log(run);
+  double value = NAN;
+  for (size_t i = 0; i < json_array_size(log); i++) {
+    const json_t *found = json_object_get(json_array_get(log, i), key);
+    if (found) value = json_number_value(found);
+  }
+  json_decref(log);
+  return value;
+}
+
+static void it_learns_and_is_scored(void **state) {
+  (void)state;
+  static const char *const keys[] = {
+      "data.train=easy", "data.valid=easy",  "train.max_updates=400", "train.lr=0.01",   "train.average=0",
+      "valid.every=100",  "model.d_model=32", "valid.metric=accuracy", "model.dropout=0", "train.warmup=20"};
+  run_through("easy_run", keys, sizeof keys / sizeof *keys);
+  const double accuracy = last_of("easy_run", "valid_accuracy"), nll = last_of("easy_run", "valid_nll");
+  if (!(accuracy > 0.6 && accuracy <= 1.0)) fail_msg("accuracy %g, nll %g", accuracy, nll);
+  assert_true(nll < 1.5);  // 4: it knows nothing
+  assert_true(fabs(last_of("easy_run", "valid_loss") - nll) < 1e-6);
+  tarn__checkpoint *c;
+  assert_int_equal(tarn__checkpoint_open(&c, "easy_run", TARN__F32), TARN_STATUS_OK);
+  assert_int_equal(c->config->model.task, TARN_TASK_MASKED_LANGUAGE_MODEL);
+  tarn__checkpoint_close(&c);
+  // Its weights begin another training.
+  const char *from[] = {"train.init_from=easy_run", "model.d_model=32", "train.max_updates=1", "valid.at_start=yes",
+                        "data.valid=easy"};
+  run_through("again", from, sizeof from / sizeof *from);
+  assert_true(last_of("again", "valid_nll") < 2.0);
+}
+
+static void wrong_use_is_refused(void **state) {
+  (void)state;
+  make_text_shard("plain_text", 20, TINY_VOCAB, 5);
+  const char *unmasked[] = {"data.vocab=vocab", "data.train=plain_text", "data.valid="};
+  assert_int_equal(tiny_train("tiny.yaml", "refused", unmasked, 3, NULL, NULL, NULL), TARN_STATUS_USAGE);
+  assert_non_null(strstr(tarn_error_message(), "has no <mask>, which a masked language model reads"));
+  const char *few[] = {"masking.share=0.000001"};
+  assert_int_equal(tiny_train("tiny.yaml", "few", few, 1, NULL, NULL, NULL), TARN_STATUS_DATA);
+  assert_non_null(strstr(tarn_error_message(), "no token of which is masked; raise masking.share"));
+  run_through("masked", NULL, 0);
+  tarn_translator_options options;
+  tarn_translator *translator;
+  tarn_translator_default(&options);
+  assert_int_equal(tarn_translator_open(&translator, "masked", &options), TARN_STATUS_USAGE);
+  assert_non_null(strstr(tarn_error_message(), "a masked language model does not translate"));
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_model_has_embeddings_layers_and_a_head),
+      cmocka_unit_test(it_resumes_to_the_bit),
+      cmocka_unit_test(it_is_the_same_on_a_device),
+      cmocka_unit_test(it_learns_and_is_scored),
+      cmocka_unit_test(wrong_use_is_refused),
+  };
+  return cmocka_run_group_tests(tests, open_all, sandbox_close);
+}
