@@ -76,8 +76,8 @@ static const tarn__op op_backward = {.id = TARN__OP_ATTENTION_BACKWARD,
 static void grad(tarn__graph *graph, tarn__node *node) {
   tarn__tensor *queries = node->in[TARN__ATTENTION_QUERIES], *keys_values = node->in[TARN__ATTENTION_KEYS_VALUES];
   const bool self = queries == keys_values;
-  tarn__node *back = tarn__graph_node(graph, &op_backward, sizeof(tarn__attention_spec));
-  *(tarn__attention_spec *)back->attr = *(const tarn__attention_spec *)node->attr;
+  tarn__node *back = tarn__graph_node(graph, &op_backward, sizeof(tarn__attention_attr));
+  *(tarn__attention_attr *)back->attr = *(const tarn__attention_attr *)node->attr;
   back->in[TARN__ATTENTION_QUERIES] = queries;
   back->in[TARN__ATTENTION_KEYS_VALUES] = self ? NULL : keys_values;
   back->in[TARN__ATTENTION_QUERY_OFFSETS] = node->in[TARN__ATTENTION_QUERY_OFFSETS];
@@ -105,9 +105,10 @@ tarn__tensor *tarn__attention(tarn__graph *graph, tarn__tensor *queries, tarn__t
               query_offsets->cols == key_offsets->cols && queries->dtype == keys_values->dtype;
   fits = fits && holds(queries, spec.query_column, spec.d) && holds(keys_values, spec.key_column, spec.d) &&
          holds(keys_values, spec.value_column, spec.d);
+  fits = fits && spec.heads <= TARN__ATTENTION_HEADS && spec.longest <= TARN__ATTENTION_KEYS;
   if (!fits) tarn__graph_fail(graph, TARN_STATUS_INTERNAL, "attention: its inputs do not fit together");
-  tarn__node *node = tarn__graph_node(graph, &op_attention, sizeof spec);
-  *(tarn__attention_spec *)node->attr = spec;
+  tarn__node *node = tarn__graph_node(graph, &op_attention, sizeof(tarn__attention_attr));
+  *(tarn__attention_attr *)node->attr = (tarn__attention_attr){spec, tarn__dropout_make(graph, spec.dropout)};
   node->in[TARN__ATTENTION_QUERIES] = queries;
   node->in[TARN__ATTENTION_KEYS_VALUES] = keys_values;
   node->in[TARN__ATTENTION_QUERY_OFFSETS] = query_offsets;

@@ -2,8 +2,21 @@
 #ifndef TARN_OPS_ATTENTION_H
 #define TARN_OPS_ATTENTION_H
 
-#include "graph/graph.h"
+#include "ops/dropout.h"
 #include "ops/ops.h"
+
+// Dropout of the weights: that of query row r (of all sequences), head h and key j of its sequence, counted from 0, is
+// that of row r and column h * KEYS + j.
+enum { TARN__ATTENTION_HEADS = 1024, TARN__ATTENTION_KEYS = 1 << 25 };  // the most heads, and keys of a sequence
+
+typedef struct tarn__attention_attr {
+  tarn__attention_spec spec;  // the first member: kernels without dropout look at it alone
+  tarn__dropout dropout;
+} tarn__attention_attr;
+
+static inline int64_t tarn__attention_column(int64_t head, int64_t key) {
+  return head * (int64_t)TARN__ATTENTION_KEYS + key;
+}
 
 // Forward: in QUERIES, KEYS_VALUES, the offsets of both; out [R, d].
 enum {

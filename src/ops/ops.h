@@ -50,19 +50,22 @@ tarn__residual_out tarn__residual_norm(tarn__graph *graph, tarn__tensor *x, tarn
 // queries holds q in columns [query_column, query_column + d); keys_values holds k and v likewise at key_column and
 // value_column. Self-attention: queries == keys_values == qkv [R, 3 d]. `causal`: query i sees keys 0..i of its
 // sequence (equal lengths). longest: upper bound of the key rows of one sequence, for scratch. Returns [R, d].
+// dropout, in training: each weight after the softmax becomes 0 with this probability, and else is divided by what is
+// left of 1 (Vaswani et al.'s own code; its mask is in ops/attention.h).
 typedef struct tarn__attention_spec {
   int heads;
   int64_t d;
   int64_t query_column, key_column, value_column;
   bool causal;
   int64_t longest;
+  double dropout;
 } tarn__attention_spec;
 tarn__tensor *tarn__attention(tarn__graph *graph, tarn__tensor *queries, tarn__tensor *keys_values,
                               tarn__tensor *query_offsets, tarn__tensor *key_offsets, tarn__attention_spec spec);
 
 // Attention of single query rows for incremental decoding (no gradient). Query row i sees the rows
 // rows[ranges[2 i]] .. rows[ranges[2 i + 1] - 1] of keys_values; rows (I32 [1, m]) may be NULL: then the range itself
-// names rows. keys_values is an EXTERNAL tensor (a cache) or an ordinary one. spec.causal is ignored.
+// names rows. keys_values is an EXTERNAL tensor (a cache) or an ordinary one. spec.causal and spec.dropout are ignored.
 tarn__tensor *tarn__attention_rows(tarn__graph *graph, tarn__tensor *queries, tarn__tensor *keys_values,
                                    tarn__tensor *rows, tarn__tensor *ranges, tarn__attention_spec spec);
 

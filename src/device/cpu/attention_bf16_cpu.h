@@ -3,6 +3,7 @@
 #ifndef TARN_DEVICE_CPU_ATTENTION_BF16_CPU_H
 #define TARN_DEVICE_CPU_ATTENTION_BF16_CPU_H
 
+#include "device/cpu/attention_head_cpu.h"
 #include "device/cpu/vec_cpu.h"
 #include "graph/graph.h"
 
@@ -42,6 +43,29 @@ TARN__VEC_INLINE void tarn__attention_transpose(__m512i x[16]) {
   TARN__ATTENTION_UNROLL for (int k = 0; k < 8; k++) {
     x[k] = _mm512_shuffle_i32x4(y[k], y[k + 8], 0x88);
     x[k + 8] = _mm512_shuffle_i32x4(y[k], y[k + 8], 0xDD);
+  }
+}
+
+// Which weights of TARN__DROPOUT_BLOCK keys, from key j on, and of LANES queries each from `query` of the head on,
+// dropout keeps: those of key j + k and register v of queries are in kept[v][k], bit by bit.
+enum { TARN__ATTENTION_MASK_LANES = 16 };
+TARN__VEC_INLINE void tarn__attention_kept(__mmask16 (*kept)[TARN__DROPOUT_BLOCK], const tarn__attention_head *h,
+                                           int64_t query, int64_t j, int vectors) {
+  const __m512i row =
+      _mm512_add_epi64(_mm512_set1_epi64(h->query + query), _mm512_set_epi64(14, 12, 10, 8, 6, 4, 2, 0));
+  const __m512i threshold = _mm512_set1_epi32((int32_t)(h->dropout.threshold << 16));
+  __m512i w[4][4];  // the even queries of a register, the odd ones
+  TARN__ATTENTION_UNROLL for (int i = 0; i < 2 * vectors; i++) {
+    w[i][0] = tarn__dropout_fill((uint32_t)tarn__attention_block(h, j));
+    w[i][1] = _mm512_add_epi64(row, _mm512_set1_epi64(i / 2 * TARN__ATTENTION_MASK_LANES + i % 2));
+    w[i][2] = tarn__dropout_fill(h->dropout.site);
+    w[i][3] = tarn__dropout_fill(h->exec->step);
+  }
+  tarn__dropout_rounds(w, 2 * vectors, h->exec);
+  TARN__ATTENTION_UNROLL for (int v = 0; v < vectors; v++) TARN__ATTENTION_UNROLL for (int k = 0; k < 4; k++) {
+    const __m512i words = _mm512_mask_shuffle_epi32(w[2 * v][k], 0xAAAA, w[2 * v + 1][k], _MM_PERM_CCAA);
+    kept[v][2 * k] = _mm512_cmpge_epu32_mask(_mm512_slli_epi32(words, 16), threshold);
+    kept[v][2 * k + 1] = _mm512_cmpge_epu32_mask(words, threshold);
   }
 }
 

@@ -3,6 +3,7 @@
 //
 //   forward    S = Q K^T,  P = softmax(S),  O = P V
 //   backward   S and P again,  dP = dO V^T,  dS = P (dP - rowsum(P dP)),  dQ = dS K,  dK += dS^T Q,  dV += P^T dO
+//   dropout    M P in place of P in O and dV, M dP in place of dP; M is 0 or 1 / (1 - p), and computed both times
 //
 // Queries come in blocks of rows, so that scratch is O(block x keys); keys and values are converted once a head, with
 // the transposed copies that make every product one with rows as right operand. In causal attention the products go by
@@ -23,6 +24,9 @@
 
 // Rows of a block of queries, and of a strip of a causal product; BLOCK is a multiple of STRIP.
 enum { STRIP = TARN__TILE_ROWS, BLOCK = 8 * STRIP };
+
+// Keys whose numbers of dropout a strip makes at once; a multiple of TARN__TILE_PAD.
+enum { DROPPED_KEYS = 256 };
 
 // Masked scores: far below every score, yet finite.
 static const float MASKED = -1e30f;
@@ -177,6 +181,35 @@ static void softmax(const head *h, float *p, int64_t first, int64_t rows) {
   }
 }
 
+// Dropout of a piece of a row of P. dp: of the same piece, or NULL.
+static void drop_piece(float *p, float *dp, const uint16_t *numbers, int64_t n, tarn__dropout dropout) {
+  const float scale = (float)tarn__dropout_scale(dropout);
+  const uint32_t threshold = dropout.threshold;
+  if (dp) {
+    for (int64_t j = 0; j < n; j++) dp[j] = numbers[j] >= threshold ? dp[j] * scale : 0.0f;
+    for (int64_t j = 0; j < n; j++) p[j] = numbers[j] >= threshold ? p[j] : -p[j];
+  } else {
+    for (int64_t j = 0; j < n; j++) p[j] = numbers[j] >= threshold ? p[j] * scale : 0.0f;
+  }
+}
+
+// Without dp, P becomes M P. With it, dP becomes M dP, and P becomes negative where M is 0.
+static void drop(const head *h, float *p, float *dp, int64_t first, int64_t rows) {
+  uint16_t numbers[(STRIP * DROPPED_KEYS + TARN__DROPOUT_CHUNK - 1) / TARN__DROPOUT_CHUNK * TARN__DROPOUT_CHUNK];
+  for (int64_t i = 0; i < rows; i += STRIP) {
+    const int64_t keys = tarn__tile_pad(keys_of(h, first, i, rows)), m = smaller(STRIP, rows - i);
+    for (int64_t j = 0; j < keys; j += DROPPED_KEYS) {
+      const int64_t n = smaller(DROPPED_KEYS, keys - j);
+      tarn__dropout_matrix(numbers, h->exec, h->dropout.site, h->query + first + i, m, tarn__attention_block(h, j),
+                           n / TARN__DROPOUT_BLOCK);
+      for (int64_t r = 0; r < m; r++) {
+        const int64_t at = (i + r) * h->key_row + j;
+        drop_piece(p + at, dp ? dp + at : NULL, numbers + r * n, n, h->dropout);
+      }
+    }
+  }
+}
+
 static void pad_rows(head *h) { h->row = tarn__tile_pad(h->width), h->key_row = key_step(h->keys); }
 
 static void forward_head(head *h, const tarn__node *node) {
@@ -194,6 +227,7 @@ static void forward_head(head *h, const tarn__node *node) {
     load(h, q, queries, h->query + first, spec->query_column + h->column, rows);
     product_scores(h, p, q, transposed, first, rows);
     softmax(h, p, first, rows);
+    if (h->dropout.threshold > 0) drop(h, p, NULL, first, rows);
     product_rows(h, o, p, v, first, rows);
     store(h, out, h->query + first, h->column, rows, o);
   }
@@ -212,6 +246,23 @@ static void score_gradient(const head *h, float *dp, const float *p, int64_t fir
   }
 }
 
+// The same behind drop(); P becomes M P.
+static void dropped_score_gradient(const head *h, float *dp, float *p, int64_t first, int64_t rows) {
+  const float keep_scale = (float)tarn__dropout_scale(h->dropout);
+  for (int64_t i = 0; i < rows; i++, p += h->key_row, dp += h->key_row) {
+    const int64_t n = tarn__tile_pad(keys_of(h, first, i, rows));
+    tarn__vec sum = {0};
+    for (int64_t j = 0; j < n; j += TARN__VEC_LANES)  // what is dropped adds 0
+      sum = tarn__vec_fma(tarn__vec_load(p + j), tarn__vec_load(dp + j), sum);
+    sum = tarn__vec_sum_lanes(sum);
+    for (int64_t j = 0; j < n; j += TARN__VEC_LANES) {
+      const tarn__vec weight = tarn__vec_load(p + j);
+      tarn__vec_store(dp + j, tarn__vec_max(weight, -weight) * (tarn__vec_load(dp + j) - sum) * h->scale);
+      tarn__vec_store(p + j, tarn__vec_max(weight, (tarn__vec){0}) * keep_scale);
+    }
+  }
+}
+
 // Scratch of a backward head: keys and both transposed copies, gradients of keys and values, and a block's rows.
 typedef struct buffers {
   float *k, *k_transposed, *v_transposed, *dk, *dv, *q, *dout, *dq, *p, *dp;
@@ -224,7 +275,12 @@ static void backward_block(const head *h, const tarn__attention_backward *b, con
   product_scores(h, f->p, f->q, f->k_transposed, first, rows);
   softmax(h, f->p, first, rows);
   product_scores(h, f->dp, f->dout, f->v_transposed, first, rows);
-  score_gradient(h, f->dp, f->p, first, rows);
+  if (h->dropout.threshold > 0) {
+    drop(h, f->p, f->dp, first, rows);
+    dropped_score_gradient(h, f->dp, f->p, first, rows);
+  } else {
+    score_gradient(h, f->dp, f->p, first, rows);
+  }
   if (b->dkeys_values) {
     product_keys(h, f->dv, f->p, f->dout, first, rows);
     product_keys(h, f->dk, f->dp, f->q, first, rows);
@@ -323,7 +379,7 @@ static tarn_status forward(const tarn__exec *exec, const tarn__node *node) {
 #pragma omp for schedule(guided, spec->heads) nowait
     for (int64_t item = 0; item < items; item++) {
       float *memory = (float *)node->scratch + omp_get_thread_num() * floats;
-      head h = tarn__attention_head_of(spec, query_offsets, key_offsets, item, memory);
+      head h = tarn__attention_head_of(exec, node->attr, query_offsets, key_offsets, item, memory);
       ahead(&h, queries, query_offsets, item, items);
       if (kv != queries) ahead(&h, kv, key_offsets, item, items);
       ahead(&h, node->out[0], query_offsets, item, items);
@@ -346,7 +402,7 @@ static tarn_status backward(const tarn__exec *exec, const tarn__node *node) {
 #pragma omp for schedule(guided, spec->heads) nowait
     for (int64_t item = 0; item < items; item++) {
       float *memory = (float *)node->scratch + omp_get_thread_num() * floats;
-      head h = tarn__attention_head_of(spec, b.query_offsets, b.key_offsets, item, memory);
+      head h = tarn__attention_head_of(exec, node->attr, b.query_offsets, b.key_offsets, item, memory);
       ahead(&h, b.queries, b.query_offsets, item, items);
       if (b.keys_values != b.queries) ahead(&h, b.keys_values, b.key_offsets, item, items);
       ahead(&h, b.dout, b.query_offsets, item, items);

@@ -25,15 +25,18 @@ typedef struct tarn__attention_head {
   int64_t column, width;              // of the head, within q, k, v or the result
   int64_t row, key_row;               // steps of padded rows in scratch; attention_cpu.c only
   float scale;
+  tarn__dropout dropout;
+  const tarn__exec *exec;
   float *next;  // scratch not yet given out
   tarn__attention_range range[TARN__ATTENTION_RANGES];
   int ranges;
 } tarn__attention_head;
 
 // item: number of the sequence times heads, plus number of the head.
-static inline tarn__attention_head tarn__attention_head_of(const tarn__attention_spec *spec,
+static inline tarn__attention_head tarn__attention_head_of(const tarn__exec *exec, const tarn__attention_attr *attr,
                                                            const int32_t *query_offsets, const int32_t *key_offsets,
                                                            int64_t item, float *memory) {
+  const tarn__attention_spec *spec = &attr->spec;
   const int64_t s = item / spec->heads, width = spec->d / spec->heads;
   return (tarn__attention_head){.spec = spec,
                                 .query = query_offsets[s],
@@ -43,7 +46,14 @@ static inline tarn__attention_head tarn__attention_head_of(const tarn__attention
                                 .column = item % spec->heads * width,
                                 .width = width,
                                 .scale = 1.0f / sqrtf((float)width),
+                                .dropout = attr->dropout,
+                                .exec = exec,
                                 .next = memory};
+}
+
+// First block of the numbers of dropout of key j, a multiple of TARN__DROPOUT_BLOCK.
+static inline int64_t tarn__attention_block(const tarn__attention_head *h, int64_t j) {
+  return tarn__attention_column(h->column / h->width, j) / TARN__DROPOUT_BLOCK;
 }
 
 static inline float *tarn__attention_take(tarn__attention_head *h, int64_t floats) {

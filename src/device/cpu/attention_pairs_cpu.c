@@ -274,8 +274,20 @@ TARN__VEC_INLINE __m512 largest(const block *k, const float *s, int64_t v, __m51
   return _mm512_mul_ps(_mm512_max_ps(most, other), scale);
 }
 
+// With dropout, e_j of register v of queries becomes negative where it is dropped, once for each key in order. `kept`
+// is of the caller, for the keys of a block of numbers.
+TARN__VEC_INLINE __m512 mark(__mmask16 kept[1][TARN__DROPOUT_BLOCK], const head *h, const block *k, int64_t v,
+                             int64_t j, __m512 e) {
+  if (j % TARN__DROPOUT_BLOCK == 0) tarn__attention_kept(kept, h, k->first + v * LANES, j, 1);
+  return _mm512_mask_sub_ps(e, _knot_mask16(kept[0][j % TARN__DROPOUT_BLOCK]), _mm512_set1_ps(-0.0f), e);
+}
+
+// Lanes that are not marked.
+TARN__VEC_INLINE __mmask16 unmarked(__m512 e) { return _knot_mask16(_mm512_movepi32_mask(_mm512_castps_si512(e))); }
+
 // Scores s [keys][BLOCK] become P, as ribbons of keys p [pairs of keys][BLOCK].
-static void softmax(const head *h, const block *k, float *scores_of, uint32_t *pairs) {
+TARN__VEC_INLINE void softmax_of(const head *h, const block *k, float *scores_of, uint32_t *pairs, bool drop) {
+  __mmask16 kept[1][TARN__DROPOUT_BLOCK];
   const __m512 scale = _mm512_set1_ps(h->scale * 1.44269504088896341f);
   for (int64_t v = 0; v < k->lanes / LANES; v++) {
     float *s = scores_of + v * LANES;
@@ -284,17 +296,22 @@ static void softmax(const head *h, const block *k, float *scores_of, uint32_t *p
     __m512 sum = _mm512_setzero_ps();
     for (int64_t j = 0; j < k->keys; j++) {
       const __m512 e = tarn__attention_probability(s + j * BLOCK, seen(k, j, v), scale, shift);
-      _mm512_storeu_ps(s + j * BLOCK, e);
+      _mm512_storeu_ps(s + j * BLOCK, drop ? mark(kept, h, k, v, j, e) : e);
       sum = _mm512_add_ps(sum, e);
     }
-    const __m512 factor = _mm512_div_ps(_mm512_set1_ps(1.0f), sum);
+    __m512 factor = _mm512_div_ps(_mm512_set1_ps(1.0f), sum);
+    if (drop) factor = _mm512_mul_ps(factor, _mm512_set1_ps((float)tarn__dropout_scale(h->dropout)));
     for (int64_t j = 0; j < k->keys; j += 2) {
-      const __m512 a = _mm512_mul_ps(_mm512_loadu_ps(s + j * BLOCK), factor);
-      const __m512 b =
-          j + 1 < k->keys ? _mm512_mul_ps(_mm512_loadu_ps(s + (j + 1) * BLOCK), factor) : _mm512_setzero_ps();
+      __m512 a = _mm512_mul_ps(_mm512_loadu_ps(s + j * BLOCK), factor);
+      __m512 b = j + 1 < k->keys ? _mm512_mul_ps(_mm512_loadu_ps(s + (j + 1) * BLOCK), factor) : _mm512_setzero_ps();
+      if (drop) a = _mm512_max_ps(a, _mm512_setzero_ps()), b = _mm512_max_ps(b, _mm512_setzero_ps());
       _mm512_storeu_si512(p + j / 2 * BLOCK, couple((__m512i)_mm512_cvtne2ps_pbh(b, a)));
     }
   }
+}
+
+static void softmax(const head *h, const block *k, float *scores_of, uint32_t *pairs) {
+  h->dropout.threshold > 0 ? softmax_of(h, k, scores_of, pairs, true) : softmax_of(h, k, scores_of, pairs, false);
 }
 
 // What softmax_gradient() makes of scores and dP, both [keys][BLOCK].
@@ -310,7 +327,9 @@ TARN__VEC_INLINE void store_turned(uint32_t *out, __m512i b_and_a) {
 }
 
 // P = softmax(S), dS = P (dP - rowsum(P dP)) scale, the sum over keys being one over registers here.
-static void softmax_gradient(const head *h, const block *k, const gradients *g) {
+TARN__VEC_INLINE void gradient_of(const head *h, const block *k, const gradients *g, bool drop) {
+  const __m512 keep_scale = _mm512_set1_ps((float)tarn__dropout_scale(h->dropout));
+  __mmask16 kept[1][TARN__DROPOUT_BLOCK];
   const __m512 scale = _mm512_set1_ps(h->scale * 1.44269504088896341f), zero = _mm512_setzero_ps();
   for (int64_t v = 0; v < k->lanes / LANES; v++) {
     float *s = g->s + v * LANES;
@@ -320,18 +339,27 @@ static void softmax_gradient(const head *h, const block *k, const gradients *g) 
     for (int64_t j = 0; j < k->keys; j++) {
       const __mmask16 mask = seen(k, j, v);
       const __m512 e = tarn__attention_probability(s + j * BLOCK, mask, scale, shift);
-      _mm512_storeu_ps(s + j * BLOCK, e);
+      const __m512 marked = drop ? mark(kept, h, k, v, j, e) : e;
+      _mm512_storeu_ps(s + j * BLOCK, marked);
       sum = _mm512_add_ps(sum, e);
-      dot = _mm512_mask3_fmadd_ps(e, _mm512_loadu_ps(dp + j * BLOCK), dot, mask);
+      dot = _mm512_mask3_fmadd_ps(e, _mm512_loadu_ps(dp + j * BLOCK), dot, drop ? mask & unmarked(marked) : mask);
     }
-    const __m512 factor = _mm512_div_ps(_mm512_set1_ps(1.0f), sum), mean = _mm512_mul_ps(dot, factor);
+    const __m512 factor = _mm512_div_ps(_mm512_set1_ps(1.0f), sum);
+    const __m512 mean = _mm512_mul_ps(dot, drop ? _mm512_mul_ps(factor, keep_scale) : factor);
     const __m512 to_gradient = _mm512_mul_ps(factor, _mm512_set1_ps(h->scale));
     for (int64_t j = 0; j < k->keys; j += 2) {
       const bool two = j + 1 < k->keys;
-      const __m512 a = _mm512_loadu_ps(s + j * BLOCK), b = two ? _mm512_loadu_ps(s + (j + 1) * BLOCK) : zero;
-      const __m512 da = _mm512_maskz_loadu_ps(seen(k, j, v), dp + j * BLOCK);
-      const __m512 db = two ? _mm512_maskz_loadu_ps(seen(k, j + 1, v), dp + (j + 1) * BLOCK) : zero;
-      const __m512i p = (__m512i)_mm512_cvtne2ps_pbh(_mm512_mul_ps(b, factor), _mm512_mul_ps(a, factor));
+      __m512 a = _mm512_loadu_ps(s + j * BLOCK), b = two ? _mm512_loadu_ps(s + (j + 1) * BLOCK) : zero;
+      const __mmask16 of_a = drop ? unmarked(a) : 0xFFFF, of_b = drop ? unmarked(b) : 0xFFFF;
+      __m512 da = _mm512_maskz_loadu_ps(seen(k, j, v) & of_a, dp + j * BLOCK);
+      __m512 db = two ? _mm512_maskz_loadu_ps(seen(k, j + 1, v) & of_b, dp + (j + 1) * BLOCK) : zero;
+      __m512 pa = _mm512_mul_ps(a, factor), pb = _mm512_mul_ps(b, factor);
+      if (drop) {
+        pa = _mm512_maskz_mul_ps(of_a, pa, keep_scale), pb = _mm512_maskz_mul_ps(of_b, pb, keep_scale);
+        da = _mm512_mul_ps(da, keep_scale), db = _mm512_mul_ps(db, keep_scale);
+        a = _mm512_abs_ps(a), b = _mm512_abs_ps(b);
+      }
+      const __m512i p = (__m512i)_mm512_cvtne2ps_pbh(pb, pa);
       const __m512i ds =
           (__m512i)_mm512_cvtne2ps_pbh(_mm512_mul_ps(_mm512_mul_ps(b, to_gradient), _mm512_sub_ps(db, mean)),
                                        _mm512_mul_ps(_mm512_mul_ps(a, to_gradient), _mm512_sub_ps(da, mean)));
@@ -340,6 +368,10 @@ static void softmax_gradient(const head *h, const block *k, const gradients *g) 
       _mm512_storeu_si512(g->ds + j / 2 * BLOCK + v * LANES, couple(ds));
     }
   }
+}
+
+static void softmax_gradient(const head *h, const block *k, const gradients *g) {
+  h->dropout.threshold > 0 ? gradient_of(h, k, g, true) : gradient_of(h, k, g, false);
 }
 
 static uint32_t *take(head *h, int64_t words) { return (uint32_t *)tarn__attention_take(h, words); }

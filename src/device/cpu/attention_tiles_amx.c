@@ -16,7 +16,8 @@
 //            K, V, Q, dO               [rows / 32][width / 16], pairs of rows in the order of tarn__attention_put()
 //
 // P and dS are rounded to bf16 as factors; scores, sums and gradients are fp32. P is divided by its sum where it ends,
-// in the forward pass after the product.
+// in the forward pass after the product. Dropout clears elements of P (and of dP) where they are made, and what is left
+// is scaled with that factor.
 #include "device/cpu/amx_config.h"
 #include "device/cpu/attention_bf16_cpu.h"
 #include "device/cpu/attention_head_cpu.h"
@@ -226,15 +227,32 @@ TARN__VEC_INLINE __m512 inverse(const group *g, __m512 sum) {
   return g->keys > 0 ? _mm512_div_ps(_mm512_set1_ps(1.0f), sum) : _mm512_setzero_ps();
 }
 
+// Which weights dropout keeps, of all queries and of the keys of a step.
+typedef struct step_kept {
+  __mmask16 of[STEP / TARN__DROPOUT_BLOCK][2][TARN__DROPOUT_BLOCK];
+} step_kept;
+
+TARN__VEC_INLINE void make_kept(step_kept *kept, const head *h, const group *g, int64_t first, int vectors) {
+  for (int64_t b = 0; b < STEP / TARN__DROPOUT_BLOCK && first < g->keys; b++, first += TARN__DROPOUT_BLOCK)
+    tarn__attention_kept(kept->of[b], h, g->first, first, vectors);
+}
+
+TARN__VEC_INLINE __mmask16 kept_of(const step_kept *kept, int64_t j, int v) {
+  return kept->of[j % STEP / TARN__DROPOUT_BLOCK][v][j % TARN__DROPOUT_BLOCK];
+}
+
 // Scores become P, as left tiles, but for a factor of each query.
 TARN__VEC_INLINE void softmax_of(const head *h, const group *g, const float *s, uint32_t *p, float *factor, int vectors,
-                                 bool causal) {
+                                 bool causal, bool drop) {
   const __m512 scale = _mm512_set1_ps(h->scale * 1.44269504088896341f);
   const int64_t line = blocks_of(h->keys) * TILE;
   __m512 shift[2], sum[2];
   UNROLL for (int v = 0; v < vectors; v++) shift[v] = largest(g, s, v, scale, causal), sum[v] = _mm512_setzero_ps();
+  const __m512 keep_scale = _mm512_set1_ps((float)tarn__dropout_scale(h->dropout));
   for (int64_t first = 0; first < g->keys; first += STEP, p += TILE) {
     step_pairs pairs;
+    step_kept kept;
+    if (drop) make_kept(&kept, h, g, first, vectors);
     for (int64_t t = 0; t < LANES; t++) {
       __m512i row[2];
       UNROLL for (int k = 0; k < 2; k++) {
@@ -244,6 +262,7 @@ TARN__VEC_INLINE void softmax_of(const head *h, const group *g, const float *s, 
           if (j >= g->keys) continue;
           e[v] = tarn__attention_probability(s + j * GROUP + v * LANES, seen(g, j, v, causal), scale, shift[v]);
           sum[v] = _mm512_add_ps(sum[v], e[v]);
+          if (drop) e[v] = _mm512_maskz_mov_ps(kept_of(&kept, j, v), e[v]);
         }
         row[k] = (__m512i)_mm512_cvtne2ps_pbh(e[1], e[0]);
       }
@@ -251,14 +270,23 @@ TARN__VEC_INLINE void softmax_of(const head *h, const group *g, const float *s, 
     }
     turn(p, line, &pairs, vectors);
   }
-  UNROLL for (int v = 0; v < vectors; v++) _mm512_store_ps(factor + v * LANES, inverse(g, sum[v]));
+  UNROLL for (int v = 0; v < vectors; v++)
+      _mm512_store_ps(factor + v * LANES, drop ? _mm512_mul_ps(inverse(g, sum[v]), keep_scale) : inverse(g, sum[v]));
 }
 
 static void softmax(const head *h, const group *g, const float *s, uint32_t *p, float *factor) {
-  if (g->rows > LANES)
-    g->causal ? softmax_of(h, g, s, p, factor, 2, true) : softmax_of(h, g, s, p, factor, 2, false);
-  else
-    g->causal ? softmax_of(h, g, s, p, factor, 1, true) : softmax_of(h, g, s, p, factor, 1, false);
+  const bool drop = h->dropout.threshold > 0;
+  if (g->rows > LANES) {
+    if (drop)
+      softmax_of(h, g, s, p, factor, 2, g->causal, true);
+    else
+      g->causal ? softmax_of(h, g, s, p, factor, 2, true, false) : softmax_of(h, g, s, p, factor, 2, false, false);
+  } else {
+    if (drop)
+      softmax_of(h, g, s, p, factor, 1, g->causal, true);
+    else
+      g->causal ? softmax_of(h, g, s, p, factor, 1, true, false) : softmax_of(h, g, s, p, factor, 1, false, false);
+  }
 }
 
 // Where softmax_gradient() puts what it makes of the scores s and of dP, both [keys][GROUP]: left tiles.
@@ -269,24 +297,31 @@ typedef struct gradients {
   int64_t turned_line;
 } gradients;
 
-// P = softmax(S), dS = P (dP - rowsum(P dP)) scale. `at`: number of the group in its range.
+// P = softmax(S), dS = P (dP - rowsum(P dP)) scale. `at`: number of the group in its range. With dropout, what it
+// clears of P is negative between the two passes.
 TARN__VEC_INLINE void gradient_of(const head *h, const group *g, const gradients *to, int64_t at, int vectors,
-                                  bool causal) {
+                                  bool causal, bool drop) {
   const __m512 scale = _mm512_set1_ps(h->scale * 1.44269504088896341f), zero = _mm512_setzero_ps();
   const int64_t line = blocks_of(h->keys) * TILE;
   __m512 shift[2], sum[2], dot[2], factor[2], to_gradient[2];
   UNROLL for (int v = 0; v < vectors; v++) shift[v] = largest(g, to->s, v, scale, causal), sum[v] = dot[v] = zero;
-  for (int64_t j = 0; j < g->keys; j++) UNROLL for (int v = 0; v < vectors; v++) {
+  step_kept kept;
+  for (int64_t j = 0; j < g->keys; j++) {
+    if (drop && j % STEP == 0) make_kept(&kept, h, g, j, vectors);
+    UNROLL for (int v = 0; v < vectors; v++) {
       float *s = to->s + j * GROUP + v * LANES;
-      const __mmask16 mask = seen(g, j, v, causal);
+      const __mmask16 mask = seen(g, j, v, causal), kept_mask = drop ? kept_of(&kept, j, v) : 0xFFFF;
       const __m512 e = tarn__attention_probability(s, mask, scale, shift[v]);
-      _mm512_store_ps(s, e);
+      _mm512_store_ps(s, drop ? _mm512_mask_sub_ps(e, _knot_mask16(kept_mask), _mm512_set1_ps(-0.0f), e) : e);
       sum[v] = _mm512_add_ps(sum[v], e);
-      dot[v] = _mm512_mask3_fmadd_ps(e, _mm512_load_ps(to->dp + j * GROUP + v * LANES), dot[v], mask);
+      dot[v] = _mm512_mask3_fmadd_ps(e, _mm512_load_ps(to->dp + j * GROUP + v * LANES), dot[v], mask & kept_mask);
     }
+  }
+  const __m512 keep_scale = _mm512_set1_ps((float)tarn__dropout_scale(h->dropout));
   UNROLL for (int v = 0; v < vectors; v++) {
     factor[v] = inverse(g, sum[v]), dot[v] = _mm512_mul_ps(dot[v], factor[v]);
     to_gradient[v] = _mm512_mul_ps(factor[v], _mm512_set1_ps(h->scale));
+    if (drop) dot[v] = _mm512_mul_ps(dot[v], keep_scale), factor[v] = _mm512_mul_ps(factor[v], keep_scale);
   }
   for (int64_t first = 0; first < g->keys; first += STEP) {
     step_pairs pairs;
@@ -297,9 +332,16 @@ TARN__VEC_INLINE void gradient_of(const head *h, const group *g, const gradients
         __m512 p[2] = {zero, zero}, ds[2] = {zero, zero};
         UNROLL for (int v = 0; v < vectors; v++) {
           if (j >= g->keys) continue;
-          const __m512 e = _mm512_load_ps(to->s + j * GROUP + v * LANES);
-          const __m512 dp = _mm512_maskz_load_ps(seen(g, j, v, causal), to->dp + j * GROUP + v * LANES);
-          p[v] = _mm512_mul_ps(e, factor[v]);
+          __m512 e = _mm512_load_ps(to->s + j * GROUP + v * LANES), dp;
+          if (drop) {
+            const __mmask16 kept_mask = _knot_mask16(_mm512_movepi32_mask(_mm512_castps_si512(e)));
+            p[v] = _mm512_maskz_mul_ps(kept_mask, e, factor[v]);
+            dp = _mm512_maskz_load_ps(seen(g, j, v, causal) & kept_mask, to->dp + j * GROUP + v * LANES);
+            dp = _mm512_mul_ps(dp, keep_scale), e = _mm512_abs_ps(e);
+          } else {
+            p[v] = _mm512_mul_ps(e, factor[v]);
+            dp = _mm512_maskz_load_ps(seen(g, j, v, causal), to->dp + j * GROUP + v * LANES);
+          }
           ds[v] = _mm512_mul_ps(_mm512_mul_ps(e, to_gradient[v]), _mm512_sub_ps(dp, dot[v]));
         }
         row[k] = (__m512i)_mm512_cvtne2ps_pbh(ds[1], ds[0]);
@@ -314,10 +356,18 @@ TARN__VEC_INLINE void gradient_of(const head *h, const group *g, const gradients
 }
 
 static void softmax_gradient(const head *h, const group *g, const gradients *to, int64_t at) {
-  if (g->rows > LANES)
-    g->causal ? gradient_of(h, g, to, at, 2, true) : gradient_of(h, g, to, at, 2, false);
-  else
-    g->causal ? gradient_of(h, g, to, at, 1, true) : gradient_of(h, g, to, at, 1, false);
+  const bool drop = h->dropout.threshold > 0;
+  if (g->rows > LANES) {
+    if (drop)
+      gradient_of(h, g, to, at, 2, g->causal, true);
+    else
+      g->causal ? gradient_of(h, g, to, at, 2, true, false) : gradient_of(h, g, to, at, 2, false, false);
+  } else {
+    if (drop)
+      gradient_of(h, g, to, at, 1, g->causal, true);
+    else
+      g->causal ? gradient_of(h, g, to, at, 1, true, false) : gradient_of(h, g, to, at, 1, false, false);
+  }
 }
 
 static uint32_t *take(head *h, int64_t words) { return (uint32_t *)tarn__attention_take(h, words); }

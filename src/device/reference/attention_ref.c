@@ -23,9 +23,22 @@ static void probabilities(real *p, const real *q, const real *k, int64_t step, i
   for (int64_t j = 0; j < count; j++) p[j] /= sum;
 }
 
+// Dropout of the weights of one head.
+typedef struct mask {
+  tarn__dropout dropout;
+  const tarn__exec *exec;
+  int64_t head;
+} mask;
+
+// Whether the weight of query row `row` and key j is kept.
+static bool keeps(const mask *m, int64_t row, int64_t j) {
+  return tarn__dropout_keeps(m->dropout, m->exec, row, tarn__attention_column(m->head, j));
+}
+
 tarn_status TARN__REF(tarn__attention_ref)(const tarn__exec *exec, const tarn__node *node) {
-  (void)exec;
-  const tarn__attention_spec *spec = node->attr;
+  const tarn__attention_attr *attr = node->attr;
+  const tarn__attention_spec *spec = &attr->spec;
+  const real keep_scale = (real)tarn__dropout_scale(attr->dropout);
   const tarn__tensor *queries = node->in[TARN__ATTENTION_QUERIES], *keys = node->in[TARN__ATTENTION_KEYS_VALUES];
   const int32_t *q_at = node->in[TARN__ATTENTION_QUERY_OFFSETS]->data;
   const int32_t *k_at = node->in[TARN__ATTENTION_KEY_OFFSETS]->data;
@@ -42,37 +55,44 @@ tarn_status TARN__REF(tarn__attention_ref)(const tarn__exec *exec, const tarn__n
         const int64_t count = spec->causal ? i - q_at[s] + 1 : k_at[s + 1] - k_at[s];
         probabilities(p, q, k, step, count, width, scale);
         for (int64_t c = 0; c < width; c++) out[c] = 0;
-        for (int64_t j = 0; j < count; j++)
-          for (int64_t c = 0; c < width; c++) out[c] += p[j] * v[j * step + c];
+        const mask m = {attr->dropout, exec, h};
+        for (int64_t j = 0; j < count; j++) {
+          const real weight = keeps(&m, i, j) ? keep_scale * p[j] : 0;
+          for (int64_t c = 0; c < width; c++) out[c] += weight * v[j * step + c];
+        }
       }
   return TARN_STATUS_OK;
 }
 
 // One head of one sequence. dk and dv are [keys, width]; the gradient of a query replaces it in `dq`.
 typedef struct head {
-  const real *q, *k, *v, *dout;  // first row of the sequence, first column of the head
-  int64_t q_step, k_step, out_step, rows, keys, width;
+  const real *q, *k, *v, *dout;                                // first row of the sequence, first column of the head
+  int64_t q_step, k_step, out_step, first, rows, keys, width;  // first: row of the first query
   bool causal;
+  mask mask;
   real *p, *ds, *dq, *dk, *dv;
 } head;
 
 static void backward_query(const head *a, int64_t i, real scale) {
   const real *q = a->q + i * a->q_step, *dout = a->dout + i * a->out_step;
   const int64_t count = a->causal ? i + 1 : a->keys, width = a->width;
+  const real keep_scale = (real)tarn__dropout_scale(a->mask.dropout);
   real sum = 0;
   probabilities(a->p, q, a->k, a->k_step, count, width, scale);
   for (int64_t j = 0; j < count; j++) {
     a->ds[j] = 0;
-    for (int64_t c = 0; c < width; c++) a->ds[j] += dout[c] * a->v[j * a->k_step + c];
+    if (!keeps(&a->mask, a->first + i, j)) continue;
+    for (int64_t c = 0; c < width; c++) a->ds[j] += keep_scale * dout[c] * a->v[j * a->k_step + c];
     sum += a->p[j] * a->ds[j];
   }
   for (int64_t c = 0; c < width; c++) a->dq[c] = 0;
   for (int64_t j = 0; j < count; j++) {
     const real ds = scale * a->p[j] * (a->ds[j] - sum);
+    const real weight = keeps(&a->mask, a->first + i, j) ? keep_scale * a->p[j] : 0;
     for (int64_t c = 0; c < width; c++) {
       a->dq[c] += ds * a->k[j * a->k_step + c];
       a->dk[j * width + c] += ds * q[c];
-      a->dv[j * width + c] += a->p[j] * dout[c];
+      a->dv[j * width + c] += weight * dout[c];
     }
   }
 }
@@ -101,8 +121,8 @@ static void zero_unwritten(const tarn__attention_spec *spec, const tarn__attenti
 }
 
 tarn_status TARN__REF(tarn__attention_backward_ref)(const tarn__exec *exec, const tarn__node *node) {
-  (void)exec;
-  const tarn__attention_spec *spec = node->attr;
+  const tarn__attention_attr *attr = node->attr;
+  const tarn__attention_spec *spec = &attr->spec;
   const tarn__attention_backward b = tarn__attention_backward_of(node);
   const int64_t width = spec->d / spec->heads, longest = spec->longest;
   const real scale = (real)(1.0 / sqrt((double)width));
@@ -117,10 +137,12 @@ tarn_status TARN__REF(tarn__attention_backward_ref)(const tarn__exec *exec, cons
                 .q_step = b.queries->cols,
                 .k_step = b.keys_values->cols,
                 .out_step = spec->d,
+                .first = q0,
                 .rows = b.query_offsets[s + 1] - q0,
                 .keys = b.key_offsets[s + 1] - k0,
                 .width = width,
                 .causal = spec->causal,
+                .mask = {attr->dropout, exec, h},
                 .p = memory,
                 .ds = memory + longest,
                 .dq = memory + 2 * longest,
