@@ -77,7 +77,8 @@ tarn__norm_weights tarn__declare_norm(tarn__declare *declare, const char *name);
 
 // Cross-attention over the encoder's output: what a decoder layer has behind its token mixer.
 typedef struct tarn__cross_weights {
-  int64_t heads;                    // 0: there is none
+  int64_t heads;  // 0: there is none
+  double attention_dropout;
   tarn__linear_weights q, kv, out;  // rows of kv are keys, values
   tarn__norm_weights norm;
 } tarn__cross_weights;
@@ -109,7 +110,7 @@ typedef struct tarn__block_run {
 } tarn__block_run;
 
 // cross_attn.q, .kv, .out and .norm, where the layer has cross-attention.
-void tarn__cross_declare(tarn__declare *declare, int64_t heads);
+void tarn__cross_declare(tarn__declare *declare, int64_t heads, double attention_dropout);
 // Keys and values of the encoder's output [rows, 2 d_model].
 tarn__tensor *tarn__cross_memory(const tarn__block_run *run, const tarn__cross_weights *weights);
 // The sublayer: attention from whole sequences or from run->cross_cache.
@@ -220,6 +221,20 @@ static inline const tarn__activation_entry *tarn__activation_of(const tarn_part_
             "model.d_model",                                                                              \
         .also = "attention_heads transformer-heads num_heads"                                             \
   }
+// The key `attention_dropout`: of self-attention, and of the cross-attention that follows a mixer.
+#define TARN__KEY_ATTENTION_DROPOUT(structure, field, meaning)                         \
+  {                                                                                    \
+    "attention_dropout", TARN__KEY_REAL(structure, field, 0, 1), TARN__KEY_BELOW_MOST, \
+        .value = "0", .help = meaning, .later = true, .random = true,                  \
+        .also =                                                                        \
+            "attn_pdrop attention_probs_dropout_prob "                                 \
+            "attn_dropout attention_dropout_prob "                                     \
+            "dropatt weights_dropout"                                                  \
+  }
+#define TARN__KEY_CROSS_DROPOUT(structure, field)                                                          \
+  TARN__KEY_ATTENTION_DROPOUT(structure, field,                                                            \
+                              "on the weights of the cross-attention that follows, behind their softmax; " \
+                              "fairseq's attention_dropout")
 // The key `epsilon` of norms; its least value is a normal number in the floats of kernels too.
 #define TARN__KEY_EPSILON(structure, meaning)                                                                   \
   {                                                                                                             \

@@ -1,11 +1,12 @@
 // Cross-attention of a decoder layer, which every token mixer of decoders is followed by.
 #include "parts/block.h"
 
-void tarn__cross_declare(tarn__declare *declare, int64_t heads) {
+void tarn__cross_declare(tarn__declare *declare, int64_t heads, double attention_dropout) {
   if (!declare->attends) return;
   const int64_t d = declare->d_model;
   tarn__cross_weights *weights = declare->cross;
   weights->heads = heads;
+  weights->attention_dropout = attention_dropout;
   weights->q = tarn__declare_linear(declare, "cross_attn.q", d, d, 1, TARN__ATTENTION_GAIN);
   weights->kv = tarn__declare_linear(declare, "cross_attn.kv", 2 * d, d, 2, TARN__ATTENTION_GAIN);
   weights->out = tarn__declare_linear(declare, "cross_attn.out", d, d, 1, 1.0);
@@ -17,8 +18,11 @@ tarn__tensor *tarn__cross_memory(const tarn__block_run *run, const tarn__cross_w
 }
 
 static tarn__tensor *attend(const tarn__block_run *run, const tarn__cross_weights *weights, tarn__tensor *x) {
-  tarn__attention_spec spec = {
-      .heads = (int)weights->heads, .d = run->d_model, .value_column = run->d_model, .longest = run->memory_longest};
+  tarn__attention_spec spec = {.heads = (int)weights->heads,
+                               .d = run->d_model,
+                               .value_column = run->d_model,
+                               .longest = run->memory_longest,
+                               .dropout = weights->attention_dropout};
   tarn__tensor *q = tarn__project(run->graph, x, &weights->q, TARN__IDENTITY);
   if (run->incremental) return tarn__attention_rows(run->graph, q, run->cross_cache, NULL, run->source_ranges, spec);
   return tarn__attention(run->graph, q, tarn__cross_memory(run, weights), run->offsets, run->memory_offsets, spec);

@@ -320,6 +320,10 @@ static void messages_of_convolutions(void **state) {
        "--set kinds.L={mixer: light_conv, weight_dropout: 0.1}: unknown key \"weight_dropout\" in kinds.L; did you "
        "mean "
        "\"kernel_dropout\"?"},
+      {"kinds.L.attn_pdrop=0.1",
+       "--set kinds.L.attn_pdrop=0.1: unknown key \"attn_pdrop\" in kinds.L; did you mean \"attention_dropout\"?"},
+      {"kinds.L.attention_dropout=1",
+       "--set kinds.L.attention_dropout=1: kinds.L.attention_dropout: 1 is out of range (0 <= x < 1)"},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) expect_error(SMALL, cases[i].override, cases[i].message);
   // A causal kernel may be even.

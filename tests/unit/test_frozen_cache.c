@@ -352,7 +352,9 @@ static void what_cannot_be_cached_is_refused(void **state) {
       {"encoder.layers=L R", "the lowest layer of the encoder (kind L) is trained"},
       {"model.embedding_dropout=", "model.embedding_dropout is 0.2"},
       {"kinds.F.dropout=0.25", "kinds.F.dropout is 0.25"},
-      {"kinds.F={mixer: light_conv, frozen: yes, dropout: 0, kernel_dropout: 0.25}", "kinds.F.kernel_dropout is 0.25"}};
+      {"kinds.F={mixer: light_conv, frozen: yes, dropout: 0, kernel_dropout: 0.25}", "kinds.F.kernel_dropout is 0.25"},
+      {"kinds.F={mixer: attention, frozen: yes, dropout: 0, attention_dropout: 0.25}",
+       "kinds.F.attention_dropout is 0.25"}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     tarn_config *config;
     assert_int_equal(tarn_config_read(&config, "cache.yaml", &cases[i].override, 1), TARN_STATUS_USAGE);

@@ -3,16 +3,22 @@
 #include "parts/block.h"
 
 typedef struct attention_keys {
-  int64_t heads;  // divides d_model; of self-attention and cross-attention
+  int64_t heads;             // divides d_model; of self-attention and cross-attention
+  double attention_dropout;  // of both
 } attention_keys;
 
 static const tarn__option options[] = {
     TARN__KEY_HEADS(attention_keys,
                     "attention heads, a divisor of model.d_model; of self-attention and cross-attention"),
+    TARN__KEY_ATTENTION_DROPOUT(attention_keys, attention_dropout,
+                                "on the weights of attention, behind their softmax; of self-attention and "
+                                "cross-attention (fairseq's attention_dropout, GPT-2's attn_pdrop, BERT's "
+                                "attention_probs_dropout_prob)"),
 };
 
 typedef struct attention_weights {
   int64_t heads;
+  double attention_dropout;
   tarn__linear_weights qkv, out;  // self-attention: rows of qkv are queries, keys, values
   tarn__norm_weights norm;
 } attention_weights;
@@ -27,10 +33,11 @@ static void *declare_attention(tarn__declare *declare, const void *memory) {
   if (!weights) return NULL;
   int64_t d = declare->d_model;
   weights->heads = keys->heads;
+  weights->attention_dropout = keys->attention_dropout;
   weights->qkv = tarn__declare_linear(declare, "self_attn.qkv", 3 * d, d, 3, TARN__ATTENTION_GAIN);
   weights->out = tarn__declare_linear(declare, "self_attn.out", d, d, 1, 1.0);
   weights->norm = tarn__declare_norm(declare, "self_attn.norm");
-  tarn__cross_declare(declare, keys->heads);
+  tarn__cross_declare(declare, keys->heads, keys->attention_dropout);
   return weights;
 }
 
@@ -53,7 +60,8 @@ static tarn__tensor *self_attention(const tarn__block_run *run, const attention_
                                .key_column = d,
                                .value_column = 2 * d,
                                .causal = run->causal,
-                               .longest = run->longest};
+                               .longest = run->longest,
+                               .dropout = weights->attention_dropout};
   return tarn__attention(run->graph, qkv, qkv, run->offsets, run->offsets, spec);
 }
 

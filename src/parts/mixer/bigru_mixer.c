@@ -4,7 +4,7 @@
 #include "parts/mixer/recurrent_layer.h"
 
 typedef struct bigru_keys {
-  tarn__recurrent_keys recurrent;  // without heads
+  tarn__recurrent_keys recurrent;  // without what cross-attention has
 } bigru_keys;
 
 static const tarn__option options[] = {

@@ -9,6 +9,7 @@ const tarn__option tarn__conv_options[TARN__CONV_OPTIONS] = {
      .also = "kernel_size conv_kernel_size encoder_kernel_size_list decoder_kernel_size_list"},
     {"kernel_dropout", TARN__KEY_REAL(tarn__conv_keys, kernel_dropout, 0, 1), TARN__KEY_BELOW_MOST, .value = "0",
      .help = "DropConnect on the softmax kernel", .random = true, .also = "weight_dropout dropconnect"},
+    TARN__KEY_CROSS_DROPOUT(tarn__conv_keys, cross_dropout),
 };
 
 tarn_status tarn__conv_resolve(const tarn__part_site *site, void *memory) {
@@ -25,7 +26,7 @@ tarn__conv_weights *tarn__conv_declare(tarn__declare *declare, const tarn__conv_
   weights->in = tarn__declare_linear(declare, "conv.in", 2 * d, d, 1, 1.0);
   weights->out = tarn__declare_linear(declare, "conv.out", d, d, 1, 1.0);
   weights->norm = tarn__declare_norm(declare, "conv.norm");
-  tarn__cross_declare(declare, keys->heads);
+  tarn__cross_declare(declare, keys->heads, keys->cross_dropout);
   return weights;
 }
 

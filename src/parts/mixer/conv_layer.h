@@ -10,9 +10,10 @@ typedef struct tarn__conv_keys {
   int64_t heads;          // kernels of a layer, and of the cross-attention that follows
   int64_t kernel;         // width in tokens; odd in the encoder
   double kernel_dropout;  // DropConnect on the softmax kernel
+  double cross_dropout;   // of the weights of that cross-attention
 } tarn__conv_keys;
 
-enum { TARN__CONV_OPTIONS = 3 };
+enum { TARN__CONV_OPTIONS = 4 };
 extern const tarn__option tarn__conv_options[TARN__CONV_OPTIONS];
 
 typedef struct tarn__conv_weights {

@@ -55,6 +55,7 @@ static const tarn__option options[] = {
      .help = "standard deviation of a projection's W_in, which is normal; 0: as init says", .also = "sigma_in"},
     TARN__KEY_FROZEN_INPUT(esn_keys, recurrent.frozen_input),
     TARN__KEY_FROZEN_OUTPUT(esn_keys, recurrent.frozen_output),
+    TARN__KEY_CROSS_DROPOUT(esn_keys, recurrent.cross_dropout),
 };
 
 // A random graph needs an entry to be expected. Each other topology has a least graph, to which a share of entries is

@@ -4,7 +4,8 @@
 #include "parts/block.h"
 
 typedef struct pooling_keys {
-  int64_t heads;   // of the cross-attention that follows, if one does
+  int64_t heads;         // of the cross-attention that follows, if one does
+  double cross_dropout;  // of its weights
   int64_t window;  // tokens; odd in the encoder; of 1 the mean would be the token itself, less which nothing is left
 } pooling_keys;
 
@@ -15,6 +16,7 @@ static const tarn__option options[] = {
          "tokens that are averaged, centred on the token, so the width is odd; in the decoder, and in language models, "
          "the token and those before it",
      .also = "pool_size pool pooling_size window_size"},
+    TARN__KEY_CROSS_DROPOUT(pooling_keys, cross_dropout),
 };
 
 typedef struct pooling_weights {
@@ -34,7 +36,7 @@ static void *declare_pooling(tarn__declare *declare, const void *memory) {
   if (!weights) return NULL;
   weights->keys = keys;
   weights->norm = tarn__declare_norm(declare, "pooling.norm");
-  tarn__cross_declare(declare, keys->heads);
+  tarn__cross_declare(declare, keys->heads, keys->cross_dropout);
   return weights;
 }
 

@@ -8,6 +8,7 @@ const tarn__option tarn__recurrent_options[TARN__RECURRENT_OPTIONS] = {
     TARN__KEY_FROZEN_INPUT(tarn__recurrent_keys, frozen_input),
     TARN__KEY_FROZEN_RECURRENCE(tarn__recurrent_keys, frozen_recurrence),
     TARN__KEY_FROZEN_OUTPUT(tarn__recurrent_keys, frozen_output),
+    TARN__KEY_CROSS_DROPOUT(tarn__recurrent_keys, cross_dropout),
 };
 
 void tarn__recurrent_default(tarn__recurrent_keys *keys, int64_t hidden) {
@@ -52,7 +53,7 @@ void tarn__recurrent_declare_rest(tarn__declare *declare, const tarn__recurrent_
   declare->frozen_part = false;
   snprintf(name, sizeof name, "%s.norm", mixer);
   weights->norm = tarn__declare_norm(declare, name);
-  if (weights->spec.directions == 1) tarn__cross_declare(declare, keys->heads);
+  if (weights->spec.directions == 1) tarn__cross_declare(declare, keys->heads, keys->cross_dropout);
 }
 
 tarn__recurrent_weights *tarn__recurrent_declare(tarn__declare *declare, const tarn__recurrent_keys *keys,

@@ -16,6 +16,7 @@
 // What is frozen in part keeps its random first values though the kind is trained.
 typedef struct tarn__recurrent_keys {
   int64_t heads;           // of the cross-attention that follows, if one does
+  double cross_dropout;    // of its weights
   int64_t hidden;          // units of each direction
   bool frozen_input;       // W_in, the projection of the layer's input to all gates
   bool frozen_recurrence;  // W_rec, the recurrent weights
@@ -45,7 +46,7 @@ typedef struct tarn__recurrent_keys {
   }
 
 // Those of gru and lstm.
-enum { TARN__RECURRENT_OPTIONS = 5 };
+enum { TARN__RECURRENT_OPTIONS = 6 };
 extern const tarn__option tarn__recurrent_options[TARN__RECURRENT_OPTIONS];
 
 typedef struct tarn__recurrent_weights {
