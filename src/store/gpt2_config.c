@@ -226,6 +226,7 @@ static tarn_status read_all(const reader *r, tarn__gpt2_config *c) {
   TARN_TRY(read_real(r, &c->epsilon, "layer_norm_epsilon", EPSILON));
   TARN_TRY(read_real(r, &c->dropout, "resid_pdrop", 0.1));
   TARN_TRY(read_real(r, &c->embedding_dropout, "embd_pdrop", 0.1));
+  TARN_TRY(read_real(r, &c->attention_dropout, "attn_pdrop", 0.1));
   TARN_TRY(read_flag(r, &c->tied, "tie_word_embeddings", true));
   json_t *eos = value_of(r, "eos_token_id");
   c->eos = json_is_integer(eos) ? json_integer_value(eos) : -1;
@@ -263,9 +264,9 @@ tarn_status tarn__gpt2_config_write(const tarn__gpt2_config *c, const char *path
       "n_embd", (json_int_t)c->d_model, "n_layer", (json_int_t)c->layers, "n_head", (json_int_t)c->heads, "n_inner",
       (json_int_t)c->ffn, "n_positions", (json_int_t)c->positions, "n_ctx", (json_int_t)c->positions, "vocab_size",
       (json_int_t)c->vocab, "layer_norm_epsilon", c->epsilon, "initializer_range", 0.02, "resid_pdrop", c->dropout,
-      "embd_pdrop", c->embedding_dropout, "attn_pdrop", 0.0, "tie_word_embeddings", (int)c->tied, "scale_attn_weights",
-      1, "use_cache", 1, "bos_token_id", (json_int_t)c->eos, "eos_token_id", (json_int_t)c->eos, "torch_dtype",
-      "float32");
+      "embd_pdrop", c->embedding_dropout, "attn_pdrop", c->attention_dropout, "tie_word_embeddings", (int)c->tied,
+      "scale_attn_weights", 1, "use_cache", 1, "bos_token_id", (json_int_t)c->eos, "eos_token_id", (json_int_t)c->eos,
+      "torch_dtype", "float32");
   char *text = tarn__json_dump(object, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
   json_decref(object);
   TARN_REQUIRE(text, MEMORY, "%s: no memory to write it", path);

@@ -30,7 +30,7 @@ enum { TARN__GPT2_EMBEDDING = 0, TARN__GPT2_OUTPUT = TARN__GPT2_MODEL_NAMES - 1 
 typedef struct tarn__gpt2_config {
   int64_t d_model, layers, heads, ffn, positions, vocab;
   const struct tarn__part *activation;
-  double dropout, embedding_dropout;
+  double dropout, embedding_dropout, attention_dropout;
   double epsilon;  // of norms
   bool tied;
   int64_t eos;  // -1: not said

@@ -70,6 +70,7 @@ static tarn_status name_their_key(tarn_status status, const char *folder) {
               {"model.embedding_dropout: ", "embd_pdrop"},
               {"decoder.layers: ", "n_layer"},
               {"kinds.L.heads: ", "n_head"},
+              {"kinds.L.attention_dropout: ", "attn_pdrop"},
               {"kinds.L.ffn: ", "n_inner"}};
   char message[512];
   snprintf(message, sizeof message, "%s", tarn_error_message());
@@ -93,10 +94,10 @@ static tarn_status describe(source *s) {
            "         embedding_dropout: %.9g, embeddings: %s, embedding_scale: no, activation: %s }\n"
            "decoder: { layers: L*%lld }\n"
            "kinds:\n"
-           "  L: { mixer: %s, heads: %lld, ffn: %lld }\n",
+           "  L: { mixer: %s, heads: %lld, attention_dropout: %.9g, ffn: %lld }\n",
            (long long)c->d_model, c->epsilon, tarn__position_learned.part.word, (long long)c->positions, c->dropout,
            c->embedding_dropout, c->tied ? "decoder" : "none", c->activation->word, (long long)c->layers,
-           tarn__mixer_attention.part.word, (long long)c->heads, (long long)c->ffn);
+           tarn__mixer_attention.part.word, (long long)c->heads, c->attention_dropout, (long long)c->ffn);
   snprintf(name, sizeof name, "%.200s/" TARN__GPT2_CONFIG " as a description of tarn", s->folder);
   return name_their_key(tarn_config_parse(&s->description, name, text, strlen(text), NULL, 0), s->folder);
 }

@@ -95,6 +95,7 @@ static void describe(target *t) {
                                   .activation = activation_of(kind),
                                   .dropout = kind->dropout,
                                   .embedding_dropout = m->embedding_dropout,
+                                  .attention_dropout = number_of(kind, "attention_dropout"),
                                   .epsilon = number_of(kind, "norm_type.epsilon"),
                                   .tied = m->embeddings == TARN_EMBEDDINGS_DECODER,
                                   .eos = tarn_vocab_eos(c->target)};

@@ -26,7 +26,7 @@ model: { d_model: 16, norm: pre, positions: learned, max_length: 20, embedding_s
 decoder: { layers: R1 L1 L1 }
 kinds:
   L: { mixer: attention, heads: 2, ffn: 32 }
-  R: { mixer: attention, heads: 2, ffn: 32, frozen: yes }
+  R: { mixer: attention, heads: 2, ffn: 32, frozen: yes, attention_dropout: 0.15 }
 data: { vocab: toy, train: data }
 train: { max_updates: 3, max_tokens: 100, lr: 0.01, warmup: 1, threads: 1 }
 END
@@ -35,6 +35,8 @@ END
 "$TARN" vocab --import-gpt2 own-folder --output toy-again || fail "the vocabulary of the folder"
 cmp toy toy-again || fail "the vocabulary is another one"
 "$TARN" import-gpt2 own-folder --output own-again || fail "import with the vocabulary of the folder"
+grep -q '"attn_pdrop": 0.15' own-folder/config.json || fail "attention's dropout there: $(cat own-folder/config.json)"
+"$TARN" inspect own-again | grep -q 'attention_dropout: 0.15' || fail "and back: $("$TARN" inspect own-again)"
 scores own >own.txt
 scores own-again | cut -f 2,3 | diff - <(cut -f 2,3 own.txt) || fail "tokens of the model of our own"
 paste <(scores own-again) own.txt | awk '{ d = $1 - $4; if (d > 1e-4 || d < -1e-4) exit 1 }' || fail "our own scores otherwise"

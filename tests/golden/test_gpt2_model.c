@@ -349,6 +349,7 @@ static void wrong_configs(void **state) {
       {"\"n_embd\"", "\"n_embed\"", "bad/config.json: it has no \"n_embd\", but \"n_embed\""},
       {"\"n_head\": 2", "\"n_head\": 3", "bad/config.json: \"n_head\" is 3, which does not divide \"n_embd\" (16)"},
       {"\"resid_pdrop\": 0.1", "\"resid_pdrop\": 1.5", "bad/config.json: \"resid_pdrop\": 1.5 is out of range"},
+      {"\"attn_pdrop\": 0.1", "\"attn_pdrop\": -0.5", "bad/config.json: \"attn_pdrop\": -0.5 is out of range"},
       {"\"n_positions\": ", "\"n_positions\": 99999", "bad/config.json: \"n_positions\": "},
       {"\"n_layer\": 2", "\"n_layer\": 2.5", "\"n_layer\" is not a whole number"},
       {"\"n_layer\": 2", "\"n_layer\": 3", "tensor \"h.2.ln_1.weight\" is missing"},
