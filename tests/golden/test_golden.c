@@ -1,7 +1,7 @@
 // Loss and every gradient against PyTorch's (make_transformer.py): Models 0, 2 and 4 of the light Reservoir
 // Transformer, pre- and post-norm, FFN reservoirs, recurrences and convolutions, frozen and shared layers in the
-// decoder, and all ways of sharing embeddings, with the fast kernels in fp32 and bf16 and the reference kernels in
-// float and double. On the shadow device the bits are those of the fast kernels.
+// decoder, and all ways of sharing embeddings; masked language models (make_masked.py); with the fast kernels in fp32
+// and bf16 and the reference kernels in float and double. On the shadow device the bits are those of the fast kernels.
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -44,9 +44,10 @@ static const bounds ways[] = {
     {"fast bf16, 40 times", &tarn__device_cpu, TARN__BF16, 40, 2, 1e-2, 0.2, true},
 };
 
-static const char *const cases[] = {"model0_post", "model0_pre",      "model2_post",    "model2_pre",   "model4_post",
-                                    "model4_pre",  "reservoirs_post", "reservoirs_pre", "bigru_post",   "bigru_pre",
-                                    "conv_post",   "conv_pre",        "recurrent_post", "recurrent_pre"};
+static const char *const cases[] = {"model0_post",    "model0_pre",    "model2_post",     "model2_pre",
+                                    "model4_post",    "model4_pre",    "reservoirs_post", "reservoirs_pre",
+                                    "bigru_post",     "bigru_pre",     "conv_post",       "conv_pre",
+                                    "recurrent_post", "recurrent_pre", "masked_post",     "masked_pre"};
 
 enum { WAYS = sizeof ways / sizeof *ways, CASES = sizeof cases / sizeof *cases };
 
@@ -115,6 +116,22 @@ static void pack(side *s, const tarn__safetensors *file, const char *ids, const 
   for (int64_t i = 0; i < sentences; i++)
     if (first[i + 1] - first[i] > packed->longest) packed->longest = first[i + 1] - first[i];
   tarn__packed_positions(s->positions, s->offsets, packed->sentences);
+}
+
+// The batch of a masked language model: whole sentences, and the rows that are predicted from.
+static void pack_masked(side *s, tarn__batch *batch, const tarn__safetensors *file, int copies) {
+  static int32_t segments[MOST_ROWS], selected[MOST_ROWS];
+  const tarn__stored *rows = need(file, "batch", "selected");
+  pack(s, file, "target_in", "target_in", "target_offsets", copies);
+  const int64_t count = rows->shape[0], all = s->packed.rows / copies;
+  for (int c = 0; c < copies; c++) {
+    memcpy(segments + c * all, need(file, "batch", "segments")->data, (size_t)all * sizeof *segments);
+    memcpy(s->targets + c * count, need(file, "batch", "targets")->data, (size_t)count * sizeof *s->targets);
+    for (int64_t i = 0; i < count; i++) selected[c * count + i] = (int32_t)(c * all) + ((const int32_t *)rows->data)[i];
+  }
+  s->packed.segments = segments;
+  *batch =
+      (tarn__batch){.target = s->packed, .predictions = count * copies, .selected = selected, .targets = s->targets};
 }
 
 static double element(const void *gradient, tarn__dtype dtype, int64_t i) {
@@ -191,6 +208,7 @@ static void run_case(void **state) {
   must(tarn_config_parse(&config, golden->name, text, strlen(text), NULL, 0));
   tarn__model *model;
   const tarn__stored *source_table = find(&file, "weight", "embeddings.weight");
+  if (!source_table) source_table = find(&file, "weight", "embeddings.input.weight");
   if (!source_table) source_table = need(&file, "weight", "embeddings.source.weight");
   const tarn__stored *target_table = find(&file, "weight", "embeddings.target.weight");
   if (!target_table) target_table = source_table;
@@ -200,14 +218,19 @@ static void run_case(void **state) {
   set_weights(model, &file);
 
   static side source, target;
-  pack(&source, &file, "source_ids", "source_ids", "source_offsets", way->copies);
-  pack(&target, &file, "target_in", "target_out", "target_offsets", way->copies);
+  tarn__batch batch;
+  if (find(&file, "batch", "selected")) {
+    pack_masked(&target, &batch, &file, way->copies);
+  } else {
+    pack(&source, &file, "source_ids", "source_ids", "source_offsets", way->copies);
+    pack(&target, &file, "target_in", "target_out", "target_offsets", way->copies);
+    batch = (tarn__batch){
+        .source = source.packed, .target = target.packed, .predictions = target.packed.rows, .targets = target.targets};
+  }
   double smoothing = strtod(tarn__safetensors_text(&file, "label_smoothing"), NULL);
-  double grad_scale = 1.0 / (double)target.packed.rows;
+  double grad_scale = 1.0 / (double)batch.predictions;
   tarn__graph graph = {0};
   tarn__graph_begin(&graph, way->device, way->dtype, true, way->threads);
-  const tarn__batch batch = {
-      .source = source.packed, .target = target.packed, .predictions = target.packed.rows, .targets = target.targets};
   tarn__tensor *loss = tarn__model_build_loss(model, &graph, &batch, NULL, smoothing, &grad_scale, NULL);
   tarn__graph_differentiate(&graph, loss);
   must(tarn__graph_plan(&graph));
