@@ -102,3 +102,26 @@ class LanguageData:
                 length = round(draw.lognormvariate(math.log(self.MEAN) - self.SIGMA ** 2 / 2, self.SIGMA))
                 count = min(max(length, self.SHORTEST), self.LONGEST) - 1
                 file.write(" ".join(draw.choices(words, cum_weights=weights, k=count)) + "\n")
+
+
+class MaskedData:
+    """Rows of 128 tokens for masked language models, all full: <cls>, words of Zipf's law, end of sentence."""
+
+    VOCABULARY, LENGTH, SENTENCES = 16000, 128, 3000
+    SPECIAL = 6  # <unk>, <s>, </s>, <cls>, <sep>, <mask>
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.vocab = os.path.join(folder, "masked.vocab")
+        self.train = os.path.join(folder, "masked")
+        every, text = self.train + ".words", self.train + ".txt"
+        words = [f"w{i}" for i in range(self.VOCABULARY - self.SPECIAL)]
+        with open(every, "w", encoding="utf-8") as file:
+            file.write("\n".join(words) + "\n")
+        draw, weights = random.Random(1), list(itertools.accumulate(1.0 / i ** 1.2 for i in range(1, len(words) + 1)))
+        with open(text, "w", encoding="utf-8") as file:
+            for _ in range(self.SENTENCES):
+                file.write(" ".join(draw.choices(words, cum_weights=weights, k=self.LENGTH - 2)) + "\n")
+        run([TARN, "vocab", "--type", "whitespace", "--size", str(self.VOCABULARY), "--mask-symbols", "--output",
+             self.vocab, every], "vocabulary")
+        run([TARN, "prepare", "--vocab", self.vocab, "--text", text, "--output", self.train], "shard")

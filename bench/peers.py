@@ -6,11 +6,12 @@ import math
 import os
 import subprocess
 
-from settings import OPENBLAS, PEERS, TCMALLOC, THREADS, Failure, pythons, run, say
+from settings import OPENBLAS, PEERS, ROOT, TCMALLOC, THREADS, Failure, pythons, run, say
 from tarn import WARM
 
 TRANSLATION = os.path.join(PEERS, "torch_mt.py")
 LANGUAGE = os.path.join(PEERS, "torch_lm.py")
+MASKED = os.path.join(ROOT, "bench", "torch_mlm.py")
 
 
 def environment():
@@ -70,6 +71,13 @@ def train_language(python, options, precision, updates, threads=THREADS):
     return figures(result_of(python, LANGUAGE, [
         "--dtype", precision, "--threads", str(threads), "--steps", str(updates), "--warm", str(WARM), *options]),
         "tok_s")
+
+
+def train_masked(python, vocabulary, length, precision, updates, threads=THREADS):
+    """One training of a masked language model; this Python needs the transformers package too."""
+    return figures(result_of(python, MASKED, [
+        "--dtype", precision, "--threads", str(threads), "--steps", str(updates), "--warm", str(WARM), "--vocab",
+        str(vocabulary), "--length", str(length)]), "tok_s")
 
 
 class Peer:

@@ -18,18 +18,20 @@ import freezing
 import growth
 import kernels
 import language
+import masked
 import peak
 import peers
 import threads
 import training
 import translation
-from data import Data, LanguageData
+from data import Data, LanguageData, MaskedData
 from settings import TARN, Failure, Usage, say
 from tables import print_table
 
 
 # A group is a module with NAMES, measure(context, names), which gives {name: entry}, and table(entries).
-GROUPS = {"peak": peak, "training": training, "language": language, "freezing": freezing, "threads": threads,
+GROUPS = {"peak": peak, "training": training, "language": language, "masked": masked,
+          "freezing": freezing, "threads": threads,
           "translation": translation, "kernels": kernels, "growth": growth}
 
 
@@ -38,7 +40,7 @@ class Context:
 
     def __init__(self, folder, rounds, updates):
         self.folder, self.rounds, self._updates = folder, rounds, updates
-        self._data = self._language = self._peers = None
+        self._data = self._language = self._masked = self._peers = None
 
     def updates(self, usual):
         return self._updates or usual
@@ -54,6 +56,12 @@ class Context:
             say("preparing random text ...")
             self._language = LanguageData(self.folder)
         return self._language
+
+    def masked_data(self):
+        if self._masked is None:
+            say("preparing rows of random words ...")
+            self._masked = MaskedData(self.folder)
+        return self._masked
 
     def peers(self):
         if self._peers is None:
