@@ -106,6 +106,18 @@ static tarn_status resolve_kind(const tarn_config *config, tarn_kind *kind, cons
   return tarn__parts_resolve_kind(config, kind, root);
 }
 
+// An input that is frozen shares its matrix with the output layer; `apart`: the ways of sharing where it does not.
+static tarn_status fail_shared(const tarn_config *config, const tarn__yaml_node *root, const char *side,
+                               unsigned apart) {
+  char words[TARN__TASK_TEXT], text[TARN__TASK_TEXT + 192];
+  tarn__task_embeddings(words, tarn__config_task(config), apart);
+  snprintf(text, sizeof text,
+           "with this model.embeddings the %s shares its matrix with the output layer, which is trained; set "
+           "model.embeddings to %s",
+           side, words);
+  return tarn__yaml_fail_key(root, "model.frozen_embeddings", text);
+}
+
 // Two inputs or outputs that share a matrix must agree on whether it is frozen.
 static tarn_status check_frozen_embeddings(const tarn_config *config, const tarn__yaml_node *root) {
   const tarn_config_model *model = &config->model;
@@ -114,20 +126,12 @@ static tarn_status check_frozen_embeddings(const tarn_config *config, const tarn
   bool encoder = frozen == TARN_FROZEN_EMBEDDINGS_ENCODER || frozen == TARN_FROZEN_EMBEDDINGS_BOTH;
   bool decoder = frozen == TARN_FROZEN_EMBEDDINGS_DECODER || frozen == TARN_FROZEN_EMBEDDINGS_BOTH;
   bool all = share == TARN_EMBEDDINGS_ALL;
-  if (encoder && (all || share == TARN_EMBEDDINGS_ENCODER_OUTPUT)) {
-    return tarn__yaml_fail_key(
-        root, "model.frozen_embeddings",
-        "with this model.embeddings the encoder shares its matrix with the output layer, which is trained; "
-        "set model.embeddings to decoder or none");
-  }
-  if (decoder && (all || share == TARN_EMBEDDINGS_DECODER)) {
-    char text[224];
-    snprintf(text, sizeof text,
-             "with this model.embeddings the decoder shares its matrix with the output layer, which is trained; "
-             "set model.embeddings to none%s",
-             tarn__config_task(config)->source ? ", encoder_decoder or encoder_output" : "");
-    return tarn__yaml_fail_key(root, "model.frozen_embeddings", text);
-  }
+  const unsigned none = 1u << TARN_EMBEDDINGS_NONE;
+  if (encoder && (all || share == TARN_EMBEDDINGS_ENCODER_OUTPUT))
+    return fail_shared(config, root, "encoder", none | 1u << TARN_EMBEDDINGS_DECODER);
+  if (decoder && (all || share == TARN_EMBEDDINGS_DECODER))
+    return fail_shared(config, root, "decoder",
+                       none | 1u << TARN_EMBEDDINGS_ENCODER_DECODER | 1u << TARN_EMBEDDINGS_ENCODER_OUTPUT);
   if (encoder != decoder && share == TARN_EMBEDDINGS_ENCODER_DECODER) {
     return tarn__yaml_fail_key(
         root, "model.frozen_embeddings",
@@ -139,13 +143,15 @@ static tarn_status check_frozen_embeddings(const tarn_config *config, const tarn
 // An output layer of two matrices.
 static tarn_status check_output_rank(const tarn_config *config, const tarn__yaml_node *root) {
   const tarn_config_model *model = &config->model;
-  char text[192];
+  char text[TARN__TASK_TEXT + 192];
   if (model->output_rank == 0) return TARN_STATUS_OK;
   if (model->embeddings != TARN_EMBEDDINGS_NONE && model->embeddings != TARN_EMBEDDINGS_ENCODER_DECODER) {
+    char words[TARN__TASK_TEXT];
+    tarn__task_embeddings(words, tarn__config_task(config),
+                          1u << TARN_EMBEDDINGS_NONE | 1u << TARN_EMBEDDINGS_ENCODER_DECODER);
     snprintf(text, sizeof text,
-             "with this model.embeddings the output layer shares its matrix with an input; set model.embeddings to "
-             "none%s",
-             tarn__config_task(config)->source ? " or encoder_decoder" : "");
+             "with this model.embeddings the output layer shares its matrix with an input; set model.embeddings to %s",
+             words);
     return tarn__yaml_fail_key(root, "model.output_rank", text);
   }
   if (model->output_rank > 1 && model->output_rank <= model->d_model) return TARN_STATUS_OK;
@@ -172,15 +178,22 @@ static tarn_status check_model(const tarn_config *config, const tarn__yaml_node 
 static tarn_status check_cache(const tarn_config *config, const tarn__yaml_node *root) {
   static const char key[] = "train.cache_frozen";
   char text[224];
+  const tarn__task_stack *bottom = tarn__task_bottom(tarn__config_task(config));
+  if (!bottom) {
+    snprintf(text, sizeof text, "what %s reads is not the same in every epoch", tarn__config_task(config)->model);
+    return tarn__yaml_fail_key(root, key, text);
+  }
   tarn_frozen_embeddings frozen = config->model.frozen_embeddings;
   if (frozen != TARN_FROZEN_EMBEDDINGS_ENCODER && frozen != TARN_FROZEN_EMBEDDINGS_BOTH) {
     return tarn__yaml_fail_key(root, key,
                                "the encoder's embedding is trained; set model.frozen_embeddings to encoder or both");
   }
-  const tarn_kind *lowest = &config->kinds[config->encoder.layers[0].kind];
+  const tarn__stack_id id = bottom->id;
+  const tarn_stack *stack = tarn__config_stack(config, id);
+  const tarn_kind *lowest = &config->kinds[stack->layers[0].kind];
   if (lowest->frozen != TARN_FROZEN_YES) {
-    snprintf(text, sizeof text, "the lowest layer of the encoder (kind %s) is trained, so there is nothing to keep",
-             lowest->name);
+    snprintf(text, sizeof text, "the lowest layer of the %s (kind %s) is trained, so there is nothing to keep",
+             tarn__stack_name(id), lowest->name);
     return tarn__yaml_fail_key(root, key, text);
   }
   if (config->model.embedding_dropout > 0) {
@@ -189,15 +202,14 @@ static tarn_status check_cache(const tarn_config *config, const tarn__yaml_node 
              config->model.embedding_dropout);
     return tarn__yaml_fail_key(root, key, text);
   }
-  if (config->encoder.layerdrop > 0) {
+  if (stack->layerdrop > 0) {
     snprintf(text, sizeof text,
-             "encoder.layerdrop is %g, so the outputs of the frozen layers differ from step to step; set it to 0",
-             config->encoder.layerdrop);
+             "%s.layerdrop is %g, so the outputs of the frozen layers differ from step to step; set it to 0",
+             tarn__stack_name(id), stack->layerdrop);
     return tarn__yaml_fail_key(root, key, text);
   }
-  const tarn_stack *encoder = &config->encoder;
-  for (int32_t i = 0; i < encoder->count; i++) {
-    const tarn_kind *kind = &config->kinds[encoder->layers[i].kind];
+  for (int32_t i = 0; i < stack->count; i++) {
+    const tarn_kind *kind = &config->kinds[stack->layers[i].kind];
     if (kind->frozen != TARN_FROZEN_YES) break;
     double p;
     char random[TARN__KIND_KEY];

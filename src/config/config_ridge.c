@@ -84,9 +84,12 @@ tarn_status tarn__config_check_ridge(const tarn_config *config, const tarn__yaml
                 : tarn__yaml_fail_key(root, "train.ridge",
                                       "only train.optimiser: ridge has a penalty of this kind; leave it out");
   }
-  if (!tarn__config_task(config)->readout)
-    return tarn__yaml_fail_key(root, "train.optimiser",
-                               "ridge computes the output layer of language models; there is an encoder");
+  if (!tarn__config_task(config)->readout) {
+    char text[TARN__TASK_TEXT];
+    snprintf(text, sizeof text, "ridge computes the output layer of language models; this is %s",
+             tarn__config_task(config)->model);
+    return tarn__yaml_fail_key(root, "train.optimiser", text);
+  }
   TARN_TRY(check_output(&config->model, root));
   TARN_TRY(check_dropout(config, root));
   return check_steps(config, root);

@@ -3,7 +3,7 @@
 
 #include "graph/update.h"
 #include "model/model.h"
-#include "task/next_token.h"
+#include "task/task.h"
 
 // Nothing is left out.
 static const tarn__model_shortcuts WHOLE = {0};
@@ -89,17 +89,9 @@ static tarn__tensor *offsets_of(tarn__graph *graph, tarn__side side, const tarn_
                            side == TARN__SIDE_SOURCE ? "source offsets" : "target offsets");
 }
 
-// The stack that may have a frozen bottom; NULL: the model has none.
-static const tarn__task_stack *bottom_stack(const tarn__model *model) {
-  const tarn__task *task = tarn__config_task(model->config);
-  for (int s = 0; s < task->stack_count; s++)
-    if (task->stacks[s].bottom) return &task->stacks[s];
-  return NULL;
-}
-
 int tarn__model_bottom(const tarn__model *model) {
   int layers = 0;
-  const tarn__task_stack *what = bottom_stack(model);
+  const tarn__task_stack *what = tarn__task_bottom(tarn__config_task(model->config));
   if (!what || table_of(model, what->side)->trained) return 0;
   const tarn__model_stack *stack = tarn__model_stack_at(model, what->id);
   while (layers < stack->count && stack->layers[layers].weights->kind->frozen == TARN_FROZEN_YES) layers++;
@@ -156,7 +148,7 @@ static tarn__tensor *build_stack(const tarn__model *model, const tarn__task_stac
 }
 
 tarn__tensor *tarn__model_build_bottom(const tarn__model *model, tarn__graph *graph, const tarn__packed *source) {
-  const tarn__task_stack *what = bottom_stack(model);
+  const tarn__task_stack *what = tarn__task_bottom(tarn__config_task(model->config));
   tarn__block_run run = run_of(model, graph, source, offsets_of(graph, what->side, source));
   tarn__tensor *x = build_bottom(model, what, &run, source, NULL);
   x->keep = true;
@@ -222,7 +214,7 @@ tarn__tensor *tarn__model_build_scores(const tarn__model *model, tarn__graph *gr
   tarn__tensor *x = build_states(model, graph, target);
   graph->label = "output";
   x = tarn__select_rows(graph, x, tarn__graph_input(graph, count, rows, "rows"));
-  x = tarn__next_token_input(graph, x, &model->weights);
+  x = tarn__config_task(model->config)->output_input(graph, x, &model->weights);
   tarn__tensor *ids = tarn__graph_input(graph, count, targets, "targets");
   tarn__tensor *losses =
       tarn__output_token_loss(graph, x, model->weights.output_table, model->weights.output_bias, ids);
@@ -270,7 +262,7 @@ static tarn__top predict(const tarn__model *model, tarn__graph *graph, const tar
   graph->label = "output";
   if (step->predicted)
     x = tarn__select_rows(graph, x, tarn__graph_input(graph, step->predicted_count, step->predicted, "predicted rows"));
-  x = tarn__next_token_input(graph, x, &model->weights);
+  x = tarn__config_task(model->config)->output_input(graph, x, &model->weights);
   tarn__top top = {NULL, NULL};
   if (step->best > 0)
     top = tarn__output_top(graph, x, model->weights.output_table, model->weights.output_bias, step->best, step->eos);

@@ -58,8 +58,8 @@ static tarn_status check_layer(const tarn__checkpoint *c, int32_t layer) {
 
 static tarn_status check_model(const tarn__checkpoint *c) {
   const tarn_config_model *m = &c->config->model;
-  TARN_REQUIRE(c->config->model.architecture == TARN_ARCHITECTURE_DECODER, USAGE, "%s: %s; GPT-2 is a language model",
-               c->path, tarn__config_task(c->config)->model);
+  TARN_REQUIRE(tarn__config_task(c->config)->uses >> TARN__USE_CONTINUE_TEXT & 1u, USAGE,
+               "%s: %s; GPT-2 is a language model", c->path, tarn__config_task(c->config)->model);
   TARN_REQUIRE(m->positions.part == &tarn__position_learned.part, USAGE,
                "%s: model.positions is not %s, as GPT-2's are", c->path, tarn__position_learned.part.word);
   TARN_REQUIRE(!m->embedding_scale, USAGE, "%s: model.embedding_scale is yes, and GPT-2's format has none", c->path);

@@ -68,15 +68,19 @@ static int64_t most_predictions(const tarn_config *config, int64_t rows, int64_t
   return tarn__masks_most(&config->masking, rows, sentences);
 }
 
+static tarn__tensor *output_input(tarn__graph *graph, tarn__tensor *states, const tarn__task_weights *weights) {
+  graph->label = "output";
+  tarn__tensor *x = tarn__linear(graph, states, weights->dense.weight, weights->dense.bias, TARN__GELU);
+  return tarn__norm_of(&weights->norm.use)->build(graph, x, NULL, 0.0, &weights->norm).y;
+}
+
 // The rows that are masked alone go through the head: a seventh of all.
 static tarn__tensor *loss(tarn__graph *graph, const tarn__task_loss *from) {
   const tarn__task_weights *weights = from->weights;
   const tarn__batch *batch = from->batch;
   graph->label = "output";
   tarn__tensor *rows = tarn__graph_input(graph, batch->predictions, batch->selected, "masked rows");
-  tarn__tensor *x = tarn__select_rows(graph, from->states, rows);
-  x = tarn__linear(graph, x, weights->dense.weight, weights->dense.bias, TARN__GELU);
-  x = tarn__norm_of(&weights->norm.use)->build(graph, x, NULL, 0.0, &weights->norm).y;
+  tarn__tensor *x = output_input(graph, tarn__select_rows(graph, from->states, rows), weights);
   tarn__tensor *ids = tarn__graph_input(graph, batch->predictions, batch->targets, "targets");
   if (from->answers) *from->answers = tarn__output_top(graph, x, weights->output_table, weights->output_bias, 1, 0).ids;
   return tarn__output_loss(graph, x, weights->output_table, weights->output_bias, ids, from->smoothing,
@@ -106,9 +110,11 @@ const tarn__task tarn__task_masked_model = {
     .segments = true,
     .head = true,
     .sections = 1u << TARN__TASK_MASKING,
+    .embeddings = 1u << TARN_EMBEDDINGS_NONE | 1u << TARN_EMBEDDINGS_ENCODER_OUTPUT,
     .measures = 1u << TARN_METRIC_LOSS | 1u << TARN_METRIC_NLL | 1u << TARN_METRIC_PPL | 1u << TARN_METRIC_ACCURACY,
     .declare_tables = declare_tables,
     .declare_output = declare_output,
+    .output_input = output_input,
     .loss = loss,
     .batches = form_batches,
     .most_predictions = most_predictions,

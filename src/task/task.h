@@ -94,14 +94,17 @@ typedef struct tarn__task {
   const char *other_stacks;               // what to do where a description has others
   bool segments;                          // its rows may have two sentences, which model.segments tells apart
   bool head;                              // its output has parameters beside the output table, whatever the keys say
-  bool readout;       // its output layer may be computed by regression from the states (train.optimiser: ridge)
-  unsigned uses;      // set of tarn__use (1 << use)
-  unsigned sections;  // set of tarn__task_section: the sections of a description that are its own
-  unsigned measures;  // set of tarn_metric (1 << metric)
+  bool readout;         // its output layer may be computed by regression from the states (train.optimiser: ridge)
+  unsigned uses;        // set of tarn__use (1 << use)
+  unsigned embeddings;  // set of tarn_embeddings: what of model.embeddings its models may have
+  unsigned sections;    // set of tarn__task_section: the sections of a description that are its own
+  unsigned measures;    // set of tarn_metric (1 << metric)
   // The matrices beside the layers, in the order of checkpoints: those that inputs and output share, and, behind the
   // tables of positions, what else the output has.
   tarn_status (*declare_tables)(const tarn__task_site *site, tarn__task_weights *weights) TARN_CHECKED;
   tarn_status (*declare_output)(const tarn__task_site *site, tarn__task_weights *weights) TARN_CHECKED;
+  // What the output table reads of states.
+  tarn__tensor *(*output_input)(tarn__graph *graph, tarn__tensor *states, const tarn__task_weights *weights);
   // Appends the loss: F64 [1, 2], sums over a batch of the loss, which training minimises, and of the watched measure.
   tarn__tensor *(*loss)(tarn__graph *graph, const tarn__task_loss *from);
   // The form of its batches, of a set of data: sets `rows`, `first` and `finish`. NULL: each row predicts the next one.
@@ -147,6 +150,10 @@ const tarn__task *tarn__task_with(unsigned stacks);
 tarn__stack_id tarn__task_missing(unsigned stacks);
 // A stack of the task's models; NULL: they have none of that id.
 const tarn__task_stack *tarn__task_stack_of(const tarn__task *task, tarn__stack_id id);
+// The stack that may have a frozen bottom; NULL: there is none.
+const tarn__task_stack *tarn__task_bottom(const tarn__task *task);
+// "none, encoder_decoder or encoder_output": the words of model.embeddings among a set that the task's models may have.
+void tarn__task_embeddings(char text[TARN__TASK_TEXT], const tarn__task *task, unsigned among);
 // The layers of a stack in a description, and the name of its section, with which names of parameters begin.
 const tarn_stack *tarn__config_stack(const tarn_config *config, tarn__stack_id id);
 const char *tarn__stack_name(tarn__stack_id id);

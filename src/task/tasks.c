@@ -56,6 +56,29 @@ const tarn__task_stack *tarn__task_stack_of(const tarn__task *task, tarn__stack_
   return NULL;
 }
 
+const tarn__task_stack *tarn__task_bottom(const tarn__task *task) {
+  for (int s = 0; s < task->stack_count; s++)
+    if (task->stacks[s].bottom) return &task->stacks[s];
+  return NULL;
+}
+
+void tarn__task_embeddings(char text[TARN__TASK_TEXT], const tarn__task *task, unsigned among) {
+  static const char *const words[] = {
+#define WORD(value, word, text) [value] = word,
+      TARN_EMBEDDINGS_MAP(WORD)
+#undef WORD
+  };
+  unsigned left = among & task->embeddings;
+  int used = 0;
+  text[0] = 0;
+  for (int e = 0; e < TARN_EMBEDDINGS_COUNT; e++) {
+    if (!(left >> e & 1u)) continue;
+    left &= ~(1u << e);
+    const char *separator = used == 0 ? "" : left ? ", " : " or ";
+    used += snprintf(text + used, TARN__TASK_TEXT - (size_t)used, "%s%s", separator, words[e]);
+  }
+}
+
 const tarn_stack *tarn__config_stack(const tarn_config *config, tarn__stack_id id) {
   return id == TARN__STACK_ENCODER ? &config->encoder : &config->decoder;
 }

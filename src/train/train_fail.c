@@ -10,12 +10,13 @@ enum { WARM = 100 };
 
 // What the mixer of a layer of the model says of trainings that diverge; NULL: nothing.
 static const char *advice(const tarn_config *config) {
-  const tarn_stack *stacks[] = {&config->encoder, &config->decoder};
-  for (int s = 0; s < 2; s++)
-    for (int32_t i = 0; i < stacks[s]->count; i++) {
-      const char *explodes = tarn__mixer_of(&config->kinds[stacks[s]->layers[i].kind])->explodes;
+  for (int id = 0; id < TARN__STACKS; id++) {
+    const tarn_stack *stack = tarn__config_stack(config, (tarn__stack_id)id);
+    for (int32_t i = 0; i < stack->count; i++) {
+      const char *explodes = tarn__mixer_of(&config->kinds[stack->layers[i].kind])->explodes;
       if (explodes) return explodes;
     }
+  }
   return NULL;
 }
 

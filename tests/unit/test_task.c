@@ -80,6 +80,7 @@ static const tarn__task parity = {
     .stack_count = 1,
     .stacks = {{.id = TARN__STACK_ENCODER, .side = TARN__SIDE_TARGET}},
     .other_stacks = "parity has an encoder",
+    .embeddings = 1u << TARN_EMBEDDINGS_DECODER,
     .measures = 1u << TARN_METRIC_LOSS | 1u << TARN_METRIC_PPL,
     .declare_tables = declare_tables,
     .declare_output = declare_output,
