@@ -11,6 +11,8 @@ static const cli_command COMMAND = {
     "prepare", "", "Turn parallel text, one text, or sentences with labels into a shard of token ids.",
     "Writes PREFIX.tarn. Source and target are text files with one sentence a line and the same number of lines;\n"
     "a text has one sentence a line. Pairs with an empty side are left out and counted.\n"
+    "--stream N makes windows of N tokens of a text, over its line ends, which are tokens too; nothing is left out.\n"
+    "--pack N puts whole sentences of a document into rows of up to N tokens; an empty line ends a document.\n"
     "A table has a sentence with its label a line, its fields are separated by tabs, and quotes are text; --text,\n"
     "--pair and --labels name columns: by a word of its first line, or by a number from 1."};
 
@@ -29,6 +31,8 @@ static int check_table(const tarn_prepare_options *o, const tarn_labelled_option
                       : o->target         ? "target"
                       : o->target_vocab   ? "target-vocab"
                       : o->min_tokens > 2 ? "min-tokens"
+                      : o->stream         ? "stream"
+                      : o->pack           ? "pack"
                                           : NULL;
   if (other) return cli_usage(&COMMAND, "a table has no --%s", other);
   const char *missing = !o->vocab ? "vocab" : !l->label ? "labels" : !o->text ? "text" : !o->output ? "output" : NULL;
@@ -51,6 +55,9 @@ static int run_table(const tarn_prepare_options *o, tarn_labelled_options *l, bo
 
 static int check(const tarn_prepare_options *o) {
   if (o->text && (o->source || o->target)) return cli_usage(&COMMAND, "give either --text, or --source and --target");
+  if ((o->stream || o->pack) && !o->text)
+    return cli_usage(&COMMAND, "--%s is for a text (--text)", o->stream ? "stream" : "pack");
+  if (o->stream && o->pack) return cli_usage(&COMMAND, "give either --stream or --pack");
   const char *missing = !o->vocab                ? "vocab"
                         : !o->source && !o->text ? "source (or --text)"
                         : !o->target && !o->text ? "target"
@@ -64,10 +71,12 @@ static void print_json(const tarn_prepare_result *r) {
          ", \"source_unknown\": %" PRId64 ", \"target_unknown\": %" PRId64 ", \"empty\": %" PRId64
          ", \"brief\": %" PRId64 ", \"dropped\": %" PRId64 ", \"truncated\": %" PRId64 ", \"replaced\": %" PRId64
          ", \"cut\": %" PRId64 ", \"split\": %" PRId64 ", \"source_left_out\": %" PRId64
-         ", \"target_left_out\": %" PRId64 ", \"longest_source\": %" PRId64 ", \"longest_target\": %" PRId64 "}\n",
+         ", \"target_left_out\": %" PRId64 ", \"longest_source\": %" PRId64 ", \"longest_target\": %" PRId64
+         ", \"packed\": %" PRId64 ", \"documents\": %" PRId64 ", \"bytes\": %" PRId64 ", \"characters\": %" PRId64
+         "}\n",
          r->lines, r->pairs, r->source_tokens, r->target_tokens, r->source_unknown, r->target_unknown, r->empty,
          r->brief, r->dropped, r->truncated, r->replaced, r->cut, r->split, r->source_left_out, r->target_left_out,
-         r->longest_source, r->longest_target);
+         r->longest_source, r->longest_target, r->packed, r->documents, r->bytes, r->characters);
 }
 
 static void print_side(const char *name, int64_t tokens, int64_t unknown, int64_t longest, int64_t left_out) {
@@ -78,9 +87,19 @@ static void print_side(const char *name, int64_t tokens, int64_t unknown, int64_
            100.0 * (double)left_out / (double)(tokens + left_out));
 }
 
+static void print_rows(const tarn_prepare_result *r, bool pairs) {
+  if (r->bytes)
+    printf("windows%10" PRId64 " of %s, %s\n", r->pairs, CLI_COUNT(r->lines, "line"), CLI_COUNT(r->bytes, "byte"));
+  else if (r->packed)
+    printf("rows   %10" PRId64 " of %s of %s\n", r->pairs, CLI_COUNT(r->packed, "sentence"),
+           CLI_COUNT(r->documents, "document"));
+  else
+    printf("%s  %10" PRId64 " of %" PRId64 " lines\n", pairs ? "pairs" : "lines", r->pairs, r->lines);
+}
+
 static void print_text(const tarn_prepare_result *r) {
   bool pairs = r->source_tokens > 0;
-  printf("%s  %10" PRId64 " of %" PRId64 " lines\n", pairs ? "pairs" : "lines", r->pairs, r->lines);
+  print_rows(r, pairs);
   if (pairs) print_side("source", r->source_tokens, r->source_unknown, r->longest_source, r->source_left_out);
   print_side(pairs ? "target" : "text  ", r->target_tokens, r->target_unknown, r->longest_target, r->target_left_out);
   const char *which = pairs ? "a side is " : "", *unit = pairs ? "pair" : "sentence";
@@ -122,6 +141,10 @@ int cmd_prepare(int argc, char **argv) {
        1 << 24},
       {"max-tokens", CLI_INT, &options.max_tokens, "N", "longest sentence with its end of sentence", 2, 1 << 24},
       {"overlong", CLI_TEXT, &overlong, "WHAT", "truncate, drop or refuse sentences that are longer", 0, 0},
+      {"stream", CLI_INT, &options.stream, "N", "windows of N tokens of the text, over its line ends; 0: sentences", 0,
+       1 << 24},
+      {"pack", CLI_INT, &options.pack, "N", "whole sentences of a document in rows of up to N tokens; 0: one a row", 0,
+       1 << 24},
       {"threads", CLI_INT, &threads, "N", "threads; 0: all that the process may use", 0, 1024},
       {"json", CLI_FLAG, &json, NULL, "print the summary as JSON", 0, 0},
       {0}};

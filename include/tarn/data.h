@@ -29,14 +29,21 @@ typedef struct tarn_prepare_options {
   int64_t min_tokens;              // shorter sentences (with their end of sentence) are left out and counted; default 2
   int64_t max_tokens;              // longest side of a pair with its end of sentence, 2 .. 2^24; default 1024
   tarn_prepare_overlong overlong;  // default: truncate
-  int threads;                     // 0: all that the process may use; default 0. The shard does not depend on it
+  // Of a text, and not both. Rows of `stream` tokens (2 .. 2^24), windows of the text that go over its line ends in
+  // order, the last one shorter: nothing of the text is left out, and min_tokens, max_tokens and overlong say nothing.
+  // A line end is the newline of the vocabulary (bytes, GPT-2: then the tokens give the file back byte by byte), or
+  // else its end of sentence. Rows of whole sentences that stand one behind the other, up to `pack` tokens with their
+  // ends, and never of two documents, which an empty line divides (DOC-SENTENCES of Liu et al. 2019). Default 0: a row
+  // is a line.
+  int64_t stream, pack;
+  int threads;  // 0: all that the process may use; default 0. The shard does not depend on it
 } tarn_prepare_options;
 
 void tarn_prepare_default(tarn_prepare_options *options);
 
 typedef struct tarn_prepare_result {
   int64_t lines;                           // lines of each side
-  int64_t pairs;                           // pairs in the shard, or sentences of a text
+  int64_t pairs;                           // pairs in the shard, or sentences of a text, or its windows or packed rows
   int64_t source_tokens, target_tokens;    // with an end of sentence each
   int64_t source_unknown, target_unknown;  // unknown tokens among them
   int64_t empty;                           // pairs left out because a side has no token
@@ -49,6 +56,8 @@ typedef struct tarn_prepare_result {
   // Tokens of lines that are not in the shard: cut off by truncation, or of pairs that were left out.
   int64_t source_left_out, target_left_out;
   int64_t longest_source, longest_target;  // tokens of the longest sentence of each side; a text is the target side
+  int64_t packed, documents;               // with `pack`: sentences in the rows, and documents that they are of
+  int64_t bytes, characters;               // with `stream`: of the text, line ends counted as one each
 } tarn_prepare_result;
 
 // Writes the shard, atomically: on any failure an older file stays as it was. Memory does not grow with the text; the

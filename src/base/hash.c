@@ -4,6 +4,8 @@
 #include <string.h>
 #include <xxhash.h>
 
+#include "base/memory.h"
+
 static void write_text(char text[TARN__HASH_TEXT], XXH128_hash_t h) {
   snprintf(text, TARN__HASH_TEXT, "%016llx%016llx", (unsigned long long)h.high64, (unsigned long long)h.low64);
 }
@@ -28,6 +30,45 @@ void tarn__hash_map(char text[TARN__HASH_TEXT], const tarn__map *map, const void
   }
   write_text(text, XXH3_128bits_digest(state));
   XXH3_freeState(state);
+}
+
+struct tarn__hasher {
+  XXH3_state_t *state, *copy;
+};
+
+tarn_status tarn__hasher_open(tarn__hasher **hasher) {
+  void *memory;
+  *hasher = NULL;
+  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, 1, sizeof **hasher));
+  tarn__hasher *h = memory;
+  h->state = XXH3_createState();
+  h->copy = XXH3_createState();
+  if (!h->state || !h->copy) {
+    tarn__hasher_close(&h);
+    return tarn__fail(TARN_STATUS_MEMORY, "out of memory");
+  }
+  XXH3_128bits_reset(h->state);
+  *hasher = h;
+  return TARN_STATUS_OK;
+}
+
+void tarn__hasher_close(tarn__hasher **hasher) {
+  tarn__hasher *h = *hasher;
+  if (!h) return;
+  XXH3_freeState(h->state);
+  XXH3_freeState(h->copy);
+  tarn__free(h);
+  *hasher = NULL;
+}
+
+void tarn__hasher_add(tarn__hasher *hasher, const void *data, size_t size) {
+  XXH3_128bits_update(hasher->state, data, size);
+}
+
+void tarn__hasher_text(char text[TARN__HASH_TEXT], const tarn__hasher *hasher, const void *data, size_t size) {
+  XXH3_copyState(hasher->copy, hasher->state);
+  XXH3_128bits_update(hasher->copy, data, size);
+  write_text(text, XXH3_128bits_digest(hasher->copy));
 }
 
 bool tarn__hash_same(const char *stored, const char *computed) {

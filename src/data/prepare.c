@@ -2,9 +2,11 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/memory.h"
 #include "base/status.h"
 #include "base/threads.h"
 #include "data/encoded_lines.h"
+#include "data/prepare_stream.h"
 #include "data/shard.h"
 #include "data/shard_format.h"
 #include "data/shard_writer.h"
@@ -37,6 +39,9 @@ typedef struct task {
   tarn_vocab *vocab, *target_vocab;
   side source, target;
   tarn__shard_writer *writer;
+  int32_t *row;  // [options->pack] sentences that are packed, each with its end
+  int64_t row_used;
+  bool in_document;
 } task;
 
 static tarn_status check_options(const tarn_prepare_options *o) {
@@ -50,6 +55,14 @@ static tarn_status check_options(const tarn_prepare_options *o) {
                (long long)o->max_tokens, (long long)o->min_tokens);
   TARN_REQUIRE(o->max_tokens >= 2 && o->max_tokens <= TARN__SHARD_LONGEST, USAGE,
                "the longest sentence has 2 to %d tokens, not %lld", TARN__SHARD_LONGEST, (long long)o->max_tokens);
+  TARN_REQUIRE(o->stream == 0 || (o->stream >= 2 && o->stream <= TARN__SHARD_LONGEST), USAGE,
+               "the windows of a stream have 2 to %d tokens, not %lld", TARN__SHARD_LONGEST, (long long)o->stream);
+  TARN_REQUIRE(o->pack == 0 || (o->pack >= o->min_tokens && o->pack <= TARN__SHARD_LONGEST), USAGE,
+               "sentences are packed into rows of %lld to %d tokens, not %lld", (long long)o->min_tokens,
+               TARN__SHARD_LONGEST, (long long)o->pack);
+  TARN_REQUIRE((o->stream == 0 && o->pack == 0) || o->text, USAGE, "only one text is %s",
+               o->stream ? "cut into windows" : "packed into rows");
+  TARN_REQUIRE(o->stream == 0 || o->pack == 0, USAGE, "a text is either cut into windows or packed into rows");
   TARN_REQUIRE(o->threads >= 0 && o->threads <= 1024, USAGE, "the threads are 0 to 1024, not %d", o->threads);
   return TARN_STATUS_OK;
 }
@@ -60,6 +73,14 @@ static tarn_status open_lines(side *s, const char *path, bool strict) {
   return TARN_STATUS_OK;
 }
 
+static tarn_status open_row(task *t) {
+  void *memory;
+  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, (size_t)t->options->pack, sizeof *t->row));
+  t->row = memory;
+  tarn__shard_writer_packs(t->writer);
+  return TARN_STATUS_OK;
+}
+
 static tarn_status open_all(task *t) {
   const tarn_prepare_options *o = t->options;
   TARN_TRY(tarn_vocab_open(&t->vocab, o->vocab));
@@ -67,7 +88,8 @@ static tarn_status open_all(task *t) {
   t->target.vocab = t->vocab;
   if (o->text) {
     TARN_TRY(open_lines(&t->target, o->text, o->strict));
-    return tarn__shard_writer_open(&t->writer, o->output, NULL, t->vocab);
+    TARN_TRY(tarn__shard_writer_open(&t->writer, o->output, NULL, t->vocab));
+    return o->pack ? open_row(t) : TARN_STATUS_OK;
   }
   t->source.vocab = t->vocab;
   t->target.vocab = o->target_vocab ? t->target_vocab : t->vocab;
@@ -95,9 +117,14 @@ static tarn_status fail_counts(task *t) {
                     (long long)first, longer == &t->source ? t->options->source : t->options->target);
 }
 
+// Tokens of the longest sentence with its end: a row of packed sentences holds it whole.
+static int64_t longest(const tarn_prepare_options *o) {
+  return o->pack > 0 && o->pack < o->max_tokens ? o->pack : o->max_tokens;
+}
+
 // What the options say of an overlong side: *drop asks to leave the pair out, *cut to truncate it.
 static tarn_status limit(const task *t, side *s, bool *drop, bool *cut) {
-  int64_t most = t->options->max_tokens - 1;
+  const int64_t most = longest(t->options) - 1;
   if (s->length <= most) return TARN_STATUS_OK;
   TARN_REQUIRE(t->options->overlong != TARN_PREPARE_OVERLONG_REFUSE, DATA,
                "%s:%lld: %lld tokens with the end of sentence, but at most %lld are allowed", s->lines.lines.path,
@@ -110,7 +137,7 @@ static tarn_status limit(const task *t, side *s, bool *drop, bool *cut) {
 }
 
 static void truncate(const task *t, side *s) {
-  const int64_t more = s->length + 1 - t->options->max_tokens;
+  const int64_t more = s->length + 1 - longest(t->options);
   if (more <= 0) return;
   s->cut_off += more;
   s->length -= more;
@@ -143,6 +170,28 @@ static void count_parts(task *t, const side *s) {
   t->result->split += (int64_t)s->line->broken;
 }
 
+// Writes the packed row. The writer adds its last end of sentence.
+static tarn_status put_row(task *t) {
+  const int64_t length = t->row_used;
+  if (length == 0) return TARN_STATUS_OK;
+  t->row_used = 0;
+  t->result->pairs++;
+  if (length > t->target.longest) t->target.longest = length;
+  return tarn__shard_writer_put(t->writer, NULL, 0, t->row, length - 1);
+}
+
+static tarn_status pack(task *t) {
+  const int64_t length = t->target.length;
+  t->result->packed++;
+  t->result->documents += !t->in_document;
+  t->in_document = true;
+  if (t->row_used + length + 1 > t->options->pack) TARN_TRY(put_row(t));
+  memcpy(t->row + t->row_used, t->target.ids, (size_t)length * sizeof *t->row);
+  t->row_used += length;
+  t->row[t->row_used++] = tarn_vocab_eos(t->vocab);
+  return TARN_STATUS_OK;
+}
+
 static tarn_status add_pair(task *t) {
   bool drop = false;
   bool cut = false;
@@ -150,6 +199,10 @@ static tarn_status add_pair(task *t) {
   if (!o->text) count_parts(t, &t->source);
   count_parts(t, &t->target);
   t->result->lines++;
+  if (o->pack && t->target.length == 0) {  // a new document
+    t->in_document = false;
+    return put_row(t);
+  }
   if (too_short(t, &t->source, 2, &t->result->empty) || too_short(t, &t->target, 2, &t->result->empty))
     return leave_out(t);
   if (too_short(t, &t->source, o->min_tokens, &t->result->brief) ||
@@ -164,9 +217,10 @@ static tarn_status add_pair(task *t) {
   truncate(t, &t->source);
   truncate(t, &t->target);
   t->result->truncated += cut;
-  t->result->pairs++;
   if (!o->text) count_side(&t->source);
   count_side(&t->target);
+  if (o->pack) return pack(t);
+  t->result->pairs++;
   return tarn__shard_writer_put(t->writer, t->source.ids, t->source.length, t->target.ids, t->target.length);
 }
 
@@ -174,7 +228,7 @@ static tarn_status add_all(task *t) {
   for (;;) {
     if (!t->options->text) TARN_TRY(next_line(&t->source));
     TARN_TRY(next_line(&t->target));
-    if (!t->source.line && !t->target.line) return TARN_STATUS_OK;
+    if (!t->source.line && !t->target.line) return put_row(t);
     if (!t->options->text && (!t->source.line || !t->target.line)) return fail_counts(t);
     TARN_TRY(add_pair(t));
   }
@@ -190,7 +244,7 @@ static void warn(const task *t, const side *s, const char *vocab) {
     tarn__log(TARN_LOG_WARNING,
               "%s: %.1f %% of its tokens were cut off, because sentences are longer than %lld tokens; tarn sentences "
               "splits paragraphs",
-              path, 100.0 * (double)s->cut_off / (double)(s->tokens + s->cut_off), (long long)t->options->max_tokens);
+              path, 100.0 * (double)s->cut_off / (double)(s->tokens + s->cut_off), (long long)longest(t->options));
 }
 
 static tarn_status run(task *t) {
@@ -225,9 +279,11 @@ tarn_status tarn_prepare_run(tarn_prepare_result *result, const tarn_prepare_opt
   *result = (tarn_prepare_result){0};
   TARN_TRY(check_options(options));
   (void)tarn__threads_set(options->threads);
+  if (options->stream) return tarn__prepare_stream(result, options);
   task t = {.options = options, .result = result};
   tarn_status status = run(&t);
   tarn__shard_writer_abort(&t.writer);
+  tarn__free(t.row);
   tarn__encoded_lines_close(&t.source.lines);
   tarn__encoded_lines_close(&t.target.lines);
   tarn_vocab_close(&t.vocab);

@@ -5,9 +5,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
+#include "base/log.h"
 #include "base/memory.h"
 #include "data/shard_format.h"
 #include "data/shard_sections.h"
+
+static const double SECONDS_UNTOLD = 5;
 
 static bool is_hash(const char stored[TARN__SHARD_HASH]) {
   for (int i = 0; i < TARN__SHARD_HASH; i++) {
@@ -98,6 +102,7 @@ static int64_t first_end(const tarn__shard *s, int64_t k) {
 // Checks that every id is in its vocabulary and that each sentence has its one end of sentence at its end.
 static tarn_status check_ids(const tarn__shard *s) {
   int sides = s->text ? 1 : 2;
+  size_t released = 0;  // bytes of the ids
   for (int64_t k = 0; k < sides * s->pairs; k++) {
     int32_t size = is_target(s, k) ? s->target_vocab_size : s->source_vocab_size;
     int32_t eos = is_target(s, k) ? s->target_eos : s->source_eos;
@@ -107,10 +112,43 @@ static tarn_status check_ids(const tarn__shard *s) {
       int32_t id = id_at(s, i);
       TARN_REQUIRE(id < size, DATA, "damaged shard: pair %lld has token %d of a vocabulary of %d",
                    (long long)(k / sides), id, size);
-      TARN_REQUIRE(s->continues || (id == eos) == (i == last || i == first), DATA,
+      TARN_REQUIRE(s->continues || (id == eos) == (i == last || i == first) || (s->packed && i != last), DATA,
                    "damaged shard: pair %lld has no or a wrong end of sentence", (long long)(k / sides));
     }
+    const size_t done = (size_t)(last + 1) * (size_t)s->id_bytes;
+    if (done - released < TARN__MAP_PIECE) continue;
+    tarn__map_release_part(&s->map, s->ids + released, done - released);
+    released = done;
   }
+  tarn__map_release(&s->map);
+  return TARN_STATUS_OK;
+}
+
+// Hashes the ids piece by piece, so that a file larger than memory costs none. What takes long is told.
+static void hash_ids(const tarn__shard *s, tarn__hasher *hasher, size_t size) {
+  double told = tarn__seconds();
+  for (size_t done = 0; done < size; done += TARN__MAP_PIECE) {
+    const size_t now = size - done < TARN__MAP_PIECE ? size - done : TARN__MAP_PIECE;
+    tarn__hasher_add(hasher, s->ids + done, now);
+    tarn__map_release_part(&s->map, s->ids + done, now);
+    const double time = tarn__seconds();
+    if (time - told < SECONDS_UNTOLD) continue;
+    told = time;
+    tarn__log(TARN_LOG_INFO, "%s: checking it, %.0f %% of %.1f GB", s->path, 100.0 * (double)done / (double)size,
+              (double)size / 1e9);
+  }
+}
+
+static tarn_status check_ids_hash(const tarn__shard *s, const char stored[TARN__SHARD_HASH], size_t size) {
+  char stored_text[TARN__HASH_TEXT] = "", text[TARN__HASH_TEXT];
+  tarn__hasher *hasher;
+  TARN_TRY(tarn__hasher_open(&hasher));
+  hash_ids(s, hasher, size);
+  tarn__hasher_text(text, hasher, "", 0);
+  tarn__hasher_close(&hasher);
+  memcpy(stored_text, stored, TARN__SHARD_HASH);
+  TARN_REQUIRE(tarn__hash_same(stored_text, text), DATA,
+               "damaged shard: its contents do not have the hash they should have");
   return TARN_STATUS_OK;
 }
 
@@ -150,10 +188,11 @@ static tarn_status read_all(tarn__shard *s) {
   s->offsets = memory;
   tarn__map_take(memory, &s->map, s->map.data + header_size, offsets_size);
   s->ids = s->map.data + header_size + offsets_size;
-  TARN_REQUIRE(tarn__shard_same_hash(h->offsets_hash, s->offsets, offsets_size) &&
-                   tarn__shard_same_hash(h->ids_hash, s->ids, ids_size),
-               DATA, "damaged shard: its contents do not have the hash they should have");
+  TARN_REQUIRE(tarn__shard_same_hash(h->offsets_hash, s->offsets, offsets_size), DATA,
+               "damaged shard: its contents do not have the hash they should have");
+  TARN_TRY(check_ids_hash(s, h->ids_hash, ids_size));
   s->continues = (rows.flags & TARN__SHARD_CONTINUES) != 0;
+  s->packed = (rows.flags & TARN__SHARD_PACKED) != 0;
   TARN_TRY(check_offsets(s));
   if (rows.flags) TARN_TRY(tarn__shard_take_sections(s, &rows, s->ids + ids_size));
   return check_ids(s);

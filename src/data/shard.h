@@ -28,11 +28,13 @@ typedef struct tarn__shard {
   char hash[TARN__HASH_TEXT];  // of the contents: equal for equal data
   char *path;                  // of the file
   // What a text may say of its rows (version 2 of the format).
-  bool continues;   // they are windows of a stream: no end of sentence is added to a row, and it may have one token
-  int32_t classes;  // 0, or at least 2: the classes of its labels
-  const char *const *names;  // [classes], or NULL; UTF-8, each another
-  const int32_t *labels;     // [pairs] 0 .. classes-1, or NULL
-  const float *numbers;      // [pairs] finite, or NULL: to be predicted by regression
+  bool continues;  // they are windows of a stream: no end of sentence is added to a row, and it may have one token
+  int64_t bytes, characters;  // of a stream's text, line ends counted as one each; 0: not known
+  bool packed;                // rows are whole sentences, each with its end
+  int32_t classes;            // 0, or at least 2: the classes of its labels
+  const char *const *names;   // [classes], or NULL; UTF-8, each another
+  const int32_t *labels;      // [pairs] 0 .. classes-1, or NULL
+  const float *numbers;       // [pairs] finite, or NULL: to be predicted by regression
   // [pairs] where the second sentence of a row begins, behind the end of the first; its length where it has none; NULL:
   // no row has.
   const int32_t *segments;

@@ -15,7 +15,8 @@ enum {
   TARN__SHARD_CLASSES = 2,    // a class a row, and the names of the classes
   TARN__SHARD_NUMBERS = 4,    // a number a row
   TARN__SHARD_SEGMENTS = 8,   // where the second sentence of a row begins
-  TARN__SHARD_FLAGS = 16      // one more than all of them together
+  TARN__SHARD_PACKED = 16,    // whole sentences a row, each with its end
+  TARN__SHARD_FLAGS = 32      // one more than all of them together
 };
 enum { TARN__SHARD_CLASSES_MOST = 10000, TARN__SHARD_NAME_LONGEST = 255 };  // classes, and bytes of a name
 
@@ -38,7 +39,8 @@ typedef struct tarn__shard_rows {
   int32_t classes;     // 0: the rows have none
   int64_t names_size;  // bytes of all names of classes, each with a zero byte at its end
   char names_hash[TARN__SHARD_HASH], labels_hash[TARN__SHARD_HASH], segments_hash[TARN__SHARD_HASH];
-  char zero[112];
+  int64_t bytes, characters;  // of the text of a stream, line ends counted as one each; 0: not known
+  char zero[96];
   char hash[TARN__SHARD_HASH];  // of all before it, with the header
 } tarn__shard_rows;
 

@@ -25,8 +25,13 @@ static tarn_status check_rows(const tarn__shard_rows *rows, const tarn__shard_he
   const bool classes = (rows->flags & TARN__SHARD_CLASSES) != 0, numbers = (rows->flags & TARN__SHARD_NUMBERS) != 0;
   const bool continues = (rows->flags & TARN__SHARD_CONTINUES) != 0;
   TARN_REQUIRE(rows->flags > 0 && rows->flags < TARN__SHARD_FLAGS && header->sides == 1 && !(classes && numbers) &&
-                   (!continues || rows->flags == TARN__SHARD_CONTINUES),
+                   (!(rows->flags & (TARN__SHARD_CONTINUES | TARN__SHARD_PACKED)) ||
+                    rows->flags == TARN__SHARD_CONTINUES || rows->flags == TARN__SHARD_PACKED),
                DATA, "damaged shard: flags %u of %u sides", rows->flags, header->sides);
+  TARN_REQUIRE(continues ? rows->bytes >= 0 && rows->characters >= 0 && rows->characters <= rows->bytes
+                         : rows->bytes == 0 && rows->characters == 0,
+               DATA, "damaged shard: its text has %lld bytes and %lld characters", (long long)rows->bytes,
+               (long long)rows->characters);
   TARN_REQUIRE(classes ? rows->classes >= 2 && rows->classes <= TARN__SHARD_CLASSES_MOST && rows->names_size >= 0 &&
                              rows->names_size <= (int64_t)rows->classes * (TARN__SHARD_NAME_LONGEST + 1)
                        : rows->classes == 0 && rows->names_size == 0,
@@ -116,6 +121,8 @@ tarn_status tarn__shard_take_sections(tarn__shard *s, const tarn__shard_rows *ro
                    tarn__shard_same_hash(rows->segments_hash, segments, segments_size),
                DATA, "damaged shard: its labels do not have the hash they should have");
   s->classes = rows->classes;
+  s->bytes = rows->bytes;
+  s->characters = rows->characters;
   if (rows->flags & TARN__SHARD_CLASSES) {
     s->labels = (const int32_t *)(const void *)labels;
     s->names = memory;

@@ -1,6 +1,5 @@
 #include "data/shard_writer.h"
 
-#include <errno.h>
 #include <limits.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -11,17 +10,15 @@
 #include "base/memory.h"
 #include "data/shard.h"
 #include "data/shard_format.h"
+#include "data/spool.h"
 
-enum { BUFFER = 4096 };  // ids
+enum { BUFFER = 4096 };  // ids that are made narrow together
 
 struct tarn__shard_writer {
   tarn__shard_header header;
   char path[PATH_MAX];
-  tarn__writer *ids_file;  // an output of the same path, which is never put in its place
-  int64_t *offsets;
-  size_t count, capacity;  // of offsets
-  uint8_t buffer[BUFFER * sizeof(uint32_t)];
-  size_t used;  // bytes
+  tarn__spool *ids, *offsets;
+  int64_t end;  // the last offset
   tarn__shard_rows rows;
   tarn__shard_labels labels;  // borrowed
 };
@@ -31,6 +28,12 @@ static void copy_hash(char out[TARN__SHARD_HASH], const char *text) { memcpy(out
 static void put_hash(char out[TARN__SHARD_HASH], const void *data, size_t size) {
   char text[TARN__HASH_TEXT];
   tarn__hash(text, data, size);
+  copy_hash(out, text);
+}
+
+static void put_spool_hash(char out[TARN__SHARD_HASH], const tarn__spool *spool) {
+  char text[TARN__HASH_TEXT];
+  tarn__spool_hash(text, spool);
   copy_hash(out, text);
 }
 
@@ -51,13 +54,12 @@ static void fill_header(tarn__shard_header *h, const tarn_vocab *source, const t
 
 // Makes the folder that a path is in.
 static tarn_status prepare(tarn__shard_writer *w, const char *prefix) {
+  const int64_t first = 0;
   TARN_TRY(tarn__shard_path(w->path, sizeof w->path, prefix));
   TARN_TRY(tarn__mkdir_of_file(w->path));
-  TARN_TRY(tarn__grow(&w->offsets, &w->capacity, 1, sizeof *w->offsets));
-  w->count = 1;
-  TARN_TRY(tarn__writer_open(&w->ids_file, w->path));
-  TARN_REQUIRE(tarn_output_file_temporary(w->ids_file), IO, "%s: cannot write: not a regular file", w->path);
-  return TARN_STATUS_OK;
+  TARN_TRY(tarn__spool_open(&w->ids, w->path));
+  TARN_TRY(tarn__spool_open(&w->offsets, w->path));
+  return tarn__spool_put(w->offsets, &first, sizeof first);
 }
 
 tarn_status tarn__shard_writer_open(tarn__shard_writer **writer, const char *prefix, const tarn_vocab *source_vocab,
@@ -72,19 +74,14 @@ tarn_status tarn__shard_writer_open(tarn__shard_writer **writer, const char *pre
   return status;
 }
 
-static tarn_status flush(tarn__shard_writer *w) {
-  size_t used = w->used;
-  w->used = 0;
-  return tarn__writer_put(w->ids_file, w->buffer, used);
-}
-
-static tarn_status put_id(tarn__shard_writer *w, int32_t id) {
-  uint16_t narrow = (uint16_t)id;
-  uint32_t wide = (uint32_t)id;
-  if (w->used + sizeof wide > sizeof w->buffer) TARN_TRY(flush(w));
-  memcpy(w->buffer + w->used, w->header.id_bytes == 2 ? (const void *)&narrow : (const void *)&wide,
-         w->header.id_bytes);
-  w->used += w->header.id_bytes;
+static tarn_status put_ids(tarn__shard_writer *w, const int32_t *ids, int64_t count) {
+  uint16_t narrow[BUFFER];
+  if (w->header.id_bytes == 4) return tarn__spool_put(w->ids, ids, (size_t)count * sizeof *ids);
+  for (int64_t done = 0; done < count; done += BUFFER) {
+    const int64_t now = count - done < BUFFER ? count - done : BUFFER;
+    for (int64_t i = 0; i < now; i++) narrow[i] = (uint16_t)ids[done + i];
+    TARN_TRY(tarn__spool_put(w->ids, narrow, (size_t)now * sizeof *narrow));
+  }
   return TARN_STATUS_OK;
 }
 
@@ -95,12 +92,10 @@ static tarn_status put_sentence(tarn__shard_writer *w, const int32_t *ids, int64
   const int64_t ends = added(w);
   TARN_REQUIRE(length >= 1 && length + ends <= TARN__SHARD_LONGEST, INTERNAL, "a sentence of %lld tokens",
                (long long)length);
-  for (int64_t i = 0; i < length; i++) TARN_TRY(put_id(w, ids[i]));
-  if (ends) TARN_TRY(put_id(w, eos));
-  TARN_TRY(tarn__grow(&w->offsets, &w->capacity, w->count + 1, sizeof *w->offsets));
-  w->offsets[w->count] = w->offsets[w->count - 1] + length + ends;
-  w->count++;
-  return TARN_STATUS_OK;
+  TARN_TRY(put_ids(w, ids, length));
+  if (ends) TARN_TRY(put_ids(w, &eos, 1));
+  w->end += length + ends;
+  return tarn__spool_put(w->offsets, &w->end, sizeof w->end);
 }
 
 tarn_status tarn__shard_writer_put(tarn__shard_writer *w, const int32_t *source, int64_t source_length,
@@ -119,6 +114,13 @@ tarn_status tarn__shard_writer_put(tarn__shard_writer *w, const int32_t *source,
 }
 
 void tarn__shard_writer_continues(tarn__shard_writer *writer) { writer->rows.flags |= TARN__SHARD_CONTINUES; }
+
+void tarn__shard_writer_packs(tarn__shard_writer *writer) { writer->rows.flags |= TARN__SHARD_PACKED; }
+
+void tarn__shard_writer_measure(tarn__shard_writer *writer, int64_t bytes, int64_t characters) {
+  writer->rows.bytes = bytes;
+  writer->rows.characters = characters;
+}
 
 void tarn__shard_writer_label(tarn__shard_writer *writer, const tarn__shard_labels *labels) {
   writer->labels = *labels;
@@ -154,10 +156,10 @@ static tarn_status join_names(char **names, tarn__shard_writer *w) {
 }
 
 // Fills in the hashes, of which the last one covers all others.
-static void seal(tarn__shard_writer *w, const tarn__map *ids, const section *sections) {
+static void seal(tarn__shard_writer *w, const section *sections) {
   tarn__shard_header *h = &w->header;
-  put_hash(h->offsets_hash, w->offsets, w->count * sizeof *w->offsets);
-  put_hash(h->ids_hash, ids->data, ids->size);
+  put_spool_hash(h->offsets_hash, w->offsets);
+  put_spool_hash(h->ids_hash, w->ids);
   if (w->rows.flags) h->version = TARN__SHARD_VERSION_ROWS;
   put_hash(h->header_hash, h, offsetof(tarn__shard_header, header_hash));
   if (!w->rows.flags) return;
@@ -170,14 +172,14 @@ static void seal(tarn__shard_writer *w, const tarn__map *ids, const section *sec
   put_hash(w->rows.hash, &both, sizeof both - TARN__SHARD_HASH);
 }
 
-static tarn_status write_file(tarn__shard_writer *w, const tarn__map *ids, const section *sections) {
+static tarn_status write_file(tarn__shard_writer *w, const section *sections) {
   tarn__writer *file;
-  seal(w, ids, sections);
+  seal(w, sections);
   TARN_TRY(tarn__writer_open(&file, w->path));
   tarn_status status = tarn__writer_put(file, &w->header, sizeof w->header);
   if (status == TARN_STATUS_OK && w->rows.flags) status = tarn__writer_put(file, &w->rows, sizeof w->rows);
-  if (status == TARN_STATUS_OK) status = tarn__writer_put(file, w->offsets, w->count * sizeof *w->offsets);
-  if (status == TARN_STATUS_OK) status = tarn__map_judge(ids, tarn__writer_put(file, ids->data, ids->size));
+  if (status == TARN_STATUS_OK) status = tarn__spool_copy(w->offsets, file);
+  if (status == TARN_STATUS_OK) status = tarn__spool_copy(w->ids, file);
   for (int i = 0; i < SECTIONS && status == TARN_STATUS_OK; i++)
     status = tarn__writer_put(file, sections[i].data, sections[i].size);
   if (status == TARN_STATUS_OK) return tarn__writer_commit(&file);
@@ -185,7 +187,7 @@ static tarn_status write_file(tarn__shard_writer *w, const tarn__map *ids, const
   return status;
 }
 
-static tarn_status write_sections(tarn__shard_writer *w, const tarn__map *ids) {
+static tarn_status write_sections(tarn__shard_writer *w) {
   const tarn__shard_labels *l = &w->labels;
   char *names = NULL;
   const size_t rows = (size_t)w->header.pairs * sizeof(int32_t);
@@ -197,24 +199,13 @@ static tarn_status write_sections(tarn__shard_writer *w, const tarn__map *ids) {
                                : "",
                   l->classes || l->numbers ? rows : 0},
       [SEGMENTS] = {l->segments ? (const void *)l->segments : "", l->segments ? rows : 0}};
-  if (status == TARN_STATUS_OK) status = write_file(w, ids, sections);
+  if (status == TARN_STATUS_OK) status = write_file(w, sections);
   tarn__free(names);
   return status;
 }
 
-static tarn_status finish(tarn__shard_writer *w) {
-  TARN_TRY(flush(w));
-  TARN_REQUIRE(fflush(tarn_output_file_stream(w->ids_file)) == 0, IO, "%s: cannot write: %s", w->path, strerror(errno));
-  tarn__map ids = {0};
-  tarn_status status = tarn__map_open(&ids, tarn_output_file_temporary(w->ids_file));
-  tarn__writer_abort(&w->ids_file);  // the map keeps the contents
-  if (status == TARN_STATUS_OK) status = write_sections(w, &ids);
-  tarn__map_close(&ids);
-  return status;
-}
-
 tarn_status tarn__shard_writer_commit(tarn__shard_writer **writer) {
-  tarn_status status = finish(*writer);
+  tarn_status status = write_sections(*writer);
   tarn__shard_writer_abort(writer);
   return status;
 }
@@ -222,8 +213,8 @@ tarn_status tarn__shard_writer_commit(tarn__shard_writer **writer) {
 void tarn__shard_writer_abort(tarn__shard_writer **writer) {
   tarn__shard_writer *w = *writer;
   if (!w) return;
-  tarn__writer_abort(&w->ids_file);
-  tarn__free(w->offsets);
+  tarn__spool_close(&w->ids);
+  tarn__spool_close(&w->offsets);
   tarn__free(w);
   *writer = NULL;
 }

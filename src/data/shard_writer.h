@@ -1,5 +1,5 @@
-// Writes a shard pair by pair. Memory grows with the number of pairs, not with their tokens: the ids wait in a file
-// beside the shard until the header can be written.
+// Writes a shard pair by pair, in memory that does not grow: ids and offsets wait in files beside the shard until the
+// header can be written.
 #ifndef TARN_DATA_SHARD_WRITER_H
 #define TARN_DATA_SHARD_WRITER_H
 
@@ -22,6 +22,13 @@ tarn_status tarn__shard_writer_put(tarn__shard_writer *writer, const int32_t *so
 // Makes the rows of a text windows of a stream, before the first: no end of sentence is added to them, and their ids
 // may hold it anywhere.
 void tarn__shard_writer_continues(tarn__shard_writer *writer);
+
+// Says how long the text of a stream is, its line ends counted as one each.
+void tarn__shard_writer_measure(tarn__shard_writer *writer, int64_t bytes, int64_t characters);
+
+// Makes the rows of a text whole sentences that are packed together, before the first: the ids of a row hold the ends
+// of its sentences but the last, which is added as ever.
+void tarn__shard_writer_packs(tarn__shard_writer *writer);
 
 // What is known of the rows of a text beside their tokens; what is not is NULL or 0. Arrays have one entry a row.
 typedef struct tarn__shard_labels {

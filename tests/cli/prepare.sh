@@ -70,6 +70,23 @@ p --source c/valid.de --target c/valid.en --threads 1 > out.txt
 cmp data/p.tarn keep.tarn || fail "one thread gives another shard"
 p --source c/valid.de --target c/valid.en --threads 3 > out.txt
 cmp data/p.tarn keep.tarn || fail "three threads give another shard"
+# Windows of a text, and rows of whole sentences.
+"$TARN" vocab --type byte --output byte.vocab
+b() { "$TARN" prepare --vocab byte.vocab --output text/b "$@"; }
+export -f b
+printf '\xEF\xBB\xBFOne.\r\n\r\nTwo\nthr\xC3\xA4e \377' > text.txt
+expect 0 "windows         6 of 4 lines, 21 bytes" b --text text.txt --stream 4
+# The ids of its windows, less the special tokens, are the bytes of the file.
+tail -c 42 text/b.tarn | od -An -v -tu2 -w2 | awk '{ printf "%02x\n", $1 - 3 }' > ids.txt
+od -An -v -tx1 -w1 text.txt | tr -d ' ' | cmp - ids.txt || fail "the windows are not the text"
+expect 1 "text.txt:4: invalid UTF-8" b --text text.txt --stream 4 --strict
+expect 1 "zero.en:100: a zero byte" b --text zero.en --stream 64
+expect 0 "17000000 bytes" b --text endless --stream 512
+expect 0 '"target_tokens": 7,' "$TARN" prepare --vocab whitespace.model --output text/w --text <(printf 'a b\n\nc d e') --stream 5 --json
+printf 'One two.\nThree.\n\n\nFour five six.\nSeven.\nEight nine ten.\n' > documents.txt
+expect 0 "rows            3 of 5 sentences of 2 documents" b --text documents.txt --pack 24
+expect 2 "--stream is for a text (--text)" p --source c/valid.de --target c/valid.en --stream 4
+expect 2 "give either --stream or --pack" b --text text.txt --stream 4 --pack 4
 : > empty
 prepare 1 "no pair is left" --source empty --target empty
 prepare 1 "empty: the vocabulary is empty" --vocab empty --source c/valid.de --target c/valid.en

@@ -75,6 +75,30 @@ static void test_numbers(void **state) {
   tarn__shard_close(&shard);
 }
 
+// Whole sentences in a row: ends of sentences stand anywhere, and at its end.
+static void test_packed(void **state) {
+  (void)state;
+  tarn__shard shard;
+  tarn_vocab *vocab = make_vocab(20);
+  tarn__shard_writer *writer;
+  assert_int_equal(tarn__shard_writer_open(&writer, "s", NULL, vocab), TARN_STATUS_OK);
+  tarn__shard_writer_packs(writer);
+  for (int i = 0; i < ROWS; i++)
+    assert_int_equal(tarn__shard_writer_put(writer, NULL, 0, IDS[i], LENGTHS[i]), TARN_STATUS_OK);
+  assert_int_equal(tarn__shard_writer_commit(&writer), TARN_STATUS_OK);
+  tarn_vocab_close(&vocab);
+  open_ok(&shard);
+  assert_true(shard.packed && !shard.continues);
+  for (int64_t i = 0; i < ROWS; i++) {
+    int32_t ids[8];
+    assert_int_equal(tarn__shard_target_length(&shard, i), LENGTHS[i] + 1);
+    tarn__shard_target(&shard, i, ids);
+    assert_memory_equal(ids, IDS[i], (size_t)LENGTHS[i] * sizeof *ids);
+    assert_int_equal(ids[LENGTHS[i]], EOS);
+  }
+  tarn__shard_close(&shard);
+}
+
 static void test_continues(void **state) {
   (void)state;
   tarn__shard shard;
@@ -250,9 +274,9 @@ static void test_forged_numbers(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_labels),           cmocka_unit_test(test_numbers),    cmocka_unit_test(test_continues),
-      cmocka_unit_test(test_version_and_hash), cmocka_unit_test(test_every_byte), cmocka_unit_test(test_forged),
-      cmocka_unit_test(test_forged_numbers),
+      cmocka_unit_test(test_labels),    cmocka_unit_test(test_numbers),          cmocka_unit_test(test_packed),
+      cmocka_unit_test(test_continues), cmocka_unit_test(test_version_and_hash), cmocka_unit_test(test_every_byte),
+      cmocka_unit_test(test_forged),    cmocka_unit_test(test_forged_numbers),
   };
   return cmocka_run_group_tests(tests, sandbox_open, sandbox_close);
 }
