@@ -23,48 +23,62 @@ enum {
 
 // Tiles 0 to 3: sums; 4, 5: A; 6, 7: B. All are whole.
 
-INLINE void clear_sums(void) {
-  _tile_zero(0);
-  _tile_zero(1);
-  _tile_zero(2);
-  _tile_zero(3);
-}
-
-// One pair of A times one of B: with an A that is not to push B out of the first cache, and the other way round.
-INLINE void step_past_a(const uint16_t *a, const uint16_t *b) {
+// One pair of A and one of B: with an A that is not to push B out of the first cache, and the other way round. All
+// loads come before the multiplications, so that they are on their way while those of the step before go on.
+INLINE void load_past_a(const uint16_t *a, const uint16_t *b) {
+  _tile_stream_loadd(4, a, 64);
+  _tile_stream_loadd(5, a + TILE, 64);
   _tile_loadd(6, b, 64);
   _tile_loadd(7, b + TILE, 64);
-  _tile_stream_loadd(4, a, 64);
-  _tile_dpbf16ps(0, 4, 6);
-  _tile_dpbf16ps(1, 4, 7);
-  _tile_stream_loadd(5, a + TILE, 64);
-  _tile_dpbf16ps(2, 5, 6);
-  _tile_dpbf16ps(3, 5, 7);
 }
 
-INLINE void step_past_b(const uint16_t *a, const uint16_t *b) {
+INLINE void load_past_b(const uint16_t *a, const uint16_t *b) {
   _tile_stream_loadd(6, b, 64);
+  _tile_stream_loadd(7, b + TILE, 64);
   _tile_loadd(4, a, 64);
   _tile_loadd(5, a + TILE, 64);
+}
+
+INLINE void multiply(void) {
   _tile_dpbf16ps(0, 4, 6);
-  _tile_dpbf16ps(2, 5, 6);
-  _tile_stream_loadd(7, b + TILE, 64);
   _tile_dpbf16ps(1, 4, 7);
+  _tile_dpbf16ps(2, 5, 6);
   _tile_dpbf16ps(3, 5, 7);
 }
 
-INLINE void load_sums(const float *sums) {
-  _tile_loadd(0, sums, 64);
-  _tile_loadd(1, sums + 256, 64);
-  _tile_loadd(2, sums + 512, 64);
-  _tile_loadd(3, sums + 768, 64);
+// Where four tiles of sums lie: one behind the other, or as a square of 32 rows.
+typedef enum form { TILES, SQUARE } form;
+
+INLINE void store_sums(float *sums, form form) {
+  const int64_t right = form == SQUARE ? LINES : 256, below = form == SQUARE ? LINES * PAIR : 512;
+  const int64_t row = form == SQUARE ? PAIR * 4 : 64;
+  _tile_stored(0, sums, row);
+  _tile_stored(1, sums + right, row);
+  _tile_stored(2, sums + below, row);
+  _tile_stored(3, sums + below + right, row);
 }
 
-INLINE void store_sums(float *sums) {
-  _tile_stored(0, sums, 64);
-  _tile_stored(1, sums + 256, 64);
-  _tile_stored(2, sums + 512, 64);
-  _tile_stored(3, sums + 768, 64);
+// The first multiplication of sums, to which those at `from` (TILES) are added unless it is NULL. The tiles still hold
+// the sums before, which go to `before` (NULL: there are none) one by one: so multiplications follow each other without
+// a gap.
+INLINE void multiply_first(float *before, form form, const float *from) {
+  const int64_t right = form == SQUARE ? LINES : 256, below = form == SQUARE ? LINES * PAIR : 512;
+  const int64_t row = form == SQUARE ? PAIR * 4 : 64;
+#define TAKE_TURN(tile, place)                           \
+  if (before) _tile_stored(tile, before + (place), row); \
+  if (from)                                              \
+    _tile_stream_loadd(tile, from + 256 * (tile), 64);   \
+  else                                                   \
+    _tile_zero(tile)
+  TAKE_TURN(0, 0);
+  _tile_dpbf16ps(0, 4, 6);
+  TAKE_TURN(1, right);
+  _tile_dpbf16ps(1, 4, 7);
+  TAKE_TURN(2, below);
+  _tile_dpbf16ps(2, 5, 6);
+  TAKE_TURN(3, below + right);
+  _tile_dpbf16ps(3, 5, 7);
+#undef TAKE_TURN
 }
 
 // --- weights
@@ -135,22 +149,24 @@ INLINE void largest_rows(const weighing *w, int64_t pair) {
 
 // --- logits
 
-// Sums of a pair of rows with a pair of words, and beside them the weights of those before. `next` is fetched into the
-// second cache: lines [from, to) of each pair of tiles.
-INLINE void logits_of(float *sums, const uint16_t *a, const uint16_t *b, int64_t width, const weighing *before,
-                      const uint16_t *next, int from, int to) {
-  clear_sums();
+// Sums of a pair of rows with a pair of words stay in the tiles. Those before leave them and become weights beside
+// (NULL: there are none). `next` is fetched into the second cache: lines [from, to) of each pair of tiles.
+INLINE void logits_of(const uint16_t *a, const uint16_t *b, int64_t width, const weighing *before, const uint16_t *next,
+                      int from, int to) {
   int64_t done = 0;
-  for (int64_t t = 0; t < width; t++) {
-    step_past_a(a + t * NUMBERS, b + t * NUMBERS);
+  load_past_a(a, b);
+  multiply_first(before ? before->sums : NULL, SQUARE, NULL);
+  if (before) take_targets(before);
+  for (int line = from; line < to; line++) _mm_prefetch((const char *)(next + line * 32), _MM_HINT_T1);
+  for (int64_t t = 1; t < width; t++) {
+    load_past_a(a + t * NUMBERS, b + t * NUMBERS);
+    multiply();
     for (int line = from; line < to; line++) _mm_prefetch((const char *)(next + t * NUMBERS + line * 32), _MM_HINT_T1);
     if (before)
-      for (; done * width < (t + 1) * LINES; done++) weigh_rows(before, done);
+      for (; done * (width - 1) < t * LINES; done++) weigh_rows(before, done);
   }
-  _tile_stored(0, sums, PAIR * 4);
-  _tile_stored(1, sums + 16, PAIR * 4);
-  _tile_stored(2, sums + LINES * PAIR, PAIR * 4);
-  _tile_stored(3, sums + LINES * PAIR + 16, PAIR * 4);
+  if (before)
+    for (; done < LINES; done++) weigh_rows(before, done);
 }
 
 static void finish_weighing(const weighing *w) {
@@ -167,33 +183,34 @@ static __mmask16 words_here(int64_t left) {
 
 // Pairs of words [first, first + count) against all rows.
 static void weigh_visit(const tarn__output_block *g, int64_t first, int64_t count) {
-  _Alignas(64) float sums[2][PAIR * PAIR];
-  weighing w[2];
+  _Alignas(64) float sums[PAIR * PAIR];
+  weighing w = {0};
   const int64_t width = g->width_pairs, all = (g->words + PAIR - 1) / PAIR;
-  int now = 0;
   bool waits = false;
   for (int64_t p = first; p < first + count; p++) {
     const uint16_t *b = g->table + p * width * NUMBERS, *next = p + 1 < all ? b + width * NUMBERS : b;
     for (int64_t r = 0; r < g->pairs; r++) {
       const uint16_t *a = g->x + r * width * NUMBERS;
       const int from = (int)(r * PAIR / g->pairs), to = (int)((r + 1) * PAIR / g->pairs);
-      if (!waits || g->most)
-        logits_of(sums[now], a, b, width, NULL, next, from, to);
+      if (!waits)
+        logits_of(a, b, width, NULL, next, from, to);
       else if (width == 16)
-        logits_of(sums[now], a, b, 16, &w[!now], next, from, to);
+        logits_of(a, b, 16, &w, next, from, to);
       else
-        logits_of(sums[now], a, b, width, &w[!now], next, from, to);
+        logits_of(a, b, width, &w, next, from, to);
       const int64_t left = g->words - p * PAIR;
-      w[now] = (weighing){g, r * PAIR, p * PAIR, p - first, {words_here(left), words_here(left - 16)}, sums[now]};
-      if (g->most)
-        finish_weighing(&w[now]);
-      else
-        take_targets(&w[now]);
-      waits = true;
-      now = !now;
+      w = (weighing){g, r * PAIR, p * PAIR, p - first, {words_here(left), words_here(left - 16)}, sums};
+      waits = g->most == NULL;
+      if (waits) continue;
+      store_sums(sums, SQUARE);
+      finish_weighing(&w);
     }
   }
-  if (!g->most) finish_weighing(&w[!now]);
+  if (waits) {
+    store_sums(sums, SQUARE);
+    take_targets(&w);
+    finish_weighing(&w);
+  }
   tarn__amx_written();
 }
 
@@ -201,24 +218,26 @@ static void weigh_visit(const tarn__output_block *g, int64_t first, int64_t coun
 static void add_dx(const tarn__output_block *g, int64_t first, int64_t count) {
   const int64_t width = g->width_pairs;
   const uint16_t *table = g->table_dx + first * width * NUMBERS;
+  float *before = NULL;
   for (int64_t q = 0; q < width; q++) {
     const uint16_t *b = table + q * count * NUMBERS;
     for (int64_t r = 0; r < g->pairs; r++) {
       float *c = g->dx + (r * width + q) * NUMBERS;
       const uint16_t *a = g->own + r * VISIT * NUMBERS;
       const int from = (int)(r * PAIR / g->pairs), to = (int)((r + 1) * PAIR / g->pairs);
-      if (first == 0)
-        clear_sums();
-      else
-        load_sums(c);
       for (int64_t t = 0; t < count; t++) {
-        step_past_a(a + t * NUMBERS, b + t * NUMBERS);
+        load_past_a(a + t * NUMBERS, b + t * NUMBERS);
+        if (t == 0)
+          multiply_first(before, TILES, first == 0 ? NULL : c);
+        else
+          multiply();
         for (int line = from; line < to; line++)
           _mm_prefetch((const char *)(b + (count + t) * NUMBERS + line * 32), _MM_HINT_T1);
       }
-      store_sums(c);
+      before = c;
     }
   }
+  if (before) store_sums(before, TILES);
 }
 
 void tarn__output_amx_block(const tarn__output_block *g) {
@@ -382,6 +401,7 @@ void tarn__output_amx_words(const tarn__output_words *g) {
   const int64_t width = (g->d + PAIR - 1) / PAIR, first = g->table ? 0 : width, end = width + (g->bias != NULL);
   tarn__amx_configure();
   tarn__amx_written();
+  float *before = NULL;
   int64_t part = 0, parts = (end - first) * ((g->pairs + DEEP - 1) / DEEP);
   for (int64_t from = 0; from < g->pairs; from += DEEP) {
     const int64_t deep = g->pairs - from < DEEP ? g->pairs - from : DEEP;
@@ -391,15 +411,17 @@ void tarn__output_amx_words(const tarn__output_words *g) {
       for (int64_t p = 0; p < g->count; p++) {
         const uint16_t *b = g->weights + (p * g->x_pairs + from) * NUMBERS;
         float *sums = g->sums + (q * g->count + p) * NUMBERS;
-        if (from == 0)
-          clear_sums();
-        else
-          load_sums(sums);
-        for (int64_t t = 0; t < deep; t++) step_past_b(a + t * NUMBERS, b + t * NUMBERS);
-        store_sums(sums);
+        load_past_b(a, b);
+        multiply_first(before, TILES, from == 0 ? NULL : sums);
+        for (int64_t t = 1; t < deep; t++) {
+          load_past_b(a + t * NUMBERS, b + t * NUMBERS);
+          multiply();
+        }
+        before = sums;
       }
     }
   }
+  if (before) store_sums(before, TILES);
   _tile_release();
   write_sums(g, width);
 }
