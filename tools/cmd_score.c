@@ -16,15 +16,34 @@ static const cli_command COMMAND = {
     "RUN is a run directory or a checkpoint of a language model; FILE has one sentence a line (default: standard\n"
     "input). The first column is the log-probability of the line (natural logarithm, its end of sentence counted),\n"
     "then come tokens and characters. With --tokens each line is followed by its tokens and their log-probabilities.\n"
-    "The summary goes to standard error."};
+    "The summary goes to standard error.\n"
+    "With --stride FILE is one text over its line ends, as tarn prepare --stream makes it, and a window of --window\n"
+    "tokens slides over it: every token is counted once, with window - stride tokens before it at least (but for the\n"
+    "first window). A line is then what a window adds: its log-probability, its tokens, and the tokens read before."};
 
 typedef struct output {
   const tarn_lm *lm;
   tarn_lm_total total;
   bool json, tokens, quiet;
-  int64_t window;  // lines that are scored together
+  int64_t window;  // lines that are scored together; with a stride: tokens of the window that slides
+  int64_t stride;  // 0: the text is lines
   int code;        // of a line that could not be made
 } output;
+
+// NULL where there is no memory.
+static json_t *pieces_of(const output *out, const int32_t *ids, const double *log_probabilities, int64_t count) {
+  int failed = 0;
+  json_t *pieces = json_array();
+  for (int64_t t = 0; t < count; t++) {
+    json_t *text = json_string(tarn_lm_piece(out->lm, ids[t]));  // NULL for a piece that is no UTF-8: then its id alone
+    json_t *pair =
+        json_pack("[o, I, o]", text ? text : json_null(), (json_int_t)ids[t], json_output_real(log_probabilities[t]));
+    failed |= json_array_append_new(pieces, pair) != 0;
+  }
+  if (!failed) return pieces;
+  json_decref(pieces);
+  return NULL;
+}
 
 static int print_json(const output *out, int64_t number, const tarn_lm_line *line) {
   json_t *object = json_pack(
@@ -33,25 +52,21 @@ static int print_json(const output *out, int64_t number, const tarn_lm_line *lin
       (json_int_t)line->characters, "bytes", (json_int_t)line->bytes, "unknown", (json_int_t)line->unknown, "truncated",
       (int)line->truncated, "replaced", (int)line->replaced, "checkpoint", json_output_text(tarn_lm_path(out->lm)));
   int failed = !object;
-  if (out->tokens && !failed) {
-    json_t *pieces = json_array();
-    for (int64_t t = 0; t < line->tokens; t++) {
-      const char *piece = tarn_lm_piece(out->lm, line->ids[t]);
-      json_t *text = json_string(piece);  // NULL for a piece that is no UTF-8: then its id alone
-      json_t *pair = json_pack("[o, I, o]", text ? text : json_null(), (json_int_t)line->ids[t],
-                               json_output_real(line->log_probabilities[t]));
-      failed |= json_array_append_new(pieces, pair) != 0;
-    }
-    failed |= json_object_set_new(object, "pieces", pieces) != 0;
-  }
+  if (out->tokens && !failed)
+    failed =
+        json_object_set_new(object, "pieces", pieces_of(out, line->ids, line->log_probabilities, line->tokens)) != 0;
   if (failed) json_decref(object);
   return json_output_print(&COMMAND, stdout, failed ? NULL : object, JSON_COMPACT);
 }
 
+static void print_tokens(const output *out, const int32_t *ids, const double *log_probabilities, int64_t count) {
+  for (int64_t t = 0; out->tokens && t < count; t++)
+    printf("  %.6f\t%s\n", log_probabilities[t], tarn_lm_piece(out->lm, ids[t]));
+}
+
 static void print_text(const output *out, const tarn_lm_line *line) {
   printf("%.6f\t%" PRId64 "\t%" PRId64 "\n", line->log_probability, line->tokens, line->characters);
-  for (int64_t t = 0; out->tokens && t < line->tokens; t++)
-    printf("  %.6f\t%s\n", line->log_probabilities[t], tarn_lm_piece(out->lm, line->ids[t]));
+  print_tokens(out, line->ids, line->log_probabilities, line->tokens);
 }
 
 static tarn_status print_line(void *user, int64_t number, const tarn_lm_line *line) {
@@ -64,6 +79,30 @@ static tarn_status print_line(void *user, int64_t number, const tarn_lm_line *li
     print_text(out, line);
   // Whoever reads from a pipe gets every window as soon as it is there.
   if (number % out->window == 0) fflush(stdout);
+  return out->code != CLI_OK || ferror(stdout) ? TARN_STATUS_IO : TARN_STATUS_OK;
+}
+
+static int print_stretch_json(const output *out, const tarn_lm_stretch *s, double sum) {
+  json_t *object = json_pack("{s:I, s:I, s:I, s:o}", "first", (json_int_t)s->first, "tokens", (json_int_t)s->count,
+                             "context", (json_int_t)s->context, "log_probability", json_output_real(sum));
+  int failed = !object;
+  if (out->tokens && !failed)
+    failed = json_object_set_new(object, "pieces", pieces_of(out, s->ids, s->log_probabilities, s->count)) != 0;
+  if (failed) json_decref(object);
+  return json_output_print(&COMMAND, stdout, failed ? NULL : object, JSON_COMPACT);
+}
+
+static tarn_status print_stretch(void *user, const tarn_lm_stretch *s) {
+  output *out = user;
+  double sum = 0;
+  for (int64_t t = 0; t < s->count; t++) sum += s->log_probabilities[t];
+  if (out->quiet) return TARN_STATUS_OK;
+  if (out->json) {
+    out->code = print_stretch_json(out, s, sum);
+  } else {
+    printf("%.6f\t%" PRId64 "\t%" PRId64 "\n", sum, s->count, s->context);
+    print_tokens(out, s->ids, s->log_probabilities, s->count);
+  }
   return out->code != CLI_OK || ferror(stdout) ? TARN_STATUS_IO : TARN_STATUS_OK;
 }
 
@@ -94,13 +133,14 @@ static int run(const char *path, const char *input, const tarn_lm_options *optio
   tarn_status status = tarn_lm_open(&lm, path, options);
   if (status != TARN_STATUS_OK) return cli_report(&COMMAND, status);
   out->lm = lm;
-  status = tarn_lm_score_file(lm, input, print_line, out);
+  status = out->stride ? tarn_lm_score_stream(lm, &out->total, input, out->window, out->stride, print_stretch, out)
+                       : tarn_lm_score_file(lm, input, print_line, out);
   int code = out->code;
   if (code != CLI_OK || fflush(stdout) != 0 || ferror(stdout)) {
     // Its line is printed, or main() says that standard output cannot be written, and fails.
   } else if (status != TARN_STATUS_OK) {
     code = cli_report(&COMMAND, status);
-  } else if (out->total.lines == 0) {
+  } else if (out->total.tokens == 0) {
     fprintf(stderr, "tarn score: %s: there is no line to score\n", strcmp(input, "-") == 0 ? "standard input" : input);
     code = CLI_FAILURE;
   } else {
@@ -130,7 +170,10 @@ int cmd_score(int argc, char **argv) {
       {"precision", CLI_TEXT, &precision, "NAME", "fp32, bf16 or int8", 0, 0},
       {"overlong", CLI_TEXT, &overlong, "WHAT", "truncate or refuse lines that the model cannot take whole", 0, 0},
       {"max-tokens", CLI_INT, &options.max_tokens, "N", "tokens computed together", 1, 1 << 24},
-      {"window", CLI_INT, &options.window, "N", "lines read and sorted by length at a time", 1, 10000000},
+      {"window", CLI_INT, &out.window, "N",
+       "lines read and sorted by length at a time, 0: 4000; with --stride tokens of the window, 0: model.max_length", 0,
+       10000000},
+      {"stride", CLI_INT, &out.stride, "N", "tokens that a window moves on over the text; 0: score lines", 0, 10000000},
       {"strict", CLI_FLAG, &options.strict, NULL, "refuse invalid UTF-8 instead of replacing it by U+FFFD", 0, 0},
       CHECKPOINT_OPTION(which),
       {"threads", CLI_INT, &threads, "N", "threads; 0: all that the process may use", 0, 1024},
@@ -141,11 +184,14 @@ int cmd_score(int argc, char **argv) {
   if (code < 0) code = model_options_words(&COMMAND, &options.precision, &options.overlong, precision, overlong);
   if (code < 0 && out.tokens && out.quiet)
     code = cli_usage(&COMMAND, "--summary-only leaves out the lines that --tokens adds to");
+  if (code < 0 && out.stride && options.overlong != TARN_TRANSLATE_OVERLONG_REFUSE)
+    code = cli_usage(&COMMAND, "--stride leaves nothing out that --overlong could truncate");
   tarn_checkpoint_found found = {0};
   if (code < 0) code = model_options_find(&COMMAND, &found, paths.items[0], which);
   if (code < 0) {
     options.threads = (int)threads;
-    out.window = options.window;
+    if (!out.stride && out.window) options.window = out.window;
+    if (!out.stride) out.window = options.window;
     code = run(found.path, paths.count > 1 ? paths.items[1] : "-", &options, &out);
   }
   model_options_done(&COMMAND, &found, code, false);

@@ -112,7 +112,8 @@ extern "C" {
   X(TARN_METRIC_BLEU, "bleu", "BLEU of the translated validation sentences")          \
   X(TARN_METRIC_BPC, "bpc",                                                           \
     "bits per character of the validation text; of language models whose vocabulary " \
-    "is one of bytes or characters")                                                  \
+    "is one of bytes or characters, or whose validation text is a stream")            \
+  X(TARN_METRIC_BPB, "bpb", "bits per byte of it, likewise")                          \
   X(TARN_METRIC_ACCURACY, "accuracy", "share of masked tokens whose likeliest word is the right one")
 #define TARN_ARCHITECTURE_MAP(X)                                                                        \
   X(TARN_ARCHITECTURE_ENCODER_DECODER, "encoder-decoder",                                               \

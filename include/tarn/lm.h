@@ -86,6 +86,26 @@ typedef tarn_status (*tarn_lm_sink)(void *user, int64_t number, const tarn_lm_li
 // Scores a text file, or a pipe or device ("-": standard input), and gives each line to `sink`, in order.
 tarn_status tarn_lm_score_file(tarn_lm *lm, const char *path, tarn_lm_sink sink, void *user) TARN_CHECKED;
 
+// A text file as one stream of tokens that goes over its line ends, which are tokens of it as in
+// tarn_prepare_options.stream (tarn/data.h). A window of `window` tokens (0: model.max_length) moves over it by
+// `stride` tokens at a time, and those are counted that it has not seen before. So each token of the text is counted
+// once; those of the first window are predicted from all tokens before them, and all others from window - stride tokens
+// of the text at least. The smaller the stride, the more context and the more arithmetic: window / stride times that of
+// windows one behind the other.
+typedef struct tarn_lm_stretch {
+  int64_t first;       // place of its first token in the text, from 0
+  int64_t context;     // tokens of the text that the model read before the first one; more before the others
+  int64_t count;       // tokens, at least 1
+  const int32_t *ids;  // [count]
+  const double *log_probabilities;  // [count], natural logarithms
+} tarn_lm_stretch;
+// Receives the tokens, in order; anything but TARN_STATUS_OK stops the work and is returned.
+typedef tarn_status (*tarn_lm_stream_sink)(void *user, const tarn_lm_stretch *stretch);
+// `total` is of the whole text; a text without a token has tokens 0. The sink may be NULL. Fails with USAGE (a window
+// that the model does not take, a stride that is not 1 .. window), IO, DATA, NUMERIC or MEMORY.
+tarn_status tarn_lm_score_stream(tarn_lm *lm, tarn_lm_total *total, const char *path, int64_t window, int64_t stride,
+                                 tarn_lm_stream_sink sink, void *user) TARN_CHECKED;
+
 // Minimal pairs (Warstadt et al., "BLiMP", TACL 2020): of two sentences the acceptable one should have the higher
 // log-probability. Equal ones count as wrong. Files are JSON lines with the texts "sentence_good" and "sentence_bad",
 // neither of them empty, and optionally "field", in whose name / counts as _ and which all pairs of a file share, and

@@ -26,6 +26,7 @@ struct tarn__batcher {
   int64_t *starts;         // (batches + 1): where each batch begins in entries
   int64_t *order;          // (batches): the order of the batches
   tarn__batch_room room;   // of tarn__batcher_next()
+  int64_t unreleased;      // sentences read since the shard's pages were given back
 };
 
 void tarn__batcher_default(tarn__batcher_options *options) {
@@ -269,7 +270,7 @@ static void put_target(const tarn__batcher *b, const tarn__batch *batch, const t
   }
   int32_t *out = room->targets + batch->target.rows;
   tarn__shard_target(b->shard, pair, out);
-  in[0] = b->shard->target_eos;
+  in[0] = tarn__shard_before(b->shard, pair);
   memcpy(in + 1, out, (size_t)(length - 1) * sizeof *in);
 }
 
@@ -289,6 +290,14 @@ static void pack(const tarn__batcher *b, tarn__batch *batch, const tarn__batch_r
   add_sentence(&batch->source, room->source_positions, room->source_offsets, tarn__shard_source_length(b->shard, pair));
   add_sentence(&batch->target, room->target_positions, room->target_offsets,
                rows_of_target(b->shard, &b->options, pair));
+}
+
+// Gives pages of the shard that were read back now and then, so that one that is larger than memory needs little of it.
+static void release(tarn__batcher *b, int64_t sentences) {
+  b->unreleased += sentences;
+  if (b->unreleased < TARN__BATCH_RELEASED) return;
+  b->unreleased = 0;
+  tarn__map_release(&b->shard->map);
 }
 
 // What is predicted.
@@ -318,6 +327,7 @@ void tarn__batcher_next_into(tarn__batcher *b, tarn__batch *batch, const tarn__b
   for (int64_t i = b->starts[batch_number]; i < b->starts[batch_number + 1]; i++)
     pack(b, batch, room, b->entries[i].pair);
   finish(b, batch, room);
+  release(b, batch->target.sentences);
   tarn__batcher_skip(b, 1);
 }
 
@@ -375,6 +385,7 @@ void tarn__batcher_largest(const tarn__batcher *b, int64_t *source_rows, int64_t
   *target_rows = side_rows(b, b->shard->target_tokens + front(&b->options) * b->shard->pairs,
                            b->shard->longest_target + front(&b->options));
   int64_t rows = b->shard->text ? *target_rows : smaller(*source_rows, *target_rows);
-  *sentences = smaller(b->shard->pairs, rows / 2);  // a sentence has 2 tokens at least
+  const int64_t least = b->shard->continues ? 1 : 2;  // tokens of a sentence
+  *sentences = smaller(b->shard->pairs, rows / least);
   if (b->options.max_sentences > 0) *sentences = smaller(*sentences, b->options.max_sentences);
 }

@@ -13,6 +13,11 @@
 //   target.ids     ^ A A $ | ^ B B B $ | ^ C $      ^ begins each sentence (a special token of the vocabulary)
 //   selected       1 2         6 8         10       targets: what is to be predicted at these rows
 //
+// Where the rows of a text are windows of a stream, what comes first is the token before the window (data/shard.h).
+//
+// A batcher takes 48 bytes for each sentence of its shard, which takes 8 itself; of the ids it reads those of a batch,
+// and gives back the pages they are in after every TARN__BATCH_RELEASED sentences.
+//
 // The order of an epoch is a function of (seed, epoch) alone: the sentences get a sort key of their length plus noise,
 // neighbours fill batches up to the token budget, and the batches are shuffled. So any step can be reached by a seek.
 #ifndef TARN_DATA_BATCH_H
@@ -36,6 +41,9 @@ typedef struct tarn__batch {
   const int32_t *targets;   // [predictions] tokens or classes to predict; next token: what follows each target row
   const float *values;      // [predictions] numbers to predict; NULL: there are targets
 } tarn__batch;
+
+// The system reads 64 kB around what is read.
+enum { TARN__BATCH_RELEASED = 1024, TARN__BATCH_RESIDENT = TARN__BATCH_RELEASED << 16 };
 
 // Room for one batch of a batcher. Zero-initialise it; closing accepts that.
 typedef struct tarn__batch_room {

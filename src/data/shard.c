@@ -249,15 +249,23 @@ void tarn__shard_close(tarn__shard *shard) {
 static int64_t length_of(const tarn__shard *s, int64_t k) { return s->offsets[k + 1] - s->offsets[k]; }
 
 // An id that is not in the vocabulary was not there when the shard was opened.
+static int32_t safe_id(const tarn__shard *s, int64_t token, int32_t size) {
+  const int32_t id = id_at(s, token);
+  if (id < size) return id;
+  tarn__map_doubt(&s->map);
+  return 0;
+}
+
 static void copy_ids(const tarn__shard *s, int64_t k, int32_t *ids) {
   const int32_t size = is_target(s, k) ? s->target_vocab_size : s->source_vocab_size;
   int64_t start = s->offsets[k];
   int64_t length = length_of(s, k);
-  for (int64_t i = 0; i < length; i++) {
-    const int32_t id = id_at(s, start + i);
-    ids[i] = id < size ? id : 0;
-    if (id >= size) tarn__map_doubt(&s->map);
-  }
+  for (int64_t i = 0; i < length; i++) ids[i] = safe_id(s, start + i, size);
+}
+
+int32_t tarn__shard_before(const tarn__shard *shard, int64_t pair) {
+  if (!shard->continues || pair == 0) return shard->target_eos;
+  return safe_id(shard, shard->offsets[pair] - 1, shard->target_vocab_size);
 }
 
 static int64_t target_of(const tarn__shard *s, int64_t pair) { return s->text ? pair : 2 * pair + 1; }

@@ -59,6 +59,9 @@ tarn_status tarn__shard_path(char *path, size_t size, const char *prefix) TARN_C
 // least 1. pair: 0 .. pairs-1.
 int64_t tarn__shard_source_length(const tarn__shard *shard, int64_t pair);
 int64_t tarn__shard_target_length(const tarn__shard *shard, int64_t pair);
+// What a model reads before the first token of a target: the end of sentence, or, of a window of a stream behind the
+// first one, the last token of the window before.
+int32_t tarn__shard_before(const tarn__shard *shard, int64_t pair);
 // Copies the ids of a sentence (as many as its length) to `ids`.
 void tarn__shard_source(const tarn__shard *shard, int64_t pair, int32_t *ids);
 void tarn__shard_target(const tarn__shard *shard, int64_t pair, int32_t *ids);

@@ -89,6 +89,11 @@ void tarn_lm_close(tarn_lm **out) {
 
 const char *tarn_lm_path(const tarn_lm *lm) { return lm->checkpoint->path; }
 bool tarn__lm_strict(const tarn_lm *lm) { return lm->options.strict; }
+int64_t tarn__lm_max_tokens(const tarn_lm *lm) { return lm->options.max_tokens; }
+tarn__scorer *tarn__lm_scorer(tarn_lm *lm) { return lm->scorer; }
+const tarn_vocab *tarn__lm_vocab(const tarn_lm *lm) { return lm->checkpoint->target; }
+int64_t tarn__lm_longest(const tarn_lm *lm) { return tarn__model_longest(lm->checkpoint->model); }
+int64_t tarn__lm_window(const tarn_lm *lm) { return lm->checkpoint->config->model.max_length; }
 const char *tarn_lm_piece(const tarn_lm *lm, int32_t id) { return tarn_vocab_piece(lm->checkpoint->target, id); }
 
 // Lengths of the text that the tokens stand for: of the whole line, or of what is kept of it.

@@ -131,7 +131,7 @@ static tarn_status fill(tarn__scorer *s, tarn__packed *packed, int64_t *predicte
     const tarn__scorer_sentence *sentence = &sentences[s->order[i]];
     for (int64_t t = 0; t < sentence->length; t++) {
       int64_t row = packed->rows++;
-      s->ids[row] = t == 0 ? s->eos : sentence->ids[t - 1];
+      s->ids[row] = t > 0 ? sentence->ids[t - 1] : sentence->before ? *sentence->before : s->eos;
       if (t < sentence->known) continue;
       s->rows[*predicted] = (int32_t)row;
       s->targets[(*predicted)++] = sentence->ids[t];

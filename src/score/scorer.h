@@ -15,12 +15,14 @@ typedef struct tarn__scorer_options {
 
 void tarn__scorer_default(tarn__scorer_options *options);
 
-// One sentence: w1 .. wn and the end of sentence. The model reads the end of sentence, then w1 .. wn.
+// One sentence: w1 .. wn and the end of sentence. The model reads the end of sentence, then w1 .. wn. Or a window of a
+// longer text.
 typedef struct tarn__scorer_sentence {
   const int32_t *ids;  // [length]
   int64_t length;
   int64_t known;  // the output layer is not computed for so many tokens from the first: an earlier sentence of the list
                   // begins with the same ones; 0 .. length
+  const int32_t *before;      // what the model reads before w1; NULL: the end of sentence
   double *log_probabilities;  // [length], natural logarithm; those of `known` tokens are left alone
 } tarn__scorer_sentence;
 

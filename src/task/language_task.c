@@ -30,10 +30,19 @@ static tarn_status declare_tables(const tarn__task_site *site, tarn__task_weight
   return site->declare->status;
 }
 
-// Those of the sentences that are not left out, as `tarn score` counts them: the end of a sentence is one more.
-static tarn_status count_characters(tarn__task_tally *tally, const tarn__shard *shard, const tarn_vocab *vocab,
-                                    int64_t longest) {
-  if (!tarn_vocab_is_spelling(vocab)) return TARN_STATUS_OK;
+static int64_t count_ends(const int32_t *ids, int64_t length, int32_t eos) {
+  int64_t ends = 0;
+  for (int64_t i = 0; i < length; i++) ends += ids[i] == eos;
+  return ends;
+}
+
+// Those of the sentences that are not left out, as `tarn score` counts them: the end of a sentence is one more. Of a
+// stream they are known; none of its windows is left out.
+static tarn_status count_text(tarn__task_tally *tally, const tarn__shard *shard, const tarn_vocab *vocab,
+                              int64_t longest) {
+  tally->characters = shard->characters;
+  tally->bytes = shard->bytes;
+  if (shard->continues || !tarn_vocab_is_spelling(vocab)) return TARN_STATUS_OK;
   void *memory;
   TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, (size_t)shard->longest_target, sizeof(int32_t)));
   int32_t *ids = memory;
@@ -44,7 +53,10 @@ static tarn_status count_characters(tarn__task_tally *tally, const tarn__shard *
     if (length > longest) continue;
     tarn__shard_target(shard, i, ids);
     status = tarn_vocab_decode(vocab, &text, ids, (size_t)length - 1);
-    if (status == TARN_STATUS_OK) tally->characters += (int64_t)tarn_vocab_characters(text.data, text.length) + 1;
+    if (status != TARN_STATUS_OK) break;
+    const int64_t ends = count_ends(ids, length, shard->target_eos);
+    tally->characters += (int64_t)tarn_vocab_characters(text.data, text.length) + ends;
+    tally->bytes += (int64_t)text.length + ends;
   }
   tarn_vocab_text_close(&text);
   tarn__free(ids);
@@ -63,14 +75,15 @@ const tarn__task tarn__task_language_model = {
     .readout = true,
     .uses = 1u << TARN__USE_SCORE_TEXT | 1u << TARN__USE_CONTINUE_TEXT,
     .embeddings = 1u << TARN_EMBEDDINGS_NONE | 1u << TARN_EMBEDDINGS_DECODER,
-    .measures = 1u << TARN_METRIC_LOSS | 1u << TARN_METRIC_NLL | 1u << TARN_METRIC_PPL | 1u << TARN_METRIC_BPC,
+    .measures = 1u << TARN_METRIC_LOSS | 1u << TARN_METRIC_NLL | 1u << TARN_METRIC_PPL | 1u << TARN_METRIC_BPC |
+                1u << TARN_METRIC_BPB,
     .declare_tables = declare_tables,
     .declare_output = tarn__next_token_declare,
     .output_input = tarn__next_token_input,
     .loss = tarn__next_token_loss,
     .watched = TARN_METRIC_NLL,
     .diverged = tarn__next_token_diverged,
-    .count = count_characters,
+    .count = count_text,
     .scores = tarn__next_token_scores,
     .resolve = resolve,
 };

@@ -54,4 +54,5 @@ void tarn__next_token_scores(double scores[TARN_METRIC_COUNT], const tarn__task_
   scores[TARN_METRIC_NLL] = tally->watched / (double)tally->predictions;
   scores[TARN_METRIC_PPL] = fmin(exp(scores[TARN_METRIC_NLL]), DBL_MAX);
   if (tally->characters > 0) scores[TARN_METRIC_BPC] = tally->watched / log(2.0) / (double)tally->characters;
+  if (tally->bytes > 0) scores[TARN_METRIC_BPB] = tally->watched / log(2.0) / (double)tally->bytes;
 }

@@ -79,6 +79,7 @@ typedef struct tarn__task_tally {
   double loss, watched;  // sums
   int64_t predictions;
   int64_t characters;  // of the set, where it is scored by them; 0: it is not
+  int64_t bytes;       // likewise
   int64_t right;       // predictions that are right, where the entry counts them
 } tarn__task_tally;
 

@@ -10,6 +10,12 @@ static const size_t PROGRAM = 20000000;
 // Bytes a pair that the batcher keeps: two entries for sorting, the beginning and the place of a batch.
 static const size_t PAIR = 48;
 
+// What of a shard stays in memory: its pages are given back as it is read.
+static size_t shard_bytes(const tarn__shard *shard) {
+  const size_t most = TARN__BATCH_RESIDENT;
+  return shard->map.size < most ? shard->map.size : most;
+}
+
 // Sentences that a validation translates; where the data cannot be read, more than any decoder holds.
 static tarn_status count_sentences(int64_t *sentences, const char *data, int64_t most) {
   *sentences = INT32_MAX;
@@ -89,7 +95,7 @@ tarn_status tarn__plan_run(tarn_plan *plan, const tarn__model *model, const tarn
   if (closed) add_readout(plan, tarn__readout_bytes(model));
   tarn_status status = plan_validation(plan, model, batch, threads);
   plan_average(plan, model);
-  plan->program_bytes = PROGRAM + shard->map.size + PAIR * (size_t)shard->pairs;
+  plan->program_bytes = PROGRAM + shard_bytes(shard) + PAIR * (size_t)shard->pairs;
   plan->total_bytes += plan->validation_bytes + plan->program_bytes;
   plan->epoch_tokens = (double)(shard->source_tokens + shard->target_tokens);
   if (status != TARN_STATUS_OK) tarn_plan_close(plan);

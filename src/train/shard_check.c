@@ -37,6 +37,11 @@ static tarn_status check_sides(const tarn__shard *shard, const char *path, const
       "%s: it holds a text, but a model with an encoder is trained on pairs; run tarn prepare with --source and "
       "--target, or leave out the encoder",
       path);
+  TARN_REQUIRE(
+      !shard->continues || shard->longest_target <= config->model.max_length, DATA,
+      "%s: its windows have %lld tokens, more than model.max_length (%lld); run tarn prepare --stream %lld, or "
+      "raise model.max_length",
+      path, (long long)shard->longest_target, (long long)config->model.max_length, (long long)config->model.max_length);
   return TARN_STATUS_OK;
 }
 

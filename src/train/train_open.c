@@ -78,12 +78,13 @@ static tarn_status open_vocabs(tarn_train *t) {
 static tarn_status open_data(tarn_train *t) {
   const tarn_config *config = t->config;
   TARN_TRY(open_vocabs(t));
-  TARN_REQUIRE(config->valid.metric != TARN_METRIC_BPC || tarn_vocab_is_spelling(t->target), USAGE,
-               "%s: valid.metric: bpc needs a vocabulary of bytes or characters, and %s is of longer tokens; choose "
-               "loss, nll or ppl",
-               config->name, config->data.vocab);
   TARN_TRY(tarn__shard_open(&t->shard, config->data.train));
   TARN_TRY(tarn__shard_check(&t->shard, t->source, t->target, config));
+  const bool by_text = config->valid.metric == TARN_METRIC_BPC || config->valid.metric == TARN_METRIC_BPB;
+  TARN_REQUIRE(!by_text || tarn_vocab_is_spelling(t->target) || t->shard.continues, USAGE,
+               "%s: valid.metric: %s needs a vocabulary of bytes or characters, and %s is of longer tokens; choose "
+               "loss, nll or ppl",
+               config->name, tarn_measure_of(config->valid.metric)->word, config->data.vocab);
   tarn__batcher_options options;
   tarn__batcher_default(&options);
   options.max_tokens = config->train.max_tokens;

@@ -185,6 +185,10 @@ static tarn_status open_parts(tarn__validator *v, const tarn_vocab *source, int 
   TARN_TRY(open_batcher(v));
   const tarn__task *task = tarn__config_task(config);
   if (task->count) TARN_TRY(task->count(&v->empty, &v->shard, v->target, config->model.max_length));
+  const tarn_metric metric = config->valid.metric;
+  TARN_REQUIRE((metric != TARN_METRIC_BPC && metric != TARN_METRIC_BPB) || v->empty.characters > 0, USAGE,
+               "%s: %s of it are not known (valid.metric: %s); run tarn prepare --stream", v->shard.path,
+               tarn_measure_of(metric)->name, tarn_measure_of(metric)->word);
   if (v->what.bleu) TARN_TRY(open_bleu(v, threads));
   TARN_TRY(tarn__validator_check(v));
   make_hashes(v);

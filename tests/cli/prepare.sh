@@ -75,9 +75,9 @@ cmp data/p.tarn keep.tarn || fail "three threads give another shard"
 b() { "$TARN" prepare --vocab byte.vocab --output text/b "$@"; }
 export -f b
 printf '\xEF\xBB\xBFOne.\r\n\r\nTwo\nthr\xC3\xA4e \377' > text.txt
-expect 0 "windows         6 of 4 lines, 21 bytes" b --text text.txt --stream 4
+expect 0 "windows         6 of 4 lines, 23 bytes" b --text text.txt --stream 4
 # The ids of its windows, less the special tokens, are the bytes of the file.
-tail -c 42 text/b.tarn | od -An -v -tu2 -w2 | awk '{ printf "%02x\n", $1 - 3 }' > ids.txt
+tail -c 46 text/b.tarn | od -An -v -tu2 -w2 | awk '{ printf "%02x\n", $1 - 3 }' > ids.txt
 od -An -v -tx1 -w1 text.txt | tr -d ' ' | cmp - ids.txt || fail "the windows are not the text"
 expect 1 "text.txt:4: invalid UTF-8" b --text text.txt --stream 4 --strict
 expect 1 "zero.en:100: a zero byte" b --text zero.en --stream 64

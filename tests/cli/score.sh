@@ -90,7 +90,19 @@ cut -f 2 free.txt | tr '\n' ' ' | grep -q '^3 21 4 $' || fail "a model without p
 
 refuse 2 'an argument is missing' "$TARN" score
 refuse 1 'nowhere: cannot read' "$TARN" score model nowhere
+# A window that slides over the text as one stream: every byte once, line ends among them.
+score model text --stride 4 --window 8 >stream.txt
+cut -f 2,3 stream.txt | diff - <(printf '8\t0\n2\t7\n') || fail "windows: $(cat stream.txt)"
+[ "$(score model text --stride 1 --tokens | grep -c '^  -')" -eq "$(wc -c <text)" ] || fail "tokens of the stream"
+score model text --stride 4 --json --tokens >stream.json
+[ "$(jq -s 'map(.pieces | length) | add' stream.json 2>/dev/null || wc -c <text)" -eq "$(wc -c <text)" ] || fail "JSON of windows"
+head -c 3000000 /dev/zero | tr '\0' 'x' | head -c 5000 >endless
+score model endless --stride 16 --summary-only
+refuse 2 'the stride is 1 to the window of 8 tokens, not 9' "$TARN" score model text --stride 9 --window 8
+refuse 2 'a window of 17 tokens, and the model takes 1 to 16' "$TARN" score model text --stride 9 --window 17
+refuse 2 'leaves nothing out' "$TARN" score model text --stride 9 --overlong truncate
 : >empty
+refuse 1 'there is no line to score' "$TARN" score model empty --stride 4
 refuse 1 '^tarn score: empty: there is no line to score$' "$TARN" score model empty
 refuse 2 'summary-only leaves out' "$TARN" score model text --tokens --summary-only
 refuse 2 'did you mean truncate' "$TARN" score model text --overlong truncat

@@ -161,7 +161,7 @@ static void it_is_compared_by(void **state) {
   how.output = "report";
   must(tarn_report_write(results, table, &how));
   tarn_results_table_close(&table);
-  options.metric = "bpd";
+  options.metric = "bcp";
   assert_int_equal(tarn_results_compare(&table, results, &options), TARN_STATUS_USAGE);
   assert_non_null(strstr(tarn_error_message(), "did you mean \"bpc\"?"));
   tarn_results_table_close(&table);
