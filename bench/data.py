@@ -125,3 +125,21 @@ class MaskedData:
         run([TARN, "vocab", "--type", "whitespace", "--size", str(self.VOCABULARY), "--mask-symbols", "--output",
              self.vocab, every], "vocabulary")
         run([TARN, "prepare", "--vocab", self.vocab, "--text", text, "--output", self.train], "shard")
+
+
+class CharacterData:
+    """Random letters in windows of 512 bytes: what a training takes does not depend on them."""
+
+    BYTES, WINDOW = 1 << 18, 512
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.vocab = os.path.join(folder, "bytes.vocab")
+        self.train = os.path.join(folder, "characters")
+        text = self.train + ".txt"
+        draw = random.Random(1)
+        with open(text, "w", encoding="utf-8") as file:
+            file.write("".join(draw.choices("abcdefghijklmnopqrstuvwxyz \n", k=self.BYTES)))
+        run([TARN, "vocab", "--type", "byte", "--output", self.vocab], "vocabulary")
+        run([TARN, "prepare", "--vocab", self.vocab, "--text", text, "--stream", str(self.WINDOW), "--output",
+             self.train], "shard")

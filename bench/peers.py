@@ -80,6 +80,12 @@ def train_masked(python, vocabulary, length, precision, updates, threads=THREADS
         str(vocabulary), "--length", str(length)]), "tok_s")
 
 
+def train_characters(python, script, precision, updates, threads=THREADS):
+    """One training of a character language model; tokens a second are all tokens over all time."""
+    return figures(result_of(python, script, [
+        "--dtype", precision, "--threads", str(threads), "--steps", str(updates), "--warm", str(WARM)]), "tok_s")
+
+
 class Peer:
     """A side of take_turns() that leaves when it fails, or once it was a quarter slower than another of `race`, the
     speeds (`key` of a result) so far by name: the fastest one counts, and the slow ones would take most of the time."""

@@ -14,6 +14,7 @@ import tempfile
 sys.dont_write_bytecode = True
 
 # pylint: disable=wrong-import-position
+import characters
 import freezing
 import growth
 import kernels
@@ -24,13 +25,13 @@ import peers
 import threads
 import training
 import translation
-from data import Data, LanguageData, MaskedData
+from data import CharacterData, Data, LanguageData, MaskedData
 from settings import TARN, Failure, Usage, say
 from tables import print_table
 
 
 # A group is a module with NAMES, measure(context, names), which gives {name: entry}, and table(entries).
-GROUPS = {"peak": peak, "training": training, "language": language, "masked": masked,
+GROUPS = {"peak": peak, "training": training, "language": language, "masked": masked, "characters": characters,
           "freezing": freezing, "threads": threads,
           "translation": translation, "kernels": kernels, "growth": growth}
 
@@ -40,7 +41,7 @@ class Context:
 
     def __init__(self, folder, rounds, updates):
         self.folder, self.rounds, self._updates = folder, rounds, updates
-        self._data = self._language = self._masked = self._peers = None
+        self._data = self._language = self._masked = self._characters = self._peers = None
 
     def updates(self, usual):
         return self._updates or usual
@@ -62,6 +63,12 @@ class Context:
             say("preparing rows of random words ...")
             self._masked = MaskedData(self.folder)
         return self._masked
+
+    def character_data(self):
+        if self._characters is None:
+            say("preparing random letters ...")
+            self._characters = CharacterData(self.folder)
+        return self._characters
 
     def peers(self):
         if self._peers is None:

@@ -49,9 +49,9 @@ static void tasks_have_measures(void **state) {
       {SMALL, "valid.metric=bpc",
        "--set valid.metric=bpc: valid.metric: a translation model has no bpc; its measures are loss, nll, ppl, bleu"},
       {"decoder: { layers: L }\nkinds: { L: }\nvalid:\n  metric: bleu\n", NULL,
-       "m.yaml:4: valid.metric: a language model has no bleu; its measures are loss, nll, ppl, bpc"},
+       "m.yaml:4: valid.metric: a language model has no bleu; its measures are loss, nll, ppl, bpc, bpb"},
       {"decoder: { layers: L }\nkinds: { L: }\nvalid: { metric: pll }\n", NULL,
-       "m.yaml:3: valid.metric: \"pll\" is not one of loss, nll, ppl, bleu, bpc, accuracy; did you mean \"nll\"?"},
+       "m.yaml:3: valid.metric: \"pll\" is not one of loss, nll, ppl, bleu, bpc, bpb, accuracy; did you mean \"nll\"?"},
       {"decoder: { layers: L }\nkinds: { L: }\nmodel: { architecture: encoder-decoder }\n", NULL,
        "m.yaml:3: model.architecture: encoder-decoder needs encoder.layers, or encoder.place; a language model is a "
        "decoder"},
