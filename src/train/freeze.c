@@ -52,18 +52,28 @@ static tarn_status add_name(list *names, const char *name) {
   return TARN_STATUS_OK;
 }
 
+// The embedding and the learned positions (or NULL) of the side that the encoder reads.
+static void below_encoder(const tarn__model *model, const tarn__param **table, const tarn__param **positions) {
+  const tarn__task_stack *encoder = tarn__task_stack_of(tarn__config_task(model->config), TARN__STACK_ENCODER);
+  const bool source = !encoder || encoder->side == TARN__SIDE_SOURCE;
+  *table = source ? model->weights.source_table : model->weights.target_table;
+  *positions = source ? model->source_positions : model->target_positions;
+}
+
 tarn_status tarn__freeze_apply(const tarn__model *model, int64_t update, int64_t sets, char **names) {
   list stopped = {0};
   int at = 0;
   int64_t set = 0;
   tarn__freeze_part part;
   tarn_status status = TARN_STATUS_OK;
-  bool below = sets > 0 && model->weights.source_table && model->weights.source_table->uses == 1;
+  const tarn__param *table, *positions;
+  below_encoder(model, &table, &positions);
+  const bool below = sets > 0 && table && table->uses == 1;
   while (tarn__freeze_next(model->config, &at, &part)) {
     bool frozen = is_scheduled(&model->config->train, part.name, update);
     if (is_set(model, &part)) frozen |= set++ < sets;
-    frozen |= below && (tarn__freeze_covers(part.name, model->weights.source_table->name) ||
-                        (model->source_positions && tarn__freeze_covers(part.name, model->source_positions->name)));
+    frozen |= below && (tarn__freeze_covers(part.name, table->name) ||
+                        (positions && tarn__freeze_covers(part.name, positions->name)));
     if (!part.trained || !frozen || !stop(model, part.name)) continue;
     if (names && status == TARN_STATUS_OK) status = add_name(&stopped, part.name);
   }
