@@ -79,7 +79,8 @@ extern "C" {
 #define TARN_SCHEDULE_MAP(X)                                                                                \
   X(TARN_SCHEDULE_INVERSE_SQRT, "inverse_sqrt", "lr * sqrt(warmup / n) after update n = warmup")            \
   X(TARN_SCHEDULE_COSINE, "cosine", "half a cosine from lr at the end of warm-up to min_lr at max_updates") \
-  X(TARN_SCHEDULE_CONSTANT, "constant", "lr after warm-up")
+  X(TARN_SCHEDULE_CONSTANT, "constant", "lr after warm-up")                                                 \
+  X(TARN_SCHEDULE_LINEAR, "linear", "a line from lr at the end of warm-up to min_lr at max_updates")
 #define TARN_PRECISION_MAP(X)                                        \
   X(TARN_PRECISION_FP32, "fp32", "32-bit floating point throughout") \
   X(TARN_PRECISION_BF16, "bf16", "bfloat16 products and activations, fp32 master weights and sums")

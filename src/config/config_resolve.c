@@ -317,8 +317,9 @@ tarn_status tarn_config_check_training(const tarn_config *config) {
   TARN_REQUIRE(ends, USAGE, "%s: nothing ends the training; set train.max_updates, max_epochs, max_minutes or patience",
                name);
   TARN_REQUIRE(train->patience == 0 || config->data.valid, USAGE, "%s: train.patience needs data.valid", name);
-  bool cosine = train->schedule == TARN_SCHEDULE_COSINE;
-  TARN_REQUIRE(!cosine || train->max_updates > train->warmup, USAGE,
-               "%s: train.schedule cosine needs train.max_updates above train.warmup", name);
+  const bool ends_low = train->schedule == TARN_SCHEDULE_COSINE || train->schedule == TARN_SCHEDULE_LINEAR;
+  TARN_REQUIRE(!ends_low || train->max_updates > train->warmup, USAGE,
+               "%s: train.schedule %s needs train.max_updates above train.warmup", name,
+               train->schedule == TARN_SCHEDULE_LINEAR ? "linear" : "cosine");
   return tarn__freeze_check_training(config);
 }

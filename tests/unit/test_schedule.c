@@ -49,6 +49,17 @@ static void follows_half_a_cosine(void **state) {
   }
 }
 
+static void follows_a_line(void **state) {
+  (void)state;
+  tarn_config_train train = {
+      .lr = 0.5, .min_lr = 0.1, .warmup = 100, .max_updates = 1100, .schedule = TARN_SCHEDULE_LINEAR};
+  assert_near(tarn__schedule_rate(&train, 100), 0.5);
+  assert_near(tarn__schedule_rate(&train, 350), 0.4);
+  assert_near(tarn__schedule_rate(&train, 600), 0.3);
+  assert_near(tarn__schedule_rate(&train, 1100), 0.1);
+  assert_near(tarn__schedule_rate(&train, 5000), 0.1);
+}
+
 static void stays_constant(void **state) {
   (void)state;
   tarn_config_train train = {.lr = 0.5, .schedule = TARN_SCHEDULE_CONSTANT};
@@ -58,6 +69,6 @@ static void stays_constant(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(warms_up_linearly), cmocka_unit_test(falls_with_the_inverse_root),
-                                     cmocka_unit_test(follows_half_a_cosine), cmocka_unit_test(stays_constant)};
+                                     cmocka_unit_test(follows_half_a_cosine), cmocka_unit_test(follows_a_line), cmocka_unit_test(stays_constant)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,188 @@
+#include "eval/agreement.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/memory.h"
+#include "eval/bootstrap.h"
+
+// A number and its place.
+typedef struct placed {
+  float value;
+  uint32_t place;
+} placed;
+
+static int by_value(const void *a, const void *b) {
+  const placed *x = a, *y = b;
+  if (x->value != y->value) return x->value < y->value ? -1 : 1;
+  return x->place < y->place ? -1 : 1;
+}
+
+static tarn_status sort_numbers(uint32_t *order, const float *numbers, size_t count) {
+  void *memory;
+  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, count, sizeof(placed)));
+  placed *sorted = memory;
+  for (size_t i = 0; i < count; i++) sorted[i] = (placed){numbers[i], (uint32_t)i};
+  qsort(sorted, count, sizeof *sorted, by_value);
+  for (size_t i = 0; i < count; i++) order[i] = sorted[i].place;
+  tarn__free(sorted);
+  return TARN_STATUS_OK;
+}
+
+static tarn_status prepare(tarn__agreement *a) {
+  void *memory;
+  const size_t room = a->classes ? 3 * (size_t)a->classes : 2 * a->count;
+  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, room, sizeof(double)));
+  a->room = memory;
+  if (a->classes) return TARN_STATUS_OK;
+  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, 2 * a->count, sizeof(uint32_t)));
+  a->orders = memory;
+  TARN_TRY(sort_numbers(a->orders, a->right_number, a->count));
+  return sort_numbers(a->orders + a->count, a->found_number, a->count);
+}
+
+tarn_status tarn__agreement_open(tarn__agreement *agreement) {
+  agreement->room = NULL;
+  agreement->orders = NULL;
+  const tarn_status status = prepare(agreement);
+  if (status != TARN_STATUS_OK) tarn__agreement_close(agreement);
+  return status;
+}
+
+void tarn__agreement_close(tarn__agreement *agreement) {
+  tarn__free(agreement->room);
+  tarn__free(agreement->orders);
+  agreement->room = NULL;
+  agreement->orders = NULL;
+}
+
+static double weight_of(const uint32_t *times, size_t i) { return times ? (double)times[i] : 1.0; }
+
+// Counts, by class, of answers that are right, of what would be right, and of what was answered. Returns their number.
+static double count_classes(const tarn__agreement *a, const uint32_t *times) {
+  double all = 0.0, *hits = a->room, *right = hits + a->classes, *found = right + a->classes;
+  for (int32_t c = 0; c < 3 * a->classes; c++) a->room[c] = 0.0;
+  for (size_t i = 0; i < a->count; i++) {
+    const double n = weight_of(times, i);
+    all += n;
+    right[a->right_class[i]] += n;
+    found[a->found_class[i]] += n;
+    if (a->right_class[i] == a->found_class[i]) hits[a->right_class[i]] += n;
+  }
+  return all;
+}
+
+static double accuracy(const tarn__agreement *a, double all) {
+  double hits = 0.0;
+  for (int32_t c = 0; c < a->classes; c++) hits += a->room[c];
+  return hits / all;
+}
+
+static double f1(const tarn__agreement *a) {
+  const double *hits = a->room, *right = hits + a->classes, *found = right + a->classes;
+  double sum = 0.0, classes = 0.0;
+  for (int32_t c = a->classes == 2 ? 1 : 0; c < a->classes; c++) {
+    const double either = right[c] + found[c];
+    if (either == 0.0) continue;
+    sum += 2.0 * hits[c] / either;
+    classes += 1.0;
+  }
+  return classes > 0.0 ? sum / classes : 0.0;
+}
+
+static double matthews(const tarn__agreement *a, double all) {
+  const double *hits = a->room, *right = hits + a->classes, *found = right + a->classes;
+  double covariance = 0.0, right_variance = all * all, found_variance = all * all;
+  for (int32_t c = 0; c < a->classes; c++) {
+    covariance += hits[c] * all - right[c] * found[c];
+    right_variance -= right[c] * right[c];
+    found_variance -= found[c] * found[c];
+  }
+  const double scale = sqrt(right_variance) * sqrt(found_variance);
+  return scale > 0.0 ? covariance / scale : 0.0;
+}
+
+// Pearson's correlation of two lists of numbers.
+static double correlation(const double *x, const double *y, size_t count, const uint32_t *times) {
+  double all = 0.0, mean_x = 0.0, mean_y = 0.0, xx = 0.0, yy = 0.0, xy = 0.0;
+  for (size_t i = 0; i < count; i++) {
+    all += weight_of(times, i);
+    mean_x += weight_of(times, i) * x[i];
+    mean_y += weight_of(times, i) * y[i];
+  }
+  mean_x /= all;
+  mean_y /= all;
+  for (size_t i = 0; i < count; i++) {
+    const double n = weight_of(times, i), dx = x[i] - mean_x, dy = y[i] - mean_y;
+    xx += n * dx * dx;
+    yy += n * dy * dy;
+    xy += n * dx * dy;
+  }
+  const double scale = sqrt(xx) * sqrt(yy);
+  return scale > 0.0 ? fmax(-1.0, fmin(1.0, xy / scale)) : 0.0;
+}
+
+// The rank of each number: equal ones have the mean of theirs.
+static void rank(double *ranks, const uint32_t *order, const float *numbers, size_t count, const uint32_t *times) {
+  double before = 0.0;
+  for (size_t first = 0, last; first < count; first = last) {
+    double equal = 0.0;
+    for (last = first; last < count && numbers[order[last]] == numbers[order[first]]; last++)
+      equal += weight_of(times, order[last]);
+    for (size_t i = first; i < last; i++) ranks[order[i]] = before + (equal + 1.0) / 2.0;
+    before += equal;
+  }
+}
+
+double tarn__agreement_of(const tarn__agreement *a, tarn__agreement_kind kind, const uint32_t *times) {
+  if (a->classes) {
+    const double all = count_classes(a, times);
+    return kind == TARN__AGREEMENT_ACCURACY ? accuracy(a, all) : kind == TARN__AGREEMENT_F1 ? f1(a) : matthews(a, all);
+  }
+  double *right = a->room, *found = right + a->count;
+  if (kind == TARN__AGREEMENT_SPEARMAN) {
+    rank(right, a->orders, a->right_number, a->count, times);
+    rank(found, a->orders + a->count, a->found_number, a->count, times);
+  } else {
+    for (size_t i = 0; i < a->count; i++) {
+      right[i] = (double)a->right_number[i];
+      found[i] = (double)a->found_number[i];
+    }
+  }
+  return correlation(right, found, a->count, times);
+}
+
+// What the bootstrap asks for.
+typedef struct asked {
+  const tarn__agreement *agreement;
+  tarn__agreement_kind kind;
+} asked;
+
+static double resampled(void *user, size_t system, const uint32_t *times) {
+  (void)system;
+  const asked *what = user;
+  return tarn__agreement_of(what->agreement, what->kind, times);
+}
+
+static int by_score(const void *a, const void *b) {
+  const double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+tarn_status tarn__agreement_interval_of(tarn__agreement_interval *interval, const tarn__agreement *agreement,
+                                        tarn__agreement_kind kind, int64_t resamples, uint64_t seed) {
+  void *memory;
+  asked what = {agreement, kind};
+  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, (size_t)resamples, sizeof(double)));
+  double *scores = memory;
+  const tarn__bootstrap_options draws = {.resamples = resamples, .seed = seed};
+  const tarn_status status =
+      tarn__bootstrap(&interval->value, scores, 1, agreement->count, resampled, &what, &draws);
+  if (status == TARN_STATUS_OK) {
+    qsort(scores, (size_t)resamples, sizeof *scores, by_score);
+    interval->low = scores[resamples / 40];
+    interval->high = scores[resamples - 1 - resamples / 40];
+  }
+  tarn__free(scores);
+  return status;
+}
