@@ -6,6 +6,7 @@
 #include "limit_options.h"
 #include "lm_output.h"
 #include "model_options.h"
+#include "tarn/measure.h"
 #include "tarn/testset.h"
 
 static const cli_command COMMAND = {
@@ -13,9 +14,25 @@ static const cli_command COMMAND = {
     "Writes RUN/test.hyp, one detokenized translation a line, and RUN/test.json with BLEU and chrF. Case and "
     "tokenizer\n"
     "of BLEU are those of valid.lowercase and valid.tokenize. Of a language model, --blimp DIR scores minimal pairs\n"
-    "(see tarn blimp) and writes its answers into RUN/test.pairs and their accuracy into RUN/test.json."};
+    "(see tarn blimp) and writes its answers into RUN/test.pairs and their accuracy into RUN/test.json. Of a "
+    "classifier,\n"
+    "--labelled PREFIX takes a shard with labels (see tarn prepare) and writes its measures into RUN/test.json."};
 
-static void print_result(const tarn_testset_result *r, bool pairs) {
+static void print_labels(const tarn_testset_result *r) {
+  const tarn_classify_test *test = &r->labels;
+  for (int i = 0; i < test->measure_count; i++) {
+    const tarn_classify_measure *m = &test->measures[i];
+    printf("%s %.4f (95 %%: %.4f .. %.4f)\n", tarn_measure_of(m->metric)->name, m->value, m->low, m->high);
+  }
+  printf("%s in %.1f s, loss %.4f\n", CLI_COUNT(test->rows, "row"), r->seconds, test->loss);
+  if (test->left_out) printf("%s left out: longer than model.max_length\n", CLI_COUNT(test->left_out, "row"));
+}
+
+static void print_result(const tarn_testset_result *r, bool pairs, bool labels) {
+  if (labels) {
+    print_labels(r);
+    return;
+  }
   if (pairs)
     printf("BLiMP %.2f %% (95 %%: %.2f .. %.2f)\n%s in %.1f s\n", r->blimp, r->blimp_low, r->blimp_high,
            CLI_COUNT(r->pairs, "pair"), r->seconds);
@@ -41,6 +58,8 @@ int cmd_test(int argc, char **argv) {
       {"source", CLI_TEXT, &options.source, "FILE", "text to translate, one sentence a line", 0, 0},
       {"reference", CLI_TEXT, &options.reference, "FILE", "its translation, one sentence a line", 0, 0},
       {"blimp", CLI_TEXT, &options.blimp, "DIR", "minimal pairs, in place of a source and a reference", 0, 0},
+      {"labelled", CLI_TEXT, &options.labelled, "PREFIX", "shard with labels, in place of a source and a reference", 0,
+       0},
       {"beam", CLI_INT, &beam, "N", "hypotheses kept, 1 for greedy; 0 (the default): the run's translate.beam", 0,
        1024},
       {"precision", CLI_TEXT, &precision, "NAME", "fp32, bf16 or int8", 0, 0},
@@ -53,8 +72,13 @@ int cmd_test(int argc, char **argv) {
       {0}};
   int code = cli_parse(&COMMAND, table, argc, argv, &runs, 1, 1);
   if (code < 0) code = limit_options_set(&COMMAND, &limits);
-  if (code < 0 && (options.blimp ? options.source || options.reference : !options.source || !options.reference))
-    code = cli_usage(&COMMAND, "either --source FILE and --reference FILE are needed, or --blimp DIR");
+  const bool other = options.blimp || options.labelled;
+  if (code < 0 && ((options.blimp && options.labelled) ||
+                   (other ? options.source || options.reference : !options.source || !options.reference)))
+    code = cli_usage(&COMMAND,
+                     "either --source FILE and --reference FILE are needed, or --blimp DIR, or --labelled PREFIX");
+  if (code < 0 && options.labelled && beam != CLI_NO_INT)
+    code = cli_usage(&COMMAND, "--labelled tells labels and searches none, so it takes no --beam");
   if (code < 0 && options.blimp && beam != CLI_NO_INT)
     code = cli_usage(&COMMAND, "--blimp scores sentences and searches none, so it takes no --beam");
   if (code < 0 && overlong && !options.blimp)
@@ -72,7 +96,7 @@ int cmd_test(int argc, char **argv) {
     if (beam != CLI_NO_INT) options.beam = beam;
     tarn_status status = tarn_testset_run(&result, &options);
     code = status == TARN_STATUS_OK ? CLI_OK : cli_report(&COMMAND, status);
-    if (code == CLI_OK && !quiet) print_result(&result, options.blimp != NULL);
+    if (code == CLI_OK && !quiet) print_result(&result, options.blimp != NULL, options.labelled != NULL);
   }
   model_options_done(&COMMAND, &found, code, quiet);
   cli_list_free(&runs);

@@ -18,6 +18,7 @@ int cmd_plan(int argc, char **argv);
 int cmd_prepare(int argc, char **argv);
 int cmd_prune(int argc, char **argv);
 int cmd_report(int argc, char **argv);
+int cmd_classify(int argc, char **argv);
 int cmd_score(int argc, char **argv);
 int cmd_sentences(int argc, char **argv);
 int cmd_series(int argc, char **argv);

@@ -20,13 +20,13 @@ static const struct {
   const char *name;
   int (*run)(int argc, char **argv);
 } commands[] = {
-    {"corpus", cmd_corpus},   {"sentences", cmd_sentences}, {"vocab", cmd_vocab},   {"encode", cmd_encode},
-    {"decode", cmd_decode},   {"prepare", cmd_prepare},     {"plan", cmd_plan},     {"train", cmd_train},
-    {"inspect", cmd_inspect}, {"translate", cmd_translate}, {"bleu", cmd_bleu},     {"chrf", cmd_chrf},
-    {"ter", cmd_ter},         {"average", cmd_average},     {"export", cmd_export}, {"import-gpt2", cmd_import_gpt2},
-    {"prune", cmd_prune},     {"test", cmd_test},           {"sweep", cmd_sweep},   {"compare", cmd_compare},
-    {"report", cmd_report},   {"score", cmd_score},         {"blimp", cmd_blimp},   {"generate", cmd_generate},
-    {"series", cmd_series},
+    {"corpus", cmd_corpus},     {"sentences", cmd_sentences}, {"vocab", cmd_vocab},   {"encode", cmd_encode},
+    {"decode", cmd_decode},     {"prepare", cmd_prepare},     {"plan", cmd_plan},     {"train", cmd_train},
+    {"inspect", cmd_inspect},   {"translate", cmd_translate}, {"bleu", cmd_bleu},     {"chrf", cmd_chrf},
+    {"ter", cmd_ter},           {"average", cmd_average},     {"export", cmd_export}, {"import-gpt2", cmd_import_gpt2},
+    {"prune", cmd_prune},       {"test", cmd_test},           {"sweep", cmd_sweep},   {"compare", cmd_compare},
+    {"report", cmd_report},     {"classify", cmd_classify},   {"score", cmd_score},   {"blimp", cmd_blimp},
+    {"generate", cmd_generate}, {"series", cmd_series},
 };
 enum { COMMANDS = sizeof commands / sizeof *commands };
 

@@ -106,16 +106,23 @@ extern "C" {
   X(TARN_CLOCK_CPU, "cpu",                                                                 \
     "processor seconds of the process in the training steps, divided by its threads: for " \
     "machines that others use too")
-#define TARN_METRIC_MAP(X)                                                            \
-  X(TARN_METRIC_LOSS, "loss", "validation loss per target token")                     \
-  X(TARN_METRIC_NLL, "nll", "the same without label smoothing, in nats")              \
-  X(TARN_METRIC_PPL, "ppl", "perplexity per target token: exp(nll)")                  \
-  X(TARN_METRIC_BLEU, "bleu", "BLEU of the translated validation sentences")          \
-  X(TARN_METRIC_BPC, "bpc",                                                           \
-    "bits per character of the validation text; of language models whose vocabulary " \
-    "is one of bytes or characters, or whose validation text is a stream")            \
-  X(TARN_METRIC_BPB, "bpb", "bits per byte of it, likewise")                          \
-  X(TARN_METRIC_ACCURACY, "accuracy", "share of masked tokens whose likeliest word is the right one")
+#define TARN_METRIC_MAP(X)                                                                          \
+  X(TARN_METRIC_LOSS, "loss", "validation loss per target token")                                   \
+  X(TARN_METRIC_NLL, "nll", "the same without label smoothing, in nats")                            \
+  X(TARN_METRIC_PPL, "ppl", "perplexity per target token: exp(nll)")                                \
+  X(TARN_METRIC_BLEU, "bleu", "BLEU of the translated validation sentences")                        \
+  X(TARN_METRIC_BPC, "bpc",                                                                         \
+    "bits per character of the validation text; of language models whose vocabulary "               \
+    "is one of bytes or characters, or whose validation text is a stream")                          \
+  X(TARN_METRIC_BPB, "bpb", "bits per byte of it, likewise")                                        \
+  X(TARN_METRIC_ACCURACY, "accuracy",                                                               \
+    "share of masked tokens whose likeliest word, or of sentences whose likeliest "                 \
+    "class, is the right one")                                                                      \
+  X(TARN_METRIC_F1, "f1", "F1 of the second class, or, of more than two, the mean of those of all") \
+  X(TARN_METRIC_MCC, "mcc", "Matthews correlation of the classes")                                  \
+  X(TARN_METRIC_MSE, "mse", "mean squared error of the numbers")                                    \
+  X(TARN_METRIC_PEARSON, "pearson", "Pearson's correlation of the numbers")                         \
+  X(TARN_METRIC_SPEARMAN, "spearman", "Spearman's correlation of the numbers")
 #define TARN_ARCHITECTURE_MAP(X)                                                                        \
   X(TARN_ARCHITECTURE_ENCODER_DECODER, "encoder-decoder",                                               \
     "a decoder that attends to what an encoder makes of a source: translation")                         \
@@ -126,7 +133,14 @@ extern "C" {
   X(TARN_TASK_LANGUAGE_MODEL, "language-model", "each token of a text from those before it")        \
   X(TARN_TASK_MASKED_LANGUAGE_MODEL, "masked-language-model",                                       \
     "tokens of a text that are hidden from the model, from all others (Devlin et al. 2019, Liu et " \
-    "al. 2019)")
+    "al. 2019)")                                                                                    \
+  X(TARN_TASK_CLASSIFICATION, "classification", "the class of a sentence, or of two")               \
+  X(TARN_TASK_REGRESSION, "regression", "a number for a sentence, or for two")
+
+#define TARN_POOL_MAP(X)                                                   \
+  X(TARN_POOL_CLS, "cls", "of an encoder, the token <cls> in front of it") \
+  X(TARN_POOL_MEAN, "mean", "the mean of its tokens")                      \
+  X(TARN_POOL_LAST, "last", "of a decoder, its last token, which has seen all")
 
 #define TARN_CHOICE_VALUE(value, word, text) value,
 typedef enum tarn_norm { TARN_NORM_MAP(TARN_CHOICE_VALUE) TARN_NORM_COUNT } tarn_norm;
@@ -147,6 +161,7 @@ typedef enum tarn_recompute { TARN_RECOMPUTE_MAP(TARN_CHOICE_VALUE) TARN_RECOMPU
 typedef enum tarn_clock { TARN_CLOCK_MAP(TARN_CHOICE_VALUE) TARN_CLOCK_COUNT } tarn_clock;
 typedef enum tarn_metric { TARN_METRIC_MAP(TARN_CHOICE_VALUE) TARN_METRIC_COUNT } tarn_metric;
 typedef enum tarn_architecture { TARN_ARCHITECTURE_MAP(TARN_CHOICE_VALUE) TARN_ARCHITECTURE_COUNT } tarn_architecture;
+typedef enum tarn_pool { TARN_POOL_MAP(TARN_CHOICE_VALUE) TARN_POOL_COUNT } tarn_pool;
 typedef enum tarn_task { TARN_TASK_MAP(TARN_CHOICE_VALUE) TARN_TASK_COUNT } tarn_task;
 #undef TARN_CHOICE_VALUE
 
@@ -208,6 +223,15 @@ typedef struct tarn_config_masking {
   double keep;       // and the share that is left as it is; random + keep <= 1; the others become <mask> [0.1]
   bool whole_words;  // all tokens of a word or none [no]
 } tarn_config_masking;
+
+// What tells the label of a sentence from the states of a classifier's body (docs/classification.md).
+typedef struct tarn_config_head {
+  tarn_pool pool;      // what stands for a sentence [cls of an encoder, last of a decoder]
+  int64_t hidden;      // width of a layer with tanh below the classes; 0: there is none [0]
+  double dropout;      // on what stands for the sentence, and on the layer; 0 <= p < 1 [model.dropout]
+  const char *labels;  // names of the classes, separated by bars, a bar in a name doubled; NULL of regression, and
+                       // where there is no data.train [of classification those of data.train]
+} tarn_config_head;
 
 // What replaces the backward pass of a frozen layer (Shen et al. 2021; docs/backskipping.md).
 typedef struct tarn_backskip {
@@ -370,6 +394,7 @@ typedef struct tarn_config {
   int32_t kind_count;
   tarn_config_data data;
   tarn_config_masking masking;
+  tarn_config_head head;
   tarn_config_train train;
   tarn_config_valid valid;
   tarn_config_set *sets;  // in the order of the file

@@ -1,5 +1,5 @@
-// The score of a run on a test set: translates it with the run's checkpoint and compares with the references, or, of a
-// language model, scores minimal pairs.
+// The score of a run on a test set: translates it with the run's checkpoint and compares with the references; of a
+// language model scores minimal pairs; of a classifier compares its answers with the labels.
 //
 // Beside the run's other files it leaves test.hyp, one detokenized translation a line, and test.json:
 //   {"bleu", "signature", "chrf", "chrf_signature", "seconds", "checkpoint", "sentences", "beam", "length_penalty",
@@ -9,12 +9,15 @@
 // with accuracies per cent:
 //   {"blimp", "low", "high", "pairs", "fields": {NAME: accuracy}, "paradigms": {NAME: accuracy}, "unknown",
 //    "truncated", "replaced", "equal", "seconds", "checkpoint", "precision", "folder"}
+// Of a classifier it leaves test.json with its measures and their 95 % intervals:
+//   {MEASURE: {"value", "low", "high"}, ..., "loss", "rows", "left_out", "seconds", "checkpoint", "precision", "data"}
 // Of a test that failed a sweep leaves {"status": "failed", "message", ...} in place of test.json.
 #ifndef TARN_TESTSET_H
 #define TARN_TESTSET_H
 
 #include <stdint.h>
 
+#include "tarn/classify.h"
 #include "tarn/score.h"
 #include "tarn/status.h"
 #include "tarn/translate.h"
@@ -29,7 +32,8 @@ typedef struct tarn_testset_options {
   const char *source;                  // raw text, one sentence a line
   const char *reference;               // raw text, one translation a line
   const char *blimp;                   // of a language model, in place of both: folder of minimal pairs (tarn/lm.h)
-  int64_t beam;                        // 0: translate.beam of the run (default); none with blimp
+  const char *labelled;                // of a classifier, in place of both: prefix of a shard with labels (tarn/data.h)
+  int64_t beam;                        // 0: translate.beam of the run (default); none with blimp or labelled
   tarn_translate_precision precision;  // of the arithmetic, not of the training; default fp32
   tarn_translate_overlong overlong;    // of the sentences of blimp; default: refuse. Sources are always truncated
   int threads;                         // 0: all that the process may use (default)
@@ -42,7 +46,8 @@ typedef struct tarn_testset_result {
   double blimp, blimp_low, blimp_high;  // 0 .. 100; mean over paradigms, and its 95 % interval
   int64_t pairs;
   int64_t unknown, truncated, replaced, equal;  // of the pairs, as in tarn_minimal_pairs_result
-  double seconds;                               // of translation, or of scoring the pairs
+  tarn_classify_test labels;                    // of a classifier
+  double seconds;                               // of translation, or of scoring the pairs or rows
 } tarn_testset_result;
 
 void tarn_testset_default(tarn_testset_options *options);

@@ -33,7 +33,7 @@ static bool table_at(const tarn_config *config, int index, tarn__freeze_part *pa
   const bool own[TABLES] = {
       true,
       !text && !single && share != TARN_EMBEDDINGS_ENCODER_DECODER,
-      apart,
+      apart && !tarn__config_task(config)->labelled,
       config->model.output_bias || config->model.output_rank > 0 || tarn__config_task(config)->head,
       learned && !text,
       learned,

@@ -19,6 +19,7 @@ static const tarn_config_word clock_words[] = {TARN_CLOCK_MAP(WORD)};
 static const tarn_config_word metric_words[] = {TARN_METRIC_MAP(WORD)};
 static const tarn_config_word architecture_words[] = {TARN_ARCHITECTURE_MAP(WORD)};
 static const tarn_config_word task_words[] = {TARN_TASK_MAP(WORD)};
+static const tarn_config_word pool_words[] = {TARN_POOL_MAP(WORD)};
 static const tarn_config_word rule_words[] = {TARN__PLACE_RULE_MAP(WORD)};
 
 const char *tarn_fp32_name(tarn_fp32 fp32) { return (unsigned)fp32 < TARN_FP32_COUNT ? fp32_words[fp32].word : NULL; }
@@ -80,8 +81,9 @@ static const tarn__option model_options[] = {
      .derived = "by the sections encoder and decoder", .later = true,
      .help = "which stacks the model has; the sections encoder and decoder say it too", .also = "arch model_type type"},
     {"task", CHOICE(tarn_config_model, task, task_words), .derived = "by model.architecture", .later = true,
-     .help = "what the model learns: with an encoder and a decoder translation, of a decoder alone language-model, of an "
-             "encoder alone masked-language-model, unless this says another task",
+     .help =
+         "what the model learns: with an encoder and a decoder translation, of a decoder alone language-model, of an "
+         "encoder alone masked-language-model, unless this says another task",
      .also = "objective criterion"},
     {"segments", INTEGER(tarn_config_model, segments, 0, 65536), .value = "0", .later = true,
      .help =
@@ -278,6 +280,19 @@ static const tarn__option masking_options[] = {
      .help = "all tokens of a word are to be guessed, or none", .also = "mask_whole_words do_whole_word_mask"},
 };
 
+static const tarn__option head_options[] = {
+    {"pool", CHOICE(tarn_config_head, pool, pool_words), .derived = "cls of an encoder, last of a decoder",
+     .help = "what stands for a sentence", .also = "pooler pooling classifier_pooling"},
+    {"hidden", INTEGER(tarn_config_head, hidden, 0, 65536), .value = "0",
+     .help = "width of a layer with tanh below the classes, as RoBERTa has one of model.d_model; 0: none",
+     .also = "pooler_dim dense"},
+    {"dropout", REAL(tarn_config_head, dropout, 0, 1), BELOW_MOST, .derived = "model.dropout",
+     .help = "on what stands for the sentence, and on the layer", .also = "classifier_dropout pooler_dropout"},
+    {"labels", TEXT(tarn_config_head, labels), .derived = "of classification those of data.train",
+     .help = "names of the classes in the order of their bytes, separated by bars, a bar in a name doubled",
+     .also = "classes num_labels num_classes id2label"},
+};
+
 static const tarn__option valid_options[] = {
     {"every", INTEGER(tarn_config_valid, every, 0, 1e12), .value = "1000", .unit = "updates",
      .help = "updates between two validations; 0: at the end of every epoch",
@@ -337,6 +352,7 @@ static const tarn__section sections[TARN__SECTION_COUNT] = {
     [TARN__SECTION_KINDS_BACKSKIP] = SECTION("kinds.NAME.backskip", backskip_options, offsetof(tarn_kind, backskip)),
     [TARN__SECTION_DATA] = SECTION("data", data_options, offsetof(tarn_config, data)),
     [TARN__SECTION_MASKING] = SECTION("masking", masking_options, offsetof(tarn_config, masking)),
+    [TARN__SECTION_HEAD] = SECTION("head", head_options, offsetof(tarn_config, head)),
     [TARN__SECTION_TRAIN] = SECTION("train", train_options, offsetof(tarn_config, train)),
     [TARN__SECTION_VALID] = SECTION("valid", valid_options, offsetof(tarn_config, valid)),
     [TARN__SECTION_SETS] = SECTION("sets", set_options, 0),

@@ -26,6 +26,7 @@ typedef enum tarn__section_id {
   TARN__SECTION_KINDS_BACKSKIP,  // fills the tarn_backskip of a tarn_kind
   TARN__SECTION_DATA,
   TARN__SECTION_MASKING,  // written for the tasks that have it, as tarn__task says
+  TARN__SECTION_HEAD,     // the same
   TARN__SECTION_TRAIN,
   TARN__SECTION_VALID,
   TARN__SECTION_TRANSLATE,

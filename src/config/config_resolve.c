@@ -10,6 +10,7 @@
 #include "config/config_read.h"
 #include "config/config_ridge.h"
 #include "tarn/text.h"
+#include "task/labelled.h"
 #include "task/task.h"
 
 // Fails if a key is in the file.
@@ -265,7 +266,8 @@ static bool is_given(const void *root, const char *key) { return !tarn__yaml_is_
 
 // A key of a section that the task does not have would change nothing.
 static tarn_status check_sections(const tarn_config *config, const tarn__yaml_node *root) {
-  static const tarn__section_id own[TARN__TASK_SECTIONS] = {[TARN__TASK_MASKING] = TARN__SECTION_MASKING};
+  static const tarn__section_id own[TARN__TASK_SECTIONS] = {
+      [TARN__TASK_MASKING] = TARN__SECTION_MASKING, [TARN__TASK_HEAD] = TARN__SECTION_HEAD};
   const tarn__task *task = tarn__config_task(config);
   for (int s = 0; s < TARN__TASK_SECTIONS; s++) {
     const tarn__section *section = tarn__config_section(own[s]);
@@ -281,11 +283,24 @@ static tarn_status check_sections(const tarn_config *config, const tarn__yaml_no
   return TARN_STATUS_OK;
 }
 
+// The names of the classes are a part of the description, so that a model knows them without its data.
+static tarn_status find_labels(tarn_config *config) {
+  char *labels = NULL, *copy = NULL;
+  if (config->model.task != TARN_TASK_CLASSIFICATION || config->head.labels || !config->data.train)
+    return TARN_STATUS_OK;
+  tarn_status status = tarn__labels_of_shard(&labels, config->data.train);
+  if (status == TARN_STATUS_OK) status = tarn__arena_strdup(&config->memory->arena, &copy, labels);
+  tarn__free(labels);
+  config->head.labels = copy;
+  return status == TARN_STATUS_OK ? status : tarn__fail_prefix(status, "%s: head.labels: ", config->name);
+}
+
 // What depends on what the model learns.
 static tarn_status resolve_task(tarn_config *config, const tarn__yaml_node *root) {
   const tarn__task_keys keys = {root, fail_task_key, is_given};
   TARN_TRY(check_sections(config, root));
-  return tarn__task_resolve(config, &keys);
+  TARN_TRY(tarn__task_resolve(config, &keys));
+  return find_labels(config);
 }
 
 tarn_status tarn__config_resolve(tarn_config *config, const tarn__yaml_node *root) {

@@ -176,8 +176,7 @@ tarn_status tarn__agreement_interval_of(tarn__agreement_interval *interval, cons
   TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, (size_t)resamples, sizeof(double)));
   double *scores = memory;
   const tarn__bootstrap_options draws = {.resamples = resamples, .seed = seed};
-  const tarn_status status =
-      tarn__bootstrap(&interval->value, scores, 1, agreement->count, resampled, &what, &draws);
+  const tarn_status status = tarn__bootstrap(&interval->value, scores, 1, agreement->count, resampled, &what, &draws);
   if (status == TARN_STATUS_OK) {
     qsort(scores, (size_t)resamples, sizeof *scores, by_score);
     interval->low = scores[resamples / 40];

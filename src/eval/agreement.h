@@ -11,10 +11,10 @@
 
 typedef enum tarn__agreement_kind {
   TARN__AGREEMENT_ACCURACY,  // share of answers that are right
-  // Of two classes F1 of the second one, the positive class; of more the mean of the F1 of all classes that are right or
-  // were answered somewhere (macro). F1 = 2 tp / (2 tp + fp + fn), 0 where nothing is.
+  // Of two classes F1 of the second one, the positive class; of more the mean of the F1 of all classes that are right
+  // or were answered somewhere (macro). F1 = 2 tp / (2 tp + fp + fn), 0 where nothing is.
   TARN__AGREEMENT_F1,
-  TARN__AGREEMENT_MCC,       // R_K (Gorodkin 2004), of two classes Matthews' correlation; 0 where a side has one class only
+  TARN__AGREEMENT_MCC,  // R_K (Gorodkin 2004), of two classes Matthews' correlation; 0 where a side has one class only
   TARN__AGREEMENT_PEARSON,   // 0 where a side is constant
   TARN__AGREEMENT_SPEARMAN,  // Pearson's correlation of ranks; equal numbers have the mean of their ranks
   TARN__AGREEMENTS
@@ -22,8 +22,8 @@ typedef enum tarn__agreement_kind {
 
 // Zero-initialise or open; close accepts both. The answers are borrowed.
 typedef struct tarn__agreement {
-  size_t count;    // answers, at least 1
-  int32_t classes;  // 0: they are numbers
+  size_t count;                              // answers, at least 1
+  int32_t classes;                           // 0: they are numbers
   const int32_t *right_class, *found_class;  // [count] 0 .. classes-1
   const float *right_number, *found_number;  // [count] finite
   // Private.

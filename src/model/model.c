@@ -91,7 +91,8 @@ static tarn_status declare_sum(tarn__model *model, tarn__declare *declare) {
 
 static tarn_status declare_weights(tarn__model *model, tarn__declare *declare) {
   const tarn__task *task = tarn__config_task(model->config);
-  const tarn__task_site site = {declare, &model->config->model, model->source_vocab, model->target_vocab};
+  const tarn__task_site site = {declare, &model->config->model, &model->config->head, model->source_vocab,
+                                model->target_vocab};
   declare->prefix = "embeddings";
   TARN_TRY(task->declare_tables(&site, &model->weights));
   tarn__param *tables[] = {model->weights.source_table, model->weights.target_table, model->weights.output_table};

@@ -11,8 +11,10 @@
 #include "base/file_kind.h"
 #include "base/json_io.h"
 #include "base/memory.h"
+#include "tarn/classify.h"
 #include "tarn/config.h"
 #include "tarn/lm.h"
+#include "tarn/measure.h"
 #include "tarn/translate.h"
 #include "text/json_text.h"
 
@@ -212,6 +214,51 @@ static tarn_status run_pairs(tarn_testset_result *r, const tarn_testset_options 
   return status;
 }
 
+static json_t *measures_of(const tarn_classify_test *test) {
+  json_t *object = json_object();
+  for (int i = 0; i < test->measure_count; i++) {
+    const tarn_classify_measure *m = &test->measures[i];
+    json_t *one = json_pack("{s:f, s:f, s:f}", "value", m->value, "low", m->low, "high", m->high);
+    if (json_object_set_new(object, tarn_measure_of(m->metric)->word, one) == 0) continue;
+    json_decref(object);
+    return NULL;
+  }
+  return object;
+}
+
+static tarn_status write_labels(const tarn_testset_options *o, const tarn_testset_result *r, const char *checkpoint) {
+  char *text;
+  json_t *object = measures_of(&r->labels);
+  json_t *rest = json_pack("{s:f, s:I, s:I, s:f, s:o, s:s, s:o}", "loss", r->labels.loss, "rows",
+                           (json_int_t)r->labels.rows, "left_out", (json_int_t)r->labels.left_out, "seconds",
+                           r->seconds, "checkpoint", tarn__json_text(name_of(checkpoint)), "precision",
+                           tarn_translate_precision_name(o->precision), "data", tarn__json_text(o->labelled));
+  const bool made = object && rest && json_object_update(object, rest) == 0;
+  json_decref(rest);
+  if (!made) {
+    json_decref(object);
+    object = NULL;
+  }
+  TARN_TRY(dump_json(&text, o->run, object));
+  const tarn_status status = write_json(o->run, text);
+  free(text);
+  return status;
+}
+
+static tarn_status run_labels(tarn_testset_result *r, const tarn_testset_options *o) {
+  tarn_classifier *classifier = NULL;
+  tarn_classify_options options;
+  tarn_classify_default(&options);
+  options.precision = o->precision;
+  options.threads = o->threads;
+  tarn_status status = tarn_classifier_open(&classifier, o->checkpoint ? o->checkpoint : o->run, &options);
+  if (status == TARN_STATUS_OK) status = tarn_classifier_test(classifier, &r->labels, o->labelled);
+  r->seconds = r->labels.seconds;
+  if (status == TARN_STATUS_OK) status = write_labels(o, r, tarn_classifier_path(classifier));
+  tarn_classifier_close(&classifier);
+  return status;
+}
+
 static tarn_status run_translation(tarn_testset_result *result, const tarn_testset_options *o, const char *path) {
   tarn_config *config = NULL;
   tarn_translator *translator = NULL;
@@ -237,9 +284,12 @@ static tarn_status run_translation(tarn_testset_result *result, const tarn_tests
 tarn_status tarn_testset_run(tarn_testset_result *result, const tarn_testset_options *o) {
   char path[PATH_MAX];
   *result = (tarn_testset_result){0};
-  TARN_REQUIRE(o->run && (o->blimp ? !o->source && !o->reference : o->source && o->reference), USAGE,
-               "a test needs a run, and a source and a reference or else a folder of minimal pairs");
-  TARN_REQUIRE(!o->blimp || o->beam == 0, USAGE, "minimal pairs are scored without a search, so they take no beam");
+  const bool other = o->blimp || o->labelled;
+  TARN_REQUIRE(
+      o->run && !(o->blimp && o->labelled) && (other ? !o->source && !o->reference : o->source && o->reference), USAGE,
+      "a test needs a run, and a source and a reference, or a folder of minimal pairs, or a set with labels");
+  TARN_REQUIRE(!other || o->beam == 0, USAGE,
+               "minimal pairs and labels are scored without a search, so they take no beam");
   TARN_REQUIRE(tarn_translate_precision_name(o->precision), USAGE, "a test in a precision that does not exist");
   TARN_REQUIRE(o->blimp || o->overlong == TARN_TRANSLATE_OVERLONG_REFUSE, USAGE,
                "sources are always cut to what the model takes: overlong is for minimal pairs");
@@ -248,5 +298,6 @@ tarn_status tarn_testset_run(tarn_testset_result *result, const tarn_testset_opt
     tarn_status status = tarn__fail(TARN_STATUS_USAGE, "%s: no run: there is no config.yaml", o->run);
     return tarn__file_kind_explain(status, o->run, TARN__FILE_KIND_RUN);
   }
+  if (o->labelled) return run_labels(result, o);
   return o->blimp ? run_pairs(result, o) : run_translation(result, o, path);
 }

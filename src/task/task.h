@@ -20,10 +20,15 @@ typedef struct tarn__task_keys {
 } tarn__task_keys;
 
 // What a model is used for.
-typedef enum tarn__use { TARN__USE_TRANSLATE, TARN__USE_SCORE_TEXT, TARN__USE_CONTINUE_TEXT } tarn__use;
+typedef enum tarn__use {
+  TARN__USE_TRANSLATE,
+  TARN__USE_SCORE_TEXT,
+  TARN__USE_CONTINUE_TEXT,
+  TARN__USE_CLASSIFY
+} tarn__use;
 
 // Sections of a description that only some tasks have.
-typedef enum tarn__task_section { TARN__TASK_MASKING, TARN__TASK_SECTIONS } tarn__task_section;
+typedef enum tarn__task_section { TARN__TASK_MASKING, TARN__TASK_HEAD, TARN__TASK_SECTIONS } tarn__task_section;
 
 enum { TARN__TASK_TEXT = 160 };
 
@@ -52,12 +57,16 @@ typedef struct tarn__task_weights {
   // A head between the states and the output table: a layer of d_model with an activation, and a norm.
   tarn__linear_weights dense;
   tarn__norm_weights norm;
+  // Of classifiers: what stands for a sentence, and the dropout on it.
+  tarn_pool pool;
+  double dropout;
 } tarn__task_weights;
 
 // Where an entry declares them.
 typedef struct tarn__task_site {
   tarn__declare *declare;
   const tarn_config_model *model;
+  const tarn_config_head *head;
   int64_t source_vocab, target_vocab;
 } tarn__task_site;
 
@@ -81,6 +90,7 @@ typedef struct tarn__task_tally {
   int64_t characters;  // of the set, where it is scored by them; 0: it is not
   int64_t bytes;       // likewise
   int64_t right;       // predictions that are right, where the entry counts them
+  void *room;          // memory that count() took, and who called it frees with tarn__free()
 } tarn__task_tally;
 
 typedef struct tarn__task {
@@ -95,6 +105,7 @@ typedef struct tarn__task {
   const char *other_stacks;               // what to do where a description has others
   bool segments;                          // its rows may have two sentences, which model.segments tells apart
   bool head;                              // its output has parameters beside the output table, whatever the keys say
+  bool labelled;        // a sentence has one prediction, its label: no words are predicted
   bool readout;         // its output layer may be computed by regression from the states (train.optimiser: ridge)
   unsigned uses;        // set of tarn__use (1 << use)
   unsigned embeddings;  // set of tarn_embeddings: what of model.embeddings its models may have
@@ -130,6 +141,8 @@ typedef struct tarn__task {
 } tarn__task;
 
 extern const tarn__task tarn__task_translation, tarn__task_language_model, tarn__task_masked_model;
+extern const tarn__task tarn__task_classify_encoder, tarn__task_classify_decoder;
+extern const tarn__task tarn__task_regress_encoder, tarn__task_regress_decoder;
 
 // The registry: a line per entry (task_table.c). Of the entries of an architecture the first is what its models learn
 // where nothing else is said.

@@ -105,7 +105,8 @@ bool tarn__task_has(const tarn__task *task, tarn_metric metric) { return (task->
 tarn_status tarn__task_require(const tarn_config *config, tarn__use use, const char *path) {
   static const char *const verbs[] = {[TARN__USE_TRANSLATE] = "translate",
                                       [TARN__USE_SCORE_TEXT] = "score single sentences",
-                                      [TARN__USE_CONTINUE_TEXT] = "continue text"};
+                                      [TARN__USE_CONTINUE_TEXT] = "continue text",
+                                      [TARN__USE_CLASSIFY] = "tell labels"};
   const tarn__task *task = tarn__config_task(config), *other = task;
   if (task->uses >> use & 1u) return TARN_STATUS_OK;
   TARN_REQUIRE(path, USAGE, "%s does not %s", task->model, verbs[use]);

@@ -1,12 +1,13 @@
 // GPT-2's vocabulary: byte-level byte-pair encoding (Radford et al. 2019). Every text has tokens and no text is
 // unknown; decoding gives the same bytes back, invalid UTF-8 included. The one special token, <|endoftext|>, begins and
-// ends. RoBERTa's (Liu et al. 2019) is the same with other special tokens: <s> begins, </s> ends, <mask> hides, and there
-// may be <pad> and <unk>, which no text gives.
+// ends. RoBERTa's (Liu et al. 2019) is the same with other special tokens: <s> begins, </s> ends, <mask> hides, and
+// there may be <pad> and <unk>, which no text gives.
 //
-// The file is text in UTF-8: a line "tarn-vocab gpt2 1" or "tarn-vocab roberta 1" (the last word is the version), a line "size N" and N lines
-// with a token each in the order of their ids, a line "merges M" and M lines with two tokens and a blank between them,
-// the earlier the more urgent. Tokens are written as in GPT-2's own files, a character for each byte: the printable
-// characters of Latin-1 stand for themselves, and the other 68 bytes in order for U+0100 to U+0143.
+// The file is text in UTF-8: a line "tarn-vocab gpt2 1" or "tarn-vocab roberta 1" (the last word is the version), a
+// line "size N" and N lines with a token each in the order of their ids, a line "merges M" and M lines with two tokens
+// and a blank between them, the earlier the more urgent. Tokens are written as in GPT-2's own files, a character for
+// each byte: the printable characters of Latin-1 stand for themselves, and the other 68 bytes in order for U+0100 to
+// U+0143.
 #ifndef TARN_TEXT_GPT2_H
 #define TARN_TEXT_GPT2_H
 

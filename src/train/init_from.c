@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "store/checkpoint.h"
+#include "task/task.h"
 
 static tarn_status check_vocab(const tarn__checkpoint *from, const tarn_vocab *theirs, const tarn_vocab *ours,
                                const char *key) {
@@ -37,9 +38,29 @@ static tarn_status check_frozen(const tarn__param *param, const tarn__param *the
   return TARN_STATUS_OK;
 }
 
+// A classifier's body is any model: an encoder alone, a language model, or the encoder of a translation model, whose
+// source is its text. Its head is new unless the other model has the same one.
+static const tarn__param *find_theirs(const tarn__model *model, const tarn__param *param,
+                                      const tarn__checkpoint *from) {
+  const tarn__model *other = from->model;
+  if (tarn__config_task(model->config)->labelled && tarn__config_task(from->config)->source) {
+    if (param == model->weights.target_table) return other->weights.source_table;
+    if (param == model->target_positions) return other->source_positions;
+  }
+  return find_param(other, param->name);
+}
+
+static bool is_new(const tarn__model *model, const tarn__param *param, const tarn__checkpoint *from) {
+  const tarn_config *ours = model->config, *theirs = from->config;
+  if (!tarn__config_task(ours)->labelled || strncmp(param->name, "output.", 7) != 0) return false;
+  const char *labels = ours->head.labels ? ours->head.labels : "";
+  return theirs->model.task != ours->model.task || strcmp(theirs->head.labels ? theirs->head.labels : "", labels) != 0;
+}
+
 // `values` has room for the largest parameter.
-static tarn_status take(tarn__param *param, const tarn__checkpoint *from, float *values) {
-  const tarn__param *theirs = find_param(from->model, param->name);
+static tarn_status take(tarn__param *param, const tarn__model *model, const tarn__checkpoint *from, float *values) {
+  if (is_new(model, param, from)) return TARN_STATUS_OK;
+  const tarn__param *theirs = find_theirs(model, param, from);
   TARN_REQUIRE(theirs, DATA, "%s has no %s; tarn inspect shows the layers that it has", from->path, param->name);
   TARN_REQUIRE(theirs->rows == param->rows && theirs->cols == param->cols, DATA,
                "%s: %s is %lld x %lld, and the description asks for %lld x %lld", from->path, param->name,
@@ -53,8 +74,9 @@ static tarn_status take_all(tarn__model *model, const tarn__checkpoint *from, co
                             const tarn_vocab *target) {
   size_t largest = 0;
   void *values;
+  const bool text = tarn__config_task(model->config)->labelled;
   TARN_TRY(check_vocab(from, from->source, source, "data.vocab"));
-  TARN_TRY(check_vocab(from, from->target, target, "data.target_vocab"));
+  if (!text) TARN_TRY(check_vocab(from, from->target, target, "data.target_vocab"));
   for (size_t i = 0; i < model->param_count; i++) {
     const size_t size = (size_t)(model->params[i]->rows * model->params[i]->cols);
     if (size > largest) largest = size;
@@ -62,7 +84,7 @@ static tarn_status take_all(tarn__model *model, const tarn__checkpoint *from, co
   TARN_TRY(tarn__alloc(&values, TARN__MEMORY_OTHER, largest, sizeof(float)));
   tarn_status status = TARN_STATUS_OK;
   for (size_t i = 0; i < model->param_count && status == TARN_STATUS_OK; i++)
-    status = take(model->params[i], from, values);
+    status = take(model->params[i], model, from, values);
   tarn__free(values);
   return status;
 }

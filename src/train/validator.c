@@ -114,6 +114,7 @@ void tarn__validator_close(tarn__validator **validator) {
     if (v->own[i]) measure->close(v->own[i]);
   tarn__batcher_close(&v->batcher);
   tarn__shard_close(&v->shard);
+  tarn__free(v->empty.room);
   tarn__free(v);
   *validator = NULL;
 }

@@ -7,8 +7,10 @@
 // cmocka needs the headers above.
 #include <cmocka.h>
 
+#include "base/memory.h"
 #include "tarn/config.h"
 #include "tarn/status.h"
+#include "task/labelled.h"
 
 #define SMALL                           \
   "model: { d_model: 8, norm: post }\n" \
@@ -51,7 +53,8 @@ static void tasks_have_measures(void **state) {
       {"decoder: { layers: L }\nkinds: { L: }\nvalid:\n  metric: bleu\n", NULL,
        "m.yaml:4: valid.metric: a language model has no bleu; its measures are loss, nll, ppl, bpc, bpb"},
       {"decoder: { layers: L }\nkinds: { L: }\nvalid: { metric: pll }\n", NULL,
-       "m.yaml:3: valid.metric: \"pll\" is not one of loss, nll, ppl, bleu, bpc, bpb, accuracy; did you mean \"nll\"?"},
+       "m.yaml:3: valid.metric: \"pll\" is not one of loss, nll, ppl, bleu, bpc, bpb, accuracy, f1, mcc, mse, pearson, "
+       "spearman; did you mean \"nll\"?"},
       {"decoder: { layers: L }\nkinds: { L: }\nmodel: { architecture: encoder-decoder }\n", NULL,
        "m.yaml:3: model.architecture: encoder-decoder needs encoder.layers, or encoder.place; a language model is a "
        "decoder"},
@@ -62,7 +65,7 @@ static void tasks_have_measures(void **state) {
        "encoder-decoder"},
       {"encoder: { layers: L }\nkinds: { L: }\nmodel: { task: masked-languge-model }\n", NULL,
        "m.yaml:3: model.task: \"masked-languge-model\" is not one of translation, language-model, "
-       "masked-language-model; did you mean \"masked-language-model\"?"},
+       "masked-language-model, classification, regression; did you mean \"masked-language-model\"?"},
       {SMALL, "masking={share: 0.2}",
        "--set masking={share: 0.2}: masking.share: a translation model has no masking; leave the section out"},
       {SMALL, "model.embedding_norm=yes",
@@ -97,6 +100,48 @@ static void tasks_have_measures(void **state) {
   assert_non_null(strstr(text, "metric: bpc"));
   tarn_config_text_close(&text);
   tarn_config_close(&config);
+}
+
+// The head of a classifier, and its labels, come back as they were written; names hold what they like.
+static void classifiers_know_their_labels(void **state) {
+  (void)state;
+  static const char small[] =
+      "model: { task: classification, d_model: 8 }\nencoder: { layers: L }\nkinds: { L: }\n"
+      "head: { labels: \"no|yes, || or \\\"perhaps\\\"\", hidden: 4 }\n";
+  tarn_config *config = parsed(small, "head.dropout=0.25");
+  char *text, *again;
+  for (int round = 0; round < 2; round++) {
+    tarn__label_names names;
+    assert_true(config->model.task == TARN_TASK_CLASSIFICATION && config->valid.metric == TARN_METRIC_ACCURACY);
+    assert_true(config->head.pool == TARN_POOL_CLS && config->head.hidden == 4 && config->head.dropout == 0.25);
+    assert_int_equal(tarn__label_names_open(&names, config->head.labels), TARN_STATUS_OK);
+    assert_int_equal(names.count, 2);
+    assert_string_equal(names.names[0], "no");
+    assert_string_equal(names.names[1], "yes, | or \"perhaps\"");
+    assert_int_equal(tarn__label_names_join(&again, (const char *const *)(const void *)names.names, 2), TARN_STATUS_OK);
+    assert_string_equal(again, config->head.labels);
+    tarn__free(again);
+    tarn__label_names_close(&names);
+    if (round) break;
+    assert_int_equal(tarn_config_write(config, &text), TARN_STATUS_OK);
+    tarn_config_close(&config);
+    config = parsed(text, NULL);
+    assert_int_equal(tarn_config_write(config, &again), TARN_STATUS_OK);
+    assert_string_equal(text, again);
+    tarn_config_text_close(&again);
+    tarn_config_text_close(&text);
+  }
+  tarn_config_close(&config);
+  tarn__label_names empty;
+  assert_int_equal(tarn__label_names_open(&empty, "a|"), TARN_STATUS_USAGE);
+  assert_int_equal(tarn__label_names_open(&empty, "|a"), TARN_STATUS_USAGE);
+  assert_int_equal(tarn__label_names_open(&empty, NULL), TARN_STATUS_OK);
+  config = parsed("model: { task: regression }\ndecoder: { layers: L }\nkinds: { L: }\n", NULL);
+  assert_true(config->head.pool == TARN_POOL_LAST && !config->head.labels && config->train.label_smoothing == 0.0 &&
+              config->valid.metric == TARN_METRIC_PEARSON);
+  tarn_config_close(&config);
+  expect_error(SMALL, "head.pool=mean",
+               "--set head.pool=mean: head.pool: a translation model has no head; leave the section out");
 }
 
 // An encoder alone learns from masks; what is not said of it is not written, and what is said comes back.
@@ -168,7 +213,8 @@ static void sets_are_scored(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(tasks_have_measures), cmocka_unit_test(encoders_learn_from_masks),
-                                     cmocka_unit_test(sets_are_scored)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(tasks_have_measures),
+                                     cmocka_unit_test(classifiers_know_their_labels),
+                                     cmocka_unit_test(encoders_learn_from_masks), cmocka_unit_test(sets_are_scored)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -123,7 +123,7 @@ static void it_learns_and_is_scored(void **state) {
   (void)state;
   static const char *const keys[] = {
       "data.train=easy", "data.valid=easy",  "train.max_updates=400", "train.lr=0.01",   "train.average=0",
-      "valid.every=100",  "model.d_model=32", "valid.metric=accuracy", "model.dropout=0", "train.warmup=20"};
+      "valid.every=100", "model.d_model=32", "valid.metric=accuracy", "model.dropout=0", "train.warmup=20"};
   run_through("easy_run", keys, sizeof keys / sizeof *keys);
   const double accuracy = last_of("easy_run", "valid_accuracy"), nll = last_of("easy_run", "valid_nll");
   if (!(accuracy > 0.6 && accuracy <= 1.0)) fail_msg("accuracy %g, nll %g", accuracy, nll);

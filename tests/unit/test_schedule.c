@@ -69,6 +69,7 @@ static void stays_constant(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(warms_up_linearly), cmocka_unit_test(falls_with_the_inverse_root),
-                                     cmocka_unit_test(follows_half_a_cosine), cmocka_unit_test(follows_a_line), cmocka_unit_test(stays_constant)};
+                                     cmocka_unit_test(follows_half_a_cosine), cmocka_unit_test(follows_a_line),
+                                     cmocka_unit_test(stays_constant)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,96 @@
+// Classifiers and regression models: the label of a sentence, or of two.
+//
+//   tarn_classify_options options;
+//   tarn_classify_default(&options);
+//   tarn_classifier *classifier;
+//   status = tarn_classifier_open(&classifier, "runs/sst2", &options);
+//   status = tarn_classifier_file(classifier, "reviews.txt", sink, user);
+//   tarn_classifier_close(&classifier);
+//
+// A classifier is used by one thread at a time; it computes with the pool of threads of the process, whose size it
+// sets.
+#ifndef TARN_CLASSIFY_H
+#define TARN_CLASSIFY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tarn/config.h"
+#include "tarn/status.h"
+#include "tarn/translate.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct tarn_classify_options {
+  tarn_translate_precision precision;  // default fp32
+  tarn_translate_overlong overlong;    // rows of more tokens than model.max_length are cut, the longer sentence first,
+                                       // and counted, or refused with DATA; default: truncate
+  int64_t max_tokens;                  // tokens computed together, 1 .. 2^24; a longer row alone; default 4096
+  int64_t window;                      // lines that are read together, 1 .. 1000000; default 1024
+  bool strict;                         // refuse invalid UTF-8 instead of replacing it by U+FFFD; default false
+  int threads;                         // 0: all that the process may use; default 0
+} tarn_classify_options;
+
+void tarn_classify_default(tarn_classify_options *options);
+
+typedef struct tarn_classifier tarn_classifier;
+
+// Opens a checkpoint, or of a run directory the one that tarn_checkpoint_find() takes (tarn/checkpoint.h). Fails with
+// USAGE (options, a model of another task), IO, DATA (a damaged checkpoint), or MEMORY.
+tarn_status tarn_classifier_open(tarn_classifier **classifier, const char *path,
+                                 const tarn_classify_options *options) TARN_CHECKED;
+void tarn_classifier_close(tarn_classifier **classifier);
+// The file that was opened; valid until close.
+const char *tarn_classifier_path(const tarn_classifier *classifier);
+// Number of classes; 0: it predicts a number. The name of a class, valid until close.
+int32_t tarn_classifier_classes(const tarn_classifier *classifier);
+const char *tarn_classifier_label(const tarn_classifier *classifier, int32_t label);
+
+// What is told of a row.
+typedef struct tarn_classify_result {
+  const double *probabilities;  // [classes], NULL of a number
+  const int32_t *order;         // [classes] labels by falling probability, equal ones by rising number
+  double number;                // of regression; else 0
+  bool truncated;               // to what the model takes
+  bool replaced;                // invalid UTF-8 by U+FFFD
+} tarn_classify_result;
+
+// Receives the result of a line, numbered from 1, which is valid during the call; anything but TARN_STATUS_OK stops the
+// work and is returned.
+typedef tarn_status (*tarn_classify_sink)(void *user, int64_t number, const tarn_classify_result *result);
+
+// Classifies the lines of a text file, or of a pipe or device ("-": standard input), in order: a sentence a line, or
+// two that a tab separates. Fails with IO, DATA (more than one tab, a sentence without a token, what `strict` and
+// `overlong` refuse), NUMERIC (the model gives no numbers) or MEMORY.
+tarn_status tarn_classifier_file(tarn_classifier *classifier, const char *path, tarn_classify_sink sink,
+                                 void *user) TARN_CHECKED;
+
+// A measure and its 95 % interval, from 1000 bootstrap resamples of the rows.
+typedef struct tarn_classify_measure {
+  tarn_metric metric;
+  double value, low, high;
+} tarn_classify_measure;
+
+enum { TARN_CLASSIFY_MEASURES = 3 };
+typedef struct tarn_classify_test {
+  tarn_classify_measure
+      measures[TARN_CLASSIFY_MEASURES];  // accuracy, F1, Matthews correlation; or Pearson's, Spearman's
+  int measure_count;
+  double loss;       // mean of a row: cross-entropy in nats, without label smoothing, or squared error
+  int64_t rows;      // that were scored
+  int64_t left_out;  // rows of more tokens than model.max_length
+  double seconds;
+} tarn_classify_test;
+
+// Scores a set with labels, prepared with the model's vocabulary and classes (tarn_labelled_prepare()). Fails with IO,
+// DATA (a damaged shard, another vocabulary, other classes, no labels), NUMERIC or MEMORY.
+tarn_status tarn_classifier_test(tarn_classifier *classifier, tarn_classify_test *result,
+                                 const char *prefix) TARN_CHECKED;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,97 @@
+// The measures of a set with labels.
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "eval/agreement.h"
+#include "score/classifier.h"
+
+enum { RESAMPLES = 1000, SEED = 1 };
+
+static tarn_status check_vocab(const tarn_classifier *c, const tarn__shard *shard) {
+  const tarn_vocab *vocab = c->checkpoint->target;
+  TARN_REQUIRE(shard->text, DATA, "%s: it holds pairs of a translation; tarn prepare --table makes sets with labels",
+               shard->path);
+  TARN_REQUIRE(strcmp(shard->target_vocab_hash, tarn_vocab_hash(vocab)) == 0, DATA,
+               "%s: it was prepared with another vocabulary than that of %s", shard->path, c->checkpoint->path);
+  TARN_REQUIRE(shard->target_vocab_size == tarn_vocab_size(vocab), DATA,
+               "%s: damaged shard: its vocabulary has %d tokens, not %d", shard->path, shard->target_vocab_size,
+               tarn_vocab_size(vocab));
+  return TARN_STATUS_OK;
+}
+
+static tarn_status open_batcher(tarn__batcher **batcher, const tarn_classifier *c, const tarn__shard *shard) {
+  const tarn_config *config = c->checkpoint->config;
+  tarn__batcher_options options;
+  tarn__batcher_default(&options);
+  options.shuffle = false;
+  options.longest = config->model.max_length;
+  options.max_tokens = c->options.max_tokens;
+  TARN_TRY(tarn__task_batches(&options, config, shard, c->checkpoint->target));
+  const int64_t longest = shard->longest_target + 1;
+  if (longest > options.max_tokens) options.max_tokens = longest;
+  const tarn_status status = tarn__batcher_open(batcher, shard, &options);
+  return status == TARN_STATUS_OK ? status : tarn__fail_prefix(status, "%s: ", shard->path);
+}
+
+static tarn_status run_batches(tarn_classifier *c, tarn__task_tally *tally, tarn__batcher *batcher) {
+  const int64_t batches = tarn__batcher_batches(batcher);
+  for (int64_t b = 0; b < batches; b++) {
+    tarn__batch batch;
+    const float *answers;
+    double loss;
+    tarn__batcher_next(batcher, &batch);
+    TARN_TRY(tarn__classifier_run(c, &batch, &answers, &loss));
+    tally->loss += loss;
+    tally->predictions += batch.predictions;
+    tarn__labelled_tally(tally, &batch, answers);
+  }
+  return TARN_STATUS_OK;
+}
+
+static tarn_status measure(tarn_classify_test *result, const tarn__task_tally *tally) {
+  static const tarn_metric class_metrics[] = {TARN_METRIC_ACCURACY, TARN_METRIC_F1, TARN_METRIC_MCC};
+  static const tarn_metric number_metrics[] = {TARN_METRIC_PEARSON, TARN_METRIC_SPEARMAN};
+  tarn__agreement agreement;
+  tarn__labelled_answers(&agreement, tally);
+  const bool classes = agreement.classes > 0;
+  result->measure_count = classes ? 3 : 2;
+  TARN_TRY(tarn__agreement_open(&agreement));
+  tarn_status status = TARN_STATUS_OK;
+  for (int i = 0; i < result->measure_count && status == TARN_STATUS_OK; i++) {
+    tarn__agreement_interval interval = {0};
+    const tarn__agreement_kind first = classes ? TARN__AGREEMENT_ACCURACY : TARN__AGREEMENT_PEARSON;
+    status = tarn__agreement_interval_of(&interval, &agreement, (tarn__agreement_kind)(first + i), RESAMPLES, SEED);
+    result->measures[i] = (tarn_classify_measure){classes ? class_metrics[i] : number_metrics[i], interval.value,
+                                                  interval.low, interval.high};
+  }
+  tarn__agreement_close(&agreement);
+  return status;
+}
+
+static tarn_status test_shard(tarn_classifier *c, tarn_classify_test *result, const tarn__shard *shard) {
+  tarn__batcher *batcher = NULL;
+  tarn__task_tally tally = {0};
+  TARN_TRY(check_vocab(c, shard));
+  TARN_TRY(open_batcher(&batcher, c, shard));
+  tarn_status status = tarn__labelled_count(&tally, shard, c->checkpoint->target, 0);
+  if (status == TARN_STATUS_OK) status = run_batches(c, &tally, batcher);
+  if (status == TARN_STATUS_OK) status = measure(result, &tally);
+  result->left_out = tarn__batcher_left_out(batcher);
+  result->rows = tally.predictions;
+  result->loss = tally.loss / (double)(tally.predictions > 0 ? tally.predictions : 1);
+  tarn__free(tally.room);
+  tarn__batcher_close(&batcher);
+  return status;
+}
+
+tarn_status tarn_classifier_test(tarn_classifier *c, tarn_classify_test *result, const char *prefix) {
+  tarn__shard shard;
+  const double begun = tarn__seconds();
+  *result = (tarn_classify_test){0};
+  TARN_TRY(tarn__shard_open(&shard, prefix));
+  const tarn_status status = tarn__map_judge(&shard.map, test_shard(c, result, &shard));
+  tarn__shard_close(&shard);
+  result->seconds = tarn__seconds() - begun;
+  return status;
+}

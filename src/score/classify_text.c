@@ -1,0 +1,153 @@
+// From lines of text to labels.
+#include <math.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "score/classifier.h"
+
+enum { BLOCK_BYTES = 4 << 20 };
+
+// The rows of a batch so far, in the classifier's arrays.
+typedef struct filling {
+  int64_t rows, sentences, longest;
+  const char *path;
+  int64_t before;  // lines of the file before those of the block
+} filling;
+
+static tarn_status grow(tarn_classifier *c, int64_t rows, int64_t sentences) {
+  TARN_TRY(tarn__grow(&c->ids, &c->ids_room, (size_t)rows, sizeof *c->ids));
+  TARN_TRY(tarn__grow(&c->positions, &c->positions_room, (size_t)rows, sizeof *c->positions));
+  TARN_TRY(tarn__grow(&c->segments, &c->segments_room, (size_t)rows, sizeof *c->segments));
+  TARN_TRY(tarn__grow(&c->offsets, &c->offsets_room, (size_t)sentences + 1, sizeof *c->offsets));
+  TARN_TRY(tarn__grow(&c->selected, &c->selected_room, (size_t)sentences, sizeof *c->selected));
+  return tarn__grow(&c->zeros, &c->zeros_room, (size_t)sentences, sizeof *c->zeros);
+}
+
+static int64_t front(const tarn_classifier *c) { return c->first >= 0 ? 1 : 0; }
+
+// Adds the row of c->pair to the batch.
+static tarn_status add_row(tarn_classifier *c, filling *f) {
+  const tarn__sentence_pair *pair = &c->pair;
+  const int64_t before = front(c), length = pair->length + before, segments = c->checkpoint->config->model.segments;
+  TARN_REQUIRE(f->rows + length <= INT32_MAX, DATA, "a line of %lld tokens is too long", (long long)length);
+  TARN_TRY(grow(c, f->rows + length, f->sentences + 1));
+  if (before) c->ids[f->rows] = c->first;
+  memcpy(c->ids + f->rows + before, pair->ids, (size_t)pair->length * sizeof *pair->ids);
+  for (int64_t i = 0; i < length; i++) c->segments[f->rows + i] = segments > 1 && i >= pair->second + before;
+  c->offsets[0] = 0;
+  f->rows += length;
+  c->offsets[++f->sentences] = (int32_t)f->rows;
+  c->zeros[f->sentences - 1] = 0;
+  if (length > f->longest) f->longest = length;
+  return TARN_STATUS_OK;
+}
+
+// Encodes a line: one sentence, or two behind and before a tab.
+static tarn_status encode(tarn_classifier *c, const filling *f, tarn_classify_result *result, size_t line) {
+  const char *text = c->block.lines[line], *end = text + c->block.lengths[line];
+  const char *tab = memchr(text, '\t', (size_t)(end - text));
+  const long long number = (long long)(f->before + (int64_t)line + 1);
+  tarn__piece pieces[2] = {{text, (size_t)((tab ? tab : end) - text)}, {0}};
+  if (tab) pieces[1] = (tarn__piece){tab + 1, (size_t)(end - tab - 1)};
+  TARN_REQUIRE(!tab || !memchr(tab + 1, '\t', pieces[1].length), DATA,
+               "%s:%lld: more than one tab; a line has one sentence, or two that a tab separates", f->path, number);
+  for (int i = 0; i < (tab ? 2 : 1); i++) {
+    bool replaced = false;
+    const tarn_status status =
+        tarn__repair(&c->repaired[i], &pieces[i].text, &pieces[i].length, c->options.strict, &replaced);
+    if (status != TARN_STATUS_OK) return tarn__fail_prefix(status, "%s:%lld: ", f->path, number);
+    result->replaced |= replaced;
+  }
+  const int64_t longest = tarn__model_longest(c->checkpoint->model);
+  TARN_REQUIRE(longest >= 4 + front(c), USAGE, "model.max_length %lld is too short for a sentence", (long long)longest);
+  TARN_TRY(tarn__sentence_pair_make(&c->pair, c->checkpoint->target, &pieces[0], &pieces[1], longest - front(c)));
+  TARN_REQUIRE(!c->pair.empty, DATA, "%s:%lld: a sentence that gives no token", f->path, number);
+  result->truncated = c->pair.cut_off > 0;
+  TARN_REQUIRE(!result->truncated || c->options.overlong == TARN_TRANSLATE_OVERLONG_TRUNCATE, DATA,
+               "%s:%lld: %lld tokens, and the model takes %lld; what is overlong is refused here, not truncated",
+               f->path, number, (long long)(c->pair.length + c->pair.cut_off + front(c)), (long long)longest);
+  return TARN_STATUS_OK;
+}
+
+static tarn_status run_batch(tarn_classifier *c, const filling *f, const float **answers) {
+  const tarn_config *config = c->checkpoint->config;
+  double loss;
+  tarn__packed_positions(c->positions, c->offsets, f->sentences);
+  tarn__pooled_rows(c->selected, c->offsets, f->sentences, config->head.pool);
+  const tarn__batch batch = {.source = {.sentences = f->sentences},
+                             .target = {.sentences = f->sentences,
+                                        .rows = f->rows,
+                                        .longest = f->longest,
+                                        .ids = c->ids,
+                                        .positions = c->positions,
+                                        .offsets = c->offsets,
+                                        .segments = config->model.segments > 0 ? c->segments : NULL},
+                             .predictions = f->sentences,
+                             .selected = c->selected,
+                             // Labels that are not known: what is computed of them is not looked at.
+                             .targets = c->zeros,
+                             .values = (const float *)(const void *)c->zeros};
+  return tarn__classifier_run(c, &batch, answers, &loss);
+}
+
+// Fills in what the answers of a row say.
+static void tell(tarn_classifier *c, tarn_classify_result *result, const float *answers, int64_t row) {
+  const int32_t classes = c->names.count;
+  if (!classes) {
+    result->number = (double)answers[row];
+    return;
+  }
+  for (int32_t k = 0; k < classes; k++) {
+    c->probabilities[k] = exp((double)answers[row * classes + k]);
+    int32_t at = k;
+    for (; at > 0 && c->probabilities[c->order[at - 1]] < c->probabilities[k]; at--) c->order[at] = c->order[at - 1];
+    c->order[at] = k;
+  }
+  result->probabilities = c->probabilities;
+  result->order = c->order;
+}
+
+// Lines [first, *last) of the block, as many as are computed together.
+static tarn_status run_lines(tarn_classifier *c, filling *f, tarn_classify_result *results, size_t first, size_t *last,
+                             tarn_classify_sink sink, void *user) {
+  const float *answers;
+  f->rows = f->sentences = f->longest = 0;
+  for (*last = first; *last < c->block.count && (*last == first || f->rows < c->options.max_tokens); ++*last) {
+    results[*last] = (tarn_classify_result){0};
+    TARN_TRY(encode(c, f, &results[*last], *last));
+    TARN_TRY(add_row(c, f));
+  }
+  TARN_TRY(run_batch(c, f, &answers));
+  for (size_t i = first; i < *last; i++) {
+    tell(c, &results[i], answers, (int64_t)(i - first));
+    TARN_TRY(sink(user, f->before + (int64_t)i + 1, &results[i]));
+  }
+  return TARN_STATUS_OK;
+}
+
+static tarn_status run_file(tarn_classifier *c, tarn__lines *lines, tarn_classify_result *results,
+                            tarn_classify_sink sink, void *user) {
+  filling f = {.path = lines->path};
+  lines->raw = true;
+  for (;;) {
+    TARN_TRY(tarn__line_block_read(&c->block, lines, (size_t)c->options.window, BLOCK_BYTES));
+    if (c->block.count == 0) return TARN_STATUS_OK;
+    for (size_t first = 0, last; first < c->block.count; first = last)
+      TARN_TRY(run_lines(c, &f, results, first, &last, sink, user));
+    f.before += (int64_t)c->block.count;
+  }
+}
+
+tarn_status tarn_classifier_file(tarn_classifier *c, const char *path, tarn_classify_sink sink, void *user) {
+  void *results;
+  tarn__lines lines;
+  TARN_TRY(tarn__lines_open(&lines, path, false));
+  tarn_status status =
+      tarn__alloc(&results, TARN__MEMORY_OTHER, (size_t)c->options.window, sizeof(tarn_classify_result));
+  if (status == TARN_STATUS_OK) {
+    status = run_file(c, &lines, results, sink, user);
+    tarn__free(results);
+  }
+  tarn__lines_close(&lines);
+  return status;
+}

@@ -1,0 +1,167 @@
+#include "task/labelled.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "eval/agreement.h"
+
+void tarn__pooled_rows(int32_t *rows, const int32_t *offsets, int64_t sentences, tarn_pool pool) {
+  for (int64_t s = 0; s < sentences; s++) rows[s] = pool == TARN_POOL_LAST ? offsets[s + 1] - 1 : offsets[s];
+}
+
+tarn_status tarn__labelled_first(int32_t *first, const tarn_config *config, const tarn_vocab *vocab) {
+  const bool decoder = config->model.architecture == TARN_ARCHITECTURE_DECODER;
+  // A language model reads the end of sentence before the first token of a text.
+  *first = decoder ? tarn_vocab_eos(vocab) : tarn_vocab_special(vocab, TARN_SPECIAL_CLS);
+  TARN_REQUIRE(
+      *first >= 0 || config->head.pool != TARN_POOL_CLS, USAGE,
+      "%s: the vocabulary has no <cls>, which head.pool: cls reads; make it with tarn vocab --mask-symbols, or "
+      "choose mean",
+      config->data.vocab ? config->data.vocab : config->name);
+  return TARN_STATUS_OK;
+}
+
+// What finishes the batches of a shard.
+typedef struct finisher {
+  const tarn__shard *shard;
+  tarn_pool pool;
+} finisher;
+
+static int64_t one(void *user, int64_t pair, uint64_t seed, int64_t epoch) {
+  (void)user;
+  (void)pair;
+  (void)seed;
+  (void)epoch;
+  return 1;
+}
+
+static void put_labels(void *user, tarn__batch *batch, const tarn__batch_room *room, uint64_t seed, int64_t epoch) {
+  const finisher *f = user;
+  (void)seed;
+  (void)epoch;
+  const int64_t sentences = batch->target.sentences;
+  tarn__pooled_rows(room->selected, batch->target.offsets, sentences, f->pool);
+  for (int64_t s = 0; s < sentences; s++) {
+    if (f->shard->labels)
+      room->targets[s] = f->shard->labels[batch->index[s]];
+    else
+      room->values[s] = f->shard->numbers[batch->index[s]];
+  }
+  batch->predictions = sentences;
+  batch->selected = room->selected;
+  batch->targets = f->shard->labels ? room->targets : NULL;
+  batch->values = f->shard->labels ? NULL : room->values;
+}
+
+static void close_finisher(void *user) { tarn__free(user); }
+
+// The classes of a set must be the model's.
+static tarn_status check_names(const tarn_config *config, const tarn__shard *shard) {
+  tarn__label_names names;
+  TARN_TRY(tarn__label_names_open(&names, config->head.labels));
+  int32_t same = 0;
+  while (same < names.count && same < shard->classes && strcmp(names.names[same], shard->names[same]) == 0) same++;
+  tarn_status status = TARN_STATUS_OK;
+  if (same < names.count || same < shard->classes)
+    status =
+        tarn__fail(TARN_STATUS_DATA,
+                   "%s: its %d classes are not the %d of the model (class %d is \"%s\", not \"%s\"); prepare it with "
+                   "--labels-from",
+                   shard->path, shard->classes, names.count, same, same < shard->classes ? shard->names[same] : "",
+                   same < names.count ? names.names[same] : "");
+  tarn__label_names_close(&names);
+  return status;
+}
+
+static tarn_status check_labels(const tarn_config *config, const tarn__shard *shard) {
+  const bool numbers = config->model.task == TARN_TASK_REGRESSION;
+  TARN_REQUIRE(shard->labels || shard->numbers, DATA,
+               "%s: its sentences have no labels; tarn prepare --table makes sets with labels", shard->path);
+  TARN_REQUIRE(!numbers || shard->numbers, DATA,
+               "%s: its labels are classes, and regression needs numbers (tarn prepare --numbers)", shard->path);
+  TARN_REQUIRE(numbers || shard->labels, DATA, "%s: its labels are numbers, and classification needs classes",
+               shard->path);
+  return numbers ? TARN_STATUS_OK : check_names(config, shard);
+}
+
+tarn_status tarn__labelled_batches(tarn__batcher_options *options, const tarn_config *config, const tarn__shard *shard,
+                                   const tarn_vocab *vocab) {
+  void *memory;
+  options->rows = TARN__ROWS_WHOLE;
+  TARN_TRY(tarn__labelled_first(&options->first, config, vocab));
+  options->segments = (int32_t)config->model.segments;
+  TARN_TRY(check_labels(config, shard));
+  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, 1, sizeof(finisher)));
+  *(finisher *)memory = (finisher){shard, config->head.pool};
+  options->finish =
+      (tarn__batch_finish){.user = memory, .count = one, .run = put_labels, .close = close_finisher, .text = "labels"};
+  return TARN_STATUS_OK;
+}
+
+int64_t tarn__labelled_predictions(const tarn_config *config, int64_t rows, int64_t sentences) {
+  (void)config;
+  (void)rows;
+  return sentences;
+}
+
+// The answers of a set. Its arrays lie behind it.
+typedef struct answers_room {
+  int32_t classes;  // 0: numbers
+  int32_t *right_class, *found_class;
+  float *right_number, *found_number;
+} answers_room;
+
+tarn_status tarn__labelled_count(tarn__task_tally *tally, const tarn__shard *shard, const tarn_vocab *vocab,
+                                 int64_t longest) {
+  (void)vocab;
+  (void)longest;
+  void *memory;
+  size_t bytes;
+  TARN_TRY(tarn__mul_size(&bytes, (size_t)shard->pairs, 2 * sizeof(int32_t)));
+  TARN_TRY(tarn__add_size(&bytes, bytes, sizeof(answers_room)));
+  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, bytes, 1));
+  answers_room *room = memory;
+  int32_t *integers = (int32_t *)(void *)(room + 1);
+  float *numbers = (float *)(void *)(room + 1);
+  *room = (answers_room){.classes = shard->classes};
+  if (shard->classes) {
+    room->right_class = integers;
+    room->found_class = integers + shard->pairs;
+  } else {
+    room->right_number = numbers;
+    room->found_number = numbers + shard->pairs;
+  }
+  tally->room = room;
+  return TARN_STATUS_OK;
+}
+
+// Of classes the answers are log-probabilities, of which the first of the largest counts.
+void tarn__labelled_tally(tarn__task_tally *tally, const tarn__batch *batch, const void *answers) {
+  const answers_room *room = tally->room;
+  const float *values = answers;
+  const int64_t first = tally->predictions - batch->predictions;
+  for (int64_t i = 0; i < batch->predictions; i++) {
+    if (!room->classes) {
+      room->right_number[first + i] = batch->values[i];
+      room->found_number[first + i] = values[i];
+      continue;
+    }
+    const float *row = values + i * room->classes;
+    int32_t best = 0;
+    for (int32_t c = 1; c < room->classes; c++)
+      if (row[c] > row[best]) best = c;
+    room->right_class[first + i] = batch->targets[i];
+    room->found_class[first + i] = best;
+  }
+}
+
+void tarn__labelled_answers(struct tarn__agreement *agreement, const tarn__task_tally *tally) {
+  const answers_room *room = tally->room;
+  *agreement = (struct tarn__agreement){.count = (size_t)tally->predictions,
+                                        .classes = room->classes,
+                                        .right_class = room->right_class,
+                                        .found_class = room->found_class,
+                                        .right_number = room->right_number,
+                                        .found_number = room->found_number};
+}

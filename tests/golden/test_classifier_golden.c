@@ -1,0 +1,204 @@
+// Classifiers and regression models against PyTorch's (make_classifier.py): loss, every gradient, and the answers, with
+// the fast kernels in fp32 and bf16, the reference kernels in float and double, and on the shadow device.
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/memory.h"
+#include "base/threads.h"
+#include "device/devices.h"
+#include "model/model.h"
+#include "shadow_device.h"
+#include "store/safetensors.h"
+#include "task/labelled.h"
+
+// How far a gradient may be from PyTorch's: the largest difference over the largest element, or for bf16 the norm of
+// the difference over the norm; the same of answers, and the loss relative.
+typedef struct way {
+  const char *name;
+  const tarn__device *device;
+  tarn__dtype dtype;
+  double loss, gradient;
+  bool by_norm;
+} way;
+
+static const way ways[] = {
+    {"fast fp32", &tarn__device_cpu, TARN__F32, 1e-6, 1e-4, false},
+    {"shadow fp32", &shadow_device, TARN__F32, 1e-6, 1e-4, false},
+    {"reference fp32", &tarn__device_reference, TARN__F32, 1e-6, 1e-4, false},
+    {"reference fp64", &tarn__device_reference, TARN__F64, 1e-12, 2e-7, false},
+    {"fast bf16", &tarn__device_cpu, TARN__BF16, 2e-2, 0.2, true},
+};
+static const char *const cases[] = {"classifier_cls", "classifier_mean", "classifier_last", "classifier_number"};
+enum { WAYS = sizeof ways / sizeof *ways, CASES = sizeof cases / sizeof *cases, ROWS = 64, SENTENCES = 6 };
+
+static void must(tarn_status status) {
+  if (status != TARN_STATUS_OK) fail_msg("%s", tarn_error_message());
+}
+
+static const tarn__stored *find(const tarn__safetensors *file, const char *group, const char *name) {
+  char full[320];
+  snprintf(full, sizeof full, "%s/%s", group, name);
+  return tarn__safetensors_find(file, full);
+}
+
+static const tarn__stored *need(const tarn__safetensors *file, const char *group, const char *name) {
+  const tarn__stored *tensor = find(file, group, name);
+  if (!tensor) fail_msg("%s has no tensor %s/%s", file->path, group, name);
+  return tensor;
+}
+
+static void set_weights(tarn__model *model, const tarn__safetensors *file) {
+  size_t stored = 0;
+  for (size_t i = 0; i < file->count; i++) stored += strncmp(file->tensors[i].name, "weight/", 7) == 0;
+  assert_int_equal(stored, model->param_count);
+  for (size_t i = 0; i < model->param_count; i++) {
+    tarn__param *param = model->params[i];
+    const tarn__stored *tensor = need(file, "weight", param->name);
+    assert_true(tensor->dims == 2 && tensor->shape[0] == param->rows && tensor->shape[1] == param->cols);
+    must(tarn__param_set(param, tensor->data));
+  }
+}
+
+// The batch of a file, as the task's batcher would make it.
+typedef struct made {
+  int32_t positions[ROWS], segments[ROWS], selected[SENTENCES];
+  tarn__batch batch;
+} made;
+
+static void make_batch(made *m, const tarn__safetensors *file, const tarn_config *config) {
+  const int32_t *offsets = need(file, "batch", "offsets")->data, *second = need(file, "batch", "second")->data;
+  const tarn__stored *labels = find(file, "batch", "labels"), *numbers = find(file, "batch", "numbers");
+  assert_int_equal(need(file, "batch", "offsets")->shape[0], SENTENCES + 1);
+  assert_true(offsets[SENTENCES] <= ROWS);
+  tarn__packed_positions(m->positions, offsets, SENTENCES);
+  tarn__pooled_rows(m->selected, offsets, SENTENCES, config->head.pool);
+  for (int s = 0; s < SENTENCES; s++)
+    for (int32_t r = offsets[s]; r < offsets[s + 1]; r++) m->segments[r] = r - offsets[s] >= second[s];
+  m->batch = (tarn__batch){.source = {.sentences = SENTENCES},
+                           .target = {.sentences = SENTENCES,
+                                      .rows = offsets[SENTENCES],
+                                      .longest = 14,
+                                      .ids = need(file, "batch", "ids")->data,
+                                      .positions = m->positions,
+                                      .offsets = offsets,
+                                      .segments = config->model.segments ? m->segments : NULL},
+                           .predictions = SENTENCES,
+                           .selected = m->selected,
+                           .targets = labels ? labels->data : NULL,
+                           .values = numbers ? numbers->data : NULL};
+}
+
+// The largest difference over the largest element, or the norms.
+static double distance(const void *found, tarn__dtype dtype, const void *wanted, bool wide, int64_t count,
+                       bool by_norm) {
+  double worst = 0, largest = 0, square = 0, difference = 0;
+  for (int64_t i = 0; i < count; i++) {
+    const double f = dtype == TARN__F64 ? ((const double *)found)[i] : (double)((const float *)found)[i];
+    const double w = wide ? ((const double *)wanted)[i] : (double)((const float *)wanted)[i], d = f - w;
+    if (!(fabs(d) <= worst)) worst = fabs(d);
+    largest = fmax(largest, fabs(w));
+    difference += d * d;
+    square += w * w;
+  }
+  return by_norm ? sqrt(difference / square) : worst / largest;
+}
+
+static void check_gradients(const tarn__model *model, const tarn__safetensors *file, const way *w) {
+  for (size_t i = 0; i < model->param_count; i++) {
+    const tarn__param *param = model->params[i];
+    const tarn__stored *wanted = find(file, "gradient", param->name);
+    assert_int_equal(param->trained, wanted != NULL);
+    if (!param->trained) continue;
+    tarn__host_room room = {0};
+    void *gradient;
+    const size_t size = param->dtype == TARN__F64 ? sizeof(double) : sizeof(float);
+    assert_true(param->training.grad_written);
+    must(tarn__device_read(param->device, &gradient, param->training.grad, (size_t)(param->rows * param->cols) * size,
+                           &room));
+    const double d = distance(gradient, param->dtype, wanted->data, false, param->rows * param->cols, w->by_norm);
+    if (!(d <= w->gradient)) fail_msg("%s: gradient of %s is off by %.3e", w->name, param->name, d);
+    tarn__host_room_close(&room);
+  }
+}
+
+// One step, of training or of an evaluation.
+static void run(tarn__model *model, const tarn__safetensors *file, const made *m, const way *w, bool training) {
+  const double smoothing = strtod(tarn__safetensors_text(file, "label_smoothing"), NULL), scale = 1.0 / SENTENCES;
+  tarn__graph graph = {0};
+  tarn__tensor *answers = NULL;
+  void *workspace, *read;
+  tarn__host_room room = {0};
+  tarn__graph_begin(&graph, w->device, w->dtype, training, 2);
+  tarn__tensor *loss =
+      tarn__model_build_loss(model, &graph, &m->batch, NULL, smoothing, &scale, training ? NULL : &answers);
+  if (training) tarn__graph_differentiate(&graph, loss);
+  must(tarn__graph_plan(&graph));
+  must(w->device->allocate(&workspace, TARN__MEMORY_ACTIVATION, graph.workspace_bytes, 1));
+  must(tarn__device_fill(w->device, workspace, 0xFF, graph.workspace_bytes));  // nothing is read that was not written
+  tarn__graph_bind(&graph, workspace);
+  must(tarn__graph_run(&graph, &(tarn__exec){.threads = 2, .seed = 1, .step = 1}));
+  must(tarn__graph_read(&graph, &read, loss, &room));
+  const double *sums = read;
+  for (int i = 0; i < 2; i++) {
+    const double wanted = *(const double *)need(file, "result", i ? "nll" : "loss")->data;
+    if (!(fabs(sums[i] - wanted) <= w->loss * fabs(wanted)))
+      fail_msg("%s: loss %.9f, not %.9f", w->name, sums[i], wanted);
+  }
+  if (training) check_gradients(model, file, w);
+  if (!training) {
+    must(tarn__graph_read(&graph, &read, answers, &room));
+    const tarn__stored *wanted = need(file, "answer", "value");
+    const int64_t count = SENTENCES * (wanted->dims == 2 ? wanted->shape[1] : 1);
+    const double d = distance(read, answers->dtype, wanted->data, true, count, w->by_norm);
+    if (!(d <= w->gradient)) fail_msg("%s: answers are off by %.3e", w->name, d);
+  }
+  tarn__host_room_close(&room);
+  tarn__graph_close(&graph);
+  w->device->free(workspace);
+}
+
+static void run_case(const char *name, const way *w) {
+  char path[512];
+  tarn__safetensors file = {0};
+  tarn_config *config;
+  tarn__model *model;
+  static made m;
+  snprintf(path, sizeof path, "%s/tests/golden/%s.safetensors", TARN_SOURCE_DIR, name);
+  must(tarn__safetensors_open(&file, path));
+  const char *text = tarn__safetensors_text(&file, "config");
+  assert_non_null(text);
+  must(tarn_config_parse(&config, name, text, strlen(text), NULL, 0));
+  const int64_t words = need(&file, "weight", "embeddings.weight")->shape[0];
+  must(tarn__model_open(&model, config, words, words, w->dtype, true));
+  model->device = w->device;
+  must(tarn__model_allocate(model));
+  set_weights(model, &file);
+  make_batch(&m, &file, config);
+  for (int round = 0; round < 2; round++) {  // the second run must overwrite the gradients of the first
+    for (size_t i = 0; i < model->param_count; i++) model->params[i]->training.grad_written = false;
+    run(model, &file, &m, w, true);
+  }
+  run(model, &file, &m, w, false);
+  tarn__model_close(&model);
+  tarn_config_close(&config);
+  tarn__safetensors_close(&file);
+}
+
+static void golden(void **state) {
+  (void)state;
+  for (int c = 0; c < CASES; c++)
+    for (int w = 0; w < WAYS; w++) run_case(cases[c], &ways[w]);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(golden)};
+  tarn__threads_set(2);
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

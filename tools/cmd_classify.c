@@ -1,0 +1,138 @@
+// tarn classify: the labels of sentences.
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "commands.h"
+#include "json_output.h"
+#include "limit_options.h"
+#include "model_options.h"
+#include "tarn/classify.h"
+
+static const cli_command COMMAND = {
+    "classify", "RUN [FILE]", "Print the labels of sentences, or of pairs of sentences, with their probabilities.",
+    "RUN is a run directory or a checkpoint of a classifier or a regression model; FILE has one sentence a line, or "
+    "two\n"
+    "that a tab separates (default: standard input). A line of the output has the likeliest label and its "
+    "probability,\n"
+    "with --top K those of the K likeliest, separated by tabs; of regression a number."};
+
+typedef struct output {
+  const tarn_classifier *classifier;
+  int64_t top, window, lines, truncated, replaced;
+  bool json;
+  int code;  // of a line that could not be made
+} output;
+
+static int print_json(const output *out, int64_t number, const tarn_classify_result *result) {
+  json_t *object = json_pack("{s:I, s:b, s:b}", "line", (json_int_t)number, "truncated", (int)result->truncated,
+                             "replaced", (int)result->replaced);
+  bool failed = !object;
+  if (!failed && !result->probabilities)
+    failed = json_object_set_new(object, "number", json_output_real(result->number)) != 0;
+  if (!failed && result->probabilities) {
+    json_t *labels = json_object();
+    for (int64_t k = 0; k < out->top; k++) {
+      const int32_t label = result->order[k];
+      failed |= json_object_set_new(labels, tarn_classifier_label(out->classifier, label),
+                                    json_output_real(result->probabilities[label])) != 0;
+    }
+    failed |= json_object_set_new(object, "label",
+                                  json_output_text(tarn_classifier_label(out->classifier, result->order[0]))) != 0;
+    failed |= json_object_set_new(object, "probabilities", labels) != 0;
+  }
+  if (failed) json_decref(object);
+  return json_output_print(&COMMAND, stdout, failed ? NULL : object, JSON_COMPACT);
+}
+
+static void print_text(const output *out, const tarn_classify_result *result) {
+  if (!result->probabilities) {
+    printf("%.6g\n", result->number);
+    return;
+  }
+  for (int64_t k = 0; k < out->top; k++) {
+    const int32_t label = result->order[k];
+    printf("%s%s\t%.6f", k ? "\t" : "", tarn_classifier_label(out->classifier, label), result->probabilities[label]);
+  }
+  putchar('\n');
+}
+
+static tarn_status print_line(void *user, int64_t number, const tarn_classify_result *result) {
+  output *out = user;
+  out->lines++;
+  out->truncated += result->truncated;
+  out->replaced += result->replaced;
+  if (out->json)
+    out->code = print_json(out, number, result);
+  else
+    print_text(out, result);
+  // Whoever reads from a pipe gets every window as soon as it is there.
+  if (number % out->window == 0) fflush(stdout);
+  return out->code != CLI_OK || ferror(stdout) ? TARN_STATUS_IO : TARN_STATUS_OK;
+}
+
+static void print_notes(const output *out) {
+  if (out->truncated)
+    fprintf(stderr, "tarn classify: %s cut to what the model takes\n", CLI_COUNT(out->truncated, "line"));
+  if (out->replaced) fprintf(stderr, "tarn classify: invalid UTF-8 replaced in %s\n", CLI_COUNT(out->replaced, "line"));
+}
+
+static int run(const char *path, const char *input, const tarn_classify_options *options, output *out) {
+  tarn_classifier *classifier;
+  tarn_status status = tarn_classifier_open(&classifier, path, options);
+  if (status != TARN_STATUS_OK) return cli_report(&COMMAND, status);
+  out->classifier = classifier;
+  if (out->top > tarn_classifier_classes(classifier)) out->top = tarn_classifier_classes(classifier);
+  status = tarn_classifier_file(classifier, input, print_line, out);
+  int code = out->code;
+  if (code != CLI_OK || fflush(stdout) != 0 || ferror(stdout)) {
+    // Its line is printed, or main() says that standard output cannot be written, and fails.
+  } else if (status != TARN_STATUS_OK) {
+    code = cli_report(&COMMAND, status);
+  } else if (out->lines == 0) {
+    fprintf(stderr, "tarn classify: %s: there is no line to classify\n",
+            strcmp(input, "-") == 0 ? "standard input" : input);
+    code = CLI_FAILURE;
+  } else {
+    print_notes(out);
+  }
+  tarn_classifier_close(&classifier);
+  return code;
+}
+
+int cmd_classify(int argc, char **argv) {
+  tarn_classify_options options;
+  tarn_classify_default(&options);
+  int64_t threads = 0;
+  const char *precision = "fp32";
+  const char *overlong = "truncate";
+  const char *which = NULL;
+  output out = {.top = 1};
+  cli_list paths = {0};
+  limit_options limits = {0};
+  const cli_option table[] = {
+      {"top", CLI_INT, &out.top, "K", "labels that are printed; more than there are: all", 1, 10000},
+      {"json", CLI_FLAG, &out.json, NULL, "print JSON, one object a line", 0, 0},
+      {"precision", CLI_TEXT, &precision, "NAME", "fp32, bf16 or int8", 0, 0},
+      {"overlong", CLI_TEXT, &overlong, "WHAT", "truncate or refuse lines that the model cannot take whole", 0, 0},
+      {"max-tokens", CLI_INT, &options.max_tokens, "N", "tokens computed together", 1, 1 << 24},
+      {"window", CLI_INT, &options.window, "N", "lines read at a time", 1, 1000000},
+      {"strict", CLI_FLAG, &options.strict, NULL, "refuse invalid UTF-8 instead of replacing it by U+FFFD", 0, 0},
+      CHECKPOINT_OPTION(which),
+      {"threads", CLI_INT, &threads, "N", "threads; 0: all that the process may use", 0, 1024},
+      LIMIT_OPTIONS(limits),
+      {0}};
+  int code = cli_parse(&COMMAND, table, argc, argv, &paths, 1, 2);
+  if (code < 0) code = limit_options_set(&COMMAND, &limits);
+  if (code < 0) code = model_options_words(&COMMAND, &options.precision, &options.overlong, precision, overlong);
+  tarn_checkpoint_found found = {0};
+  if (code < 0) code = model_options_find(&COMMAND, &found, paths.items[0], which);
+  if (code < 0) {
+    options.threads = (int)threads;
+    out.window = options.window;
+    code = run(found.path, paths.count > 1 ? paths.items[1] : "-", &options, &out);
+  }
+  model_options_done(&COMMAND, &found, code, false);
+  cli_list_free(&paths);
+  return code;
+}
