@@ -273,9 +273,10 @@ static tarn_status check_sections(const tarn_config *config, const tarn__yaml_no
     const tarn__section *section = tarn__config_section(own[s]);
     for (int i = 0; !(task->sections >> s & 1u) && i < section->count; i++) {
       char key[64], text[TARN__TASK_TEXT];
-      const char *field = (const char *)config + section->offset + section->options[i].offset;
-      if (tarn__option_is_default(&section->options[i], field, &config->model)) continue;
-      snprintf(key, sizeof key, "%s.%s", section->path, section->options[i].name);
+      const tarn__option *option = &section->options[i];
+      const char *field = (const char *)config + section->offset + option->offset;
+      snprintf(key, sizeof key, "%s.%s", section->path, option->name);
+      if (option->value ? tarn__option_is_default(option, field, &config->model) : !is_given(root, key)) continue;
       snprintf(text, sizeof text, "%s has no %s; leave the section out", task->model, section->path);
       return tarn__yaml_fail_key(root, key, text);
     }

@@ -182,13 +182,14 @@ static bool numbers_diverged(char is[TARN__TASK_TEXT], double value, int64_t wor
   return false;
 }
 
-#define ENCODER_STACK                                                 \
-  .architecture = TARN_ARCHITECTURE_ENCODER, .segments = true,        \
-  .stacks = {{.id = TARN__STACK_ENCODER, .side = TARN__SIDE_TARGET}}, \
+#define ENCODER_STACK                                                              \
+  .architecture = TARN_ARCHITECTURE_ENCODER, .segments = true,                     \
+  .embeddings = 1u << TARN_EMBEDDINGS_NONE | 1u << TARN_EMBEDDINGS_ENCODER_OUTPUT, \
+  .stacks = {{.id = TARN__STACK_ENCODER, .side = TARN__SIDE_TARGET}},              \
   .other_stacks = "an encoder has no decoder; leave out the section decoder"
-#define DECODER_STACK                                                                 \
-  .architecture = TARN_ARCHITECTURE_DECODER,                                          \
-  .stacks = {{.id = TARN__STACK_DECODER, .side = TARN__SIDE_TARGET, .causal = true}}, \
+#define DECODER_STACK                                                                                                  \
+  .architecture = TARN_ARCHITECTURE_DECODER, .embeddings = 1u << TARN_EMBEDDINGS_NONE | 1u << TARN_EMBEDDINGS_DECODER, \
+  .stacks = {{.id = TARN__STACK_DECODER, .side = TARN__SIDE_TARGET, .causal = true}},                                  \
   .other_stacks = "a decoder has no encoder; leave out the section encoder"
 #define LABELLED                                                                                                \
   .stack_count = 1, .head = true, .labelled = true, .uses = 1u << TARN__USE_CLASSIFY,                           \
