@@ -224,6 +224,47 @@ static void whole_words(void **state) {
   tarn_vocab_close(&bytes);
 }
 
+// The second sentence of a row has the other segment, where there is another; what stands in front is of the first.
+static void segments_begin_where_the_shard_says(void **state) {
+  (void)state;
+  enum { EOS = 2 };
+  static const int32_t rows[][7] = {{10, 11, EOS, 12}, {10, 11, 12}, {10, EOS, 11, 12, 15, 13, 14}};
+  static const int64_t lengths[] = {4, 3, 7};
+  static const int32_t second[] = {3, 4, 2};  // of 5, 4 and 8 tokens with their ends
+  tarn__shard_writer *writer;
+  tarn__shard pairs;
+  assert_int_equal(tarn__shard_writer_open(&writer, "pairs", NULL, vocab), TARN_STATUS_OK);
+  tarn__shard_writer_label(writer, &(tarn__shard_labels){.segments = second});
+  for (int i = 0; i < 3; i++)
+    if (tarn__shard_writer_put(writer, NULL, 0, rows[i], lengths[i]) != TARN_STATUS_OK)
+      fail_msg("%s", tarn_error_message());
+  tarn__shard_writer_label(writer, &(tarn__shard_labels){.segments = second});
+  if (tarn__shard_writer_commit(&writer) != TARN_STATUS_OK) fail_msg("%s", tarn_error_message());
+  assert_int_equal(tarn__shard_open(&pairs, "pairs"), TARN_STATUS_OK);
+  for (int32_t count = 1; count <= 2; count++) {
+    tarn__batcher_options options;
+    tarn__batcher *batcher;
+    tarn__batch batch;
+    tarn__batcher_default(&options);
+    options.rows = TARN__ROWS_WHOLE;
+    options.first = CLS;
+    options.segments = count;
+    assert_int_equal(tarn__batcher_open(&batcher, &pairs, &options), TARN_STATUS_OK);
+    tarn__batcher_next(batcher, &batch);
+    assert_int_equal(batch.target.sentences, 3);
+    assert_int_equal(batch.predictions, 0);  // nobody finishes it
+    for (int64_t s = 0; s < 3; s++) {
+      const int32_t first = batch.target.offsets[s];
+      const int64_t pair = batch.index[s];
+      assert_int_equal(batch.target.offsets[s + 1] - first, lengths[pair] + 2);
+      for (int64_t i = 0; i < lengths[pair] + 2; i++)
+        assert_int_equal(batch.target.segments[first + i], count > 1 && i > second[pair]);
+    }
+    tarn__batcher_close(&batcher);
+  }
+  tarn__shard_close(&pairs);
+}
+
 // The loader gives what the batcher gives, and counts what an update predicts.
 static void the_loader_counts_ahead(void **state) {
   (void)state;
@@ -262,6 +303,7 @@ int main(void) {
       cmocka_unit_test(drawn_by_seed_epoch_and_sentence),
       cmocka_unit_test(fixed_where_nothing_is_shuffled),
       cmocka_unit_test(whole_words),
+      cmocka_unit_test(segments_begin_where_the_shard_says),
       cmocka_unit_test(the_loader_counts_ahead),
       cmocka_unit_test(a_vocabulary_needs_a_mask),
   };

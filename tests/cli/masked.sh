@@ -1,0 +1,71 @@
+# A masked language model from text: vocabulary, rows, plan, training, resuming, pruning, another training from its weights,
+# a sweep with its comparison and report, and one clear line for every use that it does not have.
+set -euo pipefail
+. "$(dirname "$0")/../helpers.sh"
+
+"$TARN" corpus --output corpus --sentences 600 --held-out 60 >out.txt 2>error.txt
+"$TARN" vocab --type bpe --size 300 --mask-symbols --output v.model corpus/train.en >out.txt 2>error.txt
+"$TARN" vocab --type bpe --size 300 --output plain.model corpus/train.en >out.txt 2>error.txt
+for part in train valid; do
+  "$TARN" prepare --vocab v.model --text "corpus/$part.en" --output "$part" >out.txt 2>error.txt
+  "$TARN" prepare --vocab plain.model --text "corpus/$part.en" --output "plain.$part" >out.txt 2>error.txt
+  "$TARN" prepare --vocab v.model --text "corpus/$part.en" --pack 62 --output "packed.$part" >out.txt 2>error.txt
+done
+
+cat >m.yaml <<'END'
+model:
+  { d_model: 16, max_length: 64, positions: learned, embedding_norm: yes, embedding_scale: no, activation: gelu, dropout: 0 }
+encoder: { layers: L R L }
+kinds:
+  L: { mixer: attention, heads: 2, ffn: 32 }
+  R: { mixer: attention, heads: 2, ffn: 32, frozen: yes }
+data: { vocab: v.model, train: train, valid: valid }
+masking: { whole_words: yes }
+train: { max_updates: 30, lr: 0.01, warmup: 5, max_tokens: 1024, label_smoothing: 0, log_every: 10, threads: 1 }
+valid: { every: 10, at_start: yes, metric: accuracy }
+END
+
+"$TARN" plan m.yaml >out.txt
+grep -q '^encoder 2 R  *frozen' out.txt && grep -q '^output ' out.txt || fail "plan: $(cat out.txt)"
+"$TARN" train m.yaml --run run >out.txt 2>error.txt || fail "train: $(cat error.txt)"
+grep -q 'best  *accuracy 0\.[0-9]* at update' out.txt || fail "no best accuracy: $(cat out.txt)"
+[ "$(grep -c '"valid_accuracy":0\.' run/log.jsonl)" -eq 4 ] || fail "log: $(cat run/log.jsonl)"
+"$TARN" train m.yaml --run packed --set data.train=packed.train --set data.valid=packed.valid >out.txt 2>error.txt ||
+  fail "packed rows: $(cat error.txt)"
+
+# Stopped and gone on with: the same model.
+"$TARN" train m.yaml --run parts --set train.max_updates=17 >out.txt 2>error.txt
+"$TARN" train --resume parts --set train.max_updates=30 >out.txt 2>error.txt || fail "resume: $(cat error.txt)"
+"$TARN" export --dense run a.safetensors --checkpoint last >out.txt 2>error.txt
+"$TARN" export --dense parts b.safetensors --checkpoint last >out.txt 2>error.txt
+cmp -s a.safetensors b.safetensors || fail "a training in parts has other weights"
+
+"$TARN" inspect run >out.txt 2>error.txt
+grep -q '^output.dense.weight .* output' out.txt && grep -q '^embeddings.norm.gain .* embeddings' out.txt ||
+  fail "inspect: $(cat out.txt)"
+"$TARN" prune run --encoder-layers-to-keep 1,3 pruned.safetensors >out.txt 2>error.txt || fail "prune: $(cat error.txt)"
+"$TARN" train m.yaml --run again --set encoder.layers_to_keep=[1,3] --set train.init_from=pruned.safetensors \
+  --set train.max_updates=1 >out.txt 2>error.txt || fail "init_from: $(cat error.txt)"
+
+# A sweep, and what is told of it.
+cat >sweep.yaml <<'END'
+base: m.yaml
+baseline: regular
+seeds: [1, 2]
+variants:
+  regular: { encoder.layers: L L L }
+  reservoir: { encoder.layers: L R L }
+END
+"$TARN" sweep sweep.yaml --output results >out.txt 2>error.txt || fail "sweep: $(cat error.txt)"
+"$TARN" compare results --metric accuracy >out.txt 2>error.txt || fail "compare: $(cat error.txt)"
+grep -q accuracy out.txt && grep -q reservoir out.txt || fail "compare: $(cat out.txt)"
+"$TARN" report results --metric valid/accuracy --output report >out.txt 2>error.txt || fail "report: $(cat error.txt)"
+grep -qi accuracy report/report.md || fail "the report has no accuracy"
+
+refuse 2 'a masked language model does not translate; only translation models' "$TARN" translate run
+refuse 2 'a masked language model does not score single sentences' "$TARN" score run corpus/valid.en
+refuse 2 'a masked language model does not continue text' "$TARN" generate run --prompt a
+refuse 2 'plain.model: the vocabulary has no <mask>.*--mask-symbols' "$TARN" train m.yaml --run no \
+  --set data.vocab=plain.model --set data.train=plain.train --set data.valid=plain.valid
+refuse 1 'valid.tarn: there is nothing to predict.*raise masking.share' "$TARN" train m.yaml --run none --quiet \
+  --set masking.share=0.0000001
