@@ -9,48 +9,14 @@
 #include "tarn/text.h"
 #include "task/task.h"
 
-enum { TABLES = 8 };
+enum { TABLES = TARN__TASK_PARTS };
 
-// The matrices of the embeddings, learned positions, and what else the output layer has, named as model.c declares
-// them; false where there is no such matrix of its own.
 static bool table_at(const tarn_config *config, int index, tarn__freeze_part *part) {
-  tarn_embeddings share = config->model.embeddings;
-  tarn_frozen_embeddings frozen = config->model.frozen_embeddings;
-  bool text = !tarn__config_task(config)->source;
-  bool both = frozen == TARN_FROZEN_EMBEDDINGS_BOTH;
-  bool single = share == TARN_EMBEDDINGS_ALL ||
-                (text && (share == TARN_EMBEDDINGS_DECODER || share == TARN_EMBEDDINGS_ENCODER_OUTPUT));
-  bool apart = share == TARN_EMBEDDINGS_NONE || share == TARN_EMBEDDINGS_ENCODER_DECODER;
-  bool learned = tarn__position_of(&config->model.positions)->declare != NULL;
-  const char *const names[TABLES] = {text ? "embeddings.input" : "embeddings.source",
-                                     "embeddings.target",
-                                     "embeddings.output",
-                                     "output",
-                                     "embeddings.source_positions",
-                                     text ? "embeddings.positions" : "embeddings.target_positions",
-                                     "embeddings.segments",
-                                     "embeddings.norm"};
-  const bool own[TABLES] = {
-      true,
-      !text && !single && share != TARN_EMBEDDINGS_ENCODER_DECODER,
-      apart && !tarn__config_task(config)->labelled,
-      config->model.output_bias || config->model.output_rank > 0 || tarn__config_task(config)->head,
-      learned && !text,
-      learned,
-      config->model.segments > 0,
-      config->model.embedding_norm};
-  const bool trained[TABLES] = {
-      single || (text ? frozen == TARN_FROZEN_EMBEDDINGS_NONE : !both && frozen != TARN_FROZEN_EMBEDDINGS_ENCODER),
-      !both && frozen != TARN_FROZEN_EMBEDDINGS_DECODER,
-      true,
-      true,
-      !both && frozen != TARN_FROZEN_EMBEDDINGS_ENCODER,
-      text ? frozen == TARN_FROZEN_EMBEDDINGS_NONE : !both && frozen != TARN_FROZEN_EMBEDDINGS_DECODER,
-      frozen == TARN_FROZEN_EMBEDDINGS_NONE,
-      true};
-  *part = (tarn__freeze_part){.trained = trained[index], .layer = -1};
-  snprintf(part->name, sizeof part->name, "%s", single && index == 0 ? "embeddings" : names[index]);
-  return own[index];
+  tarn__task_part beside;
+  const bool own = tarn__task_part_at(config, index, &beside);
+  *part = (tarn__freeze_part){.trained = beside.trained, .layer = -1};
+  snprintf(part->name, sizeof part->name, "%s", beside.name);
+  return own;
 }
 
 // The sets of a stack by depth, then its final norm. Those of layers that layers_to_keep leaves out count too, so that

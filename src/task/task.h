@@ -171,6 +171,15 @@ void tarn__task_embeddings(char text[TARN__TASK_TEXT], const tarn__task *task, u
 // The layers of a stack in a description, and the name of its section, with which names of parameters begin.
 const tarn_stack *tarn__config_stack(const tarn_config *config, tarn__stack_id id);
 const char *tarn__stack_name(tarn__stack_id id);
+// What a model has beside its layers, by number 0 .. TARN__TASK_PARTS-1: embeddings, learned positions, segments, their
+// norm, and what the output layer has beside the output table. False: it has no such part of its own.
+enum { TARN__TASK_PARTS = 8 };
+typedef struct tarn__task_part {
+  const char *name;  // what the names of its parameters begin with: "embeddings.source"
+  bool trained;
+} tarn__task_part;
+bool tarn__task_part_at(const tarn_config *config, int index, tarn__task_part *part);
+
 // Whether a layer of a stack is of a kind.
 bool tarn__stack_has(const tarn_stack *stack, const tarn_config *config, const tarn_kind *kind);
 // Whether layers of a kind attend to the output of another stack, which they do in all the stacks that attend.
