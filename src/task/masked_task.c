@@ -21,6 +21,8 @@ static tarn_status resolve_embeddings(tarn_config *config, const tarn__task_keys
 static tarn_status resolve(tarn_config *config, const tarn__task_keys *keys) {
   const tarn_config_data *data = &config->data;
   TARN_TRY(resolve_embeddings(config, keys));
+  if (config->model.output_rank > 0)
+    return keys->fail(keys->root, "model.output_rank", "the head of a masked language model has one matrix of words");
   if (config->masking.random + config->masking.keep > 1.0)
     return keys->fail(keys->root, "masking.keep", "masking.random and masking.keep are more than 1 together");
   if (config->train.cache_frozen)

@@ -75,6 +75,13 @@ static void tasks_have_measures(void **state) {
        "m.yaml:3: model.segments: is for an encoder alone, whose rows may have two sentences"},
       {"encoder: { layers: L }\nkinds: { L: }\nmodel: { embeddings: decoder }\n", NULL,
        "m.yaml:3: model.embeddings: there is an encoder alone; choose encoder_output or none"},
+      {"encoder: { layers: L }\nkinds: { L: }\nmodel: { embeddings: none, output_rank: 4 }\n", NULL,
+       "m.yaml:3: model.output_rank: the head of a masked language model has one matrix of words"},
+      {"encoder: { layers: L }\nkinds: { L: }\nmodel: { frozen_embeddings: encoder }\n", NULL,
+       "m.yaml:3: model.frozen_embeddings: with this model.embeddings the encoder shares its matrix with the output "
+       "layer, which is trained; set model.embeddings to none"},
+      {"encoder: { layers: L }\nkinds: { L: }\ntrain: { cache_frozen: yes }\n", NULL,
+       "m.yaml:3: train.cache_frozen: masks change what the encoder reads in every epoch"},
       {"encoder: { layers: L }\nkinds: { L: }\nmasking: { random: 0.5, keep: 0.6 }\n", NULL,
        "m.yaml:3: masking.keep: masking.random and masking.keep are more than 1 together"},
       {"encoder: { layers: L }\nkinds: { L: }\nmasking: { share: 0 }\n", NULL,

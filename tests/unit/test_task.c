@@ -39,16 +39,43 @@ static tarn_status declare_output(const tarn__task_site *site, tarn__task_weight
   return site->declare->status;
 }
 
-static int32_t classes[4096];
+static tarn__tensor *output_input(tarn__graph *graph, tarn__tensor *states, const tarn__task_weights *weights) {
+  (void)graph;
+  (void)weights;
+  return states;
+}
 
 static tarn__tensor *loss(tarn__graph *graph, const tarn__task_loss *from) {
-  const tarn__packed *read = &from->batch->target;
-  assert_in_range(read->rows, 1, sizeof classes / sizeof *classes);
-  for (int64_t i = 0; read->ids && i < read->rows; i++) classes[i] = read->ids[i] % 2;
+  const tarn__batch *batch = from->batch;
   graph->label = "output";
-  tarn__tensor *ids = tarn__graph_input(graph, read->rows, read->ids ? classes : NULL, "classes");
+  tarn__tensor *ids = tarn__graph_input(graph, batch->predictions, batch->targets, "classes");
   return tarn__output_loss(graph, from->states, from->weights->output_table, from->weights->output_bias, ids, 0.0,
                            from->grad_scale);
+}
+
+// Every token has a class, which is made where batches are.
+static int64_t count_classes(void *user, int64_t pair, uint64_t seed, int64_t epoch) {
+  (void)seed;
+  (void)epoch;
+  return tarn__shard_target_length(user, pair);
+}
+
+static void put_classes(void *user, tarn__batch *batch, const tarn__batch_room *room, uint64_t seed, int64_t epoch) {
+  (void)user;
+  (void)seed;
+  (void)epoch;
+  for (int64_t i = 0; i < batch->target.rows; i++) room->targets[i] = batch->target.ids[i] % 2;
+  batch->predictions = batch->target.rows;
+  batch->targets = room->targets;
+}
+
+static tarn_status form_batches(tarn__batcher_options *options, const tarn_config *config, const tarn__shard *shard,
+                                const tarn_vocab *target) {
+  (void)config;
+  (void)target;
+  options->rows = TARN__ROWS_WHOLE;
+  options->finish = (tarn__batch_finish){.user = (void *)(uintptr_t)shard, .count = count_classes, .run = put_classes};
+  return TARN_STATUS_OK;
 }
 
 static bool diverged(char is[TARN__TASK_TEXT], double value, int64_t words) {
@@ -84,7 +111,9 @@ static const tarn__task parity = {
     .measures = 1u << TARN_METRIC_LOSS | 1u << TARN_METRIC_PPL,
     .declare_tables = declare_tables,
     .declare_output = declare_output,
+    .output_input = output_input,
     .loss = loss,
+    .batches = form_batches,
     .watched = TARN_METRIC_LOSS,
     .diverged = diverged,
     .count = count,
