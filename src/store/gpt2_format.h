@@ -8,10 +8,9 @@
 #include <stdint.h>
 
 #include "base/status.h"
+#include "store/hf_config.h"
 #include "tarn/config.h"
 
-#define TARN__GPT2_CONFIG "config.json"
-#define TARN__GPT2_WEIGHTS "model.safetensors"
 #define TARN__GPT2_PREFIX "transformer."  // of all names but lm_head's in files of whole models
 
 // A parameter in both formats.

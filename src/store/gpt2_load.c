@@ -1,5 +1,4 @@
 // A checkpoint from a folder of the package transformers.
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -8,12 +7,12 @@
 #include "parts/table/part_table.h"
 #include "store/checkpoint.h"
 #include "store/gpt2_format.h"
+#include "store/hf_tensors.h"
 
 typedef struct source {
   const char *folder;
   tarn__gpt2_config config;
-  tarn__safetensors file;
-  bool *used;  // [file.count]
+  tarn__hf_tensors tensors;
   tarn_vocab *vocab;
   tarn_config *description;
   tarn__model *model;
@@ -23,20 +22,15 @@ static void close_source(source *s) {
   tarn__model_close(&s->model);
   tarn_config_close(&s->description);
   tarn_vocab_close(&s->vocab);
-  tarn__safetensors_close(&s->file);
-  tarn__free(s->used);
+  tarn__hf_tensors_close(&s->tensors);
 }
 
 static tarn_status open_files(source *s) {
   char path[PATH_MAX];
-  void *memory;
-  TARN_TRY(tarn__path_join(path, s->folder, TARN__GPT2_CONFIG));
+  TARN_TRY(tarn__path_join(path, s->folder, TARN__HF_CONFIG));
   TARN_TRY(tarn__gpt2_config_read(&s->config, path));
-  TARN_TRY(tarn__path_join(path, s->folder, TARN__GPT2_WEIGHTS));
-  TARN_TRY(tarn__safetensors_open(&s->file, path));
-  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, s->file.count + 1, sizeof(bool)));
-  s->used = memory;
-  return TARN_STATUS_OK;
+  TARN_TRY(tarn__path_join(path, s->folder, TARN__HF_WEIGHTS));
+  return tarn__hf_tensors_open(&s->tensors, path, TARN__GPT2_PREFIX);
 }
 
 static tarn_status open_vocab(source *s, const char *given) {
@@ -51,40 +45,25 @@ static tarn_status open_vocab(source *s, const char *given) {
   const char *from = given ? given : s->folder;
   TARN_TRY(tarn_vocab_open(&s->vocab, from));
   TARN_REQUIRE(tarn_vocab_size(s->vocab) == s->config.vocab, DATA,
-               "%s: the vocabulary has %d tokens, but %s/" TARN__GPT2_CONFIG " says %lld (\"vocab_size\")", from,
+               "%s: the vocabulary has %d tokens, but %s/" TARN__HF_CONFIG " says %lld (\"vocab_size\")", from,
                tarn_vocab_size(s->vocab), s->folder, (long long)s->config.vocab);
   TARN_REQUIRE(s->config.eos < 0 || s->config.eos == tarn_vocab_eos(s->vocab), DATA,
-               "%s: the end of sentence is token %d, but %s/" TARN__GPT2_CONFIG " says %lld (\"eos_token_id\")", from,
+               "%s: the end of sentence is token %d, but %s/" TARN__HF_CONFIG " says %lld (\"eos_token_id\")", from,
                tarn_vocab_eos(s->vocab), s->folder, (long long)s->config.eos);
   return TARN_STATUS_OK;
 }
 
-// A value that tarn's own description does not take is told by its key in their file.
-static tarn_status name_their_key(tarn_status status, const char *folder) {
-  static const struct {
-    const char *ours, *theirs;
-  } keys[] = {{"model.d_model: ", "n_embd"},
-              {"model.max_length: ", "n_positions"},
-              {"model.dropout: ", "resid_pdrop"},
-              {"model.norm_type.epsilon: ", "layer_norm_epsilon"},
-              {"model.embedding_dropout: ", "embd_pdrop"},
-              {"decoder.layers: ", "n_layer"},
-              {"kinds.L.heads: ", "n_head"},
-              {"kinds.L.attention_dropout: ", "attn_pdrop"},
-              {"kinds.L.ffn: ", "n_inner"}};
-  char message[512];
-  snprintf(message, sizeof message, "%s", tarn_error_message());
-  if (status != TARN_STATUS_USAGE) return status;
-  for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
-    const char *found = strstr(message, keys[i].ours);
-    if (found)
-      return tarn__fail(TARN_STATUS_DATA, "%.200s/" TARN__GPT2_CONFIG ": \"%s\": %s", folder, keys[i].theirs,
-                        found + strlen(keys[i].ours));
-  }
-  return TARN_STATUS_DATA;
-}
-
 static tarn_status describe(source *s) {
+  static const tarn__hf_key keys[] = {{"model.d_model: ", "n_embd"},
+                                      {"model.max_length: ", "n_positions"},
+                                      {"model.dropout: ", "resid_pdrop"},
+                                      {"model.norm_type.epsilon: ", "layer_norm_epsilon"},
+                                      {"model.embedding_dropout: ", "embd_pdrop"},
+                                      {"decoder.layers: ", "n_layer"},
+                                      {"kinds.L.heads: ", "n_head"},
+                                      {"kinds.L.attention_dropout: ", "attn_pdrop"},
+                                      {"kinds.L.ffn: ", "n_inner"},
+                                      {NULL, NULL}};
   char text[1024];
   char name[256];
   const tarn__gpt2_config *c = &s->config;
@@ -98,81 +77,21 @@ static tarn_status describe(source *s) {
            (long long)c->d_model, c->epsilon, tarn__position_learned.part.word, (long long)c->positions, c->dropout,
            c->embedding_dropout, c->tied ? "decoder" : "none", c->activation->word, (long long)c->layers,
            tarn__mixer_attention.part.word, (long long)c->heads, c->attention_dropout, (long long)c->ffn);
-  snprintf(name, sizeof name, "%.200s/" TARN__GPT2_CONFIG " as a description of tarn", s->folder);
-  return name_their_key(tarn_config_parse(&s->description, name, text, strlen(text), NULL, 0), s->folder);
+  snprintf(name, sizeof name, "%.200s/" TARN__HF_CONFIG " as a description of tarn", s->folder);
+  return tarn__hf_name_key(tarn_config_parse(&s->description, name, text, strlen(text), NULL, 0), keys, s->folder);
 }
 
-// The tensor of a name, with or without the prefix; NULL if there is none.
-static const tarn__stored *find_tensor(const source *s, const char *name) {
-  char full[256];
-  snprintf(full, sizeof full, TARN__GPT2_PREFIX "%s", name);
-  const tarn__stored *tensor = tarn__safetensors_find(&s->file, full);
-  return tensor ? tensor : tarn__safetensors_find(&s->file, name);
-}
-
-static size_t element_size(const tarn__stored *tensor) {
-  if (strcmp(tensor->dtype, "F32") == 0) return 4;
-  return strcmp(tensor->dtype, "F16") == 0 || strcmp(tensor->dtype, "BF16") == 0 ? 2 : 0;
-}
-
-static tarn_status check_tensor(source *s, const tarn__stored *tensor, const char *name, int64_t rows, int64_t cols) {
-  const char *path = s->file.path;
-  TARN_REQUIRE(tensor, DATA, "%s: tensor \"%s\" is missing", path, name);
-  TARN_REQUIRE(element_size(tensor) > 0, DATA, "%s: tensor \"%s\" has type %s where F32, F16 or BF16 was expected",
-               path, tensor->name, tensor->dtype);
-  bool vector = tensor->dims == 1 && rows == 1 && tensor->shape[0] == cols;
-  bool matrix = tensor->dims == 2 && tensor->shape[0] == rows && tensor->shape[1] == cols;
-  char shape[128] = "";
-  for (int i = 0; i < tensor->dims; i++)
-    snprintf(shape + strlen(shape), sizeof shape - strlen(shape), "%s%lld", i ? ", " : "", (long long)tensor->shape[i]);
-  char wanted[64];
-  if (rows == 1)
-    snprintf(wanted, sizeof wanted, "%lld", (long long)cols);
-  else
-    snprintf(wanted, sizeof wanted, "%lld, %lld", (long long)rows, (long long)cols);
-  TARN_REQUIRE(vector || matrix, DATA, "%s: tensor \"%s\" has the shape [%s] where [%s] was expected", path,
-               tensor->name, shape, wanted);
-  s->used[tensor - s->file.tensors] = true;
-  return TARN_STATUS_OK;
-}
-
-static float half_to_float(uint16_t bits) {
-  const int exponent = bits >> 10 & 31, fraction = bits & 1023;
-  const float size = exponent == 31  ? (fraction ? NAN : INFINITY)
-                     : exponent == 0 ? ldexpf((float)fraction, -24)
-                                     : ldexpf((float)(fraction + 1024), exponent - 25);
-  return bits >> 15 ? -size : size;
-}
-
-static float read_element(const tarn__stored *tensor, size_t index) {
-  const char *at = (const char *)tensor->data + index * element_size(tensor);
-  float value;
-  uint16_t half;
-  if (element_size(tensor) == 4) {
-    memcpy(&value, at, sizeof value);
-    return value;
-  }
-  memcpy(&half, at, sizeof half);
-  return tensor->dtype[0] == 'B' ? tarn__bf16_to_f32(half) : half_to_float(half);
-}
-
-static tarn_status set_param(tarn__param *param, const tarn__stored *tensor, bool transposed, const char *path) {
+static tarn_status set_param(const source *s, tarn__param *param, const tarn__stored *tensor, bool transposed) {
   const int64_t rows = param->rows, cols = param->cols;
   void *memory;
-  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, (size_t)(rows * cols), sizeof(float)));
-  float *values = memory;
-  bool finite = true;
-  for (int64_t r = 0; r < rows; r++)
-    for (int64_t c = 0; c < cols; c++) {
-      const float value = read_element(tensor, (size_t)(transposed ? c * rows + r : r * cols + c));
-      finite &= isfinite(value) != 0;
-      values[r * cols + c] = value;
-    }
-  tarn_status status = finite ? tarn__param_set(param, values) : TARN_STATUS_OK;
+  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, (size_t)((transposed ? 2 : 1) * rows * cols), sizeof(float)));
+  float *values = memory, *stored = transposed ? values + rows * cols : values;
+  tarn_status status = tarn__hf_tensors_read(&s->tensors, stored, tensor, 0, (size_t)(rows * cols));
+  for (int64_t r = 0; r < rows && transposed && status == TARN_STATUS_OK; r++)
+    for (int64_t c = 0; c < cols; c++) values[r * cols + c] = stored[c * rows + r];
+  if (status == TARN_STATUS_OK) status = tarn__param_set(param, values);
   tarn__free(values);
-  TARN_TRY(status);
-  TARN_REQUIRE(finite, DATA, "%s: tensor \"%s\" holds numbers that are not finite", path, tensor->name);
-  return TARN_STATUS_OK;
+  return status;
 }
 
 // Checks the tensor of a parameter, and with `set` takes its values.
@@ -181,10 +100,10 @@ static tarn_status take(source *s, const char *theirs, const char *ours, bool tr
   for (size_t i = 0; i < s->model->param_count && !param; i++)
     if (strcmp(s->model->params[i]->name, ours) == 0) param = s->model->params[i];
   TARN_REQUIRE(param, INTERNAL, "the model has no parameter %s", ours);
-  const tarn__stored *tensor = find_tensor(s, theirs);
-  if (set) return set_param(param, tensor, transposed, s->file.path);
-  return check_tensor(s, tensor, theirs, transposed ? param->cols : param->rows,
-                      transposed ? param->rows : param->cols);
+  const tarn__stored *tensor = tarn__hf_tensors_find(&s->tensors, theirs);
+  if (set) return set_param(s, param, tensor, transposed);
+  return tarn__hf_tensors_check(&s->tensors, tensor, theirs, transposed ? param->cols : param->rows,
+                                transposed ? param->rows : param->cols);
 }
 
 static tarn_status take_all(source *s, bool set) {
@@ -220,18 +139,18 @@ static bool is_buffer(const source *s, const char *name) {
 
 // A tied model's file may hold the shared matrix a second time.
 static tarn_status check_rest(const source *s) {
-  const tarn__stored *embedding = find_tensor(s, tarn__gpt2_model_names[TARN__GPT2_EMBEDDING].theirs);
-  for (size_t i = 0; i < s->file.count; i++) {
-    const tarn__stored *tensor = &s->file.tensors[i];
-    if (s->used[i] || is_buffer(s, tensor->name)) continue;
+  const tarn__stored *embedding =
+      tarn__hf_tensors_find(&s->tensors, tarn__gpt2_model_names[TARN__GPT2_EMBEDDING].theirs);
+  for (size_t i = 0; i < s->tensors.file.count; i++) {
+    const tarn__stored *tensor = &s->tensors.file.tensors[i];
+    if (s->tensors.used[i] || is_buffer(s, tensor->name)) continue;
     bool output = strcmp(tensor->name, tarn__gpt2_model_names[TARN__GPT2_OUTPUT].theirs) == 0;
-    TARN_REQUIRE(output, DATA, "%s: tensor \"%s\" is none of a GPT-2 model of %lld layers", s->file.path, tensor->name,
-                 (long long)s->config.layers);
+    TARN_REQUIRE(output, DATA, "%s: tensor \"%s\" is none of a GPT-2 model of %lld layers", s->tensors.file.path,
+                 tensor->name, (long long)s->config.layers);
     bool same = tensor->bytes == embedding->bytes && memcmp(tensor->data, embedding->data, tensor->bytes) == 0;
     TARN_REQUIRE(same, DATA,
-                 "%s: tensors \"%s\" and \"%s\" differ, though \"tie_word_embeddings\" of " TARN__GPT2_CONFIG
-                 " is true",
-                 s->file.path, tensor->name, embedding->name);
+                 "%s: tensors \"%s\" and \"%s\" differ, though \"tie_word_embeddings\" of " TARN__HF_CONFIG " is true",
+                 s->tensors.file.path, tensor->name, embedding->name);
   }
   return TARN_STATUS_OK;
 }
@@ -245,14 +164,14 @@ static tarn_status import(source *s, const char *output, const char *vocab) {
   TARN_TRY(check_rest(s));
   TARN_TRY(tarn__model_allocate(s->model));
   TARN_TRY(take_all(s, true));
-  TARN_TRY(tarn__map_check(&s->file.map));
+  TARN_TRY(tarn__map_check(&s->tensors.file.map));
   tarn__checkpoint_extra extra = {.source = s->vocab, .target = s->vocab};
   return tarn__checkpoint_save(output, s->model, &extra);
 }
 
 tarn_status tarn_checkpoint_import_gpt2(const char *output, const char *folder, const char *vocab) {
   source s = {.folder = folder};
-  tarn_status status = tarn__map_judge(&s.file.map, import(&s, output, vocab));
+  tarn_status status = tarn__map_judge(&s.tensors.file.map, import(&s, output, vocab));
   close_source(&s);
   return status;
 }

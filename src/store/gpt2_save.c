@@ -188,9 +188,9 @@ static tarn_status write_files(target *t, const char *folder) {
   static const tarn__stored_text format = {"format", "pt"};
   char path[PATH_MAX];
   TARN_TRY(tarn__mkdir(folder));
-  TARN_TRY(tarn__path_join(path, folder, TARN__GPT2_WEIGHTS));
+  TARN_TRY(tarn__path_join(path, folder, TARN__HF_WEIGHTS));
   TARN_TRY(tarn__safetensors_write(path, t->tensors, t->count, &format, 1));
-  TARN_TRY(tarn__path_join(path, folder, TARN__GPT2_CONFIG));
+  TARN_TRY(tarn__path_join(path, folder, TARN__HF_CONFIG));
   TARN_TRY(tarn__gpt2_config_write(&t->config, path));
   return tarn_vocab_is_gpt2(t->from->target) ? tarn_vocab_export_gpt2(folder, t->from->target) : TARN_STATUS_OK;
 }
