@@ -10,13 +10,23 @@
 
 static const cli_command COMMAND = {
     "export", "RUN|FILE OUTPUT", "Write a checkpoint for other tools.",
-    "With --format gpt2 the output is a folder that transformers loads: config.json, model.safetensors, and "
-    "vocab.json\n"
-    "and merges.txt where the vocabulary is GPT-2's. Frozen and shared layers are written out. A model that the "
-    "format\n"
-    "cannot express is refused.\n\nWith --dense the output holds every parameter in fp32, the frozen ones too, under "
+    "With --format the output is a folder that transformers loads: config.json, model.safetensors, and the "
+    "vocabulary's\n"
+    "files where it is GPT-2's, RoBERTa's or WordPiece. Language models are written as gpt2, masked language models "
+    "as\n"
+    "bert or roberta. Frozen and shared layers are written out. A model that the format cannot express is refused.\n\n"
+    "With --dense the output holds every parameter in fp32, the frozen ones too, under "
     "the names that tarn inspect\n"
     "prints; the description of the model is in its metadata. It is a safetensors file, and tarn reads it as well."};
+
+static const char *const FORMATS[] = {"gpt2", "bert", "roberta"};
+enum { FORMAT_GPT2, FORMAT_BERT, FORMAT_COUNT = sizeof FORMATS / sizeof *FORMATS };
+
+static tarn_status export_as(const char *folder, const char *path, int format) {
+  if (format == FORMAT_GPT2) return tarn_checkpoint_export_gpt2(folder, path);
+  return tarn_checkpoint_export_bert(folder, path,
+                                     format == FORMAT_BERT ? TARN_BERT_FORMAT_BERT : TARN_BERT_FORMAT_ROBERTA);
+}
 
 int cmd_export(int argc, char **argv) {
   bool dense = false;
@@ -24,21 +34,22 @@ int cmd_export(int argc, char **argv) {
   const char *which = NULL;
   cli_list files = {0};
   limit_options limits = {0};
-  const cli_option table[] = {{"dense", CLI_FLAG, &dense, NULL, "a checkpoint with frozen parameters as values", 0, 0},
-                              {"format", CLI_TEXT, &format, "gpt2", "a folder for another package", 0, 0},
-                              CHECKPOINT_OPTION(which),
-                              LIMIT_OPTIONS(limits),
-                              {0}};
+  const cli_option table[] = {
+      {"dense", CLI_FLAG, &dense, NULL, "a checkpoint with frozen parameters as values", 0, 0},
+      {"format", CLI_TEXT, &format, "NAME", "a folder for transformers: gpt2, bert or roberta", 0, 0},
+      CHECKPOINT_OPTION(which),
+      LIMIT_OPTIONS(limits),
+      {0}};
   int code = cli_parse(&COMMAND, table, argc, argv, &files, 2, 2);
   if (code < 0) code = limit_options_set(&COMMAND, &limits);
   if (code < 0 && dense == (format != NULL)) code = cli_usage(&COMMAND, "give one of --dense and --format");
-  if (code < 0 && format && strcmp(format, "gpt2") != 0)
-    code = cli_usage(&COMMAND, "unknown format \"%s\"; there is gpt2", format);
+  int place = 0;
+  if (code < 0 && format) code = cli_word(&COMMAND, &place, "--format", format, FORMATS, FORMAT_COUNT);
   tarn_checkpoint_found found = {0};
   if (code < 0) code = model_options_find(&COMMAND, &found, files.items[0], which);
   if (code < 0) {
-    tarn_status status = dense ? tarn_checkpoint_export(files.items[1], found.path)
-                               : tarn_checkpoint_export_gpt2(files.items[1], found.path);
+    tarn_status status =
+        dense ? tarn_checkpoint_export(files.items[1], found.path) : export_as(files.items[1], found.path, place);
     code = status == TARN_STATUS_OK ? CLI_OK : cli_report(&COMMAND, status);
   }
   model_options_done(&COMMAND, &found, code, false);

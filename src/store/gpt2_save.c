@@ -5,19 +5,16 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "config/config_part.h"
-#include "device/transfer.h"
-#include "ops/hadamard.h"
 #include "store/checkpoint.h"
 #include "store/gpt2_format.h"
+#include "store/hf_write.h"
 #include "task/task.h"
 
-// What is written; the arena owns names and values.
+// What is written.
 typedef struct target {
   const tarn__checkpoint *from;
   tarn__gpt2_config config;
-  tarn__stored *tensors;
-  size_t count, capacity;
-  tarn__arena arena;
+  tarn__hf_writer writer;
 } target;
 
 static const tarn__part *activation_of(const tarn_kind *kind) { return tarn__kind_part(kind, "ffn.activation")->part; }
@@ -101,67 +98,18 @@ static void describe(target *t) {
                                   .eos = tarn_vocab_eos(c->target)};
 }
 
-static const tarn__param *find_param(const tarn__model *model, const char *name) {
-  for (size_t i = 0; i < model->param_count; i++)
-    if (strcmp(model->params[i]->name, name) == 0) return model->params[i];
-  return NULL;
-}
-
-// The values of a parameter in the host's memory.
-static tarn_status host_values(target *t, const float **values, const tarn__param *param) {
-  *values = param->value;
-  if (tarn__device_is_host(param->device)) return TARN_STATUS_OK;
-  void *memory;
-  const size_t count = (size_t)(param->rows * param->cols);
-  TARN_TRY(tarn__arena_alloc(&t->arena, &memory, count, sizeof(float)));
-  *values = memory;
-  return tarn__device_get(param->device, memory, param->value, count * sizeof(float));
-}
-
-// The values of a parameter by its name as a matrix; a structured one is NAME.signs in place of NAME.weight.
-static tarn_status values_of(target *t, const char *name, const float **values, int64_t *rows, int64_t *cols) {
-  const tarn__param *param = find_param(t->from->model, name);
-  char signs[128];
-  const char *dot = strrchr(name, '.');
-  snprintf(signs, sizeof signs, "%.*s.signs", (int)(dot - name), name);
-  if (!param) param = find_param(t->from->model, signs);
-  TARN_REQUIRE(param, INTERNAL, "the model has no parameter %s", name);
-  TARN_TRY(host_values(t, values, param));
-  *rows = param->rows;
-  *cols = param->cols;
-  if (param->init.kind != TARN__INIT_SIGNS) return TARN_STATUS_OK;
-  void *memory;
-  tarn__hadamard_shape shape = tarn__hadamard_shape_signs(param);
-  *rows = param->out;
-  *cols = param->in;
-  TARN_TRY(tarn__arena_alloc(&t->arena, &memory, (size_t)(*rows * *cols), sizeof(float)));
-  const float *own = *values;
-  *values = memory;
-  return tarn__hadamard_dense(memory, own, &shape);
-}
-
 static tarn_status add(target *t, const char *theirs, const char *ours, bool transposed) {
   const float *values = NULL;
   int64_t rows = 0, cols = 0;
-  char *name;
-  TARN_TRY(tarn__grow(&t->tensors, &t->capacity, t->count + 1, sizeof *t->tensors));
-  TARN_TRY(tarn__arena_strdup(&t->arena, &name, theirs));
-  TARN_TRY(values_of(t, ours, &values, &rows, &cols));
-  tarn__stored tensor = {.name = name, .dtype = "F32", .data = values, .bytes = (size_t)(rows * cols) * sizeof(float)};
-  if (transposed) {
-    void *memory;
-    TARN_TRY(tarn__arena_alloc(&t->arena, &memory, (size_t)(rows * cols), sizeof(float)));
-    float *turned = memory;
-    for (int64_t r = 0; r < rows; r++)
-      for (int64_t c = 0; c < cols; c++) turned[c * rows + r] = values[r * cols + c];
-    tensor.data = turned;
-  }
+  TARN_TRY(tarn__hf_values(&t->writer, ours, &values, &rows, &cols));
   const bool vector = rows == 1 && strcmp(strrchr(ours, '.'), ".weight") != 0;
-  tensor.dims = vector ? 1 : 2;
-  tensor.shape[0] = vector || transposed ? cols : rows;
-  if (!vector) tensor.shape[1] = transposed ? rows : cols;
-  t->tensors[t->count++] = tensor;
-  return TARN_STATUS_OK;
+  if (!transposed) return tarn__hf_add(&t->writer, theirs, values, rows, cols, vector);
+  void *memory;
+  TARN_TRY(tarn__arena_alloc(&t->writer.arena, &memory, (size_t)(rows * cols), sizeof(float)));
+  float *turned = memory;
+  for (int64_t r = 0; r < rows; r++)
+    for (int64_t c = 0; c < cols; c++) turned[c * rows + r] = values[r * cols + c];
+  return tarn__hf_add(&t->writer, theirs, turned, cols, rows, vector);
 }
 
 static tarn_status add_all(target *t) {
@@ -185,11 +133,10 @@ static tarn_status add_all(target *t) {
 }
 
 static tarn_status write_files(target *t, const char *folder) {
-  static const tarn__stored_text format = {"format", "pt"};
   char path[PATH_MAX];
   TARN_TRY(tarn__mkdir(folder));
   TARN_TRY(tarn__path_join(path, folder, TARN__HF_WEIGHTS));
-  TARN_TRY(tarn__safetensors_write(path, t->tensors, t->count, &format, 1));
+  TARN_TRY(tarn__hf_write(&t->writer, path));
   TARN_TRY(tarn__path_join(path, folder, TARN__HF_CONFIG));
   TARN_TRY(tarn__gpt2_config_write(&t->config, path));
   return tarn_vocab_is_gpt2(t->from->target) ? tarn_vocab_export_gpt2(folder, t->from->target) : TARN_STATUS_OK;
@@ -198,15 +145,14 @@ static tarn_status write_files(target *t, const char *folder) {
 tarn_status tarn_checkpoint_export_gpt2(const char *folder, const char *path) {
   tarn__checkpoint *c;
   TARN_TRY(tarn__checkpoint_open(&c, path, TARN__F32));
-  target t = {.from = c};
+  target t = {.from = c, .writer = {.model = c->model}};
   tarn_status status = check_model(c);
   if (status == TARN_STATUS_OK) {
     describe(&t);
     status = add_all(&t);
   }
   if (status == TARN_STATUS_OK) status = write_files(&t, folder);
-  tarn__free(t.tensors);
-  tarn__arena_close(&t.arena);
+  tarn__hf_writer_close(&t.writer);
   tarn__checkpoint_close(&c);
   return status;
 }

@@ -269,6 +269,22 @@ END
 { cat hf/config.json; printf -- '\n-- model --\n'; cat hf/model.safetensors; } >"$out/gpt2_model/tied"
 { cat "$root/tests/golden/gpt2_model/untied/config.json"; printf -- '\n-- model --\n'; cat hf/model.safetensors; } >"$out/gpt2_model/other"
 
+# --- BERT and RoBERTa
+"$tarn" vocab --type byte --mask-symbols --output bytes
+"$tarn" prepare --vocab bytes --text text --output masked >/dev/null
+cat >bert.yaml <<'END'
+model: { d_model: 4, segments: 2, positions: learned, max_length: 6, embedding_norm: yes, embedding_scale: no, activation: gelu, dropout: 0 }
+encoder: { layers: L }
+kinds: { L: { mixer: attention, heads: 2, ffn: 16 } }
+data: { vocab: bytes, train: masked }
+train: { max_updates: 1, max_tokens: 50, threads: 1, tensorboard: no }
+END
+"$tarn" train bert.yaml --run bert-run --quiet
+for name in bert roberta; do
+  "$tarn" export --format $name bert-run $name-folder
+  { cat $name-folder/config.json; printf -- '\n-- model --\n'; cat $name-folder/model.safetensors; } >"$out/bert_model/$name"
+done
+
 # --- series
 head -n 6 "$made/series/lorenz.csv" >"$out/series/lorenz"
 printf '1,2\n-3e2,.5\r\n4,5\n' >"$out/series/plain"

@@ -1,0 +1,251 @@
+// A checkpoint of a masked language model from a folder of the package transformers with BERT or RoBERTa.
+#include <stdio.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "parts/table/part_table.h"
+#include "store/bert_format.h"
+#include "store/checkpoint.h"
+#include "store/hf_tensors.h"
+
+enum { SEED = 1 };  // of an output that the file does not have
+
+typedef struct source {
+  const char *folder;
+  tarn__bert_config config;
+  tarn__hf_tensors tensors;
+  bool head;  // the file has the output of a masked language model
+  tarn_vocab *vocab;
+  tarn_config *description;
+  tarn__model *model;
+} source;
+
+static void close_source(source *s) {
+  tarn__model_close(&s->model);
+  tarn_config_close(&s->description);
+  tarn_vocab_close(&s->vocab);
+  tarn__hf_tensors_close(&s->tensors);
+}
+
+static tarn_status open_files(source *s) {
+  char path[PATH_MAX];
+  TARN_TRY(tarn__path_join(path, s->folder, TARN__HF_CONFIG));
+  TARN_TRY(tarn__bert_config_read(&s->config, path));
+  TARN_TRY(tarn__path_join(path, s->folder, TARN__HF_WEIGHTS));
+  TARN_TRY(tarn__hf_tensors_open(&s->tensors, path, s->config.family->prefix));
+  const char *first = tarn__bert_head_names[tarn__bert_family_index(&s->config)][0].theirs[0];
+  s->head = tarn__hf_tensors_find(&s->tensors, first) != NULL;
+  return TARN_STATUS_OK;
+}
+
+static tarn_status open_vocab(source *s, const char *given) {
+  static const char *const names[] = {"vocab.txt", "vocab.json"};
+  bool found = given != NULL;
+  for (size_t i = 0; i < sizeof names / sizeof *names && !found; i++) {
+    char path[PATH_MAX];
+    TARN_TRY(tarn__path_join(path, s->folder, names[i]));
+    found = tarn__file_exists(path);
+  }
+  TARN_REQUIRE(found, DATA, "%s: it has no vocabulary (%s); name one", s->folder, s->config.family->vocabulary);
+  const char *from = given ? given : s->folder;
+  TARN_TRY(tarn_vocab_open(&s->vocab, from));
+  TARN_REQUIRE(tarn_vocab_size(s->vocab) == s->config.vocab, DATA,
+               "%s: the vocabulary has %d tokens, but %s/" TARN__HF_CONFIG " says %lld (\"vocab_size\")", from,
+               tarn_vocab_size(s->vocab), s->folder, (long long)s->config.vocab);
+  TARN_REQUIRE(
+      tarn_vocab_special(s->vocab, TARN_SPECIAL_CLS) >= 0 && tarn_vocab_special(s->vocab, TARN_SPECIAL_MASK) >= 0, DATA,
+      "%s: the vocabulary has no token that begins a row, or none that hides a word, as %s's has", from,
+      s->config.family->name);
+  return TARN_STATUS_OK;
+}
+
+static tarn_status describe(source *s) {
+  static const tarn__hf_key keys[] = {
+      {"model.d_model: ", "hidden_size"},         {"model.max_length: ", "max_position_embeddings"},
+      {"model.dropout: ", "hidden_dropout_prob"}, {"model.norm_type.epsilon: ", "layer_norm_eps"},
+      {"model.segments: ", "type_vocab_size"},    {"encoder.layers: ", "num_hidden_layers"},
+      {"kinds.L.heads: ", "num_attention_heads"}, {"kinds.L.attention_dropout: ", "attention_probs_dropout_prob"},
+      {"kinds.L.ffn: ", "intermediate_size"},     {NULL, NULL}};
+  char text[1024];
+  char name[256];
+  const tarn__bert_config *c = &s->config;
+  snprintf(text, sizeof text,
+           "model: { d_model: %lld, norm: post, norm_type: { epsilon: %.9g }, positions: %s, max_length: %lld,\n"
+           "         segments: %lld, embedding_norm: yes, dropout: %.9g, embeddings: %s, embedding_scale: no,\n"
+           "         activation: %s }\n"
+           "encoder: { layers: L*%lld }\n"
+           "kinds:\n"
+           "  L: { mixer: %s, heads: %lld, attention_dropout: %.9g, ffn: %lld }\n",
+           (long long)c->d_model, c->epsilon, tarn__position_learned.part.word,
+           (long long)(c->positions - tarn__bert_first_position(c)), (long long)c->segments, c->dropout,
+           c->tied ? "encoder_output" : "none", c->activation->word, (long long)c->layers,
+           tarn__mixer_attention.part.word, (long long)c->heads, c->attention_dropout, (long long)c->ffn);
+  snprintf(name, sizeof name, "%.200s/" TARN__HF_CONFIG " as a description of tarn", s->folder);
+  return tarn__hf_name_key(tarn_config_parse(&s->description, name, text, strlen(text), NULL, 0), keys, s->folder);
+}
+
+// The tensor of a name, or of what it is called in old files, or of the output's bias where it stands beside its
+// matrix.
+static const tarn__stored *find_tensor(const source *s, const char *name) {
+  static const char *const old[][2] = {{"LayerNorm.weight", "LayerNorm.gamma"}, {"LayerNorm.bias", "LayerNorm.beta"}};
+  const tarn__stored *tensor = NULL;
+  char other[128];
+  if (strcmp(name, s->config.family->bias) == 0)
+    tensor = tarn__hf_tensors_find(&s->tensors, tarn__bert_decoders[tarn__bert_family_index(&s->config)][1]);
+  if (!tensor) tensor = tarn__hf_tensors_find(&s->tensors, name);
+  for (size_t i = 0; i < sizeof old / sizeof *old && !tensor; i++) {
+    const char *at = strstr(name, old[i][0]);
+    if (!at) continue;
+    snprintf(other, sizeof other, "%.*s%s", (int)(at - name), name, old[i][1]);
+    tensor = tarn__hf_tensors_find(&s->tensors, other);
+  }
+  return tensor;
+}
+
+typedef enum take_pass { CHECK, SET } take_pass;
+
+// Checks the tensors of a parameter, of which `skipped` rows at the beginning have no meaning, or takes their values.
+static tarn_status take_parts(source *s, tarn__param *param, const char *const names[TARN__BERT_PARTS], int64_t skipped,
+                              take_pass pass) {
+  int parts = 0;
+  void *memory = NULL;
+  while (parts < TARN__BERT_PARTS && names[parts]) parts++;
+  const bool vector = param->rows == 1 && parts > 1;
+  const int64_t rows = vector ? 1 : param->rows / parts, cols = vector ? param->cols / parts : param->cols;
+  if (pass == SET)
+    TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, (size_t)(param->rows * param->cols), sizeof(float)));
+  tarn_status status = TARN_STATUS_OK;
+  for (int i = 0; i < parts && status == TARN_STATUS_OK; i++) {
+    const tarn__stored *tensor = find_tensor(s, names[i]);
+    if (pass == CHECK)
+      status = tarn__hf_tensors_check(&s->tensors, tensor, names[i], rows + skipped, cols);
+    else
+      status = tarn__hf_tensors_read(&s->tensors, (float *)memory + i * rows * cols, tensor, (size_t)(skipped * cols),
+                                     (size_t)(rows * cols));
+  }
+  if (pass == SET && status == TARN_STATUS_OK) status = tarn__param_set(param, memory);
+  tarn__free(memory);
+  return status;
+}
+
+static tarn_status take(source *s, const char *const names[TARN__BERT_PARTS], const char *ours, int64_t skipped,
+                        take_pass pass) {
+  tarn__param *param = NULL;
+  for (size_t i = 0; i < s->model->param_count && !param; i++)
+    if (strcmp(s->model->params[i]->name, ours) == 0) param = s->model->params[i];
+  TARN_REQUIRE(param, INTERNAL, "the model has no parameter %s", ours);
+  return take_parts(s, param, names, skipped, pass);
+}
+
+static tarn_status take_layer(source *s, int64_t layer, const tarn__bert_name *name, take_pass pass) {
+  char theirs[TARN__BERT_PARTS][96], ours[96];
+  const char *names[TARN__BERT_PARTS] = {NULL};
+  for (int i = 0; i < TARN__BERT_PARTS && name->theirs[i]; i++) {
+    snprintf(theirs[i], sizeof theirs[i], "encoder.layer.%lld.%s", (long long)layer, name->theirs[i]);
+    names[i] = theirs[i];
+  }
+  snprintf(ours, sizeof ours, "encoder.layer%lld.%s", (long long)layer + 1, name->ours);
+  return take(s, names, ours, 0, pass);
+}
+
+static tarn_status take_all(source *s, take_pass pass) {
+  const int family = tarn__bert_family_index(&s->config);
+  for (int i = 0; i < TARN__BERT_MODEL_NAMES; i++) {
+    const bool untied = i == TARN__BERT_WORDS && !s->config.tied;
+    TARN_TRY(take(s, tarn__bert_model_names[i].theirs,
+                  untied ? "embeddings.input.weight" : tarn__bert_model_names[i].ours,
+                  i == TARN__BERT_POSITIONS ? tarn__bert_first_position(&s->config) : 0, pass));
+  }
+  for (int64_t l = 0; l < s->config.layers; l++)
+    for (int i = 0; i < TARN__BERT_LAYER_NAMES; i++) TARN_TRY(take_layer(s, l, &tarn__bert_layer_names[i], pass));
+  for (int i = 0; i < TARN__BERT_HEAD_NAMES && s->head; i++)
+    TARN_TRY(take(s, tarn__bert_head_names[family][i].theirs, tarn__bert_head_names[family][i].ours, 0, pass));
+  const char *const matrix[TARN__BERT_PARTS] = {tarn__bert_decoders[family][0]};
+  return s->head && !s->config.tied ? take(s, matrix, "embeddings.output.weight", 0, pass) : TARN_STATUS_OK;
+}
+
+// The name without the prefix that it may have.
+static const char *bare(const source *s, const char *name) {
+  const size_t length = strlen(s->config.family->prefix);
+  return strncmp(name, s->config.family->prefix, length) == 0 ? name + length : name;
+}
+
+// Numbers of places, which older files hold.
+static bool is_buffer(const char *name) {
+  return strcmp(name, "embeddings.position_ids") == 0 || strcmp(name, "embeddings.token_type_ids") == 0;
+}
+
+// Outputs of other tasks, which this model does not have.
+static bool is_other_output(const char *name) {
+  static const char *const beginnings[] = {"pooler.dense.", "cls.seq_relationship.", "classifier.", "qa_outputs."};
+  for (size_t i = 0; i < sizeof beginnings / sizeof *beginnings; i++)
+    if (strncmp(name, beginnings[i], strlen(beginnings[i])) == 0) return true;
+  return false;
+}
+
+// A file may hold what is shared a second time. A bias that does not stand beside the output's matrix is not added
+// where that is one of its own.
+static tarn_status check_copy(const source *s, const tarn__stored *tensor, bool *copy) {
+  const tarn__stored *first = NULL;
+  if (strcmp(tensor->name, tarn__bert_decoders[tarn__bert_family_index(&s->config)][0]) == 0)
+    first = find_tensor(s, tarn__bert_model_names[TARN__BERT_WORDS].theirs[0]);
+  if (strcmp(tensor->name, s->config.family->bias) == 0) first = find_tensor(s, tensor->name);
+  *copy = first != NULL;
+  TARN_REQUIRE(!first || !s->config.tied ||
+                   (tensor->bytes == first->bytes && memcmp(tensor->data, first->data, tensor->bytes) == 0),
+               DATA,
+               "%s: tensors \"%s\" and \"%s\" differ, though \"tie_word_embeddings\" of " TARN__HF_CONFIG " is true",
+               s->tensors.file.path, tensor->name, first->name);
+  return TARN_STATUS_OK;
+}
+
+static tarn_status check_rest(const source *s) {
+  const char *path = s->tensors.file.path, *other = NULL;
+  int64_t left_out = 0;
+  for (size_t i = 0; i < s->tensors.file.count; i++) {
+    const tarn__stored *tensor = &s->tensors.file.tensors[i];
+    const char *name = bare(s, tensor->name);
+    bool copy = false;
+    if (s->tensors.used[i] || is_buffer(name)) continue;
+    if (is_other_output(name)) {
+      if (left_out++ == 0) other = tensor->name;
+      continue;
+    }
+    TARN_TRY(check_copy(s, tensor, &copy));
+    TARN_REQUIRE(copy, DATA, "%s: tensor \"%s\" is none of a %s model of %lld layers", path, tensor->name,
+                 s->config.family->name, (long long)s->config.layers);
+  }
+  if (left_out)
+    tarn__log(TARN_LOG_WARNING, "%s: \"%s\"%s left out, being of the output of another task", path, other,
+              left_out > 1 ? " and others are" : " is");
+  if (!s->head)
+    tarn__log(TARN_LOG_WARNING,
+              "%s: it has no output of a masked language model; that of the checkpoint is drawn anew, and is to be "
+              "trained",
+              path);
+  return TARN_STATUS_OK;
+}
+
+static tarn_status import(source *s, const char *output, const char *vocab) {
+  TARN_TRY(open_files(s));
+  TARN_TRY(open_vocab(s, vocab));
+  TARN_TRY(describe(s));
+  TARN_TRY(tarn__model_open(&s->model, s->description, s->config.vocab, s->config.vocab, TARN__F32, false));
+  TARN_TRY(take_all(s, CHECK));
+  TARN_TRY(check_rest(s));
+  TARN_TRY(tarn__model_allocate(s->model));
+  if (!s->head) TARN_TRY(tarn__model_initialise(s->model, SEED));
+  TARN_TRY(take_all(s, SET));
+  TARN_TRY(tarn__map_check(&s->tensors.file.map));
+  tarn__checkpoint_extra extra = {.source = s->vocab, .target = s->vocab};
+  return tarn__checkpoint_save(output, s->model, &extra);
+}
+
+tarn_status tarn_checkpoint_import_bert(const char *output, const char *folder, const char *vocab) {
+  source s = {.folder = folder};
+  tarn_status status = tarn__map_judge(&s.tensors.file.map, import(&s, output, vocab));
+  close_source(&s);
+  return status;
+}

@@ -1,0 +1,72 @@
+#include "store/hf_write.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "device/transfer.h"
+#include "ops/hadamard.h"
+
+void tarn__hf_writer_close(tarn__hf_writer *writer) {
+  tarn__free(writer->tensors);
+  tarn__arena_close(&writer->arena);
+}
+
+static const tarn__param *find_param(const tarn__model *model, const char *name) {
+  for (size_t i = 0; i < model->param_count; i++)
+    if (strcmp(model->params[i]->name, name) == 0) return model->params[i];
+  return NULL;
+}
+
+// The values of a parameter in the host's memory.
+static tarn_status host_values(tarn__hf_writer *writer, const float **values, const tarn__param *param) {
+  *values = param->value;
+  if (tarn__device_is_host(param->device)) return TARN_STATUS_OK;
+  void *memory;
+  const size_t count = (size_t)(param->rows * param->cols);
+  TARN_TRY(tarn__arena_alloc(&writer->arena, &memory, count, sizeof(float)));
+  *values = memory;
+  return tarn__device_get(param->device, memory, param->value, count * sizeof(float));
+}
+
+tarn_status tarn__hf_values(tarn__hf_writer *writer, const char *name, const float **values, int64_t *rows,
+                            int64_t *cols) {
+  const tarn__param *param = find_param(writer->model, name);
+  char signs[128];
+  const char *dot = strrchr(name, '.');
+  snprintf(signs, sizeof signs, "%.*s.signs", (int)(dot - name), name);
+  if (!param) param = find_param(writer->model, signs);
+  TARN_REQUIRE(param, INTERNAL, "the model has no parameter %s", name);
+  TARN_TRY(host_values(writer, values, param));
+  *rows = param->rows;
+  *cols = param->cols;
+  if (param->init.kind != TARN__INIT_SIGNS) return TARN_STATUS_OK;
+  void *memory;
+  tarn__hadamard_shape shape = tarn__hadamard_shape_signs(param);
+  *rows = param->out;
+  *cols = param->in;
+  TARN_TRY(tarn__arena_alloc(&writer->arena, &memory, (size_t)(*rows * *cols), sizeof(float)));
+  const float *own = *values;
+  *values = memory;
+  return tarn__hadamard_dense(memory, own, &shape);
+}
+
+tarn_status tarn__hf_add(tarn__hf_writer *writer, const char *name, const float *values, int64_t rows, int64_t cols,
+                         bool vector) {
+  char *copy;
+  TARN_TRY(tarn__grow(&writer->tensors, &writer->capacity, writer->count + 1, sizeof *writer->tensors));
+  TARN_TRY(tarn__arena_strdup(&writer->arena, &copy, name));
+  tarn__stored tensor = {.name = copy,
+                         .dtype = "F32",
+                         .data = values,
+                         .bytes = (size_t)(rows * cols) * sizeof(float),
+                         .dims = vector ? 1 : 2};
+  tensor.shape[0] = vector ? cols : rows;
+  if (!vector) tensor.shape[1] = cols;
+  writer->tensors[writer->count++] = tensor;
+  return TARN_STATUS_OK;
+}
+
+tarn_status tarn__hf_write(const tarn__hf_writer *writer, const char *path) {
+  static const tarn__stored_text format = {"format", "pt"};
+  return tarn__safetensors_write(path, writer->tensors, writer->count, &format, 1);
+}

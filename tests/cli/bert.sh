@@ -1,0 +1,73 @@
+# tarn import-bert and tarn export --format bert or roberta: there and back, vocabularies, what is refused.
+set -u
+. "$(dirname "$0")/../helpers.sh"
+golden="$TARN_SOURCE_DIR/tests/golden"
+"$TARN" vocab --type byte --mask-symbols --output bytes || fail "byte vocabulary"
+export_of() { "$TARN" export --format "$2" "$1" "$3" || fail "export $1 as $2"; }
+
+# Models that transformers saved. The second way back writes the same bytes as the first.
+for model in bert roberta untied; do
+  format=${model/untied/bert}
+  "$TARN" import-bert "$golden/bert_model/$model" --vocab bytes --output $model || fail "import $model"
+  export_of $model $format $model-folder
+  [ "$(ls $model-folder | tr '\n' ' ')" = "config.json model.safetensors " ] || fail "files: $(ls $model-folder)"
+  "$TARN" import-bert $model-folder --vocab bytes --output $model-again || fail "import $model again"
+  export_of $model-again $format $model-second
+  diff -r $model-folder $model-second || fail "$model is another one after a way there and back"
+done
+"$TARN" inspect roberta | grep -q 'segments: 1' || fail "the description: $("$TARN" inspect roberta)"
+"$TARN" import-bert "$golden/bert_model/body" --vocab bytes --output body 2>error.txt || fail "the encoder alone"
+grep -q '"pooler.dense.bias" and others are left out' error.txt || fail "the pooler: $(cat error.txt)"
+grep -q 'it has no output of a masked language model' error.txt || fail "no output: $(cat error.txt)"
+
+# A model of our own with WordPiece takes vocab.txt along. A reservoir and a shared layer are written out.
+"$TARN" vocab --import-wordpiece "$golden/wordpiece_toy" --cased --output pieces || fail "WordPiece"
+printf 'the reservoir layers\nfrozen; shared: (random)\nthe layers\n' >text
+"$TARN" prepare --vocab pieces --text text --output data >/dev/null || fail "prepare"
+cat >own.yaml <<'END'
+model: { d_model: 16, positions: learned, max_length: 40, embedding_norm: yes, embedding_scale: no, activation: gelu, dropout: 0 }
+encoder: { layers: R1 L1 L1 }
+kinds:
+  L: { mixer: attention, heads: 2, ffn: 32 }
+  R: { mixer: attention, heads: 2, ffn: 32, frozen: yes }
+data: { vocab: pieces, train: data }
+train: { max_updates: 3, max_tokens: 100, lr: 0.01, warmup: 1, threads: 1 }
+END
+"$TARN" train own.yaml --run own >train.txt 2>&1 || fail "train: $(cat train.txt)"
+export_of own bert own-folder
+[ "$(ls own-folder | tr '\n' ' ')" = "config.json model.safetensors tokenizer_config.json vocab.txt " ] || fail "files of our own"
+cmp own-folder/vocab.txt "$golden/wordpiece_toy/vocab.txt" || fail "vocab.txt is another one"
+"$TARN" import-bert own-folder --output own-again || fail "import with the vocabulary of the folder"
+export_of own-again bert own-second
+diff -r own-folder own-second | grep -v '^Only\|^diff' | grep . && fail "our own is another one after a way there and back"
+
+# RoBERTa's kind of vocabulary
+"$TARN" export --format gpt2 own x 2>/dev/null && fail "a masked model as GPT-2"
+python=${TARN_PYTHON:-python3}
+if "$python" -c "import torch, transformers, safetensors" 2>/dev/null; then
+  for model in bert roberta untied; do
+    "$python" "$golden/make_bert.py" CHECK $model-folder "$golden/bert_model/$model/expected.safetensors" >check.txt 2>&1 ||
+      fail "transformers makes other logits of $model: $(tail -3 check.txt)"
+  done
+fi
+
+refuse 2 'an argument is missing' "$TARN" import-bert
+refuse 2 '--output is missing' "$TARN" import-bert bert-folder
+refuse 2 'gpt2, bert or roberta' "$TARN" export --format llama bert x
+refuse 1 'nowhere/config.json: cannot read' "$TARN" import-bert nowhere --output x
+refuse 1 'bert-folder: it has no vocabulary (vocab.txt)' "$TARN" import-bert bert-folder --output x
+refuse 1 'roberta-folder: it has no vocabulary (vocab.json and merges.txt)' "$TARN" import-bert roberta-folder --output x
+refuse 1 'pieces: the vocabulary has [0-9]* tokens, but bert-folder/config.json says 262' \
+  "$TARN" import-bert bert-folder --vocab pieces --output x
+refuse 1 '"model_type" is gpt2; tarn reads bert and roberta' \
+  "$TARN" import-bert "$golden/gpt2_model/tied" --vocab bytes --output x
+refuse 2 'masked language model' "$TARN" export --format gpt2 bert x
+refuse 2 'the activation of kind L is gelu_tanh' "$TARN" export --format bert roberta x
+"$TARN" vocab --type byte --output plain
+sed 's/"vocab_size": 262/"vocab_size": 259/' bert-folder/config.json >bert-second/config.json
+refuse 1 'no token that begins a row' "$TARN" import-bert bert-second --vocab plain --output x
+cp -r bert-folder broken
+head -c 3000 bert-folder/model.safetensors >broken/model.safetensors
+refuse 1 'broken/model.safetensors' "$TARN" import-bert broken --vocab bytes --output x
+[ ! -e x ] || fail "something was written"
+exit 0
