@@ -6,10 +6,10 @@ export OMP_NUM_THREADS=1
 export ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}verify_asan_link_order=0"
 
 # Every command works in a folder of its own that already holds older output, with the inputs in ../../../in.
-fault_commands="corpus sentences vocab prepare train resume translate average export import-gpt2 prune test sweep report
-  blimp generate series"
+fault_commands="corpus sentences vocab prepare train resume translate average export import-gpt2 import-bert prune test sweep
+  report blimp generate series"
 # Further forms of these commands, and those that write to standard output.
-fault_forms="vocab-bpe vocab-gpt2 prepare-text export-gpt2 series-generate series-forecast train-cached sweep-reuse
+fault_forms="vocab-bpe vocab-gpt2 vocab-wordpiece prepare-text export-gpt2 export-bert series-generate series-forecast train-cached sweep-reuse
   encode decode compare score"
 
 # Memory that these libraries ask for is not refused: without it GCC's OpenMP ends the process (gomp_fatal), SentencePiece
@@ -66,6 +66,9 @@ YAML
   quiet "$TARN" prepare --vocab toy --text c/valid.en --output toy-text
   cp -r "$golden/gpt2_model/tied" gpt2
   quiet "$TARN" import-gpt2 gpt2 --vocab bytes --output lm-model
+  cp -r "$golden/bert_model/bert" bert
+  quiet "$TARN" vocab --type byte --mask-symbols --output masked-bytes
+  quiet "$TARN" import-bert bert --vocab masked-bytes --output bert-model
   mkdir pairs
   printf '{"sentence_good": "%s", "sentence_bad": "%s"}\n' ab abc b abcd >pairs/half.jsonl
   quiet "$TARN" series generate mackey-glass --rows 120 --output mg.csv
@@ -105,6 +108,7 @@ fault_command() {
     vocab) cp in/old-v "$b/v" && drive vocab -- "$TARN" vocab --type whitespace --size 100 --output v $i/c/train.de $i/c/train.en ;;
     vocab-bpe) cp in/v "$b/v" && drive vocab-bpe -- "$TARN" vocab --type bpe --size 60 --threads 1 --output v $i/c/valid.de $i/c/valid.en ;;
     vocab-gpt2) cp in/v "$b/v" && drive vocab-gpt2 -- "$TARN" vocab --import-gpt2 "$TARN_SOURCE_DIR/tests/golden/gpt2_toy" --output v ;;
+    vocab-wordpiece) cp in/v "$b/v" && drive vocab-wordpiece -- "$TARN" vocab --import-wordpiece "$TARN_SOURCE_DIR/tests/golden/wordpiece_toy" --output v ;;
     prepare) cp in/text.tarn "$b/p.tarn" && drive prepare -- "$TARN" prepare --vocab $i/v --source $i/c/valid.de --target $i/c/valid.en --output p ;;
     prepare-text) drive prepare-text -- "$TARN" prepare --vocab $i/old-v --text $i/c/valid.en --output folder/p ;;
     train) drive train --loads "$loads" --again "${again/CONFIG/model.yaml}" -- "$TARN" train $i/model.yaml --run run --quiet ;;
@@ -118,6 +122,8 @@ fault_command() {
         drive average -- "$TARN" average --output mean $i/run/checkpoint_4.safetensors $i/run/checkpoint_6.safetensors ;;
     export) cp in/gpt2/model.safetensors "$b/e" && drive export -- "$TARN" export --dense $i/run e ;;
     export-gpt2) drive export-gpt2 -- "$TARN" export --format gpt2 $i/lm e ;;
+    export-bert) drive export-bert -- "$TARN" export --format bert $i/bert-model e ;;
+    import-bert) cp in/esn "$b/m" && drive import-bert -- "$TARN" import-bert $i/bert --vocab $i/masked-bytes --output m ;;
     import-gpt2) cp in/esn "$b/m" && drive import-gpt2 -- "$TARN" import-gpt2 $i/gpt2 --vocab $i/bytes --output m ;;
     prune) cp in/esn "$b/m" && drive prune -- "$TARN" prune $i/run m --encoder-layers-to-keep 2 ;;
     test)
