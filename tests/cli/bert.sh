@@ -45,10 +45,10 @@ diff -r own-folder own-second | grep -v '^Only\|^diff' | grep . && fail "our own
 "$TARN" export --format gpt2 own x 2>/dev/null && fail "a masked model as GPT-2"
 python=${TARN_PYTHON:-python3}
 if "$python" -c "import torch, transformers, safetensors" 2>/dev/null; then
-  for model in bert roberta untied; do
-    "$python" "$golden/make_bert.py" CHECK $model-folder "$golden/bert_model/$model/expected.safetensors" >check.txt 2>&1 ||
-      fail "transformers makes other logits of $model: $(tail -3 check.txt)"
-  done
+  expected() { echo "$1-folder $golden/bert_model/$1/expected.safetensors"; }
+  # shellcheck disable=SC2046
+  "$python" "$golden/make_bert.py" CHECK $(expected bert) $(expected roberta) $(expected untied) >check.txt 2>&1 ||
+    fail "transformers makes other logits: $(tail -3 check.txt)"
 fi
 
 refuse 2 'an argument is missing' "$TARN" import-bert

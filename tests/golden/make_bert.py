@@ -2,7 +2,7 @@
 """Makes the golden files of test_bert_model.c: small random BERT and RoBERTa models and their logits by transformers.
 
     python3 tests/golden/make_bert.py            (needs torch, transformers and safetensors; writes bert_model/ beside itself)
-    python3 tests/golden/make_bert.py CHECK FOLDER EXPECTED   logits of a folder against EXPECTED, a file of ours
+    python3 tests/golden/make_bert.py CHECK FOLDER EXPECTED ...   logits of folders against EXPECTED, files of ours
 
 bert_model/bert is a BertForMaskedLM, bert_model/roberta a RobertaForMaskedLM with gelu_new in its layers and one row of
 segments, bert_model/untied a BertForMaskedLM with a matrix of its own for its output and LayerNorm.gamma and .beta, as old files
@@ -80,6 +80,6 @@ def check(folder, expected):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) == 4:
-        sys.exit(0 if check(sys.argv[2], sys.argv[3]) else 1)
+    if len(sys.argv) > 3:
+        sys.exit(0 if all([check(*pair) for pair in zip(sys.argv[2::2], sys.argv[3::2])]) else 1)
     main()

@@ -66,7 +66,8 @@ static void check_scores(const char *checkpoint, const char *expected) {
     for (int32_t last = 0; last < VOCAB; last++) {
       memcpy(tokens[last], ids + s * LENGTH + 1, (LENGTH - 1) * sizeof **tokens);
       tokens[last][LENGTH - 1] = last;
-      sentences[last] = (tarn__scorer_sentence){tokens[last], LENGTH, 0, values[last]};
+      sentences[last] =
+          (tarn__scorer_sentence){.ids = tokens[last], .length = LENGTH, .log_probabilities = values[last]};
     }
     must(tarn__scorer_run(scorer, sentences, VOCAB));
     for (int v = 0; v < VOCAB; v++)
@@ -77,7 +78,7 @@ static void check_scores(const char *checkpoint, const char *expected) {
   // A sentence of more tokens than there are positions.
   int32_t many[17] = {0};
   double unused[17];
-  tarn__scorer_sentence sentence = {many, 17, 0, unused};
+  tarn__scorer_sentence sentence = {.ids = many, .length = 17, .log_probabilities = unused};
   assert_int_equal(tarn__scorer_run(scorer, &sentence, 1), TARN_STATUS_DATA);
   assert_non_null(strstr(tarn_error_message(), "longer than model.max_length (16)"));
   tarn__scorer_close(&scorer);
@@ -196,7 +197,7 @@ static void score_text(double *sum, const char *path) {
   must(tarn__checkpoint_open(&c, path, TARN__F32));
   tarn__scorer_default(&options);
   must(tarn__scorer_open(&scorer, c->model, tarn_vocab_eos(c->target), &options));
-  must(tarn__scorer_run(scorer, &(tarn__scorer_sentence){ids, 10, 0, values}, 1));
+  must(tarn__scorer_run(scorer, &(tarn__scorer_sentence){.ids = ids, .length = 10, .log_probabilities = values}, 1));
   *sum = 0.0;
   for (int i = 0; i < 10; i++) *sum += values[i];
   tarn__scorer_close(&scorer);
