@@ -20,7 +20,7 @@ enum { LARGEST_FILE = 1 << 20, PATH_TEXT = 160 };
 typedef struct reader {
   tarn_config *config;
   tarn__arena *arena;  // of the config
-  tarn__yaml tree;
+  tarn__yaml *tree;    // these two of the config, which keeps them for messages
   tarn__yaml_node *root;
 } reader;
 
@@ -404,8 +404,8 @@ static tarn_status put_value(reader *r, const char *path, tarn__yaml_node *value
     if (strcmp(path + n + 1, "layers") == 0) tarn__yaml_remove(stack, "place");
     if (strncmp(path + n + 1, "place", 5) == 0) tarn__yaml_remove(stack, "layers");
   }
-  TARN_TRY(tarn__parts_open(&r->tree, r->root, path));
-  return tarn__yaml_set(&r->tree, r->root, path, value);
+  TARN_TRY(tarn__parts_open(r->tree, r->root, path));
+  return tarn__yaml_set(r->tree, r->root, path, value);
 }
 
 // Applies "key=value" to the tree.
@@ -420,7 +420,7 @@ static tarn_status apply_override(reader *r, const char *text) {
   TARN_TRY(tarn__arena_alloc(r->arena, &memory, (size_t)(equals - text) + 1, 1));
   path = memory;
   memcpy(path, text, (size_t)(equals - text));
-  TARN_TRY(tarn__yaml_parse(&r->tree, &value, origin, false, equals + 1, strlen(equals + 1)));
+  TARN_TRY(tarn__yaml_parse(r->tree, &value, origin, false, equals + 1, strlen(equals + 1)));
   return put_value(r, path, value);
 }
 
@@ -428,7 +428,7 @@ static tarn_status apply_override(reader *r, const char *text) {
 static tarn_status apply_edit(reader *r, const tarn__config_edit *edit) {
   tarn__yaml_node *value;
   if (edit->text) return apply_override(r, edit->text);
-  TARN_TRY(tarn__yaml_copy(&r->tree, &value, edit->value));
+  TARN_TRY(tarn__yaml_copy(r->tree, &value, edit->value));
   return put_value(r, edit->path, value);
 }
 
@@ -515,7 +515,7 @@ static tarn_status read_all(reader *r, const char *name, const char *text, size_
   TARN_REQUIRE(size <= LARGEST_FILE, USAGE, TOO_LARGE, name);
   TARN_TRY(tarn__arena_strdup(r->arena, &copy, name));
   r->config->name = copy;
-  TARN_TRY(tarn__yaml_parse(&r->tree, &r->root, name, true, text, size));
+  TARN_TRY(tarn__yaml_parse(r->tree, &r->root, name, true, text, size));
   TARN_TRY(check_top(r));
   for (size_t i = 0; i < count; i++) TARN_TRY(apply_edit(r, &edits[i]));
   return read_tree(r);
@@ -532,9 +532,10 @@ tarn_status tarn__config_parse_edited(tarn_config **out, const char *name, const
   if (status == TARN_STATUS_OK) {
     r.config->memory = memory;
     r.arena = &r.config->memory->arena;
+    r.tree = &r.config->memory->tree;
     status = read_all(&r, name, text, size, edits, count);
+    r.config->memory->root = r.root;
   }
-  tarn__yaml_close(&r.tree);
   if (status != TARN_STATUS_OK) tarn_config_close(&r.config);
   *out = r.config;
   return status;
@@ -578,7 +579,10 @@ tarn_status tarn_config_read(tarn_config **out, const char *path, const char *co
 
 void tarn_config_close(tarn_config **config) {
   if (!*config) return;
-  if ((*config)->memory) tarn__arena_close(&(*config)->memory->arena);
+  if ((*config)->memory) {
+    tarn__yaml_close(&(*config)->memory->tree);
+    tarn__arena_close(&(*config)->memory->arena);
+  }
   tarn__free((*config)->memory);
   tarn__free(*config);
   *config = NULL;

@@ -7,6 +7,8 @@
 
 struct tarn__config_memory {
   tarn__arena arena;
+  tarn__yaml tree;  // as it was read and overridden, for messages
+  tarn__yaml_node *root;
 };
 
 // Fills in the defaults that depend on other keys, and checks what concerns several keys at once. The tree gives the

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "config/config_fail.h"
 #include "config/pattern.h"
 #include "device/devices.h"
 
@@ -139,9 +140,10 @@ static tarn_status check_products(const tarn__model *model) {
   if (model->fp32 == TARN__FP32_EXACT) return TARN_STATUS_OK;
   const tarn__device *device = model->device;
   const char *lacks = device->split_lacks ? device->split_lacks() : "another device";
-  TARN_REQUIRE(!lacks, UNSUPPORTED, "%s: train.fp32: %s needs %s, and the device %s computes with %s; set it to exact",
-               model->config->name, tarn_fp32_name(model->config->train.fp32), lacks, device->name, device->variant());
-  return TARN_STATUS_OK;
+  if (!lacks) return TARN_STATUS_OK;
+  return tarn__config_fail(model->config, TARN_STATUS_UNSUPPORTED, "train.fp32",
+                           "%s needs %s, and the device %s computes with %s; set it to exact",
+                           tarn_fp32_name(model->config->train.fp32), lacks, device->name, device->variant());
 }
 
 tarn_status tarn__model_open(tarn__model **out, const tarn_config *config, int64_t source_vocab, int64_t target_vocab,
@@ -158,6 +160,9 @@ tarn_status tarn__model_open(tarn__model **out, const tarn_config *config, int64
   model->training = training;
   model->fp32 = training ? tarn__model_products(&config->train) : TARN__FP32_EXACT;
   tarn_status status = tarn__device_default(&model->device, dtype);
+  // What a training computes in stands in its description, what others do in an option.
+  if (status == TARN_STATUS_UNSUPPORTED && training)
+    status = tarn__config_fail(config, status, "train.precision", "%s", tarn_error_message());
   if (status == TARN_STATUS_OK) status = check_products(model);
   if (status == TARN_STATUS_OK) status = declare_model(model);
   if (status != TARN_STATUS_OK) {

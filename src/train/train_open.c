@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/threads.h"
+#include "config/config_fail.h"
 #include "config/config_freeze.h"
 #include "graph/profile.h"
 #include "store/checkpoint_check.h"
@@ -34,9 +35,9 @@ static tarn_status read_config(tarn_train *t, const tarn_train_options *o) {
   }
   TARN_TRY(tarn_config_read(&t->config, o->resume ? t->dir.config : o->config, o->overrides, o->override_count));
   TARN_TRY(tarn_config_check_training(t->config));
-  TARN_REQUIRE(t->config->train.seed_count == 0, USAGE,
-               "%s: train.seeds asks for several runs; open one for each, with train.seed", t->config->name);
-  return TARN_STATUS_OK;
+  if (t->config->train.seed_count == 0) return TARN_STATUS_OK;
+  return tarn__config_fail(t->config, TARN_STATUS_USAGE, "train.seeds",
+                           "asks for several runs; open one for each, with train.seed");
 }
 
 // A new run must not meet an old one: nothing is ever overwritten.
@@ -81,10 +82,11 @@ static tarn_status open_data(tarn_train *t) {
   TARN_TRY(tarn__shard_open(&t->shard, config->data.train));
   TARN_TRY(tarn__shard_check(&t->shard, t->source, t->target, config));
   const bool by_text = config->valid.metric == TARN_METRIC_BPC || config->valid.metric == TARN_METRIC_BPB;
-  TARN_REQUIRE(!by_text || tarn_vocab_is_spelling(t->target) || t->shard.continues, USAGE,
-               "%s: valid.metric: %s needs a vocabulary of bytes or characters, and %s is of longer tokens; choose "
-               "loss, nll or ppl",
-               config->name, tarn_measure_of(config->valid.metric)->word, config->data.vocab);
+  if (by_text && !tarn_vocab_is_spelling(t->target) && !t->shard.continues)
+    return tarn__config_fail(config, TARN_STATUS_USAGE, "valid.metric",
+                             "%s needs a vocabulary of bytes or characters, and %s is of longer tokens; choose loss, "
+                             "nll or ppl",
+                             tarn_measure_of(config->valid.metric)->word, config->data.vocab);
   tarn__batcher_options options;
   tarn__batcher_default(&options);
   options.max_tokens = config->train.max_tokens;
@@ -298,8 +300,9 @@ static tarn_status check_parts(tarn_train *t, const tarn_train_options *o) {
   if (o->run) TARN_TRY(tarn__run_dir_look(&t->dir, o->run));
   t->accept_log = o->accept_log;
   TARN_TRY(read_config(t, o));
-  TARN_REQUIRE(t->comm->size == 1 || t->config->train.optimiser != TARN_OPTIMISER_RIDGE, USAGE,
-               "%s: train.optimiser: ridge is one pass on one rank, not on %d", t->config->name, t->comm->size);
+  if (t->comm->size > 1 && t->config->train.optimiser == TARN_OPTIMISER_RIDGE)
+    return tarn__config_fail(t->config, TARN_STATUS_USAGE, "train.optimiser",
+                             "ridge is one pass on one rank, not on %d", t->comm->size);
   t->threads = tarn__threads_set(o->threads > 0 ? o->threads : (int)t->config->train.threads);
   TARN_TRY(open_data(t));
   TARN_TRY(make_plan(t));
@@ -391,7 +394,7 @@ tarn_status tarn__train_open_rank(tarn_train **train, const tarn_train_options *
 tarn_status tarn_train_open(tarn_train **train, const tarn_train_options *options) {
   tarn__comm *comm;
   *train = NULL;
-  TARN_TRY(tarn__comm_open(&comm, tarn__comm_self.name));
+  TARN_TRY(tarn__comm_open(&comm, options->comm ? options->comm : tarn__comm_self.name));
   tarn_status status = tarn__train_open_rank(train, options, comm);
   if (status == TARN_STATUS_OK)
     (*train)->own_comm = comm;
