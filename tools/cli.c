@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tarn/device.h"
 #include "tarn/text.h"
 
 void cli_list_free(cli_list *list) {
@@ -45,6 +46,12 @@ int cli_report(const cli_command *command, tarn_status status) {
   return status == TARN_STATUS_USAGE ? CLI_USAGE : CLI_FAILURE;
 }
 
+static void print_devices(void) {
+  for (size_t i = 0; tarn_device_name(i); i++)
+    printf("%s%s", i == 0 ? ": " : tarn_device_name(i + 1) ? ", " : " or ", tarn_device_name(i));
+  printf(" (default TARN_DEVICE of the environment, or the first that computes in the precision)");
+}
+
 static void print_option(const cli_option *option) {
   char left[64];
   snprintf(left, sizeof left, "--%s%s%s", option->name, option->argument ? " " : "",
@@ -59,6 +66,9 @@ static void print_option(const cli_option *option) {
       break;
     case CLI_TEXT:
       if (*(const char **)option->value) printf(" (default %s)", *(const char **)option->value);
+      break;
+    case CLI_DEVICE:
+      print_devices();
       break;
     case CLI_FLAG:
     case CLI_LIST:
@@ -112,6 +122,11 @@ static int take_number(const cli_command *command, const cli_option *option, con
   return -1;
 }
 
+static int take_device(const cli_command *command, const char *name) {
+  if (tarn_device_set(name) != TARN_STATUS_OK) return cli_usage(command, "--device: %s", tarn_error_message());
+  return setenv("TARN_DEVICE", name, 1) == 0 ? -1 : cli_no_memory(command);
+}
+
 static int take_value(const cli_command *command, const cli_option *option, const char *text) {
   switch (option->type) {
     case CLI_INT:
@@ -123,6 +138,8 @@ static int take_value(const cli_command *command, const cli_option *option, cons
     case CLI_LIST:
       if (!list_add(option->value, text)) return cli_no_memory(command);
       return -1;
+    case CLI_DEVICE:
+      return take_device(command, text);
     case CLI_FLAG:
       break;
   }

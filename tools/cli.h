@@ -15,11 +15,12 @@ enum { CLI_OK = 0, CLI_FAILURE = 1, CLI_USAGE = 2 };  // exit codes of the progr
 #define CLI_NO_INT INT64_MIN  // a CLI_INT that was not given
 
 typedef enum cli_type {
-  CLI_FLAG,  // bool *; takes no argument
-  CLI_INT,   // int64_t *
-  CLI_REAL,  // double *
-  CLI_TEXT,  // const char **
-  CLI_LIST   // cli_list *; may be given several times
+  CLI_FLAG,   // bool *; takes no argument
+  CLI_INT,    // int64_t *
+  CLI_REAL,   // double *
+  CLI_TEXT,   // const char **
+  CLI_LIST,   // cli_list *; may be given several times
+  CLI_DEVICE  // no value: what is computed on from now on, here and in the processes that this one starts
 } cli_type;
 
 typedef struct cli_list {
@@ -37,6 +38,10 @@ typedef struct cli_option {
   const char *help;         // one sentence; defaults are appended by --help (not NULL, not NAN, not CLI_NO_INT)
   double minimum, maximum;  // for CLI_INT and CLI_REAL; both 0: no limit
 } cli_option;
+
+// The option of commands that compute.
+#define CLI_DEVICE_OPTION \
+  { "device", CLI_DEVICE, NULL, "NAME", "what to compute on", 0, 0 }
 
 typedef struct cli_command {
   const char *name;       // "translate"

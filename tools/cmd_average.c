@@ -39,8 +39,10 @@ int cmd_average(int argc, char **argv) {
   const char *output = NULL;
   const char *which = NULL;
   cli_list files = {0};
-  const cli_option table[] = {
-      {"output", CLI_TEXT, &output, "FILE", "where to write the mean; needed", 0, 0}, CHECKPOINT_OPTION(which), {0}};
+  const cli_option table[] = {{"output", CLI_TEXT, &output, "FILE", "where to write the mean; needed", 0, 0},
+                              CHECKPOINT_OPTION(which),
+                              CLI_DEVICE_OPTION,
+                              {0}};
   int code = cli_parse(&COMMAND, table, argc, argv, &files, 1, SIZE_MAX);
   if (code < 0 && !output) code = cli_usage(&COMMAND, "--output is missing");
   if (code < 0) code = average(output, &files, which);

@@ -112,6 +112,7 @@ int cmd_blimp(int argc, char **argv) {
       {"max-tokens", CLI_INT, &options.max_tokens, "N", "tokens computed together", 1, 1 << 24},
       CHECKPOINT_OPTION(which),
       {"threads", CLI_INT, &threads, "N", "threads; 0: all that the process may use", 0, 1024},
+      CLI_DEVICE_OPTION,
       LIMIT_OPTIONS(limits),
       {0}};
   int code = cli_parse(&COMMAND, table, argc, argv, &paths, 2, 2);

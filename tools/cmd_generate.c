@@ -202,6 +202,7 @@ int cmd_generate(int argc, char **argv) {
       {"precision", CLI_TEXT, &precision, "NAME", "fp32, bf16 or int8", 0, 0},
       CHECKPOINT_OPTION(which),
       {"threads", CLI_INT, &threads, "N", "threads; 0: all that the process may use", 0, 1024},
+      CLI_DEVICE_OPTION,
       {"output", CLI_TEXT, &destination, "FILE", "where to write instead of standard output", 0, 0},
       LIMIT_OPTIONS(limits),
       {0}};

@@ -26,6 +26,7 @@ int cmd_plan(int argc, char **argv) {
       {"vocab-size", CLI_INT, &vocab_size, "N", "tokens of the vocabulary; 0 reads it from the configuration's files",
        0, 100000000},
       {"threads", CLI_INT, &threads, "N", "threads; 0 takes train.threads", 0, 1024},
+      CLI_DEVICE_OPTION,
       {"json", CLI_FLAG, &json, NULL, "print JSON", 0, 0},
       {0}};
   int code = cli_parse(&command, options, argc, argv, &files, 1, 1);

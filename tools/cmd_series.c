@@ -175,6 +175,7 @@ static int parse_training(int argc, char **argv) {
       {"rc-connectivity", CLI_REAL, &o->rc_connectivity, "X", "share of entries of W that are not 0", 0, 0},
       {"activation", CLI_TEXT, &activation, "NAME", "tanh or relu", 0, 0},
       {"ridge", CLI_REAL, &o->ridge, "X", "ridge of the regression", 0, 0},
+      CLI_DEVICE_OPTION,
       {"seed", CLI_INT, &seed, "N", "seed of W, Win and bias", 0, 0},
       {"matrices", CLI_TEXT, &o->matrices, "FILE", "safetensors file with W, Win and bias", 0, 0},
       {"json", CLI_FLAG, &t.json, NULL, "print JSON", 0, 0},

@@ -287,6 +287,7 @@ int cmd_sweep(int argc, char **argv) {
        "try runs that failed again, trainings from their last checkpoint", 0, 0},
       {"json", CLI_FLAG, &v.json, NULL, "print JSON: one object for each event, or one for the dry run", 0, 0},
       {"quiet", CLI_FLAG, &v.quiet, NULL, "print nothing but failures", 0, 0},
+      CLI_DEVICE_OPTION,
       {0}};
   int code = cli_parse(&COMMAND, table, argc, argv, &files, 0, 1);
   if (code < 0 && !options.folder && (!dry_run || !files.count)) code = cli_usage(&COMMAND, "--output DIR is missing");

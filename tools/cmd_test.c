@@ -67,6 +67,7 @@ int cmd_test(int argc, char **argv) {
        "with --blimp: truncate or refuse (the default) sentences that the model cannot take whole", 0, 0},
       CHECKPOINT_OPTION(which),
       {"threads", CLI_INT, &threads, "N", "threads; 0: all that the process may use", 0, 1024},
+      CLI_DEVICE_OPTION,
       {"quiet", CLI_FLAG, &quiet, NULL, "print nothing but failures", 0, 0},
       LIMIT_OPTIONS(limits),
       {0}};

@@ -309,6 +309,7 @@ int cmd_train(int argc, char **argv) {
   catch_stop_signals("tarn train: stopped before it trained; nothing is lost\n");
   tarn_train_options options;
   tarn_train_default(&options);
+  options.comm = "self";
   const char *resume = NULL;
   const char *seeds = NULL;
   const char *profile = NULL;
@@ -324,6 +325,8 @@ int cmd_train(int argc, char **argv) {
       {"set", CLI_LIST, &overrides, "KEY=VALUE", "override a key of the configuration; may be repeated", 0, 0},
       {"seeds", CLI_TEXT, &seeds, "N,N,...", "one run for each seed, as train.seeds", 0, 0},
       {"threads", CLI_INT, &threads, "N", "threads; 0 takes train.threads", 0, 4096},
+      CLI_DEVICE_OPTION,
+      {"comm", CLI_TEXT, &options.comm, "NAME", "how ranks speak to each other; self: one rank", 0, 0},
       {"accept-log", CLI_FLAG, &options.accept_log, NULL,
        "with --resume: go on although log.jsonl lost lines or was changed, and mark the run", 0, 0},
       {"dry-run", CLI_FLAG, &options.plan_only, NULL, "check everything, print the plan and stop", 0, 0},

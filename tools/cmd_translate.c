@@ -157,6 +157,7 @@ int cmd_translate(int argc, char **argv) {
       {"precision", CLI_TEXT, &precision, "NAME", "fp32, bf16 or int8", 0, 0},
       CHECKPOINT_OPTION(which),
       {"threads", CLI_INT, &threads, "N", "threads; 0: all that the process may use", 0, 1024},
+      CLI_DEVICE_OPTION,
       {"input", CLI_TEXT, &input, "FILE", "text to translate instead of standard input", 0, 0},
       {"encoder-layers-to-keep", CLI_TEXT, &options.prune.encoder_layers_to_keep, "N,N,...",
        "depths of the encoder that run, from 1; the others are left out", 0, 0},

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tarn/device.h"
 #include "tarn/text.h"
 
 static const tarn__device *const devices[] = {&tarn__device_cpu, &tarn__device_reference};
@@ -24,23 +25,42 @@ tarn_status tarn__device_find(const tarn__device **device, const char *name) {
   return TARN_STATUS_OK;
 }
 
-static const tarn__device *used;
+static const tarn__device *used, *chosen;
 
 void tarn__device_use(const tarn__device *device) { used = device; }
 
-tarn_status tarn__device_default(const tarn__device **device, tarn__dtype dtype) {
+tarn_status tarn_device_set(const char *name) {
+  chosen = NULL;
+  return name ? tarn__device_find(&chosen, name) : TARN_STATUS_OK;
+}
+
+const char *tarn_device_name(size_t index) { return index < DEVICES ? devices[index]->name : NULL; }
+
+// The device that was asked for; NULL: none was.
+static tarn_status find_wanted(const tarn__device **device) {
   const char *wanted = getenv("TARN_DEVICE");
+  *device = chosen;
+  if (chosen || !wanted || !*wanted) return TARN_STATUS_OK;
+  const tarn_status status = tarn__device_find(device, wanted);
+  return status == TARN_STATUS_OK ? status : tarn__fail_prefix(status, "TARN_DEVICE: ");
+}
+
+// The first device but `other` that computes in a type; NULL: there is none.
+static const tarn__device *first_in(tarn__dtype dtype, const tarn__device *other) {
+  for (size_t i = 0; i < DEVICES; i++)
+    if (devices[i] != other && devices[i]->kernels[dtype]) return devices[i];
+  return NULL;
+}
+
+tarn_status tarn__device_default(const tarn__device **device, tarn__dtype dtype) {
+  const tarn__device *wanted;
   *device = used;
   if (used && used->kernels[dtype]) return TARN_STATUS_OK;
-  if (wanted && *wanted) {
-    TARN_TRY(tarn__device_find(device, wanted));
-    TARN_REQUIRE((*device)->kernels[dtype], UNSUPPORTED, "TARN_DEVICE: the device %s does not compute in %s", wanted,
-                 tarn__dtype_name(dtype));
-    return TARN_STATUS_OK;
-  }
-  for (size_t i = 0; i < DEVICES; i++) {
-    *device = devices[i];
-    if ((*device)->kernels[dtype]) return TARN_STATUS_OK;
-  }
-  return tarn__fail(TARN_STATUS_UNSUPPORTED, "no device of this program computes in %s", tarn__dtype_name(dtype));
+  TARN_TRY(find_wanted(&wanted));
+  const tarn__device *first = first_in(dtype, wanted);
+  *device = wanted ? wanted : first;
+  TARN_REQUIRE(*device, UNSUPPORTED, "no device of this program computes in %s", tarn__dtype_name(dtype));
+  TARN_REQUIRE((*device)->kernels[dtype], UNSUPPORTED, "the device %s does not compute in %s%s%s%s", wanted->name,
+               tarn__dtype_name(dtype), first ? ", as " : "", first ? first->name : "", first ? " does" : "");
+  return TARN_STATUS_OK;
 }

@@ -9,6 +9,7 @@
 
 #include "device/devices.h"
 #include "graph/graph.h"
+#include "tarn/device.h"
 
 #define WORD(word) #word,
 static const char *const words[] = {TARN__OP_LIST(WORD)};
@@ -59,9 +60,20 @@ static void test_default_device(void **state) {
   assert_int_equal(tarn__device_default(&device, TARN__F32), TARN_STATUS_OK);
   assert_ptr_equal(device, &tarn__device_reference);
   assert_int_equal(tarn__device_default(&device, TARN__BF16), TARN_STATUS_UNSUPPORTED);
-  assert_string_equal(tarn_error_message(), "TARN_DEVICE: the device reference does not compute in bf16");
-  setenv("TARN_DEVICE", "gpu", 1);
+  assert_string_equal(tarn_error_message(), "the device reference does not compute in bf16, as cpu does");
+  setenv("TARN_DEVICE", "cuda", 1);
   assert_int_equal(tarn__device_default(&device, TARN__F32), TARN_STATUS_USAGE);
+  assert_string_equal(tarn_error_message(),
+                      "TARN_DEVICE: there is no device \"cuda\" in this program; there are cpu, reference");
+  // What the program chooses comes before the environment.
+  assert_int_equal(tarn_device_set("cpu"), TARN_STATUS_OK);
+  assert_int_equal(tarn__device_default(&device, TARN__F32), TARN_STATUS_OK);
+  assert_ptr_equal(device, &tarn__device_cpu);
+  assert_int_equal(tarn_device_set("cuda"), TARN_STATUS_USAGE);
+  assert_int_equal(tarn_device_set(NULL), TARN_STATUS_OK);
+  assert_int_equal(tarn__device_default(&device, TARN__F32), TARN_STATUS_USAGE);
+  assert_string_equal(tarn_device_name(0), "cpu");
+  assert_null(tarn_device_name(DEVICES));
   unsetenv("TARN_DEVICE");
 }
 
