@@ -121,7 +121,7 @@ static tarn__tensor *build_output(bench *b, const bench_case *c) {
   static const double grad_scale = 1.0 / ROWS;
   tarn__tensor *x = input(b, c->d);
   tarn__param *table = param(b, c->out, c->d);
-  return tarn__output_loss(&b->graph, x, table, NULL, numbers(b, ROWS, 7919, c->out), 0.1, &grad_scale);
+  return tarn__output_loss(&b->graph, x, table, NULL, numbers(b, ROWS, 7919, c->out), 0.1, grad_scale);
 }
 
 // A step of a recurrence: the product of the states of 32 sentences with the matrix of all gates.

@@ -29,6 +29,7 @@ static struct {
   int inside;        // kernels and copies that run
   size_t now, most;  // bytes, in whole pages
   int sums, means;   // how often AutoFreeze's norms and means of checkpoints were computed there
+  int taken;         // and rows of the device taken as samples of a regression
 } shadow = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static inline void shadow_stop(const char *what) {
@@ -153,6 +154,24 @@ static inline tarn_status shadow_check(const tarn__node *node, const tarn__tenso
   return TARN_STATUS_OK;
 }
 
+// Whether a word of a node's attributes is the address of memory that the host has mapped.
+static inline bool shadow_is_address(uintptr_t word) {
+  unsigned char resident;
+  const uintptr_t page = word & ~(uintptr_t)4095;
+  return page != 0 && mincore((void *)page, 1, &resident) == 0;
+}
+
+// Attributes go to the device with the call; what an address in them leads to would stay behind. Marks compute nothing.
+static inline tarn_status shadow_check_attributes(const tarn__node *node) {
+  for (size_t at = 0; at + sizeof(uintptr_t) <= node->attr_bytes && node->op->id != TARN__OP_MARK;
+       at += sizeof(uintptr_t)) {
+    uintptr_t word;
+    memcpy(&word, (const char *)node->attr + at, sizeof word);
+    TARN_REQUIRE(!shadow_is_address(word), INTERNAL, "shadow device: an attribute of %s is an address", node->op->name);
+  }
+  return TARN_STATUS_OK;
+}
+
 // Every array that a training keeps of a parameter.
 static inline bool shadow_holds(const tarn__param *param) {
   const tarn__param_training *t = &param->training;
@@ -181,6 +200,7 @@ static inline tarn_status shadow_run(const tarn__exec *exec, const tarn__node *n
                  node->dparam[i]->name);
   TARN_REQUIRE(node->scratch_bytes == 0 || shadow_owns(node->scratch), INTERNAL,
                "shadow device: %s is given scratch in the memory of the host", node->op->name);
+  TARN_TRY(shadow_check_attributes(node));
   shadow_enter();
   const tarn_status status = shadow_kernel(node)->run(exec, node);
   shadow_leave();
@@ -240,6 +260,16 @@ static inline void shadow_ridge_add(const tarn__ridge *ridge) {
   shadow_leave();
 }
 
+static inline void shadow_ridge_take(const tarn__ridge *ridge, const void *rows, tarn__dtype dtype, int64_t first,
+                                     int64_t count) {
+  if (!shadow_owns(ridge->waiting) || (count > 0 && !shadow_owns(rows)))
+    shadow_stop("ridge_take: not within the device");
+  shadow.taken++;
+  shadow_enter();
+  tarn__device_cpu.ridge_take(ridge, rows, dtype, first, count);
+  shadow_leave();
+}
+
 static inline bool shadow_cholesky(double *a, int64_t n, double least) {
   if (!shadow_owns(a)) shadow_stop("cholesky: not within the device");
   shadow_enter();
@@ -270,6 +300,7 @@ static const tarn__device shadow_device = {.name = "shadow",
                                            .adam_step = shadow_adam_step,
                                            .grad_sum_add = shadow_grad_sum_add,
                                            .ridge_add = shadow_ridge_add,
+                                           .ridge_take = shadow_ridge_take,
                                            .cholesky = shadow_cholesky};
 
 #endif

@@ -81,6 +81,10 @@ typedef struct tarn__device {
   // Ridge regression (optim/ridge.h), in double. The samples that wait are added to the products, from the diagonal on,
   // and to the totals; what is left of the diagonal is never read. The result does not depend on the number of threads.
   void (*ridge_add)(const struct tarn__ridge *ridge);
+  // Rows `first` and so on of a matrix [*, inputs] there become the next `count` samples that wait; F32, or BF16 where
+  // the device computes in that.
+  void (*ridge_take)(const struct tarn__ridge *ridge, const void *rows, tarn__dtype dtype, int64_t first,
+                     int64_t count);
   // U in place of the upper triangle of A = U'U, [n, n]; false where a pivot is not above `least`.
   bool (*cholesky)(double *a, int64_t n, double least);
   // Measures the peaks with so many threads, in a fraction of a second; NULL: none is known. Fails with MEMORY.

@@ -123,6 +123,7 @@ tarn__node *tarn__graph_node(tarn__graph *graph, const tarn__op *op, size_t attr
   }
   *node = (tarn__node){.op = op,
                        .attr = attr,
+                       .attr_bytes = attr_size,
                        .label = graph->label,
                        .fp32 = graph->fp32,
                        .segment = graph->segment,

@@ -38,6 +38,11 @@ tarn_status tarn__graph_read(const tarn__graph *graph, void **values, const tarn
   return tarn__device_read(graph->device, values, tensor->data, bytes, room);
 }
 
+tarn_status tarn__graph_get(const tarn__graph *graph, void *values, const tarn__tensor *tensor) {
+  const size_t bytes = (size_t)(tensor->rows * tensor->cols) * tarn__dtype_size(tensor->dtype);
+  return tarn__device_get(graph->device, values, tensor->data, bytes);
+}
+
 int tarn__param_accumulate(tarn__param *param) {
   int accumulate = param->training.grad_written;
   param->training.grad_written = true;

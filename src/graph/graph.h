@@ -101,7 +101,8 @@ struct tarn__node {
   tarn__tensor *out[TARN__MAX_OUTPUTS];              // NULL where an optional output is not wanted
   tarn__param *dparam[TARN__MAX_PARAM_GRADS];        // trained parameters whose gradient this node adds to; else NULL
   tarn__tensor *dparam_grad[TARN__MAX_PARAM_GRADS];  // their memory, where it is in the workspace (graph/update.h)
-  void *attr;                                        // the op's own attributes, in the graph's arena
+  void *attr;                                        // the op's own attributes, in the graph's arena; no addresses,
+  size_t attr_bytes;                                 // because they travel to the device with the call
   size_t scratch_bytes;
   void *scratch;
   const char *label;  // the part of the model it belongs to; a backward node has the label of its forward node
@@ -204,6 +205,8 @@ tarn_status tarn__graph_run(tarn__graph *graph, const tarn__exec *exec) TARN_CHE
 // The values of a tensor that was kept, for the host: as tarn__device_read().
 tarn_status tarn__graph_read(const tarn__graph *graph, void **values, const tarn__tensor *tensor,
                              tarn__host_room *room) TARN_CHECKED;
+// A copy of them.
+tarn_status tarn__graph_get(const tarn__graph *graph, void *values, const tarn__tensor *tensor) TARN_CHECKED;
 
 // Bytes that a node reads and writes, as if no cache held anything: every input once, parameters too, every output
 // once, and the gradients of parameters, which are read too where the node adds to them; a value that is replaced in

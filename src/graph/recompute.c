@@ -83,6 +83,7 @@ static tarn__tensor *again(tarn__graph *graph, tarn__tensor *tensor, tarn__recom
   graph->label = source->label;
   tarn__node *copy = tarn__graph_node(graph, source->op, 0);
   copy->attr = source->attr;
+  copy->attr_bytes = source->attr_bytes;
   copy->again = true;
   for (int k = 0; k < TARN__MAX_INPUTS; k++) copy->in[k] = in[k];
   for (int k = 0; k < TARN__MAX_OUTPUTS; k++) {

@@ -68,7 +68,7 @@ tarn_status tarn__graph_update_squares(const tarn__graph *graph, double *sum) {
   for (size_t n = 0; n < graph->node_count; n++) {
     if (graph->nodes[n]->op != &tarn__op_update) continue;
     double squares;
-    TARN_TRY(tarn__device_get(graph->device, &squares, graph->nodes[n]->out[0]->data, sizeof squares));
+    TARN_TRY(tarn__graph_get(graph, &squares, graph->nodes[n]->out[0]));
     *sum += squares;
   }
   return TARN_STATUS_OK;

@@ -97,7 +97,7 @@ tarn_status tarn__param_initialise(const tarn__param *param, uint64_t seed, floa
 // Values change their type piece by piece on their way between the host and the device.
 enum { PIECE = 1024 };
 
-static tarn_status put_value(const tarn__param *param, const float *values, size_t count) {
+static tarn_status put_value(const tarn__param *param, size_t first, const float *values, size_t count) {
   const size_t size = tarn__dtype_size(param->dtype);
   double piece[PIECE];
   for (size_t done = 0; done < count; done += PIECE) {
@@ -106,7 +106,7 @@ static tarn_status put_value(const tarn__param *param, const float *values, size
       for (size_t i = 0; i < n; i++) ((uint16_t *)(void *)piece)[i] = tarn__bf16_from_f32(values[done + i]);
     else
       for (size_t i = 0; i < n; i++) piece[i] = (double)values[done + i];
-    TARN_TRY(tarn__device_put(param->device, (char *)param->value + done * size, piece, n * size));
+    TARN_TRY(tarn__device_put(param->device, (char *)param->value + (first + done) * size, piece, n * size));
   }
   return TARN_STATUS_OK;
 }
@@ -125,13 +125,18 @@ static tarn_status get_value(const tarn__param *param, float *values, size_t cou
   return TARN_STATUS_OK;
 }
 
+tarn_status tarn__param_set_part(tarn__param *param, size_t first, const float *values, size_t count) {
+  float *master = param->training.master ? param->training.master + first : NULL;
+  const size_t bytes = count * sizeof *values;
+  if (master && values != master) TARN_TRY(tarn__device_put(param->device, master, values, bytes));
+  if (param->dtype != TARN__F32) return put_value(param, first, values, count);
+  return param->value != param->training.master
+             ? tarn__device_put(param->device, (float *)param->value + first, values, bytes)
+             : TARN_STATUS_OK;
+}
+
 tarn_status tarn__param_set(tarn__param *param, const float *values) {
-  const size_t count = (size_t)(param->rows * param->cols), bytes = count * sizeof *values;
-  if (param->training.master && values != param->training.master)
-    TARN_TRY(tarn__device_put(param->device, param->training.master, values, bytes));
-  if (param->dtype != TARN__F32) return put_value(param, values, count);
-  return param->value != param->training.master ? tarn__device_put(param->device, param->value, values, bytes)
-                                                : TARN_STATUS_OK;
+  return tarn__param_set_part(param, 0, values, (size_t)(param->rows * param->cols));
 }
 
 tarn_status tarn__param_get(const tarn__param *param, float *values) {

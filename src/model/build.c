@@ -186,8 +186,8 @@ static tarn__tensor *build_states(const tarn__model *model, tarn__graph *graph, 
 }
 
 tarn__tensor *tarn__model_build_loss(const tarn__model *model, tarn__graph *graph, const tarn__batch *batch,
-                                     const tarn__model_shortcuts *shortcuts, double label_smoothing,
-                                     const double *grad_scale, tarn__tensor **answers) {
+                                     const tarn__model_shortcuts *shortcuts, double label_smoothing, double grad_scale,
+                                     tarn__tensor **answers) {
   const tarn__packed *const sides[TARN__SIDES] = {&batch->source, &batch->target};
   const tarn__task *task = tarn__config_task(model->config);
   tarn__block_run top;

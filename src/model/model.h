@@ -99,6 +99,8 @@ tarn_status tarn__param_initialise(const tarn__param *param, uint64_t seed, floa
 // Sets a parameter from fp32 values [rows, cols], which may be its master copy: that copy (if trained) and the compute
 // copy.
 tarn_status tarn__param_set(tarn__param *param, const float *values) TARN_CHECKED;
+// The same of `count` of its values, in the order of rows, from number `first` on.
+tarn_status tarn__param_set_part(tarn__param *param, size_t first, const float *values, size_t count) TARN_CHECKED;
 // Reads a parameter as fp32: the master copy if it has one, else the compute copy (exact for frozen bf16).
 tarn_status tarn__param_get(const tarn__param *param, float *values) TARN_CHECKED;
 void tarn__model_close(tarn__model **model);
@@ -134,12 +136,12 @@ tarn__tensor *tarn__model_build_bottom(const tarn__model *model, tarn__graph *gr
 bool tarn__model_refreshes(const tarn__model *model);
 
 // Appends the whole training (or evaluation) forward pass and returns the loss tensor of the task: F64 [1, 2] = {sum of
-// the loss, sum of its watched measure} over the batch's predictions. `shortcuts` may be NULL. Call
-// tarn__model_differentiate() on it for training. `answers` (NULL: not wanted) is given what tarn__task.tally reads
-// (kept), NULL where the task's measures need no answers.
+// the loss, sum of its watched measure} over the batch's predictions. `shortcuts` may be NULL. For training
+// call tarn__model_differentiate() on it: the gradients are those of grad_scale * the loss. `answers` (NULL: not
+// wanted) is given what tarn__task.tally reads (kept), NULL where the task's measures need no answers.
 tarn__tensor *tarn__model_build_loss(const tarn__model *model, tarn__graph *graph, const tarn__batch *batch,
-                                     const tarn__model_shortcuts *shortcuts, double label_smoothing,
-                                     const double *grad_scale, tarn__tensor **answers);
+                                     const tarn__model_shortcuts *shortcuts, double label_smoothing, double grad_scale,
+                                     tarn__tensor **answers);
 
 // Of a language model: what the output layer reads of every target row [target.rows, d_model] (kept), without dropout
 // if the graph does not train.

@@ -98,11 +98,10 @@ static tarn_status make_offsets(int32_t **offsets, int64_t sentences, int64_t ro
 // The graph of a step of update number `update` (0: one that refreshes nothing), planned.
 static tarn_status plan_step(tarn__graph *graph, const tarn__model *model, const tarn__batch *step,
                              const tarn__model_shortcuts *shortcuts, int64_t update, int threads) {
-  static const double scale = 1.0;
   tarn__model_begin(model, graph, true, threads);
   graph->update = update;
   tarn__tensor *loss =
-      tarn__model_build_loss(model, graph, step, shortcuts, model->config->train.label_smoothing, &scale, NULL);
+      tarn__model_build_loss(model, graph, step, shortcuts, model->config->train.label_smoothing, 1.0, NULL);
   tarn__model_differentiate(model, graph, loss);
   return tarn__graph_plan(graph);
 }

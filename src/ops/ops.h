@@ -175,25 +175,25 @@ tarn__tensor *tarn__gated_conv(tarn__graph *graph, tarn__tensor *x, tarn__tensor
                                tarn__tensor *offsets, tarn__param *kernel);
 
 // Gradients that stand in for true ones; for backward passes, without gradients of their own. A copy; dy + scale delta;
-// and a comparison, which adds its sums over all elements to *sums when it runs and returns, with `error`, the gradient
-// of |approximation - truth|^2 / |truth|^2 with respect to the approximation, else NULL.
+// and a comparison, which returns its sums over all elements, F64 [1, 3] (kept) as in the structure, and in *error, if
+// it is not NULL, the gradient of |approximation - truth|^2 / |truth|^2 with respect to the approximation.
 typedef struct tarn__stand_in_sums {
   double dot, approximation, truth;  // of products of both, of squares of each
 } tarn__stand_in_sums;
 tarn__tensor *tarn__stand_in_copy(tarn__graph *graph, tarn__tensor *x);
 tarn__tensor *tarn__stand_in_add(tarn__graph *graph, tarn__tensor *dy, tarn__tensor *delta, double scale);
 tarn__tensor *tarn__stand_in_measure(tarn__graph *graph, tarn__tensor *approximation, tarn__tensor *truth,
-                                     tarn__stand_in_sums *sums, bool error);
+                                     tarn__tensor **error);
 
 // Output layer with label-smoothed cross-entropy (Szegedy et al. 2016), in chunks of rows that never hold all logits:
 // logits = x table^T (+ bias), table [V, d];
 //   loss = sum over rows of (1 - smoothing) * nll + smoothing * mean over V of -log p      (PyTorch's label_smoothing)
 // fairseq spreads the mass over the V - 1 other words since 2021; with V in the thousands that is the same number.
 // out: F64 [1, 2] = {sum of the smoothed loss, sum of nll} over all rows, unscaled. In training the same pass computes
-// the gradients of grad_scale * loss: of x, and added to the table's and bias's. grad_scale is read at run time through
-// the pointer (1 / number of target tokens of the whole update). targets: I32 [1, R].
+// the gradients of grad_scale * loss (1 / number of target tokens of the whole update): of x, and added to the table's
+// and bias's. targets: I32 [1, R].
 tarn__tensor *tarn__output_loss(tarn__graph *graph, tarn__tensor *x, tarn__param *table, tarn__param *bias,
-                                tarn__tensor *targets, double smoothing, const double *grad_scale);
+                                tarn__tensor *targets, double smoothing, double grad_scale);
 
 // The same without gradients and smoothing, token by token: -log p of every row's target, F64 [R, 2] (nll, nll).
 tarn__tensor *tarn__output_token_loss(tarn__graph *graph, tarn__tensor *x, tarn__param *table, tarn__param *bias,
@@ -220,7 +220,7 @@ tarn__tensor *tarn__tanh(tarn__graph *graph, tarn__tensor *x);
 // of x, and added to those of weight and bias. values: I32 [1, n], which holds the bits of floats (a graph's inputs are
 // integers); NULL: there is no loss. *numbers: F32 [n, 1] (F64 in the reference in double).
 tarn__tensor *tarn__squared_error(tarn__graph *graph, tarn__tensor *x, tarn__param *weight, tarn__param *bias,
-                                  tarn__tensor *values, const double *grad_scale, tarn__tensor **numbers);
+                                  tarn__tensor *values, double grad_scale, tarn__tensor **numbers);
 
 // Log-probabilities of the next token, F32 [R, V] = log_softmax(x table^T + bias), for decoding (no gradient).
 tarn__tensor *tarn__output_log_probabilities(tarn__graph *graph, tarn__tensor *x, tarn__param *table,

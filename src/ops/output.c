@@ -52,7 +52,7 @@ static tarn__node *output_node(tarn__graph *graph, const tarn__op *op, size_t at
 }
 
 tarn__tensor *tarn__output_loss(tarn__graph *graph, tarn__tensor *x, tarn__param *table, tarn__param *bias,
-                                tarn__tensor *targets, double smoothing, const double *grad_scale) {
+                                tarn__tensor *targets, double smoothing, double grad_scale) {
   if (targets->cols != x->rows || targets->dtype != TARN__I32)
     tarn__graph_fail(graph, TARN_STATUS_INTERNAL, "output loss: there must be one target for every row");
   tarn__node *node = output_node(graph, &loss_op, sizeof(tarn__output_attr), x, table, bias);
@@ -65,7 +65,7 @@ tarn__tensor *tarn__output_loss(tarn__graph *graph, tarn__tensor *x, tarn__param
 
 tarn__tensor *tarn__output_token_loss(tarn__graph *graph, tarn__tensor *x, tarn__param *table, tarn__param *bias,
                                       tarn__tensor *targets) {
-  tarn__tensor *loss = tarn__output_loss(graph, x, table, bias, targets, 0.0, NULL);
+  tarn__tensor *loss = tarn__output_loss(graph, x, table, bias, targets, 0.0, 0.0);
   tarn__tensor *rows = tarn__graph_tensor(graph, TARN__F64, x->rows, 2, "token_losses");
   rows->source = loss->source;
   if (loss->source) loss->source->out[2] = rows;

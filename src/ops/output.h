@@ -10,7 +10,7 @@
 
 typedef struct tarn__output_attr {
   double smoothing;
-  const double *grad_scale;
+  double grad_scale;
 } tarn__output_attr;
 
 #endif

@@ -29,7 +29,7 @@ static const tarn__op op_squared_error = {.id = TARN__OP_SQUARED_ERROR,
                                           .gradient_flops = gradient_flops};
 
 tarn__tensor *tarn__squared_error(tarn__graph *graph, tarn__tensor *x, tarn__param *weight, tarn__param *bias,
-                                  tarn__tensor *values, const double *grad_scale, tarn__tensor **numbers) {
+                                  tarn__tensor *values, double grad_scale, tarn__tensor **numbers) {
   if (weight->rows != 1 || weight->cols != x->cols || bias->rows != 1 || bias->cols != 1 ||
       (values && (values->dtype != TARN__I32 || values->cols != x->rows)))
     tarn__graph_fail(graph, TARN_STATUS_INTERNAL, "squared error: %s [%lld, %lld] or the values do not fit its input",

@@ -10,7 +10,7 @@
 #include "graph/graph.h"
 
 typedef struct tarn__squared_error_attr {
-  const double *grad_scale;
+  double grad_scale;
 } tarn__squared_error_attr;
 
 enum { TARN__SQUARED_ERROR_X, TARN__SQUARED_ERROR_WEIGHT, TARN__SQUARED_ERROR_BIAS, TARN__SQUARED_ERROR_VALUES };

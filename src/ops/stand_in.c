@@ -32,13 +32,16 @@ tarn__tensor *tarn__stand_in_add(tarn__graph *graph, tarn__tensor *dy, tarn__ten
 }
 
 tarn__tensor *tarn__stand_in_measure(tarn__graph *graph, tarn__tensor *approximation, tarn__tensor *truth,
-                                     tarn__stand_in_sums *sums, bool error) {
+                                     tarn__tensor **error) {
   require_same(graph, approximation, truth);
-  tarn__node *node = tarn__graph_node(graph, &op_measure, sizeof(tarn__stand_in_measure_attr));
-  ((tarn__stand_in_measure_attr *)node->attr)->sums = sums;
+  tarn__node *node = tarn__graph_node(graph, &op_measure, 0);
   node->in[0] = approximation;
   node->in[1] = truth;
-  if (error) node->out[0] = tarn__graph_tensor(graph, truth->dtype, truth->rows, truth->cols, "error");
+  tarn__tensor *sums = tarn__graph_tensor(graph, TARN__F64, 1, 3, "sums of a measurement");
+  sums->keep = true;
+  node->out[TARN__STAND_IN_SUMS] = sums;
+  if (error) *error = tarn__graph_tensor(graph, truth->dtype, truth->rows, truth->cols, "error");
+  if (error) node->out[TARN__STAND_IN_ERROR] = *error;
   tarn__graph_emit(graph, node);
-  return node->out[0];
+  return sums;
 }

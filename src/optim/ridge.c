@@ -31,13 +31,14 @@ static tarn_status open_sums(tarn__ridge *ridge, const tarn__device *device, int
   ridge->solved_totals = ridge->totals;
   if (tarn__device_is_host(device)) return TARN_STATUS_OK;
   ridge->filling = NULL;
-  tarn_status status = tarn__alloc(&memory, TARN__MEMORY_OTHER, waiting + (size_t)width, sizeof(double));
+  const size_t values = classes ? 0 : waiting;  // rows of classes are the device's
+  tarn_status status = tarn__alloc(&memory, TARN__MEMORY_OTHER, values + (size_t)width, sizeof(double));
   if (status != TARN_STATUS_OK) {
     tarn__ridge_close(ridge);
     return status;
   }
   ridge->filling = memory;
-  ridge->solved_totals = ridge->filling + waiting;
+  ridge->solved_totals = ridge->filling + values;
   return TARN_STATUS_OK;
 }
 
@@ -49,10 +50,12 @@ tarn_status tarn__ridge_open_classes(tarn__ridge *ridge, const tarn__device *dev
   return open_sums(ridge, device, inputs, outputs, true);
 }
 
-size_t tarn__ridge_bytes(int64_t inputs, int64_t outputs) {
+size_t tarn__ridge_bytes(const tarn__device *device, int64_t inputs, int64_t outputs) {
   size_t n = (size_t)inputs, m = (size_t)outputs;
   size_t sums = (n + 1) * (n + m) + TARN__RIDGE_PIECE * (size_t)pitch_of(inputs), solving = n * (n + m);
-  return (sums + solving) * sizeof(double);
+  // The sums as the host sees them, and the matrix where the device factors it.
+  size_t copies = tarn__device_is_host(device) ? 0 : (n + 1) * (n + m) + n * n;
+  return (sums + solving + copies) * sizeof(double);
 }
 
 void tarn__ridge_close(tarn__ridge *ridge) {
@@ -64,7 +67,7 @@ void tarn__ridge_close(tarn__ridge *ridge) {
 // Adds the samples that wait.
 static tarn_status flush(tarn__ridge *ridge) {
   const size_t bytes = (size_t)(ridge->waiting_count * ridge->pitch) * sizeof *ridge->waiting;
-  if (ridge->filling != ridge->waiting && bytes > 0)
+  if (ridge->filling != ridge->waiting && bytes > 0 && !ridge->classes)
     TARN_TRY(ridge->device->copy_in(ridge->waiting, ridge->filling, bytes));
   ridge->device->ridge_add(ridge);
   ridge->count += ridge->waiting_count;
@@ -83,11 +86,17 @@ tarn_status tarn__ridge_add(tarn__ridge *ridge, const double *x, const double *y
   return flush_full(ridge);
 }
 
-tarn_status tarn__ridge_add_class(tarn__ridge *ridge, const float *x, int32_t target) {
-  double *z = ridge->filling + ridge->waiting_count * ridge->pitch;
-  for (int64_t i = 0; i < ridge->inputs; i++) z[i] = (double)x[i];
-  ridge->waiting_classes[ridge->waiting_count++] = target;
-  return flush_full(ridge);
+tarn_status tarn__ridge_add_rows(tarn__ridge *ridge, const void *rows, tarn__dtype dtype, int64_t first, int64_t count,
+                                 const int32_t *classes) {
+  for (int64_t done = 0; done < count;) {
+    const int64_t room = TARN__RIDGE_PIECE - ridge->waiting_count, left = count - done, now = left < room ? left : room;
+    ridge->device->ridge_take(ridge, rows, dtype, first + done, now);
+    memcpy(ridge->waiting_classes + ridge->waiting_count, classes + done, (size_t)now * sizeof *classes);
+    ridge->waiting_count += now;
+    done += now;
+    TARN_TRY(flush_full(ridge));
+  }
+  return TARN_STATUS_OK;
 }
 
 tarn_status tarn__ridge_merge(tarn__ridge *ridge, tarn__ridge *other) {

@@ -17,7 +17,7 @@
 enum { TARN__RIDGE_PIECE = 64 };  // samples that are added at once
 
 // The sums, and samples that wait to be added. Zero-initialise or open it. Products, totals and waiting samples lie in
-// the memory of the device, which adds one to the other (device/device.h); the host solves.
+// the memory of the device, which takes rows of its own and adds one to the other (device/device.h); the host solves.
 typedef struct tarn__ridge {
   const tarn__device *device;
   int64_t inputs, outputs, width;  // width = inputs + outputs
@@ -27,9 +27,10 @@ typedef struct tarn__ridge {
   double *totals;                  // [width]: sums of x and y
   int64_t wide, pitch;             // numbers of a sample that waits: width, of classes inputs; and between samples
   double *waiting;                 // [TARN__RIDGE_PIECE, pitch]
-  int32_t waiting_classes[TARN__RIDGE_PIECE];
+  int32_t waiting_classes[TARN__RIDGE_PIECE];  // the host's; they go with the call
   int64_t waiting_count;
-  // In the host's memory, which may be the device's: where samples are written, and the totals of the last solution.
+  // In the host's memory, which may be the device's: where samples with values are written, and the totals of the last
+  // solution.
   double *filling, *solved_totals;
 } tarn__ridge;
 
@@ -42,14 +43,17 @@ void tarn__ridge_close(tarn__ridge *ridge);
 // One sample: x [inputs], y [outputs]. The sums do not depend on the number of threads.
 tarn_status tarn__ridge_add(tarn__ridge *ridge, const double *x, const double *y) TARN_CHECKED;
 
-// Of classes: x [inputs] and its class.
-tarn_status tarn__ridge_add_class(tarn__ridge *ridge, const float *x, int32_t target) TARN_CHECKED;
+// Of classes: `count` samples, the rows of a matrix [*, inputs] in the memory of the device, F32 or BF16, from row
+// `first` on, and their classes [count] in the host's. How they are cut into calls changes no bit.
+tarn_status tarn__ridge_add_rows(tarn__ridge *ridge, const void *rows, tarn__dtype dtype, int64_t first, int64_t count,
+                                 const int32_t *classes) TARN_CHECKED;
 
 // Adds the samples of `other`, of the same widths and kind, so that parts of a series may be summed apart.
 tarn_status tarn__ridge_merge(tarn__ridge *ridge, tarn__ridge *other) TARN_CHECKED;
 
-// Bytes that the sums of classes and solving them take at most, beside weights and bias.
-size_t tarn__ridge_bytes(int64_t inputs, int64_t outputs);
+// Bytes that the sums of classes and solving them take at most, beside weights and bias, in the memory of the device
+// and in the host's.
+size_t tarn__ridge_bytes(const tarn__device *device, int64_t inputs, int64_t outputs);
 
 // weights [inputs, outputs] and bias [outputs]. Where Cholesky's factorisation fails, or a pivot is below 2^-49 of the
 // largest, the ridge is made ten times larger (at least 2^-52 of the mean of the diagonal); *used is what it came to.

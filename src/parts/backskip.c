@@ -18,6 +18,7 @@ struct tarn__backskip {
   tarn__tensor *input, *output;  // x and z, detached
   tarn__tensor *features[2];     // of these, for the predictor's gate
   tarn__tensor *dy;              // refresh: a copy, because the true backward pass writes over it
+  tarn__tensor *measured;        // refresh: the sums of the comparison
 };
 
 bool tarn__backskip_refreshes(const tarn_backskip *how, int64_t update) {
@@ -94,7 +95,8 @@ static void compare(tarn__graph *graph, tarn__backskip *skip, tarn__tensor *trut
   tarn__tensor *delta = build_delta(graph, skip, skip->dy);
   size_t end = graph->node_count;
   tarn__tensor *dx = add_delta(graph, skip, skip->dy, delta);
-  tarn__tensor *error = tarn__stand_in_measure(graph, dx, truth, skip->sums, learns);
+  tarn__tensor *error;
+  skip->measured = tarn__stand_in_measure(graph, dx, truth, learns ? &error : NULL);
   if (!learns) return;
   delta->grad = error;
   for (size_t i = end; i-- > first && graph->status == TARN_STATUS_OK;)
@@ -181,4 +183,18 @@ void tarn__backskip_leave(const tarn__block_run *run, tarn__backskip *skip, tarn
   if (skip->weights->how.method == TARN_BACKSKIP_PREDICTOR && !skip->refresh) build_features(graph, skip);
   graph->segment = segment;
   stream->x = mark(graph, &op_leave, stream->x, skip);
+}
+
+tarn_status tarn__backskip_measured(const tarn__graph *graph) {
+  for (size_t n = 0; n < graph->forward_count; n++) {
+    if (graph->nodes[n]->op != &op_enter) continue;
+    const tarn__backskip *skip = *(tarn__backskip **)graph->nodes[n]->attr;
+    tarn__stand_in_sums own;
+    if (!skip->measured) continue;
+    TARN_TRY(tarn__graph_get(graph, &own, skip->measured));
+    skip->sums->dot += own.dot;
+    skip->sums->approximation += own.approximation;
+    skip->sums->truth += own.truth;
+  }
+  return TARN_STATUS_OK;
 }

@@ -45,4 +45,7 @@ tarn__backskip *tarn__backskip_enter(const tarn__block_run *run, const tarn__bac
                                      tarn__stream *stream);
 void tarn__backskip_leave(const tarn__block_run *run, tarn__backskip *skip, tarn__stream *stream);
 
+// After the run of a graph: adds what its refreshes have measured to the sums of their layers (tarn__block_run).
+tarn_status tarn__backskip_measured(const tarn__graph *graph) TARN_CHECKED;
+
 #endif

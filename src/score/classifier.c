@@ -105,11 +105,10 @@ static tarn_status make_room(tarn_classifier *c) {
 
 tarn_status tarn__classifier_run(tarn_classifier *c, const tarn__batch *batch, const float **answers, double *loss) {
   const tarn__model *model = c->checkpoint->model;
-  const double scale = 1.0;
   tarn__tensor *found;
   void *read;
   tarn__model_begin(model, &c->graph, false, tarn__threads());
-  tarn__tensor *sums = tarn__model_build_loss(model, &c->graph, batch, NULL, 0.0, &scale, &found);
+  tarn__tensor *sums = tarn__model_build_loss(model, &c->graph, batch, NULL, 0.0, 1.0, &found);
   TARN_TRY(tarn__graph_plan(&c->graph));
   TARN_TRY(make_room(c));
   tarn__graph_bind(&c->graph, c->workspace);

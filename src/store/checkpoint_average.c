@@ -48,7 +48,6 @@ typedef struct mean {
   float **sums;  // [count] in the memory of the device; NULL where the first file's tensor is taken as it is
   void *own;     // memory of the sums for which the caller's does not suffice
   void *piece;   // of a file, where the device cannot read the host's memory
-  void *copy;    // of the sums, where the host cannot read them
   size_t count, text_count;
   char *names;  // updates of the files
   size_t names_size;
@@ -59,7 +58,6 @@ enum { NAME_TEXT = 21 };  // most bytes of an update and a space
 static void mean_close(mean *m) {
   if (m->own) m->device->free(m->own);
   if (m->piece) m->device->free(m->piece);
-  tarn__free(m->copy);
   tarn__free(m->sums);
   tarn__free(m->tensors);
   tarn__free(m->texts);
@@ -84,8 +82,7 @@ static tarn_status take_sums(mean *m, const tarn_checkpoint_info *info, char *ro
   if (need > used) TARN_TRY(m->device->allocate(&m->own, TARN__MEMORY_OTHER, need - used, 1));
   const bool apart = !m->device->host_memory;
   if (apart) TARN_TRY(m->device->allocate(&m->piece, TARN__MEMORY_OTHER, TARN__MAP_PIECE, 1));
-  if (apart) TARN_TRY(tarn__alloc(&m->copy, TARN__MEMORY_OTHER, need, 1));
-  char *next = m->own, *copy = m->copy;
+  char *next = m->own;
   for (size_t i = 0; i < m->count; i++) {
     tarn__stored *tensor = &m->tensors[i];
     if (!is_averaged(tensor, info)) continue;
@@ -93,8 +90,8 @@ static tarn_status take_sums(mean *m, const tarn_checkpoint_info *info, char *ro
       m->sums[i] = (float *)(void *)next;
       next += aligned(tensor->bytes);
     }
-    tensor->data = apart ? (const void *)copy : m->sums[i];
-    if (apart) copy += aligned(tensor->bytes);
+    tensor->data = m->sums[i];
+    tensor->device = m->device;
   }
   return TARN_STATUS_OK;
 }
@@ -165,15 +162,6 @@ static tarn_status add_file(mean *m, const char *path, const tarn__checkpoint_fi
   return status;
 }
 
-// Lets the host see the sums.
-static tarn_status fetch_sums(const mean *m) {
-  for (size_t i = 0; m->copy && i < m->count; i++) {
-    const tarn__stored *tensor = &m->tensors[i];
-    if (m->sums[i]) TARN_TRY(m->device->copy_out((void *)(uintptr_t)tensor->data, m->sums[i], tensor->bytes));
-  }
-  return TARN_STATUS_OK;
-}
-
 tarn_status tarn__checkpoint_average(const char *path, const char *const *files, size_t count,
                                      const tarn__device *device, void *room, size_t room_bytes) {
   TARN_REQUIRE(count > 0, USAGE, "there is no checkpoint to average");
@@ -187,7 +175,6 @@ tarn_status tarn__checkpoint_average(const char *path, const char *const *files,
   if (status == TARN_STATUS_OK) status = take_sums(&m, info, room, room_bytes);
   for (size_t i = 0; i < count && status == TARN_STATUS_OK; i++)
     status = add_file(&m, files[i], &first, 1.0 / (double)count);
-  if (status == TARN_STATUS_OK) status = fetch_sums(&m);
   if (status == TARN_STATUS_OK)
     status = tarn__checkpoint_write_mapped(path, m.tensors, m.count, m.texts, m.text_count, &first.tensors.map);
   mean_close(&m);

@@ -175,21 +175,23 @@ static tarn_status check_contents(const tarn__checkpoint_file *file, const tarn_
   return TARN_STATUS_OK;
 }
 
-// A copy, because the place of a tensor in files of other tools need not be aligned.
-static void take_values(const tarn__checkpoint_file *file, const char *prefix, const tarn__param *param, void *out) {
-  const tarn__stored *tensor = tarn__checkpoint_values(&file->tensors, prefix, param);
-  tarn__map_take(out, &file->tensors.map, tensor->data, tensor->bytes);
-}
+enum { PIECE = TARN__MAP_PIECE / sizeof(float) };  // numbers that go by way of the host's memory at a time
 
-// The same for an array of the parameter's device; by way of `buffer`, if the host cannot write there.
+// An array of the parameter's device; by way of `buffer`, piece by piece, if the host cannot write there. A copy in any
+// case, because the place of a tensor in files of other tools need not be aligned.
 static tarn_status take_state(const tarn__checkpoint_file *file, const char *prefix, const tarn__param *param,
-                              tarn__dtype dtype, void *out, float *buffer) {
+                              void *out, float *buffer) {
+  const tarn__stored *tensor = tarn__checkpoint_values(&file->tensors, prefix, param);
   if (tarn__device_is_host(param->device)) {
-    take_values(file, prefix, param, out);
+    tarn__map_take(out, &file->tensors.map, tensor->data, tensor->bytes);
     return TARN_STATUS_OK;
   }
-  take_values(file, prefix, param, buffer);
-  return tarn__device_put(param->device, out, buffer, (size_t)(param->rows * param->cols) * tarn__dtype_size(dtype));
+  for (size_t done = 0; done < tensor->bytes; done += TARN__MAP_PIECE) {
+    const size_t left = tensor->bytes - done, now = left < TARN__MAP_PIECE ? left : TARN__MAP_PIECE;
+    tarn__map_take(buffer, &file->tensors.map, (const char *)tensor->data + done, now);
+    TARN_TRY(tarn__device_put(param->device, (char *)out + done, buffer, now));
+  }
+  return TARN_STATUS_OK;
 }
 
 // Where the values of a parameter can lie at once: what the optimiser updates is fp32, as they are.
@@ -197,22 +199,39 @@ static float *passage(const tarn__param *param) {
   return param->dtype == TARN__F64 || !tarn__device_is_host(param->device) ? NULL : param->training.master;
 }
 
-// `buffer` has room for the largest parameter without a passage.
-static tarn_status set_values(const tarn__checkpoint_file *file, tarn__param *param, float *buffer, bool moments) {
-  if (!find_recipe(file, param)) {
-    float *values = passage(param) ? passage(param) : buffer;
-    take_values(file, "", param, values);
-    TARN_TRY(tarn__param_set(param, values));
-    if (param->training.used_rows)
-      TARN_TRY(tarn__device_fill(param->device, param->training.used_rows, 1, (size_t)param->rows));
-    if (!param->trained) tarn__hash(param->hash, values, (size_t)(param->rows * param->cols) * sizeof(float));
+static tarn_status take_values(const tarn__checkpoint_file *file, tarn__param *param, float *buffer) {
+  const tarn__stored *tensor = tarn__checkpoint_values(&file->tensors, "", param);
+  const size_t count = (size_t)(param->rows * param->cols);
+  for (size_t done = 0; done < count; done += PIECE) {
+    const size_t now = count - done < PIECE ? count - done : PIECE;
+    float *values = passage(param) ? passage(param) + done : buffer;
+    tarn__map_take(values, &file->tensors.map, (const char *)tensor->data + done * sizeof *values,
+                   now * sizeof *values);
+    TARN_TRY(tarn__param_set_part(param, done, values, now));
   }
+  if (param->training.used_rows)
+    TARN_TRY(tarn__device_fill(param->device, param->training.used_rows, 1, (size_t)param->rows));
+  if (!param->trained) tarn__hash_map(param->hash, &file->tensors.map, tensor->data, tensor->bytes);
+  return TARN_STATUS_OK;
+}
+
+// `buffer` has room for a piece.
+static tarn_status set_values(const tarn__checkpoint_file *file, tarn__param *param, float *buffer, bool moments) {
+  if (!find_recipe(file, param)) TARN_TRY(take_values(file, param, buffer));
   if (!moments || !param->trained) return TARN_STATUS_OK;
-  TARN_TRY(take_state(file, TARN__TENSOR_MOMENT1, param, param->training.moments, param->training.moment1, buffer));
-  TARN_TRY(take_state(file, TARN__TENSOR_MOMENT2, param, param->training.moments, param->training.moment2, buffer));
-  return param->training.grad_sum
-             ? take_state(file, TARN__TENSOR_SUM, param, TARN__F32, param->training.grad_sum, buffer)
-             : TARN_STATUS_OK;
+  TARN_TRY(take_state(file, TARN__TENSOR_MOMENT1, param, param->training.moment1, buffer));
+  TARN_TRY(take_state(file, TARN__TENSOR_MOMENT2, param, param->training.moment2, buffer));
+  return param->training.grad_sum ? take_state(file, TARN__TENSOR_SUM, param, param->training.grad_sum, buffer)
+                                  : TARN_STATUS_OK;
+}
+
+static tarn_status initialise_helper(tarn__param *param, uint64_t seed) {
+  void *values;
+  TARN_TRY(tarn__alloc(&values, TARN__MEMORY_OTHER, (size_t)(param->rows * param->cols), sizeof(float)));
+  tarn_status status = tarn__param_initialise(param, seed, values);
+  if (status == TARN_STATUS_OK) status = tarn__param_set(param, values);
+  tarn__free(values);
+  return status;
 }
 
 // With backskipping's own parameters: predictors are stored, feedback is a function of the seed alone.
@@ -220,12 +239,7 @@ static tarn_status set_all(const tarn__checkpoint_file *file, tarn__model *model
   for (size_t i = 0; i < model->param_count; i++) TARN_TRY(set_values(file, model->params[i], buffer, moments));
   for (size_t i = 0; moments && i < model->helper_count; i++) {
     tarn__param *param = model->helpers[i];
-    if (param->trained) {
-      TARN_TRY(set_values(file, param, buffer, true));
-    } else {
-      TARN_TRY(tarn__param_initialise(param, file->seed, buffer));
-      TARN_TRY(tarn__param_set(param, buffer));
-    }
+    TARN_TRY(param->trained ? set_values(file, param, buffer, true) : initialise_helper(param, file->seed));
   }
   return TARN_STATUS_OK;
 }
@@ -235,20 +249,13 @@ static tarn_status load(const tarn__checkpoint_file *file, tarn__model *model, b
   TARN_TRY(check_contents(file, model, moments, &recipes));
   model->seed = file->seed;
   if (recipes) TARN_TRY(tarn__regenerate(model, file->seed, file->tensors.path));
-  size_t largest = 0;
   for (size_t i = 0; i < model->param_count; i++) {
     const tarn__param *param = model->params[i];
     const char *recipe = find_recipe(file, param);
     if (recipe) TARN_TRY(tarn__recipe_verify(recipe, file->tensors.path, param));
   }
-  for (size_t i = 0; i < model->param_count + (moments ? model->helper_count : 0); i++) {
-    const tarn__param *param = tarn__model_param(model, i);
-    const size_t count = (size_t)(param->rows * param->cols);
-    if (i < model->param_count && find_recipe(file, param)) continue;  // the model holds these
-    if (!passage(param) && count > largest) largest = count;
-  }
   void *buffer;
-  TARN_TRY(tarn__alloc(&buffer, TARN__MEMORY_OTHER, largest, sizeof(float)));
+  TARN_TRY(tarn__alloc(&buffer, TARN__MEMORY_OTHER, PIECE, sizeof(float)));
   tarn_status status = set_all(file, model, buffer, moments);
   tarn__free(buffer);
   return status;

@@ -231,6 +231,18 @@ static char *make_header(const tarn__stored *const *order, size_t count, const t
   return text;
 }
 
+// Values go to the file piece by piece, so that those of a device need no more room in the host's memory than one.
+static tarn_status put_values(tarn__writer *writer, const tarn__stored *tensor, tarn__host_room *room) {
+  for (size_t done = 0; done < tensor->bytes;) {
+    const size_t left = tensor->bytes - done, now = left < TARN__MAP_PIECE ? left : TARN__MAP_PIECE;
+    void *data;
+    TARN_TRY(tarn__device_read(tensor->device, &data, (const char *)tensor->data + done, now, room));
+    TARN_TRY(tarn__writer_put(writer, data, now));
+    done += now;
+  }
+  return TARN_STATUS_OK;
+}
+
 static tarn_status put_file(tarn__writer *writer, const char *header, const tarn__stored *const *order, size_t count) {
   static const char spaces[ALIGN + 1] = "                                                                ";
   size_t length = strlen(header);
@@ -242,11 +254,7 @@ static tarn_status put_file(tarn__writer *writer, const char *header, const tarn
   TARN_TRY(tarn__writer_put(writer, spaces, padding));
   tarn__host_room room = {0};
   tarn_status status = TARN_STATUS_OK;
-  for (size_t i = 0; i < count && status == TARN_STATUS_OK; i++) {
-    void *data;
-    status = tarn__device_read(order[i]->device, &data, order[i]->data, order[i]->bytes, &room);
-    if (status == TARN_STATUS_OK) status = tarn__writer_put(writer, data, order[i]->bytes);
-  }
+  for (size_t i = 0; i < count && status == TARN_STATUS_OK; i++) status = put_values(writer, order[i], &room);
   tarn__host_room_close(&room);
   return status;
 }
@@ -300,6 +308,31 @@ static tarn_status manifest_add(manifest *m, const char *text) {
   return TARN_STATUS_OK;
 }
 
+static tarn_status hash_apart(char hash[TARN__HASH_TEXT], const tarn__stored *tensor, tarn__host_room *room) {
+  tarn__hasher *hasher;
+  TARN_TRY(tarn__hasher_open(&hasher));
+  tarn_status status = TARN_STATUS_OK;
+  for (size_t done = 0; done < tensor->bytes && status == TARN_STATUS_OK; done += TARN__MAP_PIECE) {
+    const size_t left = tensor->bytes - done, now = left < TARN__MAP_PIECE ? left : TARN__MAP_PIECE;
+    void *data;
+    status = tarn__device_read(tensor->device, &data, (const char *)tensor->data + done, now, room);
+    if (status == TARN_STATUS_OK) tarn__hasher_add(hasher, data, now);
+  }
+  if (status == TARN_STATUS_OK) tarn__hasher_text(hash, hasher, NULL, 0);
+  tarn__hasher_close(&hasher);
+  return status;
+}
+
+static tarn_status hash_values(char hash[TARN__HASH_TEXT], const tarn__stored *tensor, const tarn__map *map,
+                               tarn__host_room *room) {
+  if (!tarn__device_is_host(tensor->device)) return hash_apart(hash, tensor, room);
+  if (map)
+    tarn__hash_map(hash, map, tensor->data, tensor->bytes);
+  else
+    tarn__hash(hash, tensor->data, tensor->bytes);
+  return TARN_STATUS_OK;
+}
+
 static tarn_status manifest_fill(manifest *m, const tarn__stored *tensors, size_t count, const tarn__stored_text *texts,
                                  size_t text_count, const char *except, const tarn__map *map) {
   for (size_t i = 0; i < text_count; i++) {
@@ -316,12 +349,7 @@ static tarn_status manifest_fill(manifest *m, const tarn__stored *tensors, size_
       TARN_TRY(manifest_add(m, word));
     }
     char hash[TARN__HASH_TEXT];
-    void *data;
-    TARN_TRY(tarn__device_read(tensors[i].device, &data, tensors[i].data, tensors[i].bytes, &m->room));
-    if (map)
-      tarn__hash_map(hash, map, data, tensors[i].bytes);
-    else
-      tarn__hash(hash, data, tensors[i].bytes);
+    TARN_TRY(hash_values(hash, &tensors[i], map, &m->room));
     TARN_TRY(manifest_add(m, hash));
   }
   return TARN_STATUS_OK;

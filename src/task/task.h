@@ -77,7 +77,7 @@ typedef struct tarn__task_loss {
   const tarn__batch *batch;  // ids NULL: the graph is only planned
   const tarn__task_weights *weights;
   double smoothing;
-  const double *grad_scale;  // read at run time: 1 / predictions of the whole update
+  double grad_scale;  // 1 / predictions of the whole update; of no account where the graph is only planned
   // Where measures need more than sums of the loss: what the model answers, a row a prediction, of which the entry's
   // `tally` is given the values. NULL: nobody asks for it.
   tarn__tensor **answers;

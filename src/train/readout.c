@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "config/config_fail.h"
 #include "graph/profile.h"
 #include "optim/ridge.h"
 #include "task/task.h"
@@ -16,7 +17,9 @@ typedef struct readout {
   int64_t width, words, most;  // most: rows that may be kept out
   int64_t sentences, held;     // seen; rows kept out
   tarn__ridge sums;
-  float *row, *states;     // [width] of a batch in bf16; [most, width] kept out
+  const tarn__device *device;
+  void *states;            // [most, width] kept out, in the model's precision and the memory of its device
+  tarn__dtype dtype;       // of them
   int32_t *targets;        // [most]
   double *weights, *bias;  // [width, words], [words]
   double *gaps;            // [most, words]
@@ -31,25 +34,28 @@ static int64_t most_held(int64_t width, int64_t words) {
 
 size_t tarn__readout_bytes(const tarn__model *model) {
   const int64_t width = model->weights.output_table->cols, words = model->target_vocab, most = most_held(width, words);
-  const size_t numbers = (size_t)((width + 2 + most) * words), states = (size_t)((most + 1 + words) * width + most);
-  return tarn__ridge_bytes(width, words) + numbers * sizeof(double) + states * sizeof(float);
+  const size_t numbers = (size_t)((width + 2 + most) * words), values = (size_t)(words * width + most);
+  // Held states once more where the host sees them only as a copy.
+  const size_t states = (size_t)(most * width) * tarn__dtype_size(model->dtype) * (model->device->host_memory ? 1 : 2);
+  return tarn__ridge_bytes(model->device, width, words) + numbers * sizeof(double) + values * sizeof(float) + states;
 }
 
 tarn_status tarn__readout_check(const tarn__model *model) {
-  const char *name = model->config->name;
+  static const char key[] = "train.optimiser";
   for (size_t i = 0; i < model->param_count; i++) {
     const tarn__param *param = model->params[i];
     const bool output = param == model->weights.output_table || param == model->weights.output_bias;
-    TARN_REQUIRE(output || !param->trained, USAGE,
-                 "%s: train.optimiser: ridge computes the output layer alone, but %s is trained; freeze it "
-                 "(model.frozen_embeddings: decoder, kinds.NAME.frozen: yes, norms left out)",
-                 name, param->name);
+    if (!output && param->trained)
+      return tarn__config_fail(model->config, TARN_STATUS_USAGE, key,
+                               "ridge computes the output layer alone, but %s is trained; freeze it "
+                               "(model.frozen_embeddings: decoder, kinds.NAME.frozen: yes, norms left out)",
+                               param->name);
   }
-  TARN_REQUIRE(
-      model->target_vocab <= TARN__READOUT_WORDS, USAGE,
-      "%s: train.optimiser: ridge sums a number for every unit and token, and takes vocabularies of at most %d "
-      "tokens, not %lld",
-      name, TARN__READOUT_WORDS, (long long)model->target_vocab);
+  if (model->target_vocab > TARN__READOUT_WORDS)
+    return tarn__config_fail(model->config, TARN_STATUS_USAGE, key,
+                             "ridge sums a number for every unit and token, and takes vocabularies of at most %d "
+                             "tokens, not %lld",
+                             TARN__READOUT_WORDS, (long long)model->target_vocab);
   return TARN_STATUS_OK;
 }
 
@@ -59,13 +65,16 @@ static tarn_status take(void *out, int64_t count, size_t size) {
 
 static tarn_status open_readout(readout *r, const tarn__model *model) {
   void *memory;
-  *r = (readout){.width = model->weights.output_table->cols, .words = model->target_vocab};
+  *r = (readout){.width = model->weights.output_table->cols,
+                 .words = model->target_vocab,
+                 .device = model->device,
+                 .dtype = model->dtype};
   r->most = most_held(r->width, r->words);
   TARN_TRY(tarn__ridge_open_classes(&r->sums, model->device, r->width, r->words));
-  TARN_TRY(take(&memory, (r->most + 1 + r->words) * r->width, sizeof(float)));
-  r->row = memory;
-  r->states = r->row + r->width;
-  r->values = r->states + r->most * r->width;
+  TARN_TRY(r->device->allocate(&r->states, TARN__MEMORY_OPTIMISER, (size_t)(r->most * r->width),
+                               tarn__dtype_size(r->dtype)));
+  TARN_TRY(take(&memory, r->words * r->width, sizeof(float)));
+  r->values = memory;
   TARN_TRY(take(&memory, r->most, sizeof(int32_t)));
   r->targets = memory;
   TARN_TRY(take(&memory, (r->width + 2 + r->most) * r->words, sizeof(double)));
@@ -78,32 +87,27 @@ static tarn_status open_readout(readout *r, const tarn__model *model) {
 
 static void close_readout(readout *r) {
   tarn__ridge_close(&r->sums);
-  tarn__free(r->row);
+  if (r->states) r->device->free(r->states);
+  tarn__free(r->values);
   tarn__free(r->targets);
   tarn__free(r->weights);
 }
 
-static const float *row_of(const readout *r, const void *rows, tarn__dtype dtype, int64_t index) {
-  if (dtype == TARN__F32) return (const float *)rows + index * r->width;
-  const uint16_t *row = (const uint16_t *)rows + index * r->width;
-  for (int64_t i = 0; i < r->width; i++) r->row[i] = tarn__bf16_to_f32(row[i]);
-  return r->row;
-}
-
-static tarn_status add_batch(readout *r, const void *rows, tarn__dtype dtype, const tarn__batch *batch) {
+// Rows of a batch, which never leave the device, become samples of the regression or are held.
+static tarn_status add_batch(readout *r, const void *rows, const tarn__batch *batch) {
+  const size_t row_bytes = (size_t)r->width * tarn__dtype_size(r->dtype);
   for (int64_t s = 0; s < batch->target.sentences; s++) {
     const int32_t first = batch->target.offsets[s], last = batch->target.offsets[s + 1];
     // Where there is room for its beginning alone, that is held: with nothing held there is no scale to be found.
     const int64_t room = r->sentences++ % TARN__READOUT_EVERY == 0 ? r->most - r->held : 0;
-    for (int32_t i = first; i < last; i++) {
-      const float *row = row_of(r, rows, dtype, i);
-      if (i - first >= room) {
-        TARN_TRY(tarn__ridge_add_class(&r->sums, row, batch->targets[i]));
-        continue;
-      }
-      memcpy(r->states + r->held * r->width, row, (size_t)r->width * sizeof *row);
-      r->targets[r->held++] = batch->targets[i];
-    }
+    const int64_t held = room < last - first ? room : last - first;
+    TARN_TRY(tarn__ridge_add_rows(&r->sums, rows, r->dtype, first + held, last - first - held,
+                                  batch->targets + first + held));
+    if (held == 0) continue;
+    TARN_TRY(r->device->copy((char *)r->states + (size_t)r->held * row_bytes,
+                             (const char *)rows + (size_t)first * row_bytes, (size_t)held * row_bytes));
+    memcpy(r->targets + r->held, batch->targets + first, (size_t)held * sizeof *r->targets);
+    r->held += held;
   }
   return TARN_STATUS_OK;
 }
@@ -126,7 +130,7 @@ static tarn_status add_epoch(readout *r, tarn_train *t, tarn__progress *next) {
     const tarn__loaded *loaded = tarn__loader_next(t->loader);
     TARN_TRY(tarn__stepper_states(&t->stepper, &rows, &loaded->batch));
     TARN_TRY(tarn__train_check_data(t));
-    TARN_TRY(add_batch(r, rows, t->model->dtype, &loaded->batch));
+    TARN_TRY(add_batch(r, rows, &loaded->batch));
     next->batches++;
     next->target_tokens += loaded->batch.predictions;
     next->window_target += loaded->batch.predictions;
@@ -138,9 +142,7 @@ static tarn_status add_epoch(readout *r, tarn_train *t, tarn__progress *next) {
 }
 
 static tarn_status add_held(readout *r) {
-  for (int64_t i = 0; i < r->held; i++)
-    TARN_TRY(tarn__ridge_add_class(&r->sums, r->states + i * r->width, r->targets[i]));
-  return TARN_STATUS_OK;
+  return tarn__ridge_add_rows(&r->sums, r->states, r->dtype, 0, r->held, r->targets);
 }
 
 // The share of a token in the samples of the last regression.
@@ -161,16 +163,32 @@ static tarn_status solve(readout *r, tarn_train *t) {
       t->dir.last);
 }
 
-static void find_gaps(readout *r) {
+static double state_at(const readout *r, const void *states, int64_t at) {
+  if (r->dtype == TARN__F32) return (double)((const float *)states)[at];
+  return (double)tarn__bf16_to_f32(((const uint16_t *)states)[at]);
+}
+
+// Of states as the host sees them.
+static void set_gaps(readout *r, const void *states) {
 #pragma omp parallel for schedule(static)
   for (int64_t i = 0; i < r->held; i++) {
     double *gap = r->gaps + i * r->words;
     for (int64_t v = 0; v < r->words; v++) gap[v] = r->bias[v] - share_of(r, v);
     for (int64_t k = 0; k < r->width; k++) {
-      const double x = (double)r->states[i * r->width + k], *row = r->weights + k * r->words;
+      const double x = state_at(r, states, i * r->width + k), *row = r->weights + k * r->words;
       for (int64_t v = 0; v < r->words; v++) gap[v] += x * row[v];
     }
   }
+}
+
+static tarn_status find_gaps(readout *r) {
+  tarn__host_room room = {0};
+  void *states;
+  const size_t bytes = (size_t)(r->held * r->width) * tarn__dtype_size(r->dtype);
+  tarn_status status = tarn__device_read(r->device, &states, r->states, bytes, &room);
+  if (status == TARN_STATUS_OK) set_gaps(r, states);
+  tarn__host_room_close(&room);
+  return status;
 }
 
 // log p + s (W h + b - p) / p^a as a matrix and a bias.
@@ -190,7 +208,7 @@ static tarn_status compute(readout *r, tarn_train *t, tarn__calibration *c) {
   const bool apart = r->sums.count + r->sums.waiting_count > 0;
   if (!apart) TARN_TRY(add_held(r));
   TARN_TRY(solve(r, t));
-  find_gaps(r);
+  TARN_TRY(find_gaps(r));
   const tarn__calibration_data data = {.gaps = r->gaps,
                                        .log_shares = r->log_shares,
                                        .targets = r->targets,

@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "graph/profile.h"
 #include "graph/update.h"
+#include "parts/backskip.h"
 
 static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
 
@@ -13,7 +14,7 @@ static tarn_status build(tarn__stepper *s, const tarn__batch *batch, const tarn_
                          bool training, tarn__tensor **loss, tarn__tensor **answers) {
   tarn__model_begin(s->model, &s->graph, training, s->exec.threads);
   s->graph.update = s->update;
-  *loss = tarn__model_build_loss(s->model, &s->graph, batch, shortcuts, s->smoothing, &s->grad_scale, answers);
+  *loss = tarn__model_build_loss(s->model, &s->graph, batch, shortcuts, s->smoothing, s->grad_scale, answers);
   if (training) tarn__model_differentiate(s->model, &s->graph, *loss);
   return tarn__graph_plan(&s->graph);
 }
@@ -169,6 +170,7 @@ static tarn_status compute(tarn__stepper *s, tarn__stepper_loss *loss, const tar
   tarn__graph_bind(&s->graph, s->workspace);
   TARN_TRY(run_graph(s, training, begin));
   if (training && s->model->updates_at_once) TARN_TRY(tarn__graph_update_squares(&s->graph, &s->squares));
+  if (training && s->update > 0) TARN_TRY(tarn__backskip_measured(&s->graph));
   if (cached) tarn__map_release(&s->cache->map);
   void *values;
   TARN_TRY(tarn__graph_read(&s->graph, &values, result, &s->results));
@@ -191,15 +193,11 @@ tarn_status tarn__stepper_evaluate(tarn__stepper *stepper, tarn__stepper_loss *l
   return compute(stepper, loss, batch, false);
 }
 
-// Runs the graph that is planned, for its one result.
-static tarn_status run_rows(tarn__stepper *s, const void **rows, const tarn__tensor *result) {
+// Runs the graph that is planned.
+static tarn_status run_planned(tarn__stepper *s) {
   TARN_TRY(make_room(s));
   tarn__graph_bind(&s->graph, s->workspace);
-  TARN_TRY(tarn__graph_run(&s->graph, &s->exec));
-  void *values;
-  TARN_TRY(tarn__graph_read(&s->graph, &values, result, &s->results));
-  *rows = values;
-  return TARN_STATUS_OK;
+  return tarn__graph_run(&s->graph, &s->exec);
 }
 
 tarn_status tarn__stepper_states(tarn__stepper *stepper, const void **rows, const tarn__batch *batch) {
@@ -207,12 +205,18 @@ tarn_status tarn__stepper_states(tarn__stepper *stepper, const void **rows, cons
   tarn__model_begin(stepper->model, &stepper->graph, false, stepper->exec.threads);
   tarn__tensor *result = tarn__model_build_states(stepper->model, &stepper->graph, &batch->target);
   TARN_TRY(tarn__graph_plan(&stepper->graph));
-  return run_rows(stepper, rows, result);
+  TARN_TRY(run_planned(stepper));
+  *rows = result->data;
+  return TARN_STATUS_OK;
 }
 
 tarn_status tarn__stepper_bottom(tarn__stepper *stepper, const void **rows, const tarn__packed *source) {
   tarn__tensor *result;
   stepper->exec.profile = NULL;
   TARN_TRY(build_bottom(stepper, source, &result));
-  return run_rows(stepper, rows, result);
+  TARN_TRY(run_planned(stepper));
+  void *values;
+  TARN_TRY(tarn__graph_read(&stepper->graph, &values, result, &stepper->results));
+  *rows = values;
+  return TARN_STATUS_OK;
 }

@@ -54,7 +54,7 @@ tarn_status tarn__stepper_train(tarn__stepper *stepper, tarn__stepper_loss *loss
 tarn_status tarn__stepper_evaluate(tarn__stepper *stepper, tarn__stepper_loss *loss,
                                    const tarn__batch *batch) TARN_CHECKED;
 // What the output layer of a language model reads of the rows of a batch, without dropout: *rows [target_rows, d_model]
-// in the model's precision, valid until the next call.
+// in the model's precision and the memory of its device, valid until the next call.
 tarn_status tarn__stepper_states(tarn__stepper *stepper, const void **rows, const tarn__batch *batch) TARN_CHECKED;
 // Outputs of the frozen bottom for source sentences: *rows [source->rows, d_model] in the model's precision, valid
 // until the next call. At most as many rows as a training batch may have.

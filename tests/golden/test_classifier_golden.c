@@ -137,7 +137,7 @@ static void run(tarn__model *model, const tarn__safetensors *file, const made *m
   tarn__host_room room = {0};
   tarn__graph_begin(&graph, w->device, w->dtype, training, 2);
   tarn__tensor *loss =
-      tarn__model_build_loss(model, &graph, &m->batch, NULL, smoothing, &scale, training ? NULL : &answers);
+      tarn__model_build_loss(model, &graph, &m->batch, NULL, smoothing, scale, training ? NULL : &answers);
   if (training) tarn__graph_differentiate(&graph, loss);
   must(tarn__graph_plan(&graph));
   must(w->device->allocate(&workspace, TARN__MEMORY_ACTIVATION, graph.workspace_bytes, 1));

@@ -231,7 +231,7 @@ static void run_case(void **state) {
   double grad_scale = 1.0 / (double)batch.predictions;
   tarn__graph graph = {0};
   tarn__graph_begin(&graph, way->device, way->dtype, true, way->threads);
-  tarn__tensor *loss = tarn__model_build_loss(model, &graph, &batch, NULL, smoothing, &grad_scale, NULL);
+  tarn__tensor *loss = tarn__model_build_loss(model, &graph, &batch, NULL, smoothing, grad_scale, NULL);
   tarn__graph_differentiate(&graph, loss);
   must(tarn__graph_plan(&graph));
   void *workspace;

@@ -37,7 +37,7 @@ static void build_error(check *c, tarn__graph *graph, const void *spec) {
   tarn__param *weight = check_param(c, 1, D, 0.5, true), *bias = check_param(c, 1, 1, 0.5, true);
   tarn__tensor *wanted = check_ints(c, graph, bits, 3);
   tarn__tensor *y = tarn__linear(graph, x, check_param(c, D, D, 0.5, true), NULL, TARN__IDENTITY);
-  check_loss(c, tarn__squared_error(graph, tarn__tanh(graph, y), weight, bias, wanted, &grad_scale, &numbers));
+  check_loss(c, tarn__squared_error(graph, tarn__tanh(graph, y), weight, bias, wanted, grad_scale, &numbers));
 }
 
 static void mean(void **state) {

@@ -80,7 +80,7 @@ static void frozen_has_no_gradient_node(void **state) {
   tarn__tensor *hidden = tarn__linear(&graph, x, &trained, NULL, TARN__IDENTITY);
   tarn__tensor *y = tarn__linear(&graph, hidden, &frozen, NULL, TARN__IDENTITY);
   tarn__tensor *wanted = tarn__graph_input(&graph, 4, targets, "targets");
-  tarn__tensor *loss = tarn__output_loss(&graph, y, &table, NULL, wanted, 0.0, &scale);
+  tarn__tensor *loss = tarn__output_loss(&graph, y, &table, NULL, wanted, 0.0, scale);
   assert_int_equal(graph.node_count, 3);
   tarn__graph_differentiate(&graph, loss);
   // dx of the frozen layer and dweight of the trained one; nothing else.

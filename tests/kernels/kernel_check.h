@@ -53,6 +53,7 @@ typedef struct check {
   double *output_weight[CHECK_MAX];  // of the sum
   tarn__random random;
   tarn__dtype dtype;
+  void (*after)(const tarn__graph *graph);  // told of each run while its tensors are there; NULL: nobody
 } check;
 
 typedef void (*check_build)(check *c, tarn__graph *graph, const void *spec);
@@ -282,6 +283,7 @@ static inline void check_run(check *c, check_build build, const void *spec, cons
   tarn__graph_bind(&graph, workspace);
   tarn__exec exec = {.threads = CHECK_THREADS, .seed = 7, .step = 3};
   check_ok(tarn__graph_run(&graph, &exec));
+  if (c->after) c->after(&graph);
   for (int i = 0; i < c->items; i++) check_read_item(&c->item[i], training);
   for (int k = 0; k < c->outputs; k++)
     for (size_t i = 0; c->output_value[k] != NULL && i < c->output_size[k]; i++)

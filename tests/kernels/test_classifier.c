@@ -44,7 +44,7 @@ static void build_error(check *c, tarn__graph *graph, const void *spec) {
   tarn__tensor *x = check_input(c, graph, s->rows, s->d, 1.0, true), *numbers;
   tarn__param *weight = check_param(c, 1, s->d, 0.1, true), *bias = check_param(c, 1, 1, 0.5, true);
   tarn__tensor *loss =
-      tarn__squared_error(graph, x, weight, bias, check_ints(c, graph, bits, s->rows), &grad_scale, &numbers);
+      tarn__squared_error(graph, x, weight, bias, check_ints(c, graph, bits, s->rows), grad_scale, &numbers);
   check_output(c, numbers);
   check_loss(c, loss);
 }
@@ -52,7 +52,7 @@ static void build_error(check *c, tarn__graph *graph, const void *spec) {
 static void build_numbers(check *c, tarn__graph *graph, const void *spec) {
   const shape *s = spec;
   tarn__tensor *x = check_input(c, graph, s->rows, s->d, 1.0, false), *numbers;
-  (void)tarn__squared_error(graph, x, check_param(c, 1, s->d, 0.1, false), check_param(c, 1, 1, 0.5, false), NULL, NULL,
+  (void)tarn__squared_error(graph, x, check_param(c, 1, s->d, 0.1, false), check_param(c, 1, 1, 0.5, false), NULL, 0.0,
                             &numbers);
   check_output(c, numbers);
 }
@@ -64,7 +64,7 @@ static void build_classes(check *c, tarn__graph *graph, const void *spec) {
   tarn__tensor *x = check_input(c, graph, s->rows, s->d, 1.0, true);
   tarn__param *table = check_param(c, s->classes, s->d, 1.5 / sqrt((double)s->d), true);
   tarn__param *bias = check_param(c, 1, s->classes, 0.5, true);
-  check_loss(c, tarn__output_loss(graph, x, table, bias, check_ints(c, graph, targets, s->rows), 0.1, &grad_scale));
+  check_loss(c, tarn__output_loss(graph, x, table, bias, check_ints(c, graph, targets, s->rows), 0.1, grad_scale));
 }
 
 static void build_log(check *c, tarn__graph *graph, const void *spec) {

@@ -102,7 +102,7 @@ static void add_gradient(tarn__param *table, int32_t first) {
   tarn__graph_begin(&graph, &tarn__device_cpu, TARN__F32, true, CHECK_THREADS);
   tarn__tensor *x = tarn__embedding(&graph, tarn__graph_input(&graph, ROWS, ids, "ids"), NULL, table, NULL, 1.0, 0.0);
   tarn__tensor *loss =
-      tarn__output_loss(&graph, x, &output, NULL, tarn__graph_input(&graph, ROWS, targets, "targets"), 0.0, &scale);
+      tarn__output_loss(&graph, x, &output, NULL, tarn__graph_input(&graph, ROWS, targets, "targets"), 0.0, scale);
   loss->keep = true;
   tarn__graph_differentiate(&graph, loss);
   check_ok(tarn__graph_plan(&graph));

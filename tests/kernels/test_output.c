@@ -36,7 +36,7 @@ static void build_loss(check *c, tarn__graph *graph, const void *spec) {
   int32_t targets[1024];
   for (int64_t r = 0; r < s->rows; r++) targets[r] = (int32_t)((r * 7919 + 3) % s->words);
   tarn__tensor *wanted = check_ints(c, graph, targets, s->rows);
-  check_loss(c, tarn__output_loss(graph, x, table, bias, wanted, s->smoothing, &grad_scale));
+  check_loss(c, tarn__output_loss(graph, x, table, bias, wanted, s->smoothing, grad_scale));
 }
 
 static void build_log(check *c, tarn__graph *graph, const void *spec) {
@@ -123,7 +123,7 @@ static void build_sure(check *c, tarn__graph *graph, const void *spec) {
   int32_t targets[64];
   for (int64_t r = 0; r < s->rows; r++) targets[r] = (int32_t)(r % s->words);
   tarn__tensor *wanted = check_ints(c, graph, targets, s->rows);
-  check_loss(c, tarn__output_loss(graph, x, table, bias, wanted, s->smoothing, &grad_scale));
+  check_loss(c, tarn__output_loss(graph, x, table, bias, wanted, s->smoothing, grad_scale));
 }
 
 // Rows that only fill a block of 32 must not spoil the gradients.
@@ -162,7 +162,7 @@ static void no_rows(void **state) {
     tarn__tensor *x = tarn__graph_external(&graph, TARN__F32, 0, D, values, "x");
     x->needs_grad = true;
     tarn__tensor *targets = tarn__graph_input(&graph, 0, &target, "targets");
-    tarn__tensor *loss = tarn__output_loss(&graph, x, &table, &bias, targets, 0.1, &grad_scale);
+    tarn__tensor *loss = tarn__output_loss(&graph, x, &table, &bias, targets, 0.1, grad_scale);
     loss->keep = true;
     tarn__graph_differentiate(&graph, loss);
     check_ok(tarn__graph_plan(&graph));
@@ -198,7 +198,7 @@ static void not_finite(void **state) {
     tarn__param param = {.name = "table", .rows = 20, .cols = 8, .dtype = dtype, .value = table};
     tarn__graph_begin(&graph, &tarn__device_cpu, dtype, false, CHECK_THREADS);
     tarn__tensor *loss = tarn__output_loss(&graph, tarn__graph_external(&graph, dtype, 3, 8, x, "x"), &param, NULL,
-                                           tarn__graph_input(&graph, 3, targets, "targets"), 0.1, &grad_scale);
+                                           tarn__graph_input(&graph, 3, targets, "targets"), 0.1, grad_scale);
     loss->keep = true;
     check_ok(tarn__graph_plan(&graph));
     void *workspace = check_alloc(graph.workspace_bytes, 1);

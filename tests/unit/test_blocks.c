@@ -157,7 +157,7 @@ static void run_packed(fixture *f, const tarn__device *device, const packed *sou
   tarn__graph_begin(&graph, device, f->model->dtype, training, THREADS);
   const tarn__batch batch = {
       .source = source->view, .target = target->view, .predictions = target->view.rows, .targets = target->out};
-  tarn__tensor *loss = tarn__model_build_loss(f->model, &graph, &batch, NULL, smoothing, &f->scale, NULL);
+  tarn__tensor *loss = tarn__model_build_loss(f->model, &graph, &batch, NULL, smoothing, f->scale, NULL);
   if (training && !f->forward) tarn__graph_differentiate(&graph, loss);
   must(tarn__graph_plan(&graph));
   tarn__free(f->workspace);
@@ -439,7 +439,7 @@ static void bottom_needs_no_backward(const place *at) {
   tarn__graph_begin(&graph, &tarn__device_cpu, TARN__F32, true, THREADS);
   const tarn__batch batch = {
       .source = source.view, .target = target.view, .predictions = target.view.rows, .targets = target.out};
-  tarn__tensor *loss = tarn__model_build_loss(f.model, &graph, &batch, NULL, 0.1, &scale, NULL);
+  tarn__tensor *loss = tarn__model_build_loss(f.model, &graph, &batch, NULL, 0.1, scale, NULL);
   tarn__graph_differentiate(&graph, loss);
   must(tarn__graph_plan(&graph));
   int forward = 0, kept = 0;

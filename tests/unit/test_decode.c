@@ -116,7 +116,7 @@ static double full_nll(const fixture *f, const int32_t *source, int64_t source_l
   double scale = 1;
   tarn__graph_begin(&graph, f->model->device, f->model->dtype, false, tarn__threads());
   const tarn__batch batch = {.source = from, .target = to, .predictions = length, .targets = target};
-  tarn__tensor *loss = tarn__model_build_loss(f->model, &graph, &batch, NULL, 0.0, &scale, NULL);
+  tarn__tensor *loss = tarn__model_build_loss(f->model, &graph, &batch, NULL, 0.0, scale, NULL);
   must(tarn__graph_plan(&graph));
   void *workspace;
   must(tarn__alloc(&workspace, TARN__MEMORY_ACTIVATION, graph.workspace_bytes, 1));

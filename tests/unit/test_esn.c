@@ -70,7 +70,7 @@ static void look_back(const char *const *overrides, size_t count, int *nodes, in
   tarn__graph graph = {0};
   tarn__graph_begin(&graph, &tarn__device_cpu, TARN__F32, true, 2);
   tarn__tensor *loss = tarn__model_build_loss(
-      model, &graph, &(tarn__batch){.target = text, .predictions = text.rows, .targets = targets}, NULL, 0.1, &scale,
+      model, &graph, &(tarn__batch){.target = text, .predictions = text.rows, .targets = targets}, NULL, 0.1, scale,
       NULL);
   tarn__graph_differentiate(&graph, loss);
   assert_int_equal(tarn__graph_plan(&graph), TARN_STATUS_OK);

@@ -98,7 +98,7 @@ static int backward_nodes(const char *frozen, const char *label) {
   assert_int_equal(tarn__model_open(&model, config, 20, 20, TARN__F32, true), TARN_STATUS_OK);
   tarn__graph_begin(&graph, &tarn__device_cpu, TARN__F32, true, 1);
   const tarn__batch batch = {.source = side, .target = side, .predictions = 8};
-  tarn__graph_differentiate(&graph, tarn__model_build_loss(model, &graph, &batch, NULL, 0.1, &scale, NULL));
+  tarn__graph_differentiate(&graph, tarn__model_build_loss(model, &graph, &batch, NULL, 0.1, scale, NULL));
   assert_int_equal(tarn__graph_plan(&graph), TARN_STATUS_OK);
   int count = 0;
   for (size_t n = graph.forward_count; n < graph.node_count; n++)

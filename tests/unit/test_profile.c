@@ -204,7 +204,7 @@ static void counts_bytes(void **state) {
   tarn__tensor *h = tarn__embedding(&graph, id, NULL, &table, NULL, 1.0, 0.0);
   tarn__tensor *y = tarn__linear(&graph, h, &weight, &bias, TARN__RELU);
   tarn__tensor *target = tarn__graph_input(&graph, 3, targets, "targets");
-  tarn__graph_differentiate(&graph, tarn__output_loss(&graph, y, &words, NULL, target, 0.0, &grad_scale));
+  tarn__graph_differentiate(&graph, tarn__output_loss(&graph, y, &words, NULL, target, 0.0, grad_scale));
   assert_int_equal(tarn__graph_plan(&graph), TARN_STATUS_OK);
   // Ids, three rows of the table, the result.
   assert_true(bytes_of(&graph, "embedding") == 4 * (3 + 12 + 12));

@@ -50,8 +50,8 @@ static void classes_are_those_of_numpy(void **state) {
   for (int t = 0; t < T; t++) {
     float x[N];
     int32_t word = sample(x, t);
-    must(tarn__ridge_add_class(&sums[0], x, word));
-    must(tarn__ridge_add_class(&sums[t < T / 2 ? 1 : 2], x, word));
+    must(tarn__ridge_add_rows(&sums[0], x, TARN__F32, 0, 1, &word));
+    must(tarn__ridge_add_rows(&sums[t < T / 2 ? 1 : 2], x, TARN__F32, 0, 1, &word));
   }
   must(tarn__ridge_merge(&sums[1], &sums[2]));
   for (int k = 0; k < 2; k++) {
@@ -80,7 +80,7 @@ static void a_class_is_a_row_with_a_one(void **state) {
     for (int i = 0; i < INPUTS; i++) wide[i] = x[i] = (float)tarn__random_normal(&random);
     int32_t word = (int32_t)tarn__random_below(&random, WORDS);
     y[word] = 1;
-    must(tarn__ridge_add_class(&classes, x, word));
+    must(tarn__ridge_add_rows(&classes, x, TARN__F32, 0, 1, &word));
     must(tarn__ridge_add(&rows, wide, y));
   }
   static double w[2][INPUTS * WORDS], b[2][WORDS];
@@ -410,7 +410,7 @@ static void plans(void **state) {
   must(tarn_config_read(&c, "ridge.yaml", NULL, 0));
   tarn_plan_options options = {.threads = 1};
   must(tarn_plan_make(&plan, c, &options));
-  assert_true(plan.optimiser_bytes > tarn__ridge_bytes(40, TINY_VOCAB));
+  assert_true(plan.optimiser_bytes > tarn__ridge_bytes(&tarn__device_cpu, 40, TINY_VOCAB));
   tarn_plan_close(&plan);
   options.source_vocab = options.target_vocab = 20000;
   assert_int_equal(tarn_plan_make(&plan, c, &options), TARN_STATUS_USAGE);

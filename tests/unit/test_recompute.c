@@ -104,7 +104,7 @@ static void plan(fixture *f, const tarn__device *device) {
   tarn__packed target = {SENTENCES, ROWS, 24, f->ids[1], f->positions[1], target_offsets, NULL};
   tarn__graph_begin(&f->graph, device, f->model->dtype, true, THREADS);
   const tarn__batch batch = {.source = source, .target = target, .predictions = ROWS, .targets = f->targets};
-  f->loss = tarn__model_build_loss(f->model, &f->graph, &batch, NULL, 0.1, &f->scale, NULL);
+  f->loss = tarn__model_build_loss(f->model, &f->graph, &batch, NULL, 0.1, f->scale, NULL);
   tarn__model_differentiate(f->model, &f->graph, f->loss);
   must(tarn__graph_plan(&f->graph));
 }

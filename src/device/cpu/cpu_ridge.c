@@ -30,6 +30,17 @@ void tarn__cpu_ridge_add(const tarn__ridge *ridge) {
   }
 }
 
+void tarn__cpu_ridge_take(const tarn__ridge *ridge, const void *rows, tarn__dtype dtype, int64_t first, int64_t count) {
+  for (int64_t t = 0; t < count; t++) {
+    double *z = ridge->waiting + (ridge->waiting_count + t) * ridge->pitch;
+    const int64_t from = (first + t) * ridge->inputs;
+    if (dtype == TARN__F32)
+      for (int64_t i = 0; i < ridge->inputs; i++) z[i] = (double)((const float *)rows)[from + i];
+    else
+      for (int64_t i = 0; i < ridge->inputs; i++) z[i] = (double)tarn__bf16_to_f32(((const uint16_t *)rows)[from + i]);
+  }
+}
+
 // LAPACK's would be as good, but its bits depend on the number of threads.
 bool tarn__cpu_cholesky(double *a, int64_t n, double least) {
   const tarn__ridge_kernels *kernels = TARN__TABLE_NOW(tarn__ridge_kernels);

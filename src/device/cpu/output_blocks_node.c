@@ -435,7 +435,7 @@ void tarn__output_blocks_run(const tarn__exec *exec, const tarn__node *node) {
             .memory = node->scratch,
             .threads = exec->threads,
             .smoothing = attr->smoothing};
-  if (w.l.wants_dx || w.l.wants_words) w.scale = *attr->grad_scale;
+  if (w.l.wants_dx || w.l.wants_words) w.scale = attr->grad_scale;
   w.table_accumulate = node->dparam[0] != NULL && tarn__param_accumulate(node->dparam[0]);
   w.bias_accumulate = node->dparam[1] != NULL && tarn__param_accumulate(node->dparam[1]);
   double *losses = node->out[2] != NULL ? node->out[2]->data : (void *)at(&w, w.l.losses);

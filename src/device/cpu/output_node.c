@@ -203,7 +203,7 @@ static void part_loss(const tarn__exec *exec, const tarn__node *node, const layo
   for (int part = 0; part < exec->threads; part++) {
     tarn__output_row row = {.words = l->words,
                             .smoothing = attr->smoothing,
-                            .scale = l->wants_grad ? (float)*attr->grad_scale : 0.0f,
+                            .scale = l->wants_grad ? (float)attr->grad_scale : 0.0f,
                             .wants_grad = l->wants_grad,
                             .sums = node->dparam[1] != NULL ? sums + part * l->words : NULL};
     for (int64_t r = rows * part / exec->threads; r < rows * (part + 1) / exec->threads; r++) {

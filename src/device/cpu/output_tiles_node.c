@@ -329,7 +329,7 @@ void tarn__output_tiles_run(const tarn__exec *exec, const tarn__node *node) {
             .memory = node->scratch,
             .threads = exec->threads,
             .smoothing = attr->smoothing};
-  if (w.l.wants_dx || w.l.wants_words) w.scale = (float)*attr->grad_scale;
+  if (w.l.wants_dx || w.l.wants_words) w.scale = (float)attr->grad_scale;
   const bool table_accumulate = node->dparam[0] != NULL && tarn__param_accumulate(node->dparam[0]);
   const bool bias_accumulate = node->dparam[1] != NULL && tarn__param_accumulate(node->dparam[1]);
   pack_table(&w);

@@ -9,6 +9,7 @@
 #include "optim/ridge.h"
 
 void tarn__cpu_ridge_add(const tarn__ridge *ridge);
+void tarn__cpu_ridge_take(const tarn__ridge *ridge, const void *rows, tarn__dtype dtype, int64_t first, int64_t count);
 bool tarn__cpu_cholesky(double *a, int64_t n, double least);
 
 enum { TARN__RIDGE_ROWS = 8 };  // rows that are summed together

@@ -52,7 +52,7 @@ tarn_status tarn__cpu_squared_error(const tarn__exec *exec, const tarn__node *no
     if (!values) continue;
     const double error = number - (double)tarn__squared_error_value(values, r);
     loss[0] += error * error;
-    if (wants_grad) row_gradients(node, r, 2.0 * *attr->grad_scale * error);
+    if (wants_grad) row_gradients(node, r, 2.0 * attr->grad_scale * error);
   }
   loss[1] = loss[0];
   return TARN_STATUS_OK;

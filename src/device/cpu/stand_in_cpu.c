@@ -21,9 +21,10 @@ static tarn_status copy(const tarn__exec *exec, const tarn__node *node) {
   return TARN_STATUS_OK;
 }
 
-// out = factor_a * a + factor_b * b
-static void combine(const tarn__exec *exec, const tarn__node *node, float factor_a, float factor_b) {
-  const tarn__tensor *a = node->in[0], *b = node->in[1], *out = node->out[0];
+// out = factor_a * in 0 + factor_b * in 1
+static void combine(const tarn__exec *exec, const tarn__node *node, const tarn__tensor *out, float factor_a,
+                    float factor_b) {
+  const tarn__tensor *a = node->in[0], *b = node->in[1];
   int64_t n = size_of(out), pieces = (n + PIECE - 1) / PIECE;
 #pragma omp parallel for schedule(static) num_threads(exec->threads)
   for (int64_t piece = 0; piece < pieces; piece++) {
@@ -39,7 +40,7 @@ static void combine(const tarn__exec *exec, const tarn__node *node, float factor
 }
 
 static tarn_status add(const tarn__exec *exec, const tarn__node *node) {
-  combine(exec, node, 1.0f, (float)((const tarn__stand_in_add_attr *)node->attr)->scale);
+  combine(exec, node, node->out[0], 1.0f, (float)((const tarn__stand_in_add_attr *)node->attr)->scale);
   return TARN_STATUS_OK;
 }
 
@@ -68,13 +69,10 @@ static tarn_status measure(const tarn__exec *exec, const tarn__node *node) {
     own.approximation += parts[part].approximation;
     own.truth += parts[part].truth;
   }
-  tarn__stand_in_sums *sums = ((const tarn__stand_in_measure_attr *)node->attr)->sums;
-  sums->dot += own.dot;
-  sums->approximation += own.approximation;
-  sums->truth += own.truth;
-  if (!node->out[0]) return TARN_STATUS_OK;
+  memcpy(node->out[TARN__STAND_IN_SUMS]->data, &own, sizeof own);
+  if (!node->out[TARN__STAND_IN_ERROR]) return TARN_STATUS_OK;
   const float factor = own.truth > 1e-30 ? (float)(2.0 / own.truth) : 0.0f;
-  combine(exec, node, factor, -factor);
+  combine(exec, node, node->out[TARN__STAND_IN_ERROR], factor, -factor);
   return TARN_STATUS_OK;
 }
 

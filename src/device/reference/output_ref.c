@@ -70,7 +70,7 @@ tarn_status TARN__REF(tarn__output_loss_ref)(const tarn__exec *exec, const tarn_
     if (!wants_grad) continue;
     for (int64_t j = 0; j < words; j++) {
       double wanted = attr->smoothing / (double)words + (j == targets[r] ? 1.0 - attr->smoothing : 0.0);
-      logits[j] = (real)((exp((double)(logits[j] - log_sum)) - wanted) * *attr->grad_scale);
+      logits[j] = (real)((exp((double)(logits[j] - log_sum)) - wanted) * attr->grad_scale);
     }
     row_gradients(node, logits, r);
   }

@@ -41,4 +41,5 @@ const tarn__device tarn__device_reference = {
     .adam_step = adam_step,
     .grad_sum_add = grad_sum_add,
     .ridge_add = tarn__reference_ridge_add,
+    .ridge_take = tarn__reference_ridge_take,
     .cholesky = tarn__reference_cholesky};

@@ -18,6 +18,15 @@ void tarn__reference_ridge_add(const tarn__ridge *ridge) {
     }
 }
 
+void tarn__reference_ridge_take(const tarn__ridge *ridge, const void *rows, tarn__dtype dtype, int64_t first,
+                                int64_t count) {
+  (void)dtype;  // F32: the reference has no kernels for BF16
+  for (int64_t t = 0; t < count; t++)
+    for (int64_t i = 0; i < ridge->inputs; i++)
+      ridge->waiting[(ridge->waiting_count + t) * ridge->pitch + i] =
+          (double)((const float *)rows)[(first + t) * ridge->inputs + i];
+}
+
 bool tarn__reference_cholesky(double *a, int64_t n, double least) {
   for (int64_t i = 0; i < n; i++)
     for (int64_t j = i; j < n; j++) {

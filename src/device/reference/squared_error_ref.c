@@ -28,7 +28,7 @@ tarn_status TARN__REF(tarn__squared_error_ref)(const tarn__exec *exec, const tar
     loss[0] += (double)(error * error);
     loss[1] += (double)(error * error);
     if (!dx && !node->dparam[0] && !node->dparam[1]) continue;
-    const real g = (real)(2.0 * *attr->grad_scale) * error;
+    const real g = (real)(2.0 * attr->grad_scale) * error;
     for (int64_t i = 0; node->dparam[0] && i < x->cols; i++) ((real *)node->dparam[0]->training.grad)[i] += g * row[i];
     if (node->dparam[1]) ((real *)node->dparam[1]->training.grad)[0] += g;
     for (int64_t i = 0; dx && i < x->cols; i++) ((real *)dx->data)[r * x->cols + i] = g * weight[i];

@@ -32,12 +32,9 @@ tarn_status TARN__REF(tarn__stand_in_measure_ref)(const tarn__exec *exec, const 
     own.approximation += (double)a[i] * (double)a[i];
     own.truth += (double)b[i] * (double)b[i];
   }
-  tarn__stand_in_sums *sums = ((const tarn__stand_in_measure_attr *)node->attr)->sums;
-  sums->dot += own.dot;
-  sums->approximation += own.approximation;
-  sums->truth += own.truth;
-  if (!node->out[0]) return TARN_STATUS_OK;
-  real *error = node->out[0]->data;
+  memcpy(node->out[TARN__STAND_IN_SUMS]->data, &own, sizeof own);
+  if (!node->out[TARN__STAND_IN_ERROR]) return TARN_STATUS_OK;
+  real *error = node->out[TARN__STAND_IN_ERROR]->data;
   const real factor = own.truth > 1e-30 ? (real)(2.0 / own.truth) : 0;
   for (int64_t i = 0; i < n; i++) error[i] = factor * (a[i] - b[i]);
   return TARN_STATUS_OK;
