@@ -35,7 +35,7 @@ typedef struct bench {
 typedef struct bench_case {
   const char *name;
   tarn__tensor *(*build)(bench *b, const struct bench_case *c);  // returns the output, or the loss
-  int64_t d, out;                                                // widths of input and output
+  int64_t d, out;                                                // widths of input and output; of a head
   int length;                                                    // tokens of a sentence, for attention
   bool flag;                                                     // relu; causal; moments in bf16
 } bench_case;
@@ -136,8 +136,12 @@ static tarn__tensor *build_attention(bench *b, const bench_case *c) {
   tarn__tensor *qkv = input(b, 3 * c->d);
   qkv->rows = sentences * c->length;
   tarn__tensor *offsets = numbers(b, sentences + 1, c->length, INT32_MAX);
-  tarn__attention_spec spec = {
-      .heads = 4, .d = c->d, .key_column = c->d, .value_column = 2 * c->d, .causal = c->flag, .longest = c->length};
+  tarn__attention_spec spec = {.heads = (int)(c->d / c->out),
+                               .d = c->d,
+                               .key_column = c->d,
+                               .value_column = 2 * c->d,
+                               .causal = c->flag,
+                               .longest = c->length};
   return tarn__attention(&b->graph, qkv, qkv, offsets, offsets, spec);
 }
 
@@ -193,9 +197,17 @@ static const bench_case cases[] = {{"linear-qkv", build_linear, 512, 1536, 0, fa
                                    {"step-gru", build_step, 512, 1536, 0, false},
                                    {"step-lstm", build_step, 512, 2048, 0, false},
                                    {"step-esn", build_step, 512, 512, 0, false},
-                                   {"attention-20", build_attention, 512, 512, 20, false},
-                                   {"attention-causal-20", build_attention, 512, 512, 20, true},
-                                   {"attention-256", build_attention, 512, 512, 256, false},
+                                   {"attention-20", build_attention, 512, 128, 20, false},
+                                   {"attention-causal-20", build_attention, 512, 128, 20, true},
+                                   {"attention-256", build_attention, 512, 128, 256, false},
+                                   {"attention-512", build_attention, 512, 64, 512, false},
+                                   {"attention-1024", build_attention, 512, 64, 1024, false},
+                                   {"attention-2048", build_attention, 512, 64, 2048, false},
+                                   {"attention-4096", build_attention, 512, 64, 4096, false},
+                                   {"attention-causal-512", build_attention, 512, 64, 512, true},
+                                   {"attention-causal-1024", build_attention, 512, 64, 1024, true},
+                                   {"attention-causal-2048", build_attention, 512, 64, 2048, true},
+                                   {"attention-causal-4096", build_attention, 512, 64, 4096, true},
                                    {"residual-norm", build_residual, 512, 512, 0, false},
                                    {"residual-rms-norm", build_residual, 512, 512, 0, true},
                                    {"glu", build_glu, 512, 512, 0, false},

@@ -23,7 +23,7 @@
 #include "device/transfer.h"
 #include "graph/param.h"
 
-enum { TARN__MAX_INPUTS = 8, TARN__MAX_OUTPUTS = 4, TARN__MAX_PARAM_GRADS = 2 };
+enum { TARN__MAX_INPUTS = 9, TARN__MAX_OUTPUTS = 4, TARN__MAX_PARAM_GRADS = 2 };
 
 typedef struct tarn__graph tarn__graph;
 typedef struct tarn__node tarn__node;

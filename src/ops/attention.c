@@ -28,6 +28,8 @@ tarn__attention_backward tarn__attention_backward_of(const tarn__node *node) {
       .queries = node->in[TARN__ATTENTION_QUERIES],
       .keys_values = node->in[self ? TARN__ATTENTION_QUERIES : TARN__ATTENTION_KEYS_VALUES],
       .dout = node->in[TARN__ATTENTION_DO],
+      .result = node->in[TARN__ATTENTION_FORWARD_RESULT],
+      .statistics = node->in[TARN__ATTENTION_FORWARD_STATISTICS],
       .dqueries = node->out[TARN__ATTENTION_DQUERIES],
       .dkeys_values = node->out[self ? TARN__ATTENTION_DQUERIES : TARN__ATTENTION_DKEYS_VALUES],
       .add_queries = node->in[TARN__ATTENTION_PREVIOUS_QUERIES] != NULL,
@@ -83,6 +85,8 @@ static void grad(tarn__graph *graph, tarn__node *node) {
   back->in[TARN__ATTENTION_QUERY_OFFSETS] = node->in[TARN__ATTENTION_QUERY_OFFSETS];
   back->in[TARN__ATTENTION_KEY_OFFSETS] = node->in[TARN__ATTENTION_KEY_OFFSETS];
   back->in[TARN__ATTENTION_DO] = node->out[0]->grad;
+  back->in[TARN__ATTENTION_FORWARD_STATISTICS] = node->out[TARN__ATTENTION_STATISTICS];
+  if (node->out[TARN__ATTENTION_STATISTICS]) back->in[TARN__ATTENTION_FORWARD_RESULT] = node->out[0];
   if (queries->needs_grad)
     back->out[TARN__ATTENTION_DQUERIES] = tarn__grad_into(graph, queries, &back->in[TARN__ATTENTION_PREVIOUS_QUERIES]);
   if (!self && keys_values->needs_grad)
@@ -114,6 +118,9 @@ tarn__tensor *tarn__attention(tarn__graph *graph, tarn__tensor *queries, tarn__t
   node->in[TARN__ATTENTION_QUERY_OFFSETS] = query_offsets;
   node->in[TARN__ATTENTION_KEY_OFFSETS] = key_offsets;
   tarn__tensor *out = node->out[0] = tarn__graph_tensor(graph, queries->dtype, queries->rows, spec.d, "attention");
+  if (graph->training && queries->dtype == TARN__BF16 && spec.longest > TARN__ATTENTION_LONG)
+    node->out[TARN__ATTENTION_STATISTICS] =
+        tarn__graph_tensor(graph, TARN__F32, 2 * spec.heads, queries->rows, "attention statistics");
   tarn__graph_emit(graph, node);
   return out;
 }

@@ -18,24 +18,39 @@ static inline int64_t tarn__attention_column(int64_t head, int64_t key) {
   return head * (int64_t)TARN__ATTENTION_KEYS + key;
 }
 
-// Forward: in QUERIES, KEYS_VALUES, the offsets of both; out [R, d].
+// Sequences of more keys than this are long: of those in BF16 the backward pass reads the result and statistics of the
+// forward pass, so that it can go through the keys in pieces that stay in a cache (Dao 2023: FlashAttention-2). For
+// shorter ones it makes what it needs of its inputs alone, and nothing else is kept.
+enum { TARN__ATTENTION_LONG = 384 };
+
+// Forward: in QUERIES, KEYS_VALUES, the offsets of both; out RESULT [R, d] and STATISTICS F32 [2 H, R] or NULL, written
+// for long sequences, where the kernels have a use for them: the largest score of query row r and head h, scaled for
+// powers of two, and 1 / the sum of the powers, are in column r of rows 2 h and 2 h + 1.
 enum {
   TARN__ATTENTION_QUERIES,
   TARN__ATTENTION_KEYS_VALUES,
   TARN__ATTENTION_QUERY_OFFSETS,
   TARN__ATTENTION_KEY_OFFSETS
 };
+enum { TARN__ATTENTION_RESULT, TARN__ATTENTION_STATISTICS };
 
 // Backward: the same inputs (KEYS_VALUES is NULL if it is QUERIES), the gradient DO of the result, and the gradients
-// so far of queries and keys_values (NULL: none). Out DQUERIES and DKEYS_VALUES, each NULL if not wanted; both are one
-// tensor, DQUERIES, if the inputs are one.
-enum { TARN__ATTENTION_DO = 4, TARN__ATTENTION_PREVIOUS_QUERIES, TARN__ATTENTION_PREVIOUS_KEYS_VALUES };
+// so far of queries and keys_values (NULL: none); then both outputs of the forward pass, where there are STATISTICS.
+// Out DQUERIES and DKEYS_VALUES, each NULL if not wanted; both are one tensor, DQUERIES, if the inputs are one.
+enum {
+  TARN__ATTENTION_DO = 4,
+  TARN__ATTENTION_PREVIOUS_QUERIES,
+  TARN__ATTENTION_PREVIOUS_KEYS_VALUES,
+  TARN__ATTENTION_FORWARD_RESULT,
+  TARN__ATTENTION_FORWARD_STATISTICS
+};
 enum { TARN__ATTENTION_DQUERIES, TARN__ATTENTION_DKEYS_VALUES };
 
 // The tensors of a backward node, with the sharing of self-attention resolved.
 typedef struct tarn__attention_backward {
   const tarn__tensor *queries, *keys_values, *dout;
   const tarn__tensor *dqueries, *dkeys_values;  // NULL: not wanted
+  const tarn__tensor *result, *statistics;      // NULL where no sequence is long
   bool add_queries, add_keys_values;            // add to what is there
   const int32_t *query_offsets, *key_offsets;
   int64_t sequences;

@@ -6,43 +6,7 @@
 // cmocka needs the three above.
 #include <cmocka.h>
 
-#include "kernels/kernel_check.h"
-#include "ops/attention.h"
-
-enum { MAX_SEQUENCES = 6 };
-
-typedef struct shape {
-  int64_t d;
-  int heads, sequences;
-  int32_t queries[MAX_SEQUENCES], keys[MAX_SEQUENCES];  // lengths; keys are ignored in self-attention
-  bool self, causal, query_grad, key_grad;
-  double dropout;
-} shape;
-
-static int32_t offsets_of(int32_t *offsets, const int32_t *lengths, int n, int32_t *longest) {
-  offsets[0] = 0;
-  for (int i = 0; i < n; i++) {
-    offsets[i + 1] = offsets[i] + lengths[i];
-    if (lengths[i] > *longest) *longest = lengths[i];
-  }
-  return offsets[n];
-}
-
-static void build(check *c, tarn__graph *graph, const void *spec) {
-  const shape *s = spec;
-  int32_t q_offsets[MAX_SEQUENCES + 1], k_offsets[MAX_SEQUENCES + 1], unused = 0, longest = 0;
-  const int64_t q_rows = offsets_of(q_offsets, s->queries, s->sequences, &unused);
-  const int64_t k_rows = offsets_of(k_offsets, s->self ? s->queries : s->keys, s->sequences, &longest);
-  tarn__attention_spec attention = {
-      .heads = s->heads, .d = s->d, .causal = s->causal, .longest = longest, .dropout = s->dropout};
-  tarn__tensor *queries = check_input(c, graph, q_rows, s->self ? 3 * s->d : s->d, 1.0, s->query_grad);
-  tarn__tensor *keys_values = s->self ? queries : check_input(c, graph, k_rows, 2 * s->d, 1.0, s->key_grad);
-  attention.key_column = s->self ? s->d : 0;
-  attention.value_column = attention.key_column + s->d;
-  tarn__tensor *q_at = check_ints(c, graph, q_offsets, s->sequences + 1);
-  tarn__tensor *k_at = s->self ? q_at : check_ints(c, graph, k_offsets, s->sequences + 1);
-  check_output(c, tarn__attention(graph, queries, keys_values, q_at, k_at, attention));
-}
+#include "kernels/attention_check.h"
 
 static void against_reference(void **state) {
   (void)state;
@@ -53,14 +17,15 @@ static void against_reference(void **state) {
   static const double ps[] = {0.1, 0.5, 0.9};
   for (size_t i = 0; i < sizeof widths / sizeof widths[0]; i++)
     for (size_t k = 0; k < sizeof ps / sizeof ps[0]; k++) {
-      shape s = {widths[i].d, widths[i].heads, 6, {1, 15, 17, 2, 70, 20}, {0}, true, false, true, false, ps[k]};
-      check_kernels(build, &s, "dropout, self-attention", 2e-5, 0.03);
+      attention_shape s = {widths[i].d, widths[i].heads, 6,    {1, 15, 17, 2, 70, 20}, {0}, true, false,
+                           true,        false,           ps[k]};
+      check_kernels(attention_build, &s, "dropout, self-attention", 2e-5, 0.03);
       s.causal = true;
-      check_kernels(build, &s, "dropout, causal", 2e-5, 0.03);
-      shape cross = {
+      check_kernels(attention_build, &s, "dropout, causal", 2e-5, 0.03);
+      attention_shape cross = {
           widths[i].d, widths[i].heads, 6, {1, 15, 17, 3, 70, 7}, {16, 1, 33, 5, 20, 48}, false, false, true, true,
           ps[k]};
-      check_kernels(build, &cross, "dropout, cross-attention", 2e-5, 0.03);
+      check_kernels(attention_build, &cross, "dropout, cross-attention", 2e-5, 0.03);
     }
 }
 
@@ -69,23 +34,23 @@ static void edges(void **state) {
   (void)state;
   for (int64_t d = 40; d <= 64; d += 24)
     for (int causal = 0; causal < 2; causal++) {
-      shape s = {d, 2, 4, {530, 0, 257, 1}, {0}, true, causal, true, false, 0.3};
-      check_kernels(build, &s, "dropout, long sequences", 2e-5, 0.03);
+      attention_shape s = {d, 2, 4, {530, 0, 257, 1}, {0}, true, causal, true, false, 0.3};
+      check_kernels(attention_build, &s, "dropout, long sequences", 2e-5, 0.03);
     }
   for (int64_t d = 24; d <= 64; d += 40) {
-    shape cross = {d, 2, 4, {3, 0, 2, 0}, {0, 4, 5, 0}, false, false, true, true, 0.5};
-    check_kernels(build, &cross, "dropout, sequences without keys", 2e-5, 0.03);
+    attention_shape cross = {d, 2, 4, {3, 0, 2, 0}, {0, 4, 5, 0}, false, false, true, true, 0.5};
+    check_kernels(attention_build, &cross, "dropout, sequences without keys", 2e-5, 0.03);
   }
 }
 
 static void gradients(void **state) {
   (void)state;
-  shape self = {12, 3, 5, {3, 0, 1, 5, 2}, {0}, true, false, true, false, 0.4};
-  check_gradients(build, &self, "dropout, self", 1e-7);
+  attention_shape self = {12, 3, 5, {3, 0, 1, 5, 2}, {0}, true, false, true, false, 0.4};
+  check_gradients(attention_build, &self, "dropout, self", 1e-7);
   self.causal = true;
-  check_gradients(build, &self, "dropout, causal", 1e-7);
-  const shape cross = {12, 3, 5, {3, 0, 1, 5, 2}, {2, 2, 5, 1, 3}, false, false, true, true, 0.4};
-  check_gradients(build, &cross, "dropout, cross", 1e-7);
+  check_gradients(attention_build, &self, "dropout, causal", 1e-7);
+  const attention_shape cross = {12, 3, 5, {3, 0, 1, 5, 2}, {2, 2, 5, 1, 3}, false, false, true, true, 0.4};
+  check_gradients(attention_build, &cross, "dropout, cross", 1e-7);
 }
 
 // One causal or full sequence of KEYS tokens whose queries and keys are 0, so that all weights are equal, and whose

@@ -15,6 +15,9 @@
 //   right    Q^T, dO^T                 [width / 32][queries / 16], transposed
 //            K, V, Q, dO               [rows / 32][width / 16], pairs of rows in the order of tarn__attention_put()
 //
+// The backward pass of a long sequence takes maxima and sums from the forward pass and rowsum(P dP) from its result, as
+// rowsum(O dO). So a range of queries goes through the keys once, in chunks, and nothing but dK and dV grows with them.
+//
 // P and dS are rounded to bf16 as factors; scores, sums and gradients are fp32. P is divided by its sum where it ends,
 // in the forward pass after the product. Dropout clears elements of P (and of dP) where they are made, and what is left
 // is scaled with that factor.
@@ -22,13 +25,16 @@
 #include "device/cpu/attention_bf16_cpu.h"
 #include "device/cpu/attention_head_cpu.h"
 
+#include <string.h>
+
 enum {
   LANES = 16,
-  GROUP = 32,   // queries of a group, keys of a block
-  RANGE = 256,  // queries whose P and dS are kept for the gradients of keys and values
-  STEP = 32,    // terms that two tiles multiply
-  TILE = 256,   // words
-  BLOCK = 1024  // floats of 2 x 2 tiles of sums, [GROUP][GROUP]
+  GROUP = 32,    // queries of a group, keys of a block
+  RANGE = 256,   // queries whose P and dS are kept for the gradients of keys and values
+  STEP = 32,     // terms that two tiles multiply
+  TILE = 256,    // words
+  BLOCK = 1024,  // floats of 2 x 2 tiles of sums, [GROUP][GROUP]
+  CHUNK = 512    // keys of a long sequence that a range goes through at a time
 };
 
 #define UNROLL TARN__ATTENTION_UNROLL
@@ -241,8 +247,14 @@ TARN__VEC_INLINE __mmask16 kept_of(const step_kept *kept, int64_t j, int v) {
   return kept->of[j % STEP / TARN__DROPOUT_BLOCK][v][j % TARN__DROPOUT_BLOCK];
 }
 
+// Of each query of a group: its largest score, times the factor of softmax(); 1 / its sum, 0 where there is none; the
+// factor of what P adds up to.
+typedef struct totals {
+  _Alignas(64) float shift[GROUP], inverse[GROUP], factor[GROUP];
+} totals;
+
 // Scores become P, as left tiles, but for a factor of each query.
-TARN__VEC_INLINE void softmax_of(const head *h, const group *g, const float *s, uint32_t *p, float *factor, int vectors,
+TARN__VEC_INLINE void softmax_of(const head *h, const group *g, const float *s, uint32_t *p, totals *to, int vectors,
                                  bool causal, bool drop) {
   const __m512 scale = _mm512_set1_ps(h->scale * 1.44269504088896341f);
   const int64_t line = blocks_of(h->keys) * TILE;
@@ -270,22 +282,26 @@ TARN__VEC_INLINE void softmax_of(const head *h, const group *g, const float *s, 
     }
     turn(p, line, &pairs, vectors);
   }
-  UNROLL for (int v = 0; v < vectors; v++)
-      _mm512_store_ps(factor + v * LANES, drop ? _mm512_mul_ps(inverse(g, sum[v]), keep_scale) : inverse(g, sum[v]));
+  UNROLL for (int v = 0; v < vectors; v++) {
+    const __m512 factor = inverse(g, sum[v]);
+    _mm512_store_ps(to->shift + v * LANES, shift[v]);
+    _mm512_store_ps(to->inverse + v * LANES, factor);
+    _mm512_store_ps(to->factor + v * LANES, drop ? _mm512_mul_ps(factor, keep_scale) : factor);
+  }
 }
 
-static void softmax(const head *h, const group *g, const float *s, uint32_t *p, float *factor) {
+static void softmax(const head *h, const group *g, const float *s, uint32_t *p, totals *to) {
   const bool drop = h->dropout.threshold > 0;
   if (g->rows > LANES) {
     if (drop)
-      softmax_of(h, g, s, p, factor, 2, g->causal, true);
+      softmax_of(h, g, s, p, to, 2, g->causal, true);
     else
-      g->causal ? softmax_of(h, g, s, p, factor, 2, true, false) : softmax_of(h, g, s, p, factor, 2, false, false);
+      g->causal ? softmax_of(h, g, s, p, to, 2, true, false) : softmax_of(h, g, s, p, to, 2, false, false);
   } else {
     if (drop)
-      softmax_of(h, g, s, p, factor, 1, g->causal, true);
+      softmax_of(h, g, s, p, to, 1, g->causal, true);
     else
-      g->causal ? softmax_of(h, g, s, p, factor, 1, true, false) : softmax_of(h, g, s, p, factor, 1, false, false);
+      g->causal ? softmax_of(h, g, s, p, to, 1, true, false) : softmax_of(h, g, s, p, to, 1, false, false);
   }
 }
 
@@ -297,14 +313,63 @@ typedef struct gradients {
   int64_t turned_line;
 } gradients;
 
+// What gradients of scores need of each query: P is e times `factor`, which dropout scales, dS is e times to_gradient
+// times (dP - dot).
+typedef struct weights {
+  __m512 factor[2], to_gradient[2], dot[2], keep_scale;
+} weights;
+
+// Keys of a step, from key `first` on, and where they go: to line `line` of the keys of to->*_turned and to->ds, as
+// those of the group with the number `at` of its range. ds_line: words from 16 queries of to->ds to the next.
+typedef struct step {
+  int64_t first, line, at, ds_line;
+} step;
+
+// The gradient of one step: e, negative where it was dropped, and dP, both [STEP][GROUP], become P and dS.
+TARN__VEC_INLINE void gradient_step(const group *g, const weights *w, const gradients *to, step at, const float *e_of,
+                                    const float *dp_of, int vectors, bool causal, bool drop) {
+  const __m512 zero = _mm512_setzero_ps();
+  step_pairs pairs;
+  for (int64_t t = 0; t < LANES; t++) {
+    __m512i row[2];
+    UNROLL for (int k = 0; k < 2; k++) {
+      const int64_t i = 2 * t + k, j = at.first + i, line = at.line + i;
+      __m512 p[2] = {zero, zero}, ds[2] = {zero, zero};
+      UNROLL for (int v = 0; v < vectors; v++) {
+        if (j >= g->keys) continue;
+        __m512 e = _mm512_load_ps(e_of + i * GROUP + v * LANES), dp;
+        if (drop) {
+          const __mmask16 kept_mask = _knot_mask16(_mm512_movepi32_mask(_mm512_castps_si512(e)));
+          p[v] = _mm512_maskz_mul_ps(kept_mask, e, w->factor[v]);
+          dp = _mm512_maskz_load_ps(seen(g, j, v, causal) & kept_mask, dp_of + i * GROUP + v * LANES);
+          dp = _mm512_mul_ps(dp, w->keep_scale), e = _mm512_abs_ps(e);
+        } else {
+          p[v] = _mm512_mul_ps(e, w->factor[v]);
+          dp = _mm512_maskz_load_ps(seen(g, j, v, causal), dp_of + i * GROUP + v * LANES);
+        }
+        ds[v] = _mm512_mul_ps(_mm512_mul_ps(e, w->to_gradient[v]), _mm512_sub_ps(dp, w->dot[v]));
+      }
+      row[k] = (__m512i)_mm512_cvtne2ps_pbh(ds[1], ds[0]);
+      const int64_t turned = line / LANES * to->turned_line + at.at * TILE + line % LANES * LANES;
+      _mm512_store_si512(to->p_turned + turned, (__m512i)_mm512_cvtne2ps_pbh(p[1], p[0]));
+      _mm512_store_si512(to->ds_turned + turned, row[k]);
+    }
+    couple(&pairs, t, row[0], row[1]);
+  }
+  turn(to->ds + at.line / STEP * TILE, at.ds_line, &pairs, vectors);
+}
+
 // P = softmax(S), dS = P (dP - rowsum(P dP)) scale. `at`: number of the group in its range. With dropout, what it
 // clears of P is negative between the two passes.
 TARN__VEC_INLINE void gradient_of(const head *h, const group *g, const gradients *to, int64_t at, int vectors,
                                   bool causal, bool drop) {
-  const __m512 scale = _mm512_set1_ps(h->scale * 1.44269504088896341f), zero = _mm512_setzero_ps();
-  const int64_t line = blocks_of(h->keys) * TILE;
-  __m512 shift[2], sum[2], dot[2], factor[2], to_gradient[2];
-  UNROLL for (int v = 0; v < vectors; v++) shift[v] = largest(g, to->s, v, scale, causal), sum[v] = dot[v] = zero;
+  const __m512 scale = _mm512_set1_ps(h->scale * 1.44269504088896341f);
+  __m512 shift[2], sum[2], dot[2];
+  weights w = {.keep_scale = _mm512_set1_ps((float)tarn__dropout_scale(h->dropout))};
+  UNROLL for (int v = 0; v < vectors; v++) {
+    shift[v] = largest(g, to->s, v, scale, causal);
+    sum[v] = dot[v] = _mm512_setzero_ps();
+  }
   step_kept kept;
   for (int64_t j = 0; j < g->keys; j++) {
     if (drop && j % STEP == 0) make_kept(&kept, h, g, j, vectors);
@@ -317,42 +382,14 @@ TARN__VEC_INLINE void gradient_of(const head *h, const group *g, const gradients
       dot[v] = _mm512_mask3_fmadd_ps(e, _mm512_load_ps(to->dp + j * GROUP + v * LANES), dot[v], mask & kept_mask);
     }
   }
-  const __m512 keep_scale = _mm512_set1_ps((float)tarn__dropout_scale(h->dropout));
   UNROLL for (int v = 0; v < vectors; v++) {
-    factor[v] = inverse(g, sum[v]), dot[v] = _mm512_mul_ps(dot[v], factor[v]);
-    to_gradient[v] = _mm512_mul_ps(factor[v], _mm512_set1_ps(h->scale));
-    if (drop) dot[v] = _mm512_mul_ps(dot[v], keep_scale), factor[v] = _mm512_mul_ps(factor[v], keep_scale);
+    w.factor[v] = inverse(g, sum[v]), w.dot[v] = _mm512_mul_ps(dot[v], w.factor[v]);
+    w.to_gradient[v] = _mm512_mul_ps(w.factor[v], _mm512_set1_ps(h->scale));
+    if (drop) w.dot[v] = _mm512_mul_ps(w.dot[v], w.keep_scale), w.factor[v] = _mm512_mul_ps(w.factor[v], w.keep_scale);
   }
-  for (int64_t first = 0; first < g->keys; first += STEP) {
-    step_pairs pairs;
-    for (int64_t t = 0; t < LANES; t++) {
-      __m512i row[2];
-      UNROLL for (int k = 0; k < 2; k++) {
-        const int64_t j = first + 2 * t + k;
-        __m512 p[2] = {zero, zero}, ds[2] = {zero, zero};
-        UNROLL for (int v = 0; v < vectors; v++) {
-          if (j >= g->keys) continue;
-          __m512 e = _mm512_load_ps(to->s + j * GROUP + v * LANES), dp;
-          if (drop) {
-            const __mmask16 kept_mask = _knot_mask16(_mm512_movepi32_mask(_mm512_castps_si512(e)));
-            p[v] = _mm512_maskz_mul_ps(kept_mask, e, factor[v]);
-            dp = _mm512_maskz_load_ps(seen(g, j, v, causal) & kept_mask, to->dp + j * GROUP + v * LANES);
-            dp = _mm512_mul_ps(dp, keep_scale), e = _mm512_abs_ps(e);
-          } else {
-            p[v] = _mm512_mul_ps(e, factor[v]);
-            dp = _mm512_maskz_load_ps(seen(g, j, v, causal), to->dp + j * GROUP + v * LANES);
-          }
-          ds[v] = _mm512_mul_ps(_mm512_mul_ps(e, to_gradient[v]), _mm512_sub_ps(dp, dot[v]));
-        }
-        row[k] = (__m512i)_mm512_cvtne2ps_pbh(ds[1], ds[0]);
-        const int64_t turned = j / LANES * to->turned_line + at * TILE + j % LANES * LANES;
-        _mm512_store_si512(to->p_turned + turned, (__m512i)_mm512_cvtne2ps_pbh(p[1], p[0]));
-        _mm512_store_si512(to->ds_turned + turned, row[k]);
-      }
-      couple(&pairs, t, row[0], row[1]);
-    }
-    turn(to->ds + first / STEP * TILE, line, &pairs, vectors);
-  }
+  for (int64_t first = 0; first < g->keys; first += STEP)
+    gradient_step(g, &w, to, (step){first, first, at, blocks_of(h->keys) * TILE}, to->s + first * GROUP,
+                  to->dp + first * GROUP, vectors, causal, drop);
 }
 
 static void softmax_gradient(const head *h, const group *g, const gradients *to, int64_t at) {
@@ -377,14 +414,20 @@ int64_t tarn__attention_tiles_floats(const tarn__attention_spec *spec) {
   return keys * width + GROUP * width / 2 + keys * GROUP + keys * LANES;
 }
 
+// Where the statistics of queries from `first` of the head on lie; which: 0 or 1.
+static float *statistics_of(const head *h, const tarn__tensor *statistics, int which, int64_t first) {
+  return (float *)statistics->data + (2 * h->column / h->width + which) * statistics->cols + h->query + first;
+}
+
 void tarn__attention_tiles_forward(head *h, const tarn__node *node) {
+  const tarn__tensor *statistics = node->out[TARN__ATTENTION_STATISTICS];
   const tarn__tensor *queries = node->in[TARN__ATTENTION_QUERIES], *kv = node->in[TARN__ATTENTION_KEYS_VALUES];
   const tarn__attention_spec *spec = h->spec;
   const int64_t width = h->width, keys = blocks_of(h->keys) * GROUP;
   uint32_t *k = take(h, keys * width / 2), *v = take(h, keys * width / 2), *q = take(h, GROUP * width / 2);
   uint32_t *p = take(h, keys * LANES);
   float *s = tarn__attention_take(h, keys * GROUP);
-  _Alignas(64) float factor[GROUP];
+  totals to;
   left_rows(k, kv, h->key, spec->key_column + h->column, h->keys, width);
   tarn__attention_fetch(h);
   right_rows(v, kv, h->key, spec->value_column + h->column, h->keys, width);
@@ -395,9 +438,13 @@ void tarn__attention_tiles_forward(head *h, const tarn__node *node) {
     tarn__attention_fetch(h);
     scores_product(&g, s, k, q, width);
     tarn__attention_fetch(h);
-    softmax(h, &g, s, p, factor);
+    softmax(h, &g, s, p, &to);
+    if (statistics && h->keys > TARN__ATTENTION_LONG) {
+      memcpy(statistics_of(h, statistics, 0, g.first), to.shift, (size_t)g.rows * sizeof(float));
+      memcpy(statistics_of(h, statistics, 1, g.first), to.inverse, (size_t)g.rows * sizeof(float));
+    }
     tarn__attention_fetch(h);
-    queries_product(h, &g, p, v, factor, node->out[0], false, h->column);
+    queries_product(h, &g, p, v, to.factor, node->out[0], false, h->column);
     tarn__attention_fetch(h);
   }
 }
@@ -406,32 +453,45 @@ void tarn__attention_tiles_forward(head *h, const tarn__node *node) {
 typedef struct buffers {
   uint32_t *k_left, *v_left, *k, *q, *dout, *q_columns, *dout_columns;
   float *dk, *dv;  // [keys / GROUP][width / GROUP] blocks, where queries are more than a range
+  float *dq;       // the same of the queries of a range, where the sequence is long
   gradients g;
 } buffers;
 
+// Floats of a head, whose `queries`, up to a range, and `keys` are whole blocks.
+static int64_t floats_of(int64_t width, int64_t queries, int64_t keys) {
+  const int64_t always = 3 * keys * width / 2 + queries * width + 2 * keys * width;
+  if (keys > TARN__ATTENTION_LONG) return always + 2 * queries * width + 2 * BLOCK + CHUNK * LANES + CHUNK * queries;
+  return always + GROUP * width + 2 * keys * GROUP + keys * LANES + keys * queries;
+}
+
 int64_t tarn__attention_tiles_backward_floats(const tarn__attention_spec *spec) {
   const int64_t width = spec->d / spec->heads, keys = blocks_of(spec->longest) * GROUP;
-  return 3 * keys * width / 2 + RANGE * width + GROUP * width + 2 * keys * GROUP + keys * LANES + keys * RANGE +
-         2 * keys * width;
+  const int64_t longest = floats_of(width, RANGE, keys), shorter = floats_of(width, RANGE, TARN__ATTENTION_LONG);
+  return keys > TARN__ATTENTION_LONG && shorter > longest ? shorter : longest;
 }
+
+static bool is_long(const head *h) { return h->keys > TARN__ATTENTION_LONG; }
 
 static buffers buffers_of(head *h) {
   const int64_t width = h->width, keys = blocks_of(h->keys) * GROUP;
   const int64_t queries = smaller(RANGE, blocks_of(h->queries) * GROUP);
+  const int64_t columns = is_long(h) ? queries : GROUP, scores = is_long(h) ? GROUP : keys;
+  const int64_t turned = is_long(h) ? CHUNK : keys;
   buffers f = {.k_left = take(h, keys * width / 2),
                .v_left = take(h, keys * width / 2),
                .k = take(h, keys * width / 2),
                .q = take(h, queries * width / 2),
                .dout = take(h, queries * width / 2),
-               .q_columns = take(h, GROUP * width / 2),
-               .dout_columns = take(h, GROUP * width / 2)};
-  f.g = (gradients){.s = tarn__attention_take(h, keys * GROUP),
-                    .dp = tarn__attention_take(h, keys * GROUP),
-                    .ds = take(h, keys * LANES),
-                    .p_turned = take(h, keys * queries / 2),
-                    .ds_turned = take(h, keys * queries / 2),
+               .q_columns = take(h, columns * width / 2),
+               .dout_columns = take(h, columns * width / 2)};
+  f.g = (gradients){.s = tarn__attention_take(h, scores * GROUP),
+                    .dp = tarn__attention_take(h, scores * GROUP),
+                    .ds = take(h, turned * LANES),
+                    .p_turned = take(h, turned * queries / 2),
+                    .ds_turned = take(h, turned * queries / 2),
                     .turned_line = queries / GROUP * TILE};
   f.dk = tarn__attention_take(h, keys * width), f.dv = tarn__attention_take(h, keys * width);
+  if (is_long(h)) f.dq = tarn__attention_take(h, queries * width);
   return f;
 }
 
@@ -440,23 +500,24 @@ typedef struct range {
   int64_t first, last;
 } range;
 
-// dK or dV: summed over the ranges in fp32, and stored by the last range.
-static void keys_gradient(const head *h, const tarn__attention_backward *b, range r, int64_t column, float *sums,
-                          const factors *f) {
+// dK or dV of keys [from, to): summed over the ranges in fp32, and stored by the last range. The left factors begin
+// with key `from`.
+static void keys_gradient(const head *h, const tarn__attention_backward *b, range r, int64_t from, int64_t to,
+                          int64_t column, float *sums, const factors *f) {
   const bool causal = h->spec->causal, done = r.last == h->queries;
   const int64_t steps = blocks_of(r.last - r.first), across = h->width / GROUP;
-  const int64_t keys = causal && !done ? smaller(r.last, h->keys) : h->keys;
+  const int64_t keys = smaller(to, causal && !done ? smaller(r.last, h->keys) : h->keys);
   _Alignas(64) float own[BLOCK];
-  for (int64_t i = 0; i < keys; i += GROUP) {
+  for (int64_t i = from; i < keys; i += GROUP) {
     const bool old = causal ? i < r.first : r.first > 0;  // an earlier range saw these keys
     const int64_t begin = causal && i > r.first ? smaller((i - r.first) / GROUP, steps) : 0;
     const int64_t rows = smaller(GROUP, h->keys - i);
     for (int64_t j = 0; j < across; j++) {
       float *c = old || !done ? sums + (i / GROUP * across + j) * BLOCK : own;
       if (rows > LANES)
-        multiply(c, old, f, i / LANES, 2 * j, begin, steps, 2, 2);
+        multiply(c, old, f, (i - from) / LANES, 2 * j, begin, steps, 2, 2);
       else
-        multiply(c, old, f, i / LANES, 2 * j, begin, steps, 1, 2);
+        multiply(c, old, f, (i - from) / LANES, 2 * j, begin, steps, 1, 2);
       for (int64_t row = 0; done && row < rows; row++)
         tarn__attention_put(tarn__attention_at(b->dkeys_values, h->key + i + row, column + j * GROUP),
                             b->add_keys_values, _mm512_load_ps(c + row * GROUP),
@@ -486,6 +547,121 @@ static void backward_group(head *h, const tarn__attention_backward *b, const buf
   tarn__attention_fetch(h);
 }
 
+// What the forward pass says of the queries of a range; behind the last one 0, so that their P and dS are 0.
+typedef struct known {
+  _Alignas(64) float shift[RANGE], inverse[RANGE], dot[RANGE];
+} known;
+
+static void find_known(const head *h, const tarn__attention_backward *b, range r, known *to) {
+  const size_t bytes = (size_t)(r.last - r.first) * sizeof(float);
+  memset(to, 0, sizeof *to);
+  if (bytes == 0) return;
+  memcpy(to->shift, statistics_of(h, b->statistics, 0, r.first), bytes);
+  memcpy(to->inverse, statistics_of(h, b->statistics, 1, r.first), bytes);
+  for (int64_t i = r.first; i < r.last; i++) {
+    const uint16_t *o = tarn__attention_at(b->result, h->query + i, h->column);
+    const uint16_t *dout = tarn__attention_at(b->dout, h->query + i, h->column);
+    __m512 sum = _mm512_setzero_ps();
+    for (int64_t c = 0; c < h->width; c += STEP)
+      sum = _mm512_dpbf16_ps(sum, (__m512bh)_mm512_loadu_si512(o + c), (__m512bh)_mm512_loadu_si512(dout + c));
+    to->dot[i - r.first] = tarn__vec_sum_lanes((tarn__vec)sum)[0];
+  }
+}
+
+// P and dS of a group and of keys [from, end), step by step.
+TARN__VEC_INLINE void chunk_of(const head *h, const group *g, const buffers *f, const known *of, int64_t at,
+                               int64_t from, int64_t end, int vectors, bool drop) {
+  const __m512 scale = _mm512_set1_ps(h->scale * 1.44269504088896341f);
+  const int64_t columns = at * GROUP * h->width / 2, query = at * GROUP;
+  __m512 shift[2];
+  weights w = {.keep_scale = _mm512_set1_ps((float)tarn__dropout_scale(h->dropout))};
+  UNROLL for (int v = 0; v < vectors; v++) {
+    shift[v] = _mm512_load_ps(of->shift + query + v * LANES);
+    w.factor[v] = _mm512_load_ps(of->inverse + query + v * LANES);
+    w.dot[v] = _mm512_load_ps(of->dot + query + v * LANES);
+    w.to_gradient[v] = _mm512_mul_ps(w.factor[v], _mm512_set1_ps(h->scale));
+    if (drop) w.factor[v] = _mm512_mul_ps(w.factor[v], w.keep_scale);
+  }
+  for (int64_t first = from; first < end; first += STEP) {
+    const group one = {g->first, g->rows, smaller(STEP, end - first), g->causal};
+    const int64_t rows = first / LANES * (h->width / STEP) * TILE;
+    step_kept kept;
+    scores_product(&one, f->g.s, f->k_left + rows, f->q_columns + columns, h->width);
+    scores_product(&one, f->g.dp, f->v_left + rows, f->dout_columns + columns, h->width);
+    if (drop) make_kept(&kept, h, g, first, vectors);
+    for (int64_t i = 0; i < one.keys; i++) UNROLL for (int v = 0; v < vectors; v++) {
+        float *s = f->g.s + i * GROUP + v * LANES;
+        const __m512 e = tarn__attention_probability(s, seen(g, first + i, v, g->causal), scale, shift[v]);
+        const __mmask16 dropped = drop ? _knot_mask16(kept_of(&kept, i, v)) : 0;
+        _mm512_store_ps(s, drop ? _mm512_mask_sub_ps(e, dropped, _mm512_set1_ps(-0.0f), e) : e);
+      }
+    gradient_step(g, &w, &f->g, (step){first, first - from, at, CHUNK / STEP * TILE}, f->g.s, f->g.dp, vectors,
+                  g->causal, drop);
+  }
+}
+
+static void chunk_gradient(const head *h, const group *g, const buffers *f, const known *of, int64_t at, int64_t from,
+                           int64_t end) {
+  const bool drop = h->dropout.threshold > 0;
+  if (g->rows > LANES)
+    drop ? chunk_of(h, g, f, of, at, from, end, 2, true) : chunk_of(h, g, f, of, at, from, end, 2, false);
+  else
+    drop ? chunk_of(h, g, f, of, at, from, end, 1, true) : chunk_of(h, g, f, of, at, from, end, 1, false);
+}
+
+// dQ of a group += dS of keys [from, end) times them.
+static void add_queries(const head *h, const group *g, const buffers *f, int64_t at, int64_t from, int64_t end) {
+  const int64_t tiles = h->width / LANES, steps = blocks_of(end - from);
+  const factors q = {f->g.ds, f->k + from / GROUP * tiles * TILE, CHUNK / STEP * TILE, TILE, TILE, tiles * TILE};
+  for (int64_t j = 0; j < tiles; j += 2) {
+    float *c = f->dq + (at * tiles + j) / 2 * BLOCK;
+    g->rows > LANES ? multiply(c, from > 0, &q, 0, j, 0, steps, 2, 2) : multiply(c, from > 0, &q, 0, j, 0, steps, 1, 2);
+  }
+}
+
+static void store_queries(const head *h, const tarn__attention_backward *b, const group *g, const float *dq,
+                          int64_t at) {
+  for (int64_t j = 0; j < h->width / GROUP; j++)
+    for (int64_t r = 0; r < g->rows; r++) {
+      const float *c = dq + (at * (h->width / GROUP) + j) * BLOCK + r * GROUP;
+      tarn__attention_put(
+          tarn__attention_at(b->dqueries, h->query + g->first + r, h->spec->query_column + h->column + j * GROUP),
+          b->add_queries, _mm512_load_ps(c), _mm512_load_ps(c + LANES));
+    }
+}
+
+// All of a range of a long sequence.
+static void backward_range(const head *h, const tarn__attention_backward *b, const buffers *f, range r,
+                           const factors *v_factors, const factors *k_factors) {
+  const int64_t width = h->width, query_column = h->spec->query_column + h->column;
+  known of;
+  find_known(h, b, r, &of);
+  for (int64_t first = r.first; first < r.last; first += GROUP) {
+    const int64_t row = h->query + first, rows = smaller(GROUP, r.last - first), at = (first - r.first) * width / 2;
+    right_columns(f->q_columns + at, b->queries, row, query_column, rows, width);
+    right_columns(f->dout_columns + at, b->dout, row, h->column, rows, width);
+    right_rows(f->q + at, b->queries, row, query_column, rows, width);
+    right_rows(f->dout + at, b->dout, row, h->column, rows, width);
+  }
+  for (int64_t from = 0; from < h->keys; from += CHUNK) {
+    const int64_t to = smaller(from + CHUNK, h->keys);
+    for (int64_t first = r.first; first < r.last; first += GROUP) {
+      const group g = group_of(h, first);
+      const int64_t at = (first - r.first) / GROUP, end = smaller(to, g.keys);
+      if (from >= end) continue;
+      chunk_gradient(h, &g, f, &of, at, from, end);
+      if (b->dqueries) add_queries(h, &g, f, at, from, end);
+    }
+    if (!b->dkeys_values) continue;
+    keys_gradient(h, b, r, from, to, h->spec->value_column + h->column, f->dv, v_factors);
+    keys_gradient(h, b, r, from, to, h->spec->key_column + h->column, f->dk, k_factors);
+  }
+  for (int64_t first = r.first; b->dqueries && first < r.last; first += GROUP) {
+    const group g = group_of(h, first);
+    store_queries(h, b, &g, f->dq, (first - r.first) / GROUP);
+  }
+}
+
 void tarn__attention_tiles_backward(head *h, const tarn__attention_backward *b) {
   const tarn__attention_spec *spec = h->spec;
   const buffers f = buffers_of(h);
@@ -499,12 +675,17 @@ void tarn__attention_tiles_backward(head *h, const tarn__attention_backward *b) 
   range r = {0, 0};
   do {  // at least once: keys that no query sees have gradients too
     r.last = smaller(r.first + RANGE, h->queries);
+    if (is_long(h)) {
+      backward_range(h, b, &f, r, &v_factors, &k_factors);
+      r.first += RANGE;
+      continue;
+    }
     for (int64_t first = r.first; first < r.last; first += GROUP)
       backward_group(h, b, &f, first, (first - r.first) / GROUP);
     if (b->dkeys_values) {
-      keys_gradient(h, b, r, value_column, f.dv, &v_factors);
+      keys_gradient(h, b, r, 0, h->keys, value_column, f.dv, &v_factors);
       tarn__attention_fetch(h);
-      keys_gradient(h, b, r, key_column, f.dk, &k_factors);
+      keys_gradient(h, b, r, 0, h->keys, key_column, f.dk, &k_factors);
     }
     r.first += RANGE;
   } while (r.first < h->queries);

@@ -1,0 +1,43 @@
+// A graph of one attention over sequences of given lengths, for kernel_check.h.
+#ifndef TARN_TESTS_ATTENTION_CHECK_H
+#define TARN_TESTS_ATTENTION_CHECK_H
+
+#include "kernels/kernel_check.h"
+#include "ops/attention.h"
+
+enum { ATTENTION_SEQUENCES = 6 };
+
+typedef struct attention_shape {
+  int64_t d;
+  int heads, sequences;
+  int32_t queries[ATTENTION_SEQUENCES], keys[ATTENTION_SEQUENCES];  // lengths; keys are ignored in self-attention
+  bool self, causal, query_grad, key_grad;
+  double dropout;
+} attention_shape;
+
+static inline int32_t attention_offsets(int32_t *offsets, const int32_t *lengths, int n, int32_t *longest) {
+  offsets[0] = 0;
+  for (int i = 0; i < n; i++) {
+    offsets[i + 1] = offsets[i] + lengths[i];
+    if (lengths[i] > *longest) *longest = lengths[i];
+  }
+  return offsets[n];
+}
+
+static inline void attention_build(check *c, tarn__graph *graph, const void *spec) {
+  const attention_shape *s = spec;
+  int32_t q_offsets[ATTENTION_SEQUENCES + 1], k_offsets[ATTENTION_SEQUENCES + 1], unused = 0, longest = 0;
+  const int64_t q_rows = attention_offsets(q_offsets, s->queries, s->sequences, &unused);
+  const int64_t k_rows = attention_offsets(k_offsets, s->self ? s->queries : s->keys, s->sequences, &longest);
+  tarn__attention_spec attention = {
+      .heads = s->heads, .d = s->d, .causal = s->causal, .longest = longest, .dropout = s->dropout};
+  tarn__tensor *queries = check_input(c, graph, q_rows, s->self ? 3 * s->d : s->d, 1.0, s->query_grad);
+  tarn__tensor *keys_values = s->self ? queries : check_input(c, graph, k_rows, 2 * s->d, 1.0, s->key_grad);
+  attention.key_column = s->self ? s->d : 0;
+  attention.value_column = attention.key_column + s->d;
+  tarn__tensor *q_at = check_ints(c, graph, q_offsets, s->sequences + 1);
+  tarn__tensor *k_at = s->self ? q_at : check_ints(c, graph, k_offsets, s->sequences + 1);
+  check_output(c, tarn__attention(graph, queries, keys_values, q_at, k_at, attention));
+}
+
+#endif
