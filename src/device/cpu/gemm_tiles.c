@@ -212,31 +212,24 @@ static tarn__tiles_ahead a_ahead_of(const tarn__gemm *g, const plan *p, int64_t 
       .at = at, .end = at + width, .width = width, .stride = g->lda * 2, .lines = over(lines * over(width, 64), steps)};
 }
 
-// A block's columns of B in the span from step `first` on, which is one chunk: packed ones, or those it will pack.
-static tarn__tiles_ahead b_ahead_of(const tarn__gemm *g, const plan *p, const char *packed_b, const block *b,
-                                    int64_t first, int64_t steps) {
-  if (p->own_b) {
-    const int64_t k = first * TERMS, terms = smaller(p->span * TERMS, g->k - k);
-    const int64_t lines = g->transpose_b ? b->columns : terms, width = (g->transpose_b ? terms : b->columns) * 2;
-    const char *at = (const char *)((const uint16_t *)g->b + (g->transpose_b ? b->j * g->ldb + k : k * g->ldb + b->j));
-    return (tarn__tiles_ahead){.at = at,
-                               .end = at + width,
-                               .width = width,
-                               .stride = g->ldb * 2,
-                               .lines = over(lines * over(width, 64), steps)};
-  }
+// A block's panels of B in the span from step `first` on, which is one chunk.
+static tarn__tiles_ahead b_ahead_of(const plan *p, const char *packed_b, const block *b, int64_t first, int64_t steps) {
   const char *at = packed_b + place(first / CHUNK, b->j / LINES, p->b_panels, p->steps);
   const int64_t bytes = over(b->columns, LINES) * steps_of(first / CHUNK, p->steps) * STEP;
   return (tarn__tiles_ahead){.at = at, .end = at + bytes, .width = bytes, .lines = over(bytes / 64, steps)};
 }
 
-// A block's columns of B over one span.
+// A block's columns of B over one span. Where they lie across the memory, it is read from end to end, step by step;
+// fetching it before takes multiplications longer than it saves here.
 static void pack_own_b(const tarn__gemm *g, const block *b, int64_t first, int64_t steps) {
-  const int64_t k = first * TERMS, terms = smaller(steps * TERMS, g->k - k), end = b->j + b->columns;
-  char *out = b->own_b;
-  for (int64_t j = b->j; j < end; j += LINES, out += steps * STEP) {
-    const tarn__tiles_lines l = lines_at(g->b, g->ldb, !g->transpose_b, true, j, end, k, terms);
-    tarn__tiles_pack(out, &l);
+  const int64_t end = b->j + b->columns, together = g->transpose_b ? steps : 1;
+  for (int64_t at = 0; at < steps; at += together) {
+    const int64_t k = (first + at) * TERMS, terms = smaller(together * TERMS, g->k - k);
+    char *out = b->own_b + at * STEP;
+    for (int64_t j = b->j; j < end; j += LINES, out += steps * STEP) {
+      const tarn__tiles_lines l = lines_at(g->b, g->ldb, !g->transpose_b, true, j, end, k, terms);
+      tarn__tiles_pack(out, &l);
+    }
   }
 }
 
@@ -248,10 +241,11 @@ static void run_task(const tarn__gemm *g, const plan *p, const char *packed_b, c
   for (int64_t first = 0; first < p->steps; first += p->span) {
     const int64_t steps = smaller(p->span, p->steps - first), all = over(b.columns, LINES) * steps;
     const bool goes_on = first + steps < p->steps;
-    if (p->own_b) pack_own_b(g, &b, first, steps);
     b.b_ahead.lines = 0;
-    if (p->span < p->steps && (goes_on || !last))
-      b.b_ahead = b_ahead_of(g, p, packed_b, &b, goes_on ? first + steps : 0, all * over(b.rows, LINES));
+    if (p->own_b)
+      pack_own_b(g, &b, first, steps);
+    else if (p->span < p->steps && (goes_on || !last))
+      b.b_ahead = b_ahead_of(p, packed_b, &b, goes_on ? first + steps : 0, all * over(b.rows, LINES));
     for (int64_t row = 0; row < b.rows; row += LINES) {
       if (!p->direct || b.rows - row < LINES) pack_a(b.a, g, b.i + row, smaller(LINES, b.rows - row), first, steps);
       b.a_ahead.lines = 0;
