@@ -164,17 +164,19 @@ static void packed_factor(void **state) {
     }
 }
 
-// Sums so long that tiles add them up in spans of k, of more rows and columns than a block of C has.
-static void spans(void **state) {
+// Sums so long that tiles add them up in pieces or in spans of k, of more rows and columns than a block of C has; and
+// rows of A that tiles read where they lie.
+static void pieces_of_tiles(void **state) {
   (void)state;
   if (tarn__isa_now() != TARN__ISA_AMX) skip();
-  static const shape s = {280, 540, 1061, 3};
+  static const shape shapes[] = {{280, 540, 1061, 3}, {530, 72, 1601, 3}, {70, 72, 576, 32}};
   const variant variants[] = {
       {.transpose_a = true, .accumulate = true, .dtype = TARN__BF16, .c_dtype = TARN__F32},
       {.bias = true, .relu = true, .packed = true, .dtype = TARN__BF16, .c_dtype = TARN__BF16},
       {.transpose_b = true, .accumulate = true, .dtype = TARN__BF16, .c_dtype = TARN__BF16},
   };
-  for (int i = 0; i < 3; i++) check_product(&s, &variants[i], 1 + i);
+  for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++)
+    for (int i = 0; i < 3; i++) check_product(&shapes[s], &variants[i], 1 + i);
 }
 
 // A product of INT8 is that of the rounded factors, exactly.
@@ -293,9 +295,9 @@ static void many_threads(void **state) {
 }
 
 static int run(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(products),   cmocka_unit_test(packed_factor),
-                                     cmocka_unit_test(spans),      cmocka_unit_test(int8_factor),
-                                     cmocka_unit_test(rows_alone), cmocka_unit_test(many_threads)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(products),        cmocka_unit_test(packed_factor),
+                                     cmocka_unit_test(pieces_of_tiles), cmocka_unit_test(int8_factor),
+                                     cmocka_unit_test(rows_alone),      cmocka_unit_test(many_threads)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
 
