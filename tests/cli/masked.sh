@@ -69,3 +69,12 @@ refuse 2 'plain.model: the vocabulary has no <mask>.*--mask-symbols' "$TARN" tra
   --set data.vocab=plain.model --set data.train=plain.train --set data.valid=plain.valid
 refuse 1 'valid.tarn: there is nothing to predict.*raise masking.share' "$TARN" train m.yaml --run none --quiet \
   --set masking.share=0.0000001
+
+# The example, on a small text: it prepares, and its descriptions are valid.
+mkdir -p babylm/train babylm/dev
+cp corpus/train.en babylm/train/a.train
+cp corpus/valid.en babylm/dev/a.dev
+DRY=1 PIECES=300 TARN=$TARN bash "$TARN_SOURCE_DIR/examples/babylm/masked.sh" babylm example >out.txt 2>error.txt ||
+  fail "examples/babylm/masked.sh: $(cat error.txt)"
+grep -q transformer-12 out.txt || fail "no runs: $(cat out.txt)"
+refuse 2 'not of .* in 400 pieces' env DRY=1 PIECES=400 TARN="$TARN" bash "$TARN_SOURCE_DIR/examples/babylm/masked.sh" babylm example

@@ -47,9 +47,9 @@ INLINE void multiply(void) {
 }
 
 // Where four tiles of sums lie: one behind the other, or as a square of 32 rows.
-typedef enum form { TILES, SQUARE } form;
+typedef enum sums_form { TILES, SQUARE } sums_form;
 
-INLINE void store_sums(float *sums, form form) {
+INLINE void store_sums(float *sums, sums_form form) {
   const int64_t right = form == SQUARE ? LINES : 256, below = form == SQUARE ? LINES * PAIR : 512;
   const int64_t row = form == SQUARE ? PAIR * 4 : 64;
   _tile_stored(0, sums, row);
@@ -61,7 +61,7 @@ INLINE void store_sums(float *sums, form form) {
 // The first multiplication of sums, to which those at `from` (TILES) are added unless it is NULL. The tiles still hold
 // the sums before, which go to `before` (NULL: there are none) one by one: so multiplications follow each other without
 // a gap.
-INLINE void multiply_first(float *before, form form, const float *from) {
+INLINE void multiply_first(float *before, sums_form form, const float *from) {
   const int64_t right = form == SQUARE ? LINES : 256, below = form == SQUARE ? LINES * PAIR : 512;
   const int64_t row = form == SQUARE ? PAIR * 4 : 64;
 #define TAKE_TURN(tile, place)                           \
