@@ -18,9 +18,13 @@ AXES = {
     "depth": (1, 2, 4, 8),
     "width": (64, 128, 256, 512),
     "vocabulary": (2000, 4000, 8000, 16000),
-    "length": (16, 32, 64, 128),
+    "length": (512, 1024, 2048, 4096),
 }
-NAMES = [f"growth-{axis}" for axis in AXES]
+# What an axis changes beside: batches hold one of the longest sentences, which are a quarter longer than their mean.
+BESIDE = {"length": {"tokens": 5120}}
+# Measurements, with their axis and precision.
+NAMED = {**{f"growth-{axis}": (axis, "bf16") for axis in AXES}, "growth-length-fp32": ("length", "fp32")}
+NAMES = list(NAMED)
 # Slack of an exponent: 0.05 over a factor of eight is a tenth of the time.
 SLACK = 0.05
 
@@ -32,27 +36,29 @@ def slope(points):
     return sum((x - x_mean) * (y - y_mean) for x, y in zip(xs, ys)) / sum((x - x_mean) ** 2 for x in xs)
 
 
-def settings_of(size):
-    return {"train.precision": "bf16", "train.max_tokens": size["tokens"], "model.d_model": size["width"],
+def settings_of(size, precision):
+    return {"train.precision": precision, "train.max_tokens": size["tokens"],
+            "model.max_length": max(1024, size["length"] * 5 // 4), "model.d_model": size["width"],
             "kinds.L.ffn": 2 * size["width"], "kinds.L.heads": max(1, size["width"] // 64),
             "encoder.layers": f"L*{size['depth']}", "decoder.layers": f"L*{size['depth']}"}
 
 
 def measure(context, names):
     entries = {}
-    for axis in AXES:
-        if f"growth-{axis}" in names:
-            say(f"growth-{axis} ...")
-            entries[f"growth-{axis}"] = measure_axis(context, axis)
+    for name, (axis, precision) in NAMED.items():
+        if name in names:
+            say(f"{name} ...")
+            entries[name] = measure_axis(context, axis, precision)
     return entries
 
 
-def measure_axis(context, axis):
+def measure_axis(context, axis, precision):
     """Rounds go through all sizes, so that a slow minute of the machine does not look like growth."""
-    sizes = [dict(BASE, **{axis: value}) for value in AXES[axis]]
+    sizes = [dict(BASE, **BESIDE.get(axis, {}), **{axis: value}) for value in AXES[axis]]
     data = [SyntheticData.get(context.folder, size["vocabulary"], size["length"]) for size in sizes]
-    work = [tarn.plan(d, CONFIGURATION, settings_of(size))["flops_per_token"] for d, size in zip(data, sizes)]
-    rounds = [[tarn.train(d, CONFIGURATION, settings_of(size), context.updates(12)) for d, size in zip(data, sizes)]
+    work = [tarn.plan(d, CONFIGURATION, settings_of(size, precision))["flops_per_token"] for d, size in zip(data, sizes)]
+    rounds = [[tarn.train(d, CONFIGURATION, settings_of(size, precision), context.updates(12))
+               for d, size in zip(data, sizes)]
               for _ in range(context.rounds)]
     slopes = [slope([(size[axis], s["step_ms"]) for size, s in zip(sizes, samples)]) for samples in rounds]
     operations = [flops * median(samples[i]["tokens_per_update"] for samples in rounds)
@@ -62,6 +68,7 @@ def measure_axis(context, axis):
             "arithmetic": arithmetic, "lowest": min(slopes), "highest": max(slopes),
             "grows_faster": min(slopes) > arithmetic + SLACK,
             "points": [{axis: size[axis], "step_ms": median(samples[i]["step_ms"] for samples in rounds),
+                        "peak_mb": median(samples[i]["peak_mb"] for samples in rounds),
                         "gflop": operations[i] / 1e9} for i, size in enumerate(sizes)]}
 
 
