@@ -27,8 +27,8 @@ enum {
 
 static const double SERIAL_FLOPS = 1e6;  // a smaller product is not worth waking other threads
 
-// How a product runs. A task is a block of C. For each span of k panels of A pass by: one is packed, and each chunk of
-// it stays in the first cache while it is multiplied with all panels of B.
+// How a product runs. A task is a block of C. For each span of k panels of A pass by: one is packed or read where it
+// lies, and each chunk of it stays in the first cache while it is multiplied with all panels of B.
 typedef struct plan {
   tarn__cut m, n;
   int64_t steps;     // of k

@@ -3,12 +3,12 @@
 //
 // Lines are rows of A or columns of B. 32 lines make a panel, 32 terms of k a step: two tiles of 1 KB each that lie one
 // behind the other, 16 lines of A as [line][term], or 16 columns of B as [pair of terms][column]. What is missing is
-// zero. Eight steps of a panel make a chunk, 16 KB; a packed operand is [chunk][panel][step][1024 elements]. So a
-// kernel reads all memory from end to end, and of k = 512 a chunk of a panel of B, one of A and their sums stay in a
-// first cache of 48 KB.
+// zero. Sixteen steps of a panel make a chunk, 32 KB; a packed operand is [chunk][panel][step][1024 elements]. So a
+// kernel reads B from end to end, from the second cache by loads that pass the first one, where a chunk of a panel of A
+// stays (of 48 KB).
 //
-// A step of a block of 2 x 2 tiles of sums is four loads of tiles and four multiplications of 16 cycles each, an eighth
-// of 256 terms. Sums go on from chunk to chunk in fp32, so the length of a chunk does not affect the result.
+// A step of a block of 2 x 2 tiles of sums is four loads of tiles and four multiplications of 16 cycles each, a
+// sixteenth of 512 terms. Sums go on from chunk to chunk in fp32, so the length of a chunk does not affect the result.
 #ifndef TARN_DEVICE_CPU_GEMM_TILES_H
 #define TARN_DEVICE_CPU_GEMM_TILES_H
 
