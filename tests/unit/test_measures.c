@@ -204,7 +204,7 @@ static void words_have_none(void **state) {
                      TARN_STATUS_USAGE);
     assert_string_equal(
         tarn_error_message(),
-        "config.yaml: valid.metric: bpc needs a vocabulary of bytes or characters, and vocab is of longer "
+        "config.yaml:5: valid.metric: bpc needs a vocabulary of bytes or characters, and vocab is of longer "
         "tokens; choose loss, nll or ppl");
   }
   static const char *const by_ppl[] = {"data.vocab=vocab", "data.train=words",    "data.valid=words",
