@@ -13,8 +13,9 @@ static const cli_command COMMAND = {
     "With --format the output is a folder that transformers loads: config.json, model.safetensors, and the "
     "vocabulary's\n"
     "files where it is GPT-2's, RoBERTa's or WordPiece. Language models are written as gpt2, masked language models "
-    "as\n"
-    "bert or roberta. Frozen and shared layers are written out. A model that the format cannot express is refused.\n\n"
+    "and\n"
+    "classifiers with an encoder alone as bert or roberta. Frozen and shared layers are written out. A model that the\n"
+    "format cannot express is refused.\n\n"
     "With --dense the output holds every parameter in fp32, the frozen ones too, under "
     "the names that tarn inspect\n"
     "prints; the description of the model is in its metadata. It is a safetensors file, and tarn reads it as well."};

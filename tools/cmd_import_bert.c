@@ -8,11 +8,11 @@
 static const cli_command COMMAND = {
     "import-bert", "FOLDER", "Make a checkpoint of a BERT or RoBERTa model from transformers.",
     "FOLDER holds config.json and model.safetensors as save_pretrained() writes them, and the vocabulary as vocab.txt\n"
-    "(BERT) or vocab.json and merges.txt (RoBERTa). The checkpoint is a masked language model. Outputs of other tasks "
-    "are\n"
-    "left out; where a file has no output of a masked language model, that is drawn anew, with a warning: training "
-    "for\n"
-    "another task begins with the encoder alone. tarn export --format bert or roberta is the way back."};
+    "(BERT) or vocab.json and merges.txt (RoBERTa). The checkpoint is a masked language model, or a classifier where "
+    "the\n"
+    "file is one of sentences. Outputs of other tasks are left out; where there is none of these two, that of a "
+    "masked\n"
+    "language model is drawn anew, with a warning. tarn export --format bert or roberta is the way back."};
 
 int cmd_import_bert(int argc, char **argv) {
   const char *output = NULL;

@@ -121,7 +121,8 @@ tarn_status tarn_checkpoint_import_gpt2(const char *output, const char *folder, 
 tarn_status tarn_checkpoint_export_gpt2(const char *folder, const char *path) TARN_CHECKED;
 
 // BERT and RoBERTa of the same package: a folder with config.json ("model_type": bert or roberta), model.safetensors,
-// and vocab.txt (BERT) or vocab.json and merges.txt (RoBERTa). The checkpoint is one of a masked language model.
+// and vocab.txt (BERT) or vocab.json and merges.txt (RoBERTa). The checkpoint is a masked language model, or of a
+// file with the output of a classifier of sentences, or of a regression, one of these.
 //
 // import takes files of masked language models, and of the encoder alone or with the output of another task, which is
 // left out with a warning: the output of a masked language model is then drawn anew. Fails as import of GPT-2 does, and

@@ -1,14 +1,17 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "parts/table/part_table.h"
 #include "store/bert_format.h"
+#include "task/labelled.h"
 
 const tarn__bert_family tarn__bert_families[TARN__BERT_FAMILIES] = {
     {.type = "bert",
      .name = "BERT",
      .prefix = "bert.",
-     .architecture = "BertForMaskedLM",
+     .masked = "BertForMaskedLM",
+     .labelled = "BertForSequenceClassification",
      .vocabulary = "vocab.txt",
      .epsilon = 1e-12,
      .segments = 2,
@@ -16,7 +19,8 @@ const tarn__bert_family tarn__bert_families[TARN__BERT_FAMILIES] = {
     {.type = "roberta",
      .name = "RoBERTa",
      .prefix = "roberta.",
-     .architecture = "RobertaForMaskedLM",
+     .masked = "RobertaForMaskedLM",
+     .labelled = "RobertaForSequenceClassification",
      .vocabulary = "vocab.json and merges.txt",
      .epsilon = 1e-12,
      .segments = 2,
@@ -60,6 +64,17 @@ const tarn__bert_name tarn__bert_head_names[TARN__BERT_FAMILIES][TARN__BERT_HEAD
      {{"lm_head.layer_norm.weight"}, "output.norm.gain"},
      {{"lm_head.layer_norm.bias"}, "output.norm.bias"},
      {{"lm_head.bias"}, "output.bias"}},
+};
+
+const tarn__bert_name tarn__bert_label_names[TARN__BERT_FAMILIES][TARN__BERT_LABEL_NAMES] = {
+    {{{"pooler.dense.weight"}, "output.dense.weight"},
+     {{"pooler.dense.bias"}, "output.dense.bias"},
+     {{"classifier.weight"}, "output.weight"},
+     {{"classifier.bias"}, "output.bias"}},
+    {{{"classifier.dense.weight"}, "output.dense.weight"},
+     {{"classifier.dense.bias"}, "output.dense.bias"},
+     {{"classifier.out_proj.weight"}, "output.weight"},
+     {{"classifier.out_proj.bias"}, "output.bias"}},
 };
 
 const char *const tarn__bert_decoders[TARN__BERT_FAMILIES][2] = {
@@ -114,7 +129,7 @@ static const char *const KNOWN[] = {"hidden_size",
                                     "directionality",
                                     "_name_or_path",
                                     "_attn_implementation_autoset"};
-enum { KNOWN_KEYS = sizeof KNOWN / sizeof *KNOWN };
+enum { KNOWN_KEYS = sizeof KNOWN / sizeof *KNOWN, MOST_CLASSES = 10000 };
 
 static tarn_status read_family(tarn__hf_config *file, const tarn__bert_family **family) {
   const char *type;
@@ -155,6 +170,48 @@ static tarn_status check_rest(const tarn__hf_config *file, const tarn__bert_conf
   return TARN_STATUS_OK;
 }
 
+static bool is_plain(const char *name) {
+  for (const char *c = name; *c; c++)
+    if ((unsigned char)*c < ' ') return false;
+  return *name;
+}
+
+// The names of classes, 0 .. count - 1.
+static tarn_status read_names(const tarn__hf_config *file, tarn__bert_config *c, const char **names, int64_t count) {
+  json_t *object = tarn__hf_value(file, "id2label");
+  for (int64_t i = 0; i < count; i++) {
+    char key[24];
+    snprintf(key, sizeof key, "%lld", (long long)i);
+    names[i] = json_string_value(json_object_get(object, key));
+    TARN_REQUIRE(names[i] && is_plain(names[i]), DATA,
+                 "%s: \"id2label\" has no name for class %s that is a line of text", file->path, key);
+  }
+  return tarn__label_names_join(&c->labels, names, (int32_t)count);
+}
+
+// Of one label the package learns numbers.
+static tarn_status read_labels(const tarn__hf_config *file, tarn__bert_config *c) {
+  static const char *const usual[] = {"LABEL_0", "LABEL_1"};
+  const char *word, *architecture = json_string_value(json_array_get(tarn__hf_value(file, "architectures"), 0));
+  json_t *object = tarn__hf_value(file, "id2label");
+  c->labelled = !architecture || strcmp(architecture, c->family->labelled) == 0;
+  if (!c->labelled) return TARN_STATUS_OK;
+  TARN_TRY(tarn__hf_word(file, &word, "problem_type", "single_label_classification"));
+  c->regression = strcmp(word, "regression") == 0 || (json_is_object(object) && json_object_size(object) == 1);
+  TARN_REQUIRE(c->regression || strcmp(word, "single_label_classification") == 0, DATA,
+               "%s: \"problem_type\" is \"%.40s\"; tarn has single_label_classification and regression", file->path,
+               word);
+  if (c->regression) return TARN_STATUS_OK;
+  if (!object) return tarn__label_names_join(&c->labels, usual, 2);
+  TARN_REQUIRE(json_is_object(object) && json_object_size(object) >= 2 && json_object_size(object) <= MOST_CLASSES,
+               DATA, "%s: \"id2label\" does not name two to %d classes", file->path, MOST_CLASSES);
+  void *memory;
+  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, json_object_size(object), sizeof(const char *)));
+  tarn_status status = read_names(file, c, memory, (int64_t)json_object_size(object));
+  tarn__free(memory);
+  return status;
+}
+
 static tarn_status read_all(tarn__hf_config *file, tarn__bert_config *c) {
   TARN_TRY(read_family(file, &c->family));
   TARN_TRY(tarn__hf_size(file, &c->d_model, "hidden_size", 0));
@@ -168,9 +225,11 @@ static tarn_status read_all(tarn__hf_config *file, tarn__bert_config *c) {
   TARN_TRY(tarn__hf_real(file, &c->epsilon, "layer_norm_eps", c->family->epsilon));
   TARN_TRY(tarn__hf_real(file, &c->dropout, "hidden_dropout_prob", 0.1));
   TARN_TRY(tarn__hf_real(file, &c->attention_dropout, "attention_probs_dropout_prob", 0.1));
+  TARN_TRY(tarn__hf_real(file, &c->label_dropout, "classifier_dropout", c->dropout));
   TARN_TRY(tarn__hf_flag(file, &c->tied, "tie_word_embeddings", true));
   c->padding = tarn__hf_value(file, "pad_token_id") ? tarn__hf_token(file, "pad_token_id") : c->family->padding;
   TARN_TRY(check_rest(file, c));
+  TARN_TRY(read_labels(file, c));
   tarn__hf_tell_unknown(file);
   return TARN_STATUS_OK;
 }
@@ -183,16 +242,41 @@ tarn_status tarn__bert_config_read(tarn__bert_config *config, const char *path) 
   return status;
 }
 
+// Adds id2label, label2id and problem_type.
+static tarn_status add_labels(json_t *object, const tarn__bert_config *c) {
+  tarn__label_names names;
+  TARN_TRY(tarn__label_names_open(&names, c->labels));
+  json_t *by_id = json_object(), *by_name = json_object();
+  bool sound = json_object_set_new(object, "problem_type",
+                                   json_string(c->regression ? "regression" : "single_label_classification")) == 0;
+  sound &= json_object_set_new(object, "classifier_dropout", json_real(c->label_dropout)) == 0;
+  for (int32_t i = 0; i < names.count || (c->regression && i == 0); i++) {
+    const char *name = c->regression ? "LABEL_0" : names.names[i];
+    char key[16];
+    snprintf(key, sizeof key, "%d", (int)i);
+    sound &= json_object_set_new(by_id, key, json_string(name)) == 0;
+    sound &= json_object_set_new(by_name, name, json_integer(i)) == 0;
+  }
+  tarn__label_names_close(&names);
+  sound &= json_object_set_new(object, "id2label", by_id) == 0;
+  sound &= json_object_set_new(object, "label2id", by_name) == 0;
+  TARN_REQUIRE(sound, MEMORY, "no memory for the names of classes");
+  return TARN_STATUS_OK;
+}
+
 tarn_status tarn__bert_config_write(const tarn__bert_config *c, int32_t cls, int32_t sep, const char *path) {
   json_t *object = json_pack(
       "{s:[s], s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:b, s:I, s:I, s:I, s:s}",
-      "architectures", c->family->architecture, "model_type", c->family->type, "hidden_act",
-      tarn__hf_activation_word(c->activation), "position_embedding_type", "absolute", "hidden_size",
+      "architectures", c->labelled ? c->family->labelled : c->family->masked, "model_type", c->family->type,
+      "hidden_act", tarn__hf_activation_word(c->activation), "position_embedding_type", "absolute", "hidden_size",
       (json_int_t)c->d_model, "num_hidden_layers", (json_int_t)c->layers, "num_attention_heads", (json_int_t)c->heads,
       "intermediate_size", (json_int_t)c->ffn, "max_position_embeddings", (json_int_t)c->positions, "type_vocab_size",
       (json_int_t)c->segments, "vocab_size", (json_int_t)c->vocab, "layer_norm_eps", c->epsilon, "initializer_range",
       0.02, "hidden_dropout_prob", c->dropout, "attention_probs_dropout_prob", c->attention_dropout,
       "tie_word_embeddings", (int)c->tied, "pad_token_id", (json_int_t)c->padding, "bos_token_id", (json_int_t)cls,
       "eos_token_id", (json_int_t)sep, "torch_dtype", "float32");
-  return tarn__hf_config_write(object, path);
+  tarn_status status = c->labelled ? add_labels(object, c) : TARN_STATUS_OK;
+  if (status == TARN_STATUS_OK) return tarn__hf_config_write(object, path);
+  json_decref(object);
+  return status;
 }

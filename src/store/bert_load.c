@@ -1,4 +1,5 @@
-// A checkpoint of a masked language model from a folder of the package transformers with BERT or RoBERTa.
+// A checkpoint of a masked language model or a classifier from a folder of the package transformers with BERT or
+// RoBERTa.
 #include <stdio.h>
 #include <string.h>
 
@@ -9,6 +10,7 @@
 #include "store/bert_format.h"
 #include "store/checkpoint.h"
 #include "store/hf_tensors.h"
+#include "text/vocab_kind.h"
 
 enum { SEED = 1 };  // of an output that the file does not have
 
@@ -16,7 +18,8 @@ typedef struct source {
   const char *folder;
   tarn__bert_config config;
   tarn__hf_tensors tensors;
-  bool head;  // the file has the output of a masked language model
+  bool head;      // the file has the output of a masked language model
+  bool labelled;  // or that of a classifier
   tarn_vocab *vocab;
   tarn_config *description;
   tarn__model *model;
@@ -27,6 +30,7 @@ static void close_source(source *s) {
   tarn_config_close(&s->description);
   tarn_vocab_close(&s->vocab);
   tarn__hf_tensors_close(&s->tensors);
+  tarn__free(s->config.labels);
 }
 
 static tarn_status open_files(source *s) {
@@ -35,8 +39,11 @@ static tarn_status open_files(source *s) {
   TARN_TRY(tarn__bert_config_read(&s->config, path));
   TARN_TRY(tarn__path_join(path, s->folder, TARN__HF_WEIGHTS));
   TARN_TRY(tarn__hf_tensors_open(&s->tensors, path, s->config.family->prefix));
-  const char *first = tarn__bert_head_names[tarn__bert_family_index(&s->config)][0].theirs[0];
-  s->head = tarn__hf_tensors_find(&s->tensors, first) != NULL;
+  const int family = tarn__bert_family_index(&s->config);
+  const tarn__bert_name *names = tarn__bert_label_names[family];
+  s->head = tarn__hf_tensors_find(&s->tensors, tarn__bert_head_names[family][0].theirs[0]) != NULL;
+  s->labelled = !s->head && s->config.labelled && tarn__hf_tensors_find(&s->tensors, names[0].theirs[0]) &&
+                tarn__hf_tensors_find(&s->tensors, names[TARN__BERT_CLASSES].theirs[0]);
   return TARN_STATUS_OK;
 }
 
@@ -61,29 +68,54 @@ static tarn_status open_vocab(source *s, const char *given) {
   return TARN_STATUS_OK;
 }
 
+// The lines of a classifier, whose names of classes are written as YAML in double quotes.
+static tarn_status describe_head(const source *s, tarn_vocab_text *out) {
+  char line[128];
+  if (!s->labelled) return TARN_STATUS_OK;
+  snprintf(line, sizeof line, "head: { pool: cls, hidden: %lld, dropout: %.9g", (long long)s->config.d_model,
+           s->config.label_dropout);
+  TARN_TRY(tarn__vocab_append(out, line, strlen(line)));
+  if (s->config.labels) TARN_TRY(tarn__vocab_append(out, ", labels: \"", 11));
+  for (const char *c = s->config.labels; c && *c; c++) {
+    if (*c == '"' || *c == '\\') TARN_TRY(tarn__vocab_append(out, "\\", 1));
+    TARN_TRY(tarn__vocab_append(out, c, 1));
+  }
+  return tarn__vocab_append(out, s->config.labels ? "\" }\n" : " }\n", s->config.labels ? 4 : 3);
+}
+
 static tarn_status describe(source *s) {
   static const tarn__hf_key keys[] = {
       {"model.d_model: ", "hidden_size"},         {"model.max_length: ", "max_position_embeddings"},
       {"model.dropout: ", "hidden_dropout_prob"}, {"model.norm_type.epsilon: ", "layer_norm_eps"},
       {"model.segments: ", "type_vocab_size"},    {"encoder.layers: ", "num_hidden_layers"},
       {"kinds.L.heads: ", "num_attention_heads"}, {"kinds.L.attention_dropout: ", "attention_probs_dropout_prob"},
-      {"kinds.L.ffn: ", "intermediate_size"},     {NULL, NULL}};
+      {"kinds.L.ffn: ", "intermediate_size"},     {"head.labels: ", "id2label"},
+      {"head.dropout: ", "classifier_dropout"},   {NULL, NULL}};
   char text[1024];
   char name[256];
   const tarn__bert_config *c = &s->config;
   snprintf(text, sizeof text,
            "model: { d_model: %lld, norm: post, norm_type: { epsilon: %.9g }, positions: %s, max_length: %lld,\n"
            "         segments: %lld, embedding_norm: yes, dropout: %.9g, embeddings: %s, embedding_scale: no,\n"
-           "         activation: %s }\n"
+           "         activation: %s, task: %s }\n"
            "encoder: { layers: L*%lld }\n"
            "kinds:\n"
            "  L: { mixer: %s, heads: %lld, attention_dropout: %.9g, ffn: %lld }\n",
            (long long)c->d_model, c->epsilon, tarn__position_learned.part.word,
            (long long)(c->positions - tarn__bert_first_position(c)), (long long)c->segments, c->dropout,
-           c->tied ? "encoder_output" : "none", c->activation->word, (long long)c->layers,
-           tarn__mixer_attention.part.word, (long long)c->heads, c->attention_dropout, (long long)c->ffn);
+           c->tied ? "encoder_output" : "none", c->activation->word,
+           !s->labelled    ? "masked-language-model"
+           : c->regression ? "regression"
+                           : "classification",
+           (long long)c->layers, tarn__mixer_attention.part.word, (long long)c->heads, c->attention_dropout,
+           (long long)c->ffn);
   snprintf(name, sizeof name, "%.200s/" TARN__HF_CONFIG " as a description of tarn", s->folder);
-  return tarn__hf_name_key(tarn_config_parse(&s->description, name, text, strlen(text), NULL, 0), keys, s->folder);
+  tarn_vocab_text all = {0};
+  tarn_status status = tarn__vocab_append(&all, text, strlen(text));
+  if (status == TARN_STATUS_OK) status = describe_head(s, &all);
+  if (status == TARN_STATUS_OK) status = tarn_config_parse(&s->description, name, all.data, all.length, NULL, 0);
+  tarn_vocab_text_close(&all);
+  return tarn__hf_name_key(status, keys, s->folder);
 }
 
 // The tensor of a name, or of what it is called in old files, or of the output's bias where it stands beside its
@@ -160,6 +192,8 @@ static tarn_status take_all(source *s, take_pass pass) {
   }
   for (int64_t l = 0; l < s->config.layers; l++)
     for (int i = 0; i < TARN__BERT_LAYER_NAMES; i++) TARN_TRY(take_layer(s, l, &tarn__bert_layer_names[i], pass));
+  for (int i = 0; i < TARN__BERT_LABEL_NAMES && s->labelled; i++)
+    TARN_TRY(take(s, tarn__bert_label_names[family][i].theirs, tarn__bert_label_names[family][i].ours, 0, pass));
   for (int i = 0; i < TARN__BERT_HEAD_NAMES && s->head; i++)
     TARN_TRY(take(s, tarn__bert_head_names[family][i].theirs, tarn__bert_head_names[family][i].ours, 0, pass));
   const char *const matrix[TARN__BERT_PARTS] = {tarn__bert_decoders[family][0]};
@@ -220,7 +254,7 @@ static tarn_status check_rest(const source *s) {
   if (left_out)
     tarn__log(TARN_LOG_WARNING, "%s: \"%s\"%s left out, being of the output of another task", path, other,
               left_out > 1 ? " and others are" : " is");
-  if (!s->head)
+  if (!s->head && !s->labelled)
     tarn__log(TARN_LOG_WARNING,
               "%s: it has no output of a masked language model; that of the checkpoint is drawn anew, and is to be "
               "trained",
@@ -236,7 +270,7 @@ static tarn_status import(source *s, const char *output, const char *vocab) {
   TARN_TRY(take_all(s, CHECK));
   TARN_TRY(check_rest(s));
   TARN_TRY(tarn__model_allocate(s->model));
-  if (!s->head) TARN_TRY(tarn__model_initialise(s->model, SEED));
+  if (!s->head && !s->labelled) TARN_TRY(tarn__model_initialise(s->model, SEED));
   TARN_TRY(take_all(s, SET));
   TARN_TRY(tarn__map_check(&s->tensors.file.map));
   tarn__checkpoint_extra extra = {.source = s->vocab, .target = s->vocab};

@@ -56,11 +56,19 @@ static tarn_status check_layer(const tarn__checkpoint *c, const tarn__bert_famil
   return TARN_STATUS_OK;
 }
 
+static bool is_labelled(const tarn__checkpoint *c) {
+  const tarn__task *task = tarn__config_task(c->config);
+  return task == &tarn__task_classify_encoder || task == &tarn__task_regress_encoder;
+}
+
 static tarn_status check_model(const tarn__checkpoint *c, const tarn__bert_family *family) {
   const tarn_config_model *m = &c->config->model;
-  TARN_REQUIRE(tarn__config_task(c->config) == &tarn__task_masked_model, USAGE,
-               "%s: %s; what is written as %s is a masked language model", c->path, tarn__config_task(c->config)->model,
-               family->name);
+  TARN_REQUIRE(tarn__config_task(c->config) == &tarn__task_masked_model || is_labelled(c), USAGE,
+               "%s: %s; what is written as %s is a masked language model, or a classifier with an encoder alone",
+               c->path, tarn__config_task(c->config)->model, family->name);
+  TARN_REQUIRE(!is_labelled(c) || (c->config->head.pool == TARN_POOL_CLS && c->config->head.hidden == m->d_model),
+               USAGE, "%s: %s's classifiers have head.pool: cls, and head.hidden as wide as model.d_model (%lld)",
+               c->path, family->name, (long long)m->d_model);
   TARN_REQUIRE(m->positions.part == &tarn__position_learned.part, USAGE, "%s: model.positions is not %s, as %s's are",
                c->path, tarn__position_learned.part.word, family->name);
   TARN_REQUIRE(!m->embedding_scale, USAGE, "%s: model.embedding_scale is yes, and %s's format has none", c->path,
@@ -78,7 +86,7 @@ static tarn_status check_model(const tarn__checkpoint *c, const tarn__bert_famil
 }
 
 // Without segments of its own the model is one with a segment that adds nothing.
-static void describe(target *t, const tarn__bert_family *family) {
+static tarn_status describe(target *t, const tarn__bert_family *family) {
   const tarn__checkpoint *c = t->from;
   const tarn_config_model *m = &c->config->model;
   const tarn_kind *kind = &c->config->kinds[c->config->encoder.layers[0].kind];
@@ -97,6 +105,11 @@ static void describe(target *t, const tarn__bert_family *family) {
                                   .epsilon = number_of(kind, "norm_type.epsilon"),
                                   .tied = m->embeddings == TARN_EMBEDDINGS_ENCODER_OUTPUT};
   t->config.positions = m->max_length + tarn__bert_first_position(&t->config);
+  t->config.labelled = is_labelled(c);
+  t->config.label_dropout = c->config->head.dropout;
+  t->config.regression = m->task == TARN_TASK_REGRESSION;
+  return t->config.labelled && !t->config.regression ? tarn__strdup(&t->config.labels, c->config->head.labels)
+                                                     : TARN_STATUS_OK;
 }
 
 // Adds a parameter, or the parts that it is of, under names that begin with `prefix`.
@@ -160,6 +173,13 @@ static tarn_status add_all(target *t) {
       snprintf(ours, sizeof ours, "encoder.%s.%s", stack->layers[l].set, name->ours);
       TARN_TRY(add(t, prefix, name, ours));
     }
+  // The pooler is the body's, and the classifier is not.
+  for (int i = 0; i < TARN__BERT_LABEL_NAMES && t->config.labelled; i++) {
+    const tarn__bert_name *name = &tarn__bert_label_names[family][i];
+    const bool pooler = strncmp(name->theirs[0], "pooler.", 7) == 0;
+    TARN_TRY(add(t, pooler ? t->config.family->prefix : "", name, name->ours));
+  }
+  if (t->config.labelled) return TARN_STATUS_OK;
   for (int i = 0; i < TARN__BERT_HEAD_NAMES; i++)
     TARN_TRY(add(t, "", &tarn__bert_head_names[family][i], tarn__bert_head_names[family][i].ours));
   if (t->config.tied) return TARN_STATUS_OK;
@@ -190,11 +210,12 @@ tarn_status tarn_checkpoint_export_bert(const char *folder, const char *path, ta
   target t = {.from = c, .writer = {.model = c->model}};
   tarn_status status = check_model(c, family);
   if (status == TARN_STATUS_OK) {
-    describe(&t, family);
-    status = add_all(&t);
+    status = describe(&t, family);
+    if (status == TARN_STATUS_OK) status = add_all(&t);
   }
   if (status == TARN_STATUS_OK) status = write_files(&t, folder);
   tarn__hf_writer_close(&t.writer);
+  tarn__free(t.config.labels);
   tarn__checkpoint_close(&c);
   return status;
 }

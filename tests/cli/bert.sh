@@ -6,8 +6,9 @@ golden="$TARN_SOURCE_DIR/tests/golden"
 export_of() { "$TARN" export --format "$2" "$1" "$3" || fail "export $1 as $2"; }
 
 # Models that transformers saved. The second way back writes the same bytes as the first.
-for model in bert roberta untied; do
-  format=${model/untied/bert}
+for model in bert roberta untied classes number; do
+  format=bert
+  case $model in roberta | number) format=roberta ;; esac
   "$TARN" import-bert "$golden/bert_model/$model" --vocab bytes --output $model || fail "import $model"
   export_of $model $format $model-folder
   [ "$(ls $model-folder | tr '\n' ' ')" = "config.json model.safetensors " ] || fail "files: $(ls $model-folder)"
@@ -15,6 +16,8 @@ for model in bert roberta untied; do
   export_of $model-again $format $model-second
   diff -r $model-folder $model-second || fail "$model is another one after a way there and back"
 done
+[ "$(echo abc | "$TARN" classify classes --json | jq -r '.label' | grep -c 'worse\|so\|good')" -eq 1 ] ||
+  fail "classes: $(echo abc | "$TARN" classify classes --json)"
 "$TARN" inspect roberta | grep -q 'segments: 1' || fail "the description: $("$TARN" inspect roberta)"
 "$TARN" import-bert "$golden/bert_model/body" --vocab bytes --output body 2>error.txt || fail "the encoder alone"
 grep -q '"pooler.dense.bias" and others are left out' error.txt || fail "the pooler: $(cat error.txt)"
@@ -47,7 +50,7 @@ python=${TARN_PYTHON:-python3}
 if "$python" -c "import torch, transformers, safetensors" 2>/dev/null; then
   expected() { echo "$1-folder $golden/bert_model/$1/expected.safetensors"; }
   # shellcheck disable=SC2046
-  "$python" "$golden/make_bert.py" CHECK $(expected bert) $(expected roberta) $(expected untied) >check.txt 2>&1 ||
+  "$python" "$golden/make_bert.py" CHECK $(for model in bert roberta untied classes number; do expected $model; done) >check.txt 2>&1 ||
     fail "transformers makes other logits: $(tail -3 check.txt)"
 fi
 

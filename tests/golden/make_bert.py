@@ -6,9 +6,10 @@
 
 bert_model/bert is a BertForMaskedLM, bert_model/roberta a RobertaForMaskedLM with gelu_new in its layers and one row of
 segments, bert_model/untied a BertForMaskedLM with a matrix of its own for its output and LayerNorm.gamma and .beta, as old files
-have, bert_model/body a RobertaModel with pooler, without an output. All have 262 tokens, as tarn's byte vocabulary with
+have, bert_model/body a RobertaModel with pooler, without an output, bert_model/classes a BertForSequenceClassification with
+three classes, bert_model/number a RobertaForSequenceClassification with one. All have 262 tokens, as tarn's byte vocabulary with
 <cls>, <sep> and <mask>. expected.safetensors in each holds ids [sentences, length], segments of the same shape, and the logits
-[sentences, length, 262]; of the body its states [sentences, length, 16].
+[sentences, length, 262], of classifiers [sentences, labels]; of the body its states [sentences, length, 16].
 """
 
 import json
@@ -17,7 +18,9 @@ import sys
 
 import torch
 from safetensors.torch import load_file, save_file
-from transformers import (AutoModelForMaskedLM, BertConfig, BertForMaskedLM, RobertaConfig, RobertaForMaskedLM, RobertaModel)
+from transformers import (AutoModelForMaskedLM, AutoModelForSequenceClassification, BertConfig, BertForMaskedLM,
+                          BertForSequenceClassification, RobertaConfig, RobertaForMaskedLM,
+                          RobertaForSequenceClassification, RobertaModel)
 
 HERE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "bert_model")
 VOCAB, CLS, SEP, MASK, SENTENCES, LENGTH = 262, 259, 260, 261, 3, 14
@@ -68,11 +71,17 @@ def main():
         tensors[name] = value
     tensors["bert.embeddings.position_ids"] = torch.arange(14).unsqueeze(0)
     save_file(tensors, path, metadata={"format": "pt"})
+    save("classes", build(BertForSequenceClassification, BertConfig(**common, max_position_embeddings=16, id2label={
+        0: "bad|worse", 1: 'so "so"', 2: "good"}, label2id={"bad|worse": 0, 'so "so"': 1, "good": 2})))
+    save("number", build(RobertaForSequenceClassification, RobertaConfig(**common, max_position_embeddings=18, num_labels=1)))
     save("body", build(RobertaModel, RobertaConfig(**common, max_position_embeddings=18)))
 
 
 def check(folder, expected):
-    model = AutoModelForMaskedLM.from_pretrained(folder).eval()
+    kind = AutoModelForMaskedLM
+    if "Sequence" in json.load(open(os.path.join(folder, "config.json"), encoding="utf-8"))["architectures"][0]:
+        kind = AutoModelForSequenceClassification
+    model = kind.from_pretrained(folder).eval()
     golden = load_file(expected)
     worst = (output(model, golden["ids"], golden["segments"]) - golden["output"]).abs().max().item()
     print(json.dumps({"folder": folder, "largest difference": worst}))

@@ -24,10 +24,11 @@
 #define GOLDEN TARN_SOURCE_DIR "/tests/golden/"
 enum { VOCAB = 262, SENTENCES = 3, LENGTH = 14, ROWS = SENTENCES * LENGTH, WIDTH = 16, PATH = 256 };
 
-static const char *const MODELS[] = {"bert", "roberta", "untied"};
+static const char *const MODELS[] = {"bert", "roberta", "untied", "classes", "number"};
 enum { MODEL_COUNT = sizeof MODELS / sizeof *MODELS };
 static const tarn_bert_format FORMATS[MODEL_COUNT] = {TARN_BERT_FORMAT_BERT, TARN_BERT_FORMAT_ROBERTA,
-                                                      TARN_BERT_FORMAT_BERT};
+                                                      TARN_BERT_FORMAT_BERT, TARN_BERT_FORMAT_BERT,
+                                                      TARN_BERT_FORMAT_ROBERTA};
 
 static void must(tarn_status status) {
   if (status != TARN_STATUS_OK) fail_msg("%s", tarn_error_message());
@@ -48,9 +49,10 @@ static int open_all(void **state) {
   return tarn_vocab_train("bytes", NULL, 0, &options) == TARN_STATUS_OK ? 0 : -1;
 }
 
-// The states of sentences, or with `head` the logits of all tokens at each place.
-static void run(const tarn__model *model, const tarn__stored *ids, const tarn__stored *segments, bool head,
-                float *output) {
+// The states of sentences, or with `head` the logits of all tokens at each place, or of labels; returns how many they
+// are.
+static int64_t run(const tarn__model *model, const tarn__stored *ids, const tarn__stored *segments, bool head,
+                   float *output) {
   int32_t positions[ROWS], offsets[SENTENCES + 1];
   tarn__graph graph = {0};
   tarn__host_room host = {0};
@@ -63,7 +65,12 @@ static void run(const tarn__model *model, const tarn__stored *ids, const tarn__s
   tarn__model_begin(model, &graph, false, 1);
   const tarn__device *device = graph.device;
   tarn__tensor *x = tarn__model_build_states(model, &graph, &packed);
-  if (head) {
+  if (head && !weights->norm.use.part) {
+    x = tarn__select_rows(&graph, x, tarn__graph_input(&graph, SENTENCES, offsets, "first tokens"));
+    x = tarn__tanh(&graph, tarn__linear(&graph, x, weights->dense.weight, weights->dense.bias, TARN__IDENTITY));
+    x = tarn__linear(&graph, x, weights->output_table, weights->output_bias, TARN__IDENTITY);
+    x->keep = true;
+  } else if (head) {
     x = tarn__linear(&graph, x, weights->dense.weight, weights->dense.bias, TARN__GELU);
     x = tarn__norm_of(&weights->norm.use)->build(&graph, x, NULL, 0.0, &weights->norm).y;
     x = tarn__linear(&graph, x, weights->output_table, weights->output_bias, TARN__IDENTITY);
@@ -74,10 +81,12 @@ static void run(const tarn__model *model, const tarn__stored *ids, const tarn__s
   tarn__graph_bind(&graph, room);
   must(tarn__graph_run(&graph, &(tarn__exec){.threads = 1}));
   must(tarn__graph_read(&graph, &values, x, &host));
-  memcpy(output, values, (size_t)(ROWS * (head ? VOCAB : WIDTH)) * sizeof *output);
+  const int64_t count = x->rows * x->cols;
+  memcpy(output, values, (size_t)count * sizeof *output);
   tarn__host_room_close(&host);
   device->free(room);
   tarn__graph_close(&graph);
+  return count;
 }
 
 static void check_output(const char *checkpoint, const char *expected, bool head) {
@@ -89,9 +98,10 @@ static void check_output(const char *checkpoint, const char *expected, bool head
   must(tarn__safetensors_open(&file, expected));
   const tarn__stored *wanted = tarn__safetensors_find(&file, "output");
   const float *values = wanted->data;
-  run(c->model, tarn__safetensors_find(&file, "ids"), tarn__safetensors_find(&file, "segments"), head, output);
-  assert_int_equal(wanted->bytes, (size_t)(ROWS * (head ? VOCAB : WIDTH)) * sizeof *output);
-  for (int i = 0; i < ROWS * (head ? VOCAB : WIDTH); i++) worst = fmax(worst, fabs((double)output[i] - values[i]));
+  const int64_t count =
+      run(c->model, tarn__safetensors_find(&file, "ids"), tarn__safetensors_find(&file, "segments"), head, output);
+  assert_int_equal(wanted->bytes, (size_t)count * sizeof *output);
+  for (int64_t i = 0; i < count; i++) worst = fmax(worst, fabs((double)output[i] - values[i]));
   print_message("%s: largest difference %g\n", expected, worst);
   if (!(worst < 1e-4)) fail_msg("%s: a value is off by %g", expected, worst);
   tarn__safetensors_close(&file);
@@ -134,9 +144,10 @@ static void there_and_back(void **state) {
     check_output("again", golden(MODELS[i], "expected.safetensors"), true);
     must(tarn__safetensors_open(&before, golden(MODELS[i], "model.safetensors")));
     must(tarn__safetensors_open(&after, "exported/model.safetensors"));
-    if (i < 2) assert_int_equal(before.count, after.count);
-    for (size_t k = 0; k < before.count && i < 2; k++) {
-      const bool positions = i == 1 && strstr(before.tensors[k].name, "position_embeddings");
+    if (i != 2) assert_int_equal(before.count, after.count);
+    for (size_t k = 0; k < before.count && i != 2; k++) {
+      const bool positions =
+          FORMATS[i] == TARN_BERT_FORMAT_ROBERTA && strstr(before.tensors[k].name, "position_embeddings");
       assert_string_equal(before.tensors[k].name, after.tensors[k].name);
       check_tensor(&before.tensors[k], &after.tensors[k], positions ? 2 * WIDTH * sizeof(float) : 0);
     }
@@ -145,6 +156,24 @@ static void there_and_back(void **state) {
   }
   // A byte vocabulary has no such files.
   assert_false(tarn__file_exists("exported/vocab.txt"));
+}
+
+// Names of classes come along, whatever characters they have.
+static void classes_have_names(void **state) {
+  (void)state;
+  tarn__checkpoint *c;
+  for (int i = 0; i < 2; i++) {
+    must(tarn_checkpoint_import_bert("model", i ? "classes" : golden("classes", ""), "bytes"));
+    must(tarn__checkpoint_open(&c, "model", TARN__F32));
+    assert_int_equal(c->config->model.task, TARN_TASK_CLASSIFICATION);
+    assert_string_equal(c->config->head.labels, "bad||worse|so \"so\"|good");
+    tarn__checkpoint_close(&c);
+    must(tarn_checkpoint_export_bert("classes", "model", TARN_BERT_FORMAT_BERT));
+  }
+  must(tarn_checkpoint_import_bert("model", golden("number", ""), "bytes"));
+  must(tarn__checkpoint_open(&c, "model", TARN__F32));
+  assert_int_equal(c->config->model.task, TARN_TASK_REGRESSION);
+  tarn__checkpoint_close(&c);
 }
 
 static char warnings[1024];
@@ -336,6 +365,12 @@ static void wrong_configs(void **state) {
       {"roberta", "\"pad_token_id\": 1", "\"pad_token_id\": 17",
        "\"max_position_embeddings\" is 18, of which the first 18"},
       {"roberta", "\"pad_token_id\": 1", "\"pad_token_id\": -1", "\"pad_token_id\" is -1, which is no token"},
+      {"classes", "\"good\"", "\"go\\nod\"", "\"id2label\" has no name for class 2"},
+      {"classes", "\"classifier_dropout\": null", "\"classifier_dropout\": 1.5",
+       "bad/config.json: \"classifier_dropout\": 1.5 is out of range"},
+      {"classes", "\"1\": ", "\"4\": ", "\"id2label\" has no name for class 1"},
+      {"classes", "\"pad_token_id\": 0", "\"problem_type\": \"multi_label_classification\"",
+       "\"problem_type\" is \"multi_label_classification\""},
       {"bert", "{", "[", "bad/config.json:"},
   };
   mkdir("bad", 0700);
@@ -379,9 +414,15 @@ static void failing_memory(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(logits),        cmocka_unit_test(on_the_shadow), cmocka_unit_test(there_and_back),
-      cmocka_unit_test(encoder_alone), cmocka_unit_test(own_models),    cmocka_unit_test(other_models_are_refused),
-      cmocka_unit_test(wrong_tensors), cmocka_unit_test(wrong_configs), cmocka_unit_test(failing_memory)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(logits),
+                                     cmocka_unit_test(on_the_shadow),
+                                     cmocka_unit_test(there_and_back),
+                                     cmocka_unit_test(encoder_alone),
+                                     cmocka_unit_test(classes_have_names),
+                                     cmocka_unit_test(own_models),
+                                     cmocka_unit_test(other_models_are_refused),
+                                     cmocka_unit_test(wrong_tensors),
+                                     cmocka_unit_test(wrong_configs),
+                                     cmocka_unit_test(failing_memory)};
   return cmocka_run_group_tests(tests, open_all, sandbox_close);
 }
