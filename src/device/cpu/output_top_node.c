@@ -6,7 +6,7 @@
 #include "device/cpu/isa.h"
 #include "device/cpu/output_top_kernels.h"
 
-enum { CHUNK_BYTES = 2 << 20, CHUNK_ROWS = 48 };  // at most, and in spite of that at least
+enum { CHUNK_BYTES = 8 << 20, CHUNK_ROWS = 48 };  // at most, and in spite of that at least
 
 // Places in the scratch.
 typedef struct layout {
