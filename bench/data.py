@@ -104,6 +104,33 @@ class LanguageData:
                 file.write(" ".join(draw.choices(words, cum_weights=weights, k=count)) + "\n")
 
 
+class LabelledData:
+    """Sentences of two classes as long as those of SST-2 in subwords: <cls>, words of Zipf's law, end of sentence."""
+
+    VOCABULARY, SENTENCES = 16000, 20000
+    MEAN, SIGMA, SHORTEST, LONGEST = 18.0, 0.6, 4, 100  # tokens with both ends, as torch_classify.py draws them
+    SPECIAL = 6  # <unk>, <s>, </s>, <cls>, <sep>, <mask>
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.vocab = os.path.join(folder, "labelled.vocab")
+        self.train = os.path.join(folder, "labelled")
+        every, table = self.train + ".words", self.train + ".tsv"
+        words = [f"w{i}" for i in range(self.VOCABULARY - self.SPECIAL)]
+        with open(every, "w", encoding="utf-8") as file:
+            file.write("\n".join(words) + "\n")
+        draw, weights = random.Random(1), list(itertools.accumulate(1.0 / i ** 1.2 for i in range(1, len(words) + 1)))
+        with open(table, "w", encoding="utf-8") as file:
+            for i in range(self.SENTENCES):
+                length = round(draw.lognormvariate(math.log(self.MEAN) - self.SIGMA ** 2 / 2, self.SIGMA))
+                count = min(max(length, self.SHORTEST), self.LONGEST) - 2
+                file.write(" ".join(draw.choices(words, cum_weights=weights, k=count)) + f"\t{i % 2}\n")
+        run([TARN, "vocab", "--type", "whitespace", "--size", str(self.VOCABULARY), "--mask-symbols", "--output",
+             self.vocab, every], "vocabulary")
+        run([TARN, "prepare", "--vocab", self.vocab, "--table", table, "--text", "1", "--labels", "2", "--output",
+             self.train], "shard")
+
+
 class MaskedData:
     """Rows of 128 tokens for masked language models, all full: <cls>, words of Zipf's law, end of sentence."""
 

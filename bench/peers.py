@@ -12,6 +12,7 @@ from tarn import WARM
 TRANSLATION = os.path.join(PEERS, "torch_mt.py")
 LANGUAGE = os.path.join(PEERS, "torch_lm.py")
 MASKED = os.path.join(ROOT, "bench", "torch_mlm.py")
+CLASSIFY = os.path.join(ROOT, "bench", "torch_classify.py")
 
 
 def environment():
@@ -84,6 +85,13 @@ def train_characters(python, script, precision, updates, threads=THREADS):
     """One training of a character language model; tokens a second are all tokens over all time."""
     return figures(result_of(python, script, [
         "--dtype", precision, "--threads", str(threads), "--steps", str(updates), "--warm", str(WARM)]), "tok_s")
+
+
+def train_classifier(python, vocabulary, precision, updates, threads=THREADS):
+    """One fine-tuning of a classifier; this Python needs the transformers package too."""
+    return figures(result_of(python, CLASSIFY, [
+        "--dtype", precision, "--threads", str(threads), "--steps", str(updates), "--warm", str(WARM), "--vocab",
+        str(vocabulary)]), "tok_s")
 
 
 class Peer:

@@ -18,6 +18,7 @@ import characters
 import freezing
 import growth
 import kernels
+import labelled
 import language
 import masked
 import peak
@@ -25,13 +26,13 @@ import peers
 import threads
 import training
 import translation
-from data import CharacterData, Data, LanguageData, MaskedData
+from data import CharacterData, Data, LabelledData, LanguageData, MaskedData
 from settings import TARN, Failure, Usage, say
 from tables import print_table
 
 
 # A group is a module with NAMES, measure(context, names), which gives {name: entry}, and table(entries).
-GROUPS = {"peak": peak, "training": training, "language": language, "masked": masked, "characters": characters,
+GROUPS = {"peak": peak, "training": training, "language": language, "masked": masked, "labelled": labelled, "characters": characters,
           "freezing": freezing, "threads": threads,
           "translation": translation, "kernels": kernels, "growth": growth}
 
@@ -41,7 +42,7 @@ class Context:
 
     def __init__(self, folder, rounds, updates):
         self.folder, self.rounds, self._updates = folder, rounds, updates
-        self._data = self._language = self._masked = self._characters = self._peers = None
+        self._data = self._language = self._masked = self._labelled = self._characters = self._peers = None
 
     def updates(self, usual):
         return self._updates or usual
@@ -63,6 +64,12 @@ class Context:
             say("preparing rows of random words ...")
             self._masked = MaskedData(self.folder)
         return self._masked
+
+    def labelled_data(self):
+        if self._labelled is None:
+            say("preparing labelled sentences of random words ...")
+            self._labelled = LabelledData(self.folder)
+        return self._labelled
 
     def character_data(self):
         if self._characters is None:
