@@ -120,6 +120,7 @@ int cmd_classify(int argc, char **argv) {
       {"strict", CLI_FLAG, &options.strict, NULL, "refuse invalid UTF-8 instead of replacing it by U+FFFD", 0, 0},
       CHECKPOINT_OPTION(which),
       {"threads", CLI_INT, &threads, "N", "threads; 0: all that the process may use", 0, 1024},
+      CLI_DEVICE_OPTION,
       LIMIT_OPTIONS(limits),
       {0}};
   int code = cli_parse(&COMMAND, table, argc, argv, &paths, 1, 2);
