@@ -383,10 +383,10 @@ static tarn_status check_top(const reader *r) {
     while (i < count && strcmp(names[i], entry->key) != 0) i++;
     if (i < count) continue;
     tarn__yaml_show(shown, entry->key);
-    const char *near = tarn_text_nearest(entry->key, names, count);
     char found[TARN__NEAR_PATH];
-    if (!near && tarn__key_elsewhere(found, entry->key, ""))
+    if (tarn__key_elsewhere(found, entry->key, ""))
       return tarn__yaml_fail(entry, "unknown section \"%s\"; it is a key of %s", shown, tarn__key_map(found));
+    const char *near = tarn_text_nearest(entry->key, names, count);
     if (!near && tarn__key_called(found, entry->key, "")) near = found;
     if (near) return tarn__yaml_fail(entry, "unknown section \"%s\"; did you mean \"%s\"?", shown, near);
     return tarn__yaml_fail(entry, "unknown section \"%s\"", shown);
