@@ -28,7 +28,9 @@ enum {
   ROW_UNIT = 16     // multiple of which all blocks and chunks but the last are
 };
 
-static const float MOST_SUM = 1e18f;  // beyond it the weights are taken off the largest logit
+// Beyond these the weights are taken off the largest logit: a sum of weights, and what the target's logit may be away
+// from what a sum in another order made of it, which is much where logits are huge.
+static const double MOST_SUM = 1e18, MOST_OFF = 1.0;
 
 // What is kept of a row while the visits pass.
 typedef struct row_state {
@@ -319,18 +321,27 @@ static void start_row(const work *w, int64_t from, int64_t r) {
   *state_of(w, r) = (row_state){.shift = w->kernels->dot(row_of(w, from + r), word_of(w, target), w->l.d) + bias};
 }
 
+static bool fits(const row_state *s) {
+  return s->sums[0] < MOST_SUM && fabs((double)s->logit - (double)s->shift) < MOST_OFF;
+}
+
 // Weights of all words, off the target's logit; where that does not do for a row, the chunk is gone through again.
 static void weigh(const work *w, int64_t from, int64_t rows, bool fresh) {
   for (int64_t r = 0; r < rows; r++) start_row(w, from, r);
   run_words(w, from, rows, WEIGH, fresh);
   bool again = false;
-  for (int64_t r = 0; r < rows; r++) again |= !(state_of(w, r)->sums[0] < (double)MOST_SUM);
+  for (int64_t r = 0; r < rows; r++) {
+    row_state *s = state_of(w, r);
+    if (fits(s)) continue;
+    s->sums[0] = INFINITY;
+    again = true;
+  }
   if (!again) return;
   // The largest logits take the place of the targets', which come back.
   run_words(w, from, rows, LARGEST, false);
   for (int64_t r = 0; r < rows; r++) {
     row_state *s = state_of(w, r);
-    *s = (row_state){.shift = s->sums[0] < (double)MOST_SUM ? s->shift : s->logit};
+    *s = (row_state){.shift = s->sums[0] < MOST_SUM ? s->shift : s->logit};
   }
   run_words(w, from, rows, WEIGH, false);
 }
