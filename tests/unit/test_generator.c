@@ -113,7 +113,10 @@ static void next_row(const fixture *f, double *row, const int32_t *ids, int64_t 
   for (int64_t v = 0; v < vocab; v++) {
     if (length > 0) memcpy(all + v * (length + 1), ids, (size_t)length * sizeof *ids);
     all[v * (length + 1) + length] = (int32_t)v;
-    sentences[v] = (tarn__scorer_sentence){all + v * (length + 1), length + 1, length, values + v * (length + 1)};
+    sentences[v] = (tarn__scorer_sentence){.ids = all + v * (length + 1),
+                                           .length = length + 1,
+                                           .known = length,
+                                           .log_probabilities = values + v * (length + 1)};
   }
   must(tarn__scorer_run(scorer, sentences, vocab));
   for (int64_t v = 0; v < vocab; v++) row[v] = values[v * (length + 1) + length];
