@@ -244,6 +244,19 @@ static tarn_status set_all(const tarn__checkpoint_file *file, tarn__model *model
   return TARN_STATUS_OK;
 }
 
+static void grow(size_t *most, const tarn__param *param) {
+  const size_t count = (size_t)(param->rows * param->cols), piece = count < PIECE ? count : PIECE;
+  if (!passage(param) && piece > *most) *most = piece;
+}
+
+// Numbers of the largest piece that goes by way of the host's memory.
+static size_t largest_piece(const tarn__model *model) {
+  size_t most = 1;
+  for (size_t i = 0; i < model->param_count; i++) grow(&most, model->params[i]);
+  for (size_t i = 0; i < model->helper_count; i++) grow(&most, model->helpers[i]);
+  return most;
+}
+
 static tarn_status load(const tarn__checkpoint_file *file, tarn__model *model, bool moments) {
   bool recipes;
   TARN_TRY(check_contents(file, model, moments, &recipes));
@@ -255,7 +268,7 @@ static tarn_status load(const tarn__checkpoint_file *file, tarn__model *model, b
     if (recipe) TARN_TRY(tarn__recipe_verify(recipe, file->tensors.path, param));
   }
   void *buffer;
-  TARN_TRY(tarn__alloc(&buffer, TARN__MEMORY_OTHER, PIECE, sizeof(float)));
+  TARN_TRY(tarn__alloc(&buffer, TARN__MEMORY_OTHER, largest_piece(model), sizeof(float)));
   tarn_status status = set_all(file, model, buffer, moments);
   tarn__free(buffer);
   return status;
