@@ -17,9 +17,13 @@ PRODUCTS = {"linear-qkv": (512, 1536), "linear-out": (512, 512), "linear-ffn-in"
             "output-50257": (512, 50257)}
 # Products of 32 rows, as the steps of recurrences.
 STEPS = ("step-esn", "step-gru", "step-lstm")
-OTHERS = (*STEPS, "hadamard-qkv", "attention-20", "attention-causal-20", "attention-256", "residual-norm",
-          "residual-rms-norm", "glu", "light-conv-7", "light-conv-31", "dynamic-conv-7", "dynamic-conv-31", "pooling-3",
-          "pooling-31", "rotary", "embedding", "adam", "adam-50257", "adam-50257-bf16-moments")
+# Attention over sentences of as many tokens.
+ATTENTION = ("attention-20", "attention-causal-20", "attention-256", "attention-512", "attention-causal-512",
+             "attention-1024", "attention-causal-1024", "attention-2048", "attention-causal-2048", "attention-4096",
+             "attention-causal-4096")
+OTHERS = (*STEPS, *ATTENTION, "hadamard-qkv", "residual-norm", "residual-rms-norm", "glu", "light-conv-7",
+          "light-conv-31", "dynamic-conv-7", "dynamic-conv-31", "pooling-3", "pooling-31", "rotary", "embedding", "adam",
+          "adam-50257", "adam-50257-bf16-moments")
 CASES = [(case, precision) for precision in ("fp32", "bf16") for case in (*PRODUCTS, *OTHERS)]
 NAMES = [f"kernel-{case}-{precision}" for case, precision in CASES]
 
