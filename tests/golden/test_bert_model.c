@@ -305,8 +305,8 @@ static void wrong_tensors(void **state) {
       "tensor \"bert.encoder.layer.2.output.dense.bias\" is none of a BERT model of 2 layers",
       "self.key.weight\" has the shape [16, 8] where [16, 16] was expected",
       "self.key.weight\" has type I32",
-      "\"cls.predictions.decoder.weight\" and \"bert.embeddings.word_embeddings.weight\" differ, though "
-      "\"tie_word_embeddings\"",
+      ("\"cls.predictions.decoder.weight\" and \"bert.embeddings.word_embeddings.weight\" differ, though "
+       "\"tie_word_embeddings\""),
       "self.key.weight\" holds numbers that are not finite"};
   static float values[16 * 16];
   tarn__safetensors file = {0};
