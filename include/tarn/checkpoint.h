@@ -121,15 +121,16 @@ tarn_status tarn_checkpoint_import_gpt2(const char *output, const char *folder, 
 tarn_status tarn_checkpoint_export_gpt2(const char *folder, const char *path) TARN_CHECKED;
 
 // BERT and RoBERTa of the same package: a folder with config.json ("model_type": bert or roberta), model.safetensors,
-// and vocab.txt (BERT) or vocab.json and merges.txt (RoBERTa). The checkpoint is a masked language model, or of a
-// file with the output of a classifier of sentences, or of a regression, one of these.
+// and vocab.txt (BERT) or vocab.json and merges.txt (RoBERTa).
 //
-// import takes files of masked language models, and of the encoder alone or with the output of another task, which is
-// left out with a warning: the output of a masked language model is then drawn anew. Fails as import of GPT-2 does, and
-// with DATA for a vocabulary without a token that begins a row and one that hides a word.
+// import makes a classifier or a regression model of a file for sequence classification, and a masked language model of
+// any other: of the encoder alone, or with the head of another task, which is left out with a warning. Where there is
+// no head of a masked language model, one is drawn at random, with a warning. `vocab` NULL: the folder's. Fails as the
+// import of GPT-2 does, and with DATA for a vocabulary without a token that begins a row or without a mask token.
 //
-// export writes such a folder in F32, and the vocabulary's files where it is WordPiece or GPT-2's or RoBERTa's kind. A
-// model without segments has one that adds nothing. Fails with USAGE for a model that the format cannot express.
+// export writes such a folder in F32, and the vocabulary's files if it is WordPiece or of GPT-2's or RoBERTa's kind. A
+// model without segments is given one segment embedding of zeros. Fails with USAGE for a model that the format cannot
+// express.
 typedef enum tarn_bert_format { TARN_BERT_FORMAT_BERT, TARN_BERT_FORMAT_ROBERTA } tarn_bert_format;
 tarn_status tarn_checkpoint_import_bert(const char *output, const char *folder, const char *vocab) TARN_CHECKED;
 tarn_status tarn_checkpoint_export_bert(const char *folder, const char *path, tarn_bert_format format) TARN_CHECKED;

@@ -1,4 +1,4 @@
-// Classifiers and regression models: the label of a sentence, or of two.
+// Using classifiers and regression models: the label of a sentence, or of a pair of sentences.
 //
 //   tarn_classify_options options;
 //   tarn_classify_default(&options);
@@ -26,9 +26,9 @@ extern "C" {
 
 typedef struct tarn_classify_options {
   tarn_translate_precision precision;  // default fp32
-  tarn_translate_overlong overlong;    // rows of more tokens than model.max_length are cut, the longer sentence first,
-                                       // and counted, or refused with DATA; default: truncate
-  int64_t max_tokens;                  // tokens computed together, 1 .. 2^24; a longer row alone; default 4096
+  tarn_translate_overlong overlong;    // rows of more tokens than model.max_length are truncated, the longer sentence
+                                       // first, and counted, or refused with DATA; default: truncate
+  int64_t max_tokens;                  // tokens computed together, 1 .. 2^24; a longer row goes alone; default 4096
   int64_t window;                      // lines that are read together, 1 .. 1000000; default 1024
   bool strict;                         // refuse invalid UTF-8 instead of replacing it by U+FFFD; default false
   int threads;                         // 0: all that the process may use; default 0
@@ -38,32 +38,32 @@ void tarn_classify_default(tarn_classify_options *options);
 
 typedef struct tarn_classifier tarn_classifier;
 
-// Opens a checkpoint, or of a run directory the one that tarn_checkpoint_find() takes (tarn/checkpoint.h). Fails with
+// Opens a checkpoint, or the one that tarn_checkpoint_find() takes of a run directory (tarn/checkpoint.h). Fails with
 // USAGE (options, a model of another task), IO, DATA (a damaged checkpoint), or MEMORY.
 tarn_status tarn_classifier_open(tarn_classifier **classifier, const char *path,
                                  const tarn_classify_options *options) TARN_CHECKED;
 void tarn_classifier_close(tarn_classifier **classifier);
 // The file that was opened; valid until close.
 const char *tarn_classifier_path(const tarn_classifier *classifier);
-// Number of classes; 0: it predicts a number. The name of a class, valid until close.
+// Number of classes, or 0 for a regression model; and the name of a class, valid until close.
 int32_t tarn_classifier_classes(const tarn_classifier *classifier);
 const char *tarn_classifier_label(const tarn_classifier *classifier, int32_t label);
 
-// What is told of a row.
+// The prediction for a row.
 typedef struct tarn_classify_result {
-  const double *probabilities;  // [classes], NULL of a number
-  const int32_t *order;         // [classes] labels by falling probability, equal ones by rising number
-  double number;                // of regression; else 0
-  bool truncated;               // to what the model takes
-  bool replaced;                // invalid UTF-8 by U+FFFD
+  const double *probabilities;  // [classes]; NULL for regression
+  const int32_t *order;         // [classes] by decreasing probability, ties by increasing number; NULL for regression
+  double number;                // for regression; else 0
+  bool truncated;               // the row was cut to model.max_length
+  bool replaced;                // invalid UTF-8 was replaced by U+FFFD
 } tarn_classify_result;
 
 // Receives the result of a line, numbered from 1, which is valid during the call; anything but TARN_STATUS_OK stops the
 // work and is returned.
 typedef tarn_status (*tarn_classify_sink)(void *user, int64_t number, const tarn_classify_result *result);
 
-// Classifies the lines of a text file, or of a pipe or device ("-": standard input), in order: a sentence a line, or
-// two that a tab separates. Fails with IO, DATA (more than one tab, a sentence without a token, what `strict` and
+// Classifies the lines of a text file, or of a pipe or device ("-": standard input), in order: one sentence per line,
+// or two separated by a tab. Fails with IO, DATA (more than one tab, a sentence without a token, what `strict` and
 // `overlong` refuse), NUMERIC (the model gives no numbers) or MEMORY.
 tarn_status tarn_classifier_file(tarn_classifier *classifier, const char *path, tarn_classify_sink sink,
                                  void *user) TARN_CHECKED;
@@ -79,9 +79,9 @@ typedef struct tarn_classify_test {
   tarn_classify_measure
       measures[TARN_CLASSIFY_MEASURES];  // accuracy, F1, Matthews correlation; or Pearson's, Spearman's
   int measure_count;
-  double loss;       // mean of a row: cross-entropy in nats, without label smoothing, or squared error
-  int64_t rows;      // that were scored
-  int64_t left_out;  // rows of more tokens than model.max_length
+  double loss;       // mean over rows: cross-entropy in nats, without label smoothing, or squared error
+  int64_t rows;      // rows scored
+  int64_t left_out;  // rows of more tokens than model.max_length, which were not
   double seconds;
 } tarn_classify_test;
 

@@ -206,8 +206,7 @@ typedef struct tarn_config_model {
   int64_t output_rank;   // logits = B A x with A [rank, d_model] and B [vocabulary, rank]; 2 .. d_model, not with an
                          // output matrix that is shared with an input; 0: one matrix [0]
   tarn_part_use activation;        // of FFNs that name none of their own [relu]
-  tarn_architecture architecture;  // which stacks there are; it says what the sections encoder and decoder say [by
-                                   // them]
+  tarn_architecture architecture;  // which stacks there are; the sections encoder and decoder say it too [from them]
   tarn_task task;                  // what is learnt [translation with encoder and decoder, language-model of a decoder,
                                    // masked-language-model of an encoder alone]
   int64_t segments;     // vectors that tell the first sentence of a row from the second, added to the embeddings of an
@@ -216,21 +215,21 @@ typedef struct tarn_config_model {
                         // dropout; not with a source and a target [no]
 } tarn_config_model;
 
-// What a masked language model has to guess, drawn anew for each sentence in each epoch (docs/masked-models.md).
+// What a masked language model predicts, drawn anew for each row in each epoch (docs/masked-models.md).
 typedef struct tarn_config_masking {
-  double share;      // of a sentence's tokens, special ones not counted, that are to be guessed; 0 < share <= 1 [0.15]
-  double random;     // of these, the share that is replaced by a random token, not a special one [0.1]
-  double keep;       // and the share that is left as it is; random + keep <= 1; the others become <mask> [0.1]
-  bool whole_words;  // all tokens of a word or none [no]
+  double share;      // share of a row's tokens, special ones not counted, that are masked; 0 < share <= 1 [0.15]
+  double random;     // share of the masked tokens replaced by a random token, never a special one [0.1]
+  double keep;       // share of them left unchanged; random + keep <= 1; the others become <mask> [0.1]
+  bool whole_words;  // mask all tokens of a word or none [no]
 } tarn_config_masking;
 
-// What tells the label of a sentence from the states of a classifier's body (docs/classification.md).
+// The head of a classifier or a regression model, above its body (docs/classification.md).
 typedef struct tarn_config_head {
-  tarn_pool pool;      // what stands for a sentence [cls of an encoder, last of a decoder]
-  int64_t hidden;      // width of a layer with tanh below the classes; 0: there is none [0]
-  double dropout;      // on what stands for the sentence, and on the layer; 0 <= p < 1 [model.dropout]
-  const char *labels;  // names of the classes, separated by bars, a bar in a name doubled; NULL of regression, and
-                       // where there is no data.train [of classification those of data.train]
+  tarn_pool pool;      // the vector that represents a row [cls of an encoder, last of a decoder]
+  int64_t hidden;      // width of a hidden layer with tanh below the output layer; 0: there is none [0]
+  double dropout;      // on the pooled vector and on the hidden layer; 0 <= p < 1 [model.dropout]
+  const char *labels;  // names of the classes, separated by bars, a bar in a name doubled; NULL for regression, or if
+                       // there is no data.train to take them from [those of data.train]
 } tarn_config_head;
 
 // What replaces the backward pass of a frozen layer (Shen et al. 2021; docs/backskipping.md).

@@ -29,12 +29,12 @@ typedef struct tarn_prepare_options {
   int64_t min_tokens;              // shorter sentences (with their end of sentence) are left out and counted; default 2
   int64_t max_tokens;              // longest side of a pair with its end of sentence, 2 .. 2^24; default 1024
   tarn_prepare_overlong overlong;  // default: truncate
-  // Of a text, and not both. Rows of `stream` tokens (2 .. 2^24), windows of the text that go over its line ends in
-  // order, the last one shorter: nothing of the text is left out, and min_tokens, max_tokens and overlong say nothing.
-  // A line end is the newline of the vocabulary (bytes, GPT-2: then the tokens give the file back byte by byte), or
-  // else its end of sentence. Rows of whole sentences that stand one behind the other, up to `pack` tokens with their
-  // ends, and never of two documents, which an empty line divides (DOC-SENTENCES of Liu et al. 2019). Default 0: a row
-  // is a line.
+  // For a text, one of the two at most; default 0: a row is a line (docs/data.md).
+  // `stream`: rows are consecutive windows of so many tokens (2 .. 2^24), across line ends, the last one shorter.
+  // Nothing of the text is left out, and min_tokens, max_tokens and overlong have no effect. A line end is the
+  // vocabulary's newline (bytes, GPT-2: then the tokens decode to the same bytes), or else its end of sentence.
+  // `pack`: rows are whole sentences with their ends, up to so many tokens, and never of two documents, which an empty
+  // line separates (DOC-SENTENCES of Liu et al. 2019).
   int64_t stream, pack;
   int threads;  // 0: all that the process may use; default 0. The shard does not depend on it
 } tarn_prepare_options;
@@ -56,7 +56,7 @@ typedef struct tarn_prepare_result {
   // Tokens of lines that are not in the shard: cut off by truncation, or of pairs that were left out.
   int64_t source_left_out, target_left_out;
   int64_t longest_source, longest_target;  // tokens of the longest sentence of each side; a text is the target side
-  int64_t packed, documents;               // with `pack`: sentences in the rows, and documents that they are of
+  int64_t packed, documents;               // with `pack`: sentences in the rows, and documents they are from
   int64_t bytes, characters;               // with `stream`: of the text, line ends counted as one each
 } tarn_prepare_result;
 
@@ -68,19 +68,19 @@ typedef struct tarn_prepare_result {
 // where more than 1 % of a side's tokens are unknown (TARN_VOCAB_UNKNOWN_WARNED) or were cut off by truncation.
 tarn_status tarn_prepare_run(tarn_prepare_result *result, const tarn_prepare_options *options) TARN_CHECKED;
 
-// Sentences with labels, from a tab-separated file. A column is given by its name in the file's first line, a header
-// then, or by its number, from 1.
+// Sentences with labels, from a tab-separated file. A column is given by its name in the file's first line, which is
+// then a header, or by its number, counted from 1.
 typedef struct tarn_labelled_options {
   const char *vocab;               // file of the vocabulary, needed
   const char *table;               // the file, one row a line, without quoting: quotes are text; needed
   const char *label, *text;        // columns, needed
   const char *pair;                // column of a second sentence; default NULL: none
   const char *output;              // the shard is written to "<output>.tarn", needed
-  const char *labels_from;         // shard of the training set, whose classes are these; default NULL: those found here
+  const char *labels_from;         // shard of the training set, whose classes are taken; default NULL: those found here
   bool numbers;                    // labels are numbers, for regression; default false: names of classes
   bool header;                     // the first line is a header although all columns are given by number
   bool strict;                     // refuse invalid UTF-8 instead of replacing it by U+FFFD; default false
-  int64_t max_tokens;              // longest row with all its ends of sentences, 4 .. 2^24; default 1024
+  int64_t max_tokens;              // longest row with its ends of sentence, 4 .. 2^24; default 1024
   tarn_prepare_overlong overlong;  // default: truncate; of two sentences the longer one is cut first
 } tarn_labelled_options;
 
@@ -89,7 +89,7 @@ void tarn_labelled_default(tarn_labelled_options *options);
 typedef struct tarn_labelled_result {
   int64_t lines;           // rows of the file
   int64_t rows;            // in the shard
-  int64_t tokens;          // of them, with their ends of sentences
+  int64_t tokens;          // of them, with their ends of sentence
   int64_t unknown;         // unknown tokens among them
   int64_t longest;         // tokens of the longest row
   int64_t dropped;         // rows left out because they are overlong
@@ -97,7 +97,7 @@ typedef struct tarn_labelled_result {
   int64_t left_out;        // tokens of them that are not in the shard
   int64_t replaced;        // lines in which bytes were replaced by U+FFFD
   int32_t classes;         // 0: the labels are numbers
-  int64_t most;            // rows of the most frequent class: their share is what a guess that knows no text gets right
+  int64_t most;            // rows of the most frequent class: their share is the accuracy without reading the text
   double least, greatest;  // of the numbers
 } tarn_labelled_result;
 

@@ -1,5 +1,5 @@
-// On what models compute: the devices that are built into the library, by name. "cpu" is the processor with the best of
-// its instruction sets, "reference" plain C, slow, with which others are compared.
+// The devices that models compute on, as built into the library, by name. "cpu" uses the best instruction set of the
+// processor; "reference" is plain C, slow, for comparison.
 #ifndef TARN_DEVICE_H
 #define TARN_DEVICE_H
 
@@ -11,13 +11,13 @@
 extern "C" {
 #endif
 
-// Models that are opened from now on live on the device of that name. NULL, as at the start: on that of the environment
-// variable TARN_DEVICE or, where that is not set, on the first device that computes in the model's precision. Fails
-// with USAGE, a line that names the nearest device and all there are, where none has the name. Opening a model whose
-// precision the device does not compute in fails with UNSUPPORTED. Not to be called while models are opened.
+// Chooses the device of all models opened from now on. NULL, the initial state, takes the one that the environment
+// variable TARN_DEVICE names or, if it is not set, the first that computes in the model's precision. Fails with USAGE
+// for an unknown name; the message gives the nearest one and all that there are. Opening a model in a precision that
+// the device does not support then fails with UNSUPPORTED. Must not be called while models are opened.
 tarn_status tarn_device_set(const char *name) TARN_CHECKED;
 
-// The names, from 0 on; NULL behind the last.
+// The names, numbered from 0; NULL after the last.
 const char *tarn_device_name(size_t index);
 
 #ifdef __cplusplus

@@ -86,17 +86,17 @@ typedef tarn_status (*tarn_lm_sink)(void *user, int64_t number, const tarn_lm_li
 // Scores a text file, or a pipe or device ("-": standard input), and gives each line to `sink`, in order.
 tarn_status tarn_lm_score_file(tarn_lm *lm, const char *path, tarn_lm_sink sink, void *user) TARN_CHECKED;
 
-// A text file as one stream of tokens that goes over its line ends, which are tokens of it as in
-// tarn_prepare_options.stream (tarn/data.h). A window of `window` tokens (0: model.max_length) moves over it by
-// `stride` tokens at a time, and those are counted that it has not seen before. So each token of the text is counted
-// once; those of the first window are predicted from all tokens before them, and all others from window - stride tokens
-// of the text at least. The smaller the stride, the more context and the more arithmetic: window / stride times that of
-// windows one behind the other.
+// Scores a text file as one stream of tokens across its line ends, which are tokens too, as in
+// tarn_prepare_options.stream (tarn/data.h). A window of `window` tokens (0: model.max_length) advances by `stride`
+// tokens at a time, and only the tokens that are new in it are counted. So each token of the text is counted once:
+// those of the first window are predicted from all tokens before them, and all others from at least window - stride
+// tokens of the text. A smaller stride gives more context and costs more: window / stride times the arithmetic of
+// windows that do not overlap.
 typedef struct tarn_lm_stretch {
-  int64_t first;       // place of its first token in the text, from 0
-  int64_t context;     // tokens of the text that the model read before the first one; more before the others
-  int64_t count;       // tokens, at least 1
-  const int32_t *ids;  // [count]
+  int64_t first;                    // position of its first token in the text, from 0
+  int64_t context;                  // tokens of the text that the model read before that one; the others have more
+  int64_t count;                    // tokens, at least 1
+  const int32_t *ids;               // [count]
   const double *log_probabilities;  // [count], natural logarithms
 } tarn_lm_stretch;
 // Receives the tokens, in order; anything but TARN_STATUS_OK stops the work and is returned.

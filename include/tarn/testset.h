@@ -32,7 +32,7 @@ typedef struct tarn_testset_options {
   const char *source;                  // raw text, one sentence a line
   const char *reference;               // raw text, one translation a line
   const char *blimp;                   // of a language model, in place of both: folder of minimal pairs (tarn/lm.h)
-  const char *labelled;                // of a classifier, in place of both: prefix of a shard with labels (tarn/data.h)
+  const char *labelled;                // of a classifier, in place of all: prefix of a shard with labels (tarn/data.h)
   int64_t beam;                        // 0: translate.beam of the run (default); none with blimp or labelled
   tarn_translate_precision precision;  // of the arithmetic, not of the training; default fp32
   tarn_translate_overlong overlong;    // of the sentences of blimp; default: refuse. Sources are always truncated

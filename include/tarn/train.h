@@ -71,8 +71,8 @@ typedef struct tarn_train_options {
   bool accept_log;               // with `resume`: go on although the log is not the one that the last checkpoint knows,
                                  // and mark the run (docs/training.md)
   bool plan_only;                // open checks everything and plans; it takes no memory for the model, writes nothing
-  const char *comm;              // the communicator, by which ranks train one model together: "self", a rank alone, is
-                                 // the only one that is built in; another word fails with USAGE. NULL: "self" (default)
+  const char *comm;              // the communicator between ranks that train one model together; only "self", a single
+                                 // rank, is built in, and another word fails with USAGE. NULL: "self" (default)
   int threads;                   // 0: train.threads of the description (default)
   void (*on_event)(void *user, const tarn_train_event *event);  // called from tarn_train_run(); NULL: never
   void *user;

@@ -73,8 +73,8 @@ typedef struct tarn_vocab_options {
   // thread, so this number is part of the result; it is a constant by default, so that equal text gives equal bytes on
   // every machine.
   int threads;
-  // Add <cls>, <sep> and <mask> as control symbols, which no text gives: masked language models and classification need
-  // them. Default false. They count in `size`.
+  // Add <cls>, <sep> and <mask> as control symbols, which never result from text: masked language models need <mask>,
+  // and classification with head.pool: cls needs <cls>. Default false. They count in `size`.
   bool mask_symbols;
   bool allow_loss;  // default false: the training fails where more than 1 % of the text cannot be used
   // Filled in, also where the training fails; default NULL: no report, but a warning where words were split.
@@ -95,22 +95,22 @@ tarn_status tarn_vocab_train(const char *output, const char *const *files, size_
 // Writes GPT-2's vocabulary as one file of ours, atomically, making its folder. `path` is a folder that holds
 // vocab.json and merges.txt, as Hugging Face names them, or else encoder.json and vocab.bpe, as OpenAI did; or one of
 // the four files, with the other one of its pair beside it. The ids must be 0 .. size-1 without gaps, with all
-// 256 bytes and <|endoftext|> among the tokens, and each merge must be of two tokens and make a third one. Where there
-// are <s>, </s> and <mask>, it is RoBERTa's, and <|endoftext|> a token like others, if it is there. Fails with
+// 256 bytes and <|endoftext|> among the tokens, and each merge must be of two tokens and make a third one. With <s>,
+// </s> and <mask> among the tokens it is RoBERTa's: <|endoftext|> may be missing and is a token like others. Fails with
 // USAGE (another name), IO, or DATA, naming the file and the token, or the line and the merge.
 tarn_status tarn_vocab_import_gpt2(const char *output, const char *path) TARN_CHECKED;
 
-// Whether a WordPiece vocabulary folds the case and leaves accents out.
+// Whether a WordPiece vocabulary lower-cases text and removes accents.
 typedef enum tarn_wordpiece_case {
-  TARN_WORDPIECE_CASE_AS_SAID,  // in tokenizer_config.json; uncased where there is none, as in the package transformers
+  TARN_WORDPIECE_CASE_AS_SAID,  // by tokenizer_config.json; uncased without that file, as in the package transformers
   TARN_WORDPIECE_CASED,
   TARN_WORDPIECE_UNCASED
 } tarn_wordpiece_case;
 
 // Writes BERT's vocabulary as one file of ours, atomically, making its folder. `path` is a folder that holds vocab.txt
 // and neither vocab.json nor encoder.json, or a file named vocab.txt: a token a line, without the white space at its
-// end, in the order of the ids; where a line comes twice text gives the last of them. tokenizer_config.json beside it
-// may say do_lower_case, strip_accents and tokenize_chinese_chars. [UNK], [CLS] and [SEP] must be there. Fails with
+// end, in the order of the ids; if a line occurs twice, text is encoded with the last. tokenizer_config.json beside it
+// may set do_lower_case, strip_accents and tokenize_chinese_chars. [UNK], [CLS] and [SEP] must be there. Fails with
 // USAGE (another name), IO, or DATA, naming the file and the line or the key.
 tarn_status tarn_vocab_import_wordpiece(const char *output, const char *path, tarn_wordpiece_case casing) TARN_CHECKED;
 
@@ -145,7 +145,7 @@ int32_t tarn_vocab_bos(const tarn_vocab *vocab);
 int32_t tarn_vocab_eos(const tarn_vocab *vocab);
 int32_t tarn_vocab_pad(const tarn_vocab *vocab);
 
-// What begins and ends the segments of a row, and stands for a token that a model is to guess.
+// The tokens that begin a row, end its segments, and replace a masked token.
 typedef enum tarn_special { TARN_SPECIAL_CLS, TARN_SPECIAL_SEP, TARN_SPECIAL_MASK } tarn_special;
 enum { TARN_SPECIAL_COUNT = TARN_SPECIAL_MASK + 1 };
 // Its id, or -1 where the vocabulary has none. <cls>, <sep> and <mask> of a vocabulary that was trained with
@@ -153,10 +153,10 @@ enum { TARN_SPECIAL_COUNT = TARN_SPECIAL_MASK + 1 };
 // [SEP] and [MASK] of WordPiece; <s>, </s> and <mask> of RoBERTa's. The end of sentence stands for the end of a segment
 // where there is no other. Text never gives any of them.
 int32_t tarn_vocab_special(const tarn_vocab *vocab, tarn_special special);
-// Whether a word begins with this token: "▁Haus" of SentencePiece, what has no "##" of WordPiece, "ĠHaus" and other
-// tokens of GPT-2's and RoBERTa's that begin with
-// white space, white space itself among bytes and characters, every word of a whitespace vocabulary, and every special
-// token, the unknown one included. The first token of a text begins a word whatever it is.
+// Whether a word begins with this token: SentencePiece's "▁Haus"; WordPiece's tokens without "##"; "ĠHaus" and other
+// tokens of GPT-2 and RoBERTa that begin with white space; white space itself among bytes and characters; every word of
+// a whitespace vocabulary; and every special token, the unknown one included. The first token of a text begins a word
+// whatever it is.
 bool tarn_vocab_begins_word(const tarn_vocab *vocab, int32_t id);
 
 // The text of one token ("▁Haus"; GPT-2: "ĠHaus", as in its own files; bytes and characters that cannot be seen:
