@@ -219,7 +219,8 @@ typedef struct tarn_results_measures {
   bool assumed_start;  // the value at time 0 is not in the log
 
   // Best value of the score among the validations up to T-hat, and when it was reached first. Where T-hat is the run's
-  // own limit, the validation at its end counts, although its last update ended a little after T-hat.
+  // own limit, the validation at its end counts, although its last update ended a little after T-hat. best_seconds is
+  // NAN where no validation is better than the first one, at time 0 or later: no time to best was observed.
   double best, best_seconds, best_epoch;
   int64_t best_step;
   double min_loss, min_loss_seconds;  // least valid/loss, of the same validations
@@ -365,8 +366,8 @@ typedef struct tarn_results_row {
   size_t held, assumed_start;  // finished runs with these marks
   // The regular configuration (no layer frozen or shared, no LayerDrop) with as many updatable layers in the encoder
   // and in the decoder, and the one with as many layers in all: the baseline if it is one, else the first such group
-  // with finished runs; group_count: there is none. The ratios are mean time to best over that group's mean time to
-  // best; NAN where that is 0.
+  // with a time to best; group_count: there is none. The ratios are mean time to best over that group's mean time to
+  // best; NAN where the row has none.
   size_t regular, regular_deep;
   double time_ratio, time_ratio_deep;
 } tarn_results_row;

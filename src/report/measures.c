@@ -57,6 +57,13 @@ static const tarn_results_point *best_point(const tarn_results_series *series, c
   return best;
 }
 
+// Whether a run became better than at its first validation, that of the untrained model where there is one. The time to
+// the best of a run that did not is that of no progress, and the shorter the earlier it was first validated.
+static bool has_learnt(const tarn_results_series *series, const tarn_results_point *best) {
+  const double first = series->points[0].value;
+  return series->less ? best->value < first : best->value > first;
+}
+
 static tarn_status measure_area(tarn_results_measures *m, const tarn_results_run *run,
                                 const tarn_results_series *series, double budget) {
   const tarn_results_point *points = series->points;
@@ -161,7 +168,7 @@ tarn_status tarn__measures_of(tarn_results_measures *m, const tarn_results_run *
   const tarn_results_point *best = best_point(series, run, budget);
   if (best) {
     m->best = best->value;
-    m->best_seconds = best->seconds;
+    if (has_learnt(series, best)) m->best_seconds = best->seconds;
     m->best_step = best->step;
     m->best_epoch = best->epoch;
   }

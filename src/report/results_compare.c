@@ -75,6 +75,22 @@ static tarn_status note_held(struct tarn__results_table_memory *t) {
                           t->public.budget / 60, held > 1 ? "their last values are" : "its last value is", names);
 }
 
+// One note for all runs without a time to best.
+static tarn_status note_unlearnt(struct tarn__results_table_memory *t) {
+  const tarn_results *r = t->results;
+  const char *names = "";
+  size_t count = 0;
+  for (size_t i = 0; i < r->run_count; i++) {
+    if (isnan(t->measures[i].best) || !isnan(t->measures[i].best_seconds) || count++ >= TARN__NAMED_RUNS) continue;
+    TARN_TRY(tarn__arena_print(&names, &t->arena, "%s%s%s", names, count > 1 ? ", " : "", r->runs[i].path));
+  }
+  if (count > TARN__NAMED_RUNS)
+    TARN_TRY(tarn__arena_print(&names, &t->arena, "%s and %zu more", names, count - TARN__NAMED_RUNS));
+  if (count == 0) return TARN_STATUS_OK;
+  return tarn__table_note(t, "%zu run%s no better %s than at the first validation, and %s no time to best: %s", count,
+                          count > 1 ? "s are" : " is", t->public.metric, count > 1 ? "have" : "has", names);
+}
+
 static tarn_status measure_runs(struct tarn__results_table_memory *t) {
   const tarn_results *r = t->results;
   for (size_t i = 0; i < r->run_count; i++) {
@@ -101,7 +117,8 @@ static tarn_status measure_runs(struct tarn__results_table_memory *t) {
     const tarn_results_series *series = tarn_results_find(run, t->public.metric);
     TARN_TRY(tarn__measures_of(m, run, series, t->public.budget));
   }
-  return note_held(t);
+  TARN_TRY(note_held(t));
+  return note_unlearnt(t);
 }
 
 // --- configurations

@@ -109,11 +109,34 @@ static void the_untrained_model_is_never_the_best(void **state) {
   tarn_results_table *table = compared(&results, "worse");
   for (size_t g = 0; g < 2; g++) {
     assert_true(table->rows[g].best.mean == (results->groups[g].encoder.frozen ? 3 : 6));
-    assert_true(table->rows[g].best_seconds.mean == 120);
-    assert_true(table->rows[g].time_ratio == 1 || !results->groups[g].encoder.frozen);
+    assert_int_equal(table->rows[g].best_seconds.count, results->groups[g].encoder.frozen ? 0 : 1);
   }
   tarn_results_table_close(&table);
   tarn_results_close(&results);
+}
+
+// A run that is never better than at its first validation has no time to best, however early that was.
+static void runs_that_never_learn_have_no_time_to_best(void **state) {
+  (void)state;
+  one_run("never/regular/seed-1", RUN_REGULAR, 1, VALID(0, 0, 0) VALID(10, 60, 5) VALID(20, 120, 4), 120);
+  one_run("never/regular/seed-2", RUN_REGULAR, 2, VALID(5, 30, 6) VALID(10, 60, 6) VALID(20, 120, 1), 120);
+  one_run("never/frozen/seed-1", RUN_RESERVOIR, 1, VALID(5, 30, 3) VALID(20, 120, 2), 120);
+  one_run("never/frozen/seed-2", RUN_RESERVOIR, 2, VALID(0, 0, 4) VALID(5, 30, 3) VALID(20, 120, 2), 120);
+  tarn_results *results;
+  tarn_results_table *table = compared(&results, "never");
+  for (size_t g = 0; g < 2; g++) {
+    const tarn_results_row *row = &table->rows[g];
+    const bool frozen = results->groups[g].encoder.frozen;
+    assert_int_equal(row->best.count, 2);
+    assert_int_equal(row->best_seconds.count, frozen ? 0 : 1);
+    if (!frozen) assert_true(row->best_seconds.mean == 60);
+    assert_true(frozen == (row->time_ratio != row->time_ratio));
+  }
+  tarn_results_table_close(&table);
+  tarn_results_close(&results);
+  write_report("never");
+  has("report.md", "3 runs are no better valid/bleu than at the first validation, and have no time to best: never/");
+  has("results.csv", ",3,0,2,,,,");
 }
 
 // Language models have regular models too; a recurrence with frozen parts is none.
@@ -201,6 +224,7 @@ int main(void) {
       cmocka_unit_test(frozen_matrices_are_told),
       cmocka_unit_test(nothing_saves_time_against_nothing),
       cmocka_unit_test(the_untrained_model_is_never_the_best),
+      cmocka_unit_test(runs_that_never_learn_have_no_time_to_best),
       cmocka_unit_test(language_models_have_regular_ones),
       cmocka_unit_test(tests_of_both_kinds_have_columns),
       cmocka_unit_test(late_points_are_drawn),
