@@ -37,7 +37,8 @@ int model_options_find(const cli_command *command, tarn_checkpoint_found *found,
 }
 
 void model_options_done(const cli_command *command, tarn_checkpoint_found *found, int code, bool quiet) {
-  if (found->in_run && code == CLI_OK && !quiet)
+  // Where standard output cannot be written, main() fails and says so, and that is the one line.
+  if (found->in_run && code == CLI_OK && !quiet && !ferror(stdout))
     fprintf(stderr, "tarn %s: took %s (%s)\n", command->name, found->path,
             found->reason[0] ? found->reason : "--checkpoint");
   tarn_checkpoint_found_close(found);

@@ -62,6 +62,9 @@ refuse 1 'tabs:1: more than one tab' "$TARN" classify c tabs
 printf 'a\n\t\n' >blank
 refuse 1 'blank:2: a sentence that gives no token' "$TARN" classify c blank
 refuse 1 'there is no line to classify' "$TARN" classify c /dev/null
+if [ -w /dev/full ]; then  # one line, and none of the checkpoint that was taken
+  refuse 1 'cannot write to standard output' bash -c '"$TARN" classify c pairs >/dev/full'
+fi
 refuse 1 'numbers.tarn: its labels are numbers, and classification needs classes' "$TARN" test c --labelled numbers
 refuse 1 'plain.tarn: its sentences have no labels' "$TARN" test c --labelled plain
 refuse 2 'or --labelled PREFIX' "$TARN" test c --labelled dev --source pairs
