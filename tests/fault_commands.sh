@@ -10,7 +10,7 @@ fault_commands="corpus sentences vocab prepare train resume translate average ex
   report blimp generate series"
 # Further forms of these commands, and those that write to standard output.
 fault_forms="vocab-bpe vocab-gpt2 vocab-wordpiece prepare-text export-gpt2 export-bert series-generate series-forecast train-cached sweep-reuse
-  encode decode compare score"
+  encode decode compare score classify test-labelled"
 
 # Memory that these libraries ask for is not refused: without it GCC's OpenMP ends the process (gomp_fatal), SentencePiece
 # does so from threads and destructors (terminate), and the run-time library of Fortran and the dynamic linker likewise.
@@ -69,6 +69,16 @@ YAML
   cp -r "$golden/bert_model/bert" bert
   quiet "$TARN" vocab --type byte --mask-symbols --output masked-bytes
   quiet "$TARN" import-bert bert --vocab masked-bytes --output bert-model
+  printf 'ab\tx\nb c\ty\nabc\tx\n' >rows.tsv
+  quiet "$TARN" prepare --vocab masked-bytes --table rows.tsv --text 1 --labels 2 --output rows
+  cat >labels.yaml <<'YAML'
+model: { task: classification, d_model: 8, positions: learned, max_length: 16, dropout: 0 }
+encoder: { layers: L }
+kinds:
+  L: { mixer: attention, heads: 1, ffn: 8 }
+data: { vocab: ../../../in/masked-bytes, train: ../../../in/rows }
+train: { max_updates: 2, max_tokens: 200, lr: 0.01, warmup: 1, threads: 1 }
+YAML
   mkdir pairs
   printf '{"sentence_good": "%s", "sentence_bad": "%s"}\n' ab abc b abcd >pairs/half.jsonl
   quiet "$TARN" series generate mackey-glass --rows 120 --output mg.csv
@@ -78,6 +88,7 @@ YAML
   (cd ../w/in/now && quiet "$TARN" train ../../../in/model.yaml --run run --quiet &&
     quiet "$TARN" train ../../../in/model.yaml --run half --set train.max_updates=3 --quiet &&
     quiet "$TARN" train ../../../in/lm.yaml --run lm --quiet &&
+    quiet "$TARN" train ../../../in/labels.yaml --run labels --quiet &&
     quiet "$TARN" sweep ../../../in/sweep.yaml --output sweep --quiet) || exit 1
   mv ../w/in/now/* . && rm -r ../w/in
   head -3 c/valid.de >three.de
@@ -129,6 +140,9 @@ fault_command() {
     test)
       cp -r in/run "$b/run" && rm "$b"/run/checkpoint_[0-9]* &&
         drive test -- "$TARN" test run --source $i/c/valid.de --reference $i/c/valid.en --threads 1 --quiet ;;
+    test-labelled)
+      cp -r in/labels "$b/run" && echo old >"$b/run/test.json" &&
+        drive test-labelled -- "$TARN" test run --labelled $i/rows --threads 1 --quiet ;;
     sweep)
       drive sweep --only-first --loads 'for f in s/*/seed-*/*.safetensors; do [ ! -e "$f" ] || "$TARN" inspect "$f" >/dev/null || exit 1; done' \
         --again '"$TARN" sweep ../../../in/sweep.yaml --output s --quiet --retry-failed' -- "$TARN" sweep $i/sweep.yaml --output s --quiet ;;
@@ -145,6 +159,7 @@ fault_command() {
     decode) "$TARN" encode --vocab in/v <in/three.de >in/ids && drive decode --input "$PWD/in/ids" -- "$TARN" decode --vocab $i/v ;;
     compare) drive compare -- "$TARN" compare $i/sweep --json --resamples 40 ;;
     score) drive score -- "$TARN" score $i/lm-model $i/short --threads 1 ;;
+    classify) drive classify -- "$TARN" classify $i/labels $i/short --threads 1 ;;
     *) fail "no command \"$name\"; there are $fault_commands $fault_forms" ;;
   esac
 }
