@@ -227,7 +227,7 @@ static tarn_status read_all(tarn__hf_config *file, tarn__bert_config *c) {
   TARN_TRY(tarn__hf_real(file, &c->attention_dropout, "attention_probs_dropout_prob", 0.1));
   TARN_TRY(tarn__hf_real(file, &c->label_dropout, "classifier_dropout", c->dropout));
   TARN_TRY(tarn__hf_flag(file, &c->tied, "tie_word_embeddings", true));
-  c->padding = tarn__hf_value(file, "pad_token_id") ? tarn__hf_token(file, "pad_token_id") : c->family->padding;
+  TARN_TRY(tarn__hf_token(file, &c->padding, "pad_token_id", c->family->padding));
   TARN_TRY(check_rest(file, c));
   TARN_TRY(read_labels(file, c));
   tarn__hf_tell_unknown(file);

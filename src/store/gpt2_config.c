@@ -104,7 +104,7 @@ static tarn_status read_all(const tarn__hf_config *r, tarn__gpt2_config *c) {
   TARN_TRY(tarn__hf_real(r, &c->embedding_dropout, "embd_pdrop", 0.1));
   TARN_TRY(tarn__hf_real(r, &c->attention_dropout, "attn_pdrop", 0.1));
   TARN_TRY(tarn__hf_flag(r, &c->tied, "tie_word_embeddings", true));
-  c->eos = tarn__hf_token(r, "eos_token_id");
+  TARN_TRY(tarn__hf_token(r, &c->eos, "eos_token_id", -1));
   tarn__hf_tell_unknown(r);
   return TARN_STATUS_OK;
 }

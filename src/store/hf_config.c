@@ -1,5 +1,6 @@
 #include "store/hf_config.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -85,14 +86,21 @@ static tarn_status fail_missing(const tarn__hf_config *config, const char *wante
   return tarn__fail(TARN_STATUS_DATA, "%s: it has no \"%s\"", config->path, wanted);
 }
 
+// A whole number, which JSON may also have as 1e3 or 1000.0; from 2^53 on reals are no longer all whole numbers.
+static bool take_whole(int64_t *number, const json_t *value) {
+  const double real = json_real_value(value);
+  const bool whole = json_is_real(value) && real == floor(real) && fabs(real) < 0x1p53;
+  if (json_is_integer(value) || whole) *number = whole ? (int64_t)real : json_integer_value(value);
+  return json_is_integer(value) || whole;
+}
+
 tarn_status tarn__hf_size(const tarn__hf_config *config, int64_t *number, const char *key, int64_t other) {
   json_t *value = tarn__hf_value(config, key);
   *number = other;
   if (!value && other > 0) return TARN_STATUS_OK;
   if (!value) return fail_missing(config, key);
-  TARN_REQUIRE(json_is_integer(value) && json_integer_value(value) >= 1 && json_integer_value(value) <= 1 << 24, DATA,
+  TARN_REQUIRE(take_whole(number, value) && *number >= 1 && *number <= 1 << 24, DATA,
                "%s: \"%s\" is not a whole number from 1 to %d", config->path, key, 1 << 24);
-  *number = json_integer_value(value);
   return TARN_STATUS_OK;
 }
 
@@ -114,9 +122,12 @@ tarn_status tarn__hf_flag(const tarn__hf_config *config, bool *flag, const char 
   return TARN_STATUS_OK;
 }
 
-int64_t tarn__hf_token(const tarn__hf_config *config, const char *key) {
+tarn_status tarn__hf_token(const tarn__hf_config *config, int64_t *id, const char *key, int64_t other) {
   json_t *value = tarn__hf_value(config, key);
-  return json_is_integer(value) ? json_integer_value(value) : -1;
+  *id = value ? -1 : other;
+  if (!value || json_is_array(value)) return TARN_STATUS_OK;
+  TARN_REQUIRE(take_whole(id, value), DATA, "%s: \"%s\" is not a whole number", config->path, key);
+  return TARN_STATUS_OK;
 }
 
 tarn_status tarn__hf_word(const tarn__hf_config *config, const char **word, const char *key, const char *other) {

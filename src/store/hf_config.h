@@ -26,12 +26,12 @@ void tarn__hf_config_close(tarn__hf_config *config);
 
 // All of the following fail with DATA, naming the key. The value of a key; NULL where it is missing or null.
 json_t *tarn__hf_value(const tarn__hf_config *config, const char *key);
-// A whole number of 1 or more; `other` (0: none) where the key is missing.
+// A whole number of 1 or more, which may be written as 1e3; `other` (0: none) where the key is missing.
 tarn_status tarn__hf_size(const tarn__hf_config *config, int64_t *number, const char *key, int64_t other) TARN_CHECKED;
 tarn_status tarn__hf_real(const tarn__hf_config *config, double *number, const char *key, double other) TARN_CHECKED;
 tarn_status tarn__hf_flag(const tarn__hf_config *config, bool *flag, const char *key, bool other) TARN_CHECKED;
-// A token's id, or -1 where it is not said or is no whole number.
-int64_t tarn__hf_token(const tarn__hf_config *config, const char *key);
+// A token's id; `other` where the key is missing, -1 for a list of several tokens.
+tarn_status tarn__hf_token(const tarn__hf_config *config, int64_t *id, const char *key, int64_t other) TARN_CHECKED;
 // A text; `other` (NULL: none) where the key is missing. It lives as long as the object.
 tarn_status tarn__hf_word(const tarn__hf_config *config, const char **word, const char *key,
                           const char *other) TARN_CHECKED;

@@ -364,6 +364,7 @@ static void wrong_configs(void **state) {
        "\"position_embedding_type\" is \"relative_key\""},
       {"roberta", "\"pad_token_id\": 1", "\"pad_token_id\": 17",
        "\"max_position_embeddings\" is 18, of which the first 18"},
+      {"roberta", "\"pad_token_id\": 1", "\"pad_token_id\": 1.5", "\"pad_token_id\" is not a whole number"},
       {"roberta", "\"pad_token_id\": 1", "\"pad_token_id\": -1", "\"pad_token_id\" is -1, which is no token"},
       {"classes", "\"good\"", "\"go\\nod\"", "\"id2label\" has no name for class 2"},
       {"classes", "\"classifier_dropout\": null", "\"classifier_dropout\": 1.5",
