@@ -21,10 +21,12 @@ static int64_t count_fields(const char *text, size_t length) {
   return count;
 }
 
+static bool is_digits(const char *column) { return *column && strspn(column, "0123456789") == strlen(column); }
+
 // The number of a column from 1; 0: it is given by name.
 static int64_t number_of(const char *column) {
   int64_t number = 0;
-  if (strspn(column, "0123456789") != strlen(column) || !tarn_text_integer(&number, column)) return 0;
+  if (!is_digits(column) || !tarn_text_integer(&number, column)) return 0;
   return number;
 }
 
@@ -67,7 +69,7 @@ static tarn_status find_column(int64_t *place, const tarn__labelled_table *t, co
                                size_t length) {
   const int64_t number = number_of(column);
   if (number == 0) {
-    TARN_REQUIRE(column[0] != '0', USAGE, "columns are counted from 1, not %s", column);
+    TARN_REQUIRE(column[0] != '0' || !is_digits(column), USAGE, "columns are counted from 1, not %s", column);
     return find_name(place, t, column, text, length);
   }
   TARN_REQUIRE(number <= t->fields, DATA, "%s:1: there is no column %lld; it has %lld", t->lines.path,

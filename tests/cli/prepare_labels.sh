@@ -45,6 +45,9 @@ o() { refuse "$1" "$2" p --table "${@:3}"; cmp -s again.tarn out.tarn || fail "a
 o 1 'one.tsv:1: there is no column "labels"; the columns are sentence, label' one.tsv --text sentence --labels labels
 o 1 'one.tsv:1: there is no column 3; it has 2' one.tsv --text sentence --labels 3
 o 2 'columns are counted from 1' one.tsv --text 0 --labels label
+printf 'text\t0_label\na b\tgood\n"quoted" c\tbad\nd e f\tgood\n' >zero.tsv
+"$TARN" prepare --vocab v --table zero.tsv --text text --labels 0_label --output zero >out.txt
+cmp zero.tarn train.tarn || fail "a column whose name begins with 0"
 o 2 'one column is given for two things' one.tsv --text label --labels label
 o 2 '--labels is missing' one.tsv --text sentence
 o 2 '--text is missing' one.tsv --labels label
