@@ -16,24 +16,35 @@ static const cli_command COMMAND = {
     "A table has a sentence with its label a line, its fields are separated by tabs, and quotes are text; --text,\n"
     "--pair and --labels name columns: by a word of its first line, or by a number from 1."};
 
-static int parse_overlong(tarn_prepare_overlong *overlong, const char *word) {
+// What not every kind of shard has.
+typedef struct given {
+  int64_t min_tokens, max_tokens, threads;  // CLI_NO_INT: not given
+  const char *overlong;                     // NULL: not given
+} given;
+
+static int take_given(tarn_prepare_options *o, const given *g) {
   static const char *const names[] = {"truncate", "drop", "refuse"};
+  if (g->min_tokens != CLI_NO_INT) o->min_tokens = g->min_tokens;
+  if (g->max_tokens != CLI_NO_INT) o->max_tokens = g->max_tokens;
+  if (g->threads != CLI_NO_INT) o->threads = (int)g->threads;
+  if (!g->overlong) return -1;
   int place;
-  int code = cli_word(&COMMAND, &place, "--overlong", word, names, 3);
-  *overlong = (tarn_prepare_overlong)place;
+  const int code = cli_word(&COMMAND, &place, "--overlong", g->overlong, names, 3);
+  o->overlong = (tarn_prepare_overlong)place;
   return code;
 }
 
 // What is given for a table, and all that is known before it is read.
-static int check_table(const tarn_prepare_options *o, const tarn_labelled_options *l) {
+static int check_table(const tarn_prepare_options *o, const tarn_labelled_options *l, const given *g) {
   if (!l->table) return cli_usage(&COMMAND, "--labels, --pair, --labels-from, --numbers and --header need --table");
-  const char *other = o->source           ? "source"
-                      : o->target         ? "target"
-                      : o->target_vocab   ? "target-vocab"
-                      : o->min_tokens > 2 ? "min-tokens"
-                      : o->stream         ? "stream"
-                      : o->pack           ? "pack"
-                                          : NULL;
+  const char *other = o->source                     ? "source"
+                      : o->target                   ? "target"
+                      : o->target_vocab             ? "target-vocab"
+                      : g->min_tokens != CLI_NO_INT ? "min-tokens"
+                      : g->threads != CLI_NO_INT    ? "threads"
+                      : o->stream                   ? "stream"
+                      : o->pack                     ? "pack"
+                                                    : NULL;
   if (other) return cli_usage(&COMMAND, "a table has no --%s", other);
   const char *missing = !o->vocab ? "vocab" : !l->label ? "labels" : !o->text ? "text" : !o->output ? "output" : NULL;
   return missing ? cli_usage(&COMMAND, "--%s is missing", missing) : -1;
@@ -53,7 +64,16 @@ static int run_table(const tarn_prepare_options *o, tarn_labelled_options *l, bo
   return prepare_labels(&COMMAND, l, json);
 }
 
-static int check(const tarn_prepare_options *o) {
+// The windows of a stream leave nothing out and cut nothing off.
+static int check_stream(const given *g) {
+  const char *other = g->min_tokens != CLI_NO_INT   ? "min-tokens"
+                      : g->max_tokens != CLI_NO_INT ? "max-tokens"
+                      : g->overlong                 ? "overlong"
+                                                    : NULL;
+  return other ? cli_usage(&COMMAND, "a stream has no --%s: its windows leave nothing out", other) : -1;
+}
+
+static int check(const tarn_prepare_options *o, const given *g) {
   if (o->text && (o->source || o->target)) return cli_usage(&COMMAND, "give either --text, or --source and --target");
   if ((o->stream || o->pack) && !o->text)
     return cli_usage(&COMMAND, "--%s is for a text (--text)", o->stream ? "stream" : "pack");
@@ -63,7 +83,8 @@ static int check(const tarn_prepare_options *o) {
                         : !o->target && !o->text ? "target"
                         : !o->output             ? "output"
                                                  : NULL;
-  return missing ? cli_usage(&COMMAND, "--%s is missing", missing) : -1;
+  if (missing) return cli_usage(&COMMAND, "--%s is missing", missing);
+  return o->stream ? check_stream(g) : -1;
 }
 
 static void print_json(const tarn_prepare_result *r) {
@@ -118,9 +139,8 @@ int cmd_prepare(int argc, char **argv) {
   tarn_prepare_default(&options);
   tarn_labelled_options labelled;
   tarn_labelled_default(&labelled);
-  const char *overlong = "truncate";
+  given g = {.min_tokens = CLI_NO_INT, .max_tokens = CLI_NO_INT, .threads = CLI_NO_INT};
   bool json = false;
-  int64_t threads = 0;
   cli_list none = {0};
   const cli_option table[] = {
       {"vocab", CLI_TEXT, &options.vocab, "FILE", "vocabulary of both sides, or of the source; needed", 0, 0},
@@ -137,24 +157,24 @@ int cmd_prepare(int argc, char **argv) {
       {"header", CLI_FLAG, &labelled.header, NULL, "pass over the first line though all columns are numbers", 0, 0},
       {"output", CLI_TEXT, &options.output, "PREFIX", "writes PREFIX.tarn; needed", 0, 0},
       {"strict", CLI_FLAG, &options.strict, NULL, "refuse invalid UTF-8 instead of replacing it by U+FFFD", 0, 0},
-      {"min-tokens", CLI_INT, &options.min_tokens, "N", "leave out shorter sentences; with the end of sentence", 2,
+      {"min-tokens", CLI_INT, &g.min_tokens, "N", "leave out shorter sentences; with the end of sentence (default 2)",
+       2, 1 << 24},
+      {"max-tokens", CLI_INT, &g.max_tokens, "N", "longest sentence with its end of sentence (default 1024)", 2,
        1 << 24},
-      {"max-tokens", CLI_INT, &options.max_tokens, "N", "longest sentence with its end of sentence", 2, 1 << 24},
-      {"overlong", CLI_TEXT, &overlong, "WHAT", "truncate, drop or refuse sentences that are longer", 0, 0},
+      {"overlong", CLI_TEXT, &g.overlong, "WHAT", "truncate (default), drop or refuse sentences that are longer", 0, 0},
       {"stream", CLI_INT, &options.stream, "N", "windows of N tokens of the text, over its line ends; 0: sentences", 0,
        1 << 24},
       {"pack", CLI_INT, &options.pack, "N", "whole sentences of a document in rows of up to N tokens; 0: one a row", 0,
        1 << 24},
-      {"threads", CLI_INT, &threads, "N", "threads; 0: all that the process may use", 0, 1024},
+      {"threads", CLI_INT, &g.threads, "N", "threads; 0 (default): all that the process may use", 0, 1024},
       {"json", CLI_FLAG, &json, NULL, "print the summary as JSON", 0, 0},
       {0}};
   int code = cli_parse(&COMMAND, table, argc, argv, &none, 0, 0);
   cli_list_free(&none);
-  if (code < 0) code = is_labelled(&labelled) ? check_table(&options, &labelled) : check(&options);
-  if (code < 0) code = parse_overlong(&options.overlong, overlong);
+  if (code < 0) code = is_labelled(&labelled) ? check_table(&options, &labelled, &g) : check(&options, &g);
+  if (code < 0) code = take_given(&options, &g);
   if (code >= 0) return code;
   if (labelled.table) return run_table(&options, &labelled, json);
-  options.threads = (int)threads;
   tarn_prepare_result result;
   tarn_status status = tarn_prepare_run(&result, &options);
   if (status != TARN_STATUS_OK) return cli_report(&COMMAND, status);

@@ -86,6 +86,10 @@ expect 0 '"target_tokens": 7,' "$TARN" prepare --vocab whitespace.model --output
 printf 'One two.\nThree.\n\n\nFour five six.\nSeven.\nEight nine ten.\n' > documents.txt
 expect 0 "rows            3 of 5 sentences of 2 documents" b --text documents.txt --pack 24
 expect 2 "--stream is for a text (--text)" p --source c/valid.de --target c/valid.en --stream 4
+for other in "--max-tokens 1024" "--min-tokens 2" "--overlong truncate"; do
+  # shellcheck disable=SC2086
+  expect 2 "a stream has no ${other% *}: its windows leave nothing out" b --text text.txt --stream 4 $other
+done
 expect 2 "give either --stream or --pack" b --text text.txt --stream 4 --pack 4
 : > empty
 prepare 1 "no pair is left" --source empty --target empty

@@ -51,6 +51,8 @@ cmp zero.tarn train.tarn || fail "a column whose name begins with 0"
 o 2 'one column is given for two things' one.tsv --text label --labels label
 o 2 '--labels is missing' one.tsv --text sentence
 o 2 '--text is missing' one.tsv --labels label
+o 2 'a table has no --threads' one.tsv --text sentence --labels label --threads 2
+o 2 'a table has no --min-tokens' one.tsv --text sentence --labels label --min-tokens 2
 o 2 'a table has no --source' one.tsv --text sentence --labels label --source words
 refuse 2 'need --table' p --text words --labels label
 printf 'a\tl\tl\nb\tc\td\n' >twice.tsv
