@@ -58,7 +58,7 @@ static tarn_status encode(tarn_classifier *c, const filling *f, tarn_classify_re
     if (status != TARN_STATUS_OK) return tarn__fail_prefix(status, "%s:%lld: ", f->path, number);
     result->replaced |= replaced;
   }
-  const int64_t longest = tarn__model_longest(c->checkpoint->model);
+  const int64_t longest = c->checkpoint->config->model.max_length;
   TARN_REQUIRE(longest >= 4 + front(c), USAGE, "model.max_length %lld is too short for a sentence", (long long)longest);
   TARN_TRY(tarn__sentence_pair_make(&c->pair, c->checkpoint->target, &pieces[0], &pieces[1], longest - front(c)));
   TARN_REQUIRE(!c->pair.empty, DATA, "%s:%lld: a sentence that gives no token", f->path, number);

@@ -120,6 +120,9 @@ f number --set model.task=regression --set data.train=numbers --set data.valid=n
 grep -q '^Pearson' measures.txt || fail "regression has no Pearson's correlation"
 "$TARN" classify number text >numbers.txt 2>/dev/null
 head -n 1 numbers.txt | grep -qE '^-?[0-9.]+(e-?[0-9]+)?$' || fail "regression tells no number"
+# Positions without end are no reason to take what a test leaves out.
+f boundless --set model.positions=none
+refuse 1 'long:1: 82 tokens, and the model takes 32' "$TARN" classify boundless long --overlong refuse
 refuse 1 'dev.tarn: its labels are classes, and regression needs numbers' "$TARN" test number --labelled dev
 # Layers that are frozen from the first update stay those of the body.
 f frozen --set train.init_from=masked --set 'train.freeze={embeddings: 0, encoder.layer1: 0, encoder.layer2: 0}'
