@@ -85,8 +85,9 @@ typedef struct tarn_classify_test {
   double seconds;
 } tarn_classify_test;
 
-// Scores a set with labels, prepared with the model's vocabulary and classes (tarn_labelled_prepare()). Fails with IO,
-// DATA (a damaged shard, another vocabulary, other classes, no labels), NUMERIC or MEMORY.
+// Scores a set with labels, prepared with the model's vocabulary (tarn_labelled_prepare()); its classes are matched
+// with the model's by name. Fails with IO, DATA (a damaged shard, another vocabulary, a class that the model does not
+// have, no labels), NUMERIC or MEMORY.
 tarn_status tarn_classifier_test(tarn_classifier *classifier, tarn_classify_test *result,
                                  const char *prefix) TARN_CHECKED;
 

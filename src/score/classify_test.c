@@ -74,7 +74,7 @@ static tarn_status test_shard(tarn_classifier *c, tarn_classify_test *result, co
   tarn__task_tally tally = {0};
   TARN_TRY(check_vocab(c, shard));
   TARN_TRY(open_batcher(&batcher, c, shard));
-  tarn_status status = tarn__labelled_count(&tally, shard, c->checkpoint->target, 0);
+  tarn_status status = tarn__labelled_count(&tally, c->checkpoint->config, shard, c->checkpoint->target);
   if (status == TARN_STATUS_OK) status = run_batches(c, &tally, batcher);
   if (status == TARN_STATUS_OK) status = measure(result, &tally);
   result->left_out = tarn__batcher_left_out(batcher);

@@ -1,5 +1,7 @@
 #include <string.h>
 
+#include "base/hash.h"
+#include "base/index.h"
 #include "base/memory.h"
 #include "task/labelled.h"
 
@@ -35,6 +37,31 @@ void tarn__label_names_close(tarn__label_names *names) {
   tarn__free(names->names);
   tarn__free(names->text);
   *names = (tarn__label_names){0};
+}
+
+static uint64_t hash_of(const char *name) { return tarn__hash64(name, strlen(name), 0); }
+
+static int32_t find(const tarn__label_names *all, const tarn__index *index, const char *name) {
+  int32_t place = -1;
+  size_t step = 0;
+  for (;;) {
+    const int64_t n = tarn__index_next(index, hash_of(name), &step);
+    if (n < 0) return place;
+    if ((place < 0 || n < place) && strcmp(all->names[n], name) == 0) place = (int32_t)n;
+  }
+}
+
+tarn_status tarn__label_places(int32_t *places, const char *labels, const char *const *names, int32_t count) {
+  tarn__label_names all;
+  tarn__index index = {0};
+  TARN_TRY(tarn__label_names_open(&all, labels));
+  tarn_status status = TARN_STATUS_OK;
+  for (int32_t i = 0; i < all.count && status == TARN_STATUS_OK; i++)
+    status = tarn__index_add(&index, hash_of(all.names[i]));
+  for (int32_t i = 0; i < count && status == TARN_STATUS_OK; i++) places[i] = find(&all, &index, names[i]);
+  tarn__index_close(&index);
+  tarn__label_names_close(&all);
+  return status;
 }
 
 tarn_status tarn__label_names_join(char **labels, const char *const *names, int32_t count) {

@@ -5,6 +5,7 @@
 
 #include "base/memory.h"
 #include "eval/agreement.h"
+#include "tarn/text.h"
 
 void tarn__pooled_rows(int32_t *rows, const int32_t *offsets, int64_t sentences, tarn_pool pool) {
   for (int64_t s = 0; s < sentences; s++) rows[s] = pool == TARN_POOL_LAST ? offsets[s + 1] - 1 : offsets[s];
@@ -26,6 +27,7 @@ tarn_status tarn__labelled_first(int32_t *first, const tarn_config *config, cons
 typedef struct finisher {
   const tarn__shard *shard;
   tarn_pool pool;
+  int32_t places[];  // [shard->classes]: the model's class of each class of the shard
 } finisher;
 
 static int64_t one(void *user, int64_t pair, uint64_t seed, int64_t epoch) {
@@ -44,7 +46,7 @@ static void put_labels(void *user, tarn__batch *batch, const tarn__batch_room *r
   tarn__pooled_rows(room->selected, batch->target.offsets, sentences, f->pool);
   for (int64_t s = 0; s < sentences; s++) {
     if (f->shard->labels)
-      room->targets[s] = f->shard->labels[batch->index[s]];
+      room->targets[s] = f->places[f->shard->labels[batch->index[s]]];
     else
       room->values[s] = f->shard->numbers[batch->index[s]];
   }
@@ -56,22 +58,28 @@ static void put_labels(void *user, tarn__batch *batch, const tarn__batch_room *r
 
 static void close_finisher(void *user) { tarn__free(user); }
 
-// The classes of a set must be the model's.
-static tarn_status check_names(const tarn_config *config, const tarn__shard *shard) {
+static tarn_status fail_class(const tarn_config *config, const tarn__shard *shard, const char *name) {
   tarn__label_names names;
   TARN_TRY(tarn__label_names_open(&names, config->head.labels));
-  int32_t same = 0;
-  while (same < names.count && same < shard->classes && strcmp(names.names[same], shard->names[same]) == 0) same++;
-  tarn_status status = TARN_STATUS_OK;
-  if (same < names.count || same < shard->classes)
-    status =
-        tarn__fail(TARN_STATUS_DATA,
-                   "%s: its %d classes are not the %d of the model (class %d is \"%s\", not \"%s\"); prepare it with "
-                   "--labels-from",
-                   shard->path, shard->classes, names.count, same, same < shard->classes ? shard->names[same] : "",
-                   same < names.count ? names.names[same] : "");
+  const char *nearest = tarn_text_nearest(name, (const char *const *)(const void *)names.names, (size_t)names.count);
+  const tarn_status status =
+      tarn__fail(TARN_STATUS_DATA, "%s: its class \"%s\" is none of the %d of the model%s \"%s\"", shard->path, name,
+                 names.count, nearest ? "; the nearest is" : ", such as",
+                 nearest           ? nearest
+                 : names.count > 0 ? names.names[0]
+                                   : "");
   tarn__label_names_close(&names);
   return status;
+}
+
+// A shard's classes stand in the order of their bytes, the model's in one of its own: they are matched by name. The
+// model may have classes of which the set has none.
+static tarn_status match_classes(finisher *f, const tarn_config *config) {
+  const tarn__shard *shard = f->shard;
+  TARN_TRY(tarn__label_places(f->places, config->head.labels, shard->names, shard->classes));
+  for (int32_t c = 0; c < shard->classes; c++)
+    if (f->places[c] < 0) return fail_class(config, shard, shard->names[c]);
+  return TARN_STATUS_OK;
 }
 
 static tarn_status check_labels(const tarn_config *config, const tarn__shard *shard) {
@@ -82,7 +90,7 @@ static tarn_status check_labels(const tarn_config *config, const tarn__shard *sh
                "%s: its labels are classes, and regression needs numbers (tarn prepare --numbers)", shard->path);
   TARN_REQUIRE(numbers || shard->labels, DATA, "%s: its labels are numbers, and classification needs classes",
                shard->path);
-  return numbers ? TARN_STATUS_OK : check_names(config, shard);
+  return TARN_STATUS_OK;
 }
 
 tarn_status tarn__labelled_batches(tarn__batcher_options *options, const tarn_config *config, const tarn__shard *shard,
@@ -92,10 +100,17 @@ tarn_status tarn__labelled_batches(tarn__batcher_options *options, const tarn_co
   TARN_TRY(tarn__labelled_first(&options->first, config, vocab));
   options->segments = (int32_t)config->model.segments;
   TARN_TRY(check_labels(config, shard));
-  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, 1, sizeof(finisher)));
-  *(finisher *)memory = (finisher){shard, config->head.pool};
+  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, sizeof(finisher) + (size_t)shard->classes * sizeof(int32_t), 1));
+  finisher *f = memory;
+  f->shard = shard;
+  f->pool = config->head.pool;
+  const tarn_status status = match_classes(f, config);
+  if (status != TARN_STATUS_OK) {
+    tarn__free(f);
+    return status;
+  }
   options->finish =
-      (tarn__batch_finish){.user = memory, .count = one, .run = put_labels, .close = close_finisher, .text = "labels"};
+      (tarn__batch_finish){.user = f, .count = one, .run = put_labels, .close = close_finisher, .text = "labels"};
   return TARN_STATUS_OK;
 }
 
@@ -107,25 +122,28 @@ int64_t tarn__labelled_predictions(const tarn_config *config, int64_t rows, int6
 
 // The answers of a set. Its arrays lie behind it.
 typedef struct answers_room {
-  int32_t classes;  // 0: numbers
+  int32_t classes;  // of the model; 0: numbers
   int32_t *right_class, *found_class;
   float *right_number, *found_number;
 } answers_room;
 
-tarn_status tarn__labelled_count(tarn__task_tally *tally, const tarn__shard *shard, const tarn_vocab *vocab,
-                                 int64_t longest) {
+tarn_status tarn__labelled_count(tarn__task_tally *tally, const tarn_config *config, const tarn__shard *shard,
+                                 const tarn_vocab *vocab) {
   (void)vocab;
-  (void)longest;
   void *memory;
   size_t bytes;
+  tarn__label_names names;
+  TARN_TRY(tarn__label_names_open(&names, config->head.labels));
+  const int32_t classes = names.count;
+  tarn__label_names_close(&names);
   TARN_TRY(tarn__mul_size(&bytes, (size_t)shard->pairs, 2 * sizeof(int32_t)));
   TARN_TRY(tarn__add_size(&bytes, bytes, sizeof(answers_room)));
   TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, bytes, 1));
   answers_room *room = memory;
   int32_t *integers = (int32_t *)(void *)(room + 1);
   float *numbers = (float *)(void *)(room + 1);
-  *room = (answers_room){.classes = shard->classes};
-  if (shard->classes) {
+  *room = (answers_room){.classes = classes};
+  if (classes) {
     room->right_class = integers;
     room->found_class = integers + shard->pairs;
   } else {

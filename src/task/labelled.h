@@ -15,7 +15,11 @@ typedef struct tarn__label_names {
 // `labels` NULL: none. Fails with DATA for an empty name, or MEMORY.
 tarn_status tarn__label_names_open(tarn__label_names *names, const char *labels) TARN_CHECKED;
 void tarn__label_names_close(tarn__label_names *names);
-// The text of names; to be freed with tarn__free().
+// The place of each name among those of `labels`; -1: it is none of them. Of equal ones there the first counts.
+tarn_status tarn__label_places(int32_t *places, const char *labels, const char *const *names,
+                               int32_t count) TARN_CHECKED;
+// The text of names, none of which begins with a bar: behind another name it would be taken for the end of that one.
+// To be freed with tarn__free().
 tarn_status tarn__label_names_join(char **labels, const char *const *names, int32_t count) TARN_CHECKED;
 
 // The classes of a shard, the training set's. Fails as tarn__shard_open() does, or with DATA where it has none.
@@ -31,8 +35,8 @@ tarn_status tarn__labelled_first(int32_t *first, const tarn_config *config, cons
 tarn_status tarn__labelled_batches(tarn__batcher_options *options, const tarn_config *config, const tarn__shard *shard,
                                    const tarn_vocab *vocab) TARN_CHECKED;
 int64_t tarn__labelled_predictions(const tarn_config *config, int64_t rows, int64_t sentences);
-tarn_status tarn__labelled_count(tarn__task_tally *tally, const tarn__shard *shard, const tarn_vocab *vocab,
-                                 int64_t longest) TARN_CHECKED;
+tarn_status tarn__labelled_count(tarn__task_tally *tally, const tarn_config *config, const tarn__shard *shard,
+                                 const tarn_vocab *vocab) TARN_CHECKED;
 void tarn__labelled_tally(tarn__task_tally *tally, const tarn__batch *batch, const void *answers);
 
 // The answers that were tallied, in the memory of the tally.

@@ -38,8 +38,8 @@ static int64_t count_ends(const int32_t *ids, int64_t length, int32_t eos) {
 
 // Those of the sentences that are not left out, as `tarn score` counts them: the end of a sentence is one more. Of a
 // stream they are known; none of its windows is left out.
-static tarn_status count_text(tarn__task_tally *tally, const tarn__shard *shard, const tarn_vocab *vocab,
-                              int64_t longest) {
+static tarn_status count_text(tarn__task_tally *tally, const tarn_config *config, const tarn__shard *shard,
+                              const tarn_vocab *vocab) {
   tally->characters = shard->characters;
   tally->bytes = shard->bytes;
   if (shard->continues || !tarn_vocab_is_spelling(vocab)) return TARN_STATUS_OK;
@@ -50,7 +50,7 @@ static tarn_status count_text(tarn__task_tally *tally, const tarn__shard *shard,
   tarn_status status = TARN_STATUS_OK;
   for (int64_t i = 0; i < shard->pairs && status == TARN_STATUS_OK; i++) {
     const int64_t length = tarn__shard_target_length(shard, i);
-    if (length > longest) continue;
+    if (length > config->model.max_length) continue;
     tarn__shard_target(shard, i, ids);
     status = tarn_vocab_decode(vocab, &text, ids, (size_t)length - 1);
     if (status != TARN_STATUS_OK) break;

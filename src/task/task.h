@@ -131,9 +131,9 @@ typedef struct tarn__task {
   // Adds what measures need of a batch beside the sums of its loss, from the answers that `loss` gave; NULL: nothing.
   void (*tally)(tarn__task_tally *tally, const tarn__batch *batch, const void *answers);
   // What measures need to know of a set of data beside its batches; NULL: nothing. Sentences with a side of more than
-  // `longest` tokens are left out.
-  tarn_status (*count)(tarn__task_tally *tally, const tarn__shard *shard, const tarn_vocab *target,
-                       int64_t longest) TARN_CHECKED;
+  // model.max_length tokens are left out.
+  tarn_status (*count)(tarn__task_tally *tally, const tarn_config *config, const tarn__shard *shard,
+                       const tarn_vocab *target) TARN_CHECKED;
   // The measures that follow from the batches of a set, all of them added: sets those that the entry has.
   void (*scores)(double scores[TARN_METRIC_COUNT], const tarn__task_tally *tally);
   // Fills in defaults that depend on the task, and checks keys that only some tasks have.

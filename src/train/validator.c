@@ -73,7 +73,7 @@ static tarn_status open_parts(tarn__validator *v, const tarn_vocab *source, int 
   TARN_TRY(tarn__shard_check(&v->shard, source, v->target, config));
   TARN_TRY(open_batcher(v));
   const tarn__task *task = tarn__config_task(config);
-  if (task->count) TARN_TRY(task->count(&v->empty, &v->shard, v->target, config->model.max_length));
+  if (task->count) TARN_TRY(task->count(&v->empty, config, &v->shard, v->target));
   const tarn_metric metric = config->valid.metric;
   TARN_REQUIRE((metric != TARN_METRIC_BPC && metric != TARN_METRIC_BPB) || v->empty.characters > 0, USAGE,
                "%s: %s of it are not known (valid.metric: %s); run tarn prepare --stream", v->shard.path,

@@ -18,6 +18,28 @@ for model in bert roberta untied classes number; do
 done
 [ "$(echo abc | "$TARN" classify classes --json | jq -r '.label' | grep -c 'worse\|so\|good')" -eq 1 ] ||
   fail "classes: $(echo abc | "$TARN" classify classes --json)"
+# Its classes stand in no order of bytes, and those of a set do: names match them. The set has all but one of them.
+for text in a b c dd ee ff ggg hhh 'i i' 'j j' 'k k k' 'l, l' m n; do echo "$text"; done >lines
+{ printf 'text\tlabel\n'; awk '{ print $0 "\t" (NR % 3 ? "good" : "so \"so\"") }' lines; } >answers.tsv
+"$TARN" prepare --vocab bytes --table answers.tsv --text text --labels label --output answers >/dev/null || fail "prepare answers"
+cat >classes.yaml <<'END'
+model: { d_model: 16, norm: post, positions: learned, max_length: 16, segments: 2, embedding_norm: yes, embeddings: encoder_output,
+         embedding_scale: no, activation: gelu, dropout: 0, task: classification }
+encoder: { layers: L*2 }
+kinds: { L: { mixer: attention, heads: 2, ffn: 40 } }
+head: { pool: cls, hidden: 16, labels: "bad||worse|so \"so\"|good" }
+data: { vocab: bytes, train: answers, valid: answers }
+train: { init_from: classes, max_updates: 60, lr: 0.01, warmup: 5, threads: 1, tensorboard: no }
+END
+"$TARN" train classes.yaml --run tuned --quiet 2>error.txt || fail "train classes: $(cat error.txt)"
+right=$("$TARN" classify tuned lines 2>/dev/null | cut -f1 | paste - <(tail -n +2 answers.tsv | cut -f2) |
+  awk -F'\t' '$1 == $2 { n++ } END { printf "%.4f", n / NR }')
+"$TARN" test tuned --labelled answers >out.txt 2>error.txt || fail "test --labelled: $(cat error.txt)"
+grep -q "^accuracy $right " out.txt || fail "classify is right in $right, test says $(head -n 1 out.txt)"
+grep -qE '^accuracy (0\.[789]|1)' out.txt || fail "it has not learnt the classes of these names: $(head -n 1 out.txt)"
+printf 'a\tgood\nb\tgoof\n' >goof.tsv
+"$TARN" prepare --vocab bytes --table goof.tsv --text 1 --labels 2 --output goof >/dev/null || fail "prepare goof"
+refuse 1 'goof.tarn: its class "goof" is none of the 3 of the model; the nearest is "good"' "$TARN" test tuned --labelled goof
 "$TARN" inspect roberta | grep -q 'segments: 1' || fail "the description: $("$TARN" inspect roberta)"
 "$TARN" import-bert "$golden/bert_model/body" --vocab bytes --output body 2>error.txt || fail "the encoder alone"
 grep -q '"pooler.dense.bias" and others are left out' error.txt || fail "the pooler: $(cat error.txt)"

@@ -77,7 +77,7 @@ refuse 2 'a classifier does not score single sentences' "$TARN" score c pairs
 refuse 1 'other.tarn: it was prepared with another vocabulary' "$TARN" test c --labelled other
 printf 'x\ta\ny\tb\n' >ab.tsv
 p --table ab.tsv --text 1 --labels 2 --output ab
-refuse 1 'ab.tarn: its 2 classes are not the 2 of the model (class 0 is "a", not "bad")' "$TARN" test c --labelled ab
+refuse 1 'ab.tarn: its class "a" is none of the 2 of the model, such as "bad"' "$TARN" test c --labelled ab
 
 # Descriptions.
 t() { refuse "$1" "$2" "$TARN" plan c.yaml "${@:3}"; }

@@ -84,9 +84,10 @@ static bool diverged(char is[TARN__TASK_TEXT], double value, int64_t words) {
   return value > LOST;
 }
 
-static tarn_status count(tarn__task_tally *tally, const tarn__shard *shard, const tarn_vocab *target, int64_t longest) {
+static tarn_status count(tarn__task_tally *tally, const tarn_config *config, const tarn__shard *shard,
+                         const tarn_vocab *target) {
+  (void)config;
   (void)target;
-  (void)longest;
   counted_sets++;
   tally->characters = shard->target_tokens;
   return TARN_STATUS_OK;
