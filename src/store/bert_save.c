@@ -28,7 +28,7 @@ static double number_of(const tarn_kind *kind, const char *key) {
 
 // The format says these things once, for all layers.
 static tarn_status check_layer(const tarn__checkpoint *c, const tarn__bert_family *family, int32_t layer) {
-  static const char *const numbers[] = {"heads", "ffn.width", "attention_dropout"};
+  static const char *const numbers[] = {"heads", "ffn.width", "attention_dropout", "dropout"};
   const tarn_stack *stack = &c->config->encoder;
   const tarn_kind *kind = &c->config->kinds[stack->layers[layer].kind];
   const tarn_kind *first = &c->config->kinds[stack->layers[0].kind];
@@ -80,6 +80,12 @@ static tarn_status check_model(const tarn__checkpoint *c, const tarn__bert_famil
   TARN_REQUIRE(m->output_rank == 0, USAGE, "%s: model.output_rank is %lld, and %s's output is one matrix", c->path,
                (long long)m->output_rank, family->name);
   for (int32_t i = 0; i < c->config->encoder.count; i++) TARN_TRY(check_layer(c, family, i));
+  const tarn_kind *first = &c->config->kinds[c->config->encoder.layers[0].kind];
+  TARN_REQUIRE(m->embedding_dropout == first->dropout, USAGE,
+               "%s: model.embedding_dropout is %g and kinds.%s.dropout %g, and %s's format has one number for both",
+               c->path, m->embedding_dropout, first->name, first->dropout, family->name);
+  TARN_REQUIRE(c->config->encoder.layerdrop == 0, USAGE, "%s: encoder.layerdrop is %g, and %s's format has none",
+               c->path, c->config->encoder.layerdrop, family->name);
   TARN_REQUIRE(!c->model->encoder.norm.use.part, USAGE, "%s: there is a norm behind the last layer, and %s's has none",
                c->path, family->name);
   return TARN_STATUS_OK;

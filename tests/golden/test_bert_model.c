@@ -219,7 +219,8 @@ static void save_model(const char *path, const char *text, const char *vocab_pat
 #define KINDS                                                                                                         \
   "kinds:\n  L: { heads: 2, ffn: 32 }\n  R: { heads: 2, ffn: 32, frozen: yes }\n"                                     \
   "  H: { heads: 2, ffn: 32, frozen: yes, init: hadamard }\n  N: { mixer: none, ffn: 32 }\n  W: { heads: 2, ffn: 48 " \
-  "}\n  P: { heads: 2, ffn: 32, norm: pre }\n  E: { heads: 2, ffn: 32, norm_type: { epsilon: 0.001 } }\n"
+  "}\n  P: { heads: 2, ffn: 32, norm: pre }\n  E: { heads: 2, ffn: 32, norm_type: { epsilon: 0.001 } }\n"             \
+  "  D: { heads: 2, ffn: 32, dropout: 0.25 }\n"
 #define BERT "positions: learned, max_length: 20, embedding_scale: no, embedding_norm: yes, activation: gelu"
 
 // Reservoirs and shared layers are written out, and a model without segments gets one; the vocabulary goes along.
@@ -273,6 +274,11 @@ static void other_models_are_refused(void **state) {
       {"model: { d_model: 16, positions: learned, embedding_scale: no, embedding_norm: yes }\nencoder: { layers: L "
        "}\n" KINDS,
        "the activation of kind L is relu"},
+      {"model: { d_model: 16, " BERT " }\nencoder: { layers: L D }\n" KINDS, "kinds L and D have different dropout"},
+      {"model: { d_model: 16, " BERT ", embedding_dropout: 0.3 }\nencoder: { layers: L }\n" KINDS,
+       "model.embedding_dropout is 0.3 and kinds.L.dropout 0.1"},
+      {"model: { d_model: 16, " BERT " }\nencoder: { layers: L, layerdrop: 0.2 }\n" KINDS,
+       "encoder.layerdrop is 0.2, and BERT's format has none"},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     save_model("other", cases[i].text, "bytes");
