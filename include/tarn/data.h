@@ -104,8 +104,9 @@ typedef struct tarn_labelled_result {
 // Writes the shard, atomically: on any failure an older file stays as it was. Classes are ordered by the bytes of their
 // names, at most 10000 of 255 bytes each. Fails with USAGE (options), IO, or DATA in a line that names file and line:
 // a column that is missing or given twice, a line with more or fewer fields than the first, an empty label or text, a
-// label that is no number or not in `labels_from`, one class only, a sentence that gives no token, and what `strict`
-// and `overlong` refuse. Warns as tarn_prepare_run() does.
+// label that is no number or not in `labels_from`, the name of a class that begins with a bar or has a control
+// character, one class only, a sentence that gives no token, and what `strict` and `overlong` refuse. Warns as
+// tarn_prepare_run() does.
 tarn_status tarn_labelled_prepare(tarn_labelled_result *result, const tarn_labelled_options *options) TARN_CHECKED;
 
 #ifdef __cplusplus

@@ -24,6 +24,9 @@ tarn_status tarn__class_names_add(tarn__class_names *classes, const char *name, 
                TARN__SHARD_CLASSES_MOST);
   TARN_REQUIRE(length <= TARN__SHARD_NAME_LONGEST, DATA, "a label of %zu bytes; the longest has %d", length,
                TARN__SHARD_NAME_LONGEST);
+  TARN_REQUIRE(length == 0 || name[0] != '|', DATA,
+               "the label \"%.*s\" begins with a bar, which divides the names of classes in head.labels", (int)length,
+               name);
   for (size_t i = 0; i < length; i++)
     TARN_REQUIRE((unsigned char)name[i] >= ' ' && name[i] != 0x7F, DATA, "a label with a control character (%d)",
                  name[i]);

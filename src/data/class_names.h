@@ -20,8 +20,8 @@ typedef struct tarn__class_names {
 
 // The number of a name, or -1. Numbers are places in `names`.
 int32_t tarn__class_names_find(const tarn__class_names *classes, const char *name, size_t length);
-// Adds a name that is not there. Fails with DATA where it is too long or has control characters, or where there are too
-// many (data/shard_format.h); the line does not say where.
+// Adds a name that is not there. Fails with DATA where it is too long, begins with a bar or has control characters, or
+// where there are too many (data/shard_format.h); the line does not say where.
 tarn_status tarn__class_names_add(tarn__class_names *classes, const char *name, size_t length) TARN_CHECKED;
 // Sorts them: what was number n is number rank[n] (of `count`) then. No more names may be added or found.
 tarn_status tarn__class_names_sort(tarn__class_names *classes, int32_t *rank) TARN_CHECKED;

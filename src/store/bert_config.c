@@ -5,6 +5,7 @@
 #include "parts/table/part_table.h"
 #include "store/bert_format.h"
 #include "task/labelled.h"
+#include "text/utf8.h"
 
 const tarn__bert_family tarn__bert_families[TARN__BERT_FAMILIES] = {
     {.type = "bert",
@@ -129,7 +130,7 @@ static const char *const KNOWN[] = {"hidden_size",
                                     "directionality",
                                     "_name_or_path",
                                     "_attn_implementation_autoset"};
-enum { KNOWN_KEYS = sizeof KNOWN / sizeof *KNOWN, MOST_CLASSES = 10000 };
+enum { KNOWN_KEYS = sizeof KNOWN / sizeof *KNOWN, MOST_CLASSES = 10000, LONGEST_NAME = 255 };
 
 static tarn_status read_family(tarn__hf_config *file, const tarn__bert_family **family) {
   const char *type;
@@ -170,14 +171,19 @@ static tarn_status check_rest(const tarn__hf_config *file, const tarn__bert_conf
   return TARN_STATUS_OK;
 }
 
+// Not empty, and without what ends a line of YAML or may not stand in it.
 static bool is_plain(const char *name) {
-  for (const char *c = name; *c; c++)
-    if ((unsigned char)*c < ' ') return false;
+  int32_t code;
+  for (size_t at = 0, size = strlen(name); at < size;) {
+    at += tarn__utf8_decode(&code, name + at, size - at);
+    const bool control = code < ' ' || (code >= 0x7F && code <= 0x9F), line_end = code == 0x2028 || code == 0x2029;
+    if (control || line_end || code == 0xFEFF || code == 0xFFFE || code == 0xFFFF) return false;
+  }
   return *name;
 }
 
 // The names of classes, 0 .. count - 1.
-static tarn_status read_names(const tarn__hf_config *file, tarn__bert_config *c, const char **names, int64_t count) {
+static tarn_status read_names(const tarn__hf_config *file, const char **names, int64_t count) {
   json_t *object = tarn__hf_value(file, "id2label");
   for (int64_t i = 0; i < count; i++) {
     char key[24];
@@ -185,8 +191,35 @@ static tarn_status read_names(const tarn__hf_config *file, tarn__bert_config *c,
     names[i] = json_string_value(json_object_get(object, key));
     TARN_REQUIRE(names[i] && is_plain(names[i]), DATA,
                  "%s: \"id2label\" has no name for class %s that is a line of text", file->path, key);
+    TARN_REQUIRE(strlen(names[i]) <= LONGEST_NAME, DATA,
+                 "%s: \"id2label\" has a name of %zu bytes for class %s; the longest has %d", file->path,
+                 strlen(names[i]), key, LONGEST_NAME);
+    TARN_REQUIRE(names[i][0] != '|', DATA,
+                 "%s: \"id2label\" has \"%s\" for class %s, but a bar at the beginning divides the names of classes",
+                 file->path, names[i], key);
   }
-  return tarn__label_names_join(&c->labels, names, (int32_t)count);
+  return TARN_STATUS_OK;
+}
+
+// The names as head.labels has them. Equal ones could not be told apart.
+static tarn_status join_names(const tarn__hf_config *file, tarn__bert_config *c, const char *const *names,
+                              int32_t *places, int32_t count) {
+  TARN_TRY(tarn__label_names_join(&c->labels, names, count));
+  TARN_TRY(tarn__label_places(places, c->labels, names, count));
+  for (int32_t i = 0; i < count; i++)
+    TARN_REQUIRE(places[i] == i, DATA, "%s: \"id2label\" has \"%s\" for class %d and for class %d", file->path,
+                 names[i], places[i], i);
+  return TARN_STATUS_OK;
+}
+
+static tarn_status read_classes(const tarn__hf_config *file, tarn__bert_config *c, size_t count) {
+  void *memory;
+  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, count, sizeof(const char *) + sizeof(int32_t)));
+  const char **names = memory;
+  tarn_status status = read_names(file, names, (int64_t)count);
+  if (status == TARN_STATUS_OK) status = join_names(file, c, names, (int32_t *)(void *)(names + count), (int32_t)count);
+  tarn__free(memory);
+  return status;
 }
 
 // Of one label the package learns numbers.
@@ -205,11 +238,7 @@ static tarn_status read_labels(const tarn__hf_config *file, tarn__bert_config *c
   if (!object) return tarn__label_names_join(&c->labels, usual, 2);
   TARN_REQUIRE(json_is_object(object) && json_object_size(object) >= 2 && json_object_size(object) <= MOST_CLASSES,
                DATA, "%s: \"id2label\" does not name two to %d classes", file->path, MOST_CLASSES);
-  void *memory;
-  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, json_object_size(object), sizeof(const char *)));
-  tarn_status status = read_names(file, c, memory, (int64_t)json_object_size(object));
-  tarn__free(memory);
-  return status;
+  return read_classes(file, c, json_object_size(object));
 }
 
 static tarn_status read_all(tarn__hf_config *file, tarn__bert_config *c) {

@@ -48,6 +48,8 @@ o 2 'columns are counted from 1' one.tsv --text 0 --labels label
 printf 'text\t0_label\na b\tgood\n"quoted" c\tbad\nd e f\tgood\n' >zero.tsv
 "$TARN" prepare --vocab v --table zero.tsv --text text --labels 0_label --output zero >out.txt
 cmp zero.tarn train.tarn || fail "a column whose name begins with 0"
+printf 'a b\tgood\nc\t|bad\n' >bar.tsv
+o 1 'bar.tsv:2: the label "|bad" begins with a bar' bar.tsv --text 1 --labels 2
 o 2 'one column is given for two things' one.tsv --text label --labels label
 o 2 '--labels is missing' one.tsv --text sentence
 o 2 '--text is missing' one.tsv --labels label

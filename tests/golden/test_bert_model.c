@@ -341,6 +341,9 @@ static void wrong_tensors(void **state) {
   tarn__safetensors_close(&file);
 }
 
+#define LONG_64 "a name of sixty-four bytes, which is a quarter of one too many.."
+#define LONG LONG_64 LONG_64 LONG_64 LONG_64
+
 // A text in config.json is replaced by another one.
 static void wrong_configs(void **state) {
   (void)state;
@@ -373,6 +376,12 @@ static void wrong_configs(void **state) {
       {"roberta", "\"pad_token_id\": 1", "\"pad_token_id\": 1.5", "\"pad_token_id\" is not a whole number"},
       {"roberta", "\"pad_token_id\": 1", "\"pad_token_id\": -1", "\"pad_token_id\" is -1, which is no token"},
       {"classes", "\"good\"", "\"go\\nod\"", "\"id2label\" has no name for class 2"},
+      {"classes", "\"good\"", "\"go\\u0085od\"", "\"id2label\" has no name for class 2"},
+      {"classes", "\"good\"", "\"go\\u007fod\"", "\"id2label\" has no name for class 2"},
+      {"classes", "\"good\"", "\"go\\u2028od\"", "\"id2label\" has no name for class 2"},
+      {"classes", "\"good\"", "\"" LONG "\"", "\"id2label\" has a name of 256 bytes for class 2; the longest has 255"},
+      {"classes", "\"good\"", "\"|good\"", "\"id2label\" has \"|good\" for class 2, but a bar at the beginning"},
+      {"classes", "\"good\"", "\"bad|worse\"", "\"id2label\" has \"bad|worse\" for class 0 and for class 2"},
       {"classes", "\"classifier_dropout\": null", "\"classifier_dropout\": 1.5",
        "bad/config.json: \"classifier_dropout\": 1.5 is out of range"},
       {"classes", "\"1\": ", "\"4\": ", "\"id2label\" has no name for class 1"},
