@@ -36,7 +36,7 @@ static int close_all(void **state) {
 static tarn__batcher *open_batcher(const tarn_config_masking *masking, const tarn__shard *of, const tarn_vocab *by,
                                    int64_t max_tokens, uint64_t seed, bool shuffle) {
   tarn__batcher_options options;
-  tarn__batcher *batcher;
+  tarn__batcher *batcher = NULL;
   tarn__batcher_default(&options);
   options.max_tokens = max_tokens;
   options.seed = seed;
