@@ -68,7 +68,10 @@ static tarn_status encode_block(tarn__encoded_lines *e) {
       tarn__failure_note(&failure, encode(e, r, (size_t)i, &places[i]));
     }
   }
-  for (int64_t i = 0; i < count; i++) e->items[i].ids = e->rooms[owners[i]].ids + places[i];
+  for (int64_t i = 0; i < count; i++) {
+    const int32_t *ids = e->rooms[owners[i]].ids;  // NULL: no line of its thread had a token
+    e->items[i].ids = ids ? ids + places[i] : NULL;
+  }
   tarn__free(memory);
   return tarn__failure_raise(&failure);
 }
