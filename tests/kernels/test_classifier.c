@@ -52,8 +52,8 @@ static void build_error(check *c, tarn__graph *graph, const void *spec) {
 static void build_numbers(check *c, tarn__graph *graph, const void *spec) {
   const shape *s = spec;
   tarn__tensor *x = check_input(c, graph, s->rows, s->d, 1.0, false), *numbers;
-  (void)tarn__squared_error(graph, x, check_param(c, 1, s->d, 0.1, false), check_param(c, 1, 1, 0.5, false), NULL, 0.0,
-                            &numbers);
+  tarn__param *bias = check_param(c, 1, 1, 0.5, false), *weight = check_param(c, 1, s->d, 0.1, false);
+  (void)tarn__squared_error(graph, x, weight, bias, NULL, 0.0, &numbers);
   check_output(c, numbers);
 }
 
