@@ -126,8 +126,8 @@ static double correlation(const double *x, const double *y, size_t count, const 
 static void rank(double *ranks, const uint32_t *order, const float *numbers, size_t count, const uint32_t *times) {
   double before = 0.0;
   for (size_t first = 0, last; first < count; first = last) {
-    double equal = 0.0;
-    for (last = first; last < count && numbers[order[last]] == numbers[order[first]]; last++)
+    double equal = weight_of(times, order[first]);
+    for (last = first + 1; last < count && numbers[order[last]] == numbers[order[first]]; last++)
       equal += weight_of(times, order[last]);
     for (size_t i = first; i < last; i++) ranks[order[i]] = before + (equal + 1.0) / 2.0;
     before += equal;

@@ -141,29 +141,30 @@ static tarn__tensor *number_loss(tarn__graph *graph, const tarn__task_loss *from
   return loss;
 }
 
-// A measure of the set; NaN where memory for it is out, as it is of what was not computed.
-static void agree(double scores[TARN_METRIC_COUNT], const tarn__task_tally *tally, const tarn_metric *metrics,
-                  const tarn__agreement_kind *kinds, int count) {
+// Measures of the set.
+static tarn_status agree(double scores[TARN_METRIC_COUNT], const tarn__task_tally *tally, const tarn_metric *metrics,
+                         const tarn__agreement_kind *kinds, int count) {
   tarn__agreement agreement;
   tarn__labelled_answers(&agreement, tally);
-  if (tarn__agreement_open(&agreement) != TARN_STATUS_OK) return;
+  TARN_TRY(tarn__agreement_open(&agreement));
   for (int i = 0; i < count; i++) scores[metrics[i]] = tarn__agreement_of(&agreement, kinds[i], NULL);
   tarn__agreement_close(&agreement);
+  return TARN_STATUS_OK;
 }
 
-static void class_scores(double scores[TARN_METRIC_COUNT], const tarn__task_tally *tally) {
+static tarn_status class_scores(double scores[TARN_METRIC_COUNT], const tarn__task_tally *tally) {
   static const tarn_metric metrics[] = {TARN_METRIC_ACCURACY, TARN_METRIC_F1, TARN_METRIC_MCC};
   static const tarn__agreement_kind kinds[] = {TARN__AGREEMENT_ACCURACY, TARN__AGREEMENT_F1, TARN__AGREEMENT_MCC};
   scores[TARN_METRIC_LOSS] = tally->loss / (double)tally->predictions;
   scores[TARN_METRIC_NLL] = tally->watched / (double)tally->predictions;
-  agree(scores, tally, metrics, kinds, 3);
+  return agree(scores, tally, metrics, kinds, 3);
 }
 
-static void number_scores(double scores[TARN_METRIC_COUNT], const tarn__task_tally *tally) {
+static tarn_status number_scores(double scores[TARN_METRIC_COUNT], const tarn__task_tally *tally) {
   static const tarn_metric metrics[] = {TARN_METRIC_PEARSON, TARN_METRIC_SPEARMAN};
   static const tarn__agreement_kind kinds[] = {TARN__AGREEMENT_PEARSON, TARN__AGREEMENT_SPEARMAN};
   scores[TARN_METRIC_LOSS] = scores[TARN_METRIC_MSE] = tally->watched / (double)tally->predictions;
-  agree(scores, tally, metrics, kinds, 2);
+  return agree(scores, tally, metrics, kinds, 2);
 }
 
 // A classifier that knows nothing has the logarithm of the number of classes, of which there are at most 10000.

@@ -95,9 +95,9 @@ static void tally(tarn__task_tally *sums, const tarn__batch *batch, const void *
   for (int64_t i = 0; i < batch->predictions; i++) sums->right += words[i] == batch->targets[i];
 }
 
-static void scores(double all[TARN_METRIC_COUNT], const tarn__task_tally *sums) {
-  tarn__next_token_scores(all, sums);
+static tarn_status scores(double all[TARN_METRIC_COUNT], const tarn__task_tally *sums) {
   all[TARN_METRIC_ACCURACY] = (double)sums->right / (double)sums->predictions;
+  return tarn__next_token_scores(all, sums);
 }
 
 const tarn__task tarn__task_masked_model = {

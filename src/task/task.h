@@ -134,8 +134,9 @@ typedef struct tarn__task {
   // model.max_length tokens are left out.
   tarn_status (*count)(tarn__task_tally *tally, const tarn_config *config, const tarn__shard *shard,
                        const tarn_vocab *target) TARN_CHECKED;
-  // The measures that follow from the batches of a set, all of them added: sets those that the entry has.
-  void (*scores)(double scores[TARN_METRIC_COUNT], const tarn__task_tally *tally);
+  // The measures that follow from the batches of a set, all of them added, whose loss is finite: sets those that the
+  // entry has.
+  tarn_status (*scores)(double scores[TARN_METRIC_COUNT], const tarn__task_tally *tally) TARN_CHECKED;
   // Fills in defaults that depend on the task, and checks keys that only some tasks have.
   tarn_status (*resolve)(tarn_config *config, const tarn__task_keys *keys);
 } tarn__task;

@@ -158,8 +158,8 @@ static tarn_status run_batches(tarn__validator *v, tarn__validation *result, tar
   }
   TARN_REQUIRE(tally.predictions > 0, DATA, "%s: there is nothing to predict in these sentences%s", v->shard.path,
                task->sections >> TARN__TASK_MASKING & 1u ? ", no token of which is masked; raise masking.share" : "");
-  task->scores(result->scores, &tally);
-  return TARN_STATUS_OK;
+  // Measures of answers are for finite ones; without them the loss stays NaN, which ends the training.
+  return isfinite(tally.loss) ? task->scores(result->scores, &tally) : TARN_STATUS_OK;
 }
 
 tarn_status tarn__validator_run(tarn__validator *validator, tarn__validation *result, tarn__stepper *stepper,

@@ -9,8 +9,10 @@
 #include <cmocka.h>
 #include <jansson.h>
 
+#include "base/memory.h"
 #include "base/random.h"
 #include "eval/agreement.h"
+#include "task/labelled.h"
 
 enum { MOST = 1000 };
 
@@ -81,7 +83,39 @@ static void intervals(void **state) {
   tarn__agreement_close(&a);
 }
 
+// Answers of a model that has diverged: ranks come to an end.
+static void ranks_of_no_numbers(void **state) {
+  (void)state;
+  static const float right[] = {1, 2, 3, 4}, found[] = {NAN, NAN, 1, NAN};
+  tarn__agreement a = {.count = 4, .right_number = right, .found_number = found};
+  assert_int_equal(tarn__agreement_open(&a), TARN_STATUS_OK);
+  assert_true(fabs(tarn__agreement_of(&a, TARN__AGREEMENT_SPEARMAN, NULL)) <= 1.0);
+  tarn__agreement_close(&a);
+}
+
+// A task whose measures find no memory says so.
+static void memory_that_is_out(void **state) {
+  (void)state;
+  static const tarn__task *const tasks[] = {&tarn__task_classify_encoder, &tarn__task_regress_encoder};
+  static const float numbers[] = {1, 2, 3, 4}, answers[] = {1, 3, 2, 4, 3, 5, 4, 6};
+  static const int32_t labels[] = {0, 1, 1, 0};
+  for (int i = 0; i < 2; i++) {
+    const tarn__shard shard = {.pairs = 4, .classes = i == 0 ? 2 : 0};
+    const tarn__batch batch = {.predictions = 4, .targets = labels, .values = numbers};
+    tarn__task_tally tally = {.predictions = 4};
+    double scores[TARN_METRIC_COUNT];
+    assert_int_equal(tasks[i]->count(&tally, &shard, NULL, 0), TARN_STATUS_OK);
+    tasks[i]->tally(&tally, &batch, answers);
+    tarn__memory_fail_after(1);
+    assert_int_equal(tasks[i]->scores(scores, &tally), TARN_STATUS_MEMORY);
+    tarn__memory_fail_after(0);
+    assert_int_equal(tasks[i]->scores(scores, &tally), TARN_STATUS_OK);
+    tarn__free(tally.room);
+  }
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(golden), cmocka_unit_test(intervals)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(golden), cmocka_unit_test(intervals),
+                                     cmocka_unit_test(ranks_of_no_numbers), cmocka_unit_test(memory_that_is_out)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

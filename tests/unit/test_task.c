@@ -93,10 +93,11 @@ static tarn_status count(tarn__task_tally *tally, const tarn_config *config, con
   return TARN_STATUS_OK;
 }
 
-static void scores(double all[TARN_METRIC_COUNT], const tarn__task_tally *tally) {
+static tarn_status scores(double all[TARN_METRIC_COUNT], const tarn__task_tally *tally) {
   assert_int_equal(tally->characters, tally->predictions);
   all[TARN_METRIC_LOSS] = tally->loss / (double)tally->predictions;
   all[TARN_METRIC_PPL] = exp(tally->watched / (double)tally->predictions);
+  return TARN_STATUS_OK;
 }
 
 static const tarn__task parity = {

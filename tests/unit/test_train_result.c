@@ -282,6 +282,40 @@ static void tells_of_a_changed_description(void **state) {
   assert_true(read_changed("changed_config"));
 }
 
+// A regression whose answers are no numbers has no ranks to compare.
+static void a_loss_that_is_no_number_ends_it(void **state) {
+  (void)state;
+  static const char description[] =
+      "model: { task: regression, d_model: 16, dropout: 0 }\n"
+      "encoder: { layers: L }\n"
+      "kinds: { L: { mixer: attention, heads: 2, ffn: 32 } }\n"
+      "head: { pool: mean }\n"
+      "data: { vocab: vocab, train: numbers, valid: numbers }\n"
+      "train: { max_updates: 2, label_smoothing: 0, precision: fp32 }\n"
+      "valid: { at_start: yes }\n";
+  static const float numbers[] = {1, 2, 3};
+  static const int32_t ids[] = {4, 5, 6, 7};
+  tarn_vocab *vocab = make_vocab(TINY_VOCAB);
+  tarn__shard_writer *writer;
+  assert_int_equal(tarn__shard_writer_open(&writer, "numbers", NULL, vocab), TARN_STATUS_OK);
+  for (int i = 0; i < 3; i++) assert_int_equal(tarn__shard_writer_put(writer, NULL, 0, ids + i, 2), TARN_STATUS_OK);
+  tarn__shard_writer_label(writer, &(tarn__shard_labels){.numbers = numbers});
+  assert_int_equal(tarn__shard_writer_commit(&writer), TARN_STATUS_OK);
+  tarn_vocab_close(&vocab);
+  sandbox_write("numbers.yaml", description, strlen(description));
+  tarn_train_options options;
+  tarn_train_result result;
+  tarn_train *train;
+  tarn_train_default(&options);
+  options.config = "numbers.yaml";
+  options.run = "no_numbers";
+  if (tarn_train_open(&train, &options) != TARN_STATUS_OK) fail_msg("%s", tarn_error_message());
+  *(float *)train->model->weights.output_bias->value = NAN;
+  assert_int_equal(tarn_train_run(train, &result), TARN_STATUS_NUMERIC);
+  assert_non_null(strstr(tarn_error_message(), "the validation loss is not a finite number at update 0"));
+  tarn_train_close(&train);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(clocks_differ),
                                      cmocka_unit_test(validates_the_untrained_model_once),
@@ -289,6 +323,7 @@ int main(void) {
                                      cmocka_unit_test(writes_that_it_failed),
                                      cmocka_unit_test(peak_is_of_all_sessions),
                                      cmocka_unit_test(puts_a_removed_log_back),
+                                     cmocka_unit_test(a_loss_that_is_no_number_ends_it),
                                      cmocka_unit_test(tells_of_a_changed_description)};
   return cmocka_run_group_tests(tests, open_all, sandbox_close);
 }
