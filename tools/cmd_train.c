@@ -54,6 +54,7 @@ static const char *left_text(char text[PROGRESS_PART], const tarn_train_event *e
 // On a terminal a line that fits the window and is written again and again; what matters least goes first.
 static void print_terminal(view *v, const tarn_train_event *e) {
   char parts[5][PROGRESS_PART];
+  if (isnan(e->loss)) return;  // nothing was predicted: the line stays as it is
   snprintf(parts[0], sizeof parts[0], "update %lld", (long long)e->update);
   snprintf(parts[1], sizeof parts[1], "loss %.4f", e->loss);
   left_text(parts[2], e);

@@ -23,6 +23,15 @@ static tarn_status take_batch(const tarn_train *t, const tarn__loaded **loaded) 
   return tarn__profile_beside(t->profile, "preparing a batch", (*loaded)->begin, (*loaded)->end);
 }
 
+// Masks are drawn, so an update of a few short sentences may predict nothing on any rank; then it changes nothing, and
+// no graph is run, in which a model that updates at once would decay its weights and follow its moments.
+static tarn_status train_on(tarn_train *t, tarn__stepper_loss *loss, const tarn__loaded *loaded, int64_t batches) {
+  *loss = (tarn__stepper_loss){0};
+  if (loaded->predictions == 0) return TARN_STATUS_OK;
+  t->stepper.grad_scale = 1.0 / (double)loaded->predictions;
+  return tarn__stepper_train(&t->stepper, loss, &loaded->batch, batches + loaded->number);
+}
+
 // Gradients of all batches; their sums and the position behind them go into *next. The loss is the mean over the target
 // tokens of the whole update, which are known before its first batch. What is random in a batch depends on its number
 // among those of all ranks.
@@ -35,11 +44,9 @@ static tarn_status add_gradients(tarn_train *t, tarn__progress *next, tarn__step
     TARN_TRY(take_batch(t, last));
     const tarn__batch *batch = &(*last)->batch;
     if (batch->target.sentences == 0) break;
-    // Masks are drawn, so an update of a few short sentences may predict nothing; then it changes nothing.
-    t->stepper.grad_scale = (*last)->predictions > 0 ? 1.0 / (double)(*last)->predictions : 0.0;
     // Who updates at once must know before that the data were there; the batch has all of them.
     if (t->model->updates_at_once) TARN_TRY(tarn__train_check_data(t));
-    TARN_TRY(tarn__stepper_train(&t->stepper, &loss, batch, next->batches + (*last)->number));
+    TARN_TRY(train_on(t, &loss, *last, next->batches));
     if (!t->model->updates_at_once) TARN_TRY(tarn__train_check_data(t));
     sum->loss += loss.loss;
     sum->watched += loss.watched;
@@ -126,9 +133,16 @@ tarn_status tarn__train_step(tarn_train *t, tarn__train_update_result *result) {
   tarn_status status = add_gradients(t, &next, &sum, &last);
   t->stepper.factors = NULL;
   TARN_TRY(status);
-  TARN_TRY(tarn__train_check_loss(t, next.update + 1, sum.watched / (double)last->predictions));
-  TARN_TRY(optimise(t, next.update + 1, result->rate, &result->norm));
-  if (t->config->train.autofreeze > 0) tarn__autofreeze_add(t->model, t->threads);
+  // An update that predicts nothing has no loss, and leaves all as it was.
+  const double predictions = (double)last->predictions;
+  result->loss = predictions > 0 ? sum.loss / predictions : NAN;
+  result->nll = predictions > 0 ? sum.watched / predictions : NAN;
+  result->norm = 0.0;
+  if (predictions > 0) {
+    TARN_TRY(tarn__train_check_loss(t, next.update + 1, result->nll));
+    TARN_TRY(optimise(t, next.update + 1, result->rate, &result->norm));
+    if (t->config->train.autofreeze > 0) tarn__autofreeze_add(t->model, t->threads);
+  }
   next.update++;
   next.loss_sum += sum.loss;
   next.nll_sum += sum.watched;
@@ -139,8 +153,5 @@ tarn_status tarn__train_step(tarn_train *t, tarn__train_update_result *result) {
   next.window_seconds += seconds;
   t->progress = next;
   t->epoch_batches = last->next_batches;
-  TARN_TRY(tarn__profile_unit(t->profile, "update", begin));
-  result->loss = sum.loss / (double)last->predictions;
-  result->nll = sum.watched / (double)last->predictions;
-  return TARN_STATUS_OK;
+  return tarn__profile_unit(t->profile, "update", begin);
 }

@@ -164,7 +164,7 @@ tarn_status tarn__train_average(tarn_train *train) TARN_CHECKED;
 
 // One optimiser step. Sums over its batches are added to the progress; what is returned is for the event.
 typedef struct tarn__train_update_result {
-  double loss, nll, norm, rate;  // loss and nll per target token
+  double loss, nll, norm, rate;  // loss and nll per target token, NAN if none was predicted
 } tarn__train_update_result;
 tarn_status tarn__train_step(tarn_train *train, tarn__train_update_result *result) TARN_CHECKED;
 // What optimiser ridge does in place of all steps: one pass over an epoch, after which the output layer is computed.

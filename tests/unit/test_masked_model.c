@@ -140,6 +140,41 @@ static void it_learns_and_is_scored(void **state) {
   assert_true(last_of("again", "valid_nll") < 2.0);
 }
 
+static void assert_same_weights(const char *a, const char *b) {
+  tarn__checkpoint *x, *y;
+  assert_int_equal(tarn__checkpoint_open(&x, a, TARN__F32), TARN_STATUS_OK);
+  assert_int_equal(tarn__checkpoint_open(&y, b, TARN__F32), TARN_STATUS_OK);
+  for (size_t i = 0; i < x->model->param_count; i++) {
+    const tarn__param *p = x->model->params[i], *q = y->model->params[i];
+    if (memcmp(p->value, q->value, (size_t)(p->rows * p->cols) * sizeof(float)) != 0)
+      fail_msg("%s differs between %s and %s", p->name, a, b);
+  }
+  tarn__checkpoint_close(&x);
+  tarn__checkpoint_close(&y);
+}
+
+static void an_update_without_masks_changes_nothing(void **state) {
+  (void)state;
+  const char *keys[] = {"masking.share=0.000001",
+                        "data.valid=",
+                        "train.average=0",
+                        "train.optimiser=adamw",
+                        "train.weight_decay=0.5",
+                        "train.precision=fp32",
+                        NULL,
+                        NULL};
+  static const char *const clips[] = {"train.clip_norm=0", "train.clip_norm=1"};  // at once, and at the end
+  for (int i = 0; i < 2; i++) {
+    const char *one = i ? "end1" : "once1", *more = i ? "end7" : "once7";
+    keys[6] = clips[i];
+    keys[7] = "train.max_updates=1";
+    run_through(one, keys, 8);
+    keys[7] = "train.max_updates=7";
+    run_through(more, keys, 8);
+    assert_same_weights(one, more);
+  }
+}
+
 static void wrong_use_is_refused(void **state) {
   (void)state;
   make_text_shard("plain_text", 20, TINY_VOCAB, 5);
@@ -163,6 +198,7 @@ int main(void) {
       cmocka_unit_test(it_resumes_to_the_bit),
       cmocka_unit_test(it_is_the_same_on_a_device),
       cmocka_unit_test(it_learns_and_is_scored),
+      cmocka_unit_test(an_update_without_masks_changes_nothing),
       cmocka_unit_test(wrong_use_is_refused),
   };
   return cmocka_run_group_tests(tests, open_all, sandbox_close);
