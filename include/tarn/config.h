@@ -202,9 +202,9 @@ typedef struct tarn_config_model {
   double embedding_std;  // standard deviation of the first values of embeddings, which are normal; of an output matrix
                          // of its own it is 1 / sqrt(d_model); > 0 [1 / sqrt(d_model)]
   bool embedding_scale;  // multiply input embeddings by sqrt(d_model) [yes]
-  bool output_bias;      // the output layer adds a trained bias to the logits, zero at first [no]
-  int64_t output_rank;   // logits = B A x with A [rank, d_model] and B [vocabulary, rank]; 2 .. d_model, not with an
-                         // output matrix that is shared with an input; 0: one matrix [0]
+  bool output_bias;     // the output layer adds a trained bias to the logits, zero at first [no]; heads have one anyway
+  int64_t output_rank;  // logits = B A x with A [rank, d_model] and B [vocabulary, rank]; 2 .. d_model, not with an
+                        // output matrix that is shared with an input; 0: one matrix [0]
   tarn_part_use activation;        // of FFNs that name none of their own [relu]
   tarn_architecture architecture;  // which stacks there are; the sections encoder and decoder say it too [from them]
   tarn_task task;                  // what is learnt [translation with encoder and decoder, language-model of a decoder,

@@ -68,7 +68,8 @@ static const tarn__option model_options[] = {
      .also = "input_scaling init_std"},
     {"embedding_scale", BOOL(tarn_config_model, embedding_scale), .value = "yes",
      .help = "multiply input embeddings by sqrt(d_model)", .also = "no_scale_embedding"},
-    {"output_bias", BOOL(tarn_config_model, output_bias), .value = "no", .help = "add a trained bias to the logits",
+    {"output_bias", BOOL(tarn_config_model, output_bias), .value = "no",
+     .help = "add a trained bias to the logits; masked language models and classifiers always have one",
      .also = "output_projection_bias"},
     {"output_rank", INTEGER(tarn_config_model, output_rank, 0, 65536), .value = "0",
      .help = "rank of the output layer: its matrix is the product of two, d_model to rank and rank to vocabulary; at "
