@@ -130,7 +130,7 @@ static tarn_status check_options(const tarn__shard *shard, const tarn__batcher_o
     used += !left_out(shard, o, pair);
   if (pair == shard->pairs) {
     TARN_REQUIRE(used > 0, USAGE, "all %lld pairs of the shard are longer than %lld tokens", (long long)shard->pairs,
-                 (long long)o->longest);
+                 (long long)(o->longest - front(o)));
     return TARN_STATUS_OK;
   }
   return tarn__fail(
@@ -139,7 +139,7 @@ static tarn_status check_options(const tarn__shard *shard, const tarn__batcher_o
       "batch; raise the budget to %lld or prepare the data with --max-tokens %lld",
       (long long)pair, (long long)tarn__shard_source_length(shard, pair), (long long)rows_of_target(shard, o, pair),
       (long long)o->max_tokens, (long long)larger(shard->longest_source, shard->longest_target + front(o)),
-      (long long)o->max_tokens);
+      (long long)(o->max_tokens - front(o)));
 }
 
 static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }

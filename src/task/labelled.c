@@ -96,8 +96,8 @@ static tarn_status check_labels(const tarn_config *config, const tarn__shard *sh
 tarn_status tarn__labelled_batches(tarn__batcher_options *options, const tarn_config *config, const tarn__shard *shard,
                                    const tarn_vocab *vocab) {
   void *memory;
+  (void)vocab;
   options->rows = TARN__ROWS_WHOLE;
-  TARN_TRY(tarn__labelled_first(&options->first, config, vocab));
   options->segments = (int32_t)config->model.segments;
   TARN_TRY(check_labels(config, shard));
   TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, sizeof(finisher) + (size_t)shard->classes * sizeof(int32_t), 1));

@@ -58,10 +58,15 @@ static tarn_status declare_output(const tarn__task_site *site, tarn__task_weight
   return declare->status;
 }
 
+static tarn_status first_token(int32_t *first, const tarn_config *config, const tarn_vocab *vocab) {
+  (void)config;
+  *first = tarn_vocab_special(vocab, TARN_SPECIAL_CLS);
+  return TARN_STATUS_OK;
+}
+
 static tarn_status form_batches(tarn__batcher_options *options, const tarn_config *config, const tarn__shard *shard,
                                 const tarn_vocab *vocab) {
   options->rows = TARN__ROWS_WHOLE;
-  options->first = tarn_vocab_special(vocab, TARN_SPECIAL_CLS);
   options->segments = (int32_t)config->model.segments;
   return tarn__masks_open(&options->finish, &config->masking, shard, vocab, config->data.vocab);
 }
@@ -118,6 +123,7 @@ const tarn__task tarn__task_masked_model = {
     .declare_output = declare_output,
     .output_input = output_input,
     .loss = loss,
+    .first = first_token,
     .batches = form_batches,
     .most_predictions = most_predictions,
     .watched = TARN_METRIC_NLL,

@@ -119,7 +119,9 @@ typedef struct tarn__task {
   tarn__tensor *(*output_input)(tarn__graph *graph, tarn__tensor *states, const tarn__task_weights *weights);
   // Appends the loss: F64 [1, 2], sums over a batch of the loss, which training minimises, and of the watched measure.
   tarn__tensor *(*loss)(tarn__graph *graph, const tarn__task_loss *from);
-  // The form of its batches, of a set of data: sets `rows`, `first` and `finish`. NULL: each row predicts the next one.
+  // The token in front of each sentence of whole rows; -1: none, as where this is NULL.
+  tarn_status (*first)(int32_t *first, const tarn_config *config, const tarn_vocab *target) TARN_CHECKED;
+  // The form of its batches, of a set of data: sets `rows` and `finish`. NULL: each row predicts the next one.
   tarn_status (*batches)(tarn__batcher_options *options, const tarn_config *config, const tarn__shard *shard,
                          const tarn_vocab *target) TARN_CHECKED;
   // Most predictions of a batch of `rows` target rows in so many sentences; NULL: one a row.
@@ -192,6 +194,8 @@ tarn_status tarn__task_require(const tarn_config *config, tarn__use use, const c
 // Whether a task has a measure.
 bool tarn__task_has(const tarn__task *task, tarn_metric metric);
 
+// The token that the description's task has in front of each sentence; -1: none.
+tarn_status tarn__task_first(int32_t *first, const tarn_config *config, const tarn_vocab *target) TARN_CHECKED;
 // The form of the batches of the description's task, which options have otherwise been filled in.
 tarn_status tarn__task_batches(tarn__batcher_options *options, const tarn_config *config, const tarn__shard *shard,
                                const tarn_vocab *target) TARN_CHECKED;

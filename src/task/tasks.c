@@ -128,9 +128,16 @@ static tarn_status check_metric(const tarn__task *task, tarn_metric metric, cons
   return keys->fail(keys->root, "valid.metric", text);
 }
 
+tarn_status tarn__task_first(int32_t *first, const tarn_config *config, const tarn_vocab *target) {
+  const tarn__task *task = tarn__config_task(config);
+  *first = -1;
+  return task->first ? task->first(first, config, target) : TARN_STATUS_OK;
+}
+
 tarn_status tarn__task_batches(tarn__batcher_options *options, const tarn_config *config, const tarn__shard *shard,
                                const tarn_vocab *target) {
   const tarn__task *task = tarn__config_task(config);
+  TARN_TRY(tarn__task_first(&options->first, config, target));
   return task->batches ? task->batches(options, config, shard, target) : TARN_STATUS_OK;
 }
 

@@ -37,11 +37,19 @@ static tarn_status check_sides(const tarn__shard *shard, const char *path, const
       "%s: it holds a text, but a model with an encoder is trained on pairs; run tarn prepare with --source and "
       "--target, or leave out the encoder",
       path);
-  TARN_REQUIRE(
-      !shard->continues || shard->longest_target <= config->model.max_length, DATA,
-      "%s: its windows have %lld tokens, more than model.max_length (%lld); run tarn prepare --stream %lld, or "
-      "raise model.max_length",
-      path, (long long)shard->longest_target, (long long)config->model.max_length, (long long)config->model.max_length);
+  return TARN_STATUS_OK;
+}
+
+// Where the windows of a stream do not fit, nearly all of its text would be left out.
+static tarn_status check_windows(const tarn__shard *shard, const tarn_vocab *target, const tarn_config *config) {
+  int32_t first;
+  TARN_TRY(tarn__task_first(&first, config, target));
+  const int64_t most = config->model.max_length - (first >= 0 ? 1 : 0);
+  TARN_REQUIRE(!shard->continues || shard->longest_target <= most, DATA,
+               "%s: its windows have %lld tokens%s, more than model.max_length (%lld); run tarn prepare --stream %lld, "
+               "or raise model.max_length",
+               shard->path, (long long)shard->longest_target, first >= 0 ? " and one in front" : "",
+               (long long)config->model.max_length, (long long)most);
   return TARN_STATUS_OK;
 }
 
@@ -54,15 +62,18 @@ tarn_status tarn__shard_check(const tarn__shard *shard, const tarn_vocab *source
                        shard->target_eos};
   TARN_TRY(check_sides(shard, path, config));
   if (!shard->text) TARN_TRY(check_side(path, &first, source, config->data.vocab));
-  return check_side(path, &second, target, target_path);
+  TARN_TRY(check_side(path, &second, target, target_path));
+  return check_windows(shard, target, config);
 }
 
 void tarn__shard_warn_left_out(const tarn__shard *shard, const tarn__batcher *batcher, const tarn_config *config,
                                const char *of) {
   const int64_t left_out = tarn__batcher_left_out(batcher);
+  const bool front = tarn__batcher_longest_target(batcher) > shard->longest_target;
   if (left_out > 0)
     tarn__log(TARN_LOG_WARNING,
-              "%s: %lld of %lld %s are left out%s, because %s longer than model.max_length (%lld tokens)", shard->path,
-              (long long)left_out, (long long)shard->pairs, shard->text ? "sentences" : "pairs", of,
-              shard->text ? "they are" : "a side is", (long long)config->model.max_length);
+              "%s: %lld of %lld %s are left out%s, because %s longer than model.max_length%s (%lld tokens)",
+              shard->path, (long long)left_out, (long long)shard->pairs, shard->text ? "sentences" : "pairs", of,
+              shard->text ? "they are" : "a side is", front ? " less the token in front" : "",
+              (long long)(config->model.max_length - front));
 }

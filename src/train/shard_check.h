@@ -8,7 +8,8 @@
 #include "tarn/vocab.h"
 
 // Fails with DATA and a line that names the files unless the shard was made with these vocabularies, and says
-// of them what they are: with that every id is a row of the model's matrices.
+// of them what they are: with that every id is a row of the model's matrices. Fails likewise where windows of a stream
+// have more rows than model.max_length.
 tarn_status tarn__shard_check(const tarn__shard *shard, const tarn_vocab *source, const tarn_vocab *target,
                               const tarn_config *config) TARN_CHECKED;
 

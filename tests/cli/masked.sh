@@ -33,6 +33,20 @@ grep -q 'best  *accuracy 0\.[0-9]* at update' out.txt || fail "no best accuracy:
 "$TARN" train m.yaml --run packed --set data.train=packed.train --set data.valid=packed.valid >out.txt 2>error.txt ||
   fail "packed rows: $(cat error.txt)"
 
+# What stands in front of a window or a sentence takes a row of its own.
+for window in 63 64; do
+  "$TARN" prepare --vocab v.model --text corpus/train.en --stream "$window" --output "stream.$window" >out.txt 2>error.txt
+done
+"$TARN" train m.yaml --run windows --set data.train=stream.63 --set train.max_updates=1 >out.txt 2>error.txt ||
+  fail "windows of 63: $(cat error.txt)"
+! grep -q 'left out' error.txt || fail "windows of 63: $(cat error.txt)"
+full='stream.64.tarn: its windows have 64 tokens and one in front, more than model.max_length (64); run tarn prepare --stream 63'
+refuse 1 "$full" "$TARN" train m.yaml --run no --set data.train=stream.64
+refuse 1 "$full" "$TARN" train m.yaml --run no --set data.valid=stream.64
+refuse 1 "$full" "$TARN" plan m.yaml --set data.train=stream.64
+"$TARN" train m.yaml --run short --set model.max_length=9 --set train.max_updates=1 >out.txt 2>error.txt || fail "$(cat error.txt)"
+grep -q 'they are longer than model.max_length less the token in front (8 tokens)' error.txt || fail "$(cat error.txt)"
+
 # Stopped and gone on with: the same model.
 "$TARN" train m.yaml --run parts --set train.max_updates=17 >out.txt 2>error.txt
 "$TARN" train --resume parts --set train.max_updates=30 >out.txt 2>error.txt || fail "resume: $(cat error.txt)"

@@ -234,6 +234,17 @@ static void test_refusals(void **state) {
   assert_int_equal(tarn__batcher_open(&batcher, &shard, &options), TARN_STATUS_USAGE);
   assert_null(batcher);
   assert_non_null(strstr(tarn_error_message(), "budget of 10 tokens"));
+  assert_non_null(strstr(tarn_error_message(), "with --max-tokens 10"));
+  options.rows = TARN__ROWS_WHOLE;
+  options.first = 3;  // which takes a row of its own
+  assert_int_equal(tarn__batcher_open(&batcher, &shard, &options), TARN_STATUS_USAGE);
+  assert_non_null(strstr(tarn_error_message(), "with --max-tokens 9"));
+  options.longest = 2;
+  assert_int_equal(tarn__batcher_open(&batcher, &shard, &options), TARN_STATUS_USAGE);
+  assert_non_null(strstr(tarn_error_message(), "are longer than 1 tokens"));
+  options.longest = 0;
+  options.rows = TARN__ROWS_NEXT;
+  options.first = -1;
   options.max_tokens = 0;
   assert_int_equal(tarn__batcher_open(&batcher, &shard, &options), TARN_STATUS_USAGE);
   options.max_tokens = BUDGET;
