@@ -100,11 +100,13 @@ static void memory_that_is_out(void **state) {
   static const float numbers[] = {1, 2, 3, 4}, answers[] = {1, 3, 2, 4, 3, 5, 4, 6};
   static const int32_t labels[] = {0, 1, 1, 0};
   for (int i = 0; i < 2; i++) {
-    const tarn__shard shard = {.pairs = 4, .classes = i == 0 ? 2 : 0};
+    static char names[] = "no|yes";
+    const tarn_config config = {.head.labels = i == 0 ? names : NULL};
+    const tarn__shard shard = {.pairs = 4};
     const tarn__batch batch = {.predictions = 4, .targets = labels, .values = numbers};
     tarn__task_tally tally = {.predictions = 4};
     double scores[TARN_METRIC_COUNT];
-    assert_int_equal(tasks[i]->count(&tally, &shard, NULL, 0), TARN_STATUS_OK);
+    assert_int_equal(tasks[i]->count(&tally, &config, &shard, NULL), TARN_STATUS_OK);
     tasks[i]->tally(&tally, &batch, answers);
     tarn__memory_fail_after(1);
     assert_int_equal(tasks[i]->scores(scores, &tally), TARN_STATUS_MEMORY);
