@@ -204,9 +204,7 @@ static tarn_status write_files(target *t, const char *folder) {
   TARN_TRY(tarn__path_join(path, folder, TARN__HF_CONFIG));
   TARN_TRY(tarn__bert_config_write(&t->config, tarn_vocab_special(vocab, TARN_SPECIAL_CLS),
                                    tarn_vocab_special(vocab, TARN_SPECIAL_SEP), path));
-  if (tarn_vocab_is_wordpiece(vocab)) return tarn_vocab_export_wordpiece(folder, vocab);
-  return tarn_vocab_is_roberta(vocab) || tarn_vocab_is_gpt2(vocab) ? tarn_vocab_export_gpt2(folder, vocab)
-                                                                   : TARN_STATUS_OK;
+  return tarn__hf_write_vocab(folder, vocab);
 }
 
 tarn_status tarn_checkpoint_export_bert(const char *folder, const char *path, tarn_bert_format format) {

@@ -139,7 +139,7 @@ static tarn_status write_files(target *t, const char *folder) {
   TARN_TRY(tarn__hf_write(&t->writer, path));
   TARN_TRY(tarn__path_join(path, folder, TARN__HF_CONFIG));
   TARN_TRY(tarn__gpt2_config_write(&t->config, path));
-  return tarn_vocab_is_gpt2(t->from->target) ? tarn_vocab_export_gpt2(folder, t->from->target) : TARN_STATUS_OK;
+  return tarn__hf_write_vocab(folder, t->from->target);
 }
 
 tarn_status tarn_checkpoint_export_gpt2(const char *folder, const char *path) {

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "device/transfer.h"
 #include "ops/hadamard.h"
 
@@ -69,4 +70,12 @@ tarn_status tarn__hf_add(tarn__hf_writer *writer, const char *name, const float 
 tarn_status tarn__hf_write(const tarn__hf_writer *writer, const char *path) {
   static const tarn__stored_text format = {"format", "pt"};
   return tarn__safetensors_write(path, writer->tensors, writer->count, &format, 1);
+}
+
+tarn_status tarn__hf_write_vocab(const char *folder, const tarn_vocab *vocab) {
+  if (tarn_vocab_is_wordpiece(vocab)) return tarn_vocab_export_wordpiece(folder, vocab);
+  if (tarn_vocab_is_roberta(vocab) || tarn_vocab_is_gpt2(vocab)) return tarn_vocab_export_gpt2(folder, vocab);
+  tarn__log(TARN_LOG_WARNING, "%s: no vocabulary was written, as transformers has no form for one of this kind",
+            folder);
+  return TARN_STATUS_OK;
 }

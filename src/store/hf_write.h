@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "model/model.h"
 #include "store/safetensors.h"
+#include "tarn/vocab.h"
 
 // Zero-initialise it with its model; the arena owns names and values.
 typedef struct tarn__hf_writer {
@@ -28,5 +29,9 @@ tarn_status tarn__hf_add(tarn__hf_writer *writer, const char *name, const float 
                          bool vector) TARN_CHECKED;
 
 tarn_status tarn__hf_write(const tarn__hf_writer *writer, const char *path) TARN_CHECKED;
+
+// Writes the vocabulary into the folder in the form that transformers reads, WordPiece's or GPT-2's; warns where it is
+// of another kind, which has none.
+tarn_status tarn__hf_write_vocab(const char *folder, const tarn_vocab *vocab) TARN_CHECKED;
 
 #endif

@@ -45,6 +45,10 @@ refuse 1 'goof.tarn: its class "goof" is none of the 3 of the model; the nearest
 grep -q '"pooler.dense.bias" and others are left out' error.txt || fail "the pooler: $(cat error.txt)"
 grep -q 'it has no output of a masked language model' error.txt || fail "no output: $(cat error.txt)"
 
+# A vocabulary that transformers has no form for stays here, and that is said.
+"$TARN" export --format bert bert bare 2>error.txt || fail "export of a byte vocabulary"
+grep -q 'bare: no vocabulary was written' error.txt || fail "a vocabulary is left out without a word: $(cat error.txt)"
+
 # A model of our own with WordPiece takes vocab.txt along. A reservoir and a shared layer are written out.
 "$TARN" vocab --import-wordpiece "$golden/wordpiece_toy" --cased --output pieces || fail "WordPiece"
 printf 'the reservoir layers\nfrozen; shared: (random)\nthe layers\n' >text
