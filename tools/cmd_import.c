@@ -1,0 +1,45 @@
+// tarn import-bert and tarn import-gpt2: a checkpoint of tarn from one of Hugging Face's transformers.
+#include <stdio.h>
+
+#include "cli.h"
+#include "commands.h"
+#include "tarn/checkpoint.h"
+
+static const cli_command BERT = {
+    "import-bert", "FOLDER", "Make a checkpoint of a BERT or RoBERTa model from transformers.",
+    "FOLDER holds config.json and model.safetensors as save_pretrained() writes them, and the vocabulary as vocab.txt\n"
+    "(BERT) or vocab.json and merges.txt (RoBERTa). The checkpoint is a masked language model, or a classifier where "
+    "the\n"
+    "file is one of sentences. Outputs of other tasks are left out; where there is none of these two, that of a "
+    "masked\n"
+    "language model is drawn anew, with a warning. tarn export --format bert or roberta is the way back."};
+
+static const cli_command GPT2 = {
+    "import-gpt2", "FOLDER", "Make a checkpoint of a GPT-2 model from transformers.",
+    "FOLDER holds config.json and model.safetensors as save_pretrained() writes them, and GPT-2's vocabulary as\n"
+    "vocab.json and merges.txt. Every tensor must be there with its shape, and no other; masks of attention and a "
+    "second\n"
+    "copy of tied embeddings are passed over. tarn export --format gpt2 is the way back."};
+
+static int import(const cli_command *command, int argc, char **argv,
+                  tarn_status (*make)(const char *path, const char *folder, const char *vocab)) {
+  const char *output = NULL;
+  const char *vocab = NULL;
+  cli_list folders = {0};
+  const cli_option table[] = {
+      {"output", CLI_TEXT, &output, "FILE", "where to write the checkpoint; needed", 0, 0},
+      {"vocab", CLI_TEXT, &vocab, "FILE", "vocabulary, for a folder that has none or another one", 0, 0},
+      {0}};
+  int code = cli_parse(command, table, argc, argv, &folders, 1, 1);
+  if (code < 0 && !output) code = cli_usage(command, "--output is missing");
+  if (code < 0) {
+    tarn_status status = make(output, folders.items[0], vocab);
+    code = status == TARN_STATUS_OK ? CLI_OK : cli_report(command, status);
+  }
+  cli_list_free(&folders);
+  return code;
+}
+
+int cmd_import_bert(int argc, char **argv) { return import(&BERT, argc, argv, tarn_checkpoint_import_bert); }
+
+int cmd_import_gpt2(int argc, char **argv) { return import(&GPT2, argc, argv, tarn_checkpoint_import_gpt2); }
