@@ -8,6 +8,25 @@ import random
 from settings import DATA, Failure, TARN, run
 
 
+def write_words(path, vocabulary, special):
+    """Words w0, w1, ... that make a vocabulary with so many special tokens beside them, one a line."""
+    words = [f"w{i}" for i in range(vocabulary - special)]
+    with open(path, "w", encoding="utf-8") as file:
+        file.write("\n".join(words) + "\n")
+    return words
+
+
+def draws_of(words):
+    """A generator of random numbers, and cumulative weights of the words by Zipf's law."""
+    return random.Random(1), list(itertools.accumulate(1.0 / i ** 1.2 for i in range(1, len(words) + 1)))
+
+
+def length_of(draw, data):
+    """Tokens of a sentence: log-normal, between bounds."""
+    length = round(draw.lognormvariate(math.log(data.MEAN) - data.SIGMA ** 2 / 2, data.SIGMA))
+    return min(max(length, data.SHORTEST), data.LONGEST)
+
+
 class Data:
     """Multi30k German-English with a joint vocabulary of 10,000 pieces, in `folder`. `bpe` are the training texts as
     pieces with blanks between them, for peers that read words."""
@@ -84,9 +103,7 @@ class LanguageData:
         self.vocab = os.path.join(folder, "language.vocab")
         self.train = os.path.join(folder, "language")
         every, text = self.train + ".words", self.train + ".txt"
-        words = [f"w{i}" for i in range(self.VOCABULARY - 3)]  # beside <unk>, <s> and </s>
-        with open(every, "w", encoding="utf-8") as file:
-            file.write("\n".join(words) + "\n")
+        words = write_words(every, self.VOCABULARY, 3)  # beside <unk>, <s> and </s>
         self.write(text, words)
         run([TARN, "vocab", "--type", "whitespace", "--size", str(self.VOCABULARY), "--output", self.vocab, every],
             "vocabulary")
@@ -99,8 +116,7 @@ class LanguageData:
         weights = list(itertools.accumulate(weights))
         with open(text, "w", encoding="utf-8") as file:
             for _ in range(self.SENTENCES):
-                length = round(draw.lognormvariate(math.log(self.MEAN) - self.SIGMA ** 2 / 2, self.SIGMA))
-                count = min(max(length, self.SHORTEST), self.LONGEST) - 1
+                count = length_of(draw, self) - 1
                 file.write(" ".join(draw.choices(words, cum_weights=weights, k=count)) + "\n")
 
 
@@ -116,14 +132,11 @@ class LabelledData:
         self.vocab = os.path.join(folder, "labelled.vocab")
         self.train = os.path.join(folder, "labelled")
         every, table = self.train + ".words", self.train + ".tsv"
-        words = [f"w{i}" for i in range(self.VOCABULARY - self.SPECIAL)]
-        with open(every, "w", encoding="utf-8") as file:
-            file.write("\n".join(words) + "\n")
-        draw, weights = random.Random(1), list(itertools.accumulate(1.0 / i ** 1.2 for i in range(1, len(words) + 1)))
+        words = write_words(every, self.VOCABULARY, self.SPECIAL)
+        draw, weights = draws_of(words)
         with open(table, "w", encoding="utf-8") as file:
             for i in range(self.SENTENCES):
-                length = round(draw.lognormvariate(math.log(self.MEAN) - self.SIGMA ** 2 / 2, self.SIGMA))
-                count = min(max(length, self.SHORTEST), self.LONGEST) - 2
+                count = length_of(draw, self) - 2
                 file.write(" ".join(draw.choices(words, cum_weights=weights, k=count)) + f"\t{i % 2}\n")
         run([TARN, "vocab", "--type", "whitespace", "--size", str(self.VOCABULARY), "--mask-symbols", "--output",
              self.vocab, every], "vocabulary")
@@ -142,10 +155,8 @@ class MaskedData:
         self.vocab = os.path.join(folder, "masked.vocab")
         self.train = os.path.join(folder, "masked")
         every, text = self.train + ".words", self.train + ".txt"
-        words = [f"w{i}" for i in range(self.VOCABULARY - self.SPECIAL)]
-        with open(every, "w", encoding="utf-8") as file:
-            file.write("\n".join(words) + "\n")
-        draw, weights = random.Random(1), list(itertools.accumulate(1.0 / i ** 1.2 for i in range(1, len(words) + 1)))
+        words = write_words(every, self.VOCABULARY, self.SPECIAL)
+        draw, weights = draws_of(words)
         with open(text, "w", encoding="utf-8") as file:
             for _ in range(self.SENTENCES):
                 file.write(" ".join(draw.choices(words, cum_weights=weights, k=self.LENGTH - 2)) + "\n")
