@@ -213,6 +213,15 @@ FAULT_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attribu
   return FAULT_NEXT(pthread_create)(thread, attributes, work, user);
 }
 
+// The thread sanitizer and the address sanitizer ask where a new thread's stack is, and end the process where the C
+// library gets no memory to answer them. tarn itself never asks.
+FAULT_EXPORT int pthread_getattr_np(pthread_t thread, pthread_attr_t *attributes) {
+  fault_inside++;
+  const int error = FAULT_NEXT(pthread_getattr_np)(thread, attributes);
+  fault_inside--;
+  return error;
+}
+
 // --- the clock
 // --------------------------------------------------------------------------------------------------------
 
