@@ -171,6 +171,8 @@ static inline bool shadow_is_address(uintptr_t word) {
   if (!SHADOW_TELLS_ADDRESSES) return false;
   unsigned char resident;
   const uintptr_t page = word & ~(uintptr_t)4095;
+  // Half a word may be a small number, and the other half padding, with whatever the compiler left in it.
+  if ((uint32_t)word < 65536) return false;
   return page != 0 && mincore((void *)page, 1, &resident) == 0;
 }
 

@@ -75,7 +75,7 @@ static inline int64_t tarn__hadamard_start(const tarn__hadamard_shape *shape, in
 // The attribute of both nodes; relu: of hadamard alone.
 typedef struct tarn__hadamard_attr {
   tarn__hadamard_shape shape;
-  bool relu;
+  int relu;  // 0 or 1
 } tarn__hadamard_attr;
 
 #endif

@@ -54,7 +54,7 @@ tarn__residual_out tarn__residual_norm(tarn__graph *graph, tarn__tensor *x, tarn
 // left of 1 (Vaswani et al.'s own code; its mask is in ops/attention.h).
 typedef struct tarn__attention_spec {
   int heads;
-  int causal;  // 0 or 1; next to heads and as wide, so that there is no padding: specs are attributes, copied whole
+  int causal;  // 0 or 1
   int64_t d;
   int64_t query_column, key_column, value_column;
   int64_t longest;

@@ -6,7 +6,7 @@
 
 typedef struct tarn__rotary_attr {
   tarn__rotary_spec spec;
-  bool back;  // by the negative angle
+  int back;  // 0, or 1: by the negative angle
 } tarn__rotary_attr;
 
 // The gradient of the result takes the place of X on the way back.
