@@ -1,5 +1,6 @@
 #include "base/file_kind.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
 #include <limits.h>
@@ -18,6 +19,9 @@ static const char *const NAMES[TARN__FILE_KIND_COUNT] = {
     [TARN__FILE_KIND_TEXT] = "text",
     [TARN__FILE_KIND_SHARD] = "a shard",
     [TARN__FILE_KIND_MODEL] = "a checkpoint",
+    [TARN__FILE_KIND_SERIES] = "a model of tarn series",
+    [TARN__FILE_KIND_TENSORS] = "a file of tensors",
+    [TARN__FILE_KIND_HF_WEIGHTS] = "a file of weights of Hugging Face",
     [TARN__FILE_KIND_VOCAB] = "a vocabulary",
     [TARN__FILE_KIND_CONFIG] = "a configuration",
     [TARN__FILE_KIND_SWEEP_CONFIG] = "the description of a sweep",
@@ -30,6 +34,7 @@ static const char *const NAMES[TARN__FILE_KIND_COUNT] = {
     [TARN__FILE_KIND_RUN] = "a run directory",
     [TARN__FILE_KIND_SEEDS] = "a folder of runs with several seeds",
     [TARN__FILE_KIND_SWEEP] = "the folder of a sweep",
+    [TARN__FILE_KIND_HF_FOLDER] = "a model of Hugging Face",
 };
 
 static bool begins(const void *bytes, size_t size, const char *magic, size_t length) {
@@ -47,6 +52,17 @@ static bool is_sentencepiece(const uint8_t *b, size_t size) {
 // The length of a JSON header in 8 bytes, and its first byte.
 static bool is_safetensors(const uint8_t *b, size_t size) {
   return size > 8 && b[8] == '{' && b[4] == 0 && b[5] == 0 && b[6] == 0 && b[7] == 0;
+}
+
+static bool has(const void *bytes, size_t size, const char *word) {
+  return memmem(bytes, size, word, strlen(word)) != NULL;
+}
+
+// Whose tensors a file holds is said at the beginning of its header.
+static tarn__file_kind tensors_kind(const void *bytes, size_t size) {
+  if (has(bytes, size, "\"" TARN__MODEL_MARK "\"")) return TARN__FILE_KIND_MODEL;
+  if (has(bytes, size, "\"" TARN__SERIES_MARK "\"")) return TARN__FILE_KIND_SERIES;
+  return has(bytes, size, "{\"format\":\"pt\"}") ? TARN__FILE_KIND_HF_WEIGHTS : TARN__FILE_KIND_TENSORS;
 }
 
 // Wide characters without a byte order mark: nearly all high bytes of a text in Latin letters are zero, and hardly a
@@ -75,9 +91,8 @@ static bool has_line(const char *text, size_t size, const char *word) {
 }
 
 static tarn__file_kind text_kind(const char *text, size_t size) {
-  static const char model_type[] = "\"model_type\"";
   const bool json = size > 0 && text[0] == '{';
-  if (json && memmem(text, size, model_type, sizeof model_type - 1)) return TARN__FILE_KIND_HF_CONFIG;
+  if (json && has(text, size, "\"model_type\"")) return TARN__FILE_KIND_HF_CONFIG;
   if (has_line(text, size, "base:") && has_line(text, size, "variants:")) return TARN__FILE_KIND_SWEEP_CONFIG;
   if (has_line(text, size, "decoder:") && has_line(text, size, "kinds:")) return TARN__FILE_KIND_CONFIG;
   return TARN__FILE_KIND_TEXT;
@@ -87,7 +102,7 @@ tarn__file_kind tarn__file_kind_of(const void *bytes, size_t size) {
   if (size == 0) return TARN__FILE_KIND_EMPTY;
   if (BEGINS(bytes, size, TARN__SHARD_MAGIC)) return TARN__FILE_KIND_SHARD;
   if (BEGINS(bytes, size, TARN__VOCAB_MAGIC) || is_sentencepiece(bytes, size)) return TARN__FILE_KIND_VOCAB;
-  if (is_safetensors(bytes, size)) return TARN__FILE_KIND_MODEL;
+  if (is_safetensors(bytes, size)) return tensors_kind(bytes, size);
   if (BEGINS(bytes, size, "\xFF\xFE\0\0") || BEGINS(bytes, size, "\0\0\xFE\xFF")) return TARN__FILE_KIND_UTF32;
   if (BEGINS(bytes, size, "\xFF\xFE") || BEGINS(bytes, size, "\xFE\xFF")) return TARN__FILE_KIND_UTF16;
   if (BEGINS(bytes, size, "PK\3\4")) return TARN__FILE_KIND_ZIP;
@@ -114,7 +129,8 @@ static bool has_file(const char *folder, const char *pattern) {
 static tarn__file_kind folder_kind(const char *path) {
   if (has_file(path, "sweep.json")) return TARN__FILE_KIND_SWEEP;
   if (has_file(path, "config.yaml") || has_file(path, "checkpoint_*.safetensors")) return TARN__FILE_KIND_RUN;
-  return has_file(path, "seed-*") ? TARN__FILE_KIND_SEEDS : TARN__FILE_KIND_FOLDER;
+  if (has_file(path, "seed-*")) return TARN__FILE_KIND_SEEDS;
+  return has_file(path, "config.json") ? TARN__FILE_KIND_HF_FOLDER : TARN__FILE_KIND_FOLDER;
 }
 
 tarn__file_kind tarn__file_kind_at(const char *path) {
@@ -138,6 +154,8 @@ static const char *wanted_text(tarn__file_kind wanted) {
       return "a shard is a file NAME.tarn that tarn prepare makes";
     case TARN__FILE_KIND_MODEL:
       return "a model is a run directory of tarn train, or a checkpoint in it (.safetensors)";
+    case TARN__FILE_KIND_SERIES:
+      return "a model of series is a file that tarn series train makes";
     case TARN__FILE_KIND_VOCAB:
       return "a vocabulary is a file that tarn vocab makes";
     case TARN__FILE_KIND_CONFIG:
@@ -146,6 +164,8 @@ static const char *wanted_text(tarn__file_kind wanted) {
       return "the description of a sweep is a YAML file with base and variants";
     case TARN__FILE_KIND_RUN:
       return "a run directory is made by tarn train and has a config.yaml";
+    case TARN__FILE_KIND_HF_FOLDER:
+      return "a model of Hugging Face is a folder with config.json and model.safetensors";
     default:
       return "a text is a file of lines in UTF-8";
   }
@@ -154,7 +174,10 @@ static const char *wanted_text(tarn__file_kind wanted) {
 // What to do with a file that is close to what is wanted.
 static const char *hint(tarn__file_kind kind, tarn__file_kind wanted) {
   if (kind == TARN__FILE_KIND_SWEEP_CONFIG) return "; tarn sweep takes this one";
-  if (kind == TARN__FILE_KIND_HF_CONFIG) return "; tarn import-gpt2 takes its folder";
+  if (kind == TARN__FILE_KIND_HF_CONFIG || kind == TARN__FILE_KIND_HF_WEIGHTS)
+    return wanted == TARN__FILE_KIND_HF_FOLDER ? "" : "; tarn import-gpt2 and tarn import-bert take its folder";
+  if (kind == TARN__FILE_KIND_HF_FOLDER) return "; tarn import-gpt2 and tarn import-bert take such a folder";
+  if (kind == TARN__FILE_KIND_SERIES && wanted == TARN__FILE_KIND_MODEL) return "; tarn series forecast takes this one";
   if (kind == TARN__FILE_KIND_SWEEP || kind == TARN__FILE_KIND_SEEDS) return "; name one of its runs";
   if (kind == TARN__FILE_KIND_TEXT && wanted == TARN__FILE_KIND_SHARD) return " of texts";
   return "";
@@ -163,12 +186,18 @@ static const char *hint(tarn__file_kind kind, tarn__file_kind wanted) {
 // Whether there is nothing to explain: the kind is not known, or it is what was asked for, and damaged.
 static bool fits(tarn__file_kind kind, tarn__file_kind wanted) {
   if (kind == TARN__FILE_KIND_UNKNOWN || kind == TARN__FILE_KIND_EMPTY || kind == wanted) return true;
+  // Their readers say what a file of tensors lacks.
+  if (kind == TARN__FILE_KIND_TENSORS && (wanted == TARN__FILE_KIND_MODEL || wanted == TARN__FILE_KIND_SERIES))
+    return true;
   // Any text may be meant as a description: its reader names the line.
   if (wanted == TARN__FILE_KIND_CONFIG || wanted == TARN__FILE_KIND_SWEEP_CONFIG) {
     if (kind == TARN__FILE_KIND_TEXT) return true;
   }
   // GPT-2's vocabulary is a folder, whose reader says what is missing in it.
-  if (kind == TARN__FILE_KIND_FOLDER && (wanted == TARN__FILE_KIND_VOCAB || wanted == TARN__FILE_KIND_RUN)) return true;
+  const bool folder = kind == TARN__FILE_KIND_FOLDER || kind == TARN__FILE_KIND_HF_FOLDER;
+  if (folder && wanted == TARN__FILE_KIND_VOCAB) return true;
+  if (kind == TARN__FILE_KIND_FOLDER && (wanted == TARN__FILE_KIND_RUN || wanted == TARN__FILE_KIND_HF_FOLDER))
+    return true;
   return kind == TARN__FILE_KIND_RUN && (wanted == TARN__FILE_KIND_MODEL || wanted == TARN__FILE_KIND_CONFIG);
 }
 
@@ -184,6 +213,8 @@ tarn_status tarn__file_kind_explain(tarn_status status, const char *path, tarn__
   if (!refused) return status;
   if (wanted != TARN__FILE_KIND_SHARD && names_shard(path))
     return tarn__fail(status, "%s: there is no such file, and %s.tarn is a shard; %s", path, path, wanted_text(wanted));
+  if (wanted == TARN__FILE_KIND_VOCAB && access(path, F_OK) != 0 && errno == ENOENT)
+    return tarn__fail(status, "%s: there is no such file; tarn vocab makes vocabularies (--output %s)", path, path);
   const tarn__file_kind kind = tarn__file_kind_at(path);
   if (fits(kind, wanted)) return status;
   return tarn__fail(status, "%s: this is %s; %s%s", path, NAMES[kind], wanted_text(wanted), hint(kind, wanted));

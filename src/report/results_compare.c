@@ -87,8 +87,8 @@ static tarn_status note_unlearnt(struct tarn__results_table_memory *t) {
   if (count > TARN__NAMED_RUNS)
     TARN_TRY(tarn__arena_print(&names, &t->arena, "%s and %zu more", names, count - TARN__NAMED_RUNS));
   if (count == 0) return TARN_STATUS_OK;
-  return tarn__table_note(t, "%zu run%s no better %s than at the first validation, and %s no time to best: %s", count,
-                          count > 1 ? "s are" : " is", t->public.metric, count > 1 ? "have" : "has", names);
+  return tarn__table_note(t, "%zu run%s no better %s than at the first validation, and no time to best: %s", count,
+                          count > 1 ? "s have" : " has", t->public.metric, names);
 }
 
 static tarn_status measure_runs(struct tarn__results_table_memory *t) {
@@ -287,11 +287,11 @@ static tarn_status build(struct tarn__results_table_memory *t) {
   const tarn_measure *measure = tarn_measure_find(t->public.metric);
   const bool from_zero = measure && measure->from_zero;
   if (assumed > 0 && from_zero)
-    TARN_TRY(tarn__table_note(t, "%s is taken as 0 at time 0, where %zu runs did not validate (valid.at_start)",
-                              measure->name, assumed));
+    TARN_TRY(tarn__table_note(t, "%s is taken as 0 at time 0, where %zu run%s did not validate (valid.at_start)",
+                              measure->name, assumed, assumed > 1 ? "s" : ""));
   if (assumed > 0 && !from_zero)
-    TARN_TRY(tarn__table_note(t, "%s has no value at time 0; the first value of %zu runs stands for it",
-                              t->public.metric, assumed));
+    TARN_TRY(tarn__table_note(t, "%s has no value at time 0; the first value of %zu run%s stands for it",
+                              t->public.metric, assumed, assumed > 1 ? "s" : ""));
   TARN_TRY(tarn__table_verdicts(t));
   t->public.rows = t->rows;
   t->public.row_count = r->group_count;

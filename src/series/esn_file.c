@@ -6,9 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file_kind.h"
 #include "base/memory.h"
 
-static const char FORMAT[] = "tarn echo state network 1";
+static const char FORMAT[] = TARN__SERIES_MARK;
 static const char *const ACTIVATIONS[] = {[TARN_ESN_TANH] = "tanh", [TARN_ESN_RELU] = "relu"};
 
 // Copies a tensor [rows, columns], or [rows] where columns is 0.
@@ -181,9 +182,10 @@ static tarn_status open_file(tarn_esn **esn, const tarn__safetensors *file, cons
 tarn_status tarn_esn_open(tarn_esn **esn, const char *path) {
   tarn__safetensors file;
   *esn = NULL;
-  TARN_TRY(tarn__safetensors_open(&file, path));
+  tarn_status opened = tarn__safetensors_open(&file, path);
+  if (opened != TARN_STATUS_OK) return tarn__file_kind_explain(opened, path, TARN__FILE_KIND_SERIES);
   tarn_status status = tarn__map_judge(&file.map, open_file(esn, &file, path));
   tarn__safetensors_close(&file);
   if (status != TARN_STATUS_OK) tarn_esn_close(esn);
-  return status;
+  return tarn__file_kind_explain(status, path, TARN__FILE_KIND_SERIES);
 }

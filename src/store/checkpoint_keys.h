@@ -2,7 +2,9 @@
 #ifndef TARN_STORE_CHECKPOINT_KEYS_H
 #define TARN_STORE_CHECKPOINT_KEYS_H
 
-#define TARN__KEY_FORMAT "tarn.format"  // version of the format
+#include "base/file_kind.h"
+
+#define TARN__KEY_FORMAT TARN__MODEL_MARK  // version of the format
 #define TARN__KEY_PROGRAM "tarn.version"
 #define TARN__KEY_MODEL "tarn.model"
 #define TARN__KEY_CONFIG "tarn.config"

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/file_kind.h"
 #include "base/memory.h"
 #include "parts/table/part_table.h"
 #include "store/checkpoint.h"
@@ -28,7 +29,8 @@ static void close_source(source *s) {
 static tarn_status open_files(source *s) {
   char path[PATH_MAX];
   TARN_TRY(tarn__path_join(path, s->folder, TARN__HF_CONFIG));
-  TARN_TRY(tarn__gpt2_config_read(&s->config, path));
+  const tarn_status status = tarn__gpt2_config_read(&s->config, path);
+  TARN_TRY(tarn__file_kind_explain(status, s->folder, TARN__FILE_KIND_HF_FOLDER));
   TARN_TRY(tarn__path_join(path, s->folder, TARN__HF_WEIGHTS));
   return tarn__hf_tensors_open(&s->tensors, path, TARN__GPT2_PREFIX);
 }

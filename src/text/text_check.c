@@ -25,6 +25,9 @@ static tarn_status check_kind(const char *path, const char *bytes, size_t size) 
   switch (kind) {
     case TARN__FILE_KIND_SHARD:
     case TARN__FILE_KIND_MODEL:
+    case TARN__FILE_KIND_SERIES:
+    case TARN__FILE_KIND_TENSORS:
+    case TARN__FILE_KIND_HF_WEIGHTS:
     case TARN__FILE_KIND_VOCAB:
     case TARN__FILE_KIND_UTF16:
     case TARN__FILE_KIND_UTF32:

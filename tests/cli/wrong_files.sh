@@ -9,6 +9,9 @@ echo '{}' >swept/sweep.json
 printf '{"model_type": "gpt2",\n"n_embd": 4}\n' >hf/config.json
 gzip -c model.yaml >model.yaml.gz
 checkpoint=runs/a/checkpoint_last.safetensors
+"$TARN" series generate mackey-glass --rows 60 --output mg.csv >/dev/null
+"$TARN" series train mg.csv --rows 40 --warmup 5 --units 8 --output esn >/dev/null || fail "series train"
+transformers=$TARN_SOURCE_DIR/tests/golden/bert_model/bert
 
 is_told() {  # FILE WHAT-IT-IS TEXT COMMAND...
   local file=$1 what=$2 wanted=$3
@@ -31,6 +34,9 @@ as_model sweep.yaml "the description of a sweep"
 as_model corpus/train.de "text"
 as_model hf/config.json "a config.json of Hugging Face"
 as_model empty "a folder without a run"
+as_model esn "a model of tarn series"
+as_model "$transformers" "a model of Hugging Face"
+as_model "$transformers/model.safetensors" "a file of weights of Hugging Face"
 as_model swept "the folder of a sweep"
 as_model model.yaml.gz "a compressed file"
 refuse 1 "seeds: a folder of runs with several seeds; name one of them, such as seeds/seed-1" "$TARN" translate seeds
@@ -46,6 +52,7 @@ as_vocab $checkpoint "a checkpoint"
 as_vocab model.yaml "a configuration"
 as_vocab corpus/train.de "text"
 as_vocab runs/a "a run directory"
+refuse 1 "nowhere: there is no such file; tarn vocab makes vocabularies (--output nowhere)" "$TARN" encode --vocab nowhere
 refuse 1 "empty: there is neither vocab.json nor encoder.json in this folder" "$TARN" encode --vocab empty
 
 config="a configuration is a YAML file with decoder and kinds, or a run directory"
@@ -84,6 +91,14 @@ is_told train.tarn "a shard" "$run" "$TARN" test train.tarn --source corpus/vali
 is_told seeds "a folder of runs with several seeds" "$run" "$TARN" train --resume seeds
 is_told $checkpoint "a checkpoint" "a text is a file of lines in UTF-8" "$TARN" prepare --vocab vocab --text $checkpoint --output x
 is_told train.tarn "a shard" "a text is a file of lines in UTF-8" "$TARN" translate runs/a --input train.tarn
+
+series="a model of series is a file that tarn series train makes"
+is_told $checkpoint "a checkpoint" "$series" "$TARN" series forecast $checkpoint mg.csv
+is_told mg.csv "text" "$series" "$TARN" series forecast mg.csv esn
+folder="a model of Hugging Face is a folder with config.json and model.safetensors"
+is_told runs/a "a run directory" "$folder" "$TARN" import-gpt2 runs/a --output x
+is_told $checkpoint "a checkpoint" "$folder" "$TARN" import-bert $checkpoint --output x
+refuse 1 "empty/config.json: cannot read" "$TARN" import-bert empty --output x
 
 # A damaged file of the right kind keeps its own message.
 head -c 300 train.tarn >cut.tarn

@@ -135,7 +135,7 @@ static void runs_that_never_learn_have_no_time_to_best(void **state) {
   tarn_results_table_close(&table);
   tarn_results_close(&results);
   write_report("never");
-  has("report.md", "3 runs are no better valid/bleu than at the first validation, and have no time to best: never/");
+  has("report.md", "3 runs have no better valid/bleu than at the first validation, and no time to best: never/");
   has("results.csv", ",3,0,2,,,,");
 }
 

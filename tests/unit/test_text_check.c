@@ -36,7 +36,11 @@ static void test_kinds(void **state) {
   assert_int_equal(KIND("TARNSHRD\1\0\0\0"), TARN__FILE_KIND_SHARD);
   assert_int_equal(KIND("tarn-vocab whitespace 1\n"), TARN__FILE_KIND_VOCAB);
   assert_int_equal(KIND("\x0A\x0E\x0A\5<unk>\x15\0\0\0\0\x18\2"), TARN__FILE_KIND_VOCAB);
-  assert_int_equal(KIND("\x20\1\0\0\0\0\0\0{\"__metadata__\""), TARN__FILE_KIND_MODEL);
+  assert_int_equal(KIND("\x20\1\0\0\0\0\0\0{\"__metadata__\""), TARN__FILE_KIND_TENSORS);
+  assert_int_equal(KIND("\x80\1\0\0\0\0\0\0{\"__metadata__\":{\"tarn.format\":\"1\"}"), TARN__FILE_KIND_MODEL);
+  assert_int_equal(KIND("\x80\1\0\0\0\0\0\0{\"__metadata__\":{\"format\":\"" TARN__SERIES_MARK "\","),
+                   TARN__FILE_KIND_SERIES);
+  assert_int_equal(KIND("\x80\1\0\0\0\0\0\0{\"__metadata__\":{\"format\":\"pt\"},"), TARN__FILE_KIND_HF_WEIGHTS);
   assert_int_equal(KIND("\xFF\xFEH\0a\0"), TARN__FILE_KIND_UTF16);
   assert_int_equal(KIND("\xFE\xFF\0H\0a"), TARN__FILE_KIND_UTF16);
   assert_int_equal(KIND("H\0a\0u\0s\0 \0u\0n\0d\0"), TARN__FILE_KIND_UTF16);
