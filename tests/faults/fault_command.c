@@ -38,6 +38,9 @@ void command_reset(fault_command *c) {
   s->only_root = c->only_first;
 }
 
+// Seconds after which the driver looks at the time again.
+#define LONGEST_PAUSE 0.25
+
 static double now(void) {
   struct timespec time;
   clock_gettime(CLOCK_MONOTONIC, &time);
@@ -81,11 +84,15 @@ int command_run(fault_command *c, const char *script, double kill_after, double 
   if (pid < 0) give_up("fork: %s", strerror(errno));
   if (pid == 0) become(c, script);
   bool late = false;
-  for (;;) {
+  double spent = 0;
+  for (double last = begin;;) {
     pid_t ended = waitpid(pid, &status, WNOHANG);
     if (ended == pid) break;
     if (ended < 0 && errno != EINTR) give_up("waitpid: %s", strerror(errno));
-    double spent = now() - begin;
+    // Time in which this driver did not run either (a machine that is suspended, processes that are frozen) is none.
+    double step = now() - last;
+    last += step;
+    spent += step < 2 * LONGEST_PAUSE ? step : LONGEST_PAUSE;
     late |= spent > c->timeout;
     if (late || (kill_after >= 0 && spent >= kill_after)) {
       kill(pid, SIGKILL);
@@ -93,6 +100,7 @@ int command_run(fault_command *c, const char *script, double kill_after, double 
     }
     double pause = (kill_after >= 0 ? kill_after : c->timeout) - spent;
     if (pause < 0.001) pause = 0.001;
+    if (pause > LONGEST_PAUSE) pause = LONGEST_PAUSE;
     const struct timespec most = {(time_t)pause, (long)((pause - (double)(time_t)pause) * 1e9)};
     sigtimedwait(&children, NULL, &most);
   }
