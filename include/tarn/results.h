@@ -223,7 +223,8 @@ typedef struct tarn_results_measures {
   // NAN where no validation is better than the first one, at time 0 or later: no time to best was observed.
   double best, best_seconds, best_epoch;
   int64_t best_step;
-  double min_loss, min_loss_seconds;  // least valid/loss, of the same validations
+  // Least valid/loss, of the same validations, and when; NAN where none is less than the first one's.
+  double min_loss, min_loss_seconds;
   int64_t min_loss_step;
   double epoch_seconds;              // training time of one pass over the data, mean of the whole run
   double budget_step, budget_epoch;  // where the run was at T-hat, by linear interpolation; or at its end, if earlier
@@ -231,8 +232,9 @@ typedef struct tarn_results_measures {
   double peak_bytes;                        // as in the run
 
   // Training loss, with dropout and label smoothing, up to T-hat: the least value of a line of the log, which is the
-  // mean over the updates before it (train.log_every), when it was reached, and the mean over the last epoch of
-  // training (or over all of it, where that is less than one), each line weighted by its share of the epoch.
+  // mean over the updates before it (train.log_every), when it was reached (NAN where no line has less than the
+  // first), and the mean over the last epoch of training (or over all of it, where that is less than one), each line
+  // weighted by its share of the epoch.
   double min_train_loss, min_train_loss_seconds, epoch_train_loss;
   int64_t min_train_loss_step;
 } tarn_results_measures;

@@ -58,7 +58,8 @@ static const tarn_results_point *best_point(const tarn_results_series *series, c
 }
 
 // Whether a run became better than at its first validation, that of the untrained model where there is one. The time to
-// the best of a run that did not is that of no progress, and the shorter the earlier it was first validated.
+// the best, or to the least loss, of a run that did not is that of no progress, and the shorter the earlier it was
+// first validated.
 static bool has_learnt(const tarn_results_series *series, const tarn_results_point *best) {
   const double first = series->points[0].value;
   return series->less ? best->value < first : best->value > first;
@@ -120,28 +121,32 @@ static int64_t window_updates(const tarn_results_series *loss, const tarn_result
 // The line with the least training loss up to T-hat. A line at the end of a training may be of one update, and the one
 // after it of few if the training went on: the loss of so few varies more, so their least is no measure.
 static const tarn_results_point *least_window(const tarn_results_series *loss, const tarn_results_run *run,
-                                              double budget) {
+                                              double budget, const tarn_results_point **first) {
   const double limit = tarn__measures_ends_at(run, budget) ? INFINITY : budget;
   const int64_t whole = window_updates(loss, run);
   const tarn_results_point *best = NULL;
   int64_t before = 0;
   for (size_t i = 0; i < loss->count && loss->points[i].seconds <= limit; i++) {
     const tarn_results_point *p = &loss->points[i];
-    if (p->step > 0 && p->step - before >= whole && (!best || p->value < best->value)) best = p;
+    const bool counts = p->step > 0 && p->step - before >= whole;
+    if (counts && !best) *first = p;
+    if (counts && (!best || p->value < best->value)) best = p;
     before = p->step;
   }
   return best;
 }
 
 // The least training loss, and its mean over the last epoch. A line of the log is the mean over the updates since the
-// one before it, so it weighs as much of the epoch as lies between the two.
+// one before it, so it weighs as much of the epoch as lies between the two. Of a run whose loss only rose the time to
+// the least is that of the first line, which train.log_every decides: it is none.
 static void measure_training(tarn_results_measures *m, const tarn_results_run *run, double budget) {
   const tarn_results_series *loss = tarn_results_find(run, "train/loss");
   if (!loss || !best_point(loss, run, budget)) return;
-  const tarn_results_point *least = least_window(loss, run, budget);
+  const tarn_results_point *first = NULL;
+  const tarn_results_point *least = least_window(loss, run, budget, &first);
   if (least) {
     m->min_train_loss = least->value;
-    m->min_train_loss_seconds = least->seconds;
+    if (least->value < first->value) m->min_train_loss_seconds = least->seconds;
     m->min_train_loss_step = least->step;
   }
   double limit = tarn__measures_ends_at(run, budget) ? INFINITY : budget;
@@ -176,7 +181,7 @@ tarn_status tarn__measures_of(tarn_results_measures *m, const tarn_results_run *
   const tarn_results_point *least = loss ? best_point(loss, run, budget) : NULL;
   if (least) {
     m->min_loss = least->value;
-    m->min_loss_seconds = least->seconds;
+    if (has_learnt(loss, least)) m->min_loss_seconds = least->seconds;
     m->min_loss_step = least->step;
   }
   measure_training(m, run, budget);

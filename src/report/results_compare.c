@@ -91,6 +91,23 @@ static tarn_status note_unlearnt(struct tarn__results_table_memory *t) {
                           count > 1 ? "s have" : " has", t->public.metric, names);
 }
 
+// One note for all runs without a time to their least loss: of validation, and of training.
+static tarn_status note_rising(struct tarn__results_table_memory *t) {
+  size_t valid = 0, train = 0;
+  for (size_t i = 0; i < t->results->run_count; i++) {
+    const tarn_results_measures *m = &t->measures[i];
+    valid += !isnan(m->min_loss) && isnan(m->min_loss_seconds);
+    train += !isnan(m->min_train_loss) && isnan(m->min_train_loss_seconds);
+  }
+  if (valid > 0)
+    TARN_TRY(tarn__table_note(t, "%zu run%s no less valid/loss than at the first validation, and no time to the least",
+                              valid, valid > 1 ? "s have" : " has"));
+  if (train > 0)
+    TARN_TRY(tarn__table_note(t, "%zu run%s no less train/loss than on the log's first line, and no time to the least",
+                              train, train > 1 ? "s have" : " has"));
+  return TARN_STATUS_OK;
+}
+
 static tarn_status measure_runs(struct tarn__results_table_memory *t) {
   const tarn_results *r = t->results;
   for (size_t i = 0; i < r->run_count; i++) {
@@ -118,7 +135,8 @@ static tarn_status measure_runs(struct tarn__results_table_memory *t) {
     TARN_TRY(tarn__measures_of(m, run, series, t->public.budget));
   }
   TARN_TRY(note_held(t));
-  return note_unlearnt(t);
+  TARN_TRY(note_unlearnt(t));
+  return note_rising(t);
 }
 
 // --- configurations

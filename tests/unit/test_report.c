@@ -128,6 +128,8 @@ static void runs_that_never_learn_have_no_time_to_best(void **state) {
     const tarn_results_row *row = &table->rows[g];
     const bool frozen = results->groups[g].encoder.frozen;
     assert_int_equal(row->best.count, 2);
+    assert_int_equal(row->min_loss.count, 2);
+    assert_int_equal(row->min_loss_seconds.count, 0);  // the loss is the same in all validations
     assert_int_equal(row->best_seconds.count, frozen ? 0 : 1);
     if (!frozen) assert_true(row->best_seconds.mean == 60);
     assert_true(frozen == (row->time_ratio != row->time_ratio));
@@ -136,6 +138,7 @@ static void runs_that_never_learn_have_no_time_to_best(void **state) {
   tarn_results_close(&results);
   write_report("never");
   has("report.md", "3 runs have no better valid/bleu than at the first validation, and no time to best: never/");
+  has("report.md", "4 runs have no less valid/loss than at the first validation, and no time to the least");
   has("results.csv", ",3,0,2,,,,");
 }
 

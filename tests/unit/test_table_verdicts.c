@@ -241,6 +241,7 @@ static void training_losses_are_measured(void **state) {
   near(table->measures[0].min_train_loss_seconds, 60);
   assert_int_equal(table->measures[0].min_train_loss_step, 20);
   near(table->measures[2].min_train_loss, 5);
+  near(table->measures[2].min_train_loss_seconds, 90);
   assert_int_equal(table->measures[2].min_train_loss_step, 30);
   near(table->measures[0].epoch_train_loss, 0.25 * 4 + 0.75 * 3);
   near(table->measures[1].epoch_train_loss, (0.2 * 6 + 0.4 * 5) / 0.6);
@@ -255,6 +256,7 @@ static void training_losses_are_measured(void **state) {
   assert_int_equal(tarn_results_compare(&table, results, &options), TARN_STATUS_OK);
   near(table->measures[0].epoch_train_loss, 0.5 * 2 + 0.5 * 4);
   near(table->measures[1].min_train_loss, 6);
+  assert_true(isnan(table->measures[1].min_train_loss_seconds));  // of one line
   close_table(&table, &results);
 }
 
