@@ -94,7 +94,8 @@ static tarn__file_kind text_kind(const char *text, size_t size) {
   const bool json = size > 0 && text[0] == '{';
   if (json && has(text, size, "\"model_type\"")) return TARN__FILE_KIND_HF_CONFIG;
   if (has_line(text, size, "base:") && has_line(text, size, "variants:")) return TARN__FILE_KIND_SWEEP_CONFIG;
-  if (has_line(text, size, "decoder:") && has_line(text, size, "kinds:")) return TARN__FILE_KIND_CONFIG;
+  if (has_line(text, size, "kinds:") && (has_line(text, size, "decoder:") || has_line(text, size, "encoder:")))
+    return TARN__FILE_KIND_CONFIG;
   return TARN__FILE_KIND_TEXT;
 }
 
@@ -159,7 +160,7 @@ static const char *wanted_text(tarn__file_kind wanted) {
     case TARN__FILE_KIND_VOCAB:
       return "a vocabulary is a file that tarn vocab makes";
     case TARN__FILE_KIND_CONFIG:
-      return "a configuration is a YAML file with decoder and kinds, or a run directory";
+      return "a configuration is a YAML file with kinds, and encoder or decoder, or a run directory";
     case TARN__FILE_KIND_SWEEP_CONFIG:
       return "the description of a sweep is a YAML file with base and variants";
     case TARN__FILE_KIND_RUN:

@@ -66,7 +66,7 @@ static tarn_status count_text(tarn__task_tally *tally, const tarn_config *config
 const tarn__task tarn__task_language_model = {
     .name = "language model",
     .model = "a language model",
-    .models = "language models (models without an encoder)",
+    .models = "language models (models with a decoder alone)",
     .task = TARN_TASK_LANGUAGE_MODEL,
     .architecture = TARN_ARCHITECTURE_DECODER,
     .stack_count = 1,

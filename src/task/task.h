@@ -96,7 +96,7 @@ typedef struct tarn__task_tally {
 typedef struct tarn__task {
   const char *name;    // "translation"
   const char *model;   // "a translation model"
-  const char *models;  // "translation models (models with an encoder)"
+  const char *models;  // "translation models (models with an encoder and a decoder)"
   tarn_task task;      // what it is called in a description
   tarn_architecture architecture;
   bool source;  // its data are pairs of a source and a target; else they are a text, which is the target

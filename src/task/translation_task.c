@@ -34,7 +34,7 @@ static tarn_status declare_tables(const tarn__task_site *site, tarn__task_weight
 const tarn__task tarn__task_translation = {
     .name = "translation",
     .model = "a translation model",
-    .models = "translation models (models with an encoder)",
+    .models = "translation models (models with an encoder and a decoder)",
     .task = TARN_TASK_TRANSLATION,
     .architecture = TARN_ARCHITECTURE_ENCODER_DECODER,
     .source = true,

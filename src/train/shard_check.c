@@ -26,17 +26,16 @@ static tarn_status check_side(const char *path, const side *s, const tarn_vocab 
   return TARN_STATUS_OK;
 }
 
-// A language model trains on a text, a translation model on pairs.
+// A translation model trains on pairs, all others on a text; classifiers on one with labels, which their task checks.
 static tarn_status check_sides(const tarn__shard *shard, const char *path, const tarn_config *config) {
-  const bool pairs = tarn__config_task(config)->source;
-  TARN_REQUIRE(pairs || shard->text, DATA,
-               "%s: it holds pairs, but a model without an encoder is trained on a text; run tarn prepare --text",
-               path);
-  TARN_REQUIRE(
-      !pairs || !shard->text, DATA,
-      "%s: it holds a text, but a model with an encoder is trained on pairs; run tarn prepare with --source and "
-      "--target, or leave out the encoder",
-      path);
+  const tarn__task *task = tarn__config_task(config);
+  TARN_REQUIRE(task->source || shard->text, DATA,
+               "%s: it holds pairs of a translation, but %s is trained on %s; run tarn prepare %s", path, task->model,
+               task->labelled ? "sentences with labels" : "a text", task->labelled ? "--table" : "--text");
+  TARN_REQUIRE(!task->source || !shard->text, DATA,
+               "%s: it holds %s, but %s is trained on pairs of sentences; run tarn prepare with --source and --target, "
+               "or set model.task, or leave out the encoder",
+               path, shard->labels || shard->numbers ? "sentences with labels" : "a text", task->model);
   return TARN_STATUS_OK;
 }
 

@@ -124,6 +124,12 @@ head -n 1 numbers.txt | grep -qE '^-?[0-9.]+(e-?[0-9]+)?$' || fail "regression t
 f boundless --set model.positions=none
 refuse 1 'long:1: 82 tokens, and the model takes 32' "$TARN" classify boundless long --overlong refuse
 refuse 1 'dev.tarn: its labels are classes, and regression needs numbers' "$TARN" test number --labelled dev
+# What a set holds, and what the model is trained on.
+refuse 1 'both.tarn: it holds pairs of a translation, but a classifier is trained on sentences with labels; run tarn prepare --table' \
+  "$TARN" train c.yaml --run x --set data.valid=both
+refuse 1 'dev.tarn: it holds sentences with labels, but a translation model is trained on pairs' \
+  "$TARN" train mt.yaml --run x --set data.train=dev
+refuse 2 'c.yaml: this is a configuration; the description of a sweep' "$TARN" sweep c.yaml --output x
 # Layers that are frozen from the first update stay those of the body.
 f frozen --set train.init_from=masked --set 'train.freeze={embeddings: 0, encoder.layer1: 0, encoder.layer2: 0}'
 refuse 1 'was trained with another vocabulary' "$TARN" train c.yaml --run y --quiet --set train.init_from=masked --set data.vocab=v30 --set data.train=other --set data.valid=

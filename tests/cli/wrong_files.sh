@@ -55,7 +55,7 @@ as_vocab runs/a "a run directory"
 refuse 1 "nowhere: there is no such file; tarn vocab makes vocabularies (--output nowhere)" "$TARN" encode --vocab nowhere
 refuse 1 "empty: there is neither vocab.json nor encoder.json in this folder" "$TARN" encode --vocab empty
 
-config="a configuration is a YAML file with decoder and kinds, or a run directory"
+config="a configuration is a YAML file with kinds, and encoder or decoder, or a run directory"
 as_config() {
   is_told "$1" "$2" "$config" "$TARN" plan "$1"
   is_told "$1" "$2" "$config" "$TARN" train "$1" --run x

@@ -57,6 +57,7 @@ static void test_kinds(void **state) {
   assert_int_equal(KIND("PK\3\4archive/data.pkl"), TARN__FILE_KIND_ZIP);
   assert_int_equal(KIND("{\"n_embd\": 4,\n\"model_type\": \"gpt2\"}"), TARN__FILE_KIND_HF_CONFIG);
   assert_int_equal(KIND("# A model.\ndecoder: { layers: L }\nkinds:\n  L: {}\n"), TARN__FILE_KIND_CONFIG);
+  assert_int_equal(KIND("encoder: { layers: L }\nkinds:\n  L: {}\n"), TARN__FILE_KIND_CONFIG);
   assert_int_equal(KIND("base: b.yaml\nvariants:\n  a: {}\n"), TARN__FILE_KIND_SWEEP_CONFIG);
   assert_int_equal(KIND("abc\0def \1\2\3 xyz"), TARN__FILE_KIND_UNKNOWN);
 }
