@@ -21,6 +21,22 @@ check_shards() {
   cmp again.tarn data/text.tarn || fail "$version: the shard of a text has other bytes now"
 }
 
+# Rows with labels and second sentences, packed rows and windows, which the second version of the format has, and what
+# reads them.
+check_encoders() {
+  local name
+  rows() { "$TARN" prepare --vocab encoders/vocab "${@:2}" --output again >/dev/null && cmp again.tarn "encoders/$1.tarn" || fail "$version: the shard $1 has other bytes now"; }
+  rows classes --table encoders/rows.tsv --text first --pair second --labels class
+  rows values --table encoders/rows.tsv --text first --pair second --labels value --numbers
+  rows packed --text data/train.en --pack 24
+  rows stream --text data/train.en --stream 12
+  for name in classes values; do
+    "$TARN" classify encoders/$name.safetensors encoders/text --threads 1 >said.txt 2>error.txt || fail "$version: $name: $(cat error.txt)"
+    awk -F '\t' '{ print $NF (NF > 1 ? "\t" $1 : "") }' said.txt >out.txt
+    near "encoders/$name.expected" out.txt || fail "$version: $name: $(diff "encoders/$name.expected" out.txt)"
+  done
+}
+
 check_models() {
   local file name
   for file in models/*.safetensors; do
@@ -84,6 +100,7 @@ for folder in "$TARN_SOURCE_DIR"/tests/versions/*/; do
   check_vocabularies
   check_shards
   check_models
+  check_encoders
   check_resuming
   check_reading_runs
   check_series

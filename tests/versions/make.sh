@@ -41,7 +41,8 @@ done
 "$tarn" vocab --type whitespace --size 30 --lowercase --output vocabularies/words "$work/text" 2>/dev/null
 "$tarn" vocab --import-gpt2 "$here/../golden/gpt2_toy" --output vocabularies/gpt2
 { cat data/test.de; printf 'Caf\xc3\xa9, 12 o\x27clock \xe2\x82\xac!\n'; } >vocabularies/text
-for file in bpe char byte words gpt2; do
+"$tarn" vocab --import-wordpiece "$here/../golden/wordpiece_toy" --output vocabularies/wordpiece
+for file in bpe char byte words gpt2 wordpiece; do
   "$tarn" encode --vocab vocabularies/$file --ids <vocabularies/text >vocabularies/$file.ids
 done
 
@@ -197,6 +198,36 @@ go_on predictor --set train.autofreeze=4 <<<"$pair }
 encoder: { layers: L R L }
 decoder: { layers: L }
 kinds: { $attention, R: { $frozen, backskip: { method: predictor, refresh: 2 } } }"
+
+# --- encoders alone: rows with labels, packed rows and windows, classifiers and a masked language model -----------------
+mkdir encoders
+"$tarn" vocab --type whitespace --size 60 --mask-symbols --output encoders/vocab data/train.en 2>/dev/null
+{ printf 'first\tsecond\tclass\tvalue\n'; awk '{ print $0 "\t" $1 "\t" (NR % 2 ? "odd" : "even") "\t" NR / 8 }' data/train.en; } >encoders/rows.tsv
+tail -n +2 encoders/rows.tsv | cut -f 1,2 >encoders/text
+rows() { "$tarn" prepare --vocab encoders/vocab "$@" >/dev/null; }
+rows --table encoders/rows.tsv --text first --pair second --labels class --output encoders/classes
+rows --table encoders/rows.tsv --text first --pair second --labels value --numbers --output encoders/values
+rows --text data/train.en --pack 24 --output encoders/packed
+rows --text data/train.en --stream 12 --output encoders/stream
+encoder="d_model: 8, dropout: 0, positions: learned, max_length: 32 }
+encoder: { layers: R L }
+kinds: { $attention, R: { $frozen } }"
+for name in classes values; do
+  task=classification
+  [ $name = classes ] || task=regression
+  { echo "model: { task: $task, segments: 2, $encoder"; echo "data: { vocab: encoders/vocab, train: encoders/$name }"
+    echo "train: $train"; } >"$work/$name.yaml"
+  "$tarn" train "$work/$name.yaml" --run "$work/$name" --quiet
+  "$tarn" average --output "encoders/$name.safetensors" "$work/$name/checkpoint_last.safetensors" >/dev/null 2>&1
+  # The number first, as near() wants it.
+  "$tarn" classify "encoders/$name.safetensors" encoders/text --threads 1 2>/dev/null |
+    awk -F '\t' '{ print $NF (NF > 1 ? "\t" $1 : "") }' >"encoders/$name.expected"
+done
+of() { echo --set data.vocab=encoders/vocab --set data.train=encoders/$1 --set data.valid=encoders/$1 --set valid.bleu=; }
+go_on masked $(of packed) <<<"model: { task: masked-language-model, $encoder"
+go_on windows $(of stream) <<<"model: { d_model: 8, dropout: 0 }
+decoder: { layers: L }
+kinds: { $attention }"
 
 # --- series -------------------------------------------------------------------------------------------------------------
 "$tarn" series generate lorenz --rows 300 --output series/lorenz.csv
