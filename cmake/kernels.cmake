@@ -4,13 +4,13 @@
 #   *_cpu.c   fast kernels, compiled once for each instruction set: TARN_ISA is the suffix of the table it exports
 # TARN_ISA_VARIANTS lists the instruction sets that were compiled; all of them but "portable" are for x86-64, and each
 # defines TARN_X86 for every file of ours.
-function(tarn_add_variant target suffix files definitions)
+function(tarn_add_variant suffix files definitions)
   add_library(tarn_kernels_${suffix} OBJECT ${files})
-  target_include_directories(tarn_kernels_${suffix} PRIVATE ${CMAKE_SOURCE_DIR}/src)
+  target_include_directories(tarn_kernels_${suffix} PRIVATE ${PROJECT_SOURCE_DIR}/src)
   target_link_libraries(tarn_kernels_${suffix} PRIVATE tarn_flags tarn_dependencies)
   target_compile_definitions(tarn_kernels_${suffix} PRIVATE ${definitions})
   target_compile_options(tarn_kernels_${suffix} PRIVATE ${ARGN})
-  target_sources(${target} PRIVATE $<TARGET_OBJECTS:tarn_kernels_${suffix}>)
+  set(TARN_KERNEL_TARGETS ${TARN_KERNEL_TARGETS} tarn_kernels_${suffix} PARENT_SCOPE)
 endfunction()
 
 set(TARN_ISA_VARIANTS portable)
@@ -29,13 +29,14 @@ set(TARN_ISA_FLAGS_avx2 -mavx2 -mfma -mbmi2 -mf16c)
 set(TARN_ISA_FLAGS_avx512 -mavx512f -mavx512bw -mavx512dq -mavx512vl -mfma -mbmi2 -mf16c -mprefer-vector-width=512)
 set(TARN_ISA_FLAGS_avx512_bf16 ${TARN_ISA_FLAGS_avx512} -mavx512bf16 -mavx512vnni)
 
-function(tarn_add_kernels target)
-  file(GLOB_RECURSE ref_files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/*_ref.c)
-  file(GLOB_RECURSE cpu_files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/*_cpu.c)
+# Sets TARN_KERNEL_TARGETS: the object libraries.
+function(tarn_add_kernels)
+  file(GLOB_RECURSE ref_files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/*_ref.c)
+  file(GLOB_RECURSE cpu_files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/*_cpu.c)
   if(ref_files)
-    tarn_add_variant(${target} ref_f32 "${ref_files}" "TARN_REAL=float;TARN_REF_SUFFIX=_f32"
+    tarn_add_variant(ref_f32 "${ref_files}" "TARN_REAL=float;TARN_REF_SUFFIX=_f32"
       -ffp-contract=off)
-    tarn_add_variant(${target} ref_f64 "${ref_files}" "TARN_REAL=double;TARN_REF_SUFFIX=_f64"
+    tarn_add_variant(ref_f64 "${ref_files}" "TARN_REAL=double;TARN_REF_SUFFIX=_f64"
       -ffp-contract=off)
   endif()
   if(cpu_files)
@@ -46,13 +47,14 @@ function(tarn_add_kernels target)
       set(optimisation -O1)
     endif()
     foreach(isa ${TARN_ISA_VARIANTS})
-      tarn_add_variant(${target} ${isa} "${cpu_files}" "TARN_ISA=${isa}"
+      tarn_add_variant(${isa} "${cpu_files}" "TARN_ISA=${isa}"
         ${optimisation} -ffp-contract=off ${TARN_ISA_FLAGS_${isa}})
     endforeach()
     if("avx512_bf16" IN_LIST TARN_ISA_VARIANTS)
-      file(GLOB_RECURSE amx_files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/*_amx.c)
-      tarn_add_variant(${target} amx "${amx_files}" ""
+      file(GLOB_RECURSE amx_files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/*_amx.c)
+      tarn_add_variant(amx "${amx_files}" ""
         ${optimisation} -ffp-contract=off ${TARN_ISA_FLAGS_avx512_bf16} -mamx-tile -mamx-bf16 -mamx-int8)
     endif()
   endif()
+  set(TARN_KERNEL_TARGETS ${TARN_KERNEL_TARGETS} PARENT_SCOPE)
 endfunction()

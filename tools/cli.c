@@ -46,35 +46,57 @@ int cli_report(const cli_command *command, tarn_status status) {
   return status == TARN_STATUS_USAGE ? CLI_USAGE : CLI_FAILURE;
 }
 
-static void print_devices(void) {
-  for (size_t i = 0; tarn_device_name(i); i++)
-    printf("%s%s", i == 0 ? ": " : tarn_device_name(i + 1) ? ", " : " or ", tarn_device_name(i));
-  printf(" (default TARN_DEVICE of the environment, or the first that computes in the precision)");
+static cli_visitor visit;
+static void *visitors;
+
+void cli_visit(cli_visitor visitor, void *user) {
+  visit = visitor;
+  visitors = user;
 }
 
-static void print_option(const cli_option *option) {
-  char left[64];
-  snprintf(left, sizeof left, "--%s%s%s", option->name, option->argument ? " " : "",
-           option->argument ? option->argument : "");
-  printf("  %-26s %s", left, option->help);
+static void append(char text[CLI_HELP_TEXT], const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void append(char text[CLI_HELP_TEXT], const char *format, ...) {
+  size_t used = strlen(text);
+  va_list args;
+  va_start(args, format);
+  vsnprintf(text + used, CLI_HELP_TEXT - used, format, args);
+  va_end(args);
+}
+
+static void append_devices(char text[CLI_HELP_TEXT]) {
+  for (size_t i = 0; tarn_device_name(i); i++)
+    append(text, "%s%s", i == 0 ? ": " : tarn_device_name(i + 1) ? ", " : " or ", tarn_device_name(i));
+  append(text, " (default TARN_DEVICE of the environment, or the first that computes in the precision)");
+}
+
+void cli_option_help(char text[CLI_HELP_TEXT], const cli_option *option) {
+  text[0] = '\0';
+  append(text, "%s", option->help);
   switch (option->type) {
     case CLI_INT:
-      if (*(int64_t *)option->value != CLI_NO_INT) printf(" (default %lld)", (long long)*(int64_t *)option->value);
+      if (*(int64_t *)option->value != CLI_NO_INT) append(text, " (default %" PRId64 ")", *(int64_t *)option->value);
       break;
     case CLI_REAL:
-      if (!isnan(*(double *)option->value)) printf(" (default %g)", *(double *)option->value);
+      if (!isnan(*(double *)option->value)) append(text, " (default %g)", *(double *)option->value);
       break;
     case CLI_TEXT:
-      if (*(const char **)option->value) printf(" (default %s)", *(const char **)option->value);
+      if (*(const char **)option->value) append(text, " (default %s)", *(const char **)option->value);
       break;
     case CLI_DEVICE:
-      print_devices();
+      append_devices(text);
       break;
     case CLI_FLAG:
     case CLI_LIST:
       break;
   }
-  printf("\n");
+}
+
+static void print_option(const cli_option *option) {
+  char left[64], help[CLI_HELP_TEXT];
+  snprintf(left, sizeof left, "--%s%s%s", option->name, option->argument ? " " : "",
+           option->argument ? option->argument : "");
+  cli_option_help(help, option);
+  printf("  %-26s %s\n", left, help);
 }
 
 static void print_help(const cli_command *command, const cli_option *options) {
@@ -171,8 +193,8 @@ static int take_option(const cli_command *command, const cli_option *options, in
 
 int cli_parse(const cli_command *command, const cli_option *options, int argc, char **argv, cli_list *positional,
               size_t minimum, size_t maximum) {
-  if (argc == 2 && strcmp(argv[1], CLI_SUMMARY) == 0) {
-    printf("  %-11s %s\n", command->name, command->summary);
+  if (visit) {
+    visit(visitors, command, options);
     return CLI_OK;
   }
   bool only_positional = false;

@@ -8,8 +8,6 @@
 
 #include "tarn/status.h"
 
-#define CLI_SUMMARY "--summary"  // makes a command print its line of `tarn --help` and nothing else
-
 enum { CLI_OK = 0, CLI_FAILURE = 1, CLI_USAGE = 2 };  // exit codes of the program
 
 #define CLI_NO_INT INT64_MIN  // a CLI_INT that was not given
@@ -53,9 +51,18 @@ typedef struct cli_command {
 // Parses argv (argv[0] is the command's name). Positional arguments are collected in `positional`, which must hold at
 // least `minimum` and at most `maximum` of them. Returns -1 to go on, or the exit code the command must return at once
 // (--help prints to standard output and gives 0; a mistake prints one line to standard error and gives 2). Call it
-// before anything else, with the defaults in the options' values: it also answers CLI_SUMMARY.
+// before anything else, with the defaults in the options' values: with a visitor it does nothing but call that.
 int cli_parse(const cli_command *command, const cli_option *options, int argc, char **argv, cli_list *positional,
               size_t minimum, size_t maximum);
+
+// While there is a visitor, cli_parse() shows it the command and its table of options, which live during the call, and
+// gives 0 without looking at argv: so --help, the manual pages and the completion of shells come from the same tables.
+typedef void (*cli_visitor)(void *user, const cli_command *command, const cli_option *options);
+void cli_visit(cli_visitor visitor, void *user);  // NULL: none
+
+// The help of an option with its default: "hypotheses kept, 1 for greedy (default 5)".
+enum { CLI_HELP_TEXT = 512 };
+void cli_option_help(char text[CLI_HELP_TEXT], const cli_option *option);
 
 // Prints "tarn COMMAND: MESSAGE" for a failed status and returns the exit code (2 for TARN_STATUS_USAGE, else 1).
 int cli_report(const cli_command *command, tarn_status status);

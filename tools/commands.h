@@ -2,6 +2,14 @@
 #ifndef TARN_TOOLS_COMMANDS_H
 #define TARN_TOOLS_COMMANDS_H
 
+#include "cli.h"
+
+#define PROGRAM_SUMMARY \
+  "tarn trains and runs translation and language models in which layers can be random, frozen and shared."
+
+// Shows a visitor every command in the order of `tarn --help`, and after "series" its own: "series train".
+void commands_visit(cli_visitor visitor, void *user);
+
 int cmd_average(int argc, char **argv);
 int cmd_bleu(int argc, char **argv);
 int cmd_blimp(int argc, char **argv);

@@ -10,6 +10,7 @@
 #include "commands.h"
 #include "fault_signal.h"
 #include "json_output.h"
+#include "pages.h"
 #include "stop_signal.h"
 #include "tarn/log.h"
 #include "tarn/text.h"
@@ -55,19 +56,46 @@ static void print_message(void *user, tarn_log_level level, const char *text) {
   fprintf(stderr, "tarn: %s%s\n", level == TARN_LOG_WARNING ? "warning: " : "", text);
 }
 
-// Each command prints its own line, so that it is written in one place.
-static int print_help(void) {
-  printf(
-      "tarn trains and runs translation and language models in which layers can be random, frozen and shared.\n\n"
-      "usage: tarn COMMAND [options] [arguments]\n\ncommands:\n");
+typedef struct visiting {
+  cli_visitor visitor;
+  void *user;
+  const char *arguments;  // of the command that was visited last
+} visiting;
+
+static void visit_command(void *user, const cli_command *command, const cli_option *options) {
+  visiting *v = user;
+  v->arguments = command->arguments;
+  v->visitor(v->user, command, options);
+}
+
+void commands_visit(cli_visitor visitor, void *user) {
+  visiting v = {visitor, user, ""};
+  cli_visit(visit_command, &v);
   for (size_t i = 0; i < COMMANDS; i++) {
-    char name[32];
-    char summary[] = CLI_SUMMARY;
-    char *argv[] = {name, summary, NULL};
+    char name[32], words[128];
+    char *argv[] = {name, NULL, NULL};
     snprintf(name, sizeof name, "%s", commands[i].name);
-    int code = commands[i].run(2, argv);
-    if (code != CLI_OK) return code;
+    commands[i].run(1, argv);
+    // "generate|train|forecast ..." are commands of their own below this one.
+    const char *end = strstr(v.arguments, " ...");
+    if (!end || end[4] != '\0') continue;
+    snprintf(words, sizeof words, "%.*s", (int)(end - v.arguments), v.arguments);
+    for (char *rest = words, *word; (word = strtok_r(rest, "|", &rest));) {
+      argv[1] = word;
+      commands[i].run(2, argv);
+    }
   }
+  cli_visit(NULL, NULL);
+}
+
+static void print_summary(void *user, const cli_command *command, const cli_option *options) {
+  (void)user, (void)options;
+  if (!strchr(command->name, ' ')) printf("  %-11s %s\n", command->name, command->summary);
+}
+
+static int print_help(void) {
+  printf("%s\n\nusage: tarn COMMAND [options] [arguments]\n\ncommands:\n", PROGRAM_SUMMARY);
+  commands_visit(print_summary, NULL);
   printf(
       "\ntarn COMMAND --help   what a command does, its options and their defaults\n"
       "tarn --version        build, instruction set, threads and libraries\n");
@@ -94,6 +122,7 @@ static int run(int argc, char **argv) {
     printf("%s\n", tarn_version_text());
     return CLI_OK;
   }
+  if (strcmp(argv[1], "--write-pages") == 0 && argc == 3) return pages_write(argv[2]);  // for cmake/pages.cmake
   for (size_t i = 0; i < COMMANDS; i++) {
     if (strcmp(argv[1], commands[i].name) == 0) return commands[i].run(argc - 1, argv + 1);
   }

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "tarn/config.h"
+#include "tarn/export.h"
 #include "tarn/status.h"
 
 #ifdef __cplusplus
@@ -30,7 +31,7 @@ typedef enum tarn_checkpoint_choice {
 } tarn_checkpoint_choice;
 
 // "auto", "best", "last", "average"; NULL for another value.
-const char *tarn_checkpoint_choice_name(tarn_checkpoint_choice choice);
+TARN_API const char *tarn_checkpoint_choice_name(tarn_checkpoint_choice choice);
 
 // A checkpoint of a run directory. Zero-initialise or find.
 typedef struct tarn_checkpoint_found {
@@ -43,9 +44,9 @@ typedef struct tarn_checkpoint_found {
 // The file that is read when `path`, a file or a run directory, is given. Fails with USAGE where a choice other
 // than AUTO is made for a file, DATA (a folder without checkpoints, or without the one that is wanted: the line
 // names those that are there), IO or MEMORY.
-tarn_status tarn_checkpoint_find(tarn_checkpoint_found *found, const char *path,
-                                 tarn_checkpoint_choice choice) TARN_CHECKED;
-void tarn_checkpoint_found_close(tarn_checkpoint_found *found);
+TARN_API tarn_status tarn_checkpoint_find(tarn_checkpoint_found *found, const char *path,
+                                          tarn_checkpoint_choice choice) TARN_CHECKED;
+TARN_API void tarn_checkpoint_found_close(tarn_checkpoint_found *found);
 
 // One parameter of a model.
 typedef struct tarn_checkpoint_param {
@@ -80,12 +81,12 @@ typedef struct tarn_checkpoint_info {
 } tarn_checkpoint_info;
 
 // Reads and checks a file or a run directory's; frozen values are not computed. Fails with DATA, IO or MEMORY.
-tarn_status tarn_checkpoint_info_open(tarn_checkpoint_info **info, const char *path) TARN_CHECKED;
-void tarn_checkpoint_info_close(tarn_checkpoint_info **info);
+TARN_API tarn_status tarn_checkpoint_info_open(tarn_checkpoint_info **info, const char *path) TARN_CHECKED;
+TARN_API void tarn_checkpoint_info_close(tarn_checkpoint_info **info);
 
 // Writes the mean of the trained parameters of `count` checkpoints of one training, as a checkpoint without the
 // optimiser's state. Fails with DATA unless their descriptions, vocabularies and frozen weights are the same.
-tarn_status tarn_checkpoint_average(const char *output, const char *const *paths, size_t count) TARN_CHECKED;
+TARN_API tarn_status tarn_checkpoint_average(const char *output, const char *const *paths, size_t count) TARN_CHECKED;
 
 // Layers to leave out of a trained model, which works best if it was trained with LayerDrop (Fan, Grave and Joulin
 // 2020, section 3.2). Zero-initialise for a whole model.
@@ -101,11 +102,11 @@ typedef struct tarn_prune {
 // Writes the checkpoint of a pruned model, without the optimiser's state. Its description has encoder.layers_to_keep or
 // decoder.layers_to_keep, and its parameters keep their names. Fails with USAGE for layers that the model does not
 // have.
-tarn_status tarn_checkpoint_prune(const char *output, const char *path, const tarn_prune *prune) TARN_CHECKED;
+TARN_API tarn_status tarn_checkpoint_prune(const char *output, const char *path, const tarn_prune *prune) TARN_CHECKED;
 
 // Writes a checkpoint in which every parameter is stored in fp32, the frozen ones too, for tools that read safetensors.
 // tarn reads it as well.
-tarn_status tarn_checkpoint_export(const char *output, const char *path) TARN_CHECKED;
+TARN_API tarn_status tarn_checkpoint_export(const char *output, const char *path) TARN_CHECKED;
 
 // GPT-2 models of Hugging Face's package transformers: a folder with config.json and model.safetensors (F32, F16 or
 // BF16), and vocab.json and merges.txt.
@@ -117,8 +118,9 @@ tarn_status tarn_checkpoint_export(const char *output, const char *path) TARN_CH
 //
 // export writes such a folder in F32, which is made if need be; vocab.json and merges.txt only for a vocabulary of
 // GPT-2's kind. Fails with USAGE for a model that the format cannot express.
-tarn_status tarn_checkpoint_import_gpt2(const char *output, const char *folder, const char *vocab) TARN_CHECKED;
-tarn_status tarn_checkpoint_export_gpt2(const char *folder, const char *path) TARN_CHECKED;
+TARN_API tarn_status tarn_checkpoint_import_gpt2(const char *output, const char *folder,
+                                                 const char *vocab) TARN_CHECKED;
+TARN_API tarn_status tarn_checkpoint_export_gpt2(const char *folder, const char *path) TARN_CHECKED;
 
 // BERT and RoBERTa of the same package: a folder with config.json ("model_type": bert or roberta), model.safetensors,
 // and vocab.txt (BERT) or vocab.json and merges.txt (RoBERTa).
@@ -132,8 +134,10 @@ tarn_status tarn_checkpoint_export_gpt2(const char *folder, const char *path) TA
 // model without segments is given one segment embedding of zeros. Fails with USAGE for a model that the format cannot
 // express.
 typedef enum tarn_bert_format { TARN_BERT_FORMAT_BERT, TARN_BERT_FORMAT_ROBERTA } tarn_bert_format;
-tarn_status tarn_checkpoint_import_bert(const char *output, const char *folder, const char *vocab) TARN_CHECKED;
-tarn_status tarn_checkpoint_export_bert(const char *folder, const char *path, tarn_bert_format format) TARN_CHECKED;
+TARN_API tarn_status tarn_checkpoint_import_bert(const char *output, const char *folder,
+                                                 const char *vocab) TARN_CHECKED;
+TARN_API tarn_status tarn_checkpoint_export_bert(const char *folder, const char *path,
+                                                 tarn_bert_format format) TARN_CHECKED;
 
 #ifdef __cplusplus
 }

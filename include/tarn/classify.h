@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #include "tarn/config.h"
+#include "tarn/export.h"
 #include "tarn/status.h"
 #include "tarn/translate.h"
 
@@ -34,20 +35,20 @@ typedef struct tarn_classify_options {
   int threads;                         // 0: all that the process may use; default 0
 } tarn_classify_options;
 
-void tarn_classify_default(tarn_classify_options *options);
+TARN_API void tarn_classify_default(tarn_classify_options *options);
 
 typedef struct tarn_classifier tarn_classifier;
 
 // Opens a checkpoint, or the one that tarn_checkpoint_find() takes of a run directory (tarn/checkpoint.h). Fails with
 // USAGE (options, a model of another task), IO, DATA (a damaged checkpoint), or MEMORY.
-tarn_status tarn_classifier_open(tarn_classifier **classifier, const char *path,
-                                 const tarn_classify_options *options) TARN_CHECKED;
-void tarn_classifier_close(tarn_classifier **classifier);
+TARN_API tarn_status tarn_classifier_open(tarn_classifier **classifier, const char *path,
+                                          const tarn_classify_options *options) TARN_CHECKED;
+TARN_API void tarn_classifier_close(tarn_classifier **classifier);
 // The file that was opened; valid until close.
-const char *tarn_classifier_path(const tarn_classifier *classifier);
+TARN_API const char *tarn_classifier_path(const tarn_classifier *classifier);
 // Number of classes, or 0 for a regression model; and the name of a class, valid until close.
-int32_t tarn_classifier_classes(const tarn_classifier *classifier);
-const char *tarn_classifier_label(const tarn_classifier *classifier, int32_t label);
+TARN_API int32_t tarn_classifier_classes(const tarn_classifier *classifier);
+TARN_API const char *tarn_classifier_label(const tarn_classifier *classifier, int32_t label);
 
 // The prediction for a row.
 typedef struct tarn_classify_result {
@@ -65,8 +66,8 @@ typedef tarn_status (*tarn_classify_sink)(void *user, int64_t number, const tarn
 // Classifies the lines of a text file, or of a pipe or device ("-": standard input), in order: one sentence per line,
 // or two separated by a tab. Fails with IO, DATA (more than one tab, a sentence without a token, what `strict` and
 // `overlong` refuse), NUMERIC (the model gives no numbers) or MEMORY.
-tarn_status tarn_classifier_file(tarn_classifier *classifier, const char *path, tarn_classify_sink sink,
-                                 void *user) TARN_CHECKED;
+TARN_API tarn_status tarn_classifier_file(tarn_classifier *classifier, const char *path, tarn_classify_sink sink,
+                                          void *user) TARN_CHECKED;
 
 // A measure and its 95 % interval, from 1000 bootstrap resamples of the rows.
 typedef struct tarn_classify_measure {
@@ -88,8 +89,8 @@ typedef struct tarn_classify_test {
 // Scores a set with labels, prepared with the model's vocabulary (tarn_labelled_prepare()); its classes are matched
 // with the model's by name. Fails with IO, DATA (a damaged shard, another vocabulary, a class that the model does not
 // have, no labels), NUMERIC or MEMORY.
-tarn_status tarn_classifier_test(tarn_classifier *classifier, tarn_classify_test *result,
-                                 const char *prefix) TARN_CHECKED;
+TARN_API tarn_status tarn_classifier_test(tarn_classifier *classifier, tarn_classify_test *result,
+                                          const char *prefix) TARN_CHECKED;
 
 #ifdef __cplusplus
 }

@@ -28,6 +28,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "tarn/export.h"
 #include "tarn/score.h"
 #include "tarn/status.h"
 
@@ -156,7 +157,7 @@ typedef enum tarn_schedule { TARN_SCHEDULE_MAP(TARN_CHOICE_VALUE) TARN_SCHEDULE_
 typedef enum tarn_precision { TARN_PRECISION_MAP(TARN_CHOICE_VALUE) TARN_PRECISION_COUNT } tarn_precision;
 typedef enum tarn_fp32 { TARN_FP32_MAP(TARN_CHOICE_VALUE) TARN_FP32_COUNT } tarn_fp32;
 // "exact" and so on; NULL for another value.
-const char *tarn_fp32_name(tarn_fp32 fp32);
+TARN_API const char *tarn_fp32_name(tarn_fp32 fp32);
 typedef enum tarn_recompute { TARN_RECOMPUTE_MAP(TARN_CHOICE_VALUE) TARN_RECOMPUTE_COUNT } tarn_recompute;
 typedef enum tarn_clock { TARN_CLOCK_MAP(TARN_CHOICE_VALUE) TARN_CLOCK_COUNT } tarn_clock;
 typedef enum tarn_metric { TARN_METRIC_MAP(TARN_CHOICE_VALUE) TARN_METRIC_COUNT } tarn_metric;
@@ -406,47 +407,47 @@ typedef struct tarn_config {
 // Reads a file (at most 1 MiB), or of a run directory its config.yaml, then applies `count` overrides of the form
 // "train.lr=0.001" in their order; a value is YAML, so "train.seeds=[1,2,3]" is a list, and an empty value puts the
 // default back. An override of encoder.layers replaces encoder.place and the other way round. On failure *out is NULL.
-tarn_status tarn_config_read(tarn_config **out, const char *path, const char *const *overrides,
-                             size_t count) TARN_CHECKED;
+TARN_API tarn_status tarn_config_read(tarn_config **out, const char *path, const char *const *overrides,
+                                      size_t count) TARN_CHECKED;
 
 // The same from `size` bytes of memory; `name` stands for the file in messages.
-tarn_status tarn_config_parse(tarn_config **out, const char *name, const char *text, size_t size,
-                              const char *const *overrides, size_t count) TARN_CHECKED;
+TARN_API tarn_status tarn_config_parse(tarn_config **out, const char *name, const char *text, size_t size,
+                                       const char *const *overrides, size_t count) TARN_CHECKED;
 
 // Frees the description and sets the pointer to NULL; accepts NULL.
-void tarn_config_close(tarn_config **config);
+TARN_API void tarn_config_close(tarn_config **config);
 
 // Checks what only training needs: data.vocab and data.train are set, some limit ends the training, the cosine schedule
 // has its max_updates, and so on. The line names the key.
-tarn_status tarn_config_check_training(const tarn_config *config) TARN_CHECKED;
+TARN_API tarn_status tarn_config_check_training(const tarn_config *config) TARN_CHECKED;
 
 // The resolved description as YAML, every key written out, in an order and form that depend on the values only. Read
 // back, it gives an identical description. Give *text to tarn_config_text_close().
-tarn_status tarn_config_write(const tarn_config *config, char **text) TARN_CHECKED;
+TARN_API tarn_status tarn_config_write(const tarn_config *config, char **text) TARN_CHECKED;
 
 // The same of model, encoder, decoder and the kinds in use only: what decides names, shapes and meaning of the
 // parameters. It is the model description of a checkpoint, and tarn_config_parse() reads it.
-tarn_status tarn_config_write_model(const tarn_config *config, char **text) TARN_CHECKED;
+TARN_API tarn_status tarn_config_write_model(const tarn_config *config, char **text) TARN_CHECKED;
 
 // Frees a text and sets the pointer to NULL; accepts NULL.
-void tarn_config_text_close(char **text);
+TARN_API void tarn_config_text_close(char **text);
 
 // The hash of tarn_config_write_model()'s text.
-tarn_status tarn_config_model_hash(const tarn_config *config, char hash[TARN_CONFIG_HASH]) TARN_CHECKED;
+TARN_API tarn_status tarn_config_model_hash(const tarn_config *config, char hash[TARN_CONFIG_HASH]) TARN_CHECKED;
 
 // The layers of a stack as a short pattern, such as "(R L)*4", in *text as above.
-tarn_status tarn_config_pattern(const tarn_config *config, const tarn_stack *stack, char **text) TARN_CHECKED;
+TARN_API tarn_status tarn_config_pattern(const tarn_config *config, const tarn_stack *stack, char **text) TARN_CHECKED;
 
 // The word of a part in the description; "" if there is none.
-const char *tarn_part_word(const tarn_part_use *use);
+TARN_API const char *tarn_part_word(const tarn_part_use *use);
 
 // The value of a number that a kind has as a key of its own or of one of its parts: "dropout", "heads" of its mixer,
 // "ffn.width". Yes is 1 and no is 0. False, with *value 0, if a layer of this kind has no such key.
-bool tarn_kind_number(const tarn_kind *kind, const char *key, double *value);
+TARN_API bool tarn_kind_number(const tarn_kind *kind, const char *key, double *value);
 
 // Fails with USAGE, naming kind and mixer, if a layer of the decoder has no form for decoding token by token, which
 // translation and generation need.
-tarn_status tarn_config_check_decoding(const tarn_config *config) TARN_CHECKED;
+TARN_API tarn_status tarn_config_check_decoding(const tarn_config *config) TARN_CHECKED;
 
 // A word of a choice.
 typedef struct tarn_config_word {
@@ -470,10 +471,10 @@ typedef struct tarn_config_option {
 } tarn_config_option;
 
 // Fills *option with the key of that index, in the order of the documentation; false past the last one.
-bool tarn_config_option_at(size_t index, tarn_config_option *option);
+TARN_API bool tarn_config_option_at(size_t index, tarn_config_option *option);
 
 // Fills *word with a word of the option; false past the last one.
-bool tarn_config_option_word(const tarn_config_option *option, size_t index, tarn_config_word *word);
+TARN_API bool tarn_config_option_word(const tarn_config_option *option, size_t index, tarn_config_word *word);
 
 #ifdef __cplusplus
 }

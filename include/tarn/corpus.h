@@ -7,6 +7,7 @@
 
 #include <stdint.h>
 
+#include "tarn/export.h"
 #include "tarn/status.h"
 
 #ifdef __cplusplus
@@ -20,11 +21,11 @@ typedef struct tarn_corpus_options {
   int64_t held_out;    // pairs for validation, and as many for the test, 0 .. 100000; default 500
 } tarn_corpus_options;
 
-void tarn_corpus_default(tarn_corpus_options *options);
+TARN_API void tarn_corpus_default(tarn_corpus_options *options);
 
 // Writes train.de, train.en, valid.de, valid.en, test.de and test.en. All sentences are distinct on each side, so no
 // sentence of one split is in another. Fails with USAGE (options) or IO.
-tarn_status tarn_corpus_write(const tarn_corpus_options *options) TARN_CHECKED;
+TARN_API tarn_status tarn_corpus_write(const tarn_corpus_options *options) TARN_CHECKED;
 
 #ifdef __cplusplus
 }

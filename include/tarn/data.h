@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "tarn/export.h"
 #include "tarn/status.h"
 
 #ifdef __cplusplus
@@ -39,7 +40,7 @@ typedef struct tarn_prepare_options {
   int threads;  // 0: all that the process may use; default 0. The shard does not depend on it
 } tarn_prepare_options;
 
-void tarn_prepare_default(tarn_prepare_options *options);
+TARN_API void tarn_prepare_default(tarn_prepare_options *options);
 
 typedef struct tarn_prepare_result {
   int64_t lines;                           // lines of each side
@@ -66,7 +67,7 @@ typedef struct tarn_prepare_result {
 // numbers of lines (the message says both and the first line without a partner), no pair left, damaged vocabulary, a
 // file that is not text, a line of more than 2^24 bytes, and what `strict` and `overlong` refuse. Warns (tarn/log.h)
 // where more than 1 % of a side's tokens are unknown (TARN_VOCAB_UNKNOWN_WARNED) or were cut off by truncation.
-tarn_status tarn_prepare_run(tarn_prepare_result *result, const tarn_prepare_options *options) TARN_CHECKED;
+TARN_API tarn_status tarn_prepare_run(tarn_prepare_result *result, const tarn_prepare_options *options) TARN_CHECKED;
 
 // Sentences with labels, from a tab-separated file. A column is given by its name in the file's first line, which is
 // then a header, or by its number, counted from 1.
@@ -84,7 +85,7 @@ typedef struct tarn_labelled_options {
   tarn_prepare_overlong overlong;  // default: truncate; of two sentences the longer one is cut first
 } tarn_labelled_options;
 
-void tarn_labelled_default(tarn_labelled_options *options);
+TARN_API void tarn_labelled_default(tarn_labelled_options *options);
 
 typedef struct tarn_labelled_result {
   int64_t lines;           // rows of the file
@@ -107,7 +108,8 @@ typedef struct tarn_labelled_result {
 // label that is no number or not in `labels_from`, the name of a class that begins with a bar or has a control
 // character, one class only, a sentence that gives no token, and what `strict` and `overlong` refuse. Warns as
 // tarn_prepare_run() does.
-tarn_status tarn_labelled_prepare(tarn_labelled_result *result, const tarn_labelled_options *options) TARN_CHECKED;
+TARN_API tarn_status tarn_labelled_prepare(tarn_labelled_result *result,
+                                           const tarn_labelled_options *options) TARN_CHECKED;
 
 #ifdef __cplusplus
 }

@@ -5,6 +5,7 @@
 
 #include <stddef.h>
 
+#include "tarn/export.h"
 #include "tarn/status.h"
 
 #ifdef __cplusplus
@@ -15,10 +16,10 @@ extern "C" {
 // variable TARN_DEVICE names or, if it is not set, the first that computes in the model's precision. Fails with USAGE
 // for an unknown name; the message gives the nearest one and all that there are. Opening a model in a precision that
 // the device does not support then fails with UNSUPPORTED. Must not be called while models are opened.
-tarn_status tarn_device_set(const char *name) TARN_CHECKED;
+TARN_API tarn_status tarn_device_set(const char *name) TARN_CHECKED;
 
 // The names, numbered from 0; NULL after the last.
-const char *tarn_device_name(size_t index);
+TARN_API const char *tarn_device_name(size_t index);
 
 #ifdef __cplusplus
 }

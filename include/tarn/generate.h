@@ -17,6 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "tarn/export.h"
 #include "tarn/status.h"
 #include "tarn/translate.h"
 
@@ -56,7 +57,7 @@ typedef struct tarn_generator_options {
   int threads;                         // 0: all that the process may use; default 0
 } tarn_generator_options;
 
-void tarn_generator_default(tarn_generator_options *options);
+TARN_API void tarn_generator_default(tarn_generator_options *options);
 
 typedef enum tarn_generator_end {
   TARN_GENERATOR_END_EOS,         // the model ended the sentence
@@ -66,7 +67,7 @@ typedef enum tarn_generator_end {
 } tarn_generator_end;
 
 // The word of an end: "eos", "max_tokens", "max_length".
-const char *tarn_generator_end_word(tarn_generator_end end);
+TARN_API const char *tarn_generator_end_word(tarn_generator_end end);
 
 // One continuation. Texts are UTF-8 with a zero byte at the end: where bytes make no character, such as one that
 // is cut off at the end, they are replaced by U+FFFD. They may hold line ends if the vocabulary can.
@@ -103,13 +104,13 @@ typedef struct tarn_generator tarn_generator;
 
 // Opens a checkpoint, or of a run directory the one that tarn_checkpoint_find() takes (tarn/checkpoint.h). Fails
 // with USAGE (options, a translation model), IO, DATA (a damaged checkpoint), or MEMORY.
-tarn_status tarn_generator_open(tarn_generator **generator, const char *path,
-                                const tarn_generator_options *options) TARN_CHECKED;
-void tarn_generator_close(tarn_generator **generator);
+TARN_API tarn_status tarn_generator_open(tarn_generator **generator, const char *path,
+                                         const tarn_generator_options *options) TARN_CHECKED;
+TARN_API void tarn_generator_close(tarn_generator **generator);
 
 // The file that was opened, and the text of a token; valid until close.
-const char *tarn_generator_path(const tarn_generator *generator);
-const char *tarn_generator_piece(const tarn_generator *generator, int32_t id);
+TARN_API const char *tarn_generator_path(const tarn_generator *generator);
+TARN_API const char *tarn_generator_piece(const tarn_generator *generator, int32_t id);
 
 // Continues `count` prompts of lengths[i] bytes; an empty one begins a sentence. GPT-2's and byte vocabularies read
 // every byte of a prompt as it is, so that a model may complete a character. results [count] are filled in the order of
@@ -119,18 +120,18 @@ const char *tarn_generator_piece(const tarn_generator *generator, int32_t id);
 // for every token if its mixers are recurrent or convolutions.
 // Fails with DATA (a prompt of model.max_length tokens or more for a model with positions, what `strict` refuses),
 // NUMERIC or MEMORY.
-tarn_status tarn_generator_lines(tarn_generator *generator, tarn_generator_result *results, const char *const *prompts,
-                                 const size_t *lengths, size_t count) TARN_CHECKED;
+TARN_API tarn_status tarn_generator_lines(tarn_generator *generator, tarn_generator_result *results,
+                                          const char *const *prompts, const size_t *lengths, size_t count) TARN_CHECKED;
 
 // Receives the result of a prompt; anything but TARN_STATUS_OK stops the work and is returned to the caller.
 typedef tarn_status (*tarn_generator_sink)(void *user, const tarn_generator_result *result);
 
 // Continues every line of a text file, or of a pipe or device ("-": standard input), and gives the results to `sink`,
 // in order. Numbers of prompts are lines of the file.
-tarn_status tarn_generator_file(tarn_generator *generator, const char *path, tarn_generator_sink sink,
-                                void *user) TARN_CHECKED;
+TARN_API tarn_status tarn_generator_file(tarn_generator *generator, const char *path, tarn_generator_sink sink,
+                                         void *user) TARN_CHECKED;
 
-void tarn_generator_get_summary(const tarn_generator *generator, tarn_generator_summary *summary);
+TARN_API void tarn_generator_get_summary(const tarn_generator *generator, tarn_generator_summary *summary);
 
 #ifdef __cplusplus
 }

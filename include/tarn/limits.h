@@ -9,6 +9,8 @@
 #ifndef TARN_LIMITS_H
 #define TARN_LIMITS_H
 
+#include "tarn/export.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -31,10 +33,10 @@ typedef struct tarn_limits {
 #define TARN_LIMITS_OPERATIONS 1e12
 #define TARN_LIMITS_MEMORY 4e9
 
-void tarn_limits_default(tarn_limits *limits);
+TARN_API void tarn_limits_default(tarn_limits *limits);
 // Sets the limits of the whole process, as a copy (default: those of tarn_limits_default()). Not thread-safe; call it
 // before models are opened.
-void tarn_limits_set(const tarn_limits *limits);
+TARN_API void tarn_limits_set(const tarn_limits *limits);
 
 #ifdef __cplusplus
 }

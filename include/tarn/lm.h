@@ -18,6 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "tarn/export.h"
 #include "tarn/status.h"
 #include "tarn/translate.h"
 
@@ -36,18 +37,18 @@ typedef struct tarn_lm_options {
   int threads;                         // 0: all that the process may use; default 0
 } tarn_lm_options;
 
-void tarn_lm_default(tarn_lm_options *options);
+TARN_API void tarn_lm_default(tarn_lm_options *options);
 
 typedef struct tarn_lm tarn_lm;
 
 // Opens a checkpoint, or of a run directory the one that tarn_checkpoint_find() takes (tarn/checkpoint.h). Fails
 // with USAGE (options, a translation model), IO, DATA (a damaged checkpoint), or MEMORY.
-tarn_status tarn_lm_open(tarn_lm **lm, const char *path, const tarn_lm_options *options) TARN_CHECKED;
-void tarn_lm_close(tarn_lm **lm);
+TARN_API tarn_status tarn_lm_open(tarn_lm **lm, const char *path, const tarn_lm_options *options) TARN_CHECKED;
+TARN_API void tarn_lm_close(tarn_lm **lm);
 // The file that was opened; valid until close.
-const char *tarn_lm_path(const tarn_lm *lm);
+TARN_API const char *tarn_lm_path(const tarn_lm *lm);
 // The text of a token, valid until close.
-const char *tarn_lm_piece(const tarn_lm *lm, int32_t id);
+TARN_API const char *tarn_lm_piece(const tarn_lm *lm, int32_t id);
 
 // The score of a line. An empty line has one token, the end of sentence.
 typedef struct tarn_lm_line {
@@ -65,8 +66,8 @@ typedef struct tarn_lm_line {
 
 // Scores `count` lines of lengths[i] bytes. What the results point to belongs to the model and lives until its next
 // call. Fails with DATA (what `strict` and `overlong` refuse), NUMERIC or MEMORY.
-tarn_status tarn_lm_score(tarn_lm *lm, tarn_lm_line *results, const char *const *lines, const size_t *lengths,
-                          size_t count) TARN_CHECKED;
+TARN_API tarn_status tarn_lm_score(tarn_lm *lm, tarn_lm_line *results, const char *const *lines, const size_t *lengths,
+                                   size_t count) TARN_CHECKED;
 
 // Sums over lines. All fields 0 to begin with.
 typedef struct tarn_lm_total {
@@ -75,16 +76,16 @@ typedef struct tarn_lm_total {
   double log_probability;
 } tarn_lm_total;
 
-void tarn_lm_total_add(tarn_lm_total *total, const tarn_lm_line *line);
+TARN_API void tarn_lm_total_add(tarn_lm_total *total, const tarn_lm_line *line);
 // Perplexity of a token, exp(-log p / tokens), and bits of a character and of a byte; NAN without lines.
-double tarn_lm_perplexity(const tarn_lm_total *total);
-double tarn_lm_bits_per_character(const tarn_lm_total *total);
-double tarn_lm_bits_per_byte(const tarn_lm_total *total);
+TARN_API double tarn_lm_perplexity(const tarn_lm_total *total);
+TARN_API double tarn_lm_bits_per_character(const tarn_lm_total *total);
+TARN_API double tarn_lm_bits_per_byte(const tarn_lm_total *total);
 
 // Receives the score of a line, numbered from 1; anything but TARN_STATUS_OK stops the work and is returned.
 typedef tarn_status (*tarn_lm_sink)(void *user, int64_t number, const tarn_lm_line *line);
 // Scores a text file, or a pipe or device ("-": standard input), and gives each line to `sink`, in order.
-tarn_status tarn_lm_score_file(tarn_lm *lm, const char *path, tarn_lm_sink sink, void *user) TARN_CHECKED;
+TARN_API tarn_status tarn_lm_score_file(tarn_lm *lm, const char *path, tarn_lm_sink sink, void *user) TARN_CHECKED;
 
 // Scores a text file as one stream of tokens across its line ends, which are tokens too, as in
 // tarn_prepare_options.stream (tarn/data.h). A window of `window` tokens (0: model.max_length) advances by `stride`
@@ -103,8 +104,8 @@ typedef struct tarn_lm_stretch {
 typedef tarn_status (*tarn_lm_stream_sink)(void *user, const tarn_lm_stretch *stretch);
 // `total` is of the whole text; a text without a token has tokens 0. The sink may be NULL. Fails with USAGE (a window
 // that the model does not take, a stride that is not 1 .. window), IO, DATA, NUMERIC or MEMORY.
-tarn_status tarn_lm_score_stream(tarn_lm *lm, tarn_lm_total *total, const char *path, int64_t window, int64_t stride,
-                                 tarn_lm_stream_sink sink, void *user) TARN_CHECKED;
+TARN_API tarn_status tarn_lm_score_stream(tarn_lm *lm, tarn_lm_total *total, const char *path, int64_t window,
+                                          int64_t stride, tarn_lm_stream_sink sink, void *user) TARN_CHECKED;
 
 // Minimal pairs (Warstadt et al., "BLiMP", TACL 2020): of two sentences the acceptable one should have the higher
 // log-probability. Equal ones count as wrong. Files are JSON lines with the texts "sentence_good" and "sentence_bad",
@@ -142,9 +143,9 @@ typedef void (*tarn_minimal_pairs_progress)(void *user, const tarn_minimal_pairs
 // Scores every file *.jsonl of a folder. What a pair's sentences share at their beginning is predicted once. Fails with
 // IO, DATA (no such file, a line that is no object, lacks a text, has an empty one or is of another field than those
 // before it, what `strict` and `overlong` of the model refuse: file and line are named), NUMERIC or MEMORY.
-tarn_status tarn_minimal_pairs_run(tarn_minimal_pairs_result **result, tarn_lm *lm, const char *folder,
-                                   tarn_minimal_pairs_progress progress, void *user) TARN_CHECKED;
-void tarn_minimal_pairs_close(tarn_minimal_pairs_result **result);
+TARN_API tarn_status tarn_minimal_pairs_run(tarn_minimal_pairs_result **result, tarn_lm *lm, const char *folder,
+                                            tarn_minimal_pairs_progress progress, void *user) TARN_CHECKED;
+TARN_API void tarn_minimal_pairs_close(tarn_minimal_pairs_result **result);
 
 #ifdef __cplusplus
 }

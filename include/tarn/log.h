@@ -2,6 +2,8 @@
 #ifndef TARN_LOG_H
 #define TARN_LOG_H
 
+#include "tarn/export.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -13,7 +15,7 @@ typedef enum tarn_log_level { TARN_LOG_INFO, TARN_LOG_WARNING } tarn_log_level;
 typedef void (*tarn_log_fn)(void *user, tarn_log_level level, const char *text);
 
 // Sets the receiver for the whole process (default: none, messages are dropped). Not thread-safe; call it first.
-void tarn_log_set(tarn_log_fn fn, void *user);
+TARN_API void tarn_log_set(tarn_log_fn fn, void *user);
 
 #ifdef __cplusplus
 }

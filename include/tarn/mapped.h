@@ -18,6 +18,8 @@
 
 #include <stdbool.h>
 
+#include "tarn/export.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -25,7 +27,7 @@ extern "C" {
 // For handlers of SIGBUS: safe in a signal handler and on every thread. If the address lies in a file that the library
 // has mapped, puts zeros in place of the rest of the file, notes that the file is lost, and returns true: the access
 // may be repeated. Returns false, and does nothing, for every other address.
-bool tarn_mapped_fault(const void *address);
+TARN_API bool tarn_mapped_fault(const void *address);
 
 #ifdef __cplusplus
 }

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 
 #include "tarn/config.h"
+#include "tarn/export.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -23,10 +24,10 @@ typedef struct tarn_measure {
   int told_digits;   // and where one value is told
 } tarn_measure;
 
-const tarn_measure *tarn_measure_of(tarn_metric metric);
+TARN_API const tarn_measure *tarn_measure_of(tarn_metric metric);
 
 // The measure of a score's name, such as "valid/bleu" or "bleu"; NULL: the score is none ("train/lr").
-const tarn_measure *tarn_measure_find(const char *name);
+TARN_API const tarn_measure *tarn_measure_find(const char *name);
 
 #ifdef __cplusplus
 }

@@ -9,6 +9,7 @@
 
 #include <stdio.h>
 
+#include "tarn/export.h"
 #include "tarn/status.h"
 
 #ifdef __cplusplus
@@ -23,22 +24,22 @@ typedef struct tarn_output_file tarn_output_file;
 // process (/dev/stdout, /dev/fd/3, /proc/thread-self/fd/3), from where it stands. Temporary files of this path whose
 // processes were killed are removed first: those that belong to this user and that no process holds locked. Fails with
 // IO (a folder, a file that is write-protected, a folder that cannot be written) or MEMORY.
-tarn_status tarn_output_file_open(tarn_output_file **output, const char *path) TARN_CHECKED;
+TARN_API tarn_status tarn_output_file_open(tarn_output_file **output, const char *path) TARN_CHECKED;
 
 // Where to write; its error indicator is looked at when the output is committed.
-FILE *tarn_output_file_stream(tarn_output_file *output);
+TARN_API FILE *tarn_output_file_stream(tarn_output_file *output);
 
 // The temporary file, or NULL for what is written directly; valid until the output ends.
-const char *tarn_output_file_temporary(const tarn_output_file *output);
+TARN_API const char *tarn_output_file_temporary(const tarn_output_file *output);
 
 // Ends the output: writes out what is left and puts the file in its place (write, fsync, rename, fsync of the folder).
 // Fails with IO, naming the path; then the file is as it was. Call it right after the last writing, so that errno tells
 // why that failed.
-tarn_status tarn_output_file_commit(tarn_output_file **output) TARN_CHECKED;
+TARN_API tarn_status tarn_output_file_commit(tarn_output_file **output) TARN_CHECKED;
 
 // Ends the output and leaves the file as it was; accepts NULL in *output. Of what is written directly, only that is
 // dropped which still waits in the stream's buffer.
-void tarn_output_file_abort(tarn_output_file **output);
+TARN_API void tarn_output_file_abort(tarn_output_file **output);
 
 #ifdef __cplusplus
 }

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "tarn/config.h"
+#include "tarn/export.h"
 #include "tarn/status.h"
 
 #ifdef __cplusplus
@@ -72,13 +73,14 @@ typedef struct tarn_plan_options {
 // the longer side, or of train.max_sentences sentences if that is less. Sentence lengths are those of the training
 // shard where it can be read, else 25 tokens. Fails with USAGE or DATA where the vocabularies are neither given nor
 // readable.
-tarn_status tarn_plan_make(tarn_plan *plan, const tarn_config *config, const tarn_plan_options *options) TARN_CHECKED;
-void tarn_plan_close(tarn_plan *plan);
+TARN_API tarn_status tarn_plan_make(tarn_plan *plan, const tarn_config *config,
+                                    const tarn_plan_options *options) TARN_CHECKED;
+TARN_API void tarn_plan_close(tarn_plan *plan);
 
 // Bytes of memory that this process may still take (the machine's available memory, what the limit of its control group
 // leaves, in which files in memory do not count as used, or that of its address space, whichever is least; 1 if nothing
 // is left), or 0 if unknown.
-size_t tarn_memory_available(void);
+TARN_API size_t tarn_memory_available(void);
 
 #ifdef __cplusplus
 }

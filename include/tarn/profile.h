@@ -19,6 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "tarn/export.h"
 #include "tarn/status.h"
 
 #ifdef __cplusplus
@@ -69,15 +70,15 @@ typedef struct tarn_profile tarn_profile;
 
 // `traced`: how many updates (steps, in translation) the trace shows, 0 or more. It has at most 262,144 events, 40
 // bytes each in memory, whatever `traced` says. Fails with USAGE or MEMORY.
-tarn_status tarn_profile_open(tarn_profile **profile, int64_t traced) TARN_CHECKED;
-void tarn_profile_close(tarn_profile **profile);
+TARN_API tarn_status tarn_profile_open(tarn_profile **profile, int64_t traced) TARN_CHECKED;
+TARN_API void tarn_profile_close(tarn_profile **profile);
 
 // What was measured so far; valid until the next call with this profile. Fails with MEMORY.
-tarn_status tarn_profile_sum(tarn_profile *profile, tarn_profile_summary *summary) TARN_CHECKED;
+TARN_API tarn_status tarn_profile_sum(tarn_profile *profile, tarn_profile_summary *summary) TARN_CHECKED;
 
 // Writes the trace in the JSON format of chrome://tracing ("traceEvents", complete events "X", times in microseconds
 // from the first event on; thread 1 runs the ops, thread 2 prepares batches). Fails with IO or MEMORY.
-tarn_status tarn_profile_write_trace(const tarn_profile *profile, const char *path) TARN_CHECKED;
+TARN_API tarn_status tarn_profile_write_trace(const tarn_profile *profile, const char *path) TARN_CHECKED;
 
 #ifdef __cplusplus
 }

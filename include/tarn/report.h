@@ -16,6 +16,7 @@
 #ifndef TARN_REPORT_H
 #define TARN_REPORT_H
 
+#include "tarn/export.h"
 #include "tarn/results.h"
 #include "tarn/status.h"
 
@@ -28,12 +29,12 @@ typedef struct tarn_report_options {
   const char *title;   // NULL: the sweep's name, or the number of configurations (default)
 } tarn_report_options;
 
-void tarn_report_default(tarn_report_options *options);
+TARN_API void tarn_report_default(tarn_report_options *options);
 
 // Writes all files, each atomically; report.html comes last. Files of an earlier report with the same names are
 // replaced, others in the folder stay. Fails with USAGE (no output), IO or MEMORY.
-tarn_status tarn_report_write(const tarn_results *results, const tarn_results_table *table,
-                              const tarn_report_options *options) TARN_CHECKED;
+TARN_API tarn_status tarn_report_write(const tarn_results *results, const tarn_results_table *table,
+                                       const tarn_report_options *options) TARN_CHECKED;
 
 #ifdef __cplusplus
 }

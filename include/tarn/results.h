@@ -33,6 +33,7 @@
 #include <stdint.h>
 
 #include "tarn/config.h"
+#include "tarn/export.h"
 #include "tarn/status.h"
 
 #ifdef __cplusplus
@@ -48,7 +49,7 @@ typedef enum tarn_results_state {
   TARN_RESULTS_STATES
 } tarn_results_state;
 // "finished", "failed", "unfinished", "pending".
-const char *tarn_results_state_name(tarn_results_state state);
+TARN_API const char *tarn_results_state_name(tarn_results_state state);
 
 // One point of a curve.
 typedef struct tarn_results_point {
@@ -187,11 +188,11 @@ typedef struct tarn_results {
 // - DATA: a file is malformed (a last line of the log without its end, as a kill leaves it, is left out), a number is
 //   out of range, times or steps fall, a run directory was written by a later version of the program;
 // - IO, MEMORY.
-tarn_status tarn_results_open(tarn_results **results, const char *const *paths, size_t count) TARN_CHECKED;
-void tarn_results_close(tarn_results **results);
+TARN_API tarn_status tarn_results_open(tarn_results **results, const char *const *paths, size_t count) TARN_CHECKED;
+TARN_API void tarn_results_close(tarn_results **results);
 
 // The series of that name, or, where there is none, of "valid/" and that name. NULL if there is neither.
-const tarn_results_series *tarn_results_find(const tarn_results_run *run, const char *name);
+TARN_API const tarn_results_series *tarn_results_find(const tarn_results_run *run, const char *name);
 
 // --- comparison
 
@@ -203,7 +204,7 @@ typedef struct tarn_results_options {
   int64_t resamples;     // of the bootstrap, 40 .. 1,000,000; or 0: no verdicts on tests (default 1000)
   uint64_t seed;         // of the bootstrap (default 12345, as sacreBLEU)
 } tarn_results_options;
-void tarn_results_default(tarn_results_options *options);
+TARN_API void tarn_results_default(tarn_results_options *options);
 
 // What is measured of a finished run; all NAN and -1 for the others.
 typedef struct tarn_results_measures {
@@ -325,7 +326,7 @@ typedef struct tarn_results_verdict {
 
 // "< 0.001", "0.036", or "" for NAN: how every p is printed.
 enum { TARN_RESULTS_P_TEXT = 16 };
-void tarn_results_p(char text[TARN_RESULTS_P_TEXT], double p);
+TARN_API void tarn_results_p(char text[TARN_RESULTS_P_TEXT], double p);
 
 // What is judged: scores, of tests and of the log, then measures of training.
 typedef enum tarn_results_judged_measure {
@@ -400,9 +401,9 @@ typedef struct tarn_results_table {
 //   has no validation, or no validation at time 0 for a score that needs it; test.hyp that is not what test.json
 //   scored;
 // - NUMERIC: an area is not a finite number; IO, MEMORY.
-tarn_status tarn_results_compare(tarn_results_table **table, const tarn_results *results,
-                                 const tarn_results_options *options) TARN_CHECKED;
-void tarn_results_table_close(tarn_results_table **table);
+TARN_API tarn_status tarn_results_compare(tarn_results_table **table, const tarn_results *results,
+                                          const tarn_results_options *options) TARN_CHECKED;
+TARN_API void tarn_results_table_close(tarn_results_table **table);
 
 // --- curves
 
@@ -419,8 +420,9 @@ typedef struct tarn_results_band_point {
 // Fills `points` at x = i * limit / (size - 1) for i = 0 .. size - 1, leaving out x at which no finished run of the
 // group has a value, and sets *count. `limit` 0: the farthest point of the runs. 2 <= size. A name that no run has
 // gives no points. Fails with USAGE on bad arguments, MEMORY.
-tarn_status tarn_results_band(tarn_results_band_point *points, size_t *count, size_t size, const tarn_results *results,
-                              size_t group, const char *name, tarn_results_axis axis, double limit) TARN_CHECKED;
+TARN_API tarn_status tarn_results_band(tarn_results_band_point *points, size_t *count, size_t size,
+                                       const tarn_results *results, size_t group, const char *name,
+                                       tarn_results_axis axis, double limit) TARN_CHECKED;
 
 #ifdef __cplusplus
 }

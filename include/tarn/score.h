@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "tarn/export.h"
 #include "tarn/status.h"
 
 #ifdef __cplusplus
@@ -48,10 +49,10 @@ typedef enum tarn_bleu_smoothing {
 
 // The words above, and back. A word that is none of them is TARN_STATUS_USAGE with the nearest one named; the name of
 // a value is a static string.
-tarn_status tarn_bleu_tokenizer_parse(tarn_bleu_tokenizer *out, const char *word) TARN_CHECKED;
-tarn_status tarn_bleu_smoothing_parse(tarn_bleu_smoothing *out, const char *word) TARN_CHECKED;
-const char *tarn_bleu_tokenizer_name(tarn_bleu_tokenizer tokenizer);
-const char *tarn_bleu_smoothing_name(tarn_bleu_smoothing smoothing);
+TARN_API tarn_status tarn_bleu_tokenizer_parse(tarn_bleu_tokenizer *out, const char *word) TARN_CHECKED;
+TARN_API tarn_status tarn_bleu_smoothing_parse(tarn_bleu_smoothing *out, const char *word) TARN_CHECKED;
+TARN_API const char *tarn_bleu_tokenizer_name(tarn_bleu_tokenizer tokenizer);
+TARN_API const char *tarn_bleu_smoothing_name(tarn_bleu_smoothing smoothing);
 
 typedef struct tarn_bleu_options {
   tarn_bleu_tokenizer tokenizer;  // default 13a
@@ -74,23 +75,24 @@ typedef struct tarn_bleu_result {
   int64_t invalid;                     // malformed UTF-8 sequences in hypotheses and references
 } tarn_bleu_result;
 
-void tarn_bleu_default(tarn_bleu_options *options);
+TARN_API void tarn_bleu_default(tarn_bleu_options *options);
 
 // BLEU of a corpus (Papineni et al., ACL 2002). `references[r][s]` is the reference of stream r for sentence s, or NULL
 // where that stream has none; an empty string is a reference of no words. Fails with TARN_STATUS_DATA when there is no
 // sentence or a sentence has no reference, TARN_STATUS_USAGE on bad options, TARN_STATUS_MEMORY. Options NULL:
 // defaults.
-tarn_status tarn_bleu_corpus(tarn_bleu_result *out, const char *const *hypotheses, const char *const *const *references,
-                             size_t sentences, size_t streams, const tarn_bleu_options *options) TARN_CHECKED;
+TARN_API tarn_status tarn_bleu_corpus(tarn_bleu_result *out, const char *const *hypotheses,
+                                      const char *const *const *references, size_t sentences, size_t streams,
+                                      const tarn_bleu_options *options) TARN_CHECKED;
 
 // BLEU of one sentence against `count` references. Set `effective_order`, as sacreBLEU does for sentences, unless
 // sentences shorter than four words are to score 0 without smoothing.
-tarn_status tarn_bleu_sentence(tarn_bleu_result *out, const char *hypothesis, const char *const *references,
-                               size_t count, const tarn_bleu_options *options) TARN_CHECKED;
+TARN_API tarn_status tarn_bleu_sentence(tarn_bleu_result *out, const char *hypothesis, const char *const *references,
+                                        size_t count, const tarn_bleu_options *options) TARN_CHECKED;
 
 // Writes the line that makes a score comparable: "nrefs:1|case:lc|eff:no|tok:13a|smooth:exp|version:tarn 0.1.0".
-void tarn_bleu_signature(char text[TARN_SIGNATURE_TEXT], const tarn_bleu_result *result,
-                         const tarn_bleu_options *options);
+TARN_API void tarn_bleu_signature(char text[TARN_SIGNATURE_TEXT], const tarn_bleu_result *result,
+                                  const tarn_bleu_options *options);
 
 typedef struct tarn_chrf_options {
   int char_order;      // longest n-gram of characters, 1 .. TARN_CHRF_ORDER_LIMIT (default 6)
@@ -108,20 +110,21 @@ typedef struct tarn_chrf_result {
   int64_t invalid;     // malformed UTF-8 sequences in hypotheses and references
 } tarn_chrf_result;
 
-void tarn_chrf_default(tarn_chrf_options *options);
+TARN_API void tarn_chrf_default(tarn_chrf_options *options);
 
 // chrF (Popovic, WMT 2015) and chrF++ (Popovic, WMT 2017). Of several references the one with the best F-score counts
 // for a sentence. Arguments and failures as for BLEU.
-tarn_status tarn_chrf_corpus(tarn_chrf_result *out, const char *const *hypotheses, const char *const *const *references,
-                             size_t sentences, size_t streams, const tarn_chrf_options *options) TARN_CHECKED;
-tarn_status tarn_chrf_sentence(tarn_chrf_result *out, const char *hypothesis, const char *const *references,
-                               size_t count, const tarn_chrf_options *options) TARN_CHECKED;
+TARN_API tarn_status tarn_chrf_corpus(tarn_chrf_result *out, const char *const *hypotheses,
+                                      const char *const *const *references, size_t sentences, size_t streams,
+                                      const tarn_chrf_options *options) TARN_CHECKED;
+TARN_API tarn_status tarn_chrf_sentence(tarn_chrf_result *out, const char *hypothesis, const char *const *references,
+                                        size_t count, const tarn_chrf_options *options) TARN_CHECKED;
 
 // "chrF2", "chrF2++": the name with beta and one plus sign a word order.
-void tarn_chrf_name(char text[TARN_SIGNATURE_TEXT], const tarn_chrf_options *options);
+TARN_API void tarn_chrf_name(char text[TARN_SIGNATURE_TEXT], const tarn_chrf_options *options);
 // "nrefs:1|case:mixed|eff:yes|nc:6|nw:0|space:no|version:tarn 0.1.0".
-void tarn_chrf_signature(char text[TARN_SIGNATURE_TEXT], const tarn_chrf_result *result,
-                         const tarn_chrf_options *options);
+TARN_API void tarn_chrf_signature(char text[TARN_SIGNATURE_TEXT], const tarn_chrf_result *result,
+                                  const tarn_chrf_options *options);
 
 typedef struct tarn_ter_options {
   bool case_sensitive;  // default false: lower-case by Unicode's full mapping
@@ -139,18 +142,20 @@ typedef struct tarn_ter_result {
   int64_t invalid;          // malformed UTF-8 sequences in hypotheses and references
 } tarn_ter_result;
 
-void tarn_ter_default(tarn_ter_options *options);
+TARN_API void tarn_ter_default(tarn_ter_options *options);
 
 // TER (Snover et al., AMTA 2006) by Tercom's search. Of several references the one with the fewest edits counts for a
 // sentence. Where all references are empty the score is 100, or 0 if there is no edit. Arguments and failures as for
 // BLEU; a line of more than 2^28 words fails with TARN_STATUS_DATA.
-tarn_status tarn_ter_corpus(tarn_ter_result *out, const char *const *hypotheses, const char *const *const *references,
-                            size_t sentences, size_t streams, const tarn_ter_options *options) TARN_CHECKED;
-tarn_status tarn_ter_sentence(tarn_ter_result *out, const char *hypothesis, const char *const *references, size_t count,
-                              const tarn_ter_options *options) TARN_CHECKED;
+TARN_API tarn_status tarn_ter_corpus(tarn_ter_result *out, const char *const *hypotheses,
+                                     const char *const *const *references, size_t sentences, size_t streams,
+                                     const tarn_ter_options *options) TARN_CHECKED;
+TARN_API tarn_status tarn_ter_sentence(tarn_ter_result *out, const char *hypothesis, const char *const *references,
+                                       size_t count, const tarn_ter_options *options) TARN_CHECKED;
 
 // "nrefs:1|case:lc|tok:tercom|norm:no|punct:yes|asian:no|version:tarn 0.1.0".
-void tarn_ter_signature(char text[TARN_SIGNATURE_TEXT], const tarn_ter_result *result, const tarn_ter_options *options);
+TARN_API void tarn_ter_signature(char text[TARN_SIGNATURE_TEXT], const tarn_ter_result *result,
+                                 const tarn_ter_options *options);
 
 // The lines of a text file as scores want them: cut at line feeds, without the white space at their ends.
 typedef struct tarn_score_lines {
@@ -162,11 +167,12 @@ typedef struct tarn_score_lines {
 // Reads `path`, or standard input when it is NULL or "-". Fails with IO, MEMORY, or DATA where the file is not text:
 // UTF-16, compressed, a shard, with a zero byte. A byte order mark stays part of its line, as in sacreBLEU, with a
 // warning (tarn/log.h). Close frees and zeroes; it accepts NULL and a zeroed struct.
-tarn_status tarn_score_lines_open(tarn_score_lines *lines, const char *path) TARN_CHECKED;
-void tarn_score_lines_close(tarn_score_lines *lines);
+TARN_API tarn_status tarn_score_lines_open(tarn_score_lines *lines, const char *path) TARN_CHECKED;
+TARN_API void tarn_score_lines_close(tarn_score_lines *lines);
 
 // Fails with TARN_STATUS_DATA, naming both and their counts, unless they have the same number of lines.
-tarn_status tarn_score_lines_match(const tarn_score_lines *hypotheses, const tarn_score_lines *references) TARN_CHECKED;
+TARN_API tarn_status tarn_score_lines_match(const tarn_score_lines *hypotheses,
+                                            const tarn_score_lines *references) TARN_CHECKED;
 
 #ifdef __cplusplus
 }

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "tarn/export.h"
 #include "tarn/status.h"
 
 #ifdef __cplusplus
@@ -24,7 +25,7 @@ typedef struct tarn_sentences_options {
   bool strict;   // refuse invalid UTF-8 instead of replacing it by U+FFFD; default false
 } tarn_sentences_options;
 
-void tarn_sentences_default(tarn_sentences_options *options);
+TARN_API void tarn_sentences_default(tarn_sentences_options *options);
 
 typedef struct tarn_sentences_result {
   int64_t lines;       // lines read
@@ -36,8 +37,8 @@ typedef struct tarn_sentences_result {
 // Writes the sentences of all files, in order, to `output`, atomically, making its folder. The text of a sentence is
 // kept as it is; the white space between sentences is left out, and with `wrapped` the end of a line becomes a blank.
 // Fails with USAGE (language, no file), IO, or DATA (what `strict` refuses).
-tarn_status tarn_sentences_write(tarn_sentences_result *result, const char *output, const char *const *files,
-                                 size_t count, const tarn_sentences_options *options) TARN_CHECKED;
+TARN_API tarn_status tarn_sentences_write(tarn_sentences_result *result, const char *output, const char *const *files,
+                                          size_t count, const tarn_sentences_options *options) TARN_CHECKED;
 
 #ifdef __cplusplus
 }

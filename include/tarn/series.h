@@ -22,6 +22,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "tarn/export.h"
 #include "tarn/status.h"
 
 #ifdef __cplusplus
@@ -50,10 +51,11 @@ typedef struct tarn_series_format {
 // header columns are named by their numbers; a byte order mark is left out. Fails with IO, MEMORY, USAGE (a column that
 // is not there, a name of two columns), or DATA: a cell of these columns that is missing or no finite decimal number, a
 // line with another number of cells (line and column are named), no rows.
-tarn_status tarn_series_read(tarn_series **series, const char *path, const tarn_series_format *format) TARN_CHECKED;
+TARN_API tarn_status tarn_series_read(tarn_series **series, const char *path,
+                                      const tarn_series_format *format) TARN_CHECKED;
 // Writes a header and the rows, with as many digits as give back the same numbers.
-tarn_status tarn_series_write(const tarn_series *series, const char *path) TARN_CHECKED;
-void tarn_series_close(tarn_series **series);
+TARN_API tarn_status tarn_series_write(const tarn_series *series, const char *path) TARN_CHECKED;
+TARN_API void tarn_series_close(tarn_series **series);
 
 typedef enum tarn_series_system {
   TARN_SERIES_MACKEY_GLASS,  // x' = 0.2 x(t - tau) / (1 + x(t - tau)^10) - 0.1 x, x(t <= 0) = 1.2 (1977)
@@ -70,10 +72,10 @@ typedef struct tarn_series_recipe {
 } tarn_series_recipe;
 
 // Mackey-Glass: 5000 rows, dt 1 in 10 steps, tau 17; Lorenz: 10000 rows, dt 0.02 in 4 steps; 1000 rows discarded.
-void tarn_series_recipe_default(tarn_series_recipe *recipe, tarn_series_system system);
+TARN_API void tarn_series_recipe_default(tarn_series_recipe *recipe, tarn_series_system system);
 // Columns x, or x, y and z. Delayed values at half steps are interpolated by a cubic. Fails with USAGE, NUMERIC (the
 // steps are too large) or MEMORY.
-tarn_status tarn_series_generate(tarn_series **series, const tarn_series_recipe *recipe) TARN_CHECKED;
+TARN_API tarn_status tarn_series_generate(tarn_series **series, const tarn_series_recipe *recipe) TARN_CHECKED;
 
 typedef enum tarn_esn_activation { TARN_ESN_TANH, TARN_ESN_RELU } tarn_esn_activation;
 
@@ -94,7 +96,7 @@ typedef struct tarn_esn_options {
                          // bias [units], which stand in place of units, sr, the scalings and connectivities; NULL: none
 } tarn_esn_options;
 
-void tarn_esn_default(tarn_esn_options *options);
+TARN_API void tarn_esn_default(tarn_esn_options *options);
 
 typedef struct tarn_esn tarn_esn;
 
@@ -110,15 +112,15 @@ typedef struct tarn_esn_info {
 // Trains on the first `rows` rows: u_t is read, u_{t+1} is the target. Fails with USAGE (options), DATA (series too
 // short or a column of it constant, a reservoir without edges or nilpotent, matrices that do not fit), NUMERIC, IO or
 // MEMORY.
-tarn_status tarn_esn_train(tarn_esn **esn, const tarn_series *series, int64_t rows,
-                           const tarn_esn_options *options) TARN_CHECKED;
+TARN_API tarn_status tarn_esn_train(tarn_esn **esn, const tarn_series *series, int64_t rows,
+                                    const tarn_esn_options *options) TARN_CHECKED;
 // One safetensors file: W, Win, bias, Wout [units, columns], Wout_bias, mean, scale (all F64), the rest as metadata.
-tarn_status tarn_esn_save(const tarn_esn *esn, const char *path) TARN_CHECKED;
-tarn_status tarn_esn_open(tarn_esn **esn, const char *path) TARN_CHECKED;
-void tarn_esn_close(tarn_esn **esn);
-void tarn_esn_describe(const tarn_esn *esn, tarn_esn_info *info);
+TARN_API tarn_status tarn_esn_save(const tarn_esn *esn, const char *path) TARN_CHECKED;
+TARN_API tarn_status tarn_esn_open(tarn_esn **esn, const char *path) TARN_CHECKED;
+TARN_API void tarn_esn_close(tarn_esn **esn);
+TARN_API void tarn_esn_describe(const tarn_esn *esn, tarn_esn_info *info);
 // The names of its columns, [columns]; valid until close.
-const char *const *tarn_esn_names(const tarn_esn *esn);
+TARN_API const char *const *tarn_esn_names(const tarn_esn *esn);
 
 typedef enum tarn_forecast_mode {
   TARN_FORECAST_CLOSED,   // generative: each forecast is the next input
@@ -128,8 +130,8 @@ typedef enum tarn_forecast_mode {
 // Reads the rows before `from` (at least one) and forecasts the `steps` rows `from`, `from` + 1, ... Where a forecast
 // diverges, the first row that is not finite and all behind it are NAN. Fails with USAGE (from, steps), DATA (other
 // columns or other names of them, too few rows) or MEMORY.
-tarn_status tarn_esn_forecast(const tarn_esn *esn, tarn_series **forecast, const tarn_series *series, int64_t from,
-                              int64_t steps, tarn_forecast_mode mode) TARN_CHECKED;
+TARN_API tarn_status tarn_esn_forecast(const tarn_esn *esn, tarn_series **forecast, const tarn_series *series,
+                                       int64_t from, int64_t steps, tarn_forecast_mode mode) TARN_CHECKED;
 
 // How far a forecast is from what came, over the rows that are in both.
 typedef struct tarn_forecast_measures {
@@ -154,9 +156,9 @@ typedef struct tarn_series_range {
 // rows it would depend on where they lie. A valid time in Lyapunov times is valid_steps * dt * the largest Lyapunov
 // exponent. Fails with DATA (no common row, other columns or other names of them, a column of the series that is
 // constant), USAGE (a range outside of the series) or MEMORY.
-tarn_status tarn_forecast_measure(tarn_forecast_measures *measures, const tarn_series *forecast,
-                                  const tarn_series *series, int64_t from, const tarn_series_range *range,
-                                  double threshold) TARN_CHECKED;
+TARN_API tarn_status tarn_forecast_measure(tarn_forecast_measures *measures, const tarn_series *forecast,
+                                           const tarn_series *series, int64_t from, const tarn_series_range *range,
+                                           double threshold) TARN_CHECKED;
 
 #ifdef __cplusplus
 }

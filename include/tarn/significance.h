@@ -9,6 +9,7 @@
 #ifndef TARN_SIGNIFICANCE_H
 #define TARN_SIGNIFICANCE_H
 
+#include "tarn/export.h"
 #include "tarn/score.h"
 
 #ifdef __cplusplus
@@ -20,16 +21,19 @@ typedef struct tarn_statistics tarn_statistics;
 
 // The scores of tarn/score.h with their statistics, which the caller closes. Arguments and failures are those of
 // tarn_bleu_corpus(), tarn_chrf_corpus() and tarn_ter_corpus(); on failure *statistics is NULL.
-tarn_status tarn_bleu_statistics(tarn_statistics **statistics, tarn_bleu_result *out, const char *const *hypotheses,
-                                 const char *const *const *references, size_t sentences, size_t streams,
-                                 const tarn_bleu_options *options) TARN_CHECKED;
-tarn_status tarn_chrf_statistics(tarn_statistics **statistics, tarn_chrf_result *out, const char *const *hypotheses,
-                                 const char *const *const *references, size_t sentences, size_t streams,
-                                 const tarn_chrf_options *options) TARN_CHECKED;
-tarn_status tarn_ter_statistics(tarn_statistics **statistics, tarn_ter_result *out, const char *const *hypotheses,
-                                const char *const *const *references, size_t sentences, size_t streams,
-                                const tarn_ter_options *options) TARN_CHECKED;
-void tarn_statistics_close(tarn_statistics **statistics);
+TARN_API tarn_status tarn_bleu_statistics(tarn_statistics **statistics, tarn_bleu_result *out,
+                                          const char *const *hypotheses, const char *const *const *references,
+                                          size_t sentences, size_t streams,
+                                          const tarn_bleu_options *options) TARN_CHECKED;
+TARN_API tarn_status tarn_chrf_statistics(tarn_statistics **statistics, tarn_chrf_result *out,
+                                          const char *const *hypotheses, const char *const *const *references,
+                                          size_t sentences, size_t streams,
+                                          const tarn_chrf_options *options) TARN_CHECKED;
+TARN_API tarn_status tarn_ter_statistics(tarn_statistics **statistics, tarn_ter_result *out,
+                                         const char *const *hypotheses, const char *const *const *references,
+                                         size_t sentences, size_t streams,
+                                         const tarn_ter_options *options) TARN_CHECKED;
+TARN_API void tarn_statistics_close(tarn_statistics **statistics);
 
 // With fewer resamples 2.5 % of them, which are cut off at each end of an interval, would be less than one.
 enum { TARN_SIGNIFICANCE_LEAST = 40, TARN_SIGNIFICANCE_MOST = 1000000 };
@@ -61,19 +65,19 @@ typedef struct tarn_significance {
   double p;
 } tarn_significance;
 
-void tarn_significance_default(tarn_significance_options *options);
+TARN_API void tarn_significance_default(tarn_significance_options *options);
 
 // Fills out[i] for each of `count` systems, the first of which is the baseline. All statistics are of one kind, counted
 // with the same options, references and number of sentences, below 2^31. Options NULL: defaults. Fails with USAGE where
 // they are not, on bad options, and on a test without a second system; and with MEMORY.
-tarn_status tarn_significance_compute(tarn_significance *out, const tarn_statistics *const *systems, size_t count,
-                                      const tarn_significance_options *options) TARN_CHECKED;
+TARN_API tarn_status tarn_significance_compute(tarn_significance *out, const tarn_statistics *const *systems,
+                                               size_t count, const tarn_significance_options *options) TARN_CHECKED;
 
 // The signature of a score with what was resampled, as sacreBLEU writes it:
 // "nrefs:1|bs:1000|seed:12345|case:mixed|...". `signature` is that of the score, and is written unchanged where nothing
 // was resampled.
-void tarn_significance_signature(char text[TARN_SIGNATURE_TEXT], const char *signature,
-                                 const tarn_significance_options *options);
+TARN_API void tarn_significance_signature(char text[TARN_SIGNATURE_TEXT], const char *signature,
+                                          const tarn_significance_options *options);
 
 #ifdef __cplusplus
 }

@@ -5,6 +5,8 @@
 #ifndef TARN_STATUS_H
 #define TARN_STATUS_H
 
+#include "tarn/export.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -36,11 +38,11 @@ typedef enum tarn_status {
 #endif
 
 // Returns the general meaning of a code as a static string; never NULL.
-const char *tarn_status_text(tarn_status status);
+TARN_API const char *tarn_status_text(tarn_status status);
 
 // Returns the line of text that belongs to the last failure on this thread, without a newline; "" if there was none.
 // The string belongs to the library and is valid until the next failure on this thread.
-const char *tarn_error_message(void);
+TARN_API const char *tarn_error_message(void);
 
 #ifdef __cplusplus
 }

@@ -19,6 +19,7 @@
 
 #include "tarn/checkpoint.h"
 #include "tarn/config.h"
+#include "tarn/export.h"
 #include "tarn/plan.h"
 #include "tarn/status.h"
 #include "tarn/translate.h"
@@ -37,7 +38,7 @@ typedef enum tarn_sweep_equalize {
   TARN_SWEEP_EQUALIZE_FLOPS,       // "flops": floating-point operations a token, forward and backward
   TARN_SWEEP_EQUALIZE_COUNT
 } tarn_sweep_equalize;
-const char *tarn_sweep_equalize_name(tarn_sweep_equalize equalize);
+TARN_API const char *tarn_sweep_equalize_name(tarn_sweep_equalize equalize);
 
 typedef struct tarn_sweep_variant {
   const char *name;            // letters, digits, _ - + and . inside; the name of its folder
@@ -62,7 +63,7 @@ typedef enum tarn_sweep_state {
   TARN_SWEEP_FINISHED,  // all is done
   TARN_SWEEP_FAILED     // see `message`; it runs again only with retry_failed
 } tarn_sweep_state;
-const char *tarn_sweep_state_name(tarn_sweep_state state);
+TARN_API const char *tarn_sweep_state_name(tarn_sweep_state state);
 
 typedef struct tarn_sweep_run {
   size_t variant;  // index
@@ -135,30 +136,30 @@ typedef struct tarn_sweep_options {
                                       // never
 } tarn_sweep_options;
 
-void tarn_sweep_default(tarn_sweep_options *options);
+TARN_API void tarn_sweep_default(tarn_sweep_options *options);
 
 // Reads the file, resolves, equalizes, plans and checks all variants, with their data and test set, and looks how far
 // the runs in the folder are. Fails with IO or DATA for data that cannot be read, and with USAGE: an unknown key,
 // variants that are the same, a seed given twice, runs in the folder that were made with other settings, ...; the line
 // names file, line and key. Writes nothing. Warnings go to the log (tarn/log.h).
-tarn_status tarn_sweep_open(tarn_sweep **sweep, const tarn_sweep_options *options) TARN_CHECKED;
+TARN_API tarn_status tarn_sweep_open(tarn_sweep **sweep, const tarn_sweep_options *options) TARN_CHECKED;
 
 // Estimates how long trainings take and writes it into the variants: their operations (tarn/plan.h) at 0.8 of the speed
 // that a product of matrices with the model's d_model, precision and threads reaches at this moment. Takes about a
 // tenth of a second a variant. Recurrences, which wait for themselves, take longer than that.
-tarn_status tarn_sweep_estimate(tarn_sweep *sweep) TARN_CHECKED;
+TARN_API tarn_status tarn_sweep_estimate(tarn_sweep *sweep) TARN_CHECKED;
 
 // Seconds until the trainings that are left are over, `parallel` at a time, if each takes `run_seconds` in all, or with
 // 0 what tarn_sweep_estimate() wrote into its variant. Runs that are copied take none. No number of processes makes it
 // less than the longest one takes. Negative: not known for some variant.
-double tarn_sweep_training_left(const tarn_sweep *sweep, double run_seconds);
+TARN_API double tarn_sweep_training_left(const tarn_sweep *sweep, double run_seconds);
 
 // Runs what is left, each training as a process of its own that dies with the thread that called this, and so never
 // outlives the sweep. A run that fails does not end the sweep; look at `runs`. Fails with BUSY (another sweep works in
 // the folder), INTERRUPTED, IO.
-tarn_status tarn_sweep_run_all(tarn_sweep *sweep, const tarn_sweep_options *options) TARN_CHECKED;
+TARN_API tarn_status tarn_sweep_run_all(tarn_sweep *sweep, const tarn_sweep_options *options) TARN_CHECKED;
 
-void tarn_sweep_close(tarn_sweep **sweep);
+TARN_API void tarn_sweep_close(tarn_sweep **sweep);
 
 #ifdef __cplusplus
 }

@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 #include "tarn/classify.h"
+#include "tarn/export.h"
 #include "tarn/score.h"
 #include "tarn/status.h"
 #include "tarn/translate.h"
@@ -50,11 +51,11 @@ typedef struct tarn_testset_result {
   double seconds;                               // of translation, or of scoring the pairs or rows
 } tarn_testset_result;
 
-void tarn_testset_default(tarn_testset_options *options);
+TARN_API void tarn_testset_default(tarn_testset_options *options);
 
 // Fails with USAGE (options, a model of the other sort), IO, DATA (files that do not have equally many lines, a damaged
 // checkpoint, a file without pairs), MEMORY.
-tarn_status tarn_testset_run(tarn_testset_result *result, const tarn_testset_options *options) TARN_CHECKED;
+TARN_API tarn_status tarn_testset_run(tarn_testset_result *result, const tarn_testset_options *options) TARN_CHECKED;
 
 #ifdef __cplusplus
 }

@@ -22,6 +22,7 @@
 #include <stdint.h>
 
 #include "tarn/config.h"
+#include "tarn/export.h"
 #include "tarn/plan.h"
 #include "tarn/profile.h"
 #include "tarn/status.h"
@@ -85,7 +86,7 @@ typedef struct tarn_train_options {
   tarn_profile *profile;  // measures tarn_train_run(); the caller's. NULL: nothing is measured
 } tarn_train_options;
 
-void tarn_train_default(tarn_train_options *options);
+TARN_API void tarn_train_default(tarn_train_options *options);
 
 typedef struct tarn_train tarn_train;
 
@@ -93,13 +94,13 @@ typedef struct tarn_train tarn_train;
 // memory that is available, takes all memory, and initialises the model or loads the last checkpoint. Fails with USAGE
 // (description, an override that resuming does not allow, a directory that holds another run), DATA (files that are
 // damaged or do not belong together), IO, MEMORY (says how much is needed and available), BUSY (another process).
-tarn_status tarn_train_open(tarn_train **train, const tarn_train_options *options) TARN_CHECKED;
-void tarn_train_close(tarn_train **train);
+TARN_API tarn_status tarn_train_open(tarn_train **train, const tarn_train_options *options) TARN_CHECKED;
+TARN_API void tarn_train_close(tarn_train **train);
 
 // The resolved description, the plan (without its parts), and the updates done so far; valid until close.
-const tarn_config *tarn_train_config(const tarn_train *train);
-const tarn_plan *tarn_train_plan(const tarn_train *train);
-int64_t tarn_train_update(const tarn_train *train);
+TARN_API const tarn_config *tarn_train_config(const tarn_train *train);
+TARN_API const tarn_plan *tarn_train_plan(const tarn_train *train);
+TARN_API int64_t tarn_train_update(const tarn_train *train);
 
 // Why a training ended.
 typedef enum tarn_train_end {
@@ -113,8 +114,8 @@ typedef enum tarn_train_end {
 // tarn_train_is_over(): whether a training has reached a limit as it is opened, and which. Then nothing is left to
 // train, and running it only writes the average anew. tarn_train_was_over(): whether an earlier session had come to its
 // end, whatever the limits are now.
-bool tarn_train_is_over(const tarn_train *train, tarn_train_end *end);
-bool tarn_train_was_over(const tarn_train *train);
+TARN_API bool tarn_train_is_over(const tarn_train *train, tarn_train_end *end);
+TARN_API bool tarn_train_was_over(const tarn_train *train);
 
 typedef struct tarn_train_result {
   tarn_train_end end;
@@ -136,7 +137,7 @@ typedef struct tarn_train_result {
 // INTERRUPTED (state saved), NUMERIC (a loss or gradient is not finite, or the training has diverged: from update 101
 // on an update's loss, or a validation's, is a hundred times ln(words) nats a token; the line says at which update and
 // which checkpoint there is; result.json says so too), IO.
-tarn_status tarn_train_run(tarn_train *train, tarn_train_result *result) TARN_CHECKED;
+TARN_API tarn_status tarn_train_run(tarn_train *train, tarn_train_result *result) TARN_CHECKED;
 
 // The runs that options ask for: one, or with train.seeds one for each seed, in the folder "<run>/seed-N".
 typedef struct tarn_train_list {
@@ -151,8 +152,8 @@ typedef struct tarn_train_list {
 // is written or changed unless the seeds can be trained so: fails as tarn_train_open() does, with USAGE for an override
 // that resuming does not allow, and with BUSY while one of the seeds trains. `options` must stay as they are until
 // close; trainings that were opened may outlive the list.
-tarn_status tarn_train_list_open(tarn_train_list **list, const tarn_train_options *options) TARN_CHECKED;
-void tarn_train_list_close(tarn_train_list **list);
+TARN_API tarn_status tarn_train_list_open(tarn_train_list **list, const tarn_train_options *options) TARN_CHECKED;
+TARN_API void tarn_train_list_close(tarn_train_list **list);
 
 #ifdef __cplusplus
 }

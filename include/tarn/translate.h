@@ -18,6 +18,7 @@
 
 #include "tarn/checkpoint.h"
 #include "tarn/config.h"
+#include "tarn/export.h"
 #include "tarn/profile.h"
 #include "tarn/status.h"
 
@@ -41,7 +42,7 @@ typedef enum tarn_translate_precision {
 } tarn_translate_precision;
 
 // "fp32", "bf16" or "int8"; NULL for another value.
-const char *tarn_translate_precision_name(tarn_translate_precision precision);
+TARN_API const char *tarn_translate_precision_name(tarn_translate_precision precision);
 
 // Where a default says "description", the value is that of `translate` in the description that the checkpoint holds.
 typedef struct tarn_translator_options {
@@ -61,7 +62,7 @@ typedef struct tarn_translator_options {
   tarn_profile *profile;               // measures translation; the caller's. Default NULL: nothing is measured
 } tarn_translator_options;
 
-void tarn_translator_default(tarn_translator_options *options);
+TARN_API void tarn_translator_default(tarn_translator_options *options);
 
 // One translation of a line.
 typedef struct tarn_translate_hypothesis {
@@ -96,29 +97,29 @@ typedef struct tarn_translator tarn_translator;
 
 // Opens a checkpoint, or of a run directory the one that tarn_checkpoint_find() takes (tarn/checkpoint.h). Fails
 // with USAGE (options), IO, DATA (a damaged checkpoint), or MEMORY.
-tarn_status tarn_translator_open(tarn_translator **translator, const char *path,
-                                 const tarn_translator_options *options) TARN_CHECKED;
-void tarn_translator_close(tarn_translator **translator);
+TARN_API tarn_status tarn_translator_open(tarn_translator **translator, const char *path,
+                                          const tarn_translator_options *options) TARN_CHECKED;
+TARN_API void tarn_translator_close(tarn_translator **translator);
 
 // The file that was opened, and the options with every default filled in; valid until close.
-const char *tarn_translator_path(const tarn_translator *translator);
-const tarn_translator_options *tarn_translator_settings(const tarn_translator *translator);
+TARN_API const char *tarn_translator_path(const tarn_translator *translator);
+TARN_API const tarn_translator_options *tarn_translator_settings(const tarn_translator *translator);
 
 // Translates `count` lines of lengths[i] bytes and fills results [count] in the order of the lines. What they point to
 // belongs to the translator and lives until its next call. Fails with DATA (what `strict` and `overlong` refuse),
 // NUMERIC (the model gives no numbers) or MEMORY.
-tarn_status tarn_translator_lines(tarn_translator *translator, tarn_translate_result *results, const char *const *lines,
-                                  const size_t *lengths, size_t count) TARN_CHECKED;
+TARN_API tarn_status tarn_translator_lines(tarn_translator *translator, tarn_translate_result *results,
+                                           const char *const *lines, const size_t *lengths, size_t count) TARN_CHECKED;
 
 // Receives the result of a line; anything but TARN_STATUS_OK stops the translation and is returned to the caller.
 typedef tarn_status (*tarn_translate_sink)(void *user, const tarn_translate_result *result);
 
 // Translates a text file, or a pipe or device ("-": standard input), and gives each line's result to `sink`, in order.
 // Numbers of lines are those of the file.
-tarn_status tarn_translator_file(tarn_translator *translator, const char *path, tarn_translate_sink sink,
-                                 void *user) TARN_CHECKED;
+TARN_API tarn_status tarn_translator_file(tarn_translator *translator, const char *path, tarn_translate_sink sink,
+                                          void *user) TARN_CHECKED;
 
-void tarn_translator_summary(const tarn_translator *translator, tarn_translate_summary *summary);
+TARN_API void tarn_translator_summary(const tarn_translator *translator, tarn_translate_summary *summary);
 
 #ifdef __cplusplus
 }

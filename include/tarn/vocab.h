@@ -21,6 +21,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "tarn/export.h"
 #include "tarn/status.h"
 
 #ifdef __cplusplus
@@ -81,7 +82,7 @@ typedef struct tarn_vocab_options {
   tarn_vocab_report *report;
 } tarn_vocab_options;
 
-void tarn_vocab_default(tarn_vocab_options *options);
+TARN_API void tarn_vocab_default(tarn_vocab_options *options);
 
 // Trains a vocabulary on the lines of all `files` together and writes it to `output`, atomically. The
 // folder of `output` is made if it does not exist. SentencePiece is given lines of more than 65536 bytes in parts, cut
@@ -89,8 +90,8 @@ void tarn_vocab_default(tarn_vocab_options *options);
 // replaced by U+FFFD, and counts as lost. A byte vocabulary takes no file, the others need one. Fails with USAGE
 // (options, files), IO, or DATA: a file is no text, the text has too few distinct pieces or too many characters for the
 // size (the message says which size works), or more than TARN_VOCAB_MOST_LOST of its bytes cannot be used.
-tarn_status tarn_vocab_train(const char *output, const char *const *files, size_t count,
-                             const tarn_vocab_options *options) TARN_CHECKED;
+TARN_API tarn_status tarn_vocab_train(const char *output, const char *const *files, size_t count,
+                                      const tarn_vocab_options *options) TARN_CHECKED;
 
 // Writes GPT-2's vocabulary as one file of ours, atomically, making its folder. `path` is a folder that holds
 // vocab.json and merges.txt, as Hugging Face names them, or else encoder.json and vocab.bpe, as OpenAI did; or one of
@@ -98,7 +99,7 @@ tarn_status tarn_vocab_train(const char *output, const char *const *files, size_
 // 256 bytes and <|endoftext|> among the tokens, and each merge must be of two tokens and make a third one. With <s>,
 // </s> and <mask> among the tokens it is RoBERTa's: <|endoftext|> may be missing and is a token like others. Fails with
 // USAGE (another name), IO, or DATA, naming the file and the token, or the line and the merge.
-tarn_status tarn_vocab_import_gpt2(const char *output, const char *path) TARN_CHECKED;
+TARN_API tarn_status tarn_vocab_import_gpt2(const char *output, const char *path) TARN_CHECKED;
 
 // Whether a WordPiece vocabulary lower-cases text and removes accents.
 typedef enum tarn_wordpiece_case {
@@ -112,38 +113,39 @@ typedef enum tarn_wordpiece_case {
 // end, in the order of the ids; if a line occurs twice, text is encoded with the last. tokenizer_config.json beside it
 // may set do_lower_case, strip_accents and tokenize_chinese_chars. [UNK], [CLS] and [SEP] must be there. Fails with
 // USAGE (another name), IO, or DATA, naming the file and the line or the key.
-tarn_status tarn_vocab_import_wordpiece(const char *output, const char *path, tarn_wordpiece_case casing) TARN_CHECKED;
+TARN_API tarn_status tarn_vocab_import_wordpiece(const char *output, const char *path,
+                                                 tarn_wordpiece_case casing) TARN_CHECKED;
 
 typedef struct tarn_vocab tarn_vocab;
 
 // Whether a vocabulary is of GPT-2's or of RoBERTa's kind, and writing either as vocab.json and merges.txt into an
 // existing folder. Fails with USAGE for another kind, IO or MEMORY.
-bool tarn_vocab_is_gpt2(const tarn_vocab *vocab);
-bool tarn_vocab_is_roberta(const tarn_vocab *vocab);
-tarn_status tarn_vocab_export_gpt2(const char *folder, const tarn_vocab *vocab) TARN_CHECKED;
+TARN_API bool tarn_vocab_is_gpt2(const tarn_vocab *vocab);
+TARN_API bool tarn_vocab_is_roberta(const tarn_vocab *vocab);
+TARN_API tarn_status tarn_vocab_export_gpt2(const char *folder, const tarn_vocab *vocab) TARN_CHECKED;
 
 // Whether a vocabulary is WordPiece, and writing it as vocab.txt and tokenizer_config.json into an existing folder.
 // Fails with USAGE for another kind, IO or MEMORY.
-bool tarn_vocab_is_wordpiece(const tarn_vocab *vocab);
-tarn_status tarn_vocab_export_wordpiece(const char *folder, const tarn_vocab *vocab) TARN_CHECKED;
+TARN_API bool tarn_vocab_is_wordpiece(const tarn_vocab *vocab);
+TARN_API tarn_status tarn_vocab_export_wordpiece(const char *folder, const tarn_vocab *vocab) TARN_CHECKED;
 
 // Opens a file, or a copy of the bytes of one. The kinds are told apart by their first bytes. A path that
 // tarn_vocab_import_gpt2() or tarn_vocab_import_wordpiece() takes opens the vocabulary as that makes it (with the case
 // as said), with the same bytes and hash. A damaged file fails with DATA.
-tarn_status tarn_vocab_open(tarn_vocab **vocab, const char *path) TARN_CHECKED;
-tarn_status tarn_vocab_open_memory(tarn_vocab **vocab, const void *bytes, size_t size) TARN_CHECKED;
-void tarn_vocab_close(tarn_vocab **vocab);
+TARN_API tarn_status tarn_vocab_open(tarn_vocab **vocab, const char *path) TARN_CHECKED;
+TARN_API tarn_status tarn_vocab_open_memory(tarn_vocab **vocab, const void *bytes, size_t size) TARN_CHECKED;
+TARN_API void tarn_vocab_close(tarn_vocab **vocab);
 
 // Number of tokens; ids are 0 .. size-1.
-int32_t tarn_vocab_size(const tarn_vocab *vocab);
+TARN_API int32_t tarn_vocab_size(const tarn_vocab *vocab);
 // Special ids. Every vocabulary has an end of sentence. A SentencePiece model made elsewhere may lack the begin of
 // sentence, which then is -1. GPT-2's has no unknown token (-1), and <|endoftext|> is both begin and end; RoBERTa's may
 // have <unk>, which no text gives. WordPiece has [CLS], [SEP] and [UNK]. Padding is -1 but for SentencePiece models
 // made elsewhere, RoBERTa's and WordPiece where they have it.
-int32_t tarn_vocab_unk(const tarn_vocab *vocab);
-int32_t tarn_vocab_bos(const tarn_vocab *vocab);
-int32_t tarn_vocab_eos(const tarn_vocab *vocab);
-int32_t tarn_vocab_pad(const tarn_vocab *vocab);
+TARN_API int32_t tarn_vocab_unk(const tarn_vocab *vocab);
+TARN_API int32_t tarn_vocab_bos(const tarn_vocab *vocab);
+TARN_API int32_t tarn_vocab_eos(const tarn_vocab *vocab);
+TARN_API int32_t tarn_vocab_pad(const tarn_vocab *vocab);
 
 // The tokens that begin a row, end its segments, and replace a masked token.
 typedef enum tarn_special { TARN_SPECIAL_CLS, TARN_SPECIAL_SEP, TARN_SPECIAL_MASK } tarn_special;
@@ -152,23 +154,23 @@ enum { TARN_SPECIAL_COUNT = TARN_SPECIAL_MASK + 1 };
 // `mask_symbols`; control symbols named so or [CLS], [SEP] and [MASK] of a SentencePiece model made elsewhere; [CLS],
 // [SEP] and [MASK] of WordPiece; <s>, </s> and <mask> of RoBERTa's. The end of sentence stands for the end of a segment
 // where there is no other. Text never gives any of them.
-int32_t tarn_vocab_special(const tarn_vocab *vocab, tarn_special special);
+TARN_API int32_t tarn_vocab_special(const tarn_vocab *vocab, tarn_special special);
 // Whether a word begins with this token: SentencePiece's "▁Haus"; WordPiece's tokens without "##"; "ĠHaus" and other
 // tokens of GPT-2 and RoBERTa that begin with white space; white space itself among bytes and characters; every word of
 // a whitespace vocabulary; and every special token, the unknown one included. The first token of a text begins a word
 // whatever it is.
-bool tarn_vocab_begins_word(const tarn_vocab *vocab, int32_t id);
+TARN_API bool tarn_vocab_begins_word(const tarn_vocab *vocab, int32_t id);
 
 // The text of one token ("▁Haus"; GPT-2: "ĠHaus", as in its own files; bytes and characters that cannot be seen:
 // "<0x0A>", "<U+0020>"), valid until close; "" for an id outside the vocabulary.
-const char *tarn_vocab_piece(const tarn_vocab *vocab, int32_t id);
+TARN_API const char *tarn_vocab_piece(const tarn_vocab *vocab, int32_t id);
 
 // Whether its tokens are bytes or characters, so that what a model makes of them is a figure on each character.
-bool tarn_vocab_is_spelling(const tarn_vocab *vocab);
+TARN_API bool tarn_vocab_is_spelling(const tarn_vocab *vocab);
 
 // The XXH3-128 hash of the file's bytes as 32 hexadecimal digits, and the bytes themselves; valid until close.
-const char *tarn_vocab_hash(const tarn_vocab *vocab);
-const void *tarn_vocab_bytes(const tarn_vocab *vocab, size_t *size);
+TARN_API const char *tarn_vocab_hash(const tarn_vocab *vocab);
+TARN_API const void *tarn_vocab_bytes(const tarn_vocab *vocab, size_t *size);
 
 // Growing buffers for results. Zero-initialise, use again as often as you like, close at the end.
 typedef struct tarn_vocab_ids {
@@ -181,8 +183,8 @@ typedef struct tarn_vocab_text {
   char *data;  // `length` bytes and a zero byte; NULL before the first use
   size_t length, capacity;
 } tarn_vocab_text;
-void tarn_vocab_ids_close(tarn_vocab_ids *ids);
-void tarn_vocab_text_close(tarn_vocab_text *text);
+TARN_API void tarn_vocab_ids_close(tarn_vocab_ids *ids);
+TARN_API void tarn_vocab_text_close(tarn_vocab_text *text);
 
 // Replaces the contents of `ids` by the tokens of `length` bytes of text, without begin and end of sentence. Text never
 // gives a special token other than the unknown one: "<|endoftext|>" in a text is seven tokens of GPT-2's.
@@ -192,8 +194,8 @@ void tarn_vocab_text_close(tarn_vocab_text *text);
 // that end within a word, are counted in `ids`. Invalid UTF-8: GPT-2's vocabulary cuts the text into pieces as if each
 // maximal invalid subpart were U+FFFD, and encodes the bytes as they are; a byte vocabulary knows nothing else; the
 // others see U+FFFD.
-tarn_status tarn_vocab_encode(const tarn_vocab *vocab, tarn_vocab_ids *ids, const char *text,
-                              size_t length) TARN_CHECKED;
+TARN_API tarn_status tarn_vocab_encode(const tarn_vocab *vocab, tarn_vocab_ids *ids, const char *text,
+                                       size_t length) TARN_CHECKED;
 
 // Receives the tokens of a line; anything but TARN_STATUS_OK stops the work and is returned to the caller.
 typedef tarn_status (*tarn_vocab_sink)(void *user, const tarn_vocab_ids *ids);
@@ -201,18 +203,18 @@ typedef tarn_status (*tarn_vocab_sink)(void *user, const tarn_vocab_ids *ids);
 // Encodes the lines of a text file, or of a pipe or device ("-": standard input), and gives each to `sink`, in order.
 // Invalid UTF-8 is replaced by U+FFFD, and *replaced counts the lines where it was; `strict` refuses it with DATA.
 // Fails with IO as well, and with DATA where the file is not text (UTF-16, a zero byte, a shard).
-tarn_status tarn_vocab_encode_file(const tarn_vocab *vocab, int64_t *replaced, const char *path, bool strict,
-                                   tarn_vocab_sink sink, void *user) TARN_CHECKED;
+TARN_API tarn_status tarn_vocab_encode_file(const tarn_vocab *vocab, int64_t *replaced, const char *path, bool strict,
+                                            tarn_vocab_sink sink, void *user) TARN_CHECKED;
 
 // Replaces the contents of `text` by the text of `count` tokens. Special tokens give nothing; but unknown tokens
 // give " ⁇ " (SentencePiece), "<unk>" (whitespace), U+FFFD (characters) or nothing (bytes). GPT-2's and byte
 // vocabularies give bytes, which are UTF-8 if the tokens are of a whole text. An id outside the vocabulary fails with
 // DATA.
-tarn_status tarn_vocab_decode(const tarn_vocab *vocab, tarn_vocab_text *text, const int32_t *ids,
-                              size_t count) TARN_CHECKED;
+TARN_API tarn_status tarn_vocab_decode(const tarn_vocab *vocab, tarn_vocab_text *text, const int32_t *ids,
+                                       size_t count) TARN_CHECKED;
 
 // Characters (Unicode code points) of a text in UTF-8; each maximal invalid subpart counts as one.
-size_t tarn_vocab_characters(const char *text, size_t length);
+TARN_API size_t tarn_vocab_characters(const char *text, size_t length);
 
 #ifdef __cplusplus
 }
