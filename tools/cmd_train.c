@@ -47,6 +47,7 @@ static void end_line(view *v) {
 // "12 min left"; a lower bound as long as nobody knows how long a validation takes.
 static const char *left_text(char text[PROGRESS_PART], const tarn_train_event *e) {
   char time[32];
+  if (e->left_at_least && e->seconds_left <= 0) return "only validation left";
   snprintf(text, PROGRESS_PART, "%s%s left", e->left_at_least ? "at least " : "", cli_time(time, e->seconds_left));
   return text;
 }

@@ -25,6 +25,11 @@ grep -Eq '^update [0-9]+  loss [0-9.]+$' lines.txt || fail "24 columns: $(cat li
 in_window 5 "'$TARN' train model.yaml --run tiny"
 [ "$(widest lines.txt)" -le 4 ] || fail "5 columns: $(cat lines.txt)"
 
+# The end is not "at least 0 s" away: what is left is a validation, and nobody knows yet how long one takes.
+"$TARN" train model.yaml --run last --set train.max_minutes=0 --set train.max_updates=3 --set train.log_every=1 >last.txt
+grep -q '^update 2 .* at least [0-9.]* s left$' last.txt && grep -q '^update 3 .* only validation left$' last.txt ||
+  fail "what is left at the end: $(cat last.txt)"
+
 # The window becomes narrow while the training is at work, which goes on until some updates have been seen in it.
 cat >shrink.sh <<END
 '$TARN' train model.yaml --run shrunk --set train.max_minutes=10 --set valid.every=0 --set data.valid= &
