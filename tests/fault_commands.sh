@@ -9,8 +9,8 @@ export ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}verify_asan_link_order=0"
 fault_commands="corpus sentences vocab prepare train resume translate average export import-gpt2 import-bert prune test sweep
   report blimp generate series"
 # Further forms of these commands, and those that write to standard output.
-fault_forms="vocab-bpe vocab-gpt2 vocab-wordpiece prepare-text export-gpt2 export-bert series-generate series-forecast train-cached sweep-reuse
-  encode decode compare score classify test-labelled"
+fault_forms="vocab-bpe vocab-gpt2 vocab-wordpiece prepare-text prepare-table prepare-stream export-gpt2 export-bert
+  series-generate series-forecast train-cached sweep-reuse encode decode compare score classify test-labelled"
 
 # Memory that these libraries ask for is not refused: without it GCC's OpenMP ends the process (gomp_fatal), SentencePiece
 # does so from threads and destructors (terminate), and the run-time library of Fortran and the dynamic linker likewise.
@@ -122,6 +122,8 @@ fault_command() {
     vocab-wordpiece) cp in/v "$b/v" && drive vocab-wordpiece -- "$TARN" vocab --import-wordpiece "$TARN_SOURCE_DIR/tests/golden/wordpiece_toy" --output v ;;
     prepare) cp in/text.tarn "$b/p.tarn" && drive prepare -- "$TARN" prepare --vocab $i/v --source $i/c/valid.de --target $i/c/valid.en --output p ;;
     prepare-text) drive prepare-text -- "$TARN" prepare --vocab $i/old-v --text $i/c/valid.en --output folder/p ;;
+    prepare-table) cp in/rows.tarn "$b/p.tarn" && drive prepare-table -- "$TARN" prepare --vocab $i/masked-bytes --table $i/rows.tsv --text 1 --labels 2 --output p ;;
+    prepare-stream) cp in/rows.tarn "$b/p.tarn" && drive prepare-stream -- "$TARN" prepare --vocab $i/masked-bytes --text $i/c/valid.en --stream 24 --threads 1 --output p ;;
     train) drive train --loads "$loads" --again "${again/CONFIG/model.yaml}" -- "$TARN" train $i/model.yaml --run run --quiet ;;
     train-cached) drive train-cached --loads "$loads" --again "${again/CONFIG/cached.yaml}" -- "$TARN" train $i/cached.yaml --run run --quiet ;;
     resume)
