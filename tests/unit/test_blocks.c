@@ -62,6 +62,7 @@ typedef struct fixture {
   tarn_config *config;
   tarn__model *model;
   void *workspace;
+  size_t workspace_bytes;
   double scale;  // of the gradients
   double loss, nll;
   bool forward;  // a step with the dropout of training, but without its gradients
@@ -160,8 +161,11 @@ static void run_packed(fixture *f, const tarn__device *device, const packed *sou
   tarn__tensor *loss = tarn__model_build_loss(f->model, &graph, &batch, NULL, smoothing, f->scale, NULL);
   if (training && !f->forward) tarn__graph_differentiate(&graph, loss);
   must(tarn__graph_plan(&graph));
-  tarn__free(f->workspace);
-  f->workspace = take(graph.workspace_bytes, 1);
+  if (graph.workspace_bytes != f->workspace_bytes) {
+    tarn__free(f->workspace);
+    f->workspace = take(graph.workspace_bytes, 1);
+    f->workspace_bytes = graph.workspace_bytes;
+  }
   memset(f->workspace, 0xFF, graph.workspace_bytes);
   tarn__graph_bind(&graph, f->workspace);
   tarn__exec exec = {.threads = THREADS, .seed = 9, .step = 4};
@@ -201,7 +205,10 @@ static double rms_of_gradient(const tarn__param *param) {
 
 // The reference in double, with dropout, at a few elements of every trained parameter.
 static void gradients_are_differences(const place *at) {
-  enum { ELEMENTS = 3 };
+  // Sanitizers see nothing new in the same code with another number: there every fourth parameter has one element
+  // tried.
+  const bool sanitized = getenv("TARN_SANITIZED") != NULL;
+  const int64_t elements = sanitized ? 1 : 3;
   static const double step[] = {1.0, -1.0, 2.0, -2.0}, weight[] = {8.0, -8.0, -1.0, 1.0};
   const double h = 1e-7;  // small, so that few differences straddle a kink of ReLU
   fixture f;
@@ -212,9 +219,10 @@ static void gradients_are_differences(const place *at) {
     tarn__param *param = f.model->params[p];
     if (!param->trained) continue;
     assert_true(param->training.grad_written);
+    if (sanitized && p % 4 != 0) continue;
     int64_t n = param->rows * param->cols;
     double *value = param->value, rms = rms_of_gradient(param);
-    for (int64_t e = 0; e < ELEMENTS; e++) {
+    for (int64_t e = 0; e < elements; e++) {
       int64_t i = (e * 37 + 5) % n;
       double kept = value[i], found = grad_at(param, i), expected = 0.0;
       for (int k = 0; k < 4; k++) {
