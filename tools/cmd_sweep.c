@@ -50,6 +50,11 @@ static json_t *run_json(const tarn_sweep *sweep, const tarn_sweep_run *run) {
   }
   set_number(object, "test_bleu", run->test_bleu);
   set_number(object, "test_blimp", run->test_blimp);
+  for (int m = 0; m < TARN_METRIC_COUNT; m++) {
+    char key[32];
+    snprintf(key, sizeof key, "test_%s", tarn_measure_of((tarn_metric)m)->word);
+    set_number(object, key, run->test[m]);
+  }
   if (run->message) json_object_set_new(object, "message", json_output_text(run->message));
   if (run->reuse) json_object_set_new(object, "reuse", json_output_text(run->reuse));
   return object;
@@ -77,6 +82,10 @@ static void print_state(const tarn_sweep *sweep, const tarn_sweep_run *run) {
     printf(", validation %s %.*f", measure->name, measure->digits, run->valid[measure->metric]);
   if (!isnan(run->test_bleu)) printf(", test BLEU %.2f", run->test_bleu);
   if (!isnan(run->test_blimp)) printf(", BLiMP %.2f %%", run->test_blimp);
+  for (int m = 0; m < TARN_METRIC_COUNT; m++) {
+    const tarn_measure *test = tarn_measure_of((tarn_metric)m);
+    if (!isnan(run->test[m])) printf(", test %s %.*f", test->name, test->digits, run->test[m]);
+  }
 }
 
 // What matters least goes first where the window is narrow.

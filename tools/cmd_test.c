@@ -16,7 +16,9 @@ static const cli_command COMMAND = {
     "of BLEU are those of valid.lowercase and valid.tokenize. Of a language model, --blimp DIR scores minimal pairs\n"
     "(see tarn blimp) and writes its answers into RUN/test.pairs and their accuracy into RUN/test.json. Of a "
     "classifier,\n"
-    "--labelled PREFIX takes a shard with labels (see tarn prepare) and writes its measures into RUN/test.json."};
+    "--labelled PREFIX takes a shard with labels (see tarn prepare) and writes its measures into RUN/test.json. Of a\n"
+    "language model, --text FILE scores a text as tarn score does, line by line, or as one stream with --stride, and\n"
+    "writes bits a character and a byte into RUN/test.json."};
 
 static void print_labels(const tarn_testset_result *r) {
   const tarn_classify_test *test = &r->labels;
@@ -28,12 +30,23 @@ static void print_labels(const tarn_testset_result *r) {
   if (test->left_out) printf("%s left out: longer than model.max_length\n", CLI_COUNT(test->left_out, "row"));
 }
 
-static void print_result(const tarn_testset_result *r, bool pairs, bool labels) {
-  if (labels) {
+static void print_text(const tarn_lm_total *t, double seconds) {
+  printf("%.4f bits a character, %.4f bits a byte, perplexity %.4f\n%s, %s in %.1f s\n", tarn_lm_bits_per_character(t),
+         tarn_lm_bits_per_byte(t), tarn_lm_perplexity(t), CLI_COUNT(t->lines, "line"), CLI_COUNT(t->tokens, "token"),
+         seconds);
+  lm_print_changes(t->unknown, t->truncated, "line", t->replaced);
+}
+
+static void print_result(const tarn_testset_result *r, const tarn_testset_options *o) {
+  if (o->labelled) {
     print_labels(r);
     return;
   }
-  if (pairs)
+  if (o->text) {
+    print_text(&r->text, r->seconds);
+    return;
+  }
+  if (o->blimp)
     printf("BLiMP %.2f %% (95 %%: %.2f .. %.2f)\n%s in %.1f s\n", r->blimp, r->blimp_low, r->blimp_high,
            CLI_COUNT(r->pairs, "pair"), r->seconds);
   else
@@ -60,11 +73,16 @@ int cmd_test(int argc, char **argv) {
       {"blimp", CLI_TEXT, &options.blimp, "DIR", "minimal pairs, in place of a source and a reference", 0, 0},
       {"labelled", CLI_TEXT, &options.labelled, "PREFIX", "shard with labels, in place of a source and a reference", 0,
        0},
+      {"text", CLI_TEXT, &options.text, "FILE", "text for a language model, in place of a source and a reference", 0,
+       0},
+      {"window", CLI_INT, &options.window, "N", "with --stride: tokens of a window, 0: model.max_length", 0, 10000000},
+      {"stride", CLI_INT, &options.stride, "N", "tokens that a window moves on over the text; 0: score lines", 0,
+       10000000},
       {"beam", CLI_INT, &beam, "N", "hypotheses kept, 1 for greedy; 0 (the default): the run's translate.beam", 0,
        1024},
       {"precision", CLI_TEXT, &precision, "NAME", "fp32, bf16 or int8", 0, 0},
       {"overlong", CLI_TEXT, &overlong, "WHAT",
-       "with --blimp: truncate or refuse (the default) sentences that the model cannot take whole", 0, 0},
+       "with --blimp and --text: truncate or refuse (the default) lines that the model cannot take whole", 0, 0},
       CHECKPOINT_OPTION(which),
       {"threads", CLI_INT, &threads, "N", "threads; 0: all that the process may use", 0, 1024},
       CLI_DEVICE_OPTION,
@@ -73,17 +91,24 @@ int cmd_test(int argc, char **argv) {
       {0}};
   int code = cli_parse(&COMMAND, table, argc, argv, &runs, 1, 1);
   if (code < 0) code = limit_options_set(&COMMAND, &limits);
-  const bool other = options.blimp || options.labelled;
-  if (code < 0 && ((options.blimp && options.labelled) ||
-                   (other ? options.source || options.reference : !options.source || !options.reference)))
+  const int other = (options.blimp != NULL) + (options.labelled != NULL) + (options.text != NULL);
+  if (code < 0 && (other > 1 || (other ? options.source || options.reference : !options.source || !options.reference)))
     code = cli_usage(&COMMAND,
-                     "either --source FILE and --reference FILE are needed, or --blimp DIR, or --labelled PREFIX");
+                     "either --source FILE and --reference FILE are needed, or --blimp DIR, or --labelled PREFIX, or "
+                     "--text FILE");
+  if (code < 0 && (options.window || options.stride) && !options.text)
+    code = cli_usage(&COMMAND, "--window and --stride are for --text");
+  if (code < 0 && options.window && !options.stride) code = cli_usage(&COMMAND, "--window needs --stride");
+  if (code < 0 && options.text && beam != CLI_NO_INT)
+    code = cli_usage(&COMMAND, "--text scores a text and searches none, so it takes no --beam");
   if (code < 0 && options.labelled && beam != CLI_NO_INT)
     code = cli_usage(&COMMAND, "--labelled tells labels and searches none, so it takes no --beam");
   if (code < 0 && options.blimp && beam != CLI_NO_INT)
     code = cli_usage(&COMMAND, "--blimp scores sentences and searches none, so it takes no --beam");
-  if (code < 0 && overlong && !options.blimp)
-    code = cli_usage(&COMMAND, "--overlong is for --blimp; sources are always cut to what the model takes");
+  if (code < 0 && overlong && !options.blimp && !options.text)
+    code = cli_usage(&COMMAND, "--overlong is for --blimp and --text; sources are always cut to what the model takes");
+  if (code < 0 && overlong && options.stride)
+    code = cli_usage(&COMMAND, "--stride leaves nothing out that --overlong could truncate");
   if (code < 0)
     code =
         model_options_words(&COMMAND, &options.precision, &options.overlong, precision, overlong ? overlong : "refuse");
@@ -97,7 +122,7 @@ int cmd_test(int argc, char **argv) {
     if (beam != CLI_NO_INT) options.beam = beam;
     tarn_status status = tarn_testset_run(&result, &options);
     code = status == TARN_STATUS_OK ? CLI_OK : cli_report(&COMMAND, status);
-    if (code == CLI_OK && !quiet) print_result(&result, options.blimp != NULL, options.labelled != NULL);
+    if (code == CLI_OK && !quiet) print_result(&result, &options);
   }
   model_options_done(&COMMAND, &found, code, quiet);
   cli_list_free(&runs);

@@ -94,6 +94,7 @@ static json_t *run_object(const tarn_results_run *run, const tarn_results_measur
   json_object_set_new(o, "test_bleu", json_output_real(run->test_bleu));
   json_object_set_new(o, "test_chrf", json_output_real(run->test_chrf));
   json_object_set_new(o, "test_blimp", json_output_real(run->test_blimp));
+  json_object_set_new(o, "test_score", json_output_real(m->test_score));
   json_object_set_new(o, "test_checkpoint", text(run->test_checkpoint));
   json_object_set_new(o, "parameters", whole(run->parameters));
   json_object_set_new(o, "trained_parameters", whole(run->trained_parameters));
@@ -115,6 +116,7 @@ static json_t *row_object(const tarn_results *results, const tarn_results_table 
                         stack_object(&group->encoder), "decoder", stack_object(&group->decoder));
   json_object_set_new(o, "changes", text(group->changes));
   json_object_set_new(o, "equalized", text(group->equalized));
+  json_object_set_new(o, "grid", text(group->grid));
   json_object_set_new(o, "aucc", statistic(&row->aucc));
   json_object_set_new(o, "aucc_mean", statistic(&row->aucc_mean));
   json_object_set_new(o, "best", statistic(&row->best));
@@ -136,6 +138,7 @@ static json_t *row_object(const tarn_results *results, const tarn_results_table 
   json_object_set_new(o, "test_bleu", statistic(&row->test_bleu));
   json_object_set_new(o, "test_chrf", statistic(&row->test_chrf));
   json_object_set_new(o, "test_blimp", statistic(&row->test_blimp));
+  json_object_set_new(o, "test_score", statistic(&row->test_score));
   json_object_set_new(o, "peak_bytes", statistic(&row->peak_bytes));
   json_object_set_new(o, "verdicts", verdicts(t, (size_t)(row - t->rows)));
   json_t *runs = json_array();
@@ -152,6 +155,7 @@ int compare_print_json(const cli_command *command, const tarn_results *results, 
   json_t *object = json_pack("{s:o, s:b, s:f, s:o?, s:o}", "metric", text(t->metric), "less_is_better", (int)t->less,
                              "budget_seconds", t->budget, "clock", text(t->clock), "baseline",
                              text(results->groups[t->rows[t->baseline].group].name));
+  json_object_set_new(object, "test_measure", text(t->test_measure ? t->test_measure->word : NULL));
   json_object_set_new(object, "leaders", leaders(results, t));
   object = with_list(object, "configurations", rows, t->row_count);
   object = with_list(object, "notes", notes, t->note_count);

@@ -82,12 +82,16 @@ static void print_scores(printer *p) {
   char best[TEXT_TABLE_CELL];
   snprintf(area, sizeof area, "AUCC %s·min", p->metric);
   snprintf(best, sizeof best, "best %s", p->metric);
+  char tested[TEXT_TABLE_CELL];
+  const tarn_measure *test = p->table->test_measure;
+  snprintf(tested, sizeof tested, "test %s", test ? test->word : "");
   const column columns[] = {{area, ROW(aucc), 1, 2, TARN_RESULTS_JUDGED_AUCC},
                             {"AUCC/T", ROW(aucc_mean), 1, p->digits, TARN_RESULTS_JUDGED_AUCC},
                             {best, ROW(best), 1, p->digits, TARN_RESULTS_JUDGED_BEST},
                             {"test BLEU", ROW(test_bleu), 1, 2, TARN_RESULTS_JUDGED_TEST_BLEU},
                             {"test chrF", ROW(test_chrf), 1, 2, TARN_RESULTS_JUDGED_TEST_CHRF},
-                            {"BLiMP %", ROW(test_blimp), 1, 2, TARN_RESULTS_JUDGED_TEST_BLIMP}};
+                            {"BLiMP %", ROW(test_blimp), 1, 2, TARN_RESULTS_JUDGED_TEST_BLIMP},
+                            {tested, ROW(test_score), 1, test ? test->digits : 2, TARN_RESULTS_JUDGED_TEST_SCORE}};
   const size_t count = sizeof columns / sizeof *columns;
   text_table table = {0};
   text_table_row(&table);
@@ -228,6 +232,11 @@ static void print_verdict(text_table *table, const printer *p, const tarn_result
   text_table_cell(table, "%s", v->words);
 }
 
+static int digits_of(const printer *p, int measure) {
+  if (measure == TARN_RESULTS_JUDGED_TEST_SCORE) return p->table->test_measure ? p->table->test_measure->digits : 2;
+  return measure < TARN_RESULTS_JUDGED_BEST ? 2 : p->digits;
+}
+
 static void print_verdicts(printer *p, int measure, const char *name) {
   static const char *const heads[] = {"seeds", "difference", "95 %", "by seed", "p", "verdict"};
   const tarn_results_judged *judged = &p->table->judged[measure];
@@ -243,7 +252,7 @@ static void print_verdicts(printer *p, int measure, const char *name) {
   text_table_cell(&table, "configuration");
   for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) text_table_cell(&table, "%s", heads[i]);
   for (size_t i = 0; i < p->table->row_count; i++)
-    if (is_told(p, judged, i)) print_verdict(&table, p, judged, i, measure < TARN_RESULTS_JUDGED_BEST ? 2 : p->digits);
+    if (is_told(p, judged, i)) print_verdict(&table, p, judged, i, digits_of(p, measure));
   finish(p, &table);
 }
 
@@ -265,6 +274,9 @@ int compare_print_text(const cli_command *command, const tarn_results *results, 
   print_verdicts(&p, TARN_RESULTS_JUDGED_TEST_BLEU, "test BLEU");
   print_verdicts(&p, TARN_RESULTS_JUDGED_TEST_CHRF, "test chrF");
   print_verdicts(&p, TARN_RESULTS_JUDGED_TEST_BLIMP, "BLiMP %");
+  char tested[TEXT_TABLE_CELL];
+  snprintf(tested, sizeof tested, "test %s", t->test_measure ? t->test_measure->word : "");
+  print_verdicts(&p, TARN_RESULTS_JUDGED_TEST_SCORE, tested);
   print_verdicts(&p, TARN_RESULTS_JUDGED_BEST, best);
   print_verdicts(&p, TARN_RESULTS_JUDGED_AUCC, "AUCC/T");
   bool marked = false;

@@ -34,6 +34,7 @@
 
 #include "tarn/config.h"
 #include "tarn/export.h"
+#include "tarn/measure.h"
 #include "tarn/status.h"
 
 #ifdef __cplusplus
@@ -145,6 +146,10 @@ typedef struct tarn_results_run {
 
   // Of the test set, from test.json (docs/experiments.md).
   double test_bleu, test_chrf;
+  double test[TARN_METRIC_COUNT];                    // of a set with labels or of a text, by measure
+  const char *test_set;                              // that shard with labels, or that text; NULL: none
+  int64_t test_size;                                 // its rows, or bytes; -1: not known
+  int64_t test_window, test_stride;                  // of a text, as in tarn/testset.h; -1: not known
   double test_blimp;                                 // of a language model: accuracy on minimal pairs, per cent
   const char *test_signature, *test_chrf_signature;  // of the BLEU and of the chrF
   const char *test_checkpoint;                       // name of its file; NULL: not said
@@ -162,7 +167,11 @@ typedef struct tarn_results_group {
                           // path where another one has the name, or "NAME (2)" where both are taken; unique
   const char *changes;    // in a sweep: what the variant sets, "key=value key=value"; else NULL
   const char *equalized;  // in a sweep: what `equalize` changed, likewise; NULL: nothing
-  const size_t *runs;     // indices into tarn_results.runs, in order of seeds
+  const char *grid;       // in a sweep: the point of its grid that it is, "train.lr=0.0001"; NULL: there was no grid
+  // Of the points of a grid only the one with the best validation is a group, named as in the sweep's file: the best
+  // mean over finished runs of the best value of valid.metric. This says which one it is and what the others had.
+  const char *chosen;  // NULL: there was no grid
+  const size_t *runs;  // indices into tarn_results.runs, in order of seeds
   size_t run_count;
   size_t finished, failed;  // runs in these states
   // Of the first run that has begun (all have the same); counts are 0 and pointers NULL where none has.
@@ -197,7 +206,8 @@ TARN_API const tarn_results_series *tarn_results_find(const tarn_results_run *ru
 // --- comparison
 
 typedef struct tarn_results_options {
-  const char *metric;  // the score; NULL: valid/bleu if all finished runs have it, else valid/loss (default)
+  const char *metric;  // the score; NULL (default): valid/bleu if all finished runs have it, else their valid.metric if
+                       // it is the same, else valid/loss
   double budget;  // T-hat in seconds; 0: the sweep's, else train.max_minutes where all runs have the same, else, where
                   // no run has it, the time of the longest (default)
   const char *baseline;  // name of a group; NULL: the sweep's, else the first group (default)
@@ -230,6 +240,7 @@ typedef struct tarn_results_measures {
   double epoch_seconds;              // training time of one pass over the data, mean of the whole run
   double budget_step, budget_epoch;  // where the run was at T-hat, by linear interpolation; or at its end, if earlier
   double test_bleu, test_chrf, test_blimp;  // as in the run
+  double test_score;                        // the run's `test` of the table's test_measure
   double peak_bytes;                        // as in the run
 
   // Training loss, with dropout and label smoothing, up to T-hat: the least value of a line of the log, which is the
@@ -333,6 +344,7 @@ typedef enum tarn_results_judged_measure {
   TARN_RESULTS_JUDGED_TEST_BLEU,
   TARN_RESULTS_JUDGED_TEST_CHRF,
   TARN_RESULTS_JUDGED_TEST_BLIMP,
+  TARN_RESULTS_JUDGED_TEST_SCORE,  // of test_measure, with the seeds' part alone: its items are not resampled
   TARN_RESULTS_JUDGED_BEST,
   TARN_RESULTS_JUDGED_AUCC,  // divided by T-hat
   TARN_RESULTS_JUDGED_SCORES,
@@ -364,7 +376,7 @@ typedef struct tarn_results_row {
   size_t group;   // index into tarn_results.groups; rows have the groups' order
   bool baseline;  // it is the baseline itself
   tarn_results_statistic aucc, aucc_mean, best, best_seconds, min_loss, min_loss_seconds, epoch_seconds, budget_step,
-      budget_epoch, test_bleu, test_chrf, test_blimp, peak_bytes, min_train_loss, min_train_loss_seconds,
+      budget_epoch, test_bleu, test_chrf, test_blimp, test_score, peak_bytes, min_train_loss, min_train_loss_seconds,
       epoch_train_loss;
   size_t held, assumed_start;  // finished runs with these marks
   // The regular configuration (no layer frozen or shared, no LayerDrop) with as many updatable layers in the encoder
@@ -382,6 +394,9 @@ typedef struct tarn_results_table {
   const char *clock;   // of all runs
   int64_t resamples;   // of the bootstrap
   size_t baseline;     // index into rows
+  // What tests with labels and of texts are compared by: the table's metric where the tests have it, else the first of
+  // accuracy, Pearson's correlation, bits per character, bits per byte, perplexity; NULL: there is no such test.
+  const tarn_measure *test_measure;
   const tarn_results_row *rows;
   size_t row_count;
   const tarn_results_measures *measures;  // (results->run_count)

@@ -44,6 +44,8 @@ typedef struct tarn_sweep_variant {
   const char *name;            // letters, digits, _ - + and . inside; the name of its folder
   const char *const *changes;  // (change_count) what it sets: "kinds.R.ffn=512"
   size_t change_count;
+  const char *grid;    // the variant of the file whose grid made it, such as "full" of "full+lr-0.0001"; NULL: none did
+  size_t point_count;  // the last so many of `changes` are its values of the grid's keys
   const tarn_config *config;  // resolved, with the first seed
   tarn_plan plan;             // of it, without parts
   tarn_sweep_equalize equalize;
@@ -78,7 +80,8 @@ typedef struct tarn_sweep_run {
   // Scores in validation, by measure (tarn/measure.h), of the checkpoint that is tested (test_checkpoint); while it
   // trains with AUTO, BEST and AVERAGE the best so far, with LAST the newest; NAN: not known.
   double valid[TARN_METRIC_COUNT];
-  double test_bleu, test_blimp;  // NAN: not known
+  double test_bleu, test_blimp;    // NAN: not known
+  double test[TARN_METRIC_COUNT];  // scores of test_labelled or test_text by measure; NAN: not known
 } tarn_sweep_run;
 
 typedef struct tarn_sweep {
@@ -86,7 +89,8 @@ typedef struct tarn_sweep {
   const char *folder;  // of the runs
   const tarn_sweep_variant *variants;
   size_t variant_count;
-  size_t baseline;  // index
+  size_t
+      baseline;  // index; of a grid, its first point: which one is compared is decided by validation (tarn/results.h)
   const int64_t *seeds;
   size_t seed_count;
   const tarn_sweep_run *runs;  // in the order in which they run: all variants with the first seed, then the second, ...
@@ -96,6 +100,10 @@ typedef struct tarn_sweep {
   double budget_seconds;  // training time of every run; 0: none, the configurations have limits of their own
   const char *test_source, *test_reference;  // NULL: no translations are tested
   const char *test_blimp;                    // folder of minimal pairs for language models; NULL: none
+  const char *test_labelled;                 // prefix of a shard with labels, for classifiers; NULL: none
+  const char *test_text;                     // text for language models; NULL: none
+  int64_t test_window, test_stride;          // of test_text: tokens of a window (0: model.max_length) that moves on by
+                                             // test_stride; 0: the text is scored line by line
   int64_t test_beam;                         // 0: translate.beam
   tarn_translate_precision test_precision;   // default fp32
   tarn_checkpoint_choice test_checkpoint;    // which one of a run is tested; default AUTO

@@ -1,5 +1,5 @@
 // The score of a run on a test set: translates it with the run's checkpoint and compares with the references; of a
-// language model scores minimal pairs; of a classifier compares its answers with the labels.
+// language model scores minimal pairs or a text; of a classifier compares its answers with the labels.
 //
 // Beside the run's other files it leaves test.hyp, one detokenized translation a line, and test.json:
 //   {"bleu", "signature", "chrf", "chrf_signature", "seconds", "checkpoint", "sentences", "beam", "length_penalty",
@@ -11,6 +11,9 @@
 //    "truncated", "replaced", "equal", "seconds", "checkpoint", "precision", "folder"}
 // Of a classifier it leaves test.json with its measures and their 95 % intervals:
 //   {MEASURE: {"value", "low", "high"}, ..., "loss", "rows", "left_out", "seconds", "checkpoint", "precision", "data"}
+// Of the text of a language model it leaves test.json with nats a token, perplexity, bits a character and a byte:
+//   {"nll", "ppl", "bpc", "bpb", "lines", "tokens", "characters", "bytes", "unknown", "seconds", "checkpoint",
+//    "precision", "text", "window", "stride"}
 // Of a test that failed a sweep leaves {"status": "failed", "message", ...} in place of test.json.
 #ifndef TARN_TESTSET_H
 #define TARN_TESTSET_H
@@ -19,6 +22,7 @@
 
 #include "tarn/classify.h"
 #include "tarn/export.h"
+#include "tarn/lm.h"
 #include "tarn/score.h"
 #include "tarn/status.h"
 #include "tarn/translate.h"
@@ -34,10 +38,14 @@ typedef struct tarn_testset_options {
   const char *reference;               // raw text, one translation a line
   const char *blimp;                   // of a language model, in place of both: folder of minimal pairs (tarn/lm.h)
   const char *labelled;                // of a classifier, in place of all: prefix of a shard with labels (tarn/data.h)
-  int64_t beam;                        // 0: translate.beam of the run (default); none with blimp or labelled
+  const char *text;                    // of a language model, in place of all: a text file (tarn/lm.h)
+  int64_t window, stride;              // of the text: windows of so many tokens (0: model.max_length) that move on by
+                                       // `stride` tokens; stride 0 (default): line by line, without a window
+  int64_t beam;                        // 0: translate.beam of the run (default); none with another sort of test
   tarn_translate_precision precision;  // of the arithmetic, not of the training; default fp32
-  tarn_translate_overlong overlong;    // of the sentences of blimp; default: refuse. Sources are always truncated
-  int threads;                         // 0: all that the process may use (default)
+  tarn_translate_overlong
+      overlong;  // of the sentences of blimp and the lines of text; default: refuse. Sources are always truncated
+  int threads;   // 0: all that the process may use (default)
 } tarn_testset_options;
 
 typedef struct tarn_testset_result {
@@ -48,6 +56,7 @@ typedef struct tarn_testset_result {
   int64_t pairs;
   int64_t unknown, truncated, replaced, equal;  // of the pairs, as in tarn_minimal_pairs_result
   tarn_classify_test labels;                    // of a classifier
+  tarn_lm_total text;                           // of a text
   double seconds;                               // of translation, or of scoring the pairs or rows
 } tarn_testset_result;
 

@@ -67,6 +67,7 @@ static const struct {
     STATISTIC(test_bleu),
     STATISTIC(test_chrf),
     STATISTIC(test_blimp),
+    STATISTIC(test_score),
     STATISTIC(peak_bytes)};
 
 static void results_head(tarn__buffer *out, const tarn__report *view) {
@@ -140,7 +141,7 @@ void tarn__report_runs_csv(tarn__buffer *out, const tarn__report *view) {
       "trained_parameters,frozen_parameters,shared_parameters,planned_bytes,peak_bytes,aucc,aucc_mean,held,"
       "assumed_start,best,best_seconds,best_update,min_loss,min_loss_seconds,min_train_loss,min_train_loss_seconds,"
       "epoch_train_loss,epoch_seconds,budget_step,"
-      "budget_epoch,test_bleu,test_chrf,test_blimp,test_checkpoint\n");
+      "budget_epoch,test_bleu,test_chrf,test_blimp,test_score,test_measure,test_checkpoint\n");
   for (size_t i = 0; i < view->count; i++) {
     const tarn__report_entry *entry = &view->entries[i];
     for (size_t k = 0; k < entry->group->run_count; k++) {
@@ -175,8 +176,9 @@ void tarn__report_runs_csv(tarn__buffer *out, const tarn__report *view) {
       whole(out, m->best_step);
       const double reals[] = {m->min_loss,         m->min_loss_seconds, m->min_train_loss, m->min_train_loss_seconds,
                               m->epoch_train_loss, m->epoch_seconds,    m->budget_step,    m->budget_epoch,
-                              run->test_bleu,      run->test_chrf,      run->test_blimp};
+                              run->test_bleu,      run->test_chrf,      run->test_blimp,   m->test_score};
       for (size_t r = 0; r < sizeof reals / sizeof *reals; r++) real(out, reals[r]);
+      field(out, view->table->test_measure && !isnan(m->test_score) ? view->table->test_measure->word : "");
       field(out, run->test_checkpoint);
       end_line(out);
     }

@@ -23,6 +23,7 @@ void tarn__measures_blank(tarn_results_measures *m) {
                                .test_bleu = NAN,
                                .test_chrf = NAN,
                                .test_blimp = NAN,
+                               .test_score = NAN,
                                .min_train_loss = NAN,
                                .min_train_loss_seconds = NAN,
                                .epoch_train_loss = NAN,

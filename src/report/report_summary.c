@@ -16,6 +16,7 @@ static const tarn_results_statistic *best_of(const tarn_results_row *row) { retu
 static const tarn_results_statistic *test_of(const tarn_results_row *row) { return &row->test_bleu; }
 static const tarn_results_statistic *chrf_of(const tarn_results_row *row) { return &row->test_chrf; }
 static const tarn_results_statistic *blimp_of(const tarn_results_row *row) { return &row->test_blimp; }
+static const tarn_results_statistic *score_of(const tarn_results_row *row) { return &row->test_score; }
 static const tarn_results_statistic *steps_of(const tarn_results_row *row) { return &row->budget_step; }
 
 // The configuration that is best in a measure, or NULL.
@@ -181,11 +182,9 @@ tarn_status tarn__report_summary(tarn__summary *summary, tarn__report *view) {
   static const struct {
     tarn_results_judged_measure about;
     measure of;
-  } scores[] = {{TARN_RESULTS_JUDGED_AUCC, aucc_of},
-                {TARN_RESULTS_JUDGED_BEST, best_of},
-                {TARN_RESULTS_JUDGED_TEST_BLEU, test_of},
-                {TARN_RESULTS_JUDGED_TEST_CHRF, chrf_of},
-                {TARN_RESULTS_JUDGED_TEST_BLIMP, blimp_of}};
+  } scores[] = {{TARN_RESULTS_JUDGED_AUCC, aucc_of},        {TARN_RESULTS_JUDGED_BEST, best_of},
+                {TARN_RESULTS_JUDGED_TEST_BLEU, test_of},   {TARN_RESULTS_JUDGED_TEST_CHRF, chrf_of},
+                {TARN_RESULTS_JUDGED_TEST_BLIMP, blimp_of}, {TARN_RESULTS_JUDGED_TEST_SCORE, score_of}};
   *summary = (tarn__summary){0};
   say_extent(summary, view);
   for (size_t i = 0; i < sizeof scores / sizeof *scores; i++) {

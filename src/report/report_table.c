@@ -96,6 +96,7 @@ static tarn_status quality(tarn__table *table, tarn__report *view) {
                   {"test BLEU", false, leader(view, TARN_RESULTS_JUDGED_TEST_BLEU)},
                   {"test chrF", false, leader(view, TARN_RESULTS_JUDGED_TEST_CHRF)},
                   {"BLiMP (%)", false, leader(view, TARN_RESULTS_JUDGED_TEST_BLIMP)},
+                  {view->test_score, false, leader(view, TARN_RESULTS_JUDGED_TEST_SCORE)},
                   {tarn__report_text(view, "AUCC (score %s minutes)", "\xC3\x97"), false,
                    leader(view, TARN_RESULTS_JUDGED_AUCC)},
                   {"AUCC / time", false, leader(view, TARN_RESULTS_JUDGED_AUCC)}}};
@@ -109,8 +110,9 @@ static tarn_status quality(tarn__table *table, tarn__report *view) {
     row->cells[4] = spread(view, &entry->row->test_bleu, 1, 2);
     row->cells[5] = spread(view, &entry->row->test_chrf, 1, 2);
     row->cells[6] = spread(view, &entry->row->test_blimp, 1, 2);
-    row->cells[7] = spread(view, &entry->row->aucc, 1, fitting_decimals(entry->row->aucc.mean));
-    row->cells[8] = spread(view, &entry->row->aucc_mean, 1, view->decimals);
+    row->cells[7] = spread(view, &entry->row->test_score, 1, view->test_decimals);
+    row->cells[8] = spread(view, &entry->row->aucc, 1, fitting_decimals(entry->row->aucc.mean));
+    row->cells[9] = spread(view, &entry->row->aucc_mean, 1, view->decimals);
   }
   return TARN_STATUS_OK;
 }
@@ -253,6 +255,7 @@ static tarn_status each_run(tarn__table *table, tarn__report *view) {
                                      {"test BLEU", false, 0},
                                      {"test chrF", false, 0},
                                      {"BLiMP (%)", false, 0},
+                                     {view->test_score, false, 0},
                                      {"AUCC / time", false, 0},
                                      {"tested checkpoint", true, 0}}};
   TARN_TRY(tarn__table_open(table, view, view->results->run_count));
@@ -285,8 +288,9 @@ static tarn_status each_run(tarn__table *table, tarn__report *view) {
       row->cells[7] = number(view, run->test_bleu, 2);
       row->cells[8] = number(view, run->test_chrf, 2);
       row->cells[9] = number(view, run->test_blimp, 2);
-      row->cells[10] = number(view, measures->aucc_mean, view->decimals);
-      if (run->test_checkpoint) row->cells[11] = run->test_checkpoint;
+      row->cells[10] = number(view, measures->test_score, view->test_decimals);
+      row->cells[11] = number(view, measures->aucc_mean, view->decimals);
+      if (run->test_checkpoint) row->cells[12] = run->test_checkpoint;
     }
   }
   return TARN_STATUS_OK;

@@ -4,7 +4,7 @@
 
 #include "report/report_view.h"
 
-enum { TARN__TABLE_COLUMNS = 12 };
+enum { TARN__TABLE_COLUMNS = 13 };
 
 typedef struct tarn__table_column {
   const char *head;  // with its unit

@@ -4,7 +4,9 @@
 #include "report/report_table.h"
 
 const char *tarn__report_judged(tarn__report *view, tarn_results_judged_measure measure, int *decimals) {
-  *decimals = measure < TARN_RESULTS_JUDGED_BEST ? 2 : view->decimals;
+  *decimals = measure == TARN_RESULTS_JUDGED_TEST_SCORE ? view->test_decimals
+              : measure < TARN_RESULTS_JUDGED_BEST      ? 2
+                                                        : view->decimals;
   switch (measure) {
     case TARN_RESULTS_JUDGED_TEST_BLEU:
       return "test BLEU";
@@ -12,6 +14,8 @@ const char *tarn__report_judged(tarn__report *view, tarn_results_judged_measure 
       return "test chrF";
     case TARN_RESULTS_JUDGED_TEST_BLIMP:
       return "BLiMP (%)";
+    case TARN_RESULTS_JUDGED_TEST_SCORE:
+      return view->test_score;
     case TARN_RESULTS_JUDGED_BEST:
       return tarn__report_text(view, "best %s", view->score);
     case TARN_RESULTS_JUDGED_AUCC:
@@ -100,10 +104,11 @@ tarn_status tarn__report_verdict_table(tarn__table *table, tarn__report *view) {
           view,
           "Against %s. Difference: mean over all runs minus the baseline's. Interval: 95 %%, of that comparison by "
           "itself; it counts what other seeds would change and, of test scores, what other sentences or minimal pairs "
-          "would. By seed: the differences of the runs whose seed both have. p: two-sided, corrected for the "
+          "would%s. By seed: the differences of the runs whose seed both have. p: two-sided, corrected for the "
           "comparisons of the measure%s%s. A verdict needs p of 0.05 or less and three seeds on both "
           "sides; with one seed on both it is one on the two models, not on their configurations.",
-          view->baseline->group->name, *counts ? " (Holm), which are: " : "", counts),
+          view->baseline->group->name, view->table->test_measure ? " (not of tests with labels and of texts)" : "",
+          *counts ? " (Holm), which are: " : "", counts),
       .columns = {{"model", true, 0},
                   {"frozen layers", true, 0},
                   {"measure", true, 0},

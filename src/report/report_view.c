@@ -129,11 +129,16 @@ const char *tarn__report_frozen(tarn__report *view, const tarn_results_group *gr
     text = group->encoder.frozen + group->decoder.frozen
                ? tarn__report_text(view, "%s, parts of %d more", text, partly)
                : tarn__report_text(view, "parts of %d layer%s frozen", partly, partly > 1 ? "s" : "");
-  size_t later = 0;
+  size_t at_once = 0, later = 0;
   for (size_t i = 0; i < group->run_count; i++) {
-    size_t frozen = view->results->runs[group->runs[i]].freeze_count;
-    if (frozen > later) later = frozen;
+    const tarn_results_run *run = &view->results->runs[group->runs[i]];
+    size_t start = 0;
+    while (start < run->freeze_count && run->freezes[start].step == 0) start++;
+    if (start > at_once) at_once = start;
+    if (run->freeze_count - start > later) later = run->freeze_count - start;
   }
+  // As of a body that is fine-tuned in part, whose frozen layers are no reservoirs.
+  if (at_once) text = tarn__report_text(view, "%s, %zu more parts from update 0", text, at_once);
   if (later) text = tarn__report_text(view, "%s, %zu more during training", text, later);
   if (group->layer_drop > 0) text = tarn__report_text(view, "%s, LayerDrop %g", text, group->layer_drop);
   return text;
@@ -195,12 +200,20 @@ static void take_test(tarn__report *view) {
     view->has_bleu |= !isnan(view->results->runs[i].test_bleu);
     has_blimp |= !isnan(view->results->runs[i].test_blimp);
   }
-  view->test = has_blimp && !view->has_bleu ? "BLiMP (%)" : "test BLEU";
-  view->has_test = has_blimp || view->has_bleu;
+  const tarn_measure *measure = view->table->test_measure;
+  view->test_score = measure ? tarn__report_text(view, "test %s", measure->name) : "test score";
+  view->test_decimals = measure ? measure->digits : 2;
+  view->test = view->has_bleu ? "test BLEU" : has_blimp ? "BLiMP (%)" : view->test_score;
+  view->tested = view->has_bleu ? TARN_RESULTS_JUDGED_TEST_BLEU
+                 : has_blimp    ? TARN_RESULTS_JUDGED_TEST_BLIMP
+                                : TARN_RESULTS_JUDGED_TEST_SCORE;
+  view->has_test = has_blimp || view->has_bleu || measure;
 }
 
 const tarn_results_statistic *tarn__report_test(const tarn__report *view, const tarn_results_row *row) {
-  return view->has_test && !view->has_bleu ? &row->test_blimp : &row->test_bleu;
+  return view->tested == TARN_RESULTS_JUDGED_TEST_SCORE   ? &row->test_score
+         : view->tested == TARN_RESULTS_JUDGED_TEST_BLIMP ? &row->test_blimp
+                                                          : &row->test_bleu;
 }
 
 tarn_status tarn__report_view_open(tarn__report *view, const tarn_results *results, const tarn_results_table *table,

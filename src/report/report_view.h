@@ -17,11 +17,14 @@ typedef struct tarn__report {
   const tarn_results *results;
   const tarn_results_table *table;
   const char *title;
-  const char *score;  // the metric in words: "validation BLEU"
-  int decimals;       // of the metric
-  bool has_test;      // some run has been tested
-  bool has_bleu;      // some run has a test BLEU
-  const char *test;   // what tests give: "test BLEU", or "BLiMP (%)" where runs have that alone
+  const char *score;                   // the metric in words: "validation BLEU"
+  int decimals;                        // of the metric
+  const char *test_score;              // "test accuracy": what tests with labels and of texts are compared by
+  int test_decimals;                   // of it
+  bool has_test;                       // some run has been tested
+  tarn_results_judged_measure tested;  // the test that figures show
+  bool has_bleu;                       // some run has a test BLEU
+  const char *test;                    // what tests give: "test BLEU", or "BLiMP (%)" where runs have that alone
   // Times are shown in minutes, or in seconds where T-hat is below five minutes.
   double unit;                  // seconds
   const char *unit_name;        // "minutes"

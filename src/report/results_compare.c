@@ -133,7 +133,10 @@ static tarn_status measure_runs(struct tarn__results_table_memory *t) {
     if (run->state != TARN_RESULTS_FINISHED) continue;
     const tarn_results_series *series = tarn_results_find(run, t->public.metric);
     TARN_TRY(tarn__measures_of(m, run, series, t->public.budget));
+    if (t->public.test_measure) m->test_score = run->test[t->public.test_measure->metric];
   }
+  for (size_t g = 0; g < r->group_count; g++)
+    if (r->groups[g].chosen) TARN_TRY(tarn__table_note(t, "%s: %s", r->groups[g].name, r->groups[g].chosen));
   TARN_TRY(note_held(t));
   TARN_TRY(note_unlearnt(t));
   return note_rising(t);
@@ -182,6 +185,7 @@ static void fill_row(struct tarn__results_table_memory *t, size_t index) {
   SUMMARISE(test_bleu);
   SUMMARISE(test_chrf);
   SUMMARISE(test_blimp);
+  SUMMARISE(test_score);
   SUMMARISE(min_train_loss);
   SUMMARISE(min_train_loss_seconds);
   SUMMARISE(epoch_train_loss);

@@ -10,6 +10,7 @@
 typedef struct tarn__results_group {
   tarn_results_group public;
   char key[TARN__HASH_TEXT];  // of the configuration without its seed; "" while no run has begun
+  const char *grid;           // full name of the variant whose grid it is a point of; NULL: of none
   size_t *runs;
   size_t count, capacity;
 } tarn__results_group;
@@ -39,5 +40,9 @@ tarn_status tarn__results_free_name(const char **name, struct tarn__results_memo
 // groups have the variants' bare names; otherwise "SWEEP/VARIANT", or
 // "PATH/VARIANT" where another sweep has the name.
 tarn_status tarn__results_add_sweep(struct tarn__results_memory *m, const char *path, bool alone) TARN_CHECKED;
+
+// Leaves of the points of each grid the one with the best validation, under the name of its variant. `groups` and the
+// public lists are complete.
+tarn_status tarn__results_choose(struct tarn__results_memory *m, tarn_results_group *groups) TARN_CHECKED;
 
 #endif

@@ -208,7 +208,7 @@ static tarn_status complete(struct tarn__results_memory *m) {
   m->public.run_count = m->count;
   m->public.groups = groups;
   m->public.group_count = m->group_count;
-  return TARN_STATUS_OK;
+  return tarn__results_choose(m, groups);
 }
 
 static tarn_status collect(struct tarn__results_memory *m, tarn__found_list *found, const char *const *paths,

@@ -23,6 +23,18 @@ static tarn_status add_runs(struct tarn__results_memory *m, const tarn__run_file
   return TARN_STATUS_OK;
 }
 
+// Which variant's grid the newest group is a point of, and which one.
+static tarn_status take_grid(struct tarn__results_memory *m, const tarn__run_file *file, const json_t *variant,
+                             const char *sweep) {
+  const char *grid = NULL;
+  tarn__results_group *group = &m->groups[m->group_count - 1];
+  TARN_TRY(tarn__run_file_text(file, variant, "grid", &grid, &m->arena));
+  if (!grid) return TARN_STATUS_OK;
+  TARN_TRY(tarn__run_file_pairs(file, variant, "point", &group->public.grid, &m->arena));
+  TARN_REQUIRE(*grid && group->public.grid, DATA, "%s: \"grid\" needs a name and \"point\"", file->path);
+  return tarn__arena_print(&group->grid, &m->arena, "%s%s%s", sweep ? sweep : "", sweep ? "/" : "", grid);
+}
+
 static tarn_status add_variants(struct tarn__results_memory *m, const tarn__run_file *file, const char *folder,
                                 const char *sweep, bool alone) {
   const json_t *variants = json_object_get(file->root, "variants");
@@ -45,6 +57,7 @@ static tarn_status add_variants(struct tarn__results_memory *m, const tarn__run_
                    name);
     size_t group = m->group_count;
     TARN_TRY(tarn__results_add_group(m, full, changes, equalized));
+    TARN_TRY(take_grid(m, file, variant, alone ? NULL : sweep));
     TARN_TRY(add_runs(m, file, folder, name, group));
   }
   return TARN_STATUS_OK;
@@ -58,7 +71,9 @@ static tarn_status take_settings(struct tarn__results_memory *m, const tarn__run
   TARN_TRY(tarn__run_file_text(file, file->root, "baseline", &baseline, &m->arena));
   if (!baseline) return TARN_STATUS_OK;
   for (size_t g = 0; g < m->group_count; g++)
-    if (strcmp(m->groups[g].public.name, baseline) == 0) m->public.baseline = g;
+    if (strcmp(m->groups[g].public.name, baseline) == 0 ||
+        (m->groups[g].grid && strcmp(m->groups[g].grid, baseline) == 0))
+      m->public.baseline = g;
   TARN_REQUIRE(m->public.baseline != SIZE_MAX, DATA, "%s: the baseline \"%s\" is none of its variants", file->path,
                baseline);
   return TARN_STATUS_OK;

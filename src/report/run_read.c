@@ -41,10 +41,14 @@ void tarn__run_blank(tarn_results_run *run, const char *path) {
                             .test_bleu = NAN,
                             .test_chrf = NAN,
                             .test_blimp = NAN,
+                            .test_size = -1,
+                            .test_window = -1,
+                            .test_stride = -1,
                             .test_sentences = -1,
                             .test_beam = -1,
                             .test_pairs = -1,
                             .test_length_penalty = NAN};
+  for (int m = 0; m < TARN_METRIC_COUNT; m++) run->test[m] = NAN;
 }
 
 tarn_status tarn__run_check_version(const char *version, const char *path) {
@@ -136,6 +140,26 @@ static tarn_status find_test_file(const char **path, const tarn_results_run *run
   return TARN_STATUS_OK;
 }
 
+// Of a set with labels each measure is {"value", "low", "high"}, of a text a number.
+static tarn_status take_measures(tarn_results_run *run, const tarn__run_file *file, tarn__arena *arena) {
+  const char *labelled = NULL;
+  TARN_TRY(tarn__run_file_text(file, file->root, "data", &labelled, arena));
+  TARN_TRY(tarn__run_file_text(file, file->root, "text", &run->test_set, arena));
+  if (!labelled && !run->test_set) return TARN_STATUS_OK;
+  for (int m = 0; m < TARN_METRIC_COUNT; m++) {
+    const char *word = tarn_measure_of((tarn_metric)m)->word;
+    const json_t *one = json_object_get(file->root, word);
+    if (json_is_object(one))
+      TARN_TRY(tarn__run_file_real(file, one, "value", &run->test[m]));
+    else if (m != TARN_METRIC_LOSS && m != TARN_METRIC_BLEU)
+      TARN_TRY(tarn__run_file_real(file, file->root, word, &run->test[m]));
+  }
+  TARN_TRY(tarn__run_file_whole(file, file->root, "window", &run->test_window));
+  TARN_TRY(tarn__run_file_whole(file, file->root, "stride", &run->test_stride));
+  if (labelled) run->test_set = labelled;
+  return tarn__run_file_whole(file, file->root, labelled ? "rows" : "bytes", &run->test_size);
+}
+
 static tarn_status take_test(tarn_results_run *run, const tarn__run_file *file, tarn__arena *arena) {
   const json_t *o = file->root;
   const char *status = NULL;
@@ -144,6 +168,7 @@ static tarn_status take_test(tarn_results_run *run, const tarn__run_file *file, 
   TARN_TRY(tarn__run_file_real(file, o, "bleu", &run->test_bleu));
   TARN_TRY(tarn__run_file_real(file, o, "chrf", &run->test_chrf));
   TARN_TRY(tarn__run_file_real(file, o, "blimp", &run->test_blimp));
+  TARN_TRY(take_measures(run, file, arena));
   TARN_TRY(tarn__run_file_text(file, o, "signature", &run->test_signature, arena));
   TARN_TRY(tarn__run_file_text(file, o, "chrf_signature", &run->test_chrf_signature, arena));
   TARN_TRY(tarn__run_file_text(file, o, "checkpoint", &run->test_checkpoint, arena));

@@ -44,6 +44,19 @@ static tarn_status unknown_metric(const tarn_results *r, const char *metric) {
                     metric);
 }
 
+// What all finished runs chose their best checkpoint by, if it is the same.
+static const char *common_metric(const tarn_results *r) {
+  const char *metric = NULL;
+  for (size_t i = 0; i < r->run_count; i++) {
+    const tarn_results_run *run = &r->runs[i];
+    if (!is_finished(run)) continue;
+    if (!run->metric || (metric && strcmp(metric, run->metric) != 0) || !tarn_results_find(run, run->metric))
+      return "valid/loss";
+    metric = run->metric;
+  }
+  return metric;
+}
+
 static tarn_status find_metric(struct tarn__results_table_memory *t) {
   const tarn_results *r = t->results;
   const char *metric = t->options.metric;
@@ -57,7 +70,7 @@ static tarn_status find_metric(struct tarn__results_table_memory *t) {
                  run->path);
     all_bleu = all_bleu && tarn_results_find(run, "valid/bleu");
   }
-  if (!metric) metric = all_bleu ? "valid/bleu" : "valid/loss";
+  if (!metric) metric = all_bleu ? "valid/bleu" : common_metric(r);
   for (size_t i = 0; i < r->run_count && !t->public.metric; i++) {
     const tarn_results_series *series = tarn_results_find(&r->runs[i], metric);
     if (!series) continue;
@@ -212,20 +225,59 @@ static tarn_status check_pairs(const tarn_results_run *a, const tarn_results_run
   return TARN_STATUS_OK;
 }
 
+static bool is_measured(const tarn_results_run *run) { return run->test_set != NULL; }
+
+static bool all_tested_by(const tarn_results *r, const tarn_measure *measure) {
+  size_t count = 0;
+  for (size_t i = 0; i < r->run_count; i++) {
+    if (!is_finished(&r->runs[i]) || !is_measured(&r->runs[i])) continue;
+    if (isnan(r->runs[i].test[measure->metric])) return false;
+    count++;
+  }
+  return count > 0;
+}
+
+static void find_test_measure(struct tarn__results_table_memory *t) {
+  static const tarn_metric order[] = {TARN_METRIC_ACCURACY, TARN_METRIC_PEARSON, TARN_METRIC_BPC, TARN_METRIC_BPB,
+                                      TARN_METRIC_PPL};
+  const tarn_measure *own = tarn_measure_find(t->public.metric);
+  if (own && all_tested_by(t->results, own)) t->public.test_measure = own;
+  for (size_t i = 0; i < sizeof order / sizeof *order && !t->public.test_measure; i++)
+    if (all_tested_by(t->results, tarn_measure_of(order[i]))) t->public.test_measure = tarn_measure_of(order[i]);
+}
+
+static tarn_status check_measured(const tarn_results_run *a, const tarn_results_run *b) {
+  TARN_TRY(check_precisions(a, b));
+  TARN_REQUIRE(same_text(a->test_set, b->test_set) && a->test_size == b->test_size, DATA,
+               "%s and %s cannot stand in one table: they were tested on other data (%lld of %s and %lld of %s)",
+               a->path, b->path, (long long)a->test_size, shown(a->test_set), (long long)b->test_size,
+               shown(b->test_set));
+  TARN_REQUIRE(a->test_window == b->test_window && a->test_stride == b->test_stride, DATA,
+               "%s and %s cannot stand in one table: windows and strides of their tests differ (%lld and %lld, %lld "
+               "and %lld)",
+               a->path, b->path, (long long)a->test_window, (long long)a->test_stride, (long long)b->test_window,
+               (long long)b->test_stride);
+  return TARN_STATUS_OK;
+}
+
 // Fails unless all test scores of one kind are of one test; says in what they were computed where it is not fp32.
 static tarn_status check_tests(struct tarn__results_table_memory *t) {
   const tarn_results *r = t->results;
   const tarn_results_run *translated = NULL;
   const tarn_results_run *paired = NULL;
+  const tarn_results_run *measured = NULL;
   for (size_t i = 0; i < r->run_count; i++) {
     const tarn_results_run *run = &r->runs[i];
     if (!is_finished(run)) continue;
     if (!isnan(run->test_bleu) && translated) TARN_TRY(check_translations(translated, run));
     if (!isnan(run->test_blimp) && paired) TARN_TRY(check_pairs(paired, run));
+    if (is_measured(run) && measured) TARN_TRY(check_measured(measured, run));
+    if (is_measured(run) && !measured) measured = run;
     if (!isnan(run->test_bleu) && !translated) translated = run;
     if (!isnan(run->test_blimp) && !paired) paired = run;
   }
-  const tarn_results_run *tested = translated ? translated : paired;
+  const tarn_results_run *tested = translated ? translated : paired ? paired : measured;
+  find_test_measure(t);
   if (!tested || !tested->test_precision || strcmp(tested->test_precision, "fp32") == 0) return TARN_STATUS_OK;
   return tarn__table_note(t, "the tests were computed in %s", tested->test_precision);
 }

@@ -16,7 +16,8 @@ static const struct {
     [TARN_RESULTS_JUDGED_TEST_BLEU] = {"test_bleu", FIELD(test_bleu), false, true},
     [TARN_RESULTS_JUDGED_TEST_CHRF] = {"test_chrf", FIELD(test_chrf), false, true},
     [TARN_RESULTS_JUDGED_TEST_BLIMP] = {"test_blimp", FIELD(test_blimp), false, true},
-    [TARN_RESULTS_JUDGED_BEST] = {"best", FIELD(best), false, false},  // `less` is the table's
+    [TARN_RESULTS_JUDGED_TEST_SCORE] = {"test_score", FIELD(test_score), false, false},  // `less` is the measure's
+    [TARN_RESULTS_JUDGED_BEST] = {"best", FIELD(best), false, false},                    // `less` is the table's
     [TARN_RESULTS_JUDGED_AUCC] = {"aucc_mean", FIELD(aucc_mean), false, false},
     [TARN_RESULTS_JUDGED_MIN_LOSS] = {"min_loss", FIELD(min_loss), true, false},
     [TARN_RESULTS_JUDGED_MIN_TRAIN_LOSS] = {"min_train_loss", FIELD(min_train_loss), true, false},
@@ -201,7 +202,10 @@ static bool is_comparable(const struct tarn__results_table_memory *t, int measur
 
 static tarn_status judge_measure(struct tarn__results_table_memory *t, int measure, const tarn__test_outputs *outputs) {
   const size_t count = t->results->group_count;
-  const bool less = measure == TARN_RESULTS_JUDGED_BEST ? t->public.less : measures[measure].less;
+  const tarn_measure *tested = t->public.test_measure;
+  const bool less = measure == TARN_RESULTS_JUDGED_BEST         ? t->public.less
+                    : measure == TARN_RESULTS_JUDGED_TEST_SCORE ? tested && tested->less
+                                                                : measures[measure].less;
   work w = {.table = t,
             .judged = &t->public.judged[measure],
             .offset = measures[measure].offset,

@@ -107,7 +107,8 @@ static tarn_status look_into(search *s) {
   tarn_status status = tarn__sweep_same_test(&same, s->sweep, json);
   if (status == TARN_STATUS_OK && !same)
     tarn__log(TARN_LOG_WARNING,
-              "%s: its runs were tested otherwise (test: source, reference, beam, blimp, precision, checkpoint): none "
+              "%s: its runs were tested otherwise (test: source, reference, beam, blimp, labelled, text, window, "
+              "stride, precision, checkpoint): none "
               "is reused",
               s->folder);
   s->others = 0;

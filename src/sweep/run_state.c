@@ -16,6 +16,7 @@
 #include "store/checkpoint.h"
 #include "sweep/spec.h"
 #include "tarn/checkpoint.h"
+#include "tarn/measure.h"
 #include "tarn/version.h"
 #include "task/task.h"
 #include "text/json_text.h"
@@ -105,6 +106,11 @@ static bool is_own_test(const tarn_sweep *sweep, const tarn_sweep_run *run, cons
   if (!has_checkpoint(sweep, run, test)) return false;
   if (sweep->test_blimp)  // a sweep refuses what is too long for the model
     return has_text(test, "folder", sweep->test_blimp) && json_integer_value(json_object_get(test, "truncated")) == 0;
+  if (sweep->test_labelled) return has_text(test, "data", sweep->test_labelled);
+  if (sweep->test_text)
+    return has_text(test, "text", sweep->test_text) &&
+           json_integer_value(json_object_get(test, "window")) == sweep->test_window &&
+           json_integer_value(json_object_get(test, "stride")) == sweep->test_stride;
   int64_t beam = sweep->test_beam ? sweep->test_beam : sweep->variants[run->variant].config->translate.beam;
   return has_text(test, "source", sweep->test_source) && has_text(test, "reference", sweep->test_reference) &&
          json_integer_value(json_object_get(test, "beam")) == beam;
@@ -116,10 +122,25 @@ static tarn_status take_failure(tarn_sweep *sweep, tarn_sweep_run *run, const js
   return tarn__sweep_text(sweep, &run->message, "%.1000s", message ? message : "it failed");
 }
 
+// The measures of a test with labels, {"value", "low", "high"} each, or of a text, a number each. True: there is one.
+static bool take_measures(tarn_sweep_run *run, const json_t *test) {
+  bool any = false;
+  for (int m = 0; m < TARN_METRIC_COUNT; m++) {
+    const json_t *measure = json_object_get(test, tarn_measure_of((tarn_metric)m)->word);
+    const json_t *value = json_is_object(measure) ? json_object_get(measure, "value") : measure;
+    if (!json_is_number(value)) continue;
+    run->test[m] = json_number_value(value);
+    any = true;
+  }
+  return any;
+}
+
 // Of a run whose training is over.
 static tarn_status read_test(tarn_sweep *sweep, tarn_sweep_run *run) {
+  const bool measured = sweep->test_labelled || sweep->test_text;
   run->test_bleu = run->test_blimp = NAN;
-  if (!sweep->test_source && !sweep->test_blimp) run->state = TARN_SWEEP_FINISHED;
+  for (int m = 0; m < TARN_METRIC_COUNT; m++) run->test[m] = NAN;
+  if (!sweep->test_source && !sweep->test_blimp && !measured) run->state = TARN_SWEEP_FINISHED;
   if (run->state == TARN_SWEEP_FINISHED) return TARN_STATUS_OK;
   json_t *test;
   tarn_status status = TARN_STATUS_OK;
@@ -127,6 +148,8 @@ static tarn_status read_test(tarn_sweep *sweep, tarn_sweep_run *run) {
   const json_t *score = json_object_get(test, sweep->test_blimp ? "blimp" : "bleu");
   if (has_text(test, "status", "failed")) {
     status = take_failure(sweep, run, test);
+  } else if (measured) {
+    if (test && is_own_test(sweep, run, test) && take_measures(run, test)) run->state = TARN_SWEEP_FINISHED;
   } else if (json_is_number(score) && is_own_test(sweep, run, test)) {
     *(sweep->test_blimp ? &run->test_blimp : &run->test_bleu) = json_number_value(score);
     run->state = TARN_SWEEP_FINISHED;

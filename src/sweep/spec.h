@@ -1,5 +1,5 @@
-// What a sweep consists of, for the files that share it: sweep_read.c, sweep_open.c, equalize.c, estimate.c,
-// sweep_files.c, run_state.c, reuse.c, sweep_run.c, child.c.
+// What a sweep consists of, for the files that share it: sweep_read.c, sweep_grid.c, sweep_open.c, equalize.c,
+// estimate.c, sweep_files.c, run_state.c, reuse.c, sweep_run.c, child.c.
 #ifndef TARN_SWEEP_SPEC_H
 #define TARN_SWEEP_SPEC_H
 
@@ -15,11 +15,19 @@
 #define TARN__SWEEP_BASE "base.yaml"
 #define TARN__SWEEP_JSON "sweep.json"
 
+enum { TARN__SWEEP_VARIANTS = 1000, TARN__SWEEP_GRID_KEYS = 32 };
+
 // A list of changes to the base configuration.
 typedef struct tarn__sweep_edits {
   tarn__config_edit *items;
   size_t count, capacity;
 } tarn__sweep_edits;
+
+// Lists of values for keys. `points` is the number of their combinations, 0: there is no grid.
+typedef struct tarn__sweep_grid {
+  tarn__sweep_edits edits;  // the values are lists of scalars
+  int64_t points;
+} tarn__sweep_grid;
 
 struct tarn__sweep_memory {
   tarn__arena arena;
@@ -28,8 +36,9 @@ struct tarn__sweep_memory {
   char *base_path, *base_text;  // the base configuration
   size_t base_size;
   tarn__sweep_edits set;         // for all variants, with what a sweep sets by itself
+  const char *baseline;          // as the file names it: a variant, or one whose points a grid made
   tarn_sweep_variant *variants;  // the writable faces of the public lists
-  tarn__sweep_edits *edits;      // [variants] of each variant
+  tarn__sweep_edits *edits;      // [variants] of each variant, the values of its grid last
   tarn_config **configs;         // [variants]
   int64_t *seeds;
   tarn_sweep_run *runs;
@@ -43,6 +52,20 @@ tarn_status tarn__sweep_text(tarn_sweep *sweep, const char **out, const char *fo
 
 // Reads the file into name, seeds, parallel, threads, budget, test, set, and names, edits and equalize of the variants.
 tarn_status tarn__sweep_read(tarn_sweep *sweep, const char *path) TARN_CHECKED;
+
+// The keys of `set`, of a variant or of a grid, but for `equalize` and `grid` of a variant.
+tarn_status tarn__sweep_read_edits(tarn_sweep *sweep, tarn__sweep_edits *edits,
+                                   const tarn__yaml_node *node) TARN_CHECKED;
+// The changes of a variant as "key=value", for people: lists and maps in one line.
+tarn_status tarn__sweep_describe(tarn_sweep *sweep, tarn_sweep_variant *variant,
+                                 const tarn__sweep_edits *edits) TARN_CHECKED;
+// Whether a text can be the name of a variant, and so of a folder.
+bool tarn__sweep_is_name(const char *name);
+// The keys and lists of a node `grid`; the caller frees the list of edits, also after a failure.
+tarn_status tarn__sweep_grid_read(tarn_sweep *sweep, tarn__sweep_grid *grid, const tarn__yaml_node *node) TARN_CHECKED;
+// Adds a variant of the file for each point of its grid, or the variant itself where it has none.
+tarn_status tarn__sweep_add_points(tarn_sweep *sweep, const tarn__yaml_node *entry, const tarn__sweep_edits *edits,
+                                   const tarn__sweep_grid *grid, tarn_sweep_equalize equalize) TARN_CHECKED;
 
 // The base with `set`, then the changes of a variant (NULL: none), for a seed.
 tarn_status tarn__sweep_config(const tarn_sweep *sweep, tarn_config **config, const tarn__sweep_edits *edits,

@@ -127,6 +127,15 @@ static json_t *variants_of(const tarn_sweep *sweep) {
     const tarn_sweep_variant *v = &sweep->variants[i];
     json_t *entry = json_pack("{s:s, s:o, s:o}", "name", v->name, "set", pairs(v->changes, v->change_count),
                               "equalized", equalized(v));
+    // The file's name of the variant, and which point of its grid it is.
+    int failed = v->grid && json_object_set_new(entry, "grid", json_string(v->grid)) != 0;
+    if (v->grid && !failed)
+      failed = json_object_set_new(entry, "point",
+                                   pairs(v->changes + v->change_count - v->point_count, v->point_count)) != 0;
+    if (failed) {
+      json_decref(entry);
+      entry = NULL;
+    }
     if (json_array_append_new(list, entry) == 0) continue;
     json_decref(list);
     list = NULL;
@@ -152,6 +161,12 @@ static json_t *test_of(const tarn_sweep *sweep) {
                                : tarn_checkpoint_choice_name(sweep->test_checkpoint);
   if (sweep->test_blimp)
     return json_pack("{s:s, s:s, s:s*}", "blimp", sweep->test_blimp, "precision", precision, "checkpoint", checkpoint);
+  if (sweep->test_labelled)
+    return json_pack("{s:s, s:s, s:s*}", "labelled", sweep->test_labelled, "precision", precision, "checkpoint",
+                     checkpoint);
+  if (sweep->test_text)
+    return json_pack("{s:s, s:I, s:I, s:s, s:s*}", "text", sweep->test_text, "window", (json_int_t)sweep->test_window,
+                     "stride", (json_int_t)sweep->test_stride, "precision", precision, "checkpoint", checkpoint);
   if (!sweep->test_source) return json_null();
   return json_pack("{s:s, s:s, s:I, s:s, s:s*}", "source", sweep->test_source, "reference", sweep->test_reference,
                    "beam", (json_int_t)sweep->test_beam, "precision", precision, "checkpoint", checkpoint);
@@ -161,7 +176,7 @@ static tarn_status write_json(const tarn_sweep *sweep) {
   const tarn_config *config = sweep->variants[sweep->baseline].config;
   json_t *budget = sweep->budget_seconds > 0 ? json_real(sweep->budget_seconds) : json_null();
   json_t *object = json_pack("{s:s, s:s, s:o, s:s, s:o, s:o, s:I, s:I, s:o}", "name", sweep->name, "baseline",
-                             sweep->variants[sweep->baseline].name, "budget_seconds", budget, "clock",
+                             sweep->memory->baseline, "budget_seconds", budget, "clock",
                              config->train.clock == TARN_CLOCK_CPU ? "cpu" : "wall", "variants", variants_of(sweep),
                              "seeds", seeds_of(sweep), "parallel", (json_int_t)sweep->parallel, "threads",
                              (json_int_t)sweep->threads, "test", test_of(sweep));
@@ -243,10 +258,11 @@ static tarn_status check_old(const tarn_sweep *sweep, const json_t *old, const c
   TARN_TRY(tarn__sweep_each_run(sweep->folder, old, check_listed, (void *)(uintptr_t)sweep));
   if (!json_is_object(json_object_get(old, "test"))) return TARN_STATUS_OK;
   TARN_TRY(tarn__sweep_same_test(&same, sweep, old));
-  TARN_REQUIRE(same, USAGE,
-               "%s: its runs are tested otherwise (test: source, reference, beam, blimp, precision, checkpoint); use "
-               "another folder",
-               path);
+  TARN_REQUIRE(
+      same, USAGE,
+      "%s: its runs are tested otherwise (test: source, reference, beam, blimp, labelled, text, window, stride, "
+      "precision, checkpoint); use another folder",
+      path);
   return TARN_STATUS_OK;
 }
 

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "base/file_kind.h"
@@ -111,7 +112,7 @@ static tarn_status list_runs(tarn_sweep *sweep) {
     for (size_t v = 0; v < sweep->variant_count; v++) {
       tarn_sweep_run *run = &m->runs[sweep->run_count++];
       *run = (tarn_sweep_run){.variant = v, .seed = sweep->seeds[s], .loss = NAN, .test_bleu = NAN, .test_blimp = NAN};
-      for (int k = 0; k < TARN_METRIC_COUNT; k++) run->valid[k] = NAN;
+      for (int k = 0; k < TARN_METRIC_COUNT; k++) run->valid[k] = run->test[k] = NAN;
       if (!sweep->folder) continue;
       TARN_TRY(tarn__sweep_text(sweep, &run->path, "%s/%s/seed-%lld", sweep->folder, sweep->variants[v].name,
                                 (long long)run->seed));
@@ -161,19 +162,40 @@ static tarn_status check_pairs(const char *path) {
   return TARN_STATUS_OK;
 }
 
+static tarn_status check_labelled(const char *path) {
+  tarn__shard shard = {0};
+  tarn_status status = tarn__shard_open(&shard, path);
+  if (status == TARN_STATUS_OK && !shard.labels && !shard.numbers)
+    status = tarn__fail(TARN_STATUS_DATA, "%s: the shard has no labels (tarn prepare --labels)", path);
+  tarn__shard_close(&shard);
+  return status == TARN_STATUS_OK ? status : tarn__fail_prefix(status, "test: labelled: ");
+}
+
+static tarn_status check_text(const char *path) {
+  TARN_REQUIRE(access(path, R_OK) == 0, IO, "test: text: %s: cannot be read: %s", path, strerror(errno));
+  return TARN_STATUS_OK;
+}
+
 // What would end every run hours later is found now.
 static tarn_status check_test(const tarn_sweep *sweep) {
   tarn_score_lines source = {0};
   tarn_score_lines reference = {0};
-  if (!sweep->test_source && !sweep->test_blimp) return TARN_STATUS_OK;
+  if (!sweep->test_source && !sweep->test_blimp && !sweep->test_labelled && !sweep->test_text) return TARN_STATUS_OK;
   for (size_t i = 0; i < sweep->variant_count; i++) {
     const tarn__task *task = tarn__config_task(sweep->variants[i].config);
     TARN_REQUIRE(!sweep->test_source || task->uses >> TARN__USE_TRANSLATE & 1u, USAGE,
                  "test: the variant %s is %s, which does not translate", sweep->variants[i].name, task->model);
     TARN_REQUIRE(!sweep->test_blimp || task->uses >> TARN__USE_SCORE_TEXT & 1u, USAGE,
                  "test: the variant %s is %s, and blimp is for language models", sweep->variants[i].name, task->model);
+    TARN_REQUIRE(!sweep->test_text || task->uses >> TARN__USE_SCORE_TEXT & 1u, USAGE,
+                 "test: the variant %s is %s, and text is for language models", sweep->variants[i].name, task->model);
+    TARN_REQUIRE(!sweep->test_labelled || task->uses >> TARN__USE_CLASSIFY & 1u, USAGE,
+                 "test: the variant %s is %s, and labelled is for classifiers and regression models",
+                 sweep->variants[i].name, task->model);
   }
   if (sweep->test_blimp) return check_pairs(sweep->test_blimp);
+  if (sweep->test_labelled) return check_labelled(sweep->test_labelled);
+  if (sweep->test_text) return check_text(sweep->test_text);
   tarn_status status = tarn_score_lines_open(&source, sweep->test_source);
   if (status == TARN_STATUS_OK) status = tarn_score_lines_open(&reference, sweep->test_reference);
   if (status == TARN_STATUS_OK) status = tarn_score_lines_match(&source, &reference);

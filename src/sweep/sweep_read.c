@@ -11,7 +11,7 @@
 #include "sweep/spec.h"
 #include "tarn/text.h"
 
-enum { MOST_VARIANTS = 1000, PATH_TEXT = 256, LARGEST_FILE = 1 << 20 };
+enum { PATH_TEXT = 256, LARGEST_FILE = 1 << 20 };
 
 static const char *const equalize_names[TARN_SWEEP_EQUALIZE_COUNT] = {"no", "parameters", "trained", "flops"};
 
@@ -146,7 +146,7 @@ static tarn_status flatten(tarn_sweep *sweep, tarn__sweep_edits *edits, const ch
   for (const tarn__yaml_node *entry = map->first; entry; entry = entry->next) {
     char path[PATH_TEXT];
     const char *copy;
-    if (!*prefix && strcmp(entry->key, "equalize") == 0) continue;
+    if (!*prefix && (strcmp(entry->key, "equalize") == 0 || strcmp(entry->key, "grid") == 0)) continue;
     if (snprintf(path, sizeof path, "%s%s%s", prefix, *prefix ? "." : "", entry->key) >= (int)sizeof path)
       return tarn__yaml_fail(entry, "a key of more than %d bytes", PATH_TEXT - 1);
     if (entry->type == TARN__YAML_MAP && !is_option(path)) {
@@ -164,16 +164,14 @@ static tarn_status flatten(tarn_sweep *sweep, tarn__sweep_edits *edits, const ch
   return TARN_STATUS_OK;
 }
 
-// The keys of `set` or of a variant, but for `equalize` of a variant.
-static tarn_status read_edits(tarn_sweep *sweep, tarn__sweep_edits *edits, const tarn__yaml_node *node) {
+tarn_status tarn__sweep_read_edits(tarn_sweep *sweep, tarn__sweep_edits *edits, const tarn__yaml_node *node) {
   if (tarn__yaml_is_empty(node)) return TARN_STATUS_OK;
   if (node->type != TARN__YAML_MAP)
     return tarn__yaml_fail(node, "expected keys of a configuration and their values, such as train.lr: 0.001");
   return flatten(sweep, edits, "", node);
 }
 
-// The changes as "key=value", for people: lists and maps in one line.
-static tarn_status describe(tarn_sweep *sweep, tarn_sweep_variant *variant, const tarn__sweep_edits *edits) {
+tarn_status tarn__sweep_describe(tarn_sweep *sweep, tarn_sweep_variant *variant, const tarn__sweep_edits *edits) {
   void *memory;
   TARN_TRY(tarn__arena_alloc(&sweep->memory->arena, &memory, edits->count, sizeof(char *)));
   const char **changes = memory;
@@ -203,45 +201,53 @@ static bool is_taken(const char *name) {
          strcmp(name, TARN__SWEEP_JSON) == 0;
 }
 
-static bool is_name(const char *name) {
+bool tarn__sweep_is_name(const char *name) {
   size_t length = strlen(name);
   return length > 0 && length < TARN_SWEEP_NAME && name[0] != '.' && name[0] != '-' &&
          strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+.") == length;
 }
 
+// The name of a variant, its keys, and its points of the grid: its own, or that of all.
+static tarn_status read_variant(tarn_sweep *sweep, const tarn__yaml_node *entry, tarn_sweep_equalize equalize,
+                                const tarn__sweep_grid *general) {
+  char shown[TARN__YAML_SHOWN];
+  tarn__sweep_grid own = {0};
+  tarn__sweep_edits edits = {0};
+  if (!tarn__sweep_is_name(entry->key))
+    return tarn__yaml_fail(entry, "\"%s\" is not a name of a variant: at most %d letters, digits, _ - + and .",
+                           tarn__yaml_show(shown, entry->key), TARN_SWEEP_NAME - 1);
+  if (is_taken(entry->key))
+    return tarn__yaml_fail(entry, "\"%s\" is not a name of a variant: the sweep has a file of that name", entry->key);
+  const tarn__yaml_node *grid = entry->type == TARN__YAML_MAP ? tarn__yaml_get(entry, "grid") : NULL;
+  tarn_status status = tarn__sweep_read_edits(sweep, &edits, entry);
+  if (status == TARN_STATUS_OK) status = read_equalize(tarn__yaml_get(entry, "equalize"), &equalize);
+  if (status == TARN_STATUS_OK && grid) status = tarn__sweep_grid_read(sweep, &own, grid);
+  if (status == TARN_STATUS_OK) status = tarn__sweep_add_points(sweep, entry, &edits, grid ? &own : general, equalize);
+  tarn__free(edits.items);
+  tarn__free(own.edits.items);
+  return status;
+}
+
 static tarn_status read_variants(tarn_sweep *sweep, tarn_sweep_equalize equalize) {
   struct tarn__sweep_memory *m = sweep->memory;
   const tarn__yaml_node *map = tarn__yaml_get(m->root, "variants");
-  size_t count = 0;
+  const tarn__yaml_node *node = tarn__yaml_get(m->root, "grid");
+  tarn__sweep_grid general = {0};
   void *memory;
   if (tarn__yaml_is_empty(map) || map->type != TARN__YAML_MAP || !map->first)
     return tarn__yaml_fail(map ? map : m->root, "variants: there are none; give at least one name with its keys");
-  for (const tarn__yaml_node *entry = map->first; entry; entry = entry->next) count++;
-  if (count > MOST_VARIANTS) return tarn__yaml_fail(map, "variants: more than %d", MOST_VARIANTS);
-  TARN_TRY(tarn__arena_alloc(&m->arena, &memory, count, sizeof *m->variants));
+  TARN_TRY(tarn__arena_alloc(&m->arena, &memory, TARN__SWEEP_VARIANTS, sizeof *m->variants));
   m->variants = memory;
-  TARN_TRY(tarn__arena_alloc(&m->arena, &memory, count, sizeof *m->edits));
+  TARN_TRY(tarn__arena_alloc(&m->arena, &memory, TARN__SWEEP_VARIANTS, sizeof *m->edits));
   m->edits = memory;
-  TARN_TRY(tarn__arena_alloc(&m->arena, &memory, count, sizeof *m->configs));
+  TARN_TRY(tarn__arena_alloc(&m->arena, &memory, TARN__SWEEP_VARIANTS, sizeof *m->configs));
   m->configs = memory;
   sweep->variants = m->variants;
-  sweep->variant_count = count;
-  size_t i = 0;
-  for (const tarn__yaml_node *entry = map->first; entry; entry = entry->next, i++) {
-    tarn_sweep_variant *variant = &m->variants[i];
-    char shown[TARN__YAML_SHOWN];
-    if (!is_name(entry->key))
-      return tarn__yaml_fail(entry, "\"%s\" is not a name of a variant: at most %d letters, digits, _ - + and .",
-                             tarn__yaml_show(shown, entry->key), TARN_SWEEP_NAME - 1);
-    if (is_taken(entry->key))
-      return tarn__yaml_fail(entry, "\"%s\" is not a name of a variant: the sweep has a file of that name", entry->key);
-    variant->name = entry->key;
-    variant->equalize = equalize;
-    TARN_TRY(read_edits(sweep, &m->edits[i], entry));
-    TARN_TRY(describe(sweep, variant, &m->edits[i]));
-    TARN_TRY(read_equalize(tarn__yaml_get(entry, "equalize"), &variant->equalize));
-  }
-  return TARN_STATUS_OK;
+  tarn_status status = node ? tarn__sweep_grid_read(sweep, &general, node) : TARN_STATUS_OK;
+  for (const tarn__yaml_node *entry = map->first; entry && status == TARN_STATUS_OK; entry = entry->next)
+    status = read_variant(sweep, entry, equalize, &general);
+  tarn__free(general.edits.items);
+  return status;
 }
 
 static tarn_status read_baseline(tarn_sweep *sweep) {
@@ -249,11 +255,15 @@ static tarn_status read_baseline(tarn_sweep *sweep) {
   const char *name;
   TARN_TRY(read_text(root, "baseline", &name));
   if (!name) return tarn__yaml_fail(root, "baseline is missing: the name of the variant that others are compared with");
-  const char *names[MOST_VARIANTS];
+  const char *names[TARN__SWEEP_VARIANTS];
   for (size_t i = 0; i < sweep->variant_count; i++) {
-    names[i] = sweep->variants[i].name;
+    const tarn_sweep_variant *v = &sweep->variants[i];
+    names[i] = v->grid ? v->grid : v->name;
     sweep->baseline = i;
-    if (strcmp(names[i], name) == 0) return TARN_STATUS_OK;
+    if (strcmp(names[i], name) == 0 || strcmp(v->name, name) == 0) {
+      sweep->memory->baseline = name;
+      return TARN_STATUS_OK;
+    }
   }
   return unknown_word(tarn__yaml_get(root, "baseline"), "variant in baseline", name, names, sweep->variant_count);
 }
@@ -309,26 +319,49 @@ static tarn_status read_checkpoint(const tarn__yaml_node *map, tarn_checkpoint_c
                       TARN_CHECKPOINT_CHOICE_COUNT - 1);
 }
 
+// What is tested is one of four things, and each has keys of its own.
+static tarn_status check_test_keys(const tarn_sweep *sweep, const tarn__yaml_node *node) {
+  const bool pairs = sweep->test_blimp, labelled = sweep->test_labelled, text = sweep->test_text;
+  const bool translated = sweep->test_source || sweep->test_reference;
+  const tarn__yaml_node *beam = tarn__yaml_get(node, "beam");
+  if (pairs && translated)
+    return tarn__yaml_fail(node, "test: blimp is for language models, source and reference are for translation");
+  if (pairs + labelled + text + translated > 1)
+    return tarn__yaml_fail(node, "test: only one of source with reference, blimp, text and labelled");
+  if (pairs && !tarn__yaml_is_empty(beam))
+    return tarn__yaml_fail(beam, "test.beam: blimp scores sentences and searches none; leave it out");
+  if (!translated && !tarn__yaml_is_empty(beam))
+    return tarn__yaml_fail(beam, "test.beam: only translation searches; leave it out");
+  if (translated ? !sweep->test_source || !sweep->test_reference : !pairs && !labelled && !text)
+    return tarn__yaml_fail(node, "test: source and reference are needed, or blimp, text or labelled");
+  if (sweep->test_window && !sweep->test_stride)
+    return tarn__yaml_fail(tarn__yaml_get(node, "window"), "test.window: needs test.stride");
+  if (sweep->test_stride && !text)
+    return tarn__yaml_fail(tarn__yaml_get(node, "stride"), "test.stride: is for test.text");
+  if (sweep->test_window && sweep->test_stride > sweep->test_window)
+    return tarn__yaml_fail(tarn__yaml_get(node, "stride"), "test.stride: at most test.window");
+  return TARN_STATUS_OK;
+}
+
 static tarn_status read_test(tarn_sweep *sweep) {
-  static const char *const names[] = {"source", "reference", "beam", "blimp", "precision", "checkpoint"};
+  static const char *const names[] = {"source",    "reference",  "beam", "blimp",  "labelled",
+                                      "precision", "checkpoint", "text", "window", "stride"};
   const tarn__yaml_node *node = tarn__yaml_get(sweep->memory->root, "test");
   if (tarn__yaml_is_empty(node)) return TARN_STATUS_OK;
-  if (node->type != TARN__YAML_MAP) return tarn__yaml_fail(node, "test: expected source, reference and beam, or blimp");
+  if (node->type != TARN__YAML_MAP)
+    return tarn__yaml_fail(node, "test: expected source, reference and beam, or blimp, text or labelled");
   TARN_TRY(check_keys(node, "key in test", names, sizeof names / sizeof *names));
   TARN_TRY(read_text(node, "blimp", &sweep->test_blimp));
+  TARN_TRY(read_text(node, "labelled", &sweep->test_labelled));
+  TARN_TRY(read_text(node, "text", &sweep->test_text));
   TARN_TRY(read_text(node, "source", &sweep->test_source));
   TARN_TRY(read_text(node, "reference", &sweep->test_reference));
   TARN_TRY(read_optional_integer(node, "beam", 0, 1024, &sweep->test_beam));
+  TARN_TRY(read_optional_integer(node, "window", 1, 10000000, &sweep->test_window));
+  TARN_TRY(read_optional_integer(node, "stride", 1, 10000000, &sweep->test_stride));
   TARN_TRY(read_precision(node, &sweep->test_precision));
   TARN_TRY(read_checkpoint(node, &sweep->test_checkpoint));
-  if (sweep->test_blimp && (sweep->test_source || sweep->test_reference))
-    return tarn__yaml_fail(node, "test: blimp is for language models, source and reference are for translation");
-  const tarn__yaml_node *beam = tarn__yaml_get(node, "beam");
-  if (sweep->test_blimp && !tarn__yaml_is_empty(beam))
-    return tarn__yaml_fail(beam, "test.beam: blimp scores sentences and searches none; leave it out");
-  if (!sweep->test_blimp && (!sweep->test_source || !sweep->test_reference))
-    return tarn__yaml_fail(node, "test: source and reference are needed, or blimp");
-  return TARN_STATUS_OK;
+  return check_test_keys(sweep, node);
 }
 
 // The base is a file next to the sweep file.
@@ -382,7 +415,7 @@ static tarn_status add_own_settings(tarn_sweep *sweep) {
 
 tarn_status tarn__sweep_read(tarn_sweep *sweep, const char *path) {
   static const char *const names[] = {"name",     "base",    "set",    "variants", "baseline", "seeds",
-                                      "parallel", "threads", "budget", "test",     "equalize"};
+                                      "parallel", "threads", "budget", "test",     "equalize", "grid"};
   struct tarn__sweep_memory *m = sweep->memory;
   char *text;
   size_t size;
@@ -402,9 +435,12 @@ tarn_status tarn__sweep_read(tarn_sweep *sweep, const char *path) {
   if (!tarn__yaml_is_empty(budget)) TARN_TRY(read_budget(budget, &sweep->budget_seconds));
   TARN_TRY(add_own_settings(sweep));
   const tarn__yaml_node *set = tarn__yaml_get(m->root, "set");
-  const tarn__yaml_node *misplaced = set && set->type == TARN__YAML_MAP ? tarn__yaml_get(set, "equalize") : NULL;
-  if (misplaced) return tarn__yaml_fail(misplaced, "equalize is no key of a configuration; it stands beside set");
-  TARN_TRY(read_edits(sweep, &m->set, set));
+  static const char *const own[] = {"equalize", "grid"};
+  for (size_t i = 0; i < 2 && set && set->type == TARN__YAML_MAP; i++) {
+    const tarn__yaml_node *misplaced = tarn__yaml_get(set, own[i]);
+    if (misplaced) return tarn__yaml_fail(misplaced, "%s is no key of a configuration; it stands beside set", own[i]);
+  }
+  TARN_TRY(tarn__sweep_read_edits(sweep, &m->set, set));
   TARN_TRY(read_equalize(tarn__yaml_get(m->root, "equalize"), &equalize));
   TARN_TRY(read_variants(sweep, equalize));
   TARN_TRY(read_baseline(sweep));

@@ -126,6 +126,8 @@ static tarn_status start_process(state *s, job *j) {
   const tarn_sweep *sweep = s->sweep;
   char threads[32];
   char beam[32];
+  char window[32];
+  char stride[32];
   char errors[PATH_MAX];
   const char *precision = tarn_translate_precision_name(sweep->test_precision);
   const char *program = s->options->program ? s->options->program : "/proc/self/exe";
@@ -158,7 +160,19 @@ static tarn_status start_process(state *s, job *j) {
   const char *pairs[] = {"tarn",        "test",     j->run->path, "--blimp", sweep->test_blimp,
                          "--precision", precision,  "--threads",  threads,   "--quiet",
                          memory,        operations, which,        choice,    NULL};
-  const char *const *test = sweep->test_blimp ? pairs : translate;
+  const char *labelled[] = {"tarn",        "test",     j->run->path, "--labelled", sweep->test_labelled,
+                            "--precision", precision,  "--threads",  threads,      "--quiet",
+                            memory,        operations, which,        choice,       NULL};
+  snprintf(window, sizeof window, "%lld", (long long)sweep->test_window);
+  snprintf(stride, sizeof stride, "%lld", (long long)sweep->test_stride);
+  const char *text[] = {"tarn",     "test",      j->run->path, "--text",  sweep->test_text,
+                        "--window", window,      "--stride",   stride,    "--precision",
+                        precision,  "--threads", threads,      "--quiet", memory,
+                        operations, which,       choice,       NULL};
+  const char *const *test = sweep->test_blimp      ? pairs
+                            : sweep->test_labelled ? labelled
+                            : sweep->test_text     ? text
+                                                   : translate;
   TARN_TRY(tarn__path_join(errors, j->run->path, "errors.txt"));
   return tarn__child_start(&j->pid, program, j->testing ? test : train, errors);
 }

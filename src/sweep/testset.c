@@ -259,6 +259,50 @@ static tarn_status run_labels(tarn_testset_result *r, const tarn_testset_options
   return status;
 }
 
+static tarn_status write_text_scores(const tarn_testset_options *o, const tarn_testset_result *r,
+                                     const char *checkpoint) {
+  char *text;
+  const tarn_lm_total *t = &r->text;
+  TARN_TRY(dump_json(
+      &text, o->run,
+      json_pack("{s:f, s:f, s:f, s:f, s:I, s:I, s:I, s:I, s:I, s:f, s:o, s:s, s:o, s:I, s:I}", "nll",
+                -t->log_probability / (double)t->tokens, "ppl", tarn_lm_perplexity(t), "bpc",
+                tarn_lm_bits_per_character(t), "bpb", tarn_lm_bits_per_byte(t), "lines", (json_int_t)t->lines, "tokens",
+                (json_int_t)t->tokens, "characters", (json_int_t)t->characters, "bytes", (json_int_t)t->bytes,
+                "unknown", (json_int_t)t->unknown, "seconds", r->seconds, "checkpoint",
+                tarn__json_text(name_of(checkpoint)), "precision", tarn_translate_precision_name(o->precision), "text",
+                tarn__json_text(o->text), "window", (json_int_t)o->window, "stride", (json_int_t)o->stride)));
+  const tarn_status status = write_json(o->run, text);
+  free(text);
+  return status;
+}
+
+static tarn_status add_line(void *user, int64_t number, const tarn_lm_line *line) {
+  (void)number;
+  tarn_lm_total_add(user, line);
+  return TARN_STATUS_OK;
+}
+
+static tarn_status run_text(tarn_testset_result *r, const tarn_testset_options *o) {
+  tarn_lm *lm = NULL;
+  tarn_lm_options options;
+  tarn_lm_default(&options);
+  options.precision = o->precision;
+  options.overlong = o->overlong;
+  options.threads = o->threads;
+  tarn_status status = tarn_lm_open(&lm, o->checkpoint ? o->checkpoint : o->run, &options);
+  const double begun = tarn__seconds();
+  if (status == TARN_STATUS_OK)
+    status = o->stride ? tarn_lm_score_stream(lm, &r->text, o->text, o->window, o->stride, NULL, NULL)
+                       : tarn_lm_score_file(lm, o->text, add_line, &r->text);
+  if (status == TARN_STATUS_OK && r->text.tokens == 0)
+    status = tarn__fail(TARN_STATUS_DATA, "%s: there is nothing to score", o->text);
+  r->seconds = tarn__seconds() - begun;
+  if (status == TARN_STATUS_OK) status = write_text_scores(o, r, tarn_lm_path(lm));
+  tarn_lm_close(&lm);
+  return status;
+}
+
 static tarn_status run_translation(tarn_testset_result *result, const tarn_testset_options *o, const char *path) {
   tarn_config *config = NULL;
   tarn_translator *translator = NULL;
@@ -284,20 +328,23 @@ static tarn_status run_translation(tarn_testset_result *result, const tarn_tests
 tarn_status tarn_testset_run(tarn_testset_result *result, const tarn_testset_options *o) {
   char path[PATH_MAX];
   *result = (tarn_testset_result){0};
-  const bool other = o->blimp || o->labelled;
-  TARN_REQUIRE(
-      o->run && !(o->blimp && o->labelled) && (other ? !o->source && !o->reference : o->source && o->reference), USAGE,
-      "a test needs a run, and a source and a reference, or a folder of minimal pairs, or a set with labels");
+  const int other = (o->blimp != NULL) + (o->labelled != NULL) + (o->text != NULL);
+  TARN_REQUIRE(o->run && other <= 1 && (other ? !o->source && !o->reference : o->source && o->reference), USAGE,
+               "a test needs a run, and a source and a reference, or a folder of minimal pairs, or a set with labels, "
+               "or a text");
   TARN_REQUIRE(!other || o->beam == 0, USAGE,
-               "minimal pairs and labels are scored without a search, so they take no beam");
+               "minimal pairs, labels and texts are scored without a search, so they take no beam");
+  TARN_REQUIRE(o->stride >= 0 && o->window >= 0 && (o->stride ? o->text != NULL : o->window == 0), USAGE,
+               "a window and its stride are for a text");
   TARN_REQUIRE(tarn_translate_precision_name(o->precision), USAGE, "a test in a precision that does not exist");
-  TARN_REQUIRE(o->blimp || o->overlong == TARN_TRANSLATE_OVERLONG_REFUSE, USAGE,
-               "sources are always cut to what the model takes: overlong is for minimal pairs");
+  TARN_REQUIRE(o->blimp || (o->text && !o->stride) || o->overlong == TARN_TRANSLATE_OVERLONG_REFUSE, USAGE,
+               "sources are always cut to what the model takes: overlong is for minimal pairs and lines of a text");
   TARN_TRY(tarn__path_join(path, o->run, "config.yaml"));
   if (!tarn__file_exists(path)) {
     tarn_status status = tarn__fail(TARN_STATUS_USAGE, "%s: no run: there is no config.yaml", o->run);
     return tarn__file_kind_explain(status, o->run, TARN__FILE_KIND_RUN);
   }
   if (o->labelled) return run_labels(result, o);
+  if (o->text) return run_text(result, o);
   return o->blimp ? run_pairs(result, o) : run_translation(result, o, path);
 }
