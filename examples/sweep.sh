@@ -1,5 +1,5 @@
 # The end of the scripts that run the sweeps of these folders: trains, tests and reports. Sourced with $tarn, the program; $sweep,
-# the file; $1, its name, in the folder of the results.
+# the file; $1, its name, in the folder of the results; and, where there are any, $options of tarn sweep in a list.
 
 # What another sweep of this folder has trained already is not trained again.
 reuse=()
@@ -8,7 +8,8 @@ for other in */sweep.json; do
 done
 # Runs that fail, as those that diverge, are told in the report too.
 code=0
-"$tarn" sweep "$sweep" --output "$1" "${reuse[@]}" || code=$?
+"$tarn" sweep "$sweep" --output "$1" "${reuse[@]}" ${options[@]+"${options[@]}"} || code=$?
+case " ${options[*]-} " in *" --dry-run "*) exit $code ;; esac
 if [ $code -gt 1 ] || [ ! -e "$1/sweep.json" ]; then
   echo "run.sh: stopped in $PWD; the same command goes on" >&2
   exit $code
