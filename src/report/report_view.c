@@ -137,9 +137,16 @@ const char *tarn__report_frozen(tarn__report *view, const tarn_results_group *gr
     if (start > at_once) at_once = start;
     if (run->freeze_count - start > later) later = run->freeze_count - start;
   }
-  // As of a body that is fine-tuned in part, whose frozen layers are no reservoirs.
-  if (at_once) text = tarn__report_text(view, "%s, %zu more parts from update 0", text, at_once);
-  if (later) text = tarn__report_text(view, "%s, %zu more during training", text, later);
+  // A body that is fine-tuned in part has frozen parts, which are no reservoirs.
+  const bool regular = strcmp(text, "no layer frozen") == 0;
+  if (at_once && regular)
+    text = tarn__report_text(view, "%zu part%s frozen from update 0", at_once, at_once > 1 ? "s" : "");
+  else if (at_once)
+    text = tarn__report_text(view, "%s, %zu more from update 0", text, at_once);
+  if (later && regular && !at_once)
+    text = tarn__report_text(view, "%zu layer%s frozen during training", later, later > 1 ? "s" : "");
+  else if (later)
+    text = tarn__report_text(view, "%s, %zu more during training", text, later);
   if (group->layer_drop > 0) text = tarn__report_text(view, "%s, LayerDrop %g", text, group->layer_drop);
   return text;
 }

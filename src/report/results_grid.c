@@ -11,6 +11,7 @@ static double best_validation(const tarn_results_run *run) {
   double best = NAN;
   for (size_t i = 0; series && i < series->count; i++) {
     const double value = series->points[i].value;
+    if (series->points[i].step == 0) continue;  // it has learnt nothing yet
     if (isnan(best) || (series->less ? value < best : value > best)) best = value;
   }
   return best;
