@@ -25,6 +25,8 @@ typedef struct given {
 static int take_given(tarn_prepare_options *o, const given *g) {
   static const char *const names[] = {"truncate", "drop", "refuse"};
   if (g->min_tokens != CLI_NO_INT) o->min_tokens = g->min_tokens;
+  // A sentence that fits into a row is not too long for it.
+  if (o->pack > o->max_tokens) o->max_tokens = o->pack;
   if (g->max_tokens != CLI_NO_INT) o->max_tokens = g->max_tokens;
   if (g->threads != CLI_NO_INT) o->threads = (int)g->threads;
   if (!g->overlong) return -1;
@@ -100,9 +102,10 @@ static void print_json(const tarn_prepare_result *r) {
          r->longest_source, r->longest_target, r->packed, r->documents, r->bytes, r->characters);
 }
 
-static void print_side(const char *name, int64_t tokens, int64_t unknown, int64_t longest, int64_t left_out) {
-  printf("%s %10" PRId64 " tokens, %" PRId64 " unknown (%.2f %%), longest sentence %" PRId64 "\n", name, tokens,
-         unknown, 100.0 * (double)unknown / (double)tokens, longest);
+static void print_side(const char *name, int64_t tokens, int64_t unknown, const char *unit, int64_t longest,
+                       int64_t left_out) {
+  printf("%s %10" PRId64 " tokens, %" PRId64 " unknown (%.2f %%), longest %s %" PRId64 "\n", name, tokens, unknown,
+         100.0 * (double)unknown / (double)tokens, unit, longest);
   if (left_out)
     printf("%s %10" PRId64 " tokens left out (%.2f %%)\n", name, left_out,
            100.0 * (double)left_out / (double)(tokens + left_out));
@@ -121,8 +124,10 @@ static void print_rows(const tarn_prepare_result *r, bool pairs) {
 static void print_text(const tarn_prepare_result *r) {
   bool pairs = r->source_tokens > 0;
   print_rows(r, pairs);
-  if (pairs) print_side("source", r->source_tokens, r->source_unknown, r->longest_source, r->source_left_out);
-  print_side(pairs ? "target" : "text  ", r->target_tokens, r->target_unknown, r->longest_target, r->target_left_out);
+  const char *row = r->bytes ? "window" : r->packed ? "row" : "sentence";
+  if (pairs) print_side("source", r->source_tokens, r->source_unknown, row, r->longest_source, r->source_left_out);
+  print_side(pairs ? "target" : "text  ", r->target_tokens, r->target_unknown, row, r->longest_target,
+             r->target_left_out);
   const char *which = pairs ? "a side is " : "", *unit = pairs ? "pair" : "sentence";
   if (r->empty) printf("%s left out: %sempty\n", CLI_COUNT(r->empty, unit), which);
   if (r->brief) printf("%s left out: %sshorter than --min-tokens\n", CLI_COUNT(r->brief, unit), which);
@@ -159,8 +164,8 @@ int cmd_prepare(int argc, char **argv) {
       {"strict", CLI_FLAG, &options.strict, NULL, "refuse invalid UTF-8 instead of replacing it by U+FFFD", 0, 0},
       {"min-tokens", CLI_INT, &g.min_tokens, "N", "leave out shorter sentences; with the end of sentence (default 2)",
        2, 1 << 24},
-      {"max-tokens", CLI_INT, &g.max_tokens, "N", "longest sentence with its end of sentence (default 1024)", 2,
-       1 << 24},
+      {"max-tokens", CLI_INT, &g.max_tokens, "N",
+       "longest sentence with its end of sentence (default 1024, or N of --pack if more)", 2, 1 << 24},
       {"overlong", CLI_TEXT, &g.overlong, "WHAT", "truncate (default), drop or refuse sentences that are longer", 0, 0},
       {"stream", CLI_INT, &options.stream, "N", "windows of N tokens of the text, over its line ends; 0: sentences", 0,
        1 << 24},

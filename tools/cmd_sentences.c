@@ -9,7 +9,8 @@
 static const cli_command COMMAND = {
     "sentences", "FILE...", "Split text into sentences, one a line.",
     "By rules, with lists of abbreviations of the language. No sentence goes over the end of a line, except with\n"
-    "--wrapped. tarn prepare --text takes the output, and drops sentences that are too short or too long."};
+    "--wrapped. tarn prepare --text takes the output, and drops sentences that are too short or too long; with --pack\n"
+    "it takes empty lines for ends of documents, which --documents keeps."};
 
 // Behind sentences on standard output the summary would be taken for one of them.
 static void print_result(FILE *file, const tarn_sentences_result *r, bool json) {
@@ -32,10 +33,14 @@ int cmd_sentences(int argc, char **argv) {
       {"language", CLI_TEXT, &options.language, "LANGUAGE", "en or de", 0, 0},
       {"wrapped", CLI_FLAG, &options.wrapped, NULL, "lines are parts of a paragraph, which ends at an empty line", 0,
        0},
+      {"documents", CLI_FLAG, &options.documents, NULL,
+       "keep an empty line where documents end: at empty lines of the text and between files", 0, 0},
       {"strict", CLI_FLAG, &options.strict, NULL, "refuse invalid UTF-8 instead of replacing it by U+FFFD", 0, 0},
       {"json", CLI_FLAG, &json, NULL, "print the summary as JSON", 0, 0},
       {0}};
   int code = cli_parse(&COMMAND, table, argc, argv, &files, 1, SIZE_MAX);
+  if (code < 0 && options.documents && options.wrapped)
+    code = cli_usage(&COMMAND, "with --wrapped an empty line ends a paragraph, so --documents cannot find documents");
   if (code < 0) {
     tarn_sentences_result result;
     tarn_status status =

@@ -25,8 +25,8 @@ asked="$babylm in $pieces pieces" ready=data/$name.ready
 [ ! -s "$ready" ] || [ "$(cat "$ready")" = "$asked" ] ||
   fail "$2/data was made of $(cat "$ready"), not of $asked; give another OUTPUT, or remove $2/data and $2/$name"
 if [ ! -e "$ready" ]; then
-  "$tarn" sentences --language en --output data/train.txt "$babylm"/train/*.train
-  "$tarn" sentences --language en --output data/all.txt "$babylm"/dev/*.dev
+  "$tarn" sentences --language en --documents --output data/train.txt "$babylm"/train/*.train
+  "$tarn" sentences --language en --documents --output data/all.txt "$babylm"/dev/*.dev
   awk -v n=$share 'int((NR - 1) / 200) % n == 0' data/all.txt >data/dev.txt
   "$tarn" vocab --type bpe --size "$pieces" --mask-symbols --sentences 500000 --output data/babylm/$set.vocab data/train.txt
   for part in train dev; do

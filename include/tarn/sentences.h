@@ -22,7 +22,9 @@ typedef struct tarn_sentences_options {
   const char *language;  // "en" (the default) or "de"
   bool wrapped;  // default false: no sentence goes over the end of a line; true: lines are parts of a paragraph, which
                  // ends at an empty line
-  bool strict;   // refuse invalid UTF-8 instead of replacing it by U+FFFD; default false
+  bool documents;  // an empty line is written where documents end: at empty lines of the text, and between files; not
+                   // with `wrapped`, where an empty line ends a paragraph; default false: no empty line is written
+  bool strict;     // refuse invalid UTF-8 instead of replacing it by U+FFFD; default false
 } tarn_sentences_options;
 
 TARN_API void tarn_sentences_default(tarn_sentences_options *options);
@@ -36,7 +38,7 @@ typedef struct tarn_sentences_result {
 
 // Writes the sentences of all files, in order, to `output`, atomically, making its folder. The text of a sentence is
 // kept as it is; the white space between sentences is left out, and with `wrapped` the end of a line becomes a blank.
-// Fails with USAGE (language, no file), IO, or DATA (what `strict` refuses).
+// Fails with USAGE (language, no file, `documents` with `wrapped`), IO, or DATA (what `strict` refuses).
 TARN_API tarn_status tarn_sentences_write(tarn_sentences_result *result, const char *output, const char *const *files,
                                           size_t count, const tarn_sentences_options *options) TARN_CHECKED;
 

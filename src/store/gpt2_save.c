@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/log.h"
 #include "base/memory.h"
 #include "config/config_part.h"
 #include "store/checkpoint.h"
@@ -98,6 +99,22 @@ static void describe(target *t) {
                                   .eos = tarn_vocab_eos(c->target)};
 }
 
+// What only training reads, and the format has no place for, is lost; the model computes the same.
+static void warn_lost(const target *t) {
+  const tarn_config *config = t->from->config;
+  const tarn_stack *stack = &config->decoder;
+  bool differ = false;
+  for (int32_t i = 1; i < stack->count; i++) {
+    const tarn_kind *first = &config->kinds[stack->layers[0].kind], *kind = &config->kinds[stack->layers[i].kind];
+    differ = differ || kind->dropout != first->dropout ||
+             number_of(kind, "attention_dropout") != number_of(first, "attention_dropout");
+  }
+  if (differ || stack->layerdrop > 0)
+    tarn__log(TARN_LOG_WARNING, "%s: GPT-2's format has no place for %s%s%s; whoever trains on is without",
+              t->from->path, differ ? "dropouts that differ among layers (those of the first layer are written)" : "",
+              differ && stack->layerdrop > 0 ? " and " : "", stack->layerdrop > 0 ? "layerdrop" : "");
+}
+
 static tarn_status add(target *t, const char *theirs, const char *ours, bool transposed) {
   const float *values = NULL;
   int64_t rows = 0, cols = 0;
@@ -149,6 +166,7 @@ tarn_status tarn_checkpoint_export_gpt2(const char *folder, const char *path) {
   tarn_status status = check_model(c);
   if (status == TARN_STATUS_OK) {
     describe(&t);
+    warn_lost(&t);
     status = add_all(&t);
   }
   if (status == TARN_STATUS_OK) status = write_files(&t, folder);

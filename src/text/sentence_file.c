@@ -12,6 +12,7 @@ typedef struct task {
   tarn__sentences sentences;
   tarn__lines lines;
   tarn_vocab_text paragraph;  // lines so far
+  bool begun, ended;          // a sentence was written; and a document ended after the last one
   tarn__writer *writer;
 } task;
 
@@ -19,6 +20,11 @@ void tarn_sentences_default(tarn_sentences_options *options) { *options = (tarn_
 
 static tarn_status write_paragraph(task *t, const char *text, size_t length) {
   TARN_TRY(tarn__sentences_split(&t->sentences, text, length));
+  if (t->sentences.count > 0 && t->ended && t->begun) TARN_TRY(tarn__writer_put(t->writer, "\n", 1));
+  if (t->sentences.count > 0) {
+    t->begun = true;
+    t->ended = false;
+  }
   for (size_t i = 0; i < t->sentences.count; i++) {
     const tarn__sentence *s = &t->sentences.items[i];
     TARN_TRY(tarn__writer_put(t->writer, text + s->start, s->end - s->start));
@@ -48,6 +54,7 @@ static tarn_status read_file(task *t, const char *path) {
     size_t length;
     TARN_TRY(tarn__lines_next(&t->lines, &text, &length));
     if (!text) break;
+    if (t->options->documents && is_empty(text, length)) t->ended = true;
     if (!t->options->wrapped) {
       TARN_TRY(write_paragraph(t, text, length));
     } else if (is_empty(text, length)) {
@@ -58,6 +65,7 @@ static tarn_status read_file(task *t, const char *path) {
     }
   }
   TARN_TRY(end_paragraph(t));
+  t->ended = t->options->documents;
   t->result->lines += t->lines.number;
   t->result->replaced += t->lines.replaced;
   tarn__lines_close(&t->lines);
@@ -66,6 +74,8 @@ static tarn_status read_file(task *t, const char *path) {
 
 static tarn_status run(task *t, const char *output, const char *const *files, size_t count) {
   TARN_TRY(tarn__sentence_language_find(&t->sentences.language, t->options->language));
+  TARN_REQUIRE(!t->options->documents || !t->options->wrapped, USAGE,
+               "an empty line ends a paragraph, so it cannot be the end of a document");
   TARN_REQUIRE(count > 0, USAGE, "sentences need at least one text file");
   TARN_TRY(tarn__mkdir_of_file(output));
   TARN_TRY(tarn__writer_open(&t->writer, output));

@@ -31,7 +31,11 @@ data: { vocab: toy, train: data }
 train: { max_updates: 3, max_tokens: 100, lr: 0.01, warmup: 1, threads: 1 }
 END
 "$TARN" train own.yaml --run own >train.txt 2>&1 || fail "train: $(cat train.txt)"
-"$TARN" export --format gpt2 own own-folder || fail "export of a run"
+"$TARN" export --format gpt2 own own-folder 2>err.txt || fail "export of a run"
+grep -q "no place for dropouts that differ among layers" err.txt && ! grep -q layerdrop err.txt || fail "what is lost: $(cat err.txt)"
+"$TARN" train own.yaml --run dropped --set decoder.layerdrop=0.1 --set train.max_updates=1 --quiet
+"$TARN" export --format gpt2 dropped dropped-folder 2>err.txt || fail "export of a run with layerdrop"
+grep -q "GPT-2's format has no place for .* and layerdrop" err.txt || fail "layerdrop is lost without a word: $(cat err.txt)"
 "$TARN" vocab --import-gpt2 own-folder --output toy-again || fail "the vocabulary of the folder"
 cmp toy toy-again || fail "the vocabulary is another one"
 "$TARN" import-gpt2 own-folder --output own-again || fail "import with the vocabulary of the folder"

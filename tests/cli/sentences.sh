@@ -12,12 +12,24 @@ printf 'Am 3. Mai kam\nsie an. Ja.' >deutsch
 "$TARN" sentences deutsch --language de --wrapped --output drei >out || fail "German"
 printf 'Am 3. Mai kam sie an.\nJa.\n' | cmp - drei || fail "German: $(cat drei)"
 grep -q 'sentences  *2$' out || fail "no count: $(cat out)"
+printf '\n\nOne. Two.\nThree.\n\n \nFour.\n\n' >long
+"$TARN" sentences long deutsch long --documents --output documents >/dev/null || fail "documents"
+printf 'One.\nTwo.\nThree.\n\nFour.\n\nAm 3.\nMai kam\nsie an.\nJa.\n\nOne.\nTwo.\nThree.\n\nFour.\n' | cmp - documents ||
+  fail "an empty line between documents alone: $(cat documents)"
+refuse 2 'so --documents cannot find documents' "$TARN" sentences long --documents --wrapped
 "$TARN" sentences text deutsch --output /dev/null --json | grep -q '"lines": 5' || fail "two files"
 
 "$TARN" vocab --type byte --output byte
 "$TARN" prepare --vocab byte --text one --output shard --min-tokens 5 --max-tokens 13 --overlong drop >out || fail "prepare"
 grep -q '^lines  *3 of 5 lines$' out && grep -q '^1 sentence left out: shorter than --min-tokens$' out && grep -q '^1 sentence left out: overlong$' out ||
   fail "lengths: $(cat out)"
+
+# Packing ends rows where documents end, and takes whole sentences of more than 1,024 tokens into rows that hold them.
+"$TARN" prepare --vocab byte --text documents --pack 50 --output packed >out || fail "packing"
+grep -q ' of 12 sentences of 5 documents$' out && grep -q 'longest row' out || fail "packed: $(cat out)"
+{ printf 'x%.0s' $(seq 1500); echo; } >wide
+"$TARN" prepare --vocab byte --text wide --pack 2000 --output packed >out && grep -q 'longest row 1501$' out && ! grep -q truncated out ||
+  fail "--max-tokens does not follow --pack: $(cat out)"
 
 "$TARN" sentences text --language fr --output no 2>err
 [ $? -eq 2 ] && grep -q 'en and de, not "fr"' err || fail "language: $(cat err)"
