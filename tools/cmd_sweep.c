@@ -82,9 +82,12 @@ static void print_state(const tarn_sweep *sweep, const tarn_sweep_run *run) {
     printf(", validation %s %.*f", measure->name, measure->digits, run->valid[measure->metric]);
   if (!isnan(run->test_bleu)) printf(", test BLEU %.2f", run->test_bleu);
   if (!isnan(run->test_blimp)) printf(", BLiMP %.2f %%", run->test_blimp);
+  // The measure that chose the model, where the test has it.
+  const bool chosen = !isnan(run->test[measure->metric]);
   for (int m = 0; m < TARN_METRIC_COUNT; m++) {
     const tarn_measure *test = tarn_measure_of((tarn_metric)m);
-    if (!isnan(run->test[m])) printf(", test %s %.*f", test->name, test->digits, run->test[m]);
+    if (!isnan(run->test[m]) && (!chosen || test == measure))
+      printf(", test %s %.*f", test->name, test->digits, run->test[m]);
   }
 }
 

@@ -22,6 +22,10 @@ tarn_status tarn__sentence_pair_make(tarn__sentence_pair *row, const tarn_vocab 
                                      const tarn__piece *second, int64_t most) {
   const int32_t end = tarn_vocab_eos(vocab);
   const bool two = second->text != NULL;
+  const int64_t between = tarn_vocab_is_roberta(vocab) ? 2 : 1;
+  const int64_t ends = two ? between + 1 : 1;
+  TARN_REQUIRE(most > ends + two, USAGE, "rows of %s have %lld tokens at least, not %lld",
+               two ? "two sentences" : "a sentence", (long long)(ends + two + 1), (long long)most);
   TARN_TRY(tarn_vocab_encode(vocab, &row->first_ids, first->text, first->length));
   if (two) TARN_TRY(tarn_vocab_encode(vocab, &row->second_ids, second->text, second->length));
   int64_t a = (int64_t)row->first_ids.count, b = two ? (int64_t)row->second_ids.count : 0;
@@ -29,15 +33,16 @@ tarn_status tarn__sentence_pair_make(tarn__sentence_pair *row, const tarn_vocab 
   row->length = row->second = row->cut_off = 0;
   row->empty = a == 0 || (two && b == 0);
   if (row->empty) return TARN_STATUS_OK;
-  fit(&a, &b, most - (two ? 2 : 1));
+  fit(&a, &b, most - ends);
   row->cut_off = all - a - b;
-  row->length = a + b + (two ? 2 : 1);
-  row->second = a + 1;
+  row->length = a + b + ends;
+  row->second = two ? a + between : row->length;
   TARN_TRY(tarn__grow(&row->ids, &row->capacity, (size_t)row->length, sizeof *row->ids));
   memcpy(row->ids, row->first_ids.data, (size_t)a * sizeof *row->ids);
   row->ids[a] = end;
   if (!two) return TARN_STATUS_OK;
-  memcpy(row->ids + a + 1, row->second_ids.data, (size_t)b * sizeof *row->ids);
+  row->ids[a + between - 1] = end;
+  memcpy(row->ids + a + between, row->second_ids.data, (size_t)b * sizeof *row->ids);
   row->ids[row->length - 1] = end;
   return TARN_STATUS_OK;
 }

@@ -1,5 +1,6 @@
 // A row of one sentence or of two, as a shard holds it and a classifier reads it: the tokens of the first and an end of
-// sentence, then those of the second and an end of sentence.
+// sentence, or two of them before a second sentence where the vocabulary is RoBERTa's, as its tokenizer puts them; then
+// those of the second and an end of sentence.
 #ifndef TARN_DATA_SENTENCE_PAIR_H
 #define TARN_DATA_SENTENCE_PAIR_H
 
@@ -28,7 +29,8 @@ typedef struct tarn__sentence_pair {
   tarn_vocab_ids first_ids, second_ids;
 } tarn__sentence_pair;
 
-// Encodes one sentence, or two (second->text not NULL), to at most `most` tokens with their ends, at least 4. Of a row
+// Encodes one sentence, or two (second->text not NULL), to at most `most` tokens with their ends, of which there must
+// be room for two more than ends (one sentence: one more); else fails with USAGE. Of a row
 // that is longer the longer sentence loses tokens at its end until both are of one length, then both do, the first one
 // last: "longest first" of the tokenizers package.
 tarn_status tarn__sentence_pair_make(tarn__sentence_pair *row, const tarn_vocab *vocab, const tarn__piece *first,

@@ -103,11 +103,14 @@ tarn_status tarn__report_verdict_table(tarn__table *table, tarn__report *view) {
       .caption = tarn__report_text(
           view,
           "Against %s. Difference: mean over all runs minus the baseline's. Interval: 95 %%, of that comparison by "
-          "itself; it counts what other seeds would change and, of test scores, what other sentences or minimal pairs "
-          "would%s. By seed: the differences of the runs whose seed both have. p: two-sided, corrected for the "
+          "itself; it counts what other seeds would change%s. By seed: the differences of the runs whose seed both "
+          "have. p: two-sided, corrected for the "
           "comparisons of the measure%s%s. A verdict needs p of 0.05 or less and three seeds on both "
           "sides; with one seed on both it is one on the two models, not on their configurations.",
-          view->baseline->group->name, view->table->test_measure ? " (not of tests with labels and of texts)" : "",
+          view->baseline->group->name,
+          view->tested != TARN_RESULTS_JUDGED_TEST_SCORE
+              ? " and, of test scores, what other sentences or minimal pairs would"
+              : "",
           *counts ? " (Holm), which are: " : "", counts),
       .columns = {{"model", true, 0},
                   {"frozen layers", true, 0},

@@ -9,6 +9,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "data/sentence_pair.h"
 #include "sandbox.h"
 #include "tarn/vocab.h"
 
@@ -169,6 +170,34 @@ static void make_roberta(const char *tokens) {
   tarn_vocab_close(&toy);
 }
 
+// A row of two sentences: "<ids> </s> </s> <ids> </s>" of RoBERTa's tokenizer, one end between them of others. Of one
+// that is cut the ends stay.
+static void check_pairs(const tarn_vocab *vocab, int64_t between) {
+  const tarn__piece first = {"aa b", 4}, second = {"b", 1}, none = {0};
+  const int32_t end = tarn_vocab_eos(vocab);
+  tarn_vocab_ids ids = {0};
+  tarn__sentence_pair row = {0};
+  assert_int_equal(tarn_vocab_encode(vocab, &ids, first.text, first.length), TARN_STATUS_OK);
+  const int64_t a = (int64_t)ids.count;
+  assert_int_equal(tarn_vocab_encode(vocab, &ids, second.text, second.length), TARN_STATUS_OK);
+  const int64_t b = (int64_t)ids.count;
+  assert_int_equal(tarn__sentence_pair_make(&row, vocab, &first, &second, 100), TARN_STATUS_OK);
+  assert_int_equal(row.length, a + between + b + 1);
+  assert_int_equal(row.second, a + between);
+  for (int64_t i = a; i < a + between; i++) assert_int_equal(row.ids[i], end);
+  assert_memory_equal(row.ids + row.second, ids.data, (size_t)b * sizeof *ids.data);
+  assert_int_equal(row.ids[row.length - 1], end);
+  assert_int_equal(tarn__sentence_pair_make(&row, vocab, &first, &second, between + 3), TARN_STATUS_OK);
+  assert_int_equal(row.length, between + 3);
+  assert_int_equal(row.ids[1], end);
+  assert_int_equal(tarn__sentence_pair_make(&row, vocab, &first, &second, between + 2), TARN_STATUS_USAGE);
+  assert_int_equal(tarn__sentence_pair_make(&row, vocab, &first, &none, 100), TARN_STATUS_OK);
+  assert_int_equal(row.length, a + 1);
+  assert_int_equal(row.second, row.length);
+  tarn__sentence_pair_close(&row);
+  tarn_vocab_ids_close(&ids);
+}
+
 static void test_roberta(void **state) {
   (void)state;
   static const char text[] = "the <s> </s> <mask> <pad> \xFF layers";
@@ -179,6 +208,7 @@ static void test_roberta(void **state) {
   assert_int_equal(tarn_vocab_open(&toy, TARN_SOURCE_DIR "/tests/golden/gpt2_toy"), TARN_STATUS_OK);
   assert_int_equal(tarn_vocab_open(&vocab, "roberta"), TARN_STATUS_OK);
   assert_true(tarn_vocab_is_roberta(vocab) && !tarn_vocab_is_gpt2(vocab));
+  check_pairs(vocab, 2);
   assert_int_equal(tarn_vocab_size(vocab), 644);
   assert_int_equal(tarn_vocab_bos(vocab), 640);
   assert_int_equal(tarn_vocab_eos(vocab), 641);
