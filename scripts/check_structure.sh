@@ -161,6 +161,9 @@ for header in include/tarn/*.h; do
   grep -q 'extern "C"' "$header" || ! grep -qE '\);$|\) TARN_CHECKED;$' "$header" ||
     breach "$header: declares functions without extern \"C\""
 done
+while read -r line; do
+  breach "$line: a public function begins with TARN_API"
+done < <(grep -nE '^(const )?[a-zA-Z_0-9]+ [*a-z ]*\**tarn_[a-z0-9_]+\(' include/tarn/*.h | grep -vE ':(TARN_API|typedef) ' | sed 's/(.*//')
 
 # What others can link against is named tarn_ or tarn__, and who uses it may take from the room that defines it.
 if [ $# -gt 0 ]; then

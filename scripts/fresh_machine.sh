@@ -2,10 +2,12 @@
 # Tries what the README promises on a bare machine: a minimal Debian or Ubuntu (debootstrap and chroot), a fresh clone of
 # HEAD, and in it `./run demo` and `./run test`. Needs root and debootstrap; apt's sources, proxies and keys are those of
 # this machine.
-# usage: fresh_machine.sh DISTRIBUTION [--quick | --build | --compilers | --names | --short] [--keep]
+# usage: fresh_machine.sh DISTRIBUTION [--quick | --build | --packages | --compilers | --names | --short] [--keep]
 #   DISTRIBUTION  a suite: bookworm, trixie, testing, jammy, noble ...
 #   --quick       a demo of ten seconds a model and `./run test --quick`, the fast tests
 #   --build       `./run build` and `tarn --version` alone
+#   --packages    `./run package`, and what it makes installed on another bare root, with an example built there; where
+#                 this machine is of that distribution, the packages that it has made itself (build/package)
 #   --compilers   kernels and their tests with every gcc and clang of the distribution (check_compilers.sh)
 #   --names       no root: whether the suite has a package of every name in ./run's lists
 #   --short       for ./run test: names, and a build where that takes less than four minutes; what has to do with the
@@ -20,7 +22,7 @@ roots=${FRESH_ROOTS:-/var/tmp/tarn-roots}
 suite="" what=all keep=no
 for word in "$@"; do
   case $word in
-    --quick | --build | --compilers | --names | --short) what=${word#--} ;;
+    --quick | --build | --packages | --compilers | --names | --short) what=${word#--} ;;
     --keep) keep=yes ;;
     -*) suite="" && break ;;
     *) suite=$word ;;
@@ -73,7 +75,7 @@ mirror_of() {
 
 # Every name in ./run's lists, but those that it leaves out where they are unknown.
 names() {
-  sed -n '/^build_packages=(/,/^bench_packages/p' "$source_dir/run" | grep -vE '^(format|sanitizer)_packages' |
+  sed -n '/^build_packages=(/,/^bench_packages/p' "$source_dir/run" | grep -vE '^(format|sanitizer|abi)_packages' |
     sed 's/^[a-z_]*=//; s/#.*//' | tr -d '()' | tr -s ' \n' '\n\n' | grep .
 }
 
@@ -101,16 +103,18 @@ TEXT
 }
 
 work=$(mktemp -d) || exit 1
-root=""
+root="" made=()
 leave() {
-  local place
-  [ -z "$root" ] || for place in proc dev; do
-    mountpoint -q "$root/$place" && umount -R -l "$root/$place"
+  local place root
+  for root in "${made[@]}"; do
+    for place in proc dev; do
+      mountpoint -q "$root/$place" && umount -R -l "$root/$place"
+    done
+    # Never through a mount that could not be undone.
+    if ! grep -qF " $root/" /proc/self/mounts; then
+      [ $keep = yes ] && echo "$name: kept $root" || rm -rf --one-file-system "$root"
+    fi
   done
-  # Never through a mount that could not be undone.
-  if [ -n "$root" ] && ! grep -qF " $root/" /proc/self/mounts; then
-    [ $keep = yes ] && echo "$name: kept $root" || rm -rf --one-file-system "$root"
-  fi
   rm -rf "$work"
 }
 trap leave EXIT
@@ -156,21 +160,27 @@ if [ ! -e "$bare/etc/debian_version" ]; then
     lack "debootstrap failed: $(tail -n 3 "$work/debootstrap.log")"
   mv "$bare.new" "$bare"
 fi
-root=$(mktemp -d "$roots/$suite-XXXXXX") || exit 1
-chmod 755 "$root"
-cp -a --reflink=auto "$bare/." "$root/" || fail "the bare root cannot be copied"
-components=main
-[[ $mirror != *ubuntu* ]] || components="main universe"
-echo "deb $mirror $suite $components" >"$root/etc/apt/sources.list"
-rm -f "$root"/etc/apt/sources.list.d/*
-# What speaks of proxies, certificates or dates; not what this machine does after installing.
-for file in /etc/apt/apt.conf /etc/apt/apt.conf.d/*; do
-  [ -f "$file" ] && grep -q '^ *Acquire' "$file" && cp "$file" "$root/etc/apt/apt.conf.d/"
-done
-[ ! -d /etc/apt/auth.conf.d ] || cp -r /etc/apt/auth.conf.d "$root/etc/apt/"
-cp -L /etc/resolv.conf /etc/hosts "$root/etc/" 2>/dev/null
-mount -t proc proc "$root/proc" && mount --rbind /dev "$root/dev" && mount --make-rslave "$root/dev" ||
-  skip "this machine does not let root mount"
+# Sets `root` to a new copy of the bare root, in which apt works.
+new_root() {
+  local file
+  root=$(mktemp -d "$roots/$suite-XXXXXX") || exit 1
+  made+=("$root")
+  chmod 755 "$root"
+  cp -a --reflink=auto "$bare/." "$root/" || fail "the bare root cannot be copied"
+  local components=main
+  [[ $mirror != *ubuntu* ]] || components="main universe"
+  echo "deb $mirror $suite $components" >"$root/etc/apt/sources.list"
+  rm -f "$root"/etc/apt/sources.list.d/*
+  # What speaks of proxies, certificates or dates; not what this machine does after installing.
+  for file in /etc/apt/apt.conf /etc/apt/apt.conf.d/*; do
+    [ -f "$file" ] && grep -q '^ *Acquire' "$file" && cp "$file" "$root/etc/apt/apt.conf.d/"
+  done
+  [ ! -d /etc/apt/auth.conf.d ] || cp -r /etc/apt/auth.conf.d "$root/etc/apt/"
+  cp -L /etc/resolv.conf /etc/hosts "$root/etc/" 2>/dev/null
+  mount -t proc proc "$root/proc" && mount --rbind /dev "$root/dev" && mount --make-rslave "$root/dev" ||
+    skip "this machine does not let root mount"
+}
+new_root
 git clone -q "$source_dir" "$root/tarn" || fail "git clone failed"
 
 # --- the commands of the README ---------------------------------------------------------------------------------------
@@ -182,7 +192,7 @@ inside() {  # NAME COMMAND...
   echo "=== $suite: $title"
   chroot "$root" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 \
     ${TARN_JOBS:+"TARN_JOBS=$TARN_JOBS"} ${DEMO_MINUTES:+"DEMO_MINUTES=$DEMO_MINUTES"} \
-    ${CTEST_PARALLEL_LEVEL:+"CTEST_PARALLEL_LEVEL=$CTEST_PARALLEL_LEVEL"} sh -c "cd /tarn && $*" </dev/null || code=$?
+    ${CTEST_PARALLEL_LEVEL:+"CTEST_PARALLEL_LEVEL=$CTEST_PARALLEL_LEVEL"} sh -c "cd ${directory:-/tarn} && $*" </dev/null || code=$?
   if [ $code -eq 0 ]; then passed+=("$title ($((SECONDS - start)) s)"); else failed+=("$title (exit code $code)"); fi
 }
 
@@ -204,6 +214,24 @@ case $what in
     list="apt-cache pkgnames | grep -E '^(gcc-1[1-9]|clang-(1[4-9]|[2-9][0-9]))\$'"
     inside "compilers" "apt-get -q -q -y --no-install-recommends install libcmocka-dev libomp-dev \$($list) >/dev/null &&
       scripts/check_compilers.sh"
+    ;;
+  packages)
+    debs=$source_dir/build/package
+    if [ "$(. /etc/os-release && echo "${VERSION_CODENAME:-}")" != "$suite" ] || ! compgen -G "$debs/*.deb" >/dev/null; then
+      inside "./run package" ./run package
+      debs=$root/tarn/build/package
+    fi
+    compgen -G "$debs/*.deb" >/dev/null || fail "./run package made no package"
+    new_root
+    mkdir "$root/debs" && cp "$debs"/*.deb "$root/debs/"
+    directory=/debs
+    get="apt-get -q -q -y --no-install-recommends install"
+    inside "the program's package" "apt-get -q -q update && $get ./tarn_*.deb >/dev/null &&
+      tarn --version && tarn corpus --output corpus --sentences 200 && tarn bleu --reference corpus/valid.en corpus/valid.en"
+    inside "the library's packages" "$get ./libtarn*.deb gcc libc6-dev pkg-config >/dev/null &&
+      cc /usr/share/doc/tarn/examples/forecast_series.c \$(pkg-config --cflags --libs tarn) -o example && ./example &&
+      cc /usr/share/doc/tarn/examples/forecast_series.c \$(pkg-config --cflags tarn) -Wl,-Bstatic -ltarn -Wl,-Bdynamic \
+        \$(pkg-config --static --libs tarn) -o static && ./static"
     ;;
   build) inside "./run build" "./run build && build/release/tarn --version" ;;
   quick)
