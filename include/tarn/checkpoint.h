@@ -105,7 +105,7 @@ typedef struct tarn_prune {
 TARN_API tarn_status tarn_checkpoint_prune(const char *output, const char *path, const tarn_prune *prune) TARN_CHECKED;
 
 // Writes a checkpoint in which every parameter is stored in fp32, the frozen ones too, for tools that read safetensors.
-// tarn reads it as well.
+// tarn reads it as well. Fails with DATA, IO or MEMORY.
 TARN_API tarn_status tarn_checkpoint_export(const char *output, const char *path) TARN_CHECKED;
 
 // GPT-2 models of Hugging Face's package transformers: a folder with config.json and model.safetensors (F32, F16 or

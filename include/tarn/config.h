@@ -410,7 +410,7 @@ typedef struct tarn_config {
 TARN_API tarn_status tarn_config_read(tarn_config **out, const char *path, const char *const *overrides,
                                       size_t count) TARN_CHECKED;
 
-// The same from `size` bytes of memory; `name` stands for the file in messages.
+// The same from `size` bytes of memory; `name` stands for the file in messages. The caller keeps the bytes.
 TARN_API tarn_status tarn_config_parse(tarn_config **out, const char *name, const char *text, size_t size,
                                        const char *const *overrides, size_t count) TARN_CHECKED;
 
@@ -418,11 +418,11 @@ TARN_API tarn_status tarn_config_parse(tarn_config **out, const char *name, cons
 TARN_API void tarn_config_close(tarn_config **config);
 
 // Checks what only training needs: data.vocab and data.train are set, some limit ends the training, the cosine schedule
-// has its max_updates, and so on. The line names the key.
+// has its max_updates, and so on. Fails with USAGE; the line names the key.
 TARN_API tarn_status tarn_config_check_training(const tarn_config *config) TARN_CHECKED;
 
 // The resolved description as YAML, every key written out, in an order and form that depend on the values only. Read
-// back, it gives an identical description. Give *text to tarn_config_text_close().
+// back, it gives an identical description. Give *text to tarn_config_text_close(). Fails with MEMORY, as those below.
 TARN_API tarn_status tarn_config_write(const tarn_config *config, char **text) TARN_CHECKED;
 
 // The same of model, encoder, decoder and the kinds in use only: what decides names, shapes and meaning of the

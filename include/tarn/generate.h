@@ -127,7 +127,8 @@ TARN_API tarn_status tarn_generator_lines(tarn_generator *generator, tarn_genera
 typedef tarn_status (*tarn_generator_sink)(void *user, const tarn_generator_result *result);
 
 // Continues every line of a text file, or of a pipe or device ("-": standard input), and gives the results to `sink`,
-// in order. Numbers of prompts are lines of the file.
+// in order. Numbers of prompts are lines of the file. Fails as tarn_generator_lines() does, and with IO, DATA (a file
+// that is not text), or what the sink returns.
 TARN_API tarn_status tarn_generator_file(tarn_generator *generator, const char *path, tarn_generator_sink sink,
                                          void *user) TARN_CHECKED;
 

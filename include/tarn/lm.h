@@ -84,7 +84,8 @@ TARN_API double tarn_lm_bits_per_byte(const tarn_lm_total *total);
 
 // Receives the score of a line, numbered from 1; anything but TARN_STATUS_OK stops the work and is returned.
 typedef tarn_status (*tarn_lm_sink)(void *user, int64_t number, const tarn_lm_line *line);
-// Scores a text file, or a pipe or device ("-": standard input), and gives each line to `sink`, in order.
+// Scores a text file, or a pipe or device ("-": standard input), and gives each line to `sink`, in order. Fails as
+// tarn_lm_score() does, and with IO, DATA (a file that is not text), or what the sink returns.
 TARN_API tarn_status tarn_lm_score_file(tarn_lm *lm, const char *path, tarn_lm_sink sink, void *user) TARN_CHECKED;
 
 // Scores a text file as one stream of tokens across its line ends, which are tokens too, as in

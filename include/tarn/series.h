@@ -53,7 +53,7 @@ typedef struct tarn_series_format {
 // line with another number of cells (line and column are named), no rows.
 TARN_API tarn_status tarn_series_read(tarn_series **series, const char *path,
                                       const tarn_series_format *format) TARN_CHECKED;
-// Writes a header and the rows, with as many digits as give back the same numbers.
+// Writes a header and the rows, with as many digits as give back the same numbers. Fails with IO or MEMORY.
 TARN_API tarn_status tarn_series_write(const tarn_series *series, const char *path) TARN_CHECKED;
 TARN_API void tarn_series_close(tarn_series **series);
 
@@ -115,6 +115,7 @@ typedef struct tarn_esn_info {
 TARN_API tarn_status tarn_esn_train(tarn_esn **esn, const tarn_series *series, int64_t rows,
                                     const tarn_esn_options *options) TARN_CHECKED;
 // One safetensors file: W, Win, bias, Wout [units, columns], Wout_bias, mean, scale (all F64), the rest as metadata.
+// Both fail with IO or MEMORY, and open with DATA: another file, or a damaged one.
 TARN_API tarn_status tarn_esn_save(const tarn_esn *esn, const char *path) TARN_CHECKED;
 TARN_API tarn_status tarn_esn_open(tarn_esn **esn, const char *path) TARN_CHECKED;
 TARN_API void tarn_esn_close(tarn_esn **esn);

@@ -65,6 +65,7 @@ typedef enum tarn_sweep_state {
   TARN_SWEEP_FINISHED,  // all is done
   TARN_SWEEP_FAILED     // see `message`; it runs again only with retry_failed
 } tarn_sweep_state;
+// "waiting", "begun" and so on, as in the sweep's files; a static string.
 TARN_API const char *tarn_sweep_state_name(tarn_sweep_state state);
 
 typedef struct tarn_sweep_run {

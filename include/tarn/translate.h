@@ -115,7 +115,8 @@ TARN_API tarn_status tarn_translator_lines(tarn_translator *translator, tarn_tra
 typedef tarn_status (*tarn_translate_sink)(void *user, const tarn_translate_result *result);
 
 // Translates a text file, or a pipe or device ("-": standard input), and gives each line's result to `sink`, in order.
-// Numbers of lines are those of the file.
+// Numbers of lines are those of the file. Fails as tarn_translator_lines() does, and with IO, DATA (a file that is not
+// text), or what the sink returns.
 TARN_API tarn_status tarn_translator_file(tarn_translator *translator, const char *path, tarn_translate_sink sink,
                                           void *user) TARN_CHECKED;
 

@@ -1,0 +1,42 @@
+// All of the library in one header.
+//
+// The headers share these conventions. tarn_x_default() fills in every field of the options. What options point to is
+// kept by the caller until the object that was opened with them is closed. tarn_x_open() sets *x, to NULL where it
+// fails; tarn_x_close() frees it, sets the pointer to NULL and accepts NULL. What a function returns by pointer belongs
+// to the object that it came from. A function that can fail returns a tarn_status and leaves one line of text
+// (tarn/status.h). Text is UTF-8; paths are those of the system.
+#ifndef TARN_TARN_H
+#define TARN_TARN_H
+
+#include "tarn/checkpoint.h"
+#include "tarn/classify.h"
+#include "tarn/config.h"
+#include "tarn/corpus.h"
+#include "tarn/data.h"
+#include "tarn/device.h"
+#include "tarn/export.h"
+#include "tarn/generate.h"
+#include "tarn/limits.h"
+#include "tarn/lm.h"
+#include "tarn/log.h"
+#include "tarn/mapped.h"
+#include "tarn/measure.h"
+#include "tarn/output_file.h"
+#include "tarn/plan.h"
+#include "tarn/profile.h"
+#include "tarn/report.h"
+#include "tarn/results.h"
+#include "tarn/score.h"
+#include "tarn/sentences.h"
+#include "tarn/series.h"
+#include "tarn/significance.h"
+#include "tarn/status.h"
+#include "tarn/sweep.h"
+#include "tarn/testset.h"
+#include "tarn/text.h"
+#include "tarn/train.h"
+#include "tarn/translate.h"
+#include "tarn/version.h"
+#include "tarn/vocab.h"
+
+#endif
