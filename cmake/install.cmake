@@ -3,6 +3,11 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
+add_custom_target(tarn_installed DEPENDS tarn_program tarn_shared tarn_static)
+if(TARGET tarn_pages)
+  add_dependencies(tarn_installed tarn_pages)
+endif()
+
 install(TARGETS tarn_program RUNTIME COMPONENT program)
 install(DIRECTORY ${TARN_PAGES}/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT program
   FILES_MATCHING PATTERN "*.1")

@@ -1,6 +1,7 @@
 #include "cli.h"
 
 #include <errno.h>
+#include <getopt.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
@@ -10,6 +11,8 @@
 
 #include "tarn/device.h"
 #include "tarn/text.h"
+
+enum { MOST_OPTIONS = 64 };  // of a command
 
 void cli_list_free(cli_list *list) {
   free(list->items);
@@ -91,12 +94,22 @@ void cli_option_help(char text[CLI_HELP_TEXT], const cli_option *option) {
   }
 }
 
-static void print_option(const cli_option *option) {
-  char left[64], help[CLI_HELP_TEXT];
-  snprintf(left, sizeof left, "--%s%s%s", option->name, option->argument ? " " : "",
-           option->argument ? option->argument : "");
-  cli_option_help(help, option);
-  printf("  %-26s %s\n", left, help);
+// A letter is the same option in every command that has it.
+char cli_letter(const char *name) {
+  static const struct {
+    char letter;
+    const char *name;
+  } letters[] = {{'h', "help"}, {'o', "output"}, {'q', "quiet"}, {'s', "set"}, {'t', "threads"}};
+  for (size_t i = 0; i < sizeof letters / sizeof *letters; i++)
+    if (strcmp(letters[i].name, name) == 0) return letters[i].letter;
+  return '\0';
+}
+
+static void print_option(const char *name, const char *argument, const char *help) {
+  char left[64], letter = cli_letter(name);
+  snprintf(left, sizeof left, "%c%c%s--%s%s%s", letter ? '-' : ' ', letter ? letter : ' ', letter ? ", " : "  ", name,
+           argument ? " " : "", argument ? argument : "");
+  printf("  %-30s %s\n", left, help);
 }
 
 static void print_help(const cli_command *command, const cli_option *options) {
@@ -104,18 +117,26 @@ static void print_help(const cli_command *command, const cli_option *options) {
          command->summary);
   if (command->text) printf("\n%s\n", command->text);
   printf("\noptions:\n");
-  for (const cli_option *option = options; option->name; option++) print_option(option);
-  printf("  %-26s print this text\n", "--help");
+  for (const cli_option *option = options; option->name; option++) {
+    char help[CLI_HELP_TEXT];
+    cli_option_help(help, option);
+    print_option(option->name, option->argument, help);
+  }
+  print_option("help", NULL, "print this text");
 }
 
+// `word` begins with its dashes.
 static int unknown_option(const cli_command *command, const cli_option *options, const char *word) {
-  const char *names[64];
+  const char *names[MOST_OPTIONS + 1];
   size_t count = 0;
-  for (const cli_option *option = options; option->name && count < 63; option++) names[count++] = option->name;
+  char name[128];
+  snprintf(name, sizeof name, "%.*s", (int)strcspn(word, "="), word);
+  for (const cli_option *option = options; option->name; option++) names[count++] = option->name;
   names[count++] = "help";
-  const char *nearest = tarn_text_nearest(word, names, count);
-  if (nearest) return cli_usage(command, "unknown option --%s; did you mean --%s?", word, nearest);
-  return cli_usage(command, "unknown option --%s", word);
+  bool letter = name[1] != '-' && strlen(name) == 2;
+  const char *nearest = letter ? NULL : tarn_text_nearest(name + strspn(name, "-"), names, count);
+  if (nearest) return cli_usage(command, "unknown option %s; did you mean --%s?", name, nearest);
+  return cli_usage(command, "unknown option %s", name);
 }
 
 static bool in_range(const cli_option *option, double value) {
@@ -168,27 +189,75 @@ static int take_value(const cli_command *command, const cli_option *option, cons
   return -1;
 }
 
-// Handles argv[*index], which begins with two dashes.
-static int take_option(const cli_command *command, const cli_option *options, int argc, char **argv, int *index) {
-  const char *word = argv[*index] + 2;
-  const char *equals = strchr(word, '=');
-  char name[128];
-  snprintf(name, sizeof name, "%.*s", equals ? (int)(equals - word) : (int)strlen(word), word);
-  if (strcmp(name, "help") == 0) {
+// What getopt_long() is given: every long option gives the number of its entry, and short ones their letter.
+typedef struct getopt_tables {
+  struct option longs[MOST_OPTIONS + 2];
+  char shorts[2 * MOST_OPTIONS + 4];
+  int count;  // of options; "help" is behind them
+} getopt_tables;
+enum { FIRST_LONG = 256 };
+
+static void fill_tables(getopt_tables *tables, const cli_option *options) {
+  // Other words come in their order, as if they were values of option 1; a missing value gives a colon.
+  strcpy(tables->shorts, "-:h");
+  char *shorts = tables->shorts + strlen(tables->shorts);
+  int i = 0;
+  for (; options[i].name && i < MOST_OPTIONS; i++) {
+    int takes = options[i].type == CLI_FLAG ? no_argument : required_argument;
+    tables->longs[i] = (struct option){options[i].name, takes, NULL, FIRST_LONG + i};
+    char letter = cli_letter(options[i].name);
+    if (letter) *shorts++ = letter;
+    if (letter && takes == required_argument) *shorts++ = ':';
+  }
+  *shorts = '\0';
+  tables->count = i;
+  tables->longs[i] = (struct option){"help", no_argument, NULL, FIRST_LONG + i};
+  tables->longs[i + 1] = (struct option){0};
+}
+
+// The entry for what getopt_long() gave, a number or a letter; tables->count is "help", -1 is none.
+static int entry_of(const getopt_tables *tables, int given) {
+  if (given >= FIRST_LONG) return given - FIRST_LONG;
+  for (int i = 0; i <= tables->count; i++)
+    if (given && cli_letter(tables->longs[i].name) == given) return i;
+  return -1;
+}
+
+// getopt_long() takes the beginning of a name too. So a name that is added later would break scripts.
+static bool is_whole(const char *word, const char *name) {
+  size_t length = strlen(name);
+  return word[1] != '-' || (strncmp(word + 2, name, length) == 0 && (!word[2 + length] || word[2 + length] == '='));
+}
+
+// Whether "-output" has a dash too few; it would be -o with the value "utput".
+static bool lacks_dash(const getopt_tables *tables, const char *word) {
+  for (int i = 0; i <= tables->count; i++) {
+    size_t length = strlen(tables->longs[i].name);
+    if (word[1] != '-' && strncmp(word + 1, tables->longs[i].name, length) == 0 &&
+        (!word[1 + length] || word[1 + length] == '='))
+      return true;
+  }
+  return false;
+}
+
+// Handles what getopt_long() gave. `word` is the option as it stands in argv.
+static int take_option(const cli_command *command, const cli_option *options, const getopt_tables *tables, int given,
+                       const char *word) {
+  int entry = entry_of(tables, given == '?' || given == ':' ? optopt : given);
+  const char *name = entry >= 0 ? tables->longs[entry].name : NULL;
+  char letter[3] = {'-', (char)optopt, '\0'};
+  if (lacks_dash(tables, word)) return unknown_option(command, options, word);
+  if (!name) return unknown_option(command, options, optopt && word[1] != '-' ? letter : word);
+  if (!is_whole(word, name)) return unknown_option(command, options, word);
+  if (given == '?') return cli_usage(command, "--%s takes no value", name);
+  if (given == ':') return cli_usage(command, "--%s needs a value (%s)", name, options[entry].argument);
+  if (entry == tables->count) {
     print_help(command, options);
     return CLI_OK;
   }
-  const cli_option *option = options;
-  while (option->name && strcmp(option->name, name) != 0) option++;
-  if (!option->name) return unknown_option(command, options, name);
-  if (option->type == CLI_FLAG) {
-    if (equals) return cli_usage(command, "--%s takes no value", name);
-    *(bool *)option->value = true;
-    return -1;
-  }
-  if (equals) return take_value(command, option, equals + 1);
-  if (*index + 1 >= argc) return cli_usage(command, "--%s needs a value (%s)", name, option->argument);
-  return take_value(command, option, argv[++*index]);
+  if (options[entry].type != CLI_FLAG) return take_value(command, &options[entry], optarg);
+  *(bool *)options[entry].value = true;
+  return -1;
 }
 
 int cli_parse(const cli_command *command, const cli_option *options, int argc, char **argv, cli_list *positional,
@@ -197,19 +266,20 @@ int cli_parse(const cli_command *command, const cli_option *options, int argc, c
     visit(visitors, command, options);
     return CLI_OK;
   }
-  bool only_positional = false;
-  for (int i = 1; i < argc; i++) {
-    if (!only_positional && strcmp(argv[i], "--") == 0) {
-      only_positional = true;
-    } else if (!only_positional && strncmp(argv[i], "--", 2) == 0) {
-      int code = take_option(command, options, argc, argv, &i);
-      if (code >= 0) return code;
-    } else if (!only_positional && argv[i][0] == '-' && argv[i][1] != '\0') {
-      return cli_usage(command, "unknown option %s; options begin with two dashes", argv[i]);
-    } else if (!list_add(positional, argv[i])) {
-      return cli_no_memory(command);
+  getopt_tables tables;
+  fill_tables(&tables, options);
+  opterr = 0;
+  optind = 0;  // begins anew
+  for (int given, at = 1; (given = getopt_long(argc, argv, tables.shorts, tables.longs, NULL)) != -1; at = optind) {
+    if (given == 1) {
+      if (!list_add(positional, optarg)) return cli_no_memory(command);
+      continue;
     }
+    int code = take_option(command, options, &tables, given, argv[at]);
+    if (code >= 0) return code;
   }
+  for (int i = optind; i < argc; i++)
+    if (!list_add(positional, argv[i])) return cli_no_memory(command);
   if (positional->count < minimum)
     return cli_usage(command, "an argument is missing: tarn %s [options] %s", command->name, command->arguments);
   if (positional->count > maximum) return cli_usage(command, "unexpected argument \"%s\"", positional->items[maximum]);

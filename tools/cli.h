@@ -48,8 +48,9 @@ typedef struct cli_command {
   const char *text;       // more for `tarn translate --help`; may be NULL
 } cli_command;
 
-// Parses argv (argv[0] is the command's name). Positional arguments are collected in `positional`, which must hold at
-// least `minimum` and at most `maximum` of them. Returns -1 to go on, or the exit code the command must return at once
+// Parses argv by getopt_long() (argv[0] is the command's name). Positional arguments are collected in `positional`,
+// which must hold at least `minimum` and at most `maximum` of them. Returns -1 to go on, or the exit code the command
+// must return at once
 // (--help prints to standard output and gives 0; a mistake prints one line to standard error and gives 2). Call it
 // before anything else, with the defaults in the options' values: with a visitor it does nothing but call that.
 int cli_parse(const cli_command *command, const cli_option *options, int argc, char **argv, cli_list *positional,
@@ -59,6 +60,9 @@ int cli_parse(const cli_command *command, const cli_option *options, int argc, c
 // gives 0 without looking at argv: so --help, the manual pages and the completion of shells come from the same tables.
 typedef void (*cli_visitor)(void *user, const cli_command *command, const cli_option *options);
 void cli_visit(cli_visitor visitor, void *user);  // NULL: none
+
+// The letter of an option, 'o' of "output": -o; '\0' for most.
+char cli_letter(const char *name);
 
 // The help of an option with its default: "hypotheses kept, 1 for greedy (default 5)".
 enum { CLI_HELP_TEXT = 512 };

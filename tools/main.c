@@ -1,6 +1,7 @@
 // tarn: finds the command that argv[1] names and runs it.
 #include <errno.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -97,19 +98,43 @@ static int print_help(void) {
   printf("%s\n\nusage: tarn COMMAND [options] [arguments]\n\ncommands:\n", PROGRAM_SUMMARY);
   commands_visit(print_summary, NULL);
   printf(
-      "\ntarn COMMAND --help   what a command does, its options and their defaults\n"
-      "tarn --version        build, instruction set, threads and libraries\n");
+      "\ntarn help COMMAND, tarn COMMAND -h   what a command does, its options and their defaults\n"
+      "tarn version, tarn -v               build, instruction set, threads and libraries\n");
   return CLI_OK;
 }
 
 static int unknown(const char *word) {
-  const char *names[COMMANDS];
-  for (size_t i = 0; i < COMMANDS; i++) names[i] = commands[i].name;
-  const char *nearest = tarn_text_nearest(word, names, COMMANDS);
+  const char *names[COMMANDS + 2] = {"help", "version"};
+  for (size_t i = 0; i < COMMANDS; i++) names[i + 2] = commands[i].name;
+  const char *nearest = tarn_text_nearest(word, names, COMMANDS + 2);
   fprintf(stderr, "tarn: unknown command \"%s\"", word);
   if (nearest) fprintf(stderr, "; did you mean %s?", nearest);
   fprintf(stderr, " (see tarn --help)\n");
   return CLI_USAGE;
+}
+
+static int run_command(int argc, char **argv) {
+  for (size_t i = 0; i < COMMANDS; i++) {
+    if (strcmp(argv[0], commands[i].name) == 0) return commands[i].run(argc, argv);
+  }
+  return unknown(argv[0]);
+}
+
+// tarn help [COMMAND [WORD]]: as --help, for all or for one.
+static int run_help(int argc, char **argv) {
+  char help[] = "--help";
+  char *words[] = {NULL, NULL, NULL, NULL};
+  if (argc > 3) {
+    fprintf(stderr, "tarn: unexpected argument \"%s\" (see tarn --help)\n", argv[3]);
+    return CLI_USAGE;
+  }
+  for (int i = 1; i < argc; i++) words[i - 1] = argv[i];
+  words[argc - 1] = help;
+  return argc == 1 ? print_help() : run_command(argc, words);
+}
+
+static bool is_one_of(const char *word, const char *name, const char *option, const char *letter) {
+  return strcmp(word, name) == 0 || strcmp(word, option) == 0 || strcmp(word, letter) == 0;
 }
 
 static int run(int argc, char **argv) {
@@ -117,16 +142,13 @@ static int run(int argc, char **argv) {
     fprintf(stderr, "tarn: a command is missing (see tarn --help)\n");
     return CLI_USAGE;
   }
-  if (strcmp(argv[1], "--help") == 0) return print_help();
-  if (strcmp(argv[1], "--version") == 0) {
+  if (is_one_of(argv[1], "help", "--help", "-h")) return run_help(argc - 1, argv + 1);
+  if (is_one_of(argv[1], "version", "--version", "-v")) {
     printf("%s\n", tarn_version_text());
     return CLI_OK;
   }
   if (strcmp(argv[1], "--write-pages") == 0 && argc == 3) return pages_write(argv[2]);  // for cmake/pages.cmake
-  for (size_t i = 0; i < COMMANDS; i++) {
-    if (strcmp(argv[1], commands[i].name) == 0) return commands[i].run(argc - 1, argv + 1);
-  }
-  return unknown(argv[1]);
+  return run_command(argc - 1, argv + 1);
 }
 
 // GCC's OpenMP lets a thread that waits for the others spin for milliseconds. A shorter spin costs nothing on a quiet

@@ -66,6 +66,7 @@ static void print_text(FILE *file, const char *text) {
 
 static void print_option(FILE *file, const char *name, const char *argument, const char *help) {
   fputs(".TP\n\\fB", file);
+  if (cli_letter(name)) fprintf(file, "\\-%c\\fR, \\fB", cli_letter(name));
   print_line(file, "--", 2);
   print_line(file, name, strlen(name));
   fputs("\\fR", file);

@@ -16,6 +16,11 @@ sed -n 's/^TARN_API .*[ *]\(tarn_[a-z0-9_]*\)(.*/\1/p' there/include/tarn/*.h | 
 diff exported.txt declared.txt || fail "the library does not export exactly what the headers declare"
 objdump -p "$lib/libtarn.so" | grep -q 'SONAME *libtarn\.so\.[0-9]' || fail "no versioned SONAME"
 
+for header in there/include/tarn/*.h; do
+  name=${header##*/}
+  [ "$name" = tarn.h ] || grep -qx "#include \"tarn/$name\"" there/include/tarn/tarn.h || fail "tarn.h leaves out $name"
+done
+
 # pkg-config, with the shared library and with the static one.
 cp -r there/share/doc/tarn/examples source
 for name in train_model translate_lines score_text forecast_series; do
@@ -121,7 +126,7 @@ fish_file=there/share/fish/vendor_completions.d/tarn.fish
 } >commands.txt
 while read -r command; do
   # shellcheck disable=SC2086
-  "$TARN" $command --help | sed -n "s/^  --\([a-z0-9-]*\) .*/$command \1/p"
+  "$TARN" $command --help | sed -n "s/^  \(-[a-z],\|   \) --\([a-z0-9-]*\) .*/$command \2/p"
 done <commands.txt | sort >options.txt
 [ "$(wc -l <options.txt)" -gt 200 ] || fail "few options: $(wc -l <options.txt)"
 for command in "${!_tarn_table[@]}"; do
@@ -133,7 +138,7 @@ sed -n "s/^if .* == '\(.*\)' \]\]; then\$/= \1/p; s/^    '\**--\([a-z0-9-]*\)\[.
   awk '$1 == "=" { command = substr($0, 3); next } { print command, $1 }' | sort | diff options.txt - ||
   fail "zsh has other options"
 awk '/^\.TH / { command = $2; gsub(/"|^"tarn-/, "", command); sub(/^series-/, "series ", command) }
-  /^\\fB\\-\\-/ { sub(/^\\fB\\-\\-/, ""); sub(/\\fR.*/, ""); gsub(/\\/, ""); print command, $0 }' $pages/tarn-*.1 |
+  /^\\fB\\-/ { sub(/^(\\fB\\-[a-z]\\fR, )?\\fB\\-\\-/, ""); sub(/\\fR.*/, ""); gsub(/\\/, ""); print command, $0 }' $pages/tarn-*.1 |
   sort | diff options.txt - || fail "the manual has other options"
 sed -n 's/^\.BR tarn\\-\(.*\) (1)$/\1/p' $pages/tarn.1 | tr -d '\\' | sed 's/^series-/series /' | sort |
   diff <(sort commands.txt) - || fail "tarn.1 has other commands"

@@ -26,9 +26,41 @@ for command in $commands; do
   expect 0 "^usage: tarn $command " "$command" --help
   expect 2 "^tarn $command: unknown option --no-such-option" "$command" --no-such-option
   expect 2 "^tarn $command: unknown option --hepl; did you mean --help?" "$command" --hepl
+  expect 0 "^usage: tarn $command " help "$command"
+  expect 0 "^usage: tarn $command " "$command" -h
   "$TARN" "$command" --help >/dev/null 2>error.txt
   [ ! -s error.txt ] || fail "tarn $command --help writes to standard error"
 done
+
+# Words and letters for the same.
+expect 0 '^usage: tarn COMMAND' help
+expect 0 '^usage: tarn COMMAND' -h
+expect 0 '^usage: tarn series train ' help series train
+expect 0 '^tarn: [0-9]' version
+expect 0 '^tarn: [0-9]' -v
+expect 2 'unknown command "trian"; did you mean train?' help trian
+expect 2 'unknown command "versoin"; did you mean version?' versoin
+expect 2 'unexpected argument "c"' help a b c
+expect 0 '^  -o, --output DIR ' corpus --help
+expect 2 '^tarn corpus: --held-out takes a whole number, not "x"' corpus --held-out=x
+for words in '-o corpus --sentences=120 --held-out 5' '--sentences 120 -ocorpus --held-out=5' '--held-out 5 --sentences 120 --output=corpus'; do
+  # shellcheck disable=SC2086
+  expect 0 '' corpus $words
+  [ "$(cat corpus/train.de | wc -l)" -eq 120 ] && [ "$(cat corpus/test.de | wc -l)" -eq 5 ] || fail "tarn corpus $words"
+  rm -r corpus
+done
+# The beginning of an option is none, so that a new option breaks no script.
+expect 2 'unknown option --sentence; did you mean --sentences?' corpus --sentence 5
+expect 2 'unknown option --held' corpus --held=5
+expect 2 'unknown option -x ' corpus -x
+expect 2 'unknown option -x ' blimp -qx
+expect 2 'unknown option -output; did you mean --output?' corpus -output
+expect 2 'unknown option -sentences; did you mean --sentences?' corpus -sentences 5
+expect 2 '^tarn corpus: --output needs a value (DIR)' corpus -o
+expect 2 '^tarn corpus: --output needs a value (DIR)' corpus --output
+expect 2 '^tarn blimp: --quiet takes no value' blimp --quiet=yes a b
+expect 2 '^tarn corpus: unexpected argument "--output"' corpus -- --output
+expect 2 '^tarn corpus: unexpected argument "-"' corpus -
 
 # --help after everything else does not run the command.
 echo text >lines.txt
