@@ -1,12 +1,12 @@
 # Packages for Debian and its kin: tarn, libtarnN and libtarn-dev, one a component (./run package; docs/install.md). What
 # they depend on comes from the libraries that are linked (dpkg-shlibdeps), and for libtarn-dev from the packages that
-# have the modules of pkg-config here.
+# have the modules of pkg-config here; g++ has the library of C++ that fits the compiler, for libtarn.a.
 find_program(DPKG_QUERY dpkg-query)
 if(NOT DPKG_QUERY OR NOT PROJECT_IS_TOP_LEVEL)
   return()
 endif()
 set(TARN_DEB_RELEASE 1)
-set(TARN_DEB_DEV "libtarn${TARN_SOVERSION} (= ${PROJECT_VERSION}-${TARN_DEB_RELEASE}), libstdc++-dev")
+set(TARN_DEB_DEV "libtarn${TARN_SOVERSION} (= ${PROJECT_VERSION}-${TARN_DEB_RELEASE}), g++")
 foreach(module ${TARN_MODULES})
   string(REGEX REPLACE ">=.*" "" module ${module})
   execute_process(COMMAND ${PKG_CONFIG_EXECUTABLE} --variable=pcfiledir ${module}

@@ -243,7 +243,7 @@ case $what in
     inside "./run test" "./run test"
     ;;
 esac
-echo "=== $suite: $(. "$root/etc/os-release" && echo "$PRETTY_NAME"), commit $(git -C "$root/tarn" rev-parse --short HEAD)"
+echo "=== $suite: $(. "$root/etc/os-release" && echo "$PRETTY_NAME"), commit $(git -C "$source_dir" rev-parse --short HEAD)"
 printf 'passed: %s\n' "${passed[@]}"
 [ ${#failed[@]} -eq 0 ] || printf 'failed: %s\n' "${failed[@]}"
 [ ${#failed[@]} -eq 0 ]

@@ -4,7 +4,8 @@ set -u
 [ -z "${TARN_SANITIZED:-}" ] || exit 77
 for tool in dpkg-deb dpkg-shlibdeps file cpack; do command -v $tool >/dev/null || exit 77; done
 [ -f "$TARN_BUILD_DIR/CPackConfig.cmake" ] || exit 77
-cpack --config "$TARN_BUILD_DIR/CPackConfig.cmake" -G DEB -B "$PWD/packages" >cpack.txt 2>&1 || fail "cpack: $(tail -n 5 cpack.txt)"
+cpack --config "$TARN_BUILD_DIR/CPackConfig.cmake" -G DEB -B "$PWD/packages" \
+  -D CPACK_DEBIAN_COMPRESSION_TYPE=gzip >cpack.txt 2>&1 || fail "cpack: $(tail -n 5 cpack.txt)"
 field() { dpkg-deb --field packages/"$1"_*.deb "$2"; }
 for package in tarn libtarn0 libtarn-dev; do
   [ -f packages/"$package"_*.deb ] || fail "no package $package: $(ls packages)"
@@ -19,7 +20,7 @@ for package in tarn libtarn0; do
 done
 ! field tarn Depends | grep -q libtarn || fail "the program depends on the library"
 version=$(field libtarn0 Version)
-field libtarn-dev Depends | grep -qF "libtarn0 (= $version), libstdc++-dev, libjansson-dev, libyaml-dev" ||
+field libtarn-dev Depends | grep -qF "libtarn0 (= $version), g++, libjansson-dev, libyaml-dev" ||
   fail "libtarn-dev depends on $(field libtarn-dev Depends)"
 dpkg-deb --ctrl-tarfile packages/libtarn0_*.deb | tar -t | grep -q shlibs || fail "libtarn0 has no shlibs"
 [ "$(root/usr/bin/tarn --version | sed -n 's/^tarn: //p')-1" = "$version" ] || fail "another version than $version"
