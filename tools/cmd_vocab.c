@@ -120,7 +120,7 @@ static void print_text(const tarn_vocab_report *r, int64_t sentences) {
   if (sentences > 0 && sentences < r->given)
     printf("drawn  %12" PRId64 " of %" PRId64 " lines (--sentences)\n", sentences, r->given);
   if (r->long_lines)
-    printf("longer than 65536 bytes and split at white space: %s; lines and parts in all: %" PRId64 "\n",
+    printf("longer than 65536 bytes and split at white space: %s; lines and parts that are not empty: %" PRId64 "\n",
            CLI_COUNT(r->long_lines, "line"), r->given);
   if (r->split_words) printf("split within a word that is longer: %s\n", CLI_COUNT(r->split_words, "time"));
   if (r->replaced)

@@ -8,7 +8,7 @@
 #include "store/recipe.h"
 #include "tarn/version.h"
 
-static const char MAGIC[8] = "TARNFRZN";
+static const char MAGIC[] = "TARNFRZN";  // without the zero at its end
 enum { VERSION = 1, RELEASE_BYTES = 1 << 24 };
 
 typedef struct header {

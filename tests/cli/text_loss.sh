@@ -9,7 +9,7 @@ novel() { for _ in $(seq "$1"); do printf '%s ' "$words"; done; echo; }
 { novel 5500; novel 110; } >novel
 "$TARN" vocab --size 60 --output v novel >out.txt 2>error.txt || fail "vocab: $(cat error.txt)"
 says "bytes, 100.00 % used" out.txt
-says "longer than 65536 bytes and split at white space: 1 line; lines and parts in all: 8" out.txt
+says "longer than 65536 bytes and split at white space: 1 line; lines and parts that are not empty: 8" out.txt
 "$TARN" vocab --size 60 --output v --json novel >out.txt || fail "vocab --json"
 says "\"lines\": 2, \"bytes\": $(tr -d '\n' <novel | wc -c), \"used_bytes\": $(tr -d '\n' <novel | wc -c), \"used\": 1.000000" out.txt
 
