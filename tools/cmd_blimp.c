@@ -4,7 +4,6 @@
 
 #include "commands.h"
 #include "json_output.h"
-#include "limit_options.h"
 #include "lm_output.h"
 #include "model_options.h"
 #include "tarn/lm.h"
@@ -93,38 +92,29 @@ static int run(const char *path, const char *folder, const tarn_lm_options *opti
 int cmd_blimp(int argc, char **argv) {
   tarn_lm_options options;
   tarn_lm_default(&options);
-  int64_t threads = 0;
   bool json = false;
   bool quiet = false;
   const char *output = NULL;
-  const char *precision = "fp32";
-  const char *overlong = "refuse";
-  const char *which = NULL;
+  model_options model = {.precision = "fp32", .overlong = "refuse"};
   cli_list paths = {0};
-  limit_options limits = {0};
   const cli_option table[] = {
       {"json", CLI_FLAG, &json, NULL, "print JSON in place of the table", 0, 0},
       {"output", CLI_TEXT, &output, "FILE", "write the JSON here as well", 0, 0},
       {"quiet", CLI_FLAG, &quiet, NULL, "no line on standard error for every paradigm", 0, 0},
-      {"precision", CLI_TEXT, &precision, "NAME", "fp32, bf16 or int8", 0, 0},
-      {"overlong", CLI_TEXT, &overlong, "WHAT", "truncate or refuse sentences that the model cannot take whole", 0, 0},
+      MODEL_PRECISION_OPTION(model),
+      MODEL_OVERLONG_OPTION(model, "sentences"),
       {"strict", CLI_FLAG, &options.strict, NULL, "refuse invalid UTF-8 instead of replacing it by U+FFFD", 0, 0},
       {"max-tokens", CLI_INT, &options.max_tokens, "N", "tokens computed together", 1, 1 << 24},
-      CHECKPOINT_OPTION(which),
-      {"threads", CLI_INT, &threads, "N", "threads; 0: all that the process may use", 0, 1024},
-      CLI_DEVICE_OPTION,
-      LIMIT_OPTIONS(limits),
+      MODEL_RUN_OPTIONS(model),
+      LIMIT_OPTIONS(model.limits),
       {0}};
   int code = cli_parse(&COMMAND, table, argc, argv, &paths, 2, 2);
-  if (code < 0) code = limit_options_set(&COMMAND, &limits);
-  if (code < 0) code = model_options_words(&COMMAND, &options.precision, &options.overlong, precision, overlong);
-  tarn_checkpoint_found found = {0};
-  if (code < 0) code = model_options_find(&COMMAND, &found, paths.items[0], which);
+  if (code < 0) code = model_options_set(&COMMAND, &model, &options.precision, &options.overlong, &options.threads);
+  if (code < 0) code = model_options_find(&COMMAND, &model.found, paths.items[0], model.checkpoint);
   if (code < 0) {
-    options.threads = (int)threads;
-    code = run(found.path, paths.items[1], &options, json, quiet, output);
+    code = run(model.found.path, paths.items[1], &options, json, quiet, output);
   }
-  model_options_done(&COMMAND, &found, code, false);
+  model_options_done(&COMMAND, &model.found, code, false);
   cli_list_free(&paths);
   return code;
 }

@@ -1,13 +1,12 @@
 // tarn classify: the labels of sentences.
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "commands.h"
 #include "json_output.h"
-#include "limit_options.h"
 #include "model_options.h"
 #include "tarn/classify.h"
+#include "text_output.h"
 
 static const cli_command COMMAND = {
     "classify", "RUN [FILE]", "Print the labels of sentences, or of pairs of sentences, with their probabilities.",
@@ -85,17 +84,7 @@ static int run(const char *path, const char *input, const tarn_classify_options 
   if (out->top > tarn_classifier_classes(classifier)) out->top = tarn_classifier_classes(classifier);
   status = tarn_classifier_file(classifier, input, print_line, out);
   int code = out->code;
-  if (code != CLI_OK || fflush(stdout) != 0 || ferror(stdout)) {
-    // Its line is printed, or main() says that standard output cannot be written, and fails.
-  } else if (status != TARN_STATUS_OK) {
-    code = cli_report(&COMMAND, status);
-  } else if (out->lines == 0) {
-    fprintf(stderr, "tarn classify: %s: there is no line to classify\n",
-            strcmp(input, "-") == 0 ? "standard input" : input);
-    code = CLI_FAILURE;
-  } else {
-    print_notes(out);
-  }
+  if (text_output_lines_end(&COMMAND, &code, status, out->lines == 0, input)) print_notes(out);
   tarn_classifier_close(&classifier);
   return code;
 }
@@ -103,37 +92,28 @@ static int run(const char *path, const char *input, const tarn_classify_options 
 int cmd_classify(int argc, char **argv) {
   tarn_classify_options options;
   tarn_classify_default(&options);
-  int64_t threads = 0;
-  const char *precision = "fp32";
-  const char *overlong = "truncate";
-  const char *which = NULL;
+  model_options model = {.precision = "fp32", .overlong = "truncate"};
   output out = {.top = 1};
   cli_list paths = {0};
-  limit_options limits = {0};
   const cli_option table[] = {
       {"top", CLI_INT, &out.top, "K", "labels that are printed; more than there are: all", 1, 10000},
       {"json", CLI_FLAG, &out.json, NULL, "print JSON, one object a line", 0, 0},
-      {"precision", CLI_TEXT, &precision, "NAME", "fp32, bf16 or int8", 0, 0},
-      {"overlong", CLI_TEXT, &overlong, "WHAT", "truncate or refuse lines that the model cannot take whole", 0, 0},
+      MODEL_PRECISION_OPTION(model),
+      MODEL_OVERLONG_OPTION(model, "lines"),
       {"max-tokens", CLI_INT, &options.max_tokens, "N", "tokens computed together", 1, 1 << 24},
       {"window", CLI_INT, &options.window, "N", "lines read at a time", 1, 1000000},
       {"strict", CLI_FLAG, &options.strict, NULL, "refuse invalid UTF-8 instead of replacing it by U+FFFD", 0, 0},
-      CHECKPOINT_OPTION(which),
-      {"threads", CLI_INT, &threads, "N", "threads; 0: all that the process may use", 0, 1024},
-      CLI_DEVICE_OPTION,
-      LIMIT_OPTIONS(limits),
+      MODEL_RUN_OPTIONS(model),
+      LIMIT_OPTIONS(model.limits),
       {0}};
   int code = cli_parse(&COMMAND, table, argc, argv, &paths, 1, 2);
-  if (code < 0) code = limit_options_set(&COMMAND, &limits);
-  if (code < 0) code = model_options_words(&COMMAND, &options.precision, &options.overlong, precision, overlong);
-  tarn_checkpoint_found found = {0};
-  if (code < 0) code = model_options_find(&COMMAND, &found, paths.items[0], which);
+  if (code < 0) code = model_options_set(&COMMAND, &model, &options.precision, &options.overlong, &options.threads);
+  if (code < 0) code = model_options_find(&COMMAND, &model.found, paths.items[0], model.checkpoint);
   if (code < 0) {
-    options.threads = (int)threads;
     out.window = options.window;
-    code = run(found.path, paths.count > 1 ? paths.items[1] : "-", &options, &out);
+    code = run(model.found.path, paths.count > 1 ? paths.items[1] : "-", &options, &out);
   }
-  model_options_done(&COMMAND, &found, code, false);
+  model_options_done(&COMMAND, &model.found, code, false);
   cli_list_free(&paths);
   return code;
 }

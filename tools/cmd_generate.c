@@ -7,7 +7,6 @@
 
 #include "commands.h"
 #include "json_output.h"
-#include "limit_options.h"
 #include "model_options.h"
 #include "tarn/generate.h"
 #include "text_notes.h"
@@ -166,10 +165,8 @@ static int settle_method(tarn_generator_options *options, const given *g) {
 int cmd_generate(int argc, char **argv) {
   tarn_generator_options options;
   tarn_generator_default(&options);
-  int64_t threads = 0;
   const char *destination = NULL;
-  const char *precision = "fp32";
-  const char *which = NULL;
+  model_options model = {.precision = "fp32"};
   output out = {0};
   cli_list paths = {0};
   given g = {.top_k = CLI_NO_INT,
@@ -178,7 +175,6 @@ int cmd_generate(int argc, char **argv) {
              .temperature = NAN,
              .top_p = NAN,
              .length_penalty = NAN};
-  limit_options limits = {0};
   const cli_option table[] = {
       {"prompt", CLI_LIST, &g.prompts, "TEXT", "text to continue; may be given several times", 0, 0},
       {"input", CLI_TEXT, &g.input, "FILE", "prompts, one a line; -: standard input", 0, 0},
@@ -199,25 +195,20 @@ int cmd_generate(int argc, char **argv) {
       {"json", CLI_FLAG, &out.json, NULL, "print JSON, one object a prompt", 0, 0},
       {"window", CLI_INT, &options.window, "N", "prompts read and continued together", 1, 10000000},
       {"strict", CLI_FLAG, &options.strict, NULL, "refuse prompts with invalid UTF-8 or unknown tokens", 0, 0},
-      {"precision", CLI_TEXT, &precision, "NAME", "fp32, bf16 or int8", 0, 0},
-      CHECKPOINT_OPTION(which),
-      {"threads", CLI_INT, &threads, "N", "threads; 0: all that the process may use", 0, 1024},
-      CLI_DEVICE_OPTION,
+      MODEL_PRECISION_OPTION(model),
+      MODEL_RUN_OPTIONS(model),
       {"output", CLI_TEXT, &destination, "FILE", "where to write instead of standard output", 0, 0},
-      LIMIT_OPTIONS(limits),
+      LIMIT_OPTIONS(model.limits),
       {0}};
   int code = cli_parse(&COMMAND, table, argc, argv, &paths, 1, 1);
-  if (code < 0) code = limit_options_set(&COMMAND, &limits);
-  if (code < 0) code = model_options_precision(&COMMAND, &options.precision, precision);
+  if (code < 0) code = model_options_set(&COMMAND, &model, &options.precision, NULL, &options.threads);
   if (code < 0) code = settle_method(&options, &g);
-  tarn_checkpoint_found found = {0};
-  if (code < 0) code = model_options_find(&COMMAND, &found, paths.items[0], which);
+  if (code < 0) code = model_options_find(&COMMAND, &model.found, paths.items[0], model.checkpoint);
   if (code < 0) {
-    options.threads = (int)threads;
     out.window = options.window;
-    code = run(found.path, &g, destination, &out, &options);
+    code = run(model.found.path, &g, destination, &out, &options);
   }
-  model_options_done(&COMMAND, &found, code, false);
+  model_options_done(&COMMAND, &model.found, code, false);
   cli_list_free(&paths);
   cli_list_free(&g.prompts);
   return code;

@@ -1,15 +1,14 @@
 // tarn score: log-probabilities of sentences under a language model.
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "commands.h"
 #include "json_output.h"
-#include "limit_options.h"
 #include "lm_output.h"
 #include "model_options.h"
 #include "tarn/lm.h"
 #include "text_notes.h"
+#include "text_output.h"
 
 static const cli_command COMMAND = {
     "score", "RUN [FILE]", "Print log-probabilities, perplexity and bits per character of sentences.",
@@ -136,14 +135,7 @@ static int run(const char *path, const char *input, const tarn_lm_options *optio
   status = out->stride ? tarn_lm_score_stream(lm, &out->total, input, out->window, out->stride, print_stretch, out)
                        : tarn_lm_score_file(lm, input, print_line, out);
   int code = out->code;
-  if (code != CLI_OK || fflush(stdout) != 0 || ferror(stdout)) {
-    // Its line is printed, or main() says that standard output cannot be written, and fails.
-  } else if (status != TARN_STATUS_OK) {
-    code = cli_report(&COMMAND, status);
-  } else if (out->total.tokens == 0) {
-    fprintf(stderr, "tarn score: %s: there is no line to score\n", strcmp(input, "-") == 0 ? "standard input" : input);
-    code = CLI_FAILURE;
-  } else {
+  if (text_output_lines_end(&COMMAND, &code, status, out->total.tokens == 0, input)) {
     code = print_summary(out);
     lm_print_changes(out->total.unknown, out->total.truncated, "line", out->total.replaced);
     text_notes_cut(out->total.cut);
@@ -156,46 +148,37 @@ static int run(const char *path, const char *input, const tarn_lm_options *optio
 int cmd_score(int argc, char **argv) {
   tarn_lm_options options;
   tarn_lm_default(&options);
-  int64_t threads = 0;
-  const char *precision = "fp32";
-  const char *overlong = "refuse";
-  const char *which = NULL;
+  model_options model = {.precision = "fp32", .overlong = "refuse"};
   output out = {0};
   cli_list paths = {0};
-  limit_options limits = {0};
   const cli_option table[] = {
       {"tokens", CLI_FLAG, &out.tokens, NULL, "print every token with its log-probability", 0, 0},
       {"summary-only", CLI_FLAG, &out.quiet, NULL, "print the summary only, to standard output", 0, 0},
       {"json", CLI_FLAG, &out.json, NULL, "print JSON, one object a line", 0, 0},
-      {"precision", CLI_TEXT, &precision, "NAME", "fp32, bf16 or int8", 0, 0},
-      {"overlong", CLI_TEXT, &overlong, "WHAT", "truncate or refuse lines that the model cannot take whole", 0, 0},
+      MODEL_PRECISION_OPTION(model),
+      MODEL_OVERLONG_OPTION(model, "lines"),
       {"max-tokens", CLI_INT, &options.max_tokens, "N", "tokens computed together", 1, 1 << 24},
       {"window", CLI_INT, &out.window, "N",
        "lines read and sorted by length at a time, 0: 4000; with --stride tokens of the window, 0: model.max_length", 0,
        10000000},
       {"stride", CLI_INT, &out.stride, "N", "tokens that a window moves on over the text; 0: score lines", 0, 10000000},
       {"strict", CLI_FLAG, &options.strict, NULL, "refuse invalid UTF-8 instead of replacing it by U+FFFD", 0, 0},
-      CHECKPOINT_OPTION(which),
-      {"threads", CLI_INT, &threads, "N", "threads; 0: all that the process may use", 0, 1024},
-      CLI_DEVICE_OPTION,
-      LIMIT_OPTIONS(limits),
+      MODEL_RUN_OPTIONS(model),
+      LIMIT_OPTIONS(model.limits),
       {0}};
   int code = cli_parse(&COMMAND, table, argc, argv, &paths, 1, 2);
-  if (code < 0) code = limit_options_set(&COMMAND, &limits);
-  if (code < 0) code = model_options_words(&COMMAND, &options.precision, &options.overlong, precision, overlong);
+  if (code < 0) code = model_options_set(&COMMAND, &model, &options.precision, &options.overlong, &options.threads);
   if (code < 0 && out.tokens && out.quiet)
     code = cli_usage(&COMMAND, "--summary-only leaves out the lines that --tokens adds to");
   if (code < 0 && out.stride && options.overlong != TARN_TRANSLATE_OVERLONG_REFUSE)
     code = cli_usage(&COMMAND, "--stride leaves nothing out that --overlong could truncate");
-  tarn_checkpoint_found found = {0};
-  if (code < 0) code = model_options_find(&COMMAND, &found, paths.items[0], which);
+  if (code < 0) code = model_options_find(&COMMAND, &model.found, paths.items[0], model.checkpoint);
   if (code < 0) {
-    options.threads = (int)threads;
     if (!out.stride && out.window) options.window = out.window;
     if (!out.stride) out.window = options.window;
-    code = run(found.path, paths.count > 1 ? paths.items[1] : "-", &options, &out);
+    code = run(model.found.path, paths.count > 1 ? paths.items[1] : "-", &options, &out);
   }
-  model_options_done(&COMMAND, &found, code, false);
+  model_options_done(&COMMAND, &model.found, code, false);
   cli_list_free(&paths);
   return code;
 }

@@ -3,7 +3,6 @@
 
 #include "cli.h"
 #include "commands.h"
-#include "limit_options.h"
 #include "lm_output.h"
 #include "model_options.h"
 #include "tarn/measure.h"
@@ -59,14 +58,10 @@ static void print_result(const tarn_testset_result *r, const tarn_testset_option
 int cmd_test(int argc, char **argv) {
   tarn_testset_options options;
   tarn_testset_default(&options);
-  int64_t threads = 0;
   int64_t beam = CLI_NO_INT;
   bool quiet = false;
-  const char *precision = "fp32";
-  const char *overlong = NULL;
-  const char *which = NULL;
+  model_options model = {.precision = "fp32"};
   cli_list runs = {0};
-  limit_options limits = {0};
   const cli_option table[] = {
       {"source", CLI_TEXT, &options.source, "FILE", "text to translate, one sentence a line", 0, 0},
       {"reference", CLI_TEXT, &options.reference, "FILE", "its translation, one sentence a line", 0, 0},
@@ -80,17 +75,14 @@ int cmd_test(int argc, char **argv) {
        10000000},
       {"beam", CLI_INT, &beam, "N", "hypotheses kept, 1 for greedy; 0 (the default): the run's translate.beam", 0,
        1024},
-      {"precision", CLI_TEXT, &precision, "NAME", "fp32, bf16 or int8", 0, 0},
-      {"overlong", CLI_TEXT, &overlong, "WHAT",
+      MODEL_PRECISION_OPTION(model),
+      {"overlong", CLI_TEXT, &model.overlong, "WHAT",
        "with --blimp and --text: truncate or refuse (the default) lines that the model cannot take whole", 0, 0},
-      CHECKPOINT_OPTION(which),
-      {"threads", CLI_INT, &threads, "N", "threads; 0: all that the process may use", 0, 1024},
-      CLI_DEVICE_OPTION,
+      MODEL_RUN_OPTIONS(model),
       {"quiet", CLI_FLAG, &quiet, NULL, "print nothing but failures", 0, 0},
-      LIMIT_OPTIONS(limits),
+      LIMIT_OPTIONS(model.limits),
       {0}};
   int code = cli_parse(&COMMAND, table, argc, argv, &runs, 1, 1);
-  if (code < 0) code = limit_options_set(&COMMAND, &limits);
   const int other = (options.blimp != NULL) + (options.labelled != NULL) + (options.text != NULL);
   if (code < 0 && (other > 1 || (other ? options.source || options.reference : !options.source || !options.reference)))
     code = cli_usage(&COMMAND,
@@ -105,26 +97,23 @@ int cmd_test(int argc, char **argv) {
     code = cli_usage(&COMMAND, "--labelled tells labels and searches none, so it takes no --beam");
   if (code < 0 && options.blimp && beam != CLI_NO_INT)
     code = cli_usage(&COMMAND, "--blimp scores sentences and searches none, so it takes no --beam");
-  if (code < 0 && overlong && !options.blimp && !options.text)
+  if (code < 0 && model.overlong && !options.blimp && !options.text)
     code = cli_usage(&COMMAND, "--overlong is for --blimp and --text; sources are always cut to what the model takes");
-  if (code < 0 && overlong && options.stride)
+  if (code < 0 && model.overlong && options.stride)
     code = cli_usage(&COMMAND, "--stride leaves nothing out that --overlong could truncate");
-  if (code < 0)
-    code =
-        model_options_words(&COMMAND, &options.precision, &options.overlong, precision, overlong ? overlong : "refuse");
-  tarn_checkpoint_found found = {0};
-  if (code < 0) code = model_options_find(&COMMAND, &found, runs.items[0], which);
+  if (!model.overlong) model.overlong = "refuse";
+  if (code < 0) code = model_options_set(&COMMAND, &model, &options.precision, &options.overlong, &options.threads);
+  if (code < 0) code = model_options_find(&COMMAND, &model.found, runs.items[0], model.checkpoint);
   if (code < 0) {
     tarn_testset_result result;
-    options.checkpoint = found.path;
+    options.checkpoint = model.found.path;
     options.run = runs.items[0];
-    options.threads = (int)threads;
     if (beam != CLI_NO_INT) options.beam = beam;
     tarn_status status = tarn_testset_run(&result, &options);
     code = status == TARN_STATUS_OK ? CLI_OK : cli_report(&COMMAND, status);
     if (code == CLI_OK && !quiet) print_result(&result, &options);
   }
-  model_options_done(&COMMAND, &found, code, quiet);
+  model_options_done(&COMMAND, &model.found, code, quiet);
   cli_list_free(&runs);
   return code;
 }

@@ -7,7 +7,6 @@
 #include "cli.h"
 #include "commands.h"
 #include "json_output.h"
-#include "limit_options.h"
 #include "model_options.h"
 #include "profile_output.h"
 #include "tarn/translate.h"
@@ -126,16 +125,12 @@ int cmd_translate(int argc, char **argv) {
   tarn_translator_default(&options);
   int64_t n_best = 0;
   int64_t max_len_b = CLI_NO_INT;
-  int64_t threads = 0;
   const char *input = NULL;
   const char *destination = NULL;
   const char *profile = NULL;
-  const char *precision = "fp32";
-  const char *overlong = "truncate";
-  const char *which = NULL;
+  model_options model = {.precision = "fp32", .overlong = "truncate"};
   output out = {0};
   cli_list paths = {0};
-  limit_options limits = {0};
   const cli_option table[] = {
       {"beam", CLI_INT, &options.beam, "N", "hypotheses kept at each step, 1 for greedy; 0: the model's translate.beam",
        0, 1024},
@@ -152,12 +147,10 @@ int cmd_translate(int argc, char **argv) {
       {"max-tokens", CLI_INT, &options.max_tokens, "N", "source tokens in work on a thread; 0: the model's", 0,
        1 << 24},
       {"window", CLI_INT, &options.window, "N", "lines read and sorted by length at a time", 1, 10000000},
-      {"overlong", CLI_TEXT, &overlong, "WHAT", "truncate or refuse lines that the model cannot take whole", 0, 0},
+      MODEL_OVERLONG_OPTION(model, "lines"),
       {"strict", CLI_FLAG, &options.strict, NULL, "refuse invalid UTF-8 instead of replacing it by U+FFFD", 0, 0},
-      {"precision", CLI_TEXT, &precision, "NAME", "fp32, bf16 or int8", 0, 0},
-      CHECKPOINT_OPTION(which),
-      {"threads", CLI_INT, &threads, "N", "threads; 0: all that the process may use", 0, 1024},
-      CLI_DEVICE_OPTION,
+      MODEL_PRECISION_OPTION(model),
+      MODEL_RUN_OPTIONS(model),
       {"input", CLI_TEXT, &input, "FILE", "text to translate instead of standard input", 0, 0},
       {"encoder-layers-to-keep", CLI_TEXT, &options.prune.encoder_layers_to_keep, "N,N,...",
        "depths of the encoder that run, from 1; the others are left out", 0, 0},
@@ -170,22 +163,19 @@ int cmd_translate(int argc, char **argv) {
        "standard error, write a trace for chrome://tracing to FILE",
        0, 0},
       {"output", CLI_TEXT, &destination, "FILE", "where to write instead of standard output", 0, 0},
-      LIMIT_OPTIONS(limits),
+      LIMIT_OPTIONS(model.limits),
       {0}};
   int code = cli_parse(&COMMAND, table, argc, argv, &paths, 1, 1);
-  if (code < 0) code = limit_options_set(&COMMAND, &limits);
-  if (code < 0) code = model_options_words(&COMMAND, &options.precision, &options.overlong, precision, overlong);
-  tarn_checkpoint_found found = {0};
-  if (code < 0) code = model_options_find(&COMMAND, &found, paths.items[0], which);
+  if (code < 0) code = model_options_set(&COMMAND, &model, &options.precision, &options.overlong, &options.threads);
+  if (code < 0) code = model_options_find(&COMMAND, &model.found, paths.items[0], model.checkpoint);
   if (code < 0) {
-    options.threads = (int)threads;
     if (max_len_b != CLI_NO_INT) options.max_len_b = max_len_b;
     options.n_best = n_best > 0 ? n_best : 1;
     out.n_best = n_best > 0;
     out.window = options.window;
-    code = run(found.path, input, destination, &out, &options, profile);
+    code = run(model.found.path, input, destination, &out, &options, profile);
   }
-  model_options_done(&COMMAND, &found, code, false);
+  model_options_done(&COMMAND, &model.found, code, false);
   cli_list_free(&paths);
   return code;
 }

@@ -3,14 +3,37 @@
 #define TARN_TOOLS_MODEL_OPTIONS_H
 
 #include "cli.h"
+#include "limit_options.h"
 #include "tarn/checkpoint.h"
 #include "tarn/translate.h"
 
-// The words of --precision and --overlong; -1, or the exit code of a usage mistake.
-int model_options_words(const cli_command *command, tarn_translate_precision *precision,
-                        tarn_translate_overlong *overlong, const char *precision_word, const char *overlong_word);
-// The same of --precision alone.
-int model_options_precision(const cli_command *command, tarn_translate_precision *precision, const char *word);
+// What is given to a command that runs a model. Begin with {.precision = "fp32", .overlong = ...}.
+typedef struct model_options {
+  const char *precision, *overlong;  // words
+  const char *checkpoint;            // word; NULL: not given
+  int64_t threads;
+  limit_options limits;
+  tarn_checkpoint_found found;  // by model_options_find()
+} model_options;
+
+// Entries of a table of options; `model` is a model_options. LIMIT_OPTIONS((model).limits) belong to them.
+#define MODEL_PRECISION_OPTION(model) \
+  { "precision", CLI_TEXT, &(model).precision, "NAME", "fp32, bf16 or int8", 0, 0 }
+// `units`: "lines" or "sentences".
+#define MODEL_OVERLONG_OPTION(model, units)                                                                           \
+  {                                                                                                                   \
+    "overlong", CLI_TEXT, &(model).overlong, "WHAT", "truncate or refuse " units " that the model cannot take whole", \
+        0, 0                                                                                                          \
+  }
+#define MODEL_RUN_OPTIONS(model)                                                                        \
+  CHECKPOINT_OPTION((model).checkpoint),                                                                \
+      {"threads", CLI_INT, &(model).threads, "N", "threads; 0: all that the process may use", 0, 1024}, \
+      CLI_DEVICE_OPTION
+
+// Sets the limits, takes the words of --precision and --overlong (NULL: the command has no such option) and the
+// threads. -1, or the exit code of a usage mistake.
+int model_options_set(const cli_command *command, const model_options *model, tarn_translate_precision *precision,
+                      tarn_translate_overlong *overlong, int *threads);
 
 // The option --checkpoint of all commands that take a run directory. `word`: const char *, NULL to begin with.
 #define CHECKPOINT_OPTION(word) \

@@ -70,3 +70,17 @@ void text_output_line(text_output *output, const char *text, size_t length) {
     putc(c == '\n' || c == '\r' ? ' ' : c, output->file);
   }
 }
+
+bool text_output_lines_end(const cli_command *command, int *code, tarn_status status, bool none, const char *input) {
+  // Its line is printed, or main() says that standard output cannot be written, and fails.
+  if (*code != CLI_OK || fflush(stdout) != 0 || ferror(stdout)) return false;
+  if (status != TARN_STATUS_OK) {
+    *code = cli_report(command, status);
+    return false;
+  }
+  if (!none) return true;
+  fprintf(stderr, "tarn %s: %s: there is no line to %s\n", command->name,
+          strcmp(input, "-") == 0 ? "standard input" : input, command->name);
+  *code = CLI_FAILURE;
+  return false;
+}

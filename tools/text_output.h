@@ -23,4 +23,9 @@ int text_output_close(const cli_command *command, text_output *output, bool keep
 // Writes a text as a part of one line: with blanks in place of line ends.
 void text_output_line(text_output *output, const char *text, size_t length);
 
+// The end of a command that printed a line to standard output for each line of `input` (-: standard input). Whether all
+// went well; else *code, that of a line that could not be made to begin with, is the exit code, and what failed is
+// printed. `none`: there was no line.
+bool text_output_lines_end(const cli_command *command, int *code, tarn_status status, bool none, const char *input);
+
 #endif
