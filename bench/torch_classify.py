@@ -8,35 +8,16 @@ best settings: batches of sentences of like length up to a budget of tokens, so 
 mask where nothing is; scaled_dot_product_attention without dropout, which it has no fast form for here; AdamW fused; bf16
 by autocast. Tokens a second are those of the sentences, not of the padding."""
 
-import argparse
-import json
 import math
 import random
-import resource
-import statistics
-import time
 
 import torch
-from transformers import RobertaConfig, RobertaForSequenceClassification
-from transformers.utils import logging
+from transformers import RobertaForSequenceClassification
 
-BOS, PAD, EOS, FIRST = 0, 1, 2, 5
+import torch_roberta
+from torch_roberta import BOS, EOS, FIRST, PAD
+
 MEAN, SIGMA, SHORTEST, LONGEST = 18.0, 0.6, 4, 100  # tokens of a sentence with both its ends, as bench/data.py draws them
-
-
-def arguments():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--dtype", choices=["fp32", "bf16"], default="bf16")
-    parser.add_argument("--steps", type=int, default=25, help="of them --warm are not counted")
-    parser.add_argument("--warm", type=int, default=5)
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--layers", type=int, default=6)
-    parser.add_argument("--d", type=int, default=512)
-    parser.add_argument("--heads", type=int, default=8)
-    parser.add_argument("--ffn", type=int, default=2048)
-    parser.add_argument("--vocab", type=int, default=16000)
-    parser.add_argument("--tokens", type=int, default=2048, help="budget of a batch, padding counted")
-    return parser.parse_args()
 
 
 def draw_lengths(draw, count):
@@ -68,36 +49,18 @@ def fill(lengths, vocabulary):
 
 
 def main():
-    o = arguments()
-    logging.set_verbosity_error()
-    torch.set_num_threads(o.threads)
-    torch.manual_seed(1)
+    parser = torch_roberta.parser(__doc__, 25, 5)
+    parser.add_argument("--tokens", type=int, default=2048, help="budget of a batch, padding counted")
+    o = parser.parse_args()
+    torch_roberta.begin(o)
     draw = random.Random(1)
     batches = batches_of(draw_lengths(draw, 20000), o.tokens, draw)
-    model = RobertaForSequenceClassification(RobertaConfig(
-        vocab_size=o.vocab, hidden_size=o.d, num_hidden_layers=o.layers, num_attention_heads=o.heads,
-        intermediate_size=o.ffn, max_position_embeddings=130, hidden_dropout_prob=0.1, attention_probs_dropout_prob=0.0,
-        num_labels=2, attn_implementation="sdpa"))
-    model.train()
-    optimiser = torch.optim.AdamW(model.parameters(), lr=1e-4, weight_decay=0.01, fused=True)
-    seconds, tokens = [], []
-    for step in range(o.steps):
-        lengths = batches[step % len(batches)]
-        ids, mask, labels = fill(lengths, o.vocab)
-        begin = time.perf_counter()
-        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=o.dtype == "bf16"):
-            loss = model(input_ids=ids, attention_mask=mask, labels=labels).loss
-        optimiser.zero_grad(set_to_none=True)
-        loss.backward()
-        optimiser.step()
-        value = loss.item()
-        seconds.append(time.perf_counter() - begin)
-        tokens.append(sum(lengths))
-    print("RESULT " + json.dumps({
-        "all": {"tok_s": sum(tokens[o.warm:]) / sum(seconds[o.warm:]),
-                "step_ms_median": 1e3 * statistics.median(seconds[o.warm:])},
-        "loss": value, "parameters": sum(p.numel() for p in model.parameters()),
-        "peak_rss_MB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}))
+    model = RobertaForSequenceClassification(torch_roberta.shape(o, 128, num_labels=2))
+    seconds, loss = torch_roberta.train(
+        o, model, 1e-4, lambda step: fill(batches[step % len(batches)], o.vocab),
+        lambda ids, mask, labels: model(input_ids=ids, attention_mask=mask, labels=labels).loss)
+    tokens = [sum(batches[step % len(batches)]) for step in range(o.steps)]
+    torch_roberta.report(model, sum(tokens[o.warm:]) / sum(seconds), seconds, loss)
 
 
 if __name__ == "__main__":

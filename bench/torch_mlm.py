@@ -8,36 +8,15 @@ masked anew in each step, 80/10/10, by NumPy, whose time is not counted, as tarn
 settings: scaled_dot_product_attention without dropout, which it has no fast form for here; AdamW fused; bf16 by
 autocast; and only masked rows go through the head, as fairseq does it (--padded-output: all, as the package does)."""
 
-import argparse
-import json
-import resource
 import statistics
-import time
 
 import numpy
 import torch
 import torch.nn.functional as F
-from transformers import RobertaConfig, RobertaForMaskedLM
-from transformers.utils import logging
+from transformers import RobertaForMaskedLM
 
-BOS, PAD, EOS, UNK, MASK, FIRST = 0, 1, 2, 3, 4, 5
-
-
-def arguments():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--dtype", choices=["fp32", "bf16"], default="bf16")
-    parser.add_argument("--steps", type=int, default=15, help="of them --warm are not counted")
-    parser.add_argument("--warm", type=int, default=3)
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--layers", type=int, default=6)
-    parser.add_argument("--d", type=int, default=512)
-    parser.add_argument("--heads", type=int, default=8)
-    parser.add_argument("--ffn", type=int, default=2048)
-    parser.add_argument("--vocab", type=int, default=16000)
-    parser.add_argument("--rows", type=int, default=32, help="sentences of a batch")
-    parser.add_argument("--length", type=int, default=128, help="tokens of each")
-    parser.add_argument("--padded-output", action="store_true")
-    return parser.parse_args()
+import torch_roberta
+from torch_roberta import BOS, EOS, FIRST, MASK
 
 
 def draw(random, o):
@@ -62,33 +41,17 @@ def loss_of(model, ids, labels, whole):
 
 
 def main():
-    o = arguments()
-    logging.set_verbosity_error()
-    torch.set_num_threads(o.threads)
-    torch.manual_seed(1)
+    parser = torch_roberta.parser(__doc__, 15, 3)
+    parser.add_argument("--rows", type=int, default=32, help="sentences of a batch")
+    parser.add_argument("--length", type=int, default=128, help="tokens of each")
+    parser.add_argument("--padded-output", action="store_true")
+    o = parser.parse_args()
+    torch_roberta.begin(o)
     random = numpy.random.default_rng(1)
-    model = RobertaForMaskedLM(RobertaConfig(
-        vocab_size=o.vocab, hidden_size=o.d, num_hidden_layers=o.layers, num_attention_heads=o.heads,
-        intermediate_size=o.ffn, max_position_embeddings=o.length + 2, hidden_dropout_prob=0.1,
-        attention_probs_dropout_prob=0.0, attn_implementation="sdpa"))
-    model.train()
-    optimiser = torch.optim.AdamW(model.parameters(), lr=5e-4, weight_decay=0.01, fused=True)
-    seconds = []
-    for _ in range(o.steps):
-        ids, labels = draw(random, o)
-        begin = time.perf_counter()
-        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=o.dtype == "bf16"):
-            loss = loss_of(model, ids, labels, o.padded_output)
-        optimiser.zero_grad(set_to_none=True)
-        loss.backward()
-        optimiser.step()
-        value = loss.item()
-        seconds.append(time.perf_counter() - begin)
-    step = statistics.median(seconds[o.warm:])
-    print("RESULT " + json.dumps({
-        "all": {"tok_s": o.rows * o.length / step, "step_ms_median": 1e3 * step}, "loss": value,
-        "parameters": sum(p.numel() for p in model.parameters()),
-        "peak_rss_MB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}))
+    model = RobertaForMaskedLM(torch_roberta.shape(o, o.length))
+    seconds, loss = torch_roberta.train(o, model, 5e-4, lambda _: draw(random, o),
+                                        lambda ids, labels: loss_of(model, ids, labels, o.padded_output))
+    torch_roberta.report(model, o.rows * o.length / statistics.median(seconds), seconds, loss)
 
 
 if __name__ == "__main__":
