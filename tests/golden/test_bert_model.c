@@ -11,17 +11,12 @@
 // cmocka needs the headers above.
 #include <cmocka.h>
 
-#include "base/file.h"
-#include "base/memory.h"
+#include "golden/import_check.h"
 #include "parts/table/part_table.h"
-#include "sandbox.h"
 #include "shadow_device.h"
-#include "store/checkpoint.h"
 #include "tarn/checkpoint.h"
 #include "tarn/log.h"
-#include "tarn/vocab.h"
 
-#define GOLDEN TARN_SOURCE_DIR "/tests/golden/"
 enum { VOCAB = 262, SENTENCES = 3, LENGTH = 14, ROWS = SENTENCES * LENGTH, WIDTH = 16, PATH = 256 };
 
 static const char *const MODELS[] = {"bert", "roberta", "untied", "classes", "number"};
@@ -30,23 +25,10 @@ static const tarn_bert_format FORMATS[MODEL_COUNT] = {TARN_BERT_FORMAT_BERT, TAR
                                                       TARN_BERT_FORMAT_BERT, TARN_BERT_FORMAT_BERT,
                                                       TARN_BERT_FORMAT_ROBERTA};
 
-static void must(tarn_status status) {
-  if (status != TARN_STATUS_OK) fail_msg("%s", tarn_error_message());
-}
-
 static const char *golden(const char *model, const char *file) {
   static char path[PATH];
   snprintf(path, sizeof path, GOLDEN "bert_model/%s%s%s", model, *file ? "/" : "", file);
   return path;
-}
-
-static int open_all(void **state) {
-  if (sandbox_open(state) != 0) return -1;
-  tarn_vocab_options options;
-  tarn_vocab_default(&options);
-  options.type = TARN_VOCAB_TYPE_BYTE;
-  options.mask_symbols = true;
-  return tarn_vocab_train("bytes", NULL, 0, &options) == TARN_STATUS_OK ? 0 : -1;
 }
 
 // The states of sentences, or with `head` the logits of all tokens at each place, or of labels; returns how many they
@@ -176,16 +158,6 @@ static void classes_have_names(void **state) {
   tarn__checkpoint_close(&c);
 }
 
-static char warnings[1024];
-static int warning_count;
-
-static void keep_warning(void *user, tarn_log_level level, const char *text) {
-  (void)user;
-  (void)level;
-  snprintf(warnings, sizeof warnings, "%s", text);
-  warning_count++;
-}
-
 // A file without an output: its pooler is left out, the output is drawn anew, and the encoder is as it was.
 static void encoder_alone(void **state) {
   (void)state;
@@ -199,27 +171,9 @@ static void encoder_alone(void **state) {
   check_output("body", golden("body", "expected.safetensors"), false);
 }
 
-// A model of this description with a vocabulary, trained by nobody.
-static void save_model(const char *path, const char *text, const char *vocab_path) {
-  tarn_config *config;
-  tarn_vocab *vocab;
-  tarn__model *model;
-  must(tarn_vocab_open(&vocab, vocab_path));
-  must(tarn_config_parse(&config, "test", text, strlen(text), NULL, 0));
-  must(tarn__model_open(&model, config, tarn_vocab_size(vocab), tarn_vocab_size(vocab), TARN__F32, false));
-  must(tarn__model_allocate(model));
-  must(tarn__model_initialise(model, 3));
-  tarn__checkpoint_extra extra = {.source = vocab, .target = vocab};
-  must(tarn__checkpoint_save(path, model, &extra));
-  tarn__model_close(&model);
-  tarn_config_close(&config);
-  tarn_vocab_close(&vocab);
-}
-
-#define KINDS                                                                                                         \
-  "kinds:\n  L: { heads: 2, ffn: 32 }\n  R: { heads: 2, ffn: 32, frozen: yes }\n"                                     \
-  "  H: { heads: 2, ffn: 32, frozen: yes, init: hadamard }\n  N: { mixer: none, ffn: 32 }\n  W: { heads: 2, ffn: 48 " \
-  "}\n  P: { heads: 2, ffn: 32, norm: pre }\n  E: { heads: 2, ffn: 32, norm_type: { epsilon: 0.001 } }\n"             \
+#define BERT_KINDS                                                                                     \
+  KINDS                                                                                                \
+  "  P: { heads: 2, ffn: 32, norm: pre }\n  E: { heads: 2, ffn: 32, norm_type: { epsilon: 0.001 } }\n" \
   "  D: { heads: 2, ffn: 32, dropout: 0.25 }\n"
 #define BERT "positions: learned, max_length: 20, embedding_scale: no, embedding_norm: yes, activation: gelu"
 
@@ -229,10 +183,9 @@ static void own_models(void **state) {
   static float before[ROWS * VOCAB], after[ROWS * VOCAB];
   tarn__safetensors file = {0};
   tarn__checkpoint *c;
-  tarn_vocab *vocab, *again;
   must(tarn__safetensors_open(&file, golden("roberta", "expected.safetensors")));
   const tarn__stored *ids = tarn__safetensors_find(&file, "ids"), *segments = tarn__safetensors_find(&file, "segments");
-  save_model("own", "model: { d_model: 16, " BERT " }\nencoder: { layers: R1 L H R1 }\n" KINDS, "bytes");
+  save_model("own", "model: { d_model: 16, " BERT " }\nencoder: { layers: R1 L H R1 }\n" BERT_KINDS, "bytes");
   for (int i = 0; i < 2; i++) {
     must(tarn_checkpoint_export_bert("dense", "own", FORMATS[i]));
     must(tarn_checkpoint_import_bert("dense_model", "dense", "bytes"));
@@ -246,14 +199,10 @@ static void own_models(void **state) {
   }
   tarn__safetensors_close(&file);
   must(tarn_vocab_import_wordpiece("pieces", GOLDEN "wordpiece_toy", TARN_WORDPIECE_CASED));
-  save_model("own", "model: { d_model: 16, segments: 2, " BERT " }\nencoder: { layers: L }\n" KINDS, "pieces");
+  save_model("own", "model: { d_model: 16, segments: 2, " BERT " }\nencoder: { layers: L }\n" BERT_KINDS, "pieces");
   must(tarn_checkpoint_export_bert("whole", "own", TARN_BERT_FORMAT_BERT));
   must(tarn_checkpoint_import_bert("whole_model", "whole", NULL));
-  must(tarn_vocab_open(&vocab, "pieces"));
-  must(tarn_vocab_open(&again, "whole"));
-  assert_string_equal(tarn_vocab_hash(vocab), tarn_vocab_hash(again));
-  tarn_vocab_close(&vocab);
-  tarn_vocab_close(&again);
+  check_same_vocab("pieces", "whole");
 }
 
 static void other_models_are_refused(void **state) {
@@ -261,44 +210,39 @@ static void other_models_are_refused(void **state) {
   static const struct {
     const char *text, *words;
   } cases[] = {
-      {"model: { d_model: 16, " BERT " }\ndecoder: { layers: L }\n" KINDS, "is a masked language model"},
-      {"model: { d_model: 16 }\nencoder: { layers: L }\n" KINDS, "model.positions is not learned"},
-      {"model: { d_model: 16, positions: learned }\nencoder: { layers: L }\n" KINDS, "embedding_scale is yes"},
-      {"model: { d_model: 16, positions: learned, embedding_scale: no }\nencoder: { layers: L }\n" KINDS,
+      {"model: { d_model: 16, " BERT " }\ndecoder: { layers: L }\n" BERT_KINDS, "is a masked language model"},
+      {"model: { d_model: 16 }\nencoder: { layers: L }\n" BERT_KINDS, "model.positions is not learned"},
+      {"model: { d_model: 16, positions: learned }\nencoder: { layers: L }\n" BERT_KINDS, "embedding_scale is yes"},
+      {"model: { d_model: 16, positions: learned, embedding_scale: no }\nencoder: { layers: L }\n" BERT_KINDS,
        "embedding_norm is no"},
-      {"model: { d_model: 16, " BERT ", norm_type: rms }\nencoder: { layers: L }\n" KINDS, "norm_type is rms"},
-      {"model: { d_model: 16, " BERT " }\nencoder: { layers: L N }\n" KINDS, "layer 2 (kind N) is none of attention"},
-      {"model: { d_model: 16, " BERT " }\nencoder: { layers: L W }\n" KINDS, "kinds L and W have different ffn.width"},
-      {"model: { d_model: 16, " BERT " }\nencoder: { layers: L P }\n" KINDS, "layer 2 (kind P) is not post-norm"},
-      {"model: { d_model: 16, " BERT " }\nencoder: { layers: L E }\n" KINDS, "norms of kind E are not as"},
+      {"model: { d_model: 16, " BERT ", norm_type: rms }\nencoder: { layers: L }\n" BERT_KINDS, "norm_type is rms"},
+      {"model: { d_model: 16, " BERT " }\nencoder: { layers: L N }\n" BERT_KINDS,
+       "layer 2 (kind N) is none of attention"},
+      {"model: { d_model: 16, " BERT " }\nencoder: { layers: L W }\n" BERT_KINDS,
+       "kinds L and W have different ffn.width"},
+      {"model: { d_model: 16, " BERT " }\nencoder: { layers: L P }\n" BERT_KINDS, "layer 2 (kind P) is not post-norm"},
+      {"model: { d_model: 16, " BERT " }\nencoder: { layers: L E }\n" BERT_KINDS, "norms of kind E are not as"},
       {"model: { d_model: 16, positions: learned, embedding_scale: no, embedding_norm: yes }\nencoder: { layers: L "
-       "}\n" KINDS,
+       "}\n" BERT_KINDS,
        "the activation of kind L is relu"},
-      {"model: { d_model: 16, " BERT " }\nencoder: { layers: L D }\n" KINDS, "kinds L and D have different dropout"},
-      {"model: { d_model: 16, " BERT ", embedding_dropout: 0.3 }\nencoder: { layers: L }\n" KINDS,
+      {"model: { d_model: 16, " BERT " }\nencoder: { layers: L D }\n" BERT_KINDS,
+       "kinds L and D have different dropout"},
+      {"model: { d_model: 16, " BERT ", embedding_dropout: 0.3 }\nencoder: { layers: L }\n" BERT_KINDS,
        "model.embedding_dropout is 0.3 and kinds.L.dropout 0.1"},
-      {"model: { d_model: 16, " BERT " }\nencoder: { layers: L, layerdrop: 0.2 }\n" KINDS,
+      {"model: { d_model: 16, " BERT " }\nencoder: { layers: L, layerdrop: 0.2 }\n" BERT_KINDS,
        "encoder.layerdrop is 0.2, and BERT's format has none"},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     save_model("other", cases[i].text, "bytes");
     assert_int_equal(tarn_checkpoint_export_bert("refused", "other", TARN_BERT_FORMAT_BERT), TARN_STATUS_USAGE);
-    if (!strstr(tarn_error_message(), cases[i].words)) fail_msg("%s", tarn_error_message());
+    must_say(cases[i].words);
     assert_false(tarn__file_exists("refused"));
   }
 }
 
-static void copy_file(const char *from, const char *to) {
-  char *data;
-  size_t size;
-  must(tarn__file_read(from, &data, &size));
-  sandbox_write(to, data, size);
-  tarn__free(data);
-}
-
 static void refused(const char *words) {
   assert_int_equal(tarn_checkpoint_import_bert("never", "bad", "bytes"), TARN_STATUS_DATA);
-  if (!strstr(tarn_error_message(), words)) fail_msg("\"%s\" does not say \"%s\"", tarn_error_message(), words);
+  must_say(words);
   assert_false(tarn__file_exists("never"));
 }
 
@@ -391,16 +335,8 @@ static void wrong_configs(void **state) {
   };
   mkdir("bad", 0700);
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    char *text, changed[4096];
-    size_t size;
     copy_file(golden(cases[i].model, "model.safetensors"), "bad/model.safetensors");
-    must(tarn__file_read(golden(cases[i].model, "config.json"), &text, &size));
-    const char *place = strstr(text, cases[i].from);
-    if (!place) fail_msg("no %s", cases[i].from);
-    const int length = snprintf(changed, sizeof changed, "%.*s%s%s", (int)(place - text), text, cases[i].to,
-                                place + strlen(cases[i].from));
-    sandbox_write("bad/config.json", changed, (size_t)length);
-    tarn__free(text);
+    write_changed("bad/config.json", golden(cases[i].model, "config.json"), cases[i].from, cases[i].to);
     refused(cases[i].words);
   }
   copy_file(golden("bert", "config.json"), "bad/config.json");
@@ -428,6 +364,8 @@ static void failing_memory(void **state) {
     assert_int_equal(status, TARN_STATUS_MEMORY);
   }
 }
+
+static int open_all(void **state) { return open_with_bytes(state, true); }
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(logits),

@@ -13,9 +13,9 @@
 #include "base/memory.h"
 #include "base/threads.h"
 #include "device/devices.h"
+#include "golden/golden_file.h"
 #include "model/model.h"
 #include "shadow_device.h"
-#include "store/safetensors.h"
 #include "task/labelled.h"
 
 // How far a gradient may be from PyTorch's: the largest difference over the largest element, or for bf16 the norm of
@@ -37,34 +37,6 @@ static const way ways[] = {
 };
 static const char *const cases[] = {"classifier_cls", "classifier_mean", "classifier_last", "classifier_number"};
 enum { WAYS = sizeof ways / sizeof *ways, CASES = sizeof cases / sizeof *cases, ROWS = 64, SENTENCES = 6 };
-
-static void must(tarn_status status) {
-  if (status != TARN_STATUS_OK) fail_msg("%s", tarn_error_message());
-}
-
-static const tarn__stored *find(const tarn__safetensors *file, const char *group, const char *name) {
-  char full[320];
-  snprintf(full, sizeof full, "%s/%s", group, name);
-  return tarn__safetensors_find(file, full);
-}
-
-static const tarn__stored *need(const tarn__safetensors *file, const char *group, const char *name) {
-  const tarn__stored *tensor = find(file, group, name);
-  if (!tensor) fail_msg("%s has no tensor %s/%s", file->path, group, name);
-  return tensor;
-}
-
-static void set_weights(tarn__model *model, const tarn__safetensors *file) {
-  size_t stored = 0;
-  for (size_t i = 0; i < file->count; i++) stored += strncmp(file->tensors[i].name, "weight/", 7) == 0;
-  assert_int_equal(stored, model->param_count);
-  for (size_t i = 0; i < model->param_count; i++) {
-    tarn__param *param = model->params[i];
-    const tarn__stored *tensor = need(file, "weight", param->name);
-    assert_true(tensor->dims == 2 && tensor->shape[0] == param->rows && tensor->shape[1] == param->cols);
-    must(tarn__param_set(param, tensor->data));
-  }
-}
 
 // The batch of a file, as the task's batcher would make it.
 typedef struct made {

@@ -15,9 +15,9 @@
 #include "base/memory.h"
 #include "base/threads.h"
 #include "device/devices.h"
+#include "golden/golden_file.h"
 #include "model/model.h"
 #include "shadow_device.h"
-#include "store/safetensors.h"
 
 // A way of computing, and how far a gradient may be from PyTorch's: the largest difference over the largest element, or
 // for bf16 the norm of the difference over the norm. The loss is held to `loss`, relative. The batch is taken `copies`
@@ -55,36 +55,6 @@ typedef struct golden_case {
   const char *name;
   const bounds *bounds;
 } golden_case;
-
-static void must(tarn_status status) {
-  if (status != TARN_STATUS_OK) fail_msg("%s", tarn_error_message());
-}
-
-static const tarn__stored *find(const tarn__safetensors *file, const char *group, const char *name) {
-  char full[320];
-  snprintf(full, sizeof full, "%s/%s", group, name);
-  return tarn__safetensors_find(file, full);
-}
-
-static const tarn__stored *need(const tarn__safetensors *file, const char *group, const char *name) {
-  const tarn__stored *tensor = find(file, group, name);
-  if (!tensor) fail_msg("%s has no tensor %s/%s", file->path, group, name);
-  return tensor;
-}
-
-static void set_weights(tarn__model *model, const tarn__safetensors *file) {
-  size_t stored = 0;
-  for (size_t i = 0; i < file->count; i++) stored += strncmp(file->tensors[i].name, "weight/", 7) == 0;
-  assert_int_equal(stored, model->param_count);
-  for (size_t i = 0; i < model->param_count; i++) {
-    tarn__param *param = model->params[i];
-    const tarn__stored *tensor = need(file, "weight", param->name);
-    assert_int_equal(tensor->dims, 2);
-    assert_int_equal(tensor->shape[0], param->rows);
-    assert_int_equal(tensor->shape[1], param->cols);
-    must(tarn__param_set(param, tensor->data));
-  }
-}
 
 enum { MOST_ROWS = 4096, MOST_SENTENCES = 512 };
 

@@ -12,38 +12,21 @@
 // cmocka needs the headers above.
 #include <cmocka.h>
 
-#include "base/file.h"
-#include "base/memory.h"
 #include "decode/generator.h"
-#include "sandbox.h"
+#include "golden/import_check.h"
 #include "score/scorer.h"
 #include "shadow_device.h"
-#include "store/checkpoint.h"
 #include "tarn/checkpoint.h"
 #include "tarn/log.h"
-#include "tarn/vocab.h"
 
-#define GOLDEN TARN_SOURCE_DIR "/tests/golden/"
 enum { VOCAB = 259, SENTENCES = 3, LENGTH = 12, EOS = 2, PATH = 256 };
 
 static const char *const MODELS[] = {"tied", "untied"};
-
-static void must(tarn_status status) {
-  if (status != TARN_STATUS_OK) fail_msg("%s", tarn_error_message());
-}
 
 static const char *golden(const char *model, const char *file) {
   static char path[PATH];
   snprintf(path, sizeof path, GOLDEN "gpt2_model/%s%s%s", model, *file ? "/" : "", file);
   return path;
-}
-
-static int open_all(void **state) {
-  if (sandbox_open(state) != 0) return -1;
-  tarn_vocab_options options;
-  tarn_vocab_default(&options);
-  options.type = TARN_VOCAB_TYPE_BYTE;
-  return tarn_vocab_train("bytes", NULL, 0, &options) == TARN_STATUS_OK ? 0 : -1;
 }
 
 // The log-probability of every token behind every sentence, and of every token of the sentences, against `expected`.
@@ -165,27 +148,6 @@ static void there_and_back(void **state) {
   check_scores("again", golden("untied", "expected.safetensors"));
 }
 
-// A model of frozen, shared and structured layers with the toy vocabulary, trained by nobody.
-static void save_model(const char *path, const char *text, const char *vocab_path) {
-  tarn_config *config;
-  tarn_vocab *vocab;
-  tarn__model *model;
-  must(tarn_vocab_open(&vocab, vocab_path));
-  must(tarn_config_parse(&config, "test", text, strlen(text), NULL, 0));
-  must(tarn__model_open(&model, config, tarn_vocab_size(vocab), tarn_vocab_size(vocab), TARN__F32, false));
-  must(tarn__model_allocate(model));
-  must(tarn__model_initialise(model, 3));
-  tarn__checkpoint_extra extra = {.source = vocab, .target = vocab};
-  must(tarn__checkpoint_save(path, model, &extra));
-  tarn__model_close(&model);
-  tarn_config_close(&config);
-  tarn_vocab_close(&vocab);
-}
-
-#define KINDS                                                                                                         \
-  "kinds:\n  L: { heads: 2, ffn: 32 }\n  R: { heads: 2, ffn: 32, frozen: yes }\n"                                     \
-  "  H: { heads: 2, ffn: 32, frozen: yes, init: hadamard }\n  N: { mixer: none, ffn: 32 }\n  W: { heads: 2, ffn: 48 " \
-  "}\n"
 #define GPT2 "norm: pre, positions: learned, max_length: 20, embedding_scale: no, activation: gelu_tanh"
 
 static void score_text(double *sum, const char *path) {
@@ -216,12 +178,7 @@ static void reservoirs_are_written_out(void **state) {
   score_text(&after, "dense_model");
   assert_true(fabs(before - after) < 1e-4);
   // The vocabulary comes back to the byte.
-  tarn_vocab *a, *b;
-  must(tarn_vocab_open(&a, GOLDEN "gpt2_toy"));
-  must(tarn_vocab_open(&b, "dense"));
-  assert_string_equal(tarn_vocab_hash(a), tarn_vocab_hash(b));
-  tarn_vocab_close(&a);
-  tarn_vocab_close(&b);
+  check_same_vocab(GOLDEN "gpt2_toy", "dense");
 }
 
 static void other_models_are_refused(void **state) {
@@ -249,22 +206,14 @@ static void other_models_are_refused(void **state) {
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     save_model("other", cases[i].text, "bytes");
     assert_int_equal(tarn_checkpoint_export_gpt2("refused", "other"), TARN_STATUS_USAGE);
-    if (!strstr(tarn_error_message(), cases[i].words)) fail_msg("%s", tarn_error_message());
+    must_say(cases[i].words);
     assert_false(tarn__file_exists("refused"));
   }
 }
 
-static void copy_file(const char *from, const char *to) {
-  char *data;
-  size_t size;
-  must(tarn__file_read(from, &data, &size));
-  sandbox_write(to, data, size);
-  tarn__free(data);
-}
-
 static void refused(const char *words) {
   assert_int_equal(tarn_checkpoint_import_gpt2("never", "bad", "bytes"), TARN_STATUS_DATA);
-  if (!strstr(tarn_error_message(), words)) fail_msg("\"%s\" does not say \"%s\"", tarn_error_message(), words);
+  must_say(words);
   assert_false(tarn__file_exists("never"));
 }
 
@@ -365,34 +314,15 @@ static void wrong_configs(void **state) {
       {"\"scale_attn_weights\": true", "\"scale_attn_weights\": false", "\"scale_attn_weights\" is false"},
       {"{", "[", "bad/config.json:"},
   };
-  char *text;
-  size_t size;
   mkdir("bad", 0700);
   copy_file(golden("tied", "model.safetensors"), "bad/model.safetensors");
-  must(tarn__file_read(golden("tied", "config.json"), &text, &size));
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    const char *place = strstr(text, cases[i].from);
-    assert_non_null(place);
-    char changed[4096];
-    int length = snprintf(changed, sizeof changed, "%.*s%s%s", (int)(place - text), text, cases[i].to,
-                          place + strlen(cases[i].from));
-    sandbox_write("bad/config.json", changed, (size_t)length);
+    write_changed("bad/config.json", golden("tied", "config.json"), cases[i].from, cases[i].to);
     refused(cases[i].words);
   }
-  tarn__free(text);
   copy_file(golden("tied", "config.json"), "bad/config.json");
   assert_int_equal(tarn_checkpoint_import_gpt2("never", "bad", NULL), TARN_STATUS_DATA);
   assert_non_null(strstr(tarn_error_message(), "it has no vocabulary"));
-}
-
-static char warnings[1024];
-static int warning_count;
-
-static void keep_warning(void *user, tarn_log_level level, const char *text) {
-  (void)user;
-  (void)level;
-  snprintf(warnings, sizeof warnings, "%s", text);
-  warning_count++;
 }
 
 // Keys that are not known are told in one line, the nearest known one with each; those of Hugging Face's are known.
@@ -420,6 +350,8 @@ static void unknown_keys_are_told_once(void **state) {
                       "told/config.json: keys that no GPT-2 model is known by are left alone: \"rotary\", \"n_inners\" "
                       "(did you mean \"n_inner\"?)");
 }
+
+static int open_all(void **state) { return open_with_bytes(state, false); }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
