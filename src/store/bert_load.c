@@ -9,64 +9,41 @@
 #include "base/memory.h"
 #include "parts/table/part_table.h"
 #include "store/bert_format.h"
-#include "store/checkpoint.h"
-#include "store/hf_tensors.h"
+#include "store/hf_import.h"
+#include "tarn/checkpoint.h"
 #include "text/vocab_kind.h"
 
 enum { SEED = 1 };  // of an output that the file does not have
 
 typedef struct source {
-  const char *folder;
+  tarn__hf_import import;
   tarn__bert_config config;
-  tarn__hf_tensors tensors;
   bool head;      // the file has the output of a masked language model
   bool labelled;  // or that of a classifier
-  tarn_vocab *vocab;
-  tarn_config *description;
-  tarn__model *model;
 } source;
-
-static void close_source(source *s) {
-  tarn__model_close(&s->model);
-  tarn_config_close(&s->description);
-  tarn_vocab_close(&s->vocab);
-  tarn__hf_tensors_close(&s->tensors);
-  tarn__free(s->config.labels);
-}
 
 static tarn_status open_files(source *s) {
   char path[PATH_MAX];
-  TARN_TRY(tarn__path_join(path, s->folder, TARN__HF_CONFIG));
+  TARN_TRY(tarn__path_join(path, s->import.folder, TARN__HF_CONFIG));
   const tarn_status status = tarn__bert_config_read(&s->config, path);
-  TARN_TRY(tarn__file_kind_explain(status, s->folder, TARN__FILE_KIND_HF_FOLDER));
-  TARN_TRY(tarn__path_join(path, s->folder, TARN__HF_WEIGHTS));
-  TARN_TRY(tarn__hf_tensors_open(&s->tensors, path, s->config.family->prefix));
+  TARN_TRY(tarn__file_kind_explain(status, s->import.folder, TARN__FILE_KIND_HF_FOLDER));
+  TARN_TRY(tarn__hf_import_tensors(&s->import, s->config.family->prefix));
   const int family = tarn__bert_family_index(&s->config);
   const tarn__bert_name *names = tarn__bert_label_names[family];
-  s->head = tarn__hf_tensors_find(&s->tensors, tarn__bert_head_names[family][0].theirs[0]) != NULL;
-  s->labelled = !s->head && s->config.labelled && tarn__hf_tensors_find(&s->tensors, names[0].theirs[0]) &&
-                tarn__hf_tensors_find(&s->tensors, names[TARN__BERT_CLASSES].theirs[0]);
+  s->head = tarn__hf_tensors_find(&s->import.tensors, tarn__bert_head_names[family][0].theirs[0]) != NULL;
+  s->labelled = !s->head && s->config.labelled && tarn__hf_tensors_find(&s->import.tensors, names[0].theirs[0]) &&
+                tarn__hf_tensors_find(&s->import.tensors, names[TARN__BERT_CLASSES].theirs[0]);
   return TARN_STATUS_OK;
 }
 
 static tarn_status open_vocab(source *s, const char *given) {
-  static const char *const names[] = {"vocab.txt", "vocab.json"};
-  bool found = given != NULL;
-  for (size_t i = 0; i < sizeof names / sizeof *names && !found; i++) {
-    char path[PATH_MAX];
-    TARN_TRY(tarn__path_join(path, s->folder, names[i]));
-    found = tarn__file_exists(path);
-  }
-  TARN_REQUIRE(found, DATA, "%s: it has no vocabulary (%s); name one", s->folder, s->config.family->vocabulary);
-  const char *from = given ? given : s->folder;
-  TARN_TRY(tarn_vocab_open(&s->vocab, from));
-  TARN_REQUIRE(tarn_vocab_size(s->vocab) == s->config.vocab, DATA,
-               "%s: the vocabulary has %d tokens, but %s/" TARN__HF_CONFIG " says %lld (\"vocab_size\")", from,
-               tarn_vocab_size(s->vocab), s->folder, (long long)s->config.vocab);
-  TARN_REQUIRE(
-      tarn_vocab_special(s->vocab, TARN_SPECIAL_CLS) >= 0 && tarn_vocab_special(s->vocab, TARN_SPECIAL_MASK) >= 0, DATA,
-      "%s: the vocabulary has no token that begins a row, or none that hides a word, as %s's has", from,
-      s->config.family->name);
+  static const char *const files[] = {"vocab.txt", "vocab.json"};
+  const char *from;
+  TARN_TRY(tarn__hf_import_vocab(&s->import, &from, given, files, s->config.family->vocabulary, s->config.vocab));
+  const tarn_vocab *vocab = s->import.vocab;
+  TARN_REQUIRE(tarn_vocab_special(vocab, TARN_SPECIAL_CLS) >= 0 && tarn_vocab_special(vocab, TARN_SPECIAL_MASK) >= 0,
+               DATA, "%s: the vocabulary has no token that begins a row, or none that hides a word, as %s's has", from,
+               s->config.family->name);
   return TARN_STATUS_OK;
 }
 
@@ -94,7 +71,6 @@ static tarn_status describe(source *s) {
       {"kinds.L.ffn: ", "intermediate_size"},     {"head.labels: ", "id2label"},
       {"head.dropout: ", "classifier_dropout"},   {NULL, NULL}};
   char text[1024];
-  char name[256];
   const tarn__bert_config *c = &s->config;
   snprintf(text, sizeof text,
            "model: { d_model: %lld, norm: post, norm_type: { epsilon: %.9g }, positions: %s, max_length: %lld,\n"
@@ -111,13 +87,12 @@ static tarn_status describe(source *s) {
                            : "classification",
            (long long)c->layers, tarn__mixer_attention.part.word, (long long)c->heads, c->attention_dropout,
            (long long)c->ffn);
-  snprintf(name, sizeof name, "%.200s/" TARN__HF_CONFIG " as a description of tarn", s->folder);
   tarn_vocab_text all = {0};
   tarn_status status = tarn__vocab_append(&all, text, strlen(text));
   if (status == TARN_STATUS_OK) status = describe_head(s, &all);
-  if (status == TARN_STATUS_OK) status = tarn_config_parse(&s->description, name, all.data, all.length, NULL, 0);
+  if (status == TARN_STATUS_OK) status = tarn__hf_import_describe(&s->import, all.data, all.length, keys);
   tarn_vocab_text_close(&all);
-  return tarn__hf_name_key(status, keys, s->folder);
+  return status;
 }
 
 // The tensor of a name, or of what it is called in old files, or of the output's bias where it stands beside its
@@ -127,53 +102,48 @@ static const tarn__stored *find_tensor(const source *s, const char *name) {
   const tarn__stored *tensor = NULL;
   char other[128];
   if (strcmp(name, s->config.family->bias) == 0)
-    tensor = tarn__hf_tensors_find(&s->tensors, tarn__bert_decoders[tarn__bert_family_index(&s->config)][1]);
-  if (!tensor) tensor = tarn__hf_tensors_find(&s->tensors, name);
+    tensor = tarn__hf_tensors_find(&s->import.tensors, tarn__bert_decoders[tarn__bert_family_index(&s->config)][1]);
+  if (!tensor) tensor = tarn__hf_tensors_find(&s->import.tensors, name);
   for (size_t i = 0; i < sizeof old / sizeof *old && !tensor; i++) {
     const char *at = strstr(name, old[i][0]);
     if (!at) continue;
     snprintf(other, sizeof other, "%.*s%s", (int)(at - name), name, old[i][1]);
-    tensor = tarn__hf_tensors_find(&s->tensors, other);
+    tensor = tarn__hf_tensors_find(&s->import.tensors, other);
   }
   return tensor;
 }
 
-typedef enum take_pass { CHECK, SET } take_pass;
-
 // Checks the tensors of a parameter, of which `skipped` rows at the beginning have no meaning, or takes their values.
 static tarn_status take_parts(source *s, tarn__param *param, const char *const names[TARN__BERT_PARTS], int64_t skipped,
-                              take_pass pass) {
+                              bool set) {
   int parts = 0;
   void *memory = NULL;
   while (parts < TARN__BERT_PARTS && names[parts]) parts++;
   const bool vector = param->rows == 1 && parts > 1;
   const int64_t rows = vector ? 1 : param->rows / parts, cols = vector ? param->cols / parts : param->cols;
-  if (pass == SET)
-    TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, (size_t)(param->rows * param->cols), sizeof(float)));
+  if (set) TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, (size_t)(param->rows * param->cols), sizeof(float)));
   tarn_status status = TARN_STATUS_OK;
   for (int i = 0; i < parts && status == TARN_STATUS_OK; i++) {
     const tarn__stored *tensor = find_tensor(s, names[i]);
-    if (pass == CHECK)
-      status = tarn__hf_tensors_check(&s->tensors, tensor, names[i], rows + skipped, cols);
+    if (!set)
+      status = tarn__hf_tensors_check(&s->import.tensors, tensor, names[i], rows + skipped, cols);
     else
-      status = tarn__hf_tensors_read(&s->tensors, (float *)memory + i * rows * cols, tensor, (size_t)(skipped * cols),
-                                     (size_t)(rows * cols));
+      status = tarn__hf_tensors_read(&s->import.tensors, (float *)memory + i * rows * cols, tensor,
+                                     (size_t)(skipped * cols), (size_t)(rows * cols));
   }
-  if (pass == SET && status == TARN_STATUS_OK) status = tarn__param_set(param, memory);
+  if (set && status == TARN_STATUS_OK) status = tarn__param_set(param, memory);
   tarn__free(memory);
   return status;
 }
 
 static tarn_status take(source *s, const char *const names[TARN__BERT_PARTS], const char *ours, int64_t skipped,
-                        take_pass pass) {
-  tarn__param *param = NULL;
-  for (size_t i = 0; i < s->model->param_count && !param; i++)
-    if (strcmp(s->model->params[i]->name, ours) == 0) param = s->model->params[i];
-  TARN_REQUIRE(param, INTERNAL, "the model has no parameter %s", ours);
-  return take_parts(s, param, names, skipped, pass);
+                        bool set) {
+  tarn__param *param;
+  TARN_TRY(tarn__hf_import_param(&param, &s->import, ours));
+  return take_parts(s, param, names, skipped, set);
 }
 
-static tarn_status take_layer(source *s, int64_t layer, const tarn__bert_name *name, take_pass pass) {
+static tarn_status take_layer(source *s, int64_t layer, const tarn__bert_name *name, bool set) {
   char theirs[TARN__BERT_PARTS][96], ours[96];
   const char *names[TARN__BERT_PARTS] = {NULL};
   for (int i = 0; i < TARN__BERT_PARTS && name->theirs[i]; i++) {
@@ -181,25 +151,26 @@ static tarn_status take_layer(source *s, int64_t layer, const tarn__bert_name *n
     names[i] = theirs[i];
   }
   snprintf(ours, sizeof ours, "encoder.layer%lld.%s", (long long)layer + 1, name->ours);
-  return take(s, names, ours, 0, pass);
+  return take(s, names, ours, 0, set);
 }
 
-static tarn_status take_all(source *s, take_pass pass) {
+static tarn_status take_all(void *user, bool set) {
+  source *s = user;
   const int family = tarn__bert_family_index(&s->config);
   for (int i = 0; i < TARN__BERT_MODEL_NAMES; i++) {
     const bool untied = i == TARN__BERT_WORDS && !s->config.tied;
     TARN_TRY(take(s, tarn__bert_model_names[i].theirs,
                   untied ? "embeddings.input.weight" : tarn__bert_model_names[i].ours,
-                  i == TARN__BERT_POSITIONS ? tarn__bert_first_position(&s->config) : 0, pass));
+                  i == TARN__BERT_POSITIONS ? tarn__bert_first_position(&s->config) : 0, set));
   }
   for (int64_t l = 0; l < s->config.layers; l++)
-    for (int i = 0; i < TARN__BERT_LAYER_NAMES; i++) TARN_TRY(take_layer(s, l, &tarn__bert_layer_names[i], pass));
+    for (int i = 0; i < TARN__BERT_LAYER_NAMES; i++) TARN_TRY(take_layer(s, l, &tarn__bert_layer_names[i], set));
   for (int i = 0; i < TARN__BERT_LABEL_NAMES && s->labelled; i++)
-    TARN_TRY(take(s, tarn__bert_label_names[family][i].theirs, tarn__bert_label_names[family][i].ours, 0, pass));
+    TARN_TRY(take(s, tarn__bert_label_names[family][i].theirs, tarn__bert_label_names[family][i].ours, 0, set));
   for (int i = 0; i < TARN__BERT_HEAD_NAMES && s->head; i++)
-    TARN_TRY(take(s, tarn__bert_head_names[family][i].theirs, tarn__bert_head_names[family][i].ours, 0, pass));
+    TARN_TRY(take(s, tarn__bert_head_names[family][i].theirs, tarn__bert_head_names[family][i].ours, 0, set));
   const char *const matrix[TARN__BERT_PARTS] = {tarn__bert_decoders[family][0]};
-  return s->head && !s->config.tied ? take(s, matrix, "embeddings.output.weight", 0, pass) : TARN_STATUS_OK;
+  return s->head && !s->config.tied ? take(s, matrix, "embeddings.output.weight", 0, set) : TARN_STATUS_OK;
 }
 
 // The name without the prefix that it may have.
@@ -229,22 +200,18 @@ static tarn_status check_copy(const source *s, const tarn__stored *tensor, bool 
     first = find_tensor(s, tarn__bert_model_names[TARN__BERT_WORDS].theirs[0]);
   if (strcmp(tensor->name, s->config.family->bias) == 0) first = find_tensor(s, tensor->name);
   *copy = first != NULL;
-  TARN_REQUIRE(!first || !s->config.tied ||
-                   (tensor->bytes == first->bytes && memcmp(tensor->data, first->data, tensor->bytes) == 0),
-               DATA,
-               "%s: tensors \"%s\" and \"%s\" differ, though \"tie_word_embeddings\" of " TARN__HF_CONFIG " is true",
-               s->tensors.file.path, tensor->name, first->name);
-  return TARN_STATUS_OK;
+  return first && s->config.tied ? tarn__hf_import_same(&s->import, tensor, first) : TARN_STATUS_OK;
 }
 
-static tarn_status check_rest(const source *s) {
-  const char *path = s->tensors.file.path, *other = NULL;
+static tarn_status check_rest(const void *user) {
+  const source *s = user;
+  const char *path = s->import.tensors.file.path, *other = NULL;
   int64_t left_out = 0;
-  for (size_t i = 0; i < s->tensors.file.count; i++) {
-    const tarn__stored *tensor = &s->tensors.file.tensors[i];
+  for (size_t i = 0; i < s->import.tensors.file.count; i++) {
+    const tarn__stored *tensor = &s->import.tensors.file.tensors[i];
     const char *name = bare(s, tensor->name);
     bool copy = false;
-    if (s->tensors.used[i] || is_buffer(name)) continue;
+    if (s->import.tensors.used[i] || is_buffer(name)) continue;
     if (is_other_output(name)) {
       if (left_out++ == 0) other = tensor->name;
       continue;
@@ -268,20 +235,15 @@ static tarn_status import(source *s, const char *output, const char *vocab) {
   TARN_TRY(open_files(s));
   TARN_TRY(open_vocab(s, vocab));
   TARN_TRY(describe(s));
-  TARN_TRY(tarn__model_open(&s->model, s->description, s->config.vocab, s->config.vocab, TARN__F32, false));
-  TARN_TRY(take_all(s, CHECK));
-  TARN_TRY(check_rest(s));
-  TARN_TRY(tarn__model_allocate(s->model));
-  if (!s->head && !s->labelled) TARN_TRY(tarn__model_initialise(s->model, SEED));
-  TARN_TRY(take_all(s, SET));
-  TARN_TRY(tarn__map_check(&s->tensors.file.map));
-  tarn__checkpoint_extra extra = {.source = s->vocab, .target = s->vocab};
-  return tarn__checkpoint_save(output, s->model, &extra);
+  const tarn__hf_import_steps steps = {
+      .take = take_all, .check_rest = check_rest, .user = s, .seed = !s->head && !s->labelled ? SEED : 0};
+  return tarn__hf_import_write(&s->import, output, s->config.vocab, &steps);
 }
 
 tarn_status tarn_checkpoint_import_bert(const char *output, const char *folder, const char *vocab) {
-  source s = {.folder = folder};
-  tarn_status status = tarn__map_judge(&s.tensors.file.map, import(&s, output, vocab));
-  close_source(&s);
+  source s = {.import.folder = folder};
+  tarn_status status = tarn__map_judge(&s.import.tensors.file.map, import(&s, output, vocab));
+  tarn__hf_import_close(&s.import);
+  tarn__free(s.config.labels);
   return status;
 }

@@ -1,0 +1,52 @@
+// What imports of all formats of the package transformers share: a folder with config.json, model.safetensors and a
+// vocabulary becomes a checkpoint. The format's own file reads its config.json and says which tensors are which.
+#ifndef TARN_STORE_HF_IMPORT_H
+#define TARN_STORE_HF_IMPORT_H
+
+#include "model/model.h"
+#include "store/hf_config.h"
+#include "store/hf_tensors.h"
+#include "tarn/vocab.h"
+
+// Zero-initialise it but for the folder, and close it whatever failed.
+typedef struct tarn__hf_import {
+  const char *folder;
+  tarn__hf_tensors tensors;
+  tarn_vocab *vocab;
+  tarn_config *description;
+  tarn__model *model;
+} tarn__hf_import;
+void tarn__hf_import_close(tarn__hf_import *import);
+
+// The tensors, whose names may have a prefix.
+tarn_status tarn__hf_import_tensors(tarn__hf_import *import, const char *prefix) TARN_CHECKED;
+
+// The vocabulary `given`, or where that is NULL the folder's, which has one where one of two files is there (`files`,
+// for people `what`). It must have `size` tokens. *from is where it came from. Fails with DATA.
+tarn_status tarn__hf_import_vocab(tarn__hf_import *import, const char **from, const char *given,
+                                  const char *const files[2], const char *what, int64_t size) TARN_CHECKED;
+
+// The description of the model from text of tarn's own; `keys` as tarn__hf_name_key() has them.
+tarn_status tarn__hf_import_describe(tarn__hf_import *import, const char *text, size_t length,
+                                     const tarn__hf_key *keys) TARN_CHECKED;
+
+// The model's parameter of a name. Fails with INTERNAL.
+tarn_status tarn__hf_import_param(tarn__param **param, const tarn__hf_import *import, const char *name) TARN_CHECKED;
+
+// Fails with DATA where a tensor is not the copy of another that tied weights make it.
+tarn_status tarn__hf_import_same(const tarn__hf_import *import, const tarn__stored *tensor,
+                                 const tarn__stored *first) TARN_CHECKED;
+
+// How a format's tensors become parameters.
+typedef struct tarn__hf_import_steps {
+  tarn_status (*take)(void *user, bool set);    // checks the tensors of all parameters, or takes their values
+  tarn_status (*check_rest)(const void *user);  // judges what the file has besides
+  void *user;
+  uint64_t seed;  // of what is drawn anew before the tensors come; 0: nothing is
+} tarn__hf_import_steps;
+
+// Makes the model of the description and writes the checkpoint.
+tarn_status tarn__hf_import_write(tarn__hf_import *import, const char *output, int64_t vocab,
+                                  const tarn__hf_import_steps *steps) TARN_CHECKED;
+
+#endif
