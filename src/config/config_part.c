@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tarn/text.h"
+#include "config/config_word.h"
 
 const tarn__option *tarn__part_option(const tarn__part *part, const char *name) {
   for (int i = 0; i < part->option_count; i++)
@@ -31,22 +31,15 @@ tarn_status tarn__part_begin(tarn_part_use *use, const tarn__part *part, const t
 }
 
 static tarn_status unknown_word(const tarn__option *option, const char *text) {
-  char list[256] = "";
-  char shown[TARN__YAML_SHOWN];
-  const char *near = NULL, *meant = NULL;
+  tarn__known_words known = {0};
+  const char *meant = NULL;
   const tarn__part *part;
   for (int i = 0; (part = tarn__part_at(option->table, i)) != NULL; i++) {
-    const char *nearer[2] = {near ? near : part->word, part->word};
-    const size_t used = strlen(list);
-    near = tarn_text_nearest(text, nearer, 2);
+    tarn__known_add(&known, part->word, text);
     if (tarn__part_listed(part->also, text)) meant = part->word;
-    snprintf(list + used, sizeof list - used, "%s%s", i == 0 ? "" : ", ", part->word);
   }
-  tarn__yaml_show(shown, text);
-  if (meant) near = meant;
-  const char *is = option->number ? "neither a number nor" : "not";
-  TARN_REQUIRE(!near, USAGE, "\"%s\" is %s one of %s; did you mean \"%s\"?", shown, is, list, near);
-  return tarn__fail(TARN_STATUS_USAGE, "\"%s\" is %s one of %s", shown, is, list);
+  if (meant) known.near = meant;
+  return tarn__known_fail(&known, option->number ? "neither a number nor" : "not", text);
 }
 
 static bool is_number_text(const tarn__option *option, const char *text) {

@@ -6,6 +6,7 @@
 #include <strings.h>
 
 #include "config/config_options.h"
+#include "config/config_word.h"
 #include "config/yaml_tree.h"
 #include "parts/table/part_table.h"
 #include "tarn/text.h"
@@ -90,25 +91,17 @@ static tarn_status set_bool(bool *out, const char *text) {
 }
 
 static tarn_status set_word(const tarn__option *option, void *field, const char *text) {
-  char list[256] = "";
-  char shown[TARN__YAML_SHOWN];
-  const char *word = truth(text), *near = NULL;
+  const char *word = truth(text);
+  tarn__known_words known = {0};
   for (int i = 0; i < option->word_count; i++) {
-    const char *known = option->words[i].word, *nearer[2] = {near ? near : known, known};
-    if (strcmp(known, text) == 0 || (word && strcmp(known, word) == 0)) {
+    const char *name = option->words[i].word;
+    if (strcmp(name, text) == 0 || (word && strcmp(name, word) == 0)) {
       memcpy(field, &option->words[i].value, sizeof(int));
       return TARN_STATUS_OK;
     }
-    near = tarn_text_nearest(text, nearer, 2);
-    size_t used = strlen(list);
-    if (used + strlen(known) + sizeof ", , ..." <= sizeof list)
-      snprintf(list + used, sizeof list - used, "%s%s", i == 0 ? "" : ", ", known);
-    else if (strcmp(list + used - 3, "...") != 0)
-      snprintf(list + used, sizeof list - used, ", ...");
+    tarn__known_add(&known, name, text);
   }
-  tarn__yaml_show(shown, text);
-  TARN_REQUIRE(!near, USAGE, "\"%s\" is not one of %s; did you mean \"%s\"?", shown, list, near);
-  return tarn__fail(TARN_STATUS_USAGE, "\"%s\" is not one of %s", shown, list);
+  return tarn__known_fail(&known, "not", text);
 }
 
 // Refuses what tarn_config_write() could not put into a YAML file and get back: control characters, line separators

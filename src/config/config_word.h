@@ -2,7 +2,19 @@
 #ifndef TARN_CONFIG_CONFIG_WORD_H
 #define TARN_CONFIG_CONFIG_WORD_H
 
+#include "base/status.h"
+
 // The word of a value of the key ("kinds.NAME.mixer"), as in the description; "" if there is none.
 const char *tarn__config_word(const char *key, int value);
+
+// The words that a key takes, for a message, each added in turn. Zero-initialise.
+typedef struct tarn__known_words {
+  char list[256];    // "one, two", and "..." for what has no room
+  const char *near;  // the nearest to what was given; NULL: none is near
+} tarn__known_words;
+
+void tarn__known_add(tarn__known_words *known, const char *word, const char *given);
+// Fails: "given" is not one of ...; `is`: "not", "neither a number nor".
+tarn_status tarn__known_fail(const tarn__known_words *known, const char *is, const char *given);
 
 #endif
