@@ -67,6 +67,9 @@ tarn__param *tarn__declare_dense(tarn__declare *declare, const char *name, int64
                                  double gain);
 // NAME.bias [n], 0 where it is trained, else uniform in 1 / sqrt(in).
 tarn__param *tarn__declare_bias(tarn__declare *declare, const char *name, int64_t n, int64_t in);
+// NAME.gain [d_model] of a norm, which begins as 1, and NAME.bias [d_model], which begins as 0.
+tarn__param *tarn__declare_norm_gain(tarn__declare *declare, const char *name, bool trained);
+tarn__param *tarn__declare_norm_bias(tarn__declare *declare, const char *name, bool trained);
 // NAME.signs: those of a structured matrix [out, in] of `blocks` row blocks; NULL after a failure.
 tarn__param *tarn__declare_signs(tarn__declare *declare, const char *name, int64_t out, int64_t in, int blocks);
 // act(x weight^T + bias), whatever the weight is.

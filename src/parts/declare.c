@@ -111,6 +111,21 @@ tarn__linear_weights tarn__declare_linear(tarn__declare *declare, const char *na
   return weights;
 }
 
+static tarn__param *norm_vector(tarn__declare *declare, const char *name, const char *word, bool trained,
+                                tarn__init_kind kind) {
+  char part[128];
+  snprintf(part, sizeof part, "%s.%s", name, word);
+  return tarn__declare_param(declare, part, 1, declare->d_model, trained, (tarn__init){kind, 0.0, 1});
+}
+
+tarn__param *tarn__declare_norm_gain(tarn__declare *declare, const char *name, bool trained) {
+  return norm_vector(declare, name, "gain", trained, TARN__INIT_ONE);
+}
+
+tarn__param *tarn__declare_norm_bias(tarn__declare *declare, const char *name, bool trained) {
+  return norm_vector(declare, name, "bias", trained, TARN__INIT_ZERO);
+}
+
 tarn__norm_weights tarn__declare_norm(tarn__declare *declare, const char *name) {
   const tarn_kind *kind = declare->kind;
   tarn__norm_weights weights = {0};

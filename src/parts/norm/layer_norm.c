@@ -1,6 +1,4 @@
 // Layer normalisation (Ba, Kiros and Hinton 2016).
-#include <stdio.h>
-
 #include "parts/block.h"
 
 typedef struct layer_norm_keys {
@@ -10,13 +8,8 @@ typedef struct layer_norm_keys {
 static const tarn__option options[] = {TARN__KEY_EPSILON(layer_norm_keys, "added to the variance")};
 
 static void declare_layer_norm(tarn__declare *declare, const char *name, bool trained, tarn__norm_weights *weights) {
-  char part[128];
-  snprintf(part, sizeof part, "%s.gain", name);
-  weights->gain =
-      tarn__declare_param(declare, part, 1, declare->d_model, trained, (tarn__init){TARN__INIT_ONE, 0.0, 1});
-  snprintf(part, sizeof part, "%s.bias", name);
-  weights->bias =
-      tarn__declare_param(declare, part, 1, declare->d_model, trained, (tarn__init){TARN__INIT_ZERO, 0.0, 1});
+  weights->gain = tarn__declare_norm_gain(declare, name, trained);
+  weights->bias = tarn__declare_norm_bias(declare, name, trained);
 }
 
 static tarn__residual_out build(tarn__graph *graph, tarn__tensor *x, tarn__tensor *branch, double dropout,

@@ -1,6 +1,4 @@
 // RMSNorm (Zhang and Sennrich 2019): a gain, and neither a mean nor a bias.
-#include <stdio.h>
-
 #include "parts/block.h"
 
 typedef struct rms_norm_keys {
@@ -10,10 +8,7 @@ typedef struct rms_norm_keys {
 static const tarn__option options[] = {TARN__KEY_EPSILON(rms_norm_keys, "added to the mean square")};
 
 static void declare_rms_norm(tarn__declare *declare, const char *name, bool trained, tarn__norm_weights *weights) {
-  char part[128];
-  snprintf(part, sizeof part, "%s.gain", name);
-  weights->gain =
-      tarn__declare_param(declare, part, 1, declare->d_model, trained, (tarn__init){TARN__INIT_ONE, 0.0, 1});
+  weights->gain = tarn__declare_norm_gain(declare, name, trained);
 }
 
 static tarn__residual_out build(tarn__graph *graph, tarn__tensor *x, tarn__tensor *branch, double dropout,
