@@ -300,7 +300,9 @@ static tarn_status encode(tarn__decoder *d, int64_t count) {
   return TARN_STATUS_OK;
 }
 
-static bool translates(const tarn__decoder *d) { return tarn__config_task(d->model->config)->source; }
+static bool translates(const tarn__decoder *d) {
+  return tarn__config_task(d->model->config)->uses >> TARN__USE_TRANSLATE & 1u;
+}
 
 static int64_t greatest_length(const tarn__decoder *d, int64_t tokens) {
   if (!translates(d)) {

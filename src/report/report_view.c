@@ -122,8 +122,9 @@ const char *tarn__report_frozen(tarn__report *view, const tarn_results_group *gr
   const tarn_config *config = first ? first->config : NULL;
   if (config && config->model.frozen_embeddings != TARN_FROZEN_EMBEDDINGS_NONE)
     text = tarn__report_text(
-        view, tarn__config_task(config)->source ? "%s, input embeddings (%s) frozen" : "%s, embedding frozen", text,
-        tarn__config_word("model.frozen_embeddings", (int)config->model.frozen_embeddings));
+        view,
+        tarn__task_sides(tarn__config_task(config)) > 1 ? "%s, input embeddings (%s) frozen" : "%s, embedding frozen",
+        text, tarn__config_word("model.frozen_embeddings", (int)config->model.frozen_embeddings));
   const int partly = count_partly(&group->encoder) + count_partly(&group->decoder);
   if (partly)
     text = group->encoder.frozen + group->decoder.frozen

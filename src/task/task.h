@@ -167,6 +167,9 @@ const tarn__task *tarn__task_with(unsigned stacks);
 tarn__stack_id tarn__task_missing(unsigned stacks);
 // A stack of the task's models; NULL: they have none of that id.
 const tarn__task_stack *tarn__task_stack_of(const tarn__task *task, tarn__stack_id id);
+// Whether a stack of the task's models reads the side, and how many sides they read.
+bool tarn__task_reads(const tarn__task *task, tarn__side side);
+int tarn__task_sides(const tarn__task *task);
 // The stack that may have a frozen bottom; NULL: there is none.
 const tarn__task_stack *tarn__task_bottom(const tarn__task *task);
 // "none, encoder_decoder or encoder_output": the words of model.embeddings among a set that the task's models may have.

@@ -56,6 +56,18 @@ const tarn__task_stack *tarn__task_stack_of(const tarn__task *task, tarn__stack_
   return NULL;
 }
 
+bool tarn__task_reads(const tarn__task *task, tarn__side side) {
+  for (int s = 0; s < task->stack_count; s++)
+    if (task->stacks[s].side == side) return true;
+  return false;
+}
+
+int tarn__task_sides(const tarn__task *task) {
+  int sides = 0;
+  for (int side = 0; side < TARN__SIDES; side++) sides += tarn__task_reads(task, (tarn__side)side);
+  return sides;
+}
+
 const tarn__task_stack *tarn__task_bottom(const tarn__task *task) {
   for (int s = 0; s < task->stack_count; s++)
     if (task->stacks[s].bottom) return &task->stacks[s];

@@ -50,37 +50,37 @@ static tarn_status find_vocabs(int64_t *source, int64_t *target, const tarn_conf
   return TARN_STATUS_OK;
 }
 
+// The sides that the model reads hold the same sentences, so the longer one fills the batch and another has fewer rows.
 static tarn__plan_batch assumed_batch(const tarn_config *config, const tarn__shard *shard) {
   const double usual = 25.0;  // tokens of a sentence where no data say better
-  int64_t rows = config->train.max_tokens;
-  const int64_t sentences = config->train.max_sentences;
-  int64_t longest = config->model.max_length < rows ? config->model.max_length : rows;
-  tarn__plan_batch batch = {rows, rows, usual, usual, longest, longest, 0};
-  if (!tarn__config_task(config)->source) {
-    batch = (tarn__plan_batch){.target_rows = rows, .target_length = usual, .longest_target = longest};
-    if (shard->pairs) batch.target_length = (double)shard->target_tokens / (double)shard->pairs;
-    if (shard->pairs && shard->longest_target < longest) batch.longest_target = shard->longest_target;
-    batch.target_rows =
-        tarn__batch_side_rows(rows, sentences, shard->pairs ? shard->target_tokens : rows, batch.longest_target);
-    return batch;
+  const bool known = shard->pairs > 0;
+  const int64_t rows = config->train.max_tokens;
+  const int64_t most = config->model.max_length < rows ? config->model.max_length : rows;
+  const int64_t tokens[TARN__SIDES] = {known ? shard->source_tokens : rows, known ? shard->target_tokens : rows};
+  const int64_t longest_known[TARN__SIDES] = {shard->longest_source, shard->longest_target};
+  int64_t longest[TARN__SIDES] = {0}, filled[TARN__SIDES] = {0};
+  double length[TARN__SIDES] = {0};
+  bool read[TARN__SIDES];
+  int fullest = TARN__SIDE_TARGET;
+  for (int side = TARN__SIDES; side-- > 0;) {
+    read[side] = tarn__task_reads(tarn__config_task(config), (tarn__side)side);
+    if (!read[side]) continue;
+    length[side] = known ? (double)tokens[side] / (double)shard->pairs : usual;
+    longest[side] = known && longest_known[side] < most ? longest_known[side] : most;
+    if (length[side] > length[fullest]) fullest = side;
   }
-  if (!shard->pairs) {
-    batch.source_rows = batch.target_rows = tarn__batch_side_rows(rows, sentences, rows, longest);
-    return batch;
+  for (int side = 0; side < TARN__SIDES; side++) {
+    if (!read[side]) continue;
+    const int64_t share = side == fullest ? rows : (int64_t)((double)rows * length[side] / length[fullest]);
+    filled[side] = tarn__batch_side_rows(share, config->train.max_sentences, tokens[side], longest[side]);
   }
-  batch.source_length = (double)shard->source_tokens / (double)shard->pairs;
-  batch.target_length = (double)shard->target_tokens / (double)shard->pairs;
-  batch.source_tokens = shard->source_tokens;
-  // Both sides hold the same sentences, so the longer side fills the batch and the other has fewer rows.
-  if (batch.source_length > batch.target_length)
-    batch.target_rows = (int64_t)((double)rows * batch.target_length / batch.source_length);
-  else
-    batch.source_rows = (int64_t)((double)rows * batch.source_length / batch.target_length);
-  if (shard->longest_source < longest) batch.longest_source = shard->longest_source;
-  if (shard->longest_target < longest) batch.longest_target = shard->longest_target;
-  batch.source_rows = tarn__batch_side_rows(batch.source_rows, sentences, shard->source_tokens, batch.longest_source);
-  batch.target_rows = tarn__batch_side_rows(batch.target_rows, sentences, shard->target_tokens, batch.longest_target);
-  return batch;
+  return (tarn__plan_batch){.source_rows = filled[TARN__SIDE_SOURCE],
+                            .target_rows = filled[TARN__SIDE_TARGET],
+                            .source_length = length[TARN__SIDE_SOURCE],
+                            .target_length = length[TARN__SIDE_TARGET],
+                            .longest_source = longest[TARN__SIDE_SOURCE],
+                            .longest_target = longest[TARN__SIDE_TARGET],
+                            .source_tokens = known && read[TARN__SIDE_SOURCE] ? shard->source_tokens : 0};
 }
 
 tarn_status tarn_plan_make(tarn_plan *plan, const tarn_config *config, const tarn_plan_options *options) {
