@@ -229,9 +229,9 @@ typedef struct tarn_config_head {
   tarn_pool pool;      // the vector that represents a row [cls of an encoder, last of a decoder]
   int64_t hidden;      // width of a hidden layer with tanh below the output layer; 0: there is none [0]
   double dropout;      // on the pooled vector and on the hidden layer; 0 <= p < 1 [model.dropout]
-  const char *labels;  // names of the classes, separated by bars, a bar in a name doubled (so that none may begin with
-                       // one); NULL for regression, or if there is no data.train to take them from [those of
-                       // data.train]
+  const char *labels;  // names of the classes, no two alike, separated by bars, a bar in a name doubled (so that none
+                       // may begin with one); NULL for regression, or if there is no data.train to take them from
+                       // [those of data.train]
 } tarn_config_head;
 
 // What replaces the backward pass of a frozen layer (Shen et al. 2021; docs/backskipping.md).

@@ -270,27 +270,29 @@ static const tarn__option train_options[] = {
 
 static const tarn__option masking_options[] = {
     {"share", REAL(tarn_config_masking, share, 0, 1), ABOVE_LEAST, .value = "0.15",
-     .help = "share of a sentence's tokens that are to be guessed; special tokens never are",
+     .help = "share of the tokens of a sentence that the model has to predict; special tokens are never among them",
      .also = "mask_prob mlm_probability masked_lm_prob"},
     {"random", REAL(tarn_config_masking, random, 0, 1), .value = "0.1",
-     .help = "share of these in whose place the model reads a random token", .also = "random_token_prob"},
+     .help = "share of the tokens to predict that are replaced by a random token", .also = "random_token_prob"},
     {"keep", REAL(tarn_config_masking, keep, 0, 1), .value = "0.1",
-     .help = "share of these that the model reads as they are; in place of all others it reads <mask>",
+     .help = "share of the tokens to predict that are left unchanged; all others become <mask>",
      .also = "leave_unmasked_prob"},
     {"whole_words", BOOL(tarn_config_masking, whole_words), .value = "no",
-     .help = "all tokens of a word are to be guessed, or none", .also = "mask_whole_words do_whole_word_mask"},
+     .help = "predict either all tokens of a word or none of them", .also = "mask_whole_words do_whole_word_mask"},
 };
 
 static const tarn__option head_options[] = {
     {"pool", CHOICE(tarn_config_head, pool, pool_words), .derived = "cls of an encoder, last of a decoder",
-     .help = "what stands for a sentence", .also = "pooler pooling classifier_pooling"},
+     .help = "vector that represents a sentence: of its first token, of its last token, or the mean of all",
+     .also = "pooler pooling classifier_pooling"},
     {"hidden", INTEGER(tarn_config_head, hidden, 0, 65536), .value = "0",
-     .help = "width of a layer with tanh below the classes, as RoBERTa has one of model.d_model; 0: none",
+     .help = "width of a hidden layer with tanh below the output layer; RoBERTa's is as wide as model.d_model; 0: none",
      .also = "pooler_dim dense"},
     {"dropout", REAL(tarn_config_head, dropout, 0, 1), BELOW_MOST, .derived = "model.dropout",
-     .help = "on what stands for the sentence, and on the layer", .also = "classifier_dropout pooler_dropout"},
+     .help = "on the vector that represents the sentence, and on the hidden layer",
+     .also = "classifier_dropout pooler_dropout"},
     {"labels", TEXT(tarn_config_head, labels), .derived = "of classification those of data.train",
-     .help = "names of the classes in the order of their bytes, separated by bars, a bar in a name doubled",
+     .help = "names of the classes, no two alike, separated by bars; a bar within a name is doubled",
      .also = "classes num_labels num_classes id2label"},
 };
 

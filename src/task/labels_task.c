@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "base/file.h"
+#include "base/memory.h"
 #include "eval/agreement.h"
 #include "task/labelled.h"
 #include "task/next_token.h"
@@ -41,6 +42,28 @@ static tarn_status resolve_embeddings(tarn_config *config, const tarn__task_keys
   return TARN_STATUS_OK;
 }
 
+// Classes of equal names could not be told apart.
+static tarn_status check_names(const tarn_config *config, const tarn__task_keys *keys) {
+  tarn__label_names names;
+  void *memory = NULL;
+  TARN_TRY(tarn__label_names_open(&names, config->head.labels));
+  tarn_status status = tarn__alloc(&memory, TARN__MEMORY_OTHER, (size_t)names.count, sizeof(int32_t));
+  int32_t *places = memory;
+  if (status == TARN_STATUS_OK)
+    status =
+        tarn__label_places(places, config->head.labels, (const char *const *)(const void *)names.names, names.count);
+  for (int32_t i = 0; i < names.count && status == TARN_STATUS_OK; i++) {
+    char text[TARN__TASK_TEXT];
+    if (places[i] == i) continue;
+    snprintf(text, sizeof text, "classes %d and %d are both called \"%.60s\"", (int)places[i] + 1, (int)i + 1,
+             names.names[i]);
+    status = keys->fail(keys->root, "head.labels", text);
+  }
+  tarn__free(memory);
+  tarn__label_names_close(&names);
+  return status;
+}
+
 static tarn_status resolve(tarn_config *config, const tarn__task_keys *keys) {
   const tarn_config_data *data = &config->data;
   const bool numbers = config->model.task == TARN_TASK_REGRESSION;
@@ -54,6 +77,7 @@ static tarn_status resolve(tarn_config *config, const tarn__task_keys *keys) {
                       "there is one vocabulary; leave it out, or give that of data.vocab");
   if (data->valid_reference) return keys->fail(keys->root, "data.valid_reference", "labels stand in the data");
   if (numbers && config->head.labels) return keys->fail(keys->root, "head.labels", "regression has no classes");
+  if (config->head.labels) TARN_TRY(check_names(config, keys));
   if (numbers && config->train.label_smoothing > 0 && keys->given(keys->root, "train.label_smoothing"))
     return keys->fail(keys->root, "train.label_smoothing", "is for classes; regression has numbers");
   if (numbers) config->train.label_smoothing = 0;

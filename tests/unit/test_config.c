@@ -15,39 +15,12 @@
 #include "base/memory.h"
 #include "base/random.h"
 #include "config/config_options.h"
-#include "tarn/config.h"
-
-#define SMALL                           \
-  "model: { d_model: 8, norm: post }\n" \
-  "encoder:\n"                          \
-  "  layers: (R L)*2\n"                 \
-  "decoder: { layers: L }\n"            \
-  "kinds:\n"                            \
-  "  L: { heads: 2, ffn: 16 }\n"        \
-  "  R: { heads: 2, frozen: yes }\n"    \
-  "train: { lr: 0.002 }\n"
-
-static tarn_status parse(tarn_config **config, const char *text, const char *override) {
-  return tarn_config_parse(config, "m.yaml", text, strlen(text), &override, override ? 1 : 0);
-}
-
-static tarn_config *parsed(const char *text, const char *override) {
-  tarn_config *config;
-  if (parse(&config, text, override) != TARN_STATUS_OK) fail_msg("%s", tarn_error_message());
-  return config;
-}
+#include "config_text.h"
 
 // A number among the keys of a kind; NaN: it has none of that name.
 static double number(const tarn_config *config, int kind, const char *key) {
   double value;
   return tarn_kind_number(&config->kinds[kind], key, &value) ? value : (double)NAN;
-}
-
-static void expect_error(const char *text, const char *override, const char *message) {
-  tarn_config *config;
-  assert_int_equal(parse(&config, text, override), TARN_STATUS_USAGE);
-  assert_null(config);
-  assert_string_equal(tarn_error_message(), message);
 }
 
 static void expect_pattern(const tarn_config *config, const tarn_stack *stack, const char *expected) {

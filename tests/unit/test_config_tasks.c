@@ -8,36 +8,8 @@
 #include <cmocka.h>
 
 #include "base/memory.h"
-#include "tarn/config.h"
-#include "tarn/status.h"
+#include "config_text.h"
 #include "task/labelled.h"
-
-#define SMALL                           \
-  "model: { d_model: 8, norm: post }\n" \
-  "encoder:\n"                          \
-  "  layers: (R L)*2\n"                 \
-  "decoder: { layers: L }\n"            \
-  "kinds:\n"                            \
-  "  L: { heads: 2, ffn: 16 }\n"        \
-  "  R: { heads: 2, frozen: yes }\n"    \
-  "train: { lr: 0.002 }\n"
-
-static tarn_status parse(tarn_config **config, const char *text, const char *override) {
-  return tarn_config_parse(config, "m.yaml", text, strlen(text), &override, override ? 1 : 0);
-}
-
-static tarn_config *parsed(const char *text, const char *override) {
-  tarn_config *config;
-  if (parse(&config, text, override) != TARN_STATUS_OK) fail_msg("%s", tarn_error_message());
-  return config;
-}
-
-static void expect_error(const char *text, const char *override, const char *message) {
-  tarn_config *config;
-  assert_int_equal(parse(&config, text, override), TARN_STATUS_USAGE);
-  assert_null(config);
-  assert_string_equal(tarn_error_message(), message);
-}
 
 // What a model learns is decided by its stacks; the key says the same or nothing.
 static void tasks_have_measures(void **state) {
@@ -147,6 +119,8 @@ static void classifiers_know_their_labels(void **state) {
   assert_true(config->head.pool == TARN_POOL_LAST && !config->head.labels && config->train.label_smoothing == 0.0 &&
               config->valid.metric == TARN_METRIC_PEARSON);
   tarn_config_close(&config);
+  expect_error(small, "head.labels=a|b|c|b",
+               "--set head.labels=a|b|c|b: head.labels: classes 2 and 4 are both called \"b\"");
   expect_error(SMALL, "head.pool=mean",
                "--set head.pool=mean: head.pool: a translation model has no head; leave the section out");
 }
