@@ -34,6 +34,46 @@ static inline void tiny_files(void) {
   sandbox_write("tiny.yaml", tiny_config, strlen(tiny_config));
 }
 
+// A sandbox with these files: the set-up of a group of tests, whose end is sandbox_close().
+static inline int tiny_open(void **state) {
+  if (sandbox_open(state) != 0) return -1;
+  tiny_files();
+  return 0;
+}
+
+// The same with texts, text.tarn and valid_text.tarn, and another description in tiny.yaml, which trains on them.
+static inline int tiny_open_text(void **state, const char *description) {
+  if (tiny_open(state) != 0) return -1;
+  make_text_shard("text", 120, TINY_VOCAB, 5);
+  make_text_shard("valid_text", 12, TINY_VOCAB, 6);
+  sandbox_write("tiny.yaml", description, strlen(description));
+  return 0;
+}
+
+// Runs a training of these options from its opening to its end.
+static inline tarn_status tiny_run(const tarn_train_options *options) {
+  tarn_train *train;
+  tarn_train_result result;
+  tarn_status status = tarn_train_open(&train, options);
+  if (status == TARN_STATUS_OK) status = tarn_train_run(train, &result);
+  tarn_train_close(&train);
+  return status;
+}
+
+// Opens a training of a description, which is to be closed.
+static inline tarn_train *tiny_open_train(const char *config, const char *run, const char *const *overrides,
+                                          size_t count) {
+  tarn_train_options options;
+  tarn_train_default(&options);
+  options.config = config;
+  options.run = run;
+  options.overrides = overrides;
+  options.override_count = count;
+  tarn_train *train;
+  if (tarn_train_open(&train, &options) != TARN_STATUS_OK) fail_msg("%s", tarn_error_message());
+  return train;
+}
+
 // Opens and runs a training; config NULL resumes. The result is for the caller to check.
 static inline tarn_status tiny_train(const char *config, const char *run, const char *const *overrides, size_t count,
                                      void (*on_event)(void *, const tarn_train_event *), void *user,
@@ -48,12 +88,7 @@ static inline tarn_status tiny_train(const char *config, const char *run, const 
   options.on_event = on_event;
   options.user = user;
   options.stop = stop;
-  tarn_train *train;
-  tarn_train_result result;
-  tarn_status status = tarn_train_open(&train, &options);
-  if (status == TARN_STATUS_OK) status = tarn_train_run(train, &result);
-  tarn_train_close(&train);
-  return status;
+  return tiny_run(&options);
 }
 
 #endif

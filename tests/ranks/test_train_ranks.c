@@ -502,8 +502,7 @@ static const char ridge_config[] =
     "train: { optimiser: ridge, max_tokens: 200 }\n";
 
 static int open_all(void **state) {
-  if (sandbox_open(state) != 0) return -1;
-  tiny_files();
+  if (tiny_open(state) != 0) return -1;
   make_text_shard("text", 120, TINY_VOCAB, 7);
   make_text_shard("text.valid", 12, TINY_VOCAB, 8);
   sandbox_write("text.yaml", text_config, strlen(text_config));

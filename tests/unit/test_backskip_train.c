@@ -17,12 +17,6 @@
 #include "tiny_run.h"
 #include "train/trainer.h"
 
-static int open_all(void **state) {
-  if (sandbox_open(state) != 0) return -1;
-  tiny_files();
-  return 0;
-}
-
 static void must(tarn_status status) {
   if (status != TARN_STATUS_OK) fail_msg("%s", tarn_error_message());
 }
@@ -215,5 +209,5 @@ int main(void) {
       cmocka_unit_test(pieces_give_the_bits_of_the_whole), cmocka_unit_test(logs_cosines_of_refreshes),
       cmocka_unit_test(refreshing_always_is_not_skipping), cmocka_unit_test(checkpoints_hold_what_they_should),
       cmocka_unit_test(the_plan_holds)};
-  return cmocka_run_group_tests(tests, open_all, sandbox_close);
+  return cmocka_run_group_tests(tests, tiny_open, sandbox_close);
 }

@@ -21,8 +21,7 @@
 static int open_all(void **state) {
   static const char *const bleu[] = {"valid.metric=bleu", "valid.bleu=yes", "valid.max_sentences=3"};
   static const char *const loss[] = {"valid.metric=loss"};
-  if (sandbox_open(state) != 0) return -1;
-  tiny_files();
+  if (tiny_open(state) != 0) return -1;
   run_through("loss", loss, 1);
   run_through("bleu", bleu, 3);
   return 0;

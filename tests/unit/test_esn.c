@@ -30,8 +30,7 @@ static const char config_text[] =
 static const char RECURRENT[] = "decoder.layer1.esn.recurrent.weight";
 
 static int open_all(void **state) {
-  if (sandbox_open(state) != 0) return -1;
-  tiny_files();
+  if (tiny_open(state) != 0) return -1;
   make_text_shard("text", 120, TINY_VOCAB, 5);
   make_text_shard("valid_text", 12, TINY_VOCAB, 6);
   sandbox_write("tiny.yaml", config_text, strlen(config_text));

@@ -30,8 +30,7 @@ static const char freeze_config[] =
     "valid: { every: 4 }\n";
 
 static int open_all(void **state) {
-  if (sandbox_open(state) != 0) return -1;
-  tiny_files();
+  if (tiny_open(state) != 0) return -1;
   sandbox_write("tiny.yaml", freeze_config, strlen(freeze_config));
   return 0;
 }

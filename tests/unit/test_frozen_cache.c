@@ -42,8 +42,7 @@ static void note(void *user, tarn_log_level level, const char *text) {
 }
 
 static int open_all(void **state) {
-  if (sandbox_open(state) != 0) return -1;
-  tiny_files();
+  if (tiny_open(state) != 0) return -1;
   sandbox_write("cache.yaml", config_text, strlen(config_text));
   tarn_log_set(note, NULL);
   return 0;
@@ -159,14 +158,7 @@ static void a_row_depends_on_its_sentence_alone(void **state) {
     const char *overrides[] = {precision ? "train.precision=bf16" : "train.precision=fp32", "train.max_tokens=3000",
                                sanitized ? "kinds.R.ffn=160" : "kinds.R.ffn=640",
                                sanitized ? "model.d_model=80" : "model.d_model=320"};
-    tarn_train *t;
-    tarn_train_options options;
-    tarn_train_default(&options);
-    options.config = "cache.yaml";
-    options.run = precision ? "rows16" : "rows32";
-    options.overrides = overrides;
-    options.override_count = 4;
-    if (tarn_train_open(&t, &options) != TARN_STATUS_OK) fail_msg("%s", tarn_error_message());
+    tarn_train *t = tiny_open_train("cache.yaml", precision ? "rows16" : "rows32", overrides, 4);
     tarn__batch batch;
     tarn__batcher *batcher;
     tarn__batcher_options shape;

@@ -143,15 +143,9 @@ static void a_checkpoint_holds_a_recipe(void **state) {
   tarn__checkpoint_close(&checkpoint);
 }
 
-static int open_all(void **state) {
-  if (sandbox_open(state) != 0) return -1;
-  tiny_files();
-  return 0;
-}
-
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(each_sharing_with_each_freezing), cmocka_unit_test(dropout_of_embeddings_has_its_own_key),
       cmocka_unit_test(a_frozen_bottom_has_no_backward_pass), cmocka_unit_test(a_checkpoint_holds_a_recipe)};
-  return cmocka_run_group_tests(tests, open_all, sandbox_close);
+  return cmocka_run_group_tests(tests, tiny_open, sandbox_close);
 }

@@ -14,8 +14,7 @@
 #include "tiny_run.h"
 
 static int open_all(void **state) {
-  if (sandbox_open(state) != 0) return -1;
-  tiny_files();
+  if (tiny_open(state) != 0) return -1;
   const char *const set[] = {"train.average=0"};
   return tiny_train("tiny.yaml", "base", set, 1, NULL, NULL, NULL) == TARN_STATUS_OK ? 0 : -1;
 }

@@ -31,13 +31,9 @@ static const char text_config[] =
     "valid: { every: 4 }\n";
 
 static int open_all(void **state) {
-  if (sandbox_open(state) != 0) return -1;
-  tiny_files();
-  make_text_shard("text", 120, TINY_VOCAB, 5);
-  make_text_shard("valid_text", 12, TINY_VOCAB, 6);
   // The helpers of same_run.h train tiny.yaml.
+  if (tiny_open_text(state, text_config) != 0) return -1;
   sandbox_write("pairs.yaml", tiny_config, strlen(tiny_config));
-  sandbox_write("tiny.yaml", text_config, strlen(text_config));
   return 0;
 }
 

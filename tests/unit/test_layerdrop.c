@@ -15,12 +15,6 @@
 #include "tarn/plan.h"
 #include "train/trainer.h"
 
-static int open_all(void **state) {
-  if (sandbox_open(state) != 0) return -1;
-  tiny_files();
-  return 0;
-}
-
 static void draws_follow_the_probability(void **state) {
   (void)state;
   enum { LAYERS = 8, STEPS = 4000 };
@@ -213,5 +207,5 @@ int main(void) {
       cmocka_unit_test(resuming_and_recomputation_change_no_bit),
       cmocka_unit_test(what_cannot_be_is_refused),
   };
-  return cmocka_run_group_tests(tests, open_all, sandbox_close);
+  return cmocka_run_group_tests(tests, tiny_open, sandbox_close);
 }

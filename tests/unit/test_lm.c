@@ -28,8 +28,7 @@ static const char text_config[] =
     "train: { max_updates: 5, lr: 0.05, warmup: 2, max_tokens: 400, threads: 2 }\n";
 
 static int open_all(void **state) {
-  if (sandbox_open(state) != 0) return -1;
-  tiny_files();
+  if (tiny_open(state) != 0) return -1;
   make_text_shard("text", 120, TINY_VOCAB, 5);
   sandbox_write("text.yaml", text_config, strlen(text_config));
   return tiny_train("text.yaml", "run", NULL, 0, NULL, NULL, NULL) == TARN_STATUS_OK ? 0 : -1;

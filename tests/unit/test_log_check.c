@@ -17,12 +17,6 @@
 #include "store/log_check.h"
 #include "tiny_run.h"
 
-static int open_all(void **state) {
-  if (sandbox_open(state) != 0) return -1;
-  tiny_files();
-  return 0;
-}
-
 static tarn_status resume(const char *run, bool accept, const char *const *overrides, size_t count) {
   tarn_train_options options;
   tarn_train_default(&options);
@@ -31,12 +25,7 @@ static tarn_status resume(const char *run, bool accept, const char *const *overr
   options.accept_log = accept;
   options.overrides = overrides;
   options.override_count = count;
-  tarn_train *train;
-  tarn_train_result result;
-  tarn_status status = tarn_train_open(&train, &options);
-  if (status == TARN_STATUS_OK) status = tarn_train_run(train, &result);
-  tarn_train_close(&train);
-  return status;
+  return tiny_run(&options);
 }
 
 // A run that was stopped after 7 of its 12 updates: its log has updates 2, 4 and 6, and a validation at 4.
@@ -266,5 +255,5 @@ int main(void) {
                                      cmocka_unit_test(a_log_that_is_accepted_keeps_its_scores),
                                      cmocka_unit_test(older_checkpoints_do_not_know_their_log),
                                      cmocka_unit_test(what_is_frozen_first_is_logged_once)};
-  return cmocka_run_group_tests(tests, open_all, sandbox_close);
+  return cmocka_run_group_tests(tests, tiny_open, sandbox_close);
 }

@@ -29,8 +29,7 @@ static const char description[] =
     "valid: { every: 4 }\n";
 
 static int open_all(void **state) {
-  if (sandbox_open(state) != 0) return -1;
-  tiny_files();
+  if (tiny_open(state) != 0) return -1;
   tarn_vocab *vocab = make_masked_vocab(TINY_VOCAB);
   size_t size;
   const void *bytes = tarn_vocab_bytes(vocab, &size);

@@ -20,12 +20,6 @@
 
 enum { UPDATES = 12, VALIDATIONS = 4, TRACED = 5 };  // of tiny_config; one validation is that of the average
 
-static int open_all(void **state) {
-  if (sandbox_open(state) != 0) return -1;
-  tiny_files();
-  return 0;
-}
-
 static void train(const char *run, tarn_profile *profile, tarn_train_result *result) {
   tarn_train_options options;
   tarn_train_default(&options);
@@ -324,5 +318,5 @@ int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(measures_a_training), cmocka_unit_test(bounds_and_nothing),
                                      cmocka_unit_test(counts_bytes),        cmocka_unit_test(compares_with_peaks),
                                      cmocka_unit_test(counts_splits),       cmocka_unit_test(measures_the_processor)};
-  return cmocka_run_group_tests(tests, open_all, sandbox_close);
+  return cmocka_run_group_tests(tests, tiny_open, sandbox_close);
 }

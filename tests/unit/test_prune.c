@@ -24,8 +24,7 @@ static const char prune_config[] =
     "train: { max_updates: 4, lr: 0.01, warmup: 4, max_tokens: 400, threads: 2, freeze: { encoder.layer4: 2 } }\n";
 
 static int open_all(void **state) {
-  if (sandbox_open(state) != 0) return -1;
-  tiny_files();
+  if (tiny_open(state) != 0) return -1;
   sandbox_write("tiny.yaml", prune_config, strlen(prune_config));
   run_through("run", NULL, 0);
   return 0;

@@ -169,8 +169,7 @@ static void write_cycles(const char *prefix, int sentences, int first) {
 }
 
 static int open_all(void **state) {
-  if (sandbox_open(state) != 0) return -1;
-  tiny_files();
+  if (tiny_open(state) != 0) return -1;
   write_cycles("cycle", 150, 0);
   write_cycles("cycle_valid", 30, 5);
   sandbox_write("ridge.yaml", config, strlen(config));

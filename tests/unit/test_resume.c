@@ -18,12 +18,6 @@
 #include "tiny_run.h"
 #include "train/trainer.h"
 
-static int open_all(void **state) {
-  if (sandbox_open(state) != 0) return -1;
-  tiny_files();
-  return 0;
-}
-
 static void pieces_give_the_bits_of_the_whole(void **state) {
   (void)state;
   static const char *const variants[][3] = {{"train.precision=fp32", "train.accumulate=1", "train.moments=fp32"},
@@ -139,22 +133,10 @@ static uint64_t hash_frozen(const tarn_train *train) {
   return hash;
 }
 
-static tarn_train *open_train(const char *run, const char *const *overrides, size_t count) {
-  tarn_train_options options;
-  tarn_train_default(&options);
-  options.config = "tiny.yaml";
-  options.run = run;
-  options.overrides = overrides;
-  options.override_count = count;
-  tarn_train *train;
-  if (tarn_train_open(&train, &options) != TARN_STATUS_OK) fail_msg("%s", tarn_error_message());
-  return train;
-}
-
 static void frozen_weights_stay_in_memory(void **state) {
   (void)state;
   const char *overrides[] = {"train.precision=bf16", "train.weight_decay=0.1"};
-  tarn_train *train = open_train("memory", overrides, 2);
+  tarn_train *train = tiny_open_train("tiny.yaml", "memory", overrides, 2);
   tarn_train_result result;
   uint64_t before = hash_frozen(train);
   assert_int_equal(tarn_train_run(train, &result), TARN_STATUS_OK);
@@ -189,7 +171,7 @@ static void poison(void *user, const tarn_train_event *event) {
 
 static void stops_at_numbers_that_are_none(void **state) {
   (void)state;
-  tarn_train *train = open_train("nan", NULL, 0);
+  tarn_train *train = tiny_open_train("tiny.yaml", "nan", NULL, 0);
   tarn_train_result result;
   train->on_event = poison;
   train->user = &train;
@@ -221,7 +203,7 @@ static void swell(void *user, const tarn_train_event *event) {
 // The square of a gradient of 1e20 is infinite in fp32: its weight would never move again.
 static void stops_at_gradients_too_large(void **state) {
   (void)state;
-  tarn_train *train = open_train("large", (const char *const[]){"train.clip_norm=0"}, 1);
+  tarn_train *train = tiny_open_train("tiny.yaml", "large", (const char *const[]){"train.clip_norm=0"}, 1);
   tarn_train_result result;
   train->on_event = swell;
   train->user = &train;
@@ -230,7 +212,7 @@ static void stops_at_gradients_too_large(void **state) {
   assert_non_null(strstr(tarn_error_message(), "(expected less than 1e+18, whose square fp32 holds) at update 8"));
   tarn_train_close(&train);
   // Clipped to a norm of 1 they pass; that the model is lost is seen when it is validated.
-  train = open_train("clipped", NULL, 0);
+  train = tiny_open_train("tiny.yaml", "clipped", NULL, 0);
   train->on_event = swell;
   train->user = &train;
   assert_int_equal(tarn_train_run(train, &result), TARN_STATUS_NUMERIC);
@@ -241,7 +223,7 @@ static void stops_at_gradients_too_large(void **state) {
 
 static void only_one_process_at_a_time(void **state) {
   (void)state;
-  tarn_train *train = open_train("busy", NULL, 0);
+  tarn_train *train = tiny_open_train("tiny.yaml", "busy", NULL, 0);
   assert_int_equal(tiny_train("tiny.yaml", "busy", NULL, 0, NULL, NULL, NULL), TARN_STATUS_BUSY);
   tarn_train_close(&train);
   assert_int_equal(tiny_train("tiny.yaml", "busy", NULL, 0, NULL, NULL, NULL), TARN_STATUS_OK);
@@ -409,7 +391,7 @@ static void stops_when_patience_ends(void **state) {
   (void)state;
   const char *overrides[] = {"train.patience=2", "valid.every=1", "train.max_updates=0", "train.max_epochs=50",
                              "valid.bleu=no",    "train.lr=1",    "train.average=0",     "train.save_every=1000"};
-  tarn_train *train = open_train("patience", overrides, 8);
+  tarn_train *train = tiny_open_train("tiny.yaml", "patience", overrides, 8);
   tarn_train_result result;
   assert_int_equal(tarn_train_run(train, &result), TARN_STATUS_OK);
   assert_int_equal(result.end, TARN_TRAIN_END_PATIENCE);
@@ -644,5 +626,5 @@ int main(void) {
                                      cmocka_unit_test(an_average_does_not_outlive_its_end),
                                      cmocka_unit_test(removes_what_was_half_written),
                                      cmocka_unit_test(tells_what_is_too_long)};
-  return cmocka_run_group_tests(tests, open_all, sandbox_close);
+  return cmocka_run_group_tests(tests, tiny_open, sandbox_close);
 }

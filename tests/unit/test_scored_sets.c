@@ -20,8 +20,7 @@
 static const char *const with_sets[] = {SETS, "valid.at_start=yes"};
 
 static int open_all(void **state) {
-  if (sandbox_open(state) != 0) return -1;
-  tiny_files();
+  if (tiny_open(state) != 0) return -1;
   make_shard("test", 9, TINY_VOCAB, TINY_VOCAB, 7);
   run_through("plain", NULL, 0);
   run_through("sets", with_sets, 2);

@@ -450,8 +450,7 @@ static void what_a_device_loses_is_told(void **state) {
 }
 
 static int open_sandbox(void **state) {
-  if (sandbox_open(state) != 0) return -1;
-  tiny_files();
+  if (tiny_open(state) != 0) return -1;
   return 0;
 }
 

@@ -138,14 +138,7 @@ static const char description[] =
     "         average: 2, threads: 2 }\n"
     "valid: { every: 4 }\n";
 
-static int open_all(void **state) {
-  if (sandbox_open(state) != 0) return -1;
-  tiny_files();
-  make_text_shard("text", 120, TINY_VOCAB, 5);
-  make_text_shard("valid_text", 12, TINY_VOCAB, 6);
-  sandbox_write("tiny.yaml", description, strlen(description));
-  return 0;
-}
+static int open_all(void **state) { return tiny_open_text(state, description); }
 
 static tarn_config *parsed(const char *override) {
   tarn_config *config;

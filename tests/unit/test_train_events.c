@@ -10,12 +10,6 @@
 #include "tiny_run.h"
 #include "train/trainer.h"
 
-static int open_all(void **state) {
-  if (sandbox_open(state) != 0) return -1;
-  tiny_files();
-  return 0;
-}
-
 static void keep(void *user, const tarn_train_event *event) { *(tarn_train_event *)user = *event; }
 
 // A training that has done `update` updates of a second each, and whose validations take 1000 seconds.
@@ -120,5 +114,5 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(validations_count), cmocka_unit_test(validations_after_epochs_count),
       cmocka_unit_test(nothing_is_left_past_a_limit), cmocka_unit_test(left_is_on_the_wall)};
-  return cmocka_run_group_tests(tests, open_all, sandbox_close);
+  return cmocka_run_group_tests(tests, tiny_open, sandbox_close);
 }

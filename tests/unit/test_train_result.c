@@ -19,12 +19,6 @@
 #include "tiny_run.h"
 #include "train/trainer.h"
 
-static int open_all(void **state) {
-  if (sandbox_open(state) != 0) return -1;
-  tiny_files();
-  return 0;
-}
-
 // The records of a log without what depends on the clock.
 static json_t *read_log(const char *path) {
   char *text;
@@ -325,5 +319,5 @@ int main(void) {
                                      cmocka_unit_test(puts_a_removed_log_back),
                                      cmocka_unit_test(a_loss_that_is_no_number_ends_it),
                                      cmocka_unit_test(tells_of_a_changed_description)};
-  return cmocka_run_group_tests(tests, open_all, sandbox_close);
+  return cmocka_run_group_tests(tests, tiny_open, sandbox_close);
 }

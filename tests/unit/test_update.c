@@ -17,12 +17,6 @@
 #include "train/plan_run.h"
 #include "train/trainer.h"
 
-static int open_all(void **state) {
-  if (sandbox_open(state) != 0) return -1;
-  tiny_files();
-  return 0;
-}
-
 // The last is the key that decides: a limit that no norm reaches changes no bit, but must know the norm.
 static const char AT_ONCE[] = "train.clip_norm=0", AT_END[] = "train.clip_norm=1e6";
 
@@ -61,18 +55,6 @@ static void bits_are_those_of_updates_at_the_end(void **state) {
     snprintf(name, sizeof name, "variant%zu", v);
     same_bits(name, variants[v], count);
   }
-}
-
-static tarn_train *open_train(const char *run, const char *const *overrides, size_t count) {
-  tarn_train_options options;
-  tarn_train_default(&options);
-  options.config = "tiny.yaml";
-  options.run = run;
-  options.overrides = overrides;
-  options.override_count = count;
-  tarn_train *train;
-  if (tarn_train_open(&train, &options) != TARN_STATUS_OK) fail_msg("%s", tarn_error_message());
-  return train;
 }
 
 static size_t count_updates(const tarn__graph *graph, const tarn__param *param) {
@@ -118,7 +100,7 @@ static void step_more(tarn_train *t) {
 // The norm of the gradients of such a step of the same training with updates at the end.
 static double norm_at_the_end(void) {
   const char *keys[] = {AT_END, "train.recompute=block"};
-  tarn_train *t = open_train("norm", keys, 2);
+  tarn_train *t = tiny_open_train("tiny.yaml", "norm", keys, 2);
   tarn_train_result result;
   assert_int_equal(tarn_train_run(t, &result), TARN_STATUS_OK);
   for (size_t i = 0; i < t->model->param_count; i++) t->model->params[i]->training.grad_written = false;
@@ -132,7 +114,7 @@ static void gradients_have_no_memory(void **state) {
   (void)state;
   const double norm = norm_at_the_end();
   const char *keys[] = {AT_ONCE, "train.recompute=block"};
-  tarn_train *t = open_train("memory", keys, 2);
+  tarn_train *t = tiny_open_train("tiny.yaml", "memory", keys, 2);
   tarn__model_size size;
   tarn__model_measure(t->model, &size);
   assert_true(t->model->updates_at_once);
@@ -161,7 +143,7 @@ static void gradients_have_no_memory(void **state) {
 static void loading_takes_no_copy(void **state) {
   (void)state;
   const char *keys[] = {AT_ONCE};
-  tarn_train *t = open_train("loaded", keys, 1);
+  tarn_train *t = tiny_open_train("tiny.yaml", "loaded", keys, 1);
   tarn_train_result result;
   assert_int_equal(tarn_train_run(t, &result), TARN_STATUS_OK);
   size_t largest = 0;
@@ -276,11 +258,11 @@ static void a_norm_that_is_not_finite_ends_it(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test_setup_teardown(bits_are_those_of_updates_at_the_end, open_all, sandbox_close),
-      cmocka_unit_test_setup_teardown(gradients_have_no_memory, open_all, sandbox_close),
-      cmocka_unit_test_setup_teardown(loading_takes_no_copy, open_all, sandbox_close),
-      cmocka_unit_test_setup_teardown(averages_fill_the_room, open_all, sandbox_close),
-      cmocka_unit_test_setup_teardown(others_wait, open_all, sandbox_close),
-      cmocka_unit_test_setup_teardown(a_norm_that_is_not_finite_ends_it, open_all, sandbox_close)};
+      cmocka_unit_test_setup_teardown(bits_are_those_of_updates_at_the_end, tiny_open, sandbox_close),
+      cmocka_unit_test_setup_teardown(gradients_have_no_memory, tiny_open, sandbox_close),
+      cmocka_unit_test_setup_teardown(loading_takes_no_copy, tiny_open, sandbox_close),
+      cmocka_unit_test_setup_teardown(averages_fill_the_room, tiny_open, sandbox_close),
+      cmocka_unit_test_setup_teardown(others_wait, tiny_open, sandbox_close),
+      cmocka_unit_test_setup_teardown(a_norm_that_is_not_finite_ends_it, tiny_open, sandbox_close)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
