@@ -1,7 +1,6 @@
 #include "train/backskip_step.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 #include "parts/backskip.h"
 
@@ -83,10 +82,7 @@ tarn_status tarn__backskip_log(tarn_train *t) {
     json_decref(cosine);
     return TARN_STATUS_OK;
   }
-  char *line;
   json_t *record = json_pack("{s:s, s:I, s:f, s:o}", "kind", "backskip", "step", (json_int_t)t->progress.update, "time",
                              t->progress.seconds, "cosine", cosine);
-  TARN_TRY(tarn__run_log_add(&t->session.log, record, &line));
-  free(line);
-  return TARN_STATUS_OK;
+  return tarn__train_note(t, record, true, NULL);
 }

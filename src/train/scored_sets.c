@@ -2,7 +2,6 @@
 // outside of training time.
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "graph/profile.h"
@@ -77,20 +76,11 @@ static tarn_status log_scores(tarn_train *t, const tarn_config_set *set, const t
                 "epoch", tarn__train_epoch(t), "time", t->progress.seconds);
   const bool whole = record && tarn__train_add_scores(record, "", v) &&
                      json_object_set_new(record, "seconds", json_real(v->seconds)) == 0;
-  if (!whole) {
-    json_decref(record);
-    record = NULL;
-  }
-  char *line;
-  TARN_TRY(tarn__run_log_add(&t->session.log, record, &line));
   tarn_train_event event = {.kind = TARN_TRAIN_EVENT_VALID,
                             .scores = v->scores,
                             .set = set->name,
-                            .signature = *v->signature ? v->signature : NULL,
-                            .line = line};
-  tarn__train_tell(t, &event);
-  free(line);
-  return TARN_STATUS_OK;
+                            .signature = *v->signature ? v->signature : NULL};
+  return tarn__train_note(t, record, whole, &event);
 }
 
 // By the progress alone, as all that happens between two steps.

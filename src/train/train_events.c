@@ -1,5 +1,6 @@
 // What the receiver of a training's events is told.
 #include <math.h>
+#include <stdlib.h>
 
 #include "base/clock.h"
 #include "train/trainer.h"
@@ -86,4 +87,19 @@ void tarn__train_tell(const tarn_train *t, tarn_train_event *event) {
   event->seconds = t->progress.seconds;
   event->seconds_left = seconds_left(t, &event->left_at_least);
   t->on_event(t->user, event);
+}
+
+tarn_status tarn__train_note(tarn_train *t, json_t *record, bool whole, tarn_train_event *event) {
+  char *line;
+  if (!whole) {
+    json_decref(record);
+    record = NULL;
+  }
+  TARN_TRY(tarn__run_log_add(&t->session.log, record, &line));
+  if (event) {
+    event->line = line;
+    tarn__train_tell(t, event);
+  }
+  free(line);
+  return TARN_STATUS_OK;
 }

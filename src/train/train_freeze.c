@@ -1,5 +1,4 @@
 // What is frozen in the course of a training: told to the parameters, the log and the receiver of events.
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -18,16 +17,7 @@ static tarn_status log_freeze(tarn_train *t, char *names) {
   }
   json_t *record = json_pack("{s:s, s:I, s:f, s:o}", "kind", "freeze", "step", (json_int_t)t->progress.update, "time",
                              t->progress.seconds, "layers", layers);
-  if (failed) {
-    json_decref(record);
-    record = NULL;
-  }
-  char *line;
-  TARN_TRY(tarn__run_log_add(&t->session.log, record, &line));
-  event.line = line;
-  tarn__train_tell(t, &event);
-  free(line);
-  return TARN_STATUS_OK;
+  return tarn__train_note(t, record, !failed, &event);
 }
 
 static tarn_status freeze_due(tarn_train *t) {

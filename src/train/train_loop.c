@@ -2,7 +2,6 @@
 // training that is resumed at any step does what one that ran through does.
 #include <float.h>
 #include <math.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -66,16 +65,7 @@ static tarn_status log_window(tarn_train *t, double rate) {
                                          event.tokens_per_second, "grad_norm", event.grad_norm, "source_tokens",
                                          (json_int_t)p->source_tokens, "target_tokens", (json_int_t)p->target_tokens));
   if (t->config->train.optimiser == TARN_OPTIMISER_RIDGE) whole = whole && add_readout(record, &t->end.readout);
-  if (!whole) {
-    json_decref(record);
-    record = NULL;
-  }
-  char *line;
-  TARN_TRY(tarn__run_log_add(&t->session.log, record, &line));
-  event.line = line;
-  tarn__train_tell(t, &event);
-  free(line);
-  return TARN_STATUS_OK;
+  return tarn__train_note(t, record, whole, &event);
 }
 
 // Tells of the updates since the last such line, if they have predicted anything, which few short sentences with masks
@@ -101,21 +91,12 @@ static tarn_status log_validation(tarn_train *t, bool best, const char *path) {
   failed |= json_object_set_new(record, "seconds", json_real(v->seconds)) != 0;
   if (path) failed |= json_object_set_new(record, "checkpoint", json_string("average")) != 0;
   if (!path) failed |= json_object_set_new(record, "best", json_boolean(best)) != 0;
-  if (failed) {
-    json_decref(record);
-    record = NULL;
-  }
-  char *line;
-  TARN_TRY(tarn__run_log_add(&t->session.log, record, &line));
   tarn_train_event event = {.kind = TARN_TRAIN_EVENT_VALID,
                             .scores = v->scores,
                             .best = best,
                             .signature = *v->signature ? v->signature : NULL,
-                            .path = path,
-                            .line = line};
-  tarn__train_tell(t, &event);
-  free(line);
-  return TARN_STATUS_OK;
+                            .path = path};
+  return tarn__train_note(t, record, !failed, &event);
 }
 
 static tarn_status save_state(tarn_train *t) { return tarn__train_save(t, false); }
@@ -316,12 +297,10 @@ static tarn_status share_cache(tarn_train *t) {
 // The mark of a log that did not fit. The checkpoint that is written at once knows of it, so that it cannot be lost
 // unseen.
 static tarn_status mark_log(tarn_train *t) {
-  char *line;
   tarn__log(TARN_LOG_WARNING, "%s: %s; the run goes on and is marked", t->dir.log, t->log_why);
   json_t *record = json_pack("{s:s, s:I, s:f, s:s}", "kind", TARN__LOG_ACCEPTED, "step", (json_int_t)t->progress.update,
                              "time", t->progress.seconds, "message", t->log_why);
-  TARN_TRY(tarn__run_log_add(&t->session.log, record, &line));
-  free(line);
+  TARN_TRY(tarn__train_note(t, record, true, NULL));
   return tarn__train_save(t, false);
 }
 
