@@ -69,18 +69,22 @@ static tarn_results_basis basis_of(size_t a, size_t b, bool tested) {
   return fewer == 1 ? TARN_RESULTS_ONE_SEED : TARN_RESULTS_TWO_SEEDS;
 }
 
+tarn_results_verdict tarn__verdict_none(size_t runs, size_t other_runs, bool less) {
+  return (tarn_results_verdict){.less = less,
+                                .runs = runs,
+                                .other_runs = other_runs,
+                                .difference = NAN,
+                                .low = NAN,
+                                .high = NAN,
+                                .error = NAN,
+                                .freedom = NAN,
+                                .p_single = NAN,
+                                .p = NAN};
+}
+
 void tarn__verdict_of(tarn_results_verdict *v, const tarn__verdict_side *a, const tarn__verdict_side *b,
                       const tarn__verdict_test *test) {
-  *v = (tarn_results_verdict){.less = test->less,
-                              .runs = a->runs,
-                              .other_runs = b->runs,
-                              .difference = NAN,
-                              .low = NAN,
-                              .high = NAN,
-                              .error = NAN,
-                              .freedom = NAN,
-                              .p_single = NAN,
-                              .p = NAN};
+  *v = tarn__verdict_none(a->runs, b->runs, test->less);
   v->basis = basis_of(a->runs, b->runs, test->resamples > 0);
   if (v->basis == TARN_RESULTS_NO_SCORES) return;
   v->difference = mean_of(a->scores, a->runs) - mean_of(b->scores, b->runs);

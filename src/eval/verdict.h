@@ -19,6 +19,9 @@ typedef struct tarn__verdict_test {
   bool less;  // less is better
 } tarn__verdict_test;
 
+// A verdict of which nothing is known but the runs.
+tarn_results_verdict tarn__verdict_none(size_t runs, size_t other_runs, bool less);
+
 // Of the difference a - b, as if it were the only comparison: `p` is not corrected. `seeds` and `by_seed` stay empty.
 void tarn__verdict_of(tarn_results_verdict *verdict, const tarn__verdict_side *a, const tarn__verdict_side *b,
                       const tarn__verdict_test *test);

@@ -134,17 +134,10 @@ static void judge(tarn_results_verdict *v, const work *w, size_t a, size_t b) {
   tarn__verdict_of(v, &w->sides[a], &w->sides[b], &test);
   if (complete || v->basis == TARN_RESULTS_NO_SCORES) return;
   const tarn_results_basis items = w->table->options.resamples > 0 ? TARN_RESULTS_NO_ITEMS : TARN_RESULTS_NO_RESAMPLES;
-  *v = (tarn_results_verdict){.basis = w->comparable ? items : TARN_RESULTS_OTHER_LOSSES,
-                              .less = v->less,
-                              .runs = v->runs,
-                              .other_runs = v->other_runs,
-                              .difference = v->difference,
-                              .low = NAN,
-                              .high = NAN,
-                              .error = NAN,
-                              .freedom = NAN,
-                              .p_single = NAN,
-                              .p = NAN};
+  const double difference = v->difference;
+  *v = tarn__verdict_none(v->runs, v->other_runs, v->less);
+  v->basis = w->comparable ? items : TARN_RESULTS_OTHER_LOSSES;
+  v->difference = difference;
 }
 
 // The differences of the runs of the seeds that both have.
