@@ -41,6 +41,11 @@ static tarn_status prepare(tarn__agreement *a) {
   return sort_numbers(a->orders + a->count, a->found_number, a->count);
 }
 
+size_t tarn__agreement_bytes(size_t count, int32_t classes) {
+  if (classes) return 3 * (size_t)classes * sizeof(double);
+  return count * (2 * sizeof(double) + 2 * sizeof(uint32_t) + sizeof(placed));
+}
+
 tarn_status tarn__agreement_open(tarn__agreement *agreement) {
   agreement->room = NULL;
   agreement->orders = NULL;

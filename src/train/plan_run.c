@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "eval/agreement.h"
+#include "task/task.h"
 #include "train/readout.h"
 #include "train/validator.h"
 
@@ -39,6 +41,29 @@ static tarn_status plan_translation(tarn_plan *plan, const tarn__model *model, c
   TARN_TRY(tarn__translator_plan(&need, model, &options, batch->source_length, sentences));
   size_t room = plan->activation_bytes + plan->workspace_bytes;
   if (need > room) plan->validation_bytes += need - room;
+  return TARN_STATUS_OK;
+}
+
+// The answers of a classifier to a set with labels, which stay, and, for one set after the other, what their measures
+// take.
+static tarn_status plan_answers(tarn_plan *plan, size_t *measuring, const char *data) {
+  tarn__shard shard = {0};
+  const tarn_status status = tarn__shard_open(&shard, data);
+  if (status == TARN_STATUS_OK && (shard.labels || shard.numbers)) {
+    const size_t need = tarn__agreement_bytes((size_t)shard.pairs, shard.classes);
+    plan->validation_bytes += (size_t)shard.pairs * 2 * sizeof(int32_t);
+    if (need > *measuring) *measuring = need;
+  }
+  tarn__shard_close(&shard);
+  return status == TARN_STATUS_IO ? TARN_STATUS_OK : status;
+}
+
+static tarn_status plan_labels(tarn_plan *plan, const tarn_config *config) {
+  size_t measuring = 0;
+  if (!(tarn__config_task(config)->uses >> TARN__USE_CLASSIFY & 1u)) return TARN_STATUS_OK;
+  if (config->data.valid) TARN_TRY(plan_answers(plan, &measuring, config->data.valid));
+  for (int32_t i = 0; i < config->set_count; i++) TARN_TRY(plan_answers(plan, &measuring, config->sets[i].data));
+  plan->validation_bytes += measuring;
   return TARN_STATUS_OK;
 }
 
@@ -94,6 +119,7 @@ tarn_status tarn__plan_run(tarn_plan *plan, const tarn__model *model, const tarn
   TARN_TRY(tarn__plan_model(plan, model, batch, threads));
   if (closed) add_readout(plan, tarn__readout_bytes(model));
   tarn_status status = plan_validation(plan, model, batch, threads);
+  if (status == TARN_STATUS_OK) status = plan_labels(plan, model->config);
   plan_average(plan, model);
   plan->program_bytes = PROGRAM + shard_bytes(shard) + PAIR * (size_t)shard->pairs;
   plan->total_bytes += plan->validation_bytes + plan->program_bytes;
