@@ -170,7 +170,7 @@ static void packed_factor(void **state) {
 static void pieces_of_tiles(void **state) {
   (void)state;
   if (tarn__isa_now() != TARN__ISA_AMX) skip();
-  static const shape shapes[] = {{280, 540, 1061, 3}, {530, 72, 1601, 3}, {70, 72, 576, 32}};
+  static const shape shapes[] = {{280, 540, 1061, 3}, {530, 72, 1601, 3}, {70, 72, 576, 32}, {40, 340, 1536, 0}};
   const variant variants[] = {
       {.transpose_a = true, .accumulate = true, .dtype = TARN__BF16, .c_dtype = TARN__F32},
       {.bias = true, .relu = true, .packed = true, .dtype = TARN__BF16, .c_dtype = TARN__BF16},

@@ -16,12 +16,13 @@ enum {
   // A thread has a second cache of 2 MB for a block of B that stays there while rows of A pass by, and, where k is so
   // long that it is cut into spans, for the sums of a block of C.
   B_BYTES = 1 << 20,
-  WHOLE_STEPS = 48,    // of a k that is not cut
-  MOST_ROWS = 512,     // of a block of C
-  SPAN_STEPS = CHUNK,  // one chunk
-  SPAN_COLUMNS = 512,  // of a span, and at least of a k that is not cut
-  OWN_BLOCKS = 2,      // of rows for each thread, up to which each packs its own B
-  TASKS = 2,           // for each thread, where k is not cut and as far as tasks of LEAST_ROWS rows go round
+  WHOLE_STEPS = 48,     // of a k that is not cut
+  MOST_ROWS = 512,      // of a block of C
+  SPAN_STEPS = CHUNK,   // one chunk
+  SPAN_COLUMNS = 512,   // of a span
+  LEAST_COLUMNS = 256,  // of a k that is not cut, however long
+  OWN_BLOCKS = 2,       // of rows for each thread, up to which each packs its own B
+  TASKS = 2,            // for each thread, where k is not cut and as far as tasks of LEAST_ROWS rows go round
   LEAST_ROWS = 64
 };
 
@@ -69,7 +70,7 @@ static plan plan_of(const tarn__gemm *g, int threads) {
   if (2.0 * (double)g->m * (double)g->n * (double)g->k < SERIAL_FLOPS) p.threads = 1;
   const bool whole = p.steps <= WHOLE_STEPS || g->m <= LINES;
   p.span = whole ? p.steps : SPAN_STEPS;
-  const int64_t fit = larger(SPAN_COLUMNS, whole ? B_BYTES / (p.steps * STEP) * LINES : 0);
+  const int64_t fit = whole ? larger(LEAST_COLUMNS, B_BYTES / (p.steps * STEP) * LINES) : SPAN_COLUMNS;
   // More tasks than threads even out what disturbs one of them, but each reads all of B.
   const int64_t tasks = p.threads == 1 ? 1 : whole ? (int64_t)TASKS * p.threads : p.threads;
   int64_t blocks = over(g->m, MOST_ROWS), parts = over(g->n, fit);
@@ -82,7 +83,7 @@ static plan plan_of(const tarn__gemm *g, int threads) {
     blocks = over(blocks, p.threads) * p.threads;
   p.m = tarn__cut_into(g->m, LINES, blocks);
   p.n = tarn__cut_into(g->n, LINES, parts);
-  p.a_bytes = (size_t)(smaller(p.span, p.steps) * STEP);
+  p.a_bytes = (size_t)(smaller(CHUNK, p.steps) * STEP);
   // Sums of a panel of A go on from chunk to chunk, those of the whole block from span to span.
   const int64_t kept = !whole ? over(tarn__cut_largest(&p.m), LINES) : p.steps > CHUNK ? 1 : 0;
   p.sums_bytes = (size_t)(kept * over(tarn__cut_largest(&p.n), LINES) * SUMS_BYTES);
@@ -170,7 +171,8 @@ static block block_of(const plan *p, int64_t task, char *memory) {
                  .sums = (float *)(void *)(memory + p->a_bytes + p->own_b_bytes)};
 }
 
-// At most 32 rows from b->i + row on with all columns, over the steps [first, first + steps) that are packed in b->a.
+// At most 32 rows from b->i + row on with all columns, over the steps [first, first + steps). Each chunk of A is packed
+// right before it is multiplied, so that it is in the first cache then.
 static void run_panel(const tarn__gemm *g, const plan *p, const char *packed_b, block *b, int64_t row, int64_t first,
                       int64_t steps) {
   const int64_t size = (int64_t)tarn__dtype_size(g->c_dtype);
@@ -184,13 +186,14 @@ static void run_panel(const tarn__gemm *g, const plan *p, const char *packed_b, 
   float *sums = b->sums + (p->span < p->steps ? row * over(b->columns, LINES) * LINES : 0);
   for (int64_t at = first; at < first + steps; at += CHUNK) {
     const int64_t chunk = at / CHUNK, count = steps_of(chunk, p->steps);
+    const int64_t rows = smaller(LINES, b->rows - row);
+    if (!direct) pack_a(b->a, g, b->i + row, rows, at, count);
     const tarn__tiles_block product = {
-        .a = direct ? (const char *)((const uint16_t *)g->a + (b->i + row) * g->lda + at * TERMS)
-                    : b->a + (at - first) * STEP,
+        .a = direct ? (const char *)((const uint16_t *)g->a + (b->i + row) * g->lda + at * TERMS) : b->a,
         .a_row = direct ? g->lda * 2 : TERMS * 2,
         .a_step = direct ? TERMS * 2 : STEP,
         .b = p->own_b ? b->own_b : packed_b + place(chunk, b->j / LINES, p->b_panels, p->steps),
-        .rows = smaller(LINES, b->rows - row),
+        .rows = rows,
         .columns = b->columns,
         .steps = count,
         .b_stride = count * STEP,
@@ -247,7 +250,6 @@ static void run_task(const tarn__gemm *g, const plan *p, const char *packed_b, c
     else if (p->span < p->steps && (goes_on || !last))
       b.b_ahead = b_ahead_of(p, packed_b, &b, goes_on ? first + steps : 0, all * over(b.rows, LINES));
     for (int64_t row = 0; row < b.rows; row += LINES) {
-      if (!p->direct || b.rows - row < LINES) pack_a(b.a, g, b.i + row, smaller(LINES, b.rows - row), first, steps);
       b.a_ahead.lines = 0;
       if (row + LINES < b.rows)
         b.a_ahead = a_ahead_of(g, p, b.i + row + LINES, first, all);
