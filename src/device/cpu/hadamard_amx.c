@@ -6,8 +6,8 @@
 // both pairs of far stages are one pass in fp32 with the signs between them. So all sums are of fp32, and what goes
 // into the second and into the third product is rounded to BF16.
 //
-// Four tiles of 512 elements, 4 rows of 512 or 16 of 128, go through each step together, so that all of them stay in L1
-// and the steps of one tile do not wait for each other. (With eight of them transforms take a tenth longer.)
+// Two tiles of 512 elements, 2 rows of 512 or 8 of 128, go through each step together: an item. Two items take turns,
+// half a round apart, so that the tiles multiply one of them while registers sum the other.
 #include <string.h>
 
 #include "device/cpu/amx_config.h"
@@ -23,13 +23,17 @@ enum {
   TILES = TARN__HADAMARD_AMX_TILES
 };
 _Static_assert(TILE == SEGMENT * SEGMENTS, "what the scratch is counted with");
-_Static_assert(TILES % 2 == 0, "two tiles take turns");
+_Static_assert(TILES == 2, "each has two tile registers for its sums");
 
-// What a group of rows is on the way of a transform.
-typedef struct work {
+// What rows are on the way of a transform.
+typedef struct rows_on_way {
   uint16_t narrow[TILES][TILE];
   float sums[TILES][TILE];
-  float total[TILES][TILE];  // over transforms
+} rows_on_way;
+
+typedef struct work {
+  rows_on_way ways[2];
+  float total[TILES][TILE];  // over the transforms of one group of rows
   float zero[TILE];
 } work;
 _Static_assert(sizeof(work) == TARN__HADAMARD_AMX_FLOATS * sizeof(float), "what the scratch is counted with");
@@ -52,31 +56,31 @@ static void load_near(void) {
   _tile_loadd(7, pairs[1], 64);
 }
 
-// The near stages of all tiles. The sums of a tile are stored while those of the next one are computed.
-static void near_stages(work *w) {
+// The near stages of a tile are begun: its sums are in two tile registers.
+INLINE void near_begin(const rows_on_way *way, int tile) {
   tarn__amx_written();
-  _tile_loadd(4, w->narrow[0], 64);
-  _tile_zero(0);
-  _tile_dpbf16ps(0, 4, 6);
-  _tile_zero(1);
-  _tile_dpbf16ps(1, 4, 7);
-  for (int t = 1; t < TILES; t += 2) {
-    _tile_loadd(5, w->narrow[t], 64);
+  if (tile == 0) {
+    _tile_loadd(4, way->narrow[0], 64);
+    _tile_zero(0);
+    _tile_dpbf16ps(0, 4, 6);
+    _tile_zero(1);
+    _tile_dpbf16ps(1, 4, 7);
+  } else {
+    _tile_loadd(5, way->narrow[1], 64);
     _tile_zero(2);
     _tile_dpbf16ps(2, 5, 6);
     _tile_zero(3);
     _tile_dpbf16ps(3, 5, 7);
-    _tile_stored(0, w->sums[t - 1], SEGMENT * 4);
-    _tile_stored(1, w->sums[t - 1] + 16, SEGMENT * 4);
-    if (t + 1 < TILES) {
-      _tile_loadd(4, w->narrow[t + 1], 64);
-      _tile_zero(0);
-      _tile_dpbf16ps(0, 4, 6);
-      _tile_zero(1);
-      _tile_dpbf16ps(1, 4, 7);
-    }
-    _tile_stored(2, w->sums[t], SEGMENT * 4);
-    _tile_stored(3, w->sums[t] + 16, SEGMENT * 4);
+  }
+}
+
+INLINE void near_end(rows_on_way *way, int tile) {
+  if (tile == 0) {
+    _tile_stored(0, way->sums[0], SEGMENT * 4);
+    _tile_stored(1, way->sums[0] + 16, SEGMENT * 4);
+  } else {
+    _tile_stored(2, way->sums[1], SEGMENT * 4);
+    _tile_stored(3, way->sums[1] + 16, SEGMENT * 4);
   }
 }
 
@@ -99,32 +103,30 @@ INLINE void load_half(__m512 v[SEGMENTS], const float *sums, int half) {
   for (int i = 0; i < SEGMENTS; i++) v[i] = _mm512_load_ps(sums + i * SEGMENT + half);
 }
 
-INLINE void far_twice(work *w, const table *signs, int count) {
-  for (int t = 0; t < TILES; t++)
-    for (int half = 0; half < SEGMENT; half += 16) {
-      __m512 v[SEGMENTS];
-      load_half(v, w->sums[t], half);
-      far_stages(v, count);
+INLINE void far_twice(rows_on_way *way, const table *signs, int t, int count) {
+  for (int half = 0; half < SEGMENT; half += 16) {
+    __m512 v[SEGMENTS];
+    load_half(v, way->sums[t], half);
+    far_stages(v, count);
 #pragma GCC unroll 16
-      for (int i = 0; i < SEGMENTS; i++)
-        v[i] = _mm512_mul_ps(v[i], _mm512_load_ps(signs->middle + i % count * SEGMENT + half));
-      far_stages(v, count);
+    for (int i = 0; i < SEGMENTS; i++)
+      v[i] = _mm512_mul_ps(v[i], _mm512_load_ps(signs->middle + i % count * SEGMENT + half));
+    far_stages(v, count);
 #pragma GCC unroll 16
-      for (int i = 0; i < SEGMENTS; i++)
-        _mm256_store_si256((__m256i *)(w->narrow[t] + i * SEGMENT + half), (__m256i)_mm512_cvtneps_pbh(v[i]));
-    }
+    for (int i = 0; i < SEGMENTS; i++)
+      _mm256_store_si256((__m256i *)(way->narrow[t] + i * SEGMENT + half), (__m256i)_mm512_cvtneps_pbh(v[i]));
+  }
 }
 
 // Between the products of the second and the third round: signs alone.
-INLINE void turn(work *w, const table *signs, int count) {
-  for (int t = 0; t < TILES; t++)
+INLINE void turn(rows_on_way *way, const table *signs, int t, int count) {
 #pragma GCC unroll 16
-    for (int i = 0; i < SEGMENTS; i++) {
-      const float *sums = w->sums[t] + i * SEGMENT;
-      const __m512i narrow = (__m512i)_mm512_cvtne2ps_pbh(_mm512_load_ps(sums + 16), _mm512_load_ps(sums));
-      const __m512i bits = _mm512_load_si512(signs->last + i % count * SEGMENT);
-      _mm512_store_si512(w->narrow[t] + i * SEGMENT, _mm512_xor_si512(narrow, bits));
-    }
+  for (int i = 0; i < SEGMENTS; i++) {
+    const float *sums = way->sums[t] + i * SEGMENT;
+    const __m512i narrow = (__m512i)_mm512_cvtne2ps_pbh(_mm512_load_ps(sums + 16), _mm512_load_ps(sums));
+    const __m512i bits = _mm512_load_si512(signs->last + i % count * SEGMENT);
+    _mm512_store_si512(way->narrow[t] + i * SEGMENT, _mm512_xor_si512(narrow, bits));
+  }
 }
 
 // What becomes of the rows of a transform: act(factor * x + add), as the total of transforms so far or, narrow, for the
@@ -133,42 +135,42 @@ typedef struct target {
   const float *factor;
   const float *add;  // rows that are `add_stride` apart
   int64_t add_stride;
+  float *total;
   bool narrow, relu;
 } target;
 
-INLINE void far_last_of(work *w, const target *to, int count, bool narrow, bool relu) {
-  for (int t = 0; t < TILES; t++)
-    for (int half = 0; half < SEGMENT; half += 16) {
-      __m512 v[SEGMENTS];
-      load_half(v, w->sums[t], half);
-      far_stages(v, count);
+INLINE void far_last_of(rows_on_way *way, const target *to, int t, int count, bool narrow, bool relu) {
+  for (int half = 0; half < SEGMENT; half += 16) {
+    __m512 v[SEGMENTS];
+    load_half(v, way->sums[t], half);
+    far_stages(v, count);
 #pragma GCC unroll 16
-      for (int i = 0; i < SEGMENTS; i++) {
-        const int64_t row = t * (SEGMENTS / count) + i / count, column = i % count * SEGMENT + half;
-        const float *add = to->add + row * to->add_stride + column;
-        v[i] = _mm512_fmadd_ps(v[i], _mm512_load_ps(to->factor + column), _mm512_loadu_ps(add));
-        if (relu) v[i] = _mm512_max_ps(_mm512_setzero_ps(), v[i]);  // a NaN stays
-        if (narrow)
-          _mm256_store_si256((__m256i *)(w->narrow[t] + i * SEGMENT + half), (__m256i)_mm512_cvtneps_pbh(v[i]));
-        else
-          _mm512_store_ps(w->total[t] + i * SEGMENT + half, v[i]);
-      }
+    for (int i = 0; i < SEGMENTS; i++) {
+      const int64_t row = t * (SEGMENTS / count) + i / count, column = i % count * SEGMENT + half;
+      const float *add = to->add + row * to->add_stride + column;
+      v[i] = _mm512_fmadd_ps(v[i], _mm512_load_ps(to->factor + column), _mm512_loadu_ps(add));
+      if (relu) v[i] = _mm512_max_ps(_mm512_setzero_ps(), v[i]);  // a NaN stays
+      if (narrow)
+        _mm256_store_si256((__m256i *)(way->narrow[t] + i * SEGMENT + half), (__m256i)_mm512_cvtneps_pbh(v[i]));
+      else
+        _mm512_store_ps(to->total + t * TILE + i * SEGMENT + half, v[i]);
     }
+  }
 }
 
-INLINE void far_last(work *w, const target *to, int count) {
+INLINE void far_last(rows_on_way *way, const target *to, int t, int count) {
   if (!to->narrow)
-    far_last_of(w, to, count, false, false);
+    far_last_of(way, to, t, count, false, false);
   else if (to->relu)
-    far_last_of(w, to, count, true, true);
+    far_last_of(way, to, t, count, true, true);
   else
-    far_last_of(w, to, count, true, false);
+    far_last_of(way, to, t, count, true, false);
 }
 
 // Rows of n elements to where they belong. Whole lines that go past the caches need not be read before: that takes less
 // than half of the time where the tensor is in no cache.
-static void send_rows(const work *w, uint16_t *to, int64_t stride, int64_t rows, int64_t n, bool past) {
-  const uint16_t *from = w->narrow[0];
+static void send_rows(const rows_on_way *way, uint16_t *to, int64_t stride, int64_t rows, int64_t n, bool past) {
+  const uint16_t *from = way->narrow[0];
   for (int64_t r = 0; r < rows; r++, to += stride)
     for (int64_t i = 0; i < n; i += 32, from += 32) {
       const __m512i line = _mm512_load_si512(from);
@@ -197,10 +199,10 @@ static void take_signs(table *to, const tarn__hadamard_job *job, int64_t transfo
 }
 
 // Rows [first, first + rows) from column `at` on, with the first signs or under the mask; zeros behind them.
-static void take_rows(work *w, const tarn__hadamard_job *job, const table *signs, int64_t first, int64_t rows,
+static void take_rows(rows_on_way *way, const tarn__hadamard_job *job, const table *signs, int64_t first, int64_t rows,
                       int64_t at) {
   const int64_t n = job->shape.width;
-  uint16_t *to = w->narrow[0];
+  uint16_t *to = way->narrow[0];
   for (int64_t r = 0; r < rows; r++, to += n) {
     const int64_t from = (first + r) * job->from_cols + at;
     for (int64_t i = 0; i < n; i += 32) {
@@ -215,7 +217,19 @@ static void take_rows(work *w, const tarn__hadamard_job *job, const table *signs
       _mm512_store_si512(to + i, x);
     }
   }
-  memset(to, 0, (size_t)(TILES * TILE - rows * n) * sizeof *to);
+  if (rows * n < TILES * TILE) memset(to, 0, (size_t)(TILES * TILE - rows * n) * sizeof *to);
+}
+
+// The rows that are taken next are asked for while these are on their way: what a row reads are pieces of a row of the
+// tensor, which the processor does not see coming.
+static void fetch_rows(const tarn__hadamard_job *job, int64_t first, int64_t rows, int64_t at) {
+  const int64_t n = job->shape.width;
+  for (int64_t r = first; r < first + rows; r++)  // none where rows is below 0
+    for (int64_t i = 0; i < n; i += 32) {
+      const int64_t from = r * job->from_cols + at + i;
+      _mm_prefetch((const char *)((const uint16_t *)job->from + from), _MM_HINT_T0);
+      if (job->mask) _mm_prefetch((const char *)((const uint16_t *)job->mask + from), _MM_HINT_T0);
+    }
 }
 
 // What was in the tensor before, as floats.
@@ -230,44 +244,109 @@ static void take_total(work *w, const tarn__hadamard_job *job, int64_t first, in
     }
 }
 
-INLINE void transform(work *w, const table *signs, const target *to, int count) {
-  near_stages(w);
-  far_twice(w, signs, count);
-  near_stages(w);
-  turn(w, signs, count);
-  near_stages(w);
-  far_last(w, to, count);
+// A transform of the rows [first, first + rows), which fit into the tiles.
+typedef struct item {
+  rows_on_way *way;
+  const table *signs;
+  target to;
+  int64_t first, rows, from_at, to_at;
+  bool opens;  // its total begins with what was in the tensor
+} item;
+
+// All transforms in their order: groups of rows, in each of them regions, and in each region terms.
+typedef struct walk {
+  const tarn__hadamard_job *job;
+  work *w;
+  const table *tables;
+  tarn__hadamard_cut cut;
+  int64_t most;  // rows of a group
+  int64_t first, last, region, term;
+  int way;
+} walk;
+
+static bool goes_on(const walk *at) { return at->first < at->last; }
+
+// The next transform with its rows.
+static item next_item(walk *at) {
+  const tarn__hadamard_job *job = at->job;
+  const int64_t t = tarn__hadamard_transform_of(&job->shape, job->transposed, at->region, at->term);
+  const tarn__hadamard_ends ends = tarn__hadamard_ends_of(&job->shape, t);
+  const int64_t left = at->last - at->first, ahead = left - at->most;
+  item x = {.way = &at->w->ways[at->way], .signs = &at->tables[t], .first = at->first};
+  x.rows = left < at->most ? left : at->most;
+  x.from_at = job->transposed ? ends.out_at : ends.in_at;
+  x.to_at = job->transposed ? ends.in_at : ends.out_at;
+  x.opens = at->term == 0 && job->accumulate;
+  x.to = (target){.factor = x.signs->factor,
+                  .add = at->w->zero,
+                  .total = at->w->total[0],
+                  .narrow = at->term + 1 == at->cut.terms,
+                  .relu = job->relu};
+  if (at->term > 0 || job->accumulate) {
+    x.to.add = at->w->total[0];
+    x.to.add_stride = job->shape.width;
+  } else if (job->bias) {
+    x.to.add = job->bias + x.to_at;
+  }
+  take_rows(x.way, job, x.signs, x.first, x.rows, x.from_at);
+  // All regions read the same.
+  if (at->region == 0) fetch_rows(job, x.first + at->most, ahead < at->most ? ahead : at->most, x.from_at);
+  at->way = 1 - at->way;
+  if (++at->term < at->cut.terms) return x;
+  at->term = 0;
+  if (++at->region < at->cut.regions) return x;
+  at->region = 0;
+  at->first += at->most;
+  return x;
 }
 
-// Rows [first, first + rows): those that fit into the tiles.
-static void run_group(work *w, const table *tables, const tarn__hadamard_job *job, int64_t first, int64_t rows) {
-  const tarn__hadamard_cut cut = tarn__hadamard_cut_of(&job->shape, job->transposed);
-  const int64_t n = job->shape.width;
-  for (int64_t region = 0; region < cut.regions; region++)
-    for (int64_t term = 0; term < cut.terms; term++) {
-      const int64_t t = tarn__hadamard_transform_of(&job->shape, job->transposed, region, term);
-      const tarn__hadamard_ends ends = tarn__hadamard_ends_of(&job->shape, t);
-      const int64_t from_at = job->transposed ? ends.out_at : ends.in_at;
-      const int64_t to_at = job->transposed ? ends.in_at : ends.out_at;
-      const table *signs = &tables[t];
-      take_rows(w, job, signs, first, rows, from_at);
-      if (term == 0 && job->accumulate) take_total(w, job, first, rows, to_at);
-      target to = {.factor = signs->factor, .add = w->zero, .narrow = term + 1 == cut.terms, .relu = job->relu};
-      if (term > 0 || job->accumulate) {
-        to.add = w->total[0];
-        to.add_stride = n;
-      } else if (job->bias) {
-        to.add = job->bias + to_at;
-      }
-      if (n == 512)
-        transform(w, signs, &to, 16);
-      else if (n == 256)
-        transform(w, signs, &to, 8);
-      else
-        transform(w, signs, &to, 4);
-      uint16_t *end = (uint16_t *)job->to + first * job->to_cols + to_at;
-      if (to.narrow) send_rows(w, end, job->to_cols, rows, n, job->past);
+typedef enum step { FAR_TWICE, TURN, FAR_LAST } step;
+
+INLINE void step_of(const item *x, step kind, int t, int count) {
+  if (kind == FAR_TWICE)
+    far_twice(x->way, x->signs, t, count);
+  else if (kind == TURN)
+    turn(x->way, x->signs, t, count);
+  else
+    far_last(x->way, &x->to, t, count);
+}
+
+// The near stages of one item, a step of another; either may be missing.
+INLINE void both(const item *near, const item *x, step kind, int count) {
+  for (int t = 0; near && t < TILES; t++) near_begin(near->way, t);
+  for (int t = 0; t < TILES; t++) {
+    if (x) step_of(x, kind, t, count);
+    if (near) near_end(near->way, t);
+  }
+}
+
+INLINE void finish(work *w, const tarn__hadamard_job *job, const item *near, const item *x, int count) {
+  if (x && x->opens) take_total(w, job, x->first, x->rows, x->to_at);
+  both(near, x, FAR_LAST, count);
+  if (!x || !x->to.narrow) return;
+  uint16_t *end = (uint16_t *)job->to + x->first * job->to_cols + x->to_at;
+  send_rows(x->way, end, job->to_cols, x->rows, job->shape.width, job->past);
+}
+
+INLINE void run_all(walk *at, int count) {
+  const tarn__hadamard_job *job = at->job;
+  item a, b;
+  const item *before = NULL;  // its last sums are to come
+  while (goes_on(at)) {
+    a = next_item(at);
+    finish(at->w, job, &a, before, count);
+    before = NULL;
+    if (goes_on(at)) {
+      b = next_item(at);
+      before = &b;
     }
+    both(before, &a, FAR_TWICE, count);
+    both(&a, before, FAR_TWICE, count);
+    both(before, &a, TURN, count);
+    both(&a, before, TURN, count);
+    finish(at->w, job, before, &a, count);
+  }
+  finish(at->w, job, NULL, before, count);
 }
 
 bool tarn__hadamard_amx_can(const tarn__hadamard_job *job) {
@@ -277,7 +356,7 @@ bool tarn__hadamard_amx_can(const tarn__hadamard_job *job) {
 }
 
 void tarn__hadamard_amx_run(const tarn__hadamard_job *job, int64_t first, int64_t last, float *scratch) {
-  const int64_t n = job->shape.width, rows = TILES * TILE / n;
+  const int64_t n = job->shape.width;
   const float scale = (float)(job->shape.scale / ((double)n * sqrt((double)n)));
   work *w = (work *)(void *)scratch;
   table *tables = (table *)(void *)(w + 1);
@@ -285,7 +364,14 @@ void tarn__hadamard_amx_run(const tarn__hadamard_job *job, int64_t first, int64_
   for (int64_t t = 0; t < job->shape.blocks * job->shape.parts; t++) take_signs(&tables[t], job, t, scale);
   tarn__amx_configure();
   load_near();
-  for (int64_t r = first; r < last; r += rows) run_group(w, tables, job, r, last - r < rows ? last - r : rows);
+  walk at = {.job = job, .w = w, .tables = tables, .most = TILES * TILE / n, .first = first, .last = last};
+  at.cut = tarn__hadamard_cut_of(&job->shape, job->transposed);
+  if (n == 512)
+    run_all(&at, 16);
+  else if (n == 256)
+    run_all(&at, 8);
+  else
+    run_all(&at, 4);
   _mm_sfence();  // what went past the caches is there before other threads read it
   _tile_release();
 }

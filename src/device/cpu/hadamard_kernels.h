@@ -47,8 +47,8 @@ TARN__TABLES(tarn__hadamard_kernels);
 // Of hadamard_amx.c, in place of `run` where it can do the job: BF16, a width of 128, 256 or 512, transforms
 // whose inputs and outputs fill every transform. Floats of scratch, which is aligned to 64 bytes: for the rows on their
 // way, and for the signs of each transform.
-enum { TARN__HADAMARD_AMX_TILE = 512, TARN__HADAMARD_AMX_TILES = 4 };
-enum { TARN__HADAMARD_AMX_FLOATS = TARN__HADAMARD_AMX_TILE * (TARN__HADAMARD_AMX_TILES * 5 / 2 + 1) };
+enum { TARN__HADAMARD_AMX_TILE = 512, TARN__HADAMARD_AMX_TILES = 2 };
+enum { TARN__HADAMARD_AMX_FLOATS = TARN__HADAMARD_AMX_TILE * (TARN__HADAMARD_AMX_TILES * 4 + 1) };
 enum { TARN__HADAMARD_AMX_TABLE = TARN__HADAMARD_AMX_TILE * 3 };
 bool tarn__hadamard_amx_can(const tarn__hadamard_job *job);
 void tarn__hadamard_amx_run(const tarn__hadamard_job *job, int64_t first, int64_t last, float *scratch);
