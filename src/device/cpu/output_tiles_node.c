@@ -151,9 +151,13 @@ static void pack_table(work *w) {
   for (int64_t v = 0; v < l->visits; v++) {
     const int64_t first = v * VISIT_WORDS, count = smaller(VISIT_WORDS, l->words - first);
     tarn__output_amx_pack_words(table + v * visit, l->wants_dx ? dx + v * visit : NULL, word_of(w, first), count, l->d);
-    tarn__output_amx_column_sums(partial + v * l->d, word_of(w, first), count, l->d);
+    if (w->smoothing > 0.0) tarn__output_amx_column_sums(partial + v * l->d, word_of(w, first), count, l->d);
   }
-  add_partial(w, at(w, l->table_sums), l->visits);
+  // Sums that only smoothing asks for would be another reading of the table.
+  if (w->smoothing > 0.0)
+    add_partial(w, at(w, l->table_sums), l->visits);
+  else
+    memset(at(w, l->table_sums), 0, (size_t)l->d * sizeof(float));
   for (int64_t i = 0; bias_of(w) && i < l->words; i++) w->bias_sum += (double)bias_of(w)[i];
 }
 
@@ -333,7 +337,7 @@ void tarn__output_tiles_run(const tarn__exec *exec, const tarn__node *node) {
   const bool table_accumulate = node->dparam[0] != NULL && tarn__param_accumulate(node->dparam[0]);
   const bool bias_accumulate = node->dparam[1] != NULL && tarn__param_accumulate(node->dparam[1]);
   pack_table(&w);
-  if (w.l.wants_words) sum_rows(&w);
+  if (w.l.wants_words && w.smoothing > 0.0) sum_rows(&w);
   double *losses = node->out[2] != NULL ? node->out[2]->data : at(&w, w.l.losses);
   run_chunks(&w, losses, table_accumulate, bias_accumulate);
   // In the order of the rows, for any number of threads.
