@@ -131,7 +131,7 @@ static tarn__tensor *build_step(bench *b, const bench_case *c) {
   return tarn__linear(&b->graph, x, param(b, c->out, c->d), NULL, TARN__IDENTITY);
 }
 
-static tarn__tensor *build_attention(bench *b, const bench_case *c) {
+static tarn__tensor *attention(bench *b, const bench_case *c, double alibi) {
   const int64_t sentences = ROWS / c->length;
   tarn__tensor *qkv = input(b, 3 * c->d);
   qkv->rows = sentences * c->length;
@@ -141,9 +141,14 @@ static tarn__tensor *build_attention(bench *b, const bench_case *c) {
                                .key_column = c->d,
                                .value_column = 2 * c->d,
                                .causal = c->flag,
-                               .longest = c->length};
+                               .longest = c->length,
+                               .alibi = alibi};
   return tarn__attention(&b->graph, qkv, qkv, offsets, offsets, spec);
 }
+
+static tarn__tensor *build_attention(bench *b, const bench_case *c) { return attention(b, c, 0.0); }
+
+static tarn__tensor *build_alibi(bench *b, const bench_case *c) { return attention(b, c, 8.0); }
 
 static tarn__tensor *build_glu(bench *b, const bench_case *c) { return tarn__glu(&b->graph, input(b, 2 * c->d)); }
 
@@ -208,6 +213,10 @@ static const bench_case cases[] = {{"linear-qkv", build_linear, 512, 1536, 0, fa
                                    {"attention-causal-1024", build_attention, 512, 64, 1024, true},
                                    {"attention-causal-2048", build_attention, 512, 64, 2048, true},
                                    {"attention-causal-4096", build_attention, 512, 64, 4096, true},
+                                   {"attention-alibi-20", build_alibi, 512, 128, 20, false},
+                                   {"attention-alibi-512", build_alibi, 512, 64, 512, false},
+                                   {"attention-alibi-causal-512", build_alibi, 512, 64, 512, true},
+                                   {"attention-alibi-causal-2048", build_alibi, 512, 64, 2048, true},
                                    {"residual-norm", build_residual, 512, 512, 0, false},
                                    {"residual-rms-norm", build_residual, 512, 512, 0, true},
                                    {"glu", build_glu, 512, 512, 0, false},

@@ -20,7 +20,8 @@ STEPS = ("step-esn", "step-gru", "step-lstm")
 # Attention over sentences of as many tokens.
 ATTENTION = ("attention-20", "attention-causal-20", "attention-256", "attention-512", "attention-causal-512",
              "attention-1024", "attention-causal-1024", "attention-2048", "attention-causal-2048", "attention-4096",
-             "attention-causal-4096")
+             "attention-causal-4096", "attention-alibi-20", "attention-alibi-512", "attention-alibi-causal-512",
+             "attention-alibi-causal-2048")
 OTHERS = (*STEPS, *ATTENTION, "hadamard-qkv", "residual-norm", "residual-rms-norm", "glu", "light-conv-7",
           "light-conv-31", "dynamic-conv-7", "dynamic-conv-31", "pooling-3", "pooling-31", "rotary", "embedding", "adam",
           "adam-50257", "adam-50257-bf16-moments")

@@ -84,24 +84,25 @@ static bool compares_pairs(const tarn__part *part, const void *user) {
   return ((const tarn__mixer_entry *)(const void *)part)->pairs;
 }
 
-// A scheme that only turns queries and keys would do nothing without any. Layers that layers_to_keep leaves out count:
-// a model stays valid as it is pruned.
-static tarn_status check_turned(const tarn_config *config, const tarn__yaml_node *root) {
+// A scheme that only turns queries and keys, or adds to their scores, would do nothing without any. Layers that
+// layers_to_keep leaves out count: a model stays valid as it is pruned.
+static tarn_status check_compared(const tarn_config *config, const tarn__yaml_node *root) {
   const tarn_stack *stacks[] = {&config->encoder, &config->decoder};
   char words[TARN__PART_LIST];
-  if (!tarn__position_of(&config->model.positions)->turn) return TARN_STATUS_OK;
+  const tarn__position_entry *position = tarn__position_of(&config->model.positions);
+  if (!position->turn && !position->bias) return TARN_STATUS_OK;
   for (int s = 0; s < 2; s++)
     for (int32_t i = 0; i < stacks[s]->depth; i++)
       if (tarn__mixer_of(&config->kinds[stacks[s]->pattern[i].kind])->pairs) return TARN_STATUS_OK;
   return tarn__yaml_fail(tarn__yaml_nearest(root, "model.positions"),
-                         "model.positions: %s turns queries and keys, and no layer has any; mixers that have them: %s",
-                         config->model.positions.part->word,
+                         "model.positions: %s %s queries and keys, and no layer has any; mixers that have them: %s",
+                         position->part.word, position->turn ? "turns" : "adds to the scores of",
                          tarn__part_list(words, TARN__TABLE_MIXER, compares_pairs, NULL));
 }
 
 tarn_status tarn__parts_check_places(const tarn_config *config, const tarn__yaml_node *root) {
   TARN_TRY(check_decoder(config, root));
-  TARN_TRY(check_turned(config, root));
+  TARN_TRY(check_compared(config, root));
   return config->valid.bleu ? tarn__parts_check_bleu(config, root, "valid") : TARN_STATUS_OK;
 }
 

@@ -1,5 +1,6 @@
 #include "ops/attention.h"
 
+#include "base/fixed.h"
 #include "ops/offsets.h"
 
 // Fails with INTERNAL unless the offsets cover all rows in order and no sequence is longer than spec.longest keys.
@@ -16,10 +17,22 @@ static tarn_status check(const tarn__node *node) {
     const long long length = (long long)k[s + 1] - k[s];
     TARN_REQUIRE(length <= spec->longest, INTERNAL, "attention: sequence %lld has %lld keys; the plan allows %lld",
                  (long long)s, length, (long long)spec->longest);
-    TARN_REQUIRE(!spec->causal || length == (long long)q[s + 1] - q[s], INTERNAL,
-                 "attention: causal sequence %lld has unequal numbers of queries and keys", (long long)s);
+    TARN_REQUIRE((!spec->causal && spec->alibi <= 0) || length == (long long)q[s + 1] - q[s], INTERNAL,
+                 "attention: sequence %lld, %s, has unequal numbers of queries and keys", (long long)s,
+                 spec->causal ? "causal" : "with biases of distances");
   }
   return TARN_STATUS_OK;
+}
+
+void tarn__attention_slopes(const tarn__attention_spec *spec, double *slopes) {
+  int power = 1;
+  while (2 * power <= spec->heads) power *= 2;
+  const double half = tarn__fixed_exp(-0.69314718055994530942 * spec->alibi / (2.0 * power)), step = half * half;
+  const bool any = spec->alibi > 0;
+  double slope = 1.0;
+  for (int h = 0; h < power; h++) slopes[h] = any ? slope *= step : 0.0;
+  slope = half;
+  for (int h = power; h < spec->heads; h++, slope *= step) slopes[h] = any ? slope : 0.0;
 }
 
 tarn__attention_backward tarn__attention_backward_of(const tarn__node *node) {
@@ -109,7 +122,7 @@ tarn__tensor *tarn__attention(tarn__graph *graph, tarn__tensor *queries, tarn__t
               query_offsets->cols == key_offsets->cols && queries->dtype == keys_values->dtype;
   fits = fits && holds(queries, spec.query_column, spec.d) && holds(keys_values, spec.key_column, spec.d) &&
          holds(keys_values, spec.value_column, spec.d);
-  fits = fits && spec.heads <= TARN__ATTENTION_HEADS && spec.longest <= TARN__ATTENTION_KEYS;
+  fits = fits && spec.alibi >= 0 && spec.heads <= TARN__ATTENTION_HEADS && spec.longest <= TARN__ATTENTION_KEYS;
   if (!fits) tarn__graph_fail(graph, TARN_STATUS_INTERNAL, "attention: its inputs do not fit together");
   tarn__node *node = tarn__graph_node(graph, &op_attention, sizeof(tarn__attention_attr));
   *(tarn__attention_attr *)node->attr = (tarn__attention_attr){spec, tarn__dropout_make(graph, spec.dropout)};

@@ -14,6 +14,12 @@ typedef struct tarn__attention_attr {
   tarn__dropout dropout;
 } tarn__attention_attr;
 
+// What a step of distance takes from the scores of each of spec.heads heads, which are at most HEADS; all 0 where
+// spec.alibi is. Where heads are a power of two, slopes are the powers of 2^(-alibi / heads), from the first on. Else
+// those of the next lower power of two come first, and then every second one of twice as many heads (Press et al.'s own
+// code; alibi is 8 there).
+void tarn__attention_slopes(const tarn__attention_spec *spec, double *slopes);
+
 static inline int64_t tarn__attention_column(int64_t head, int64_t key) {
   return head * (int64_t)TARN__ATTENTION_KEYS + key;
 }

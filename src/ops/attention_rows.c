@@ -1,5 +1,6 @@
 #include "ops/attention_rows.h"
 
+#include "ops/attention.h"
 #include "ops/offsets.h"
 
 // Every range must be in order, no longer than planned, and name rows that exist.
@@ -50,7 +51,8 @@ tarn__tensor *tarn__attention_rows(tarn__graph *graph, tarn__tensor *queries, ta
               ranges->dtype == TARN__I32 && ranges->cols == 2 * queries->rows && queries->dtype == keys_values->dtype &&
               spec.query_column >= 0 && spec.query_column <= queries->cols - spec.d && spec.key_column >= 0 &&
               spec.key_column <= keys_values->cols - spec.d && spec.value_column >= 0 &&
-              spec.value_column <= keys_values->cols - spec.d && (!rows || rows->dtype == TARN__I32);
+              spec.value_column <= keys_values->cols - spec.d && spec.alibi >= 0 &&
+              spec.heads <= TARN__ATTENTION_HEADS && (!rows || rows->dtype == TARN__I32);
   if (!fits) tarn__graph_fail(graph, TARN_STATUS_INTERNAL, "attention_rows: its inputs do not fit together");
   tarn__node *node = tarn__graph_node(graph, &op_attention_rows, sizeof spec);
   *(tarn__attention_spec *)node->attr = spec;

@@ -52,6 +52,9 @@ tarn__residual_out tarn__residual_norm(tarn__graph *graph, tarn__tensor *x, tarn
 // sequence (equal lengths). longest: upper bound of the key rows of one sequence, for scratch. Returns [R, d].
 // dropout, in training: each weight after the softmax becomes 0 with this probability, and else is divided by what is
 // left of 1 (Vaswani et al.'s own code; its mask is in ops/attention.h).
+// alibi > 0: attention with linear biases (ALiBi: Press et al. 2022). The scaled score of query i and key j of a
+// sequence gets -slope |i - j|, with the slopes of tarn__attention_slopes(); queries and keys of a sequence are then
+// equally many.
 typedef struct tarn__attention_spec {
   int heads;
   int causal;  // 0 or 1
@@ -59,6 +62,7 @@ typedef struct tarn__attention_spec {
   int64_t query_column, key_column, value_column;
   int64_t longest;
   double dropout;
+  double alibi;  // the least slope is 2^-alibi; 0: nothing is added to scores
 } tarn__attention_spec;
 tarn__tensor *tarn__attention(tarn__graph *graph, tarn__tensor *queries, tarn__tensor *keys_values,
                               tarn__tensor *query_offsets, tarn__tensor *key_offsets, tarn__attention_spec spec);
@@ -66,6 +70,7 @@ tarn__tensor *tarn__attention(tarn__graph *graph, tarn__tensor *queries, tarn__t
 // Attention of single query rows for incremental decoding (no gradient). Query row i sees the rows
 // rows[ranges[2 i]] .. rows[ranges[2 i + 1] - 1] of keys_values; rows (I32 [1, m]) may be NULL: then the range itself
 // names rows. keys_values is an EXTERNAL tensor (a cache) or an ordinary one. spec.causal and spec.dropout are ignored.
+// With spec.alibi the query is where the last row of its range is, and each row before it one further away.
 tarn__tensor *tarn__attention_rows(tarn__graph *graph, tarn__tensor *queries, tarn__tensor *keys_values,
                                    tarn__tensor *rows, tarn__tensor *ranges, tarn__attention_spec spec);
 

@@ -127,7 +127,7 @@ typedef struct tarn__mixer_entry {
   bool causal;      // it has a causal form; else it can stand in an encoder only
   bool decodes;     // it has a form for incremental decoding
   bool attends;     // cross-attention follows it in a decoder that has an encoder
-  bool pairs;       // it compares pairs of tokens by queries and keys, which a position scheme may turn
+  bool pairs;       // it compares pairs of tokens by queries and keys, which a position scheme may turn or add to
   bool sequential;  // a token reads what the token before it wrote: a step cannot have two tokens of one hypothesis
   // Declares the parameters, those of cross-attention among them (tarn__cross_declare()), and returns the mixer's own
   // structure from the arena (tarn__declare_struct()), or NULL.
@@ -180,6 +180,9 @@ typedef struct tarn__position_entry {
   // turns them by their positions (run->positions), in whole sequences and while decoding, where keys are cached
   // turned. NULL: it turns nothing.
   tarn__tensor *(*turn)(const tarn__block_run *run, tarn__tensor *x, int64_t columns, int64_t head);
+  // What self-attention adds to the scores of pairs of tokens by their distance, written into the spec of whole
+  // sequences and of a step of decoding. NULL: nothing.
+  void (*bias)(const tarn__block_run *run, tarn__attention_spec *spec);
   // Whether heads of a kind can be turned; site->path is the kind's. NULL where turn is.
   tarn_status (*check_heads)(const tarn__part_site *site, int64_t heads);
 } tarn__position_entry;

@@ -1,5 +1,6 @@
-# Pooling, RMSNorm and rotary positions in one model, trained and frozen: recomputation changes no bit, a resumed training
-# is one that ran through, an exported model translates as its run does, and what they cannot do is said in one line.
+# Pooling, RMSNorm and rotary positions in one model, trained and frozen, or linear biases in the place of the last:
+# recomputation changes no bit, a resumed training is one that ran through, an exported model translates as its run does,
+# and what they cannot do is said in one line.
 . "$(dirname "$0")/../tiny_run.sh"
 
 cat >parts.yaml <<'END'
@@ -28,13 +29,22 @@ done
   fail "train half: $(cat errors.txt)"
 "$TARN" train --quiet --resume halved --set train.max_updates=40 2>errors.txt || fail "resume: $(cat errors.txt)"
 same_runs bf16-none halved
+for updates in 40 20; do
+  "$TARN" train --quiet parts.yaml --run alibi-$updates --set train.precision=bf16 --set train.max_updates=$updates \
+    --set model.positions='{ type: alibi, exponent: 5 }' 2>errors.txt || fail "train, alibi: $(cat errors.txt)"
+done
+"$TARN" train --quiet --resume alibi-20 --set train.max_updates=40 2>errors.txt || fail "resume, alibi: $(cat errors.txt)"
+same_runs alibi-40 alibi-20
+cmp -s <(log_of bf16-none) <(log_of alibi-40) && fail "linear biases change nothing"
 
 # A model that does not need its recipe any more.
 "$TARN" export --dense fp32-none exported.safetensors 2>errors.txt || fail "export: $(cat errors.txt)"
-for model in fp32-none exported.safetensors; do
+"$TARN" export --dense alibi-40 alibi.safetensors 2>errors.txt || fail "export, alibi: $(cat errors.txt)"
+for model in fp32-none exported.safetensors alibi-40 alibi.safetensors; do
   "$TARN" translate --scores "$model" <corpus/valid.de >"$model.out" 2>errors.txt || fail "translate: $(cat errors.txt)"
 done
 cmp fp32-none.out exported.safetensors.out || fail "an exported model translates otherwise"
+cmp alibi-40.out alibi.safetensors.out || fail "an exported model with linear biases translates otherwise"
 [ -s fp32-none.out ] || fail "nothing was translated"
 
 refused() {  # MESSAGE, options of plan
@@ -47,3 +57,4 @@ refused 'did you mean "rotary"?' --set model.positions.type=rope
 refused 'kinds.P.window: 6 is even' --set kinds.P.window=6
 refused 'did you mean "window"?' --set kinds.P.pool_size=3
 refused 'an even number' --set model.positions.share=0.3
+refused 'out of range (0 < x <= 64)' --set model.positions='{ type: alibi, exponent: 65 }'

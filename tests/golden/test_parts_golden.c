@@ -1,4 +1,4 @@
-// Rotary positions, average pooling and RMSNorm against transformers and PyTorch (make_parts.py).
+// Rotary positions, linear biases, average pooling and RMSNorm against transformers and PyTorch (make_parts.py).
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -31,7 +31,7 @@ static double number(const char *kind, const char *name) {
   return strtod(text, NULL);
 }
 
-// In which the three ops are tried: double by the reference, fp32 by both, and by the fast kernels on memory that the
+// In which the ops are tried: double by the reference, fp32 by both, and by the fast kernels on memory that the
 // host cannot touch. The last is not for nodes of this test's own, which write where the host does.
 static const struct way {
   const tarn__device *device;
@@ -116,6 +116,39 @@ static void rotary(void **state) {
     }
 }
 
+// Offsets of the sentences, `offsets` having room for them; returns how many they are.
+static int64_t sentences(int32_t offsets[16]) {
+  const tarn__stored *lengths = stored("", "lengths");
+  const int64_t n = lengths->shape[0];
+  for (int64_t s = 0; s < n; s++) offsets[s + 1] = offsets[s] + ((const int32_t *)lengths->data)[s];
+  return n;
+}
+
+static void alibi(void **state) {
+  (void)state;
+  static const char *const names[] = {"bloom4", "bloom6", "mpt4", "mpt5"};
+  static double found[MOST];
+  int32_t offsets[16] = {0};
+  const int64_t n = sentences(offsets);
+  for (size_t k = 0; k < sizeof names / sizeof names[0]; k++)
+    for (int w = 0; w < WAYS; w++) {
+      tarn__graph graph = {0};
+      tarn__graph_begin(&graph, ways[w].device, ways[w].dtype, false, 2);
+      tarn__tensor *x = input(&graph, stored("x", names[k])), *at = ints(&graph, offsets, n + 1);
+      const int64_t d = x->cols / 3;
+      const tarn__attention_spec spec = {.heads = (int)number("heads", names[k]),
+                                         .d = d,
+                                         .key_column = d,
+                                         .value_column = 2 * d,
+                                         .causal = (int)number("causal", names[k]),
+                                         .longest = 9,
+                                         .alibi = number("exponent", names[k])};
+      const size_t count = (size_t)(x->rows * d);
+      run_graph(found, &graph, tarn__attention(&graph, x, x, at, at, spec));
+      expect(found, stored("alibi", names[k]), 0, count, ways[w].tolerance);
+    }
+}
+
 static void pooling(void **state) {
   (void)state;
   static const struct {
@@ -124,10 +157,8 @@ static void pooling(void **state) {
   } cases[] = {{"1", {1, 0}},       {"3", {3, 1}},       {"5", {5, 2}},
                {"3causal", {3, 2}}, {"4causal", {4, 3}}, {"20causal", {20, 19}}};
   static double found[MOST];
-  const tarn__stored *lengths = stored("", "lengths");
-  const int64_t n = lengths->shape[0];
   int32_t offsets[16] = {0};
-  for (int64_t s = 0; s < n; s++) offsets[s + 1] = offsets[s] + ((const int32_t *)lengths->data)[s];
+  const int64_t n = sentences(offsets);
   for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++)
     for (int w = 0; w < WAYS; w++) {
       tarn__graph graph = {0};
@@ -208,6 +239,7 @@ static int close_golden(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(rotary), cmocka_unit_test(pooling), cmocka_unit_test(rms)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(rotary), cmocka_unit_test(alibi), cmocka_unit_test(pooling),
+                                     cmocka_unit_test(rms)};
   return cmocka_run_group_tests(tests, open_golden, close_golden);
 }

@@ -24,13 +24,13 @@ static inline int32_t attention_offsets(int32_t *offsets, const int32_t *lengths
   return offsets[n];
 }
 
-static inline void attention_build(check *c, tarn__graph *graph, const void *spec) {
-  const attention_shape *s = spec;
+// alibi: as in tarn__attention_spec.
+static inline void attention_build_biased(check *c, tarn__graph *graph, const attention_shape *s, double alibi) {
   int32_t q_offsets[ATTENTION_SEQUENCES + 1], k_offsets[ATTENTION_SEQUENCES + 1], unused = 0, longest = 0;
   const int64_t q_rows = attention_offsets(q_offsets, s->queries, s->sequences, &unused);
   const int64_t k_rows = attention_offsets(k_offsets, s->self ? s->queries : s->keys, s->sequences, &longest);
   tarn__attention_spec attention = {
-      .heads = s->heads, .d = s->d, .causal = s->causal, .longest = longest, .dropout = s->dropout};
+      .heads = s->heads, .d = s->d, .causal = s->causal, .longest = longest, .dropout = s->dropout, .alibi = alibi};
   tarn__tensor *queries = check_input(c, graph, q_rows, s->self ? 3 * s->d : s->d, 1.0, s->query_grad);
   tarn__tensor *keys_values = s->self ? queries : check_input(c, graph, k_rows, 2 * s->d, 1.0, s->key_grad);
   attention.key_column = s->self ? s->d : 0;
@@ -38,6 +38,10 @@ static inline void attention_build(check *c, tarn__graph *graph, const void *spe
   tarn__tensor *q_at = check_ints(c, graph, q_offsets, s->sequences + 1);
   tarn__tensor *k_at = s->self ? q_at : check_ints(c, graph, k_offsets, s->sequences + 1);
   check_output(c, tarn__attention(graph, queries, keys_values, q_at, k_at, attention));
+}
+
+static inline void attention_build(check *c, tarn__graph *graph, const void *shape) {
+  attention_build_biased(c, graph, shape, 0.0);
 }
 
 #endif

@@ -230,6 +230,10 @@ static void keys_of_parts_are_checked(void **state) {
                  "an even number: change heads, model.d_model or model.positions.share");
   expect_refused(LM "{ heads: 8 }\nmodel: { positions: { type: rotary, base: 1 } }\n",
                  "p.yaml:4: model.positions.base: 1 is out of range (1 < x <= 1000000000000)");
+  expect_refused(LM "{ heads: 8 }\nmodel: { positions: { type: alibi, exponent: 0 } }\n",
+                 "p.yaml:4: model.positions.exponent: 0 is out of range (0 < x <= 64)");
+  expect_refused(LM "{ heads: 8 }\nmodel: { positions: { type: alibi, alibi_bias_max: 4 } }\n",
+                 "p.yaml:4: unknown key \"alibi_bias_max\" in model.positions; did you mean \"exponent\"?");
 }
 
 // What a key is called elsewhere, or where it stands, whichever table has it.
@@ -351,6 +355,10 @@ static void pruned_models_stay_valid(void **state) {
   expect_refused("model: { positions: rotary }\ndecoder: { layers: G }\nkinds: { G: { mixer: gru }, K: }\n",
                  "p.yaml:1: model.positions: rotary turns queries and keys, and no layer has any; mixers that have "
                  "them: attention");
+  expect_refused(
+      "model: { positions: alibi }\ndecoder: { layers: G }\nkinds: { G: { mixer: gru }, K: }\n",
+      "p.yaml:1: model.positions: alibi adds to the scores of queries and keys, and no layer has any; mixers "
+      "that have them: attention");
 }
 
 static tarn_status refuse_nested(const tarn__part_site *site, void *keys) {
@@ -399,8 +407,8 @@ static void schemes_say_where_positions_end(void **state) {
     snprintf(text, sizeof text, LM "{ heads: 2 }\nmodel: { d_model: 8, max_length: 17, positions: %s }\n", part->word);
     if (parse(&config, text) != TARN_STATUS_OK) fail_msg("%s", tarn_error_message());
     assert_int_equal(tarn__model_open(&model, config, 9, 9, TARN__F32, false), TARN_STATUS_OK);
-    // Without positions there is no end; only learned ones are a table.
-    const bool endless = part == &tarn__position_none.part;
+    // Without positions there is no end, nor of distances; only learned ones are a table.
+    const bool endless = part == &tarn__position_none.part || part == &tarn__position_alibi.part;
     assert_int_equal(tarn__model_longest(model) == 17, !endless);
     assert_int_equal(tarn__model_longest(model) > 1 << 20, endless);
     assert_int_equal(model->target_positions != NULL, part == &tarn__position_learned.part);

@@ -103,7 +103,7 @@ static const training trainings[] = {
     {"moments", {"train.precision=bf16", "train.moments=bf16", NULL}, 5},
     {"at_once", {"train.clip_norm=0", "train.moments=bf16", "model.embeddings=none", NULL}, 5},
     {"bleu", {"valid.bleu=yes", "valid.metric=bleu", "train.accumulate=2", NULL}, 0},
-    {"recomputed", {"train.recompute=block", "encoder.layerdrop=0.5", NULL}, 0},
+    {"recomputed", {"train.recompute=block", "encoder.layerdrop=0.5", "model.positions=alibi", NULL}, 0},
     {"cached",
      {"train.cache_frozen=yes", "model.dropout=0", "model.embeddings=none", "model.frozen_embeddings=encoder", NULL},
      4},

@@ -3,6 +3,7 @@
 //
 //   forward    S = Q K^T,  P = softmax(S),  O = P V
 //   backward   S and P again,  dP = dO V^T,  dS = P (dP - rowsum(P dP)),  dQ = dS K,  dK += dS^T Q,  dV += P^T dO
+//   biases     S = Q K^T + B in both, B by the distance of query and key
 //   dropout    M P in place of P in O and dV, M dP in place of dP; M is 0 or 1 / (1 - p), and computed both times
 //
 // Queries come in blocks of rows, so that scratch is O(block x keys); keys and values are converted once a head, with
@@ -44,13 +45,13 @@ static int64_t key_step(int64_t keys) {
 static int64_t forward_floats(const tarn__attention_spec *spec) {
   const int64_t row = tarn__tile_pad(spec->d / spec->heads), keys = tarn__tile_pad(spec->longest);
   const int64_t key_row = keys + TARN__TILE_PAD;
-  return row * key_row + keys * row + 2 * BLOCK * row + BLOCK * key_row;
+  return row * key_row + keys * row + 2 * BLOCK * row + BLOCK * key_row + tarn__attention_bias_floats(spec);
 }
 
 static int64_t backward_floats(const tarn__attention_spec *spec) {
   const int64_t row = tarn__tile_pad(spec->d / spec->heads), keys = tarn__tile_pad(spec->longest);
   const int64_t key_row = keys + TARN__TILE_PAD;
-  return 2 * row * key_row + 4 * keys * row + 3 * BLOCK * row + 2 * BLOCK * key_row;
+  return 2 * row * key_row + 4 * keys * row + 3 * BLOCK * row + 2 * BLOCK * key_row + tarn__attention_bias_floats(spec);
 }
 
 // n floats, a multiple of TARN__TILE_PAD, from an F32 or BF16 array.
@@ -122,6 +123,17 @@ static void product_scores(const head *h, float *c, const float *a, const float 
     tarn__tile_operands t = {.c = c + i * h->key_row, .a = a + i * h->row, .b = b};
     t.c_row = t.b_row = h->key_row, t.a_row = h->row, t.a_step = 1;
     tarn__tile_product(&t, m, tarn__tile_pad(keys_of(h, first, i, rows)), h->width, false);
+  }
+}
+
+// Adds biases to the scores of a block, if there are any.
+static void add_biases(const head *h, float *p, int64_t first, int64_t rows) {
+  for (int64_t i = 0; h->bias && i < rows; i++) {
+    const int64_t n = tarn__tile_pad(keys_of(h, first, i, rows));
+    const float *bias = h->bias - (first + i);
+    float *row = p + i * h->key_row;
+    for (int64_t j = 0; j < n; j += TARN__VEC_LANES)
+      tarn__vec_store(row + j, tarn__vec_load(row + j) + tarn__vec_load(bias + j));
   }
 }
 
@@ -210,10 +222,13 @@ static void drop(const head *h, float *p, float *dp, int64_t first, int64_t rows
   }
 }
 
-static void pad_rows(head *h) { h->row = tarn__tile_pad(h->width), h->key_row = key_step(h->keys); }
+static void begin(head *h) {
+  h->row = tarn__tile_pad(h->width), h->key_row = key_step(h->keys);
+  tarn__attention_biases(h);
+}
 
 static void forward_head(head *h, const tarn__node *node) {
-  pad_rows(h);
+  begin(h);
   const tarn__tensor *queries = node->in[TARN__ATTENTION_QUERIES], *kv = node->in[TARN__ATTENTION_KEYS_VALUES];
   const tarn__tensor *out = node->out[0];
   const tarn__attention_spec *spec = h->spec;
@@ -226,6 +241,7 @@ static void forward_head(head *h, const tarn__node *node) {
     const int64_t rows = smaller(h->queries - first, BLOCK);
     load(h, q, queries, h->query + first, spec->query_column + h->column, rows);
     product_scores(h, p, q, transposed, first, rows);
+    add_biases(h, p, first, rows);
     softmax(h, p, first, rows);
     if (h->dropout.threshold > 0) drop(h, p, NULL, first, rows);
     product_rows(h, o, p, v, first, rows);
@@ -273,6 +289,7 @@ static void backward_block(const head *h, const tarn__attention_backward *b, con
   load(h, f->q, b->queries, h->query + first, h->spec->query_column + h->column, rows);
   load(h, f->dout, b->dout, h->query + first, h->column, rows);
   product_scores(h, f->p, f->q, f->k_transposed, first, rows);
+  add_biases(h, f->p, first, rows);
   softmax(h, f->p, first, rows);
   product_scores(h, f->dp, f->dout, f->v_transposed, first, rows);
   if (h->dropout.threshold > 0) {
@@ -292,7 +309,7 @@ static void backward_block(const head *h, const tarn__attention_backward *b, con
 }
 
 static void backward_head(head *h, const tarn__attention_backward *b) {
-  pad_rows(h);
+  begin(h);
   const tarn__attention_spec *spec = h->spec;
   const int64_t padded = tarn__tile_pad(h->keys);
   buffers f;
@@ -373,13 +390,15 @@ static tarn_status forward(const tarn__exec *exec, const tarn__node *node) {
   const family kernels = family_of(spec, node->out[0]->dtype);
   const int64_t floats = apart(kernels.floats(spec));
   const int64_t items = (node->in[TARN__ATTENTION_QUERY_OFFSETS]->cols - 1) * spec->heads;
+  double slopes[TARN__ATTENTION_HEADS];
+  tarn__attention_slopes(spec, slopes);
 #pragma omp parallel num_threads(exec->threads)
   {
     if (kernels.begin) kernels.begin();
 #pragma omp for schedule(guided, spec->heads) nowait
     for (int64_t item = 0; item < items; item++) {
       float *memory = (float *)node->scratch + omp_get_thread_num() * floats;
-      head h = tarn__attention_head_of(exec, node->attr, query_offsets, key_offsets, item, memory);
+      head h = tarn__attention_head_of(exec, node->attr, query_offsets, key_offsets, slopes, item, memory);
       ahead(&h, queries, query_offsets, item, items);
       if (kv != queries) ahead(&h, kv, key_offsets, item, items);
       ahead(&h, node->out[0], query_offsets, item, items);
@@ -396,13 +415,15 @@ static tarn_status backward(const tarn__exec *exec, const tarn__node *node) {
   const family kernels = family_of(spec, b.dout->dtype);
   const int64_t floats = apart(kernels.backward_floats(spec));
   const int64_t items = b.sequences * spec->heads;
+  double slopes[TARN__ATTENTION_HEADS];
+  tarn__attention_slopes(spec, slopes);
 #pragma omp parallel num_threads(exec->threads)
   {
     if (kernels.begin) kernels.begin();
 #pragma omp for schedule(guided, spec->heads) nowait
     for (int64_t item = 0; item < items; item++) {
       float *memory = (float *)node->scratch + omp_get_thread_num() * floats;
-      head h = tarn__attention_head_of(exec, node->attr, b.query_offsets, b.key_offsets, item, memory);
+      head h = tarn__attention_head_of(exec, node->attr, b.query_offsets, b.key_offsets, slopes, item, memory);
       ahead(&h, b.queries, b.query_offsets, item, items);
       if (b.keys_values != b.queries) ahead(&h, b.keys_values, b.key_offsets, item, items);
       ahead(&h, b.dout, b.query_offsets, item, items);

@@ -11,6 +11,7 @@ enum {
   TARN__ATTENTION_RANGES = 4,
   TARN__ATTENTION_LINES = 20,          // cache lines asked for at a time
   TARN__ATTENTION_AHEAD = 256 * 1024,  // bytes: longer sequences are not worth it
+  TARN__ATTENTION_WHOLE = 64,          // queries or keys that a kernel works on at once are parts of so many
 };
 
 // Memory to be asked for ahead of time.
@@ -25,6 +26,8 @@ typedef struct tarn__attention_head {
   int64_t column, width;              // of the head, within q, k, v or the result
   int64_t row, key_row;               // steps of padded rows in scratch; attention_cpu.c only
   float scale;
+  double slope;       // what a step of distance takes from scores, when they are scaled
+  const float *bias;  // see tarn__attention_biases(); NULL: there are none
   tarn__dropout dropout;
   const tarn__exec *exec;
   float *next;  // scratch not yet given out
@@ -32,10 +35,10 @@ typedef struct tarn__attention_head {
   int ranges;
 } tarn__attention_head;
 
-// item: number of the sequence times heads, plus number of the head.
+// item: number of the sequence times heads, plus number of the head. slopes: of tarn__attention_slopes().
 static inline tarn__attention_head tarn__attention_head_of(const tarn__exec *exec, const tarn__attention_attr *attr,
                                                            const int32_t *query_offsets, const int32_t *key_offsets,
-                                                           int64_t item, float *memory) {
+                                                           const double *slopes, int64_t item, float *memory) {
   const tarn__attention_spec *spec = &attr->spec;
   const int64_t s = item / spec->heads, width = spec->d / spec->heads;
   return (tarn__attention_head){.spec = spec,
@@ -46,6 +49,7 @@ static inline tarn__attention_head tarn__attention_head_of(const tarn__exec *exe
                                 .column = item % spec->heads * width,
                                 .width = width,
                                 .scale = 1.0f / sqrtf((float)width),
+                                .slope = slopes[item % spec->heads],
                                 .dropout = attr->dropout,
                                 .exec = exec,
                                 .next = memory};
@@ -60,6 +64,26 @@ static inline float *tarn__attention_take(tarn__attention_head *h, int64_t float
   float *memory = h->next;
   h->next += (floats + 15) / 16 * 16;
   return memory;
+}
+
+static inline int64_t tarn__attention_reach(int64_t keys) {
+  return (keys + TARN__ATTENTION_WHOLE - 1) / TARN__ATTENTION_WHOLE * TARN__ATTENTION_WHOLE;
+}
+
+// Floats of scratch that tarn__attention_biases() takes.
+static inline int64_t tarn__attention_bias_floats(const tarn__attention_spec *spec) {
+  return spec->alibi > 0 ? 2 * tarn__attention_reach(spec->longest) : 0;
+}
+
+// Makes what is added to scores: h->bias[n] where query and key are n apart, in either order, in the measure of scores
+// that are not scaled yet. Whole registers of neighbouring queries or keys are so added to by one load.
+static inline void tarn__attention_biases(tarn__attention_head *h) {
+  if (h->slope <= 0) return;
+  const int reach = (int)tarn__attention_reach(h->keys);
+  const float slope = (float)(h->slope * sqrt((double)h->width));
+  float *bias = tarn__attention_take(h, 2 * reach) + reach;
+  for (int n = -reach; n < reach; n++) bias[n] = -slope * fabsf((float)n);
+  h->bias = bias;
 }
 
 // Part `item % heads` of `heads` of the rows of a sequence.

@@ -262,16 +262,29 @@ TARN__VEC_INLINE __m512i couple(__m512i b_and_a) {
   return _mm512_or_si512(low, _mm512_slli_epi32(high, 16));
 }
 
-// The largest score of each lane, times the factor of softmax().
-TARN__VEC_INLINE __m512 largest(const block *k, const float *s, int64_t v, __m512 scale) {
+// Scores of key j and register v of queries, to which biases are added.
+TARN__VEC_INLINE __m512 scores_of(const head *h, const block *k, float *s, int64_t j, int64_t v, bool bias) {
+  const __m512 there = _mm512_loadu_ps(s + j * BLOCK);
+  if (!bias) return there;
+  const __m512 sum = _mm512_add_ps(there, _mm512_loadu_ps(h->bias + k->first + v * LANES - j));
+  _mm512_storeu_ps(s + j * BLOCK, sum);
+  return sum;
+}
+
+TARN__VEC_INLINE __m512 largest_of(const head *h, const block *k, float *s, int64_t v, __m512 scale, bool bias) {
   __m512 most = _mm512_set1_ps(-1e30f), other = most;
   int64_t j = 0;
   for (; j + 2 <= k->keys; j += 2) {
-    most = _mm512_mask_max_ps(most, seen(k, j, v), most, _mm512_loadu_ps(s + j * BLOCK));
-    other = _mm512_mask_max_ps(other, seen(k, j + 1, v), other, _mm512_loadu_ps(s + (j + 1) * BLOCK));
+    most = _mm512_mask_max_ps(most, seen(k, j, v), most, scores_of(h, k, s, j, v, bias));
+    other = _mm512_mask_max_ps(other, seen(k, j + 1, v), other, scores_of(h, k, s, j + 1, v, bias));
   }
-  if (j < k->keys) most = _mm512_mask_max_ps(most, seen(k, j, v), most, _mm512_loadu_ps(s + j * BLOCK));
+  if (j < k->keys) most = _mm512_mask_max_ps(most, seen(k, j, v), most, scores_of(h, k, s, j, v, bias));
   return _mm512_mul_ps(_mm512_max_ps(most, other), scale);
+}
+
+// The largest score of each lane, times the factor of softmax(). Adds biases first, if there are any.
+TARN__VEC_INLINE __m512 largest(const head *h, const block *k, float *s, int64_t v, __m512 scale) {
+  return h->bias ? largest_of(h, k, s, v, scale, true) : largest_of(h, k, s, v, scale, false);
 }
 
 // With dropout, e_j of register v of queries becomes negative where it is dropped, once for each key in order. `kept`
@@ -292,7 +305,7 @@ TARN__VEC_INLINE void softmax_of(const head *h, const block *k, float *scores_of
   for (int64_t v = 0; v < k->lanes / LANES; v++) {
     float *s = scores_of + v * LANES;
     uint32_t *p = pairs + v * LANES;
-    const __m512 shift = largest(k, s, v, scale);
+    const __m512 shift = largest(h, k, s, v, scale);
     __m512 sum = _mm512_setzero_ps();
     for (int64_t j = 0; j < k->keys; j++) {
       const __m512 e = tarn__attention_probability(s + j * BLOCK, seen(k, j, v), scale, shift);
@@ -334,7 +347,7 @@ TARN__VEC_INLINE void gradient_of(const head *h, const block *k, const gradients
   for (int64_t v = 0; v < k->lanes / LANES; v++) {
     float *s = g->s + v * LANES;
     const float *dp = g->dp + v * LANES;
-    const __m512 shift = largest(k, s, v, scale);
+    const __m512 shift = largest(h, k, s, v, scale);
     __m512 sum = zero, dot = zero;
     for (int64_t j = 0; j < k->keys; j++) {
       const __mmask16 mask = seen(k, j, v);
@@ -378,7 +391,8 @@ static uint32_t *take(head *h, int64_t words) { return (uint32_t *)tarn__attenti
 
 int64_t tarn__attention_pairs_floats(const tarn__attention_spec *spec) {
   const int64_t width = spec->d / spec->heads, keys = spec->longest + 1;
-  return keys * width + width / 2 * BLOCK + keys * BLOCK + keys / 2 * BLOCK + 16 * 8;
+  return keys * width + width / 2 * BLOCK + keys * BLOCK + keys / 2 * BLOCK + 16 * 8 +
+         tarn__attention_bias_floats(spec);
 }
 
 void tarn__attention_pairs_forward(head *h, const tarn__node *node) {
@@ -388,6 +402,7 @@ void tarn__attention_pairs_forward(head *h, const tarn__node *node) {
   uint32_t *k_rows = take(h, h->keys * width / 2), *v = take(h, pairs * width), *q = take(h, width / 2 * BLOCK);
   uint32_t *p = take(h, pairs * BLOCK);
   float *s = tarn__attention_take(h, h->keys * BLOCK);
+  tarn__attention_biases(h);
   copy_rows(k_rows, kv, h->key, spec->key_column + h->column, h->keys, width);
   tarn__attention_fetch(h);
   ribbons(v, kv, h->key, spec->value_column + h->column, h->keys, width);
@@ -416,7 +431,7 @@ typedef struct buffers {
 int64_t tarn__attention_pairs_backward_floats(const tarn__attention_spec *spec) {
   const int64_t width = spec->d / spec->heads, keys = spec->longest + 1;
   return keys * width * 2 + keys / 2 * width + 4 * BLOCK / 2 * width + 2 * keys * width + 2 * keys * BLOCK +
-         2 * (keys + 1) * BLOCK / 2 + keys / 2 * BLOCK + 16 * 16;
+         2 * (keys + 1) * BLOCK / 2 + keys / 2 * BLOCK + 16 * 16 + tarn__attention_bias_floats(spec);
 }
 
 static buffers buffers_of(head *h) {
@@ -484,6 +499,7 @@ static void backward_block(head *h, const tarn__attention_backward *b, const buf
 void tarn__attention_pairs_backward(head *h, const tarn__attention_backward *b) {
   const tarn__attention_spec *spec = h->spec;
   const buffers f = buffers_of(h);
+  tarn__attention_biases(h);
   copy_rows(f.v_rows, b->keys_values, h->key, spec->value_column + h->column, h->keys, h->width);
   copy_rows(f.k_rows, b->keys_values, h->key, spec->key_column + h->column, h->keys, h->width);
   ribbons(f.k, b->keys_values, h->key, spec->key_column + h->column, h->keys, h->width);

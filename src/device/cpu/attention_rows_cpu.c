@@ -8,6 +8,7 @@
 #include "device/cpu/node_tables.h"
 #include "device/cpu/row_cpu.h"
 #include "device/cpu/tile_cpu.h"
+#include "ops/attention.h"
 #include "ops/attention_rows.h"
 
 // Registers of a head that are worked on at once.
@@ -20,6 +21,8 @@ enum { ROWS_TO_SHARE = 16 };
 
 // Score of the places behind the last key: two to its power is 0.
 static const float MASKED = -1e30f;
+
+static const float TO_BASE_2 = 1.44269504088896341f;
 
 // Scratch of one thread, in floats: the query, the result, the scores of all heads, a factor a head, the addresses of
 // the rows, copies of the rows.
@@ -54,6 +57,7 @@ typedef struct view {
   const float **rows;  // [count] addresses of the keys, then of the values
   float *scores;       // of the head that is being computed
   float *copies;
+  const double *slopes;  // of tarn__attention_slopes()
 } view;
 
 // d floats from element `at` on, in padded heads.
@@ -140,6 +144,14 @@ static void value_head(const view *v, float *out, float factor, int64_t at) {
   for (; at < end; at += TARN__VEC_LANES) value_part(v, out, factor, at, 1);
 }
 
+// The keys lie in the order of time, and the query is where the last of them is.
+static void add_biases(const view *v, int64_t head) {
+  if (v->spec->alibi <= 0) return;
+  const float slope = (float)v->slopes[head] * TO_BASE_2;
+  const int last = (int)v->count - 1;
+  for (int j = 0; j <= last; j++) v->scores[j] -= slope * (float)(last - j);
+}
+
 // The scores of all heads wait in [heads][padded keys] until the values are found.
 static void attend(view *v, float *out, const float *q, float *all_scores, float *factors) {
   const int64_t heads = v->spec->heads, keys = tarn__tile_pad(v->count);
@@ -151,6 +163,7 @@ static void attend(view *v, float *out, const float *q, float *all_scores, float
   for (int64_t h = 0; h < heads; h++) {
     v->scores = all_scores + h * keys;
     score_head(v, q, h * v->l.head);
+    add_biases(v, h);
     for (int64_t j = v->count; j < keys; j++) v->scores[j] = MASKED;
     factors[h] = 1.0f / powers_of_two(v->scores, keys);
   }
@@ -168,8 +181,7 @@ static void attend_row(const tarn__node *node, view *v, float *memory, int64_t i
   const int64_t width = spec->d / spec->heads;
   float *q = memory, *result = memory + v->l.row;
   copy_heads(q, queries, i * queries->cols + spec->query_column, spec, &v->l);
-  const float to_base_2 = 1.44269504088896341f;
-  tarn__row_scale(q, to_base_2 / sqrtf((float)width), v->l.row);
+  tarn__row_scale(q, TO_BASE_2 / sqrtf((float)width), v->l.row);
   attend(v, result, q, memory + v->l.scores, memory + v->l.factors);
   for (int64_t h = 0; h < spec->heads; h++)
     tarn__row_write(out->data, out->dtype, i * spec->d + h * width, width, result + h * v->l.head);
@@ -181,6 +193,8 @@ static tarn_status forward(const tarn__exec *exec, const tarn__node *node) {
   const int32_t *range = node->in[TARN__ATTENTION_ROWS_RANGES]->data;
   const int64_t queries = node->in[TARN__ATTENTION_ROWS_QUERIES]->rows;
   const layout l = layout_of(spec);
+  double slopes[TARN__ATTENTION_HEADS];
+  tarn__attention_slopes(spec, slopes);
 #pragma omp parallel for num_threads(exec->threads) schedule(static) if (queries >= ROWS_TO_SHARE)
   for (int64_t i = 0; i < queries; i++) {
     float *memory = (float *)node->scratch + omp_get_thread_num() * l.all;
@@ -191,7 +205,8 @@ static tarn_status forward(const tarn__exec *exec, const tarn__node *node) {
               .count = range[2 * i + 1] - range[2 * i],
               .l = l,
               .rows = (const float **)(void *)(memory + l.addresses),
-              .copies = memory + l.copies};
+              .copies = memory + l.copies,
+              .slopes = slopes};
     attend_row(node, &v, memory, i);
   }
   return TARN_STATUS_OK;

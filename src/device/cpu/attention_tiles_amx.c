@@ -191,16 +191,33 @@ TARN__VEC_INLINE __mmask16 seen(const group *g, int64_t j, int v, bool causal) {
   return unseeing <= 0 ? 0xFFFF : unseeing >= LANES ? 0 : (__mmask16)(0xFFFFu << unseeing);
 }
 
-// The largest score of each lane of register v, times the factor of softmax().
-TARN__VEC_INLINE __m512 largest(const group *g, const float *s, int v, __m512 scale, bool causal) {
+// Adds the biases of key j and register v of queries to their scores.
+TARN__VEC_INLINE __m512 biased(const head *h, const group *g, float *s, int64_t j, int v) {
+  const __m512 sum = _mm512_add_ps(_mm512_load_ps(s), _mm512_loadu_ps(h->bias + g->first + v * LANES - j));
+  _mm512_store_ps(s, sum);
+  return sum;
+}
+
+TARN__VEC_INLINE __m512 largest_of(const head *h, const group *g, float *s, int v, __m512 scale, bool causal,
+                                   bool bias) {
   __m512 most[2] = {_mm512_set1_ps(-1e30f), _mm512_set1_ps(-1e30f)};
   s += v * LANES;
   int64_t j = 0;
-  for (; j + 2 <= g->keys; j += 2)
-    UNROLL for (int k = 0; k < 2; k++) most[k] =
-        _mm512_mask_max_ps(most[k], seen(g, j + k, v, causal), most[k], _mm512_load_ps(s + (j + k) * GROUP));
-  if (j < g->keys) most[0] = _mm512_mask_max_ps(most[0], seen(g, j, v, causal), most[0], _mm512_load_ps(s + j * GROUP));
+  for (; j + 2 <= g->keys; j += 2) UNROLL for (int k = 0; k < 2; k++) {
+      float *at = s + (j + k) * GROUP;
+      const __m512 score = bias ? biased(h, g, at, j + k, v) : _mm512_load_ps(at);
+      most[k] = _mm512_mask_max_ps(most[k], seen(g, j + k, v, causal), most[k], score);
+    }
+  if (j < g->keys) {
+    const __m512 score = bias ? biased(h, g, s + j * GROUP, j, v) : _mm512_load_ps(s + j * GROUP);
+    most[0] = _mm512_mask_max_ps(most[0], seen(g, j, v, causal), most[0], score);
+  }
   return _mm512_mul_ps(_mm512_max_ps(most[0], most[1]), scale);
+}
+
+// The largest score of each lane of register v, times the factor of softmax(). Adds biases first, if there are any.
+TARN__VEC_INLINE __m512 largest(const head *h, const group *g, float *s, int v, __m512 scale, bool causal) {
+  return h->bias ? largest_of(h, g, s, v, scale, causal, true) : largest_of(h, g, s, v, scale, causal, false);
 }
 
 // P or dS of GROUP queries and of the keys of a step: [half][pair of keys], lanes being the pairs of the queries 0-3,
@@ -254,12 +271,12 @@ typedef struct totals {
 } totals;
 
 // Scores become P, as left tiles, but for a factor of each query.
-TARN__VEC_INLINE void softmax_of(const head *h, const group *g, const float *s, uint32_t *p, totals *to, int vectors,
+TARN__VEC_INLINE void softmax_of(const head *h, const group *g, float *s, uint32_t *p, totals *to, int vectors,
                                  bool causal, bool drop) {
   const __m512 scale = _mm512_set1_ps(h->scale * 1.44269504088896341f);
   const int64_t line = blocks_of(h->keys) * TILE;
   __m512 shift[2], sum[2];
-  UNROLL for (int v = 0; v < vectors; v++) shift[v] = largest(g, s, v, scale, causal), sum[v] = _mm512_setzero_ps();
+  UNROLL for (int v = 0; v < vectors; v++) shift[v] = largest(h, g, s, v, scale, causal), sum[v] = _mm512_setzero_ps();
   const __m512 keep_scale = _mm512_set1_ps((float)tarn__dropout_scale(h->dropout));
   for (int64_t first = 0; first < g->keys; first += STEP, p += TILE) {
     step_pairs pairs;
@@ -290,7 +307,7 @@ TARN__VEC_INLINE void softmax_of(const head *h, const group *g, const float *s, 
   }
 }
 
-static void softmax(const head *h, const group *g, const float *s, uint32_t *p, totals *to) {
+static void softmax(const head *h, const group *g, float *s, uint32_t *p, totals *to) {
   const bool drop = h->dropout.threshold > 0;
   if (g->rows > LANES) {
     if (drop)
@@ -367,7 +384,7 @@ TARN__VEC_INLINE void gradient_of(const head *h, const group *g, const gradients
   __m512 shift[2], sum[2], dot[2];
   weights w = {.keep_scale = _mm512_set1_ps((float)tarn__dropout_scale(h->dropout))};
   UNROLL for (int v = 0; v < vectors; v++) {
-    shift[v] = largest(g, to->s, v, scale, causal);
+    shift[v] = largest(h, g, to->s, v, scale, causal);
     sum[v] = dot[v] = _mm512_setzero_ps();
   }
   step_kept kept;
@@ -411,7 +428,7 @@ static uint32_t *take(head *h, int64_t words) { return (uint32_t *)tarn__attenti
 
 int64_t tarn__attention_tiles_floats(const tarn__attention_spec *spec) {
   const int64_t width = spec->d / spec->heads, keys = blocks_of(spec->longest) * GROUP;
-  return keys * width + GROUP * width / 2 + keys * GROUP + keys * LANES;
+  return keys * width + GROUP * width / 2 + keys * GROUP + keys * LANES + tarn__attention_bias_floats(spec);
 }
 
 // Where the statistics of queries from `first` of the head on lie; which: 0 or 1.
@@ -428,6 +445,7 @@ void tarn__attention_tiles_forward(head *h, const tarn__node *node) {
   uint32_t *p = take(h, keys * LANES);
   float *s = tarn__attention_take(h, keys * GROUP);
   totals to;
+  tarn__attention_biases(h);
   left_rows(k, kv, h->key, spec->key_column + h->column, h->keys, width);
   tarn__attention_fetch(h);
   right_rows(v, kv, h->key, spec->value_column + h->column, h->keys, width);
@@ -467,7 +485,7 @@ static int64_t floats_of(int64_t width, int64_t queries, int64_t keys) {
 int64_t tarn__attention_tiles_backward_floats(const tarn__attention_spec *spec) {
   const int64_t width = spec->d / spec->heads, keys = blocks_of(spec->longest) * GROUP;
   const int64_t longest = floats_of(width, RANGE, keys), shorter = floats_of(width, RANGE, TARN__ATTENTION_LONG);
-  return keys > TARN__ATTENTION_LONG && shorter > longest ? shorter : longest;
+  return tarn__attention_bias_floats(spec) + (keys > TARN__ATTENTION_LONG && shorter > longest ? shorter : longest);
 }
 
 static bool is_long(const head *h) { return h->keys > TARN__ATTENTION_LONG; }
@@ -587,6 +605,8 @@ TARN__VEC_INLINE void chunk_of(const head *h, const group *g, const buffers *f, 
     const int64_t rows = first / LANES * (h->width / STEP) * TILE;
     step_kept kept;
     scores_product(&one, f->g.s, f->k_left + rows, f->q_columns + columns, h->width);
+    for (int64_t i = 0; h->bias && i < one.keys; i++)
+      UNROLL for (int v = 0; v < vectors; v++) biased(h, g, f->g.s + i * GROUP + v * LANES, first + i, v);
     scores_product(&one, f->g.dp, f->v_left + rows, f->dout_columns + columns, h->width);
     if (drop) make_kept(&kept, h, g, first, vectors);
     for (int64_t i = 0; i < one.keys; i++) UNROLL for (int v = 0; v < vectors; v++) {
@@ -667,6 +687,7 @@ void tarn__attention_tiles_backward(head *h, const tarn__attention_backward *b) 
   const buffers f = buffers_of(h);
   const int64_t width = h->width, key_column = spec->key_column + h->column;
   const int64_t value_column = spec->value_column + h->column;
+  tarn__attention_biases(h);
   const factors v_factors = {f.g.p_turned, f.dout, f.g.turned_line, TILE, TILE, width / LANES * TILE};
   const factors k_factors = {f.g.ds_turned, f.q, f.g.turned_line, TILE, TILE, width / LANES * TILE};
   left_rows(f.v_left, b->keys_values, h->key, value_column, h->keys, width);

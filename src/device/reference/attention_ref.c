@@ -7,13 +7,20 @@
 
 typedef TARN_REAL real;
 
-// Softmax of the scaled scores of one query against keys k[0], k[step], ..., into p[0..count).
+// How scores are made of the products of query i of a sequence and its keys.
+typedef struct scores {
+  real scale, slope;  // slope: what each step of distance takes away
+  int64_t i;
+} scores;
+
+// Softmax of the scores of one query against keys k[0], k[step], ..., into p[0..count).
 static void probabilities(real *p, const real *q, const real *k, int64_t step, int64_t count, int64_t width,
-                          real scale) {
+                          scores of) {
   real most = 0, sum = 0;
   for (int64_t j = 0; j < count; j++) {
     p[j] = 0;
-    for (int64_t c = 0; c < width; c++) p[j] += scale * q[c] * k[j * step + c];
+    for (int64_t c = 0; c < width; c++) p[j] += of.scale * q[c] * k[j * step + c];
+    p[j] -= of.slope * (real)(j < of.i ? of.i - j : j - of.i);
     if (j == 0 || p[j] > most) most = p[j];
   }
   for (int64_t j = 0; j < count; j++) {
@@ -45,6 +52,8 @@ tarn_status TARN__REF(tarn__attention_ref)(const tarn__exec *exec, const tarn__n
   const int64_t width = spec->d / spec->heads, step = keys->cols;
   const real scale = (real)(1.0 / sqrt((double)width));
   real *p = node->scratch;
+  double slopes[TARN__ATTENTION_HEADS];
+  tarn__attention_slopes(spec, slopes);
   for (int64_t s = 0; s + 1 < node->in[TARN__ATTENTION_QUERY_OFFSETS]->cols; s++)
     for (int64_t i = q_at[s]; i < q_at[s + 1]; i++)
       for (int64_t h = 0; h < spec->heads; h++) {
@@ -53,7 +62,7 @@ tarn_status TARN__REF(tarn__attention_ref)(const tarn__exec *exec, const tarn__n
         const real *v = (const real *)keys->data + k_at[s] * step + spec->value_column + h * width;
         real *out = (real *)node->out[0]->data + i * spec->d + h * width;
         const int64_t count = spec->causal ? i - q_at[s] + 1 : k_at[s + 1] - k_at[s];
-        probabilities(p, q, k, step, count, width, scale);
+        probabilities(p, q, k, step, count, width, (scores){scale, (real)slopes[h], i - q_at[s]});
         for (int64_t c = 0; c < width; c++) out[c] = 0;
         const mask m = {attr->dropout, exec, h};
         for (int64_t j = 0; j < count; j++) {
@@ -69,6 +78,7 @@ typedef struct head {
   const real *q, *k, *v, *dout;                                // first row of the sequence, first column of the head
   int64_t q_step, k_step, out_step, first, rows, keys, width;  // first: row of the first query
   bool causal;
+  real slope;
   mask mask;
   real *p, *ds, *dq, *dk, *dv;
 } head;
@@ -78,7 +88,7 @@ static void backward_query(const head *a, int64_t i, real scale) {
   const int64_t count = a->causal ? i + 1 : a->keys, width = a->width;
   const real keep_scale = (real)tarn__dropout_scale(a->mask.dropout);
   real sum = 0;
-  probabilities(a->p, q, a->k, a->k_step, count, width, scale);
+  probabilities(a->p, q, a->k, a->k_step, count, width, (scores){scale, a->slope, i});
   for (int64_t j = 0; j < count; j++) {
     a->ds[j] = 0;
     if (!keeps(&a->mask, a->first + i, j)) continue;
@@ -127,6 +137,8 @@ tarn_status TARN__REF(tarn__attention_backward_ref)(const tarn__exec *exec, cons
   const int64_t width = spec->d / spec->heads, longest = spec->longest;
   const real scale = (real)(1.0 / sqrt((double)width));
   real *memory = node->scratch;
+  double slopes[TARN__ATTENTION_HEADS];
+  tarn__attention_slopes(spec, slopes);
   for (int64_t s = 0; s < b.sequences; s++)
     for (int64_t h = 0; h < spec->heads; h++) {
       const int64_t q0 = b.query_offsets[s], k0 = b.key_offsets[s];
@@ -142,6 +154,7 @@ tarn_status TARN__REF(tarn__attention_backward_ref)(const tarn__exec *exec, cons
                 .keys = b.key_offsets[s + 1] - k0,
                 .width = width,
                 .causal = spec->causal,
+                .slope = (real)slopes[h],
                 .mask = {attr->dropout, exec, h},
                 .p = memory,
                 .ds = memory + longest,

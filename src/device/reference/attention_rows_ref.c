@@ -1,4 +1,5 @@
 #include "device/reference/reference_kernels.h"
+#include "ops/attention.h"
 #include "ops/attention_rows.h"
 
 #include <math.h>
@@ -13,6 +14,8 @@ tarn_status TARN__REF(tarn__attention_rows_ref)(const tarn__exec *exec, const ta
   const int32_t *range = node->in[TARN__ATTENTION_ROWS_RANGES]->data;
   const int64_t width = spec->d / spec->heads;
   const real scale = (real)(1.0 / sqrt((double)width));
+  double slopes[TARN__ATTENTION_HEADS];
+  tarn__attention_slopes(spec, slopes);
   for (int64_t i = 0; i < queries->rows; i++)
     for (int64_t h = 0; h < spec->heads; h++) {
       const real *q = (const real *)queries->data + i * queries->cols + spec->query_column + h * width;
@@ -25,6 +28,7 @@ tarn_status TARN__REF(tarn__attention_rows_ref)(const tarn__exec *exec, const ta
         const real *k = (const real *)kv->data + row * kv->cols + spec->key_column + h * width;
         score[j] = 0;
         for (int64_t c = 0; c < width; c++) score[j] += scale * q[c] * k[c];
+        score[j] -= (real)slopes[h] * (real)(count - 1 - j);
         if (j == 0 || score[j] > most) most = score[j];
       }
       for (int64_t j = 0; j < count; j++) sum += score[j] = (real)exp((double)(score[j] - most));

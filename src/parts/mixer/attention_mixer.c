@@ -53,6 +53,7 @@ static tarn__tensor *self_attention(const tarn__block_run *run, const attention_
   if (run->incremental) {
     tarn__tensor *cache = tarn__cache_append(run->graph, qkv, d, run->self_cache, run->first_row);
     tarn__attention_spec spec = {.heads = (int)weights->heads, .d = d, .value_column = d, .longest = run->longest};
+    if (position->bias) position->bias(run, &spec);
     return tarn__attention_rows(run->graph, qkv, cache, run->history, run->history_ranges, spec);
   }
   tarn__attention_spec spec = {.heads = (int)weights->heads,
@@ -62,6 +63,7 @@ static tarn__tensor *self_attention(const tarn__block_run *run, const attention_
                                .causal = run->causal,
                                .longest = run->longest,
                                .dropout = weights->attention_dropout};
+  if (position->bias) position->bias(run, &spec);
   return tarn__attention(run->graph, qkv, qkv, run->offsets, run->offsets, spec);
 }
 

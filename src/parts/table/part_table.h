@@ -20,7 +20,8 @@
   X(tarn__position_sinusoidal) \
   X(tarn__position_learned)    \
   X(tarn__position_none)       \
-  X(tarn__position_rotary)
+  X(tarn__position_rotary)     \
+  X(tarn__position_alibi)
 #define TARN__ACTIVATIONS(X) \
   X(tarn__activation_relu)   \
   X(tarn__activation_gelu)   \
