@@ -99,6 +99,20 @@ typedef struct tarn__recurrent {
 tarn__tensor *tarn__recurrence(tarn__graph *graph, tarn__tensor *x, tarn__tensor *offsets,
                                const tarn__recurrent weights[2], tarn__recurrence_spec spec);
 
+// The same, forward only, of windows of longer texts: sentence s begins with the state start[s] in place of zeros, and
+// its last state goes to end[s]. Both are EXTERNAL [at least as many rows as sentences,
+// tarn__recurrence_cache_width()], LSTM with the cell behind, F32 (F64 in double) whatever type x has, because states
+// are carried so from row to row: windows one after the other have the bits of one long sentence. They must not be the
+// same memory; a row of `end` without a sentence stays as it was.
+// Gradient: as above; it ends at the start (truncated backpropagation through time, Williams and Peng 1990), whose
+// state only the gradients of the first row's weights read.
+tarn__tensor *tarn__recurrence_carried(tarn__graph *graph, tarn__tensor *x, tarn__tensor *offsets,
+                                       tarn__recurrent weights, tarn__recurrence_spec spec, tarn__tensor *start,
+                                       tarn__tensor *end);
+static inline tarn__dtype tarn__recurrence_state_dtype(tarn__dtype dtype) {
+  return dtype == TARN__F64 ? TARN__F64 : TARN__F32;
+}
+
 // One step of the same for incremental decoding (no gradient), one direction. Row i of x [R, gates * hidden] follows
 // the token whose cache row is rows[ranges[2 i + 1] - 2], or begins where its range has one row only. cache (EXTERNAL)
 // [*, tarn__recurrence_cache_width()] holds the states of every token, LSTM with the cell behind; those of row i go to

@@ -20,30 +20,33 @@ static double product_flops(const tarn__tensor *weight, int64_t rows) {
   return 2.0 * (double)rows * (double)weight->rows * (double)weight->cols * share;
 }
 
-// The first step of a sentence has no product.
-static double loop_flops(const tarn__node *node, int first_weight, const tarn__tensor *offsets, int64_t rows) {
+// The first step of a sentence has no product, unless it begins with a state; what flows back ends there all the same.
+static double loop_flops(const tarn__node *node, int first_weight, const tarn__tensor *offsets, int64_t rows,
+                         const tarn__tensor *start) {
   const tarn__recurrence_spec *spec = node->attr;
-  const int64_t sentences = offsets->cols - 1;
+  const int64_t without = start ? 0 : offsets->cols - 1;
   double flops = 0;
-  for (int d = 0; d < spec->directions; d++) flops += product_flops(node->in[first_weight + d], rows - sentences);
+  for (int d = 0; d < spec->directions; d++) flops += product_flops(node->in[first_weight + d], rows - without);
   return flops;
 }
 
 static double flops(const tarn__node *node) {
   return loop_flops(node, TARN__RECURRENCE_WEIGHTS, node->in[TARN__RECURRENCE_OFFSETS],
-                    node->in[TARN__RECURRENCE_X]->rows);
+                    node->in[TARN__RECURRENCE_X]->rows, node->in[TARN__RECURRENCE_START]);
 }
 
 static double backward_flops(const tarn__node *node) {
   return loop_flops(node, TARN__RECURRENCE_BACK_WEIGHTS, node->in[TARN__RECURRENCE_BACK_OFFSETS],
-                    node->in[TARN__RECURRENCE_BACK_DY]->rows);
+                    node->in[TARN__RECURRENCE_BACK_DY]->rows, NULL);
 }
 
 // That is a dense product whatever the weight is.
 static double dweight_flops(const tarn__node *node) {
   const tarn__recurrence_dweight_attr *attr = node->attr;
+  const tarn__tensor *first = node->in[TARN__RECURRENCE_DWEIGHT_FIRST];
   const double n = (double)attr->spec.hidden;
-  return 2.0 * (double)node->in[0]->rows * (double)tarn__recurrence_gates(&attr->spec) * n * n;
+  const double rows = (double)(node->in[TARN__RECURRENCE_DWEIGHT_DU]->rows + (first ? first->rows : 0));
+  return 2.0 * rows * (double)tarn__recurrence_gates(&attr->spec) * n * n;
 }
 
 static tarn_status check(const tarn__node *node) {
@@ -67,26 +70,30 @@ static const tarn__op backward_op = {.id = TARN__OP_RECURRENCE_BACKWARD,
                                      .inplace_out = TARN__RECURRENCE_BACK_DX,
                                      .inplace_in = TARN__RECURRENCE_BACK_GATES};
 
-static void append_dweight(tarn__graph *graph, const tarn__recurrence_spec *spec, int direction, tarn__tensor *du,
-                           tarn__tensor *y, tarn__param *weight) {
+static void append_dweight(tarn__graph *graph, const tarn__node *backward, int direction, tarn__param *weight) {
+  const tarn__recurrence_spec *spec = backward->attr;
   tarn__node *node = tarn__graph_node(graph, &dweight_op, sizeof(tarn__recurrence_dweight_attr));
   *(tarn__recurrence_dweight_attr *)node->attr = (tarn__recurrence_dweight_attr){*spec, direction};
-  node->in[0] = du;
-  node->in[1] = y;
+  node->in[TARN__RECURRENCE_DWEIGHT_DU] = backward->out[TARN__RECURRENCE_BACK_DU];
+  node->in[TARN__RECURRENCE_DWEIGHT_Y] = backward->in[TARN__RECURRENCE_BACK_Y];
+  node->in[TARN__RECURRENCE_DWEIGHT_FIRST] = backward->out[TARN__RECURRENCE_BACK_FIRST];
+  node->in[TARN__RECURRENCE_DWEIGHT_START] = backward->in[TARN__RECURRENCE_BACK_START];
   node->dparam[0] = weight;
   tarn__graph_emit(graph, node);
 }
 
 static void gradient(tarn__graph *graph, tarn__node *forward) {
   const tarn__recurrence_spec *spec = forward->attr;
-  tarn__tensor *x = forward->in[TARN__RECURRENCE_X], *y = forward->out[TARN__RECURRENCE_Y], *du = NULL;
+  tarn__tensor *x = forward->in[TARN__RECURRENCE_X], *y = forward->out[TARN__RECURRENCE_Y];
+  tarn__tensor *offsets = forward->in[TARN__RECURRENCE_OFFSETS], *start = forward->in[TARN__RECURRENCE_START];
   tarn__node *node = tarn__graph_node(graph, &backward_op, sizeof *spec);
   *(tarn__recurrence_spec *)node->attr = *spec;
   node->in[TARN__RECURRENCE_BACK_DY] = y->grad;
   node->in[TARN__RECURRENCE_BACK_Y] = y;
   node->in[TARN__RECURRENCE_BACK_GATES] = forward->out[TARN__RECURRENCE_GATES];
   node->in[TARN__RECURRENCE_BACK_EXTRA] = forward->out[TARN__RECURRENCE_EXTRA];
-  node->in[TARN__RECURRENCE_BACK_OFFSETS] = forward->in[TARN__RECURRENCE_OFFSETS];
+  node->in[TARN__RECURRENCE_BACK_OFFSETS] = offsets;
+  node->in[TARN__RECURRENCE_BACK_START] = start;
   bool weights = false;
   for (int d = 0; d < spec->directions; d++) {
     const tarn__tensor *bias = forward->in[TARN__RECURRENCE_BIASES + d];
@@ -97,11 +104,14 @@ static void gradient(tarn__graph *graph, tarn__node *forward) {
   if (x->needs_grad)
     node->out[TARN__RECURRENCE_BACK_DX] = tarn__grad_into(graph, x, &node->in[TARN__RECURRENCE_BACK_PREVIOUS]);
   if (weights)
-    du = node->out[TARN__RECURRENCE_BACK_DU] = tarn__graph_tensor(graph, x->dtype, x->rows, x->cols, "recurrence du");
+    node->out[TARN__RECURRENCE_BACK_DU] = tarn__graph_tensor(graph, x->dtype, x->rows, x->cols, "recurrence du");
+  if (weights && start)
+    node->out[TARN__RECURRENCE_BACK_FIRST] =
+        tarn__graph_tensor(graph, x->dtype, offsets->cols - 1, x->cols, "recurrence du first");
   tarn__graph_emit(graph, node);
   for (int d = 0; d < spec->directions; d++) {
     const tarn__tensor *weight = forward->in[TARN__RECURRENCE_WEIGHTS + d];
-    if (weight->needs_grad) append_dweight(graph, spec, d, du, y, weight->param);
+    if (weight->needs_grad) append_dweight(graph, node, d, weight->param);
   }
 }
 
@@ -128,8 +138,8 @@ static bool fits(const tarn__tensor *x, const tarn__tensor *offsets, const tarn_
   return true;
 }
 
-tarn__tensor *tarn__recurrence(tarn__graph *graph, tarn__tensor *x, tarn__tensor *offsets,
-                               const tarn__recurrent weights[2], tarn__recurrence_spec spec) {
+static tarn__tensor *build(tarn__graph *graph, tarn__tensor *x, tarn__tensor *offsets, const tarn__recurrent weights[2],
+                           tarn__recurrence_spec spec, tarn__tensor *start, tarn__tensor *end) {
   if (!fits(x, offsets, weights, &spec)) {
     tarn__graph_fail(graph, TARN_STATUS_INTERNAL, "recurrence: its inputs do not fit together");
     return x;
@@ -138,6 +148,8 @@ tarn__tensor *tarn__recurrence(tarn__graph *graph, tarn__tensor *x, tarn__tensor
   *(tarn__recurrence_spec *)node->attr = spec;
   node->in[TARN__RECURRENCE_X] = x;
   node->in[TARN__RECURRENCE_OFFSETS] = offsets;
+  node->in[TARN__RECURRENCE_START] = start;
+  node->in[TARN__RECURRENCE_END] = end;
   bool trained = x->needs_grad;
   for (int d = 0; d < spec.directions; d++) {
     tarn__tensor *weight = tarn__graph_param(graph, weights[d].weight);
@@ -154,4 +166,25 @@ tarn__tensor *tarn__recurrence(tarn__graph *graph, tarn__tensor *x, tarn__tensor
     node->out[TARN__RECURRENCE_EXTRA] = tarn__graph_tensor(graph, x->dtype, x->rows, cols, "recurrence extra");
   tarn__graph_emit(graph, node);
   return y;
+}
+
+tarn__tensor *tarn__recurrence(tarn__graph *graph, tarn__tensor *x, tarn__tensor *offsets,
+                               const tarn__recurrent weights[2], tarn__recurrence_spec spec) {
+  return build(graph, x, offsets, weights, spec, NULL, NULL);
+}
+
+static bool holds_states(const tarn__tensor *states, const tarn__tensor *x, const tarn__tensor *offsets,
+                         const tarn__recurrence_spec *spec) {
+  return states->place == TARN__EXTERNAL && states->dtype == tarn__recurrence_state_dtype(x->dtype) &&
+         states->rows >= offsets->cols - 1 && states->cols == tarn__recurrence_cache_width(spec->cell, spec->hidden);
+}
+
+tarn__tensor *tarn__recurrence_carried(tarn__graph *graph, tarn__tensor *x, tarn__tensor *offsets,
+                                       tarn__recurrent weights, tarn__recurrence_spec spec, tarn__tensor *start,
+                                       tarn__tensor *end) {
+  const bool apart = !start->data || start->data != end->data;  // without memory where the graph is only planned
+  if (spec.directions != 1 || spec.reverse || !apart || !holds_states(start, x, offsets, &spec) ||
+      !holds_states(end, x, offsets, &spec))
+    tarn__graph_fail(graph, TARN_STATUS_INTERNAL, "recurrence: its carried states do not fit");
+  return build(graph, x, offsets, (const tarn__recurrent[2]){weights}, spec, start, end);
 }

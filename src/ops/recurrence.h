@@ -4,13 +4,16 @@
 // memory of x where nobody else reads that, and one more number a unit (GRU: W_hn h + b_hn; LSTM: the cell).
 //
 // Nodes:
-//   recurrence           in: x, offsets, weights, biases                                      out: y, gates, extra
-//   recurrence_backward  in: dy, y, gates, extra, offsets, weights, gradient so far           out: dx, du
+//   recurrence           in: x, offsets, weights, biases, start, end                          out: y, gates, extra
+//   recurrence_backward  in: dy, y, gates, extra, offsets, weights, gradient so far, start    out: dx, du, du first
 //                        dparam: biases
-//   recurrence_dweight   in: du, y                                                            dparam: weight
+//   recurrence_dweight   in: du, y, du first, start                                           dparam: weight
 //   recurrence_rows      in: x, cache, rows, ranges, weight, bias                             out: y
 // du [R, directions * gates * hidden] is the gradient of what the weights add to x, 0 in the first row of a sentence,
-// whose state before is 0.
+// whose state before is 0. Where sentences begin with a state of their own, what it would be there stands in du first
+// [sentences, gates * hidden].
+//
+// `end`, though an input, is written: a node that runs again in the backward pass writes what it wrote before.
 #ifndef TARN_OPS_RECURRENCE_H
 #define TARN_OPS_RECURRENCE_H
 
@@ -20,8 +23,10 @@
 enum {
   TARN__RECURRENCE_X,
   TARN__RECURRENCE_OFFSETS,
-  TARN__RECURRENCE_WEIGHTS,                               // one or two
-  TARN__RECURRENCE_BIASES = TARN__RECURRENCE_WEIGHTS + 2  // each NULL if absent
+  TARN__RECURRENCE_WEIGHTS,                                // one or two
+  TARN__RECURRENCE_BIASES = TARN__RECURRENCE_WEIGHTS + 2,  // each NULL if absent
+  TARN__RECURRENCE_START = TARN__RECURRENCE_BIASES + 2,    // both or neither
+  TARN__RECURRENCE_END
 };
 enum { TARN__RECURRENCE_Y, TARN__RECURRENCE_GATES, TARN__RECURRENCE_EXTRA };
 
@@ -32,9 +37,17 @@ enum {
   TARN__RECURRENCE_BACK_EXTRA,
   TARN__RECURRENCE_BACK_OFFSETS,
   TARN__RECURRENCE_BACK_WEIGHTS,
-  TARN__RECURRENCE_BACK_PREVIOUS = TARN__RECURRENCE_BACK_WEIGHTS + 2
+  TARN__RECURRENCE_BACK_PREVIOUS = TARN__RECURRENCE_BACK_WEIGHTS + 2,
+  TARN__RECURRENCE_BACK_START
 };
-enum { TARN__RECURRENCE_BACK_DX, TARN__RECURRENCE_BACK_DU };
+enum { TARN__RECURRENCE_BACK_DX, TARN__RECURRENCE_BACK_DU, TARN__RECURRENCE_BACK_FIRST };
+
+enum {
+  TARN__RECURRENCE_DWEIGHT_DU,
+  TARN__RECURRENCE_DWEIGHT_Y,
+  TARN__RECURRENCE_DWEIGHT_FIRST,
+  TARN__RECURRENCE_DWEIGHT_START
+};
 
 enum {
   TARN__RECURRENCE_ROWS_X,

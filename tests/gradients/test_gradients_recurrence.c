@@ -9,7 +9,8 @@
 
 static void try_case(const char *name, tarn__recurrence_spec spec, recurrence_case at) {
   char text[120];
-  snprintf(text, sizeof text, "%s, %d directions%s", name, spec.directions, spec.reverse ? ", reverse" : "");
+  snprintf(text, sizeof text, "%s, %d directions%s%s", name, spec.directions, spec.reverse ? ", reverse" : "",
+           at.carried ? ", carried" : "");
   at.spec = spec;
   check_gradients(recurrence_build, &at, text, 1e-7);
 }
@@ -26,6 +27,9 @@ static void try_cell(const char *name, tarn__recurrence_spec spec) {
   };
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
     try_case(name, spec, cases[i]);
+    recurrence_case carried = cases[i];
+    carried.carried = true;
+    if (!carried.half) try_case(name, spec, carried);
     spec.reverse = true;
     try_case(name, spec, cases[i]);
     spec.reverse = false;

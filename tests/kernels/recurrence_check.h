@@ -16,6 +16,8 @@ typedef struct recurrence_case {
   bool half;
   bool no_biases;
   bool twice;       // the input is read by a second recurrence with the same weights
+  bool carried;     // sentences begin with states
+  bool chained;     // and a second recurrence over the same input with those that the first one ended with
   bool crowded;     // has more entries than its sparsity says
   double sparsity;  // of the recurrent weights, which are then a reservoir's; 0: dense
 } recurrence_case;
@@ -42,6 +44,26 @@ static inline void recurrence_thin(check *c, tarn__graph *graph, tarn__param *pa
   }
 }
 
+// States of carried sentences, random or to be written, in the type that they have beside x of the graph's.
+static inline tarn__tensor *recurrence_states(check *c, tarn__graph *graph, int64_t sentences,
+                                              const tarn__recurrence_spec *spec) {
+  const int64_t width = tarn__recurrence_cache_width(spec->cell, spec->hidden);
+  const tarn__dtype dtype = tarn__recurrence_state_dtype(graph->dtype);
+  check_item *item = check_next(c, CHECK_INPUT, sentences + 1, width, 0.6, false);
+  for (int64_t i = 0; i < item->rows * width; i++) check_store(item->data, dtype, (size_t)i, item->value[i]);
+  return item->tensor = tarn__graph_external(graph, dtype, item->rows, width, item->data, "states");
+}
+
+static inline void recurrence_build_carried(check *c, tarn__graph *graph, tarn__tensor *x, tarn__tensor *offsets,
+                                            tarn__recurrent weights, const recurrence_case *at) {
+  tarn__tensor *start = recurrence_states(c, graph, at->sentences, &at->spec);
+  tarn__tensor *middle = recurrence_states(c, graph, at->sentences, &at->spec);
+  check_output(c, tarn__recurrence_carried(graph, x, offsets, weights, at->spec, start, middle));
+  if (!at->chained) return;
+  tarn__tensor *end = recurrence_states(c, graph, at->sentences, &at->spec);
+  check_output(c, tarn__recurrence_carried(graph, x, offsets, weights, at->spec, middle, end));
+}
+
 static inline void recurrence_build(check *c, tarn__graph *graph, const void *spec) {
   const recurrence_case *at = spec;
   const int64_t n = at->spec.hidden;
@@ -61,6 +83,10 @@ static inline void recurrence_build(check *c, tarn__graph *graph, const void *sp
   }
   // A copy of x in the workspace, over which the gates may be written.
   tarn__tensor *copy = tarn__residual_norm(graph, x, x, 0.0, (tarn__norm){0}).sum;
+  if (at->carried) {
+    recurrence_build_carried(c, graph, copy, offsets, weights[0], at);
+    return;
+  }
   check_output(c, tarn__recurrence(graph, copy, offsets, weights, at->spec));
   if (at->twice) check_output(c, tarn__recurrence(graph, copy, offsets, weights, at->spec));
 }

@@ -134,6 +134,106 @@ static void nothing_kept(void **state) {
   }
 }
 
+// Those whose states can be carried.
+static const tarn__recurrence_spec forwards[] = {
+    {.cell = TARN__CELL_GRU, .directions = 1},
+    {.cell = TARN__CELL_LSTM, .directions = 1},
+    {.cell = TARN__CELL_ECHO, .directions = 1, .leak = 0.8, .relu = true},
+    {.cell = TARN__CELL_ECHO, .directions = 1, .leak = 0.3},
+};
+enum { FORWARDS = sizeof forwards / sizeof forwards[0] };
+
+static void try_carried(int cell, int64_t hidden, recurrence_case at) {
+  char text[120];
+  snprintf(text, sizeof text, "carried %d, %lld units, %lld sentences", cell, (long long)hidden,
+           (long long)at.sentences);
+  at.spec = forwards[cell];
+  at.spec.hidden = hidden;
+  at.carried = at.chained = true;
+  check_kernels(recurrence_build, &at, text, 2e-5, 0.1);
+}
+
+// Windows that begin with the states of windows before: of one time loop and several, sparse, in part trained.
+static void carried(void **state) {
+  (void)state;
+  for (int cell = 0; cell < FORWARDS; cell++) {
+    recurrence_case at = {.sentences = 5, .longest = 6, .x = true, .weights = true, .biases = true};
+    try_carried(cell, 20, at);
+    at.sentences = 40;
+    if (forwards[cell].relu) continue;  // of so many sums some meet the kink in bf16
+    try_carried(cell, 33, at);
+    at.x = at.biases = false;
+    at.no_biases = true;
+    try_carried(cell, 33, at);
+    at.weights = false;
+    at.x = true;
+    if (forwards[cell].cell == TARN__CELL_ECHO) at.sparsity = 0.9;
+    try_carried(cell, 40, at);
+  }
+}
+
+// A batch of sentences as two windows one after the other, and whole.
+typedef struct windows {
+  tarn__recurrence_spec spec;
+  bool cut;
+  double sparsity;
+} windows;
+
+enum { WINDOW = 4, WINDOWED = 19 };
+
+static void build_windows(check *c, tarn__graph *graph, const void *spec) {
+  const windows *at = spec;
+  const int64_t gates = at->spec.cell == TARN__CELL_GRU ? 3 : at->spec.cell == TARN__CELL_LSTM ? 4 : 1;
+  const int64_t n = at->spec.hidden, cols = gates * n;
+  int32_t offset[WINDOWED + 1];
+  for (int s = 0; s <= WINDOWED; s++) offset[s] = s * (at->cut ? WINDOW : 2 * WINDOW);
+  tarn__tensor *offsets = check_ints(c, graph, offset, WINDOWED + 1);
+  tarn__tensor *x = check_input(c, graph, (int64_t)2 * WINDOW * WINDOWED, cols, 1.0, false);
+  tarn__recurrent weights[2] = {{check_param(c, cols, n, 0.2, false), NULL}};
+  static tarn__reservoir reservoir;
+  reservoir.sparsity = at->sparsity;
+  if (at->sparsity > 0) recurrence_thin(c, graph, weights[0].weight, &reservoir, false);
+  weights[0].bias = check_param(c, 1, cols, 0.5, false);
+  if (!at->cut) {
+    check_output(c, tarn__recurrence(graph, x, offsets, weights, at->spec));
+    return;
+  }
+  recurrence_case states = {.sentences = WINDOWED};
+  tarn__tensor *start = recurrence_states(c, graph, states.sentences, &at->spec);
+  memset(start->data, 0, (size_t)(start->rows * start->cols) * tarn__dtype_size(start->dtype));
+  for (int w = 0; w < 2; w++) {
+    check_item *item = check_next(c, CHECK_INPUT, (int64_t)WINDOW * WINDOWED, cols, 1.0, false);
+    const size_t bytes = (size_t)(WINDOW * cols) * tarn__dtype_size(graph->dtype);
+    for (int s = 0; s < WINDOWED; s++)
+      memcpy((char *)item->data + (size_t)s * bytes, (char *)x->data + (size_t)(2 * s + w) * bytes, bytes);
+    tarn__tensor *part = tarn__graph_external(graph, graph->dtype, item->rows, cols, item->data, "window");
+    tarn__tensor *end = recurrence_states(c, graph, states.sentences, &at->spec);
+    check_output(c, tarn__recurrence_carried(graph, part, offsets, weights[0], at->spec, start, end));
+    start = end;
+  }
+}
+
+static void windows_are_one_sentence(void **state) {
+  (void)state;
+  for (int cell = 0; cell <= FORWARDS; cell++)
+    for (int bf16 = 0; bf16 < 2; bf16++) {
+      windows at = {.spec = forwards[cell < FORWARDS ? cell : FORWARDS - 1], .sparsity = cell < FORWARDS ? 0.0 : 0.9};
+      at.spec.hidden = 40;
+      check whole, cut;
+      check_open(&whole);
+      check_open(&cut);
+      check_run(&whole, build_windows, &at, &tarn__device_cpu, bf16 ? TARN__BF16 : TARN__F32, false);
+      at.cut = true;
+      check_run(&cut, build_windows, &at, &tarn__device_cpu, bf16 ? TARN__BF16 : TARN__F32, false);
+      const size_t window = (size_t)(WINDOW * at.spec.hidden);
+      for (size_t s = 0; s < 2 * WINDOWED; s++)
+        assert_memory_equal(whole.output_value[0] + s * window, cut.output_value[s % 2] + s / 2 * window,
+                            window * sizeof(double));
+      check_close(&whole);
+      check_close(&cut);
+    }
+}
+
 // Numbers that leave the range end in sums that are no numbers or in saturated gates, never in a wrong finite state.
 typedef struct extreme {
   tarn__recurrence_spec spec;
@@ -241,6 +341,8 @@ static int run(void) {
                                      cmocka_unit_test(sparse_reservoirs),
                                      cmocka_unit_test(no_sentences),
                                      cmocka_unit_test(nothing_kept),
+                                     cmocka_unit_test(carried),
+                                     cmocka_unit_test(windows_are_one_sentence),
                                      cmocka_unit_test(extremes),
                                      cmocka_unit_test(bits_depend_on_the_sentence),
                                      cmocka_unit_test(flops_are_of_what_runs)};

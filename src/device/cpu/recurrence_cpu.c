@@ -95,13 +95,15 @@ TARN__VEC_INLINE void give(const step *s, tarn__dtype dtype, int64_t i, int64_t 
   tarn__vec_write_first(s->operand, dtype, i * s->operand_ld + at, du, n);
   if (s->dx.data) put(&s->dx, dtype, r, at, s->accumulate ? get(&s->dx, dtype, r, at, n) + dx : dx, n);
   if (s->du.data) put(&s->du, dtype, r, at, s->before == 0 ? (vec){0} : du, n);
+  if (s->before == 0 && s->first.data) put(&s->first, dtype, s->sentences[i], at, du, n);
   if (s->sums) put_f32(s->sums, at, get_f32(s->sums, at, n) + du, n);
 }
 
-// The state of the step before, or its cell.
-TARN__VEC_INLINE vec before(const step *s, const tarn__recurrence_band *band, tarn__dtype dtype, int64_t r, int64_t j,
-                            int64_t n) {
-  return s->before == 0 ? (vec){0} : get(band, dtype, r + s->before, j, n);
+// The state of the step before, or its cell, which stands in `at` columns behind in a sentence's start.
+TARN__VEC_INLINE vec before(const step *s, const tarn__recurrence_band *band, tarn__dtype dtype, int64_t i, int64_t r,
+                            int64_t at, int64_t j, int64_t n) {
+  if (s->before != 0) return get(band, dtype, r + s->before, j, n);
+  return s->start ? get_f32(s->start + s->sentences[i] * s->start_ld + at, j, n) : (vec){0};
 }
 
 // dh in: of this step's state; returned: what of it reaches the state before without the weights.
@@ -111,7 +113,7 @@ TARN__VEC_INLINE vec gru_back(const step *s, tarn__dtype dtype, int64_t i, int64
   const vec candidate = get(&s->gates, dtype, r, j + 2 * h, n);
   const vec dcandidate = dh * (1.0f - keep) * tanh_slope(candidate);
   const vec dreset = dcandidate * get(&s->extra, dtype, r, j, n) * reset * (1.0f - reset);
-  const vec dkeep = dh * (before(s, &s->y, dtype, r, j, n) - candidate) * keep * (1.0f - keep);
+  const vec dkeep = dh * (before(s, &s->y, dtype, i, r, 0, j, n) - candidate) * keep * (1.0f - keep);
   give(s, dtype, i, r, j, dreset, dreset, n);
   give(s, dtype, i, r, j + h, dkeep, dkeep, n);
   give(s, dtype, i, r, j + 2 * h, dcandidate, dcandidate * reset, n);
@@ -125,7 +127,7 @@ TARN__VEC_INLINE vec lstm_back(const step *s, tarn__dtype dtype, int64_t i, int6
   const vec bent = tarn__vec_tanh(get(&s->extra, dtype, r, j, n));
   const vec dcell = tarn__vec_fma(dh * output, tanh_slope(bent), get_f32(s->cell, i * h + j, n));
   const vec dinput = dcell * candidate * input * (1.0f - input);
-  const vec dforget = dcell * before(s, &s->extra, dtype, r, j, n) * forget * (1.0f - forget);
+  const vec dforget = dcell * before(s, &s->extra, dtype, i, r, h, j, n) * forget * (1.0f - forget);
   const vec dcandidate = dcell * input * tanh_slope(candidate);
   const vec doutput = dh * bent * output * (1.0f - output);
   put_f32(s->cell, i * h + j, dcell * forget, n);

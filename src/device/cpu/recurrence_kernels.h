@@ -20,8 +20,15 @@ typedef struct tarn__recurrence_step {
   tarn__recurrence_band x;           // forward
   tarn__recurrence_band dy, dx, du;  // backward; dx and du may be absent
   int64_t before;                    // backward: distance of the row of the step before; 0 at a sentence's first step
-  bool accumulate;                   // backward: dx += in place of dx =
-  float *sums;                       // backward: [gates * hidden] += du over all rows; or NULL
+  // Backward, of sentences that begin with states of their own (NULL: with zeros): row i belongs to sentence
+  // sentences[i], whose state is that row of start [*, start_ld], LSTM with the cell behind; first (may be absent) is
+  // given du of the first step.
+  const int32_t *sentences;
+  const float *start;
+  int64_t start_ld;
+  tarn__recurrence_band first;
+  bool accumulate;  // backward: dx += in place of dx =
+  float *sums;      // backward: [gates * hidden] += du over all rows; or NULL
 } tarn__recurrence_step;
 
 typedef struct tarn__recurrence_kernels {

@@ -245,6 +245,10 @@ static void assign(job *j, const shared *all, int task) {
   tarn__recurrence_step *s = &j->step;
   s->spec = *j->spec;
   s->rows = j->rows;
+  s->sentences = j->sentences;
+  const tarn__tensor *start = node->in[all->cut.backward ? TARN__RECURRENCE_BACK_START : TARN__RECURRENCE_START];
+  s->start = start ? start->data : NULL;
+  s->start_ld = start ? start->cols : 0;
   if (!all->cut.backward) {
     s->x = tarn__recurrence_band_of(node->in[TARN__RECURRENCE_X], d, j->width);
     s->y = tarn__recurrence_band_of(node->out[TARN__RECURRENCE_Y], d, hidden);
@@ -258,6 +262,7 @@ static void assign(job *j, const shared *all, int task) {
   s->extra = tarn__recurrence_band_of(node->in[TARN__RECURRENCE_BACK_EXTRA], d, hidden);
   s->dx = tarn__recurrence_band_of(node->out[TARN__RECURRENCE_BACK_DX], d, j->width);
   s->du = tarn__recurrence_band_of(node->out[TARN__RECURRENCE_BACK_DU], d, j->width);
+  s->first = tarn__recurrence_band_of(node->out[TARN__RECURRENCE_BACK_FIRST], 0, j->width);
   s->accumulate = node->in[TARN__RECURRENCE_BACK_PREVIOUS] != NULL;
   if (!node->dparam[d]) s->sums = NULL;
 }
@@ -314,24 +319,61 @@ static void clear_states(const job *j) {
   if (j->step.cell) memset(j->step.cell, 0, (size_t)(j->count * j->spec->hidden) * sizeof(float));
 }
 
+// The states that the sentences begin with, and what the first product reads of them.
+static void begin_states(const job *j) {
+  const tarn__recurrence_step *s = &j->step;
+  const int64_t n = j->spec->hidden;
+  clear_states(j);
+  for (int64_t i = 0; s->start && i < j->count; i++) {
+    const float *start = s->start + s->sentences[i] * s->start_ld;
+    memcpy(s->state + i * s->state_ld, start, (size_t)n * sizeof *start);
+    if (s->cell) memcpy(s->cell + i * n, start + n, (size_t)n * sizeof *start);
+    uint16_t *operand = s->dtype == TARN__BF16 ? (uint16_t *)s->operand + i * s->operand_ld : NULL;
+    for (int64_t k = 0; operand && k < n; k++) operand[k] = tarn__bf16_from_f32(start[k]);
+  }
+}
+
+// The states of sentences that have ended stay where they are.
+static void end_states(const job *j) {
+  const tarn__recurrence_step *s = &j->step;
+  const tarn__tensor *end = j->node->in[TARN__RECURRENCE_END];
+  const int64_t n = j->spec->hidden;
+  for (int64_t i = 0; end && i < j->count; i++) {
+    float *to = (float *)end->data + s->sentences[i] * end->cols;
+    memcpy(to, s->state + i * s->state_ld, (size_t)n * sizeof *to);
+    if (s->cell) memcpy(to + n, s->cell + i * n, (size_t)n * sizeof *to);
+  }
+}
+
 static void run_forward(job *j, const tarn__recurrence_kernels *kernels) {
   tarn__recurrence_step *s = &j->step;
   float *u = (float *)(uintptr_t)s->u;
   int64_t running = j->count;
-  clear_states(j);
+  begin_states(j);
   j->product.c = u;
   if (!j->product.bias) memset(u, 0, (size_t)j->width * sizeof *u);
   for (int32_t t = 0;; t++) {
     while (running > 0 && length_of(j, running - 1) <= t) running--;
-    if (running == 0) return;
+    if (running == 0) break;
     s->count = running;
     find_rows(j, running, t);
     // From a state of zeros no product is needed.
-    s->u = t > 0 || !j->product.bias ? u : j->product.bias;
-    s->u_ld = t > 0 ? j->width : 0;
-    if (t > 0) run_product(j);
+    const bool product = t > 0 || s->start;
+    s->u = product || !j->product.bias ? u : j->product.bias;
+    s->u_ld = product ? j->width : 0;
+    if (product) run_product(j);
     run_kernel(j, kernels->forward);
   }
+  end_states(j);
+}
+
+// A sentence without rows has no first one.
+static void clear_first(const job *j) {
+  const tarn__recurrence_band *first = &j->step.first;
+  const size_t size = tarn__dtype_size(j->step.dtype);
+  for (int64_t i = j->count; first->data && i-- > 0 && length_of(j, i) == 0;)
+    memset((char *)first->data + (size_t)tarn__recurrence_at(first, j->sentences[i]) * size, 0,
+           (size_t)j->width * size);
 }
 
 static void run_backward(job *j, const tarn__recurrence_kernels *kernels) {
@@ -339,6 +381,7 @@ static void run_backward(job *j, const tarn__recurrence_kernels *kernels) {
   int64_t running = 0;
   clear_states(j);
   if (s->sums) memset(s->sums, 0, (size_t)j->width * sizeof *s->sums);
+  clear_first(j);
   j->product.c = s->state;
   for (int32_t t = j->count > 0 ? length_of(j, 0) - 1 : -1; t >= 0; t--) {
     while (running < j->count && length_of(j, running) > t) running++;

@@ -55,23 +55,45 @@ typedef struct direction {
   const real *bias;  // forward, or NULL
   real *dbias;       // backward, or NULL
   tarn__recurrence_band x, y, gates, extra, dy, dx, du;
+  // Of sentences that begin with states of their own, rows [gates * hidden] and [tarn__recurrence_cache_width()] each.
+  tarn__recurrence_band first, start, end;
   bool reverse, accumulate;
   real *u, *h, *c, *more;  // scratch: [gates * hidden], [hidden] each
 } direction;
 
-static void forward_sentence(const direction *d, int64_t begin, int64_t end) {
+static tarn__recurrence_band whole(const tarn__tensor *tensor) { return tarn__recurrence_band_of(tensor, 0, 0); }
+
+static bool is_lstm(const direction *d) { return d->spec->cell == TARN__CELL_LSTM; }
+
+static void begin_sentence(const direction *d, int64_t s) {
+  const size_t bytes = (size_t)d->spec->hidden * sizeof *d->h;
+  const real *start = d->start.data ? row_of(&d->start, s) : NULL;
+  memset(d->c, 0, bytes);
+  memset(d->h, 0, bytes);
+  if (start) memcpy(d->h, start, bytes);
+  if (start && is_lstm(d)) memcpy(d->c, start + d->spec->hidden, bytes);
+}
+
+static void end_sentence(const direction *d, int64_t s) {
+  const size_t bytes = (size_t)d->spec->hidden * sizeof *d->h;
+  if (!d->end.data) return;
+  memcpy(row_of(&d->end, s), d->h, bytes);
+  if (is_lstm(d)) memcpy(row_of(&d->end, s) + d->spec->hidden, d->c, bytes);
+}
+
+static void forward_sentence(const direction *d, int64_t s, int64_t begin, int64_t end) {
   const int64_t n = d->spec->hidden, width = d->weight->rows;
-  memset(d->c, 0, (size_t)n * sizeof *d->c);
-  memset(d->h, 0, (size_t)n * sizeof *d->h);
+  begin_sentence(d, s);
   for (int64_t t = begin; t < end; t++) {
     const int64_t r = d->reverse ? begin + end - 1 - t : t;
-    recur(d->u, d->weight, d->bias, t > begin ? d->h : NULL);
+    recur(d->u, d->weight, d->bias, t > begin || d->start.data ? d->h : NULL);
     for (int64_t j = 0; j < n; j++)
       d->h[j] = step(d->spec, row_of(&d->x, r) + j, d->u + j, d->h[j], &d->c[j], &d->more[j]);
     memcpy(row_of(&d->y, r), d->h, (size_t)n * sizeof *d->h);
     if (d->gates.data) memcpy(row_of(&d->gates, r), d->u, (size_t)width * sizeof *d->u);
     if (d->extra.data) memcpy(row_of(&d->extra, r), d->more, (size_t)n * sizeof *d->more);
   }
+  end_sentence(d, s);
 }
 
 tarn_status TARN__REF(tarn__recurrence_ref)(const tarn__exec *exec, const tarn__node *node) {
@@ -89,13 +111,15 @@ tarn_status TARN__REF(tarn__recurrence_ref)(const tarn__exec *exec, const tarn__
                    .y = tarn__recurrence_band_of(node->out[TARN__RECURRENCE_Y], i, n),
                    .gates = tarn__recurrence_band_of(node->out[TARN__RECURRENCE_GATES], i, width),
                    .extra = tarn__recurrence_band_of(node->out[TARN__RECURRENCE_EXTRA], i, n),
+                   .start = whole(node->in[TARN__RECURRENCE_START]),
+                   .end = whole(node->in[TARN__RECURRENCE_END]),
                    .reverse = tarn__recurrence_reverse(spec, i),
                    .u = u,
                    .h = u + width,
                    .c = u + width + n,
                    .more = u + width + 2 * n};
     for (int64_t s = 0; s + 1 < node->in[TARN__RECURRENCE_OFFSETS]->cols; s++)
-      forward_sentence(&d, offsets[s], offsets[s + 1]);
+      forward_sentence(&d, s, offsets[s], offsets[s + 1]);
   }
   return TARN_STATUS_OK;
 }
@@ -136,24 +160,28 @@ static void recur_back(real *dh, const tarn__tensor *weight, const real *du) {
     for (int64_t j = 0; j < weight->cols; j++) dh[j] += ((const real *)weight->data)[i * weight->cols + j] * du[i];
 }
 
-static void backward_sentence(const direction *d, int64_t begin, int64_t end) {
+static void backward_sentence(const direction *d, int64_t s, int64_t begin, int64_t end) {
   const int64_t n = d->spec->hidden, width = d->weight->rows;
+  const real *start = d->start.data ? row_of(&d->start, s) : NULL;
+  if (d->first.data) memset(row_of(&d->first, s), 0, (size_t)width * sizeof *d->u);
   memset(d->h, 0, (size_t)n * sizeof *d->h);
   memset(d->c, 0, (size_t)n * sizeof *d->c);
   for (int64_t t = end - 1; t >= begin; t--) {
     const int64_t r = d->reverse ? begin + end - 1 - t : t, before = d->reverse ? r + 1 : r - 1;
     const bool first = t == begin;
+    const real *h = first ? start : row_of(&d->y, before), *c = NULL;  // NULL: zeros
+    if (is_lstm(d)) c = !first ? row_of(&d->extra, before) : start ? start + n : NULL;
     for (int64_t j = 0; j < n; j++) {
       d->h[j] += row_of(&d->dy, r)[j];
-      step_back(d->spec, row_of(&d->gates, r) + j, d->extra.data ? row_of(&d->extra, r)[j] : 0,
-                first ? 0 : row_of(&d->y, before)[j], first || !d->extra.data ? 0 : row_of(&d->extra, before)[j],
-                d->u + j, &d->h[j], &d->c[j]);
+      step_back(d->spec, row_of(&d->gates, r) + j, d->extra.data ? row_of(&d->extra, r)[j] : 0, h ? h[j] : 0,
+                c ? c[j] : 0, d->u + j, &d->h[j], &d->c[j]);
     }
     for (int64_t i = 0; d->dx.data && i < width; i++)
       row_of(&d->dx, r)[i] = d->u[i] + (d->accumulate ? row_of(&d->dx, r)[i] : 0);
     if (d->spec->cell == TARN__CELL_GRU) memcpy(d->u + 2 * n, d->u + 3 * n, (size_t)n * sizeof *d->u);
     for (int64_t i = 0; d->dbias && i < width; i++) d->dbias[i] += d->u[i];
     for (int64_t i = 0; d->du.data && i < width; i++) row_of(&d->du, r)[i] = first ? 0 : d->u[i];
+    if (first && d->first.data) memcpy(row_of(&d->first, s), d->u, (size_t)width * sizeof *d->u);
     recur_back(d->h, d->weight, d->u);
   }
 }
@@ -176,31 +204,40 @@ tarn_status TARN__REF(tarn__recurrence_backward_ref)(const tarn__exec *exec, con
                    .dy = tarn__recurrence_band_of(node->in[TARN__RECURRENCE_BACK_DY], i, n),
                    .dx = tarn__recurrence_band_of(node->out[TARN__RECURRENCE_BACK_DX], i, width),
                    .du = tarn__recurrence_band_of(node->out[TARN__RECURRENCE_BACK_DU], i, width),
+                   .first = whole(node->out[TARN__RECURRENCE_BACK_FIRST]),
+                   .start = whole(node->in[TARN__RECURRENCE_BACK_START]),
                    .reverse = tarn__recurrence_reverse(spec, i),
                    .accumulate = node->in[TARN__RECURRENCE_BACK_PREVIOUS] != NULL,
                    .u = u,
                    .h = u + width + n,
                    .c = u + width + 2 * n};
     if (bias && !tarn__param_accumulate(bias)) memset(d.dbias, 0, (size_t)width * sizeof *d.dbias);
-    for (int64_t s = 0; s + 1 < starts->cols; s++) backward_sentence(&d, offsets[s], offsets[s + 1]);
+    for (int64_t s = 0; s + 1 < starts->cols; s++) backward_sentence(&d, s, offsets[s], offsets[s + 1]);
   }
   return TARN_STATUS_OK;
+}
+
+// grad [width, n] += to^T h
+static void add_product(real *grad, const real *to, const real *h, int64_t width, int64_t n) {
+  for (int64_t i = 0; i < width; i++)
+    for (int64_t j = 0; j < n; j++) grad[i * n + j] += to[i] * h[j];
 }
 
 tarn_status TARN__REF(tarn__recurrence_dweight_ref)(const tarn__exec *exec, const tarn__node *node) {
   (void)exec;
   const tarn__recurrence_dweight_attr *attr = node->attr;
   const int64_t n = attr->spec.hidden, width = tarn__recurrence_gates(&attr->spec) * n;
-  const tarn__recurrence_band du = tarn__recurrence_band_of(node->in[0], attr->direction, width);
-  const tarn__recurrence_band y = tarn__recurrence_band_of(node->in[1], attr->direction, n);
+  const tarn__tensor *rows = node->in[TARN__RECURRENCE_DWEIGHT_DU], *first = node->in[TARN__RECURRENCE_DWEIGHT_FIRST];
+  const tarn__recurrence_band du = tarn__recurrence_band_of(rows, attr->direction, width);
+  const tarn__recurrence_band y = tarn__recurrence_band_of(node->in[TARN__RECURRENCE_DWEIGHT_Y], attr->direction, n);
+  const tarn__recurrence_band starts = whole(node->in[TARN__RECURRENCE_DWEIGHT_START]), firsts = whole(first);
   const bool reverse = tarn__recurrence_reverse(&attr->spec, attr->direction);
   real *grad = node->dparam[0]->training.grad;
   if (!tarn__param_accumulate(node->dparam[0])) memset(grad, 0, (size_t)(width * n) * sizeof *grad);
-  for (int64_t r = 1; r < node->in[0]->rows; r++) {
-    const real *to = row_of(&du, reverse ? r - 1 : r), *h = row_of(&y, reverse ? r : r - 1);
-    for (int64_t i = 0; i < width; i++)
-      for (int64_t j = 0; j < n; j++) grad[i * n + j] += to[i] * h[j];
-  }
+  for (int64_t r = 1; r < rows->rows; r++)
+    add_product(grad, row_of(&du, reverse ? r - 1 : r), row_of(&y, reverse ? r : r - 1), width, n);
+  for (int64_t s = 0; first && s < first->rows; s++)
+    add_product(grad, row_of(&firsts, s), row_of(&starts, s), width, n);
   return TARN_STATUS_OK;
 }
 
