@@ -48,6 +48,26 @@ static inline void make_shard(const char *prefix, int64_t pairs, int source_size
   tarn_vocab_close(&target);
 }
 
+// Writes "<prefix>.tarn", a stream of random tokens that repeat themselves after a while, in windows of `window`
+// tokens, the last one shorter.
+static inline void make_stream_shard(const char *prefix, int64_t tokens, int64_t window, int size, uint64_t seed) {
+  tarn_vocab *vocab = make_vocab(size);
+  tarn__shard_writer *writer;
+  tarn__random random;
+  tarn__random_init(&random, seed, 1);
+  int32_t *ids = malloc((size_t)tokens * sizeof *ids);
+  if (!ids || tarn__shard_writer_open(&writer, prefix, NULL, vocab) != TARN_STATUS_OK) abort();
+  tarn__shard_writer_continues(writer);
+  for (int64_t i = 0; i < tokens; i++)
+    ids[i] = i % 3 == 2 ? ids[i - 2] : 3 + (int32_t)tarn__random_below(&random, (uint64_t)size - 3);
+  for (int64_t i = 0; i < tokens; i += window)
+    if (tarn__shard_writer_put(writer, NULL, 0, ids + i, tokens - i < window ? tokens - i : window) != TARN_STATUS_OK)
+      abort();
+  if (tarn__shard_writer_commit(&writer) != TARN_STATUS_OK) abort();
+  free(ids);
+  tarn_vocab_close(&vocab);
+}
+
 // The same with the special tokens of masked models, 3 to 5.
 static inline tarn_vocab *make_masked_vocab(int size) {
   char text[4096];

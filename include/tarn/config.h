@@ -343,6 +343,10 @@ typedef struct tarn_config_train {
   // in the run directory. Needs frozen encoder embeddings, a frozen lowest layer, and no dropout in either; the bits of
   // the training are the same without it [no]
   bool cache_frozen;
+  // Of a language model with recurrent layers: the windows of a stream are read in order, in parallel tracks, and each
+  // begins with the recurrent states that the one before it ended with; no gradient flows from window to window
+  // (truncated backpropagation through time) [no]
+  bool carry_state;
   const char *init_from;      // run directory or checkpoint whose weights a new training starts from; else they are
                               // random [none]
   const tarn_freeze *freeze;  // staged freezing, in the order of the file [none]

@@ -249,6 +249,11 @@ static const tarn__option train_options[] = {
          "keep the outputs of the frozen layers at the bottom of the encoder on disk, where the encoder's embedding "
          "is frozen and neither has dropout",
      .also = "cache_outputs"},
+    {"carry_state", BOOL(tarn_config_train, carry_state), .value = "no", .later = true,
+     .help = "read the windows of a stream (tarn prepare --stream) in order, in parallel tracks, and begin each with "
+             "the states of recurrent layers that the one before ended with; gradients end at a window's beginning "
+             "(truncated backpropagation through time)",
+     .also = "stateful tbptt truncated_bptt bptt carry_hidden repackage_hidden detach_hidden reset_state"},
     {"init_from", TEXT(tarn_config_train, init_from),
      .help = "run directory or checkpoint whose weights a new training starts from; without it they are random",
      .also = "finetune_from_model restore_file pretrained-model init"},

@@ -5,6 +5,7 @@
 
 #include "base/file.h"
 #include "config/architecture.h"
+#include "config/config_carry.h"
 #include "config/config_freeze.h"
 #include "config/config_part.h"
 #include "config/config_read.h"
@@ -320,6 +321,7 @@ tarn_status tarn__config_resolve(tarn_config *config, const tarn__yaml_node *roo
   if (config->train.cache_frozen) TARN_TRY(check_cache(config, root));
   TARN_TRY(tarn__freeze_check(config, root));
   TARN_TRY(tarn__config_check_ridge(config, root));
+  if (config->train.carry_state) TARN_TRY(tarn__config_check_carry(config, root));
   return check_train(config, root);
 }
 

@@ -10,6 +10,9 @@ typedef struct entry {
   int64_t pair;
 } entry;
 
+static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
+static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
+
 enum {
   MOST_TOKENS = 1 << 24,
   MOST_NOISE = 1 << 20,
@@ -20,7 +23,8 @@ enum {
 struct tarn__batcher {
   const tarn__shard *shard;
   tarn__batcher_options options;
-  int64_t used;  // pairs that are not left out
+  int64_t used;   // pairs that are not left out
+  int64_t width;  // tracks of a batch; 0: none
   int64_t epoch, index, batches;
   entry *entries, *spare;  // (pairs): the sentences in the order of the epoch
   int64_t *starts;         // (batches + 1): where each batch begins in entries
@@ -104,19 +108,38 @@ static void cut_batches(tarn__batcher *b) {
   b->starts[b->batches] = b->used;
 }
 
+// Window t of every track, of `width` tracks a batch.
+static void order_tracks(tarn__batcher *b) {
+  const int64_t tracks = b->width * b->options.tracks, each = b->shard->pairs / tracks, more = b->shard->pairs % tracks;
+  b->used = b->batches = 0;
+  for (int64_t t = 0; t <= each; t++) {
+    const int64_t running = t < each ? tracks : more;
+    for (int64_t k = 0; k < running; k++) {
+      if (k % b->width == 0) b->starts[b->batches++] = b->used;
+      b->entries[b->used++] = (entry){.pair = k * each + smaller(k, more) + t};
+    }
+  }
+  b->starts[b->batches] = b->used;
+}
+
+static void order_by_length(tarn__batcher *b, tarn__random *random) {
+  draw_keys(b, random);
+  sort_entries(&b->entries, &b->spare, b->used);
+  cut_batches(b);
+}
+
 static void begin_epoch(tarn__batcher *b, int64_t epoch) {
   tarn__random random;  // every epoch has numbers of its own
   tarn__random_init(&random, b->options.seed + (uint64_t)epoch * 0x9E3779B97F4A7C15u, STREAM);
   b->epoch = epoch;
   b->index = 0;
-  draw_keys(b, &random);
-  sort_entries(&b->entries, &b->spare, b->used);
-  cut_batches(b);
+  if (b->width > 0)
+    order_tracks(b);
+  else
+    order_by_length(b, &random);
   for (int64_t i = 0; i < b->batches; i++) b->order[i] = i;
-  if (b->options.shuffle) tarn__random_shuffle(&random, b->order, b->batches);
+  if (b->options.shuffle && b->width == 0) tarn__random_shuffle(&random, b->order, b->batches);
 }
-
-static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
 
 static tarn_status check_options(const tarn__shard *shard, const tarn__batcher_options *o) {
   TARN_REQUIRE(o->max_tokens >= 1 && o->max_tokens <= MOST_TOKENS, USAGE,
@@ -141,8 +164,6 @@ static tarn_status check_options(const tarn__shard *shard, const tarn__batcher_o
       (long long)o->max_tokens, (long long)larger(shard->longest_source, shard->longest_target + front(o)),
       (long long)(o->max_tokens - front(o)));
 }
-
-static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 
 static tarn_status take(void *out, int64_t count, size_t size) {
   void *memory;
@@ -206,6 +227,22 @@ static void close_finish(const tarn__batch_finish *finish) {
   if (finish->close) finish->close(finish->user);
 }
 
+// How many tracks a batch has. Every pair fits the budget.
+static tarn_status set_tracks(tarn__batcher *b) {
+  tarn__batcher_options *o = &b->options;
+  const int64_t pairs = b->shard->pairs;
+  if (o->tracks == 0) return TARN_STATUS_OK;
+  TARN_REQUIRE(b->shard->continues && o->tracks > 0, INTERNAL, "tracks are of the windows of a stream");
+  TARN_REQUIRE(pairs >= o->tracks, USAGE,
+               "a text of %lld windows cannot be read in tracks by %lld batches at a time; run tarn prepare --stream "
+               "with fewer tokens, or lower train.accumulate",
+               (long long)pairs, (long long)o->tracks);
+  b->width = smaller(pairs / o->tracks, o->max_tokens / b->shard->longest_target);
+  if (o->max_sentences > 0) b->width = smaller(b->width, o->max_sentences);
+  o->max_sentences = b->width;
+  return TARN_STATUS_OK;
+}
+
 static tarn_status open_checked(tarn__batcher **batcher, const tarn__shard *shard,
                                 const tarn__batcher_options *options) {
   void *memory;
@@ -215,7 +252,8 @@ static tarn_status open_checked(tarn__batcher **batcher, const tarn__shard *shar
   b->shard = shard;
   b->options = *options;
   b->options.finish.close = NULL;  // the caller's, until all is well
-  tarn_status status = take_memory(b);
+  tarn_status status = set_tracks(b);
+  if (status == TARN_STATUS_OK) status = take_memory(b);
   if (status == TARN_STATUS_OK)
     begin_epoch(b, 0);
   else
@@ -348,6 +386,8 @@ int64_t tarn__batcher_predictions(const tarn__batcher *b, int64_t count) {
 }
 
 int64_t tarn__batcher_longest_target(const tarn__batcher *b) { return b->shard->longest_target + front(&b->options); }
+
+int64_t tarn__batcher_tracks(const tarn__batcher *b) { return b->width; }
 
 int64_t tarn__batcher_left_out(const tarn__batcher *b) { return b->shard->pairs - b->used; }
 

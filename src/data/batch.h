@@ -15,6 +15,11 @@
 //
 // Where the rows of a text are windows of a stream, what comes first is the token before the window (data/shard.h).
 //
+// Tracks: with options.tracks the windows are read in order. The text is cut into tracks of consecutive windows, whose
+// lengths differ by one at most, the longer ones first; the batches of an epoch hold the first window of every track,
+// then the second, and so on, `tracks` batches for each. So sentence s of a batch goes on with sentence s of the batch
+// `tracks` before it.
+//
 // A batcher takes 48 bytes for each sentence of its shard, which takes 8 itself; of the ids it reads those of a batch,
 // and gives back the pages they are in after every TARN__BATCH_RELEASED sentences.
 //
@@ -88,7 +93,11 @@ typedef struct tarn__batcher_options {
   uint64_t seed;    // default 1
   bool shuffle;     // default true. false: every epoch is sorted by length, equal lengths in the order of the shard,
                     // and finished as TARN__BATCH_FIXED
-  tarn__row_form rows;        // default NEXT
+  tarn__row_form rows;  // default NEXT
+  // Tracks, for windows of a stream: batches that all tracks together make at a time, each of as many tracks as its
+  // limits allow windows of the longest length, but no more than there are windows for; the same order in every epoch.
+  // Default 0: no tracks
+  int64_t tracks;
   int32_t first;              // of whole rows: the token in front of each sentence; default -1: none
   int32_t segments;           // of whole rows: how many segments target.segments may name; default 0: it is NULL
   tarn__batch_finish finish;  // of whole rows; default: none, then nothing is predicted. The batcher closes it
@@ -97,8 +106,8 @@ typedef struct tarn__batcher_options {
 void tarn__batcher_default(tarn__batcher_options *options);
 
 // The shard must stay open as long as the batcher. No call after open allocates memory. Fails with USAGE if an option
-// is out of range, a pair alone is longer than the budget (the message names it) or all are left out; or with MEMORY.
-// options->finish is closed in any case.
+// is out of range, there are fewer windows than batches of tracks at a time, a pair alone is longer than the budget
+// (the message names it) or all are left out; or with MEMORY. options->finish is closed in any case.
 typedef struct tarn__batcher tarn__batcher;
 tarn_status tarn__batcher_open(tarn__batcher **batcher, const tarn__shard *shard,
                                const tarn__batcher_options *options) TARN_CHECKED;
@@ -112,6 +121,9 @@ void tarn__batch_room_close(tarn__batch_room *room);
 void tarn__batcher_next(tarn__batcher *batcher, tarn__batch *batch);
 // The same in the caller's room, where the batch stays until that room is used again.
 void tarn__batcher_next_into(tarn__batcher *batcher, tarn__batch *batch, const tarn__batch_room *room);
+
+// Sentences of a batch of tracks, the number of tracks that it has; 0: there are none.
+int64_t tarn__batcher_tracks(const tarn__batcher *batcher);
 
 // Pairs that every epoch leaves out because a side is longer than options.longest.
 int64_t tarn__batcher_left_out(const tarn__batcher *batcher);

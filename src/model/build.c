@@ -57,13 +57,26 @@ static tarn__tensor *embed(const tarn__model *model, const tarn__block_run *run,
   return tarn__dropout_apply(graph, tarn__stream_finish(graph, &sum, norm), dropout);
 }
 
-// The layers [first, last) of a stack, without those that `skip` (or NULL) names.
-static void run_layers(const tarn__model_stack *stack, int first, int last, const bool *skip,
-                       const tarn__block_run *run, tarn__stream *stream) {
+// Lets a layer begin with its carried states.
+static void carry(tarn__block_run *run, const tarn__model_stack *stack, int layer, const tarn__model_carried *carried) {
+  const int64_t width = tarn__layer_state_width(stack->layers[layer].weights, run->d_model);
+  const tarn__dtype dtype = tarn__recurrence_state_dtype(run->graph->dtype);
+  if (width == 0) return;
+  run->start = tarn__graph_external(run->graph, dtype, carried->rows, width,
+                                    carried->start ? carried->start[layer] : NULL, "states before");
+  run->end = tarn__graph_external(run->graph, dtype, carried->rows, width, carried->end ? carried->end[layer] : NULL,
+                                  "states behind");
+}
+
+// The layers [first, last) of a stack, without those that are left out. Only decoders carry states.
+static void run_layers(const tarn__model *model, tarn__stack_id id, int first, int last,
+                       const tarn__model_shortcuts *cuts, const tarn__block_run *run, tarn__stream *stream) {
+  const tarn__model_stack *stack = tarn__model_stack_at(model, id);
   for (int i = first; i < last; i++) {
-    if (skip && skip[i]) continue;
+    if (cuts->skip[id] && cuts->skip[id][i]) continue;
     tarn__block_run own = *run;
     own.sums = stack->layers[i].sums;
+    if (cuts->carried && id == TARN__STACK_DECODER) carry(&own, stack, i, cuts->carried);
     run->graph->label = stack->layers[i].label;
     tarn__layer_build(&own, stack->layers[i].weights, stream);
   }
@@ -109,9 +122,9 @@ tarn__param tarn__model_bottom_table(const tarn__model *model, int64_t tokens) {
 // The residual stream above the frozen bottom. It is joined there whether it is cached or not: a norm that adds a
 // pending branch itself would read a sum that no rounding to the activations' precision has touched.
 static tarn__tensor *build_bottom(const tarn__model *model, const tarn__task_stack *what, const tarn__block_run *run,
-                                  const tarn__packed *packed, const bool *skip) {
+                                  const tarn__packed *packed, const tarn__model_shortcuts *cuts) {
   tarn__stream stream = {.x = embed_side(model, run, what->side, packed)};
-  run_layers(tarn__model_stack_at(model, what->id), 0, tarn__model_bottom(model), skip, run, &stream);
+  run_layers(model, what->id, 0, tarn__model_bottom(model), cuts, run, &stream);
   return tarn__stream_finish(run->graph, &stream, &(tarn__norm_weights){0});
 }
 
@@ -142,15 +155,15 @@ static tarn__tensor *build_stack(const tarn__model *model, const tarn__task_stac
   else if (cuts->bottom)
     stream = (tarn__stream){.x = read_bottom(run->graph, packed->rows, cuts)};
   else
-    stream = (tarn__stream){.x = build_bottom(model, what, run, packed, cuts->skip[what->id])};
-  run_layers(stack, bottom, stack->count, cuts->skip[what->id], run, &stream);
+    stream = (tarn__stream){.x = build_bottom(model, what, run, packed, cuts)};
+  run_layers(model, what->id, bottom, stack->count, cuts, run, &stream);
   return finish_stack(stack, run, &stream);
 }
 
 tarn__tensor *tarn__model_build_bottom(const tarn__model *model, tarn__graph *graph, const tarn__packed *source) {
   const tarn__task_stack *what = tarn__task_bottom(tarn__config_task(model->config));
   tarn__block_run run = run_of(model, graph, source, offsets_of(graph, what->side, source));
-  tarn__tensor *x = build_bottom(model, what, &run, source, NULL);
+  tarn__tensor *x = build_bottom(model, what, &run, source, &WHOLE);
   x->keep = true;
   return x;
 }
@@ -180,9 +193,10 @@ static tarn__tensor *build_stacks(const tarn__model *model, tarn__graph *graph, 
 }
 
 // The output of the last stack, of a text.
-static tarn__tensor *build_states(const tarn__model *model, tarn__graph *graph, const tarn__packed *target) {
+static tarn__tensor *build_states(const tarn__model *model, tarn__graph *graph, const tarn__packed *target,
+                                  const tarn__model_shortcuts *cuts) {
   const tarn__packed *const sides[TARN__SIDES] = {[TARN__SIDE_TARGET] = target};
-  return build_stacks(model, graph, tarn__config_task(model->config)->stack_count, sides, &WHOLE, NULL);
+  return build_stacks(model, graph, tarn__config_task(model->config)->stack_count, sides, cuts, NULL);
 }
 
 tarn__tensor *tarn__model_build_loss(const tarn__model *model, tarn__graph *graph, const tarn__batch *batch,
@@ -203,15 +217,16 @@ tarn__tensor *tarn__model_build_loss(const tarn__model *model, tarn__graph *grap
   return loss;
 }
 
-tarn__tensor *tarn__model_build_states(const tarn__model *model, tarn__graph *graph, const tarn__packed *target) {
-  tarn__tensor *x = build_states(model, graph, target);
+tarn__tensor *tarn__model_build_states(const tarn__model *model, tarn__graph *graph, const tarn__packed *target,
+                                       const tarn__model_shortcuts *shortcuts) {
+  tarn__tensor *x = build_states(model, graph, target, shortcuts ? shortcuts : &WHOLE);
   x->keep = true;
   return x;
 }
 
 tarn__tensor *tarn__model_build_scores(const tarn__model *model, tarn__graph *graph, const tarn__packed *target,
                                        const int32_t *rows, const int32_t *targets, int64_t count) {
-  tarn__tensor *x = build_states(model, graph, target);
+  tarn__tensor *x = build_states(model, graph, target, &WHOLE);
   graph->label = "output";
   x = tarn__select_rows(graph, x, tarn__graph_input(graph, count, rows, "rows"));
   x = tarn__config_task(model->config)->output_input(graph, x, &model->weights);

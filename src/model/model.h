@@ -11,7 +11,15 @@
 #include "tarn/config.h"
 #include "task/task.h"
 
-// What a step of training does not compute.
+// Recurrent states of the decoder's layers that the sentences of a batch begin with, because they are windows that go
+// on with a text: of layer l start[l] and end[l] [rows, tarn__layer_state_width()], F32, in the memory of the device,
+// row s of sentence s. A layer without a state is passed over.
+typedef struct tarn__model_carried {
+  int64_t rows;                     // at least the sentences of the batch
+  void *const *start, *const *end;  // both NULL where a graph is only planned
+} tarn__model_carried;
+
+// What is particular to a step: what it does not compute, and where its sentences begin.
 typedef struct tarn__model_shortcuts {
   // Outputs of the frozen bottom that were computed before, to be read in place of running it
   // (tarn__model_bottom_table()), and the table's row of each source token [source.rows]. NULL: the bottom runs.
@@ -20,6 +28,7 @@ typedef struct tarn__model_shortcuts {
   // The layers of each stack that the step leaves out (LayerDrop), one flag a layer from the bottom. They are not in
   // the graph at all. NULL: all run.
   const bool *skip[TARN__STACKS];
+  const tarn__model_carried *carried;  // NULL: from zeros
 } tarn__model_shortcuts;
 
 // One layer of a stack: its block and the weights it uses (shared layers point to the same weights).
@@ -144,8 +153,9 @@ tarn__tensor *tarn__model_build_loss(const tarn__model *model, tarn__graph *grap
                                      tarn__tensor **answers);
 
 // Of a language model: what the output layer reads of every target row [target.rows, d_model] (kept), without dropout
-// if the graph does not train.
-tarn__tensor *tarn__model_build_states(const tarn__model *model, tarn__graph *graph, const tarn__packed *target);
+// if the graph does not train. `shortcuts` may be NULL.
+tarn__tensor *tarn__model_build_states(const tarn__model *model, tarn__graph *graph, const tarn__packed *target,
+                                       const tarn__model_shortcuts *shortcuts);
 
 // Of a language model: -log p of tokens, without dropout. Of the packed target rows those of `rows` [count] are
 // predicted, the token of rows[i] being targets[i]. Returns F64 [count, 2], both columns alike (kept).

@@ -115,6 +115,8 @@ static tarn_status plan_graph(tarn_plan *plan, const tarn__model *model, const t
     plan->cached_layers = tarn__model_bottom(model);
     plan->cache_bytes = (size_t)(bottom.rows * bottom.cols) * tarn__dtype_size(bottom.dtype);
   }
+  const tarn__model_carried carried = {.rows = step->target.sentences};
+  if (model->config->train.carry_state) shortcuts.carried = &carried;
   // Backskipping: the first update does all the true backward passes that most updates leave out.
   if (tarn__model_refreshes(model)) {
     TARN_TRY(plan_step(graph, model, step, &shortcuts, 1, threads));

@@ -103,6 +103,9 @@ typedef struct tarn__block_run {
   const tarn_part_use *position;  // the model's position scheme
   tarn__stand_in_sums *sums;      // of this layer: what a refresh of its backskipping adds to; NULL: none is done
   bool causal;                    // self-attention sees earlier tokens only
+  // States that the sentences begin with and end with, of a layer that has any (tarn__layer_state_width()), as
+  // tarn__recurrence_carried() takes them; NULL: sentences begin with zeros.
+  tarn__tensor *start, *end;
   // Incremental decoding: caches of this layer in place of the above; see model/model.h. Row i of the step appends row
   // first_row + i to self_cache and sees its rows history[ranges[2 i]] .. history[ranges[2 i + 1] - 1], which are those
   // of its hypothesis in the order of time, its own the last of them.
@@ -128,7 +131,8 @@ typedef struct tarn__mixer_entry {
   bool decodes;     // it has a form for incremental decoding
   bool attends;     // cross-attention follows it in a decoder that has an encoder
   bool pairs;       // it compares pairs of tokens by queries and keys, which a position scheme may turn or add to
-  bool sequential;  // a token reads what the token before it wrote: a step cannot have two tokens of one hypothesis
+  bool sequential;  // a token reads what the token before it wrote: a step cannot have two tokens of one hypothesis.
+                    // What it keeps of a token (cache_width) is a state, from which whole sentences can begin too
   // Declares the parameters, those of cross-attention among them (tarn__cross_declare()), and returns the mixer's own
   // structure from the arena (tarn__declare_struct()), or NULL.
   void *(*declare)(tarn__declare *declare, const void *keys);
@@ -265,6 +269,8 @@ void tarn__layer_build(const tarn__block_run *run, const tarn__layer_weights *we
 // Numbers that a decoder layer keeps while decoding: of every target token, and of every source token. 0: nothing.
 int64_t tarn__layer_cache_width(const tarn__layer_weights *weights, int64_t d_model);
 int64_t tarn__layer_cross_width(const tarn__layer_weights *weights, int64_t d_model);
+// Numbers of the state that a layer can carry from sentence to sentence, where these are windows of one text; 0: none.
+int64_t tarn__layer_state_width(const tarn__layer_weights *weights, int64_t d_model);
 // Rows of its hypothesis that a token sees while decoding, its own counted; INT64_MAX: all.
 int64_t tarn__layer_history(const tarn__layer_weights *weights);
 

@@ -36,6 +36,10 @@ int64_t tarn__layer_cache_width(const tarn__layer_weights *weights, int64_t d_mo
   return mixer->cache_width ? mixer->cache_width(weights->kind->mixer.keys, d_model) : 0;
 }
 
+int64_t tarn__layer_state_width(const tarn__layer_weights *weights, int64_t d_model) {
+  return tarn__mixer_of(weights->kind)->sequential ? tarn__layer_cache_width(weights, d_model) : 0;
+}
+
 int64_t tarn__layer_history(const tarn__layer_weights *weights) {
   const tarn__mixer_entry *mixer = tarn__mixer_of(weights->kind);
   if (!mixer->cache_width) return 1;

@@ -77,7 +77,9 @@ typedef struct tarn__checkpoint_extra {
   const char *valid_hash;          // of what validation is done with; NULL: not said
   const char *set_hashes;          // of the scored sets, in their order; NULL: there are none
   const tarn__progress *progress;  // NULL: the model only, without moments
-  bool dense;                      // store frozen parameters too, for other tools
+  const tarn__stored *states;      // [state_count] further tensors of the training (train/carried.h)
+  size_t state_count;
+  bool dense;  // store frozen parameters too, for other tools
 } tarn__checkpoint_extra;
 
 // Writes a checkpoint atomically: on any failure, or a kill at any moment, an older file stays as it was.

@@ -30,7 +30,8 @@ static bool is_state(const char *name) {
   return strncmp(name, TARN__TENSOR_HELPER, strlen(TARN__TENSOR_HELPER)) == 0 ||
          strncmp(name, TARN__TENSOR_MOMENT1, strlen(TARN__TENSOR_MOMENT1)) == 0 ||
          strncmp(name, TARN__TENSOR_MOMENT2, strlen(TARN__TENSOR_MOMENT2)) == 0 ||
-         strncmp(name, TARN__TENSOR_SUM, strlen(TARN__TENSOR_SUM)) == 0;
+         strncmp(name, TARN__TENSOR_SUM, strlen(TARN__TENSOR_SUM)) == 0 ||
+         strncmp(name, TARN__TENSOR_STATE, strlen(TARN__TENSOR_STATE)) == 0;
 }
 
 // Only what is trained; the frozen weights of a dense file stay bit by bit what they are.

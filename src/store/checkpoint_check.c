@@ -74,9 +74,11 @@ static tarn_status mark_param(bool *known, const tarn__checkpoint_file *file, co
   return param->init.kind == TARN__INIT_SIGNS ? mark_matrix(known, tensors, param) : TARN_STATUS_OK;
 }
 
-// Backskipping's own parameters and their moments: only a model that trains has them, so that the name must do.
+// Backskipping's own parameters and their moments, and carried states: only a model that trains has them, so that the
+// name must do.
 static bool is_helper(const tarn__checkpoint_file *file, const char *name) {
   static const char *const states[] = {TARN__TENSOR_MOMENT1, TARN__TENSOR_MOMENT2};
+  if (strncmp(name, TARN__TENSOR_STATE, strlen(TARN__TENSOR_STATE)) == 0) return file->has_progress;
   for (size_t i = 0; i < sizeof states / sizeof *states; i++) {
     if (strncmp(name, states[i], strlen(states[i])) != 0) continue;
     name += strlen(states[i]);

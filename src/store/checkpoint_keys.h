@@ -27,6 +27,7 @@
 #define TARN__TENSOR_HELPER "backskip."            // begins the names of backskipping's own parameters
 #define TARN__TENSOR_MOMENT2 "optimiser.moment2."
 #define TARN__TENSOR_SUM "optimiser.sum."
+#define TARN__TENSOR_STATE "carried."  // and the layer: recurrent states between two windows (train.carry_state)
 
 #define TARN__CHECKPOINT_VERSION "1"
 

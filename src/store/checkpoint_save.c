@@ -126,6 +126,12 @@ static tarn_status add_parameters(contents *c, const tarn__model *model, const t
   return TARN_STATUS_OK;
 }
 
+static tarn_status add_states(contents *c, const tarn__checkpoint_extra *extra) {
+  TARN_TRY(tarn__grow(&c->tensors, &c->tensor_capacity, c->tensor_count + extra->state_count, sizeof *c->tensors));
+  for (size_t i = 0; i < extra->state_count; i++) c->tensors[c->tensor_count++] = extra->states[i];
+  return TARN_STATUS_OK;
+}
+
 static tarn_status add_vocab(contents *c, const char *name, const char *key, const tarn_vocab *vocab) {
   size_t size;
   const void *bytes = tarn_vocab_bytes(vocab, &size);
@@ -167,6 +173,7 @@ static tarn_status collect(contents *c, const tarn__model *model, const tarn__ch
   if (extra->set_hashes) TARN_TRY(add_text(c, TARN__KEY_SETS, extra->set_hashes));
   if (extra->progress) TARN_TRY(add_progress(c, extra->progress));
   TARN_TRY(add_parameters(c, model, extra));
+  if (extra->state_count > 0) TARN_TRY(add_states(c, extra));
   TARN_TRY(add_vocab(c, TARN__TENSOR_SOURCE_VOCAB, TARN__KEY_SOURCE_VOCAB, extra->source));
   if (extra->target != extra->source)
     TARN_TRY(add_vocab(c, TARN__TENSOR_TARGET_VOCAB, TARN__KEY_TARGET_VOCAB, extra->target));

@@ -128,9 +128,14 @@ static tarn_status add_epoch(readout *r, tarn_train *t, tarn__progress *next) {
         "stopped in the pass over the data, of which nothing is kept; begin it anew with: tarn train --resume %s",
         t->go_on);
     const tarn__loaded *loaded = tarn__loader_next(t->loader);
+    if (t->config->train.carry_state) {
+      TARN_TRY(tarn__carried_begin(&t->carried, next->index == 0));
+      t->stepper.carried = tarn__carried_at(&t->carried, loaded->number);
+    }
     TARN_TRY(tarn__stepper_states(&t->stepper, &rows, &loaded->batch));
     TARN_TRY(tarn__train_check_data(t));
     TARN_TRY(add_batch(r, rows, &loaded->batch));
+    if (t->config->train.carry_state) tarn__carried_advance(&t->carried);
     next->batches++;
     next->target_tokens += loaded->batch.predictions;
     next->window_target += loaded->batch.predictions;

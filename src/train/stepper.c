@@ -46,7 +46,8 @@ static tarn_status plan_largest(tarn__stepper *s, const tarn__stepper_bounds *bo
                  .longest = bounds->longest_target,
                  .offsets = target_offsets},
       .predictions = tarn__task_most_predictions(s->model->config, bounds->target_rows, bounds->sentences)};
-  tarn__model_shortcuts shortcuts = {0};
+  const tarn__model_carried carried = {.rows = bounds->sentences};
+  tarn__model_shortcuts shortcuts = {.carried = s->model->config->train.carry_state ? &carried : NULL};
   tarn__tensor *result, *answers;
   if (training && s->cache) {
     TARN_TRY(build_bottom(s, &largest.source, &result));
@@ -158,7 +159,7 @@ static tarn_status run_graph(tarn__stepper *s, bool training, double begin) {
 
 static tarn_status compute(tarn__stepper *s, tarn__stepper_loss *loss, const tarn__batch *batch, bool training) {
   double begin = tarn__profile_clock(s->exec.profile);
-  tarn__model_shortcuts shortcuts = {0};
+  tarn__model_shortcuts shortcuts = {.carried = s->carried};
   bool cached = training && s->cache;
   if (cached) TARN_TRY(read_cache(s, &shortcuts, batch));
   if (training) {
@@ -203,7 +204,8 @@ static tarn_status run_planned(tarn__stepper *s) {
 tarn_status tarn__stepper_states(tarn__stepper *stepper, const void **rows, const tarn__batch *batch) {
   stepper->exec.profile = stepper->profile;
   tarn__model_begin(stepper->model, &stepper->graph, false, stepper->exec.threads);
-  tarn__tensor *result = tarn__model_build_states(stepper->model, &stepper->graph, &batch->target);
+  const tarn__model_shortcuts shortcuts = {.carried = stepper->carried};
+  tarn__tensor *result = tarn__model_build_states(stepper->model, &stepper->graph, &batch->target, &shortcuts);
   TARN_TRY(tarn__graph_plan(&stepper->graph));
   TARN_TRY(run_planned(stepper));
   *rows = result->data;

@@ -24,6 +24,7 @@ typedef struct tarn__stepper {
   // Where the device cannot read the cache's file: the rows of a batch, and room to collect them in.
   tarn__param cache_rows;
   tarn__host_room cache_room;
+  const tarn__model_carried *carried;  // states that the next batch begins with; set it before; NULL: it carries none
   bool skip[TARN__STACKS][TARN_CONFIG_LAYERS];  // layers that the batch being trained on leaves out
   double grad_scale;  // 1 / target tokens of the whole update; set it before computing gradients
   double smoothing;

@@ -93,6 +93,7 @@ static tarn_status open_data(tarn_train *t) {
   options.max_sentences = config->train.max_sentences;
   options.longest = config->model.max_length;
   options.seed = (uint64_t)config->train.seed;
+  if (config->train.carry_state) options.tracks = config->train.accumulate * t->comm->size;
   TARN_TRY(tarn__task_batches(&options, config, &t->shard, t->target));
   tarn_status status = tarn__batcher_open(&t->batcher, &t->shard, &options);
   if (status != TARN_STATUS_OK) return tarn__fail_prefix(status, "%s: ", t->shard.path);
@@ -114,6 +115,14 @@ static void training_bounds(const tarn_train *t, tarn__stepper_bounds *bounds) {
   if (bounds->longest_target > longest) bounds->longest_target = longest;
 }
 
+// Of the training and of a validation, which opens its own.
+static size_t carried_bytes(const tarn_train *t) {
+  const int64_t tracks = tarn__batcher_tracks(t->batcher);
+  if (tracks == 0) return 0;
+  return tarn__carried_bytes(t->model, tracks, t->config->train.accumulate, t->comm->size) +
+         tarn__carried_bytes(t->model, tracks, 1, 1);
+}
+
 static tarn_status make_plan(tarn_train *t) {
   tarn__dtype dtype = t->config->train.precision == TARN_PRECISION_BF16 ? TARN__BF16 : TARN__F32;
   TARN_TRY(tarn__model_open(&t->model, t->config, tarn_vocab_size(t->source), tarn_vocab_size(t->target), dtype, true));
@@ -128,7 +137,7 @@ static tarn_status make_plan(tarn_train *t) {
                             .longest_target = bounds.longest_target,
                             .source_tokens = t->shard.source_tokens};
   TARN_TRY(tarn__plan_run(&t->plan, t->model, &batch, &t->shard, t->threads));
-  const size_t sums = tarn__gradient_sum_bytes(t->model, t->comm->size);
+  const size_t sums = tarn__gradient_sum_bytes(t->model, t->comm->size) + carried_bytes(t);
   t->plan.program_bytes += sums;
   t->plan.total_bytes += sums;
   return TARN_STATUS_OK;
@@ -175,6 +184,9 @@ static tarn_status take_memory(tarn_train *t) {
   tarn__stepper_bounds valid = {0};
   training_bounds(t, &train);
   const bool scores = tarn__train_scoring_bounds(t, &valid);
+  if (t->config->train.carry_state)
+    TARN_TRY(tarn__carried_open(&t->carried, t->model, t->comm, tarn__batcher_tracks(t->batcher),
+                                t->config->train.accumulate));
   bool cached = t->config->train.cache_frozen;
   if (cached) TARN_TRY(tarn__frozen_cache_open(&t->cache, t->model, &t->shard));
   TARN_TRY(tarn__stepper_open(&t->stepper, t->model, &train, scores ? &valid : NULL, cached ? &t->cache : NULL,
@@ -251,6 +263,7 @@ static tarn_status load_state(tarn_train *t, const tarn__checkpoint_file *file, 
   t->progress = file->progress;
   if (!load) return TARN_STATUS_OK;
   TARN_TRY(tarn__checkpoint_file_load(file, t->model, true));
+  if (t->config->train.carry_state && t->progress.index > 0) TARN_TRY(tarn__carried_load(&t->carried, &file->tensors));
   return tarn__batcher_seek(t->batcher, t->progress.epoch, t->progress.index);
 }
 
@@ -408,6 +421,7 @@ void tarn_train_close(tarn_train **train) {
   if (!t) return;
   tarn__run_log_close(&t->session.log);
   tarn__gradient_sum_close(&t->gradient_sum);
+  tarn__carried_close(&t->carried);
   tarn__stepper_close(&t->stepper);
   tarn__frozen_cache_close(&t->cache);
   tarn__train_close_scoring(t);

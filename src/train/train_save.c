@@ -14,6 +14,9 @@ static tarn_status write_file(tarn_train *t, const char *path, bool with_state) 
                                   .valid_hash = t->validator ? tarn__validator_hash(t->validator) : NULL,
                                   .set_hashes = *sets ? sets : NULL,
                                   .progress = with_state ? &t->progress : NULL};
+  // An epoch begins without states.
+  if (with_state && t->config->train.carry_state && t->progress.index > 0)
+    extra.states = tarn__carried_stored(&t->carried, &extra.state_count);
   double begin = tarn__profile_clock(t->profile);
   TARN_TRY(tarn__checkpoint_save(path, t->model, &extra));
   TARN_TRY(tarn__profile_work(t->profile, "checkpoints", begin));

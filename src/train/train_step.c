@@ -28,6 +28,7 @@ static tarn_status take_batch(const tarn_train *t, const tarn__loaded **loaded) 
 static tarn_status train_on(tarn_train *t, tarn__stepper_loss *loss, const tarn__loaded *loaded, int64_t batches) {
   *loss = (tarn__stepper_loss){0};
   if (loaded->predictions == 0) return TARN_STATUS_OK;
+  if (t->config->train.carry_state) t->stepper.carried = tarn__carried_at(&t->carried, loaded->number);
   t->stepper.grad_scale = 1.0 / (double)loaded->predictions;
   return tarn__stepper_train(&t->stepper, loss, &loaded->batch, batches + loaded->number);
 }
@@ -39,6 +40,8 @@ static tarn_status add_gradients(tarn_train *t, tarn__progress *next, tarn__step
                                  const tarn__loaded **last) {
   *sum = (tarn__stepper_loss){0};
   int64_t source_tokens = 0;
+  const bool carries = t->config->train.carry_state;
+  if (carries) TARN_TRY(tarn__carried_begin(&t->carried, next->index == 0));
   do {
     tarn__stepper_loss loss;
     TARN_TRY(take_batch(t, last));
@@ -54,6 +57,7 @@ static tarn_status add_gradients(tarn_train *t, tarn__progress *next, tarn__step
     source_tokens += batch->source.rows + batch->target.rows - batch->predictions;
   } while (!(*last)->last);
   TARN_TRY(tarn__train_sum(t, &sum->loss, &sum->watched, &source_tokens));
+  if (carries) TARN_TRY(tarn__carried_share(&t->carried));
   if (!isfinite(sum->loss)) return tarn__train_fail(t, next->update + 1, "the loss", NOT_FINITE);
   next->batches += (*last)->batches;
   next->source_tokens += source_tokens;
@@ -152,6 +156,7 @@ tarn_status tarn__train_step(tarn_train *t, tarn__train_update_result *result) {
   next.seconds += seconds;
   next.window_seconds += seconds;
   t->progress = next;
+  if (t->config->train.carry_state) tarn__carried_advance(&t->carried);
   t->epoch_batches = last->next_batches;
   return tarn__profile_unit(t->profile, "update", begin);
 }

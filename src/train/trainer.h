@@ -7,6 +7,7 @@
 #include "optim/adam.h"
 #include "store/checkpoint.h"
 #include "tarn/train.h"
+#include "train/carried.h"
 #include "train/gradient_sum.h"
 #include "train/readout.h"
 #include "train/run_dir.h"
@@ -56,6 +57,7 @@ struct tarn_train {
   tarn__validator *validator;               // NULL: no validation
   tarn__validator *sets[TARN_CONFIG_SETS];  // of config->sets
   tarn__frozen_cache cache;                 // open if train.cache_frozen, filled when the training runs
+  tarn__carried carried;                    // open if train.carry_state
   tarn__stepper stepper;
   tarn__gradient_sum gradient_sum;
   void *moments;  // memory of all parameters' moments

@@ -9,6 +9,7 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "task/task.h"
+#include "train/carried.h"
 #include "train/set_measure.h"
 #include "train/shard_check.h"
 
@@ -27,6 +28,8 @@ struct tarn__validator {
 
 static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
 
+static bool carries(const tarn__validator *v) { return v->model->config->train.carry_state; }
+
 static tarn_status open_batcher(tarn__validator *v) {
   const tarn_config *config = v->model->config;
   tarn__batcher_options options;
@@ -40,6 +43,12 @@ static tarn_status open_batcher(tarn__validator *v) {
   int64_t longest = larger(v->shard.longest_source, v->shard.longest_target + (options.first >= 0 ? 1 : 0));
   if (longest > options.longest) longest = options.longest;
   if (longest > options.max_tokens) options.max_tokens = longest;
+  if (carries(v)) {
+    options.tracks = 1;
+    options.max_sentences = larger(v->shard.pairs / TARN__VALIDATOR_WINDOWS, 1);
+    if (config->train.max_sentences > 0 && config->train.max_sentences < options.max_sentences)
+      options.max_sentences = config->train.max_sentences;
+  }
   tarn_status status = tarn__batcher_open(&v->batcher, &v->shard, &options);
   if (status != TARN_STATUS_OK) return tarn__fail_prefix(status, "%s: ", v->shard.path);
   return TARN_STATUS_OK;
@@ -62,6 +71,8 @@ static void make_hashes(tarn__validator *v) {
   // Which sentences are left out follows from their lengths, so that their number says which.
   snprintf(all, sizeof all, "%s %" PRId64, v->shard.hash, v->shard.pairs - tarn__batcher_left_out(v->batcher));
   if (*v->finish) snprintf(all + strlen(all), sizeof all - strlen(all), " %s", v->finish);
+  if (carries(v))
+    snprintf(all + strlen(all), sizeof all - strlen(all), " %" PRId64 " tracks", tarn__batcher_tracks(v->batcher));
   tarn__hash(v->loss_hash, all, strlen(all));
   snprintf(all, sizeof all, "%s %s", v->loss_hash, tarn__validator_bleu_hash(v));
   tarn__hash(v->hash, all, strlen(all));
@@ -139,8 +150,19 @@ static tarn_status check_stop(const volatile sig_atomic_t *stop) {
   return TARN_STATUS_OK;
 }
 
+static tarn_status evaluate(tarn__validator *v, tarn__stepper_loss *loss, tarn__stepper *stepper,
+                            const tarn__batch *batch, tarn__carried *carried, bool first) {
+  if (!carries(v)) return tarn__stepper_evaluate(stepper, loss, batch);
+  TARN_TRY(tarn__carried_begin(carried, first));
+  stepper->carried = tarn__carried_at(carried, 0);
+  const tarn_status status = tarn__stepper_evaluate(stepper, loss, batch);
+  stepper->carried = NULL;
+  tarn__carried_advance(carried);
+  return status;
+}
+
 static tarn_status run_batches(tarn__validator *v, tarn__validation *result, tarn__stepper *stepper,
-                               const volatile sig_atomic_t *stop) {
+                               const volatile sig_atomic_t *stop, tarn__carried *carried) {
   const tarn__task *task = tarn__config_task(v->model->config);
   tarn__task_tally tally = v->empty;
   TARN_TRY(tarn__batcher_seek(v->batcher, 0, 0));
@@ -150,7 +172,7 @@ static tarn_status run_batches(tarn__validator *v, tarn__validation *result, tar
     tarn__batch batch;
     tarn__stepper_loss loss;
     tarn__batcher_next(v->batcher, &batch);
-    TARN_TRY(tarn__stepper_evaluate(stepper, &loss, &batch));
+    TARN_TRY(evaluate(v, &loss, stepper, &batch, carried, b == 0));
     tally.loss += loss.loss;
     tally.watched += loss.watched;
     tally.predictions += batch.predictions;
@@ -162,12 +184,23 @@ static tarn_status run_batches(tarn__validator *v, tarn__validation *result, tar
   return isfinite(tally.loss) ? task->scores(result->scores, &tally) : TARN_STATUS_OK;
 }
 
+// With states of its own, so that those of the training stay.
+static tarn_status run_all(tarn__validator *v, tarn__validation *result, tarn__stepper *stepper,
+                           const volatile sig_atomic_t *stop) {
+  tarn__comm alone = {.kind = &tarn__comm_self, .size = 1};
+  tarn__carried carried = {0};
+  if (carries(v)) TARN_TRY(tarn__carried_open(&carried, v->model, &alone, tarn__batcher_tracks(v->batcher), 1));
+  const tarn_status status = run_batches(v, result, stepper, stop, &carried);
+  tarn__carried_close(&carried);
+  return status;
+}
+
 tarn_status tarn__validator_run(tarn__validator *validator, tarn__validation *result, tarn__stepper *stepper,
                                 const volatile sig_atomic_t *stop) {
   *result = (tarn__validation){0};
   for (int m = 0; m < TARN_METRIC_COUNT; m++) result->scores[m] = NAN;
   double begin = tarn__seconds();
-  TARN_TRY(run_batches(validator, result, stepper, stop));
+  TARN_TRY(run_all(validator, result, stepper, stop));
   const tarn__set_measure *measure;
   for (int i = 0; (measure = tarn__set_measure_at(i)) != NULL; i++)
     if (validator->own[i]) TARN_TRY(measure->run(validator->own[i], result, stepper, stop));

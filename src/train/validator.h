@@ -51,6 +51,10 @@ tarn_status tarn__validator_check(const tarn__validator *validator) TARN_CHECKED
 // Makes the bounds of a stepper's batches (zero: of none) wide enough for its own.
 void tarn__validator_bounds(const tarn__validator *validator, tarn__stepper_bounds *bounds);
 
+// With train.carry_state windows go on with those before them, in as many tracks as a batch of the training takes, but
+// so few that at most one window in TARN__VALIDATOR_WINDOWS begins without one before it.
+enum { TARN__VALIDATOR_WINDOWS = 64 };
+
 // Validates the model as it is, in the workspace of the stepper. Stops with TARN_STATUS_INTERRUPTED soon after *stop
 // becomes other than 0 (NULL: never).
 tarn_status tarn__validator_run(tarn__validator *validator, tarn__validation *result, tarn__stepper *stepper,

@@ -46,7 +46,7 @@ static int64_t run(const tarn__model *model, const tarn__stored *ids, const tarn
 
   tarn__model_begin(model, &graph, false, 1);
   const tarn__device *device = graph.device;
-  tarn__tensor *x = tarn__model_build_states(model, &graph, &packed);
+  tarn__tensor *x = tarn__model_build_states(model, &graph, &packed, NULL);
   if (head && !weights->norm.use.part) {
     x = tarn__select_rows(&graph, x, tarn__graph_input(&graph, SENTENCES, offsets, "first tokens"));
     x = tarn__tanh(&graph, tarn__linear(&graph, x, weights->dense.weight, weights->dense.bias, TARN__IDENTITY));

@@ -162,6 +162,8 @@ static const variant variants[] = {
      {"encoder.layers=R R L", "model.frozen_embeddings=encoder", "model.embeddings=none", "model.embedding_dropout=0",
       "kinds.R.dropout=0", "train.cache_frozen=yes"}},
     {"text", "text.yaml", 2e-6, 2e-3, {"train.threads=1"}},
+    // Tracks are those of the update, whoever reads them.
+    {"carried", "carried.yaml", 2e-6, 2e-3, {"train.threads=1"}},
     // Masks are those of the sentence, whichever rank has it.
     {"masked", "masked.yaml", 2e-6, 2e-3, {"train.threads=1"}},
 };
@@ -332,6 +334,23 @@ static void assert_lines(int size, const char *words) {
     if (!strstr(ranks[r].line, words)) fail_msg("rank %d: \"%s\" does not say \"%s\"", r, ranks[r].line, words);
 }
 
+// States that are carried from update to update are saved by rank 0, and each rank takes its own.
+static void carried_states_are_saved(void **state) {
+  (void)state;
+  const char *keys[] = {"train.accumulate=2"};
+  prepare(2, "carried.yaml", "carried-once", keys, 1);
+  go(2);
+  must_end(2, TARN_STATUS_OK);
+  train_in_pieces(2, "carried.yaml", "carried-pieces", 3, keys, 1);
+  assert_same_tensors("carried-once", "carried-pieces", TARN__CHECKPOINT_LAST);
+  assert_same_log("carried-once", "carried-pieces");
+  // Four batches read the text together. With other ranks there would be other tracks.
+  prepare(1, NULL, "carried-pieces", (const char *const[]){"train.max_updates=14"}, 1);
+  go(1);
+  must_end(1, TARN_STATUS_DATA);
+  assert_lines(1, "and this training reads it in");
+}
+
 static void numbers_that_are_none_end_all(void **state) {
   (void)state;
   prepare(3, tiny, "nan", (const char *const[]){"train.precision=fp32"}, 1);
@@ -474,6 +493,17 @@ static void ranks_on_a_device_apart_are_the_same(void **state) {
   assert_same_run(runs[0], runs[1]);
 }
 
+static const char carried_config[] =
+    "model: { d_model: 16, positions: none, dropout: 0.1 }\n"
+    "decoder: { layers: C E }\n"
+    "kinds:\n"
+    "  C: { mixer: lstm, ffn: 0 }\n"
+    "  E: { mixer: esn, ffn: 32 }\n"
+    "data: { vocab: vocab, train: stream, valid: stream.valid }\n"
+    "train: { carry_state: yes, max_updates: 12, lr: 0.01, warmup: 4, max_tokens: 40, save_every: 5, keep_last: 2,\n"
+    "         log_every: 2, clip_norm: 1 }\n"
+    "valid: { every: 4 }\n";
+
 static const char text_config[] =
     "model: { d_model: 16, dropout: 0.2, output_bias: yes }\n"
     "decoder: { layers: L R }\n"
@@ -503,6 +533,9 @@ static const char ridge_config[] =
 
 static int open_all(void **state) {
   if (tiny_open(state) != 0) return -1;
+  make_stream_shard("stream", 3003, 8, TINY_VOCAB, 7);
+  make_stream_shard("stream.valid", 400, 8, TINY_VOCAB, 8);
+  sandbox_write("carried.yaml", carried_config, strlen(carried_config));
   make_text_shard("text", 120, TINY_VOCAB, 7);
   make_text_shard("text.valid", 12, TINY_VOCAB, 8);
   sandbox_write("text.yaml", text_config, strlen(text_config));
@@ -522,6 +555,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(ranks_learn_what_accumulation_learns),
       cmocka_unit_test(the_same_ranks_give_the_same_bits),
+      cmocka_unit_test(carried_states_are_saved),
       cmocka_unit_test(any_rank_may_ask_to_save),
       cmocka_unit_test(others_do_not_ask_to_save_by_their_clock),
       cmocka_unit_test(limits_are_reached_together),

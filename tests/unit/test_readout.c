@@ -221,7 +221,7 @@ static void regress(double *w, double *b, double *shares, const char *run, int64
                            .offsets = offsets};
     tarn__graph graph = {0};
     tarn__graph_begin(&graph, &tarn__device_reference, TARN__F64, false, 1);
-    tarn__tensor *states = tarn__model_build_states(c->model, &graph, &packed);
+    tarn__tensor *states = tarn__model_build_states(c->model, &graph, &packed, NULL);
     must(tarn__graph_plan(&graph));
     void *room;
     must(tarn__alloc(&room, TARN__MEMORY_OTHER, graph.workspace_bytes, 1));

@@ -77,15 +77,23 @@ tarn__recurrent_weights *tarn__recurrent_declare(tarn__declare *declare, const t
   return weights;
 }
 
+// The states of all rows.
+static tarn__tensor *recur(const tarn__block_run *run, const tarn__recurrent_weights *weights, tarn__tensor *gates) {
+  if (run->incremental)
+    return tarn__recurrence_rows(run->graph, gates, run->self_cache, run->first_row, run->history, run->history_ranges,
+                                 weights->cell[0], weights->spec);
+  if (run->start)
+    return tarn__recurrence_carried(run->graph, gates, run->offsets, weights->cell[0], weights->spec, run->start,
+                                    run->end);
+  return tarn__recurrence(run->graph, gates, run->offsets, weights->cell, weights->spec);
+}
+
 void tarn__recurrent_build(const tarn__block_run *run, const void *memory, const tarn_kind *kind,
                            tarn__stream *stream) {
   const tarn__recurrent_weights *weights = memory;
   tarn__tensor *x = tarn__stream_enter(run->graph, stream, &weights->norm, kind->norm);
   tarn__tensor *gates = weights->in.weight ? tarn__project(run->graph, x, &weights->in, TARN__IDENTITY) : x;
-  tarn__tensor *states = run->incremental
-                             ? tarn__recurrence_rows(run->graph, gates, run->self_cache, run->first_row, run->history,
-                                                     run->history_ranges, weights->cell[0], weights->spec)
-                             : tarn__recurrence(run->graph, gates, run->offsets, weights->cell, weights->spec);
+  tarn__tensor *states = recur(run, weights, gates);
   tarn__tensor *y = weights->out.weight ? tarn__project(run->graph, states, &weights->out, TARN__IDENTITY) : states;
   tarn__stream_leave(run->graph, stream, y, kind->dropout, &weights->norm, kind->norm);
 }

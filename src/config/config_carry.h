@@ -1,0 +1,12 @@
+// What a description must be for recurrent states to be carried from window to window (train.carry_state).
+#ifndef TARN_CONFIG_CONFIG_CARRY_H
+#define TARN_CONFIG_CONFIG_CARRY_H
+
+#include "config/yaml_tree.h"
+#include "tarn/config.h"
+
+// A language model with a recurrent layer, all of whose layers run in every step. Fails with USAGE and a line that
+// names the key. That the data are windows of a stream is seen when they are opened (train/shard_check.h).
+tarn_status tarn__config_check_carry(const tarn_config *config, const tarn__yaml_node *root) TARN_CHECKED;
+
+#endif
