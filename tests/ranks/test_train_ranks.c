@@ -501,7 +501,7 @@ static const char carried_config[] =
     "  E: { mixer: esn, ffn: 32 }\n"
     "data: { vocab: vocab, train: stream, valid: stream.valid }\n"
     "train: { carry_state: yes, max_updates: 12, lr: 0.01, warmup: 4, max_tokens: 40, save_every: 5, keep_last: 2,\n"
-    "         log_every: 2, clip_norm: 1 }\n"
+    "         log_every: 1, clip_norm: 1 }\n"
     "valid: { every: 4 }\n";
 
 static const char text_config[] =
