@@ -165,7 +165,7 @@ int cmd_prepare(int argc, char **argv) {
       {"min-tokens", CLI_INT, &g.min_tokens, "N", "leave out shorter sentences; with the end of sentence (default 2)",
        2, 1 << 24},
       {"max-tokens", CLI_INT, &g.max_tokens, "N",
-       "longest sentence with its end of sentence (default 1024, or N of --pack if more)", 2, 1 << 24},
+       "longest sentence with its end of sentence (default 1024, or N of --pack if that is greater)", 2, 1 << 24},
       {"overlong", CLI_TEXT, &g.overlong, "WHAT", "truncate (default), drop or refuse sentences that are longer", 0, 0},
       {"stream", CLI_INT, &options.stream, "N", "windows of N tokens of the text, over its line ends; 0: sentences", 0,
        1 << 24},

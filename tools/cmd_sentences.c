@@ -10,7 +10,7 @@ static const cli_command COMMAND = {
     "sentences", "FILE...", "Split text into sentences, one a line.",
     "By rules, with lists of abbreviations of the language. No sentence goes over the end of a line, except with\n"
     "--wrapped. tarn prepare --text takes the output, and drops sentences that are too short or too long; with --pack\n"
-    "it takes empty lines for ends of documents, which --documents keeps."};
+    "it takes an empty line as the end of a document; --documents writes those."};
 
 // Behind sentences on standard output the summary would be taken for one of them.
 static void print_result(FILE *file, const tarn_sentences_result *r, bool json) {
@@ -34,7 +34,7 @@ int cmd_sentences(int argc, char **argv) {
       {"wrapped", CLI_FLAG, &options.wrapped, NULL, "lines are parts of a paragraph, which ends at an empty line", 0,
        0},
       {"documents", CLI_FLAG, &options.documents, NULL,
-       "keep an empty line where documents end: at empty lines of the text and between files", 0, 0},
+       "write an empty line where a document ends: at each empty line of the text and between files", 0, 0},
       {"strict", CLI_FLAG, &options.strict, NULL, "refuse invalid UTF-8 instead of replacing it by U+FFFD", 0, 0},
       {"json", CLI_FLAG, &json, NULL, "print the summary as JSON", 0, 0},
       {0}};

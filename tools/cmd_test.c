@@ -70,8 +70,8 @@ int cmd_test(int argc, char **argv) {
        0},
       {"text", CLI_TEXT, &options.text, "FILE", "text for a language model, in place of a source and a reference", 0,
        0},
-      {"window", CLI_INT, &options.window, "N", "with --stride: tokens of a window, 0: model.max_length", 0, 10000000},
-      {"stride", CLI_INT, &options.stride, "N", "tokens that a window moves on over the text; 0: score lines", 0,
+      {"window", CLI_INT, &options.window, "N", "with --stride: tokens of a window; 0: model.max_length", 0, 10000000},
+      {"stride", CLI_INT, &options.stride, "N", "tokens by which a window advances; 0: score line by line", 0,
        10000000},
       {"beam", CLI_INT, &beam, "N", "hypotheses kept, 1 for greedy; 0 (the default): the run's translate.beam", 0,
        1024},
@@ -92,11 +92,11 @@ int cmd_test(int argc, char **argv) {
     code = cli_usage(&COMMAND, "--window and --stride are for --text");
   if (code < 0 && options.window && !options.stride) code = cli_usage(&COMMAND, "--window needs --stride");
   if (code < 0 && options.text && beam != CLI_NO_INT)
-    code = cli_usage(&COMMAND, "--text scores a text and searches none, so it takes no --beam");
+    code = cli_usage(&COMMAND, "--text scores a text without a search, so it takes no --beam");
   if (code < 0 && options.labelled && beam != CLI_NO_INT)
-    code = cli_usage(&COMMAND, "--labelled tells labels and searches none, so it takes no --beam");
+    code = cli_usage(&COMMAND, "--labelled predicts labels without a search, so it takes no --beam");
   if (code < 0 && options.blimp && beam != CLI_NO_INT)
-    code = cli_usage(&COMMAND, "--blimp scores sentences and searches none, so it takes no --beam");
+    code = cli_usage(&COMMAND, "--blimp scores sentences without a search, so it takes no --beam");
   if (code < 0 && model.overlong && !options.blimp && !options.text)
     code = cli_usage(&COMMAND, "--overlong is for --blimp and --text; sources are always cut to what the model takes");
   if (code < 0 && model.overlong && options.stride)

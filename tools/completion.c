@@ -35,7 +35,6 @@ static const char *word_below(const cli_command *command) {
 }
 
 // --- bash
-// -------------------------------------------------------------------------------------------------------------
 
 static void bash_begin(FILE *file) { fputs("# Completion of tarn for bash.\ndeclare -A _tarn_table=(\n", file); }
 
@@ -91,7 +90,6 @@ static void bash_end(FILE *file) {
 }
 
 // --- zsh
-// --------------------------------------------------------------------------------------------------------------
 
 static void zsh_begin(FILE *file) {
   fputs("#compdef tarn\nlocal -a commands below arguments\ninteger depth=1\n", file);
@@ -140,7 +138,6 @@ static void zsh_end(FILE *file) {
 }
 
 // --- fish
-// -------------------------------------------------------------------------------------------------------------
 
 static void fish_begin(FILE *file) {
   fputs(

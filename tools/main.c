@@ -99,7 +99,7 @@ static int print_help(void) {
   commands_visit(print_summary, NULL);
   printf(
       "\ntarn help COMMAND, tarn COMMAND -h   what a command does, its options and their defaults\n"
-      "tarn version, tarn -v               build, instruction set, threads and libraries\n");
+      "tarn version, tarn -v                build, instruction set, threads and libraries\n");
   return CLI_OK;
 }
 

@@ -9,7 +9,6 @@
 #include "tarn/version.h"
 
 // --- manual pages, in the language of man(7)
-// --------------------------------------------------------------------------
 
 // A line of text: nothing in it is a request, and dashes are those that a shell reads.
 static void print_line(FILE *file, const char *text, size_t length) {
@@ -102,7 +101,7 @@ static void print_command(FILE *file, const cli_command *command, const cli_opti
     cli_option_help(help, option);
     print_option(file, option->name, option->argument, help);
   }
-  print_option(file, "help", NULL, "print this text");
+  print_option(file, "help", NULL, "print the help of the command");
   print_exit_status(file);
   fputs(".SH SEE ALSO\n.BR tarn (1)\n", file);
 }
@@ -125,7 +124,6 @@ static void print_entry(FILE *file, const cli_command *command) {
 }
 
 // --- the files
-// --------------------------------------------------------------------------------------------------------
 
 typedef struct pages {
   const char *folder;

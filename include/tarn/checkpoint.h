@@ -85,7 +85,8 @@ TARN_API tarn_status tarn_checkpoint_info_open(tarn_checkpoint_info **info, cons
 TARN_API void tarn_checkpoint_info_close(tarn_checkpoint_info **info);
 
 // Writes the mean of the trained parameters of `count` checkpoints of one training, as a checkpoint without the
-// optimiser's state. Fails with DATA unless their descriptions, vocabularies and frozen weights are the same.
+// optimiser's state. Fails with USAGE (no path), DATA unless their descriptions, vocabularies and frozen weights are
+// the same, IO or MEMORY.
 TARN_API tarn_status tarn_checkpoint_average(const char *output, const char *const *paths, size_t count) TARN_CHECKED;
 
 // Layers to leave out of a trained model, which works best if it was trained with LayerDrop (Fan, Grave and Joulin

@@ -46,7 +46,8 @@ TARN_API tarn_status tarn_classifier_open(tarn_classifier **classifier, const ch
 TARN_API void tarn_classifier_close(tarn_classifier **classifier);
 // The file that was opened; valid until close.
 TARN_API const char *tarn_classifier_path(const tarn_classifier *classifier);
-// Number of classes, or 0 for a regression model; and the name of a class, valid until close.
+// Number of classes, or 0 for a regression model; and the name of class `label`, 0 .. classes - 1, valid until close
+// ("" for another number).
 TARN_API int32_t tarn_classifier_classes(const tarn_classifier *classifier);
 TARN_API const char *tarn_classifier_label(const tarn_classifier *classifier, int32_t label);
 
@@ -64,8 +65,8 @@ typedef struct tarn_classify_result {
 typedef tarn_status (*tarn_classify_sink)(void *user, int64_t number, const tarn_classify_result *result);
 
 // Classifies the lines of a text file, or of a pipe or device ("-": standard input), in order: one sentence per line,
-// or two separated by a tab. Fails with IO, DATA (more than one tab, a sentence without a token, what `strict` and
-// `overlong` refuse), NUMERIC (the model gives no numbers) or MEMORY.
+// or two separated by a tab. Fails with IO, DATA (a file that is not text, more than one tab, a sentence without a
+// token, what `strict` and `overlong` refuse), NUMERIC (a result is not finite), MEMORY, or what the sink returns.
 TARN_API tarn_status tarn_classifier_file(tarn_classifier *classifier, const char *path, tarn_classify_sink sink,
                                           void *user) TARN_CHECKED;
 

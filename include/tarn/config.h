@@ -344,8 +344,8 @@ typedef struct tarn_config_train {
   // the training are the same without it [no]
   bool cache_frozen;
   // Of a language model with recurrent layers: the windows of a stream are read in order, in parallel tracks, and each
-  // begins with the recurrent states that the one before it ended with; no gradient flows from window to window
-  // (truncated backpropagation through time) [no]
+  // begins with the recurrent states with which the one before it ended; no gradient flows from window to window
+  // (truncated backpropagation through time; docs/data.md) [no]
   bool carry_state;
   const char *init_from;      // run directory or checkpoint whose weights a new training starts from; else they are
                               // random [none]
@@ -414,7 +414,7 @@ typedef struct tarn_config {
 TARN_API tarn_status tarn_config_read(tarn_config **out, const char *path, const char *const *overrides,
                                       size_t count) TARN_CHECKED;
 
-// The same from `size` bytes of memory; `name` stands for the file in messages. The caller keeps the bytes.
+// The same from `size` bytes of memory, which are not used after the call; `name` stands for the file in messages.
 TARN_API tarn_status tarn_config_parse(tarn_config **out, const char *name, const char *text, size_t size,
                                        const char *const *overrides, size_t count) TARN_CHECKED;
 
@@ -426,7 +426,8 @@ TARN_API void tarn_config_close(tarn_config **config);
 TARN_API tarn_status tarn_config_check_training(const tarn_config *config) TARN_CHECKED;
 
 // The resolved description as YAML, every key written out, in an order and form that depend on the values only. Read
-// back, it gives an identical description. Give *text to tarn_config_text_close(). Fails with MEMORY, as those below.
+// back, it gives an identical description. Give *text to tarn_config_text_close(). Fails with MEMORY, as do
+// the next three.
 TARN_API tarn_status tarn_config_write(const tarn_config *config, char **text) TARN_CHECKED;
 
 // The same of model, encoder, decoder and the kinds in use only: what decides names, shapes and meaning of the

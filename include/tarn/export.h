@@ -1,5 +1,4 @@
-// What the library gives to other programs: TARN_API stands before every function of these headers, and libtarn.so
-// exports nothing else.
+// What the library exports: every function of these headers is marked TARN_API, and libtarn.so exports nothing else.
 #ifndef TARN_EXPORT_H
 #define TARN_EXPORT_H
 

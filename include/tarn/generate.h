@@ -108,7 +108,7 @@ TARN_API tarn_status tarn_generator_open(tarn_generator **generator, const char 
                                          const tarn_generator_options *options) TARN_CHECKED;
 TARN_API void tarn_generator_close(tarn_generator **generator);
 
-// The file that was opened, and the text of a token; valid until close.
+// The file that was opened, and the text of a token ("" for an id that is none); valid until close.
 TARN_API const char *tarn_generator_path(const tarn_generator *generator);
 TARN_API const char *tarn_generator_piece(const tarn_generator *generator, int32_t id);
 
@@ -132,6 +132,7 @@ typedef tarn_status (*tarn_generator_sink)(void *user, const tarn_generator_resu
 TARN_API tarn_status tarn_generator_file(tarn_generator *generator, const char *path, tarn_generator_sink sink,
                                          void *user) TARN_CHECKED;
 
+// What all calls so far did.
 TARN_API void tarn_generator_get_summary(const tarn_generator *generator, tarn_generator_summary *summary);
 
 #ifdef __cplusplus

@@ -47,7 +47,7 @@ TARN_API tarn_status tarn_lm_open(tarn_lm **lm, const char *path, const tarn_lm_
 TARN_API void tarn_lm_close(tarn_lm **lm);
 // The file that was opened; valid until close.
 TARN_API const char *tarn_lm_path(const tarn_lm *lm);
-// The text of a token, valid until close.
+// The text of a token ("" for an id that is none), valid until close.
 TARN_API const char *tarn_lm_piece(const tarn_lm *lm, int32_t id);
 
 // The score of a line. An empty line has one token, the end of sentence.
@@ -76,6 +76,7 @@ typedef struct tarn_lm_total {
   double log_probability;
 } tarn_lm_total;
 
+// Adds the score of one more line.
 TARN_API void tarn_lm_total_add(tarn_lm_total *total, const tarn_lm_line *line);
 // Perplexity of a token, exp(-log p / tokens), and bits of a character and of a byte; NAN without lines.
 TARN_API double tarn_lm_perplexity(const tarn_lm_total *total);

@@ -24,7 +24,7 @@ typedef struct tarn_measure {
   int told_digits;   // and where one value is told
 } tarn_measure;
 
-// The measure of a metric; static, as all that it points to.
+// The measure of a metric, which must be below TARN_METRIC_COUNT; it and what it points to are static.
 TARN_API const tarn_measure *tarn_measure_of(tarn_metric metric);
 
 // The measure of a score's name, such as "valid/bleu" or "bleu"; NULL: the score is none ("train/lr").

@@ -39,8 +39,8 @@ typedef struct tarn_plan {
   size_t optimiser_bytes;
   size_t activation_bytes;  // tensors of one step, forward and backward
   size_t workspace_bytes;   // scratch of the kernels
-  size_t validation_bytes;  // translation for validation, beyond the memory of the step, in which it runs; answers
-                            // to sets with labels
+  size_t validation_bytes;  // of validation, beyond the memory of the step, which it shares: translation, or
+                            // predictions for sets with labels
   size_t program_bytes;     // the program with its libraries and vocabularies; the training data and their order
   size_t total_bytes;       // the sum of the eight: resident memory of the whole run
   // Parameters, each set once; uses - 1 times its size for every shared set, and of these the ones of layers (the

@@ -146,9 +146,9 @@ typedef struct tarn_results_run {
 
   // Of the test set, from test.json (docs/experiments.md).
   double test_bleu, test_chrf;
-  double test[TARN_METRIC_COUNT];                    // of a set with labels or of a text, by measure
-  const char *test_set;                              // that shard with labels, or that text; NULL: none
-  int64_t test_size;                                 // its rows, or bytes; -1: not known
+  double test[TARN_METRIC_COUNT];                    // of a set with labels or of a text, by measure; NAN: not known
+  const char *test_set;                              // prefix of that shard, or file of that text; NULL: none
+  int64_t test_size;                                 // rows of the shard, or bytes of the text; -1: not known
   int64_t test_window, test_stride;                  // of a text, as in tarn/testset.h; -1: not known
   double test_blimp;                                 // of a language model: accuracy on minimal pairs, per cent
   const char *test_signature, *test_chrf_signature;  // of the BLEU and of the chrF
@@ -167,9 +167,9 @@ typedef struct tarn_results_group {
                           // path where another one has the name, or "NAME (2)" where both are taken; unique
   const char *changes;    // in a sweep: what the variant sets, "key=value key=value"; else NULL
   const char *equalized;  // in a sweep: what `equalize` changed, likewise; NULL: nothing
-  const char *grid;       // in a sweep: the point of its grid that it is, "train.lr=0.0001"; NULL: there was no grid
-  // Of the points of a grid only the one with the best validation is a group, named as in the sweep's file: the best
-  // mean over finished runs of the best value of valid.metric. This says which one it is and what the others had.
+  const char *grid;       // in a sweep: the point of the variant's grid, "train.lr=0.0001"; NULL: it has no grid
+  // Only one point of a grid is a group, under the variant's name in the sweep's file: the one whose finished runs have
+  // the best mean of their best valid.metric. This says which point it is and what the others reached.
   const char *chosen;  // NULL: there was no grid
   const size_t *runs;  // indices into tarn_results.runs, in order of seeds
   size_t run_count;
@@ -206,8 +206,8 @@ TARN_API const tarn_results_series *tarn_results_find(const tarn_results_run *ru
 // --- comparison
 
 typedef struct tarn_results_options {
-  const char *metric;  // the score; NULL (default): valid/bleu if all finished runs have it, else their valid.metric if
-                       // it is the same, else valid/loss
+  const char *metric;  // the score; NULL (default): valid/bleu if all finished runs have it, else the valid.metric of
+                       // all if it is the same, else valid/loss
   double budget;  // T-hat in seconds; 0: the sweep's, else train.max_minutes where all runs have the same, else, where
                   // no run has it, the time of the longest (default)
   const char *baseline;  // name of a group; NULL: the sweep's, else the first group (default)
@@ -234,7 +234,8 @@ typedef struct tarn_results_measures {
   // NAN where no validation is better than the first one, at time 0 or later: no time to best was observed.
   double best, best_seconds, best_epoch;
   int64_t best_step;
-  // Least valid/loss, of the same validations, and when; NAN where none is less than the first one's.
+  // Least valid/loss of the same validations, and when; min_loss_seconds is NAN where none is less than the first
+  // one's.
   double min_loss, min_loss_seconds;
   int64_t min_loss_step;
   double epoch_seconds;              // training time of one pass over the data, mean of the whole run
@@ -244,8 +245,8 @@ typedef struct tarn_results_measures {
   double peak_bytes;                        // as in the run
 
   // Training loss, with dropout and label smoothing, up to T-hat: the least value of a line of the log, which is the
-  // mean over the updates before it (train.log_every), when it was reached (NAN where no line has less than the
-  // first), and the mean over the last epoch of training (or over all of it, where that is less than one), each line
+  // mean over the updates before it (train.log_every); when it was reached (NAN where no line has less than the
+  // first); and the mean over the last epoch of training (or over all of it, where that is less than one), each line
   // weighted by its share of the epoch.
   double min_train_loss, min_train_loss_seconds, epoch_train_loss;
   int64_t min_train_loss_step;
@@ -344,7 +345,7 @@ typedef enum tarn_results_judged_measure {
   TARN_RESULTS_JUDGED_TEST_BLEU,
   TARN_RESULTS_JUDGED_TEST_CHRF,
   TARN_RESULTS_JUDGED_TEST_BLIMP,
-  TARN_RESULTS_JUDGED_TEST_SCORE,  // of test_measure, with the seeds' part alone: its items are not resampled
+  TARN_RESULTS_JUDGED_TEST_SCORE,  // of test_measure, by the seeds alone: rows of the test are not resampled
   TARN_RESULTS_JUDGED_BEST,
   TARN_RESULTS_JUDGED_AUCC,  // divided by T-hat
   TARN_RESULTS_JUDGED_SCORES,
@@ -394,8 +395,9 @@ typedef struct tarn_results_table {
   const char *clock;   // of all runs
   int64_t resamples;   // of the bootstrap
   size_t baseline;     // index into rows
-  // What tests with labels and of texts are compared by: the table's metric where the tests have it, else the first of
-  // accuracy, Pearson's correlation, bits per character, bits per byte, perplexity; NULL: there is no such test.
+  // By which measure tests with labels and of texts are compared: the table's metric where the tests have it, else the
+  // first that all have of accuracy, Pearson's correlation, bits per character, bits per byte and perplexity; NULL:
+  // there is no such test.
   const tarn_measure *test_measure;
   const tarn_results_row *rows;
   size_t row_count;

@@ -22,8 +22,8 @@ typedef struct tarn_sentences_options {
   const char *language;  // "en" (the default) or "de"
   bool wrapped;  // default false: no sentence goes over the end of a line; true: lines are parts of a paragraph, which
                  // ends at an empty line
-  bool documents;  // an empty line is written where documents end: at empty lines of the text, and between files; not
-                   // with `wrapped`, where an empty line ends a paragraph; default false: no empty line is written
+  bool documents;  // write an empty line where a document ends, at an empty line of the text and between files; not
+                   // with `wrapped`, where an empty line ends a paragraph; default false: write no empty lines
   bool strict;     // refuse invalid UTF-8 instead of replacing it by U+FFFD; default false
 } tarn_sentences_options;
 

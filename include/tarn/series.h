@@ -66,9 +66,9 @@ typedef struct tarn_series_recipe {
   tarn_series_system system;
   int64_t rows;      // 1 .. 10^8
   int64_t discard;   // rows left out at the beginning, 0 .. 10^8
-  double dt;         // time between rows
+  double dt;         // time between rows, above 0
   int64_t substeps;  // steps of Runge and Kutta's fourth-order method in that time, 1 .. 10^6
-  double tau;        // of Mackey-Glass: the delay, a multiple of dt / substeps
+  double tau;        // of Mackey-Glass: the delay, 2 .. 10^7 times dt / substeps
 } tarn_series_recipe;
 
 // Mackey-Glass: 5000 rows, dt 1 in 10 steps, tau 17; Lorenz: 10000 rows, dt 0.02 in 4 steps; 1000 rows discarded.
@@ -84,13 +84,13 @@ typedef struct tarn_esn_options {
   double sr;                       // spectral radius of W, above 0; default 0.9
   double lr;                       // leak rate, above 0, at most 1; default 1
   double input_scaling;            // Win is uniform in +-input_scaling; above 0; default 1
-  double bias_scaling;             // bias is uniform in +-bias_scaling; default 0.5
+  double bias_scaling;             // bias is uniform in +-bias_scaling, at least 0; default 0.5
   double input_connectivity;       // share of entries of Win that are not zero, above 0, at most 1; default 1
-  double rc_connectivity;          // the same of W, whose entries are normal deviates; default 0.1
+  double rc_connectivity;          // the same of W, whose entries are normally distributed; default 0.1
   tarn_esn_activation activation;  // default TANH
-  double ridge;                    // of the regression, not divided by the number of samples; default 1e-6
+  double ridge;                    // of the regression, not divided by the number of samples; at least 0; default 1e-6
   uint64_t seed;                   // default 1
-  int64_t warmup;                  // first states that are not regressed on; default 100
+  int64_t warmup;                  // first states that are not regressed on, 0 .. rows - 2; default 100
   bool standardize;                // columns get mean 0 and variance 1 over the training rows; default true
   const char *matrices;  // a safetensors file with F64 tensors W [units, units], Win [units, columns] and, if not zero,
                          // bias [units], which stand in place of units, sr, the scalings and connectivities; NULL: none
@@ -114,13 +114,13 @@ typedef struct tarn_esn_info {
 // MEMORY.
 TARN_API tarn_status tarn_esn_train(tarn_esn **esn, const tarn_series *series, int64_t rows,
                                     const tarn_esn_options *options) TARN_CHECKED;
-// One safetensors file: W, Win, bias, Wout [units, columns], Wout_bias, mean, scale (all F64), the rest as metadata.
-// Both fail with IO or MEMORY, and open with DATA: another file, or a damaged one.
+// Saves to and opens one safetensors file: W, Win, bias, Wout [units, columns], Wout_bias, mean, scale (all F64), the
+// rest as metadata. Both fail with IO or MEMORY, and open with DATA for another file or a damaged one.
 TARN_API tarn_status tarn_esn_save(const tarn_esn *esn, const char *path) TARN_CHECKED;
 TARN_API tarn_status tarn_esn_open(tarn_esn **esn, const char *path) TARN_CHECKED;
 TARN_API void tarn_esn_close(tarn_esn **esn);
 TARN_API void tarn_esn_describe(const tarn_esn *esn, tarn_esn_info *info);
-// The names of its columns, [columns]; valid until close.
+// The names of the columns that it was trained on, [columns]; valid until close.
 TARN_API const char *const *tarn_esn_names(const tarn_esn *esn);
 
 typedef enum tarn_forecast_mode {
@@ -128,9 +128,10 @@ typedef enum tarn_forecast_mode {
   TARN_FORECAST_ONE_STEP  // the true row is the next input, so the series must have rows up to the last but one
 } tarn_forecast_mode;
 
-// Reads the rows before `from` (at least one) and forecasts the `steps` rows `from`, `from` + 1, ... Where a forecast
-// diverges, the first row that is not finite and all behind it are NAN. Fails with USAGE (from, steps), DATA (other
-// columns or other names of them, too few rows) or MEMORY.
+// Reads the rows before `from` (at least one) and forecasts the `steps` (at least one) rows `from`, `from` + 1, ...
+// into *forecast, which the caller closes with tarn_series_close(). Rows are counted from 0. Where a forecast diverges,
+// the first row that is not finite and all behind it are NAN. Fails with USAGE (from, steps), DATA (other columns or
+// other names of them, too few rows) or MEMORY.
 TARN_API tarn_status tarn_esn_forecast(const tarn_esn *esn, tarn_series **forecast, const tarn_series *series,
                                        int64_t from, int64_t steps, tarn_forecast_mode mode) TARN_CHECKED;
 
@@ -155,8 +156,8 @@ typedef struct tarn_series_range {
 // for several forecasts that are judged together. The normalised error of a row, which decides the valid time, is the
 // root of the mean over columns of the squared error / the variance of the column over the whole series: over a few
 // rows it would depend on where they lie. A valid time in Lyapunov times is valid_steps * dt * the largest Lyapunov
-// exponent. Fails with DATA (no common row, other columns or other names of them, a column of the series that is
-// constant), USAGE (a range outside of the series) or MEMORY.
+// exponent; the threshold, above 0, is usually 0.4. Fails with DATA (no common row, other columns or other names of
+// them, a column of the series that is constant), USAGE (the threshold, a range outside the series) or MEMORY.
 TARN_API tarn_status tarn_forecast_measure(tarn_forecast_measures *measures, const tarn_series *forecast,
                                            const tarn_series *series, int64_t from, const tarn_series_range *range,
                                            double threshold) TARN_CHECKED;

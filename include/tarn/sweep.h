@@ -44,8 +44,8 @@ typedef struct tarn_sweep_variant {
   const char *name;            // letters, digits, _ - + and . inside; the name of its folder
   const char *const *changes;  // (change_count) what it sets: "kinds.R.ffn=512"
   size_t change_count;
-  const char *grid;    // the variant of the file whose grid made it, such as "full" of "full+lr-0.0001"; NULL: none did
-  size_t point_count;  // the last so many of `changes` are its values of the grid's keys
+  const char *grid;    // the variant in the file of which it is a grid point, "full" for "full+lr-0.0001"; NULL: none
+  size_t point_count;  // how many of `changes`, the last ones, are the point's values; 0 without a grid
   const tarn_config *config;  // resolved, with the first seed
   tarn_plan plan;             // of it, without parts
   tarn_sweep_equalize equalize;
@@ -65,7 +65,7 @@ typedef enum tarn_sweep_state {
   TARN_SWEEP_FINISHED,  // all is done
   TARN_SWEEP_FAILED     // see `message`; it runs again only with retry_failed
 } tarn_sweep_state;
-// "waiting", "begun" and so on, as in the sweep's files; a static string.
+// "waiting", "begun", "trained", "finished" or "failed"; a static string.
 TARN_API const char *tarn_sweep_state_name(tarn_sweep_state state);
 
 typedef struct tarn_sweep_run {
@@ -90,8 +90,8 @@ typedef struct tarn_sweep {
   const char *folder;  // of the runs
   const tarn_sweep_variant *variants;
   size_t variant_count;
-  size_t
-      baseline;  // index; of a grid, its first point: which one is compared is decided by validation (tarn/results.h)
+  // Index; of a variant with a grid, its first point. tarn/results.h compares with the point that validated best.
+  size_t baseline;
   const int64_t *seeds;
   size_t seed_count;
   const tarn_sweep_run *runs;  // in the order in which they run: all variants with the first seed, then the second, ...
@@ -103,8 +103,8 @@ typedef struct tarn_sweep {
   const char *test_blimp;                    // folder of minimal pairs for language models; NULL: none
   const char *test_labelled;                 // prefix of a shard with labels, for classifiers; NULL: none
   const char *test_text;                     // text for language models; NULL: none
-  int64_t test_window, test_stride;          // of test_text: tokens of a window (0: model.max_length) that moves on by
-                                             // test_stride; 0: the text is scored line by line
+  int64_t test_window, test_stride;          // of test_text: tokens of a window (0: model.max_length) that advances by
+                                             // test_stride tokens; stride 0: the text is scored line by line
   int64_t test_beam;                         // 0: translate.beam
   tarn_translate_precision test_precision;   // default fp32
   tarn_checkpoint_choice test_checkpoint;    // which one of a run is tested; default AUTO

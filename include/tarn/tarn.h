@@ -1,10 +1,12 @@
 // All of the library in one header.
 //
-// The headers share these conventions. tarn_x_default() fills in every field of the options. What options point to is
-// kept by the caller until the object that was opened with them is closed. tarn_x_open() sets *x, to NULL where it
-// fails; tarn_x_close() frees it, sets the pointer to NULL and accepts NULL. What a function returns by pointer belongs
-// to the object that it came from. A function that can fail returns a tarn_status and leaves one line of text
-// (tarn/status.h). Text is UTF-8; paths are those of the system.
+// The headers share these conventions.
+// - tarn_x_default() fills in every field of the options. The caller keeps what options point to until the object that
+//   was opened with them is closed.
+// - tarn_x_open() sets *x, on failure to NULL. tarn_x_close() frees it, sets the pointer to NULL and accepts NULL.
+// - What a function returns by pointer belongs to the object that it came from, unless its comment says otherwise.
+// - A function that can fail returns a tarn_status, and on failure leaves one line of text (tarn/status.h).
+// - Text is UTF-8; paths are those of the system.
 #ifndef TARN_TARN_H
 #define TARN_TARN_H
 

@@ -11,7 +11,7 @@
 //    "truncated", "replaced", "equal", "seconds", "checkpoint", "precision", "folder"}
 // Of a classifier it leaves test.json with its measures and their 95 % intervals:
 //   {MEASURE: {"value", "low", "high"}, ..., "loss", "rows", "left_out", "seconds", "checkpoint", "precision", "data"}
-// Of the text of a language model it leaves test.json with nats a token, perplexity, bits a character and a byte:
+// Of a text and a language model it leaves test.json with nats a token, perplexity, bits a character and a byte:
 //   {"nll", "ppl", "bpc", "bpb", "lines", "tokens", "characters", "bytes", "unknown", "seconds", "checkpoint",
 //    "precision", "text", "window", "stride"}
 // Of a test that failed a sweep leaves {"status": "failed", "message", ...} in place of test.json.
@@ -39,9 +39,9 @@ typedef struct tarn_testset_options {
   const char *blimp;                   // of a language model, in place of both: folder of minimal pairs (tarn/lm.h)
   const char *labelled;                // of a classifier, in place of all: prefix of a shard with labels (tarn/data.h)
   const char *text;                    // of a language model, in place of all: a text file (tarn/lm.h)
-  int64_t window, stride;              // of the text: windows of so many tokens (0: model.max_length) that move on by
-                                       // `stride` tokens; stride 0 (default): line by line, without a window
-  int64_t beam;                        // 0: translate.beam of the run (default); none with another sort of test
+  int64_t window, stride;              // of the text, in tokens: windows of `window` (0, the default: model.max_length)
+                                       // that advance by `stride`, 1 .. window; 0 (default): line by line
+  int64_t beam;                        // of translation; 0 (default): translate.beam of the run. Else 0
   tarn_translate_precision precision;  // of the arithmetic, not of the training; default fp32
   tarn_translate_overlong
       overlong;  // of the sentences of blimp and the lines of text; default: refuse. Sources are always truncated
@@ -62,8 +62,8 @@ typedef struct tarn_testset_result {
 
 TARN_API void tarn_testset_default(tarn_testset_options *options);
 
-// Fails with USAGE (options, a model of the other sort), IO, DATA (files that do not have equally many lines, a damaged
-// checkpoint, a file without pairs), MEMORY.
+// Fails with USAGE (options, a test that is not for the run's model), IO, DATA (files that do not have equally many
+// lines, a damaged checkpoint, a file without pairs, a text without tokens), NUMERIC (a result is not finite), MEMORY.
 TARN_API tarn_status tarn_testset_run(tarn_testset_result *result, const tarn_testset_options *options) TARN_CHECKED;
 
 #ifdef __cplusplus

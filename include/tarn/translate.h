@@ -120,6 +120,7 @@ typedef tarn_status (*tarn_translate_sink)(void *user, const tarn_translate_resu
 TARN_API tarn_status tarn_translator_file(tarn_translator *translator, const char *path, tarn_translate_sink sink,
                                           void *user) TARN_CHECKED;
 
+// What all calls so far did.
 TARN_API void tarn_translator_summary(const tarn_translator *translator, tarn_translate_summary *summary);
 
 #ifdef __cplusplus

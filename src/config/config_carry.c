@@ -19,11 +19,11 @@ tarn_status tarn__config_check_carry(const tarn_config *config, const tarn__yaml
     any = tarn__mixer_of(&config->kinds[config->decoder.layers[i].kind])->sequential;
   if (!any)
     return tarn__yaml_fail_key(root, key,
-                               "no layer has a state to carry: none of the decoder is recurrent (mixer gru, lstm or "
-                               "esn), and all others see their window alone; leave it out");
+                               "no layer has a state to carry: the decoder has no recurrent layer (mixer gru, lstm or "
+                               "esn); leave this key out");
   if (config->decoder.layerdrop > 0)
     return tarn__yaml_fail_key(root, "decoder.layerdrop",
-                               "train.carry_state needs every layer in every step, to read on from its state; set it "
-                               "to 0");
+                               "must be 0 with train.carry_state, which needs the states of all layers from every "
+                               "step");
   return TARN_STATUS_OK;
 }

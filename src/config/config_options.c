@@ -251,7 +251,7 @@ static const tarn__option train_options[] = {
      .also = "cache_outputs"},
     {"carry_state", BOOL(tarn_config_train, carry_state), .value = "no", .later = true,
      .help = "read the windows of a stream (tarn prepare --stream) in order, in parallel tracks, and begin each with "
-             "the states of recurrent layers that the one before ended with; gradients end at a window's beginning "
+             "the recurrent states with which the one before it ended; no gradient flows from window to window "
              "(truncated backpropagation through time)",
      .also = "stateful tbptt truncated_bptt bptt carry_hidden repackage_hidden detach_hidden reset_state"},
     {"init_from", TEXT(tarn_config_train, init_from),

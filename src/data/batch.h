@@ -94,9 +94,9 @@ typedef struct tarn__batcher_options {
   bool shuffle;     // default true. false: every epoch is sorted by length, equal lengths in the order of the shard,
                     // and finished as TARN__BATCH_FIXED
   tarn__row_form rows;  // default NEXT
-  // Tracks, for windows of a stream: batches that all tracks together make at a time, each of as many tracks as its
-  // limits allow windows of the longest length, but no more than there are windows for; the same order in every epoch.
-  // Default 0: no tracks
+  // Tracks, for windows of a stream: how many batches together hold one window of every track. Each has as many tracks
+  // as its limits allow windows of the longest length, but no more than there are windows for; the order is the same in
+  // every epoch. Default 0: no tracks
   int64_t tracks;
   int32_t first;              // of whole rows: the token in front of each sentence; default -1: none
   int32_t segments;           // of whole rows: how many segments target.segments may name; default 0: it is NULL

@@ -29,10 +29,10 @@ typedef struct tarn__sentence_pair {
   tarn_vocab_ids first_ids, second_ids;
 } tarn__sentence_pair;
 
-// Encodes one sentence, or two (second->text not NULL), to at most `most` tokens with their ends, of which there must
-// be room for two more than ends (one sentence: one more); else fails with USAGE. Of a row
-// that is longer the longer sentence loses tokens at its end until both are of one length, then both do, the first one
-// last: "longest first" of the tokenizers package.
+// Encodes one sentence, or two (second->text not NULL), to at most `most` tokens with their ends. Fails with USAGE
+// unless `most` leaves room for a token of each sentence beside the ends. In a row that is too long the longer sentence
+// loses tokens at its end until both are of one length, then both do, the first one last: "longest first" of the
+// tokenizers package.
 tarn_status tarn__sentence_pair_make(tarn__sentence_pair *row, const tarn_vocab *vocab, const tarn__piece *first,
                                      const tarn__piece *second, int64_t most) TARN_CHECKED;
 void tarn__sentence_pair_close(tarn__sentence_pair *row);

@@ -34,7 +34,7 @@ typedef struct tarn__agreement {
 // Of the fields before the private ones; what they point to must stay. Fails with MEMORY.
 tarn_status tarn__agreement_open(tarn__agreement *agreement) TARN_CHECKED;
 void tarn__agreement_close(tarn__agreement *agreement);
-// Most memory that the opening of `count` answers takes at a time.
+// The most bytes that tarn__agreement_open() holds at any time for `count` answers.
 size_t tarn__agreement_bytes(size_t count, int32_t classes);
 
 // A measure of the answers, each as often as `times` (count) says; NULL: once. Of classes the first three, of numbers

@@ -19,7 +19,7 @@ typedef struct tarn__verdict_test {
   bool less;  // less is better
 } tarn__verdict_test;
 
-// A verdict of which nothing is known but the runs.
+// A verdict that says nothing but the numbers of runs.
 tarn_results_verdict tarn__verdict_none(size_t runs, size_t other_runs, bool less);
 
 // Of the difference a - b, as if it were the only comparison: `p` is not corrected. `seeds` and `by_seed` stay empty.

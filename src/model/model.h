@@ -11,9 +11,9 @@
 #include "tarn/config.h"
 #include "task/task.h"
 
-// Recurrent states of the decoder's layers that the sentences of a batch begin with, because they are windows that go
-// on with a text: of layer l start[l] and end[l] [rows, tarn__layer_state_width()], F32, in the memory of the device,
-// row s of sentence s. A layer without a state is passed over.
+// Recurrent states of the decoder's layers with which the sentences of a batch begin and end, where these are windows
+// of a longer text: for layer l, start[l] and end[l] [rows, tarn__layer_state_width()], F32, in device memory; row s is
+// that of sentence s. Layers without a state are skipped.
 typedef struct tarn__model_carried {
   int64_t rows;                     // at least the sentences of the batch
   void *const *start, *const *end;  // both NULL where a graph is only planned

@@ -14,10 +14,10 @@ typedef struct tarn__attention_attr {
   tarn__dropout dropout;
 } tarn__attention_attr;
 
-// What a step of distance takes from the scores of each of spec.heads heads, which are at most HEADS; all 0 where
-// spec.alibi is. Where heads are a power of two, slopes are the powers of 2^(-alibi / heads), from the first on. Else
-// those of the next lower power of two come first, and then every second one of twice as many heads (Press et al.'s own
-// code; alibi is 8 there).
+// slopes [spec.heads], at most TARN__ATTENTION_HEADS: what each position of distance subtracts from the scaled scores
+// of a head; all 0 where spec.alibi is 0. Where heads is a power of two, head i = 1 .. heads has 2^(-alibi i / heads).
+// Else the slopes of the next lower power of two come first, and then every second one of twice that many heads (Press
+// et al.'s own code, where alibi is 8).
 void tarn__attention_slopes(const tarn__attention_spec *spec, double *slopes);
 
 static inline int64_t tarn__attention_column(int64_t head, int64_t key) {

@@ -52,9 +52,9 @@ tarn__residual_out tarn__residual_norm(tarn__graph *graph, tarn__tensor *x, tarn
 // sequence (equal lengths). longest: upper bound of the key rows of one sequence, for scratch. Returns [R, d].
 // dropout, in training: each weight after the softmax becomes 0 with this probability, and else is divided by what is
 // left of 1 (Vaswani et al.'s own code; its mask is in ops/attention.h).
-// alibi > 0: attention with linear biases (ALiBi: Press et al. 2022). The scaled score of query i and key j of a
-// sequence gets -slope |i - j|, with the slopes of tarn__attention_slopes(); queries and keys of a sequence are then
-// equally many.
+// alibi > 0: attention with linear biases (ALiBi: Press et al. 2022). -slope |i - j| is added to the scaled score of
+// query i and key j of a sequence, with the slopes of tarn__attention_slopes(); a sequence must then have as many
+// queries as keys.
 typedef struct tarn__attention_spec {
   int heads;
   int causal;  // 0 or 1
@@ -70,7 +70,8 @@ tarn__tensor *tarn__attention(tarn__graph *graph, tarn__tensor *queries, tarn__t
 // Attention of single query rows for incremental decoding (no gradient). Query row i sees the rows
 // rows[ranges[2 i]] .. rows[ranges[2 i + 1] - 1] of keys_values; rows (I32 [1, m]) may be NULL: then the range itself
 // names rows. keys_values is an EXTERNAL tensor (a cache) or an ordinary one. spec.causal and spec.dropout are ignored.
-// With spec.alibi the query is where the last row of its range is, and each row before it one further away.
+// With spec.alibi the query has the position of the last row of its range, and each row before that is one further
+// away.
 tarn__tensor *tarn__attention_rows(tarn__graph *graph, tarn__tensor *queries, tarn__tensor *keys_values,
                                    tarn__tensor *rows, tarn__tensor *ranges, tarn__attention_spec spec);
 
@@ -99,13 +100,13 @@ typedef struct tarn__recurrent {
 tarn__tensor *tarn__recurrence(tarn__graph *graph, tarn__tensor *x, tarn__tensor *offsets,
                                const tarn__recurrent weights[2], tarn__recurrence_spec spec);
 
-// The same, forward only, of windows of longer texts: sentence s begins with the state start[s] in place of zeros, and
-// its last state goes to end[s]. Both are EXTERNAL [at least as many rows as sentences,
-// tarn__recurrence_cache_width()], LSTM with the cell behind, F32 (F64 in double) whatever type x has, because states
-// are carried so from row to row: windows one after the other have the bits of one long sentence. They must not be the
-// same memory; a row of `end` without a sentence stays as it was.
-// Gradient: as above; it ends at the start (truncated backpropagation through time, Williams and Peng 1990), whose
-// state only the gradients of the first row's weights read.
+// The same, in the forward direction only, of windows of longer texts: sentence s begins with the state start[s] in
+// place of zeros, and its last state is written to end[s]. Both are EXTERNAL [at least as many rows as sentences,
+// tarn__recurrence_cache_width()], of an LSTM hidden state and then cell state, F32 (F64 in double) whatever type x
+// has, as states are within a sentence: so consecutive windows have the bits of one long sentence. They must not be the
+// same memory; rows of `end` without a sentence stay as they were.
+// Gradient: as above, but none flows to the start (truncated backpropagation through time, Williams and Peng 1990). The
+// gradient of the weights reads it, for the first row of each sentence.
 tarn__tensor *tarn__recurrence_carried(tarn__graph *graph, tarn__tensor *x, tarn__tensor *offsets,
                                        tarn__recurrent weights, tarn__recurrence_spec spec, tarn__tensor *start,
                                        tarn__tensor *end);

@@ -9,9 +9,9 @@
 //                        dparam: biases
 //   recurrence_dweight   in: du, y, du first, start                                           dparam: weight
 //   recurrence_rows      in: x, cache, rows, ranges, weight, bias                             out: y
-// du [R, directions * gates * hidden] is the gradient of what the weights add to x, 0 in the first row of a sentence,
-// whose state before is 0. Where sentences begin with a state of their own, what it would be there stands in du first
-// [sentences, gates * hidden].
+// du [R, directions * gates * hidden] is the gradient of what the weights add to x, with 0 in the first row of a
+// sentence, which has no row before it. Where sentences begin with a state of their own, the gradient of that row is in
+// du first [sentences, gates * hidden].
 //
 // `end`, though an input, is written: a node that runs again in the backward pass writes what it wrote before.
 #ifndef TARN_OPS_RECURRENCE_H

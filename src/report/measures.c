@@ -138,8 +138,8 @@ static const tarn_results_point *least_window(const tarn_results_series *loss, c
 }
 
 // The least training loss, and its mean over the last epoch. A line of the log is the mean over the updates since the
-// one before it, so it weighs as much of the epoch as lies between the two. Of a run whose loss only rose the time to
-// the least is that of the first line, which train.log_every decides: it is none.
+// one before it, so it weighs as much of the epoch as lies between the two. Of a run whose loss only rose, the least
+// is on the first line, at a time that train.log_every decides, so there is no time to the least.
 static void measure_training(tarn_results_measures *m, const tarn_results_run *run, double budget) {
   const tarn_results_series *loss = tarn_results_find(run, "train/loss");
   if (!loss || !best_point(loss, run, budget)) return;

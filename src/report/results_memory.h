@@ -41,8 +41,8 @@ tarn_status tarn__results_free_name(const char **name, struct tarn__results_memo
 // "PATH/VARIANT" where another sweep has the name.
 tarn_status tarn__results_add_sweep(struct tarn__results_memory *m, const char *path, bool alone) TARN_CHECKED;
 
-// Leaves of the points of each grid the one with the best validation, under the name of its variant. `groups` and the
-// public lists are complete.
+// Keeps, of the points of each grid, the one with the best validation, under the name of its variant. `groups` and the
+// public lists must be complete.
 tarn_status tarn__results_choose(struct tarn__results_memory *m, tarn_results_group *groups) TARN_CHECKED;
 
 #endif

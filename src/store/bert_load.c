@@ -42,7 +42,7 @@ static tarn_status open_vocab(source *s, const char *given) {
   TARN_TRY(tarn__hf_import_vocab(&s->import, &from, given, files, s->config.family->vocabulary, s->config.vocab));
   const tarn_vocab *vocab = s->import.vocab;
   TARN_REQUIRE(tarn_vocab_special(vocab, TARN_SPECIAL_CLS) >= 0 && tarn_vocab_special(vocab, TARN_SPECIAL_MASK) >= 0,
-               DATA, "%s: the vocabulary has no token that begins a row, or none that hides a word, as %s's has", from,
+               DATA, "%s: the vocabulary has no token that begins a row, or no mask token, as %s's has", from,
                s->config.family->name);
   return TARN_STATUS_OK;
 }

@@ -110,7 +110,8 @@ static void warn_lost(const target *t) {
              number_of(kind, "attention_dropout") != number_of(first, "attention_dropout");
   }
   if (differ || stack->layerdrop > 0)
-    tarn__log(TARN_LOG_WARNING, "%s: GPT-2's format has no place for %s%s%s; whoever trains on is without",
+    tarn__log(TARN_LOG_WARNING,
+              "%s: GPT-2's format has no place for %s%s%s; a training that starts from the export is without",
               t->from->path, differ ? "dropouts that differ among layers (those of the first layer are written)" : "",
               differ && stack->layerdrop > 0 ? " and " : "", stack->layerdrop > 0 ? "layerdrop" : "");
 }

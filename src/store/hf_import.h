@@ -26,23 +26,24 @@ tarn_status tarn__hf_import_tensors(tarn__hf_import *import, const char *prefix)
 tarn_status tarn__hf_import_vocab(tarn__hf_import *import, const char **from, const char *given,
                                   const char *const files[2], const char *what, int64_t size) TARN_CHECKED;
 
-// The description of the model from text of tarn's own; `keys` as tarn__hf_name_key() has them.
+// Reads the model's description from `text`, YAML that tarn made of config.json; `keys` as tarn__hf_name_key() has
+// them, so that messages name the format's keys.
 tarn_status tarn__hf_import_describe(tarn__hf_import *import, const char *text, size_t length,
                                      const tarn__hf_key *keys) TARN_CHECKED;
 
-// The model's parameter of a name. Fails with INTERNAL.
+// The model's parameter of that name. Fails with INTERNAL if there is none.
 tarn_status tarn__hf_import_param(tarn__param **param, const tarn__hf_import *import, const char *name) TARN_CHECKED;
 
-// Fails with DATA where a tensor is not the copy of another that tied weights make it.
+// Fails with DATA unless a tensor equals `first`, to which it is tied.
 tarn_status tarn__hf_import_same(const tarn__hf_import *import, const tarn__stored *tensor,
                                  const tarn__stored *first) TARN_CHECKED;
 
 // How a format's tensors become parameters.
 typedef struct tarn__hf_import_steps {
   tarn_status (*take)(void *user, bool set);    // checks the tensors of all parameters, or takes their values
-  tarn_status (*check_rest)(const void *user);  // judges what the file has besides
+  tarn_status (*check_rest)(const void *user);  // judges the tensors that became no parameter
   void *user;
-  uint64_t seed;  // of what is drawn anew before the tensors come; 0: nothing is
+  uint64_t seed;  // with which all parameters are initialised before the tensors are taken; 0: they are not
 } tarn__hf_import_steps;
 
 // Makes the model of the description and writes the checkpoint.

@@ -36,7 +36,7 @@ struct tarn__sweep_memory {
   char *base_path, *base_text;  // the base configuration
   size_t base_size;
   tarn__sweep_edits set;         // for all variants, with what a sweep sets by itself
-  const char *baseline;          // as the file names it: a variant, or one whose points a grid made
+  const char *baseline;          // as in the file: a variant, which may have a grid
   tarn_sweep_variant *variants;  // the writable faces of the public lists
   tarn__sweep_edits *edits;      // [variants] of each variant, the values of its grid last
   tarn_config **configs;         // [variants]
@@ -53,7 +53,7 @@ tarn_status tarn__sweep_text(tarn_sweep *sweep, const char **out, const char *fo
 // Reads the file into name, seeds, parallel, threads, budget, test, set, and names, edits and equalize of the variants.
 tarn_status tarn__sweep_read(tarn_sweep *sweep, const char *path) TARN_CHECKED;
 
-// The keys of `set`, of a variant or of a grid, but for `equalize` and `grid` of a variant.
+// Reads the keys of `set`, of a variant (except its `equalize` and `grid`) or of a grid.
 tarn_status tarn__sweep_read_edits(tarn_sweep *sweep, tarn__sweep_edits *edits,
                                    const tarn__yaml_node *node) TARN_CHECKED;
 // The changes of a variant as "key=value", for people: lists and maps in one line.
@@ -61,7 +61,7 @@ tarn_status tarn__sweep_describe(tarn_sweep *sweep, tarn_sweep_variant *variant,
                                  const tarn__sweep_edits *edits) TARN_CHECKED;
 // Whether a text can be the name of a variant, and so of a folder.
 bool tarn__sweep_is_name(const char *name);
-// The keys and lists of a node `grid`; the caller frees the list of edits, also after a failure.
+// Reads the keys and lists of a node `grid`; the caller frees the list of edits, also after a failure.
 tarn_status tarn__sweep_grid_read(tarn_sweep *sweep, tarn__sweep_grid *grid, const tarn__yaml_node *node) TARN_CHECKED;
 // Adds a variant of the file for each point of its grid, or the variant itself where it has none.
 tarn_status tarn__sweep_add_points(tarn_sweep *sweep, const tarn__yaml_node *entry, const tarn__sweep_edits *edits,

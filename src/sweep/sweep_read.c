@@ -329,7 +329,7 @@ static tarn_status check_test_keys(const tarn_sweep *sweep, const tarn__yaml_nod
   if (pairs + labelled + text + translated > 1)
     return tarn__yaml_fail(node, "test: only one of source with reference, blimp, text and labelled");
   if (pairs && !tarn__yaml_is_empty(beam))
-    return tarn__yaml_fail(beam, "test.beam: blimp scores sentences and searches none; leave it out");
+    return tarn__yaml_fail(beam, "test.beam: blimp scores sentences without a search; leave it out");
   if (!translated && !tarn__yaml_is_empty(beam))
     return tarn__yaml_fail(beam, "test.beam: only translation searches; leave it out");
   if (translated ? !sweep->test_source || !sweep->test_reference : !pairs && !labelled && !text)

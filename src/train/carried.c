@@ -158,8 +158,8 @@ static tarn_status check(const tarn__stored *found, const tarn__stored *wanted, 
   TARN_REQUIRE(found->dims == 2 && strcmp(found->dtype, "F32") == 0 && found->shape[1] == wanted->shape[1], DATA,
                "%s: tensor \"%s\" is not F32 of tracks x %lld", path, found->name, (long long)wanted->shape[1]);
   TARN_REQUIRE(found->shape[0] == wanted->shape[0], DATA,
-               "%s: its text was read in %lld tracks (train.carry_state), and this training reads it in %lld; go on "
-               "with as many ranks",
+               "%s: its text was read in %lld tracks (train.carry_state), and this training reads it in %lld; resume "
+               "with as many ranks as before",
                path, (long long)found->shape[0], (long long)wanted->shape[0]);
   return TARN_STATUS_OK;
 }

@@ -1,10 +1,10 @@
 // Recurrent states that go from window to window of a text that is read in tracks (data/batch.h, train.carry_state).
 //
-// An update reads one window of every track: of `slots` batches on each rank, batch k of the update in slot k / ranks.
-// Its states lie twice: those that the windows begin with, which no batch changes, so that an update that fails leaves
-// them as they were, and those that they end with, which take their place when the update is done. In a checkpoint a
-// layer's states are one matrix over the tracks of all batches in the order of the update, so it does not say on how
-// many ranks they were computed.
+// An update reads one window of every track. Each rank computes `slots` batches of it; batch k of the update is in slot
+// k / ranks of rank k % ranks. States are kept twice: those with which the windows begin, which no batch changes, so
+// that an update that fails leaves them as they were, and those with which they end, which take their place when the
+// update is done. In a checkpoint a layer's states are one matrix over the tracks of all batches in the order of the
+// update, so it does not depend on how many ranks computed them.
 #ifndef TARN_TRAIN_CARRIED_H
 #define TARN_TRAIN_CARRIED_H
 
@@ -16,10 +16,11 @@
 typedef struct tarn__carried {
   const tarn__model *model;
   tarn__comm *comm;
-  int64_t tracks, slots;  // of a batch; batches of a rank in an update
-  char *start, *end;      // of the device: layer after layer [slots, tracks, width of the layer], F32
+  int64_t tracks, slots;  // tracks of a batch; batches of a rank in an update
+  char *start, *end;      // device memory: layer after layer [slots, tracks, width of the layer], F32
   size_t bytes;           // of each
-  // With several ranks those of all, as checkpoints have them: behind the last update, and of the one being computed.
+  // With several ranks, the states of all as checkpoints have them: after the last update, and of the one being
+  // computed.
   char *all, *next;
   char *gathered;                                               // [ranks, bytes] as they come
   void *starts[TARN_CONFIG_LAYERS], *ends[TARN_CONFIG_LAYERS];  // of the slot at hand
@@ -37,9 +38,9 @@ void tarn__carried_close(tarn__carried *carried);
 
 // To be called before an update; the first one of an epoch begins with zeros.
 tarn_status tarn__carried_begin(tarn__carried *carried, bool epoch_begins) TARN_CHECKED;
-// Of batch number `number` of the update; valid until the next call.
+// The states of batch number `number` of the update, which must be this rank's; valid until the next call.
 const tarn__model_carried *tarn__carried_at(tarn__carried *carried, int64_t number);
-// Once all batches of the update are computed: what all ranks end with. Every rank calls it.
+// To be called on every rank once all batches of the update are computed: collects the states with which all ranks end.
 tarn_status tarn__carried_share(tarn__carried *carried) TARN_CHECKED;
 // The update is done: what windows ended with is what the next ones begin with.
 void tarn__carried_advance(tarn__carried *carried);

@@ -44,8 +44,8 @@ static tarn_status plan_translation(tarn_plan *plan, const tarn__model *model, c
   return TARN_STATUS_OK;
 }
 
-// The answers of a classifier to a set with labels, which stay, and, for one set after the other, what their measures
-// take.
+// A classifier's predictions for a set with labels, which are kept, and what computing their measures takes, for one
+// set after the other.
 static tarn_status plan_answers(tarn_plan *plan, size_t *measuring, const char *data) {
   tarn__shard shard = {0};
   const tarn_status status = tarn__shard_open(&shard, data);

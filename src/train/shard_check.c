@@ -43,7 +43,7 @@ static tarn_status check_sides(const tarn__shard *shard, const char *path, const
 static tarn_status check_windows(const tarn__shard *shard, const tarn_vocab *target, const tarn_config *config) {
   int32_t first;
   TARN_REQUIRE(!config->train.carry_state || shard->continues, DATA,
-               "%s: its rows are no windows of one long text, which train.carry_state reads on; run tarn prepare "
+               "%s: its rows are no windows of one long text, which train.carry_state needs; run tarn prepare "
                "--stream, or leave that key out",
                shard->path);
   TARN_TRY(tarn__task_first(&first, config, target));

@@ -97,8 +97,8 @@ tarn_status tarn__train_check_ranks(tarn_train *train) TARN_CHECKED;
 
 // Tells the receiver of events, if there is one. Fields that every event has are filled in.
 void tarn__train_tell(const tarn_train *train, tarn_train_event *event);
-// Writes a record, which it takes, to the log, and tells of `event` with that line (NULL: of none). Where it is NULL or
-// not `whole`, there was no memory for it.
+// Writes a record to the log, takes ownership of it, and reports `event` with that line (NULL: reports nothing). Fails
+// with MEMORY where the record is NULL or not `whole`.
 tarn_status tarn__train_note(tarn_train *train, json_t *record, bool whole, tarn_train_event *event) TARN_CHECKED;
 // Passes over the data so far.
 double tarn__train_epoch(const tarn_train *train);

@@ -26,7 +26,7 @@ typedef struct tarn__attention_head {
   int64_t column, width;              // of the head, within q, k, v or the result
   int64_t row, key_row;               // steps of padded rows in scratch; attention_cpu.c only
   float scale;
-  double slope;       // what a step of distance takes from scores, when they are scaled
+  double slope;       // ALiBi: what each position of distance subtracts from scaled scores; 0: none
   const float *bias;  // see tarn__attention_biases(); NULL: there are none
   tarn__dropout dropout;
   const tarn__exec *exec;
@@ -75,8 +75,8 @@ static inline int64_t tarn__attention_bias_floats(const tarn__attention_spec *sp
   return spec->alibi > 0 ? 2 * tarn__attention_reach(spec->longest) : 0;
 }
 
-// Makes what is added to scores: h->bias[n] where query and key are n apart, in either order, in the measure of scores
-// that are not scaled yet. Whole registers of neighbouring queries or keys are so added to by one load.
+// Makes the biases: h->bias[n], n from -reach to reach - 1, is added to the scores of query and key that are n apart,
+// before they are scaled. So one load has the biases of a register of neighbouring queries or keys.
 static inline void tarn__attention_biases(tarn__attention_head *h) {
   if (h->slope <= 0) return;
   const int reach = (int)tarn__attention_reach(h->keys);

@@ -25,7 +25,7 @@ enum {
 _Static_assert(TILE == SEGMENT * SEGMENTS, "what the scratch is counted with");
 _Static_assert(TILES == 2, "each has two tile registers for its sums");
 
-// What rows are on the way of a transform.
+// The rows of an item between the steps of a transform.
 typedef struct rows_on_way {
   uint16_t narrow[TILES][TILE];
   float sums[TILES][TILE];
@@ -56,7 +56,7 @@ static void load_near(void) {
   _tile_loadd(7, pairs[1], 64);
 }
 
-// The near stages of a tile are begun: its sums are in two tile registers.
+// Begins the near stages of a tile, whose sums are then in two tile registers.
 INLINE void near_begin(const rows_on_way *way, int tile) {
   tarn__amx_written();
   if (tile == 0) {
@@ -220,8 +220,8 @@ static void take_rows(rows_on_way *way, const tarn__hadamard_job *job, const tab
   if (rows * n < TILES * TILE) memset(to, 0, (size_t)(TILES * TILE - rows * n) * sizeof *to);
 }
 
-// The rows that are taken next are asked for while these are on their way: what a row reads are pieces of a row of the
-// tensor, which the processor does not see coming.
+// Prefetches the next rows while these are transformed. A row reads pieces of a row of the tensor, a pattern that the
+// processor does not prefetch by itself.
 static void fetch_rows(const tarn__hadamard_job *job, int64_t first, int64_t rows, int64_t at) {
   const int64_t n = job->shape.width;
   for (int64_t r = first; r < first + rows; r++)  // none where rows is below 0

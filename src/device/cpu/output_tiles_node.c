@@ -153,7 +153,7 @@ static void pack_table(work *w) {
     tarn__output_amx_pack_words(table + v * visit, l->wants_dx ? dx + v * visit : NULL, word_of(w, first), count, l->d);
     if (w->smoothing > 0.0) tarn__output_amx_column_sums(partial + v * l->d, word_of(w, first), count, l->d);
   }
-  // Sums that only smoothing asks for would be another reading of the table.
+  // Only label smoothing needs these sums, which take another pass over the table.
   if (w->smoothing > 0.0)
     add_partial(w, at(w, l->table_sums), l->visits);
   else

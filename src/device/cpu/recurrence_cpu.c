@@ -99,7 +99,7 @@ TARN__VEC_INLINE void give(const step *s, tarn__dtype dtype, int64_t i, int64_t 
   if (s->sums) put_f32(s->sums, at, get_f32(s->sums, at, n) + du, n);
 }
 
-// The state of the step before, or its cell, which stands in `at` columns behind in a sentence's start.
+// The state of the step before, or its cell state; in a sentence's start, which has both, it begins at column `at`.
 TARN__VEC_INLINE vec before(const step *s, const tarn__recurrence_band *band, tarn__dtype dtype, int64_t i, int64_t r,
                             int64_t at, int64_t j, int64_t n) {
   if (s->before != 0) return get(band, dtype, r + s->before, j, n);

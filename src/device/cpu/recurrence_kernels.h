@@ -21,8 +21,8 @@ typedef struct tarn__recurrence_step {
   tarn__recurrence_band dy, dx, du;  // backward; dx and du may be absent
   int64_t before;                    // backward: distance of the row of the step before; 0 at a sentence's first step
   // Backward, of sentences that begin with states of their own (NULL: with zeros): row i belongs to sentence
-  // sentences[i], whose state is that row of start [*, start_ld], LSTM with the cell behind; first (may be absent) is
-  // given du of the first step.
+  // sentences[i], whose state is that row of start [*, start_ld], of an LSTM hidden state and then cell state; du of
+  // the first step is written to `first`, which may be absent.
   const int32_t *sentences;
   const float *start;
   int64_t start_ld;

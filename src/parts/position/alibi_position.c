@@ -1,6 +1,6 @@
 // Attention with linear biases (ALiBi: Press et al. 2022): nothing is added to embeddings, and the scores of
-// self-attention get less with the distance of query and key, in each head by a slope of its own. In encoders, whose
-// tokens see those behind them too, the distance counts alike in both directions.
+// self-attention fall linearly with the distance between query and key, in each head with a slope of its own. In
+// encoders, whose tokens see later ones too, the distance counts the same in both directions.
 #include "parts/block.h"
 
 typedef struct alibi_keys {
@@ -20,11 +20,11 @@ static void bias(const tarn__block_run *run, tarn__attention_spec *spec) {
   spec->alibi = keys->exponent;
 }
 
-// Every distance has its bias, and none was learnt: a model reads on past what it was trained on.
+// Every distance has a bias, and none is learnt, so a model can read longer texts than it was trained on.
 const tarn__position_entry tarn__position_alibi = {
     .part = {.word = "alibi",
-             .text = "linear biases, Press et al. 2022: scores of self-attention get less with the distance of query "
-                     "and key, by a slope of each head, as in BLOOM and MPT",
+             .text = "linear biases, Press et al. 2022: scores of self-attention fall linearly with the distance "
+                     "between query and key, with a slope for each head, as in BLOOM and MPT",
              .also = "attention_linear_biases linear_biases",
              TARN__PART_KEYS(alibi_keys, options)},
     .bias = bias,
