@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "base/random.h"
+#include "base/threads.h"
 #include "device/devices.h"
 #include "graph/graph.h"
 #include "kernels/bits_check.h"
@@ -428,6 +429,7 @@ static inline void check_gradients(check_build build, const void *spec, const ch
 
 // All tests, and then the record of bits.
 static inline int check_run_all(int (*run)(void)) {
+  tarn__threads_set(CHECK_THREADS);  // as every user of the library does: denormal numbers are flushed
   const int failures = run();
   return failures != 0 || bits_so_far.count == 0 ? failures : bits_end(bits_program());
 }
