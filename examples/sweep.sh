@@ -1,5 +1,5 @@
 # The end of the scripts that run the sweeps of these folders: trains, tests and reports. Sourced with $tarn, the program; $sweep,
-# the file; $1, its name, in the folder of the results; and, where there are any, $options of tarn sweep in a list.
+# the file; $1, its name, in the folder of the results; and optionally $options, an array of options of tarn sweep.
 
 # What another sweep of this folder has trained already is not trained again.
 reuse=()

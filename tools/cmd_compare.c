@@ -34,8 +34,8 @@ int cmd_compare(int argc, char **argv) {
   bool json = false;
   const cli_option table[] = {
       {"metric", CLI_TEXT, &options.metric, "NAME",
-       "score to compare by: bleu, loss, nll, ppl, train/loss, or any other of the log; without it bleu, or loss where "
-       "not all runs have it",
+       "score to compare by: bleu, loss, nll, ppl, train/loss, or any other of the log; without it bleu where all runs "
+       "have it, else the valid.metric of all, or loss where they differ",
        0, 0},
       {"budget", CLI_REAL, &minutes, "MIN",
        "minutes of training to compare over; 0: the runs' own, which must be equal", 0, 1e7},

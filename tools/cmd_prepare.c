@@ -13,7 +13,7 @@ static const cli_command COMMAND = {
     "a text has one sentence a line. Pairs with an empty side are left out and counted.\n"
     "--stream N makes windows of N tokens of a text, over its line ends, which are tokens too; nothing is left out.\n"
     "--pack N puts whole sentences of a document into rows of up to N tokens; an empty line ends a document.\n"
-    "A table has a sentence with its label a line, its fields are separated by tabs, and quotes are text; --text,\n"
+    "A table has one labelled sentence a line, its fields are separated by tabs, and quotes are text; --text,\n"
     "--pair and --labels name columns: by a word of its first line, or by a number from 1."};
 
 // What not every kind of shard has.
@@ -155,11 +155,12 @@ int cmd_prepare(int argc, char **argv) {
       {"text", CLI_TEXT, &options.text, "FILE", "text for a language model, in place of the two; column of a table", 0,
        0},
       {"table", CLI_TEXT, &labelled.table, "FILE", "tab-separated sentences with labels, in place of texts", 0, 0},
-      {"labels", CLI_TEXT, &labelled.label, "COLUMN", "of the table", 0, 0},
-      {"pair", CLI_TEXT, &labelled.pair, "COLUMN", "of the table, with second sentences", 0, 0},
+      {"labels", CLI_TEXT, &labelled.label, "COLUMN", "column of the table with the labels", 0, 0},
+      {"pair", CLI_TEXT, &labelled.pair, "COLUMN", "column of the table with the second sentences", 0, 0},
       {"labels-from", CLI_TEXT, &labelled.labels_from, "PREFIX", "shard of the training set, for its classes", 0, 0},
       {"numbers", CLI_FLAG, &labelled.numbers, NULL, "the labels are numbers, for regression", 0, 0},
-      {"header", CLI_FLAG, &labelled.header, NULL, "pass over the first line though all columns are numbers", 0, 0},
+      {"header", CLI_FLAG, &labelled.header, NULL, "skip the first line although all columns are given as numbers", 0,
+       0},
       {"output", CLI_TEXT, &options.output, "PREFIX", "writes PREFIX.tarn; needed", 0, 0},
       {"strict", CLI_FLAG, &options.strict, NULL, "refuse invalid UTF-8 instead of replacing it by U+FFFD", 0, 0},
       {"min-tokens", CLI_INT, &g.min_tokens, "N", "leave out shorter sentences; with the end of sentence (default 2)",

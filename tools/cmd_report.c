@@ -37,7 +37,9 @@ int cmd_report(int argc, char **argv) {
   const cli_option options[] = {
       {"output", CLI_TEXT, &report.output, "DIR", "folder of the report; made if it does not exist", 0, 0},
       {"title", CLI_TEXT, &report.title, "TEXT", "title; the sweep's name where it is not given", 0, 0},
-      {"metric", CLI_TEXT, &compare.metric, "NAME", "score of the log: valid/bleu where all have it, else valid/loss",
+      {"metric", CLI_TEXT, &compare.metric, "NAME",
+       "score of the log to compare by; without it bleu where all runs have it, else the valid.metric of all, or loss "
+       "where they differ",
        0, 0},
       {"budget", CLI_REAL, &minutes, "MIN",
        "training time that is compared, in minutes; 0: the sweep's, else train.max_minutes", 0, 1e9},

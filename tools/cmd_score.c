@@ -161,7 +161,7 @@ int cmd_score(int argc, char **argv) {
       {"window", CLI_INT, &out.window, "N",
        "lines read and sorted by length at a time, 0: 4000; with --stride tokens of the window, 0: model.max_length", 0,
        10000000},
-      {"stride", CLI_INT, &out.stride, "N", "tokens that a window moves on over the text; 0: score lines", 0, 10000000},
+      {"stride", CLI_INT, &out.stride, "N", "tokens by which a window advances; 0: score line by line", 0, 10000000},
       {"strict", CLI_FLAG, &options.strict, NULL, "refuse invalid UTF-8 instead of replacing it by U+FFFD", 0, 0},
       MODEL_RUN_OPTIONS(model),
       LIMIT_OPTIONS(model.limits),

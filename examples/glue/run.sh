@@ -3,7 +3,7 @@
 #   run.sh TASK GLUE TEXT... -- OUTPUT      such as: run.sh sst2 corpora/glue corpora/babylm/train/*.train -- results/glue
 # TASK is sst2, cola or rte; GLUE holds SST-2, CoLA and RTE, each train.tsv and dev.tsv; TEXTs are plain text for pre-training.
 # PIECES (8,000) is the size of the vocabulary, MINUTES (60) the time of each pre-training. With SMALL=1 d_model is 128 in place of 256,
-# pre-training takes 2 minutes, fine-tuning an eighth of the updates, and the vocabulary has 4,000 pieces: an hour of two cores a
+# pre-training takes 2 minutes, fine-tuning an eighth of the updates, and the vocabulary has 4,000 pieces: an hour on two cores a
 # task. OUTPUT/data gets vocabulary and shards, OUTPUT/body the three bodies, OUTPUT/TASK the runs, OUTPUT/report-TASK the report.
 # The same command goes on where it was stopped.
 set -eu
@@ -14,7 +14,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 tarn=$(realpath "${TARN:-$here/../../build/release/tarn}")
 [ -x "$tarn" ] || fail "$tarn is no program; build it with ./run build, or name it in TARN"
 task=$1
-case $task in  # folder, columns, lines of heads, which row is for validation, measure, updates, updates between validations
+case $task in  # folder, columns, header lines, N of "every Nth row validates", measure, updates, updates between validations
   sst2) folder=SST-2 columns=(--text sentence --labels label) head=1 held=40 metric=accuracy updates=2400 every=300 ;;
   cola) folder=CoLA columns=(--text 4 --labels 2) head=0 held=10 metric=mcc updates=1600 every=200 ;;
   rte) folder=RTE columns=(--text sentence1 --pair sentence2 --labels label) head=1 held=10 metric=accuracy updates=1600 every=200 ;;

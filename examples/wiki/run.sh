@@ -2,11 +2,12 @@
 # Cuts a text of 100 MB into 90 MB for training and 5 MB each for validation and test, as is done with enwik8, makes windows of
 # bytes of them, runs a sweep of this folder, which tests each model with a window that slides, and writes the report.
 #   run.sh SWEEP TEXT OUTPUT [OPTION...]
-# SWEEP is "models", with windows of 512 bytes, or "small", with windows of 256, which takes an hour of two cores. Of validation and
-# test it takes the first 256 kB and 500 kB (small: 64 kB each): all of them would take longer than the trainings. TEXT is the
-# file, or packed by xz. Options go to tarn sweep, such as --dry-run. OUTPUT/data gets the shards and the text of the test,
-# OUTPUT/SWEEP the runs, OUTPUT/report-SWEEP the report. The same command goes on where it was stopped. With SWEEP "data" it
-# only prepares for "models". A text of another size is cut in the same proportions.
+# SWEEP is "models", with windows of 512 bytes, or "small", with windows of 256, which takes an hour on two cores. Of the
+# parts for validation and test only the first 256 kB and 500 kB are used (small: 64 kB each); the whole would take longer
+# than the trainings. TEXT is the file, or the file packed by xz. Options go to tarn sweep, such as --dry-run. OUTPUT/data
+# gets the shards and the text of the test, OUTPUT/SWEEP the runs, OUTPUT/report-SWEEP the report. The same command goes on
+# where it was stopped. With SWEEP "data" it only prepares for "models". A text of another size is cut in the same
+# proportions.
 set -eu
 fail() { echo "run.sh: $*" >&2; exit 2; }
 [ $# -ge 3 ] || fail "usage: run.sh SWEEP TEXT OUTPUT [OPTION...], such as run.sh models wiki.txt.xz results"
