@@ -168,8 +168,9 @@ typedef struct tarn_results_group {
   const char *changes;    // in a sweep: what the variant sets, "key=value key=value"; else NULL
   const char *equalized;  // in a sweep: what `equalize` changed, likewise; NULL: nothing
   const char *grid;       // in a sweep: the point of the variant's grid, "train.lr=0.0001"; NULL: it has no grid
-  // Only one point of a grid is a group, under the variant's name in the sweep's file: the one whose finished runs have
-  // the best mean of their best valid.metric. This says which point it is and what the others reached.
+  // Only one point of a grid is a group, under the variant's name in the sweep's file: of those with the fewest failed
+  // runs, the one whose finished runs have the best mean of their best valid.metric. This says which point it is and
+  // what the others reached.
   const char *chosen;  // NULL: there was no grid
   const size_t *runs;  // indices into tarn_results.runs, in order of seeds
   size_t run_count;

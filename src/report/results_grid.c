@@ -39,7 +39,8 @@ static bool same_grid(const struct tarn__results_memory *m, size_t a, size_t b) 
   return one && other && strcmp(one, other) == 0;
 }
 
-// The point of g's grid with the best score, the first one of equals, or g itself where none has a score.
+// The point of g's grid with the best score, the first one of equals, or g itself where none has a score. Of a point
+// whose runs fail with some seeds the mean of the others says too much, so those of which fewer failed come first.
 static size_t best_of(const struct tarn__results_memory *m, const tarn_results_group *groups, size_t g) {
   size_t best = g;
   double value = NAN;
@@ -47,11 +48,26 @@ static size_t best_of(const struct tarn__results_memory *m, const tarn_results_g
     bool less = true;
     if (!same_grid(m, g, i)) continue;
     const double score = score_of(m, &groups[i], &less);
-    if (isnan(score) || (!isnan(value) && !(less ? score < value : score > value))) continue;
+    if (isnan(score)) continue;
+    const bool more_failed = groups[i].failed > groups[best].failed,
+               fewer_failed = groups[i].failed < groups[best].failed;
+    const bool better = fewer_failed || (!more_failed && (less ? score < value : score > value));
+    if (!isnan(value) && !better) continue;
     best = i;
     value = score;
   }
   return best;
+}
+
+// The score of another point than the chosen one, and how many of its runs failed.
+static tarn_status describe_other(const char **text, struct tarn__results_memory *m, const tarn_results_group *group,
+                                  double score, int digits) {
+  if (isnan(score))
+    TARN_TRY(tarn__arena_print(text, &m->arena, "%s; %s: none finished", *text, group->grid));
+  else
+    TARN_TRY(tarn__arena_print(text, &m->arena, "%s; %s: %.*f", *text, group->grid, digits, score));
+  if (isnan(score) || group->failed == 0) return TARN_STATUS_OK;
+  return tarn__arena_print(text, &m->arena, "%s, but %zu of %zu runs failed", *text, group->failed, group->run_count);
 }
 
 // "train.lr=0.0005, best of a grid of 2 by validation through tarn sweep (accuracy 0.8421; train.lr=0.0001: 0.8312)"
@@ -70,10 +86,7 @@ static tarn_status describe(struct tarn__results_memory *m, tarn_results_group *
     const int digits = measure ? measure->digits : 4;
     if (i == chosen && !isnan(score))
       TARN_TRY(tarn__arena_print(&own, &m->arena, "%s %.*f", measure ? measure->name : "score", digits, score));
-    if (i != chosen && isnan(score))
-      TARN_TRY(tarn__arena_print(&others, &m->arena, "%s; %s: none finished", others, groups[i].grid));
-    if (i != chosen && !isnan(score))
-      TARN_TRY(tarn__arena_print(&others, &m->arena, "%s; %s: %.*f", others, groups[i].grid, digits, score));
+    if (i != chosen) TARN_TRY(describe_other(&others, m, &groups[i], score, digits));
   }
   TARN_TRY(tarn__arena_print(&groups[chosen].chosen, &m->arena,
                              "%s, best of a grid of %zu by validation through tarn sweep (%s%s)%s", groups[chosen].grid,

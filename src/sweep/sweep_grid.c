@@ -4,6 +4,16 @@
 
 #include "sweep/spec.h"
 
+// Points are compared by their validation, which says nothing where it is not the same.
+static tarn_status check_key(const tarn__config_edit *edit) {
+  static const char *const same[] = {"valid.metric", "data.valid", "data.valid_reference"};
+  for (size_t i = 0; i < sizeof same / sizeof *same; i++)
+    if (strcmp(edit->path, same[i]) == 0)
+      return tarn__yaml_fail(
+          edit->value, "grid: %s: the points of a grid are compared by it, so it must be the same in all", edit->path);
+  return TARN_STATUS_OK;
+}
+
 tarn_status tarn__sweep_grid_read(tarn_sweep *sweep, tarn__sweep_grid *grid, const tarn__yaml_node *node) {
   if (tarn__yaml_is_empty(node)) return TARN_STATUS_OK;
   if (node->type != TARN__YAML_MAP)
@@ -13,6 +23,7 @@ tarn_status tarn__sweep_grid_read(tarn_sweep *sweep, tarn__sweep_grid *grid, con
   for (size_t i = 0; i < grid->edits.count; i++) {
     const tarn__yaml_node *list = grid->edits.items[i].value;
     int64_t count = 0;
+    TARN_TRY(check_key(&grid->edits.items[i]));
     if (list->type != TARN__YAML_LIST || !list->first)
       return tarn__yaml_fail(list, "grid: %s: expected a list of values, such as [0.0001, 0.0003]",
                              grid->edits.items[i].path);
