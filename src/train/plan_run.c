@@ -4,6 +4,7 @@
 
 #include "eval/agreement.h"
 #include "task/task.h"
+#include "train/carried.h"
 #include "train/readout.h"
 #include "train/validator.h"
 
@@ -67,6 +68,30 @@ static tarn_status plan_labels(tarn_plan *plan, const tarn_config *config) {
   return TARN_STATUS_OK;
 }
 
+static tarn_status widen_states(size_t *most, const tarn__model *model, const char *data) {
+  tarn__shard shard = {0};
+  const tarn_status status = tarn__shard_open(&shard, data);
+  if (status == TARN_STATUS_OK) {
+    const size_t need = tarn__carried_bytes(model, tarn__validator_tracks(model->config, &shard), 1, 1);
+    if (need > *most) *most = need;
+  }
+  tarn__shard_close(&shard);
+  return status == TARN_STATUS_IO ? TARN_STATUS_OK : status;
+}
+
+// The states that windows carry: those of the training, on one rank, and of one set after the other.
+static tarn_status plan_states(tarn_plan *plan, const tarn__model *model, const tarn__plan_batch *batch) {
+  const tarn_config *config = model->config;
+  if (!config->train.carry_state || batch->longest_target == 0) return TARN_STATUS_OK;
+  size_t most = 0;
+  if (config->data.valid) TARN_TRY(widen_states(&most, model, config->data.valid));
+  for (int32_t i = 0; i < config->set_count; i++) TARN_TRY(widen_states(&most, model, config->sets[i].data));
+  plan->validation_bytes += most;
+  const int64_t tracks = batch->target_rows / batch->longest_target;
+  plan->program_bytes += tarn__carried_bytes(model, tracks, config->train.accumulate, 1);
+  return TARN_STATUS_OK;
+}
+
 // Each translator keeps what it has taken, so it is the sum over all that is translated.
 static tarn_status plan_validation(tarn_plan *plan, const tarn__model *model, const tarn__plan_batch *batch,
                                    int threads) {
@@ -122,6 +147,7 @@ tarn_status tarn__plan_run(tarn_plan *plan, const tarn__model *model, const tarn
   if (status == TARN_STATUS_OK) status = plan_labels(plan, model->config);
   plan_average(plan, model);
   plan->program_bytes = PROGRAM + shard_bytes(shard) + PAIR * (size_t)shard->pairs;
+  if (status == TARN_STATUS_OK) status = plan_states(plan, model, batch);
   plan->total_bytes += plan->validation_bytes + plan->program_bytes;
   plan->epoch_tokens = (double)(shard->source_tokens + shard->target_tokens);
   if (status != TARN_STATUS_OK) tarn_plan_close(plan);

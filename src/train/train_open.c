@@ -115,12 +115,10 @@ static void training_bounds(const tarn_train *t, tarn__stepper_bounds *bounds) {
   if (bounds->longest_target > longest) bounds->longest_target = longest;
 }
 
-// Of the training and of a validation, which opens its own.
-static size_t carried_bytes(const tarn_train *t) {
-  const int64_t tracks = tarn__batcher_tracks(t->batcher);
-  if (tracks == 0) return 0;
-  return tarn__carried_bytes(t->model, tracks, t->config->train.accumulate, t->comm->size) +
-         tarn__carried_bytes(t->model, tracks, 1, 1);
+// What states that are carried take because there are other ranks.
+static size_t shared_states(const tarn_train *t) {
+  const int64_t tracks = tarn__batcher_tracks(t->batcher), slots = t->config->train.accumulate;
+  return tarn__carried_bytes(t->model, tracks, slots, t->comm->size) - tarn__carried_bytes(t->model, tracks, slots, 1);
 }
 
 static tarn_status make_plan(tarn_train *t) {
@@ -137,7 +135,7 @@ static tarn_status make_plan(tarn_train *t) {
                             .longest_target = bounds.longest_target,
                             .source_tokens = t->shard.source_tokens};
   TARN_TRY(tarn__plan_run(&t->plan, t->model, &batch, &t->shard, t->threads));
-  const size_t sums = tarn__gradient_sum_bytes(t->model, t->comm->size) + carried_bytes(t);
+  const size_t sums = tarn__gradient_sum_bytes(t->model, t->comm->size) + shared_states(t);
   t->plan.program_bytes += sums;
   t->plan.total_bytes += sums;
   return TARN_STATUS_OK;

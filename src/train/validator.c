@@ -30,6 +30,15 @@ static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
 
 static bool carries(const tarn__validator *v) { return v->model->config->train.carry_state; }
 
+int64_t tarn__validator_tracks(const tarn_config *config, const tarn__shard *shard) {
+  const int64_t most = config->train.max_sentences;
+  if (!config->train.carry_state) return 0;
+  int64_t tracks = larger(shard->pairs / TARN__VALIDATOR_WINDOWS, 1);
+  if (shard->longest_target > 0 && config->train.max_tokens / shard->longest_target < tracks)
+    tracks = larger(config->train.max_tokens / shard->longest_target, 1);
+  return most > 0 && most < tracks ? most : tracks;
+}
+
 static tarn_status open_batcher(tarn__validator *v) {
   const tarn_config *config = v->model->config;
   tarn__batcher_options options;
@@ -45,9 +54,7 @@ static tarn_status open_batcher(tarn__validator *v) {
   if (longest > options.max_tokens) options.max_tokens = longest;
   if (carries(v)) {
     options.tracks = 1;
-    options.max_sentences = larger(v->shard.pairs / TARN__VALIDATOR_WINDOWS, 1);
-    if (config->train.max_sentences > 0 && config->train.max_sentences < options.max_sentences)
-      options.max_sentences = config->train.max_sentences;
+    options.max_sentences = tarn__validator_tracks(config, &v->shard);
   }
   tarn_status status = tarn__batcher_open(&v->batcher, &v->shard, &options);
   if (status != TARN_STATUS_OK) return tarn__fail_prefix(status, "%s: ", v->shard.path);

@@ -54,6 +54,8 @@ void tarn__validator_bounds(const tarn__validator *validator, tarn__stepper_boun
 // With train.carry_state windows go on with those before them, in as many tracks as a batch of the training takes, but
 // so few that at most one window in TARN__VALIDATOR_WINDOWS begins without one before it.
 enum { TARN__VALIDATOR_WINDOWS = 64 };
+// How many tracks; 0 without train.carry_state.
+int64_t tarn__validator_tracks(const tarn_config *config, const tarn__shard *shard);
 
 // Validates the model as it is, in the workspace of the stepper. Stops with TARN_STATUS_INTERRUPTED soon after *stop
 // becomes other than 0 (NULL: never).

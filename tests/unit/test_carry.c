@@ -148,6 +148,34 @@ static void another_device_has_the_same_bits(void **state) {
   assert_same_run("cpu", "shadow");
 }
 
+// Of tarn plan and of a training alike: of the LSTM, the ESN and the GRU, before and behind an update of three batches,
+// and before and behind a batch of the set with the most tracks.
+static void plans_count_the_states(void **state) {
+  (void)state;
+  enum { TRACKS = 5, SET_TRACKS = 1500 / 2 / 64 };
+  const size_t track = 2 * (32 + 20 + 16) * sizeof(float);
+  size_t program[2], validation[2];
+  make_stream_shard("stream.narrow", 1500, 2, TINY_VOCAB, 6);
+  for (int carry = 0; carry < 2; carry++) {
+    const char *keys[] = {"train.accumulate=3", "sets.narrow.data=stream.narrow", "train.average=0",
+                          carry ? "train.carry_state=yes" : "train.carry_state=no"};
+    tarn_config *config;
+    tarn_plan plan;
+    must(tarn_config_read(&config, "tiny.yaml", keys, 4));
+    must(tarn_plan_make(&plan, config, &(tarn_plan_options){.threads = 1}));
+    tarn_train *train = tiny_open_train("tiny.yaml", carry ? "planned" : "planned-apart", keys, 4);
+    assert_int_equal(plan.program_bytes, tarn_train_plan(train)->program_bytes);
+    assert_int_equal(plan.validation_bytes, tarn_train_plan(train)->validation_bytes);
+    program[carry] = plan.program_bytes;
+    validation[carry] = plan.validation_bytes;
+    tarn_train_close(&train);
+    tarn_plan_close(&plan);
+    tarn_config_close(&config);
+  }
+  assert_int_equal(program[1] - program[0], 3 * TRACKS * track);
+  assert_int_equal(validation[1] - validation[0], SET_TRACKS * track);
+}
+
 static void must_refuse(const char *override, const char *more, const char *words) {
   const char *keys[] = {override, more};
   assert_int_not_equal(tiny_train("tiny.yaml", "refused", keys, more ? 2 : 1, NULL, NULL, NULL), TARN_STATUS_OK);
@@ -179,6 +207,7 @@ int main(void) {
                                      cmocka_unit_test(a_stop_changes_no_bit),
                                      cmocka_unit_test(recomputation_changes_no_bit),
                                      cmocka_unit_test(another_device_has_the_same_bits),
+                                     cmocka_unit_test(plans_count_the_states),
                                      cmocka_unit_test(what_cannot_be_is_refused)};
   return cmocka_run_group_tests(tests, setup, sandbox_close);
 }
