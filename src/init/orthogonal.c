@@ -42,7 +42,7 @@ static double make_reflector(double *x, int64_t n) {
 }
 
 // a: n columns of m >= n elements; afterwards column k holds the reflector k from its diagonal on. Columns are taken in
-// small panels, so that a panel stays in the first cache while the reflectors pass by.
+// small panels, so that a panel stays in the L1 cache while the reflectors pass by.
 static void factor(double *a, double *sign, int64_t m, int64_t n) {
   for (int64_t first = 0; first < n; first += PANEL) {
     int64_t last = first + PANEL < n ? first + PANEL : n;

@@ -112,13 +112,17 @@ static tarn_status note_losses(struct tarn__results_table_memory *t, const tarn_
 static tarn_status check_validation(const tarn_results_run *a, const tarn_results_run *b, bool bleu) {
   const bool same = bleu && a->valid_bleu_hash && b->valid_bleu_hash ? same_text(a->valid_bleu_hash, b->valid_bleu_hash)
                                                                      : same_text(a->valid_hash, b->valid_hash);
+  const bool carried = a->config->train.carry_state || b->config->train.carry_state;
   TARN_REQUIRE(
       same, DATA,
       "%s and %s cannot stand in one table: their validation data differ (%s and %s, of which model.max_length "
-      "%lld and %lld are taken%s)",
+      "%lld and %lld are taken%s%s)",
       a->path, b->path, shown(a->config->data.valid), shown(b->config->data.valid),
       (long long)a->config->model.max_length, (long long)b->config->model.max_length,
-      bleu ? ", with valid.max_sentences and data.valid_reference" : "");
+      bleu ? ", with valid.max_sentences and data.valid_reference" : "",
+      carried
+          ? "; train.carry_state reads them in tracks, whose number must be the same and depends on train.max_tokens"
+          : "");
   return TARN_STATUS_OK;
 }
 

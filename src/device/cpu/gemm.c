@@ -13,7 +13,7 @@
 enum {
   LINE_BYTES = 4096,        // of a line of A or B in one chunk of k, at most
   ACROSS_BYTES = 2048,      // the same where rows of A lie across the memory
-  BLOCK_BYTES = 256 << 10,  // of a block of A in one chunk, at most: it stays in the second cache
+  BLOCK_BYTES = 256 << 10,  // of a block of A in one chunk, at most: it stays in the L2 cache
   PAGE_BYTES = 4096,
   CHUNK_UNIT = 4,
   TASKS = 2,  // for each thread, at least, where a task has LEAST_ROWS rows or LEAST_COLUMNS columns
@@ -60,7 +60,7 @@ static tarn__cut chunks_of(const tarn__gemm *g, tarn__gemm_arithmetic arithmetic
   return tarn__cut_into(g->k, CHUNK_UNIT, (g->k + most - 1) / most);
 }
 
-// Rows that begin a whole number of pages apart fall into the same few places of the first cache.
+// Rows that begin a whole number of pages apart fall into the same few sets of the L1 cache.
 static bool must_pack_a(const tarn__gemm *g, tarn__gemm_arithmetic arithmetic) {
   if (arithmetic == TARN__GEMM_INT8) return false;
   bool odd = arithmetic == TARN__GEMM_BF16 && g->k % 2 != 0;
@@ -292,7 +292,7 @@ static uint32_t *after_chunk(const uint32_t *b, const tarn__gemm *g, const plan 
   return (uint32_t *)(uintptr_t)b + columns * tarn__gemm_units(tarn__cut_size(&p->k, chunk), p->arithmetic);
 }
 
-// One block of C: it stays in the second cache while the chunks of k are added.
+// One block of C: it stays in the L2 cache while the chunks of k are added.
 static void run_task(const tarn__gemm *g, const plan *p, const uint32_t *b, uint32_t *a, float *sums, int64_t task) {
   for (int64_t chunk = 0; chunk < p->k.pieces; chunk++) {
     run_chunk(g, p, b, a, sums, chunk, task);

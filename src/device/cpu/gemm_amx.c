@@ -20,8 +20,8 @@ void tarn__tiles_end(void) { _tile_release(); }
 
 // --- multiplication
 
-// The tiles of a step. A panel of A is read again and again and stays in the first cache; B comes from the second and
-// is not wanted in the first, where it would push A out. All four loads come before the multiplications: so they are on
+// The tiles of a step. A panel of A is read again and again and stays in the L1 cache; B comes from L2 and
+// is not wanted in L1, where it would evict A. All four loads come before the multiplications: so they are on
 // their way while those of the step before go on.
 ALWAYS_INLINE void load_step(const char *a, int64_t a_row, const char *b, bool both) {
   _tile_stream_loadd(6, b, 64);

@@ -195,7 +195,7 @@ static void edge_tile(tile_function run, const char *a, const uint32_t *b, const
   for (int64_t r = 0; r < rows; r++) memcpy(f->c + r * f->row_bytes, whole.c + r * whole.row_bytes, bytes);
 }
 
-// The part of A that comes next is fetched into the second cache, a few lines with every tile.
+// The part of A that comes next is fetched into the L2 cache, a few lines with every tile.
 typedef struct ahead {
   const char *row;  // that comes next
   int64_t row_bytes, length, at, rows, lines;

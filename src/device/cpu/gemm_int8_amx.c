@@ -150,7 +150,7 @@ static void take_panel(tail *t, const tarn__gemm_block *g, int64_t j) {
   tarn__amx_written();
 }
 
-// fetch: the panel behind this one is brought into the first cache meanwhile.
+// fetch: the panel behind this one is brought into the L1 cache meanwhile.
 static void multiply_panel(const tarn__gemm_block *g, const tail *t, const lines *a, int64_t i, int64_t j, bool fetch) {
   _Alignas(64) int32_t sums[BLOCK * PANEL];
   const int64_t rows = g->m - i < BLOCK ? g->m - i : BLOCK;

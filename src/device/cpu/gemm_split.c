@@ -9,8 +9,8 @@
 enum {
   BLOCK_TERMS = TARN__SPLIT_STEPS * TARN__SPLIT_STEP,
   CHUNK_TERMS = 4 * BLOCK_TERMS,  // of k for which rows of A are packed at a time
-  ROWS = 256,                     // of a task, at most: with a chunk of k they take half of the second cache
-  COLUMNS = 512,                  // that are gone through with one block of k, so that sums stay in the second cache
+  ROWS = 256,                     // of a task, at most: with a chunk of k they take half of the L2 cache
+  COLUMNS = 512,                  // that are gone through with one block of k, so that sums stay in the L2 cache
   ROW_UNIT = 32,
   COLUMN_UNIT = 32,    // two groups, which a kernel takes at a time
   LEAST_ROWS = 64,     // of a task, where there are enough of them

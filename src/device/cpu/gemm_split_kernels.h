@@ -15,7 +15,7 @@ enum {
   TARN__SPLIT_GROUP = 16,
   TARN__SPLIT_STEP = 32,
   TARN__SPLIT_TILE = 1024,  // bytes
-  TARN__SPLIT_STEPS = 4     // of one block of k, at most: so that 32 rows stay in the first cache
+  TARN__SPLIT_STEPS = 4     // of one block of k, at most: so that 32 rows stay in the L1 cache
 };
 
 // Lines of one block of k.

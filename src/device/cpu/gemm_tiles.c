@@ -13,7 +13,7 @@ enum {
   STEP = TARN__TILES_STEP_BYTES,
   CHUNK = TARN__TILES_CHUNK_STEPS,
   SUMS_BYTES = TARN__TILES_SUMS * (int)sizeof(float),
-  // A thread has a second cache of 2 MB for a block of B that stays there while rows of A pass by, and, where k is so
+  // A thread has an L2 cache of 2 MB for a block of B that stays there while rows of A pass by, and, where k is so
   // long that it is cut into spans, for the sums of a block of C.
   B_BYTES = 1 << 20,
   WHOLE_STEPS = 48,     // of a k that is not cut
@@ -29,7 +29,7 @@ enum {
 static const double SERIAL_FLOPS = 1e6;  // a smaller product is not worth waking other threads
 
 // How a product runs. A task is a block of C. For each span of k panels of A pass by: one is packed or read where it
-// lies, and each chunk of it stays in the first cache while it is multiplied with all panels of B.
+// lies, and each chunk of it stays in the L1 cache while it is multiplied with all panels of B.
 typedef struct plan {
   tarn__cut m, n;
   int64_t steps;     // of k
@@ -51,7 +51,7 @@ static int64_t over(int64_t n, int64_t unit) { return (n + unit - 1) / unit; }
 static size_t pack_bytes(const tarn__gemm *g) { return (size_t)(over(g->n, LINES) * over(g->k, TERMS) * STEP); }
 
 // Whether a chunk of a panel of A is read as fast where it lies as when packed: whole lines that are dealt out to the
-// sets of the first cache evenly enough to stay there.
+// sets of the L1 cache evenly enough to stay there.
 static bool lies_well(const tarn__gemm *g) {
   enum { LINE = 64, SETS = 64, WAYS = 12, FREE_WAYS = 3 };
   if (g->transpose_a || g->k % TERMS != 0 || g->lda * 2 % LINE != 0 || (uintptr_t)g->a % LINE != 0) return false;
@@ -172,7 +172,7 @@ static block block_of(const plan *p, int64_t task, char *memory) {
 }
 
 // At most 32 rows from b->i + row on with all columns, over the steps [first, first + steps). Each chunk of A is packed
-// right before it is multiplied, so that it is in the first cache then.
+// right before it is multiplied, so that it is in the L1 cache then.
 static void run_panel(const tarn__gemm *g, const plan *p, const char *packed_b, block *b, int64_t row, int64_t first,
                       int64_t steps) {
   const int64_t size = (int64_t)tarn__dtype_size(g->c_dtype);

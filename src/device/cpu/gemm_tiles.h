@@ -4,7 +4,7 @@
 // Lines are rows of A or columns of B. 32 lines make a panel, 32 terms of k a step: two tiles of 1 KB each that lie one
 // behind the other, 16 lines of A as [line][term], or 16 columns of B as [pair of terms][column]. What is missing is
 // zero. Sixteen steps of a panel make a chunk, 32 KB; a packed operand is [chunk][panel][step][1024 elements]. So a
-// kernel reads B from end to end, from the second cache by loads that pass the first one, where a chunk of a panel of A
+// kernel reads B from end to end, from the L2 cache by loads that bypass L1, where a chunk of a panel of A
 // stays (of 48 KB).
 //
 // A step of a block of 2 x 2 tiles of sums is four loads of tiles and four multiplications of 16 cycles each, a

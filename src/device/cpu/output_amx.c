@@ -1,5 +1,5 @@
 // Logits of 32 rows and 32 words are sums in four tile registers; while the next ones are made, they become weights.
-// The tile unit and the vector units work side by side that way, and what leaves the second cache are weights in BF16.
+// The tile unit and the vector units work side by side that way, and what leaves the L2 cache are weights in BF16.
 // Compiled for AMX alone and reached through tarn__isa_now() only.
 #include <immintrin.h>
 #include <math.h>
@@ -16,14 +16,14 @@ enum {
   NUMBERS = TARN__OUTPUT_PAIR_NUMBERS,
   VISIT = TARN__OUTPUT_VISIT,
   LINES = 16,
-  DEEP = 16  // pairs of rows of scaled x that stay in the first cache for the words
+  DEEP = 16  // pairs of rows of scaled x that stay in the L1 cache for the words
 };
 
 #define INLINE static inline __attribute__((always_inline))
 
 // Tiles 0 to 3: sums; 4, 5: A; 6, 7: B. All are whole.
 
-// One pair of A and one of B: with an A that is not to push B out of the first cache, and the other way round. All
+// One pair of A and one of B: with an A that is not to push B out of the L1 cache, and the other way round. All
 // loads come before the multiplications, so that they are on their way while those of the step before go on.
 INLINE void load_past_a(const uint16_t *a, const uint16_t *b) {
   _tile_stream_loadd(4, a, 64);
@@ -150,7 +150,7 @@ INLINE void largest_rows(const weighing *w, int64_t pair) {
 // --- logits
 
 // Sums of a pair of rows with a pair of words stay in the tiles. Those before leave them and become weights beside
-// (NULL: there are none). `next` is fetched into the second cache: lines [from, to) of each pair of tiles.
+// (NULL: there are none). `next` is fetched into the L2 cache: lines [from, to) of each pair of tiles.
 INLINE void logits_of(const uint16_t *a, const uint16_t *b, int64_t width, const weighing *before, const uint16_t *next,
                       int from, int to) {
   int64_t done = 0;
@@ -386,7 +386,7 @@ static void write_sums(const tarn__output_words *g, int64_t width) {
     }
 }
 
-// Part `part` of `all` parts of what this call writes and of what the next one will read, to the second cache.
+// Part `part` of `all` parts of what this call writes and of what the next one will read, to the L2 cache.
 static void fetch_words(const tarn__output_words *g, int64_t part, int64_t all) {
   const int64_t left = g->words - g->first, words = left < g->count * PAIR ? left : g->count * PAIR;
   const int64_t row = words * g->d * (int64_t)sizeof(float) / 64, weights = g->count * g->x_pairs * NUMBERS * 2 / 64;

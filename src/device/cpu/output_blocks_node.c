@@ -1,7 +1,7 @@
 // The output layer's loss in fp32. The words are cut into visits, whose part of the table is packed for both products
 // with it: logits and dx. A few visits make a group; while one group is packed, the blocks of rows go through the one
 // before, each by one thread, which for every visit makes the logits of its rows, turns them into weights, and adds
-// what they are worth of the words to dx, all in its second cache. What leaves it are weights, for the gradient of the
+// what they are worth of the words to dx, all in its L2 cache. What leaves it are weights, for the gradient of the
 // table, which needs all of a row's sum. There are as many of these as fit the memory that the gradient takes: a chunk
 // of rows. So no element depends on the number of threads: a row's sums go over the visits in order.
 //

@@ -17,7 +17,7 @@ enum {
   VISIT_WORDS = TARN__OUTPUT_VISIT * PAIR,
   CHUNK_BYTES = 24 << 20,  // of weights, at most, and in spite of that at least CHUNK_ROWS
   CHUNK_ROWS = 256,
-  BLOCK_BYTES = 1280 << 10,  // of what a block of rows holds in the second cache
+  BLOCK_BYTES = 1280 << 10,  // of what a block of rows holds in the L2 cache
   MOST_BLOCK_PAIRS = 16,
   WORD_PAIRS = 4,  // pairs of words whose gradients a thread makes at a time
   SUM_ROWS = 256   // rows whose sum over a column is one number of fp32

@@ -69,7 +69,7 @@ static void *take(room *r, int64_t count, size_t size) {
   return at;
 }
 
-// Rows that begin a whole number of pages apart fall into the same few places of the first cache.
+// Rows that begin a whole number of pages apart fall into the same few sets of the L1 cache.
 static int64_t leading(int64_t cols, tarn__dtype dtype) {
   const int64_t size = (int64_t)tarn__dtype_size(dtype);
   return cols * size % PAGE_BYTES == 0 ? cols + 64 / size : cols;
