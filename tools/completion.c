@@ -36,7 +36,8 @@ static const char *word_below(const cli_command *command) {
 
 // --- bash
 
-static void bash_begin(FILE *file) { fputs("# Completion of tarn for bash.\ndeclare -A _tarn_table=(\n", file); }
+// bash-completion reads the file in a function of its own, where the table would be local without -g.
+static void bash_begin(FILE *file) { fputs("# Completion of tarn for bash.\ndeclare -gA _tarn_table=(\n", file); }
 
 // ['decode']='--vocab=file --ids=none --help=none'
 static void bash_command(FILE *file, const cli_command *command, const cli_option *options) {

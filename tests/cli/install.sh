@@ -119,7 +119,8 @@ pages=there/share/man/man1
 bash_file=there/share/bash-completion/completions/tarn
 zsh_file=there/share/zsh/vendor-completions/_tarn
 fish_file=there/share/fish/vendor_completions.d/tarn.fish
-. $bash_file
+load_bash() { . $bash_file; }  # as bash-completion does
+load_bash
 {
   "$TARN" --help | sed -n '/^commands:/,/^$/s/^  \([a-z0-9-]*\) .*/\1/p'
   printf 'series %s\n' generate train forecast
