@@ -39,8 +39,8 @@ static bool same_grid(const struct tarn__results_memory *m, size_t a, size_t b) 
   return one && other && strcmp(one, other) == 0;
 }
 
-// The point of g's grid with the best score, the first one of equals, or g itself where none has a score. Of a point
-// whose runs fail with some seeds the mean of the others says too much, so those of which fewer failed come first.
+// The point of g's grid with the best score, the first one of equals, or g itself where none has a score. Points
+// with fewer failed runs come first: where some seeds fail, the mean of the others is too good.
 static size_t best_of(const struct tarn__results_memory *m, const tarn_results_group *groups, size_t g) {
   size_t best = g;
   double value = NAN;
