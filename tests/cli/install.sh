@@ -106,8 +106,11 @@ add_executable(other score_text.c)
 target_link_libraries(other tarn::tarn)
 END
 cmake -S other -B fetched -G Ninja -DTARN_SOURCE="$TARN_SOURCE_DIR" >cmake.txt 2>&1 || fail "FetchContent: $(tail -n 20 cmake.txt)"
-cmake -S source -B part -G Ninja -DTARN_STATIC=ON -DTARN_SOURCE="$TARN_SOURCE_DIR" >cmake.txt 2>&1 ||
+cmake -S source -B part -G Ninja -DTARN_STATIC=ON -DTARN_SOURCE="$TARN_SOURCE_DIR" -DTARN_INSTALL=ON \
+  -DCMAKE_INSTALL_PREFIX=/opt/x -DCMAKE_INSTALL_LIBDIR=/opt/x/lib64 >cmake.txt 2>&1 ||
   fail "add_subdirectory: $(tail -n 20 cmake.txt)"
+# shellcheck disable=SC2016
+grep -qx 'libdir=${prefix}/lib64' part/tarn/generated/tarn.pc || fail "tarn.pc: $(head -n 3 part/tarn/generated/tarn.pc)"
 ninja -C fetched CMakeFiles/other.dir/score_text.c.o >ninja.txt 2>&1 || fail "FetchContent: $(cat ninja.txt)"
 ninja -C fetched -t commands other | tail -n 1 | grep -q 'libtarn\.so' || fail "FetchContent does not link the library"
 ninja -C part -t commands score_text | tail -n 1 | grep -q 'libtarn\.a.*libsentencepiece.* -lstdc++' ||
