@@ -90,7 +90,12 @@ static void build_steps(check *c, tarn__graph *graph, const void *spec) {
   static const int32_t offsets[] = {0, ROWS};
   static double cache_memory[2 * ROWS * 2 * D];
   int32_t rows[ROWS], ranges[2 * ROWS];
-  for (int i = 0; i < ROWS; i++) rows[i] = i, ranges[2 * i] = 0, ranges[2 * i + 1] = i + 1;
+  int32_t times[ROWS];  // of the rows of the cache
+  for (int i = 0; i < ROWS; i++) {
+    times[i] = 4 * i % ROWS;
+    rows[times[i]] = ROWS + i;
+    ranges[2 * i] = 0, ranges[2 * i + 1] = i + 1;
+  }
   tarn__attention_spec attention = {
       .heads = 3, .d = D, .key_column = D, .value_column = 2 * D, .causal = true, .longest = ROWS, .alibi = 3.0};
   tarn__tensor *qkv = check_input(c, graph, ROWS, 3 * D, 1.0, false);
@@ -100,7 +105,8 @@ static void build_steps(check *c, tarn__graph *graph, const void *spec) {
   attention.key_column = 0;
   attention.value_column = D;
   tarn__tensor *cache = tarn__graph_external(graph, graph->dtype, 2 * ROWS, 2 * D, cache_memory, "cache");
-  cache = tarn__cache_append(graph, qkv, D, cache, 0);
+  tarn__tensor *shuffled = tarn__select_rows(graph, qkv, check_ints(c, graph, times, ROWS));
+  cache = tarn__cache_append(graph, shuffled, D, cache, ROWS);
   check_output(c, tarn__attention_rows(graph, qkv, cache, list, range, attention));
 }
 
