@@ -533,7 +533,8 @@ static const char ridge_config[] =
 
 static int open_all(void **state) {
   if (tiny_open(state) != 0) return -1;
-  // 83 windows: with 10, 15 or 20 tracks 12 updates go beyond the end of an epoch, whose last one gives a rank no batch.
+  // 83 windows: with 10, 15 or 20 tracks 12 updates go beyond the end of an epoch, whose last one gives a rank no
+  // batch.
   make_stream_shard("stream", 661, 8, TINY_VOCAB, 7);
   make_stream_shard("stream.valid", 400, 8, TINY_VOCAB, 8);
   sandbox_write("carried.yaml", carried_config, strlen(carried_config));
