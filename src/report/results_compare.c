@@ -75,20 +75,43 @@ static tarn_status note_held(struct tarn__results_table_memory *t) {
                           t->public.budget / 60, held > 1 ? "their last values are" : "its last value is", names);
 }
 
+// Adds a run to `names` if it is one of the first TARN__NAMED_RUNS; *count is how many came before it.
+static tarn_status add_name(struct tarn__results_table_memory *t, const char **names, size_t *count, const char *path) {
+  if ((*count)++ >= TARN__NAMED_RUNS) return TARN_STATUS_OK;
+  return tarn__arena_print(names, &t->arena, "%s%s%s", *names, *count > 1 ? ", " : "", path);
+}
+
+static tarn_status end_names(struct tarn__results_table_memory *t, const char **names, size_t count) {
+  if (count <= TARN__NAMED_RUNS) return TARN_STATUS_OK;
+  return tarn__arena_print(names, &t->arena, "%s and %zu more", *names, count - TARN__NAMED_RUNS);
+}
+
 // One note for all runs without a time to best.
 static tarn_status note_unlearnt(struct tarn__results_table_memory *t) {
   const tarn_results *r = t->results;
   const char *names = "";
   size_t count = 0;
-  for (size_t i = 0; i < r->run_count; i++) {
-    if (isnan(t->measures[i].best) || !isnan(t->measures[i].best_seconds) || count++ >= TARN__NAMED_RUNS) continue;
-    TARN_TRY(tarn__arena_print(&names, &t->arena, "%s%s%s", names, count > 1 ? ", " : "", r->runs[i].path));
-  }
-  if (count > TARN__NAMED_RUNS)
-    TARN_TRY(tarn__arena_print(&names, &t->arena, "%s and %zu more", names, count - TARN__NAMED_RUNS));
+  for (size_t i = 0; i < r->run_count; i++)
+    if (!isnan(t->measures[i].best) && isnan(t->measures[i].best_seconds))
+      TARN_TRY(add_name(t, &names, &count, r->runs[i].path));
   if (count == 0) return TARN_STATUS_OK;
+  TARN_TRY(end_names(t, &names, count));
   return tarn__table_note(t, "%zu run%s no better %s than at the first validation, and no time to best: %s", count,
                           count > 1 ? "s have" : " has", t->public.metric, names);
+}
+
+// One note for all runs that have not begun, and one for those that are under way.
+static tarn_status note_unfinished(struct tarn__results_table_memory *t, tarn_results_state state, const char *one,
+                                   const char *many) {
+  const tarn_results *r = t->results;
+  const char *names = "";
+  size_t count = 0;
+  for (size_t i = 0; i < r->run_count; i++)
+    if (r->runs[i].state == state) TARN_TRY(add_name(t, &names, &count, r->runs[i].path));
+  if (count == 0) return TARN_STATUS_OK;
+  TARN_TRY(end_names(t, &names, count));
+  if (count == 1) return tarn__table_note(t, "%s %s and is in no mean", names, one);
+  return tarn__table_note(t, "%zu runs %s and are in no mean: %s", count, many, names);
 }
 
 // One note for all runs without a time to their least loss: of validation, and of training.
@@ -127,9 +150,6 @@ static tarn_status measure_runs(struct tarn__results_table_memory *t) {
     if (run->state == TARN_RESULTS_FAILED)
       TARN_TRY(tarn__table_note(t, "%s failed and is in no mean: %s", run->path,
                                 run->message ? run->message : "it does not say why"));
-    if (run->state == TARN_RESULTS_UNFINISHED || run->state == TARN_RESULTS_PENDING)
-      TARN_TRY(tarn__table_note(t, "%s %s and is in no mean", run->path,
-                                run->state == TARN_RESULTS_PENDING ? "has not begun" : "is not finished"));
     if (run->state != TARN_RESULTS_FINISHED) continue;
     const tarn_results_series *series = tarn_results_find(run, t->public.metric);
     TARN_TRY(tarn__measures_of(m, run, series, t->public.budget));
@@ -137,6 +157,8 @@ static tarn_status measure_runs(struct tarn__results_table_memory *t) {
   }
   for (size_t g = 0; g < r->group_count; g++)
     if (r->groups[g].chosen) TARN_TRY(tarn__table_note(t, "%s: %s", r->groups[g].name, r->groups[g].chosen));
+  TARN_TRY(note_unfinished(t, TARN_RESULTS_UNFINISHED, "is not finished", "are not finished"));
+  TARN_TRY(note_unfinished(t, TARN_RESULTS_PENDING, "has not begun", "have not begun"));
   TARN_TRY(note_held(t));
   TARN_TRY(note_unlearnt(t));
   return note_rising(t);

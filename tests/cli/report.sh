@@ -82,3 +82,9 @@ refuse 2 "full" "$TARN" report sweep --output x --baseline fulll
 [ ! -e x ] || fail "a folder is made for a report that cannot be"
 : >file
 refuse 1 "file" "$TARN" report sweep --output file --resamples 0
+
+# Many runs that have not begun are one note.
+cp -r sweep fewer
+rm -r fewer/*/seed-2
+"$TARN" compare fewer >compare.txt 2>&1 || fail "compare of a sweep that has just begun: $(cat compare.txt)"
+grep -Eq '[2-9] runs have not begun and are in no mean: ' compare.txt || fail "runs that have not begun: $(cat compare.txt)"
