@@ -21,8 +21,12 @@ static _Thread_local int pooled = 1;  // threads that OpenMP has started for the
 
 static void flush_denormals(int threads) {
 #if defined(__x86_64__)
+  enum { FLUSH = 0x8040 };  // flush-to-zero and denormals-are-zero
+  // GCC's OpenMP leaves the register of each thread alone. LLVM's gives all threads of a region what the calling one
+  // has at its begin (KMP_INHERIT_FP_CONTROL), and takes back what was set within.
+  _mm_setcsr(_mm_getcsr() | FLUSH);
 #pragma omp parallel num_threads(threads)
-  _mm_setcsr(_mm_getcsr() | 0x8040u);  // flush-to-zero and denormals-are-zero
+  _mm_setcsr(_mm_getcsr() | FLUSH);
 #else
   (void)threads;
 #endif
