@@ -1,6 +1,7 @@
 // The pool of threads where the system lets the process have few: OpenMP would end the program.
 #include <dlfcn.h>
 #include <errno.h>
+#include <float.h>
 #include <omp.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -159,13 +160,29 @@ static void stacks_of_openmp(void **state) {
   unsetenv("OMP_STACKSIZE");
 }
 
+// In the region and behind it, on each thread, whichever compiler's OpenMP it is.
+static void denormals_are_flushed(void **state) {
+  (void)state;
+#if defined(__x86_64__)
+  enum { COUNT = 3 };
+  volatile float least = FLT_MIN, half = 0.5f;
+  float within[COUNT] = {1.0f, 1.0f, 1.0f};
+  atomic_store(&most, 1000);
+  assert_int_equal(tarn__threads_set(COUNT), COUNT);
+#pragma omp parallel for schedule(static, 1) num_threads(COUNT)
+  for (int i = 0; i < COUNT; i++) within[i] = least * half;
+  for (int i = 0; i < COUNT; i++) assert_true(within[i] == 0.0f);
+  assert_true(least * half == 0.0f);
+#else
+  skip();
+#endif
+}
+
 int main(void) {
   tarn_log_set(on_message, NULL);
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(stacks_of_openmp),
-      cmocka_unit_test(all_can_be_had),
-      cmocka_unit_test(few_can_be_had),
-      cmocka_unit_test(none_can_be_had),
+      cmocka_unit_test(stacks_of_openmp), cmocka_unit_test(all_can_be_had),        cmocka_unit_test(few_can_be_had),
+      cmocka_unit_test(none_can_be_had),  cmocka_unit_test(denormals_are_flushed),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
