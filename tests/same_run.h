@@ -104,4 +104,14 @@ static inline void assert_same_run(const char *a, const char *b) {
   assert_same_log(a, b);
 }
 
+// A training that is stopped every so many updates ends as one that is not. The number names the runs.
+static inline void check_stops(size_t number, int64_t every, const char *const *overrides, size_t count) {
+  char whole[32], pieces[32];
+  snprintf(whole, sizeof whole, "whole%zu", number);
+  snprintf(pieces, sizeof pieces, "pieces%zu", number);
+  run_through(whole, overrides, count);
+  run_in_pieces(pieces, every, overrides, count);
+  assert_same_run(whole, pieces);
+}
+
 #endif

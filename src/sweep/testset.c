@@ -74,6 +74,15 @@ static tarn_status write_json(const char *run, char *text) {
   return tarn__file_write(path, text, length + 1);
 }
 
+// Takes the object; NULL: there was no memory for it.
+static tarn_status write_object(const char *run, json_t *object) {
+  char *text;
+  TARN_TRY(dump_json(&text, run, object));
+  const tarn_status status = write_json(run, text);
+  free(text);
+  return status;
+}
+
 static const char *name_of(const char *path) {
   const char *slash = strrchr(path, '/');
   return slash ? slash + 1 : path;
@@ -227,7 +236,6 @@ static json_t *measures_of(const tarn_classify_test *test) {
 }
 
 static tarn_status write_labels(const tarn_testset_options *o, const tarn_testset_result *r, const char *checkpoint) {
-  char *text;
   json_t *object = measures_of(&r->labels);
   json_t *rest = json_pack("{s:f, s:I, s:I, s:f, s:o, s:s, s:o}", "loss", r->labels.loss, "rows",
                            (json_int_t)r->labels.rows, "left_out", (json_int_t)r->labels.left_out, "seconds",
@@ -239,10 +247,7 @@ static tarn_status write_labels(const tarn_testset_options *o, const tarn_testse
     json_decref(object);
     object = NULL;
   }
-  TARN_TRY(dump_json(&text, o->run, object));
-  const tarn_status status = write_json(o->run, text);
-  free(text);
-  return status;
+  return write_object(o->run, object);
 }
 
 static tarn_status run_labels(tarn_testset_result *r, const tarn_testset_options *o) {
@@ -261,20 +266,16 @@ static tarn_status run_labels(tarn_testset_result *r, const tarn_testset_options
 
 static tarn_status write_text_scores(const tarn_testset_options *o, const tarn_testset_result *r,
                                      const char *checkpoint) {
-  char *text;
   const tarn_lm_total *t = &r->text;
-  TARN_TRY(dump_json(
-      &text, o->run,
+  return write_object(
+      o->run,
       json_pack("{s:f, s:f, s:f, s:f, s:I, s:I, s:I, s:I, s:I, s:f, s:o, s:s, s:o, s:I, s:I}", "nll",
                 -t->log_probability / (double)t->tokens, "ppl", tarn_lm_perplexity(t), "bpc",
                 tarn_lm_bits_per_character(t), "bpb", tarn_lm_bits_per_byte(t), "lines", (json_int_t)t->lines, "tokens",
                 (json_int_t)t->tokens, "characters", (json_int_t)t->characters, "bytes", (json_int_t)t->bytes,
                 "unknown", (json_int_t)t->unknown, "seconds", r->seconds, "checkpoint",
                 tarn__json_text(name_of(checkpoint)), "precision", tarn_translate_precision_name(o->precision), "text",
-                tarn__json_text(o->text), "window", (json_int_t)o->window, "stride", (json_int_t)o->stride)));
-  const tarn_status status = write_json(o->run, text);
-  free(text);
-  return status;
+                tarn__json_text(o->text), "window", (json_int_t)o->window, "stride", (json_int_t)o->stride));
 }
 
 static tarn_status add_line(void *user, int64_t number, const tarn_lm_line *line) {

@@ -106,14 +106,7 @@ static void a_stop_changes_no_bit(void **state) {
   static const char *const keys[][2] = {{"train.precision=fp32", "train.accumulate=1"},
                                         {"train.precision=bf16", "train.accumulate=3"},
                                         {"train.clip_norm=0", "train.max_sentences=4"}};
-  for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
-    char once[32], pieces[32];
-    snprintf(once, sizeof once, "once%zu", i);
-    snprintf(pieces, sizeof pieces, "pieces%zu", i);
-    run_through(once, keys[i], 2);
-    run_in_pieces(pieces, 3, keys[i], 2);
-    assert_same_run(once, pieces);
-  }
+  for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) check_stops(i, 3, keys[i], 2);
 }
 
 // What the backward pass computes again begins with the states that the forward pass began with.
