@@ -275,7 +275,8 @@ int cmd_series(int argc, char **argv) {
   if (strcmp(word, "forecast") == 0) return parse_forecast(argc - 1, argv + 1);
   cli_list words = {0};
   const cli_option none[] = {{0}};
-  int code = cli_parse(&COMMAND, none, argc, argv, &words, 0, 1000);
+  const bool unknown = *word && *word != '-';  // an error also where help is asked for: it would be that of all words
+  int code = unknown ? -1 : cli_parse(&COMMAND, none, argc, argv, &words, 0, 1000);
   if (code < 0) code = cli_usage(&COMMAND, "generate, train or forecast is expected%s%s", *word ? ", not " : "", word);
   cli_list_free(&words);
   return code;

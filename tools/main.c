@@ -124,8 +124,9 @@ static int run_command(int argc, char **argv) {
 static int run_help(int argc, char **argv) {
   char help[] = "--help";
   char *words[] = {NULL, NULL, NULL, NULL};
-  if (argc > 3) {
-    fprintf(stderr, "tarn: unexpected argument \"%s\" (see tarn --help)\n", argv[3]);
+  const int most = argc > 1 && strcmp(argv[1], "series") == 0 ? 3 : 2;  // the command with words of its own
+  if (argc > most) {
+    fprintf(stderr, "tarn: unexpected argument \"%s\" (see tarn --help)\n", argv[most]);
     return CLI_USAGE;
   }
   for (int i = 1; i < argc; i++) words[i - 1] = argv[i];

@@ -34,13 +34,15 @@ done
 
 # Words and letters for the same.
 expect 0 '^usage: tarn COMMAND' help
+expect 2 '^tarn: unexpected argument "nothing"' help train nothing
+expect 2 '^tarn series: generate, train or forecast is expected, not nothing' help series nothing
 expect 0 '^usage: tarn COMMAND' -h
 expect 0 '^usage: tarn series train ' help series train
 expect 0 '^tarn: [0-9]' version
 expect 0 '^tarn: [0-9]' -v
 expect 2 'unknown command "trian"; did you mean train?' help trian
 expect 2 'unknown command "versoin"; did you mean version?' versoin
-expect 2 'unexpected argument "c"' help a b c
+expect 2 'unexpected argument "c"' help series b c
 expect 0 '^  -o, --output DIR ' corpus --help
 expect 2 '^tarn corpus: --held-out takes a whole number, not "x"' corpus --held-out=x
 for words in '-o corpus --sentences=120 --held-out 5' '--sentences 120 -ocorpus --held-out=5' '--held-out 5 --sentences 120 --output=corpus'; do
