@@ -32,6 +32,7 @@
 #include "tarn/sentences.h"
 #include "tarn/series.h"
 #include "tarn/significance.h"
+#include "tarn/states.h"
 #include "tarn/status.h"
 #include "tarn/sweep.h"
 #include "tarn/testset.h"

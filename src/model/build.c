@@ -3,6 +3,7 @@
 
 #include "graph/update.h"
 #include "model/model.h"
+#include "model/stacks.h"
 #include "task/task.h"
 
 // Nothing is left out.
@@ -78,7 +79,9 @@ static void run_layers(const tarn__model *model, tarn__stack_id id, int first, i
     own.sums = stack->layers[i].sums;
     if (cuts->carried && id == TARN__STACK_DECODER) carry(&own, stack, i, cuts->carried);
     run->graph->label = stack->layers[i].label;
+    own.shows = cuts->shows[id] ? &cuts->shows[id][i + 1] : NULL;
     tarn__layer_build(&own, stack->layers[i].weights, stream);
+    tarn__stream_show(run->graph, stream, own.shows);
   }
 }
 
@@ -119,11 +122,18 @@ tarn__param tarn__model_bottom_table(const tarn__model *model, int64_t tokens) {
                        .dtype = model->dtype};
 }
 
+static tarn__stream begin_stream(const tarn__model *model, const tarn__task_stack *what, const tarn__block_run *run,
+                                 const tarn__packed *packed, const tarn__model_shortcuts *cuts) {
+  tarn__stream stream = {.x = embed_side(model, run, what->side, packed)};
+  if (cuts->shows[what->id]) tarn__stream_show(run->graph, &stream, cuts->shows[what->id]);
+  return stream;
+}
+
 // The residual stream above the frozen bottom. It is joined there whether it is cached or not: a norm that adds a
 // pending branch itself would read a sum that no rounding to the activations' precision has touched.
 static tarn__tensor *build_bottom(const tarn__model *model, const tarn__task_stack *what, const tarn__block_run *run,
                                   const tarn__packed *packed, const tarn__model_shortcuts *cuts) {
-  tarn__stream stream = {.x = embed_side(model, run, what->side, packed)};
+  tarn__stream stream = begin_stream(model, what, run, packed, cuts);
   run_layers(model, what->id, 0, tarn__model_bottom(model), cuts, run, &stream);
   return tarn__stream_finish(run->graph, &stream, &(tarn__norm_weights){0});
 }
@@ -151,7 +161,7 @@ static tarn__tensor *build_stack(const tarn__model *model, const tarn__task_stac
   const int bottom = what->bottom ? tarn__model_bottom(model) : 0;
   tarn__stream stream;
   if (!what->bottom)
-    stream = (tarn__stream){.x = embed_side(model, run, what->side, packed)};
+    stream = begin_stream(model, what, run, packed, cuts);
   else if (cuts->bottom)
     stream = (tarn__stream){.x = read_bottom(run->graph, packed->rows, cuts)};
   else
@@ -168,10 +178,9 @@ tarn__tensor *tarn__model_build_bottom(const tarn__model *model, tarn__graph *gr
   return x;
 }
 
-// The output of the last of the first `count` stacks, and what a stack above needs to attend to it.
-static tarn__tensor *build_stacks(const tarn__model *model, tarn__graph *graph, int count,
-                                  const tarn__packed *const sides[TARN__SIDES], const tarn__model_shortcuts *cuts,
-                                  tarn__block_run *above) {
+tarn__tensor *tarn__model_build_stacks(const tarn__model *model, tarn__graph *graph, int count,
+                                       const tarn__packed *const sides[TARN__SIDES], const tarn__model_shortcuts *cuts,
+                                       tarn__block_run *above) {
   const tarn__task *task = tarn__config_task(model->config);
   tarn__block_run below = {0};
   tarn__tensor *x = NULL;
@@ -186,6 +195,7 @@ static tarn__tensor *build_stacks(const tarn__model *model, tarn__graph *graph, 
       run.memory_longest = below.memory_longest;
     }
     x = build_stack(model, what, &run, packed, cuts);
+    if (cuts->stacks) cuts->stacks[what->id] = x;
     below = (tarn__block_run){.memory = x, .memory_offsets = run.offsets, .memory_longest = packed->longest};
   }
   if (above) *above = below;
@@ -196,7 +206,7 @@ static tarn__tensor *build_stacks(const tarn__model *model, tarn__graph *graph, 
 static tarn__tensor *build_states(const tarn__model *model, tarn__graph *graph, const tarn__packed *target,
                                   const tarn__model_shortcuts *cuts) {
   const tarn__packed *const sides[TARN__SIDES] = {[TARN__SIDE_TARGET] = target};
-  return build_stacks(model, graph, tarn__config_task(model->config)->stack_count, sides, cuts, NULL);
+  return tarn__model_build_stacks(model, graph, tarn__config_task(model->config)->stack_count, sides, cuts, NULL);
 }
 
 tarn__tensor *tarn__model_build_loss(const tarn__model *model, tarn__graph *graph, const tarn__batch *batch,
@@ -209,7 +219,7 @@ tarn__tensor *tarn__model_build_loss(const tarn__model *model, tarn__graph *grap
       .batch = batch, .weights = &model->weights, .smoothing = label_smoothing, .grad_scale = grad_scale};
   if (answers) *answers = NULL;
   from.answers = answers;
-  from.states = build_stacks(model, graph, task->stack_count, sides, shortcuts ? shortcuts : &WHOLE, &top);
+  from.states = tarn__model_build_stacks(model, graph, task->stack_count, sides, shortcuts ? shortcuts : &WHOLE, &top);
   from.offsets = top.memory_offsets;
   tarn__tensor *loss = task->loss(graph, &from);
   loss->keep = true;
@@ -258,7 +268,7 @@ void tarn__model_build_encode(const tarn__model *model, tarn__graph *graph, cons
                               tarn__tensor **cross) {
   const tarn__packed *const sides[TARN__SIDES] = {[TARN__SIDE_SOURCE] = source};
   tarn__block_run run;
-  build_stacks(model, graph, 1, sides, &WHOLE, &run);
+  tarn__model_build_stacks(model, graph, 1, sides, &WHOLE, &run);
   run.graph = graph;
   run.d_model = model->config->model.d_model;
   for (int i = 0; i < model->decoder.count; i++) {

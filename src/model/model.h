@@ -29,6 +29,10 @@ typedef struct tarn__model_shortcuts {
   // the graph at all. NULL: all run.
   const bool *skip[TARN__STACKS];
   const tarn__model_carried *carried;  // NULL: from zeros
+  // What is shown of the layers of each stack: of the embeddings, which have an output alone, then of each layer from
+  // the bottom. NULL: nobody looks.
+  tarn__shows *shows[TARN__STACKS];
+  tarn__tensor **stacks;  // [TARN__STACKS] is given the output of each stack; NULL: nobody wants it
 } tarn__model_shortcuts;
 
 // One layer of a stack: its block and the weights it uses (shared layers point to the same weights).

@@ -1,6 +1,7 @@
 #include "ops/recurrence.h"
 
 #include "ops/offsets.h"
+#include "ops/recurrence_inside.h"
 
 // Share of zeros from which on the recurrent matrix of an echo state network is multiplied as a sparse one. The
 // break-even points differ between machines: 0.6 in fp32 and 0.8 in bf16 on Zen 4, 0.85 and 0.65 on a Xeon with AVX-512
@@ -138,6 +139,16 @@ static bool fits(const tarn__tensor *x, const tarn__tensor *offsets, const tarn_
   return true;
 }
 
+// Gates and extra are kept by nodes that have them as outputs.
+static void keep_inside(tarn__graph *graph, tarn__node *node) {
+  const tarn__recurrence_spec *spec = node->attr;
+  const tarn__tensor *x = node->in[TARN__RECURRENCE_X];
+  const int64_t cols = spec->directions * spec->hidden;
+  node->out[TARN__RECURRENCE_GATES] = tarn__graph_tensor(graph, x->dtype, x->rows, x->cols, "recurrence gates");
+  if (spec->cell != TARN__CELL_ECHO)
+    node->out[TARN__RECURRENCE_EXTRA] = tarn__graph_tensor(graph, x->dtype, x->rows, cols, "recurrence extra");
+}
+
 static tarn__tensor *build(tarn__graph *graph, tarn__tensor *x, tarn__tensor *offsets, const tarn__recurrent weights[2],
                            tarn__recurrence_spec spec, tarn__tensor *start, tarn__tensor *end) {
   if (!fits(x, offsets, weights, &spec)) {
@@ -160,10 +171,7 @@ static tarn__tensor *build(tarn__graph *graph, tarn__tensor *x, tarn__tensor *of
   }
   const int64_t cols = spec.directions * spec.hidden;
   tarn__tensor *y = node->out[TARN__RECURRENCE_Y] = tarn__graph_tensor(graph, x->dtype, x->rows, cols, "recurrence");
-  if (trained)
-    node->out[TARN__RECURRENCE_GATES] = tarn__graph_tensor(graph, x->dtype, x->rows, x->cols, "recurrence gates");
-  if (trained && spec.cell != TARN__CELL_ECHO)
-    node->out[TARN__RECURRENCE_EXTRA] = tarn__graph_tensor(graph, x->dtype, x->rows, cols, "recurrence extra");
+  if (trained) keep_inside(graph, node);
   tarn__graph_emit(graph, node);
   return y;
 }
@@ -171,6 +179,19 @@ static tarn__tensor *build(tarn__graph *graph, tarn__tensor *x, tarn__tensor *of
 tarn__tensor *tarn__recurrence(tarn__graph *graph, tarn__tensor *x, tarn__tensor *offsets,
                                const tarn__recurrent weights[2], tarn__recurrence_spec spec) {
   return build(graph, x, offsets, weights, spec, NULL, NULL);
+}
+
+void tarn__recurrence_inside(tarn__graph *graph, const tarn__tensor *states, tarn__tensor **gates,
+                             tarn__tensor **cells) {
+  tarn__node *node = states->source;
+  *gates = *cells = NULL;
+  if (!node || node->op != &recurrence_op || graph->status != TARN_STATUS_OK) return;
+  if (!node->out[TARN__RECURRENCE_GATES]) keep_inside(graph, node);
+  *gates = node->out[TARN__RECURRENCE_GATES];
+  (*gates)->source = node;
+  tarn__tensor *extra = node->out[TARN__RECURRENCE_EXTRA];
+  if (extra) extra->source = node;
+  if (((const tarn__recurrence_spec *)node->attr)->cell == TARN__CELL_LSTM) *cells = extra;
 }
 
 static bool holds_states(const tarn__tensor *states, const tarn__tensor *x, const tarn__tensor *offsets,

@@ -7,6 +7,7 @@
 #include "graph/graph.h"
 #include "ops/ops.h"
 #include "parts/part.h"
+#include "parts/shown.h"
 
 // The state between sublayers: the residual stream x and a branch that is not yet added to it, so that the addition,
 // its dropout and the next normalisation become one op.
@@ -106,6 +107,7 @@ typedef struct tarn__block_run {
   // States that the sentences begin with and end with, of a layer that has any (tarn__layer_state_width()), as
   // tarn__recurrence_carried() takes them; NULL: sentences begin with zeros.
   tarn__tensor *start, *end;
+  tarn__shows *shows;  // of this layer, in whole sequences: what somebody wants to look at; NULL: nobody does
   // Incremental decoding: caches of this layer in place of the above; see model/model.h. Row i of the step appends row
   // first_row + i to self_cache and sees its rows history[ranges[2 i]] .. history[ranges[2 i + 1] - 1], which are those
   // of its hypothesis in the order of time, its own the last of them.
@@ -280,6 +282,8 @@ tarn__tensor *tarn__stream_enter(tarn__graph *graph, tarn__stream *stream, const
                                  tarn_norm order);
 void tarn__stream_leave(tarn__graph *graph, tarn__stream *stream, tarn__tensor *branch, double dropout,
                         const tarn__norm_weights *norm, tarn_norm order);
+// Shows the stream as it is behind a layer: with every branch added, if somebody wants to see it.
+void tarn__stream_show(tarn__graph *graph, const tarn__stream *stream, tarn__shows *shows);
 // Joins a pending branch, with a final norm if it has an entry, and returns the result.
 tarn__tensor *tarn__stream_finish(tarn__graph *graph, tarn__stream *stream, const tarn__norm_weights *norm);
 

@@ -25,7 +25,9 @@ static tarn__tensor *attend(const tarn__block_run *run, const tarn__cross_weight
                                .dropout = weights->attention_dropout};
   tarn__tensor *q = tarn__project(run->graph, x, &weights->q, TARN__IDENTITY);
   if (run->incremental) return tarn__attention_rows(run->graph, q, run->cross_cache, NULL, run->source_ranges, spec);
-  return tarn__attention(run->graph, q, tarn__cross_memory(run, weights), run->offsets, run->memory_offsets, spec);
+  tarn__tensor *memory = tarn__cross_memory(run, weights);
+  tarn__show_attention(run->shows, TARN__SHOW_CROSS_ATTENTION, q, memory, &spec);
+  return tarn__attention(run->graph, q, memory, run->offsets, run->memory_offsets, spec);
 }
 
 void tarn__cross_build(const tarn__block_run *run, const tarn__cross_weights *weights, const tarn_kind *kind,

@@ -51,6 +51,14 @@ void tarn__stream_leave(tarn__graph *graph, tarn__stream *stream, tarn__tensor *
   stream->x = build_norm(graph, stream, branch, dropout, norm).y;
 }
 
+// The stream itself goes on with its branch apart, so that what follows has the bits that it has when nobody looks.
+void tarn__stream_show(tarn__graph *graph, const tarn__stream *stream, tarn__shows *shows) {
+  if (!tarn__shows_want(shows, TARN__SHOW_OUTPUT)) return;
+  tarn__stream seen = *stream;
+  join(graph, &seen);
+  tarn__show_tensor(shows, TARN__SHOW_OUTPUT, seen.x);
+}
+
 tarn__tensor *tarn__stream_finish(tarn__graph *graph, tarn__stream *stream, const tarn__norm_weights *norm) {
   if (norm->use.part) {
     stream->x = build_norm(graph, stream, stream->branch, stream->dropout, norm).y;

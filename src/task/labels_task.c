@@ -216,11 +216,11 @@ static bool numbers_diverged(char is[TARN__TASK_TEXT], double value, int64_t wor
   .architecture = TARN_ARCHITECTURE_DECODER, .embeddings = 1u << TARN_EMBEDDINGS_NONE | 1u << TARN_EMBEDDINGS_DECODER, \
   .stacks = {{.id = TARN__STACK_DECODER, .side = TARN__SIDE_TARGET, .causal = true}},                                  \
   .other_stacks = "a decoder has no encoder; leave out the section encoder"
-#define LABELLED                                                                                                    \
-  .stack_count = 1, .head = true, .labelled = true, .uses = 1u << TARN__USE_CLASSIFY,                               \
-  .sections = 1u << TARN__TASK_HEAD, .declare_tables = declare_tables, .first = tarn__labelled_first,               \
-  .batches = tarn__labelled_batches, .most_predictions = tarn__labelled_predictions, .count = tarn__labelled_count, \
-  .tally = tarn__labelled_tally, .resolve = resolve
+#define LABELLED                                                                                           \
+  .stack_count = 1, .head = true, .labelled = true, .uses = 1u << TARN__USE_CLASSIFY,                      \
+  .sections = 1u << TARN__TASK_HEAD, .declare_tables = declare_tables, .first = tarn__labelled_first,      \
+  .pooled_input = head, .batches = tarn__labelled_batches, .most_predictions = tarn__labelled_predictions, \
+  .count = tarn__labelled_count, .tally = tarn__labelled_tally, .resolve = resolve
 #define CLASSES                                                                                                    \
   .name = "classification", .model = "a classifier",                                                               \
   .models = "classifiers (model.task: classification or regression)", .task = TARN_TASK_CLASSIFICATION,            \

@@ -117,6 +117,8 @@ typedef struct tarn__task {
   tarn_status (*declare_output)(const tarn__task_site *site, tarn__task_weights *weights) TARN_CHECKED;
   // What the output table reads of states.
   tarn__tensor *(*output_input)(tarn__graph *graph, tarn__tensor *states, const tarn__task_weights *weights);
+  // The same of tasks whose sentences have one prediction each: a row a sentence, from states, offsets and batch.
+  tarn__tensor *(*pooled_input)(tarn__graph *graph, const tarn__task_loss *from);
   // Appends the loss: F64 [1, 2], sums over a batch of the loss, which training minimises, and of the watched measure.
   tarn__tensor *(*loss)(tarn__graph *graph, const tarn__task_loss *from);
   // The token in front of each sentence of whole rows; -1: none, as where this is NULL.

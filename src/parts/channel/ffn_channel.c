@@ -37,6 +37,7 @@ static void build(const tarn__block_run *run, const void *memory, const tarn_kin
   const tarn__activation_entry *activation = tarn__activation_of(&weights->keys->activation);
   tarn__tensor *x = tarn__stream_enter(run->graph, stream, &weights->norm, kind->norm);
   tarn__tensor *hidden = activation->build(run->graph, x, &weights->in);
+  tarn__show_tensor(run->shows, TARN__SHOW_HIDDEN, hidden);
   tarn__tensor *y = tarn__project(run->graph, hidden, &weights->out, TARN__IDENTITY);
   tarn__stream_leave(run->graph, stream, y, kind->dropout, &weights->norm, kind->norm);
 }

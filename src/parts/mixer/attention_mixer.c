@@ -64,6 +64,7 @@ static tarn__tensor *self_attention(const tarn__block_run *run, const attention_
                                .longest = run->longest,
                                .dropout = weights->attention_dropout};
   if (position->bias) position->bias(run, &spec);
+  tarn__show_attention(run->shows, TARN__SHOW_ATTENTION, qkv, qkv, &spec);
   return tarn__attention(run->graph, qkv, qkv, run->offsets, run->offsets, spec);
 }
 

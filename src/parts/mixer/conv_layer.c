@@ -36,6 +36,10 @@ static tarn__tensor *convolve(const tarn__block_run *run, const tarn__conv_weigh
       .heads = keys->heads, .width = keys->kernel, .before = run->causal ? keys->kernel - 1 : (keys->kernel - 1) / 2};
   tarn__tensor *logits = weights->light ? tarn__graph_param(run->graph, weights->light)
                                         : tarn__project(run->graph, x, &weights->dynamic, TARN__IDENTITY);
+  if (!weights->light)
+    tarn__show_part(
+        run->shows, TARN__SHOW_KERNEL,
+        (tarn__shown){.tensor = logits, .form = TARN__SHOWN_SOFTMAX, .width = logits->cols, .group = keys->kernel});
   if (!run->incremental) return tarn__depthwise_conv(run->graph, x, logits, run->offsets, spec, keys->kernel_dropout);
   tarn__tensor *cache = tarn__cache_append(run->graph, x, 0, run->self_cache, run->first_row);
   return tarn__depthwise_conv_rows(run->graph, cache, logits, run->history, run->history_ranges, spec);
@@ -44,7 +48,11 @@ static tarn__tensor *convolve(const tarn__block_run *run, const tarn__conv_weigh
 void tarn__conv_build(const tarn__block_run *run, const void *memory, const tarn_kind *kind, tarn__stream *stream) {
   const tarn__conv_weights *weights = memory;
   tarn__tensor *x = tarn__stream_enter(run->graph, stream, &weights->norm, kind->norm);
-  tarn__tensor *gated = tarn__glu(run->graph, tarn__project(run->graph, x, &weights->in, TARN__IDENTITY));
+  tarn__tensor *halves = tarn__project(run->graph, x, &weights->in, TARN__IDENTITY);
+  tarn__show_part(
+      run->shows, TARN__SHOW_GATES,
+      (tarn__shown){.tensor = halves, .form = TARN__SHOWN_SIGMOID, .column = run->d_model, .width = run->d_model});
+  tarn__tensor *gated = tarn__glu(run->graph, halves);
   tarn__tensor *y = convolve(run, weights, gated);
   y = tarn__project(run->graph, y, &weights->out, TARN__IDENTITY);
   tarn__stream_leave(run->graph, stream, y, kind->dropout, &weights->norm, kind->norm);

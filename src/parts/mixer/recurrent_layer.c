@@ -2,6 +2,8 @@
 
 #include <stdio.h>
 
+#include "ops/recurrence_inside.h"
+
 const tarn__option tarn__recurrent_options[TARN__RECURRENT_OPTIONS] = {
     TARN__KEY_CROSS_HEADS(tarn__recurrent_keys, heads),
     TARN__KEY_HIDDEN(tarn__recurrent_keys, hidden, "model.d_model", "units of the recurrence"),
@@ -88,12 +90,24 @@ static tarn__tensor *recur(const tarn__block_run *run, const tarn__recurrent_wei
   return tarn__recurrence(run->graph, gates, run->offsets, weights->cell, weights->spec);
 }
 
+// The one block of an echo state network is no gate.
+static void show(const tarn__block_run *run, const tarn__recurrent_weights *weights, tarn__tensor *states) {
+  tarn__show_tensor(run->shows, TARN__SHOW_STATES, states);
+  const bool wanted = tarn__shows_want(run->shows, TARN__SHOW_GATES) || tarn__shows_want(run->shows, TARN__SHOW_CELLS);
+  if (!wanted || weights->spec.cell == TARN__CELL_ECHO) return;
+  tarn__tensor *gates, *cells;
+  tarn__recurrence_inside(run->graph, states, &gates, &cells);
+  if (gates) tarn__show_tensor(run->shows, TARN__SHOW_GATES, gates);
+  if (cells) tarn__show_tensor(run->shows, TARN__SHOW_CELLS, cells);
+}
+
 void tarn__recurrent_build(const tarn__block_run *run, const void *memory, const tarn_kind *kind,
                            tarn__stream *stream) {
   const tarn__recurrent_weights *weights = memory;
   tarn__tensor *x = tarn__stream_enter(run->graph, stream, &weights->norm, kind->norm);
   tarn__tensor *gates = weights->in.weight ? tarn__project(run->graph, x, &weights->in, TARN__IDENTITY) : x;
   tarn__tensor *states = recur(run, weights, gates);
+  show(run, weights, states);
   tarn__tensor *y = weights->out.weight ? tarn__project(run->graph, states, &weights->out, TARN__IDENTITY) : states;
   tarn__stream_leave(run->graph, stream, y, kind->dropout, &weights->norm, kind->norm);
 }

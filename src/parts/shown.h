@@ -1,0 +1,68 @@
+// What layers show of their inside to whoever wants to look at it (src/states): tensors that are then kept to the end
+// of the run. Nobody looks in training, decoding or scoring, and nothing is kept or computed for it.
+#ifndef TARN_PARTS_SHOWN_H
+#define TARN_PARTS_SHOWN_H
+
+#include "ops/ops.h"
+
+// What a layer can show.
+typedef enum tarn__show {
+  TARN__SHOW_OUTPUT,           // the residual stream behind it
+  TARN__SHOW_ATTENTION,        // weights of self-attention
+  TARN__SHOW_CROSS_ATTENTION,  // and of attention to the encoder's output
+  TARN__SHOW_STATES,           // of a recurrence
+  TARN__SHOW_CELLS,            // of LSTM
+  TARN__SHOW_GATES,
+  TARN__SHOW_KERNEL,  // of dynamic convolutions
+  TARN__SHOW_HIDDEN,  // of a channel mixer
+  TARN__SHOWS
+} tarn__show;
+
+// What is to be made of the tensor by whoever reads it.
+typedef enum tarn__shown_form {
+  TARN__SHOWN_VALUES,
+  TARN__SHOWN_SIGMOID,   // the sigmoid of every value
+  TARN__SHOWN_SOFTMAX,   // of every `group` columns
+  TARN__SHOWN_ATTENTION  // the weights that tarn__attention() makes of `tensor` and `keys` by `spec`
+} tarn__shown_form;
+
+typedef struct tarn__shown {
+  tarn__tensor *tensor;  // NULL: the layer does not have it, or was not asked
+  tarn__shown_form form;
+  int64_t column, width;  // its columns that are meant
+  int64_t group;
+  tarn__tensor *keys;
+  tarn__attention_spec spec;
+} tarn__shown;
+
+// A layer's: what is wanted of it (a set of 1 << tarn__show), and what it showed.
+typedef struct tarn__shows {
+  unsigned wanted;
+  tarn__shown shown[TARN__SHOWS];
+} tarn__shows;
+
+// shows NULL: nobody looks.
+static inline bool tarn__shows_want(const tarn__shows *shows, tarn__show what) {
+  return shows && (shows->wanted >> what & 1u);
+}
+
+// Shows a tensor, if somebody wants to see it.
+static inline void tarn__show_part(tarn__shows *shows, tarn__show what, tarn__shown shown) {
+  if (!tarn__shows_want(shows, what)) return;
+  shown.tensor->keep = true;
+  if (shown.keys) shown.keys->keep = true;
+  shows->shown[what] = shown;
+}
+static inline void tarn__show_tensor(tarn__shows *shows, tarn__show what, tarn__tensor *tensor) {
+  tarn__show_part(shows, what, (tarn__shown){.tensor = tensor, .width = tensor->cols});
+}
+// Queries and keys that tarn__attention() is given.
+static inline void tarn__show_attention(tarn__shows *shows, tarn__show what, tarn__tensor *queries, tarn__tensor *keys,
+                                        const tarn__attention_spec *spec) {
+  tarn__show_part(
+      shows, what,
+      (tarn__shown){
+          .tensor = queries, .form = TARN__SHOWN_ATTENTION, .width = spec->heads, .keys = keys, .spec = *spec});
+}
+
+#endif

@@ -1,0 +1,85 @@
+#include "states/states.h"
+
+#include "base/memory.h"
+#include "base/threads.h"
+
+void tarn_states_default(tarn_states_options *options) {
+  *options = (tarn_states_options){.precision = TARN_TRANSLATE_PRECISION_FP32,
+                                   .overlong = TARN_TRANSLATE_OVERLONG_REFUSE,
+                                   .max_tokens = 4096,
+                                   .max_memory = (size_t)1 << 30,
+                                   .max_result = (size_t)1 << 33};
+}
+
+static tarn_status pack(tarn_states *states) {
+  const bool int8 = states->options.precision == TARN_TRANSLATE_PRECISION_INT8;
+  tarn__model *model = states->checkpoint->model;
+  TARN_TRY(tarn__model_pack_check(model, int8));
+  TARN_TRY(model->device->allocate(&states->packed, TARN__MEMORY_OTHER, tarn__model_pack_bytes(model, int8), 1));
+  return tarn__model_pack(model, states->packed, int8, tarn__threads());
+}
+
+static tarn_status open_all(tarn_states *states, const char *path) {
+  const tarn_states_options *o = &states->options;
+  TARN_REQUIRE(o->precision >= 0 && o->precision < TARN_TRANSLATE_PRECISION_COUNT, USAGE, "unknown precision");
+  TARN_REQUIRE(o->max_tokens >= 1 && o->max_tokens <= 1 << 24, USAGE,
+               "the tokens computed together are 1 to %d, not %lld", 1 << 24, (long long)o->max_tokens);
+  TARN_REQUIRE(o->threads >= 0 && o->threads <= 1024, USAGE, "threads must be from 0 to 1024, not %d", o->threads);
+  tarn__threads_set(o->threads);
+  const tarn__dtype dtype = o->precision == TARN_TRANSLATE_PRECISION_BF16 ? TARN__BF16 : TARN__F32;
+  TARN_TRY(tarn__checkpoint_open(&states->checkpoint, path, dtype));
+  states->task = tarn__config_task(states->checkpoint->config);
+  TARN_TRY(tarn__task_first(&states->first, states->checkpoint->config, states->checkpoint->target));
+  TARN_TRY(tarn__states_offer(states));
+  return pack(states);
+}
+
+tarn_status tarn_states_open(tarn_states **out, const char *path, const tarn_states_options *options) {
+  void *memory;
+  *out = NULL;
+  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, 1, sizeof(tarn_states)));
+  tarn_states *states = memory;
+  states->options = *options;
+  const tarn_status status = open_all(states, path);
+  if (status != TARN_STATUS_OK) {
+    tarn_states_close(&states);
+    return status;
+  }
+  *out = states;
+  return TARN_STATUS_OK;
+}
+
+static void close_text(tarn__states_text *text) {
+  tarn__free(text->ids);
+  tarn__free(text->segments);
+  tarn__free(text->offsets);
+}
+
+void tarn_states_close(tarn_states **out) {
+  tarn_states *states = *out;
+  if (!states) return;
+  if (states->packed) {
+    tarn__model_unpack(states->checkpoint->model);
+    states->checkpoint->model->device->free(states->packed);
+  }
+  if (states->workspace) states->checkpoint->model->device->free(states->workspace);
+  tarn__graph_close(&states->graph);
+  tarn__checkpoint_close(&states->checkpoint);
+  tarn__states_list_close(&states->offered);
+  tarn__states_list_close(&states->selected);
+  for (int i = 0; i < TARN__STACKS; i++) tarn__free(states->shows.layers[i]);
+  for (int i = 0; i < TARN_STATES_SIDE_COUNT; i++) {
+    close_text(&states->sides[i]);
+    tarn__free(states->positions[i]);
+    tarn__free(states->offsets[i]);
+  }
+  tarn__free(states->pooled);
+  tarn_vocab_ids_close(&states->line_ids);
+  tarn__sentence_pair_close(&states->pair);
+  tarn__free(states->repaired.data);
+  tarn__free(states);
+  *out = NULL;
+}
+
+const char *tarn_states_path(const tarn_states *states) { return states->checkpoint->path; }
+int tarn_states_sides(const tarn_states *states) { return states->task->source ? 2 : 1; }

@@ -1,0 +1,75 @@
+// The inside of tarn_states: a checkpoint, the arrays that it offers and those that are selected, the tokens of texts.
+#ifndef TARN_STATES_STATES_H
+#define TARN_STATES_STATES_H
+
+#include "data/sentence_pair.h"
+#include "model/shows.h"
+#include "store/checkpoint.h"
+#include "tarn/states.h"
+#include "text/repair.h"
+
+// Where an array comes from.
+typedef enum tarn__states_from { TARN__STATES_LAYER, TARN__STATES_STACK, TARN__STATES_ANSWER } tarn__states_from;
+typedef struct tarn__states_origin {
+  tarn__states_from from;
+  tarn__stack_id stack;
+  int layer;  // 0: the embeddings
+  tarn__show show;
+  tarn__answer answer;
+  int stacks;  // of the model that it needs, from the first
+} tarn__states_origin;
+
+typedef struct tarn__states_list {
+  tarn_states_array *arrays;
+  tarn__states_origin *origins;
+  size_t count, arrays_room, origins_room;
+  tarn__arena names;
+} tarn__states_list;
+
+// The sentences of a side. Zero-initialise it.
+typedef struct tarn__states_text {
+  bool given;
+  int32_t *ids, *segments;  // [tokens]; segments where the model has some
+  int64_t *offsets;         // [sentences + 1]
+  int64_t tokens, longest;
+  size_t ids_room, segments_room, offsets_room;
+} tarn__states_text;
+
+struct tarn_states {
+  tarn_states_options options;
+  tarn__checkpoint *checkpoint;
+  const tarn__task *task;
+  int32_t first;  // token in front of each row of tasks that read whole sentences; -1: none
+  void *packed;   // weights of products, in the memory of the device, as the workspace
+  tarn__states_list offered, selected;
+  tarn__model_shows shows;  // what the selection asks for; the layers of every stack are the model's
+  int stacks;               // of the model that the selection needs; 0: nothing is selected
+  // The texts.
+  tarn_states_summary summary;
+  tarn__states_text sides[TARN_STATES_SIDE_COUNT];
+  tarn_vocab_ids line_ids;
+  tarn__sentence_pair pair;
+  tarn__repaired repaired;
+  // What is computed together.
+  tarn__graph graph;
+  void *workspace;
+  size_t workspace_bytes;
+  int64_t together;  // tokens of a side, at most; falls where memory is short
+  int32_t *positions[TARN_STATES_SIDE_COUNT], *offsets[TARN_STATES_SIDE_COUNT], *pooled;
+  size_t positions_room[TARN_STATES_SIDE_COUNT], offsets_room[TARN_STATES_SIDE_COUNT], pooled_room;
+};
+
+// Sets states->offered.
+tarn_status tarn__states_offer(tarn_states *states) TARN_CHECKED;
+void tarn__states_list_close(tarn__states_list *list);
+
+// Where the tensor of an array is, once the graph of the selection is built.
+tarn__shown tarn__states_shown(const tarn_states *states, size_t array);
+
+// Numbers of a sentence of an array.
+int64_t tarn__states_numbers(const tarn_states *states, const tarn_states_array *array, int64_t sentence);
+
+// The vocabulary of a side, and the side of the task that it is.
+const tarn_vocab *tarn__states_vocab(const tarn_states *states, tarn_states_side side);
+
+#endif

@@ -1,0 +1,264 @@
+// The inside of models against PyTorch's (make_states.py), by the public functions: outputs of layers, attention,
+// gates, states and cells of recurrences, kernels, logits; in fp32, bf16 and on the shadow device, whatever is computed
+// together, on one thread or three.
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/memory.h"
+#include "device/devices.h"
+#include "golden/golden_file.h"
+#include "sandbox.h"
+#include "shadow_device.h"
+#include "store/checkpoint.h"
+#include "tarn/states.h"
+
+static const char *const cases[] = {"reservoirs_post", "recurrent_pre", "bigru_post", "conv_pre"};
+enum { CASES = sizeof cases / sizeof *cases, SENTENCES = 5, TEXT = 512, FILE_BYTES = 4096 };
+
+static void open_golden(tarn__safetensors *file, const char *name) {
+  char path[512];
+  snprintf(path, sizeof path, "%s/tests/golden/%s.safetensors", TARN_SOURCE_DIR, name);
+  must(tarn__safetensors_open(file, path));
+}
+
+// A vocabulary of so many words, of which id i is called wi.
+static tarn_vocab *make_vocab(int64_t size) {
+  char text[FILE_BYTES];
+  int length = snprintf(text, sizeof text, "tarn-vocab whitespace 1\nlowercase 0\nsize %lld\n<unk>\n<s>\n</s>\n",
+                        (long long)size);
+  for (int64_t i = 3; i < size; i++)
+    length += snprintf(text + length, sizeof text - (size_t)length, "w%lld\n", (long long)i);
+  tarn_vocab *vocab;
+  must(tarn_vocab_open_memory(&vocab, text, (size_t)length));
+  return vocab;
+}
+
+// The golden model as a checkpoint.
+static void save(const tarn__safetensors *file, const char *path) {
+  const char *text = tarn__safetensors_text(file, "config");
+  tarn_config *config;
+  tarn__model *model;
+  must(tarn_config_parse(&config, path, text, strlen(text), NULL, 0));
+  const tarn__stored *source = find(file, "weight", "embeddings.weight");
+  if (!source) source = need(file, "weight", "embeddings.source.weight");
+  const tarn__stored *target = find(file, "weight", "embeddings.target.weight");
+  if (!target) target = source;
+  must(tarn__model_open(&model, config, source->shape[0], target->shape[0], TARN__F32, false));
+  must(tarn__model_allocate(model));
+  set_weights(model, file);
+  tarn_vocab *source_vocab = make_vocab(source->shape[0]), *target_vocab = make_vocab(target->shape[0]);
+  const tarn__checkpoint_extra extra = {.source = source_vocab, .target = target_vocab, .update = 1, .dense = true};
+  must(tarn__checkpoint_save(path, model, &extra));
+  tarn_vocab_close(&source_vocab);
+  tarn_vocab_close(&target_vocab);
+  tarn__model_close(&model);
+  tarn_config_close(&config);
+}
+
+// The sentences of a batch as lines of text; `first`: the end of sentence stands before them, not behind.
+typedef struct lines {
+  char text[SENTENCES][TEXT];
+  const char *lines[SENTENCES];
+  size_t lengths[SENTENCES];
+} lines;
+
+static void spell(lines *out, const tarn__safetensors *file, const char *ids, const char *offsets, bool first) {
+  const int32_t *id = need(file, "batch", ids)->data, *at = need(file, "batch", offsets)->data;
+  for (int s = 0; s < SENTENCES; s++) {
+    size_t length = 0;
+    out->text[s][0] = '\0';
+    for (int32_t r = at[s] + first; r < at[s + 1] - !first; r++)
+      length += (size_t)snprintf(out->text[s] + length, TEXT - length, "w%d ", (int)id[r]);
+    out->lines[s] = out->text[s];
+    out->lengths[s] = length;
+  }
+}
+
+// A way of computing.
+typedef struct way {
+  const char *name;
+  tarn_translate_precision precision;
+  const tarn__device *device;  // NULL: the usual one
+  int64_t max_tokens;
+  int threads;
+  double bound;  // largest difference over the largest number; of bf16 the norm of the difference over the norm
+} way;
+
+static const way ways[] = {
+    {"fp32", TARN_TRANSLATE_PRECISION_FP32, NULL, 4096, 3, 2e-5},
+    {"fp32, one by one", TARN_TRANSLATE_PRECISION_FP32, NULL, 1, 1, 2e-5},
+    {"bf16", TARN_TRANSLATE_PRECISION_BF16, NULL, 4096, 2, 0.1},
+    {"shadow fp32", TARN_TRANSLATE_PRECISION_FP32, &shadow_device, 16, 2, 2e-5},
+};
+enum { WAYS = sizeof ways / sizeof *ways };
+
+static double distance(const float *got, const float *wanted, int64_t count, bool by_norm) {
+  double worst = 0, largest = 0, difference = 0, square = 0;
+  for (int64_t i = 0; i < count; i++) {
+    const double d = (double)got[i] - (double)wanted[i];
+    if (!(fabs(d) <= worst)) worst = fabs(d);
+    largest = fmax(largest, fabs((double)wanted[i]));
+    difference += d * d;
+    square += (double)wanted[i] * (double)wanted[i];
+  }
+  return by_norm ? sqrt(difference / square) : worst / largest;
+}
+
+// Rows of attention sum to one, and what is not seen has no weight at all.
+static void check_attention(const tarn_states *states, size_t array, const float *got) {
+  size_t count;
+  const tarn_states_array *a = &tarn_states_selected(states, &count)[array];
+  const int64_t *rows = tarn_states_offsets(states, a->side), *keys = tarn_states_offsets(states, a->key_side);
+  const bool causal = strncmp(a->name, "decoder", 7) == 0 && !strstr(a->name, "cross");
+  for (int s = 0; s < SENTENCES; s++) {
+    const int64_t n = rows[s + 1] - rows[s], m = keys[s + 1] - keys[s];
+    for (int64_t i = 0; i < a->width * n; i++, got += m) {
+      double sum = 0;
+      for (int64_t j = 0; j < m; j++) {
+        assert_true(got[j] >= 0.0F);
+        if (causal && j > i % n) assert_true(got[j] == 0.0F);
+        sum += (double)got[j];
+      }
+      assert_true(fabs(sum - 1.0) < 1e-5);
+    }
+  }
+}
+
+// Compares what is there; of the feed-forward networks PyTorch's are those of the first layers.
+static void compare(const tarn_states *states, const tarn__safetensors *golden, const char *name, const way *how,
+                    float *const *buffers) {
+  size_t count, compared = 0;
+  const tarn_states_array *arrays = tarn_states_selected(states, &count);
+  for (size_t a = 0; a < count; a++) {
+    const tarn__stored *wanted = find(golden, name, arrays[a].name);
+    const int64_t numbers = tarn_states_place(states, a, SENTENCES);
+    if (arrays[a].form == TARN_STATES_FORM_ATTENTION) check_attention(states, a, buffers[a]);
+    if (!wanted && (strstr(arrays[a].name, ".hidden") || strncmp(arrays[a].name, "output.", 7) == 0)) continue;
+    if (!wanted) fail_msg("%s: there is no golden %s", name, arrays[a].name);
+    assert_int_equal((size_t)numbers * sizeof(float), wanted->bytes);
+    const double d = distance(buffers[a], wanted->data, numbers, how->precision == TARN_TRANSLATE_PRECISION_BF16);
+    if (!(d <= how->bound)) fail_msg("%s, %s: %s is off by %.2e", name, how->name, arrays[a].name, d);
+    compared++;
+  }
+  size_t stored = 0;
+  for (size_t i = 0; i < golden->count; i++)
+    stored += strncmp(golden->tensors[i].name, name, strlen(name)) == 0 && golden->tensors[i].name[strlen(name)] == '/';
+  assert_int_equal(compared, stored);
+}
+
+static float **take_buffers(const tarn_states *states, size_t *count) {
+  tarn_states_selected(states, count);
+  float **buffers = calloc(*count, sizeof *buffers);
+  assert_non_null(buffers);
+  for (size_t a = 0; a < *count; a++) {
+    buffers[a] = calloc((size_t)tarn_states_place(states, a, SENTENCES), sizeof(float));
+    assert_non_null(buffers[a]);
+  }
+  return buffers;
+}
+
+static void free_buffers(float **buffers, size_t count) {
+  for (size_t a = 0; a < count; a++) free(buffers[a]);
+  free(buffers);
+}
+
+// The likeliest words are those of the log-probabilities.
+static void check_top(tarn_states *states) {
+  static const char *const names[] = {"output.log_probabilities", "output.top3"};
+  must(tarn_states_select(states, names, 2));
+  size_t count;
+  float **buffers = take_buffers(states, &count);
+  assert_int_equal(count, 3);
+  must(tarn_states_compute(states, (void *const *)buffers));
+  const int64_t words = tarn_states_selected(states, &count)[0].width;
+  const int32_t *ids = (const int32_t *)(const void *)buffers[2];
+  for (int64_t r = 0; r < tarn_states_offsets(states, TARN_STATES_SIDE_TARGET)[SENTENCES]; r++)
+    for (int k = 0; k < 3; k++) {
+      const float top = buffers[1][r * 3 + k];
+      int above = 0;
+      assert_in_range(ids[r * 3 + k], 0, words - 1);
+      assert_true(fabsf(buffers[0][r * words + ids[r * 3 + k]] - top) < 1e-5F);
+      for (int64_t w = 0; w < words; w++) above += buffers[0][r * words + w] > top + 1e-5F;
+      assert_true(above <= k);
+    }
+  free_buffers(buffers, count);
+}
+
+// What the sink is given are the numbers of the buffers.
+typedef struct told {
+  const tarn_states *states;
+  float **buffers;
+  int64_t sentences;
+} told;
+
+static tarn_status compare_told(void *user, int64_t sentence, const void *const *values) {
+  told *t = user;
+  size_t count;
+  tarn_states_selected(t->states, &count);
+  assert_int_equal(sentence, t->sentences++);
+  for (size_t a = 0; a < count; a++) {
+    const int64_t first = tarn_states_place(t->states, a, sentence),
+                  last = tarn_states_place(t->states, a, sentence + 1);
+    assert_memory_equal(values[a], t->buffers[a] + first, (size_t)(last - first) * sizeof(float));
+  }
+  return TARN_STATUS_OK;
+}
+
+static void run_way(const tarn__safetensors *file, const tarn__safetensors *golden, const char *name, const way *how) {
+  static const char *const everything[] = {"*"};
+  static lines source, target;
+  tarn_states_options options;
+  tarn_states *states;
+  tarn_states_default(&options);
+  options.precision = how->precision;
+  options.max_tokens = how->max_tokens;
+  options.threads = how->threads;
+  spell(&source, file, "source_ids", "source_offsets", false);
+  spell(&target, file, "target_in", "target_offsets", true);
+  must(tarn_states_open(&states, "model.safetensors", &options));
+  must(tarn_states_select(states, everything, 1));
+  must(tarn_states_encode(states, source.lines, source.lengths, target.lines, target.lengths, SENTENCES));
+  assert_memory_equal(tarn_states_ids(states, TARN_STATES_SIDE_SOURCE), need(file, "batch", "source_ids")->data,
+                      need(file, "batch", "source_ids")->bytes);
+  assert_memory_equal(tarn_states_ids(states, TARN_STATES_SIDE_TARGET), need(file, "batch", "target_in")->data,
+                      need(file, "batch", "target_in")->bytes);
+  size_t count;
+  float **buffers = take_buffers(states, &count);
+  must(tarn_states_compute(states, (void *const *)buffers));
+  compare(states, golden, name, way, buffers);
+  told t = {states, buffers, 0};
+  must(tarn_states_each(states, compare_told, &t));
+  assert_int_equal(t.sentences, SENTENCES);
+  free_buffers(buffers, count);
+  check_top(states);
+  tarn_states_close(&states);
+}
+
+static void run_case(void **state) {
+  const char *name = *state;
+  tarn__safetensors file, golden;
+  open_golden(&file, name);
+  open_golden(&golden, "states");
+  save(&file, "model.safetensors");
+  for (size_t i = 0; i < WAYS; i++) {
+    if (ways[i].device) tarn__device_use(ways[i].device);
+    run_way(&file, &golden, name, &ways[i]);
+    tarn__device_use(NULL);
+  }
+  tarn__safetensors_close(&golden);
+  tarn__safetensors_close(&file);
+}
+
+int main(void) {
+  struct CMUnitTest tests[CASES];
+  for (size_t i = 0; i < CASES; i++)
+    tests[i] = (struct CMUnitTest){cases[i], run_case, NULL, NULL, (void *)(uintptr_t)cases[i]};
+  return cmocka_run_group_tests(tests, sandbox_open, sandbox_close);
+}
