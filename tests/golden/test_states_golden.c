@@ -232,7 +232,7 @@ static void run_way(const tarn__safetensors *file, const tarn__safetensors *gold
   size_t count;
   float **buffers = take_buffers(states, &count);
   must(tarn_states_compute(states, (void *const *)buffers));
-  compare(states, golden, name, way, buffers);
+  compare(states, golden, name, how, buffers);
   told t = {states, buffers, 0};
   must(tarn_states_each(states, compare_told, &t));
   assert_int_equal(t.sentences, SENTENCES);
