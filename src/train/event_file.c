@@ -14,88 +14,68 @@
 #include "base/memory.h"
 #include "base/record.h"
 #include "base/write_all.h"
+#include "train/event_message.h"
 
 #define PREFIX "events.out.tfevents."
 
-// --- Protocol Buffers
-// -------------------------------------------------------------------------------------------------
+// --- events
+// -----------------------------------------------------------------------------------------------------------
 
 // Numbers of the fields that are written.
 enum { EVENT_WALL_TIME = 1, EVENT_STEP = 2, EVENT_FILE_VERSION = 3, EVENT_SUMMARY = 5, EVENT_SESSION_LOG = 7 };
 enum { SUMMARY_VALUE = 1, VALUE_TAG = 1, VALUE_SIMPLE_VALUE = 2, SESSION_LOG_STATUS = 1, SESSION_START = 1 };
-enum { WIRE_VARINT = 0, WIRE_64 = 1, WIRE_BYTES = 2, WIRE_32 = 5 };
-
-// A message that grows; numbers are little-endian, as the format and this processor have them.
-typedef struct message {
-  uint8_t *data;
-  size_t size, capacity;
-} message;
-
-static tarn_status put(message *m, const void *data, size_t size) {
-  TARN_TRY(tarn__grow(&m->data, &m->capacity, m->size + size, 1));
-  if (size) memcpy(m->data + m->size, data, size);
-  m->size += size;
-  return TARN_STATUS_OK;
-}
-
-static tarn_status put_varint(message *m, uint64_t value) {
-  uint8_t bytes[10];
-  size_t count = 0;
-  for (; value >= 0x80; value >>= 7) bytes[count++] = (uint8_t)(value | 0x80);
-  bytes[count++] = (uint8_t)value;
-  return put(m, bytes, count);
-}
-
-static tarn_status put_key(message *m, int field, int wire) { return put_varint(m, (uint64_t)(field << 3 | wire)); }
-
-static tarn_status put_bytes(message *m, int field, const void *data, size_t size) {
-  TARN_TRY(put_key(m, field, WIRE_BYTES));
-  TARN_TRY(put_varint(m, size));
-  return put(m, data, size);
-}
 
 // Wall time and step of an event, which come first.
-static tarn_status put_head(message *m, int64_t step) {
+static tarn_status put_head(tarn__message *m, int64_t step) {
   struct timespec now;
   clock_gettime(CLOCK_REALTIME, &now);
-  double seconds = (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
   m->size = 0;
-  TARN_TRY(put_key(m, EVENT_WALL_TIME, WIRE_64));
-  TARN_TRY(put(m, &seconds, sizeof seconds));
-  TARN_TRY(put_key(m, EVENT_STEP, WIRE_VARINT));
-  return put_varint(m, (uint64_t)step);
+  TARN_TRY(tarn__message_double(m, EVENT_WALL_TIME, (double)now.tv_sec + (double)now.tv_nsec * 1e-9));
+  return tarn__message_number(m, EVENT_STEP, (uint64_t)step);
 }
 
 // --- records
 // ----------------------------------------------------------------------------------------------------------
 
 // One call of write() a record, so that a reader meets whole ones.
-static tarn_status write_record(const tarn__event_file *file, const message *event) {
-  message record = {0};
+static tarn_status write_record(const tarn__event_file *file, const tarn__message *event) {
+  tarn__message record = {0};
   uint64_t length = event->size;
   uint32_t sums[2] = {tarn__crc32c_masked(&length, sizeof length), tarn__crc32c_masked(event->data, event->size)};
-  tarn_status status = put(&record, &length, sizeof length);
-  if (status == TARN_STATUS_OK) status = put(&record, &sums[0], sizeof sums[0]);
-  if (status == TARN_STATUS_OK) status = put(&record, event->data, event->size);
-  if (status == TARN_STATUS_OK) status = put(&record, &sums[1], sizeof sums[1]);
+  tarn_status status = tarn__message_put(&record, &length, sizeof length);
+  if (status == TARN_STATUS_OK) status = tarn__message_put(&record, &sums[0], sizeof sums[0]);
+  if (status == TARN_STATUS_OK) status = tarn__message_put(&record, event->data, event->size);
+  if (status == TARN_STATUS_OK) status = tarn__message_put(&record, &sums[1], sizeof sums[1]);
   if (status == TARN_STATUS_OK && !tarn__write_all(file->fd, record.data, record.size))
     status = tarn__fail(TARN_STATUS_IO, "%s: cannot write: %s", file->path, strerror(errno));
   tarn__free(record.data);
   return status;
 }
 
-static tarn_status write_version(const tarn__event_file *file, message *event) {
+static tarn_status write_version(const tarn__event_file *file, tarn__message *event) {
   static const char version[] = "brain.Event:2";
   TARN_TRY(put_head(event, 0));
-  TARN_TRY(put_bytes(event, EVENT_FILE_VERSION, version, sizeof version - 1));
+  TARN_TRY(tarn__message_bytes(event, EVENT_FILE_VERSION, version, sizeof version - 1));
   return write_record(file, event);
 }
 
-static tarn_status write_start(const tarn__event_file *file, message *event, int64_t step) {
-  const uint8_t start[] = {SESSION_LOG_STATUS << 3 | WIRE_VARINT, SESSION_START};
+static tarn_status write_start(const tarn__event_file *file, tarn__message *event, int64_t step) {
+  const uint8_t start[] = {SESSION_LOG_STATUS << 3, SESSION_START};  // a varint
   TARN_TRY(put_head(event, step));
-  TARN_TRY(put_bytes(event, EVENT_SESSION_LOG, start, sizeof start));
+  TARN_TRY(tarn__message_bytes(event, EVENT_SESSION_LOG, start, sizeof start));
   return write_record(file, event);
+}
+
+// The description of the run and its hyper-parameters.
+static tarn_status write_config(const tarn__event_file *file, tarn__message *event, int64_t step,
+                                const tarn_config *config) {
+  tarn__message summary = {0};
+  tarn_status status = tarn__event_config(&summary, SUMMARY_VALUE, config);
+  if (status == TARN_STATUS_OK) status = put_head(event, step);
+  if (status == TARN_STATUS_OK) status = tarn__message_bytes(event, EVENT_SUMMARY, summary.data, summary.size);
+  if (status == TARN_STATUS_OK) status = write_record(file, event);
+  tarn__free(summary.data);
+  return status;
 }
 
 // --- file
@@ -139,12 +119,13 @@ static tarn_status make_file(tarn__event_file *file, const char *folder) {
   return TARN_STATUS_OK;
 }
 
-tarn_status tarn__event_file_open(tarn__event_file *file, const char *folder, int64_t step) {
+tarn_status tarn__event_file_open(tarn__event_file *file, const char *folder, int64_t step, const tarn_config *config) {
   *file = (tarn__event_file){.fd = -1};
-  message event = {0};
+  tarn__message event = {0};
   tarn_status status = make_file(file, folder);
   if (status == TARN_STATUS_OK) status = write_version(file, &event);
   if (status == TARN_STATUS_OK) status = write_start(file, &event, step);
+  if (status == TARN_STATUS_OK && config) status = write_config(file, &event, step, config);
   tarn__free(event.data);
   if (status != TARN_STATUS_OK) tarn__event_file_close(file);
   return status;
@@ -152,30 +133,28 @@ tarn_status tarn__event_file_open(tarn__event_file *file, const char *folder, in
 
 // The event of a record, and the summary in it, while scores arrive.
 typedef struct building {
-  message summary, value;
+  tarn__message summary, value;
 } building;
 
 static tarn_status add_score(void *user, const char *name, double value) {
   building *b = user;
-  float simple = (float)value;
   b->value.size = 0;
-  TARN_TRY(put_bytes(&b->value, VALUE_TAG, name, strlen(name)));
-  TARN_TRY(put_key(&b->value, VALUE_SIMPLE_VALUE, WIRE_32));
-  TARN_TRY(put(&b->value, &simple, sizeof simple));
-  return put_bytes(&b->summary, SUMMARY_VALUE, b->value.data, b->value.size);
+  TARN_TRY(tarn__message_bytes(&b->value, VALUE_TAG, name, strlen(name)));
+  TARN_TRY(tarn__message_float(&b->value, VALUE_SIMPLE_VALUE, (float)value));
+  return tarn__message_bytes(&b->summary, SUMMARY_VALUE, b->value.data, b->value.size);
 }
 
-static tarn_status add(const tarn__event_file *file, building *b, message *event, const json_t *record) {
+static tarn_status add(const tarn__event_file *file, building *b, tarn__message *event, const json_t *record) {
   TARN_TRY(tarn__record_scores(record, add_score, b));
   if (b->summary.size == 0) return TARN_STATUS_OK;
   TARN_TRY(put_head(event, json_integer_value(json_object_get(record, "step"))));
-  TARN_TRY(put_bytes(event, EVENT_SUMMARY, b->summary.data, b->summary.size));
+  TARN_TRY(tarn__message_bytes(event, EVENT_SUMMARY, b->summary.data, b->summary.size));
   return write_record(file, event);
 }
 
 tarn_status tarn__event_file_add(tarn__event_file *file, const json_t *record) {
   building b = {0};
-  message event = {0};
+  tarn__message event = {0};
   tarn_status status = add(file, &b, &event, record);
   tarn__free(event.data);
   tarn__free(b.summary.data);

@@ -6,8 +6,9 @@
 //   of it
 //
 // The data of each record is an Event (tensorflow/core/util/event.proto) in Protocol Buffers: the first has the version
-// of the format, the second says that a session starts at a step, and each of the others has the scores of one record
-// of the log as scalars, under the names of base/record.h.
+// of the format, the second says that a session starts at a step, the third has the description as a text and as
+// hyper-parameters (event_config.c), and each of the others has the scores of one record of the log as scalars, under
+// the names of base/record.h.
 //
 // Each session of a run writes a file of its own, as TensorFlow does. Where it starts, TensorBoard drops what files
 // before it have from that step on; so a resumed run has each point once, although a kill lost some updates.
@@ -19,6 +20,7 @@
 #include <stdint.h>
 
 #include "base/status.h"
+#include "tarn/config.h"
 
 // Zero-initialise with fd = -1, or open.
 typedef struct tarn__event_file {
@@ -30,8 +32,9 @@ typedef struct tarn__event_file {
 tarn_status tarn__event_file_none(bool *none, const char *folder) TARN_CHECKED;
 
 // Makes a new file in a run directory, named so that it sorts behind all event files there, for a session that starts
-// at `step`.
-tarn_status tarn__event_file_open(tarn__event_file *file, const char *folder, int64_t step) TARN_CHECKED;
+// at `step`. `config` is the run's; NULL writes none.
+tarn_status tarn__event_file_open(tarn__event_file *file, const char *folder, int64_t step,
+                                  const tarn_config *config) TARN_CHECKED;
 
 // Adds the scores of a record of the log; a record without scores adds nothing.
 tarn_status tarn__event_file_add(tarn__event_file *file, const json_t *record) TARN_CHECKED;

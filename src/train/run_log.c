@@ -120,13 +120,14 @@ static tarn_status repeat(tarn__run_log *log, const char *text, size_t size, int
   return TARN_STATUS_OK;
 }
 
-static tarn_status open_events(tarn__run_log *log, const char *folder, const tarn__progress *progress) {
+static tarn_status open_events(tarn__run_log *log, const char *folder, const tarn__progress *progress,
+                               const tarn_config *config) {
   bool first;
   char *text;
   size_t size;
   TARN_TRY(tarn__event_file_none(&first, folder));
   int64_t from = first ? 0 : progress->update;
-  TARN_TRY(tarn__event_file_open(&log->events, folder, from));
+  TARN_TRY(tarn__event_file_open(&log->events, folder, from, config));
   TARN_TRY(tarn__file_read(log->path, &text, &size));
   tarn_status status = repeat(log, text, size, from);
   tarn__free(text);
@@ -146,7 +147,7 @@ tarn_status tarn__run_log_open(tarn__run_log *log, const char *path, const char 
   const place at = {.progress = progress, .config = config};
   *log = (tarn__run_log){.fd = -1, .events = {.fd = -1}};
   tarn_status status = open_log(log, path, &at);
-  if (status == TARN_STATUS_OK && events) status = open_events(log, events, progress);
+  if (status == TARN_STATUS_OK && events) status = open_events(log, events, progress, config);
   if (status != TARN_STATUS_OK) tarn__run_log_close(log);
   return status;
 }

@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/json_io.h"
+#include "base/machine.h"
 #include "base/memory.h"
 #include "config/config_word.h"
 #include "tarn/version.h"
@@ -103,7 +104,13 @@ static json_t *describe(const tarn_train *t, const tarn_train_result *r, const c
                              tarn__config_word("train.clock", (int)config->train.clock), "threads", t->threads,
                              "parameters", parameters_of(&t->plan), "planned_bytes", (json_int_t)t->plan.total_bytes,
                              "peak_bytes", (json_int_t)r->peak_bytes);
+  char date[TARN__DATE_TEXT], processor[TARN__PROCESSOR_TEXT];
+  tarn__date(date);
+  tarn__processor(processor);
   int failed = !object;
+  failed |= json_object_set_new(object, "date", json_string(date)) != 0;
+  failed |= json_object_set_new(object, "processor", tarn__json_text(processor)) != 0;
+  failed |= json_object_set_new(object, "kernels", json_string(t->model->device->variant())) != 0;
   failed |= json_object_set_new(object, "metric",
                                 json_string(tarn__config_word("valid.metric", (int)config->valid.metric))) != 0;
   if (r->best_update > 0) {

@@ -66,7 +66,7 @@ grep -q '^12 of 12 runs are finished' out.txt || fail "not all are finished: $(t
 
 # Results without times and the log's length and hash, in which times are, and without memory, which depends on where a run
 # went on.
-plain() { sed -E '/"(seconds|peak_bytes|epoch|bytes|hash)":/d' "$1"; }
+plain() { sed -E '/"(seconds|peak_bytes|epoch|bytes|hash|date)":/d' "$1"; }
 for run in whole/*/seed-*; do
   other=killed/${run#whole/}
   diff <(plain $run/result.json) <(plain $other/result.json) || fail "results differ in $run"

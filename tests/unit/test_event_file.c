@@ -64,9 +64,30 @@ static bool next_field(fields *f, field *out) {
   return true;
 }
 
+// What values with metadata hold, for plugins of TensorBoard: all bytes one after the other.
+typedef struct plugin_bytes {
+  char data[1 << 16];
+  size_t size;
+} plugin_bytes;
+static plugin_bytes plugins;
+
+static bool is_plain(const field *value) {
+  fields f = {value->data, value->data + value->size};
+  field part;
+  while (next_field(&f, &part))
+    if (part.number == 9) return false;
+  return true;
+}
+
 static void read_value(scalars *s, int64_t step, const field *value) {
   fields f = {value->data, value->data + value->size};
   field part;
+  if (!is_plain(value)) {
+    assert_true(plugins.size + value->size < sizeof plugins.data);
+    memcpy(plugins.data + plugins.size, value->data, value->size);
+    plugins.size += value->size;
+    return;
+  }
   scalar *out = &s->items[s->count++];
   assert_true(s->count < 4096);
   *out = (scalar){.step = step, .value = NAN};
@@ -129,6 +150,7 @@ static void read_run(scalars *s, const char *run) {
   char pattern[128];
   glob_t found;
   *s = (scalars){0};
+  plugins.size = 0;
   snprintf(pattern, sizeof pattern, "%s/events.out.tfevents.*", run);
   assert_int_equal(glob(pattern, 0, NULL, &found), 0);
   s->files = (int)found.gl_pathc;
@@ -182,11 +204,11 @@ static void records_become_scalars(void **state) {
   bool none;
   assert_int_equal(tarn__event_file_none(&none, "one"), TARN_STATUS_OK);
   assert_true(none);
-  assert_int_equal(tarn__event_file_open(&file, "one", 0), TARN_STATUS_OK);
+  assert_int_equal(tarn__event_file_open(&file, "one", 0, NULL), TARN_STATUS_OK);
   assert_int_equal(tarn__event_file_add(&file, record), TARN_STATUS_OK);
   tarn__event_file_close(&file);
   json_object_set_new(record, "checkpoint", json_string("average"));
-  assert_int_equal(tarn__event_file_open(&file, "one", 5), TARN_STATUS_OK);  // in the same second
+  assert_int_equal(tarn__event_file_open(&file, "one", 5, NULL), TARN_STATUS_OK);  // in the same second
   assert_int_equal(tarn__event_file_add(&file, record), TARN_STATUS_OK);
   assert_int_equal(json_object_del(record, "kind"), 0);
   assert_int_equal(tarn__event_file_add(&file, record), TARN_STATUS_DATA);
@@ -198,6 +220,53 @@ static void records_become_scalars(void **state) {
   assert_true(isnan(find(&s, "valid/bleu", 1234567890123)));  // dropped
   assert_true(fabs(find(&s, "average/ppl", 1234567890123) - exp(1.5)) < 1e-5);
   assert_true(find(&s, "average/cosine/encoder 3 R", 1234567890123) == 0.5);
+}
+
+static size_t count_bytes(const char *part, size_t size) {
+  size_t count = 0;
+  for (size_t i = 0; i + size <= plugins.size; i++) count += memcmp(plugins.data + i, part, size) == 0;
+  return count;
+}
+
+// A field of a hyper-parameter: a key, and a number (8 bytes), a word or yes and no.
+static void has_hparam(const char *key, const void *value, size_t size) {
+  char entry[256];
+  const size_t length = strlen(key);
+  entry[0] = 0x0A, entry[1] = (char)length;
+  memcpy(entry + 2, key, length);
+  entry[2 + length] = 0x12, entry[3 + length] = (char)size;
+  memcpy(entry + 4 + length, value, size);
+  if (count_bytes(entry, 4 + length + size) == 0) fail_msg("no hyper-parameter %s", key);
+}
+
+static void descriptions_reach_tensorboard(void **state) {
+  (void)state;
+  static scalars s;
+  char number[9];
+  tiny_files();
+  assert_int_equal(tiny_train("tiny.yaml", "described", NULL, 0, NULL, NULL, NULL), TARN_STATUS_OK);
+  read_run(&s, "described");
+#define HAS(text) assert_int_equal(count_bytes(text, sizeof(text) - 1), 1)
+  HAS("_hparams_/session_start_info");
+  HAS("\x0A\x07hparams");
+  HAS("description/text_summary");
+  HAS("\x0A\x04text");
+  HAS("\n    train:\n");  // as Markdown shows lines that stay as they are
+  number[0] = 0x11;
+  memcpy(number + 1, &(double){12}, 8);
+  has_hparam("train.max_updates", number, 9);
+  has_hparam("kinds.R.frozen", "\x20\x01", 2);
+  has_hparam("kinds.L.mixer",
+             "\x1A\x09"
+             "attention",
+             11);
+  // A session that goes on says it again.
+  const char *more[] = {"train.max_updates=14"};
+  assert_int_equal(tiny_train(NULL, "described", more, 1, NULL, NULL, NULL), TARN_STATUS_OK);
+  read_run(&s, "described");
+  assert_int_equal(count_bytes("description/text_summary", 24), 2);
+  memcpy(number + 1, &(double){14}, 8);
+  has_hparam("train.max_updates", number, 9);
 }
 
 static volatile sig_atomic_t stop;
@@ -258,6 +327,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(sums_are_right),
       cmocka_unit_test(records_become_scalars),
+      cmocka_unit_test(descriptions_reach_tensorboard),
       cmocka_unit_test(resumed_runs_show_each_point_once),
   };
   return cmocka_run_group_tests(tests, sandbox_open, sandbox_close);

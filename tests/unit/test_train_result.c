@@ -128,6 +128,13 @@ static void writes_how_it_ended(void **state) {
   assert_string_equal(text_of(result, "status"), "finished");
   assert_string_equal(text_of(result, "end"), "updates");
   assert_string_equal(text_of(result, "clock"), "wall");
+  int at[6];
+  char end;
+  assert_int_equal(sscanf(text_of(result, "date"), "%4d-%2d-%2dT%2d:%2d:%2d%c", &at[0], &at[1], &at[2], &at[3], &at[4],
+                          &at[5], &end),
+                   7);
+  assert_true(end == 'Z' && at[0] >= 2026);
+  assert_true(*text_of(result, "processor") > ' ' && *text_of(result, "kernels"));
   assert_string_equal(text_of(result, "metric"), "bleu");
   // The average of this run validates worse.
   assert_string_equal(text_of(result, "checkpoint"), TARN__CHECKPOINT_BEST);

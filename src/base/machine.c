@@ -1,0 +1,41 @@
+#include "base/machine.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <time.h>
+
+// Without spaces at the ends and with single ones between words.
+static void squeeze(char *name, size_t size, const char *text) {
+  size_t used = 0;
+  for (; *text && used + 1 < size; text++) {
+    const bool space = *text == ' ' || *text == '\t' || *text == '\n';
+    if (!space)
+      name[used++] = *text;
+    else if (used > 0 && name[used - 1] != ' ')
+      name[used++] = ' ';
+  }
+  if (used > 0 && name[used - 1] == ' ') used--;
+  name[used] = '\0';
+}
+
+void tarn__processor(char name[TARN__PROCESSOR_TEXT]) {
+  char line[512];
+  struct utsname system;
+  FILE *file = fopen("/proc/cpuinfo", "re");
+  *name = '\0';
+  while (file && !*name && fgets(line, sizeof line, file)) {
+    const char *colon = strncmp(line, "model name", strlen("model name")) == 0 ? strchr(line, ':') : NULL;
+    if (colon) squeeze(name, TARN__PROCESSOR_TEXT, colon + 1);
+  }
+  if (file) fclose(file);
+  if (!*name) squeeze(name, TARN__PROCESSOR_TEXT, uname(&system) == 0 ? system.machine : "unknown processor");
+}
+
+void tarn__date(char text[TARN__DATE_TEXT]) {
+  const time_t now = time(NULL);
+  struct tm utc;
+  *text = '\0';
+  if (gmtime_r(&now, &utc)) strftime(text, TARN__DATE_TEXT, "%Y-%m-%dT%H:%M:%SZ", &utc);
+}
