@@ -29,3 +29,11 @@ target_link_libraries(tarn_dependencies INTERFACE PkgConfig::JANSSON PkgConfig::
 if(SENTENCEPIECE_ABSL)
   target_link_libraries(tarn_dependencies INTERFACE PkgConfig::ABSL)
 endif()
+
+# Optional: figures as PDF. It is opened at run time (src/report/pdf.c), so only its headers are asked for here.
+pkg_check_modules(RSVG QUIET librsvg-2.0>=2.46 cairo-pdf)
+if(RSVG_FOUND)
+  set(TARN_RSVG_STATE "${RSVG_librsvg-2.0_VERSION} (figures of reports as PDF too)")
+else()
+  set(TARN_RSVG_STATE "not found (librsvg2-dev): figures of reports as SVG alone")
+endif()

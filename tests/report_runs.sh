@@ -18,7 +18,7 @@ for seed in 1 2; do
     "$TARN" translate "sweep/$name/seed-$seed" <corpus/valid.de >"sweep/$name/seed-$seed/test.hyp" 2>translate.txt ||
       fail "translate: $(cat translate.txt)"
     "$TARN" bleu --json --reference corpus/valid.en "sweep/$name/seed-$seed/test.hyp" >bleu.json
-    sed -E "s|.*\"score\":([0-9.e+-]+),\"signature\":(\"[^\"]*\").*|{\"bleu\":\1,\"chrf\":1.5,\"signature\":\2,\"seconds\":1,\"checkpoint\":\"checkpoint_best.safetensors\",\"sentences\":$(wc -l <corpus/valid.en),\"beam\":5,\"reference\":\"$PWD/corpus/valid.en\"}|" \
+    sed -E "s|.*\"score\":([0-9.e+-]+),\"signature\":(\"[^\"]*\").*|{\"bleu\":\1,\"chrf\":1.5,\"signature\":\2,\"seconds\":1,\"checkpoint\":\"checkpoint_best.safetensors\",\"sentences\":$(wc -l <corpus/valid.en),\"beam\":5,\"source\":\"$PWD/corpus/valid.de\",\"reference\":\"$PWD/corpus/valid.en\"}|" \
       bleu.json >"sweep/$name/seed-$seed/test.json"
   done
 done

@@ -16,11 +16,12 @@ static const cli_command command = {
         "docs/experiments.md."};
 
 static tarn_status write_report(const cli_list *paths, const tarn_results_options *compare,
-                                const tarn_report_options *options) {
+                                const tarn_report_options *options, bool pdf) {
   tarn_results *results = NULL;
   tarn_results_table *table = NULL;
   tarn_status status = tarn_results_open(&results, paths->items, paths->count);
   if (status == TARN_STATUS_OK) status = tarn_results_compare(&table, results, compare);
+  if (status == TARN_STATUS_OK && pdf) status = tarn_report_write_pdf(results, table, options);
   if (status == TARN_STATUS_OK) status = tarn_report_write(results, table, options);
   tarn_results_table_close(&table);
   tarn_results_close(&results);
@@ -33,10 +34,12 @@ int cmd_report(int argc, char **argv) {
   tarn_results_default(&compare);
   tarn_report_default(&report);
   double minutes = 0;
+  bool pdf = false;
   cli_list paths = {0};
   const cli_option options[] = {
       {"output", CLI_TEXT, &report.output, "DIR", "folder of the report; made if it does not exist", 0, 0},
       {"title", CLI_TEXT, &report.title, "TEXT", "title; the sweep's name where it is not given", 0, 0},
+      {"pdf", CLI_FLAG, &pdf, NULL, "write figures/*.pdf too, for report.tex; needs a build with librsvg", 0, 0},
       {"metric", CLI_TEXT, &compare.metric, "NAME",
        "score of the log to compare by; without it bleu where all runs have it, else the valid.metric of all, or loss "
        "where they differ",
@@ -51,7 +54,7 @@ int cmd_report(int argc, char **argv) {
   if (code < 0 && !report.output) code = cli_usage(&command, "--output DIR is missing");
   if (code < 0) {
     compare.budget = 60 * minutes;
-    tarn_status status = write_report(&paths, &compare, &report);
+    tarn_status status = write_report(&paths, &compare, &report, pdf);
     code = status == TARN_STATUS_OK ? CLI_OK : cli_report(&command, status);
     if (code == CLI_OK) printf("%s/report.html\n", report.output);
   }

@@ -9,10 +9,11 @@
 // Files of the folder:
 //   report.html       the whole report; needs no other file, no network and no script; light, dark, and for print
 //   report.md         summary, tables and figures
-//   report.tex        the tables, for \input with the booktabs package
+//   report.tex        the tables and figures, for \input with the packages booktabs and graphicx
 //   results.csv       one line a configuration: every measure as mean, standard deviation and number of runs
 //   runs.csv          one line a run, failed ones included
 //   figures/NAME.svg  each figure
+//   figures/NAME.pdf  the same, by tarn_report_write_pdf()
 #ifndef TARN_REPORT_H
 #define TARN_REPORT_H
 
@@ -35,6 +36,12 @@ TARN_API void tarn_report_default(tarn_report_options *options);
 // replaced, others in the folder stay. Fails with USAGE (no output), IO or MEMORY.
 TARN_API tarn_status tarn_report_write(const tarn_results *results, const tarn_results_table *table,
                                        const tarn_report_options *options) TARN_CHECKED;
+
+// Writes the figures as PDF too, each atomically, for report.tex. Fails with UNSUPPORTED, and nothing written, where
+// the library was built without librsvg or librsvg-2.so.2 is not there now; else as tarn_report_write(). Where memory
+// is lacking within librsvg, GLib ends the process.
+TARN_API tarn_status tarn_report_write_pdf(const tarn_results *results, const tarn_results_table *table,
+                                           const tarn_report_options *options) TARN_CHECKED;
 
 #ifdef __cplusplus
 }

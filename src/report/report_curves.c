@@ -182,6 +182,7 @@ static void draw(tarn__figures *figures, curves *c, const char *name, const char
                        .y_label = unit_of(view, c->metric)};
   tarn__chart_lines(&figure->page, &chart, c->lines, c->count, shown->x_low, shown->low, shown->high);
   chart.head.standalone = true;
+  chart.foot = view->origin;
   tarn__chart_lines(&figure->file, &chart, c->lines, c->count, shown->x_low, shown->low, shown->high);
 }
 
@@ -209,9 +210,9 @@ static void draw_score(tarn__figures *figures, tarn__report *view, const char *m
   range whole = {0, less || has_negative(&c) ? NAN : 0, NAN};
   draw(figures, &c, name, tarn__report_text(view, "%c%s over %s", score[0] & ~0x20, score + 1, over),
        tarn__report_text(view,
-                         "%c%s of each model over %s: mean over seeds, with one standard deviation on each side as a "
-                         "band. A thin line that ends in a cross is a run that failed.",
-                         score[0] & ~0x20, score + 1, over),
+                         "%c%s of each model over %s, mean over seeds. %s A thin line that ends in a cross is a run "
+                         "that failed.",
+                         score[0] & ~0x20, score + 1, over, tarn__report_bars(view, "The band")),
        x_label, &whole);
   c.count = 0;
   collect(&c, limit, false);
@@ -219,8 +220,12 @@ static void draw_score(tarn__figures *figures, tarn__report *view, const char *m
   if (view->status != TARN_STATUS_OK || !close_range(&c, less, &close)) return;
   draw(figures, &c, tarn__report_text(view, "%s-close", name),
        tarn__report_text(view, "%c%s over %s, a closer look", score[0] & ~0x20, score + 1, over),
-       "The part of the chart above in which the models differ near their ends. The axes do not begin at 0.", x_label,
-       &close);
+       tarn__report_text(
+           view,
+           "The part of the chart of %s over %s in which the models differ near their ends. %s The axes do "
+           "not begin at 0.",
+           score, over, tarn__report_bars(view, "The band")),
+       x_label, &close);
 }
 
 void tarn__report_curves(tarn__figures *figures, tarn__report *view) {
@@ -263,8 +268,8 @@ static void draw_cosines(tarn__figures *figures, tarn__report *view, const tarn_
       tarn__report_text(view, "%s: cosine to the true gradient", entry->group->name),
       tarn__report_text(view,
                         "Cosine similarity of the approximated gradient below each frozen layer of %s (%s) "
-                        "to the true one, at each refresh: 1 is exact, 0 no better than chance.",
-                        entry->group->name, entry->label.note));
+                        "to the true one, at each refresh: 1 is exact, 0 no better than chance. %s",
+                        entry->group->name, entry->label.note, tarn__report_bars(view, "The band")));
   if (!figure) return;
   tarn__chart chart = {.head = {.id = figure->name, .title = figure->title, .description = figure->caption},
                        .x_label = "updates",
@@ -275,6 +280,7 @@ static void draw_cosines(tarn__figures *figures, tarn__report *view, const tarn_
   }
   tarn__chart_lines(&figure->page, &chart, c.lines, c.count, 0, low < 0 ? -1 : 0, 1);
   chart.head.standalone = true;
+  chart.foot = view->origin;
   tarn__chart_lines(&figure->file, &chart, c.lines, c.count, 0, low < 0 ? -1 : 0, 1);
 }
 

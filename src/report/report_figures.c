@@ -47,9 +47,9 @@ static void draw_models(tarn__figures *figures, tarn__report *view) {
                                             tarn__report_text(view, "model-%s", group->name), group->name, caption);
     if (!figure) return;
     tarn__svg_head head = {.id = figure->name, .title = figure->title, .description = figure->caption};
-    tarn__svg_layers(&figure->page, head, &group->encoder, &group->decoder);
+    tarn__svg_layers(&figure->page, head, NULL, &group->encoder, &group->decoder);
     head.standalone = true;
-    tarn__svg_layers(&figure->file, head, &group->encoder, &group->decoder);
+    tarn__svg_layers(&figure->file, head, view->origin, &group->encoder, &group->decoder);
   }
 }
 
@@ -72,9 +72,10 @@ static tarn_status draw_aucc(tarn__figures *figures, tarn__report *view) {
   tarn__figure *figure = tarn__figure_add(
       figures, view, TARN__FIGURE_SUMS, "aucc", "Area under the convergence curve",
       tarn__report_text(view,
-                        "AUCC of %s up to %s, divided by that time: longer%s is better. The black line on a bar is one "
-                        "standard deviation over seeds on each side, the dashed line the baseline.",
-                        view->score, view->budget, view->table->less ? " to the right" : ""));
+                        "AUCC of %s up to %s, divided by that time: longer%s is better. %s The dashed line is the "
+                        "baseline.",
+                        view->score, view->budget, view->table->less ? " to the right" : "",
+                        tarn__report_bars(view, "The black line on a bar")));
   if (!figure) return view->status;
   tarn__chart chart = {
       .head = {.id = figure->name, .title = figure->title, .description = figure->caption},
@@ -82,6 +83,7 @@ static tarn_status draw_aucc(tarn__figures *figures, tarn__report *view) {
                                    view->score, view->budget)};
   tarn__chart_bars(&figure->page, &chart, bars, count);
   chart.head.standalone = true;
+  chart.foot = view->origin;
   tarn__chart_bars(&figure->file, &chart, bars, count);
   return view->status;
 }
@@ -125,8 +127,8 @@ static tarn_status draw_parameters(tarn__figures *figures, tarn__report *view) {
       figures, view, TARN__FIGURE_SUMS, "parameters", "Parameters against score",
       tarn__report_text(view,
                         "Each model's %s over its parameters: the filled mark stands at those that are trained, the "
-                        "hollow one at all, the frozen ones included. Lines up and down are one standard deviation.",
-                        score));
+                        "hollow one at all, the frozen ones included. %s",
+                        score, tarn__report_bars(view, "The upright line through a mark")));
   if (!figure) return view->status;
   const char *counted = unit == 1e6 ? " (millions)" : unit == 1e3 ? " (thousands)" : "";
   tarn__chart chart = {
@@ -135,6 +137,7 @@ static tarn_status draw_parameters(tarn__figures *figures, tarn__report *view) {
       .y_label = score};
   tarn__chart_points(&figure->page, &chart, points, count);
   chart.head.standalone = true;
+  chart.foot = view->origin;
   tarn__chart_points(&figure->file, &chart, points, count);
   return view->status;
 }

@@ -11,18 +11,26 @@ static const char style[] =
     "--line:#353b42;--strong:#1f242a;--bad:#ff8f84}}\n"
     "body{margin:0;background:var(--paper);color:var(--ink);"
     "font:16px/1.5 system-ui,Helvetica,Arial,'Liberation Sans','DejaVu Sans',sans-serif}\n"
-    "main{max-width:1220px;margin:0 auto;padding:24px 20px 64px}\n"
-    "h1{font-size:1.75rem;line-height:1.2;margin:8px 0 16px}h2{font-size:1.3rem;margin:44px 0 10px}"
+    "main{max-width:1900px;margin:0 auto;padding:24px 20px 64px;box-sizing:border-box}\n"
+    "h1{font-size:1.75rem;line-height:1.2;margin:8px 0 16px;overflow-wrap:anywhere}h2{font-size:1.3rem;margin:44px 0 "
+    "10px}"
     "h3{font-size:1.05rem;margin:28px 0 8px}\n"
-    "p,ul{max-width:76ch}li{margin:6px 0}.soft,.caption,figcaption{color:var(--soft)}"
-    "nav a{margin-right:14px}a{color:inherit}\n"
-    "figure{margin:0 0 28px;max-width:860px}figcaption{font-size:.9rem;margin-top:6px;max-width:84ch}"
-    "figure svg{display:block;width:100%;height:auto;background:var(--panel);border:1px solid var(--line);"
-    "border-radius:6px}\n"
-    ".models{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,350px),1fr));gap:20px;align-items:"
+    "p,ul{max-width:76ch}li{margin:6px 0;overflow-wrap:anywhere}.soft,.caption,figcaption,.origin{color:var(--soft)}"
+    "nav a{margin-right:14px}a{color:inherit}.origin{display:block;font-size:.8125rem;max-width:84ch}\n"
+    // Side by side where the window is wide.
+    ".columns{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,540px),1fr));gap:0 44px;align-items:"
     "start}"
-    ".models figure{margin:0}.models svg{max-width:100%;width:auto;height:auto}"
+    ".charts{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,590px),1fr));gap:28px 24px;"
+    "align-items:start}"
+    "figure{margin:0;min-width:0}figcaption{font-size:.9rem;margin-top:6px;max-width:84ch}"
+    // Letters stay readable on a phone: a picture that is wider than the window is moved sideways.
+    ".picture{overflow-x:auto;background:var(--panel);border:1px solid var(--line);border-radius:6px}"
+    ".picture svg{display:block;width:100%;min-width:590px;height:auto}"
+    ".models{display:flex;flex-wrap:wrap;gap:20px}.models figure{max-width:100%}"
+    ".models figcaption{max-width:56ch}.models .picture svg{width:auto;min-width:0}"
     ".key{display:flex;flex-wrap:wrap;gap:6px 22px;align-items:center;margin:0 0 14px}.key svg{vertical-align:-2px}\n"
+    ".table{display:flex;flex-wrap:wrap;gap:0 36px;align-items:flex-start}.wide{max-width:100%}"
+    ".table .caption{flex:1 1 44ch}"
     ".wide{overflow-x:auto}table{border-collapse:collapse;font-size:.875rem;"
     "font-variant-numeric:tabular-nums}.caption{font-size:.9rem;"
     "line-height:1.45;margin:8px 0 26px;max-width:84ch}\n"
@@ -30,12 +38,19 @@ static const char style[] =
     "th.text,td.text{text-align:left}td.text{max-width:30ch;white-space:normal}td.frozen{min-width:15ch}"
     "thead th{vertical-align:bottom;white-space:normal;color:var(--soft);font-weight:600;max-width:13ch;"
     "border-bottom:2px solid var(--line)}\n"
-    "tbody th{font-weight:600;position:sticky;left:0;background:var(--paper)}tr.baseline td,tr.baseline th{"
+    "tbody th{font-weight:600;position:sticky;left:0;background:var(--paper);white-space:normal;overflow-wrap:anywhere;"
+    "min-width:8ch;max-width:24ch}tr.baseline td,tr.baseline th{"
     "background:var(--strong)}tr.failed td{color:var(--bad)}tr.open td{color:var(--soft)}\n"
-    "details{margin:8px 0;border:1px solid var(--line);border-radius:6px;padding:8px 12px}summary{cursor:pointer}"
+    ".texts{display:grid;grid-template-columns:fit-content(22ch) 1fr;gap:2px 16px;margin:0 0 26px}"
+    ".texts dt{color:var(--soft);overflow-wrap:anywhere}.texts dd{margin:0;overflow-wrap:anywhere}\n"
+    "details{margin:8px 0;border:1px solid var(--line);border-radius:6px;padding:8px 12px}summary{cursor:pointer;"
+    "overflow-wrap:anywhere}"
     "pre{overflow-x:auto;font:13px/1.45 ui-monospace,'DejaVu Sans Mono',monospace;margin:10px 0 2px}\n"
+    "@media (max-width:600px){main{padding:12px 14px 40px}tbody th{max-width:12ch}ul{padding-left:20px}"
+    ".texts{grid-template-columns:1fr}.texts dd{margin:0 0 6px}}\n"
     "@media print{body{font-size:11pt}main{max-width:none;padding:0}figure,table,tr{break-inside:avoid}"
-    "h2,h3{break-after:avoid}.wide{overflow:visible}table{font-size:7.5pt}th,td{padding:3px 4px;white-space:normal}"
+    "h2,h3{break-after:avoid}.wide,.picture{overflow:visible}.picture svg{min-width:0}.charts{display:block}"
+    "figure{margin-bottom:20px}table{font-size:7.5pt}th,td{padding:3px 4px;white-space:normal}"
     "nav{display:none}tbody th{position:static}}\n";
 
 static void element(tarn__buffer *out, const char *open, const char *text, const char *close) {
@@ -51,14 +66,18 @@ static bool has_part(const tarn__figures *figures, tarn__figure_part part) {
   return false;
 }
 
-static void figures_of(tarn__buffer *out, const tarn__figures *figures, tarn__figure_part part) {
+static void figures_of(tarn__buffer *out, const tarn__report_parts *parts, tarn__figure_part part) {
+  const tarn__figures *figures = &parts->figures;
+  tarn__buffer_format(out, "<div class=\"%s\">\n", part == TARN__FIGURE_MODELS ? "models" : "charts");
   for (size_t i = 0; i < figures->count; i++) {
     const tarn__figure *figure = &figures->items[i];
     if (figure->part != part) continue;
-    tarn__buffer_format(out, "<figure id=\"%s\">\n", figure->name);
+    tarn__buffer_format(out, "<figure id=\"%s\"><div class=\"picture\" tabindex=\"0\">\n", figure->name);
     tarn__buffer_put(out, figure->page.data, figure->page.used);
-    element(out, "<figcaption>", figure->caption, "</figcaption></figure>\n");
+    element(out, "</div><figcaption>", figure->caption, " ");
+    element(out, "<span class=\"origin\">", parts->view->origin, "</span></figcaption></figure>\n");
   }
+  tarn__buffer_add(out, "</div>\n");
 }
 
 static void head(tarn__buffer *out, const tarn__report_parts *parts) {
@@ -71,21 +90,26 @@ static void head(tarn__buffer *out, const tarn__report_parts *parts) {
   // The style has no markup in it, so it stands as it is in HTML and in XML alike.
   tarn__buffer_format(out, "<style>\n%s%s</style>\n</head>\n<body><main>\n", style, tarn__svg_style);
   element(out, "<h1>", view->title, "</h1>\n");
+  element(out, "<p class=\"origin\">", view->origin, "</p>\n");
   tarn__buffer_add(out, "<nav><a href=\"#summary\">Summary</a><a href=\"#tables\">Tables</a>");
   tarn__buffer_add(out,
                    "<a href=\"#models\">Models</a><a href=\"#curves\">Curves</a><a href=\"#sums\">Areas and "
-                   "sizes</a><a href=\"#configurations\">Configurations</a></nav>\n");
+                   "sizes</a>");
+  if (parts->examples.count > 0) tarn__buffer_add(out, "<a href=\"#translations\">Translations</a>");
+  tarn__buffer_add(out, "<a href=\"#configurations\">Configurations</a></nav>\n");
 }
 
 static void summary(tarn__buffer *out, const tarn__report_parts *parts) {
   const tarn_results_table *table = parts->view->table;
-  tarn__buffer_add(out, "<h2 id=\"summary\">Summary</h2>\n<ul>\n");
+  tarn__buffer_add(out, "<h2 id=\"summary\">Summary</h2>\n<div class=\"columns\"><ul>\n");
   for (size_t i = 0; i < parts->summary.count; i++) element(out, "<li>", parts->summary.sentences[i], "</li>\n");
   tarn__buffer_add(out, "</ul>\n");
-  if (table->note_count == 0) return;
-  tarn__buffer_add(out, "<p>To be kept in mind:</p>\n<ul class=\"soft\">\n");
-  for (size_t i = 0; i < table->note_count; i++) element(out, "<li>", table->notes[i], "</li>\n");
-  tarn__buffer_add(out, "</ul>\n");
+  if (table->note_count > 0) {
+    tarn__buffer_add(out, "<div><p>To be kept in mind:</p>\n<ul class=\"soft\">\n");
+    for (size_t i = 0; i < table->note_count; i++) element(out, "<li>", table->notes[i], "</li>\n");
+    tarn__buffer_add(out, "</ul></div>\n");
+  }
+  tarn__buffer_add(out, "</div>\n");
 }
 
 static void models(tarn__buffer *out, const tarn__report_parts *parts) {
@@ -98,8 +122,23 @@ static void models(tarn__buffer *out, const tarn__report_parts *parts) {
                    "<span><svg class=\"c1\" width=\"26\" height=\"16\" aria-hidden=\"true\"><rect x=\".75\" y=\".75\" "
                    "width=\"24.5\" height=\"14.5\" fill=\"none\" stroke=\"currentColor\" stroke-width=\"1.5\"/><path "
                    "d=\"M1 8L8 1M1 15L15 1M8 15L22 1M15 15L25 5M22 15L25 12\" stroke=\"currentColor\"/></svg> frozen: "
-                   "random for ever</span></p>\n<div class=\"models\">\n");
-  figures_of(out, &parts->figures, TARN__FIGURE_MODELS);
+                   "random for ever</span></p>\n");
+  figures_of(out, parts, TARN__FIGURE_MODELS);
+}
+
+static void examples(tarn__buffer *out, const tarn__report_parts *parts) {
+  const tarn__examples *examples = &parts->examples;
+  if (examples->count == 0) return;
+  tarn__buffer_add(out, "<h2 id=\"translations\">Translations</h2>\n");
+  element(out, "<p class=\"soft\">", examples->caption, "</p>\n<div class=\"columns\">\n");
+  for (size_t i = 0; i < examples->count; i++) {
+    tarn__buffer_add(out, "<dl class=\"texts\">\n");
+    for (size_t k = 0; k < examples->lines; k++) {
+      element(out, "<dt>", examples->names[k], "</dt>");
+      element(out, "<dd>", examples->items[i].texts[k], "</dd>\n");
+    }
+    tarn__buffer_add(out, "</dl>\n");
+  }
   tarn__buffer_add(out, "</div>\n");
 }
 
@@ -145,13 +184,14 @@ void tarn__report_html(tarn__buffer *out, const tarn__report_parts *parts) {
   }
   models(out, parts);
   tarn__buffer_add(out, "<h2 id=\"curves\">Curves</h2>\n");
-  figures_of(out, &parts->figures, TARN__FIGURE_CURVES);
+  figures_of(out, parts, TARN__FIGURE_CURVES);
   tarn__buffer_add(out, "<h2 id=\"sums\">Areas and sizes</h2>\n");
-  figures_of(out, &parts->figures, TARN__FIGURE_SUMS);
+  figures_of(out, parts, TARN__FIGURE_SUMS);
   if (has_part(&parts->figures, TARN__FIGURE_BACKSKIP)) {
     tarn__buffer_add(out, "<h2 id=\"backskip\">Backskipping</h2>\n");
-    figures_of(out, &parts->figures, TARN__FIGURE_BACKSKIP);
+    figures_of(out, parts, TARN__FIGURE_BACKSKIP);
   }
+  examples(out, parts);
   tarn__buffer_add(out, "<h2 id=\"every-run\">Runs</h2>\n");
   tarn__table_html(out, &parts->tables[TARN__REPORT_TABLES - 1]);
   configurations(out, parts);

@@ -241,7 +241,7 @@ tarn_status tarn__report_view_open(tarn__report *view, const tarn_results *resul
   view->decimals = tarn__report_decimals(table->metric);
   take_units(view);
   take_entries(view);
-  return view->status;
+  return tarn__report_origin(view);
 }
 
 void tarn__report_view_close(tarn__report *view) { tarn__arena_close(&view->arena); }

@@ -26,11 +26,15 @@ typedef struct tarn__report {
   bool has_bleu;                       // some run has a test BLEU
   const char *test;                    // what tests give: "test BLEU", or "BLiMP (%)" where runs have that alone
   // Times are shown in minutes, or in seconds where T-hat is below five minutes.
-  double unit;                  // seconds
-  const char *unit_name;        // "minutes"
-  const char *unit_mark;        // "min"
-  const char *budget;           // T-hat with its unit: "90 minutes"
-  tarn__report_entry *entries;  // (count), in the order of the groups
+  double unit;                       // seconds
+  const char *unit_name;             // "minutes"
+  const char *unit_mark;             // "min"
+  const char *budget;                // T-hat with its unit: "90 minutes"
+  const char *origin;                // of all runs: corpus, seeds, dates, processor, version; stands under each figure
+  const char *date;                  // the last day on which a run ended, "2026-11-23"; NULL: no run says it
+  size_t spread_least, spread_most;  // over how many finished runs of a model spreads are; 0: of none
+  bool spread_some;                  // some models have one run, and so no spread
+  tarn__report_entry *entries;       // (count), in the order of the groups
   size_t count;
   const tarn__report_entry *baseline;
   tarn__arena arena;   // of all texts
@@ -72,6 +76,11 @@ const tarn_results_run *tarn__report_first(const tarn__report *view, const tarn_
 
 // "encoder 1 3 5 7 of 8 frozen", "no layer frozen, LayerDrop 0.2", ...
 const char *tarn__report_frozen(tarn__report *view, const tarn_results_group *group);
+
+// Fills view->origin and view->spread_*.
+tarn_status tarn__report_origin(tarn__report *view) TARN_CHECKED;
+// What error bars are, in a sentence about `what`, "The band".
+const char *tarn__report_bars(tarn__report *view, const char *what);
 
 // A name of the log in words: "valid/bleu" is "validation BLEU".
 const char *tarn__report_score(tarn__report *view, const char *name);

@@ -13,14 +13,29 @@ typedef struct tarn__summary {
 } tarn__summary;
 tarn_status tarn__report_summary(tarn__summary *summary, tarn__report *view) TARN_CHECKED;
 
+// Sentences of the test set with what each model makes of them.
+enum { TARN__EXAMPLES = 6 };
+typedef struct tarn__examples {
+  const char *caption;
+  const char **names;  // (lines) "source", "reference", and the models
+  size_t lines;
+  struct {
+    const char **texts;  // (lines)
+  } items[TARN__EXAMPLES];
+  size_t count;  // 0: no run has translations, or they or their source are not there any more
+} tarn__examples;
+tarn_status tarn__report_examples(tarn__examples *examples, tarn__report *view) TARN_CHECKED;
+
 typedef struct tarn__report_parts {
   tarn__report *view;
   tarn__summary summary;
+  tarn__examples examples;
   tarn__table tables[TARN__REPORT_TABLES];
   tarn__figures figures;
 } tarn__report_parts;
 
 void tarn__report_html(tarn__buffer *out, const tarn__report_parts *parts);
 void tarn__report_markdown(tarn__buffer *out, const tarn__report_parts *parts);
+void tarn__report_latex(tarn__buffer *out, const tarn__report_parts *parts);
 
 #endif

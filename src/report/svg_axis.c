@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "report/svg.h"
+#include "report/svg_wrap.h"
 
 static double round_step(double raw) {
   double power = pow(10, floor(log10(raw)));
@@ -71,19 +72,54 @@ void tarn__svg_number(char text[TARN__SVG_NUMBER], double value, int decimals) {
 
 // Groups of labels that touch are kept as one block around the mean of what its labels want (pooling of adjacent
 // violators), which is the nearest arrangement in the sense of least squares.
-void tarn__svg_spread(double *places, size_t count, double gap, double low, double high) {
-  for (size_t i = 0; i < count; i++) places[i] -= (double)i * gap;  // now they need only not descend
+void tarn__svg_spread(double *places, const double *heights, size_t count, double low, double high) {
+  double above = 0;                                                         // the heights of all before
+  for (size_t i = 0; i < count; above += heights[i++]) places[i] -= above;  // now they need only not descend
   for (size_t end = 1; end < count; end++) {
     size_t first = end;
     double sum = places[end];
     while (first > 0 && places[first - 1] > sum / (double)(end - first + 1)) sum += places[--first];
     for (size_t i = first; i <= end; i++) places[i] = sum / (double)(end - first + 1);
   }
-  double highest = high - (double)(count > 0 ? count - 1 : 0) * gap;
-  for (size_t i = 0; i < count; i++) {
-    places[i] = fmax(fmin(places[i], highest), low);
-    places[i] += (double)i * gap;
-  }
+  const double highest = high - above;
+  above = 0;
+  for (size_t i = 0; i < count; above += heights[i++]) places[i] = fmax(fmin(places[i], highest), low) + above;
+}
+
+enum { TITLE_PITCH = 21, FOOT_SIZE = 11, FOOT_PITCH = 15, FOOT_GAP = 4 };
+
+static tarn__svg_lines title_lines(const char *title) {
+  return tarn__svg_wrap(title, TARN__SVG_HEADING * 1.06, TARN__SVG_WIDTH - 24);  // bold letters
+}
+
+double tarn__svg_title_height(const char *title) {
+  const tarn__svg_lines lines = title_lines(title);
+  return 5 + TITLE_PITCH * lines.count;
+}
+
+void tarn__svg_title(tarn__buffer *out, const char *title) {
+  const tarn__svg_lines lines = title_lines(title);
+  tarn__svg_wrap_draw(out, 12, 22, (tarn__svg_font){TARN__SVG_HEADING, TARN__SVG_START, "ink", true}, TITLE_PITCH,
+                      &lines);
+}
+
+void tarn__svg_x_label(tarn__buffer *out, double left, double right, double bottom, const char *text) {
+  const double half = tarn__svg_text_width(text, TARN__SVG_TEXT) / 2;
+  const double middle = fmax(fmin((left + right) / 2, TARN__SVG_WIDTH - 8 - half), 8 + half);
+  tarn__svg_text(out, middle, bottom + 42, (tarn__svg_font){TARN__SVG_TEXT, TARN__SVG_MIDDLE, "soft", false}, text);
+}
+
+double tarn__svg_foot_height(const char *text, double width) {
+  if (!text) return 0;
+  const tarn__svg_lines lines = tarn__svg_wrap(text, FOOT_SIZE, width - 24);
+  return FOOT_GAP + FOOT_PITCH * lines.count;
+}
+
+void tarn__svg_foot(tarn__buffer *out, double y, double width, const char *text) {
+  if (!text) return;
+  const tarn__svg_lines lines = tarn__svg_wrap(text, FOOT_SIZE, width - 24);
+  tarn__svg_wrap_draw(out, 12, y + FOOT_SIZE, (tarn__svg_font){FOOT_SIZE, TARN__SVG_START, "soft", false}, FOOT_PITCH,
+                      &lines);
 }
 
 void tarn__svg_plot_frame(tarn__buffer *out, tarn__svg_plot *plot) {
@@ -91,8 +127,9 @@ void tarn__svg_plot_frame(tarn__buffer *out, tarn__svg_plot *plot) {
   plot->x.from = plot->left, plot->x.to = plot->right;
   plot->y.from = plot->bottom, plot->y.to = plot->top;
   tarn__svg_font small = {TARN__SVG_SMALL, TARN__SVG_START, "soft", false};
-  tarn__svg_text(out, 12, 22, (tarn__svg_font){TARN__SVG_HEADING, TARN__SVG_START, "ink", true}, plot->title);
-  tarn__svg_text(out, 12, 44, (tarn__svg_font){TARN__SVG_TEXT, TARN__SVG_START, "soft", false}, plot->y_label);
+  tarn__svg_title(out, plot->title);
+  tarn__svg_text(out, 12, tarn__svg_title_height(plot->title) + 18,
+                 (tarn__svg_font){TARN__SVG_TEXT, TARN__SVG_START, "soft", false}, plot->y_label);
   for (int i = 0; i < plot->y.count; i++) {
     double value = tarn__svg_axis_tick(&plot->y, i);
     double y = tarn__svg_axis_at(&plot->y, value);
@@ -110,6 +147,5 @@ void tarn__svg_plot_frame(tarn__buffer *out, tarn__svg_plot *plot) {
     small.anchor = TARN__SVG_MIDDLE;
     tarn__svg_text(out, x, plot->bottom + 20, small, text);
   }
-  tarn__svg_text(out, (plot->left + plot->right) / 2, plot->bottom + 42,
-                 (tarn__svg_font){TARN__SVG_TEXT, TARN__SVG_MIDDLE, "soft", false}, plot->x_label);
+  tarn__svg_x_label(out, plot->left, plot->right, plot->bottom, plot->x_label);
 }

@@ -25,9 +25,9 @@ double tarn__svg_axis_tick(const tarn__svg_axis *axis, int index);
 enum { TARN__SVG_NUMBER = 64 };
 void tarn__svg_number(char text[TARN__SVG_NUMBER], double value, int decimals);
 
-// Moves wanted places (ascending) apart so that neighbours are `gap` away, by as little as is needed, within low ..
-// high as long as there is room.
-void tarn__svg_spread(double *places, size_t count, double gap, double low, double high);
+// Moves wanted places (ascending) apart so that each has its own `heights` before the next one, by as little as is
+// needed, within low .. high (the end of the last one) as long as there is room.
+void tarn__svg_spread(double *places, const double *heights, size_t count, double low, double high);
 
 // A plot: the area between the axes, with `left`, `top` and so on in units of the picture.
 typedef struct tarn__svg_plot {
@@ -37,8 +37,20 @@ typedef struct tarn__svg_plot {
   const char *title;
 } tarn__svg_plot;
 
-// Places the axes' ends and draws title, grid, ticks and labels. The room above is TARN__SVG_PLOT_HEAD, below FOOT.
-enum { TARN__SVG_PLOT_HEAD = 62, TARN__SVG_PLOT_FOOT = 52, TARN__SVG_PLOT_LEFT = 58 };
+// Places the axes' ends and draws title, grid, ticks and labels. The room above is tarn__svg_title_height() and
+// TARN__SVG_PLOT_HEAD, below FOOT.
+enum { TARN__SVG_PLOT_HEAD = 36, TARN__SVG_PLOT_FOOT = 52, TARN__SVG_PLOT_LEFT = 58 };
 void tarn__svg_plot_frame(tarn__buffer *out, tarn__svg_plot *plot);
+
+// The title of a chart, in as many lines as it needs.
+double tarn__svg_title_height(const char *title);
+void tarn__svg_title(tarn__buffer *out, const char *title);
+
+// The name of an x axis below `bottom`, in the middle of left .. right as far as the picture has room there.
+void tarn__svg_x_label(tarn__buffer *out, double left, double right, double bottom, const char *text);
+
+// A text in small letters below a picture, from `y` on, in as many lines as it needs; NULL: nothing, of no height.
+double tarn__svg_foot_height(const char *text, double width);
+void tarn__svg_foot(tarn__buffer *out, double y, double width, const char *text);
 
 #endif

@@ -4,7 +4,7 @@
 #include "report/svg_axis.h"
 #include "report/svg_chart.h"
 
-enum { LABELS_WIDEST = 300, ROW = 48, BAR = 20, HEAD = 40, WHISKER = 5 };
+enum { ROW = 48, BAR = 20, HEAD = 14, WHISKER = 5 };
 
 static void bar(tarn__buffer *out, const tarn__svg_axis *axis, const tarn__chart_bar *item, double y) {
   double zero = tarn__svg_axis_at(axis, 0);
@@ -19,6 +19,21 @@ static void bar(tarn__buffer *out, const tarn__svg_axis *axis, const tarn__chart
   tarn__svg_line(out, high, y - WHISKER, high, y + WHISKER, "ink", 1.6, NULL);
 }
 
+static double row_height(const tarn__chart_bar *item, double names) {
+  return fmax(ROW, tarn__chart_label_height(names, &item->label) + 8);
+}
+
+static void draw_axis(tarn__buffer *out, const tarn__svg_axis *axis, double top, double bottom) {
+  for (int i = 0; i < axis->count; i++) {
+    char text[TARN__SVG_NUMBER];
+    double value = tarn__svg_axis_tick(axis, i);
+    double x = tarn__svg_axis_at(axis, value);
+    tarn__svg_line(out, x, top, x, bottom, value == 0 ? "soft" : "grid", value == 0 ? 1.2 : 1, NULL);
+    tarn__svg_number(text, value, axis->decimals);
+    tarn__svg_text(out, x, bottom + 20, (tarn__svg_font){TARN__SVG_SMALL, TARN__SVG_MIDDLE, "soft", false}, text);
+  }
+}
+
 void tarn__chart_bars(tarn__buffer *out, const tarn__chart *chart, const tarn__chart_bar *bars, size_t count) {
   double names = 40, words = 40, low = 0, high = 0;
   for (size_t i = 0; i < count; i++) {
@@ -28,37 +43,34 @@ void tarn__chart_bars(tarn__buffer *out, const tarn__chart *chart, const tarn__c
     low = fmin(low, bars[i].value - error);
     high = fmax(high, bars[i].value + error);
   }
-  names = fmin(names, LABELS_WIDEST);
-  double top = HEAD;
-  double bottom = top + (double)count * ROW;
+  double bottom = tarn__svg_title_height(chart->head.title) + HEAD;
+  const double top = bottom;
+  for (size_t i = 0; i < count; i++) bottom += row_height(&bars[i], names);
   tarn__svg_axis axis = tarn__svg_axis_make(low, high, 6, true);
   axis.from = 12 + names + 14;
   axis.to = TARN__SVG_WIDTH - words - 20;
   tarn__svg_head head = chart->head;
   head.width = TARN__SVG_WIDTH;
-  head.height = bottom + TARN__SVG_PLOT_FOOT;
+  head.height = bottom + TARN__SVG_PLOT_FOOT + tarn__svg_foot_height(chart->foot, head.width);
   tarn__svg_open(out, &head);
-  tarn__svg_text(out, 12, 22, (tarn__svg_font){TARN__SVG_HEADING, TARN__SVG_START, "ink", true}, head.title);
-  for (int i = 0; i < axis.count; i++) {
-    char text[TARN__SVG_NUMBER];
-    double value = tarn__svg_axis_tick(&axis, i);
-    double x = tarn__svg_axis_at(&axis, value);
-    tarn__svg_line(out, x, top, x, bottom, value == 0 ? "soft" : "grid", value == 0 ? 1.2 : 1, NULL);
-    tarn__svg_number(text, value, axis.decimals);
-    tarn__svg_text(out, x, bottom + 20, (tarn__svg_font){TARN__SVG_SMALL, TARN__SVG_MIDDLE, "soft", false}, text);
-  }
-  tarn__svg_text(out, (axis.from + axis.to) / 2, bottom + 42,
-                 (tarn__svg_font){TARN__SVG_TEXT, TARN__SVG_MIDDLE, "soft", false}, chart->x_label);
+  tarn__svg_title(out, head.title);
+  draw_axis(out, &axis, top, bottom);
+  tarn__svg_x_label(out, axis.from, axis.to, bottom, chart->x_label);
+  double y = top;
   for (size_t i = 0; i < count; i++) {
-    double y = top + ((double)i + 0.5) * ROW;
-    bar(out, &axis, &bars[i], y);
+    const double height = row_height(&bars[i], names);
+    const double middle = y + height / 2;
+    bar(out, &axis, &bars[i], middle);
     if (bars[i].label.style == 0) {  // a line for comparison with the baseline
       double x = tarn__svg_axis_at(&axis, bars[i].value);
       tarn__svg_line(out, x, top, x, bottom, "ink", 1, "3 4");
     }
-    tarn__chart_label_draw(out, 12, y - 2, names, &bars[i].label);
-    tarn__svg_text(out, TARN__SVG_WIDTH - 12, y + 5, (tarn__svg_font){TARN__SVG_TEXT, TARN__SVG_END, "ink", false},
+    const double label = tarn__chart_label_height(names, &bars[i].label);
+    tarn__chart_label_draw(out, 12, middle - label / 2 + TARN__CHART_ABOVE + 4, names, &bars[i].label);
+    tarn__svg_text(out, TARN__SVG_WIDTH - 12, middle + 5, (tarn__svg_font){TARN__SVG_TEXT, TARN__SVG_END, "ink", false},
                    bars[i].text);
+    y += height;
   }
+  tarn__svg_foot(out, bottom + TARN__SVG_PLOT_FOOT, head.width, chart->foot);
   tarn__svg_close(out);
 }

@@ -17,6 +17,7 @@ typedef struct tarn__chart_label {
 typedef struct tarn__chart {
   tarn__svg_head head;
   const char *x_label, *y_label;  // with their units
+  const char *foot;               // what the picture is of, in small letters below it; NULL: nothing
 } tarn__chart;
 
 // A line; x ascends. `low` and `high` are the edges of its band, or NULL.
@@ -48,10 +49,25 @@ typedef struct tarn__chart_point {
 } tarn__chart_point;
 void tarn__chart_points(tarn__buffer *out, const tarn__chart *chart, const tarn__chart_point *points, size_t count);
 
-// A label as it stands in the charts: marker, name and row of boxes, and the note below. (x, y) is the left end of the
-// name's base line; the note is TARN__CHART_NOTE below. What is wider than `width` is cut.
-enum { TARN__CHART_NOTE = 16, TARN__CHART_LABEL = 41 };
+// A label as it stands in the charts: marker, name and row of boxes, and the note below, in as many lines as `width`
+// asks for. (x, y) is the left end of the name's first base line.
+enum { TARN__CHART_ABOVE = 14, TARN__CHART_WIDEST = 224 };
 void tarn__chart_label_draw(tarn__buffer *out, double x, double y, double width, const tarn__chart_label *label);
+// Its width where nothing is broken, at most TARN__CHART_WIDEST.
 double tarn__chart_label_width(const tarn__chart_label *label);
+// From TARN__CHART_ABOVE over the first base line to below the last line, with a gap to the next label.
+double tarn__chart_label_height(double width, const tarn__chart_label *label);
+
+// A label of a column, which wants to stand at a height `y`. A line leads to it from (x, y), where x is not NAN: level
+// to the edge of the plot, then to the label.
+typedef struct tarn__chart_end {
+  const tarn__chart_label *label;
+  double x, y;
+} tarn__chart_end;
+// Draws labels in a column beside the plot whose right edge is `edge`, between `top` and `bottom`. Sorts `ends` by y.
+// Fails with MEMORY.
+enum { TARN__CHART_LEADER = 26 };
+tarn_status tarn__chart_column(tarn__buffer *out, tarn__chart_end *ends, size_t count, double edge, double width,
+                               double top, double bottom) TARN_CHECKED;
 
 #endif

@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "config/pattern.h"
+#include "report/svg_axis.h"
+#include "report/svg_wrap.h"
 
 // --- a row of small boxes
 // ---------------------------------------------------------------------------------------------
@@ -71,7 +73,7 @@ void tarn__svg_strip(tarn__buffer *out, double x, double y, const tarn_results_s
 // --- stacks of boxes
 // --------------------------------------------------------------------------------------------------
 
-enum { BOX_WIDTH = 196, LANE = 12, LANES = 4, MARGIN = 12, TAB = 26, HEAD = 36, FOOT = 30 };
+enum { BOX_WIDTH = 196, LANE = 12, LANES = 4, MARGIN = 12, TAB = 26, HEAD = 15, PITCH = 21, FOOT = 30 };
 
 static double box_pitch(int count) { return count <= 16 ? 30 : fmax(18, 480.0 / count); }
 
@@ -121,9 +123,12 @@ static void box(tarn__buffer *out, double x, double y, double height, const tarn
   snprintf(text, sizeof text, "%s \xC2\xB7 %s", own ? layer->kind : layer->set,
            layer->empty ? "FFN only" : layer->mixer);
   tarn__svg_font font = {size, TARN__SVG_START, "ink", false};
-  tarn__svg_text_within(out, x + TAB + 7, line, font, BOX_WIDTH - TAB - 10 - (layer->frozen ? 48 : 0), text);
+  // That a layer is frozen is seen by the hatching too, so the word gives way to a long name.
+  const double room = BOX_WIDTH - TAB - 10;
+  const bool word = layer->frozen && tarn__svg_text_width(text, size) <= room - 48;
+  tarn__svg_text_within(out, x + TAB + 7, line, font, room, text);
   font.anchor = TARN__SVG_END, font.colour = "soft";
-  if (layer->frozen) tarn__svg_text(out, x + BOX_WIDTH - 6, line, font, "frozen");
+  if (word) tarn__svg_text(out, x + BOX_WIDTH - 6, line, font, "frozen");
 }
 
 static void draw_stack(tarn__buffer *out, double x, double bottom, double pitch, const tarn_results_stack *stack,
@@ -148,7 +153,7 @@ static void draw_stack(tarn__buffer *out, double x, double bottom, double pitch,
   tarn__svg_text(out, x, bottom + 16, (tarn__svg_font){TARN__SVG_SMALL, TARN__SVG_START, "soft", false}, text);
 }
 
-void tarn__svg_layers(tarn__buffer *out, tarn__svg_head head, const tarn_results_stack *encoder,
+void tarn__svg_layers(tarn__buffer *out, tarn__svg_head head, const char *foot, const tarn_results_stack *encoder,
                       const tarn_results_stack *decoder) {
   static const char *const names[STACKS] = {"encoder", "decoder"};
   static const int behind[STACKS] = {16, 8};  // of the boxes, before the lanes
@@ -162,11 +167,14 @@ void tarn__svg_layers(tarn__buffer *out, tarn__svg_head head, const tarn_results
   }
   const double pitch = box_pitch(most);
   head.width = width + MARGIN;
-  head.height = HEAD + most * pitch + FOOT;
+  const tarn__svg_lines title = tarn__svg_wrap(head.title, TARN__SVG_HEADING * 1.06, head.width - 2 * MARGIN);
+  const double bottom = HEAD + title.count * PITCH + most * pitch + FOOT;
+  head.height = bottom + tarn__svg_foot_height(foot, head.width);
   tarn__svg_open(out, &head);
-  tarn__svg_text_within(out, MARGIN, 22, (tarn__svg_font){TARN__SVG_HEADING, TARN__SVG_START, "ink", true},
-                        head.width - 2 * MARGIN, head.title);
+  tarn__svg_wrap_draw(out, MARGIN, 22, (tarn__svg_font){TARN__SVG_HEADING, TARN__SVG_START, "ink", true}, PITCH,
+                      &title);
   for (int s = 0; s < STACKS; s++)
-    if (stacks[s]->count > 0) draw_stack(out, x[s], head.height - FOOT, pitch, stacks[s], names[s]);
+    if (stacks[s]->count > 0) draw_stack(out, x[s], bottom - FOOT, pitch, stacks[s], names[s]);
+  tarn__svg_foot(out, bottom, head.width, foot);
   tarn__svg_close(out);
 }

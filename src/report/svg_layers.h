@@ -14,8 +14,8 @@ void tarn__svg_strip(tarn__buffer *out, double x, double y, const tarn_results_s
                      const tarn_results_stack *decoder);
 
 // A picture: both stacks side by side, the layers as boxes from the bottom to the top with the names of their weights,
-// the mixer, and whether they are frozen. `head->width` and `height` are set here.
-void tarn__svg_layers(tarn__buffer *out, tarn__svg_head head, const tarn_results_stack *encoder,
+// the mixer, and whether they are frozen. `head->width` and `height` are set here. `foot` is as in charts.
+void tarn__svg_layers(tarn__buffer *out, tarn__svg_head head, const char *foot, const tarn_results_stack *encoder,
                       const tarn_results_stack *decoder);
 
 #endif

@@ -6,7 +6,7 @@
 #include "report/svg_axis.h"
 #include "report/svg_chart.h"
 
-enum { LABELS_WIDEST = 262, LEADER = 26, MARKERS = 7 };
+enum { MARKERS = 7 };
 
 static void widen(double range[2], double value) {
   if (!isfinite(value)) return;
@@ -93,45 +93,36 @@ static void cross(tarn__buffer *out, const tarn__svg_plot *plot, const tarn__cha
 static tarn_status labels(tarn__buffer *out, const tarn__svg_plot *plot, const tarn__chart_line *lines, size_t count,
                           double width) {
   void *memory = NULL;
-  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, count, sizeof(double) + sizeof(size_t)));
-  double *places = memory;
-  size_t *order = (size_t *)(void *)(places + count);
+  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, count, sizeof(tarn__chart_end)));
+  tarn__chart_end *ends = memory;
   size_t shown = 0;
   for (size_t i = 0; i < count; i++) {
     if (lines[i].count == 0) continue;
-    double y = tarn__svg_axis_at(&plot->y, lines[i].y[lines[i].count - 1]);
-    y = fmin(fmax(y, plot->top), plot->bottom);
-    size_t at = shown++;
-    for (; at > 0 && places[at - 1] > y; at--) places[at] = places[at - 1], order[at] = order[at - 1];
-    places[at] = y;
-    order[at] = i;
+    const size_t last = lines[i].count - 1;
+    const double y = tarn__svg_axis_at(&plot->y, lines[i].y[last]);
+    ends[shown++] = (tarn__chart_end){&lines[i].label, tarn__svg_axis_at(&plot->x, lines[i].x[last]),
+                                      fmin(fmax(y, plot->top), plot->bottom)};
   }
-  tarn__svg_spread(places, shown, TARN__CHART_LABEL, plot->top + 2, plot->bottom - TARN__CHART_NOTE);
-  for (size_t k = 0; k < shown; k++) {
-    const tarn__chart_line *line = &lines[order[k]];
-    double x = tarn__svg_axis_at(&plot->x, line->x[line->count - 1]);
-    double y = tarn__svg_axis_at(&plot->y, line->y[line->count - 1]);
-    y = fmin(fmax(y, plot->top), plot->bottom);
-    tarn__svg_line(out, x + 3, y, plot->right + LEADER - 3, places[k], tarn__svg_colour(line->label.style), 1, NULL);
-    tarn__chart_label_draw(out, plot->right + LEADER, places[k] + 5, width, &line->label);
-  }
+  tarn_status status = tarn__chart_column(out, ends, shown, plot->right, width, plot->top - TARN__CHART_ABOVE,
+                                          plot->bottom + TARN__SVG_PLOT_FOOT - 8);
   tarn__free(memory);
-  return TARN_STATUS_OK;
+  return status;
 }
 
 void tarn__chart_lines(tarn__buffer *out, const tarn__chart *chart, const tarn__chart_line *lines, size_t count,
                        double x_low, double y_low, double y_high) {
   double x[2] = {INFINITY, -INFINITY};
   double y[2] = {INFINITY, -INFINITY};
-  double width = 40;
+  double width = 40, labelled = 0;
   ranges(lines, count, x, y);
   for (size_t i = 0; i < count; i++) width = fmax(width, tarn__chart_label_width(&lines[i].label));
-  width = fmin(width, LABELS_WIDEST);
-  double height = fmax(330, (double)count * TARN__CHART_LABEL + 24);
+  for (size_t i = 0; i < count; i++) labelled += tarn__chart_label_height(width, &lines[i].label);
+  const double top = tarn__svg_title_height(chart->head.title) + TARN__SVG_PLOT_HEAD;
+  const double height = fmax(330, labelled - TARN__CHART_ABOVE - TARN__SVG_PLOT_FOOT + 8);
   tarn__svg_plot plot = {.left = TARN__SVG_PLOT_LEFT,
-                         .right = TARN__SVG_WIDTH - width - LEADER - 8,
-                         .top = TARN__SVG_PLOT_HEAD,
-                         .bottom = TARN__SVG_PLOT_HEAD + height,
+                         .right = TARN__SVG_WIDTH - width - TARN__CHART_LEADER - 8,
+                         .top = top,
+                         .bottom = top + height,
                          .x = tarn__svg_axis_make(x_low, x[1], 7, false),
                          .y = tarn__svg_axis_make(isnan(y_low) ? y[0] : y_low, isnan(y_high) ? y[1] : y_high, 8, true),
                          .x_label = chart->x_label,
@@ -139,7 +130,7 @@ void tarn__chart_lines(tarn__buffer *out, const tarn__chart *chart, const tarn__
                          .title = chart->head.title};
   tarn__svg_head head = chart->head;
   head.width = TARN__SVG_WIDTH;
-  head.height = plot.bottom + TARN__SVG_PLOT_FOOT;
+  head.height = plot.bottom + TARN__SVG_PLOT_FOOT + tarn__svg_foot_height(chart->foot, head.width);
   tarn__svg_open(out, &head);
   tarn__svg_plot_frame(out, &plot);
   tarn__buffer_format(
@@ -159,7 +150,8 @@ void tarn__chart_lines(tarn__buffer *out, const tarn__chart *chart, const tarn__
     if (lines[i].broken && lines[i].count > 0) cross(out, &plot, &lines[i]);
   }
   tarn__buffer_add(out, "</g>\n");
-  const tarn_status labelled = out->status == TARN_STATUS_OK ? labels(out, &plot, lines, count, width) : out->status;
-  if (out->status == TARN_STATUS_OK) out->status = labelled;  // and not the buffer's own failure of meanwhile
+  const tarn_status status = out->status == TARN_STATUS_OK ? labels(out, &plot, lines, count, width) : out->status;
+  if (out->status == TARN_STATUS_OK) out->status = status;  // and not the buffer's own failure of meanwhile
+  tarn__svg_foot(out, plot.bottom + TARN__SVG_PLOT_FOOT, head.width, chart->foot);
   tarn__svg_close(out);
 }

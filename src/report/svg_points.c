@@ -1,4 +1,4 @@
-// Points with labels beside them, each at the nearest free place.
+// Points with labels beside them, each at the nearest free place; where there is not room for all, in a column.
 #include <math.h>
 #include <stdio.h>
 
@@ -6,7 +6,7 @@
 #include "report/svg_axis.h"
 #include "report/svg_chart.h"
 
-enum { HEIGHT = 400, RADIUS = 6, ANGLES = 24, RINGS = 60, WIDEST = 260 };
+enum { HEIGHT = 400, RADIUS = 6, ANGLES = 24, RINGS = 60 };
 
 // What lies in a box. A label may cover a line rather than a point, and a point rather than another label.
 typedef enum content { CONTENT_LABEL, CONTENT_POINT, CONTENT_LINE } content;
@@ -86,17 +86,29 @@ static bool nearest_place(const crowd *taken, double x, double y, content most, 
   return isfinite(least);
 }
 
-// Where everything is taken, the label is right beside its point.
-static box find_place(const crowd *taken, double x, double y, double width, double height, double *distance) {
-  box place = place_at(x, y, 0, RADIUS + 5, width, height);
-  *distance = 0;
-  for (int most = CONTENT_LINE; most >= CONTENT_LABEL; most--) {
-    if (nearest_place(taken, x, y, (content)most, &place, distance)) break;
-  }
-  return place;
+// False: everything is taken.
+static bool find_place(const crowd *taken, double x, double y, box *place, double *distance) {
+  for (int most = CONTENT_LINE; most >= CONTENT_LABEL; most--)
+    if (nearest_place(taken, x, y, (content)most, place, distance)) return true;
+  return false;
 }
 
-static void draw_point(tarn__buffer *out, const tarn__svg_plot *plot, const tarn__chart_point *point, crowd *taken) {
+static void take_point(const tarn__svg_plot *plot, const tarn__chart_point *point, crowd *taken) {
+  double x = tarn__svg_axis_at(&plot->x, point->x);
+  double y = tarn__svg_axis_at(&plot->y, point->y);
+  if (!isnan(point->error)) {
+    double high = tarn__svg_axis_at(&plot->y, point->y + point->error);
+    double low = tarn__svg_axis_at(&plot->y, point->y - point->error);
+    taken->boxes[taken->count++] = (box){x - 5, fmin(low, high), x + 5, fmax(low, high), CONTENT_LINE};
+  }
+  if (!isnan(point->x_also) && point->x_also != point->x) {
+    double also = tarn__svg_axis_at(&plot->x, point->x_also);
+    taken->boxes[taken->count++] = (box){fmin(x, also) - 6, y - 6, fmax(x, also) + 6, y + 6, CONTENT_LINE};
+  }
+  taken->boxes[taken->count++] = (box){x - RADIUS - 2, y - RADIUS - 2, x + RADIUS + 2, y + RADIUS + 2, CONTENT_POINT};
+}
+
+static void draw_point(tarn__buffer *out, const tarn__svg_plot *plot, const tarn__chart_point *point) {
   double x = tarn__svg_axis_at(&plot->x, point->x);
   double y = tarn__svg_axis_at(&plot->y, point->y);
   const char *colour = tarn__svg_colour(point->label.style);
@@ -106,7 +118,6 @@ static void draw_point(tarn__buffer *out, const tarn__svg_plot *plot, const tarn
     tarn__svg_line(out, x, low, x, high, colour, 1.6, NULL);
     tarn__svg_line(out, x - 5, low, x + 5, low, colour, 1.6, NULL);
     tarn__svg_line(out, x - 5, high, x + 5, high, colour, 1.6, NULL);
-    taken->boxes[taken->count++] = (box){x - 5, fmin(low, high), x + 5, fmax(low, high), CONTENT_LINE};
   }
   if (!isnan(point->x_also) && point->x_also != point->x) {
     double also = tarn__svg_axis_at(&plot->x, point->x_also);
@@ -116,32 +127,49 @@ static void draw_point(tarn__buffer *out, const tarn__svg_plot *plot, const tarn
                         "<circle class=\"%s\" fill=\"none\" stroke=\"currentColor\" stroke-width=\"1.6\" "
                         "cx=\"%.1f\" cy=\"%.1f\" r=\"5\"/>\n",
                         colour, also, y);
-    taken->boxes[taken->count++] = (box){fmin(x, also) - 6, y - 6, fmax(x, also) + 6, y + 6, CONTENT_LINE};
   }
   tarn__svg_marker(out, point->label.style, x, y, RADIUS);
-  taken->boxes[taken->count++] = (box){x - RADIUS - 2, y - RADIUS - 2, x + RADIUS + 2, y + RADIUS + 2, CONTENT_POINT};
 }
 
-static void draw_label(tarn__buffer *out, const tarn__svg_plot *plot, const tarn__chart_point *point, crowd *taken) {
+// A label's place beside its point. A line leads to it where `led`.
+typedef struct spot {
+  box place;
+  double width, to_x, to_y;
+  bool led;
+} spot;
+
+// False: there is no place for it.
+static bool take_label(const tarn__svg_plot *plot, const tarn__chart_point *point, crowd *taken, spot *out) {
   double x = tarn__svg_axis_at(&plot->x, point->x);
   double y = tarn__svg_axis_at(&plot->y, point->y);
-  double width = fmin(tarn__chart_label_width(&point->label), WIDEST);
   double distance = 0;
-  box place = find_place(taken, x, y, width, TARN__CHART_LABEL - 6, &distance);
-  if (distance > RADIUS + 16) {
-    double to_x = fmin(fmax(x, place.left), place.right);
-    double to_y = fmin(fmax(y, place.top), place.bottom);
-    tarn__svg_line(out, x, y, to_x, to_y, tarn__svg_colour(point->label.style), 1, NULL);
-    // Labels that come later keep away from the far half of this line.
-    taken->boxes[taken->count++] = (box){fmin((x + to_x) / 2, to_x) - 2, fmin((y + to_y) / 2, to_y) - 2,
-                                         fmax((x + to_x) / 2, to_x) + 2, fmax((y + to_y) / 2, to_y) + 2, CONTENT_LINE};
-  }
-  tarn__svg_rect(out, place.left - 2, place.top, width + 4, TARN__CHART_LABEL - 6, 2, "paper", 0.85);
-  tarn__chart_label_draw(out, place.left, place.top + 14, width, &point->label);
-  taken->boxes[taken->count++] = (box){place.left - 5, place.top - 1, place.right + 5, place.bottom + 1, CONTENT_LABEL};
+  const double width = tarn__chart_label_width(&point->label);
+  *out = (spot){{0, 0, width, tarn__chart_label_height(width, &point->label) - 4, CONTENT_LABEL}, width, 0, 0, false};
+  if (!find_place(taken, x, y, &out->place, &distance)) return false;
+  const box *place = &out->place;
+  out->to_x = fmin(fmax(x, place->left), place->right);
+  out->to_y = fmin(fmax(y, place->top), place->bottom);
+  out->led = distance > RADIUS + 16;
+  if (out->led)  // labels that come later keep away from the far half of this line
+    taken->boxes[taken->count++] =
+        (box){fmin((x + out->to_x) / 2, out->to_x) - 2, fmin((y + out->to_y) / 2, out->to_y) - 2,
+              fmax((x + out->to_x) / 2, out->to_x) + 2, fmax((y + out->to_y) / 2, out->to_y) + 2, CONTENT_LINE};
+  taken->boxes[taken->count++] =
+      (box){place->left - 5, place->top - 1, place->right + 5, place->bottom + 1, CONTENT_LABEL};
+  return true;
 }
 
-static tarn__svg_plot make_plot(const tarn__chart *chart, const tarn__chart_point *points, size_t count) {
+static void draw_label(tarn__buffer *out, const tarn__svg_plot *plot, const tarn__chart_point *point, const spot *at) {
+  double x = tarn__svg_axis_at(&plot->x, point->x);
+  double y = tarn__svg_axis_at(&plot->y, point->y);
+  if (at->led) tarn__svg_line(out, x, y, at->to_x, at->to_y, tarn__svg_colour(point->label.style), 1, NULL);
+  tarn__svg_rect(out, at->place.left - 2, at->place.top, at->width + 4, at->place.bottom - at->place.top, 2, "paper",
+                 0.85);
+  tarn__chart_label_draw(out, at->place.left, at->place.top + TARN__CHART_ABOVE, at->width, &point->label);
+}
+
+static tarn__svg_plot make_plot(const tarn__chart *chart, const tarn__chart_point *points, size_t count, double right,
+                                double height) {
   double x[2] = {INFINITY, -INFINITY};
   double y[2] = {INFINITY, -INFINITY};
   for (size_t i = 0; i < count; i++) {
@@ -154,12 +182,12 @@ static tarn__svg_plot make_plot(const tarn__chart *chart, const tarn__chart_poin
   }
   double x_room = 0.06 * (x[1] - x[0]);
   double y_room = 0.08 * (y[1] - y[0]);
-  double bottom = TARN__SVG_PLOT_HEAD + fmax(HEIGHT, 90 + (double)count * TARN__CHART_LABEL);
+  const double top = tarn__svg_title_height(chart->head.title) + TARN__SVG_PLOT_HEAD;
   return (tarn__svg_plot){
       .left = TARN__SVG_PLOT_LEFT,
-      .right = TARN__SVG_WIDTH - 20,
-      .top = TARN__SVG_PLOT_HEAD,
-      .bottom = bottom,
+      .right = right,
+      .top = top,
+      .bottom = top + height,
       .x = tarn__svg_axis_make(fmax(x[0] - x_room, 0), x[1] + x_room, 8, true),
       .y = tarn__svg_axis_make(y[0] < 0 ? y[0] - y_room : fmax(y[0] - y_room, 0), y[1] + y_room, 8, true),
       .x_label = chart->x_label,
@@ -167,19 +195,69 @@ static tarn__svg_plot make_plot(const tarn__chart *chart, const tarn__chart_poin
       .title = chart->head.title};
 }
 
-void tarn__chart_points(tarn__buffer *out, const tarn__chart *chart, const tarn__chart_point *points, size_t count) {
-  void *memory = NULL;
-  if (out->status == TARN_STATUS_OK) out->status = tarn__alloc(&memory, TARN__MEMORY_OTHER, 5 * count, sizeof(box));
-  if (out->status != TARN_STATUS_OK) return;
-  tarn__svg_plot plot = make_plot(chart, points, count);
-  crowd taken = {memory, 0, {plot.left + 2, plot.top, plot.right, plot.bottom - 2, CONTENT_LABEL}};
+static void place_axes(tarn__svg_plot *plot) {
+  plot->x.from = plot->left, plot->x.to = plot->right;
+  plot->y.from = plot->bottom, plot->y.to = plot->top;
+}
+
+// What the drawing needs of memory.
+typedef struct room {
+  box *boxes;             // 5 a point
+  spot *spots;            // 1 a point
+  tarn__chart_end *ends;  // 1 a point
+} room;
+
+static bool take_labels(const tarn__svg_plot *plot, const tarn__chart_point *points, size_t count, const room *memory) {
+  crowd taken = {memory->boxes, 0, {plot->left + 2, plot->top, plot->right, plot->bottom - 2, CONTENT_LABEL}};
+  for (size_t i = 0; i < count; i++) take_point(plot, &points[i], &taken);
+  for (size_t i = 0; i < count; i++)
+    if (!take_label(plot, &points[i], &taken, &memory->spots[i])) return false;
+  return true;
+}
+
+// With many points the lines to labels among them would be a thicket: then they stand in a column, in the order of
+// their points' heights, and are found by their marks.
+enum { BESIDE = 8 };
+
+static void draw(tarn__buffer *out, const tarn__chart *chart, const tarn__chart_point *points, size_t count,
+                 const room *memory) {
+  double width = 40, labelled = 0;
+  for (size_t i = 0; i < count; i++) width = fmax(width, tarn__chart_label_width(&points[i].label));
+  for (size_t i = 0; i < count; i++) labelled += tarn__chart_label_height(width, &points[i].label);
+  tarn__svg_plot plot = make_plot(chart, points, count, TARN__SVG_WIDTH - 20, fmax(HEIGHT, 90 + labelled));
+  place_axes(&plot);
+  const bool beside = count <= BESIDE && take_labels(&plot, points, count, memory);
+  if (!beside)
+    plot = make_plot(chart, points, count, TARN__SVG_WIDTH - width - TARN__CHART_LEADER - 8,
+                     fmax(HEIGHT, labelled - TARN__CHART_ABOVE - TARN__SVG_PLOT_FOOT + 8));
   tarn__svg_head head = chart->head;
   head.width = TARN__SVG_WIDTH;
-  head.height = plot.bottom + TARN__SVG_PLOT_FOOT;
+  head.height = plot.bottom + TARN__SVG_PLOT_FOOT + tarn__svg_foot_height(chart->foot, head.width);
   tarn__svg_open(out, &head);
   tarn__svg_plot_frame(out, &plot);
-  for (size_t i = 0; i < count; i++) draw_point(out, &plot, &points[i], &taken);
-  for (size_t i = 0; i < count; i++) draw_label(out, &plot, &points[i], &taken);
+  for (size_t i = 0; i < count; i++) draw_point(out, &plot, &points[i]);
+  for (size_t i = 0; i < count; i++) {
+    if (beside) draw_label(out, &plot, &points[i], &memory->spots[i]);
+    memory->ends[i] = (tarn__chart_end){&points[i].label, NAN, tarn__svg_axis_at(&plot.y, points[i].y)};
+  }
+  if (!beside && out->status == TARN_STATUS_OK) {
+    const tarn_status status = tarn__chart_column(out, memory->ends, count, plot.right, width,
+                                                  plot.top - TARN__CHART_ABOVE, plot.bottom + TARN__SVG_PLOT_FOOT - 8);
+    if (out->status == TARN_STATUS_OK) out->status = status;
+  }
+  tarn__svg_foot(out, plot.bottom + TARN__SVG_PLOT_FOOT, head.width, chart->foot);
   tarn__svg_close(out);
-  tarn__free(memory);
+}
+
+void tarn__chart_points(tarn__buffer *out, const tarn__chart *chart, const tarn__chart_point *points, size_t count) {
+  void *boxes = NULL, *spots = NULL, *ends = NULL;
+  tarn_status status = out->status;
+  if (status == TARN_STATUS_OK) status = tarn__alloc(&boxes, TARN__MEMORY_OTHER, 5 * count, sizeof(box));
+  if (status == TARN_STATUS_OK) status = tarn__alloc(&spots, TARN__MEMORY_OTHER, count, sizeof(spot));
+  if (status == TARN_STATUS_OK) status = tarn__alloc(&ends, TARN__MEMORY_OTHER, count, sizeof(tarn__chart_end));
+  if (status == TARN_STATUS_OK) draw(out, chart, points, count, &(room){boxes, spots, ends});
+  if (out->status == TARN_STATUS_OK) out->status = status;
+  tarn__free(ends);
+  tarn__free(spots);
+  tarn__free(boxes);
 }

@@ -20,7 +20,8 @@ static const char *class_of(const tarn__table *table, int column) {
 
 void tarn__table_html(tarn__buffer *out, const tarn__table *table) {
   tarn__buffer_format(out,
-                      "<div class=\"wide\" tabindex=\"0\"><table id=\"%s\" aria-describedby=\"%s-text\">\n<thead><tr>",
+                      "<div class=\"table\"><div class=\"wide\" tabindex=\"0\"><table id=\"%s\" "
+                      "aria-describedby=\"%s-text\">\n<thead><tr>",
                       table->id, table->id);
   for (int c = 0; c < table->width; c++) {
     if (!shown(table, c)) continue;
@@ -46,7 +47,7 @@ void tarn__table_html(tarn__buffer *out, const tarn__table *table) {
   }
   tarn__buffer_format(out, "</tbody></table></div>\n<p class=\"caption\" id=\"%s-text\">", table->id);
   tarn__markup_xml(out, table->caption);
-  tarn__buffer_add(out, "</p>\n");
+  tarn__buffer_add(out, "</p></div>\n");
 }
 
 void tarn__table_markdown(tarn__buffer *out, const tarn__table *table) {

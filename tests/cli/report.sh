@@ -28,6 +28,27 @@ for file in report.md report.tex results.csv runs.csv figures/aucc.svg figures/p
   grep -q 'no layer frozen' "out/$file" || fail "$file does not say that no layer is frozen"
 done
 
+# What the runs are of stands on the page and under each figure, in its file too; error bars are explained.
+origin='Data: [^;]*train; seeds 1, 2; trained (on|from) 20[0-9-]+.*; .* \([a-z0-9_]+\), 1 thread; tarn [0-9.]+\.'
+[ "$(grep -Eo "class=\"origin\">$origin" out/report.html | wc -l)" -eq $((1 + $(grep -c '<figure' out/report.html))) ] ||
+  fail "the page does not say below every figure what it is of: $(grep -o 'class="origin">[^<]*' out/report.html | head -n 2)"
+grep -q '^Data: ' out/report.md || fail "report.md does not say what the runs are of"
+for file in out/figures/*.svg; do grep -q '>Data: ' "$file" || fail "$file does not say what it is of"; done
+grep -q 'The band is the mean plus and minus one sample standard deviation over the runs of 2 seeds\.' out/report.html ||
+  fail "bands are not explained"
+grep -q 'The black line on a bar is the mean plus' out/report.md || fail "error bars are not explained"
+[ "$(grep -c '\\includegraphics' out/report.tex)" -eq "$(ls out/figures/*.svg | wc -l)" ] || fail "report.tex has not every figure"
+
+# Translations, of both models: sentences of the test set as they are.
+plain='s/&lt;/</g; s/&gt;/>/g; s/&quot;/"/g; s/&amp;/\&/g'
+[ "$(grep -c '<dl class="texts">' out/report.html)" -eq 6 ] || fail "there are not six examples"
+grep -o '<dt>full, seed 1</dt><dd>[^<]*' out/report.html | sed "s/.*<dd>//; $plain" | while IFS= read -r line; do
+  grep -qxF -- "$line" sweep/full/seed-1/test.hyp || fail "no translation of it: $line"
+done
+[ "$(grep -o '<dt>source</dt><dd>[^<]*' out/report.html | sed "s/.*<dd>//; $plain" | grep -cxFf corpus/valid.de)" -eq 6 ] ||
+  fail "the sentences are not those of the test"
+grep -q '^| half .*, seed 1 |' out/report.md || fail "no translations in report.md"
+
 # What failed and what has not begun is shown so.
 grep -q '<tr class="failed">.*failed: ' out/report.html || fail "the failed run is not shown"
 grep -q '<tr class="open">.*pending' out/report.html || fail "the run that has not begun is not shown"
@@ -57,6 +78,23 @@ done
 [ "$(column out/results.csv test_bleu_runs | head -n 1)" = 2 ] || fail "test BLEU of two runs: $(cat out/results.csv)"
 column out/results.csv test_bleu_low | sed -n 2p | grep -Eq '^-?[0-9]' || fail "no interval: $(cat out/results.csv)"
 column out/results.csv test_bleu_verdict | sed -n 2p | grep -qx 'no verdict (two seeds)' || fail "a verdict of two seeds: $(cat out/results.csv)"
+
+# Figures as PDF, where the program was built with librsvg; else one line says so, and nothing is written.
+if [ -n "${TARN_SANITIZED:-}" ]; then
+  :  # what librsvg keeps until the end is its own affair
+elif "$TARN" report sweep --output pdf --resamples 0 --pdf >printed.txt 2>error.txt; then
+  for file in pdf/figures/*.svg; do
+    [ "$(head -c 5 "${file%.svg}.pdf")" = %PDF- ] || fail "${file%.svg}.pdf is no PDF"
+  done
+  if command -v pdflatex >/dev/null; then
+    printf '%s\n' '\documentclass{article}\usepackage[utf8]{inputenc}\usepackage{booktabs,graphicx}' \
+      '\begin{document}\extrafloats{100}\input{report.tex}\end{document}' >pdf/paper.tex
+    (cd pdf && pdflatex -interaction=batchmode -halt-on-error paper.tex >/dev/null) || fail "report.tex: $(tail -20 pdf/paper.log)"
+  fi
+else
+  grep -q 'cannot be written as PDF: .*librsvg' error.txt || fail "--pdf: $(cat error.txt)"
+  [ ! -e pdf ] || fail "a report is begun that cannot be written"
+fi
 
 # Equal outputs are no difference. With one seed each there is a verdict, on the two models.
 cp -r sweep equal

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The page of tarn report in headless Chromium: it is shown without errors, wide and narrow, light and dark; tables and
-# pictures have a size; no text of a picture overlaps another or leaves it.
+# pictures have a size; no text of a picture overlaps another or leaves it. On a phone letters stay large enough to be
+# read, and what is wider than the window is moved by itself, not the page.
 set -euo pipefail
 browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome || true)
 if [ -z "$browser" ]; then
@@ -33,7 +34,17 @@ window.addEventListener('load', () => {
     const r = e.getBoundingClientRect();
     if (!(r.width > 100 && r.height > 60)) lines.push('small: ' + e.outerHTML.slice(0, 80));
   }
-  for (const svg of document.querySelectorAll('figure svg')) lines.push(...overlaps(svg));
+  for (const svg of document.querySelectorAll('figure svg')) {
+    lines.push(...overlaps(svg));
+    const scale = svg.getBoundingClientRect().width / svg.viewBox.baseVal.width;
+    for (const text of svg.querySelectorAll('text'))
+      if (text.getAttribute('font-size') * scale < 9) lines.push('too small to be read: ' + text.textContent);
+  }
+  for (const e of document.querySelectorAll('.picture, .wide')) {
+    if (e.scrollWidth > e.clientWidth + 1 && getComputedStyle(e).overflowX != 'auto') lines.push('cut: ' + e.innerHTML.slice(0, 80));
+    const first = e.querySelector('tbody th');
+    if (first && first.getBoundingClientRect().width > 0.5 * e.clientWidth) lines.push('names leave no room: ' + first.textContent);
+  }
   if (document.documentElement.scrollWidth > innerWidth + 1) lines.push('wider than the window');
   const scripts = performance.getEntriesByType('resource').length;
   if (scripts) lines.push('loads ' + scripts + ' files');
@@ -42,6 +53,8 @@ window.addEventListener('load', () => {
   out.textContent = ['figures ' + document.querySelectorAll('figure svg').length,
     'tables ' + document.querySelectorAll('table').length,
     'background ' + getComputedStyle(document.body).backgroundColor,
+    'width ' + innerWidth,
+    'used ' + Math.max(...[...document.querySelectorAll('figure')].map(f => f.getBoundingClientRect().right)),
     'ink ' + getComputedStyle(document.querySelector('figure svg text')).color,
     'problems ' + lines.length, ...lines].join('\n');
   document.body.append(out);
@@ -49,11 +62,12 @@ window.addEventListener('load', () => {
 END
 { sed '/<\/main><\/body><\/html>/d' out/report.html; echo '</main><script>'; cat measure.js; echo '</script></body></html>'; } >page.html
 
+page=page.html
 show() {  # NAME WIDTH FLAG...: leaves NAME.txt, what the script measured
   local name=$1 width=$2
   shift 2
   timeout 120 "$browser" --headless --no-sandbox --disable-gpu --disable-dev-shm-usage --user-data-dir="$PWD/profile" \
-    --enable-logging=stderr --window-size="$width,1000" "$@" --dump-dom "file://$PWD/page.html" >dom.html 2>console.txt ||
+    --enable-logging=stderr --window-size="$width,1000" "$@" --dump-dom "file://$PWD/$page" >dom.html 2>console.txt ||
     fail "$name: the browser failed: $(tail -5 console.txt)"
   ! grep 'CONSOLE' console.txt || fail "$name: messages on the console"
   sed -n '/<pre id="measured">/,/<\/pre>/p' dom.html | sed 's/<pre id="measured">//; s/<\/pre>.*//' >"$name.txt"
@@ -62,7 +76,21 @@ show() {  # NAME WIDTH FLAG...: leaves NAME.txt, what the script measured
 }
 show wide 1280
 show narrow 600
+show huge 1920
 show dark 1280 --blink-settings=preferredColorScheme=0
+[ "$(sed -nE 's/^used ([0-9]+).*/\1/p' huge.txt)" -gt 1700 ] || fail "the width of a large window is not used: $(cat huge.txt)"
+# The browser has no window as narrow as a phone's, but a frame in one may be.
+page=phone.html
+{ sed '/<\/main><\/body><\/html>/d' out/report.html; echo '</main><script>'; cat measure.js; echo '</script></body></html>'; } >inner.html
+cat >phone.html <<'END'
+<body><iframe id="phone" src="inner.html" style="width:390px;height:800px;border:0"></iframe><pre id="measured"></pre><script>
+window.addEventListener('load', () => {
+  document.getElementById('measured').textContent = document.getElementById('phone').contentDocument.getElementById('measured').textContent;
+});
+</script></body>
+END
+show phone 1280 --allow-file-access-from-files
+grep -qx 'width 390' phone.txt || fail "not as wide as a phone: $(cat phone.txt)"
 [ "$(sed -nE 's/^figures ([0-9]+)/\1/p' wide.txt)" -ge 7 ] || fail "figures are missing: $(cat wide.txt)"
 grep -qx 'background rgb(255, 255, 255)' wide.txt || fail "light: $(cat wide.txt)"
 ! grep -q 'background rgb(255, 255, 255)' dark.txt || fail "dark: $(cat dark.txt)"

@@ -14,6 +14,7 @@
 #include "report/markup.h"
 #include "report/svg_axis.h"
 #include "report/svg_chart.h"
+#include "report/svg_wrap.h"
 
 static void ticks_are_round_and_few(void **state) {
   (void)state;
@@ -64,21 +65,60 @@ static void labels_keep_their_distance(void **state) {
   (void)state;
   srand(1);
   for (int round = 0; round < 200; round++) {
-    double places[12];
-    double at = 0;
+    double places[12], heights[12];
+    double at = 0, all = 0;
     for (int i = 0; i < 12; i++) places[i] = at += rand() % 30;
-    tarn__svg_spread(places, 12, 40, 10, 500);
+    for (int i = 0; i < 12; i++) all += heights[i] = 20 + rand() % 40;
+    tarn__svg_spread(places, heights, 12, 10, 10 + all + rand() % 100);
     for (int i = 0; i < 12; i++) {
-      assert_true(places[i] >= 10 - 1e-9 && places[i] <= 500 + 1e-9);
-      if (i > 0) assert_true(places[i] - places[i - 1] >= 40 - 1e-9);
+      assert_true(places[i] >= 10 - 1e-9 && places[i] + heights[i] <= 10 + all + 100 + 1e-9);
+      if (i > 0) assert_true(places[i] - places[i - 1] >= heights[i - 1] - 1e-9);
     }
   }
+  const double forty[3] = {40, 40, 40};
   double far[3] = {100, 200, 300};
-  tarn__svg_spread(far, 3, 40, 0, 500);
+  tarn__svg_spread(far, forty, 3, 0, 500);
   assert_true(far[0] == 100 && far[1] == 200 && far[2] == 300);  // nothing moves that has room
   double near[2] = {100, 110};
-  tarn__svg_spread(near, 2, 40, 0, 500);
+  tarn__svg_spread(near, forty, 2, 0, 500);
   assert_true(fabs(near[0] - 85) < 1e-9 && fabs(near[1] - 125) < 1e-9);
+}
+
+static void text_is_broken_into_lines(void **state) {
+  (void)state;
+  static const char *const texts[] = {
+      "", "short", "encoder 1 3 of 4 frozen but for norms and biases, parts of 2 more, 3 layers frozen during training",
+      "a-name-of-a-variant-without-any-space_that/is,longer=than+most-names-are-and-goes-on",
+      "W\xC3\xB6rterbuchverlagsmitarbeiterversammlungsprotokollf\xC3\xBChrerin\xE4\xB8\xAD\xE6\x96\x87\xE4\xB8\xAD"};
+  for (size_t t = 0; t < sizeof texts / sizeof *texts; t++) {
+    const tarn__svg_lines lines = tarn__svg_wrap(texts[t], TARN__SVG_SMALL, 120);
+    size_t at = 0;
+    for (int i = 0; i < lines.count; i++) {
+      char part[200];
+      // Nothing is lost but the spaces at which lines end.
+      while (texts[t][at] == ' ' && at < lines.lines[i].start) at++;
+      assert_int_equal(lines.lines[i].start, at);
+      at += lines.lines[i].length;
+      snprintf(part, sizeof part, "%.*s", (int)lines.lines[i].length, texts[t] + lines.lines[i].start);
+      assert_true(tarn__svg_text_width(part, TARN__SVG_SMALL) <= 120);
+      assert_int_not_equal((unsigned char)part[0] & 0xc0, 0x80);  // no character is cut in two
+    }
+    assert_int_equal(at, strlen(texts[t]));
+    assert_true(tarn__svg_wrap_width(&lines, TARN__SVG_SMALL) <= 120);
+  }
+  assert_int_equal(tarn__svg_wrap("short", TARN__SVG_SMALL, 120).count, 1);
+  assert_true(tarn__svg_wrap(texts[2], TARN__SVG_SMALL, 120).count > 3);
+  // Beyond the last line the rest is kept together, and cut where it is drawn.
+  char endless[4000];
+  tarn__buffer out = {0};
+  memset(endless, 'x', sizeof endless - 1);
+  endless[sizeof endless - 1] = '\0';
+  const tarn__svg_lines lines = tarn__svg_wrap(endless, TARN__SVG_SMALL, 120);
+  assert_int_equal(lines.count, TARN__SVG_WRAP_LINES);
+  tarn__svg_wrap_draw(&out, 0, 0, (tarn__svg_font){TARN__SVG_SMALL, TARN__SVG_START, "ink", false}, 15, &lines);
+  assert_int_equal(out.status, TARN_STATUS_OK);
+  assert_non_null(strstr(out.data, "\xE2\x80\xA6"));
+  tarn__buffer_close(&out);
 }
 
 // The rectangles that lie behind the labels of points.
@@ -101,7 +141,8 @@ static size_t patches(const char *svg, rectangle *out, size_t room) {
 static void labels_of_points_do_not_overlap(void **state) {
   (void)state;
   static const char *const names[] = {"Model0", "Model1", "Model2", "Model3", "Model4", "ffn", "bigru", "layerdrop"};
-  tarn__chart chart = {{.id = "points", .title = "t", .description = "d"}, "x", "y"};
+  tarn__chart chart = {{.id = "points", .title = "t", .description = "d"}, "x", "y", NULL};
+  int column = 0;
   srand(2);
   for (int round = 0; round < 30; round++) {
     tarn__buffer out = {0};
@@ -115,12 +156,82 @@ static void labels_of_points_do_not_overlap(void **state) {
     tarn__chart_points(&out, &chart, points, 8);
     assert_int_equal(out.status, TARN_STATUS_OK);
     rectangle r[8];
-    assert_int_equal(patches(out.data, r, 8), 8);
-    for (int i = 0; i < 8; i++) {
-      for (int k = 0; k < i; k++) {
+    const size_t beside = patches(out.data, r, 8);
+    assert_true(beside == 8 || beside == 0);  // all beside their points, or all in a column
+    column += beside == 0;
+    for (size_t i = 0; i < beside; i++) {
+      for (size_t k = 0; k < i; k++) {
         bool apart = r[i].x >= r[k].x + r[k].width || r[k].x >= r[i].x + r[i].width || r[i].y >= r[k].y + r[k].height ||
                      r[k].y >= r[i].y + r[i].height;
         assert_true(apart);
+      }
+    }
+    tarn__buffer_close(&out);
+  }
+  assert_true(column < 15);
+}
+
+// Where lines of text stand in a picture.
+typedef struct line_of_text {
+  double x, y, size;
+  char text[300];
+} line_of_text;
+
+static size_t read_texts(const char *svg, line_of_text *out, size_t room) {
+  size_t count = 0;
+  for (const char *at = strstr(svg, "<text "); at && count < room; at = strstr(at + 1, "<text ")) {
+    line_of_text *t = &out[count++];
+    const char *end = strchr(at, '>');
+    assert_int_equal(sscanf(strstr(at, " x=\""), " x=\"%lf\" y=\"%lf\" font-size=\"%lf\"", &t->x, &t->y, &t->size), 3);
+    if (strncmp(strstr(at, "font-size"), "font-size=\"13\" text-anchor", 27) == 0) count--;  // of an axis
+    snprintf(t->text, sizeof t->text, "%.*s", (int)strcspn(end + 1, "<"), end + 1);
+  }
+  return count;
+}
+
+// Many variants with long names: no legend is cut, none crosses another or leaves the picture.
+static void long_legends_are_whole(void **state) {
+  (void)state;
+  enum { MODELS = 12 };
+  static char names[MODELS][160];
+  static line_of_text texts[400];
+  const char *foot =
+      "Data data/multi30k/train; seeds 1 to 3; trained from 2026-11-20 to 2026-11-23 on Intel(R) Xeon(R) "
+      "Processor (avx512_bf16), 2 threads; tarn 0.1.0.";
+  tarn__chart chart = {{.id = "long", .title = "t", .description = "d"}, "x", "y", foot};
+  const double x[] = {0, 1}, y[] = {3, 4};
+  tarn__chart_line lines[MODELS];
+  tarn__chart_bar bars[MODELS];
+  tarn__chart_point points[MODELS];
+  for (int i = 0; i < MODELS; i++) {
+    snprintf(names[i], sizeof names[i], "variant-%d-with-orthogonal-reservoirs-and-a-shared-feed-forward-network", i);
+    const tarn__chart_label label = {
+        .name = names[i],
+        .note = "encoder 1 3 of 4 frozen but for norms and biases, input embeddings frozen",
+        .style = i};
+    lines[i] = (tarn__chart_line){.label = label, .x = x, .y = y, .count = 2};
+    bars[i] = (tarn__chart_bar){label, 3 + i, 1, "30.25 \xC2\xB1 0.41"};
+    points[i] = (tarn__chart_point){label, 1, 3 + 0.01 * i, 1, 2};
+  }
+  for (int kind = 0; kind < 3; kind++) {
+    tarn__buffer out = {0};
+    double height;
+    if (kind == 0) tarn__chart_lines(&out, &chart, lines, MODELS, 0, NAN, NAN);
+    if (kind == 1) tarn__chart_bars(&out, &chart, bars, MODELS);
+    if (kind == 2) tarn__chart_points(&out, &chart, points, MODELS);
+    assert_int_equal(out.status, TARN_STATUS_OK);
+    assert_int_equal(sscanf(strstr(out.data, "viewBox=\"0 0 700 "), "viewBox=\"0 0 700 %lf", &height), 1);
+    assert_null(strstr(out.data, "\xE2\x80\xA6"));  // nothing is cut
+    const size_t count = read_texts(out.data, texts, 400);
+    assert_true(count > 4 * MODELS && count < 400);
+    assert_non_null(strstr(out.data, "Data data/multi30k/train; seeds 1 to 3"));
+    for (size_t i = 0; i < count; i++) {
+      assert_true(texts[i].x >= 0 && texts[i].y - texts[i].size >= 0 && texts[i].y + 4 <= height);
+      for (size_t k = 0; k < i; k++) {
+        if (texts[i].x != texts[k].x) continue;
+        const double apart = fabs(texts[i].y - texts[k].y);
+        if (apart < 12) print_error("%s / %s\n", texts[i].text, texts[k].text);
+        assert_true(apart >= 12);
       }
     }
     tarn__buffer_close(&out);
@@ -153,7 +264,7 @@ static void text_from_outside_is_escaped(void **state) {
 static void charts_without_data_are_pictures(void **state) {
   (void)state;
   tarn__buffer out = {0};
-  tarn__chart chart = {{.id = "empty", .title = "t", .description = "d"}, "x", "y"};
+  tarn__chart chart = {{.id = "empty", .title = "t", .description = "d"}, "x", "y", NULL};
   tarn__chart_lines(&out, &chart, NULL, 0, 0, NAN, NAN);
   tarn__chart_bars(&out, &chart, NULL, 0);
   tarn__chart_points(&out, &chart, NULL, 0);
@@ -177,7 +288,7 @@ static void charts_without_memory_fail(void **state) {
   (void)state;
   enum { LINES = 40 };
   static char name[500];
-  tarn__chart chart = {{.id = "full", .title = "t", .description = "d"}, "x", "y"};
+  tarn__chart chart = {{.id = "full", .title = "t", .description = "d"}, "x", "y", NULL};
   double x[] = {0, 1}, y[] = {3, 4};
   tarn__chart_line lines[LINES];
   memset(name, 'n', sizeof name - 1);
@@ -204,9 +315,10 @@ static void charts_without_memory_fail(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(ticks_are_round_and_few),      cmocka_unit_test(numbers_have_the_decimals_of_their_step),
-      cmocka_unit_test(labels_keep_their_distance),   cmocka_unit_test(labels_of_points_do_not_overlap),
-      cmocka_unit_test(text_from_outside_is_escaped), cmocka_unit_test(charts_without_data_are_pictures),
+      cmocka_unit_test(ticks_are_round_and_few),         cmocka_unit_test(numbers_have_the_decimals_of_their_step),
+      cmocka_unit_test(labels_keep_their_distance),      cmocka_unit_test(text_is_broken_into_lines),
+      cmocka_unit_test(labels_of_points_do_not_overlap), cmocka_unit_test(long_legends_are_whole),
+      cmocka_unit_test(text_from_outside_is_escaped),    cmocka_unit_test(charts_without_data_are_pictures),
       cmocka_unit_test(charts_without_memory_fail),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,163 @@
+// What the runs of a report are of: the line that stands under each figure, so that it is known of a picture by itself.
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/report_view.h"
+#include "report/run_files.h"
+
+// Words that differ, in the order in which they came; what is beyond `WORDS` is counted only.
+enum { WORDS = 4 };
+typedef struct words {
+  const char *items[WORDS];
+  size_t count, more;
+} words;
+
+static void add_word(words *w, const char *word) {
+  if (!word) return;
+  for (size_t i = 0; i < w->count; i++)
+    if (strcmp(w->items[i], word) == 0) return;
+  if (w->count < WORDS)
+    w->items[w->count++] = word;
+  else
+    w->more++;
+}
+
+static const char *joined(tarn__report *view, const words *w) {
+  const char *text = "";
+  for (size_t i = 0; i < w->count; i++) text = tarn__report_text(view, "%s%s%s", text, i ? ", " : "", w->items[i]);
+  return w->more ? tarn__report_text(view, "%s and others", text) : text;
+}
+
+// What is collected over all runs that have begun.
+typedef struct origin {
+  words corpora, processors, kernels, versions, threads;
+  const char *first, *last;  // days
+  size_t runs, undated;      // that have ended, and of these without a date
+} origin;
+
+// "2026-11-23" of a date, or NULL for what is none.
+static const char *day(tarn__report *view, const char *date) {
+  static const char shape[] = "dddd-dd-ddT";
+  for (size_t i = 0; i < sizeof shape - 1; i++) {
+    if (shape[i] == 'd' ? date[i] < '0' || date[i] > '9' : date[i] != shape[i]) return NULL;
+  }
+  return tarn__report_text(view, "%.10s", date);
+}
+
+// What run directories say since these lines are there; those of earlier programs have no date and no processor.
+static tarn_status read_end(origin *o, tarn__report *view, const tarn_results_run *run) {
+  const char *date = NULL, *processor = NULL, *kernels = NULL;
+  tarn__run_file file = {0};
+  bool exists;
+  TARN_TRY(tarn__run_file_open(&file, &exists, run->path, "result.json", &view->arena));
+  if (!exists) return TARN_STATUS_OK;
+  tarn_status status = tarn__run_file_text(&file, file.root, "date", &date, &view->arena);
+  if (status == TARN_STATUS_OK) status = tarn__run_file_text(&file, file.root, "processor", &processor, &view->arena);
+  if (status == TARN_STATUS_OK) status = tarn__run_file_text(&file, file.root, "kernels", &kernels, &view->arena);
+  tarn__run_file_close(&file);
+  TARN_TRY(status);
+  if (date) date = day(view, date);
+  o->runs++;
+  o->undated += !date;
+  if (date && (!o->first || strcmp(date, o->first) < 0)) o->first = date;
+  if (date && (!o->last || strcmp(date, o->last) > 0)) o->last = date;
+  add_word(&o->processors, processor && kernels ? tarn__report_text(view, "%s (%s)", processor, kernels) : processor);
+  return TARN_STATUS_OK;
+}
+
+static int ascending(const void *a, const void *b) {
+  const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+  return (x > y) - (x < y);
+}
+
+// "seed 1", "seeds 1 to 3", "seeds 1, 2 and 7"
+static tarn_status seeds_of(const char **out, tarn__report *view) {
+  void *memory;
+  size_t count = 0, kept = 0;
+  const char *text = "";
+  *out = "";
+  TARN_TRY(tarn__arena_alloc(&view->arena, &memory, view->results->run_count, sizeof(int64_t)));
+  int64_t *seeds = memory;
+  for (size_t i = 0; i < view->results->run_count; i++)
+    if (view->results->runs[i].config) seeds[count++] = view->results->runs[i].seed;
+  if (count == 0) return TARN_STATUS_OK;
+  qsort(seeds, count, sizeof *seeds, ascending);
+  for (size_t i = 0; i < count; i++)
+    if (kept == 0 || seeds[kept - 1] != seeds[i]) seeds[kept++] = seeds[i];
+  for (size_t i = 0; i < kept; i++) {
+    size_t last = i;
+    while (last + 1 < kept && seeds[last + 1] == seeds[last] + 1) last++;
+    if (last < i + 2) last = i;
+    text = tarn__report_text(view, "%s%s%lld", text, *text ? ", " : "", (long long)seeds[i]);
+    if (last > i) text = tarn__report_text(view, "%s to %lld", text, (long long)seeds[last]);
+    i = last;
+  }
+  *out = tarn__report_text(view, "seed%s %s", kept > 1 ? "s" : "", text);
+  return TARN_STATUS_OK;
+}
+
+// Appends a part behind a semicolon.
+static const char *with(tarn__report *view, const char *text, const char *part) {
+  return *text && *part ? tarn__report_text(view, "%s; %s", text, part) : *text ? text : part;
+}
+
+static const char *when(tarn__report *view, const origin *o) {
+  if (!o->first) return o->runs ? "date not recorded" : "";
+  if (strcmp(o->first, o->last) == 0) return tarn__report_text(view, "trained on %s", o->first);
+  return tarn__report_text(view, "trained from %s to %s", o->first, o->last);
+}
+
+static const char *where(tarn__report *view, const origin *o) {
+  const char *threads = joined(view, &o->threads);
+  const char *processor = o->processors.count ? joined(view, &o->processors) : "processor not recorded";
+  if (o->runs == 0) return "";
+  if (!*threads) return processor;
+  return tarn__report_text(view, "%s, %s thread%s", processor, threads, strcmp(threads, "1") == 0 ? "" : "s");
+}
+
+static void describe(tarn__report *view, const origin *o, const char *seeds) {
+  const char *text = o->corpora.count ? tarn__report_text(view, "Data: %s", joined(view, &o->corpora)) : "";
+  text = with(view, text, seeds);
+  text = with(view, text, when(view, o));
+  text = with(view, text, where(view, o));
+  if (o->versions.count) text = with(view, text, tarn__report_text(view, "tarn %s", joined(view, &o->versions)));
+  view->origin = tarn__report_text(view, "%s.", text);
+}
+
+// How many finished runs the spreads are over.
+static void count_spread(tarn__report *view) {
+  for (size_t i = 0; i < view->count; i++) {
+    const size_t finished = view->entries[i].row ? view->entries[i].group->finished : 0;
+    view->spread_some |= finished == 1;
+    if (finished < 2) continue;
+    if (view->spread_least == 0 || finished < view->spread_least) view->spread_least = finished;
+    if (finished > view->spread_most) view->spread_most = finished;
+  }
+}
+
+const char *tarn__report_bars(tarn__report *view, const char *what) {
+  if (view->spread_most == 0) return "Each model has one run, so no spread is shown.";
+  const char *seeds = view->spread_least < view->spread_most
+                          ? tarn__report_text(view, "%zu to %zu", view->spread_least, view->spread_most)
+                          : tarn__report_text(view, "%zu", view->spread_most);
+  return tarn__report_text(view,
+                           "%s is the mean plus and minus one sample standard deviation over the runs of %s seeds%s.",
+                           what, seeds, view->spread_some ? "; a model with one run has none" : "");
+}
+
+tarn_status tarn__report_origin(tarn__report *view) {
+  origin o = {0};
+  const char *seeds;
+  for (size_t i = 0; i < view->results->run_count; i++) {
+    const tarn_results_run *run = &view->results->runs[i];
+    if (run->config) add_word(&o.corpora, run->config->data.train);
+    add_word(&o.versions, run->version);
+    if (run->threads > 0) add_word(&o.threads, tarn__report_text(view, "%lld", (long long)run->threads));
+    if (run->state != TARN_RESULTS_PENDING) TARN_TRY(read_end(&o, view, run));
+  }
+  TARN_TRY(seeds_of(&seeds, view));
+  view->date = o.last;
+  describe(view, &o, seeds);
+  count_spread(view);
+  return view->status;
+}
