@@ -41,5 +41,6 @@
 #include "tarn/translate.h"
 #include "tarn/version.h"
 #include "tarn/vocab.h"
+#include "tarn/work_queue.h"
 
 #endif
