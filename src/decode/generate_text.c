@@ -70,6 +70,22 @@ static void ban_tokens(tarn__generator_options *core, const tarn_vocab *vocab) {
     if (special[i] >= 0 && special[i] != tarn_vocab_eos(vocab)) core->banned[core->banned_count++] = special[i];
 }
 
+static void fill_options(tarn__generator_options *core, const tarn_generator_options *o, const tarn_vocab *vocab) {
+  tarn__generator_default(core);
+  core->max_tokens = o->max_tokens;
+  core->min_tokens = o->min_tokens;
+  core->number = o->number;
+  if (o->method == TARN_GENERATOR_METHOD_BEAM) {
+    core->beam = o->beam;
+    core->length_penalty = o->length_penalty;
+  }
+  core->samples = o->method == TARN_GENERATOR_METHOD_SAMPLE;
+  core->sampling = (tarn__sampling){o->temperature, o->top_k, o->top_p, o->seed};
+  core->threads = tarn__threads();
+  core->int8 = o->precision == TARN_TRANSLATE_PRECISION_INT8;
+  ban_tokens(core, vocab);
+}
+
 static tarn_status open_all(tarn_generator *g, const char *path) {
   const tarn_generator_options *o = &g->options;
   TARN_TRY(check_options(o));
@@ -78,19 +94,7 @@ static tarn_status open_all(tarn_generator *g, const char *path) {
   TARN_TRY(tarn__checkpoint_open(&g->checkpoint, path, dtype));
   TARN_TRY(tarn__task_require(g->checkpoint->config, TARN__USE_CONTINUE_TEXT, path));
   tarn__generator_options core;
-  tarn__generator_default(&core);
-  core.max_tokens = o->max_tokens;
-  core.min_tokens = o->min_tokens;
-  core.number = o->number;
-  if (o->method == TARN_GENERATOR_METHOD_BEAM) {
-    core.beam = o->beam;
-    core.length_penalty = o->length_penalty;
-  }
-  core.samples = o->method == TARN_GENERATOR_METHOD_SAMPLE;
-  core.sampling = (tarn__sampling){o->temperature, o->top_k, o->top_p, o->seed};
-  core.threads = tarn__threads();
-  core.int8 = o->precision == TARN_TRANSLATE_PRECISION_INT8;
-  ban_tokens(&core, g->checkpoint->target);
+  fill_options(&core, o, g->checkpoint->target);
   return tarn__generator_open(&g->generator, g->checkpoint->model, tarn_vocab_eos(g->checkpoint->target), &core);
 }
 
@@ -126,6 +130,19 @@ void tarn_generator_close(tarn_generator **generator) {
   tarn__free(g->window);
   tarn__free(g);
   *generator = NULL;
+}
+
+tarn_status tarn_generator_set(tarn_generator *generator, const tarn_generator_options *options) {
+  tarn_generator_options wanted = *options;
+  wanted.precision = generator->options.precision;
+  wanted.threads = generator->options.threads;
+  wanted.window = generator->options.window;
+  TARN_TRY(check_options(&wanted));
+  tarn__generator_options core;
+  fill_options(&core, &wanted, generator->checkpoint->target);
+  TARN_TRY(tarn__generator_set(generator->generator, &core));
+  generator->options = wanted;
+  return TARN_STATUS_OK;
 }
 
 const char *tarn_generator_path(const tarn_generator *generator) { return generator->checkpoint->path; }

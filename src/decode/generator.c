@@ -64,7 +64,8 @@ static tarn_status check_options(const tarn__generator_options *o, const tarn__m
   return TARN_STATUS_OK;
 }
 
-static tarn_status open_all(tarn__generator *g, int32_t eos) {
+// Of options that belong to the generator: its decoders read the sampling there.
+static tarn_status open_crew(tarn__crew *crew, const tarn__generator *g, int32_t eos) {
   const tarn__generator_options *o = &g->options;
   tarn__decoder_options own = {.search = {.beam = o->beam,
                                           .length_penalty = o->length_penalty,
@@ -77,7 +78,12 @@ static tarn_status open_all(tarn__generator *g, int32_t eos) {
                                .max_tokens = PROMPT_TOKENS,
                                .n_best = o->samples ? 1 : o->number};
   memcpy(own.search.banned, o->banned, sizeof o->banned);
-  TARN_TRY(tarn__crew_open(&g->crew, g->model, &own, g->threads));
+  return tarn__crew_open(crew, g->model, &own, g->threads);
+}
+
+static tarn_status open_all(tarn__generator *g, int32_t eos) {
+  const tarn__generator_options *o = &g->options;
+  TARN_TRY(open_crew(&g->crew, g, eos));
   const size_t bytes = tarn__model_pack_bytes(g->model, o->int8);
   TARN_TRY(g->model->device->allocate(&g->packed, TARN__MEMORY_OTHER, bytes, 1));
   return tarn__model_pack(g->model, g->packed, o->int8, g->threads);
@@ -99,6 +105,25 @@ tarn_status tarn__generator_open(tarn__generator **generator, const tarn__model 
     return status;
   }
   *generator = g;
+  return TARN_STATUS_OK;
+}
+
+tarn_status tarn__generator_set(tarn__generator *generator, const tarn__generator_options *options) {
+  const tarn__generator_options before = generator->options;
+  const int32_t eos = generator->crew.options.search.eos;
+  tarn__crew crew;
+  TARN_TRY(check_options(options, generator->model, eos));
+  generator->options = *options;
+  generator->options.threads = before.threads;
+  generator->options.int8 = before.int8;
+  const tarn_status status = open_crew(&crew, generator, eos);
+  if (status != TARN_STATUS_OK) {
+    tarn__crew_close(&crew);
+    generator->options = before;
+    return status;
+  }
+  tarn__crew_close(&generator->crew);
+  generator->crew = crew;
   return TARN_STATUS_OK;
 }
 

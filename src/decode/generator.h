@@ -33,6 +33,10 @@ tarn_status tarn__generator_open(tarn__generator **generator, const tarn__model 
                                  const tarn__generator_options *options) TARN_CHECKED;
 void tarn__generator_close(tarn__generator **generator);
 
+// Other options for the same model, threads and int8 excepted, which stay. Results of the last run are gone. Fails with
+// USAGE or MEMORY, and then everything is as it was.
+tarn_status tarn__generator_set(tarn__generator *generator, const tarn__generator_options *options) TARN_CHECKED;
+
 // The most tokens that a prompt may have: one less than model.max_length, or any number for a model without positions.
 int64_t tarn__generator_longest(const tarn__generator *generator);
 

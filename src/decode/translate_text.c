@@ -22,10 +22,10 @@ struct tarn_translator {
   // The lines of one call. Lines without a token have no sentence.
   tarn_vocab_ids line_ids;
   tarn_vocab_text text;
-  int32_t *ids;      // of all sentences
-  int64_t *offsets;  // [sentences + 1]
-  tarn__translation *translations;
-  size_t ids_capacity, offsets_capacity, translations_capacity;
+  int32_t *ids;                     // of all sentences
+  int64_t *offsets;                 // [sentences + 1]
+  tarn__translation *translations;  // [lines]; of a line without a token: none
+  size_t ids_capacity, offsets_capacity, translations_capacity, lines;
   tarn__repaired repaired;
   int64_t before;  // lines of the file before those of this call
   tarn__arena results;
@@ -206,6 +206,7 @@ static tarn_status translate_lines(tarn_translator *t, tarn_translate_result *re
   tarn__arena_reset(&t->results);
   size_t tokens = 0;
   int64_t sentences = 0;
+  t->lines = 0;
   t->offsets[0] = 0;
   double begin = tarn__profile_clock(t->options.profile);
   for (size_t i = 0; i < count; i++) {
@@ -217,13 +218,16 @@ static tarn_status translate_lines(tarn_translator *t, tarn_translate_result *re
   TARN_TRY(tarn__profile_work(t->options.profile, "tokenization", begin));
   TARN_TRY(tarn__translator_run(t->translator, t->translations, t->ids, t->offsets, sentences));
   begin = tarn__profile_clock(t->options.profile);
-  const tarn__translation *translation = t->translations;
+  // From the last line on, each translation moves to the place of its line, which is never before its own.
+  for (size_t i = count, s = (size_t)sentences; i-- > 0;)
+    t->translations[i] = results[i].source_tokens ? t->translations[--s] : (tarn__translation){0};
   for (size_t i = 0; i < count; i++) {
     if (results[i].source_tokens)
-      TARN_TRY(decode_result(t, &results[i], translation++));
+      TARN_TRY(decode_result(t, &results[i], &t->translations[i]));
     else
       t->summary.empty++;
   }
+  t->lines = count;
   t->summary.lines += (int64_t)count;
   return tarn__profile_work(t->options.profile, "detokenization", begin);
 }
@@ -237,6 +241,21 @@ tarn_status tarn_translator_lines(tarn_translator *translator, tarn_translate_re
   tarn__profile_stop(translator->options.profile);
   translator->summary.seconds += tarn__seconds() - start;
   return status;
+}
+
+int64_t tarn_translator_tokens(const tarn_translator *translator, const int32_t **ids, const float **log_probabilities,
+                               size_t line, int64_t place) {
+  *ids = NULL;
+  *log_probabilities = NULL;
+  if (line >= translator->lines || place < 0 || place >= translator->translations[line].count) return 0;
+  const tarn__hypothesis *hypothesis = &translator->translations[line].hypotheses[place];
+  *ids = hypothesis->ids;
+  *log_probabilities = hypothesis->log_probabilities;
+  return hypothesis->length;
+}
+
+const char *tarn_translator_piece(const tarn_translator *translator, int32_t id) {
+  return tarn_vocab_piece(translator->checkpoint->target, id);
 }
 
 static tarn_status translate_windows(tarn_translator *t, tarn__lines *lines, tarn_translate_sink sink, void *user) {

@@ -7,11 +7,14 @@
 
 enum { BLOCK_BYTES = 4 << 20 };
 
-// The rows of a batch so far, in the classifier's arrays.
+// Lines, and the rows of a batch of them so far, in the classifier's arrays.
 typedef struct filling {
   int64_t rows, sentences, longest;
   const char *path;
-  int64_t before;  // lines of the file before those of the block
+  const char *const *lines;
+  const size_t *lengths;
+  size_t count;
+  int64_t before;  // lines of the file before these
 } filling;
 
 static tarn_status grow(tarn_classifier *c, int64_t rows, int64_t sentences) {
@@ -44,7 +47,7 @@ static tarn_status add_row(tarn_classifier *c, filling *f) {
 
 // Encodes a line: one sentence, or two behind and before a tab.
 static tarn_status encode(tarn_classifier *c, const filling *f, tarn_classify_result *result, size_t line) {
-  const char *text = c->block.lines[line], *end = text + c->block.lengths[line];
+  const char *text = f->lines[line], *end = text + f->lengths[line];
   const char *tab = memchr(text, '\t', (size_t)(end - text));
   const long long number = (long long)(f->before + (int64_t)line + 1);
   tarn__piece pieces[2] = {{text, (size_t)((tab ? tab : end) - text)}, {0}};
@@ -107,12 +110,12 @@ static void tell(tarn_classifier *c, tarn_classify_result *result, const float *
   result->order = c->order;
 }
 
-// Lines [first, *last) of the block, as many as are computed together.
-static tarn_status run_lines(tarn_classifier *c, filling *f, tarn_classify_result *results, size_t first, size_t *last,
-                             tarn_classify_sink sink, void *user) {
+// Lines [first, *last), as many as are computed together.
+static tarn_status run_some(tarn_classifier *c, filling *f, tarn_classify_result *results, size_t first, size_t *last,
+                            tarn_classify_sink sink, void *user) {
   const float *answers;
   f->rows = f->sentences = f->longest = 0;
-  for (*last = first; *last < c->block.count && (*last == first || f->rows < c->options.max_tokens); ++*last) {
+  for (*last = first; *last < f->count && (*last == first || f->rows < c->options.max_tokens); ++*last) {
     results[*last] = (tarn_classify_result){0};
     TARN_TRY(encode(c, f, &results[*last], *last));
     TARN_TRY(add_row(c, f));
@@ -125,6 +128,13 @@ static tarn_status run_lines(tarn_classifier *c, filling *f, tarn_classify_resul
   return TARN_STATUS_OK;
 }
 
+static tarn_status run_lines(tarn_classifier *c, filling *f, tarn_classify_result *results, tarn_classify_sink sink,
+                             void *user) {
+  for (size_t first = 0, last; first < f->count; first = last)
+    TARN_TRY(run_some(c, f, results, first, &last, sink, user));
+  return TARN_STATUS_OK;
+}
+
 static tarn_status run_file(tarn_classifier *c, tarn__lines *lines, tarn_classify_result *results,
                             tarn_classify_sink sink, void *user) {
   filling f = {.path = lines->path};
@@ -132,8 +142,10 @@ static tarn_status run_file(tarn_classifier *c, tarn__lines *lines, tarn_classif
   for (;;) {
     TARN_TRY(tarn__line_block_read(&c->block, lines, (size_t)c->options.window, BLOCK_BYTES));
     if (c->block.count == 0) return TARN_STATUS_OK;
-    for (size_t first = 0, last; first < c->block.count; first = last)
-      TARN_TRY(run_lines(c, &f, results, first, &last, sink, user));
+    f.lines = c->block.lines;
+    f.lengths = c->block.lengths;
+    f.count = c->block.count;
+    TARN_TRY(run_lines(c, &f, results, sink, user));
     f.before += (int64_t)c->block.count;
   }
 }
@@ -149,5 +161,15 @@ tarn_status tarn_classifier_file(tarn_classifier *c, const char *path, tarn_clas
     tarn__free(results);
   }
   tarn__lines_close(&lines);
+  return status;
+}
+
+tarn_status tarn_classifier_lines(tarn_classifier *c, const char *const *lines, const size_t *lengths, size_t count,
+                                  tarn_classify_sink sink, void *user) {
+  void *results;
+  TARN_TRY(tarn__alloc(&results, TARN__MEMORY_OTHER, count, sizeof(tarn_classify_result)));
+  filling f = {.path = "text", .lines = lines, .lengths = lengths, .count = count};
+  const tarn_status status = run_lines(c, &f, results, sink, user);
+  tarn__free(results);
   return status;
 }
