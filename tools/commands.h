@@ -30,6 +30,7 @@ int cmd_report(int argc, char **argv);
 int cmd_classify(int argc, char **argv);
 int cmd_score(int argc, char **argv);
 int cmd_sentences(int argc, char **argv);
+int cmd_serve(int argc, char **argv);
 int cmd_series(int argc, char **argv);
 int cmd_sweep(int argc, char **argv);
 int cmd_ter(int argc, char **argv);

@@ -48,6 +48,7 @@ static const struct {
     {"score", cmd_score},
     {"blimp", cmd_blimp},
     {"generate", cmd_generate},
+    {"serve", cmd_serve},
     {"series", cmd_series},
 };
 enum { COMMANDS = sizeof commands / sizeof *commands };

@@ -1,0 +1,208 @@
+# tarn serve: answers equal to those of the commands, batches across requests, limits, tokens, TLS, slow clients, stopping.
+set -u
+. "$(dirname "$0")/../helpers.sh"
+command -v curl >/dev/null || { echo "serve.sh: skipped, there is no curl"; exit 77; }
+"$TARN" serve --help | grep -q -- --port || { echo "serve.sh: skipped, this build has no libmicrohttpd"; exit 77; }
+
+server=""
+stop() {  # the exit code of the server
+  kill -"${1:-TERM}" "$server" 2>/dev/null
+  wait "$server"
+  local code=$?
+  server=""
+  return $code
+}
+trap '[ -z "$server" ] || kill -KILL "$server"' EXIT
+# start ARGUMENT...: starts the server; url is where it listens. A file is its standard output: the line of an earlier
+# server is gone before the new one is waited for.
+start() {
+  rm -f address.txt
+  "$TARN" serve "$@" --port 0 --threads 1 >address.txt 2>server.txt &
+  server=$!
+  within_two_minutes eval '[ -s address.txt ] || gone $server'
+  url=$(sed 's|/$||' address.txt)
+  [ -n "$url" ] || fail "serve $*: $(cat server.txt)"
+}
+# post PATH BODY [CURL...]: the answer goes to answer.json, and its code is printed.
+type=application/json
+post() {
+  local path=$1 body=$2
+  shift 2
+  curl -s -o answer.json -w '%{http_code}' -H "Content-Type: $type" --data-binary "$body" "$@" "$url$path"
+}
+# expect CODE PATTERN PATH BODY [CURL...]
+expect() {
+  local code=$1 pattern=$2 got
+  shift 2
+  got=$(post "$@") || fail "$*: no answer"
+  [ "$got" = "$code" ] || fail "$*: code $got, expected $code: $(cat answer.json)"
+  grep -q -- "$pattern" answer.json || fail "$*: no \"$pattern\" in $(cat answer.json)"
+  jq -e . answer.json >/dev/null || fail "$*: no JSON: $(cat answer.json)"
+}
+metric() { curl -s "$url/metrics" | sed -n "s/^$1 //p"; }
+
+"$TARN" corpus --output corpus --sentences 200 --held-out 40 || fail "corpus"
+"$TARN" vocab --type bpe --size 200 --output vocab.model corpus/train.de corpus/train.en 2>vocab.txt || fail "vocab"
+for part in train valid; do
+  "$TARN" prepare --vocab vocab.model --source corpus/$part.de --target corpus/$part.en --output $part >/dev/null || fail "prepare"
+  "$TARN" prepare --vocab vocab.model --text corpus/$part.en --output text-$part >/dev/null 2>&1 || fail "prepare --text"
+done
+cat >model.yaml <<'END_MODEL'
+model: { d_model: 32, embeddings: all, dropout: 0, max_length: 120 }
+encoder: { layers: L }
+decoder: { layers: L }
+kinds: { L: { mixer: attention, heads: 2, ffn: 64 } }
+data: { vocab: vocab.model, train: train, valid: valid }
+train: { max_updates: 40, max_tokens: 1000, lr: 0.005, warmup: 20, threads: 1 }
+valid: { every: 40, bleu: no }
+translate: { beam: 3 }
+END_MODEL
+"$TARN" train model.yaml --run run >train.txt 2>&1 || fail "train: $(tail -n 3 train.txt)"
+sed '/^encoder/d; /^translate/d; s/all/decoder/; s/ train: train, valid: valid/ train: text-train, valid: text-valid/' model.yaml >lm.yaml
+"$TARN" train lm.yaml --run lm >train.txt 2>&1 || fail "train of a language model: $(tail -n 3 train.txt)"
+
+# Translation: the same as the command's, of one text, of several, with all hypotheses, with the tokens.
+start run --max-text 300 --max-texts 5 --max-body 4000
+head -n 4 corpus/test.de >lines.de
+"$TARN" translate run --n-best 3 --json --threads 1 <lines.de 2>/dev/null >expected.txt
+body=$(jq -R . lines.de | jq -s -c '{text: ., n_best: 3, tokens: true}')
+expect 200 translations /translate "$body"
+jq -c '.translations[] | [.source_tokens, .truncated, [.hypotheses[] | del(.pieces)]]' answer.json >got.txt
+jq -c '[.source_tokens, .truncated, .hypotheses]' expected.txt | diff - got.txt || fail "other translations"
+jq -e '[.translations[].hypotheses[] | (.pieces | length) == .tokens and .pieces[-1].text == "</s>" and
+  ((([.pieces[].probability | log] | add) - .log_probability) | fabs) < 1e-4] | all' answer.json >/dev/null || fail "other tokens: $(cat answer.json)"
+expect 200 '"hypotheses":\[{"text":""' /translate '{"text":""}'
+
+# What is asked for wrongly, or is too much.
+expect 400 'no JSON' /translate '{"text":'
+expect 400 'no JSON' /translate ''
+expect 400 'no JSON' /translate "$(printf '{"text":"\377"}')"
+expect 400 'must be a JSON object' /translate '["text"]'
+expect 400 'did you mean.*n_best' /translate '{"text":"a","nbest":2}'
+expect 400 'from 1 to 3' /translate '{"text":"a","n_best":4}'
+expect 400 'true or false' /translate '{"text":"a","tokens":1}'
+expect 400 'text.*missing' /translate '{}'
+expect 400 'string' /translate '{"text":["a",7]}'
+expect 400 'no string' /translate '{"text":[]}'
+expect 413 '6 texts' /translate '{"text":["a","b","c","d","e","f"]}'
+expect 413 '301 bytes' /translate "{\"text\":\"$(printf '%301s' x)\"}"
+expect 413 '4000 bytes' /translate "{\"text\":\"$(printf '%5000s' x)\"}"
+head -c 10000000 /dev/zero | tr '\0' a >large.txt
+for way in 'Expect:' 'Expect: 100-continue' 'Transfer-Encoding: chunked'; do
+  expect 413 '4000 bytes' /translate @large.txt -H "$way"
+done
+expect 404 'not one for /score' /score '{"text":"a"}'
+expect 404 'nothing here' /nothing '{"text":"a"}'
+type=text/plain expect 415 'application/json' /translate '{"text":"a"}'
+expect 405 'takes POST' /translate '' -X GET
+expect 405 'takes GET' /health '{}'
+[ "$(curl -s "$url/health" | jq -c '[.status, .uses, .beam]')" = '["ok",["translate"],3]' ] || fail "health: $(curl -s "$url/health")"
+curl -s "$url/openapi.json" | jq -e '.openapi | startswith("3.")' >/dev/null || fail "no description"
+for path in $(curl -s "$url/openapi.json" | jq -r '.paths | keys[]'); do
+  [ "$(curl -s -o page.html -w '%{http_code}' "$url$path")" != 404 ] || [ $path = /score -o $path = /generate -o $path = /classify ] ||
+    fail "the description has $path, and the server has not"
+done
+[ "$(metric 'tarn_http_requests_total{path="\/translate",code="400"}')" -eq 10 ] || fail "metrics: $(curl -s "$url/metrics")"
+[ "$(metric tarn_source_tokens_total)" -gt 4 ] || fail "metrics count no tokens"
+refuse 1 'another program does' "$TARN" serve run --port "${url##*:}"
+
+# Slow and vanished clients: those of a request get 408, and nobody else waits for them.
+stop || fail "stopping: $(cat server.txt)"
+start run --timeout 1 --connections 50 --queue 2 --batch 1
+host=${url#http://}
+exec 5<>"/dev/tcp/${host%:*}/${host#*:}" 6<>"/dev/tcp/${host%:*}/${host#*:}"
+printf 'POST /translate HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"te' >&5
+printf 'POST /trans' >&6
+expect 200 translations /translate '{"text":"Ein Satz."}'
+for number in 5 6; do
+  timeout 60 head -n 1 <&$number >slow.txt
+  grep -q '408 Request Timeout' slow.txt || fail "client $number: no 408: $(cat slow.txt)"
+done
+exec 5>&- 6>&-
+[ "$(metric 'tarn_http_requests_total{path="other",code="408"}')" -eq 2 ] || fail "408 is not counted: $(curl -s "$url/metrics")"
+
+# Many at once: the queue takes two, and the others are told to come again; who is taken gets the right answer.
+expect 200 translations /translate '{"text":"Ein Satz."}'
+cp answer.json expected.json
+for i in $(seq 40); do
+  curl -s -o many-$i.json -w '%{http_code} %header{retry-after}\n' -H 'Content-Type: application/json' -d '{"text":"Ein Satz."}' \
+    "$url/translate" >code-$i.txt &
+  pids[i]=$!
+done
+wait "${pids[@]}"
+for i in $(seq 40); do
+  case $(cat code-$i.txt) in
+    200*) cmp -s many-$i.json expected.json || fail "another answer: $(cat many-$i.json)" ;;
+    429*1 | 429*header*) grep -q 'wait already' many-$i.json || fail "429: $(cat many-$i.json)" ;;
+    *) fail "many: $(cat code-$i.txt)" ;;
+  esac
+done
+stop INT || fail "stopping by SIGINT: $(cat server.txt)"
+
+# A token, from a file or the environment; what needs none.
+printf 'geheim\n' >token
+start run --token-file token
+expect 401 'token' /translate '{"text":"a"}'
+expect 401 'token' /translate '{"text":"a"}' -H 'Authorization: Bearer geheimnis'
+expect 401 'token' /translate '{"text":"a"}' -H 'Authorization: Bearer gehein'
+expect 401 'token' /metrics '' -X GET
+expect 200 translations /translate '{"text":"a"}' -H 'Authorization: Bearer geheim'
+[ "$(curl -s -o answer.json -w '%{http_code}' "$url/health")" = 200 ] || fail "health asks for a token"
+stop || fail "stopping"
+TARN_TOKEN=anderes start run --max-texts 1000 --max-body 1000000 --batch 1
+expect 401 'token' /translate '{"text":"a"}' -H 'Authorization: Bearer geheim'
+expect 200 translations /translate '{"text":"a"}' -H 'Authorization: Bearer anderes'
+
+# What waits when the server stops is answered: one request is in work and one waits at least when the signal comes.
+for i in 1 2 3 4 5 6 7 8 9 10; do cat corpus/test.de; done | jq -R . | jq -s -c '{text: .}' >long.json
+for i in $(seq 4); do
+  curl -s -o last-$i.json -w '%{http_code}' -H 'Content-Type: application/json' -H 'Authorization: Bearer anderes' \
+    --data-binary @long.json "$url/translate" >last-$i.txt &
+  pids[i]=$!
+done
+within_two_minutes eval '[ "$(curl -s -H "Authorization: Bearer anderes" "$url/metrics" |
+  sed -n "s/^tarn_queue_requests //p")" -ge 1 ]' || fail "nobody waits"
+stop || fail "stopping with work: $(cat server.txt)"
+wait "${pids[@]:1:4}"
+answered=0
+for i in $(seq 4); do
+  case $(cat last-$i.txt) in
+    200) answered=$((answered + 1)) ;;
+    503 | 000) ;;  # it came behind the signal
+    *) fail "at the end: $(cat last-$i.txt)" ;;
+  esac
+done
+[ $answered -ge 2 ] || fail "not all were answered at the end: $(cat last-*.txt)"
+
+# TLS, and what cannot be used for it.
+refuse 2 'belong together' "$TARN" serve run --certificate nowhere
+refuse 1 'nowhere' "$TARN" serve run --port 0 --certificate nowhere --key nowhere
+refuse 1 'cannot use the certificate' "$TARN" serve run --port 0 --certificate token --key token
+if command -v openssl >/dev/null; then
+  openssl req -x509 -newkey rsa:2048 -nodes -keyout key.pem -out cert.pem -days 2 -subj /CN=localhost \
+    -addext subjectAltName=IP:127.0.0.1 2>openssl.txt || fail "openssl: $(cat openssl.txt)"
+  start run --certificate cert.pem --key key.pem
+  expect 200 translations /translate '{"text":"Ein Satz."}' --cacert cert.pem
+  cmp -s answer.json expected.json || fail "another answer over TLS"
+  stop || fail "stopping TLS"
+fi
+
+# A language model: scores and continuations as the commands give them.
+start lm --max-tokens 64
+"$TARN" score lm --json --threads 1 - <<<"She is here." 2>/dev/null >score.txt
+expect 200 scores /score '{"text":"She is here.","tokens":true}'
+[ "$(jq '.scores[0].log_probability' answer.json)" = "$(head -n 1 score.txt | jq .log_probability)" ] || fail "score: $(cat answer.json score.txt)"
+"$TARN" generate lm --prompt "She is" --number 2 --top-p 0.9 --seed 7 --max-tokens 9 --json --threads 1 2>/dev/null >generated.txt
+for round in 1 2; do  # other options in between change nothing
+  expect 200 generations /generate '{"text":"She is","method":"sample","number":2,"top_p":0.9,"seed":7,"max_tokens":9}'
+  jq -r '.generations[0].texts[].text' answer.json >got.txt
+  jq -r '.texts[]?.text // .text' generated.txt | diff - got.txt || fail "generate: $(cat generated.txt)"
+  expect 200 generations /generate '{"text":["She is","The"],"method":"beam","number":2,"beam":4,"max_tokens":5}'
+done
+expect 413 'more than 64 tokens' /generate '{"text":["a","b"],"max_tokens":40}'
+expect 400 'at most 1' /generate '{"text":"a","number":2}'
+expect 400 'greedy' /generate '{"text":"a","method":"other"}'
+expect 422 'prompt\|tokens' /generate "{\"text\":\"$(printf 'She is here. %.0s' $(seq 60))\",\"max_tokens\":5}"
+stop || fail "stopping: $(cat server.txt)"
+refuse 1 'nowhere' "$TARN" serve nowhere
+refuse 1 'no address' "$TARN" serve run --host no.such.host.invalid

@@ -1,0 +1,85 @@
+// tarn serve: a model over HTTP.
+#include <stdio.h>
+
+#include "commands.h"
+#include "model_options.h"
+#include "stop_signal.h"
+#ifdef TARN_HTTP
+#include "serve/serve_command.h"
+#endif
+
+static const cli_command COMMAND = {
+    "serve", "RUN|FILE", "Translate, score, generate or classify over HTTP.",
+    "Answers requests in JSON (/translate, /score, /generate, /classify: what the model is for; described in\n"
+    "/openapi.json, and tried by hand on the page /), and /health and /metrics. RUN is a run directory (see\n"
+    "--checkpoint), FILE a checkpoint. Requests that wait are computed together. Prints the address as one line when\n"
+    "it listens, and ends at SIGTERM or SIGINT, when all that waits is answered. With --token-file, or TARN_TOKEN in\n"
+    "the environment, requests must bring that token (Authorization: Bearer ...)."};
+
+#ifdef TARN_HTTP
+int cmd_serve(int argc, char **argv) {
+  serve_options o = {.host = "127.0.0.1",
+                     .port = 8080,
+                     .queue = 256,
+                     .batch_requests = 64,
+                     .batch_bytes = 16384,
+                     .max_text = 10000,
+                     .max_texts = 100,
+                     .max_tokens = 4096,
+                     .max_body = 1 << 20,
+                     .connections = 1000,
+                     .wait = 3,
+                     .timeout = 30};
+  model_options model = {.precision = "fp32", .overlong = "truncate"};
+  cli_list paths = {0};
+  const cli_option table[] = {
+      {"host", CLI_TEXT, &o.host, "ADDRESS", "address or name to listen on", 0, 0},
+      {"port", CLI_INT, &o.port, "N", "port to listen on; 0: one that is free", 0, 65535},
+      {"beam", CLI_INT, &o.models.beam, "N", "hypotheses of a translation, 1 for greedy; 0: the model's translate.beam",
+       0, 1024},
+      {"queue", CLI_INT, &o.queue, "N", "requests that may wait; others are answered with 429", 1, 100000},
+      {"batch", CLI_INT, &o.batch_requests, "N", "most requests that are computed together", 1, 1024},
+      {"batch-bytes", CLI_INT, &o.batch_bytes, "N", "most bytes of their texts", 1, 1 << 30},
+      {"wait", CLI_REAL, &o.wait, "MS",
+       "milliseconds that a batch waits at most for requests that are to be expected: as many as the last one had", 0,
+       1000},
+      {"max-text", CLI_INT, &o.max_text, "BYTES", "longest text; longer ones are answered with 413", 1, 1 << 30},
+      {"max-texts", CLI_INT, &o.max_texts, "N", "most texts of a request", 1, 100000},
+      {"max-tokens", CLI_INT, &o.max_tokens, "N", "most tokens that a request may have generated, of all its texts", 1,
+       1 << 30},
+      {"max-body", CLI_INT, &o.max_body, "BYTES", "longest body of a request", 1, 1 << 30},
+      {"timeout", CLI_REAL, &o.timeout, "S",
+       "seconds that a request may take to arrive (else 408), and then to wait for its turn (else 503)", 0.1, 86400},
+      {"connections", CLI_INT, &o.connections, "N", "most connections at a time", 1, 1000000},
+      {"token-file", CLI_TEXT, &o.token_file, "FILE", "its first line is a token that requests must bring", 0, 0},
+      {"certificate", CLI_TEXT, &o.certificate, "FILE", "TLS: the certificate, PEM; --key belongs to it", 0, 0},
+      {"key", CLI_TEXT, &o.key, "FILE", "TLS: the private key, PEM", 0, 0},
+      MODEL_OVERLONG_OPTION(model, "texts"),
+      MODEL_PRECISION_OPTION(model),
+      MODEL_RUN_OPTIONS(model),
+      LIMIT_OPTIONS(model.limits),
+      {0}};
+  int code = cli_parse(&COMMAND, table, argc, argv, &paths, 1, 1);
+  if (code < 0) catch_stop_signals("tarn serve: stopped\n");
+  if (code < 0) code = model_options_set(&COMMAND, &model, &o.models.precision, &o.models.overlong, &o.models.threads);
+  if (code < 0 && !o.certificate != !o.key) code = cli_usage(&COMMAND, "--certificate and --key belong together");
+  if (code < 0) code = model_options_find(&COMMAND, &model.found, paths.items[0], model.checkpoint);
+  if (code < 0) {
+    o.models.path = model.found.path;
+    code = serve_command(&COMMAND, &o);
+  }
+  model_options_done(&COMMAND, &model.found, code, true);
+  cli_list_free(&paths);
+  return code;
+}
+#else
+int cmd_serve(int argc, char **argv) {
+  cli_list paths = {0};
+  const cli_option table[] = {{0}};
+  const int code = cli_parse(&COMMAND, table, argc, argv, &paths, 0, 1);
+  cli_list_free(&paths);
+  if (code >= 0) return code;
+  fprintf(stderr, "tarn serve: this build has no libmicrohttpd (docs/serving.md)\n");
+  return CLI_FAILURE;
+}
+#endif

@@ -1,0 +1,24 @@
+// Results as JSON, as the answers of a server have them.
+#ifndef TARN_TOOLS_SERVE_ANSWER_H
+#define TARN_TOOLS_SERVE_ANSWER_H
+
+#include <jansson.h>
+
+#include "serve/serve_request.h"
+#include "tarn/classify.h"
+#include "tarn/lm.h"
+#include "tarn/translate.h"
+
+// Each gives the answer of a request whose first text has results[0], and counts its tokens; NULL without memory.
+// `results` of translation are all of the batch, those of the request begin at `from`.
+json_t *serve_answer_translations(serve_request *request, const tarn_translator *translator,
+                                  const tarn_translate_result *results, size_t from);
+json_t *serve_answer_scores(serve_request *request, const tarn_lm *lm, const tarn_lm_line *results);
+json_t *serve_answer_texts(serve_request *request, const tarn_generator *generator,
+                           const tarn_generator_result *results);
+// Takes the labels over.
+json_t *serve_answer_labels(serve_request *request, json_t **labels);
+// That of one text.
+json_t *serve_answer_label(const tarn_classifier *classifier, const tarn_classify_result *result);
+
+#endif

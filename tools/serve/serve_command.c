@@ -1,0 +1,109 @@
+#include "serve/serve_command.h"
+
+#include <stdio.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "serve/serve_http.h"
+#include "stop_signal.h"
+
+enum { LOOK_MICROSECONDS = 100000, LAST_ANSWERS_SECONDS = 5 };
+
+// As many files as there can be connections, where the system allows it.
+static void allow_files(int64_t connections) {
+  struct rlimit files;
+  if (getrlimit(RLIMIT_NOFILE, &files) != 0) return;
+  const rlim_t wanted = (rlim_t)connections + 100;
+  if (files.rlim_cur >= wanted) return;
+  files.rlim_cur = files.rlim_max == RLIM_INFINITY || wanted < files.rlim_max ? wanted : files.rlim_max;
+  (void)setrlimit(RLIMIT_NOFILE, &files);
+}
+
+// One line on standard output for programs that wait for it, and what a person should know on standard error.
+static void say_started(const cli_command *command, const serve_options *options, const serve_socket *listener,
+                        const serve_models *models, bool token) {
+  printf("http%s://%s/\n", options->certificate ? "s" : "", listener->name);
+  fflush(stdout);
+  fprintf(stderr, "tarn %s: %s:", command->name, options->models.path);
+  for (int i = 0; i < SERVE_USES; i++)
+    if (models->uses[i]) fprintf(stderr, " /%s", serve_use_word((serve_use)i));
+  fputc('\n', stderr);
+  if (!listener->loopback && !token)
+    fprintf(stderr, "tarn %s: warning: whoever reaches %s can use the model, as no token is asked for (--token-file)\n",
+            command->name, listener->name);
+}
+
+static int serve(const cli_command *command, const serve_options *options, const serve_socket *listener,
+                 const serve_secret *secret, serve_models *models, tarn_work_queue **queue) {
+  const serve_http_options http_options = {.max_body = options->max_body,
+                                           .connections = options->connections,
+                                           .timeout = options->timeout,
+                                           .capacity = options->queue,
+                                           .beam = models->beam,
+                                           .uses = models->uses,
+                                           .limits = {.texts = options->max_texts,
+                                                      .text_bytes = options->max_text,
+                                                      .tokens = options->max_tokens,
+                                                      .n_best = models->beam > 0 ? models->beam : 1},
+                                           .secret = secret,
+                                           .certificate = options->certificate,
+                                           .key = options->key};
+  serve_http *http;
+  stop_in_order(true);
+  int code = serve_http_open(command, &http, &http_options, listener, models->metrics, *queue);
+  if (code >= 0) return code;
+  say_started(command, options, listener, models, secret->length > 0);
+  while (!stop_signal) {
+    usleep(LOOK_MICROSECONDS);
+    serve_http_look(http);
+  }
+  fprintf(stderr, "tarn %s: stopping; what waits is answered\n", command->name);
+  serve_http_stop(http);
+  tarn_work_queue_close(queue);
+  serve_http_close(&http, LAST_ANSWERS_SECONDS);
+  return CLI_OK;
+}
+
+// With the socket, before the model, which may take long to open: a port that is in use is told at once.
+static int open_model(const cli_command *command, const serve_options *options, const serve_socket *listener,
+                      const serve_secret *secret) {
+  serve_metrics metrics;
+  serve_metrics_open(&metrics);
+  serve_models models = {.options = options->models, .metrics = &metrics, .done = serve_http_done};
+  tarn_work_queue_options queue_options;
+  tarn_work_queue_default(&queue_options);
+  queue_options.work = serve_models_work;
+  queue_options.start = serve_models_start;
+  queue_options.together = serve_request_together;
+  queue_options.user = &models;
+  queue_options.capacity = options->queue;
+  queue_options.max_items = options->batch_requests;
+  queue_options.max_cost = options->batch_bytes;
+  queue_options.wait = 1e-3 * options->wait;
+  tarn_work_queue *queue;
+  const tarn_status status = tarn_work_queue_open(&queue, &queue_options);
+  int code = status == TARN_STATUS_OK ? -1 : cli_report(command, status);
+  bool any = false;
+  for (int i = 0; i < SERVE_USES; i++) any |= models.uses[i];
+  if (code < 0 && !any) {
+    fprintf(stderr, "tarn %s: %s: there is nothing to serve of a model of this task\n", command->name,
+            options->models.path);
+    code = CLI_FAILURE;
+  }
+  if (code < 0) code = serve(command, options, listener, secret, &models, &queue);
+  tarn_work_queue_close(&queue);
+  serve_models_close(&models);
+  serve_metrics_close(&metrics);
+  return code;
+}
+
+int serve_command(const cli_command *command, const serve_options *options) {
+  static serve_secret secret;
+  serve_socket listener;
+  allow_files(options->connections);
+  int code = serve_secret_read(command, &secret, options->token_file);
+  if (code < 0) code = serve_socket_open(command, &listener, options->host, (int)options->port);
+  if (code >= 0) return code;
+  code = open_model(command, options, &listener, &secret);
+  return code;
+}

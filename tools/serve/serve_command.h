@@ -1,0 +1,19 @@
+// A server from its start to its end.
+#ifndef TARN_TOOLS_SERVE_COMMAND_H
+#define TARN_TOOLS_SERVE_COMMAND_H
+
+#include "cli.h"
+#include "serve/serve_models.h"
+
+typedef struct serve_options {
+  serve_models_options models;
+  const char *host;
+  int64_t port, queue, batch_requests, batch_bytes, max_text, max_texts, max_tokens, max_body, connections;
+  double wait, timeout;  // milliseconds, seconds
+  const char *token_file, *certificate, *key;
+} serve_options;
+
+// Serves until a signal comes, and returns the exit code.
+int serve_command(const cli_command *command, const serve_options *options);
+
+#endif

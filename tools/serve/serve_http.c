@@ -1,0 +1,385 @@
+#include "serve/serve_http.h"
+
+#include <errno.h>
+#include <microhttpd.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "serve/serve_clients.h"
+#include "serve/serve_models.h"
+#include "serve/serve_paths.h"
+
+// Of a body that is too large, as much is read and dropped before the answer: a client that is still sending would not
+// read it.
+enum { DROPPED_BODY = 64 << 20, FILE_BYTES = 1 << 20 };
+
+struct serve_http {
+  serve_http_options options;
+  serve_metrics *metrics;
+  tarn_work_queue *queue;
+  struct MHD_Daemon *daemon;
+  serve_clients clients;
+  atomic_bool stopping;
+  atomic_int exchanges;  // requests whose answer has not gone out
+  char *certificate, *key;
+  char log[256];  // what libmicrohttpd said last, while it starts
+  bool started;
+};
+
+// A request on its way, from the header to the end of its answer.
+typedef struct exchange {
+  serve_request request;  // the first member: that is what the queue knows
+  serve_http *http;
+  struct MHD_Connection *connection;
+  serve_client *client;
+  const serve_path *path;
+  bool get;  // the method is GET or HEAD
+  char *body;
+  size_t size, room;
+  size_t dropped;  // bytes of a body that nobody wants
+  double began;
+  bool queued;  // it went into the queue
+  bool answered;
+} exchange;
+
+static const char *header(struct MHD_Connection *connection, const char *name) {
+  return MHD_lookup_connection_value(connection, MHD_HEADER_KIND, name);
+}
+
+// --- answers ---------------------------------------------------------------------------------------------------------
+
+static struct MHD_Response *make_response(exchange *e) {
+  serve_request *r = &e->request;
+  struct MHD_Response *response;
+  const serve_file *file = r->code == 200 ? e->path->file : NULL;
+  if (file) {
+    response = MHD_create_response_from_buffer(*file->size, (void *)(uintptr_t)file->bytes, MHD_RESPMEM_PERSISTENT);
+  } else {
+    response = MHD_create_response_from_buffer(r->answer_size, r->answer, MHD_RESPMEM_MUST_FREE);
+    if (response) r->answer = NULL;
+  }
+  if (!response) return NULL;
+  const char *type = r->code == 200 ? e->path->type : "application/json";
+  bool good = MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type) == MHD_YES;
+  good &= MHD_add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store") == MHD_YES;
+  good &= MHD_add_response_header(response, "X-Content-Type-Options", "nosniff") == MHD_YES;
+  if (file)
+    good &= MHD_add_response_header(response, "Content-Security-Policy",
+                                    "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "
+                                    "connect-src 'self'; img-src data:; frame-ancestors 'none'") == MHD_YES;
+  if (r->code == 401) good &= MHD_add_response_header(response, MHD_HTTP_HEADER_WWW_AUTHENTICATE, "Bearer") == MHD_YES;
+  if (r->code == 405)
+    good &= MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW,
+                                    e->path->use < SERVE_USES ? "POST" : "GET, HEAD") == MHD_YES;
+  if (r->code == 429 || r->code == 503)
+    good &= MHD_add_response_header(response, MHD_HTTP_HEADER_RETRY_AFTER, "1") == MHD_YES;
+  if (e->http->stopping) good &= MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close") == MHD_YES;
+  if (good) return response;
+  MHD_destroy_response(response);
+  return NULL;
+}
+
+static enum MHD_Result reply(exchange *e) {
+  struct MHD_Response *response = make_response(e);
+  if (!response) return MHD_NO;
+  const enum MHD_Result result = MHD_queue_response(e->connection, (unsigned)e->request.code, response);
+  MHD_destroy_response(response);
+  e->answered = result == MHD_YES;
+  return result;
+}
+
+// --- requests that need no model -------------------------------------------------------------------------------------
+
+static void answer_health(exchange *e) {
+  const serve_http_options *o = &e->http->options;
+  json_t *uses = json_array();
+  for (int i = 0; i < SERVE_USES; i++)
+    if (o->uses[i]) json_array_append_new(uses, json_string(serve_use_word((serve_use)i)));
+  json_t *object = json_pack("{s:s, s:s, s:o}", "status", e->http->stopping ? "stopping" : "ok", "version",
+                             TARN_VERSION, "uses", uses);
+  if (object && o->uses[SERVE_TRANSLATE]) json_object_set_new(object, "beam", json_integer((json_int_t)o->beam));
+  serve_request_answer(&e->request, object);
+  if (e->request.code == 200 && e->http->stopping) e->request.code = 503;
+}
+
+static void answer_metrics(exchange *e) {
+  serve_http *h = e->http;
+  const serve_gauges gauges = {tarn_work_queue_waiting(h->queue), h->options.capacity,
+                               serve_clients_count(&h->clients)};
+  const char *names[SERVE_PATHS];
+  const int count = serve_paths_names(names);
+  serve_request *r = &e->request;
+  r->answer = serve_metrics_text(h->metrics, names, count, &gauges);
+  r->code = 200;
+  r->answer_size = r->answer ? strlen(r->answer) : 0;
+  if (!r->answer) serve_request_answer(r, NULL);
+}
+
+// --- the model's -----------------------------------------------------------------------------------------------------
+
+void serve_http_done(serve_request *request) { MHD_resume_connection(((exchange *)request)->connection); }
+
+// The request is whole. What it asks of the model goes into the queue, where the connection sleeps until the answer.
+static void finish(exchange *e) {
+  serve_http *h = e->http;
+  serve_request *r = &e->request;
+  serve_client_works(&h->clients, e->client);
+  if (e->path->use == SERVE_USES) {
+    if (e->path->file)
+      r->code = 200;
+    else if (strcmp(e->path->name, "/health") == 0)
+      answer_health(e);
+    else
+      answer_metrics(e);
+    return;
+  }
+  if (!serve_request_read(r, e->body ? e->body : "", e->size, &h->options.limits)) return;
+  r->deadline = serve_seconds() + h->options.timeout;
+  MHD_suspend_connection(e->connection);
+  e->queued = true;
+  if (tarn_work_queue_add(h->queue, r, (int64_t)r->bytes + 1)) return;
+  e->queued = false;
+  if (h->stopping)
+    serve_request_refuse(r, 503, "the server is stopping");
+  else
+    serve_request_refuse(r, 429, "%lld requests wait already", (long long)h->options.capacity);
+  MHD_resume_connection(e->connection);
+}
+
+// --- headers and bodies ----------------------------------------------------------------------------------------------
+
+// What a header says against a request, before its body is read.
+static void check_header(exchange *e, const char *method) {
+  const serve_http_options *o = &e->http->options;
+  serve_request *r = &e->request;
+  const char *type = header(e->connection, MHD_HTTP_HEADER_CONTENT_TYPE);
+  const bool model = e->path->use < SERVE_USES;
+  e->get = strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0;
+  if (!e->path->open && !serve_secret_matches(o->secret, header(e->connection, MHD_HTTP_HEADER_AUTHORIZATION)))
+    serve_request_refuse(r, 401, "a bearer token is asked for");
+  else if (!e->path->name[0])
+    serve_request_refuse(r, 404, "there is nothing here; see /openapi.json");
+  else if (model && !o->uses[e->path->use])
+    serve_request_refuse(r, 404, "this model is not one for %s; /health says what it is for", e->path->name);
+  else if (model ? strcmp(method, "POST") != 0 : !e->get)
+    serve_request_refuse(r, 405, "%s takes %s", e->path->name, model ? "POST" : "GET");
+  else if (e->http->stopping && model)
+    serve_request_refuse(r, 503, "the server is stopping");
+  else if (model && (!type || strncasecmp(type, "application/json", 16) != 0))
+    serve_request_refuse(r, 415, "the body must be JSON, and the header Content-Type must say application/json");
+}
+
+// Refuses a body that its header says to be too large. True: the answer may go out before the body is read.
+static bool check_length(exchange *e) {
+  const char *text = header(e->connection, MHD_HTTP_HEADER_CONTENT_LENGTH);
+  const unsigned long long length = text ? strtoull(text, NULL, 10) : 0;
+  if (length <= (unsigned long long)e->http->options.max_body) return false;
+  if (!e->request.code)
+    serve_request_refuse(&e->request, 413, "a body may have %lld bytes", (long long)e->http->options.max_body);
+  return length > DROPPED_BODY || header(e->connection, MHD_HTTP_HEADER_EXPECT);
+}
+
+static exchange *begin(serve_http *http, struct MHD_Connection *connection, const char *url, const char *method) {
+  exchange *e = calloc(1, sizeof *e);
+  if (!e) return NULL;
+  const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+  e->http = http;
+  e->connection = connection;
+  e->client = info ? info->socket_context : NULL;
+  e->path = serve_path_find(url);
+  e->request.use = e->path->use;
+  e->began = serve_seconds();
+  atomic_fetch_add(&http->exchanges, 1);
+  serve_client_sends(&http->clients, e->client);
+  check_header(e, method);
+  return e;
+}
+
+// False: the body is so large that the connection ends here.
+static bool take_body(exchange *e, const char *bytes, size_t size) {
+  const size_t most = (size_t)e->http->options.max_body;
+  if (!e->request.code && e->path->use < SERVE_USES && size > most - e->size)
+    serve_request_refuse(&e->request, 413, "a body may have %zu bytes", most);
+  if (e->request.code || e->path->use == SERVE_USES) {
+    e->dropped += size;
+    return e->dropped <= DROPPED_BODY;
+  }
+  if (e->size + size > e->room) {
+    size_t room = 2 * (e->size + size);
+    char *body = realloc(e->body, room);
+    if (!body) {
+      serve_request_answer(&e->request, NULL);
+      return true;
+    }
+    e->body = body;
+    e->room = room;
+  }
+  memcpy(e->body + e->size, bytes, size);
+  e->size += size;
+  return true;
+}
+
+static enum MHD_Result handle(void *user, struct MHD_Connection *connection, const char *url, const char *method,
+                              const char *version, const char *upload, size_t *upload_size, void **state) {
+  exchange *e = *state;
+  (void)version;
+  if (!e) {
+    e = *state = begin(user, connection, url, method);
+    if (!e) return MHD_NO;
+    return check_length(e) ? reply(e) : MHD_YES;
+  }
+  if (*upload_size > 0) {
+    const bool taken = take_body(e, upload, *upload_size);
+    *upload_size = 0;
+    return taken ? MHD_YES : MHD_NO;
+  }
+  if (!e->request.code && !e->queued) {
+    finish(e);
+    if (e->path->use < SERVE_USES && e->request.deadline > 0) return MHD_YES;  // comes again when it is woken
+  }
+  return reply(e);
+}
+
+static void complete(void *user, struct MHD_Connection *connection, void **state, enum MHD_RequestTerminationCode why) {
+  serve_http *h = user;
+  exchange *e = *state;
+  (void)connection;
+  if (!e) return;
+  if (e->answered && why == MHD_REQUEST_TERMINATED_COMPLETED_OK)
+    serve_metrics_request(h->metrics, serve_path_number(e->path), e->request.code, serve_seconds() - e->began);
+  else if (!serve_client_was_cut(&h->clients, e->client))  // which has been counted
+    serve_metrics_cut(h->metrics);
+  serve_client_rests(&h->clients, e->client);
+  serve_request_close(&e->request);
+  free(e->body);
+  free(e);
+  *state = NULL;
+  atomic_fetch_sub(&h->exchanges, 1);
+}
+
+static void connect_or_leave(void *user, struct MHD_Connection *connection, void **client,
+                             enum MHD_ConnectionNotificationCode what) {
+  serve_http *h = user;
+  if (what == MHD_CONNECTION_NOTIFY_STARTED) {
+    const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    *client = serve_client_add(&h->clients, info ? info->connect_fd : -1);
+  } else {
+    serve_client_remove(&h->clients, *client);
+    *client = NULL;
+  }
+}
+
+// --- starting and stopping -------------------------------------------------------------------------------------------
+
+static void note_log(void *user, const char *format, va_list args) __attribute__((format(printf, 2, 0)));
+static void note_log(void *user, const char *format, va_list args) {
+  serve_http *h = user;
+  if (h->started) return;
+  vsnprintf(h->log, sizeof h->log, format, args);
+  h->log[strcspn(h->log, "\n")] = '\0';
+}
+
+// A file of the certificate or its key, with a zero byte at its end. -1, or the exit code.
+static int read_file(const cli_command *command, char **text, const char *path) {
+  errno = 0;
+  FILE *file = fopen(path, "r");
+  char *bytes = file ? malloc(FILE_BYTES) : NULL;
+  const size_t size = bytes ? fread(bytes, 1, FILE_BYTES, file) : 0;
+  const bool good = bytes && !ferror(file) && size > 0 && size < FILE_BYTES;
+  const int error = errno;
+  if (file) fclose(file);
+  if (!good) {
+    free(bytes);
+    fprintf(stderr, "tarn %s: %s: %s\n", command->name, path,
+            error ? strerror(error) : "it is no certificate and no key");
+    return CLI_FAILURE;
+  }
+  bytes[size] = '\0';
+  *text = bytes;
+  return -1;
+}
+
+static int start(const cli_command *command, serve_http *h, const serve_socket *listener) {
+  const serve_http_options *o = &h->options;
+  unsigned flags = MHD_USE_AUTO_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG;
+  struct MHD_OptionItem secure[] = {{MHD_OPTION_END, 0, NULL}, {MHD_OPTION_END, 0, NULL}, {MHD_OPTION_END, 0, NULL}};
+  if (o->certificate) {
+    flags |= MHD_USE_TLS;
+    secure[0] = (struct MHD_OptionItem){MHD_OPTION_HTTPS_MEM_CERT, 0, h->certificate};
+    secure[1] = (struct MHD_OptionItem){MHD_OPTION_HTTPS_MEM_KEY, 0, h->key};
+  }
+  // The clients' own clock is looked at more closely by serve_http_look(); this one is for answers that nobody reads.
+  h->daemon = MHD_start_daemon(flags, 0, NULL, NULL, handle, h, MHD_OPTION_EXTERNAL_LOGGER, note_log, h,
+                               MHD_OPTION_LISTEN_SOCKET, listener->fd, MHD_OPTION_CONNECTION_LIMIT,
+                               (unsigned)o->connections, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)(o->timeout + 5.0),
+                               MHD_OPTION_NOTIFY_COMPLETED, complete, h, MHD_OPTION_NOTIFY_CONNECTION, connect_or_leave,
+                               h, MHD_OPTION_ARRAY, secure, MHD_OPTION_END);
+  if (h->daemon) {
+    h->started = true;
+    return -1;
+  }
+  if (o->certificate)
+    fprintf(stderr, "tarn %s: cannot use the certificate %s with the key %s: %s\n", command->name, o->certificate,
+            o->key, *h->log ? h->log : "libmicrohttpd refuses them");
+  else
+    fprintf(stderr, "tarn %s: cannot start: %s\n", command->name, *h->log ? h->log : "libmicrohttpd refuses");
+  return CLI_FAILURE;
+}
+
+int serve_http_open(const cli_command *command, serve_http **http, const serve_http_options *options,
+                    const serve_socket *listener, serve_metrics *metrics, tarn_work_queue *queue) {
+  serve_http *h = calloc(1, sizeof *h);
+  *http = NULL;
+  if (!h) return cli_no_memory(command);
+  h->options = *options;
+  h->metrics = metrics;
+  h->queue = queue;
+  serve_clients_open(&h->clients, metrics, options->timeout, options->certificate != NULL);
+  int code = -1;
+  if (options->certificate && MHD_is_feature_supported(MHD_FEATURE_TLS) != MHD_YES) {
+    fprintf(stderr, "tarn %s: this libmicrohttpd has no TLS\n", command->name);
+    code = CLI_FAILURE;
+  }
+  if (code < 0 && options->certificate) code = read_file(command, &h->certificate, options->certificate);
+  if (code < 0 && options->certificate) code = read_file(command, &h->key, options->key);
+  if (code < 0) code = start(command, h, listener);
+  if (code >= 0) {
+    serve_http_close(&h, 0);
+    return code;
+  }
+  *http = h;
+  return -1;
+}
+
+void serve_http_look(serve_http *http) { serve_clients_look(&http->clients); }
+
+void serve_http_stop(serve_http *http) {
+  http->stopping = true;
+  const MHD_socket fd = MHD_quiesce_daemon(http->daemon);
+  if (fd != MHD_INVALID_SOCKET) close(fd);
+}
+
+void serve_http_close(serve_http **http, double seconds) {
+  serve_http *h = *http;
+  if (!h) return;
+  const double now = serve_seconds(), end = now + seconds, begin = seconds > 0 ? now + 0.2 : now;
+  // Requests that have come and were not read yet get a moment to be refused.
+  while (h->daemon && serve_seconds() < (atomic_load(&h->exchanges) > 0 ? end : begin)) {
+    serve_http_look(h);
+    usleep(5000);
+  }
+  if (h->daemon) MHD_stop_daemon(h->daemon);
+  serve_clients_close(&h->clients);
+  if (h->key) memset(h->key, 0, strlen(h->key));
+  free(h->certificate);
+  free(h->key);
+  free(h);
+  *http = NULL;
+}

@@ -1,0 +1,46 @@
+// HTTP: connections, paths, bodies, limits of size and time, answers. The thread of libmicrohttpd reads requests and
+// writes answers; a request to the model waits in the queue (tarn/work_queue.h) with its connection suspended, and the
+// queue's thread wakes it with the answer.
+#ifndef TARN_TOOLS_SERVE_HTTP_H
+#define TARN_TOOLS_SERVE_HTTP_H
+
+#include "cli.h"
+#include "serve/serve_metrics.h"
+#include "serve/serve_request.h"
+#include "serve/serve_secret.h"
+#include "serve/serve_socket.h"
+#include "tarn/work_queue.h"
+
+typedef struct serve_http_options {
+  int64_t max_body;     // bytes of a request's body
+  int64_t connections;  // at the same time
+  double timeout;       // seconds that a request may take to arrive, and then to wait for its turn
+  int64_t capacity;     // of the queue
+  int64_t beam;         // of translation, for the page
+  const bool *uses;     // [SERVE_USES] what the model is for
+  serve_limits limits;
+  const serve_secret *secret;
+  const char *certificate, *key;  // files; NULL: plain HTTP
+} serve_http_options;
+
+typedef struct serve_http serve_http;
+
+// Answers requests that come by the socket from now on. -1, or the exit code of a failure whose line is printed.
+int serve_http_open(const cli_command *command, serve_http **http, const serve_http_options *options,
+                    const serve_socket *listener, serve_metrics *metrics, tarn_work_queue *queue);
+
+// For serve_models.done: the answer goes out.
+void serve_http_done(serve_request *request);
+
+// To be called several times a second: ends the connections of clients that take longer than they may to send a
+// request, with 408 where that can be said.
+void serve_http_look(serve_http *http);
+
+// Takes no further connections, and answers further requests with 503.
+void serve_http_stop(serve_http *http);
+
+// Waits until the answers that are there have gone out, for `seconds` at most, and ends all connections. The queue must
+// be closed.
+void serve_http_close(serve_http **http, double seconds);
+
+#endif

@@ -1,0 +1,234 @@
+#include "serve/serve_models.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "serve/serve_answer.h"
+#include "tarn/checkpoint.h"
+#include "tarn/config.h"
+
+double serve_seconds(void) {
+  struct timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+// --- opening ---------------------------------------------------------------------------------------------------------
+
+static tarn_status find_uses(serve_models *m) {
+  tarn_checkpoint_info *info;
+  tarn_config *config = NULL;
+  tarn_status status = tarn_checkpoint_info_open(&info, m->options.path);
+  if (status == TARN_STATUS_OK)
+    status = tarn_config_parse(&config, m->options.path, info->config, strlen(info->config), NULL, 0);
+  if (status == TARN_STATUS_OK) {
+    const tarn_task task = config->model.task;
+    m->beam = m->options.beam > 0 ? m->options.beam : config->translate.beam;
+    m->uses[SERVE_TRANSLATE] = task == TARN_TASK_TRANSLATION;
+    m->uses[SERVE_SCORE] = task == TARN_TASK_LANGUAGE_MODEL || task == TARN_TASK_MASKED_LANGUAGE_MODEL;
+    m->uses[SERVE_GENERATE] = task == TARN_TASK_LANGUAGE_MODEL;
+    m->uses[SERVE_CLASSIFY] = task == TARN_TASK_CLASSIFICATION || task == TARN_TASK_REGRESSION;
+  }
+  tarn_config_close(&config);
+  tarn_checkpoint_info_close(&info);
+  return status;
+}
+
+// A request may have all hypotheses of the beam.
+static tarn_status open_translator(serve_models *m) {
+  const serve_models_options *o = &m->options;
+  tarn_translator_options options;
+  tarn_translator_default(&options);
+  options.beam = options.n_best = m->beam;
+  options.precision = o->precision;
+  options.overlong = o->overlong;
+  options.threads = o->threads;
+  return tarn_translator_open(&m->translator, o->path, &options);
+}
+
+static tarn_status open_lm(serve_models *m) {
+  tarn_lm_options options;
+  tarn_lm_default(&options);
+  options.precision = m->options.precision;
+  options.overlong = m->options.overlong;
+  options.threads = m->options.threads;
+  return tarn_lm_open(&m->lm, m->options.path, &options);
+}
+
+static tarn_status open_generator(serve_models *m) {
+  tarn_generator_options options;
+  tarn_generator_default(&options);
+  options.precision = m->options.precision;
+  options.threads = m->options.threads;
+  return tarn_generator_open(&m->generator, m->options.path, &options);
+}
+
+static tarn_status open_classifier(serve_models *m) {
+  tarn_classify_options options;
+  tarn_classify_default(&options);
+  options.precision = m->options.precision;
+  options.overlong = m->options.overlong;
+  options.threads = m->options.threads;
+  return tarn_classifier_open(&m->classifier, m->options.path, &options);
+}
+
+tarn_status serve_models_start(void *models) {
+  serve_models *m = models;
+  tarn_status status = find_uses(m);
+  if (status == TARN_STATUS_OK && m->uses[SERVE_TRANSLATE]) status = open_translator(m);
+  if (status == TARN_STATUS_OK && m->uses[SERVE_SCORE]) status = open_lm(m);
+  if (status == TARN_STATUS_OK && m->uses[SERVE_GENERATE]) status = open_generator(m);
+  if (status == TARN_STATUS_OK && m->uses[SERVE_CLASSIFY]) status = open_classifier(m);
+  return status;
+}
+
+void serve_models_close(serve_models *models) {
+  tarn_translator_close(&models->translator);
+  tarn_lm_close(&models->lm);
+  tarn_generator_close(&models->generator);
+  tarn_classifier_close(&models->classifier);
+  free(models->texts);
+  free(models->lengths);
+  free(models->results);
+}
+
+// --- batches ---------------------------------------------------------------------------------------------------------
+
+// Room for `count` texts, and results of `size` bytes each.
+static bool make_room(serve_models *m, size_t count, size_t size) {
+  if (count > m->texts_room) {
+    const char **texts = realloc(m->texts, 2 * count * sizeof *texts);
+    if (texts) m->texts = texts;
+    size_t *lengths = realloc(m->lengths, 2 * count * sizeof *lengths);
+    if (lengths) m->lengths = lengths;
+    if (!texts || !lengths) return false;
+    m->texts_room = 2 * count;
+  }
+  if (count * size > m->results_bytes) {
+    void *results = realloc(m->results, 2 * count * size);
+    if (!results) return false;
+    m->results = results;
+    m->results_bytes = 2 * count * size;
+  }
+  memset(m->results, 0, count * size);
+  return true;
+}
+
+typedef struct classifying {
+  serve_models *models;
+  json_t **answers;
+} classifying;
+
+static tarn_status note_label(void *user, int64_t number, const tarn_classify_result *result) {
+  classifying *c = user;
+  c->answers[number - 1] = serve_answer_label(c->models->classifier, result);
+  return TARN_STATUS_OK;
+}
+
+// Computes the texts: m->results has what came out of each.
+static tarn_status compute(serve_models *m, const serve_request *first, size_t texts) {
+  classifying labels = {m, m->results};
+  tarn_status status;
+  switch (first->use) {
+    case SERVE_TRANSLATE:
+      return tarn_translator_lines(m->translator, m->results, m->texts, m->lengths, texts);
+    case SERVE_SCORE:
+      return tarn_lm_score(m->lm, m->results, m->texts, m->lengths, texts);
+    case SERVE_GENERATE:
+      status = tarn_generator_set(m->generator, &first->generation);
+      if (status != TARN_STATUS_OK) return status;
+      return tarn_generator_lines(m->generator, m->results, m->texts, m->lengths, texts);
+    default:
+      break;
+  }
+  status = tarn_classifier_lines(m->classifier, m->texts, m->lengths, texts, note_label, &labels);
+  for (size_t i = 0; status != TARN_STATUS_OK && i < texts; i++) json_decref(labels.answers[i]);
+  return status;
+}
+
+static size_t result_size(serve_use use) {
+  const size_t sizes[SERVE_USES] = {sizeof(tarn_translate_result), sizeof(tarn_lm_line), sizeof(tarn_generator_result),
+                                    sizeof(json_t *)};
+  return sizes[use];
+}
+
+// The answer of a request whose texts were those from `from` on.
+static void answer(serve_models *m, serve_request *r, size_t from) {
+  json_t *object = NULL;
+  switch (r->use) {
+    case SERVE_TRANSLATE:
+      object = serve_answer_translations(r, m->translator, m->results, from);
+      break;
+    case SERVE_SCORE:
+      object = serve_answer_scores(r, m->lm, (const tarn_lm_line *)m->results + from);
+      break;
+    case SERVE_GENERATE:
+      object = serve_answer_texts(r, m->generator, (const tarn_generator_result *)m->results + from);
+      break;
+    default:
+      object = serve_answer_labels(r, (json_t **)m->results + from);
+      break;
+  }
+  serve_request_answer(r, object);
+}
+
+// Computes the texts of some requests together. False: it failed, and nobody has an answer.
+static bool run_together(serve_models *m, serve_request *const *requests, size_t count, tarn_status *status) {
+  size_t texts = 0, at = 0;
+  int64_t source = 0, target = 0;
+  for (size_t i = 0; i < count; i++) texts += requests[i]->count;
+  const double begin = serve_seconds();
+  *status = TARN_STATUS_MEMORY;
+  if (!make_room(m, texts, result_size(requests[0]->use))) return false;
+  for (size_t i = 0; i < count; i++) {
+    memcpy(m->texts + at, requests[i]->texts, requests[i]->count * sizeof *m->texts);
+    memcpy(m->lengths + at, requests[i]->lengths, requests[i]->count * sizeof *m->lengths);
+    at += requests[i]->count;
+  }
+  *status = compute(m, requests[0], texts);
+  if (*status != TARN_STATUS_OK) return false;
+  at = 0;
+  for (size_t i = 0; i < count; i++) {
+    answer(m, requests[i], at);
+    at += requests[i]->count;
+    source += requests[i]->source_tokens;
+    target += requests[i]->target_tokens;
+  }
+  serve_metrics_batch(m->metrics, (int64_t)texts, serve_seconds() - begin, source, target);
+  for (size_t i = 0; i < count; i++) m->done(requests[i]);
+  return true;
+}
+
+static void run(serve_models *m, serve_request *const *requests, size_t count) {
+  tarn_status status;
+  if (run_together(m, requests, count, &status)) return;
+  if (count > 1) {  // the fault of one of them is not to be that of the others
+    for (size_t i = 0; i < count; i++) run(m, &requests[i], 1);
+    return;
+  }
+  const bool refused = status == TARN_STATUS_DATA || status == TARN_STATUS_USAGE;
+  serve_request_refuse(requests[0], refused ? 422 : 500, "%s",
+                       *tarn_error_message() ? tarn_error_message() : tarn_status_text(status));
+  m->done(requests[0]);
+}
+
+void serve_models_work(void *models, void *const *requests, size_t count) {
+  serve_models *m = models;
+  serve_request *const *all = (serve_request *const *)requests;
+  serve_request *alive[SERVE_MODELS_BATCH];
+  size_t living = 0;
+  const double now = serve_seconds();
+  for (size_t i = 0; i < count; i++) {
+    if (all[i]->deadline >= now) {
+      alive[living++] = all[i];
+    } else {
+      serve_request_refuse(all[i], 503, "the time was over before the request had its turn");
+      m->done(all[i]);
+    }
+    if (living == sizeof alive / sizeof *alive || (i + 1 == count && living > 0)) {
+      run(m, alive, living);
+      living = 0;
+    }
+  }
+}

@@ -1,0 +1,292 @@
+#include "serve/serve_request.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "json_output.h"
+#include "tarn/text.h"
+
+enum { MOST_CONTINUATIONS = 64 };
+
+const char *serve_use_word(serve_use use) {
+  static const char *const words[SERVE_USES] = {"translate", "score", "generate", "classify"};
+  return words[use];
+}
+
+static void set_answer(serve_request *request, int code, json_t *object) {
+  static const char out_of_memory[] = "{\"error\":\"there is not enough memory\"}";
+  free(request->answer);
+  request->answer = object ? json_dumps(object, JSON_COMPACT) : NULL;
+  json_decref(object);
+  request->code = request->answer ? code : 500;
+  if (!request->answer) request->answer = strdup(out_of_memory);
+  request->answer_size = request->answer ? strlen(request->answer) : 0;
+}
+
+void serve_request_refuse(serve_request *request, int code, const char *format, ...) {
+  char line[1024];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(line, sizeof line, format, args);
+  va_end(args);
+  json_t *object = json_object();
+  if (object && json_object_set_new(object, "error", json_output_text(line)) != 0) {
+    json_decref(object);
+    object = NULL;
+  }
+  set_answer(request, code, object);
+}
+
+void serve_request_answer(serve_request *request, json_t *object) { set_answer(request, 200, object); }
+
+void serve_request_close(serve_request *request) {
+  json_decref(request->body);
+  free(request->texts);
+  free(request->lengths);
+  free(request->pairs);
+  free(request->answer);
+  *request = (serve_request){0};
+}
+
+bool serve_request_together(void *user, const void *first, const void *other) {
+  const serve_request *a = first, *b = other;
+  (void)user;
+  if (a->use != b->use) return false;
+  if (a->use != SERVE_GENERATE) return true;
+  const tarn_generator_options *x = &a->generation, *y = &b->generation;
+  return x->method == y->method && x->max_tokens == y->max_tokens && x->min_tokens == y->min_tokens &&
+         x->number == y->number && x->beam == y->beam && x->length_penalty == y->length_penalty &&
+         x->temperature == y->temperature && x->top_k == y->top_k && x->top_p == y->top_p && x->seed == y->seed;
+}
+
+// --- keys ------------------------------------------------------------------------------------------------------------
+
+typedef enum key_type { TEXTS, PAIRS, FLAG, WHOLE, REAL, METHOD } key_type;
+
+typedef struct key {
+  const char *name;
+  key_type type;
+  unsigned uses;  // a bit for each
+  void *value;    // bool, int64_t, double
+  double low, high;
+} key;
+
+enum { ANY = 15, KEYS = 14 };
+#define USE(use) (1u << SERVE_##use)
+
+// Checks a value and takes it.
+static bool read_key(serve_request *request, const key *k, const json_t *value) {
+  static const char *const methods[TARN_GENERATOR_METHOD_COUNT] = {"greedy", "beam", "sample"};
+  const double number = json_number_value(value);
+  switch (k->type) {
+    case TEXTS:
+    case PAIRS:
+      return true;  // read together
+    case FLAG:
+      *(bool *)k->value = json_is_true(value);
+      if (json_is_boolean(value)) return true;
+      serve_request_refuse(request, 400, "\"%s\" must be true or false", k->name);
+      return false;
+    case WHOLE:
+      *(int64_t *)k->value = (int64_t)json_integer_value(value);
+      if (json_is_integer(value) && number >= k->low && number <= k->high) return true;
+      serve_request_refuse(request, 400, "\"%s\" must be a whole number from %.0f to %.0f", k->name, k->low, k->high);
+      return false;
+    case REAL:
+      *(double *)k->value = number;
+      if (json_is_number(value) && number >= k->low && number <= k->high) return true;
+      serve_request_refuse(request, 400, "\"%s\" must be a number from %g to %g", k->name, k->low, k->high);
+      return false;
+    case METHOD:
+      for (int i = 0; json_is_string(value) && i < TARN_GENERATOR_METHOD_COUNT; i++) {
+        if (strcmp(json_string_value(value), methods[i]) != 0) continue;
+        request->generation.method = (tarn_generator_method)i;
+        return true;
+      }
+      serve_request_refuse(request, 400, "\"%s\" must be \"greedy\", \"beam\" or \"sample\"", k->name);
+      return false;
+  }
+  return false;
+}
+
+static bool read_keys(serve_request *request, const key keys[KEYS]) {
+  const char *name;
+  json_t *value;
+  json_object_foreach(request->body, name, value) {
+    const char *names[KEYS];
+    size_t count = 0, at = KEYS;
+    for (size_t i = 0; i < KEYS; i++) {
+      if (!(keys[i].uses & 1u << request->use)) continue;
+      names[count++] = keys[i].name;
+      if (strcmp(keys[i].name, name) == 0) at = i;
+    }
+    if (at == KEYS) {
+      const char *nearest = tarn_text_nearest(name, names, count);
+      serve_request_refuse(request, 400, "/%s knows no \"%.60s\"%s%s%s", serve_use_word(request->use), name,
+                           nearest ? "; did you mean \"" : "", nearest ? nearest : "", nearest ? "\"?" : "");
+      return false;
+    }
+    if (!read_key(request, &keys[at], value)) return false;
+  }
+  return true;
+}
+
+// --- texts -----------------------------------------------------------------------------------------------------------
+
+static bool check_text(serve_request *request, const json_t *text, const char *name, const serve_limits *limits) {
+  if (!json_is_string(text)) {
+    serve_request_refuse(request, 400, "\"%s\" must be a string, or an array of strings", name);
+    return false;
+  }
+  if ((int64_t)json_string_length(text) > limits->text_bytes) {
+    serve_request_refuse(request, 413, "a text has %zu bytes, and at most %lld are taken", json_string_length(text),
+                         (long long)limits->text_bytes);
+    return false;
+  }
+  return true;
+}
+
+static const json_t *text_at(const json_t *texts, size_t index) {
+  return json_is_array(texts) ? json_array_get(texts, index) : texts;
+}
+
+// The texts of classification with a second sentence each, behind a tab.
+static bool join_pairs(serve_request *request, const json_t *texts, const json_t *pairs, const serve_limits *limits) {
+  size_t size = 0;
+  if (json_is_array(texts) != json_is_array(pairs) ||
+      (json_is_array(pairs) && json_array_size(pairs) != request->count)) {
+    serve_request_refuse(request, 400, "\"pair\" must have as many strings as \"text\"");
+    return false;
+  }
+  for (size_t i = 0; i < request->count; i++) {
+    if (!check_text(request, text_at(pairs, i), "pair", limits)) return false;
+    size += request->lengths[i] + json_string_length(text_at(pairs, i)) + 2;
+  }
+  char *at = request->pairs = malloc(size + 1);
+  if (!at) {
+    serve_request_answer(request, NULL);
+    return false;
+  }
+  for (size_t i = 0; i < request->count; i++) {
+    const json_t *pair = text_at(pairs, i);
+    const size_t first = request->lengths[i], second = json_string_length(pair);
+    memcpy(at, request->texts[i], first);
+    at[first] = '\t';
+    memcpy(at + first + 1, json_string_value(pair), second);
+    request->texts[i] = at;
+    request->lengths[i] = first + 1 + second;
+    at += first + 1 + second;
+    *at++ = '\0';
+  }
+  return true;
+}
+
+static bool read_texts(serve_request *request, const serve_limits *limits) {
+  const json_t *texts = json_object_get(request->body, "text"), *pairs = json_object_get(request->body, "pair");
+  request->count = json_is_array(texts) ? json_array_size(texts) : 1;
+  if (request->count == 0) {
+    serve_request_refuse(request, 400, "\"text\" has no string");
+    return false;
+  }
+  if ((int64_t)request->count > limits->texts) {
+    serve_request_refuse(request, 413, "%zu texts, and a request may have %lld", request->count,
+                         (long long)limits->texts);
+    return false;
+  }
+  request->texts = malloc(request->count * sizeof *request->texts);
+  request->lengths = malloc(request->count * sizeof *request->lengths);
+  if (!request->texts || !request->lengths) {
+    serve_request_answer(request, NULL);
+    return false;
+  }
+  for (size_t i = 0; i < request->count; i++) {
+    const json_t *text = text_at(texts, i);
+    if (!check_text(request, text, "text", limits)) return false;
+    request->texts[i] = json_string_value(text);
+    request->lengths[i] = json_string_length(text);
+    if (request->use == SERVE_CLASSIFY && strchr(request->texts[i], '\t')) {
+      serve_request_refuse(request, 400, "\"text\" has a tab; the second sentences of pairs go into \"pair\"");
+      return false;
+    }
+  }
+  if (pairs && !join_pairs(request, texts, pairs, limits)) return false;
+  for (size_t i = 0; i < request->count; i++) request->bytes += request->lengths[i];
+  return true;
+}
+
+// --- all -------------------------------------------------------------------------------------------------------------
+
+// What the keys say together.
+static bool check_generation(serve_request *request, const serve_limits *limits) {
+  const tarn_generator_options *o = &request->generation;
+  const int64_t most = o->method == TARN_GENERATOR_METHOD_SAMPLE ? MOST_CONTINUATIONS
+                       : o->method == TARN_GENERATOR_METHOD_BEAM ? o->beam
+                                                                 : 1;
+  const int64_t width = o->method == TARN_GENERATOR_METHOD_BEAM ? o->beam : o->number;
+  if (o->number > most)
+    serve_request_refuse(request, 400, "\"number\" may be at most %lld with this method%s", (long long)most,
+                         o->method == TARN_GENERATOR_METHOD_GREEDY ? " (there are \"beam\" and \"sample\")" : "");
+  else if (o->min_tokens > o->max_tokens)
+    serve_request_refuse(request, 400, "\"min_tokens\" is larger than \"max_tokens\"");
+  else if ((int64_t)request->count * width > limits->tokens / o->max_tokens)
+    serve_request_refuse(request, 413,
+                         "%zu texts with %lld continuations of up to %lld tokens are more than %lld tokens",
+                         request->count, (long long)width, (long long)o->max_tokens, (long long)limits->tokens);
+  else
+    return true;
+  return false;
+}
+
+static bool read_object(serve_request *request, const serve_limits *limits) {
+  tarn_generator_options *g = &request->generation;
+  const double seeds = 9007199254740992.0;  // 2^53: what JSON's numbers are in most programs
+  int64_t seed = 1;
+  const key keys[KEYS] = {
+      {"text", TEXTS, ANY, NULL, 0, 0},
+      {"pair", PAIRS, USE(CLASSIFY), NULL, 0, 0},
+      {"tokens", FLAG, USE(TRANSLATE) | USE(SCORE) | USE(GENERATE), &request->tokens, 0, 0},
+      {"n_best", WHOLE, USE(TRANSLATE), &request->n_best, 1, (double)limits->n_best},
+      {"method", METHOD, USE(GENERATE), NULL, 0, 0},
+      {"max_tokens", WHOLE, USE(GENERATE), &g->max_tokens, 1, (double)limits->tokens},
+      {"min_tokens", WHOLE, USE(GENERATE), &g->min_tokens, 0, (double)limits->tokens},
+      {"number", WHOLE, USE(GENERATE), &g->number, 1, MOST_CONTINUATIONS},
+      {"beam", WHOLE, USE(GENERATE), &g->beam, 1, MOST_CONTINUATIONS},
+      {"length_penalty", REAL, USE(GENERATE), &g->length_penalty, -10, 10},
+      {"temperature", REAL, USE(GENERATE), &g->temperature, 1e-3, 1e3},
+      {"top_k", WHOLE, USE(GENERATE), &g->top_k, 0, 1e9},
+      {"top_p", REAL, USE(GENERATE), &g->top_p, 1e-6, 1},
+      {"seed", WHOLE, USE(GENERATE), &seed, 0, seeds},
+  };
+  if (!json_is_object(request->body)) {
+    serve_request_refuse(request, 400, "the body must be a JSON object");
+    return false;
+  }
+  if (!json_object_get(request->body, "text")) {
+    serve_request_refuse(request, 400, "\"text\" is missing");
+    return false;
+  }
+  if (!read_keys(request, keys)) return false;
+  g->seed = (uint64_t)seed;
+  return read_texts(request, limits) && (request->use != SERVE_GENERATE || check_generation(request, limits));
+}
+
+bool serve_request_read(serve_request *request, const char *bytes, size_t size, const serve_limits *limits) {
+  json_error_t error;
+  request->n_best = 1;
+  tarn_generator_default(&request->generation);
+  if (request->generation.max_tokens > limits->tokens) request->generation.max_tokens = limits->tokens;
+  request->body = json_loadb(bytes, size, JSON_REJECT_DUPLICATES, &error);
+  if (!request->body && json_error_code(&error) == json_error_out_of_memory) {
+    serve_request_answer(request, NULL);
+    return false;
+  }
+  if (!request->body) {
+    serve_request_refuse(request, 400, "the body is no JSON: line %d, column %d: %s", error.line, error.column,
+                         error.text);
+    return false;
+  }
+  return read_object(request, limits);
+}

@@ -1,0 +1,59 @@
+// A request to a model: what the JSON of its body asks for, and the answer that it gets.
+#ifndef TARN_TOOLS_SERVE_REQUEST_H
+#define TARN_TOOLS_SERVE_REQUEST_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tarn/generate.h"
+
+typedef enum serve_use { SERVE_TRANSLATE, SERVE_SCORE, SERVE_GENERATE, SERVE_CLASSIFY, SERVE_USES } serve_use;
+
+// "translate", "score", "generate", "classify".
+const char *serve_use_word(serve_use use);
+
+// What a request may ask for.
+typedef struct serve_limits {
+  int64_t texts;       // texts of a request
+  int64_t text_bytes;  // of one text
+  int64_t tokens;      // tokens that a request for generation may ask for, of all continuations together
+  int64_t n_best;      // translations of a text
+} serve_limits;
+
+typedef struct serve_request {
+  serve_use use;
+  json_t *body;        // what `texts` point into, but for pairs
+  const char **texts;  // [count]
+  size_t *lengths;     // [count]
+  size_t count, bytes;
+  char *pairs;     // sentences with a tab between them
+  bool tokens;     // the answer is to have the tokens
+  int64_t n_best;  // translations of a text
+  tarn_generator_options generation;
+  double deadline;  // seconds of the monotonic clock; behind it nobody works on the request any more
+  // The answer.
+  int code;      // of HTTP; 0: none yet
+  char *answer;  // JSON, of malloc()
+  size_t answer_size;
+  int64_t source_tokens, target_tokens;  // read and written by the model
+} serve_request;
+
+// Reads a body for request->use. False: it was refused, and the request has its answer: 400 for what is no JSON or asks
+// for what there is not, 413 for texts that are too many or too long, 500 where memory ends.
+bool serve_request_read(serve_request *request, const char *bytes, size_t size, const serve_limits *limits);
+
+// Whether two requests can be computed together: they ask for the same of the same model.
+bool serve_request_together(void *user, const void *first, const void *other);
+
+// Makes {"error": ...} the answer.
+void serve_request_refuse(serve_request *request, int code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+// Makes an object the answer with code 200, or 500 where it is NULL for want of memory. Takes the object over.
+void serve_request_answer(serve_request *request, json_t *object);
+
+void serve_request_close(serve_request *request);
+
+#endif
