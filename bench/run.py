@@ -23,6 +23,7 @@ import language
 import masked
 import peak
 import peers
+import serving
 import threads
 import training
 import translation
@@ -34,7 +35,7 @@ from tables import print_table
 # A group is a module with NAMES, measure(context, names), which gives {name: entry}, and table(entries).
 GROUPS = {"peak": peak, "training": training, "language": language, "masked": masked, "labelled": labelled, "characters": characters,
           "freezing": freezing, "threads": threads,
-          "translation": translation, "kernels": kernels, "growth": growth}
+          "translation": translation, "serving": serving, "kernels": kernels, "growth": growth}
 
 
 class Context:
