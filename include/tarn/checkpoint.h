@@ -13,6 +13,7 @@
 #include "tarn/config.h"
 #include "tarn/export.h"
 #include "tarn/status.h"
+#include "tarn/vocab.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -83,6 +84,10 @@ typedef struct tarn_checkpoint_info {
 // Reads and checks a file or a run directory's; frozen values are not computed. Fails with DATA, IO or MEMORY.
 TARN_API tarn_status tarn_checkpoint_info_open(tarn_checkpoint_info **info, const char *path) TARN_CHECKED;
 TARN_API void tarn_checkpoint_info_close(tarn_checkpoint_info **info);
+
+// The vocabularies that a file or a run directory's has within itself, for the caller to close; *target is NULL where
+// one serves both sides. Fails with DATA, IO or MEMORY.
+TARN_API tarn_status tarn_checkpoint_vocabs(tarn_vocab **source, tarn_vocab **target, const char *path) TARN_CHECKED;
 
 // Writes the mean of the trained parameters of `count` checkpoints of one training, as a checkpoint without the
 // optimiser's state. Fails with USAGE (no path), DATA unless their descriptions, vocabularies and frozen weights are

@@ -184,3 +184,21 @@ void tarn_checkpoint_info_close(tarn_checkpoint_info **info) {
   tarn__free(*info);
   *info = NULL;
 }
+
+tarn_status tarn_checkpoint_vocabs(tarn_vocab **source, tarn_vocab **target, const char *path) {
+  char *found;
+  tarn__checkpoint_file file;
+  *source = *target = NULL;
+  TARN_TRY(tarn__checkpoint_find(&found, path));
+  tarn_status status = tarn__checkpoint_file_open(&file, found);
+  tarn__free(found);
+  TARN_TRY(status);
+  status = tarn__map_judge(&file.tensors.map, tarn__checkpoint_file_vocabs(&file, source, target));
+  if (status != TARN_STATUS_OK) {
+    if (*target != *source) tarn_vocab_close(target);
+    tarn_vocab_close(source);
+  }
+  if (*target == *source) *target = NULL;
+  tarn__checkpoint_file_close(&file);
+  return status;
+}

@@ -82,6 +82,23 @@ static void comes_back(void **state) {
   comes_back_in(TARN__F64);
 }
 
+// The vocabularies within a file, for those who use nothing else of it.
+static void gives_its_vocabularies(void **state) {
+  (void)state;
+  save("c", 3, 17, 0);
+  tarn_vocab *source, *target;
+  tarn_checkpoint_info *info;
+  assert_int_equal(tarn_checkpoint_info_open(&info, "c"), TARN_STATUS_OK);
+  assert_int_equal(tarn_checkpoint_vocabs(&source, &target, "c"), TARN_STATUS_OK);
+  assert_true(info->joint_vocab);
+  assert_int_equal(tarn_vocab_size(source), info->source_vocab);
+  assert_null(target);
+  tarn_vocab_close(&source);
+  tarn_checkpoint_info_close(&info);
+  assert_int_equal(tarn_checkpoint_vocabs(&source, &target, "nowhere"), TARN_STATUS_IO);
+  assert_true(!source && !target);
+}
+
 static void stores_no_frozen_byte(void **state) {
   (void)state;
   save("c", 3, 17, 0);
@@ -526,6 +543,7 @@ static void survives_lack_of_memory(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(comes_back),
+                                     cmocka_unit_test(gives_its_vocabularies),
                                      cmocka_unit_test(stores_no_frozen_byte),
                                      cmocka_unit_test(sees_every_flipped_bit),
                                      cmocka_unit_test(refuses_what_does_not_fit),

@@ -317,6 +317,61 @@ static void is_deterministic_and_saved_whole(void **state) {
   tarn_series_close(&s);
 }
 
+// The states of the reservoir alone, and the regression of the next rows on them, are what a training makes of the same
+// options, to the bit; states that come in pieces are those of the whole.
+static void a_reservoir_alone_is_the_one_of_a_training(void **state) {
+  (void)state;
+  enum { ROWS = 300, WARMUP = 20 };
+  tarn_series *s = mackey_glass(ROWS), *forecast;
+  tarn_esn_options options = small();
+  tarn_esn *esn;
+  tarn_reservoir *reservoir;
+  options.standardize = false;
+  options.warmup = WARMUP;
+  must(tarn_esn_train(&esn, s, ROWS, &options));
+  must(tarn_reservoir_open(&reservoir, 1, &options));
+  const int64_t n = tarn_reservoir_units(reservoir);
+  assert_int_equal(n, options.units);
+  const size_t cells = (size_t)n * ROWS;
+  double *states = calloc(2 * cells + (size_t)(n * n) + 4 * (size_t)n, sizeof *states);
+  double *pieces = states + cells, *w = pieces + cells, *win = w + n * n, *bias = win + n, *weights = bias + n;
+  double *last = weights + n, intercept, used;
+  must(tarn_reservoir_states(reservoir, states, NULL, s->values, ROWS));
+  must(tarn_reservoir_states(reservoir, pieces, last, s->values, 7));
+  must(tarn_reservoir_states(reservoir, pieces + 7 * n, last, s->values + 7, ROWS - 7));
+  assert_memory_equal(pieces, states, cells * sizeof *states);
+  assert_memory_equal(last, states + (ROWS - 1) * n, (size_t)n * sizeof *states);
+  must(tarn_ridge_regress(weights, &intercept, &used, states + WARMUP * n, s->values + WARMUP + 1, ROWS - 1 - WARMUP, n,
+                          1, options.ridge));
+  assert_memory_equal(weights, esn->wout, (size_t)n * sizeof *weights);
+  assert_true(intercept == esn->readout[0] && used == esn->info.ridge);
+  must(tarn_esn_forecast(esn, &forecast, s, ROWS, 1, TARN_FORECAST_ONE_STEP));
+  double sum = intercept;
+  for (int64_t i = 0; i < n; i++) sum += last[i] * weights[i];
+  assert_true(sum == forecast->values[0]);
+  tarn_reservoir_matrices(reservoir, w, win, bias);
+  assert_memory_equal(win, esn->win, (size_t)n * sizeof *win);
+  assert_memory_equal(bias, esn->bias, (size_t)n * sizeof *bias);
+  int64_t edges = 0;
+  for (int64_t i = 0; i < n * n; i++) edges += w[i] != 0;
+  assert_int_equal(edges, esn->info.edges);
+  s->values[3] = NAN;
+  refused(tarn_reservoir_states(reservoir, states, NULL, s->values, 10), TARN_STATUS_NUMERIC, "after row 3");
+  refused(tarn_ridge_regress(weights, &intercept, &used, states, s->values, 10, n, 1, 0), TARN_STATUS_NUMERIC, "");
+  refused(tarn_ridge_regress(weights, &intercept, &used, states, s->values, 0, n, 1, 1), TARN_STATUS_USAGE,
+          "0 samples");
+  refused(tarn_ridge_regress(weights, &intercept, &used, states, s->values, 10, n, 1, -1), TARN_STATUS_USAGE, "ridge");
+  tarn_reservoir_close(&reservoir);
+  refused(tarn_reservoir_open(&reservoir, 0, &options), TARN_STATUS_USAGE, "0 columns");
+  options.units = 0;
+  refused(tarn_reservoir_open(&reservoir, 1, &options), TARN_STATUS_USAGE, "units");
+  assert_null(reservoir);
+  free(states);
+  tarn_series_close(&forecast);
+  tarn_esn_close(&esn);
+  tarn_series_close(&s);
+}
+
 static void refuse_options(const tarn_series *s, const tarn_esn_options *options, tarn_status status,
                            const char *text) {
   tarn_esn *esn;
@@ -515,6 +570,7 @@ int main(void) {
       cmocka_unit_test(ridge_grows),
       cmocka_unit_test(learns_mackey_glass),
       cmocka_unit_test(is_deterministic_and_saved_whole),
+      cmocka_unit_test(a_reservoir_alone_is_the_one_of_a_training),
       cmocka_unit_test(refuses_networks),
       cmocka_unit_test(errors_are_divided_by_the_variance_of_the_rows_compared),
       cmocka_unit_test(refuses_other_columns),
