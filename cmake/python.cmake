@@ -1,0 +1,36 @@
+# The Python package: python/tarn, with libtarn.so and the interface that python/make_binding.py makes of the headers. In
+# build/PRESET/python it is whole, for its tests; a wheel of it is made by pyproject.toml (docs/python.md).
+set(TARN_PYTHON python3 CACHE STRING "the Python that makes and tests the package: needs pycparser, NumPy and pytest")
+if(DEFINED SKBUILD)  # a wheel is built
+  set(TARN_PYTHON ${Python3_EXECUTABLE})
+endif()
+execute_process(COMMAND ${TARN_PYTHON} -c "import sys, pycparser; print(sys.version.split()[0])"
+  OUTPUT_VARIABLE TARN_PYTHON_VERSION OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET RESULT_VARIABLE failed)
+if(DEFINED SKBUILD AND NOT failed EQUAL 0)
+  message(FATAL_ERROR "${TARN_PYTHON} does not find pycparser")
+elseif(NOT failed EQUAL 0)
+  set(TARN_PYTHON_STATE "not built: ${TARN_PYTHON} does not find pycparser")
+  return()
+endif()
+set(TARN_PYTHON_STATE "${TARN_PYTHON} ${TARN_PYTHON_VERSION}")
+
+set(package ${PROJECT_BINARY_DIR}/python/tarn)
+file(MAKE_DIRECTORY ${package})
+file(GLOB headers CONFIGURE_DEPENDS include/tarn/*.h)
+add_custom_command(OUTPUT ${package}/_binding.py
+  COMMAND ${TARN_PYTHON} python/make_binding.py ${CMAKE_C_COMPILER} include ${PROJECT_VERSION} ${package}/_binding.py
+  DEPENDS python/make_binding.py ${headers}
+  WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} COMMENT "Writing the interface of the Python package" VERBATIM)
+add_custom_target(tarn_python ALL DEPENDS ${package}/_binding.py)
+add_dependencies(tarn_python tarn_shared)
+if(DEFINED SKBUILD)
+  install(PROGRAMS $<TARGET_FILE:tarn_shared> DESTINATION tarn RENAME libtarn.so COMPONENT python)
+  install(FILES ${package}/_binding.py DESTINATION tarn COMPONENT python)
+else()
+  file(GLOB modules CONFIGURE_DEPENDS python/tarn/*.py python/tarn/py.typed)
+  foreach(module ${modules})
+    get_filename_component(name ${module} NAME)
+    file(CREATE_LINK ${module} ${package}/${name} SYMBOLIC)
+  endforeach()
+  file(CREATE_LINK ${PROJECT_BINARY_DIR}/libtarn.so ${package}/libtarn.so SYMBOLIC)
+endif()

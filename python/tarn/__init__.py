@@ -1,0 +1,64 @@
+"""tarn: translation and language models in which layers can be random, frozen and shared, on a plain CPU.
+
+    import tarn
+
+    tarn.train("model.yaml", "runs/model", callback=lambda event: event.kind == "update" and event.loss < 1)
+    with tarn.Run("runs/model") as run:
+        print(run.translate(["Ein Hund läuft."]))
+
+The library is libtarn.so, which lies beside this package. docs/python.md has more.
+"""
+
+from ._library import build_info, version
+from .data import prepare, prepare_labelled, write_corpus
+from .errors import (
+    BusyError,
+    DataError,
+    FileError,
+    InternalError,
+    NumericError,
+    OutOfMemoryError,
+    StoppedError,
+    TarnError,
+    UnsupportedError,
+    UsageError,
+)
+from .results import Comparison, Records, Results, results
+from .run import Generated, Hypothesis, Label, Run, Score
+from .training import Event, Trained, to_yaml, train, train_seeds
+from .vocabulary import Vocabulary
+
+__version__ = version()
+
+__all__ = [
+    "BusyError",
+    "Comparison",
+    "DataError",
+    "Event",
+    "FileError",
+    "Generated",
+    "Hypothesis",
+    "InternalError",
+    "Label",
+    "NumericError",
+    "OutOfMemoryError",
+    "Records",
+    "Results",
+    "Run",
+    "Score",
+    "StoppedError",
+    "TarnError",
+    "Trained",
+    "UnsupportedError",
+    "UsageError",
+    "Vocabulary",
+    "build_info",
+    "prepare",
+    "prepare_labelled",
+    "results",
+    "to_yaml",
+    "train",
+    "train_seeds",
+    "version",
+    "write_corpus",
+]

@@ -1,0 +1,262 @@
+"""Finds libtarn.so, and calls it.
+
+Everything is computed on one thread of the package's own, the worker. The library keeps a pool of threads and the line
+of text of a failure for each thread that calls it, and lets denormal numbers be zero on it; so neither a pool of every
+thread of the caller's, nor a change in how their own numbers are computed, comes of it. Who waits for the worker has
+given the interpreter's lock away, and sees an interrupt at once.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+import os
+import queue
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+from . import errors
+
+try:
+    from . import _binding as c
+except ModuleNotFoundError:
+    raise ImportError(f"tarn: {__file__} was not installed: its _binding.py is made with the library", name="tarn") from None
+
+T = TypeVar("T")
+Text = str | bytes
+PathLike = str | os.PathLike[str]
+
+log = logging.getLogger("tarn")
+
+
+def _where() -> Path:
+    """The library that came with the package, or the one that TARN_LIBRARY names."""
+    named = os.environ.get("TARN_LIBRARY")
+    return Path(named) if named else Path(__file__).parent / "libtarn.so"
+
+
+def _open() -> Any:
+    path = _where()
+    if not path.exists():
+        raise ImportError(
+            f"tarn: the library {path} is missing; install the package anew, or name the library of this version "
+            "in TARN_LIBRARY",
+            name="tarn",
+            path=str(path),
+        )
+    # As the program does: threads that wait for others spin for a short while only. Of no effect where another package
+    # has already begun to use OpenMP.
+    if "OMP_WAIT_POLICY" not in os.environ:
+        os.environ.setdefault("GOMP_SPINCOUNT", "20000")
+    try:
+        library = ctypes.CDLL(str(path))
+        library.tarn_version.restype = ctypes.c_char_p
+    except (OSError, AttributeError) as error:
+        raise ImportError(f"tarn: {path} cannot be used: {error}", name="tarn", path=str(path)) from None
+    version = library.tarn_version().decode()
+    if version != c.VERSION:
+        raise ImportError(
+            f"tarn: {path} is version {version}, and this package is for version {c.VERSION}",
+            name="tarn",
+            path=str(path),
+        )
+    try:
+        for name, (result, arguments) in c.FUNCTIONS.items():
+            function = getattr(library, name)
+            function.restype, function.argtypes = result, arguments
+            if name in c.CHECKED:
+                function.errcheck = _check
+    except AttributeError as error:
+        raise ImportError(f"tarn: {path} is another build of version {version}: {error}", name="tarn") from None
+    return library
+
+
+def _failures() -> dict[int, type[errors.TarnError]]:
+    return {
+        c.TARN_STATUS_USAGE: errors.UsageError,
+        c.TARN_STATUS_DATA: errors.DataError,
+        c.TARN_STATUS_IO: errors.FileError,
+        c.TARN_STATUS_MEMORY: errors.OutOfMemoryError,
+        c.TARN_STATUS_NUMERIC: errors.NumericError,
+        c.TARN_STATUS_BUSY: errors.BusyError,
+        c.TARN_STATUS_INTERRUPTED: errors.StoppedError,
+        c.TARN_STATUS_UNSUPPORTED: errors.UnsupportedError,
+    }
+
+
+def _check(status: int, function: Any, arguments: Any) -> int:
+    """Raises what the library said on this thread."""
+    if status != c.TARN_STATUS_OK:
+        line = lib.tarn_error_message().decode("utf-8", "replace")
+        raise _failures().get(status, errors.InternalError)(line)
+    return status
+
+
+class _Job:
+    """One call for the worker: its result or its failure, and whether it is done."""
+
+    def __init__(self, work: Callable[[], Any]) -> None:
+        self.work = work
+        self.done = threading.Event()
+        self.result: Any = None
+        self.failure: BaseException | None = None
+
+    def run(self) -> None:
+        try:
+            self.result = self.work()
+        except BaseException as failure:  # the caller's thread raises it
+            self.failure = failure
+        self.done.set()
+
+    def wait(self) -> Any:
+        self.done.wait()
+        if self.failure is not None:
+            raise self.failure
+        return self.result
+
+
+class Worker:
+    """The thread that computes, and who waits for it."""
+
+    def __init__(self) -> None:
+        self.jobs: queue.SimpleQueue[_Job] = queue.SimpleQueue()
+        self.thread: threading.Thread | None = None
+        self.starting = threading.Lock()
+        self.threads = 0  # of a training that is under way: what is opened meanwhile computes with as many
+        self.training = False
+
+    def submit(self, work: Callable[[], Any]) -> _Job:
+        job = _Job(work)
+        with self.starting:
+            if self.thread is None:
+                self.thread = threading.Thread(target=self._loop, name="tarn", daemon=True)
+                self.thread.start()
+        self.jobs.put(job)
+        return job
+
+    def call(self, work: Callable[[], T]) -> T:
+        """Does the work on the worker and waits for it. An interrupt is raised here at once; the work goes on to its
+        end, and what comes later waits for that."""
+        if threading.current_thread() is self.thread:
+            return work()
+        result: T = self.submit(work).wait()
+        return result
+
+    def serve_until(self, done: threading.Event) -> None:
+        """On the worker, within a training that waits for its callback: does what others want meanwhile. Who sets
+        `done` puts a job behind it."""
+        while not done.is_set():
+            self.jobs.get().run()
+
+    def _loop(self) -> None:
+        while True:
+            self.jobs.get().run()
+
+
+worker = Worker()
+
+
+def _forget_worker() -> None:
+    """A process that was forked has no thread but the one that forked."""
+    worker.__init__()  # type: ignore[misc]
+
+
+os.register_at_fork(after_in_child=_forget_worker)
+
+
+def call(name: str, *arguments: Any) -> Any:
+    """Calls a function of the library on the worker."""
+    return worker.call(lambda: getattr(lib, name)(*arguments))
+
+
+def pool(threads: int) -> int:
+    """The number of threads to open something with."""
+    if not worker.training or threads in (0, worker.threads):
+        return worker.threads if worker.training else threads
+    raise errors.UsageError(f"threads {threads}: a training is under way, and computes with {worker.threads or 'all'}")
+
+
+def path_bytes(path: PathLike) -> bytes:
+    return os.fsencode(os.fspath(path))
+
+
+def text_bytes(text: Text) -> bytes:
+    return text.encode("utf-8", "surrogateescape") if isinstance(text, str) else text
+
+
+def strings(values: Iterable[bytes]) -> tuple[Any, Any, int]:
+    """An array of strings as C has it, their lengths in bytes, and how many they are."""
+    lines = list(values)
+    return (ctypes.c_char_p * len(lines))(*lines), (ctypes.c_size_t * len(lines))(*map(len, lines)), len(lines)
+
+
+def texts(lines: Sequence[Text] | Text, what: str) -> list[bytes]:
+    """The lines of a call as bytes; one string would be a list of its letters."""
+    if isinstance(lines, (str, bytes)):
+        raise TypeError(f"{what}: a list of texts is expected, not one text")
+    return [text_bytes(line) for line in lines]
+
+
+def fill(options: Any, given: dict[str, Any]) -> None:
+    """Sets the fields of a structure that were given, None being the default."""
+    for name, value in given.items():
+        if value is not None:
+            setattr(options, name, value)
+
+
+def words(prefix: str, names: Sequence[str] = ()) -> list[str]:
+    """The words of a choice of the library, in the order of their numbers: those of its constants that begin so, or of
+    those that are named."""
+    names = names or [name[len(prefix) :] for name in vars(c) if name.startswith(prefix) and not name.endswith("_COUNT")]
+    ordered = sorted(names, key=lambda name: int(getattr(c, prefix + name)))
+    return [name.lower().replace("_", "-") for name in ordered]
+
+
+def choice(what: str, word: str, words: Sequence[str]) -> int:
+    """The number of a word; the words stand in the order of their numbers."""
+    if word not in words:
+        raise errors.UsageError(f'{what} "{word}": one of {", ".join(words)} is expected')
+    return list(words).index(word)
+
+
+class Handle:
+    """An object of the library that is closed when it is no longer used."""
+
+    def __init__(self, kind: Any, close: str) -> None:
+        self.pointer = ctypes.POINTER(kind)()
+        self._close = close
+
+    def out(self) -> Any:
+        return ctypes.byref(self.pointer)
+
+    def close(self) -> None:
+        if self.pointer:
+            pointer, self.pointer = self.pointer, type(self.pointer)()
+            call(self._close, ctypes.byref(pointer))
+
+    def __del__(self) -> None:
+        # From a collection of garbage, on whatever thread: nothing is waited for.
+        if getattr(self, "pointer", None):
+            pointer, name = self.pointer, self._close
+            worker.jobs.put(_Job(lambda: getattr(lib, name)(ctypes.byref(pointer))))
+
+
+def _hear(user: Any, level: int, text: bytes) -> None:
+    log.log(logging.WARNING if level == c.TARN_LOG_WARNING else logging.INFO, "%s", text.decode("utf-8", "replace"))
+
+
+lib = _open()
+_heard = c.tarn_log_fn(_hear)
+lib.tarn_log_set(_heard, None)
+
+
+def version() -> str:
+    """The version of the library."""
+    return str(lib.tarn_version().decode())
+
+
+def build_info() -> str:
+    """Version, build, instruction set, threads and libraries, a line each, for reports of faults."""
+    return str(worker.call(lambda: lib.tarn_version_text().decode()))

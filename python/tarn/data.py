@@ -1,0 +1,89 @@
+"""From raw text to what a training reads (docs/data.md)."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+from . import _binding as c
+from ._library import PathLike, call, choice, fill, lib, path_bytes, pool, words
+from .errors import UsageError
+
+OVERLONG = words("TARN_PREPARE_OVERLONG_")
+
+
+def _fields(result: Any) -> dict[str, Any]:
+    return {name: getattr(result, name) for name, _ in result._fields_}
+
+
+def write_corpus(folder: PathLike, *, sentences: int = 12000, held_out: int = 500, seed: int = 1) -> None:
+    """Writes the embedded German-English corpus: train, valid and test, .de and .en each."""
+    path = path_bytes(folder)
+    options = c.tarn_corpus_options()
+    lib.tarn_corpus_default(ctypes.byref(options))
+    fill(options, {"output": path, "sentences": sentences, "held_out": held_out, "seed": seed})
+    call("tarn_corpus_write", ctypes.byref(options))
+
+
+def prepare(
+    output: PathLike,
+    vocab: PathLike,
+    *,
+    source: PathLike | None = None,
+    target: PathLike | None = None,
+    text: PathLike | None = None,
+    target_vocab: PathLike | None = None,
+    min_tokens: int | None = None,
+    max_tokens: int | None = None,
+    overlong: str = "truncate",
+    stream: int | None = None,
+    pack: int | None = None,
+    strict: bool | None = None,
+    threads: int = 0,
+) -> dict[str, int]:
+    """Writes the shard `output`.tarn of raw text, one sentence a line: `source` and `target` for translation, `text` for
+    a language model. Returns what became of the text, as `tarn prepare` counts it."""
+    if (text is None) == (source is None and target is None):
+        raise UsageError("prepare: source and target, or a text, are expected")
+    paths = {"output": output, "vocab": vocab, "source": source, "target": target, "text": text}
+    paths["target_vocab"] = target_vocab
+    options = c.tarn_prepare_options()
+    lib.tarn_prepare_default(ctypes.byref(options))
+    fill(options, {name: path_bytes(path) for name, path in paths.items() if path is not None})
+    options.overlong = choice("overlong", overlong, OVERLONG)
+    options.threads = pool(threads)
+    given = {"min_tokens": min_tokens, "max_tokens": max_tokens, "stream": stream, "pack": pack, "strict": strict}
+    fill(options, given)
+    result = c.tarn_prepare_result()
+    call("tarn_prepare_run", ctypes.byref(result), ctypes.byref(options))
+    return _fields(result)
+
+
+def prepare_labelled(
+    output: PathLike,
+    vocab: PathLike,
+    table: PathLike,
+    *,
+    text: str,
+    label: str,
+    pair: str | None = None,
+    labels_from: PathLike | None = None,
+    numbers: bool = False,
+    header: bool = False,
+    max_tokens: int | None = None,
+    overlong: str = "truncate",
+    strict: bool | None = None,
+) -> dict[str, Any]:
+    """Writes the shard `output`.tarn of sentences with labels, from a tab-separated file whose columns are given by
+    name or number. Returns what became of it, as `tarn prepare --table` counts it."""
+    options = c.tarn_labelled_options()
+    lib.tarn_labelled_default(ctypes.byref(options))
+    fill(options, {"output": path_bytes(output), "vocab": path_bytes(vocab), "table": path_bytes(table)})
+    options.labels_from = path_bytes(labels_from) if labels_from is not None else None
+    options.text, options.label = text.encode(), label.encode()
+    options.pair = pair.encode() if pair is not None else None
+    options.overlong = choice("overlong", overlong, OVERLONG)
+    fill(options, {"numbers": numbers, "header": header, "max_tokens": max_tokens, "strict": strict})
+    result = c.tarn_labelled_result()
+    call("tarn_labelled_prepare", ctypes.byref(result), ctypes.byref(options))
+    return _fields(result)

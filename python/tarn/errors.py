@@ -1,0 +1,43 @@
+"""What the library refuses or cannot do, as exceptions with its own line of text."""
+
+from __future__ import annotations
+
+
+class TarnError(Exception):
+    """A failure of the library; the text is the one line that the program would print."""
+
+
+class UsageError(TarnError, ValueError):
+    """An option or a description is not valid."""
+
+
+class DataError(TarnError, ValueError):
+    """An input file is malformed or damaged, or does not fit the model."""
+
+
+class FileError(TarnError, OSError):
+    """The operating system refused to read or write."""
+
+
+class OutOfMemoryError(TarnError, MemoryError):
+    """There is not enough memory."""
+
+
+class NumericError(TarnError, ArithmeticError):
+    """A result is not a finite number."""
+
+
+class BusyError(TarnError):
+    """Another process uses the same run directory."""
+
+
+class StoppedError(TarnError):
+    """Stopped by request; what was done is saved."""
+
+
+class UnsupportedError(TarnError, NotImplementedError):
+    """This build or this machine cannot do it."""
+
+
+class InternalError(TarnError, RuntimeError):
+    """A defect in tarn itself."""

@@ -1,0 +1,432 @@
+"""A trained model: a run directory or a checkpoint, opened to translate, score, generate and classify."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Literal, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import _binding as c
+from ._library import (
+    Handle,
+    PathLike,
+    Text,
+    call,
+    choice,
+    fill,
+    lib,
+    path_bytes,
+    pool,
+    strings,
+    texts,
+    words,
+    worker,
+)
+from .errors import UsageError
+from .vocabulary import Tokens, Vocabulary
+
+WORDS = {
+    "precision": words("TARN_TRANSLATE_PRECISION_"),
+    "overlong": words("TARN_TRANSLATE_OVERLONG_"),
+    "method": words("TARN_GENERATOR_METHOD_"),
+}
+TASKS = words("TARN_TASK_")
+CHOICES = words("TARN_CHECKPOINT_CHOICE_")
+BLOCK = 2000  # lines that go to the library together, as the program reads them; an interrupt comes between two
+
+
+@dataclass(frozen=True)
+class Hypothesis:
+    """One translation of a line."""
+
+    text: str
+    tokens: int  # with the end of sentence
+    log_probability: float  # natural logarithm, sum over the tokens
+    score: float  # log_probability / tokens^length_penalty
+
+
+@dataclass(frozen=True)
+class Score:
+    """What a language model says of a line."""
+
+    log_probability: float  # natural logarithm, sum over the tokens
+    ids: Tokens  # with the end of sentence
+    log_probabilities: NDArray[np.float64]  # of each token
+    characters: int  # of the line, its end counted as one
+    bytes: int
+    unknown: int  # tokens that are not in the vocabulary
+    truncated: bool
+
+    @property
+    def perplexity(self) -> float:
+        """Of a token: exp(-log_probability / tokens)."""
+        return float(np.exp(-self.log_probability / len(self.ids)))
+
+
+@dataclass(frozen=True)
+class Generated:
+    """One continuation of a prompt."""
+
+    text: str  # with the prompt
+    continuation: str
+    ids: Tokens  # of the continuation
+    log_probabilities: NDArray[np.float32]
+    log_probability: float
+    score: float
+    end: str  # "eos", "max_tokens" or "max_length"
+
+
+@dataclass(frozen=True)
+class Label:
+    """What a classifier says of a line, or of two that a tab separates."""
+
+    label: str  # the likeliest class
+    probabilities: dict[str, float]  # of each class
+    truncated: bool
+
+
+def _array(pointer: Any, count: int, kind: Any) -> Any:
+    """A copy of numbers that the library uses again."""
+    size = np.dtype(kind).itemsize * count
+    return np.frombuffer(ctypes.string_at(pointer, size) if size else b"", kind)
+
+
+def _text(pointer: bytes | None) -> str:
+    return (pointer or b"").decode("utf-8", "replace")
+
+
+def find_checkpoint(path: PathLike | bytes, which: str) -> tuple[str, str]:
+    """The file that is read of a run directory, and why; a file is itself."""
+    found = c.tarn_checkpoint_found()
+    number = choice("which", which, CHOICES)
+    call("tarn_checkpoint_find", ctypes.byref(found), path if isinstance(path, bytes) else path_bytes(path), number)
+    try:
+        return os.fsdecode(found.path), _text(found.reason)
+    finally:
+        call("tarn_checkpoint_found_close", ctypes.byref(found))
+
+
+class Run:
+    """A model that was trained: `path` is a run directory, whose checkpoint `which` names (auto: the one that
+    validated best), or the file of a checkpoint. What a model is used for is opened at its first use and kept: its
+    weights are computed and read once for each set of options. `threads` 0: all that the process may use.
+
+        with tarn.Run("runs/model") as run:
+            print(run.translate(["Ein Hund läuft."]))
+    """
+
+    def __init__(self, path: PathLike, *, which: str = "auto", threads: int = 0) -> None:
+        self.threads = threads
+        self._info = Handle(c.tarn_checkpoint_info, "tarn_checkpoint_info_close")
+        self._users: dict[str, tuple[object, Handle]] = {}
+        self._vocabularies: tuple[Vocabulary, Vocabulary] | None = None
+        self.checkpoint, self.reason = find_checkpoint(path, which)  # the file, and why it is this one
+        self._file = path_bytes(self.checkpoint)
+        call("tarn_checkpoint_info_open", self._info.out(), self._file)
+        config = Handle(c.tarn_config, "tarn_config_close")
+        text = self.info.config
+        call("tarn_config_parse", config.out(), self._file, text, len(text), None, 0)
+        self.task = TASKS[config.pointer.contents.model.task]
+        config.close()
+
+    # --- what it is
+
+    @property
+    def info(self) -> Any:
+        """The library's tarn_checkpoint_info."""
+        if not self._info.pointer:
+            raise UsageError("the run is closed")
+        return self._info.pointer.contents
+
+    @property
+    def description(self) -> str:
+        """The whole description that it was trained with, as YAML."""
+        return _text(self.info.config)
+
+    @property
+    def update(self) -> int:
+        """Optimiser steps that made it."""
+        return int(self.info.update)
+
+    @property
+    def trained_parameters(self) -> int:
+        """Parameters that were trained, each once."""
+        return int(self.info.trained)
+
+    @property
+    def frozen_parameters(self) -> int:
+        """Random parameters that never changed."""
+        return int(self.info.frozen)
+
+    def parameters(self) -> list[dict[str, Any]]:
+        """Every parameter: its name, shape, whether it is trained, its uses, and the recipe of a frozen one."""
+        info = self.info
+        found = []
+        for i in range(info.param_count):
+            param = info.params[i]
+            found.append(
+                {
+                    "name": _text(param.name),
+                    "rows": param.rows,
+                    "cols": param.cols,
+                    "trained": param.trained,
+                    "uses": param.uses,
+                    "places": _text(param.places),
+                    "stored_bytes": param.stored_bytes,
+                    "recipe": _text(param.recipe) if param.recipe else None,
+                }
+            )
+        return found
+
+    def _open_vocabularies(self) -> tuple[Vocabulary, Vocabulary]:
+        if self._vocabularies is None:
+            source, target = (Handle(c.tarn_vocab, "tarn_vocab_close") for _ in range(2))
+            call("tarn_checkpoint_vocabs", source.out(), target.out(), self._file)
+            first = Vocabulary._of(source)
+            self._vocabularies = first, Vocabulary._of(target) if target.pointer else first
+        return self._vocabularies
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """That of the source, or of the text."""
+        return self._open_vocabularies()[0]
+
+    @property
+    def target_vocabulary(self) -> Vocabulary:
+        """That of the target; the same where there is one for both sides."""
+        return self._open_vocabularies()[1]
+
+    def encode(self, lines: Sequence[Text]) -> list[Tokens]:
+        """The tokens of lines of the source, or of a text, without their ends of sentence."""
+        return self.vocabulary.encode(lines)
+
+    def decode(self, tokens: Sequence[Sequence[int] | Tokens]) -> list[str]:
+        """The text of tokens of the target, or of a text."""
+        return self.target_vocabulary.decode(tokens)
+
+    # --- what it does
+
+    def _need(self, use: str, *tasks: str) -> None:
+        if self.task not in tasks:
+            raise UsageError(f"{self.checkpoint}: {use} is for the task {' or '.join(tasks)}; this is {self.task}")
+
+    def _user(self, use: str, kind: Any, key: object, open_it: Callable[[Handle], None], close: str) -> Handle:
+        """What does the work, opened with these options. One of each kind is kept."""
+        self.info  # noqa: B018 - says that the run is closed
+        kept = self._users.get(use)
+        if kept is not None and kept[0] == key:
+            return kept[1]
+        self._users.pop(use, None)
+        handle = Handle(kind, close)
+        open_it(handle)
+        self._users[use] = (key, handle)
+        return handle
+
+    def _blocks(self, lines: list[bytes], kind: Any, function: str, handle: Handle) -> Iterator[tuple[int, Any]]:
+        """Gives the lines to the library, as many together as the program does. What the results point to is valid
+        until the next step."""
+        for begin in range(0, len(lines), BLOCK):
+            items, lengths, count = strings(lines[begin : begin + BLOCK])
+            results = (kind * count)()
+            call(function, handle.pointer, results, items, lengths, count)
+            yield begin, results
+
+    @overload
+    def translate(self, lines: Sequence[Text], *, details: Literal[False] = False, **options: Any) -> list[str]: ...
+    @overload
+    def translate(self, lines: Sequence[Text], *, details: Literal[True], **options: Any) -> list[list[Hypothesis]]: ...
+
+    def translate(
+        self, lines: Sequence[Text], *, details: bool = False, **options: Any
+    ) -> list[str] | list[list[Hypothesis]]:
+        """Translates lines of raw text: the best translation of each, or with `details` the `n_best` of each.
+
+        Options, each None for that of the description or of `tarn translate`: beam, length_penalty, n_best, max_len_a,
+        max_len_b, max_tokens, precision (fp32, bf16 or int8), overlong (truncate or refuse), strict (refuse invalid
+        UTF-8)."""
+        self._need("translating", "translation")
+        given = texts(lines, "translate")
+        handle = self._translator(_known(options, c.tarn_translator_options, "window", "threads", "prune", "profile"))
+        found: list[Any] = []
+        for _, results in self._blocks(given, c.tarn_translate_result, "tarn_translator_lines", handle):
+            if details:
+                found += [[_hypothesis(result.hypotheses[i]) for i in range(result.count)] for result in results]
+            else:
+                found += [_text(result.hypotheses[0].text) for result in results]
+        return found
+
+    def _translator(self, given: dict[str, Any]) -> Handle:
+        options = c.tarn_translator_options()
+        lib.tarn_translator_default(ctypes.byref(options))
+        options.threads = pool(self.threads)
+        fill(options, given)
+
+        def open_it(handle: Handle) -> None:
+            call("tarn_translator_open", handle.out(), self._file, ctypes.byref(options))
+
+        return self._user("translate", c.tarn_translator, given, open_it, "tarn_translator_close")
+
+    def score(self, lines: Sequence[Text], **options: Any) -> list[Score]:
+        """The log-probability of each line by a language model, and of each of its tokens.
+
+        Options: precision, overlong (refuse, the default, or truncate), max_tokens, strict."""
+        self._need("scoring", "language-model")
+        texts_given = texts(lines, "score")
+        given = _known(options, c.tarn_lm_options, "window", "threads")
+        opened = c.tarn_lm_options()
+        lib.tarn_lm_default(ctypes.byref(opened))
+        opened.threads = pool(self.threads)
+        fill(opened, given)
+
+        def open_it(handle: Handle) -> None:
+            call("tarn_lm_open", handle.out(), self._file, ctypes.byref(opened))
+
+        handle = self._user("score", c.tarn_lm, given, open_it, "tarn_lm_close")
+        found = []
+        for _, results in self._blocks(texts_given, c.tarn_lm_line, "tarn_lm_score", handle):
+            found += [_score(line) for line in results]
+        return found
+
+    def generate(self, prompts: Sequence[Text] = ("",), **options: Any) -> list[list[Generated]]:
+        """Continues each prompt; an empty one begins a sentence.
+
+        Options: method (greedy, beam or sample; sample where temperature, top_k or top_p is given), number, max_tokens,
+        min_tokens, beam, length_penalty, temperature, top_k, top_p, seed, precision, strict."""
+        self._need("generating", "language-model")
+        prompts_given = texts(prompts, "generate")
+        if "method" not in options and any(options.get(key) is not None for key in ("temperature", "top_k", "top_p")):
+            options["method"] = "sample"
+        given = _known(options, c.tarn_generator_options, "window", "threads")
+        opened = c.tarn_generator_options()
+        lib.tarn_generator_default(ctypes.byref(opened))
+        opened.threads = pool(self.threads)
+        fill(opened, given)
+
+        def open_it(handle: Handle) -> None:
+            call("tarn_generator_open", handle.out(), self._file, ctypes.byref(opened))
+
+        handle = self._user("generate", c.tarn_generator, given, open_it, "tarn_generator_close")
+        found = []
+        for _, results in self._blocks(prompts_given, c.tarn_generator_result, "tarn_generator_lines", handle):
+            found += [[_generated(result.texts[i]) for i in range(result.count)] for result in results]
+        return found
+
+    @property
+    def labels(self) -> list[str]:
+        """The classes of a classifier."""
+        self._need("the classes", "classification")
+        kept = self._users.get("classify")
+        handle = kept[1] if kept is not None else self._classifier({})
+        count = lib.tarn_classifier_classes(handle.pointer)
+        return [_text(lib.tarn_classifier_label(handle.pointer, i)) for i in range(count)]
+
+    def _classifier(self, given: dict[str, Any]) -> Handle:
+        opened = c.tarn_classify_options()
+        lib.tarn_classify_default(ctypes.byref(opened))
+        opened.threads = pool(self.threads)
+        fill(opened, given)
+
+        def open_it(handle: Handle) -> None:
+            call("tarn_classifier_open", handle.out(), self._file, ctypes.byref(opened))
+
+        return self._user("classify", c.tarn_classifier, given, open_it, "tarn_classifier_close")
+
+    def _answers(self, lines: Sequence[Text], handle: Handle, take: Callable[[Any], Any]) -> list[Any]:
+        given_lines = texts(lines, "classify")
+        found: list[Any] = []
+
+        def add(user: Any, number: int, result: Any) -> int:
+            found.append(take(result.contents))
+            return int(c.TARN_STATUS_OK)
+
+        sink = c.tarn_classify_sink(add)
+        for begin in range(0, len(given_lines), BLOCK):
+            items, lengths, count = strings(given_lines[begin : begin + BLOCK])
+            call("tarn_classifier_lines", handle.pointer, items, lengths, count, sink, None)
+        return found
+
+    def classify(self, lines: Sequence[Text], **options: Any) -> list[Label]:
+        """The class of each line, or of each two that a tab separates, with the probabilities of all classes.
+
+        Options: precision, overlong (truncate or refuse), max_tokens, strict."""
+        self._need("classifying", "classification")
+        handle = self._classifier(_known(options, c.tarn_classify_options, "window", "threads"))
+        names = self.labels
+
+        def take(result: Any) -> Label:
+            shares = {name: float(result.probabilities[i]) for i, name in enumerate(names)}
+            return Label(names[result.order[0]], shares, bool(result.truncated))
+
+        return self._answers(lines, handle, take)
+
+    def regress(self, lines: Sequence[Text], **options: Any) -> NDArray[np.float64]:
+        """The number that a regression model gives each line, or each two that a tab separates; options as of
+        `classify`."""
+        self._need("regression", "regression")
+        handle = self._classifier(_known(options, c.tarn_classify_options, "window", "threads"))
+        return np.array(self._answers(lines, handle, lambda result: result.number), np.float64)
+
+    def close(self) -> None:
+        """Gives all memory back; the run is not used any more."""
+        for _, handle in self._users.values():
+            handle.close()
+        self._users.clear()
+        self._info.close()
+
+    def __enter__(self) -> Run:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, failure: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<tarn.Run {self.checkpoint}: {self.task}>"
+
+
+def _known(options: dict[str, Any], kind: Any, *others: str) -> dict[str, Any]:
+    """Checks the names of options, and turns words into their numbers. `others` are fields that are no options."""
+    names = [name for name, _ in kind._fields_ if name not in others]
+    given: dict[str, Any] = {}
+    for name, value in options.items():
+        if name not in names:
+            raise TypeError(f'there is no option "{name}"; there are {", ".join(names)}')
+        if value is None:
+            continue
+        given[name] = choice(name, value, WORDS[name]) if name in WORDS else value
+    return given
+
+
+def _hypothesis(item: Any) -> Hypothesis:
+    return Hypothesis(_text(item.text), item.tokens, item.log_probability, item.score)
+
+
+def _score(line: Any) -> Score:
+    return Score(
+        log_probability=line.log_probability,
+        ids=_array(line.ids, line.tokens, np.int32),
+        log_probabilities=_array(line.log_probabilities, line.tokens, np.float64),
+        characters=line.characters,
+        bytes=line.bytes,
+        unknown=line.unknown,
+        truncated=bool(line.truncated),
+    )
+
+
+def _generated(item: Any) -> Generated:
+    return Generated(
+        text=_text(item.text),
+        continuation=_text(item.continuation),
+        ids=_array(item.ids, item.tokens, np.int32),
+        log_probabilities=_array(item.log_probabilities, item.tokens, np.float32),
+        log_probability=item.log_probability,
+        score=item.score,
+        end=_text(worker.call(lambda: lib.tarn_generator_end_word(item.end))),
+    )

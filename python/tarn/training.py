@@ -1,0 +1,330 @@
+"""Training by a description: a YAML file, or the same as a dictionary (docs/training.md)."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import math
+import os
+import queue
+import tempfile
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from . import _binding as c
+from ._library import Handle, PathLike, call, fill, lib, path_bytes, strings, words, worker
+from .errors import BusyError, StoppedError, UsageError
+from .run import Run, find_checkpoint
+
+EVENTS = words("TARN_TRAIN_EVENT_")
+ENDS = words("TARN_TRAIN_END_")
+
+
+@dataclass(frozen=True)
+class Event:
+    """What happened in a training. Numbers that are not known are NAN."""
+
+    kind: str  # "update", "log" (means since the line before), "valid", "freeze", "saved"
+    update: int  # optimiser steps done
+    epoch: float  # passes over the data done
+    seconds: float  # training time so far, without validation and saving
+    seconds_left: float  # estimated
+    loss: float  # per target token, natural logarithm, with label smoothing
+    nll: float  # the same without it
+    lr: float
+    grad_norm: float  # before clipping
+    tokens_per_second: float
+    scores: dict[str, float] = field(default_factory=dict)  # of a validation, by measure
+    set: str | None = None  # the scored set; None: the validation data
+    best: bool = False  # the best validation so far
+    path: str | None = None  # of the checkpoint that was saved or validated
+    layers: str | None = None  # that froze
+    line: str | None = None  # of the log: JSON
+
+
+@dataclass(frozen=True)
+class Trained:
+    """How a training ended. `end` is the limit that was reached: "updates", "epochs", "minutes", "patience", "pass" of
+    a regression in closed form, or "stopped" by the callback; what was stopped is resumed with `train(resume=True)`."""
+
+    run: str
+    end: str
+    update: int
+    epoch: float
+    seconds: float
+    tokens_per_second: float
+    scores: dict[str, float]  # of the last validation, by measure
+    best_update: int  # of the best validation; 0: there was none
+    best: float  # its value of valid.metric
+    peak_bytes: int  # the most memory that the process held; 0 where it was stopped
+    checkpoint: str  # what `open()` takes
+
+    def open(self, *, threads: int = 0) -> Run:
+        """The model, to be used."""
+        return Run(self.run, threads=threads)
+
+
+Callback = Callable[[Event], object]
+
+
+def _measures() -> list[str]:
+    return [lib.tarn_measure_of(i).contents.word.decode() for i in range(c.TARN_METRIC_COUNT)]
+
+
+def _known_scores(scores: Any) -> dict[str, float]:
+    return {word: scores[i] for i, word in enumerate(_measures()) if not math.isnan(scores[i])}
+
+
+def _word(text: bytes | None) -> str | None:
+    return text.decode("utf-8", "replace") if text is not None else None
+
+
+def _event(event: Any) -> Event:
+    return Event(
+        kind=EVENTS[event.kind],
+        update=event.update,
+        epoch=event.epoch,
+        seconds=event.seconds,
+        seconds_left=event.seconds_left if event.seconds_left >= 0 else math.nan,
+        loss=event.loss,
+        nll=event.nll,
+        lr=event.lr,
+        grad_norm=event.grad_norm,
+        tokens_per_second=event.tokens_per_second,
+        scores=_known_scores(event.scores) if event.scores else {},
+        set=_word(event.set),
+        best=event.best,
+        path=_word(event.path),
+        layers=_word(event.layers),
+        line=_word(event.line),
+    )
+
+
+def _yaml(value: Any, key: str) -> str:
+    """A value as the description has it. JSON is YAML, but for its numbers that are not finite."""
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{json.dumps(str(k))}: {_yaml(v, f'{key}.{k}')}" for k, v in value.items()) + "}"
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(_yaml(item, key) for item in value) + "]"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, (str, os.PathLike)):
+        return json.dumps(os.fspath(value), ensure_ascii=False)
+    if hasattr(value, "item"):  # a number of NumPy
+        value = value.item()
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, float) and math.isfinite(value):
+        return str(int(value)) if value.is_integer() and abs(value) < 2**53 else repr(value)
+    raise UsageError(f"{key}: {value!r} has no place in a description")
+
+
+def to_yaml(description: Mapping[str, Any]) -> str:
+    """A description as YAML, a section or key of the top a line."""
+    return "".join(f"{key}: {_yaml(value, str(key))}\n" for key, value in description.items())
+
+
+def _flat(changes: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
+    """Changes as the program's --set has them: {"train": {"lr": 0.1}} and {"train.lr": 0.1} alike."""
+    for key, value in changes.items():
+        if isinstance(value, Mapping) and "." not in key:
+            yield from _flat(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}={_yaml(value, prefix + key)}"
+
+
+@contextmanager
+def _description_file(description: PathLike | Mapping[str, Any] | None) -> Iterator[bytes | None]:
+    """The file of a description."""
+    if isinstance(description, Mapping):
+        with tempfile.TemporaryDirectory(prefix="tarn-") as folder:
+            path = os.path.join(folder, "description.yaml")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(to_yaml(description))
+            yield path_bytes(path)
+    else:
+        yield path_bytes(description) if description is not None else None
+
+
+class _Session:
+    """A training on the worker, and its callback on the thread that waits for it."""
+
+    def __init__(self, callback: Callback | None) -> None:
+        self.callback = callback
+        self.stop = ctypes.c_int(0)
+        self.events: queue.SimpleQueue[Event | None] = queue.SimpleQueue()  # None: the training is over
+        self.last: Event | None = None
+        self.rate = 0.0  # tokens a second, of the last event that says it
+        self.stopped = False  # by the callback
+        self.answered = threading.Event()  # the callback has returned
+        self.fault: BaseException | None = None
+        fields: Any = c.tarn_train_options._fields_
+        self.on_event = dict(fields)["on_event"](self._tell)
+
+    def _tell(self, user: Any, event: Any) -> None:
+        """On the worker. The callback may use models meanwhile."""
+        try:
+            self.last = _event(event.contents)
+            self.rate = self.last.tokens_per_second or self.rate
+            if self.callback is not None and not self.stop.value:
+                self.answered.clear()
+                self.events.put(self.last)
+                worker.serve_until(self.answered)
+        except BaseException as fault:  # ctypes would print and forget it
+            self.fault = fault
+            self.stop.value = 1
+
+    def _answer(self) -> None:
+        self.answered.set()
+        worker.submit(lambda: None)  # wakes the worker
+
+    def _follow(self) -> None:
+        while (event := self.events.get()) is not None:
+            if self.callback is not None and not self.stop.value and self.callback(event) is True:
+                self.stopped = True
+                self.stop.value = 1
+            self._answer()
+
+    def run(self, options: Any) -> Trained:
+        """Trains. Whatever is raised here, by the callback or by an interrupt, stops the training, which saves its
+        state; then it is raised again."""
+        job = worker.submit(lambda: self._train(options))
+        failure: BaseException | None = None
+        while True:
+            try:
+                self._follow()
+                break
+            except BaseException as raised:
+                self.stop.value = 1
+                failure = failure or raised
+                self._answer()  # an interrupt may have come before the callback was called
+        failure = failure or self.fault
+        if failure is not None:
+            try:
+                job.wait()
+            except StoppedError:
+                pass
+            except Exception as problem:  # why it could not be saved
+                raise failure from problem
+            raise failure
+        result: Trained = job.wait()
+        return result
+
+    def _train(self, options: Any) -> Trained:
+        train = Handle(c.tarn_train, "tarn_train_close")
+        try:
+            if worker.training:
+                raise BusyError("a training is under way in this process")
+            lib.tarn_train_open(train.out(), ctypes.byref(options))
+            worker.threads, worker.training = options.threads, True
+            result = c.tarn_train_result()
+            try:
+                lib.tarn_train_run(train.pointer, ctypes.byref(result))
+            except StoppedError:
+                if not self.stopped:
+                    raise
+                return self._stopped(options)
+            return self._ended(options, result)
+        finally:
+            if train.pointer:
+                worker.threads, worker.training = 0, False
+            train.close()
+            self.events.put(None)
+
+    def _stopped(self, options: Any) -> Trained:
+        last = self.last
+        assert last is not None
+        return Trained(
+            run=os.fsdecode(options.run),
+            end="stopped",
+            update=last.update,
+            epoch=last.epoch,
+            seconds=last.seconds,
+            tokens_per_second=self.rate,
+            scores={},
+            best_update=0,
+            best=math.nan,
+            peak_bytes=0,
+            checkpoint=find_checkpoint(options.run, "auto")[0],
+        )
+
+    def _ended(self, options: Any, result: Any) -> Trained:
+        return Trained(
+            run=os.fsdecode(options.run),
+            end=ENDS[result.end],
+            update=result.update,
+            epoch=result.epoch,
+            seconds=result.seconds,
+            tokens_per_second=result.tokens_per_second,
+            scores=_known_scores(result.scores),
+            best_update=result.best_update,
+            best=result.best if result.best_update > 0 else math.nan,
+            peak_bytes=result.peak_bytes,
+            checkpoint=os.fsdecode(result.checkpoint),
+        )
+
+
+def train_seeds(
+    description: PathLike | Mapping[str, Any] | None,
+    run: PathLike,
+    *,
+    overrides: Mapping[str, Any] | None = None,
+    callback: Callback | None = None,
+    resume: bool = False,
+    accept_log: bool = False,
+    threads: int = 0,
+) -> list[Trained]:
+    """As `train`, of a description with train.seeds: one training after the other, in RUN/seed-N. One that the callback
+    stops ends the list."""
+    if (description is None) != resume:
+        raise UsageError("train: a description is expected, or resume=True without one")
+    with _description_file(description) as path:
+        options = c.tarn_train_options()
+        lib.tarn_train_default(ctypes.byref(options))
+        changes, _, count = strings(change.encode() for change in _flat(overrides or {}))
+        fill(options, {"config": path, "run": path_bytes(run), "resume": resume, "accept_log": accept_log})
+        options.overrides, options.override_count, options.threads = changes, count, threads
+        runs = Handle(c.tarn_train_list, "tarn_train_list_close")
+        call("tarn_train_list_open", runs.out(), ctypes.byref(options))
+        found = []
+        try:
+            for i in range(runs.pointer.contents.count):
+                one = runs.pointer.contents.runs[i]
+                session = _Session(callback)
+                one.on_event = session.on_event
+                one.stop = ctypes.pointer(session.stop)
+                found.append(session.run(one))
+                if session.stopped:
+                    break
+        finally:
+            runs.close()
+        return found
+
+
+def train(
+    description: PathLike | Mapping[str, Any] | None,
+    run: PathLike,
+    *,
+    overrides: Mapping[str, Any] | None = None,
+    callback: Callback | None = None,
+    resume: bool = False,
+    accept_log: bool = False,
+    threads: int = 0,
+) -> Trained:
+    """Trains a model into the run directory `run` until a limit of its description is reached.
+
+    `description`: the path of a YAML file, or the same as a dictionary; None with `resume`, which goes on from the last
+    checkpoint. `overrides`: {"train.lr": 0.001} or {"train": {"lr": 0.001}}. `callback` is called with an `Event` after
+    every update, line of the log, validation and checkpoint, on the thread that called `train`; if it returns True, the
+    training saves its state and ends. An interrupt (Ctrl-C, or the button of a notebook) and an exception of the
+    callback save it too and are raised again, after the update or the validation that is under way; resume=True goes
+    on, with the same bits as if nothing had been. Models may be used from the callback, with as many threads as the
+    training."""
+    given: dict[str, Any] = {"callback": callback, "resume": resume, "accept_log": accept_log, "threads": threads}
+    found = train_seeds(description, run, overrides=overrides, **given)
+    if len(found) != 1:
+        raise UsageError(f"{os.fsdecode(run)}: train.seeds makes {len(found)} runs: call train_seeds()")
+    return found[0]

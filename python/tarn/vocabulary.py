@@ -1,0 +1,135 @@
+"""Vocabularies: text to tokens and back (docs/vocabularies.md)."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import _binding as c
+from ._library import Handle, PathLike, Text, call, choice, fill, lib, path_bytes, strings, texts, words, worker
+
+TYPES = words("TARN_VOCAB_TYPE_")
+Tokens = NDArray[np.int32]
+
+
+class Vocabulary:
+    """What turns text into token ids and back: a file that `tarn vocab` wrote, GPT-2's or BERT's files, or, by
+    `Run.vocabulary`, that of a model."""
+
+    def __init__(self, path: PathLike) -> None:
+        self._handle = Handle(c.tarn_vocab, "tarn_vocab_close")
+        call("tarn_vocab_open", self._handle.out(), path_bytes(path))
+
+    @classmethod
+    def _of(cls, handle: Handle) -> Vocabulary:
+        vocabulary = cls.__new__(cls)
+        vocabulary._handle = handle
+        return vocabulary
+
+    @classmethod
+    def train(
+        cls,
+        output: PathLike,
+        files: Iterable[PathLike],
+        *,
+        type: str = "bpe",
+        size: int | None = None,
+        lowercase: bool | None = None,
+        character_coverage: float | None = None,
+        minimum_count: int | None = None,
+        sentences: int | None = None,
+        mask_symbols: bool | None = None,
+        allow_loss: bool | None = None,
+        threads: int | None = None,
+    ) -> Vocabulary:
+        """Trains a vocabulary on the lines of the files, writes it to `output` and opens it. `type` is one of bpe,
+        unigram, whitespace, byte (which takes no files) and char; None is the default of `tarn vocab`."""
+        options = c.tarn_vocab_options()
+        lib.tarn_vocab_default(ctypes.byref(options))
+        options.type = choice("type", type, TYPES)
+        given = {
+            "size": size,
+            "lowercase": lowercase,
+            "character_coverage": character_coverage,
+            "minimum_count": minimum_count,
+            "sentences": sentences,
+            "mask_symbols": mask_symbols,
+            "allow_loss": allow_loss,
+            "threads": threads,
+        }
+        fill(options, given)
+        names, _, count = strings(path_bytes(path) for path in files)
+        call("tarn_vocab_train", path_bytes(output), names, count, ctypes.byref(options))
+        return cls(output)
+
+    def __len__(self) -> int:
+        """Number of tokens; ids are 0 .. len - 1."""
+        return int(lib.tarn_vocab_size(self._handle.pointer))
+
+    @property
+    def eos(self) -> int:
+        """Id of the end of sentence."""
+        return int(lib.tarn_vocab_eos(self._handle.pointer))
+
+    @property
+    def unk(self) -> int:
+        """Id of the unknown token, or -1."""
+        return int(lib.tarn_vocab_unk(self._handle.pointer))
+
+    @property
+    def hash(self) -> str:
+        """Of the vocabulary's bytes, by which models and data name it."""
+        return str(lib.tarn_vocab_hash(self._handle.pointer).decode())
+
+    def piece(self, token: int) -> str:
+        """The text of one token, as "▁Haus"; "" for an id that is none."""
+        return str(lib.tarn_vocab_piece(self._handle.pointer, token).decode("utf-8", "replace"))
+
+    def pieces(self, tokens: Iterable[int]) -> list[str]:
+        """The texts of tokens."""
+        return [self.piece(int(token)) for token in tokens]
+
+    def encode(self, lines: Sequence[Text]) -> list[Tokens]:
+        """The tokens of each line, without an end of sentence."""
+        given = texts(lines, "encode")
+
+        def work() -> list[Tokens]:
+            ids, found = c.tarn_vocab_ids(), []
+            try:
+                for line in given:
+                    lib.tarn_vocab_encode(self._handle.pointer, ctypes.byref(ids), line, len(line))
+                    # The buffer is used again for the next line.
+                    bytes_of = ctypes.string_at(ids.data, 4 * ids.count) if ids.count else b""
+                    found.append(np.frombuffer(bytes_of, np.int32))
+            finally:
+                lib.tarn_vocab_ids_close(ctypes.byref(ids))
+            return found
+
+        return worker.call(work)
+
+    def decode(self, tokens: Sequence[Iterable[int]]) -> list[str]:
+        """The text of each list of tokens; bytes that are not UTF-8 are replaced by U+FFFD."""
+        lists = [np.ascontiguousarray(list(ids) if not isinstance(ids, np.ndarray) else ids, np.int32) for ids in tokens]
+
+        def work() -> list[str]:
+            text, found = c.tarn_vocab_text(), []
+            try:
+                for ids in lists:
+                    data = ids.ctypes.data_as(ctypes.POINTER(ctypes.c_int32))
+                    lib.tarn_vocab_decode(self._handle.pointer, ctypes.byref(text), data, ids.size)
+                    found.append(ctypes.string_at(text.data, text.length).decode("utf-8", "replace"))
+            finally:
+                lib.tarn_vocab_text_close(ctypes.byref(text))
+            return found
+
+        return worker.call(work)
+
+    def close(self) -> None:
+        """Gives the memory back; the vocabulary is not used any more."""
+        self._handle.close()
+
+    def __repr__(self) -> str:
+        return f"<tarn.Vocabulary of {len(self)} tokens>" if self._handle.pointer else "<tarn.Vocabulary, closed>"

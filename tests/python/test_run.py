@@ -1,0 +1,200 @@
+"""Using models: what comes out is what the program prints."""
+
+from __future__ import annotations
+
+import math
+import os
+import subprocess
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tarn
+
+PROGRAM = os.environ.get("TARN", "")
+needs_program = pytest.mark.skipif(not PROGRAM, reason="TARN does not name the program")
+
+
+def program(*arguments: str | Path, text: str = "") -> str:
+    command = [PROGRAM, *map(str, arguments)]
+    return subprocess.run(command, input=text, stdout=subprocess.PIPE, text=True, check=True).stdout
+
+
+def test_what_a_run_is(trained: tarn.Trained) -> None:
+    with trained.open() as run:
+        assert run.task == "translation" and run.update == 40 and run.checkpoint == trained.checkpoint
+        assert run.trained_parameters > run.frozen_parameters > 0
+        assert "d_model: 32" in run.description
+        shares = {row["name"]: row for row in run.parameters()}
+        assert any(not row["trained"] and row["recipe"] and row["uses"] == 2 for row in shares.values())
+    with pytest.raises(tarn.UsageError, match="closed"):
+        run.translate(["Ein Hund ."])
+    run.close()
+
+
+@needs_program
+def test_translate_as_the_program(trained: tarn.Trained, corpus: Path) -> None:
+    text = (corpus / "valid.de").read_text()
+    lines = text.splitlines()
+    with trained.open() as run:
+        assert run.translate(lines, beam=3) == program("translate", trained.run, "--beam", "3", text=text).splitlines()
+        found = run.translate([*lines, ""], beam=3, n_best=2, details=True, precision="bf16")
+        assert [len(best) for best in found] == [2] * len(lines) + [1]
+        assert found[-1][0].text == "" and all(a.score >= b.score for a, b in found[:-1])
+        assert run.translate([]) == []
+
+
+def test_wrong_options(trained: tarn.Trained) -> None:
+    with trained.open() as run:
+        with pytest.raises(tarn.UsageError, match="beam"):
+            run.translate(["Ein Hund ."], beam=5000)
+        with pytest.raises(TypeError, match='no option "bean"'):
+            run.translate(["Ein Hund ."], bean=5)
+        with pytest.raises(tarn.UsageError, match='"fp8": one of fp32, bf16, int8'):
+            run.translate(["Ein Hund ."], precision="fp8")
+        with pytest.raises(TypeError, match="a list"):
+            run.translate("Ein Hund .")
+        with pytest.raises(tarn.DataError, match="line 2"):
+            run.translate([b"Ein", b"\xff"], strict=True)
+        with pytest.raises(tarn.UsageError, match="scoring is for the task language-model"):
+            run.score(["a dog"])
+        assert run.translate(["Ein Hund ."])  # it goes on working
+    with pytest.raises(tarn.TarnError, match="nowhere"):
+        tarn.Run("nowhere")
+
+
+@needs_program
+def test_score_as_the_program(text_run: tarn.Trained, corpus: Path) -> None:
+    lines = (corpus / "valid.en").read_text().splitlines()
+    with text_run.open() as run:
+        scores = run.score(lines)
+        assert len(scores) == len(lines)
+        total = sum(score.log_probability for score in scores)
+        tokens = sum(len(score.ids) for score in scores)
+        for score in scores:
+            assert math.isclose(score.log_probabilities.sum(), score.log_probability, rel_tol=1e-9)
+            assert score.ids.dtype == np.int32 and score.ids[-1] == run.vocabulary.eos
+            assert math.isclose(score.perplexity, math.exp(-score.log_probability / len(score.ids)))
+        said = program("score", text_run.run, corpus / "valid.en", "--summary-only")
+        assert f"perplexity {math.exp(-total / tokens):.3f}"[:15] in said
+
+
+def test_generate(text_run: tarn.Trained) -> None:
+    with text_run.open() as run:
+        greedy = run.generate(["The dog"], max_tokens=5)
+        assert greedy == run.generate(["The dog"], max_tokens=5) or np.array_equal(
+            greedy[0][0].ids, run.generate(["The dog"], max_tokens=5)[0][0].ids
+        )
+        drawn = run.generate(["The dog", ""], top_p=0.9, number=3, seed=2, max_tokens=6)
+        assert [len(texts) for texts in drawn] == [3, 3]
+        for text in drawn[0]:
+            assert 1 <= len(text.ids) <= 6 and text.end in ("eos", "max_tokens", "max_length")
+            assert math.isclose(text.log_probabilities.astype(float).sum(), text.log_probability, rel_tol=1e-5)
+        again = run.generate(["The dog"], top_p=0.9, number=3, seed=2, max_tokens=6)
+        assert [text.text for text in again[0]] == [text.text for text in drawn[0]]
+
+
+def test_vocabulary(trained: tarn.Trained, corpus: Path) -> None:
+    vocabulary = tarn.Vocabulary(corpus / "vocab")
+    lines = (corpus / "train.de").read_text().splitlines()[:20]
+    tokens = vocabulary.encode(lines)
+    assert all(ids.dtype == np.int32 and (ids < len(vocabulary)).all() for ids in tokens)
+    known = [i for i, ids in enumerate(tokens) if vocabulary.unk not in ids]
+    assert known
+    for i in known:
+        assert vocabulary.decode([tokens[i]]) == [lines[i]]
+        assert " ".join(vocabulary.pieces(tokens[i])) == lines[i]
+    assert vocabulary.decode([[], list(tokens[known[0]])]) == ["", lines[known[0]]]
+    with trained.open() as run:
+        assert run.vocabulary.hash == vocabulary.hash and run.target_vocabulary is run.vocabulary
+        assert np.array_equal(run.encode(lines)[0], tokens[0])
+    with pytest.raises(tarn.DataError):
+        vocabulary.decode([[len(vocabulary)]])
+
+
+@pytest.fixture(scope="module")
+def classifier(tmp_path_factory: pytest.TempPathFactory) -> tarn.Trained:
+    folder = tmp_path_factory.mktemp("labels")
+    words = {"good": ["fine", "nice"], "bad": ["poor", "awful"]}
+    rows = [f"a {word} film {i}\t{label}" for i in range(20) for label, some in words.items() for word in some]
+    (folder / "table").write_text("text\tlabel\n" + "\n".join(rows) + "\n")
+    (folder / "lines").write_text("\n".join(row.split("\t")[0] for row in rows) + "\n")
+    tarn.Vocabulary.train(folder / "vocab", [folder / "lines"], type="whitespace", size=60, mask_symbols=True)
+    tarn.prepare_labelled(folder / "train", folder / "vocab", folder / "table", text="text", label="label")
+    description: dict[str, Any] = {
+        "model": {"d_model": 16, "task": "classification"},
+        "encoder": {"layers": "L"},
+        "kinds": {"L": {"mixer": "attention", "heads": 2, "ffn": 32}},
+        "data": {"vocab": folder / "vocab", "train": folder / "train"},
+        "train": {"max_updates": 60, "max_tokens": 300, "lr": 0.01, "warmup": 5},
+    }
+    return tarn.train(description, folder / "run")
+
+
+@needs_program
+def test_classify_as_the_program(classifier: tarn.Trained, tmp_path: Path) -> None:
+    lines = ["a nice film 3", "a poor film 4", "a fine film 5"]
+    (tmp_path / "lines").write_text("\n".join(lines) + "\n")
+    with classifier.open() as run:
+        assert run.task == "classification" and run.labels == ["bad", "good"]
+        found = run.classify(lines)
+        assert [answer.label for answer in found] == ["good", "bad", "good"]
+        assert all(math.isclose(sum(answer.probabilities.values()), 1, rel_tol=1e-6) for answer in found)
+        said = program("classify", classifier.run, tmp_path / "lines").splitlines()
+        assert [line.split()[0] for line in said] == ["good", "bad", "good"]
+        with pytest.raises(tarn.DataError, match="^line 2: more than one tab"):
+            run.classify(["a", "a\tb\tc"])
+        with pytest.raises(tarn.UsageError, match="regression is for the task regression"):
+            run.regress(lines)
+
+
+def test_threads_of_the_caller_go_on(trained: tarn.Trained, corpus: Path) -> None:
+    """While the library computes, another thread of Python counts."""
+    lines = (corpus / "train.de").read_text().splitlines()
+    counted, done = [0], threading.Event()
+
+    def count() -> None:
+        while not done.is_set():
+            counted[0] += 1
+
+    with trained.open(threads=1) as run:
+        run.translate(lines[:1])
+        other = threading.Thread(target=count)
+        other.start()
+        before = counted[0]
+        run.translate(lines, beam=4)
+        assert counted[0] > before + 100
+        done.set()
+        other.join()
+
+
+def test_models_on_several_threads(trained: tarn.Trained, corpus: Path) -> None:
+    lines = (corpus / "valid.de").read_text().splitlines()
+    with trained.open() as run:
+        expected, found = run.translate(lines), []
+        workers = [threading.Thread(target=lambda: found.append(run.translate(lines))) for _ in range(4)]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+        assert found == [expected] * 4
+
+
+def test_denormal_numbers_stay_the_callers(trained: tarn.Trained) -> None:
+    """The library lets denormal numbers be zero on its own threads only."""
+    with trained.open() as run:
+        run.translate(["Ein Hund ."])
+    assert np.float64(5e-324) * np.float64(1) > 0
+
+
+def test_fork(trained: tarn.Trained) -> None:
+    with trained.open() as run:
+        expected = run.translate(["Ein Hund ."])
+    child = os.fork()
+    if child == 0:
+        with trained.open() as run:
+            os._exit(0 if run.translate(["Ein Hund ."]) == expected else 1)
+    assert os.waitpid(child, 0)[1] == 0

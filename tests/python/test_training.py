@@ -1,0 +1,168 @@
+"""Training: from a dictionary, with a callback, stopped and interrupted, without a bit that differs."""
+
+from __future__ import annotations
+
+import math
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tarn
+
+Description = dict[str, Any]
+
+
+def weights(run: str | Path) -> bytes:
+    """The tensors of the last checkpoint; the header has the clocks."""
+    data = (Path(run) / "checkpoint_last.safetensors").read_bytes()
+    return data[8 + int.from_bytes(data[:8], "little") :]
+
+
+def test_dictionary_and_file_are_alike(trained: tarn.Trained, description: Description, tmp_path: Path) -> None:
+    assert trained.end == "updates" and trained.update == 40 and trained.best_update in (20, 40)
+    assert 0 < trained.scores["loss"] < 10 and trained.tokens_per_second > 0
+    (tmp_path / "model.yaml").write_text(tarn.to_yaml(description))
+    other = tarn.train(tmp_path / "model.yaml", tmp_path / "run")
+    assert weights(other.run) == weights(trained.run)
+
+
+def test_callback_sees_everything(description: Description, tmp_path: Path) -> None:
+    events: list[tarn.Event] = []
+    done = tarn.train(description, tmp_path / "run", callback=events.append)
+    updates = [event for event in events if event.kind == "update"]
+    assert [event.update for event in updates] == list(range(1, 41))
+    assert all(event.loss > 0 and event.grad_norm > 0 for event in updates)
+    assert [event.update for event in events if event.kind == "log"] == list(range(5, 41, 5))
+    valid = [event for event in events if event.kind == "valid"]
+    assert [event.update for event in valid] == [0, 20, 40] and all("bleu" in event.scores for event in valid)
+    assert valid[-1].scores["loss"] == done.scores["loss"]
+    assert any(event.kind == "saved" and event.path and os.path.exists(event.path) for event in events)
+
+
+def test_callback_stops_and_resuming_changes_no_bit(
+    trained: tarn.Trained, description: Description, tmp_path: Path
+) -> None:
+    run = tmp_path / "run"
+    stopped = tarn.train(description, run, callback=lambda event: event.kind == "update" and event.update == 13)
+    assert stopped.end == "stopped" and stopped.update == 13 and stopped.checkpoint
+    with stopped.open() as model:
+        assert model.update == 13
+    resumed = tarn.train(None, run, resume=True)
+    assert resumed.end == "updates" and weights(run) == weights(trained.run)
+
+
+def test_an_exception_of_the_callback_saves(trained: tarn.Trained, description: Description, tmp_path: Path) -> None:
+    def fail(event: tarn.Event) -> None:
+        if event.update == 7:
+            raise LookupError("of the callback")
+
+    with pytest.raises(LookupError, match="of the callback"):
+        tarn.train(description, tmp_path / "run", callback=fail)
+    assert tarn.train(None, tmp_path / "run", resume=True).update == 40
+    assert weights(tmp_path / "run") == weights(trained.run)
+
+
+def test_models_are_used_from_the_callback(trained: tarn.Trained, description: Description, tmp_path: Path) -> None:
+    seen: list[str] = []
+
+    def look(event: tarn.Event) -> None:
+        if event.kind == "saved" and event.path:
+            with tarn.Run(event.path) as run:
+                seen.extend(run.translate(["Ein Hund ."]))
+        if event.kind == "update" and event.update == 3:
+            with pytest.raises(tarn.UsageError, match="a training is under way"), tarn.Run(trained.run, threads=1) as run:
+                run.translate(["Ein Hund ."])
+            with pytest.raises(tarn.BusyError):
+                tarn.train(description, tmp_path / "other")
+
+    tarn.train(description, tmp_path / "run", callback=look)
+    assert seen and weights(tmp_path / "run") == weights(trained.run)
+
+
+INTERRUPTED = """
+    import sys
+    import tarn
+
+    def tell(event):
+        if event.kind == "update" and event.update == 5:
+            print("begun", flush=True)
+
+    try:
+        tarn.train(sys.argv[1], sys.argv[2], callback=tell if sys.argv[3] == "yes" else None)
+    except KeyboardInterrupt:
+        print("interrupted")
+"""
+
+
+@pytest.mark.parametrize("callback", ["yes", "no"])
+def test_an_interrupt_saves_and_is_raised(
+    trained: tarn.Trained, description: Description, tmp_path: Path, callback: str
+) -> None:
+    long = {**description, "train": {**description["train"], "max_updates": 100000}}
+    (tmp_path / "model.yaml").write_text(tarn.to_yaml(long))
+    run = tmp_path / "run"
+    command = [sys.executable, "-c", textwrap.dedent(INTERRUPTED), str(tmp_path / "model.yaml"), str(run), callback]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
+        assert child.stdout is not None
+        if callback == "yes":
+            assert child.stdout.readline() == "begun\n"
+        else:
+            while not (run / "log.jsonl").exists() or not (run / "log.jsonl").read_text():
+                assert child.poll() is None
+        child.send_signal(signal.SIGINT)
+        assert child.stdout.readline() == "interrupted\n"
+        assert child.wait() == 0
+    with tarn.Run(run, which="last") as model:
+        reached = model.update
+    assert reached > 0
+    whole = {**description, "train": {**description["train"], "max_updates": reached + 2}}
+    tarn.train(None, run, resume=True, overrides={"train.max_updates": reached + 2})
+    assert tarn.train(whole, tmp_path / "whole").update == reached + 2
+    assert weights(run) == weights(tmp_path / "whole")
+
+
+def test_what_is_refused(description: Description, tmp_path: Path) -> None:
+    with pytest.raises(tarn.UsageError, match='unknown key "freeze".*did you mean "frozen"'):
+        tarn.train({**description, "kinds": {"L": {"freeze": True}}}, tmp_path / "run")
+    with pytest.raises(tarn.UsageError, match="model.d_model: .* has no place in a description"):
+        tarn.train({**description, "model": {"d_model": object()}}, tmp_path / "run")
+    with pytest.raises(tarn.UsageError, match="a description is expected"):
+        tarn.train(None, tmp_path / "run")
+    with pytest.raises(tarn.UsageError, match="train.lr"):
+        tarn.train(description, tmp_path / "run", overrides={"train": {"lr": math.pi * -1}})
+
+
+def test_seeds_and_comparison(description: Description, tmp_path: Path) -> None:
+    half = tmp_path / "half"
+    done = tarn.train_seeds(description, half, overrides={"train.seeds": [1, 2, 3], "train.max_updates": 20})
+    assert [Path(one.run).name for one in done] == ["seed-1", "seed-2", "seed-3"]
+    full = {**description, "encoder": {"layers": "L*4"}}
+    tarn.train_seeds(full, tmp_path / "full", overrides={"train.seeds": [1, 2, 3], "train.max_updates": 20})
+    results = tarn.results(half, tmp_path / "full")
+    runs = results.runs()
+    assert len(runs) == 6 and set(runs["state"]) == {"finished"} and set(runs["group"]) == {"half", "full"}
+    curves = results.curves("valid/loss")
+    assert len(curves.where(group="half", seed=2)) == 2 and (curves["value"] > 0).all()
+    assert {"train/loss", "valid/bleu"} <= set(results.curves()["name"])
+    comparison = results.compare(metric="loss", baseline="full")
+    assert comparison.metric == "valid/loss" and comparison.baseline == "full"
+    assert [row["group"] for row in comparison.rows] == ["half", "full"] and comparison.rows[0]["best_runs"] == 3
+    verdict = comparison.verdicts.where(measure="best", group="half")[0]
+    assert verdict["words"] in ("better", "worse", "undecided") and verdict["low"] < verdict["high"]
+    with pytest.raises(tarn.UsageError, match="nothing"):
+        results.compare(baseline="nothing")
+    results.close()
+
+
+def test_frames(trained: tarn.Trained) -> None:
+    pytest.importorskip("pandas")
+    results = tarn.results(trained.run)
+    frame = results.curves("valid/loss").frame()
+    assert list(frame["step"]) == [0, 20, 40] and frame["value"].dtype == float
+    assert len(results.runs().frame()) == 1 and "<table" in str(results.runs()._repr_html_())
