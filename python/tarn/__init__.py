@@ -25,6 +25,7 @@ from .errors import (
 )
 from .results import Comparison, Records, Results, results
 from .run import Generated, Hypothesis, Label, Run, Score
+from .states import Offer, States
 from .training import Event, Trained, to_yaml, train, train_seeds
 from .vocabulary import Vocabulary
 
@@ -41,11 +42,13 @@ __all__ = [
     "InternalError",
     "Label",
     "NumericError",
+    "Offer",
     "OutOfMemoryError",
     "Records",
     "Results",
     "Run",
     "Score",
+    "States",
     "StoppedError",
     "TarnError",
     "Trained",

@@ -29,6 +29,7 @@ from ._library import (
     worker,
 )
 from .errors import UsageError
+from .states import Observer, Offer, States
 from .vocabulary import Tokens, Vocabulary
 
 WORDS = {
@@ -125,6 +126,7 @@ class Run:
         self.threads = threads
         self._info = Handle(c.tarn_checkpoint_info, "tarn_checkpoint_info_close")
         self._users: dict[str, tuple[object, Handle]] = {}
+        self._observed: tuple[dict[str, Any], Observer] | None = None
         self._vocabularies: tuple[Vocabulary, Vocabulary] | None = None
         self.checkpoint, self.reason = find_checkpoint(path, which)  # the file, and why it is this one
         self._file = path_bytes(self.checkpoint)
@@ -372,11 +374,38 @@ class Run:
         handle = self._classifier(_known(options, c.tarn_classify_options, "window", "threads"))
         return np.array(self._answers(lines, handle, lambda result: result.number), np.float64)
 
+    def offers(self) -> list[Offer]:
+        """What `states` can be asked for, in the order of the layers."""
+        return self._observer({}).offered()
+
+    def states(
+        self, lines: Sequence[Text], names: Sequence[str], *, targets: Sequence[Text] | None = None, **options: Any
+    ) -> States:
+        """What the model computes inside on given texts: `names` are of `offers()`, such as "encoder.3",
+        "decoder.1.attention", "output.top5", and may have * for any characters. `targets`: of a translation model the
+        translations, which all but the encoder needs.
+
+        Options: precision, overlong (refuse or truncate), max_tokens, max_memory, max_result, strict."""
+        if isinstance(names, str):
+            raise TypeError("states: a list of names is expected, not one name")
+        return self._observer(options).compute(names, lines, targets)
+
+    def _observer(self, options: dict[str, Any]) -> Observer:
+        self.info  # noqa: B018 - says that the run is closed
+        given = _known(options, c.tarn_states_options, "threads", "progress", "user")
+        kept = self._observed
+        if kept is None or kept[0] != given:
+            self._observed = kept = (given, Observer(self.checkpoint, self.threads, given))
+        return kept[1]
+
     def close(self) -> None:
         """Gives all memory back; the run is not used any more."""
         for _, handle in self._users.values():
             handle.close()
         self._users.clear()
+        if self._observed is not None:
+            self._observed[1].handle.close()
+            self._observed = None
         self._info.close()
 
     def __enter__(self) -> Run:

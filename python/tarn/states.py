@@ -1,0 +1,135 @@
+"""The inside of a model on given texts: what its layers, attention and recurrences compute, token by token."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import _binding as c
+from ._library import Handle, PathLike, Text, call, fill, lib, path_bytes, pool, strings, texts, words, worker
+from .errors import UsageError
+from .vocabulary import Tokens
+
+SIDES = words("TARN_STATES_SIDE_")
+FORMS = words("TARN_STATES_FORM_")
+Numbers = NDArray[np.float32] | NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class Offer:
+    """Something that a model can be asked for."""
+
+    name: str  # "encoder.3.attention"
+    text: str  # what it is
+    form: str  # "tokens": [tokens, width]; "sentence": [width]; "attention": [width heads, tokens, tokens]
+    side: str  # "source" or "target", whose tokens they are
+    width: int
+
+
+class States(Mapping[str, list[Numbers]]):
+    """What was asked for, by name: `states["encoder.3"]` is a list of an array for each sentence, and
+    `states.all("encoder.3")` the rows of all sentences in one. The arrays are views of the memory that the library
+    wrote into; nothing is copied."""
+
+    def __init__(self, arrays: dict[str, list[Numbers]], whole: dict[str, Numbers], pieces: dict[str, list[list[str]]]):
+        self._arrays, self._whole = arrays, whole
+        self.pieces = pieces  # by side, of each sentence the texts of the tokens that the model read
+
+    def __getitem__(self, name: str) -> list[Numbers]:
+        return self._arrays[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._arrays)
+
+    def __len__(self) -> int:
+        return len(self._arrays)
+
+    def all(self, name: str) -> Numbers:
+        """The rows of all sentences, one behind the other: [tokens, width] or [sentences, width]."""
+        if name not in self._whole:
+            raise UsageError(f"{name} has matrices of different sizes; states[{name!r}] is a list of them")
+        return self._whole[name]
+
+
+class Observer:
+    """A model opened to look into: `Run.states` makes one."""
+
+    def __init__(self, path: PathLike, threads: int, given: dict[str, Any]) -> None:
+        options = c.tarn_states_options()
+        lib.tarn_states_default(ctypes.byref(options))
+        options.threads = pool(threads)
+        fill(options, given)
+        self.handle = Handle(c.tarn_states, "tarn_states_close")
+        call("tarn_states_open", self.handle.out(), path_bytes(path), ctypes.byref(options))
+
+    def _list(self, function: str) -> list[Any]:
+        count = ctypes.c_size_t()
+        items = call(function, self.handle.pointer, ctypes.byref(count))
+        return [items[i] for i in range(count.value)]
+
+    def offered(self) -> list[Offer]:
+        return [
+            Offer(item.name.decode(), item.text.decode(), FORMS[item.form], SIDES[item.side], item.width)
+            for item in self._list("tarn_states_offered")
+        ]
+
+    def compute(self, names: Sequence[str], lines: Sequence[Text], targets: Sequence[Text] | None) -> States:
+        chosen, _, count = strings(name.encode() for name in names)
+        call("tarn_states_select", self.handle.pointer, chosen, count)
+        items, lengths, size = strings(texts(lines, "states"))
+        others = strings(texts(targets, "states")) if targets is not None else (None, None, size)
+        if others[2] != size:
+            raise UsageError(f"states: {size} lines and {others[2]} targets")
+        call("tarn_states_encode", self.handle.pointer, items, lengths, others[0], others[1], size)
+        selected = self._list("tarn_states_selected")
+        places = [self._places(i, size) for i in range(len(selected))]
+        for item, place in zip(selected, places):
+            if place[-1] < 0:
+                raise UsageError(f"{item.name.decode()}: it needs the targets")
+        wholes = [self._room(item, int(place[-1])) for item, place in zip(selected, places)]
+        pointers = (ctypes.c_void_p * len(wholes))(*(whole.ctypes.data for whole in wholes))
+        call("tarn_states_compute", self.handle.pointer, pointers)
+        offsets = [self._offsets(side, size) for side in range(len(SIDES))]
+        arrays, flat = {}, {}
+        for item, place, whole in zip(selected, places, wholes):
+            name = item.name.decode()
+            arrays[name] = [_shape(item, whole[a:b], offsets, s) for s, (a, b) in enumerate(zip(place, place[1:]))]
+            if FORMS[item.form] != "attention":
+                flat[name] = whole.reshape(-1, item.width)
+        return States(arrays, flat, {SIDES[i]: self._pieces(i, one) for i, one in enumerate(offsets) if one is not None})
+
+    def _places(self, array: int, sentences: int) -> list[int]:
+        function, states = lib.tarn_states_place, self.handle.pointer
+        return worker.call(lambda: [int(function(states, array, i)) for i in range(sentences + 1)])
+
+    @staticmethod
+    def _room(item: Any, count: int) -> Numbers:
+        room: Numbers = np.empty(count, np.int32 if item.type == c.TARN_STATES_TYPE_I32 else np.float32)
+        return room
+
+    def _offsets(self, side: int, sentences: int) -> NDArray[np.int64] | None:
+        found = lib.tarn_states_offsets(self.handle.pointer, side)
+        return np.ctypeslib.as_array(found, (sentences + 1,)).copy() if found else None
+
+    def _pieces(self, side: int, offsets: NDArray[np.int64]) -> list[list[str]]:
+        found = lib.tarn_states_ids(self.handle.pointer, side)
+        ids: Tokens = np.ctypeslib.as_array(found, (int(offsets[-1]),)) if offsets[-1] else np.empty(0, np.int32)
+        known = {token: lib.tarn_states_piece(self.handle.pointer, side, token).decode() for token in set(ids.tolist())}
+        return [[known[token] for token in ids[a:b].tolist()] for a, b in zip(offsets, offsets[1:])]
+
+
+def _shape(item: Any, numbers: Numbers, offsets: list[NDArray[np.int64] | None], sentence: int) -> Numbers:
+    """The numbers of a sentence in their form."""
+    form = FORMS[item.form]
+    if form == "sentence":
+        return numbers
+    if form == "tokens":
+        return numbers.reshape(-1, item.width)
+    sides = [offsets[item.side], offsets[item.key_side]]
+    lengths = [int(side[sentence + 1] - side[sentence]) for side in sides if side is not None]
+    return numbers.reshape(item.width, *lengths)
