@@ -109,8 +109,8 @@ class Observer:
 
     @staticmethod
     def _room(item: Any, count: int) -> Numbers:
-        room: Numbers = np.empty(count, np.int32 if item.type == c.TARN_STATES_TYPE_I32 else np.float32)
-        return room
+        room: Any = np.empty(count, np.int32 if item.type == c.TARN_STATES_TYPE_I32 else np.float32)
+        return room  # type: ignore[no-any-return]
 
     def _offsets(self, side: int, sentences: int) -> NDArray[np.int64] | None:
         found = lib.tarn_states_offsets(self.handle.pointer, side)
