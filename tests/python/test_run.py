@@ -145,7 +145,7 @@ def test_classify_as_the_program(classifier: tarn.Trained, tmp_path: Path) -> No
         assert all(math.isclose(sum(answer.probabilities.values()), 1, rel_tol=1e-6) for answer in found)
         said = program("classify", classifier.run, tmp_path / "lines").splitlines()
         assert [line.split()[0] for line in said] == ["good", "bad", "good"]
-        with pytest.raises(tarn.DataError, match="^line 2: more than one tab"):
+        with pytest.raises(tarn.DataError, match="^text:2: more than one tab"):
             run.classify(["a", "a\tb\tc"])
         with pytest.raises(tarn.UsageError, match="regression is for the task regression"):
             run.regress(lines)
