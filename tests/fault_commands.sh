@@ -7,7 +7,7 @@ export ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}verify_asan_link_order=0"
 
 # Every command works in a folder of its own that already holds older output, with the inputs in ../../../in.
 fault_commands="corpus sentences vocab prepare train resume translate average export import-gpt2 import-bert prune test sweep
-  report blimp generate series"
+  report blimp generate series states"
 # Further forms of these commands, and those that write to standard output.
 fault_forms="vocab-bpe vocab-gpt2 vocab-wordpiece prepare-text prepare-table prepare-stream export-gpt2 export-bert
   series-generate series-forecast train-cached sweep-reuse encode decode compare score classify test-labelled"
@@ -92,6 +92,7 @@ YAML
     quiet "$TARN" sweep ../../../in/sweep.yaml --output sweep --quiet) || exit 1
   mv ../w/in/now/* . && rm -r ../w/in
   head -3 c/valid.de >three.de
+  head -3 c/valid.en >three.en
   printf "ab\nabc d\n" >short
   cd .. || exit 1
 }
@@ -160,6 +161,9 @@ fault_command() {
     encode) drive encode --input "$PWD/in/three.de" -- "$TARN" encode --vocab $i/old-v ;;
     decode) "$TARN" encode --vocab in/v <in/three.de >in/ids && drive decode --input "$PWD/in/ids" -- "$TARN" decode --vocab $i/v ;;
     compare) drive compare -- "$TARN" compare $i/sweep --json --resamples 40 ;;
+    states)
+      cp in/esn "$b/x" && drive states -- "$TARN" states $i/run encoder.1 'decoder.*attention' --input $i/three.de \
+        --target $i/three.en --threads 1 --quiet --output x ;;
     score) drive score -- "$TARN" score $i/lm-model $i/short --threads 1 ;;
     classify) drive classify -- "$TARN" classify $i/labels $i/short --threads 1 ;;
     *) fail "no command \"$name\"; there are $fault_commands $fault_forms" ;;

@@ -24,8 +24,7 @@ static void on_progress(void *user, const char *file, double done, double operat
   fflush(stderr);
 }
 
-// A number of at least 0, with k, M, G or T behind it (powers of 1000).
-static int amount(const cli_command *command, double *out, const char *name, const char *text) {
+int limit_options_amount(const cli_command *command, double *out, const char *name, const char *text) {
   static const char units[] = "kMGT";
   char *end;
   *out = strtod(text, &end);
@@ -41,9 +40,9 @@ int limit_options_set(const cli_command *command, const limit_options *options) 
   int code = -1;
   tarn_limits_default(&limits);
   limits.on_progress = on_progress;
-  if (options->memory) code = amount(command, &limits.max_memory, "max-memory", options->memory);
+  if (options->memory) code = limit_options_amount(command, &limits.max_memory, "max-memory", options->memory);
   if (code < 0 && options->operations)
-    code = amount(command, &limits.max_operations, "max-operations", options->operations);
+    code = limit_options_amount(command, &limits.max_operations, "max-operations", options->operations);
   tarn_limits_set(&limits);
   return code;
 }

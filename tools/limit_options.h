@@ -24,6 +24,10 @@ typedef struct limit_options {
         0, 0                                                                                                \
   }
 
+// A number of at least 0, with k, M, G or T behind it (powers of 1000), which option --`name` was given. -1, or the
+// exit code of a usage mistake.
+int limit_options_amount(const cli_command *command, double *out, const char *name, const char *text);
+
 // Sets the limits, and a line of progress on standard error where it takes long. -1, or the exit code of a usage
 // mistake.
 int limit_options_set(const cli_command *command, const limit_options *options);

@@ -49,6 +49,7 @@ static const struct {
     {"blimp", cmd_blimp},
     {"generate", cmd_generate},
     {"serve", cmd_serve},
+    {"states", cmd_states},
     {"series", cmd_series},
 };
 enum { COMMANDS = sizeof commands / sizeof *commands };

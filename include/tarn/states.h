@@ -62,9 +62,9 @@ typedef struct tarn_states_options {
                                        // default 4096
   size_t max_memory;                   // bytes for what is computed together, beside the model and the results: fewer
                       // tokens go together if need be, and a line that alone needs more is refused with
-                      // MEMORY; 0: no limit. Default 2^30
+                      // MEMORY; 0: no limit. Default 1e9
   size_t max_result;              // bytes of all results together; more is refused with USAGE before anything is
-                                  // computed; 0: no limit. Default 2^33
+                                  // computed; 0: no limit. Default 8e9
   bool strict;                    // refuse invalid UTF-8 instead of replacing it by U+FFFD; default false
   int threads;                    // 0: all that the process may use; default 0
   tarn_states_progress progress;  // NULL: nobody is told; default NULL
@@ -157,6 +157,8 @@ TARN_API const char *tarn_states_piece(const tarn_states *states, tarn_states_si
 // The number of selected array `array` at which sentence `sentence` begins; for the number of sentences, how many
 // numbers there are in all. -1 where it cannot be had of the sentences: a target is missing.
 TARN_API int64_t tarn_states_place(const tarn_states *states, size_t array, int64_t sentence);
+// The same of all sentences, and how many numbers there are: places [sentences + 1].
+TARN_API void tarn_states_places(const tarn_states *states, size_t array, int64_t *places);
 
 // Computes what is selected of all sentences into memory of the caller: buffers[a], float or int32_t, has room for all
 // numbers of array a; NULL: that array is not wanted. Nothing else of that size is held in memory. The numbers of a
@@ -169,6 +171,20 @@ TARN_API tarn_status tarn_states_compute(tarn_states *states, void *const *buffe
 typedef tarn_status (*tarn_states_sink)(void *user, int64_t sentence, const void *const *values);
 // The same given to `sink`, sentence by sentence in their order: of the results one batch is held in memory.
 TARN_API tarn_status tarn_states_each(tarn_states *states, tarn_states_sink sink, void *user) TARN_CHECKED;
+
+// Files of results. They have an array for each that is selected, of its name and shape [tokens, width] or [sentences,
+// width], over all sentences; of attention all numbers in one row, as they are told of a sentence, and NAME.offsets,
+// I64 [sentences + 1], the number at which each sentence begins. Beside them are the tokens that the model reads, I32,
+// and where sentences begin among them, I64 [sentences + 1]: "tokens" and "offsets", or of a translation model
+// "source.tokens", "source.offsets", and with targets "target.tokens" and "target.offsets".
+typedef enum tarn_states_format {
+  TARN_STATES_FORMAT_SAFETENSORS,  // one file; of attention its metadata has "NAME.heads" too
+  TARN_STATES_FORMAT_NPY           // a folder, which is made if need be, with a file NAME.npy for each
+} tarn_states_format;
+
+// Computes what is selected and writes it batch by batch: of the results one batch is held in memory. A file that is
+// there is replaced when all is written, or stays as it was. Fails as tarn_states_compute() does, and with IO.
+TARN_API tarn_status tarn_states_write(tarn_states *states, const char *path, tarn_states_format format) TARN_CHECKED;
 
 #ifdef __cplusplus
 }

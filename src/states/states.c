@@ -7,8 +7,8 @@ void tarn_states_default(tarn_states_options *options) {
   *options = (tarn_states_options){.precision = TARN_TRANSLATE_PRECISION_FP32,
                                    .overlong = TARN_TRANSLATE_OVERLONG_REFUSE,
                                    .max_tokens = 4096,
-                                   .max_memory = (size_t)1 << 30,
-                                   .max_result = (size_t)1 << 33};
+                                   .max_memory = 1000000000,
+                                   .max_result = 8000000000};
 }
 
 static tarn_status pack(tarn_states *states) {

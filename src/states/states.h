@@ -69,6 +69,9 @@ tarn__shown tarn__states_shown(const tarn_states *states, size_t array);
 // Numbers of a sentence of an array.
 int64_t tarn__states_numbers(const tarn_states *states, const tarn_states_array *array, int64_t sentence);
 
+// Fails where what is selected cannot be computed, or is more than options.max_result.
+tarn_status tarn__states_check(const tarn_states *states) TARN_CHECKED;
+
 // The vocabulary of a side, and the side of the task that it is.
 const tarn_vocab *tarn__states_vocab(const tarn_states *states, tarn_states_side side);
 

@@ -55,6 +55,13 @@ int64_t tarn_states_place(const tarn_states *states, size_t array, int64_t sente
   return place;
 }
 
+void tarn_states_places(const tarn_states *states, size_t array, int64_t *places) {
+  const tarn_states_array *a = &states->selected.arrays[array];
+  places[0] = is_missing(states, a) ? -1 : 0;
+  for (int64_t s = 0; s < states->summary.sentences; s++)
+    places[s + 1] = is_missing(states, a) ? -1 : places[s] + tarn__states_numbers(states, a, s);
+}
+
 // Sides of the model's task that the selection reads.
 static int sides_of(const tarn_states *states) { return states->task->source && states->stacks > 1 ? 2 : 1; }
 
@@ -259,7 +266,7 @@ static tarn_status run_all(job *j, int64_t *places) {
   return TARN_STATUS_OK;
 }
 
-static tarn_status check(const tarn_states *states) {
+tarn_status tarn__states_check(const tarn_states *states) {
   double bytes = 0.0;
   TARN_REQUIRE(states->selected.count > 0, USAGE, "nothing is selected of %s", states->checkpoint->path);
   for (size_t a = 0; a < states->selected.count; a++) {
@@ -278,7 +285,7 @@ static tarn_status check(const tarn_states *states) {
 static tarn_status run(tarn_states *states, void *const *buffers, tarn_states_sink sink, void *user) {
   const size_t count = states->selected.count;
   void *readings = NULL, *told = NULL, *places = NULL;
-  TARN_TRY(check(states));
+  TARN_TRY(tarn__states_check(states));
   tarn_status status = tarn__alloc(&readings, TARN__MEMORY_OTHER, count, sizeof(reading));
   if (status == TARN_STATUS_OK) status = tarn__alloc(&told, TARN__MEMORY_OTHER, count, sizeof(void *));
   if (status == TARN_STATUS_OK) status = tarn__alloc(&places, TARN__MEMORY_OTHER, count, sizeof(int64_t));

@@ -243,7 +243,8 @@ static tarn_status put_values(tarn__writer *writer, const tarn__stored *tensor, 
   return TARN_STATUS_OK;
 }
 
-static tarn_status put_file(tarn__writer *writer, const char *header, const tarn__stored *const *order, size_t count) {
+// *size: its bytes.
+static tarn_status put_header(tarn__writer *writer, const char *header, uint64_t *size) {
   static const char spaces[ALIGN + 1] = "                                                                ";
   size_t length = strlen(header);
   size_t padding = (ALIGN - (LENGTH_BYTES + length) % ALIGN) % ALIGN;
@@ -251,7 +252,13 @@ static tarn_status put_file(tarn__writer *writer, const char *header, const tarn
   for (int i = 0; i < LENGTH_BYTES; i++) bytes[i] = (uint8_t)((uint64_t)(length + padding) >> 8 * i);
   TARN_TRY(tarn__writer_put(writer, bytes, sizeof bytes));
   TARN_TRY(tarn__writer_put(writer, header, length));
-  TARN_TRY(tarn__writer_put(writer, spaces, padding));
+  *size = LENGTH_BYTES + length + padding;
+  return tarn__writer_put(writer, spaces, padding);
+}
+
+static tarn_status put_file(tarn__writer *writer, const char *header, const tarn__stored *const *order, size_t count) {
+  uint64_t size;
+  TARN_TRY(put_header(writer, header, &size));
   tarn__host_room room = {0};
   tarn_status status = TARN_STATUS_OK;
   for (size_t i = 0; i < count && status == TARN_STATUS_OK; i++) status = put_values(writer, order[i], &room);
@@ -288,6 +295,23 @@ tarn_status tarn__safetensors_write_mapped(const char *path, const tarn__stored 
   if (status == TARN_STATUS_OK) status = tarn__map_judge(map, put_file(writer, header, order, count));
   if (status == TARN_STATUS_OK) status = tarn__writer_commit(&writer);
   tarn__writer_abort(&writer);
+  free(header);
+  tarn__free(memory);
+  return status;
+}
+
+tarn_status tarn__safetensors_begin(tarn__writer *writer, uint64_t *places, const tarn__stored *tensors, size_t count,
+                                    const tarn__stored_text *texts, size_t text_count) {
+  void *memory;
+  uint64_t at = 0;
+  TARN_TRY(check_for_writing("a file", tensors, count));
+  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, count, sizeof(tarn__stored *)));
+  const tarn__stored **order = memory;
+  sort_for_writing(order, tensors, count);
+  char *header = make_header(order, count, texts, text_count);
+  tarn_status status = header ? put_header(writer, header, &at)
+                              : tarn__fail(TARN_STATUS_MEMORY, "out of memory: the header of a safetensors file");
+  for (size_t i = 0; i < count; at += order[i++]->bytes) places[order[i] - tensors] = at;
   free(header);
   tarn__free(memory);
   return status;

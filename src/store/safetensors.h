@@ -56,6 +56,11 @@ tarn_status tarn__safetensors_write_mapped(const char *path, const tarn__stored 
                                            const tarn__stored_text *texts, size_t text_count,
                                            const tarn__map *map) TARN_CHECKED;
 
+// The header of a file whose values follow: puts it into a writer that nothing was put into. `data` is not looked at;
+// places[i] is the byte of the file at which the values of tensor i are to begin.
+tarn_status tarn__safetensors_begin(tarn__writer *writer, uint64_t *places, const tarn__stored *tensors, size_t count,
+                                    const tarn__stored_text *texts, size_t text_count) TARN_CHECKED;
+
 // The hash of everything that a file says (`map`: the map that the tensors lie in, NULL if they lie in memory) (names,
 // types, shapes, values, metadata but for the key `except`), whatever the order and layout, so that a copy made by
 // another tool has the same hash.

@@ -23,10 +23,10 @@ done
 
 # pkg-config, with the shared library and with the static one.
 cp -r there/share/doc/tarn/examples source
-for name in train_model translate_lines score_text forecast_series; do
+for name in train_model translate_lines score_text show_states forecast_series; do
   [ "$(wc -l <source/$name.c)" -le 40 ] || fail "$name.c has more than 40 lines"
   # shellcheck disable=SC2046
-  $CC -std=c11 -Wall -Wextra -Werror source/$name.c $(pkg-config --cflags --libs tarn) "-Wl,-rpath,$PWD/$lib" -o $name ||
+  $CC -std=c11 -Wall -Wextra -Werror source/$name.c $(pkg-config --cflags --libs tarn) "-Wl,-rpath,$PWD/$lib" -lm -o $name ||
     fail "pkg-config: $name"
 done
 # shellcheck disable=SC2046
@@ -68,9 +68,19 @@ sed '/^encoder/d; s/all/decoder/; s/ train: train, valid: valid/ train: text-tra
 [ "$(wc -l <scores.txt)" -eq 21 ] || fail "score_text: not a line for each"
 perplexity=$(sed -n 's/^perplexity \([0-9]*\.[0-9]\).*/\1/p' scores.txt)
 "$TARN" score lm corpus/valid.en --summary-only 2>/dev/null | grep -qF "perplexity $perplexity" || fail "score_text differs"
+./show_states run encoder.1 corpus/valid.de >shown.txt || fail "show_states"
+"$TARN" states run encoder.1 --input corpus/valid.de --format npy --output shown --quiet || fail "tarn states"
+# Norms of the rows, of which those of 32 numbers begin behind a header of 128 bytes.
+od -An -v -w128 -j128 -t f4 shown/encoder.1.npy |
+  awk '{ s = 0; for (c = 1; c <= NF; c++) s += $c * $c; printf "%.3f\n", sqrt(s) }' >norms.txt
+paste <(cut -f3 shown.txt) norms.txt | awk '{ if (($1 - $2) ^ 2 > 0.002 ^ 2) bad = 1 } END { exit bad || NR < 100 }' ||
+  fail "show_states differs: $(paste shown.txt norms.txt | head -n 3)"
+[ "$(cut -f1 shown.txt | uniq | wc -l)" -eq 20 ] || fail "show_states: not all sentences"
 refuse 1 '^train_model: .*unknown key' ./train_model lm.yaml other train.nothing=1
 refuse 1 '^translate_lines: .*nowhere' ./translate_lines nowhere "Ein Satz."
 refuse 1 '^score_text: ' ./score_text run corpus/valid.en
+refuse 1 '^show_states: .*did you mean "encoder.1"' ./show_states run encoder.11 corpus/valid.de
+refuse 1 '^show_states: encoder.1.attention is not a vector' ./show_states run encoder.1.attention corpus/valid.de
 
 # CMake's package: both libraries, and a version that is not there.
 for static in OFF ON; do
