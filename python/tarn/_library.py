@@ -222,7 +222,7 @@ def choice(what: str, word: str, words: Sequence[str]) -> int:
 
 
 class Handle:
-    """An object of the library that is closed when it is no longer used."""
+    """An object of the library that is closed when it is no longer used. Whoever uses `pointer` holds the handle."""
 
     def __init__(self, kind: Any, close: str) -> None:
         self.pointer = ctypes.POINTER(kind)()

@@ -92,7 +92,8 @@ class Observer:
             if place[-1] < 0:
                 raise UsageError(f"{item.name.decode()}: it needs the targets")
         wholes = [self._room(item, int(place[-1])) for item, place in zip(selected, places)]
-        pointers = (ctypes.c_void_p * len(wholes))(*(whole.ctypes.data for whole in wholes))
+        pointers: Any = (ctypes.c_void_p * len(wholes))(*(whole.ctypes.data for whole in wholes))
+        pointers.kept = wholes  # the work goes on behind an interrupt
         call("tarn_states_compute", self.handle.pointer, pointers)
         offsets = [self._offsets(side, size) for side in range(len(SIDES))]
         arrays, flat = {}, {}
