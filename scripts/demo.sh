@@ -1,67 +1,234 @@
 #!/usr/bin/env bash
-# From nothing to BLEU: makes a German-English corpus, trains Model0 (all layers trained) and Model3 (half of the encoder
-# random, frozen and shared) on it, compares them and shows some translations.
-# usage: demo.sh [FOLDER]   everything is written there; default build/demo, which is emptied first
-# DEMO_MINUTES is the training time of each model (default 1), TARN the program.
+# From nothing to a comparison: makes a German-English corpus, trains a model whose layers are all trained and one in which
+# half of the encoder is random for ever, two seeds each, shows what they translate on the way, and reports.
+# TARN is the program; DEMO_MINUTES the training time of each run (default 1), in processor time, so that other work on the
+# machine makes the demo longer and not worse.
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 tarn=${TARN:-$root/build/release/tarn}
 minutes=${DEMO_MINUTES:-1}
-folder=${1:-$root/build/demo}
-models="model0 model3"
+folder=$root/build/demo
+
+usage() {
+  cat <<'TEXT'
+usage: ./run demo [FOLDER]        the whole of it, in about three minutes on two cores
+       ./run demo --try [MODEL [FOLDER]]
+                                  type German at a model of the demo: half-random (default) or all-trained
+       ./run demo --help
+
+Makes a German-English corpus from a grammar (12,000 pairs of sentences; nothing is downloaded), trains two models with two
+seeds each for a minute, shows what they translate after 5, 20 and 60 seconds, compares them on 500 sentences that they have
+not seen, and writes a page with figures. FOLDER takes everything; default build/demo, which is emptied first.
+
+DEMO_MINUTES=0.2 ./run demo is a shorter one, whose models translate badly.
+TEXT
+}
+
+# --- typing at it
+
+try() {
+  local model=${1:-half-random} folder=${2:-$folder} run
+  run=$folder/runs/$model/seed-1
+  if [ ! -d "$folder/runs" ]; then
+    echo "demo: there is no $folder yet; ./run demo makes it" >&2
+    exit 2
+  elif [ ! -d "$run" ]; then
+    echo "demo: no model \"$model\"; there are all-trained and half-random" >&2
+    exit 2
+  fi
+  if [ -t 0 ]; then
+    echo "German to English by $model, which knows what the demo's grammar says and nothing else. Sentences such as:"
+    sed -n '7p;70p;200p' "$folder/text/test.de" | sed 's/^/    /'
+    echo "End with Ctrl-D."
+  fi
+  exec "$tarn" translate "$run"
+}
+
+case ${1:-} in
+  --help | -h)
+    usage
+    exit 0
+    ;;
+  --try)
+    [ $# -le 3 ] || { usage >&2 && exit 2; }
+    try "${2:-}" "${3:-}"
+    ;;
+  -*)
+    echo "demo: unknown option $1" >&2
+    usage >&2
+    exit 2
+    ;;
+esac
+[ $# -le 1 ] || { usage >&2 && exit 2; }
+
+# --- where and how
 
 if [ $# -eq 0 ]; then
   rm -rf "$folder"
-elif [ -e "$folder" ] && [ -n "$(ls -A "$folder")" ]; then
-  echo "demo: $folder is not empty" >&2
-  exit 2
+else
+  folder=$1
+  if [ -e "$folder" ] && [ -n "$(ls -A "$folder")" ]; then
+    echo "demo: $folder is not empty" >&2
+    exit 2
+  fi
 fi
 mkdir -p "$folder"
+folder=$(cd "$folder" && pwd)
 cd "$folder"
 
-step() { printf '\n\033[1m%s\033[0m\n' "$*"; }
-[ -t 1 ] || step() { printf '\n%s\n' "$*"; }
+cores=$(nproc)
+jobs=$((cores < 4 ? cores < 2 ? 1 : 2 : 4))
+threads=$((cores / jobs))
+if [ -t 1 ]; then bold=$'\033[1m' plain=$'\033[0m'; else bold='' plain=''; fi
+[ -z "${NO_COLOR:-}" ] || bold='' plain=''
+step() { printf '\n%s%s%s\n' "$bold" "$*" "$plain"; }
+seconds_of() { awk -v m="$minutes" -v share="$1" 'BEGIN { s = 60 * m * share; printf s < 10 ? "%.2g" : "%.0f", s }'; }
 
-step "1. A corpus from a grammar"
-"$tarn" corpus --output text
-step "2. A joint vocabulary, and shards"
-"$tarn" vocab --type bpe --size 1000 --output vocab.model text/train.de text/train.en
+# quietly COMMAND...: its output is shown only where it fails.
+quietly() {
+  local log
+  log=$(mktemp -p "$folder" log.XXXXXX)
+  if ! "$@" >"$log" 2>&1; then
+    cat "$log" >&2
+    echo "demo: failed: $*" >&2
+    return 1
+  fi
+  rm -f "$log"
+}
+
+# --- training
+
+# How the two are called, and their descriptions.
+models="all-trained half-random"
+description() { if [ "$1" = all-trained ]; then echo model0; else echo model3; fi; }
+
+# train MODEL SEED SHARE: until this share of the time is over, from where the run stands.
+train() {
+  local run=runs/$1/seed-$2 end
+  end=$(awk -v m="$minutes" -v share="$3" 'BEGIN { printf "%.6g", m * share }')
+  if [ -d "$run" ]; then
+    quietly "$tarn" train --resume "$run" --quiet --set "train.max_minutes=$end"
+  else
+    quietly "$tarn" train "$root/examples/demo/$(description "$1").yaml" --run "$run" --quiet --set data.vocab=vocab.model \
+      --set data.train=train --set data.valid=valid --set data.valid_reference=text/valid.en --set "train.seed=$2" \
+      --set "train.threads=$threads" --set "train.max_minutes=$end"
+  fi
+}
+
+# all COMMAND RUN...: the command for each MODEL:SEED, as many at a time as the machine has room for.
+all() {
+  local command=$1 run pids=() pid failed=0
+  shift
+  for run in "$@"; do
+    if [ ${#pids[@]} -ge "$jobs" ]; then
+      wait "${pids[0]}" || failed=1
+      pids=("${pids[@]:1}")
+    fi
+    $command "${run%:*}" "${run#*:}" &
+    pids+=($!)
+  done
+  for pid in "${pids[@]}"; do wait "$pid" || failed=1; done
+  [ $failed -eq 0 ] || exit 1
+}
+
+part() { train "$1" "$2" "$share"; }
+score() { quietly "$tarn" test "runs/$1/seed-$2" --source text/test.de --reference text/test.en --threads "$threads" --quiet; }
+sample() { "$tarn" translate "runs/$1/seed-$2" --threads "$threads" <samples.de >"samples.$1.$share" 2>samples.log; }
+
+# --- translations side by side
+
+width=$(tput cols 2>/dev/null || echo 100)
+[ -t 1 ] || width=110
+column=$(((width - 9) / 2))
+
+# row NAME LEFT RIGHT: two columns, each in as many lines as it needs.
+row() {
+  local name=$1
+  paste -d $'\037' <(fold -s -w $((column - 2)) <<<"$2") <(fold -s -w $((column - 2)) <<<"$3") |
+    while IFS=$'\037' read -r left right; do
+      printf '%7s  %-*s%s\n' "$name" "$column" "$left" "$right"
+      name=''
+    done
+}
+
+# head NUMBER: one of the sample sentences.
+head() {
+  printf '\n%7s  %s\n%7s  %s\n' German "$(sed -n "${1}p" samples.de)" English "$(sed -n "${1}p" samples.en)"
+  row '' 'all trained' 'half of the encoder random'
+}
+# show NUMBER: the same with all that the models have made of it.
+show() {
+  local number=$1 share
+  head "$number"
+  for share in $shares; do show_row "$number"; done
+}
+show_row() {
+  row "$(seconds_of "$share") s" "$(sed -n "${1}p" "samples.all-trained.$share")" "$(sed -n "${1}p" "samples.half-random.$share")"
+}
+
+# --- the demo
+
+step "A corpus from a grammar"
+quietly "$tarn" corpus --output text
+quietly "$tarn" vocab --type bpe --size 1000 --output vocab.model text/train.de text/train.en
 for split in train valid; do
-  "$tarn" prepare --vocab vocab.model --source "text/$split.de" --target "text/$split.en" --output "$split"
+  quietly "$tarn" prepare --vocab vocab.model --source "text/$split.de" --target "text/$split.en" --output "$split"
 done
+echo "$(wc -l <text/train.de) pairs of sentences to learn from and $(wc -l <text/test.de) to test with, German and English, in 1000 pieces of words."
+# Sentences that fit into a column, at even distances.
+awk -v most=$((column - 2)) 'FNR == NR { german[FNR] = $0; next } length(german[FNR]) <= most && length() <= most && length() > 25 { print german[FNR] "\t" $0 }' \
+  text/test.de text/test.en | awk '{ line[NR] = $0 } END { for (i = 1; i <= 3; i++) print line[int(i * NR / 4) + 1] }' >samples.tsv
+cut -f1 samples.tsv >samples.de
+cut -f2 samples.tsv >samples.en
 
-step "3. Training, $minutes minute(s) each"
-for model in $models; do
-  echo "$model"
-  "$tarn" train "$root/examples/demo/$model.yaml" --run "$model" --set data.vocab=vocab.model --set data.train=train \
-    --set data.valid=valid --set "train.max_minutes=$minutes"
+shares="0.0833333 0.333333 1"
+step "Two models learn to translate it, a minute each with each of two seeds, $jobs at a time"
+head 1
+first="all-trained:1 half-random:1" second="all-trained:2 half-random:2"
+[ "$jobs" -lt 4 ] || first="$first $second" second=
+for share in $shares; do
+  # shellcheck disable=SC2086
+  all part $first
+  all sample all-trained:1 half-random:1
+  show_row 1
 done
+show 2
+show 3
+if [ -n "$second" ]; then
+  printf '\nAnd the second seed, for another minute, so that chance is seen.\n'
+  # shellcheck disable=SC2086
+  all part $second
+fi
 
-step "4. The test set, translated by each"
-for model in $models; do
-  "$tarn" translate "$model" <text/test.de >"$model.en"
-  "$tarn" bleu --reference text/test.en --json <"$model.en" >"$model.bleu.json"
-  "$tarn" inspect "$model" --json >"$model.json"
-done
+step "What came of it"
+all score all-trained:1 half-random:1 all-trained:2 half-random:2
+"$tarn" compare runs --json >compare.json
+quietly "$tarn" report runs --output report --title 'The demo'
+for model in $models; do "$tarn" inspect "runs/$model/seed-1" --json >"$model.json"; done
 
-line='%-8s %12s %12s %12s %14s %10s %7s\n'
+# figure MODEL FILTER: of the comparison or of the checkpoint.
+bleu() { jq -r --arg name "$1" '.rows[] | select(.name == $name) | .test_bleu | "\(.mean * 10 | round / 10) \u00b1 \(.sd * 10 | round / 10)"' compare.json; }
+speed() { jq -rs '[.[].tokens_per_second | numbers] | add / length / 1000 | round' runs/"$1"/seed-*/log.jsonl; }
+megabytes() { jq -r '.bytes.file / 1e5 | round / 10' "$1.json"; }
+line='%-14s %20s %16s %18s %14s\n'
 # shellcheck disable=SC2059
-printf "$line" model trained frozen total "checkpoint B" tokens/s BLEU
+printf "$line" '' 'random for ever' 'checkpoint (MB)' '1000 tokens/s' 'BLEU'
 for model in $models; do
-  figures=$(jq -r '[.trained, .frozen, .trained + .frozen, .bytes.file] | @tsv' "$model.json")
-  read -r trained frozen total bytes <<<"$figures"
-  speed=$(jq -rs '[.[].tokens_per_second | numbers] | add / length | round' "$model/log.jsonl")
-  bleu=$(jq -r '.score * 100 | round / 100' "$model.bleu.json")
   # shellcheck disable=SC2059
-  printf "$line" "$model" "$trained" "$frozen" "$total" "$bytes" "$speed" "$bleu"
+  printf "$line" "$model" "$(jq -r '"\(.frozen * 100 / (.trained + .frozen) | round) % of weights"' "$model.json")" \
+    "$(megabytes "$model")" "$(speed "$model")" "$(bleu "$model")"
 done
+cat <<TEXT
 
-step "5. Some of it"
-count=$(wc -l <text/test.de)
-for sample in 1 2 3 4 5; do
-  number=$((sample * count / 6 + 1))
-  printf '%-10s %s\n' German "$(sed -n "${number}p" text/test.de)" reference "$(sed -n "${number}p" text/test.en)"
-  for model in $models; do printf '%-10s %s\n' "$model" "$(sed -n "${number}p" "$model.en")"; done
-  echo
-done
-echo "everything is in $folder"
+With $(jq -r '.frozen * 100 / (.trained + .frozen) | round' half-random.json) % of its weights random and never trained, half-random has a checkpoint of $(megabytes half-random) MB in place of $(megabytes all-trained),
+learns from $(speed half-random),000 tokens a second in place of $(speed all-trained),000, and translates with a BLEU of $(bleu half-random) in place of
+$(bleu all-trained) (two seeds each, too few to decide between them: docs/experiments.md says how that is done).
+
+The page with curves, tables and translations:
+    file://$folder/report/report.html
+
+To go on:
+    ./run demo --try                                             # type German at it
+    ${tarn#"$PWD/"} inspect $folder/runs/half-random/seed-1      # what it is made of
+    ${tarn#"$PWD/"} train --resume $folder/runs/half-random/seed-1 --set train.max_minutes=5
+TEXT
