@@ -4,6 +4,10 @@ set(TARN_PYTHON python3 CACHE STRING "the Python that makes and tests the packag
 if(DEFINED SKBUILD)  # a wheel is built
   set(TARN_PYTHON ${Python3_EXECUTABLE})
 endif()
+if(TARN_SANITIZE)
+  set(TARN_PYTHON_STATE "not built with sanitizers, whose libraries an interpreter would have to load first")
+  return()
+endif()
 execute_process(COMMAND ${TARN_PYTHON} -c "import sys, pycparser; print(sys.version.split()[0])"
   OUTPUT_VARIABLE TARN_PYTHON_VERSION OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET RESULT_VARIABLE failed)
 if(DEFINED SKBUILD AND NOT failed EQUAL 0)

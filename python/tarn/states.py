@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _binding as c
-from ._library import Handle, PathLike, Text, call, fill, lib, path_bytes, pool, strings, texts, words, worker
+from ._library import Handle, PathLike, Text, call, fill, lib, path_bytes, pool, strings, texts, words
 from .errors import UsageError
 from .vocabulary import Tokens
 
@@ -105,8 +105,9 @@ class Observer:
         return States(arrays, flat, {SIDES[i]: self._pieces(i, one) for i, one in enumerate(offsets) if one is not None})
 
     def _places(self, array: int, sentences: int) -> list[int]:
-        function, states = lib.tarn_states_place, self.handle.pointer
-        return worker.call(lambda: [int(function(states, array, i)) for i in range(sentences + 1)])
+        places = (ctypes.c_int64 * (sentences + 1))()
+        call("tarn_states_places", self.handle.pointer, array, places)
+        return list(places)
 
     @staticmethod
     def _room(item: Any, count: int) -> Numbers:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import signal
 import subprocess
 import threading
 from pathlib import Path
@@ -149,6 +150,38 @@ def test_classify_as_the_program(classifier: tarn.Trained, tmp_path: Path) -> No
             run.classify(["a", "a\tb\tc"])
         with pytest.raises(tarn.UsageError, match="regression is for the task regression"):
             run.regress(lines)
+
+
+def test_regression(tmp_path: Path) -> None:
+    rows = [f"{'good ' * n}{'bad ' * (4 - n)}film\t{n}" for n in range(5)] * 8
+    (tmp_path / "table").write_text("text\tstars\n" + "\n".join(rows) + "\n")
+    (tmp_path / "lines").write_text("\n".join(row.split("\t")[0] for row in rows) + "\n")
+    tarn.Vocabulary.train(tmp_path / "vocab", [tmp_path / "lines"], type="whitespace", size=20, mask_symbols=True)
+    columns: dict[str, Any] = {"text": "text", "label": "stars", "numbers": True}
+    told = tarn.prepare_labelled(tmp_path / "train", tmp_path / "vocab", tmp_path / "table", **columns)
+    assert told["rows"] == 40 and told["least"] == 0 and told["greatest"] == 4
+    description: dict[str, Any] = {
+        "model": {"d_model": 16, "task": "regression", "dropout": 0},
+        "encoder": {"layers": "L"},
+        "head": {"pool": "mean"},
+        "kinds": {"L": {"mixer": "attention", "heads": 2, "ffn": 32}},
+        "data": {"vocab": tmp_path / "vocab", "train": tmp_path / "train"},
+        "train": {"max_updates": 150, "max_tokens": 300, "lr": 0.01, "warmup": 5},
+    }
+    with tarn.train(description, tmp_path / "run").open() as run:
+        low, high = run.regress(["bad bad bad bad film", "good good good good film"])
+        assert high - low > 2
+
+
+def test_an_interrupt_is_raised_at_once(trained: tarn.Trained, corpus: Path) -> None:
+    """What was computed goes on to its end, and the model is used as before."""
+    lines = (corpus / "train.de").read_text().splitlines()
+    with trained.open(threads=1) as run:
+        expected = run.translate(lines[:3], beam=8)
+        threading.Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+        with pytest.raises(KeyboardInterrupt):
+            run.translate(lines * 200, beam=8)
+        assert run.translate(lines[:3], beam=8) == expected
 
 
 def test_threads_of_the_caller_go_on(trained: tarn.Trained, corpus: Path) -> None:

@@ -166,3 +166,18 @@ def test_frames(trained: tarn.Trained) -> None:
     frame = results.curves("valid/loss").frame()
     assert list(frame["step"]) == [0, 20, 40] and frame["value"].dtype == float
     assert len(results.runs().frame()) == 1 and "<table" in str(results.runs()._repr_html_())
+
+
+def test_ten_lines_to_a_learning_curve(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of docs/python.md, with a shorter training."""
+    pytest.importorskip("matplotlib").use("Agg")
+    source = Path(os.environ.get("TARN_SOURCE_DIR", Path(__file__).parents[2]))
+    text = (source / "docs/python.md").read_text().split("## Ten lines")[1].split("## Models")[0]
+    lines = [line[4:] for line in text.splitlines() if line.startswith("    ")]
+    assert 5 < len(lines) <= 10
+    program = "\n".join(lines).replace("examples/", f"{source}/examples/").replace('"corpus")', '"corpus", sentences=500)')
+    program = program.replace("overrides={", 'overrides={"train.max_updates": 20, "valid.every": 10, ')
+    assert "max_updates" in program and "sentences=500" in program
+    monkeypatch.chdir(tmp_path)
+    exec(compile(program, "docs/python.md", "exec"), {})
+    assert (tmp_path / "curve.png").stat().st_size > 1000
