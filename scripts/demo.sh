@@ -204,31 +204,31 @@ step "What came of it"
 all score all-trained:1 half-random:1 all-trained:2 half-random:2
 "$tarn" compare runs --json >compare.json
 quietly "$tarn" report runs --output report --title 'The demo'
-for model in $models; do "$tarn" inspect "runs/$model/seed-1" --json >"$model.json"; done
+for model in $models; do "$tarn" inspect "runs/$model/seed-1" --json >"$model.json" 2>inspect.log; done
 
-# figure MODEL FILTER: of the comparison or of the checkpoint.
-bleu() { jq -r --arg name "$1" '.rows[] | select(.name == $name) | .test_bleu | "\(.mean * 10 | round / 10) \u00b1 \(.sd * 10 | round / 10)"' compare.json; }
+# shown PATH [full]: as it is typed at the root of the sources, where it lies there.
+shown() { if [ -n "${2:-}" ]; then echo "$1"; else echo "${1#"$root/"}"; fi; }
+random_share() { jq -r '"\(.frozen * 100 / (.trained + .frozen) | round) %"' "${1:-half-random}.json"; }
+bleu() { jq -r --arg name "$1" '.configurations[] | select(.name == $name) | .test_bleu | "\(.mean * 10 | round / 10) \u00b1 \(.sd * 10 | round / 10)"' compare.json; }
 speed() { jq -rs '[.[].tokens_per_second | numbers] | add / length / 1000 | round' runs/"$1"/seed-*/log.jsonl; }
 megabytes() { jq -r '.bytes.file / 1e5 | round / 10' "$1.json"; }
-line='%-14s %20s %16s %18s %14s\n'
+line='%-12s %18s %17s %15s %14s\n'
 # shellcheck disable=SC2059
-printf "$line" '' 'random for ever' 'checkpoint (MB)' '1000 tokens/s' 'BLEU'
+printf "$line" '' 'random for ever' 'checkpoint (MB)' '1000 tokens/s' BLEU
 for model in $models; do
   # shellcheck disable=SC2059
-  printf "$line" "$model" "$(jq -r '"\(.frozen * 100 / (.trained + .frozen) | round) % of weights"' "$model.json")" \
+  printf "$line" "$model" "$(random_share "$model") of weights" \
     "$(megabytes "$model")" "$(speed "$model")" "$(bleu "$model")"
 done
 cat <<TEXT
 
-With $(jq -r '.frozen * 100 / (.trained + .frozen) | round' half-random.json) % of its weights random and never trained, half-random has a checkpoint of $(megabytes half-random) MB in place of $(megabytes all-trained),
-learns from $(speed half-random),000 tokens a second in place of $(speed all-trained),000, and translates with a BLEU of $(bleu half-random) in place of
-$(bleu all-trained) (two seeds each, too few to decide between them: docs/experiments.md says how that is done).
+$(fold -s -w "$((width < 112 ? width : 112))" <<<"With $(random_share) of its weights random and never trained, half-random has a checkpoint of $(megabytes half-random) MB in place of $(megabytes all-trained), learns from $(speed half-random),000 tokens a second on one core in place of $(speed all-trained),000, and translates with a BLEU of $(bleu half-random) in place of $(bleu all-trained) (mean and standard deviation of two seeds, too few to decide between them: docs/experiments.md says how that is done).")
 
 The page with curves, tables and translations:
     file://$folder/report/report.html
 
 To go on:
-    ./run demo --try                                             # type German at it
-    ${tarn#"$PWD/"} inspect $folder/runs/half-random/seed-1      # what it is made of
-    ${tarn#"$PWD/"} train --resume $folder/runs/half-random/seed-1 --set train.max_minutes=5
+    ./run demo --try                                                 # type German at it
+    $(shown "$tarn") inspect $(shown "$folder")/runs/half-random/seed-1     # what it is made of
+    (cd $(shown "$folder") && $(shown "$tarn" full) train --resume runs/half-random/seed-1 --set train.max_minutes=5)
 TEXT
