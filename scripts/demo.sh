@@ -110,7 +110,7 @@ train() {
     quietly "$tarn" train --resume "$run" --quiet --set "train.max_minutes=$end"
   else
     quietly "$tarn" train "$root/examples/demo/$(description "$1").yaml" --run "$run" --quiet --set data.vocab=vocab.model \
-      --set data.train=train --set data.valid=valid --set data.valid_reference=text/valid.en --set "train.seed=$2" \
+      --set data.train=grammar/train --set data.valid=grammar/valid --set data.valid_reference=text/valid.en --set "train.seed=$2" \
       --set "train.threads=$threads" --set "train.max_minutes=$end"
   fi
 }
@@ -171,8 +171,9 @@ show_row() {
 step "A corpus from a grammar"
 quietly "$tarn" corpus --output text
 quietly "$tarn" vocab --type bpe --size 1000 --output vocab.model text/train.de text/train.en
+mkdir -p grammar
 for split in train valid; do
-  quietly "$tarn" prepare --vocab vocab.model --source "text/$split.de" --target "text/$split.en" --output "$split"
+  quietly "$tarn" prepare --vocab vocab.model --source "text/$split.de" --target "text/$split.en" --output "grammar/$split"
 done
 echo "$(wc -l <text/train.de) pairs of sentences to learn from and $(wc -l <text/test.de) to test with, German and English, in 1000 pieces of words."
 # Sentences that fit into a column, at even distances.
