@@ -22,6 +22,21 @@ tarn_module(XXHASH libxxhash)
 tarn_module(LAPACK lapack)
 tarn_module(ARPACK arpack)
 
+# Optional: what unpacks compressed text. Without one of them such text is refused with the name of its package.
+macro(tarn_optional prefix module package what)
+  pkg_check_modules(${prefix} IMPORTED_TARGET ${module})
+  set(TARN_${prefix} 0)
+  set(TARN_${prefix}_STATE "not found (${package}): ${what}")
+  if(${prefix}_FOUND)
+    set(TARN_${prefix} 1)
+    set(TARN_${prefix}_STATE "${${prefix}_VERSION}")
+    list(APPEND TARN_MODULES ${module})
+  endif()
+endmacro()
+tarn_optional(ZLIB zlib zlib1g-dev "text in .gz is refused")
+tarn_optional(LZMA liblzma liblzma-dev "text in .xz is refused")
+tarn_optional(ZSTD libzstd libzstd-dev "text in .zst is refused")
+
 add_library(tarn_dependencies INTERFACE)
 # libsentencepiece needs libsentencepiece_train for training; pkg-config names both.
 target_link_libraries(tarn_dependencies INTERFACE PkgConfig::JANSSON PkgConfig::YAML PkgConfig::PCRE2 PkgConfig::ICU
@@ -29,6 +44,11 @@ target_link_libraries(tarn_dependencies INTERFACE PkgConfig::JANSSON PkgConfig::
 if(SENTENCEPIECE_ABSL)
   target_link_libraries(tarn_dependencies INTERFACE PkgConfig::ABSL)
 endif()
+foreach(prefix ZLIB LZMA ZSTD)
+  if(TARN_${prefix})
+    target_link_libraries(tarn_dependencies INTERFACE PkgConfig::${prefix})
+  endif()
+endforeach()
 
 # Optional: figures as PDF. It is opened at run time (src/report/pdf.c), so only its headers are asked for here.
 pkg_check_modules(RSVG QUIET librsvg-2.0>=2.46 cairo-pdf)

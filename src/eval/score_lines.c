@@ -1,6 +1,3 @@
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unicode/utf8.h>
 
@@ -8,7 +5,7 @@
 #include "base/memory.h"
 #include "eval/codepoints.h"
 #include "tarn/score.h"
-#include "text/text_check.h"
+#include "text/lines.h"
 
 typedef struct list {
   char **items;
@@ -44,37 +41,29 @@ static tarn_status add(list *lines, const char *line, size_t length) {
   return TARN_STATUS_OK;
 }
 
-static tarn_status read_lines(list *lines, FILE *file, const char *name) {
-  char *buffer = NULL;  // getline's own, hence freed by free()
-  size_t capacity = 0;
-  tarn_status status = TARN_STATUS_OK;
-  errno = 0;
-  for (ssize_t got; status == TARN_STATUS_OK && (got = getline(&buffer, &capacity, file)) >= 0;) {
-    status = tarn__text_check(name, (int64_t)lines->count + 1, buffer, (size_t)got, (size_t)got);
+static tarn_status read_lines(list *read, tarn__lines *lines) {
+  for (;;) {
+    const char *line;
+    size_t length;
+    TARN_TRY(tarn__lines_next(lines, &line, &length));
+    if (!line) return TARN_STATUS_OK;
     // sacreBLEU keeps it as well, so that its scores and ours stay the same.
-    if (lines->count == 0 && got >= 3 && memcmp(buffer, "\xEF\xBB\xBF", 3) == 0)
+    if (read->count == 0 && length >= 3 && memcmp(line, "\xEF\xBB\xBF", 3) == 0)
       tarn__log(TARN_LOG_WARNING, "%s: its first line begins with a byte order mark, which is scored as part of it",
-                name);
-    if (status == TARN_STATUS_OK) status = add(lines, buffer, (size_t)got);
+                lines->path);
+    TARN_TRY(add(read, line, length));
   }
-  if (status == TARN_STATUS_OK && !feof(file))
-    status =
-        tarn__fail(errno == ENOMEM ? TARN_STATUS_MEMORY : TARN_STATUS_IO, "%s: cannot read: %s", name, strerror(errno));
-  free(buffer);
-  return status;
 }
 
 tarn_status tarn_score_lines_open(tarn_score_lines *lines, const char *path) {
   *lines = (tarn_score_lines){0};
   list read = {0};
-  if (path && strcmp(path, "-") == 0) path = NULL;
-  const char *name = path ? path : "standard input";
-  TARN_TRY(tarn__strdup(&lines->name, name));
-  FILE *file = path ? fopen(path, "rb") : stdin;
-  tarn_status status = TARN_STATUS_OK;
-  if (!file) status = tarn__fail(TARN_STATUS_IO, "%s: cannot read: %s", name, strerror(errno));
-  if (file) status = read_lines(&read, file, name);
-  if (file && path) fclose(file);
+  tarn__lines text;
+  tarn_status status = tarn__lines_open(&text, path ? path : "-", false);
+  text.raw = text.verbatim = true;
+  if (status == TARN_STATUS_OK) status = tarn__strdup(&lines->name, text.path);
+  if (status == TARN_STATUS_OK) status = read_lines(&read, &text);
+  tarn__lines_close(&text);
   if (status != TARN_STATUS_OK) {
     list_close(&read);
     tarn_score_lines_close(lines);

@@ -1,13 +1,11 @@
 // Reading of comma-separated values.
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "base/file.h"
+#include "base/input.h"
 #include "base/memory.h"
 #include "series/table.h"
 
@@ -199,17 +197,15 @@ static tarn_status hand_over(reader *r, tarn_series **series) {
   return status;
 }
 
-// All that standard input still has, with a zero byte behind it, from where it stands: /dev/stdin, opened anew, would
-// begin a regular file from its start again, and a socket cannot be opened.
-static tarn_status read_standard_input(char **text, size_t *size) {
+// All of the text, with a zero byte behind it.
+static tarn_status read_text(char **text, size_t *size, tarn__input *input) {
   enum { CHUNK = 1 << 16 };
   size_t capacity = 0;
   for (*text = NULL, *size = 0;;) {
+    size_t got;
     TARN_TRY(tarn__grow(text, &capacity, *size + CHUNK + 1, 1));
-    const ssize_t got = read(STDIN_FILENO, *text + *size, capacity - *size - 1);
-    if (got < 0 && errno == EINTR) continue;
-    TARN_REQUIRE(got >= 0, IO, "standard input: cannot read: %s", strerror(errno));
-    *size += (size_t)got;
+    TARN_TRY(tarn__input_read(input, *text + *size, capacity - *size - 1, &got));
+    *size += got;
     if (got > 0) continue;
     (*text)[*size] = 0;
     return TARN_STATUS_OK;
@@ -218,12 +214,14 @@ static tarn_status read_standard_input(char **text, size_t *size) {
 
 tarn_status tarn_series_read(tarn_series **series, const char *path, const tarn_series_format *format) {
   const tarn_series_format all = {0};
-  const bool standard = strcmp(path, "-") == 0 || strcmp(path, "/dev/stdin") == 0;
-  reader r = {.path = standard ? "standard input" : path, .line = 1};
+  tarn__input input;
   char *text;
   size_t size;
   *series = NULL;
-  tarn_status status = standard ? read_standard_input(&text, &size) : tarn__file_read(path, &text, &size);
+  TARN_TRY(tarn__input_open(&input, path));
+  reader r = {.path = input.path, .line = 1};
+  tarn_status status = read_text(&text, &size, &input);
+  tarn__input_close(&input);
   if (status != TARN_STATUS_OK) {
     tarn__free(text);
     return status;

@@ -1,8 +1,6 @@
 #include "text/lines.h"
 
-#include <errno.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/memory.h"
 #include "text/cut.h"
@@ -12,20 +10,14 @@
 enum { CHUNK = 1 << 16, LONGEST_CHARACTER = 8 };  // bytes
 
 tarn_status tarn__lines_open(tarn__lines *lines, const char *path, bool strict) {
-  const bool standard = strcmp(path, "-") == 0 || strcmp(path, "/dev/stdin") == 0;
-  *lines = (tarn__lines){.path = standard ? "standard input" : path, .strict = strict};
-  // Opening /dev/stdin anew would begin a regular file from its start again, and cannot open a socket.
-  const int copy = standard ? dup(STDIN_FILENO) : -1;
-  if (!standard) lines->file = fopen(path, "rb");
-  if (copy >= 0) lines->file = fdopen(copy, "rb");
-  const int error = errno;
-  if (!lines->file && copy >= 0) close(copy);
-  TARN_REQUIRE(lines->file, IO, "%s: cannot read: %s", lines->path, strerror(error));
-  return TARN_STATUS_OK;
+  *lines = (tarn__lines){.strict = strict};
+  tarn_status status = tarn__input_open(&lines->input, path);
+  lines->path = lines->input.path;
+  return status;
 }
 
 void tarn__lines_close(tarn__lines *lines) {
-  if (lines->file) fclose(lines->file);
+  tarn__input_close(&lines->input);
   tarn__free(lines->buffer);
   tarn__free(lines->repaired.data);
   *lines = (tarn__lines){0};
@@ -38,14 +30,23 @@ static tarn_status read_more(tarn__lines *lines) {
     lines->start = 0;
   }
   TARN_TRY(tarn__grow(&lines->buffer, &lines->capacity, lines->end + CHUNK, 1));
-  // read() and not fread(), which waits until the whole chunk is there: a pipe gives its lines as they come.
-  ssize_t got;
-  do got = read(fileno(lines->file), lines->buffer + lines->end, lines->capacity - lines->end);
-  while (got < 0 && errno == EINTR);
-  TARN_REQUIRE(got >= 0, IO, "%s: cannot read: %s", lines->path, strerror(errno));
-  lines->end += (size_t)got;
+  size_t got;
+  TARN_TRY(tarn__input_read(&lines->input, lines->buffer + lines->end, lines->capacity - lines->end, &got));
+  lines->end += got;
   lines->ended = got == 0;
   return TARN_STATUS_OK;
+}
+
+bool tarn__lines_is_ready(const tarn__lines *lines, int milliseconds) {
+  const size_t left = lines->end - lines->start;
+  if (lines->ended || (left > 0 && memchr(lines->buffer + lines->start, '\n', left))) return true;
+  return tarn__input_is_ready(&lines->input, milliseconds);
+}
+
+double tarn__lines_share(const tarn__lines *lines) {
+  // What lies in the buffer was read and not given.
+  const double waiting = (double)(lines->end - lines->start), given = lines->input.given;
+  return tarn__input_share(&lines->input) * (given > 0 ? (given - waiting) / given : 0);
 }
 
 static int64_t invalid_bytes(const char *text, size_t length) {

@@ -6,8 +6,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 
+#include "base/input.h"
 #include "base/status.h"
 #include "text/repair.h"
 
@@ -25,8 +25,9 @@ typedef struct tarn__lines {
   bool verbatim;   // so are all other bytes: a byte order mark, and a CR before a line end
   size_t longest;  // bytes of a line; a longer one is refused, at the cost of its first bytes only. 0: no limit
   bool parts;      // a longer one is given in parts: cut before a blank, or where tarn__cut() (text/cut.h) does else
+  bool prompt;     // who writes into a pipe or types may wait for an answer (text/line_block.h)
   // Private.
-  FILE *file;
+  tarn__input input;
   char *buffer;
   size_t capacity, start, end;
   tarn__repaired repaired;
@@ -42,5 +43,11 @@ void tarn__lines_close(tarn__lines *lines);
 // without an end counts as a line. Fails with DATA where the file is no text: UTF-16, compressed, a shard, or with a
 // zero byte; or where a line is longer than `longest`.
 tarn_status tarn__lines_next(tarn__lines *lines, const char **text, size_t *length) TARN_CHECKED;
+
+// Whether the next line, or a part of it, or the end will be there within so many milliseconds.
+bool tarn__lines_is_ready(const tarn__lines *lines, int milliseconds);
+
+// How much of the file was given, 0 .. 1; NAN of a pipe or device.
+double tarn__lines_share(const tarn__lines *lines);
 
 #endif

@@ -14,7 +14,7 @@ static const char *remedy(tarn__file_kind kind) {
       return "; convert it with: iconv -f UTF-32 -t UTF-8";
     case TARN__FILE_KIND_COMPRESSED:
     case TARN__FILE_KIND_ZIP:
-      return "; unpack it first";
+      return "; unpack it first (.gz, .xz and .zst are read as they are)";
     default:
       return "";
   }

@@ -301,3 +301,10 @@ cp "$made/data/train.de" "$out/sentences/german"
 printf '"Why?" John asked. He lives in the U.S. No. 5 is Dr. Smith... "Yes!" (See p. 3.) Etc.\n1. One\n\nAm 3. Mai z.\xc2\xa0B. kam Prof. Dr. M\xc3\xbcller.\n' >"$out/sentences/marks"
 cp "$made/data/train.en" "$out/text/english"
 printf '\xef\xbb\xbfa b\r\nc \xff\xfe b\n\na a\xcc\x81 \xf0\x9f\x98\x80 b\nlast' >"$out/text/bytes"
+for pack in gzip xz zstd; do
+  command -v $pack >/dev/null || continue
+  head -n 3 "$made/data/train.en" | $pack -c >"$out/packed/$pack"
+  { printf 'a\n' | $pack -c; printf 'b\n' | $pack -c; } >"$out/packed/$pack-two"
+  yes ab | head -n 2000 | $pack -c >"$out/packed/$pack-repeats"
+done
+printf '\x1f\x8bno\n' >"$out/packed/plain"

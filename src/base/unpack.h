@@ -1,0 +1,37 @@
+// Compressed text: what gzip, xz and zstd made is unpacked as it is read, whatever its name.
+#ifndef TARN_BASE_UNPACK_H
+#define TARN_BASE_UNPACK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+
+// The bytes that a step may take and give; it moves the pointers on.
+typedef struct tarn__unpack_step {
+  const uint8_t *in;
+  size_t in_size;
+  uint8_t *out;
+  size_t out_size;
+  bool last;  // no bytes come behind `in`
+  bool over;  // set by the step: what was packed has ended, and `in` is not part of it
+} tarn__unpack_step;
+
+// One format. Where the library that reads it was not there when this was built, `open` is NULL.
+typedef struct tarn__unpack_kind {
+  const char *name, *package;  // "gzip"; Debian's package of the library
+  const char *magic;           // the first bytes
+  size_t magic_size;
+  tarn_status (*open)(void **state);
+  // Takes and gives what it can. NULL, or a text that says what is wrong with the bytes.
+  const char *(*step)(void *state, tarn__unpack_step *step);
+  void (*close)(void *state);  // accepts NULL
+} tarn__unpack_kind;
+
+extern const tarn__unpack_kind tarn__unpack_gzip, tarn__unpack_xz, tarn__unpack_zstd;
+
+// The kind of which these are the first bytes, or NULL. *open: more bytes are needed to know.
+const tarn__unpack_kind *tarn__unpack_find(const void *bytes, size_t size, bool *open);
+
+#endif

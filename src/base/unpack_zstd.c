@@ -1,0 +1,40 @@
+// zstd, by libzstd (RFC 8878).
+#include "base/unpack.h"
+
+#if TARN_ZSTD
+#include <zstd.h>
+
+#include "base/memory.h"
+
+static tarn_status open_zstd(void **state) {
+  *state = ZSTD_createDStream();
+  TARN_REQUIRE(*state, MEMORY, "out of memory in libzstd");
+  return TARN_STATUS_OK;
+}
+
+static void close_zstd(void *state) { ZSTD_freeDStream(state); }
+
+// Frames that follow one another are one text. A window is 128 MB at most, unless libzstd is asked for more.
+static const char *step_zstd(void *state, tarn__unpack_step *step) {
+  ZSTD_inBuffer in = {step->in, step->in_size, 0};
+  ZSTD_outBuffer out = {step->out, step->out_size, 0};
+  const size_t left = ZSTD_decompressStream(state, &out, &in);
+  step->in += in.pos;
+  step->in_size -= in.pos;
+  step->out += out.pos;
+  step->out_size -= out.pos;
+  if (ZSTD_isError(left)) return ZSTD_getErrorName(left);
+  step->over = left == 0;
+  return NULL;
+}
+
+#define OPEN open_zstd
+#define STEP step_zstd
+#define CLOSE close_zstd
+#else
+#define OPEN NULL
+#define STEP NULL
+#define CLOSE NULL
+#endif
+
+const tarn__unpack_kind tarn__unpack_zstd = {"zstd", "libzstd-dev", "\x28\xB5\x2F\xFD", 4, OPEN, STEP, CLOSE};
