@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "colour.h"
+#include "progress_line.h"
 #include "tarn/device.h"
 #include "tarn/text.h"
 
@@ -31,9 +33,14 @@ static bool list_add(cli_list *list, const char *item) {
   return true;
 }
 
+// Begins the line of a failure.
+static void print_name(const cli_command *command) {
+  fprintf(stderr, "%starn %s:%s ", colour_on(stderr, COLOUR_RED), command->name, colour_on(stderr, COLOUR_NONE));
+}
+
 int cli_usage(const cli_command *command, const char *format, ...) {
   va_list args;
-  fprintf(stderr, "tarn %s: ", command->name);
+  print_name(command);
   va_start(args, format);
   vfprintf(stderr, format, args);
   va_end(args);
@@ -45,7 +52,9 @@ int cli_report(const cli_command *command, tarn_status status) {
   const char *message = tarn_error_message();
   fflush(stdout);
   // Where the program itself found no memory, the library has no line for it.
-  fprintf(stderr, "tarn %s: %s\n", command->name, *message ? message : tarn_status_text(status));
+  progress_line_clear();
+  print_name(command);
+  fprintf(stderr, "%s\n", *message ? message : tarn_status_text(status));
   return status == TARN_STATUS_USAGE ? CLI_USAGE : CLI_FAILURE;
 }
 
@@ -113,10 +122,11 @@ static void print_option(const char *name, const char *argument, const char *hel
 }
 
 static void print_help(const cli_command *command, const cli_option *options) {
-  printf("usage: tarn %s [options]%s%s\n\n%s\n", command->name, *command->arguments ? " " : "", command->arguments,
-         command->summary);
+  const char *bold = colour_on(stdout, COLOUR_BOLD), *end = colour_on(stdout, COLOUR_NONE);
+  printf("%susage:%s tarn %s [options]%s%s\n\n%s\n", bold, end, command->name, *command->arguments ? " " : "",
+         command->arguments, command->summary);
   if (command->text) printf("\n%s\n", command->text);
-  printf("\noptions:\n");
+  printf("\n%soptions:%s\n", bold, end);
   for (const cli_option *option = options; option->name; option++) {
     char help[CLI_HELP_TEXT];
     cli_option_help(help, option);
@@ -303,7 +313,8 @@ int cli_word(const cli_command *command, int *place, const char *what, const cha
 }
 
 int cli_no_memory(const cli_command *command) {
-  fprintf(stderr, "tarn %s: out of memory\n", command->name);
+  print_name(command);
+  fprintf(stderr, "out of memory\n");
   return CLI_FAILURE;
 }
 

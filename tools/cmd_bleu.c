@@ -3,6 +3,7 @@
 
 #include "cli.h"
 #include "commands.h"
+#include "progress_show.h"
 #include "score_files.h"
 
 static const cli_command command = {"bleu", "[SYSTEM...] < SYSTEM",
@@ -80,6 +81,7 @@ int cmd_bleu(int argc, char **argv) {
       {"smooth-value", CLI_REAL, &smooth_value, "X", "of floor (default 0.1) and add-k (default 1)", 0, 1e9},
       SCORE_FILES_SENTENCE(files, "print one score a line, with effective order"),
       SCORE_FILES_TESTS(files),
+      PROGRESS_OPTIONS,
       {0}};
   int code = cli_parse(&command, table, argc, argv, &files.systems, 0, SCORE_FILES_MOST);
   if (code < 0) code = take_words(&options, tokenizer, smoothing, smooth_value);

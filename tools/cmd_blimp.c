@@ -6,6 +6,7 @@
 #include "json_output.h"
 #include "lm_output.h"
 #include "model_options.h"
+#include "progress_show.h"
 #include "tarn/lm.h"
 #include "text_output.h"
 
@@ -17,11 +18,6 @@ static const cli_command COMMAND = {
     "has the higher log-probability. Overall and of a field the accuracy is the mean over paradigms. The intervals "
     "are\n"
     "Wilson's at 95 %, and of a mean what those of its paradigms make together."};
-
-static void print_progress(void *user, const tarn_minimal_pairs_count *paradigm, size_t done, size_t count) {
-  (void)user;
-  fprintf(stderr, "%zu of %zu  %-52s %5.1f %%\n", done, count, paradigm->name, 100.0 * paradigm->accuracy);
-}
 
 static void print_count(const tarn_minimal_pairs_count *c, const char *field) {
   printf("%-52s %-18s %8" PRId64 " %7.2f   %5.2f .. %5.2f\n", c->name, field, c->pairs, 100.0 * c->accuracy,
@@ -56,12 +52,12 @@ static int print_json(const tarn_lm *lm, const tarn_minimal_pairs_result *result
                 (json_int_t)result->unknown, "truncated", (json_int_t)result->truncated, "replaced",
                 (json_int_t)result->replaced, "equal", (json_int_t)result->equal);
   if (failed) json_decref(object);
-  return json_output_print(&COMMAND, file, failed ? NULL : object, JSON_INDENT(1));
+  return json_output_print(&COMMAND, file, failed ? NULL : object, JSON_COMPACT);
 }
 
-static int test_pairs(tarn_lm *lm, const char *folder, bool json, bool quiet, FILE *file) {
+static int test_pairs(tarn_lm *lm, const char *folder, bool json, FILE *file) {
   tarn_minimal_pairs_result *result;
-  tarn_status status = tarn_minimal_pairs_run(&result, lm, folder, quiet ? NULL : print_progress, NULL);
+  tarn_status status = tarn_minimal_pairs_run(&result, lm, folder, NULL, NULL);
   if (status != TARN_STATUS_OK) return cli_report(&COMMAND, status);
   if (!json) print_text(result);
   int code = json ? print_json(lm, result, stdout) : CLI_OK;
@@ -72,8 +68,7 @@ static int test_pairs(tarn_lm *lm, const char *folder, bool json, bool quiet, FI
   return code;
 }
 
-static int run(const char *path, const char *folder, const tarn_lm_options *options, bool json, bool quiet,
-               const char *output) {
+static int run(const char *path, const char *folder, const tarn_lm_options *options, bool json, const char *output) {
   tarn_lm *lm;
   text_output to;
   tarn_status status = tarn_lm_open(&lm, path, options);
@@ -81,7 +76,7 @@ static int run(const char *path, const char *folder, const tarn_lm_options *opti
   // A file that cannot be written is found before the minutes that the pairs take.
   int code = output ? text_output_open(&COMMAND, &to, output) : CLI_OK;
   if (code == CLI_OK) {
-    code = test_pairs(lm, folder, json, quiet, output ? to.file : NULL);
+    code = test_pairs(lm, folder, json, output ? to.file : NULL);
     int closed = output ? text_output_close(&COMMAND, &to, code == CLI_OK) : CLI_OK;
     if (code == CLI_OK) code = closed;
   }
@@ -93,14 +88,13 @@ int cmd_blimp(int argc, char **argv) {
   tarn_lm_options options;
   tarn_lm_default(&options);
   bool json = false;
-  bool quiet = false;
   const char *output = NULL;
   model_options model = {.precision = "fp32", .overlong = "refuse"};
   cli_list paths = {0};
   const cli_option table[] = {
       {"json", CLI_FLAG, &json, NULL, "print JSON in place of the table", 0, 0},
       {"output", CLI_TEXT, &output, "FILE", "write the JSON here as well", 0, 0},
-      {"quiet", CLI_FLAG, &quiet, NULL, "no line on standard error for every paradigm", 0, 0},
+      PROGRESS_OPTIONS,
       MODEL_PRECISION_OPTION(model),
       MODEL_OVERLONG_OPTION(model, "sentences"),
       {"strict", CLI_FLAG, &options.strict, NULL, "refuse invalid UTF-8 instead of replacing it by U+FFFD", 0, 0},
@@ -112,7 +106,7 @@ int cmd_blimp(int argc, char **argv) {
   if (code < 0) code = model_options_set(&COMMAND, &model, &options.precision, &options.overlong, &options.threads);
   if (code < 0) code = model_options_find(&COMMAND, &model.found, paths.items[0], model.checkpoint);
   if (code < 0) {
-    code = run(model.found.path, paths.items[1], &options, json, quiet, output);
+    code = run(model.found.path, paths.items[1], &options, json, output);
   }
   model_options_done(&COMMAND, &model.found, code, false);
   cli_list_free(&paths);

@@ -2,6 +2,7 @@
 
 #include "cli.h"
 #include "commands.h"
+#include "progress_show.h"
 #include "score_files.h"
 
 static const cli_command command = {"chrf", "[SYSTEM...] < SYSTEM",
@@ -40,6 +41,7 @@ int cmd_chrf(int argc, char **argv) {
       {"eps-smoothing", CLI_FLAG, &options.eps_smoothing, NULL, "smooth as chrF++.py, NLTK and Moses do", 0, 0},
       SCORE_FILES_SENTENCE(files, "print one score a line"),
       SCORE_FILES_TESTS(files),
+      PROGRESS_OPTIONS,
       {0}};
   int code = cli_parse(&command, table, argc, argv, &files.systems, 0, SCORE_FILES_MOST);
   if (code < 0) {

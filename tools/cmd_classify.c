@@ -5,6 +5,8 @@
 #include "commands.h"
 #include "json_output.h"
 #include "model_options.h"
+#include "progress_line.h"
+#include "progress_show.h"
 #include "tarn/classify.h"
 #include "text_output.h"
 
@@ -19,6 +21,7 @@ static const cli_command COMMAND = {
 typedef struct output {
   const tarn_classifier *classifier;
   int64_t top, window, lines, truncated, replaced;
+  bool answers;  // each line is written at once
   bool json;
   int code;  // of a line that could not be made
 } output;
@@ -58,6 +61,7 @@ static void print_text(const output *out, const tarn_classify_result *result) {
 
 static tarn_status print_line(void *user, int64_t number, const tarn_classify_result *result) {
   output *out = user;
+  progress_line_make_way();
   out->lines++;
   out->truncated += result->truncated;
   out->replaced += result->replaced;
@@ -65,8 +69,8 @@ static tarn_status print_line(void *user, int64_t number, const tarn_classify_re
     out->code = print_json(out, number, result);
   else
     print_text(out, result);
-  // Whoever reads from a pipe gets every window as soon as it is there.
-  if (number % out->window == 0) fflush(stdout);
+  // Whoever reads from a pipe gets every window as soon as it is there, and whoever may wait every line.
+  if (out->answers || number % out->window == 0) fflush(stdout);
   return out->code != CLI_OK || ferror(stdout) ? TARN_STATUS_IO : TARN_STATUS_OK;
 }
 
@@ -81,6 +85,7 @@ static int run(const char *path, const char *input, const tarn_classify_options 
   tarn_status status = tarn_classifier_open(&classifier, path, options);
   if (status != TARN_STATUS_OK) return cli_report(&COMMAND, status);
   out->classifier = classifier;
+  out->answers = text_output_answers(&COMMAND, input);
   if (out->top > tarn_classifier_classes(classifier)) out->top = tarn_classifier_classes(classifier);
   status = tarn_classifier_file(classifier, input, print_line, out);
   int code = out->code;
@@ -105,6 +110,7 @@ int cmd_classify(int argc, char **argv) {
       {"strict", CLI_FLAG, &options.strict, NULL, "refuse invalid UTF-8 instead of replacing it by U+FFFD", 0, 0},
       MODEL_RUN_OPTIONS(model),
       LIMIT_OPTIONS(model.limits),
+      PROGRESS_OPTIONS,
       {0}};
   int code = cli_parse(&COMMAND, table, argc, argv, &paths, 1, 2);
   if (code < 0) code = model_options_set(&COMMAND, &model, &options.precision, &options.overlong, &options.threads);

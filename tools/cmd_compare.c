@@ -3,6 +3,7 @@
 #include "commands.h"
 #include "compare_json.h"
 #include "compare_text.h"
+#include "progress_show.h"
 #include "tarn/results.h"
 
 static const cli_command COMMAND = {
@@ -45,6 +46,7 @@ int cmd_compare(int argc, char **argv) {
        "resamples of the test set, 40 to 1000000; 0: no verdicts on test scores", 0, 1e6},
       {"seed", CLI_INT, &seed, "N", "seed of the bootstrap", 0, 9007199254740992},
       {"json", CLI_FLAG, &json, NULL, "print everything as one JSON object", 0, 0},
+      PROGRESS_OPTIONS,
       {0}};
   int code = cli_parse(&COMMAND, table, argc, argv, &paths, 1, 100000);
   if (code < 0) {

@@ -4,8 +4,10 @@
 
 #include "cli.h"
 #include "commands.h"
+#include "json_output.h"
 #include "limit_options.h"
 #include "model_options.h"
+#include "progress_show.h"
 #include "tarn/checkpoint.h"
 
 static const cli_command COMMAND = {
@@ -33,6 +35,7 @@ int cmd_export(int argc, char **argv) {
   bool dense = false;
   const char *format = NULL;
   const char *which = NULL;
+  bool json = false;
   cli_list files = {0};
   limit_options limits = {0};
   const cli_option table[] = {
@@ -40,6 +43,8 @@ int cmd_export(int argc, char **argv) {
       {"format", CLI_TEXT, &format, "NAME", "a folder for transformers: gpt2, bert or roberta", 0, 0},
       CHECKPOINT_OPTION(which),
       LIMIT_OPTIONS(limits),
+      {"json", CLI_FLAG, &json, NULL, "print what was made as JSON", 0, 0},
+      PROGRESS_OPTIONS,
       {0}};
   int code = cli_parse(&COMMAND, table, argc, argv, &files, 2, 2);
   if (code < 0) code = limit_options_set(&COMMAND, &limits);
@@ -52,6 +57,7 @@ int cmd_export(int argc, char **argv) {
     tarn_status status =
         dense ? tarn_checkpoint_export(files.items[1], found.path) : export_as(files.items[1], found.path, place);
     code = status == TARN_STATUS_OK ? CLI_OK : cli_report(&COMMAND, status);
+    if (code == CLI_OK && json) code = json_output_made(&COMMAND, files.items[1], "checkpoint", found.path);
   }
   model_options_done(&COMMAND, &found, code, false);
   cli_list_free(&files);

@@ -8,6 +8,8 @@
 #include "commands.h"
 #include "json_output.h"
 #include "model_options.h"
+#include "progress_line.h"
+#include "progress_show.h"
 #include "tarn/generate.h"
 #include "text_notes.h"
 #include "text_output.h"
@@ -27,6 +29,7 @@ typedef struct output {
   text_output to;
   const tarn_generator *generator;
   bool scores, json;
+  bool answers;  // each line is written at once
   int64_t window;
 } output;
 
@@ -74,6 +77,7 @@ static int print_json(const output *out, const tarn_generator_result *result) {
 // Stops at the first line that cannot be written.
 static tarn_status print_result(void *user, const tarn_generator_result *result) {
   output *out = user;
+  progress_line_make_way();
   int failed = 0;
   if (out->json) failed = print_json(out, result);
   for (int64_t i = 0; !out->json && i < result->count; i++) {
@@ -82,8 +86,8 @@ static tarn_status print_result(void *user, const tarn_generator_result *result)
     text_output_line(&out->to, text->text, text->length);
     fputc('\n', out->to.file);
   }
-  // Whoever reads from a pipe gets every window as soon as it is there.
-  if (result->number % out->window == 0) fflush(out->to.file);
+  // Whoever reads from a pipe gets every window as soon as it is there, and whoever may wait every line.
+  if (out->answers || result->number % out->window == 0) fflush(out->to.file);
   if (ferror(out->to.file)) return TARN_STATUS_IO;
   return failed ? TARN_STATUS_MEMORY : TARN_STATUS_OK;
 }
@@ -123,6 +127,7 @@ static int run(const char *path, const given *g, const char *destination, output
   out->generator = generator;
   int code = text_output_open(&COMMAND, &out->to, destination);
   if (code == CLI_OK) {
+    if (g->input) out->answers = text_output_answers(&COMMAND, g->input);
     if (g->input)
       status = tarn_generator_file(generator, g->input, print_result, out);
     else
@@ -199,6 +204,7 @@ int cmd_generate(int argc, char **argv) {
       MODEL_RUN_OPTIONS(model),
       {"output", CLI_TEXT, &destination, "FILE", "where to write instead of standard output", 0, 0},
       LIMIT_OPTIONS(model.limits),
+      PROGRESS_OPTIONS,
       {0}};
   int code = cli_parse(&COMMAND, table, argc, argv, &paths, 1, 1);
   if (code < 0) code = model_options_set(&COMMAND, &model, &options.precision, NULL, &options.threads);

@@ -3,6 +3,8 @@
 
 #include "cli.h"
 #include "commands.h"
+#include "json_output.h"
+#include "progress_show.h"
 #include "tarn/checkpoint.h"
 
 static const cli_command BERT = {
@@ -25,16 +27,20 @@ static int import(const cli_command *command, int argc, char **argv,
                   tarn_status (*make)(const char *path, const char *folder, const char *vocab)) {
   const char *output = NULL;
   const char *vocab = NULL;
+  bool json = false;
   cli_list folders = {0};
   const cli_option table[] = {
       {"output", CLI_TEXT, &output, "FILE", "where to write the checkpoint; needed", 0, 0},
       {"vocab", CLI_TEXT, &vocab, "FILE", "vocabulary, for a folder that has none or another one", 0, 0},
+      {"json", CLI_FLAG, &json, NULL, "print what was made as JSON", 0, 0},
+      PROGRESS_OPTIONS,
       {0}};
   int code = cli_parse(command, table, argc, argv, &folders, 1, 1);
   if (code < 0 && !output) code = cli_usage(command, "--output is missing");
   if (code < 0) {
     tarn_status status = make(output, folders.items[0], vocab);
     code = status == TARN_STATUS_OK ? CLI_OK : cli_report(command, status);
+    if (code == CLI_OK && json) code = json_output_made(command, output, "folder", folders.items[0]);
   }
   cli_list_free(&folders);
   return code;

@@ -4,7 +4,9 @@
 
 #include "cli.h"
 #include "commands.h"
+#include "json_output.h"
 #include "labelled_output.h"
+#include "progress_show.h"
 #include "tarn/data.h"
 
 static const cli_command COMMAND = {
@@ -89,17 +91,37 @@ static int check(const tarn_prepare_options *o, const given *g) {
   return o->stream ? check_stream(g) : -1;
 }
 
-static void print_json(const tarn_prepare_result *r) {
-  printf("{\"lines\": %" PRId64 ", \"pairs\": %" PRId64 ", \"source_tokens\": %" PRId64 ", \"target_tokens\": %" PRId64
-         ", \"source_unknown\": %" PRId64 ", \"target_unknown\": %" PRId64 ", \"empty\": %" PRId64
-         ", \"brief\": %" PRId64 ", \"dropped\": %" PRId64 ", \"truncated\": %" PRId64 ", \"replaced\": %" PRId64
-         ", \"cut\": %" PRId64 ", \"split\": %" PRId64 ", \"source_left_out\": %" PRId64
-         ", \"target_left_out\": %" PRId64 ", \"longest_source\": %" PRId64 ", \"longest_target\": %" PRId64
-         ", \"packed\": %" PRId64 ", \"documents\": %" PRId64 ", \"bytes\": %" PRId64 ", \"characters\": %" PRId64
-         "}\n",
-         r->lines, r->pairs, r->source_tokens, r->target_tokens, r->source_unknown, r->target_unknown, r->empty,
-         r->brief, r->dropped, r->truncated, r->replaced, r->cut, r->split, r->source_left_out, r->target_left_out,
-         r->longest_source, r->longest_target, r->packed, r->documents, r->bytes, r->characters);
+static int print_json(const tarn_prepare_result *r) {
+  const struct {
+    const char *name;
+    int64_t count;
+  } counts[] = {{"lines", r->lines},
+                {"pairs", r->pairs},
+                {"source_tokens", r->source_tokens},
+                {"target_tokens", r->target_tokens},
+                {"source_unknown", r->source_unknown},
+                {"target_unknown", r->target_unknown},
+                {"empty", r->empty},
+                {"brief", r->brief},
+                {"dropped", r->dropped},
+                {"truncated", r->truncated},
+                {"replaced", r->replaced},
+                {"cut", r->cut},
+                {"split", r->split},
+                {"source_left_out", r->source_left_out},
+                {"target_left_out", r->target_left_out},
+                {"longest_source", r->longest_source},
+                {"longest_target", r->longest_target},
+                {"packed", r->packed},
+                {"documents", r->documents},
+                {"bytes", r->bytes},
+                {"characters", r->characters}};
+  json_t *object = json_object();
+  int failed = 0;
+  for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+    failed |= json_object_set_new(object, counts[i].name, json_integer(counts[i].count)) != 0;
+  if (failed) json_decref(object);
+  return json_output_print(&COMMAND, stdout, failed ? NULL : object, JSON_COMPACT);
 }
 
 static void print_side(const char *name, int64_t tokens, int64_t unknown, const char *unit, int64_t longest,
@@ -174,6 +196,7 @@ int cmd_prepare(int argc, char **argv) {
        1 << 24},
       {"threads", CLI_INT, &g.threads, "N", "threads; 0 (default): all that the process may use", 0, 1024},
       {"json", CLI_FLAG, &json, NULL, "print the summary as JSON", 0, 0},
+      PROGRESS_OPTIONS,
       {0}};
   int code = cli_parse(&COMMAND, table, argc, argv, &none, 0, 0);
   cli_list_free(&none);
@@ -184,9 +207,7 @@ int cmd_prepare(int argc, char **argv) {
   tarn_prepare_result result;
   tarn_status status = tarn_prepare_run(&result, &options);
   if (status != TARN_STATUS_OK) return cli_report(&COMMAND, status);
-  if (json)
-    print_json(&result);
-  else
-    print_text(&result);
+  if (json) return print_json(&result);
+  print_text(&result);
   return CLI_OK;
 }

@@ -3,8 +3,10 @@
 
 #include "cli.h"
 #include "commands.h"
+#include "json_output.h"
 #include "limit_options.h"
 #include "model_options.h"
+#include "progress_show.h"
 #include "tarn/checkpoint.h"
 
 static const cli_command COMMAND = {
@@ -15,6 +17,7 @@ static const cli_command COMMAND = {
 int cmd_prune(int argc, char **argv) {
   tarn_prune prune = {0};
   const char *which = NULL;
+  bool json = false;
   cli_list files = {0};
   limit_options limits = {0};
   const cli_option table[] = {
@@ -25,6 +28,8 @@ int cmd_prune(int argc, char **argv) {
        0.5},
       CHECKPOINT_OPTION(which),
       LIMIT_OPTIONS(limits),
+      {"json", CLI_FLAG, &json, NULL, "print what was made as JSON", 0, 0},
+      PROGRESS_OPTIONS,
       {0}};
   int code = cli_parse(&COMMAND, table, argc, argv, &files, 2, 2);
   if (code < 0) code = limit_options_set(&COMMAND, &limits);
@@ -35,6 +40,7 @@ int cmd_prune(int argc, char **argv) {
   if (code < 0) {
     tarn_status status = tarn_checkpoint_prune(files.items[1], found.path, &prune);
     code = status == TARN_STATUS_OK ? CLI_OK : cli_report(&COMMAND, status);
+    if (code == CLI_OK && json) code = json_output_made(&COMMAND, files.items[1], "checkpoint", found.path);
   }
   model_options_done(&COMMAND, &found, code, false);
   cli_list_free(&files);

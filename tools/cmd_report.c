@@ -3,6 +3,8 @@
 
 #include "cli.h"
 #include "commands.h"
+#include "json_output.h"
+#include "progress_show.h"
 #include "tarn/report.h"
 
 static const cli_command command = {
@@ -35,6 +37,7 @@ int cmd_report(int argc, char **argv) {
   tarn_report_default(&report);
   double minutes = 0;
   bool pdf = false;
+  bool json = false;
   cli_list paths = {0};
   const cli_option options[] = {
       {"output", CLI_TEXT, &report.output, "DIR", "folder of the report; made if it does not exist", 0, 0},
@@ -49,6 +52,8 @@ int cmd_report(int argc, char **argv) {
       {"baseline", CLI_TEXT, &compare.baseline, "NAME", "model compared with; the sweep's, else the first", 0, 0},
       {"resamples", CLI_INT, &compare.resamples, "N",
        "resamples of the test set, 40 to 1000000; 0: no verdicts on test scores", 0, 1000000},
+      {"json", CLI_FLAG, &json, NULL, "print the path of the page as JSON", 0, 0},
+      PROGRESS_OPTIONS,
       {0}};
   int code = cli_parse(&command, options, argc, argv, &paths, 1, 100000);
   if (code < 0 && !report.output) code = cli_usage(&command, "--output DIR is missing");
@@ -56,7 +61,10 @@ int cmd_report(int argc, char **argv) {
     compare.budget = 60 * minutes;
     tarn_status status = write_report(&paths, &compare, &report, pdf);
     code = status == TARN_STATUS_OK ? CLI_OK : cli_report(&command, status);
-    if (code == CLI_OK) printf("%s/report.html\n", report.output);
+    char page[4096];
+    snprintf(page, sizeof page, "%s/report.html", report.output);
+    if (code == CLI_OK && json) code = json_output_made(&command, page, NULL, NULL);
+    if (code == CLI_OK && !json) printf("%s\n", page);
   }
   cli_list_free(&paths);
   return code;

@@ -6,6 +6,8 @@
 #include "json_output.h"
 #include "lm_output.h"
 #include "model_options.h"
+#include "progress_line.h"
+#include "progress_show.h"
 #include "tarn/lm.h"
 #include "text_notes.h"
 #include "text_output.h"
@@ -26,6 +28,7 @@ typedef struct output {
   bool json, tokens, quiet;
   int64_t window;  // lines that are scored together; with a stride: tokens of the window that slides
   int64_t stride;  // 0: the text is lines
+  bool answers;    // each line is written at once
   int code;        // of a line that could not be made
 } output;
 
@@ -70,14 +73,15 @@ static void print_text(const output *out, const tarn_lm_line *line) {
 
 static tarn_status print_line(void *user, int64_t number, const tarn_lm_line *line) {
   output *out = user;
+  if (!out->quiet) progress_line_make_way();
   tarn_lm_total_add(&out->total, line);
   if (out->quiet) return TARN_STATUS_OK;
   if (out->json)
     out->code = print_json(out, number, line);
   else
     print_text(out, line);
-  // Whoever reads from a pipe gets every window as soon as it is there.
-  if (number % out->window == 0) fflush(stdout);
+  // Whoever reads from a pipe gets every window as soon as it is there, and whoever may wait every line.
+  if (out->answers || number % out->window == 0) fflush(stdout);
   return out->code != CLI_OK || ferror(stdout) ? TARN_STATUS_IO : TARN_STATUS_OK;
 }
 
@@ -93,6 +97,7 @@ static int print_stretch_json(const output *out, const tarn_lm_stretch *s, doubl
 
 static tarn_status print_stretch(void *user, const tarn_lm_stretch *s) {
   output *out = user;
+  if (!out->quiet) progress_line_make_way();
   double sum = 0;
   for (int64_t t = 0; t < s->count; t++) sum += s->log_probabilities[t];
   if (out->quiet) return TARN_STATUS_OK;
@@ -132,6 +137,7 @@ static int run(const char *path, const char *input, const tarn_lm_options *optio
   tarn_status status = tarn_lm_open(&lm, path, options);
   if (status != TARN_STATUS_OK) return cli_report(&COMMAND, status);
   out->lm = lm;
+  out->answers = !out->quiet && text_output_answers(&COMMAND, input);
   status = out->stride ? tarn_lm_score_stream(lm, &out->total, input, out->window, out->stride, print_stretch, out)
                        : tarn_lm_score_file(lm, input, print_line, out);
   int code = out->code;
@@ -165,6 +171,7 @@ int cmd_score(int argc, char **argv) {
       {"strict", CLI_FLAG, &options.strict, NULL, "refuse invalid UTF-8 instead of replacing it by U+FFFD", 0, 0},
       MODEL_RUN_OPTIONS(model),
       LIMIT_OPTIONS(model.limits),
+      PROGRESS_OPTIONS,
       {0}};
   int code = cli_parse(&COMMAND, table, argc, argv, &paths, 1, 2);
   if (code < 0) code = model_options_set(&COMMAND, &model, &options.precision, &options.overlong, &options.threads);

@@ -4,6 +4,8 @@
 
 #include "cli.h"
 #include "commands.h"
+#include "json_output.h"
+#include "progress_show.h"
 #include "tarn/sentences.h"
 
 static const cli_command COMMAND = {
@@ -13,13 +15,18 @@ static const cli_command COMMAND = {
     "it takes an empty line as the end of a document; --documents writes those."};
 
 // Behind sentences on standard output the summary would be taken for one of them.
-static void print_result(FILE *file, const tarn_sentences_result *r, bool json) {
+static int print_result(FILE *file, const tarn_sentences_result *r, bool json) {
+  if (json)
+    return json_output_print(
+        &COMMAND, file,
+        json_pack("{s:I, s:I, s:I, s:I}", "lines", (json_int_t)r->lines, "paragraphs", (json_int_t)r->paragraphs,
+                  "sentences", (json_int_t)r->sentences, "replaced", (json_int_t)r->replaced),
+        JSON_COMPACT);
   fprintf(file,
-          json ? "{\"lines\": %" PRId64 ", \"paragraphs\": %" PRId64 ", \"sentences\": %" PRId64
-                 ", \"replaced\": %" PRId64 "}\n"
-               : "lines      %10" PRId64 "\nparagraphs %10" PRId64 "\nsentences  %10" PRId64
-                 "\ninvalid UTF-8 replaced in: %" PRId64 " lines\n",
+          "lines      %10" PRId64 "\nparagraphs %10" PRId64 "\nsentences  %10" PRId64
+          "\ninvalid UTF-8 replaced in: %" PRId64 " lines\n",
           r->lines, r->paragraphs, r->sentences, r->replaced);
+  return CLI_OK;
 }
 
 int cmd_sentences(int argc, char **argv) {
@@ -37,6 +44,7 @@ int cmd_sentences(int argc, char **argv) {
        "write an empty line where a document ends: at each empty line of the text and between files", 0, 0},
       {"strict", CLI_FLAG, &options.strict, NULL, "refuse invalid UTF-8 instead of replacing it by U+FFFD", 0, 0},
       {"json", CLI_FLAG, &json, NULL, "print the summary as JSON", 0, 0},
+      PROGRESS_OPTIONS,
       {0}};
   int code = cli_parse(&COMMAND, table, argc, argv, &files, 1, SIZE_MAX);
   if (code < 0 && options.documents && options.wrapped)
@@ -46,7 +54,7 @@ int cmd_sentences(int argc, char **argv) {
     tarn_status status =
         tarn_sentences_write(&result, output ? output : "/dev/stdout", files.items, files.count, &options);
     code = status == TARN_STATUS_OK ? CLI_OK : cli_report(&COMMAND, status);
-    if (code == CLI_OK) print_result(output ? stdout : stderr, &result, json);
+    if (code == CLI_OK) code = print_result(output ? stdout : stderr, &result, json);
   }
   cli_list_free(&files);
   return code;

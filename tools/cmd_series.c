@@ -7,6 +7,8 @@
 
 #include "cli.h"
 #include "commands.h"
+#include "json_output.h"
+#include "progress_show.h"
 #include "series_output.h"
 #include "tarn/series.h"
 
@@ -67,6 +69,7 @@ static int generate(int argc, char **argv) {
   int64_t rows = 0, substeps = 0;
   double dt = NAN, tau = NAN;
   const char *output = NULL;
+  bool json = false;
   cli_list words = {0};
   const cli_option table[] = {
       {"output", CLI_TEXT, &output, "FILE", "the file to write; needed", 0, 0},
@@ -75,6 +78,7 @@ static int generate(int argc, char **argv) {
       {"dt", CLI_REAL, &dt, "T", "time between rows, default 1 for mackey-glass, 0.02 for lorenz", 1e-9, 1e9},
       {"substeps", CLI_INT, &substeps, "N", "steps in that time; 0: 10 for mackey-glass, 4 for lorenz", 0, 1e6},
       {"tau", CLI_REAL, &tau, "T", "delay of mackey-glass, default 17", 1e-9, 1e9},
+      {"json", CLI_FLAG, &json, NULL, "print what was made as JSON", 0, 0},
       {0}};
   int code = cli_parse(&GENERATE, table, argc, argv, &words, 1, 1);
   static const char *const names[] = {"mackey-glass", "lorenz"};
@@ -97,7 +101,8 @@ static int generate(int argc, char **argv) {
   tarn_status status = tarn_series_generate(&series, &recipe);
   if (status == TARN_STATUS_OK) status = tarn_series_write(series, output);
   tarn_series_close(&series);
-  return status == TARN_STATUS_OK ? CLI_OK : cli_report(&GENERATE, status);
+  if (status != TARN_STATUS_OK) return cli_report(&GENERATE, status);
+  return json ? json_output_made(&GENERATE, output, NULL, NULL) : CLI_OK;
 }
 
 // --- train
@@ -179,6 +184,7 @@ static int parse_training(int argc, char **argv) {
       {"seed", CLI_INT, &seed, "N", "seed of W, Win and bias", 0, 0},
       {"matrices", CLI_TEXT, &o->matrices, "FILE", "safetensors file with W, Win and bias", 0, 0},
       {"json", CLI_FLAG, &t.json, NULL, "print JSON", 0, 0},
+      PROGRESS_OPTIONS,
       {0}};
   int code = cli_parse(&TRAIN, table, argc, argv, &paths, 1, 1);
   if (code < 0) code = check_training(&t, activation, seed, raw);

@@ -11,6 +11,7 @@
 #include "commands.h"
 #include "json_output.h"
 #include "progress_line.h"
+#include "progress_show.h"
 #include "stop_signal.h"
 #include "tarn/measure.h"
 #include "tarn/sweep.h"
@@ -27,9 +28,8 @@ static const cli_command COMMAND = {
 typedef struct view {
   const tarn_sweep *sweep;
   bool json, quiet, terminal;
-  bool open_line;  // the progress line stands on the terminal
-  int code;        // of a failure to print
-  time_t *shown;   // [runs] when a line of progress was printed last, for those who read no terminal
+  int code;       // of a failure to print
+  time_t *shown;  // [runs] when a line of progress was printed last, for those who read no terminal
 } view;
 
 static void set_number(json_t *object, const char *key, double value) {
@@ -109,12 +109,11 @@ static void print_event(view *v, const tarn_sweep_event *e) {
   const tarn_sweep_run *run = e->run;
   char left[32];
   bool progress = e->kind == TARN_SWEEP_EVENT_PROGRESS;
-  if (v->open_line) progress_line_clear();
-  v->open_line = progress && v->terminal;
-  if (v->open_line) {
+  if (progress && v->terminal) {
     print_terminal(v, e);
     return;
   }
+  progress_line_clear();
   printf("%-9s %s seed %lld", progress ? "running" : event_word(e->kind), v->sweep->variants[run->variant].name,
          (long long)run->seed);
   print_state(v->sweep, run);
@@ -273,7 +272,7 @@ static int run(tarn_sweep_options *options, view *v, bool dry_run) {
     stop_in_order(true);
     status = tarn_sweep_run_all(sweep, options);
     stop_in_order(false);
-    if (v->open_line) progress_line_clear();
+    progress_line_clear();
     code = status == TARN_STATUS_OK ? print_end(v) : cli_report(&COMMAND, status);
     if (status == TARN_STATUS_INTERRUPTED && stop_signal) code = 128 + (int)stop_signal;
   }
@@ -311,7 +310,9 @@ int cmd_sweep(int argc, char **argv) {
     options.user = &v;
     options.stop = &stop_signal;
     options.save = &save_signal;
-    v.terminal = !v.json && isatty(STDOUT_FILENO);
+    const bool terminal = progress_line_stands_on(stdout);
+    v.terminal = !v.json && terminal;
+    progress_wanted.quiet = v.quiet || v.json;
     signal(SIGCHLD, SIG_DFL);  // ignored by whoever started this, it would hide how the runs' processes end
     code = run(&options, &v, dry_run);
   }

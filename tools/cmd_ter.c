@@ -2,6 +2,7 @@
 
 #include "cli.h"
 #include "commands.h"
+#include "progress_show.h"
 #include "score_files.h"
 
 static const cli_command command = {"ter", "[SYSTEM...] < SYSTEM",
@@ -49,6 +50,7 @@ int cmd_ter(int argc, char **argv) {
        "with --normalized, every ideograph is a word; with --no-punct, remove CJK punctuation too", 0, 0},
       SCORE_FILES_SENTENCE(files, "print one score a line"),
       SCORE_FILES_TESTS(files),
+      PROGRESS_OPTIONS,
       {0}};
   int code = cli_parse(&command, table, argc, argv, &files.systems, 0, SCORE_FILES_MOST);
   if (code < 0) code = score_files_run(&files, &metric);

@@ -3,8 +3,10 @@
 
 #include "cli.h"
 #include "commands.h"
+#include "json_output.h"
 #include "lm_output.h"
 #include "model_options.h"
+#include "progress_show.h"
 #include "tarn/measure.h"
 #include "tarn/testset.h"
 
@@ -55,11 +57,24 @@ static void print_result(const tarn_testset_result *r, const tarn_testset_option
   lm_print_equal(r->equal);
 }
 
+// What RUN/test.json says, which was just written.
+static int print_json(const char *run) {
+  char path[4096];
+  json_error_t error;
+  snprintf(path, sizeof path, "%s/test.json", run);
+  json_t *object = json_load_file(path, 0, &error);
+  if (!object) {
+    fprintf(stderr, "tarn test: %s: cannot read what was written: %s\n", path, error.text);
+    return CLI_FAILURE;
+  }
+  return json_output_print(&COMMAND, stdout, object, JSON_COMPACT);
+}
+
 int cmd_test(int argc, char **argv) {
   tarn_testset_options options;
   tarn_testset_default(&options);
   int64_t beam = CLI_NO_INT;
-  bool quiet = false;
+  bool json = false;
   model_options model = {.precision = "fp32"};
   cli_list runs = {0};
   const cli_option table[] = {
@@ -79,7 +94,9 @@ int cmd_test(int argc, char **argv) {
       {"overlong", CLI_TEXT, &model.overlong, "WHAT",
        "with --blimp and --text: truncate or refuse (the default) lines that the model cannot take whole", 0, 0},
       MODEL_RUN_OPTIONS(model),
-      {"quiet", CLI_FLAG, &quiet, NULL, "print nothing but failures", 0, 0},
+      {"json", CLI_FLAG, &json, NULL, "print JSON, as it is written into RUN/test.json", 0, 0},
+      PROGRESS_OPTION,
+      {"quiet", CLI_FLAG, &progress_wanted.quiet, NULL, "print nothing but failures", 0, 0},
       LIMIT_OPTIONS(model.limits),
       {0}};
   int code = cli_parse(&COMMAND, table, argc, argv, &runs, 1, 1);
@@ -111,9 +128,10 @@ int cmd_test(int argc, char **argv) {
     if (beam != CLI_NO_INT) options.beam = beam;
     tarn_status status = tarn_testset_run(&result, &options);
     code = status == TARN_STATUS_OK ? CLI_OK : cli_report(&COMMAND, status);
-    if (code == CLI_OK && !quiet) print_result(&result, &options);
+    if (code == CLI_OK && json) code = print_json(options.run);
+    if (code == CLI_OK && !json && !progress_wanted.quiet) print_result(&result, &options);
   }
-  model_options_done(&COMMAND, &model.found, code, quiet);
+  model_options_done(&COMMAND, &model.found, code, progress_wanted.quiet);
   cli_list_free(&runs);
   return code;
 }

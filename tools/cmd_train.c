@@ -3,15 +3,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "cli.h"
+#include "colour.h"
 #include "commands.h"
 #include "json_output.h"
 #include "limit_options.h"
 #include "plan_output.h"
 #include "profile_output.h"
 #include "progress_line.h"
+#include "progress_show.h"
 #include "sharing_text.h"
 #include "stop_signal.h"
 #include "tarn/measure.h"
@@ -29,7 +30,6 @@ static const cli_command COMMAND = {
 // What the receiver of events knows.
 typedef struct view {
   bool json, quiet, terminal;
-  bool open_line;  // the progress line stands on the terminal
   double shown_at;
   tarn_metric metric;  // by which the training chooses the best model
 } view;
@@ -37,11 +37,6 @@ typedef struct view {
 // What is derived from another measure is told where the best model is chosen by it.
 static bool is_told(const double *scores, int metric, tarn_metric chosen) {
   return !isnan(scores[metric]) && (!tarn_measure_of((tarn_metric)metric)->derived || metric == (int)chosen);
-}
-
-static void end_line(view *v) {
-  if (v->open_line) progress_line_clear();
-  v->open_line = false;
 }
 
 // "12 min left"; a lower bound as long as nobody knows how long a validation takes.
@@ -53,7 +48,7 @@ static const char *left_text(char text[PROGRESS_PART], const tarn_train_event *e
 }
 
 // On a terminal a line that fits the window and is written again and again; what matters least goes first.
-static void print_terminal(view *v, const tarn_train_event *e) {
+static void print_terminal(const tarn_train_event *e) {
   char parts[5][PROGRESS_PART];
   if (isnan(e->loss)) return;  // nothing was predicted: the line stays as it is
   snprintf(parts[0], sizeof parts[0], "update %lld", (long long)e->update);
@@ -62,7 +57,6 @@ static void print_terminal(view *v, const tarn_train_event *e) {
   snprintf(parts[3], sizeof parts[3], "%.0f tokens/s", e->tokens_per_second);
   snprintf(parts[4], sizeof parts[4], "lr %.3g", e->lr);
   progress_line_show(parts, 5);
-  v->open_line = true;
 }
 
 static void print_step(const tarn_train_event *e) {
@@ -81,7 +75,8 @@ static void print_validation(const view *v, const tarn_train_event *e) {
     const tarn_measure *measure = tarn_measure_of((tarn_metric)m);
     if (is_told(e->scores, m, v->metric)) printf("  %s %.*f", measure->name, measure->told_digits, e->scores[m]);
   }
-  printf("%s\n", e->best ? "  (best so far)" : "");
+  if (e->best) printf("  %s(best so far)%s", colour_on(stdout, COLOUR_GREEN), colour_on(stdout, COLOUR_NONE));
+  printf("\n");
   fflush(stdout);
 }
 
@@ -98,17 +93,17 @@ static void on_event(void *user, const tarn_train_event *e) {
       // The first update, and then ten times a second of training, are enough for eyes.
       if (!v->terminal || (e->seconds - v->shown_at < 0.1 && e->seconds >= v->shown_at)) break;
       v->shown_at = e->seconds;
-      print_terminal(v, e);
+      print_terminal(e);
       break;
     case TARN_TRAIN_EVENT_LOG:
       if (!v->terminal) print_step(e);
       break;
     case TARN_TRAIN_EVENT_VALID:
-      end_line(v);
+      progress_line_clear();
       print_validation(v, e);
       break;
     case TARN_TRAIN_EVENT_FREEZE:
-      end_line(v);
+      progress_line_clear();
       printf("update %lld  frozen from now on: %s\n", (long long)e->update, e->layers);
       fflush(stdout);
       break;
@@ -207,12 +202,13 @@ static int run_one(const tarn_train_options *options, view *v, double *best, boo
   if (status == TARN_STATUS_OK) v->metric = tarn_train_config(train)->valid.metric;
   if (status == TARN_STATUS_OK && !v->json && !v->quiet) print_head(train, options);
   if (status == TARN_STATUS_OK) tell_over(train, options, v->quiet);
-  if (status == TARN_STATUS_OK && options->plan_only && v->json && !v->quiet) plan_print_json(tarn_train_plan(train));
+  if (status == TARN_STATUS_OK && options->plan_only && v->json && !v->quiet)
+    printed = json_output_print(&COMMAND, stdout, plan_json(tarn_train_plan(train)), JSON_COMPACT);
   if (status == TARN_STATUS_OK && !options->plan_only) {
     stop_in_order(true);
     status = tarn_train_run(train, &result);
     stop_in_order(false);
-    end_line(v);
+    progress_line_clear();
     if (status == TARN_STATUS_OK && v->json && !v->quiet)
       printed = print_result_json(&result, v->metric, tarn_train_plan(train));
     if (status == TARN_STATUS_OK && !v->json && !v->quiet) print_result(&result, v->metric, tarn_train_plan(train));
@@ -226,7 +222,7 @@ static int run_one(const tarn_train_options *options, view *v, double *best, boo
 }
 
 // Of the best values of all runs, which are of one measure.
-static void print_summary(const double *values, size_t count, const view *v) {
+static int print_summary(const double *values, size_t count, const view *v) {
   const tarn_measure *measure = tarn_measure_of(v->metric);
   const int digits = measure->told_digits;
   double mean = 0;
@@ -235,15 +231,18 @@ static void print_summary(const double *values, size_t count, const view *v) {
   for (size_t i = 0; i < count; i++) square += (values[i] - mean) * (values[i] - mean);
   const double deviation = count > 1 ? sqrt(square / (double)(count - 1)) : 0.0;  // one run does not deviate
   if (v->json) {
-    printf("{\"kind\":\"summary\",\"runs\":%zu,\"measure\":\"%s\",\"best_mean\":%.9g", count, measure->word, mean);
-    if (count > 1) printf(",\"best_sd\":%.9g", deviation);
-    printf("}\n");
-  } else if (count == 1) {
+    json_t *object = json_pack("{s:s, s:I, s:s, s:f}", "kind", "summary", "runs", (json_int_t)count, "measure",
+                               measure->word, "best_mean", mean);
+    if (count > 1) json_object_set_new(object, "best_sd", json_real(deviation));
+    return json_output_print(&COMMAND, stdout, object, JSON_COMPACT | JSON_REAL_PRECISION(9));
+  }
+  if (count == 1) {
     printf("all seeds   best %s %.*f (of one run)\n", measure->name, digits, mean);
   } else {
     printf("all seeds   best %s %.*f ± %.*f (mean and standard deviation of %zu runs)\n", measure->name, digits, mean,
            digits, deviation, count);
   }
+  return CLI_OK;
 }
 
 // A signal that came when a run was over.
@@ -266,14 +265,16 @@ static int run_all(const tarn_train_list *list, view *v) {
     if (list->runs[i].plan_only) break;  // the plan of every seed is the same
     if (code < 0 && stop_signal && i + 1 < list->count) code = stopped_between(list, i);
   }
-  if (code < 0 && list->seeds && count > 0 && !v->quiet) print_summary(values, count, v);
+  if (code < 0 && list->seeds && count > 0 && !v->quiet) code = print_summary(values, count, v);
   free(values);
   return code < 0 ? CLI_OK : code;
 }
 
 static int train(tarn_train_options *options, view *v, const char *profile) {
   tarn_train_list *list;
-  v->terminal = !v->json && isatty(STDOUT_FILENO);
+  const bool terminal = progress_line_stands_on(stdout);
+  v->terminal = !v->json && terminal;
+  progress_wanted.quiet = v->quiet || v->json;
   options->on_event = on_event;
   options->user = v;
   options->stop = &stop_signal;
@@ -334,6 +335,7 @@ int cmd_train(int argc, char **argv) {
       {"dry-run", CLI_FLAG, &options.plan_only, NULL, "check everything, print the plan and stop", 0, 0},
       {"json", CLI_FLAG, &v.json, NULL, "print the lines of the log as they are, and the result as JSON", 0, 0},
       {"profile", CLI_TEXT, &profile, "FILE", PROFILE_HELP, 0, 0},
+      PROGRESS_OPTION,
       {"quiet", CLI_FLAG, &v.quiet, NULL, "print nothing but failures and warnings", 0, 0},
       LIMIT_OPTIONS(limits),
       {0}};

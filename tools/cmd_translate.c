@@ -9,6 +9,8 @@
 #include "json_output.h"
 #include "model_options.h"
 #include "profile_output.h"
+#include "progress_line.h"
+#include "progress_show.h"
 #include "tarn/translate.h"
 #include "text_notes.h"
 #include "text_output.h"
@@ -27,6 +29,7 @@ typedef struct output {
   bool n_best, scores, json;
   int64_t window;          // lines that are translated together
   const char *checkpoint;  // file
+  bool answers;            // each line is written at once
 } output;
 
 static void print_plain(const output *out, const tarn_translate_result *result) {
@@ -62,13 +65,14 @@ static int print_json(const output *out, const tarn_translate_result *result) {
 // Stops at the first line that cannot be written.
 static tarn_status print_result(void *user, const tarn_translate_result *result) {
   const output *out = user;
+  progress_line_make_way();
   int failed = 0;
   if (out->json)
     failed = print_json(out, result);
   else
     print_plain(out, result);
-  // Whoever reads from a pipe gets every window as soon as it is there.
-  if (result->number % out->window == 0) fflush(out->file);
+  // Whoever reads from a pipe gets every window as soon as it is there, and whoever may wait every line.
+  if (out->answers || result->number % out->window == 0) fflush(out->file);
   if (ferror(out->file)) return TARN_STATUS_IO;
   return failed ? TARN_STATUS_MEMORY : TARN_STATUS_OK;
 }
@@ -97,6 +101,7 @@ static int translate(const char *path, const char *input, const char *destinatio
   if (code == CLI_OK) {
     out->file = to.file;
     out->checkpoint = tarn_translator_path(translator);
+    out->answers = text_output_answers(&COMMAND, input);
     status = tarn_translator_file(translator, input ? input : "-", print_result, out);
     code = text_output_close(&COMMAND, &to, status == TARN_STATUS_OK);
     if (code == CLI_OK && status != TARN_STATUS_OK)
@@ -164,6 +169,7 @@ int cmd_translate(int argc, char **argv) {
        0, 0},
       {"output", CLI_TEXT, &destination, "FILE", "where to write instead of standard output", 0, 0},
       LIMIT_OPTIONS(model.limits),
+      PROGRESS_OPTIONS,
       {0}};
   int code = cli_parse(&COMMAND, table, argc, argv, &paths, 1, 1);
   if (code < 0) code = model_options_set(&COMMAND, &model, &options.precision, &options.overlong, &options.threads);

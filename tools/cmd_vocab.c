@@ -6,6 +6,8 @@
 
 #include "cli.h"
 #include "commands.h"
+#include "json_output.h"
+#include "progress_show.h"
 #include "tarn/text.h"
 #include "tarn/vocab.h"
 
@@ -75,17 +77,18 @@ typedef struct imported {
   bool cased;
 } imported;
 
-static int import(const char *output, const imported *from, bool lowercase) {
+static int import(const char *output, const imported *from, bool lowercase, bool json) {
   const tarn_wordpiece_case casing = from->cased ? TARN_WORDPIECE_CASED
                                      : lowercase ? TARN_WORDPIECE_UNCASED
                                                  : TARN_WORDPIECE_CASE_AS_SAID;
   tarn_status status = from->gpt2 ? tarn_vocab_import_gpt2(output, from->gpt2)
                                   : tarn_vocab_import_wordpiece(output, from->wordpiece, casing);
-  return status == TARN_STATUS_OK ? CLI_OK : cli_report(&COMMAND, status);
+  if (status != TARN_STATUS_OK) return cli_report(&COMMAND, status);
+  return json ? json_output_made(&COMMAND, output, "from", from->gpt2 ? from->gpt2 : from->wordpiece) : CLI_OK;
 }
 
 // The exit code where options do not go with an import, or -1.
-static int check_import(tarn_vocab_options *options, const given *g, const imported *from, bool others, bool json) {
+static int check_import(tarn_vocab_options *options, const given *g, const imported *from, bool others) {
   const char *name = from->gpt2 ? "--import-gpt2" : "--import-wordpiece";
   const bool lowercase = options->lowercase;
   if (from->gpt2 && from->wordpiece)
@@ -93,7 +96,6 @@ static int check_import(tarn_vocab_options *options, const given *g, const impor
   if (from->cased && !from->wordpiece) return cli_usage(&COMMAND, "--cased goes with --import-wordpiece only");
   if (!from->gpt2 && !from->wordpiece) return -1;
   if (others) return cli_usage(&COMMAND, "%s takes neither --type nor text files", name);
-  if (json) return cli_usage(&COMMAND, "%s takes a vocabulary as it is, without --json", name);
   if (from->cased && lowercase) return cli_usage(&COMMAND, "--cased and --lowercase exclude each other");
   if (from->wordpiece) options->lowercase = false;
   const int code = settle_options(options, g, NULL, name);
@@ -106,13 +108,14 @@ static double share_used(const tarn_vocab_report *r) {
   return r->bytes ? (double)r->used_bytes / (double)r->bytes : 1.0;
 }
 
-static void print_json(const tarn_vocab_report *r) {
-  printf("{\"lines\": %" PRId64 ", \"bytes\": %" PRId64 ", \"used_bytes\": %" PRId64
-         ", \"used\": %.6f, \"given\": %" PRId64 ", \"long_lines\": %" PRId64 ", \"split_words\": %" PRId64
-         ", \"replaced\": %" PRId64 ", \"replaced_bytes\": %" PRId64 ", \"invisible_bytes\": %" PRId64
-         ", \"reserved\": %" PRId64 "}\n",
-         r->lines, r->bytes, r->used_bytes, share_used(r), r->given, r->long_lines, r->split_words, r->replaced,
-         r->replaced_bytes, r->invisible_bytes, r->reserved);
+static int print_json(const char *output, const tarn_vocab_report *r) {
+  json_t *object = json_pack(
+      "{s:o, s:I, s:I, s:I, s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "output", json_output_text(output), "lines",
+      (json_int_t)r->lines, "bytes", (json_int_t)r->bytes, "used_bytes", (json_int_t)r->used_bytes, "used",
+      share_used(r), "given", (json_int_t)r->given, "long_lines", (json_int_t)r->long_lines, "split_words",
+      (json_int_t)r->split_words, "replaced", (json_int_t)r->replaced, "replaced_bytes", (json_int_t)r->replaced_bytes,
+      "invisible_bytes", (json_int_t)r->invisible_bytes, "reserved", (json_int_t)r->reserved);
+  return json_output_print(&COMMAND, stdout, object, JSON_COMPACT | JSON_REAL_PRECISION(6));
 }
 
 static void print_text(const tarn_vocab_report *r, int64_t sentences) {
@@ -141,10 +144,8 @@ static int train(const char *output, const cli_list *files, tarn_vocab_options *
     return cli_usage(&COMMAND, "an argument is missing: tarn vocab [options] FILE...");
   tarn_status status = tarn_vocab_train(output, files->items, files->count, options);
   if (status != TARN_STATUS_OK) return cli_report(&COMMAND, status);
-  if (json)
-    print_json(&report);
-  else if (files->count > 0)
-    print_text(&report, options->sentences);
+  if (json) return print_json(output, &report);
+  if (files->count > 0) print_text(&report, options->sentences);
   return CLI_OK;
 }
 
@@ -182,12 +183,13 @@ int cmd_vocab(int argc, char **argv) {
       {"allow-loss", CLI_FLAG, &options.allow_loss, NULL,
        "go on where more than 1 % of the text cannot be used (not byte)", 0, 0},
       {"json", CLI_FLAG, &json, NULL, "print the summary as JSON", 0, 0},
+      PROGRESS_OPTIONS,
       {0}};
   int code = cli_parse(&COMMAND, table, argc, argv, &files, 0, SIZE_MAX);
   if (code < 0 && !output) code = cli_usage(&COMMAND, "--output is missing");
-  if (code < 0) code = check_import(&options, &g, &from, type || files.count, json);
+  if (code < 0) code = check_import(&options, &g, &from, type || files.count);
   if (code < 0)
-    code = from.gpt2 || from.wordpiece ? import(output, &from, options.lowercase)
+    code = from.gpt2 || from.wordpiece ? import(output, &from, options.lowercase, json)
                                        : train(output, &files, &options, &g, type ? type : "bpe", json);
   cli_list_free(&files);
   return code;

@@ -8,10 +8,13 @@
 #include <unistd.h>
 
 #include "cli.h"
+#include "colour.h"
 #include "commands.h"
 #include "fault_signal.h"
 #include "json_output.h"
 #include "pages.h"
+#include "progress_line.h"
+#include "progress_show.h"
 #include "stop_signal.h"
 #include "tarn/log.h"
 #include "tarn/text.h"
@@ -56,7 +59,10 @@ enum { COMMANDS = sizeof commands / sizeof *commands };
 
 static void print_message(void *user, tarn_log_level level, const char *text) {
   (void)user;
-  fprintf(stderr, "tarn: %s%s\n", level == TARN_LOG_WARNING ? "warning: " : "", text);
+  const bool warning = level == TARN_LOG_WARNING;
+  progress_line_clear();
+  fprintf(stderr, "tarn: %s%s%s%s\n", warning ? colour_on(stderr, COLOUR_YELLOW) : "", warning ? "warning: " : "",
+          warning ? colour_on(stderr, COLOUR_NONE) : "", text);
 }
 
 typedef struct visiting {
@@ -175,6 +181,7 @@ int main(int argc, char **argv) {
   catch_fault_signal();
   tarn_log_set(print_message, NULL);
   json_output_start();
+  progress_start();
   int code = run(argc, argv);
   bool failed = ferror(stdout) != 0;
   errno = 0;

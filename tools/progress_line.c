@@ -1,43 +1,56 @@
 #include "progress_line.h"
 
-#include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-// Columns that a line may fill: a character in the last one would make some terminals go on to the next line.
+#include "colour.h"
+#include "tarn/text.h"
+
+static FILE *stand;  // NULL: standard error
+static bool open_line;
+
+static FILE *stream(void) { return stand ? stand : stderr; }
+
+bool progress_line_stands_on(FILE *given) {
+  stand = given;
+  return colour_is_terminal(given);
+}
+
+// Columns that a line may fill: a character in the last one would make some terminals go on to the next line. Asked for
+// anew each time, as a window changes.
 static size_t room(void) {
   struct winsize size;
-  const bool known = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+  const bool known = ioctl(fileno(stream()), TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
   return (known ? size.ws_col : 80) - (size_t)1;
 }
 
-// Characters of a text; one is taken to fill one column.
-static size_t columns(const char *text) {
-  size_t count = 0;
-  for (; *text; text++) count += ((unsigned char)*text & 0xC0) != 0x80;
-  return count;
-}
-
-// Bytes of the first `count` characters.
-static size_t bytes(const char *text, size_t count) {
-  size_t at = 0;
-  while (text[at] && count-- > 0) do
-      at++;
-    while (((unsigned char)text[at] & 0xC0) == 0x80);
-  return at;
-}
+static size_t columns(const char *text) { return tarn_text_columns(text, strlen(text), SIZE_MAX, NULL); }
 
 void progress_line_show(const char (*parts)[PROGRESS_PART], size_t count) {
+  FILE *file = stream();
+  if (!colour_is_terminal(file)) return;
+  if (file != stdout) fflush(stdout);  // what was printed before it stands before it
   const size_t most = room();
-  size_t used = columns(parts[0]);
-  printf("\r%.*s", (int)bytes(parts[0], most), parts[0]);
+  size_t fits;
+  size_t used = tarn_text_columns(parts[0], strlen(parts[0]), most, &fits);
+  fprintf(file, "\r%s%.*s%s", colour_on(file, COLOUR_BOLD), (int)fits, parts[0], colour_on(file, COLOUR_NONE));
   for (size_t i = 1; i < count && used + 2 + columns(parts[i]) <= most; i++) {
     used += 2 + columns(parts[i]);
-    printf("  %s", parts[i]);
+    fprintf(file, "  %s", parts[i]);
   }
-  printf("\033[K");
-  fflush(stdout);
+  fprintf(file, "\033[K");
+  fflush(file);
+  open_line = true;
 }
 
-void progress_line_clear(void) { printf("\r\033[K"); }
+void progress_line_clear(void) {
+  if (!open_line) return;
+  fprintf(stream(), "\r\033[K");
+  fflush(stream());
+  open_line = false;
+}
+
+void progress_line_make_way(void) {
+  if (open_line && isatty(STDOUT_FILENO)) progress_line_clear();
+}

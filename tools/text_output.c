@@ -4,7 +4,10 @@
 #include <limits.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+#include "progress_show.h"
 
 static const int signals[] = {SIGHUP, SIGINT, SIGTERM};
 enum { SIGNALS = sizeof signals / sizeof *signals };
@@ -83,4 +86,13 @@ bool text_output_lines_end(const cli_command *command, int *code, tarn_status st
           strcmp(input, "-") == 0 ? "standard input" : input, command->name);
   *code = CLI_FAILURE;
   return false;
+}
+
+bool text_output_answers(const cli_command *command, const char *input) {
+  struct stat info;
+  const bool standard = !input || strcmp(input, "-") == 0;
+  if ((standard ? fstat(STDIN_FILENO, &info) : stat(input, &info)) != 0) return false;
+  if (standard && isatty(STDIN_FILENO) && isatty(STDERR_FILENO) && !progress_wanted.quiet)
+    fprintf(stderr, "tarn %s: a line is answered when it is typed; Ctrl-D ends\n", command->name);
+  return !S_ISREG(info.st_mode);
 }

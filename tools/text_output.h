@@ -28,4 +28,8 @@ void text_output_line(text_output *output, const char *text, size_t length);
 // printed. `none`: there was no line.
 bool text_output_lines_end(const cli_command *command, int *code, tarn_status status, bool none, const char *input);
 
+// Whether what is read may be waiting for answers, so that each of them is to be written at once: `input` (NULL or "-":
+// standard input) is no regular file. Where it is a terminal, says to whoever types how to go on.
+bool text_output_answers(const cli_command *command, const char *input);
+
 #endif

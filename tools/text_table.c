@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tarn/text.h"
+
 void text_table_row(text_table *table) {
   size_t need = (table->rows + 1) * TEXT_TABLE_COLUMNS;
   if (need > table->capacity) {
@@ -31,12 +33,7 @@ void text_table_cell(text_table *table, const char *format, ...) {
   va_end(args);
 }
 
-// Characters of UTF-8, none of which is wide here.
-static int width_of(const char *text) {
-  int width = 0;
-  for (; *text; text++) width += ((unsigned char)*text & 0xC0) != 0x80;
-  return width;
-}
+static int width_of(const char *text) { return (int)tarn_text_columns(text, strlen(text), SIZE_MAX, NULL); }
 
 static void print_row(const text_table *table, size_t row, const int *widths) {
   for (size_t c = 0; c < table->columns; c++) {

@@ -26,6 +26,7 @@
 #include "tarn/output_file.h"
 #include "tarn/plan.h"
 #include "tarn/profile.h"
+#include "tarn/progress.h"
 #include "tarn/report.h"
 #include "tarn/results.h"
 #include "tarn/score.h"

@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "base/threads.h"
+#include "base/work.h"
 #include "data/encoded_lines.h"
 #include "data/prepare_stream.h"
 #include "data/shard.h"
@@ -42,6 +43,7 @@ typedef struct task {
   int32_t *row;  // [options->pack] sentences that are packed, each with its end
   int64_t row_used;
   bool in_document;
+  tarn__work work;
 } task;
 
 static tarn_status check_options(const tarn_prepare_options *o) {
@@ -228,6 +230,7 @@ static tarn_status add_all(task *t) {
   for (;;) {
     if (!t->options->text) TARN_TRY(next_line(&t->source));
     TARN_TRY(next_line(&t->target));
+    tarn__work_at(&t->work, (double)t->target.given, tarn__lines_share(&t->target.lines.lines));
     if (!t->source.line && !t->target.line) return put_row(t);
     if (!t->options->text && (!t->source.line || !t->target.line)) return fail_counts(t);
     TARN_TRY(add_pair(t));
@@ -281,7 +284,9 @@ tarn_status tarn_prepare_run(tarn_prepare_result *result, const tarn_prepare_opt
   (void)tarn__threads_set(options->threads);
   if (options->stream) return tarn__prepare_stream(result, options);
   task t = {.options = options, .result = result};
+  tarn__work_begin(&t.work, "preparing", "lines");
   tarn_status status = run(&t);
+  tarn__work_end(&t.work);
   tarn__shard_writer_abort(&t.writer);
   tarn__free(t.row);
   tarn__encoded_lines_close(&t.source.lines);

@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/work.h"
 #include "data/class_names.h"
 #include "data/labelled_table.h"
 #include "data/shard.h"
@@ -29,6 +30,7 @@ typedef struct task {
   int32_t *labels, *segments;
   float *numbers;
   size_t labels_room, segments_room, numbers_room;
+  tarn__work work;
 } task;
 
 static tarn_status check_options(const tarn_labelled_options *o) {
@@ -190,6 +192,7 @@ static tarn_status run(task *t) {
     TARN_TRY(tarn__labelled_table_next(&t->table));
     if (t->table.ended) break;
     TARN_TRY(add_row(t));
+    tarn__work_at(&t->work, (double)t->result->lines, tarn__lines_share(&t->table.lines));
   }
   tarn_labelled_result *r = t->result;
   r->replaced = t->table.lines.replaced;
@@ -211,7 +214,9 @@ tarn_status tarn_labelled_prepare(tarn_labelled_result *result, const tarn_label
   *result = (tarn_labelled_result){0};
   TARN_TRY(check_options(options));
   task t = {.options = options, .result = result};
+  tarn__work_begin(&t.work, "preparing", "rows");
   tarn_status status = run(&t);
+  tarn__work_end(&t.work);
   tarn__shard_writer_abort(&t.writer);
   tarn__labelled_table_close(&t.table);
   tarn__sentence_pair_close(&t.row);

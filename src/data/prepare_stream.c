@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/work.h"
 #include "data/token_stream.h"
 
 typedef struct task {
@@ -14,6 +15,7 @@ typedef struct task {
   tarn__shard_writer *writer;
   int32_t *window;  // [options->stream]
   int64_t used;
+  tarn__work work;
 } task;
 
 static tarn_status open_all(task *t) {
@@ -57,6 +59,7 @@ static tarn_status add_all(task *t) {
     int64_t count;
     TARN_TRY(tarn__token_stream_next(&t->stream, &ids, &count));
     if (count == 0) return put_window(t);
+    tarn__work_at(&t->work, (double)t->stream.tokens, tarn__lines_share(&t->stream.encoded.lines));
     TARN_TRY(add(t, ids, count));
   }
 }
@@ -87,7 +90,9 @@ static tarn_status run(task *t) {
 
 tarn_status tarn__prepare_stream(tarn_prepare_result *result, const tarn_prepare_options *options) {
   task t = {.options = options, .result = result};
+  tarn__work_begin(&t.work, "preparing", "tokens");
   tarn_status status = run(&t);
+  tarn__work_end(&t.work);
   tarn__shard_writer_abort(&t.writer);
   tarn__token_stream_close(&t.stream);
   tarn__free(t.window);

@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 #include "base/threads.h"
+#include "base/work.h"
 
 // Fewer items for each decoder are rather decoded by one, on all threads.
 enum { LEAST_ITEMS = 8 };
@@ -66,7 +67,9 @@ static tarn_status run_apart(tarn__crew *crew, tarn__queue *queue, tarn__transla
 }
 
 tarn_status tarn__crew_run(tarn__crew *crew, const tarn__item *items, int64_t count, tarn__translation *results) {
-  tarn__queue queue = {.lock = PTHREAD_MUTEX_INITIALIZER, .items = items, .count = count, .share = count};
+  tarn__queue queue = {
+      .lock = PTHREAD_MUTEX_INITIALIZER, .items = items, .count = count, .share = count, .work = tarn__work_at_hand()};
+  for (int64_t i = 0; i < count; i++) queue.weight += (double)items[i].length + 1;
   // A profile is one thread's.
   bool apart = crew->threads > 1 && !crew->options.profile && count >= (int64_t)LEAST_ITEMS * crew->threads;
   if (apart) queue.share = (count + crew->threads - 1) / crew->threads;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/work.h"
 #include "decode/caches.h"
 #include "graph/profile.h"
 #include "task/task.h"
@@ -655,6 +656,14 @@ static tarn_status advance(tarn__decoder *d, const tarn__top *top, tarn__transla
   return TARN_STATUS_OK;
 }
 
+// Items and their tokens that are in work.
+static int64_t weight_of(const tarn__decoder *d) { return d->source_tokens + d->active; }
+
+static void note_finished(tarn__queue *queue, int64_t weight) {
+  const int64_t finished = atomic_fetch_add(&queue->finished, weight) + weight;
+  tarn__work_within(queue->work, (double)finished / queue->weight);
+}
+
 static tarn_status run_all(tarn__decoder *d, tarn__queue *queue, tarn__translation *results) {
   tarn_profile *profile = d->options.profile;
   d->active = 0;
@@ -671,7 +680,9 @@ static tarn_status run_all(tarn__decoder *d, tarn__queue *queue, tarn__translati
     TARN_TRY(tarn__profile_work(profile, "rows of the step", begin));
     TARN_TRY(run_step(d, &top));
     begin = tarn__profile_clock(profile);
+    const int64_t weight = weight_of(d);
     TARN_TRY(advance(d, &top, results));
+    note_finished(queue, weight - weight_of(d));
     TARN_TRY(tarn__profile_work(profile, "beam search", begin));
     TARN_TRY(tarn__profile_unit(profile, "step", unit_begin));
   }

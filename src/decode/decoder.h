@@ -13,6 +13,7 @@
 #define TARN_DECODE_DECODER_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdint.h>
 
 #include "base/status.h"
@@ -70,6 +71,10 @@ typedef struct tarn__queue {
   const tarn__item *items;
   int64_t count, next;
   int64_t share;  // most items that one decoder has in work, so that few of them are shared out
+  // How far the work is: of what items weigh, their lengths plus one. NULL: nobody is told.
+  struct tarn__work *work;
+  double weight;
+  _Atomic int64_t finished;
 } tarn__queue;
 
 // Most hypotheses of one decoder. Products of so many rows run at full speed; more would only leave the caches.

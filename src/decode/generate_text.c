@@ -1,4 +1,5 @@
 // From prompts as text to generated text: tokenization, generation of ids, detokenization.
+#include "base/work.h"
 #include "tarn/generate.h"
 
 #include <string.h>
@@ -257,11 +258,14 @@ tarn_status tarn_generator_lines(tarn_generator *generator, tarn_generator_resul
   return status;
 }
 
-static tarn_status generate_windows(tarn_generator *g, tarn__lines *lines, tarn_generator_sink sink, void *user) {
+static tarn_status generate_windows(tarn_generator *g, tarn__lines *lines, tarn__work *work, tarn_generator_sink sink,
+                                    void *user) {
   for (int64_t before = 0;; before += (int64_t)g->block.count) {
     tarn__line_block *block = &g->block;
+    const double share = tarn__lines_share(lines);
     TARN_TRY(tarn__line_block_read(block, lines, (size_t)g->options.window, SIZE_MAX));
     if (block->count == 0) return TARN_STATUS_OK;
+    tarn__work_part(work, (double)before, share, (double)(before + (int64_t)block->count), tarn__lines_share(lines));
     TARN_TRY(tarn__grow(&g->window, &g->window_capacity, block->count, sizeof *g->window));
     g->before = before;
     tarn_status status = tarn_generator_lines(g, g->window, block->lines, block->lengths, block->count);
@@ -275,7 +279,11 @@ tarn_status tarn_generator_file(tarn_generator *generator, const char *path, tar
   tarn__lines lines = {0};
   TARN_TRY(tarn__lines_open(&lines, path, false));
   lines.raw = true;  // encoding a prompt sees to invalid bytes
-  tarn_status status = generate_windows(generator, &lines, sink, user);
+  lines.prompt = true;
+  tarn__work work;
+  tarn__work_begin(&work, "generating", "prompts");
+  tarn_status status = generate_windows(generator, &lines, &work, sink, user);
+  tarn__work_end(&work);
   tarn__lines_close(&lines);
   return status;
 }

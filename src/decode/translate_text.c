@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/threads.h"
+#include "base/work.h"
 #include "decode/translate.h"
 #include "graph/profile.h"
 #include "store/checkpoint.h"
@@ -258,11 +259,14 @@ const char *tarn_translator_piece(const tarn_translator *translator, int32_t id)
   return tarn_vocab_piece(translator->checkpoint->target, id);
 }
 
-static tarn_status translate_windows(tarn_translator *t, tarn__lines *lines, tarn_translate_sink sink, void *user) {
+static tarn_status translate_windows(tarn_translator *t, tarn__lines *lines, tarn__work *work, tarn_translate_sink sink,
+                                     void *user) {
   for (int64_t before = 0;; before += (int64_t)t->block.count) {
     tarn__line_block *block = &t->block;
+    const double share = tarn__lines_share(lines);
     TARN_TRY(tarn__line_block_read(block, lines, (size_t)t->options.window, SIZE_MAX));
     if (block->count == 0) return TARN_STATUS_OK;
+    tarn__work_part(work, (double)before, share, (double)(before + (int64_t)block->count), tarn__lines_share(lines));
     TARN_TRY(tarn__grow(&t->window, &t->window_capacity, block->count, sizeof *t->window));
     t->before = before;
     tarn_status status = tarn_translator_lines(t, t->window, block->lines, block->lengths, block->count);
@@ -276,7 +280,11 @@ tarn_status tarn_translator_file(tarn_translator *translator, const char *path, 
   tarn__lines lines = {0};
   TARN_TRY(tarn__lines_open(&lines, path, false));
   lines.raw = true;  // encoding a line sees to invalid bytes
-  tarn_status status = translate_windows(translator, &lines, sink, user);
+  lines.prompt = true;
+  tarn__work work;
+  tarn__work_begin(&work, "translating", "sentences");
+  tarn_status status = translate_windows(translator, &lines, &work, sink, user);
+  tarn__work_end(&work);
   tarn__lines_close(&lines);
   return status;
 }

@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 #include "base/random.h"
+#include "base/work.h"
 
 // How often a resample has each item.
 static void draw(uint32_t *times, size_t items, const tarn__bootstrap_options *o, int64_t resample) {
@@ -37,10 +38,14 @@ tarn_status tarn__bootstrap(double *observed, double *resampled, size_t systems,
   TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, items, sizeof(uint32_t)));
   uint32_t *times = memory;
   for (size_t i = 0; i < systems; i++) observed[i] = score(user, i, NULL);
+  tarn__work work;
+  tarn__work_begin(&work, "resampling", "resamples");
   for (int64_t r = 0; r < o->resamples; r++) {
+    tarn__work_at(&work, (double)r, (double)r / (double)o->resamples);
     draw(times, items, o, r);
     for (size_t i = 0; i < systems; i++) resampled[i * (size_t)o->resamples + (size_t)r] = score(user, i, times);
   }
+  tarn__work_end(&work);
   tarn__free(memory);
   return TARN_STATUS_OK;
 }

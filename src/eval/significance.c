@@ -1,4 +1,5 @@
 #include "tarn/significance.h"
+#include "base/work.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -108,12 +109,16 @@ static double p_of(const work *w, size_t system, int64_t count, int64_t n) {
 
 static double randomize(work *w, size_t system, double difference) {
   int64_t count = 0;
+  tarn__work progress;
+  tarn__work_begin(&progress, "exchanging sentences", "trials");
   for (int64_t r = 0; r < w->options->trials; r++) {
     tarn__random random;
+    tarn__work_at(&progress, (double)r, (double)r / (double)w->options->trials);
     tarn__random_init(&random, w->options->seed, (uint32_t)r);
     for (size_t i = 0; i <= w->sentences / 32; i++) w->chosen[i] = tarn__random_u32(&random);
     count += exchanged(w, w->systems[0], w->systems[system]) > fabs(difference);
   }
+  tarn__work_end(&progress);
   return p_of(w, system, count, w->options->trials);
 }
 

@@ -1,11 +1,13 @@
 // First values of parameters: a function of (generator, seed, name, initialiser), with equal bits on every machine and
 // for every number of threads. Compiled without contraction of a*b+c (see CMakeLists.txt).
 #include <math.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "base/hash.h"
 #include "base/random.h"
 #include "base/threads.h"
+#include "base/work.h"
 #include "device/transfer.h"
 #include "init/orthogonal.h"
 #include "init/reservoir.h"
@@ -171,9 +173,28 @@ static tarn_status initialise(tarn__model *model, uint64_t seed, bool trained,
   return tarn__failure_raise(&failure);
 }
 
+// Values that are made.
+typedef struct making {
+  tarn__work work;
+  _Atomic int64_t done;
+  int64_t all;
+} making;
+
+static void note_made(void *user, const tarn__param *param) {
+  making *m = user;
+  const int64_t done = atomic_fetch_add(&m->done, param->rows * param->cols) + param->rows * param->cols;
+  tarn__work_at(&m->work, (double)done, (double)done / (double)m->all);
+}
+
 tarn_status tarn__model_initialise(tarn__model *model, uint64_t seed) {
+  making m = {.all = 0};
   for (size_t i = 0; i < model->param_count; i++) model->params[i]->factor = 0.0;
-  return initialise(model, seed, true, NULL, NULL);
+  for (size_t i = 0; i < model->param_count + model->helper_count; i++)
+    m.all += tarn__model_param(model, i)->rows * tarn__model_param(model, i)->cols;
+  tarn__work_begin(&m.work, "drawing first weights", "weights");
+  const tarn_status status = initialise(model, seed, true, note_made, &m);
+  tarn__work_end(&m.work);
+  return status;
 }
 
 tarn_status tarn__model_initialise_frozen(tarn__model *model, uint64_t seed) {

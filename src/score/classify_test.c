@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/work.h"
 #include "eval/agreement.h"
 #include "score/classifier.h"
 
@@ -34,7 +35,7 @@ static tarn_status open_batcher(tarn__batcher **batcher, const tarn_classifier *
   return status == TARN_STATUS_OK ? status : tarn__fail_prefix(status, "%s: ", shard->path);
 }
 
-static tarn_status run_batches(tarn_classifier *c, tarn__task_tally *tally, tarn__batcher *batcher) {
+static tarn_status run_batches(tarn_classifier *c, tarn__task_tally *tally, tarn__batcher *batcher, tarn__work *work) {
   const int64_t batches = tarn__batcher_batches(batcher);
   for (int64_t b = 0; b < batches; b++) {
     tarn__batch batch;
@@ -45,6 +46,7 @@ static tarn_status run_batches(tarn_classifier *c, tarn__task_tally *tally, tarn
     tally->loss += loss;
     tally->predictions += batch.predictions;
     tarn__labelled_tally(tally, &batch, answers);
+    tarn__work_at(work, (double)tally->predictions, (double)(b + 1) / (double)batches);
   }
   return TARN_STATUS_OK;
 }
@@ -75,7 +77,10 @@ static tarn_status test_shard(tarn_classifier *c, tarn_classify_test *result, co
   TARN_TRY(check_vocab(c, shard));
   TARN_TRY(open_batcher(&batcher, c, shard));
   tarn_status status = tarn__labelled_count(&tally, c->checkpoint->config, shard, c->checkpoint->target);
-  if (status == TARN_STATUS_OK) status = run_batches(c, &tally, batcher);
+  tarn__work work;
+  tarn__work_begin(&work, "testing", "rows");
+  if (status == TARN_STATUS_OK) status = run_batches(c, &tally, batcher, &work);
+  tarn__work_end(&work);
   if (status == TARN_STATUS_OK) status = measure(result, &tally);
   result->left_out = tarn__batcher_left_out(batcher);
   result->rows = tally.predictions;

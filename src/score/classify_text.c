@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/work.h"
 #include "score/classifier.h"
 
 enum { BLOCK_BYTES = 4 << 20 };
@@ -130,18 +131,23 @@ static tarn_status run_some(tarn_classifier *c, filling *f, tarn_classify_result
 
 static tarn_status run_lines(tarn_classifier *c, filling *f, tarn_classify_result *results, tarn_classify_sink sink,
                              void *user) {
-  for (size_t first = 0, last; first < f->count; first = last)
+  for (size_t first = 0, last; first < f->count; first = last) {
     TARN_TRY(run_some(c, f, results, first, &last, sink, user));
+    tarn__work_within(tarn__work_at_hand(), (double)last / (double)f->count);
+  }
   return TARN_STATUS_OK;
 }
 
-static tarn_status run_file(tarn_classifier *c, tarn__lines *lines, tarn_classify_result *results,
+static tarn_status run_file(tarn_classifier *c, tarn__lines *lines, tarn__work *work, tarn_classify_result *results,
                             tarn_classify_sink sink, void *user) {
   filling f = {.path = lines->path};
   lines->raw = true;
+  lines->prompt = true;
   for (;;) {
+    const double share = tarn__lines_share(lines), before = (double)f.before;
     TARN_TRY(tarn__line_block_read(&c->block, lines, (size_t)c->options.window, BLOCK_BYTES));
     if (c->block.count == 0) return TARN_STATUS_OK;
+    tarn__work_part(work, before, share, before + (double)c->block.count, tarn__lines_share(lines));
     f.lines = c->block.lines;
     f.lengths = c->block.lengths;
     f.count = c->block.count;
@@ -157,7 +163,10 @@ tarn_status tarn_classifier_file(tarn_classifier *c, const char *path, tarn_clas
   tarn_status status =
       tarn__alloc(&results, TARN__MEMORY_OTHER, (size_t)c->options.window, sizeof(tarn_classify_result));
   if (status == TARN_STATUS_OK) {
-    status = run_file(c, &lines, results, sink, user);
+    tarn__work work;
+    tarn__work_begin(&work, "classifying", "lines");
+    status = run_file(c, &lines, &work, results, sink, user);
+    tarn__work_end(&work);
     tarn__free(results);
   }
   tarn__lines_close(&lines);

@@ -7,6 +7,7 @@
 
 #include "base/memory.h"
 #include "base/threads.h"
+#include "base/work.h"
 #include "score/scorer.h"
 #include "store/checkpoint.h"
 #include "task/task.h"
@@ -197,11 +198,13 @@ static double bits(const tarn_lm_total *total, int64_t units) {
 double tarn_lm_bits_per_character(const tarn_lm_total *total) { return bits(total, total->characters); }
 double tarn_lm_bits_per_byte(const tarn_lm_total *total) { return bits(total, total->bytes); }
 
-static tarn_status score_windows(tarn_lm *lm, tarn__lines *lines, tarn_lm_sink sink, void *user) {
+static tarn_status score_windows(tarn_lm *lm, tarn__lines *lines, tarn__work *work, tarn_lm_sink sink, void *user) {
   for (int64_t number = 1;;) {
     tarn__line_block *block = &lm->block;
+    const double share = tarn__lines_share(lines), before = (double)(number - 1);
     TARN_TRY(tarn__line_block_read(block, lines, (size_t)lm->options.window, SIZE_MAX));
     if (block->count == 0) return TARN_STATUS_OK;
+    tarn__work_part(work, before, share, before + (double)block->count, tarn__lines_share(lines));
     TARN_TRY(tarn__grow(&lm->window, &lm->window_capacity, block->count, sizeof *lm->window));
     lm->before = number - 1;
     tarn_status status = tarn_lm_score(lm, lm->window, block->lines, block->lengths, block->count);
@@ -215,7 +218,11 @@ tarn_status tarn_lm_score_file(tarn_lm *lm, const char *path, tarn_lm_sink sink,
   tarn__lines lines = {0};
   TARN_TRY(tarn__lines_open(&lines, path, false));
   lines.raw = true;  // each line says by itself whether bytes of it were replaced
-  tarn_status status = score_windows(lm, &lines, sink, user);
+  lines.prompt = true;
+  tarn__work work;
+  tarn__work_begin(&work, "scoring", "lines");
+  tarn_status status = score_windows(lm, &lines, &work, sink, user);
+  tarn__work_end(&work);
   tarn__lines_close(&lines);
   return status;
 }

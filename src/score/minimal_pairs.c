@@ -10,6 +10,7 @@
 
 #include "base/json_io.h"
 #include "base/memory.h"
+#include "base/work.h"
 #include "score/lm_text.h"
 #include "text/lines.h"
 
@@ -243,7 +244,8 @@ static tarn_status make_fields(task *t, tarn_minimal_pairs_result *result) {
   return TARN_STATUS_OK;
 }
 
-static tarn_status run(task *t, tarn_minimal_pairs_result *result, tarn_minimal_pairs_progress progress, void *user) {
+static tarn_status run(task *t, tarn_minimal_pairs_result *result, tarn__work *work,
+                       tarn_minimal_pairs_progress progress, void *user) {
   void *memory;
   TARN_TRY(list_files(t));
   TARN_TRY(tarn__arena_alloc(t->arena, &memory, t->count, sizeof(tarn_minimal_pairs_count)));
@@ -253,6 +255,7 @@ static tarn_status run(task *t, tarn_minimal_pairs_result *result, tarn_minimal_
   result->overall = (tarn_minimal_pairs_count){.name = "overall", .field = "", .term = ""};
   for (size_t i = 0; i < t->count; i++) {
     paradigms[i].name = t->names[i];
+    tarn__work_part(work, (double)i, (double)i / (double)t->count, (double)i + 1, (double)(i + 1) / (double)t->count);
     TARN_TRY(run_file(t, result, &paradigms[i]));
     add(&result->overall, &paradigms[i]);
     if (progress) progress(user, &paradigms[i], i + 1, t->count);
@@ -271,7 +274,10 @@ tarn_status tarn_minimal_pairs_run(tarn_minimal_pairs_result **out, tarn_lm *lm,
   if (status == TARN_STATUS_OK) {
     result->memory = memory;
     task t = {.lm = lm, .folder = folder, .arena = &result->memory->arena};
-    status = run(&t, result, progress, user);
+    tarn__work work;
+    tarn__work_begin(&work, "scoring minimal pairs", "paradigms");
+    status = run(&t, result, &work, progress, user);
+    tarn__work_end(&work);
     tarn__arena_close(&t.texts);
     tarn__free(t.names);
     tarn__free(t.lines);

@@ -5,6 +5,7 @@
 
 #include "base/memory.h"
 #include "base/threads.h"
+#include "base/work.h"
 #include "task/task.h"
 
 struct tarn__scorer {
@@ -182,10 +183,13 @@ static tarn_status run_batch(tarn__scorer *s, const tarn__scorer_sentence *sente
 tarn_status tarn__scorer_run(tarn__scorer *scorer, const tarn__scorer_sentence *sentences, int64_t count) {
   for (int64_t i = 0; i < count; i++) TARN_TRY(check_ids(scorer, &sentences[i]));
   TARN_TRY(sort_sentences(scorer, sentences, count));
+  double done = 0, all = 0;  // tokens
+  for (int64_t i = 0; i < count; i++) all += (double)sentences[i].length;
   for (int64_t first = 0; first < count;) {
     int64_t last = batch_end(scorer, sentences, first, count);
     TARN_TRY(run_batch(scorer, sentences, first, last));
-    first = last;
+    for (; first < last; first++) done += (double)sentences[scorer->order[first]].length;
+    tarn__work_within(tarn__work_at_hand(), done / all);
   }
   return TARN_STATUS_OK;
 }

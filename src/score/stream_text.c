@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/work.h"
 #include "data/token_stream.h"
 #include "score/lm_text.h"
 #include "score/scorer.h"
@@ -96,10 +97,13 @@ static tarn_status give(const slide *s, tarn_lm_total *total, tarn_lm_stream_sin
   return TARN_STATUS_OK;
 }
 
-static tarn_status run(slide *s, tarn_lm *lm, tarn_lm_total *total, tarn_lm_stream_sink sink, void *user) {
+static tarn_status run(slide *s, tarn_lm *lm, tarn__work *work, tarn_lm_total *total, tarn_lm_stream_sink sink,
+                       void *user) {
   do {
+    const double share = tarn__lines_share(&s->stream.encoded.lines), before = (double)total->tokens;
     TARN_TRY(fill(s));
     cut_windows(s);
+    tarn__work_part(work, before, share, (double)(s->base + s->counted), tarn__lines_share(&s->stream.encoded.lines));
     TARN_TRY(tarn__scorer_run(tarn__lm_scorer(lm), s->sentences, s->count));
     TARN_TRY(give(s, total, sink, user));
   } while (s->count > 0);
@@ -122,7 +126,10 @@ tarn_status tarn_lm_score_stream(tarn_lm *lm, tarn_lm_total *total, const char *
   TARN_REQUIRE(stride >= 1 && stride <= s.window, USAGE, "the stride is 1 to the window of %lld tokens, not %lld",
                (long long)s.window, (long long)stride);
   tarn_status status = open_slide(&s, lm, path);
-  if (status == TARN_STATUS_OK) status = run(&s, lm, total, sink, user);
+  tarn__work work;
+  tarn__work_begin(&work, "scoring", "tokens");
+  if (status == TARN_STATUS_OK) status = run(&s, lm, &work, total, sink, user);
+  tarn__work_end(&work);
   close_slide(&s);
   return status;
 }

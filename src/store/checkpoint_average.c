@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/work.h"
 #include "store/checkpoint.h"
 #include "store/checkpoint_keys.h"
 #include "tarn/checkpoint.h"
@@ -149,6 +150,7 @@ static tarn_status mean_add(mean *m, const tarn__checkpoint_file *file, double w
     TARN_REQUIRE(m->sums[i] || memcmp(from->data, into->data, into->bytes) == 0, DATA,
                  "%s cannot be averaged: its tensor \"%s\", which is not trained, differs", tensors->path, into->name);
     if (m->sums[i]) TARN_TRY(add_values(m, m->sums[i], tensors, from, weight));
+    tarn__work_within(tarn__work_at_hand(), (double)(i + 1) / (double)m->count);
   }
   return TARN_STATUS_OK;
 }
@@ -163,6 +165,18 @@ static tarn_status add_file(mean *m, const char *path, const tarn__checkpoint_fi
   return status;
 }
 
+static tarn_status add_files(mean *m, const char *const *files, size_t count, const tarn__checkpoint_file *first) {
+  tarn__work work;
+  tarn_status status = TARN_STATUS_OK;
+  tarn__work_begin(&work, "averaging", "checkpoints");
+  for (size_t i = 0; i < count && status == TARN_STATUS_OK; i++) {
+    tarn__work_part(&work, (double)i, (double)i / (double)count, (double)i + 1, (double)(i + 1) / (double)count);
+    status = add_file(m, files[i], first, 1.0 / (double)count);
+  }
+  tarn__work_end(&work);
+  return status;
+}
+
 tarn_status tarn__checkpoint_average(const char *path, const char *const *files, size_t count,
                                      const tarn__device *device, void *room, size_t room_bytes) {
   TARN_REQUIRE(count > 0, USAGE, "there is no checkpoint to average");
@@ -174,8 +188,7 @@ tarn_status tarn__checkpoint_average(const char *path, const char *const *files,
   tarn_status status = tarn_checkpoint_info_open(&info, files[count - 1]);
   if (status == TARN_STATUS_OK) status = mean_start(&m, &first.tensors, count);
   if (status == TARN_STATUS_OK) status = take_sums(&m, info, room, room_bytes);
-  for (size_t i = 0; i < count && status == TARN_STATUS_OK; i++)
-    status = add_file(&m, files[i], &first, 1.0 / (double)count);
+  if (status == TARN_STATUS_OK) status = add_files(&m, files, count, &first);
   if (status == TARN_STATUS_OK)
     status = tarn__checkpoint_write_mapped(path, m.tensors, m.count, m.texts, m.text_count, &first.tensors.map);
   mean_close(&m);

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/threads.h"
+#include "base/work.h"
 #include "init/reservoir.h"
 #include "tarn/limits.h"
 
@@ -115,6 +116,7 @@ typedef struct progress {
   double done, operations;
   double begun, told;  // on the clock
   double last;         // what was told last; -1: nothing
+  tarn__work work;
 } progress;
 
 static void tell(progress *p, double done) {
@@ -127,8 +129,9 @@ static void note(void *user, const tarn__param *param) {
   pthread_mutex_lock(&p->lock);
   const double now = tarn__seconds();
   p->done = fmin(p->done + tarn__regenerate_param(param).operations, p->operations);
+  tarn__work_at(&p->work, p->done, p->done / p->operations);
   const bool is_long = now - p->begun > LONG || p->operations > MANY;
-  if (is_long && now - p->told > OFTEN) {
+  if (limits.on_progress && is_long && now - p->told > OFTEN) {
     p->told = now;
     tell(p, p->done);
   }
@@ -136,13 +139,14 @@ static void note(void *user, const tarn__param *param) {
 }
 
 tarn_status tarn__regenerate(tarn__model *model, uint64_t seed, const char *file) {
-  if (!limits.on_progress) return tarn__model_initialise_frozen(model, seed);
   progress p = {
       .file = file, .operations = tarn__regenerate_all(model).operations, .begun = tarn__seconds(), .last = -1};
   pthread_mutex_init(&p.lock, NULL);
-  if (p.operations > MANY) tell(&p, 0);
+  tarn__work_begin(&p.work, "computing frozen weights", "operations");
+  if (limits.on_progress && p.operations > MANY) tell(&p, 0);
   p.told = p.begun;
   tarn_status status = tarn__model_initialise_told(model, seed, note, &p);
+  tarn__work_end(&p.work);
   pthread_mutex_destroy(&p.lock);
   // Whoever shows it takes it away now, also where it failed.
   if (p.last >= 0 && p.last < p.operations) tell(&p, p.operations);

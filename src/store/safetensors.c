@@ -7,6 +7,7 @@
 
 #include "base/json_io.h"
 #include "base/memory.h"
+#include "base/work.h"
 #include "device/transfer.h"
 
 enum { LENGTH_BYTES = 8, ALIGN = 64 };
@@ -231,14 +232,33 @@ static char *make_header(const tarn__stored *const *order, size_t count, const t
   return text;
 }
 
+// The bytes of tensors that are written or read.
+typedef struct transfer {
+  tarn__work work;
+  double done, all;
+} transfer;
+
+static void note(transfer *moved, size_t bytes) {
+  moved->done += (double)bytes;
+  tarn__work_at(&moved->work, moved->done, moved->done / moved->all);
+}
+
+static void begin(transfer *moved, const char *what, const tarn__stored *tensors, size_t count) {
+  moved->done = moved->all = 0;
+  for (size_t i = 0; i < count; i++) moved->all += (double)tensors[i].bytes;
+  tarn__work_begin(&moved->work, what, "bytes");
+}
+
 // Values go to the file piece by piece, so that those of a device need no more room in the host's memory than one.
-static tarn_status put_values(tarn__writer *writer, const tarn__stored *tensor, tarn__host_room *room) {
+static tarn_status put_values(tarn__writer *writer, const tarn__stored *tensor, tarn__host_room *room,
+                              transfer *moved) {
   for (size_t done = 0; done < tensor->bytes;) {
     const size_t left = tensor->bytes - done, now = left < TARN__MAP_PIECE ? left : TARN__MAP_PIECE;
     void *data;
     TARN_TRY(tarn__device_read(tensor->device, &data, (const char *)tensor->data + done, now, room));
     TARN_TRY(tarn__writer_put(writer, data, now));
     done += now;
+    note(moved, now);
   }
   return TARN_STATUS_OK;
 }
@@ -256,12 +276,16 @@ static tarn_status put_header(tarn__writer *writer, const char *header, uint64_t
   return tarn__writer_put(writer, spaces, padding);
 }
 
-static tarn_status put_file(tarn__writer *writer, const char *header, const tarn__stored *const *order, size_t count) {
+static tarn_status put_file(tarn__writer *writer, const char *header, const tarn__stored *tensors,
+                            const tarn__stored *const *order, size_t count) {
   uint64_t size;
   TARN_TRY(put_header(writer, header, &size));
   tarn__host_room room = {0};
   tarn_status status = TARN_STATUS_OK;
-  for (size_t i = 0; i < count && status == TARN_STATUS_OK; i++) status = put_values(writer, order[i], &room);
+  transfer moved;
+  begin(&moved, "writing the file", tensors, count);
+  for (size_t i = 0; i < count && status == TARN_STATUS_OK; i++) status = put_values(writer, order[i], &room, &moved);
+  tarn__work_end(&moved.work);
   tarn__host_room_close(&room);
   return status;
 }
@@ -292,7 +316,7 @@ tarn_status tarn__safetensors_write_mapped(const char *path, const tarn__stored 
   char *header = make_header(order, count, texts, text_count);
   tarn_status status = header ? tarn__writer_open(&writer, path)
                               : tarn__fail(TARN_STATUS_MEMORY, "out of memory: the header of %s", path);
-  if (status == TARN_STATUS_OK) status = tarn__map_judge(map, put_file(writer, header, order, count));
+  if (status == TARN_STATUS_OK) status = tarn__map_judge(map, put_file(writer, header, tensors, order, count));
   if (status == TARN_STATUS_OK) status = tarn__writer_commit(&writer);
   tarn__writer_abort(&writer);
   free(header);
@@ -358,7 +382,7 @@ static tarn_status hash_values(char hash[TARN__HASH_TEXT], const tarn__stored *t
 }
 
 static tarn_status manifest_fill(manifest *m, const tarn__stored *tensors, size_t count, const tarn__stored_text *texts,
-                                 size_t text_count, const char *except, const tarn__map *map) {
+                                 size_t text_count, const char *except, const tarn__map *map, transfer *moved) {
   for (size_t i = 0; i < text_count; i++) {
     if (strcmp(texts[i].key, except) == 0) continue;
     TARN_TRY(manifest_add(m, texts[i].key));
@@ -374,6 +398,7 @@ static tarn_status manifest_fill(manifest *m, const tarn__stored *tensors, size_
     }
     char hash[TARN__HASH_TEXT];
     TARN_TRY(hash_values(hash, &tensors[i], map, &m->room));
+    note(moved, tensors[i].bytes);
     TARN_TRY(manifest_add(m, hash));
   }
   return TARN_STATUS_OK;
@@ -398,7 +423,11 @@ tarn_status tarn__safetensors_hash(char hash[TARN__HASH_TEXT], const tarn__store
   void *text_order = NULL;
   tarn_status status = sorted(&tensor_order, tensors, count, sizeof *tensors, by_name);
   if (status == TARN_STATUS_OK) status = sorted(&text_order, texts, text_count, sizeof *texts, by_key);
-  if (status == TARN_STATUS_OK) status = manifest_fill(&m, tensor_order, count, text_order, text_count, except, map);
+  transfer moved;
+  begin(&moved, map ? "reading the file" : "hashing", tensors, count);
+  if (status == TARN_STATUS_OK)
+    status = manifest_fill(&m, tensor_order, count, text_order, text_count, except, map, &moved);
+  tarn__work_end(&moved.work);
   if (status == TARN_STATUS_OK) tarn__hash(hash, m.text, m.length);
   tarn__free(m.text);
   tarn__host_room_close(&m.room);

@@ -1,8 +1,12 @@
 #include "text/line_block.h"
 
+#include <math.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/memory.h"
+
+static const double PAUSE = 0.02, WAIT = 0.2;  // seconds
 
 static tarn_status read_line(tarn__line_block *block, size_t *used, tarn__lines *lines, bool *ended) {
   const char *line;
@@ -20,13 +24,25 @@ static tarn_status read_line(tarn__line_block *block, size_t *used, tarn__lines 
   return TARN_STATUS_OK;
 }
 
+// Whether no line comes for now. *left, in seconds, is how long lines are waited for.
+static bool runs_dry(const tarn__lines *lines, double *left) {
+  if (tarn__lines_is_ready(lines, 0)) return false;
+  const double begun = tarn__seconds(), wait = fmin(*left, PAUSE);
+  const bool ready = wait > 0 && tarn__lines_is_ready(lines, (int)ceil(1000.0 * wait));
+  *left -= tarn__seconds() - begun;
+  return !ready;
+}
+
 tarn_status tarn__line_block_read(tarn__line_block *block, tarn__lines *lines, size_t most, size_t bytes) {
   size_t used = 0;
   bool ended = false;
   tarn_status status = TARN_STATUS_OK;
   block->count = 0;
-  while (status == TARN_STATUS_OK && !ended && block->count < most && used < bytes)
+  double left = WAIT;
+  while (status == TARN_STATUS_OK && !ended && block->count < most && used < bytes) {
+    if (lines->prompt && block->count > 0 && runs_dry(lines, &left)) break;
     status = read_line(block, &used, lines, &ended);
+  }
   tarn_status grown = tarn__grow(&block->lines, &block->lines_capacity, block->count, sizeof *block->lines);
   if (grown != TARN_STATUS_OK) {
     block->count = 0;

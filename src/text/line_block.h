@@ -16,7 +16,9 @@ typedef struct tarn__line_block {
 } tarn__line_block;
 
 // Replaces the contents by the next lines: at most `most`, and none behind the one that fills `bytes` bytes; fewer only
-// at the end of the file. Where a line cannot be read, the contents are those before it.
+// at the end of the file, and where lines are `prompt` and no further one comes for a while: 20 ms, and 200 ms in all
+// for a block. So one line that is typed or sent to a pipe is answered, and a program that writes as fast as it can
+// fills whole blocks. Where a line cannot be read, the contents are those before it.
 tarn_status tarn__line_block_read(tarn__line_block *block, tarn__lines *lines, size_t most, size_t bytes) TARN_CHECKED;
 void tarn__line_block_close(tarn__line_block *block);
 

@@ -1,6 +1,7 @@
 // The sentences of text files, one a line.
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/work.h"
 #include "tarn/sentences.h"
 #include "text/lines.h"
 #include "text/sentences.h"
@@ -14,6 +15,8 @@ typedef struct task {
   tarn_vocab_text paragraph;  // lines so far
   bool begun, ended;          // a sentence was written; and a document ended after the last one
   tarn__writer *writer;
+  tarn__work work;
+  size_t files, file;  // how many, and at which it is
 } task;
 
 void tarn_sentences_default(tarn_sentences_options *options) { *options = (tarn_sentences_options){.language = "en"}; }
@@ -54,6 +57,8 @@ static tarn_status read_file(task *t, const char *path) {
     size_t length;
     TARN_TRY(tarn__lines_next(&t->lines, &text, &length));
     if (!text) break;
+    tarn__work_at(&t->work, (double)(t->result->lines + t->lines.number),
+                  ((double)t->file + tarn__lines_share(&t->lines)) / (double)t->files);
     if (t->options->documents && is_empty(text, length)) t->ended = true;
     if (!t->options->wrapped) {
       TARN_TRY(write_paragraph(t, text, length));
@@ -79,7 +84,8 @@ static tarn_status run(task *t, const char *output, const char *const *files, si
   TARN_REQUIRE(count > 0, USAGE, "sentences need at least one text file");
   TARN_TRY(tarn__mkdir_of_file(output));
   TARN_TRY(tarn__writer_open(&t->writer, output));
-  for (size_t i = 0; i < count; i++) TARN_TRY(read_file(t, files[i]));
+  t->files = count;
+  for (; t->file < count; t->file++) TARN_TRY(read_file(t, files[t->file]));
   return tarn__writer_commit(&t->writer);
 }
 
@@ -87,7 +93,9 @@ tarn_status tarn_sentences_write(tarn_sentences_result *result, const char *outp
                                  size_t count, const tarn_sentences_options *options) {
   *result = (tarn_sentences_result){0};
   task t = {.options = options, .result = result};
+  tarn__work_begin(&t.work, "splitting into sentences", "lines");
   tarn_status status = run(&t, output, files, count);
+  tarn__work_end(&t.work);
   tarn__writer_abort(&t.writer);
   tarn__lines_close(&t.lines);
   tarn__sentences_close(&t.sentences);

@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/work.h"
 #include "tarn/vocab.h"
 #include "text/bytes.h"
 #include "text/chars.h"
@@ -37,6 +38,7 @@ typedef struct feed {
   char *room;  // for a part without reserved characters
   size_t room_capacity;
   tarn_vocab_report report;
+  tarn__work work;
 } feed;
 
 // Whether a text has anything but white space, and anything that is left behind SentencePiece's normalisation.
@@ -58,7 +60,11 @@ static tarn_status next_line(feed *f) {
   for (;;) {
     bool any, visible;
     f->rest = NULL;
-    if (f->lines.file) TARN_TRY(tarn__lines_next(&f->lines, &f->rest, &f->rest_length));
+    if (f->lines.input.open) {
+      TARN_TRY(tarn__lines_next(&f->lines, &f->rest, &f->rest_length));
+      tarn__work_at(&f->work, (double)(r->lines + f->lines.number),
+                    ((double)f->next - 1 + tarn__lines_share(&f->lines)) / (double)f->count);
+    }
     if (f->rest && f->rest_length == 0) continue;
     if (f->rest) {
       look(&any, &visible, f->rest, f->rest_length);
@@ -101,6 +107,10 @@ static tarn_status leave_out_reserved(feed *f, const char **text, size_t *length
 static tarn_status finish(feed *f) {
   tarn_vocab_report *r = &f->report;
   const int64_t reserved = r->reserved * RESERVED_BYTES;
+  // What follows is done by SentencePiece, which does not say how far it is, or is over at once.
+  tarn__work_end(&f->work);
+  tarn__work_begin(&f->work, "training the vocabulary", "");
+  tarn__work_tick(&f->work);
   const int64_t lost = r->replaced_bytes + r->invisible_bytes + reserved;
   r->used_bytes = r->bytes - lost;
   TARN_REQUIRE(f->allow_loss || r->given == 0 || (double)lost <= TARN_VOCAB_MOST_LOST * (double)r->bytes, DATA,
@@ -210,9 +220,11 @@ tarn_status tarn_vocab_train(const char *output, const char *const *files, size_
             .pieces = options->type == TARN_VOCAB_TYPE_BPE || options->type == TARN_VOCAB_TYPE_UNIGRAM};
   char *bytes = NULL;
   size_t size = 0;
+  tarn__work_begin(&f.work, "reading text", "lines");
   tarn_status status = train(&bytes, &size, &f, options);
   // A failure while a file was read names that file.
-  const bool reading = f.lines.file != NULL;
+  tarn__work_end(&f.work);
+  const bool reading = f.lines.input.open;
   tarn__lines_close(&f.lines);
   tarn__free(f.room);
   if (status == TARN_STATUS_DATA && f.report.given == 0 && !reading)

@@ -5,6 +5,7 @@
 
 #include "base/hash.h"
 #include "base/memory.h"
+#include "base/work.h"
 #include "train/set_measure.h"
 
 typedef struct bleu {
@@ -180,7 +181,11 @@ static tarn_status run_bleu(void *own, tarn__validation *result, const tarn__ste
   bleu *v = own;
   TARN_TRY(check_stop(stop));
   tarn__translator_lend(v->translator, stepper->workspace, stepper->workspace_bytes);
+  tarn__work work;
+  tarn__work_begin(&work, "validating by translation", "sentences");
+  tarn__work_part(&work, 0, 0, (double)v->sentences, 1);
   tarn_status status = tarn__translator_run(v->translator, v->translations, v->ids, v->offsets, v->sentences);
+  tarn__work_end(&work);
   tarn__translator_lend(v->translator, NULL, 0);
   if (status == TARN_STATUS_OK) status = check_stop(stop);
   for (int64_t i = 0; i < v->sentences && status == TARN_STATUS_OK; i++) {

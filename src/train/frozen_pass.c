@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/work.h"
 
 // Source sentences that are computed together: neighbours in the shard.
 typedef struct pack {
@@ -66,8 +67,9 @@ static tarn_status skip(tarn__frozen_writer *writer, int64_t rows) {
 }
 
 static tarn_status run_all(pack *p, tarn__stepper *stepper, tarn__frozen_writer *writer, const tarn__shard *shard,
-                           const volatile sig_atomic_t *stop) {
+                           tarn__work *work, const volatile sig_atomic_t *stop) {
   for (int64_t i = 0; i < shard->pairs; i++) {
+    tarn__work_at(work, (double)i, (double)i / (double)shard->pairs);
     int64_t length = tarn__shard_source_length(shard, i);
     bool taken = length <= p->longest;
     if (!taken || p->offsets[p->sentences] + length > p->most_rows) {
@@ -106,7 +108,11 @@ static tarn_status write_file(tarn__stepper *stepper, const char *path, const ta
   tarn__frozen_writer writer = {0};
   tarn_status status = pack_open(&p, stepper, shard);
   if (status == TARN_STATUS_OK) status = tarn__frozen_writer_open(&writer, stepper->cache, path);
-  if (status == TARN_STATUS_OK) status = tarn__map_judge(&shard->map, run_all(&p, stepper, &writer, shard, stop));
+  tarn__work work;
+  tarn__work_begin(&work, "computing frozen layers", "sentences");
+  if (status == TARN_STATUS_OK)
+    status = tarn__map_judge(&shard->map, run_all(&p, stepper, &writer, shard, &work, stop));
+  tarn__work_end(&work);
   if (status == TARN_STATUS_OK) status = tarn__frozen_writer_commit(&writer, stepper->cache);
   tarn__frozen_writer_abort(&writer);
   pack_close(&p);

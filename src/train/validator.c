@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/memory.h"
+#include "base/work.h"
 #include "task/task.h"
 #include "train/carried.h"
 #include "train/set_measure.h"
@@ -169,7 +170,7 @@ static tarn_status evaluate(tarn__validator *v, tarn__stepper_loss *loss, tarn__
 }
 
 static tarn_status run_batches(tarn__validator *v, tarn__validation *result, tarn__stepper *stepper,
-                               const volatile sig_atomic_t *stop, tarn__carried *carried) {
+                               const volatile sig_atomic_t *stop, tarn__carried *carried, tarn__work *work) {
   const tarn__task *task = tarn__config_task(v->model->config);
   tarn__task_tally tally = v->empty;
   TARN_TRY(tarn__batcher_seek(v->batcher, 0, 0));
@@ -184,6 +185,7 @@ static tarn_status run_batches(tarn__validator *v, tarn__validation *result, tar
     tally.watched += loss.watched;
     tally.predictions += batch.predictions;
     if (task->tally) task->tally(&tally, &batch, loss.answers);
+    tarn__work_at(work, (double)(b + 1), (double)(b + 1) / (double)batches);
   }
   TARN_REQUIRE(tally.predictions > 0, DATA, "%s: there is nothing to predict in these sentences%s", v->shard.path,
                task->sections >> TARN__TASK_MASKING & 1u ? ", no token of which is masked; raise masking.share" : "");
@@ -197,7 +199,10 @@ static tarn_status run_all(tarn__validator *v, tarn__validation *result, tarn__s
   tarn__comm alone = {.kind = &tarn__comm_self, .size = 1};
   tarn__carried carried = {0};
   if (carries(v)) TARN_TRY(tarn__carried_open(&carried, v->model, &alone, tarn__batcher_tracks(v->batcher), 1));
-  const tarn_status status = run_batches(v, result, stepper, stop, &carried);
+  tarn__work work;
+  tarn__work_begin(&work, "validating", "batches");
+  const tarn_status status = run_batches(v, result, stepper, stop, &carried, &work);
+  tarn__work_end(&work);
   tarn__carried_close(&carried);
   return status;
 }

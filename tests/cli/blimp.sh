@@ -16,7 +16,8 @@ grep -Eq '^right +length +1 +100\.00 +20\.65 \.\. 100\.00$' table.txt || fail "r
 grep -Eq '^length +1 +100\.00 +20\.65 \.\. 100\.00$' table.txt || fail "a field: $(cat table.txt)"
 # sqrt(35^2 + 79.35^2) / 2 below 75, sqrt(35^2 + 0^2) / 2 above.
 grep -Eq '^overall +5 +75\.00 +31\.64 \.\. 92\.50$' table.txt || fail "overall: $(cat table.txt)"
-grep -Eq '^2 of 2 +right +100\.0 %$' progress.txt || fail "progress: $(cat progress.txt)"
+blimp pairs --progress | cmp - table.txt || fail "--progress changes the table"
+grep -Eq '^tarn: scoring minimal pairs  [0-9]+ %' progress.txt || fail "progress: $(cat progress.txt)"
 blimp pairs --quiet --output result.json | cmp - table.txt || fail "--output changes the table"
 [ "$(cat progress.txt)" = "pairs of two equal sentences, which count as wrong: 1" ] || fail "--quiet says: $(cat progress.txt)"
 blimp pairs --quiet --json | cmp - result.json || fail "--json and --output differ"

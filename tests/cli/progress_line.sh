@@ -4,6 +4,7 @@
 set -euo pipefail
 . "$(dirname "$0")/../tiny_run.sh"
 command -v script >/dev/null || { echo "no script(1): util-linux or bsdutils"; exit 77; }
+export NO_COLOR=1
 
 # in_window COLUMNS COMMAND: runs it on a terminal and leaves the pieces that it wrote over one another in lines.txt.
 in_window() {
@@ -65,3 +66,48 @@ in_window 70 "'$TARN' sweep sweep.yaml --output out"
 grep -q 'short seed 1$' lines.txt || fail "no line of a run without a loss: $(cat lines.txt)"
 ! grep -a 'nan' screen.txt || fail "a number that is none"
 [ "$(widest lines.txt)" -le 69 ] || fail "70 columns: $(cat lines.txt)"
+
+# Every other command: one line on standard error, within the window, that is gone in the end. --progress shows it at
+# once, however little there is to do.
+"$TARN" train model.yaml --run run --quiet --set train.max_updates=5 --set train.max_minutes=0
+progress() {
+  local what=$1
+  shift
+  in_window 40 "'$TARN' $* --progress >out.txt"
+  [ "$(widest lines.txt)" -le 39 ] || fail "$*: 40 columns: $(cat lines.txt)"
+  grep -Eq "$what" lines.txt || fail "$*: no \"$what\": $(cat lines.txt)"
+  # Behind the last line of it the line is taken away.
+  tr '\r' '\n' <screen.txt | grep -a . | grep -av "$what" | grep -aq $'^\033\\[K' || fail "$*: it stays: $(cat -v screen.txt)"
+  bash -c "'$TARN' $* --progress >out.txt" 2>error.txt || fail "$*: $(cat error.txt)"
+  grep -Eq "^tarn: $what" error.txt || fail "$* in a pipe: no line: $(cat error.txt)"
+  bash -c "'$TARN' $* >out.txt" 2>error.txt
+  ! grep -q "$what" error.txt || fail "$*: progress that nobody asked for: $(cat error.txt)"
+}
+progress 'preparing  [0-9]+ %' prepare --vocab vocab --source corpus/train.de --target corpus/train.en --output again
+progress 'preparing  [0-9]+ %' prepare --vocab vocab --text corpus/train.de --stream 10 --output again
+progress 'reading text  [0-9]+ %' vocab --type bpe --size 400 --output again.vocab corpus/train.de corpus/train.en
+progress 'splitting into sentences  [0-9]+ %' sentences --output again.txt corpus/train.en
+progress 'encoding  [0-9]+ %' encode --vocab vocab '<corpus/train.de'
+progress 'translating  [0-9]+ %' translate run '<corpus/valid.de'
+in_window 40 "cat corpus/valid.de | '$TARN' translate run --progress >out.txt"
+grep -Eq 'translating  [0-9]+ s so far' lines.txt || fail "from a pipe: $(cat lines.txt)"
+progress 'averaging  0 %' average --output mean.safetensors run/checkpoint_best.safetensors run/checkpoint_last.safetensors
+progress 'writing the file  [0-9]+ %' export --dense run dense.safetensors
+progress 'computing frozen weights  [0-9]+ %' prune --decoder-layers-to-keep 1 --encoder-layers-to-keep 1,2 run pruned
+progress 'translating  [0-9]+ %' test run --source corpus/valid.de --reference corpus/valid.en
+progress 'resampling  [0-9]+ %' bleu --reference corpus/valid.en --confidence corpus/valid.en
+
+# -q shows none on a terminal either; nor do NO_COLOR and a dumb terminal colour what they show.
+script -qec "'$TARN' prepare --vocab vocab --text corpus/train.de --output again --progress -q" /dev/null >screen.txt
+! grep -aq preparing screen.txt || fail "--quiet: $(cat -v screen.txt)"
+coloured() { script -qec "env -u NO_COLOR $1 '$TARN' help prepare" /dev/null | grep -aq $'\033'; }
+coloured TERM=xterm || fail "help without colours"
+! coloured "TERM=xterm NO_COLOR=1" || fail "NO_COLOR is not heeded"
+! coloured "TERM=dumb" || fail "a dumb terminal is given colours"
+env -u NO_COLOR "$TARN" help prepare | grep -q $'\033' && fail "colours in a pipe"
+script -qec "env TERM=dumb '$TARN' prepare --vocab vocab --text corpus/train.de --output again" /dev/null >screen.txt
+! grep -aq $'\033' screen.txt || fail "a dumb terminal is sent codes: $(cat -v screen.txt)"
+
+# Validation is told of on the line of the training.
+in_window 100 "'$TARN' train model.yaml --run told --set train.max_minutes=0 --set train.max_updates=2 --set valid.every=1 --progress"
+grep -Eq '^validating  [0-9]+ %' lines.txt || fail "no progress of a validation: $(cat lines.txt)"

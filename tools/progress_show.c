@@ -1,0 +1,72 @@
+#include "progress_show.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "colour.h"
+#include "progress_line.h"
+#include "tarn/progress.h"
+
+progress_settings progress_wanted;
+
+enum { PARTS = 5 };
+static const double SHOWN_FROM = 1.0, PLAIN_EVERY = 10.0;  // seconds
+
+// "1234 sentences", "12.3 M sentences", "1.2 GB".
+static void amount(char text[PROGRESS_PART], double number, const char *unit) {
+  static const char *const scales[] = {"", "k", "M", "G", "T", "P"};
+  const bool bytes = strcmp(unit, "bytes") == 0;
+  int scale = 0;
+  // Numbers that an eye takes in stay whole.
+  if (bytes || number >= 1e6)
+    for (; number >= 1000 && scale < 5; scale++) number /= 1000;
+  const int digits = (scale > 0 || number < 10) && number < 100 && number != floor(number) ? number < 10 ? 2 : 1 : 0;
+  snprintf(text, PROGRESS_PART, "%.*f %s%s%s", digits, number, scales[scale], bytes || !scale ? "" : " ",
+           bytes ? "B" : unit);
+}
+
+static void describe(char parts[PARTS][PROGRESS_PART], const tarn_progress *p) {
+  char time[32];
+  size_t used = 0;
+  memset(parts, 0, PARTS * sizeof *parts);
+  snprintf(parts[used++], PROGRESS_PART, "%s", p->what);
+  if (isfinite(p->share)) {
+    snprintf(parts[used++], PROGRESS_PART, "%.0f %%", floor(100 * p->share));
+    if (p->share > 0.002)
+      snprintf(parts[used++], PROGRESS_PART, "%s left", cli_time(time, p->seconds * (1 - p->share) / p->share));
+  } else {
+    snprintf(parts[used++], PROGRESS_PART, "%s so far", cli_time(time, p->seconds));
+  }
+  if (!*p->unit || p->done <= 0) return;
+  amount(parts[used], p->done / p->seconds, p->unit);
+  strcat(parts[used++], "/s");
+  amount(parts[used++], p->done, p->unit);
+}
+
+static void show_plain(const tarn_progress *p, char parts[PARTS][PROGRESS_PART]) {
+  static const char *last_work;
+  static double last;  // seconds of that work
+  if (p->over || (last_work == p->what && p->seconds >= last && p->seconds - last < PLAIN_EVERY)) return;
+  last_work = p->what;
+  last = p->seconds;
+  fprintf(stderr, "tarn:");
+  for (int i = 0; i < PARTS && *parts[i]; i++) fprintf(stderr, "%s %s", i ? " " : "", parts[i]);
+  fprintf(stderr, "\n");
+}
+
+static void receive(void *user, const tarn_progress *p) {
+  char parts[PARTS][PROGRESS_PART];
+  size_t count = 0;
+  (void)user;
+  if (progress_wanted.quiet || (p->seconds < SHOWN_FROM && !p->over && !progress_wanted.asked)) return;
+  describe(parts, p);
+  while (count < PARTS && *parts[count]) count++;
+  if (p->over)
+    progress_line_clear();
+  else
+    progress_line_show((const char(*)[PROGRESS_PART])parts, count);
+  if (progress_wanted.asked && !colour_is_terminal(stderr)) show_plain(p, parts);
+}
+
+void progress_start(void) { tarn_progress_set(receive, NULL); }
