@@ -7,6 +7,7 @@
 
 #include "cli.h"
 #include "commands.h"
+#include "json_output.h"
 #include "tarn/vocab.h"
 #include "text_output.h"
 
@@ -30,6 +31,7 @@ typedef struct decoder {
   tarn_vocab_ids ids;  // allocated here, not by the library
   tarn_vocab_text text;
   int64_t line;
+  bool json;
 } decoder;
 
 // Equal pieces, which a damaged vocabulary may have, by their number.
@@ -71,6 +73,15 @@ static int find(const decoder *d, int32_t *id, const char *word) {
   return CLI_FAILURE;
 }
 
+static int print_json(const decoder *d) {
+  char *text = strndup(d->text.data ? d->text.data : "", d->text.length);
+  json_t *object = json_pack("{s:I, s:o}", "line", (json_int_t)d->line, "text", json_output_text(text));
+  if (!text) json_decref(object);
+  int code = json_output_print(&COMMAND, stdout, text ? object : NULL, JSON_COMPACT);
+  free(text);
+  return code;
+}
+
 // -1 to go on, or an exit code.
 static int decode_line(decoder *d, char *line, text_output *to) {
   static const char blanks[] = " \t\r\n";
@@ -87,9 +98,14 @@ static int decode_line(decoder *d, char *line, text_output *to) {
     tarn_status status = tarn_vocab_decode(d->vocab, &d->text, ids, count);
     if (status != TARN_STATUS_OK) code = cli_report(&COMMAND, status);
   }
-  if (code < 0) {
+  if (code < 0 && d->json) {
+    int printed = print_json(d);
+    if (printed != CLI_OK) code = printed;
+  } else if (code < 0) {
     text_output_line(to, d->text.data, d->text.length);
     putc('\n', to->file);
+  }
+  if (code < 0) {
     if (ferror(to->file)) code = CLI_OK;  // main() says that standard output cannot be written, and fails
   }
   free(ids);
@@ -121,8 +137,8 @@ static int decode_all(decoder *d) {
   return code < 0 ? CLI_OK : code;
 }
 
-static int decode(const char *path, bool ids) {
-  decoder d = {0};
+static int decode(const char *path, bool ids, bool json) {
+  decoder d = {.json = json};
   tarn_status status = tarn_vocab_open(&d.vocab, path);
   if (status != TARN_STATUS_OK) return cli_report(&COMMAND, status);
   d.size = tarn_vocab_size(d.vocab);
@@ -137,13 +153,15 @@ static int decode(const char *path, bool ids) {
 int cmd_decode(int argc, char **argv) {
   const char *path = NULL;
   bool ids = false;
+  bool json = false;
   cli_list none = {0};
   const cli_option options[] = {{"vocab", CLI_TEXT, &path, "FILE", "the vocabulary; needed", 0, 0},
                                 {"ids", CLI_FLAG, &ids, NULL, "read numbers in place of pieces", 0, 0},
+                                {"json", CLI_FLAG, &json, NULL, "print JSON, one object a line", 0, 0},
                                 {0}};
   int code = cli_parse(&COMMAND, options, argc, argv, &none, 0, 0);
   cli_list_free(&none);
   if (code >= 0) return code;
   if (!path) return cli_usage(&COMMAND, "--vocab is missing");
-  return decode(path, ids);
+  return decode(path, ids, json);
 }

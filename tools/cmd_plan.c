@@ -37,7 +37,8 @@ int cmd_plan(int argc, char **argv) {
     tarn_plan_options wanted = {.source_vocab = vocab_size, .target_vocab = vocab_size, .threads = (int)threads};
     if (status == TARN_STATUS_OK) status = tarn_plan_make(&plan, config, &wanted);
     code = status == TARN_STATUS_OK ? CLI_OK : cli_report(&command, status);
-    if (code == CLI_OK) (json ? plan_print_json : plan_print_text)(&plan);
+    if (code == CLI_OK && json) code = json_output_print(&command, stdout, plan_json(&plan), JSON_COMPACT);
+    if (code == CLI_OK && !json) plan_print_text(&plan);
   }
   tarn_plan_close(&plan);
   tarn_config_close(&config);

@@ -159,5 +159,5 @@ int compare_print_json(const cli_command *command, const tarn_results *results, 
   json_object_set_new(object, "leaders", leaders(results, t));
   object = with_list(object, "configurations", rows, t->row_count);
   object = with_list(object, "notes", notes, t->note_count);
-  return json_output_print(command, stdout, object, JSON_INDENT(2) | JSON_REAL_PRECISION(12));
+  return json_output_print(command, stdout, object, JSON_COMPACT | JSON_REAL_PRECISION(12));
 }

@@ -40,3 +40,12 @@ int json_output_print(const cli_command *command, FILE *file, json_t *object, si
   if (printed) putc('\n', file);
   return printed || ferror(file) ? CLI_OK : cli_no_memory(command);
 }
+
+int json_output_made(const cli_command *command, const char *output, const char *what, const char *from) {
+  json_t *object = json_pack("{s:o}", "output", json_output_text(output));
+  if (what && json_object_set_new(object, what, json_output_text(from)) != 0) {
+    json_decref(object);
+    object = NULL;
+  }
+  return json_output_print(command, stdout, object, JSON_COMPACT);
+}

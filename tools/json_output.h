@@ -25,4 +25,8 @@ bool json_output_dump(FILE *file, const json_t *object, size_t flags);
 // output says so if not, main() of standard output and text_output_close() of a file.
 int json_output_print(const cli_command *command, FILE *file, json_t *object, size_t flags);
 
+// Prints what was made, for a command that has nothing else to tell: {"output": ..., what: from}, the latter unless
+// `what` is NULL.
+int json_output_made(const cli_command *command, const char *output, const char *what, const char *from);
+
 #endif

@@ -1,17 +1,22 @@
 #include "labelled_output.h"
+#include "json_output.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 
-static void print_json(const tarn_labelled_result *r) {
-  printf("{\"lines\": %" PRId64 ", \"rows\": %" PRId64 ", \"tokens\": %" PRId64 ", \"unknown\": %" PRId64
-         ", \"longest\": %" PRId64 ", \"dropped\": %" PRId64 ", \"truncated\": %" PRId64 ", \"left_out\": %" PRId64
-         ", \"replaced\": %" PRId64,
-         r->lines, r->rows, r->tokens, r->unknown, r->longest, r->dropped, r->truncated, r->left_out, r->replaced);
-  if (r->classes)
-    printf(", \"classes\": %d, \"most\": %" PRId64 "}\n", r->classes, r->most);
-  else
-    printf(", \"least\": %.9g, \"greatest\": %.9g}\n", r->least, r->greatest);
+static int print_json(const cli_command *command, const tarn_labelled_result *r) {
+  json_t *object =
+      json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "lines", (json_int_t)r->lines, "rows",
+                (json_int_t)r->rows, "tokens", (json_int_t)r->tokens, "unknown", (json_int_t)r->unknown, "longest",
+                (json_int_t)r->longest, "dropped", (json_int_t)r->dropped, "truncated", (json_int_t)r->truncated,
+                "left_out", (json_int_t)r->left_out, "replaced", (json_int_t)r->replaced);
+  json_t *labels = r->classes ? json_pack("{s:i, s:I}", "classes", (int)r->classes, "most", (json_int_t)r->most)
+                              : json_pack("{s:o, s:o}", "least", json_output_real(r->least), "greatest",
+                                          json_output_real(r->greatest));
+  const bool made = object && labels && json_object_update(object, labels) == 0;
+  json_decref(labels);
+  if (!made) json_decref(object);
+  return json_output_print(command, stdout, made ? object : NULL, JSON_COMPACT | JSON_REAL_PRECISION(9));
 }
 
 static void print_text(const tarn_labelled_result *r) {
@@ -33,9 +38,7 @@ int prepare_labels(const cli_command *command, const tarn_labelled_options *opti
   tarn_labelled_result result;
   const tarn_status status = tarn_labelled_prepare(&result, options);
   if (status != TARN_STATUS_OK) return cli_report(command, status);
-  if (json)
-    print_json(&result);
-  else
-    print_text(&result);
+  if (json) return print_json(command, &result);
+  print_text(&result);
   return CLI_OK;
 }

@@ -1,5 +1,6 @@
 #include "plan_output.h"
 
+#include <math.h>
 #include <stdio.h>
 
 #include "sharing_text.h"
@@ -55,35 +56,45 @@ void plan_print_text(const tarn_plan *plan) {
   print_parts(plan);
 }
 
-void plan_print_json(const tarn_plan *plan) {
-  printf(
-      "{\"trained_bytes\": %zu, \"frozen_bytes\": %zu, \"gradient_bytes\": %zu, \"optimiser_bytes\": %zu, "
-      "\"activation_bytes\": %zu, \"workspace_bytes\": %zu, \"validation_bytes\": %zu, \"program_bytes\": %zu, "
-      "\"total_bytes\": %zu, ",
-      plan->trained_bytes, plan->frozen_bytes, plan->gradient_bytes, plan->optimiser_bytes, plan->activation_bytes,
-      plan->workspace_bytes, plan->validation_bytes, plan->program_bytes, plan->total_bytes);
-  printf("\"precision\": \"%s\", \"fp32\": \"%s\", ", plan->precision == TARN_PRECISION_BF16 ? "bf16" : "fp32",
-         tarn_fp32_name(plan->fp32));
-  printf(
-      "\"trained_parameters\": %lld, \"frozen_parameters\": %lld, \"shared_uses\": %lld, \"shared_layers\": %lld, "
-      "\"forward_flops_per_token\": %.0f, \"backward_flops_per_token\": %.0f, "
-      "\"recompute_flops_per_token\": %.0f, \"source_rows\": %lld, \"target_rows\": %lld, \"cached_layers\": %d, "
-      "\"cache_bytes\": %zu, \"upper_bound\": %s, \"parts\": [",
-      (long long)plan->trained_parameters, (long long)plan->frozen_parameters, (long long)plan->shared_uses,
-      (long long)plan->shared_layers, plan->forward_flops, plan->backward_flops, plan->recompute_flops,
-      (long long)plan->source_rows, (long long)plan->target_rows, plan->cached_layers, plan->cache_bytes,
-      plan->upper_bound ? "true" : "false");
-  for (size_t i = 0; i < plan->part_count; i++) {
-    const tarn_plan_part *part = &plan->parts[i];
-    printf(
-        "%s{\"label\": \"%s\", \"frozen\": %s, \"trained_parameters\": %lld, "
-        "\"frozen_parameters\": %lld, "
-        "\"gradient_bytes\": %zu, \"optimiser_bytes\": %zu, \"kept_bytes\": %zu, \"forward_flops_per_token\": %.0f, "
-        "\"backward_flops_per_token\": %.0f, \"recompute_flops_per_token\": %.0f, \"cached\": %s, \"matrices\": %s}",
-        i ? ", " : "", part->label, part->frozen ? "true" : "false", (long long)part->trained_parameters,
-        (long long)part->frozen_parameters, part->gradient_bytes, part->optimiser_bytes, part->kept_bytes,
-        part->forward_flops, part->backward_flops, part->recompute_flops, part->cached ? "true" : "false",
-        part->matrices ? "true" : "false");
-  }
-  printf("]}\n");
+static json_int_t whole(double number) { return (json_int_t)llround(number); }
+
+static json_t *part_json(const tarn_plan_part *part) {
+  return json_pack("{s:s, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:b}", "label", part->label, "frozen",
+                   part->frozen, "trained_parameters", (json_int_t)part->trained_parameters, "frozen_parameters",
+                   (json_int_t)part->frozen_parameters, "gradient_bytes", (json_int_t)part->gradient_bytes,
+                   "optimiser_bytes", (json_int_t)part->optimiser_bytes, "kept_bytes", (json_int_t)part->kept_bytes,
+                   "forward_flops_per_token", whole(part->forward_flops), "backward_flops_per_token",
+                   whole(part->backward_flops), "recompute_flops_per_token", whole(part->recompute_flops), "cached",
+                   part->cached, "matrices", part->matrices);
+}
+
+static json_t *bytes_json(const tarn_plan *plan) {
+  return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "trained_bytes", (json_int_t)plan->trained_bytes,
+                   "frozen_bytes", (json_int_t)plan->frozen_bytes, "gradient_bytes", (json_int_t)plan->gradient_bytes,
+                   "optimiser_bytes", (json_int_t)plan->optimiser_bytes, "activation_bytes",
+                   (json_int_t)plan->activation_bytes, "workspace_bytes", (json_int_t)plan->workspace_bytes,
+                   "validation_bytes", (json_int_t)plan->validation_bytes, "program_bytes",
+                   (json_int_t)plan->program_bytes, "total_bytes", (json_int_t)plan->total_bytes);
+}
+
+json_t *plan_json(const tarn_plan *plan) {
+  json_t *parts = json_array();
+  int failed = 0;
+  for (size_t i = 0; i < plan->part_count; i++) failed |= json_array_append_new(parts, part_json(&plan->parts[i])) != 0;
+  json_t *object = bytes_json(plan);
+  json_t *rest =
+      json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:i, s:I, s:b, s:o}", "precision",
+                plan->precision == TARN_PRECISION_BF16 ? "bf16" : "fp32", "fp32", tarn_fp32_name(plan->fp32),
+                "trained_parameters", (json_int_t)plan->trained_parameters, "frozen_parameters",
+                (json_int_t)plan->frozen_parameters, "shared_uses", (json_int_t)plan->shared_uses, "shared_layers",
+                (json_int_t)plan->shared_layers, "forward_flops_per_token", whole(plan->forward_flops),
+                "backward_flops_per_token", whole(plan->backward_flops), "recompute_flops_per_token",
+                whole(plan->recompute_flops), "source_rows", (json_int_t)plan->source_rows, "target_rows",
+                (json_int_t)plan->target_rows, "cached_layers", plan->cached_layers, "cache_bytes",
+                (json_int_t)plan->cache_bytes, "upper_bound", plan->upper_bound, "parts", parts);
+  failed |= !rest || json_object_update(object, rest) != 0;
+  json_decref(rest);
+  if (!failed) return object;
+  json_decref(object);
+  return NULL;
 }

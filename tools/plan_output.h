@@ -2,9 +2,11 @@
 #ifndef TARN_TOOLS_PLAN_OUTPUT_H
 #define TARN_TOOLS_PLAN_OUTPUT_H
 
+#include "json_output.h"
 #include "tarn/plan.h"
 
 void plan_print_text(const tarn_plan *plan);
-void plan_print_json(const tarn_plan *plan);
+// NULL where there is no memory.
+json_t *plan_json(const tarn_plan *plan);
 
 #endif

@@ -38,7 +38,7 @@ mv corpus/valid.en corpus/gone
 grep -q "note: 4 finished runs have a test BLEU, but its signature, their test.hyp or references are not there: their configurations get no verdict on it" gone.txt || fail "no note: $(cat gone.txt)"
 mv corpus/gone corpus/valid.en
 
-"$TARN" compare runs --budget 5 --json >table.json || fail "compare --json"
+"$TARN" compare runs --budget 5 --json | jq . >table.json || fail "compare --json"
 check() { jq -e "$1" table.json >/dev/null || fail "not in the JSON: $1"; }
 if command -v jq >/dev/null; then
   check '.metric == "valid/bleu" and .budget_seconds == 300 and (.configurations | length) == 2'
@@ -87,7 +87,7 @@ cp -r runs tested
 "$TARN" compare tested --budget 5 >tested.txt || fail "compare of another checkpoint"
 note="1 test is of another checkpoint than .tarn test. takes by itself, or than another run's test is of"
 grep -q "note: $note: tested/shared/seed-2 (checkpoint_last.safetensors, not checkpoint_best.safetensors)$" tested.txt || fail "no note: $(cat tested.txt)"
-"$TARN" compare tested --budget 5 --json | grep -q '"test_checkpoint": "checkpoint_last.safetensors"' || fail "not in the JSON"
+"$TARN" compare tested --budget 5 --json | jq . | grep -q '"test_checkpoint": "checkpoint_last.safetensors"' || fail "not in the JSON"
 "$TARN" report tested --budget 5 --output tested-report >printed.txt || fail "report of another checkpoint"
 grep -q ',test_checkpoint$' tested-report/runs.csv || fail "no column: $(cat tested-report/runs.csv)"
 grep -q '^shared,.*,2,tested/shared/seed-2,.*,checkpoint_last.safetensors$' tested-report/runs.csv || fail "no checkpoint: $(cat tested-report/runs.csv)"
@@ -107,7 +107,7 @@ rm -r runs/lower
 # A log that lost a line since the training is said, and so is one that a training went on with.
 cp -r runs changed
 sed -i 4d changed/shared/seed-1/log.jsonl
-"$TARN" compare changed --budget 5 --json >changed.json || fail "compare of a changed log"
+"$TARN" compare changed --budget 5 --json | jq . >changed.json || fail "compare of a changed log"
 "$TARN" compare changed --budget 5 | grep -q 'note: changed/shared/seed-1: its log is not the one that the training wrote' || fail "a changed log is not said"
 ! "$TARN" compare runs --budget 5 | grep -q 'its log is not' || fail "a whole log is said to be changed"
 grep -q '"log_changed": "' changed.json || fail "a changed log is not in the JSON"
@@ -117,7 +117,7 @@ grep -q ',log_changed,log_accepted,log_accepted_update,' pages/runs.csv || fail 
 # So is a description that was edited since.
 cp -r runs edited
 echo '# later' >>edited/shared/seed-1/config.yaml
-"$TARN" compare edited --budget 5 --json >edited.json 2>error.txt || fail "compare of an edited description"
+"$TARN" compare edited --budget 5 --json 2>error.txt | jq . >edited.json || fail "compare of an edited description"
 [ ! -s error.txt ] || fail "$(cat error.txt)"
 grep -q '"config_changed": "' edited.json || fail "an edited description is not in the JSON"
 "$TARN" compare edited --budget 5 | grep -q 'note: edited/shared/seed-1/config.yaml is not the one that this run was trained with (its hash in result.json differs)' || fail "an edited description is not said"

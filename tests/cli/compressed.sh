@@ -59,7 +59,7 @@ for pack in "${packs[@]}"; do
   [ ! -e out2.tarn ] || fail "$pack: a shard of a damaged file"
   # A bomb is refused before it fills the memory, and as a file of lines as well.
   for text in a 'a\n'; do
-    if [ $text = a ]; then head -c 100000000 /dev/zero | tr '\0' a; else (yes a || true) | head -c 100000000; fi | $pack -c >bomb
+    if [ $text = a ]; then head -c 70000000 /dev/zero | tr '\0' a; else (yes a || true) | head -c 70000000; fi | $pack -c >bomb
     refuse 1 'bomb: it unpacks to more than 250 times its size' "$TARN" sentences bomb --output out2.txt
   done
   $pack -c <train.de.$pack >twice

@@ -30,7 +30,7 @@ refuse 1 'line 1: "qqqqq" is no piece of the vocabulary' bash -c 'echo qqqqq | "
 refuse 2 '--vocab is missing' "$TARN" decode
 
 "$TARN" prepare --vocab vocab --source text --target text --output shard --json >summary || fail "prepare"
-grep -q "\"source_tokens\": $(($(wc -w <ids) + 3))," summary || fail "tarn prepare counts others: $(cat summary ids)"
+grep -q "\"source_tokens\":$(($(wc -w <ids) + 3))," summary || fail "tarn prepare counts others: $(cat summary ids)"
 
 "$TARN" encode --vocab vocab --strict <text >ids 2>error.txt
 [ $? -eq 1 ] || fail "--strict takes invalid UTF-8"

@@ -65,7 +65,7 @@ grep -q 'fixed seed 2.*BLiMP [0-9.]* %' out.txt || fail "no accuracy: $(cat out.
 "$TARN" blimp runs/small/seed-1 data/blimp --precision bf16 --quiet --json --output written.json >blimp.json
 cmp blimp.json written.json || fail "--output and standard output differ"
 refuse 1 'nowhere/x: cannot write' "$TARN" blimp runs/small/seed-1 data/blimp --output nowhere/x
-share=$(grep -A9 '"overall"' blimp.json | sed -n 's/.*"accuracy": \([0-9.]*\),*/\1/p' | head -n 1)
+share=$(jq .overall.accuracy blimp.json)
 tested=$(sed -n 's/.*"blimp": \([0-9.]*\),.*/\1/p' runs/small/seed-1/test.json)
 awk -v a="$share" -v b="$tested" 'BEGIN { exit !(a > 0 && 100 * a - b < 1e-6 && b - 100 * a < 1e-6) }' ||
   fail "test.json says $tested, tarn blimp $share"

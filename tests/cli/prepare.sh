@@ -25,7 +25,7 @@ for type in bpe unigram whitespace; do
   "$TARN" vocab --type $type --size 800 --output $type.model c/train.de c/train.en 2> err.txt
   [ ! -s err.txt ] || fail "vocab is not silent: $(cat err.txt)"
   "$TARN" prepare --vocab $type.model --source c/valid.de --target c/valid.en --output data/$type --json > $type.json
-  grep -q '"pairs": 100,' $type.json || fail "wrong summary: $(cat $type.json)"
+  grep -q '"pairs":100,' $type.json || fail "wrong summary: $(cat $type.json)"
 done
 "$TARN" vocab --size 800 --output same.model c/train.de c/train.en
 cmp bpe.model same.model || fail "the vocabulary is not deterministic"
@@ -82,7 +82,7 @@ od -An -v -tx1 -w1 text.txt | tr -d ' ' | cmp - ids.txt || fail "the windows are
 expect 1 "text.txt:4: invalid UTF-8" b --text text.txt --stream 4 --strict
 expect 1 "zero.en:100: a zero byte" b --text zero.en --stream 64
 expect 0 "17000000 bytes" b --text endless --stream 512
-expect 0 '"target_tokens": 7,' "$TARN" prepare --vocab whitespace.model --output text/w --text <(printf 'a b\n\nc d e') --stream 5 --json
+expect 0 '"target_tokens":7,' "$TARN" prepare --vocab whitespace.model --output text/w --text <(printf 'a b\n\nc d e') --stream 5 --json
 printf 'One two.\nThree.\n\n\nFour five six.\nSeven.\nEight nine ten.\n' > documents.txt
 expect 0 "rows            3 of 5 sentences of 2 documents" b --text documents.txt --pack 24
 expect 2 "--stream is for a text (--text)" p --source c/valid.de --target c/valid.en --stream 4

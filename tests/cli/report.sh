@@ -61,8 +61,8 @@ grep -q 'toprule' out/report.tex || fail "no table in LaTeX"
 grep -q 'kinds.L.ffn=65' out/report.md || fail "the table does not say what was equalized"
 grep -Eq '^\| model .*\| seed \|.*\| test BLEU \| test chrF \|' out/report.md || fail "the runs have no chrF: $(cat out/report.md)"
 
-# Numbers. The pretty printed object has one line a number; statistics are objects, values of runs are not.
-"$TARN" compare sweep --json --resamples 100 >compare.json || fail "compare"
+# Numbers. jq gives one line a number; statistics are objects, values of runs are not.
+"$TARN" compare sweep --json --resamples 100 | jq . >compare.json || fail "compare"
 column() { awk -F, -v name="$2" 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == name) at = i } NR > 1 { print $at == "" ? "null" : $at }' "$1"; }
 same() {  # NAME: a measure in results.csv and in the comparison
   column out/results.csv "$1_mean" >csv.txt

@@ -17,7 +17,7 @@ score model <text | cmp - lines.txt || fail "standard input"
 score model - <text | cmp - lines.txt || fail "standard input as -"
 # A pipe that stays open gets its answers.
 mkfifo questions
-"$TARN" score model --threads 1 --window 1 <questions >answers.txt 2>/dev/null &
+"$TARN" score model --threads 1 <questions >answers.txt 2>/dev/null &
 program=$!
 exec 3>questions
 head -n 1 text >&3
@@ -25,7 +25,7 @@ answered() { [ -s answers.txt ] || gone $program; }
 within_two_minutes answered || fail "no answer while the pipe is open"
 cmp -s answers.txt <(head -n 1 lines.txt) || fail "another answer while the pipe is open: $(cat answers.txt)"
 exec 3>&-
-wait $program || fail "--window 1 fails at the end of its input"
+wait $program || fail "it fails at the end of its input"
 score model text --max-tokens 3 | cmp - lines.txt || fail "--max-tokens changes the scores"
 score model text --summary-only | cmp - whole.txt || fail "--summary-only"
 

@@ -4,7 +4,7 @@ set -u
 
 printf 'Dr. Hill came. He saw it. It was\n\nnothing new. No.\n' >text
 "$TARN" sentences text --output one --json >summary || fail "sentences"
-[ "$(cat summary)" = '{"lines": 3, "paragraphs": 2, "sentences": 5, "replaced": 0}' ] || fail "summary: $(cat summary)"
+[ "$(cat summary)" = '{"lines":3,"paragraphs":2,"sentences":5,"replaced":0}' ] || fail "summary: $(cat summary)"
 printf 'Dr. Hill came.\nHe saw it.\nIt was\nnothing new.\nNo.\n' | cmp - one || fail "sentences: $(cat one)"
 "$TARN" sentences text --wrapped --output two >/dev/null
 [ "$(sed -n 3p two)" = "It was" ] && [ "$(wc -l <two)" -eq 5 ] || fail "an empty line ends a paragraph: $(cat two)"
@@ -17,7 +17,7 @@ printf '\n\nOne. Two.\nThree.\n\n \nFour.\n\n' >long
 printf 'One.\nTwo.\nThree.\n\nFour.\n\nAm 3.\nMai kam\nsie an.\nJa.\n\nOne.\nTwo.\nThree.\n\nFour.\n' | cmp - documents ||
   fail "an empty line between documents alone: $(cat documents)"
 refuse 2 'so --documents cannot find documents' "$TARN" sentences long --documents --wrapped
-"$TARN" sentences text deutsch --output /dev/null --json | grep -q '"lines": 5' || fail "two files"
+"$TARN" sentences text deutsch --output /dev/null --json | grep -q '"lines":5' || fail "two files"
 
 "$TARN" vocab --type byte --output byte
 "$TARN" prepare --vocab byte --text one --output shard --min-tokens 5 --max-tokens 13 --overlong drop >out || fail "prepare"

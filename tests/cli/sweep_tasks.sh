@@ -69,7 +69,7 @@ sed -i 's/"status": "finished"/"status": "failed", "message": "it diverged"/' un
 "$TARN" compare unstable >out.txt
 grep -qE '^note: all: train.lr=0.000001, best of a grid of 2 .*; train.lr=0.02: [01]\.[0-9]+, but 1 of 2 runs failed\)' out.txt ||
   fail "a point with a failed run: $(grep note out.txt)"
-"$TARN" compare labels --json >out.json
+"$TARN" compare labels --json | jq . >out.json
 grep -q '"test_measure": "accuracy"' out.json && grep -q '"grid": "train.lr=0.02"' out.json || fail "$(cat out.json)"
 # The score of the table is the mean of the two tests.
 mean=$(sed -n '/"accuracy": {/,/}/s/.*"value": \([0-9.]*\).*/\1/p' labels/fixed/seed-*/test.json | awk '{ s += $1 } END { printf "%.6f", s / NR }')

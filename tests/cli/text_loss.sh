@@ -11,7 +11,7 @@ novel() { for _ in $(seq "$1"); do printf '%s ' "$words"; done; echo; }
 says "bytes, 100.00 % used" out.txt
 says "longer than 65536 bytes and split at white space: 1 line; lines and parts that are not empty: 8" out.txt
 "$TARN" vocab --size 60 --output v --json novel >out.txt || fail "vocab --json"
-says "\"lines\": 2, \"bytes\": $(tr -d '\n' <novel | wc -c), \"used_bytes\": $(tr -d '\n' <novel | wc -c), \"used\": 1.000000" out.txt
+says "\"lines\":2,\"bytes\":$(tr -d '\n' <novel | wc -c),\"used_bytes\":$(tr -d '\n' <novel | wc -c),\"used\":1.0" out.txt
 
 # SentencePiece's trainers end the process on words of some ten thousand letters.
 { novel 110; head -c 70000 /dev/zero | tr '\0' x; echo; } >word
@@ -71,11 +71,11 @@ says "truncated: 2 sentences" out.txt
 says "longer than 65536 bytes, encoded in parts: 1 line, 0 parts end within a word" out.txt
 "$TARN" prepare --vocab v --text novel --output shard --max-tokens 1000000 --json >out.txt 2>error.txt || fail "prepare"
 [ ! -s error.txt ] || fail "a warning without a loss: $(cat error.txt)"
-says '"cut": 1, "split": 0, "source_left_out": 0, "target_left_out": 0,' out.txt
+says '"cut":1,"split":0,"source_left_out":0,"target_left_out":0,' out.txt
 tokens=$(grep -o '"target_tokens":[0-9]*' out.txt | grep -o '[0-9]*')
 "$TARN" prepare --vocab v --text novel --output shard --overlong drop --max-tokens 50000 --json >json 2>error.txt || fail "drop"
 kept=$(grep -o '"target_tokens":[0-9]*' json | grep -o '[0-9]*')
-says "\"target_left_out\": $((tokens - kept - 1))," json  # without the end of its sentence
+says "\"target_left_out\":$((tokens - kept - 1))," json  # without the end of its sentence
 # A pair of which one side is empty takes the other side with it.
 printf 'der Mann\n\n' >a && printf 'das Haus\nder Regen\n' >b
 "$TARN" prepare --vocab v --source a --target b --output shard >out.txt 2>error.txt || fail "pairs: $(cat error.txt)"

@@ -59,7 +59,7 @@ done
 # A pipe that stays open gets its answers: one line in, one line out. Meanwhile ps and pkill know the program by its name,
 # though it has loaded itself once more.
 mkfifo questions
-env -u GOMP_SPINCOUNT -u OMP_WAIT_POLICY "$TARN" translate run --threads 2 --window 1 <questions >answers.en 2>/dev/null &
+env -u GOMP_SPINCOUNT -u OMP_WAIT_POLICY "$TARN" translate run --threads 2 <questions >answers.en 2>/dev/null &
 program=$!
 exec 3>questions
 head -n 1 lines.de >&3
@@ -69,7 +69,15 @@ cmp -s answers.en <(head -n 1 plain.en) || fail "another answer while the pipe i
 name=$(cat /proc/$program/comm)
 [ "$name" = "$(basename "$TARN")" ] || fail "the program runs under the name $name"
 exec 3>&-
-wait $program || fail "--window 1 fails at the end of its input"
+wait $program || fail "it fails at the end of its input"
+
+# What is typed is answered line by line, and whoever types is told how it ends.
+if command -v script >/dev/null; then
+  { head -n 1 lines.de; within_two_minutes grep -qFf <(head -n 1 plain.en) typed.txt; sed -n 2p lines.de; printf '\004'; } |
+    script -qec "'$TARN' translate run --threads 2" /dev/null >typed.txt || fail "typed: $(cat typed.txt)"
+  grep -q 'a line is answered when it is typed; Ctrl-D ends' typed.txt || fail "no word to whoever types: $(cat typed.txt)"
+  [ "$(grep -cFf <(sed -n 1,2p plain.en) typed.txt)" -ge 2 ] || fail "typed: $(cat typed.txt)"
+fi
 
 # n-best lists are sorted, and their first lines are the plain translations.
 translate --n-best 3 <lines.de >n-best.txt

@@ -53,7 +53,7 @@ run half 2 0.204 'L R L'
 run other 1 0.204 'R*2 L'
 run other 2 0.188 'R*2 L'
 "$TARN" compare sweep --baseline regular >compare.txt || fail "compare"
-"$TARN" compare sweep --baseline regular --json >compare.json || fail "compare --json"
+"$TARN" compare sweep --baseline regular --json | jq . >compare.json || fail "compare --json"
 "$TARN" report sweep --baseline regular --output report >printed.txt || fail "report"
 
 # The differences by seed are those of the case.
@@ -99,7 +99,7 @@ run other 1 0.1 'R*2 L'
 run other 2 0.104 'R*2 L'
 run other 3 0.098 'R*2 L'
 "$TARN" compare sweep --baseline regular >compare.txt || fail "compare"
-"$TARN" compare sweep --baseline regular --json >compare.json || fail "compare --json"
+"$TARN" compare sweep --baseline regular --json | jq . >compare.json || fail "compare --json"
 "$TARN" report sweep --baseline regular --output report >printed.txt || fail "report"
 same_words
 grep -q '^test BLEU against regular, 2 comparisons (Holm)$' compare.txt || fail "comparisons: $(cat compare.txt)"

@@ -73,7 +73,7 @@ check_resuming() {
 # Scores that were recorded do not depend on a processor. Words and layout of a table may change.
 check_reading_runs() {
   local bleu
-  "$TARN" compare sweep --json >compare.json 2>error.txt || fail "$version: compare: $(cat error.txt)"
+  "$TARN" compare sweep --json 2>error.txt | jq . >compare.json || fail "$version: compare: $(cat error.txt)"
   grep -q '"half"' compare.json || fail "$version: the comparison does not name its configurations"
   "$TARN" report sweep --output page --resamples 50 2>error.txt >report.txt || fail "$version: report: $(cat error.txt)"
   for file in report.html report.md results.csv runs.csv; do [ -s "page/$file" ] || fail "$version: no $file"; done
