@@ -3,9 +3,9 @@
 #include <string.h>
 #include <unicode/uchar.h>
 #include <unicode/ustring.h>
-#include <unicode/utf8.h>
 
 #include "base/memory.h"
+#include "text/utf8.h"
 
 void tarn__codepoints_close(tarn__codepoints *text) {
   tarn__free(text->data);
@@ -21,8 +21,8 @@ tarn_status tarn__codepoints_decode(tarn__codepoints *text, const char *utf8, in
   TARN_TRY(tarn__codepoints_reserve(text, bytes + 1));  // never an array that is NULL, not even of an empty line
   text->count = 0;
   for (size_t i = 0; i < bytes;) {
-    UChar32 c;
-    U8_NEXT(utf8, i, bytes, c);
+    int32_t c;
+    i += tarn__utf8_decode(&c, utf8 + i, bytes - i);
     if (c < 0) {
       c = 0xFFFD;
       ++*invalid;

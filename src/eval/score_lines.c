@@ -1,11 +1,11 @@
 #include <string.h>
-#include <unicode/utf8.h>
 
 #include "base/log.h"
 #include "base/memory.h"
 #include "eval/codepoints.h"
 #include "tarn/score.h"
 #include "text/lines.h"
+#include "text/utf8.h"
 
 typedef struct list {
   char **items;
@@ -23,10 +23,9 @@ static size_t without_space(const char *line, size_t length) {
     // Back to the lead byte, then forwards: ICU's way back wants offsets of 32 bits.
     size_t before = length - 1;
     while (before > 0 && length - before < 4 && U8_IS_TRAIL(line[before])) before--;
-    size_t end = before;
-    UChar32 c;
-    U8_NEXT(line, end, length, c);
-    if (c < 0 || end != length || !tarn__is_space(c)) break;
+    int32_t c;
+    const size_t size = tarn__utf8_decode(&c, line + before, length - before);
+    if (c < 0 || before + size != length || !tarn__is_space(c)) break;
     length = before;
   }
   return length;

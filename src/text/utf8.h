@@ -1,14 +1,19 @@
-// UTF-8: decoding, checking and repairing.
+// UTF-8: decoding, checking and repairing. All of the library's UTF-8 goes through here, and here through ICU.
 #ifndef TARN_TEXT_UTF8_H
 #define TARN_TEXT_UTF8_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <unicode/utf8.h>
 
 // Decodes the first code point of size > 0 bytes and returns its length in bytes, 1 .. 4. For invalid bytes *code is
-// -1 and the result is the length of the maximal subpart (Unicode 15, section 3.9), which stands for one U+FFFD.
-size_t tarn__utf8_decode(int32_t *code, const char *text, size_t size);
+// -1, and the result is the length of the maximal subpart (Unicode 15, section 3.9), which stands for one U+FFFD.
+static inline size_t tarn__utf8_decode(int32_t *code, const char *text, size_t size) {
+  size_t length = 0;
+  U8_NEXT(text, length, size, *code);  // negative for invalid bytes
+  return length;
+}
 
 // Writes a code point as 1 .. 4 bytes and returns how many.
 size_t tarn__utf8_encode(char text[4], int32_t code);
