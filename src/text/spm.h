@@ -35,10 +35,14 @@ tarn_status tarn__spm_encode(const tarn__spm *spm, tarn_vocab_ids *ids, const ch
 tarn_status tarn__spm_decode(const tarn__spm *spm, tarn_vocab_text *text, const int32_t *ids,
                              size_t count) TARN_CHECKED;
 
+// Told how many pieces a training has, and its share that is done, 0 .. 1.
+typedef void (*tarn__spm_tell)(void *user, double pieces, double share);
+
 // Trains a model and gives its bytes, which the caller frees with tarn__free(). Every line that `next` gives must have
 // at most TARN__CUT_LONGEST bytes and something that is left behind SentencePiece's normalisation: its trainers skip
 // longer lines, and end the process where no line has anything.
-tarn_status tarn__spm_train(char **bytes, size_t *size, tarn__text_next next, void *user,
+// `tell` NULL: nobody is told; else std::cerr of the process is SentencePiece's meanwhile.
+tarn_status tarn__spm_train(char **bytes, size_t *size, tarn__text_next next, tarn__spm_tell tell, void *user,
                             const tarn_vocab_options *options) TARN_CHECKED;
 
 // Checks what SentencePiece itself trusts: that the bytes are well-formed protocol buffers, and that the normaliser's

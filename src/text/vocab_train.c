@@ -107,9 +107,8 @@ static tarn_status leave_out_reserved(feed *f, const char **text, size_t *length
 static tarn_status finish(feed *f) {
   tarn_vocab_report *r = &f->report;
   const int64_t reserved = r->reserved * RESERVED_BYTES;
-  // What follows is done by SentencePiece, which does not say how far it is, or is over at once.
   tarn__work_end(&f->work);
-  tarn__work_begin(&f->work, "training the vocabulary", "");
+  tarn__work_begin(&f->work, "training the vocabulary", "pieces");
   tarn__work_tick(&f->work);
   const int64_t lost = r->replaced_bytes + r->invisible_bytes + reserved;
   r->used_bytes = r->bytes - lost;
@@ -188,6 +187,10 @@ static tarn_status check_options(size_t count, const tarn_vocab_options *o) {
   return check_type(count, o);
 }
 
+static void note_pieces(void *user, double pieces, double share) {
+  tarn__work_at(&((feed *)user)->work, pieces, share);
+}
+
 // Makes the bytes of a vocabulary from the text of the feed.
 static tarn_status train(char **bytes, size_t *size, feed *f, const tarn_vocab_options *options) {
   switch (options->type) {
@@ -199,7 +202,7 @@ static tarn_status train(char **bytes, size_t *size, feed *f, const tarn_vocab_o
       return tarn__words_train(bytes, size, feed_next, f, options);
     case TARN_VOCAB_TYPE_BPE:
     case TARN_VOCAB_TYPE_UNIGRAM:
-      return tarn__spm_train(bytes, size, feed_next, f, options);
+      return tarn__spm_train(bytes, size, feed_next, f->work.fn ? note_pieces : NULL, f, options);
   }
   return tarn__fail(TARN_STATUS_USAGE, "there is no type %d of a vocabulary", (int)options->type);
 }

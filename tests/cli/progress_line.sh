@@ -86,6 +86,7 @@ progress() {
 progress 'preparing  [0-9]+ %' prepare --vocab vocab --source corpus/train.de --target corpus/train.en --output again
 progress 'preparing  [0-9]+ %' prepare --vocab vocab --text corpus/train.de --stream 10 --output again
 progress 'reading text  [0-9]+ %' vocab --type bpe --size 400 --output again.vocab corpus/train.de corpus/train.en
+progress 'training the vocabulary  [0-9]+ %' vocab --type bpe --size 400 --output again.vocab corpus/train.de corpus/train.en
 progress 'splitting into sentences  [0-9]+ %' sentences --output again.txt corpus/train.en
 progress 'encoding  [0-9]+ %' encode --vocab vocab '<corpus/train.de'
 progress 'translating  [0-9]+ %' translate run '<corpus/valid.de'
