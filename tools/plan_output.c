@@ -1,4 +1,5 @@
 #include "plan_output.h"
+#include "cli.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -97,4 +98,42 @@ json_t *plan_json(const tarn_plan *plan) {
   if (!failed) return object;
   json_decref(object);
   return NULL;
+}
+
+static const char *made_from(tarn_duration_source source) {
+  switch (source) {
+    case TARN_DURATION_RUN:
+      return "from the run's own log";
+    case TARN_DURATION_PROBE:
+      return "from two seconds of its updates";
+    case TARN_DURATION_OPERATIONS:
+      return "from its operations and the speed of one product";
+  }
+  return "";
+}
+
+void plan_print_duration(const tarn_duration *d) {
+  char time[32], low[32], high[32];
+  if (d->seconds < 0) {
+    printf("\ntime: not known, because nothing limits the training (%.0f tokens/s, %s)\n", d->tokens_per_second,
+           made_from(d->source));
+    return;
+  }
+  printf("\ntime: %s (%s to %s)", cli_time(time, d->seconds), cli_time(low, d->low), cli_time(high, d->high));
+  if (d->validation_seconds > 0)
+    printf(", %s of it validation%s", cli_time(time, d->validation_seconds),
+           d->source == TARN_DURATION_RUN ? "" : " without translations");
+  if (d->source == TARN_DURATION_RUN) printf(", %s left", cli_time(time, d->seconds_left));
+  printf("; %.0f updates, %.1f epochs, %.0f tokens/s; %s\n", d->updates, d->epochs, d->tokens_per_second,
+         made_from(d->source));
+}
+
+static json_t *known(double number) { return number < 0 ? json_null() : json_output_real(number); }
+
+json_t *plan_duration_json(const tarn_duration *d) {
+  return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "source", tarn_duration_source_name(d->source),
+                   "seconds", known(d->seconds), "low", known(d->low), "high", known(d->high), "seconds_left",
+                   known(d->seconds_left), "updates", known(d->updates), "epochs", known(d->epochs),
+                   "tokens_per_second", known(d->tokens_per_second), "validation_seconds",
+                   known(d->validation_seconds));
 }

@@ -3,10 +3,15 @@
 #define TARN_TOOLS_PLAN_OUTPUT_H
 
 #include "json_output.h"
+#include "tarn/duration.h"
 #include "tarn/plan.h"
 
 void plan_print_text(const tarn_plan *plan);
 // NULL where there is no memory.
 json_t *plan_json(const tarn_plan *plan);
+
+// How long the training takes; behind the plan.
+void plan_print_duration(const tarn_duration *duration);
+json_t *plan_duration_json(const tarn_duration *duration);
 
 #endif

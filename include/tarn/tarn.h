@@ -16,6 +16,7 @@
 #include "tarn/corpus.h"
 #include "tarn/data.h"
 #include "tarn/device.h"
+#include "tarn/duration.h"
 #include "tarn/export.h"
 #include "tarn/generate.h"
 #include "tarn/limits.h"

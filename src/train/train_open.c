@@ -402,6 +402,33 @@ tarn_status tarn__train_open_rank(tarn_train **train, const tarn_train_options *
   return status;
 }
 
+static tarn_status open_probe(tarn_train *t, const tarn_train_options *o) {
+  TARN_TRY(check_parts(t, o));
+  TARN_TRY(take_memory(t));
+  t->epoch_batches = tarn__batcher_batches(t->batcher);
+  const tarn__loader_share share = {.ranks = 1, .accumulate = t->config->train.accumulate};
+  return tarn__loader_open(&t->loader, t->batcher, &share);
+}
+
+tarn_status tarn__train_open_probe(tarn_train **train, const tarn_train_options *options) {
+  tarn__comm *comm;
+  *train = NULL;
+  TARN_TRY(tarn__comm_open(&comm, tarn__comm_self.name));
+  tarn_status status = make_train(train, comm);
+  if (status != TARN_STATUS_OK) {
+    tarn__comm_close(&comm);
+    return status;
+  }
+  (*train)->own_comm = comm;
+  tarn_train_options o = *options;
+  o.run = NULL;
+  o.resume = false;
+  o.plan_only = true;
+  status = open_probe(*train, &o);
+  if (status != TARN_STATUS_OK) tarn_train_close(train);
+  return status;
+}
+
 tarn_status tarn_train_open(tarn_train **train, const tarn_train_options *options) {
   tarn__comm *comm;
   *train = NULL;

@@ -85,6 +85,10 @@ tarn_status tarn__train_check(tarn_config **config, const tarn_train_options *op
 // Fails with USAGE where the description asks for what works on one rank alone.
 tarn_status tarn__train_open_rank(tarn_train **train, const tarn_train_options *options, tarn__comm *comm) TARN_CHECKED;
 
+// A training on one rank that makes updates by tarn__train_step() only, with weights of zero: it has no run directory,
+// and writes nothing.
+tarn_status tarn__train_open_probe(tarn_train **train, const tarn_train_options *options) TARN_CHECKED;
+
 // Rank 0 works, the others wait for it: all have its status and know where the training stands. A failure other than
 // INTERRUPTED ends rank 0 and thereby all.
 tarn_status tarn__train_lead(tarn_train *train, tarn_status (*work)(tarn_train *train)) TARN_CHECKED;

@@ -94,3 +94,21 @@ done
 # A dry run refuses what the training would refuse.
 if (ulimit -v 700000 && "$TARN" train model.yaml --dry-run --threads 2 >out.txt 2>error.txt); then fail "a dry run without memory"; fi
 grep -Eq 'needs [0-9]+ MiB of memory and [0-9]+ MiB are available' error.txt || fail "unclear: $(cat error.txt)"
+
+# How long it takes: from two seconds of its updates, from its operations where there are no data, and from the log of a
+# run that has begun; without a limit it says so.
+limits="--set train.max_updates=400 --set train.max_tokens=512"
+"$TARN" plan model.yaml --time --json $limits >time.json
+jq -e '.time | .source == "probe" and .updates == 400 and .low < .seconds and .seconds < .high and .tokens_per_second > 0' \
+  time.json >/dev/null || fail "a probe: $(cat time.json)"
+"$TARN" plan model.yaml --time --vocab-size 1000 --json $limits >time.json
+jq -e '.time | .source == "operations" and .updates == 400 and .low < .seconds and .seconds < .high' time.json >/dev/null ||
+  fail "operations: $(cat time.json)"
+"$TARN" plan model.yaml --time --vocab-size 1000 --json --set train.max_updates=0 --set train.max_minutes=0 \
+  --set train.max_epochs=0 >time.json 2>error.txt && jq -e '.time.seconds == null' time.json >/dev/null ||
+  grep -q 'max_' error.txt || fail "no limit: $(cat time.json error.txt)"
+"$TARN" train model.yaml --run run --quiet --set train.max_updates=3 --set train.log_every=1 --set train.max_tokens=512
+"$TARN" plan run --time --json --set train.max_updates=30 >time.json
+jq -e '.time | .source == "run" and .updates == 30 and .seconds_left < .seconds and .seconds_left > 0' time.json >/dev/null ||
+  fail "a run: $(cat time.json)"
+"$TARN" plan run --time | grep -Eq '^time: .* left; 3 updates, .* tokens/s; from the run.s own log$' || fail "$("$TARN" plan run --time | tail -1)"

@@ -1,0 +1,20 @@
+// How fast whole updates may be, from what a product of matrices reaches here, and how much a training has to do.
+#ifndef TARN_TRAIN_PRODUCT_SPEED_H
+#define TARN_TRAIN_PRODUCT_SPEED_H
+
+#include "base/status.h"
+#include "device/dtype.h"
+#include "tarn/config.h"
+#include "tarn/plan.h"
+
+// Of a product's speed that whole updates reach (docs/performance.md).
+#define TARN__SHARE_OF_PRODUCTS 0.8
+
+// Operations a second that the first product of a usual FFN reaches, of `d` columns (2048 at the most) and 4 d; takes
+// about a twentieth of a second.
+tarn_status tarn__product_speed(double *rate, int64_t d, tarn__dtype dtype, tarn__fp32 fp32, int threads) TARN_CHECKED;
+
+// Tokens of both sides that a training reads at the most; 0: it has no limit of updates or epochs, or no data to count.
+double tarn__tokens_of_run(const tarn_config *config, const tarn_plan *plan);
+
+#endif
