@@ -143,7 +143,7 @@ static int unknown_option(const cli_command *command, const cli_option *options,
   snprintf(name, sizeof name, "%.*s", (int)strcspn(word, "="), word);
   for (const cli_option *option = options; option->name; option++) names[count++] = option->name;
   names[count++] = "help";
-  bool letter = name[1] != '-' && strlen(name) == 2;
+  const bool letter = name[1] != '-' && tarn_text_columns(name, strlen(name), SIZE_MAX, NULL) == 2;
   const char *nearest = letter ? NULL : tarn_text_nearest(name + strspn(name, "-"), names, count);
   if (nearest) return cli_usage(command, "unknown option %s; did you mean --%s?", name, nearest);
   return cli_usage(command, "unknown option %s", name);
@@ -250,12 +250,24 @@ static bool lacks_dash(const getopt_tables *tables, const char *word) {
   return false;
 }
 
+// "-x" of the letter that getopt_long() stopped at, which is the first byte of it: the whole character of `word`.
+enum { LETTER_TEXT = 16 };
+static void print_letter(char text[LETTER_TEXT], const char *word, char byte) {
+  char character[5] = {byte, '\0'};
+  const char *at = byte ? strchr(word, byte) : NULL;
+  for (size_t i = 1; at && ((unsigned char)byte & 0x80) && i < 4 && ((unsigned char)at[i] & 0xC0) == 0x80; i++)
+    character[i] = at[i];
+  text[0] = '-';
+  tarn_text_repair(text + 1, character);
+}
+
 // Handles what getopt_long() gave. `word` is the option as it stands in argv.
 static int take_option(const cli_command *command, const cli_option *options, const getopt_tables *tables, int given,
                        const char *word) {
   int entry = entry_of(tables, given == '?' || given == ':' ? optopt : given);
   const char *name = entry >= 0 ? tables->longs[entry].name : NULL;
-  char letter[3] = {'-', (char)optopt, '\0'};
+  char letter[LETTER_TEXT];
+  print_letter(letter, word, (char)optopt);
   if (lacks_dash(tables, word)) return unknown_option(command, options, word);
   if (!name) return unknown_option(command, options, optopt && word[1] != '-' ? letter : word);
   if (!is_whole(word, name)) return unknown_option(command, options, word);

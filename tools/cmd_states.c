@@ -2,7 +2,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "commands.h"
 #include "json_output.h"
@@ -123,7 +122,7 @@ static void print_notes(const tarn_states *states) {
 static tarn_status on_progress(void *user, int64_t done, int64_t total) {
   const request *r = user;
   char parts[2][PROGRESS_PART];
-  if (!r->quiet && isatty(STDOUT_FILENO)) {
+  if (!r->quiet) {
     snprintf(parts[0], sizeof parts[0], "%.0f %%", total ? 100.0 * (double)done / (double)total : 100.0);
     snprintf(parts[1], sizeof parts[1], "%" PRId64 " of %" PRId64 " tokens", done, total);
     progress_line_show(parts, 2);
@@ -145,7 +144,7 @@ static int write_all(tarn_states *states, const request *r, tarn_states_format f
   status = tarn_states_write(states, r->output, format);
   stop_in_order(false);
   if (status == TARN_STATUS_INTERRUPTED && stop_signal) {
-    if (!r->quiet && isatty(STDOUT_FILENO)) progress_line_clear();
+    progress_line_clear();
     fprintf(stderr, "tarn states: stopped; %s is as it was\n", r->output);
     return 128 + (int)stop_signal;
   }

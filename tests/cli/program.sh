@@ -56,6 +56,8 @@ expect 2 'unknown option --sentence; did you mean --sentences?' corpus --sentenc
 expect 2 'unknown option --held' corpus --held=5
 expect 2 'unknown option -x ' corpus -x
 expect 2 'unknown option -x ' blimp -qx
+expect 2 'unknown option -ü ' corpus -ü
+expect 2 'unknown option -你 ' blimp -q你x
 expect 2 'unknown option -output; did you mean --output?' corpus -output
 expect 2 'unknown option -sentences; did you mean --sentences?' corpus -sentences 5
 expect 2 '^tarn corpus: --output needs a value (DIR)' corpus -o
