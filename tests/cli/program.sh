@@ -21,7 +21,7 @@ expect 2 'unknown command "--nothing"' --nothing
 expect 2 'unknown command ""' ''
 
 commands=$("$TARN" --help | sed -n '/^commands:/,/^$/s/^  \([a-z0-9-]*\) .*/\1/p')
-[ "$(wc -w <<<"$commands")" -eq 28 ] || fail "not 28 commands: $commands"
+[ "$(wc -w <<<"$commands")" -ge 28 ] || fail "fewer than 28 commands: $commands"
 for command in $commands; do
   expect 0 "^usage: tarn $command " "$command" --help
   expect 2 "^tarn $command: unknown option --no-such-option" "$command" --no-such-option
