@@ -5,6 +5,7 @@
 
 // MARK computes nothing: it stands for a place in the graph that has a gradient rule of its own (parts/backskip.c).
 #define TARN__OP_LIST(X)      \
+  X(ACTIVATION)               \
   X(ADD)                      \
   X(ATTENTION)                \
   X(ATTENTION_BACKWARD)       \
@@ -19,7 +20,6 @@
   X(EMBEDDING_BACKWARD)       \
   X(GATED_CONV)               \
   X(GATED_CONV_BACKWARD)      \
-  X(GELU)                     \
   X(GLU)                      \
   X(GLU_BACKWARD)             \
   X(HADAMARD)                 \

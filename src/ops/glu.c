@@ -7,7 +7,8 @@ static const tarn__op op_backward = {
     .id = TARN__OP_GLU_BACKWARD, .name = "glu_backward", .in_place = true, .inplace_out = 0, .inplace_in = TARN__GLU_X};
 
 static void grad(tarn__graph *graph, tarn__node *node) {
-  tarn__node *back = tarn__graph_node(graph, &op_backward, 0);
+  tarn__node *back = tarn__graph_node(graph, &op_backward, sizeof(tarn__activation));
+  *(tarn__activation *)back->attr = *(const tarn__activation *)node->attr;
   back->in[TARN__GLU_X] = node->in[TARN__GLU_X];
   back->in[TARN__GLU_DY] = node->out[0]->grad;
   back->out[0] = tarn__grad_into(graph, node->in[TARN__GLU_X], &back->in[TARN__GLU_PREVIOUS]);
@@ -16,9 +17,10 @@ static void grad(tarn__graph *graph, tarn__node *node) {
 
 static const tarn__op op_glu = {.id = TARN__OP_GLU, .name = "glu", .grad = grad, .cheap = true};
 
-tarn__tensor *tarn__glu(tarn__graph *graph, tarn__tensor *x) {
+tarn__tensor *tarn__glu(tarn__graph *graph, tarn__tensor *x, tarn__activation gate) {
   if (x->cols % 2 != 0) tarn__graph_fail(graph, TARN_STATUS_INTERNAL, "glu: its input has an odd number of columns");
-  tarn__node *node = tarn__graph_node(graph, &op_glu, 0);
+  tarn__node *node = tarn__graph_node(graph, &op_glu, sizeof gate);
+  *(tarn__activation *)node->attr = gate;
   node->in[TARN__GLU_X] = x;
   tarn__tensor *y = node->out[0] = tarn__graph_tensor(graph, x->dtype, x->rows, x->cols / 2, "glu");
   tarn__graph_emit(graph, node);

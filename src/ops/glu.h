@@ -1,4 +1,5 @@
-// What the files of the op glu share: places of inputs and outputs.
+// What the files of the op glu share: places of inputs and outputs. The attribute of both ops is
+// the gate's tarn__activation.
 #ifndef TARN_OPS_GLU_H
 #define TARN_OPS_GLU_H
 

@@ -2,7 +2,7 @@
 #include "ops/hadamard_row.h"
 
 #include "base/memory.h"
-#include "ops/gelu.h"
+#include "ops/activation.h"
 #include "ops/linear.h"
 #include "ops/ops.h"
 
@@ -95,5 +95,5 @@ tarn__tensor *tarn__hadamard(tarn__graph *graph, tarn__tensor *x, tarn__param *s
   node->in[2] = bias != NULL ? tarn__graph_param(graph, bias) : NULL;
   node->out[0] = tarn__graph_tensor(graph, x->dtype, x->rows, signs->out, "hadamard");
   tarn__graph_emit(graph, node);
-  return tarn__is_gelu(activation) ? tarn__gelu(graph, node->out[0], activation) : node->out[0];
+  return tarn__keeps_z(activation) ? tarn__activate(graph, node->out[0], activation) : node->out[0];
 }

@@ -1,6 +1,6 @@
 #include "ops/linear.h"
 
-#include "ops/gelu.h"
+#include "ops/activation.h"
 #include "ops/ops.h"
 
 static double forward_flops(const tarn__node *node) {
@@ -41,7 +41,7 @@ static void gradient(tarn__graph *graph, tarn__node *linear) {
   tarn__tensor *x = linear->in[0], *weight = linear->in[1];
   tarn__param *bias = linear->in[2] != NULL && linear->in[2]->needs_grad ? linear->in[2]->param : NULL;
   const tarn__activation activation = ((const tarn__linear_attr *)linear->attr)->activation;
-  tarn__tensor *saved = linear->out[tarn__is_gelu(activation) ? TARN__LINEAR_Z : TARN__LINEAR_Y];
+  tarn__tensor *saved = linear->out[tarn__keeps_z(activation) ? TARN__LINEAR_Z : TARN__LINEAR_Y];
   tarn__tensor *dz = tarn__linear_dz(graph, linear->out[TARN__LINEAR_Y]->grad, saved, bias, activation);
   // The weight's gradient first: x may die before the memory of dx is taken.
   if (weight->needs_grad) {
@@ -60,9 +60,9 @@ static void gradient(tarn__graph *graph, tarn__node *linear) {
   }
 }
 
-// GELU's result again from what it was applied to.
+// The activation's result again from what it was applied to.
 static tarn__tensor *renew(tarn__graph *graph, const tarn__node *linear) {
-  return tarn__gelu(graph, linear->out[TARN__LINEAR_Z], ((const tarn__linear_attr *)linear->attr)->activation);
+  return tarn__activate(graph, linear->out[TARN__LINEAR_Z], ((const tarn__linear_attr *)linear->attr)->activation);
 }
 
 static const tarn__op linear_op = {.id = TARN__OP_LINEAR,
@@ -85,8 +85,8 @@ tarn__tensor *tarn__linear(tarn__graph *graph, tarn__tensor *x, tarn__param *wei
   node->in[2] = bias != NULL ? tarn__graph_param(graph, bias) : NULL;
   tarn__tensor *y = node->out[TARN__LINEAR_Y] = tarn__graph_tensor(graph, x->dtype, x->rows, weight->rows, "linear");
   bool backward = x->needs_grad || node->in[1]->needs_grad || (bias != NULL && node->in[2]->needs_grad);
-  if (tarn__is_gelu(activation) && graph->training && backward)
-    node->out[TARN__LINEAR_Z] = tarn__graph_tensor(graph, x->dtype, x->rows, weight->rows, "before GELU");
+  if (tarn__keeps_z(activation) && graph->training && backward)
+    node->out[TARN__LINEAR_Z] = tarn__graph_tensor(graph, x->dtype, x->rows, weight->rows, "before activation");
   tarn__graph_emit(graph, node);
   return y;
 }

@@ -8,23 +8,35 @@
 
 #include "graph/graph.h"
 
-// Activation of a linear layer, fused into its product. The two forms of GELU are in ops/gelu.h.
-typedef enum tarn__activation { TARN__IDENTITY, TARN__RELU, TARN__GELU, TARN__GELU_TANH } tarn__activation;
+// Activation of a linear layer, fused into its product. Their equations are in ops/activation.h.
+typedef enum tarn__activation {
+  TARN__IDENTITY,
+  TARN__RELU,
+  TARN__GELU,
+  TARN__GELU_TANH,
+  TARN__RELU_SQUARED,
+  TARN__ELU,
+  TARN__SELU,
+  TARN__SWISH,
+  TARN__SIGMOID,
+  TARN__ACTIVATIONS_END
+} tarn__activation;
 
 // y [R, out] = act(x [R, in] weight^T + bias). weight is [out, in]; bias is [1, out] or NULL.
-// Gradient: relu by the sign of y, dx = dy weight, dweight += dy^T x, dbias += column sums of dy. GELU keeps what it
-// was applied to, z, where a gradient is wanted; y can be made from it again (train.recompute: cheap).
+// Gradient: relu by the sign of y, dx = dy weight, dweight += dy^T x, dbias += column sums of dy. Every activation but
+// relu keeps what it was applied to, z, where a gradient is wanted; y can be made from it again (train.recompute:
+// cheap).
 tarn__tensor *tarn__linear(tarn__graph *graph, tarn__tensor *x, tarn__param *weight, tarn__param *bias,
                            tarn__activation activation);
 
 // The same with a frozen structured orthogonal matrix in place of `weight`: y [R, out] = act(x [R, in] Q^T + bias), Q
 // the matrix [out, in] that `signs` stand for (signs->out, signs->in; see ops/hadamard.h). signs and bias are frozen.
-// Gradient: relu by the sign of y, dx = dy Q. GELU is a node of its own behind it.
+// Gradient: relu by the sign of y, dx = dy Q. Any other activation is a node of its own behind it.
 tarn__tensor *tarn__hadamard(tarn__graph *graph, tarn__tensor *x, tarn__param *signs, tarn__param *bias,
                              tarn__activation activation);
 
-// y [R, n] = GELU(x), `form` one of its two.
-tarn__tensor *tarn__gelu(tarn__graph *graph, tarn__tensor *x, tarn__activation form);
+// y [R, n] = act(x) elementwise; `form` is none of TARN__IDENTITY and TARN__RELU.
+tarn__tensor *tarn__activate(tarn__graph *graph, tarn__tensor *x, tarn__activation form);
 
 // Residual sum with dropout on the branch, and a norm of the sum, whose gain and bias are [1, d]:
 //   sum [R, d] = x + dropout(branch)
@@ -123,8 +135,9 @@ tarn__tensor *tarn__recurrence_rows(tarn__graph *graph, tarn__tensor *x, tarn__t
                                     tarn__tensor *rows, tarn__tensor *ranges, tarn__recurrent weights,
                                     tarn__recurrence_spec spec);
 
-// Gated linear unit (Dauphin et al. 2017): y [R, d] = left * sigmoid(right) of the halves of x [R, 2 d].
-tarn__tensor *tarn__glu(tarn__graph *graph, tarn__tensor *x);
+// Gated linear unit: y [R, d] = left * act(right) of the halves of x [R, 2 d]. With the sigmoid that of Dauphin et al.
+// 2017, with other activations, the identity among them, those of Shazeer 2020.
+tarn__tensor *tarn__glu(tarn__graph *graph, tarn__tensor *x, tarn__activation gate);
 
 // Light and dynamic convolution (Wu et al. 2019) over packed sentences: every channel is convolved with the kernel of
 // its head (head h has the channels [h d / H, (h + 1) d / H)), which is a softmax over the width K, with DropConnect:

@@ -50,6 +50,9 @@ CASES = {
     # Light and dynamic convolutions, trained and frozen, some wider than the shortest sentences.
     "conv_post": ("post", "none", "C Y S1 Z1 S1", "Y S C"),
     "conv_pre": ("pre", "all", "S Z C L", "Z1 C1 Z1 C1 L"),
+    # Gates and activations of the feed-forward networks, trained and frozen.
+    "channels_post": ("post", "decoder", "A D E J K M", "H I N"),
+    "channels_pre": ("pre", "none", "J H K O1 Q O1", "A P"),
 }
 # Recurrent kinds: (PyTorch's module, its name in parameters, hidden size, gates, directions)
 RECURRENT = {"B": (torch.nn.GRU, "gru", 12, 3, 2), "G": (torch.nn.GRU, "gru", D // 2, 3, 2),
@@ -57,7 +60,22 @@ RECURRENT = {"B": (torch.nn.GRU, "gru", 12, 3, 2), "G": (torch.nn.GRU, "gru", D 
              "V": (torch.nn.LSTM, "lstm", D, 4, 1)}
 # Convolutions: (mixer, width of the kernel)
 CONVOLUTIONS = {"C": ("light_conv", 7), "S": ("light_conv", 3), "Y": ("dynamic_conv", 5), "Z": ("dynamic_conv", 3)}
-TRAINED = "LGCYUT"
+# Feed-forward networks: (what stands in the description, inner width, whether there is a gate, the function)
+CHANNELS = {
+    "A": ("{ type: glu, width: 24 }", 24, True, torch.sigmoid),
+    "D": ("{ type: geglu, width: 48, equalize: yes }", 32, True, F.gelu),
+    "E": ("{ type: reglu, width: 40 }", 40, True, F.relu),
+    "H": ("{ type: swiglu, width: 24 }", 24, True, F.silu),
+    "I": ("{ type: liglu, width: 24 }", 24, True, lambda x: x),
+    "J": ("{ type: swiglu, width: 32 }", 32, True, F.silu),
+    "K": ("{ width: 48, activation: elu }", 48, False, F.elu),
+    "M": ("{ width: 48, activation: selu }", 48, False, F.selu),
+    "N": ("{ width: 48, activation: relu_squared }", 48, False, lambda x: F.relu(x) ** 2),
+    "O": ("{ width: 48, activation: swish }", 48, False, F.silu),
+    "P": ("{ width: 48, activation: gelu }", 48, False, F.gelu),
+    "Q": ("{ width: 48, activation: identity }", 48, False, lambda x: x),
+}
+TRAINED = "LGCYUTADEHIKMNOPQ"
 
 
 def layer_sets(pattern):
@@ -93,6 +111,10 @@ class Case:
                 frozen = "no" if kind in TRAINED else "yes"
                 self.config += (f"  {kind}: {{ mixer: {mixer}, kernel: {width}, heads: {HEADS}, ffn: {FFN}, "
                                 f"frozen: {frozen} }}\n")
+        if "channels" in name:
+            for kind, (text, *_) in CHANNELS.items():
+                frozen = "no" if kind in TRAINED else "yes"
+                self.config += f"  {kind}: {{ mixer: attention, heads: {HEADS}, ffn: {text}, frozen: {frozen} }}\n"
         self.weights, self.trained = {}, {}
         joint = self.embeddings in ("all", "encoder_decoder", "encoder_output")
         self.vocab = (40, 40) if joint else (37, 41)
@@ -150,8 +172,9 @@ class Case:
             self.make_linear(f"{name}.cross_attn.kv", trained, 2 * D, D)
             self.make_linear(f"{name}.cross_attn.out", trained, D, D)
             self.make_norm(f"{name}.cross_attn.norm", trained)
-        self.make_linear(f"{name}.ffn.in", trained, FFN, D)
-        self.make_linear(f"{name}.ffn.out", trained, D, FFN)
+        _, width, gated, _ = CHANNELS.get(kind, ("", FFN, False, F.relu))
+        self.make_linear(f"{name}.ffn.in", trained, (2 if gated else 1) * width, D)
+        self.make_linear(f"{name}.ffn.out", trained, D, width)
         self.make_norm(f"{name}.ffn.norm", trained)
 
     def make_embeddings(self):
@@ -235,6 +258,12 @@ class Network:
             y = torch.einsum("bhcnk,bnhk->bnhc", windows, kernels).flatten(2)
         return self.linear(y, f"{name}.out")
 
+    def channels(self, x, name, kind):
+        _, width, gated, function = CHANNELS.get(kind, ("", FFN, False, F.relu))
+        hidden = self.linear(x, f"{name}.in")
+        hidden = hidden[..., :width] * function(hidden[..., width:]) if gated else function(hidden)
+        return self.linear(hidden, f"{name}.out")
+
     def layer(self, x, name, kind, padding, memory=None, memory_padding=None):
         order = self.case.order(kind)
         if kind in RECURRENT:
@@ -254,8 +283,7 @@ class Network:
             bias = torch.cat([self.w[f"{cross}.q.bias"][0], self.w[f"{cross}.kv.bias"][0]])
             x = self.sublayer(x, cross, order, lambda h: self.attention(
                 h, memory, weight, bias, f"{cross}.out", memory_padding, False))
-        ffn = f"{name}.ffn"
-        return self.sublayer(x, ffn, order, lambda h: self.linear(F.relu(self.linear(h, f"{ffn}.in")), f"{ffn}.out"))
+        return self.sublayer(x, f"{name}.ffn", order, lambda h: self.channels(h, f"{name}.ffn", kind))
 
     def stack(self, x, side, layers, *masks):
         for kind, set_name in layers:

@@ -18,14 +18,14 @@ static void build_mean(check *c, tarn__graph *graph, const void *spec) {
   (void)spec;
   tarn__tensor *x = check_input(c, graph, ROWS, D, 1.0, true);
   check_output(c, tarn__sentence_mean(graph, x, check_ints(c, graph, offsets, SENTENCES + 1)));
-  check_output(c, tarn__glu(graph, x));
+  check_output(c, tarn__glu(graph, x, TARN__SIGMOID));
 }
 
 static void build_tanh(check *c, tarn__graph *graph, const void *spec) {
   (void)spec;
   tarn__tensor *x = check_input(c, graph, ROWS, D, 1.5, true);
   check_output(c, tarn__tanh(graph, x));
-  check_output(c, tarn__glu(graph, x));
+  check_output(c, tarn__glu(graph, x, TARN__SIGMOID));
 }
 
 static void build_error(check *c, tarn__graph *graph, const void *spec) {

@@ -55,13 +55,13 @@ static void build_chain(check *c, tarn__graph *graph, const void *spec) {
   tarn__param *kernel = check_param(c, HEADS * s->width, D, 0.5, true);
   tarn__tensor *places = check_ints(c, graph, offsets, SENTENCES + 1);
   tarn__conv_spec conv = {.heads = HEADS, .width = s->width, .before = s->before};
-  tarn__tensor *gated = tarn__glu(graph, x);
+  tarn__tensor *gated = tarn__glu(graph, x, TARN__SIGMOID);
   tarn__tensor *logits = tarn__linear(graph, gated, kernel, NULL, TARN__IDENTITY);
   tarn__tensor *y = tarn__depthwise_conv(graph, gated, tarn__graph_param(graph, light), places, conv, s->dropout);
   y = tarn__depthwise_conv(graph, y, tarn__graph_param(graph, light), places, conv, s->dropout);
   check_output(c, tarn__depthwise_conv(graph, y, logits, places, conv, s->dropout));
   check_output(c, tarn__depthwise_conv(graph, gated, logits, places, conv, s->dropout));
-  check_output(c, tarn__glu(graph, x));
+  check_output(c, tarn__glu(graph, x, TARN__SIGMOID));
 }
 
 static void chain(void **state) {
@@ -71,7 +71,19 @@ static void chain(void **state) {
   check_kernels(build_chain, &s, "chain", 2e-5, 0.05);
 }
 
+static void build_glu(check *c, tarn__graph *graph, const void *spec) {
+  tarn__tensor *x = check_input(c, graph, 4, 6, 1.5, true);
+  check_output(c, tarn__glu(graph, x, *(const tarn__activation *)spec));
+  check_output(c, tarn__glu(graph, x, TARN__SIGMOID));
+}
+
+// Every gate; x is read twice.
+static void glu(void **state) {
+  (void)state;
+  for (tarn__activation gate = 0; gate < TARN__ACTIVATIONS_END; gate++) check_gradients(build_glu, &gate, "glu", 1e-7);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(convolution), cmocka_unit_test(chain)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(convolution), cmocka_unit_test(chain), cmocka_unit_test(glu)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

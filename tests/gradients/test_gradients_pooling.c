@@ -16,7 +16,7 @@ static void build(check *c, tarn__graph *graph, const void *spec) {
   tarn__tensor *places = check_ints(c, graph, offsets, SENTENCES + 1);
   tarn__tensor *y = tarn__pooling(graph, x, places, *(const tarn__pooling_spec *)spec);
   check_output(c, y);
-  check_output(c, tarn__glu(graph, tarn__pooling(graph, x, places, (tarn__pooling_spec){3, 1})));
+  check_output(c, tarn__glu(graph, tarn__pooling(graph, x, places, (tarn__pooling_spec){3, 1}), TARN__SIGMOID));
 }
 
 static void pooling(void **state) {

@@ -16,8 +16,8 @@ static void build(check *c, tarn__graph *graph, const void *spec) {
   tarn__tensor *x = check_input(c, graph, ROWS, COLS, 1.0, true);
   tarn__tensor *places = check_ints(c, graph, positions, ROWS);
   tarn__tensor *y = tarn__rotary(graph, x, places, *(const tarn__rotary_spec *)spec);
-  check_output(c, tarn__glu(graph, y));
-  check_output(c, tarn__glu(graph, x));
+  check_output(c, tarn__glu(graph, y, TARN__SIGMOID));
+  check_output(c, tarn__glu(graph, x, TARN__SIGMOID));
 }
 
 static void rotary(void **state) {

@@ -23,14 +23,14 @@ typedef struct shape {
 static void build_mean(check *c, tarn__graph *graph, const void *spec) {
   const shape *s = spec;
   tarn__tensor *x = check_input(c, graph, many[MANY], s->d, 1.0, true);
-  if (s->chain) check_output(c, tarn__glu(graph, x));
+  if (s->chain) check_output(c, tarn__glu(graph, x, TARN__SIGMOID));
   check_output(c, tarn__sentence_mean(graph, x, check_ints(c, graph, many, MANY + 1)));
 }
 
 static void build_tanh(check *c, tarn__graph *graph, const void *spec) {
   const shape *s = spec;
   tarn__tensor *x = check_input(c, graph, s->rows, s->d, 3.0, true);
-  if (s->chain) check_output(c, tarn__glu(graph, x));
+  if (s->chain) check_output(c, tarn__glu(graph, x, TARN__SIGMOID));
   check_output(c, tarn__tanh(graph, x));
 }
 

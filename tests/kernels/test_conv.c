@@ -9,6 +9,12 @@
 #include "kernels/kernel_check.h"
 #include "ops/ops.h"
 
+// A size of GLU and its gate's activation.
+typedef struct unit {
+  int64_t rows, d;
+  tarn__activation gate;
+} unit;
+
 typedef struct shape {
   int64_t d, heads, width, before;
   double dropout;
@@ -74,14 +80,20 @@ static void parts(void **state) {
 }
 
 static void build_glu(check *c, tarn__graph *graph, const void *spec) {
-  const int64_t *size = spec;
-  check_output(c, tarn__glu(graph, check_input(c, graph, size[0], 2 * size[1], 3.0, true)));
+  const unit *u = spec;
+  check_output(c, tarn__glu(graph, check_input(c, graph, u->rows, 2 * u->d, 3.0, true), u->gate));
 }
 
 static void glu(void **state) {
   (void)state;
   static const int64_t each[][2] = {{1, 1}, {3, 7}, {17, 16}, {40, 100}, {257, 256}, {0, 8}};
-  for (size_t i = 0; i < sizeof each / sizeof each[0]; i++) check_kernels(build_glu, each[i], "glu", 1e-5, 0.02);
+  for (size_t i = 0; i < sizeof each / sizeof each[0]; i++)
+    for (tarn__activation gate = 0; gate < TARN__ACTIVATIONS_END; gate++) {
+      char name[48];
+      const unit u = {each[i][0], each[i][1], gate};
+      snprintf(name, sizeof name, "glu, gate %d", (int)gate);
+      check_kernels(build_glu, &u, name, 1e-5, 0.02);
+    }
 }
 
 // Gates far from zero: exactly the value, exactly nothing, and no numbers that are not numbers; NaN stays NaN.
@@ -91,7 +103,7 @@ static void glu_far_out(void **state) {
   static float x[2 * N] = {2.0f, 2.0f, 2.0f, 2.0f, 1e30f, -1e30f, 0.0f, NAN};
   tarn__graph graph = {0};
   tarn__graph_begin(&graph, &tarn__device_cpu, TARN__F32, false, 1);
-  tarn__tensor *y = tarn__glu(&graph, tarn__graph_external(&graph, TARN__F32, 1, 2 * N, x, "x"));
+  tarn__tensor *y = tarn__glu(&graph, tarn__graph_external(&graph, TARN__F32, 1, 2 * N, x, "x"), TARN__SIGMOID);
   y->keep = true;
   check_ok(tarn__graph_plan(&graph));
   void *workspace = check_alloc(graph.workspace_bytes, 1);

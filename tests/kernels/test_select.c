@@ -17,7 +17,7 @@ typedef struct shape {
 static void build(check *c, tarn__graph *graph, const void *spec) {
   const shape *s = spec;
   tarn__tensor *x = check_input(c, graph, s->rows, s->d, 1.0, true);
-  if (s->also) check_output(c, tarn__glu(graph, x));
+  if (s->also) check_output(c, tarn__glu(graph, x, TARN__SIGMOID));
   check_output(c, tarn__select_rows(graph, x, check_ints(c, graph, s->list, s->count)));
 }
 

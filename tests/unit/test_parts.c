@@ -197,13 +197,26 @@ static void keys_of_parts_are_checked(void **state) {
   (void)state;
   expect_refused(LM "{ ffn: { width: 8, hidden_size: 3 } }\n",
                  "p.yaml:3: unknown key \"hidden_size\" in kinds.K.ffn; did you mean \"width\"?");
-  expect_refused(LM "{ ffn: { type: fnn } }\n",
-                 "p.yaml:3: kinds.K.ffn.type: \"fnn\" is not one of ffn; did you mean \"ffn\"?");
-  expect_refused(LM "{ ffn: big }\n", "p.yaml:3: kinds.K.ffn: \"big\" is neither a number nor one of ffn");
+  expect_refused(
+      LM "{ ffn: { type: fnn } }\n",
+      "p.yaml:3: kinds.K.ffn.type: \"fnn\" is not one of ffn, glu, geglu, reglu, swiglu, liglu; did you mean "
+      "\"ffn\"?");
+  expect_refused(LM "{ ffn: big }\n",
+                 "p.yaml:3: kinds.K.ffn: \"big\" is neither a number nor one of ffn, glu, geglu, reglu, swiglu, liglu");
   expect_refused(LM "{ norm: none, norm_type: rms }\n",
                  "p.yaml:3: kinds.K.norm_type: a layer with norm none has none to choose; leave it out");
   expect_refused(LM "{ residual: no, norm_type: rms }\n",
                  "p.yaml:3: kinds.K.norm_type: a layer without residual has no norm; leave it out");
+  expect_refused(LM "{ ffn: { type: swiglu, width: 0 } }\n",
+                 "p.yaml:3: kinds.K.ffn.width: 0 is out of range (1 .. 1048576)");
+  expect_refused(LM "{ ffn: { type: swiglu, activation: elu } }\n",
+                 "p.yaml:3: kinds.K.ffn.activation: channel mixer swiglu has no activation; there is one with ffn");
+  expect_refused(LM "{ ffn: { type: swigul } }\n",
+                 "p.yaml:3: kinds.K.ffn.type: \"swigul\" is not one of ffn, glu, geglu, reglu, swiglu, liglu; did you "
+                 "mean \"swiglu\"?");
+  expect_refused(LM "{ ffn: { width: 8, activation: silu } }\n",
+                 "p.yaml:3: kinds.K.ffn.activation: \"silu\" is not one of relu, gelu, gelu_tanh, relu_squared, "
+                 "elu, selu, swish, identity; did you mean \"swish\"?");
   expect_refused(LM "{ ffn: { width: 0, activation: gelu } }\n",
                  "p.yaml:3: kinds.K.ffn.activation: an FFN of width 0 is none; leave it out, or give a width");
   expect_refused(LM "{ mixer: pooling, window: 1 }\n", "p.yaml:3: kinds.K.window: 1 is out of range (2 .. 65536)");
@@ -217,8 +230,8 @@ static void keys_of_parts_are_checked(void **state) {
   expect_refused(LM "{ norm_type: { epsilon: 0 } }\n",
                  "p.yaml:3: kinds.K.norm_type.epsilon: 0 is out of range (1e-30 <= x <= 1)");
   expect_refused(LM "{ ffn: { width: 8, activation: gelu_new } }\n",
-                 "p.yaml:3: kinds.K.ffn.activation: \"gelu_new\" is not one of relu, gelu, gelu_tanh; did you mean "
-                 "\"gelu_tanh\"?");
+                 "p.yaml:3: kinds.K.ffn.activation: \"gelu_new\" is not one of relu, gelu, gelu_tanh, "
+                 "relu_squared, elu, selu, swish, identity; did you mean \"gelu_tanh\"?");
   expect_refused(
       "encoder: { layers: K }\ndecoder: { layers: L }\nkinds:\n  L:\n  K: { mixer: pooling, window: 4 }\n",
       "p.yaml:5: kinds.K.window: 4 is even, but a layer of the encoder sees as many tokens before it as after "

@@ -97,6 +97,7 @@ static size_t rotary_scratch(const tarn__node *node, int threads) {
 }
 
 const tarn__device_kernel tarn__cpu_kernels[TARN__OPS] = {
+    [TARN__OP_ACTIVATION] = {tarn__cpu_activation, NULL},
     [TARN__OP_ADD] = {add, NULL},
     [TARN__OP_ATTENTION] = {attention_forward, attention_scratch},
     [TARN__OP_ATTENTION_BACKWARD] = {tarn__cpu_attention_backward, attention_backward_scratch},
@@ -111,7 +112,6 @@ const tarn__device_kernel tarn__cpu_kernels[TARN__OPS] = {
     [TARN__OP_EMBEDDING_BACKWARD] = {embedding_backward, embedding_backward_scratch},
     [TARN__OP_GATED_CONV] = {gated_conv_forward, gated_conv_scratch},
     [TARN__OP_GATED_CONV_BACKWARD] = {gated_conv_backward, gated_conv_backward_scratch},
-    [TARN__OP_GELU] = {tarn__cpu_gelu, NULL},
     [TARN__OP_GLU] = {glu_forward, NULL},
     [TARN__OP_GLU_BACKWARD] = {glu_backward, NULL},
     [TARN__OP_HADAMARD] = {tarn__cpu_hadamard, tarn__cpu_hadamard_scratch},

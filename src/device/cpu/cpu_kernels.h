@@ -9,7 +9,7 @@
 
 tarn_status tarn__cpu_attention_backward(const tarn__exec *exec, const tarn__node *node);
 tarn_status tarn__cpu_cache_append(const tarn__exec *exec, const tarn__node *node);
-tarn_status tarn__cpu_gelu(const tarn__exec *exec, const tarn__node *node);
+tarn_status tarn__cpu_activation(const tarn__exec *exec, const tarn__node *node);
 tarn_status tarn__cpu_hadamard(const tarn__exec *exec, const tarn__node *node);
 tarn_status tarn__cpu_hadamard_dx(const tarn__exec *exec, const tarn__node *node);
 tarn_status tarn__cpu_linear(const tarn__exec *exec, const tarn__node *node);

@@ -1,28 +1,35 @@
 // Fast kernels: one pass over the rows in registers. Bound by memory.
+#include "device/cpu/activation_vec.h"
 #include "device/cpu/node_tables.h"
 #include "device/cpu/vec_cpu.h"
 #include "ops/glu.h"
 
 enum { LANES = TARN__VEC_LANES };
 
+// The gate's activation, and what its derivative is multiplied by, g value.
+TARN__VEC_INLINE tarn__vec gate_gradient(tarn__vec x, tarn__vec gate, tarn__vec dgate, tarn__activation form) {
+  // The sigmoid's derivative from the sigmoid: the exponential is not computed twice.
+  return form == TARN__SIGMOID ? dgate * gate * (1.0f - gate) : dgate * tarn__activation_slope_vec(x, form);
+}
+
 // The first n lanes from column c on.
-TARN__VEC_INLINE void forward_step(const tarn__node *node, tarn__dtype dtype, int64_t d, int64_t r, int64_t c,
-                                   int64_t n) {
+TARN__VEC_INLINE void forward_step(const tarn__node *node, tarn__dtype dtype, tarn__activation form, int64_t d,
+                                   int64_t r, int64_t c, int64_t n) {
   const void *x = node->in[TARN__GLU_X]->data;
   const tarn__vec value = tarn__vec_read_first(x, dtype, 2 * r * d + c, n);
-  const tarn__vec gate = tarn__vec_sigmoid(tarn__vec_read_first(x, dtype, 2 * r * d + d + c, n));
+  const tarn__vec gate = tarn__activation_vec(tarn__vec_read_first(x, dtype, 2 * r * d + d + c, n), form);
   tarn__vec_write_first(node->out[0]->data, dtype, r * d + c, value * gate, n);
 }
 
-TARN__VEC_INLINE void backward_step(const tarn__node *node, tarn__dtype dtype, int64_t d, int64_t r, int64_t c,
-                                    int64_t n) {
+TARN__VEC_INLINE void backward_step(const tarn__node *node, tarn__dtype dtype, tarn__activation form, int64_t d,
+                                    int64_t r, int64_t c, int64_t n) {
   const void *x = node->in[TARN__GLU_X]->data;
   void *dx = node->out[0]->data;
   const int64_t at = 2 * r * d + c;
-  const tarn__vec value = tarn__vec_read_first(x, dtype, at, n);
-  const tarn__vec gate = tarn__vec_sigmoid(tarn__vec_read_first(x, dtype, at + d, n));
+  const tarn__vec value = tarn__vec_read_first(x, dtype, at, n), z = tarn__vec_read_first(x, dtype, at + d, n);
+  const tarn__vec gate = tarn__activation_vec(z, form);
   const tarn__vec g = tarn__vec_read_first(node->in[TARN__GLU_DY]->data, dtype, r * d + c, n);
-  tarn__vec dvalue = g * gate, dgate = g * value * gate * (1.0f - gate);
+  tarn__vec dvalue = g * gate, dgate = gate_gradient(z, gate, g * value, form);
   if (node->in[TARN__GLU_PREVIOUS] != NULL) {
     dvalue += tarn__vec_read_first(dx, dtype, at, n);
     dgate += tarn__vec_read_first(dx, dtype, at + d, n);
@@ -31,21 +38,39 @@ TARN__VEC_INLINE void backward_step(const tarn__node *node, tarn__dtype dtype, i
   tarn__vec_write_first(dx, dtype, at + d, dgate, n);
 }
 
-// All steps of row r.
-#define FORWARD_F32(c, n) forward_step(node, TARN__F32, d, r, c, n)
-#define FORWARD_BF16(c, n) forward_step(node, TARN__BF16, d, r, c, n)
-#define BACKWARD_F32(c, n) backward_step(node, TARN__F32, d, r, c, n)
-#define BACKWARD_BF16(c, n) backward_step(node, TARN__BF16, d, r, c, n)
+#define FORWARD(c, n) forward_step(node, dtype, form, d, r, c, n)
+#define BACKWARD(c, n) backward_step(node, dtype, form, d, r, c, n)
+
+TARN__VEC_INLINE void forward_row(const tarn__node *node, tarn__dtype dtype, tarn__activation form, int64_t d,
+                                  int64_t r) {
+  TARN__VEC_EACH(0, d, FORWARD);
+}
+
+TARN__VEC_INLINE void backward_row(const tarn__node *node, tarn__dtype dtype, tarn__activation form, int64_t d,
+                                   int64_t r) {
+  TARN__VEC_EACH(0, d, BACKWARD);
+}
+
+// Row r, compiled once for each activation and type.
+#define EACH_FORM(function)                                                           \
+  switch (*(const tarn__activation *)node->attr) {                                    \
+    TARN__KEPT_ACTIVATIONS(function)                                                  \
+    function(TARN__IDENTITY) function(TARN__RELU) case TARN__ACTIVATIONS_END : break; \
+  }
+#define FORWARD_CASE(form)                                                                       \
+  case form:                                                                                     \
+    half ? forward_row(node, TARN__BF16, form, d, r) : forward_row(node, TARN__F32, form, d, r); \
+    break;
+#define BACKWARD_CASE(form)                                                                        \
+  case form:                                                                                       \
+    half ? backward_row(node, TARN__BF16, form, d, r) : backward_row(node, TARN__F32, form, d, r); \
+    break;
 
 static tarn_status forward(const tarn__exec *exec, const tarn__node *node) {
   const int64_t rows = node->out[0]->rows, d = node->out[0]->cols;
   const bool half = node->out[0]->dtype == TARN__BF16;
 #pragma omp parallel for num_threads(exec->threads) schedule(static)
-  for (int64_t r = 0; r < rows; r++)
-    if (half)
-      TARN__VEC_EACH(0, d, FORWARD_BF16);
-    else
-      TARN__VEC_EACH(0, d, FORWARD_F32);
+  for (int64_t r = 0; r < rows; r++) EACH_FORM(FORWARD_CASE)
   return TARN_STATUS_OK;
 }
 
@@ -53,11 +78,7 @@ static tarn_status backward(const tarn__exec *exec, const tarn__node *node) {
   const int64_t rows = node->out[0]->rows, d = node->out[0]->cols / 2;
   const bool half = node->out[0]->dtype == TARN__BF16;
 #pragma omp parallel for num_threads(exec->threads) schedule(static)
-  for (int64_t r = 0; r < rows; r++)
-    if (half)
-      TARN__VEC_EACH(0, d, BACKWARD_BF16);
-    else
-      TARN__VEC_EACH(0, d, BACKWARD_F32);
+  for (int64_t r = 0; r < rows; r++) EACH_FORM(BACKWARD_CASE)
   return TARN_STATUS_OK;
 }
 

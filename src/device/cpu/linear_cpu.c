@@ -1,7 +1,7 @@
 #include "device/cpu/linear_kernels.h"
 #include "ops/linear.h"
 
-#include "device/cpu/gelu_vec.h"
+#include "device/cpu/activation_vec.h"
 
 enum { LANES = TARN__VEC_LANES };
 
@@ -13,7 +13,7 @@ TARN__VEC_INLINE void dz_step(void *dy, const void *saved, float *sums, tarn__dt
   if (activation != TARN__IDENTITY) {
     const tarn__vec s = tarn__vec_read_first(saved, dtype, at, n);
     d = activation == TARN__RELU ? tarn__vec_select(s > 0.0f, d, (tarn__vec){0})
-                                 : d * tarn__gelu_slope_vec(s, activation);
+                                 : d * tarn__activation_slope_vec(s, activation);
     tarn__vec_write_first(dy, dtype, at, d, n);
   }
   if (sums != NULL) tarn__vec_store(sums, tarn__vec_load(sums) + d);
@@ -38,11 +38,13 @@ TARN__VEC_INLINE void dz_typed(void *dy, const void *saved, float *sums, tarn__d
     case TARN__RELU:
       dz_rows(dy, saved, sums, dtype, TARN__RELU, cols, first, last);
       break;
-    case TARN__GELU:
-      dz_rows(dy, saved, sums, dtype, TARN__GELU, cols, first, last);
-      break;
-    case TARN__GELU_TANH:
-      dz_rows(dy, saved, sums, dtype, TARN__GELU_TANH, cols, first, last);
+#define CASE(form)                                            \
+  case form:                                                  \
+    dz_rows(dy, saved, sums, dtype, form, cols, first, last); \
+    break;
+      TARN__KEPT_ACTIVATIONS(CASE)
+#undef CASE
+    case TARN__ACTIVATIONS_END:
       break;
   }
 }

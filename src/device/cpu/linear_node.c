@@ -1,17 +1,17 @@
 #include <string.h>
 
+#include "device/cpu/activation_kernels.h"
 #include "device/cpu/cpu_kernels.h"
-#include "device/cpu/gelu_kernels.h"
 #include "device/cpu/gemm.h"
 #include "device/cpu/isa.h"
 #include "device/cpu/linear_kernels.h"
 #include "device/cpu/row_cpu.h"
 
-// GELU of a block of the product, which is z, or y itself where no gradient is wanted.
-static void apply_gelu(const tarn__gemm *gemm, int64_t row, int64_t rows, int64_t column, int64_t columns) {
+// The activation of a block of the product, which is z, or y itself where no gradient is wanted.
+static void apply_activation(const tarn__gemm *gemm, int64_t row, int64_t rows, int64_t column, int64_t columns) {
   const tarn__node *node = gemm->user;
-  tarn__gelu_block(node->out[TARN__LINEAR_Y]->data, gemm->c, gemm->c_dtype,
-                   ((const tarn__linear_attr *)node->attr)->activation, gemm->ldc, row, rows, column, columns);
+  tarn__activation_block(node->out[TARN__LINEAR_Y]->data, gemm->c, gemm->c_dtype,
+                         ((const tarn__linear_attr *)node->attr)->activation, gemm->ldc, row, rows, column, columns);
 }
 
 // y = x weight^T + bias
@@ -35,7 +35,7 @@ static tarn__gemm forward_product(const tarn__node *node) {
                       .c_dtype = y->dtype,
                       .transpose_b = true,
                       .relu = attr->activation == TARN__RELU,
-                      .complete = tarn__is_gelu(attr->activation) ? apply_gelu : NULL,
+                      .complete = tarn__keeps_z(attr->activation) ? apply_activation : NULL,
                       .user = node};
 }
 

@@ -1,5 +1,5 @@
 #include "device/reference/reference_kernels.h"
-#include "ops/gelu.h"
+#include "ops/activation.h"
 #include "ops/linear.h"
 
 typedef TARN_REAL real;
@@ -17,9 +17,9 @@ tarn_status TARN__REF(tarn__linear_ref)(const tarn__exec *exec, const tarn__node
       real sum = 0;
       for (int64_t i = 0; i < k; i++) sum += xr[i] * w[i];
       if (bias != NULL) sum += ((const real *)bias->data)[j];
-      if (tarn__is_gelu(attr->activation)) {
+      if (tarn__keeps_z(attr->activation)) {
         z[r * n + j] = sum;
-        y[r * n + j] = TARN__REF(tarn__gelu_value)(sum, attr->activation);
+        y[r * n + j] = TARN__REF(tarn__activation_value)(sum, attr->activation);
       } else {
         y[r * n + j] = attr->activation == TARN__RELU && sum < 0 ? 0 : sum;
       }
@@ -37,7 +37,7 @@ tarn_status TARN__REF(tarn__linear_dz_ref)(const tarn__exec *exec, const tarn__n
     if (activation == TARN__RELU)
       dz[i] = saved > 0 ? dz[i] : 0;
     else
-      dz[i] *= TARN__REF(tarn__gelu_slope)(saved, activation);
+      dz[i] *= TARN__REF(tarn__activation_slope)(saved, activation);
   }
   tarn__param *bias = node->dparam[0];
   if (bias == NULL) return TARN_STATUS_OK;

@@ -21,7 +21,7 @@ TARN__REF_KERNEL(tarn__embedding_ref);
 TARN__REF_KERNEL(tarn__embedding_backward_ref);
 TARN__REF_KERNEL(tarn__gated_conv_ref);
 TARN__REF_KERNEL(tarn__gated_conv_backward_ref);
-TARN__REF_KERNEL(tarn__gelu_ref);
+TARN__REF_KERNEL(tarn__activation_ref);
 TARN__REF_KERNEL(tarn__glu_ref);
 TARN__REF_KERNEL(tarn__glu_backward_ref);
 TARN__REF_KERNEL(tarn__sentence_mean_ref);
@@ -69,9 +69,9 @@ TARN__REF_SCRATCH(tarn__recurrence_ref_scratch);
 TARN__REF_SCRATCH(tarn__recurrence_rows_ref_scratch);
 #undef TARN__REF_SCRATCH
 
-// GELU of one number and its derivative.
-TARN_REAL TARN__REF(tarn__gelu_value)(TARN_REAL x, tarn__activation form);
-TARN_REAL TARN__REF(tarn__gelu_slope)(TARN_REAL x, tarn__activation form);
+// An activation of one number that is no identity and no relu, and its derivative.
+TARN_REAL TARN__REF(tarn__activation_value)(TARN_REAL x, tarn__activation form);
+TARN_REAL TARN__REF(tarn__activation_slope)(TARN_REAL x, tarn__activation form);
 
 extern const tarn__device_kernel TARN__REF(tarn__reference_kernels)[TARN__OPS];
 

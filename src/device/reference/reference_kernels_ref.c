@@ -7,6 +7,7 @@ static tarn_status TARN__REF(tarn__mark_ref)(const tarn__exec *exec, const tarn_
 }
 
 const tarn__device_kernel TARN__REF(tarn__reference_kernels)[TARN__OPS] = {
+    [TARN__OP_ACTIVATION] = {TARN__REF(tarn__activation_ref), NULL},
     [TARN__OP_ADD] = {TARN__REF(tarn__add_ref), NULL},
     [TARN__OP_ATTENTION] = {TARN__REF(tarn__attention_ref), TARN__REF(tarn__attention_ref_scratch)},
     [TARN__OP_ATTENTION_BACKWARD] = {TARN__REF(tarn__attention_backward_ref),
@@ -22,7 +23,6 @@ const tarn__device_kernel TARN__REF(tarn__reference_kernels)[TARN__OPS] = {
     [TARN__OP_EMBEDDING_BACKWARD] = {TARN__REF(tarn__embedding_backward_ref), NULL},
     [TARN__OP_GATED_CONV] = {TARN__REF(tarn__gated_conv_ref), NULL},
     [TARN__OP_GATED_CONV_BACKWARD] = {TARN__REF(tarn__gated_conv_backward_ref), NULL},
-    [TARN__OP_GELU] = {TARN__REF(tarn__gelu_ref), NULL},
     [TARN__OP_GLU] = {TARN__REF(tarn__glu_ref), NULL},
     [TARN__OP_GLU_BACKWARD] = {TARN__REF(tarn__glu_backward_ref), NULL},
     [TARN__OP_HADAMARD] = {TARN__REF(tarn__hadamard_ref), TARN__REF(tarn__hadamard_ref_scratch)},

@@ -52,7 +52,7 @@ void tarn__conv_build(const tarn__block_run *run, const void *memory, const tarn
   tarn__show_part(
       run->shows, TARN__SHOW_GATES,
       (tarn__shown){.tensor = halves, .form = TARN__SHOWN_SIGMOID, .column = run->d_model, .width = run->d_model});
-  tarn__tensor *gated = tarn__glu(run->graph, halves);
+  tarn__tensor *gated = tarn__glu(run->graph, halves, TARN__SIGMOID);
   tarn__tensor *y = convolve(run, weights, gated);
   y = tarn__project(run->graph, y, &weights->out, TARN__IDENTITY);
   tarn__stream_leave(run->graph, stream, y, kind->dropout, &weights->norm, kind->norm);

@@ -14,7 +14,9 @@
   X(tarn__mixer_lstm)         \
   X(tarn__mixer_esn)          \
   X(tarn__mixer_pooling)
-#define TARN__CHANNELS(X) X(tarn__channel_ffn)
+#define TARN__CHANNELS(X) \
+  X(tarn__channel_ffn)    \
+  X(tarn__channel_glu) X(tarn__channel_geglu) X(tarn__channel_reglu) X(tarn__channel_swiglu) X(tarn__channel_liglu)
 #define TARN__NORMS(X) X(tarn__norm_layer) X(tarn__norm_rms)
 #define TARN__POSITIONS(X)     \
   X(tarn__position_sinusoidal) \
@@ -22,10 +24,15 @@
   X(tarn__position_none)       \
   X(tarn__position_rotary)     \
   X(tarn__position_alibi)
-#define TARN__ACTIVATIONS(X) \
-  X(tarn__activation_relu)   \
-  X(tarn__activation_gelu)   \
-  X(tarn__activation_gelu_tanh)
+#define TARN__ACTIVATIONS(X)       \
+  X(tarn__activation_relu)         \
+  X(tarn__activation_gelu)         \
+  X(tarn__activation_gelu_tanh)    \
+  X(tarn__activation_relu_squared) \
+  X(tarn__activation_elu)          \
+  X(tarn__activation_selu)         \
+  X(tarn__activation_swish)        \
+  X(tarn__activation_identity)
 
 #define TARN__DECLARE_MIXER(name) extern const tarn__mixer_entry name;
 #define TARN__DECLARE_CHANNEL(name) extern const tarn__channel_entry name;

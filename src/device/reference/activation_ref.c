@@ -1,0 +1,77 @@
+#include <math.h>
+
+#include "device/reference/reference_kernels.h"
+#include "ops/activation.h"
+
+typedef TARN_REAL real;
+
+static const double ROOT = 0.79788456080286535588, CUBE = 0.044715;  // sqrt(2 / pi)
+static const double DENSITY = 0.39894228040143267794;                // 1 / sqrt(2 pi)
+static const double HALF_ROOT = 0.70710678118654752440;
+
+static double sigmoid(double v) { return 1.0 / (1.0 + exp(-v)); }
+
+static double value(double v, tarn__activation form) {
+  switch (form) {
+    case TARN__GELU:
+      return 0.5 * v * erfc(-HALF_ROOT * v);
+    case TARN__GELU_TANH:
+      return 0.5 * v * (1.0 + tanh(ROOT * (v + CUBE * v * v * v)));
+    case TARN__RELU:
+      return v > 0 ? v : 0;
+    case TARN__RELU_SQUARED:
+      return v > 0 ? v * v : 0;
+    case TARN__ELU:
+      return v > 0 ? v : expm1(v);
+    case TARN__SELU:
+      return TARN__SELU_LAMBDA * (v > 0 ? v : TARN__SELU_ALPHA * expm1(v));
+    case TARN__SWISH:
+      return v * sigmoid(v);
+    case TARN__SIGMOID:
+      return sigmoid(v);
+    case TARN__IDENTITY:
+    case TARN__ACTIVATIONS_END:
+      break;
+  }
+  return v;
+}
+
+static double slope(double v, tarn__activation form) {
+  switch (form) {
+    case TARN__GELU:
+      return 0.5 * erfc(-HALF_ROOT * v) + v * DENSITY * exp(-0.5 * v * v);
+    case TARN__GELU_TANH: {
+      const double t = tanh(ROOT * (v + CUBE * v * v * v));
+      return 0.5 * (1.0 + t) + 0.5 * v * (1.0 - t * t) * ROOT * (1.0 + 3.0 * CUBE * v * v);
+    }
+    case TARN__RELU:
+      return v > 0 ? 1 : 0;
+    case TARN__RELU_SQUARED:
+      return v > 0 ? 2 * v : 0;
+    case TARN__ELU:
+      return v > 0 ? 1 : exp(v);
+    case TARN__SELU:
+      return TARN__SELU_LAMBDA * (v > 0 ? 1 : TARN__SELU_ALPHA * exp(v));
+    case TARN__SWISH:
+      return sigmoid(v) * (1 + v * (1 - sigmoid(v)));
+    case TARN__SIGMOID:
+      return sigmoid(v) * (1 - sigmoid(v));
+    case TARN__IDENTITY:
+    case TARN__ACTIVATIONS_END:
+      break;
+  }
+  return 1;
+}
+
+real TARN__REF(tarn__activation_value)(real x, tarn__activation form) { return (real)value((double)x, form); }
+
+real TARN__REF(tarn__activation_slope)(real x, tarn__activation form) { return (real)slope((double)x, form); }
+
+tarn_status TARN__REF(tarn__activation_ref)(const tarn__exec *exec, const tarn__node *node) {
+  (void)exec;
+  const tarn__tensor *x = node->in[0], *y = node->out[0];
+  const tarn__activation form = *(const tarn__activation *)node->attr;
+  for (int64_t i = 0; i < x->rows * x->cols; i++)
+    ((real *)y->data)[i] = TARN__REF(tarn__activation_value)(((const real *)x->data)[i], form);
+  return TARN_STATUS_OK;
+}

@@ -1,0 +1,67 @@
+// Feed-forward networks with a gate (Shazeer 2020): y = W_out (left * act(right)), where left and right are two
+// products of x. GLU has the sigmoid (Dauphin et al. 2017), GEGLU GELU, ReGLU ReLU, SwiGLU Swish, LiGLU no function, so
+// it is bilinear. Unlike Shazeer's they have biases, as the network without a gate has.
+#include "parts/block.h"
+
+typedef struct gated_keys {
+  int64_t width;
+  bool equalize;
+} gated_keys;
+
+static const tarn__option options[] = {
+    {"width", TARN__KEY_INTEGER(gated_keys, width, 1, 1048576), .value = "1024",
+     .help = "inner width: that of each half",
+     .also = "ffn_dim d_ff ffn_embed_dim transformer-dim-ffn hidden hidden_size intermediate_size"},
+    {"equalize", TARN__KEY_BOOL(gated_keys, equalize), .value = "no",
+     .help = "the inner width is two thirds of `width`, to the nearest multiple of 8, so that there are as many "
+             "parameters as "
+             "in an ffn of that `width`"},
+};
+
+typedef struct gated_weights {
+  tarn__linear_weights in, out;  // rows of `in` are left, right
+  tarn__norm_weights norm;
+} gated_weights;
+
+// Two products of `width` and their biases have 2 d w + w numbers (the bias of `out` aside), three of w' 3 d w' + 2 w'.
+static int64_t inner_width(const gated_keys *keys, int64_t d) {
+  if (!keys->equalize) return keys->width;
+  const double equal = (double)keys->width * (double)(2 * d + 1) / (double)(3 * d + 2);
+  const int64_t width = (int64_t)(equal / 8.0 + 0.5) * 8;
+  return width > 0 ? width : 8;
+}
+
+static void *declare_gated(tarn__declare *declare, const void *memory) {
+  const int64_t width = inner_width(memory, declare->d_model);
+  gated_weights *weights = tarn__declare_struct(declare, sizeof *weights);
+  if (!weights) return NULL;
+  weights->in = tarn__declare_linear(declare, "ffn.in", 2 * width, declare->d_model, 2, 1.0);
+  weights->out = tarn__declare_linear(declare, "ffn.out", declare->d_model, width, 1, 1.0);
+  weights->norm = tarn__declare_norm(declare, "ffn.norm");
+  return weights;
+}
+
+static void build(const tarn__block_run *run, const gated_weights *weights, const tarn_kind *kind, tarn__stream *stream,
+                  tarn__activation gate) {
+  tarn__tensor *x = tarn__stream_enter(run->graph, stream, &weights->norm, kind->norm);
+  tarn__tensor *halves = tarn__project(run->graph, x, &weights->in, TARN__IDENTITY);
+  tarn__tensor *y = tarn__project(run->graph, tarn__glu(run->graph, halves, gate), &weights->out, TARN__IDENTITY);
+  tarn__stream_leave(run->graph, stream, y, kind->dropout, &weights->norm, kind->norm);
+}
+
+#define ENTRY(name, gate, meaning)                                                                 \
+  static void build_##name(const tarn__block_run *run, const void *weights, const tarn_kind *kind, \
+                           tarn__stream *stream) {                                                 \
+    build(run, weights, kind, stream, gate);                                                       \
+  }                                                                                                \
+  const tarn__channel_entry tarn__channel_##name = {                                               \
+      .part = {.word = #name, .text = meaning, TARN__PART_KEYS(gated_keys, options)},              \
+      .declare = declare_gated,                                                                    \
+      .build = build_##name,                                                                       \
+  };
+
+ENTRY(glu, TARN__SIGMOID, "feed-forward network with a gate: left * sigmoid(right), Dauphin et al. 2017, Shazeer 2020")
+ENTRY(geglu, TARN__GELU, "left * GELU(right), Shazeer 2020")
+ENTRY(reglu, TARN__RELU, "left * ReLU(right), Shazeer 2020")
+ENTRY(swiglu, TARN__SWISH, "left * Swish(right), Shazeer 2020")
+ENTRY(liglu, TARN__IDENTITY, "left * right, the bilinear form, Shazeer 2020")
