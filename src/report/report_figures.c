@@ -88,8 +88,82 @@ static tarn_status draw_aucc(tarn__figures *figures, tarn__report *view) {
   return view->status;
 }
 
-// --- parameters against score
+// --- parameters and layers against scores
 // -----------------------------------------------------------------------------------------
+
+static const tarn_results_statistic *score_of(const tarn__report *view, const tarn_results_row *row) {
+  return view->has_test ? tarn__report_test(view, row) : &row->best;
+}
+
+static const tarn_results_statistic *area_of(const tarn__report *view, const tarn_results_row *row) {
+  (void)view;
+  return &row->aucc_mean;
+}
+
+// What a model has of something: what is trained of it, and all. False: it is not known.
+typedef bool size_of(const tarn__report *view, const tarn_results_group *group, double *trained, double *all);
+
+static bool parameters_of(const tarn__report *view, const tarn_results_group *group, double *trained, double *all) {
+  const tarn_results_run *run = tarn__report_first(view, group, tarn__report_has_sizes);
+  if (!run) return false;
+  *trained = (double)run->trained_parameters;
+  *all = (double)run->parameters;
+  return true;
+}
+
+static bool layers_of(const tarn__report *view, const tarn_results_group *group, double *trained, double *all) {
+  (void)view;
+  *trained = group->encoder.trained + group->decoder.trained;
+  *all = group->encoder.count + group->decoder.count;
+  return *all > 0;
+}
+
+// A figure with a point for each model, of a measure over a size.
+typedef struct points_figure {
+  const char *name, *title, *of, *x_label, *y_label;  // of: "parameters"
+  size_of *size;
+  const tarn_results_statistic *(*measure)(const tarn__report *view, const tarn_results_row *row);
+  double unit;
+  bool differing;  // it is left out where all models have the same size
+} points_figure;
+
+static tarn_status draw_points(tarn__figures *figures, tarn__report *view, const points_figure *spec) {
+  void *memory = NULL;
+  TARN_TRY(tarn__arena_alloc(&view->arena, &memory, view->count, sizeof(tarn__chart_point)));
+  tarn__chart_point *points = memory;
+  size_t count = 0;
+  bool differ = false;
+  for (size_t i = 0; i < view->count; i++) {
+    const tarn__report_entry *entry = &view->entries[i];
+    double trained, all;
+    if (!entry->row || !spec->size(view, entry->group, &trained, &all)) continue;
+    const tarn_results_statistic *value = spec->measure(view, entry->row);
+    if (value->count == 0 || isnan(value->mean)) continue;
+    points[count] = (tarn__chart_point){.label = entry->label,
+                                        .x = trained / spec->unit,
+                                        .y = value->mean,
+                                        .error = value->sd,
+                                        .x_also = all / spec->unit};
+    differ = differ || points[count].x != points[0].x || points[count].x_also != points[0].x_also;
+    count++;
+  }
+  if (count == 0 || (spec->differing && !differ)) return view->status;
+  tarn__figure *figure = tarn__figure_add(
+      figures, view, TARN__FIGURE_SUMS, spec->name, spec->title,
+      tarn__report_text(view,
+                        "Each model's %s over its %s: the filled mark stands at those that are trained, the "
+                        "hollow one at all, the frozen ones included. %s",
+                        spec->y_label, spec->of, tarn__report_bars(view, "The upright line through a mark")));
+  if (!figure) return view->status;
+  tarn__chart chart = {.head = {.id = figure->name, .title = figure->title, .description = figure->caption},
+                       .x_label = tarn__report_text(view, "%s: trained \xE2\x97\x8F, all \xE2\x97\x8B", spec->x_label),
+                       .y_label = spec->y_label};
+  tarn__chart_points(&figure->page, &chart, points, count);
+  chart.head.standalone = true;
+  chart.foot = view->origin;
+  tarn__chart_points(&figure->file, &chart, points, count);
+  return view->status;
+}
 
 // The unit in which all counts have few digits.
 static double parameter_unit(const tarn__report *view) {
@@ -100,45 +174,20 @@ static double parameter_unit(const tarn__report *view) {
   return most >= 1000000 ? 1e6 : most >= 10000 ? 1e3 : 1;
 }
 
-static const tarn_results_statistic *score_of(const tarn__report *view, const tarn_results_row *row) {
-  return view->has_test ? tarn__report_test(view, row) : &row->best;
-}
-
-static tarn_status draw_parameters(tarn__figures *figures, tarn__report *view) {
-  void *memory = NULL;
-  TARN_TRY(tarn__arena_alloc(&view->arena, &memory, view->count, sizeof(tarn__chart_point)));
-  tarn__chart_point *points = memory;
-  size_t count = 0;
-  double unit = parameter_unit(view);
-  for (size_t i = 0; i < view->count; i++) {
-    const tarn__report_entry *entry = &view->entries[i];
-    if (!entry->row || score_of(view, entry->row)->count == 0) continue;
-    const tarn_results_run *run = tarn__report_first(view, entry->group, tarn__report_has_sizes);
-    if (!run) continue;
-    points[count++] = (tarn__chart_point){.label = entry->label,
-                                          .x = (double)run->trained_parameters / unit,
-                                          .y = score_of(view, entry->row)->mean,
-                                          .error = score_of(view, entry->row)->sd,
-                                          .x_also = (double)run->parameters / unit};
-  }
-  if (count == 0) return view->status;
+// Scores over parameters, and, as the papers on reservoirs draw them, scores and areas over updatable and all layers.
+static tarn_status draw_sizes(tarn__figures *figures, tarn__report *view) {
   const char *score = view->has_test ? view->test : tarn__report_text(view, "best %s", view->score);
-  tarn__figure *figure = tarn__figure_add(
-      figures, view, TARN__FIGURE_SUMS, "parameters", "Parameters against score",
-      tarn__report_text(view,
-                        "Each model's %s over its parameters: the filled mark stands at those that are trained, the "
-                        "hollow one at all, the frozen ones included. %s",
-                        score, tarn__report_bars(view, "The upright line through a mark")));
-  if (!figure) return view->status;
+  const char *area =
+      tarn__report_text(view, "AUCC / time: %smean %s", view->table->less ? "negative of the " : "", view->score);
+  const double unit = parameter_unit(view);
   const char *counted = unit == 1e6 ? " (millions)" : unit == 1e3 ? " (thousands)" : "";
-  tarn__chart chart = {
-      .head = {.id = figure->name, .title = figure->title, .description = figure->caption},
-      .x_label = tarn__report_text(view, "parameters%s: trained \xE2\x97\x8F, all \xE2\x97\x8B", counted),
-      .y_label = score};
-  tarn__chart_points(&figure->page, &chart, points, count);
-  chart.head.standalone = true;
-  chart.foot = view->origin;
-  tarn__chart_points(&figure->file, &chart, points, count);
+  const points_figure all[] = {
+      {"parameters", "Parameters against score", "parameters", tarn__report_text(view, "parameters%s", counted), score,
+       parameters_of, score_of, unit, false},
+      {"layers", "Layers against score", "layers", "layers", score, layers_of, score_of, 1, true},
+      {"layers-aucc", "Layers against the area under the curve", "layers", "layers", area, layers_of, area_of, 1, true},
+  };
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++) TARN_TRY(draw_points(figures, view, &all[i]));
   return view->status;
 }
 
@@ -147,7 +196,7 @@ tarn_status tarn__report_figures(tarn__figures *figures, tarn__report *view) {
   tarn__report_curves(figures, view);
   TARN_TRY(view->status);
   TARN_TRY(draw_aucc(figures, view));
-  TARN_TRY(draw_parameters(figures, view));
+  TARN_TRY(draw_sizes(figures, view));
   tarn__report_backskip(figures, view);
   TARN_TRY(view->status);
   for (size_t i = 0; i < figures->count; i++) {

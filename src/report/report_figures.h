@@ -7,7 +7,7 @@
 typedef enum tarn__figure_part {
   TARN__FIGURE_MODELS,  // layer patterns
   TARN__FIGURE_CURVES,
-  TARN__FIGURE_SUMS,  // AUCC, parameters against score
+  TARN__FIGURE_SUMS,  // AUCC, parameters and layers against scores
   TARN__FIGURE_BACKSKIP
 } tarn__figure_part;
 

@@ -166,11 +166,12 @@ static void say_speed(tarn__summary *summary, tarn__report *view) {
     if (!soon || entry->row->time_ratio < soon->row->time_ratio) soon = entry;
   }
   if (!soon) return;
-  const char *who = tarn__report_text(
-      view,
-      soon->row->time_ratio < 1 ? "Among models with frozen layers, %s saves the most time against its regular model"
-                                : "No model with frozen layers saves time against its regular model; %s comes nearest",
-      named(view, soon));
+  const char *who =
+      tarn__report_text(view,
+                        soon->row->time_ratio < 0.995
+                            ? "Among models with frozen layers, %s saves the most time against its regular model"
+                            : "No model with frozen layers saves time against its regular model; %s comes nearest",
+                        named(view, soon));
   say(summary,
       tarn__report_text(view,
                         "%s: it reaches its best %s in %.2f times the time of %s, which has as many updatable "

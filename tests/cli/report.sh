@@ -5,7 +5,7 @@ set -euo pipefail
 
 "$TARN" report sweep --output out --resamples 100 >printed.txt || fail "report"
 [ "$(cat printed.txt)" = out/report.html ] || fail "prints $(cat printed.txt)"
-for file in report.html report.md report.tex results.csv runs.csv figures/aucc.svg figures/parameters.svg \
+for file in report.html report.md report.tex results.csv runs.csv figures/aucc.svg figures/parameters.svg figures/layers.svg figures/layers-aucc.svg \
   figures/bleu-time.svg figures/bleu-updates.svg figures/loss-time.svg figures/model-full.svg figures/model-half----x-.svg; do
   [ -s "out/$file" ] || fail "$file is missing: $(ls -R out)"
 done
