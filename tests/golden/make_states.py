@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""Makes the golden file of test_states_golden.c: the inside of models of make_transformer.py as PyTorch computes it.
+"""Makes the golden file of test_states_golden.c: the inside of models of make_transformer.py as PyTorch computes it, and of
+models of make_bert.py and make_gpt2.py as the package transformers does.
 
-    python3 tests/golden/make_states.py  (needs torch and safetensors; writes states.safetensors beside itself)
+    python3 tests/golden/make_states.py  (needs torch, transformers and safetensors; writes states.safetensors beside itself)
 
 For each case CASE, whose weights and batch stand in its own file, it holds fp32 tensors (rounded from double) CASE/NAME
 under the names of `tarn states`: rows are those of the packed batch, and weights of attention lie sentence by sentence,
 [heads, tokens, tokens] each. Attention weights are those that PyTorch's own attention returns; gates come from PyTorch's
-states by the equations of its documentation.
+states by the equations of its documentation. Of models of transformers CASE is the folder, their texts are in the metadata
+under its name, a sentence a line, and hidden states are those that it gives.
 """
 
 import os
@@ -14,11 +16,21 @@ import os
 import torch
 import torch.nn.functional as F
 from safetensors.torch import load_file, save_file
+from transformers import AutoModelForMaskedLM, AutoModelForSequenceClassification, GPT2LMHeadModel
 
 import make_transformer as transformer
 from make_transformer import CONVOLUTIONS, D, HEADS, RECURRENT, Case, Network, pad
 
 CASES = ["reservoirs_post", "recurrent_pre", "bigru_post", "conv_pre"]
+
+# Folders of transformers' models: what reads them, and five texts. Tokens are bytes; a tab separates two sentences.
+BYTE, END, CLS = 3, 2, 259
+FOLDERS = {
+    "bert_model/bert": (AutoModelForMaskedLM, ["ab c", "Hello\tyou", "x", "a tail", "abcdef\tghi"]),
+    "bert_model/classes": (AutoModelForSequenceClassification, ["ab c", "Hello\tyou", "x", "a tail", "abcdef\tghi"]),
+    "bert_model/number": (AutoModelForSequenceClassification, ["ab c", "Hello you", "x", "a tail", "abcdef"]),
+    "gpt2_model/tied": (GPT2LMHeadModel, ["ab c", "Hello you", "x", "a tail", "abcdef ghi"]),
+}
 
 
 def shift(states, lengths, reverse):
@@ -134,6 +146,35 @@ class Looking(Network):
         return self.seen
 
 
+def look_at_folder(folder, kind, texts):
+    """What a model of transformers gives for texts, one by one, under the names of `tarn states`."""
+    model = kind.from_pretrained(folder, attn_implementation="eager").double().eval()
+    stack = "decoder" if kind is GPT2LMHeadModel else "encoder"
+    seen = {}
+    for text in texts:
+        ids, segments = ([END] if stack == "decoder" else [CLS]), [0]
+        for number, sentence in enumerate(text.split("\t")):
+            tokens = [BYTE + byte for byte in sentence.encode()] + ([] if stack == "decoder" else [END])
+            ids += tokens
+            segments += [number] * len(tokens)
+        more = {} if stack == "decoder" else {"token_type_ids": torch.tensor([segments])}
+        made = model(input_ids=torch.tensor([ids]), attention_mask=torch.ones(1, len(ids)), output_hidden_states=True,
+                     output_attentions=True, **more)
+        hidden = made.hidden_states
+        names = [f"{stack}.{depth}" for depth in range(len(hidden))]
+        if stack == "decoder":  # its last one is behind the final norm
+            names[-1] = stack
+        new = dict(zip(names, hidden), output=made.logits)
+        if stack == "encoder":
+            new[stack] = hidden[-1]
+        for depth, weights in enumerate(made.attentions, 1):
+            new[f"{stack}.{depth}.attention"] = weights.flatten()
+        for name, value in new.items():
+            value = value if value.dim() == 1 else value.reshape(-1, value.shape[-1])
+            seen.setdefault(name, []).append(value.float())
+    return {name: torch.cat(values).contiguous() for name, values in seen.items()}
+
+
 def main():
     folder = os.path.dirname(os.path.abspath(__file__))
     tensors = {}
@@ -145,8 +186,13 @@ def main():
             seen = Looking(case).look(transformer.make_batch(case.vocab))
         tensors |= {f"{name}/{key}": value for key, value in seen.items()}
         print(f"{name}: {len(seen)} arrays")
+    for name, (kind, texts) in FOLDERS.items():
+        with torch.no_grad():
+            seen = look_at_folder(os.path.join(folder, name), kind, texts)
+        tensors |= {f"{name}/{key}": value for key, value in seen.items()}
+        print(f"{name}: {len(seen)} arrays")
     path = os.path.join(folder, "states.safetensors")
-    save_file(tensors, path)
+    save_file(tensors, path, metadata={name: "\n".join(texts) for name, (_, texts) in FOLDERS.items()})
     print(f"{os.path.getsize(path):,} bytes")
 
 
