@@ -7,6 +7,7 @@
 #include "json_output.h"
 #include "model_options.h"
 #include "progress_line.h"
+#include "progress_show.h"
 #include "stop_signal.h"
 #include "tarn/states.h"
 #include "text_notes.h"
@@ -30,7 +31,7 @@ enum { MOST_NAMES = 10000 };
 
 typedef struct request {
   const char *input, *target, *output, *format, *batch_memory, *max_size;
-  bool list, json, quiet;
+  bool list, json;
 } request;
 
 static const char *shape_of(char text[64], const tarn_states *states, const tarn_states_array *array, size_t a,
@@ -90,7 +91,7 @@ static int print_written(const tarn_states *states, const request *r) {
   tarn_states_get_summary(states, &summary);
   const tarn_states_array *arrays = tarn_states_selected(states, &count);
   if (!r->json) {
-    for (size_t a = 0; a < count && !r->quiet; a++)
+    for (size_t a = 0; a < count && !progress_wanted.quiet; a++)
       printf("%s\t%s\n", arrays[a].name, shape_of(text, states, &arrays[a], a, summary.sentences));
     return CLI_OK;
   }
@@ -118,16 +119,8 @@ static void print_notes(const tarn_states *states) {
   text_notes_unknown(&COMMAND, "tokens", s.unknown, s.tokens[0] + s.tokens[1]);
 }
 
-// A line on a terminal, ten times for the whole at least; and the wish to stop.
 static tarn_status on_progress(void *user, int64_t done, int64_t total) {
-  const request *r = user;
-  char parts[2][PROGRESS_PART];
-  if (!r->quiet) {
-    snprintf(parts[0], sizeof parts[0], "%.0f %%", total ? 100.0 * (double)done / (double)total : 100.0);
-    snprintf(parts[1], sizeof parts[1], "%" PRId64 " of %" PRId64 " tokens", done, total);
-    progress_line_show(parts, 2);
-    if (done == total) progress_line_clear();
-  }
+  (void)user, (void)done, (void)total;
   return stop_signal ? TARN_STATUS_INTERRUPTED : TARN_STATUS_OK;
 }
 
@@ -149,7 +142,7 @@ static int write_all(tarn_states *states, const request *r, tarn_states_format f
     return 128 + (int)stop_signal;
   }
   if (status != TARN_STATUS_OK) return cli_report(&COMMAND, status);
-  if (!r->quiet) print_notes(states);
+  if (!progress_wanted.quiet) print_notes(states);
   return print_written(states, r);
 }
 
@@ -203,7 +196,8 @@ int cmd_states(int argc, char **argv) {
       {"format", CLI_TEXT, &r.format, "NAME", "safetensors: one file; npy: a file of NumPy's for each array", 0, 0},
       {"list", CLI_FLAG, &r.list, NULL, "print the names that the model offers, and what they are", 0, 0},
       {"json", CLI_FLAG, &r.json, NULL, "print JSON", 0, 0},
-      {"quiet", CLI_FLAG, &r.quiet, NULL, "print nothing but errors", 0, 0},
+      PROGRESS_OPTION,
+      {"quiet", CLI_FLAG, &progress_wanted.quiet, NULL, "print nothing but errors", 0, 0},
       {"batch-memory", CLI_TEXT, &r.batch_memory, "BYTES",
        "memory for what is computed together, as 500M: fewer sentences go together if need be; 0: no limit (default "
        "1G)",
@@ -224,10 +218,9 @@ int cmd_states(int argc, char **argv) {
   if (code < 0) code = model_options_find(&COMMAND, &model.found, words.items[0], model.checkpoint);
   if (code < 0) {
     options.progress = on_progress;
-    options.user = &r;
     code = run(model.found.path, words.items + 1, words.count - 1, &options, &r, (tarn_states_format)format);
   }
-  model_options_done(&COMMAND, &model.found, code, r.quiet);
+  model_options_done(&COMMAND, &model.found, code, progress_wanted.quiet);
   cli_list_free(&words);
   return code;
 }

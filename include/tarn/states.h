@@ -24,7 +24,7 @@
 //   S.N.gates            of GRU r, z, n and of LSTM i, f, g, o, behind their functions (of two directions all of one,
 //                        then of the other); of convolutions the gates of the gated linear unit
 //   S.N.kernel           of dynamic convolutions: the kernel of each head, behind its softmax
-//   S.N.hidden           of a feed-forward network: what is between its two products, behind the activation
+//   S.N.hidden           of a feed-forward network: what is between its products, behind the activation or the gate
 //   output               logits of words or classes, not normalised; of regression the number
 //   output.log_probabilities, output.topK, output.topK.ids
 //                        of words or classes: log-probabilities of all, and of the K likeliest with their numbers, by
@@ -50,7 +50,7 @@ extern "C" {
 #endif
 
 // Is told after every batch how many tokens of all there are have been computed; anything but TARN_STATUS_OK stops the
-// work and is returned.
+// work and is returned. It is for whoever may stop the work; what people want to see comes by tarn/progress.h.
 typedef tarn_status (*tarn_states_progress)(void *user, int64_t done, int64_t total);
 
 typedef struct tarn_states_options {

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/work.h"
 #include "states/states.h"
 #include "text/lines.h"
 
@@ -175,7 +176,13 @@ tarn_status tarn_states_encode_file(tarn_states *states, const char *path, const
   tarn_status status = tarn__lines_open(&files[0], path, false);
   if (status == TARN_STATUS_OK && target_path) status = tarn__lines_open(&files[1], target_path, false);
   files[0].raw = files[1].raw = true;  // encoding a line sees to invalid bytes
-  while (status == TARN_STATUS_OK && more) status = encode_next(states, files, target_path != NULL, &more);
+  tarn__work work;
+  tarn__work_begin(&work, "reading", "lines");
+  while (status == TARN_STATUS_OK && more) {
+    status = encode_next(states, files, target_path != NULL, &more);
+    tarn__work_at(&work, (double)states->summary.sentences, tarn__lines_share(&files[0]));
+  }
+  tarn__work_end(&work);
   for (int i = 0; i < TARN_STATES_SIDE_COUNT; i++) tarn__lines_close(&files[i]);
   return end(states, status);
 }

@@ -21,7 +21,7 @@ static const struct {
     [TARN__SHOW_CELLS] = {".cells", "cells of the LSTM"},
     [TARN__SHOW_GATES] = {".gates", "gates, behind their functions"},
     [TARN__SHOW_KERNEL] = {".kernel", "kernels of the convolution's heads, behind their softmax"},
-    [TARN__SHOW_HIDDEN] = {".hidden", "inside of the feed-forward network, behind the activation"},
+    [TARN__SHOW_HIDDEN] = {".hidden", "inside of the feed-forward network, behind its activation or gate"},
 };
 
 static const struct {

@@ -4,6 +4,7 @@
 
 #include "base/memory.h"
 #include "base/threads.h"
+#include "base/work.h"
 #include "states/attention_weights.h"
 #include "states/states.h"
 #include "task/labelled.h"
@@ -249,7 +250,7 @@ static tarn_status give(const job *j, int64_t sentence, int64_t *places) {
   return j->sink ? j->sink(j->user, sentence, j->told) : TARN_STATUS_OK;
 }
 
-static tarn_status run_all(job *j, int64_t *places) {
+static tarn_status run_all(job *j, tarn__work *work, int64_t *places) {
   tarn_states *states = j->states;
   const tarn_states_options *o = &states->options;
   int64_t total = 0;
@@ -261,6 +262,7 @@ static tarn_status run_all(job *j, int64_t *places) {
     for (int64_t s = j->first; s < j->last; s++) TARN_TRY(give(j, s, places));
     int64_t done = 0;
     for (int i = 0; i < sides_of(states); i++) done += states->sides[i].offsets[j->last];
+    tarn__work_at(work, (double)done, (double)done / (double)total);
     if (o->progress) TARN_TRY(o->progress(o->user, done, total));
   }
   return TARN_STATUS_OK;
@@ -290,7 +292,10 @@ static tarn_status run(tarn_states *states, void *const *buffers, tarn_states_si
   if (status == TARN_STATUS_OK) status = tarn__alloc(&told, TARN__MEMORY_OTHER, count, sizeof(void *));
   if (status == TARN_STATUS_OK) status = tarn__alloc(&places, TARN__MEMORY_OTHER, count, sizeof(int64_t));
   job j = {.states = states, .readings = readings, .told = told, .buffers = buffers, .sink = sink, .user = user};
-  if (status == TARN_STATUS_OK) status = run_all(&j, places);
+  tarn__work work;
+  tarn__work_begin(&work, "looking inside", "tokens");
+  if (status == TARN_STATUS_OK) status = run_all(&j, &work, places);
+  tarn__work_end(&work);
   for (size_t a = 0; readings && a < count; a++) {
     tarn__host_room_close(&j.readings[a].values_room);
     tarn__host_room_close(&j.readings[a].keys_room);

@@ -45,7 +45,9 @@ static void build(const tarn__block_run *run, const gated_weights *weights, cons
                   tarn__activation gate) {
   tarn__tensor *x = tarn__stream_enter(run->graph, stream, &weights->norm, kind->norm);
   tarn__tensor *halves = tarn__project(run->graph, x, &weights->in, TARN__IDENTITY);
-  tarn__tensor *y = tarn__project(run->graph, tarn__glu(run->graph, halves, gate), &weights->out, TARN__IDENTITY);
+  tarn__tensor *gated = tarn__glu(run->graph, halves, gate);
+  tarn__show_tensor(run->shows, TARN__SHOW_HIDDEN, gated);
+  tarn__tensor *y = tarn__project(run->graph, gated, &weights->out, TARN__IDENTITY);
   tarn__stream_leave(run->graph, stream, y, kind->dropout, &weights->norm, kind->norm);
 }
 
