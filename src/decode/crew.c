@@ -20,6 +20,7 @@ void tarn__crew_close(tarn__crew *crew) {
   tarn__decoder_close(&crew->together);
   for (int i = 0; crew->apart && i < crew->threads; i++) tarn__decoder_close(&crew->apart[i]);
   tarn__free(crew->apart);
+  tarn__free(crew->dealt);
   *crew = (tarn__crew){0};
 }
 
@@ -66,12 +67,26 @@ static tarn_status run_apart(tarn__crew *crew, tarn__queue *queue, tarn__transla
   return tarn__failure_raise(&failure);
 }
 
+// Items that the decoders take all at once, each its share, are dealt out like cards: they come sorted by length, and
+// a decoder with the longest half would work for twice as long as that with the shortest.
+static tarn_status deal(tarn__crew *crew, const tarn__item **items, int64_t count) {
+  TARN_TRY(tarn__grow(&crew->dealt, &crew->dealt_room, (size_t)count, sizeof *crew->dealt));
+  int64_t at = 0;
+  for (int64_t thread = 0; thread < crew->threads; thread++)
+    for (int64_t i = thread; i < count; i += crew->threads) crew->dealt[at++] = (*items)[i];
+  *items = crew->dealt;
+  return TARN_STATUS_OK;
+}
+
 tarn_status tarn__crew_run(tarn__crew *crew, const tarn__item *items, int64_t count, tarn__translation *results) {
-  tarn__queue queue = {
-      .lock = PTHREAD_MUTEX_INITIALIZER, .items = items, .count = count, .share = count, .work = tarn__work_at_hand()};
-  for (int64_t i = 0; i < count; i++) queue.weight += (double)items[i].length + 1;
   // A profile is one thread's.
-  bool apart = crew->threads > 1 && !crew->options.profile && count >= (int64_t)LEAST_ITEMS * crew->threads;
-  if (apart) queue.share = (count + crew->threads - 1) / crew->threads;
+  const bool apart = crew->threads > 1 && !crew->options.profile && count >= (int64_t)LEAST_ITEMS * crew->threads;
+  const int64_t share = apart ? (count + crew->threads - 1) / crew->threads : count;
+  // Samples of one prompt stay side by side: a decoder reads it once for all of them.
+  if (apart && !crew->options.sampling && share * crew->options.search.beam <= TARN__DECODER_ROWS)
+    TARN_TRY(deal(crew, &items, count));
+  tarn__queue queue = {
+      .lock = PTHREAD_MUTEX_INITIALIZER, .items = items, .count = count, .share = share, .work = tarn__work_at_hand()};
+  for (int64_t i = 0; i < count; i++) queue.weight += (double)items[i].length + 1;
   return apart ? run_apart(crew, &queue, results) : tarn__decoder_run(crew->together, &queue, results);
 }

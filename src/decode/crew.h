@@ -14,6 +14,8 @@ typedef struct tarn__crew {
   tarn__decoder **apart;    // [threads] with one thread each; opened when there is use for them
   char *lent;               // memory that is shared out to the decoders
   size_t lent_bytes;
+  tarn__item *dealt;  // items in another order
+  size_t dealt_room;
 } tarn__crew;
 
 // The model must stay open. On failure as well, tarn__crew_close() frees what was taken.
@@ -26,7 +28,7 @@ void tarn__crew_lend(tarn__crew *crew, void *memory, size_t bytes);
 void tarn__crew_reset(tarn__crew *crew);
 void tarn__crew_get_stats(const tarn__crew *crew, tarn__decoder_stats *stats);
 
-// Works on all items, in this order: results[index] of each (tarn__decoder_run()).
+// Works on all items, in this order where there are many: results[index] of each (tarn__decoder_run()).
 tarn_status tarn__crew_run(tarn__crew *crew, const tarn__item *items, int64_t count,
                            tarn__translation *results) TARN_CHECKED;
 
