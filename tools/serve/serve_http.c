@@ -308,7 +308,9 @@ static int read_file(const cli_command *command, char **text, const char *path) 
 
 static int start(const cli_command *command, serve_http *h, const serve_socket *listener) {
   const serve_http_options *o = &h->options;
-  unsigned flags = MHD_USE_AUTO_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG;
+  // By poll() rather than epoll: with that libmicrohttpd 0.9.75 does not see the end of a client that came together
+  // with its last bytes, and keeps the connection until its time is over.
+  unsigned flags = MHD_USE_POLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG;
   struct MHD_OptionItem secure[] = {{MHD_OPTION_END, 0, NULL}, {MHD_OPTION_END, 0, NULL}, {MHD_OPTION_END, 0, NULL}};
   if (o->certificate) {
     flags |= MHD_USE_TLS;
