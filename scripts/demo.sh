@@ -183,7 +183,7 @@ cut -f1 samples.tsv >samples.de
 cut -f2 samples.tsv >samples.en
 
 shares="0.0833333 0.333333 1"
-step "Two models learn to translate it, a minute each with each of two seeds, $jobs at a time"
+step "Two models learn to translate it, each with two seeds, $(seconds_of 1) seconds a time and $jobs at once"
 head 1
 first="all-trained:1 half-random:1" second="all-trained:2 half-random:2"
 [ "$jobs" -lt 4 ] || first="$first $second" second=
@@ -196,7 +196,7 @@ done
 show 2
 show 3
 if [ -n "$second" ]; then
-  printf '\nAnd the second seed, for another minute, so that chance is seen.\n'
+  printf '\nAnd the second seed, as long again, so that chance is seen.\n'
   # shellcheck disable=SC2086
   all part $second
 fi
@@ -223,7 +223,7 @@ for model in $models; do
 done
 cat <<TEXT
 
-$(fold -s -w "$((width < 112 ? width : 112))" <<<"With $(random_share) of its weights random and never trained, half-random has a checkpoint of $(megabytes half-random) MB in place of $(megabytes all-trained), learns from $(speed half-random),000 tokens a second on one core in place of $(speed all-trained),000, and translates with a BLEU of $(bleu half-random) in place of $(bleu all-trained) (mean and standard deviation of two seeds, too few to decide between them: docs/experiments.md says how that is done).")
+$(fold -s -w "$((width < 112 ? width : 112))" <<<"With $(random_share) of its weights random and never trained, half-random has a checkpoint of $(megabytes half-random) MB in place of $(megabytes all-trained), learns from $(speed half-random),000 tokens a second on one core in place of $(speed all-trained),000, and translates with a BLEU of $(bleu half-random) in place of $(bleu all-trained) (mean and standard deviation of two seeds, too few to decide between them: docs/experiments.md says how that is done)." | sed 's/ *$//')
 
 The page with curves, tables and translations:
     file://$folder/report/report.html
