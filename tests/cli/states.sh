@@ -29,7 +29,7 @@ END
 cat >lm.yaml <<'END'
 model: { d_model: 16, max_length: 40, positions: rotary }
 decoder: { layers: "L*2" }
-kinds: { L: { mixer: attention, heads: 2, ffn: 24 } }
+kinds: { L: { mixer: attention, heads: 2, ffn: { type: swiglu, width: 20 } } }
 data: { vocab: v, train: text }
 train: { max_updates: 3, max_tokens: 400, threads: 1, tensorboard: no }
 END
@@ -45,6 +45,7 @@ for name in encoder.0 encoder.1.attention encoder.2.states encoder.3.gates encod
 done
 ! grep -q 'encoder.2.gates\|decoder.1.cells\|encoder.1.cross' list.txt || fail "--list has what there is not"
 grep -Eq '^decoder.2.gates +48 +target token +gates' list.txt || fail "--list: $(cat list.txt)"
+"$TARN" states lm --list 2>/dev/null | grep -Eq '^decoder.1.hidden +20 ' || fail "--list of a gated network"
 "$TARN" states mt --list --json 2>/dev/null | grep -q '{"name":"encoder.1.attention","type":"float32","rows":"source token","width":2,' ||
   fail "--list --json"
 
