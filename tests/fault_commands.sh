@@ -6,7 +6,7 @@ export OMP_NUM_THREADS=1
 export ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}verify_asan_link_order=0"
 
 # Every command works in a folder of its own that already holds older output, with the inputs in ../../../in.
-fault_commands="corpus sentences vocab prepare train resume translate average export import-gpt2 import-bert prune test sweep
+fault_commands="corpus sentences vocab prepare train resume translate average export import-gpt2 import-bert import-marian prune test sweep
   report blimp generate series states"
 # Further forms of these commands, and those that write to standard output.
 fault_forms="vocab-bpe vocab-gpt2 vocab-wordpiece prepare-text prepare-table prepare-stream export-gpt2 export-bert
@@ -67,6 +67,7 @@ YAML
   cp -r "$golden/gpt2_model/tied" gpt2
   quiet "$TARN" import-gpt2 gpt2 --vocab bytes --output lm-model
   cp -r "$golden/bert_model/bert" bert
+  cp -r "$golden/marian_model/swish" marian
   quiet "$TARN" vocab --type byte --mask-symbols --output masked-bytes
   quiet "$TARN" import-bert bert --vocab masked-bytes --output bert-model
   printf 'ab\tx\nb c\ty\nabc\tx\n' >rows.tsv
@@ -138,6 +139,7 @@ fault_command() {
     export-gpt2) drive export-gpt2 -- "$TARN" export --format gpt2 $i/lm e ;;
     export-bert) drive export-bert -- "$TARN" export --format bert $i/bert-model e ;;
     import-bert) cp in/esn "$b/m" && drive import-bert -- "$TARN" import-bert $i/bert --vocab $i/masked-bytes --output m ;;
+    import-marian) cp in/esn "$b/m" && drive import-marian -- "$TARN" import-marian $i/marian --output m ;;
     import-gpt2) cp in/esn "$b/m" && drive import-gpt2 -- "$TARN" import-gpt2 $i/gpt2 --vocab $i/bytes --output m ;;
     prune) cp in/esn "$b/m" && drive prune -- "$TARN" prune $i/run m --encoder-layers-to-keep 2 ;;
     test)

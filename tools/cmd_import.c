@@ -1,4 +1,5 @@
-// tarn import-bert and tarn import-gpt2: a checkpoint of tarn from one of Hugging Face's transformers.
+// tarn import-bert, tarn import-gpt2 and tarn import-marian: a checkpoint of tarn from one of Hugging Face's
+// transformers.
 #include <stdio.h>
 
 #include "cli.h"
@@ -22,6 +23,15 @@ static const cli_command GPT2 = {
     "vocab.json and merges.txt. Every tensor must be there with its shape, and no other; masks of attention and a "
     "second\n"
     "copy of tied embeddings are passed over. tarn export --format gpt2 is the way back."};
+
+static const cli_command MARIAN = {
+    "import-marian", "FOLDER", "Make a checkpoint of a Marian translation model (OPUS-MT) from transformers.",
+    "FOLDER holds config.json and model.safetensors as save_pretrained() writes them, and the vocabulary as "
+    "vocab.json,\n"
+    "source.spm and target.spm; generation_config.json may be there. What they say of beam, length penalty, lengths "
+    "and\n"
+    "early stopping becomes the checkpoint's own default, so that tarn translate gives what generate() gives\n"
+    "(docs/translation.md)."};
 
 static int import(const cli_command *command, int argc, char **argv,
                   tarn_status (*make)(const char *path, const char *folder, const char *vocab)) {
@@ -49,3 +59,23 @@ static int import(const cli_command *command, int argc, char **argv,
 int cmd_import_bert(int argc, char **argv) { return import(&BERT, argc, argv, tarn_checkpoint_import_bert); }
 
 int cmd_import_gpt2(int argc, char **argv) { return import(&GPT2, argc, argv, tarn_checkpoint_import_gpt2); }
+
+int cmd_import_marian(int argc, char **argv) {
+  const char *output = NULL;
+  const char *vocab = NULL;
+  const char *target_vocab = NULL;
+  cli_list folders = {0};
+  const cli_option table[] = {
+      {"output", CLI_TEXT, &output, "FILE", "where to write the checkpoint; needed", 0, 0},
+      {"vocab", CLI_TEXT, &vocab, "FILE", "vocabulary of both sides, for a folder that has none or another one", 0, 0},
+      {"target-vocab", CLI_TEXT, &target_vocab, "FILE", "vocabulary of the target, where it is another one", 0, 0},
+      {0}};
+  int code = cli_parse(&MARIAN, table, argc, argv, &folders, 1, 1);
+  if (code < 0 && !output) code = cli_usage(&MARIAN, "--output is missing");
+  if (code < 0) {
+    tarn_status status = tarn_checkpoint_import_marian(output, folders.items[0], vocab, target_vocab);
+    code = status == TARN_STATUS_OK ? CLI_OK : cli_report(&MARIAN, status);
+  }
+  cli_list_free(&folders);
+  return code;
+}

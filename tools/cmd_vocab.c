@@ -12,11 +12,12 @@
 #include "tarn/vocab.h"
 
 static const cli_command COMMAND = {
-    "vocab", "[FILE...]", "Train a vocabulary on text files, or import GPT-2's or BERT's.",
+    "vocab", "[FILE...]", "Train a vocabulary on text files, or import GPT-2's, BERT's or Marian's.",
     "The lines of all files are taken together: give source and target for a joint vocabulary. bpe and unigram are\n"
     "SentencePiece models for raw text; whitespace is a list of words for text that is split already; char has the\n"
     "characters of the text; byte has the 256 bytes and needs no text. --import-gpt2 makes one file of GPT-2's two,\n"
-    "--import-wordpiece one of BERT's vocab.txt and what tokenizer_config.json beside it says of case and accents.\n"
+    "--import-wordpiece one of BERT's vocab.txt and what tokenizer_config.json beside it says of case and accents,\n"
+    "--import-marian one of source.spm, or with --target of target.spm, and the tokens in vocab.json.\n"
     "It prints how much of the text was used, and fails where more than 1 % of it cannot be used (invalid UTF-8, for\n"
     "example). bpe and unigram are given lines of more than 65536 bytes in parts, cut at white space."};
 
@@ -73,28 +74,33 @@ static int settle_options(tarn_vocab_options *options, const given *g, const cha
 
 // What another program made.
 typedef struct imported {
-  const char *gpt2, *wordpiece;
-  bool cased;
+  const char *gpt2, *wordpiece, *marian;
+  bool cased, target;
 } imported;
+
+static bool is_imported(const imported *from) { return from->gpt2 || from->wordpiece || from->marian; }
 
 static int import(const char *output, const imported *from, bool lowercase, bool json) {
   const tarn_wordpiece_case casing = from->cased ? TARN_WORDPIECE_CASED
                                      : lowercase ? TARN_WORDPIECE_UNCASED
                                                  : TARN_WORDPIECE_CASE_AS_SAID;
-  tarn_status status = from->gpt2 ? tarn_vocab_import_gpt2(output, from->gpt2)
-                                  : tarn_vocab_import_wordpiece(output, from->wordpiece, casing);
+  tarn_status status = from->gpt2     ? tarn_vocab_import_gpt2(output, from->gpt2)
+                       : from->marian ? tarn_vocab_import_marian(output, from->marian, from->target)
+                                      : tarn_vocab_import_wordpiece(output, from->wordpiece, casing);
   if (status != TARN_STATUS_OK) return cli_report(&COMMAND, status);
-  return json ? json_output_made(&COMMAND, output, "from", from->gpt2 ? from->gpt2 : from->wordpiece) : CLI_OK;
+  const char *path = from->gpt2 ? from->gpt2 : from->marian ? from->marian : from->wordpiece;
+  return json ? json_output_made(&COMMAND, output, "from", path) : CLI_OK;
 }
 
 // The exit code where options do not go with an import, or -1.
 static int check_import(tarn_vocab_options *options, const given *g, const imported *from, bool others) {
-  const char *name = from->gpt2 ? "--import-gpt2" : "--import-wordpiece";
+  const char *name = from->gpt2 ? "--import-gpt2" : from->marian ? "--import-marian" : "--import-wordpiece";
   const bool lowercase = options->lowercase;
-  if (from->gpt2 && from->wordpiece)
-    return cli_usage(&COMMAND, "--import-gpt2 and --import-wordpiece exclude each other");
+  if (!!from->gpt2 + !!from->wordpiece + !!from->marian > 1)
+    return cli_usage(&COMMAND, "--import-gpt2, --import-wordpiece and --import-marian exclude each other");
+  if (from->target && !from->marian) return cli_usage(&COMMAND, "--target goes with --import-marian only");
   if (from->cased && !from->wordpiece) return cli_usage(&COMMAND, "--cased goes with --import-wordpiece only");
-  if (!from->gpt2 && !from->wordpiece) return -1;
+  if (!is_imported(from)) return -1;
   if (others) return cli_usage(&COMMAND, "%s takes neither --type nor text files", name);
   if (from->cased && lowercase) return cli_usage(&COMMAND, "--cased and --lowercase exclude each other");
   if (from->wordpiece) options->lowercase = false;
@@ -165,6 +171,9 @@ int cmd_vocab(int argc, char **argv) {
        "a folder with vocab.json and merges.txt, or encoder.json and vocab.bpe, or one of these files", 0, 0},
       {"import-wordpiece", CLI_TEXT, &from.wordpiece, "PATH",
        "a folder with vocab.txt, or the file; uncased unless tokenizer_config.json or --cased says otherwise", 0, 0},
+      {"import-marian", CLI_TEXT, &from.marian, "FOLDER",
+       "a folder with vocab.json, source.spm and target.spm: the vocabulary of the source", 0, 0},
+      {"target", CLI_FLAG, &from.target, NULL, "that of the target (with --import-marian)", 0, 0},
       {"cased", CLI_FLAG, &from.cased, NULL, "keep case and accents (with --import-wordpiece)", 0, 0},
       {"size", CLI_INT, &g.size, "N",
        "tokens, special ones included; for whitespace and char at most (default 8000; not byte)", 4, 1000000},
@@ -189,8 +198,8 @@ int cmd_vocab(int argc, char **argv) {
   if (code < 0 && !output) code = cli_usage(&COMMAND, "--output is missing");
   if (code < 0) code = check_import(&options, &g, &from, type || files.count);
   if (code < 0)
-    code = from.gpt2 || from.wordpiece ? import(output, &from, options.lowercase, json)
-                                       : train(output, &files, &options, &g, type ? type : "bpe", json);
+    code = is_imported(&from) ? import(output, &from, options.lowercase, json)
+                              : train(output, &files, &options, &g, type ? type : "bpe", json);
   cli_list_free(&files);
   return code;
 }

@@ -21,6 +21,7 @@ int cmd_encode(int argc, char **argv);
 int cmd_export(int argc, char **argv);
 int cmd_generate(int argc, char **argv);
 int cmd_import_bert(int argc, char **argv);
+int cmd_import_marian(int argc, char **argv);
 int cmd_import_gpt2(int argc, char **argv);
 int cmd_inspect(int argc, char **argv);
 int cmd_plan(int argc, char **argv);

@@ -41,6 +41,7 @@ static const struct {
     {"average", cmd_average},
     {"export", cmd_export},
     {"import-gpt2", cmd_import_gpt2},
+    {"import-marian", cmd_import_marian},
     {"import-bert", cmd_import_bert},
     {"prune", cmd_prune},
     {"test", cmd_test},

@@ -145,6 +145,14 @@ TARN_API tarn_status tarn_checkpoint_import_bert(const char *output, const char 
 TARN_API tarn_status tarn_checkpoint_export_bert(const char *folder, const char *path,
                                                  tarn_bert_format format) TARN_CHECKED;
 
+// Marian models of the same package (the OPUS-MT family): a folder with config.json ("model_type": marian),
+// model.safetensors, and the vocabulary as vocab.json, source.spm and target.spm (tarn_vocab_open_marian());
+// generation_config.json may be there. The checkpoint's description says under `translate` what those files say of
+// translation. vocab, target_vocab: vocabularies in place of the folder's; `vocab` alone serves both sides; NULL: the
+// folder's. Fails as the import of GPT-2 does.
+TARN_API tarn_status tarn_checkpoint_import_marian(const char *output, const char *folder, const char *vocab,
+                                                   const char *target_vocab) TARN_CHECKED;
+
 #ifdef __cplusplus
 }
 #endif

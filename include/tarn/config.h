@@ -214,6 +214,9 @@ typedef struct tarn_config_model {
                         // encoder alone (BERT's token types); a row's second sentence has the last of two; 0: none [0]
   bool embedding_norm;  // a norm of model.norm_type on the sum of embeddings, positions and segments, before their
                         // dropout; not with a source and a target [no]
+  int64_t
+      decoder_start;  // the token, by its id in the target vocabulary, that the decoder of a translation model reads
+                      // first, as Marian's models read their padding; -1: the end of sentence, as in fairseq [-1]
 } tarn_config_model;
 
 // What a masked language model predicts, drawn anew for each row in each epoch (docs/masked-models.md).
@@ -386,6 +389,10 @@ typedef struct tarn_config_translate {
   double max_len_a;       // a translation has at most max_len_a * source tokens + max_len_b tokens, and never more
   int64_t max_len_b;      // than model.max_length [1.2, 10]
   int64_t max_tokens;     // most source tokens translated together [4096]
+  int64_t min_length;     // least tokens before the end of sentence; 0: a translation may be empty [1]
+  // Whether a search ends when `beam` hypotheses are finished, as in fairseq. No: when the best running one, scored as
+  // it stands, is no better than the worst of them, as in Hugging Face's package by default [yes]
+  bool early_stopping;
 } tarn_config_translate;
 
 struct tarn__config_memory;

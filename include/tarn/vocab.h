@@ -118,6 +118,16 @@ TARN_API tarn_status tarn_vocab_import_wordpiece(const char *output, const char 
 
 typedef struct tarn_vocab tarn_vocab;
 
+// The vocabulary of one side of a Marian model of Hugging Face's package transformers (the OPUS-MT family): `folder`
+// holds vocab.json, source.spm and target.spm, and may hold tokenizer_config.json; with "separate_vocabs" there the
+// target side has target_vocab.json. import writes it as one file of ours, atomically, making its folder. A text that
+// begins with a code such as ">>deu<<" begins with that token; pieces that vocab.json does not have are <unk>. Decoding
+// leaves out special tokens and <unk>, and white space at both ends. Fails with IO, or DATA, naming the file and the
+// token or the key.
+TARN_API tarn_status tarn_vocab_open_marian(tarn_vocab **vocab, const char *folder, bool target) TARN_CHECKED;
+TARN_API tarn_status tarn_vocab_import_marian(const char *output, const char *folder, bool target) TARN_CHECKED;
+TARN_API bool tarn_vocab_is_marian(const tarn_vocab *vocab);
+
 // Whether a vocabulary is of GPT-2's or of RoBERTa's kind, and writing either as vocab.json and merges.txt into an
 // existing folder. Fails with USAGE for another kind, IO or MEMORY.
 TARN_API bool tarn_vocab_is_gpt2(const tarn_vocab *vocab);
@@ -207,7 +217,7 @@ TARN_API tarn_status tarn_vocab_encode_file(const tarn_vocab *vocab, int64_t *re
                                             tarn_vocab_sink sink, void *user) TARN_CHECKED;
 
 // Replaces the contents of `text` by the text of `count` tokens. Special tokens give nothing; but unknown tokens
-// give " ⁇ " (SentencePiece), "<unk>" (whitespace), U+FFFD (characters) or nothing (bytes). GPT-2's and byte
+// give " ⁇ " (SentencePiece), "<unk>" (whitespace), U+FFFD (characters) or nothing (bytes, Marian). GPT-2's and byte
 // vocabularies give bytes, which are UTF-8 if the tokens are of a whole text. An id outside the vocabulary fails with
 // DATA.
 TARN_API tarn_status tarn_vocab_decode(const tarn_vocab *vocab, tarn_vocab_text *text, const int32_t *ids,

@@ -94,6 +94,9 @@ static const tarn__option model_options[] = {
     {"embedding_norm", BOOL(tarn_config_model, embedding_norm), .value = "no", .later = true,
      .help = "a norm on the sum of embeddings, positions and segments; not with a source and a target",
      .also = "layernorm_embedding encoder_normalize_before emb_layer_norm"},
+    {"decoder_start", INTEGER(tarn_config_model, decoder_start, -1, 1 << 24), .value = "-1", .later = true,
+     .help = "token that the decoder of a translation model reads first, by its id; -1: the end of sentence",
+     .also = "decoder_start_token_id decoder_start_token"},
 };
 
 static const tarn__option stack_options[] = {
@@ -346,6 +349,14 @@ static const tarn__option translate_options[] = {
      .help = "see max_len_a"},
     {"max_tokens", INTEGER(tarn_config_translate, max_tokens, 1, 16777216), .value = "4096", .unit = "tokens",
      .help = "most source tokens in work on a thread", .also = "mini-batch mini-batch-words batch_size"},
+    {"min_length", INTEGER(tarn_config_translate, min_length, 0, 1048576), .value = "1", .unit = "tokens",
+     .later = true, .help = "least tokens of a translation, its end of sentence not counted; 0: it may be empty",
+     .also = "min_len"},
+    {"early_stopping", BOOL(tarn_config_translate, early_stopping), .value = "yes", .later = true,
+     .help =
+         "end a search when beam hypotheses are finished; no: when the best running one, scored as it stands, is no "
+         "better than the worst of them",
+     .also = "early_stop no_early_stop"},
 };
 
 #define SECTION(name, table, place) \

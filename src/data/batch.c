@@ -53,7 +53,10 @@ static void sort_entries(entry **entries, entry **spare, int64_t n) {
 }
 
 // Rows in front of each sentence of the target side.
-static int64_t front(const tarn__batcher_options *options) { return options->first >= 0 ? 1 : 0; }
+// Rows of a target sentence before its own; of rows NEXT the token in front takes the place of the last one.
+static int64_t front(const tarn__batcher_options *options) {
+  return options->first >= 0 && options->rows == TARN__ROWS_WHOLE ? 1 : 0;
+}
 
 static int64_t rows_of_target(const tarn__shard *shard, const tarn__batcher_options *options, int64_t pair) {
   return tarn__shard_target_length(shard, pair) + front(options);
@@ -308,7 +311,7 @@ static void put_target(const tarn__batcher *b, const tarn__batch *batch, const t
   }
   int32_t *out = room->targets + batch->target.rows;
   tarn__shard_target(b->shard, pair, out);
-  in[0] = tarn__shard_before(b->shard, pair);
+  in[0] = b->options.first >= 0 ? b->options.first : tarn__shard_before(b->shard, pair);
   memcpy(in + 1, out, (size_t)(length - 1) * sizeof *in);
 }
 

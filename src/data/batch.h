@@ -98,7 +98,9 @@ typedef struct tarn__batcher_options {
   // as its limits allow windows of the longest length, but no more than there are windows for; the order is the same in
   // every epoch. Default 0: no tracks
   int64_t tracks;
-  int32_t first;              // of whole rows: the token in front of each sentence; default -1: none
+  // The token in front of each sentence; default -1: none, and of rows NEXT the end of sentence, or the token before
+  // a window of a stream.
+  int32_t first;
   int32_t segments;           // of whole rows: how many segments target.segments may name; default 0: it is NULL
   tarn__batch_finish finish;  // of whole rows; default: none, then nothing is predicted. The batcher closes it
 } tarn__batcher_options;

@@ -139,6 +139,13 @@ static void finish_running(tarn__beam *beam) {
   beam->running_count = 0;
 }
 
+// Whether the search goes on though `beam` hypotheses, sorted, are finished.
+static bool may_improve(const tarn__beam *beam) {
+  if (!beam->options.late_stop || beam->running_count == 0) return false;
+  const double length = pow((double)beam->step, beam->options.length_penalty);
+  return beam->running[0].sum / length > beam->finished[beam->finished_count - 1].score;
+}
+
 tarn_status tarn__beam_advance(tarn__beam *beam, const int32_t *ids, const float *log_probabilities) {
   const int64_t width = beam->options.beam, choices = tarn__beam_choices(&beam->options);
   heap h = {beam->heap, 0, 2 * width};
@@ -151,7 +158,7 @@ tarn_status tarn__beam_advance(tarn__beam *beam, const int32_t *ids, const float
   for (int64_t i = 0; i < h.count && beam->token_count - first_new < (size_t)width; i++) {
     const tarn__beam_candidate *candidate = &h.items[i];
     if (candidate->id == beam->options.eos) {
-      if (i < width && beam->finished_count < width) finish_with_eos(beam, candidate);
+      if (i < width && (beam->finished_count < width || beam->options.late_stop)) finish_with_eos(beam, candidate);
       continue;
     }
     beam->tokens[beam->token_count++] =
@@ -164,7 +171,8 @@ tarn_status tarn__beam_advance(tarn__beam *beam, const int32_t *ids, const float
     beam->running[i] = (tarn__beam_running){(int32_t)(first_new + (size_t)i), h.items[i].from, h.items[i].sum};
   beam->step++;
   if (beam->options.open_end && beam->step == beam->max_length) finish_running(beam);
-  beam->done = beam->finished_count >= width || beam->running_count == 0;
+  if (beam->options.late_stop) sort_finished(beam);
+  beam->done = (beam->finished_count >= width && !may_improve(beam)) || beam->running_count == 0;
   TARN_REQUIRE(!beam->done || beam->finished_count, NUMERIC, "no token has a finite log-probability");
   if (beam->done) sort_finished(beam);
   return TARN_STATUS_OK;

@@ -6,7 +6,10 @@
 //     that end the sentence and are among the first `beam` are finished, and the first `beam` others run on;
 //   - the score of a finished hypothesis is log-probability / length^length_penalty, its end of sentence counted;
 //   - the search ends when `beam` hypotheses are finished, or at the greatest length, where every running hypothesis
-//     is ended by force; no sentence ends before the least length, unless the greatest length is smaller.
+//     is ended by force; with late_stop hypotheses that are finished later take the place of worse ones, until
+//     the best running one, its sum divided as if it ended here, is no better than the worst of `beam` finished ones
+//     (the default of transformers' generate(), early_stopping=False); no sentence ends before the least length, unless
+//     the greatest length is smaller.
 // Of text that may stop anywhere (`open_end`) the greatest length counts the end of sentence, and a hypothesis that
 // reaches it without one is finished as it is; the best `beam` ones are kept.
 // Equal sums are ordered by the hypothesis' place and then by the token's id, equal scores by who finished first.
@@ -27,6 +30,7 @@ typedef struct tarn__beam_options {
   int32_t eos;
   int64_t min_length;  // least tokens before the end of sentence
   bool open_end;
+  bool late_stop;                // the search goes on when `beam` hypotheses are finished
   int32_t banned[TARN__BANNED];  // tokens that are never taken
   int banned_count;
 } tarn__beam_options;

@@ -334,7 +334,8 @@ static tarn_status refill(tarn__decoder *d, tarn__queue *queue) {
   return TARN_STATUS_OK;
 }
 
-// A hypothesis begins with the end of sentence, and of a language model with the prompt behind it.
+// A hypothesis begins with the end of sentence, or what model.decoder_start says, and of a language model with the
+// prompt behind it.
 static int64_t beginning(const tarn__decoder *d, const slot *s) { return translates(d) ? 1 : 1 + s->item.length; }
 
 static bool begins(const tarn__decoder *d, const slot *s) { return s->read < beginning(d, s); }
@@ -424,8 +425,9 @@ static void fill_hypothesis(tarn__decoder *d, const slot *s, cursor *at, int64_t
 // The next rows of the beginning.
 static void fill_beginning(tarn__decoder *d, const slot *s, cursor *at) {
   int32_t ids[TARN__DECODER_ROWS];
-  for (int64_t k = 0; k < s->rows; k++)
-    ids[k] = s->read + k == 0 ? d->options.search.eos : s->item.ids[s->read + k - 1];
+  const int64_t told = d->model->config->model.decoder_start;
+  const int32_t start = told >= 0 ? (int32_t)told : d->options.search.eos;
+  for (int64_t k = 0; k < s->rows; k++) ids[k] = s->read + k == 0 ? start : s->item.ids[s->read + k - 1];
   fill_hypothesis(d, s, at, s->read, ids, s->rows);
 }
 

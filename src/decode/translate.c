@@ -22,6 +22,8 @@ void tarn__translator_default(tarn__translator_options *options) {
                                         .max_len_b = 10,
                                         .max_tokens = 4096,
                                         .n_best = 1,
+                                        .min_length = 1,
+                                        .early_stopping = true,
                                         .threads = 0,
                                         .pad = -1};
 }
@@ -33,6 +35,8 @@ void tarn__translator_from_config(tarn__translator_options *options, const tarn_
   options->max_len_a = config->translate.max_len_a;
   options->max_len_b = config->translate.max_len_b;
   options->max_tokens = config->translate.max_tokens;
+  options->min_length = config->translate.min_length;
+  options->early_stopping = config->translate.early_stopping;
 }
 
 static tarn_status check_options(const tarn__translator_options *options, const tarn__model *model, int32_t eos) {
@@ -64,13 +68,16 @@ tarn_status tarn__translator_open(tarn__translator **translator, const tarn__mod
   t->options = *options;
   t->model = model;
   t->threads = options->threads > 0 ? options->threads : tarn__threads();
-  tarn__decoder_options own = {
-      .search = {.beam = options->beam, .length_penalty = options->length_penalty, .eos = eos, .min_length = 1},
-      .max_len_a = options->max_len_a,
-      .max_len_b = options->max_len_b,
-      .max_tokens = options->max_tokens,
-      .n_best = options->n_best,
-      .profile = options->profile};
+  tarn__decoder_options own = {.search = {.beam = options->beam,
+                                          .length_penalty = options->length_penalty,
+                                          .eos = eos,
+                                          .min_length = options->min_length,
+                                          .late_stop = !options->early_stopping && options->beam > 1},
+                               .max_len_a = options->max_len_a,
+                               .max_len_b = options->max_len_b,
+                               .max_tokens = options->max_tokens,
+                               .n_best = options->n_best,
+                               .profile = options->profile};
   if (options->pad >= 0 && options->pad != eos) own.search.banned[own.search.banned_count++] = options->pad;
   tarn_status status = tarn__crew_open(&t->crew, model, &own, t->threads);
   if (status == TARN_STATUS_OK && !options->weights_change)

@@ -22,6 +22,8 @@ typedef struct tarn__translator_options {
                         // than make it faster); a longer sentence is translated alone. Default 4096
   int64_t n_best;       // hypotheses to return, 1 .. beam; default 1
   int threads;          // 0: those of the pool (tarn__threads()); default 0
+  int64_t min_length;   // least tokens before the end of sentence; default 1
+  bool early_stopping;  // decode/beam.h; a beam of 1 has it in any case; default true
   bool int8;            // weights of products as INT8, activations rounded to INT8 before each; default false
   bool weights_change;  // between runs, so that they are packed in every run; default false: once
   int32_t pad;          // of the target vocabulary, which is never taken; default -1: there is none
@@ -39,7 +41,8 @@ typedef tarn__decoder_stats tarn__translator_stats;
 typedef struct tarn__translator tarn__translator;
 
 // The model must stay open, and may change its weights between two runs. `eos` is the end of sentence of the target
-// vocabulary; it is also the first token that the decoder reads. Fails with USAGE (options) or MEMORY.
+// vocabulary; it is also the first token that the decoder reads, unless model.decoder_start names another. Fails with
+// USAGE (options) or MEMORY.
 tarn_status tarn__translator_open(tarn__translator **translator, const tarn__model *model, int32_t eos,
                                   const tarn__translator_options *options) TARN_CHECKED;
 void tarn__translator_close(tarn__translator **translator);

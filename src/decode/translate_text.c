@@ -86,6 +86,8 @@ static tarn_status open_all(tarn_translator *t, const char *path) {
   core.max_len_b = options->max_len_b;
   core.max_tokens = options->max_tokens;
   core.n_best = options->n_best;
+  core.min_length = t->checkpoint->config->translate.min_length;
+  core.early_stopping = t->checkpoint->config->translate.early_stopping;
   core.threads = tarn__threads();
   core.profile = options->profile;
   core.pad = tarn_vocab_pad(t->checkpoint->target);

@@ -150,6 +150,9 @@ tarn_status tarn__model_open(tarn__model **out, const tarn_config *config, int64
                              tarn__dtype dtype, bool training) {
   *out = NULL;
   TARN_REQUIRE(source_vocab > 1 && target_vocab > 1, USAGE, "a vocabulary of less than 2 tokens cannot be modelled");
+  TARN_REQUIRE(config->model.decoder_start < target_vocab, USAGE,
+               "model.decoder_start: %lld is no token of a vocabulary of %lld", (long long)config->model.decoder_start,
+               (long long)target_vocab);
   void *memory;
   TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, 1, sizeof(tarn__model)));
   tarn__model *model = memory;

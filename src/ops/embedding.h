@@ -6,6 +6,7 @@
 
 typedef struct tarn__embedding_attr {
   double scale;
+  double steps;  // of sinusoids: from the frequency 1 to 1/10000, as tarn__embedding_turns() takes them
   tarn__dropout dropout;
 } tarn__embedding_attr;
 
@@ -14,9 +15,9 @@ enum { TARN__EMBEDDING_IDS, TARN__EMBEDDING_POSITIONS, TARN__EMBEDDING_TABLE, TA
 // Either of the two tables; the numbers of its rows are the ids.
 enum { TARN__EMBEDDING_BACKWARD_IDS, TARN__EMBEDDING_BACKWARD_DY };
 
-// Angle of dimension i of position 1, in turns: frequency / (2 pi). `half` is half the model width.
-static inline double tarn__embedding_turns(int64_t i, int64_t half) {
-  const double steps = half > 1 ? (double)(half - 1) : 1.0;
+// Angle of dimension i of position 1, in turns: frequency / (2 pi). `steps` is how many dimensions
+// lie between the frequencies 1 and 1/10000.
+static inline double tarn__embedding_turns(int64_t i, double steps) {
   return exp(-(double)i * log(10000.0) / steps) / 6.283185307179586476925;
 }
 

@@ -30,7 +30,7 @@ const tarn__bert_family tarn__bert_families[TARN__BERT_FAMILIES] = {
      .bias = "lm_head.bias"},
 };
 
-const tarn__bert_name tarn__bert_layer_names[TARN__BERT_LAYER_NAMES] = {
+const tarn__hf_name tarn__bert_layer_names[TARN__BERT_LAYER_NAMES] = {
     {{"attention.self.query.weight", "attention.self.key.weight", "attention.self.value.weight"},
      "self_attn.qkv.weight"},
     {{"attention.self.query.bias", "attention.self.key.bias", "attention.self.value.bias"}, "self_attn.qkv.bias"},
@@ -46,7 +46,7 @@ const tarn__bert_name tarn__bert_layer_names[TARN__BERT_LAYER_NAMES] = {
     {{"output.LayerNorm.bias"}, "ffn.norm.bias"},
 };
 
-const tarn__bert_name tarn__bert_model_names[TARN__BERT_MODEL_NAMES] = {
+const tarn__hf_name tarn__bert_model_names[TARN__BERT_MODEL_NAMES] = {
     {{"embeddings.word_embeddings.weight"}, "embeddings.weight"},
     {{"embeddings.position_embeddings.weight"}, "embeddings.positions.weight"},
     {{"embeddings.token_type_embeddings.weight"}, "embeddings.segments.weight"},
@@ -54,7 +54,7 @@ const tarn__bert_name tarn__bert_model_names[TARN__BERT_MODEL_NAMES] = {
     {{"embeddings.LayerNorm.bias"}, "embeddings.norm.bias"},
 };
 
-const tarn__bert_name tarn__bert_head_names[TARN__BERT_FAMILIES][TARN__BERT_HEAD_NAMES] = {
+const tarn__hf_name tarn__bert_head_names[TARN__BERT_FAMILIES][TARN__BERT_HEAD_NAMES] = {
     {{{"cls.predictions.transform.dense.weight"}, "output.dense.weight"},
      {{"cls.predictions.transform.dense.bias"}, "output.dense.bias"},
      {{"cls.predictions.transform.LayerNorm.weight"}, "output.norm.gain"},
@@ -67,7 +67,7 @@ const tarn__bert_name tarn__bert_head_names[TARN__BERT_FAMILIES][TARN__BERT_HEAD
      {{"lm_head.bias"}, "output.bias"}},
 };
 
-const tarn__bert_name tarn__bert_label_names[TARN__BERT_FAMILIES][TARN__BERT_LABEL_NAMES] = {
+const tarn__hf_name tarn__bert_label_names[TARN__BERT_FAMILIES][TARN__BERT_LABEL_NAMES] = {
     {{{"pooler.dense.weight"}, "output.dense.weight"},
      {{"pooler.dense.bias"}, "output.dense.bias"},
      {{"classifier.weight"}, "output.weight"},

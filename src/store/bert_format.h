@@ -9,6 +9,7 @@
 
 #include "base/status.h"
 #include "store/hf_config.h"
+#include "store/hf_name.h"
 #include "tarn/config.h"
 
 // What the two do not share.
@@ -28,22 +29,16 @@ typedef struct tarn__bert_family {
 enum { TARN__BERT_FAMILIES = 2 };
 extern const tarn__bert_family tarn__bert_families[TARN__BERT_FAMILIES];
 
-// A parameter in both formats. Ours may be several of theirs, one below the other.
-enum { TARN__BERT_PARTS = 3 };
-typedef struct tarn__bert_name {
-  const char *theirs[TARN__BERT_PARTS];  // of a layer: "attention.self.query.weight" (of "encoder.layer.0.")
-  const char *ours;                      // "self_attn.qkv.weight" (of its set)
-} tarn__bert_name;
 enum { TARN__BERT_LAYER_NAMES = 12, TARN__BERT_MODEL_NAMES = 5, TARN__BERT_HEAD_NAMES = 5 };
-extern const tarn__bert_name tarn__bert_layer_names[TARN__BERT_LAYER_NAMES];
+extern const tarn__hf_name tarn__bert_layer_names[TARN__BERT_LAYER_NAMES];
 // Of the embeddings: words (tied or not, tarn__bert_words()), positions, segments, and the norm.
 enum { TARN__BERT_WORDS, TARN__BERT_POSITIONS };
-extern const tarn__bert_name tarn__bert_model_names[TARN__BERT_MODEL_NAMES];
+extern const tarn__hf_name tarn__bert_model_names[TARN__BERT_MODEL_NAMES];
 // Of the output, without the prefix, by family.
-extern const tarn__bert_name tarn__bert_head_names[TARN__BERT_FAMILIES][TARN__BERT_HEAD_NAMES];
+extern const tarn__hf_name tarn__bert_head_names[TARN__BERT_FAMILIES][TARN__BERT_HEAD_NAMES];
 // Of the output of a classifier; the last but one says that there is one. BERT's layer below it is the pooler.
 enum { TARN__BERT_LABEL_NAMES = 4, TARN__BERT_CLASSES = 2 };
-extern const tarn__bert_name tarn__bert_label_names[TARN__BERT_FAMILIES][TARN__BERT_LABEL_NAMES];
+extern const tarn__hf_name tarn__bert_label_names[TARN__BERT_FAMILIES][TARN__BERT_LABEL_NAMES];
 // What an output of its own has, and a tied one may repeat, by family: the words' matrix and their bias.
 extern const char *const tarn__bert_decoders[TARN__BERT_FAMILIES][2];
 

@@ -29,7 +29,7 @@ static tarn_status open_files(source *s) {
   TARN_TRY(tarn__file_kind_explain(status, s->import.folder, TARN__FILE_KIND_HF_FOLDER));
   TARN_TRY(tarn__hf_import_tensors(&s->import, s->config.family->prefix));
   const int family = tarn__bert_family_index(&s->config);
-  const tarn__bert_name *names = tarn__bert_label_names[family];
+  const tarn__hf_name *names = tarn__bert_label_names[family];
   s->head = tarn__hf_tensors_find(&s->import.tensors, tarn__bert_head_names[family][0].theirs[0]) != NULL;
   s->labelled = !s->head && s->config.labelled && tarn__hf_tensors_find(&s->import.tensors, names[0].theirs[0]) &&
                 tarn__hf_tensors_find(&s->import.tensors, names[TARN__BERT_CLASSES].theirs[0]);
@@ -114,39 +114,17 @@ static const tarn__stored *find_tensor(const source *s, const char *name) {
 }
 
 // Checks the tensors of a parameter, of which `skipped` rows at the beginning have no meaning, or takes their values.
-static tarn_status take_parts(source *s, tarn__param *param, const char *const names[TARN__BERT_PARTS], int64_t skipped,
-                              bool set) {
-  int parts = 0;
-  void *memory = NULL;
-  while (parts < TARN__BERT_PARTS && names[parts]) parts++;
-  const bool vector = param->rows == 1 && parts > 1;
-  const int64_t rows = vector ? 1 : param->rows / parts, cols = vector ? param->cols / parts : param->cols;
-  if (set) TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, (size_t)(param->rows * param->cols), sizeof(float)));
-  tarn_status status = TARN_STATUS_OK;
-  for (int i = 0; i < parts && status == TARN_STATUS_OK; i++) {
-    const tarn__stored *tensor = find_tensor(s, names[i]);
-    if (!set)
-      status = tarn__hf_tensors_check(&s->import.tensors, tensor, names[i], rows + skipped, cols);
-    else
-      status = tarn__hf_tensors_read(&s->import.tensors, (float *)memory + i * rows * cols, tensor,
-                                     (size_t)(skipped * cols), (size_t)(rows * cols));
-  }
-  if (set && status == TARN_STATUS_OK) status = tarn__param_set(param, memory);
-  tarn__free(memory);
-  return status;
-}
-
-static tarn_status take(source *s, const char *const names[TARN__BERT_PARTS], const char *ours, int64_t skipped,
+static tarn_status take(source *s, const char *const names[TARN__HF_PARTS], const char *ours, int64_t skipped,
                         bool set) {
-  tarn__param *param;
-  TARN_TRY(tarn__hf_import_param(&param, &s->import, ours));
-  return take_parts(s, param, names, skipped, set);
+  const tarn__stored *tensors[TARN__HF_PARTS] = {NULL};
+  for (int i = 0; i < TARN__HF_PARTS && names[i]; i++) tensors[i] = find_tensor(s, names[i]);
+  return tarn__hf_import_parts(&s->import, ours, tensors, names, skipped, set);
 }
 
-static tarn_status take_layer(source *s, int64_t layer, const tarn__bert_name *name, bool set) {
-  char theirs[TARN__BERT_PARTS][96], ours[96];
-  const char *names[TARN__BERT_PARTS] = {NULL};
-  for (int i = 0; i < TARN__BERT_PARTS && name->theirs[i]; i++) {
+static tarn_status take_layer(source *s, int64_t layer, const tarn__hf_name *name, bool set) {
+  char theirs[TARN__HF_PARTS][96], ours[96];
+  const char *names[TARN__HF_PARTS] = {NULL};
+  for (int i = 0; i < TARN__HF_PARTS && name->theirs[i]; i++) {
     snprintf(theirs[i], sizeof theirs[i], "encoder.layer.%lld.%s", (long long)layer, name->theirs[i]);
     names[i] = theirs[i];
   }
@@ -169,7 +147,7 @@ static tarn_status take_all(void *user, bool set) {
     TARN_TRY(take(s, tarn__bert_label_names[family][i].theirs, tarn__bert_label_names[family][i].ours, 0, set));
   for (int i = 0; i < TARN__BERT_HEAD_NAMES && s->head; i++)
     TARN_TRY(take(s, tarn__bert_head_names[family][i].theirs, tarn__bert_head_names[family][i].ours, 0, set));
-  const char *const matrix[TARN__BERT_PARTS] = {tarn__bert_decoders[family][0]};
+  const char *const matrix[TARN__HF_PARTS] = {tarn__bert_decoders[family][0]};
   return s->head && !s->config.tied ? take(s, matrix, "embeddings.output.weight", 0, set) : TARN_STATUS_OK;
 }
 

@@ -119,12 +119,12 @@ static tarn_status describe(target *t, const tarn__bert_family *family) {
 }
 
 // Adds a parameter, or the parts that it is of, under names that begin with `prefix`.
-static tarn_status add(target *t, const char *prefix, const tarn__bert_name *name, const char *ours) {
+static tarn_status add(target *t, const char *prefix, const tarn__hf_name *name, const char *ours) {
   const float *values = NULL;
   int64_t rows = 0, cols = 0;
   int parts = 0;
   TARN_TRY(tarn__hf_values(&t->writer, ours, &values, &rows, &cols));
-  while (parts < TARN__BERT_PARTS && name->theirs[parts]) parts++;
+  while (parts < TARN__HF_PARTS && name->theirs[parts]) parts++;
   const bool vector = rows == 1 && strcmp(strrchr(ours, '.'), ".weight") != 0;
   if (vector)
     cols /= parts;
@@ -155,7 +155,7 @@ static tarn_status add_below(target *t, const char *theirs, const char *ours, in
 static tarn_status add_embeddings(target *t) {
   const char *prefix = t->config.family->prefix;
   for (int i = 0; i < TARN__BERT_MODEL_NAMES; i++) {
-    const tarn__bert_name *name = &tarn__bert_model_names[i];
+    const tarn__hf_name *name = &tarn__bert_model_names[i];
     const bool untied = i == TARN__BERT_WORDS && !t->config.tied;
     if (i == TARN__BERT_POSITIONS)
       TARN_TRY(add_below(t, name->theirs[0], name->ours, tarn__bert_first_position(&t->config)));
@@ -174,14 +174,14 @@ static tarn_status add_all(target *t) {
   TARN_TRY(add_embeddings(t));
   for (int32_t l = 0; l < stack->count; l++)
     for (int i = 0; i < TARN__BERT_LAYER_NAMES; i++) {
-      const tarn__bert_name *name = &tarn__bert_layer_names[i];
+      const tarn__hf_name *name = &tarn__bert_layer_names[i];
       snprintf(prefix, sizeof prefix, "%sencoder.layer.%d.", t->config.family->prefix, (int)l);
       snprintf(ours, sizeof ours, "encoder.%s.%s", stack->layers[l].set, name->ours);
       TARN_TRY(add(t, prefix, name, ours));
     }
   // The pooler is the body's, and the classifier is not.
   for (int i = 0; i < TARN__BERT_LABEL_NAMES && t->config.labelled; i++) {
-    const tarn__bert_name *name = &tarn__bert_label_names[family][i];
+    const tarn__hf_name *name = &tarn__bert_label_names[family][i];
     const bool pooler = strncmp(name->theirs[0], "pooler.", 7) == 0;
     TARN_TRY(add(t, pooler ? t->config.family->prefix : "", name, name->ours));
   }
@@ -189,8 +189,8 @@ static tarn_status add_all(target *t) {
   for (int i = 0; i < TARN__BERT_HEAD_NAMES; i++)
     TARN_TRY(add(t, "", &tarn__bert_head_names[family][i], tarn__bert_head_names[family][i].ours));
   if (t->config.tied) return TARN_STATUS_OK;
-  const tarn__bert_name matrix = {{tarn__bert_decoders[family][0]}, NULL},
-                        bias = {{tarn__bert_decoders[family][1]}, NULL};
+  const tarn__hf_name matrix = {{tarn__bert_decoders[family][0]}, NULL},
+                      bias = {{tarn__bert_decoders[family][1]}, NULL};
   TARN_TRY(add(t, "", &matrix, "embeddings.output.weight"));
   return add(t, "", &bias, "output.bias");
 }

@@ -21,7 +21,8 @@ static const struct {
 } ACTIVATIONS[] = {
     {"gelu_new", &tarn__activation_gelu_tanh.part},  {"gelu_pytorch_tanh", &tarn__activation_gelu_tanh.part},
     {"gelu_fast", &tarn__activation_gelu_tanh.part}, {"gelu", &tarn__activation_gelu.part},
-    {"relu", &tarn__activation_relu.part},
+    {"relu", &tarn__activation_relu.part},           {"swish", &tarn__activation_swish.part},
+    {"silu", &tarn__activation_swish.part},
 };
 enum { ACTIVATION_WORDS = sizeof ACTIVATIONS / sizeof *ACTIVATIONS };
 
@@ -151,7 +152,7 @@ tarn_status tarn__hf_activation(const tarn__hf_config *config, const tarn__part 
   }
   return tarn__fail(TARN_STATUS_DATA,
                     "%s: \"%s\" is \"%.40s\"; tarn has gelu_new (also as gelu_pytorch_tanh and "
-                    "gelu_fast), gelu and relu",
+                    "gelu_fast), gelu, relu and swish (also as silu)",
                     config->path, key, word);
 }
 

@@ -4,12 +4,14 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/memory.h"
 #include "store/checkpoint.h"
 
 void tarn__hf_import_close(tarn__hf_import *import) {
   tarn__model_close(&import->model);
   tarn_config_close(&import->description);
   tarn_vocab_close(&import->vocab);
+  tarn_vocab_close(&import->target_vocab);
   tarn__hf_tensors_close(&import->tensors);
 }
 
@@ -52,6 +54,30 @@ tarn_status tarn__hf_import_param(tarn__param **param, const tarn__hf_import *im
   return TARN_STATUS_OK;
 }
 
+tarn_status tarn__hf_import_parts(tarn__hf_import *import, const char *ours,
+                                  const tarn__stored *const tensors[TARN__HF_PARTS],
+                                  const char *const names[TARN__HF_PARTS], int64_t skipped, bool set) {
+  tarn__param *param;
+  int parts = 0;
+  void *memory = NULL;
+  TARN_TRY(tarn__hf_import_param(&param, import, ours));
+  while (parts < TARN__HF_PARTS && names[parts]) parts++;
+  const bool vector = param->rows == 1 && parts > 1;
+  const int64_t rows = vector ? 1 : param->rows / parts, cols = vector ? param->cols / parts : param->cols;
+  if (set) TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, (size_t)(param->rows * param->cols), sizeof(float)));
+  tarn_status status = TARN_STATUS_OK;
+  for (int i = 0; i < parts && status == TARN_STATUS_OK; i++) {
+    if (!set)
+      status = tarn__hf_tensors_check(&import->tensors, tensors[i], names[i], rows + skipped, cols);
+    else
+      status = tarn__hf_tensors_read(&import->tensors, (float *)memory + i * rows * cols, tensors[i],
+                                     (size_t)(skipped * cols), (size_t)(rows * cols));
+  }
+  if (set && status == TARN_STATUS_OK) status = tarn__param_set(param, memory);
+  tarn__free(memory);
+  return status;
+}
+
 tarn_status tarn__hf_import_same(const tarn__hf_import *import, const tarn__stored *tensor, const tarn__stored *first) {
   TARN_REQUIRE(tensor->bytes == first->bytes && memcmp(tensor->data, first->data, tensor->bytes) == 0, DATA,
                "%s: tensors \"%s\" and \"%s\" differ, though \"tie_word_embeddings\" of " TARN__HF_CONFIG " is true",
@@ -61,13 +87,14 @@ tarn_status tarn__hf_import_same(const tarn__hf_import *import, const tarn__stor
 
 tarn_status tarn__hf_import_write(tarn__hf_import *import, const char *output, int64_t vocab,
                                   const tarn__hf_import_steps *steps) {
-  TARN_TRY(tarn__model_open(&import->model, import->description, vocab, vocab, TARN__F32, false));
+  const tarn_vocab *target = import->target_vocab ? import->target_vocab : import->vocab;
+  TARN_TRY(tarn__model_open(&import->model, import->description, vocab, tarn_vocab_size(target), TARN__F32, false));
   TARN_TRY(steps->take(steps->user, false));
   TARN_TRY(steps->check_rest(steps->user));
   TARN_TRY(tarn__model_allocate(import->model));
   if (steps->seed) TARN_TRY(tarn__model_initialise(import->model, steps->seed));
   TARN_TRY(steps->take(steps->user, true));
   TARN_TRY(tarn__map_check(&import->tensors.file.map));
-  tarn__checkpoint_extra extra = {.source = import->vocab, .target = import->vocab};
+  tarn__checkpoint_extra extra = {.source = import->vocab, .target = target};
   return tarn__checkpoint_save(output, import->model, &extra);
 }

@@ -5,6 +5,7 @@
 
 #include "model/model.h"
 #include "store/hf_config.h"
+#include "store/hf_name.h"
 #include "store/hf_tensors.h"
 #include "tarn/vocab.h"
 
@@ -12,7 +13,7 @@
 typedef struct tarn__hf_import {
   const char *folder;
   tarn__hf_tensors tensors;
-  tarn_vocab *vocab;
+  tarn_vocab *vocab, *target_vocab;  // target_vocab NULL: one serves both sides
   tarn_config *description;
   tarn__model *model;
 } tarn__hf_import;
@@ -34,6 +35,13 @@ tarn_status tarn__hf_import_describe(tarn__hf_import *import, const char *text, 
 // The model's parameter of that name. Fails with INTERNAL if there is none.
 tarn_status tarn__hf_import_param(tarn__param **param, const tarn__hf_import *import, const char *name) TARN_CHECKED;
 
+// Checks the tensors of the parameter `ours`, which are its parts from the top to the bottom, or with `set` takes their
+// values. tensors[i] is that of names[i], which ends with the first NULL; NULL where it is missing, as the message
+// says. The first `skipped` rows of each tensor have no meaning.
+tarn_status tarn__hf_import_parts(tarn__hf_import *import, const char *ours,
+                                  const tarn__stored *const tensors[TARN__HF_PARTS],
+                                  const char *const names[TARN__HF_PARTS], int64_t skipped, bool set) TARN_CHECKED;
+
 // Fails with DATA unless a tensor equals `first`, to which it is tied.
 tarn_status tarn__hf_import_same(const tarn__hf_import *import, const tarn__stored *tensor,
                                  const tarn__stored *first) TARN_CHECKED;
@@ -46,7 +54,7 @@ typedef struct tarn__hf_import_steps {
   uint64_t seed;  // with which all parameters are initialised before the tensors are taken; 0: they are not
 } tarn__hf_import_steps;
 
-// Makes the model of the description and writes the checkpoint.
+// Makes the model of the description and writes the checkpoint. `vocab` is the size of the source's vocabulary.
 tarn_status tarn__hf_import_write(tarn__hf_import *import, const char *output, int64_t vocab,
                                   const tarn__hf_import_steps *steps) TARN_CHECKED;
 

@@ -150,6 +150,7 @@ tarn_status tarn__task_batches(tarn__batcher_options *options, const tarn_config
                                const tarn_vocab *target) {
   const tarn__task *task = tarn__config_task(config);
   TARN_TRY(tarn__task_first(&options->first, config, target));
+  if (config->model.decoder_start >= 0) options->first = (int32_t)config->model.decoder_start;
   return task->batches ? task->batches(options, config, shard, target) : TARN_STATUS_OK;
 }
 
@@ -164,6 +165,8 @@ tarn_status tarn__task_resolve(tarn_config *config, const tarn__task_keys *keys)
     return keys->fail(keys->root, "model.embedding_norm", "is for models of one text; there are a source and a target");
   if (config->model.segments > 0 && !task->segments)
     return keys->fail(keys->root, "model.segments", "is for an encoder alone, whose rows may have two sentences");
+  if (config->model.decoder_start >= 0 && !task->source)
+    return keys->fail(keys->root, "model.decoder_start", "is for a decoder behind an encoder");
   if (!tarn__task_has(task, TARN_METRIC_BLEU)) {
     char text[TARN__TASK_TEXT];
     snprintf(text, sizeof text, "%s does not translate", task->model);

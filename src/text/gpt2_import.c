@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "base/json_io.h"
 #include "base/memory.h"
 #include "text/gpt2.h"
 #include "text/vocab_files.h"
@@ -44,25 +43,6 @@ static tarn_status find_files(char tokens[PATH_MAX], char merges[PATH_MAX], cons
   return tarn__vocab_sibling(merges, path, NAMES[pair].merges);
 }
 
-// Puts the tokens of the object at the places of their ids.
-static tarn_status order_tokens(const char **tokens, json_t *object, const char *path) {
-  const char *name;
-  json_t *value;
-  int64_t count = (int64_t)json_object_size(object);
-  json_object_foreach(object, name, value) {
-    TARN_REQUIRE(json_is_integer(value), DATA, "%s: the id of \"%.80s\" is not a whole number", path, name);
-    int64_t id = json_integer_value(value);
-    TARN_REQUIRE(id >= 0 && id < count, DATA,
-                 "%s: \"%.80s\" has the id %lld, but the ids of %lld tokens are 0 to %lld without holes", path, name,
-                 (long long)id, (long long)count, (long long)count - 1);
-    TARN_REQUIRE(!tokens[id], DATA, "%s: \"%.80s\" and \"%.80s\" have the same id %lld", path, tokens[id], name,
-                 (long long)id);
-    TARN_REQUIRE(!strpbrk(name, " \n"), DATA, "%s: the token with the id %lld holds white space", path, (long long)id);
-    tokens[id] = name;
-  }
-  return TARN_STATUS_OK;
-}
-
 // RoBERTa's vocabularies hold GPT-2's, and may hold its end of text too.
 static bool is_roberta(const json_t *object) {
   static const char *const names[] = {"<s>", "</s>", "<mask>"};
@@ -79,7 +59,7 @@ static tarn_status write_tokens(tarn_vocab_text *out, json_t *object, const char
   TARN_REQUIRE(count <= TARN__GPT2_MOST, DATA, "%s: %zu tokens are more than %d", path, count, TARN__GPT2_MOST);
   TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, count, sizeof(const char *)));
   const char **tokens = memory;
-  tarn_status status = order_tokens(tokens, object, path);
+  tarn_status status = tarn__vocab_json_order(tokens, object, " \n", path);
   snprintf(head, sizeof head, "%s1\nsize %zu\n", is_roberta(object) ? TARN__ROBERTA_MAGIC : TARN__GPT2_MAGIC, count);
   if (status == TARN_STATUS_OK) status = tarn__vocab_append(out, head, strlen(head));
   for (size_t i = 0; i < count && status == TARN_STATUS_OK; i++) {
@@ -91,16 +71,9 @@ static tarn_status write_tokens(tarn_vocab_text *out, json_t *object, const char
 }
 
 static tarn_status import_tokens(tarn_vocab_text *out, const char *path) {
-  char *data = NULL;
-  size_t size;
-  json_error_t error;
-  TARN_TRY(tarn__vocab_file_read(path, &data, &size, "GPT-2's"));
   json_t *object;
-  tarn_status status = tarn__json_parse(&object, data, size, JSON_REJECT_DUPLICATES, &error);
-  tarn__free(data);
-  TARN_TRY(status);
-  TARN_REQUIRE(object, DATA, "%s:%d: %s", path, error.line, error.text);
-  status = write_tokens(out, object, path);
+  TARN_TRY(tarn__vocab_json_read(&object, path, "GPT-2's"));
+  tarn_status status = write_tokens(out, object, path);
   json_decref(object);
   return status;
 }

@@ -89,6 +89,13 @@ tarn_status forward(const Status &status) {
   return tarn__fail(TARN_STATUS_DATA, "SentencePiece: %s", text.c_str());
 }
 
+tarn_status put_text(tarn_vocab_text *text, const std::string &result) {
+  TARN_TRY(tarn__grow(&text->data, &text->capacity, result.size() + 1, 1));
+  std::memcpy(text->data, result.c_str(), result.size() + 1);
+  text->length = result.size();
+  return TARN_STATUS_OK;
+}
+
 // The caller's lines cannot be had: nothing is to be trained on those before.
 struct Stopped {};
 
@@ -227,10 +234,27 @@ tarn_status tarn__spm_decode(const tarn__spm *spm, tarn_vocab_text *text, const 
     const Status status = spm->processor.Decode(list, &result);
 #pragma GCC diagnostic pop
     TARN_TRY(forward(status));
-    TARN_TRY(tarn__grow(&text->data, &text->capacity, result.size() + 1, 1));
-    std::memcpy(text->data, result.c_str(), result.size() + 1);
-    text->length = result.size();
+    return put_text(text, result);
+  });
+}
+
+tarn_status tarn__spm_encode_pieces(const tarn__spm *spm, tarn__spm_take take, void *user, const char *text,
+                                    size_t length) {
+  return guard([&] {
+    std::vector<std::string> found;
+    TARN_TRY(forward(spm->processor.Encode(absl::string_view(text, length), &found)));
+    for (const std::string &piece : found) TARN_TRY(take(user, piece.data(), piece.size()));
     return TARN_STATUS_OK;
+  });
+}
+
+tarn_status tarn__spm_decode_pieces(const tarn__spm *spm, tarn_vocab_text *text, const char *const *pieces,
+                                    size_t count) {
+  return guard([&] {
+    std::string result;
+    const std::vector<std::string> list(pieces, pieces + count);
+    TARN_TRY(forward(spm->processor.Decode(list, &result)));
+    return put_text(text, result);
   });
 }
 

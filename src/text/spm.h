@@ -35,6 +35,15 @@ tarn_status tarn__spm_encode(const tarn__spm *spm, tarn_vocab_ids *ids, const ch
 tarn_status tarn__spm_decode(const tarn__spm *spm, tarn_vocab_text *text, const int32_t *ids,
                              size_t count) TARN_CHECKED;
 
+// The pieces of a text as they are written, what the model does not know as it stands in the text: `take` is given one
+// after the other, each `length` bytes, and a failure of it ends the work and is returned.
+typedef tarn_status (*tarn__spm_take)(void *user, const char *piece, size_t length);
+tarn_status tarn__spm_encode_pieces(const tarn__spm *spm, tarn__spm_take take, void *user, const char *text,
+                                    size_t length) TARN_CHECKED;
+// The text of pieces, which need not be pieces of this model: those that it does not have stand for themselves.
+tarn_status tarn__spm_decode_pieces(const tarn__spm *spm, tarn_vocab_text *text, const char *const *pieces,
+                                    size_t count) TARN_CHECKED;
+
 // Told how many pieces a training has, and its share that is done, 0 .. 1.
 typedef void (*tarn__spm_tell)(void *user, double pieces, double share);
 

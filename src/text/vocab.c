@@ -7,6 +7,7 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "text/gpt2.h"
+#include "text/marian.h"
 #include "text/utf8.h"
 #include "text/vocab_kind.h"
 #include "text/wordpiece.h"
@@ -22,7 +23,8 @@ struct tarn_vocab {
 
 // The first kind that takes the bytes; the last one takes all.
 static const tarn__vocab_kind *const KINDS[] = {&tarn__words_kind, &tarn__gpt2_kind,  &tarn__wordpiece_kind,
-                                                &tarn__bytes_kind, &tarn__chars_kind, &tarn__spm_kind};
+                                                &tarn__bytes_kind, &tarn__chars_kind, &tarn__marian_kind,
+                                                &tarn__spm_kind};
 
 // Takes over the bytes, also when it fails.
 static tarn_status open_bytes(tarn_vocab **vocab, char *bytes, size_t size) {
@@ -116,6 +118,24 @@ tarn_status tarn_vocab_import_wordpiece(const char *output, const char *path, ta
   TARN_TRY(open_file(&vocab, path, casing));
   return write_file(output, &vocab);
 }
+
+tarn_status tarn_vocab_open_marian(tarn_vocab **vocab, const char *folder, bool target) {
+  char *bytes;
+  size_t size;
+  *vocab = NULL;
+  TARN_TRY(tarn__marian_import(&bytes, &size, folder, target));
+  tarn_status status = open_bytes(vocab, bytes, size);
+  if (status == TARN_STATUS_OK) return status;
+  return tarn__fail_prefix(status, "%s, vocabulary of %s: ", folder, tarn__marian_model_name(target));
+}
+
+tarn_status tarn_vocab_import_marian(const char *output, const char *folder, bool target) {
+  tarn_vocab *vocab;
+  TARN_TRY(tarn_vocab_open_marian(&vocab, folder, target));
+  return write_file(output, &vocab);
+}
+
+bool tarn_vocab_is_marian(const tarn_vocab *vocab) { return vocab->kind == &tarn__marian_kind; }
 
 void tarn_vocab_close(tarn_vocab **vocab) {
   tarn_vocab *v = *vocab;

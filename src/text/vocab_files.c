@@ -5,6 +5,8 @@
 #include <sys/stat.h>
 
 #include "base/file.h"
+#include "base/json_io.h"
+#include "base/memory.h"
 
 enum { LARGEST = 1 << 26 };  // bytes of a file
 
@@ -34,4 +36,36 @@ tarn_status tarn__vocab_file_read(const char *path, char **data, size_t *size, c
   TARN_REQUIRE(S_ISREG(info.st_mode) && info.st_size <= LARGEST, DATA,
                "%s: not a file of %s vocabulary: it is a special file or has more than %d bytes", path, whose, LARGEST);
   return tarn__file_read(path, data, size);
+}
+
+tarn_status tarn__vocab_json_read(json_t **object, const char *path, const char *whose) {
+  char *data = NULL;
+  size_t size;
+  json_error_t error;
+  *object = NULL;
+  TARN_TRY(tarn__vocab_file_read(path, &data, &size, whose));
+  const tarn_status status = tarn__json_parse(object, data, size, JSON_REJECT_DUPLICATES, &error);
+  tarn__free(data);
+  TARN_TRY(status);
+  TARN_REQUIRE(*object, DATA, "%s:%d: %s", path, error.line, error.text);
+  return TARN_STATUS_OK;
+}
+
+tarn_status tarn__vocab_json_order(const char **tokens, json_t *object, const char *forbidden, const char *path) {
+  const char *name;
+  json_t *value;
+  int64_t count = (int64_t)json_object_size(object);
+  json_object_foreach(object, name, value) {
+    TARN_REQUIRE(json_is_integer(value), DATA, "%s: the id of \"%.80s\" is not a whole number", path, name);
+    int64_t id = json_integer_value(value);
+    TARN_REQUIRE(id >= 0 && id < count, DATA,
+                 "%s: \"%.80s\" has the id %lld, but the ids of %lld tokens are 0 to %lld without holes", path, name,
+                 (long long)id, (long long)count, (long long)count - 1);
+    TARN_REQUIRE(!tokens[id], DATA, "%s: \"%.80s\" and \"%.80s\" have the same id %lld", path, tokens[id], name,
+                 (long long)id);
+    TARN_REQUIRE(!strpbrk(name, forbidden), DATA, "%s: the token with the id %lld holds white space", path,
+                 (long long)id);
+    tokens[id] = name;
+  }
+  return TARN_STATUS_OK;
 }

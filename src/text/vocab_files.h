@@ -2,6 +2,7 @@
 #ifndef TARN_TEXT_VOCAB_FILES_H
 #define TARN_TEXT_VOCAB_FILES_H
 
+#include <jansson.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,5 +19,14 @@ tarn_status tarn__vocab_sibling(char out[PATH_MAX], const char *path, const char
 
 // Reads a regular file of at most 64 MB, as tarn__file_read(); `whose` vocabulary it is stands in the message.
 tarn_status tarn__vocab_file_read(const char *path, char **data, size_t *size, const char *whose) TARN_CHECKED;
+
+// Reads such a file as JSON; the caller gives the object back with json_decref().
+tarn_status tarn__vocab_json_read(json_t **object, const char *path, const char *whose) TARN_CHECKED;
+
+// Puts the names of an object from tokens to ids, which must be 0 to its size - 1 without holes, at the places of their
+// ids: tokens [size], zeroed. No token may have one of the characters of `forbidden`. The names live as long as the
+// object.
+tarn_status tarn__vocab_json_order(const char **tokens, json_t *object, const char *forbidden,
+                                   const char *path) TARN_CHECKED;
 
 #endif

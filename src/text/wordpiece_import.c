@@ -5,7 +5,6 @@
 #include <unicode/uchar.h>
 
 #include "base/file.h"
-#include "base/json_io.h"
 #include "base/memory.h"
 #include "text/utf8.h"
 #include "text/vocab_files.h"
@@ -48,19 +47,12 @@ static tarn_status take_settings(tarn__bert_rules *rules, const json_t *object, 
 // What the package transformers takes where nothing is said is uncased.
 static tarn_status read_settings(tarn__bert_rules *rules, const char *path, tarn_wordpiece_case casing) {
   char settings[PATH_MAX];
-  char *data;
-  size_t size;
-  json_error_t error;
   *rules = (tarn__bert_rules){.lowercase = true, .strip_accents = true, .chinese = true};
   TARN_TRY(tarn__vocab_sibling(settings, path, SETTINGS));
   if (tarn__file_exists(settings)) {
-    TARN_TRY(tarn__vocab_file_read(settings, &data, &size, "BERT's"));
     json_t *object;
-    tarn_status status = tarn__json_parse(&object, data, size, JSON_REJECT_DUPLICATES, &error);
-    tarn__free(data);
-    TARN_TRY(status);
-    TARN_REQUIRE(object, DATA, "%s:%d: %s", settings, error.line, error.text);
-    status = take_settings(rules, object, settings);
+    TARN_TRY(tarn__vocab_json_read(&object, settings, "BERT's"));
+    tarn_status status = take_settings(rules, object, settings);
     json_decref(object);
     TARN_TRY(status);
   }

@@ -5,12 +5,31 @@
 
 // Keys that may change when a run goes on, each as the override that puts its default back.
 static const char *const free_keys[] = {
-    "train.max_updates=",   "train.max_epochs=",     "train.max_minutes=",    "train.log_every=",
-    "train.tensorboard=",   "train.save_every=",     "train.keep_last=",      "train.average=",
-    "train.patience=",      "train.recompute=",      "train.threads=",        "train.cache_frozen=",
-    "valid.every=",         "data.vocab=",           "data.target_vocab=",    "data.train=",
-    "data.valid=",          "data.valid_reference=", "translate.beam=",       "translate.length_penalty=",
-    "translate.max_len_a=", "translate.max_len_b=",  "translate.max_tokens=",
+    "train.max_updates=",
+    "train.max_epochs=",
+    "train.max_minutes=",
+    "train.log_every=",
+    "train.tensorboard=",
+    "train.save_every=",
+    "train.keep_last=",
+    "train.average=",
+    "train.patience=",
+    "train.recompute=",
+    "train.threads=",
+    "train.cache_frozen=",
+    "valid.every=",
+    "data.vocab=",
+    "data.target_vocab=",
+    "data.train=",
+    "data.valid=",
+    "data.valid_reference=",
+    "translate.beam=",
+    "translate.length_penalty=",
+    "translate.max_len_a=",
+    "translate.max_len_b=",
+    "translate.max_tokens=",
+    "translate.min_length=",
+    "translate.early_stopping=",
 };
 enum { FREE_KEYS = sizeof free_keys / sizeof *free_keys };
 

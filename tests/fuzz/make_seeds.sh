@@ -257,6 +257,12 @@ printf '{"do_lower_case": false, "strip_accents": null, "tokenize_chinese_chars"
 archive bert vocab.txt tokenizer_config.json >"$out/wordpiece/bert"
 "$tarn" vocab --import-wordpiece bert/vocab.txt --lowercase --output "$out/wordpiece/ours"
 
+# --- Marian: the files of the package, a vocabulary a side, and ours
+cp -r "$root/tests/golden/marian_model/separate" marian
+archive marian vocab.json source.spm tokenizer_config.json >"$out/marian/source"
+archive marian target_vocab.json target.spm tokenizer_config.json >"$out/marian/target"
+"$tarn" vocab --import-marian "$root/tests/golden/marian_model/swish" --output "$out/marian/ours"
+
 cat >gpt2.yaml <<'END'
 model: { d_model: 4, norm: pre, positions: learned, max_length: 6, embedding_scale: no, activation: gelu_tanh, dropout: 0 }
 decoder: { layers: L }

@@ -305,7 +305,7 @@ static void wrong_configs(void **state) {
       {"bert", "layers\": 2", "layers\": 2.5", "\"num_hidden_layers\" is not a whole number"},
       {"bert", "layers\": 2", "layers\": 3", "tensor \"encoder.layer.2.attention.self.query.weight\" is missing"},
       {"bert", "type_vocab_size\": 2", "type_vocab_size\": 3", "has the shape [2, 16] where [3, 16] was expected"},
-      {"bert", "\"gelu\"", "\"swish\"", "\"hidden_act\" is \"swish\"; tarn has gelu_new"},
+      {"bert", "\"gelu\"", "\"mish\"", "\"hidden_act\" is \"mish\"; tarn has gelu_new"},
       {"bert", "\"gelu\"", "\"relu\"", "\"hidden_act\" is not gelu"},
       {"bert", "\"vocab_size\": 262", "\"vocab_size\": 261", "has 262 tokens, but bad/config.json says 261"},
       {"bert", "1e-12", "0.0", "bad/config.json: \"layer_norm_eps\": 0 is out of range"},

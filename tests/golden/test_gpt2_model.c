@@ -303,7 +303,7 @@ static void wrong_configs(void **state) {
       {"\"n_positions\": ", "\"n_positions\": 99999", "bad/config.json: \"n_positions\": "},
       {"\"n_layer\": 2", "\"n_layer\": 2.5", "\"n_layer\" is not a whole number"},
       {"\"n_layer\": 2", "\"n_layer\": 3", "tensor \"h.2.ln_1.weight\" is missing"},
-      {"\"gelu_new\"", "\"swish\"", "\"activation_function\" is \"swish\"; tarn has gelu_new"},
+      {"\"gelu_new\"", "\"mish\"", "\"activation_function\" is \"mish\"; tarn has gelu_new"},
       {"\"vocab_size\": 259", "\"vocab_size\": 260", "has 259 tokens, but bad/config.json says 260"},
       {"\"n_layer\": 2", "\"n_layer\": 3e0", "tensor \"h.2.ln_1.weight\" is missing"},
       {"\"n_layer\": 2", "\"n_layer\": 1e3", "bad/config.json: \"n_layer\" is 1000, but a stack has at most"},

@@ -71,6 +71,24 @@ static void learned_positions(void **state) {
   }
 }
 
+static void build_paper(check *c, tarn__graph *graph, const void *spec) {
+  const shape *s = spec;
+  int32_t ids[MAX_ROWS], positions[MAX_ROWS];
+  for (int32_t i = 0; i < s->rows; i++) ids[i] = (int32_t)(i % s->words), positions[i] = s->first + i;
+  tarn__param *table = check_param(c, s->words, s->cols, 0.5, true);
+  tarn__tensor *id = check_ints(c, graph, ids, s->rows), *position = check_ints(c, graph, positions, s->rows);
+  check_output(c, tarn__embedding_paper(graph, id, position, table, 4.0, s->dropout));
+}
+
+static void positions_of_the_paper(void **state) {
+  (void)state;
+  static const int64_t cols[] = {2, 8, 100, 512};
+  for (size_t k = 0; k < sizeof cols / sizeof cols[0]; k++) {
+    shape s = {50, cols[k], 11, true, k % 2 == 0 ? 0.0 : 0.2, k == 3 ? 5000 : 3, 1, false};
+    check_kernels(build_paper, &s, "positions of the paper", 1e-5, 0.01);
+  }
+}
+
 // The first values of fairseq's table for 8 columns: sines, then cosines, of position / 10000^(i / 3).
 static void published_values(void **state) {
   (void)state;
@@ -191,6 +209,7 @@ static int run(void) {
                                      cmocka_unit_test(shared_table),
                                      cmocka_unit_test(published_values),
                                      cmocka_unit_test(learned_positions),
+                                     cmocka_unit_test(positions_of_the_paper),
                                      cmocka_unit_test(used_rows),
                                      cmocka_unit_test(bad_numbers)};
   return cmocka_run_group_tests(tests, NULL, NULL);

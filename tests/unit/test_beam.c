@@ -228,6 +228,27 @@ static void test_sorted_and_repeatable(void **state) {
   tarn__beam_close(&two);
 }
 
+// A search that goes on finds nothing worse, now and then something better, and gives as many.
+static void test_late_stop(void **state) {
+  (void)state;
+  tarn__beam early = {0}, late = {0};
+  int better = 0;
+  for (uint64_t seed = 1; seed <= 60; seed++) {
+    tarn__beam_options options = {.beam = 3, .length_penalty = 1.0, .eos = EOS, .min_length = 1};
+    search(&early, &options, 40, 12, seed, 2.0);
+    options.late_stop = true;
+    search(&late, &options, 40, 12, seed, 2.0);
+    assert_int_equal(late.finished_count, early.finished_count);
+    assert_true(late.step >= early.step);
+    for (int i = 0; i < 3; i++) assert_true(late.finished[i].score >= early.finished[i].score);
+    for (int i = 1; i < 3; i++) assert_true(late.finished[i - 1].score >= late.finished[i].score);
+    better += late.finished[0].score > early.finished[0].score;
+  }
+  assert_true(better > 0 && better < 60);
+  tarn__beam_close(&early);
+  tarn__beam_close(&late);
+}
+
 // Ties go to the lower token; nothing is broken by a row without differences.
 static void test_ties(void **state) {
   (void)state;
@@ -287,12 +308,10 @@ static void test_no_memory(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_exhaustive),
-                                     cmocka_unit_test(test_greedy),
-                                     cmocka_unit_test(test_wider_is_better),
-                                     cmocka_unit_test(test_sorted_and_repeatable),
-                                     cmocka_unit_test(test_ties),
-                                     cmocka_unit_test(test_limits),
-                                     cmocka_unit_test(test_no_memory)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_exhaustive),      cmocka_unit_test(test_greedy),
+      cmocka_unit_test(test_wider_is_better), cmocka_unit_test(test_sorted_and_repeatable),
+      cmocka_unit_test(test_late_stop),       cmocka_unit_test(test_ties),
+      cmocka_unit_test(test_limits),          cmocka_unit_test(test_no_memory)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

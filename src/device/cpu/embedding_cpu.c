@@ -78,9 +78,10 @@ static void forward_row(const tarn__exec *exec, const tarn__node *node, float *s
 static tarn_status forward(const tarn__exec *exec, const tarn__node *node) {
   const tarn__tensor *y = node->out[0];
   const int64_t d = y->cols;
+  const double steps = ((const tarn__embedding_attr *)node->attr)->steps;
   double *turns = node->scratch;
   float *rows = (float *)node->scratch + turns_floats(d);
-  for (int64_t i = 0; i < d / 2; i++) turns[i] = tarn__embedding_turns(i, d / 2);
+  for (int64_t i = 0; i < d / 2; i++) turns[i] = tarn__embedding_turns(i, steps);
 #pragma omp parallel for num_threads(exec->threads) schedule(static, 1)
   for (int part = 0; part < exec->threads; part++) {
     const int64_t last = y->rows * (part + 1) / exec->threads;

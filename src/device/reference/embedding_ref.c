@@ -5,10 +5,10 @@
 
 typedef TARN_REAL real;
 
-static double position_value(int64_t position, int64_t c, int64_t d) {
+static double position_value(int64_t position, int64_t c, int64_t d, double steps) {
   const int64_t half = d / 2;
   if (c >= 2 * half) return 0.0;  // the last column of an odd width
-  const double angle = (double)position * tarn__embedding_turns(c % half, half) * 6.283185307179586476925;
+  const double angle = (double)position * tarn__embedding_turns(c % half, steps) * 6.283185307179586476925;
   return c < half ? sin(angle) : cos(angle);
 }
 
@@ -24,7 +24,7 @@ tarn_status TARN__REF(tarn__embedding_ref)(const tarn__exec *exec, const tarn__n
     for (int64_t c = 0; c < d; c++) {
       real value = (real)attr->scale * table[ids[r] * d + c];
       const int64_t place = positions ? ((const int32_t *)positions->data)[r] : 0;
-      if (positions) value += learned ? learned[place * d + c] : (real)position_value(place, c, d);
+      if (positions) value += learned ? learned[place * d + c] : (real)position_value(place, c, d, attr->steps);
       ((real *)y->data)[r * d + c] = tarn__dropout_keeps(attr->dropout, exec, r, c) ? keep * value : 0;
     }
   return TARN_STATUS_OK;

@@ -23,7 +23,8 @@
   X(tarn__position_learned)    \
   X(tarn__position_none)       \
   X(tarn__position_rotary)     \
-  X(tarn__position_alibi)
+  X(tarn__position_alibi)      \
+  X(tarn__position_sinusoidal_paper)
 #define TARN__ACTIVATIONS(X)       \
   X(tarn__activation_relu)         \
   X(tarn__activation_gelu)         \

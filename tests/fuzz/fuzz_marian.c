@@ -1,0 +1,17 @@
+// Marian's vocabularies: one file of ours, or an archive of the package's files, read for both sides.
+#include "fuzz/vocab_use.h"
+
+void fuzz_prepare(void) {}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  tarn_vocab *vocab;
+  vocab_read(data, size, false);
+  if (fuzz_unpack("in", data, size) == 0) return 0;
+  for (int target = 0; target < 2; target++) {
+    if (!fuzz_good(tarn_vocab_open_marian(&vocab, "in", target == 1))) continue;
+    FUZZ_REQUIRE(tarn_vocab_is_marian(vocab));
+    vocab_use(vocab, (const char *)data, size < 300 ? size : 300, false);
+    tarn_vocab_close(&vocab);
+  }
+  return 0;
+}

@@ -1,0 +1,310 @@
+// Marian models of the package transformers (make_marian.py): their logits, tokens and translations, and what is
+// refused.
+#include <jansson.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+// cmocka needs the headers above.
+#include <cmocka.h>
+
+#include "golden/import_check.h"
+#include "shadow_device.h"
+#include "tarn/checkpoint.h"
+#include "tarn/translate.h"
+
+enum { SENTENCES = 3, LENGTH = 11, ROWS = SENTENCES * LENGTH, PATH = 256 };
+
+static const char *const MODELS[] = {"swish", "relu", "separate", "untied"};
+enum { MODEL_COUNT = sizeof MODELS / sizeof *MODELS };
+
+static const char *golden(const char *model, const char *file) {
+  static char path[PATH];
+  snprintf(path, sizeof path, GOLDEN "marian_model/%s%s%s", model, *file ? "/" : "", file);
+  return path;
+}
+
+// The logits of all words at each place of the target, which the loss of a batch goes through.
+static void run(const tarn__model *model, const tarn__stored *source, const tarn__stored *target,
+                const tarn__stored *wanted) {
+  static const int32_t targets[ROWS];
+  int32_t positions[ROWS], offsets[SENTENCES + 1];
+  tarn__graph graph = {0};
+  tarn__host_room host = {0};
+  void *room, *values;
+  for (int s = 0; s <= SENTENCES; s++) offsets[s] = s * LENGTH;
+  tarn__packed_positions(positions, offsets, SENTENCES);
+  const tarn__batch batch = {
+      .source = {SENTENCES, ROWS, LENGTH, source->data, positions, offsets, NULL},
+      .target = {SENTENCES, ROWS, LENGTH, target->data, positions, offsets, NULL},
+      .predictions = ROWS,
+      .targets = targets,
+  };
+  tarn__model_begin(model, &graph, false, 1);
+  tarn__tensor *loss = tarn__model_build_loss(model, &graph, &batch, NULL, 0.0, 1.0, NULL);
+  tarn__tensor *x = tarn__linear(&graph, loss->source->in[0], model->weights.output_table, model->weights.output_bias,
+                                 TARN__IDENTITY);
+  x->keep = true;
+  must(tarn__graph_plan(&graph));
+  must(graph.device->allocate(&room, TARN__MEMORY_OTHER, graph.workspace_bytes, 1));
+  tarn__graph_bind(&graph, room);
+  must(tarn__graph_run(&graph, &(tarn__exec){.threads = 1}));
+  must(tarn__graph_read(&graph, &values, x, &host));
+  assert_int_equal(wanted->bytes, (size_t)(x->rows * x->cols) * sizeof(float));
+  double worst = 0.0;
+  for (int64_t i = 0; i < x->rows * x->cols; i++)
+    worst = fmax(worst, fabs((double)((float *)values)[i] - ((const float *)wanted->data)[i]));
+  print_message("largest difference %g\n", worst);
+  if (!(worst < 1e-4)) fail_msg("a logit is off by %g", worst);
+  tarn__host_room_close(&host);
+  graph.device->free(room);
+  tarn__graph_close(&graph);
+}
+
+static void check_logits(const char *checkpoint, const char *expected) {
+  tarn__checkpoint *c;
+  tarn__safetensors file = {0};
+  must(tarn__checkpoint_open(&c, checkpoint, TARN__F32));
+  must(tarn__safetensors_open(&file, expected));
+  run(c->model, tarn__safetensors_find(&file, "source"), tarn__safetensors_find(&file, "target"),
+      tarn__safetensors_find(&file, "logits"));
+  tarn__safetensors_close(&file);
+  tarn__checkpoint_close(&c);
+}
+
+// The import of a copy whose settings of generation say nothing of renormalising, which changes the logit of padding.
+static void import_plain(const char *model) {
+  static const char *const files[] = {"config.json", "model.safetensors", "vocab.json",           "target_vocab.json",
+                                      "source.spm",  "target.spm",        "tokenizer_config.json"};
+  mkdir("plain", 0700);
+  for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+    char to[PATH];
+    snprintf(to, sizeof to, "plain/%s", files[i]);
+    if (tarn__file_exists(golden(model, files[i])))
+      copy_file(golden(model, files[i]), to);
+    else
+      remove(to);
+  }
+  must(tarn_checkpoint_import_marian("model", "plain", NULL, NULL));
+}
+
+static void logits(void **state) {
+  (void)state;
+  for (int i = 0; i < MODEL_COUNT; i++) {
+    import_plain(MODELS[i]);
+    check_logits("model", golden(MODELS[i], "expected.safetensors"));
+  }
+}
+
+// The same on a device with memory of its own.
+static void on_the_shadow(void **state) {
+  tarn__device_use(&shadow_device);
+  logits(state);
+  tarn__device_use(NULL);
+  assert_true(shadow.most > 0);
+  assert_int_equal(shadow.now, 0);
+}
+
+static json_t *read_cases(const char *model) {
+  json_error_t error;
+  json_t *object = json_load_file(golden(model, "cases.json"), 0, &error);
+  if (!object) fail_msg("%s: %s", golden(model, "cases.json"), error.text);
+  return object;
+}
+
+static void check_ids(const tarn_vocab *vocab, const char *text, const json_t *wanted) {
+  tarn_vocab_ids ids = {0};
+  must(tarn_vocab_encode(vocab, &ids, text, strlen(text)));
+  if (ids.count != json_array_size(wanted)) fail_msg("\"%s\": %zu tokens", text, ids.count);
+  for (size_t i = 0; i < ids.count; i++)
+    if (ids.data[i] != json_integer_value(json_array_get(wanted, i)))
+      fail_msg("\"%s\": token %zu is %d", text, i, ids.data[i]);
+  tarn_vocab_ids_close(&ids);
+}
+
+static void check_text(const tarn_vocab *vocab, const json_t *ids, const char *wanted) {
+  tarn_vocab_text text = {0};
+  int32_t list[1024];
+  const size_t count = json_array_size(ids);
+  assert_true(count < 1024);
+  for (size_t i = 0; i < count; i++) list[i] = (int32_t)json_integer_value(json_array_get(ids, i));
+  list[count] = tarn_vocab_eos(vocab);
+  must(tarn_vocab_decode(vocab, &text, list, count + 1));
+  assert_string_equal(text.data, wanted);
+  tarn_vocab_text_close(&text);
+}
+
+static void tokens(void **state) {
+  (void)state;
+  for (int i = 0; i < MODEL_COUNT; i++) {
+    json_t *object = read_cases(MODELS[i]), *texts = json_object_get(object, "texts"), *c;
+    tarn_vocab *source, *target;
+    size_t number;
+    must(tarn_vocab_open_marian(&source, golden(MODELS[i], ""), false));
+    must(tarn_vocab_import_marian("target", golden(MODELS[i], ""), true));
+    must(tarn_vocab_open(&target, "target"));
+    assert_true(tarn_vocab_is_marian(target));
+    assert_true(json_array_size(texts) > 40);
+    json_array_foreach(texts, number, c) {
+      const char *text = json_string_value(json_object_get(c, "text"));
+      check_ids(source, text, json_object_get(c, "source"));
+      check_ids(target, text, json_object_get(c, "target"));
+      check_text(target, json_object_get(c, "target"), json_string_value(json_object_get(c, "decoded")));
+    }
+    tarn_vocab_close(&source);
+    tarn_vocab_close(&target);
+    json_decref(object);
+  }
+}
+
+// Equal translations; in INT8 most of them.
+static void translate(const char *checkpoint, const json_t *cases, tarn_translate_precision precision) {
+  const char *lines[64];
+  size_t lengths[64], number, equal = 0;
+  const size_t count = json_array_size(cases);
+  tarn_translate_result results[64];
+  tarn_translator_options options;
+  tarn_translator *translator;
+  json_t *c;
+  assert_true(count > 8 && count <= 64);
+  tarn_translator_default(&options);
+  options.precision = precision;
+  must(tarn_translator_open(&translator, checkpoint, &options));
+  json_array_foreach(cases, number, c) {
+    lines[number] = json_string_value(json_object_get(c, "text"));
+    lengths[number] = strlen(lines[number]);
+  }
+  must(tarn_translator_lines(translator, results, lines, lengths, count));
+  json_array_foreach(cases, number, c) {
+    const char *wanted = json_string_value(json_object_get(c, "translation"));
+    const bool same = strcmp(results[number].hypotheses[0].text, wanted) == 0;
+    equal += same;
+    if (precision == TARN_TRANSLATE_PRECISION_FP32 && !same)
+      fail_msg("\"%s\": \"%s\" and not \"%s\"", lines[number], results[number].hypotheses[0].text, wanted);
+    // The token that the decoder reads first, and the end of sentence that a result counts.
+    if (same)
+      assert_int_equal(results[number].hypotheses[0].tokens, json_integer_value(json_object_get(c, "tokens")) - 1);
+  }
+  print_message("%zu of %zu translations are equal\n", equal, count);
+  assert_true(2 * equal > count);
+  tarn_translator_close(&translator);
+}
+
+static void translations(void **state) {
+  (void)state;
+  for (int i = 0; i < MODEL_COUNT; i++) {
+    json_t *object = read_cases(MODELS[i]);
+    must(tarn_checkpoint_import_marian("model", golden(MODELS[i], ""), NULL, NULL));
+    translate("model", json_object_get(object, "translations"), TARN_TRANSLATE_PRECISION_FP32);
+    translate("model", json_object_get(object, "translations"), TARN_TRANSLATE_PRECISION_INT8);
+    json_decref(object);
+  }
+}
+
+static void refused(const char *words) {
+  assert_int_equal(tarn_checkpoint_import_marian("never", "bad", NULL, NULL), TARN_STATUS_DATA);
+  must_say(words);
+  assert_false(tarn__file_exists("never"));
+}
+
+static void copy_to_bad(const char *model, const char *file) {
+  char to[PATH];
+  snprintf(to, sizeof to, "bad/%s", file);
+  copy_file(golden(model, file), to);
+}
+
+// A text in one of the files is replaced by another one.
+static void wrong_files(void **state) {
+  (void)state;
+  static const struct {
+    const char *file, *from, *to, *words;
+  } cases[] = {
+      {"config.json", "\"d_model\"", "\"d_modell\"", "it has no \"d_model\", but \"d_modell\""},
+      {"config.json", "\"d_model\": 16", "\"d_model\": 20", "has the shape [155, 16] where [155, 20] was expected"},
+      {"config.json", "\"model_type\": \"marian\"", "\"model_type\": \"bart\"", "\"model_type\" is bart, not marian"},
+      {"config.json", "\"is_decoder\": false", "\"normalize_before\": true", "\"normalize_before\" is true"},
+      {"config.json", "\"is_decoder\": false", "\"static_position_embeddings\": false",
+       "\"static_position_embeddings\" is false"},
+      {"config.json", "\"swish\"", "\"mish\"", "\"activation_function\" is \"mish\""},
+      {"config.json", "\"encoder_layers\": 2", "\"encoder_layers\": 1", "is none of a Marian model of 1 and 1 layers"},
+      {"config.json", "\"encoder_attention_heads\": 2", "\"encoder_attention_heads\": 3",
+       "\"encoder_attention_heads\" is 3, which does not divide \"d_model\" (16)"},
+      {"config.json", "\"vocab_size\": 155", "\"vocab_size\": 154", "but \"decoder_vocab_size\" is not \"vocab_size\""},
+      {"config.json", "\"decoder_start_token_id\": 154", "\"decoder_start_token_id\": 0",
+       "\"decoder_start_token_id\" is 0, not \"pad_token_id\" (154)"},
+      {"config.json", "\"eos_token_id\": 0", "\"eos_token_id\": 2", "has the end of sentence 0, but bad/config.json"},
+      {"config.json", "\"dropout\": 0.1", "\"dropout\": 1.5", "bad/config.json: \"dropout\": 1.5 is out of range"},
+      {"generation_config.json", "154\n    ]", "153\n    ]", "\"bad_words_ids\" names other tokens than the padding"},
+      {"generation_config.json", "\"num_beams\": 4", "\"num_beams\": 5000", "\"num_beams\": 5000 is out of range"},
+      {"generation_config.json", "\"use_cache\": true", "\"early_stopping\": \"never\"",
+       "\"early_stopping\" is a word"},
+      {"vocab.json", "\"<unk>\":1", "\"<unk>\":3", "have the same id 3"},
+      {"vocab.json", "\"<unk>\":1", "\"<unkn>\":1", "needs the tokens <unk> and </s>"},
+      {"vocab.json", "\"<unk>\":1,", "", "but the ids of 154 tokens are 0 to 153 without holes"},
+  };
+  static const char *const files[] = {
+      "config.json", "generation_config.json", "model.safetensors", "vocab.json", "source.spm", "target.spm"};
+  mkdir("bad", 0700);
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    char path[PATH];
+    for (size_t k = 0; k < sizeof files / sizeof *files; k++) copy_to_bad("swish", files[k]);
+    snprintf(path, sizeof path, "bad/%s", cases[i].file);
+    write_changed(path, golden("swish", cases[i].file), cases[i].from, cases[i].to);
+    refused(cases[i].words);
+  }
+  for (size_t k = 0; k < sizeof files / sizeof *files; k++) copy_to_bad("swish", files[k]);
+  sandbox_write("bad/target.spm", "nonsense", 8);
+  refused("vocabulary of target.spm");
+  copy_to_bad("swish", "target.spm");
+  sandbox_write("bad/tokenizer_config.json", "{\"unk_token\":{\"content\":\"UNK\"}}", 31);
+  refused("\"unk_token\" is not \"<unk>\"");
+  sandbox_write("bad/tokenizer_config.json", "{\"sp_model_kwargs\":{\"alpha\":1}}", 31);
+  refused("\"sp_model_kwargs\" changes how SentencePiece works");
+  remove("bad/tokenizer_config.json");
+  remove("bad/vocab.json");
+  assert_int_equal(tarn_checkpoint_import_marian("never", "bad", NULL, NULL), TARN_STATUS_IO);
+}
+
+// Positions that are no sinusoids, and a copy of a tied matrix that differs.
+static void wrong_tensors(void **state) {
+  (void)state;
+  static const char *const names[] = {"model.encoder.embed_positions.weight", "lm_head.weight"};
+  static const char *const words[] = {"does not hold the sinusoids of Marian's models", "differ, though"};
+  tarn__safetensors file = {0};
+  tarn__stored tensors[128];
+  mkdir("bad", 0700);
+  static const char *const files[] = {"config.json", "vocab.json", "source.spm", "target.spm"};
+  for (size_t k = 0; k < sizeof files / sizeof *files; k++) copy_to_bad("relu", files[k]);
+  must(tarn__safetensors_open(&file, golden("relu", "model.safetensors")));
+  assert_true(file.count <= 128);
+  for (int change = 0; change < 2; change++) {
+    memcpy(tensors, file.tensors, file.count * sizeof *tensors);
+    const size_t at = (size_t)(tarn__safetensors_find(&file, names[change]) - file.tensors);
+    float *values = malloc(tensors[at].bytes);
+    assert_non_null(values);
+    memcpy(values, tensors[at].data, tensors[at].bytes);
+    values[5] += 0.5f;
+    tensors[at].data = values;
+    must(tarn__safetensors_write("bad/model.safetensors", tensors, file.count, NULL, 0));
+    refused(words[change]);
+    free(values);
+  }
+  tarn__safetensors_close(&file);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test_setup_teardown(logits, sandbox_open, sandbox_close),
+      cmocka_unit_test_setup_teardown(on_the_shadow, sandbox_open, sandbox_close),
+      cmocka_unit_test_setup_teardown(tokens, sandbox_open, sandbox_close),
+      cmocka_unit_test_setup_teardown(translations, sandbox_open, sandbox_close),
+      cmocka_unit_test_setup_teardown(wrong_files, sandbox_open, sandbox_close),
+      cmocka_unit_test_setup_teardown(wrong_tensors, sandbox_open, sandbox_close),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
