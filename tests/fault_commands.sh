@@ -9,7 +9,7 @@ export ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}verify_asan_link_order=0"
 fault_commands="corpus sentences vocab prepare train resume translate average export import-gpt2 import-bert import-marian prune test sweep
   report blimp generate series states"
 # Further forms of these commands, and those that write to standard output.
-fault_forms="vocab-bpe vocab-gpt2 vocab-wordpiece prepare-text prepare-table prepare-stream export-gpt2 export-bert
+fault_forms="vocab-bpe vocab-gpt2 vocab-wordpiece prepare-text prepare-table prepare-stream export-gpt2 export-bert export-marian export-ctranslate2
   series-generate series-forecast train-cached sweep-reuse encode decode compare score classify test-labelled"
 
 # Memory that these libraries ask for is not refused: without it GCC's OpenMP ends the process (gomp_fatal), SentencePiece
@@ -68,6 +68,7 @@ YAML
   quiet "$TARN" import-gpt2 gpt2 --vocab bytes --output lm-model
   cp -r "$golden/bert_model/bert" bert
   cp -r "$golden/marian_model/swish" marian
+  quiet "$TARN" import-marian marian --output marian-model
   quiet "$TARN" vocab --type byte --mask-symbols --output masked-bytes
   quiet "$TARN" import-bert bert --vocab masked-bytes --output bert-model
   printf 'ab\tx\nb c\ty\nabc\tx\n' >rows.tsv
@@ -137,6 +138,8 @@ fault_command() {
         drive average -- "$TARN" average --output mean $i/run/checkpoint_4.safetensors $i/run/checkpoint_6.safetensors ;;
     export) cp in/gpt2/model.safetensors "$b/e" && drive export -- "$TARN" export --dense $i/run e ;;
     export-gpt2) drive export-gpt2 -- "$TARN" export --format gpt2 $i/lm e ;;
+    export-marian) drive export-marian -- "$TARN" export --format marian $i/marian-model e ;;
+    export-ctranslate2) drive export-ctranslate2 -- "$TARN" export --format ctranslate2 $i/marian-model e ;;
     export-bert) drive export-bert -- "$TARN" export --format bert $i/bert-model e ;;
     import-bert) cp in/esn "$b/m" && drive import-bert -- "$TARN" import-bert $i/bert --vocab $i/masked-bytes --output m ;;
     import-marian) cp in/esn "$b/m" && drive import-marian -- "$TARN" import-marian $i/marian --output m ;;

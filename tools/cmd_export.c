@@ -14,19 +14,35 @@ static const cli_command COMMAND = {
     "export", "RUN|FILE OUTPUT", "Write a checkpoint for other tools.",
     "With --format the output is a folder that transformers loads: config.json, model.safetensors, and the "
     "vocabulary's\n"
-    "files where it is GPT-2's, RoBERTa's or WordPiece. Language models are written as gpt2, masked language models "
+    "files where it is GPT-2's, RoBERTa's, WordPiece, SentencePiece or Marian's. Language models are written as gpt2, "
+    "masked language models "
     "and\n"
-    "classifiers with an encoder alone as bert or roberta. Frozen and shared layers are written out. A model that the\n"
+    "classifiers with an encoder alone as bert or roberta, translation models as marian. Frozen and shared layers are "
+    "written out. A model that the\n"
     "format cannot express is refused.\n\n"
     "With --dense the output holds every parameter in fp32, the frozen ones too, under "
     "the names that tarn inspect\n"
-    "prints; the description of the model is in its metadata. It is a safetensors file, and tarn reads it as well."};
+    "prints; the description of the model is in its metadata. It is a safetensors file, and tarn reads it as well.\n\n"
+    "With --precision bf16 the output is a checkpoint whose matrices are stored in bfloat16: half the size, and in "
+    "bf16\n"
+    "the same results."};
 
-static const char *const FORMATS[] = {"gpt2", "bert", "roberta"};
-enum { FORMAT_GPT2, FORMAT_BERT, FORMAT_COUNT = sizeof FORMATS / sizeof *FORMATS };
+static const char *const FORMATS[] = {"gpt2", "bert", "roberta", "marian", "ctranslate2"};
+enum {
+  FORMAT_GPT2,
+  FORMAT_BERT,
+  FORMAT_ROBERTA,
+  FORMAT_MARIAN,
+  FORMAT_CTRANSLATE2,
+  FORMAT_COUNT = sizeof FORMATS / sizeof *FORMATS
+};
+
+static const char *const PRECISIONS[] = {"bf16"};
 
 static tarn_status export_as(const char *folder, const char *path, int format) {
   if (format == FORMAT_GPT2) return tarn_checkpoint_export_gpt2(folder, path);
+  if (format == FORMAT_MARIAN) return tarn_checkpoint_export_marian(folder, path);
+  if (format == FORMAT_CTRANSLATE2) return tarn_checkpoint_export_ctranslate2(folder, path);
   return tarn_checkpoint_export_bert(folder, path,
                                      format == FORMAT_BERT ? TARN_BERT_FORMAT_BERT : TARN_BERT_FORMAT_ROBERTA);
 }
@@ -34,13 +50,16 @@ static tarn_status export_as(const char *folder, const char *path, int format) {
 int cmd_export(int argc, char **argv) {
   bool dense = false;
   const char *format = NULL;
+  const char *precision = NULL;
   const char *which = NULL;
   bool json = false;
   cli_list files = {0};
   limit_options limits = {0};
   const cli_option table[] = {
       {"dense", CLI_FLAG, &dense, NULL, "a checkpoint with frozen parameters as values", 0, 0},
-      {"format", CLI_TEXT, &format, "NAME", "a folder for transformers: gpt2, bert or roberta", 0, 0},
+      {"format", CLI_TEXT, &format, "NAME",
+       "a folder for transformers: gpt2, bert, roberta or marian; or for CTranslate2: ctranslate2", 0, 0},
+      {"precision", CLI_TEXT, &precision, "NAME", "a checkpoint of half the size, with its matrices in bf16", 0, 0},
       CHECKPOINT_OPTION(which),
       LIMIT_OPTIONS(limits),
       {"json", CLI_FLAG, &json, NULL, "print what was made as JSON", 0, 0},
@@ -48,14 +67,17 @@ int cmd_export(int argc, char **argv) {
       {0}};
   int code = cli_parse(&COMMAND, table, argc, argv, &files, 2, 2);
   if (code < 0) code = limit_options_set(&COMMAND, &limits);
-  if (code < 0 && dense == (format != NULL)) code = cli_usage(&COMMAND, "give one of --dense and --format");
+  if (code < 0 && dense + !!format + !!precision != 1)
+    code = cli_usage(&COMMAND, "give one of --dense, --format and --precision");
   int place = 0;
   if (code < 0 && format) code = cli_word(&COMMAND, &place, "--format", format, FORMATS, FORMAT_COUNT);
+  if (code < 0 && precision) code = cli_word(&COMMAND, &place, "--precision", precision, PRECISIONS, 1);
   tarn_checkpoint_found found = {0};
   if (code < 0) code = model_options_find(&COMMAND, &found, files.items[0], which);
   if (code < 0) {
-    tarn_status status =
-        dense ? tarn_checkpoint_export(files.items[1], found.path) : export_as(files.items[1], found.path, place);
+    tarn_status status = dense       ? tarn_checkpoint_export(files.items[1], found.path)
+                         : precision ? tarn_checkpoint_export_bf16(files.items[1], found.path)
+                                     : export_as(files.items[1], found.path, place);
     code = status == TARN_STATUS_OK ? CLI_OK : cli_report(&COMMAND, status);
     if (code == CLI_OK && json) code = json_output_made(&COMMAND, files.items[1], "checkpoint", found.path);
   }

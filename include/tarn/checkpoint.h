@@ -114,6 +114,11 @@ TARN_API tarn_status tarn_checkpoint_prune(const char *output, const char *path,
 // tarn reads it as well. Fails with DATA, IO or MEMORY.
 TARN_API tarn_status tarn_checkpoint_export(const char *output, const char *path) TARN_CHECKED;
 
+// Writes a checkpoint of half the size, whose matrices are stored in bfloat16, rounded as a model that computes in bf16
+// rounds them: in bf16 it gives the same bits as the checkpoint at `path`. What is not a matrix is stored in fp32, and
+// frozen weights as they were. It cannot be averaged. Fails with DATA, IO or MEMORY.
+TARN_API tarn_status tarn_checkpoint_export_bf16(const char *output, const char *path) TARN_CHECKED;
+
 // GPT-2 models of Hugging Face's package transformers: a folder with config.json and model.safetensors (F32, F16 or
 // BF16), and vocab.json and merges.txt.
 //
@@ -152,6 +157,15 @@ TARN_API tarn_status tarn_checkpoint_export_bert(const char *folder, const char 
 // folder's. Fails as the import of GPT-2 does.
 TARN_API tarn_status tarn_checkpoint_import_marian(const char *output, const char *folder, const char *vocab,
                                                    const char *target_vocab) TARN_CHECKED;
+// Writes such a folder in F32, and the vocabularies if they are SentencePiece models or of Marian's kind. Frozen and
+// shared layers are written out. Fails with USAGE for a model that the format cannot express.
+TARN_API tarn_status tarn_checkpoint_export_marian(const char *folder, const char *path) TARN_CHECKED;
+
+// Writes a translation model as a folder that CTranslate2 loads: model.bin in F32, config.json, and the tokens of the
+// vocabularies as shared_vocabulary.json, or source_vocabulary.json and target_vocabulary.json. CTranslate2 adds the
+// end of sentence of a source itself. A padding's bias is -10000, so that it is never taken. Fails with USAGE for a
+// model that the format cannot express.
+TARN_API tarn_status tarn_checkpoint_export_ctranslate2(const char *folder, const char *path) TARN_CHECKED;
 
 #ifdef __cplusplus
 }

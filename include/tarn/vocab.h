@@ -127,6 +127,11 @@ typedef struct tarn_vocab tarn_vocab;
 TARN_API tarn_status tarn_vocab_open_marian(tarn_vocab **vocab, const char *folder, bool target) TARN_CHECKED;
 TARN_API tarn_status tarn_vocab_import_marian(const char *output, const char *folder, bool target) TARN_CHECKED;
 TARN_API bool tarn_vocab_is_marian(const tarn_vocab *vocab);
+// Writing vocabularies of Marian's kind, or SentencePiece models, of which one may serve both sides, as those files
+// into an existing folder. Fails with USAGE for other kinds, or one of each, IO or MEMORY.
+TARN_API bool tarn_vocab_has_marian_form(const tarn_vocab *source, const tarn_vocab *target);
+TARN_API tarn_status tarn_vocab_export_marian(const char *folder, const tarn_vocab *source,
+                                              const tarn_vocab *target) TARN_CHECKED;
 
 // Whether a vocabulary is of GPT-2's or of RoBERTa's kind, and writing either as vocab.json and merges.txt into an
 // existing folder. Fails with USAGE for another kind, IO or MEMORY.

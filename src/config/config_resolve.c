@@ -168,7 +168,9 @@ static tarn_status check_model(const tarn_config *config, const tarn__yaml_node 
   bool across = model->embeddings == TARN_EMBEDDINGS_ALL || model->embeddings == TARN_EMBEDDINGS_ENCODER_DECODER ||
                 model->embeddings == TARN_EMBEDDINGS_ENCODER_OUTPUT;
   const tarn_config_data *data = &config->data;
-  if (across && data->vocab && data->target_vocab && !tarn__file_same(data->vocab, data->target_vocab)) {
+  // Marian's vocabularies of both sides are two files with one list of tokens, which a training looks at.
+  if (across && model->decoder_start < 0 && data->vocab && data->target_vocab &&
+      !tarn__file_same(data->vocab, data->target_vocab)) {
     return tarn__yaml_fail_key(root, "model.embeddings",
                                "both sides share a matrix, so data.target_vocab must be the same file as data.vocab");
   }

@@ -3,6 +3,7 @@
 #define TARN_OPS_EMBEDDING_H
 
 #include "ops/dropout.h"
+#include "ops/ops.h"
 
 typedef struct tarn__embedding_attr {
   double scale;
@@ -20,5 +21,10 @@ enum { TARN__EMBEDDING_BACKWARD_IDS, TARN__EMBEDDING_BACKWARD_DY };
 static inline double tarn__embedding_turns(int64_t i, double steps) {
   return exp(-(double)i * log(10000.0) / steps) / 6.283185307179586476925;
 }
+
+// tarn__embedding() with sinusoids as in Marian and in the formula of Vaswani et al. 2017: frequencies exp(-i ln(10000)
+// / (d/2)).
+tarn__tensor *tarn__embedding_paper(tarn__graph *graph, tarn__tensor *ids, tarn__tensor *positions, tarn__param *table,
+                                    double scale, double dropout);
 
 #endif

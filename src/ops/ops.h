@@ -201,11 +201,6 @@ tarn__tensor *tarn__cache_append(tarn__graph *graph, tarn__tensor *x, int64_t co
 tarn__tensor *tarn__embedding(tarn__graph *graph, tarn__tensor *ids, tarn__tensor *positions, tarn__param *table,
                               tarn__param *learned, double scale, double dropout);
 
-// The same with sinusoids as in Marian and in the formula of Vaswani et al. 2017: frequencies exp(-i ln(10000) /
-// (d/2)).
-tarn__tensor *tarn__embedding_paper(tarn__graph *graph, tarn__tensor *ids, tarn__tensor *positions, tarn__param *table,
-                                    double scale, double dropout);
-
 // y [R, c] = sigmoid(u + v) * (x convolved over the rows of each sentence), depthwise, with zeros beyond its borders:
 // kernel [1, 3 c] (F32, or F64 in the reference in double) holds what rows t - 1, t and t + 1 are multiplied by.
 // offsets: I32 [1, sentences + 1].

@@ -49,12 +49,13 @@ static void count_unknown(tarn_states *states, const tarn_vocab *vocab, const in
   for (int64_t i = 0; i < tokens; i++) states->summary.unknown += ids[i] == unknown;
 }
 
-// Tokens with an end of sentence behind them (a source) or before them (what the next token is predicted of).
+// Tokens with an end of sentence behind them (a source), or with it or model.decoder_start before them (what the next
+// token is predicted of).
 static tarn_status encode_plain(tarn_states *states, tarn_states_side side, const char *line, size_t length) {
   tarn__states_text *text = &states->sides[side];
   const tarn_vocab *vocab = tarn__states_vocab(states, side);
   const bool behind = states->task->source && side == TARN_STATES_SIDE_SOURCE;
-  const int64_t most = longest_of(states);
+  const int64_t most = longest_of(states), start = states->checkpoint->config->model.decoder_start;
   int32_t *ids;
   TARN_TRY(tarn_vocab_encode(vocab, &states->line_ids, line, length));
   int64_t tokens = (int64_t)states->line_ids.count;
@@ -64,7 +65,7 @@ static tarn_status encode_plain(tarn_states *states, tarn_states_side side, cons
   }
   TARN_TRY(open_sentence(states, text, tokens + 1, &ids));
   if (tokens) memcpy(ids + !behind, states->line_ids.data, (size_t)tokens * sizeof *ids);
-  ids[behind ? tokens : 0] = tarn_vocab_eos(vocab);
+  ids[behind ? tokens : 0] = behind || start < 0 ? tarn_vocab_eos(vocab) : (int32_t)start;
   count_unknown(states, vocab, ids + !behind, tokens);
   close_sentence(states, text, tokens + 1);
   return TARN_STATUS_OK;

@@ -118,26 +118,6 @@ static tarn_status describe(target *t, const tarn__bert_family *family) {
                                                      : TARN_STATUS_OK;
 }
 
-// Adds a parameter, or the parts that it is of, under names that begin with `prefix`.
-static tarn_status add(target *t, const char *prefix, const tarn__hf_name *name, const char *ours) {
-  const float *values = NULL;
-  int64_t rows = 0, cols = 0;
-  int parts = 0;
-  TARN_TRY(tarn__hf_values(&t->writer, ours, &values, &rows, &cols));
-  while (parts < TARN__HF_PARTS && name->theirs[parts]) parts++;
-  const bool vector = rows == 1 && strcmp(strrchr(ours, '.'), ".weight") != 0;
-  if (vector)
-    cols /= parts;
-  else
-    rows /= parts;
-  for (int i = 0; i < parts; i++) {
-    char theirs[128];
-    snprintf(theirs, sizeof theirs, "%s%s", prefix, name->theirs[i]);
-    TARN_TRY(tarn__hf_add(&t->writer, theirs, values + i * rows * cols, rows, cols, vector));
-  }
-  return TARN_STATUS_OK;
-}
-
 // Adds a table with rows of zeros before those of `ours` (NULL: there are no others).
 static tarn_status add_below(target *t, const char *theirs, const char *ours, int64_t zeros) {
   const float *values = NULL;
@@ -162,7 +142,7 @@ static tarn_status add_embeddings(target *t) {
     else if (strcmp(name->ours, "embeddings.segments.weight") == 0 && !t->from->config->model.segments)
       TARN_TRY(add_below(t, name->theirs[0], NULL, 1));
     else
-      TARN_TRY(add(t, prefix, name, untied ? "embeddings.input.weight" : name->ours));
+      TARN_TRY(tarn__hf_add_parts(&t->writer, prefix, name, untied ? "embeddings.input.weight" : name->ours));
   }
   return TARN_STATUS_OK;
 }
@@ -177,22 +157,23 @@ static tarn_status add_all(target *t) {
       const tarn__hf_name *name = &tarn__bert_layer_names[i];
       snprintf(prefix, sizeof prefix, "%sencoder.layer.%d.", t->config.family->prefix, (int)l);
       snprintf(ours, sizeof ours, "encoder.%s.%s", stack->layers[l].set, name->ours);
-      TARN_TRY(add(t, prefix, name, ours));
+      TARN_TRY(tarn__hf_add_parts(&t->writer, prefix, name, ours));
     }
   // The pooler is the body's, and the classifier is not.
   for (int i = 0; i < TARN__BERT_LABEL_NAMES && t->config.labelled; i++) {
     const tarn__hf_name *name = &tarn__bert_label_names[family][i];
     const bool pooler = strncmp(name->theirs[0], "pooler.", 7) == 0;
-    TARN_TRY(add(t, pooler ? t->config.family->prefix : "", name, name->ours));
+    TARN_TRY(tarn__hf_add_parts(&t->writer, pooler ? t->config.family->prefix : "", name, name->ours));
   }
   if (t->config.labelled) return TARN_STATUS_OK;
   for (int i = 0; i < TARN__BERT_HEAD_NAMES; i++)
-    TARN_TRY(add(t, "", &tarn__bert_head_names[family][i], tarn__bert_head_names[family][i].ours));
+    TARN_TRY(
+        tarn__hf_add_parts(&t->writer, "", &tarn__bert_head_names[family][i], tarn__bert_head_names[family][i].ours));
   if (t->config.tied) return TARN_STATUS_OK;
   const tarn__hf_name matrix = {{tarn__bert_decoders[family][0]}, NULL},
                       bias = {{tarn__bert_decoders[family][1]}, NULL};
-  TARN_TRY(add(t, "", &matrix, "embeddings.output.weight"));
-  return add(t, "", &bias, "output.bias");
+  TARN_TRY(tarn__hf_add_parts(&t->writer, "", &matrix, "embeddings.output.weight"));
+  return tarn__hf_add_parts(&t->writer, "", &bias, "output.bias");
 }
 
 static tarn_status write_files(target *t, const char *folder) {

@@ -113,8 +113,13 @@ static tarn_status mean_start(mean *m, const tarn__safetensors *first, size_t fi
     if (strcmp(first->texts[i].key, TARN__KEY_PROGRESS) != 0 && strcmp(first->texts[i].key, TARN__KEY_AVERAGE) != 0)
       m->texts[m->text_count++] = first->texts[i];
   m->texts[m->text_count++] = (tarn__stored_text){TARN__KEY_AVERAGE, m->names};
-  for (size_t i = 0; i < first->count; i++)
-    if (!is_state(first->tensors[i].name)) m->tensors[m->count++] = first->tensors[i];
+  for (size_t i = 0; i < first->count; i++) {
+    if (is_state(first->tensors[i].name)) continue;
+    TARN_REQUIRE(strcmp(first->tensors[i].dtype, "BF16") != 0, DATA,
+                 "%s cannot be averaged: its tensor \"%s\" is in bf16; average first, and then export", first->path,
+                 first->tensors[i].name);
+    m->tensors[m->count++] = first->tensors[i];
+  }
   return TARN_STATUS_OK;
 }
 

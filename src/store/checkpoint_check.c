@@ -32,7 +32,8 @@ static tarn_status check_typed(const tarn__safetensors *tensors, const char *pre
   bool same = param->rows == 1
                   ? tensor->dims == 1 && tensor->shape[0] == param->cols
                   : tensor->dims == 2 && tensor->shape[0] == param->rows && tensor->shape[1] == param->cols;
-  TARN_REQUIRE(same && strcmp(tensor->dtype, dtype) == 0, DATA,
+  const bool half = *prefix == '\0' && !param->vector && param->init.kind != TARN__INIT_SIGNS;
+  TARN_REQUIRE(same && (strcmp(tensor->dtype, dtype) == 0 || (half && strcmp(tensor->dtype, "BF16") == 0)), DATA,
                "%s: tensor \"%s\" is not %s of %lld x %lld, which its description asks for", tensors->path,
                tensor->name, dtype, (long long)param->rows, (long long)param->cols);
   return param->init.kind == TARN__INIT_SIGNS ? check_signs(tensors, tensor) : TARN_STATUS_OK;

@@ -9,6 +9,7 @@ const tarn__stored *tarn__checkpoint_values(const tarn__safetensors *tensors, co
                                             const tarn__param *param);
 
 // Fails with DATA unless there is such a tensor, of the parameter's shape in fp32; signs must be 1 or -1.
+// Matrices may be BF16 (tarn export --precision bf16).
 tarn_status tarn__checkpoint_check_values(const tarn__safetensors *tensors, const char *prefix,
                                           const tarn__param *param) TARN_CHECKED;
 // The same of its moments, which must be of the type that the training keeps them in.

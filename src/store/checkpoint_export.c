@@ -13,6 +13,15 @@ tarn_status tarn_checkpoint_export(const char *output, const char *path) {
   return status;
 }
 
+tarn_status tarn_checkpoint_export_bf16(const char *output, const char *path) {
+  tarn__checkpoint *c;
+  TARN_TRY(tarn__checkpoint_open(&c, path, TARN__BF16));
+  tarn__checkpoint_extra extra = {.source = c->source, .target = c->target, .update = c->update, .dense = c->dense};
+  tarn_status status = tarn__checkpoint_save(output, c->model, &extra);
+  tarn__checkpoint_close(&c);
+  return status;
+}
+
 tarn_status tarn_checkpoint_prune(const char *output, const char *path, const tarn_prune *prune) {
   tarn__checkpoint *c;
   TARN_TRY(tarn__checkpoint_open_pruned(&c, path, TARN__F32, prune));

@@ -199,14 +199,31 @@ static float *passage(const tarn__param *param) {
   return param->dtype == TARN__F64 || !tarn__device_is_host(param->device) ? NULL : param->training.master;
 }
 
+// Reads numbers of a tensor in F32 or BF16. Halves are read into the upper half of the room: none is written over
+// before it has been widened.
+static void take_floats(const tarn__checkpoint_file *file, float *values, const tarn__stored *tensor, size_t first,
+                        size_t count) {
+  const char *from = tensor->data;
+  if (strcmp(tensor->dtype, "F32") == 0) {
+    tarn__map_take(values, &file->tensors.map, from + first * sizeof *values, count * sizeof *values);
+    return;
+  }
+  uint16_t half;
+  char *halves = (char *)values + count * sizeof half;
+  tarn__map_take(halves, &file->tensors.map, from + first * sizeof half, count * sizeof half);
+  for (size_t i = 0; i < count; i++) {
+    memcpy(&half, halves + i * sizeof half, sizeof half);
+    values[i] = tarn__bf16_to_f32(half);
+  }
+}
+
 static tarn_status take_values(const tarn__checkpoint_file *file, tarn__param *param, float *buffer) {
   const tarn__stored *tensor = tarn__checkpoint_values(&file->tensors, "", param);
   const size_t count = (size_t)(param->rows * param->cols);
   for (size_t done = 0; done < count; done += PIECE) {
     const size_t now = count - done < PIECE ? count - done : PIECE;
     float *values = passage(param) ? passage(param) + done : buffer;
-    tarn__map_take(values, &file->tensors.map, (const char *)tensor->data + done * sizeof *values,
-                   now * sizeof *values);
+    take_floats(file, values, tensor, done, now);
     TARN_TRY(tarn__param_set_part(param, done, values, now));
   }
   if (param->training.used_rows)

@@ -101,11 +101,12 @@ static tarn_status add_dense(contents *c, const tarn__param *signs, const float 
 static tarn_status add_parameters(contents *c, const tarn__model *model, const tarn__checkpoint_extra *extra) {
   for (size_t i = 0; i < model->param_count; i++) {
     const tarn__param *param = model->params[i];
-    const float *values = param->training.master      ? param->training.master
-                          : param->dtype == TARN__F32 ? param->value
-                                                      : NULL;
+    const tarn__dtype dtype = param->training.master ? TARN__F32 : param->dtype;
+    const void *values = param->training.master ? param->training.master : param->value;
+    TARN_REQUIRE(dtype == TARN__F32 || dtype == TARN__BF16, INTERNAL, "parameter %s has no fp32 values to store",
+                 param->name);
     if (param->trained || extra->dense) {
-      TARN_TRY(add_values(c, "", param, values));
+      TARN_TRY(add_typed(c, "", param, values, dtype));
       if (param->init.kind == TARN__INIT_SIGNS) TARN_TRY(add_dense(c, param, values));
       continue;
     }

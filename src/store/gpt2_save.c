@@ -43,6 +43,9 @@ static tarn_status check_layer(const tarn__checkpoint *c, int32_t layer) {
                first->name, kind->name);
   TARN_REQUIRE(kind->channel.part == ffn, USAGE, "%s: layer %d (kind %s) has no FFN, and GPT-2's have one", c->path,
                (int)layer + 1, kind->name);
+  TARN_REQUIRE(tarn__hf_activation_word(activation_of(kind)), USAGE,
+               "%s: the activation of kind %s is %s, which GPT-2's format does not have", c->path, kind->name,
+               activation_of(kind)->word);
   TARN_REQUIRE(activation_of(kind) == activation_of(first), USAGE,
                "%s: kinds %s and %s have different activations, and GPT-2's format has one for all layers", c->path,
                first->name, kind->name);

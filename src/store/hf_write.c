@@ -67,6 +67,26 @@ tarn_status tarn__hf_add(tarn__hf_writer *writer, const char *name, const float 
   return TARN_STATUS_OK;
 }
 
+tarn_status tarn__hf_add_parts(tarn__hf_writer *writer, const char *prefix, const tarn__hf_name *name,
+                               const char *ours) {
+  const float *values = NULL;
+  int64_t rows = 0, cols = 0;
+  int parts = 0;
+  TARN_TRY(tarn__hf_values(writer, ours, &values, &rows, &cols));
+  while (parts < TARN__HF_PARTS && name->theirs[parts]) parts++;
+  const bool vector = rows == 1 && strcmp(strrchr(ours, '.'), ".weight") != 0;
+  if (vector)
+    cols /= parts;
+  else
+    rows /= parts;
+  for (int i = 0; i < parts; i++) {
+    char theirs[128];
+    snprintf(theirs, sizeof theirs, "%s%s", prefix, name->theirs[i]);
+    TARN_TRY(tarn__hf_add(writer, theirs, values + i * rows * cols, rows, cols, vector));
+  }
+  return TARN_STATUS_OK;
+}
+
 tarn_status tarn__hf_write(const tarn__hf_writer *writer, const char *path) {
   static const tarn__stored_text format = {"format", "pt"};
   return tarn__safetensors_write(path, writer->tensors, writer->count, &format, 1);

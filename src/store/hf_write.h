@@ -7,6 +7,7 @@
 
 #include "base/memory.h"
 #include "model/model.h"
+#include "store/hf_name.h"
 #include "store/safetensors.h"
 #include "tarn/vocab.h"
 
@@ -27,6 +28,10 @@ tarn_status tarn__hf_values(tarn__hf_writer *writer, const char *name, const flo
 // Adds a tensor. The values are not copied, and must live until the file is written; a vector has one row.
 tarn_status tarn__hf_add(tarn__hf_writer *writer, const char *name, const float *values, int64_t rows, int64_t cols,
                          bool vector) TARN_CHECKED;
+
+// Adds the parameter `ours`, or the parts that it is of, under names that begin with `prefix`.
+tarn_status tarn__hf_add_parts(tarn__hf_writer *writer, const char *prefix, const tarn__hf_name *name,
+                               const char *ours) TARN_CHECKED;
 
 tarn_status tarn__hf_write(const tarn__hf_writer *writer, const char *path) TARN_CHECKED;
 

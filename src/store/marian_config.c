@@ -127,16 +127,15 @@ static tarn_status read_stack(const tarn__hf_config *file, tarn__marian_stack *s
 }
 
 static tarn_status read_tokens(const tarn__hf_config *file, tarn__marian_config *c) {
-  int64_t start;
   TARN_TRY(tarn__hf_size(file, &c->vocab, "vocab_size", 0));
   TARN_TRY(tarn__hf_size(file, &c->target_vocab, "decoder_vocab_size", c->vocab));
   TARN_TRY(tarn__hf_token(file, &c->eos, "eos_token_id", 0));
   TARN_TRY(tarn__hf_token(file, &c->padding, "pad_token_id", 58100));
-  TARN_TRY(tarn__hf_token(file, &start, "decoder_start_token_id", 58100));
+  TARN_TRY(tarn__hf_token(file, &c->start, "decoder_start_token_id", c->padding));
   TARN_REQUIRE(c->padding >= 0 && c->padding < c->target_vocab, DATA, "%s: \"pad_token_id\" is %lld, which is no token",
                file->path, (long long)c->padding);
-  TARN_REQUIRE(start == c->padding, DATA, "%s: \"decoder_start_token_id\" is %lld, not \"pad_token_id\" (%lld)",
-               file->path, (long long)start, (long long)c->padding);
+  TARN_REQUIRE(c->start >= 0 && c->start < c->target_vocab, DATA,
+               "%s: \"decoder_start_token_id\" is %lld, which is no token", file->path, (long long)c->start);
   TARN_REQUIRE(!c->shared || c->vocab == c->target_vocab, DATA,
                "%s: \"share_encoder_decoder_embeddings\" is true, but \"decoder_vocab_size\" is not \"vocab_size\"",
                file->path);
@@ -215,4 +214,45 @@ tarn_status tarn__marian_config_read(tarn__marian_config *c, const char *folder)
   if (status == TARN_STATUS_OK) tarn__hf_tell_unknown(&file);
   tarn__hf_config_close(&file);
   return status;
+}
+
+// The second file says how to translate.
+static tarn_status write_generation(const tarn__marian_config *c, const char *folder) {
+  char path[PATH_MAX];
+  json_t *object = json_pack(
+      "{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:b}", "decoder_start_token_id", (json_int_t)c->start, "eos_token_id",
+      (json_int_t)c->eos, "forced_eos_token_id", (json_int_t)c->eos, "pad_token_id", (json_int_t)c->padding,
+      "num_beams", (json_int_t)c->beam, "max_length", (json_int_t)c->longest, "min_length", (json_int_t)c->shortest,
+      "length_penalty", c->length_penalty, "early_stopping", (int)c->early_stopping);
+  // The end of sentence stands for a padding that the vocabulary does not have.
+  if (c->padding != c->eos &&
+      json_object_set_new(object, "bad_words_ids", json_pack("[[I]]", (json_int_t)c->padding)) != 0) {
+    json_decref(object);
+    object = NULL;
+  }
+  TARN_TRY(tarn__path_join(path, folder, TARN__MARIAN_GENERATION));
+  return tarn__hf_config_write(object, path);
+}
+
+tarn_status tarn__marian_config_write(const tarn__marian_config *c, const char *folder) {
+  char path[PATH_MAX];
+  json_t *object = json_pack(
+      "{s:[s], s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:I, s:I, s:I, s:b, s:b, "
+      "s:b, "
+      "s:I, s:I, s:I, s:I, s:b, s:b, s:s}",
+      "architectures", "MarianMTModel", "model_type", "marian", "activation_function",
+      tarn__hf_activation_word(c->activation), "d_model", (json_int_t)c->d_model, "encoder_layers",
+      (json_int_t)c->encoder.layers, "decoder_layers", (json_int_t)c->decoder.layers, "encoder_attention_heads",
+      (json_int_t)c->encoder.heads, "decoder_attention_heads", (json_int_t)c->decoder.heads, "encoder_ffn_dim",
+      (json_int_t)c->encoder.ffn, "decoder_ffn_dim", (json_int_t)c->decoder.ffn, "encoder_layerdrop",
+      c->encoder.layerdrop, "decoder_layerdrop", c->decoder.layerdrop, "dropout", c->dropout, "attention_dropout",
+      c->attention_dropout, "activation_dropout", 0.0, "init_std", 0.02, "max_position_embeddings",
+      (json_int_t)c->positions, "vocab_size", (json_int_t)c->vocab, "decoder_vocab_size", (json_int_t)c->target_vocab,
+      "scale_embedding", (int)c->scaled, "share_encoder_decoder_embeddings", (int)c->shared, "tie_word_embeddings",
+      (int)c->tied, "pad_token_id", (json_int_t)c->padding, "eos_token_id", (json_int_t)c->eos, "forced_eos_token_id",
+      (json_int_t)c->eos, "decoder_start_token_id", (json_int_t)c->start, "is_encoder_decoder", 1, "use_cache", 1,
+      "torch_dtype", "float32");
+  TARN_TRY(tarn__path_join(path, folder, TARN__HF_CONFIG));
+  TARN_TRY(tarn__hf_config_write(object, path));
+  return write_generation(c, folder);
 }

@@ -31,7 +31,8 @@ typedef struct tarn__marian_stack {
 // What the two files say of the model.
 typedef struct tarn__marian_config {
   tarn__marian_stack encoder, decoder;
-  int64_t d_model, positions, vocab, target_vocab, padding;
+  int64_t d_model, positions, vocab, target_vocab;
+  int64_t padding, start;  // tokens; the decoder reads `start` first, which is the padding in models of Marian itself
   const struct tarn__part *activation;
   double dropout, attention_dropout;
   bool scaled;  // embeddings are, by sqrt(d_model)

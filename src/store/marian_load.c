@@ -96,7 +96,7 @@ static tarn_status describe(source *s) {
            !c->tied    ? "none"
            : c->shared ? "all"
                        : "decoder",
-           c->scaled ? "yes" : "no", c->activation->word, (long long)c->padding, (long long)c->encoder.layers,
+           c->scaled ? "yes" : "no", c->activation->word, (long long)c->start, (long long)c->encoder.layers,
            c->encoder.layerdrop, (long long)c->decoder.layers, c->decoder.layerdrop, mixer, (long long)c->encoder.heads,
            c->attention_dropout, (long long)c->encoder.ffn, mixer, (long long)c->decoder.heads, c->attention_dropout,
            (long long)c->decoder.ffn, (long long)c->beam, c->length_penalty, (long long)longest, (long long)shortest,

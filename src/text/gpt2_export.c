@@ -1,13 +1,12 @@
 // GPT-2's vocabulary as the two files that Hugging Face's packages read.
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/file.h"
-#include "base/json_io.h"
 #include "base/memory.h"
 #include "text/gpt2.h"
+#include "text/vocab_files.h"
 
 static tarn__gpt2_sort sort_of(const tarn_vocab *vocab) {
   size_t size;
@@ -22,21 +21,6 @@ static tarn_status write_file(const char *folder, const char *name, const char *
   char path[PATH_MAX];
   TARN_TRY(tarn__path_join(path, folder, name));
   return tarn__file_write(path, data, size);
-}
-
-static tarn_status write_tokens(const char *folder, const tarn_vocab *vocab) {
-  json_t *object = json_object();
-  for (int32_t id = 0; id < tarn_vocab_size(vocab) && object; id++) {
-    if (json_object_set_new(object, tarn_vocab_piece(vocab, id), json_integer(id)) == 0) continue;
-    json_decref(object);
-    object = NULL;
-  }
-  char *text = tarn__json_dump(object, JSON_COMPACT);
-  json_decref(object);
-  TARN_REQUIRE(text, MEMORY, "%s: no memory to write the vocabulary", folder);
-  tarn_status status = write_file(folder, "vocab.json", text, strlen(text));
-  free(text);
-  return status;
 }
 
 // The merges are the file's last lines; those before them are one for each token and three of numbers.
@@ -64,6 +48,6 @@ static tarn_status write_merges(const char *folder, const tarn_vocab *vocab) {
 tarn_status tarn_vocab_export_gpt2(const char *folder, const tarn_vocab *vocab) {
   TARN_REQUIRE(sort_of(vocab) != TARN__GPT2_NONE, USAGE,
                "only a vocabulary of GPT-2's or RoBERTa's kind has merges.txt and vocab.json");
-  TARN_TRY(write_tokens(folder, vocab));
+  TARN_TRY(tarn__vocab_json_write(folder, "vocab.json", vocab));
   return write_merges(folder, vocab);
 }

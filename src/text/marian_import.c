@@ -23,7 +23,7 @@ static tarn_status check_special(const json_t *settings, const char *key, const 
 
 // Whether each side has a list of tokens of its own. Settings that would change the tokens of a text are refused.
 static tarn_status take_settings(bool *separate, const json_t *settings, const char *path) {
-  static const char *const specials[][2] = {{"unk_token", "<unk>"}, {"eos_token", "</s>"}, {"pad_token", "<pad>"}};
+  static const char *const specials[][2] = {{"unk_token", "<unk>"}, {"eos_token", "</s>"}};
   TARN_REQUIRE(json_is_object(settings), DATA, "%s: not a JSON object", path);
   for (size_t i = 0; i < sizeof specials / sizeof *specials; i++)
     TARN_TRY(check_special(settings, specials[i][0], specials[i][1], path));

@@ -135,6 +135,17 @@ tarn_status tarn_vocab_import_marian(const char *output, const char *folder, boo
   return write_file(output, &vocab);
 }
 
+// A SentencePiece model whose special tokens have the names that the package expects.
+static bool is_pieces(const tarn_vocab *vocab) {
+  const int32_t unk = vocab->facts.unk, eos = vocab->facts.eos;
+  return vocab->kind == &tarn__spm_kind && strcmp(tarn_vocab_piece(vocab, unk), "<unk>") == 0 &&
+         strcmp(tarn_vocab_piece(vocab, eos), "</s>") == 0;
+}
+
+bool tarn_vocab_has_marian_form(const tarn_vocab *source, const tarn_vocab *target) {
+  return (tarn_vocab_is_marian(source) && tarn_vocab_is_marian(target)) || (is_pieces(source) && is_pieces(target));
+}
+
 bool tarn_vocab_is_marian(const tarn_vocab *vocab) { return vocab->kind == &tarn__marian_kind; }
 
 void tarn_vocab_close(tarn_vocab **vocab) {

@@ -8,6 +8,7 @@
 #include <stddef.h>
 
 #include "base/status.h"
+#include "tarn/vocab.h"
 
 bool tarn__vocab_is_folder(const char *path);
 
@@ -28,5 +29,8 @@ tarn_status tarn__vocab_json_read(json_t **object, const char *path, const char 
 // object.
 tarn_status tarn__vocab_json_order(const char **tokens, json_t *object, const char *forbidden,
                                    const char *path) TARN_CHECKED;
+
+// Writes the tokens of a vocabulary with their ids as such an object.
+tarn_status tarn__vocab_json_write(const char *folder, const char *name, const tarn_vocab *vocab) TARN_CHECKED;
 
 #endif

@@ -59,6 +59,13 @@ tarn_status tarn__vocab_finish(const tarn__vocab_reader *reader) {
   return TARN_STATUS_OK;
 }
 
+bool tarn__vocab_same_tokens(const tarn_vocab *a, const tarn_vocab *b) {
+  bool same = tarn_vocab_size(a) == tarn_vocab_size(b);
+  for (int32_t id = 0; same && id < tarn_vocab_size(a); id++)
+    same = strcmp(tarn_vocab_piece(a, id), tarn_vocab_piece(b, id)) == 0;
+  return same;
+}
+
 tarn_status tarn__vocab_append(tarn_vocab_text *text, const char *bytes, size_t length) {
   TARN_TRY(tarn__grow(&text->data, &text->capacity, text->length + length + 1, 1));
   if (length) memcpy(text->data + text->length, bytes, length);

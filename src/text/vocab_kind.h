@@ -66,6 +66,9 @@ tarn_status tarn__vocab_head(tarn__vocab_reader *reader, int64_t *version, const
 // Fails unless everything has been read.
 tarn_status tarn__vocab_finish(const tarn__vocab_reader *reader) TARN_CHECKED;
 
+// Whether two vocabularies have the same tokens with the same numbers.
+bool tarn__vocab_same_tokens(const tarn_vocab *a, const tarn_vocab *b);
+
 // Appends to a text and keeps a zero byte after it.
 tarn_status tarn__vocab_append(tarn_vocab_text *text, const char *bytes, size_t length) TARN_CHECKED;
 

@@ -11,6 +11,7 @@
 #include "store/checkpoint_check.h"
 #include "store/checkpoint_keys.h"
 #include "task/task.h"
+#include "text/vocab_kind.h"
 #include "train/freeze.h"
 #include "train/init_from.h"
 #include "train/plan_run.h"
@@ -62,6 +63,16 @@ static tarn_status check_new(const tarn_train *t) {
                     t->dir.path, t->dir.path);
 }
 
+// Sides that share a matrix read one list of tokens.
+static tarn_status check_tokens(const tarn_train *t) {
+  const tarn_embeddings share = t->config->model.embeddings;
+  if (share == TARN_EMBEDDINGS_NONE || share == TARN_EMBEDDINGS_DECODER ||
+      tarn__vocab_same_tokens(t->source, t->target))
+    return TARN_STATUS_OK;
+  return tarn__config_fail(t->config, TARN_STATUS_USAGE, "model.embeddings",
+                           "both sides share a matrix, so data.target_vocab must have the tokens of data.vocab");
+}
+
 static tarn_status open_vocabs(tarn_train *t) {
   const tarn_config_data *data = &t->config->data;
   TARN_TRY(tarn_vocab_open(&t->source, data->vocab));
@@ -70,7 +81,7 @@ static tarn_status open_vocabs(tarn_train *t) {
   t->target = NULL;
   TARN_TRY(tarn_vocab_open(&t->target, data->target_vocab));
   // Two files with the same contents are one vocabulary.
-  if (strcmp(tarn_vocab_hash(t->source), tarn_vocab_hash(t->target)) != 0) return TARN_STATUS_OK;
+  if (strcmp(tarn_vocab_hash(t->source), tarn_vocab_hash(t->target)) != 0) return check_tokens(t);
   tarn_vocab_close(&t->target);
   t->target = t->source;
   return TARN_STATUS_OK;

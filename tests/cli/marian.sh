@@ -1,5 +1,5 @@
-# tarn import-marian and tarn vocab --import-marian: translation of what was imported, going on with its training, what is
-# refused.
+# tarn import-marian, tarn vocab --import-marian and tarn export --format marian or ctranslate2: translation of what was imported,
+# going on with its training, the way back, files in bf16, what is refused.
 set -u
 . "$(dirname "$0")/../helpers.sh"
 golden="$TARN_SOURCE_DIR/tests/golden/marian_model"
@@ -27,6 +27,33 @@ head -n 8 lines >source && head -n 8 wanted >target
 "$TARN" train more.yaml --run more --quiet 2>error.txt || fail "training goes on: $(cat error.txt)"
 jq -s -e 'map(select(.valid_nll)) | .[-1].valid_nll < 1' more/log.jsonl >out.txt || fail "it learns: $(tail -n 2 more/log.jsonl)"
 "$TARN" inspect more | grep -q 'decoder_start: 154' || fail "what the decoder reads first"
+
+# In half the size: in bf16 the same bits, in fp32 a little less exact; no average.
+"$TARN" export --precision bf16 swish half || fail "export in bf16"
+"$TARN" export --precision bf16 half again || fail "export of that in bf16"
+cmp -s half again || fail "an export of an export is another one"
+values() { "$TARN" inspect "$1" | awk '/ trained /{ for (i = 1; i <= NF; i++) if ($i == "trained") sum += $(i + 1) } END { print sum }'; }
+[ $(($(values half) * 100)) -lt $(($(values swish) * 60)) ] || fail "$(values half) bytes of values, and $(values swish) before"
+for file in swish half; do
+  "$TARN" translate $file --precision bf16 --scores <lines >$file.bf16 2>/dev/null || fail "translate $file in bf16"
+  "$TARN" translate $file --precision int8 <lines >/dev/null 2>&1 || fail "translate $file in int8"
+done
+cmp -s swish.bf16 half.bf16 || fail "bf16: $(diff swish.bf16 half.bf16 | head -n 4)"
+refuse 1 'half cannot be averaged: its tensor' "$TARN" average --output mean half half
+refuse 2 'give one of --dense, --format and --precision' "$TARN" export --dense --precision bf16 swish y
+refuse 2 '--precision' "$TARN" export --precision int4 swish y
+
+# The way back writes what was read: a second time the same bytes.
+for model in relu separate; do
+  "$TARN" export --format marian $model $model-folder || fail "export $model"
+  "$TARN" import-marian $model-folder --output $model-again || fail "import $model again"
+  "$TARN" export --format marian $model-again $model-second || fail "export $model again"
+  diff -r $model-folder $model-second || fail "$model is another one after a way there and back"
+  "$TARN" export --format ctranslate2 $model $model-ct2 || fail "export $model for CTranslate2"
+  jq -e '.decoder_start_token == "<pad>" and .add_source_eos' $model-ct2/config.json >/dev/null || fail "config.json: $(cat $model-ct2/config.json)"
+done
+[ "$(jq length relu-ct2/shared_vocabulary.json)" -eq 155 ] && [ "$(jq length separate-ct2/target_vocabulary.json)" -gt 50 ] ||
+  fail "vocabularies: $(ls relu-ct2 separate-ct2)"
 
 # One clear line, and nothing written.
 refuse 2 "import-marian: --output is missing" "$TARN" import-marian "$golden/swish"

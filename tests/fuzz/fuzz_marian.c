@@ -11,6 +11,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (!fuzz_good(tarn_vocab_open_marian(&vocab, "in", target == 1))) continue;
     FUZZ_REQUIRE(tarn_vocab_is_marian(vocab));
     vocab_use(vocab, (const char *)data, size < 300 ? size : 300, false);
+    fuzz_must(tarn_vocab_export_marian(".", vocab, vocab));
+    tarn_vocab *again;
+    fuzz_must(tarn_vocab_open_marian(&again, ".", false));
+    FUZZ_REQUIRE(strcmp(tarn_vocab_hash(vocab), tarn_vocab_hash(again)) == 0);
+    tarn_vocab_close(&again);
     tarn_vocab_close(&vocab);
   }
   return 0;

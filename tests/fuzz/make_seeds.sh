@@ -275,6 +275,20 @@ END
 { cat hf/config.json; printf -- '\n-- model --\n'; cat hf/model.safetensors; } >"$out/gpt2_model/tied"
 { cat "$root/tests/golden/gpt2_model/untied/config.json"; printf -- '\n-- model --\n'; cat hf/model.safetensors; } >"$out/gpt2_model/other"
 
+# --- Marian
+"$tarn" prepare --vocab bytes --source text --target text --output pairs >/dev/null
+cat >marian.yaml <<'END'
+model: { d_model: 4, positions: sinusoidal_paper, max_length: 6, embeddings: all, output_bias: yes, activation: swish, dropout: 0 }
+encoder: { layers: L }
+decoder: { layers: L }
+kinds: { L: { mixer: attention, heads: 2, ffn: 4 } }
+data: { vocab: bytes, train: pairs }
+train: { max_updates: 1, max_tokens: 50, threads: 1, tensorboard: no }
+END
+"$tarn" train marian.yaml --run marian-run --quiet
+"$tarn" export --format marian marian-run marian-folder
+{ cat marian-folder/config.json; printf -- '\n-- model --\n'; cat marian-folder/model.safetensors; } >"$out/marian_model/shared"
+
 # --- BERT and RoBERTa
 "$tarn" vocab --type byte --mask-symbols --output bytes
 "$tarn" prepare --vocab bytes --text text --output masked >/dev/null

@@ -2,6 +2,7 @@
 """Makes the golden files of test_marian_model.c: small random Marian models, their logits, tokens and translations by transformers.
 
     python3 tests/golden/make_marian.py          (needs torch, transformers and sentencepiece; writes marian_model/ beside itself)
+    python3 tests/golden/make_marian.py CTRANSLATE2   (needs ctranslate2; writes ctranslate2_model/ of what is there)
     python3 tests/golden/make_marian.py CHECK FOLDER EXPECTED ...   logits of folders against EXPECTED, files of ours
 
 marian_model/swish shares all embeddings, scales them, has swish, the settings of an OPUS-MT model (four hypotheses, probabilities
@@ -15,7 +16,9 @@ with their tokens as source and as target and what these are decoded to, and tex
 
 import json
 import os
+import shutil
 import sys
+import tempfile
 
 import sentencepiece
 import torch
@@ -212,6 +215,14 @@ def main():
          share_encoder_decoder_embeddings=False, tie_word_embeddings=False)
 
 
+def convert():
+    """What CTranslate2's own converter makes of marian_model/swish."""
+    from ctranslate2.converters import TransformersConverter
+    with tempfile.TemporaryDirectory() as folder:
+        made = TransformersConverter(os.path.join(HERE, "swish")).convert(os.path.join(folder, "made"))
+        shutil.copy(os.path.join(made, "model.bin"), os.path.join(HERE, "..", "ctranslate2_model", "swish.bin"))
+
+
 def check(folder, expected):
     wanted = load_file(expected)
     found = logits_of(MarianMTModel.from_pretrained(folder).eval(), wanted["source"], wanted["target"])
@@ -223,5 +234,7 @@ def check(folder, expected):
 if __name__ == "__main__":
     if len(sys.argv) == 1:
         main()
+    elif sys.argv[1] == "CTRANSLATE2":
+        convert()
     else:
         sys.exit(0 if all([check(*pair) for pair in zip(sys.argv[2::2], sys.argv[3::2])]) else 1)

@@ -1,5 +1,5 @@
-// Marian models of the package transformers (make_marian.py): their logits, tokens and translations, and what is
-// refused.
+// Marian models of the package transformers (make_marian.py): their logits, tokens and translations, the way
+// back, and what is refused.
 #include <jansson.h>
 #include <math.h>
 #include <setjmp.h>
@@ -235,8 +235,8 @@ static void wrong_files(void **state) {
       {"config.json", "\"encoder_attention_heads\": 2", "\"encoder_attention_heads\": 3",
        "\"encoder_attention_heads\" is 3, which does not divide \"d_model\" (16)"},
       {"config.json", "\"vocab_size\": 155", "\"vocab_size\": 154", "but \"decoder_vocab_size\" is not \"vocab_size\""},
-      {"config.json", "\"decoder_start_token_id\": 154", "\"decoder_start_token_id\": 0",
-       "\"decoder_start_token_id\" is 0, not \"pad_token_id\" (154)"},
+      {"config.json", "\"decoder_start_token_id\": 154", "\"decoder_start_token_id\": 155",
+       "\"decoder_start_token_id\" is 155, which is no token"},
       {"config.json", "\"eos_token_id\": 0", "\"eos_token_id\": 2", "has the end of sentence 0, but bad/config.json"},
       {"config.json", "\"dropout\": 0.1", "\"dropout\": 1.5", "bad/config.json: \"dropout\": 1.5 is out of range"},
       {"generation_config.json", "154\n    ]", "153\n    ]", "\"bad_words_ids\" names other tokens than the padding"},
@@ -297,12 +297,136 @@ static void wrong_tensors(void **state) {
   tarn__safetensors_close(&file);
 }
 
+// Tensors come back as they were, under the names that transformers writes, and vocabularies to the byte.
+static void there_and_back(void **state) {
+  (void)state;
+  static const char *const files[] = {"source.spm", "target.spm"};
+  for (int i = 0; i < MODEL_COUNT; i++) {
+    tarn__safetensors before = {0}, after = {0};
+    import_plain(MODELS[i]);
+    must(tarn_checkpoint_export_marian("exported", "model"));
+    must(tarn_checkpoint_import_marian("again", "exported", NULL, NULL));
+    check_logits("again", golden(MODELS[i], "expected.safetensors"));
+    must(tarn__safetensors_open(&before, golden(MODELS[i], "model.safetensors")));
+    must(tarn__safetensors_open(&after, "exported/model.safetensors"));
+    if (i != 1) assert_int_equal(before.count, after.count);
+    for (size_t k = 0; k < after.count; k++) {
+      const tarn__stored *b = &after.tensors[k], *a = tarn__safetensors_find(&before, b->name);
+      if (!a) fail_msg("%s is new", b->name);
+      assert_int_equal(a->dims, b->dims);
+      assert_memory_equal(a->shape, b->shape, (size_t)a->dims * sizeof *a->shape);
+      assert_int_equal(a->bytes, b->bytes);
+      assert_memory_equal(a->data, b->data, a->bytes);
+    }
+    tarn__safetensors_close(&before);
+    tarn__safetensors_close(&after);
+    for (int target = 0; target < 2; target++) {
+      char path[PATH], *a, *b;
+      size_t size, other;
+      snprintf(path, sizeof path, "exported/%s", files[target]);
+      must(tarn__file_read(path, &b, &other));
+      must(tarn__file_read(golden(MODELS[i], files[target]), &a, &size));
+      assert_int_equal(size, other);
+      assert_memory_equal(a, b, size);
+      tarn__free(a);
+      tarn__free(b);
+    }
+  }
+}
+
+// What generation needs comes back too: translations stay the same, also those without padding.
+static void translations_come_back(void **state) {
+  (void)state;
+  json_t *object = read_cases("swish");
+  must(tarn_checkpoint_import_marian("model", golden("swish", ""), NULL, NULL));
+  must(tarn_checkpoint_export_marian("exported", "model"));
+  must(tarn_checkpoint_import_marian("again", "exported", NULL, NULL));
+  translate("again", json_object_get(object, "translations"), TARN_TRANSLATE_PRECISION_FP32);
+  json_decref(object);
+}
+
+#define MARIAN "d_model: 16, positions: sinusoidal_paper, max_length: 20"
+#define STACKS "\nencoder: { layers: R1 L R1 }\ndecoder: { layers: L H }\n"
+
+// Frozen, shared and structured layers are written out.
+static void own_models(void **state) {
+  (void)state;
+  static const char *const shares[] = {"all", "decoder", "none", "encoder_decoder"};
+  tarn_vocab_options options;
+  tarn_vocab_default(&options);
+  options.type = TARN_VOCAB_TYPE_BYTE;
+  must(tarn_vocab_train("bytes", NULL, 0, &options));
+  for (size_t i = 0; i < sizeof shares / sizeof *shares; i++) {
+    char text[1024];
+    tarn_translate_result results[2];
+    char kept[256];
+    tarn_translator_options use;
+    snprintf(text, sizeof text, "model: { " MARIAN ", embeddings: %s, activation: gelu_tanh }" STACKS KINDS, shares[i]);
+    save_model("own", text, "bytes");
+    must(tarn_checkpoint_export_marian("folder", "own"));
+    assert_false(tarn__file_exists("folder/vocab.json"));
+    must(tarn_checkpoint_import_marian("back", "folder", "bytes", NULL));
+    tarn_translator_default(&use);
+    use.max_len_a = 0.0;
+    use.max_len_b = 8;
+    for (int k = 0; k < 2; k++) {
+      tarn_translator *translator;
+      const char *line = "ab";
+      const size_t length = 2;
+      must(tarn_translator_open(&translator, k ? "back" : "own", &use));
+      must(tarn_translator_lines(translator, &results[k], &line, &length, 1));
+      if (k == 0)
+        snprintf(kept, sizeof kept, "%s %.3f", results[k].hypotheses[0].text, results[k].hypotheses[0].score);
+      else {
+        char other[256];
+        snprintf(other, sizeof other, "%s %.3f", results[k].hypotheses[0].text, results[k].hypotheses[0].score);
+        assert_string_equal(kept, other);
+      }
+      tarn_translator_close(&translator);
+    }
+  }
+}
+
+static void other_models_are_refused(void **state) {
+  (void)state;
+  static const struct {
+    const char *text, *words;
+  } cases[] = {
+      {"model: { d_model: 16 }" STACKS KINDS, "model.positions is not sinusoidal_paper"},
+      {"model: { " MARIAN ", norm: pre }" STACKS KINDS, "layer 1 of the encoder (kind R) is not post-norm"},
+      {"model: { " MARIAN ", norm_type: rms }" STACKS KINDS, "norms of kind R are not of type layer"},
+      {"model: { " MARIAN ", norm_type: { epsilon: 0.001 } }" STACKS KINDS, "with epsilon 1e-05"},
+      {"model: { " MARIAN ", embeddings: encoder_output }" STACKS KINDS, "model.embeddings is encoder_output"},
+      {"model: { " MARIAN ", embeddings: none, output_rank: 4 }" STACKS KINDS, "model.output_rank is 4"},
+      {"model: { " MARIAN " }\nencoder: { layers: L N }\ndecoder: { layers: L }\n" KINDS,
+       "layer 2 of the encoder (kind N) is none of attention"},
+      {"model: { " MARIAN " }\nencoder: { layers: L }\ndecoder: { layers: L W }\n" KINDS,
+       "kinds L and W have different ffn.width"},
+      {"model: { " MARIAN ", activation: elu }" STACKS KINDS, "the activation of kind R is elu"},
+      {"model: { d_model: 16 }\ndecoder: { layers: L }\n" KINDS, "a language model; Marian translates"},
+  };
+  tarn_vocab_options options;
+  tarn_vocab_default(&options);
+  options.type = TARN_VOCAB_TYPE_BYTE;
+  must(tarn_vocab_train("bytes", NULL, 0, &options));
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    save_model("other", cases[i].text, "bytes");
+    assert_int_equal(tarn_checkpoint_export_marian("refused", "other"), TARN_STATUS_USAGE);
+    must_say(cases[i].words);
+    assert_false(tarn__file_exists("refused"));
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(logits, sandbox_open, sandbox_close),
       cmocka_unit_test_setup_teardown(on_the_shadow, sandbox_open, sandbox_close),
       cmocka_unit_test_setup_teardown(tokens, sandbox_open, sandbox_close),
       cmocka_unit_test_setup_teardown(translations, sandbox_open, sandbox_close),
+      cmocka_unit_test_setup_teardown(there_and_back, sandbox_open, sandbox_close),
+      cmocka_unit_test_setup_teardown(translations_come_back, sandbox_open, sandbox_close),
+      cmocka_unit_test_setup_teardown(own_models, sandbox_open, sandbox_close),
+      cmocka_unit_test_setup_teardown(other_models_are_refused, sandbox_open, sandbox_close),
       cmocka_unit_test_setup_teardown(wrong_files, sandbox_open, sandbox_close),
       cmocka_unit_test_setup_teardown(wrong_tensors, sandbox_open, sandbox_close),
   };

@@ -5,7 +5,7 @@
 #include <cmocka.h>
 
 #include "kernels/kernel_check.h"
-#include "ops/ops.h"
+#include "ops/embedding.h"
 
 enum { MAX_ROWS = 257 };
 

@@ -1,4 +1,5 @@
 // Sine and cosine as they stand in Vaswani et al. 2017 but for the order of the columns, which is Marian's.
+#include "ops/embedding.h"
 #include "parts/block.h"
 
 static tarn_status resolve(const tarn__part_site *site, void *keys) {

@@ -1,0 +1,43 @@
+// Vocabularies as the files that the package transformers reads as a MarianTokenizer.
+#include <stdio.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "text/marian.h"
+#include "text/vocab_files.h"
+#include "text/vocab_kind.h"
+
+// The SentencePiece model of a side: of our file its last bytes.
+static tarn_status write_model(const char *folder, const tarn_vocab *vocab, bool target) {
+  char path[PATH_MAX];
+  size_t size;
+  int64_t number;
+  const char *bytes = tarn_vocab_bytes(vocab, &size), *line;
+  tarn__vocab_reader reader = {bytes, bytes + size};
+  TARN_TRY(tarn__path_join(path, folder, tarn__marian_model_name(target)));
+  if (!tarn_vocab_is_marian(vocab)) return tarn__file_write(path, bytes, size);
+  TARN_TRY(tarn__vocab_head(&reader, &number, TARN__MARIAN_MAGIC, 1));
+  TARN_TRY(tarn__vocab_number(&reader, &number, TARN__MARIAN_SIZE, TARN__MARIAN_MOST));
+  for (size_t length; number > 0; number--)
+    TARN_REQUIRE(tarn__vocab_line(&reader, &line, &length), INTERNAL, "the vocabulary's file ends too early");
+  TARN_TRY(tarn__vocab_number(&reader, &number, TARN__MARIAN_MODEL, 999999999));
+  return tarn__file_write(path, reader.at, (size_t)(reader.end - reader.at));
+}
+
+tarn_status tarn_vocab_export_marian(const char *folder, const tarn_vocab *source, const tarn_vocab *target) {
+  char path[PATH_MAX], settings[256];
+  TARN_REQUIRE(tarn_vocab_has_marian_form(source, target), USAGE,
+               "only SentencePiece models and vocabularies of Marian's kind have source.spm and target.spm");
+  const bool separate = !tarn__vocab_same_tokens(source, target);
+  TARN_TRY(write_model(folder, source, false));
+  TARN_TRY(write_model(folder, target, true));
+  TARN_TRY(tarn__vocab_json_write(folder, TARN__MARIAN_TOKENS, source));
+  if (separate) TARN_TRY(tarn__vocab_json_write(folder, TARN__MARIAN_TARGET_TOKENS, target));
+  snprintf(settings, sizeof settings,
+           "{\n  \"eos_token\": \"</s>\",\n  \"pad_token\": \"%s\",\n  \"separate_vocabs\": %s,\n"
+           "  \"tokenizer_class\": \"MarianTokenizer\",\n  \"unk_token\": \"<unk>\"\n}\n",
+           tarn_vocab_pad(target) >= 0 ? tarn_vocab_piece(target, tarn_vocab_pad(target)) : "</s>",
+           separate ? "true" : "false");
+  TARN_TRY(tarn__path_join(path, folder, TARN__MARIAN_SETTINGS));
+  return tarn__file_write(path, settings, strlen(settings));
+}

@@ -1,0 +1,15 @@
+// Import of a Marian model of Hugging Face, and the way back of what was imported.
+#include "fuzz/hf_model.h"
+
+void fuzz_prepare(void) { hf_prepare(false); }
+
+static tarn_status import(const char *output, const char *folder, const char *vocab) {
+  return tarn_checkpoint_import_marian(output, folder, vocab, NULL);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  if (!hf_import(import, data, size)) return 0;
+  fuzz_must(tarn_checkpoint_export_marian("back", "out"));
+  fuzz_must(tarn_checkpoint_import_marian("again", "back", "bytes", NULL));
+  return 0;
+}
