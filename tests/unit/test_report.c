@@ -221,8 +221,51 @@ static void one_seed_decides_of_models(void **state) {
   has("report.md", "; against b it is undecided, of these two models (p = 1.000). With one seed each, nothing is");
 }
 
+static void dated_run(const char *path, int seed, const char *origin) {
+  run_config(path, RUN_REGULAR, seed, 2);
+  run_file(path, "log.jsonl", VALID(0, 0, 0) VALID(20, 120, 4));
+  run_result(path, "minutes", 20, 120, origin);
+}
+
+// Data, seeds, days, processors and versions stand on the page and below every figure; what was not recorded is said
+// so.
+static void origins_are_told(void **state) {
+  (void)state;
+  const char *old = "Data: train; seeds 1 to 3, 7; date not recorded; processor not recorded, 2 threads; tarn 0.1.0.";
+  const char *dated =
+      "Data: train; seeds 1 to 3, 7; trained from 2026-11-20 to 2026-11-23; A &lt;fast&gt; one (avx2), Another "
+      "(portable), 2 threads; tarn 0.1.0.";
+  for (int seed = 1; seed <= 7; seed = seed < 3 ? seed + 1 : seed + 4) {
+    char path[64];
+    snprintf(path, sizeof path, "origin/regular/seed-%d", seed);
+    dated_run(path, seed, "");
+  }
+  write_report("origin");
+  has("report.md", old);
+  has("figures/bleu-time.svg", "Data: train; seeds 1 to 3, 7;");
+  has("report.md", "The band is the mean plus and minus one sample standard deviation over the runs of 4 seeds.");
+  dated_run("origin/regular/seed-1", 1,
+            ", \"date\": \"2026-11-23T01:02:03Z\", \"processor\": \"A <fast> one\", \"kernels\": \"avx2\"");
+  dated_run("origin/regular/seed-2", 2,
+            ", \"date\": \"2026-11-20T01:02:03Z\", \"processor\": \"Another\", \"kernels\": \"portable\"");
+  dated_run("origin/regular/seed-3", 3, ", \"date\": \"yesterday\"");
+  write_report("origin");
+  has("report.html", dated);
+  dated_run("origin/regular/seed-7", 7, ", \"date\": 20261123");
+  tarn_results *results;
+  tarn_results_table *table = compared(&results, "origin");
+  tarn_report_options options;
+  tarn_report_default(&options);
+  options.output = "report";
+  assert_int_equal(tarn_report_write(results, table, &options), TARN_STATUS_DATA);
+  assert_non_null(strstr(tarn_error_message(), "seed-7/result.json"));
+  tarn_results_table_close(&table);
+  tarn_results_close(&results);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(origins_are_told),
       cmocka_unit_test(first_seeds_may_not_have_begun),
       cmocka_unit_test(frozen_matrices_are_told),
       cmocka_unit_test(nothing_saves_time_against_nothing),
