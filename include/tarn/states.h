@@ -126,10 +126,10 @@ TARN_API const tarn_states_array *tarn_states_selected(const tarn_states *states
 // Takes the sentences that states are wanted of, in place of earlier ones: `count` lines of lengths[i] bytes, and of a
 // translation model their translations, or targets NULL: only what the encoder computes can be had. What the model
 // reads: of a source its tokens and the end of sentence; of a target, and of the text of a language model, the end of
-// sentence and then the tokens, so that a row predicts the token behind it; of masked models and classifiers the token
-// that begins a row, if there is one, the tokens, and the end of sentence, and two sentences where a tab separates them
-// and the model knows pairs. Fails with DATA (a line without a token of a model that cannot read such a one, what
-// `strict` and `overlong` refuse), USAGE (targets of a model that reads one text) or MEMORY.
+// sentence (or model.decoder_start) and then the tokens, so that a row predicts the token behind it; of masked models
+// and classifiers the token that begins a row, if there is one, the tokens, and the end of sentence, and two sentences
+// where a tab separates them and the model knows pairs. Fails with DATA (a line without a token of a model that cannot
+// read such a one, what `strict` and `overlong` refuse), USAGE (targets of a model that reads one text) or MEMORY.
 TARN_API tarn_status tarn_states_encode(tarn_states *states, const char *const *lines, const size_t *lengths,
                                         const char *const *targets, const size_t *target_lengths,
                                         size_t count) TARN_CHECKED;
