@@ -135,3 +135,21 @@ refuse 2 'c.yaml: this is a configuration; the description of a sweep' "$TARN" s
 # Layers that are frozen from the first update stay those of the body.
 f frozen --set train.init_from=masked --set 'train.freeze={embeddings: 0, encoder.layer1: 0, encoder.layer2: 0}'
 refuse 1 'was trained with another vocabulary' "$TARN" train c.yaml --run y --quiet --set train.init_from=masked --set data.vocab=v30 --set data.train=other --set data.valid=
+
+# Served, the labels are the same, and a text that is refused spoils no request but its own.
+if command -v curl >/dev/null && "$TARN" serve --help | grep -- --port >/dev/null; then
+  "$TARN" serve c --port 0 --threads 1 >address.txt 2>server.txt &
+  server=$!
+  trap 'kill -KILL $server 2>/dev/null || true' EXIT
+  within_two_minutes test -s address.txt || fail "serve: $(cat server.txt)"
+  ask() { curl -s -o answer.json -w '%{http_code}' -H 'Content-Type: application/json' -d "$1" "$(cat address.txt)classify"; }
+  [ "$(ask "$(jq -R 'split("\t")' pairs | jq -s -c '{text: map(.[0]), pair: map(.[1])}')")" = 200 ] || fail "$(cat answer.json)"
+  round='[.label, (.probabilities | map_values(. * 1e5 | round))]'
+  "$TARN" classify c --json --top 9 pairs 2>/dev/null | jq -S -c "$round" >expected.txt
+  jq -S -c ".labels[] | $round" answer.json | diff - expected.txt || fail "other labels are served"
+  [ "$(ask '{"text":"","pair":"a"}')" = 422 ] && grep -q 'a sentence that gives no token' answer.json || fail "$(cat answer.json)"
+  [ "$(ask '{"text":"a\tb"}')" = 400 ] && [ "$(ask '{"text":["a","b"],"pair":["c"]}')" = 400 ] || fail "$(cat answer.json)"
+  kill -TERM $server
+  wait $server || fail "the server ended with $?: $(cat server.txt)"
+  trap - EXIT
+fi
