@@ -21,7 +21,7 @@ tarn_status tarn_sweep_estimate(tarn_sweep *sweep) {
     tarn__dtype dtype = v->config->train.precision == TARN_PRECISION_BF16 ? TARN__BF16 : TARN__F32;
     const tarn__fp32 fp32 = tarn__model_products(&v->config->train);
     if (d != last_d || dtype != last_dtype || fp32 != last_fp32)
-      TARN_TRY(tarn__product_speed(&rate, d, dtype, fp32, threads));
+      TARN_TRY(tarn__product_speed(&rate, d, dtype, fp32, threads, 0));
     last_d = d;
     last_dtype = dtype;
     last_fp32 = fp32;

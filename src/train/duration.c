@@ -19,8 +19,7 @@
 static const double PROBE_SECONDS = 2.0;
 enum { LEAST_UPDATES = 4, MOST_UPDATES = 100000 };
 // What a forecast may be off beyond what its samples show, as measured (docs/training.md).
-static const double RUN_LOW = 0.9, RUN_HIGH = 1.15, PROBE_LOW = 0.85, PROBE_HIGH = 1.3, COUNT_LOW = 0.6,
-                    COUNT_HIGH = 2.5;
+static const double RUN_LOW = 0.9, RUN_HIGH = 1.15, PROBE_LOW = 0.7, PROBE_HIGH = 1.4, COUNT_LOW = 0.5, COUNT_HIGH = 5;
 
 const char *tarn_duration_source_name(tarn_duration_source source) {
   static const char *const names[] = {"run", "probe", "operations"};
@@ -216,7 +215,8 @@ static tarn_status from_probe(tarn_duration *d, const tarn_config *config, const
 static tarn_status from_operations(tarn_duration *d, const tarn_config *config, const tarn_plan *plan, int threads) {
   const tarn__dtype dtype = config->train.precision == TARN_PRECISION_BF16 ? TARN__BF16 : TARN__F32;
   double rate;
-  TARN_TRY(tarn__product_speed(&rate, config->model.d_model, dtype, tarn__model_products(&config->train), threads));
+  TARN_TRY(tarn__product_speed(&rate, config->model.d_model, dtype, tarn__model_products(&config->train), threads,
+                               PROBE_SECONDS));
   const double token =
       (plan->forward_flops + plan->backward_flops + plan->recompute_flops) / (TARN__SHARE_OF_PRODUCTS * rate);
   pace p = {.tokens = (double)(plan->source_rows + plan->target_rows) * (double)config->train.accumulate};

@@ -45,29 +45,33 @@ static void close_product(product *p) {
   p->device->free(p->workspace);
 }
 
-// Seconds of one run: other work on the machine makes some of them slower.
-static tarn_status least_seconds(double *least, product *p, int threads) {
+// Seconds of one run: the least of those of a moment, as other work on the machine makes some of them slower; or the
+// mean over some time, with that work.
+static tarn_status time_product(double *seconds, product *p, int threads, double during) {
   const tarn__exec exec = {.threads = threads};
   TARN_TRY(tarn__graph_run(&p->graph, &exec));  // pages, and the clock frequency of the wide instructions
-  const double begun = tarn__seconds();
-  *least = HUGE_VAL;
-  for (double last = begun, now; last - begun < SECONDS; last = now) {
+  const double begun = tarn__seconds(), until = during > 0 ? during : SECONDS;
+  double least = HUGE_VAL, runs = 0;
+  for (double last = begun, now; last - begun < until; last = now) {
     TARN_TRY(tarn__graph_run(&p->graph, &exec));
     TARN_TRY(p->device->synchronise());
     now = tarn__seconds();
-    if (now - last < *least) *least = now - last;
+    if (now - last < least) least = now - last;
+    runs++;
+    *seconds = during > 0 ? (now - begun) / runs : least;
   }
   return TARN_STATUS_OK;
 }
 
-tarn_status tarn__product_speed(double *rate, int64_t d, tarn__dtype dtype, tarn__fp32 fp32, int threads) {
+tarn_status tarn__product_speed(double *rate, int64_t d, tarn__dtype dtype, tarn__fp32 fp32, int threads,
+                                double during) {
   product p = {0};
-  double least = 0;
+  double seconds = 0;
   if (d > WIDEST) d = WIDEST;
   TARN_TRY(tarn__device_default(&p.device, dtype));
   tarn_status status = open_product(&p, d, dtype, fp32, threads);
-  if (status == TARN_STATUS_OK) status = least_seconds(&least, &p, threads);
-  if (status == TARN_STATUS_OK) *rate = 2.0 * ROWS * 4.0 * (double)d * (double)d / least;
+  if (status == TARN_STATUS_OK) status = time_product(&seconds, &p, threads, during);
+  if (status == TARN_STATUS_OK) *rate = 2.0 * ROWS * 4.0 * (double)d * (double)d / seconds;
   close_product(&p);
   return status;
 }

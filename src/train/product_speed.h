@@ -10,9 +10,10 @@
 // Of a product's speed that whole updates reach (docs/performance.md).
 #define TARN__SHARE_OF_PRODUCTS 0.8
 
-// Operations a second that the first product of a usual FFN reaches, of `d` columns (2048 at the most) and 4 d; takes
-// about a twentieth of a second.
-tarn_status tarn__product_speed(double *rate, int64_t d, tarn__dtype dtype, tarn__fp32 fp32, int threads) TARN_CHECKED;
+// Operations a second that the first product of a usual FFN reaches, of `d` columns (2048 at the most) and 4 d: at best
+// within a twentieth of a second (`during` 0), or in the mean over so many seconds, with all that else runs.
+tarn_status tarn__product_speed(double *rate, int64_t d, tarn__dtype dtype, tarn__fp32 fp32, int threads,
+                                double during) TARN_CHECKED;
 
 // Tokens of both sides that a training reads at the most; 0: it has no limit of updates or epochs, or no data to count.
 double tarn__tokens_of_run(const tarn_config *config, const tarn_plan *plan);
