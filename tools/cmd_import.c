@@ -64,17 +64,21 @@ int cmd_import_marian(int argc, char **argv) {
   const char *output = NULL;
   const char *vocab = NULL;
   const char *target_vocab = NULL;
+  bool json = false;
   cli_list folders = {0};
   const cli_option table[] = {
       {"output", CLI_TEXT, &output, "FILE", "where to write the checkpoint; needed", 0, 0},
       {"vocab", CLI_TEXT, &vocab, "FILE", "vocabulary of both sides, for a folder that has none or another one", 0, 0},
       {"target-vocab", CLI_TEXT, &target_vocab, "FILE", "vocabulary of the target, where it is another one", 0, 0},
+      {"json", CLI_FLAG, &json, NULL, "print what was made as JSON", 0, 0},
+      PROGRESS_OPTIONS,
       {0}};
   int code = cli_parse(&MARIAN, table, argc, argv, &folders, 1, 1);
   if (code < 0 && !output) code = cli_usage(&MARIAN, "--output is missing");
   if (code < 0) {
     tarn_status status = tarn_checkpoint_import_marian(output, folders.items[0], vocab, target_vocab);
     code = status == TARN_STATUS_OK ? CLI_OK : cli_report(&MARIAN, status);
+    if (code == CLI_OK && json) code = json_output_made(&MARIAN, output, "folder", folders.items[0]);
   }
   cli_list_free(&folders);
   return code;
