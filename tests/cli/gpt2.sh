@@ -65,7 +65,7 @@ sed 's/"n_layer": 2/"n_layer": 3/' tied-folder/config.json >broken/config.json
 cp tied-folder/model.safetensors broken
 refuse 1 'tensor "h.2.ln_1.weight" is missing' "$TARN" import-gpt2 broken --vocab bytes --output x
 [ ! -e x ] || fail "a refused import is written"
-refuse 2 'give one of --dense and --format' "$TARN" export own x
+refuse 2 'give one of --dense, --format and --precision' "$TARN" export own x
 refuse 2 'cannot be "gpt3"; did you mean gpt2?' "$TARN" export --format gpt3 own x
 sed 's/norm: pre/norm: post/' own.yaml >post.yaml
 "$TARN" train post.yaml --run post >train.txt 2>&1 || fail "train: $(cat train.txt)"
