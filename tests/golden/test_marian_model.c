@@ -417,6 +417,28 @@ static void other_models_are_refused(void **state) {
   }
 }
 
+// Whatever allocation fails, nothing is left behind, and no file.
+static void failing_memory(void **state) {
+  (void)state;
+  for (uint64_t n = 1;; n += n < 60 ? 1 : 13) {
+    tarn__memory_fail_after(n);
+    tarn_status status = tarn_checkpoint_import_marian("lost", golden("swish", ""), NULL, NULL);
+    tarn__memory_fail_after(0);
+    if (status == TARN_STATUS_OK) break;
+    assert_int_equal(status, TARN_STATUS_MEMORY);
+    assert_false(tarn__file_exists("lost"));
+  }
+  for (int format = 0; format < 2; format++)
+    for (uint64_t n = 1;; n += n < 60 ? 1 : 13) {
+      tarn__memory_fail_after(n);
+      tarn_status status = format ? tarn_checkpoint_export_ctranslate2("lost_folder", "lost")
+                                  : tarn_checkpoint_export_marian("lost_folder", "lost");
+      tarn__memory_fail_after(0);
+      if (status == TARN_STATUS_OK) break;
+      assert_int_equal(status, TARN_STATUS_MEMORY);
+    }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(logits, sandbox_open, sandbox_close),
@@ -429,6 +451,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(other_models_are_refused, sandbox_open, sandbox_close),
       cmocka_unit_test_setup_teardown(wrong_files, sandbox_open, sandbox_close),
       cmocka_unit_test_setup_teardown(wrong_tensors, sandbox_open, sandbox_close),
+      cmocka_unit_test_setup_teardown(failing_memory, sandbox_open, sandbox_close),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
