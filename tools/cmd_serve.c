@@ -10,7 +10,7 @@
 
 static const cli_command COMMAND = {
     "serve", "RUN|FILE", "Translate, score, generate or classify over HTTP.",
-    "Answers requests in JSON (/translate, /score, /generate, /classify: what the model is for; described in\n"
+    "Answers requests in JSON (/translate, /score, /generate, /classify, /attend: what the model is for; described in\n"
     "/openapi.json, and tried by hand on the page /), and /health and /metrics. RUN is a run directory (see\n"
     "--checkpoint), FILE a checkpoint. Requests that wait are computed together. Prints the address as one line when\n"
     "it listens, and ends at SIGTERM or SIGINT, when all that waits is answered. With --token-file, or TARN_TOKEN in\n"

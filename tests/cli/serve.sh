@@ -73,6 +73,14 @@ jq -e '[.translations[].hypotheses[] | (.pieces | length) == .tokens and .pieces
   ((([.pieces[].probability | log] | add) - .log_probability) | fabs) < 1e-4] | all' answer.json >/dev/null || fail "other tokens: $(cat answer.json)"
 expect 200 '"hypotheses":\[{"text":""' /translate '{"text":""}'
 
+# Attention of each token of a translation to those of its source: rows of weights that sum to 1.
+expect 200 weights /attend '{"text":"Ein Satz.","target":"A sentence."}'
+jq -e '(.weights | length) == (.target | length) and .target[-1] == "</s>" and .source[-1] == "</s>" and
+  ([.source | length] + [.weights[] | length] | unique | length) == 1 and
+  ([.weights[] | (add - 1) | fabs < 1e-5] | all)' answer.json >/dev/null || fail "attention: $(cat answer.json)"
+expect 400 'must be strings' /attend '{"text":["a"],"target":"a"}'
+expect 400 'must be strings' /attend '{"text":"a"}'
+
 # What is asked for wrongly, or is too much.
 expect 400 'no JSON' /translate '{"text":'
 expect 400 'no JSON' /translate ''
@@ -96,7 +104,7 @@ expect 404 'nothing here' /nothing '{"text":"a"}'
 type=text/plain expect 415 'application/json' /translate '{"text":"a"}'
 expect 405 'takes POST' /translate '' -X GET
 expect 405 'takes GET' /health '{}'
-[ "$(curl -s "$url/health" | jq -c '[.status, .uses, .beam]')" = '["ok",["translate"],3]' ] || fail "health: $(curl -s "$url/health")"
+[ "$(curl -s "$url/health" | jq -c '[.status, .uses, .beam]')" = '["ok",["translate","attend"],3]' ] || fail "health: $(curl -s "$url/health")"
 curl -s "$url/openapi.json" | jq -e '.openapi | startswith("3.")' >/dev/null || fail "no description"
 for path in $(curl -s "$url/openapi.json" | jq -r '.paths | keys[]'); do
   [ "$(curl -s -o page.html -w '%{http_code}' "$url$path")" != 404 ] || [ $path = /score -o $path = /generate -o $path = /classify ] ||

@@ -24,7 +24,7 @@ server=$!
 trap 'kill -KILL $server 2>/dev/null' EXIT
 within_two_minutes eval '[ -s address.txt ] || gone $server'
 "$browser" --headless --no-sandbox --disable-gpu --user-data-dir="$PWD/profile" --virtual-time-budget=20000 --dump-dom \
-  "$(cat address.txt)#text=Ein%20Satz.%0A%3Cb%3Ezwei&n_best=2&tokens=true" >page.html 2>browser.txt ||
+  "$(cat address.txt)#text=Ein%20Satz.%0A%3Cb%3Ezwei&n_best=2&tokens=true&attention=true" >page.html 2>browser.txt ||
   fail "the browser: $(tail -n 3 browser.txt)"
 kill -TERM $server
 wait $server || fail "the server ended with $?: $(cat server.txt)"
@@ -33,4 +33,6 @@ shown=$(sed -n '/id="result"/,/<\/form>/p' page.html)
 [ "$(grep -o '<section>' <<<"$shown" | wc -l)" -eq 2 ] || fail "not two sentences: $shown"
 grep -q '<section><div>Ein Satz.</div><div><div><span class="piece" title="[^"]* %"' <<<"$shown" || fail "no pieces: $shown"
 grep -q '&lt;b&gt;zwei' <<<"$shown" || fail "text became markup, or went away: $shown"
+[ "$(grep -o '<div class="attention"><table><tr>' <<<"$shown" | wc -l)" -eq 2 ] || fail "not two pictures of attention: $shown"
+! grep -q 'class="error"' <<<"$shown" || fail "an error: $shown"
 [ "$(grep -o '</small></div>' <<<"$shown" | wc -l)" -eq 4 ] || fail "not two translations each: $shown"

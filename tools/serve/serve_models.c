@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "serve/serve_answer.h"
+#include "serve/serve_attention.h"
 #include "tarn/checkpoint.h"
 #include "tarn/config.h"
 
@@ -26,6 +27,7 @@ static tarn_status find_uses(serve_models *m) {
     const tarn_task task = config->model.task;
     m->beam = m->options.beam > 0 ? m->options.beam : config->translate.beam;
     m->uses[SERVE_TRANSLATE] = task == TARN_TASK_TRANSLATION;
+    m->uses[SERVE_ATTEND] = task == TARN_TASK_TRANSLATION;
     m->uses[SERVE_SCORE] = task == TARN_TASK_LANGUAGE_MODEL || task == TARN_TASK_MASKED_LANGUAGE_MODEL;
     m->uses[SERVE_GENERATE] = task == TARN_TASK_LANGUAGE_MODEL;
     m->uses[SERVE_CLASSIFY] = task == TARN_TASK_CLASSIFICATION || task == TARN_TASK_REGRESSION;
@@ -88,6 +90,7 @@ void serve_models_close(serve_models *models) {
   tarn_lm_close(&models->lm);
   tarn_generator_close(&models->generator);
   tarn_classifier_close(&models->classifier);
+  tarn_states_close(&models->states);
   free(models->texts);
   free(models->lengths);
   free(models->results);
@@ -149,7 +152,7 @@ static tarn_status compute(serve_models *m, const serve_request *first, size_t t
 
 static size_t result_size(serve_use use) {
   const size_t sizes[SERVE_USES] = {sizeof(tarn_translate_result), sizeof(tarn_lm_line), sizeof(tarn_generator_result),
-                                    sizeof(json_t *)};
+                                    sizeof(json_t *), 0};
   return sizes[use];
 }
 
@@ -200,9 +203,26 @@ static bool run_together(serve_models *m, serve_request *const *requests, size_t
   return true;
 }
 
+static tarn_status attend(serve_models *m, serve_request *request) {
+  tarn_states_options options;
+  tarn_states_default(&options);
+  options.precision = m->options.precision;
+  options.overlong = m->options.overlong;
+  options.threads = m->options.threads;
+  return serve_attention_answer(&m->states, m->options.path, &options, request);
+}
+
 static void run(serve_models *m, serve_request *const *requests, size_t count) {
   tarn_status status;
-  if (run_together(m, requests, count, &status)) return;
+  if (requests[0]->use == SERVE_ATTEND) {  // always alone
+    status = attend(m, requests[0]);
+    if (status == TARN_STATUS_OK) {
+      m->done(requests[0]);
+      return;
+    }
+  } else if (run_together(m, requests, count, &status)) {
+    return;
+  }
   if (count > 1) {  // the fault of one of them is not to be that of the others
     for (size_t i = 0; i < count; i++) run(m, &requests[i], 1);
     return;

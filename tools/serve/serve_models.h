@@ -7,6 +7,7 @@
 #include "tarn/classify.h"
 #include "tarn/generate.h"
 #include "tarn/lm.h"
+#include "tarn/states.h"
 #include "tarn/translate.h"
 
 enum { SERVE_MODELS_BATCH = 1024 };  // most requests that are computed together
@@ -28,7 +29,8 @@ typedef struct serve_models {
   tarn_lm *lm;
   tarn_generator *generator;
   tarn_classifier *classifier;
-  int64_t beam;  // of translation
+  tarn_states *states;  // opened when there is use for it
+  int64_t beam;         // of translation
   // The texts of a batch, and their results.
   const char **texts;
   size_t *lengths, texts_room;

@@ -14,6 +14,7 @@ static const serve_path paths[] = {
     {"/score", SERVE_SCORE, json, false, NULL},
     {"/generate", SERVE_GENERATE, json, false, NULL},
     {"/classify", SERVE_CLASSIFY, json, false, NULL},
+    {"/attend", SERVE_ATTEND, json, false, NULL},
     {"/health", SERVE_USES, json, true, NULL},
     {"/metrics", SERVE_USES, "text/plain; version=0.0.4; charset=utf-8", false, NULL},
     {"/openapi.json", SERVE_USES, json, true, &description},

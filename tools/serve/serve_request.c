@@ -12,7 +12,7 @@
 enum { MOST_CONTINUATIONS = 64 };
 
 const char *serve_use_word(serve_use use) {
-  static const char *const words[SERVE_USES] = {"translate", "score", "generate", "classify"};
+  static const char *const words[SERVE_USES] = {"translate", "score", "generate", "classify", "attend"};
   return words[use];
 }
 
@@ -54,7 +54,7 @@ void serve_request_close(serve_request *request) {
 bool serve_request_together(void *user, const void *first, const void *other) {
   const serve_request *a = first, *b = other;
   (void)user;
-  if (a->use != b->use) return false;
+  if (a->use != b->use || a->use == SERVE_ATTEND) return false;
   if (a->use != SERVE_GENERATE) return true;
   const tarn_generator_options *x = &a->generation, *y = &b->generation;
   return x->method == y->method && x->max_tokens == y->max_tokens && x->min_tokens == y->min_tokens &&
@@ -64,7 +64,7 @@ bool serve_request_together(void *user, const void *first, const void *other) {
 
 // --- keys ------------------------------------------------------------------------------------------------------------
 
-typedef enum key_type { TEXTS, PAIRS, FLAG, WHOLE, REAL, METHOD } key_type;
+typedef enum key_type { TEXTS, PAIRS, TARGET, FLAG, WHOLE, REAL, METHOD } key_type;
 
 typedef struct key {
   const char *name;
@@ -74,7 +74,7 @@ typedef struct key {
   double low, high;
 } key;
 
-enum { ANY = 15, KEYS = 14 };
+enum { ANY = (1 << SERVE_USES) - 1, KEYS = 15 };
 #define USE(use) (1u << SERVE_##use)
 
 // Checks a value and takes it.
@@ -84,6 +84,7 @@ static bool read_key(serve_request *request, const key *k, const json_t *value) 
   switch (k->type) {
     case TEXTS:
     case PAIRS:
+    case TARGET:
       return true;  // read together
     case FLAG:
       *(bool *)k->value = json_is_true(value);
@@ -184,6 +185,18 @@ static bool join_pairs(serve_request *request, const json_t *texts, const json_t
   return true;
 }
 
+// The translation of the one text of SERVE_ATTEND.
+static bool read_target(serve_request *request, const json_t *texts, const serve_limits *limits) {
+  const json_t *target = json_object_get(request->body, "target");
+  if (!json_is_string(texts) || !json_is_string(target)) {
+    serve_request_refuse(request, 400, "\"text\" and \"target\" must be strings");
+    return false;
+  }
+  request->target = json_string_value(target);
+  request->target_length = json_string_length(target);
+  return check_text(request, target, "target", limits);
+}
+
 static bool read_texts(serve_request *request, const serve_limits *limits) {
   const json_t *texts = json_object_get(request->body, "text"), *pairs = json_object_get(request->body, "pair");
   request->count = json_is_array(texts) ? json_array_size(texts) : 1;
@@ -214,7 +227,7 @@ static bool read_texts(serve_request *request, const serve_limits *limits) {
   }
   if (pairs && !join_pairs(request, texts, pairs, limits)) return false;
   for (size_t i = 0; i < request->count; i++) request->bytes += request->lengths[i];
-  return true;
+  return request->use != SERVE_ATTEND || read_target(request, texts, limits);
 }
 
 // --- all -------------------------------------------------------------------------------------------------------------
@@ -247,6 +260,7 @@ static bool read_object(serve_request *request, const serve_limits *limits) {
   const key keys[KEYS] = {
       {"text", TEXTS, ANY, NULL, 0, 0},
       {"pair", PAIRS, USE(CLASSIFY), NULL, 0, 0},
+      {"target", TARGET, USE(ATTEND), NULL, 0, 0},
       {"tokens", FLAG, USE(TRANSLATE) | USE(SCORE) | USE(GENERATE), &request->tokens, 0, 0},
       {"n_best", WHOLE, USE(TRANSLATE), &request->n_best, 1, (double)limits->n_best},
       {"method", METHOD, USE(GENERATE), NULL, 0, 0},

@@ -9,9 +9,16 @@
 
 #include "tarn/generate.h"
 
-typedef enum serve_use { SERVE_TRANSLATE, SERVE_SCORE, SERVE_GENERATE, SERVE_CLASSIFY, SERVE_USES } serve_use;
+typedef enum serve_use {
+  SERVE_TRANSLATE,
+  SERVE_SCORE,
+  SERVE_GENERATE,
+  SERVE_CLASSIFY,
+  SERVE_ATTEND,
+  SERVE_USES
+} serve_use;
 
-// "translate", "score", "generate", "classify".
+// "translate", "score", "generate", "classify", "attend".
 const char *serve_use_word(serve_use use);
 
 // What a request may ask for.
@@ -28,6 +35,8 @@ typedef struct serve_request {
   const char **texts;  // [count]
   size_t *lengths;     // [count]
   size_t count, bytes;
+  const char *target;  // of SERVE_ATTEND: a translation of the text
+  size_t target_length;
   char *pairs;     // sentences with a tab between them
   bool tokens;     // the answer is to have the tokens
   int64_t n_best;  // translations of a text
