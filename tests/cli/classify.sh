@@ -37,7 +37,7 @@ train: { max_updates: 150, lr: 0.01, warmup: 10, schedule: linear, label_smoothi
 valid: { every: 50 }
 END
 # 50 answers of 8 bytes stay, and their measures take three numbers a class.
-"$TARN" plan c.yaml --json | grep -q '"validation_bytes":448,' || fail "plan: $("$TARN" plan c.yaml --json | grep -o '"validation_bytes": [0-9]*')"
+"$TARN" plan c.yaml --json | grep -q '"validation_bytes":448,' || fail "plan: $("$TARN" plan c.yaml --json | grep -o '"validation_bytes":[0-9]*')"
 "$TARN" train c.yaml --run c --quiet
 "$TARN" test c --labelled dev >out.txt 2>/dev/null
 grep -qE '^accuracy (0\.9|1\.0)' out.txt || fail "it has not learnt: $(cat out.txt)"

@@ -91,7 +91,7 @@ grep -q '^update .* perplexity [0-9]*\.[0-9][0-9] .*(best so far)$' out.txt && g
 "$TARN" train model.yaml --run seed2 --set train.seed=2 --set train.max_updates=20 --quiet
 same_runs seeds/seed-2 seed2
 
-"$TARN" train model.yaml --run seed2 --dry-run --json | grep -q '^{"trained_bytes": [0-9]*,.*}$' || fail "no plan in JSON"
+"$TARN" train model.yaml --run seed2 --dry-run --json | grep -q '^{"trained_bytes":[0-9]*,.*}$' || fail "no plan in JSON"
 "$TARN" train model.yaml --run silent --set train.max_updates=5 --json --quiet >out.txt
 [ ! -s out.txt ] || fail "--json --quiet prints $(cat out.txt)"
 

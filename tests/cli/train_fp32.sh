@@ -39,7 +39,7 @@ if ! "$TARN" plan model.yaml >plan.txt 2>err.txt; then
   exit 0
 fi
 grep -q '^products of fp32 numbers by split6$' plan.txt || fail "the plan does not name split6"
-"$TARN" plan model.yaml --json | grep -q '"precision": "fp32", "fp32": "split6"' || fail "no split6 in the plan's JSON"
+"$TARN" plan model.yaml --json | grep -q '"precision":"fp32","fp32":"split6"' || fail "no split6 in the plan's JSON"
 
 "$TARN" train model.yaml --run whole >log.txt
 grep -q 'fp32 by split6' log.txt || fail "the head of a training does not name split6"
