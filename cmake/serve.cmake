@@ -1,4 +1,5 @@
 # `tarn serve`, the part of the program that needs libmicrohttpd. Without it the command says that this build has none.
+target_include_directories(tarn_program PRIVATE ${PROJECT_SOURCE_DIR}/tools)
 if(TARN_HTTP STREQUAL "AUTO")
   pkg_check_modules(MICROHTTPD QUIET IMPORTED_TARGET libmicrohttpd>=0.9.72)
 elseif(TARN_HTTP)
@@ -26,6 +27,5 @@ foreach(name serve_page.html serve_openapi.json)
 endforeach()
 file(GLOB TARN_SERVE_SOURCES CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tools/serve/*.c)
 target_sources(tarn_program PRIVATE ${TARN_SERVE_SOURCES})
-target_include_directories(tarn_program PRIVATE ${PROJECT_SOURCE_DIR}/tools)
 target_compile_definitions(tarn_program PRIVATE TARN_HTTP=1)
 target_link_libraries(tarn_program PRIVATE PkgConfig::MICROHTTPD)

@@ -3,10 +3,8 @@
 
 #include "commands.h"
 #include "model_options.h"
-#include "stop_signal.h"
-#ifdef TARN_HTTP
 #include "serve/serve_command.h"
-#endif
+#include "stop_signal.h"
 
 static const cli_command COMMAND = {
     "serve", "RUN|FILE", "Translate, score, generate or classify over HTTP.",
@@ -16,7 +14,15 @@ static const cli_command COMMAND = {
     "it listens, and ends at SIGTERM or SIGINT, when all that waits is answered. With --token-file, or TARN_TOKEN in\n"
     "the environment, requests must bring that token (Authorization: Bearer ...)."};
 
-#ifdef TARN_HTTP
+// Without libmicrohttpd the command has its options, and its manual page, all the same.
+#ifndef TARN_HTTP
+int serve_command(const cli_command *command, const serve_options *options) {
+  (void)options;
+  fprintf(stderr, "tarn %s: this build has no libmicrohttpd (docs/serving.md)\n", command->name);
+  return CLI_FAILURE;
+}
+#endif
+
 int cmd_serve(int argc, char **argv) {
   serve_options o = {.host = "127.0.0.1",
                      .port = 8080,
@@ -63,6 +69,9 @@ int cmd_serve(int argc, char **argv) {
   if (code < 0) catch_stop_signals("tarn serve: stopped\n");
   if (code < 0) code = model_options_set(&COMMAND, &model, &o.models.precision, &o.models.overlong, &o.models.threads);
   if (code < 0 && !o.certificate != !o.key) code = cli_usage(&COMMAND, "--certificate and --key belong together");
+#ifndef TARN_HTTP
+  if (code < 0) code = serve_command(&COMMAND, &o);
+#endif
   if (code < 0) code = model_options_find(&COMMAND, &model.found, paths.items[0], model.checkpoint);
   if (code < 0) {
     o.models.path = model.found.path;
@@ -72,14 +81,3 @@ int cmd_serve(int argc, char **argv) {
   cli_list_free(&paths);
   return code;
 }
-#else
-int cmd_serve(int argc, char **argv) {
-  cli_list paths = {0};
-  const cli_option table[] = {{0}};
-  const int code = cli_parse(&COMMAND, table, argc, argv, &paths, 0, 1);
-  cli_list_free(&paths);
-  if (code >= 0) return code;
-  fprintf(stderr, "tarn serve: this build has no libmicrohttpd (docs/serving.md)\n");
-  return CLI_FAILURE;
-}
-#endif

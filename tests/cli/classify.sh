@@ -137,7 +137,7 @@ f frozen --set train.init_from=masked --set 'train.freeze={embeddings: 0, encode
 refuse 1 'was trained with another vocabulary' "$TARN" train c.yaml --run y --quiet --set train.init_from=masked --set data.vocab=v30 --set data.train=other --set data.valid=
 
 # Served, the labels are the same, and a text that is refused spoils no request but its own.
-if command -v curl >/dev/null && "$TARN" serve --help | grep -- --port >/dev/null; then
+if command -v curl >/dev/null && ! { "$TARN" serve nowhere 2>&1 || true; } | grep -q "no libmicrohttpd"; then
   "$TARN" serve c --port 0 --threads 1 >address.txt 2>server.txt &
   server=$!
   trap 'kill -KILL $server 2>/dev/null || true' EXIT

@@ -2,7 +2,7 @@
 set -u
 . "$(dirname "$0")/../helpers.sh"
 command -v curl >/dev/null || { echo "serve.sh: skipped, there is no curl"; exit 77; }
-"$TARN" serve --help | grep -q -- --port || { echo "serve.sh: skipped, this build has no libmicrohttpd"; exit 77; }
+! "$TARN" serve nowhere 2>&1 | grep -q "no libmicrohttpd" || { echo "serve.sh: skipped, this build has no libmicrohttpd"; exit 77; }
 
 server=""
 stop() {  # the exit code of the server
