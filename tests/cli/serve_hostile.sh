@@ -16,7 +16,7 @@ translate: { beam: 2, max_len_a: 0, max_len_b: 5 }
 END_MODEL
 "$TARN" train model.yaml --run run >train.txt 2>&1 || fail "train: $(tail -n 3 train.txt)"
 
-"$TARN" serve run --port 0 --threads 1 --timeout 20 --wait 0 >address.txt 2>server.txt &
+"$TARN" serve run --port 0 --threads 1 --timeout 300 --wait 0 >address.txt 2>server.txt &
 server=$!
 trap 'kill -KILL $server 2>/dev/null' EXIT
 within_two_minutes eval '[ -s address.txt ] || gone $server'
