@@ -61,5 +61,6 @@ objects '.nrmse or .forecasts or .starts' "$TARN" series forecast esn x.csv --st
 # Every command whose help does not name --json is one that prints none.
 for command in $("$TARN" help | sed -n '/^commands:/,/^$/s/^  \([a-z0-9-]*\) .*/\1/p'); do
   case $command in series | serve) continue ;; esac
-  "$TARN" help "$command" | grep -q -- ' --json ' || fail "tarn $command has no --json"
+  "$TARN" help "$command" >help.txt
+  grep -q -- ' --json ' help.txt || fail "tarn $command has no --json"
 done

@@ -77,7 +77,7 @@ progress() {
   [ "$(widest lines.txt)" -le 39 ] || fail "$*: 40 columns: $(cat lines.txt)"
   grep -Eq "$what" lines.txt || fail "$*: no \"$what\": $(cat lines.txt)"
   # Behind the last line of it the line is taken away.
-  tr '\r' '\n' <screen.txt | grep -a . | grep -av "$what" | grep -aq $'^\033\\[K' || fail "$*: it stays: $(cat -v screen.txt)"
+  tr '\r' '\n' <screen.txt | grep -a . | grep -av "$what" | grep -a $'^\033\\[K' >/dev/null || fail "$*: it stays: $(cat -v screen.txt)"
   bash -c "'$TARN' $* --progress >out.txt" 2>error.txt || fail "$*: $(cat error.txt)"
   grep -Eq "^tarn: $what" error.txt || fail "$* in a pipe: no line: $(cat error.txt)"
   bash -c "'$TARN' $* >out.txt" 2>error.txt
@@ -101,11 +101,12 @@ progress 'resampling  [0-9]+ %' bleu --reference corpus/valid.en --confidence co
 # -q shows none on a terminal either; nor do NO_COLOR and a dumb terminal colour what they show.
 script -qec "'$TARN' prepare --vocab vocab --text corpus/train.de --output again --progress -q" /dev/null >screen.txt
 ! grep -aq preparing screen.txt || fail "--quiet: $(cat -v screen.txt)"
-coloured() { script -qec "env -u NO_COLOR $1 '$TARN' help prepare" /dev/null | grep -aq $'\033'; }
+coloured() { script -qec "env -u NO_COLOR $1 '$TARN' help prepare" /dev/null >screen.txt && grep -aq $'\033' screen.txt; }
 coloured TERM=xterm || fail "help without colours"
 ! coloured "TERM=xterm NO_COLOR=1" || fail "NO_COLOR is not heeded"
 ! coloured "TERM=dumb" || fail "a dumb terminal is given colours"
-env -u NO_COLOR "$TARN" help prepare | grep -q $'\033' && fail "colours in a pipe"
+env -u NO_COLOR "$TARN" help prepare >out.txt
+! grep -q $'\033' out.txt || fail "colours in a pipe"
 script -qec "env TERM=dumb '$TARN' prepare --vocab vocab --text corpus/train.de --output again" /dev/null >screen.txt
 ! grep -aq $'\033' screen.txt || fail "a dumb terminal is sent codes: $(cat -v screen.txt)"
 
