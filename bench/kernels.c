@@ -150,7 +150,9 @@ static tarn__tensor *build_attention(bench *b, const bench_case *c) { return att
 
 static tarn__tensor *build_alibi(bench *b, const bench_case *c) { return attention(b, c, 8.0); }
 
-static tarn__tensor *build_glu(bench *b, const bench_case *c) { return tarn__glu(&b->graph, input(b, 2 * c->d)); }
+static tarn__tensor *build_glu(bench *b, const bench_case *c) {
+  return tarn__glu(&b->graph, input(b, 2 * c->d), TARN__SIGMOID);
+}
 
 // Sentences of 20, 4 heads, `out` taps; `flag`: dynamic.
 static tarn__tensor *build_conv(bench *b, const bench_case *c) {
