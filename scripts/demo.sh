@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # From nothing to a comparison: makes a German-English corpus, trains a model whose layers are all trained and one in which
-# half of the encoder is random for ever, two seeds each, shows what they translate on the way, and reports.
+# half of the encoder stays random, with two seeds each, shows how they translate as they learn, and writes a report.
 # TARN is the program; DEMO_MINUTES the training time of each run (default 1), in processor time, so that other work on the
-# machine makes the demo longer and not worse.
+# machine makes the demo longer but its results no worse.
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 tarn=${TARN:-$root/build/release/tarn}
@@ -16,11 +16,11 @@ usage: ./run demo [FOLDER]        the whole of it, in about three minutes on two
                                   type German at a model of the demo: half-random (default) or all-trained
        ./run demo --help
 
-Makes a German-English corpus from a grammar (12,000 pairs of sentences; nothing is downloaded), trains two models with two
-seeds each for a minute, shows what they translate after 5, 20 and 60 seconds, compares them on 500 sentences that they have
-not seen, and writes a page with figures. FOLDER takes everything; default build/demo, which is emptied first.
+Makes a German-English corpus from a grammar (12,000 sentence pairs; nothing is downloaded), trains two models on it, with two
+seeds each and for a minute each time, shows their translations after 5, 20 and 60 seconds, compares them on 500 sentences that
+they have not seen, and writes a page with figures. Everything goes to FOLDER (default: build/demo, which is emptied first).
 
-DEMO_MINUTES=0.2 ./run demo is a shorter one, whose models translate badly.
+DEMO_MINUTES=0.2 ./run demo is quicker, but its models translate badly.
 TEXT
 }
 
@@ -37,7 +37,7 @@ try() {
     exit 2
   fi
   if [ -t 0 ]; then
-    echo "German to English by $model, which knows what the demo's grammar says and nothing else. Sentences such as:"
+    echo "German to English with $model, which knows the demo's grammar and nothing else. Try sentences such as:"
     sed -n '7p;70p;200p' "$folder/text/test.de" | sed 's/^/    /'
     echo "End with Ctrl-D."
   fi
@@ -175,7 +175,7 @@ mkdir -p grammar
 for split in train valid; do
   quietly "$tarn" prepare --vocab vocab.model --source "text/$split.de" --target "text/$split.en" --output "grammar/$split"
 done
-echo "$(wc -l <text/train.de) pairs of sentences to learn from and $(wc -l <text/test.de) to test with, German and English, in 1000 pieces of words."
+echo "$(wc -l <text/train.de) sentence pairs to learn from and $(wc -l <text/test.de) to test with, German and English, with a vocabulary of 1000 word pieces."
 # Sentences that fit into a column, at even distances.
 awk -v most=$((column - 2)) 'FNR == NR { german[FNR] = $0; next } length(german[FNR]) <= most && length() <= most && length() > 25 { print german[FNR] "\t" $0 }' \
   text/test.de text/test.en | awk '{ line[NR] = $0 } END { for (i = 1; i <= 3; i++) print line[int(i * NR / 4) + 1] }' >samples.tsv
@@ -183,7 +183,7 @@ cut -f1 samples.tsv >samples.de
 cut -f2 samples.tsv >samples.en
 
 shares="0.0833333 0.333333 1"
-step "Two models learn to translate it, each with two seeds, $(seconds_of 1) seconds a time and $jobs at once"
+step "Training two models to translate it, with two seeds each: $(seconds_of 1) seconds a run, $jobs at a time"
 head 1
 first="all-trained:1 half-random:1" second="all-trained:2 half-random:2"
 [ "$jobs" -lt 4 ] || first="$first $second" second=
@@ -196,18 +196,18 @@ done
 show 2
 show 3
 if [ -n "$second" ]; then
-  printf '\nAnd the second seed, as long again, so that chance is seen.\n'
+  printf '\nNow the second seed, which takes as long again, to see how much is chance.\n'
   # shellcheck disable=SC2086
   all part $second
 fi
 
-step "What came of it"
+step "Results"
 all score all-trained:1 half-random:1 all-trained:2 half-random:2
 "$tarn" compare runs --json >compare.json
 quietly "$tarn" report runs --output report --title 'The demo'
 for model in $models; do "$tarn" inspect "runs/$model/seed-1" --json >"$model.json" 2>inspect.log; done
 
-# shown PATH [full]: as it is typed at the root of the sources, where it lies there.
+# shown PATH [full]: as it is typed at the root of the sources, if it is in there.
 shown() { if [ -n "${2:-}" ]; then echo "$1"; else echo "${1#"$root/"}"; fi; }
 random_share() { jq -r '"\(.frozen * 100 / (.trained + .frozen) | round) %"' "${1:-half-random}.json"; }
 bleu() { jq -r --arg name "$1" '.configurations[] | select(.name == $name) | .test_bleu | "\(.mean * 10 | round / 10) \u00b1 \(.sd * 10 | round / 10)"' compare.json; }
@@ -215,7 +215,7 @@ speed() { jq -rs '[.[].tokens_per_second | numbers] | add / length / 1000 | roun
 megabytes() { jq -r '.bytes.file / 1e5 | round / 10' "$1.json"; }
 line='%-12s %18s %17s %15s %14s\n'
 # shellcheck disable=SC2059
-printf "$line" '' 'random for ever' 'checkpoint (MB)' '1000 tokens/s' BLEU
+printf "$line" '' 'random and frozen' 'checkpoint (MB)' '1000 tokens/s' BLEU
 for model in $models; do
   # shellcheck disable=SC2059
   printf "$line" "$model" "$(random_share "$model") of weights" \
@@ -223,13 +223,13 @@ for model in $models; do
 done
 cat <<TEXT
 
-$(fold -s -w "$((width < 112 ? width : 112))" <<<"With $(random_share) of its weights random and never trained, half-random has a checkpoint of $(megabytes half-random) MB in place of $(megabytes all-trained), learns from $(speed half-random),000 tokens a second on one core in place of $(speed all-trained),000, and translates with a BLEU of $(bleu half-random) in place of $(bleu all-trained) (mean and standard deviation of two seeds, too few to decide between them: docs/experiments.md says how that is done)." | sed 's/ *$//')
+$(fold -s -w "$((width < 112 ? width : 112))" <<<"Of the weights of half-random, $(random_share) are random and never trained. Its checkpoint has $(megabytes half-random) MB (all-trained: $(megabytes all-trained) MB), it trains at $(speed half-random),000 tokens a second with $threads thread$([ "$threads" -eq 1 ] || echo s) (all-trained: $(speed all-trained),000), and its translations have a BLEU of $(bleu half-random) (all-trained: $(bleu all-trained)). These are means and standard deviations of two seeds, which are too few to say which model is better; docs/experiments.md explains how to find out." | sed 's/ *$//')
 
 The page with curves, tables and translations:
     file://$folder/report/report.html
 
 To go on:
-    ./run demo --try                                                 # type German at it
+    ./run demo --try                                                 # type German for it to translate
     $(shown "$tarn") inspect $(shown "$folder")/runs/half-random/seed-1     # what it is made of
     (cd $(shown "$folder") && $(shown "$tarn" full) train --resume runs/half-random/seed-1 --set train.max_minutes=5)
 TEXT

@@ -1,4 +1,4 @@
-// tarn states: the inside of a model on the sentences of a file.
+// tarn states: what a model computes inside for the sentences of a file.
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,18 +14,14 @@
 
 static const cli_command COMMAND = {
     "states", "RUN [NAME...]", "Write what a model computes inside for the sentences of a file, by name.",
-    "RUN is a run directory or a checkpoint. NAMEs say what is wanted: outputs of layers (encoder.3, 0 the "
-    "embeddings),\n"
-    "weights of attention (encoder.3.attention, decoder.1.cross_attention), gates and states of recurrences and\n"
-    "echo state networks (decoder.2.gates, decoder.2.states), logits (output) or the 10 likeliest words "
-    "(output.top10),\n"
-    "and so on: --list prints all that the model has. * in a NAME stands for anything: \"encoder.*.attention\".\n"
-    "Of a translation model the decoder needs the translations too (--target). A sentence has a row for each token "
-    "that\n"
+    "RUN is a run directory or a checkpoint. NAMEs select what is written: outputs of layers (encoder.3; 0 is the\n"
+    "embeddings), attention weights (encoder.3.attention, decoder.1.cross_attention), gates and states of recurrent\n"
+    "layers (decoder.2.gates, decoder.2.states), logits (output) or the 10 likeliest words (output.top10), and more:\n"
+    "--list prints all names that the model has. * in a NAME stands for anything: \"encoder.*.attention\".\n"
+    "The decoder of a translation model needs the translations too (--target). There is a row for each token that\n"
     "the model reads; the tokens, and where each sentence begins among them, are written as well (docs/states.md).\n"
-    "Memory: beside the model the command holds the tokens of the text (4 bytes each) and one batch of results, so "
-    "the\n"
-    "output may be larger than memory; --batch-memory bounds the batch and --max-size what is written."};
+    "Besides the model the command holds in memory the tokens of the text (4 bytes each) and one batch of results,\n"
+    "so the output may be larger than memory; --batch-memory limits the batch and --max-size the output."};
 
 enum { MOST_NAMES = 10000 };
 
@@ -187,23 +183,23 @@ int cmd_states(int argc, char **argv) {
   int format = 0;
   const cli_option table[] = {
       {"input", CLI_TEXT, &r.input, "FILE",
-       "sentences, one a line; of classifiers, and masked models that know pairs, two that a tab separates; - is "
+       "sentences, one per line; for classifiers, and masked models that know pairs, also two separated by a tab; - is "
        "standard input",
        0, 0},
-      {"target", CLI_TEXT, &r.target, "FILE", "of a translation model: their translations, which the decoder reads", 0,
+      {"target", CLI_TEXT, &r.target, "FILE", "for a translation model: their translations, which the decoder reads", 0,
        0},
-      {"output", CLI_TEXT, &r.output, "FILE", "where results go; a folder for --format npy", 0, 0},
-      {"format", CLI_TEXT, &r.format, "NAME", "safetensors: one file; npy: a file of NumPy's for each array", 0, 0},
+      {"output", CLI_TEXT, &r.output, "FILE", "where to write the results; a folder with --format npy", 0, 0},
+      {"format", CLI_TEXT, &r.format, "NAME", "safetensors: one file; npy: a NumPy file for each array", 0, 0},
       {"list", CLI_FLAG, &r.list, NULL, "print the names that the model offers, and what they are", 0, 0},
       {"json", CLI_FLAG, &r.json, NULL, "print JSON", 0, 0},
       PROGRESS_OPTION,
       {"quiet", CLI_FLAG, &progress_wanted.quiet, NULL, "print nothing but errors", 0, 0},
       {"batch-memory", CLI_TEXT, &r.batch_memory, "BYTES",
-       "memory for what is computed together, as 500M: fewer sentences go together if need be; 0: no limit (default "
-       "1G)",
+       "memory for what is computed together, such as 500M: batches have fewer sentences if need be; 0: no limit "
+       "(default 1G)",
        0, 0},
       {"max-size", CLI_TEXT, &r.max_size, "BYTES",
-       "refuse to write more than that, before anything is computed; 0: no limit (default 8G)", 0, 0},
+       "refuse to write more than this, before anything is computed; 0: no limit (default 8G)", 0, 0},
       {"max-tokens", CLI_INT, &options.max_tokens, "N", "tokens computed together", 1, 1 << 24},
       MODEL_PRECISION_OPTION(model),
       MODEL_OVERLONG_OPTION(model, "lines"),

@@ -37,9 +37,9 @@ TARN_API void tarn_report_default(tarn_report_options *options);
 TARN_API tarn_status tarn_report_write(const tarn_results *results, const tarn_results_table *table,
                                        const tarn_report_options *options) TARN_CHECKED;
 
-// Writes the figures as PDF too, each atomically, for report.tex. Fails with UNSUPPORTED, and nothing written, where
-// the library was built without librsvg or librsvg-2.so.2 is not there now; else as tarn_report_write(). Where memory
-// is lacking within librsvg, GLib ends the process.
+// Writes the figures as PDF too, each atomically, for report.tex. Fails with UNSUPPORTED, writing nothing, if the
+// library was built without librsvg or librsvg-2.so.2 cannot be found; else like tarn_report_write(). If librsvg runs
+// out of memory, GLib ends the process.
 TARN_API tarn_status tarn_report_write_pdf(const tarn_results *results, const tarn_results_table *table,
                                            const tarn_report_options *options) TARN_CHECKED;
 

@@ -1,4 +1,4 @@
-// Example translations: sentences at even distances, which nobody has chosen.
+// Example translations: sentences taken at even distances, so that nobody chooses them.
 #include <stdio.h>
 
 #include "base/file.h"
@@ -81,8 +81,8 @@ tarn_status tarn__report_examples(tarn__examples *e, tarn__report *view) {
   if (e->lines == 2) TARN_TRY(add_models(e, view, count));
   if (e->lines < 3) e->count = 0;
   e->caption = tarn__report_text(view,
-                                 "%zu of the %zu sentences of %s, at even distances: nobody has chosen them. Of each "
-                                 "model the translations of its first run.",
+                                 "%zu of the %zu sentences of %s, taken at even distances rather than chosen by hand, "
+                                 "with the translations by the first run of each model.",
                                  e->count, count, first->test_source);
   return view->status;
 }

@@ -122,7 +122,7 @@ static void models(tarn__buffer *out, const tarn__report_parts *parts) {
                    "<span><svg class=\"c1\" width=\"26\" height=\"16\" aria-hidden=\"true\"><rect x=\".75\" y=\".75\" "
                    "width=\"24.5\" height=\"14.5\" fill=\"none\" stroke=\"currentColor\" stroke-width=\"1.5\"/><path "
                    "d=\"M1 8L8 1M1 15L15 1M8 15L22 1M15 15L25 5M22 15L25 12\" stroke=\"currentColor\"/></svg> frozen: "
-                   "random for ever</span></p>\n");
+                   "random, never trained</span></p>\n");
   figures_of(out, parts, TARN__FIGURE_MODELS);
 }
 

@@ -17,10 +17,11 @@ static void figure(tarn__buffer *out, const tarn__report *view, const tarn__figu
 }
 
 void tarn__report_latex(tarn__buffer *out, const tarn__report_parts *parts) {
-  tarn__buffer_add(out,
-                   "% A report of tarn. Needs \\usepackage{booktabs,graphicx}. Where the figures are, seen from the "
-                   "document, is told\n% before this file: \\newcommand{\\tarnfigures}{report/figures}\n"
-                   "\\providecommand{\\tarnfigures}{figures}\n\n");
+  tarn__buffer_add(
+      out,
+      "% A report by tarn. Needs \\usepackage{booktabs,graphicx}. If the figures are in another folder than "
+      "figures,\n% say where before this file: \\newcommand{\\tarnfigures}{report/figures}\n"
+      "\\providecommand{\\tarnfigures}{figures}\n\n");
   for (int t = 0; t < TARN__REPORT_TABLES - 1; t++)
     if (parts->tables[t].count > 0) tarn__table_latex(out, &parts->tables[t]);
   for (size_t i = 0; i < parts->figures.count; i++) figure(out, parts->view, &parts->figures.items[i]);

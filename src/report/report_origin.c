@@ -1,4 +1,4 @@
-// What the runs of a report are of: the line that stands under each figure, so that it is known of a picture by itself.
+// Where the runs of a report come from: the line under each figure, so that a picture by itself says so too.
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,7 +44,7 @@ static const char *day(tarn__report *view, const char *date) {
   return tarn__report_text(view, "%.10s", date);
 }
 
-// What run directories say since these lines are there; those of earlier programs have no date and no processor.
+// What run directories record; those of earlier versions of the program have no date and no processor.
 static tarn_status read_end(origin *o, tarn__report *view, const tarn_results_run *run) {
   const char *date = NULL, *processor = NULL, *kernels = NULL;
   tarn__run_file file = {0};

@@ -13,15 +13,15 @@
 static const struct {
   const char *suffix, *text;
 } SHOWS[TARN__SHOWS] = {
-    [TARN__SHOW_OUTPUT] = {"", "residual stream behind the layer"},
+    [TARN__SHOW_OUTPUT] = {"", "residual stream after the layer"},
     [TARN__SHOW_ATTENTION] = {".attention", "weights of self-attention: heads, tokens, tokens"},
     [TARN__SHOW_CROSS_ATTENTION] = {".cross_attention",
                                     "weights of attention to the encoder: heads, target tokens, source tokens"},
-    [TARN__SHOW_STATES] = {".states", "states of the recurrence's units"},
-    [TARN__SHOW_CELLS] = {".cells", "cells of the LSTM"},
-    [TARN__SHOW_GATES] = {".gates", "gates, behind their functions"},
-    [TARN__SHOW_KERNEL] = {".kernel", "kernels of the convolution's heads, behind their softmax"},
-    [TARN__SHOW_HIDDEN] = {".hidden", "inside of the feed-forward network, behind its activation or gate"},
+    [TARN__SHOW_STATES] = {".states", "states of the recurrent units"},
+    [TARN__SHOW_CELLS] = {".cells", "cell states of the LSTM"},
+    [TARN__SHOW_GATES] = {".gates", "gates, after their activation functions"},
+    [TARN__SHOW_KERNEL] = {".kernel", "kernels of the convolution's heads, after the softmax"},
+    [TARN__SHOW_HIDDEN] = {".hidden", "hidden layer of the feed-forward network, after its activation or gate"},
 };
 
 static const struct {
@@ -33,7 +33,7 @@ static const struct {
                                         "log-probabilities of the classes"},
     [TARN__ANSWER_TOP] = {"output.topK", "log-probabilities of the K likeliest words",
                           "log-probabilities of the K likeliest classes"},
-    [TARN__ANSWER_TOP_IDS] = {"output.topK.ids", "the K likeliest words", "the K likeliest classes"},
+    [TARN__ANSWER_TOP_IDS] = {"output.topK.ids", "ids of the K likeliest words", "ids of the K likeliest classes"},
 };
 
 enum { NAME = 64 };
@@ -85,7 +85,7 @@ static tarn_status offer_stack(tarn_states *states, int number) {
       TARN_TRY(add(&states->offered, text, array, &origin));
     }
   origin.from = TARN__STATES_STACK;
-  const tarn_states_array whole = {.text = "output of the stack, behind its final norm if it has one",
+  const tarn_states_array whole = {.text = "output of the stack, after its final norm if it has one",
                                    .side = side,
                                    .width = states->shows.stack[what->id]->cols};
   return add(&states->offered, name, whole, &origin);
