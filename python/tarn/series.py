@@ -40,10 +40,11 @@ class _Table:
     """An array [rows, columns] as the library's series, without a copy."""
 
     def __init__(self, values: Array) -> None:
-        self.values = values
         names = [str(i + 1).encode() for i in range(values.shape[1])]
-        self.names = (ctypes.c_char_p * len(names))(*names)
-        self.series = c.tarn_series(values.shape[0], values.shape[1], self.names, _doubles(values))
+        items = (ctypes.c_char_p * len(names))(*names)
+        self.series = c.tarn_series(values.shape[0], values.shape[1], items, _doubles(values))
+        # The structure has the address only, and an interrupt leaves the library at work on it.
+        self.series.kept = values, items
 
 
 class _Owned:
@@ -144,14 +145,14 @@ class _Network(BaseEstimator):  # type: ignore[misc]
         columns = self.n_features_in_
         w, win, bias = np.zeros((self.units, self.units)), np.zeros((self.units, columns)), np.zeros(self.units)
         reservoir = self._reservoir(columns)
-        call("tarn_reservoir_matrices", reservoir.pointer, _doubles(w), _doubles(win), _doubles(bias))
+        call("tarn_reservoir_matrices", reservoir, _doubles(w), _doubles(win), _doubles(bias))
         return w, win, bias
 
     def _run(self, inputs: Array) -> Array:
         """The states [rows, units] after each row, from zeros on, in the memory of the result."""
         reservoir = self._reservoir(inputs.shape[1])
         states = np.empty((len(inputs), self.units))
-        call("tarn_reservoir_states", reservoir.pointer, _doubles(states), None, _doubles(inputs), len(inputs))
+        call("tarn_reservoir_states", reservoir, _doubles(states), None, _doubles(inputs), len(inputs))
         return states
 
 
@@ -232,7 +233,7 @@ class ESNForecaster(_Network):
         esn = Handle(c.tarn_esn, "tarn_esn_close")
         call("tarn_esn_train", esn.out(), ctypes.byref(table.series), len(values), ctypes.byref(options))
         info = c.tarn_esn_info()
-        call("tarn_esn_describe", esn.pointer, ctypes.byref(info))
+        call("tarn_esn_describe", esn, ctypes.byref(info))
         self._esn = esn
         self.series_ = values.copy()
         self.nrmse_, self.ridge_, self.edges_ = info.nrmse, info.ridge, info.edges
@@ -240,7 +241,7 @@ class ESNForecaster(_Network):
 
     def _forecast(self, values: Array, begin: int, steps: int, mode: int) -> Array:
         table, found = _Table(values), _series_handle()
-        call("tarn_esn_forecast", self._esn.pointer, found.out(), ctypes.byref(table.series), begin, steps, mode)
+        call("tarn_esn_forecast", self._esn, found.out(), ctypes.byref(table.series), begin, steps, mode)
         return np.asarray(_Owned(found))
 
     def predict(self, X: ArrayLike) -> Array:
@@ -260,7 +261,7 @@ class ESNForecaster(_Network):
     def save(self, path: PathLike) -> None:
         """Writes the file that `tarn series forecast` reads."""
         check_is_fitted(self)
-        call("tarn_esn_save", self._esn.pointer, path_bytes(path))
+        call("tarn_esn_save", self._esn, path_bytes(path))
 
     def __getstate__(self) -> dict[str, Any]:
         """For pickle: the network as its file."""

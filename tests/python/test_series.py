@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ctypes
+import gc
 import os
 import pickle
 import subprocess
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +21,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import check_estimator
 
 import tarn
-from tarn.series import ESNForecaster, ESNRegressor, lorenz, mackey_glass
+from tarn.series import ESNForecaster, ESNRegressor, _Table, lorenz, mackey_glass
 
 
 def test_check_estimator_of_the_regressor() -> None:
@@ -76,6 +79,18 @@ def test_forecaster_is_the_programs(tmp_path: Path) -> None:
     weights = [(tmp_path / name).read_bytes() for name in ("esn", "own")]
     tensors = [data[8 + int.from_bytes(data[:8], "little") :] for data in weights]
     assert tensors[0] == tensors[1]
+
+
+def test_an_interrupt_leaves_the_numbers() -> None:
+    """The library goes on reading them, and its call has the structure only."""
+    values = np.ones((5, 1))
+    alive, argument = weakref.ref(values), ctypes.byref(_Table(values).series)
+    del values
+    gc.collect()
+    assert alive() is not None
+    del argument
+    gc.collect()
+    assert alive() is None
 
 
 def test_what_is_refused() -> None:
