@@ -167,8 +167,13 @@ os.register_at_fork(after_in_child=_forget_worker)
 
 
 def call(name: str, *arguments: Any) -> Any:
-    """Calls a function of the library on the worker."""
-    return worker.call(lambda: getattr(lib, name)(*arguments))
+    """Calls a function of the library on the worker. A handle is held until then, and looked at there: whoever closes
+    it meanwhile does so before or behind the call."""
+
+    def work() -> Any:
+        return getattr(lib, name)(*(one.pointer if isinstance(one, Handle) else one for one in arguments))
+
+    return worker.call(work)
 
 
 def pool(threads: int) -> int:
@@ -222,24 +227,36 @@ def choice(what: str, word: str, words: Sequence[str]) -> int:
 
 
 class Handle:
-    """An object of the library that is closed when it is no longer used. Whoever uses `pointer` holds the handle."""
+    """An object of the library that is closed when it is no longer used. Whoever uses `pointer` holds the handle.
+    `closed` is what is said where it is used after that."""
 
-    def __init__(self, kind: Any, close: str) -> None:
-        self.pointer = ctypes.POINTER(kind)()
+    def __init__(self, kind: Any, close: str, closed: str = "this is closed") -> None:
+        self._pointer = ctypes.POINTER(kind)()
         self._close = close
+        self._closed = closed
+
+    def __bool__(self) -> bool:
+        """It is open."""
+        return bool(self._pointer)
+
+    @property
+    def pointer(self) -> Any:
+        if not self._pointer:
+            raise errors.UsageError(self._closed)
+        return self._pointer
 
     def out(self) -> Any:
-        return ctypes.byref(self.pointer)
+        return ctypes.byref(self._pointer)
 
     def close(self) -> None:
-        if self.pointer:
-            pointer, self.pointer = self.pointer, type(self.pointer)()
+        if self._pointer:
+            pointer, self._pointer = self._pointer, type(self._pointer)()
             call(self._close, ctypes.byref(pointer))
 
     def __del__(self) -> None:
         # From a collection of garbage, on whatever thread: nothing is waited for.
-        if getattr(self, "pointer", None):
-            pointer, name = self.pointer, self._close
+        if getattr(self, "_pointer", None):
+            pointer, name = self._pointer, self._close
             worker.jobs.put(_Job(lambda: getattr(lib, name)(ctypes.byref(pointer))))
 
 

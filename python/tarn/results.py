@@ -10,7 +10,6 @@ import numpy as np
 
 from . import _binding as c
 from ._library import Handle, PathLike, call, fill, lib, path_bytes, strings, words
-from .errors import UsageError
 
 if TYPE_CHECKING:
     import pandas
@@ -72,15 +71,13 @@ class Results:
     """Run directories as they are now: finished ones, and those that still train."""
 
     def __init__(self, paths: Iterable[PathLike]) -> None:
-        self._handle = Handle(c.tarn_results, "tarn_results_close")
+        self._handle = Handle(c.tarn_results, "tarn_results_close", "the results are closed")
         items, _, count = strings(path_bytes(path) for path in paths)
         call("tarn_results_open", self._handle.out(), items, count)
         self._states = words("TARN_RESULTS_", ("FINISHED", "FAILED", "UNFINISHED", "PENDING"))
 
     @property
     def _all(self) -> Any:
-        if not self._handle.pointer:
-            raise UsageError("the results are closed")
         return self._handle.pointer.contents
 
     def _group(self, index: int) -> str:
@@ -151,7 +148,7 @@ class Comparison:
 
     def __init__(self, results: Results, options: Any) -> None:
         handle = Handle(c.tarn_results_table, "tarn_results_table_close")
-        call("tarn_results_compare", handle.out(), results._handle.pointer, ctypes.byref(options))
+        call("tarn_results_compare", handle.out(), results._handle, ctypes.byref(options))
         table = handle.pointer.contents
         self.metric = str(_word(table.metric))
         self.budget = table.budget

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Literal, overload
@@ -16,6 +16,7 @@ from . import _binding as c
 from ._library import (
     Handle,
     PathLike,
+    T,
     Text,
     call,
     choice,
@@ -124,7 +125,7 @@ class Run:
 
     def __init__(self, path: PathLike, *, which: str = "auto", threads: int = 0) -> None:
         self.threads = threads
-        self._info = Handle(c.tarn_checkpoint_info, "tarn_checkpoint_info_close")
+        self._info = Handle(c.tarn_checkpoint_info, "tarn_checkpoint_info_close", "the run is closed")
         self._users: dict[str, tuple[object, Handle]] = {}
         self._observed: tuple[dict[str, Any], Observer] | None = None
         self._vocabularies: tuple[Vocabulary, Vocabulary] | None = None
@@ -142,8 +143,6 @@ class Run:
     @property
     def info(self) -> Any:
         """The library's tarn_checkpoint_info."""
-        if not self._info.pointer:
-            raise UsageError("the run is closed")
         return self._info.pointer.contents
 
     @property
@@ -188,10 +187,10 @@ class Run:
 
     def _open_vocabularies(self) -> tuple[Vocabulary, Vocabulary]:
         if self._vocabularies is None:
-            source, target = (Handle(c.tarn_vocab, "tarn_vocab_close") for _ in range(2))
+            source, target = (Handle(c.tarn_vocab, "tarn_vocab_close", "the vocabulary is closed") for _ in range(2))
             call("tarn_checkpoint_vocabs", source.out(), target.out(), self._file)
             first = Vocabulary._of(source)
-            self._vocabularies = first, Vocabulary._of(target) if target.pointer else first
+            self._vocabularies = first, Vocabulary._of(target) if target else first
         return self._vocabularies
 
     @property
@@ -225,19 +224,25 @@ class Run:
         if kept is not None and kept[0] == key:
             return kept[1]
         self._users.pop(use, None)
-        handle = Handle(kind, close)
+        handle = Handle(kind, close, "the run is closed")
         open_it(handle)
         self._users[use] = (key, handle)
         return handle
 
-    def _blocks(self, lines: list[bytes], kind: Any, function: str, handle: Handle) -> Iterator[tuple[int, Any]]:
-        """Gives the lines to the library, as many together as the program does. What the results point to is valid
-        until the next step."""
+    def _each(self, lines: list[bytes], kind: Any, function: str, handle: Handle, take: Callable[[Any], T]) -> list[T]:
+        """Gives the lines to the library, as many together as the program does, and what `take` makes of each result.
+        Results are taken on the worker: what they point to is written anew by the next call, of whatever thread."""
+        found: list[T] = []
         for begin in range(0, len(lines), BLOCK):
             items, lengths, count = strings(lines[begin : begin + BLOCK])
-            results = (kind * count)()
-            call(function, handle.pointer, results, items, lengths, count)
-            yield begin, results
+
+            def work() -> list[T]:
+                results = (kind * count)()
+                call(function, handle, results, items, lengths, count)
+                return [take(result) for result in results]
+
+            found += worker.call(work)
+        return found
 
     @overload
     def translate(self, lines: Sequence[Text], *, details: Literal[False] = False, **options: Any) -> list[str]: ...
@@ -255,13 +260,8 @@ class Run:
         self._need("translating", "translation")
         given = texts(lines, "translate")
         handle = self._translator(_known(options, c.tarn_translator_options, "window", "threads", "prune", "profile"))
-        found: list[Any] = []
-        for _, results in self._blocks(given, c.tarn_translate_result, "tarn_translator_lines", handle):
-            if details:
-                found += [[_hypothesis(result.hypotheses[i]) for i in range(result.count)] for result in results]
-            else:
-                found += [_text(result.hypotheses[0].text) for result in results]
-        return found
+        take: Callable[[Any], Any] = _hypotheses if details else _best
+        return self._each(given, c.tarn_translate_result, "tarn_translator_lines", handle, take)
 
     def _translator(self, given: dict[str, Any]) -> Handle:
         options = c.tarn_translator_options()
@@ -290,10 +290,7 @@ class Run:
             call("tarn_lm_open", handle.out(), self._file, ctypes.byref(opened))
 
         handle = self._user("score", c.tarn_lm, given, open_it, "tarn_lm_close")
-        found = []
-        for _, results in self._blocks(texts_given, c.tarn_lm_line, "tarn_lm_score", handle):
-            found += [_score(line) for line in results]
-        return found
+        return self._each(texts_given, c.tarn_lm_line, "tarn_lm_score", handle, _score)
 
     def generate(self, prompts: Sequence[Text] = ("",), **options: Any) -> list[list[Generated]]:
         """Continues each prompt; an empty one begins a sentence.
@@ -314,10 +311,7 @@ class Run:
             call("tarn_generator_open", handle.out(), self._file, ctypes.byref(opened))
 
         handle = self._user("generate", c.tarn_generator, given, open_it, "tarn_generator_close")
-        found = []
-        for _, results in self._blocks(prompts_given, c.tarn_generator_result, "tarn_generator_lines", handle):
-            found += [[_generated(result.texts[i]) for i in range(result.count)] for result in results]
-        return found
+        return self._each(prompts_given, c.tarn_generator_result, "tarn_generator_lines", handle, _continuations)
 
     @property
     def labels(self) -> list[str]:
@@ -350,7 +344,7 @@ class Run:
         sink = c.tarn_classify_sink(add)
         for begin in range(0, len(given_lines), BLOCK):
             items, lengths, count = strings(given_lines[begin : begin + BLOCK])
-            call("tarn_classifier_lines", handle.pointer, items, lengths, count, sink, None)
+            call("tarn_classifier_lines", handle, items, lengths, count, sink, None)
         return found
 
     def classify(self, lines: Sequence[Text], **options: Any) -> list[Label]:
@@ -433,6 +427,17 @@ def _known(options: dict[str, Any], kind: Any, *others: str) -> dict[str, Any]:
     return given
 
 
+# What the library found, as Python has it; called on the worker.
+
+
+def _best(result: Any) -> str:
+    return _text(result.hypotheses[0].text)
+
+
+def _hypotheses(result: Any) -> list[Hypothesis]:
+    return [_hypothesis(result.hypotheses[i]) for i in range(result.count)]
+
+
 def _hypothesis(item: Any) -> Hypothesis:
     return Hypothesis(_text(item.text), item.tokens, item.log_probability, item.score)
 
@@ -449,6 +454,10 @@ def _score(line: Any) -> Score:
     )
 
 
+def _continuations(result: Any) -> list[Generated]:
+    return [_generated(result.texts[i]) for i in range(result.count)]
+
+
 def _generated(item: Any) -> Generated:
     return Generated(
         text=_text(item.text),
@@ -457,5 +466,5 @@ def _generated(item: Any) -> Generated:
         log_probabilities=_array(item.log_probabilities, item.tokens, np.float32),
         log_probability=item.log_probability,
         score=item.score,
-        end=_text(worker.call(lambda: lib.tarn_generator_end_word(item.end))),
+        end=_text(lib.tarn_generator_end_word(item.end)),
     )

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _binding as c
-from ._library import Handle, PathLike, Text, call, fill, lib, path_bytes, pool, strings, texts, words
+from ._library import Handle, PathLike, Text, call, fill, lib, path_bytes, pool, strings, texts, words, worker
 from .errors import UsageError
 from .vocabulary import Tokens
 
@@ -64,12 +64,12 @@ class Observer:
         lib.tarn_states_default(ctypes.byref(options))
         options.threads = pool(threads)
         fill(options, given)
-        self.handle = Handle(c.tarn_states, "tarn_states_close")
+        self.handle = Handle(c.tarn_states, "tarn_states_close", "the run is closed")
         call("tarn_states_open", self.handle.out(), path_bytes(path), ctypes.byref(options))
 
     def _list(self, function: str) -> list[Any]:
         count = ctypes.c_size_t()
-        items = call(function, self.handle.pointer, ctypes.byref(count))
+        items = call(function, self.handle, ctypes.byref(count))
         return [items[i] for i in range(count.value)]
 
     def offered(self) -> list[Offer]:
@@ -79,13 +79,19 @@ class Observer:
         ]
 
     def compute(self, names: Sequence[str], lines: Sequence[Text], targets: Sequence[Text] | None) -> States:
-        chosen, _, count = strings(name.encode() for name in names)
-        call("tarn_states_select", self.handle.pointer, chosen, count)
-        items, lengths, size = strings(texts(lines, "states"))
-        others = strings(texts(targets, "states")) if targets is not None else (None, None, size)
-        if others[2] != size:
-            raise UsageError(f"states: {size} lines and {others[2]} targets")
-        call("tarn_states_encode", self.handle.pointer, items, lengths, others[0], others[1], size)
+        chosen, given = [name.encode() for name in names], texts(lines, "states")
+        others = texts(targets, "states") if targets is not None else None
+        if others is not None and len(others) != len(given):
+            raise UsageError(f"states: {len(given)} lines and {len(others)} targets")
+        # One job: what is chosen, the tokens and the states belong together, whatever other threads ask for.
+        return worker.call(lambda: self._compute(chosen, given, others))
+
+    def _compute(self, names: list[bytes], lines: list[bytes], targets: list[bytes] | None) -> States:
+        chosen, _, count = strings(names)
+        call("tarn_states_select", self.handle, chosen, count)
+        items, lengths, size = strings(lines)
+        others = strings(targets) if targets is not None else (None, None, size)
+        call("tarn_states_encode", self.handle, items, lengths, others[0], others[1], size)
         selected = self._list("tarn_states_selected")
         places = [self._places(i, size) for i in range(len(selected))]
         for item, place in zip(selected, places):
@@ -93,8 +99,7 @@ class Observer:
                 raise UsageError(f"{item.name.decode()}: it needs the targets")
         wholes = [self._room(item, int(place[-1])) for item, place in zip(selected, places)]
         pointers: Any = (ctypes.c_void_p * len(wholes))(*(whole.ctypes.data for whole in wholes))
-        pointers.kept = wholes  # the work goes on behind an interrupt
-        call("tarn_states_compute", self.handle.pointer, pointers)
+        call("tarn_states_compute", self.handle, pointers)
         offsets = [self._offsets(side, size) for side in range(len(SIDES))]
         arrays, flat = {}, {}
         for item, place, whole in zip(selected, places, wholes):
@@ -106,7 +111,7 @@ class Observer:
 
     def _places(self, array: int, sentences: int) -> list[int]:
         places = (ctypes.c_int64 * (sentences + 1))()
-        call("tarn_states_places", self.handle.pointer, array, places)
+        call("tarn_states_places", self.handle, array, places)
         return list(places)
 
     @staticmethod

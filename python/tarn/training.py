@@ -229,7 +229,7 @@ class _Session:
                 return self._stopped(options)
             return self._ended(options, result)
         finally:
-            if train.pointer:
+            if train:
                 worker.threads, worker.training = 0, False
             train.close()
             self.events.put(None)

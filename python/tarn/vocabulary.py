@@ -20,7 +20,7 @@ class Vocabulary:
     `Run.vocabulary`, that of a model."""
 
     def __init__(self, path: PathLike) -> None:
-        self._handle = Handle(c.tarn_vocab, "tarn_vocab_close")
+        self._handle = Handle(c.tarn_vocab, "tarn_vocab_close", "the vocabulary is closed")
         call("tarn_vocab_open", self._handle.out(), path_bytes(path))
 
     @classmethod
@@ -132,4 +132,4 @@ class Vocabulary:
         self._handle.close()
 
     def __repr__(self) -> str:
-        return f"<tarn.Vocabulary of {len(self)} tokens>" if self._handle.pointer else "<tarn.Vocabulary, closed>"
+        return f"<tarn.Vocabulary of {len(self)} tokens>" if self._handle else "<tarn.Vocabulary, closed>"

@@ -6,7 +6,9 @@ import math
 import os
 import signal
 import subprocess
+import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -205,15 +207,53 @@ def test_threads_of_the_caller_go_on(trained: tarn.Trained, corpus: Path) -> Non
 
 
 def test_models_on_several_threads(trained: tarn.Trained, corpus: Path) -> None:
+    """Each reads what its own lines gave, however often the interpreter changes between the threads."""
     lines = (corpus / "valid.de").read_text().splitlines()
-    with trained.open() as run:
-        expected, found = run.translate(lines), []
-        workers = [threading.Thread(target=lambda: found.append(run.translate(lines))) for _ in range(4)]
-        for worker in workers:
-            worker.start()
-        for worker in workers:
-            worker.join()
-        assert found == [expected] * 4
+    parts, names = [lines[i::4] for i in range(4)], ["encoder.0", "encoder.2", "encoder.3", "encoder.4"]
+    interval = sys.getswitchinterval()
+    with trained.open(threads=1) as run:
+
+        def use(part: int) -> tuple[list[str], Any]:
+            return run.translate(parts[part]), run.states(parts[part], [names[part]]).all(names[part])
+
+        expected, found = [use(i) for i in range(4)], []
+
+        def repeat(part: int) -> None:
+            for _ in range(5):
+                found.append((part, *use(part)))
+
+        workers = [threading.Thread(target=repeat, args=(i,)) for i in range(4)]
+        sys.setswitchinterval(1e-6)
+        try:
+            for worker in workers:
+                worker.start()
+            for worker in workers:
+                worker.join()
+        finally:
+            sys.setswitchinterval(interval)
+    assert len(found) == 20
+    for part, translations, states in found:
+        assert translations == expected[part][0]
+        assert np.array_equal(states, expected[part][1])
+
+
+def test_what_is_closed_is_refused(trained: tarn.Trained, corpus: Path) -> None:
+    vocabulary, results = tarn.Vocabulary(corpus / "vocab"), tarn.results(trained.run)
+    vocabulary.close()
+    results.close()
+    uses: list[Callable[[], object]] = [
+        lambda: len(vocabulary),
+        lambda: vocabulary.eos,
+        lambda: vocabulary.piece(1),
+        lambda: vocabulary.encode(["Ein Hund ."]),
+        lambda: vocabulary.decode([[1]]),
+        lambda: results.compare(),
+        lambda: results.runs(),
+    ]
+    for use in uses:
+        with pytest.raises(tarn.UsageError, match="the (vocabulary is|results are) closed"):
+            use()
+    assert "closed" in repr(vocabulary)
 
 
 def test_denormal_numbers_stay_the_callers(trained: tarn.Trained) -> None:
