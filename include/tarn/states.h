@@ -29,7 +29,7 @@
 //   output               logits of words or classes, not normalised; for regression, the number
 //   output.log_probabilities, output.topK, output.topK.ids
 //                        log-probabilities of all words or classes; those of the K likeliest, and their ids, by
-//                        falling probability
+//                        falling probability; K is a number, and output.topK brings output.topK.ids with it
 //   output.input         what the output layer reads: the output of the head, where the model has one
 // In a name that is asked for, * stands for any characters and ? for one; all names that match are selected, except
 // those of the K likeliest.
@@ -180,7 +180,8 @@ TARN_API tarn_status tarn_states_each(tarn_states *states, tarn_states_sink sink
 // or for a translation model "source.tokens", "source.offsets", and with targets "target.tokens" and "target.offsets".
 typedef enum tarn_states_format {
   TARN_STATES_FORMAT_SAFETENSORS,  // one file; for attention weights its metadata has "NAME.heads"
-  TARN_STATES_FORMAT_NPY           // a folder, which is made if need be, with a file NAME.npy for each array
+  TARN_STATES_FORMAT_NPY           // a folder, which is made if need be, with a file NAME.npy for each array; a folder
+                                   // that holds other .npy files is refused with IO
 } tarn_states_format;
 
 // Computes the selected arrays and writes them batch by batch: only one batch of results is held in memory. An existing

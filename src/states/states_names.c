@@ -149,16 +149,20 @@ static tarn_status refuse(const tarn_states *states, const char *name) {
   TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, offered->count, sizeof(char *)));
   const char **names = memory;
   for (size_t i = 0; i < offered->count; i++) names[i] = offered->arrays[i].name;
-  const char *nearest = tarn_text_nearest(name, names, offered->count);
+  const char *path = states->checkpoint->path, *nearest = tarn_text_nearest(name, names, offered->count);
+  const char *first = names[0];
   tarn__free(memory);
-  if (nearest)
-    return tarn__fail(TARN_STATUS_USAGE, "%s: it has no \"%.100s\"; did you mean \"%s\"?", states->checkpoint->path,
-                      name, nearest);
-  return tarn__fail(TARN_STATUS_USAGE, "%s: it has no \"%.100s\"; it has \"%s\", and more that --list names",
-                    states->checkpoint->path, name, names[0]);
+  if (!nearest)
+    return tarn__fail(TARN_STATUS_USAGE, "%s: it has no \"%.100s\"; it has \"%s\", and more that --list names", path,
+                      name, first);
+  const bool ids = strcmp(nearest, ANSWERS[TARN__ANSWER_TOP_IDS].name) == 0;
+  if (ids || strcmp(nearest, ANSWERS[TARN__ANSWER_TOP].name) == 0)
+    return tarn__fail(TARN_STATUS_USAGE, "%s: it has no \"%.100s\"; of \"%s\" K is a number, as in \"output.top10%s\"",
+                      path, name, nearest, ids ? ".ids" : "");
+  return tarn__fail(TARN_STATUS_USAGE, "%s: it has no \"%.100s\"; did you mean \"%s\"?", path, name, nearest);
 }
 
-// The likeliest words: "output.top10", and their numbers with it.
+// The likeliest words: "output.top10", and their numbers with it; "output.top10.ids": these alone.
 static tarn_status select_top(tarn_states *states, const char *name, bool *found) {
   static const char prefix[] = "output.top";
   const tarn__states_list *offered = &states->offered;
@@ -167,11 +171,13 @@ static tarn_status select_top(tarn_states *states, const char *name, bool *found
   if (strncmp(name, prefix, sizeof prefix - 1) != 0 || !isdigit((unsigned char)name[sizeof prefix - 1]))
     return TARN_STATUS_OK;
   const long long best = strtoll(name + sizeof prefix - 1, &end, 10);
-  if (*end) return TARN_STATUS_OK;
+  const bool ids = strcmp(end, ".ids") == 0;
+  if (*end && !ids) return TARN_STATUS_OK;
   for (size_t i = 0; i < offered->count; i++) {
     const tarn__states_origin *origin = &offered->origins[i];
     tarn_states_array array = offered->arrays[i];
     if (origin->from != TARN__STATES_ANSWER || array.width != 0) continue;
+    if (ids && origin->answer != TARN__ANSWER_TOP_IDS) continue;
     const long long words = states->checkpoint->model->weights.output_table->rows;
     TARN_REQUIRE(best >= 1 && best <= words, USAGE, "%.100s: K is a number from 1 to %lld, what the model tells apart",
                  name, words);

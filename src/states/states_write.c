@@ -1,4 +1,5 @@
 // Results as files, whose sizes are known from the tokens: every array has its place before anything is computed.
+#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -8,6 +9,7 @@
 #include "base/memory.h"
 #include "states/states.h"
 #include "tarn/version.h"
+#include "text/utf8.h"
 
 enum { NAME = 160, HEADER = 256, ALIGN = 64 };
 
@@ -17,17 +19,19 @@ typedef struct slot {
   tarn__stored stored;
   tarn__writer *output;
   bool shares;  // the output of the first one
+  bool places;  // of `array`: its offsets, which are computed when they are written
+  size_t array;
   uint64_t at;
 } slot;
 
 typedef struct files {
   const tarn_states *states;
   const char *path;
-  slot *slots;    // the arrays, then those with tokens and offsets, whose values are `stored.data`
-  size_t count;   // slots
-  size_t arrays;  // of them
-  slot *last;     // the one that was written to last
-  int64_t *places;
+  slot *slots;      // the arrays, then those with tokens and offsets
+  size_t count;     // slots
+  size_t arrays;    // of them
+  slot *last;       // the one that was written to last
+  int64_t *places;  // [sentences + 1]: where one array of attention has its sentences; there may be many of them
 } files;
 
 static tarn_status add(files *f, const char *name, const char *suffix, const char *dtype, int64_t rows, int64_t cols,
@@ -67,15 +71,14 @@ static tarn_status add_tokens(files *f, tarn_states_side side) {
 // All arrays of the files.
 static tarn_status list(files *f) {
   const tarn_states *states = f->states;
-  int64_t *place = f->places;
   for (size_t a = 0; a < f->arrays; a++) TARN_TRY(add_array(f, a));
   for (int i = 0; i < TARN_STATES_SIDE_COUNT; i++) TARN_TRY(add_tokens(f, (tarn_states_side)i));
   for (size_t a = 0; a < f->arrays; a++) {
     const tarn_states_array *array = &states->selected.arrays[a];
     if (array->form != TARN_STATES_FORM_ATTENTION) continue;
-    tarn_states_places(states, a, place);
-    TARN_TRY(add(f, array->name, ".offsets", "I64", states->summary.sentences + 1, 0, place));
-    place += states->summary.sentences + 1;
+    TARN_TRY(add(f, array->name, ".offsets", "I64", states->summary.sentences + 1, 0, NULL));
+    f->slots[f->count - 1].places = true;
+    f->slots[f->count - 1].array = a;
   }
   return TARN_STATUS_OK;
 }
@@ -91,7 +94,8 @@ static tarn_status open_output(slot *s, const char *path) {
 
 static tarn_status begin_safetensors(files *f) {
   const tarn__states_list *selected = &f->states->selected;
-  void *stored, *places = NULL, *texts = NULL, *names = NULL;
+  const char *checkpoint = f->states->checkpoint->path;
+  void *stored, *places = NULL, *texts = NULL, *names = NULL, *path = NULL;
   size_t text_count = 2;
   TARN_TRY(open_output(&f->slots[0], f->path));
   for (size_t i = 1; i < f->count; i++) {
@@ -103,11 +107,13 @@ static tarn_status begin_safetensors(files *f) {
   if (status == TARN_STATUS_OK)
     status = tarn__alloc(&texts, TARN__MEMORY_OTHER, f->arrays + 2, sizeof(tarn__stored_text));
   if (status == TARN_STATUS_OK) status = tarn__alloc(&names, TARN__MEMORY_OTHER, f->arrays, sizeof(char[2][NAME]));
+  if (status == TARN_STATUS_OK) status = tarn__alloc(&path, TARN__MEMORY_OTHER, strlen(checkpoint) + 1, 3);
   if (status == TARN_STATUS_OK) {
     tarn__stored_text *text = texts;
     char(*name)[2][NAME] = names;
     text[0] = (tarn__stored_text){"tarn", tarn_version()};
-    text[1] = (tarn__stored_text){"checkpoint", f->states->checkpoint->path};
+    tarn__utf8_repair(path, checkpoint, strlen(checkpoint));  // metadata is UTF-8, and names of files need not be
+    text[1] = (tarn__stored_text){"checkpoint", path};
     for (size_t a = 0; a < f->arrays; a++) {
       if (selected->arrays[a].form != TARN_STATES_FORM_ATTENTION) continue;
       snprintf(name[a][0], NAME, "%s.heads", selected->arrays[a].name);
@@ -122,6 +128,7 @@ static tarn_status begin_safetensors(files *f) {
   tarn__free(places);
   tarn__free(texts);
   tarn__free(names);
+  tarn__free(path);
   return status;
 }
 
@@ -146,8 +153,31 @@ static tarn_status begin_npy(slot *s) {
   return tarn__writer_put(s->output, text, (size_t)s->at);
 }
 
+static bool is_ours(const files *f, const char *file) {
+  const size_t stem = strlen(file) - strlen(".npy");
+  for (size_t i = 0; i < f->count; i++)
+    if (strlen(f->slots[i].name) == stem && strncmp(f->slots[i].name, file, stem) == 0) return true;
+  return false;
+}
+
+// Arrays of an earlier call would stay beside tokens and offsets that are not theirs.
+static tarn_status refuse_others(const files *f) {
+  DIR *folder = opendir(f->path);
+  tarn_status status = TARN_STATUS_OK;
+  TARN_REQUIRE(folder, IO, "%s: cannot read the folder: %s", f->path, strerror(errno));
+  for (const struct dirent *entry; status == TARN_STATUS_OK && (entry = readdir(folder));) {
+    const size_t length = strlen(entry->d_name);
+    if (length < 4 || strcmp(entry->d_name + length - 4, ".npy") != 0 || is_ours(f, entry->d_name)) continue;
+    status = tarn__fail(TARN_STATUS_IO, "%s: has %s, which is none of these results; remove it, or give another folder",
+                        f->path, entry->d_name);
+  }
+  closedir(folder);
+  return status;
+}
+
 static tarn_status begin_folder(files *f) {
   TARN_TRY(tarn__mkdir(f->path));
+  TARN_TRY(refuse_others(f));
   for (size_t i = 0; i < f->count; i++) {
     char name[NAME + 8], path[PATH_MAX];
     snprintf(name, sizeof name, "%s.npy", f->slots[i].name);
@@ -191,8 +221,11 @@ static void close_files(files *f) {
 static tarn_status write_all(files *f, tarn_states *states, tarn_states_format format) {
   TARN_TRY(list(f));
   TARN_TRY(format == TARN_STATES_FORMAT_NPY ? begin_folder(f) : begin_safetensors(f));
-  for (size_t i = f->arrays; i < f->count; i++)
-    TARN_TRY(put(f, &f->slots[i], f->slots[i].stored.data, f->slots[i].stored.bytes));
+  for (size_t i = f->arrays; i < f->count; i++) {
+    slot *s = &f->slots[i];
+    if (s->places) tarn_states_places(states, s->array, f->places);
+    TARN_TRY(put(f, s, s->places ? f->places : s->stored.data, s->stored.bytes));
+  }
   TARN_TRY(tarn_states_each(states, put_sentence, f));
   return TARN_STATUS_OK;
 }
@@ -200,10 +233,13 @@ static tarn_status write_all(files *f, tarn_states *states, tarn_states_format f
 tarn_status tarn_states_write(tarn_states *states, const char *path, tarn_states_format format) {
   const size_t arrays = states->selected.count, sentences = (size_t)states->summary.sentences + 1;
   void *slots = NULL, *places = NULL;
+  bool attention = false;
   TARN_REQUIRE(format >= 0 && format <= TARN_STATES_FORMAT_NPY, USAGE, "unknown format");
   TARN_TRY(tarn__states_check(states));
   tarn_status status = tarn__alloc(&slots, TARN__MEMORY_OTHER, 2 * arrays + 4, sizeof(slot));
-  if (status == TARN_STATUS_OK) status = tarn__alloc(&places, TARN__MEMORY_OTHER, arrays * sentences, sizeof(int64_t));
+  for (size_t a = 0; a < arrays; a++) attention |= states->selected.arrays[a].form == TARN_STATES_FORM_ATTENTION;
+  if (status == TARN_STATUS_OK && attention)
+    status = tarn__alloc(&places, TARN__MEMORY_OTHER, sentences, sizeof(int64_t));
   files f = {.states = states, .path = path, .slots = slots, .arrays = arrays, .places = places};
   if (status == TARN_STATUS_OK) status = write_all(&f, states, format);
   if (status == TARN_STATUS_OK) status = commit(&f);

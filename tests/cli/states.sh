@@ -79,6 +79,14 @@ paste -d' ' <(numbers all/output.npy f4 60) <(numbers all/output.top3.ids.npy d4
   awk '{ b = 1; for (c = 2; c <= 60; c++) if ($c > $b) b = c; if ($61 != b - 1 || $64 < $65 || $65 < $66) bad = 1 } END { exit bad }' ||
   fail "output.top3 are not the likeliest words"
 
+# The numbers of the likeliest words alone, and from a model whose name is no UTF-8.
+cp -r mt $'mt\377'
+states $'mt\377' output.top3.ids --input $de --target $en --output ids.safetensors
+[ "$(cut -f1 printed.txt | tr '\n' ' ')" = "output.top3.ids " ] || fail "output.top3.ids brings more: $(cat printed.txt)"
+head -c 4000 ids.safetensors | grep -aq $'mt\xEF\xBF\xBD' || fail "the checkpoint's name is not repaired"
+states mt output.top3.ids --input $de --target $en --format npy --output ids
+cmp ids/output.top3.ids.npy all/output.top3.ids.npy || fail "output.top3.ids alone differs"
+
 # The encoder needs no translations, and pipes will do.
 states mt encoder.1 --output one.safetensors <$de
 states mt encoder.1 --input - --output again.safetensors < <(cat $de)
@@ -111,7 +119,9 @@ s 2 'it has no "encoder.1.atention"; did you mean "encoder.1.attention"' mt enco
 s 2 'it has no "decoder.1.cross_attention"' lm decoder.1.cross_attention --input $de --output x
 s 2 'it has no "encoder.9' mt 'encoder.9*' --input $de --output x
 s 2 'output.top0: K is a number from 1 to 60' mt output.top0 --input $de --output x
-s 2 'output.topK' mt output.topK --input $de --target $en --output x
+s 2 'it has no "nix"; it has "encoder.0", and more that --list names' mt nix --input $de --output x
+s 2 'of "output.topK.ids" K is a number, as in "output.top10.ids"$' mt output.topk.ids --input $de --target $en --output x
+s 2 'it has no "output.topK"; of "output.topK" K is a number, as in "output.top10"$' mt output.topK --input $de --target $en --output x
 s 2 'no NAME is given' mt --input $de --output x
 s 2 '--output is missing' mt encoder --input $de
 s 2 '--list takes no NAME' mt encoder --list
@@ -135,6 +145,8 @@ s 1 'no/where/x: cannot write' mt encoder --input $de --output no/where/x
 s 1 'corpus: cannot write: is a folder' mt encoder --input $de --output corpus
 s 1 '/dev/null: cannot write: arrays are written in turns' mt encoder --input $de --output /dev/null
 s 1 'list.txt' mt encoder --input $de --output list.txt --format npy
+s 1 'ids: has output.top3.ids.npy, which is none of these results' mt output.input --input $de --target $en --format npy --output ids
+[ "$(ls ids | wc -l)" -eq 5 ] || fail "a refused call wrote into the folder: $(ls ids)"
 [ ! -e x ] || fail "something was left of what failed"
 ls | grep -q '\.tmp\.' && fail "temporary files are left: $(ls)"
 # A signal while it waits for its text.
