@@ -50,8 +50,12 @@ static struct timespec after(double seconds) {
 static bool is_enough(const tarn_work_queue *q) {
   int64_t cost = 0;
   if (q->stopped || q->count >= q->expected || q->count >= (size_t)q->options.max_items) return true;
-  for (size_t i = 0; i < q->count && cost < q->options.max_cost; i++) cost += q->entries[i].cost;
-  return cost >= q->options.max_cost;
+  // The sum may be more than there are numbers for.
+  for (size_t i = 0; i < q->count; i++) {
+    if (q->entries[i].cost >= q->options.max_cost - cost) return true;
+    cost += q->entries[i].cost;
+  }
+  return false;
 }
 
 // Takes the items of the next batch out of those that wait, of which there is at least one.

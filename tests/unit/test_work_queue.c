@@ -101,6 +101,27 @@ static void test_order_and_cost(void **state) {
   for (size_t i = 0; i < r.batches; i++) assert_int_equal(r.sizes[i], sizes[i]);
 }
 
+// Sums that no number holds: behind a batch of four, two items of such costs are enough for one, and are not waited
+// with.
+static void test_great_costs(void **state) {
+  (void)state;
+  record r = fresh();
+  tarn_work_queue_options o = defaults();
+  o.max_cost = INT64_MAX;
+  o.wait = 10;
+  tarn_work_queue *queue = open_queue(&r, o);
+  fill(&r, queue, 4, 1);
+  gate(&r, false);
+  wait_items(&r, 5);
+  const double begin = tarn__seconds();
+  assert_true(tarn_work_queue_add(queue, (void *)(intptr_t)5, INT64_MAX - 1));
+  assert_true(tarn_work_queue_add(queue, (void *)(intptr_t)6, INT64_MAX - 1));
+  wait_items(&r, 6);
+  assert_true(tarn__seconds() - begin < 9);
+  tarn_work_queue_close(&queue);
+  assert_int_equal(r.count, 7);
+}
+
 static void test_items(void **state) {
   (void)state;
   record r = fresh();
@@ -267,9 +288,9 @@ static void test_refused(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_order_and_cost),   cmocka_unit_test(test_items),    cmocka_unit_test(test_together),
-      cmocka_unit_test(test_full_and_stopped), cmocka_unit_test(test_expected), cmocka_unit_test(test_wait_ends),
-      cmocka_unit_test(test_callers),          cmocka_unit_test(test_refused),
+      cmocka_unit_test(test_great_costs), cmocka_unit_test(test_order_and_cost),   cmocka_unit_test(test_items),
+      cmocka_unit_test(test_together),    cmocka_unit_test(test_full_and_stopped), cmocka_unit_test(test_expected),
+      cmocka_unit_test(test_wait_ends),   cmocka_unit_test(test_callers),          cmocka_unit_test(test_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
