@@ -26,13 +26,14 @@ int main(int argc, char **argv) {
   tarn_states_default(&options);
   tarn_states *states = NULL;
   size_t count;
+  bool rows = true;
   tarn_status status = tarn_states_open(&states, argv[1], &options);
   if (status == TARN_STATUS_OK) status = tarn_states_select(states, &(const char *){argv[2]}, 1);
-  if (status == TARN_STATUS_OK) status = tarn_states_encode_file(states, argv[3], NULL);
-  if (status == TARN_STATUS_OK && tarn_states_selected(states, &count)->form != TARN_STATES_FORM_TOKENS)
-    return fprintf(stderr, "show_states: %s is not a vector for each token\n", argv[2]), 1;
-  if (status == TARN_STATUS_OK) status = tarn_states_each(states, print_sentence, states);
+  if (status == TARN_STATUS_OK) rows = tarn_states_selected(states, &count)->form == TARN_STATES_FORM_TOKENS;
+  if (status == TARN_STATUS_OK && rows) status = tarn_states_encode_file(states, argv[3], NULL);
+  if (status == TARN_STATUS_OK && rows) status = tarn_states_each(states, print_sentence, states);
   if (status != TARN_STATUS_OK) fprintf(stderr, "show_states: %s\n", tarn_error_message());
+  if (!rows) fprintf(stderr, "show_states: %s is not a vector for each token\n", argv[2]);
   tarn_states_close(&states);
-  return status == TARN_STATUS_OK ? 0 : 1;
+  return status == TARN_STATUS_OK && rows ? 0 : 1;
 }
