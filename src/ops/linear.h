@@ -1,8 +1,9 @@
 // Inside of the op linear: its nodes.
-//   linear          in: x, weight, bias or NULL         out: y, z (with gradients where tarn__keeps_z(): y = act(z)) or
-//   NULL linear_dz       in: dy, y (relu), z (others) or NULL  out: dz, in the memory of dy, or NULL  dparam: bias or
-//   NULL linear_dweight  in: dz, x                                                                  dparam: weight
-//   linear_dx       in: dz, weight, gradient so far     out: dx
+//
+//   linear          in: x, weight, bias or NULL            out: y, z (tarn__keeps_z(): y = act(z)) or NULL
+//   linear_dz       in: dy, y (relu), z (others) or NULL   out: dz, in the memory of dy, or NULL   dparam: bias or NULL
+//   linear_dweight  in: dz, x                                                                      dparam: weight
+//   linear_dx       in: dz, weight, gradient so far        out: dx
 #ifndef TARN_OPS_LINEAR_H
 #define TARN_OPS_LINEAR_H
 
