@@ -245,6 +245,10 @@ const tarn_part_use *tarn__kind_part(const tarn_kind *kind, const char *key) {
   return (const tarn_part_use *)(const void *)((const char *)use->keys + option->offset);
 }
 
+const char *tarn__kind_channel_word(const tarn_kind *kind) {
+  return kind->channel.part ? kind->channel.part->word : "nothing";
+}
+
 // Writes PREFIX and the key, below which the keys of parts stand, into `key`.
 static bool find_random(char key[TARN__KIND_KEY], const char *prefix, const tarn__option *options, int count,
                         const void *structure, double *p) {

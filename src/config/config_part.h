@@ -54,6 +54,8 @@ const char *tarn__kind_width_name(void);
 
 // A part that a part of the kind has as a key ("ffn.activation"); NULL if there is no such key.
 const tarn_part_use *tarn__kind_part(const tarn_kind *kind, const char *key);
+// What a kind has as its feed-forward network, for messages: the word of its type, or "nothing".
+const char *tarn__kind_channel_word(const tarn_kind *kind);
 
 // "a, b and c": the words of a table's entries that `which` takes (NULL: all).
 enum { TARN__PART_LIST = 256 };

@@ -40,8 +40,8 @@ static tarn_status check_layer(const tarn__checkpoint *c, const tarn__bert_famil
   TARN_REQUIRE(tarn__part_same(&kind->norm_type, &c->config->model.norm_type), USAGE,
                "%s: norms of kind %s are not as model.norm_type says, and %s's are all alike", c->path, kind->name,
                family->name);
-  TARN_REQUIRE(kind->channel.part == ffn, USAGE, "%s: layer %d (kind %s) has no FFN, and %s's have one", c->path,
-               (int)layer + 1, kind->name, family->name);
+  TARN_REQUIRE(kind->channel.part == ffn, USAGE, "%s: layer %d (kind %s) has %s as its FFN, and %s's have %s", c->path,
+               (int)layer + 1, kind->name, tarn__kind_channel_word(kind), family->name, ffn->word);
   TARN_REQUIRE(activation_of(kind) == activation_of(first), USAGE,
                "%s: kinds %s and %s have different activations, and %s's format has one for all layers", c->path,
                first->name, kind->name, family->name);

@@ -99,8 +99,8 @@ static tarn_status check_layer(const tarn__checkpoint *c, const tarn_stack *stac
                "%s: layer %d of the %s (kind %s) is none of %s, as CTranslate2's are", c->path, (int)layer + 1, side,
                kind->name, tarn__mixer_attention.part.word);
   TARN_REQUIRE(kind->channel.part == &tarn__channel_ffn.part, USAGE,
-               "%s: layer %d of the %s (kind %s) has no FFN, and CTranslate2's have one", c->path, (int)layer + 1, side,
-               kind->name);
+               "%s: layer %d of the %s (kind %s) has %s as its FFN, and CTranslate2's have %s", c->path, (int)layer + 1,
+               side, kind->name, tarn__kind_channel_word(kind), tarn__channel_ffn.part.word);
   TARN_REQUIRE(kind->norm != TARN_NORM_NONE && kind->norm == first->norm, USAGE,
                "%s: layer %d of the %s (kind %s) has norm %s; CTranslate2's are all pre or all post", c->path,
                (int)layer + 1, side, kind->name, kind->norm == TARN_NORM_NONE ? "none" : "unlike the first one's");

@@ -41,8 +41,8 @@ static tarn_status check_layer(const tarn__checkpoint *c, int32_t layer) {
   TARN_REQUIRE(tarn__part_same(&kind->norm_type, &first->norm_type), USAGE,
                "%s: norms of kinds %s and %s have different epsilons, and GPT-2's format has one for all", c->path,
                first->name, kind->name);
-  TARN_REQUIRE(kind->channel.part == ffn, USAGE, "%s: layer %d (kind %s) has no FFN, and GPT-2's have one", c->path,
-               (int)layer + 1, kind->name);
+  TARN_REQUIRE(kind->channel.part == ffn, USAGE, "%s: layer %d (kind %s) has %s as its FFN, and GPT-2's have %s",
+               c->path, (int)layer + 1, kind->name, tarn__kind_channel_word(kind), ffn->word);
   TARN_REQUIRE(tarn__hf_activation_word(activation_of(kind)), USAGE,
                "%s: the activation of kind %s is %s, which GPT-2's format does not have", c->path, kind->name,
                activation_of(kind)->word);

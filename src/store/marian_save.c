@@ -46,8 +46,9 @@ static tarn_status check_layer(const tarn__checkpoint *c, const tarn_stack *stac
       kind->norm_type.part == &tarn__norm_layer.part && number_of(kind, "norm_type.epsilon") == TARN__MARIAN_EPSILON,
       USAGE, "%s: norms of kind %s are not of type %s with epsilon %g, as Marian's are", c->path, kind->name,
       tarn__norm_layer.part.word, TARN__MARIAN_EPSILON);
-  TARN_REQUIRE(kind->channel.part == ffn, USAGE, "%s: layer %d of the %s (kind %s) has no FFN, and Marian's have one",
-               c->path, depth, side, kind->name);
+  TARN_REQUIRE(kind->channel.part == ffn, USAGE,
+               "%s: layer %d of the %s (kind %s) has %s as its FFN, and Marian's have %s", c->path, depth, side,
+               kind->name, tarn__kind_channel_word(kind), ffn->word);
   TARN_REQUIRE(activation_of(kind) == activation_of(lowest), USAGE,
                "%s: kinds %s and %s have different activations, and Marian's format has one for all layers", c->path,
                lowest->name, kind->name);

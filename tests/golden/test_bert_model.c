@@ -218,6 +218,9 @@ static void other_models_are_refused(void **state) {
       {"model: { d_model: 16, " BERT ", norm_type: rms }\nencoder: { layers: L }\n" BERT_KINDS, "norm_type is rms"},
       {"model: { d_model: 16, " BERT " }\nencoder: { layers: L N }\n" BERT_KINDS,
        "layer 2 (kind N) is none of attention"},
+      {"model: { d_model: 16, " BERT " }\nencoder: { layers: L G }\n" BERT_KINDS
+       "  G: { heads: 2, ffn: { type: swiglu, width: 32 } }\n",
+       "layer 2 (kind G) has swiglu as its FFN, and BERT's have ffn"},
       {"model: { d_model: 16, " BERT " }\nencoder: { layers: L W }\n" BERT_KINDS,
        "kinds L and W have different ffn.width"},
       {"model: { d_model: 16, " BERT " }\nencoder: { layers: L P }\n" BERT_KINDS, "layer 2 (kind P) is not post-norm"},

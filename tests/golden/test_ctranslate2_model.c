@@ -184,6 +184,9 @@ static void other_models_are_refused(void **state) {
       {"model: { d_model: 16, embeddings: none, output_rank: 4 }" STACKS KINDS, "model.output_rank is 4"},
       {"model: { d_model: 16 }\nencoder: { layers: L N }\ndecoder: { layers: L }\n" KINDS,
        "layer 2 of the encoder (kind N) is none of attention"},
+      {"model: { d_model: 16 }\nencoder: { layers: L G }\ndecoder: { layers: L }\n" KINDS
+       "  G: { heads: 2, ffn: { type: glu, width: 32 } }\n",
+       "layer 2 of the encoder (kind G) has glu as its FFN, and CTranslate2's have ffn"},
       {"model: { d_model: 16 }\nencoder: { layers: L P }\ndecoder: { layers: L }\n" KINDS
        "  P: { heads: 2, ffn: 32, norm: pre }\n",
        "layer 2 of the encoder (kind P) has norm unlike the first one's"},

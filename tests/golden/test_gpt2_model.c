@@ -193,6 +193,11 @@ static void other_models_are_refused(void **state) {
       {"model: { d_model: 16, " GPT2 ", embeddings: none, output_rank: 4 }\ndecoder: { layers: L }\n" KINDS,
        "output_rank is 4"},
       {"model: { d_model: 16, " GPT2 " }\ndecoder: { layers: L N }\n" KINDS, "layer 2 (kind N) is none of attention"},
+      {"model: { d_model: 16, " GPT2 " }\ndecoder: { layers: L G }\n" KINDS
+       "  G: { heads: 2, ffn: { type: swiglu, width: 32 } }\n",
+       "layer 2 (kind G) has swiglu as its FFN, and GPT-2's have ffn"},
+      {"model: { d_model: 16, " GPT2 " }\ndecoder: { layers: L G }\n" KINDS "  G: { heads: 2, ffn: 0 }\n",
+       "layer 2 (kind G) has nothing as its FFN, and GPT-2's have ffn"},
       {"model: { d_model: 16, " GPT2 " }\ndecoder: { layers: L W }\n" KINDS,
        "kinds L and W have different heads or ffn"},
       // The norm behind the last layer is that of a layer that is left out.

@@ -402,6 +402,9 @@ static void other_models_are_refused(void **state) {
        "layer 2 of the encoder (kind N) is none of attention"},
       {"model: { " MARIAN " }\nencoder: { layers: L }\ndecoder: { layers: L W }\n" KINDS,
        "kinds L and W have different ffn.width"},
+      {"model: { " MARIAN " }\nencoder: { layers: L G }\ndecoder: { layers: L }\n" KINDS
+       "  G: { heads: 2, ffn: { type: geglu, width: 32 } }\n",
+       "layer 2 of the encoder (kind G) has geglu as its FFN, and Marian's have ffn"},
       {"model: { " MARIAN ", activation: elu }" STACKS KINDS, "the activation of kind R is elu"},
       {"model: { d_model: 16 }\ndecoder: { layers: L }\n" KINDS, "a language model; Marian translates"},
   };
