@@ -12,20 +12,14 @@
 
 static const cli_command COMMAND = {
     "export", "RUN|FILE OUTPUT", "Write a checkpoint for other tools.",
-    "With --format the output is a folder that transformers loads: config.json, model.safetensors, and the "
-    "vocabulary's\n"
-    "files where it is GPT-2's, RoBERTa's, WordPiece, SentencePiece or Marian's. Language models are written as gpt2, "
-    "masked language models "
-    "and\n"
-    "classifiers with an encoder alone as bert or roberta, translation models as marian. Frozen and shared layers are "
-    "written out. A model that the\n"
-    "format cannot express is refused.\n\n"
-    "With --dense the output holds every parameter in fp32, the frozen ones too, under "
-    "the names that tarn inspect\n"
+    "With --format the output is a folder that transformers or CTranslate2 loads: the configuration, the weights, and\n"
+    "the vocabulary's files if the format has them for its kind. Language models are written as gpt2, masked language\n"
+    "models and classifiers with an encoder alone as bert or roberta, translation models as marian or ctranslate2.\n"
+    "Frozen and shared layers are written as ordinary matrices. A model that the format cannot express is refused.\n\n"
+    "With --dense the output holds every parameter in fp32, frozen ones included, under the names that tarn inspect\n"
     "prints; the description of the model is in its metadata. It is a safetensors file, and tarn reads it as well.\n\n"
-    "With --precision bf16 the output is a checkpoint whose matrices are stored in bfloat16: half the size, and in "
-    "bf16\n"
-    "the same results."};
+    "With --precision bf16 the output is a checkpoint whose matrices are stored in bfloat16, about half as large. In\n"
+    "bf16 it computes the same bits as the original."};
 
 static const char *const FORMATS[] = {"gpt2", "bert", "roberta", "marian", "ctranslate2"};
 enum {

@@ -26,11 +26,9 @@ static const cli_command GPT2 = {
 
 static const cli_command MARIAN = {
     "import-marian", "FOLDER", "Make a checkpoint of a Marian translation model (OPUS-MT) from transformers.",
-    "FOLDER holds config.json and model.safetensors as save_pretrained() writes them, and the vocabulary as "
-    "vocab.json,\n"
-    "source.spm and target.spm; generation_config.json may be there. What they say of beam, length penalty, lengths "
-    "and\n"
-    "early stopping becomes the checkpoint's own default, so that tarn translate gives what generate() gives\n"
+    "FOLDER holds config.json and model.safetensors as save_pretrained() writes them, the vocabulary as vocab.json,\n"
+    "source.spm and target.spm, and optionally generation_config.json. The settings of beam, length penalty, lengths\n"
+    "and early stopping become the checkpoint's defaults, so that tarn translate gives what generate() gives\n"
     "(docs/translation.md)."};
 
 static int import(const cli_command *command, int argc, char **argv,
@@ -69,7 +67,7 @@ int cmd_import_marian(int argc, char **argv) {
   const cli_option table[] = {
       {"output", CLI_TEXT, &output, "FILE", "where to write the checkpoint; needed", 0, 0},
       {"vocab", CLI_TEXT, &vocab, "FILE", "vocabulary of both sides, for a folder that has none or another one", 0, 0},
-      {"target-vocab", CLI_TEXT, &target_vocab, "FILE", "vocabulary of the target, where it is another one", 0, 0},
+      {"target-vocab", CLI_TEXT, &target_vocab, "FILE", "vocabulary of the target, if it is another one", 0, 0},
       {"json", CLI_FLAG, &json, NULL, "print what was made as JSON", 0, 0},
       PROGRESS_OPTIONS,
       {0}};

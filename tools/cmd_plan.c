@@ -73,9 +73,8 @@ int cmd_plan(int argc, char **argv) {
        0, 100000000},
       {"threads", CLI_INT, &p.threads, "N", "threads; 0 takes train.threads", 0, 1024},
       {"time", CLI_FLAG, &p.time, NULL,
-       "say how long the training takes: by the log of RUN, by two seconds of its updates where the data can be read, "
-       "or "
-       "by its operations",
+       "say how long the training takes, from the log of RUN, from two seconds of its updates if the data can be read, "
+       "or from its operations",
        0, 0},
       CLI_DEVICE_OPTION,
       {"json", CLI_FLAG, &p.json, NULL, "print JSON", 0, 0},

@@ -8,11 +8,14 @@
 
 static const cli_command COMMAND = {
     "serve", "RUN|FILE", "Translate, score, generate or classify over HTTP.",
-    "Answers requests in JSON (/translate, /score, /generate, /classify, /attend: what the model is for; described in\n"
-    "/openapi.json, and tried by hand on the page /), and /health and /metrics. RUN is a run directory (see\n"
-    "--checkpoint), FILE a checkpoint. Requests that wait are computed together. Prints the address as one line when\n"
-    "it listens, and ends at SIGTERM or SIGINT, when all that waits is answered. With --token-file, or TARN_TOKEN in\n"
-    "the environment, requests must bring that token (Authorization: Bearer ...)."};
+    "Answers requests in JSON to those of /translate, /score, /generate, /classify and /attend that fit the model's\n"
+    "task, and to /health and /metrics. /openapi.json describes them; / is a page for trying the model by hand. RUN "
+    "is\n"
+    "a run directory (see --checkpoint), FILE a checkpoint. Waiting requests are computed together. Prints the "
+    "address\n"
+    "as one line when it listens; on SIGTERM or SIGINT it answers all waiting requests and ends. With --token-file, "
+    "or\n"
+    "TARN_TOKEN in the environment, requests must carry that token (Authorization: Bearer ...)."};
 
 // Without libmicrohttpd the command has its options, and its manual page, all the same.
 #ifndef TARN_HTTP
@@ -40,24 +43,24 @@ int cmd_serve(int argc, char **argv) {
   cli_list paths = {0};
   const cli_option table[] = {
       {"host", CLI_TEXT, &o.host, "ADDRESS", "address or name to listen on", 0, 0},
-      {"port", CLI_INT, &o.port, "N", "port to listen on; 0: one that is free", 0, 65535},
+      {"port", CLI_INT, &o.port, "N", "port to listen on; 0: any free one", 0, 65535},
       {"beam", CLI_INT, &o.models.beam, "N", "hypotheses of a translation, 1 for greedy; 0: the model's translate.beam",
        0, 1024},
       {"queue", CLI_INT, &o.queue, "N", "requests that may wait; others are answered with 429", 1, 100000},
       {"batch", CLI_INT, &o.batch_requests, "N", "most requests that are computed together", 1, 1024},
-      {"batch-bytes", CLI_INT, &o.batch_bytes, "N", "most bytes of their texts", 1, 1 << 30},
+      {"batch-bytes", CLI_INT, &o.batch_bytes, "N", "most bytes of text that are computed together", 1, 1 << 30},
       {"wait", CLI_REAL, &o.wait, "MS",
-       "milliseconds that a batch waits at most for requests that are to be expected: as many as the last one had", 0,
-       1000},
+       "milliseconds at most that a batch waits for more requests while it has fewer than the last one had", 0, 1000},
       {"max-text", CLI_INT, &o.max_text, "BYTES", "longest text; longer ones are answered with 413", 1, 1 << 30},
-      {"max-texts", CLI_INT, &o.max_texts, "N", "most texts of a request", 1, 100000},
-      {"max-tokens", CLI_INT, &o.max_tokens, "N", "most tokens that a request may have generated, of all its texts", 1,
-       1 << 30},
+      {"max-texts", CLI_INT, &o.max_texts, "N", "most texts in a request", 1, 100000},
+      {"max-tokens", CLI_INT, &o.max_tokens, "N",
+       "most tokens that a request may ask to be generated, for all its texts", 1, 1 << 30},
       {"max-body", CLI_INT, &o.max_body, "BYTES", "longest body of a request", 1, 1 << 30},
       {"timeout", CLI_REAL, &o.timeout, "S",
        "seconds that a request may take to arrive (else 408), and then to wait for its turn (else 503)", 0.1, 86400},
       {"connections", CLI_INT, &o.connections, "N", "most connections at a time", 1, 1000000},
-      {"token-file", CLI_TEXT, &o.token_file, "FILE", "its first line is a token that requests must bring", 0, 0},
+      {"token-file", CLI_TEXT, &o.token_file, "FILE", "file whose first line is the token that requests must carry", 0,
+       0},
       {"certificate", CLI_TEXT, &o.certificate, "FILE", "TLS: the certificate, PEM; --key belongs to it", 0, 0},
       {"key", CLI_TEXT, &o.key, "FILE", "TLS: the private key, PEM", 0, 0},
       MODEL_OVERLONG_OPTION(model, "texts"),

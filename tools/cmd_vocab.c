@@ -173,7 +173,7 @@ int cmd_vocab(int argc, char **argv) {
        "a folder with vocab.txt, or the file; uncased unless tokenizer_config.json or --cased says otherwise", 0, 0},
       {"import-marian", CLI_TEXT, &from.marian, "FOLDER",
        "a folder with vocab.json, source.spm and target.spm: the vocabulary of the source", 0, 0},
-      {"target", CLI_FLAG, &from.target, NULL, "that of the target (with --import-marian)", 0, 0},
+      {"target", CLI_FLAG, &from.target, NULL, "the vocabulary of the target instead (with --import-marian)", 0, 0},
       {"cased", CLI_FLAG, &from.cased, NULL, "keep case and accents (with --import-wordpiece)", 0, 0},
       {"size", CLI_INT, &g.size, "N",
        "tokens, special ones included; for whitespace and char at most (default 8000; not byte)", 4, 1000000},

@@ -7,7 +7,7 @@
 
 typedef enum colour { COLOUR_NONE, COLOUR_BOLD, COLOUR_RED, COLOUR_GREEN, COLOUR_YELLOW } colour;
 
-// Whether a stream is a terminal on which a line can be written again: TERM is not "dumb".
+// Whether a stream is a terminal on which a line can be rewritten: TERM is not "dumb".
 bool colour_is_terminal(FILE *stream);
 
 // What begins the colour on this stream, and COLOUR_NONE what ends it: "" where the stream is no such terminal, or

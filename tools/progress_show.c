@@ -18,7 +18,7 @@ static void amount(char text[PROGRESS_PART], double number, const char *unit) {
   static const char *const scales[] = {"", "k", "M", "G", "T", "P"};
   const bool bytes = strcmp(unit, "bytes") == 0;
   int scale = 0;
-  // Numbers that an eye takes in stay whole.
+  // Numbers that are easily read stay whole.
   if (bytes || number >= 1e6)
     for (; number >= 1000 && scale < 5; scale++) number /= 1000;
   const int digits = (scale > 0 || number < 10) && number < 100 && number != floor(number) ? number < 10 ? 2 : 1 : 0;

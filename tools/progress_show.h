@@ -1,4 +1,4 @@
-// Shows how far long work is: what the library tells (tarn/progress.h) as one line on a terminal.
+// Shows the progress of long work, as the library reports it (tarn/progress.h), on one line of a terminal.
 #ifndef TARN_TOOLS_PROGRESS_SHOW_H
 #define TARN_TOOLS_PROGRESS_SHOW_H
 

@@ -85,7 +85,7 @@ typedef struct tarn_checkpoint_info {
 TARN_API tarn_status tarn_checkpoint_info_open(tarn_checkpoint_info **info, const char *path) TARN_CHECKED;
 TARN_API void tarn_checkpoint_info_close(tarn_checkpoint_info **info);
 
-// The vocabularies that a file or a run directory's has within itself, for the caller to close; *target is NULL where
+// The vocabularies that a checkpoint, or that of a run directory, contains, for the caller to close; *target is NULL if
 // one serves both sides. Fails with DATA, IO or MEMORY.
 TARN_API tarn_status tarn_checkpoint_vocabs(tarn_vocab **source, tarn_vocab **target, const char *path) TARN_CHECKED;
 
@@ -114,9 +114,9 @@ TARN_API tarn_status tarn_checkpoint_prune(const char *output, const char *path,
 // tarn reads it as well. Fails with DATA, IO or MEMORY.
 TARN_API tarn_status tarn_checkpoint_export(const char *output, const char *path) TARN_CHECKED;
 
-// Writes a checkpoint of half the size, whose matrices are stored in bfloat16, rounded as a model that computes in bf16
-// rounds them: in bf16 it gives the same bits as the checkpoint at `path`. What is not a matrix is stored in fp32, and
-// frozen weights as they were. It cannot be averaged. Fails with DATA, IO or MEMORY.
+// Writes a checkpoint of about half the size, whose matrices are stored in bfloat16, rounded as they are for computing
+// in bf16: there it gives the same bits as the checkpoint at `path`. Other parameters are stored in fp32, and frozen
+// weights as they were. It cannot be averaged. Fails with DATA, IO or MEMORY.
 TARN_API tarn_status tarn_checkpoint_export_bf16(const char *output, const char *path) TARN_CHECKED;
 
 // GPT-2 models of Hugging Face's package transformers: a folder with config.json and model.safetensors (F32, F16 or
@@ -152,19 +152,19 @@ TARN_API tarn_status tarn_checkpoint_export_bert(const char *folder, const char 
 
 // Marian models of the same package (the OPUS-MT family): a folder with config.json ("model_type": marian),
 // model.safetensors, and the vocabulary as vocab.json, source.spm and target.spm (tarn_vocab_open_marian());
-// generation_config.json may be there. The checkpoint's description says under `translate` what those files say of
-// translation. vocab, target_vocab: vocabularies in place of the folder's; `vocab` alone serves both sides; NULL: the
-// folder's. Fails as the import of GPT-2 does.
+// generation_config.json is optional. The generation settings of those files become the section `translate` of the
+// checkpoint's description. vocab, target_vocab: vocabularies in place of the folder's; `vocab` alone serves both
+// sides; NULL: the folder's. Fails like the import of GPT-2.
 TARN_API tarn_status tarn_checkpoint_import_marian(const char *output, const char *folder, const char *vocab,
                                                    const char *target_vocab) TARN_CHECKED;
-// Writes such a folder in F32, and the vocabularies if they are SentencePiece models or of Marian's kind. Frozen and
-// shared layers are written out. Fails with USAGE for a model that the format cannot express.
+// Writes such a folder in F32, with the vocabularies if they are SentencePiece models or of Marian's kind. Frozen and
+// shared layers are written as ordinary matrices. Fails with USAGE for a model that the format cannot express.
 TARN_API tarn_status tarn_checkpoint_export_marian(const char *folder, const char *path) TARN_CHECKED;
 
 // Writes a translation model as a folder that CTranslate2 loads: model.bin in F32, config.json, and the tokens of the
-// vocabularies as shared_vocabulary.json, or source_vocabulary.json and target_vocabulary.json. CTranslate2 adds the
-// end of sentence of a source itself. A padding's bias is -10000, so that it is never taken. Fails with USAGE for a
-// model that the format cannot express.
+// vocabularies as shared_vocabulary.json, or source_vocabulary.json and target_vocabulary.json. CTranslate2 itself adds
+// the end of sentence to a source. The bias of a padding token is -10000, so that it is never produced. Fails with
+// USAGE for a model that the format cannot express.
 TARN_API tarn_status tarn_checkpoint_export_ctranslate2(const char *folder, const char *path) TARN_CHECKED;
 
 #ifdef __cplusplus

@@ -70,7 +70,7 @@ typedef tarn_status (*tarn_classify_sink)(void *user, int64_t number, const tarn
 TARN_API tarn_status tarn_classifier_file(tarn_classifier *classifier, const char *path, tarn_classify_sink sink,
                                           void *user) TARN_CHECKED;
 
-// The same of `count` lines of lengths[i] bytes in memory; in messages they are those of a file "text".
+// The same for `count` lines of lengths[i] bytes in memory; messages call them a file "text".
 TARN_API tarn_status tarn_classifier_lines(tarn_classifier *classifier, const char *const *lines, const size_t *lengths,
                                            size_t count, tarn_classify_sink sink, void *user) TARN_CHECKED;
 

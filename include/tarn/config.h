@@ -390,8 +390,8 @@ typedef struct tarn_config_translate {
   int64_t max_len_b;      // than model.max_length [1.2, 10]
   int64_t max_tokens;     // most source tokens translated together [4096]
   int64_t min_length;     // least tokens before the end of sentence; 0: a translation may be empty [1]
-  // Whether a search ends when `beam` hypotheses are finished, as in fairseq. No: when the best running one, scored as
-  // it stands, is no better than the worst of them, as in Hugging Face's package by default [yes]
+  // Whether a search ends as soon as `beam` hypotheses are finished, as in fairseq. If not, it ends when the best
+  // running hypothesis, scored as it is, is no better than the worst of these, as in transformers by default [yes]
   bool early_stopping;
 } tarn_config_translate;
 

@@ -108,8 +108,8 @@ TARN_API tarn_status tarn_generator_open(tarn_generator **generator, const char 
                                          const tarn_generator_options *options) TARN_CHECKED;
 TARN_API void tarn_generator_close(tarn_generator **generator);
 
-// Goes on with other options for the same model, which is not read again; precision, threads and window stay what they
-// were. Fails with USAGE (options) or MEMORY, and leaves the generator as it was.
+// Sets other options for the same model, which is not read again; precision, threads and window stay as they were. If
+// it fails (USAGE for the options, or MEMORY), the generator is as before.
 TARN_API tarn_status tarn_generator_set(tarn_generator *generator, const tarn_generator_options *options) TARN_CHECKED;
 
 // The file that was opened, and the text of a token ("" for an id that is none); valid until close.

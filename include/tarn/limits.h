@@ -25,7 +25,7 @@ typedef struct tarn_limits {
   // Called while the frozen values of `file` are computed: how many of the operations are done. From 1e10 operations on
   // it is called at the start, with 0, and then about once a second at most; with fewer, not before two seconds have
   // passed. If anything was told, it is called at the end with all of them. Calls do not overlap, but come from any
-  // thread. NULL: only what tarn/progress.h tells. [NULL]
+  // thread. NULL: only the reports of tarn/progress.h. [NULL]
   void (*on_progress)(void *user, const char *file, double done, double operations);
   void *user;
 } tarn_limits;

@@ -135,28 +135,28 @@ typedef enum tarn_forecast_mode {
 TARN_API tarn_status tarn_esn_forecast(const tarn_esn *esn, tarn_series **forecast, const tarn_series *series,
                                        int64_t from, int64_t steps, tarn_forecast_mode mode) TARN_CHECKED;
 
-// The reservoir alone, for readouts of other targets than the next row: its matrices, and the states of a series.
+// The reservoir alone, for readouts with targets other than the next row: its matrices, and its states on a series.
 typedef struct tarn_reservoir tarn_reservoir;
 
-// Draws a reservoir for rows of `columns` numbers, 1 .. 65536, as tarn_esn_train() does with the same options, of which
-// ridge, warmup and standardize have no part: equal options give the same matrices. Fails as tarn_esn_train() does.
+// Draws a reservoir for rows of `columns` numbers, 1 .. 65536, as tarn_esn_train() does: the same options give the same
+// matrices; ridge, warmup and standardize have no influence. Fails like tarn_esn_train().
 TARN_API tarn_status tarn_reservoir_open(tarn_reservoir **reservoir, int64_t columns,
                                          const tarn_esn_options *options) TARN_CHECKED;
 TARN_API void tarn_reservoir_close(tarn_reservoir **reservoir);
-// Its units; of options.matrices those of the file.
+// Number of its units; with options.matrices, that of the file.
 TARN_API int64_t tarn_reservoir_units(const tarn_reservoir *reservoir);
 // Copies the matrices: w [units, units], win [units, columns], bias [units]; those that are NULL are left out.
 TARN_API void tarn_reservoir_matrices(const tarn_reservoir *reservoir, double *w, double *win, double *bias);
-// Reads `count` rows [count, columns] one after the other and writes the state after each into states [count, units].
-// `state` [units] is the state before the first row, and becomes that after the last; NULL: it begins with zeros. Fails
-// with NUMERIC where a state is not finite, or MEMORY.
+// Reads `count` rows [count, columns] one after another and writes the state after each into states [count, units].
+// `state` [units] is the state before the first row, and is set to that after the last; NULL: it begins with zeros.
+// Fails with NUMERIC if a state is not finite, or MEMORY.
 TARN_API tarn_status tarn_reservoir_states(const tarn_reservoir *reservoir, double *states, double *state,
                                            const double *rows, int64_t count) TARN_CHECKED;
 
-// Ridge regression in closed form: y = x weights + bias, of `count` samples x [count, inputs] and y [count, outputs],
-// into weights [inputs, outputs] and bias [outputs], which is not penalised. `ridge`, at least 0, is not divided by the
-// number of samples; *used is what it came to, grown tenfold as long as Cholesky's factorisation failed. Fails with
-// USAGE (sizes below 1, ridge), NUMERIC (numbers that are not finite) or MEMORY.
+// Ridge regression in closed form: fits y = x weights + bias to `count` samples x [count, inputs] and y [count,
+// outputs]; weights are [inputs, outputs], and bias [outputs] is not penalised. `ridge`, at least 0, is not divided by
+// the number of samples; it grows at least tenfold each time that the Cholesky factorisation fails, and *used is
+// its final value. Fails with USAGE (sizes below 1, ridge), NUMERIC (numbers that are not finite) or MEMORY.
 TARN_API tarn_status tarn_ridge_regress(double *weights, double *bias, double *used, const double *x, const double *y,
                                         int64_t count, int64_t inputs, int64_t outputs, double ridge) TARN_CHECKED;
 

@@ -26,8 +26,8 @@ TARN_API bool tarn_text_integer(int64_t *value, const char *text);
 // has room for 3 * strlen(text) + 1 bytes and does not overlap `text`.
 TARN_API void tarn_text_repair(char *out, const char *text);
 
-// Columns that the characters of a UTF-8 text fill on a terminal, as far as they fit into `most`: two for wide
-// characters (East Asian width W and F), none for marks that combine. *fits, unless NULL, are their bytes.
+// Columns that the characters of a UTF-8 text take on a terminal, as far as they fit into `most`: two for wide
+// characters (East Asian width W and F), none for combining marks. *fits, unless NULL, is set to their bytes.
 TARN_API size_t tarn_text_columns(const char *text, size_t length, size_t most, size_t *fits);
 
 #ifdef __cplusplus

@@ -113,11 +113,11 @@ TARN_API tarn_status tarn_translator_lines(tarn_translator *translator, tarn_tra
 
 // The tokens of hypothesis `place` of line `line`, both from 0, of the last call of tarn_translator_lines(): *ids and
 // *log_probabilities (natural logarithms) [the hypothesis's `tokens`], the end of sentence at the end, valid like the
-// results. The return value is `tokens`; 0, and NULL for both, for an empty line and where there is no such hypothesis.
+// results. Returns `tokens`; 0, and NULL for both, for an empty line or if there is no such hypothesis.
 TARN_API int64_t tarn_translator_tokens(const tarn_translator *translator, const int32_t **ids,
                                         const float **log_probabilities, size_t line, int64_t place);
 
-// The text of a token of the target vocabulary ("" for an id that is none), valid until close.
+// The text of a token of the target vocabulary ("" for an id that is not one), valid until close.
 TARN_API const char *tarn_translator_piece(const tarn_translator *translator, int32_t id);
 
 // Receives the result of a line; anything but TARN_STATUS_OK stops the translation and is returned to the caller.

@@ -120,15 +120,15 @@ typedef struct tarn_vocab tarn_vocab;
 
 // The vocabulary of one side of a Marian model of Hugging Face's package transformers (the OPUS-MT family): `folder`
 // holds vocab.json, source.spm and target.spm, and may hold tokenizer_config.json; with "separate_vocabs" there the
-// target side has target_vocab.json. import writes it as one file of ours, atomically, making its folder. A text that
-// begins with a code such as ">>deu<<" begins with that token; pieces that vocab.json does not have are <unk>. Decoding
-// leaves out special tokens and <unk>, and white space at both ends. Fails with IO, or DATA, naming the file and the
-// token or the key.
+// target side has target_vocab.json. The import writes it as one file, atomically, and makes the folder for it. A
+// language code such as ">>deu<<" at the beginning of a text is one token; pieces that vocab.json does not have are
+// <unk>. Decoding leaves out special tokens and <unk>, and white space at both ends. Fails with IO, or DATA, naming the
+// file and the token or the key.
 TARN_API tarn_status tarn_vocab_open_marian(tarn_vocab **vocab, const char *folder, bool target) TARN_CHECKED;
 TARN_API tarn_status tarn_vocab_import_marian(const char *output, const char *folder, bool target) TARN_CHECKED;
 TARN_API bool tarn_vocab_is_marian(const tarn_vocab *vocab);
-// Writing vocabularies of Marian's kind, or SentencePiece models, of which one may serve both sides, as those files
-// into an existing folder. Fails with USAGE for other kinds, or one of each, IO or MEMORY.
+// Writes vocabularies of Marian's kind, or SentencePiece models, one of which may serve both sides, as those files into
+// an existing folder. Fails with USAGE for other kinds or for one of each, IO or MEMORY.
 TARN_API bool tarn_vocab_has_marian_form(const tarn_vocab *source, const tarn_vocab *target);
 TARN_API tarn_status tarn_vocab_export_marian(const char *folder, const tarn_vocab *source,
                                               const tarn_vocab *target) TARN_CHECKED;

@@ -1,4 +1,4 @@
-"""tarn: translation and language models in which layers can be random, frozen and shared, on a plain CPU.
+"""tarn: translation and language models whose layers can be random, frozen and shared, on an ordinary CPU.
 
     import tarn
 
@@ -6,7 +6,7 @@
     with tarn.Run("runs/model") as run:
         print(run.translate(["Ein Hund läuft."]))
 
-The library is libtarn.so, which lies beside this package. docs/python.md has more.
+The library is libtarn.so, next to this package's files. docs/python.md has more.
 """
 
 from ._library import build_info, version

@@ -1,9 +1,9 @@
-"""Finds libtarn.so, and calls it.
+"""Finds libtarn.so and calls it.
 
-Everything is computed on one thread of the package's own, the worker. The library keeps a pool of threads and the line
-of text of a failure for each thread that calls it, and lets denormal numbers be zero on it; so neither a pool of every
-thread of the caller's, nor a change in how their own numbers are computed, comes of it. Who waits for the worker has
-given the interpreter's lock away, and sees an interrupt at once.
+Everything is computed on one thread of the package's own, the worker. For each thread that calls it, the library keeps
+a pool of threads and the last error message, and it sets the thread to flush denormal numbers to zero. With one worker,
+the caller's threads get no pools of their own, and their arithmetic does not change. A thread that waits for the worker
+has released the global interpreter lock, and receives an interrupt at once.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def _failures() -> dict[int, type[errors.TarnError]]:
 
 
 def _check(status: int, function: Any, arguments: Any) -> int:
-    """Raises what the library said on this thread."""
+    """Raises the library's last error on this thread."""
     if status != c.TARN_STATUS_OK:
         line = lib.tarn_error_message().decode("utf-8", "replace")
         raise _failures().get(status, errors.InternalError)(line)
@@ -118,7 +118,7 @@ class _Job:
 
 
 class Worker:
-    """The thread that computes, and who waits for it."""
+    """The thread that computes, and the jobs that wait for it."""
 
     def __init__(self) -> None:
         self.jobs: queue.SimpleQueue[_Job] = queue.SimpleQueue()
@@ -159,7 +159,7 @@ worker = Worker()
 
 
 def _forget_worker() -> None:
-    """A process that was forked has no thread but the one that forked."""
+    """A forked process has only the thread that forked."""
     worker.__init__()  # type: ignore[misc]
 
 
@@ -192,13 +192,13 @@ def text_bytes(text: Text) -> bytes:
 
 
 def strings(values: Iterable[bytes]) -> tuple[Any, Any, int]:
-    """An array of strings as C has it, their lengths in bytes, and how many they are."""
+    """An array of C strings, their lengths in bytes, and their number."""
     lines = list(values)
     return (ctypes.c_char_p * len(lines))(*lines), (ctypes.c_size_t * len(lines))(*map(len, lines)), len(lines)
 
 
 def texts(lines: Sequence[Text] | Text, what: str) -> list[bytes]:
-    """The lines of a call as bytes; one string would be a list of its letters."""
+    """The lines of a call as bytes. A single string is refused, since it would be taken as a list of its letters."""
     if isinstance(lines, (str, bytes)):
         raise TypeError(f"{what}: a list of texts is expected, not one text")
     return [text_bytes(line) for line in lines]
@@ -212,23 +212,23 @@ def fill(options: Any, given: dict[str, Any]) -> None:
 
 
 def words(prefix: str, names: Sequence[str] = ()) -> list[str]:
-    """The words of a choice of the library, in the order of their numbers: those of its constants that begin so, or of
-    those that are named."""
+    """The words of an enumeration of the library, in the order of their values: those of the constants that begin with
+    `prefix`, or of those in `names`."""
     names = names or [name[len(prefix) :] for name in vars(c) if name.startswith(prefix) and not name.endswith("_COUNT")]
     ordered = sorted(names, key=lambda name: int(getattr(c, prefix + name)))
     return [name.lower().replace("_", "-") for name in ordered]
 
 
 def choice(what: str, word: str, words: Sequence[str]) -> int:
-    """The number of a word; the words stand in the order of their numbers."""
+    """The value of a word in an enumeration, whose words are given in the order of their values."""
     if word not in words:
         raise errors.UsageError(f'{what} "{word}": one of {", ".join(words)} is expected')
     return list(words).index(word)
 
 
 class Handle:
-    """An object of the library that is closed when it is no longer used. Whoever uses `pointer` holds the handle.
-    `closed` is what is said where it is used after that."""
+    """An object of the library, closed when it is no longer used. Code that uses `pointer` must hold the handle.
+    `closed` is the message of the error if it is used after that."""
 
     def __init__(self, kind: Any, close: str, closed: str = "this is closed") -> None:
         self._pointer = ctypes.POINTER(kind)()
@@ -275,5 +275,5 @@ def version() -> str:
 
 
 def build_info() -> str:
-    """Version, build, instruction set, threads and libraries, a line each, for reports of faults."""
+    """Version, build, instruction set, threads and libraries, one line each, for bug reports."""
     return str(worker.call(lambda: lib.tarn_version_text().decode()))

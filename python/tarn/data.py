@@ -1,4 +1,4 @@
-"""From raw text to what a training reads (docs/data.md)."""
+"""From raw text to the data that a training reads (docs/data.md)."""
 
 from __future__ import annotations
 

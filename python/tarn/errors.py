@@ -1,4 +1,4 @@
-"""What the library refuses or cannot do, as exceptions with its own line of text."""
+"""Errors of the library as exceptions with its one-line message."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class BusyError(TarnError):
 
 
 class StoppedError(TarnError):
-    """Stopped by request; what was done is saved."""
+    """Stopped by request; what was done so far is saved."""
 
 
 class UnsupportedError(TarnError, NotImplementedError):

@@ -19,7 +19,7 @@ Row = dict[str, Any]
 
 class Records(list[Row]):
     """Rows of a table, each a dictionary with the same keys. `records["loss"]` is a column as an array, and `frame()`
-    the whole as a data frame of pandas, where that is installed."""
+    the whole table as a pandas data frame, if pandas is installed."""
 
     @overload
     def __getitem__(self, key: SupportsIndex) -> Row: ...
@@ -68,7 +68,7 @@ def _plain(structure: Any) -> Row:
 
 
 class Results:
-    """Run directories as they are now: finished ones, and those that still train."""
+    """Run directories as they are now: finished runs, and those that are still training."""
 
     def __init__(self, paths: Iterable[PathLike]) -> None:
         self._handle = Handle(c.tarn_results, "tarn_results_close", "the results are closed")
@@ -132,7 +132,7 @@ class Results:
         return Comparison(self, options)
 
     def close(self) -> None:
-        """Gives the memory back."""
+        """Frees the memory."""
         self._handle.close()
 
 

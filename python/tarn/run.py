@@ -55,7 +55,7 @@ class Hypothesis:
 
 @dataclass(frozen=True)
 class Score:
-    """What a language model says of a line."""
+    """The score of a line by a language model."""
 
     log_probability: float  # natural logarithm, sum over the tokens
     ids: Tokens  # with the end of sentence
@@ -86,7 +86,7 @@ class Generated:
 
 @dataclass(frozen=True)
 class Label:
-    """What a classifier says of a line, or of two that a tab separates."""
+    """A classifier's answer for a line, or for two sentences separated by a tab."""
 
     label: str  # the likeliest class
     probabilities: dict[str, float]  # of each class
@@ -94,7 +94,7 @@ class Label:
 
 
 def _array(pointer: Any, count: int, kind: Any) -> Any:
-    """A copy of numbers that the library uses again."""
+    """A copy of numbers whose memory the library uses again."""
     size = np.dtype(kind).itemsize * count
     return np.frombuffer(ctypes.string_at(pointer, size) if size else b"", kind)
 
@@ -104,7 +104,7 @@ def _text(pointer: bytes | None) -> str:
 
 
 def find_checkpoint(path: PathLike | bytes, which: str) -> tuple[str, str]:
-    """The file that is read of a run directory, and why; a file is itself."""
+    """The checkpoint that is read in a run directory, and why; a file stands for itself."""
     found = c.tarn_checkpoint_found()
     number = choice("which", which, CHOICES)
     call("tarn_checkpoint_find", ctypes.byref(found), path if isinstance(path, bytes) else path_bytes(path), number)
@@ -147,22 +147,22 @@ class Run:
 
     @property
     def description(self) -> str:
-        """The whole description that it was trained with, as YAML."""
+        """The complete description that it was trained with, as YAML."""
         return _text(self.info.config)
 
     @property
     def update(self) -> int:
-        """Optimiser steps that made it."""
+        """Number of optimiser steps that it was trained for."""
         return int(self.info.update)
 
     @property
     def trained_parameters(self) -> int:
-        """Parameters that were trained, each once."""
+        """Number of parameters that were trained, shared ones counted once."""
         return int(self.info.trained)
 
     @property
     def frozen_parameters(self) -> int:
-        """Random parameters that never changed."""
+        """Number of random parameters that never changed."""
         return int(self.info.frozen)
 
     def parameters(self) -> list[dict[str, Any]]:
@@ -195,12 +195,12 @@ class Run:
 
     @property
     def vocabulary(self) -> Vocabulary:
-        """That of the source, or of the text."""
+        """The vocabulary of the source, or of the text."""
         return self._open_vocabularies()[0]
 
     @property
     def target_vocabulary(self) -> Vocabulary:
-        """That of the target; the same where there is one for both sides."""
+        """The vocabulary of the target; the same as `vocabulary` if there is one for both sides."""
         return self._open_vocabularies()[1]
 
     def encode(self, lines: Sequence[Text]) -> list[Tokens]:
@@ -218,7 +218,7 @@ class Run:
             raise UsageError(f"{self.checkpoint}: {use} is for the task {' or '.join(tasks)}; this is {self.task}")
 
     def _user(self, use: str, kind: Any, key: object, open_it: Callable[[Handle], None], close: str) -> Handle:
-        """What does the work, opened with these options. One of each kind is kept."""
+        """The translator, scorer, ... opened with these options. One of each kind is kept."""
         self.info  # noqa: B018 - says that the run is closed
         kept = self._users.get(use)
         if kept is not None and kept[0] == key:
@@ -230,8 +230,8 @@ class Run:
         return handle
 
     def _each(self, lines: list[bytes], kind: Any, function: str, handle: Handle, take: Callable[[Any], T]) -> list[T]:
-        """Gives the lines to the library, as many together as the program does, and what `take` makes of each result.
-        Results are taken on the worker: what they point to is written anew by the next call, of whatever thread."""
+        """Gives the lines to the library, as many at a time as the program does, and returns what `take` makes of each
+        result. Results are taken on the worker, because the next call of any thread overwrites what they point to."""
         found: list[T] = []
         for begin in range(0, len(lines), BLOCK):
             items, lengths, count = strings(lines[begin : begin + BLOCK])
@@ -275,7 +275,7 @@ class Run:
         return self._user("translate", c.tarn_translator, given, open_it, "tarn_translator_close")
 
     def score(self, lines: Sequence[Text], **options: Any) -> list[Score]:
-        """The log-probability of each line by a language model, and of each of its tokens.
+        """The log-probability of each line under a language model, and of each of its tokens.
 
         Options: precision, overlong (refuse, the default, or truncate), max_tokens, strict."""
         self._need("scoring", "language-model")
@@ -293,7 +293,7 @@ class Run:
         return self._each(texts_given, c.tarn_lm_line, "tarn_lm_score", handle, _score)
 
     def generate(self, prompts: Sequence[Text] = ("",), **options: Any) -> list[list[Generated]]:
-        """Continues each prompt; an empty one begins a sentence.
+        """Continues each prompt; an empty prompt starts a new sentence.
 
         Options: method (greedy, beam or sample; sample where temperature, top_k or top_p is given), number, max_tokens,
         min_tokens, beam, length_penalty, temperature, top_k, top_p, seed, precision, strict."""
@@ -348,7 +348,7 @@ class Run:
         return found
 
     def classify(self, lines: Sequence[Text], **options: Any) -> list[Label]:
-        """The class of each line, or of each two that a tab separates, with the probabilities of all classes.
+        """The class of each line, or of each two sentences separated by a tab, with the probabilities of all classes.
 
         Options: precision, overlong (truncate or refuse), max_tokens, strict."""
         self._need("classifying", "classification")
@@ -369,13 +369,13 @@ class Run:
         return np.array(self._answers(lines, handle, lambda result: result.number), np.float64)
 
     def offers(self) -> list[Offer]:
-        """What `states` can be asked for, in the order of the layers."""
+        """What `states` can compute, in the order of the layers."""
         return self._observer({}).offered()
 
     def states(
         self, lines: Sequence[Text], names: Sequence[str], *, targets: Sequence[Text] | None = None, **options: Any
     ) -> States:
-        """What the model computes inside on given texts: `names` are of `offers()`, such as "encoder.3",
+        """What the model computes inside for given texts: `names` are those of `offers()`, such as "encoder.3",
         "decoder.1.attention", "output.top5", and may have * for any characters. `targets`: of a translation model the
         translations, which all but the encoder needs.
 
@@ -393,7 +393,7 @@ class Run:
         return kept[1]
 
     def close(self) -> None:
-        """Gives all memory back; the run is not used any more."""
+        """Frees all memory; the run cannot be used any more."""
         for _, handle in self._users.values():
             handle.close()
         self._users.clear()

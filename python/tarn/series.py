@@ -1,4 +1,4 @@
-"""Echo state networks on series of numbers (docs/series.md), as estimators of scikit-learn.
+"""Echo state networks on time series (docs/series.md), as scikit-learn estimators.
 
     from tarn.series import ESNForecaster, ESNRegressor, lorenz
 
@@ -48,7 +48,7 @@ class _Table:
 
 
 class _Owned:
-    """Memory of a series that the library made; an array that looks at it keeps it."""
+    """Memory of a series that the library made; arrays that are views of it keep it alive."""
 
     def __init__(self, handle: Handle) -> None:
         series = handle.pointer.contents
@@ -133,7 +133,7 @@ class _Network(BaseEstimator):  # type: ignore[misc]
         return min(100, rows // 10) if self.warmup is None else self.warmup
 
     def _reservoir(self, columns: int) -> Handle:
-        """Drawn anew from the parameters: equal ones give equal bits."""
+        """Drawn anew from the parameters: the same parameters give the same bits."""
         handle = Handle(c.tarn_reservoir, "tarn_reservoir_close")
         call("tarn_reservoir_open", handle.out(), columns, ctypes.byref(self._options(0)))
         return handle
@@ -157,7 +157,7 @@ class _Network(BaseEstimator):  # type: ignore[misc]
 
 
 class ESNRegressor(RegressorMixin, TransformerMixin, _Network):  # type: ignore[misc]
-    """Regression of any targets on the states of a reservoir that reads the rows of X one after the other.
+    """Regression of any targets on the states of a reservoir that reads the rows of X one after another.
 
     Rows are points in time: `fit`, `predict` and `transform` (the states) each begin with a state of zeros at the first
     row of X. So a prediction depends on the rows before it, and `check_estimator` passes but for the two checks that
@@ -245,7 +245,7 @@ class ESNForecaster(_Network):
         return np.asarray(_Owned(found))
 
     def predict(self, X: ArrayLike) -> Array:
-        """For each row of X the row that comes next."""
+        """For each row of X, the forecast of the next row."""
         check_is_fitted(self)
         values = np.asarray(validate_data(self, X, dtype=np.float64, order="C", reset=False))
         return self._forecast(values, 1, len(values), c.TARN_FORECAST_ONE_STEP)

@@ -1,4 +1,4 @@
-"""The inside of a model on given texts: what its layers, attention and recurrences compute, token by token."""
+"""What a model computes inside for given texts, token by token: in its layers, attention and recurrences."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Numbers = NDArray[np.float32] | NDArray[np.int32]
 
 @dataclass(frozen=True)
 class Offer:
-    """Something that a model can be asked for."""
+    """An array of results that a model offers."""
 
     name: str  # "encoder.3.attention"
     text: str  # what it is
@@ -32,7 +32,7 @@ class Offer:
 
 
 class States(Mapping[str, list[Numbers]]):
-    """What was asked for, by name: `states["encoder.3"]` is a list of an array for each sentence, and
+    """The results, by name: `states["encoder.3"]` is a list with an array for each sentence, and
     `states.all("encoder.3")` the rows of all sentences in one. The arrays are views of the memory that the library
     wrote into; nothing is copied."""
 
@@ -50,14 +50,14 @@ class States(Mapping[str, list[Numbers]]):
         return len(self._arrays)
 
     def all(self, name: str) -> Numbers:
-        """The rows of all sentences, one behind the other: [tokens, width] or [sentences, width]."""
+        """The rows of all sentences, one after another: [tokens, width] or [sentences, width]."""
         if name not in self._whole:
             raise UsageError(f"{name} has matrices of different sizes; states[{name!r}] is a list of them")
         return self._whole[name]
 
 
 class Observer:
-    """A model opened to look into: `Run.states` makes one."""
+    """A model opened to look inside: `Run.states` makes one."""
 
     def __init__(self, path: PathLike, threads: int, given: dict[str, Any]) -> None:
         options = c.tarn_states_options()
@@ -131,7 +131,7 @@ class Observer:
 
 
 def _shape(item: Any, numbers: Numbers, offsets: list[NDArray[np.int64] | None], sentence: int) -> Numbers:
-    """The numbers of a sentence in their form."""
+    """The numbers of a sentence in their shape."""
     form = FORMS[item.form]
     if form == "sentence":
         return numbers

@@ -1,4 +1,4 @@
-"""Training by a description: a YAML file, or the same as a dictionary (docs/training.md)."""
+"""Training from a description: a YAML file, or the same as a dictionary (docs/training.md)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ENDS = words("TARN_TRAIN_END_")
 
 @dataclass(frozen=True)
 class Event:
-    """What happened in a training. Numbers that are not known are NAN."""
+    """What happened in a training. Unknown numbers are NAN."""
 
     kind: str  # "update", "log" (means since the line before), "valid", "freeze", "saved"
     update: int  # optimiser steps done
@@ -63,7 +63,7 @@ class Trained:
     checkpoint: str  # what `open()` takes
 
     def open(self, *, threads: int = 0) -> Run:
-        """The model, to be used."""
+        """Opens the model for use."""
         return Run(self.run, threads=threads)
 
 
@@ -104,7 +104,7 @@ def _event(event: Any) -> Event:
 
 
 def _yaml(value: Any, key: str) -> str:
-    """A value as the description has it. JSON is YAML, but for its numbers that are not finite."""
+    """A value in the form of a description. JSON is YAML, except for numbers that are not finite."""
     if isinstance(value, Mapping):
         return "{" + ", ".join(f"{json.dumps(str(k))}: {_yaml(v, f'{key}.{k}')}" for k, v in value.items()) + "}"
     if isinstance(value, (list, tuple)):
@@ -123,12 +123,12 @@ def _yaml(value: Any, key: str) -> str:
 
 
 def to_yaml(description: Mapping[str, Any]) -> str:
-    """A description as YAML, a section or key of the top a line."""
+    """A description as YAML, with one line for each top-level section or key."""
     return "".join(f"{key}: {_yaml(value, str(key))}\n" for key, value in description.items())
 
 
 def _flat(changes: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
-    """Changes as the program's --set has them: {"train": {"lr": 0.1}} and {"train.lr": 0.1} alike."""
+    """Overrides in the form of the program's --set, from {"train": {"lr": 0.1}} and {"train.lr": 0.1} alike."""
     for key, value in changes.items():
         if isinstance(value, Mapping) and "." not in key:
             yield from _flat(value, f"{prefix}{key}.")
@@ -189,7 +189,7 @@ class _Session:
             self._answer()
 
     def run(self, options: Any) -> Trained:
-        """Trains. Whatever is raised here, by the callback or by an interrupt, stops the training, which saves its
+        """Trains. An exception, raised by the callback or by an interrupt, stops the training, which saves its
         state; then it is raised again."""
         job = worker.submit(lambda: self._train(options))
         failure: BaseException | None = None

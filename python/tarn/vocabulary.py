@@ -81,7 +81,7 @@ class Vocabulary:
 
     @property
     def hash(self) -> str:
-        """Of the vocabulary's bytes, by which models and data name it."""
+        """Hash of the vocabulary's bytes, by which models and data refer to it."""
         return str(lib.tarn_vocab_hash(self._handle.pointer).decode())
 
     def piece(self, token: int) -> str:
@@ -128,7 +128,7 @@ class Vocabulary:
         return worker.call(work)
 
     def close(self) -> None:
-        """Gives the memory back; the vocabulary is not used any more."""
+        """Frees the memory; the vocabulary cannot be used any more."""
         self._handle.close()
 
     def __repr__(self) -> str:

@@ -12,8 +12,8 @@
 #include "base/unpack.h"
 
 enum { PACKED_BYTES = 1 << 16 };
-// Text packs to a tenth, and what repeats itself to a hundredth. From so many bytes on, so many times the size are
-// meant to fill a memory or a disk.
+// Text compresses to a tenth of its size, and repetitive text to a hundredth. From so many bytes on, so many times the
+// size can only be meant to fill up memory or a disk.
 static const double BOMB_BYTES = 1 << 26, BOMB_TIMES = 250;
 
 struct tarn__input_pack {
@@ -115,8 +115,8 @@ static tarn_status check_behind(const tarn__input *input) {
   if (p->at == p->end) return TARN_STATUS_OK;
   bool open;
   const tarn__unpack_kind *kind = tarn__unpack_find(p->bytes + p->at, p->end - p->at, &open);
-  TARN_REQUIRE(kind == p->kind || (open && !p->ended), DATA, "%s: bytes that are not packed by %s follow what is",
-               input->path, p->kind->name);
+  TARN_REQUIRE(kind == p->kind || (open && !p->ended), DATA,
+               "%s: bytes that are not %s data follow the compressed text", input->path, p->kind->name);
   if (kind) p->between = false;
   return TARN_STATUS_OK;
 }
@@ -129,14 +129,12 @@ static tarn_status unpack(tarn__input *input, void *bytes, size_t size, size_t *
   p->at = p->end - step.in_size;
   *got = size - step.out_size;
   p->between = step.over;
-  TARN_REQUIRE(!wrong, DATA, "%s: text that %s packed, and that is damaged: %s", input->path, p->kind->name, wrong);
-  TARN_REQUIRE(!stuck || step.over || step.in_size == 0, DATA, "%s: text that %s packed, and that is damaged",
-               input->path, p->kind->name);
-  TARN_REQUIRE(!stuck || step.over || !p->ended, DATA, "%s: text that %s packed, and that is cut off", input->path,
-               p->kind->name);
+  TARN_REQUIRE(!wrong, DATA, "%s: damaged %s data: %s", input->path, p->kind->name, wrong);
+  TARN_REQUIRE(!stuck || step.over || step.in_size == 0, DATA, "%s: damaged %s data", input->path, p->kind->name);
+  TARN_REQUIRE(!stuck || step.over || !p->ended, DATA, "%s: truncated %s data", input->path, p->kind->name);
   const double all = input->given + (double)*got;
   TARN_REQUIRE(all < BOMB_BYTES || all < BOMB_TIMES * input->taken, DATA,
-               "%s: it unpacks to more than %.0f times its size, as no text does; unpack it by %s if you trust it",
+               "%s: it unpacks to more than %.0f times its size, as no text does; unpack it with %s if you trust it",
                input->path, BOMB_TIMES, p->kind->name);
   return TARN_STATUS_OK;
 }

@@ -1,4 +1,4 @@
-// Compressed text: what gzip, xz and zstd made is unpacked as it is read, whatever its name.
+// Compressed text: the output of gzip, xz and zstd is decompressed while it is read, whatever the file's name.
 #ifndef TARN_BASE_UNPACK_H
 #define TARN_BASE_UNPACK_H
 
@@ -18,7 +18,7 @@ typedef struct tarn__unpack_step {
   bool over;  // set by the step: what was packed has ended, and `in` is not part of it
 } tarn__unpack_step;
 
-// One format. Where the library that reads it was not there when this was built, `open` is NULL.
+// One format. `open` is NULL if the library for it was missing when this was built.
 typedef struct tarn__unpack_kind {
   const char *name, *package;  // "gzip"; Debian's package of the library
   const char *magic;           // the first bytes

@@ -1,5 +1,5 @@
-// A piece of work that may take long, and who is told how far it is (tarn/progress.h). Without a receiver nothing but a
-// test of a pointer is left.
+// A piece of work that may take long, and reports of its progress (tarn/progress.h). Without a receiver only the test
+// of a pointer remains.
 #ifndef TARN_BASE_WORK_H
 #define TARN_BASE_WORK_H
 
@@ -13,7 +13,7 @@
 // Lives in the function that does the work. Private but for tarn__work_begin().
 typedef struct tarn__work {
   const char *what, *unit;
-  tarn_progress_fn fn;  // NULL: nobody is told
+  tarn_progress_fn fn;  // NULL: there is no receiver
   void *user;
   struct tarn__work *outer;  // of the same thread
   pthread_mutex_t lock;      // of reports
@@ -28,15 +28,16 @@ typedef struct tarn__work {
   bool ticks, stopped;
 } tarn__work;
 
-// Begins, and ends in any case, failures included. The texts live as long. Work within work is told of in place of it.
+// Begins, and ends in any case, failures included. The texts must live as long. Work within other work is reported
+// instead of that.
 void tarn__work_begin(tarn__work *work, const char *what, const char *unit);
 void tarn__work_end(tarn__work *work);
 
 // So many units and such a share (NAN: not known) are done. From any thread.
 void tarn__work_at(tarn__work *work, double done, double share);
 
-// The next part begins at `done` and `share`, and leads to `then_done` and `then_share`: so that whoever works on it
-// needs to know its own fraction only.
+// The next part begins at `done` and `share`, and leads to `then_done` and `then_share`, so that the code that works on
+// it need only know its own fraction.
 void tarn__work_part(tarn__work *work, double done, double share, double then_done, double then_share);
 // A fraction, 0 .. 1, of the part is done. From any thread; `work` may be NULL.
 void tarn__work_within(tarn__work *work, double fraction);
@@ -44,8 +45,8 @@ void tarn__work_within(tarn__work *work, double fraction);
 // The innermost work of the calling thread; NULL if there is none.
 tarn__work *tarn__work_at_hand(void);
 
-// From now on a thread of its own reports how long it has taken, for what does not say how far it is: until
-// tarn__work_end(). Where no thread can be had, nothing is reported.
+// From now on until tarn__work_end() a separate thread reports the elapsed time, for work whose progress is not known.
+// If no thread can be started, nothing is reported.
 void tarn__work_tick(tarn__work *work);
 
 #endif

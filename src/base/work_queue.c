@@ -109,7 +109,7 @@ static void *work(void *user) {
 }
 
 static tarn_status check_options(const tarn_work_queue_options *o) {
-  TARN_REQUIRE(o->work, USAGE, "a queue needs a function that works on its batches");
+  TARN_REQUIRE(o->work, USAGE, "a queue needs a function `work`");
   TARN_REQUIRE(o->capacity >= 1 && o->capacity <= 1000000, USAGE, "the capacity must be from 1 to 1000000, not %lld",
                (long long)o->capacity);
   TARN_REQUIRE(o->max_cost >= 1, USAGE, "the greatest cost of a batch must be 1 or more, not %lld",

@@ -1,11 +1,10 @@
-// The graph of somebody who looks inside a model: its stacks with what is wanted of them, and what its output layer
-// says.
+// The graph for looking inside a model: its stacks, with the tensors that are to be shown, and its output layer.
 #ifndef TARN_MODEL_SHOWS_H
 #define TARN_MODEL_SHOWS_H
 
 #include "model/model.h"
 
-// What there is above the stacks. Words are classes where the model predicts these.
+// What there is above the stacks. "Words" are classes if the model predicts classes.
 typedef enum tarn__answer {
   TARN__ANSWER_INPUT,              // what the output layer's table reads
   TARN__ANSWER_LOGITS,             // of words, or the number of regression
@@ -15,7 +14,7 @@ typedef enum tarn__answer {
   TARN__ANSWERS
 } tarn__answer;
 
-// What is wanted, and what was built.
+// What is requested, and what was built.
 typedef struct tarn__model_shows {
   tarn__shows *layers[TARN__STACKS];  // as tarn__model_shortcuts has them; NULL: none
   bool whole[TARN__STACKS];           // the output of a stack, behind its final norm
@@ -25,8 +24,8 @@ typedef struct tarn__model_shows {
   tarn__tensor *answer[TARN__ANSWERS];  // a row a row of the last stack's side, or a sentence (tarn__task.labelled)
 } tarn__model_shows;
 
-// Appends the first `stacks` stacks of the model's task, and the output layer where answers are wanted, for which all
-// stacks must be there. What was wanted and the model has is set and kept; else it is NULL.
+// Appends the first `stacks` stacks of the model's task, and, if answers are requested, the output layer, which needs
+// all stacks. Requested tensors that the model has are set and kept; the others are NULL.
 void tarn__model_build_shows(const tarn__model *model, tarn__graph *graph, const tarn__batch *batch, int stacks,
                              tarn__model_shows *shows);
 

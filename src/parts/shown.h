@@ -1,5 +1,5 @@
-// What layers show of their inside to whoever wants to look at it (src/states): tensors that are then kept to the end
-// of the run. Nobody looks in training, decoding or scoring, and nothing is kept or computed for it.
+// Tensors inside layers that can be looked at (src/states) and are then kept to the end of the run. In training,
+// decoding and scoring nothing is kept or computed for this.
 #ifndef TARN_PARTS_SHOWN_H
 #define TARN_PARTS_SHOWN_H
 
@@ -18,7 +18,7 @@ typedef enum tarn__show {
   TARN__SHOWS
 } tarn__show;
 
-// What is to be made of the tensor by whoever reads it.
+// What the reader of the tensor has to compute from it.
 typedef enum tarn__shown_form {
   TARN__SHOWN_VALUES,
   TARN__SHOWN_SIGMOID,   // the sigmoid of every value
@@ -35,7 +35,7 @@ typedef struct tarn__shown {
   tarn__attention_spec spec;
 } tarn__shown;
 
-// A layer's: what is wanted of it (a set of 1 << tarn__show), and what it showed.
+// What is requested of a layer (a set of 1 << tarn__show), and what it showed.
 typedef struct tarn__shows {
   unsigned wanted;
   tarn__shown shown[TARN__SHOWS];
@@ -46,7 +46,7 @@ static inline bool tarn__shows_want(const tarn__shows *shows, tarn__show what) {
   return shows && (shows->wanted >> what & 1u);
 }
 
-// Shows a tensor, if somebody wants to see it.
+// Shows a tensor, if it is requested.
 static inline void tarn__show_part(tarn__shows *shows, tarn__show what, tarn__shown shown) {
   if (!tarn__shows_want(shows, what)) return;
   shown.tensor->keep = true;

@@ -5,13 +5,12 @@
 
 #include "base/buffer.h"
 
-// Whether pictures can be made. Fails with UNSUPPORTED: this build does not know librsvg, or librsvg-2.so.2 is not
-// there.
+// Fails with UNSUPPORTED if no pictures can be made: this build does not know librsvg, or librsvg-2.so.2 is missing.
 tarn_status tarn__pdf_there(void) TARN_CHECKED;
 
-// Appends an SVG picture of ours as a PDF file. `date` (ISO 8601) becomes that of the file; NULL takes the time of day.
-// Fails as tarn__pdf_there(), and with MEMORY or DATA. Where memory is
-// lacking in librsvg itself, GLib ends the process.
+// Appends an SVG picture that tarn wrote, as a PDF file. `date` (ISO 8601) becomes that of the file; NULL: the current
+// time. Fails like tarn__pdf_there(), and with MEMORY or DATA. If librsvg itself runs out of memory, GLib ends the
+// process.
 tarn_status tarn__pdf_make(tarn__buffer *out, const char *svg, size_t size, const char *date) TARN_CHECKED;
 
 #endif

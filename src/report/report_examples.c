@@ -8,7 +8,7 @@
 
 enum { SHOWN = 600 };  // bytes of a sentence
 
-// What a group shows: its first finished run with translations.
+// The run that stands for a group: its first finished one with translations.
 static const tarn_results_run *translated(const tarn__report *view, const tarn_results_group *group, const char **path,
                                           tarn__arena *arena, tarn_status *status) {
   for (size_t i = 0; i < group->run_count && *status == TARN_STATUS_OK; i++) {

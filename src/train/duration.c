@@ -1,4 +1,4 @@
-// How long a training will take: from its log, a probe of it, or its operations.
+// Forecasts how long a training will take: from its log, a probe of it, or its operations.
 #include "tarn/duration.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-// How fast whole updates may be, from what a product of matrices reaches here.
+// How fast whole updates may be, from the speed of a matrix product on this machine.
 #include "train/product_speed.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-// How fast whole updates may be, from what a product of matrices reaches here, and how much a training has to do.
+// How fast whole updates may be, from the speed of a matrix product on this machine, and how much a training has to do.
 #ifndef TARN_TRAIN_PRODUCT_SPEED_H
 #define TARN_TRAIN_PRODUCT_SPEED_H
 
@@ -10,8 +10,8 @@
 // Of a product's speed that whole updates reach (docs/performance.md).
 #define TARN__SHARE_OF_PRODUCTS 0.8
 
-// Operations a second that the first product of a usual FFN reaches, of `d` columns (2048 at the most) and 4 d: at best
-// within a twentieth of a second (`during` 0), or in the mean over so many seconds, with all that else runs.
+// Operations a second of the first product of a usual FFN, from `d` columns (2048 at most) to 4 d: the best within a
+// twentieth of a second (`during` 0), or the mean over so many seconds, with all that else runs.
 tarn_status tarn__product_speed(double *rate, int64_t d, tarn__dtype dtype, tarn__fp32 fp32, int threads,
                                 double during) TARN_CHECKED;
 

@@ -49,12 +49,12 @@ for pack in "${packs[@]}"; do
   size=$(stat -c %s train.de.$pack)
   for kept in 7 20 $((size / 2)) $((size - 1)); do
     head -c $kept train.de.$pack >cut
-    refuse 1 "cut: text that $pack packed, and that is cut off" "$TARN" prepare --vocab vocab --text cut --output out2
+    refuse 1 "cut: truncated $pack data" "$TARN" prepare --vocab vocab --text cut --output out2
   done
   { head -c $((size / 2)) train.de.$pack; head -c 40 /dev/zero | tr '\0' U; tail -c +$((size / 2 + 41)) train.de.$pack; } >bad
-  refuse 1 "bad: text that $pack packed, and that is \\(damaged\\|cut off\\)" "$TARN" prepare --vocab vocab --text bad --output out2
+  refuse 1 "bad: \\(damaged\\|truncated\\) $pack data" "$TARN" prepare --vocab vocab --text bad --output out2
   { cat train.de.$pack; echo more; } >more
-  refuse 1 "more: \\(bytes that are not packed by $pack follow\\|text that $pack packed, and that is\\)" \
+  refuse 1 "more: \\(bytes that are not $pack data follow\\|\\(damaged\\|truncated\\) $pack data\\)" \
     "$TARN" prepare --vocab vocab --text more --output out2
   [ ! -e out2.tarn ] || fail "$pack: a shard of a damaged file"
   # A bomb is refused before it fills the memory, and as a file of lines as well.

@@ -82,9 +82,9 @@ expect 400 'must be strings' /attend '{"text":["a"],"target":"a"}'
 expect 400 'must be strings' /attend '{"text":"a"}'
 
 # What is asked for wrongly, or is too much.
-expect 400 'no JSON' /translate '{"text":'
-expect 400 'no JSON' /translate ''
-expect 400 'no JSON' /translate "$(printf '{"text":"\377"}')"
+expect 400 'not JSON' /translate '{"text":'
+expect 400 'not JSON' /translate ''
+expect 400 'not JSON' /translate "$(printf '{"text":"\377"}')"
 expect 400 'must be a JSON object' /translate '["text"]'
 expect 400 'did you mean.*n_best' /translate '{"text":"a","nbest":2}'
 expect 400 'from 1 to 3' /translate '{"text":"a","n_best":4}'

@@ -80,7 +80,7 @@ tarn_status serve_attention_answer(tarn_states **states, const char *path, const
   const int64_t heads = tarn_states_selected(*states, &selected)->width;
   const int64_t count = tarn_states_place(*states, 0, 1);
   if (count < 0 || heads < 1 || count / heads > MOST_WEIGHTS) {
-    serve_request_refuse(request, 413, "a picture of attention has at most %d weights", MOST_WEIGHTS);
+    serve_request_refuse(request, 413, "a picture of attention may have at most %d weights", MOST_WEIGHTS);
     return TARN_STATUS_OK;
   }
   float *weights = malloc(((size_t)count + 1) * sizeof *weights);

@@ -1,14 +1,13 @@
-// The picture of attention: how much each token of a translation looks at each token of its source.
+// The picture of attention: how much each token of a translation attends to each token of its source.
 #ifndef TARN_TOOLS_SERVE_ATTENTION_H
 #define TARN_TOOLS_SERVE_ATTENTION_H
 
 #include "serve/serve_request.h"
 #include "tarn/states.h"
 
-// Answers a request for SERVE_ATTEND: cross-attention of the last layer of the decoder, the mean of its heads. *states
-// is the model with its inside open, NULL until the first of these requests, and the caller's to close. Fails with DATA
-// (a text that the model cannot take, no such attention), USAGE or MEMORY; where it does not fail, the request has its
-// answer.
+// Answers a request for SERVE_ATTEND: cross-attention of the decoder's last layer, averaged over its heads. *states is
+// the model opened for looking inside, NULL until the first of these requests; the caller closes it. Fails with DATA (a
+// text that the model cannot take, no such attention), USAGE or MEMORY; if it succeeds, the request has its answer.
 tarn_status serve_attention_answer(tarn_states **states, const char *path, const tarn_states_options *options,
                                    serve_request *request);
 

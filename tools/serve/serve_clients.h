@@ -1,5 +1,5 @@
-// The connections of a server, and how long each has been sending its request: who takes too long is cut off, whether
-// nothing comes or a byte a second.
+// The connections of a server, and how long each has been sending its request: clients that take too long are cut off,
+// whether they send nothing or a byte a second.
 #ifndef TARN_TOOLS_SERVE_CLIENTS_H
 #define TARN_TOOLS_SERVE_CLIENTS_H
 
@@ -17,7 +17,7 @@ typedef struct serve_clients {
   int64_t count;
   serve_metrics *metrics;
   double timeout;  // seconds
-  bool secure;     // TLS: nothing can be said to them from here
+  bool secure;     // TLS: no answer can be written to them from here
 } serve_clients;
 
 void serve_clients_open(serve_clients *clients, serve_metrics *metrics, double timeout, bool secure);

@@ -29,7 +29,8 @@ static void say_started(const cli_command *command, const serve_options *options
     if (models->uses[i]) fprintf(stderr, " /%s", serve_use_word((serve_use)i));
   fputc('\n', stderr);
   if (!listener->loopback && !token)
-    fprintf(stderr, "tarn %s: warning: whoever reaches %s can use the model, as no token is asked for (--token-file)\n",
+    fprintf(stderr,
+            "tarn %s: warning: anyone who can reach %s may use the model: no token is required (--token-file)\n",
             command->name, listener->name);
 }
 
@@ -57,7 +58,7 @@ static int serve(const cli_command *command, const serve_options *options, const
     usleep(LOOK_MICROSECONDS);
     serve_http_look(http);
   }
-  fprintf(stderr, "tarn %s: stopping; what waits is answered\n", command->name);
+  fprintf(stderr, "tarn %s: stopping; waiting requests are still answered\n", command->name);
   serve_http_stop(http);
   tarn_work_queue_close(queue);
   serve_http_close(&http, LAST_ANSWERS_SECONDS);
@@ -86,8 +87,7 @@ static int open_model(const cli_command *command, const serve_options *options, 
   bool any = false;
   for (int i = 0; i < SERVE_USES; i++) any |= models.uses[i];
   if (code < 0 && !any) {
-    fprintf(stderr, "tarn %s: %s: there is nothing to serve of a model of this task\n", command->name,
-            options->models.path);
+    fprintf(stderr, "tarn %s: %s: a model of this task cannot be served\n", command->name, options->models.path);
     code = CLI_FAILURE;
   }
   if (code < 0) code = serve(command, options, listener, secret, &models, &queue);

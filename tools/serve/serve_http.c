@@ -163,11 +163,11 @@ static void check_header(exchange *e, const char *method) {
   const bool model = e->path->use < SERVE_USES;
   e->get = strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0;
   if (!e->path->open && !serve_secret_matches(o->secret, header(e->connection, MHD_HTTP_HEADER_AUTHORIZATION)))
-    serve_request_refuse(r, 401, "a bearer token is asked for");
+    serve_request_refuse(r, 401, "a bearer token is required");
   else if (!e->path->name[0])
     serve_request_refuse(r, 404, "there is nothing here; see /openapi.json");
   else if (model && !o->uses[e->path->use])
-    serve_request_refuse(r, 404, "this model is not one for %s; /health says what it is for", e->path->name);
+    serve_request_refuse(r, 404, "this model cannot do %s; /health says what it can do", e->path->name);
   else if (model ? strcmp(method, "POST") != 0 : !e->get)
     serve_request_refuse(r, 405, "%s takes %s", e->path->name, model ? "POST" : "GET");
   else if (e->http->stopping && model)
@@ -182,7 +182,7 @@ static bool check_length(exchange *e) {
   const unsigned long long length = text ? strtoull(text, NULL, 10) : 0;
   if (length <= (unsigned long long)e->http->options.max_body) return false;
   if (!e->request.code)
-    serve_request_refuse(&e->request, 413, "a body may have %lld bytes", (long long)e->http->options.max_body);
+    serve_request_refuse(&e->request, 413, "a body may have at most %lld bytes", (long long)e->http->options.max_body);
   return length > DROPPED_BODY || header(e->connection, MHD_HTTP_HEADER_EXPECT);
 }
 
@@ -206,7 +206,7 @@ static exchange *begin(serve_http *http, struct MHD_Connection *connection, cons
 static bool take_body(exchange *e, const char *bytes, size_t size) {
   const size_t most = (size_t)e->http->options.max_body;
   if (!e->request.code && e->path->use < SERVE_USES && size > most - e->size)
-    serve_request_refuse(&e->request, 413, "a body may have %zu bytes", most);
+    serve_request_refuse(&e->request, 413, "a body may have at most %zu bytes", most);
   if (e->request.code || e->path->use == SERVE_USES) {
     e->dropped += size;
     return e->dropped <= DROPPED_BODY;
@@ -298,7 +298,7 @@ static int read_file(const cli_command *command, char **text, const char *path) 
   if (!good) {
     free(bytes);
     fprintf(stderr, "tarn %s: %s: %s\n", command->name, path,
-            error ? strerror(error) : "it is no certificate and no key");
+            error ? strerror(error) : "it is neither a certificate nor a key");
     return CLI_FAILURE;
   }
   bytes[size] = '\0';

@@ -71,13 +71,13 @@ static void print_histogram(FILE *file, const char *name, const char *label, con
 }
 
 static void print_requests(FILE *file, const serve_metrics *m, const char *const *paths, int path_count) {
-  print_head(file, "tarn_http_requests_total", "counter", "Requests that were answered, by path and code.");
+  print_head(file, "tarn_http_requests_total", "counter", "Answered requests, by path and status code.");
   for (int p = 0; p < path_count; p++)
     for (int c = 0; c < SERVE_CODES; c++)
       if (m->requests[p][c])
         fprintf(file, "tarn_http_requests_total{path=\"%s\",code=\"%d\"} %" PRId64 "\n", paths[p], CODES[c],
                 m->requests[p][c]);
-  print_head(file, "tarn_http_request_seconds", "histogram", "Time from a request's header to its answer.");
+  print_head(file, "tarn_http_request_seconds", "histogram", "Time from a request's header to its answer, in seconds.");
   for (int p = 0; p < path_count; p++) {
     char label[64];
     int64_t count = 0;
@@ -97,11 +97,11 @@ static void print_all(FILE *file, const serve_metrics *m, const char *const *pat
   print_requests(file, m, paths, path_count);
   print_number(file, "tarn_http_cut_total", "counter", "Requests whose client went away before the answer.", m->cut);
   print_number(file, "tarn_http_connections", "gauge", "Open connections.", gauges->connections);
-  print_number(file, "tarn_queue_requests", "gauge", "Requests that wait for a batch.", gauges->waiting);
+  print_number(file, "tarn_queue_requests", "gauge", "Requests that are waiting for a batch.", gauges->waiting);
   print_number(file, "tarn_queue_capacity", "gauge", "Most requests that may wait.", gauges->capacity);
-  print_head(file, "tarn_batch_texts", "histogram", "Texts of a batch.");
+  print_head(file, "tarn_batch_texts", "histogram", "Number of texts in a batch.");
   print_histogram(file, "tarn_batch_texts", "", &m->batch_texts, TEXTS);
-  print_head(file, "tarn_batch_seconds", "histogram", "Time that a batch was computed in.");
+  print_head(file, "tarn_batch_seconds", "histogram", "Time to compute a batch, in seconds.");
   print_histogram(file, "tarn_batch_seconds", "", &m->batch_seconds, SECONDS);
   print_number(file, "tarn_source_tokens_total", "counter", "Tokens that the model has read.", m->source_tokens);
   print_number(file, "tarn_target_tokens_total", "counter", "Tokens that the model has written.", m->target_tokens);

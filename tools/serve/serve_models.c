@@ -243,7 +243,7 @@ void serve_models_work(void *models, void *const *requests, size_t count) {
     if (all[i]->deadline >= now) {
       alive[living++] = all[i];
     } else {
-      serve_request_refuse(all[i], 503, "the time was over before the request had its turn");
+      serve_request_refuse(all[i], 503, "the request waited too long for its turn");
       m->done(all[i]);
     }
     if (living == sizeof alive / sizeof *alive || (i + 1 == count && living > 0)) {

@@ -1,4 +1,4 @@
-// What a server has under which path.
+// The paths of a server, and what is there.
 #ifndef TARN_TOOLS_SERVE_PATHS_H
 #define TARN_TOOLS_SERVE_PATHS_H
 

@@ -143,7 +143,7 @@ static bool check_text(serve_request *request, const json_t *text, const char *n
     return false;
   }
   if ((int64_t)json_string_length(text) > limits->text_bytes) {
-    serve_request_refuse(request, 413, "a text has %zu bytes, and at most %lld are taken", json_string_length(text),
+    serve_request_refuse(request, 413, "a text has %zu bytes, but may have at most %lld", json_string_length(text),
                          (long long)limits->text_bytes);
     return false;
   }
@@ -205,7 +205,7 @@ static bool read_texts(serve_request *request, const serve_limits *limits) {
     return false;
   }
   if ((int64_t)request->count > limits->texts) {
-    serve_request_refuse(request, 413, "%zu texts, and a request may have %lld", request->count,
+    serve_request_refuse(request, 413, "%zu texts, but a request may have at most %lld", request->count,
                          (long long)limits->texts);
     return false;
   }
@@ -298,7 +298,7 @@ bool serve_request_read(serve_request *request, const char *bytes, size_t size, 
     return false;
   }
   if (!request->body) {
-    serve_request_refuse(request, 400, "the body is no JSON: line %d, column %d: %s", error.line, error.column,
+    serve_request_refuse(request, 400, "the body is not JSON: line %d, column %d: %s", error.line, error.column,
                          error.text);
     return false;
   }

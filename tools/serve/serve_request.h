@@ -1,4 +1,4 @@
-// A request to a model: what the JSON of its body asks for, and the answer that it gets.
+// A request to a model: what the JSON of its body asks for, and its answer.
 #ifndef TARN_TOOLS_SERVE_REQUEST_H
 #define TARN_TOOLS_SERVE_REQUEST_H
 
@@ -49,8 +49,8 @@ typedef struct serve_request {
   int64_t source_tokens, target_tokens;  // read and written by the model
 } serve_request;
 
-// Reads a body for request->use. False: it was refused, and the request has its answer: 400 for what is no JSON or asks
-// for what there is not, 413 for texts that are too many or too long, 500 where memory ends.
+// Reads a body for request->use. False: it was refused, and the request has its answer: 400 if it is not JSON or has an
+// unknown key or a value that is not allowed, 413 if it has too many texts or too long ones, 500 without memory.
 bool serve_request_read(serve_request *request, const char *bytes, size_t size, const serve_limits *limits);
 
 // Whether two requests can be computed together: they ask for the same of the same model.

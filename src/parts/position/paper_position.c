@@ -1,4 +1,4 @@
-// Sine and cosine as they stand in Vaswani et al. 2017 but for the order of the columns, which is Marian's.
+// Sines and cosines as defined by Vaswani et al. 2017, except for the order of the columns, which is Marian's.
 #include "ops/embedding.h"
 #include "parts/block.h"
 
@@ -14,8 +14,8 @@ static tarn__tensor *embed(tarn__graph *graph, const tarn__embedded *e) {
 
 const tarn__position_entry tarn__position_sinusoidal_paper = {
     .part = {.word = "sinusoidal_paper",
-             .text = "the same with frequencies 10000^(-2i/d) in place of tensor2tensor's 10000^(-i/(d/2 - 1)), as the "
-                     "paper has them, and Marian's models",
+             .text = "sinusoidal with the frequencies 10000^(-2i/d) of the paper, as in Marian's models, in place of "
+                     "tensor2tensor's 10000^(-i/(d/2 - 1))",
              .also = "sinusoidal_marian static_position_embeddings",
              .resolve = resolve},
     .bounded = true,
