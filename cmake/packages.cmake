@@ -7,16 +7,33 @@ if(NOT DPKG_QUERY OR NOT PROJECT_IS_TOP_LEVEL)
 endif()
 set(TARN_DEB_RELEASE 1)
 set(TARN_DEB_DEV "libtarn${TARN_SOVERSION} (= ${PROJECT_VERSION}-${TARN_DEB_RELEASE}), g++")
-foreach(module ${TARN_MODULES})
-  string(REGEX REPLACE ">=.*" "" module ${module})
+# Modules, and those that they require themselves: sentencepiece.pc of Debian 13 and Ubuntu 24.04 names protobuf-lite, which
+# the package of sentencepiece does not bring.
+set(modules ${TARN_MODULES})
+set(known)
+while(modules)
+  list(POP_FRONT modules module)
+  string(REGEX REPLACE " *[<>=].*" "" module "${module}")
+  if(module IN_LIST known)
+    continue()
+  endif()
+  list(APPEND known ${module})
   execute_process(COMMAND ${PKG_CONFIG_EXECUTABLE} --variable=pcfiledir ${module}
-    OUTPUT_VARIABLE folder OUTPUT_STRIP_TRAILING_WHITESPACE)
+    OUTPUT_VARIABLE folder OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+  execute_process(COMMAND ${PKG_CONFIG_EXECUTABLE} --print-requires --print-requires-private ${module}
+    OUTPUT_VARIABLE required OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+  string(REPLACE "\n" ";" required "${required}")
+  list(APPEND modules ${required})
+  if(NOT folder)
+    continue()
+  endif()
   file(REAL_PATH ${folder}/${module}.pc file)
   execute_process(COMMAND ${DPKG_QUERY} --search ${file} OUTPUT_VARIABLE found ERROR_QUIET)
-  if(found MATCHES "^([a-z0-9.+-]+)(:[a-z0-9]+)?: ")  # else it is none of Debian's, and nothing can be said
+  # Where it does not match, it is none of Debian's, and nothing can be said.
+  if(found MATCHES "^([a-z0-9.+-]+)(:[a-z0-9]+)?: " AND NOT "${TARN_DEB_DEV}," MATCHES ", ${CMAKE_MATCH_1},")
     string(APPEND TARN_DEB_DEV ", ${CMAKE_MATCH_1}")
   endif()
-endforeach()
+endwhile()
 
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME tarn)
