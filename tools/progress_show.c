@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "colour.h"
 #include "progress_line.h"
@@ -10,7 +11,7 @@
 
 progress_settings progress_wanted;
 
-enum { PARTS = 5 };
+enum { PARTS = 5, KINDS = 16 };  // parts of a line; kinds of work whose last line is remembered
 static const double SHOWN_FROM = 1.0, PLAIN_EVERY = 10.0;  // seconds
 
 // "1234 sentences", "12.3 M sentences", "1.2 GB".
@@ -44,12 +45,31 @@ static void describe(char parts[PARTS][PROGRESS_PART], const tarn_progress *p) {
   amount(parts[used++], p->done, p->unit);
 }
 
+// A line for each kind of work every ten seconds, however often it begins anew, as validations do.
+static bool is_due(const char what[PROGRESS_PART]) {
+  static struct told {
+    char what[PROGRESS_PART];
+    double when;
+  } told[KINDS];
+  struct told *place = told;
+  struct timespec clock;
+  clock_gettime(CLOCK_MONOTONIC, &clock);
+  const double now = (double)clock.tv_sec + 1e-9 * (double)clock.tv_nsec;
+  for (int i = 0; i < KINDS; i++) {
+    if (strcmp(told[i].what, what) == 0) {
+      place = &told[i];
+      break;
+    }
+    if (told[i].when < place->when) place = &told[i];
+  }
+  if (strcmp(place->what, what) == 0 && now - place->when < PLAIN_EVERY) return false;
+  memcpy(place->what, what, PROGRESS_PART);
+  place->when = now;
+  return true;
+}
+
 static void show_plain(const tarn_progress *p, char parts[PARTS][PROGRESS_PART]) {
-  static const char *last_work;
-  static double last;  // seconds of that work
-  if (p->over || (last_work == p->what && p->seconds >= last && p->seconds - last < PLAIN_EVERY)) return;
-  last_work = p->what;
-  last = p->seconds;
+  if (p->over || !is_due(parts[0])) return;
   fprintf(stderr, "tarn:");
   for (int i = 0; i < PARTS && *parts[i]; i++) fprintf(stderr, "%s %s", i ? " " : "", parts[i]);
   fprintf(stderr, "\n");

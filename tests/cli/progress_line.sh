@@ -113,3 +113,10 @@ script -qec "env TERM=dumb '$TARN' prepare --vocab vocab --text corpus/train.de 
 # Validation is told of on the line of the training.
 in_window 100 "'$TARN' train model.yaml --run told --set train.max_minutes=0 --set train.max_updates=2 --set valid.every=1 --progress"
 grep -Eq '^validating  [0-9]+ %' lines.txt || fail "no progress of a validation: $(cat lines.txt)"
+
+# In a pipe every kind of work has a line every ten seconds, however often it begins anew.
+SECONDS=0
+"$TARN" train model.yaml --run plain --progress --set train.max_minutes=0 --set train.max_updates=12 --set valid.every=1 >out.txt 2>error.txt ||
+  fail "$(cat error.txt)"
+[ "$(grep -c '^tarn: validating ' error.txt)" -le $((1 + SECONDS / 10 + 1)) ] && grep -q '^tarn: validating ' error.txt ||
+  fail "a line for every validation: $(cat error.txt)"
