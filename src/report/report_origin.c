@@ -103,8 +103,11 @@ static const char *with(tarn__report *view, const char *text, const char *part) 
 
 static const char *when(tarn__report *view, const origin *o) {
   if (!o->first) return o->runs ? "date not recorded" : "";
-  if (strcmp(o->first, o->last) == 0) return tarn__report_text(view, "trained on %s", o->first);
-  return tarn__report_text(view, "trained from %s to %s", o->first, o->last);
+  const char *undated = "";
+  if (o->undated)
+    undated = tarn__report_text(view, " (%zu run%s without a date)", o->undated, o->undated == 1 ? "" : "s");
+  if (strcmp(o->first, o->last) == 0) return tarn__report_text(view, "trained on %s%s", o->first, undated);
+  return tarn__report_text(view, "trained from %s to %s%s", o->first, o->last, undated);
 }
 
 static const char *where(tarn__report *view, const origin *o) {

@@ -233,7 +233,8 @@ static void origins_are_told(void **state) {
   (void)state;
   const char *old = "Data: train; seeds 1 to 3, 7; date not recorded; processor not recorded, 2 threads; tarn 0.1.0.";
   const char *dated =
-      "Data: train; seeds 1 to 3, 7; trained from 2026-11-20 to 2026-11-23; A &lt;fast&gt; one (avx2), Another "
+      "Data: train; seeds 1 to 3, 7; trained from 2026-11-20 to 2026-11-23 (2 runs without a date); A &lt;fast&gt; one "
+      "(avx2), Another "
       "(portable), 2 threads; tarn 0.1.0.";
   for (int seed = 1; seed <= 7; seed = seed < 3 ? seed + 1 : seed + 4) {
     char path[64];
