@@ -133,12 +133,15 @@ all() {
 
 part() { train "$1" "$2" "$share"; }
 score() { quietly "$tarn" test "runs/$1/seed-$2" --source text/test.de --reference text/test.en --threads "$threads" --quiet; }
-sample() { "$tarn" translate "runs/$1/seed-$2" --threads "$threads" <samples.de >"samples.$1.$share" 2>samples.log; }
+sample() { quietly "$tarn" translate "runs/$1/seed-$2" --threads "$threads" --input samples.de --output "samples.$1.$share"; }
 
 # --- translations side by side
 
 width=$(tput cols 2>/dev/null || echo 100)
 [ -t 1 ] || width=110
+# A terminal may say that it has no columns; two texts need some in any case.
+[ "$width" -gt 0 ] || width=100
+[ "$width" -ge 50 ] || width=50
 column=$(((width - 9) / 2))
 
 # row NAME LEFT RIGHT: two columns, each in as many lines as it needs.
