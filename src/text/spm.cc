@@ -13,6 +13,7 @@
 #include <new>
 #include <streambuf>
 #include <string>
+#include <thread>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -131,23 +132,26 @@ class Lines : public sentencepiece::SentenceIterator {
 
 // SentencePiece says how far it is in messages on std::cerr alone: of bpe "Added: freq=8 size=120 ...", and of unigram,
 // which begins with many pieces and drops a quarter at a time until a tenth more than wanted are left, "EM sub_iter=0
-// size=9000 ...". They are read where somebody is to be told, and never printed.
+// size=9000 ...". They are read where somebody is to be told, and never printed. There is one std::cerr: of trainings
+// at the same time one is told, and what others write meanwhile is passed over.
 class Messages : public std::streambuf {
  public:
   Messages(tarn__spm_tell tell, void *user, const tarn_vocab_options *options)
-      : tell_(tell), user_(user), wanted_(static_cast<double>(options->size)) {
-    if (tell_) before_ = std::cerr.rdbuf(this);
+      : tell_(tell), user_(user), wanted_(static_cast<double>(options->size)), told_(one_, std::defer_lock) {
+    if (tell_ && told_.try_lock()) before_ = std::cerr.rdbuf(this);
   }
   ~Messages() override {
-    if (!tell_) return;
+    if (!told_.owns_lock()) return;
     std::cerr.rdbuf(before_);
     sentencepiece::SetMinLogLevel(4);
   }
+  bool told() const { return told_.owns_lock(); }
   Messages(const Messages &) = delete;
   Messages &operator=(const Messages &) = delete;
 
  protected:
   int overflow(int c) override {
+    if (std::this_thread::get_id() != thread_) return traits_type::not_eof(c);
     if (c == '\n') {
       read();
       line_.clear();
@@ -172,9 +176,13 @@ class Messages : public std::streambuf {
   tarn__spm_tell tell_;
   void *user_;
   double wanted_, first_ = 0;
+  static std::mutex one_;
+  std::unique_lock<std::mutex> told_;
+  const std::thread::id thread_ = std::this_thread::get_id();
   std::streambuf *before_ = nullptr;
   std::string line_;
 };
+std::mutex Messages::one_;
 
 }  // namespace
 
@@ -275,7 +283,6 @@ tarn_status tarn__spm_train(char **bytes, size_t *size, tarn__text_next next, ta
         {"bos_id", "1"},
         {"eos_id", "2"},
         {"pad_id", "-1"},
-        {"minloglevel", tell ? "0" : "4"},
     };
     if (options->mask_symbols) arguments["control_symbols"] = "<cls>,<sep>,<mask>";
     Lines lines(next, user);
@@ -283,6 +290,7 @@ tarn_status tarn__spm_train(char **bytes, size_t *size, tarn__text_next next, ta
     Status status;
     try {
       const Messages messages(tell, user, options);
+      if (messages.told()) arguments["minloglevel"] = "0";  // others leave it, as it is that of all trainings
       lines.begin();
       if (lines.any()) status = sentencepiece::SentencePieceTrainer::Train(arguments, &lines, &model);
     } catch (const Stopped &) {

@@ -50,7 +50,7 @@ typedef void (*tarn__spm_tell)(void *user, double pieces, double share);
 // Trains a model and gives its bytes, which the caller frees with tarn__free(). Every line that `next` gives must have
 // at most TARN__CUT_LONGEST bytes and something that is left behind SentencePiece's normalisation: its trainers skip
 // longer lines, and end the process where no line has anything.
-// `tell` NULL: nobody is told; else std::cerr of the process is SentencePiece's meanwhile.
+// `tell` NULL, or another training is told: nobody is; else std::cerr of the process is SentencePiece's meanwhile.
 tarn_status tarn__spm_train(char **bytes, size_t *size, tarn__text_next next, tarn__spm_tell tell, void *user,
                             const tarn_vocab_options *options) TARN_CHECKED;
 

@@ -1,4 +1,6 @@
 // Vocabularies: round trips, special ids, determinism, and files that are damaged.
+#include <pthread.h>
+#include <semaphore.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -401,8 +403,72 @@ static void test_long_lines(void **state) {
   tarn__lines_close(&lines);
 }
 
+// A training within which another one begins, on a thread of its own that goes on when the first one is over.
+typedef struct training {
+  struct training *inner;
+  pthread_t thread;
+  sem_t begun, *over;  // the other one's lines are asked for; the first one is over
+  int lines, told;
+} training;
+
+static tarn_status next_of(void *user, const char **text, size_t *length);
+
+static void count_tell(void *user, double pieces, double share) {
+  training *t = user;
+  assert_true(pieces >= 1 && share >= 0 && share <= 1);
+  t->told++;
+}
+
+static void *train_one(void *user) {
+  char *bytes;
+  size_t size;
+  tarn_vocab_options options;
+  tarn_vocab_default(&options);
+  options.type = TARN_VOCAB_TYPE_BPE;
+  options.size = 60;
+  options.threads = 1;
+  if (tarn__spm_train(&bytes, &size, next_of, count_tell, user, &options) == TARN_STATUS_OK) tarn__free(bytes);
+  return NULL;
+}
+
+static tarn_status next_of(void *user, const char **text, size_t *length) {
+  static const char *const words[] = {"ein haus", "eine maus", "viele kleine hunde", "der grosse hund laeuft"};
+  training *t = user;
+  if (t->lines == 0 && t->inner) {
+    t->inner->over = &t->begun;
+    assert_int_equal(sem_init(&t->inner->begun, 0, 0), 0);
+    assert_int_equal(pthread_create(&t->inner->thread, NULL, train_one, t->inner), 0);
+    sem_wait(&t->inner->begun);
+  } else if (t->lines == 0 && t->over) {
+    sem_post(&t->begun);
+    sem_wait(t->over);
+  }
+  *text = t->lines < 400 ? words[t->lines % 4] : NULL;
+  *length = *text ? strlen(*text) : 0;
+  t->lines++;
+  return TARN_STATUS_OK;
+}
+
+// There is one std::cerr: the first of two trainings is told, and it stays whole however they end.
+static void test_trainings_at_once(void **state) {
+  (void)state;
+  training inner = {0}, outer = {.inner = &inner}, after = {0};
+  assert_int_equal(sem_init(&outer.begun, 0, 0), 0);
+  train_one(&outer);
+  sem_post(&outer.begun);
+  pthread_join(inner.thread, NULL);
+  assert_true(outer.told > 0);
+  assert_int_equal(inner.told, 0);
+  assert_true(outer.lines > 400 && inner.lines > 400);
+  train_one(&after);
+  assert_true(after.told > 0);
+  sem_destroy(&outer.begun);
+  sem_destroy(&inner.begun);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_trainings_at_once),
       cmocka_unit_test(test_types),
       cmocka_unit_test(test_no_special_from_text),
       cmocka_unit_test(test_lowercase),
