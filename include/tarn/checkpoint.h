@@ -115,8 +115,8 @@ TARN_API tarn_status tarn_checkpoint_prune(const char *output, const char *path,
 TARN_API tarn_status tarn_checkpoint_export(const char *output, const char *path) TARN_CHECKED;
 
 // Writes a checkpoint of about half the size, whose matrices are stored in bfloat16, rounded as they are for computing
-// in bf16: there it gives the same bits as the checkpoint at `path`. Other parameters are stored in fp32, and frozen
-// weights as they were. It cannot be averaged. Fails with DATA, IO or MEMORY.
+// in bf16: there it gives the same bits as the checkpoint at `path`. Other parameters are stored in fp32, frozen
+// weights as they were (a seed; of a dense file like the others). It cannot be averaged. Fails with DATA, IO or MEMORY.
 TARN_API tarn_status tarn_checkpoint_export_bf16(const char *output, const char *path) TARN_CHECKED;
 
 // GPT-2 models of Hugging Face's package transformers: a folder with config.json and model.safetensors (F32, F16 or
