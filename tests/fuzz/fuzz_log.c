@@ -9,8 +9,7 @@
 static tarn_config *config;
 
 void fuzz_prepare(void) {
-  static const char text[] =
-      "decoder: { layers: L }\nkinds: { L: }\nsets: { test: { data: x }, held: { data: y } }\n";
+  static const char text[] = "decoder: { layers: L }\nkinds: { L: }\nsets: { test: { data: x }, held: { data: y } }\n";
   if (tarn_config_parse(&config, "fuzz.yaml", text, sizeof text - 1, NULL, 0) != TARN_STATUS_OK) abort();
 }
 
