@@ -13,8 +13,8 @@
 //
 // When its thread is free and items are waiting, the queue makes a batch of the oldest item and the others that may go
 // with it, in the order of their arrival. A batch waits for more items only if more are to be expected: while fewer are
-// waiting than the last batch had, whose callers may be about to ask again, and never longer than `wait`. So a single
-// caller never waits, and callers that each ask again when they are answered soon share one batch.
+// waiting than were when the last batch was made, whose callers may be about to ask again, and never longer than
+// `wait`. So a single caller never waits, and callers that each ask again when they are answered soon share one batch.
 #ifndef TARN_WORK_QUEUE_H
 #define TARN_WORK_QUEUE_H
 
@@ -64,7 +64,11 @@ TARN_API int64_t tarn_work_queue_waiting(const tarn_work_queue *queue);
 // From now on no item is taken, and batches do not wait for more. Items that are waiting are still worked on.
 TARN_API void tarn_work_queue_stop(tarn_work_queue *queue);
 
-// Stops the queue, and frees it when the last item has been worked on. Must not be called from a callback.
+// Stops the queue, and returns when the last item has been worked on and the thread has ended. The queue stays valid
+// for threads that may still use it: it takes no item, and none is waiting. Must not be called from a callback.
+TARN_API void tarn_work_queue_finish(tarn_work_queue *queue);
+
+// Finishes the queue and frees it; no thread may use it any more. Must not be called from a callback.
 TARN_API void tarn_work_queue_close(tarn_work_queue **queue);
 
 #ifdef __cplusplus

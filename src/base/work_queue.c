@@ -197,13 +197,17 @@ void tarn_work_queue_stop(tarn_work_queue *queue) {
   pthread_mutex_unlock(&queue->lock);
 }
 
+void tarn_work_queue_finish(tarn_work_queue *queue) {
+  if (!queue->running) return;
+  tarn_work_queue_stop(queue);
+  pthread_join(queue->thread, NULL);
+  queue->running = false;
+}
+
 void tarn_work_queue_close(tarn_work_queue **queue) {
   tarn_work_queue *q = *queue;
   if (!q) return;
-  if (q->running) {
-    tarn_work_queue_stop(q);
-    pthread_join(q->thread, NULL);
-  }
+  tarn_work_queue_finish(q);
   pthread_cond_destroy(&q->changed);
   pthread_mutex_destroy(&q->lock);
   tarn__free(q->entries);

@@ -168,9 +168,14 @@ static void test_full_and_stopped(void **state) {
   assert_true(tarn_work_queue_add(queue, (void *)(intptr_t)7, 1));
   tarn_work_queue_stop(queue);
   assert_false(tarn_work_queue_add(queue, (void *)(intptr_t)8, 1));
-  tarn_work_queue_close(&queue);
+  tarn_work_queue_finish(queue);
   assert_int_equal(r.count, 7);
   assert_int_equal(r.items[6], 7);
+  assert_false(tarn_work_queue_add(queue, (void *)(intptr_t)9, 1));
+  assert_int_equal(tarn_work_queue_waiting(queue), 0);
+  tarn_work_queue_finish(queue);
+  tarn_work_queue_close(&queue);
+  assert_int_equal(r.count, 7);
 }
 
 // Behind a batch of three, one item waits for two more, and the three go together. Alone, the next one waits, until
