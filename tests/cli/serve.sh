@@ -78,6 +78,7 @@ expect 200 weights /attend '{"text":"Ein Satz.","target":"A sentence."}'
 jq -e '(.weights | length) == (.target | length) and .target[-1] == "</s>" and .source[-1] == "</s>" and
   ([.source | length] + [.weights[] | length] | unique | length) == 1 and
   ([.weights[] | (add - 1) | fabs < 1e-5] | all)' answer.json >/dev/null || fail "attention: $(cat answer.json)"
+expect 200 '"truncated":true' /attend "{\"text\":\"$(printf 'a %.0s' $(seq 140))\",\"target\":\"a\"}"
 expect 400 'must be strings' /attend '{"text":["a"],"target":"a"}'
 expect 400 'must be strings' /attend '{"text":"a"}'
 
@@ -99,9 +100,11 @@ head -c 10000000 /dev/zero | tr '\0' a >large.txt
 for way in 'Expect:' 'Expect: 100-continue' 'Transfer-Encoding: chunked'; do
   expect 413 '4000 bytes' /translate @large.txt -H "$way"
 done
-expect 404 'not one for /score' /score '{"text":"a"}'
+expect 404 'cannot do /score' /score '{"text":"a"}'
 expect 404 'nothing here' /nothing '{"text":"a"}'
 type=text/plain expect 415 'application/json' /translate '{"text":"a"}'
+type=application/jsonp expect 415 'application/json' /translate '{"text":"a"}'
+type='Application/JSON; charset=utf-8' expect 200 translations /translate '{"text":"a"}'
 expect 405 'takes POST' /translate '' -X GET
 expect 405 'takes GET' /health '{}'
 [ "$(curl -s "$url/health" | jq -c '[.status, .uses, .beam]')" = '["ok",["translate","attend"],3]' ] || fail "health: $(curl -s "$url/health")"
@@ -129,6 +132,13 @@ for number in 5 6; do
 done
 exec 5>&- 6>&-
 [ "$(metric 'tarn_http_requests_total{path="other",code="408"}')" -ge 2 ] || fail "408 is not counted: $(curl -s "$url/metrics")"
+# And those that read their answer slowly are cut off.
+cut=$(metric tarn_http_cut_total)
+"$HOSTILE_CLIENT" "${url##*:}" &
+reader=$!
+within_two_minutes eval '[ "$(metric tarn_http_cut_total)" -gt "$cut" ]' 2>slow.txt || fail "a client that reads slowly is not cut off"
+kill $reader 2>slow.txt
+wait $reader
 
 stop INT || fail "stopping by SIGINT: $(cat server.txt)"
 
@@ -164,6 +174,27 @@ stop || fail "stopping"
 TARN_TOKEN=anderes start run --max-texts 1000 --max-body 1000000 --batch 1
 expect 401 'token' /translate '{"text":"a"}' -H 'Authorization: Bearer geheim'
 expect 200 translations /translate '{"text":"a"}' -H 'Authorization: Bearer anderes'
+
+# What ends after the queue is refused, not queued, and the queue can be looked at: freed memory is filled here.
+stop || fail "stopping"
+MALLOC_PERTURB_=165 start run
+host=${url#http://}
+exec 5<>"/dev/tcp/${host%:*}/${host#*:}" 6<>"/dev/tcp/${host%:*}/${host#*:}"
+printf 'POST /translate HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 20\r\n\r\n{"text":' >&5
+printf 'GET /health HTTP/1.1\r\nHost: x\r\n\r\n' >&6
+timeout 120 head -n 1 <&6 >last.txt
+kill -TERM "$server"
+within_two_minutes eval '! curl -s -o answer.json "$url/health"' || fail "it still listens"
+printf '"Ein Satz."}' >&5
+printf 'GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n' >&6
+timeout 120 cat <&5 >late.txt
+timeout 120 cat <&6 >last.txt
+exec 5>&- 6>&-
+wait "$server" || fail "stopping with half a request: $(cat server.txt)"
+server=""
+[ ! -s late.txt ] || grep -q '^HTTP/1.1 503' late.txt || fail "late: $(cat late.txt)"  # nothing, if it had no time left
+! grep '^tarn_queue_requests ' last.txt | grep -qv ' 0$' || fail "the queue at the end: $(cat last.txt)"
+TARN_TOKEN=anderes start run --max-texts 1000 --max-body 1000000 --batch 1
 
 # What waits when the server stops is answered: one request is in work and one waits at least when the signal comes.
 for i in 1 2 3 4 5 6 7 8 9 10; do cat corpus/test.de; done | jq -R . | jq -s -c '{text: .}' >long.json

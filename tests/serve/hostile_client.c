@@ -2,6 +2,7 @@
 // the middle, and others that send a byte at a time.
 //
 //   hostile_client PORT COUNT SEED
+//   hostile_client PORT            reads answers slowly, until the server ends the connection
 //
 // Sends COUNT requests over loopback, of which every fourth is a good one. A good one must get code 200, and a bad one
 // that is whole must get some answer of HTTP. Prints how many were sent, and exits with 1 at the first that was not
@@ -31,14 +32,18 @@ static uint32_t draw(uint32_t below) {
   return (uint32_t)((state * 2685821657736338717u) >> 33) % below;
 }
 
-static int open_connection(void) {
+// window: bytes that the system may receive ahead; 0: what it likes.
+static int open_connection_of(int window) {
   const struct sockaddr_in address = {
       .sin_family = AF_INET, .sin_port = htons((uint16_t)port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
   const int fd = socket(AF_INET, SOCK_STREAM, 0);
+  if (window > 0) setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &window, sizeof window);
   if (fd >= 0 && connect(fd, (const struct sockaddr *)&address, sizeof address) == 0) return fd;
   fprintf(stderr, "hostile_client: cannot connect: %s\n", strerror(errno));
   exit(1);
 }
+
+static int open_connection(void) { return open_connection_of(0); }
 
 // False where the server does not want to read on.
 static bool send_all(int fd, const char *bytes, size_t size) {
@@ -171,9 +176,21 @@ static void drip(char *room) {
   (void)send_all(slow[which], "x", 1);
 }
 
+// Asks for far more than the buffers of a connection hold, and reads a little at a time.
+static int read_slowly(void) {
+  static const char request[] = "GET /openapi.json HTTP/1.1\r\nHost: x\r\n\r\n";
+  char bytes[256];
+  const int fd = open_connection_of(2048);
+  for (int i = 0; i < 400 && send_all(fd, request, sizeof request - 1); i++) continue;
+  while (recv(fd, bytes, sizeof bytes, 0) > 0) usleep(20000);
+  close(fd);
+  return 0;
+}
+
 int main(int argc, char **argv) {
-  if (argc != 4) return 2;
+  if (argc != 2 && argc != 4) return 2;
   port = atoi(argv[1]);
+  if (argc == 2) return read_slowly();
   const long count = atol(argv[2]);
   state = strtoull(argv[3], NULL, 10) * 2654435761u + 88172645463325252u;
   char *room = malloc(MOST + 4096);

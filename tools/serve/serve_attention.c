@@ -60,8 +60,11 @@ static json_t *mean(const float *weights, int64_t heads, int64_t targets, int64_
 static void answer(const tarn_states *states, serve_request *request, const float *weights, int64_t heads) {
   const int64_t sources = tarn_states_offsets(states, TARN_STATES_SIDE_SOURCE)[1];
   const int64_t targets = tarn_states_offsets(states, TARN_STATES_SIDE_TARGET)[1];
+  tarn_states_summary summary;
+  tarn_states_get_summary(states, &summary);
   json_t *object = json_object();
-  const bool good = object && json_object_set_new(object, "source", pieces(states, TARN_STATES_SIDE_SOURCE)) == 0 &&
+  const bool good = object && json_object_set_new(object, "truncated", json_boolean(summary.truncated > 0)) == 0 &&
+                    json_object_set_new(object, "source", pieces(states, TARN_STATES_SIDE_SOURCE)) == 0 &&
                     json_object_set_new(object, "target", pieces(states, TARN_STATES_SIDE_TARGET)) == 0 &&
                     json_object_set_new(object, "weights", mean(weights, heads, targets, sources)) == 0;
   if (!good) json_decref(object);

@@ -6,14 +6,14 @@
 #include "serve/serve_models.h"
 #include "serve/serve_paths.h"
 
-typedef enum client_state { RESTS, SENDS, WORKS, CUT } client_state;
+typedef enum client_state { RESTS, SENDS, WORKS, READS, CUT } client_state;
 
 struct serve_client {
   serve_client *next, **link;
   int fd;
   client_state state;
   bool known;    // it has had an answer
-  double since;  // it rests or sends
+  double since;  // it rests, sends or reads
 };
 
 void serve_clients_open(serve_clients *clients, serve_metrics *metrics, double timeout, bool secure) {
@@ -69,6 +69,7 @@ static void set_state(serve_clients *clients, serve_client *client, client_state
 
 void serve_client_sends(serve_clients *clients, serve_client *client) { set_state(clients, client, SENDS); }
 void serve_client_works(serve_clients *clients, serve_client *client) { set_state(clients, client, WORKS); }
+void serve_client_reads(serve_clients *clients, serve_client *client) { set_state(clients, client, READS); }
 void serve_client_rests(serve_clients *clients, serve_client *client) { set_state(clients, client, RESTS); }
 
 bool serve_client_was_cut(serve_clients *clients, serve_client *client) {
@@ -80,16 +81,18 @@ bool serve_client_was_cut(serve_clients *clients, serve_client *client) {
 }
 
 // libmicrohttpd answers requests that it has read, so this answer goes out beside it. While a client sends, nothing
-// else is written to it; and its socket stays open until it was removed, which waits for the lock.
+// else is written to it (who reads an answer gets none in its middle); and its socket stays open until it was removed,
+// which waits for the lock.
 static void cut_off(serve_clients *clients, serve_client *client) {
   static const char answer[] =
       "HTTP/1.1 408 Request Timeout\r\nContent-Type: application/json\r\nContent-Length: 47\r\nConnection: "
       "close\r\n\r\n"
       "{\"error\":\"the request took too long to arrive\"}";
-  if (!clients->secure && (client->state == SENDS || !client->known)) {
-    if (send(client->fd, answer, sizeof answer - 1, MSG_DONTWAIT | MSG_NOSIGNAL) > 0)
-      serve_metrics_request(clients->metrics, serve_path_number(serve_path_find("")), 408, -1);
-  }
+  const bool silent = client->state == READS || (client->state == RESTS && client->known);
+  if (!clients->secure && !silent && send(client->fd, answer, sizeof answer - 1, MSG_DONTWAIT | MSG_NOSIGNAL) > 0)
+    serve_metrics_request(clients->metrics, serve_path_number(serve_path_find("")), 408, -1);
+  else if (client->state != RESTS)
+    serve_metrics_cut(clients->metrics);
   shutdown(client->fd, SHUT_RDWR);
   client->state = CUT;
 }
@@ -98,7 +101,7 @@ void serve_clients_look(serve_clients *clients) {
   const double now = serve_seconds();
   pthread_mutex_lock(&clients->lock);
   for (serve_client *client = clients->first; client; client = client->next)
-    if ((client->state == SENDS || client->state == RESTS) && now - client->since > clients->timeout)
+    if (client->state != WORKS && client->state != CUT && now - client->since > clients->timeout)
       cut_off(clients, client);
   pthread_mutex_unlock(&clients->lock);
 }

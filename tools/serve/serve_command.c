@@ -35,7 +35,7 @@ static void say_started(const cli_command *command, const serve_options *options
 }
 
 static int serve(const cli_command *command, const serve_options *options, const serve_socket *listener,
-                 const serve_secret *secret, serve_models *models, tarn_work_queue **queue) {
+                 const serve_secret *secret, serve_models *models, tarn_work_queue *queue) {
   const serve_http_options http_options = {.max_body = options->max_body,
                                            .connections = options->connections,
                                            .timeout = options->timeout,
@@ -51,7 +51,7 @@ static int serve(const cli_command *command, const serve_options *options, const
                                            .key = options->key};
   serve_http *http;
   stop_in_order(true);
-  int code = serve_http_open(command, &http, &http_options, listener, models->metrics, *queue);
+  int code = serve_http_open(command, &http, &http_options, listener, models->metrics, queue);
   if (code >= 0) return code;
   say_started(command, options, listener, models, secret->length > 0);
   while (!stop_signal) {
@@ -60,7 +60,7 @@ static int serve(const cli_command *command, const serve_options *options, const
   }
   fprintf(stderr, "tarn %s: stopping; waiting requests are still answered\n", command->name);
   serve_http_stop(http);
-  tarn_work_queue_close(queue);
+  tarn_work_queue_finish(queue);  // requests that still come ask it, and are refused
   serve_http_close(&http, LAST_ANSWERS_SECONDS);
   return CLI_OK;
 }
@@ -90,7 +90,7 @@ static int open_model(const cli_command *command, const serve_options *options, 
     fprintf(stderr, "tarn %s: %s: a model of this task cannot be served\n", command->name, options->models.path);
     code = CLI_FAILURE;
   }
-  if (code < 0) code = serve(command, options, listener, secret, &models, &queue);
+  if (code < 0) code = serve(command, options, listener, secret, &models, queue);
   tarn_work_queue_close(&queue);
   serve_models_close(&models);
   serve_metrics_close(&metrics);

@@ -30,7 +30,7 @@ struct serve_http {
   atomic_int exchanges;  // requests whose answer has not gone out
   char *certificate, *key;
   char log[256];  // what libmicrohttpd said last, while it starts
-  bool started;
+  atomic_bool started;
 };
 
 // A request on its way, from the header to the end of its answer.
@@ -86,12 +86,22 @@ static struct MHD_Response *make_response(exchange *e) {
   return NULL;
 }
 
+static void drop_body(exchange *e) {
+  free(e->body);
+  e->body = NULL;
+  e->size = e->room = 0;
+}
+
 static enum MHD_Result reply(exchange *e) {
   struct MHD_Response *response = make_response(e);
   if (!response) return MHD_NO;
   const enum MHD_Result result = MHD_queue_response(e->connection, (unsigned)e->request.code, response);
   MHD_destroy_response(response);
   e->answered = result == MHD_YES;
+  if (e->answered) serve_client_reads(&e->http->clients, e->client);
+  // What was asked is not kept for a client that takes its time to read the answer.
+  drop_body(e);
+  serve_request_forget(&e->request);
   return result;
 }
 
@@ -140,7 +150,9 @@ static void finish(exchange *e) {
       answer_metrics(e);
     return;
   }
-  if (!serve_request_read(r, e->body ? e->body : "", e->size, &h->options.limits)) return;
+  const bool good = serve_request_read(r, e->body ? e->body : "", e->size, &h->options.limits);
+  drop_body(e);
+  if (!good) return;
   r->deadline = serve_seconds() + h->options.timeout;
   MHD_suspend_connection(e->connection);
   e->queued = true;
@@ -154,6 +166,13 @@ static void finish(exchange *e) {
 }
 
 // --- headers and bodies ----------------------------------------------------------------------------------------------
+
+// "application/json", with parameters or without.
+static bool is_json(const char *type) {
+  static const char json[] = "application/json";
+  const size_t length = sizeof json - 1;
+  return type && strncasecmp(type, json, length) == 0 && strchr("; \t", type[length]);
+}
 
 // What a header says against a request, before its body is read.
 static void check_header(exchange *e, const char *method) {
@@ -172,7 +191,7 @@ static void check_header(exchange *e, const char *method) {
     serve_request_refuse(r, 405, "%s takes %s", e->path->name, model ? "POST" : "GET");
   else if (e->http->stopping && model)
     serve_request_refuse(r, 503, "the server is stopping");
-  else if (model && (!type || strncasecmp(type, "application/json", 16) != 0))
+  else if (model && !is_json(type))
     serve_request_refuse(r, 415, "the body must be JSON, and the header Content-Type must say application/json");
 }
 
@@ -208,11 +227,13 @@ static bool take_body(exchange *e, const char *bytes, size_t size) {
   if (!e->request.code && e->path->use < SERVE_USES && size > most - e->size)
     serve_request_refuse(&e->request, 413, "a body may have at most %zu bytes", most);
   if (e->request.code || e->path->use == SERVE_USES) {
+    drop_body(e);
     e->dropped += size;
     return e->dropped <= DROPPED_BODY;
   }
   if (e->size + size > e->room) {
     size_t room = 2 * (e->size + size);
+    if (room > most) room = most;
     char *body = realloc(e->body, room);
     if (!body) {
       serve_request_answer(&e->request, NULL);
@@ -258,7 +279,7 @@ static void complete(void *user, struct MHD_Connection *connection, void **state
     serve_metrics_cut(h->metrics);
   serve_client_rests(&h->clients, e->client);
   serve_request_close(&e->request);
-  free(e->body);
+  drop_body(e);
   free(e);
   *state = NULL;
   atomic_fetch_sub(&h->exchanges, 1);
@@ -379,7 +400,7 @@ void serve_http_close(serve_http **http, double seconds) {
   }
   if (h->daemon) MHD_stop_daemon(h->daemon);
   serve_clients_close(&h->clients);
-  if (h->key) memset(h->key, 0, strlen(h->key));
+  if (h->key) explicit_bzero(h->key, strlen(h->key));
   free(h->certificate);
   free(h->key);
   free(h);

@@ -14,7 +14,7 @@
 typedef struct serve_http_options {
   int64_t max_body;     // bytes of a request's body
   int64_t connections;  // at the same time
-  double timeout;       // seconds that a request may take to arrive, and then to wait for its turn
+  double timeout;       // seconds that a request may take to arrive, to wait for its turn, and its answer to be read
   int64_t capacity;     // of the queue
   int64_t beam;         // of translation, for the page
   const bool *uses;     // [SERVE_USES] what the model is for
@@ -33,14 +33,14 @@ int serve_http_open(const cli_command *command, serve_http **http, const serve_h
 void serve_http_done(serve_request *request);
 
 // To be called several times a second: ends the connections of clients that take longer than they may to send a
-// request, with 408 where that can be said.
+// request, with 408 where that can be said, or to read the answer.
 void serve_http_look(serve_http *http);
 
 // Takes no further connections, and answers further requests with 503.
 void serve_http_stop(serve_http *http);
 
 // Waits until the answers that are there have gone out, for `seconds` at most, and ends all connections. The queue must
-// be closed.
+// be finished, and is closed later.
 void serve_http_close(serve_http **http, double seconds);
 
 #endif

@@ -209,7 +209,11 @@ static tarn_status attend(serve_models *m, serve_request *request) {
   options.precision = m->options.precision;
   options.overlong = m->options.overlong;
   options.threads = m->options.threads;
-  return serve_attention_answer(&m->states, m->options.path, &options, request);
+  const double begin = serve_seconds();
+  const tarn_status status = serve_attention_answer(&m->states, m->options.path, &options, request);
+  if (status == TARN_STATUS_OK && request->code == 200)
+    serve_metrics_batch(m->metrics, 1, serve_seconds() - begin, request->source_tokens, 0);
+  return status;
 }
 
 static void run(serve_models *m, serve_request *const *requests, size_t count) {

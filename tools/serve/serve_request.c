@@ -42,11 +42,21 @@ void serve_request_refuse(serve_request *request, int code, const char *format, 
 
 void serve_request_answer(serve_request *request, json_t *object) { set_answer(request, 200, object); }
 
-void serve_request_close(serve_request *request) {
+void serve_request_forget(serve_request *request) {
   json_decref(request->body);
   free(request->texts);
   free(request->lengths);
   free(request->pairs);
+  request->body = NULL;
+  request->texts = NULL;
+  request->lengths = NULL;
+  request->pairs = NULL;
+  request->target = NULL;
+  request->count = 0;
+}
+
+void serve_request_close(serve_request *request) {
+  serve_request_forget(request);
   free(request->answer);
   *request = (serve_request){0};
 }
@@ -164,6 +174,10 @@ static bool join_pairs(serve_request *request, const json_t *texts, const json_t
   }
   for (size_t i = 0; i < request->count; i++) {
     if (!check_text(request, text_at(pairs, i), "pair", limits)) return false;
+    if (strchr(json_string_value(text_at(pairs, i)), '\t')) {
+      serve_request_refuse(request, 400, "\"pair\" has a tab");
+      return false;
+    }
     size += request->lengths[i] + json_string_length(text_at(pairs, i)) + 2;
   }
   char *at = request->pairs = malloc(size + 1);

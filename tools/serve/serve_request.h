@@ -63,6 +63,9 @@ void serve_request_refuse(serve_request *request, int code, const char *format, 
 // Makes an object the answer with code 200, or 500 where it is NULL for want of memory. Takes the object over.
 void serve_request_answer(serve_request *request, json_t *object);
 
+// Frees what was asked for. The answer stays.
+void serve_request_forget(serve_request *request);
+
 void serve_request_close(serve_request *request);
 
 #endif
