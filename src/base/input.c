@@ -12,6 +12,7 @@
 #include "base/unpack.h"
 
 enum { PACKED_BYTES = 1 << 16 };
+static const size_t MOST_BYTES = 1 << 30;  // of one step: zlib counts with 32 bits
 // Text compresses to a tenth of its size, and repetitive text to a hundredth. From so many bytes on, so many times the
 // size can only be meant to fill up memory or a disk.
 static const double BOMB_BYTES = 1 << 26, BOMB_TIMES = 250;
@@ -123,6 +124,7 @@ static tarn_status check_behind(const tarn__input *input) {
 
 static tarn_status unpack(tarn__input *input, void *bytes, size_t size, size_t *got) {
   struct tarn__input_pack *p = input->packed;
+  if (size > MOST_BYTES) size = MOST_BYTES;
   tarn__unpack_step step = {p->bytes + p->at, p->end - p->at, bytes, size, p->ended, false};
   const char *wrong = p->kind->step(p->state, &step);
   const bool stuck = step.in_size == p->end - p->at && step.out_size == size;

@@ -66,6 +66,15 @@ for pack in "${packs[@]}"; do
   refuse 1 'twice: this is a compressed file; .*unpack it first' "$TARN" prepare --vocab vocab --text twice --output out2
 done
 
+# Frames of zstd that are to be skipped, before, between and behind the text.
+skipped() { printf '\x50\x2a\x4d\x18\x04\0\0\0abcd'; }
+if [ -e train.de.zstd ]; then
+  { skipped; skipped; cat train.de.zstd; skipped; cat train.de.zstd; skipped; } | "$TARN" encode --vocab vocab |
+    cmp - <(cat plain.ids plain.ids) || fail "skipped frames"
+fi
+printf 'Punkt\nP' | "$TARN" encode --vocab vocab >ids.txt
+[ "$(wc -l <ids.txt)" -eq 2 ] || fail "a text that begins as they do: $(cat ids.txt)"
+
 # The beginning of a magic number is text.
 printf '\x1f\nb' | "$TARN" encode --vocab vocab >ids.txt 2>error.txt || fail "a control character: $(cat error.txt)"
 [ "$(wc -l <ids.txt)" -eq 2 ] || fail "lines: $(cat ids.txt)"
