@@ -37,13 +37,16 @@ typedef struct pace {
 
 static double least_known(double a, double b) { return a <= 0 || (b > 0 && b < a) ? b : a; }
 
-// Updates until the nearest limit; 0: none is known.
-static double updates_of(const tarn_config_train *limits, const pace *p) {
+// Updates until the nearest limit; 0: none is known. *clock: that limit is train.max_minutes.
+static double updates_of(bool *clock, const tarn_config_train *limits, const pace *p) {
   double updates = (double)limits->max_updates;
+  *clock = false;
   if (limits->max_epochs > 0) updates = least_known(updates, (double)limits->max_epochs * p->epoch_updates);
   if (limits->max_minutes > 0) {
     const double left = fmax(60.0 * limits->max_minutes - p->done_seconds, 0);
-    updates = least_known(updates, fmax(p->done + left / p->update, 1));
+    const double within = fmax(p->done + left / p->update, 1);
+    *clock = updates <= 0 || within < updates;
+    if (*clock) updates = within;
   }
   return updates;
 }
@@ -55,7 +58,8 @@ static double validations_of(const tarn_config *config, double updates, const pa
 }
 
 static void fill(tarn_duration *d, const tarn_config *config, const pace *p, double low, double high) {
-  const double updates = updates_of(&config->train, p), left = fmax(updates - p->done, 0);
+  bool clock;
+  const double updates = updates_of(&clock, &config->train, p), left = fmax(updates - p->done, 0);
   d->updates = updates;
   d->epochs = p->epoch_updates > 0 ? updates / p->epoch_updates : 0;
   d->tokens_per_second = p->tokens / p->update;
@@ -68,10 +72,10 @@ static void fill(tarn_duration *d, const tarn_config *config, const pace *p, dou
   d->seconds_left = left * p->update + validations_left;
   const double behind = d->seconds - d->seconds_left;
   // A limit of minutes is kept however fast the machine is.
-  const bool clock =
-      config->train.max_minutes > 0 && d->seconds_left > 0 && updates < (double)config->train.max_updates - 0.5;
-  d->low = behind + (clock ? 0.98 : low) * (left * p->low + validations_left);
-  d->high = behind + (clock ? 1.1 : high) * (left * p->high + validations_left);
+  const double least = clock ? 0.98 * left * p->update : low * left * p->low;
+  const double most = clock ? 1.1 * left * p->update : high * left * p->high;
+  d->low = behind + least + low * validations_left;
+  d->high = behind + most + high * validations_left;
 }
 
 static int by_value(const void *a, const void *b) {

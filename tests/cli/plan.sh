@@ -107,6 +107,13 @@ jq -e '.time | .source == "operations" and .updates == 400 and .low < .seconds a
 "$TARN" plan model.yaml --time --vocab-size 1000 --json --set train.max_updates=0 --set train.max_minutes=0 \
   --set train.max_epochs=0 >time.json 2>error.txt && jq -e '.time.seconds == null' time.json >/dev/null ||
   grep -q 'max_' error.txt || fail "no limit: $(cat time.json error.txt)"
+# A limit of minutes bounds the time closely, but only where it is the nearest one.
+"$TARN" plan model.yaml --time --vocab-size 1000 --json --set train.max_updates=0 --set train.max_minutes=10 >time.json
+jq -e '.time | .seconds > 599 and .seconds < 601 and .low > 587 and .high < 661' time.json >/dev/null ||
+  fail "minutes alone: $(cat time.json)"
+"$TARN" plan model.yaml --time --json --set train.max_updates=900000000 --set train.max_epochs=2 \
+  --set train.max_minutes=9000000 --set train.max_tokens=512 >time.json
+jq -e '.time | .epochs == 2 and .low < 0.71 * .seconds' time.json >/dev/null || fail "epochs: $(cat time.json)"
 "$TARN" train model.yaml --run run --quiet --set train.max_updates=3 --set train.log_every=1 --set train.max_tokens=512
 "$TARN" plan run --time --json --set train.max_updates=30 >time.json
 jq -e '.time | .source == "run" and .updates == 30 and .seconds_left < .seconds and .seconds_left > 0' time.json >/dev/null ||
