@@ -4,10 +4,12 @@
 // model.bin, little-endian: u32 version, the name of the specification, u32 revision, u32 number of variables, and of
 // each its name, u8 rank, u32 extents, u8 type, u32 bytes and the values; then u32 number of aliases, and of each its
 // name and that of the variable. A name is u16 length with its zero byte, and the bytes.
+#include <errno.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "config/config_part.h"
@@ -338,9 +340,15 @@ static tarn_status write_tokens(const char *folder, const char *name, const tarn
   return tarn__hf_config_write(list, path);
 }
 
+static const char SHARED[] = "shared_vocabulary.json";
+
+// Two lists are two files, and then that of an export before must go: CTranslate2 looks for it first.
 static tarn_status write_vocabs(const target *t, const char *folder) {
   const tarn_vocab *source = t->from->source, *other = t->from->target;
-  if (tarn__vocab_same_tokens(source, other)) return write_tokens(folder, "shared_vocabulary.json", source);
+  char path[PATH_MAX];
+  if (tarn__vocab_same_tokens(source, other)) return write_tokens(folder, SHARED, source);
+  TARN_TRY(tarn__path_join(path, folder, SHARED));
+  TARN_REQUIRE(unlink(path) == 0 || errno == ENOENT, IO, "%s: cannot remove: %s", path, strerror(errno));
   TARN_TRY(write_tokens(folder, "source_vocabulary.json", source));
   return write_tokens(folder, "target_vocabulary.json", other);
 }

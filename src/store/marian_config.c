@@ -177,8 +177,29 @@ static tarn_status check_bad_words(const tarn__hf_config *file, const tarn__mari
   return TARN_STATUS_OK;
 }
 
+// The settings of translation name tokens anew, which the model was read with.
+static tarn_status check_tokens(const tarn__hf_config *file, const tarn__marian_config *c) {
+  const struct {
+    const char *key;
+    int64_t wanted;
+  } tokens[] = {{"decoder_start_token_id", c->start},
+                {"pad_token_id", c->padding},
+                {"eos_token_id", c->eos},
+                {"forced_eos_token_id", c->eos}};
+  for (size_t i = 0; i < sizeof tokens / sizeof *tokens; i++) {
+    int64_t id;
+    TARN_TRY(tarn__hf_token(file, &id, tokens[i].key, tokens[i].wanted));
+    TARN_REQUIRE(id < 0 || tokens[i].wanted < 0 || id == tokens[i].wanted, DATA,
+                 "%s: \"%s\" is %lld, but " TARN__HF_CONFIG " reads its model with %lld", file->path, tokens[i].key,
+                 (long long)id, (long long)tokens[i].wanted);
+  }
+  return TARN_STATUS_OK;
+}
+
 static tarn_status read_generation(const tarn__hf_config *file, tarn__marian_config *c) {
   double shortest;
+  TARN_TRY(check_tokens(file, c));
+  TARN_TRY(tarn__hf_demand(file, "do_sample", false));
   TARN_TRY(tarn__hf_size(file, &c->beam, "num_beams", c->beam));
   TARN_TRY(tarn__hf_size(file, &c->longest, "max_length", c->longest));
   TARN_TRY(tarn__hf_real(file, &shortest, "min_length", (double)c->shortest));

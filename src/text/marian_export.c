@@ -25,7 +25,6 @@ static tarn_status write_model(const char *folder, const tarn_vocab *vocab, bool
 }
 
 tarn_status tarn_vocab_export_marian(const char *folder, const tarn_vocab *source, const tarn_vocab *target) {
-  char path[PATH_MAX], settings[256];
   TARN_REQUIRE(tarn_vocab_has_marian_form(source, target), USAGE,
                "only SentencePiece models and vocabularies of Marian's kind have source.spm and target.spm");
   const bool separate = !tarn__vocab_same_tokens(source, target);
@@ -33,11 +32,8 @@ tarn_status tarn_vocab_export_marian(const char *folder, const tarn_vocab *sourc
   TARN_TRY(write_model(folder, target, true));
   TARN_TRY(tarn__vocab_json_write(folder, TARN__MARIAN_TOKENS, source));
   if (separate) TARN_TRY(tarn__vocab_json_write(folder, TARN__MARIAN_TARGET_TOKENS, target));
-  snprintf(settings, sizeof settings,
-           "{\n  \"eos_token\": \"</s>\",\n  \"pad_token\": \"%s\",\n  \"separate_vocabs\": %s,\n"
-           "  \"tokenizer_class\": \"MarianTokenizer\",\n  \"unk_token\": \"<unk>\"\n}\n",
-           tarn_vocab_pad(target) >= 0 ? tarn_vocab_piece(target, tarn_vocab_pad(target)) : "</s>",
-           separate ? "true" : "false");
-  TARN_TRY(tarn__path_join(path, folder, TARN__MARIAN_SETTINGS));
-  return tarn__file_write(path, settings, strlen(settings));
+  const char *pad = tarn_vocab_pad(target) >= 0 ? tarn_vocab_piece(target, tarn_vocab_pad(target)) : "</s>";
+  json_t *settings = json_pack("{s:s, s:s, s:b, s:s, s:s}", "eos_token", "</s>", "pad_token", pad, "separate_vocabs",
+                               (int)separate, "tokenizer_class", "MarianTokenizer", "unk_token", "<unk>");
+  return tarn__vocab_json_save(folder, TARN__MARIAN_SETTINGS, settings, JSON_INDENT(2));
 }

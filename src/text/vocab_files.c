@@ -71,19 +71,24 @@ tarn_status tarn__vocab_json_order(const char **tokens, json_t *object, const ch
   return TARN_STATUS_OK;
 }
 
-tarn_status tarn__vocab_json_write(const char *folder, const char *name, const tarn_vocab *vocab) {
+tarn_status tarn__vocab_json_save(const char *folder, const char *name, json_t *object, size_t flags) {
   char path[PATH_MAX];
-  TARN_TRY(tarn__path_join(path, folder, name));
+  tarn_status status = tarn__path_join(path, folder, name);
+  char *text = tarn__json_dump(object, flags);
+  json_decref(object);
+  if (status == TARN_STATUS_OK && !text)
+    status = tarn__fail(TARN_STATUS_MEMORY, "%s: no memory to write the vocabulary", folder);
+  if (status == TARN_STATUS_OK) status = tarn__file_write(path, text, strlen(text));
+  free(text);
+  return status;
+}
+
+tarn_status tarn__vocab_json_write(const char *folder, const char *name, const tarn_vocab *vocab) {
   json_t *object = json_object();
   for (int32_t id = 0; id < tarn_vocab_size(vocab) && object; id++) {
     if (json_object_set_new(object, tarn_vocab_piece(vocab, id), json_integer(id)) == 0) continue;
     json_decref(object);
     object = NULL;
   }
-  char *text = tarn__json_dump(object, JSON_COMPACT);
-  json_decref(object);
-  TARN_REQUIRE(text, MEMORY, "%s: no memory to write the vocabulary", folder);
-  tarn_status status = tarn__file_write(path, text, strlen(text));
-  free(text);
-  return status;
+  return tarn__vocab_json_save(folder, name, object, JSON_COMPACT);
 }

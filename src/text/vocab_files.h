@@ -30,6 +30,9 @@ tarn_status tarn__vocab_json_read(json_t **object, const char *path, const char 
 tarn_status tarn__vocab_json_order(const char **tokens, json_t *object, const char *forbidden,
                                    const char *path) TARN_CHECKED;
 
+// Writes a JSON object with jansson's `flags`, and gives it back; NULL: there was no memory for it.
+tarn_status tarn__vocab_json_save(const char *folder, const char *name, json_t *object, size_t flags) TARN_CHECKED;
+
 // Writes the tokens of a vocabulary with their ids as such an object.
 tarn_status tarn__vocab_json_write(const char *folder, const char *name, const tarn_vocab *vocab) TARN_CHECKED;
 

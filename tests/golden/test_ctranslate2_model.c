@@ -140,6 +140,9 @@ static void as_their_converter(void **state) {
   assert_true(tarn__file_exists("folder/config.json") && tarn__file_exists("folder/shared_vocabulary.json"));
   must(tarn_checkpoint_import_marian("apart", GOLDEN "marian_model/separate", NULL, NULL));
   must(tarn_checkpoint_export_ctranslate2("parts", "apart"));
+  // Into the folder of an export with one list: CTranslate2 would take that.
+  must(tarn_checkpoint_export_ctranslate2("folder", "apart"));
+  assert_false(tarn__file_exists("folder/shared_vocabulary.json"));
   assert_true(tarn__file_exists("parts/source_vocabulary.json") && tarn__file_exists("parts/target_vocabulary.json"));
 }
 
