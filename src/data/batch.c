@@ -52,7 +52,6 @@ static void sort_entries(entry **entries, entry **spare, int64_t n) {
   }
 }
 
-// Rows in front of each sentence of the target side.
 // Rows of a target sentence before its own; of rows NEXT the token in front takes the place of the last one.
 static int64_t front(const tarn__batcher_options *options) {
   return options->first >= 0 && options->rows == TARN__ROWS_WHOLE ? 1 : 0;

@@ -32,7 +32,6 @@ tarn__figure *tarn__figure_add(tarn__figures *figures, tarn__report *view, tarn_
 }
 
 // --- the models
-// -------------------------------------------------------------------------------------------------------
 
 static void draw_models(tarn__figures *figures, tarn__report *view) {
   for (size_t i = 0; i < view->count; i++) {
@@ -54,7 +53,6 @@ static void draw_models(tarn__figures *figures, tarn__report *view) {
 }
 
 // --- area under the curve
-// ---------------------------------------------------------------------------------------------
 
 static tarn_status draw_aucc(tarn__figures *figures, tarn__report *view) {
   void *memory = NULL;
@@ -89,7 +87,6 @@ static tarn_status draw_aucc(tarn__figures *figures, tarn__report *view) {
 }
 
 // --- parameters and layers against scores
-// -----------------------------------------------------------------------------------------
 
 static const tarn_results_statistic *score_of(const tarn__report *view, const tarn_results_row *row) {
   return view->has_test ? tarn__report_test(view, row) : &row->best;
