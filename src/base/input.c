@@ -125,12 +125,14 @@ static tarn_status check_behind(const tarn__input *input) {
 static tarn_status unpack(tarn__input *input, void *bytes, size_t size, size_t *got) {
   struct tarn__input_pack *p = input->packed;
   if (size > MOST_BYTES) size = MOST_BYTES;
-  tarn__unpack_step step = {p->bytes + p->at, p->end - p->at, bytes, size, p->ended, false};
+  tarn__unpack_step step = {p->bytes + p->at, p->end - p->at, bytes, size, p->ended, false, TARN_STATUS_OK};
   const char *wrong = p->kind->step(p->state, &step);
   const bool stuck = step.in_size == p->end - p->at && step.out_size == size;
   p->at = p->end - step.in_size;
   *got = size - step.out_size;
   p->between = step.over;
+  if (step.why != TARN_STATUS_OK)
+    return tarn__fail(step.why, "%s: this %s data cannot be unpacked here: %s", input->path, p->kind->name, wrong);
   TARN_REQUIRE(!wrong, DATA, "%s: damaged %s data: %s", input->path, p->kind->name, wrong);
   TARN_REQUIRE(!stuck || step.over || step.in_size == 0, DATA, "%s: damaged %s data", input->path, p->kind->name);
   TARN_REQUIRE(!stuck || step.over || !p->ended, DATA, "%s: truncated %s data", input->path, p->kind->name);

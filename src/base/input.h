@@ -25,7 +25,8 @@ void tarn__input_close(tarn__input *input);
 
 // Reads what is there, at most `size` > 0 bytes: from a pipe what has come so far, but at least one byte; *got is 0 at
 // the end. Fails with IO; for compressed bytes also with DATA (truncated, damaged, followed by something else, or
-// compressed more strongly than any text) or UNSUPPORTED (this build cannot decompress them).
+// compressed more strongly than any text), UNSUPPORTED (this build cannot decompress them, or they ask for more than
+// 128 MB of memory) or MEMORY.
 tarn_status tarn__input_read(tarn__input *input, void *bytes, size_t size, size_t *got) TARN_CHECKED;
 
 // Whether bytes, or the end, will be there within so many milliseconds. Files never keep waiting.

@@ -14,8 +14,9 @@ typedef struct tarn__unpack_step {
   size_t in_size;
   uint8_t *out;
   size_t out_size;
-  bool last;  // no bytes come behind `in`
-  bool over;  // set by the step: what was packed has ended, and `in` is not part of it
+  bool last;        // no bytes come behind `in`
+  bool over;        // set by the step: what was packed has ended, and `in` is not part of it
+  tarn_status why;  // set by the step where the bytes may be good: MEMORY, or UNSUPPORTED for what asks for too much
 } tarn__unpack_step;
 
 // One format. `open` is NULL if the library for it was missing when this was built.

@@ -38,6 +38,7 @@ static const char *step_gzip(void *state, tarn__unpack_step *step) {
   step->over = code == Z_STREAM_END;
   if (code == Z_STREAM_END) return inflateReset(z) == Z_OK ? NULL : "zlib fails";
   if (code == Z_OK || code == Z_BUF_ERROR) return NULL;
+  if (code == Z_MEM_ERROR) step->why = TARN_STATUS_MEMORY;
   return z->msg ? z->msg : code == Z_MEM_ERROR ? "out of memory" : "a dictionary is needed";
 }
 

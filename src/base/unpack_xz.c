@@ -44,10 +44,13 @@ static const char *step_xz(void *state, tarn__unpack_step *step) {
     case LZMA_STREAM_END:
       return NULL;
     case LZMA_MEMLIMIT_ERROR:
+      step->why = TARN_STATUS_UNSUPPORTED;
       return "it takes more than 128 MB of memory";
     case LZMA_MEM_ERROR:
+      step->why = TARN_STATUS_MEMORY;
       return "out of memory";
     case LZMA_OPTIONS_ERROR:
+      step->why = TARN_STATUS_UNSUPPORTED;
       return "it was packed with settings that liblzma does not know";
     default:
       return "its checks fail";

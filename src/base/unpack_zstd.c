@@ -3,6 +3,7 @@
 
 #if TARN_ZSTD
 #include <zstd.h>
+#include <zstd_errors.h>
 
 #include "base/memory.h"
 
@@ -23,9 +24,18 @@ static const char *step_zstd(void *state, tarn__unpack_step *step) {
   step->in_size -= in.pos;
   step->out += out.pos;
   step->out_size -= out.pos;
-  if (ZSTD_isError(left)) return ZSTD_getErrorName(left);
   step->over = left == 0;
-  return NULL;
+  if (!ZSTD_isError(left)) return NULL;
+  switch (ZSTD_getErrorCode(left)) {
+    case ZSTD_error_frameParameter_windowTooLarge:
+      step->why = TARN_STATUS_UNSUPPORTED;
+      return "it takes more than 128 MB of memory";
+    case ZSTD_error_memory_allocation:
+      step->why = TARN_STATUS_MEMORY;
+      return "out of memory";
+    default:
+      return ZSTD_getErrorName(left);
+  }
 }
 
 #define OPEN open_zstd

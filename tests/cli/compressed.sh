@@ -72,6 +72,12 @@ if [ -e train.de.zstd ]; then
   { skipped; skipped; cat train.de.zstd; skipped; cat train.de.zstd; skipped; } | "$TARN" encode --vocab vocab |
     cmp - <(cat plain.ids plain.ids) || fail "skipped frames"
 fi
+# A window of 256 MB is no damage.
+if [ -e train.de.zstd ]; then
+  printf '\x28\xb5\x2f\xfd\x00\x90\x01\0\0' >wide
+  refuse 1 'wide: this zstd data cannot be unpacked here: it takes more than 128 MB of memory' \
+    "$TARN" prepare --vocab vocab --text wide --output out2
+fi
 printf 'Punkt\nP' | "$TARN" encode --vocab vocab >ids.txt
 [ "$(wc -l <ids.txt)" -eq 2 ] || fail "a text that begins as they do: $(cat ids.txt)"
 

@@ -4,11 +4,13 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/mman.h>
 // cmocka needs the headers above.
 #include <cmocka.h>
 
 #include "base/file.h"
 #include "base/file_kind.h"
+#include "base/input.h"
 #include "sandbox.h"
 #include "tarn/log.h"
 #include "tarn/score.h"
@@ -144,10 +146,33 @@ static void test_mark_is_told(void **state) {
   tarn_score_lines_close(&lines);
 }
 
+// zlib counts in 32 bits; a caller may have room for more. The memory is only reserved.
+static void test_gzip_with_much_room(void **state) {
+  (void)state;
+  static const char packed[] =
+      "\037\213\010\000\000\000\000\000\002\003\363\110\054\055\346\002\000\143\035\306\233\005\000\000\000";
+  const size_t room = (size_t)1 << 32;
+  tarn__input input;
+  size_t got;
+  void *bytes = mmap(NULL, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (bytes == MAP_FAILED) skip();
+  assert_int_equal(tarn__file_write("text.gz", packed, sizeof packed - 1), TARN_STATUS_OK);
+  assert_int_equal(tarn__input_open(&input, "text.gz"), TARN_STATUS_OK);
+  const tarn_status status = tarn__input_read(&input, bytes, room, &got);
+  if (status == TARN_STATUS_OK) {
+    assert_int_equal(got, 5);
+    assert_memory_equal(bytes, "Haus\n", 5);
+  } else {
+    assert_int_equal(status, TARN_STATUS_UNSUPPORTED);  // this build is without zlib
+  }
+  tarn__input_close(&input);
+  munmap(bytes, room);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_kinds),          cmocka_unit_test(test_refused),      cmocka_unit_test(test_raw_lines),
-      cmocka_unit_test(test_replaced_bytes), cmocka_unit_test(test_mark_is_told),
+      cmocka_unit_test(test_kinds),     cmocka_unit_test(test_gzip_with_much_room), cmocka_unit_test(test_refused),
+      cmocka_unit_test(test_raw_lines), cmocka_unit_test(test_replaced_bytes),      cmocka_unit_test(test_mark_is_told),
   };
   return cmocka_run_group_tests(tests, sandbox_open, sandbox_close);
 }
