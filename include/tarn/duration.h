@@ -21,7 +21,8 @@ typedef enum tarn_duration_source {
   TARN_DURATION_OPERATIONS  // the operations of the plan, and the speed of a matrix product on this machine
 } tarn_duration_source;
 
-// Times are seconds of wall-clock time. If `train.patience` may end the training sooner, they are upper limits.
+// Times are seconds of wall-clock time. If `train.patience` may end the training sooner, they are upper limits; if it
+// has ended the run, and no override changes it, they are those of the run.
 typedef struct tarn_duration {
   tarn_duration_source source;
   double seconds;            // of the whole training with its validations; negative: no limit of the training is known

@@ -131,14 +131,34 @@ static tarn_status read_log(samples *s, tarn__lines *lines) {
   }
 }
 
-// *found: the log has updates.
-static tarn_status from_run(tarn_duration *d, bool *found, const tarn_config *config, const char *run) {
+// Patience has ended the run, and nobody wants to change that.
+static tarn_status has_ended(bool *ended, const tarn_train_options *options, const char *run) {
+  static const char patience[] = "train.patience=";
   char path[PATH_MAX];
+  json_t *result;
+  *ended = false;
+  for (size_t i = 0; i < options->override_count; i++)
+    if (strncmp(options->overrides[i], patience, sizeof patience - 1) == 0) return TARN_STATUS_OK;
+  TARN_TRY(tarn__path_join(path, run, "result.json"));
+  if (!tarn__file_exists(path)) return TARN_STATUS_OK;
+  TARN_TRY(tarn__json_file(&result, path, 0, NULL));
+  const char *end = json_string_value(json_object_get(result, "end"));
+  *ended = end && strcmp(end, "patience") == 0;
+  json_decref(result);
+  return TARN_STATUS_OK;
+}
+
+// *found: the log has updates.
+static tarn_status from_run(tarn_duration *d, bool *found, const tarn_config *config, const tarn_train_options *options,
+                            const char *run) {
+  char path[PATH_MAX];
+  bool ended;
   samples s = {0};
   tarn__lines lines;
   *found = false;
   TARN_TRY(tarn__path_join(path, run, "log.jsonl"));
   if (!tarn__file_exists(path)) return TARN_STATUS_OK;
+  TARN_TRY(has_ended(&ended, options, run));
   TARN_TRY(tarn__lines_open(&lines, path, false));
   const tarn_status status = read_log(&s, &lines);
   tarn__lines_close(&lines);
@@ -155,6 +175,13 @@ static tarn_status from_run(tarn_duration *d, bool *found, const tarn_config *co
                     .done_seconds = s.time};
     d->source = TARN_DURATION_RUN;
     fill(d, config, &p, RUN_LOW, RUN_HIGH);
+    if (ended) {
+      d->updates = s.step;
+      d->epochs = s.epoch;
+      d->validation_seconds = s.validation_sum;
+      d->seconds = d->low = d->high = s.time + s.validation_sum;
+      d->seconds_left = 0;
+    }
   }
   tarn__free(s.values);
   return status;
@@ -244,7 +271,7 @@ tarn_status tarn_train_duration(tarn_duration *duration, const tarn_train_option
   bool found = false;
   *duration = (tarn_duration){.seconds = -1, .seconds_left = -1, .low = -1, .high = -1};
   TARN_TRY(tarn_config_read(&config, options->config, options->overrides, options->override_count));
-  tarn_status status = run ? from_run(duration, &found, config, run) : TARN_STATUS_OK;
+  tarn_status status = run ? from_run(duration, &found, config, options, run) : TARN_STATUS_OK;
   if (status == TARN_STATUS_OK && !found) {
     const int threads = tarn__threads_set(options->threads > 0 ? options->threads : (int)config->train.threads);
     status = can_probe(config, plan) ? from_probe(duration, config, options, plan)

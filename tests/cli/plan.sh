@@ -119,3 +119,9 @@ jq -e '.time | .epochs == 2 and .low < 0.71 * .seconds' time.json >/dev/null || 
 jq -e '.time | .source == "run" and .updates == 30 and .seconds_left < .seconds and .seconds_left > 0' time.json >/dev/null ||
   fail "a run: $(cat time.json)"
 "$TARN" plan run --time | grep -Eq '^time: .* left; 3 updates, .* tokens/s; from the run.s own log$' || fail "$("$TARN" plan run --time | tail -1)"
+# Nothing is left of a run that patience has ended, unless it is to have more of it.
+jq '.end = "patience"' run/result.json >ended.json && mv ended.json run/result.json
+"$TARN" plan run --time --json --set train.max_updates=30 >time.json
+jq -e '.time | .seconds_left == 0 and .updates == 3 and .low == .seconds' time.json >/dev/null || fail "patience: $(cat time.json)"
+"$TARN" plan run --time --json --set train.max_updates=30 --set train.patience=9 >time.json
+jq -e '.time | .seconds_left > 0 and .updates == 30' time.json >/dev/null || fail "more patience: $(cat time.json)"
