@@ -30,6 +30,8 @@ workers() {
   done
 }
 no_workers() { [ -z "$(workers)" ]; }
+# Signals may be caught before the folder is held; until then another sweep may take it.
+holds() { [ "$(cat killed/lock 2>/dev/null)" = "$1" ] && catches "$1" "$(kill -l TERM)"; }
 halted_or_gone() { gone "$1" || grep -q '^State:[[:space:]]*T' "/proc/$1/status" 2>/dev/null; }
 reached() { cat killed/*/seed-*/log.jsonl 2>/dev/null | wc -l || true; }
 # Whatever the machine's speed, the signal comes in the middle: after so many lines of all logs, and a random pause.
@@ -37,7 +39,7 @@ interrupt_after() {  # LINES SIGNAL
   local lines=$1 signal=$2 pid got=0
   "$TARN" sweep sweep.yaml --output killed --quiet 2>error.txt &
   pid=$!
-  while { [ "$(reached)" -lt "$lines" ] || ! catches $pid "$(kill -l TERM)"; } && kill -0 $pid 2>/dev/null; do sleep 0.02; done
+  while { [ "$(reached)" -lt "$lines" ] || ! holds $pid; } && kill -0 $pid 2>/dev/null; do sleep 0.02; done
   sleep "0.$((RANDOM % 3))$((RANDOM % 10))"
   if [ "$signal" = KILL ]; then
     # A sweep that is halted does not end while another one looks at its lock.
