@@ -75,6 +75,9 @@ typedef struct tarn__part_site tarn__part_site;
 typedef struct tarn__part {
   const char *word;  // in a description
   const char *text;  // its meaning, for the documentation
+  // What it computes, in plain text with line ends, and the publication, "Author and Author 2019 (arXiv 1234.56789)":
+  // for its page in docs/parts.
+  const char *equation, *source;
   const char *also;  // names that other programs use for it, separated by spaces; NULL: none
   const tarn__option *options;
   int option_count;
