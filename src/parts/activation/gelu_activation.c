@@ -5,6 +5,9 @@ static tarn__tensor *build(tarn__graph *graph, tarn__tensor *x, const tarn__line
 }
 
 const tarn__activation_entry tarn__activation_gelu = {
-    .part = {.word = "gelu", .text = "x Phi(x) with the normal distribution's Phi, Hendrycks and Gimpel 2016"},
+    .part = {.word = "gelu",
+             .text = "x Phi(x) with the normal distribution's Phi, Hendrycks and Gimpel 2016",
+             .equation = "x Phi(x), Phi the distribution function of the normal distribution",
+             .source = "Hendrycks and Gimpel 2016 (arXiv 1606.08415)"},
     .build = build,
 };

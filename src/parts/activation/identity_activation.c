@@ -5,6 +5,10 @@ static tarn__tensor *build(tarn__graph *graph, tarn__tensor *x, const tarn__line
 }
 
 const tarn__activation_entry tarn__activation_identity = {
-    .part = {.word = "identity", .text = "x: the two products are one linear map", .also = "linear none"},
+    .part = {.word = "identity",
+             .text = "x: the two products are one linear map",
+             .equation = "x",
+             .source = "none",
+             .also = "linear none"},
     .build = build,
 };

@@ -5,6 +5,6 @@ static tarn__tensor *build(tarn__graph *graph, tarn__tensor *x, const tarn__line
 }
 
 const tarn__activation_entry tarn__activation_relu = {
-    .part = {.word = "relu", .text = "max(x, 0)"},
+    .part = {.word = "relu", .text = "max(x, 0)", .equation = "max(x, 0)", .source = "Nair and Hinton 2010"},
     .build = build,
 };

@@ -5,6 +5,10 @@ static tarn__tensor *build(tarn__graph *graph, tarn__tensor *x, const tarn__line
 }
 
 const tarn__activation_entry tarn__activation_relu_squared = {
-    .part = {.word = "relu_squared", .text = "max(x, 0)^2, So et al. 2021", .also = "relu2 squared_relu"},
+    .part = {.word = "relu_squared",
+             .text = "max(x, 0)^2, So et al. 2021",
+             .equation = "max(x, 0)^2",
+             .source = "So et al. 2021 (arXiv 2109.08668)",
+             .also = "relu2 squared_relu"},
     .build = build,
 };

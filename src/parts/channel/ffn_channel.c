@@ -45,6 +45,8 @@ static void build(const tarn__block_run *run, const void *memory, const tarn_kin
 const tarn__channel_entry tarn__channel_ffn = {
     .part = {.word = "ffn",
              .text = "feed-forward network, Vaswani et al. 2017: two projections with an activation between them",
+             .equation = "y = W_2 act(W_1 x + b_1) + b_2",
+             .source = "Vaswani et al. 2017 (arXiv 1706.03762)",
              .also = "mlp feed_forward feedforward",
              TARN__PART_KEYS(ffn_keys, options)},
     .declare = declare_ffn,

@@ -51,19 +51,25 @@ static void build(const tarn__block_run *run, const gated_weights *weights, cons
   tarn__stream_leave(run->graph, stream, y, kind->dropout, &weights->norm, kind->norm);
 }
 
-#define ENTRY(name, gate, meaning)                                                                 \
+#define ENTRY(name, gate, meaning, function, from)                                                 \
   static void build_##name(const tarn__block_run *run, const void *weights, const tarn_kind *kind, \
                            tarn__stream *stream) {                                                 \
     build(run, weights, kind, stream, gate);                                                       \
   }                                                                                                \
   const tarn__channel_entry tarn__channel_##name = {                                               \
-      .part = {.word = #name, .text = meaning, TARN__PART_KEYS(gated_keys, options)},              \
+      .part = {.word = #name,                                                                      \
+               .text = meaning,                                                                    \
+               .equation = "y = W_2 ((W_l x + b_l) * " function ") + b_2",                         \
+               .source = from,                                                                     \
+               TARN__PART_KEYS(gated_keys, options)},                                              \
       .declare = declare_gated,                                                                    \
       .build = build_##name,                                                                       \
   };
 
-ENTRY(glu, TARN__SIGMOID, "feed-forward network with a gate: left * sigmoid(right), Dauphin et al. 2017, Shazeer 2020")
-ENTRY(geglu, TARN__GELU, "left * GELU(right), Shazeer 2020")
-ENTRY(reglu, TARN__RELU, "left * ReLU(right), Shazeer 2020")
-ENTRY(swiglu, TARN__SWISH, "left * Swish(right), Shazeer 2020")
-ENTRY(liglu, TARN__IDENTITY, "left * right, the bilinear form, Shazeer 2020")
+#define SHAZEER "Shazeer 2020 (arXiv 2002.05202)"
+ENTRY(glu, TARN__SIGMOID, "feed-forward network with a gate: left * sigmoid(right), Dauphin et al. 2017, Shazeer 2020",
+      "sigmoid(W_r x + b_r)", "Dauphin et al. 2017 (arXiv 1612.08083); " SHAZEER)
+ENTRY(geglu, TARN__GELU, "left * GELU(right), Shazeer 2020", "GELU(W_r x + b_r)", SHAZEER)
+ENTRY(reglu, TARN__RELU, "left * ReLU(right), Shazeer 2020", "ReLU(W_r x + b_r)", SHAZEER)
+ENTRY(swiglu, TARN__SWISH, "left * Swish(right), Shazeer 2020", "Swish(W_r x + b_r)", SHAZEER)
+ENTRY(liglu, TARN__IDENTITY, "left * right, the bilinear form, Shazeer 2020", "(W_r x + b_r)", SHAZEER)

@@ -84,6 +84,10 @@ static int64_t cache_width(const void *keys, int64_t d_model) {
 const tarn__mixer_entry tarn__mixer_attention = {
     .part = {.word = "attention",
              .text = "multi-head self-attention; in the decoder causal, then cross-attention",
+             .equation = "Q, K, V = x W_q, x W_k, x W_v, each in heads of d_head = d_model / heads columns\n"
+                         "head = softmax(Q K^T / sqrt(d_head)) V, in a decoder over the token and those before it\n"
+                         "y = [head_1 .. head_h] W_o",
+             .source = "Vaswani et al. 2017 (arXiv 1706.03762)",
              .also = "self_attention self-attention multihead_attention mha transformer",
              TARN__PART_KEYS(attention_keys, options),
              .resolve = resolve},

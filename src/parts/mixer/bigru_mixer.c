@@ -26,6 +26,9 @@ static void *declare_bigru(tarn__declare *declare, const void *keys) {
 const tarn__mixer_entry tarn__mixer_bigru = {
     .part = {.word = "bigru",
              .text = "bidirectional GRU and a projection of both directions; encoder only",
+             .equation = "h = GRU forwards, g = GRU backwards, as under gru\n"
+                         "y = [h, g] W_o",
+             .source = "Cho et al. 2014 (arXiv 1406.1078); frozen, Shen et al. 2021 (arXiv 2012.15045)",
              .also = "bi-gru bidirectional_gru",
              TARN__PART_KEYS(bigru_keys, options),
              .resolve = resolve},

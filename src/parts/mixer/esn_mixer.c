@@ -146,6 +146,9 @@ const tarn__mixer_entry tarn__mixer_esn = {
     .part = {.word = "esn",
              .text = "echo state network, Jaeger 2001: a leaky recurrence whose recurrent matrix is random, scaled and "
                      "frozen, and a projection of its states; in the decoder then cross-attention",
+             .equation = "h' = (1 - a) h + a f(W_rec h + W_in x), a the leak rate\n"
+                         "y = W_o h'",
+             .source = "Jaeger 2001",
              .also = "echo_state_network reservoir",
              TARN__PART_KEYS(esn_keys, options),
              .resolve = resolve},

@@ -13,6 +13,12 @@ static int64_t cache_width(const void *keys, int64_t d_model) {
 const tarn__mixer_entry tarn__mixer_gru = {
     .part = {.word = "gru",
              .text = "GRU and a projection of its states; in the decoder then cross-attention",
+             .equation = "r = sigmoid(W_ir x + W_hr h + b_r)\n"
+                         "z = sigmoid(W_iz x + W_hz h + b_z)\n"
+                         "n = tanh(W_in x + r (W_hn h + b_n))\n"
+                         "h' = (1 - z) n + z h\n"
+                         "y = W_o h'",
+             .source = "Cho et al. 2014 (arXiv 1406.1078)",
              TARN__PART_KEYS(tarn__recurrent_keys, tarn__recurrent_options),
              .resolve = tarn__recurrent_resolve},
     .causal = true,

@@ -13,6 +13,12 @@ static int64_t cache_width(const void *keys, int64_t d_model) {
 const tarn__mixer_entry tarn__mixer_lstm = {
     .part = {.word = "lstm",
              .text = "LSTM and a projection of its states; in the decoder then cross-attention",
+             .equation = "i, f, o = sigmoid(W_i x + W_h h + b), each with weights of its own\n"
+                         "g = tanh(W_ig x + W_hg h + b_g)\n"
+                         "c' = f c + i g\n"
+                         "h' = o tanh(c')\n"
+                         "y = W_o h'",
+             .source = "Hochreiter and Schmidhuber 1997; Gers et al. 2000 for the forget gate",
              TARN__PART_KEYS(tarn__recurrent_keys, tarn__recurrent_options),
              .resolve = tarn__recurrent_resolve},
     .causal = true,

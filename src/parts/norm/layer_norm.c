@@ -22,6 +22,8 @@ static tarn__residual_out build(tarn__graph *graph, tarn__tensor *x, tarn__tenso
 const tarn__norm_entry tarn__norm_layer = {
     .part = {.word = "layer",
              .text = "layer normalisation, Ba et al. 2016: less the mean, divided by the standard deviation",
+             .equation = "y = gain (x - mean(x)) / sqrt(variance(x) + epsilon) + bias",
+             .source = "Ba, Kiros and Hinton 2016 (arXiv 1607.06450)",
              .also = "layer_norm layernorm ln",
              TARN__PART_KEYS(layer_norm_keys, options)},
     .declare = declare_layer_norm,

@@ -21,6 +21,8 @@ static tarn__residual_out build(tarn__graph *graph, tarn__tensor *x, tarn__tenso
 const tarn__norm_entry tarn__norm_rms = {
     .part = {.word = "rms",
              .text = "RMSNorm, Zhang and Sennrich 2019: divided by the root of the mean square, with a gain alone",
+             .equation = "y = gain x / sqrt(mean(x^2) + epsilon)",
+             .source = "Zhang and Sennrich 2019 (arXiv 1910.07467)",
              .also = "rms_norm rmsnorm t5_layer_norm",
              TARN__PART_KEYS(rms_norm_keys, options)},
     .declare = declare_rms_norm,

@@ -25,6 +25,8 @@ const tarn__position_entry tarn__position_alibi = {
     .part = {.word = "alibi",
              .text = "linear biases, Press et al. 2022: scores of self-attention fall linearly with the distance "
                      "between query and key, with a slope for each head, as in BLOOM and MPT",
+             .equation = "score_{ij} = q_i k_j / sqrt(d_head) - slope_head |i - j|",
+             .source = "Press et al. 2022 (arXiv 2108.12409)",
              .also = "attention_linear_biases linear_biases",
              TARN__PART_KEYS(alibi_keys, options)},
     .bias = bias,

@@ -19,6 +19,8 @@ static tarn__tensor *embed(tarn__graph *graph, const tarn__embedded *e) {
 const tarn__position_entry tarn__position_learned = {
     .part = {.word = "learned",
              .text = "a trained vector for each of max_length positions, as in GPT-2; a matrix for each side",
+             .equation = "x_t = scale embedding_t + P_t, P [max_length, d_model] trained",
+             .source = "Gehring et al. 2017 (arXiv 1705.03122)",
              .also = "trained absolute"},
     .bounded = true,
     .reads = true,

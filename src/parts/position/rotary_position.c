@@ -46,6 +46,9 @@ const tarn__position_entry tarn__position_rotary = {
     .part = {.word = "rotary",
              .text = "rotary positions, Su et al. 2021: queries and keys of self-attention are turned by their "
                      "positions, as in LLaMA",
+             .equation =
+                 "columns i and i + d_head/2 of queries and keys at position t are turned by t base^(-2 i / d_head)",
+             .source = "Su et al. 2021 (arXiv 2104.09864)",
              .also = "rope rotary_embedding roformer",
              TARN__PART_KEYS(rotary_keys, options)},
     .reads = true,
