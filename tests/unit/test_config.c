@@ -16,6 +16,7 @@
 #include "base/random.h"
 #include "config/config_options.h"
 #include "config_text.h"
+#include "option_row.h"
 
 // A number among the keys of a kind; NaN: it has none of that name.
 static double number(const tarn_config *config, int kind, const char *key) {
@@ -522,16 +523,6 @@ static void texts_of_the_first_version_are_kept(void **state) {
   }
 }
 
-static void put_row(FILE *out, const tarn_config_option *option) {
-  fprintf(out, "| `%s` | %s", strrchr(option->key, '.') + 1, option->type);
-  if (option->range[0]) fprintf(out, ", %s", option->range);
-  if (option->unit[0]) fprintf(out, ", in %s", option->unit);
-  fprintf(out, " | %s | %s", option->value[0] ? option->value : "-", option->help);
-  tarn_config_word word;
-  for (size_t i = 0; tarn_config_option_word(option, i, &word); i++) fprintf(out, "<br>`%s`: %s", word.word, word.text);
-  fprintf(out, " |\n");
-}
-
 static char *option_tables(void) {
   char *text = NULL;
   size_t size;
@@ -547,7 +538,7 @@ static char *option_tables(void) {
       fprintf(out, "\n### %s%s%s\n\n| key | type | default | meaning |\n| --- | --- | --- | --- |\n", section,
               part[0] ? " with " : "", part);
     }
-    put_row(out, &option);
+    put_option_row(out, &option);
   }
   assert_int_equal(fclose(out), 0);
   return text;
