@@ -12,7 +12,8 @@
 // A pattern lists the layers from the bottom (next to the embeddings) to the top. Items are separated by spaces; an
 // item is a kind, a kind with digits that name a set of weights, or items in parentheses; `*N` repeats the item before
 // it. Each use of a bare kind (`R`) is a new set of weights; each use of a named set (`R1`) is the same weights.
-// A stack has its own sets: R1 in the encoder and R1 in the decoder are two sets.
+// A stack has its own sets: R1 in the encoder and R1 in the decoder are two sets, unless model.share_stacks makes them
+// one.
 //
 // Without `encoder` the model is a language model: its decoder has no cross-attention, and it is trained on texts
 // (`tarn prepare --text`) in place of pairs.
@@ -200,12 +201,21 @@ typedef struct tarn_config_model {
                                // encoder_output [decoder; of an encoder alone encoder_output]
   tarn_frozen_embeddings frozen_embeddings;  // input matrices that stay as they were drawn; the output layer's matrix
                                              // is always trained, so it cannot be one with a frozen one [none]
+  int64_t embedding_size;  // E of factorised embeddings (ALBERT: Lan et al. 2019): tokens, positions and segments have
+                           // vectors of E numbers, whose sum, after its norm and dropout, is projected to d_model; an
+                           // output that is shared with an input multiplies by the transposed factors; 2 .. d_model -
+                           // 1; 0: d_model, without a projection [0]
   double embedding_std;  // standard deviation of the first values of embeddings, which are normal; of an output matrix
-                         // of its own it is 1 / sqrt(d_model); > 0 [1 / sqrt(d_model)]
-  bool embedding_scale;  // multiply input embeddings by sqrt(d_model) [yes]
+                         // of its own it is 1 / sqrt(d_model); > 0 [1 / sqrt(their width)]
+  bool embedding_scale;  // multiply input embeddings by the square root of their width [yes]
   bool output_bias;     // the output layer adds a trained bias to the logits, zero at first [no]; heads have one anyway
   int64_t output_rank;  // logits = B A x with A [rank, d_model] and B [vocabulary, rank]; 2 .. d_model, not with an
                         // output matrix that is shared with an input; 0: one matrix [0]
+  int64_t output_mixtures;  // K of a mixture of softmaxes (Yang et al. 2018): p = sum_k pi_k softmax(W tanh(A_k x)),
+                            // and pi = softmax(P x); 0: one softmax of x itself [0]
+  // Whether a set of weights that both stacks name is one: R1 in the encoder and in the decoder. The decoder's
+  // cross-attention is its own [no]
+  bool share_stacks;
   tarn_part_use activation;        // of FFNs that name none of their own [relu]
   tarn_architecture architecture;  // which stacks there are; the sections encoder and decoder say it too [from them]
   tarn_task task;                  // what is learnt [translation with encoder and decoder, language-model of a decoder,
