@@ -81,7 +81,8 @@ tarn__norm_weights tarn__declare_norm(tarn__declare *declare, const char *name);
 
 // Cross-attention over the encoder's output: what a decoder layer has behind its token mixer.
 typedef struct tarn__cross_weights {
-  int64_t heads;  // 0: there is none
+  int64_t heads;     // 0: there is none
+  int64_t kv_heads;  // of keys and values, a divisor of heads
   double attention_dropout;
   tarn__linear_weights q, kv, out;  // rows of kv are keys, values
   tarn__norm_weights norm;
@@ -102,6 +103,7 @@ typedef struct tarn__block_run {
   // difference of their rows here, and while decoding of their places in `history`, whose last row is the step's own.
   tarn__tensor *positions;
   const tarn_part_use *position;  // the model's position scheme
+  tarn__tensor *biases;           // by head and distance, what it adds to scores of this stack; NULL: nothing
   tarn__stand_in_sums *sums;      // of this layer: what a refresh of its backskipping adds to; NULL: none is done
   bool causal;                    // self-attention sees earlier tokens only
   // States that the sentences begin with and end with, of a layer that has any (tarn__layer_state_width()), as
@@ -119,7 +121,9 @@ typedef struct tarn__block_run {
 
 // cross_attn.q, .kv, .out and .norm, where the layer has cross-attention.
 void tarn__cross_declare(tarn__declare *declare, int64_t heads, double attention_dropout);
-// Keys and values of the encoder's output [rows, 2 d_model].
+// The same with fewer heads of keys and values.
+void tarn__cross_declare_grouped(tarn__declare *declare, int64_t heads, int64_t kv_heads, double attention_dropout);
+// Keys and values of the encoder's output [rows, 2 kv_heads d_model / heads].
 tarn__tensor *tarn__cross_memory(const tarn__block_run *run, const tarn__cross_weights *weights);
 // The sublayer: attention from whole sequences or from run->cross_cache.
 void tarn__cross_build(const tarn__block_run *run, const tarn__cross_weights *weights, const tarn_kind *kind,
@@ -143,6 +147,8 @@ typedef struct tarn__mixer_entry {
   int64_t (*cache_width)(const void *keys, int64_t d_model);
   // How many rows of its hypothesis a token sees there, its own counted; NULL: all.
   int64_t (*history)(const void *keys);
+  // Heads that its queries have, of a mixer with pairs.
+  int64_t (*heads)(const void *keys);
   // Whether some of its matrices are frozen though the kind is trained; NULL: never.
   bool (*partly_frozen)(const void *keys);
   const char *explodes;  // what else to look at where a training diverges; NULL: nothing
@@ -170,7 +176,8 @@ typedef struct tarn__embedded {
   tarn__tensor *ids, *positions;
   tarn__param *table, *position_table;  // position_table: what the entry declared for this side, or NULL
   double scale, dropout;
-  int64_t longest;  // above every position; 0: not known, because the graph is only planned
+  int64_t longest;   // above every position; 0: not known, because the graph is only planned
+  const void *keys;  // of the scheme
 } tarn__embedded;
 
 // A position scheme.
@@ -189,6 +196,11 @@ typedef struct tarn__position_entry {
   // What self-attention adds to the scores of pairs of tokens by their distance, written into the spec of whole
   // sequences and of a step of decoding. NULL: nothing.
   void (*bias)(const tarn__block_run *run, tarn__attention_spec *spec);
+  // The same, learnt, from a table that all layers of a stack share, whose self-attentions have `heads` heads each: its
+  // parameter, declared once a stack, and run->biases, which is made of it once a graph (as tarn__attention_with()
+  // takes it). `causal`: keys are never behind the query. NULL: there is none.
+  tarn__param *(*declare_biases)(tarn__declare *declare, const void *keys, int64_t heads, bool trained);
+  tarn__tensor *(*biases)(tarn__graph *graph, const void *keys, tarn__param *table, bool causal);
   // Whether heads of a kind can be turned; site->path is the kind's. NULL where turn is.
   tarn_status (*check_heads)(const tarn__part_site *site, int64_t heads);
 } tarn__position_entry;

@@ -44,7 +44,8 @@ typedef struct tarn__option {
   const char *help;
   bool later;   // written only where it differs from its default, and never where that is derived from other keys than
                 // one of the model: descriptions from before there was this key stay the same text
-  bool random;  // a probability with which something is left out: where it is above 0, outputs differ between steps
+  bool random;  // where it is above 0, outputs differ between steps: a probability with which something is left out,
+                // how far something is shifted
   const char *also;  // names that other programs use for it, separated by spaces, for "did you mean"
   // Of type PART.
   tarn__part_table table;

@@ -33,6 +33,8 @@ typedef struct tarn__shown {
   int64_t group;
   tarn__tensor *keys;
   tarn__attention_spec spec;
+  int kv_heads;          // of the keys, as in tarn__attention_extras
+  tarn__tensor *biases;  // likewise
 } tarn__shown;
 
 // What is requested of a layer (a set of 1 << tarn__show), and what it showed.
@@ -51,18 +53,29 @@ static inline void tarn__show_part(tarn__shows *shows, tarn__show what, tarn__sh
   if (!tarn__shows_want(shows, what)) return;
   shown.tensor->keep = true;
   if (shown.keys) shown.keys->keep = true;
+  if (shown.biases) shown.biases->keep = true;
   shows->shown[what] = shown;
 }
 static inline void tarn__show_tensor(tarn__shows *shows, tarn__show what, tarn__tensor *tensor) {
   tarn__show_part(shows, what, (tarn__shown){.tensor = tensor, .width = tensor->cols});
 }
-// Queries and keys that tarn__attention() is given.
+// Queries and keys that tarn__attention_with() is given, and what else it is.
+static inline void tarn__show_attention_with(tarn__shows *shows, tarn__show what, tarn__tensor *queries,
+                                             tarn__tensor *keys, const tarn__attention_spec *spec, int kv_heads,
+                                             tarn__tensor *biases) {
+  tarn__show_part(shows, what,
+                  (tarn__shown){.tensor = queries,
+                                .form = TARN__SHOWN_ATTENTION,
+                                .width = spec->heads,
+                                .keys = keys,
+                                .spec = *spec,
+                                .kv_heads = kv_heads,
+                                .biases = biases});
+}
+// The same of tarn__attention().
 static inline void tarn__show_attention(tarn__shows *shows, tarn__show what, tarn__tensor *queries, tarn__tensor *keys,
                                         const tarn__attention_spec *spec) {
-  tarn__show_part(
-      shows, what,
-      (tarn__shown){
-          .tensor = queries, .form = TARN__SHOWN_ATTENTION, .width = spec->heads, .keys = keys, .spec = *spec});
+  tarn__show_attention_with(shows, what, queries, keys, spec, 0, NULL);
 }
 
 #endif
