@@ -245,6 +245,16 @@ static inline tarn_status shadow_pack(void *packed, const tarn__device_weight *w
   return status;
 }
 
+static inline tarn_status shadow_quantise(signed char *values, float *scales, const tarn__device_weight *weight,
+                                          int threads) {
+  if (!shadow_owns(values) || !shadow_owns(scales) || !shadow_owns(weight->value))
+    shadow_stop("quantise: not within the device");
+  shadow_enter();
+  tarn_status status = tarn__device_cpu.quantise(values, scales, weight, threads);
+  shadow_leave();
+  return status;
+}
+
 static inline double shadow_grad_norm(tarn__param *const *params, size_t count, int threads) {
   shadow_check_params(params, count);
   shadow_enter();
@@ -311,6 +321,7 @@ static const tarn__device shadow_device = {.name = "shadow",
                                            .add_scaled = shadow_add_scaled,
                                            .pack_bytes = shadow_pack_bytes,
                                            .pack = shadow_pack,
+                                           .quantise = shadow_quantise,
                                            .grad_norm = shadow_grad_norm,
                                            .adam_step = shadow_adam_step,
                                            .grad_sum_add = shadow_grad_sum_add,

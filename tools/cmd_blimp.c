@@ -89,7 +89,7 @@ int cmd_blimp(int argc, char **argv) {
   tarn_lm_default(&options);
   bool json = false;
   const char *output = NULL;
-  model_options model = {.precision = "fp32", .overlong = "refuse"};
+  model_options model = {.precision = "auto", .overlong = "refuse"};
   cli_list paths = {0};
   const cli_option table[] = {
       {"json", CLI_FLAG, &json, NULL, "print JSON in place of the table", 0, 0},

@@ -97,7 +97,7 @@ static int run(const char *path, const char *input, const tarn_classify_options 
 int cmd_classify(int argc, char **argv) {
   tarn_classify_options options;
   tarn_classify_default(&options);
-  model_options model = {.precision = "fp32", .overlong = "truncate"};
+  model_options model = {.precision = "auto", .overlong = "truncate"};
   output out = {.top = 1};
   cli_list paths = {0};
   const cli_option table[] = {

@@ -171,7 +171,7 @@ int cmd_generate(int argc, char **argv) {
   tarn_generator_options options;
   tarn_generator_default(&options);
   const char *destination = NULL;
-  model_options model = {.precision = "fp32"};
+  model_options model = {.precision = "auto"};
   output out = {0};
   cli_list paths = {0};
   given g = {.top_k = CLI_NO_INT,

@@ -38,8 +38,10 @@ static void print_params(const tarn_checkpoint_info *info) {
 }
 
 static void print_text(const tarn_checkpoint_info *info) {
-  printf("file          %s (%s, update %lld%s%s)\n\n", info->path, info->kind, (long long)info->update,
-         info->averaged ? ", mean of " : "", info->averaged ? info->averaged : "");
+  const bool narrow = strcmp(info->precision, "fp32") != 0;
+  printf("file          %s (%s%s%s, update %lld%s%s)\n\n", info->path, info->kind, narrow ? " in " : "",
+         narrow ? info->precision : "", (long long)info->update, info->averaged ? ", mean of " : "",
+         info->averaged ? info->averaged : "");
   printf("%s\n", info->model);
   print_params(info);
   char sharing[SHARING_TEXT];
@@ -67,13 +69,13 @@ static json_t *param_json(const tarn_checkpoint_param *p) {
 static int print_json(const tarn_checkpoint_info *info) {
   json_t *params = json_array();
   for (size_t i = 0; i < info->param_count; i++) json_array_append_new(params, param_json(&info->params[i]));
-  json_t *object = json_pack("{s:o, s:s, s:s?, s:I, s:I, s:s, s:s, s:I, s:I, s:b, s:I, s:I, s:I, s:I}", "path",
-                             json_output_text(info->path), "kind", info->kind, "averaged", info->averaged, "update",
-                             (json_int_t)info->update, "seed", (json_int_t)info->seed, "model", info->model, "config",
-                             info->config, "source_vocab", (json_int_t)info->source_vocab, "target_vocab",
-                             (json_int_t)info->target_vocab, "joint_vocab", (int)info->joint_vocab, "trained",
-                             (json_int_t)info->trained, "frozen", (json_int_t)info->frozen, "shared_uses",
-                             (json_int_t)info->shared_uses, "shared_layers", (json_int_t)info->shared_layers);
+  json_t *object = json_pack(
+      "{s:o, s:s, s:s, s:s?, s:I, s:I, s:s, s:s, s:I, s:I, s:b, s:I, s:I, s:I, s:I}", "path",
+      json_output_text(info->path), "kind", info->kind, "precision", info->precision, "averaged", info->averaged,
+      "update", (json_int_t)info->update, "seed", (json_int_t)info->seed, "model", info->model, "config", info->config,
+      "source_vocab", (json_int_t)info->source_vocab, "target_vocab", (json_int_t)info->target_vocab, "joint_vocab",
+      (int)info->joint_vocab, "trained", (json_int_t)info->trained, "frozen", (json_int_t)info->frozen, "shared_uses",
+      (json_int_t)info->shared_uses, "shared_layers", (json_int_t)info->shared_layers);
   json_t *bytes = json_pack("{s:I, s:I, s:I, s:I, s:I}", "file", (json_int_t)info->file_bytes, "trained",
                             (json_int_t)info->trained_bytes, "frozen", (json_int_t)info->frozen_bytes, "optimiser",
                             (json_int_t)info->optimiser_bytes, "vocabulary", (json_int_t)info->vocab_bytes);

@@ -154,7 +154,7 @@ static int run(const char *path, const char *input, const tarn_lm_options *optio
 int cmd_score(int argc, char **argv) {
   tarn_lm_options options;
   tarn_lm_default(&options);
-  model_options model = {.precision = "fp32", .overlong = "refuse"};
+  model_options model = {.precision = "auto", .overlong = "refuse"};
   output out = {0};
   cli_list paths = {0};
   const cli_option table[] = {

@@ -39,7 +39,7 @@ int cmd_serve(int argc, char **argv) {
                      .connections = 1000,
                      .wait = 3,
                      .timeout = 30};
-  model_options model = {.precision = "fp32", .overlong = "truncate"};
+  model_options model = {.precision = "auto", .overlong = "truncate"};
   cli_list paths = {0};
   const cli_option table[] = {
       {"host", CLI_TEXT, &o.host, "ADDRESS", "address or name to listen on", 0, 0},

@@ -177,7 +177,7 @@ static int check(const request *r, size_t names, tarn_states_options *options, i
 int cmd_states(int argc, char **argv) {
   tarn_states_options options;
   tarn_states_default(&options);
-  model_options model = {.precision = "fp32", .overlong = "refuse"};
+  model_options model = {.precision = "auto", .overlong = "refuse"};
   request r = {.input = "-", .format = "safetensors"};
   cli_list words = {0};
   int format = 0;

@@ -133,7 +133,7 @@ int cmd_translate(int argc, char **argv) {
   const char *input = NULL;
   const char *destination = NULL;
   const char *profile = NULL;
-  model_options model = {.precision = "fp32", .overlong = "truncate"};
+  model_options model = {.precision = "auto", .overlong = "truncate"};
   output out = {0};
   cli_list paths = {0};
   const cli_option table[] = {

@@ -7,7 +7,7 @@
 #include "tarn/checkpoint.h"
 #include "tarn/translate.h"
 
-// What is given to a command that runs a model. Begin with {.precision = "fp32", .overlong = ...}.
+// What is given to a command that runs a model. Begin with {.precision = "auto", .overlong = ...}.
 typedef struct model_options {
   const char *precision, *overlong;  // words
   const char *checkpoint;            // word; NULL: not given
@@ -18,7 +18,7 @@ typedef struct model_options {
 
 // Entries of a table of options; `model` is a model_options. LIMIT_OPTIONS((model).limits) belong to them.
 #define MODEL_PRECISION_OPTION(model) \
-  { "precision", CLI_TEXT, &(model).precision, "NAME", "fp32, bf16 or int8", 0, 0 }
+  { "precision", CLI_TEXT, &(model).precision, "NAME", "fp32, bf16 or int8; auto: int8 for a file that holds it", 0, 0 }
 // `units`: "lines" or "sentences".
 #define MODEL_OVERLONG_OPTION(model, units)                                                                           \
   {                                                                                                                   \

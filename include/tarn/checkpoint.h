@@ -79,6 +79,7 @@ typedef struct tarn_checkpoint_info {
   int64_t optimiser_bytes, vocab_bytes;
   int64_t file_bytes;  // all of the file, header included
   struct tarn__checkpoint_info_memory *memory;
+  const char *precision;  // what matrices are stored in: "fp32", "bf16" or "int8" where some are, else "fp32"
 } tarn_checkpoint_info;
 
 // Reads and checks a file or a run directory's; frozen values are not computed. Fails with DATA, IO or MEMORY.
@@ -118,6 +119,14 @@ TARN_API tarn_status tarn_checkpoint_export(const char *output, const char *path
 // in bf16: there it gives the same bits as the checkpoint at `path`. Other parameters are stored in fp32, frozen
 // weights as they were (a seed; of a dense file like the others). It cannot be averaged. Fails with DATA, IO or MEMORY.
 TARN_API tarn_status tarn_checkpoint_export_bf16(const char *output, const char *path) TARN_CHECKED;
+
+// Writes a translation model of about a quarter of the size, whose matrices are stored as 8-bit integers with a scale
+// for each row, rounded as they are for computing in int8: there, the only arithmetic that it can be used in, it gives
+// the same bits as the checkpoint at `path`. Other parameters are stored in fp32, frozen weights as they were (a seed;
+// of a dense file like the others). It can be used, but neither trained nor averaged nor exported. Fails with USAGE for
+// a model of another task, UNSUPPORTED on a device without products of int8, DATA (also for weights that are not
+// finite), IO or MEMORY.
+TARN_API tarn_status tarn_checkpoint_export_int8(const char *output, const char *path) TARN_CHECKED;
 
 // GPT-2 models of Hugging Face's package transformers: a folder with config.json and model.safetensors (F32, F16 or
 // BF16), and vocab.json and merges.txt.

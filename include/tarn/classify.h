@@ -26,7 +26,7 @@ extern "C" {
 #endif
 
 typedef struct tarn_classify_options {
-  tarn_translate_precision precision;  // default fp32
+  tarn_translate_precision precision;  // default auto
   tarn_translate_overlong overlong;    // rows of more tokens than model.max_length are truncated, the longer sentence
                                        // first, and counted, or refused with DATA; default: truncate
   int64_t max_tokens;                  // tokens computed together, 1 .. 2^24; a longer row goes alone; default 4096

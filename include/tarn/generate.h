@@ -52,7 +52,7 @@ typedef struct tarn_generator_options {
 
   int64_t window;                      // prompts of a file that are read and continued together, 1 .. 10000000;
                                        // default 1000
-  tarn_translate_precision precision;  // default fp32
+  tarn_translate_precision precision;  // default auto
   bool strict;                         // refuse prompts with invalid UTF-8 or unknown tokens; default false
   int threads;                         // 0: all that the process may use; default 0
 } tarn_generator_options;

@@ -27,7 +27,7 @@ extern "C" {
 #endif
 
 typedef struct tarn_lm_options {
-  tarn_translate_precision precision;  // default fp32
+  tarn_translate_precision precision;  // default auto
   tarn_translate_overlong overlong;    // a line of more tokens than model.max_length is cut, and counted as truncated,
                                        // or refused with DATA; default: refuse. Models with model.positions none or
                                        // alibi have no limit

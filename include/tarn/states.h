@@ -55,7 +55,7 @@ extern "C" {
 typedef tarn_status (*tarn_states_progress)(void *user, int64_t done, int64_t total);
 
 typedef struct tarn_states_options {
-  tarn_translate_precision precision;  // default fp32. Results are in fp32 whatever it is
+  tarn_translate_precision precision;  // default auto. Results are in fp32 whatever it is
   tarn_translate_overlong overlong;    // a line of more tokens than model.max_length is truncated, or refused with
                                        // DATA; default: refuse. Language models with model.positions none or alibi have
                                        // no limit

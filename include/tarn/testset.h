@@ -42,7 +42,7 @@ typedef struct tarn_testset_options {
   int64_t window, stride;              // of the text, in tokens: windows of `window` (0, the default: model.max_length)
                                        // that advance by `stride`, 1 .. window; 0 (default): line by line
   int64_t beam;                        // of translation; 0 (default): translate.beam of the run. Else 0
-  tarn_translate_precision precision;  // of the arithmetic, not of the training; default fp32
+  tarn_translate_precision precision;  // of the arithmetic, not of the training; not auto; default fp32
   tarn_translate_overlong
       overlong;  // of the sentences of blimp and the lines of text; default: refuse. Sources are always truncated
   int threads;   // 0: all that the process may use (default)

@@ -37,11 +37,13 @@ typedef enum tarn_translate_precision {
   TARN_TRANSLATE_PRECISION_FP32,
   TARN_TRANSLATE_PRECISION_BF16,  // weights and activations; sums in fp32
   TARN_TRANSLATE_PRECISION_INT8,  // weights of products as 8-bit integers with a scale for each output, activations
-                                  // rounded likewise, row by row, before each product; sums exact, the rest in fp32
+                                  // rounded likewise, row by row, before each product; sums exact, the rest in fp32;
+                                  // of translation models also the embeddings that are looked up
+  TARN_TRANSLATE_PRECISION_AUTO,  // int8 for a file that holds int8 (tarn_checkpoint_export_int8()), else fp32
   TARN_TRANSLATE_PRECISION_COUNT
 } tarn_translate_precision;
 
-// "fp32", "bf16" or "int8"; NULL for another value.
+// "fp32", "bf16", "int8" or "auto"; NULL for another value.
 TARN_API const char *tarn_translate_precision_name(tarn_translate_precision precision);
 
 // Where a default says "description", the value is that of `translate` in the description that the checkpoint holds.
@@ -54,7 +56,7 @@ typedef struct tarn_translator_options {
   int64_t n_best;         // hypotheses returned for a line, 1 .. beam; default 1
   int64_t window;         // lines that are read, sorted by length and translated together by
                           // tarn_translator_file(), 1 .. 10000000; default 2000
-  tarn_translate_precision precision;  // default fp32
+  tarn_translate_precision precision;  // default auto
   tarn_translate_overlong overlong;    // default: truncate
   bool strict;                         // refuse invalid UTF-8 instead of replacing it by U+FFFD; default false
   int threads;                         // 0: all that the process may use; default 0
@@ -101,7 +103,7 @@ TARN_API tarn_status tarn_translator_open(tarn_translator **translator, const ch
                                           const tarn_translator_options *options) TARN_CHECKED;
 TARN_API void tarn_translator_close(tarn_translator **translator);
 
-// The file that was opened, and the options with every default filled in; valid until close.
+// The file that was opened, and the options with every default filled in (precision is never auto); valid until close.
 TARN_API const char *tarn_translator_path(const tarn_translator *translator);
 TARN_API const tarn_translator_options *tarn_translator_settings(const tarn_translator *translator);
 

@@ -44,7 +44,7 @@ void tarn_generator_default(tarn_generator_options *options) {
                                       .top_p = 1.0,
                                       .seed = 1,
                                       .window = 1000,
-                                      .precision = TARN_TRANSLATE_PRECISION_FP32};
+                                      .precision = TARN_TRANSLATE_PRECISION_AUTO};
 }
 
 const char *tarn_generator_end_word(tarn_generator_end end) {
@@ -88,11 +88,10 @@ static void fill_options(tarn__generator_options *core, const tarn_generator_opt
 }
 
 static tarn_status open_all(tarn_generator *g, const char *path) {
-  const tarn_generator_options *o = &g->options;
+  tarn_generator_options *o = &g->options;
   TARN_TRY(check_options(o));
   tarn__threads_set(o->threads);
-  tarn__dtype dtype = o->precision == TARN_TRANSLATE_PRECISION_BF16 ? TARN__BF16 : TARN__F32;
-  TARN_TRY(tarn__checkpoint_open(&g->checkpoint, path, dtype));
+  TARN_TRY(tarn__checkpoint_open_use(&g->checkpoint, path, &o->precision, NULL));
   TARN_TRY(tarn__task_require(g->checkpoint->config, TARN__USE_CONTINUE_TEXT, path));
   tarn__generator_options core;
   fill_options(&core, o, g->checkpoint->target);

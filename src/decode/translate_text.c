@@ -38,7 +38,7 @@ struct tarn_translator {
 };
 
 const char *tarn_translate_precision_name(tarn_translate_precision precision) {
-  static const char *const names[TARN_TRANSLATE_PRECISION_COUNT] = {"fp32", "bf16", "int8"};
+  static const char *const names[TARN_TRANSLATE_PRECISION_COUNT] = {"fp32", "bf16", "int8", "auto"};
   return (unsigned)precision < TARN_TRANSLATE_PRECISION_COUNT ? names[precision] : NULL;
 }
 
@@ -50,7 +50,7 @@ void tarn_translator_default(tarn_translator_options *options) {
                                        .max_tokens = 0,
                                        .n_best = 1,
                                        .window = 2000,
-                                       .precision = TARN_TRANSLATE_PRECISION_FP32,
+                                       .precision = TARN_TRANSLATE_PRECISION_AUTO,
                                        .overlong = TARN_TRANSLATE_OVERLONG_TRUNCATE,
                                        .strict = false,
                                        .threads = 0};
@@ -69,13 +69,10 @@ static tarn_status open_all(tarn_translator *t, const char *path) {
   tarn_translator_options *options = &t->options;
   TARN_REQUIRE(options->window >= 1 && options->window <= 10000000, USAGE,
                "window must be from 1 to 10000000, not %lld", (long long)options->window);
-  TARN_REQUIRE(options->precision >= 0 && options->precision < TARN_TRANSLATE_PRECISION_COUNT, USAGE,
-               "unknown precision");
   TARN_REQUIRE(options->threads >= 0 && options->threads <= 1024, USAGE, "threads must be from 0 to 1024, not %d",
                options->threads);
   tarn__threads_set(options->threads);
-  tarn__dtype dtype = options->precision == TARN_TRANSLATE_PRECISION_BF16 ? TARN__BF16 : TARN__F32;
-  TARN_TRY(tarn__checkpoint_open_pruned(&t->checkpoint, path, dtype, &options->prune));
+  TARN_TRY(tarn__checkpoint_open_use(&t->checkpoint, path, &options->precision, &options->prune));
   TARN_TRY(tarn__task_require(t->checkpoint->config, TARN__USE_TRANSLATE, path));
   fill_options(options, &t->checkpoint->config->translate);
   tarn__translator_options core;
@@ -240,7 +237,8 @@ tarn_status tarn_translator_lines(tarn_translator *translator, tarn_translate_re
   TARN_TRY(tarn__profile_peaks(translator->options.profile, translator->checkpoint->model->device, tarn__threads()));
   double start = tarn__seconds();
   tarn__profile_start(translator->options.profile);
-  tarn_status status = translate_lines(translator, results, lines, lengths, count);
+  tarn_status status =
+      tarn__map_judge(&translator->checkpoint->file.map, translate_lines(translator, results, lines, lengths, count));
   tarn__profile_stop(translator->options.profile);
   translator->summary.seconds += tarn__seconds() - start;
   return status;

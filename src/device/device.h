@@ -25,7 +25,8 @@ typedef struct tarn__device_weight {
   int64_t rows, cols;
   tarn__dtype dtype;
   bool int8;
-  tarn__fp32 fp32;  // of the products that will read it, in F32
+  tarn__fp32 fp32;      // of the products that will read it, in F32
+  const float *scales;  // [rows], with int8: `value` is rounded already, signed bytes with these scales; else NULL
 } tarn__device_weight;
 
 // What a device has for an op.
@@ -92,6 +93,10 @@ typedef struct tarn__device {
   // What the device is asked for it does in that order. It may answer before it has done it, but for copy_out and for
   // what returns a number. synchronise waits until all is over, and says whether something failed.
   tarn_status (*synchronise)(void) TARN_CHECKED;
+  // Rounds a weight in F32 to INT8 as `pack` does, in the order of its rows: values [rows, cols] and scales [rows],
+  // which together mean values[i][j] * scales[i]. There wherever `pack` is.
+  tarn_status (*quantise)(signed char *values, float *scales, const tarn__device_weight *weight,
+                          int threads) TARN_CHECKED;
 } tarn__device;
 
 #endif

@@ -64,7 +64,17 @@ typedef struct tarn__param_training {
 typedef struct tarn__param_decoding {
   const void *packed;  // `value` as the device packs it for products y = x value^T (device/device.h); NULL: it is not
   bool packed_int8;    // it is packed as INT8
+  // A table that lookups read as INT8, [rows, cols] with a scale for each row, while the model is packed so; else NULL.
+  const signed char *rounded;
+  const float *scales;
 } tarn__param_decoding;
+
+// The values of a parameter that lie where a file is mapped, and take no memory of the model; all NULL where they do.
+typedef struct tarn__param_mapped {
+  const void *value;           // of the parameter's dtype
+  const signed char *rounded;  // as INT8 [rows, cols], with a scale for each row; then there is no other value
+  const float *scales;         // [rows], finite and not negative; in memory
+} tarn__param_mapped;
 
 // Split by lifetime: what is declared when a model is opened, what is known once its first values are made, its value,
 // and what training and decoding add.
@@ -86,6 +96,10 @@ typedef struct tarn__param {
   void *value;        // [rows, cols], what kernels read
   tarn__param_training training;  // of a trained one
   tarn__param_decoding decoding;
+  tarn__param_mapped mapped;
+  // Nothing reads its values when the model translates but products of packed weights and lookups in vocabularies, so
+  // that INT8 may stand for them (model/rounded.c).
+  bool rounds;
 } tarn__param;
 
 // Whether a step computes its gradient and the optimiser updates it.

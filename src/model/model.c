@@ -168,6 +168,7 @@ tarn_status tarn__model_open(tarn__model **out, const tarn_config *config, int64
     status = tarn__config_fail(config, status, "train.precision", "%s", tarn_error_message());
   if (status == TARN_STATUS_OK) status = check_products(model);
   if (status == TARN_STATUS_OK) status = declare_model(model);
+  if (status == TARN_STATUS_OK) status = tarn__model_find_rounded(model);
   if (status != TARN_STATUS_OK) {
     tarn__model_close(&model);
     return status;
@@ -203,6 +204,7 @@ static bool has_master(const tarn__model *model, const tarn__param *param) {
 
 // Bytes of a parameter's value and master copy together, and of its gradient.
 static size_t value_bytes(const tarn__model *model, const tarn__param *param) {
+  if (param->mapped.value || param->mapped.rounded) return 0;
   size_t bytes = aligned(count_of(param) * tarn__dtype_size(param->dtype));
   return bytes + (has_master(model, param) ? aligned(count_of(param) * sizeof(float)) : 0);
 }
@@ -286,6 +288,10 @@ tarn_status tarn__model_allocate(tarn__model *model) {
     tarn__param *param = tarn__model_param(model, i);
     char **from = param->trained ? &trained : &frozen;
     param->device = model->device;
+    if (param->mapped.value || param->mapped.rounded) {
+      param->value = (void *)(uintptr_t)param->mapped.value;  // is only read
+      continue;
+    }
     param->value = *from;
     *from += aligned(count_of(param) * tarn__dtype_size(param->dtype));
     if (has_master(model, param)) {

@@ -70,6 +70,7 @@ typedef struct tarn__model {
   tarn__model_stack encoder, decoder;
   tarn__arena arena;  // owns params, names, layers
   void *storage[TARN__MEMORY_KINDS];
+  const struct tarn__map *map;  // where values lie that take no memory of the model (tarn__param.mapped); NULL: none do
 } tarn__model;
 
 // A stack; without layers where the model has none of that id.
@@ -95,6 +96,9 @@ static inline void tarn__model_begin(const tarn__model *model, tarn__graph *grap
 // products that the device does not have.
 tarn_status tarn__model_open(tarn__model **model, const tarn_config *config, int64_t source_vocab, int64_t target_vocab,
                              tarn__dtype dtype, bool training) TARN_CHECKED;
+// Says of every parameter whether it may be rounded to INT8 (tarn__param.rounds): of a translation model that does not
+// train, the matrices and tables that its graphs read in no other way. Part of tarn__model_open().
+tarn_status tarn__model_find_rounded(tarn__model *model) TARN_CHECKED;
 // Makes a model of trainings that update each parameter as soon as its gradient is whole (graph/update.h): gradients
 // get no memory of their own. To be called before the model is allocated.
 void tarn__model_update_at_once(tarn__model *model);
@@ -211,10 +215,10 @@ tarn__top tarn__model_build_step(const tarn__model *model, tarn__graph *graph, c
 
 // Weights packed for products (src/model/pack.c), which decoding wants: bytes that the packed weights of a model need;
 // packing them into `memory` (aligned to 64 bytes, the caller's), after which every forward product of a graph reads
-// them in place of the values, until they are given up. int8: as INT8 with a scale for each output, for models in F32.
-// A model that trains must not run a step in between.
-// On a device whose products read weights as they lie both do nothing; the first of the three says whether the device
-// has what is wanted.
+// them in place of the values, until they are given up. int8: as INT8 with a scale for each output, for models in F32;
+// vocabularies that may be rounded are then looked up so too. What a file holds as INT8 is put in order and not
+// rounded. A model that trains must not run a step in between. On a device whose products read weights as they lie both
+// do nothing; the first of the three says whether the device has what is wanted.
 tarn_status tarn__model_pack_check(const tarn__model *model, bool int8) TARN_CHECKED;
 size_t tarn__model_pack_bytes(const tarn__model *model, bool int8);
 tarn_status tarn__model_pack(const tarn__model *model, void *memory, bool int8, int threads) TARN_CHECKED;

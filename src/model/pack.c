@@ -1,5 +1,6 @@
 // Weights in the order in which products read them, for decoding: its steps have few rows, so packing for every product
 // would cost more than the product.
+#include "base/map.h"
 #include "model/model.h"
 
 // Weights of linear layers, and the output table; not tables that are only looked up in, vectors and signs.
@@ -11,12 +12,52 @@ static bool is_factor(const tarn__model *model, const tarn__param *param) {
 }
 
 static tarn__device_weight weight_of(const tarn__model *model, const tarn__param *param, bool int8) {
-  return (tarn__device_weight){.value = param->value,
+  return (tarn__device_weight){.value = param->mapped.rounded ? (const void *)param->mapped.rounded : param->value,
                                .rows = param->rows,
                                .cols = param->cols,
                                .dtype = param->dtype,
                                .int8 = int8,
+                               .scales = param->mapped.scales,
                                .fp32 = model->fp32};
+}
+
+// Vocabularies of which rows are looked up.
+static bool is_table(const tarn__model *model, const tarn__param *param) {
+  return param == model->weights.source_table || param == model->weights.target_table;
+}
+
+static size_t aligned(size_t bytes) { return (bytes + 63) & ~(size_t)63; }
+
+static size_t rounded_bytes(const tarn__param *param) { return aligned((size_t)(param->rows * param->cols)); }
+
+// Bytes in which a table is rounded for lookups; 0 for one that is not, or lies rounded in a file.
+static size_t table_bytes(const tarn__model *model, const tarn__param *param, bool int8) {
+  if (!int8 || !param->rounds || !is_table(model, param) || param->mapped.rounded) return 0;
+  return rounded_bytes(param) + aligned((size_t)param->rows * sizeof(float));
+}
+
+// What lookups read: of the file, or rounded into `memory`, which has table_bytes().
+static tarn_status round_table(const tarn__model *model, tarn__param *param, char *memory, int threads) {
+  tarn__param_decoding *decoding = &param->decoding;
+  if (!param->rounds || !is_table(model, param)) return TARN_STATUS_OK;
+  decoding->rounded = param->mapped.rounded;
+  decoding->scales = param->mapped.scales;
+  if (decoding->rounded) return TARN_STATUS_OK;
+  float *scales = (float *)(void *)(memory + rounded_bytes(param));
+  const tarn__device_weight weight = weight_of(model, param, true);
+  TARN_TRY(model->device->quantise((signed char *)memory, scales, &weight, threads));
+  decoding->rounded = (const signed char *)memory;
+  decoding->scales = scales;
+  return TARN_STATUS_OK;
+}
+
+// Products will not read the values where a file is mapped again.
+static void release(const tarn__model *model, const tarn__param *param) {
+  if (!model->map || is_table(model, param)) return;
+  const size_t count = (size_t)(param->rows * param->cols);
+  if (param->mapped.rounded) tarn__map_release_part(model->map, param->mapped.rounded, count);
+  if (param->mapped.value)
+    tarn__map_release_part(model->map, param->mapped.value, count * tarn__dtype_size(param->dtype));
 }
 
 tarn_status tarn__model_pack_check(const tarn__model *model, bool int8) {
@@ -29,6 +70,7 @@ size_t tarn__model_pack_bytes(const tarn__model *model, bool int8) {
   for (size_t i = 0; model->device->pack && i < model->param_count; i++) {
     const tarn__device_weight weight = weight_of(model, model->params[i], int8);
     if (is_factor(model, model->params[i])) bytes += model->device->pack_bytes(&weight);
+    bytes += table_bytes(model, model->params[i], int8);
   }
   return bytes;
 }
@@ -37,19 +79,21 @@ tarn_status tarn__model_pack(const tarn__model *model, void *memory, bool int8, 
   char *at = memory;
   for (size_t i = 0; model->device->pack && i < model->param_count; i++) {
     tarn__param *param = model->params[i];
+    if (int8) TARN_TRY(round_table(model, param, at, threads));
+    at += table_bytes(model, param, int8);
     if (!is_factor(model, param)) continue;
     const tarn__device_weight weight = weight_of(model, param, int8);
     TARN_TRY(model->device->pack(at, &weight, threads));
     param->decoding.packed = at;
     param->decoding.packed_int8 = int8;
     at += model->device->pack_bytes(&weight);
+    release(model, param);
   }
   return TARN_STATUS_OK;
 }
 
 void tarn__model_unpack(const tarn__model *model) {
   for (size_t i = 0; i < model->param_count; i++) {
-    model->params[i]->decoding.packed = NULL;
-    model->params[i]->decoding.packed_int8 = false;
+    model->params[i]->decoding = (tarn__param_decoding){0};
   }
 }

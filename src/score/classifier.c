@@ -6,7 +6,7 @@
 #include "base/threads.h"
 
 void tarn_classify_default(tarn_classify_options *options) {
-  *options = (tarn_classify_options){.precision = TARN_TRANSLATE_PRECISION_FP32,
+  *options = (tarn_classify_options){.precision = TARN_TRANSLATE_PRECISION_AUTO,
                                      .overlong = TARN_TRANSLATE_OVERLONG_TRUNCATE,
                                      .max_tokens = 4096,
                                      .window = 1024};
@@ -31,15 +31,13 @@ static tarn_status take_memory(tarn_classifier *c) {
 
 static tarn_status open_all(tarn_classifier *c, const char *path) {
   const tarn_classify_options *o = &c->options;
-  TARN_REQUIRE(o->precision >= 0 && o->precision < TARN_TRANSLATE_PRECISION_COUNT, USAGE, "unknown precision");
   TARN_REQUIRE(o->max_tokens >= 1 && o->max_tokens <= 1 << 24, USAGE,
                "the tokens computed together are 1 to %d, not %lld", 1 << 24, (long long)o->max_tokens);
   TARN_REQUIRE(o->window >= 1 && o->window <= 1000000, USAGE, "window must be from 1 to 1000000, not %lld",
                (long long)o->window);
   TARN_REQUIRE(o->threads >= 0 && o->threads <= 1024, USAGE, "threads must be from 0 to 1024, not %d", o->threads);
   tarn__threads_set(o->threads);
-  const tarn__dtype dtype = o->precision == TARN_TRANSLATE_PRECISION_BF16 ? TARN__BF16 : TARN__F32;
-  TARN_TRY(tarn__checkpoint_open(&c->checkpoint, path, dtype));
+  TARN_TRY(tarn__checkpoint_open_use(&c->checkpoint, path, &c->options.precision, NULL));
   const tarn_config *config = c->checkpoint->config;
   TARN_TRY(tarn__task_require(config, TARN__USE_CLASSIFY, path));
   TARN_TRY(tarn__label_names_open(&c->names, config->head.labels));

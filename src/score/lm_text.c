@@ -33,7 +33,7 @@ struct tarn_lm {
 };
 
 void tarn_lm_default(tarn_lm_options *options) {
-  *options = (tarn_lm_options){.precision = TARN_TRANSLATE_PRECISION_FP32,
+  *options = (tarn_lm_options){.precision = TARN_TRANSLATE_PRECISION_AUTO,
                                .overlong = TARN_TRANSLATE_OVERLONG_REFUSE,
                                .max_tokens = 4096,
                                .window = 4000};
@@ -41,13 +41,11 @@ void tarn_lm_default(tarn_lm_options *options) {
 
 static tarn_status open_all(tarn_lm *lm, const char *path) {
   const tarn_lm_options *o = &lm->options;
-  TARN_REQUIRE(o->precision >= 0 && o->precision < TARN_TRANSLATE_PRECISION_COUNT, USAGE, "unknown precision");
   TARN_REQUIRE(o->window >= 1 && o->window <= 10000000, USAGE, "window must be from 1 to 10000000, not %lld",
                (long long)o->window);
   TARN_REQUIRE(o->threads >= 0 && o->threads <= 1024, USAGE, "threads must be from 0 to 1024, not %d", o->threads);
   tarn__threads_set(o->threads);
-  tarn__dtype dtype = o->precision == TARN_TRANSLATE_PRECISION_BF16 ? TARN__BF16 : TARN__F32;
-  TARN_TRY(tarn__checkpoint_open(&lm->checkpoint, path, dtype));
+  TARN_TRY(tarn__checkpoint_open_use(&lm->checkpoint, path, &lm->options.precision, NULL));
   TARN_TRY(tarn__task_require(lm->checkpoint->config, TARN__USE_SCORE_TEXT, path));
   tarn__scorer_options core;
   tarn__scorer_default(&core);

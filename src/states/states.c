@@ -4,7 +4,7 @@
 #include "base/threads.h"
 
 void tarn_states_default(tarn_states_options *options) {
-  *options = (tarn_states_options){.precision = TARN_TRANSLATE_PRECISION_FP32,
+  *options = (tarn_states_options){.precision = TARN_TRANSLATE_PRECISION_AUTO,
                                    .overlong = TARN_TRANSLATE_OVERLONG_REFUSE,
                                    .max_tokens = 4096,
                                    .max_memory = 1000000000,
@@ -21,13 +21,11 @@ static tarn_status pack(tarn_states *states) {
 
 static tarn_status open_all(tarn_states *states, const char *path) {
   const tarn_states_options *o = &states->options;
-  TARN_REQUIRE(o->precision >= 0 && o->precision < TARN_TRANSLATE_PRECISION_COUNT, USAGE, "unknown precision");
   TARN_REQUIRE(o->max_tokens >= 1 && o->max_tokens <= 1 << 24, USAGE,
                "the tokens computed together are 1 to %d, not %lld", 1 << 24, (long long)o->max_tokens);
   TARN_REQUIRE(o->threads >= 0 && o->threads <= 1024, USAGE, "threads must be from 0 to 1024, not %d", o->threads);
   tarn__threads_set(o->threads);
-  const tarn__dtype dtype = o->precision == TARN_TRANSLATE_PRECISION_BF16 ? TARN__BF16 : TARN__F32;
-  TARN_TRY(tarn__checkpoint_open(&states->checkpoint, path, dtype));
+  TARN_TRY(tarn__checkpoint_open_use(&states->checkpoint, path, &states->options.precision, NULL));
   states->task = tarn__config_task(states->checkpoint->config);
   TARN_TRY(tarn__task_first(&states->first, states->checkpoint->config, states->checkpoint->target));
   TARN_TRY(tarn__states_offer(states));

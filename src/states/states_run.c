@@ -307,8 +307,10 @@ static tarn_status run(tarn_states *states, void *const *buffers, tarn_states_si
   return status;
 }
 
-tarn_status tarn_states_compute(tarn_states *states, void *const *buffers) { return run(states, buffers, NULL, NULL); }
+tarn_status tarn_states_compute(tarn_states *states, void *const *buffers) {
+  return tarn__map_judge(&states->checkpoint->file.map, run(states, buffers, NULL, NULL));
+}
 
 tarn_status tarn_states_each(tarn_states *states, tarn_states_sink sink, void *user) {
-  return run(states, NULL, sink, user);
+  return tarn__map_judge(&states->checkpoint->file.map, run(states, NULL, sink, user));
 }

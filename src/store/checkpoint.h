@@ -13,6 +13,7 @@
 #include "store/safetensors.h"
 #include "tarn/checkpoint.h"
 #include "tarn/config.h"
+#include "tarn/translate.h"
 #include "tarn/vocab.h"
 
 // Names of files in a run directory. A number of updates takes the place of the last one's %.
@@ -29,6 +30,10 @@ typedef struct tarn__checkpoint {
   tarn__model *model;           // not for training; weights set in the dtype asked for
   int64_t update;               // optimiser steps that made it
   bool dense;                   // the file held values of frozen parameters, not recipes
+  // Where values of the model lie in the file (tarn__param.mapped), which is open until close; else closed. Whoever
+  // computes with them asks tarn__map_check() before he hands a result over.
+  struct tarn__safetensors file;
+  float *scales;  // of all matrices that the file holds as INT8
 } tarn__checkpoint;
 
 // Opens a file, or of a run directory the one that tarn_checkpoint_find() takes. dtype: F32
@@ -38,6 +43,11 @@ tarn_status tarn__checkpoint_open(tarn__checkpoint **checkpoint, const char *pat
 // The same without the layers that `prune` leaves out (NULL: a whole model). Fails with USAGE too.
 tarn_status tarn__checkpoint_open_pruned(tarn__checkpoint **checkpoint, const char *path, tarn__dtype dtype,
                                          const tarn_prune *prune) TARN_CHECKED;
+// The same for computing in a precision, without training and without writing it out: files of INT8 are taken for int8
+// and refused for others, all other functions refuse them. AUTO is replaced by the precision that it stands for. What
+// the model can read where the file is mapped is not copied.
+tarn_status tarn__checkpoint_open_use(tarn__checkpoint **checkpoint, const char *path,
+                                      tarn_translate_precision *precision, const tarn_prune *prune) TARN_CHECKED;
 void tarn__checkpoint_close(tarn__checkpoint **checkpoint);
 
 // The path that tarn__checkpoint_open() would read, to be freed with tarn__free().
@@ -80,6 +90,7 @@ typedef struct tarn__checkpoint_extra {
   const tarn__stored *states;      // [state_count] further tensors of the training (train/carried.h)
   size_t state_count;
   bool dense;  // store frozen parameters too, for other tools
+  bool int8;   // store parameters that may be rounded as INT8; the model is in F32, in the host's memory
 } tarn__checkpoint_extra;
 
 // Writes a checkpoint atomically: on any failure, or a kill at any moment, an older file stays as it was.
@@ -112,6 +123,8 @@ typedef struct tarn__checkpoint_file {
 } tarn__checkpoint_file;
 
 tarn_status tarn__checkpoint_file_open(tarn__checkpoint_file *file, const char *path) TARN_CHECKED;
+// The same, and fails with DATA if the file holds INT8: for who wants to go on training, to average, to write it out.
+tarn_status tarn__checkpoint_file_open_whole(tarn__checkpoint_file *file, const char *path) TARN_CHECKED;
 void tarn__checkpoint_file_close(tarn__checkpoint_file *file);
 // The description, and the vocabularies (*target == *source when one serves both sides).
 tarn_status tarn__checkpoint_file_config(const tarn__checkpoint_file *file, tarn_config **config) TARN_CHECKED;

@@ -162,7 +162,7 @@ static tarn_status mean_add(mean *m, const tarn__checkpoint_file *file, double w
 
 static tarn_status add_file(mean *m, const char *path, const tarn__checkpoint_file *first, double weight) {
   tarn__checkpoint_file file;
-  TARN_TRY(tarn__checkpoint_file_open(&file, path));
+  TARN_TRY(tarn__checkpoint_file_open_whole(&file, path));
   tarn_status status = check_texts(&first->tensors, &file.tensors);
   if (status == TARN_STATUS_OK) status = mean_add(m, &file, weight);
   status = tarn__map_judge(&file.tensors.map, status);
@@ -187,7 +187,7 @@ tarn_status tarn__checkpoint_average(const char *path, const char *const *files,
   TARN_REQUIRE(count > 0, USAGE, "there is no checkpoint to average");
   tarn__checkpoint_file first;
   // The texts of the newest file (the last one given) become those of the mean.
-  TARN_TRY(tarn__checkpoint_file_open(&first, files[count - 1]));
+  TARN_TRY(tarn__checkpoint_file_open_whole(&first, files[count - 1]));
   mean m = {.device = device};
   tarn_checkpoint_info *info;
   tarn_status status = tarn_checkpoint_info_open(&info, files[count - 1]);

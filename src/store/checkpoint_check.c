@@ -1,5 +1,6 @@
 #include "store/checkpoint_check.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -11,6 +12,34 @@ const tarn__stored *tarn__checkpoint_values(const tarn__safetensors *tensors, co
   char name[512];
   snprintf(name, sizeof name, "%s%s", prefix, param->name);
   return tarn__safetensors_find(tensors, name);
+}
+
+const tarn__stored *tarn__checkpoint_scales(const tarn__safetensors *tensors, const tarn__param *param) {
+  char name[512];
+  snprintf(name, sizeof name, "%s%s", param->name, TARN__TENSOR_SCALE);
+  return tarn__safetensors_find(tensors, name);
+}
+
+// A matrix of 8-bit integers. Sizes are known to be those of the shapes.
+static tarn_status check_rounded(const tarn__safetensors *tensors, const tarn__stored *tensor,
+                                 const tarn__param *param) {
+  const tarn__stored *scales = tarn__checkpoint_scales(tensors, param);
+  TARN_REQUIRE(param->rounds, DATA, "%s: tensor \"%s\" is I8, which cannot stand for that parameter", tensors->path,
+               tensor->name);
+  TARN_REQUIRE(tensor->dims == 2 && tensor->shape[0] == param->rows && tensor->shape[1] == param->cols, DATA,
+               "%s: tensor \"%s\" is not I8 of %lld x %lld, which its description asks for", tensors->path,
+               tensor->name, (long long)param->rows, (long long)param->cols);
+  TARN_REQUIRE(tarn__stored_is(scales, "F32") && scales->dims == 1 && scales->shape[0] == param->rows, DATA,
+               "%s: tensor \"%s\" is I8 and needs F32 of %lld as \"%s%s\", which %s", tensors->path, tensor->name,
+               (long long)param->rows, tensor->name, TARN__TENSOR_SCALE, scales ? "is another" : "is missing");
+  for (int64_t i = 0; i < param->rows; i++) {
+    float scale;
+    memcpy(&scale, (const char *)scales->data + (size_t)i * sizeof scale, sizeof scale);
+    TARN_REQUIRE(isfinite(scale) && scale >= 0.0f, DATA,
+                 "%s: tensor \"%s\" holds %g where a finite number from 0 was expected", tensors->path, scales->name,
+                 (double)scale);
+  }
+  return TARN_STATUS_OK;
 }
 
 // A dense file may hold any frozen weights, but signs are signs: all that is said of their matrix hangs on it.
@@ -29,6 +58,7 @@ static tarn_status check_typed(const tarn__safetensors *tensors, const char *pre
   const tarn__stored *tensor = tarn__checkpoint_values(tensors, prefix, param);
   TARN_REQUIRE(tensor, DATA, "%s: tensor \"%s%s\", which its description asks for, is missing", tensors->path, prefix,
                param->name);
+  if (*prefix == '\0' && tarn__stored_is(tensor, "I8")) return check_rounded(tensors, tensor, param);
   bool same = param->rows == 1
                   ? tensor->dims == 1 && tensor->shape[0] == param->cols
                   : tensor->dims == 2 && tensor->shape[0] == param->rows && tensor->shape[1] == param->cols;
@@ -66,7 +96,9 @@ static tarn_status mark_matrix(bool *known, const tarn__safetensors *tensors, co
 
 static tarn_status mark_param(bool *known, const tarn__checkpoint_file *file, const tarn__param *param) {
   const tarn__safetensors *tensors = &file->tensors;
-  mark(known, tensors, tarn__checkpoint_values(tensors, "", param));
+  const tarn__stored *values = tarn__checkpoint_values(tensors, "", param);
+  mark(known, tensors, values);
+  if (tarn__stored_is(values, "I8")) mark(known, tensors, tarn__checkpoint_scales(tensors, param));
   if (param->trained && file->has_progress) {
     mark(known, tensors, tarn__checkpoint_values(tensors, TARN__TENSOR_MOMENT1, param));
     mark(known, tensors, tarn__checkpoint_values(tensors, TARN__TENSOR_MOMENT2, param));

@@ -3,6 +3,7 @@
 #include "device/devices.h"
 #include "store/checkpoint.h"
 #include "tarn/checkpoint.h"
+#include "task/task.h"
 
 tarn_status tarn_checkpoint_export(const char *output, const char *path) {
   tarn__checkpoint *c;
@@ -18,6 +19,25 @@ tarn_status tarn_checkpoint_export_bf16(const char *output, const char *path) {
   TARN_TRY(tarn__checkpoint_open(&c, path, TARN__BF16));
   tarn__checkpoint_extra extra = {.source = c->source, .target = c->target, .update = c->update, .dense = c->dense};
   tarn_status status = tarn__checkpoint_save(output, c->model, &extra);
+  tarn__checkpoint_close(&c);
+  return status;
+}
+
+static tarn_status save_int8(const char *output, const tarn__checkpoint *c) {
+  const tarn__device *device = c->model->device;
+  TARN_TRY(tarn__task_require(c->config, TARN__USE_TRANSLATE, c->path));
+  TARN_TRY(tarn_config_check_decoding(c->config));
+  TARN_REQUIRE(device->quantise && device->host_memory, UNSUPPORTED, "the device %s has no products of INT8",
+               device->name);
+  tarn__checkpoint_extra extra = {
+      .source = c->source, .target = c->target, .update = c->update, .dense = c->dense, .int8 = true};
+  return tarn__checkpoint_save(output, c->model, &extra);
+}
+
+tarn_status tarn_checkpoint_export_int8(const char *output, const char *path) {
+  tarn__checkpoint *c;
+  TARN_TRY(tarn__checkpoint_open(&c, path, TARN__F32));
+  const tarn_status status = save_int8(output, c);
   tarn__checkpoint_close(&c);
   return status;
 }

@@ -63,6 +63,7 @@ static tarn_status add_bytes(int64_t *bytes, const tarn__safetensors *tensors, c
   if (!stored) return TARN_STATUS_OK;
   TARN_TRY(tarn__checkpoint_check_values(tensors, prefix, param));
   *bytes += (int64_t)stored->bytes;
+  if (tarn__stored_is(stored, "I8")) *bytes += (int64_t)tarn__checkpoint_scales(tensors, param)->bytes;
   return TARN_STATUS_OK;
 }
 
@@ -125,6 +126,18 @@ static const char *kind_of(const tarn_checkpoint_info *info) {
   return info->averaged ? "average" : "model";
 }
 
+// Vectors are always in fp32.
+static const char *precision_of(const tarn_checkpoint_info *info) {
+  const tarn__safetensors *tensors = &info->memory->file.tensors;
+  const char *precision = "fp32";
+  for (size_t i = 0; i < info->param_count; i++) {
+    const tarn__stored *values = tarn__checkpoint_values(tensors, "", info->memory->model->params[i]);
+    if (tarn__stored_is(values, "I8")) precision = "int8";
+    if (tarn__stored_is(values, "BF16")) precision = "bf16";
+  }
+  return precision;
+}
+
 static tarn_status open_parts(tarn_checkpoint_info *info, const char *path) {
   struct tarn__checkpoint_info_memory *m = info->memory;
   TARN_TRY(tarn__checkpoint_find(&m->path, path));
@@ -149,6 +162,7 @@ static tarn_status open_parts(tarn_checkpoint_info *info, const char *path) {
   info->vocab_bytes = (source ? (int64_t)source->bytes : 0) + (target ? (int64_t)target->bytes : 0);
   count_others(info);
   info->kind = kind_of(info);
+  info->precision = precision_of(info);
   return TARN_STATUS_OK;
 }
 

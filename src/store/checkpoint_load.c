@@ -67,6 +67,30 @@ tarn_status tarn__checkpoint_file_open(tarn__checkpoint_file *file, const char *
   return changed ? status : tarn__file_kind_explain(status, path, TARN__FILE_KIND_MODEL);
 }
 
+// The first tensor of 8-bit integers, or NULL.
+static const tarn__stored *find_int8(const tarn__safetensors *tensors) {
+  for (size_t i = 0; i < tensors->count; i++)
+    if (tarn__stored_is(&tensors->tensors[i], "I8")) return &tensors->tensors[i];
+  return NULL;
+}
+
+static tarn_status refuse_int8(const tarn__safetensors *tensors) {
+  const tarn__stored *found = find_int8(tensors);
+  TARN_REQUIRE(
+      !found, DATA,
+      "%s: it holds int8 (tensor \"%.200s\"), which is computed with in int8 only; take the checkpoint that it "
+      "was made of",
+      tensors->path, found->name);
+  return TARN_STATUS_OK;
+}
+
+tarn_status tarn__checkpoint_file_open_whole(tarn__checkpoint_file *file, const char *path) {
+  TARN_TRY(tarn__checkpoint_file_open(file, path));
+  const tarn_status status = refuse_int8(&file->tensors);
+  if (status != TARN_STATUS_OK) tarn__checkpoint_file_close(file);
+  return status;
+}
+
 void tarn__checkpoint_file_close(tarn__checkpoint_file *file) {
   tarn__safetensors_close(&file->tensors);
   *file = (tarn__checkpoint_file){0};
@@ -219,7 +243,8 @@ static void take_floats(const tarn__checkpoint_file *file, float *values, const 
 
 static tarn_status take_values(const tarn__checkpoint_file *file, tarn__param *param, float *buffer) {
   const tarn__stored *tensor = tarn__checkpoint_values(&file->tensors, "", param);
-  const size_t count = (size_t)(param->rows * param->cols);
+  const bool mapped = param->mapped.value || param->mapped.rounded;
+  const size_t count = mapped ? 0 : (size_t)(param->rows * param->cols);
   for (size_t done = 0; done < count; done += PIECE) {
     const size_t now = count - done < PIECE ? count - done : PIECE;
     float *values = passage(param) ? passage(param) + done : buffer;
@@ -300,6 +325,38 @@ static tarn_status open_model(tarn__checkpoint *c, tarn__dtype dtype) {
   return tarn__model_open(&c->model, c->config, tarn_vocab_size(c->source), tarn_vocab_size(c->target), dtype, false);
 }
 
+// Values that kernels can read where they lie take no memory of the model, if its device reads that of the host: those
+// of INT8, and those of BF16 for a model in BF16 that reads them only to pack them or row by row (tarn__param.rounds).
+static tarn_status map_values(tarn__checkpoint *c, const tarn__checkpoint_file *file) {
+  size_t rows = 0;
+  const bool host = c->model->device->host_memory;
+  for (size_t i = 0; i < c->model->param_count; i++) {
+    tarn__param *param = c->model->params[i];
+    const tarn__stored *tensor = tarn__checkpoint_values(&file->tensors, "", param);
+    if (tarn__stored_is(tensor, "I8")) rows += (size_t)param->rows;
+    const bool fits = tarn__stored_is(tensor, "BF16") && (uintptr_t)tensor->data % sizeof(uint16_t) == 0;
+    if (host && fits && param->rounds && param->dtype == TARN__BF16) param->mapped.value = tensor->data;
+  }
+  c->model->map = &c->file.map;
+  if (rows == 0) return TARN_STATUS_OK;
+  TARN_REQUIRE(host, UNSUPPORTED, "%s: it holds int8, which the device %s cannot read", file->tensors.path,
+               c->model->device->name);
+  void *memory;
+  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, rows, sizeof *c->scales));
+  float *next = c->scales = memory;
+  for (size_t i = 0; i < c->model->param_count; i++) {
+    tarn__param *param = c->model->params[i];
+    const tarn__stored *tensor = tarn__checkpoint_values(&file->tensors, "", param);
+    if (!tarn__stored_is(tensor, "I8")) continue;
+    const tarn__stored *scales = tarn__checkpoint_scales(&file->tensors, param);
+    memcpy(next, scales->data, scales->bytes);
+    param->mapped.rounded = tensor->data;
+    param->mapped.scales = next;
+    next += param->rows;
+  }
+  return TARN_STATUS_OK;
+}
+
 // Frozen layers take a line of text in a file and any amount of memory in a model.
 static tarn_status check_memory(const tarn__checkpoint_file *file, const tarn__model *model) {
   tarn__model_size size;
@@ -312,19 +369,40 @@ static tarn_status check_memory(const tarn__checkpoint_file *file, const tarn__m
   return TARN_STATUS_OK;
 }
 
-static tarn_status open_parts(tarn__checkpoint *c, const tarn__checkpoint_file *file, tarn__dtype dtype,
-                              const tarn_prune *prune) {
+// How a checkpoint is opened.
+typedef struct how {
+  tarn__dtype dtype;
+  const tarn_prune *prune;              // NULL: whole
+  tarn_translate_precision *precision;  // what it is used in, and then nothing is copied that need not be; else NULL
+} how;
+
+// Says what AUTO stands for.
+static tarn_status choose(how *way, const tarn__safetensors *tensors) {
+  if (!way->precision) return refuse_int8(tensors);
+  const bool int8 = find_int8(tensors);
+  if (*way->precision == TARN_TRANSLATE_PRECISION_AUTO)
+    *way->precision = int8 ? TARN_TRANSLATE_PRECISION_INT8 : TARN_TRANSLATE_PRECISION_FP32;
+  TARN_REQUIRE(!int8 || *way->precision == TARN_TRANSLATE_PRECISION_INT8, USAGE,
+               "%s: it holds int8, in which it is computed with; the precision cannot be %s", tensors->path,
+               tarn_translate_precision_name(*way->precision));
+  way->dtype = *way->precision == TARN_TRANSLATE_PRECISION_BF16 ? TARN__BF16 : TARN__F32;
+  return TARN_STATUS_OK;
+}
+
+static tarn_status open_parts(tarn__checkpoint *c, const tarn__checkpoint_file *file, how way) {
   bool recipes;
+  TARN_TRY(choose(&way, &file->tensors));
   TARN_TRY(tarn__checkpoint_file_config(file, &c->config));
   TARN_TRY(tarn__checkpoint_file_vocabs(file, &c->source, &c->target));
-  TARN_TRY(open_model(c, dtype));
+  TARN_TRY(open_model(c, way.dtype));
   TARN_TRY(tarn__checkpoint_check_names(file, c->model));
-  if (prune) {
+  if (way.prune) {
     tarn__model_close(&c->model);
-    TARN_TRY(tarn__prune_config(&c->config, file->config_text, prune));
-    TARN_TRY(open_model(c, dtype));
+    TARN_TRY(tarn__prune_config(&c->config, file->config_text, way.prune));
+    TARN_TRY(open_model(c, way.dtype));
   }
   TARN_TRY(check_contents(file, c->model, false, &recipes));
+  if (way.precision) TARN_TRY(map_values(c, file));
   TARN_TRY(tarn__regenerate_check(c->model, file->tensors.path, recipes));
   TARN_TRY(check_memory(file, c->model));
   TARN_TRY(tarn__model_allocate(c->model));
@@ -334,12 +412,20 @@ static tarn_status open_parts(tarn__checkpoint *c, const tarn__checkpoint_file *
   return tarn__checkpoint_file_load(file, c->model, false);
 }
 
-tarn_status tarn__checkpoint_open(tarn__checkpoint **checkpoint, const char *path, tarn__dtype dtype) {
-  return tarn__checkpoint_open_pruned(checkpoint, path, dtype, NULL);
+// The file stays open where values of the model lie in it.
+static void keep_file(tarn__checkpoint *c, tarn__checkpoint_file *file) {
+  bool mapped = false;
+  for (size_t i = 0; i < c->model->param_count; i++)
+    mapped |= c->model->params[i]->mapped.value || c->model->params[i]->mapped.rounded;
+  if (!mapped) {
+    c->model->map = NULL;
+    return;
+  }
+  c->file = file->tensors;
+  file->tensors = (tarn__safetensors){0};
 }
 
-tarn_status tarn__checkpoint_open_pruned(tarn__checkpoint **checkpoint, const char *path, tarn__dtype dtype,
-                                         const tarn_prune *prune) {
+static tarn_status open_file(tarn__checkpoint **checkpoint, const char *path, how way) {
   *checkpoint = NULL;
   void *memory;
   tarn__checkpoint_file file = {0};
@@ -347,7 +433,8 @@ tarn_status tarn__checkpoint_open_pruned(tarn__checkpoint **checkpoint, const ch
   tarn__checkpoint *c = memory;
   tarn_status status = tarn__checkpoint_find(&c->path, path);
   if (status == TARN_STATUS_OK) status = tarn__checkpoint_file_open(&file, c->path);
-  if (status == TARN_STATUS_OK) status = tarn__map_judge(&file.tensors.map, open_parts(c, &file, dtype, prune));
+  if (status == TARN_STATUS_OK) status = tarn__map_judge(&file.tensors.map, open_parts(c, &file, way));
+  if (status == TARN_STATUS_OK) keep_file(c, &file);
   tarn__checkpoint_file_close(&file);
   if (status != TARN_STATUS_OK) {
     tarn__checkpoint_close(&c);
@@ -357,6 +444,22 @@ tarn_status tarn__checkpoint_open_pruned(tarn__checkpoint **checkpoint, const ch
   return TARN_STATUS_OK;
 }
 
+tarn_status tarn__checkpoint_open(tarn__checkpoint **checkpoint, const char *path, tarn__dtype dtype) {
+  return open_file(checkpoint, path, (how){.dtype = dtype});
+}
+
+tarn_status tarn__checkpoint_open_pruned(tarn__checkpoint **checkpoint, const char *path, tarn__dtype dtype,
+                                         const tarn_prune *prune) {
+  return open_file(checkpoint, path, (how){.dtype = dtype, .prune = prune});
+}
+
+tarn_status tarn__checkpoint_open_use(tarn__checkpoint **checkpoint, const char *path,
+                                      tarn_translate_precision *precision, const tarn_prune *prune) {
+  *checkpoint = NULL;
+  TARN_REQUIRE(*precision >= 0 && *precision < TARN_TRANSLATE_PRECISION_COUNT, USAGE, "unknown precision");
+  return open_file(checkpoint, path, (how){.prune = prune, .precision = precision});
+}
+
 void tarn__checkpoint_close(tarn__checkpoint **checkpoint) {
   tarn__checkpoint *c = *checkpoint;
   if (!c) return;
@@ -364,6 +467,8 @@ void tarn__checkpoint_close(tarn__checkpoint **checkpoint) {
   if (c->target != c->source) tarn_vocab_close(&c->target);
   tarn_vocab_close(&c->source);
   tarn_config_close(&c->config);
+  tarn__safetensors_close(&c->file);
+  tarn__free(c->scales);
   tarn__free(c->path);
   tarn__free(c);
   *checkpoint = NULL;

@@ -1,10 +1,12 @@
 // Writing of checkpoints: collects tensors and texts, hashes them, hands them to the writer of safetensors.
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/threads.h"
 #include "device/transfer.h"
 #include "ops/hadamard.h"
 #include "store/checkpoint.h"
@@ -98,6 +100,32 @@ static tarn_status add_dense(contents *c, const tarn__param *signs, const float 
   return add_values(c, "", &(tarn__param){.name = name, .rows = signs->out, .cols = signs->in}, memory);
 }
 
+// As 8-bit integers, in the order of rows, and what 1 stands for in each of them.
+static tarn_status add_rounded(contents *c, const tarn__model *model, const tarn__param *param) {
+  void *values, *scales;
+  char *name;
+  const tarn__device_weight weight = {
+      .value = param->value, .rows = param->rows, .cols = param->cols, .dtype = param->dtype, .int8 = true};
+  const size_t count = (size_t)(param->rows * param->cols);
+  TARN_TRY(tarn__arena_alloc(&c->arena, &values, count, 1));
+  TARN_TRY(tarn__arena_alloc(&c->arena, &scales, (size_t)param->rows, sizeof(float)));
+  TARN_TRY(model->device->quantise(values, scales, &weight, tarn__threads()));
+  for (int64_t i = 0; i < param->rows; i++)
+    TARN_REQUIRE(isfinite(((const float *)scales)[i]), DATA,
+                 "row %lld of the parameter %s is not finite, which int8 cannot express", (long long)i + 1,
+                 param->name);
+  TARN_TRY(add_joined(c, &name, param->name, TARN__TENSOR_SCALE));
+  TARN_TRY(add_values(c, "", &(tarn__param){.name = name, .rows = 1, .cols = param->rows}, scales));
+  TARN_TRY(tarn__grow(&c->tensors, &c->tensor_capacity, c->tensor_count + 1, sizeof *c->tensors));
+  c->tensors[c->tensor_count++] = (tarn__stored){.name = param->name,
+                                                 .dtype = "I8",
+                                                 .dims = 2,
+                                                 .shape = {param->rows, param->cols},
+                                                 .data = values,
+                                                 .bytes = count};
+  return TARN_STATUS_OK;
+}
+
 static tarn_status add_parameters(contents *c, const tarn__model *model, const tarn__checkpoint_extra *extra) {
   for (size_t i = 0; i < model->param_count; i++) {
     const tarn__param *param = model->params[i];
@@ -105,6 +133,10 @@ static tarn_status add_parameters(contents *c, const tarn__model *model, const t
     const void *values = param->training.master ? param->training.master : param->value;
     TARN_REQUIRE(dtype == TARN__F32 || dtype == TARN__BF16, INTERNAL, "parameter %s has no fp32 values to store",
                  param->name);
+    if (extra->int8 && param->rounds && (param->trained || extra->dense)) {
+      TARN_TRY(add_rounded(c, model, param));
+      continue;
+    }
     if (param->trained || extra->dense) {
       TARN_TRY(add_typed(c, "", param, values, dtype));
       if (param->init.kind == TARN__INIT_SIGNS) TARN_TRY(add_dense(c, param, values));

@@ -291,17 +291,17 @@ static tarn_status read_seeds(tarn_sweep *sweep) {
 }
 
 static tarn_status read_precision(const tarn__yaml_node *map, tarn_translate_precision *out) {
-  const char *names[TARN_TRANSLATE_PRECISION_COUNT];
+  const char *names[TARN_TRANSLATE_PRECISION_AUTO];  // all but auto, which no result would say
   const char *word;
   TARN_TRY(read_text(map, "precision", &word));
-  for (int i = 0; i < TARN_TRANSLATE_PRECISION_COUNT; i++) {
+  for (int i = 0; i < TARN_TRANSLATE_PRECISION_AUTO; i++) {
     names[i] = tarn_translate_precision_name((tarn_translate_precision)i);
     if (!word || strcmp(word, names[i]) != 0) continue;
     *out = (tarn_translate_precision)i;
     return TARN_STATUS_OK;
   }
   if (!word) return TARN_STATUS_OK;
-  return unknown_word(tarn__yaml_get(map, "precision"), "test.precision", word, names, TARN_TRANSLATE_PRECISION_COUNT);
+  return unknown_word(tarn__yaml_get(map, "precision"), "test.precision", word, names, TARN_TRANSLATE_PRECISION_AUTO);
 }
 
 static tarn_status read_checkpoint(const tarn__yaml_node *map, tarn_checkpoint_choice *out) {

@@ -17,6 +17,7 @@ static tarn__gemm product_of(const tarn__device_weight *weight) {
                       .dtype = weight->dtype,
                       .transpose_b = true,
                       .int8 = weight->int8,
+                      .b_scales = weight->scales,
                       .fp32 = weight->fp32};
 }
 
@@ -28,6 +29,12 @@ static size_t pack_bytes(const tarn__device_weight *weight) {
 static tarn_status pack(void *packed, const tarn__device_weight *weight, int threads) {
   const tarn__gemm product = product_of(weight);
   tarn__gemm_pack(packed, &product, threads);
+  return TARN_STATUS_OK;
+}
+
+static tarn_status quantise(signed char *values, float *scales, const tarn__device_weight *weight, int threads) {
+  const tarn__gemm product = product_of(weight);
+  tarn__gemm_quantise(values, scales, &product, threads);
   return TARN_STATUS_OK;
 }
 
@@ -49,4 +56,5 @@ const tarn__device tarn__device_cpu = {.name = "cpu",
                                        .cholesky = tarn__cpu_cholesky,
                                        .peaks = tarn__cpu_peaks,
                                        .pack_bytes = pack_bytes,
-                                       .pack = pack};
+                                       .pack = pack,
+                                       .quantise = quantise};

@@ -54,6 +54,19 @@ static void drop(float *row, uint16_t *numbers, const tarn__exec *exec, tarn__dr
   for (int64_t i = 0; i < d; i++) row[i] = numbers[i] >= threshold ? row[i] * scale : 0.0f;
 }
 
+// Row `id` of a table, as a copy in `copy` or where it lies. Of one that is read as INT8: its integers times their
+// scale.
+static const float *table_row(const tarn__tensor *table, int64_t id, float *copy) {
+  const int64_t d = table->cols;
+  const tarn__param_decoding *decoding = &table->param->decoding;
+  if (!decoding->rounded) return tarn__row_read(table->data, table->dtype, id * d, d, copy);
+  const signed char *row = decoding->rounded + id * d;
+  const float scale = decoding->scales[id];
+#pragma omp simd
+  for (int64_t i = 0; i < d; i++) copy[i] = scale * (float)row[i];
+  return copy;
+}
+
 static void forward_row(const tarn__exec *exec, const tarn__node *node, float *scratch_rows, const double *turns,
                         int64_t r) {
   const tarn__tensor *y = node->out[0], *table = node->in[TARN__EMBEDDING_TABLE];
@@ -61,7 +74,7 @@ static void forward_row(const tarn__exec *exec, const tarn__node *node, float *s
   const tarn__embedding_attr *attr = node->attr;
   const int64_t d = y->cols, id = ((const int32_t *)node->in[TARN__EMBEDDING_IDS]->data)[r];
   const float scale = (float)attr->scale;
-  const float *in = tarn__row_read(table->data, table->dtype, id * d, d, scratch_rows);
+  const float *in = table_row(table, id, scratch_rows);
   float *out = tarn__row_target(y->data, y->dtype, r * d, scratch_rows);
 #pragma omp simd
   for (int64_t i = 0; i < d; i++) out[i] = scale * in[i];

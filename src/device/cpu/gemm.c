@@ -383,6 +383,25 @@ size_t tarn__gemm_pack_bytes(const tarn__gemm *gemm) {
   return aligned(bytes);
 }
 
+static float scale_of(const tarn__gemm *g, const plan *p, int64_t column) {
+  if (g->b_scales != NULL) return g->b_scales[column];
+  return p->kernels->magnitude(element(g->b, g->dtype, column * g->ldb), g->dtype, g->k) / INT8_MOST;
+}
+
+// Terms of a column of B as INT8, with zeros up to a whole unit behind them. Returns their sum.
+static int32_t round_terms(uint8_t *out, const tarn__gemm *g, const plan *p, int64_t column, int64_t k, int64_t terms,
+                           float scale) {
+  if (g->b_scales == NULL)
+    return p->kernels->quantise(out, element(g->b, g->dtype, column * g->ldb + k), g->dtype, terms, inverse_of(scale),
+                                0);
+  const signed char *from = (const signed char *)g->b + column * g->ldb + k;
+  int32_t sum = 0;
+  for (int64_t i = 0; i < terms; i++) sum += from[i];
+  memcpy(out, from, (size_t)terms);
+  for (int64_t i = terms; i % 4 != 0; i++) out[i] = 0;
+  return sum;
+}
+
 // Panel `panel` of all chunks of B as INT8.
 static void pack_panel_int8(const tarn__gemm *g, const plan *p, void *packed, int64_t panel) {
   enum { TERMS = 512, WIDEST = 32 };  // of each column at a time
@@ -390,8 +409,7 @@ static void pack_panel_int8(const tarn__gemm *g, const plan *p, void *packed, in
   const int64_t width = p->kernels->panel, j = panel * width, count = smaller(width, g->n - j);
   const int64_t columns = round_up(g->n, width);
   const int8_columns out = columns_of(g, p);
-  for (int64_t i = 0; i < count; i++)
-    out.scales[j + i] = p->kernels->magnitude(element(g->b, g->dtype, (j + i) * g->ldb), g->dtype, g->k) / INT8_MOST;
+  for (int64_t i = 0; i < count; i++) out.scales[j + i] = scale_of(g, p, j + i);
   for (int64_t i = count; i < width; i++) out.scales[j + i] = 0.0f;
   uint32_t *to = packed;
   for (int64_t chunk = 0; chunk < p->k.pieces; chunk++) {
@@ -402,9 +420,7 @@ static void pack_panel_int8(const tarn__gemm *g, const plan *p, void *packed, in
     for (; k < end; k += TERMS) {
       int64_t terms = smaller(TERMS, end - k);
       for (int64_t i = 0; i < count; i++)
-        out.sums[chunk * columns + j + i] +=
-            p->kernels->quantise(bytes + i * TERMS, element(g->b, g->dtype, (j + i) * g->ldb + k), g->dtype, terms,
-                                 inverse_of(out.scales[j + i]), 0);
+        out.sums[chunk * columns + j + i] += round_terms(bytes + i * TERMS, g, p, j + i, k, terms, out.scales[j + i]);
       tarn__gemm_lines lines = {.from = bytes,
                                 .ld = TERMS,
                                 .count = count,
@@ -441,5 +457,20 @@ void tarn__gemm_pack(void *packed, const tarn__gemm *gemm, int threads) {
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t part = 0; part < parts; part++) pack_b(out, &g, &p, chunk, part);
     out = after_chunk(out, &g, &p, chunk);
+  }
+}
+
+void tarn__gemm_quantise(signed char *values, float *scales, const tarn__gemm *gemm, int threads) {
+  enum { TERMS = 512 };
+  const plan p = {.kernels = kernels_now()};
+#pragma omp parallel for num_threads(threads) schedule(static)
+  for (int64_t j = 0; j < gemm->n; j++) {
+    uint8_t bytes[TERMS];  // by way of here: behind the last term zeros are written
+    scales[j] = scale_of(gemm, &p, j);
+    for (int64_t k = 0; k < gemm->k; k += TERMS) {
+      const int64_t terms = smaller(TERMS, gemm->k - k);
+      (void)round_terms(bytes, gemm, &p, j, k, terms, scales[j]);
+      memcpy(values + j * gemm->k + k, bytes, (size_t)terms);
+    }
   }
 }

@@ -36,6 +36,8 @@ typedef struct tarn__gemm {
   // rows) of columns [column, column + columns). NULL: nothing.
   void (*complete)(const struct tarn__gemm *gemm, int64_t row, int64_t rows, int64_t column, int64_t columns);
   const void *user;  // for `complete`
+  const float
+      *b_scales;  // [n], for tarn__gemm_pack() with int8: B is signed bytes already, with these scales; else NULL
 } tarn__gemm;
 
 // Bytes of scratch that tarn__gemm_run() needs for these shapes (the pointers are not looked at, but for whether
@@ -50,5 +52,7 @@ void tarn__gemm_run(const tarn__gemm *gemm, int threads, void *scratch);
 // needs transpose_b). The packed form belongs to the instruction set in use.
 size_t tarn__gemm_pack_bytes(const tarn__gemm *gemm);
 void tarn__gemm_pack(void *packed, const tarn__gemm *gemm, int threads);
+// Rounds B as packing with int8 does, whatever the instruction set: values [n, k], and a scale for each column of B.
+void tarn__gemm_quantise(signed char *values, float *scales, const tarn__gemm *gemm, int threads);
 
 #endif
