@@ -25,6 +25,7 @@ tarn_status tarn__cpu_recurrence_dweight(const tarn__exec *exec, const tarn__nod
 tarn_status tarn__cpu_recurrence_rows(const tarn__exec *exec, const tarn__node *node);
 tarn_status tarn__cpu_select_rows(const tarn__exec *exec, const tarn__node *node);
 tarn_status tarn__cpu_select_rows_backward(const tarn__exec *exec, const tarn__node *node);
+tarn_status tarn__cpu_sentence_product(const tarn__exec *exec, const tarn__node *node);
 tarn_status tarn__cpu_squared_error(const tarn__exec *exec, const tarn__node *node);
 tarn_status tarn__cpu_update(const tarn__exec *exec, const tarn__node *node);
 
@@ -40,6 +41,7 @@ size_t tarn__cpu_recurrence_scratch(const tarn__node *node, int threads);
 size_t tarn__cpu_recurrence_backward_scratch(const tarn__node *node, int threads);
 size_t tarn__cpu_recurrence_dweight_scratch(const tarn__node *node, int threads);
 size_t tarn__cpu_recurrence_rows_scratch(const tarn__node *node, int threads);
+size_t tarn__cpu_sentence_product_scratch(const tarn__node *node, int threads);
 
 // One line an op.
 extern const tarn__device_kernel tarn__cpu_kernels[TARN__OPS];

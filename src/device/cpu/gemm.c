@@ -150,6 +150,22 @@ size_t tarn__gemm_scratch(const tarn__gemm *gemm, int threads) {
   return p.b_bytes + quantised_bytes(gemm) + (p.a_bytes + p.partial_bytes) * (size_t)p.threads;
 }
 
+// Scratch does not grow with every row, because more rows may be cut into smaller blocks.
+size_t tarn__gemm_scratch_most(const tarn__gemm *gemm, int threads, bool by_terms) {
+  enum { LINES = 32 };  // the other ways take rows and terms in units of so many at most
+  tarn__gemm g = *gemm;
+  int64_t *size = by_terms ? &g.k : &g.m;
+  const int64_t most = *size, unit = way_of(gemm) != NULL ? LINES : 1;
+  size_t bytes = 0;
+  for (int64_t n = unit; n < most + unit; n += unit) {
+    *size = n;
+    const size_t own = tarn__gemm_scratch(&g, threads), serial = threads > 1 ? tarn__gemm_scratch(&g, 1) : 0;
+    if (own > bytes) bytes = own;
+    if (serial > bytes) bytes = serial;
+  }
+  return bytes;
+}
+
 static const char *element(const void *data, tarn__dtype dtype, int64_t index) {
   return (const char *)data + index * (int64_t)tarn__dtype_size(dtype);
 }

@@ -44,6 +44,10 @@ typedef struct tarn__gemm {
 // `packed` is NULL); 0 for F64, which only the reference computes in.
 size_t tarn__gemm_scratch(const tarn__gemm *gemm, int threads);
 
+// The most of it that any product needs that is like this one but has fewer rows or, `by_terms`, a smaller k: where one
+// scratch serves the products of sentences of all lengths.
+size_t tarn__gemm_scratch_most(const tarn__gemm *gemm, int threads, bool by_terms);
+
 // Computes the product with `threads` threads; `scratch` is aligned to 64 bytes.
 void tarn__gemm_run(const tarn__gemm *gemm, int threads, void *scratch);
 

@@ -26,6 +26,7 @@ TARN__REF_KERNEL(tarn__glu_ref);
 TARN__REF_KERNEL(tarn__glu_backward_ref);
 TARN__REF_KERNEL(tarn__sentence_mean_ref);
 TARN__REF_KERNEL(tarn__sentence_mean_backward_ref);
+TARN__REF_KERNEL(tarn__sentence_product_ref);
 TARN__REF_KERNEL(tarn__squared_error_ref);
 TARN__REF_KERNEL(tarn__tanh_ref);
 TARN__REF_KERNEL(tarn__tanh_backward_ref);

@@ -1,0 +1,56 @@
+// Products within packed sentences, of rows with what a sentence has in place of them. Three tensors belong together:
+//   a [R, heads * h]   rows, for each head h columns
+//   x [R, *]           rows, of which `d` columns from `column` on are meant, d / heads for each head
+//   z [n * h, d]       h rows for each of n sentences: those of sentence s from row s * h on
+// Sentence s has the rows offsets[s] .. offsets[s + 1] - 1 (I32 [1, n + 1]); head g has the columns [g h, (g + 1) h) of
+// a and [g d / heads, (g + 1) d / heads) of the meant ones of x and of z. For each sentence and head
+//   OUTER    z = a^T x       what the sentence is, h rows however many tokens it has: tarn__sentence_outer()
+//   PRODUCT  x = a z         what each token reads of it: tarn__sentence_product()
+//   WEIGHTS  a = x z^T       the gradient of a, of both: of the first with z's gradient, of the second with x's
+// and every gradient is one of the three again.
+//
+// HyperMixer mixes tokens by both (Mai et al. 2023, W2 gelu(W1^T X)); Linformer projects keys and values by the first
+// (Wang et al. 2020), a being rows of a table of positions.
+#ifndef TARN_OPS_SENTENCE_PRODUCT_H
+#define TARN_OPS_SENTENCE_PRODUCT_H
+
+#include "graph/graph.h"
+
+typedef struct tarn__sentence_spec {
+  int64_t heads;    // at least 1; divides the columns of a, and d
+  int64_t column;   // of x; OUTER alone, else 0
+  int64_t d;        // columns of x that are meant, and of z
+  int64_t longest;  // upper bound of the rows of a sentence, for scratch
+} tarn__sentence_spec;
+
+// z [n * h, spec.d] of a [R, spec.heads * h] and x; n = offsets->cols - 1. A sentence without rows has zeros.
+tarn__tensor *tarn__sentence_outer(tarn__graph *graph, tarn__tensor *a, tarn__tensor *x, tarn__tensor *offsets,
+                                   tarn__sentence_spec spec);
+// x [R, spec.d] of a [R, spec.heads * h] and z [n * h, spec.d].
+tarn__tensor *tarn__sentence_product(tarn__graph *graph, tarn__tensor *a, tarn__tensor *z, tarn__tensor *offsets,
+                                     tarn__sentence_spec spec);
+
+// Forward: A and the other factor, which is x of OUTER and z of PRODUCT; one output.
+enum { TARN__SENTENCE_A, TARN__SENTENCE_FACTOR, TARN__SENTENCE_OFFSETS };
+// Backward: beside these (FACTOR is NULL if DA is not wanted) the gradient DY of the output, and the gradients so far
+// of both (NULL: none). Out DA and DFACTOR, each NULL if not wanted.
+enum { TARN__SENTENCE_DY = 3, TARN__SENTENCE_PREVIOUS_A, TARN__SENTENCE_PREVIOUS_FACTOR };
+enum { TARN__SENTENCE_DA, TARN__SENTENCE_DFACTOR };
+
+// One of the three products of a node.
+typedef enum tarn__sentence_form {
+  TARN__SENTENCE_FORM_OUTER,
+  TARN__SENTENCE_FORM_PRODUCT,
+  TARN__SENTENCE_FORM_WEIGHTS
+} tarn__sentence_form;
+typedef struct tarn__sentence_task {
+  tarn__sentence_form form;
+  const tarn__tensor *a, *x, *z;  // one of them, which form says, is written
+  int64_t column;                 // of x: spec.column, or 0 where x has the meant columns alone
+  bool add;                       // to what is there
+} tarn__sentence_task;
+
+// The products of a node, at most two. Returns how many.
+int tarn__sentence_tasks(tarn__sentence_task tasks[2], const tarn__node *node);
+
+#endif
