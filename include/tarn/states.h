@@ -80,6 +80,11 @@ typedef struct tarn_states tarn_states;
 // selected. Fails with USAGE (options), IO, DATA (a damaged checkpoint), or MEMORY.
 TARN_API tarn_status tarn_states_open(tarn_states **states, const char *path,
                                       const tarn_states_options *options) TARN_CHECKED;
+// The same of the model of an open translator, as it is there: no file is read, and nothing of it exists twice. The
+// translator's precision and threads hold in place of those of the options. It must stay open until the states are
+// closed, and only one of the two may be at work at a time. Fails with USAGE or MEMORY.
+TARN_API tarn_status tarn_states_open_translator(tarn_states **states, tarn_translator *translator,
+                                                 const tarn_states_options *options) TARN_CHECKED;
 TARN_API void tarn_states_close(tarn_states **states);
 
 // The file that was opened; valid until close.

@@ -67,6 +67,11 @@ void tarn__translator_lend(tarn__translator *translator, void *memory, size_t by
 tarn_status tarn__translator_plan(size_t *bytes, const tarn__model *model, const tarn__translator_options *options,
                                   double length, int64_t sentences) TARN_CHECKED;
 
+// The checkpoint of a translator of text, which is its owner. Its model is packed until the translator is closed.
+struct tarn__checkpoint;
+struct tarn_translator;
+struct tarn__checkpoint *tarn__translator_checkpoint(struct tarn_translator *translator);
+
 // Totals of all runs since open.
 void tarn__translator_get_stats(const tarn__translator *translator, tarn__translator_stats *stats);
 

@@ -128,6 +128,8 @@ void tarn_translator_close(tarn_translator **translator) {
 
 const char *tarn_translator_path(const tarn_translator *translator) { return translator->checkpoint->path; }
 
+tarn__checkpoint *tarn__translator_checkpoint(tarn_translator *translator) { return translator->checkpoint; }
+
 const tarn_translator_options *tarn_translator_settings(const tarn_translator *translator) {
   return &translator->options;
 }

@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 #include "base/threads.h"
+#include "decode/translate.h"
 
 void tarn_states_default(tarn_states_options *options) {
   *options = (tarn_states_options){.precision = TARN_TRANSLATE_PRECISION_AUTO,
@@ -19,32 +20,53 @@ static tarn_status pack(tarn_states *states) {
   return tarn__model_pack(model, states->packed, int8, tarn__threads());
 }
 
-static tarn_status open_all(tarn_states *states, const char *path) {
-  const tarn_states_options *o = &states->options;
+static tarn_status check_options(const tarn_states_options *o) {
   TARN_REQUIRE(o->max_tokens >= 1 && o->max_tokens <= 1 << 24, USAGE,
                "the tokens computed together are 1 to %d, not %lld", 1 << 24, (long long)o->max_tokens);
   TARN_REQUIRE(o->threads >= 0 && o->threads <= 1024, USAGE, "threads must be from 0 to 1024, not %d", o->threads);
-  tarn__threads_set(o->threads);
-  TARN_TRY(tarn__checkpoint_open_use(&states->checkpoint, path, &states->options.precision, NULL));
+  return TARN_STATUS_OK;
+}
+
+static tarn_status open_all(tarn_states *states, const char *path, tarn_translator *translator) {
+  tarn_states_options *o = &states->options;
+  TARN_TRY(check_options(o));
+  states->shared = translator != NULL;
+  if (states->shared) {
+    states->checkpoint = tarn__translator_checkpoint(translator);
+    o->precision = tarn_translator_settings(translator)->precision;
+  } else {
+    tarn__threads_set(o->threads);
+    TARN_TRY(tarn__checkpoint_open_use(&states->checkpoint, path, &o->precision, NULL));
+  }
   states->task = tarn__config_task(states->checkpoint->config);
   TARN_TRY(tarn__task_first(&states->first, states->checkpoint->config, states->checkpoint->target));
   TARN_TRY(tarn__states_offer(states));
-  return pack(states);
+  return states->shared ? TARN_STATUS_OK : pack(states);
 }
 
-tarn_status tarn_states_open(tarn_states **out, const char *path, const tarn_states_options *options) {
+static tarn_status open_states(tarn_states **out, const char *path, tarn_translator *translator,
+                               const tarn_states_options *options) {
   void *memory;
   *out = NULL;
   TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, 1, sizeof(tarn_states)));
   tarn_states *states = memory;
   states->options = *options;
-  const tarn_status status = open_all(states, path);
+  const tarn_status status = open_all(states, path, translator);
   if (status != TARN_STATUS_OK) {
     tarn_states_close(&states);
     return status;
   }
   *out = states;
   return TARN_STATUS_OK;
+}
+
+tarn_status tarn_states_open(tarn_states **states, const char *path, const tarn_states_options *options) {
+  return open_states(states, path, NULL, options);
+}
+
+tarn_status tarn_states_open_translator(tarn_states **states, tarn_translator *translator,
+                                        const tarn_states_options *options) {
+  return open_states(states, NULL, translator, options);
 }
 
 static void close_text(tarn__states_text *text) {
@@ -62,7 +84,7 @@ void tarn_states_close(tarn_states **out) {
   }
   if (states->workspace) states->checkpoint->model->device->free(states->workspace);
   tarn__graph_close(&states->graph);
-  tarn__checkpoint_close(&states->checkpoint);
+  if (!states->shared) tarn__checkpoint_close(&states->checkpoint);
   tarn__states_list_close(&states->offered);
   tarn__states_list_close(&states->selected);
   for (int i = 0; i < TARN__STACKS; i++) tarn__free(states->shows.layers[i]);

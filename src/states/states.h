@@ -38,6 +38,7 @@ typedef struct tarn__states_text {
 struct tarn_states {
   tarn_states_options options;
   tarn__checkpoint *checkpoint;
+  bool shared;  // it is a translator's, which has packed its weights
   const tarn__task *task;
   int32_t first;  // token in front of each row of tasks that read whole sentences; -1: none
   void *packed;   // weights of products, in the memory of the device, as the workspace

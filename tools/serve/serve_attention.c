@@ -7,10 +7,10 @@
 
 enum { MOST_WEIGHTS = 1 << 16 };  // of a picture
 
-// Opens the model and selects the attention of the decoder's last layer that has one.
-static tarn_status open_states(tarn_states **states, const char *path, const tarn_states_options *options) {
+// Looks into the model, and selects the attention of the decoder's last layer that has one.
+static tarn_status open_states(tarn_states **states, tarn_translator *translator, const tarn_states_options *options) {
   size_t count;
-  tarn_status status = tarn_states_open(states, path, options);
+  tarn_status status = tarn_states_open_translator(states, translator, options);
   if (status != TARN_STATUS_OK) return status;
   const tarn_states_array *offered = tarn_states_offered(*states, &count);
   const char *name = "decoder.1.cross_attention";
@@ -72,10 +72,10 @@ static void answer(const tarn_states *states, serve_request *request, const floa
   serve_request_answer(request, good ? object : NULL);
 }
 
-tarn_status serve_attention_answer(tarn_states **states, const char *path, const tarn_states_options *options,
-                                   serve_request *request) {
+tarn_status serve_attention_answer(tarn_states **states, tarn_translator *translator,
+                                   const tarn_states_options *options, serve_request *request) {
   size_t selected;
-  tarn_status status = *states ? TARN_STATUS_OK : open_states(states, path, options);
+  tarn_status status = *states ? TARN_STATUS_OK : open_states(states, translator, options);
   if (status == TARN_STATUS_OK)
     status =
         tarn_states_encode(*states, request->texts, request->lengths, &request->target, &request->target_length, 1);

@@ -5,10 +5,11 @@
 #include "serve/serve_request.h"
 #include "tarn/states.h"
 
-// Answers a request for SERVE_ATTEND: cross-attention of the decoder's last layer, averaged over its heads. *states is
-// the model opened for looking inside, NULL until the first of these requests; the caller closes it. Fails with DATA (a
-// text that the model cannot take, no such attention), USAGE or MEMORY; if it succeeds, the request has its answer.
-tarn_status serve_attention_answer(tarn_states **states, const char *path, const tarn_states_options *options,
-                                   serve_request *request);
+// Answers a request for SERVE_ATTEND: cross-attention of the decoder's last layer, averaged over its heads. *states
+// looks into the model of `translator`, and is NULL until the first of these requests; the caller closes it first.
+// Fails with DATA (a text that the model cannot take, no such attention), USAGE or MEMORY; if it succeeds, the request
+// has its answer.
+tarn_status serve_attention_answer(tarn_states **states, tarn_translator *translator,
+                                   const tarn_states_options *options, serve_request *request);
 
 #endif

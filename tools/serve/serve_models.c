@@ -86,11 +86,11 @@ tarn_status serve_models_start(void *models) {
 }
 
 void serve_models_close(serve_models *models) {
+  tarn_states_close(&models->states);
   tarn_translator_close(&models->translator);
   tarn_lm_close(&models->lm);
   tarn_generator_close(&models->generator);
   tarn_classifier_close(&models->classifier);
-  tarn_states_close(&models->states);
   free(models->texts);
   free(models->lengths);
   free(models->results);
@@ -206,11 +206,9 @@ static bool run_together(serve_models *m, serve_request *const *requests, size_t
 static tarn_status attend(serve_models *m, serve_request *request) {
   tarn_states_options options;
   tarn_states_default(&options);
-  options.precision = m->options.precision;
   options.overlong = m->options.overlong;
-  options.threads = m->options.threads;
   const double begin = serve_seconds();
-  const tarn_status status = serve_attention_answer(&m->states, m->options.path, &options, request);
+  const tarn_status status = serve_attention_answer(&m->states, m->translator, &options, request);
   if (status == TARN_STATUS_OK && request->code == 200)
     serve_metrics_batch(m->metrics, 1, serve_seconds() - begin, request->source_tokens, 0);
   return status;

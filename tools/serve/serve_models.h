@@ -29,7 +29,7 @@ typedef struct serve_models {
   tarn_lm *lm;
   tarn_generator *generator;
   tarn_classifier *classifier;
-  tarn_states *states;  // opened when there is use for it
+  tarn_states *states;  // looks into the translator's model; opened when there is use for it
   int64_t beam;         // of translation
   // The texts of a batch, and their results.
   const char **texts;
