@@ -43,7 +43,20 @@ extern "C" {
   X(TARN_NORM_PRE, "pre",                                                                 \
     "y = x + f(Norm(x)), and one more norm at the top of each stack "                     \
     "whose last layer is pre-norm")                                                       \
-  X(TARN_NORM_NONE, "none", "y = x + f(x), no norm")
+  X(TARN_NORM_NONE, "none", "y = x + f(x), no norm")                                      \
+  X(TARN_NORM_B2T, "b2t",                                                                 \
+    "post, and the layer's input is added once more before its last norm: "               \
+    "Takase et al. 2022")                                                                 \
+  X(TARN_NORM_DEEPNORM, "deepnorm",                                                       \
+    "y = Norm(alpha x + f(x)), and smaller first values of the branches, "                \
+    "both by the depths of the stacks: Wang et al. 2022")                                 \
+  X(TARN_NORM_FIXUP, "fixup",                                                             \
+    "y = x + a f(x + b), no norm, a and b one trained number a branch from 1 and 0 on, "  \
+    "and first values of the branches by their number: Zhang et al. 2019")
+#define TARN_GATE_MAP(X)            \
+  X(TARN_GATE_NONE, "none", "f(x)") \
+  X(TARN_GATE_SCALAR, "scalar",     \
+    "g f(x) with one number g a branch, trained unless all of the layer is frozen: ReZero, Bachlechner et al. 2020")
 #define TARN_EMBEDDINGS_MAP(X)                                                                       \
   X(TARN_EMBEDDINGS_NONE, "none", "encoder input, decoder input and output have a matrix each")      \
   X(TARN_EMBEDDINGS_DECODER, "decoder", "decoder input and output share one")                        \
@@ -62,12 +75,12 @@ extern "C" {
     "orthonormal rows or columns from three rounds of random signs and a Hadamard "          \
     "transform, Yu et al. 2016; frozen, it takes the place of the matrix and costs d log d") \
   X(TARN_INIT_NORMAL, "normal", "normal with standard deviation sqrt(2 / (inputs + outputs)), Glorot 2010")
-#define TARN_FROZEN_MAP(X)                                                                                       \
-  X(TARN_FROZEN_NO, "no", "every parameter is trained")                                                          \
-  X(TARN_FROZEN_YES, "yes", "every parameter keeps its random first value for ever")                             \
-  X(TARN_FROZEN_MATRICES, "matrices",                                                                            \
-    "the matrices, and the kernel of a light convolution, keep their random first values; norms and biases are " \
-    "trained, from gain 1 and bias 0")
+#define TARN_FROZEN_MAP(X)                                                                                          \
+  X(TARN_FROZEN_NO, "no", "every parameter is trained")                                                             \
+  X(TARN_FROZEN_YES, "yes", "every parameter keeps its random first value for ever")                                \
+  X(TARN_FROZEN_MATRICES, "matrices",                                                                               \
+    "the matrices, and the kernel of a light convolution, keep their random first values; norms, biases and gates " \
+    "are trained, norms and biases from gain 1 and bias 0")
 #define TARN_BACKSKIP_MAP(X)                                                                          \
   X(TARN_BACKSKIP_NONE, "none", "the true gradient")                                                  \
   X(TARN_BACKSKIP_IDENTITY, "identity", "the gradient at the output, as if the layer were not there") \
@@ -146,6 +159,7 @@ extern "C" {
 
 #define TARN_CHOICE_VALUE(value, word, text) value,
 typedef enum tarn_norm { TARN_NORM_MAP(TARN_CHOICE_VALUE) TARN_NORM_COUNT } tarn_norm;
+typedef enum tarn_gate { TARN_GATE_MAP(TARN_CHOICE_VALUE) TARN_GATE_COUNT } tarn_gate;
 typedef enum tarn_embeddings { TARN_EMBEDDINGS_MAP(TARN_CHOICE_VALUE) TARN_EMBEDDINGS_COUNT } tarn_embeddings;
 typedef enum tarn_frozen_embeddings {
   TARN_FROZEN_EMBEDDINGS_MAP(TARN_CHOICE_VALUE) TARN_FROZEN_EMBEDDINGS_COUNT
@@ -168,7 +182,7 @@ typedef enum tarn_task { TARN_TASK_MAP(TARN_CHOICE_VALUE) TARN_TASK_COUNT } tarn
 #undef TARN_CHOICE_VALUE
 
 enum {
-  TARN_CONFIG_LAYERS = 512,    // most layers of a stack
+  TARN_CONFIG_LAYERS = 2048,   // most layers of a stack
   TARN_CONFIG_KINDS = 64,      // most kinds
   TARN_CONFIG_SEEDS = 1000,    // most seeds of train.seeds
   TARN_CONFIG_SETS = 16,       // most scored sets
@@ -272,7 +286,11 @@ typedef struct tarn_kind {
   tarn_norm norm;    // [model.norm; pre for a layer without token mixer: y = x + FFN(Norm(x))]
   tarn_part_use norm_type;  // of the layer's norms, and of the stack's final norm if the layer is the highest
                             // [model.norm_type]
-  double dropout;           // on the output of mixer, cross-attention and FFN, before the residual sum [model.dropout]
+  tarn_gate gate;    // what stands before each branch, with any norm but fixup, which has a factor of its own, and with
+                     // a residual [none]
+  double gate_init;  // first value of these numbers; not 0 where the layer is frozen whole, as its branches would stay
+                     // shut; -1000 .. 1000 [0]
+  double dropout;    // on the output of mixer, cross-attention and FFN, before the residual sum [model.dropout]
   tarn_backskip backskip;
 } tarn_kind;
 

@@ -4,6 +4,7 @@
 #define WORD(value, word, text) {word, text, value},
 
 static const tarn_config_word norm_words[] = {TARN_NORM_MAP(WORD)};
+static const tarn_config_word gate_words[] = {TARN_GATE_MAP(WORD)};
 static const tarn_config_word embeddings_words[] = {TARN_EMBEDDINGS_MAP(WORD)};
 static const tarn_config_word frozen_embeddings_words[] = {TARN_FROZEN_EMBEDDINGS_MAP(WORD)};
 static const tarn_config_word frozen_words[] = {TARN_FROZEN_MAP(WORD)};
@@ -143,6 +144,11 @@ static const tarn__option kind_options[] = {
      .inherits = offsetof(tarn_config_model, norm_type), .later = true,
      .help = "which norm; at the top of a stack that of the highest layer of its pattern, kept or not",
      .also = "normalization normalisation norm_layer"},
+    {"gate", CHOICE(tarn_kind, gate, gate_words), .value = "none", .later = true,
+     .help = "what stands before each branch of the layer; not with norm fixup, which has a factor of its own",
+     .also = "rezero resweight skipinit skip_init layer_scale layerscale branch_gain"},
+    {"gate_init", REAL(tarn_kind, gate_init, -1000, 1000), .value = "0", .later = true,
+     .help = "first value of the numbers of gate; not 0 where frozen is yes", .also = "init_values layer_scale_init"},
     {"dropout", REAL(tarn_kind, dropout, 0, 1), BELOW_MOST, .derived = "model.dropout",
      .help = "on the output of mixer, cross-attention and FFN, before the residual sum", .random = true},
 };

@@ -80,10 +80,15 @@ static tarn_status resolve_residual(tarn_kind *kind, const tarn__yaml_node *root
 static tarn_status refuse_idle(const tarn_kind *kind, const tarn__yaml_node *root) {
   char key[128];
   snprintf(key, sizeof key, "kinds.%s.norm_type", kind->name);
-  if (kind->norm == TARN_NORM_NONE)
+  if (!tarn__order_has_norm(kind->norm))
     TARN_TRY(refuse_key(root, key,
-                        kind->residual ? "a layer with norm none has none to choose; leave it out"
-                                       : "a layer without residual has no norm; leave it out"));
+                        !kind->residual                ? "a layer without residual has no norm; leave it out"
+                        : kind->norm == TARN_NORM_NONE ? "a layer with norm none has none to choose; leave it out"
+                                                       : "a layer with norm fixup has none to choose; leave it out"));
+  if (kind->gate == TARN_GATE_NONE) {
+    snprintf(key, sizeof key, "kinds.%s.gate_init", kind->name);
+    TARN_TRY(refuse_key(root, key, "the layer has no gate; leave it out, or set gate to scalar"));
+  }
   if (kind->channel.part) return TARN_STATUS_OK;
   snprintf(key, sizeof key, "kinds.%s.ffn", kind->name);
   const tarn__yaml_node *ffn = tarn__yaml_find(root, key);
@@ -92,6 +97,34 @@ static tarn_status refuse_idle(const tarn_kind *kind, const tarn__yaml_node *roo
     if (strcmp(entry->key, "type") == 0 || strcmp(entry->key, tarn__kind_width_name()) == 0) continue;
     snprintf(key, sizeof key, "kinds.%s.ffn.%s", kind->name, entry->key);
     TARN_TRY(refuse_key(root, key, "an FFN of width 0 is none; leave it out, or give a width"));
+  }
+  return TARN_STATUS_OK;
+}
+
+// What the order of norms and the gate ask of the rest of the kind.
+static tarn_status check_branches(const tarn_kind *kind, const tarn__yaml_node *root) {
+  char key[96];
+  snprintf(key, sizeof key, "kinds.%s.gate", kind->name);
+  if (kind->gate != TARN_GATE_NONE && !kind->residual)
+    return tarn__yaml_fail_key(root, key, "a layer without residual has no branch; leave it out");
+  if (kind->gate != TARN_GATE_NONE && kind->norm == TARN_NORM_FIXUP)
+    return tarn__yaml_fail_key(root, key, "norm fixup has a factor of its own on each branch; leave it out");
+  if (kind->gate != TARN_GATE_NONE && kind->frozen == TARN_FROZEN_YES && kind->gate_init == 0.0) {
+    snprintf(key, sizeof key, "kinds.%s.gate_init", kind->name);
+    return tarn__yaml_fail_key(root, key,
+                               "is 0 and the layer is frozen with its gates, so its branches would stay shut; set "
+                               "frozen to matrices, or another first value");
+  }
+  snprintf(key, sizeof key, "kinds.%s.norm", kind->name);
+  if (kind->norm == TARN_NORM_B2T && (tarn__mixer_of(kind)->empty || !kind->channel.part))
+    return tarn__yaml_fail_key(root, key,
+                               "b2t leads past the norms inside a layer, so it needs a token mixer and an FFN");
+  const bool by_depth = kind->norm == TARN_NORM_DEEPNORM || kind->norm == TARN_NORM_FIXUP;
+  if (by_depth && kind->init == TARN_INIT_HADAMARD && kind->frozen != TARN_FROZEN_NO) {
+    snprintf(key, sizeof key, "kinds.%s.init", kind->name);
+    return tarn__yaml_fail_key(root, key,
+                               "the signs of frozen structured matrices have one size, and this norm sets the first "
+                               "values of queries, keys and values apart; set it to orthogonal");
   }
   return TARN_STATUS_OK;
 }
@@ -105,6 +138,7 @@ static tarn_status resolve_kind(const tarn_config *config, tarn_kind *kind, cons
   if (width && *width == 0) kind->channel = (tarn_part_use){NULL, NULL};
   TARN_TRY(resolve_residual(kind, root));
   TARN_TRY(refuse_idle(kind, root));
+  TARN_TRY(check_branches(kind, root));
   return tarn__parts_resolve_kind(config, kind, root);
 }
 

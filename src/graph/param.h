@@ -14,6 +14,7 @@
 typedef enum tarn__init_kind {
   TARN__INIT_ZERO,
   TARN__INIT_ONE,
+  TARN__INIT_CONSTANT,    // gain
   TARN__INIT_XAVIER,      // uniform in +-gain * sqrt(6 / (fan_in + fan_out))  (Glorot and Bengio 2010)
   TARN__INIT_ORTHOGONAL,  // Q of the QR decomposition of a normal matrix, times gain  (Saxe et al. 2013)
   TARN__INIT_HADAMARD,    // orthonormal, of random signs and Hadamard transforms  (Yu et al. 2016; ops/hadamard.h)
@@ -87,6 +88,7 @@ typedef struct tarn__param {
   bool stopped;  // trained, but not any more (train.freeze): no gradient and no update, though it is stored as before
   int uses;      // number of places of the model that use it; more than 1: shared
   tarn__init init;
+  double last_gain;  // factor on the last of init's blocks, such as the values behind queries and keys; 0: none
   const tarn__reservoir *reservoir;  // of TARN__INIT_RESERVOIR; else NULL
   double factor;  // of TARN__INIT_RESERVOIR: what scales its normal values to the spectral radius; 0: not known yet
   char hash[TARN__HASH_TEXT];  // frozen only: of its fp32 values, set as they are made; a checkpoint records it

@@ -53,7 +53,7 @@ static tarn_status fill_reservoir(const tarn__param *param, float *values, doubl
   return tarn__fail_prefix(status, "kinds.%s.spectral_radius: %s: ", param->reservoir->kind, param->name);
 }
 
-static tarn_status make_values(const tarn__param *param, uint64_t seed, float *values, double *factor) {
+static tarn_status draw_values(const tarn__param *param, uint64_t seed, float *values, double *factor) {
   size_t count = (size_t)(param->rows * param->cols);
   tarn__random random;
   tarn__random_init(&random, tarn__hash64(param->name, length_for_stream(param), seed), 0);
@@ -66,6 +66,9 @@ static tarn_status make_values(const tarn__param *param, uint64_t seed, float *v
       break;
     case TARN__INIT_ONE:
       for (size_t i = 0; i < count; i++) values[i] = 1.0f;
+      break;
+    case TARN__INIT_CONSTANT:
+      for (size_t i = 0; i < count; i++) values[i] = (float)init->gain;
       break;
     case TARN__INIT_NORMAL:
       fill_normal(values, count, init->gain, &random);
@@ -88,6 +91,14 @@ static tarn_status make_values(const tarn__param *param, uint64_t seed, float *v
     case TARN__INIT_RESERVOIR:
       return fill_reservoir(param, values, factor, &random);
   }
+  return TARN_STATUS_OK;
+}
+
+static tarn_status make_values(const tarn__param *param, uint64_t seed, float *values, double *factor) {
+  TARN_TRY(draw_values(param, seed, values, factor));
+  const int64_t count = param->rows * param->cols, block = count / (param->init.blocks > 1 ? param->init.blocks : 1);
+  for (int64_t i = count - block; param->last_gain != 0.0 && i < count; i++)
+    values[i] = (float)(param->last_gain * (double)values[i]);
   return TARN_STATUS_OK;
 }
 

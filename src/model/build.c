@@ -77,6 +77,7 @@ static void run_layers(const tarn__model *model, tarn__stack_id id, int first, i
     if (cuts->skip[id] && cuts->skip[id][i]) continue;
     tarn__block_run own = *run;
     own.sums = stack->layers[i].sums;
+    own.skip = stack->skip;
     if (cuts->carried && id == TARN__STACK_DECODER) carry(&own, stack, i, cuts->carried);
     run->graph->label = stack->layers[i].label;
     own.shows = cuts->shows[id] ? &cuts->shows[id][i + 1] : NULL;
@@ -304,6 +305,7 @@ tarn__top tarn__model_build_step(const tarn__model *model, tarn__graph *graph, c
       .graph = graph,
       .d_model = d,
       .longest = step->longest,
+      .skip = model->decoder.skip,
       .memory_longest = step->longest,
       .incremental = true,
       .positions = positions_of(model, graph, step->positions, step->rows),

@@ -6,6 +6,7 @@
 #include "config/config_fail.h"
 #include "config/pattern.h"
 #include "device/devices.h"
+#include "parts/depth.h"
 
 // Counts one more use of the parameters [first, last).
 static void count_uses(tarn__model *model, size_t first, size_t last) {
@@ -107,6 +108,37 @@ static tarn_status declare_weights(tarn__model *model, tarn__declare *declare) {
   return task->declare_output(&site, &model->weights);
 }
 
+// Branches of a stack with its residual, those of layers_to_keep that are left out among them, so that weights trained
+// without that key serve.
+static int64_t branches_of(const tarn_config *config, const tarn__task_stack *what) {
+  const tarn_stack *stack = tarn__config_stack(config, what->id);
+  int64_t branches = 0;
+  for (int32_t i = 0; i < stack->depth; i++) {
+    const tarn_kind *kind = &config->kinds[stack->pattern[i].kind];
+    const tarn__mixer_entry *mixer = tarn__mixer_of(kind);
+    branches += !mixer->empty + (what->attends && mixer->attends) + (kind->channel.part != NULL);
+  }
+  return branches;
+}
+
+static tarn_status declare_stacks(tarn__model *model, tarn__declare *declare) {
+  const tarn__task *task = tarn__config_task(model->config);
+  declare->branches = 0;
+  for (int s = 0; s < task->stack_count; s++) declare->branches += branches_of(model->config, &task->stacks[s]);
+  for (int s = 0; s < task->stack_count; s++) {
+    const tarn__task_stack *what = &task->stacks[s];
+    const tarn__task_stack *beside = task->stack_count > 1 ? &task->stacks[1 - s] : NULL;
+    const tarn__deepnorm deep =
+        tarn__deepnorm_of(tarn__config_stack(model->config, what->id)->depth,
+                          beside ? tarn__config_stack(model->config, beside->id)->depth : 0, what->attends);
+    declare->attends = what->attends;
+    declare->beta = deep.beta;
+    (what->id == TARN__STACK_ENCODER ? &model->encoder : &model->decoder)->skip = deep.alpha;
+    TARN_TRY(declare_stack(model, declare, what->id));
+  }
+  return TARN_STATUS_OK;
+}
+
 static tarn_status declare_model(tarn__model *model) {
   size_t capacity = 0, helper_capacity = 0;
   tarn__declare declare = {.prefix = "",
@@ -115,11 +147,7 @@ static tarn_status declare_model(tarn__model *model) {
                            .params = {&model->params, &model->param_count, &capacity}};
   if (model->training) declare.helpers = (tarn__param_list){&model->helpers, &model->helper_count, &helper_capacity};
   TARN_TRY(declare_weights(model, &declare));
-  const tarn__task *task = tarn__config_task(model->config);
-  for (int s = 0; s < task->stack_count; s++) {
-    declare.attends = task->stacks[s].attends;
-    TARN_TRY(declare_stack(model, &declare, task->stacks[s].id));
-  }
+  TARN_TRY(declare_stacks(model, &declare));
   for (size_t i = 0; i < model->param_count + model->helper_count; i++) {
     tarn__param *param = tarn__model_param(model, i);
     param->dtype = model->dtype;

@@ -45,6 +45,7 @@ typedef struct tarn__model_layer {
 typedef struct tarn__model_stack {
   tarn__model_layer *layers;  // from the bottom
   int count;
+  double skip;              // what norm deepnorm multiplies x by
   tarn__norm_weights norm;  // the final norm, when the last layer is pre-norm; else without an entry
   tarn__param *biases;      // of attention by distance, that its layers share (tarn__position_entry); NULL: none
 } tarn__model_stack;

@@ -39,17 +39,20 @@ tarn__tensor *tarn__hadamard(tarn__graph *graph, tarn__tensor *x, tarn__param *s
 tarn__tensor *tarn__activate(tarn__graph *graph, tarn__tensor *x, tarn__activation form);
 
 // Residual sum with dropout on the branch, and a norm of the sum, whose gain and bias are [1, d]:
-//   sum [R, d] = x + dropout(branch)
+//   sum [R, d] = skip x + dropout(branch)
 //   LAYER  y [R, d] = gain * (sum - mean) / sqrt(variance + epsilon) + bias               (Ba, Kiros, Hinton 2016)
 //   RMS    y [R, d] = gain * sum / sqrt(mean square + epsilon), bias is NULL              (Zhang and Sennrich 2019)
+//   SCALE  y [R, d] = gain / sqrt(d) * sum / sqrt(mean square + epsilon), gain [1, 1]     (Nguyen and Salazar 2019)
 // y is the norm of the sum as it is stored, rounded to bf16 if the sum is. branch may be NULL (sum = x, then no sum is
-// stored); a norm whose gain is NULL is none: the sum alone (y = NULL).
-// Post-norm uses y alone; pre-norm goes on with the sum and feeds y to the next sublayer.
-typedef enum tarn__norm_form { TARN__NORM_LAYER, TARN__NORM_RMS } tarn__norm_form;
+// stored); a norm whose gain is NULL is none: the sum alone (y = NULL). A skip of 0 counts as 1; another one needs a
+// branch and a norm, and nothing but the norm reads its sum (DeepNorm, Wang et al. 2022). Post-norm uses y alone;
+// pre-norm goes on with the sum and feeds y to the next sublayer.
+typedef enum tarn__norm_form { TARN__NORM_LAYER, TARN__NORM_RMS, TARN__NORM_SCALE } tarn__norm_form;
 typedef struct tarn__norm {
   tarn__norm_form form;
   double epsilon;
   tarn__param *gain, *bias;
+  double skip;
 } tarn__norm;
 typedef struct tarn__residual_out {
   tarn__tensor *sum, *y;

@@ -44,6 +44,8 @@ static void grad(tarn__graph *graph, tarn__node *node) {
   tarn__tensor *sum = node->out[TARN__RN_SUM];
   tarn__tensor *y = node->out[TARN__RN_Y];
   tarn__tensor *dsum = sum ? sum->grad : NULL;
+  if (dsum && ((const tarn__residual_norm_attr *)node->attr)->skip != 1.0)
+    tarn__graph_fail(graph, TARN_STATUS_INTERNAL, "residual_norm: another reader of the sum of a skip");
   if (!y || !y->grad) {
     if (dsum) grad_of_sum(graph, node, dsum);
     return;
@@ -91,6 +93,7 @@ static tarn__tensor *renew(tarn__graph *graph, const tarn__node *node) {
   tarn__node *norm = tarn__graph_node(graph, &op_norm, sizeof(tarn__residual_norm_attr));
   *(tarn__residual_norm_attr *)norm->attr = *(const tarn__residual_norm_attr *)node->attr;
   ((tarn__residual_norm_attr *)norm->attr)->dropout = (tarn__dropout){0};
+  ((tarn__residual_norm_attr *)norm->attr)->skip = 1.0;
   norm->in[TARN__RN_X] = sum;
   norm->in[TARN__RN_GAIN] = node->in[TARN__RN_GAIN];
   norm->in[TARN__RN_BIAS] = node->in[TARN__RN_BIAS];
@@ -106,7 +109,11 @@ static bool is_vector_of(const tarn__param *param, const tarn__tensor *x) {
 static bool fits(const tarn__tensor *x, const tarn__tensor *branch, const tarn__norm *norm) {
   bool fit = norm->gain || branch;
   if (branch) fit = fit && branch->rows == x->rows && branch->cols == x->cols && branch->dtype == x->dtype;
-  if (norm->gain) fit = fit && is_vector_of(norm->gain, x) && norm->epsilon > 0.0;
+  if (norm->skip != 0.0) fit = fit && branch && norm->gain;
+  if (norm->gain) fit = fit && norm->epsilon > 0.0;
+  if (norm->gain && norm->form == TARN__NORM_SCALE)
+    return fit && !norm->bias && norm->gain->rows * norm->gain->cols == 1;
+  if (norm->gain) fit = fit && is_vector_of(norm->gain, x);
   if (norm->gain && norm->form == TARN__NORM_LAYER) return fit && is_vector_of(norm->bias, x);
   return fit && !norm->bias;
 }
@@ -119,7 +126,8 @@ tarn__residual_out tarn__residual_norm(tarn__graph *graph, tarn__tensor *x, tarn
   *(tarn__residual_norm_attr *)node->attr =
       (tarn__residual_norm_attr){.dropout = branch ? tarn__dropout_make(graph, dropout) : (tarn__dropout){0},
                                  .form = norm.form,
-                                 .epsilon = norm.epsilon};
+                                 .epsilon = norm.epsilon,
+                                 .skip = norm.skip != 0.0 ? norm.skip : 1.0};
   node->in[TARN__RN_X] = x;
   node->in[TARN__RN_BRANCH] = branch;
   tarn__residual_out out = {.sum = x, .y = NULL};

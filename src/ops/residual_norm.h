@@ -9,10 +9,11 @@ typedef struct tarn__residual_norm_attr {
   tarn__dropout dropout;
   tarn__norm_form form;
   double epsilon;
+  double skip;  // factor on x; 1: none
 } tarn__residual_norm_attr;
 
-// Forward: sum, y and stats may be NULL (not wanted), and BIAS is NULL with RMS. stats is [R, 2] = mean and
-// 1 / sqrt(variance + epsilon), with RMS [R, 1] = 1 / sqrt(mean square + epsilon).
+// Forward: sum, y and stats may be NULL (not wanted), and BIAS is NULL with RMS and SCALE. stats is [R, 2] = mean and
+// 1 / sqrt(variance + epsilon), with RMS and SCALE [R, 1] = 1 / sqrt(mean square + epsilon).
 enum { TARN__RN_X, TARN__RN_BRANCH, TARN__RN_GAIN, TARN__RN_BIAS };
 enum { TARN__RN_SUM, TARN__RN_Y, TARN__RN_STATS };
 

@@ -17,13 +17,22 @@ typedef struct tarn__stream {
   bool begins;          // a layer begins: its segment of the graph starts once the pending branch is added
   tarn__tensor *input;  // x as the layer began, every branch added
   bool replaced;        // of the layer at hand: its output takes the place of x (kinds.NAME.residual: no)
+  bool last;            // the sublayer at hand is the last one of its layer
+  double skip;          // of the layer at hand: what norm deepnorm multiplies x by
 } tarn__stream;
 
-// One norm: its entry and keys, and its parameters as the entry has declared them.
+// One norm: its entry and keys, and its parameters as the entry has declared them. Of a sublayer also what else stands
+// on its branch.
 typedef struct tarn__norm_weights {
   tarn_part_use use;  // part NULL: there is no norm
   tarn__param *gain, *bias;
+  tarn__param *gate;   // [1, 1], what the branch is multiplied by (kinds.NAME.gate, norm fixup); NULL: nothing
+  tarn__param *shift;  // [1, 1], what is added to the branch's input (norm fixup); NULL: nothing
+  double skip;         // while a graph is built: what x is multiplied by (norm deepnorm); 0: nothing
 } tarn__norm_weights;
+
+// Whether layers of an order have norms.
+static inline bool tarn__order_has_norm(tarn_norm order) { return order != TARN_NORM_NONE && order != TARN_NORM_FIXUP; }
 
 // A projection.
 typedef struct tarn__linear_weights {
@@ -46,6 +55,9 @@ typedef struct tarn__declare {
   struct tarn__cross_weights *cross;  // where a token mixer declares the cross-attention that follows it
   bool attends;                       // of a stack that attends to another: cross-attention follows
   bool frozen_part;                   // what is declared next is frozen, even where the kind is not
+  tarn__param *last;                  // the last projection of the sublayer so far, or NULL
+  double beta;                        // norm deepnorm: factor on first values in this stack (parts/depth.h)
+  int64_t branches;                   // norm fixup: how many branches the model has
   tarn__arena *arena;
   tarn__param_list params;
   tarn__param_list helpers;  // parameters that only training needs and that are no part of the model; list NULL: none
@@ -76,7 +88,8 @@ tarn__param *tarn__declare_signs(tarn__declare *declare, const char *name, int64
 // act(x weight^T + bias), whatever the weight is.
 tarn__tensor *tarn__project(tarn__graph *graph, tarn__tensor *x, const tarn__linear_weights *weights,
                             tarn__activation activation);
-// A norm of the layer's kind, without an entry where its layers have none; else declare->norm.
+// A norm of the layer's kind, without an entry where its layers have none; else declare->norm. Of a sublayer it comes
+// behind its projections, of which the last leads to its output: gates begin here, and with norm fixup that projection.
 tarn__norm_weights tarn__declare_norm(tarn__declare *declare, const char *name);
 
 // Cross-attention over the encoder's output: what a decoder layer has behind its token mixer.
@@ -104,6 +117,7 @@ typedef struct tarn__block_run {
   tarn__tensor *positions;
   const tarn_part_use *position;  // the model's position scheme
   tarn__tensor *biases;           // by head and distance, what it adds to scores of this stack; NULL: nothing
+  double skip;                    // of this stack: what norm deepnorm multiplies x by (parts/depth.h)
   tarn__stand_in_sums *sums;      // of this layer: what a refresh of its backskipping adds to; NULL: none is done
   bool causal;                    // self-attention sees earlier tokens only
   // States that the sentences begin with and end with, of a layer that has any (tarn__layer_state_width()), as

@@ -1,8 +1,10 @@
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "ops/hadamard.h"
 #include "parts/block.h"
+#include "parts/depth.h"
 
 void *tarn__declare_struct(tarn__declare *declare, size_t size) {
   void *memory = NULL;
@@ -51,20 +53,65 @@ tarn__param *tarn__declare_signs(tarn__declare *declare, const char *name, int64
   return signs;
 }
 
+// What a projection makes, as far as first values that depend on the depth of a model go by it.
+typedef enum role {
+  ROLE_OTHER,
+  ROLE_SCORES,  // queries, keys: what attention compares
+  ROLE_VALUES,  // and in its last block of rows values
+  ROLE_APART    // weights of a sum over tokens, products of a state with itself: the depth of a model does not concern
+                // them
+} role;
+
+static role role_of(const char *name) {
+  static const struct {
+    const char *end;
+    role of;
+  } roles[] = {{"q", ROLE_SCORES},        {"k", ROLE_SCORES},      {"qk", ROLE_SCORES},
+               {"kv", ROLE_VALUES},       {"qkv", ROLE_VALUES},    {"kernel", ROLE_APART},
+               {"recurrent", ROLE_APART}, {"forward", ROLE_APART}, {"reverse", ROLE_APART}};
+  const char *dot = strrchr(name, '.');
+  for (size_t i = 0; i < sizeof roles / sizeof *roles; i++)
+    if (strcmp(dot ? dot + 1 : name, roles[i].end) == 0) return roles[i].of;
+  return ROLE_OTHER;
+}
+
+// What norms that depend on the depth of a model make of the gain of a projection.
+static double depth_gain(const tarn__declare *declare, const char *name, double *gain, double *last_gain) {
+  const role made = role_of(name);
+  *last_gain = 0.0;
+  switch (declare->kind->norm) {
+    case TARN_NORM_DEEPNORM:
+      if (made == ROLE_OTHER) return declare->beta;
+      if (made != ROLE_APART) *gain = 1.0;
+      if (made == ROLE_VALUES) *last_gain = declare->beta;
+      return 1.0;
+    case TARN_NORM_FIXUP:
+      if (made == ROLE_APART) return 1.0;
+      return tarn__fixup_factor(declare->branches, made == ROLE_OTHER ? 2 : 4);
+    default:
+      return 1.0;
+  }
+}
+
 // The first values of a projection's matrix.
-static tarn__init init_of(const tarn_kind *kind, int64_t out, int64_t in, int blocks, double gain) {
+static tarn__init init_of(const tarn__declare *declare, const char *name, int64_t out, int64_t in, int blocks,
+                          double gain, double *last_gain) {
+  const tarn_kind *kind = declare->kind;
+  const double all = kind->init_gain * depth_gain(declare, name, &gain, last_gain);
   switch (kind->init) {
     case TARN_INIT_ORTHOGONAL:
-      return (tarn__init){TARN__INIT_ORTHOGONAL, kind->init_gain, blocks};
+      return (tarn__init){TARN__INIT_ORTHOGONAL, all, blocks};
     case TARN_INIT_HADAMARD:
-      return (tarn__init){TARN__INIT_HADAMARD, kind->init_gain, blocks};
+      return (tarn__init){TARN__INIT_HADAMARD, all, blocks};
     case TARN_INIT_NORMAL:
-      return (tarn__init){TARN__INIT_NORMAL, kind->init_gain * gain * sqrt(2.0 / (double)(out / blocks + in)), 1};
+      // A factor on one of the blocks needs them.
+      return (tarn__init){TARN__INIT_NORMAL, all * gain * sqrt(2.0 / (double)(out / blocks + in)),
+                          *last_gain != 0.0 ? blocks : 1};
     case TARN_INIT_XAVIER:
     case TARN_INIT_COUNT:
       break;
   }
-  return (tarn__init){TARN__INIT_XAVIER, kind->init_gain * gain, blocks};
+  return (tarn__init){TARN__INIT_XAVIER, all * gain, blocks};
 }
 
 // Whether a matrix that is declared now is frozen, and whether a bias or norm is.
@@ -79,9 +126,12 @@ static bool vector_frozen(const tarn__declare *declare) {
 tarn__param *tarn__declare_dense(tarn__declare *declare, const char *name, int64_t out, int64_t in, int blocks,
                                  double gain) {
   char part[128];
-  const tarn_kind *kind = declare->kind;
+  double last_gain;
   snprintf(part, sizeof part, "%s.weight", name);
-  return tarn__declare_param(declare, part, out, in, !matrix_frozen(declare), init_of(kind, out, in, blocks, gain));
+  const tarn__init init = init_of(declare, name, out, in, blocks, gain, &last_gain);
+  tarn__param *param = tarn__declare_param(declare, part, out, in, !matrix_frozen(declare), init);
+  if (param) param->last_gain = last_gain;
+  return declare->last = param;
 }
 
 tarn__linear_weights tarn__declare_matrix(tarn__declare *declare, const char *name, int64_t out, int64_t in, int blocks,
@@ -126,10 +176,35 @@ tarn__param *tarn__declare_norm_bias(tarn__declare *declare, const char *name, b
   return norm_vector(declare, name, "bias", trained, TARN__INIT_ZERO);
 }
 
+// A number beside a norm: "self_attn.gate" beside "self_attn.norm".
+static tarn__param *declare_number(tarn__declare *declare, const char *norm, const char *word, double first) {
+  char part[128];
+  const char *dot = strrchr(norm, '.');
+  snprintf(part, sizeof part, "%.*s%s%s", dot ? (int)(dot - norm) : 0, norm, dot ? "." : "", word);
+  return tarn__declare_param(declare, part, 1, 1, !vector_frozen(declare), (tarn__init){TARN__INIT_CONSTANT, first, 1});
+}
+
+// What stands on the branch of a sublayer, whose last projection is `last`. With norm fixup a branch begins as 0: by
+// its last projection, or where that is frozen or there is none, by its factor, if that is trained.
+static void declare_branch(tarn__declare *declare, const char *norm, tarn__param *last, tarn__norm_weights *weights) {
+  const tarn_kind *kind = declare->kind;
+  if (kind->gate == TARN_GATE_SCALAR) weights->gate = declare_number(declare, norm, "gate", kind->gate_init);
+  if (kind->norm != TARN_NORM_FIXUP) return;
+  const bool shut = last && last->trained;
+  if (shut) {
+    last->init = (tarn__init){TARN__INIT_ZERO, 0.0, 1};
+    last->last_gain = 0.0;
+  }
+  weights->gate = declare_number(declare, norm, "gate", shut || vector_frozen(declare) ? 1.0 : 0.0);
+  weights->shift = declare_number(declare, norm, "shift", 0.0);
+}
+
 tarn__norm_weights tarn__declare_norm(tarn__declare *declare, const char *name) {
   const tarn_kind *kind = declare->kind;
   tarn__norm_weights weights = {0};
-  if (kind && kind->norm == TARN_NORM_NONE) return weights;
+  if (kind) declare_branch(declare, name, declare->last, &weights);
+  declare->last = NULL;
+  if (kind && !tarn__order_has_norm(kind->norm)) return weights;
   weights.use = kind ? kind->norm_type : declare->norm;
   tarn__norm_of(&weights.use)->declare(declare, name, !kind || kind->frozen != TARN_FROZEN_YES, &weights);
   return weights;

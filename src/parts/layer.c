@@ -13,6 +13,7 @@ tarn__layer_weights *tarn__layer_declare(tarn__declare *declare) {
   weights->kind = kind;
   weights->backskip = tarn__backskip_declare(declare);
   declare->cross = &weights->cross;
+  declare->last = NULL;
   if (mixer->declare) weights->mixing = mixer->declare(declare, kind->mixer.keys);
   if (channel) weights->channels = channel->declare(declare, kind->channel.keys);
   return weights;
@@ -25,8 +26,13 @@ void tarn__layer_build(const tarn__block_run *run, const tarn__layer_weights *we
   tarn__backskip *skip = tarn__backskip_enter(run, weights->backskip, stream);
   stream->begins = true;
   stream->replaced = !kind->residual;
+  stream->skip = run->skip;
+  const bool crosses = weights->cross.heads > 0;
+  stream->last = !crosses && !channel;
   if (mixer->build) mixer->build(run, weights->mixing, kind, stream);
-  if (weights->cross.heads > 0) tarn__cross_build(run, &weights->cross, kind, stream);
+  stream->last = !channel;
+  if (crosses) tarn__cross_build(run, &weights->cross, kind, stream);
+  stream->last = true;
   if (channel) channel->build(run, weights->channels, kind, stream);
   tarn__backskip_leave(run, skip, stream);
 }

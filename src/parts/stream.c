@@ -1,3 +1,4 @@
+#include "ops/scale.h"
 #include "parts/block.h"
 
 static const tarn__norm no_norm;
@@ -9,10 +10,15 @@ static void join(tarn__graph *graph, tarn__stream *stream) {
   stream->branch = NULL;
 }
 
-// The stream with a branch added to it, and its norm.
-static tarn__residual_out build_norm(tarn__graph *graph, const tarn__stream *stream, tarn__tensor *branch,
-                                     double dropout, const tarn__norm_weights *norm) {
-  return tarn__norm_of(&norm->use)->build(graph, stream->x, branch, dropout, norm);
+// x with a branch added to it, and its norm.
+static tarn__residual_out build_norm(tarn__graph *graph, tarn__tensor *x, tarn__tensor *branch, double dropout,
+                                     const tarn__norm_weights *norm) {
+  return tarn__norm_of(&norm->use)->build(graph, x, branch, dropout, norm);
+}
+
+// Whether a branch waits for the next norm, or for none.
+static bool is_pending(tarn_norm order) {
+  return order == TARN_NORM_PRE || order == TARN_NORM_NONE || order == TARN_NORM_FIXUP;
 }
 
 static void begin_segment(tarn__graph *graph, tarn__stream *stream) {
@@ -23,14 +29,14 @@ static void begin_segment(tarn__graph *graph, tarn__stream *stream) {
 
 tarn__tensor *tarn__stream_enter(tarn__graph *graph, tarn__stream *stream, const tarn__norm_weights *norm,
                                  tarn_norm order) {
-  if (order == TARN_NORM_POST || order == TARN_NORM_NONE) {
+  if (order != TARN_NORM_PRE) {
     join(graph, stream);
     begin_segment(graph, stream);
-    return stream->x;
+    return norm->shift ? tarn__scale(graph, stream->x, NULL, norm->shift) : stream->x;
   }
   // The op that adds a branch belongs to the layer of the branch, so that one tensor, the sum, crosses the border.
   if (!stream->branch) begin_segment(graph, stream);
-  tarn__residual_out out = build_norm(graph, stream, stream->branch, stream->dropout, norm);
+  tarn__residual_out out = build_norm(graph, stream->x, stream->branch, stream->dropout, norm);
   stream->x = out.sum;
   stream->branch = NULL;
   begin_segment(graph, stream);
@@ -43,12 +49,17 @@ void tarn__stream_leave(tarn__graph *graph, tarn__stream *stream, tarn__tensor *
     stream->x = tarn__dropout_apply(graph, branch, dropout);
     return;
   }
-  if (order == TARN_NORM_PRE || order == TARN_NORM_NONE) {
+  if (norm->gate) branch = tarn__scale(graph, branch, norm->gate, NULL);
+  if (is_pending(order)) {
     stream->branch = branch;
     stream->dropout = dropout;
     return;
   }
-  stream->x = build_norm(graph, stream, branch, dropout, norm).y;
+  tarn__norm_weights own = *norm;
+  tarn__tensor *x = stream->x;
+  if (order == TARN_NORM_DEEPNORM) own.skip = stream->skip;
+  if (order == TARN_NORM_B2T && stream->last) x = tarn__residual_norm(graph, stream->input, x, 0.0, no_norm).sum;
+  stream->x = build_norm(graph, x, branch, dropout, &own).y;
 }
 
 // The stream itself goes on with its branch apart, so that what follows has the bits that it has when nobody looks.
@@ -61,7 +72,7 @@ void tarn__stream_show(tarn__graph *graph, const tarn__stream *stream, tarn__sho
 
 tarn__tensor *tarn__stream_finish(tarn__graph *graph, tarn__stream *stream, const tarn__norm_weights *norm) {
   if (norm->use.part) {
-    stream->x = build_norm(graph, stream, stream->branch, stream->dropout, norm).y;
+    stream->x = build_norm(graph, stream->x, stream->branch, stream->dropout, norm).y;
     stream->branch = NULL;
   }
   join(graph, stream);

@@ -37,6 +37,9 @@ static tarn_status check_layer(const tarn__checkpoint *c, const tarn__bert_famil
                (int)layer + 1, kind->name, mixer->word, family->name);
   TARN_REQUIRE(kind->norm == TARN_NORM_POST, USAGE, "%s: layer %d (kind %s) is not post-norm, as %s's are", c->path,
                (int)layer + 1, kind->name, family->name);
+  TARN_REQUIRE(kind->gate == TARN_GATE_NONE, USAGE,
+               "%s: kind %s has gates on its branches, which %s's format does not have", c->path, kind->name,
+               family->name);
   TARN_REQUIRE(tarn__part_same(&kind->norm_type, &c->config->model.norm_type), USAGE,
                "%s: norms of kind %s are not as model.norm_type says, and %s's are all alike", c->path, kind->name,
                family->name);

@@ -13,6 +13,7 @@
 
 #include "base/file.h"
 #include "config/config_part.h"
+#include "config/config_word.h"
 #include "ops/embedding.h"
 #include "parts/table/part_table.h"
 #include "store/checkpoint.h"
@@ -103,9 +104,13 @@ static tarn_status check_layer(const tarn__checkpoint *c, const tarn_stack *stac
   TARN_REQUIRE(kind->channel.part == &tarn__channel_ffn.part, USAGE,
                "%s: layer %d of the %s (kind %s) has %s as its FFN, and CTranslate2's have %s", c->path, (int)layer + 1,
                side, kind->name, tarn__kind_channel_word(kind), tarn__channel_ffn.part.word);
-  TARN_REQUIRE(kind->norm != TARN_NORM_NONE && kind->norm == first->norm, USAGE,
+  const bool known = kind->norm == TARN_NORM_PRE || kind->norm == TARN_NORM_POST;
+  TARN_REQUIRE(known && kind->norm == first->norm, USAGE,
                "%s: layer %d of the %s (kind %s) has norm %s; CTranslate2's are all pre or all post", c->path,
-               (int)layer + 1, side, kind->name, kind->norm == TARN_NORM_NONE ? "none" : "unlike the first one's");
+               (int)layer + 1, side, kind->name,
+               known ? "unlike the first one's" : tarn__config_word("kinds.NAME.norm", (int)kind->norm));
+  TARN_REQUIRE(kind->gate == TARN_GATE_NONE, USAGE,
+               "%s: kind %s has gates on its branches, which CTranslate2's format does not have", c->path, kind->name);
   TARN_REQUIRE(kind->norm_type.part == &tarn__norm_layer.part, USAGE,
                "%s: norms of kind %s are of type %s, and CTranslate2's here are %s", c->path, kind->name,
                kind->norm_type.part->word, tarn__norm_layer.part.word);

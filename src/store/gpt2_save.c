@@ -36,6 +36,8 @@ static tarn_status check_layer(const tarn__checkpoint *c, int32_t layer) {
                (int)layer + 1, kind->name, mixer->word);
   TARN_REQUIRE(kind->norm == TARN_NORM_PRE, USAGE, "%s: layer %d (kind %s) is not pre-norm, as GPT-2's are", c->path,
                (int)layer + 1, kind->name);
+  TARN_REQUIRE(kind->gate == TARN_GATE_NONE, USAGE,
+               "%s: kind %s has gates on its branches, which GPT-2's format does not have", c->path, kind->name);
   TARN_REQUIRE(kind->norm_type.part == norm, USAGE, "%s: layer %d (kind %s) has norms of type %s, and GPT-2's are %s",
                c->path, (int)layer + 1, kind->name, kind->norm_type.part->word, norm->word);
   TARN_REQUIRE(tarn__part_same(&kind->norm_type, &first->norm_type), USAGE,

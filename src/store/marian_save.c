@@ -42,6 +42,8 @@ static tarn_status check_layer(const tarn__checkpoint *c, const tarn_stack *stac
                c->path, depth, side, kind->name, mixer->word);
   TARN_REQUIRE(kind->norm == TARN_NORM_POST, USAGE,
                "%s: layer %d of the %s (kind %s) is not post-norm, as Marian's are", c->path, depth, side, kind->name);
+  TARN_REQUIRE(kind->gate == TARN_GATE_NONE, USAGE,
+               "%s: kind %s has gates on its branches, which Marian's format does not have", c->path, kind->name);
   TARN_REQUIRE(
       kind->norm_type.part == &tarn__norm_layer.part && number_of(kind, "norm_type.epsilon") == TARN__MARIAN_EPSILON,
       USAGE, "%s: norms of kind %s are not of type %s with epsilon %g, as Marian's are", c->path, kind->name,

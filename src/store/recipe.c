@@ -16,6 +16,8 @@ static const char *init_name(tarn__init_kind kind) {
       return "zero";
     case TARN__INIT_ONE:
       return "one";
+    case TARN__INIT_CONSTANT:
+      return "constant";
     case TARN__INIT_XAVIER:
       return "xavier";
     case TARN__INIT_ORTHOGONAL:
@@ -71,11 +73,12 @@ tarn_status tarn__recipe_take_factor(const char *text, const char *file, tarn__p
 }
 
 void tarn__recipe_write(char text[TARN__RECIPE_TEXT], const tarn__param *param, uint64_t seed) {
-  char reservoir[RESERVOIR_TEXT];
+  char reservoir[RESERVOIR_TEXT], last[48] = "";
   reservoir_text(reservoir, param);
+  if (param->last_gain != 0.0) snprintf(last, sizeof last, " last_gain=%.17g", param->last_gain);
   snprintf(text, TARN__RECIPE_TEXT,
-           "generator=%s seed=%" PRIu64 " init=%s gain=%.17g blocks=%d%s shape=%" PRId64 "x%" PRId64 " hash=%s",
-           tarn__generator, seed, init_name(param->init.kind), param->init.gain, param->init.blocks, reservoir,
+           "generator=%s seed=%" PRIu64 " init=%s gain=%.17g blocks=%d%s%s shape=%" PRId64 "x%" PRId64 " hash=%s",
+           tarn__generator, seed, init_name(param->init.kind), param->init.gain, param->init.blocks, last, reservoir,
            param->rows, param->cols, param->hash);
 }
 

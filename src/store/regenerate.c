@@ -49,6 +49,7 @@ tarn__regenerate_cost tarn__regenerate_param(const tarn__param *param) {
   switch (param->init.kind) {
     case TARN__INIT_ZERO:
     case TARN__INIT_ONE:
+    case TARN__INIT_CONSTANT:
       break;
     case TARN__INIT_NORMAL:
       cost.operations = NORMAL * count;

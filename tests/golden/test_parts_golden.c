@@ -212,7 +212,9 @@ static void rms(void **state) {
       param.value = value, param.training.grad = grad;
       tarn__tensor *x = input(&graph, stored("x", "rms"));
       x->needs_grad = true;
-      tarn__tensor *y = tarn__residual_norm(&graph, x, NULL, 0.0, (tarn__norm){TARN__NORM_RMS, 1e-6, &param, NULL}).y;
+      tarn__tensor *y = tarn__residual_norm(&graph, x, NULL, 0.0,
+                                            (tarn__norm){.form = TARN__NORM_RMS, .epsilon = 1e-6, .gain = &param})
+                            .y;
       tarn__node *loss = tarn__graph_node(&graph, &op_loss, sizeof(float *));
       memcpy(loss->attr, &dy->data, sizeof(float *));
       loss->in[0] = y;

@@ -6,7 +6,7 @@
 
 #include "kernels/norm_check.h"
 
-static const tarn__norm_form forms[] = {TARN__NORM_LAYER, TARN__NORM_RMS};
+static const tarn__norm_form forms[] = {TARN__NORM_LAYER, TARN__NORM_RMS, TARN__NORM_SCALE};
 
 static void one(void **state) {
   (void)state;
@@ -21,7 +21,7 @@ static void one(void **state) {
       {"norm not used", true, true, false, false, 0.3},
   };
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
-    for (int f = 0; f < 2; f++) {
+    for (int f = 0; f < 3; f++) {
       const norm_shape s = {7,
                             12,
                             true,
@@ -52,7 +52,7 @@ static void build_chain(check *c, tarn__graph *graph, const void *spec) {
 
 static void chain(void **state) {
   (void)state;
-  for (int f = 0; f < 2; f++) {
+  for (int f = 0; f < 3; f++) {
     const norm_shape s = {.dropout = 0.25, .form = forms[f]};
     check_gradients(build_chain, &s, "chain", 1e-7);
   }

@@ -1,4 +1,4 @@
-// The checks that norms of both forms go through: the fast kernels of residual_norm against the reference.
+// The checks that norms of all forms go through: the fast kernels of residual_norm against the reference.
 #ifndef TARN_TESTS_NORM_CHECK_H
 #define TARN_TESTS_NORM_CHECK_H
 
@@ -14,7 +14,9 @@ typedef struct norm_shape {
 } norm_shape;
 
 static inline tarn__norm norm_params(check *c, tarn__norm_form form, int64_t cols, bool trained) {
-  tarn__norm norm = {.form = form, .epsilon = 1e-5, .gain = check_param_around(c, 1, cols, 1.0, 0.2, trained)};
+  const bool scalar = form == TARN__NORM_SCALE;
+  tarn__norm norm = {.form = form, .epsilon = 1e-5};
+  norm.gain = check_param_around(c, 1, scalar ? 1 : cols, scalar ? sqrt((double)cols) : 1.0, 0.2, trained);
   if (form == TARN__NORM_LAYER) norm.bias = check_param(c, 1, cols, 0.5, trained);
   return norm;
 }

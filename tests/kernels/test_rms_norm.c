@@ -109,17 +109,17 @@ static void bits(void **state) {
   }
 }
 
-// A bias, which RMSNorm does not have, an epsilon of nought, and a gain of another width are refused.
+// A bias, which RMSNorm does not have, an epsilon of nought, a gain of another width, and a factor on x that no branch
+// is added to are refused.
 static void bad_norms(void **state) {
   (void)state;
   static float x[ROWS * D], value[D];
   tarn__param gain = {.name = "gain", .rows = 1, .cols = D, .value = value}, narrow = gain;
   narrow.cols = D - 1;
-  const tarn__norm bad[] = {{TARN__NORM_RMS, 1e-5, &gain, &gain},
-                            {TARN__NORM_RMS, 0.0, &gain, NULL},
-                            {TARN__NORM_RMS, 1e-5, &narrow, NULL},
-                            {TARN__NORM_LAYER, 1e-5, &gain, NULL},
-                            {TARN__NORM_RMS, 1e-5, NULL, NULL}};
+  const tarn__norm bad[] = {{TARN__NORM_RMS, 1e-5, &gain, &gain, 0.0},  {TARN__NORM_RMS, 0.0, &gain, NULL, 0.0},
+                            {TARN__NORM_RMS, 1e-5, &narrow, NULL, 0.0}, {TARN__NORM_LAYER, 1e-5, &gain, NULL, 0.0},
+                            {TARN__NORM_RMS, 1e-5, NULL, NULL, 0.0},    {TARN__NORM_RMS, 1e-5, &gain, NULL, 2.0},
+                            {TARN__NORM_SCALE, 1e-5, &gain, NULL, 0.0}};
   for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
     tarn__graph graph = {0};
     tarn__graph_begin(&graph, &tarn__device_cpu, TARN__F32, false, 1);

@@ -31,6 +31,7 @@ typedef struct place {
   const tarn__part *channel, *norm, *position, *activation;
   int index;  // of the part that varies
   bool decoder, pre;
+  const char *order;  // of the norms, with gates; NULL: as `pre` says
   tarn_frozen frozen;
   const char *init;
   uint64_t seed;  // of the weights
@@ -69,7 +70,7 @@ typedef struct fixture {
 } fixture;
 
 static void open_model(fixture *f, const place *at, tarn__dtype dtype, double dropout, bool training) {
-  char text[512];
+  char text[640];
   // Keys that only some mixers have.
   const struct {
     const tarn__mixer_entry *mixer;
@@ -93,11 +94,15 @@ static void open_model(fixture *f, const place *at, tarn__dtype dtype, double dr
            "         positions: %s, activation: %s }\n"
            "encoder: { layers: \"%s\" }\ndecoder: { layers: \"%s\" }\n"
            "kinds:\n  L: { mixer: attention, heads: 2, ffn: 12 }\n  B: { mixer: %s, ffn: %s, frozen: %s, norm: %s, "
-           "init: %s, init_gain: %g%s }\n",
+           "init: %s, init_gain: %g%s%s }\n",
            dropout, at->pre ? "pre" : "post", at->norm->word, at->position->word, at->activation->word,
            at->decoder ? "L" : "B1 L B1", at->decoder ? "B1 L B1" : "L", at->mixer->part.word, ffn,
-           frozen_words[at->frozen], at->pre ? "pre" : "post", at->init, at->frozen == TARN_FROZEN_MATRICES ? 0.7 : 1.0,
-           keys);
+           frozen_words[at->frozen],
+           at->order ? at->order
+           : at->pre ? "pre"
+                     : "post",
+           at->init, at->frozen == TARN_FROZEN_MATRICES ? 0.7 : 1.0, keys,
+           at->order && strcmp(at->order, "fixup") != 0 ? ", gate: scalar, gate_init: 0.7" : "");
   must(tarn_config_parse(&f->config, at->name, text, strlen(text), NULL, 0));
   must(tarn__model_open(&f->model, f->config, VOCAB, VOCAB, dtype, training));
   must(tarn__model_allocate(f->model));
@@ -114,7 +119,8 @@ static bool is_block(const tarn__param *param) { return strstr(param->name, ".B1
 
 static bool is_vector(const tarn__param *param) {
   const char *last = strrchr(param->name, '.');
-  return strcmp(last, ".bias") == 0 || strcmp(last, ".gain") == 0;
+  return strcmp(last, ".bias") == 0 || strcmp(last, ".gain") == 0 || strcmp(last, ".gate") == 0 ||
+         strcmp(last, ".shift") == 0;
 }
 
 // Whether the kind's key says that it is frozen.
@@ -482,13 +488,17 @@ static void at_places(void (*proof)(const place *at), const place *parts, int pl
     at.init = structured ? "hadamard" : at.frozen == TARN_FROZEN_NO ? "xavier" : at.decoder ? "normal" : "orthogonal";
     snprintf(at.name, sizeof at.name, "%s, %s, %s, %s, %s, %s, %s-norm, frozen: %s, %s", at.mixer->part.word,
              at.channel->word, at.norm->word, at.position->word, at.activation->word,
-             at.decoder ? "decoder" : "encoder", at.pre ? "pre" : "post", frozen_words[at.frozen], at.init);
+             at.decoder ? "decoder" : "encoder",
+             at.order ? at.order
+             : at.pre ? "pre"
+                      : "post",
+             frozen_words[at.frozen], at.init);
     proof(&at);
   }
 }
 
-// One proof at every place of every mixer, and of every other channel mixer, norm, position scheme and activation with
-// attention.
+// One proof at every place of every mixer, and of every other channel mixer, norm, position scheme, activation and
+// order of norms with attention; the orders with gates, where they may have them.
 static void everywhere(void (*proof)(const place *at)) {
   const place plain = {.mixer = &tarn__mixer_attention,
                        .channel = tarn__part_at(TARN__TABLE_CHANNEL, 0),
@@ -516,6 +526,12 @@ static void everywhere(void (*proof)(const place *at)) {
   for (at = plain; (part = tarn__part_at(TARN__TABLE_ACTIVATION, ++at.index)) != NULL;) {
     at.activation = part;
     at_places(proof, &at, 8, 3);
+  }
+  static const char *const orders[] = {"post", "pre", "none", "b2t", "deepnorm", "fixup"};
+  for (size_t i = 0; i < sizeof orders / sizeof *orders; i++) {
+    at = plain;
+    at.order = orders[i];
+    at_places(proof, &at, 20, 7);
   }
 }
 

@@ -3,6 +3,7 @@
 #include "device/cpu/isa.h"
 #include "device/cpu/node_tables.h"
 #include "device/cpu/row_cpu.h"
+#include "device/cpu/scale_kernels.h"
 #include "ops/attention.h"
 #include "ops/embedding.h"
 
@@ -35,6 +36,8 @@ NODE_OF(pooling_forward, tarn__pooling_kernels, forward)
 NODE_OF(residual_norm_backward, tarn__residual_norm_kernels, backward)
 NODE_OF(residual_norm_forward, tarn__residual_norm_kernels, forward)
 NODE_OF(rotary_forward, tarn__rotary_kernels, forward)
+NODE_OF(scale_backward, tarn__scale_kernels, backward)
+NODE_OF(scale_forward, tarn__scale_kernels, forward)
 NODE_OF(sentence_mean_backward, tarn__sentence_mean_kernels, backward)
 NODE_OF(sentence_mean_forward, tarn__sentence_mean_kernels, forward)
 NODE_OF(stand_in_add, tarn__stand_in_kernels, add)
@@ -96,6 +99,11 @@ static size_t rotary_scratch(const tarn__node *node, int threads) {
   return TARN__TABLE_NOW(tarn__rotary_kernels)->scratch(node, threads);
 }
 
+static size_t scale_scratch(const tarn__node *node, int threads) {
+  (void)node;
+  return TARN__TABLE_NOW(tarn__scale_kernels)->scratch(threads);
+}
+
 const tarn__device_kernel tarn__cpu_kernels[TARN__OPS] = {
     [TARN__OP_ACTIVATION] = {tarn__cpu_activation, NULL},
     [TARN__OP_ADD] = {add, NULL},
@@ -137,6 +145,8 @@ const tarn__device_kernel tarn__cpu_kernels[TARN__OPS] = {
     [TARN__OP_RESIDUAL_NORM_BACKWARD] = {residual_norm_backward, residual_norm_scratch},
     [TARN__OP_ROTARY] = {rotary_forward, rotary_scratch},
     [TARN__OP_ROTARY_BACKWARD] = {rotary_forward, rotary_scratch},
+    [TARN__OP_SCALE] = {scale_forward, NULL},
+    [TARN__OP_SCALE_BACKWARD] = {scale_backward, scale_scratch},
     [TARN__OP_SELECT_ROWS] = {tarn__cpu_select_rows, NULL},
     [TARN__OP_SELECT_ROWS_BACKWARD] = {tarn__cpu_select_rows_backward, NULL},
     [TARN__OP_SENTENCE_MEAN] = {sentence_mean_forward, NULL},

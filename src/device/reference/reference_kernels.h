@@ -28,6 +28,8 @@ TARN__REF_KERNEL(tarn__sentence_mean_ref);
 TARN__REF_KERNEL(tarn__sentence_mean_backward_ref);
 TARN__REF_KERNEL(tarn__sentence_product_ref);
 TARN__REF_KERNEL(tarn__squared_error_ref);
+TARN__REF_KERNEL(tarn__scale_ref);
+TARN__REF_KERNEL(tarn__scale_backward_ref);
 TARN__REF_KERNEL(tarn__tanh_ref);
 TARN__REF_KERNEL(tarn__tanh_backward_ref);
 TARN__REF_KERNEL(tarn__hadamard_ref);

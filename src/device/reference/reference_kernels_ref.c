@@ -51,6 +51,8 @@ const tarn__device_kernel TARN__REF(tarn__reference_kernels)[TARN__OPS] = {
                                          TARN__REF(tarn__residual_norm_ref_scratch)},
     [TARN__OP_ROTARY] = {TARN__REF(tarn__rotary_ref), NULL},
     [TARN__OP_ROTARY_BACKWARD] = {TARN__REF(tarn__rotary_ref), NULL},
+    [TARN__OP_SCALE] = {TARN__REF(tarn__scale_ref), NULL},
+    [TARN__OP_SCALE_BACKWARD] = {TARN__REF(tarn__scale_backward_ref), NULL},
     [TARN__OP_SELECT_ROWS] = {TARN__REF(tarn__select_rows_ref), NULL},
     [TARN__OP_SELECT_ROWS_BACKWARD] = {TARN__REF(tarn__select_rows_backward_ref), NULL},
     [TARN__OP_SENTENCE_MEAN] = {TARN__REF(tarn__sentence_mean_ref), NULL},

@@ -10,6 +10,12 @@ static real value_or_zero(const tarn__tensor *tensor, int64_t i) {
   return tensor ? ((const real *)tensor->data)[i] : 0;
 }
 
+// The gain of a column: one number, over sqrt(d), with SCALE.
+static real gain_at(const tarn__node *node, const tarn__tensor *gain, int64_t c, int64_t d) {
+  const bool scalar = ((const tarn__residual_norm_attr *)node->attr)->form == TARN__NORM_SCALE;
+  return scalar ? ((const real *)gain->data)[0] / (real)sqrt((double)d) : ((const real *)gain->data)[c];
+}
+
 tarn_status TARN__REF(tarn__residual_norm_ref)(const tarn__exec *exec, const tarn__node *node) {
   const tarn__tensor *x = node->in[TARN__RN_X], *branch = node->in[TARN__RN_BRANCH];
   const tarn__tensor *sum = node->out[TARN__RN_SUM], *y = node->out[TARN__RN_Y], *stats = node->out[TARN__RN_STATS];
@@ -21,7 +27,7 @@ tarn_status TARN__REF(tarn__residual_norm_ref)(const tarn__exec *exec, const tar
   for (int64_t r = 0; r < x->rows; r++) {
     real mean = 0, variance = 0;  // RMS: about zero
     for (int64_t c = 0; c < d; c++) {
-      row[c] = ((const real *)x->data)[r * d + c];
+      row[c] = (real)attr->skip * ((const real *)x->data)[r * d + c];
       if (branch && tarn__dropout_keeps(attr->dropout, exec, r, c))
         row[c] += scale * ((const real *)branch->data)[r * d + c];
       if (centred) mean += row[c] / (real)d;
@@ -31,7 +37,7 @@ tarn_status TARN__REF(tarn__residual_norm_ref)(const tarn__exec *exec, const tar
     for (int64_t c = 0; c < d; c++) variance += (row[c] - mean) * (row[c] - mean) / (real)d;
     real rstd = 1 / (real)sqrt((double)(variance + (real)attr->epsilon));
     for (int64_t c = 0; c < d; c++)
-      ((real *)y->data)[r * d + c] = (row[c] - mean) * rstd * value_or_zero(node->in[TARN__RN_GAIN], c) +
+      ((real *)y->data)[r * d + c] = (row[c] - mean) * rstd * gain_at(node, node->in[TARN__RN_GAIN], c, d) +
                                      value_or_zero(node->in[TARN__RN_BIAS], c);
     if (stats && centred) ((real *)stats->data)[2 * r] = mean;
     if (stats) ((real *)stats->data)[stats->cols * (r + 1) - 1] = rstd;
@@ -44,20 +50,28 @@ static void norm_row(real *row, const tarn__node *node, int64_t r, int64_t d) {
   const real *dy = (const real *)node->in[TARN__RN_DY]->data + r * d;
   const real *saved = (const real *)node->in[TARN__RN_SAVED]->data + r * d;
   const tarn__tensor *stats = node->in[TARN__RN_SAVED_STATS];
-  const real *stat = (const real *)stats->data + stats->cols * r, *gain = node->in[TARN__RN_SAVED_GAIN]->data;
-  const bool centred = ((const tarn__residual_norm_attr *)node->attr)->form == TARN__NORM_LAYER;
+  const real *stat = (const real *)stats->data + stats->cols * r;
+  const tarn__tensor *gain = node->in[TARN__RN_SAVED_GAIN];
+  const tarn__norm_form form = ((const tarn__residual_norm_attr *)node->attr)->form;
+  const bool centred = form == TARN__NORM_LAYER;
+  const tarn__param *dgain = node->dparam[TARN__RN_DGAIN];
   const real mean = centred ? stat[0] : 0, rstd = stat[stats->cols - 1];
   real mean_g = 0, mean_gx = 0;
   for (int64_t c = 0; c < d; c++) {
     real normal = (saved[c] - mean) * rstd;
-    if (centred) mean_g += gain[c] * dy[c] / (real)d;
-    mean_gx += gain[c] * dy[c] * normal / (real)d;
-    if (node->dparam[TARN__RN_DGAIN]) ((real *)node->dparam[TARN__RN_DGAIN]->training.grad)[c] += dy[c] * normal;
+    const real g = gain_at(node, gain, c, d) * dy[c];
+    if (centred) mean_g += g / (real)d;
+    mean_gx += g * normal / (real)d;
+    if (dgain && form == TARN__NORM_SCALE)
+      ((real *)dgain->training.grad)[0] += dy[c] * normal / (real)sqrt((double)d);
+    else if (dgain)
+      ((real *)dgain->training.grad)[c] += dy[c] * normal;
     if (node->dparam[TARN__RN_DBIAS]) ((real *)node->dparam[TARN__RN_DBIAS]->training.grad)[c] += dy[c];
   }
   for (int64_t c = 0; c < d; c++) {
     real normal = (saved[c] - mean) * rstd;
-    row[c] = rstd * (gain[c] * dy[c] - mean_g - normal * mean_gx) + value_or_zero(node->in[TARN__RN_DSUM], r * d + c);
+    row[c] = rstd * (gain_at(node, gain, c, d) * dy[c] - mean_g - normal * mean_gx) +
+             value_or_zero(node->in[TARN__RN_DSUM], r * d + c);
   }
 }
 
@@ -70,14 +84,14 @@ tarn_status TARN__REF(tarn__residual_norm_backward_ref)(const tarn__exec *exec, 
   real *row = node->scratch;
   for (int p = 0; p < TARN__MAX_PARAM_GRADS; p++)
     if (node->dparam[p] && !tarn__param_accumulate(node->dparam[p]))
-      for (int64_t c = 0; c < d; c++) ((real *)node->dparam[p]->training.grad)[c] = 0;
+      for (int64_t c = 0; c < node->dparam[p]->cols; c++) ((real *)node->dparam[p]->training.grad)[c] = 0;
   for (int64_t r = 0; r < rows; r++) {
     if (dy)
       norm_row(row, node, r, d);
     else
       for (int64_t c = 0; c < d; c++) row[c] = value_or_zero(dsum, r * d + c);
     for (int64_t c = 0; dx && c < d; c++)
-      ((real *)dx->data)[r * d + c] = row[c] + value_or_zero(node->in[TARN__RN_PREVIOUS], r * d + c);
+      ((real *)dx->data)[r * d + c] = (real)attr->skip * row[c] + value_or_zero(node->in[TARN__RN_PREVIOUS], r * d + c);
     for (int64_t c = 0; dbranch && c < d; c++)
       ((real *)dbranch->data)[r * d + c] = tarn__dropout_keeps(attr->dropout, exec, r, c) ? scale * row[c] : 0;
   }

@@ -15,8 +15,9 @@ static void declare_layer_norm(tarn__declare *declare, const char *name, bool tr
 static tarn__residual_out build(tarn__graph *graph, tarn__tensor *x, tarn__tensor *branch, double dropout,
                                 const tarn__norm_weights *weights) {
   const layer_norm_keys *keys = weights->use.keys;
-  return tarn__residual_norm(graph, x, branch, dropout,
-                             (tarn__norm){TARN__NORM_LAYER, keys->epsilon, weights->gain, weights->bias});
+  return tarn__residual_norm(
+      graph, x, branch, dropout,
+      (tarn__norm){TARN__NORM_LAYER, keys->epsilon, weights->gain, weights->bias, weights->skip});
 }
 
 const tarn__norm_entry tarn__norm_layer = {

@@ -15,7 +15,7 @@ static tarn__residual_out build(tarn__graph *graph, tarn__tensor *x, tarn__tenso
                                 const tarn__norm_weights *weights) {
   const rms_norm_keys *keys = weights->use.keys;
   return tarn__residual_norm(graph, x, branch, dropout,
-                             (tarn__norm){TARN__NORM_RMS, keys->epsilon, weights->gain, NULL});
+                             (tarn__norm){TARN__NORM_RMS, keys->epsilon, weights->gain, NULL, weights->skip});
 }
 
 const tarn__norm_entry tarn__norm_rms = {

@@ -17,7 +17,7 @@
 #define TARN__CHANNELS(X) \
   X(tarn__channel_ffn)    \
   X(tarn__channel_glu) X(tarn__channel_geglu) X(tarn__channel_reglu) X(tarn__channel_swiglu) X(tarn__channel_liglu)
-#define TARN__NORMS(X) X(tarn__norm_layer) X(tarn__norm_rms)
+#define TARN__NORMS(X) X(tarn__norm_layer) X(tarn__norm_rms) X(tarn__norm_scale)
 #define TARN__POSITIONS(X)     \
   X(tarn__position_sinusoidal) \
   X(tarn__position_learned)    \
