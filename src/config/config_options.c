@@ -64,11 +64,15 @@ static const tarn__option model_options[] = {
      .help = "input embeddings that keep their random first values, with learned positions of that side; the output "
              "layer is always trained",
      .also = "freeze_embeddings embedding-fix-src embedding-fix-trg freeze_embedding"},
-    {"embedding_std", REAL(tarn_config_model, embedding_std, 0, 100), ABOVE_LEAST, .derived = "1 / sqrt(model.d_model)",
+    {"embedding_size", INTEGER(tarn_config_model, embedding_size, 0, 65536), .value = "0", .later = true,
+     .help = "width of factorised embeddings, which a projection takes to d_model; even, below d_model; 0: d_model, "
+             "without a projection",
+     .also = "embedding_rank embedding_dim emb_dim"},
+    {"embedding_std", REAL(tarn_config_model, embedding_std, 0, 100), ABOVE_LEAST, .derived = "1 / sqrt(their width)",
      .help = "standard deviation of the first values of embeddings, an output matrix of its own excepted",
      .also = "input_scaling init_std"},
     {"embedding_scale", BOOL(tarn_config_model, embedding_scale), .value = "yes",
-     .help = "multiply input embeddings by sqrt(d_model)", .also = "no_scale_embedding"},
+     .help = "multiply input embeddings by the square root of their width", .also = "no_scale_embedding"},
     {"output_bias", BOOL(tarn_config_model, output_bias), .value = "no",
      .help = "add a trained bias to the logits; masked language models and classifiers always have one",
      .also = "output_projection_bias"},
@@ -76,6 +80,10 @@ static const tarn__option model_options[] = {
      .help = "rank of the output layer: its matrix is the product of two, d_model to rank and rank to vocabulary; at "
              "least 2; 0: one matrix; only with embeddings none or encoder_decoder",
      .also = "rank output_dim bottleneck"},
+    {"share_stacks", BOOL(tarn_config_model, share_stacks), .value = "no", .later = true,
+     .help = "a set that encoder and decoder both name, such as L1, is one set of weights; cross-attention is the "
+             "decoder's own",
+     .also = "share_encoder_decoder shared_stacks tie_encoder_decoder"},
     {"activation", PART(tarn_config_model, activation, ACTIVATION),
      .help = "between the two products of an FFN; default of kinds.NAME.ffn.activation",
      .also = "activation_fn activation_function hidden_act"},

@@ -10,6 +10,7 @@
 #include "config/config_part.h"
 #include "config/config_read.h"
 #include "config/config_ridge.h"
+#include "config/config_share.h"
 #include "tarn/text.h"
 #include "task/labelled.h"
 #include "task/task.h"
@@ -196,6 +197,20 @@ static tarn_status check_output_rank(const tarn_config *config, const tarn__yaml
   return tarn__yaml_fail_key(root, "model.output_rank", text);
 }
 
+static int64_t embedding_width(const tarn_config_model *model) {
+  return model->embedding_size > 0 ? model->embedding_size : model->d_model;
+}
+
+// Factorised embeddings: sinusoids need pairs of columns.
+static tarn_status check_embedding_size(const tarn_config *config, const tarn__yaml_node *root) {
+  const int64_t size = config->model.embedding_size, d_model = config->model.d_model;
+  char text[160];
+  if (size == 0 || (size % 2 == 0 && size < d_model)) return TARN_STATUS_OK;
+  snprintf(text, sizeof text, "must be even and below model.d_model (%lld), or 0 for embeddings of d_model, not %lld",
+           (long long)d_model, (long long)size);
+  return tarn__yaml_fail_key(root, "model.embedding_size", text);
+}
+
 static tarn_status check_model(const tarn_config *config, const tarn__yaml_node *root) {
   const tarn_config_model *model = &config->model;
   TARN_TRY(tarn__parts_resolve_model(config, root));
@@ -208,6 +223,7 @@ static tarn_status check_model(const tarn_config *config, const tarn__yaml_node 
     return tarn__yaml_fail_key(root, "model.embeddings",
                                "both sides share a matrix, so data.target_vocab must be the same file as data.vocab");
   }
+  TARN_TRY(check_embedding_size(config, root));
   TARN_TRY(check_output_rank(config, root));
   return check_frozen_embeddings(config, root);
 }
@@ -345,7 +361,8 @@ tarn_status tarn__config_resolve(tarn_config *config, const tarn__yaml_node *roo
   tarn_config_data *data = &config->data;
   TARN_TRY(resolve_task(config, root));
   if (!data->target_vocab) data->target_vocab = data->vocab;
-  if (isnan(config->model.embedding_std)) config->model.embedding_std = 1.0 / sqrt((double)config->model.d_model);
+  if (isnan(config->model.embedding_std))
+    config->model.embedding_std = 1.0 / sqrt((double)embedding_width(&config->model));
   if (isnan(config->model.embedding_dropout)) config->model.embedding_dropout = config->model.dropout;
   TARN_TRY(check_model(config, root));
   for (int32_t i = 0; i < config->kind_count; i++) {
@@ -354,6 +371,7 @@ tarn_status tarn__config_resolve(tarn_config *config, const tarn__yaml_node *roo
   }
   TARN_TRY(check_new_kinds(config, root));
   TARN_TRY(tarn__parts_check_places(config, root));
+  TARN_TRY(tarn__config_check_share(config, root));
   if (config->train.cache_frozen) TARN_TRY(check_cache(config, root));
   TARN_TRY(tarn__freeze_check(config, root));
   TARN_TRY(tarn__config_check_ridge(config, root));

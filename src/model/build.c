@@ -34,7 +34,7 @@ static tarn__tensor *embed_plain(const tarn__model *model, const tarn__block_run
                                    .positions = run->positions,
                                    .table = table,
                                    .position_table = learned,
-                                   .scale = config->embedding_scale ? sqrt((double)config->d_model) : 1.0,
+                                   .scale = config->embedding_scale ? sqrt((double)table->cols) : 1.0,
                                    .dropout = dropout,
                                    .longest = t.positions ? t.longest : 0};
   const tarn__position_entry *position = tarn__position_of(run->position);
@@ -42,12 +42,11 @@ static tarn__tensor *embed_plain(const tarn__model *model, const tarn__block_run
   return tarn__embedding(run->graph, embedded.ids, NULL, table, NULL, embedded.scale, embedded.dropout);
 }
 
-static tarn__tensor *embed(const tarn__model *model, const tarn__block_run *run, tarn__param *table,
-                           tarn__param *learned, token_rows t) {
+// Of the width of the table.
+static tarn__tensor *embed_sum(const tarn__model *model, const tarn__block_run *run, tarn__param *table,
+                               tarn__param *learned, token_rows t) {
   const double dropout = model->config->model.embedding_dropout;
   tarn__graph *graph = run->graph;
-  graph->label = "embeddings";
-  tarn__graph_segment(graph);
   const tarn__norm_weights *norm = &model->embedding_norm;
   if (!model->segments && !norm->use.part) return embed_plain(model, run, table, learned, t, dropout);
   tarn__tensor *segments = NULL;
@@ -56,6 +55,17 @@ static tarn__tensor *embed(const tarn__model *model, const tarn__block_run *run,
                                NULL, 1.0, 0.0);
   tarn__stream sum = {.x = embed_plain(model, run, table, learned, t, 0.0), .branch = segments};
   return tarn__dropout_apply(graph, tarn__stream_finish(graph, &sum, norm), dropout);
+}
+
+static tarn__tensor *embed(const tarn__model *model, const tarn__block_run *run, tarn__side side, token_rows t) {
+  const tarn__task_weights *weights = &model->weights;
+  const bool source = side == TARN__SIDE_SOURCE;
+  const tarn__linear_weights *projection = source ? &weights->source_projection : &weights->target_projection;
+  run->graph->label = "embeddings";
+  tarn__graph_segment(run->graph);
+  tarn__tensor *x = embed_sum(model, run, source ? weights->source_table : weights->target_table,
+                              source ? model->source_positions : model->target_positions, t);
+  return projection->weight ? tarn__linear(run->graph, x, projection->weight, projection->bias, TARN__IDENTITY) : x;
 }
 
 // Lets a layer begin with its carried states.
@@ -97,8 +107,7 @@ static tarn__param *table_of(const tarn__model *model, tarn__side side) {
 
 static tarn__tensor *embed_side(const tarn__model *model, const tarn__block_run *run, tarn__side side,
                                 const tarn__packed *packed) {
-  tarn__param *learned = side == TARN__SIDE_SOURCE ? model->source_positions : model->target_positions;
-  return embed(model, run, table_of(model, side), learned, tokens_of(packed));
+  return embed(model, run, side, tokens_of(packed));
 }
 
 static tarn__tensor *offsets_of(tarn__graph *graph, tarn__side side, const tarn__packed *packed) {
@@ -315,7 +324,7 @@ tarn__top tarn__model_build_step(const tarn__model *model, tarn__graph *graph, c
       .source_ranges = tarn__graph_input(graph, 2 * step->rows, step->source_ranges, "source ranges"),
       .first_row = step->first_row};
   token_rows last = {step->ids, step->positions, step->rows, step->positions_end, NULL};
-  tarn__stream stream = {.x = embed(model, &run, model->weights.target_table, model->target_positions, last)};
+  tarn__stream stream = {.x = embed(model, &run, TARN__SIDE_TARGET, last)};
   for (int i = 0; i < model->decoder.count; i++) {
     const tarn__layer_weights *weights = model->decoder.layers[i].weights;
     graph->label = model->decoder.layers[i].label;

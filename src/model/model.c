@@ -1,9 +1,11 @@
 #include "model/model.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "config/config_fail.h"
+#include "config/config_share.h"
 #include "config/pattern.h"
 #include "device/devices.h"
 #include "parts/depth.h"
@@ -13,7 +15,19 @@ static void count_uses(tarn__model *model, size_t first, size_t last) {
   for (size_t i = first; i < last; i++) model->params[i]->uses++;
 }
 
-static tarn_status declare_stack(tarn__model *model, tarn__declare *declare, tarn__stack_id id) {
+// The parameters of each layer of a stack that has a set of its own: the first, and the one behind the last.
+typedef size_t (*set_ranges)[2];
+
+// Another layer of a set. That of a set that both stacks have uses the encoder's parameters, too.
+static void use_again(tarn__model *model, const set_ranges ranges[TARN__STACKS], tarn__stack_id id,
+                      const tarn_layer *layer) {
+  const int32_t shared = id == TARN__STACK_DECODER ? tarn__config_shared_layer(model->config, layer) : -1;
+  count_uses(model, ranges[id][layer->first][0], ranges[id][layer->first][1]);
+  if (shared >= 0) count_uses(model, ranges[TARN__STACK_ENCODER][shared][0], ranges[TARN__STACK_ENCODER][shared][1]);
+}
+
+static tarn_status declare_stack(tarn__model *model, tarn__declare *declare, set_ranges ranges[TARN__STACKS],
+                                 tarn__stack_id id) {
   tarn__model_stack *stack = id == TARN__STACK_ENCODER ? &model->encoder : &model->decoder;
   const tarn_stack *layers = tarn__config_stack(model->config, id);
   const char *name = tarn__stack_name(id);
@@ -22,7 +36,7 @@ static tarn_status declare_stack(tarn__model *model, tarn__declare *declare, tar
   stack->layers = memory;
   stack->count = layers->count;
   TARN_TRY(tarn__arena_alloc(&model->arena, &memory, (size_t)layers->count, 2 * sizeof(size_t)));
-  size_t(*range)[2] = memory;  // parameters of each layer that has a set of its own
+  const set_ranges range = ranges[id] = memory;
   for (int i = 0; i < layers->count; i++) {
     const tarn_layer *layer = &layers->layers[i];
     const tarn_kind *kind = &model->config->kinds[layer->kind];
@@ -38,16 +52,19 @@ static tarn_status declare_stack(tarn__model *model, tarn__declare *declare, tar
     }
     if (layer->first != i) {
       stack->layers[i].weights = stack->layers[layer->first].weights;
-      count_uses(model, range[layer->first][0], range[layer->first][1]);
+      use_again(model, ranges, id, layer);
       continue;
     }
-    char prefix[128];
+    char prefix[128], shared[128];
     snprintf(prefix, sizeof prefix, "%s.%s", name, layer->set);
+    snprintf(shared, sizeof shared, "%s.%s", tarn__stack_name(TARN__STACK_ENCODER), layer->set);
     declare->prefix = prefix;
+    declare->shared = id == TARN__STACK_DECODER && tarn__config_shared_layer(model->config, layer) >= 0 ? shared : NULL;
     declare->kind = kind;
     range[i][0] = model->param_count;
     stack->layers[i].weights = tarn__layer_declare(declare);
     range[i][1] = model->param_count;
+    declare->shared = NULL;
     TARN_TRY(declare->status);
   }
   const tarn_kind *top = &model->config->kinds[layers->pattern[layers->depth - 1].kind];
@@ -91,11 +108,41 @@ static tarn_status declare_sum(tarn__model *model, tarn__declare *declare) {
   return declare->status;
 }
 
+// From the width of a side's table to d_model, with a bias, named after the table and trained where it is. Logits of an
+// output that shares it begin with a variance of at most 2, as inputs do.
+static tarn__linear_weights declare_projection(tarn__declare *declare, const tarn__param *table, int64_t d_model) {
+  char name[64], weight[80], bias[80];
+  tarn__linear_weights weights = {0};
+  if (!table || table->cols == d_model || declare->status != TARN_STATUS_OK) return weights;
+  const char *own = table->name + strlen(declare->prefix) + 1;
+  snprintf(name, sizeof name, "%.*sprojection", (int)(strlen(own) - strlen("weight")), own);
+  snprintf(weight, sizeof weight, "%s.weight", name);
+  snprintf(bias, sizeof bias, "%s.bias", name);
+  const tarn__init normal = {TARN__INIT_NORMAL, sqrt(2.0 / (double)(d_model + table->cols)), 1};
+  weights.weight = tarn__declare_param(declare, weight, d_model, table->cols, table->trained, normal);
+  weights.bias = tarn__declare_param(declare, bias, 1, d_model, table->trained, (tarn__init){TARN__INIT_ZERO, 0.0, 1});
+  return weights;
+}
+
+static void declare_projections(tarn__task_weights *weights, tarn__declare *declare, int64_t d_model) {
+  weights->source_projection = declare_projection(declare, weights->source_table, d_model);
+  if (!weights->source_table || weights->source_table != weights->target_table) {
+    weights->target_projection = declare_projection(declare, weights->target_table, d_model);
+    return;
+  }
+  weights->target_projection = weights->source_projection;
+  if (!weights->source_projection.weight) return;
+  weights->source_projection.weight->uses++;
+  weights->source_projection.bias->uses++;
+}
+
 static tarn_status declare_weights(tarn__model *model, tarn__declare *declare) {
   const tarn__task *task = tarn__config_task(model->config);
   const tarn__task_site site = {declare, &model->config->model, &model->config->head, model->source_vocab,
                                 model->target_vocab};
+  const int64_t d_model = declare->d_model;
   declare->prefix = "embeddings";
+  if (model->config->model.embedding_size > 0) declare->d_model = model->config->model.embedding_size;
   TARN_TRY(task->declare_tables(&site, &model->weights));
   tarn__param *tables[] = {model->weights.source_table, model->weights.target_table, model->weights.output_table};
   for (int i = 0; i < 3; i++)
@@ -104,6 +151,9 @@ static tarn_status declare_weights(tarn__model *model, tarn__declare *declare) {
     if (tables[i]) tables[i]->uses++;
   TARN_TRY(declare_positions(model, declare));
   TARN_TRY(declare_sum(model, declare));
+  declare->d_model = d_model;
+  declare_projections(&model->weights, declare, d_model);
+  TARN_TRY(declare->status);
   declare->prefix = "output";
   return task->declare_output(&site, &model->weights);
 }
@@ -123,6 +173,7 @@ static int64_t branches_of(const tarn_config *config, const tarn__task_stack *wh
 
 static tarn_status declare_stacks(tarn__model *model, tarn__declare *declare) {
   const tarn__task *task = tarn__config_task(model->config);
+  set_ranges ranges[TARN__STACKS] = {NULL};
   declare->branches = 0;
   for (int s = 0; s < task->stack_count; s++) declare->branches += branches_of(model->config, &task->stacks[s]);
   for (int s = 0; s < task->stack_count; s++) {
@@ -134,7 +185,7 @@ static tarn_status declare_stacks(tarn__model *model, tarn__declare *declare) {
     declare->attends = what->attends;
     declare->beta = deep.beta;
     (what->id == TARN__STACK_ENCODER ? &model->encoder : &model->decoder)->skip = deep.alpha;
-    TARN_TRY(declare_stack(model, declare, what->id));
+    TARN_TRY(declare_stack(model, declare, ranges, what->id));
   }
   return TARN_STATUS_OK;
 }
@@ -296,7 +347,9 @@ void tarn__model_measure(const tarn__model *model, tarn__model_size *size) {
     size->optimiser_bytes += tarn__model_sum_bytes(model, param);
     size->shared_uses += (param->uses - 1) * count;
     const bool table = param == model->weights.source_table || param == model->weights.target_table ||
-                       param == model->weights.output_table;
+                       param == model->weights.output_table || param == model->weights.source_projection.weight ||
+                       param == model->weights.source_projection.bias ||
+                       param == model->weights.target_projection.weight;
     if (!table) size->shared_layers += (param->uses - 1) * count;
   }
 }

@@ -49,6 +49,8 @@ typedef struct tarn__param_list {
 // Where a layer declares its parameters. add_param returns NULL after a failure, which is kept in `status`.
 typedef struct tarn__declare {
   const char *prefix;  // "encoder.layer3"
+  // The set of another stack, "encoder.L1": where it has a parameter of the name, that is the one. NULL: none.
+  const char *shared;
   const tarn_kind *kind;
   int64_t d_model;
   tarn_part_use norm;                 // of a norm that no kind has: the final one

@@ -12,9 +12,27 @@ void *tarn__declare_struct(tarn__declare *declare, size_t size) {
   return declare->status == TARN_STATUS_OK ? memory : NULL;
 }
 
+// The parameter of the shared set; NULL: there is none, or the set is not shared.
+static tarn__param *find_shared(tarn__declare *declare, const char *name, int64_t rows, int64_t cols) {
+  char full[256];
+  if (!declare->shared) return NULL;
+  snprintf(full, sizeof full, "%s.%s", declare->shared, name);
+  for (size_t i = 0; i < *declare->params.count; i++) {
+    tarn__param *param = (*declare->params.list)[i];
+    if (strcmp(param->name, full) != 0) continue;
+    if (param->rows != rows || param->cols != cols)
+      declare->status = tarn__fail(TARN_STATUS_INTERNAL, "%s has other sizes as a part of %s", full, declare->prefix);
+    param->uses++;
+    return param;
+  }
+  return NULL;
+}
+
 tarn__param *tarn__declare_param(tarn__declare *declare, const char *name, int64_t rows, int64_t cols, bool trained,
                                  tarn__init init) {
   if (declare->status != TARN_STATUS_OK) return NULL;
+  tarn__param *shared = find_shared(declare, name, rows, cols);
+  if (shared) return shared;
   char full[256];
   snprintf(full, sizeof full, "%s%s%s", declare->prefix, *declare->prefix ? "." : "", name);
   char *copy = NULL;

@@ -80,6 +80,9 @@ static tarn_status check_model(const tarn__checkpoint *c, const tarn__bert_famil
                family->name);
   TARN_REQUIRE(m->norm_type.part == &tarn__norm_layer.part, USAGE, "%s: model.norm_type is %s, and %s's is %s", c->path,
                m->norm_type.part->word, family->name, tarn__norm_layer.part.word);
+  TARN_REQUIRE(m->embedding_size == 0, USAGE,
+               "%s: model.embedding_size is %lld, and %s's embeddings have no projection", c->path,
+               (long long)m->embedding_size, family->name);
   TARN_REQUIRE(m->output_rank == 0, USAGE, "%s: model.output_rank is %lld, and %s's output is one matrix", c->path,
                (long long)m->output_rank, family->name);
   for (int32_t i = 0; i < c->config->encoder.count; i++) TARN_TRY(check_layer(c, family, i));

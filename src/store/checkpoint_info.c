@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "config/config_share.h"
 #include "store/checkpoint_check.h"
 #include "store/checkpoint_keys.h"
 #include "tarn/checkpoint.h"
@@ -41,6 +42,21 @@ static void layers_of(char *places, const char *name, const char *stack_name, co
   if (!*places) append(places, stack_name);  // a norm at the top of the stack
 }
 
+// The decoder's layers that use the encoder's set of that name (model.share_stacks).
+static void shared_layers_of(char *places, const tarn_config *config, const char *name) {
+  bool first = true;
+  for (int32_t i = 0; i < config->decoder.count; i++) {
+    const tarn_layer *layer = &config->decoder.layers[i];
+    char text[96];
+    if (tarn__config_shared_layer(config, layer) < 0) continue;
+    const int length = snprintf(text, sizeof text, "encoder.%s.", layer->set);
+    if (strncmp(name, text, (size_t)length) != 0) continue;
+    snprintf(text, sizeof text, first ? "decoder layer %d" : "%d", i + 1);
+    append(places, text);
+    first = false;
+  }
+}
+
 static void find_places(char *places, const tarn__model *model, const tarn__param *param) {
   *places = '\0';
   if (param == model->source_positions) append(places, "source positions");
@@ -51,9 +67,14 @@ static void find_places(char *places, const tarn__model *model, const tarn__para
   if (param == model->weights.source_table) append(places, "source");
   if (param == model->weights.target_table) append(places, "target");
   if (param == model->weights.output_table) append(places, "output");
+  const tarn__linear_weights *source = &model->weights.source_projection, *target = &model->weights.target_projection;
+  if (param == source->weight || param == source->bias) append(places, "source");
+  if (param == target->weight || param == target->bias) append(places, "target");
+  if (param == model->weights.output_factor) append(places, "output");
   if (*places) return;
   layers_of(places, param->name, "encoder", &model->config->encoder);
   layers_of(places, param->name, "decoder", &model->config->decoder);
+  shared_layers_of(places, model->config, param->name);
 }
 
 // Adds the bytes of a tensor, which must be as loading wants it; 0 where there is none.

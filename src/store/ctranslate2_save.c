@@ -135,6 +135,9 @@ static tarn_status check_model(const tarn__checkpoint *c) {
                    positions == &tarn__position_learned.part,
                USAGE, "%s: model.positions is %s, and CTranslate2 adds a table of positions to the embeddings", c->path,
                positions->word);
+  TARN_REQUIRE(m->embedding_size == 0, USAGE,
+               "%s: model.embedding_size is %lld, and CTranslate2's embeddings have no projection", c->path,
+               (long long)m->embedding_size);
   TARN_REQUIRE(m->output_rank == 0, USAGE, "%s: model.output_rank is %lld, and CTranslate2's output is one matrix",
                c->path, (long long)m->output_rank);
   TARN_REQUIRE(tarn_vocab_unk(c->source) >= 0 && tarn_vocab_unk(c->target) >= 0, USAGE,

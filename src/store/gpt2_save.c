@@ -67,6 +67,9 @@ static tarn_status check_model(const tarn__checkpoint *c) {
                "%s: model.positions is not %s, as GPT-2's are", c->path, tarn__position_learned.part.word);
   TARN_REQUIRE(!m->embedding_scale, USAGE, "%s: model.embedding_scale is yes, and GPT-2's format has none", c->path);
   TARN_REQUIRE(!m->output_bias, USAGE, "%s: model.output_bias is yes, and GPT-2's format has none", c->path);
+  TARN_REQUIRE(m->embedding_size == 0, USAGE,
+               "%s: model.embedding_size is %lld, and GPT-2's embeddings have no projection", c->path,
+               (long long)m->embedding_size);
   TARN_REQUIRE(m->output_rank == 0, USAGE, "%s: model.output_rank is %lld, and GPT-2's output is one matrix", c->path,
                (long long)m->output_rank);
   for (int32_t i = 0; i < c->config->decoder.count; i++) TARN_TRY(check_layer(c, i));

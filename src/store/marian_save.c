@@ -80,6 +80,9 @@ static tarn_status check_model(const tarn__checkpoint *c) {
                "%s: model.positions is not %s, as Marian's are", c->path, tarn__position_sinusoidal_paper.part.word);
   TARN_REQUIRE(m->embeddings != TARN_EMBEDDINGS_ENCODER_OUTPUT, USAGE,
                "%s: model.embeddings is encoder_output, which Marian's format does not have", c->path);
+  TARN_REQUIRE(m->embedding_size == 0, USAGE,
+               "%s: model.embedding_size is %lld, and Marian's embeddings have no projection", c->path,
+               (long long)m->embedding_size);
   TARN_REQUIRE(m->output_rank == 0, USAGE, "%s: model.output_rank is %lld, and Marian's output is one matrix", c->path,
                (long long)m->output_rank);
   TARN_TRY(check_stack(c, &c->config->encoder));

@@ -44,16 +44,19 @@ static tarn_status declare_tables(const tarn__task_site *site, tarn__task_weight
   return site->declare->status;
 }
 
-// As RoBERTa's lm_head: a layer with GELU and a norm, then the words, each with a bias.
+// As RoBERTa's lm_head: a layer with GELU and a norm, then the words, each with a bias. As in ALBERT, what a factorised
+// table reads is as narrow as the table, without its projection.
 static tarn_status declare_output(const tarn__task_site *site, tarn__task_weights *weights) {
   tarn__declare *declare = site->declare;
-  const int64_t d = declare->d_model;
+  const int64_t d = declare->d_model, width = weights->output_table->cols;
   const tarn__init normal = {TARN__INIT_NORMAL, 1.0 / sqrt((double)d), 1}, zero = {TARN__INIT_ZERO, 0.0, 1};
-  weights->dense.weight = tarn__declare_param(declare, "dense.weight", d, d, true, normal);
-  weights->dense.bias = tarn__declare_param(declare, "dense.bias", 1, d, true, zero);
+  weights->dense.weight = tarn__declare_param(declare, "dense.weight", width, d, true, normal);
+  weights->dense.bias = tarn__declare_param(declare, "dense.bias", 1, width, true, zero);
   declare->kind = NULL;
   declare->norm = site->model->norm_type;
+  declare->d_model = width;
   weights->norm = tarn__declare_norm(declare, "norm");
+  declare->d_model = d;
   weights->output_bias = tarn__declare_param(declare, "bias", 1, site->target_vocab, true, zero);
   return declare->status;
 }

@@ -4,6 +4,8 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "ops/linear_transposed.h"
+
 tarn__param *tarn__next_token_table(const tarn__task_site *site, const char *name, int64_t vocab, bool trained) {
   const tarn__init init = {TARN__INIT_NORMAL, site->model->embedding_std, 1};
   return tarn__declare_param(site->declare, name, vocab, site->declare->d_model, trained, init);
@@ -12,13 +14,17 @@ tarn__param *tarn__next_token_table(const tarn__task_site *site, const char *nam
 // It keeps fairseq's spread, whatever that of the inputs is: logits begin near 0. With a low rank it reads what has the
 // variance of x, so this rule gives the logits the same variance.
 tarn__param *tarn__next_token_output(const tarn__task_site *site) {
-  const int64_t rank = site->model->output_rank, cols = rank > 0 ? rank : site->declare->d_model;
+  const int64_t rank = site->model->output_rank, cols = rank > 0 ? rank : site->model->d_model;
   const tarn__init init = {TARN__INIT_NORMAL, 1.0 / sqrt((double)cols), 1};
   return tarn__declare_param(site->declare, "output.weight", site->target_vocab, cols, true, init);
 }
 
 tarn_status tarn__next_token_declare(const tarn__task_site *site, tarn__task_weights *weights) {
   tarn__declare *declare = site->declare;
+  const tarn__param *table = weights->output_table;
+  if (table == weights->source_table) weights->output_factor = weights->source_projection.weight;
+  if (table == weights->target_table) weights->output_factor = weights->target_projection.weight;
+  if (weights->output_factor) weights->output_factor->uses++;
   if (site->model->output_rank > 0)
     weights->output_in = tarn__declare_param(declare, "in.weight", site->model->output_rank, declare->d_model, true,
                                              (tarn__init){TARN__INIT_NORMAL, 1.0 / sqrt((double)declare->d_model), 1});
@@ -30,6 +36,7 @@ tarn_status tarn__next_token_declare(const tarn__task_site *site, tarn__task_wei
 
 tarn__tensor *tarn__next_token_input(tarn__graph *graph, tarn__tensor *states, const tarn__task_weights *weights) {
   graph->label = "output";
+  if (weights->output_factor) return tarn__linear_transposed(graph, states, weights->output_factor);
   return weights->output_in ? tarn__linear(graph, states, weights->output_in, NULL, TARN__IDENTITY) : states;
 }
 

@@ -4,7 +4,7 @@
 
 #include "task/task.h"
 
-// The embedding of a side, NAME [vocab, d_model].
+// The embedding of a side, NAME [vocab, d_model], or narrower where it is factorised.
 tarn__param *tarn__next_token_table(const tarn__task_site *site, const char *name, int64_t vocab, bool trained);
 // A matrix of the output layer alone.
 tarn__param *tarn__next_token_output(const tarn__task_site *site);

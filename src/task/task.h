@@ -49,7 +49,13 @@ typedef struct tarn__task_stack {
 // what is declared for the output begin with "output", all others with "embeddings".
 typedef struct tarn__task_weights {
   tarn__param *source_table, *target_table;  // embeddings of the sides; NULL: no stack reads the side
+  // Of factorised embeddings: from the width of each table to d_model; the same where the table is. Without a weight:
+  // the table has that width.
+  tarn__linear_weights source_projection, target_projection;
   tarn__param *output_table;
+  // Where a factorised table is the output's too: its projection, [d_model, embedding_size]; output_table reads the
+  // states times it. NULL: it does not.
+  tarn__param *output_factor;
   // Low-rank output layer: [output_rank, d_model]; output_table reads the states times its transpose. NULL: it reads
   // the states.
   tarn__param *output_in;

@@ -45,6 +45,8 @@ static const tarn__param *find_theirs(const tarn__model *model, const tarn__para
   const tarn__model *other = from->model;
   if (tarn__config_task(model->config)->labelled && tarn__config_task(from->config)->source) {
     if (param == model->weights.target_table) return other->weights.source_table;
+    if (param == model->weights.target_projection.weight) return other->weights.source_projection.weight;
+    if (param == model->weights.target_projection.bias) return other->weights.source_projection.bias;
     if (param == model->target_positions) return other->source_positions;
   }
   return find_param(other, param->name);

@@ -93,7 +93,7 @@ def pre_norm():
     return model, table, 2, "norm: pre, embeddings: none"
 
 
-def make(name, build):
+def make(name, build, layer="L"):
     torch.manual_seed(23)
     model, table, skip, keys = build()
     model.eval()
@@ -130,12 +130,13 @@ def make(name, build):
     tensors["result/nll"] = torch.tensor([nll.item()], dtype=torch.float64)
     config = (f"model: {{ d_model: {D}, max_length: {LONGEST}, positions: learned, segments: 2, embedding_norm: yes,\n"
               f"         embedding_scale: no, activation: gelu, dropout: 0, {keys} }}\n"
-              f"encoder: {{ layers: L*{LAYERS} }}\nkinds: {{ L: {{ heads: {HEADS}, ffn: {FFN} }} }}\n")
+              f"encoder: {{ layers: {layer}*{LAYERS} }}\nkinds: {{ L: {{ heads: {HEADS}, ffn: {FFN} }} }}\n")
     path = pathlib.Path(__file__).parent / f"{name}.safetensors"
     save_file({key: value.contiguous() for key, value in tensors.items()}, path,
               metadata={"config": config, "label_smoothing": repr(SMOOTHING)})
     print(f"{name}: loss {loss.item():.6f}, nll {nll.item():.6f}, {starts[-1]} rows, {len(logits)} predictions")
 
 
-make("masked_post", bert)
-make("masked_pre", pre_norm)
+if __name__ == "__main__":
+    make("masked_post", bert)
+    make("masked_pre", pre_norm)

@@ -1,6 +1,7 @@
 // Loss and every gradient against PyTorch's (make_transformer.py): Models 0, 2 and 4 of the light Reservoir
 // Transformer, pre- and post-norm, FFN reservoirs, recurrences and convolutions, frozen and shared layers in the
-// decoder, and all ways of sharing embeddings; norms and gates of branches (make_norms.py); masked language models
+// decoder, and all ways of sharing embeddings; norms and gates of branches (make_norms.py); factorised
+// embeddings, sets that encoder and decoder share, and ALBERT (make_embeddings.py); masked language models
 // (make_masked.py); with the fast kernels in fp32 and bf16 and the reference kernels in float and double. On the shadow
 // device the bits are those of the fast kernels.
 #include <math.h>
@@ -45,11 +46,20 @@ static const bounds ways[] = {
     {"fast bf16, 40 times", &tarn__device_cpu, TARN__BF16, 40, 2, 1e-2, 0.2, true},
 };
 
-static const char *const cases[] = {"model0_post", "model0_pre",      "model2_post",    "model2_pre",    "model4_post",
-                                    "model4_pre",  "reservoirs_post", "reservoirs_pre", "bigru_post",    "bigru_pre",
-                                    "conv_post",   "conv_pre",        "recurrent_post", "recurrent_pre", "masked_post",
-                                    "masked_pre",  "channels_post",   "channels_pre",   "norms_scale",   "norms_rezero",
-                                    "norms_b2t",   "norms_deepnorm",  "norms_fixup"};
+static const char *const cases[] = {"model0_post",      "model0_pre",
+                                    "model2_post",      "model2_pre",
+                                    "model4_post",      "model4_pre",
+                                    "reservoirs_post",  "reservoirs_pre",
+                                    "bigru_post",       "bigru_pre",
+                                    "conv_post",        "conv_pre",
+                                    "recurrent_post",   "recurrent_pre",
+                                    "masked_post",      "masked_pre",
+                                    "channels_post",    "channels_pre",
+                                    "norms_scale",      "norms_rezero",
+                                    "norms_b2t",        "norms_deepnorm",
+                                    "norms_fixup",      "embeddings_decoder",
+                                    "embeddings_all",   "embeddings_encoder_output",
+                                    "embeddings_albert"};
 
 enum { WAYS = sizeof ways / sizeof *ways, CASES = sizeof cases / sizeof *cases };
 
