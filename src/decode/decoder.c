@@ -92,7 +92,8 @@ static tarn_status open_caches(tarn__decoder *d) {
   for (int l = 0; l < stack->count; l++) {
     const tarn__layer_weights *weights = d->model->decoder.layers[l].weights;
     source[l] = size * (size_t)tarn__layer_cross_width(weights, d_model);
-    self[l] = size * (size_t)tarn__layer_cache_width(weights, d_model);
+    self[l] = tarn__dtype_size(tarn__layer_cache_dtype(weights, d->model->dtype)) *
+              (size_t)tarn__layer_cache_width(weights, d_model);
   }
   TARN_TRY(tarn__caches_open(&d->source, d->model->device, stack->count, source, &d->region));
   return tarn__caches_open(&d->caches, d->model->device, stack->count, self, &d->region);

@@ -77,7 +77,8 @@ tarn_status tarn__translator_plan(size_t *bytes, const tarn__model *model, const
   size_t caches = 0;
   for (int l = 0; l < model->decoder.count; l++) {
     const tarn__layer_weights *weights = model->decoder.layers[l].weights;
-    caches += number * (size_t)(tarn__layer_cache_width(weights, d) * seen);
+    caches += 3 * tarn__dtype_size(tarn__layer_cache_dtype(weights, model->dtype)) *
+              (size_t)(tarn__layer_cache_width(weights, d) * seen);
     caches += number * (size_t)(tarn__layer_cross_width(weights, d) * source_rows);
   }
   *bytes = tarn__model_pack_bytes(model, options->int8) +

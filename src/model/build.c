@@ -330,7 +330,8 @@ tarn__top tarn__model_build_step(const tarn__model *model, tarn__graph *graph, c
     graph->label = model->decoder.layers[i].label;
     const int64_t width = tarn__layer_cache_width(weights, d), cross_width = tarn__layer_cross_width(weights, d);
     if (width > 0)
-      run.self_cache = tarn__graph_external(graph, graph->dtype, step->cache_rows, width, step->self_cache[i], "cache");
+      run.self_cache = tarn__graph_external(graph, tarn__layer_cache_dtype(weights, graph->dtype), step->cache_rows,
+                                            width, step->self_cache[i], "cache");
     if (cross_width > 0)
       run.cross_cache = tarn__graph_external(graph, graph->dtype, step->source_rows, cross_width, step->cross_cache[i],
                                              "keys and values of the source");

@@ -189,8 +189,8 @@ void tarn__model_build_encode(const tarn__model *model, tarn__graph *graph, cons
 typedef struct tarn__model_step {
   int64_t rows;
   const int32_t *ids, *positions;  // [rows] last token of each hypothesis, and its place
-  // What layer l keeps of earlier tokens: self_cache[l] [cache_rows, tarn__layer_cache_width()] in the model's dtype.
-  // This step writes rows first_row .. first_row + rows - 1.
+  // What layer l keeps of earlier tokens: self_cache[l] [cache_rows, tarn__layer_cache_width()] of
+  // tarn__layer_cache_dtype(). This step writes rows first_row .. first_row + rows - 1.
   void *const *self_cache;
   int64_t cache_rows, first_row;
   // Hypothesis i sees cache rows history[ranges[2 i]] .. history[ranges[2 i + 1] - 1] in the order of time, its own new

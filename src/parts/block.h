@@ -161,6 +161,7 @@ typedef struct tarn__mixer_entry {
   void (*build)(const tarn__block_run *run, const void *weights, const tarn_kind *kind, tarn__stream *stream);
   // Incremental decoding: how many numbers of every token it keeps in run->self_cache; NULL: none.
   int64_t (*cache_width)(const void *keys, int64_t d_model);
+  bool wide;  // they are F32 where the model is BF16: sums that grow with the tokens
   // How many rows of its hypothesis a token sees there, its own counted; NULL: all.
   int64_t (*history)(const void *keys);
   // Heads that its queries have, of a mixer with pairs.
@@ -299,6 +300,8 @@ void tarn__layer_build(const tarn__block_run *run, const tarn__layer_weights *we
 // Numbers that a decoder layer keeps while decoding: of every target token, and of every source token. 0: nothing.
 int64_t tarn__layer_cache_width(const tarn__layer_weights *weights, int64_t d_model);
 int64_t tarn__layer_cross_width(const tarn__layer_weights *weights, int64_t d_model);
+// Their type in a model of that type.
+tarn__dtype tarn__layer_cache_dtype(const tarn__layer_weights *weights, tarn__dtype dtype);
 // Numbers of the state that a layer can carry from sentence to sentence, where these are windows of one text; 0: none.
 int64_t tarn__layer_state_width(const tarn__layer_weights *weights, int64_t d_model);
 // Rows of its hypothesis that a token sees while decoding, its own counted; INT64_MAX: all.

@@ -42,6 +42,10 @@ int64_t tarn__layer_cache_width(const tarn__layer_weights *weights, int64_t d_mo
   return mixer->cache_width ? mixer->cache_width(weights->kind->mixer.keys, d_model) : 0;
 }
 
+tarn__dtype tarn__layer_cache_dtype(const tarn__layer_weights *weights, tarn__dtype dtype) {
+  return tarn__mixer_of(weights->kind)->wide && dtype == TARN__BF16 ? TARN__F32 : dtype;
+}
+
 int64_t tarn__layer_state_width(const tarn__layer_weights *weights, int64_t d_model) {
   return tarn__mixer_of(weights->kind)->sequential ? tarn__layer_cache_width(weights, d_model) : 0;
 }

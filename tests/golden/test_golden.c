@@ -46,20 +46,21 @@ static const bounds ways[] = {
     {"fast bf16, 40 times", &tarn__device_cpu, TARN__BF16, 40, 2, 1e-2, 0.2, true},
 };
 
-static const char *const cases[] = {"model0_post",      "model0_pre",
-                                    "model2_post",      "model2_pre",
-                                    "model4_post",      "model4_pre",
-                                    "reservoirs_post",  "reservoirs_pre",
-                                    "bigru_post",       "bigru_pre",
-                                    "conv_post",        "conv_pre",
-                                    "recurrent_post",   "recurrent_pre",
-                                    "masked_post",      "masked_pre",
-                                    "channels_post",    "channels_pre",
-                                    "norms_scale",      "norms_rezero",
-                                    "norms_b2t",        "norms_deepnorm",
-                                    "norms_fixup",      "embeddings_decoder",
-                                    "embeddings_all",   "embeddings_encoder_output",
-                                    "embeddings_albert"};
+static const char *const cases[] = {"model0_post",       "model0_pre",
+                                    "model2_post",       "model2_pre",
+                                    "model4_post",       "model4_pre",
+                                    "reservoirs_post",   "reservoirs_pre",
+                                    "bigru_post",        "bigru_pre",
+                                    "conv_post",         "conv_pre",
+                                    "recurrent_post",    "recurrent_pre",
+                                    "masked_post",       "masked_pre",
+                                    "channels_post",     "channels_pre",
+                                    "norms_scale",       "norms_rezero",
+                                    "norms_b2t",         "norms_deepnorm",
+                                    "norms_fixup",       "embeddings_decoder",
+                                    "embeddings_all",    "embeddings_encoder_output",
+                                    "embeddings_albert", "linear_post",
+                                    "linear_pre"};
 
 enum { WAYS = sizeof ways / sizeof *ways, CASES = sizeof cases / sizeof *cases };
 

@@ -10,9 +10,14 @@
 tarn_status tarn__cpu_attention_backward(const tarn__exec *exec, const tarn__node *node);
 tarn_status tarn__cpu_cache_append(const tarn__exec *exec, const tarn__node *node);
 tarn_status tarn__cpu_activation(const tarn__exec *exec, const tarn__node *node);
+tarn_status tarn__cpu_feature_map(const tarn__exec *exec, const tarn__node *node);
+tarn_status tarn__cpu_feature_map_backward(const tarn__exec *exec, const tarn__node *node);
 tarn_status tarn__cpu_hadamard(const tarn__exec *exec, const tarn__node *node);
 tarn_status tarn__cpu_hadamard_dx(const tarn__exec *exec, const tarn__node *node);
 tarn_status tarn__cpu_linear(const tarn__exec *exec, const tarn__node *node);
+tarn_status tarn__cpu_linear_attention(const tarn__exec *exec, const tarn__node *node);
+tarn_status tarn__cpu_linear_attention_backward(const tarn__exec *exec, const tarn__node *node);
+tarn_status tarn__cpu_linear_attention_rows(const tarn__exec *exec, const tarn__node *node);
 tarn_status tarn__cpu_linear_dweight(const tarn__exec *exec, const tarn__node *node);
 tarn_status tarn__cpu_linear_dx(const tarn__exec *exec, const tarn__node *node);
 tarn_status tarn__cpu_linear_dz(const tarn__exec *exec, const tarn__node *node);
@@ -29,8 +34,10 @@ tarn_status tarn__cpu_sentence_product(const tarn__exec *exec, const tarn__node 
 tarn_status tarn__cpu_squared_error(const tarn__exec *exec, const tarn__node *node);
 tarn_status tarn__cpu_update(const tarn__exec *exec, const tarn__node *node);
 
+size_t tarn__cpu_feature_map_scratch(const tarn__node *node, int threads);
 size_t tarn__cpu_hadamard_scratch(const tarn__node *node, int threads);
 size_t tarn__cpu_linear_scratch(const tarn__node *node, int threads);
+size_t tarn__cpu_linear_attention_scratch(const tarn__node *node, int threads);
 size_t tarn__cpu_linear_dweight_scratch(const tarn__node *node, int threads);
 size_t tarn__cpu_linear_dx_scratch(const tarn__node *node, int threads);
 size_t tarn__cpu_linear_dz_scratch(const tarn__node *node, int threads);

@@ -13,7 +13,8 @@
   X(tarn__mixer_gru)          \
   X(tarn__mixer_lstm)         \
   X(tarn__mixer_esn)          \
-  X(tarn__mixer_pooling)
+  X(tarn__mixer_pooling)      \
+  X(tarn__mixer_linear_attention)
 #define TARN__CHANNELS(X) \
   X(tarn__channel_ffn)    \
   X(tarn__channel_glu) X(tarn__channel_geglu) X(tarn__channel_reglu) X(tarn__channel_swiglu) X(tarn__channel_liglu)

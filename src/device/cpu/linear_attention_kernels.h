@@ -1,0 +1,48 @@
+// What linear attention and its features do beside products: rows in registers, of floats or of the activations' type.
+#ifndef TARN_DEVICE_CPU_LINEAR_ATTENTION_KERNELS_H
+#define TARN_DEVICE_CPU_LINEAR_ATTENTION_KERNELS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "device/dtype.h"
+#include "device/variant.h"
+
+// `count` rows of `n` elements, which begin `step` elements apart.
+typedef struct tarn__band {
+  void *data;
+  tarn__dtype dtype;
+  int64_t step, count, n;
+} tarn__band;
+
+typedef struct tarn__linear_attention_kernels {
+  // sums[i] (+)= rows[i] . z
+  void (*dot)(float *sums, tarn__band rows, const float *z, bool add);
+  // sum (+)= the rows, each times its factor (NULL: 1)
+  void (*sum)(float *sum, tarn__band rows, const float *factors, bool add);
+  // to[i][j] = from[i][j] + shifts[i] (NULL: 0), and with `causal` 0 where j > i; sums[i] the sum of the row, unless
+  // sums is NULL. from is F32, and may be the memory of to.
+  void (*mask)(tarn__band to, tarn__band from, const float *shifts, bool causal, float *sums);
+  // to[i] = from[i] / sums[i * sum_step]
+  void (*divide)(tarn__band to, tarn__band from, const float *sums, int64_t sum_step);
+  // shifts[i] = -(a[i] . b[i]) / sums[i * sum_step]
+  void (*shift)(float *shifts, tarn__band a, tarn__band b, const float *sums, int64_t sum_step);
+  // to[i] (+)= from[i] + factors[i] (NULL: 1) row (NULL: 0)
+  void (*finish)(tarn__band to, tarn__band from, const float *factors, const float *row, bool add);
+  // A step of decoding for one head: after = before (NULL: 0) + k v^T, and z behind it; y = q after / (q . z).
+  void (*step)(void *y, const void *q, const void *k, const void *v, tarn__dtype dtype, const float *before,
+               float *after, int64_t features, int64_t width);
+  // to = elu(from) + 1
+  void (*elu)(tarn__band to, tarn__band from);
+  // to (+)= dphi where phi > 1, else dphi phi
+  void (*elu_back)(tarn__band to, tarn__band phi, tarn__band dphi, bool add);
+  // to[i] = exp(e) factor, e = scale products[i] - |scale x[i]|^2 / 2, of queries less the largest e of the row
+  void (*exponents)(tarn__band to, tarn__band products, tarn__band x, float scale, bool query, float factor);
+  // g = dphi phi; sums[i] the sum of the row
+  void (*weigh)(tarn__band g, float *sums, tarn__band phi, tarn__band dphi);
+  // to[i] (+)= scale (products[i] - sums[i] scale x[i])
+  void (*pull)(tarn__band to, tarn__band products, const float *sums, tarn__band x, float scale, bool add);
+} tarn__linear_attention_kernels;
+TARN__TABLES(tarn__linear_attention_kernels);
+
+#endif

@@ -1,0 +1,204 @@
+// Plain C reference: row by row, with the state after each.
+#include "device/reference/reference_kernels.h"
+#include "ops/linear_attention.h"
+
+#include <string.h>
+
+typedef TARN_REAL real;
+
+// One head: rows of features, values and results are apart by these steps.
+typedef struct head {
+  const tarn__linear_attention_spec *spec;
+  const real *q, *k, *v;
+  int64_t phi_step, v_step;
+} head;
+
+// Of head h, from row `row` on.
+static head head_of(const tarn__node *node, const tarn__linear_attention_spec *spec, int64_t row, int64_t h) {
+  const tarn__tensor *phi = node->in[TARN__LINEAR_ATTENTION_PHI], *values = node->in[TARN__LINEAR_ATTENTION_VALUES];
+  const real *q = (const real *)phi->data + row * phi->cols + h * spec->features;
+  const real *v = (const real *)values->data + row * values->cols + spec->value_column + h * spec->width;
+  return (head){spec, q, q + spec->heads * spec->features, v, phi->cols, values->cols};
+}
+
+static int64_t state_size(const tarn__linear_attention_spec *spec) { return spec->features * (spec->width + 1); }
+
+// The state S [features, width] and z [features] behind it, with row j.
+static void take_in(real *state, const head *h, int64_t j) {
+  const int64_t m = h->spec->features, width = h->spec->width;
+  for (int64_t f = 0; f < m; f++) {
+    const real k = h->k[j * h->phi_step + f];
+    for (int64_t c = 0; c < width; c++) state[f * width + c] += k * h->v[j * h->v_step + c];
+    state[m * width + f] += k;
+  }
+}
+
+// The result of row i; returns its denominator.
+static real put_out(real *y, const real *state, const head *h, int64_t i) {
+  const int64_t m = h->spec->features, width = h->spec->width;
+  const real *q = h->q + i * h->phi_step;
+  real sum = 0;
+  for (int64_t f = 0; f < m; f++) sum += q[f] * state[m * width + f];
+  if (sum < (real)TARN__LINEAR_ATTENTION_LEAST) sum = (real)TARN__LINEAR_ATTENTION_LEAST;
+  for (int64_t c = 0; c < width; c++) {
+    real number = 0;
+    for (int64_t f = 0; f < m; f++) number += q[f] * state[f * width + c];
+    y[c] = number / sum;
+  }
+  return sum;
+}
+
+// The state that sentence s begins with.
+static void begin_state(real *state, const tarn__node *node, const tarn__linear_attention_spec *spec, int64_t s,
+                        int64_t h) {
+  const tarn__tensor *start = node->in[TARN__LINEAR_ATTENTION_START];
+  const int64_t size = state_size(spec);
+  if (start)
+    memcpy(state, (const real *)start->data + s * start->cols + h * size, (size_t)size * sizeof *state);
+  else
+    memset(state, 0, (size_t)size * sizeof *state);
+}
+
+size_t TARN__REF(tarn__linear_attention_ref_scratch)(const tarn__node *node, int threads) {
+  (void)threads;
+  return 2 * (size_t)state_size(node->attr) * sizeof(real);
+}
+
+tarn_status TARN__REF(tarn__linear_attention_ref)(const tarn__exec *exec, const tarn__node *node) {
+  (void)exec;
+  const tarn__linear_attention_spec *spec = node->attr;
+  const tarn__tensor *offsets = node->in[TARN__LINEAR_ATTENTION_OFFSETS], *end = node->in[TARN__LINEAR_ATTENTION_END];
+  const int32_t *offset = offsets->data;
+  const int64_t d = spec->heads * spec->width, size = state_size(spec);
+  real *y = node->out[TARN__LINEAR_ATTENTION_Y]->data, *sums = node->out[TARN__LINEAR_ATTENTION_DENOMINATORS]->data;
+  real *state = node->scratch;
+  for (int64_t s = 0; s + 1 < offsets->cols; s++)
+    for (int64_t h = 0; h < spec->heads; h++) {
+      const head at = head_of(node, spec, offset[s], h);
+      const int64_t rows = offset[s + 1] - offset[s];
+      begin_state(state, node, spec, s, h);
+      for (int64_t j = 0; !spec->causal && j < rows; j++) take_in(state, &at, j);
+      for (int64_t i = 0; i < rows; i++) {
+        const int64_t row = offset[s] + i;
+        if (spec->causal) take_in(state, &at, i);
+        sums[row * spec->heads + h] = put_out(y + row * d + h * spec->width, state, &at, i);
+      }
+      if (end) memcpy((real *)end->data + s * end->cols + h * size, state, (size_t)size * sizeof *state);
+    }
+  return TARN_STATUS_OK;
+}
+
+// Gradients of one head of one sentence. Row i of dy, y and D is that of the sentence.
+typedef struct back {
+  head at;
+  const real *dy, *y, *sums;
+  real *dq, *dk, *dv;  // NULL: not wanted
+  int64_t rows, d;
+} back;
+
+// gD of row i.
+static real sum_gradient(const back *b, int64_t i) {
+  const tarn__linear_attention_spec *spec = b->at.spec;
+  real dot = 0;
+  for (int64_t c = 0; c < spec->width; c++) dot += b->dy[i * b->d + c] * b->y[i * b->d + c];
+  return -dot / b->sums[i * spec->heads];
+}
+
+static void query_gradient(const back *b, const real *state, int64_t i) {
+  const int64_t m = b->at.spec->features, width = b->at.spec->width;
+  const real sum = b->sums[i * b->at.spec->heads], g = sum_gradient(b, i);
+  for (int64_t f = 0; f < m; f++) {
+    real d = g * state[m * width + f];
+    for (int64_t c = 0; c < width; c++) d += state[f * width + c] * b->dy[i * b->d + c] / sum;
+    b->dq[i * b->at.phi_step + f] = d;
+  }
+}
+
+// U and u, with row i.
+static void take_in_gradient(real *state, const back *b, int64_t i) {
+  const int64_t m = b->at.spec->features, width = b->at.spec->width;
+  const real sum = b->sums[i * b->at.spec->heads], g = sum_gradient(b, i);
+  for (int64_t f = 0; f < m; f++) {
+    const real q = b->at.q[i * b->at.phi_step + f];
+    for (int64_t c = 0; c < width; c++) state[f * width + c] += q * b->dy[i * b->d + c] / sum;
+    state[m * width + f] += g * q;
+  }
+}
+
+static void key_gradients(const back *b, const real *state, int64_t j) {
+  const int64_t m = b->at.spec->features, width = b->at.spec->width;
+  const real *k = b->at.k + j * b->at.phi_step, *v = b->at.v + j * b->at.v_step;
+  for (int64_t f = 0; b->dk && f < m; f++) {
+    real d = state[m * width + f];
+    for (int64_t c = 0; c < width; c++) d += state[f * width + c] * v[c];
+    b->dk[j * b->at.phi_step + f] = d;
+  }
+  for (int64_t c = 0; b->dv && c < width; c++)
+    for (int64_t f = 0; f < m; f++) b->dv[j * b->at.v_step + c] += state[f * width + c] * k[f];
+}
+
+// state and turned: of the queries, S and z; of the keys, U and u.
+static void run_back(const back *b, real *state, real *turned) {
+  const bool causal = b->at.spec->causal;
+  memset(turned, 0, (size_t)state_size(b->at.spec) * sizeof *turned);
+  for (int64_t i = 0; !causal && i < b->rows; i++) take_in(state, &b->at, i), take_in_gradient(turned, b, i);
+  for (int64_t i = 0; i < b->rows; i++) {
+    if (causal) take_in(state, &b->at, i);
+    if (b->dq) query_gradient(b, state, i);
+  }
+  for (int64_t j = b->rows - 1; j >= 0; j--) {
+    if (causal) take_in_gradient(turned, b, j);
+    key_gradients(b, turned, j);
+  }
+}
+
+tarn_status TARN__REF(tarn__linear_attention_backward_ref)(const tarn__exec *exec, const tarn__node *node) {
+  (void)exec;
+  const tarn__linear_attention_spec *spec = node->attr;
+  const tarn__tensor *offsets = node->in[TARN__LINEAR_ATTENTION_OFFSETS];
+  const tarn__tensor *dphi = node->out[TARN__LINEAR_ATTENTION_DPHI];
+  const tarn__tensor *dvalues = node->out[TARN__LINEAR_ATTENTION_DVALUES];
+  const int32_t *offset = offsets->data;
+  const int64_t d = spec->heads * spec->width;
+  real *state = node->scratch;
+  if (dvalues && !node->in[TARN__LINEAR_ATTENTION_BACK_PREVIOUS])
+    memset(dvalues->data, 0, (size_t)(dvalues->rows * dvalues->cols) * sizeof(real));
+  for (int64_t s = 0; s + 1 < offsets->cols; s++)
+    for (int64_t h = 0; h < spec->heads; h++) {
+      const int64_t row = offset[s], at = row * d + h * spec->width;
+      back b = {.at = head_of(node, spec, row, h), .rows = offset[s + 1] - row, .d = d};
+      b.dy = (const real *)node->in[TARN__LINEAR_ATTENTION_BACK_DY]->data + at;
+      b.y = (const real *)node->in[TARN__LINEAR_ATTENTION_BACK_Y]->data + at;
+      b.sums = (const real *)node->in[TARN__LINEAR_ATTENTION_BACK_DENOMINATORS]->data + row * spec->heads + h;
+      if (dphi) {
+        b.dq = (real *)dphi->data + row * dphi->cols + h * spec->features;
+        b.dk = b.dq + spec->heads * spec->features;
+      }
+      if (dvalues) b.dv = (real *)dvalues->data + row * dvalues->cols + spec->value_column + h * spec->width;
+      begin_state(state, node, spec, s, h);
+      run_back(&b, state, state + state_size(spec));
+    }
+  return TARN_STATUS_OK;
+}
+
+tarn_status TARN__REF(tarn__linear_attention_rows_ref)(const tarn__exec *exec, const tarn__node *node) {
+  (void)exec;
+  const tarn__linear_attention_rows_attr *attr = node->attr;
+  const tarn__linear_attention_spec *spec = &attr->spec;
+  const tarn__tensor *cache = node->in[TARN__LINEAR_ATTENTION_CACHE], *y = node->out[0];
+  const int64_t size = state_size(spec);
+  for (int64_t i = 0; i < y->rows; i++) {
+    const int64_t before = tarn__linear_attention_before(node, i);
+    real *state = (real *)cache->data + (attr->first_row + i) * cache->cols;
+    if (before >= 0)
+      memcpy(state, (const real *)cache->data + before * cache->cols, (size_t)cache->cols * sizeof *state);
+    else
+      memset(state, 0, (size_t)cache->cols * sizeof *state);
+    for (int64_t h = 0; h < spec->heads; h++) {
+      const head at = head_of(node, spec, i, h);
+      take_in(state + h * size, &at, 0);
+      put_out((real *)y->data + i * y->cols + h * spec->width, state + h * size, &at, 0);
+    }
+  }
+  return TARN_STATUS_OK;
+}
