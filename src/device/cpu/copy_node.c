@@ -9,10 +9,10 @@ tarn_status tarn__cpu_cache_append(const tarn__exec *exec, const tarn__node *nod
   (void)exec;
   const tarn__cache_attr *attr = node->attr;
   const tarn__tensor *x = node->in[TARN__CACHE_X], *cache = node->in[TARN__CACHE_CACHE];
-  const size_t size = tarn__dtype_size(x->dtype), row = (size_t)cache->cols * size;
+  const size_t size = tarn__dtype_size(x->dtype), bytes = (size_t)attr->cols * size;
   for (int64_t r = 0; r < x->rows; r++)
-    memcpy((char *)cache->data + (size_t)(attr->first_row + r) * row,
-           (const char *)x->data + (size_t)(r * x->cols + attr->column) * size, row);
+    memcpy((char *)cache->data + (size_t)((attr->first_row + r) * cache->cols + attr->to) * size,
+           (const char *)x->data + (size_t)(r * x->cols + attr->column) * size, bytes);
   return TARN_STATUS_OK;
 }
 

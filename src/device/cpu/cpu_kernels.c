@@ -1,9 +1,11 @@
 #include "device/cpu/cpu_kernels.h"
 
+#include "device/cpu/fourier_kernels.h"
 #include "device/cpu/isa.h"
 #include "device/cpu/node_tables.h"
 #include "device/cpu/row_cpu.h"
 #include "device/cpu/scale_kernels.h"
+#include "device/cpu/token_linear_kernels.h"
 #include "ops/attention.h"
 #include "ops/embedding.h"
 
@@ -120,6 +122,7 @@ const tarn__device_kernel tarn__cpu_kernels[TARN__OPS] = {
     [TARN__OP_EMBEDDING_BACKWARD] = {embedding_backward, embedding_backward_scratch},
     [TARN__OP_FEATURE_MAP] = {tarn__cpu_feature_map, tarn__cpu_feature_map_scratch},
     [TARN__OP_FEATURE_MAP_BACKWARD] = {tarn__cpu_feature_map_backward, tarn__cpu_feature_map_scratch},
+    [TARN__OP_FOURIER] = {tarn__cpu_fourier, tarn__cpu_fourier_scratch},
     [TARN__OP_GATED_CONV] = {gated_conv_forward, gated_conv_scratch},
     [TARN__OP_GATED_CONV_BACKWARD] = {gated_conv_backward, gated_conv_backward_scratch},
     [TARN__OP_GLU] = {glu_forward, NULL},
@@ -166,5 +169,9 @@ const tarn__device_kernel tarn__cpu_kernels[TARN__OPS] = {
     [TARN__OP_STAND_IN_MEASURE] = {stand_in_measure, NULL},
     [TARN__OP_TANH] = {tanh_forward, NULL},
     [TARN__OP_TANH_BACKWARD] = {tanh_backward, NULL},
+    [TARN__OP_TOKEN_LINEAR] = {tarn__cpu_token_linear, tarn__cpu_token_linear_scratch},
+    [TARN__OP_TOKEN_LINEAR_DWEIGHT] = {tarn__cpu_token_linear_dweight, tarn__cpu_token_linear_dweight_scratch},
+    [TARN__OP_TOKEN_LINEAR_DX] = {tarn__cpu_token_linear_dx, tarn__cpu_token_linear_dx_scratch},
+    [TARN__OP_TOKEN_LINEAR_ROWS] = {tarn__cpu_token_linear_rows, tarn__cpu_token_linear_rows_scratch},
     [TARN__OP_UPDATE] = {tarn__cpu_update, NULL},
 };

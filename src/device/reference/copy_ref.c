@@ -9,8 +9,8 @@ tarn_status TARN__REF(tarn__cache_append_ref)(const tarn__exec *exec, const tarn
   const tarn__cache_attr *attr = node->attr;
   const tarn__tensor *x = node->in[TARN__CACHE_X], *cache = node->in[TARN__CACHE_CACHE];
   for (int64_t r = 0; r < x->rows; r++)
-    for (int64_t c = 0; c < cache->cols; c++)
-      ((real *)cache->data)[(attr->first_row + r) * cache->cols + c] =
+    for (int64_t c = 0; c < attr->cols; c++)
+      ((real *)cache->data)[(attr->first_row + r) * cache->cols + attr->to + c] =
           ((const real *)x->data)[r * x->cols + attr->column + c];
   return TARN_STATUS_OK;
 }

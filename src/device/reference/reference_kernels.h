@@ -21,6 +21,7 @@ TARN__REF_KERNEL(tarn__embedding_ref);
 TARN__REF_KERNEL(tarn__embedding_backward_ref);
 TARN__REF_KERNEL(tarn__feature_map_ref);
 TARN__REF_KERNEL(tarn__feature_map_backward_ref);
+TARN__REF_KERNEL(tarn__fourier_ref);
 TARN__REF_KERNEL(tarn__gated_conv_ref);
 TARN__REF_KERNEL(tarn__gated_conv_backward_ref);
 TARN__REF_KERNEL(tarn__activation_ref);
@@ -60,6 +61,10 @@ TARN__REF_KERNEL(tarn__select_rows_backward_ref);
 TARN__REF_KERNEL(tarn__stand_in_add_ref);
 TARN__REF_KERNEL(tarn__stand_in_copy_ref);
 TARN__REF_KERNEL(tarn__stand_in_measure_ref);
+TARN__REF_KERNEL(tarn__token_linear_ref);
+TARN__REF_KERNEL(tarn__token_linear_dweight_ref);
+TARN__REF_KERNEL(tarn__token_linear_dx_ref);
+TARN__REF_KERNEL(tarn__token_linear_rows_ref);
 TARN__REF_KERNEL(tarn__update_ref);
 #undef TARN__REF_KERNEL
 
@@ -68,6 +73,7 @@ TARN__REF_SCRATCH(tarn__attention_ref_scratch);
 TARN__REF_SCRATCH(tarn__attention_backward_ref_scratch);
 TARN__REF_SCRATCH(tarn__attention_rows_ref_scratch);
 TARN__REF_SCRATCH(tarn__conv_ref_scratch);
+TARN__REF_SCRATCH(tarn__fourier_ref_scratch);
 TARN__REF_SCRATCH(tarn__hadamard_ref_scratch);
 TARN__REF_SCRATCH(tarn__hadamard_dx_ref_scratch);
 TARN__REF_SCRATCH(tarn__linear_attention_ref_scratch);

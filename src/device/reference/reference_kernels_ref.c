@@ -23,6 +23,7 @@ const tarn__device_kernel TARN__REF(tarn__reference_kernels)[TARN__OPS] = {
     [TARN__OP_EMBEDDING_BACKWARD] = {TARN__REF(tarn__embedding_backward_ref), NULL},
     [TARN__OP_FEATURE_MAP] = {TARN__REF(tarn__feature_map_ref), NULL},
     [TARN__OP_FEATURE_MAP_BACKWARD] = {TARN__REF(tarn__feature_map_backward_ref), NULL},
+    [TARN__OP_FOURIER] = {TARN__REF(tarn__fourier_ref), TARN__REF(tarn__fourier_ref_scratch)},
     [TARN__OP_GATED_CONV] = {TARN__REF(tarn__gated_conv_ref), NULL},
     [TARN__OP_GATED_CONV_BACKWARD] = {TARN__REF(tarn__gated_conv_backward_ref), NULL},
     [TARN__OP_GLU] = {TARN__REF(tarn__glu_ref), NULL},
@@ -74,5 +75,9 @@ const tarn__device_kernel TARN__REF(tarn__reference_kernels)[TARN__OPS] = {
     [TARN__OP_STAND_IN_MEASURE] = {TARN__REF(tarn__stand_in_measure_ref), NULL},
     [TARN__OP_TANH] = {TARN__REF(tarn__tanh_ref), NULL},
     [TARN__OP_TANH_BACKWARD] = {TARN__REF(tarn__tanh_backward_ref), NULL},
+    [TARN__OP_TOKEN_LINEAR] = {TARN__REF(tarn__token_linear_ref), NULL},
+    [TARN__OP_TOKEN_LINEAR_DWEIGHT] = {TARN__REF(tarn__token_linear_dweight_ref), NULL},
+    [TARN__OP_TOKEN_LINEAR_DX] = {TARN__REF(tarn__token_linear_dx_ref), NULL},
+    [TARN__OP_TOKEN_LINEAR_ROWS] = {TARN__REF(tarn__token_linear_rows_ref), NULL},
     [TARN__OP_UPDATE] = {TARN__REF(tarn__update_ref), NULL},
 };

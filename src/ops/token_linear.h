@@ -1,0 +1,91 @@
+// The op token_linear: a linear layer across the tokens of packed sentences, whose weights are indexed by the place of
+// a token in its sentence (MLP-Mixer: Tolstikhin et al. 2021, arXiv 2105.01601; gMLP: Liu et al. 2021, arXiv
+// 2105.08050). Each column is mixed apart. Of sentence s, with n tokens, d columns and weights W [*, *] and b [1, *]:
+//   AMONG  z = W[:n, :n] x_s + b[:n]    x [R, d], y [R, d], W [N, N]; causal: of W the lower triangle alone
+//   IN     z = W[:, :n] x_s + b         x [R, d], y [sentences h, d], W [h, N]: h hidden rows for each sentence
+//   OUT    z = W[:n, :] x_s + b[:n]     x [sentences h, d], y [R, d], W [N, h]
+// and, of AMONG, the gate of gMLP, with or without the attention of aMLP in it:
+//   y = z, or gate * z, or gate * (z + added)
+// No sentence has more than N tokens, whether it has rows or not each has its h hidden ones (an empty one those of b).
+// Gradient: to x, gate and added, W and b. What no sentence of a batch reaches in W and b has a gradient of zero.
+#ifndef TARN_OPS_TOKEN_LINEAR_H
+#define TARN_OPS_TOKEN_LINEAR_H
+
+#include "graph/graph.h"
+
+typedef enum tarn__token_form { TARN__TOKENS_AMONG, TARN__TOKENS_IN, TARN__TOKENS_OUT } tarn__token_form;
+
+typedef struct tarn__token_spec {
+  tarn__token_form form;
+  bool causal;      // AMONG only
+  int64_t longest;  // upper bound of the tokens of a sentence, for scratch
+  int64_t rows;     // OUT: tokens of all sentences
+} tarn__token_spec;
+
+// What is mixed into the result beside W x + b, of AMONG; NULL: nothing. Both [R, d].
+typedef struct tarn__token_gate {
+  tarn__tensor *gate, *added;  // no `added` without a gate
+} tarn__token_gate;
+
+tarn__tensor *tarn__token_linear(tarn__graph *graph, tarn__tensor *x, tarn__tensor *offsets, tarn__param *weight,
+                                 tarn__param *bias, tarn__token_gate with, tarn__token_spec spec);
+
+// The causal form of single rows for incremental decoding (no gradient): row i of the result [m, d] sees the rows
+// rows[ranges[2 i]] .. rows[ranges[2 i + 1] - 1] of x (a cache), all of its hypothesis in the order of time, its own
+// the last of them; as many as they are is its place. Of x it sees columns [column, column + d). ranges is I32 [1, 2
+// m].
+tarn__tensor *tarn__token_linear_rows(tarn__graph *graph, tarn__tensor *x, int64_t column, int64_t d,
+                                      tarn__tensor *rows, tarn__tensor *ranges, tarn__param *weight, tarn__param *bias,
+                                      tarn__token_gate with);
+
+// token_linear and token_linear_rows. Z is what the gate is multiplied by, where a gradient is wanted.
+enum {
+  TARN__TOKENS_X,
+  TARN__TOKENS_WEIGHT,
+  TARN__TOKENS_BIAS,
+  TARN__TOKENS_GATE,
+  TARN__TOKENS_ADDED,
+  TARN__TOKENS_OFFSETS,
+  TARN__TOKENS_ROWS,
+  TARN__TOKENS_RANGES
+};
+enum { TARN__TOKENS_Y, TARN__TOKENS_Z };
+
+// token_linear_dx: dz = dy * gate, dgate = dy * z, dx (+)= W^T dz. Without a gate dz is dy, and there is no output for
+// it. DX and DGATE share the memory of PREVIOUS and PREVIOUS_GATE, the gradients so far, where these are not NULL; they
+// are NULL where they are not wanted.
+enum {
+  TARN__TOKENS_DX_DY,
+  TARN__TOKENS_DX_WEIGHT,
+  TARN__TOKENS_DX_OFFSETS,
+  TARN__TOKENS_DX_GATE,
+  TARN__TOKENS_DX_Z,
+  TARN__TOKENS_DX_PREVIOUS,
+  TARN__TOKENS_DX_PREVIOUS_GATE
+};
+enum { TARN__TOKENS_DX, TARN__TOKENS_DGATE, TARN__TOKENS_DZ };
+
+// token_linear_dweight: dparam[0] += the sum over sentences, in their order, of dz_s x_s^T, where the weight is
+// trained; dparam[1] += the sums of the rows of dz, where the bias is. X is NULL if the weight is not.
+enum { TARN__TOKENS_DWEIGHT_DZ, TARN__TOKENS_DWEIGHT_X, TARN__TOKENS_DWEIGHT_OFFSETS };
+
+typedef struct tarn__token_attr {
+  tarn__token_spec spec;  // its `longest` is no more than the weights are for
+  int64_t hidden;         // rows of a sentence in the hidden layer; IN and OUT
+  int64_t column;         // of x; token_linear_rows
+} tarn__token_attr;
+
+// Rows of a sentence's result and of its x, and where they begin.
+typedef struct tarn__token_sentence {
+  int64_t out, in, out_row, in_row;
+} tarn__token_sentence;
+
+static inline tarn__token_sentence tarn__token_sentence_of(const tarn__token_attr *attr, int64_t s, int64_t row,
+                                                           int64_t n) {
+  tarn__token_sentence at = {n, n, row, row};
+  if (attr->spec.form == TARN__TOKENS_IN) at.out = attr->hidden, at.out_row = s * attr->hidden;
+  if (attr->spec.form == TARN__TOKENS_OUT) at.in = attr->hidden, at.in_row = s * attr->hidden;
+  return at;
+}
+
+#endif
