@@ -258,7 +258,9 @@ tarn_status tarn__model_open(tarn__model **out, const tarn_config *config, int64
 
 int64_t tarn__model_longest(const tarn__model *model) {
   const tarn_config_model *config = &model->config->model;
-  return tarn__position_of(&config->positions)->bounded ? config->max_length : INT32_MAX / 2;
+  bool bounded = tarn__position_of(&config->positions)->bounded;
+  for (int32_t i = 0; i < model->config->kind_count; i++) bounded |= tarn__mixer_of(&model->config->kinds[i])->bounded;
+  return bounded ? config->max_length : INT32_MAX / 2;
 }
 
 void tarn__model_close(tarn__model **model) {

@@ -152,6 +152,7 @@ typedef struct tarn__mixer_entry {
   bool causal;      // it has a causal form; else it can stand in an encoder only
   bool decodes;     // it has a form for incremental decoding
   bool attends;     // cross-attention follows it in a decoder that has an encoder
+  bool bounded;     // its weights are indexed by position: there are tokens below model.max_length only
   bool pairs;       // it compares pairs of tokens by queries and keys, which a position scheme may turn or add to
   bool sequential;  // a token reads what the token before it wrote: a step cannot have two tokens of one hypothesis.
                     // What it keeps of a token (cache_width) is a state, from which whole sentences can begin too

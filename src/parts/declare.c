@@ -84,9 +84,9 @@ static role role_of(const char *name) {
   static const struct {
     const char *end;
     role of;
-  } roles[] = {{"q", ROLE_SCORES},        {"k", ROLE_SCORES},      {"qk", ROLE_SCORES},
-               {"kv", ROLE_VALUES},       {"qkv", ROLE_VALUES},    {"kernel", ROLE_APART},
-               {"recurrent", ROLE_APART}, {"forward", ROLE_APART}, {"reverse", ROLE_APART}};
+  } roles[] = {{"q", ROLE_SCORES},      {"k", ROLE_SCORES},     {"qk", ROLE_SCORES},       {"kv", ROLE_VALUES},
+               {"qkv", ROLE_VALUES},    {"kernel", ROLE_APART}, {"recurrent", ROLE_APART}, {"forward", ROLE_APART},
+               {"reverse", ROLE_APART}, {"tokens", ROLE_APART}};
   const char *dot = strrchr(name, '.');
   for (size_t i = 0; i < sizeof roles / sizeof *roles; i++)
     if (strcmp(dot ? dot + 1 : name, roles[i].end) == 0) return roles[i].of;

@@ -83,6 +83,10 @@ static bool other_value(char value[64], const tarn__option *option) {
       snprintf(value, 64, "%s", strcmp(option->value, "no") == 0 ? "yes" : "no");
       return true;
     case TARN__OPTION_INTEGER:
+      if (option->derived && strcmp(option->derived, "model.max_length") == 0) {  // which is the least it may be
+        snprintf(value, 64, "4096");
+        return true;
+      }
       snprintf(value, 64, "%lld", plain == 2 ? 4LL : fmod(plain, 2) == 1 && plain > 1 ? (long long)plain + 2 : 2LL);
       return true;
     case TARN__OPTION_REAL:
@@ -224,6 +228,12 @@ static void keys_of_parts_are_checked(void **state) {
       "encoder: { layers: K }\ndecoder: { layers: L }\nkinds:\n  L:\n  K: { mixer: pooling, window: 2 }\n",
       "p.yaml:5: kinds.K.window: 2 is even, but a layer of the encoder sees as many tokens before it as after "
       "it; use 3");
+  expect_refused(
+      LM "{ mixer: gmlp, tokens: 1023 }\n",
+      "p.yaml:3: kinds.K.tokens: 1023 places are fewer than model.max_length (1024), and a sentence may be as "
+      "long as that; leave the key out, or lower model.max_length");
+  expect_refused(LM "{ mixer: amlp, hidden: 33 }\n",
+                 "p.yaml:3: kinds.K.hidden: 33 is odd, but one half gates the other; use 34");
   expect_refused(LM "{ ffn: -1 }\n", "p.yaml:3: kinds.K.ffn: -1 is out of range (0 .. 1048576)");
   expect_refused(LM "{ ffn: [1] }\n", "p.yaml:3: kinds.K.ffn: expected one value, not a list");
   expect_refused(LM "{ mixer: { type: gru } }\n", "p.yaml:3: kinds.K.mixer: expected one value, not a map");

@@ -14,6 +14,10 @@
   X(tarn__mixer_lstm)         \
   X(tarn__mixer_esn)          \
   X(tarn__mixer_pooling)      \
+  X(tarn__mixer_fnet)         \
+  X(tarn__mixer_mlp_mixer)    \
+  X(tarn__mixer_gmlp)         \
+  X(tarn__mixer_amlp)         \
   X(tarn__mixer_linear_attention)
 #define TARN__CHANNELS(X) \
   X(tarn__channel_ffn)    \
