@@ -147,13 +147,13 @@ class LabelledData:
 class MaskedData:
     """Rows of 128 tokens for masked language models, all full: <cls>, words of Zipf's law, end of sentence."""
 
-    VOCABULARY, LENGTH, SENTENCES = 16000, 128, 3000
+    VOCABULARY, LENGTH, SENTENCES, NAME = 16000, 128, 3000, "masked"
     SPECIAL = 6  # <unk>, <s>, </s>, <cls>, <sep>, <mask>
 
     def __init__(self, folder):
         self.folder = folder
-        self.vocab = os.path.join(folder, "masked.vocab")
-        self.train = os.path.join(folder, "masked")
+        self.vocab = os.path.join(folder, f"{self.NAME}.vocab")
+        self.train = os.path.join(folder, self.NAME)
         every, text = self.train + ".words", self.train + ".txt"
         words = write_words(every, self.VOCABULARY, self.SPECIAL)
         draw, weights = draws_of(words)
@@ -163,6 +163,12 @@ class MaskedData:
         run([TARN, "vocab", "--type", "whitespace", "--size", str(self.VOCABULARY), "--mask-symbols", "--output",
              self.vocab, every], "vocabulary")
         run([TARN, "prepare", "--vocab", self.vocab, "--text", text, "--output", self.train], "shard")
+
+
+class PartsData(MaskedData):
+    """The same with few words, so that the layers are what counts."""
+
+    VOCABULARY, NAME = 1000, "parts"
 
 
 class CharacterData:

@@ -81,6 +81,13 @@ def train_masked(python, vocabulary, length, precision, updates, threads=THREADS
         str(vocabulary), "--length", str(length)]), "tok_s")
 
 
+def train_part(python, script, name, data, updates, threads=THREADS):
+    """One training of layers of a single part in bf16; this Python needs the transformers package too."""
+    return figures(result_of(python, script, [
+        "--part", name, "--dtype", "bf16", "--threads", str(threads), "--steps", str(updates), "--warm", str(WARM),
+        "--vocab", str(data.VOCABULARY), "--length", str(data.LENGTH)]), "tok_s")
+
+
 def train_characters(python, script, precision, updates, threads=THREADS):
     """One training of a character language model; tokens a second are all tokens over all time."""
     return figures(result_of(python, script, [

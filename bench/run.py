@@ -21,19 +21,21 @@ import kernels
 import labelled
 import language
 import masked
+import parts
 import peak
 import peers
 import serving
 import threads
 import training
 import translation
-from data import CharacterData, Data, LabelledData, LanguageData, MaskedData
+from data import CharacterData, Data, LabelledData, LanguageData, MaskedData, PartsData
 from settings import TARN, Failure, Usage, say
 from tables import print_table
 
 
 # A group is a module with NAMES, measure(context, names), which gives {name: entry}, and table(entries).
 GROUPS = {"peak": peak, "training": training, "language": language, "masked": masked, "labelled": labelled, "characters": characters,
+          "parts": parts,
           "freezing": freezing, "threads": threads,
           "translation": translation, "serving": serving, "kernels": kernels, "growth": growth}
 
@@ -43,7 +45,7 @@ class Context:
 
     def __init__(self, folder, rounds, updates):
         self.folder, self.rounds, self._updates = folder, rounds, updates
-        self._data = self._language = self._masked = self._labelled = self._characters = self._peers = None
+        self._data = self._language = self._masked = self._labelled = self._characters = self._parts = self._peers = None
 
     def updates(self, usual):
         return self._updates or usual
@@ -65,6 +67,12 @@ class Context:
             say("preparing rows of random words ...")
             self._masked = MaskedData(self.folder)
         return self._masked
+
+    def parts_data(self):
+        if self._parts is None:
+            say("preparing rows of few random words ...")
+            self._parts = PartsData(self.folder)
+        return self._parts
 
     def labelled_data(self):
         if self._labelled is None:

@@ -1,0 +1,68 @@
+"""Training of single parts, four layers of each at d_model 512 in bf16, in turns with PyTorch's eager implementation
+(torch_parts.py): tokens read a second, peak memory, share of the machine's peak."""
+
+import os
+
+import peers
+from settings import ROOT, say
+from training import race, table, with_peak
+
+CONFIGURATION = os.path.join(ROOT, "bench", "parts.yaml")
+PEER = os.path.join(ROOT, "bench", "torch_parts.py")
+UPDATES = 12
+
+
+def mixer(word, keys="", **model):
+    """The kind of a layer that is this token mixer alone, and keys of the model."""
+    return dict({"kinds.L": "{ mixer: " + word + (", " + keys if keys else "") + ", ffn: 0 }"}, **model)
+
+
+def attention(keys="", positions="none"):
+    return dict(mixer("attention", "heads: 8" + keys), **{"model.positions": positions})
+
+
+def channel(word, keys=""):
+    return {"kinds.L": "{ mixer: none, ffn: { type: " + word + keys + " } }"}
+
+
+def norm(word):
+    return dict(channel("ffn"), **{"model.norm_type": word})
+
+
+ACTIVATIONS = ["relu", "gelu", "gelu_tanh", "relu_squared", "elu", "selu", "swish", "identity"]
+# name of torch_parts.py: keys of tarn.
+PARTS = {
+    "attention": attention(),
+    "rotary": attention(positions="rotary"),
+    "alibi": attention(positions="alibi"),
+    "pooling": mixer("pooling"),
+    "light_conv": mixer("light_conv", "heads: 8, kernel: 31"),
+    "dynamic_conv": mixer("dynamic_conv", "heads: 8, kernel: 31"),
+    "bigru": mixer("bigru"),
+    "gru": mixer("gru"),
+    "lstm": mixer("lstm"),
+    **{f"ffn_{word}": channel("ffn", f", activation: {word}") for word in ACTIVATIONS},
+    **{word: channel(word) for word in ("glu", "geglu", "reglu", "swiglu", "liglu")},
+    "norm_layer": norm("layer"),
+    "norm_rms": norm("rms"),
+}
+NAMES = [f"part-{name}" for name in PARTS]
+
+__all__ = ["NAMES", "measure", "table"]
+
+
+def measure(context, names):
+    entries = {}
+    for name, keys in PARTS.items():
+        if f"part-{name}" in names:
+            say(f"part-{name} ...")
+            entries[f"part-{name}"] = measure_one(context, name, keys)
+    return entries
+
+
+def measure_one(context, name, keys):
+    data, updates = context.parts_data(), context.updates(UPDATES)
+    settings = dict(keys, **{"train.precision": "bf16"})
+    return race(context, data, CONFIGURATION, settings, lambda: with_peak(data, CONFIGURATION, settings, updates),
+                lambda python: peers.train_part(python, PEER, name, data, updates),
+                context.peers() if peers.can_train(PEER) else {})
