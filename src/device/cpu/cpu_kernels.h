@@ -32,6 +32,9 @@ tarn_status tarn__cpu_select_rows(const tarn__exec *exec, const tarn__node *node
 tarn_status tarn__cpu_select_rows_backward(const tarn__exec *exec, const tarn__node *node);
 tarn_status tarn__cpu_sentence_product(const tarn__exec *exec, const tarn__node *node);
 tarn_status tarn__cpu_squared_error(const tarn__exec *exec, const tarn__node *node);
+tarn_status tarn__cpu_synthesis(const tarn__exec *exec, const tarn__node *node);
+tarn_status tarn__cpu_synthesis_backward(const tarn__exec *exec, const tarn__node *node);
+tarn_status tarn__cpu_synthesis_rows(const tarn__exec *exec, const tarn__node *node);
 tarn_status tarn__cpu_update(const tarn__exec *exec, const tarn__node *node);
 
 size_t tarn__cpu_feature_map_scratch(const tarn__node *node, int threads);
@@ -49,6 +52,8 @@ size_t tarn__cpu_recurrence_backward_scratch(const tarn__node *node, int threads
 size_t tarn__cpu_recurrence_dweight_scratch(const tarn__node *node, int threads);
 size_t tarn__cpu_recurrence_rows_scratch(const tarn__node *node, int threads);
 size_t tarn__cpu_sentence_product_scratch(const tarn__node *node, int threads);
+size_t tarn__cpu_synthesis_scratch(const tarn__node *node, int threads);
+size_t tarn__cpu_synthesis_rows_scratch(const tarn__node *node, int threads);
 
 // One line an op.
 extern const tarn__device_kernel tarn__cpu_kernels[TARN__OPS];

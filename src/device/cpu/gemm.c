@@ -166,6 +166,19 @@ size_t tarn__gemm_scratch_most(const tarn__gemm *gemm, int threads, bool by_term
   return bytes;
 }
 
+// The packed B; a block of A, of which no way packs more than half a megabyte at once; and for a column of B what a row
+// or column of it takes in blocks of sums of TARN__GEMM_FEW rows, or in a chunk that a task packs for itself.
+size_t tarn__gemm_scratch_bound(tarn__dtype dtype, tarn__fp32 fp32, int64_t narrow, int64_t wide) {
+  enum { A_BYTES = 512 << 10, COLUMN_BYTES = 2048 };
+  if (wide < TARN__GEMM_FEW) wide = TARN__GEMM_FEW;
+  if (wide < narrow) wide = narrow;
+  const tarn__gemm tall = {.m = 1, .n = narrow, .k = wide, .dtype = dtype, .c_dtype = dtype, .fp32 = fp32};
+  tarn__gemm flat = tall;
+  flat.n = wide, flat.k = narrow;
+  const size_t a = tarn__gemm_pack_bytes(&tall), b = tarn__gemm_pack_bytes(&flat);
+  return (a > b ? a : b) + A_BYTES + (size_t)round_up(wide, TARN__GEMM_FEW) * COLUMN_BYTES;
+}
+
 static const char *element(const void *data, tarn__dtype dtype, int64_t index) {
   return (const char *)data + index * (int64_t)tarn__dtype_size(dtype);
 }

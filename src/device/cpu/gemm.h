@@ -48,6 +48,12 @@ size_t tarn__gemm_scratch(const tarn__gemm *gemm, int threads);
 // scratch serves the products of sentences of all lengths.
 size_t tarn__gemm_scratch_most(const tarn__gemm *gemm, int threads, bool by_terms);
 
+// Enough of it for any product by one thread that computes in this type, whatever of it is transposed, where m is at
+// most TARN__GEMM_FEW and of n and k one is at most `narrow` and the other at most `wide`, or where k is at most
+// TARN__GEMM_FEW, n at most `narrow` and m at most `wide`. A bound: what is needed may be less.
+enum { TARN__GEMM_FEW = 128 };
+size_t tarn__gemm_scratch_bound(tarn__dtype dtype, tarn__fp32 fp32, int64_t narrow, int64_t wide);
+
 // Computes the product with `threads` threads; `scratch` is aligned to 64 bytes.
 void tarn__gemm_run(const tarn__gemm *gemm, int threads, void *scratch);
 

@@ -65,6 +65,9 @@ TARN__REF_KERNEL(tarn__token_linear_ref);
 TARN__REF_KERNEL(tarn__token_linear_dweight_ref);
 TARN__REF_KERNEL(tarn__token_linear_dx_ref);
 TARN__REF_KERNEL(tarn__token_linear_rows_ref);
+TARN__REF_KERNEL(tarn__synthesis_ref);
+TARN__REF_KERNEL(tarn__synthesis_backward_ref);
+TARN__REF_KERNEL(tarn__synthesis_rows_ref);
 TARN__REF_KERNEL(tarn__update_ref);
 #undef TARN__REF_KERNEL
 
@@ -82,6 +85,7 @@ TARN__REF_SCRATCH(tarn__output_loss_ref_scratch);
 TARN__REF_SCRATCH(tarn__output_top_ref_scratch);
 TARN__REF_SCRATCH(tarn__recurrence_ref_scratch);
 TARN__REF_SCRATCH(tarn__recurrence_rows_ref_scratch);
+TARN__REF_SCRATCH(tarn__synthesis_ref_scratch);
 #undef TARN__REF_SCRATCH
 
 // An activation of one number that is no identity and no relu, and its derivative.
