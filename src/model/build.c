@@ -20,10 +20,10 @@ static token_rows tokens_of(const tarn__packed *packed) {
   return (token_rows){packed->ids, packed->positions, packed->rows, packed->longest, packed->segments};
 }
 
-// Places of rows in their sentences, where the position scheme looks at them.
+// Places of rows in their sentences, where the position scheme or a mixer looks at them.
 static tarn__tensor *positions_of(const tarn__model *model, tarn__graph *graph, const int32_t *positions,
                                   int64_t rows) {
-  const bool read = tarn__position_of(&model->config->model.positions)->reads;
+  const bool read = tarn__position_of(&model->config->model.positions)->reads || tarn__model_by_position(model);
   return read ? tarn__graph_input(graph, rows, positions, "positions") : NULL;
 }
 

@@ -256,9 +256,21 @@ tarn_status tarn__model_open(tarn__model **out, const tarn_config *config, int64
   return TARN_STATUS_OK;
 }
 
+bool tarn__model_by_position(const tarn__model *model) {
+  for (int id = 0; id < TARN__STACKS; id++) {
+    const tarn_stack *layers = tarn__config_stack(model->config, (tarn__stack_id)id);
+    for (int i = 0; i < layers->count; i++) {
+      const tarn_kind *kind = &model->config->kinds[layers->layers[i].kind];
+      const tarn__mixer_entry *mixer = tarn__mixer_of(kind);
+      if (mixer->by_position && mixer->by_position(kind->mixer.keys)) return true;
+    }
+  }
+  return false;
+}
+
 int64_t tarn__model_longest(const tarn__model *model) {
   const tarn_config_model *config = &model->config->model;
-  bool bounded = tarn__position_of(&config->positions)->bounded;
+  bool bounded = tarn__position_of(&config->positions)->bounded || tarn__model_by_position(model);
   for (int32_t i = 0; i < model->config->kind_count; i++) bounded |= tarn__mixer_of(&model->config->kinds[i])->bounded;
   return bounded ? config->max_length : INT32_MAX / 2;
 }

@@ -173,8 +173,10 @@ tarn__tensor *tarn__model_build_scores(const tarn__model *model, tarn__graph *gr
                                        const int32_t *rows, const int32_t *targets, int64_t count);
 
 // Most tokens of a sentence that a language model takes when it scores or generates, the end of sentence counted:
-// model.max_length, or without positions as many as there can be.
+// model.max_length, or without positions and weights by position as many as there can be.
 int64_t tarn__model_longest(const tarn__model *model);
+// Whether a token mixer of it has weights by position.
+bool tarn__model_by_position(const tarn__model *model);
 
 // Appends the backward pass of that loss, with recomputation if the configuration says so.
 void tarn__model_differentiate(const tarn__model *model, tarn__graph *graph, tarn__tensor *loss);

@@ -167,6 +167,9 @@ typedef struct tarn__mixer_entry {
   int64_t (*history)(const void *keys);
   // Heads that its queries have, of a mixer with pairs.
   int64_t (*heads)(const void *keys);
+  // Whether it has weights for each position below model.max_length, so that run->positions is there and no sentence is
+  // longer; NULL: never.
+  bool (*by_position)(const void *keys);
   // Whether some of its matrices are frozen though the kind is trained; NULL: never.
   bool (*partly_frozen)(const void *keys);
   const char *explodes;  // what else to look at where a training diverges; NULL: nothing

@@ -1,9 +1,10 @@
 // Loss and every gradient against PyTorch's (make_transformer.py): Models 0, 2 and 4 of the light Reservoir
 // Transformer, pre- and post-norm, FFN reservoirs, recurrences and convolutions, frozen and shared layers in the
 // decoder, and all ways of sharing embeddings; norms and gates of branches (make_norms.py); mixers across tokens
-// (make_tokens.py); factorised embeddings, sets that encoder and decoder share, and ALBERT (make_embeddings.py); masked
-// language models (make_masked.py); with the fast kernels in fp32 and bf16 and the reference kernels in float and
-// double. On the shadow device the bits are those of the fast kernels.
+// (make_tokens.py); HyperMixer and the Synthesizers (make_synth.py); factorised embeddings, sets that encoder and
+// decoder share, and ALBERT (make_embeddings.py); masked language models (make_masked.py); with the fast kernels in
+// fp32 and bf16 and the reference kernels in float and double. On the shadow device the bits are those of the fast
+// kernels.
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -61,7 +62,8 @@ static const char *const cases[] = {"model0_post",       "model0_pre",
                                     "embeddings_all",    "embeddings_encoder_output",
                                     "embeddings_albert", "linear_post",
                                     "linear_pre",        "tokens_post",
-                                    "tokens_pre"};
+                                    "tokens_pre",        "synth_post",
+                                    "synth_pre"};
 
 enum { WAYS = sizeof ways / sizeof *ways, CASES = sizeof cases / sizeof *cases };
 

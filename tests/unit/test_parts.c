@@ -234,6 +234,12 @@ static void keys_of_parts_are_checked(void **state) {
       "long as that; leave the key out, or lower model.max_length");
   expect_refused(LM "{ mixer: amlp, hidden: 33 }\n",
                  "p.yaml:3: kinds.K.hidden: 33 is odd, but one half gates the other; use 34");
+  expect_refused(LM "{ mixer: synthesizer_random, fixed: yes, frozen: yes }\n",
+                 "p.yaml:3: kinds.K.fixed: the whole layer is frozen; leave it out");
+  expect_refused(LM "{ mixer: synthesizer_dense, heads: 3 }\nmodel: { d_model: 64 }\n",
+                 "p.yaml:3: kinds.K.heads: 3 does not divide model.d_model 64");
+  expect_refused(LM "{ mixer: synthesizer_factorised_dense, factor: 9 }\nmodel: { max_length: 8 }\n",
+                 "p.yaml:3: kinds.K.factor: 9 is more than model.max_length (8)");
   expect_refused(LM "{ ffn: -1 }\n", "p.yaml:3: kinds.K.ffn: -1 is out of range (0 .. 1048576)");
   expect_refused(LM "{ ffn: [1] }\n", "p.yaml:3: kinds.K.ffn: expected one value, not a list");
   expect_refused(LM "{ mixer: { type: gru } }\n", "p.yaml:3: kinds.K.mixer: expected one value, not a map");
