@@ -446,6 +446,29 @@ static void schemes_say_where_positions_end(void **state) {
   }
 }
 
+// So it is by mixers whose weights are indexed by position.
+static void mixers_say_where_positions_end(void **state) {
+  (void)state;
+  const tarn__part *part;
+  int bounded = 0;
+  for (int i = 0; (part = tarn__part_at(TARN__TABLE_MIXER, i)) != NULL; i++) {
+    const tarn__mixer_entry *mixer = (const tarn__mixer_entry *)(const void *)part;
+    char text[TEXT];
+    tarn_config *config;
+    tarn__model *model;
+    if (!mixer->causal) continue;
+    snprintf(text, sizeof text, LM "{ mixer: %s }\nmodel: { d_model: 8, max_length: 17, positions: none }\n",
+             part->word);
+    if (parse(&config, text) != TARN_STATUS_OK) fail_msg("%s", tarn_error_message());
+    assert_int_equal(tarn__model_open(&model, config, 9, 9, TARN__F32, false), TARN_STATUS_OK);
+    assert_int_equal(tarn__model_longest(model) == 17, mixer->bounded);
+    bounded += mixer->bounded;
+    tarn__model_close(&model);
+    tarn_config_close(&config);
+  }
+  assert_true(bounded > 0);
+}
+
 static void what_a_part_cannot_do_is_refused(void **state) {
   (void)state;
   char words[TARN__PART_LIST], text[TEXT], expected[512];
@@ -529,6 +552,7 @@ int main(void) {
       cmocka_unit_test(pruned_models_stay_valid),
       cmocka_unit_test(parts_within_parts_are_reached),
       cmocka_unit_test(schemes_say_where_positions_end),
+      cmocka_unit_test(mixers_say_where_positions_end),
       cmocka_unit_test(what_a_part_cannot_do_is_refused),
       cmocka_unit_test(decoding_needs_a_form),
       cmocka_unit_test(defaults_may_be_any_entry),
