@@ -8,6 +8,7 @@
 //         |   |   sum 1        |  dqkv |        scratch of kernels lies behind all boxes
 //         +---+----------------+-------+---> node
 #include <stdlib.h>
+#include <string.h>
 
 #include "graph/graph.h"
 
@@ -71,26 +72,116 @@ static int larger_first(const void *a, const void *b) {
   return (x->first > y->first) - (x->first < y->first);
 }
 
-static bool lives_overlap(const tarn__tensor *a, const tarn__tensor *b) {
-  return a->first <= b->last && b->first <= a->last;
+// The tensors that have a place, sorted by offset, in runs of some that follow each other. A graph of a thousand layers
+// has tens of thousands of tensors, and each is compared with all that came before it: so their numbers lie in arrays
+// of their own, which the compiler makes vectors of, and what comes between two of them moves one run alone.
+enum { RUN = 128 };
+typedef struct run {
+  int first[RUN], last[RUN];  // lives
+  size_t begin[RUN], end[RUN];
+  int count, earliest, latest;  // how many there are; the least first and the greatest last of them
+} run;
+
+typedef struct placed {
+  tarn__arena *arena;
+  run **runs;
+  size_t count;
+} placed;
+
+// Room for so many tensors: every run but one is half full or more.
+static tarn_status placed_open(placed *p, tarn__arena *arena, size_t most) {
+  void *memory;
+  TARN_TRY(tarn__arena_alloc(arena, &memory, most / (RUN / 2) + 2, sizeof(run *)));
+  *p = (placed){.arena = arena, .runs = memory};
+  return TARN_STATUS_OK;
 }
 
-// Inserts tensor into placed[0..count), which is sorted by offset, at the lowest free offset.
-static void place(tarn__tensor **placed, size_t count, tarn__tensor *tensor) {
+// Whether any life of a run overlaps that of a tensor, and which.
+static bool lives_overlap(unsigned char overlaps[RUN], const run *r, const tarn__tensor *tensor) {
+  const int first = tensor->first, last = tensor->last, count = r->count;
+  unsigned char any = 0;
+  if (r->earliest > last || first > r->latest) return false;
+  for (int i = 0; i < count; i++) {
+    overlaps[i] = (unsigned char)((r->first[i] <= last) & (first <= r->last[i]));
+    any |= overlaps[i];
+  }
+  return any;
+}
+
+// The lowest offset that is free for the whole life of a tensor.
+static size_t free_offset(const placed *p, const tarn__tensor *tensor) {
+  unsigned char overlaps[RUN];
   size_t offset = 0;
-  for (size_t i = 0; i < count; i++) {
-    const tarn__tensor *other = placed[i];
-    if (!lives_overlap(tensor, other)) continue;
-    if (offset + tensor->bytes <= other->offset) break;
-    if (other->offset + other->bytes > offset) offset = other->offset + other->bytes;
+  for (size_t k = 0; k < p->count; k++) {
+    const run *r = p->runs[k];
+    if (!lives_overlap(overlaps, r, tensor)) continue;
+    for (int i = 0; i < r->count; i++) {
+      if (!overlaps[i]) continue;
+      if (offset + tensor->bytes <= r->begin[i]) return offset;
+      if (r->end[i] > offset) offset = r->end[i];
+    }
   }
-  tensor->offset = offset;
-  size_t at = count;
-  while (at > 0 && placed[at - 1]->offset > offset) {
-    placed[at] = placed[at - 1];
-    at--;
+  return offset;
+}
+
+static void set_bounds(run *r) {
+  r->earliest = r->first[0];
+  r->latest = r->last[0];
+  for (int i = 1; i < r->count; i++) {
+    if (r->first[i] < r->earliest) r->earliest = r->first[i];
+    if (r->last[i] > r->latest) r->latest = r->last[i];
   }
-  placed[at] = tensor;
+}
+
+// Moves the tensors [from, count) of a run to place `to` of one, which may be the same.
+static void move_tail(run *target, int to, const run *r, int from) {
+  const size_t n = (size_t)(r->count - from);
+  memmove(target->first + to, r->first + from, n * sizeof *r->first);
+  memmove(target->last + to, r->last + from, n * sizeof *r->last);
+  memmove(target->begin + to, r->begin + from, n * sizeof *r->begin);
+  memmove(target->end + to, r->end + from, n * sizeof *r->end);
+}
+
+// Makes a new run behind number k, with the second half of that, or the first run of all.
+static tarn_status add_run(placed *p, size_t k) {
+  void *memory;
+  TARN_TRY(tarn__arena_alloc(p->arena, &memory, 1, sizeof(run)));
+  run *fresh = memory;
+  if (p->count == 0) {
+    p->runs[p->count++] = fresh;
+    return TARN_STATUS_OK;
+  }
+  run *full = p->runs[k];
+  move_tail(fresh, 0, full, RUN / 2);
+  full->count = fresh->count = RUN / 2;
+  set_bounds(full);
+  set_bounds(fresh);
+  memmove(p->runs + k + 2, p->runs + k + 1, (p->count - k - 1) * sizeof *p->runs);
+  p->runs[k + 1] = fresh;
+  p->count++;
+  return TARN_STATUS_OK;
+}
+
+static tarn_status place(placed *p, tarn__tensor *tensor) {
+  const size_t offset = tensor->offset = free_offset(p, tensor);
+  size_t k = 0;
+  while (k + 1 < p->count && p->runs[k + 1]->begin[0] <= offset) k++;
+  if (p->count == 0 || p->runs[k]->count == RUN) {
+    TARN_TRY(add_run(p, k));
+    if (k + 1 < p->count && p->runs[k + 1]->begin[0] <= offset) k++;
+  }
+  run *r = p->runs[k];
+  int at = r->count;
+  while (at > 0 && r->begin[at - 1] > offset) at--;
+  move_tail(r, at + 1, r, at);
+  r->first[at] = tensor->first;
+  r->last[at] = tensor->last;
+  r->begin[at] = offset;
+  r->end[at] = offset + tensor->bytes;
+  if (r->count++ == 0) set_bounds(r);
+  if (tensor->first < r->earliest) r->earliest = tensor->first;
+  if (tensor->last > r->latest) r->latest = tensor->last;
+  return TARN_STATUS_OK;
 }
 
 static const tarn__device_kernel *kernel_of(const tarn__graph *graph, const tarn__op *op) {
@@ -104,9 +195,8 @@ tarn_status tarn__graph_plan(tarn__graph *graph) {
   lifetimes(graph);
   share_in_place(graph);
   void *memory;
-  TARN_TRY(tarn__arena_alloc(&graph->arena, &memory, 2 * graph->tensor_count + 1, sizeof(tarn__tensor *)));
+  TARN_TRY(tarn__arena_alloc(&graph->arena, &memory, graph->tensor_count + 1, sizeof(tarn__tensor *)));
   tarn__tensor **order = memory;
-  tarn__tensor **placed = order + graph->tensor_count;
   size_t count = 0;
   for (size_t i = 0; i < graph->tensor_count; i++) {
     tarn__tensor *tensor = graph->tensors[i];
@@ -116,8 +206,10 @@ tarn_status tarn__graph_plan(tarn__graph *graph) {
   }
   qsort(order, count, sizeof(tarn__tensor *), larger_first);
   graph->activation_bytes = 0;
+  placed taken;
+  TARN_TRY(placed_open(&taken, &graph->arena, count));
   for (size_t i = 0; i < count; i++) {
-    place(placed, i, order[i]);
+    TARN_TRY(place(&taken, order[i]));
     size_t end;
     TARN_TRY(tarn__add_size(&end, order[i]->offset, order[i]->bytes));
     if (end > graph->activation_bytes) graph->activation_bytes = end;

@@ -73,9 +73,12 @@ static void add_flops(tarn_plan *plan, tarn_plan_part *part, const tarn__node *n
 }
 
 static void add_nodes(tarn_plan *plan, const tarn__graph *graph, double tokens) {
+  tarn_plan_part *part = NULL;
+  const char *label = NULL;  // its node's: those of a layer follow each other
   for (size_t n = 0; n < graph->node_count; n++) {
     const tarn__node *node = graph->nodes[n];
-    tarn_plan_part *part = part_of(plan, node->label ? node->label : "other");
+    if (!part || node->label != label) part = part_of(plan, node->label ? node->label : "other");
+    label = node->label;
     bool forward = n < graph->forward_count;
     add_flops(plan, part, node, forward, tokens);
     for (int k = 0; forward && k < TARN__MAX_OUTPUTS; k++) {
