@@ -86,7 +86,7 @@ static tarn_status refuse_idle(const tarn_kind *kind, const tarn__yaml_node *roo
                         !kind->residual                ? "a layer without residual has no norm; leave it out"
                         : kind->norm == TARN_NORM_NONE ? "a layer with norm none has none to choose; leave it out"
                                                        : "a layer with norm fixup has none to choose; leave it out"));
-  if (kind->gate == TARN_GATE_NONE) {
+  if (kind->gate == TARN_GATE_NONE && kind->gate_init != 0.0) {
     snprintf(key, sizeof key, "kinds.%s.gate_init", kind->name);
     TARN_TRY(refuse_key(root, key, "the layer has no gate; leave it out, or set gate to scalar"));
   }

@@ -34,7 +34,7 @@ KINDS = {
     "U": ("fixup", None, False, "no"), "G": ("fixup", None, False, "matrices"), "H": ("fixup", None, False, "yes"),
 }
 # Weights with which fp32 is near double.
-SEEDS = {"norms_scale": 1, "norms_rezero": 1, "norms_b2t": 1, "norms_deepnorm": 2, "norms_fixup": 1}
+SEEDS = {"norms_scale": 1, "norms_rezero": 1, "norms_b2t": 1, "norms_deepnorm": 2, "norms_fixup": 2}
 # name: (embeddings, encoder pattern, decoder pattern)
 CASES = {
     "norms_scale": ("none", "S P Q", "P S"),
@@ -89,14 +89,16 @@ class Case(base.Case):
             self.add(f"{name}.{word}.bias", vectors, 1, out, scale=0.1)
         self.make_own_norm(f"{name}.norm", norm, vectors)
         if gate or order == "fixup":
-            self.add(f"{name}.gate", vectors, 1, 1, scale=0.1, mean=0.7)
+            self.add(f"{name}.gate", vectors, 1, 1, scale=0.1, mean=0.4 if order == "fixup" else 0.7)
         if order == "fixup":
             self.add(f"{name}.shift", vectors, 1, 1, scale=0.3)
 
     def make_layer(self, side, kind, name):
-        self.make_branch(f"{name}.self_attn", kind, [("qkv", 3 * D, D, 1.5), ("out", D, D, 0.4)])
+        # Strong scores as in make_transformer.py, but not of a stream that no norm keeps small.
+        gain = 0.7 if KINDS[kind][0] == "fixup" else 1.5
+        self.make_branch(f"{name}.self_attn", kind, [("qkv", 3 * D, D, gain), ("out", D, D, 0.4)])
         if side == "decoder":
-            self.make_branch(f"{name}.cross_attn", kind, [("q", D, D, 1.5), ("kv", 2 * D, D, 1.0), ("out", D, D, 1.0)])
+            self.make_branch(f"{name}.cross_attn", kind, [("q", D, D, gain), ("kv", 2 * D, D, 1.0), ("out", D, D, 1.0)])
         self.make_branch(f"{name}.ffn", kind, [("in", FFN, D, 1.0), ("out", D, FFN, 1.0)])
 
 

@@ -21,6 +21,9 @@ static inline tarn__norm norm_params(check *c, tarn__norm_form form, int64_t col
   return norm;
 }
 
+// What bf16 is held to. The gradient of the one gain of ScaleNorm is a sum in which much cancels.
+static inline double norm_bf16(tarn__norm_form form) { return form == TARN__NORM_SCALE ? 0.1 : 0.015; }
+
 static inline void norm_build(check *c, tarn__graph *graph, const void *spec) {
   const norm_shape *s = spec;
   tarn__tensor *x = check_input(c, graph, s->rows, s->cols, 1.0, s->x_grad);
@@ -38,9 +41,9 @@ static inline void norm_check_sizes(tarn__norm_form form) {
       char name[80];
       snprintf(name, sizeof name, "%lld x %lld", (long long)rows[r], (long long)cols[k]);
       norm_shape post = {rows[r], cols[k], true, true, false, true, 0.3, true, true, true, form};
-      check_kernels(norm_build, &post, name, 1e-5, 0.015);
+      check_kernels(norm_build, &post, name, 1e-5, norm_bf16(form));
       norm_shape pre = {rows[r], cols[k], true, true, true, true, 0.1, true, true, true, form};
-      check_kernels(norm_build, &pre, name, 1e-5, 0.015);
+      check_kernels(norm_build, &pre, name, 1e-5, norm_bf16(form));
     }
 }
 
@@ -63,7 +66,7 @@ static inline void norm_check_parts(tarn__norm_form form) {
       {"no rows", {0, 24, true, true, true, true, 0.2, true, true, true, form}},
   };
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
-    check_kernels(norm_build, &cases[i].s, cases[i].name, 1e-5, 0.015);
+    check_kernels(norm_build, &cases[i].s, cases[i].name, 1e-5, norm_bf16(form));
 }
 
 // The sum as input of a second norm: gradients arrive from two sides, in place.
@@ -81,12 +84,12 @@ static inline void norm_build_twice(check *c, tarn__graph *graph, const void *sp
 
 static inline void norm_check_chains(tarn__norm_form form) {
   norm_shape s = {45, 72, true, true, true, true, 0.25, true, true, true, form};
-  check_kernels(norm_build_twice, &s, "chain", 3e-5, 0.04);
+  check_kernels(norm_build_twice, &s, "chain", 3e-5, form == TARN__NORM_SCALE ? 0.1 : 0.04);
 }
 
 static inline void norm_check_evaluation(tarn__norm_form form) {
   norm_shape s = {33, 100, true, true, true, true, 0.3, true, true, true, form};
-  check_kernels_mode(norm_build, &s, "without training", false, 1e-5, 0.015);
+  check_kernels_mode(norm_build, &s, "without training", false, 1e-5, norm_bf16(form));
 }
 
 #endif

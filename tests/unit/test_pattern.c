@@ -68,8 +68,8 @@ static void errors_name_the_place(void **state) {
   expect_error("()*2", "at character 1: nothing in these parentheses");
   expect_error("*2 L", "at character 1: a * without an item before it");
   expect_error("L*", "at character 2: a number must follow the *");
-  expect_error("L*0", "at character 2: an item is repeated 1 to 512 times");
-  expect_error("L*99999999999999999999", "at character 2: an item is repeated 1 to 512 times");
+  expect_error("L*0", "at character 2: an item is repeated 1 to 2048 times");
+  expect_error("L*99999999999999999999", "at character 2: an item is repeated 1 to 2048 times");
   expect_error("L*2R", "at character 2: a space must follow a number of repeats");
   expect_error("L*2*2", "at character 2: a space must follow a number of repeats");
   expect_error("L*2 *2", "at character 2: a second *; put the first repeat in parentheses");
@@ -79,8 +79,8 @@ static void errors_name_the_place(void **state) {
   expect_error("L, R", "at character 2: expected a kind or a parenthesis");
   expect_error("L big_kimd",
                "at character 3: kind \"big_kimd\" is not defined under kinds; did you mean \"big_kind\"?");
-  expect_error("((L*8)*8)*9", "at character 10: more than 512 layers");
-  expect_error("L*512 R", "at character 7: more than 512 layers");
+  expect_error("((L*8)*8)*33", "at character 10: more than 2048 layers");
+  expect_error("L*2048 R", "at character 8: more than 2048 layers");
   expect_error("((((((((((((((((((L))))))))))))))))))", "at character 17: parentheses are nested too deeply");
 }
 

@@ -254,13 +254,11 @@ TARN__VEC_INLINE void backward_part(const tarn__node *node, const part *p, int64
   }
 }
 
-// The sum of a row in scratch.
-static float sum_of(const float *row, int64_t d) {
-  tarn__vec sum = {0};
-#define STEP(i, n) sum += tarn__vec_read_first(row, TARN__F32, i, n)
-  TARN__VEC_EACH(0, d, STEP);
-#undef STEP
-  return tarn__vec_sum_lanes(sum)[0];
+// The sum of a row in scratch, in which much may cancel.
+static double sum_of(const float *row, int64_t d) {
+  double sum = 0.0;
+  for (int64_t i = 0; i < d; i++) sum += (double)row[i];
+  return sum;
 }
 
 static void add_to_gradient(const tarn__exec *exec, const tarn__node *node, int which, int64_t rows, int64_t d) {
