@@ -126,10 +126,20 @@ static tarn_status read_stack(const tarn__hf_config *file, tarn__marian_stack *s
   return TARN_STATUS_OK;
 }
 
+// Where the package may have a list: one token, since a sentence of tarn's ends with one alone.
+static tarn_status read_end(const tarn__hf_config *file, int64_t *id, const char *key, int64_t other) {
+  const json_t *list = tarn__hf_value(file, key), *first = json_array_get(list, 0);
+  if (!json_is_array(list)) return tarn__hf_token(file, id, key, other);
+  TARN_REQUIRE(json_array_size(list) == 1 && json_is_integer(first), DATA,
+               "%s: \"%s\" is a list, and not of one token, with which alone a sentence ends here", file->path, key);
+  *id = json_integer_value(first);
+  return TARN_STATUS_OK;
+}
+
 static tarn_status read_tokens(const tarn__hf_config *file, tarn__marian_config *c) {
   TARN_TRY(tarn__hf_size(file, &c->vocab, "vocab_size", 0));
   TARN_TRY(tarn__hf_size(file, &c->target_vocab, "decoder_vocab_size", c->vocab));
-  TARN_TRY(tarn__hf_token(file, &c->eos, "eos_token_id", 0));
+  TARN_TRY(read_end(file, &c->eos, "eos_token_id", 0));
   TARN_TRY(tarn__hf_token(file, &c->padding, "pad_token_id", 58100));
   TARN_TRY(tarn__hf_token(file, &c->start, "decoder_start_token_id", c->padding));
   TARN_REQUIRE(c->padding >= 0 && c->padding < c->target_vocab, DATA, "%s: \"pad_token_id\" is %lld, which is no token",
@@ -188,7 +198,7 @@ static tarn_status check_tokens(const tarn__hf_config *file, const tarn__marian_
                 {"forced_eos_token_id", c->eos}};
   for (size_t i = 0; i < sizeof tokens / sizeof *tokens; i++) {
     int64_t id;
-    TARN_TRY(tarn__hf_token(file, &id, tokens[i].key, tokens[i].wanted));
+    TARN_TRY(read_end(file, &id, tokens[i].key, tokens[i].wanted));
     TARN_REQUIRE(id < 0 || tokens[i].wanted < 0 || id == tokens[i].wanted, DATA,
                  "%s: \"%s\" is %lld, but " TARN__HF_CONFIG " reads its model with %lld", file->path, tokens[i].key,
                  (long long)id, (long long)tokens[i].wanted);
