@@ -2,6 +2,7 @@
 #include "cli.h"
 #include "commands.h"
 #include "json_output.h"
+#include "progress_show.h"
 #include "tarn/corpus.h"
 
 static const cli_command COMMAND = {"corpus", "", "Write a small German-English corpus that a grammar generates.",
@@ -21,6 +22,7 @@ int cmd_corpus(int argc, char **argv) {
       {"sentences", CLI_INT, &options.sentences, "N", "pairs for training", 1, 1000000},
       {"held-out", CLI_INT, &options.held_out, "N", "pairs each for validation and test", 0, 100000},
       {"json", CLI_FLAG, &json, NULL, "print what was made as JSON", 0, 0},
+      PROGRESS_OPTIONS,
       {0}};
   int code = cli_parse(&COMMAND, table, argc, argv, &none, 0, 0);
   cli_list_free(&none);

@@ -8,6 +8,7 @@
 #include "cli.h"
 #include "commands.h"
 #include "json_output.h"
+#include "progress_show.h"
 #include "tarn/vocab.h"
 #include "text_output.h"
 
@@ -118,10 +119,11 @@ static int decode_all(decoder *d) {
   size_t capacity = 0;
   int code = text_output_open(&COMMAND, &to, NULL);
   if (code != CLI_OK) return code;
+  progress_own work = {.what = "decoding", .unit = "lines"};
   code = -1;
   errno = 0;
   for (ssize_t length; code < 0 && (length = getline(&line, &capacity, stdin)) >= 0;) {
-    d->line++;
+    progress_own_at(&work, (double)d->line++);
     if (memchr(line, 0, (size_t)length)) {
       fprintf(stderr, "tarn decode: standard input:%" PRId64 ": a zero byte, which no text in UTF-8 has\n", d->line);
       code = CLI_FAILURE;
@@ -129,6 +131,7 @@ static int decode_all(decoder *d) {
       code = decode_line(d, line, &to);
     }
   }
+  progress_own_end(&work);
   if (code < 0 && !feof(stdin)) {
     fprintf(stderr, "tarn decode: standard input: cannot read: %s\n", strerror(errno));
     code = CLI_FAILURE;
@@ -158,6 +161,7 @@ int cmd_decode(int argc, char **argv) {
   const cli_option options[] = {{"vocab", CLI_TEXT, &path, "FILE", "the vocabulary; needed", 0, 0},
                                 {"ids", CLI_FLAG, &ids, NULL, "read numbers in place of pieces", 0, 0},
                                 {"json", CLI_FLAG, &json, NULL, "print JSON, one object a line", 0, 0},
+                                PROGRESS_OPTIONS,
                                 {0}};
   int code = cli_parse(&COMMAND, options, argc, argv, &none, 0, 0);
   cli_list_free(&none);

@@ -79,6 +79,7 @@ static int generate(int argc, char **argv) {
       {"substeps", CLI_INT, &substeps, "N", "steps in that time; 0: 10 for mackey-glass, 4 for lorenz", 0, 1e6},
       {"tau", CLI_REAL, &tau, "T", "delay of mackey-glass, default 17", 1e-9, 1e9},
       {"json", CLI_FLAG, &json, NULL, "print what was made as JSON", 0, 0},
+      PROGRESS_OPTIONS,
       {0}};
   int code = cli_parse(&GENERATE, table, argc, argv, &words, 1, 1);
   static const char *const names[] = {"mackey-glass", "lorenz"};
@@ -263,6 +264,7 @@ static int parse_forecast(int argc, char **argv) {
        1e12},
       {"output", CLI_TEXT, &f.output, "FILE", "write the forecasts as comma-separated values", 0, 0},
       {"json", CLI_FLAG, &f.json, NULL, "print JSON", 0, 0},
+      PROGRESS_OPTIONS,
       {0}};
   int code = cli_parse(&FORECAST, table, argc, argv, &paths, 2, 2);
   if (code < 0 && f.from < 0) code = cli_usage(&FORECAST, "--from %" PRId64 ": a row is expected", f.from);

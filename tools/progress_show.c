@@ -12,7 +12,7 @@
 progress_settings progress_wanted;
 
 enum { PARTS = 5, KINDS = 16 };  // parts of a line; kinds of work whose last line is remembered
-static const double SHOWN_FROM = 1.0, PLAIN_EVERY = 10.0;  // seconds
+static const double SHOWN_FROM = 1.0, PLAIN_EVERY = 10.0, EVERY = 0.1;  // seconds
 
 // "1234 sentences", "12.3 M sentences", "1.2 GB".
 static void amount(char text[PROGRESS_PART], double number, const char *unit) {
@@ -45,6 +45,12 @@ static void describe(char parts[PARTS][PROGRESS_PART], const tarn_progress *p) {
   amount(parts[used++], p->done, p->unit);
 }
 
+static double seconds_now(void) {
+  struct timespec clock;
+  clock_gettime(CLOCK_MONOTONIC, &clock);
+  return (double)clock.tv_sec + 1e-9 * (double)clock.tv_nsec;
+}
+
 // A line for each kind of work every ten seconds, however often it begins anew, as validations do.
 static bool is_due(const char what[PROGRESS_PART]) {
   static struct told {
@@ -52,9 +58,7 @@ static bool is_due(const char what[PROGRESS_PART]) {
     double when;
   } told[KINDS];
   struct told *place = told;
-  struct timespec clock;
-  clock_gettime(CLOCK_MONOTONIC, &clock);
-  const double now = (double)clock.tv_sec + 1e-9 * (double)clock.tv_nsec;
+  const double now = seconds_now();
   for (int i = 0; i < KINDS; i++) {
     if (strcmp(told[i].what, what) == 0) {
       place = &told[i];
@@ -90,3 +94,19 @@ static void receive(void *user, const tarn_progress *p) {
 }
 
 void progress_start(void) { tarn_progress_set(receive, NULL); }
+
+void progress_own_at(progress_own *work, double done) {
+  const double now = seconds_now();
+  work->done = done;
+  if (work->begun <= 0) work->begun = now;
+  if (now < work->due) return;
+  work->due = now + EVERY;
+  const tarn_progress p = {work->what, work->unit, done, NAN, now - work->begun, false};
+  receive(NULL, &p);
+}
+
+void progress_own_end(progress_own *work) {
+  if (work->due <= 0) return;
+  const tarn_progress p = {work->what, work->unit, work->done, NAN, seconds_now() - work->begun, true};
+  receive(NULL, &p);
+}

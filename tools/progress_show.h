@@ -24,4 +24,13 @@ extern progress_settings progress_wanted;  // set by the options below
 // To be called once, at the start.
 void progress_start(void);
 
+// Work of the command itself, whose end is not known. Zero-initialise but for the texts; end it in any case.
+typedef struct progress_own {
+  const char *what, *unit;
+  double begun, due;  // seconds of the clock
+  double done;
+} progress_own;
+void progress_own_at(progress_own *work, double done);
+void progress_own_end(progress_own *work);
+
 #endif

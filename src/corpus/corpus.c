@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "base/random.h"
 #include "base/status.h"
+#include "base/work.h"
 #include "corpus/grammar.h"
 
 enum { MOST_SENTENCES = 1000000, MOST_HELD_OUT = 100000, MOST_ATTEMPTS = 1000, STREAM = 0x636F7270 };
@@ -42,6 +43,8 @@ static uint64_t *set_slot(const seen_set *set, const words *text, uint64_t *hash
 typedef struct generator {
   tarn__random random;
   seen_set german, english;
+  tarn__work work;
+  int64_t written, wanted;  // pairs
 } generator;
 
 // Draws a pair whose sentences are both new.
@@ -73,11 +76,12 @@ static tarn_status open_file(tarn__writer **file, const char *folder, const char
 }
 
 static tarn_status put_pairs(generator *g, tarn__writer *german, tarn__writer *english, int64_t count) {
-  for (int64_t i = 0; i < count; i++) {
+  for (int64_t i = 0; i < count; i++, g->written++) {
     sentence_pair pair;
     TARN_TRY(draw_new(g, &pair));
     TARN_TRY(put_line(german, &pair.german));
     TARN_TRY(put_line(english, &pair.english));
+    tarn__work_at(&g->work, (double)g->written, (double)g->written / (double)g->wanted);
   }
   return TARN_STATUS_OK;
 }
@@ -104,7 +108,10 @@ static tarn_status write_all(generator *g, const tarn_corpus_options *o) {
   TARN_TRY(set_open(&g->english, most));
   TARN_TRY(tarn__mkdir(o->output));
   tarn__writer *files[SPLITS][2] = {{NULL}};
+  g->wanted = (int64_t)most;
+  tarn__work_begin(&g->work, "writing the corpus", "sentences");
   tarn_status status = write_splits(g, files, o);
+  tarn__work_end(&g->work);
   for (int s = 0; s < SPLITS; s++)
     for (int side = 0; side < 2; side++) tarn__writer_abort(&files[s][side]);
   return status;

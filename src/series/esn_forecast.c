@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/work.h"
 #include "series/esn.h"
 #include "series/table.h"
 
@@ -28,11 +29,16 @@ static bool is_finite(const double *row, int64_t columns) {
 
 // A forecast that diverges ends there.
 static void run(const tarn_esn *esn, tarn_series *forecast, const tarn_series *series, int64_t from,
-                tarn_forecast_mode mode, double *state) {
+                tarn_forecast_mode mode, double *state, tarn__work *work) {
   int64_t d = esn->info.columns;
-  double *work = state + esn->info.units;
-  for (int64_t r = 0; r < from; r++) tarn__esn_step(esn, state, series->values + r * d, work);
+  double *room = state + esn->info.units;
+  const double all = (double)(from + forecast->rows);
+  for (int64_t r = 0; r < from; r++) {
+    tarn__esn_step(esn, state, series->values + r * d, room);
+    tarn__work_at(work, (double)r, (double)r / all);
+  }
   for (int64_t r = 0; r < forecast->rows; r++) {
+    tarn__work_at(work, (double)(from + r), (double)(from + r) / all);
     double *row = forecast->values + r * d;
     tarn__esn_read(esn, row, state);
     if (!is_finite(row, d)) {
@@ -40,7 +46,7 @@ static void run(const tarn_esn *esn, tarn_series *forecast, const tarn_series *s
       return;
     }
     const double *input = mode == TARN_FORECAST_CLOSED ? row : series->values + (from + r) * d;
-    if (r + 1 < forecast->rows) tarn__esn_step(esn, state, input, work);
+    if (r + 1 < forecast->rows) tarn__esn_step(esn, state, input, room);
   }
 }
 
@@ -53,7 +59,10 @@ tarn_status tarn_esn_forecast(const tarn_esn *esn, tarn_series **forecast, const
   tarn_status status =
       tarn__alloc(&state, TARN__MEMORY_OTHER, (size_t)(2 * esn->info.units + esn->info.columns), sizeof(double));
   if (status == TARN_STATUS_OK) {
-    run(esn, *forecast, series, from, mode, state);
+    tarn__work work;
+    tarn__work_begin(&work, "forecasting", "rows");
+    run(esn, *forecast, series, from, mode, state, &work);
+    tarn__work_end(&work);
     tarn__free(state);
   }
   if (status != TARN_STATUS_OK) tarn_series_close(forecast);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/work.h"
 #include "device/devices.h"
 #include "optim/ridge.h"
 #include "series/esn.h"
@@ -15,14 +16,17 @@ static tarn_status standardize(tarn_esn *esn, const tarn_series *series, int64_t
   return TARN_STATUS_OK;
 }
 
-// The state goes through rows 0 .. rows - 2; with `sums` samples are added, without them errors are summed.
+// The state goes through rows 0 .. rows - 2; with `sums` samples are added, without them errors are summed. It is the
+// first and the second half of the training.
 static tarn_status pass(const tarn_esn *esn, tarn__ridge *sums, double *squares, const tarn_series *series,
-                        double *work) {
+                        double *room, tarn__work *work) {
   int64_t n = esn->info.units, d = esn->info.columns;
-  double *state = work, *step = state + n, *row = step + n + d;
+  double *state = room, *step = state + n, *row = step + n + d;
+  const double half = (double)esn->info.rows, before = sums ? 0.0 : half;
   memset(state, 0, (size_t)n * sizeof *state);
   for (int64_t t = 0; t + 1 < esn->info.rows; t++) {
     tarn__esn_step(esn, state, series->values + t * d, step);
+    tarn__work_at(work, before + (double)t, (before + (double)t) / (2.0 * half));
     if (t < esn->warmup) continue;
     const double *next = series->values + (t + 1) * d;
     if (!sums) tarn__esn_read(esn, row, state);
@@ -40,20 +44,20 @@ static tarn_status pass(const tarn_esn *esn, tarn__ridge *sums, double *squares,
   return TARN_STATUS_OK;
 }
 
-static tarn_status fit(tarn_esn *esn, const tarn_series *series, double penalty, double *work) {
+static tarn_status fit(tarn_esn *esn, const tarn_series *series, double penalty, double *room, tarn__work *work) {
   int64_t d = esn->info.columns;
-  double *squares = work + 2 * esn->info.units + 2 * d, *mean = squares + d, *variance = mean + d;
+  double *squares = room + 2 * esn->info.units + 2 * d, *mean = squares + d, *variance = mean + d;
   TARN_TRY(tarn__column_moments(mean, variance, series, esn->info.rows));
   const tarn__device *device;
   TARN_TRY(tarn__device_default(&device, TARN__F32));  // sums are in double on every device
   tarn__ridge sums;
   TARN_TRY(tarn__ridge_open(&sums, device, esn->info.units, d));
-  tarn_status status = pass(esn, &sums, NULL, series, work);
+  tarn_status status = pass(esn, &sums, NULL, series, room, work);
   if (status == TARN_STATUS_OK) status = tarn__ridge_solve(esn->wout, esn->readout, &esn->info.ridge, &sums, penalty);
   tarn__ridge_close(&sums);
   TARN_TRY(status);
   memset(squares, 0, (size_t)d * sizeof *squares);
-  TARN_TRY(pass(esn, NULL, squares, series, work));
+  TARN_TRY(pass(esn, NULL, squares, series, room, work));
   double sum = 0;
   for (int64_t c = 0; c < d; c++) sum += squares[c] / variance[c];
   esn->info.nrmse = sqrt(sum / (double)(esn->info.samples * d));
@@ -66,11 +70,14 @@ static tarn_status train(tarn_esn *esn, const tarn_series *series, int64_t rows,
   esn->info.samples = rows - 1 - options->warmup;
   TARN_TRY(tarn__esn_name(esn, (const char *const *)series->names));
   if (options->standardize) TARN_TRY(standardize(esn, series, rows));
-  void *work;
+  void *room;
+  tarn__work work;
   TARN_TRY(
-      tarn__alloc(&work, TARN__MEMORY_OTHER, (size_t)(2 * esn->info.units + 5 * esn->info.columns), sizeof(double)));
-  tarn_status status = fit(esn, series, options->ridge, work);
-  tarn__free(work);
+      tarn__alloc(&room, TARN__MEMORY_OTHER, (size_t)(2 * esn->info.units + 5 * esn->info.columns), sizeof(double)));
+  tarn__work_begin(&work, "fitting the readout", "rows");
+  tarn_status status = fit(esn, series, options->ridge, room, &work);
+  tarn__work_end(&work);
+  tarn__free(room);
   return status;
 }
 

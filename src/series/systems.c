@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "base/memory.h"
+#include "base/work.h"
 #include "series/table.h"
 
 void tarn_series_recipe_default(tarn_series_recipe *recipe, tarn_series_system system) {
@@ -30,20 +31,26 @@ static void lorenz_step(double u[3], double h) {
   for (int i = 0; i < 3; i++) u[i] += h / 6 * (k[0][i] + 2 * k[1][i] + 2 * k[2][i] + k[3][i]);
 }
 
-static void lorenz(tarn_series *series, const tarn_series_recipe *r) {
+static void note(tarn__work *work, const tarn_series_recipe *r, int64_t row) {
+  const double done = (double)(row + r->discard);
+  tarn__work_at(work, done, done / (double)(r->rows + r->discard));
+}
+
+static void lorenz(tarn_series *series, const tarn_series_recipe *r, tarn__work *work) {
   double u[3] = {1, 1, 1}, h = r->dt / (double)r->substeps;
   for (int64_t row = -r->discard; row < r->rows; row++) {
     if (row > -r->discard)
       for (int64_t s = 0; s < r->substeps; s++) lorenz_step(u, h);
     for (int i = 0; i < 3 && row >= 0; i++) series->values[row * 3 + i] = u[i];
+    note(work, r, row);
   }
 }
 
 static double mackey_glass_slope(double x, double delayed) { return 0.2 * delayed / (1 + pow(delayed, 10)) - 0.1 * x; }
 
 // The last `delay` + 1 values and slopes in rings; slot t % (delay + 1) is of step t.
-static void mackey_glass(tarn_series *series, const tarn_series_recipe *r, double *past, double *slopes,
-                         int64_t delay) {
+static void mackey_glass(tarn_series *series, const tarn_series_recipe *r, double *past, double *slopes, int64_t delay,
+                         tarn__work *work) {
   double x = 1.2, h = r->dt / (double)r->substeps;
   int64_t slots = delay + 1, step = 0;
   for (int64_t i = 0; i < slots; i++) past[i] = x;  // constant before the beginning
@@ -61,6 +68,7 @@ static void mackey_glass(tarn_series *series, const tarn_series_recipe *r, doubl
       x += h / 6 * (k1 + 2 * k2 + 2 * k3 + k4);
     }
     if (row >= 0) series->values[row] = x;
+    note(work, r, row);
   }
 }
 
@@ -78,22 +86,27 @@ static tarn_status check(const tarn_series_recipe *r, double *delay) {
 
 tarn_status tarn_series_generate(tarn_series **series, const tarn_series_recipe *recipe) {
   const char *const names[] = {"x", "y", "z"};
+  const bool is_lorenz = recipe->system == TARN_SERIES_LORENZ;
   double delay = 0;
+  tarn__work work;
   *series = NULL;
   TARN_TRY(check(recipe, &delay));
-  if (recipe->system == TARN_SERIES_LORENZ) {
-    TARN_TRY(tarn__series_new(series, recipe->rows, 3, names));
-    lorenz(*series, recipe);
+  TARN_TRY(tarn__series_new(series, recipe->rows, is_lorenz ? 3 : 1, names));
+  if (is_lorenz) {
+    tarn__work_begin(&work, "integrating", "rows");
+    lorenz(*series, recipe, &work);
+    tarn__work_end(&work);
   } else {
     void *rings;
     size_t slots = (size_t)delay + 1;
-    TARN_TRY(tarn__series_new(series, recipe->rows, 1, names));
     tarn_status status = tarn__alloc(&rings, TARN__MEMORY_OTHER, 2 * slots, sizeof(double));
     if (status != TARN_STATUS_OK) {
       tarn_series_close(series);
       return status;
     }
-    mackey_glass(*series, recipe, rings, (double *)rings + slots, (int64_t)delay);
+    tarn__work_begin(&work, "integrating", "rows");
+    mackey_glass(*series, recipe, rings, (double *)rings + slots, (int64_t)delay, &work);
+    tarn__work_end(&work);
     tarn__free(rings);
   }
   for (int64_t i = 0; i < recipe->rows * (*series)->columns; i++) {

@@ -89,6 +89,12 @@ progress 'reading text  [0-9]+ %' vocab --type bpe --size 400 --output again.voc
 progress 'training the vocabulary  [0-9]+ %' vocab --type bpe --size 400 --output again.vocab corpus/train.de corpus/train.en
 progress 'splitting into sentences  [0-9]+ %' sentences --output again.txt corpus/train.en
 progress 'encoding  [0-9]+ %' encode --vocab vocab '<corpus/train.de'
+"$TARN" encode --vocab vocab <corpus/train.de >tokens.txt
+progress 'decoding  [0-9]+ s so far' decode --vocab vocab '<tokens.txt'
+progress 'writing the corpus  [0-9]+ %' corpus --output again --sentences 5000
+progress 'integrating  [0-9]+ %' series generate lorenz --output lorenz.csv
+progress 'fitting the readout  [0-9]+ %' series train lorenz.csv --units 50 --output esn
+progress 'forecasting  [0-9]+ %' series forecast esn lorenz.csv
 progress 'translating  [0-9]+ %' translate run '<corpus/valid.de'
 in_window 40 "cat corpus/valid.de | '$TARN' translate run --progress >out.txt"
 grep -Eq 'translating  [0-9]+ s so far' lines.txt || fail "from a pipe: $(cat lines.txt)"
