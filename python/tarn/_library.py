@@ -226,6 +226,15 @@ def choice(what: str, word: str, words: Sequence[str]) -> int:
     return list(words).index(word)
 
 
+class _Out:
+    """Where a function that opens an object puts it. It holds the handle, and the call holds it: what is opened for a
+    caller who was interrupted meanwhile is closed with the handle."""
+
+    def __init__(self, handle: Handle, place: Any) -> None:
+        self.handle = handle
+        self._as_parameter_ = place
+
+
 class Handle:
     """An object of the library, closed when it is no longer used. Code that uses `pointer` must hold the handle.
     `closed` is the message of the error if it is used after that."""
@@ -246,7 +255,7 @@ class Handle:
         return self._pointer
 
     def out(self) -> Any:
-        return ctypes.byref(self._pointer)
+        return _Out(self, ctypes.byref(self._pointer))
 
     def close(self) -> None:
         if self._pointer:

@@ -255,8 +255,8 @@ class Run:
         """Translates lines of raw text: the best translation of each, or with `details` the `n_best` of each.
 
         Options, each None for that of the description or of `tarn translate`: beam, length_penalty, n_best, max_len_a,
-        max_len_b, max_tokens, precision (fp32, bf16 or int8), overlong (truncate or refuse), strict (refuse invalid
-        UTF-8)."""
+        max_len_b, max_tokens, precision (fp32, bf16, int8, or auto: int8 for a file that holds it, else fp32), overlong
+        (truncate or refuse), strict (refuse invalid UTF-8)."""
         self._need("translating", "translation")
         given = texts(lines, "translate")
         handle = self._translator(_known(options, c.tarn_translator_options, "window", "threads", "prune", "profile"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import math
 import os
 import signal
@@ -16,6 +17,7 @@ import numpy as np
 import pytest
 
 import tarn
+from tarn import _library
 
 PROGRAM = os.environ.get("TARN", "")
 needs_program = pytest.mark.skipif(not PROGRAM, reason="TARN does not name the program")
@@ -184,6 +186,32 @@ def test_an_interrupt_is_raised_at_once(trained: tarn.Trained, corpus: Path) -> 
         with pytest.raises(KeyboardInterrupt):
             run.translate(lines * 200, beam=8)
         assert run.translate(lines[:3], beam=8) == expected
+
+
+def test_an_interrupted_opening_is_closed(trained: tarn.Trained, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The library goes on to open what nobody waits for any more."""
+    closed: list[int] = []
+    close = _library.lib.tarn_translator_close
+
+    def note(place: Any) -> None:
+        closed.append(1)
+        close(place)
+
+    def interrupt(job: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(_library.lib, "tarn_translator_close", note)
+    with trained.open() as run:
+        with monkeypatch.context() as patched:
+            patched.setattr(_library._Job, "wait", interrupt)
+            try:
+                run.translate(["Ein Hund ."])
+            except KeyboardInterrupt:
+                pass
+        gc.collect()
+        for _ in range(2):  # until it is open, and until it is closed
+            _library.worker.call(lambda: None)
+        assert closed == [1]
 
 
 def test_threads_of_the_caller_go_on(trained: tarn.Trained, corpus: Path) -> None:
