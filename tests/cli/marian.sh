@@ -43,6 +43,30 @@ refuse 1 'half cannot be averaged: its tensor' "$TARN" average --output mean hal
 refuse 2 'give one of --dense, --format and --precision' "$TARN" export --dense --precision bf16 swish y
 refuse 2 '--precision' "$TARN" export --precision int4 swish y
 
+# In a quarter, for int8 alone, where it gives the same bits.
+"$TARN" export --precision int8 swish quarter || fail "export in int8"
+[ $(($(values quarter) * 100)) -lt $(($(values swish) * 45)) ] || fail "$(values quarter) bytes of values, and $(values swish) before"
+"$TARN" inspect quarter | grep -q '^file .*model in int8' || fail "inspect: $("$TARN" inspect quarter | head -n 1)"
+[ "$("$TARN" inspect --json quarter | jq -r .precision)" = int8 ] || fail "inspect --json"
+for arguments in "swish --precision int8" quarter "quarter --precision int8"; do
+  # shellcheck disable=SC2086
+  "$TARN" translate $arguments --n-best 2 <lines >"$arguments.txt" 2>/dev/null || fail "translate $arguments"
+  cmp -s "swish --precision int8.txt" "$arguments.txt" || fail "$arguments: $(diff "swish --precision int8.txt" "$arguments.txt" | head -n 4)"
+done
+for file in swish quarter; do
+  "$TARN" states $file encoder.2 --precision int8 --input lines --format npy --output $file-states 2>error.txt || fail "states of $file: $(cat error.txt)"
+done
+cmp swish-states/encoder.2.npy quarter-states/encoder.2.npy || fail "other states"
+refuse 2 'quarter: it holds int8, in which it is computed with; the precision cannot be bf16' "$TARN" translate quarter --precision bf16
+for form in --dense "--precision bf16" "--format marian"; do
+  # shellcheck disable=SC2086
+  refuse 1 'quarter: it holds int8 (tensor .*), which is computed with in int8 only' "$TARN" export $form quarter y
+done
+refuse 1 'quarter: it holds int8' "$TARN" average --output y quarter quarter
+[ ! -e y ] || fail "something was written"
+sed 's/init_from: swish/init_from: quarter/' more.yaml >quarter.yaml
+refuse 1 'train.init_from: quarter: it holds int8' "$TARN" train quarter.yaml --run quarter-run --quiet
+
 # The way back writes what was read: a second time the same bytes.
 for model in relu separate; do
   "$TARN" export --format marian $model $model-folder || fail "export $model"
@@ -66,5 +90,8 @@ refuse 1 'bad/config.json: "normalize_before" is true, which tarn does not have'
 jq '.wings = 2' "$golden/swish/config.json" >bad/config.json
 "$TARN" import-marian bad --output again 2>error.txt || fail "a key that nobody knows: $(cat error.txt)"
 grep -q '"wings"' error.txt || fail "a key that nobody knows is not named: $(cat error.txt)"
+jq '.eos_token_id = [.eos_token_id]' "$golden/swish/config.json" >bad/config.json
+"$TARN" import-marian bad --output again || fail "a list of one token"
+cmp -s swish again || fail "a list of one token makes another model"
 refuse 1 "the vocabulary of the source has" "$TARN" import-marian "$golden/swish" --vocab "$golden/separate/source.spm" --output y
 [ ! -e y ] || fail "a file was written"

@@ -66,8 +66,9 @@ static void write_out(unsigned how) {
   tarn_status status = how == 0   ? tarn_checkpoint_export(COPY, FILE_NAME)
                        : how == 1 ? tarn_checkpoint_average(COPY, paths, 2)
                        : how == 2 ? tarn_checkpoint_prune(COPY, FILE_NAME, &prune)
+                       : how == 3 ? tarn_checkpoint_export_int8(COPY, FILE_NAME)
                                   : tarn_checkpoint_export_gpt2("gpt2", FILE_NAME);
-  if (!fuzz_good(status) || how > 2) return;
+  if (!fuzz_good(status) || how > 3) return;
   fuzz_must(tarn_checkpoint_info_open(&info, COPY));
   tarn_checkpoint_info_close(&info);
 }
@@ -82,7 +83,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   tarn_checkpoint_info_close(&info);
   if (!small) return 0;
   load(how % 2 ? TARN__F32 : TARN__BF16);
-  if (how % 8 == 0) write_out(how / 8 % 4);
+  if (how % 8 == 0) write_out(how / 8 % 5);
   if (how % 8 != 1) return 0;
   if (lm)
     score();

@@ -54,6 +54,10 @@ cp resume/checkpoint_last.safetensors last.safetensors
 
 # --- checkpoints: those of tests/versions/ say all keys of their configuration; here are some that say only what is not a
 # default, so that reading them takes less time. Hashes are passed over.
+"$tarn" export --dense "$made/models/frozen-shared-pre.safetensors" dense
+for file in "$made/models/frozen-shared-pre.safetensors" dense; do
+  "$tarn" export --precision int8 "$file" "int8-$(basename "$file" .safetensors).safetensors"
+done
 python3 - "$made/models" "$out/checkpoint" <<'END'
 import json, re, struct, sys
 
@@ -61,8 +65,9 @@ KEEP = re.compile(r"(d_model|embeddings|max_length|positions|frozen_embeddings|o
                   r"heads|ffn|frozen|hidden|sparsity|topology|residual|input|init|kernel|norm|embedding_scale|frozen_input|"
                   r"spectral_radius|embedding_std|nonlinearity|leak_rate|embedding_dropout|dropout): ")
 for name in sys.argv[3:] or ["frozen-shared-pre", "hadamard", "convolutions", "bigru", "esn-random", "esn-sparse", "lstm",
-                             "learned-positions", "gpt2", "no-mixer"]:
-    data = open(f"{sys.argv[1]}/{name}.safetensors", "rb").read()
+                             "learned-positions", "gpt2", "no-mixer", "int8-frozen-shared-pre", "int8-dense"]:
+    folder = "." if name.startswith("int8") else sys.argv[1]
+    data = open(f"{folder}/{name}.safetensors", "rb").read()
     size = struct.unpack("<Q", data[:8])[0]
     head = json.loads(data[8:8 + size])
     texts = head["__metadata__"]

@@ -198,6 +198,44 @@ static void int8_factor(void **state) {
   check_product(&large, &v, 1);
 }
 
+// Rounded in the order of rows, a factor is what the plain formula says, whatever the instruction set, and packed from
+// there the same bytes as packed from its numbers.
+static void check_quantised(const shape *s, int threads) {
+  tarn__random random;
+  tarn__random_init(&random, 3, 4);
+  operand b = operand_open(&random, s->n, s->k, 0, TARN__F32);
+  memset((float *)b.data + (s->n - 1) * s->k, 0, (size_t)s->k * sizeof(float));
+  operand rounded = widened(&b);
+  tarn__gemm g = {
+      .n = s->n, .k = s->k, .b = b.data, .ldb = s->k, .dtype = TARN__F32, .transpose_b = true, .int8 = true};
+  signed char *values = check_alloc((size_t)(s->n * s->k), 1);
+  float *scales = check_alloc((size_t)s->n, sizeof *scales);
+  tarn__gemm_quantise(values, scales, &g, threads);
+  for (int64_t i = 0; i < s->n; i++) {
+    round_row(&rounded, i, s->k);
+    for (int64_t l = 0; l < s->k; l++)
+      assert_true((float)values[i * s->k + l] * scales[i] == ((const float *)rounded.data)[i * s->k + l]);
+  }
+  const size_t bytes = tarn__gemm_pack_bytes(&g);
+  char *direct = check_alloc(bytes, 1), *again = check_alloc(bytes, 1);
+  memset(direct, 0, bytes);
+  memset(again, 0, bytes);
+  tarn__gemm_pack(direct, &g, threads);
+  g.b = values;
+  g.b_scales = scales;
+  assert_int_equal(tarn__gemm_pack_bytes(&g), bytes);
+  tarn__gemm_pack(again, &g, threads);
+  assert_memory_equal(direct, again, bytes);
+  void *memory[] = {b.data, rounded.data, values, scales, direct, again};
+  for (size_t i = 0; i < sizeof memory / sizeof memory[0]; i++) tarn__free(memory[i]);
+}
+
+static void quantised_factor(void **state) {
+  (void)state;
+  static const shape shapes[] = {{1, 2, 1, 0}, {1, 8, 8, 0}, {1, 101, 23, 0}, {1, 40, 1031, 0}, {1, 33, 5001, 0}};
+  for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) check_quantised(&shapes[i], 1 + (int)(i % 3));
+}
+
 // Rows [first, first + rows) of the product of a company, on a copy of what c holds.
 typedef struct company {
   const shape *s;
@@ -298,7 +336,8 @@ static void many_threads(void **state) {
 static int run(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(products),        cmocka_unit_test(packed_factor),
                                      cmocka_unit_test(pieces_of_tiles), cmocka_unit_test(int8_factor),
-                                     cmocka_unit_test(rows_alone),      cmocka_unit_test(many_threads)};
+                                     cmocka_unit_test(rows_alone),      cmocka_unit_test(many_threads),
+                                     cmocka_unit_test(quantised_factor)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
 

@@ -1,8 +1,10 @@
 // Checkpoints: round trip, no byte of frozen weights, damage of every kind, averages, dense export.
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 // cmocka needs the headers above.
@@ -13,6 +15,7 @@
 #include "store/checkpoint_keys.h"
 #include "store/progress.h"
 #include "tarn/checkpoint.h"
+#include "tarn/translate.h"
 #include "tiny_run.h"
 
 static tarn_config *config;
@@ -453,6 +456,156 @@ static void exports_structured_weights(void **state) {
   tarn_config_close(&structured);
 }
 
+enum { LINES = 3 };
+
+// Scores of translations by a file, and what it holds.
+static void translate(double scores[LINES], const char *path, tarn_translate_precision precision) {
+  static const char *const lines[LINES] = {"w3 w4 w5", "w9", "w5 w5 w6 w7 w8"};
+  const size_t lengths[LINES] = {8, 2, 14};
+  tarn_translate_result results[LINES];
+  tarn_translator_options options;
+  tarn_translator *translator;
+  tarn_translator_default(&options);
+  options.precision = precision;
+  options.threads = 1;
+  assert_int_equal(tarn_translator_open(&translator, path, &options), TARN_STATUS_OK);
+  assert_int_equal(tarn_translator_lines(translator, results, lines, lengths, LINES), TARN_STATUS_OK);
+  for (int i = 0; i < LINES; i++) scores[i] = results[i].hypotheses[0].score;
+  tarn_translator_close(&translator);
+}
+
+static void assert_same_translations(const char *a, tarn_translate_precision with, const char *b,
+                                     tarn_translate_precision as) {
+  double x[LINES], y[LINES];
+  translate(x, a, with);
+  translate(y, b, as);
+  assert_memory_equal(x, y, sizeof x);
+}
+
+static void assert_holds(const char *path, const char *precision) {
+  tarn_checkpoint_info *info;
+  assert_int_equal(tarn_checkpoint_info_open(&info, path), TARN_STATUS_OK);
+  assert_string_equal(info->precision, precision);
+  tarn_checkpoint_info_close(&info);
+}
+
+// Computing in int8 gives the same bits of the file in fp32, of one in int8, and of one that holds frozen weights too.
+static void computes_with_int8(void **state) {
+  (void)state;
+  save("c", 3, 17, 0.01f);
+  assert_int_equal(tarn_checkpoint_export_int8("q", "c"), TARN_STATUS_OK);
+  assert_int_equal(tarn_checkpoint_export("d", "c"), TARN_STATUS_OK);
+  assert_int_equal(tarn_checkpoint_export_int8("dq", "d"), TARN_STATUS_OK);
+  assert_holds("c", "fp32");
+  assert_holds("q", "int8");
+  double exact[LINES], rounded[LINES];
+  translate(exact, "c", TARN_TRANSLATE_PRECISION_AUTO);
+  translate(rounded, "c", TARN_TRANSLATE_PRECISION_INT8);
+  assert_true(memcmp(exact, rounded, sizeof exact) != 0);
+  assert_same_translations("c", TARN_TRANSLATE_PRECISION_INT8, "q", TARN_TRANSLATE_PRECISION_AUTO);
+  assert_same_translations("c", TARN_TRANSLATE_PRECISION_INT8, "q", TARN_TRANSLATE_PRECISION_INT8);
+  assert_same_translations("c", TARN_TRANSLATE_PRECISION_INT8, "dq", TARN_TRANSLATE_PRECISION_AUTO);
+  tarn__safetensors plain, dense;
+  assert_int_equal(tarn__safetensors_open(&plain, "q"), TARN_STATUS_OK);
+  assert_int_equal(tarn__safetensors_open(&dense, "dq"), TARN_STATUS_OK);
+  assert_null(tarn__safetensors_find(&plain, "encoder.R1.ffn.in.weight"));
+  assert_string_equal(tarn__safetensors_find(&dense, "encoder.R1.ffn.in.weight")->dtype, "I8");
+  assert_string_equal(tarn__safetensors_find(&plain, "encoder.L1.ffn.in.weight")->dtype, "I8");
+  assert_string_equal(tarn__safetensors_find(&plain, "embeddings.weight")->dtype, "I8");
+  assert_string_equal(tarn__safetensors_find(&plain, "encoder.L1.ffn.in.bias")->dtype, "F32");
+  tarn__safetensors_close(&plain);
+  tarn__safetensors_close(&dense);
+}
+
+// Of a file in bf16 what is looked up or packed stays where the file is.
+static void computes_with_mapped_bf16(void **state) {
+  (void)state;
+  save("c", 3, 17, 0.01f);
+  assert_int_equal(tarn_checkpoint_export_bf16("h", "c"), TARN_STATUS_OK);
+  assert_holds("h", "bf16");
+  tarn__checkpoint *c;
+  tarn_translate_precision precision = TARN_TRANSLATE_PRECISION_BF16;
+  assert_int_equal(tarn__checkpoint_open_use(&c, "h", &precision, NULL), TARN_STATUS_OK);
+  assert_ptr_equal(c->model->weights.source_table->value, c->model->weights.source_table->mapped.value);
+  assert_non_null(c->model->weights.source_table->value);
+  tarn__checkpoint_close(&c);
+  assert_same_translations("c", TARN_TRANSLATE_PRECISION_BF16, "h", TARN_TRANSLATE_PRECISION_BF16);
+}
+
+// What needs the weights themselves.
+static void refuses_int8_for_other_ends(void **state) {
+  (void)state;
+  const char *const orders[][2] = {{"q", "c"}, {"c", "q"}};
+  tarn__checkpoint *c;
+  save("c", 3, 17, 0);
+  assert_int_equal(tarn_checkpoint_export_int8("q", "c"), TARN_STATUS_OK);
+  assert_int_equal(tarn__checkpoint_open(&c, "q", TARN__F32), TARN_STATUS_DATA);
+  assert_non_null(strstr(tarn_error_message(), "q: it holds int8"));
+  for (int i = 0; i < 2; i++) {
+    assert_int_equal(tarn_checkpoint_average("none", orders[i], 2), TARN_STATUS_DATA);
+    assert_non_null(strstr(tarn_error_message(), "q: it holds int8"));
+  }
+  assert_int_equal(tarn_checkpoint_export("none", "q"), TARN_STATUS_DATA);
+  assert_int_equal(tarn_checkpoint_export_bf16("none", "q"), TARN_STATUS_DATA);
+  assert_int_equal(tarn_checkpoint_export_int8("none", "q"), TARN_STATUS_DATA);
+  assert_false(tarn__file_exists("none"));
+  tarn_translate_precision precision = TARN_TRANSLATE_PRECISION_FP32;
+  assert_int_equal(tarn__checkpoint_open_use(&c, "q", &precision, NULL), TARN_STATUS_USAGE);
+  assert_non_null(strstr(tarn_error_message(), "the precision cannot be fp32"));
+}
+
+static void refuse_use(const char *words) {
+  tarn__checkpoint *c;
+  tarn_checkpoint_info *info;
+  tarn_translate_precision precision = TARN_TRANSLATE_PRECISION_AUTO;
+  assert_int_equal(tarn__checkpoint_open_use(&c, "bad", &precision, NULL), TARN_STATUS_DATA);
+  if (!strstr(tarn_error_message(), words)) fail_msg("\"%s\" does not say \"%s\"", tarn_error_message(), words);
+  assert_int_equal(tarn_checkpoint_info_open(&info, "bad"), TARN_STATUS_DATA);
+  if (!strstr(tarn_error_message(), words)) fail_msg("\"%s\" does not say \"%s\"", tarn_error_message(), words);
+}
+
+static float wrong_scales[64];
+static void give_scales(tarn__stored *tensor) {
+  assert_true(tensor->bytes <= sizeof wrong_scales);
+  tensor->data = wrong_scales;
+}
+static void halve(tarn__stored *tensor) {
+  tensor->shape[0] /= 2;
+  tensor->bytes /= 2;
+}
+static void label_bytes(tarn__stored *tensor) {
+  tensor->dtype = "I8";
+  tensor->shape[0] = (int64_t)tensor->bytes;
+}
+static void rename_scales(tarn__stored *tensor) { tensor->name = "encoder.L1.ffn.in.weight.sale"; }
+static void label_unsigned(tarn__stored *tensor) { tensor->dtype = "U8"; }
+
+static void refuses_damaged_int8(void **state) {
+  (void)state;
+  static const char matrix[] = "encoder.L1.ffn.in.weight", scale[] = "encoder.L1.ffn.in.weight.scale";
+  const float wrong[] = {-0.5f, NAN, INFINITY};
+  save("c", 3, 17, 0);
+  assert_int_equal(tarn_checkpoint_export_int8("q", "c"), TARN_STATUS_OK);
+  assert_int_equal(rename("q", "c"), 0);
+  for (size_t i = 0; i < 3; i++) {
+    wrong_scales[20] = wrong[i];
+    write_tensors(give_scales, scale, NULL);
+    refuse_use("where a finite number from 0 was expected");
+  }
+  write_tensors(halve, scale, NULL);
+  refuse_use("\"encoder.L1.ffn.in.weight\" is I8 and needs F32 of 32 as \"encoder.L1.ffn.in.weight.scale\"");
+  write_tensors(rename_scales, scale, NULL);
+  refuse_use("does not ask for its tensor \"encoder.L1.ffn.in.weight.sale\"");
+  write_tensors(transpose, matrix, NULL);
+  refuse_use("\"encoder.L1.ffn.in.weight\" is not I8 of 32 x 16");
+  write_tensors(halve, matrix, NULL);
+  refuse_use("\"encoder.L1.ffn.in.weight\" is not I8 of 32 x 16");
+  write_tensors(label_unsigned, matrix, NULL);
+  refuse_use("does not ask for its tensor \"encoder.L1.ffn.in.weight.scale\"");
+  write_tensors(label_bytes, "encoder.L1.ffn.in.bias", NULL);
+  refuse_use("\"encoder.L1.ffn.in.bias\" is I8, which cannot stand for that parameter");
+}
+
 static void finds_the_file_of_a_folder(void **state) {
   (void)state;
   char *file;
@@ -525,6 +678,7 @@ static void refuses_impossible_progress(void **state) {
 static void survives_lack_of_memory(void **state) {
   (void)state;
   save("c", 3, 17, 0);
+  assert_int_equal(tarn_checkpoint_export_int8("q", "c"), TARN_STATUS_OK);
   size_t before = tarn__memory_now(TARN__MEMORY_OTHER);
   tarn_status status = TARN_STATUS_MEMORY;
   uint64_t n = 1;
@@ -539,6 +693,18 @@ static void survives_lack_of_memory(void **state) {
   }
   assert_int_equal(status, TARN_STATUS_OK);
   assert_true(n > 20);
+  status = TARN_STATUS_MEMORY;
+  for (n = 1; status != TARN_STATUS_OK && n < 2000; n++) {
+    tarn__checkpoint *c;
+    tarn_translate_precision precision = TARN_TRANSLATE_PRECISION_AUTO;
+    tarn__memory_fail_after(n);
+    status = tarn__checkpoint_open_use(&c, "q", &precision, NULL);
+    tarn__memory_fail_after(0);
+    if (status != TARN_STATUS_OK) assert_int_equal(status, TARN_STATUS_MEMORY);
+    tarn__checkpoint_close(&c);
+    assert_int_equal(tarn__memory_now(TARN__MEMORY_OTHER), before);
+  }
+  assert_int_equal(status, TARN_STATUS_OK);
 }
 
 int main(void) {
@@ -554,6 +720,10 @@ int main(void) {
                                      cmocka_unit_test(exports_everything),
                                      cmocka_unit_test(averages_dense_files),
                                      cmocka_unit_test(exports_structured_weights),
+                                     cmocka_unit_test(computes_with_int8),
+                                     cmocka_unit_test(computes_with_mapped_bf16),
+                                     cmocka_unit_test(refuses_int8_for_other_ends),
+                                     cmocka_unit_test(refuses_damaged_int8),
                                      cmocka_unit_test(finds_the_file_of_a_folder),
                                      cmocka_unit_test(refuses_impossible_progress),
                                      cmocka_unit_test(survives_lack_of_memory)};
