@@ -22,8 +22,11 @@ AXES = {
 }
 # What an axis changes beside: batches hold one of the longest sentences, which are a quarter longer than their mean.
 BESIDE = {"length": {"tokens": 5120}}
-# Measurements, with their axis and precision.
-NAMED = {**{f"growth-{axis}": (axis, "bf16") for axis in AXES}, "growth-length-fp32": ("length", "fp32")}
+# Token mixers that are linear in the length of a sentence; their decoder has neither self-attention nor cross-attention.
+LINEAR = ("linear_attention", "performer", "linformer")
+# Measurements, with their axis, precision and mixer.
+NAMED = {**{f"growth-{axis}": (axis, "bf16", None) for axis in AXES}, "growth-length-fp32": ("length", "fp32", None),
+         **{f"growth-{mixer}": ("length", "bf16", mixer) for mixer in LINEAR}}
 NAMES = list(NAMED)
 # Slack of an exponent: 0.05 over a factor of eight is a tenth of the time.
 SLACK = 0.05
@@ -36,28 +39,30 @@ def slope(points):
     return sum((x - x_mean) * (y - y_mean) for x, y in zip(xs, ys)) / sum((x - x_mean) ** 2 for x in xs)
 
 
-def settings_of(size, precision):
-    return {"train.precision": precision, "train.max_tokens": size["tokens"],
+def settings_of(size, precision, mixer):
+    linear = {} if mixer is None else {"kinds.L.mixer": mixer, "kinds.N": f"{{ mixer: none, ffn: {2 * size['width']} }}"}
+    return {**linear, "train.precision": precision, "train.max_tokens": size["tokens"],
             "model.max_length": max(1024, size["length"] * 5 // 4), "model.d_model": size["width"],
             "kinds.L.ffn": 2 * size["width"], "kinds.L.heads": max(1, size["width"] // 64),
-            "encoder.layers": f"L*{size['depth']}", "decoder.layers": f"L*{size['depth']}"}
+            "encoder.layers": f"L*{size['depth']}", "decoder.layers": f"{'L' if mixer is None else 'N'}*{size['depth']}"}
 
 
 def measure(context, names):
     entries = {}
-    for name, (axis, precision) in NAMED.items():
+    for name, (axis, precision, mixer) in NAMED.items():
         if name in names:
             say(f"{name} ...")
-            entries[name] = measure_axis(context, axis, precision)
+            entries[name] = measure_axis(context, axis, precision, mixer)
     return entries
 
 
-def measure_axis(context, axis, precision):
+def measure_axis(context, axis, precision, mixer):
     """Rounds go through all sizes, so that a slow minute of the machine does not look like growth."""
     sizes = [dict(BASE, **BESIDE.get(axis, {}), **{axis: value}) for value in AXES[axis]]
     data = [SyntheticData.get(context.folder, size["vocabulary"], size["length"]) for size in sizes]
-    work = [tarn.plan(d, CONFIGURATION, settings_of(size, precision))["flops_per_token"] for d, size in zip(data, sizes)]
-    rounds = [[tarn.train(d, CONFIGURATION, settings_of(size, precision), context.updates(12))
+    work = [tarn.plan(d, CONFIGURATION, settings_of(size, precision, mixer))["flops_per_token"]
+            for d, size in zip(data, sizes)]
+    rounds = [[tarn.train(d, CONFIGURATION, settings_of(size, precision, mixer), context.updates(12))
                for d, size in zip(data, sizes)]
               for _ in range(context.rounds)]
     slopes = [slope([(size[axis], s["step_ms"]) for size, s in zip(sizes, samples)]) for samples in rounds]

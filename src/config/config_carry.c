@@ -19,8 +19,17 @@ tarn_status tarn__config_check_carry(const tarn_config *config, const tarn__yaml
     any = tarn__mixer_of(&config->kinds[config->decoder.layers[i].kind])->sequential;
   if (!any)
     return tarn__yaml_fail_key(root, key,
-                               "no layer has a state to carry: the decoder has no recurrent layer (mixer gru, lstm or "
-                               "esn); leave this key out");
+                               "no layer has a state to carry: the decoder has no recurrent layer (mixer gru, lstm, "
+                               "esn, linear_attention or performer); leave this key out");
+  for (int32_t i = 0; i < config->decoder.count; i++) {
+    const tarn_kind *kind = &config->kinds[config->decoder.layers[i].kind];
+    double redraw;
+    if (!tarn_kind_number(kind, "redraw", &redraw) || redraw <= 0) continue;
+    snprintf(text, sizeof text, "kinds.%s.redraw", kind->name);
+    return tarn__yaml_fail_key(root, text,
+                               "must be 0 with train.carry_state, whose states are sums of the features that they were "
+                               "made with");
+  }
   if (config->decoder.layerdrop > 0)
     return tarn__yaml_fail_key(root, "decoder.layerdrop",
                                "must be 0 with train.carry_state, which needs the states of all layers from every "

@@ -21,6 +21,7 @@ typedef enum tarn__init_kind {
   TARN__INIT_SIGNS,       // 1 or -1: what a matrix of TARN__INIT_HADAMARD is made of
   TARN__INIT_NORMAL,      // normal with standard deviation gain
   TARN__INIT_UNIFORM,     // uniform in +-gain
+  TARN__INIT_FEATURES,    // orthogonal random features, redrawn every param->redraw updates  (Choromanski et al. 2021)
   TARN__INIT_RESERVOIR    // normal on the edges of a random graph, scaled to the spectral radius gain
 } tarn__init_kind;
 
@@ -89,6 +90,8 @@ typedef struct tarn__param {
   int uses;      // number of places of the model that use it; more than 1: shared
   tarn__init init;
   double last_gain;  // factor on the last of init's blocks, such as the values behind queries and keys; 0: none
+  int64_t redraw;    // of TARN__INIT_FEATURES: updates after which it is drawn anew; 0: never
+  uint32_t draw;     // number of the draw that `value` is of; always 0 but for those
   const tarn__reservoir *reservoir;  // of TARN__INIT_RESERVOIR; else NULL
   double factor;  // of TARN__INIT_RESERVOIR: what scales its normal values to the spectral radius; 0: not known yet
   char hash[TARN__HASH_TEXT];  // frozen only: of its fp32 values, set as they are made; a checkpoint records it

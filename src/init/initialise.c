@@ -56,7 +56,7 @@ static tarn_status fill_reservoir(const tarn__param *param, float *values, doubl
 static tarn_status draw_values(const tarn__param *param, uint64_t seed, float *values, double *factor) {
   size_t count = (size_t)(param->rows * param->cols);
   tarn__random random;
-  tarn__random_init(&random, tarn__hash64(param->name, length_for_stream(param), seed), 0);
+  tarn__random_init(&random, tarn__hash64(param->name, length_for_stream(param), seed), param->draw);
   const tarn__init *init = &param->init;
   int blocks = init->blocks > 1 ? init->blocks : 1;
   int64_t rows = param->rows / blocks;
@@ -88,6 +88,8 @@ static tarn_status draw_values(const tarn__param *param, uint64_t seed, float *v
     case TARN__INIT_SIGNS:
       fill_signs(values, count, &random);
       break;
+    case TARN__INIT_FEATURES:
+      return tarn__orthogonal_features(values, param->rows, param->cols, &random);
     case TARN__INIT_RESERVOIR:
       return fill_reservoir(param, values, factor, &random);
   }
@@ -215,4 +217,23 @@ tarn_status tarn__model_initialise_frozen(tarn__model *model, uint64_t seed) {
 tarn_status tarn__model_initialise_told(tarn__model *model, uint64_t seed,
                                         void (*done)(void *user, const tarn__param *param), void *user) {
   return initialise(model, seed, false, done, user);
+}
+
+static uint32_t draw_at(const tarn__param *param, int64_t update) {
+  return param->redraw > 0 && update > 0 ? (uint32_t)((update - 1) / param->redraw) : 0;
+}
+
+void tarn__model_set_draws(tarn__model *model, int64_t update) {
+  for (size_t i = 0; i < model->param_count; i++) model->params[i]->draw = draw_at(model->params[i], update);
+}
+
+tarn_status tarn__model_redraw(tarn__model *model, int64_t update) {
+  for (size_t i = 0; i < model->param_count; i++) {
+    tarn__param *param = model->params[i];
+    const uint32_t draw = draw_at(param, update);
+    if (draw == param->draw) continue;
+    param->draw = draw;
+    TARN_TRY(initialise_one(param, model->seed));
+  }
+  return TARN_STATUS_OK;
 }

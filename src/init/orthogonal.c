@@ -90,3 +90,24 @@ tarn_status tarn__orthogonal(float *values, int64_t rows, int64_t cols, double g
   tarn__free(memory);
   return TARN_STATUS_OK;
 }
+
+tarn_status tarn__orthogonal_features(float *values, int64_t rows, int64_t cols, tarn__random *random) {
+  void *memory;
+  size_t count;
+  TARN_TRY(tarn__mul_size(&count, (size_t)cols, (size_t)cols));
+  TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, count, sizeof(float)));
+  const float *block = memory;
+  tarn_status status = TARN_STATUS_OK;
+  for (int64_t r = 0; r < rows && status == TARN_STATUS_OK; r++) {
+    if (r % cols == 0) status = tarn__orthogonal(memory, cols, cols, 1.0, random);
+    double square = 0.0;
+    for (int64_t c = 0; c < cols; c++) {
+      const double x = tarn__random_normal(random);
+      square += x * x;
+    }
+    const double length = sqrt(square);
+    for (int64_t c = 0; c < cols; c++) values[r * cols + c] = (float)(length * (double)block[r % cols * cols + c]);
+  }
+  tarn__free(memory);
+  return status;
+}

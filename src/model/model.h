@@ -110,6 +110,11 @@ tarn_status tarn__model_allocate(tarn__model *model) TARN_CHECKED;
 tarn_status tarn__model_initialise(tarn__model *model, uint64_t seed) TARN_CHECKED;
 // The same for the frozen parameters only: trained ones are then read from a checkpoint.
 tarn_status tarn__model_initialise_frozen(tarn__model *model, uint64_t seed) TARN_CHECKED;
+// What is drawn anew every so many updates (param->redraw) is a function of the update's number too. Says of a model
+// before its frozen parameters are made that it has done so many updates; and draws what the update at hand, from 1,
+// needs anew.
+void tarn__model_set_draws(tarn__model *model, int64_t update);
+tarn_status tarn__model_redraw(tarn__model *model, int64_t update) TARN_CHECKED;
 // The same; `done` is called for each parameter that is, on the thread that made it.
 tarn_status tarn__model_initialise_told(tarn__model *model, uint64_t seed,
                                         void (*done)(void *user, const tarn__param *param), void *user) TARN_CHECKED;

@@ -303,6 +303,7 @@ static tarn_status load(const tarn__checkpoint_file *file, tarn__model *model, b
   bool recipes;
   TARN_TRY(check_contents(file, model, moments, &recipes));
   model->seed = file->seed;
+  tarn__model_set_draws(model, file->update);
   if (recipes) TARN_TRY(tarn__regenerate(model, file->seed, file->tensors.path));
   for (size_t i = 0; i < model->param_count; i++) {
     const tarn__param *param = model->params[i];

@@ -30,6 +30,8 @@ static const char *init_name(tarn__init_kind kind) {
       return "normal";
     case TARN__INIT_UNIFORM:
       return "uniform";
+    case TARN__INIT_FEATURES:
+      return "features";
     case TARN__INIT_RESERVOIR:
       return "reservoir";
   }

@@ -65,6 +65,10 @@ tarn__regenerate_cost tarn__regenerate_param(const tarn__param *param) {
     case TARN__INIT_ORTHOGONAL:
       cost = cost_of_orthogonal(rows, cols, param->init.blocks > 1 ? param->init.blocks : 1);
       break;
+    case TARN__INIT_FEATURES:  // orthogonal blocks, and as many normal numbers again
+      cost = cost_of_orthogonal(ceil(rows / cols) * cols, cols, ceil(rows / cols));
+      cost.operations += NORMAL * count;
+      break;
     case TARN__INIT_RESERVOIR:
       cost = cost_of_reservoir(rows, param->reservoir);
       break;

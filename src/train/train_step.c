@@ -128,6 +128,7 @@ tarn_status tarn__train_step(tarn_train *t, tarn__train_update_result *result) {
   tarn__stepper_loss sum;
   const tarn__loaded *last = NULL;
   for (size_t i = 0; i < t->model->param_count; i++) t->model->params[i]->training.grad_written = false;
+  TARN_TRY(tarn__model_redraw(t->model, next.update + 1));
   tarn__backskip_begin(t, next.update + 1);
   result->rate = tarn__schedule_rate(&t->config->train, next.update + 1);
   const tarn__adam_options options = options_of(&t->config->train, result->rate);

@@ -1,5 +1,5 @@
-# Pooling, RMSNorm and rotary positions in one model, trained and frozen, or linear biases in the place of the last:
-# recomputation changes no bit, a resumed training is one that ran through, an exported model translates as its run does,
+# Pooling, RMSNorm and rotary positions in one model, trained and frozen, or linear biases in the place of the last, and
+# Performer, whose features are drawn anew, with linear attention and Linformer: recomputation changes no bit, a resumed training is one that ran through, an exported model translates as its run does,
 # and what they cannot do is said in one line.
 . "$(dirname "$0")/../tiny_run.sh"
 
@@ -47,6 +47,34 @@ cmp fp32-none.out exported.safetensors.out || fail "an exported model translates
 cmp alibi-40.out alibi.safetensors.out || fail "an exported model with linear biases translates otherwise"
 [ -s fp32-none.out ] || fail "nothing was translated"
 
+# Features that are drawn anew depend on the number of the update alone; 10 is none of those at which they are.
+cat >linear.yaml <<'END'
+model: { d_model: 32, embeddings: all, max_length: 64 }
+encoder: { layers: (P1 F1)*2 A }
+decoder: { layers: P A }
+kinds:
+  P: { mixer: performer, heads: 2, features: 20, redraw: 7, ffn: 64 }
+  A: { mixer: linear_attention, heads: 2, ffn: 64, frozen: matrices }
+  F: { mixer: linformer, heads: 2, rows: 4, ffn: 64, frozen: yes }
+data: { vocab: vocab, train: train, valid: valid }
+train: { max_updates: 20, max_tokens: 500, lr: 0.005, warmup: 20, log_every: 5, save_every: 20, threads: 2,
+         precision: bf16 }
+valid: { every: 10, max_sentences: 5 }
+END
+for run in redrawn:7:20 part:7:10 once:0:20; do
+  IFS=: read -r name redraw updates <<<"$run"
+  "$TARN" train --quiet linear.yaml --run "$name" --set kinds.P.redraw="$redraw" --set train.max_updates="$updates" \
+    2>errors.txt || fail "train, $name: $(cat errors.txt)"
+done
+"$TARN" train --quiet --resume part --set train.max_updates=20 2>errors.txt || fail "resume, redrawn: $(cat errors.txt)"
+same_runs redrawn part
+cmp -s <(log_of redrawn) <(log_of once) && fail "features that are drawn anew change nothing"
+"$TARN" export --dense redrawn redrawn.safetensors 2>errors.txt || fail "export, redrawn: $(cat errors.txt)"
+for model in redrawn redrawn.safetensors; do
+  "$TARN" translate --scores "$model" <corpus/valid.de >"$model.out" 2>errors.txt || fail "translate: $(cat errors.txt)"
+done
+cmp redrawn.out redrawn.safetensors.out || fail "an exported Performer translates otherwise"
+
 refused() {  # MESSAGE, options of plan
   local message=$1
   shift
@@ -58,3 +86,6 @@ refused 'kinds.P.window: 6 is even' --set kinds.P.window=6
 refused 'did you mean "window"?' --set kinds.P.pool_size=3
 refused 'an even number' --set model.positions.share=0.3
 refused 'out of range (0 < x <= 64)' --set model.positions='{ type: alibi, exponent: 65 }'
+refused 'reads later tokens too' --set kinds.Q='{ mixer: linformer }'
+refused 'are fewer than model.max_length' --set kinds.P='{ mixer: linformer, tokens: 3 }'
+refused 'did you mean "features"?' --set kinds.P='{ mixer: performer, nb_features: 3 }'

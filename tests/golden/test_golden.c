@@ -63,7 +63,9 @@ static const char *const cases[] = {"model0_post",       "model0_pre",
                                     "embeddings_albert", "linear_post",
                                     "linear_pre",        "tokens_post",
                                     "tokens_pre",        "synth_post",
-                                    "synth_pre"};
+                                    "synth_pre",         "performer_post",
+                                    "performer_pre",     "linformer_post",
+                                    "linformer_pre"};
 
 enum { WAYS = sizeof ways / sizeof *ways, CASES = sizeof cases / sizeof *cases };
 

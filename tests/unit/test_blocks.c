@@ -78,6 +78,8 @@ static void open_model(fixture *f, const place *at, tarn__dtype dtype, double dr
   } own[] = {{&tarn__mixer_light_conv, ", heads: 2, kernel: 3, kernel_dropout: "},
              {&tarn__mixer_dynamic_conv, ", heads: 2, kernel: 5, kernel_dropout: "},
              {&tarn__mixer_attention, ", heads: 2, attention_dropout: "},
+             {&tarn__mixer_performer, ", heads: 2, features: 6, attention_dropout: "},
+             {&tarn__mixer_linformer, ", heads: 2, rows: 3, attention_dropout: "},
              {&tarn__mixer_esn, ", hidden: 10, spectral_radius: 1.1, nonlinearity: "}};
   char keys[128] = "";
   for (size_t i = 0; i < sizeof own / sizeof *own; i++)

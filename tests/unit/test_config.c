@@ -136,7 +136,7 @@ static void messages_name_file_line_and_key(void **state) {
        "m.yaml:5: unknown key \"freeze\" in kinds.L; did you mean \"frozen\"?"},
       {"kinds:\n  L: { mixer: atention }\n", NULL,
        "m.yaml:2: kinds.L.mixer: \"atention\" is not one of attention, none, bigru, light_conv, dynamic_conv, gru, "
-       "lstm, esn, pooling, fnet, mlp_mixer, gmlp, amlp, linear_attention, hypermixer, "
+       "lstm, esn, pooling, fnet, mlp_mixer, gmlp, amlp, linear_attention, performer, linformer, hypermixer, "
        "synthesizer_dense, synthesizer_random, synthesizer_factorised_dense, synthesizer_factorised_random; did you "
        "mean \"attention\"?"},
       {"kinds:\n  R: { frozen: yes, init: hadamar }\n", NULL,

@@ -19,6 +19,8 @@
   X(tarn__mixer_gmlp)                         \
   X(tarn__mixer_amlp)                         \
   X(tarn__mixer_linear_attention)             \
+  X(tarn__mixer_performer)                    \
+  X(tarn__mixer_linformer)                    \
   X(tarn__mixer_hypermixer)                   \
   X(tarn__mixer_synthesizer_dense)            \
   X(tarn__mixer_synthesizer_random)           \
