@@ -194,10 +194,30 @@ static void scratch(void **state) {
         }
 }
 
+// Operations counted against a count by hand, in whatever sentences the rows are.
+static void operations(void **state) {
+  (void)state;
+  static const int32_t offsets[] = {0, 3, 4, 6};
+  tarn__graph graph = {0};
+  tarn__graph_begin(&graph, &tarn__device_cpu, TARN__F32, false, 1);
+  tarn__tensor *a = tarn__graph_external(&graph, TARN__F32, 6, 2 * 5, NULL, "a");
+  tarn__tensor *x = tarn__graph_external(&graph, TARN__F32, 6, 8, NULL, "x");
+  tarn__tensor *places = tarn__graph_input(&graph, 4, offsets, "offsets");
+  const tarn__sentence_spec spec = {.heads = 2, .d = 8, .longest = 3};
+  tarn__tensor *z = tarn__sentence_outer(&graph, a, x, places, spec);
+  assert_int_equal(z->rows, 3 * 5);
+  assert_true(z->source->op->flops(z->source) == 2.0 * 6 * 5 * 8);
+  tarn__tensor *y = tarn__sentence_product(&graph, a, z, places, spec);
+  assert_true(y->source->op->flops(y->source) == 2.0 * 6 * 5 * 8);
+  check_ok(graph.status);
+  tarn__graph_close(&graph);
+}
+
 static int run(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(sizes),      cmocka_unit_test(one_gradient),
                                      cmocka_unit_test(bits),       cmocka_unit_test(bad_offsets),
-                                     cmocka_unit_test(bad_shapes), cmocka_unit_test(scratch)};
+                                     cmocka_unit_test(bad_shapes), cmocka_unit_test(scratch),
+                                     cmocka_unit_test(operations)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
 

@@ -182,9 +182,32 @@ static void scratch(void **state) {
           }
 }
 
+// Operations counted against a count by hand: pairs 3 * 3 + 1 + 2 * 2 or, causal, 6 + 1 + 3.
+static void operations(void **state) {
+  (void)state;
+  static const int32_t offsets[] = {0, 3, 4, 6};
+  for (int causal = 0; causal < 2; causal++) {
+    tarn__param weight = {.name = "w", .rows = 2 * 5, .cols = 7, .trained = true}, mix = {.name = "m", .cols = 2};
+    mix.rows = 1;
+    tarn__graph graph = {0};
+    tarn__graph_begin(&graph, &tarn__device_cpu, TARN__F32, true, 1);
+    tarn__tensor *x = tarn__graph_external(&graph, TARN__F32, 6, 3 * 8, NULL, "x");
+    tarn__tensor *source = tarn__graph_external(&graph, TARN__F32, 6, 2 * 7, NULL, "source");
+    tarn__tensor *places = tarn__graph_input(&graph, 4, offsets, "offsets");
+    tarn__synthesis(
+        &graph, x, (tarn__synthesis_logits){.source = source, .weight = &weight, .mix = &mix}, places,
+        (tarn__synthesis_spec){
+            .form = TARN__SYNTHESIS_DENSE, .heads = 2, .d = 8, .places = 5, .longest = 3, .causal = causal});
+    const tarn__node *node = graph.nodes[graph.node_count - 1];
+    assert_true(node->op->flops(node) == 2.0 * (causal ? 10 : 14) * (2 * 7 + 8 + 8));
+    check_ok(graph.status);
+    tarn__graph_close(&graph);
+  }
+}
+
 static int run(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(sizes), cmocka_unit_test(single_rows), cmocka_unit_test(bits),
-                                     cmocka_unit_test(scratch)};
+                                     cmocka_unit_test(scratch), cmocka_unit_test(operations)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
 
