@@ -179,7 +179,7 @@ class HyperMixer(nn.Module):
         super().__init__()
 
         def mlp():
-            return nn.Sequential(nn.Linear(o.d, o.d), nn.GELU(), nn.Linear(o.d, width))
+            return nn.Sequential(nn.Linear(o.d, o.d, bias=False), nn.GELU(), nn.Linear(o.d, width, bias=False))
 
         self.first, self.norm = mlp(), nn.LayerNorm(o.d)
         self.second = self.first if tied else mlp()
@@ -196,7 +196,7 @@ class Synthesizer(nn.Module):
         if plus:
             self.query_key = nn.Linear(o.d, 2 * o.d)
         if form == "dense":
-            self.dense = nn.Sequential(nn.Linear(o.d, o.d), nn.ReLU(), nn.Linear(o.d, o.heads * n))
+            self.hidden, self.table = nn.Linear(o.d, o.d), nn.Parameter(torch.randn(o.heads, n, o.d // o.heads) * 0.1)
         elif form == "factorised_dense":
             self.a = 1 << (int(math.log2(n)) // 2)
             self.dense = nn.Sequential(nn.Linear(o.d, o.d), nn.ReLU(), nn.Linear(o.d, o.heads * (self.a + n // self.a)))
@@ -208,7 +208,7 @@ class Synthesizer(nn.Module):
     def logits(self, x):
         b, t, _ = x.shape
         if self.form == "dense":
-            return self.dense(x).view(b, t, self.heads, t).transpose(1, 2)
+            return heads_of(F.relu(self.hidden(x)), self.heads) @ self.table.transpose(1, 2)
         if self.form == "factorised_dense":
             both = self.dense(x).view(b, t, self.heads, -1).transpose(1, 2)
             left, right = both[..., :self.a], both[..., self.a:]
@@ -346,7 +346,7 @@ def mixers(o):
         "gru": lambda: Recurrent(o, nn.GRU, o.d), "lstm": lambda: Recurrent(o, nn.LSTM, o.d),
         "mlp_mixer": lambda: Mixer(o, 256), "gmlp": lambda: SpatialGate(o, o.ffn),
         "amlp": lambda: SpatialGate(o, o.ffn, 64), "fnet": lambda: Fourier(o),
-        "hypermixer": lambda: HyperMixer(o, o.d, True), "hypermixer_untied": lambda: HyperMixer(o, o.d, False),
+        "hypermixer": lambda: HyperMixer(o, 128, True), "hypermixer_untied": lambda: HyperMixer(o, 128, False),
         "synthesizer_dense": synthesizer("dense"), "synthesizer_random": synthesizer("random"),
         "synthesizer_factorised_dense": synthesizer("factorised_dense"),
         "synthesizer_factorised_random": synthesizer("factorised_random"),
