@@ -91,7 +91,7 @@ tarn__param *tarn__declare_signs(tarn__declare *declare, const char *name, int64
 tarn__tensor *tarn__project(tarn__graph *graph, tarn__tensor *x, const tarn__linear_weights *weights,
                             tarn__activation activation);
 // A norm of the layer's kind, without an entry where its layers have none; else declare->norm. Of a sublayer it comes
-// behind its projections, of which the last leads to its output: gates begin here, and with norm fixup that projection.
+// behind its projections, as NAME.norm behind NAME.out: gates begin here, and with norm fixup that projection.
 tarn__norm_weights tarn__declare_norm(tarn__declare *declare, const char *name);
 
 // Cross-attention over the encoder's output: what a decoder layer has behind its token mixer.

@@ -99,8 +99,8 @@ static double depth_gain(const tarn__declare *declare, const char *name, double 
   *last_gain = 0.0;
   switch (declare->kind->norm) {
     case TARN_NORM_DEEPNORM:
+      if (*gain == TARN__ATTENTION_GAIN) *gain = 1.0;  // fairseq's, which is not the paper's
       if (made == ROLE_OTHER) return declare->beta;
-      if (made != ROLE_APART) *gain = 1.0;
       if (made == ROLE_VALUES) *last_gain = declare->beta;
       return 1.0;
     case TARN_NORM_FIXUP:
@@ -202,13 +202,24 @@ static tarn__param *declare_number(tarn__declare *declare, const char *norm, con
   return tarn__declare_param(declare, part, 1, 1, !vector_frozen(declare), (tarn__init){TARN__INIT_CONSTANT, first, 1});
 }
 
+// Whether the output of the sublayer of a norm is a projection that learns: "ffn.out" beside "ffn.norm".
+static bool has_output(const tarn__param *last, const char *norm) {
+  char name[128];
+  const int length = snprintf(name, sizeof name, ".%.*s.out.weight", (int)(strrchr(norm, '.') - norm), norm);
+  const size_t all = last ? strlen(last->name) : 0;
+  return last && last->trained && all > (size_t)length && strcmp(last->name + all - (size_t)length, name) == 0;
+}
+
 // What stands on the branch of a sublayer, whose last projection is `last`. With norm fixup a branch begins as 0: by
-// its last projection, or where that is frozen or there is none, by its factor, if that is trained.
+// its last projection, or where that is frozen or there is none, by its factor, if that is trained. A norm inside a
+// sublayer, which is called otherwise, has nothing to do with its branch.
 static void declare_branch(tarn__declare *declare, const char *norm, tarn__param *last, tarn__norm_weights *weights) {
   const tarn_kind *kind = declare->kind;
+  const char *dot = strrchr(norm, '.');
+  if (!dot || strcmp(dot, ".norm") != 0) return;
   if (kind->gate == TARN_GATE_SCALAR) weights->gate = declare_number(declare, norm, "gate", kind->gate_init);
   if (kind->norm != TARN_NORM_FIXUP) return;
-  const bool shut = last && last->trained;
+  const bool shut = has_output(last, norm);
   if (shut) {
     last->init = (tarn__init){TARN__INIT_ZERO, 0.0, 1};
     last->last_gain = 0.0;

@@ -15,6 +15,7 @@
 #include "model/model.h"
 #include "optim/adam.h"
 #include "parts/depth.h"
+#include "parts/table/part_table.h"
 
 enum { VOCAB = 13, ROWS = 8, THREADS = 2 };
 
@@ -141,6 +142,37 @@ static void test_first_values_of_fixup(void **state) {
   }
 }
 
+// With every mixer: no two parameters of one name, and each branch shut once, by its output or by its factor.
+static void test_fixup_of_every_mixer(void **state) {
+  (void)state;
+  const tarn__part *part;
+  for (int k = 0; (part = tarn__part_at(TARN__TABLE_MIXER, k)) != NULL; k++) {
+    char text[256];
+    snprintf(text, sizeof text,
+             "model: { d_model: 8, embeddings: none, max_length: 16 }\nencoder: { layers: B }\ndecoder: { layers: L }\n"
+             "kinds: { L: { heads: 2 }, B: { mixer: %s, norm: fixup } }\n",
+             part->word);
+    tarn_config *config;
+    tarn__model *model = open_model(text, NULL, false, &config);
+    int gates = 0;
+    for (size_t i = 0; i < model->param_count; i++) {
+      const char *name = model->params[i]->name, *dot = strrchr(name, '.');
+      for (size_t j = 0; j < i; j++)
+        if (strcmp(model->params[j]->name, name) == 0) fail_msg("%s: two parameters are called %s", part->word, name);
+      if (strcmp(dot, ".gate") != 0) continue;
+      char out[128];
+      bool zero = false;
+      snprintf(out, sizeof out, "%.*s.out.weight", (int)(dot - name), name);
+      for (size_t j = 0; j < model->param_count; j++)
+        zero |= strcmp(model->params[j]->name, out) == 0 && model->params[j]->init.kind == TARN__INIT_ZERO;
+      if (*(const float *)model->params[i]->value != (zero ? 1.0f : 0.0f)) fail_msg("%s: %s", part->word, name);
+      gates++;
+    }
+    assert_int_equal(gates, 1 + !((const tarn__mixer_entry *)(const void *)part)->empty);
+    close_model(model, config);
+  }
+}
+
 static void test_gates(void **state) {
   (void)state;
   tarn_config *config;
@@ -258,6 +290,7 @@ int main(void) {
       cmocka_unit_test(test_factors),
       cmocka_unit_test(test_first_values_of_deepnorm),
       cmocka_unit_test(test_first_values_of_fixup),
+      cmocka_unit_test(test_fixup_of_every_mixer),
       cmocka_unit_test(test_gates),
       cmocka_unit_test(test_bad_keys),
       cmocka_unit_test(test_two_hundred_layers),
