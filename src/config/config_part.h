@@ -58,7 +58,7 @@ const tarn_part_use *tarn__kind_part(const tarn_kind *kind, const char *key);
 const char *tarn__kind_channel_word(const tarn_kind *kind);
 
 // "a, b and c": the words of a table's entries that `which` takes (NULL: all).
-enum { TARN__PART_LIST = 256 };
+enum { TARN__PART_LIST = 512 };
 const char *tarn__part_list(char list[TARN__PART_LIST], tarn__part_table table,
                             bool (*which)(const tarn__part *part, const void *user), const void *user);
 // For it: entries with the key `user`; mixers that a decoder can have; mixers that decode token by token.

@@ -9,7 +9,7 @@ const char *tarn__config_word(const char *key, int value);
 
 // The words that a key takes, for a message, each added in turn. Zero-initialise.
 typedef struct tarn__known_words {
-  char list[256];    // "one, two", and "..." for what has no room
+  char list[400];    // "one, two", and "..." for what has no room
   const char *near;  // the nearest to what was given; NULL: none is near
 } tarn__known_words;
 

@@ -25,7 +25,7 @@
 typedef struct tarn__linear_attention_spec {
   int64_t heads, width, features;
   int64_t value_column;
-  bool causal;
+  int64_t causal;  // 0 or 1; no bool, behind which bytes would be unset
 } tarn__linear_attention_spec;
 
 tarn__tensor *tarn__linear_attention(tarn__graph *graph, tarn__tensor *phi, tarn__tensor *values, tarn__tensor *offsets,

@@ -39,7 +39,7 @@ CASES = {
     "linear_pre": ("pre", "all", "X W1 L W1", "X1 W X1"),
     "performer_post": ("post", "none", "p q1 p q1", "p q p1 p1"),
     "performer_pre": ("pre", "all", "q p1 L p1", "q1 p q1"),
-    "linformer_post": ("post", "none", "a d1 b d1", "L"),
+    "linformer_post": ("post", "none", "a d1 b", "L"),
     "linformer_pre": ("pre", "all", "c1 b a1 L c1 a1", "L"),
 }
 base.CASES.update(CASES)
@@ -60,7 +60,7 @@ class Case(base.Case):
         super().make_layer(side, kind, name)
         form = KINDS[kind][2] if kind in KINDS else None
         if form in TABLES:
-            self.add(f"{name}.self_attn.tokens.weight", kind in base.TRAINED, TOKENS, TABLES[form] * ROWS, scale=0.4)
+            self.add(f"{name}.self_attn.tokens.weight", kind in base.TRAINED, TOKENS, TABLES[form] * ROWS, scale=0.25)
         if form == "softmax":
             torch.manual_seed(len(self.weights))
             own = f"{name}.self_attn.features.weight"

@@ -15,7 +15,7 @@ static void linear_attention(void **state) {
   for (int bits = 0; bits < 8; bits++) {
     linear_case at = {.heads = 2, .width = 3, .features = 3, .sentences = SENTENCES, .offsets = offsets, .scale = 0.8};
     char name[96];
-    at.softmax = bits & 1, at.causal = bits & 2;
+    at.softmax = bits & 1, at.causal = (bits & 2) != 0;
     at.rest = bits & 4 ? 2 : 0;
     if (at.softmax) at.features = 5;
     snprintf(name, sizeof name, "%s, %s", at.softmax ? "softmax" : "elu", at.causal ? "causal" : "whole");
