@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "config/config_part.h"
 #include "config/config_read.h"
 #include "parts/block.h"
 #include "tarn/text.h"
@@ -19,14 +20,21 @@ static bool table_at(const tarn_config *config, int index, tarn__freeze_part *pa
   return own;
 }
 
-// The sets of a stack by depth, then its final norm. Those of layers that layers_to_keep leaves out count too, so that
-// a description stays valid when its model is pruned.
-static bool stack_part_at(const tarn_config *config, const tarn_stack *stack, const char *name, int index,
-                          tarn__freeze_part *part) {
+// The sets of a stack by depth, then its final norm, then the biases that its layers share. Those of layers that
+// layers_to_keep leaves out count too, so that a description stays valid when its model is pruned.
+static bool stack_part_at(const tarn_config *config, tarn__stack_id id, int index, tarn__freeze_part *part) {
+  const tarn_stack *stack = tarn__config_stack(config, id);
+  const char *name = tarn__stack_name(id);
   if (index == stack->depth) {
     *part = (tarn__freeze_part){.trained = true, .layer = -1};
     snprintf(part->name, sizeof part->name, "%s.norm", name);
     return index > 0 && config->kinds[stack->pattern[index - 1].kind].norm == TARN_NORM_PRE;
+  }
+  if (index > stack->depth) {
+    int64_t heads;
+    *part = (tarn__freeze_part){.layer = -1};
+    snprintf(part->name, sizeof part->name, "%s.biases", name);
+    return tarn__config_biases(config, id, &heads, &part->trained);
   }
   const tarn_layer *layer = &stack->pattern[index];
   *part = (tarn__freeze_part){.trained = config->kinds[layer->kind].frozen != TARN_FROZEN_YES, .layer = index};
@@ -40,9 +48,9 @@ bool tarn__freeze_next(const tarn_config *config, int *at, tarn__freeze_part *pa
     if (table_at(config, (*at)++, part)) return true;
   for (int id = 0; id < TARN__STACKS; id++) {
     const tarn_stack *stack = tarn__config_stack(config, (tarn__stack_id)id);
-    while (*at <= first + stack->depth)
-      if (stack_part_at(config, stack, tarn__stack_name((tarn__stack_id)id), (*at)++ - first, part)) return true;
-    first += stack->depth + 1;
+    while (*at <= first + stack->depth + 1)
+      if (stack_part_at(config, (tarn__stack_id)id, (*at)++ - first, part)) return true;
+    first += stack->depth + 2;
   }
   return false;
 }
@@ -59,8 +67,8 @@ static tarn_status fail_entry(const tarn__yaml_node *root, const tarn_freeze *en
 }
 
 static tarn_status unknown(const tarn_config *config, const tarn__yaml_node *root, const tarn_freeze *entry) {
-  // A stack has its sets and a norm.
-  enum { MOST = 1 + TARN__STACKS + TABLES + TARN__STACKS * (TARN_CONFIG_LAYERS + 1), TEXT = 40 };
+  // A stack has its sets, a norm and biases.
+  enum { MOST = 1 + TARN__STACKS + TABLES + TARN__STACKS * (TARN_CONFIG_LAYERS + 2), TEXT = 40 };
   const char *names[MOST];
   const char *set = NULL;
   const tarn__task *task = tarn__config_task(config);

@@ -5,7 +5,8 @@
 #include "config/yaml_tree.h"
 #include "tarn/config.h"
 
-// The smallest things that can be frozen: an embedding matrix, a set of weights of a stack, the final norm of a stack.
+// The smallest things that can be frozen: an embedding matrix, a set of weights of a stack, the final norm of a stack,
+// the biases of attention that its layers share.
 typedef struct tarn__freeze_part {
   char name[TARN_CONFIG_SET_NAME + 16];  // what the names of its parameters begin with: "encoder.layer3"
   bool trained;                          // false: frozen from the start

@@ -275,6 +275,11 @@ bool tarn__kind_random(char key[TARN__KIND_KEY], const tarn_kind *kind, double *
   return find_random(key, "", section->options, section->count, kind, p);
 }
 
+bool tarn__positions_random(char key[TARN__KIND_KEY], const tarn_config *config, double *p) {
+  const tarn_part_use *use = &config->model.positions;
+  return find_random(key, "", use->part->options, use->part->option_count, use->keys, p);
+}
+
 // The option of kinds that a plain number can set, which gives the width.
 static const tarn__option *width_option(void) {
   const tarn__section *section = tarn__config_section(TARN__SECTION_KINDS);

@@ -5,6 +5,7 @@
 #include "config/config_options.h"
 #include "config/yaml_tree.h"
 #include "parts/table/part_table.h"
+#include "task/task.h"
 
 // The option of an entry; NULL if it has none of that name.
 const tarn__option *tarn__part_option(const tarn__part *part, const char *name);
@@ -43,6 +44,13 @@ enum { TARN__KIND_KEY = 64 };
 // Finds the first probability above 0 with which a layer of the kind leaves something out, and its key; false if there
 // is none.
 bool tarn__kind_random(char key[TARN__KIND_KEY], const tarn_kind *kind, double *p);
+// The same of the position scheme: what shifts positions at random.
+bool tarn__positions_random(char key[TARN__KIND_KEY], const tarn_config *config, double *p);
+
+// The table that the position scheme has for a stack, whose self-attentions share it: its heads, and whether it is
+// trained, as it is where a layer that reads it is not frozen. False: there is none. Layers that layers_to_keep leaves
+// out count: a model stays valid as it is pruned.
+bool tarn__config_biases(const tarn_config *config, tarn__stack_id id, int64_t *heads, bool *trained);
 
 // Of a kind with a channel mixer whose width `ffn: NUMBER` gives: a pointer to it, NULL if there is none.
 int64_t *tarn__kind_width(const tarn_kind *kind);

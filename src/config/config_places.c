@@ -90,7 +90,7 @@ static tarn_status check_compared(const tarn_config *config, const tarn__yaml_no
   const tarn_stack *stacks[] = {&config->encoder, &config->decoder};
   char words[TARN__PART_LIST];
   const tarn__position_entry *position = tarn__position_of(&config->model.positions);
-  if (!position->turn && !position->bias) return TARN_STATUS_OK;
+  if (!position->turn && !position->bias && !position->biases) return TARN_STATUS_OK;
   for (int s = 0; s < 2; s++)
     for (int32_t i = 0; i < stacks[s]->depth; i++)
       if (tarn__mixer_of(&config->kinds[stacks[s]->pattern[i].kind])->pairs) return TARN_STATUS_OK;
@@ -100,9 +100,49 @@ static tarn_status check_compared(const tarn_config *config, const tarn__yaml_no
                          tarn__part_list(words, TARN__TABLE_MIXER, compares_pairs, NULL));
 }
 
+bool tarn__config_biases(const tarn_config *config, tarn__stack_id id, int64_t *heads, bool *trained) {
+  const tarn_stack *stack = tarn__config_stack(config, id);
+  *heads = 0;
+  *trained = false;
+  for (int32_t i = 0; tarn__position_of(&config->model.positions)->declare_biases && i < stack->depth; i++) {
+    const tarn_kind *kind = &config->kinds[stack->pattern[i].kind];
+    const tarn__mixer_entry *mixer = tarn__mixer_of(kind);
+    if (!mixer->pairs || !mixer->heads) continue;
+    if (*heads == 0) *heads = mixer->heads(kind->mixer.keys);
+    *trained |= kind->frozen != TARN_FROZEN_YES;
+  }
+  return *heads > 0;
+}
+
+// Layers that share a table of biases by head have equally many heads.
+static tarn_status check_shared(const tarn_config *config, const tarn__yaml_node *root, tarn__stack_id id) {
+  const tarn_stack *stack = tarn__config_stack(config, id);
+  const char *word = config->model.positions.part->word;
+  int64_t heads;
+  bool trained;
+  char key[128];
+  if (!tarn__config_biases(config, id, &heads, &trained)) return TARN_STATUS_OK;
+  for (int32_t i = 0; i < stack->depth; i++) {
+    const tarn_kind *kind = &config->kinds[stack->pattern[i].kind];
+    const tarn__mixer_entry *mixer = tarn__mixer_of(kind);
+    if (!mixer->pairs || (mixer->heads && mixer->heads(kind->mixer.keys) == heads)) continue;
+    snprintf(key, sizeof key, "kinds.%s.%s", kind->name, mixer->heads ? "heads" : "mixer");
+    if (!mixer->heads)
+      return tarn__yaml_fail(tarn__yaml_nearest(root, key), "%s: %s cannot add the biases of model.positions %s", key,
+                             mixer->part.word, word);
+    return tarn__yaml_fail(tarn__yaml_nearest(root, key),
+                           "%s: there are %lld, but with model.positions %s all layers of the %s share biases by head, "
+                           "and the first of them has %lld",
+                           key, (long long)mixer->heads(kind->mixer.keys), word, tarn__stack_name(id),
+                           (long long)heads);
+  }
+  return TARN_STATUS_OK;
+}
+
 tarn_status tarn__parts_check_places(const tarn_config *config, const tarn__yaml_node *root) {
   TARN_TRY(check_decoder(config, root));
   TARN_TRY(check_compared(config, root));
+  for (int id = 0; id < TARN__STACKS; id++) TARN_TRY(check_shared(config, root, (tarn__stack_id)id));
   return config->valid.bleu ? tarn__parts_check_bleu(config, root, "valid") : TARN_STATUS_OK;
 }
 

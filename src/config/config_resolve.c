@@ -256,6 +256,24 @@ static tarn_status check_cache(const tarn_config *config, const tarn__yaml_node 
              config->model.embedding_dropout);
     return tarn__yaml_fail_key(root, key, text);
   }
+  int64_t heads;
+  bool trained;
+  double shift;
+  char shifts[TARN__KIND_KEY];
+  if (tarn__positions_random(shifts, config, &shift)) {
+    snprintf(text, sizeof text,
+             "model.positions.%s is %g, so the outputs of the frozen layers differ from step to step; use other "
+             "positions",
+             shifts, shift);
+    return tarn__yaml_fail_key(root, key, text);
+  }
+  if (tarn__config_biases(config, id, &heads, &trained) && trained) {
+    snprintf(text, sizeof text,
+             "the frozen layers read the biases of model.positions %s, which are trained, so their outputs differ from "
+             "step to step; use other positions",
+             config->model.positions.part->word);
+    return tarn__yaml_fail_key(root, key, text);
+  }
   if (stack->layerdrop > 0) {
     snprintf(text, sizeof text,
              "%s.layerdrop is %g, so the outputs of the frozen layers differ from step to step; set it to 0",

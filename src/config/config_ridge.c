@@ -65,6 +65,14 @@ static tarn_status check_dropout(const tarn_config *config, const tarn__yaml_nod
   if (config->model.embedding_dropout > 0)
     return fail_dropout(root, "model.embedding_dropout", config->model.embedding_dropout);
   if (config->decoder.layerdrop > 0) return fail_dropout(root, "decoder.layerdrop", config->decoder.layerdrop);
+  double shift;
+  char shifts[TARN__KIND_KEY];
+  if (tarn__positions_random(shifts, config, &shift)) {
+    char text[160];
+    snprintf(text, sizeof text, "%s shifts them at random, but train.optimiser: ridge sums the states as they are",
+             config->model.positions.part->word);
+    return tarn__yaml_fail_key(root, "model.positions", text);
+  }
   for (int32_t i = 0; i < config->decoder.count; i++) {
     const tarn_kind *kind = &config->kinds[config->decoder.layers[i].kind];
     double p;

@@ -36,7 +36,8 @@ static tarn__tensor *embed_plain(const tarn__model *model, const tarn__block_run
                                    .position_table = learned,
                                    .scale = config->embedding_scale ? sqrt((double)table->cols) : 1.0,
                                    .dropout = dropout,
-                                   .longest = t.positions ? t.longest : 0};
+                                   .longest = t.positions ? t.longest : 0,
+                                   .keys = run->position->keys};
   const tarn__position_entry *position = tarn__position_of(run->position);
   if (position->embed) return position->embed(run->graph, &embedded);
   return tarn__embedding(run->graph, embedded.ids, NULL, table, NULL, embedded.scale, embedded.dropout);
@@ -96,6 +97,15 @@ static void run_layers(const tarn__model *model, tarn__stack_id id, int first, i
   }
 }
 
+// What the position scheme adds to the scores of a stack, of a table that its layers share.
+static tarn__tensor *biases_of(const tarn__model *model, tarn__graph *graph, tarn__stack_id id, bool causal) {
+  const tarn_part_use *position = &model->config->model.positions;
+  const tarn__model_stack *stack = tarn__model_stack_at(model, id);
+  if (!stack->biases) return NULL;
+  graph->label = tarn__stack_name(id);
+  return tarn__position_of(position)->biases(graph, position->keys, stack->biases, causal);
+}
+
 static tarn__tensor *finish_stack(const tarn__model_stack *stack, const tarn__block_run *run, tarn__stream *stream) {
   return tarn__stream_finish(run->graph, stream, &stack->norm);
 }
@@ -120,6 +130,7 @@ int tarn__model_bottom(const tarn__model *model) {
   const tarn__task_stack *what = tarn__task_bottom(tarn__config_task(model->config));
   if (!what || table_of(model, what->side)->trained) return 0;
   const tarn__model_stack *stack = tarn__model_stack_at(model, what->id);
+  if (stack->biases && stack->biases->trained) return 0;
   while (layers < stack->count && stack->layers[layers].weights->kind->frozen == TARN_FROZEN_YES) layers++;
   return layers;
 }
@@ -183,6 +194,7 @@ static tarn__tensor *build_stack(const tarn__model *model, const tarn__task_stac
 tarn__tensor *tarn__model_build_bottom(const tarn__model *model, tarn__graph *graph, const tarn__packed *source) {
   const tarn__task_stack *what = tarn__task_bottom(tarn__config_task(model->config));
   tarn__block_run run = run_of(model, graph, source, offsets_of(graph, what->side, source));
+  run.biases = biases_of(model, graph, what->id, what->causal);
   tarn__tensor *x = build_bottom(model, what, &run, source, &WHOLE);
   x->keep = true;
   return x;
@@ -199,6 +211,7 @@ tarn__tensor *tarn__model_build_stacks(const tarn__model *model, tarn__graph *gr
     const tarn__packed *packed = sides[what->side];
     tarn__block_run run = run_of(model, graph, packed, offsets_of(graph, what->side, packed));
     run.causal = what->causal;
+    run.biases = biases_of(model, graph, what->id, what->causal);
     if (what->attends) {
       run.memory = below.memory;
       run.memory_offsets = below.memory_offsets;
@@ -322,7 +335,8 @@ tarn__top tarn__model_build_step(const tarn__model *model, tarn__graph *graph, c
       .history = tarn__graph_input(graph, step->history_count, step->history, "history"),
       .history_ranges = tarn__graph_input(graph, 2 * step->rows, step->history_ranges, "history ranges"),
       .source_ranges = tarn__graph_input(graph, 2 * step->rows, step->source_ranges, "source ranges"),
-      .first_row = step->first_row};
+      .first_row = step->first_row,
+      .biases = biases_of(model, graph, TARN__STACK_DECODER, true)};
   token_rows last = {step->ids, step->positions, step->rows, step->positions_end, NULL};
   tarn__stream stream = {.x = embed(model, &run, TARN__SIDE_TARGET, last)};
   for (int i = 0; i < model->decoder.count; i++) {

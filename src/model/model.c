@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "config/config_fail.h"
+#include "config/config_part.h"
 #include "config/config_share.h"
 #include "config/pattern.h"
 #include "device/devices.h"
@@ -13,6 +14,17 @@
 // Counts one more use of the parameters [first, last).
 static void count_uses(tarn__model *model, size_t first, size_t last) {
   for (size_t i = first; i < last; i++) model->params[i]->uses++;
+}
+
+// The table of biases that the layers of a stack share, where the position scheme has one.
+static void declare_biases(tarn__model_stack *stack, tarn__declare *declare, const tarn_config *config,
+                           tarn__stack_id id) {
+  int64_t heads;
+  bool trained;
+  const tarn_part_use *position = &config->model.positions;
+  if (!tarn__config_biases(config, id, &heads, &trained)) return;
+  declare->prefix = tarn__stack_name(id);
+  stack->biases = tarn__position_of(position)->declare_biases(declare, position->keys, heads, trained);
 }
 
 // The parameters of each layer of a stack that has a set of its own: the first, and the one behind the last.
@@ -74,6 +86,7 @@ static tarn_status declare_stack(tarn__model *model, tarn__declare *declare, set
     declare->norm = top->norm_type;
     stack->norm = tarn__declare_norm(declare, "norm");
   }
+  declare_biases(stack, declare, model->config, id);
   return declare->status;
 }
 
@@ -315,7 +328,8 @@ static size_t used_bytes(const tarn__model *model, const tarn__param *param) {
 }
 
 bool tarn__model_sums(const tarn__model *model, const tarn__param *param) {
-  bool set = strncmp(param->name, "encoder.", 8) == 0 && strncmp(param->name, "encoder.norm.", 13) != 0;
+  bool set = strncmp(param->name, "encoder.", 8) == 0 && strncmp(param->name, "encoder.norm.", 13) != 0 &&
+             param != model->encoder.biases;
   return model->training && model->config->train.autofreeze > 0 && param->trained && set;
 }
 

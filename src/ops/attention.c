@@ -3,13 +3,20 @@
 #include "base/fixed.h"
 #include "ops/offsets.h"
 
+// With biases the offsets of keys are those of queries; a backward node has the biases in their place.
+static const tarn__tensor *key_offsets_of(const tarn__node *node) {
+  const bool biased = ((const tarn__attention_attr *)node->attr)->reach >= 0;
+  return node->in[biased ? TARN__ATTENTION_QUERY_OFFSETS : TARN__ATTENTION_KEY_OFFSETS];
+}
+
 // Fails with INTERNAL unless the offsets cover all rows in order and no sequence is longer than spec.longest keys.
 static tarn_status check(const tarn__node *node) {
   const tarn__attention_spec *spec = node->attr;
   const tarn__tensor *queries = node->in[TARN__ATTENTION_QUERIES];
   const tarn__tensor *keys = node->in[TARN__ATTENTION_KEYS_VALUES] ? node->in[TARN__ATTENTION_KEYS_VALUES] : queries;
   const tarn__tensor *query_offsets = node->in[TARN__ATTENTION_QUERY_OFFSETS];
-  const tarn__tensor *key_offsets = node->in[TARN__ATTENTION_KEY_OFFSETS];
+  const tarn__tensor *key_offsets = key_offsets_of(node);
+  const bool biased = spec->alibi > 0 || ((const tarn__attention_attr *)node->attr)->reach >= 0;
   TARN_TRY(tarn__offsets_check(query_offsets, queries->rows, "attention", "queries"));
   TARN_TRY(tarn__offsets_check(key_offsets, keys->rows, "attention", "keys"));
   const int32_t *q = query_offsets->host, *k = key_offsets->host;
@@ -17,7 +24,7 @@ static tarn_status check(const tarn__node *node) {
     const long long length = (long long)k[s + 1] - k[s];
     TARN_REQUIRE(length <= spec->longest, INTERNAL, "attention: sequence %lld has %lld keys; the plan allows %lld",
                  (long long)s, length, (long long)spec->longest);
-    TARN_REQUIRE((!spec->causal && spec->alibi <= 0) || length == (long long)q[s + 1] - q[s], INTERNAL,
+    TARN_REQUIRE((!spec->causal && !biased) || length == (long long)q[s + 1] - q[s], INTERNAL,
                  "attention: sequence %lld, %s, has unequal numbers of queries and keys", (long long)s,
                  spec->causal ? "causal" : "with biases of distances");
   }
@@ -36,7 +43,8 @@ void tarn__attention_slopes(const tarn__attention_spec *spec, double *slopes) {
 }
 
 tarn__attention_backward tarn__attention_backward_of(const tarn__node *node) {
-  bool self = node->in[TARN__ATTENTION_KEYS_VALUES] == NULL;
+  const bool self = node->in[TARN__ATTENTION_KEYS_VALUES] == NULL;
+  const bool biased = ((const tarn__attention_attr *)node->attr)->reach >= 0;
   return (tarn__attention_backward){
       .queries = node->in[TARN__ATTENTION_QUERIES],
       .keys_values = node->in[self ? TARN__ATTENTION_QUERIES : TARN__ATTENTION_KEYS_VALUES],
@@ -49,7 +57,10 @@ tarn__attention_backward tarn__attention_backward_of(const tarn__node *node) {
       .add_keys_values =
           node->in[self ? TARN__ATTENTION_PREVIOUS_QUERIES : TARN__ATTENTION_PREVIOUS_KEYS_VALUES] != NULL,
       .query_offsets = node->in[TARN__ATTENTION_QUERY_OFFSETS]->data,
-      .key_offsets = node->in[TARN__ATTENTION_KEY_OFFSETS]->data,
+      .key_offsets = key_offsets_of(node)->data,
+      .biases = biased ? node->in[TARN__ATTENTION_BACKWARD_BIASES] : NULL,
+      .dbiases = node->out[TARN__ATTENTION_DBIASES],
+      .bias_sums = node->out[TARN__ATTENTION_BIAS_SUMS],
       .sequences = node->in[TARN__ATTENTION_QUERY_OFFSETS]->cols - 1};
 }
 
@@ -57,7 +68,7 @@ tarn__attention_backward tarn__attention_backward_of(const tarn__node *node) {
 static double pairs(const tarn__node *node) {
   const tarn__attention_spec *spec = node->attr;
   const tarn__tensor *query_offsets = node->in[TARN__ATTENTION_QUERY_OFFSETS];
-  const int32_t *q = query_offsets->host, *k = node->in[TARN__ATTENTION_KEY_OFFSETS]->host;
+  const int32_t *q = query_offsets->host, *k = key_offsets_of(node)->host;
   if (!q || !k) return (double)node->in[TARN__ATTENTION_QUERIES]->rows * (double)spec->longest;
   double sum = 0.0;
   for (int64_t s = 0; s + 1 < query_offsets->cols; s++) {
@@ -97,6 +108,8 @@ static void grad(tarn__graph *graph, tarn__node *node) {
   back->in[TARN__ATTENTION_KEYS_VALUES] = self ? NULL : keys_values;
   back->in[TARN__ATTENTION_QUERY_OFFSETS] = node->in[TARN__ATTENTION_QUERY_OFFSETS];
   back->in[TARN__ATTENTION_KEY_OFFSETS] = node->in[TARN__ATTENTION_KEY_OFFSETS];
+  tarn__tensor *biases = node->in[TARN__ATTENTION_BIASES];
+  if (biases) back->in[TARN__ATTENTION_BACKWARD_BIASES] = biases;
   back->in[TARN__ATTENTION_DO] = node->out[0]->grad;
   back->in[TARN__ATTENTION_FORWARD_STATISTICS] = node->out[TARN__ATTENTION_STATISTICS];
   if (node->out[TARN__ATTENTION_STATISTICS]) back->in[TARN__ATTENTION_FORWARD_RESULT] = node->out[0];
@@ -105,7 +118,16 @@ static void grad(tarn__graph *graph, tarn__node *node) {
   if (!self && keys_values->needs_grad)
     back->out[TARN__ATTENTION_DKEYS_VALUES] =
         tarn__grad_into(graph, keys_values, &back->in[TARN__ATTENTION_PREVIOUS_KEYS_VALUES]);
+  if (!biases || !biases->needs_grad) {
+    tarn__graph_emit(graph, back);
+    return;
+  }
+  tarn__tensor *dbiases = tarn__graph_tensor(graph, biases->dtype, biases->rows, biases->cols, "gradient of biases");
+  back->out[TARN__ATTENTION_DBIASES] = dbiases;
+  back->out[TARN__ATTENTION_BIAS_SUMS] =
+      tarn__graph_tensor(graph, biases->dtype, 2 * biases->rows, queries->rows, "sums by distance");
   tarn__graph_emit(graph, back);
+  tarn__grad_add(graph, biases, dbiases);
 }
 
 static const tarn__op op_attention = {
@@ -115,17 +137,41 @@ static bool holds(const tarn__tensor *tensor, int64_t column, int64_t d) {
   return column >= 0 && column <= tensor->cols - d;
 }
 
+bool tarn__attention_extras_fit(const tarn__graph *graph, const tarn__attention_spec *spec,
+                                const tarn__attention_extras *extras) {
+  const tarn__tensor *biases = extras->biases;
+  if (extras->kv_heads < 0 || (extras->kv_heads > 0 && spec->heads % extras->kv_heads != 0)) return false;
+  const tarn__dtype dtype = graph->dtype == TARN__F64 ? TARN__F64 : TARN__F32;
+  return !biases ||
+         (spec->alibi <= 0 && biases->dtype == dtype && biases->rows == spec->heads && biases->cols % 2 == 1);
+}
+
 tarn__tensor *tarn__attention(tarn__graph *graph, tarn__tensor *queries, tarn__tensor *keys_values,
                               tarn__tensor *query_offsets, tarn__tensor *key_offsets, tarn__attention_spec spec) {
+  return tarn__attention_with(graph, queries, keys_values, query_offsets, key_offsets, spec,
+                              (tarn__attention_extras){0});
+}
+
+tarn__tensor *tarn__attention_with(tarn__graph *graph, tarn__tensor *queries, tarn__tensor *keys_values,
+                                   tarn__tensor *query_offsets, tarn__tensor *key_offsets, tarn__attention_spec spec,
+                                   tarn__attention_extras extras) {
   bool fits = spec.heads > 0 && spec.d > 0 && spec.d % spec.heads == 0 && spec.longest >= 0 &&
               query_offsets->dtype == TARN__I32 && key_offsets->dtype == TARN__I32 && query_offsets->cols >= 1 &&
               query_offsets->cols == key_offsets->cols && queries->dtype == keys_values->dtype;
-  fits = fits && holds(queries, spec.query_column, spec.d) && holds(keys_values, spec.key_column, spec.d) &&
-         holds(keys_values, spec.value_column, spec.d);
+  fits = fits && tarn__attention_extras_fit(graph, &spec, &extras);
+  tarn__tensor *biases = fits ? extras.biases : NULL;
+  const tarn__attention_attr attr = {.spec = spec,
+                                     .dropout = tarn__dropout_make(graph, spec.dropout),
+                                     .kv_heads = extras.kv_heads > 0 ? extras.kv_heads : spec.heads,
+                                     .reach = biases ? biases->cols / 2 : -1};
+  const int64_t kv = fits ? tarn__attention_kv_width(&attr) : 0;
+  fits = fits && holds(queries, spec.query_column, spec.d) && holds(keys_values, spec.key_column, kv) &&
+         holds(keys_values, spec.value_column, kv) && (!biases || query_offsets == key_offsets);
   fits = fits && spec.alibi >= 0 && spec.heads <= TARN__ATTENTION_HEADS && spec.longest <= TARN__ATTENTION_KEYS;
   if (!fits) tarn__graph_fail(graph, TARN_STATUS_INTERNAL, "attention: its inputs do not fit together");
   tarn__node *node = tarn__graph_node(graph, &op_attention, sizeof(tarn__attention_attr));
-  *(tarn__attention_attr *)node->attr = (tarn__attention_attr){spec, tarn__dropout_make(graph, spec.dropout)};
+  *(tarn__attention_attr *)node->attr = attr;
+  node->in[TARN__ATTENTION_BIASES] = biases;
   node->in[TARN__ATTENTION_QUERIES] = queries;
   node->in[TARN__ATTENTION_KEYS_VALUES] = keys_values;
   node->in[TARN__ATTENTION_QUERY_OFFSETS] = query_offsets;

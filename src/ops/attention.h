@@ -12,7 +12,40 @@ enum { TARN__ATTENTION_HEADS = 1024, TARN__ATTENTION_KEYS = 1 << 25 };  // the m
 typedef struct tarn__attention_attr {
   tarn__attention_spec spec;  // the first member: kernels without dropout look at it alone
   tarn__dropout dropout;
+  int64_t kv_heads;  // a divisor of spec.heads
+  int64_t reach;     // of the biases; -1: there are none
 } tarn__attention_attr;
+
+// What some attentions have beside their spec.
+typedef struct tarn__attention_extras {
+  // Heads of keys and values, a divisor of spec.heads: head h has the keys and values of head h / (heads / kv_heads),
+  // so that both are kv_heads * d / heads columns (1: multi-query attention, Shazeer 2019; else grouped-query
+  // attention, Ainslie et al. 2023). 0: as many as there are heads.
+  int kv_heads;
+  // Biases by head and distance (T5: Raffel et al. 2020): [spec.heads, 2 reach + 1], F32, F64 in double. Column
+  // reach + clip(j - i, -reach, reach) of row h is added to the scaled score of query i and key j of head h. The
+  // attention is then one of sequences to themselves: query_offsets and key_offsets are one tensor. Gradient: to
+  // biases, where they need one, the sums by distance of each sequence, added in the order of sequences. NULL: none.
+  tarn__tensor *biases;
+} tarn__attention_extras;
+
+// tarn__attention() and tarn__attention_rows() with them. In the latter, the query is at the place of the last row of
+// its range.
+tarn__tensor *tarn__attention_with(tarn__graph *graph, tarn__tensor *queries, tarn__tensor *keys_values,
+                                   tarn__tensor *query_offsets, tarn__tensor *key_offsets, tarn__attention_spec spec,
+                                   tarn__attention_extras extras);
+tarn__tensor *tarn__attention_rows_with(tarn__graph *graph, tarn__tensor *queries, tarn__tensor *keys_values,
+                                        tarn__tensor *rows, tarn__tensor *ranges, tarn__attention_spec spec,
+                                        tarn__attention_extras extras);
+
+// Columns of keys, or of values.
+static inline int64_t tarn__attention_kv_width(const tarn__attention_attr *attr) {
+  return attr->spec.d / attr->spec.heads * attr->kv_heads;
+}
+
+// Whether extras fit a spec.
+bool tarn__attention_extras_fit(const tarn__graph *graph, const tarn__attention_spec *spec,
+                                const tarn__attention_extras *extras);
 
 // slopes [spec.heads], at most TARN__ATTENTION_HEADS: what each position of distance subtracts from the scaled scores
 // of a head; all 0 where spec.alibi is 0. Where heads is a power of two, head i = 1 .. heads has 2^(-alibi i / heads).
@@ -29,20 +62,25 @@ static inline int64_t tarn__attention_column(int64_t head, int64_t key) {
 // shorter ones it makes what it needs of its inputs alone, and nothing else is kept.
 enum { TARN__ATTENTION_LONG = 384 };
 
-// Forward: in QUERIES, KEYS_VALUES, the offsets of both; out RESULT [R, d] and STATISTICS F32 [2 H, R] or NULL, written
-// for long sequences, where the kernels have a use for them: the largest score of query row r and head h, scaled for
-// powers of two, and 1 / the sum of the powers, are in column r of rows 2 h and 2 h + 1.
+// Forward: in QUERIES, KEYS_VALUES, the offsets of both, BIASES or NULL; out RESULT [R, d] and STATISTICS F32 [2 H, R]
+// or NULL, written for long sequences, where the kernels have a use for them: the largest score of query row r and head
+// h, scaled for powers of two, and 1 / the sum of the powers, are in column r of rows 2 h and 2 h + 1.
 enum {
   TARN__ATTENTION_QUERIES,
   TARN__ATTENTION_KEYS_VALUES,
   TARN__ATTENTION_QUERY_OFFSETS,
-  TARN__ATTENTION_KEY_OFFSETS
+  TARN__ATTENTION_KEY_OFFSETS,
+  TARN__ATTENTION_BIASES
 };
 enum { TARN__ATTENTION_RESULT, TARN__ATTENTION_STATISTICS };
 
 // Backward: the same inputs (KEYS_VALUES is NULL if it is QUERIES), the gradient DO of the result, and the gradients
 // so far of queries and keys_values (NULL: none); then both outputs of the forward pass, where there are STATISTICS.
-// Out DQUERIES and DKEYS_VALUES, each NULL if not wanted; both are one tensor, DQUERIES, if the inputs are one.
+// With biases, whose offsets are one tensor, BIASES are in the place of the keys' offsets.
+// Out DQUERIES and DKEYS_VALUES, each NULL if not wanted; both are one tensor, DQUERIES, if the inputs are one. Where
+// biases need a gradient, DBIASES of their shape, and BIAS_SUMS F32 (F64 in double) [2 H, R], of which nothing is left:
+// the sums of sequence s and head h by distance, from -m to m, m the largest distance in it or reach if that is less,
+// are the 2 m + 1 numbers from 2 (H first + h length) on, of a sequence of `length` rows from row `first` on.
 enum {
   TARN__ATTENTION_DO = 4,
   TARN__ATTENTION_PREVIOUS_QUERIES,
@@ -50,7 +88,8 @@ enum {
   TARN__ATTENTION_FORWARD_RESULT,
   TARN__ATTENTION_FORWARD_STATISTICS
 };
-enum { TARN__ATTENTION_DQUERIES, TARN__ATTENTION_DKEYS_VALUES };
+enum { TARN__ATTENTION_DQUERIES, TARN__ATTENTION_DKEYS_VALUES, TARN__ATTENTION_DBIASES, TARN__ATTENTION_BIAS_SUMS };
+enum { TARN__ATTENTION_BACKWARD_BIASES = TARN__ATTENTION_KEY_OFFSETS };
 
 // The tensors of a backward node, with the sharing of self-attention resolved.
 typedef struct tarn__attention_backward {
@@ -58,6 +97,8 @@ typedef struct tarn__attention_backward {
   const tarn__tensor *dqueries, *dkeys_values;  // NULL: not wanted
   const tarn__tensor *result, *statistics;      // NULL where no sequence is long
   bool add_queries, add_keys_values;            // add to what is there
+  const tarn__tensor *biases;                   // NULL: there are none
+  const tarn__tensor *dbiases, *bias_sums;      // NULL: not wanted
   const int32_t *query_offsets, *key_offsets;
   int64_t sequences;
 } tarn__attention_backward;

@@ -37,9 +37,12 @@ static double flops(const tarn__node *node) {
 
 // A key and a value for each pair.
 static double bytes(const tarn__node *node) {
+  const tarn__attention_rows_attr *attr = node->attr;
   const tarn__tensor *y = node->out[0];
-  return 2.0 * (pairs_of(node) * (double)y->cols * (double)tarn__dtype_size(y->dtype) + tarn__tensor_bytes(y)) +
-         tarn__tensor_bytes(node->in[TARN__ATTENTION_ROWS_RANGES]);
+  const double width = (double)(y->cols / attr->spec.heads * attr->kv_heads);
+  return 2.0 * (pairs_of(node) * width * (double)tarn__dtype_size(y->dtype) + tarn__tensor_bytes(y)) +
+         tarn__tensor_bytes(node->in[TARN__ATTENTION_ROWS_RANGES]) +
+         tarn__tensor_bytes(node->in[TARN__ATTENTION_ROWS_BIASES]);
 }
 
 static const tarn__op op_attention_rows = {
@@ -47,15 +50,25 @@ static const tarn__op op_attention_rows = {
 
 tarn__tensor *tarn__attention_rows(tarn__graph *graph, tarn__tensor *queries, tarn__tensor *keys_values,
                                    tarn__tensor *rows, tarn__tensor *ranges, tarn__attention_spec spec) {
+  return tarn__attention_rows_with(graph, queries, keys_values, rows, ranges, spec, (tarn__attention_extras){0});
+}
+
+tarn__tensor *tarn__attention_rows_with(tarn__graph *graph, tarn__tensor *queries, tarn__tensor *keys_values,
+                                        tarn__tensor *rows, tarn__tensor *ranges, tarn__attention_spec spec,
+                                        tarn__attention_extras extras) {
+  const int kv_heads = extras.kv_heads > 0 ? extras.kv_heads : spec.heads;
+  const int64_t kv = spec.heads > 0 ? spec.d / spec.heads * kv_heads : 0;
   bool fits = spec.heads > 0 && spec.d > 0 && spec.d % spec.heads == 0 && spec.longest >= 0 &&
               ranges->dtype == TARN__I32 && ranges->cols == 2 * queries->rows && queries->dtype == keys_values->dtype &&
               spec.query_column >= 0 && spec.query_column <= queries->cols - spec.d && spec.key_column >= 0 &&
-              spec.key_column <= keys_values->cols - spec.d && spec.value_column >= 0 &&
-              spec.value_column <= keys_values->cols - spec.d && spec.alibi >= 0 &&
-              spec.heads <= TARN__ATTENTION_HEADS && (!rows || rows->dtype == TARN__I32);
+              spec.key_column <= keys_values->cols - kv && spec.value_column >= 0 &&
+              spec.value_column <= keys_values->cols - kv && spec.alibi >= 0 && spec.heads <= TARN__ATTENTION_HEADS &&
+              (!rows || rows->dtype == TARN__I32) && tarn__attention_extras_fit(graph, &spec, &extras);
   if (!fits) tarn__graph_fail(graph, TARN_STATUS_INTERNAL, "attention_rows: its inputs do not fit together");
-  tarn__node *node = tarn__graph_node(graph, &op_attention_rows, sizeof spec);
-  *(tarn__attention_spec *)node->attr = spec;
+  tarn__node *node = tarn__graph_node(graph, &op_attention_rows, sizeof(tarn__attention_rows_attr));
+  *(tarn__attention_rows_attr *)node->attr = (tarn__attention_rows_attr){
+      .spec = spec, .kv_heads = kv_heads, .reach = fits && extras.biases ? extras.biases->cols / 2 : -1};
+  node->in[TARN__ATTENTION_ROWS_BIASES] = fits ? extras.biases : NULL;
   node->in[TARN__ATTENTION_ROWS_QUERIES] = queries;
   node->in[TARN__ATTENTION_ROWS_KEYS_VALUES] = keys_values;
   node->in[TARN__ATTENTION_ROWS_ROWS] = rows;

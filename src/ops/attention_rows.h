@@ -5,12 +5,19 @@
 #include "graph/graph.h"
 #include "ops/ops.h"
 
-// ROWS may be NULL: the range itself names rows.
+typedef struct tarn__attention_rows_attr {
+  tarn__attention_spec spec;  // the first member
+  int64_t kv_heads;
+  int64_t reach;  // of the biases; -1: there are none
+} tarn__attention_rows_attr;
+
+// ROWS may be NULL: the range itself names rows. BIASES may be NULL: there are none.
 enum {
   TARN__ATTENTION_ROWS_QUERIES,
   TARN__ATTENTION_ROWS_KEYS_VALUES,
   TARN__ATTENTION_ROWS_ROWS,
-  TARN__ATTENTION_ROWS_RANGES
+  TARN__ATTENTION_ROWS_RANGES,
+  TARN__ATTENTION_ROWS_BIASES
 };
 
 #endif

@@ -53,14 +53,17 @@ static const tarn__op op_embedding = {
     .id = TARN__OP_EMBEDDING, .name = "embedding", .grad = grad, .bytes = bytes, .cheap = true, .check = check};
 
 static tarn__tensor *build(tarn__graph *graph, tarn__tensor *ids, tarn__tensor *positions, tarn__param *table,
-                           tarn__param *learned, double scale, double steps, double dropout) {
+                           tarn__param *learned, double scale, double steps, int64_t shift, double dropout) {
   bool fits = ids->dtype == TARN__I32 && ids->rows == 1;
   if (positions) fits = fits && positions->dtype == TARN__I32 && positions->rows == 1 && positions->cols == ids->cols;
   if (learned) fits = fits && positions && learned->cols == table->cols;
+  if (shift != 0) fits = fits && positions && !learned && shift > 0 && shift <= INT32_MAX;
   if (!fits) tarn__graph_fail(graph, TARN_STATUS_INTERNAL, "embedding: its inputs do not fit together");
   tarn__node *node = tarn__graph_node(graph, &op_embedding, sizeof(tarn__embedding_attr));
-  *(tarn__embedding_attr *)node->attr =
-      (tarn__embedding_attr){.scale = scale, .steps = steps, .dropout = tarn__dropout_make(graph, dropout)};
+  tarn__embedding_attr *attr = node->attr;
+  *attr = (tarn__embedding_attr){.scale = scale, .steps = steps, .dropout = tarn__dropout_make(graph, dropout)};
+  if (shift > 0) attr->shift_site = tarn__graph_site(graph);
+  if (graph->training) attr->shift = (uint32_t)shift;
   node->in[TARN__EMBEDDING_IDS] = ids;
   node->in[TARN__EMBEDDING_POSITIONS] = positions;
   node->in[TARN__EMBEDDING_TABLE] = tarn__graph_param(graph, table);
@@ -70,13 +73,22 @@ static tarn__tensor *build(tarn__graph *graph, tarn__tensor *ids, tarn__tensor *
   return y;
 }
 
+static double steps_of(const tarn__param *table) {
+  const int64_t half = table->cols / 2;
+  return half > 1 ? (double)(half - 1) : 1.0;
+}
+
 tarn__tensor *tarn__embedding(tarn__graph *graph, tarn__tensor *ids, tarn__tensor *positions, tarn__param *table,
                               tarn__param *learned, double scale, double dropout) {
-  const int64_t half = table->cols / 2;
-  return build(graph, ids, positions, table, learned, scale, half > 1 ? (double)(half - 1) : 1.0, dropout);
+  return build(graph, ids, positions, table, learned, scale, steps_of(table), 0, dropout);
+}
+
+tarn__tensor *tarn__embedding_shifted(tarn__graph *graph, tarn__tensor *ids, tarn__tensor *positions,
+                                      tarn__param *table, double scale, int64_t shift, double dropout) {
+  return build(graph, ids, positions, table, NULL, scale, steps_of(table), shift, dropout);
 }
 
 tarn__tensor *tarn__embedding_paper(tarn__graph *graph, tarn__tensor *ids, tarn__tensor *positions, tarn__param *table,
                                     double scale, double dropout) {
-  return build(graph, ids, positions, table, NULL, scale, (double)(table->cols / 2), dropout);
+  return build(graph, ids, positions, table, NULL, scale, (double)(table->cols / 2), 0, dropout);
 }

@@ -9,6 +9,7 @@ typedef struct tarn__embedding_attr {
   double scale;
   double steps;  // of sinusoids: from the frequency 1 to 1/10000, as tarn__embedding_turns() takes them
   tarn__dropout dropout;
+  uint32_t shift, shift_site;  // of tarn__embedding_shifted(), in training; else 0
 } tarn__embedding_attr;
 
 // positions may be NULL; learned, a table of them, too: then they are sinusoids.
@@ -21,6 +22,23 @@ enum { TARN__EMBEDDING_BACKWARD_IDS, TARN__EMBEDDING_BACKWARD_DY };
 static inline double tarn__embedding_turns(int64_t i, double steps) {
   return exp(-(double)i * log(10000.0) / steps) / 6.283185307179586476925;
 }
+
+// How far the positions of a sentence are shifted whose first row is `first`: uniform in 0 .. attr->shift, by (seed,
+// step, site, first row), so that every row of a sentence finds the same number.
+static inline int64_t tarn__embedding_shift(const tarn__embedding_attr *attr, const tarn__exec *exec, int64_t first) {
+  if (attr->shift == 0) return 0;
+  const uint32_t counter[4] = {0, (uint32_t)first, attr->shift_site, exec->step};
+  const uint32_t key[2] = {(uint32_t)exec->seed, (uint32_t)(exec->seed >> 32)};
+  uint32_t words[4];
+  tarn__philox(words, counter, key);
+  return (int64_t)((uint64_t)words[0] * ((uint64_t)attr->shift + 1) >> 32);
+}
+
+// tarn__embedding() with sinusoids whose positions are shifted in training, by a number of 0 .. shift that is one for
+// all rows of a sentence and is drawn for each sentence and step (SHAPE: Kiyono et al. 2021). A sentence begins where
+// its positions do: the row with position 0 is `position` rows before. shift < 2^31.
+tarn__tensor *tarn__embedding_shifted(tarn__graph *graph, tarn__tensor *ids, tarn__tensor *positions,
+                                      tarn__param *table, double scale, int64_t shift, double dropout);
 
 // tarn__embedding() with sinusoids as in Marian and in the formula of Vaswani et al. 2017: frequencies exp(-i ln(10000)
 // / (d/2)).

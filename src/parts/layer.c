@@ -57,7 +57,7 @@ int64_t tarn__layer_history(const tarn__layer_weights *weights) {
 }
 
 int64_t tarn__layer_cross_width(const tarn__layer_weights *weights, int64_t d_model) {
-  return weights->cross.heads > 0 ? 2 * d_model : 0;
+  return weights->cross.heads > 0 ? 2 * (d_model / weights->cross.heads * weights->cross.kv_heads) : 0;
 }
 
 tarn_status tarn__centred_check(const tarn__part_site *site, const char *key, int64_t width) {

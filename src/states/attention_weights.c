@@ -10,8 +10,10 @@ typedef struct head {
   int64_t queries, keys, width;
   bool causal;
   float scale, slope;
-  float *transposed;  // its keys [width, keys]
-  float *query;       // [width]
+  const float *biases;  // by distance from the query to the key, of distance 0; NULL: none
+  int64_t reach;        // of them
+  float *transposed;    // its keys [width, keys]
+  float *query;         // [width]
 } head;
 
 // The softmax of the scores of query i, in p [keys]. Sums over the columns of a head run from the first to the last,
@@ -27,6 +29,7 @@ static void weights_of(float *p, const head *h, int64_t i) {
   }
   for (int64_t j = 0; j < seen; j++) {
     p[j] = p[j] * h->scale - h->slope * (float)(j < i ? i - j : j - i);
+    if (h->biases) p[j] += h->biases[j - i < -h->reach ? -h->reach : j - i > h->reach ? h->reach : j - i];
     if (p[j] > most) most = p[j];
   }
   for (int64_t j = 0; j < seen; j++) {
@@ -38,8 +41,9 @@ static void weights_of(float *p, const head *h, int64_t i) {
 
 tarn_status tarn__states_attention(float *out, const tarn__states_matrix *queries, int64_t q_row, int64_t query_count,
                                    const tarn__states_matrix *keys, int64_t k_row, int64_t key_count,
-                                   const tarn__attention_spec *spec, int threads) {
+                                   const tarn__attention_spec *spec, const tarn__states_extras *extras, int threads) {
   const int64_t width = spec->d / spec->heads, room = width * (key_count + 1);
+  const int group = extras->kv_heads > 0 ? spec->heads / extras->kv_heads : 1;
   double slopes[TARN__ATTENTION_HEADS];
   void *memory;
   tarn__attention_slopes(spec, slopes);
@@ -51,12 +55,14 @@ tarn_status tarn__states_attention(float *out, const tarn__states_matrix *querie
     head h = {.queries = query_count, .keys = key_count, .width = width, .causal = spec->causal};
     h.scale = (float)(1.0 / sqrt((double)width));
     h.slope = (float)slopes[n];
+    h.reach = extras->biases.cols / 2;
+    if (extras->biases.values) h.biases = (const float *)extras->biases.values + n * extras->biases.cols + h.reach;
     h.transposed = scratch + n * room;
     h.query = h.transposed + width * key_count;
     for (int64_t j = 0; j < key_count; j++)
       for (int64_t c = 0; c < width; c++)
         h.transposed[c * key_count + j] =
-            tarn__states_value(keys, (k_row + j) * keys->cols + spec->key_column + n * width + c);
+            tarn__states_value(keys, (k_row + j) * keys->cols + spec->key_column + n / group * width + c);
     for (int64_t i = 0; i < query_count; i++) {
       for (int64_t c = 0; c < width; c++)
         h.query[c] = tarn__states_value(queries, (q_row + i) * queries->cols + spec->query_column + n * width + c);

@@ -12,6 +12,12 @@ typedef struct tarn__states_matrix {
   int64_t cols;
 } tarn__states_matrix;
 
+// What tarn__attention_with() is given beside its spec; kv_heads 0: as many as heads. biases: values NULL: none.
+typedef struct tarn__states_extras {
+  int kv_heads;
+  tarn__states_matrix biases;
+} tarn__states_extras;
+
 // Value number `index`, as a float.
 static inline float tarn__states_value(const tarn__states_matrix *matrix, int64_t index) {
   if (matrix->dtype == TARN__BF16) return tarn__bf16_to_f32(((const uint16_t *)matrix->values)[index]);
@@ -23,6 +29,7 @@ static inline float tarn__states_value(const tarn__states_matrix *matrix, int64_
 // k_row. Bits do not depend on `threads`.
 tarn_status tarn__states_attention(float *out, const tarn__states_matrix *queries, int64_t q_row, int64_t query_count,
                                    const tarn__states_matrix *keys, int64_t k_row, int64_t key_count,
-                                   const tarn__attention_spec *spec, int threads) TARN_CHECKED;
+                                   const tarn__attention_spec *spec, const tarn__states_extras *extras,
+                                   int threads) TARN_CHECKED;
 
 #endif

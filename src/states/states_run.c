@@ -12,8 +12,8 @@
 // An array of a batch: where its tensor is, for the host, and memory for the numbers of a sentence.
 typedef struct reading {
   tarn__shown shown;
-  tarn__states_matrix values, keys;
-  tarn__host_room values_room, keys_room;
+  tarn__states_matrix values, keys, biases;
+  tarn__host_room values_room, keys_room, biases_room;
   void *stage;
   size_t stage_room;
 } reading;
@@ -169,6 +169,8 @@ static tarn_status read_batch(job *j) {
     TARN_REQUIRE(r->shown.tensor, INTERNAL, "%s was not computed", j->states->selected.arrays[a].name);
     TARN_TRY(read_tensor(graph, &r->values, r->shown.tensor, &r->values_room));
     if (r->shown.keys) TARN_TRY(read_tensor(graph, &r->keys, r->shown.keys, &r->keys_room));
+    r->biases = (tarn__states_matrix){0};
+    if (r->shown.biases) TARN_TRY(read_tensor(graph, &r->biases, r->shown.biases, &r->biases_room));
   }
   return TARN_STATUS_OK;
 }
@@ -220,7 +222,8 @@ static tarn_status fill(const job *j, void *out, size_t a, int64_t sentence) {
   if (array->form == TARN_STATES_FORM_ATTENTION) {
     const int64_t *keys = states->sides[array->key_side].offsets;
     TARN_TRY(tarn__states_attention(out, &r->values, row, rows, &r->keys, keys[sentence] - keys[j->first],
-                                    length_of(states, array->key_side, sentence), &r->shown.spec, tarn__threads()));
+                                    length_of(states, array->key_side, sentence), &r->shown.spec,
+                                    &(tarn__states_extras){r->shown.kv_heads, r->biases}, tarn__threads()));
   } else if (array->type == TARN_STATES_TYPE_I32) {
     for (int64_t i = 0; i < rows; i++)
       memcpy((int32_t *)out + i * array->width, (const int32_t *)r->values.values + (row + i) * r->values.cols,
@@ -299,6 +302,7 @@ static tarn_status run(tarn_states *states, void *const *buffers, tarn_states_si
   for (size_t a = 0; readings && a < count; a++) {
     tarn__host_room_close(&j.readings[a].values_room);
     tarn__host_room_close(&j.readings[a].keys_room);
+    tarn__host_room_close(&j.readings[a].biases_room);
     tarn__free(j.readings[a].stage);
   }
   tarn__free(readings);

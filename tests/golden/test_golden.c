@@ -2,7 +2,8 @@
 // Transformer, pre- and post-norm, FFN reservoirs, recurrences and convolutions, frozen and shared layers in the
 // decoder, and all ways of sharing embeddings; norms and gates of branches (make_norms.py); mixers across tokens
 // (make_tokens.py); HyperMixer and the Synthesizers (make_synth.py); factorised embeddings, sets that encoder and
-// decoder share, and ALBERT (make_embeddings.py); masked language models (make_masked.py); with the fast kernels in
+// decoder share, and ALBERT (make_embeddings.py); relative biases and fewer heads of keys and values
+// (make_attention.py); masked language models (make_masked.py); with the fast kernels in
 // fp32 and bf16 and the reference kernels in float and double. On the shadow device the bits are those of the fast
 // kernels.
 #include <math.h>
@@ -65,7 +66,9 @@ static const char *const cases[] = {"model0_post",       "model0_pre",
                                     "tokens_pre",        "synth_post",
                                     "synth_pre",         "performer_post",
                                     "performer_pre",     "linformer_post",
-                                    "linformer_pre"};
+                                    "linformer_pre",     "relative_post",
+                                    "relative_pre",      "grouped_post",
+                                    "grouped_pre"};
 
 enum { WAYS = sizeof ways / sizeof *ways, CASES = sizeof cases / sizeof *cases };
 

@@ -89,6 +89,72 @@ static void positions_of_the_paper(void **state) {
   }
 }
 
+// Sentences of 1, 2, 3 .. tokens whose positions are shifted in training.
+enum { SHIFT = 5, SENTENCES = 24, SHIFTED_ROWS = SENTENCES * (SENTENCES + 1) / 2, SHIFTED_COLS = 16 };
+
+static void build_shifted(check *c, tarn__graph *graph, const void *spec) {
+  const int64_t shift = *(const int64_t *)spec;
+  int32_t ids[SHIFTED_ROWS] = {0}, positions[SHIFTED_ROWS];
+  for (int s = 0, row = 0; s < SENTENCES; s++)
+    for (int i = 0; i <= s; i++) positions[row++] = i;
+  tarn__param *table = check_param(c, 2, SHIFTED_COLS, 0.5, true);
+  tarn__tensor *id = check_ints(c, graph, ids, SHIFTED_ROWS), *at = check_ints(c, graph, positions, SHIFTED_ROWS);
+  for (int i = 0; i < 2; i++)
+    check_output(c, shift > 0 ? tarn__embedding_shifted(graph, id, at, table, 2.0, shift, 0.0)
+                              : tarn__embedding(graph, id, at, table, NULL, 2.0, 0.0));
+}
+
+// How far the row is shifted that should be that of `position`: the one number that its sinusoids agree with.
+static int shift_of(const double *row, const double *word, int position) {
+  enum { HALF = SHIFTED_COLS / 2 };
+  for (int k = 0; k <= SHIFT; k++) {
+    double worst = 0;
+    for (int i = 0; i < HALF; i++) {
+      const double angle = (position + k) * pow(10000.0, -i / (HALF - 1.0));
+      worst = fmax(worst, fabs(row[i] - 2.0 * word[i] - sin(angle)));
+      worst = fmax(worst, fabs(row[HALF + i] - 2.0 * word[HALF + i] - cos(angle)));
+    }
+    if (worst < 1e-5) return k;
+  }
+  fail_msg("position %d is shifted by no number of 0 .. %d", position, SHIFT);
+  return -1;
+}
+
+// All rows of a sentence by one number, sentences and places of the model apart, and every number is drawn.
+static void shifted_positions(void **state) {
+  (void)state;
+  const int64_t shift = SHIFT;
+  int drawn[2][SENTENCES], seen[SHIFT + 1] = {0}, equal = 0;
+  check c;
+  check_kernels(build_shifted, &shift, "shifted positions", 1e-5, 0.02);
+  check_open(&c);
+  check_run(&c, build_shifted, &shift, &tarn__device_cpu, TARN__F32, true);
+  for (int place = 0; place < 2; place++)
+    for (int s = 0, row = 0; s < SENTENCES; s++)
+      for (int i = 0; i <= s; i++, row++) {
+        const int k = shift_of(c.output_value[place] + row * SHIFTED_COLS, c.item[0].value, i);
+        if (i == 0) seen[drawn[place][s] = k]++;
+        assert_int_equal(k, drawn[place][s]);
+      }
+  for (int s = 0; s < SENTENCES; s++) equal += drawn[0][s] == drawn[1][s];
+  assert_true(equal < SENTENCES / 2);
+  for (int k = 0; k <= SHIFT; k++) assert_true(seen[k] > 0);
+  check_close(&c);
+}
+
+// Outside of training nothing is shifted.
+static void unshifted_positions(void **state) {
+  (void)state;
+  const int64_t shifts[] = {SHIFT, 0};
+  check c[2];
+  for (int i = 0; i < 2; i++) {
+    check_open(&c[i]);
+    check_run(&c[i], build_shifted, &shifts[i], &tarn__device_cpu, TARN__F32, false);
+  }
+  for (size_t i = 0; i < c[0].output_size[0]; i++) assert_true(c[0].output_value[0][i] == c[1].output_value[0][i]);
+  for (int i = 0; i < 2; i++) check_close(&c[i]);
+}
+
 // The first values of fairseq's table for 8 columns: sines, then cosines, of position / 10000^(i / 3).
 static void published_values(void **state) {
   (void)state;
@@ -210,6 +276,8 @@ static int run(void) {
                                      cmocka_unit_test(published_values),
                                      cmocka_unit_test(learned_positions),
                                      cmocka_unit_test(positions_of_the_paper),
+                                     cmocka_unit_test(shifted_positions),
+                                     cmocka_unit_test(unshifted_positions),
                                      cmocka_unit_test(used_rows),
                                      cmocka_unit_test(bad_numbers)};
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -86,7 +86,8 @@ static void open_model(fixture *f, const place *at, tarn__dtype dtype, double dr
     if (own[i].mixer == at->mixer && at->mixer == &tarn__mixer_esn)
       snprintf(keys, sizeof keys, "%s%s", own[i].keys, at->pre ? "tanh" : "relu");
     else if (own[i].mixer == at->mixer)
-      snprintf(keys, sizeof keys, "%s%g", own[i].keys, dropout);
+      snprintf(keys, sizeof keys, "%s%s%g", at->mixer == &tarn__mixer_attention && at->pre ? ", kv_heads: 1" : "",
+               own[i].keys, dropout);
   // The first channel mixer is that of a width.
   char ffn[32];
   snprintf(ffn, sizeof ffn, "%s", at->channel == tarn__part_at(TARN__TABLE_CHANNEL, 0) ? "12" : at->channel->word);
@@ -354,9 +355,17 @@ static void frozen_stays(const place *at, tarn__dtype dtype) {
   close_model(&f);
 }
 
+// Whether positions are shifted at random in training: a sentence's shift depends on its place in the batch.
+static bool shifts_positions(const place *at) {
+  bool any = false;
+  for (int i = 0; i < at->position->option_count; i++) any |= at->position->options[i].random;
+  return any;
+}
+
 // Loss and gradients of a packed batch are the sums over its sentences, each computed alone.
 static void packed_is_one_by_one(const place *at) {
   fixture together, alone;
+  if (shifts_positions(at)) return;
   open_model(&together, at, TARN__F32, 0.0, true);
   open_model(&alone, at, TARN__F32, 0.0, true);
   run_step(&together, &tarn__device_cpu);
@@ -447,6 +456,7 @@ static void bottom_needs_no_backward(const place *at) {
   open_model(&f, at, TARN__F32, 0.1, true);
   f.model->weights.source_table->trained = false;
   if (f.model->source_positions) f.model->source_positions->trained = false;
+  if (f.model->encoder.biases) f.model->encoder.biases->trained = false;
   const char *bottom = f.model->encoder.layers[0].label;
   packed source, target;
   pack(&source, source_ids, source_offsets, 0, SENTENCES, false);

@@ -87,7 +87,10 @@ static bool other_value(char value[64], const tarn__option *option) {
         snprintf(value, 64, "4096");
         return true;
       }
-      snprintf(value, 64, "%lld", plain == 2 ? 4LL : fmod(plain, 2) == 1 && plain > 1 ? (long long)plain + 2 : 2LL);
+      if (fmod(plain, 2) == 0 && plain >= 8)
+        snprintf(value, 64, "%lld", (long long)plain / 2);
+      else
+        snprintf(value, 64, "%lld", plain == 2 ? 4LL : fmod(plain, 2) == 1 && plain > 1 ? (long long)plain + 2 : 2LL);
       return true;
     case TARN__OPTION_REAL:
       snprintf(value, 64, "%g", option->least >= 0.5 ? plain / 2 : plain == 0.5 || !option->value ? 0.25 : 0.5);
@@ -259,6 +262,18 @@ static void keys_of_parts_are_checked(void **state) {
                  "an even number: change heads, model.d_model or model.positions.share");
   expect_refused(LM "{ heads: 8 }\nmodel: { positions: { type: rotary, base: 1 } }\n",
                  "p.yaml:4: model.positions.base: 1 is out of range (1 < x <= 1000000000000)");
+  expect_refused(LM "{ heads: 8, kv_heads: 3 }\n", "p.yaml:3: kinds.K.kv_heads: 3 does not divide heads 8");
+  expect_refused(LM "{ heads: 8 }\nmodel: { positions: { type: t5, buckets: 7 } }\n",
+                 "p.yaml:4: model.positions.buckets: 7 is odd; half of the buckets are for keys behind the query");
+  expect_refused(LM "{ heads: 8 }\nmodel: { positions: { type: t5, max_distance: 16 } }\n",
+                 "p.yaml:4: model.positions.max_distance: 16 is not more than 16, half of the buckets, which are one "
+                 "distance each");
+  expect_refused(LM "{ heads: 8 }\nmodel: { positions: { type: shape, shift: 0 } }\n",
+                 "p.yaml:4: model.positions.shift: 0 is out of range (1 .. 16777216)");
+  expect_refused("model: { positions: t5 }\ndecoder: { layers: A B }\nkinds:\n  A: { heads: 2 }\n  B: { heads: 4 }\n",
+                 "p.yaml:5: kinds.B.heads: there are 4, but with model.positions t5 all layers of the decoder share "
+                 "biases by head, "
+                 "and the first of them has 2");
   expect_refused(LM "{ heads: 8 }\nmodel: { positions: { type: alibi, exponent: 0 } }\n",
                  "p.yaml:4: model.positions.exponent: 0 is out of range (0 < x <= 64)");
   expect_refused(LM "{ heads: 8 }\nmodel: { positions: { type: alibi, alibi_bias_max: 4 } }\n",
@@ -437,7 +452,8 @@ static void schemes_say_where_positions_end(void **state) {
     if (parse(&config, text) != TARN_STATUS_OK) fail_msg("%s", tarn_error_message());
     assert_int_equal(tarn__model_open(&model, config, 9, 9, TARN__F32, false), TARN_STATUS_OK);
     // Without positions there is no end, nor of distances; only learned ones are a table.
-    const bool endless = part == &tarn__position_none.part || part == &tarn__position_alibi.part;
+    const bool endless =
+        part == &tarn__position_none.part || part == &tarn__position_alibi.part || part == &tarn__position_t5.part;
     assert_int_equal(tarn__model_longest(model) == 17, !endless);
     assert_int_equal(tarn__model_longest(model) > 1 << 20, endless);
     assert_int_equal(model->target_positions != NULL, part == &tarn__position_learned.part);

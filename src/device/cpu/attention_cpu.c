@@ -42,16 +42,19 @@ static int64_t key_step(int64_t keys) {
   return step % 128 == 0 ? step + TARN__TILE_PAD : step;
 }
 
-static int64_t forward_floats(const tarn__attention_spec *spec) {
+static int64_t forward_floats(const tarn__attention_attr *attr) {
+  const tarn__attention_spec *spec = &attr->spec;
   const int64_t row = tarn__tile_pad(spec->d / spec->heads), keys = tarn__tile_pad(spec->longest);
   const int64_t key_row = keys + TARN__TILE_PAD;
-  return row * key_row + keys * row + 2 * BLOCK * row + BLOCK * key_row + tarn__attention_bias_floats(spec);
+  return row * key_row + keys * row + 2 * BLOCK * row + BLOCK * key_row + tarn__attention_bias_floats(attr);
 }
 
-static int64_t backward_floats(const tarn__attention_spec *spec) {
+static int64_t backward_floats(const tarn__attention_attr *attr) {
+  const tarn__attention_spec *spec = &attr->spec;
   const int64_t row = tarn__tile_pad(spec->d / spec->heads), keys = tarn__tile_pad(spec->longest);
   const int64_t key_row = keys + TARN__TILE_PAD;
-  return 2 * row * key_row + 4 * keys * row + 3 * BLOCK * row + 2 * BLOCK * key_row + tarn__attention_bias_floats(spec);
+  return 2 * row * key_row + 4 * keys * row + 3 * BLOCK * row + 2 * BLOCK * key_row +
+         tarn__attention_backward_bias_floats(attr);
 }
 
 // n floats, a multiple of TARN__TILE_PAD, from an F32 or BF16 array.
@@ -81,7 +84,7 @@ static void load(const head *h, float *out, const tarn__tensor *tensor, int64_t 
 
 // Loads the head's keys (or values); the rows up to a multiple of TARN__TILE_PAD are zero.
 static void load_keys(const head *h, float *out, const tarn__tensor *tensor, int64_t column) {
-  load(h, out, tensor, h->key, column + h->column, h->keys);
+  load(h, out, tensor, h->key, column + h->kv_column, h->keys);
   memset(out + h->keys * h->row, 0, (size_t)((tarn__tile_pad(h->keys) - h->keys) * h->row) * sizeof *out);
 }
 
@@ -147,7 +150,8 @@ static void product_rows(const head *h, float *c, const float *p, const float *b
   }
 }
 
-// c [keys, width] += p^T b, for p [rows, keys] and b [rows, width]. Keys that no earlier block saw are overwritten.
+// c [keys, width] += p^T b, for p [rows, keys] and b [rows, width]. Keys that no earlier block saw, nor another head of
+// the group, are overwritten.
 static void product_keys(const head *h, float *c, const float *p, const float *b, int64_t first, int64_t rows) {
   const int64_t keys = h->spec->causal ? first + rows : h->keys;
   for (int64_t j = 0, m; j < keys; j += m) {
@@ -155,7 +159,7 @@ static void product_keys(const head *h, float *c, const float *p, const float *b
     const int64_t skip = h->spec->causal && j > first ? j - first : 0;  // these queries do not see key j
     tarn__tile_operands t = {.c = c + j * h->row, .a = p + skip * h->key_row + j, .b = b + skip * h->row};
     t.c_row = t.b_row = h->row, t.a_row = 1, t.a_step = h->key_row;
-    tarn__tile_product(&t, m, h->row, rows - skip, h->spec->causal ? j < first : first > 0);
+    tarn__tile_product(&t, m, h->row, rows - skip, !h->group_first || (h->spec->causal ? j < first : first > 0));
   }
 }
 
@@ -224,7 +228,7 @@ static void drop(const head *h, float *p, float *dp, int64_t first, int64_t rows
 
 static void begin(head *h) {
   h->row = tarn__tile_pad(h->width), h->key_row = key_step(h->keys);
-  tarn__attention_biases(h);
+  tarn__attention_biases(h, 1);
 }
 
 static void forward_head(head *h, const tarn__node *node) {
@@ -279,13 +283,21 @@ static void dropped_score_gradient(const head *h, float *dp, float *p, int64_t f
   }
 }
 
+// Adds dS to the sums by distance.
+static void sum_distances(head *h, const float *ds, int64_t first, int64_t rows) {
+  for (int64_t i = 0; i < rows; i++, ds += h->key_row) {
+    const int64_t n = tarn__tile_pad(keys_of(h, first, i, rows));
+    for (int64_t j = 0; j < n; j += TARN__VEC_LANES)
+      tarn__attention_sums_add(&h->sums, j - first - i, tarn__vec_load(ds + j));
+  }
+}
+
 // Scratch of a backward head: keys and both transposed copies, gradients of keys and values, and a block's rows.
 typedef struct buffers {
   float *k, *k_transposed, *v_transposed, *dk, *dv, *q, *dout, *dq, *p, *dp;
 } buffers;
 
-static void backward_block(const head *h, const tarn__attention_backward *b, const buffers *f, int64_t first,
-                           int64_t rows) {
+static void backward_block(head *h, const tarn__attention_backward *b, const buffers *f, int64_t first, int64_t rows) {
   load(h, f->q, b->queries, h->query + first, h->spec->query_column + h->column, rows);
   load(h, f->dout, b->dout, h->query + first, h->column, rows);
   product_scores(h, f->p, f->q, f->k_transposed, first, rows);
@@ -298,6 +310,7 @@ static void backward_block(const head *h, const tarn__attention_backward *b, con
   } else {
     score_gradient(h, f->dp, f->p, first, rows);
   }
+  if (h->sums.rows) sum_distances(h, f->dp, first, rows);
   if (b->dkeys_values) {
     product_keys(h, f->dv, f->p, f->dout, first, rows);
     product_keys(h, f->dk, f->dp, f->q, first, rows);
@@ -317,6 +330,7 @@ static void backward_head(head *h, const tarn__attention_backward *b) {
   f.k = take(h, padded * h->row), f.dk = take(h, padded * h->row), f.dv = take(h, padded * h->row);
   f.q = take(h, BLOCK * h->row), f.dout = take(h, BLOCK * h->row), f.dq = take(h, BLOCK * h->row);
   f.p = take(h, BLOCK * h->key_row), f.dp = take(h, BLOCK * h->key_row);
+  tarn__attention_begin_sums(h, b);
   load_keys(h, f.k, b->keys_values, spec->value_column);
   tarn__tile_transpose(f.v_transposed, h->key_row, f.k, h->row, padded, h->row);
   load_keys(h, f.k, b->keys_values, spec->key_column);
@@ -327,17 +341,18 @@ static void backward_head(head *h, const tarn__attention_backward *b) {
   }
   for (int64_t first = 0; first < h->queries; first += BLOCK)
     backward_block(h, b, &f, first, smaller(h->queries - first, BLOCK));
-  if (!b->dkeys_values) return;
-  store_gradient(h, b->dkeys_values, b->add_keys_values, h->key, spec->key_column + h->column, h->keys, f.dk);
-  store_gradient(h, b->dkeys_values, b->add_keys_values, h->key, spec->value_column + h->column, h->keys, f.dv);
+  tarn__attention_end_sums(h, b, 1);
+  if (!b->dkeys_values || !h->group_last) return;
+  store_gradient(h, b->dkeys_values, b->add_keys_values, h->key, spec->key_column + h->kv_column, h->keys, f.dk);
+  store_gradient(h, b->dkeys_values, b->add_keys_values, h->key, spec->value_column + h->kv_column, h->keys, f.dv);
 }
 
 // The kernels of a head, and floats of scratch of one thread. begin and end: for a thread; NULL: nothing.
 typedef struct family {
   void (*forward)(head *h, const tarn__node *node);
   void (*backward)(head *h, const tarn__attention_backward *b);
-  int64_t (*floats)(const tarn__attention_spec *spec);
-  int64_t (*backward_floats)(const tarn__attention_spec *spec);
+  int64_t (*floats)(const tarn__attention_attr *attr);
+  int64_t (*backward_floats)(const tarn__attention_attr *attr);
   void (*begin)(void), (*end)(void);
 } family;
 
@@ -359,20 +374,27 @@ static family family_of(const tarn__attention_spec *spec, tarn__dtype dtype) {
   return (family){forward_head, backward_head, forward_floats, backward_floats, NULL, NULL};
 }
 
+// The attributes of the node whose spec this is.
+static const tarn__attention_attr *attr_of(const tarn__attention_spec *spec) {
+  return (const tarn__attention_attr *)(const void *)spec;
+}
+
 // Floats from the scratch of one thread to that of the next: whole lines.
 static int64_t apart(int64_t floats) { return (floats + 15) / 16 * 16; }
 
 // These kernels need no `reference` bytes, which are what the reference takes: plans keep their sizes by it.
 static size_t scratch(const tarn__attention_spec *spec, tarn__dtype dtype, int threads) {
   const size_t reference = (size_t)spec->longest * sizeof(double);
-  const size_t bytes = (size_t)apart(family_of(spec, dtype).floats(spec)) * sizeof(float) * (size_t)threads;
+  const int64_t floats = apart(family_of(spec, dtype).floats(attr_of(spec)));
+  const size_t bytes = (size_t)floats * sizeof(float) * (size_t)threads;
   return bytes > reference ? bytes : reference;
 }
 
 static size_t backward_scratch(const tarn__attention_spec *spec, tarn__dtype dtype, int threads) {
   const size_t width = (size_t)(spec->d / spec->heads), longest = (size_t)spec->longest;
   const size_t reference = (2 * longest + width + 2 * longest * width) * sizeof(double);
-  const size_t bytes = (size_t)apart(family_of(spec, dtype).backward_floats(spec)) * sizeof(float) * (size_t)threads;
+  const int64_t floats = apart(family_of(spec, dtype).backward_floats(attr_of(spec)));
+  const size_t bytes = (size_t)floats * sizeof(float) * (size_t)threads;
   return bytes > reference ? bytes : reference;
 }
 
@@ -388,7 +410,7 @@ static tarn_status forward(const tarn__exec *exec, const tarn__node *node) {
   const int32_t *key_offsets = node->in[TARN__ATTENTION_KEY_OFFSETS]->data;
   const tarn__tensor *queries = node->in[TARN__ATTENTION_QUERIES], *kv = node->in[TARN__ATTENTION_KEYS_VALUES];
   const family kernels = family_of(spec, node->out[0]->dtype);
-  const int64_t floats = apart(kernels.floats(spec));
+  const int64_t floats = apart(kernels.floats(node->attr));
   const int64_t items = (node->in[TARN__ATTENTION_QUERY_OFFSETS]->cols - 1) * spec->heads;
   double slopes[TARN__ATTENTION_HEADS];
   tarn__attention_slopes(spec, slopes);
@@ -398,7 +420,8 @@ static tarn_status forward(const tarn__exec *exec, const tarn__node *node) {
 #pragma omp for schedule(guided, spec->heads) nowait
     for (int64_t item = 0; item < items; item++) {
       float *memory = (float *)node->scratch + omp_get_thread_num() * floats;
-      head h = tarn__attention_head_of(exec, node->attr, query_offsets, key_offsets, slopes, item, memory);
+      head h = tarn__attention_head_of(exec, node->attr, query_offsets, key_offsets, slopes,
+                                       node->in[TARN__ATTENTION_BIASES], item, memory);
       ahead(&h, queries, query_offsets, item, items);
       if (kv != queries) ahead(&h, kv, key_offsets, item, items);
       ahead(&h, node->out[0], query_offsets, item, items);
@@ -409,28 +432,55 @@ static tarn_status forward(const tarn__exec *exec, const tarn__node *node) {
   return TARN_STATUS_OK;
 }
 
+// The heads of a sequence that share keys and values, one behind the other in one scratch, where the gradients of these
+// add up.
+static void backward_group(const family *kernels, const tarn__exec *exec, const tarn__node *node,
+                           const tarn__attention_backward *b, const double *slopes, int64_t item, float *memory) {
+  const tarn__attention_attr *attr = node->attr;
+  const int64_t heads = attr->spec.heads, group = heads / attr->kv_heads, items = b->sequences * heads;
+  for (int64_t i = item * group; i < (item + 1) * group; i++) {
+    head h = tarn__attention_head_of(exec, attr, b->query_offsets, b->key_offsets, slopes, b->biases, i, memory);
+    ahead(&h, b->queries, b->query_offsets, i, items);
+    if (b->keys_values != b->queries) ahead(&h, b->keys_values, b->key_offsets, i, items);
+    ahead(&h, b->dout, b->query_offsets, i, items);
+    kernels->backward(&h, b);
+  }
+}
+
+// Row h of the gradient of the biases: the sums of all sequences, in their order.
+static void sum_biases(const tarn__attention_backward *b, int64_t h) {
+  const int64_t heads = b->dbiases->rows, cols = b->dbiases->cols, reach = cols / 2;
+  float *out = (float *)b->dbiases->data + h * cols;
+  memset(out, 0, (size_t)cols * sizeof *out);
+  for (int64_t s = 0; s < b->sequences; s++) {
+    const int64_t first = b->query_offsets[s], length = b->query_offsets[s + 1] - first;
+    if (length == 0) continue;
+    const float *in = (const float *)b->bias_sums->data + 2 * (heads * first + h * length);
+    const int64_t farthest = tarn__attention_farthest(length, reach);
+    for (int64_t c = 0; c <= 2 * farthest; c++) out[reach - farthest + c] += in[c];
+  }
+}
+
 static tarn_status backward(const tarn__exec *exec, const tarn__node *node) {
-  const tarn__attention_spec *spec = node->attr;
+  const tarn__attention_attr *attr = node->attr;
+  const tarn__attention_spec *spec = &attr->spec;
   const tarn__attention_backward b = tarn__attention_backward_of(node);
   const family kernels = family_of(spec, b.dout->dtype);
-  const int64_t floats = apart(kernels.backward_floats(spec));
-  const int64_t items = b.sequences * spec->heads;
+  const int64_t floats = apart(kernels.backward_floats(attr));
+  const int64_t items = b.sequences * attr->kv_heads;
   double slopes[TARN__ATTENTION_HEADS];
   tarn__attention_slopes(spec, slopes);
 #pragma omp parallel num_threads(exec->threads)
   {
     if (kernels.begin) kernels.begin();
-#pragma omp for schedule(guided, spec->heads) nowait
-    for (int64_t item = 0; item < items; item++) {
-      float *memory = (float *)node->scratch + omp_get_thread_num() * floats;
-      head h = tarn__attention_head_of(exec, node->attr, b.query_offsets, b.key_offsets, slopes, item, memory);
-      ahead(&h, b.queries, b.query_offsets, item, items);
-      if (b.keys_values != b.queries) ahead(&h, b.keys_values, b.key_offsets, item, items);
-      ahead(&h, b.dout, b.query_offsets, item, items);
-      kernels.backward(&h, &b);
-    }
+#pragma omp for schedule(guided, attr->kv_heads) nowait
+    for (int64_t item = 0; item < items; item++)
+      backward_group(&kernels, exec, node, &b, slopes, item, (float *)node->scratch + omp_get_thread_num() * floats);
     if (kernels.end) kernels.end();
   }
+  if (!b.dbiases) return TARN_STATUS_OK;
+#pragma omp parallel for num_threads(exec->threads) schedule(static)
+  for (int64_t h = 0; h < b.dbiases->rows; h++) sum_biases(&b, h);
   return TARN_STATUS_OK;
 }
 

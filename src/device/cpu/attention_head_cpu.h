@@ -4,6 +4,7 @@
 
 #include <math.h>
 
+#include "device/cpu/attention_sums_cpu.h"
 #include "device/variant.h"
 #include "ops/attention.h"
 
@@ -23,11 +24,16 @@ typedef struct tarn__attention_range {
 typedef struct tarn__attention_head {
   const tarn__attention_spec *spec;
   int64_t query, queries, key, keys;  // first row and number of rows
-  int64_t column, width;              // of the head, within q, k, v or the result
+  int64_t column, width;              // of the head, within q or the result
+  int64_t kv_column;                  // of its keys and values, within k or v
+  bool group_first, group_last;       // of the heads that share keys and values, whose gradients add up in scratch
   int64_t row, key_row;               // steps of padded rows in scratch; attention_cpu.c only
   float scale;
-  double slope;       // ALiBi: what each position of distance subtracts from scaled scores; 0: none
-  const float *bias;  // see tarn__attention_biases(); NULL: there are none
+  double slope;               // ALiBi: what each position of distance subtracts from scaled scores; 0: none
+  const float *table;         // of the head in tarn__attention_extras.biases, of distance 0; NULL: none
+  int64_t reach;              // of the table
+  const float *bias;          // see tarn__attention_biases(); NULL: there are none
+  tarn__attention_sums sums;  // of gradients of scores by distance; rows NULL: they are not wanted
   tarn__dropout dropout;
   const tarn__exec *exec;
   float *next;  // scratch not yet given out
@@ -35,24 +41,33 @@ typedef struct tarn__attention_head {
   int ranges;
 } tarn__attention_head;
 
-// item: number of the sequence times heads, plus number of the head. slopes: of tarn__attention_slopes().
+// item: number of the sequence times heads, plus number of the head. slopes: of tarn__attention_slopes(). biases: the
+// table, or NULL.
 static inline tarn__attention_head tarn__attention_head_of(const tarn__exec *exec, const tarn__attention_attr *attr,
                                                            const int32_t *query_offsets, const int32_t *key_offsets,
-                                                           const double *slopes, int64_t item, float *memory) {
+                                                           const double *slopes, const tarn__tensor *biases,
+                                                           int64_t item, float *memory) {
   const tarn__attention_spec *spec = &attr->spec;
-  const int64_t s = item / spec->heads, width = spec->d / spec->heads;
-  return (tarn__attention_head){.spec = spec,
-                                .query = query_offsets[s],
-                                .queries = query_offsets[s + 1] - query_offsets[s],
-                                .key = key_offsets[s],
-                                .keys = key_offsets[s + 1] - key_offsets[s],
-                                .column = item % spec->heads * width,
-                                .width = width,
-                                .scale = 1.0f / sqrtf((float)width),
-                                .slope = slopes[item % spec->heads],
-                                .dropout = attr->dropout,
-                                .exec = exec,
-                                .next = memory};
+  const int64_t s = item / spec->heads, head = item % spec->heads, width = spec->d / spec->heads;
+  const int64_t group = spec->heads / attr->kv_heads;
+  return (tarn__attention_head){
+      .spec = spec,
+      .query = query_offsets[s],
+      .queries = query_offsets[s + 1] - query_offsets[s],
+      .key = key_offsets[s],
+      .keys = key_offsets[s + 1] - key_offsets[s],
+      .column = head * width,
+      .width = width,
+      .kv_column = head / group * width,
+      .group_first = head % group == 0,
+      .group_last = head % group == group - 1,
+      .scale = 1.0f / sqrtf((float)width),
+      .slope = slopes[head],
+      .table = biases ? (const float *)biases->data + head * biases->cols + attr->reach : NULL,
+      .reach = attr->reach,
+      .dropout = attr->dropout,
+      .exec = exec,
+      .next = memory};
 }
 
 // First block of the numbers of dropout of key j, a multiple of TARN__DROPOUT_BLOCK.
@@ -71,19 +86,62 @@ static inline int64_t tarn__attention_reach(int64_t keys) {
 }
 
 // Floats of scratch that tarn__attention_biases() takes.
-static inline int64_t tarn__attention_bias_floats(const tarn__attention_spec *spec) {
-  return spec->alibi > 0 ? 2 * tarn__attention_reach(spec->longest) : 0;
+static inline int64_t tarn__attention_bias_floats(const tarn__attention_attr *attr) {
+  return attr->spec.alibi > 0 || attr->reach >= 0 ? 2 * tarn__attention_reach(attr->spec.longest) : 0;
+}
+
+// The largest distance whose gradients have a place of their own.
+static inline int64_t tarn__attention_farthest(int64_t keys, int64_t reach) {
+  const int64_t most = keys > 0 ? keys - 1 : 0;
+  return most < reach ? most : reach;
+}
+
+// Floats that a backward pass takes beside: those of the sums by distance too.
+static inline int64_t tarn__attention_backward_bias_floats(const tarn__attention_attr *attr) {
+  const int64_t farthest = tarn__attention_farthest(attr->spec.longest, attr->reach);
+  return tarn__attention_bias_floats(attr) + (attr->reach >= 0 ? tarn__attention_sums_floats(farthest) + 16 : 0);
+}
+
+// The table's biases; `sign` is that of distances n from query to key.
+static inline void tarn__attention_table(const tarn__attention_head *h, float *bias, int reach, int sign) {
+  const float factor = sqrtf((float)h->width);
+  const int most = (int)h->reach;
+  for (int n = -reach; n < reach; n++) {
+    const int near = n < -most ? -most : n > most ? most : n;
+    bias[n] = factor * h->table[sign * near];
+  }
 }
 
 // Makes the biases: h->bias[n], n from -reach to reach - 1, is added to the scores of query and key that are n apart,
-// before they are scaled. So one load has the biases of a register of neighbouring queries or keys.
-static inline void tarn__attention_biases(tarn__attention_head *h) {
-  if (h->slope <= 0) return;
+// before they are scaled. So one load has the biases of a register of neighbouring queries or keys. sign: 1 where n
+// counts from the query to the key, -1 from the key to the query.
+static inline void tarn__attention_biases(tarn__attention_head *h, int sign) {
+  if (h->slope <= 0 && !h->table) return;
   const int reach = (int)tarn__attention_reach(h->keys);
   const float slope = (float)(h->slope * sqrt((double)h->width));
   float *bias = tarn__attention_take(h, 2 * reach) + reach;
+  if (h->table) {
+    tarn__attention_table(h, bias, reach, sign);
+    h->bias = bias;
+    return;
+  }
   for (int n = -reach; n < reach; n++) bias[n] = -slope * fabsf((float)n);
   h->bias = bias;
+}
+
+// Begins the sums by distance of a backward pass that wants them.
+static inline void tarn__attention_begin_sums(tarn__attention_head *h, const tarn__attention_backward *b) {
+  if (!b->dbiases || h->keys == 0) return;
+  const int64_t farthest = tarn__attention_farthest(h->keys, h->reach);
+  tarn__attention_sums_begin(&h->sums, tarn__attention_take(h, tarn__attention_sums_floats(farthest)), farthest);
+}
+
+// Writes them to their place among the sums of all sequences. The gradients of scores were scaled.
+static inline void tarn__attention_end_sums(const tarn__attention_head *h, const tarn__attention_backward *b,
+                                            int sign) {
+  if (!h->sums.rows) return;
+  float *out = (float *)b->bias_sums->data + 2 * (h->spec->heads * h->query + h->column / h->width * h->keys);
+  tarn__attention_sums_end(&h->sums, out, sqrtf((float)h->width), sign);
 }
 
 // Part `item % heads` of `heads` of the rows of a sequence.
@@ -112,12 +170,12 @@ static inline void tarn__attention_fetch(tarn__attention_head *h) {
 // instruction set multiplies pairs of bf16, of attention_tiles_amx.c where it has tiles. Floats are the scratch of one
 // thread.
 #if defined(__AVX512BF16__)
-int64_t tarn__attention_pairs_floats(const tarn__attention_spec *spec);
-int64_t tarn__attention_pairs_backward_floats(const tarn__attention_spec *spec);
+int64_t tarn__attention_pairs_floats(const tarn__attention_attr *attr);
+int64_t tarn__attention_pairs_backward_floats(const tarn__attention_attr *attr);
 void tarn__attention_pairs_forward(tarn__attention_head *h, const tarn__node *node);
 void tarn__attention_pairs_backward(tarn__attention_head *h, const tarn__attention_backward *b);
-int64_t tarn__attention_tiles_floats(const tarn__attention_spec *spec);
-int64_t tarn__attention_tiles_backward_floats(const tarn__attention_spec *spec);
+int64_t tarn__attention_tiles_floats(const tarn__attention_attr *attr);
+int64_t tarn__attention_tiles_backward_floats(const tarn__attention_attr *attr);
 // A thread begins before its first head and ends after its last: to say how tiles are used takes as long as a head's
 // softmax.
 void tarn__attention_tiles_begin(void);

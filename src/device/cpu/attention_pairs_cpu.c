@@ -389,10 +389,11 @@ static void softmax_gradient(const head *h, const block *k, const gradients *g) 
 
 static uint32_t *take(head *h, int64_t words) { return (uint32_t *)tarn__attention_take(h, words); }
 
-int64_t tarn__attention_pairs_floats(const tarn__attention_spec *spec) {
+int64_t tarn__attention_pairs_floats(const tarn__attention_attr *attr) {
+  const tarn__attention_spec *spec = &attr->spec;
   const int64_t width = spec->d / spec->heads, keys = spec->longest + 1;
   return keys * width + width / 2 * BLOCK + keys * BLOCK + keys / 2 * BLOCK + 16 * 8 +
-         tarn__attention_bias_floats(spec);
+         tarn__attention_bias_floats(attr);
 }
 
 void tarn__attention_pairs_forward(head *h, const tarn__node *node) {
@@ -402,10 +403,10 @@ void tarn__attention_pairs_forward(head *h, const tarn__node *node) {
   uint32_t *k_rows = take(h, h->keys * width / 2), *v = take(h, pairs * width), *q = take(h, width / 2 * BLOCK);
   uint32_t *p = take(h, pairs * BLOCK);
   float *s = tarn__attention_take(h, h->keys * BLOCK);
-  tarn__attention_biases(h);
-  copy_rows(k_rows, kv, h->key, spec->key_column + h->column, h->keys, width);
+  tarn__attention_biases(h, -1);
+  copy_rows(k_rows, kv, h->key, spec->key_column + h->kv_column, h->keys, width);
   tarn__attention_fetch(h);
-  ribbons(v, kv, h->key, spec->value_column + h->column, h->keys, width);
+  ribbons(v, kv, h->key, spec->value_column + h->kv_column, h->keys, width);
   tarn__attention_fetch(h);
   for (int64_t first = 0; first < h->queries; first += BLOCK) {
     const block k = block_of(h, first);
@@ -428,10 +429,11 @@ typedef struct buffers {
   gradients g;
 } buffers;
 
-int64_t tarn__attention_pairs_backward_floats(const tarn__attention_spec *spec) {
+int64_t tarn__attention_pairs_backward_floats(const tarn__attention_attr *attr) {
+  const tarn__attention_spec *spec = &attr->spec;
   const int64_t width = spec->d / spec->heads, keys = spec->longest + 1;
   return keys * width * 2 + keys / 2 * width + 4 * BLOCK / 2 * width + 2 * keys * width + 2 * keys * BLOCK +
-         2 * (keys + 1) * BLOCK / 2 + keys / 2 * BLOCK + 16 * 16 + tarn__attention_bias_floats(spec);
+         2 * (keys + 1) * BLOCK / 2 + keys / 2 * BLOCK + 16 * 16 + tarn__attention_backward_bias_floats(attr);
 }
 
 static buffers buffers_of(head *h) {
@@ -452,20 +454,32 @@ static buffers buffers_of(head *h) {
   return f;
 }
 
-// dK and dV: summed over the blocks in fp32, and stored by the last block, which sees all keys.
+// dK and dV: summed over the blocks, and the heads of a group, in fp32, and stored by the last block, which sees all
+// keys.
 static void keys_gradient(const head *h, const tarn__attention_backward *b, const block *k, int64_t column, float *sums,
                           const uint32_t *turned, const uint32_t *ribbons_of) {
   target to = {.sums = sums,
-               .out = k->first + k->rows == h->queries ? b->dkeys_values : NULL,
+               .out = k->first + k->rows == h->queries && h->group_last ? b->dkeys_values : NULL,
                .add = b->add_keys_values,
                .row = h->key,
-               .column = column + h->column,
+               .column = column + h->kv_column,
                .width = h->width};
-  const int64_t old = k->first == 0 ? 0 : k->causal ? k->first : k->keys;  // keys that an earlier block saw
+  // Keys that an earlier block or head saw.
+  const int64_t old = !h->group_first ? k->keys : k->first == 0 ? 0 : k->causal ? k->first : k->keys;
   to.add_sums = true;
   keys_product(k, &to, turned, ribbons_of, 0, old);
   to.add_sums = false;
   keys_product(k, &to, turned, ribbons_of, old, k->keys);
+}
+
+// Adds dS of a block to the sums by distance.
+static void sum_distances(head *h, const block *k, const uint32_t *ds_turned) {
+  for (int64_t j = 0; j < k->keys; j++)
+    for (int64_t v = 0; v < k->lanes; v += LANES) {
+      const uint32_t *at = ds_turned + j * (BLOCK / 2) + v / 2;
+      const __m512i ds = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)(const void *)at));
+      tarn__attention_sums_add(&h->sums, k->first + v - j, (tarn__vec)_mm512_slli_epi32(ds, 16));
+    }
 }
 
 static void backward_block(head *h, const tarn__attention_backward *b, const buffers *f, int64_t first) {
@@ -480,6 +494,7 @@ static void backward_block(head *h, const tarn__attention_backward *b, const buf
   scores_product(&k, f->g.dp, f->v_rows, f->dout_columns, width);
   tarn__attention_fetch(h);
   softmax_gradient(h, &k, &f->g);
+  if (h->sums.rows) sum_distances(h, &k, f->g.ds_turned);
   tarn__attention_fetch(h);
   if (b->dkeys_values) {
     ribbons(f->q, b->queries, row, query_column, k.rows, width);
@@ -499,15 +514,17 @@ static void backward_block(head *h, const tarn__attention_backward *b, const buf
 void tarn__attention_pairs_backward(head *h, const tarn__attention_backward *b) {
   const tarn__attention_spec *spec = h->spec;
   const buffers f = buffers_of(h);
-  tarn__attention_biases(h);
-  copy_rows(f.v_rows, b->keys_values, h->key, spec->value_column + h->column, h->keys, h->width);
-  copy_rows(f.k_rows, b->keys_values, h->key, spec->key_column + h->column, h->keys, h->width);
-  ribbons(f.k, b->keys_values, h->key, spec->key_column + h->column, h->keys, h->width);
+  tarn__attention_biases(h, -1);
+  tarn__attention_begin_sums(h, b);
+  copy_rows(f.v_rows, b->keys_values, h->key, spec->value_column + h->kv_column, h->keys, h->width);
+  copy_rows(f.k_rows, b->keys_values, h->key, spec->key_column + h->kv_column, h->keys, h->width);
+  ribbons(f.k, b->keys_values, h->key, spec->key_column + h->kv_column, h->keys, h->width);
   for (int64_t first = 0; first < h->queries; first += BLOCK) backward_block(h, b, &f, first);
+  tarn__attention_end_sums(h, b, -1);
   if (h->queries > 0 || !b->dkeys_values || b->add_keys_values) return;
   // Keys that no query sees.
   for (int64_t j = h->key; j < h->key + h->keys; j++) {
-    uint16_t *row = tarn__attention_at(b->dkeys_values, j, h->column);
+    uint16_t *row = tarn__attention_at(b->dkeys_values, j, h->kv_column);
     memset(row + spec->key_column, 0, (size_t)h->width * sizeof *row);
     memset(row + spec->value_column, 0, (size_t)h->width * sizeof *row);
   }

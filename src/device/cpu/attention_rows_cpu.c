@@ -50,6 +50,7 @@ static size_t scratch(const tarn__attention_spec *spec, int threads) {
 
 typedef struct view {
   const tarn__attention_spec *spec;
+  int64_t kv_heads;
   const tarn__tensor *kv;
   const int32_t *list;  // NULL: the range names rows
   int64_t first, count;
@@ -57,14 +58,15 @@ typedef struct view {
   const float **rows;  // [count] addresses of the keys, then of the values
   float *scores;       // of the head that is being computed
   float *copies;
-  const double *slopes;  // of tarn__attention_slopes()
+  const double *slopes;        // of tarn__attention_slopes()
+  const tarn__tensor *biases;  // or NULL
 } view;
 
-// d floats from element `at` on, in padded heads.
-static void copy_heads(float *out, const tarn__tensor *from, int64_t at, const tarn__attention_spec *spec,
-                       const layout *l) {
+// The floats of `heads` heads from element `at` on, in padded heads.
+static void copy_heads(float *out, const tarn__tensor *from, int64_t at, int64_t heads,
+                       const tarn__attention_spec *spec, const layout *l) {
   const int64_t width = spec->d / spec->heads;
-  for (int64_t h = 0; h < spec->heads; h++) {
+  for (int64_t h = 0; h < heads; h++) {
     float *head = out + h * l->head;
     tarn__row_copy(head, from->data, from->dtype, at + h * width, width);
     for (int64_t c = width; c < l->head; c++) head[c] = 0.0f;
@@ -81,16 +83,16 @@ static void find_rows(const view *v, int64_t column) {
       continue;
     }
     float *copy = v->copies + j * v->l.row;
-    copy_heads(copy, v->kv, at, v->spec, &v->l);
+    copy_heads(copy, v->kv, at, v->kv_heads, v->spec, &v->l);
     v->rows[j] = copy;
   }
 }
 
-// score[j] = (score[j] +) q . rows[j][at ..], over n registers.
+// score[j] = (score[j] +) q . rows[j][at ..], over n registers; q: from there on.
 TARN__VEC_INLINE void score_part(const view *v, const float *q, int64_t at, int n, bool add) {
   tarn__vec x[VECTORS];
 #pragma GCC unroll 4
-  for (int i = 0; i < n; i++) x[i] = tarn__vec_load(q + at + i * TARN__VEC_LANES);
+  for (int i = 0; i < n; i++) x[i] = tarn__vec_load(q + i * TARN__VEC_LANES);
   for (int64_t j = 0; j < v->count; j++) {
     const float *k = v->rows[j] + at;
     tarn__vec sum = n > 1 ? x[1] * tarn__vec_load(k + TARN__VEC_LANES) : (tarn__vec){0};
@@ -102,7 +104,7 @@ TARN__VEC_INLINE void score_part(const view *v, const float *q, int64_t at, int 
   }
 }
 
-// out[at ..] = factor * sum of score[j] rows[j][at ..], over n registers.
+// out = factor * sum of score[j] rows[j][at ..], over n registers.
 TARN__VEC_INLINE void value_part(const view *v, float *out, float factor, int64_t at, int n) {
   tarn__vec sum[VECTORS];
 #pragma GCC unroll 4
@@ -113,7 +115,7 @@ TARN__VEC_INLINE void value_part(const view *v, float *out, float factor, int64_
     for (int i = 0; i < n; i++) sum[i] = tarn__vec_axpy(weight, tarn__vec_load(value + i * TARN__VEC_LANES), sum[i]);
   }
 #pragma GCC unroll 4
-  for (int i = 0; i < n; i++) tarn__vec_store(out + at + i * TARN__VEC_LANES, factor * sum[i]);
+  for (int i = 0; i < n; i++) tarn__vec_store(out + i * TARN__VEC_LANES, factor * sum[i]);
 }
 
 // Scores become powers of two, the greatest of them 1; returns their sum. n is a multiple of TARN__TILE_PAD.
@@ -129,23 +131,31 @@ static float powers_of_two(float *scores, int64_t n) {
   return tarn__vec_sum_lanes(sum)[0];
 }
 
+// at: of the head's keys in their rows.
 static void score_head(const view *v, const float *q, int64_t at) {
-  const int64_t end = at + v->l.head;
-  bool add = false;
-  for (; at + VECTORS * TARN__VEC_LANES <= end; at += VECTORS * TARN__VEC_LANES, add = true)
-    score_part(v, q, at, VECTORS, add);
-  for (; at < end; at += TARN__VEC_LANES, add = true) score_part(v, q, at, 1, add);
+  int64_t c = 0;
+  for (; c + VECTORS * TARN__VEC_LANES <= v->l.head; c += VECTORS * TARN__VEC_LANES)
+    score_part(v, q + c, at + c, VECTORS, c > 0);
+  for (; c < v->l.head; c += TARN__VEC_LANES) score_part(v, q + c, at + c, 1, c > 0);
 }
 
 static void value_head(const view *v, float *out, float factor, int64_t at) {
-  const int64_t end = at + v->l.head;
-  for (; at + VECTORS * TARN__VEC_LANES <= end; at += VECTORS * TARN__VEC_LANES)
-    value_part(v, out, factor, at, VECTORS);
-  for (; at < end; at += TARN__VEC_LANES) value_part(v, out, factor, at, 1);
+  int64_t c = 0;
+  for (; c + VECTORS * TARN__VEC_LANES <= v->l.head; c += VECTORS * TARN__VEC_LANES)
+    value_part(v, out + c, factor, at + c, VECTORS);
+  for (; c < v->l.head; c += TARN__VEC_LANES) value_part(v, out + c, factor, at + c, 1);
 }
 
 // The keys lie in the order of time, and the query is where the last of them is.
 static void add_biases(const view *v, int64_t head) {
+  if (v->biases) {
+    const int64_t reach = v->biases->cols / 2;
+    const float *bias = (const float *)v->biases->data + head * v->biases->cols + reach;
+    for (int64_t j = 0; j < v->count; j++) {
+      const int64_t distance = v->count - 1 - j;
+      v->scores[j] += TO_BASE_2 * bias[distance < reach ? -distance : -reach];
+    }
+  }
   if (v->spec->alibi <= 0) return;
   const float slope = (float)v->slopes[head] * TO_BASE_2;
   const int last = (int)v->count - 1;
@@ -154,7 +164,7 @@ static void add_biases(const view *v, int64_t head) {
 
 // The scores of all heads wait in [heads][padded keys] until the values are found.
 static void attend(view *v, float *out, const float *q, float *all_scores, float *factors) {
-  const int64_t heads = v->spec->heads, keys = tarn__tile_pad(v->count);
+  const int64_t heads = v->spec->heads, keys = tarn__tile_pad(v->count), group = heads / v->kv_heads;
   if (v->count == 0) {
     memset(out, 0, (size_t)v->l.row * sizeof *out);
     return;
@@ -162,7 +172,7 @@ static void attend(view *v, float *out, const float *q, float *all_scores, float
   find_rows(v, v->spec->key_column);
   for (int64_t h = 0; h < heads; h++) {
     v->scores = all_scores + h * keys;
-    score_head(v, q, h * v->l.head);
+    score_head(v, q + h * v->l.head, h / group * v->l.head);
     add_biases(v, h);
     for (int64_t j = v->count; j < keys; j++) v->scores[j] = MASKED;
     factors[h] = 1.0f / powers_of_two(v->scores, keys);
@@ -170,7 +180,7 @@ static void attend(view *v, float *out, const float *q, float *all_scores, float
   find_rows(v, v->spec->value_column);
   for (int64_t h = 0; h < heads; h++) {
     v->scores = all_scores + h * keys;
-    value_head(v, out, factors[h], h * v->l.head);
+    value_head(v, out + h * v->l.head, factors[h], h / group * v->l.head);
   }
 }
 
@@ -180,7 +190,7 @@ static void attend_row(const tarn__node *node, view *v, float *memory, int64_t i
   const tarn__tensor *queries = node->in[TARN__ATTENTION_ROWS_QUERIES], *out = node->out[0];
   const int64_t width = spec->d / spec->heads;
   float *q = memory, *result = memory + v->l.row;
-  copy_heads(q, queries, i * queries->cols + spec->query_column, spec, &v->l);
+  copy_heads(q, queries, i * queries->cols + spec->query_column, spec->heads, spec, &v->l);
   tarn__row_scale(q, TO_BASE_2 / sqrtf((float)width), v->l.row);
   attend(v, result, q, memory + v->l.scores, memory + v->l.factors);
   for (int64_t h = 0; h < spec->heads; h++)
@@ -188,7 +198,8 @@ static void attend_row(const tarn__node *node, view *v, float *memory, int64_t i
 }
 
 static tarn_status forward(const tarn__exec *exec, const tarn__node *node) {
-  const tarn__attention_spec *spec = node->attr;
+  const tarn__attention_rows_attr *attr = node->attr;
+  const tarn__attention_spec *spec = &attr->spec;
   const tarn__tensor *list = node->in[TARN__ATTENTION_ROWS_ROWS];
   const int32_t *range = node->in[TARN__ATTENTION_ROWS_RANGES]->data;
   const int64_t queries = node->in[TARN__ATTENTION_ROWS_QUERIES]->rows;
@@ -199,6 +210,7 @@ static tarn_status forward(const tarn__exec *exec, const tarn__node *node) {
   for (int64_t i = 0; i < queries; i++) {
     float *memory = (float *)node->scratch + omp_get_thread_num() * l.all;
     view v = {.spec = spec,
+              .kv_heads = attr->kv_heads,
               .kv = node->in[TARN__ATTENTION_ROWS_KEYS_VALUES],
               .list = list ? list->data : NULL,
               .first = range[2 * i],
@@ -206,7 +218,8 @@ static tarn_status forward(const tarn__exec *exec, const tarn__node *node) {
               .l = l,
               .rows = (const float **)(void *)(memory + l.addresses),
               .copies = memory + l.copies,
-              .slopes = slopes};
+              .slopes = slopes,
+              .biases = node->in[TARN__ATTENTION_ROWS_BIASES]};
     attend_row(node, &v, memory, i);
   }
   return TARN_STATUS_OK;

@@ -426,9 +426,10 @@ static void softmax_gradient(const head *h, const group *g, const gradients *to,
 
 static uint32_t *take(head *h, int64_t words) { return (uint32_t *)tarn__attention_take(h, words); }
 
-int64_t tarn__attention_tiles_floats(const tarn__attention_spec *spec) {
+int64_t tarn__attention_tiles_floats(const tarn__attention_attr *attr) {
+  const tarn__attention_spec *spec = &attr->spec;
   const int64_t width = spec->d / spec->heads, keys = blocks_of(spec->longest) * GROUP;
-  return keys * width + GROUP * width / 2 + keys * GROUP + keys * LANES + tarn__attention_bias_floats(spec);
+  return keys * width + GROUP * width / 2 + keys * GROUP + keys * LANES + tarn__attention_bias_floats(attr);
 }
 
 // Where the statistics of queries from `first` of the head on lie; which: 0 or 1.
@@ -445,10 +446,10 @@ void tarn__attention_tiles_forward(head *h, const tarn__node *node) {
   uint32_t *p = take(h, keys * LANES);
   float *s = tarn__attention_take(h, keys * GROUP);
   totals to;
-  tarn__attention_biases(h);
-  left_rows(k, kv, h->key, spec->key_column + h->column, h->keys, width);
+  tarn__attention_biases(h, -1);
+  left_rows(k, kv, h->key, spec->key_column + h->kv_column, h->keys, width);
   tarn__attention_fetch(h);
-  right_rows(v, kv, h->key, spec->value_column + h->column, h->keys, width);
+  right_rows(v, kv, h->key, spec->value_column + h->kv_column, h->keys, width);
   tarn__attention_fetch(h);
   for (int64_t first = 0; first < h->queries; first += GROUP) {
     const group g = group_of(h, first);
@@ -482,10 +483,12 @@ static int64_t floats_of(int64_t width, int64_t queries, int64_t keys) {
   return always + GROUP * width + 2 * keys * GROUP + keys * LANES + keys * queries;
 }
 
-int64_t tarn__attention_tiles_backward_floats(const tarn__attention_spec *spec) {
+int64_t tarn__attention_tiles_backward_floats(const tarn__attention_attr *attr) {
+  const tarn__attention_spec *spec = &attr->spec;
   const int64_t width = spec->d / spec->heads, keys = blocks_of(spec->longest) * GROUP;
   const int64_t longest = floats_of(width, RANGE, keys), shorter = floats_of(width, RANGE, TARN__ATTENTION_LONG);
-  return tarn__attention_bias_floats(spec) + (keys > TARN__ATTENTION_LONG && shorter > longest ? shorter : longest);
+  return tarn__attention_backward_bias_floats(attr) +
+         (keys > TARN__ATTENTION_LONG && shorter > longest ? shorter : longest);
 }
 
 static bool is_long(const head *h) { return h->keys > TARN__ATTENTION_LONG; }
@@ -518,16 +521,17 @@ typedef struct range {
   int64_t first, last;
 } range;
 
-// dK or dV of keys [from, to): summed over the ranges in fp32, and stored by the last range. The left factors begin
-// with key `from`.
+// dK or dV of keys [from, to): summed over the ranges, and the heads of a group, in fp32, and stored by the last range.
+// The left factors begin with key `from`.
 static void keys_gradient(const head *h, const tarn__attention_backward *b, range r, int64_t from, int64_t to,
                           int64_t column, float *sums, const factors *f) {
-  const bool causal = h->spec->causal, done = r.last == h->queries;
+  const bool causal = h->spec->causal, done = r.last == h->queries && h->group_last;
   const int64_t steps = blocks_of(r.last - r.first), across = h->width / GROUP;
   const int64_t keys = smaller(to, causal && !done ? smaller(r.last, h->keys) : h->keys);
   _Alignas(64) float own[BLOCK];
   for (int64_t i = from; i < keys; i += GROUP) {
-    const bool old = causal ? i < r.first : r.first > 0;  // an earlier range saw these keys
+    // An earlier range or head saw these keys.
+    const bool old = !h->group_first || (causal ? i < r.first : r.first > 0);
     const int64_t begin = causal && i > r.first ? smaller((i - r.first) / GROUP, steps) : 0;
     const int64_t rows = smaller(GROUP, h->keys - i);
     for (int64_t j = 0; j < across; j++) {
@@ -544,6 +548,20 @@ static void keys_gradient(const head *h, const tarn__attention_backward *b, rang
   }
 }
 
+// Adds dS of a group, which is number `at` of its range, and of keys [from, end) to the sums by distance.
+static void sum_distances(head *h, const group *g, const gradients *of, int64_t at, int64_t from, int64_t end) {
+  for (int64_t j = 0; j < end - from; j++) {
+    const uint32_t *line = of->ds_turned + j / LANES * of->turned_line + at * TILE + j % LANES * LANES;
+    const __m512i ds = _mm512_load_si512(line);
+    const __m512i low = _mm512_cvtepu16_epi32(_mm512_castsi512_si256(ds));
+    const int64_t n = g->first - from - j;
+    tarn__attention_sums_add(&h->sums, n, (tarn__vec)_mm512_slli_epi32(low, 16));
+    if (g->rows <= LANES) continue;
+    const __m512i high = _mm512_cvtepu16_epi32(_mm512_extracti64x4_epi64(ds, 1));
+    tarn__attention_sums_add(&h->sums, n + LANES, (tarn__vec)_mm512_slli_epi32(high, 16));
+  }
+}
+
 static void backward_group(head *h, const tarn__attention_backward *b, const buffers *f, int64_t first, int64_t at) {
   const tarn__attention_spec *spec = h->spec;
   const group g = group_of(h, first);
@@ -556,6 +574,7 @@ static void backward_group(head *h, const tarn__attention_backward *b, const buf
   scores_product(&g, f->g.dp, f->v_left, f->dout_columns, width);
   tarn__attention_fetch(h);
   softmax_gradient(h, &g, &f->g, at);
+  if (h->sums.rows) sum_distances(h, &g, &f->g, at, 0, g.keys);
   tarn__attention_fetch(h);
   if (b->dkeys_values) {
     right_rows(f->q + at * GROUP * width / 2, b->queries, row, query_column, g.rows, width);
@@ -651,7 +670,7 @@ static void store_queries(const head *h, const tarn__attention_backward *b, cons
 }
 
 // All of a range of a long sequence.
-static void backward_range(const head *h, const tarn__attention_backward *b, const buffers *f, range r,
+static void backward_range(head *h, const tarn__attention_backward *b, const buffers *f, range r,
                            const factors *v_factors, const factors *k_factors) {
   const int64_t width = h->width, query_column = h->spec->query_column + h->column;
   known of;
@@ -670,11 +689,12 @@ static void backward_range(const head *h, const tarn__attention_backward *b, con
       const int64_t at = (first - r.first) / GROUP, end = smaller(to, g.keys);
       if (from >= end) continue;
       chunk_gradient(h, &g, f, &of, at, from, end);
+      if (h->sums.rows) sum_distances(h, &g, &f->g, at, from, end);
       if (b->dqueries) add_queries(h, &g, f, at, from, end);
     }
     if (!b->dkeys_values) continue;
-    keys_gradient(h, b, r, from, to, h->spec->value_column + h->column, f->dv, v_factors);
-    keys_gradient(h, b, r, from, to, h->spec->key_column + h->column, f->dk, k_factors);
+    keys_gradient(h, b, r, from, to, h->spec->value_column + h->kv_column, f->dv, v_factors);
+    keys_gradient(h, b, r, from, to, h->spec->key_column + h->kv_column, f->dk, k_factors);
   }
   for (int64_t first = r.first; b->dqueries && first < r.last; first += GROUP) {
     const group g = group_of(h, first);
@@ -685,9 +705,10 @@ static void backward_range(const head *h, const tarn__attention_backward *b, con
 void tarn__attention_tiles_backward(head *h, const tarn__attention_backward *b) {
   const tarn__attention_spec *spec = h->spec;
   const buffers f = buffers_of(h);
-  const int64_t width = h->width, key_column = spec->key_column + h->column;
-  const int64_t value_column = spec->value_column + h->column;
-  tarn__attention_biases(h);
+  const int64_t width = h->width, key_column = spec->key_column + h->kv_column;
+  const int64_t value_column = spec->value_column + h->kv_column;
+  tarn__attention_biases(h, -1);
+  tarn__attention_begin_sums(h, b);
   const factors v_factors = {f.g.p_turned, f.dout, f.g.turned_line, TILE, TILE, width / LANES * TILE};
   const factors k_factors = {f.g.ds_turned, f.q, f.g.turned_line, TILE, TILE, width / LANES * TILE};
   left_rows(f.v_left, b->keys_values, h->key, value_column, h->keys, width);
@@ -710,4 +731,5 @@ void tarn__attention_tiles_backward(head *h, const tarn__attention_backward *b) 
     }
     r.first += RANGE;
   } while (r.first < h->queries);
+  tarn__attention_end_sums(h, b, -1);
 }

@@ -8,6 +8,8 @@
 #include "graph/graph.h"
 
 tarn_status tarn__cpu_attention_backward(const tarn__exec *exec, const tarn__node *node);
+tarn_status tarn__cpu_bias_table(const tarn__exec *exec, const tarn__node *node);
+tarn_status tarn__cpu_bias_table_backward(const tarn__exec *exec, const tarn__node *node);
 tarn_status tarn__cpu_cache_append(const tarn__exec *exec, const tarn__node *node);
 tarn_status tarn__cpu_activation(const tarn__exec *exec, const tarn__node *node);
 tarn_status tarn__cpu_feature_map(const tarn__exec *exec, const tarn__node *node);
@@ -37,6 +39,7 @@ tarn_status tarn__cpu_synthesis_backward(const tarn__exec *exec, const tarn__nod
 tarn_status tarn__cpu_synthesis_rows(const tarn__exec *exec, const tarn__node *node);
 tarn_status tarn__cpu_update(const tarn__exec *exec, const tarn__node *node);
 
+size_t tarn__cpu_bias_table_scratch(const tarn__node *node, int threads);
 size_t tarn__cpu_feature_map_scratch(const tarn__node *node, int threads);
 size_t tarn__cpu_hadamard_scratch(const tarn__node *node, int threads);
 size_t tarn__cpu_linear_scratch(const tarn__node *node, int threads);

@@ -9,9 +9,17 @@ typedef TARN_REAL real;
 
 // How scores are made of the products of query i of a sequence and its keys.
 typedef struct scores {
-  real scale, slope;  // slope: what each step of distance takes away
+  real scale, slope;   // slope: what each step of distance takes away
+  const real *biases;  // of distance 0; NULL: there are none
+  int64_t reach;       // of them
   int64_t i;
 } scores;
+
+// Which bias key j has.
+static int64_t clipped(const scores *of, int64_t j) {
+  const int64_t n = j - of->i;
+  return n < -of->reach ? -of->reach : n > of->reach ? of->reach : n;
+}
 
 // Softmax of the scores of one query against keys k[0], k[step], ..., into p[0..count).
 static void probabilities(real *p, const real *q, const real *k, int64_t step, int64_t count, int64_t width,
@@ -21,6 +29,7 @@ static void probabilities(real *p, const real *q, const real *k, int64_t step, i
     p[j] = 0;
     for (int64_t c = 0; c < width; c++) p[j] += of.scale * q[c] * k[j * step + c];
     p[j] -= of.slope * (real)(j < of.i ? of.i - j : j - of.i);
+    if (of.biases) p[j] += of.biases[clipped(&of, j)];
     if (j == 0 || p[j] > most) most = p[j];
   }
   for (int64_t j = 0; j < count; j++) {
@@ -49,8 +58,9 @@ tarn_status TARN__REF(tarn__attention_ref)(const tarn__exec *exec, const tarn__n
   const tarn__tensor *queries = node->in[TARN__ATTENTION_QUERIES], *keys = node->in[TARN__ATTENTION_KEYS_VALUES];
   const int32_t *q_at = node->in[TARN__ATTENTION_QUERY_OFFSETS]->data;
   const int32_t *k_at = node->in[TARN__ATTENTION_KEY_OFFSETS]->data;
-  const int64_t width = spec->d / spec->heads, step = keys->cols;
+  const int64_t width = spec->d / spec->heads, step = keys->cols, group = spec->heads / attr->kv_heads;
   const real scale = (real)(1.0 / sqrt((double)width));
+  const tarn__tensor *biases = node->in[TARN__ATTENTION_BIASES];
   real *p = node->scratch;
   double slopes[TARN__ATTENTION_HEADS];
   tarn__attention_slopes(spec, slopes);
@@ -58,11 +68,12 @@ tarn_status TARN__REF(tarn__attention_ref)(const tarn__exec *exec, const tarn__n
     for (int64_t i = q_at[s]; i < q_at[s + 1]; i++)
       for (int64_t h = 0; h < spec->heads; h++) {
         const real *q = (const real *)queries->data + i * queries->cols + spec->query_column + h * width;
-        const real *k = (const real *)keys->data + k_at[s] * step + spec->key_column + h * width;
-        const real *v = (const real *)keys->data + k_at[s] * step + spec->value_column + h * width;
+        const real *k = (const real *)keys->data + k_at[s] * step + spec->key_column + h / group * width;
+        const real *v = (const real *)keys->data + k_at[s] * step + spec->value_column + h / group * width;
+        const real *bias = biases ? (const real *)biases->data + h * biases->cols + attr->reach : NULL;
         real *out = (real *)node->out[0]->data + i * spec->d + h * width;
         const int64_t count = spec->causal ? i - q_at[s] + 1 : k_at[s + 1] - k_at[s];
-        probabilities(p, q, k, step, count, width, (scores){scale, (real)slopes[h], i - q_at[s]});
+        probabilities(p, q, k, step, count, width, (scores){scale, (real)slopes[h], bias, attr->reach, i - q_at[s]});
         for (int64_t c = 0; c < width; c++) out[c] = 0;
         const mask m = {attr->dropout, exec, h};
         for (int64_t j = 0; j < count; j++) {
@@ -79,6 +90,9 @@ typedef struct head {
   int64_t q_step, k_step, out_step, first, rows, keys, width;  // first: row of the first query
   bool causal;
   real slope;
+  const real *biases;  // as in scores
+  int64_t reach;
+  real *dbiases;  // of distance 0; NULL: not wanted
   mask mask;
   real *p, *ds, *dq, *dk, *dv;
 } head;
@@ -88,7 +102,8 @@ static void backward_query(const head *a, int64_t i, real scale) {
   const int64_t count = a->causal ? i + 1 : a->keys, width = a->width;
   const real keep_scale = (real)tarn__dropout_scale(a->mask.dropout);
   real sum = 0;
-  probabilities(a->p, q, a->k, a->k_step, count, width, (scores){scale, a->slope, i});
+  const scores how = {scale, a->slope, a->biases, a->reach, i};
+  probabilities(a->p, q, a->k, a->k_step, count, width, how);
   for (int64_t j = 0; j < count; j++) {
     a->ds[j] = 0;
     if (!keeps(&a->mask, a->first + i, j)) continue;
@@ -99,6 +114,7 @@ static void backward_query(const head *a, int64_t i, real scale) {
   for (int64_t j = 0; j < count; j++) {
     const real ds = scale * a->p[j] * (a->ds[j] - sum);
     const real weight = keeps(&a->mask, a->first + i, j) ? keep_scale * a->p[j] : 0;
+    if (a->dbiases) a->dbiases[clipped(&how, j)] += a->p[j] * (a->ds[j] - sum);
     for (int64_t c = 0; c < width; c++) {
       a->dq[c] += ds * a->k[j * a->k_step + c];
       a->dk[j * width + c] += ds * q[c];
@@ -113,38 +129,43 @@ static void put(const tarn__tensor *tensor, int64_t row, int64_t column, const r
 }
 
 // Columns of a gradient that attention does not write become zero: the tensor holds more than q, k and v. `begin`:
-// where the `count` parts begin that are written.
-static void zero_others(const tarn__tensor *tensor, const int64_t *begin, int count, int64_t d) {
+// where the `count` parts begin that are written; `width`: their columns.
+static void zero_others(const tarn__tensor *tensor, const int64_t *begin, const int64_t *width, int count) {
   for (int64_t r = 0; r < tensor->rows; r++)
     for (int64_t c = 0; c < tensor->cols; c++) {
       bool written = false;
-      for (int i = 0; i < count; i++) written |= c >= begin[i] && c < begin[i] + d;
+      for (int i = 0; i < count; i++) written |= c >= begin[i] && c < begin[i] + width[i];
       if (!written) ((real *)tensor->data)[r * tensor->cols + c] = 0;
     }
 }
 
-static void zero_unwritten(const tarn__attention_spec *spec, const tarn__attention_backward *b) {
-  const int64_t begin[] = {spec->query_column, spec->key_column, spec->value_column};
+static void zero_unwritten(const tarn__attention_attr *attr, const tarn__attention_backward *b) {
+  const tarn__attention_spec *spec = &attr->spec;
+  const int64_t kv = tarn__attention_kv_width(attr);
+  const int64_t begin[] = {spec->query_column, spec->key_column, spec->value_column}, width[] = {spec->d, kv, kv};
   const bool one = b->dqueries == b->dkeys_values;
-  if (b->dqueries && !b->add_queries) zero_others(b->dqueries, begin, one ? 3 : 1, spec->d);
-  if (b->dkeys_values && !one && !b->add_keys_values) zero_others(b->dkeys_values, begin + 1, 2, spec->d);
+  if (b->dqueries && !b->add_queries) zero_others(b->dqueries, begin, width, one ? 3 : 1);
+  if (b->dkeys_values && !one && !b->add_keys_values) zero_others(b->dkeys_values, begin + 1, width + 1, 2);
 }
 
 tarn_status TARN__REF(tarn__attention_backward_ref)(const tarn__exec *exec, const tarn__node *node) {
   const tarn__attention_attr *attr = node->attr;
   const tarn__attention_spec *spec = &attr->spec;
   const tarn__attention_backward b = tarn__attention_backward_of(node);
-  const int64_t width = spec->d / spec->heads, longest = spec->longest;
+  const int64_t width = spec->d / spec->heads, longest = spec->longest, group = spec->heads / attr->kv_heads;
   const real scale = (real)(1.0 / sqrt((double)width));
   real *memory = node->scratch;
   double slopes[TARN__ATTENTION_HEADS];
   tarn__attention_slopes(spec, slopes);
+  const int64_t cols = 2 * attr->reach + 1;
+  if (b.dbiases) memset(b.dbiases->data, 0, (size_t)(spec->heads * cols) * sizeof(real));
   for (int64_t s = 0; s < b.sequences; s++)
     for (int64_t h = 0; h < spec->heads; h++) {
+      const int64_t kv = h / group * width;
       const int64_t q0 = b.query_offsets[s], k0 = b.key_offsets[s];
       head a = {.q = (const real *)b.queries->data + q0 * b.queries->cols + spec->query_column + h * width,
-                .k = (const real *)b.keys_values->data + k0 * b.keys_values->cols + spec->key_column + h * width,
-                .v = (const real *)b.keys_values->data + k0 * b.keys_values->cols + spec->value_column + h * width,
+                .k = (const real *)b.keys_values->data + k0 * b.keys_values->cols + spec->key_column + kv,
+                .v = (const real *)b.keys_values->data + k0 * b.keys_values->cols + spec->value_column + kv,
                 .dout = (const real *)b.dout->data + q0 * spec->d + h * width,
                 .q_step = b.queries->cols,
                 .k_step = b.keys_values->cols,
@@ -155,23 +176,26 @@ tarn_status TARN__REF(tarn__attention_backward_ref)(const tarn__exec *exec, cons
                 .width = width,
                 .causal = spec->causal,
                 .slope = (real)slopes[h],
+                .biases = b.biases ? (const real *)b.biases->data + h * cols + attr->reach : NULL,
+                .reach = attr->reach,
+                .dbiases = b.dbiases ? (real *)b.dbiases->data + h * cols + attr->reach : NULL,
                 .mask = {attr->dropout, exec, h},
                 .p = memory,
                 .ds = memory + longest,
                 .dq = memory + 2 * longest,
                 .dk = memory + 2 * longest + width,
                 .dv = memory + 2 * longest + width + longest * width};
-      memset(a.dk, 0, (size_t)(2 * longest * width) * sizeof(real));
+      if (h % group == 0) memset(a.dk, 0, (size_t)(2 * longest * width) * sizeof(real));
       for (int64_t i = 0; i < a.rows; i++) {
         backward_query(&a, i, scale);
         if (b.dqueries) put(b.dqueries, q0 + i, spec->query_column + h * width, a.dq, width, b.add_queries);
       }
-      for (int64_t j = 0; b.dkeys_values && j < a.keys; j++) {
-        put(b.dkeys_values, k0 + j, spec->key_column + h * width, a.dk + j * width, width, b.add_keys_values);
-        put(b.dkeys_values, k0 + j, spec->value_column + h * width, a.dv + j * width, width, b.add_keys_values);
+      for (int64_t j = 0; b.dkeys_values && h % group == group - 1 && j < a.keys; j++) {
+        put(b.dkeys_values, k0 + j, spec->key_column + kv, a.dk + j * width, width, b.add_keys_values);
+        put(b.dkeys_values, k0 + j, spec->value_column + kv, a.dv + j * width, width, b.add_keys_values);
       }
     }
-  zero_unwritten(spec, &b);
+  zero_unwritten(attr, &b);
   return TARN_STATUS_OK;
 }
 

@@ -24,7 +24,10 @@ tarn_status TARN__REF(tarn__embedding_ref)(const tarn__exec *exec, const tarn__n
     for (int64_t c = 0; c < d; c++) {
       real value = (real)attr->scale * table[ids[r] * d + c];
       const int64_t place = positions ? ((const int32_t *)positions->data)[r] : 0;
-      if (positions) value += learned ? learned[place * d + c] : (real)position_value(place, c, d, attr->steps);
+      if (learned)
+        value += learned[place * d + c];
+      else if (positions)
+        value += (real)position_value(place + tarn__embedding_shift(attr, exec, r - place), c, d, attr->steps);
       ((real *)y->data)[r * d + c] = tarn__dropout_keeps(attr->dropout, exec, r, c) ? keep * value : 0;
     }
   return TARN_STATUS_OK;

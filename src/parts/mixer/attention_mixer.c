@@ -1,9 +1,12 @@
 // Multi-head attention (Vaswani et al. 2017): self-attention, and in the decoder causal self-attention followed by
-// cross-attention over the encoder's output.
+// cross-attention over the encoder's output. Groups of heads may share their keys and values (Shazeer 2019: all of
+// them; Ainslie et al. 2023).
+#include "ops/attention.h"
 #include "parts/block.h"
 
 typedef struct attention_keys {
   int64_t heads;             // divides d_model; of self-attention and cross-attention
+  int64_t kv_heads;          // of keys and values, divides heads; 0: heads
   double attention_dropout;  // of both
 } attention_keys;
 
@@ -14,17 +17,30 @@ static const tarn__option options[] = {
                                 "on the weights of attention, behind their softmax; of self-attention and "
                                 "cross-attention (fairseq's attention_dropout, GPT-2's attn_pdrop, BERT's "
                                 "attention_probs_dropout_prob)"),
+    {"kv_heads", TARN__KEY_INTEGER(attention_keys, kv_heads, 0, 1024), .value = "0",
+     .help = "heads of keys and values, a divisor of heads, each for as many neighbouring heads of queries; 1: "
+             "multi-query attention; 0: as many as heads; of self-attention and cross-attention",
+     .later = true, .also = "num_key_value_heads multi_query n_kv_heads num_kv_heads key_value_heads n_head_kv"},
 };
 
+// Self-attention. Where queries have as many heads as keys, one product makes them all.
 typedef struct attention_weights {
-  int64_t heads;
+  int64_t heads, kv_heads;
   double attention_dropout;
-  tarn__linear_weights qkv, out;  // self-attention: rows of qkv are queries, keys, values
+  tarn__linear_weights qkv;    // rows are queries, keys, values; weight NULL where the heads are fewer:
+  tarn__linear_weights q, kv;  // rows of kv are keys, values
+  tarn__linear_weights out;
   tarn__norm_weights norm;
 } attention_weights;
 
+static int64_t kv_heads_of(const attention_keys *keys) { return keys->kv_heads > 0 ? keys->kv_heads : keys->heads; }
+
 static tarn_status resolve(const tarn__part_site *site, void *memory) {
-  return tarn__heads_check(site, ((const attention_keys *)memory)->heads);
+  const attention_keys *keys = memory;
+  TARN_TRY(tarn__heads_check(site, keys->heads));
+  if (keys->heads % kv_heads_of(keys) == 0) return TARN_STATUS_OK;
+  return tarn__part_fail(site, "kv_heads", "%lld does not divide heads %lld", (long long)keys->kv_heads,
+                         (long long)keys->heads);
 }
 
 static void *declare_attention(tarn__declare *declare, const void *memory) {
@@ -34,10 +50,17 @@ static void *declare_attention(tarn__declare *declare, const void *memory) {
   int64_t d = declare->d_model;
   weights->heads = keys->heads;
   weights->attention_dropout = keys->attention_dropout;
-  weights->qkv = tarn__declare_linear(declare, "self_attn.qkv", 3 * d, d, 3, TARN__ATTENTION_GAIN);
+  weights->kv_heads = kv_heads_of(keys);
+  if (weights->kv_heads == weights->heads) {
+    weights->qkv = tarn__declare_linear(declare, "self_attn.qkv", 3 * d, d, 3, TARN__ATTENTION_GAIN);
+  } else {
+    const int64_t kv = d / weights->heads * weights->kv_heads;
+    weights->q = tarn__declare_linear(declare, "self_attn.q", d, d, 1, TARN__ATTENTION_GAIN);
+    weights->kv = tarn__declare_linear(declare, "self_attn.kv", 2 * kv, d, 2, TARN__ATTENTION_GAIN);
+  }
   weights->out = tarn__declare_linear(declare, "self_attn.out", d, d, 1, 1.0);
   weights->norm = tarn__declare_norm(declare, "self_attn.norm");
-  tarn__cross_declare(declare, keys->heads, keys->attention_dropout);
+  tarn__cross_declare_grouped(declare, keys->heads, weights->kv_heads, keys->attention_dropout);
   return weights;
 }
 
@@ -45,27 +68,49 @@ static tarn__tensor *linear(const tarn__block_run *run, tarn__tensor *x, const t
   return tarn__project(run->graph, x, weights, TARN__IDENTITY);
 }
 
+// Queries, keys and values, as the position scheme turns them.
+typedef struct projected {
+  tarn__tensor *q, *kv;  // one tensor where the heads are as many
+  int64_t key_column, value_column;
+} projected;
+
+static projected project(const tarn__block_run *run, const attention_weights *weights, tarn__tensor *x) {
+  const tarn__position_entry *position = tarn__position_of(run->position);
+  const int64_t d = run->d_model, head = d / weights->heads, kv = head * weights->kv_heads;
+  if (kv == d) {
+    tarn__tensor *qkv = linear(run, x, &weights->qkv);
+    if (position->turn) qkv = position->turn(run, qkv, 2 * d, head);
+    return (projected){qkv, qkv, d, 2 * d};
+  }
+  projected p = {linear(run, x, &weights->q), linear(run, x, &weights->kv), 0, kv};
+  if (position->turn) {
+    p.q = position->turn(run, p.q, d, head);
+    p.kv = position->turn(run, p.kv, kv, head);
+  }
+  return p;
+}
+
 static tarn__tensor *self_attention(const tarn__block_run *run, const attention_weights *weights, tarn__tensor *x) {
   const tarn__position_entry *position = tarn__position_of(run->position);
-  int64_t d = run->d_model;
-  tarn__tensor *qkv = linear(run, x, &weights->qkv);
-  if (position->turn) qkv = position->turn(run, qkv, 2 * d, d / weights->heads);
+  const tarn__attention_extras extras = {.kv_heads = (int)weights->kv_heads, .biases = run->biases};
+  const int64_t d = run->d_model, kv = d / weights->heads * weights->kv_heads;
+  const projected p = project(run, weights, x);
   if (run->incremental) {
-    tarn__tensor *cache = tarn__cache_append(run->graph, qkv, d, run->self_cache, run->first_row);
-    tarn__attention_spec spec = {.heads = (int)weights->heads, .d = d, .value_column = d, .longest = run->longest};
+    tarn__tensor *cache = tarn__cache_append(run->graph, p.kv, p.key_column, run->self_cache, run->first_row);
+    tarn__attention_spec spec = {.heads = (int)weights->heads, .d = d, .value_column = kv, .longest = run->longest};
     if (position->bias) position->bias(run, &spec);
-    return tarn__attention_rows(run->graph, qkv, cache, run->history, run->history_ranges, spec);
+    return tarn__attention_rows_with(run->graph, p.q, cache, run->history, run->history_ranges, spec, extras);
   }
   tarn__attention_spec spec = {.heads = (int)weights->heads,
                                .d = d,
-                               .key_column = d,
-                               .value_column = 2 * d,
+                               .key_column = p.key_column,
+                               .value_column = p.value_column,
                                .causal = run->causal,
                                .longest = run->longest,
                                .dropout = weights->attention_dropout};
   if (position->bias) position->bias(run, &spec);
-  tarn__show_attention(run->shows, TARN__SHOW_ATTENTION, qkv, qkv, &spec);
-  return tarn__attention(run->graph, qkv, qkv, run->offsets, run->offsets, spec);
+  tarn__show_attention_with(run->shows, TARN__SHOW_ATTENTION, p.q, p.kv, &spec, extras.kv_heads, extras.biases);
+  return tarn__attention_with(run->graph, p.q, p.kv, run->offsets, run->offsets, spec, extras);
 }
 
 static void build(const tarn__block_run *run, const void *memory, const tarn_kind *kind, tarn__stream *stream) {
@@ -76,18 +121,23 @@ static void build(const tarn__block_run *run, const void *memory, const tarn_kin
 }
 
 // Keys and values.
-static int64_t cache_width(const void *keys, int64_t d_model) {
-  (void)keys;
-  return 2 * d_model;
+static int64_t cache_width(const void *memory, int64_t d_model) {
+  const attention_keys *keys = memory;
+  return 2 * (d_model / keys->heads * kv_heads_of(keys));
 }
+
+static int64_t heads(const void *keys) { return ((const attention_keys *)keys)->heads; }
 
 const tarn__mixer_entry tarn__mixer_attention = {
     .part = {.word = "attention",
              .text = "multi-head self-attention; in the decoder causal, then cross-attention",
              .equation = "Q, K, V = x W_q, x W_k, x W_v, each in heads of d_head = d_model / heads columns\n"
                          "head = softmax(Q K^T / sqrt(d_head)) V, in a decoder over the token and those before it\n"
-                         "y = [head_1 .. head_h] W_o",
-             .source = "Vaswani et al. 2017 (arXiv 1706.03762)",
+                         "y = [head_1 .. head_h] W_o\n"
+                         "with kv_heads, K and V have as many heads, and head h reads number h kv_heads / heads, "
+                         "rounded down",
+             .source = "Vaswani et al. 2017 (arXiv 1706.03762); kv_heads: Shazeer 2019 (arXiv 1911.02150), Ainslie et "
+                       "al. 2023 (arXiv 2305.13245)",
              .also = "self_attention self-attention multihead_attention mha transformer",
              TARN__PART_KEYS(attention_keys, options),
              .resolve = resolve},
@@ -98,4 +148,5 @@ const tarn__mixer_entry tarn__mixer_attention = {
     .declare = declare_attention,
     .build = build,
     .cache_width = cache_width,
+    .heads = heads,
 };

@@ -30,13 +30,15 @@
   X(tarn__channel_ffn)    \
   X(tarn__channel_glu) X(tarn__channel_geglu) X(tarn__channel_reglu) X(tarn__channel_swiglu) X(tarn__channel_liglu)
 #define TARN__NORMS(X) X(tarn__norm_layer) X(tarn__norm_rms) X(tarn__norm_scale)
-#define TARN__POSITIONS(X)     \
-  X(tarn__position_sinusoidal) \
-  X(tarn__position_learned)    \
-  X(tarn__position_none)       \
-  X(tarn__position_rotary)     \
-  X(tarn__position_alibi)      \
-  X(tarn__position_sinusoidal_paper)
+#define TARN__POSITIONS(X)           \
+  X(tarn__position_sinusoidal)       \
+  X(tarn__position_learned)          \
+  X(tarn__position_none)             \
+  X(tarn__position_rotary)           \
+  X(tarn__position_alibi)            \
+  X(tarn__position_sinusoidal_paper) \
+  X(tarn__position_shape)            \
+  X(tarn__position_t5)
 #define TARN__ACTIVATIONS(X)       \
   X(tarn__activation_relu)         \
   X(tarn__activation_gelu)         \
