@@ -80,6 +80,11 @@ static const tarn__option model_options[] = {
      .help = "rank of the output layer: its matrix is the product of two, d_model to rank and rank to vocabulary; at "
              "least 2; 0: one matrix; only with embeddings none or encoder_decoder",
      .also = "rank output_dim bottleneck"},
+    {"output_mixtures", INTEGER(tarn_config_model, output_mixtures, 0, 64), .value = "0", .later = true,
+     .help =
+         "softmaxes that the output layer mixes, each of a latent vector of its own; at least 2; 0: one softmax; of "
+         "translation and language models",
+     .also = "n_experts mixtures num_softmaxes mixture_of_softmaxes mos"},
     {"share_stacks", BOOL(tarn_config_model, share_stacks), .value = "no", .later = true,
      .help = "a set that encoder and decoder both name, such as L1, is one set of weights; cross-attention is the "
              "decoder's own",

@@ -211,6 +211,18 @@ static tarn_status check_embedding_size(const tarn_config *config, const tarn__y
   return tarn__yaml_fail_key(root, "model.embedding_size", text);
 }
 
+static tarn_status check_mixtures(const tarn_config *config, const tarn__yaml_node *root) {
+  static const char key[] = "model.output_mixtures";
+  const tarn__task *task = tarn__config_task(config);
+  char text[TARN__TASK_TEXT];
+  if (config->model.output_mixtures == 0) return TARN_STATUS_OK;
+  if (config->model.output_mixtures == 1)
+    return tarn__yaml_fail_key(root, key, "a mixture has 2 softmaxes or more; 0 is one softmax");
+  if (!task->head && !task->labelled) return TARN_STATUS_OK;
+  snprintf(text, sizeof text, "%s has a head of its own; set it to 0", task->model);
+  return tarn__yaml_fail_key(root, key, text);
+}
+
 static tarn_status check_model(const tarn_config *config, const tarn__yaml_node *root) {
   const tarn_config_model *model = &config->model;
   TARN_TRY(tarn__parts_resolve_model(config, root));
@@ -225,6 +237,7 @@ static tarn_status check_model(const tarn_config *config, const tarn__yaml_node 
   }
   TARN_TRY(check_embedding_size(config, root));
   TARN_TRY(check_output_rank(config, root));
+  TARN_TRY(check_mixtures(config, root));
   return check_frozen_embeddings(config, root);
 }
 

@@ -4,6 +4,7 @@
 #include "graph/update.h"
 #include "model/model.h"
 #include "model/stacks.h"
+#include "task/head.h"
 #include "task/task.h"
 
 // Nothing is left out.
@@ -257,15 +258,18 @@ tarn__tensor *tarn__model_build_states(const tarn__model *model, tarn__graph *gr
   return x;
 }
 
+static tarn__head head_of(const tarn__model *model, tarn__graph *graph, tarn__tensor *states) {
+  tarn__tensor *x = tarn__config_task(model->config)->output_input(graph, states, &model->weights);
+  return tarn__head_of(graph, states, x, &model->weights);
+}
+
 tarn__tensor *tarn__model_build_scores(const tarn__model *model, tarn__graph *graph, const tarn__packed *target,
                                        const int32_t *rows, const int32_t *targets, int64_t count) {
   tarn__tensor *x = build_states(model, graph, target, &WHOLE);
   graph->label = "output";
   x = tarn__select_rows(graph, x, tarn__graph_input(graph, count, rows, "rows"));
-  x = tarn__config_task(model->config)->output_input(graph, x, &model->weights);
-  tarn__tensor *ids = tarn__graph_input(graph, count, targets, "targets");
-  tarn__tensor *losses =
-      tarn__output_token_loss(graph, x, model->weights.output_table, model->weights.output_bias, ids);
+  const tarn__head head = head_of(model, graph, x);
+  tarn__tensor *losses = tarn__head_token_loss(graph, &head, tarn__graph_input(graph, count, targets, "targets"));
   losses->keep = true;
   return losses;
 }
@@ -310,12 +314,12 @@ static tarn__top predict(const tarn__model *model, tarn__graph *graph, const tar
   graph->label = "output";
   if (step->predicted)
     x = tarn__select_rows(graph, x, tarn__graph_input(graph, step->predicted_count, step->predicted, "predicted rows"));
-  x = tarn__config_task(model->config)->output_input(graph, x, &model->weights);
+  const tarn__head head = head_of(model, graph, x);
   tarn__top top = {NULL, NULL};
   if (step->best > 0)
-    top = tarn__output_top(graph, x, model->weights.output_table, model->weights.output_bias, step->best, step->eos);
+    top = tarn__head_top(graph, &head, step->best, step->eos);
   else
-    top.values = tarn__output_log_probabilities(graph, x, model->weights.output_table, model->weights.output_bias);
+    top.values = tarn__head_log_probabilities(graph, &head);
   top.values->keep = true;
   if (top.ids) top.ids->keep = true;
   return top;

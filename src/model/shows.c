@@ -1,6 +1,7 @@
 #include "model/shows.h"
 
 #include "model/stacks.h"
+#include "task/head.h"
 
 static bool wants(const tarn__model_shows *shows, tarn__answer answer) { return shows->answers >> answer & 1u; }
 
@@ -11,19 +12,25 @@ static tarn__tensor *numbers_of(const tarn__model *model, tarn__graph *graph, ta
   return numbers;
 }
 
-static void build_answers(const tarn__model *model, tarn__graph *graph, tarn__tensor *x, tarn__model_shows *shows) {
-  tarn__param *table = model->weights.output_table, *bias = model->weights.output_bias;
+// A mixture has no logits of its own; those of which its probabilities are the softmax are their logarithms.
+static tarn__tensor *logits_of(tarn__graph *graph, const tarn__head *head) {
+  const tarn__task_weights *weights = head->weights;
+  if (head->prior) return tarn__head_log_probabilities(graph, head);
+  return tarn__linear(graph, head->x, weights->output_table, weights->output_bias, TARN__IDENTITY);
+}
+
+static void build_answers(const tarn__model *model, tarn__graph *graph, const tarn__head *head,
+                          tarn__model_shows *shows) {
   const bool words = model->config->model.task != TARN_TASK_REGRESSION;
   tarn__tensor **answer = shows->answer;
   graph->label = "output";
-  if (wants(shows, TARN__ANSWER_INPUT)) answer[TARN__ANSWER_INPUT] = x;
+  if (wants(shows, TARN__ANSWER_INPUT)) answer[TARN__ANSWER_INPUT] = head->x;
   if (wants(shows, TARN__ANSWER_LOGITS))
-    answer[TARN__ANSWER_LOGITS] =
-        words ? tarn__linear(graph, x, table, bias, TARN__IDENTITY) : numbers_of(model, graph, x);
+    answer[TARN__ANSWER_LOGITS] = words ? logits_of(graph, head) : numbers_of(model, graph, head->x);
   if (words && wants(shows, TARN__ANSWER_LOG_PROBABILITIES))
-    answer[TARN__ANSWER_LOG_PROBABILITIES] = tarn__output_log_probabilities(graph, x, table, bias);
+    answer[TARN__ANSWER_LOG_PROBABILITIES] = tarn__head_log_probabilities(graph, head);
   if (words && (wants(shows, TARN__ANSWER_TOP) || wants(shows, TARN__ANSWER_TOP_IDS))) {
-    const tarn__top top = tarn__output_top(graph, x, table, bias, shows->best, 0);
+    const tarn__top top = tarn__head_top(graph, head, shows->best, 0);
     answer[TARN__ANSWER_TOP] = top.values;
     answer[TARN__ANSWER_TOP_IDS] = top.ids;
   }
@@ -53,5 +60,6 @@ void tarn__model_build_shows(const tarn__model *model, tarn__graph *graph, const
   if (!shows->answers || stacks < task->stack_count) return;
   tarn__tensor *x =
       task->labelled ? task->pooled_input(graph, &from) : task->output_input(graph, from.states, from.weights);
-  build_answers(model, graph, x, shows);
+  const tarn__head head = tarn__head_of(graph, from.states, x, &model->weights);
+  build_answers(model, graph, &head, shows);
 }

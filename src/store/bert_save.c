@@ -83,6 +83,8 @@ static tarn_status check_model(const tarn__checkpoint *c, const tarn__bert_famil
   TARN_REQUIRE(m->embedding_size == 0, USAGE,
                "%s: model.embedding_size is %lld, and %s's embeddings have no projection", c->path,
                (long long)m->embedding_size, family->name);
+  TARN_REQUIRE(m->output_mixtures == 0, USAGE, "%s: model.output_mixtures is %lld, and %s's output is one softmax",
+               c->path, (long long)m->output_mixtures, family->name);
   TARN_REQUIRE(m->output_rank == 0, USAGE, "%s: model.output_rank is %lld, and %s's output is one matrix", c->path,
                (long long)m->output_rank, family->name);
   for (int32_t i = 0; i < c->config->encoder.count; i++) TARN_TRY(check_layer(c, family, i));

@@ -12,10 +12,19 @@ void tarn__hf_writer_close(tarn__hf_writer *writer) {
   tarn__arena_close(&writer->arena);
 }
 
-static const tarn__param *find_param(const tarn__model *model, const char *name) {
+static const tarn__param *find_named(const tarn__model *model, const char *name) {
   for (size_t i = 0; i < model->param_count; i++)
     if (strcmp(model->params[i]->name, name) == 0) return model->params[i];
   return NULL;
+}
+
+// What a set of the decoder lacks is the encoder's where they share it (model.share_stacks).
+static const tarn__param *find_param(const tarn__model *model, const char *name) {
+  char shared[256];
+  const tarn__param *param = find_named(model, name);
+  if (param || !model->config->model.share_stacks || strncmp(name, "decoder.", 8) != 0) return param;
+  snprintf(shared, sizeof shared, "encoder.%s", name + 8);
+  return find_named(model, shared);
 }
 
 // The values of a parameter in the host's memory.

@@ -83,6 +83,8 @@ static tarn_status check_model(const tarn__checkpoint *c) {
   TARN_REQUIRE(m->embedding_size == 0, USAGE,
                "%s: model.embedding_size is %lld, and Marian's embeddings have no projection", c->path,
                (long long)m->embedding_size);
+  TARN_REQUIRE(m->output_mixtures == 0, USAGE, "%s: model.output_mixtures is %lld, and Marian's output is one softmax",
+               c->path, (long long)m->output_mixtures);
   TARN_REQUIRE(m->output_rank == 0, USAGE, "%s: model.output_rank is %lld, and Marian's output is one matrix", c->path,
                (long long)m->output_rank);
   TARN_TRY(check_stack(c, &c->config->encoder));

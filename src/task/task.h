@@ -60,6 +60,10 @@ typedef struct tarn__task_weights {
   // the states.
   tarn__param *output_in;
   tarn__param *output_bias;  // [1, target_vocab], or NULL
+  // Of a mixture of K softmaxes: tanh(latent x) is what the output table reads, K vectors of its width, without
+  // output_in and output_factor; prior x [K, d_model] are the logits of the softmaxes. NULL: there is one.
+  tarn__linear_weights latent;
+  tarn__param *prior;
   // A head between the states and the output table: a layer of d_model with an activation, and a norm.
   tarn__linear_weights dense;
   tarn__norm_weights norm;

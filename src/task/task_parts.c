@@ -18,14 +18,15 @@ bool tarn__task_part_at(const tarn_config *config, int index, tarn__task_part *p
                                                text ? "embeddings.positions" : "embeddings.target_positions",
                                                "embeddings.segments",
                                                "embeddings.norm"};
-  const bool own[TARN__TASK_PARTS] = {true,
-                                      !text && !single && share != TARN_EMBEDDINGS_ENCODER_DECODER,
-                                      apart && !task->labelled,
-                                      config->model.output_bias || config->model.output_rank > 0 || task->head,
-                                      learned && !text,
-                                      learned,
-                                      config->model.segments > 0,
-                                      config->model.embedding_norm};
+  const bool own[TARN__TASK_PARTS] = {
+      true,
+      !text && !single && share != TARN_EMBEDDINGS_ENCODER_DECODER,
+      apart && !task->labelled,
+      config->model.output_bias || config->model.output_rank > 0 || config->model.output_mixtures > 0 || task->head,
+      learned && !text,
+      learned,
+      config->model.segments > 0,
+      config->model.embedding_norm};
   const bool trained[TARN__TASK_PARTS] = {
       single || (text ? frozen == TARN_FROZEN_EMBEDDINGS_NONE : !both && frozen != TARN_FROZEN_EMBEDDINGS_ENCODER),
       !both && frozen != TARN_FROZEN_EMBEDDINGS_DECODER,

@@ -146,7 +146,8 @@ static void as_their_converter(void **state) {
   assert_true(tarn__file_exists("parts/source_vocabulary.json") && tarn__file_exists("parts/target_vocabulary.json"));
 }
 
-// Norms before the branches, learned positions, frozen and shared layers, every way of sharing embeddings.
+// Norms before the branches, learned positions, frozen and shared layers, sets of both stacks, every way of
+// sharing embeddings.
 static void own_models(void **state) {
   (void)state;
   static const char *const shares[] = {"all", "decoder", "none", "encoder_decoder", "encoder_output"};
@@ -154,9 +155,9 @@ static void own_models(void **state) {
     static binary b;
     char text[1024];
     snprintf(text, sizeof text,
-             "model: { d_model: 16, norm: pre, positions: %s, max_length: 12, embeddings: %s }\n"
-             "encoder: { layers: R1 L H R1 }\ndecoder: { layers: L R }\n" KINDS,
-             i % 2 ? "learned" : "sinusoidal", shares[i]);
+             "model: { d_model: 16, norm: pre, positions: %s, max_length: 12, embeddings: %s, share_stacks: %s }\n"
+             "encoder: { layers: R1 L H R1 }\ndecoder: { layers: L R1 }\n" KINDS,
+             i % 2 ? "learned" : "sinusoidal", shares[i], i % 2 ? "yes" : "no");
     save_model("own", text, "bytes");
     must(tarn_checkpoint_export_ctranslate2("folder", "own"));
     open_binary(&b, "folder/model.bin");
@@ -171,6 +172,9 @@ static void own_models(void **state) {
     assert_int_equal(*find(&b, "encoder/pre_norm")->data, 1);
     assert_memory_equal(find(&b, "encoder/layer_0/ffn/linear_0/weight")->data,
                         find(&b, "encoder/layer_3/ffn/linear_0/weight")->data, 32 * WIDTH * sizeof(float));
+    const char *below = find(&b, "encoder/layer_0/ffn/linear_0/weight")->data,
+               *above = find(&b, "decoder/layer_1/ffn/linear_0/weight")->data;
+    assert_int_equal(memcmp(below, above, 32 * WIDTH * sizeof(float)) == 0, i % 2);
     assert_null(find(&b, "decoder/projection/bias"));
     tarn__free(b.file);
   }
@@ -185,6 +189,8 @@ static void other_models_are_refused(void **state) {
       {"model: { d_model: 16, positions: rotary }" STACKS KINDS, "model.positions is rotary"},
       {"model: { d_model: 16, norm_type: rms }" STACKS KINDS, "norms of kind L are of type rms"},
       {"model: { d_model: 16, embeddings: none, output_rank: 4 }" STACKS KINDS, "model.output_rank is 4"},
+      {"model: { d_model: 16, embedding_size: 4 }" STACKS KINDS, "model.embedding_size is 4"},
+      {"model: { d_model: 16, output_mixtures: 4 }" STACKS KINDS, "model.output_mixtures is 4"},
       {"model: { d_model: 16 }\nencoder: { layers: L N }\ndecoder: { layers: L }\n" KINDS,
        "layer 2 of the encoder (kind N) is none of attention"},
       {"model: { d_model: 16 }\nencoder: { layers: L G }\ndecoder: { layers: L }\n" KINDS

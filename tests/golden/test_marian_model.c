@@ -358,9 +358,9 @@ static void translations_come_back(void **state) {
 }
 
 #define MARIAN "d_model: 16, positions: sinusoidal_paper, max_length: 20"
-#define STACKS "\nencoder: { layers: R1 L R1 }\ndecoder: { layers: L H }\n"
+#define STACKS "\nencoder: { layers: R1 L R1 }\ndecoder: { layers: L R1 H }\n"
 
-// Frozen, shared and structured layers are written out.
+// Frozen, shared and structured layers are written out, and sets that both stacks share.
 static void own_models(void **state) {
   (void)state;
   static const char *const shares[] = {"all", "decoder", "none", "encoder_decoder"};
@@ -373,7 +373,9 @@ static void own_models(void **state) {
     tarn_translate_result results[2];
     char kept[256];
     tarn_translator_options use;
-    snprintf(text, sizeof text, "model: { " MARIAN ", embeddings: %s, activation: gelu_tanh }" STACKS KINDS, shares[i]);
+    snprintf(text, sizeof text,
+             "model: { " MARIAN ", embeddings: %s, activation: gelu_tanh, share_stacks: %s }" STACKS KINDS, shares[i],
+             i % 2 ? "yes" : "no");
     save_model("own", text, "bytes");
     must(tarn_checkpoint_export_marian("folder", "own"));
     assert_false(tarn__file_exists("folder/vocab.json"));

@@ -40,7 +40,8 @@ static const char *const DESCRIPTIONS[] = {
     "kinds:\n"
     "  L: { mixer: attention, heads: 2, ffn: 64 }\n"
     "  H: { mixer: attention, heads: 2, ffn: 80, frozen: yes, init: hadamard }\n",
-    "model: { d_model: 32, embeddings: decoder, max_length: 40, embedding_size: 12, share_stacks: yes }\n"
+    "model: { d_model: 32, embeddings: decoder, max_length: 40, embedding_size: 12, share_stacks: yes,\n"
+    "         output_mixtures: 3 }\n"
     "encoder: { layers: \"L1 R1\" }\n"
     "decoder: { layers: \"R1 L1 L\" }\n"
     "kinds:\n"

@@ -103,6 +103,12 @@ static void every_sharing_of_every_task(void **state) {
        "weight 20x4 1, projection.weight 8x4 1, projection.bias 1x8 1, output.weight 1x8 1, output.bias 1x1 1"},
       {"task: regression", DECODER,
        "weight 20x4 1, projection.weight 8x4 1, projection.bias 1x8 1, output.weight 1x8 1, output.bias 1x1 1"},
+      {"embeddings: all, output_mixtures: 3", ENCODER DECODER,
+       "weight 20x4 3, projection.weight 8x4 2, projection.bias 1x8 2, output.latent.weight 12x8 1, output.latent.bias "
+       "1x12 1, output.prior.weight 3x8 1"},
+      {"embeddings: none, output_mixtures: 2, output_rank: 3, output_bias: yes", DECODER,
+       "input.weight 20x4 1, output.weight 20x3 1, input.projection.weight 8x4 1, input.projection.bias 1x8 1, "
+       "output.latent.weight 6x8 1, output.latent.bias 1x6 1, output.prior.weight 2x8 1, output.bias 1x20 1"},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     char model_keys[160], text[640];
@@ -127,6 +133,11 @@ static void what_cannot_be(void **state) {
   refused("embedding_size: 3", DECODER, "m.yaml:1: model.embedding_size: must be even");
   refused("embedding_size: -2", DECODER, "m.yaml:1: model.embedding_size: ");
   refused("embedding_siz: 4", DECODER, "did you mean \"embedding_size\"?");
+  refused("output_mixtures: 1", DECODER, "m.yaml:1: model.output_mixtures: a mixture has 2 softmaxes or more");
+  refused("output_mixtures: 65", DECODER, "m.yaml:1: model.output_mixtures: ");
+  refused("output_mixtures: 4", ENCODER,
+          "m.yaml:1: model.output_mixtures: a masked language model has a head of its own");
+  refused("output_mixtures: 4, task: regression", DECODER, "model.output_mixtures: ");
   refused("share_stacks: yes", DECODER, "m.yaml:1: model.share_stacks: there is one stack");
   refused("share_stacks: yes", ENCODER DECODER,
           "m.yaml:1: model.share_stacks: encoder and decoder name no set in common");
@@ -140,12 +151,13 @@ static void descriptions(void **state) {
   (void)state;
   static const char both[] = "encoder: { layers: L1 R1 }\ndecoder: { layers: R1 L1 }\n";
   char *text[3];
-  tarn_config *config = parse("embedding_size: 4, share_stacks: yes", both), *again;
+  tarn_config *config = parse("embedding_size: 4, share_stacks: yes, output_mixtures: 5", both), *again;
   assert_true(config->model.embedding_std == 0.5);  // 1 / sqrt(4)
   assert_int_equal(tarn_config_write(config, &text[0]), TARN_STATUS_OK);
   assert_int_equal(tarn_config_parse(&again, "again", text[0], strlen(text[0]), NULL, 0), TARN_STATUS_OK);
   assert_int_equal(again->model.embedding_size, 4);
   assert_true(again->model.share_stacks);
+  assert_int_equal(again->model.output_mixtures, 5);
   assert_int_equal(tarn_config_write(again, &text[1]), TARN_STATUS_OK);
   assert_string_equal(text[0], text[1]);
   tarn_config_close(&again);
@@ -154,6 +166,7 @@ static void descriptions(void **state) {
   assert_int_equal(tarn_config_write_model(config, &text[2]), TARN_STATUS_OK);
   assert_null(strstr(text[2], "embedding_size"));
   assert_null(strstr(text[2], "share_stacks"));
+  assert_null(strstr(text[2], "output_mixtures"));
   tarn_config_close(&config);
   for (int i = 0; i < 3; i++) tarn_config_text_close(&text[i]);
 }
@@ -185,8 +198,8 @@ static void a_run(void **state) {
   (void)state;
   static const char path[] = "run/" TARN__CHECKPOINT_LAST;
   const char *overrides[] = {"model.embedding_size=6", "model.share_stacks=yes", "decoder.layers=R1 L1 L",
-                             "train.average=0"};
-  if (tiny_train("tiny.yaml", "run", overrides, 4, NULL, NULL, NULL) != TARN_STATUS_OK)
+                             "train.average=0", "model.output_mixtures=3"};
+  if (tiny_train("tiny.yaml", "run", overrides, 5, NULL, NULL, NULL) != TARN_STATUS_OK)
     fail_msg("%s", tarn_error_message());
   tarn__checkpoint_file file;
   bool cross = false, projection = false;

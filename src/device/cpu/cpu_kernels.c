@@ -3,6 +3,7 @@
 #include "device/cpu/fourier_kernels.h"
 #include "device/cpu/isa.h"
 #include "device/cpu/node_tables.h"
+#include "device/cpu/output_mixture_kernels.h"
 #include "device/cpu/row_cpu.h"
 #include "device/cpu/scale_kernels.h"
 #include "device/cpu/token_linear_kernels.h"
@@ -142,6 +143,7 @@ const tarn__device_kernel tarn__cpu_kernels[TARN__OPS] = {
     [TARN__OP_NORM] = {residual_norm_forward, residual_norm_scratch},
     [TARN__OP_OUTPUT_LOG_PROBABILITIES] = {tarn__cpu_output_log, tarn__cpu_output_log_scratch},
     [TARN__OP_OUTPUT_LOSS] = {tarn__cpu_output_loss, tarn__cpu_output_loss_scratch},
+    [TARN__OP_OUTPUT_MIXTURE] = {tarn__cpu_output_mixture, tarn__cpu_output_mixture_scratch},
     [TARN__OP_OUTPUT_TOP] = {tarn__cpu_output_top, tarn__cpu_output_top_scratch},
     [TARN__OP_POOLING] = {pooling_forward, pooling_scratch},
     [TARN__OP_POOLING_BACKWARD] = {pooling_backward, pooling_scratch},
