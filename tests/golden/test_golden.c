@@ -2,7 +2,7 @@
 // Transformer, pre- and post-norm, FFN reservoirs, recurrences and convolutions, frozen and shared layers in the
 // decoder, and all ways of sharing embeddings; norms and gates of branches (make_norms.py); mixers across tokens
 // (make_tokens.py); HyperMixer and the Synthesizers (make_synth.py); factorised embeddings, sets that encoder and
-// decoder share, and ALBERT (make_embeddings.py); relative biases and fewer heads of keys and values
+// decoder share, ALBERT, mixtures of softmaxes (make_embeddings.py); relative biases and fewer heads of keys and values
 // (make_attention.py); masked language models (make_masked.py); with the fast kernels in
 // fp32 and bf16 and the reference kernels in float and double. On the shadow device the bits are those of the fast
 // kernels.
