@@ -83,7 +83,8 @@ typedef struct tarn__param_mapped {
 typedef struct tarn__param {
   const char *name;    // "encoder.layer1.self_attn.qkv.weight"
   int64_t rows, cols;  // a weight of a linear layer is [out, in]; a vector is [1, n]
-  int64_t out, in;     // of signs: the shape of the matrix that they stand for; else 0
+  int64_t out, in;     // of signs, and of stacks of matrices that are no factor of one product: the shape of the
+                       // matrix that they stand for, of each matrix; else 0
   bool vector;         // no matrix, though rows is 1
   bool trained;
   bool stopped;  // trained, but not any more (train.freeze): no gradient and no update, though it is stored as before

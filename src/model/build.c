@@ -90,6 +90,7 @@ static void run_layers(const tarn__model *model, tarn__stack_id id, int first, i
     tarn__block_run own = *run;
     own.sums = stack->layers[i].sums;
     own.skip = stack->skip;
+    own.share = cuts->share;
     if (cuts->carried && id == TARN__STACK_DECODER) carry(&own, stack, i, cuts->carried);
     run->graph->label = stack->layers[i].label;
     own.shows = cuts->shows[id] ? &cuts->shows[id][i + 1] : NULL;
@@ -239,11 +240,13 @@ tarn__tensor *tarn__model_build_loss(const tarn__model *model, tarn__graph *grap
   const tarn__packed *const sides[TARN__SIDES] = {&batch->source, &batch->target};
   const tarn__task *task = tarn__config_task(model->config);
   tarn__block_run top;
+  tarn__model_shortcuts cuts = shortcuts ? *shortcuts : WHOLE;
+  cuts.share = grad_scale * (double)batch->predictions;
   tarn__task_loss from = {
       .batch = batch, .weights = &model->weights, .smoothing = label_smoothing, .grad_scale = grad_scale};
   if (answers) *answers = NULL;
   from.answers = answers;
-  from.states = tarn__model_build_stacks(model, graph, task->stack_count, sides, shortcuts ? shortcuts : &WHOLE, &top);
+  from.states = tarn__model_build_stacks(model, graph, task->stack_count, sides, &cuts, &top);
   from.offsets = top.memory_offsets;
   tarn__tensor *loss = task->loss(graph, &from);
   loss->keep = true;

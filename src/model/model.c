@@ -322,7 +322,7 @@ static size_t gradient_bytes(const tarn__model *model, const tarn__param *param)
 
 // Bytes for the rows that are used of a table that only embeddings read (param.h); 0 for all other parameters.
 static size_t used_bytes(const tarn__model *model, const tarn__param *param) {
-  bool read = param == model->weights.source_table || param == model->weights.target_table;
+  bool read = param == model->weights.source_table || param == model->weights.target_table || param->out == 1;
   bool known = read && param != model->weights.output_table && param->dtype != TARN__F64;
   return known && model->training && param->trained ? aligned((size_t)param->rows) : 0;
 }

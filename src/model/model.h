@@ -32,6 +32,9 @@ typedef struct tarn__model_shortcuts {
   // What is shown of the layers of each stack: of the embeddings, which have an output alone, then of each layer from
   // the bottom. NULL: nobody looks.
   tarn__shows *shows[TARN__STACKS];
+  // In training: the part of an update's predictions that is in this batch, which tarn__model_build_loss() knows from
+  // grad_scale.
+  double share;
   tarn__tensor **stacks;  // [TARN__STACKS] is given the output of each stack; NULL: nobody wants it
 } tarn__model_shortcuts;
 

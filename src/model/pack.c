@@ -3,10 +3,11 @@
 #include "base/map.h"
 #include "model/model.h"
 
-// Weights of linear layers, and the output table; not tables that are only looked up in, vectors and signs.
+// Weights of linear layers, and the output table; not tables that are only looked up in, vectors, signs and stacks of
+// matrices.
 static bool is_factor(const tarn__model *model, const tarn__param *param) {
   if (param == model->weights.output_table) return true;
-  return param->rows > 1 && param->init.kind != TARN__INIT_SIGNS && param != model->weights.source_table &&
+  return param->rows > 1 && param->out == 0 && param != model->weights.source_table &&
          param != model->weights.target_table && param != model->source_positions && param != model->target_positions &&
          param != model->segments;
 }

@@ -122,6 +122,7 @@ typedef struct tarn__block_run {
   double skip;                    // of this stack: what norm deepnorm multiplies x by (parts/depth.h)
   tarn__stand_in_sums *sums;      // of this layer: what a refresh of its backskipping adds to; NULL: none is done
   bool causal;                    // self-attention sees earlier tokens only
+  double share;                   // the part of an update's predictions that is in this batch; 1 where nothing learns
   // States that the sentences begin with and end with, of a layer that has any (tarn__layer_state_width()), as
   // tarn__recurrence_carried() takes them; NULL: sentences begin with zeros.
   tarn__tensor *start, *end;
@@ -229,6 +230,7 @@ typedef struct tarn__position_entry {
 // An activation: act(x weight^T + bias).
 typedef struct tarn__activation_entry {
   tarn__part part;
+  tarn__activation form;  // of products that are built elsewhere
   tarn__tensor *(*build)(tarn__graph *graph, tarn__tensor *x, const tarn__linear_weights *weights);
 } tarn__activation_entry;
 

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "config/config_word.h"
 #include "graph/profile.h"
+#include "ops/route.h"
 #include "optim/schedule.h"
 #include "task/task.h"
 #include "train/backskip_step.h"
@@ -48,6 +49,15 @@ static bool add_all(json_t *record, json_t *more) {
   return added;
 }
 
+// Experts to which the last batch of the update gave no token.
+static tarn_status add_unused(json_t *record, const tarn__graph *graph, bool *whole) {
+  int64_t unused;
+  bool routes;
+  TARN_TRY(tarn__route_unused(graph, &unused, &routes));
+  if (routes) *whole = *whole && json_object_set_new(record, "unused_experts", json_integer((json_int_t)unused)) == 0;
+  return TARN_STATUS_OK;
+}
+
 static tarn_status log_window(tarn_train *t, double rate) {
   const tarn__progress *p = &t->progress;
   double tokens = (double)p->window_target;
@@ -65,6 +75,11 @@ static tarn_status log_window(tarn_train *t, double rate) {
                                          event.tokens_per_second, "grad_norm", event.grad_norm, "source_tokens",
                                          (json_int_t)p->source_tokens, "target_tokens", (json_int_t)p->target_tokens));
   if (t->config->train.optimiser == TARN_OPTIMISER_RIDGE) whole = whole && add_readout(record, &t->end.readout);
+  const tarn_status status = add_unused(record, &t->stepper.graph, &whole);
+  if (status != TARN_STATUS_OK) {
+    json_decref(record);
+    return status;
+  }
   return tarn__train_note(t, record, whole, &event);
 }
 

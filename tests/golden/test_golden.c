@@ -91,7 +91,11 @@ static const char *const cases[] = {"model0_post",
                                     "relative_post",
                                     "relative_pre",
                                     "grouped_post",
-                                    "grouped_pre"};
+                                    "grouped_pre",
+                                    "experts_post",
+                                    "experts_pre",
+                                    "memory_post",
+                                    "memory_pre"};
 
 enum { WAYS = sizeof ways / sizeof *ways, CASES = sizeof cases / sizeof *cases };
 

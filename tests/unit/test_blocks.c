@@ -88,9 +88,15 @@ static void open_model(fixture *f, const place *at, tarn__dtype dtype, double dr
     else if (own[i].mixer == at->mixer)
       snprintf(keys, sizeof keys, "%s%s%g", at->mixer == &tarn__mixer_attention && at->pre ? ", kv_heads: 1" : "",
                own[i].keys, dropout);
-  // The first channel mixer is that of a width.
-  char ffn[32];
+  // The first channel mixer is that of a width. The balance loss of experts is not in the loss, and their capacity
+  // depends on the batch.
+  char ffn[128];
   snprintf(ffn, sizeof ffn, "%s", at->channel == tarn__part_at(TARN__TABLE_CHANNEL, 0) ? "12" : at->channel->word);
+  if (at->channel == &tarn__channel_moe.part || at->channel == &tarn__channel_switch.part)
+    snprintf(ffn, sizeof ffn, "{ type: %s, experts: 3, width: 12, balance: 0, capacity: 3, noise: %g }",
+             at->channel->word, dropout);
+  if (at->channel == &tarn__channel_product_keys.part)
+    snprintf(ffn, sizeof ffn, "{ type: product_keys, memory_heads: 2, keys: 4, nearest: 3, query: 5 }");
   *f = (fixture){.scale = 1.0};
   snprintf(text, sizeof text,
            "model: { d_model: 8, embeddings: none, max_length: 24, dropout: %g, norm: %s, norm_type: %s,\n"

@@ -204,12 +204,19 @@ static void keys_of_parts_are_checked(void **state) {
   (void)state;
   expect_refused(LM "{ ffn: { width: 8, hidden_size: 3 } }\n",
                  "p.yaml:3: unknown key \"hidden_size\" in kinds.K.ffn; did you mean \"width\"?");
-  expect_refused(
-      LM "{ ffn: { type: fnn } }\n",
-      "p.yaml:3: kinds.K.ffn.type: \"fnn\" is not one of ffn, glu, geglu, reglu, swiglu, liglu; did you mean "
-      "\"ffn\"?");
+  expect_refused(LM "{ ffn: { type: fnn } }\n",
+                 "p.yaml:3: kinds.K.ffn.type: \"fnn\" is not one of ffn, glu, geglu, reglu, swiglu, liglu, moe, "
+                 "switch, product_keys; did you mean \"ffn\"?");
   expect_refused(LM "{ ffn: big }\n",
-                 "p.yaml:3: kinds.K.ffn: \"big\" is neither a number nor one of ffn, glu, geglu, reglu, swiglu, liglu");
+                 "p.yaml:3: kinds.K.ffn: \"big\" is neither a number nor one of ffn, glu, geglu, reglu, swiglu, liglu, "
+                 "moe, switch, product_keys");
+  expect_refused(LM "{ ffn: { type: switch, capacity: 0 } }\n",
+                 "p.yaml:3: kinds.K.ffn.capacity: 0 is out of range (0 < x <= 1048576)");
+  expect_refused(LM "{ ffn: { type: moe, experts: 3, top: 4 } }\n",
+                 "p.yaml:3: kinds.K.ffn.top: 4 choices of 3 experts");
+  expect_refused(LM "{ frozen: yes, ffn: { type: moe, train_router: yes } }\n",
+                 "p.yaml:3: kinds.K.ffn.train_router: nothing of a frozen layer is trained; use frozen: matrices in "
+                 "the kind");
   expect_refused(LM "{ norm: none, norm_type: rms }\n",
                  "p.yaml:3: kinds.K.norm_type: a layer with norm none has none to choose; leave it out");
   expect_refused(LM "{ residual: no, norm_type: rms }\n",
@@ -217,10 +224,11 @@ static void keys_of_parts_are_checked(void **state) {
   expect_refused(LM "{ ffn: { type: swiglu, width: 0 } }\n",
                  "p.yaml:3: kinds.K.ffn.width: 0 is out of range (1 .. 1048576)");
   expect_refused(LM "{ ffn: { type: swiglu, activation: elu } }\n",
-                 "p.yaml:3: kinds.K.ffn.activation: channel mixer swiglu has no activation; there is one with ffn");
+                 "p.yaml:3: kinds.K.ffn.activation: channel mixer swiglu has no activation; there is one with ffn, "
+                 "moe and switch");
   expect_refused(LM "{ ffn: { type: swigul } }\n",
-                 "p.yaml:3: kinds.K.ffn.type: \"swigul\" is not one of ffn, glu, geglu, reglu, swiglu, liglu; did you "
-                 "mean \"swiglu\"?");
+                 "p.yaml:3: kinds.K.ffn.type: \"swigul\" is not one of ffn, glu, geglu, reglu, swiglu, liglu, moe, "
+                 "switch, product_keys; did you mean \"swiglu\"?");
   expect_refused(LM "{ ffn: { width: 8, activation: silu } }\n",
                  "p.yaml:3: kinds.K.ffn.activation: \"silu\" is not one of relu, gelu, gelu_tanh, relu_squared, "
                  "elu, selu, swish, identity; did you mean \"swish\"?");

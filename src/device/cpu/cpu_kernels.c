@@ -1,5 +1,6 @@
 #include "device/cpu/cpu_kernels.h"
 
+#include "device/cpu/experts_kernels.h"
 #include "device/cpu/fourier_kernels.h"
 #include "device/cpu/isa.h"
 #include "device/cpu/node_tables.h"
@@ -32,15 +33,20 @@ NODE_OF(embedding_backward, tarn__embedding_kernels, backward)
 NODE_OF(embedding_forward, tarn__embedding_kernels, forward)
 NODE_OF(gated_conv_backward, tarn__gated_conv_kernels, backward)
 NODE_OF(gated_conv_forward, tarn__gated_conv_kernels, forward)
+NODE_OF(gather_rows, tarn__weighted_rows_kernels, gather)
+NODE_OF(gather_rows_backward, tarn__weighted_rows_kernels, gather_backward)
 NODE_OF(glu_backward, tarn__glu_kernels, backward)
 NODE_OF(glu_forward, tarn__glu_kernels, forward)
 NODE_OF(pooling_backward, tarn__pooling_kernels, backward)
 NODE_OF(pooling_forward, tarn__pooling_kernels, forward)
+NODE_OF(product_keys_backward, tarn__product_keys_kernels, backward)
 NODE_OF(residual_norm_backward, tarn__residual_norm_kernels, backward)
 NODE_OF(residual_norm_forward, tarn__residual_norm_kernels, forward)
 NODE_OF(rotary_forward, tarn__rotary_kernels, forward)
 NODE_OF(scale_backward, tarn__scale_kernels, backward)
 NODE_OF(scale_forward, tarn__scale_kernels, forward)
+NODE_OF(route_backward, tarn__route_kernels, backward)
+NODE_OF(route_forward, tarn__route_kernels, forward)
 NODE_OF(sentence_mean_backward, tarn__sentence_mean_kernels, backward)
 NODE_OF(sentence_mean_forward, tarn__sentence_mean_kernels, forward)
 NODE_OF(stand_in_add, tarn__stand_in_kernels, add)
@@ -48,6 +54,8 @@ NODE_OF(stand_in_copy, tarn__stand_in_kernels, copy)
 NODE_OF(stand_in_measure, tarn__stand_in_kernels, measure)
 NODE_OF(tanh_backward, tarn__tanh_kernels, backward)
 NODE_OF(tanh_forward, tarn__tanh_kernels, forward)
+NODE_OF(weighted_rows_backward, tarn__weighted_rows_kernels, backward)
+NODE_OF(weighted_rows_forward, tarn__weighted_rows_kernels, forward)
 #undef NODE_OF
 
 static size_t attention_scratch(const tarn__node *node, int threads) {
@@ -107,6 +115,14 @@ static size_t scale_scratch(const tarn__node *node, int threads) {
   return TARN__TABLE_NOW(tarn__scale_kernels)->scratch(threads);
 }
 
+static size_t product_keys_backward_scratch(const tarn__node *node, int threads) {
+  return TARN__TABLE_NOW(tarn__product_keys_kernels)->backward_scratch(node, threads);
+}
+
+static size_t route_scratch(const tarn__node *node, int threads) {
+  return TARN__TABLE_NOW(tarn__route_kernels)->scratch(node, threads);
+}
+
 const tarn__device_kernel tarn__cpu_kernels[TARN__OPS] = {
     [TARN__OP_ACTIVATION] = {tarn__cpu_activation, NULL},
     [TARN__OP_ADD] = {add, NULL},
@@ -128,8 +144,13 @@ const tarn__device_kernel tarn__cpu_kernels[TARN__OPS] = {
     [TARN__OP_FOURIER] = {tarn__cpu_fourier, tarn__cpu_fourier_scratch},
     [TARN__OP_GATED_CONV] = {gated_conv_forward, gated_conv_scratch},
     [TARN__OP_GATED_CONV_BACKWARD] = {gated_conv_backward, gated_conv_backward_scratch},
+    [TARN__OP_GATHER_ROWS] = {gather_rows, NULL},
+    [TARN__OP_GATHER_ROWS_BACKWARD] = {gather_rows_backward, NULL},
     [TARN__OP_GLU] = {glu_forward, NULL},
     [TARN__OP_GLU_BACKWARD] = {glu_backward, NULL},
+    [TARN__OP_GROUPED_LINEAR] = {tarn__cpu_grouped_linear, tarn__cpu_grouped_linear_scratch},
+    [TARN__OP_GROUPED_LINEAR_DWEIGHT] = {tarn__cpu_grouped_dweight, tarn__cpu_grouped_dweight_scratch},
+    [TARN__OP_GROUPED_LINEAR_DX] = {tarn__cpu_grouped_dx, tarn__cpu_grouped_dx_scratch},
     [TARN__OP_HADAMARD] = {tarn__cpu_hadamard, tarn__cpu_hadamard_scratch},
     [TARN__OP_HADAMARD_DX] = {tarn__cpu_hadamard_dx, tarn__cpu_hadamard_scratch},
     [TARN__OP_LINEAR] = {tarn__cpu_linear, tarn__cpu_linear_scratch},
@@ -148,6 +169,8 @@ const tarn__device_kernel tarn__cpu_kernels[TARN__OPS] = {
     [TARN__OP_POOLING] = {pooling_forward, pooling_scratch},
     [TARN__OP_POOLING_BACKWARD] = {pooling_backward, pooling_scratch},
     [TARN__OP_POOLING_ROWS] = {pooling_forward, pooling_scratch},
+    [TARN__OP_PRODUCT_KEYS] = {tarn__cpu_product_keys, tarn__cpu_product_keys_scratch},
+    [TARN__OP_PRODUCT_KEYS_BACKWARD] = {product_keys_backward, product_keys_backward_scratch},
     [TARN__OP_RECURRENCE] = {tarn__cpu_recurrence, tarn__cpu_recurrence_scratch},
     [TARN__OP_RECURRENCE_BACKWARD] = {tarn__cpu_recurrence_backward, tarn__cpu_recurrence_backward_scratch},
     [TARN__OP_RECURRENCE_DWEIGHT] = {tarn__cpu_recurrence_dweight, tarn__cpu_recurrence_dweight_scratch},
@@ -159,6 +182,8 @@ const tarn__device_kernel tarn__cpu_kernels[TARN__OPS] = {
     [TARN__OP_ROTARY_BACKWARD] = {rotary_forward, rotary_scratch},
     [TARN__OP_SCALE] = {scale_forward, NULL},
     [TARN__OP_SCALE_BACKWARD] = {scale_backward, scale_scratch},
+    [TARN__OP_ROUTE] = {route_forward, route_scratch},
+    [TARN__OP_ROUTE_BACKWARD] = {route_backward, route_scratch},
     [TARN__OP_SELECT_ROWS] = {tarn__cpu_select_rows, NULL},
     [TARN__OP_SELECT_ROWS_BACKWARD] = {tarn__cpu_select_rows_backward, NULL},
     [TARN__OP_SENTENCE_MEAN] = {sentence_mean_forward, NULL},
@@ -181,4 +206,6 @@ const tarn__device_kernel tarn__cpu_kernels[TARN__OPS] = {
     [TARN__OP_TOKEN_LINEAR_DX] = {tarn__cpu_token_linear_dx, tarn__cpu_token_linear_dx_scratch},
     [TARN__OP_TOKEN_LINEAR_ROWS] = {tarn__cpu_token_linear_rows, tarn__cpu_token_linear_rows_scratch},
     [TARN__OP_UPDATE] = {tarn__cpu_update, NULL},
+    [TARN__OP_WEIGHTED_ROWS] = {weighted_rows_forward, NULL},
+    [TARN__OP_WEIGHTED_ROWS_BACKWARD] = {weighted_rows_backward, NULL},
 };

@@ -72,6 +72,17 @@ TARN__REF_KERNEL(tarn__synthesis_ref);
 TARN__REF_KERNEL(tarn__synthesis_backward_ref);
 TARN__REF_KERNEL(tarn__synthesis_rows_ref);
 TARN__REF_KERNEL(tarn__update_ref);
+TARN__REF_KERNEL(tarn__gather_rows_ref);
+TARN__REF_KERNEL(tarn__gather_rows_backward_ref);
+TARN__REF_KERNEL(tarn__grouped_linear_ref);
+TARN__REF_KERNEL(tarn__grouped_dweight_ref);
+TARN__REF_KERNEL(tarn__grouped_dx_ref);
+TARN__REF_KERNEL(tarn__product_keys_ref);
+TARN__REF_KERNEL(tarn__product_keys_backward_ref);
+TARN__REF_KERNEL(tarn__route_ref);
+TARN__REF_KERNEL(tarn__route_backward_ref);
+TARN__REF_KERNEL(tarn__weighted_rows_ref);
+TARN__REF_KERNEL(tarn__weighted_rows_backward_ref);
 #undef TARN__REF_KERNEL
 
 #define TARN__REF_SCRATCH(name) size_t TARN__REF(name)(const tarn__node *node, int threads)
@@ -89,6 +100,8 @@ TARN__REF_SCRATCH(tarn__output_loss_ref_scratch);
 TARN__REF_SCRATCH(tarn__output_top_ref_scratch);
 TARN__REF_SCRATCH(tarn__output_mixture_ref_scratch);
 TARN__REF_SCRATCH(tarn__recurrence_ref_scratch);
+TARN__REF_SCRATCH(tarn__product_keys_ref_scratch);
+TARN__REF_SCRATCH(tarn__route_ref_scratch);
 TARN__REF_SCRATCH(tarn__recurrence_rows_ref_scratch);
 TARN__REF_SCRATCH(tarn__synthesis_ref_scratch);
 #undef TARN__REF_SCRATCH

@@ -9,5 +9,6 @@ const tarn__activation_entry tarn__activation_elu = {
              .text = "x where x > 0, else e^x - 1, Clevert et al. 2016",
              .equation = "x where x > 0, else e^x - 1",
              .source = "Clevert et al. 2016 (arXiv 1511.07289)"},
+    .form = TARN__ELU,
     .build = build,
 };

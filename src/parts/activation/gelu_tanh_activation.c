@@ -10,5 +10,6 @@ const tarn__activation_entry tarn__activation_gelu_tanh = {
              .equation = "x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3)))",
              .source = "Hendrycks and Gimpel 2016 (arXiv 1606.08415)",
              .also = "gelu_new gelu_pytorch_tanh gelu_fast"},
+    .form = TARN__GELU_TANH,
     .build = build,
 };

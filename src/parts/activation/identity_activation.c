@@ -10,5 +10,6 @@ const tarn__activation_entry tarn__activation_identity = {
              .equation = "x",
              .source = "none",
              .also = "linear none"},
+    .form = TARN__IDENTITY,
     .build = build,
 };

@@ -6,5 +6,6 @@ static tarn__tensor *build(tarn__graph *graph, tarn__tensor *x, const tarn__line
 
 const tarn__activation_entry tarn__activation_relu = {
     .part = {.word = "relu", .text = "max(x, 0)", .equation = "max(x, 0)", .source = "Nair and Hinton 2010"},
+    .form = TARN__RELU,
     .build = build,
 };

@@ -10,5 +10,6 @@ const tarn__activation_entry tarn__activation_relu_squared = {
              .equation = "max(x, 0)^2",
              .source = "So et al. 2021 (arXiv 2109.08668)",
              .also = "relu2 squared_relu"},
+    .form = TARN__RELU_SQUARED,
     .build = build,
 };

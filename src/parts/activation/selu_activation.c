@@ -9,5 +9,6 @@ const tarn__activation_entry tarn__activation_selu = {
              .text = "1.0507 x where x > 0, else 1.7581 (e^x - 1), Klambauer et al. 2017",
              .equation = "1.0507 x where x > 0, else 1.7581 (e^x - 1)",
              .source = "Klambauer et al. 2017 (arXiv 1706.02515)"},
+    .form = TARN__SELU,
     .build = build,
 };

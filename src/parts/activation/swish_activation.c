@@ -10,5 +10,6 @@ const tarn__activation_entry tarn__activation_swish = {
              .equation = "x / (1 + e^-x)",
              .source = "Ramachandran et al. 2017 (arXiv 1710.05941)",
              .also = "silu"},
+    .form = TARN__SWISH,
     .build = build,
 };

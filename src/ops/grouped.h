@@ -1,0 +1,25 @@
+// Products of groups of rows, each with a matrix of its own: those of experts, whose rows lie together (ops/route.h).
+//
+//   grouped_linear          y rows of group e = act(x weight_e^T + bias_e): rows offsets[e] .. offsets[e + 1] - 1, with
+//                           rows [e n, (e + 1) n) of weight [E n, m], and columns [e n, (e + 1) n) of bias [1, E n]
+//   grouped_linear_dweight  dweight_e (+)= dz_e^T x_e, dbias_e (+)= column sums of dz_e
+//   grouped_linear_dx       dx_e (+)= dz_e weight_e
+//
+// Rows behind the last group hold nothing in x and y. Every row of a product has the bits that it has in any other
+// group. The gradient of the activation is that of linear (ops/linear.h).
+#ifndef TARN_OPS_GROUPED_H
+#define TARN_OPS_GROUPED_H
+
+#include "ops/ops.h"
+
+// y [M, n] of x [M, m]; weight->out is n. bias may be NULL. offsets: I32 [1, E + 1], as tarn__route() makes them.
+tarn__tensor *tarn__grouped_linear(tarn__graph *graph, tarn__tensor *x, tarn__tensor *offsets, tarn__param *weight,
+                                   tarn__param *bias, tarn__activation activation);
+
+// Inside; the attribute of all is tarn__activation. Outputs of grouped_linear are those of linear.
+enum { TARN__GROUPED_X, TARN__GROUPED_WEIGHT, TARN__GROUPED_BIAS, TARN__GROUPED_OFFSETS };
+// dweight: DZ and X and OFFSETS; dparam: weight or NULL, bias or NULL. dx: DZ, WEIGHT, OFFSETS, PREVIOUS.
+enum { TARN__GROUPED_DWEIGHT_DZ, TARN__GROUPED_DWEIGHT_X, TARN__GROUPED_DWEIGHT_OFFSETS };
+enum { TARN__GROUPED_DX_DZ, TARN__GROUPED_DX_WEIGHT, TARN__GROUPED_DX_OFFSETS, TARN__GROUPED_DX_PREVIOUS };
+
+#endif

@@ -1,0 +1,115 @@
+#include "ops/route.h"
+
+#include <math.h>
+
+static double route_flops(const tarn__node *node) {
+  const tarn__tensor *x = node->in[TARN__ROUTE_X], *weight = node->in[TARN__ROUTE_WEIGHT];
+  return 2.0 * (double)x->rows * (double)x->cols * (double)weight->rows;
+}
+
+static double backward_flops(const tarn__node *node) {
+  return route_flops(node) * ((node->out[0] ? 1.0 : 0.0) + (node->dparam[0] ? 1.0 : 0.0));
+}
+
+static const tarn__op op_route_backward = {
+    .id = TARN__OP_ROUTE_BACKWARD, .name = "route_backward", .flops = backward_flops};
+
+static void route_grad(tarn__graph *graph, tarn__node *node) {
+  tarn__tensor *x = node->in[TARN__ROUTE_X], *weight = node->in[TARN__ROUTE_WEIGHT];
+  tarn__node *back = tarn__graph_node(graph, &op_route_backward, sizeof(tarn__route_attr));
+  *(tarn__route_attr *)back->attr = *(const tarn__route_attr *)node->attr;
+  back->in[TARN__ROUTE_X] = x;
+  back->in[TARN__ROUTE_WEIGHT] = weight;
+  back->in[TARN__ROUTE_P] = node->out[TARN__ROUTE_PROBABILITIES];
+  back->in[TARN__ROUTE_DGATES] = node->out[TARN__ROUTE_GATES]->grad;
+  if (weight->needs_grad) back->dparam[0] = weight->param;
+  if (x->needs_grad) back->out[0] = tarn__grad_into(graph, x, &back->in[TARN__ROUTE_PREVIOUS]);
+  tarn__graph_emit(graph, back);
+}
+
+static const tarn__op op_route = {.id = TARN__OP_ROUTE, .name = "route", .grad = route_grad, .flops = route_flops};
+
+// How many choices an expert takes.
+static int64_t room_of(const tarn__graph *graph, const tarn__route_spec *spec, int64_t rows, int64_t experts) {
+  if (!graph->training || isinf(spec->capacity)) return INT64_MAX;
+  const double room = ceil(spec->capacity * (double)(rows * spec->choices) / (double)experts);
+  return room < (double)rows ? (int64_t)room : INT64_MAX;
+}
+
+tarn__routed tarn__route(tarn__graph *graph, tarn__tensor *x, tarn__param *weight, tarn__route_spec spec) {
+  const int64_t experts = weight->rows, rows = x->rows;
+  if (x->cols != weight->cols || spec.choices < 1 || spec.choices > experts ||
+      spec.choices > TARN__ROUTE_MOST_CHOICES || experts > TARN__ROUTE_MOST_EXPERTS || !(spec.capacity > 0.0) ||
+      !(spec.noise >= 0.0 && spec.noise < 1.0))
+    tarn__graph_fail(graph, TARN_STATUS_INTERNAL, "route: %lld choices of %lld experts, or their weight, do not fit",
+                     (long long)spec.choices, (long long)experts);
+  tarn__node *node = tarn__graph_node(graph, &op_route, sizeof(tarn__route_attr));
+  tarn__route_attr *attr = node->attr;
+  *attr = (tarn__route_attr){.spec = spec, .room = room_of(graph, &spec, rows, experts)};
+  if (spec.noise > 0.0) attr->site = tarn__graph_site(graph);
+  attr->noisy = spec.noise > 0.0 && graph->training;
+  node->in[TARN__ROUTE_X] = x;
+  node->in[TARN__ROUTE_WEIGHT] = tarn__graph_param(graph, weight);
+  const tarn__dtype dtype = x->dtype == TARN__F64 ? TARN__F64 : TARN__F32;
+  tarn__routed routed = {.gates = tarn__graph_tensor(graph, dtype, rows, spec.choices, "gates"),
+                         .places = tarn__graph_tensor(graph, TARN__I32, rows, spec.choices, "places"),
+                         .offsets = tarn__graph_tensor(graph, TARN__I32, 1, experts + 1, "offsets of experts"),
+                         .rows = rows * spec.choices};
+  if (attr->room < INT64_MAX && experts * attr->room < routed.rows) routed.rows = experts * attr->room;
+  node->out[TARN__ROUTE_GATES] = routed.gates;
+  node->out[TARN__ROUTE_PLACES] = routed.places;
+  node->out[TARN__ROUTE_OFFSETS] = routed.offsets;
+  if (graph->training && (x->needs_grad || node->in[TARN__ROUTE_WEIGHT]->needs_grad))
+    node->out[TARN__ROUTE_PROBABILITIES] = tarn__graph_tensor(graph, dtype, rows, experts, "probabilities of experts");
+  tarn__graph_emit(graph, node);
+  // Integers have no gradient: what reads them and nothing else that has one needs none.
+  routed.places->needs_grad = routed.offsets->needs_grad = false;
+  routed.offsets->keep = node->out[TARN__ROUTE_PROBABILITIES] != NULL;  // for tarn__route_unused()
+  return routed;
+}
+
+tarn_status tarn__route_unused(const tarn__graph *graph, int64_t *unused, bool *routes) {
+  tarn__host_room room = {0};
+  tarn_status status = TARN_STATUS_OK;
+  *unused = 0;
+  *routes = false;
+  const size_t count = graph->training ? graph->forward_count : 0;
+  for (size_t i = 0; i < count && status == TARN_STATUS_OK; i++) {
+    const tarn__node *node = graph->nodes[i];
+    if (node->op != &op_route || !node->out[TARN__ROUTE_OFFSETS]->keep) continue;
+    void *values;
+    *routes = true;
+    status = tarn__graph_read(graph, &values, node->out[TARN__ROUTE_OFFSETS], &room);
+    if (status != TARN_STATUS_OK) break;
+    const int32_t *offset = values;
+    for (int64_t e = 0; e + 1 < node->out[TARN__ROUTE_OFFSETS]->cols; e++) *unused += offset[e] == offset[e + 1];
+  }
+  tarn__host_room_close(&room);
+  return status;
+}
+
+static const tarn__op op_gather_backward = {.id = TARN__OP_GATHER_ROWS_BACKWARD, .name = "gather_rows_backward"};
+
+static void gather_grad(tarn__graph *graph, tarn__node *node) {
+  tarn__node *back = tarn__graph_node(graph, &op_gather_backward, 0);
+  back->in[TARN__GATHER_DY] = node->out[0]->grad;
+  back->in[TARN__GATHER_PLACES] = node->in[TARN__GATHER_PLACES];
+  back->out[0] = tarn__grad_into(graph, node->in[TARN__GATHER_X], &back->in[TARN__GATHER_PREVIOUS]);
+  tarn__graph_emit(graph, back);
+}
+
+static const tarn__op op_gather = {
+    .id = TARN__OP_GATHER_ROWS, .name = "gather_rows", .grad = gather_grad, .cheap = true};
+
+tarn__tensor *tarn__gather_rows(tarn__graph *graph, tarn__tensor *x, const tarn__routed *routed) {
+  if (x->rows != routed->places->rows)
+    tarn__graph_fail(graph, TARN_STATUS_INTERNAL, "gather_rows: there are places of %lld rows",
+                     (long long)routed->places->rows);
+  tarn__node *node = tarn__graph_node(graph, &op_gather, 0);
+  node->in[TARN__GATHER_X] = x;
+  node->in[TARN__GATHER_PLACES] = routed->places;
+  node->in[TARN__GATHER_OFFSETS] = routed->offsets;
+  node->out[0] = tarn__graph_tensor(graph, x->dtype, routed->rows, x->cols, "rows by expert");
+  tarn__graph_emit(graph, node);
+  return node->out[0];
+}

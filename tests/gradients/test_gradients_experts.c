@@ -1,0 +1,72 @@
+// The gradients of routing, grouped products and weighted rows against finite differences.
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+// cmocka needs the headers above.
+#include <cmocka.h>
+
+#include "kernels/kernel_check.h"
+#include "ops/grouped.h"
+#include "ops/route.h"
+#include "ops/weighted_rows.h"
+
+enum { ROWS = 13, D = 6, WIDTH = 5, EXPERTS = 4 };
+
+typedef struct variant {
+  const char *name;
+  tarn__route_spec route;
+  tarn__activation activation;
+  bool frozen;  // the experts' matrices
+} variant;
+
+static const variant variants[] = {
+    {"top-1", {.choices = 1, .capacity = INFINITY, .share = 1}, TARN__RELU, false},
+    {"top-2", {.choices = 2, .normalise = 1, .capacity = INFINITY, .share = 1}, TARN__GELU, false},
+    {"top-3 with noise", {.choices = 3, .normalise = 1, .capacity = INFINITY, .noise = 0.3}, TARN__SWISH, false},
+    {"top-2 with little room", {.choices = 2, .normalise = 1, .capacity = 0.6}, TARN__IDENTITY, false},
+    {"top-1 with little room", {.choices = 1, .capacity = 0.7}, TARN__RELU, true},
+};
+
+static void build(check *c, tarn__graph *graph, const void *spec) {
+  const variant *v = spec;
+  tarn__tensor *x = check_input(c, graph, ROWS, D, 1.0, true);
+  tarn__param *router = check_param(c, EXPERTS, D, 1.0, true);
+  tarn__param *in = check_param(c, EXPERTS * WIDTH, D, 0.6, !v->frozen);
+  tarn__param *in_bias = check_param(c, 1, EXPERTS * WIDTH, 0.5, true);
+  tarn__param *out = check_param(c, EXPERTS * D, WIDTH, 0.6, !v->frozen);
+  in->out = WIDTH;
+  out->out = D;
+  const tarn__routed routed = tarn__route(graph, x, router, v->route);
+  tarn__tensor *rows = tarn__gather_rows(graph, x, &routed);
+  rows = tarn__grouped_linear(graph, rows, routed.offsets, in, in_bias, v->activation);
+  rows = tarn__grouped_linear(graph, rows, routed.offsets, out, NULL, TARN__IDENTITY);
+  check_output(c, tarn__weighted_rows(graph, rows, routed.places, routed.gates));
+}
+
+static void experts(void **state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof variants / sizeof *variants; i++)
+    check_gradients(build, &variants[i], variants[i].name, 1e-7);
+}
+
+// Rows of a table that is a parameter, one of them named often and some never.
+static void build_table(check *c, tarn__graph *graph, const void *spec) {
+  (void)spec;
+  static const int32_t numbers[3][4] = {{2, 0, 2, 5}, {5, 5, 5, 5}, {1, -1, 2, 0}};
+  tarn__param *table = check_param(c, 7, 9, 1.0, true);
+  tarn__tensor *gates = check_input(c, graph, 3, 4, 1.0, true);
+  tarn__tensor *ids = check_ints(c, graph, &numbers[0][0], 12);
+  ids->rows = 3, ids->cols = 4;
+  check_output(c, tarn__weighted_rows(graph, tarn__graph_param(graph, table), ids, gates));
+}
+
+static void table(void **state) {
+  (void)state;
+  check_gradients(build_table, NULL, "rows of a table", 1e-8);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(experts), cmocka_unit_test(table)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
