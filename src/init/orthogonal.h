@@ -13,8 +13,8 @@
 tarn_status tarn__orthogonal(float *values, int64_t rows, int64_t cols, double gain, tarn__random *random) TARN_CHECKED;
 
 // Orthogonal random features (Choromanski et al. 2021): rows of random orthogonal matrices [cols, cols], as many as are
-// needed, each as long as a vector of `cols` normal numbers. So each row has the distribution of such a vector, and those
-// of a block are orthogonal.
+// needed, each as long as a vector of `cols` normal numbers. So each row has the distribution of such a vector, and
+// those of a block are orthogonal.
 tarn_status tarn__orthogonal_features(float *values, int64_t rows, int64_t cols, tarn__random *random) TARN_CHECKED;
 
 #endif
