@@ -26,13 +26,13 @@
   X(tarn__mixer_synthesizer_random)           \
   X(tarn__mixer_synthesizer_factorised_dense) \
   X(tarn__mixer_synthesizer_factorised_random)
-#define TARN__CHANNELS(X)                                                                     \
-  X(tarn__channel_ffn)                                                                        \
-  X(tarn__channel_glu)                                                                        \
-  X(tarn__channel_geglu)                                                                      \
-  X(tarn__channel_reglu)                                                                      \
-  X(tarn__channel_swiglu) X(tarn__channel_liglu) X(tarn__channel_moe) X(tarn__channel_switch) \
-      X(tarn__channel_product_keys)
+#define TARN__CHANNELS(X) \
+  X(tarn__channel_ffn)    \
+  X(tarn__channel_glu)    \
+  X(tarn__channel_geglu)  \
+  X(tarn__channel_reglu)  \
+  X(tarn__channel_swiglu) \
+  X(tarn__channel_liglu) X(tarn__channel_moe) X(tarn__channel_switch) X(tarn__channel_product_keys)
 #define TARN__NORMS(X) X(tarn__norm_layer) X(tarn__norm_rms) X(tarn__norm_scale)
 #define TARN__POSITIONS(X)           \
   X(tarn__position_sinusoidal)       \
