@@ -234,6 +234,19 @@ static void keys_of_parts_are_checked(void **state) {
                  "elu, selu, swish, identity; did you mean \"swish\"?");
   expect_refused(LM "{ ffn: { width: 0, activation: gelu } }\n",
                  "p.yaml:3: kinds.K.ffn.activation: an FFN of width 0 is none; leave it out, or give a width");
+  expect_refused(LM "{ ffn: -1 }\n", "p.yaml:3: kinds.K.ffn: -1 is out of range (0 .. 1048576)");
+  expect_refused(LM "{ ffn: [1] }\n", "p.yaml:3: kinds.K.ffn: expected one value, not a list");
+  expect_refused(LM "{ norm_type: { epsilon: 0 } }\n",
+                 "p.yaml:3: kinds.K.norm_type.epsilon: 0 is out of range (1e-30 <= x <= 1)");
+  expect_refused(LM "{ ffn: { width: 8, activation: gelu_new } }\n",
+                 "p.yaml:3: kinds.K.ffn.activation: \"gelu_new\" is not one of relu, gelu, gelu_tanh, "
+                 "relu_squared, elu, selu, swish, identity; did you mean \"gelu_tanh\"?");
+  expect_refused(LM "{ norm_type: { type: rms, epsilon: -1 } }\n",
+                 "p.yaml:3: kinds.K.norm_type.epsilon: -1 is out of range (1e-30 <= x <= 1)");
+}
+
+static void keys_of_mixers_and_positions_are_checked(void **state) {
+  (void)state;
   expect_refused(LM "{ mixer: pooling, window: 1 }\n", "p.yaml:3: kinds.K.window: 1 is out of range (2 .. 65536)");
   expect_refused(
       "encoder: { layers: K }\ndecoder: { layers: L }\nkinds:\n  L:\n  K: { mixer: pooling, window: 2 }\n",
@@ -251,20 +264,11 @@ static void keys_of_parts_are_checked(void **state) {
                  "p.yaml:3: kinds.K.heads: 3 does not divide model.d_model 64");
   expect_refused(LM "{ mixer: synthesizer_factorised_dense, factor: 9 }\nmodel: { max_length: 8 }\n",
                  "p.yaml:3: kinds.K.factor: 9 is more than model.max_length (8)");
-  expect_refused(LM "{ ffn: -1 }\n", "p.yaml:3: kinds.K.ffn: -1 is out of range (0 .. 1048576)");
-  expect_refused(LM "{ ffn: [1] }\n", "p.yaml:3: kinds.K.ffn: expected one value, not a list");
   expect_refused(LM "{ mixer: { type: gru } }\n", "p.yaml:3: kinds.K.mixer: expected one value, not a map");
-  expect_refused(LM "{ norm_type: { epsilon: 0 } }\n",
-                 "p.yaml:3: kinds.K.norm_type.epsilon: 0 is out of range (1e-30 <= x <= 1)");
-  expect_refused(LM "{ ffn: { width: 8, activation: gelu_new } }\n",
-                 "p.yaml:3: kinds.K.ffn.activation: \"gelu_new\" is not one of relu, gelu, gelu_tanh, "
-                 "relu_squared, elu, selu, swish, identity; did you mean \"gelu_tanh\"?");
   expect_refused(
       "encoder: { layers: K }\ndecoder: { layers: L }\nkinds:\n  L:\n  K: { mixer: pooling, window: 4 }\n",
       "p.yaml:5: kinds.K.window: 4 is even, but a layer of the encoder sees as many tokens before it as after "
       "it; use 3 or 5");
-  expect_refused(LM "{ norm_type: { type: rms, epsilon: -1 } }\n",
-                 "p.yaml:3: kinds.K.norm_type.epsilon: -1 is out of range (1e-30 <= x <= 1)");
   expect_refused(LM "{ heads: 8 }\nmodel: { d_model: 64, positions: { type: rotary, share: 0.6 } }\n",
                  "p.yaml:3: kinds.K.heads: 8 heads have 8 columns each, of which rotary positions turn 4.8; it must be "
                  "an even number: change heads, model.d_model or model.positions.share");
@@ -569,6 +573,7 @@ int main(void) {
       cmocka_unit_test(entries_are_documented),
       cmocka_unit_test(others_are_refused),
       cmocka_unit_test(keys_of_parts_are_checked),
+      cmocka_unit_test(keys_of_mixers_and_positions_are_checked),
       cmocka_unit_test(keys_elsewhere_are_found),
       cmocka_unit_test(parts_are_opened_for_their_keys),
       cmocka_unit_test(parts_are_written_shortly),
