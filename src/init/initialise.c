@@ -180,6 +180,8 @@ static tarn_status initialise(tarn__model *model, uint64_t seed, bool trained,
   for (size_t i = 0; i < model->param_count + model->helper_count; i++) {
     tarn__param *param = tarn__model_param(model, i);
     if (param->trained && !trained) continue;
+    // What lies in a file that is mapped has its values, and cannot be written.
+    if (param->mapped.value || param->mapped.rounded) continue;
     tarn__failure_note(&failure, initialise_one(param, seed));
     if (done) done(user, param);
   }

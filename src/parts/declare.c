@@ -147,8 +147,10 @@ tarn__param *tarn__declare_dense(tarn__declare *declare, const char *name, int64
   double last_gain;
   snprintf(part, sizeof part, "%s.weight", name);
   const tarn__init init = init_of(declare, name, out, in, blocks, gain, &last_gain);
+  const size_t before = *declare->params.count;
   tarn__param *param = tarn__declare_param(declare, part, out, in, !matrix_frozen(declare), init);
-  if (param) param->last_gain = last_gain;
+  // A set that the encoder has declared keeps its first values, which are by the encoder's depth.
+  if (param && *declare->params.count > before) param->last_gain = last_gain;
   return declare->last = param;
 }
 
