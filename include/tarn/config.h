@@ -38,25 +38,26 @@ extern "C" {
 #endif
 
 // The words of each choice: X(value, "word in the file", "meaning").
-#define TARN_NORM_MAP(X)                                                                  \
-  X(TARN_NORM_POST, "post", "y = Norm(x + f(x)): Vaswani et al. 2017, fairseq's default") \
-  X(TARN_NORM_PRE, "pre",                                                                 \
-    "y = x + f(Norm(x)), and one more norm at the top of each stack "                     \
-    "whose last layer is pre-norm")                                                       \
-  X(TARN_NORM_NONE, "none", "y = x + f(x), no norm")                                      \
-  X(TARN_NORM_B2T, "b2t",                                                                 \
-    "post, and the layer's input is added once more before its last norm: "               \
-    "Takase et al. 2022")                                                                 \
-  X(TARN_NORM_DEEPNORM, "deepnorm",                                                       \
-    "y = Norm(alpha x + f(x)), and smaller first values of the branches, "                \
-    "both by the depths of the stacks: Wang et al. 2022")                                 \
-  X(TARN_NORM_FIXUP, "fixup",                                                             \
-    "y = x + a f(x + b), no norm, a and b one trained number a branch from 1 and 0 on, "  \
-    "and first values of the branches by their number: Zhang et al. 2019")
-#define TARN_GATE_MAP(X)            \
-  X(TARN_GATE_NONE, "none", "f(x)") \
-  X(TARN_GATE_SCALAR, "scalar",     \
-    "g f(x) with one number g a branch, trained unless all of the layer is frozen: ReZero, Bachlechner et al. 2020")
+#define TARN_NORM_MAP(X)                                                                       \
+  X(TARN_NORM_POST, "post", "y = Norm(x + f(x)): Vaswani et al. 2017, fairseq's default")      \
+  X(TARN_NORM_PRE, "pre",                                                                      \
+    "y = x + f(Norm(x)), and one more norm at the top of each stack "                          \
+    "whose last layer is pre-norm")                                                            \
+  X(TARN_NORM_NONE, "none", "y = x + f(x), no norm")                                           \
+  X(TARN_NORM_B2T, "b2t",                                                                      \
+    "post, and the layer's input is added once more before its last norm: "                    \
+    "Takase et al. 2022")                                                                      \
+  X(TARN_NORM_DEEPNORM, "deepnorm",                                                            \
+    "y = Norm(alpha x + f(x)), and smaller first values of the branches, both set by the "     \
+    "depths of the stacks: Wang et al. 2022")                                                  \
+  X(TARN_NORM_FIXUP, "fixup",                                                                  \
+    "y = x + a f(x + b), no norm, a and b one trained number each per branch, at first 1 and " \
+    "0, and first values of the branches set by how many there are: Zhang et al. 2019")
+#define TARN_GATE_MAP(X)                                                                      \
+  X(TARN_GATE_NONE, "none", "f(x)")                                                           \
+  X(TARN_GATE_SCALAR, "scalar",                                                               \
+    "g f(x) with one number g per branch, trained unless the whole layer is frozen: ReZero, " \
+    "Bachlechner et al. 2020")
 #define TARN_EMBEDDINGS_MAP(X)                                                                       \
   X(TARN_EMBEDDINGS_NONE, "none", "encoder input, decoder input and output have a matrix each")      \
   X(TARN_EMBEDDINGS_DECODER, "decoder", "decoder input and output share one")                        \
@@ -217,16 +218,16 @@ typedef struct tarn_config_model {
                                              // is always trained, so it cannot be one with a frozen one [none]
   int64_t embedding_size;  // E of factorised embeddings (ALBERT: Lan et al. 2019): tokens, positions and segments have
                            // vectors of E numbers, whose sum, after its norm and dropout, is projected to d_model; an
-                           // output that is shared with an input multiplies by the transposed factors; 2 .. d_model -
-                           // 1; 0: d_model, without a projection [0]
+                           // output that is shared with an input multiplies by the transposed factors; even, below
+                           // d_model; 0: d_model, without a projection [0]
   double embedding_std;  // standard deviation of the first values of embeddings, which are normal; of an output matrix
                          // of its own it is 1 / sqrt(d_model); > 0 [1 / sqrt(their width)]
   bool embedding_scale;  // multiply input embeddings by the square root of their width [yes]
   bool output_bias;     // the output layer adds a trained bias to the logits, zero at first [no]; heads have one anyway
   int64_t output_rank;  // logits = B A x with A [rank, d_model] and B [vocabulary, rank]; 2 .. d_model, not with an
                         // output matrix that is shared with an input; 0: one matrix [0]
-  int64_t output_mixtures;  // K of a mixture of softmaxes (Yang et al. 2018): p = sum_k pi_k softmax(W tanh(A_k x)),
-                            // and pi = softmax(P x); 0: one softmax of x itself [0]
+  int64_t output_mixtures;  // K of a mixture of softmaxes (Yang et al. 2018): p = sum_k pi_k softmax(W tanh(A_k x +
+                            // a_k)), pi = softmax(C x); 2 .. 64; 0: one softmax of x itself [0]
   // Whether a set of weights that both stacks name is one: R1 in the encoder and in the decoder. The decoder's
   // cross-attention is its own [no]
   bool share_stacks;
@@ -286,9 +287,9 @@ typedef struct tarn_kind {
   tarn_norm norm;    // [model.norm; pre for a layer without token mixer: y = x + FFN(Norm(x))]
   tarn_part_use norm_type;  // of the layer's norms, and of the stack's final norm if the layer is the highest
                             // [model.norm_type]
-  tarn_gate gate;    // what stands before each branch, with any norm but fixup, which has a factor of its own, and with
-                     // a residual [none]
-  double gate_init;  // first value of these numbers; not 0 where the layer is frozen whole, as its branches would stay
+  tarn_gate gate;    // what stands before each branch; only with a residual, and not with norm fixup, which has a
+                     // factor of its own [none]
+  double gate_init;  // first value of the gates; not 0 where the whole layer is frozen, as its branches would stay
                      // shut; -1000 .. 1000 [0]
   double dropout;    // on the output of mixer, cross-attention and FFN, before the residual sum [model.dropout]
   tarn_backskip backskip;

@@ -65,8 +65,8 @@ static const tarn__option model_options[] = {
              "layer is always trained",
      .also = "freeze_embeddings embedding-fix-src embedding-fix-trg freeze_embedding"},
     {"embedding_size", INTEGER(tarn_config_model, embedding_size, 0, 65536), .value = "0", .later = true,
-     .help = "width of factorised embeddings, which a projection takes to d_model; even, below d_model; 0: d_model, "
-             "without a projection",
+     .help = "width of factorised embeddings, which are projected to d_model; even, below d_model; 0: "
+             "d_model, without a projection",
      .also = "embedding_rank embedding_dim emb_dim"},
     {"embedding_std", REAL(tarn_config_model, embedding_std, 0, 100), ABOVE_LEAST, .derived = "1 / sqrt(their width)",
      .help = "standard deviation of the first values of embeddings, an output matrix of its own excepted",
@@ -81,9 +81,8 @@ static const tarn__option model_options[] = {
              "least 2; 0: one matrix; only with embeddings none or encoder_decoder",
      .also = "rank output_dim bottleneck"},
     {"output_mixtures", INTEGER(tarn_config_model, output_mixtures, 0, 64), .value = "0", .later = true,
-     .help =
-         "softmaxes that the output layer mixes, each of a latent vector of its own; at least 2; 0: one softmax; of "
-         "translation and language models",
+     .help = "softmaxes that the output layer mixes, each of a latent vector of its own; at least 2; "
+             "0: one softmax; only in translation and language models",
      .also = "n_experts mixtures num_softmaxes mixture_of_softmaxes mos"},
     {"share_stacks", BOOL(tarn_config_model, share_stacks), .value = "no", .later = true,
      .help = "a set that encoder and decoder both name, such as L1, is one set of weights; cross-attention is the "
@@ -161,7 +160,7 @@ static const tarn__option kind_options[] = {
      .help = "what stands before each branch of the layer; not with norm fixup, which has a factor of its own",
      .also = "rezero resweight skipinit skip_init layer_scale layerscale branch_gain"},
     {"gate_init", REAL(tarn_kind, gate_init, -1000, 1000), .value = "0", .later = true,
-     .help = "first value of the numbers of gate; not 0 where frozen is yes", .also = "init_values layer_scale_init"},
+     .help = "first value of the gates; not 0 where frozen is yes", .also = "init_values layer_scale_init"},
     {"dropout", REAL(tarn_kind, dropout, 0, 1), BELOW_MOST, .derived = "model.dropout",
      .help = "on the output of mixer, cross-attention and FFN, before the residual sum", .random = true},
 };

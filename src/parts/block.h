@@ -220,7 +220,7 @@ typedef struct tarn__position_entry {
   void (*bias)(const tarn__block_run *run, tarn__attention_spec *spec);
   // The same, learnt, from a table that all layers of a stack share, whose self-attentions have `heads` heads each: its
   // parameter, declared once a stack, and run->biases, which is made of it once a graph (as tarn__attention_with()
-  // takes it). `causal`: keys are never behind the query. NULL: there is none.
+  // takes it). `causal`: keys are never after the query. NULL: there is none.
   tarn__param *(*declare_biases)(tarn__declare *declare, const void *keys, int64_t heads, bool trained);
   tarn__tensor *(*biases)(tarn__graph *graph, const void *keys, tarn__param *table, bool causal);
   // Whether heads of a kind can be turned; site->path is the kind's. NULL where turn is.
@@ -278,10 +278,10 @@ static inline const tarn__activation_entry *tarn__activation_of(const tarn_part_
             "attn_dropout attention_dropout_prob "                                     \
             "dropatt weights_dropout"                                                  \
   }
-#define TARN__KEY_CROSS_DROPOUT(structure, field)                                                          \
-  TARN__KEY_ATTENTION_DROPOUT(structure, field,                                                            \
-                              "on the weights of the cross-attention that follows, behind their softmax; " \
-                              "fairseq's attention_dropout")
+#define TARN__KEY_CROSS_DROPOUT(structure, field)                                                                   \
+  TARN__KEY_ATTENTION_DROPOUT(structure, field,                                                                     \
+                              "on the weights of the cross-attention that follows, after their softmax; fairseq's " \
+                              "attention_dropout")
 // The key `epsilon` of norms; its least value is a normal number in the floats of kernels too.
 #define TARN__KEY_EPSILON(structure, meaning)                                                                   \
   {                                                                                                             \

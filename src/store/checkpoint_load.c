@@ -384,7 +384,7 @@ static tarn_status choose(how *way, const tarn__safetensors *tensors) {
   if (*way->precision == TARN_TRANSLATE_PRECISION_AUTO)
     *way->precision = int8 ? TARN_TRANSLATE_PRECISION_INT8 : TARN_TRANSLATE_PRECISION_FP32;
   TARN_REQUIRE(!int8 || *way->precision == TARN_TRANSLATE_PRECISION_INT8, USAGE,
-               "%s: it holds int8, in which it is computed with; the precision cannot be %s", tensors->path,
+               "%s: it holds int8, which is computed with in int8 only; the precision cannot be %s", tensors->path,
                tarn_translate_precision_name(*way->precision));
   way->dtype = *way->precision == TARN_TRANSLATE_PRECISION_BF16 ? TARN__BF16 : TARN__F32;
   return TARN_STATUS_OK;

@@ -131,7 +131,7 @@ static tarn_status read_end(const tarn__hf_config *file, int64_t *id, const char
   const json_t *list = tarn__hf_value(file, key), *first = json_array_get(list, 0);
   if (!json_is_array(list)) return tarn__hf_token(file, id, key, other);
   TARN_REQUIRE(json_array_size(list) == 1 && json_is_integer(first), DATA,
-               "%s: \"%s\" is a list, and not of one token, with which alone a sentence ends here", file->path, key);
+               "%s: \"%s\" is a list, and not of one token; here one token ends a sentence", file->path, key);
   *id = json_integer_value(first);
   return TARN_STATUS_OK;
 }

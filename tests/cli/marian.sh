@@ -57,7 +57,7 @@ for file in swish quarter; do
   "$TARN" states $file encoder.2 --precision int8 --input lines --format npy --output $file-states 2>error.txt || fail "states of $file: $(cat error.txt)"
 done
 cmp swish-states/encoder.2.npy quarter-states/encoder.2.npy || fail "other states"
-refuse 2 'quarter: it holds int8, in which it is computed with; the precision cannot be bf16' "$TARN" translate quarter --precision bf16
+refuse 2 'quarter: it holds int8, which is computed with in int8 only; the precision cannot be bf16' "$TARN" translate quarter --precision bf16
 for form in --dense "--precision bf16" "--format marian"; do
   # shellcheck disable=SC2086
   refuse 1 'quarter: it holds int8 (tensor .*), which is computed with in int8 only' "$TARN" export $form quarter y

@@ -165,8 +165,9 @@ static void put_abilities(FILE *out, const tarn__mixer_entry *mixer) {
   fprintf(out, "- In a decoder (causal form): %s\n- Token by token while decoding: %s\n", in_words(mixer->causal),
           in_words(mixer->decodes));
   fprintf(out, "- Followed by cross-attention in a decoder that has an encoder: %s\n", in_words(mixer->attends));
-  fprintf(out, "- Takes positions of queries and keys (rotary, ALiBi and the like): %s\n", in_words(mixer->pairs));
-  fprintf(out, "- Reads its own state of the token before (recurrent): %s\n\n", in_words(mixer->sequential));
+  fprintf(out, "- Has queries and keys for position schemes (rotary, ALiBi and the like): %s\n",
+          in_words(mixer->pairs));
+  fprintf(out, "- Reads its own state at the previous token (recurrent): %s\n\n", in_words(mixer->sequential));
 }
 
 static char *page_of(tarn__part_table table, const tarn__part *part) {
@@ -222,7 +223,7 @@ static char *overview(void) {
           "What layers and models are made of. Each part may be trained or frozen (`frozen` of its kind). Parameters, "
           "thousands of operations per token (forward and backward, in sentences of %d and %d tokens) and bytes kept "
           "per token for the backward pass (fp32, %d tokens) are those of a layer at d_model %d with the defaults of "
-          "the part's keys: of mixers with their norm, of norms, positions and activations what they add to a layer "
+          "the part's keys: for mixers with their norm; for norms, positions and activations what they add to a layer "
           "without them.\n",
           SHORT, LONG, SHORT, WIDTH);
   for (tarn__part_table table = 0; table < TARN__TABLE_COUNT; table++) put_table(out, table);

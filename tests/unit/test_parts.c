@@ -213,7 +213,7 @@ static void keys_of_parts_are_checked(void **state) {
   expect_refused(LM "{ ffn: { type: switch, capacity: 0 } }\n",
                  "p.yaml:3: kinds.K.ffn.capacity: 0 is out of range (0 < x <= 1048576)");
   expect_refused(LM "{ ffn: { type: moe, experts: 3, top: 4 } }\n",
-                 "p.yaml:3: kinds.K.ffn.top: 4 choices of 3 experts");
+                 "p.yaml:3: kinds.K.ffn.top: 4 choices, but there are 3 experts");
   expect_refused(LM "{ frozen: yes, ffn: { type: moe, train_router: yes } }\n",
                  "p.yaml:3: kinds.K.ffn.train_router: nothing of a frozen layer is trained; use frozen: matrices in "
                  "the kind");
@@ -276,10 +276,10 @@ static void keys_of_mixers_and_positions_are_checked(void **state) {
                  "p.yaml:4: model.positions.base: 1 is out of range (1 < x <= 1000000000000)");
   expect_refused(LM "{ heads: 8, kv_heads: 3 }\n", "p.yaml:3: kinds.K.kv_heads: 3 does not divide heads 8");
   expect_refused(LM "{ heads: 8 }\nmodel: { positions: { type: t5, buckets: 7 } }\n",
-                 "p.yaml:4: model.positions.buckets: 7 is odd; half of the buckets are for keys behind the query");
+                 "p.yaml:4: model.positions.buckets: 7 is odd; half of the buckets are for keys after the query");
   expect_refused(LM "{ heads: 8 }\nmodel: { positions: { type: t5, max_distance: 16 } }\n",
-                 "p.yaml:4: model.positions.max_distance: 16 is not more than 16, half of the buckets, which are one "
-                 "distance each");
+                 "p.yaml:4: model.positions.max_distance: 16 is not more than 16, half of the buckets, "
+                 "which hold one distance each");
   expect_refused(LM "{ heads: 8 }\nmodel: { positions: { type: shape, shift: 0 } }\n",
                  "p.yaml:4: model.positions.shift: 0 is out of range (1 .. 16777216)");
   expect_refused("model: { positions: t5 }\ndecoder: { layers: A B }\nkinds:\n  A: { heads: 2 }\n  B: { heads: 4 }\n",

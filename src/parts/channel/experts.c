@@ -17,7 +17,8 @@ typedef struct experts_weights {
 tarn_status tarn__experts_resolve(const tarn__part_site *site, void *memory) {
   const tarn__experts_keys *keys = memory;
   if (keys->top > keys->experts)
-    return tarn__part_fail(site, "top", "%lld choices of %lld experts", (long long)keys->top, (long long)keys->experts);
+    return tarn__part_fail(site, "top", "%lld choices, but there are %lld experts", (long long)keys->top,
+                           (long long)keys->experts);
   if (keys->train_router && site->kind->frozen == TARN_FROZEN_YES)
     return tarn__part_fail(site, "train_router",
                            "nothing of a frozen layer is trained; use frozen: matrices in the kind");

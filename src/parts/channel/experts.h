@@ -14,7 +14,7 @@ typedef struct tarn__experts_keys {
 // All keys but `top`.
 #define TARN__EXPERTS_OPTIONS                                                                                      \
   {"experts", TARN__KEY_INTEGER(tarn__experts_keys, experts, 1, 4096), .value = "8",                               \
-   .help = "feed-forward networks among which each token is routed",                                               \
+   .help = "feed-forward networks among which tokens are routed",                                                  \
    .also = "num_experts num_local_experts n_experts moe_num_experts"},                                             \
       {"width", TARN__KEY_INTEGER(tarn__experts_keys, width, 1, 1048576), .value = "1024",                         \
        .help = "inner width of each expert", .also = "ffn_dim d_ff expert_capacity_dim intermediate_size hidden"}, \
@@ -23,21 +23,24 @@ typedef struct tarn__experts_keys {
        TARN__KEY_ABOVE_LEAST,                                                                                      \
        .value = "1.25",                                                                                            \
        .help =                                                                                                     \
-           "in training an expert takes at most this times the choices that would be its share of the batch, "     \
-           "rounded up; what a token chose beyond adds nothing to it, its residual passes by. Everywhere else "    \
-           "there is no limit, so that a token's result does not depend on what is computed with it",              \
+           "in training an expert takes at most this many times its even share of the batch's "                    \
+           "choices, rounded up; a choice beyond that adds nothing to its token, whose residual "                  \
+           "passes by. Elsewhere there is no limit, so that a token's result does not depend on "                  \
+           "what is computed with it",                                                                             \
        .also = "capacity_factor expert_capacity moe_capacity_factor"},                                             \
       {"balance", TARN__KEY_REAL(tarn__experts_keys, balance, 0, 1000), .value = "0.01",                           \
        .help =                                                                                                     \
-           "weight of the balance loss experts * sum f P, with f the share of tokens whose first choice is an "    \
-           "expert and P the mean of its probability; its gradient is added, the loss that is logged is without "  \
-           "it",                                                                                                   \
+           "weight of the balance loss: experts times the sum over experts of f P, with f the share "              \
+           "of tokens whose first choice is the expert and P the mean of its probability; its "                    \
+           "gradient is added, but the loss that is logged leaves it out",                                         \
        .also = "aux_loss_coef router_aux_loss_coef balance_loss moe_aux_loss_weight load_balancing"},              \
       {"noise",                                                                                                    \
        TARN__KEY_REAL(tarn__experts_keys, noise, 0, 1),                                                            \
        TARN__KEY_BELOW_MOST,                                                                                       \
        .value = "0.01",                                                                                            \
-       .help = "in training the router sees each number times one between 1 - noise and 1 + noise",                \
+       .help =                                                                                                     \
+           "in training each number that the router reads is multiplied by a random one between 1 - "              \
+           "noise and 1 + noise",                                                                                  \
        .also = "jitter router_jitter_noise jitter_eps jitter_noise"},                                              \
       {"activation",                                                                                               \
        TARN__KEY_PART(tarn__experts_keys, activation, TARN__TABLE_ACTIVATION),                                     \
@@ -47,7 +50,7 @@ typedef struct tarn__experts_keys {
        .also = "activation_fn activation_function hidden_act"},                                                    \
   {                                                                                                                \
     "train_router", TARN__KEY_BOOL(tarn__experts_keys, train_router),                                              \
-        .value = "no", .help = "the router is trained though the kind's matrices are frozen (frozen: matrices)"    \
+        .value = "no", .help = "the router is trained although the kind's matrices are frozen (frozen: matrices)"  \
   }
 
 tarn_status tarn__experts_resolve(const tarn__part_site *site, void *keys);

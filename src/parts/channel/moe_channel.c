@@ -4,7 +4,7 @@
 #include "parts/channel/experts.h"
 
 static const tarn__option options[] = {{"top", TARN__KEY_INTEGER(tarn__experts_keys, top, 1, 16), .value = "2",
-                                        .help = "experts that each token is given to, the most probable ones",
+                                        .help = "experts to which each token is given, the most probable ones",
                                         .also = "top_k k num_experts_per_tok experts_per_token moe_top_k"},
                                        TARN__EXPERTS_OPTIONS};
 
@@ -16,13 +16,12 @@ const tarn__channel_entry tarn__channel_moe = {
     .part = {.word = "moe",
              .text = "mixture of experts, Shazeer et al. 2017: a router gives each token to `top` of several "
                      "feed-forward networks",
-             .equation =
-                 "p = softmax(W_r x)\n"
-                 "T = the `top` experts of largest p\n"
-                 "y = sum over e in T of p_e / (sum over T of p) (W_2e act(W_1e x + b_1e) + b_2e); with `top` 1 "
-                 "p_e itself\n"
-                 "balance loss: balance experts sum_e f_e P_e, f_e the share of tokens with e first, P_e the "
-                 "mean of p_e",
+             .equation = "p = softmax(W_r x)\n"
+                         "T = the `top` experts with the largest p\n"
+                         "y = sum over e in T of p_e / (sum over T of p) (W_2e act(W_1e x + b_1e) + b_2e); with "
+                         "`top` 1 p_e itself\n"
+                         "balance loss: balance * experts * sum_e f_e P_e, f_e the share of tokens whose first "
+                         "choice is e, P_e the mean of p_e",
              .source = "Shazeer et al. 2017 (arXiv 1701.06538); Lepikhin et al. 2020 (arXiv 2006.16668)",
              .also = "mixture_of_experts sparse_moe experts gshard mixtral",
              TARN__PART_KEYS(tarn__experts_keys, options),

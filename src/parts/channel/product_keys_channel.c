@@ -13,13 +13,13 @@ typedef struct product_keys {
 
 static const tarn__option options[] = {
     {"memory_heads", TARN__KEY_INTEGER(product_keys, heads, 1, 1024), .value = "4",
-     .help = "queries of each token, whose memories are added", .also = "mem_heads pkm_heads"},
+     .help = "queries of each token; what they read is added up", .also = "mem_heads pkm_heads"},
     {"keys", TARN__KEY_INTEGER(product_keys, keys, 1, 16384), .value = "128",
      .help = "keys of each half; there are as many values as pairs of them: keys^2",
      .also = "n_keys num_keys mem_n_keys"},
     {"nearest", TARN__KEY_INTEGER(product_keys, nearest, 1, TARN__PRODUCT_KEYS_MOST), .value = "32",
-     .help =
-         "values that each query reads: those of the pairs of keys that are nearest to it, as many as `keys` at most",
+     .help = "values that each query reads: those of the pairs of keys that are nearest to it; at "
+             "most as many as `keys`",
      .also = "knn topk top_k k mem_knn"},
     {"query", TARN__KEY_INTEGER(product_keys, query, 1, 65536), .value = "128", .help = "width of half a query",
      .also = "dim_head k_dim half_dim mem_k_dim"},
@@ -89,7 +89,7 @@ const tarn__channel_entry tarn__channel_product_keys = {
                      "nearest to its queries",
              .equation = "(u_h, v_h) = the halves of query h of LayerNorm(W_q x + b_q)\n"
                          "s_ij = u_h . k_hi + v_h . k'_hj for all pairs of keys\n"
-                         "N_h = the `nearest` pairs of largest s\n"
+                         "N_h = the `nearest` pairs with the largest s\n"
                          "y = sum_h sum over (i, j) in N_h of softmax(s over N_h)_ij V_ij",
              .source = "Lample et al. 2019 (arXiv 1907.05242)",
              .also = "pkm product_key_memory memory",

@@ -13,13 +13,14 @@ typedef struct attention_keys {
 static const tarn__option options[] = {
     TARN__KEY_HEADS(attention_keys,
                     "attention heads, a divisor of model.d_model; of self-attention and cross-attention"),
-    TARN__KEY_ATTENTION_DROPOUT(attention_keys, attention_dropout,
-                                "on the weights of attention, behind their softmax; of self-attention and "
-                                "cross-attention (fairseq's attention_dropout, GPT-2's attn_pdrop, BERT's "
-                                "attention_probs_dropout_prob)"),
+    TARN__KEY_ATTENTION_DROPOUT(
+        attention_keys, attention_dropout,
+        "on the weights of attention, after their softmax; of self-attention and cross-attention "
+        "(fairseq's attention_dropout, GPT-2's attn_pdrop, BERT's attention_probs_dropout_prob)"),
     {"kv_heads", TARN__KEY_INTEGER(attention_keys, kv_heads, 0, 1024), .value = "0",
-     .help = "heads of keys and values, a divisor of heads, each for as many neighbouring heads of queries; 1: "
-             "multi-query attention; 0: as many as heads; of self-attention and cross-attention",
+     .help = "heads of keys and values, a divisor of heads, each shared by the same number of "
+             "neighbouring heads of queries; 1: multi-query attention; 0: as many as heads; of "
+             "self-attention and cross-attention",
      .later = true, .also = "num_key_value_heads multi_query n_kv_heads num_kv_heads key_value_heads n_head_kv"},
 };
 
@@ -134,8 +135,8 @@ const tarn__mixer_entry tarn__mixer_attention = {
              .equation = "Q, K, V = x W_q, x W_k, x W_v, each in heads of d_head = d_model / heads columns\n"
                          "head = softmax(Q K^T / sqrt(d_head)) V, in a decoder over the token and those before it\n"
                          "y = [head_1 .. head_h] W_o\n"
-                         "with kv_heads, K and V have as many heads, and head h reads number h kv_heads / heads, "
-                         "rounded down",
+                         "with kv_heads, K and V have that many heads, and head h, counted from 0, reads head h "
+                         "kv_heads / heads, rounded down",
              .source = "Vaswani et al. 2017 (arXiv 1706.03762); kv_heads: Shazeer 2019 (arXiv 1911.02150), Ainslie et "
                        "al. 2023 (arXiv 2305.13245)",
              .also = "self_attention self-attention multihead_attention mha transformer",

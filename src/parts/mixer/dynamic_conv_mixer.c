@@ -14,7 +14,8 @@ const tarn__mixer_entry tarn__mixer_dynamic_conv = {
              .text = "dynamic convolution, Wu et al. 2019: a light convolution with kernels that each position "
                      "computes from itself",
              .equation = "u = GLU(x W_1)\n"
-                         "y_t = (sum over k of softmax(W_head u_t)_k u_{t + k - before}) W_2",
+                         "y_t = (sum over k of softmax(W_head u_t)_k u_{t + k - before}) W_2\n"
+                         "k from 0; before = (kernel - 1) / 2, in a decoder kernel - 1",
              .source = "Wu et al. 2019 (arXiv 1901.10430)",
              .also = "dynamic dynamicconv",
              TARN__PART_KEYS(tarn__conv_keys, tarn__conv_options),

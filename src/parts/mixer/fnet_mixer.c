@@ -23,10 +23,11 @@ static void build(const tarn__block_run *run, const void *memory, const tarn_kin
 
 const tarn__mixer_entry tarn__mixer_fnet = {
     .part = {.word = "fnet",
-             .text = "FNet, Lee-Thorp et al. 2021: the real part of the Fourier transform along tokens and features, "
-                     "without weights; in encoders only",
-             .equation = "y = Re(F_n x F_d), F_n[j][k] = exp(-2 pi i j k / n): the discrete Fourier transform of a "
-                         "sentence of n tokens\n  along tokens and along features; real part",
+             .text = "FNet, Lee-Thorp et al. 2021: the real part of the Fourier transform along tokens and "
+                     "features, without weights; encoder only",
+             .equation = "y = Re(F_n x F_d) for a sentence of n tokens, d = d_model\n"
+                         "F_n[j, k] = exp(-2 pi i j k / n): the discrete Fourier transform along tokens; F_d that "
+                         "along features",
              .source = "Lee-Thorp et al. 2021 (arXiv 2105.03824)",
              .also = "fourier fft dft"},
     .declare = declare_fnet,

@@ -17,8 +17,8 @@ typedef struct tarn__gated_mlp_keys {
     "hidden", TARN__KEY_INTEGER(tarn__gated_mlp_keys, hidden, 2, 1048576),                          \
         .derived = "4 model.d_model",                                                               \
         .help =                                                                                     \
-            "width of both halves together, of which one gates the other (d_ffn); even. The block " \
-            "has its own channel mixing, so it is used with ffn: 0",                                \
+            "width of both halves together, one of which gates the other (d_ffn); even. The block " \
+            "mixes channels itself, so it is used with ffn: 0",                                     \
         .also = "d_ffn dim_ff ffn_dim d_ff"                                                         \
   }
 

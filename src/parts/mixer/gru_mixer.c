@@ -18,7 +18,7 @@ const tarn__mixer_entry tarn__mixer_gru = {
                          "n = tanh(W_in x + r (W_hn h + b_n))\n"
                          "h' = (1 - z) n + z h\n"
                          "y = W_o h'",
-             .source = "Cho et al. 2014 (arXiv 1406.1078)",
+             .source = "Cho et al. 2014 (arXiv 1406.1078), with r after the product with W_hn, as in PyTorch",
              TARN__PART_KEYS(tarn__recurrent_keys, tarn__recurrent_options),
              .resolve = tarn__recurrent_resolve},
     .causal = true,

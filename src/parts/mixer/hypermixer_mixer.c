@@ -8,15 +8,15 @@ typedef struct hyper_keys {
   int64_t hidden;      // h
   bool tied;           // W2 = W1
   bool positions;      // p
-  bool mixed_norm;     // the norm behind the mixing
+  bool mixed_norm;     // the norm after the mixing
   int64_t max_length;  // the model's, where there are positions
 } hyper_keys;
 
 static const tarn__option options[] = {
     {"hidden", TARN__KEY_INTEGER(hyper_keys, hidden, 1, 65536), .value = "128",
-     .help = "width of the MLP over tokens: columns of both of its matrices, and rows that a sentence is mixed to; it "
-             "takes hidden x d_model numbers of memory for every sentence, however short (the paper has 512 where "
-             "d_model is 256)",
+     .help = "width of the MLP over tokens: columns of both of its matrices, and rows to which a "
+             "sentence is mixed; it takes hidden x d_model numbers of memory for every sentence, "
+             "however short (the paper has 512 where d_model is 256)",
      .also = "hypernet_size tokens_mlp_dim token_dim d_hidden hidden_dim"},
     {"tied", TARN__KEY_BOOL(hyper_keys, tied), .value = "no",
      .help = "one hypernetwork makes both matrices, W2 = W1 (the paper's tied HyperMixer)"},
@@ -24,7 +24,7 @@ static const tarn__option options[] = {
      .help = "a vector for each of model.max_length positions is added to what the hypernetworks read",
      .also = "token_information position_embeddings pos_enc"},
     {"mixed_norm", TARN__KEY_BOOL(hyper_keys, mixed_norm), .value = "yes",
-     .help = "another norm of the kind's norm_type behind the mixing, before the residual",
+     .help = "another norm of the kind's norm_type after the mixing, before the residual sum",
      .also = "use_layer_norm layer_norm"},
 };
 
@@ -105,9 +105,8 @@ static bool by_position(const void *keys) { return ((const hyper_keys *)keys)->p
 
 const tarn__mixer_entry tarn__mixer_hypermixer = {
     .part = {.word = "hypermixer",
-             .text =
-                 "HyperMixer, Mai et al. 2023: an MLP over the tokens of a sentence, whose matrices are made of the "
-                 "tokens by hypernetworks; encoder only, because no causal form was published",
+             .text = "HyperMixer, Mai et al. 2023: an MLP over the tokens of a sentence, whose matrices "
+                     "hypernetworks make from the tokens; encoder only, because no causal form was published",
              .equation = "W1 = gelu((X + P) A1^T) B1^T, W2 = gelu((X + P) A2^T) B2^T, or W2 = W1 (tied)   [n, h]\n"
                          "Y = norm(W2 gelu(W1^T X))",
              .source = "Mai et al. 2023 (arXiv 2203.03691)",

@@ -23,7 +23,8 @@ const tarn__mixer_entry tarn__mixer_light_conv = {
              .text = "light convolution, Wu et al. 2019: GLU, then a depthwise convolution whose kernel is shared by "
                      "the channels of a head and normalised by a softmax; in the decoder causal, then cross-attention",
              .equation = "u = GLU(x W_1)\n"
-                         "y_t = (sum over k of softmax(w_head)_k u_{t + k - before}) W_2",
+                         "y_t = (sum over k of softmax(w_head)_k u_{t + k - before}) W_2\n"
+                         "k from 0; before = (kernel - 1) / 2, in a decoder kernel - 1",
              .source = "Wu et al. 2019 (arXiv 1901.10430)",
              .also = "lightweight lightconv lightweight_conv",
              TARN__PART_KEYS(tarn__conv_keys, tarn__conv_options),

@@ -26,13 +26,14 @@ static int64_t cache_width(const void *keys, int64_t d_model) {
 
 const tarn__mixer_entry tarn__mixer_linear_attention = {
     .part = {.word = "linear_attention",
-             .text = "attention by products of features of queries and keys, which costs the same for every token of a "
-                     "sentence however long that is; in the decoder causal, then cross-attention",
+             .text = "linear attention, Katharopoulos et al. 2020: products of features of queries and keys "
+                     "in place of a softmax, so that a token costs the same however long its sentence is; in "
+                     "the decoder causal, then cross-attention",
              .equation = "q, k, v = x W_qkv + b_qkv in heads;  phi(x) = elu(x) + 1\n"
                          "y_i = phi(q_i) S_i / (phi(q_i) . z_i)\n"
                          "S_i = sum over j of phi(k_j) v_j^T,  z_i = sum over j of phi(k_j);  causal: j <= i\n"
                          "out = y W_out + b_out",
-             .source = "Katharopoulos, Vyas, Pappas and Fleuret 2020 (arXiv 2006.16236)",
+             .source = "Katharopoulos et al. 2020 (arXiv 2006.16236)",
              .also = "linear linear_transformer",
              TARN__PART_KEYS(tarn__linear_attention_keys, options),
              .resolve = resolve},

@@ -21,12 +21,12 @@ static const tarn_config_word sharing_words[] = {
 static const tarn__option options[] = {
     TARN__KEY_HEADS(linformer_keys, "attention heads, a divisor of model.d_model"),
     {"rows", TARN__KEY_INTEGER(linformer_keys, rows, 1, 65536), .value = "256",
-     .help = "rows that the keys and values of a sentence are projected to (k)", .also = "k proj_k projected_length"},
+     .help = "rows to which the keys and values of a sentence are projected (k)", .also = "k proj_k projected_length"},
     TARN__KEY_TOKENS(linformer_keys, tokens),
     {"sharing", TARN__KEY_WORD(linformer_keys, sharing, sharing_words), .value = "headwise",
      .help = "which projections of keys and values over the tokens are one table [tokens, rows]",
      .also = "parameter_sharing share_kv shared_kv_compressed"},
-    TARN__KEY_ATTENTION_DROPOUT(linformer_keys, attention_dropout, "on the weights of attention, behind their softmax"),
+    TARN__KEY_ATTENTION_DROPOUT(linformer_keys, attention_dropout, "on the weights of attention, after their softmax"),
 };
 
 typedef struct linformer_weights {
@@ -107,14 +107,13 @@ static void build(const tarn__block_run *run, const void *memory, const tarn_kin
 
 const tarn__mixer_entry tarn__mixer_linformer = {
     .part = {.word = "linformer",
-             .text =
-                 "attention to a fixed number of rows, to which tables of positions project the keys and values of a "
-                 "sentence; in encoders only",
+             .text = "Linformer, Wang et al. 2020: attention to a fixed number of rows, to which tables by "
+                     "position project the keys and values of a sentence; encoder only",
              .equation = "q, k, v = x W_qkv + b_qkv in heads of n columns\n"
                          "y = softmax(q (E^T k)^T / sqrt(n)) F^T v\n"
                          "E, F: the first rows of tables [tokens, rows], as many as the sentence has tokens\n"
                          "out = y W_out + b_out",
-             .source = "Wang, Li, Khabsa, Fang and Ma 2020 (arXiv 2006.04768)",
+             .source = "Wang et al. 2020 (arXiv 2006.04768)",
              TARN__PART_KEYS(linformer_keys, options),
              .resolve = resolve},
     .bounded = true,

@@ -51,11 +51,12 @@ static void build(const tarn__block_run *run, const void *memory, const tarn_kin
 
 const tarn__mixer_entry tarn__mixer_mlp_mixer = {
     .part = {.word = "mlp_mixer",
-             .text = "MLP-Mixer, Tolstikhin et al. 2021: two linear layers across tokens with GELU between them, the "
-                     "same for all features; in encoders only",
-             .equation = "y = W_2 gelu(W_1 x + b_1) + b_2, for each feature, x its column over the n tokens of a "
+             .text = "MLP-Mixer, Tolstikhin et al. 2021: two linear layers across tokens with GELU between "
+                     "them, the same for all features; encoder only",
+             .equation = "y = W_2 gelu(W_1 x + b_1) + b_2 for each feature, x its column over the n tokens of a "
                          "sentence\n"
-                         "W_1 [hidden, tokens], W_2 [tokens, hidden], b_2 [tokens]: of these the first n places",
+                         "W_1 [hidden, tokens], W_2 [tokens, hidden], b_2 [tokens]; a sentence uses the first n "
+                         "places of each",
              .source = "Tolstikhin et al. 2021 (arXiv 2105.01601)",
              .also = "mixer mlpmixer token_mlp",
              TARN__PART_KEYS(mlp_mixer_keys, options),

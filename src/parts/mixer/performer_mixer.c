@@ -16,8 +16,9 @@ static const tarn__option options[] = {
                     "attention heads, a divisor of model.d_model; of self-attention and of the cross-attention that "
                     "follows"),
     {"features", TARN__KEY_INTEGER(performer_keys, features, 1, 65536),
-     .derived = "n ln n rounded down, at least 1, for the n = d_model / heads columns of a head",
-     .help = "random features of each head; the more, the closer to attention by softmax, and the more work",
+     .derived = "n ln n, rounded down, at least 1; n = d_model / heads",
+     .help = "random features of each head; more come closer to attention by softmax and take more "
+             "work",
      .also = "nb_features num_features random_features"},
     {"redraw", TARN__KEY_INTEGER(performer_keys, redraw, 0, 1000000000), .value = "0", .unit = "updates",
      .help =
@@ -60,9 +61,9 @@ static bool partly_frozen(const void *keys) {
 
 const tarn__mixer_entry tarn__mixer_performer = {
     .part = {.word = "performer",
-             .text = "attention by random features of queries and keys, which approximates that of softmax and costs "
-                     "the same for every token of a sentence however long that is; in the decoder causal, then "
-                     "cross-attention",
+             .text = "Performer, Choromanski et al. 2021: linear attention that approximates the softmax by "
+                     "random features of queries and keys, so that a token costs the same however long its "
+                     "sentence is; in the decoder causal, then cross-attention",
              .equation = "q, k, v = x W_qkv + b_qkv in heads of n columns\n"
                          "phi(x) = exp(W u - |u|^2 / 2) / sqrt(m), u = x / n^(1/4), m = features\n"
                          "W: blocks of n orthogonal rows, each as long as a normal vector; random and frozen\n"

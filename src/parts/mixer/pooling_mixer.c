@@ -68,7 +68,7 @@ const tarn__mixer_entry tarn__mixer_pooling = {
     .part = {.word = "pooling",
              .text = "average pooling, Yu et al. 2022: the mean of a window of tokens less the token itself, without "
                      "weights; in the decoder causal, then cross-attention",
-             .equation = "y_t = mean of x over the window around t - x_t",
+             .equation = "y_t = (mean of x over the window around t) - x_t",
              .source = "Yu et al. 2022 (arXiv 2111.11418)",
              .also = "pool avg_pool average_pooling poolformer metaformer",
              TARN__PART_KEYS(pooling_keys, options),

@@ -1,4 +1,4 @@
-// What the Synthesizers have in common (Tay et al. 2021): values, a projection behind the mean, the mixture with
+// What the Synthesizers have in common (Tay et al. 2021): values, a projection after the mean, the mixture with
 // attention by queries and keys ("plus"), and their graph; the files of the entries declare what their logits are made
 // of.
 #ifndef TARN_PARTS_MIXER_SYNTHESIZER_LAYER_H
@@ -18,7 +18,7 @@ typedef struct tarn__synthesizer_keys {
 // The options of these, and what they need of the others.
 #define TARN__SYNTHESIZER_OPTIONS(structure)                                                                        \
   {"heads", TARN__KEY_INTEGER(structure, common.heads, 1, 1024), .value = "4",                                      \
-   .help = "heads of the mixer, a divisor of model.d_model; and of the cross-attention that follows",               \
+   .help = "heads of the mixer and of the cross-attention that follows; a divisor of model.d_model",                \
    .also = "attention_heads transformer-heads num_heads"},                                                          \
       {"plus", TARN__KEY_BOOL(structure, common.plus), .value = "no",                                               \
        .help =                                                                                                      \
@@ -26,12 +26,14 @@ typedef struct tarn__synthesizer_keys {
       TARN__KEY_CROSS_DROPOUT(structure, common.cross_dropout)
 
 // The key `hidden` of the two-layer networks that make logits of a token.
-#define TARN__SYNTHESIZER_HIDDEN(structure)                                                                        \
-  {                                                                                                                \
-    "hidden", TARN__KEY_INTEGER(structure, hidden, 1, 65536),                                                      \
-        .derived = "model.d_model / heads",                                                                        \
-        .help = "width of the hidden layer, with ReLU, of the network that makes a token's logits, for each head", \
-        .also = "hidden_size d_hidden synthesizer_hidden"                                                          \
+#define TARN__SYNTHESIZER_HIDDEN(structure)                                                     \
+  {                                                                                             \
+    "hidden", TARN__KEY_INTEGER(structure, hidden, 1, 65536),                                   \
+        .derived = "model.d_model / heads",                                                     \
+        .help =                                                                                 \
+            "for each head, width of the hidden layer, with ReLU, of the network that makes a " \
+            "token's logits",                                                                   \
+        .also = "hidden_size d_hidden synthesizer_hidden"                                       \
   }
 // The key `fixed` of logits that depend on positions alone.
 #define TARN__SYNTHESIZER_FIXED(structure)                                                                           \

@@ -6,12 +6,12 @@
 #include "parts/block.h"
 
 // The key `tokens`, which tarn__tokens_resolve() fills in and checks.
-#define TARN__KEY_TOKENS(structure, field)                                                    \
-  {                                                                                           \
-    "tokens", TARN__KEY_INTEGER(structure, field, 1, 1048576),                                \
-        .derived = "model.max_length", .unit = "tokens",                                      \
-        .help = "places in a sentence that there are weights for; at least model.max_length", \
-        .also = "seq_len dim_seq num_patches n_tokens"                                        \
+#define TARN__KEY_TOKENS(structure, field)                                                     \
+  {                                                                                            \
+    "tokens", TARN__KEY_INTEGER(structure, field, 1, 1048576),                                 \
+        .derived = "model.max_length", .unit = "tokens",                                       \
+        .help = "places in a sentence for which there are weights; at least model.max_length", \
+        .also = "seq_len dim_seq num_patches n_tokens"                                         \
   }
 tarn_status tarn__tokens_resolve(const tarn__part_site *site, int64_t *tokens);
 

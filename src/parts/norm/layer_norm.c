@@ -24,7 +24,7 @@ const tarn__norm_entry tarn__norm_layer = {
     .part = {.word = "layer",
              .text = "layer normalisation, Ba et al. 2016: less the mean, divided by the standard deviation",
              .equation = "y = gain (x - mean(x)) / sqrt(variance(x) + epsilon) + bias",
-             .source = "Ba, Kiros and Hinton 2016 (arXiv 1607.06450)",
+             .source = "Ba et al. 2016 (arXiv 1607.06450)",
              .also = "layer_norm layernorm ln",
              TARN__PART_KEYS(layer_norm_keys, options)},
     .declare = declare_layer_norm,

@@ -28,7 +28,7 @@ const tarn__norm_entry tarn__norm_scale = {
     .part = {.word = "scale",
              .text = "ScaleNorm, Nguyen and Salazar 2019: divided by the length, with one number as gain, at first "
                      "sqrt(d_model)",
-             .equation = "y = gain x / sqrt(d (mean(x^2) + epsilon)), gain one number, which begins as sqrt(d)",
+             .equation = "y = gain x / sqrt(d (mean(x^2) + epsilon)), gain one number, which begins at sqrt(d)",
              .source = "Nguyen and Salazar 2019 (arXiv 1910.05895)",
              .also = "scale_norm scalenorm",
              TARN__PART_KEYS(scale_norm_keys, options)},

@@ -16,7 +16,7 @@ const tarn__position_entry tarn__position_sinusoidal_paper = {
     .part = {.word = "sinusoidal_paper",
              .text = "sinusoidal with the frequencies 10000^(-2i/d) of the paper, as in Marian's models, in place of "
                      "tensor2tensor's 10000^(-i/(d/2 - 1))",
-             .equation = "p_{t, i} = sin(t / 10000^(2 i / d)) for i = 0 .. d/2 - 1, and the cosines behind them\n"
+             .equation = "p_{t, i} = sin(t / 10000^(2 i / d)) for i = 0 .. d/2 - 1, then the cosines\n"
                          "x_t = scale embedding_t + p_t",
              .source = "Vaswani et al. 2017 (arXiv 1706.03762), with Marian's order of columns",
              .also = "sinusoidal_marian static_position_embeddings",

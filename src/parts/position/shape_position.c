@@ -9,9 +9,9 @@ typedef struct shape_keys {
 
 static const tarn__option options[] = {
     {"shift", TARN__KEY_INTEGER(shape_keys, shift, 1, 1 << 24), .value = "500",
-     .help = "largest shift K: in training, the positions of a sentence begin at a number drawn from 0 .. K, in each "
-             "update "
-             "and for source and target apart; outside of training they begin at 0",
+     .help = "largest shift K: in training, the positions of a sentence begin at a number drawn from "
+             "0 .. K, anew in each update and separately for source and target; outside training they "
+             "begin at 0",
      .unit = "tokens", .random = true, .also = "max_shift maximum_shift"},
 };
 
@@ -29,9 +29,9 @@ static tarn__tensor *embed(tarn__graph *graph, const tarn__embedded *e) {
 const tarn__position_entry tarn__position_shape = {
     .part = {.word = "shape",
              .text = "sinusoidal, shifted by a random number of positions in training (SHAPE), Kiyono et al. 2021",
-             .equation = "x_t = scale embedding_t + p_{t + k}, k uniform in 0 .. shift for each sentence in training, "
-                         "else 0\n"
-                         "p as of sinusoidal",
+             .equation = "x_t = scale embedding_t + p_{t + k}, k uniform in 0 .. shift for each sentence in "
+                         "training, else 0\n"
+                         "p as in sinusoidal",
              .source = "Kiyono et al. 2021 (arXiv 2109.05644)",
              .also = "shifted shifted_absolute shifted_sinusoidal",
              TARN__PART_KEYS(shape_keys, options),

@@ -15,7 +15,7 @@ static tarn__tensor *embed(tarn__graph *graph, const tarn__embedded *e) {
 const tarn__position_entry tarn__position_sinusoidal = {
     .part = {.word = "sinusoidal",
              .text = "sine and cosine of Vaswani et al. 2017",
-             .equation = "p_{t, i} = sin(t / 10000^(i / (d/2 - 1))) for i = 0 .. d/2 - 1, and the cosines behind them\n"
+             .equation = "p_{t, i} = sin(t / 10000^(i / (d/2 - 1))) for i = 0 .. d/2 - 1, then the cosines\n"
                          "x_t = scale embedding_t + p_t",
              .source = "Vaswani et al. 2017 (arXiv 1706.03762), in tensor2tensor's and fairseq's form",
              .also = "sin sinusoid trigonometric",
