@@ -121,7 +121,7 @@ TARN_API tarn_status tarn_checkpoint_export(const char *output, const char *path
 TARN_API tarn_status tarn_checkpoint_export_bf16(const char *output, const char *path) TARN_CHECKED;
 
 // Writes a translation model of about a quarter of the size, whose matrices are stored as 8-bit integers with a scale
-// for each row, rounded as they are for computing in int8: there, the only arithmetic that it can be used in, it gives
+// for each row, rounded as they are for computing in int8, the only arithmetic in which it can be used: there it gives
 // the same bits as the checkpoint at `path`. Other parameters are stored in fp32, frozen weights as they were (a seed;
 // of a dense file like the others). It can be used, but neither trained nor averaged nor exported. Fails with USAGE for
 // a model of another task, UNSUPPORTED on a device without products of int8, DATA (also for weights that are not

@@ -120,8 +120,8 @@ TARN_API const char *tarn_generator_piece(const tarn_generator *generator, int32
 // every byte of a prompt as it is, so that a model may complete a character. results [count] are filled in the order of
 // the prompts; what they point to belongs to the generator and lives until its next call. A sample is a function of the
 // model, the prompt, the seed and its number from 0: it does not depend on other prompts or on the number of threads.
-// A model ends at model.max_length unless model.positions is none or alibi, with which it goes on to max_tokens; every
-// token costs the same if its mixers are recurrent or convolutions.
+// A model ends at model.max_length unless model.positions is none, alibi or t5, with which it goes on to max_tokens;
+// every token costs the same if its mixers are recurrent or convolutions.
 // Fails with DATA (a prompt of model.max_length tokens or more for a model that ends there, what `strict` refuses),
 // NUMERIC or MEMORY.
 TARN_API tarn_status tarn_generator_lines(tarn_generator *generator, tarn_generator_result *results,

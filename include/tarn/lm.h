@@ -29,8 +29,8 @@ extern "C" {
 typedef struct tarn_lm_options {
   tarn_translate_precision precision;  // default auto
   tarn_translate_overlong overlong;    // a line of more tokens than model.max_length is cut, and counted as truncated,
-                                       // or refused with DATA; default: refuse. Models with model.positions none or
-                                       // alibi have no limit
+                                       // or refused with DATA; default: refuse. Models with model.positions none,
+                                       // alibi or t5 have no limit
   int64_t max_tokens;                  // tokens computed together, 1 .. 2^24; default 4096
   int64_t window;                      // lines that are read, sorted by length and scored together by
                                        // tarn_lm_score_file(), 1 .. 10000000; default 4000

@@ -57,8 +57,8 @@ typedef tarn_status (*tarn_states_progress)(void *user, int64_t done, int64_t to
 typedef struct tarn_states_options {
   tarn_translate_precision precision;  // default auto. Results are in fp32 whatever it is
   tarn_translate_overlong overlong;    // a line of more tokens than model.max_length is truncated, or refused with
-                                       // DATA; default: refuse. Language models with model.positions none or alibi have
-                                       // no limit
+                                       // DATA; default: refuse. Language models with model.positions none, alibi or t5
+                                       // have no limit
   int64_t max_tokens;                  // tokens of a side computed together, 1 .. 2^24; a longer line goes alone;
                                        // default 4096
   size_t max_memory;                   // bytes for what is computed together, beside the model and the results: fewer
@@ -80,8 +80,8 @@ typedef struct tarn_states tarn_states;
 // selected. Fails with USAGE (options), IO, DATA (a damaged checkpoint), or MEMORY.
 TARN_API tarn_status tarn_states_open(tarn_states **states, const char *path,
                                       const tarn_states_options *options) TARN_CHECKED;
-// The same of the model of an open translator, as it is there: no file is read, and nothing of it exists twice. The
-// translator's precision and threads hold in place of those of the options. It must stay open until the states are
+// The same with the model of an open translator, as it is in memory: no file is read, and nothing is held twice. The
+// translator's precision and threads hold in place of those in the options. It must stay open until the states are
 // closed, and only one of the two may be at work at a time. Fails with USAGE or MEMORY.
 TARN_API tarn_status tarn_states_open_translator(tarn_states **states, tarn_translator *translator,
                                                  const tarn_states_options *options) TARN_CHECKED;

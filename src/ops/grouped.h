@@ -5,7 +5,7 @@
 //   grouped_linear_dweight  dweight_e (+)= dz_e^T x_e, dbias_e (+)= column sums of dz_e
 //   grouped_linear_dx       dx_e (+)= dz_e weight_e
 //
-// Rows behind the last group hold nothing in x and y. Every row of a product has the bits that it has in any other
+// Rows after the last group hold nothing in x and y. Every row of a product has the bits that it has in any other
 // group. The gradient of the activation is that of linear (ops/linear.h).
 #ifndef TARN_OPS_GROUPED_H
 #define TARN_OPS_GROUPED_H

@@ -1,5 +1,5 @@
 // The op linear_attention (Katharopoulos, Vyas, Pappas, Fleuret 2020, arXiv 2006.16236): attention whose weights are
-// products of positive features, so that its cost grows with the length of a sentence as a line. Per sentence and head,
+// products of positive features, so that its cost grows linearly with the length of a sentence. Per sentence and head,
 // with features phi(q_i), phi(k_j) of m numbers and values v_j of `width`:
 //   y_i = (phi(q_i) S_i) / (phi(q_i) . z_i),  S_i = sum over j of phi(k_j) v_j^T [m, width],  z_i = sum of phi(k_j) [m]
 // over all rows j of the sentence, or, `causal`, over j <= i. The denominator counts as TARN__LINEAR_ATTENTION_LEAST at

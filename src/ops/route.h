@@ -1,18 +1,18 @@
 // Routing of rows to experts (Shazeer et al. 2017, Lepikhin et al. 2020, Fedus et al. 2021), and the ops around the
 // grouped products of ops/grouped.h. Letters: R rows, d their width, E experts, k choices of a row.
 //
-//   route                p [R, E] = softmax(x' weight^T), in fp32 whatever x is (fp64 in the reference in double); x'
-//   is
-//                        x, in training times 1 + noise u with u uniform in (-1, 1), drawn for every element. A row's
-//                        choices are its k most probable experts, of equal ones the first, by falling probability.
-//                        gate = p of the choice (normalise 0), or that over the sum of the row's k gates (1).
+//   route                p [R, E] = softmax(x' weight^T), in fp32 whatever x is (fp64 in the reference in double);
+//                        x' is x, in training times 1 + noise u with u uniform in (-1, 1), drawn for every element. A
+//                        row's choices are its k most probable experts, of equal ones the first, by falling
+//                        probability. gate = p of the choice (normalise 0), or that over the sum of the row's k such
+//                        p (1).
 //   gather_rows          rows by expert: those of expert e are offsets[e] .. offsets[e + 1] - 1 of M, all first choices
 //                        in the order of rows, then all second ones. A choice goes to row places[r, j], or, where its
 //                        expert has no room left, nowhere: places[r, j] is -1.
 //   gather_rows_backward dx[r] (+)= the sum over j of dy[places[r, j]]
 //
-// Capacity, in training only: an expert takes at most ceil(capacity k R / E) choices; what a row chose beyond it adds
-// nothing to the row, whose residual passes by. It depends on the batch, which is why there is none without training:
+// Capacity, in training only: an expert takes at most ceil(capacity k R / E) choices; a choice beyond that adds
+// nothing to its row, whose residual passes by. It depends on the batch, which is why there is none outside training:
 // there the bits of a row depend on nothing but the row.
 //
 // Balance, in training only: the gradient of `balance` share E sum_e f_e P_e is added to that of the loss, where f_e is

@@ -8,14 +8,13 @@
 //   y[i]         = sum of softmax(logit)[i, j] v[j], or of softmax(m1 logit + m2 score)[i, j] v[j], m = softmax(mix)
 // Positions i and j count from 0 in each sentence and are less than `places`, N.
 //   x       [R, d] the values v, or, where there is a mix, [R, 3 d] = q | k | v
-//   source  DENSE [R, heads * k]; FACTORISED [R, heads * (a + b)] with left [a] and right [b] of each head side by
-//   side,
-//           a * b >= N; RANDOM NULL
+//   source  DENSE [R, heads * k]; FACTORISED [R, heads * (a + b)] with left [a] and right [b] of each head side
+//           by side, a * b >= N; RANDOM NULL
 //   weight  DENSE [heads * N, k], RANDOM [heads * N, N]: the rows of head h from h * N on; FACTORISED NULL
 //   bias    DENSE [1, heads * N] or NULL; else NULL
 //   mix     [1, 2] or NULL
 // Returns y [R, d]. Nothing of the size of all pairs is kept: the backward pass makes the weights again.
-// Gradient: to x, source, weight, bias and mix. Rows of weight behind the longest sentence get zeros.
+// Gradient: to x, source, weight, bias and mix. Rows of weight beyond the longest sentence get zeros.
 #ifndef TARN_OPS_SYNTHESIS_H
 #define TARN_OPS_SYNTHESIS_H
 
