@@ -88,8 +88,9 @@ tarn__regenerate_cost tarn__regenerate_all(const tarn__model *model) {
   double largest[MOST + 1] = {0};  // in falling order
   const size_t at_once = tarn__threads() < MOST ? (size_t)tarn__threads() : MOST;
   for (size_t i = 0; i < model->param_count; i++) {
-    if (model->params[i]->trained) continue;
-    const tarn__regenerate_cost cost = tarn__regenerate_param(model->params[i]);
+    const tarn__param *param = model->params[i];
+    if (param->trained || param->mapped.value || param->mapped.rounded) continue;
+    const tarn__regenerate_cost cost = tarn__regenerate_param(param);
     all.operations += cost.operations;
     largest[at_once] = cost.bytes;
     qsort(largest, at_once + 1, sizeof *largest, by_size);

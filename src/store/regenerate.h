@@ -9,8 +9,8 @@ typedef struct tarn__regenerate_cost {
   double operations, bytes;
 } tarn__regenerate_cost;
 
-// Of one parameter's values, and of those of all frozen parameters, by as many threads as the pool has: bytes are those
-// of the hungriest that can be at work at the same time.
+// Of one parameter's values, and of those of all frozen parameters that do not lie in a file that is mapped, by as many
+// threads as the pool has: bytes are those of the hungriest that can be at work at the same time.
 tarn__regenerate_cost tarn__regenerate_param(const tarn__param *param);
 tarn__regenerate_cost tarn__regenerate_all(const tarn__model *model);
 

@@ -14,7 +14,9 @@
 #include "store/checkpoint.h"
 #include "store/checkpoint_keys.h"
 #include "store/progress.h"
+#include "store/regenerate.h"
 #include "tarn/checkpoint.h"
+#include "tarn/limits.h"
 #include "tarn/translate.h"
 #include "tiny_run.h"
 
@@ -532,6 +534,72 @@ static void computes_with_mapped_bf16(void **state) {
   assert_same_translations("c", TARN_TRANSLATE_PRECISION_BF16, "h", TARN_TRANSLATE_PRECISION_BF16);
 }
 
+// Writes the dense file `path` as "mixed": every third of the frozen parameters that "c" describes, from `first` on,
+// is a line instead of a tensor, and the hash is right.
+static void write_mixed(const char *path, size_t first) {
+  tarn__safetensors plain, dense;
+  tarn__stored tensors[128];
+  tarn__stored_text texts[256];
+  assert_int_equal(tarn__safetensors_open(&plain, "c"), TARN_STATUS_OK);
+  assert_int_equal(tarn__safetensors_open(&dense, path), TARN_STATUS_OK);
+  assert_true(dense.count <= 128 && dense.text_count + plain.text_count <= 256);
+  size_t count = 0, text_count = dense.text_count, lines = 0;
+  memcpy(texts, dense.texts, text_count * sizeof *texts);
+  for (size_t i = 0; i < plain.text_count; i++)
+    if (strncmp(plain.texts[i].key, TARN__KEY_FROZEN, strlen(TARN__KEY_FROZEN)) == 0 && lines++ % 3 == first)
+      texts[text_count++] = plain.texts[i];
+  for (size_t i = 0; i < dense.count; i++) {
+    bool described = false;
+    for (size_t k = dense.text_count; k < text_count; k++) {
+      const char *name = texts[k].key + strlen(TARN__KEY_FROZEN), *own = dense.tensors[i].name;
+      const size_t length = strlen(name);
+      described |= strncmp(own, name, length) == 0 && (own[length] == '\0' || strcmp(own + length, ".scale") == 0);
+    }
+    if (!described) tensors[count++] = dense.tensors[i];
+  }
+  assert_int_equal(tarn__checkpoint_write("mixed", tensors, count, texts, text_count), TARN_STATUS_OK);
+  tarn__safetensors_close(&dense);
+  tarn__safetensors_close(&plain);
+}
+
+// Some frozen parameters lie in the file, where nothing can be written, and others are drawn: the values are those of
+// the file `path`, which holds them all, and only what is drawn counts against the limits.
+static void mixes_tensors_and_lines(const char *path, tarn_translate_precision precision) {
+  tarn__checkpoint *all, *mixed;
+  assert_int_equal(tarn__checkpoint_open_use(&all, path, &precision, NULL), TARN_STATUS_OK);
+  for (size_t first = 0; first < 3; first++) {
+    write_mixed(path, first);
+    assert_int_equal(tarn__checkpoint_open_use(&mixed, "mixed", &precision, NULL), TARN_STATUS_OK);
+    tarn_limits limits = {0};
+    size_t lying = 0;
+    for (size_t i = 0; i < mixed->model->param_count; i++) {
+      const tarn__param *param = mixed->model->params[i];
+      if (param->trained) continue;
+      const bool lies = param->mapped.value || param->mapped.rounded;
+      lying += lies;
+      if (!lies) limits.max_operations += tarn__regenerate_param(param).operations;
+      if (param->value && all->model->params[i]->value) assert_same_values(param, all->model->params[i]);
+    }
+    assert_true(lying > 0 && limits.max_operations > 0);
+    tarn__checkpoint_close(&mixed);
+    tarn_limits_set(&limits);
+    assert_same_translations(path, precision, "mixed", precision);
+    tarn_limits_default(&limits);
+    tarn_limits_set(&limits);
+  }
+  tarn__checkpoint_close(&all);
+}
+
+static void draws_beside_mapped_values(void **state) {
+  (void)state;
+  save("c", 3, 17, 0.01f);
+  assert_int_equal(tarn_checkpoint_export("d", "c"), TARN_STATUS_OK);
+  assert_int_equal(tarn_checkpoint_export_bf16("dh", "d"), TARN_STATUS_OK);
+  assert_int_equal(tarn_checkpoint_export_int8("dq", "d"), TARN_STATUS_OK);
+  mixes_tensors_and_lines("dh", TARN_TRANSLATE_PRECISION_BF16);
+  mixes_tensors_and_lines("dq", TARN_TRANSLATE_PRECISION_INT8);
+}
+
 // What needs the weights themselves.
 static void refuses_int8_for_other_ends(void **state) {
   (void)state;
@@ -722,6 +790,7 @@ int main(void) {
                                      cmocka_unit_test(exports_structured_weights),
                                      cmocka_unit_test(computes_with_int8),
                                      cmocka_unit_test(computes_with_mapped_bf16),
+                                     cmocka_unit_test(draws_beside_mapped_values),
                                      cmocka_unit_test(refuses_int8_for_other_ends),
                                      cmocka_unit_test(refuses_damaged_int8),
                                      cmocka_unit_test(finds_the_file_of_a_folder),

@@ -113,6 +113,36 @@ static void test_first_values_of_deepnorm(void **state) {
   }
 }
 
+// A set that both stacks have gets its first values once, by the encoder's depth; what the decoder alone has by its
+// own.
+static void test_deepnorm_of_shared_sets(void **state) {
+  (void)state;
+  static const char *const frozen[] = {"no", "yes"};
+  for (int k = 0; k < 2; k++) {
+    char texts[2][384];
+    for (int deep = 0; deep < 2; deep++)
+      snprintf(texts[deep], sizeof texts[deep],
+               "model: { d_model: 8, embeddings: none, share_stacks: yes, norm: %s }\nencoder: { layers: \"L1*4\" }\n"
+               "decoder: { layers: \"L1 L L1\" }\n"
+               "kinds: { L: { mixer: attention, heads: 2, ffn: 12, init: xavier, frozen: %s } }\n",
+               deep ? "deepnorm" : "post", frozen[k]);
+    tarn_config *config, *plain_config;
+    tarn__model *plain = open_model(texts[0], NULL, false, &plain_config);
+    tarn__model *model = open_model(texts[1], NULL, false, &config);
+    const double encoder = 0.87 / pow(256.0 * 3.0, 1.0 / 16.0), decoder = pow(36.0, -0.25), scores = sqrt(2.0);
+    const tarn__param *shared = param_of(model, "encoder.L1.self_attn.qkv.weight");
+    assert_int_equal(shared->uses, 6);
+    assert_true(fabs(shared->last_gain - encoder) < 1e-12);
+    check_values(model, plain, "encoder.L1.self_attn.qkv.weight", 0, 16, scores);
+    check_values(model, plain, "encoder.L1.self_attn.qkv.weight", 16, 8, scores * encoder);
+    check_values(model, plain, "encoder.L1.self_attn.out.weight", 0, 8, encoder);
+    check_values(model, plain, "encoder.L1.ffn.in.weight", 0, 12, encoder);
+    check_values(model, plain, "decoder.layer2.self_attn.qkv.weight", 16, 8, scores * decoder);
+    close_model(model, config);
+    close_model(plain, plain_config);
+  }
+}
+
 // Three layers of two branches in the encoder and two of three in the decoder: twelve.
 static void test_first_values_of_fixup(void **state) {
   (void)state;
@@ -289,6 +319,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_factors),
       cmocka_unit_test(test_first_values_of_deepnorm),
+      cmocka_unit_test(test_deepnorm_of_shared_sets),
       cmocka_unit_test(test_first_values_of_fixup),
       cmocka_unit_test(test_fixup_of_every_mixer),
       cmocka_unit_test(test_gates),

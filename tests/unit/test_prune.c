@@ -172,12 +172,27 @@ static void what_cannot_be_left_out_is_refused(void **state) {
   assert_non_null(strstr(tarn_error_message(), "layers_to_keep names layer 7 of a pattern of 6 layers"));
 }
 
+// A frozen set that both stacks have is described by the encoder's depth, also where the decoder has it no longer.
+static void shared_frozen_sets_stay_what_they_are(void **state) {
+  (void)state;
+  static const char *const overrides[] = {"model.share_stacks=yes", "model.norm=deepnorm", "encoder.layers=R1 L1 R1 L1",
+                                          "decoder.layers=R1 L1 L", "kinds.R.init=xavier", "train.freeze="};
+  const tarn_prune prune = {NULL, "3", 0};
+  run_through("shared", overrides, sizeof overrides / sizeof *overrides);
+  if (tarn_checkpoint_prune("cut", "shared", &prune) != TARN_STATUS_OK) fail_msg("%s", tarn_error_message());
+  tarn__checkpoint *c = opened("cut", NULL);
+  expect_sets(&c->config->encoder, "R1:0 L1:1 R1:0 L1:1");
+  expect_sets(&c->config->decoder, "layer3:0");
+  tarn__checkpoint_close(&c);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(layers_are_left_out_by_depth),
       cmocka_unit_test(parameters_keep_their_names_and_values),
       cmocka_unit_test(a_pruned_checkpoint_translates_as_the_options_do),
       cmocka_unit_test(what_cannot_be_left_out_is_refused),
+      cmocka_unit_test(shared_frozen_sets_stay_what_they_are),
   };
   return cmocka_run_group_tests(tests, open_all, sandbox_close);
 }
