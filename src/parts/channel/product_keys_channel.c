@@ -1,6 +1,6 @@
 // A memory with product keys (Lample et al. 2019), in place of a feed-forward network. The paper normalises queries by
-// their batch; here they have a layer norm, which the authors name as what makes a row independent of its batch, so
-// that decoding and packing change no bit.
+// their batch; here they have a layer norm, with which a row does not depend on its batch, so that decoding and packing
+// change no bit.
 #include "ops/product_keys.h"
 #include "ops/weighted_rows.h"
 #include "parts/block.h"
@@ -91,7 +91,8 @@ const tarn__channel_entry tarn__channel_product_keys = {
                          "s_ij = u_h . k_hi + v_h . k'_hj for all pairs of keys\n"
                          "N_h = the `nearest` pairs with the largest s\n"
                          "y = sum_h sum over (i, j) in N_h of softmax(s over N_h)_ij V_ij",
-             .source = "Lample et al. 2019 (arXiv 1907.05242)",
+             .source = "Lample et al. 2019 (arXiv 1907.05242), with a layer norm of queries in place of batch "
+                       "normalisation",
              .also = "pkm product_key_memory memory",
              TARN__PART_KEYS(product_keys, options)},
     .declare = declare_keys,
