@@ -311,7 +311,7 @@ static void wrong_configs(void **state) {
       {"\"gelu_new\"", "\"mish\"", "\"activation_function\" is \"mish\"; tarn has gelu_new"},
       {"\"vocab_size\": 259", "\"vocab_size\": 260", "has 259 tokens, but bad/config.json says 260"},
       {"\"n_layer\": 2", "\"n_layer\": 3e0", "tensor \"h.2.ln_1.weight\" is missing"},
-      {"\"n_layer\": 2", "\"n_layer\": 1e3", "bad/config.json: \"n_layer\" is 1000, but a stack has at most"},
+      {"\"n_layer\": 2", "\"n_layer\": 1e4", "bad/config.json: \"n_layer\" is 10000, but a stack has at most"},
       {"\"eos_token_id\": 2", "\"eos_token_id\": 2.5", "\"eos_token_id\" is not a whole number"},
       {"\"eos_token_id\": 2", "\"eos_token_id\": 1", "the end of sentence is token 2"},
       {"1e-05", "0.0", "bad/config.json: \"layer_norm_epsilon\": 0 is out of range"},
