@@ -37,11 +37,6 @@ struct tarn_translator {
   size_t window_capacity;
 };
 
-const char *tarn_translate_precision_name(tarn_translate_precision precision) {
-  static const char *const names[TARN_TRANSLATE_PRECISION_COUNT] = {"fp32", "bf16", "int8", "auto"};
-  return (unsigned)precision < TARN_TRANSLATE_PRECISION_COUNT ? names[precision] : NULL;
-}
-
 void tarn_translator_default(tarn_translator_options *options) {
   *options = (tarn_translator_options){.beam = 0,
                                        .length_penalty = NAN,

@@ -32,7 +32,7 @@ typedef struct tarn__synthesis_spec {
   int64_t places;    // N
   int64_t left;      // a
   int64_t longest;   // upper bound of the tokens of a sentence; not more than N
-  bool causal;       // without effect on single rows
+  int64_t causal;    // 0 or 1, without effect on single rows; as wide as the others, which leaves no byte unset
 } tarn__synthesis_spec;
 
 // What the logits are made of.

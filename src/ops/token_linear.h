@@ -17,7 +17,7 @@ typedef enum tarn__token_form { TARN__TOKENS_AMONG, TARN__TOKENS_IN, TARN__TOKEN
 
 typedef struct tarn__token_spec {
   tarn__token_form form;
-  bool causal;      // AMONG only
+  int causal;       // 0 or 1, AMONG only; as wide as the form, which leaves no byte unset
   int64_t longest;  // upper bound of the tokens of a sentence, for scratch
   int64_t rows;     // OUT: tokens of all sentences
 } tarn__token_spec;

@@ -93,6 +93,8 @@ tarn__tensor *tarn__project(tarn__graph *graph, tarn__tensor *x, const tarn__lin
 // A norm of the layer's kind, without an entry where its layers have none; else declare->norm. Of a sublayer it comes
 // behind its projections, as NAME.norm behind NAME.out: gates begin here, and with norm fixup that projection.
 tarn__norm_weights tarn__declare_norm(tarn__declare *declare, const char *name);
+// A norm within a branch, of the kind's norm_type whatever the order of its norms is.
+tarn__norm_weights tarn__declare_inner_norm(tarn__declare *declare, const char *name);
 
 // Cross-attention over the encoder's output: what a decoder layer has behind its token mixer.
 typedef struct tarn__cross_weights {

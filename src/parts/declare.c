@@ -230,14 +230,24 @@ static void declare_branch(tarn__declare *declare, const char *norm, tarn__param
   weights->shift = declare_number(declare, norm, "shift", 0.0);
 }
 
+static void declare_entry(tarn__declare *declare, const char *name, tarn__norm_weights *weights) {
+  const tarn_kind *kind = declare->kind;
+  weights->use = kind ? kind->norm_type : declare->norm;
+  tarn__norm_of(&weights->use)->declare(declare, name, !kind || kind->frozen != TARN_FROZEN_YES, weights);
+}
+
 tarn__norm_weights tarn__declare_norm(tarn__declare *declare, const char *name) {
   const tarn_kind *kind = declare->kind;
   tarn__norm_weights weights = {0};
   if (kind) declare_branch(declare, name, declare->last, &weights);
   declare->last = NULL;
-  if (kind && !tarn__order_has_norm(kind->norm)) return weights;
-  weights.use = kind ? kind->norm_type : declare->norm;
-  tarn__norm_of(&weights.use)->declare(declare, name, !kind || kind->frozen != TARN_FROZEN_YES, &weights);
+  if (!kind || tarn__order_has_norm(kind->norm)) declare_entry(declare, name, &weights);
+  return weights;
+}
+
+tarn__norm_weights tarn__declare_inner_norm(tarn__declare *declare, const char *name) {
+  tarn__norm_weights weights = {0};
+  declare_entry(declare, name, &weights);
   return weights;
 }
 

@@ -172,26 +172,34 @@ static void bad_shapes(void **state) {
 }
 
 // No length up to the longest needs more scratch than is said to be the most.
+static void expect_most(tarn__gemm g, int64_t longest, int threads, bool terms) {
+  int64_t *size = terms ? &g.k : &g.m;
+  *size = longest;
+  const size_t most = tarn__gemm_scratch_most(&g, threads, terms);
+  for (*size = 0; *size <= longest; ++*size) assert_true(tarn__gemm_scratch(&g, threads) <= most);
+}
+
 static void scratch(void **state) {
   (void)state;
-  enum { MOST = 700 };
-  static const int64_t others[][2] = {{8, 16}, {40, 33}, {128, 512}, {600, 64}};
+  static const int64_t others[][2] = {{8, 16}, {40, 33}, {128, 512}, {600, 64}}, longest[] = {230, 700};
+  static const struct {
+    tarn__dtype dtype;
+    tarn__fp32 fp32;
+  } types[] = {{TARN__F32, TARN__FP32_EXACT}, {TARN__BF16, TARN__FP32_EXACT}, {TARN__F32, TARN__FP32_SPLIT6}};
   for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
-    for (int threads = 1; threads <= 4; threads += 3)
-      for (int terms = 0; terms < 2; terms++)
-        for (int bf16 = 0; bf16 < 2; bf16++) {
-          tarn__gemm g = {.m = terms ? others[i][0] : MOST,
-                          .n = others[i][1],
-                          .k = terms ? MOST : others[i][0],
-                          .transpose_a = terms,
-                          .dtype = bf16 ? TARN__BF16 : TARN__F32};
-          g.c_dtype = g.dtype, g.lda = terms ? g.m : g.k, g.ldb = g.n, g.ldc = g.n;
-          const size_t most = tarn__gemm_scratch_most(&g, threads, terms);
-          for (int64_t n = 0; n <= MOST; n++) {
-            *(terms ? &g.k : &g.m) = n;
-            assert_true(tarn__gemm_scratch(&g, threads) <= most);
+    for (size_t l = 0; l < sizeof longest / sizeof longest[0]; l++)
+      for (int threads = 1; threads <= 4; threads *= 2)
+        for (size_t t = 0; t < sizeof types / sizeof types[0]; t++)
+          for (int terms = 0; terms < 2; terms++) {
+            tarn__gemm g = {.m = others[i][0],
+                            .n = others[i][1],
+                            .k = others[i][0],
+                            .transpose_a = terms,
+                            .dtype = types[t].dtype,
+                            .fp32 = types[t].fp32};
+            g.c_dtype = g.dtype, g.lda = terms ? g.m : g.k, g.ldb = g.n, g.ldc = g.n;
+            expect_most(g, longest[l], threads, terms);
           }
-        }
 }
 
 // Operations counted against a count by hand, in whatever sentences the rows are.

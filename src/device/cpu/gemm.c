@@ -158,10 +158,13 @@ size_t tarn__gemm_scratch_most(const tarn__gemm *gemm, int threads, bool by_term
   const int64_t most = *size, unit = way_of(gemm) != NULL ? LINES : 1;
   size_t bytes = 0;
   for (int64_t n = unit; n < most + unit; n += unit) {
-    *size = n;
-    const size_t own = tarn__gemm_scratch(&g, threads), serial = threads > 1 ? tarn__gemm_scratch(&g, 1) : 0;
-    if (own > bytes) bytes = own;
-    if (serial > bytes) bytes = serial;
+    // One below a unit takes as many blocks, but may still be cut among fewer threads.
+    for (int64_t below = 0; below < (unit > 1 ? 2 : 1); below++) {
+      *size = n - below;
+      const size_t own = tarn__gemm_scratch(&g, threads), serial = threads > 1 ? tarn__gemm_scratch(&g, 1) : 0;
+      if (own > bytes) bytes = own;
+      if (serial > bytes) bytes = serial;
+    }
   }
   return bytes;
 }

@@ -68,7 +68,7 @@ static void *declare_hyper(tarn__declare *declare, const void *memory) {
   if (!keys->tied) weights->second = declare_network(declare, "hyper.second.in", "hyper.second.out", keys->hidden);
   if (keys->positions) weights->positions = declare_positions(declare, keys->max_length);
   weights->norm = tarn__declare_norm(declare, "hyper.norm");
-  if (keys->mixed_norm) weights->mixed_norm = tarn__declare_norm(declare, "hyper.mixed_norm");
+  if (keys->mixed_norm) weights->mixed_norm = tarn__declare_inner_norm(declare, "hyper.mixed_norm");
   return weights;
 }
 
