@@ -30,6 +30,7 @@ static void add_stack(tarn_plan *plan, const tarn__model *model, const tarn__tas
   const tarn__model_stack *stack = tarn__model_stack_at(model, what->id);
   const tarn_stack *layers = tarn__config_stack(model->config, what->id);
   const char *name = tarn__stack_name(what->id);
+  if (stack->biases) add_param(part_of(plan, name), model, stack->biases);
   for (int i = 0; i < stack->count; i++) {
     tarn_plan_part *part = part_of(plan, stack->layers[i].label);
     part->cached = what->bottom && i < plan->cached_layers;
@@ -131,7 +132,8 @@ static tarn_status plan_graph(tarn_plan *plan, const tarn__model *model, const t
   if (graph->scratch_bytes > plan->workspace_bytes) plan->workspace_bytes = graph->scratch_bytes;
   void *parts;
   const tarn__task *task = tarn__config_task(model->config);
-  size_t most = 4;
+  // Beside the layers: embeddings, output, two stacks' own, and other.
+  size_t most = 5;
   for (int i = 0; i < task->stack_count; i++) most += (size_t)tarn__model_stack_at(model, task->stacks[i].id)->count;
   TARN_TRY(tarn__alloc(&parts, TARN__MEMORY_OTHER, most, sizeof(tarn_plan_part)));
   plan->parts = parts;

@@ -91,6 +91,11 @@ for case in "fp32 none" "bf16 none" "bf16 block"; do
   [ "$measured" -lt $((planned * 11 / 10)) ] || fail "$case: $measured bytes measured, $planned planned"
 done
 
+# The parts together are the model, T5's tables of each stack too.
+"$TARN" plan model.yaml --vocab-size 1000 --set model.positions=t5 --json >t5.json
+jq -e '([.parts[].trained_parameters] | add) == .trained_parameters and ([.parts[].label] | index("encoder") and index("decoder"))' \
+  t5.json >/dev/null || fail "T5's tables are in no part: $(cat t5.json)"
+
 # A dry run refuses what the training would refuse.
 if (ulimit -v 700000 && "$TARN" train model.yaml --dry-run --threads 2 >out.txt 2>error.txt); then fail "a dry run without memory"; fi
 grep -Eq 'needs [0-9]+ MiB of memory and [0-9]+ MiB are available' error.txt || fail "unclear: $(cat error.txt)"
