@@ -44,13 +44,17 @@ static void layers_of(char *places, const char *name, const char *stack_name, co
 
 // The decoder's layers that use the encoder's set of that name (model.share_stacks).
 static void shared_layers_of(char *places, const tarn_config *config, const char *name) {
+  static const char side[] = "encoder.";
+  if (!config->model.share_stacks || strncmp(name, side, strlen(side)) != 0) return;
   bool first = true;
   for (int32_t i = 0; i < config->decoder.count; i++) {
     const tarn_layer *layer = &config->decoder.layers[i];
-    char text[96];
+    const char *set = name + strlen(side);
+    const size_t length = strlen(layer->set);
+    // The name first: a walk over the encoder for each parameter and layer took minutes where stacks are deep.
+    if (strncmp(set, layer->set, length) != 0 || set[length] != '.') continue;
     if (tarn__config_shared_layer(config, layer) < 0) continue;
-    const int length = snprintf(text, sizeof text, "encoder.%s.", layer->set);
-    if (strncmp(name, text, (size_t)length) != 0) continue;
+    char text[96];
     snprintf(text, sizeof text, first ? "decoder layer %d" : "%d", i + 1);
     append(places, text);
     first = false;

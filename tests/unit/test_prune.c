@@ -179,6 +179,12 @@ static void shared_frozen_sets_stay_what_they_are(void **state) {
                                           "decoder.layers=R1 L1 L", "kinds.R.init=xavier", "train.freeze="};
   const tarn_prune prune = {NULL, "3", 0};
   run_through("shared", overrides, sizeof overrides / sizeof *overrides);
+  tarn_checkpoint_info *info;
+  assert_int_equal(tarn_checkpoint_info_open(&info, "shared"), TARN_STATUS_OK);
+  for (size_t i = 0; i < info->param_count; i++)
+    if (strncmp(info->params[i].name, "encoder.R1.", 11) == 0)
+      assert_string_equal(info->params[i].places, "encoder layer 1 3 decoder layer 1");
+  tarn_checkpoint_info_close(&info);
   if (tarn_checkpoint_prune("cut", "shared", &prune) != TARN_STATUS_OK) fail_msg("%s", tarn_error_message());
   tarn__checkpoint *c = opened("cut", NULL);
   expect_sets(&c->config->encoder, "R1:0 L1:1 R1:0 L1:1");
