@@ -35,6 +35,7 @@ static tarn_status check_layer(const tarn__checkpoint *c, const tarn__bert_famil
   const tarn__part *mixer = &tarn__mixer_attention.part, *ffn = &tarn__channel_ffn.part;
   TARN_REQUIRE(kind->mixer.part == mixer, USAGE, "%s: layer %d (kind %s) is none of %s, as %s's are", c->path,
                (int)layer + 1, kind->name, mixer->word, family->name);
+  TARN_TRY(tarn__hf_check_heads(c->path, kind, family->name));
   TARN_REQUIRE(kind->norm == TARN_NORM_POST, USAGE, "%s: layer %d (kind %s) is not post-norm, as %s's are", c->path,
                (int)layer + 1, kind->name, family->name);
   TARN_REQUIRE(kind->gate == TARN_GATE_NONE, USAGE,

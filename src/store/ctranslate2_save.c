@@ -101,6 +101,7 @@ static tarn_status check_layer(const tarn__checkpoint *c, const tarn_stack *stac
   TARN_REQUIRE(kind->mixer.part == &tarn__mixer_attention.part, USAGE,
                "%s: layer %d of the %s (kind %s) is none of %s, as CTranslate2's are", c->path, (int)layer + 1, side,
                kind->name, tarn__mixer_attention.part.word);
+  TARN_TRY(tarn__hf_check_heads(c->path, kind, "CTranslate2"));
   TARN_REQUIRE(kind->channel.part == &tarn__channel_ffn.part, USAGE,
                "%s: layer %d of the %s (kind %s) has %s as its FFN, and CTranslate2's have %s", c->path, (int)layer + 1,
                side, kind->name, tarn__kind_channel_word(kind), tarn__channel_ffn.part.word);

@@ -34,6 +34,7 @@ static tarn_status check_layer(const tarn__checkpoint *c, int32_t layer) {
   const tarn__part *mixer = &tarn__mixer_attention.part, *norm = &tarn__norm_layer.part, *ffn = &tarn__channel_ffn.part;
   TARN_REQUIRE(kind->mixer.part == mixer, USAGE, "%s: layer %d (kind %s) is none of %s, as GPT-2's are", c->path,
                (int)layer + 1, kind->name, mixer->word);
+  TARN_TRY(tarn__hf_check_heads(c->path, kind, "GPT-2"));
   TARN_REQUIRE(kind->norm == TARN_NORM_PRE, USAGE, "%s: layer %d (kind %s) is not pre-norm, as GPT-2's are", c->path,
                (int)layer + 1, kind->name);
   TARN_REQUIRE(kind->gate == TARN_GATE_NONE, USAGE,

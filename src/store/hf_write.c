@@ -12,6 +12,16 @@ void tarn__hf_writer_close(tarn__hf_writer *writer) {
   tarn__arena_close(&writer->arena);
 }
 
+tarn_status tarn__hf_check_heads(const char *path, const tarn_kind *kind, const char *format) {
+  double heads = 0.0, kv_heads = 0.0;
+  tarn_kind_number(kind, "heads", &heads);
+  tarn_kind_number(kind, "kv_heads", &kv_heads);
+  TARN_REQUIRE(kv_heads == 0 || kv_heads == heads, USAGE,
+               "%s: kind %s has kv_heads %g and heads %g, and in %s's format each head has keys and values of its own",
+               path, kind->name, kv_heads, heads, format);
+  return TARN_STATUS_OK;
+}
+
 static const tarn__param *find_named(const tarn__model *model, const char *name) {
   for (size_t i = 0; i < model->param_count; i++)
     if (strcmp(model->params[i]->name, name) == 0) return model->params[i];

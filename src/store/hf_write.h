@@ -33,6 +33,9 @@ tarn_status tarn__hf_add(tarn__hf_writer *writer, const char *name, const float 
 tarn_status tarn__hf_add_parts(tarn__hf_writer *writer, const char *prefix, const tarn__hf_name *name,
                                const char *ours) TARN_CHECKED;
 
+// Fails with USAGE where heads of the kind's attention share keys and values, which the format of that name has not.
+tarn_status tarn__hf_check_heads(const char *path, const tarn_kind *kind, const char *format) TARN_CHECKED;
+
 tarn_status tarn__hf_write(const tarn__hf_writer *writer, const char *path) TARN_CHECKED;
 
 // Writes the vocabulary into the folder in the form that transformers reads, WordPiece's or GPT-2's; warns where it is

@@ -40,6 +40,7 @@ static tarn_status check_layer(const tarn__checkpoint *c, const tarn_stack *stac
   const int depth = (int)layer + 1;
   TARN_REQUIRE(kind->mixer.part == mixer, USAGE, "%s: layer %d of the %s (kind %s) is none of %s, as Marian's are",
                c->path, depth, side, kind->name, mixer->word);
+  TARN_TRY(tarn__hf_check_heads(c->path, kind, "Marian"));
   TARN_REQUIRE(kind->norm == TARN_NORM_POST, USAGE,
                "%s: layer %d of the %s (kind %s) is not post-norm, as Marian's are", c->path, depth, side, kind->name);
   TARN_REQUIRE(kind->gate == TARN_GATE_NONE, USAGE,

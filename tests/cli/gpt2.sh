@@ -70,5 +70,7 @@ refuse 2 'cannot be "gpt3"; did you mean gpt2?' "$TARN" export --format gpt3 own
 sed 's/norm: pre/norm: post/' own.yaml >post.yaml
 "$TARN" train post.yaml --run post >train.txt 2>&1 || fail "train: $(cat train.txt)"
 refuse 2 "layer 1 (kind R) is not pre-norm, as GPT-2" "$TARN" export --format gpt2 post x
+"$TARN" train own.yaml --run grouped --set kinds.L.kv_heads=1 --quiet
+refuse 2 "kind L has kv_heads 1 and heads 2, and in GPT-2's format each" "$TARN" export --format gpt2 grouped x
 [ ! -e x ] || fail "a refused export is written"
 exit 0
