@@ -262,6 +262,8 @@ static tarn_status run_all(job *j, tarn__work *work, int64_t *places) {
   for (j->first = 0; j->first < states->summary.sentences; j->first = j->last) {
     TARN_TRY(begin_batch(j));
     TARN_TRY(read_batch(j));
+    // Before anybody sees what was computed from the file.
+    TARN_TRY(tarn__map_check(&states->checkpoint->file.map));
     for (int64_t s = j->first; s < j->last; s++) TARN_TRY(give(j, s, places));
     int64_t done = 0;
     for (int i = 0; i < sides_of(states); i++) done += states->sides[i].offsets[j->last];

@@ -17,7 +17,8 @@ struct tarn__checkpoint_info_memory {
   char *path;
 };
 
-enum { PLACES_TEXT = 4096 };
+// A number and a space for every layer of both stacks, and words.
+enum { PLACES_TEXT = 2 * TARN_CONFIG_LAYERS * 5 + 64 };
 
 static void append(char *text, const char *word) {
   size_t used = strlen(text);
