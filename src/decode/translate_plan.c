@@ -51,6 +51,16 @@ static tarn_status plan_step(size_t *bytes, const tarn__model *model, const tarn
 
 static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 
+// Rows of its cache that a token sees at most, its own among them, in the layer that sees most of them.
+static int64_t farthest(const tarn__model *model) {
+  int64_t sight = 1;
+  for (int l = 0; l < model->decoder.count; l++) {
+    const int64_t rows = tarn__layer_history(model->decoder.layers[l].weights);
+    if (rows > sight) sight = rows;
+  }
+  return sight;
+}
+
 tarn_status tarn__translator_plan(size_t *bytes, const tarn__model *model, const tarn__translator_options *options,
                                   double length, int64_t all) {
   int64_t rows = smaller(options->max_tokens, TARN__DECODER_ROWS);
@@ -60,9 +70,9 @@ tarn_status tarn__translator_plan(size_t *bytes, const tarn__model *model, const
   if (source_rows > options->max_tokens) source_rows = options->max_tokens;
   rows = sentences * options->beam;
   // A model that is not trained yet goes on to the greatest length.
-  double greatest = options->max_len_a * length + (double)options->max_len_b;
+  double greatest = options->max_len_a * length + (double)options->max_len_b + 1.0;
   double most = (double)model->config->model.max_length;
-  int64_t longest = (int64_t)(greatest < most ? greatest : most) + 1;
+  int64_t longest = (int64_t)(greatest < most ? greatest : most);
   // Each thread has a decoder of its own.
   const tarn__translator_options alone = {.beam = options->beam, .threads = 1};
   size_t encode;
@@ -70,7 +80,10 @@ tarn_status tarn__translator_plan(size_t *bytes, const tarn__model *model, const
   TARN_TRY(plan_encode(&encode, model, &alone, sentences, source_rows));
   TARN_TRY(plan_step(&step, model, &alone, rows, longest, source_rows));
   // The hypotheses of a sentence are nearly always alike but for their last few tokens, and share the rows of the rest.
+  // Where no layer sees more than some rows, such as a state, each hypothesis keeps no more than those.
   int64_t seen = sentences * (longest + 2 * options->beam);
+  const int64_t sight = farthest(model);
+  if (sight < longest) seen = smaller(seen, rows * sight);
   // While caches grow, the old ones and new ones of twice the need exist at once.
   const size_t number = 3 * tarn__dtype_size(model->dtype);
   const int64_t d = model->config->model.d_model;

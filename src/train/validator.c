@@ -28,6 +28,7 @@ struct tarn__validator {
 };
 
 static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
+static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 
 static bool carries(const tarn__validator *v) { return v->model->config->train.carry_state; }
 
@@ -149,8 +150,10 @@ void tarn__validator_bounds(const tarn__validator *v, tarn__stepper_bounds *boun
   bounds->source_rows = larger(bounds->source_rows, own.source_rows);
   bounds->target_rows = larger(bounds->target_rows, own.target_rows);
   bounds->sentences = larger(bounds->sentences, own.sentences);
-  bounds->longest_source = larger(bounds->longest_source, v->shard.longest_source);
-  bounds->longest_target = larger(bounds->longest_target, tarn__batcher_longest_target(v->batcher));
+  // Longer sentences of the set are left out.
+  const int64_t longest = v->model->config->model.max_length;
+  bounds->longest_source = larger(bounds->longest_source, smaller(v->shard.longest_source, longest));
+  bounds->longest_target = larger(bounds->longest_target, smaller(tarn__batcher_longest_target(v->batcher), longest));
 }
 
 static tarn_status check_stop(const volatile sig_atomic_t *stop) {

@@ -238,6 +238,33 @@ static void test_batches(void **state) {
   }
 }
 
+// What translations of at most `most` tokens are planned to take.
+static size_t planned(const char *mixer, int64_t most) {
+  char text[512];
+  fixture f = {0};
+  size_t need;
+  snprintf(text, sizeof text,
+           "model: { d_model: 64, max_length: 1000 }\nencoder: { layers: L }\ndecoder: { layers: L L }\n"
+           "kinds:\n  L: { mixer: %s, heads: 2, ffn: 64 }\n",
+           mixer);
+  must(tarn_config_parse(&f.config, "test", text, strlen(text), NULL, 0));
+  must(tarn__model_open(&f.model, f.config, SOURCE_VOCAB, TARGET_VOCAB, TARN__F32, false));
+  tarn__translator_options options;
+  tarn__translator_default(&options);
+  options.threads = 1;
+  options.max_len_b = most;
+  must(tarn__translator_plan(&need, f.model, &options, 10.0, 1000));
+  close_model(&f);
+  return need;
+}
+
+// States are kept for each hypothesis, keys and values for each of its tokens.
+static void test_planned_memory(void **state) {
+  (void)state;
+  assert_true(planned("performer", 900) < planned("performer", 20) * 3 / 2);
+  assert_true(planned("attention", 900) > planned("attention", 20) * 3 / 2);
+}
+
 // Runs in lent memory, large enough or not and full of numbers that are none, give the same bits.
 static void test_lent_memory(void **state) {
   (void)state;
@@ -491,10 +518,11 @@ static void test_caches(void **state) {
 
 int main(void) {
   tarn__threads_set(2);
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_caches),       cmocka_unit_test(test_incremental),     cmocka_unit_test(test_batches),
-      cmocka_unit_test(test_lent_memory),  cmocka_unit_test(test_n_best),          cmocka_unit_test(test_repeatable),
-      cmocka_unit_test(test_devices),      cmocka_unit_test(test_greatest_length), cmocka_unit_test(test_bad_input),
-      cmocka_unit_test(test_not_a_number), cmocka_unit_test(test_no_memory)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_caches),          cmocka_unit_test(test_incremental),
+                                     cmocka_unit_test(test_batches),         cmocka_unit_test(test_planned_memory),
+                                     cmocka_unit_test(test_lent_memory),     cmocka_unit_test(test_n_best),
+                                     cmocka_unit_test(test_repeatable),      cmocka_unit_test(test_devices),
+                                     cmocka_unit_test(test_greatest_length), cmocka_unit_test(test_bad_input),
+                                     cmocka_unit_test(test_not_a_number),    cmocka_unit_test(test_no_memory)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

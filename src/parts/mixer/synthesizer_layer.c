@@ -59,18 +59,15 @@ static tarn__synthesis_logits logits_of(const tarn__block_run *run, const tarn__
 
 static tarn__tensor *mix_tokens(const tarn__block_run *run, const tarn__synthesizer_weights *weights, tarn__tensor *x) {
   const tarn__synthesizer_keys *keys = weights->keys;
+  // What is planned for may be longer than any sentence that comes: the op looks at those.
+  const int64_t longest = run->longest < keys->max_length ? run->longest : keys->max_length;
   const tarn__synthesis_spec spec = {.form = weights->form,
                                      .heads = keys->heads,
                                      .d = run->d_model,
                                      .places = keys->max_length,
                                      .left = weights->left,
-                                     .longest = run->longest,
+                                     .longest = longest,
                                      .causal = run->causal};
-  if (run->longest > keys->max_length)
-    tarn__graph_fail(run->graph, TARN_STATUS_DATA,
-                     "a sentence of %lld tokens is longer than model.max_length (%lld), and its mixer has weights by "
-                     "position",
-                     (long long)run->longest, (long long)keys->max_length);
   const tarn__synthesis_logits logits = logits_of(run, weights, x);
   tarn__tensor *in = tarn__project(run->graph, x, &weights->in, TARN__IDENTITY);
   if (!run->incremental) return tarn__synthesis(run->graph, in, logits, run->offsets, spec);
