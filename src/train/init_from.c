@@ -22,15 +22,26 @@ static const tarn__param *find_param(const tarn__model *model, const char *name)
   return NULL;
 }
 
+// What else may be done where a frozen parameter has other values than in the file.
+static const char *other_remedy(const tarn__param *param) {
+  switch (param->init.kind) {
+    case TARN__INIT_FEATURES:
+      return ", or a redraw above 0, with which it is drawn anew anyway";
+    case TARN__INIT_RESERVOIR:
+      return "";  // never trained
+    default:
+      return ", or have it trained here (frozen: no, and no other key that freezes it) and frozen by train.freeze at "
+             "update 0";
+  }
+}
+
 static tarn_status check_frozen(const tarn__param *param, const tarn__param *theirs, const float *values,
                                 const char *path) {
   char hash[TARN__HASH_TEXT];
   tarn__hash(hash, values, (size_t)(param->rows * param->cols) * sizeof *values);
-  TARN_REQUIRE(
-      strcmp(hash, param->hash) == 0, DATA,
-      "%s has other values of %s, which is frozen here and drawn by train.seed; give its seed, or have the layer "
-      "trained (frozen: no) and frozen by train.freeze at update 0",
-      path, param->name);
+  TARN_REQUIRE(strcmp(hash, param->hash) == 0, DATA,
+               "%s has other values of %s, which is frozen here and drawn by train.seed; give its seed%s", path,
+               param->name, other_remedy(param));
   // The signs of a Hadamard layer are the same for every gain, its matrix is not.
   TARN_REQUIRE(param->init.kind != TARN__INIT_SIGNS || theirs->init.gain == param->init.gain, DATA,
                "%s has %s, which is frozen here, with an init_gain of %g, and the description asks for %g", path,
@@ -68,6 +79,7 @@ static tarn_status take(tarn__param *param, const tarn__model *model, const tarn
                "%s: %s is %lld x %lld, and the description asks for %lld x %lld", from->path, param->name,
                (long long)theirs->rows, (long long)theirs->cols, (long long)param->rows, (long long)param->cols);
   TARN_TRY(tarn__param_get(theirs, values));
+  if (param->redraw > 0) return TARN_STATUS_OK;  // a function of the seed and the update, whatever theirs were
   if (!param->trained) return check_frozen(param, theirs, values, from->path);
   return tarn__param_set(param, values);
 }

@@ -130,12 +130,30 @@ static void compares_the_gain_of_signs(void **state) {
     fail_msg("%s", tarn_error_message());
 }
 
+#define PERFORMER(redraw) "kinds.L={ mixer: performer, heads: 2, features: 6, redraw: " redraw ", ffn: 32 }"
+
+// Features that will be drawn anew need not be those of the file; the advice is for the kind of values that differ.
+static void takes_a_model_with_other_features(void **state) {
+  (void)state;
+  const char *const base[] = {PERFORMER("3"), "train.average=0"};
+  if (tiny_train("tiny.yaml", "drawn", base, 2, NULL, NULL, NULL) != TARN_STATUS_OK)
+    fail_msg("%s", tarn_error_message());
+  const char *const again[] = {"train.init_from=drawn", PERFORMER("5"), "train.average=0", "train.max_updates=2"};
+  if (tiny_train("tiny.yaml", "redrawn", again, 4, NULL, NULL, NULL) != TARN_STATUS_OK)
+    fail_msg("%s", tarn_error_message());
+  const char *const never[] = {"train.init_from=drawn", PERFORMER("0")};
+  refuses("bad5", never, 2, "give its seed, or a redraw above 0, with which it is drawn anew");
+  const char *const fixed[] = {"kinds.L={ mixer: synthesizer_random, heads: 2, fixed: yes, ffn: 32 }",
+                               "train.init_from=fixed", "train.seed=9"};
+  assert_int_equal(tiny_train("tiny.yaml", "fixed", fixed, 1, NULL, NULL, NULL), TARN_STATUS_OK);
+  refuses("bad6", fixed, 3, "give its seed, or have it trained here (frozen: no, and no other key that freezes it)");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(starts_from_the_weights),
-      cmocka_unit_test(goes_on_without_the_file),
-      cmocka_unit_test(refuses_what_does_not_fit),
-      cmocka_unit_test(compares_the_gain_of_signs),
+      cmocka_unit_test(starts_from_the_weights),           cmocka_unit_test(goes_on_without_the_file),
+      cmocka_unit_test(refuses_what_does_not_fit),         cmocka_unit_test(compares_the_gain_of_signs),
+      cmocka_unit_test(takes_a_model_with_other_features),
   };
   return cmocka_run_group_tests(tests, open_all, sandbox_close);
 }
