@@ -5,6 +5,28 @@
 #include "parts/block.h"
 #include "task/task.h"
 
+// No layer of the stack may have features that are drawn anew.
+static tarn_status check_redraw(const tarn_config *config, const tarn_stack *stack, const tarn__yaml_node *root,
+                                const char *with) {
+  char key[TARN_CONFIG_KIND_NAME + 32], text[160];
+  for (int32_t i = 0; i < stack->count; i++) {
+    const tarn_kind *kind = &config->kinds[stack->layers[i].kind];
+    double redraw;
+    if (!tarn_kind_number(kind, "redraw", &redraw) || redraw <= 0) continue;
+    snprintf(key, sizeof key, "kinds.%s.redraw", kind->name);
+    snprintf(text, sizeof text, "must be 0 with %s", with);
+    return tarn__yaml_fail_key(root, key, text);
+  }
+  return TARN_STATUS_OK;
+}
+
+tarn_status tarn__config_check_average(const tarn_config *config, const tarn__yaml_node *root) {
+  static const char with[] = "train.average, whose checkpoints would have learnt for other features each";
+  if (config->train.average < 2) return TARN_STATUS_OK;
+  TARN_TRY(check_redraw(config, &config->encoder, root, with));
+  return check_redraw(config, &config->decoder, root, with);
+}
+
 tarn_status tarn__config_check_carry(const tarn_config *config, const tarn__yaml_node *root) {
   static const char key[] = "train.carry_state";
   char text[TARN__TASK_TEXT + 96];
@@ -21,15 +43,8 @@ tarn_status tarn__config_check_carry(const tarn_config *config, const tarn__yaml
     return tarn__yaml_fail_key(root, key,
                                "no layer has a state to carry: the decoder has no recurrent layer (mixer gru, lstm, "
                                "esn, linear_attention or performer); leave this key out");
-  for (int32_t i = 0; i < config->decoder.count; i++) {
-    const tarn_kind *kind = &config->kinds[config->decoder.layers[i].kind];
-    double redraw;
-    if (!tarn_kind_number(kind, "redraw", &redraw) || redraw <= 0) continue;
-    snprintf(text, sizeof text, "kinds.%s.redraw", kind->name);
-    return tarn__yaml_fail_key(root, text,
-                               "must be 0 with train.carry_state, whose states are sums of the features that they were "
-                               "made with");
-  }
+  TARN_TRY(check_redraw(config, &config->decoder, root,
+                        "train.carry_state, whose states are sums of the features that they were made with"));
   if (config->decoder.layerdrop > 0)
     return tarn__yaml_fail_key(root, "decoder.layerdrop",
                                "must be 0 with train.carry_state, which needs the states of all layers from every "

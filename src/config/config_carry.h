@@ -1,4 +1,5 @@
-// What a description must be for recurrent states to be carried from window to window (train.carry_state).
+// What a description must be for recurrent states to be carried from window to window (train.carry_state), and for the
+// mean of checkpoints to be taken (train.average).
 #ifndef TARN_CONFIG_CONFIG_CARRY_H
 #define TARN_CONFIG_CONFIG_CARRY_H
 
@@ -8,5 +9,9 @@
 // A language model with a recurrent layer, all of whose layers run in every step. Fails with USAGE and a line that
 // names the key. That the data are windows of a stream is seen when they are opened (train/shard_check.h).
 tarn_status tarn__config_check_carry(const tarn_config *config, const tarn__yaml_node *root) TARN_CHECKED;
+
+// Checkpoints of which the mean is taken (train.average) have equal frozen values, so that no layer draws its features
+// anew. Fails in the same way.
+tarn_status tarn__config_check_average(const tarn_config *config, const tarn__yaml_node *root) TARN_CHECKED;
 
 #endif

@@ -407,6 +407,7 @@ tarn_status tarn__config_resolve(tarn_config *config, const tarn__yaml_node *roo
   TARN_TRY(tarn__freeze_check(config, root));
   TARN_TRY(tarn__config_check_ridge(config, root));
   if (config->train.carry_state) TARN_TRY(tarn__config_check_carry(config, root));
+  TARN_TRY(tarn__config_check_average(config, root));
   return check_train(config, root);
 }
 

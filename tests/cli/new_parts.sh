@@ -75,6 +75,21 @@ for model in redrawn redrawn.safetensors; do
 done
 cmp redrawn.out redrawn.safetensors.out || fail "an exported Performer translates otherwise"
 
+# Sentences of validation that are too long for weights by position are left out, and translations end in time.
+cat >synthesis.yaml <<'END'
+model: { d_model: 32, embeddings: all, max_length: 12 }
+encoder: { layers: S }
+decoder: { layers: S }
+kinds:
+  S: { mixer: synthesizer_random, heads: 2, ffn: 64 }
+data: { vocab: vocab, train: train, valid: valid }
+train: { max_updates: 4, max_tokens: 500, lr: 0.005, threads: 2 }
+valid: { every: 4, bleu: yes, max_sentences: 5 }
+translate: { max_len_b: 300 }
+END
+"$TARN" train --quiet synthesis.yaml --run synthesis 2>errors.txt || fail "train, Synthesizer: $(cat errors.txt)"
+grep -q 'left out of the validation loss' errors.txt || fail "no sentence of validation is too long: $(cat errors.txt)"
+
 refused() {  # MESSAGE, options of plan
   local message=$1
   shift
@@ -89,3 +104,6 @@ refused 'out of range (0 < x <= 64)' --set model.positions='{ type: alibi, expon
 refused 'reads later tokens too' --set kinds.Q='{ mixer: linformer }'
 refused 'are fewer than model.max_length' --set kinds.P='{ mixer: linformer, tokens: 3 }'
 refused 'did you mean "features"?' --set kinds.P='{ mixer: performer, nb_features: 3 }'
+refused 'kinds.P.redraw: the whole layer is frozen' --set kinds.P='{ mixer: performer, redraw: 3, frozen: yes }'
+refused 'kinds.P.redraw: must be 0 with train.average' --set kinds.P='{ mixer: performer, redraw: 3 }' \
+  --set train.average=2

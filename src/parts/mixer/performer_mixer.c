@@ -23,7 +23,7 @@ static const tarn__option options[] = {
     {"redraw", TARN__KEY_INTEGER(performer_keys, redraw, 0, 1000000000), .value = "0", .unit = "updates",
      .help =
          "updates after which the random features are drawn anew, as a function of train.seed and the number of the "
-         "update; 0: never",
+         "update, also where train.freeze or train.autofreeze has frozen the layer; 0: never",
      .random = true, .also = "feature_redraw_interval redraw_interval"},
     TARN__KEY_CROSS_DROPOUT(performer_keys, attention.cross_dropout),
 };
@@ -33,6 +33,8 @@ static tarn_status resolve(const tarn__part_site *site, void *memory) {
   TARN_TRY(tarn__heads_check(site, keys->attention.heads));
   const double width = (double)(site->model->d_model / keys->attention.heads);
   if (keys->features == 0) keys->features = (int64_t)fmax(1.0, floor(width * log(width)));
+  if (keys->redraw > 0 && site->kind->frozen == TARN_FROZEN_YES)
+    return tarn__part_fail(site, "redraw", "the whole layer is frozen; leave it out");
   return TARN_STATUS_OK;
 }
 
