@@ -28,11 +28,11 @@ typedef enum tarn__synthesis_form {
 
 typedef struct tarn__synthesis_spec {
   tarn__synthesis_form form;
+  int causal;        // 0 or 1, without effect on single rows; beside the form it leaves no byte unset
   int64_t heads, d;  // d: a multiple of heads
   int64_t places;    // N
   int64_t left;      // a
   int64_t longest;   // upper bound of the tokens of a sentence; not more than N
-  int64_t causal;    // 0 or 1, without effect on single rows; as wide as the others, which leaves no byte unset
 } tarn__synthesis_spec;
 
 // What the logits are made of.

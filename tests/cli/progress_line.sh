@@ -86,7 +86,8 @@ progress() {
 progress 'preparing  [0-9]+ %' prepare --vocab vocab --source corpus/train.de --target corpus/train.en --output again
 progress 'preparing  [0-9]+ %' prepare --vocab vocab --text corpus/train.de --stream 10 --output again
 progress 'reading text  [0-9]+ %' vocab --type bpe --size 400 --output again.vocab corpus/train.de corpus/train.en
-progress 'training the vocabulary  [0-9]+ %' vocab --type bpe --size 400 --output again.vocab corpus/train.de corpus/train.en
+# SentencePiece says nothing of its way before it has made some pieces, and may be done then.
+progress 'training the vocabulary  [0-9]+ (%|s so far)' vocab --type bpe --size 400 --output again.vocab corpus/train.de corpus/train.en
 progress 'splitting into sentences  [0-9]+ %' sentences --output again.txt corpus/train.en
 progress 'encoding  [0-9]+ %' encode --vocab vocab '<corpus/train.de'
 "$TARN" encode --vocab vocab <corpus/train.de >tokens.txt
