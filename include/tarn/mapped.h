@@ -1,5 +1,5 @@
-// Files that are read through memory maps: data (tarn/data.h), checkpoints, caches of a training. Model files in bf16 and
-// INT8 stay mapped, and must stay as they are, for as long as a translator or the states of a model are open.
+// Files that are read through memory maps: data (tarn/data.h), checkpoints, caches of a training. Model files in bf16
+// and INT8 stay mapped, and must stay as they are, for as long as a translator or the states of a model are open.
 //
 // When such a file is cut off or overwritten while it is read (`cp new.tarn train.tarn`), or its disk fails, the system
 // raises SIGBUS, which ends a process. A library does not install handlers for the whole process, so a program that
