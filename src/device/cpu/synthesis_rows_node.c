@@ -27,7 +27,7 @@ static tarn__gemm logits_of(const tarn__node *node, float *logits, int64_t h) {
                       .k = width,
                       .a = element(source, h * width),
                       .b = element(weight, first * width),
-                      .c = logits + h * source->rows * padded(spec->longest),
+                      .c = logits ? logits + h * source->rows * padded(spec->longest) : NULL,
                       .bias = bias && bias->data ? (const float *)bias->data + first : NULL,
                       .lda = source->cols,
                       .ldb = width,
