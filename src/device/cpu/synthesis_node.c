@@ -58,11 +58,17 @@ static work work_of(const tarn__node *node) {
             .share = {1.0f, 0.0f},
             .dtype = x->dtype};
   w.scale = (float)(1.0 / sqrt((double)w.head));
-  if (mix && mix->data) {
-    const float *m = mix->data;
-    w.share[0] = (float)(1.0 / (1.0 + exp((double)m[1] - (double)m[0])));
-    w.share[1] = (float)(1.0 / (1.0 + exp((double)m[0] - (double)m[1])));
-  }
+  return w;
+}
+
+// The same with the values of the mix, which only a kernel may read.
+static work running_work_of(const tarn__node *node) {
+  work w = work_of(node);
+  const tarn__tensor *mix = node->in[TARN__SYNTHESIS_MIX];
+  if (!mix) return w;
+  const float *m = mix->data;
+  w.share[0] = (float)(1.0 / (1.0 + exp((double)m[1] - (double)m[0])));
+  w.share[1] = (float)(1.0 / (1.0 + exp((double)m[0] - (double)m[1])));
   return w;
 }
 
@@ -359,7 +365,7 @@ static room room_of(const work *w) {
 }
 
 tarn_status tarn__cpu_synthesis(const tarn__exec *exec, const tarn__node *node) {
-  const work w = work_of(node);
+  const work w = running_work_of(node);
   const int64_t places = sentences_of(node) * w.spec->heads;
 #pragma omp parallel for schedule(dynamic, 1) num_threads(exec->threads)
   for (int64_t i = 0; i < places; i++) {
@@ -380,7 +386,7 @@ static void finish_mix(const work *w, const double *sums, int64_t places) {
 }
 
 tarn_status tarn__cpu_synthesis_backward(const tarn__exec *exec, const tarn__node *node) {
-  const work w = work_of(node);
+  const work w = running_work_of(node);
   const int64_t heads = w.spec->heads, sentences = sentences_of(node);
   double *sums = (double *)(void *)((char *)node->scratch + room_bytes(&w) * (size_t)exec->threads);
   bool summed = false;
