@@ -6,8 +6,9 @@
 #include "ops/recurrence.h"
 #include "task/task.h"
 
-// Whether kernels read an input of a node as it is packed, or a row of it at a time.
-static bool reads_rounded(const tarn__node *node, int input) {
+// Whether kernels read an input of a node as it is packed, or a row of it at a time. Of tables, those of vocabularies
+// alone are rounded for lookups (pack.c); parts have others, such as the vectors of positions in HyperMixer.
+static bool reads_rounded(const tarn__model *model, const tarn__node *node, int input, const tarn__param *param) {
   switch (node->op->id) {
     case TARN__OP_LINEAR:
     case TARN__OP_OUTPUT_LOG_PROBABILITIES:
@@ -18,19 +19,20 @@ static bool reads_rounded(const tarn__node *node, int input) {
     case TARN__OP_RECURRENCE_ROWS:
       return input == TARN__RECURRENCE_ROWS_WEIGHT;
     case TARN__OP_EMBEDDING:
-      return input == TARN__EMBEDDING_TABLE;
+      return input == TARN__EMBEDDING_TABLE &&
+             (param == model->weights.source_table || param == model->weights.target_table);
     default:
       return false;
   }
 }
 
 // What is read in another way is not rounded.
-static void look_at(const tarn__graph *graph) {
+static void look_at(const tarn__model *model, const tarn__graph *graph) {
   for (size_t n = 0; n < graph->node_count; n++)
     for (int i = 0; i < TARN__MAX_INPUTS; i++) {
       tarn__tensor *in = graph->nodes[n]->in[i];
       tarn__param *param = in ? tarn__tensor_owner(in)->param : NULL;
-      if (param && !reads_rounded(graph->nodes[n], i)) param->rounds = false;
+      if (param && !reads_rounded(model, graph->nodes[n], i, param)) param->rounds = false;
     }
 }
 
@@ -59,7 +61,7 @@ static tarn_status look_at_all(const tarn__model *model, tarn__graph *graph, tar
     step.best = what == 2;
     if (what >= 2) tarn__model_build_step(model, graph, &step);
     TARN_TRY(graph->status);
-    look_at(graph);
+    look_at(model, graph);
   }
   return TARN_STATUS_OK;
 }

@@ -90,6 +90,16 @@ END
 "$TARN" train --quiet synthesis.yaml --run synthesis 2>errors.txt || fail "train, Synthesizer: $(cat errors.txt)"
 grep -q 'left out of the validation loss' errors.txt || fail "no sentence of validation is too long: $(cat errors.txt)"
 
+# Files of INT8 hold what translating with that precision rounds, and nothing that a part looks up in another way.
+"$TARN" train --quiet synthesis.yaml --run rounded --set encoder.layers='H F' --set kinds.H='{ mixer: hypermixer }' \
+  --set kinds.F='{ mixer: linformer, heads: 2, ffn: { type: product_keys, keys: 8, nearest: 4 } }' --set valid.bleu=no \
+  2>errors.txt || fail "train, HyperMixer and Linformer: $(cat errors.txt)"
+"$TARN" export --precision int8 rounded rounded.safetensors 2>errors.txt || fail "export in int8: $(cat errors.txt)"
+for model in rounded rounded.safetensors; do
+  "$TARN" translate "$model" --precision int8 <corpus/valid.de >"$model.int8" 2>errors.txt || fail "translate $model: $(cat errors.txt)"
+done
+cmp rounded.int8 rounded.safetensors.int8 || fail "a file of INT8 translates otherwise"
+
 refused() {  # MESSAGE, options of plan
   local message=$1
   shift
